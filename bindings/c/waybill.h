@@ -1292,7 +1292,8 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_other_answer(int32_t reason,
  * call that forgets does so at once, for every decision that begins after it returned, and after a
  * crash. The records stay, so the images must be verified again. Pulls that begin later prove anew;
  * a pull that began before, a match that is written back, an import and a restored backup do not.
- * If there is nothing to forget and no pull is open, nothing is written (`stored`). `options` with
+ * If there is nothing to forget and no pull is open, nothing is written (`stored`), except for a
+ * hash. `options` with
  * dry_run counts only; allow_empty counts for waybill_reconcile only. `report` may be NULL.
  * WAYBILL_INVALID_ARGUMENT: a namespace, name, ref or hash is empty. Otherwise errors as in
  * "Recording a pull". */
@@ -1306,7 +1307,8 @@ typedef struct waybill_forget_report {
   /* Secrets elsewhere with the hash of a forgotten one. They still open what they opened:
    * waybill_forget_credential refuses the credentials themselves. */
   uint64_t equal_hashes;
-  bool stored;       /* false: nothing had it, no pull may bring it, and nothing was written */
+  bool stored;       /* false: nothing had it, no pull may bring it, and nothing was written;
+                        always true of a hash */
   uint64_t untidied; /* of `records`: what does not count any more is taken out later
                         (waybill_tidy_up) */
 } waybill_forget_report;
@@ -1329,7 +1331,8 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_forget_namespace(
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_forget_image(
     waybill_store* store, waybill_image_copy copy, const waybill_change_options* options,
     waybill_forget_report** report, waybill_error** error);
-/* Every Secret with this hash (waybill_hash_credentials), whoever's it is. */
+/* Every Secret with this hash (waybill_hash_credentials), whoever's it is. One that is rotated to
+ * it later opens nothing by its coordinates either, until a pull proves the hash. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_forget_credential(
     waybill_store* store, waybill_string credential_hash, const waybill_change_options* options,
     waybill_forget_report** report, waybill_error** error);

@@ -23,6 +23,7 @@ struct Answer {
   std::optional<EnsureOutcome> outcome;    // with --pull-policy
   std::optional<Explanation> explanation;  // of an image that is on the node and not open
   std::optional<bool> wrote_back;          // with --write-back: whether the record was changed
+  std::string image_ref = {};              // what --image-ref means; empty: itself
 };
 
 Json AnswerJson(const Answer& answer) {
@@ -37,6 +38,7 @@ Json AnswerJson(const Answer& answer) {
     object["message"] = answer.outcome->message;
   }
   if (answer.wrote_back) object["wroteBack"] = *answer.wrote_back;
+  if (!answer.image_ref.empty()) object["imageRef"] = answer.image_ref;
   object["explanation"] = answer.explanation ? JsonOf(*answer.explanation) : Json(nullptr);
   return object;
 }
@@ -70,9 +72,11 @@ class CheckCommand final : public Command {
   std::string notes() const override {
     return R"(Prints the answer and its reason on one line. If the image is on the node and not open,
 more lines say why: which open pull could have brought it, or that no list ever had it;
-and what would open it. With --pull-policy the answer is what the kubelet does next,
-and 0 means that the image may be used as it is. The reason is for the node's own log:
-it may tell a pod what is on the node.
+and what would open it. A REF that is short for one is looked up, and the answer says
+which it is; so is a tag, if --images or --cri says which image has it. One that may mean
+two images is refused, and one that means none is asked as it is. With --pull-policy the
+answer is what the kubelet does next, and 0 means that the image may be used as it is.
+The reason is for the node's own log: it may tell a pod what is on the node.
 
 --write-back does what a kubelet does when the image is open by a credential that
 changed since it was recorded: Secrets of the same credentials under another name, or
@@ -85,8 +89,8 @@ answer is "pull". The command owns the store for that moment.)";
     flags_.Declare(flags);
     evidence_.DeclareShortNames(flags);
     images_.Declare(flags,
-                    ": the names of the image, to\n"
-                    "explain why it is not open");
+                    ": what REF means, and the names\n"
+                    "of the image, to explain why it is not open");
     flags.Switch("--write-back", &write_back_,
                  "record the pod's credentials if they changed, and still open the\n"
                  "image, as the kubelet does");
@@ -103,14 +107,15 @@ answer is "pull". The command owns the store for that moment.)";
                      "give the container's image as the pod spells it; the image must be pulled");
     }
     if (auto parsed = evidence_.Parse(); !parsed) return parsed.error();
-    const auto names = Names();
-    if (!names) return names.error();
-    const auto answer = WithStore(Open(), [&](NodeStore& store) { return Ask(store, *names); });
+    const auto list = Listed();
+    if (!list) return list.error();
+    const auto answer = WithStore(Open(), [&](NodeStore& store) { return Ask(store, *list); });
     if (!answer) return answer.error();
     if (out.json()) {
       out.WriteJson(AnswerJson(*answer));
     } else {
       out.WriteLine(TextOf(*answer));
+      if (!answer->image_ref.empty()) out.Line("image ref   {}", answer->image_ref);
       if (answer->explanation) {
         WriteExplanation(*answer->explanation, answer->decision->reason, out);
       }
@@ -135,26 +140,15 @@ answer is "pull". The command owns the store for that moment.)";
     return error;
   }
 
-  // By which the runtime lists the image.
-  Result<std::vector<std::string>> Names() const {
-    std::vector<std::string> names;
-    if (!images_.given()) return names;
-    auto checked = images_.Check();
-    if (checked) {
-      checked =
-          CheckStandardInput({{"--secrets", flags_.secrets_path}, {"--images", images_.path()}});
+  // What the runtime has; nullopt: neither flag is given.
+  Result<std::optional<std::vector<ImageOnNode>>> Listed() const {
+    if (auto checked = images_.Check(); !checked) return checked.error();
+    if (auto checked =
+            CheckStandardInput({{"--secrets", flags_.secrets_path}, {"--images", images_.path()}});
+        !checked) {
+      return checked.error();
     }
-    if (!checked) return checked.error();
-    auto list = images_.Read();
-    if (!list) return list.error();
-    if (flags_.image_ref->empty()) return names;
-    auto entries = FindListed(*flags_.image_ref, *list, images_.name());
-    if (!entries) return entries.error();
-    for (const ImageOnNode& image : *entries) {
-      names.insert(names.end(), image.repo_tags.begin(), image.repo_tags.end());
-      names.insert(names.end(), image.repo_digests.begin(), image.repo_digests.end());
-    }
-    return names;
+    return images_.ReadIfGiven();
   }
 
   using Mapping = std::map<std::string, ImagePullCredentials>;
@@ -166,10 +160,11 @@ answer is "pull". The command owns the store for that moment.)";
     return record ? std::move(record->credential_mapping) : Mapping();
   }
 
-  Result<Answer> Ask(NodeStore& store, const std::vector<std::string>& names) const {
-    const ImageCopy copy = {.image = flags_.image,
-                            .image_ref = *flags_.image_ref,
-                            .runtime_handler = flags_.runtime.handler};
+  Result<Answer> Ask(NodeStore& store, const std::optional<std::vector<ImageOnNode>>& list) const {
+    const auto ref = ResolveRef("--image-ref", *flags_.image_ref, store, list ? &*list : nullptr);
+    if (!ref) return ref.error();
+    const ImageCopy copy = {
+        .image = flags_.image, .image_ref = *ref, .runtime_handler = flags_.runtime.handler};
     if (!copy.runtime_handler.empty()) {
       auto handlers = HandlerNames::Of(store);
       if (!handlers) return handlers.error();
@@ -180,6 +175,7 @@ answer is "pull". The command owns the store for that moment.)";
     if (flags_.service_account) pod.service_account.emplace(*flags_.service_account);
     FixedCredentials credentials(pod);
     Answer answer;
+    if (*ref != *flags_.image_ref) answer.image_ref = *ref;
     const Mapping before = write_back_ ? OpenTo(store, copy) : Mapping();
     if (flags_.pull_policy) {
       answer.outcome = store.EnsureImage(copy, *flags_.pull_policy, credentials);
@@ -197,6 +193,7 @@ answer is "pull". The command owns the store for that moment.)";
     if (answer.decision && answer.decision->pull && !copy.image_ref.empty() &&
         flags_.store.rules == Rules::kClosed) {
       // The answer stands, explained or not.
+      const auto names = list ? ListedNames(*list, *ref) : std::vector<std::string>();
       if (auto why = store.Explain(copy, names)) answer.explanation = *std::move(why);
     }
     return answer;

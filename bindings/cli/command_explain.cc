@@ -33,8 +33,8 @@ tenants: it tells what is on the node.)";
     store_.Declare(flags);
     flags.Value("--image", &image_, "IMAGE", "the container's image, as the pod spells it");
     flags.Value("--image-ref", &image_ref_, "REF",
-                "what the runtime calls the image, or the first digits of its ID; ''\n"
-                "if it is not on the node");
+                "what the runtime calls the image, or short for it; '' if it is not on\n"
+                "the node");
     flags.Value("--pod", &pod_, "FILE|-",
                 "instead of --image and --image-ref: what kubectl get pod NAME -o\n"
                 "json prints");
@@ -47,7 +47,9 @@ tenants: it tells what is on the node.)";
                 "the pod's service account");
     flags.Value("--service-accounts", &service_accounts_, "FILE|-",
                 "with --pod: what kubectl get serviceaccounts -o json prints");
-    images_.Declare(flags, ": the names of the image");
+    images_.Declare(flags,
+                    ": what REF means, and the names\n"
+                    "of the image");
     runtime_.Declare(flags);
     policy_.Declare(flags);
     evidence_.DeclareShortNames(flags);
@@ -138,35 +140,11 @@ tenants: it tells what is on the node.)";
     return {};
   }
 
-  // What --image-ref is, or is short for.
-  Result<std::string> WholeRef(const NodeStore& store,
-                               const std::optional<std::vector<ImageOnNode>>& images) const {
-    if (!IsShortId(*image_ref_)) return *image_ref_;
-    auto refs = StoredRefs(store, true);
-    if (!refs) return refs.error();
-    if (images) {
-      for (const ImageOnNode& image : *images) refs->insert(image.id);
-    }
-    auto ref = FindRef("--image-ref", *image_ref_, *refs);
-    if (!ref) return ref.error();
-    if (*ref) return **ref;
-    return BadFlag("--image-ref",
-                   fmt::format("no image of the store or of --images has an ID that begins with {}",
-                               *image_ref_),
-                   "give the whole ID");
-  }
-
   // By which the list has the image; empty: there is no list, or it does not have it.
-  static std::vector<std::string> ListedNames(const std::optional<std::vector<ImageOnNode>>& images,
-                                              std::string_view image_ref) {
-    std::vector<std::string> names;
-    if (!images || image_ref.empty()) return names;
-    for (const ImageOnNode& image : *images) {
-      if (!Has(image, image_ref)) continue;
-      names.insert(names.end(), image.repo_tags.begin(), image.repo_tags.end());
-      names.insert(names.end(), image.repo_digests.begin(), image.repo_digests.end());
-    }
-    return names;
+  static std::vector<std::string> NamesIn(const std::optional<std::vector<ImageOnNode>>& images,
+                                          std::string_view image_ref) {
+    if (!images || image_ref.empty()) return {};
+    return ListedNames(*images, image_ref);
   }
 
   static Result<ExplainedImage> Explained(NodeStore& store, ExplainedImage image,
@@ -189,7 +167,7 @@ tenants: it tells what is on the node.)";
       const std::optional<std::vector<ImageOnNode>>& images,
       const std::vector<ImagePullSecret>& secrets) const {
     if (auto known = handlers.Check(runtime_.handler); !known) return known.error();
-    auto image_ref = WholeRef(store, images);
+    auto image_ref = ResolveRef("--image-ref", *image_ref_, store, images ? &*images : nullptr);
     if (!image_ref) return image_ref.error();
     const std::vector<ImagePullSecretView> views(secrets.begin(), secrets.end());
     PodCredentials pod{.secrets = views, .service_account = std::nullopt};
@@ -201,7 +179,7 @@ tenants: it tells what is on the node.)";
                                             .image_ref = image.image_ref,
                                             .runtime_handler = image.runtime_handler},
                                            credentials);
-    auto explained = Explained(store, std::move(image), ListedNames(images, *image_ref));
+    auto explained = Explained(store, std::move(image), NamesIn(images, *image_ref));
     if (!explained) return explained.error();
     return std::vector<ExplainedImage>{*std::move(explained)};
   }
@@ -220,8 +198,7 @@ tenants: it tells what is on the node.)";
         const auto& decision = container.forecasts.front().outcome.decision;
         image.decision = decision.value_or(
             Decision{true, CheckResult::kError, Reason::kImageDoesNotParse, false});
-        auto explained =
-            Explained(store, std::move(image), ListedNames(images, container.image_ref));
+        auto explained = Explained(store, std::move(image), NamesIn(images, container.image_ref));
         if (!explained) return explained.error();
         all.push_back(*std::move(explained));
       }

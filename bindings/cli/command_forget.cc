@@ -7,6 +7,7 @@
 #include "bindings/cli/cluster_input.h"
 #include "bindings/cli/command.h"
 #include "bindings/cli/handler_names.h"
+#include "bindings/cli/image_lookup.h"
 #include "bindings/cli/input.h"
 #include "bindings/cli/list_token.h"
 #include "bindings/cli/record_json.h"
@@ -61,8 +62,8 @@ std::vector<Field> CountsOf(const ForgetReport& report) {
 // For a command that ends: what very many records still have goes before it does.
 template <typename Call>
 auto Forgetting(const StoreFlags& flags, const Call& call) {
-  return WithWriter(Writer::Open(flags), [&](Writer& writer) -> decltype(call(writer.owner())) {
-    auto report = call(writer.owner());
+  return WithWriter(Writer::Open(flags), [&](Writer& writer) -> decltype(call(writer)) {
+    auto report = call(writer);
     if (!report) return report;
     if (auto tidied = writer.TidyUp(); !tidied) return tidied.error();
     return report;
@@ -78,7 +79,7 @@ class ForgetCommand final : public Command {
 serviceaccount NAMESPACE/NAME[/UID]  a service account, likewise
 namespace NAMESPACE                  every Secret and service account of it
 image REF                            every credential of the image, by any spelling of it,
-                                     and that all pods may use it
+                                     and that all pods may use it; REF may be short for one
 credential HASH|@FILE                every Secret with these credentials, by the hash that
                                      `waybill hash` prints; @FILE: a file with the hash
 list                                 what was forgotten, and is kept from coming back
@@ -112,10 +113,18 @@ it restarts.)";
     }
     auto revocation = Parse(what);
     if (!revocation) return revocation.error();
-    auto report = Forgetting(
-        store_, [&](OwnerCalls& owner) { return owner.Forget(*revocation, change_.options); });
+    auto report = Forgetting(store_, [&](Writer& writer) -> Result<ForgetReport> {
+      auto ref = ResolveRef("NAME", revocation->image_ref, writer.store());
+      if (!ref) return ref.error();
+      revocation->image_ref = *std::move(ref);
+      return writer.owner().Forget(*revocation, change_.options);
+    });
     if (!report) return report.error();
-    WriteChange(CountsOf(*report), change_.options.dry_run, out);
+    auto fields = CountsOf(*report);
+    if (what == "image" && revocation->image_ref != *name_) {
+      fields.insert(fields.begin(), {"imageRef", "image ref", revocation->image_ref});
+    }
+    WriteChange(std::move(fields), change_.options.dry_run, out);
     return ExitCode::kYes;
   }
 
@@ -262,8 +271,9 @@ printed or compared.)";
           "list both, with the rights to see all; --allow-empty confirms that none is "
           "left");
     }
-    auto report = Forgetting(
-        store_, [&](OwnerCalls& owner) { return owner.Reconcile(truth, *token, change_.options); });
+    auto report = Forgetting(store_, [&](Writer& writer) {
+      return writer.owner().Reconcile(truth, *token, change_.options);
+    });
     if (!report) return report.error();
     std::vector<Field> counts = {
         {"known", "of those in records, exist", report->known},

@@ -34,7 +34,7 @@ what the kubelet wrote, judges it by its own store and by what the runtime lists
 writes the kubelet's files anew where they are lost, damaged or older. Then it says
 READY to systemd, prints "ready", and follows the kubelet: what that writes is synced
 and recorded at once, what it forgets is put back, and an image that appears without a
-record is closed, unless it is known to have come without the kubelet.
+record is closed, unless it is known or presumed to have come without the kubelet.
 
 --once does the first part only, for ExecStartPre. What the kubelet does until the next
 --once is a gap then: images of which nothing is known are closed.
@@ -76,9 +76,9 @@ guard runs.)";
     flags.Value("--metrics-file", &metrics_file_, "FILE",
                 "keep metrics there, for Prometheus' textfile collector");
     flags.Switch("--status", &status_, "print what the guard that runs says of itself");
-    flags.Value("--witness", &witness_, "FILE",
+    flags.Value("--witness", &witness_, "FILE|none",
                 "the witness; else image_manager/waybill-guard/witness in the\n"
-                "kubelet's directory");
+                "kubelet's directory; none: no witness, as start --no-witness");
     flags.Value("--policy", &policy_, "POLICY",
                 "the kubelet's imagePullCredentialsVerificationPolicy;\n"
                 "NeverVerifyPreloadedImages");
@@ -215,7 +215,12 @@ guard runs.)";
     guard::GuardOptions options;
     options.kubelet_directory = kubelet_directory_;
     options.store.directory = *store_;
-    if (witness_) options.store.witness = Witness::At(std::filesystem::absolute(*witness_));
+    // As everywhere. A file of that name: ./none.
+    if (witness_ == "none") {
+      options.store.witness = Witness::None();
+    } else if (witness_) {
+      options.store.witness = Witness::At(std::filesystem::absolute(*witness_));
+    }
     options.store.evidence = evidence_.options;
     options.store.ages = ages_.limits;
     if (auto parsed = user_namespaces_.Parse(); !parsed) return parsed.error();
@@ -271,10 +276,15 @@ guard runs.)";
         {"events", "events"},
         {"filesWritten", "files written"},
         {"filesRemoved", "files removed"},
-        {"filesLeftAlone", "files left alone"}};
+        {"filesLeftAlone", "files left alone"},
+        {"filesKept", "files kept aside"},
+        {"recordsUnlisted", "records unlisted"}};
     for (const auto& [key, label] : kLabels) {
       if (!status.contains(key) || status[key] == "") continue;
       fields.push_back({key, label, status[key]});
+    }
+    if (status.contains("unlisted") && !status["unlisted"].empty()) {
+      fields.push_back({"unlisted", "not listed", status["unlisted"]});
     }
     for (const auto& [kind, count] : holes.items()) {
       if (count != 0) fields.push_back({kind, "holes: " + kind, count});
@@ -288,8 +298,13 @@ guard runs.)";
                                  {"filesWritten", "files written", status.files_written},
                                  {"filesRemoved", "files removed", status.files_removed},
                                  {"filesLeftAlone", "files left alone", status.left_alone},
+                                 {"filesKept", "files kept aside", status.files_kept},
+                                 {"recordsUnlisted", "records unlisted", status.records_unlisted},
                                  {"afterGap", "after a gap", status.gap},
                                  {"kubeletRan", "a kubelet runs", status.kubelet_ran_before}};
+    if (!status.unlisted.empty()) {
+      fields.push_back({"unlisted", "not listed", Json(status.unlisted)});
+    }
     if (!status.runtime_error.empty()) {
       fields.push_back({"runtimeError", "no list of images", status.runtime_error});
     }

@@ -214,7 +214,8 @@ add --from-list FILE --source NAME --token TOKEN
       } else {
         return BadFlag(
             "IMAGE",
-            fmt::format("{} is a name, and may be another image's tomorrow", name.substr(0, 200)),
+            fmt::format("{} is {}, and may be another image's tomorrow", name.substr(0, 200),
+                        IsShortRef(name) ? "short for an ID" : "a name"),
             "add --images FILE, with what `crictl images -o json` prints, or --cri, to find the "
             "image that has the name now; or give its ID");
       }
@@ -339,7 +340,11 @@ add --from-list FILE --source NAME --token TOKEN
       auto ledger = writer.store().ListLedger();
       if (!ledger) return ledger.error();
       std::vector<std::optional<std::string>> refs;
-      for (const std::string& name : images_) {
+      for (const std::string& given : images_) {
+        auto meant = IsShortRef(given) ? ResolveRef("IMAGE", given, writer.store())
+                                       : Result<std::string>(given);
+        if (!meant) return meant.error();
+        const std::string& name = *meant;
         auto ref = RefOf(name, *ledger, *list, list_.name());
         if (!ref) return ref.error();
         refs.push_back(*std::move(ref));

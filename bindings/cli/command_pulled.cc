@@ -60,13 +60,17 @@ runs. Only that one ends: another pull of the image stays open.)";
     auto result = WhatRuntimeSays();
     if (!result) return result.error();
     const std::string& handler = flags_.runtime.handler;
+    // A digest is kept as it is written: the store knows whose it is.
+    const std::string image_ref =
+        result->image && !IsSpelling(*flags_.image_ref) ? result->image->id : *flags_.image_ref;
     const ImageCopy copy = {
-        .image = flags_.image, .image_ref = *flags_.image_ref, .runtime_handler = handler};
+        .image = flags_.image, .image_ref = image_ref, .runtime_handler = handler};
     // What this pull gave. By earlier pulls the record may be open to more.
     ImagePullCredentials gave = credentials.value_or(ImagePullCredentials{});
     auto dangling =
         WithWriter(Writer::Open(flags_.store, {.policy = flags_.policy.policy}),
                    [&](Writer& writer) -> Result<bool> {
+                     if (auto whole = CheckIsWhole(writer.store()); !whole) return whole.error();
                      auto done = writer.Ask([&] {
                        return writer.owner().RecordImagePulled(copy, credentials, *result);
                      });
@@ -80,13 +84,13 @@ runs. Only that one ends: another pull of the image stays open.)";
     const std::string access = AccessText(gave);
     if (out.json()) {
       Json answer = JsonOf(ImagePullIntent{flags_.image, handler});
-      answer["imageRef"] = *flags_.image_ref;
+      answer["imageRef"] = image_ref;
       answer["access"] = access;
       answer["nodePodsAccessible"] = credentials && credentials->node_pods_accessible;
       answer["intent"] = *dangling;
       out.WriteJson(answer);
     } else {
-      out.Line("pulled: {}{} is {}", flags_.image, ForHandler(handler), *flags_.image_ref);
+      out.Line("pulled: {}{} is {}", flags_.image, ForHandler(handler), image_ref);
       out.Line("this pull opens it to: {}", access);
       if (*dangling) out.Line("another pull of this image stays open");
     }
@@ -94,6 +98,21 @@ runs. Only that one ends: another pull of the image stays open.)";
   }
 
  private:
+  // What the store knows may be of another image than the one that was just pulled, and would be
+  // open to this pull's credentials. Only the runtime can say what the ref is short for.
+  Result<void> CheckIsWhole(const NodeStore& store) const {
+    if (listed_.given() || !IsShortRef(*flags_.image_ref)) return {};
+    auto meant = ResolveRef("--image-ref", *flags_.image_ref, store);
+    if (!meant) return meant.error();
+    if (*meant == *flags_.image_ref) return {};
+    return BadFlag("--image-ref",
+                   fmt::format("{} is the beginning of {}, or of the ID of another image that was "
+                               "pulled now",
+                               *flags_.image_ref, *meant),
+                   "give the whole ID, or add --listed FILE, with what `crictl images -o json` "
+                   "prints, or --cri");
+  }
+
   // What was forgotten since the pull began is not on record.
   void LeaveWhatIsIn(const ImagePulledRecord& record, ImagePullCredentials& gave) const {
     const auto name = ImageName(flags_.image);

@@ -55,8 +55,9 @@ rm --preloaded REF…    the ledger's entry, as by `waybill preload remove`; an 
                        record gets one without credentials, and is closed
 
 REF is what the runtime calls the image, another spelling of it, or at least six digits
-of its ID. Each is about one runtime handler's copy, that of --runtime. If one argument
-means nothing, or several images, nothing is removed, and the exit code is 1 or 2.)";
+of its ID, as `waybill list` prints it. Each is about one runtime handler's copy, that
+of --runtime. If one argument means nothing, or several images, nothing is removed, and
+the exit code is 1 or 2.)";
   }
 
   void Declare(Flags& flags) override {
@@ -137,14 +138,9 @@ means nothing, or several images, nothing is removed, and the exit code is 1 or 
 
   static Found FindRecord(const NodeStore& store, const std::string& image,
                           const std::string& handler) {
-    auto record = store.GetRecord({.image_ref = image, .runtime_handler = handler});
-    if (!record && record.error().code == ErrorCode::kNotFound && IsShortId(image)) {
-      auto refs = StoredRefs(store, false);
-      if (!refs) return refs.error();
-      auto ref = FindRef("IMAGE", image, *refs);
-      if (!ref) return ref.error();
-      if (*ref) record = store.GetRecord({.image_ref = **ref, .runtime_handler = handler});
-    }
+    auto ref = ResolveRef("IMAGE", image, store);
+    if (!ref) return ref.error();
+    auto record = store.GetRecord({.image_ref = *ref, .runtime_handler = handler});
     if (!record) {
       if (record.error().code == ErrorCode::kNotFound) return std::optional<Removal>();
       return record.error();
@@ -171,19 +167,18 @@ means nothing, or several images, nothing is removed, and the exit code is 1 or 
 
   static Found FindEntry(const NodeStore& store, const std::string& image,
                          const std::string& handler) {
+    auto ref = ResolveRef("IMAGE", image, store);
+    if (!ref) return ref.error();
     auto ledger = store.ListLedger();
     if (!ledger) return ledger.error();
-    std::set<std::string> refs;
     for (const LedgerEntry& entry : *ledger) {
-      if (entry.runtime_handler == handler) refs.insert(entry.image_ref);
+      if (entry.runtime_handler == handler && entry.image_ref == *ref) {
+        return std::optional(Removal{.image = *ref, .handler = handler});
+      }
     }
-    auto ref = FindRef("IMAGE", image, refs);
-    if (!ref) return ref.error();
-    if (*ref) return std::optional(Removal{.image = **ref, .handler = handler});
-    // A digest, by which the store may know one of them.
-    if (refs.empty() || !IsSpelling(image)) return std::optional<Removal>();
-    const auto why =
-        store.Explain({.image = image, .image_ref = image, .runtime_handler = handler});
+    // Another spelling, by which the store may know one of them.
+    if (!IsSpelling(*ref)) return std::optional<Removal>();
+    const auto why = store.Explain({.image = *ref, .image_ref = *ref, .runtime_handler = handler});
     if (!why || !why->ledger_entry) return std::optional<Removal>();
     return std::optional(Removal{.image = why->ledger_entry->image_ref, .handler = handler});
   }

@@ -19,8 +19,10 @@ class ShowCommand final : public Command {
   std::string name() const override { return "show"; }
   std::string summary() const override { return "show one record, or whether a pull began"; }
   std::string notes() const override {
-    return R"(With --image-ref: the record of that image; six digits of its ID are enough. With IMAGE: whether a pull of that image
-string is open. --runtime says for which runtime handler. 1 if there is none.
+    return R"(REF: the record of that image, as `waybill rm` removes it; if there is none, whether a
+pull of that image string is open. --image-ref: only the record; --intent: only the
+pull. A REF that is short for one is looked up. --runtime says for which runtime
+handler. 1 if there is none.
 `waybill preload` shows which images are preloaded, `waybill pulls` all open pulls.
 Credential hashes are not shown; `waybill dump --with-hashes` shows them.)";
   }
@@ -28,62 +30,79 @@ Credential hashes are not shown; `waybill dump --with-hashes` shows them.)";
   void Declare(Flags& flags) override {
     store_.Declare(flags);
     flags.Value("--image-ref", &image_ref_, "REF",
-                "what the runtime calls the image, or the first digits of its ID");
-    flags.Positional("IMAGE", &image_, "an image string, as a pod wrote it");
+                "what the runtime calls the image, or short for it");
+    flags.Positional("REF", &image_, "the same, or an image string, as a pod wrote it");
+    flags.Switch("--intent", &intent_, "REF is an image string; show no record");
     runtime_.Declare(flags);
   }
 
   Result<ExitCode> Run(Output& out) override {
     if (auto parsed = store_.Parse(); !parsed) return parsed.error();
     if (image_ref_.has_value() == image_.has_value()) {
-      return BadFlag("show", "exactly one of --image-ref and IMAGE is needed");
+      return BadFlag("show", "exactly one of --image-ref and REF is needed");
     }
+    if (intent_ && image_ref_) return BadFlag("--intent", "it excludes --image-ref");
     auto checked = image_ref_ ? CheckLength("--image-ref", *image_ref_, kMaxImageRefBytes)
-                              : CheckLength("IMAGE", *image_, kMaxImageBytes);
+                              : CheckLength("REF", *image_, kMaxImageBytes);
     if (!checked) return checked.error();
     if (auto parsed = runtime_.Parse(); !parsed) return parsed.error();
     auto found = WithStore(ObserveStore(store_), [&](const NodeStore& store) -> Result<bool> {
       auto names = HandlerNames::Of(store);
       if (!names) return names.error();
-      return image_ref_ ? ShowRecord(store, *names, out) : ShowIntent(store, *names, out);
+      if (image_ref_) return ShowRecord(store, *image_ref_, *names, out);
+      return intent_ ? ShowIntent(store, *names, out) : ShowEither(store, *names, out);
     });
     if (!found) return found.error();
     return *found ? ExitCode::kYes : ExitCode::kNo;
   }
 
  private:
+  // nullopt: there is none.
+  Result<std::optional<ImagePulledRecord>> Find(std::string_view flag, const NodeStore& store,
+                                                const std::string& image_ref) const {
+    auto ref = ResolveRef(flag, image_ref, store);
+    if (!ref) return ref.error();
+    auto record = store.GetRecord({.image_ref = *ref, .runtime_handler = runtime_.handler});
+    if (record) return std::optional(*std::move(record));
+    if (record.error().code != ErrorCode::kNotFound) return record.error();
+    return std::optional<ImagePulledRecord>();
+  }
+
+  // In the order in which `waybill rm` looks.
+  Result<bool> ShowEither(const NodeStore& store, const HandlerNames& names, Output& out) const {
+    auto record = Find("REF", store, *image_);
+    if (!record) return record.error();
+    if (!*record) return ShowIntent(store, names, out);
+    WriteRecord(**record, names, out);
+    (void)out.Flush();
+    const auto pull = store.HasIntent({.image = *image_, .runtime_handler = runtime_.handler});
+    if (pull && *pull) Note("a pull of that image string is open, too: --intent shows it");
+    return true;
+  }
+
   // A handler that vanished still has records to show. Without a record, it must be known.
-  Result<bool> ShowRecord(const NodeStore& store, const HandlerNames& names, Output& out) const {
+  Result<bool> ShowRecord(const NodeStore& store, const std::string& image_ref,
+                          const HandlerNames& names, Output& out) const {
     const std::string& handler = runtime_.handler;
-    auto record = store.GetRecord({.image_ref = *image_ref_, .runtime_handler = handler});
-    if (!record && record.error().code == ErrorCode::kNotFound && IsShortId(*image_ref_)) {
-      auto refs = StoredRefs(store, false);
-      if (!refs) return refs.error();
-      auto ref = FindRef("--image-ref", *image_ref_, *refs);
-      if (!ref) return ref.error();
-      if (*ref) record = store.GetRecord({.image_ref = **ref, .runtime_handler = handler});
-    }
-    if (!record) {
-      if (record.error().code != ErrorCode::kNotFound) return record.error();
+    auto record = Find("--image-ref", store, image_ref);
+    if (!record) return record.error();
+    if (!*record) {
       if (auto known = names.Check(handler); !known) return known.error();
       if (out.json()) {
-        Json answer = {{"imageRef", *image_ref_}, {"found", false}};
+        Json answer = {{"imageRef", image_ref}, {"found", false}};
         if (!handler.empty()) answer["runtimeHandler"] = handler;
         out.WriteJson(answer);
       } else {
-        out.Line("no record of {}{}", *image_ref_, ForHandler(handler));
+        out.Line("no record of {}{}", image_ref, ForHandler(handler));
       }
       return false;
     }
-    if (out.json()) {
-      out.WriteJson(JsonOf(*record, Hashes::kRedacted));
-    } else {
-      WriteRecord(*record, names, out);
-    }
+    WriteRecord(**record, names, out);
     return true;
   }
 
   static void WriteRecord(const ImagePulledRecord& record, const HandlerNames& names, Output& out) {
+    if (out.json()) return out.WriteJson(JsonOf(record, Hashes::kRedacted));
     out.Line("image ref  {}", record.image_ref);
     out.Line("runtime    {}", names.TextOf(record.runtime_handler));
     if (!record.manifest_digest.empty()) out.Line("manifest   {}", record.manifest_digest);
@@ -120,7 +139,8 @@ Credential hashes are not shown; `waybill dump --with-hashes` shows them.)";
       answer["intent"] = *there;
       out.WriteJson(answer);
     } else {
-      out.Line("{} of {}{} is open", *there ? "a pull" : "no pull", *image_, ForHandler(handler));
+      out.Line("{}{} of {}{} is open", *there || intent_ ? "" : "no record, and ",
+               *there ? "a pull" : "no pull", *image_, ForHandler(handler));
     }
     return *there;
   }
@@ -129,6 +149,7 @@ Credential hashes are not shown; `waybill dump --with-hashes` shows them.)";
   RuntimeFlag runtime_;
   std::optional<std::string> image_ref_;
   std::optional<std::string> image_;
+  bool intent_ = false;
 };
 
 }  // namespace

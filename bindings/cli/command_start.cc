@@ -76,7 +76,8 @@ schema is backed up and migrated.)";
     ages_.Declare(flags);
     user_namespaces_.Declare(flags);
     store_.DeclareRules(flags);
-    flags.Value("--witness", &witness_, "FILE", "the witness file, outside the store");
+    flags.Value("--witness", &witness_, "FILE|none",
+                "the witness file, outside the store; none: as --no-witness");
     flags.TakesSetting("--witness", {.unless = {"--no-witness"}});
     flags.Switch("--forget-witness", &forget_witness_,
                  "with --witness: the store is the newest, although the witness\n"
@@ -165,6 +166,11 @@ schema is backed up and migrated.)";
       options.pods_directory = *pods_directory_;
     }
     if (witness_ && no_witness_) return BadFlag("--no-witness", "it excludes --witness");
+    // As everywhere. A file of that name: ./none.
+    if (witness_ == "none") {
+      witness_.reset();
+      no_witness_ = true;
+    }
     if (witness_ && witness_->empty()) return BadFlag("--witness", "the value is empty");
     if (forget_witness_ && !witness_) {
       return BadFlag("--forget-witness", "it needs --witness, with the path of the new witness");

@@ -11,13 +11,14 @@ struct Action {
   Result<ExitCode> (*run)(const UsernsArguments& arguments, Output& out);
   bool wants_pod = false;
   bool wants_pool = false;
+  bool only_compares = false;  // ranges with the pool
 };
 
 constexpr Action kActions[] = {
     {"get", GetUserns, true, true},          {"release", ReleaseUserns, true, false},
-    {"list", ListUserns, false, true},       {"cleanup", CleanUpUserns, false, false},
+    {"list", ListUserns, false, true, true}, {"cleanup", CleanUpUserns, false, false},
     {"pool", ShowUsernsPool, false, true},   {"adopt", AdoptUserns, true, true},
-    {"owner", FindUsernsOwner, true, false}, {"check", CheckUserns, false, true}};
+    {"owner", FindUsernsOwner, true, false}, {"check", CheckUserns, false, true, true}};
 constexpr std::string_view kActionsHint =
     "the actions are get, release, list, cleanup, pool, adopt, owner and check";
 
@@ -91,7 +92,8 @@ check          compares the store with the ID mappings of what runs; 1 if they
       if (auto checked = Check(action); !checked) return checked.error();
       if (auto parsed = arguments_.runtime.Parse(); !parsed) return parsed.error();
       if (action.wants_pool) {
-        if (auto parsed = arguments_.pool.Parse(); !parsed) return parsed.error();
+        if (auto parsed = arguments_.pool.Parse(!action.only_compares); !parsed)
+          return parsed.error();
       }
       return action.run(arguments_, out);
     }

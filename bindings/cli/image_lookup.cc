@@ -12,12 +12,166 @@ namespace {
 
 constexpr std::string_view kAlgorithm = "sha256:";
 constexpr std::string_view kHexDigits = "0123456789abcdef";
+constexpr std::string_view kBeforeDigest = "@sha256:";
 constexpr std::size_t kIdDigits = 64;
 constexpr std::size_t kLeastShortId = 6;
 
 std::string_view WithoutAlgorithm(std::string_view id) {
   return id.starts_with(kAlgorithm) ? id.substr(kAlgorithm.size()) : id;
 }
+
+bool IsHash(std::string_view text) {
+  return text.size() == kIdDigits && text.find_first_not_of(kHexDigits) == std::string_view::npos;
+}
+
+// A text that may be the beginning of a ref.
+struct Shortened {
+  std::string_view before;  // the hash: empty, `sha256:` or `repository@sha256:`
+  std::string_view digits;
+
+  static std::optional<Shortened> Read(std::string_view text) {
+    std::size_t begin = 0;
+    if (text.starts_with(kAlgorithm)) begin = kAlgorithm.size();
+    if (const std::size_t at = text.find(kBeforeDigest); at != std::string_view::npos && at > 0) {
+      begin = at + kBeforeDigest.size();
+    }
+    const std::string_view digits = text.substr(begin);
+    if (digits.size() < kLeastShortId || digits.size() >= kIdDigits ||
+        digits.find_first_not_of(kHexDigits) != std::string_view::npos) {
+      return std::nullopt;
+    }
+    return Shortened{text.substr(0, begin), digits};
+  }
+
+  // A digest begins so only with its repository; an ID with or without `sha256:`.
+  bool Begins(std::string_view ref) const {
+    if (before.size() > kAlgorithm.size()) {
+      return IsSpelling(ref) && ref.starts_with(before) &&
+             ref.substr(before.size()).starts_with(digits);
+    }
+    const std::string_view id = WithoutAlgorithm(ref);
+    return IsHash(id) && id.starts_with(digits);
+  }
+};
+
+// What a text may mean.
+class Meanings {
+ public:
+  explicit Meanings(std::string_view text) : text_(text), shortened_(Shortened::Read(text)) {
+    if (auto full = NormaliseImage(text)) full_ = *std::move(full);
+    if (auto repository = ParseImage(text)) repository_ = RepositoryOf(text);
+  }
+
+  // A stored name is not a ref: the image may have lost it. It only shows that the beginning of an
+  // ID may be meant for the name of another image.
+  bool none() const {
+    return std::all_of(meant_.begin(), meant_.end(), [](const Meant& one) { return one.is_name; });
+  }
+
+  Result<void> AddStored(const NodeStore& store) {
+    auto records = store.ListRecords();
+    if (!records) return records.error();
+    for (const ImagePulledRecord& record : *records) {
+      AddRef(record.image_ref, record.image_ref);
+      if (!shortened_) continue;
+      for (const auto& [name, credentials] : record.credential_mapping) {
+        AddName(name, record.image_ref);
+      }
+    }
+    auto entries = store.ListLedger();
+    if (!entries) return entries.error();
+    for (const LedgerEntry& entry : *entries) {
+      AddRef(entry.image_ref, entry.image_ref);
+      if (!shortened_) continue;
+      for (const std::string& name : entry.names) AddName(name, entry.image_ref);
+    }
+    return {};
+  }
+
+  void AddListed(const std::vector<ImageOnNode>& list) {
+    for (const ImageOnNode& image : list) {
+      AddRef(image.id, image.id);
+      for (const std::string& digest : image.repo_digests) AddRef(digest, image.id);
+      for (const std::string& tag : image.repo_tags) {
+        if (tag == text_ || (!full_.empty() && tag == full_)) Add(image.id, "its name now", false);
+      }
+    }
+  }
+
+  Result<std::string> TheOne(std::string_view flag) {
+    constexpr std::size_t kMaxNamed = 5;
+    if (none()) return std::string(text_);
+    if (meant_.size() == 1) return meant_.front().ref;
+    std::sort(meant_.begin(), meant_.end(),
+              [](const Meant& a, const Meant& b) { return a.ref < b.ref; });
+    const bool all_begin = std::all_of(meant_.begin(), meant_.end(),
+                                       [](const Meant& one) { return one.how == kBeginsSo; });
+    std::string some;
+    for (std::size_t i = 0; i < std::min(meant_.size(), kMaxNamed); ++i) {
+      some += (i == 0 ? "" : ", ") + meant_[i].ref;
+      if (!all_begin) some += fmt::format(" ({})", meant_[i].how);
+    }
+    if (meant_.size() > kMaxNamed) some += fmt::format(" and {} more", meant_.size() - kMaxNamed);
+    if (all_begin) {
+      return BadFlag(flag,
+                     fmt::format("{} images have an ID that begins so: {}", meant_.size(), some),
+                     "give more digits");
+    }
+    return BadFlag(
+        flag, fmt::format("{} may mean {} images: {}", text_.substr(0, 200), meant_.size(), some),
+        "give the whole ID of the one that you mean");
+  }
+
+ private:
+  static constexpr std::string_view kBeginsSo = "its ID begins so";
+
+  struct Meant {
+    std::string ref;
+    std::string_view how;
+    bool is_name;  // by what the store has; not a ref
+  };
+
+  void AddRef(std::string_view ref, const std::string& image) {
+    if (ref == text_) {
+      Add(image, "its very ref", false);
+    } else if (IsSpelling(text_) && (SameSpelling(ref, text_) || IsSameDigest(ref))) {
+      Add(image, "the same digest", false);
+    } else if (shortened_ && shortened_->Begins(ref)) {
+      Add(image, kBeginsSo, false);
+    }
+  }
+
+  // `nginx@sha256:…` and `docker.io/library/nginx@sha256:…`.
+  bool IsSameDigest(std::string_view ref) const {
+    if (ref.find(kBeforeDigest) == std::string_view::npos || repository_.empty()) return false;
+    const auto at = text_.find(kBeforeDigest);
+    return at != std::string_view::npos && ref.ends_with(text_.substr(at)) && IsSpelling(ref) &&
+           RepositoryOf(ref) == repository_;
+  }
+
+  void AddName(std::string_view name, const std::string& image) {
+    if (ParseImage(name) && RepositoryOf(name) == repository_) {
+      Add(image, "its name", true);
+    }
+  }
+
+  void Add(const std::string& ref, std::string_view how, bool is_name) {
+    for (Meant& one : meant_) {
+      if (!SameSpelling(one.ref, ref)) continue;
+      // What is stored under the very ref is what the store is asked for.
+      if (ref == text_) one.ref = ref;
+      one.is_name = one.is_name && is_name;
+      return;
+    }
+    meant_.push_back({ref, how, is_name});
+  }
+
+  std::string_view text_;
+  std::optional<Shortened> shortened_;
+  std::string full_;        // empty: `text_` does not parse
+  std::string repository_;  // empty: likewise
+  std::vector<Meant> meant_;
+};
 
 // The list's spelling of what `name` is short for; empty: none.
 std::string FullFormIn(const std::vector<ImageOnNode>& list, std::string_view name) {
@@ -31,62 +185,45 @@ std::string FullFormIn(const std::vector<ImageOnNode>& list, std::string_view na
 }  // namespace
 
 bool IsSpelling(std::string_view text) {
-  const auto is_hash = [](std::string_view hash) {
-    return hash.size() == kIdDigits && hash.find_first_not_of(kHexDigits) == std::string_view::npos;
-  };
-  if (is_hash(WithoutAlgorithm(text))) return true;
+  if (IsHash(WithoutAlgorithm(text))) return true;
   const auto parts = ParseImage(text);
   return parts && !parts->digest.empty() && parts->tag.empty() &&
-         parts->digest.starts_with(kAlgorithm) && is_hash(WithoutAlgorithm(parts->digest));
+         parts->digest.starts_with(kAlgorithm) && IsHash(WithoutAlgorithm(parts->digest));
 }
 
 bool SameSpelling(std::string_view a, std::string_view b) {
   return WithoutAlgorithm(a) == WithoutAlgorithm(b);
 }
 
-bool IsShortId(std::string_view text) {
-  const std::string_view digits = WithoutAlgorithm(text);
-  return digits.size() >= kLeastShortId && digits.size() < kIdDigits &&
-         digits.find_first_not_of(kHexDigits) == std::string_view::npos;
+bool IsShortRef(std::string_view text) { return Shortened::Read(text).has_value(); }
+
+Result<std::string> ResolveRef(std::string_view flag, std::string_view text, const NodeStore& store,
+                               const std::vector<ImageOnNode>* list) {
+  const bool is_name = !IsSpelling(text) && !IsShortRef(text);
+  if (text.empty() || (is_name && list == nullptr)) return std::string(text);
+  Meanings meanings(text);
+  if (IsSpelling(text)) {
+    // Without reading every record: most callers pass what the runtime said.
+    const auto record = store.GetRecord({.image_ref = text});
+    if (record) return std::string(text);  // the store knows the spelling
+  }
+  if (auto added = meanings.AddStored(store); !added) {
+    if (IsShortRef(text)) return added.error();
+    return std::string(text);
+  }
+  // Spellings of one digest are one image: what is stored counts, and the list only without it.
+  if (list != nullptr && (meanings.none() || !IsSpelling(text))) meanings.AddListed(*list);
+  return meanings.TheOne(flag);
 }
 
-Result<std::optional<std::string>> FindRef(std::string_view flag, std::string_view text,
-                                           const std::set<std::string>& refs) {
-  constexpr std::size_t kMaxNamed = 5;
-  if (const auto itself = refs.find(std::string(text)); itself != refs.end()) {
-    return std::optional(*itself);
+std::vector<std::string> ListedNames(const std::vector<ImageOnNode>& list, std::string_view name) {
+  std::vector<std::string> names;
+  for (const ImageOnNode& image : list) {
+    if (!Has(image, name)) continue;
+    names.insert(names.end(), image.repo_tags.begin(), image.repo_tags.end());
+    names.insert(names.end(), image.repo_digests.begin(), image.repo_digests.end());
   }
-  for (const std::string& ref : refs) {
-    if (SameSpelling(ref, text)) return std::optional(ref);
-  }
-  if (!IsShortId(text)) return std::optional<std::string>();
-  std::vector<std::string> found;
-  for (const std::string& ref : refs) {
-    const std::string_view digits = WithoutAlgorithm(ref);
-    const bool is_id = digits.find_first_not_of(kHexDigits) == std::string_view::npos;
-    if (is_id && digits.starts_with(WithoutAlgorithm(text))) found.push_back(ref);
-  }
-  if (found.empty()) return std::optional<std::string>();
-  if (found.size() == 1) return std::optional(found.front());
-  std::string some;
-  for (std::size_t i = 0; i < std::min(found.size(), kMaxNamed); ++i) {
-    some += (i == 0 ? "" : ", ") + found[i];
-  }
-  if (found.size() > kMaxNamed) some += fmt::format(" and {} more", found.size() - kMaxNamed);
-  return BadFlag(flag, fmt::format("{} images have an ID that begins so: {}", found.size(), some),
-                 "give more digits");
-}
-
-Result<std::set<std::string>> StoredRefs(const NodeStore& store, bool ledger) {
-  std::set<std::string> refs;
-  auto records = store.ListRecords();
-  if (!records) return records.error();
-  for (ImagePulledRecord& record : *records) refs.insert(std::move(record.image_ref));
-  if (!ledger) return refs;
-  auto entries = store.ListLedger();
-  if (!entries) return entries.error();
-  for (LedgerEntry& entry : *entries) refs.insert(std::move(entry.image_ref));
-  return refs;
+  return names;
 }
 
 bool Has(const ImageOnNode& image, std::string_view name) {
@@ -116,6 +253,13 @@ Result<std::vector<ImageOnNode>> FindListed(std::string_view name,
   std::vector<ImageOnNode> found;
   for (const ImageOnNode& image : list) {
     if (Has(image, name)) found.push_back(image);
+  }
+  if (IsShortRef(name)) {
+    Meanings meanings(name);
+    meanings.AddListed(list);
+    auto meant = meanings.TheOne(flag);
+    if (!meant) return meant.error();
+    if (found.empty() && *meant != name) return FindListed(*meant, list, flag);
   }
   if (found.empty()) {
     const std::string full = FullFormIn(list, name);

@@ -4,8 +4,6 @@
 #define WAYBILL_BINDINGS_CLI_IMAGE_LOOKUP_H_
 
 #include <cstddef>
-#include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -24,17 +22,27 @@ bool IsSpelling(std::string_view text);
 // Whether both are one ID, with or without `sha256:`, or the same text.
 bool SameSpelling(std::string_view a, std::string_view b);
 
-// Whether `text` may be short for an image ID, as tables show it: 6 to 63 hex digits, with or
-// without `sha256:`. Never for a decision, which needs the ref itself.
-bool IsShortId(std::string_view text);
+// Whether `text` may be short for an image ID or a digest, as tables show it: 6 to 63 hex digits,
+// alone, behind `sha256:`, or behind `repository@sha256:`.
+bool IsShortRef(std::string_view text);
 
-// The one of `refs` that `text` is, spells, or is the beginning of, as an ID (IsShortId). nullopt:
-// none. kInvalidArgument about `flag`, with some of them: it is the beginning of several IDs.
-Result<std::optional<std::string>> FindRef(std::string_view flag, std::string_view text,
-                                           const std::set<std::string>& refs);
+// The image ref that `text` means, by what the store has and, if there is one, by a list of the
+// runtime. The one place where commands look refs up:
+//   - an ID, with or without `sha256:`, and a digest mean the ref that is stored under that
+//     spelling, else the listed image that has it;
+//   - what is short (IsShortRef) means the one ref, stored or listed, that begins so;
+//   - a tag, in its full form too, means the listed image that has it: the store does not know
+//     which image has a tag now;
+//   - what means nothing is `text` itself, as a kubelet would ask.
+// kInvalidArgument about `flag`, with each of them: it may mean several images. That it is the very
+// ref of one, the name of another, or the beginning of a third counts alike, so that nothing is
+// asked, opened or removed for another image than the one that was meant. Errors of reading, if
+// `text` is short: the record that can't be read may be the one.
+Result<std::string> ResolveRef(std::string_view flag, std::string_view text, const NodeStore& store,
+                               const std::vector<ImageOnNode>* list = nullptr);
 
-// The refs of all records, and with `ledger` those of the ledger. Errors of reading.
-Result<std::set<std::string>> StoredRefs(const NodeStore& store, bool ledger);
+// The names by which the list has the image with that ID, tag or digest; of all its entries.
+std::vector<std::string> ListedNames(const std::vector<ImageOnNode>& list, std::string_view name);
 
 // Whether `image` has that ID, tag or digest, as it is written there.
 bool Has(const ImageOnNode& image, std::string_view name);
@@ -50,8 +58,9 @@ class ImageIndex {
   std::unordered_multimap<std::string_view, std::size_t> positions_;
 };
 
-// The entries of `list` for the image `name`: several if it is listed for several handlers.
-// kInvalidArgument: there is none, or they are of different images. `flag` gave the list.
+// The entries of `list` for the image `name`, its ID, the beginning of that (IsShortRef), or a name
+// as the list has it: several if it is listed for several handlers. kInvalidArgument: there is
+// none, or they are of different images. `flag` gave the list.
 Result<std::vector<ImageOnNode>> FindListed(std::string_view name,
                                             const std::vector<ImageOnNode>& list,
                                             std::string_view flag);

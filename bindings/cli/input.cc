@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "bindings/cli/failed_path.h"
 #include "bindings/cli/parse.h"
 #include "bindings/cli/runtime_config.h"
 #include "waybill/kubelet_format.h"
@@ -18,9 +19,13 @@ namespace waybill::cli {
 namespace {
 
 Error Unreadable(const std::string& path, int error) {
-  return {ErrorCode::kInvalidArgument,
-          fmt::format("{} could not be read: {}", InputName(path), ::strerror(error)),
-          {}};
+  if (path == "-" && error == EBADF) {
+    return {ErrorCode::kInvalidArgument, "standard input is closed",
+            "name a file, or connect a pipe"};
+  }
+  Error failed = FailedPath(path, error);
+  failed.message = fmt::format("{} could not be read: {}", InputName(path), ::strerror(error));
+  return failed;
 }
 
 Result<std::string> ReadAll(int fd, const std::string& path, std::size_t most) {
@@ -49,8 +54,11 @@ Result<void> CheckDirectory(std::string_view flag, const std::string& directory,
   struct stat status = {};
   const int error = ::stat(directory.c_str(), &status) == 0 ? 0 : errno;
   if (error == 0 && S_ISDIR(status.st_mode)) return {};
-  return BadFlag(flag, fmt::format("{}: {}", directory, ::strerror(error == 0 ? ENOTDIR : error)),
-                 hint);
+  Error failed = FailedPath(directory, error == 0 ? ENOTDIR : error);
+  failed.message =
+      fmt::format("{}: {}: {}", flag, directory, ::strerror(error == 0 ? ENOTDIR : error));
+  if (!failed.has_hint()) failed.hint = hint;
+  return failed;
 }
 
 }  // namespace

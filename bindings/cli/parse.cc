@@ -375,8 +375,8 @@ void PullFlags::Declare(Flags& flags) {
   store.DeclareWait(flags);
   flags.Required("--image", &image, "IMAGE", "the container's image, as the pod spells it");
   flags.Value("--image-ref", &image_ref, "REF",
-              "what the runtime calls the image; '' if it is not on the node\n"
-              "(needed by check and pulled)");
+              "what the runtime calls the image, or for check short for it; '' if it\n"
+              "is not on the node (needed by check and pulled)");
   flags.List("--secret", &secret_texts, "NS/NAME/UID/HASH|@FILE",
              "a pull Secret of the pod; without a hash NS/NAME/UID; @FILE reads\n"
              "the line from a file; may be repeated");

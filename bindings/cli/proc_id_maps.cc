@@ -15,6 +15,7 @@
 #include <tuple>
 #include <utility>
 
+#include "bindings/cli/failed_path.h"
 #include "store/base/files.h"
 #include "waybill/limits.h"
 
@@ -29,6 +30,12 @@ constexpr int kReadTries = 3;
 // About the flag that names the directory.
 Error Wrong(std::string_view what, std::string hint = {}) {
   return {ErrorCode::kInvalidArgument, fmt::format("--proc: {}", what), std::move(hint)};
+}
+
+Error Failed(const std::string& proc, int error_number) {
+  Error failed = FailedPath(proc, error_number);
+  failed.message = fmt::format("--proc: {}: {}", proc, ::strerror(error_number));
+  return failed;
 }
 
 enum class ReadState : std::uint8_t { kRead, kGone, kUnreadable };
@@ -111,7 +118,7 @@ Result<std::vector<std::uint64_t>> ListProcesses(const Fd& root, const std::stri
   if (directory == nullptr) {
     const int error = errno;
     if (copy >= 0) ::close(copy);
-    return Wrong(fmt::format("{}: {}", proc, ::strerror(error)));
+    return Failed(proc, error);
   }
   std::vector<std::uint64_t> pids;
   errno = 0;
@@ -124,7 +131,7 @@ Result<std::vector<std::uint64_t>> ListProcesses(const Fd& root, const std::stri
   }
   const int error = errno;
   ::closedir(directory);
-  if (error != 0) return Wrong(fmt::format("{}: {}", proc, ::strerror(error)));
+  if (error != 0) return Failed(proc, error);
   std::sort(pids.begin(), pids.end());
   return pids;
 }
@@ -192,7 +199,7 @@ std::string PodOfCgroup(std::string_view text) {
 Result<ProcIdMaps> ReadProcIdMaps(const std::string& proc) {
   if (proc.empty()) return Wrong("the value is empty");
   const Fd root(::open(proc.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!root.valid()) return Wrong(fmt::format("{}: {}", proc, ::strerror(errno)));
+  if (!root.valid()) return Failed(proc, errno);
   if (auto checked = CheckReader(root, proc); !checked) return checked.error();
   auto pids = ListProcesses(root, proc);
   if (!pids) return pids.error();

@@ -57,7 +57,11 @@ Json ProofsJson(const ImagePulledRecord& record) {
 }  // namespace
 
 Json JsonOf(const std::optional<Timestamp>& time) {
-  return time ? Json(FormatTimestamp(*time)) : Json(nullptr);
+  if (!time) return nullptr;
+  // What a kubelet's file says to the second is stored as that second's end.
+  constexpr std::int32_t kEndOfSecond = 999'999'999;
+  return FormatTimestamp(time->nanoseconds == kEndOfSecond ? Timestamp{.seconds = time->seconds}
+                                                           : *time);
 }
 
 Json JsonOf(const Platform& platform) {

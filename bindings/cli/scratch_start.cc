@@ -83,7 +83,10 @@ Result<void> ScratchStart::Copy(const Progress& progress) const {
   if (auto safe = internal::CheckPrivateDirectory(real_); !safe) return safe;
   if (auto safe = internal::CheckStoreFiles(real_); !safe) return safe;
   if (auto made = internal::MakePrivateDirectory(copy); !made) return made;
-  if (!IsThere(real_ / "data.mdb")) return CopyTraces(real_, copy);
+  if (!IsThere(real_ / "data.mdb")) {
+    auto free = internal::CheckNewDirectory(real_);
+    return free ? CopyTraces(real_, copy) : free;
+  }
   auto lock = internal::OwnerLock::Take(real_);
   if (!lock) return lock.error();
   if (auto copied = CopyIfThere(real_, copy, "commit.mark"); !copied) return copied;

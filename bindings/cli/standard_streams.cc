@@ -8,10 +8,10 @@
 
 namespace {
 
-// Standard output is replaced by a descriptor that can't be written, so that a lost answer stays an
-// error.
+// Each is replaced by a descriptor that can't be used: standard output can't be written, so that a
+// lost answer stays an error, and standard input can't be read, so that `-` is not an empty list.
 void ClaimStandardStreams(int, char**, char**) {
-  constexpr int kModes[] = {O_RDONLY, O_RDONLY, O_WRONLY};
+  constexpr int kModes[] = {O_WRONLY, O_RDONLY, O_WRONLY};
   for (int fd = 0; fd < 3; ++fd) {
     if (::fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
     // Descriptors below fd are open, so this one gets its number. 3: as what the store refuses.

@@ -17,6 +17,15 @@ Result<std::unique_ptr<NodeStore>> WithHint(Result<std::unique_ptr<NodeStore>> s
   return store;
 }
 
+void WarnOfCopy(const NodeStore& store, const std::string& directory) {
+  const std::string& original = store.recovery_report().copy_of;
+  if (original.empty()) return;
+  Warn(directory + " was copied or moved from " + original +
+           ", and the witness is that one's: it is read, and not written",
+       "to go on with this one, run the node with it, or give it a witness of its own with waybill "
+       "start --witness");
+}
+
 // One attempt, without waiting.
 Result<std::unique_ptr<NodeStore>> TryToOwn(const StoreFlags& flags, const Opening& how) {
   auto store = WithHint(NodeStore::Open({.directory = flags.store,
@@ -29,6 +38,7 @@ Result<std::unique_ptr<NodeStore>> TryToOwn(const StoreFlags& flags, const Openi
                                          .user_namespaces = how.user_namespaces,
                                          .migrate = false}));
   if (!store) return store;
+  WarnOfCopy(**store, flags.store);
   const RecoveryReport& report = (*store)->recovery_report();
   for (const std::string& mended : report.mended) {
     Warn(mended, "find out who else could read or change it");
@@ -62,8 +72,11 @@ Result<void> CheckIsNoFile(const fs::path& path) {
 
 Result<OpenedStore> TryToObserve(const ObserveOptions& options) {
   if (auto checked = CheckIsNoFile(options.directory); !checked) return checked.error();
-  if (!QuietStore::IsNeeded(options.directory))
-    return InPlace(WithHint(NodeStore::Observe(options)));
+  if (!QuietStore::IsNeeded(options.directory)) {
+    auto store = WithHint(NodeStore::Observe(options));
+    if (store) WarnOfCopy(**store, options.directory.string());
+    return InPlace(std::move(store));
+  }
   auto copy = CopyOf(options.directory);
   if (!copy) return copy.error();
   auto observed = copy->ObserveAsItIs(options);

@@ -45,7 +45,7 @@ std::string UserNamespaceFlags::Given() const {
   return off_ ? "--no-user-namespaces" : "";
 }
 
-Result<void> UserNamespaceFlags::Parse() {
+Result<void> UserNamespaceFlags::Parse(bool hands_out) {
   if (off_) {
     if (const std::string given = Given(); given != "--no-user-namespaces") {
       return BadFlag("--no-user-namespaces", "it excludes " + given);
@@ -57,6 +57,7 @@ Result<void> UserNamespaceFlags::Parse() {
   if (auto r = ParseNumber("--ids-per-pod", ids_per_pod_, ids_per_pod); !r) return r;
   std::uint64_t max_pods = options.pool.max_pods;
   if (auto r = ParseNumber("--max-pods", max_pods_, max_pods); !r) return r;
+  if (!hands_out) max_pods = 0;
   if (pool_ && (subuids_ || subgids_)) {
     return BadFlag("--pool", "it excludes --subuids and --subgids");
   }

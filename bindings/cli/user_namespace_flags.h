@@ -21,8 +21,9 @@ struct UserNamespaceFlags {
   void Declare(Flags& flags, const std::vector<std::string>& only_with = {});
   // The first of these flags that was given; empty if none was.
   std::string Given() const;
-  // Reads the files, or runs getsubids: call it last.
-  Result<void> Parse();
+  // Reads the files, or runs getsubids: call it last. If nothing is handed out by them, the pool
+  // need not be enough for --max-pods.
+  Result<void> Parse(bool hands_out = true);
 
  private:
   Result<UserNamespacePool> ParsePool(std::uint64_t ids_per_pod, std::uint64_t max_pods) const;

@@ -141,6 +141,12 @@ std::vector<std::string> WritingSession(const CliStore& store) {
   run("pulls", {"drop", "7", "--reason", "why"});
   run("rm", {"--preloaded", "aaaaaa", "--reason", "why", "--dry-run"});
   run("rm", {"--preloaded", "aaaaaa", "--reason", "why", "--json"});
+  for (const char* ref : {"aaaaaa", "sha256:aaaaaaaaaaaa", "bbbbbb", "r.example/a:1"}) {
+    run("check", {"--image", "r.example/a:1", "--image-ref", ref});
+    run("forget", {"image", ref, "--dry-run"});
+    run("preload", {"remove", ref, "--reason", "why", "--dry-run"});
+    run("pulled", {"--image", "r.example/a:1", "--image-ref", ref});
+  }
   run("rm", {"aaaaaa", "--dry-run"});
   run("rm", {"sha256:aaaaaa"});
   run("rm", {a, "--runtime", "odd"});

@@ -328,7 +328,7 @@ BOOST_AUTO_TEST_CASE(damage_is_an_error_and_never_an_answer) {
   std::string torn = sound.substr(0, 2 * page) + now.substr(2 * page);
   std::string mixed = now.substr(0, 2 * page) + sound.substr(2 * page);
   for (const std::string& content :
-       {broken, torn, mixed, sound.substr(0, sound.size() / 2), std::string(), std::string("no")}) {
+       {broken, torn, mixed, sound.substr(0, 3 * page), std::string(), std::string("no")}) {
     WriteFile(dir_ / "copy" / "data.mdb", content);
     const auto said = Said(Name("copy"));
     for (const Json& one : *said) {

@@ -36,8 +36,18 @@ before_a_full_disk() {
   fi
   install -d -m 700 "$store"
   mount -t tmpfs -o size=1m,mode=0700 tmpfs "$store"
+  # Nearly full from the first, so that the store makes little room ahead; that is used up then.
+  # A store is made in a directory of its own: lost+found may be there.
+  mkdir "$store/lost+found"
+  dd if=/dev/zero of="$store/lost+found/large-file" bs=4096 count=200 status=none
   waybill start --images "$D/images.json" >/dev/null
-  dd if=/dev/zero of="$store/large-file" bs=4096 status=none 2>/dev/null || true
+  mv "$store/lost+found/large-file" "$store"
+  dd if=/dev/zero of="$store/larger-file" bs=4096 status=none 2>/dev/null || true
+  local number=0
+  while waybill pulled --image "registry.example.com/a/app:v$number" \
+    --image-ref "sha256:ab$number" --secret a/pull/uid/hash >/dev/null 2>&1; do
+    number=$((number + 1))
+  done
 }
 before_the_kubelet_does_not_start() {
   start_guard
