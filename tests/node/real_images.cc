@@ -29,7 +29,7 @@ int Change(const std::string& socket, const std::string& action, const std::stri
   request.mutable_image()->set_image(image);
   const auto answer =
       Call(socket, "runtime.v1.ImageService", action == "pull" ? "PullImage" : "RemoveImage",
-           request.SerializeAsString(), std::size_t{1} << 20, kPatience);
+           request.SerializeAsString(), std::size_t{1} << 20, kPatience, {});
   if (!answer) {
     std::cerr << answer.error().ToString() << "\n";
     return 1;

@@ -27,6 +27,9 @@ struct Figures {
   std::uint64_t late = 0;
   std::uint64_t partial_lists = 0;
   std::uint64_t retagged = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t opened_by_kubelet = 0;  // wrongly, by one beside it; where there is one
+  std::uint64_t presumed = 0;
 
   std::uint64_t pulls = 0;
   std::uint64_t unrecorded_arrivals = 0;
@@ -35,6 +38,7 @@ struct Figures {
   std::uint64_t judged_closed = 0;
   std::uint64_t starts = 0;
   std::uint64_t troubles = 0;  // losses, gaps
+  std::uint64_t unseen = 0;    // times that a kubelet ran alone, without a sign of it
   // Calls, and what they took out of records.
   std::uint64_t forgettings = 0;
   std::uint64_t forgotten = 0;
@@ -61,6 +65,9 @@ struct Figures {
     late += other.late;
     partial_lists += other.partial_lists;
     retagged += other.retagged;
+    lost += other.lost;
+    opened_by_kubelet += other.opened_by_kubelet;
+    presumed += other.presumed;
     pulls += other.pulls;
     unrecorded_arrivals += other.unrecorded_arrivals;
     lists += other.lists;
@@ -68,6 +75,7 @@ struct Figures {
     judged_closed += other.judged_closed;
     starts += other.starts;
     troubles += other.troubles;
+    unseen += other.unseen;
     forgettings += other.forgettings;
     forgotten += other.forgotten;
     reconciled += other.reconciled;

@@ -88,7 +88,17 @@ void NodeLife::Forget(const Revocation& what) {
   if (!Broken(Breakage::kForgettingUntold)) {
     std::optional<ForgetReport> dry;
     if (draw_.OneIn(4)) dry = Must(store_->Forget(what, {.dry_run = true}), "Forget, a dry run");
-    report = Must(store_->Forget(what), "Forget");
+    Revocation told = what;
+    if (Broken(Breakage::kOtherHashForgotten)) {
+      for (const Tenant& tenant : world_.tenants()) {
+        for (const EarlierHash& earlier : tenant.earlier_hashes) {
+          if (earlier.hash == what.credential_hash) {
+            told.credential_hash = tenant.secret.credential_hash;
+          }
+        }
+      }
+    }
+    report = Must(store_->Forget(told), "Forget");
     const auto numbers = [](const ForgetReport& one) {
       return std::tuple(one.records, one.secrets, one.service_accounts, one.equal_hashes,
                         one.stored);
@@ -136,6 +146,16 @@ void NodeLife::ForgetAsOperator() {
     ForgetImage(draw_.From(contents));
     return;
   }
+  if (scenario_.earlier_hashes && draw_.OneIn(2)) {
+    const std::size_t tenant = draw_.Below(World::kTenants);
+    const Tenant& its = world_.tenants()[tenant];
+    std::string hash = its.secret.credential_hash;
+    if (!its.earlier_hashes.empty() && !draw_.OneIn(3)) hash = draw_.From(its.earlier_hashes).hash;
+    Forget({.kind = RevocationKind::kCredential, .credential_hash = hash});
+    AskWithHash(tenant, hash);
+    timeline_.After(Around(draw_, 30 * kMinute), [=, this] { AskWithHash(tenant, hash); });
+    return;
+  }
   const ImagePullSecret& secret = draw_.From(world_.tenants()).secret;
   Revocation what;
   if (draw_.OneIn(2)) {
@@ -145,6 +165,13 @@ void NodeLife::ForgetAsOperator() {
     what.who = NameOfSecret(secret);
   }
   Forget(what);
+}
+
+void NodeLife::AskWithHash(std::size_t tenant, const std::string& hash) {
+  if (mode_ != Mode::kWaybill || runtime_.size() == 0) return;
+  for (int i = 0; i < 6; ++i) {
+    AskAbout(draw_.From(runtime_.List()), {tenant, Credential::kSecret, "", hash});
+  }
 }
 
 // A list before tells the store how the runtime spells the image.

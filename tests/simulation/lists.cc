@@ -188,6 +188,15 @@ void NodeLife::CollectGarbage() {
       if (!runtime_.IsPinned(content)) RemoveImage(content);
     }
   }
+  if (mode_ == Mode::kStockKubelet || scenario_.kubelet_beside) {
+    // After a collection for disk space the kubelet passes only some of what it kept.
+    const bool all = scenario_.kubelet_beside || draw_.OneIn(2);
+    std::set<std::string> kept;
+    for (const ContentIndex content : runtime_.Contents()) {
+      if (all || draw_.OneIn(2)) kept.insert(runtime_.Id(content));
+    }
+    kubelet_->Prune(kept, clock_.Now());
+  }
   if (mode_ != Mode::kWaybill) return;
   if (!draw_.OneIn(4)) {
     ListNow();

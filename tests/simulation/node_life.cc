@@ -19,11 +19,16 @@ NodeLife::NodeLife(const Scenario& scenario, std::filesystem::path directory, st
       runtime_(world_, draw_.OneIn(2) ? RuntimeKind::kCrio : RuntimeKind::kContainerd),
       machine_(std::make_shared<Machine>()),
       short_names_(draw_.OneIn(2)),
-      names_pulls_(!scenario.older_adapters || draw_.OneIn(2)),
+      names_pulls_(!(scenario.older_adapters || scenario.nameless_pulls) || draw_.OneIn(2)),
       passes_entries_(!scenario.older_adapters || draw_.OneIn(2)) {
   figures_.lives = 1;
   if (runtime_.kind() == RuntimeKind::kCrio) runtime_.ChangeForms(false, draw_.OneIn(2));
   if (scenario.ages) DrawAges();
+  if (scenario.kubelets > 0 || scenario.kubelet_first) {
+    kubelet_.emplace(directory_ / "kubelet");
+    truth_.KeepProofs();
+  }
+  if (scenario.kubelet_beside) kubelet_.emplace(std::filesystem::path());
   FirstStart();
   timeline_.After(kSecond, [this] { ListRegularly(); });
   const auto every = [this](Millis mean, void (NodeLife::*what)()) {
@@ -40,6 +45,7 @@ NodeLife::NodeLife(const Scenario& scenario, std::filesystem::path directory, st
   every(scenario.reboots, &NodeLife::Reboot);
   every(scenario.losses, &NodeLife::LoseStore);
   every(scenario.gaps, &NodeLife::HaveGap);
+  every(scenario.kubelets, &NodeLife::LeaveKubeletAlone);
   every(scenario.operators, &NodeLife::Operate);
   every(scenario.upgrades, &NodeLife::UpgradeRuntime);
   every(scenario.clock_jumps, &NodeLife::JumpClock);

@@ -19,6 +19,7 @@
 #include "tests/simulation/figures.h"
 #include "tests/simulation/runtime.h"
 #include "tests/simulation/scenario.h"
+#include "tests/simulation/stock_kubelet.h"
 #include "tests/simulation/timeline.h"
 #include "tests/simulation/truth.h"
 #include "tests/simulation/world.h"
@@ -71,13 +72,15 @@ class NodeLife {
     bool has_intent = false;
     bool attached = true;  // the process that began it still waits for its end
     bool stopped = false;  // it brings nothing any more
+    bool lost = false;     // it failed, and brought nothing until then
+    bool mixed = false;    // while it ran, another pull of the string failed
     // The store must expect the content until then.
     Millis expected_until = kNever;
     bool forgotten = false;  // the store does not know it, or lost it
   };
   using PullPointer = std::shared_ptr<Pull>;
 
-  enum class Mode { kDown, kWaybill, kKubeletRules, kWithoutWaybill };
+  enum class Mode { kDown, kWaybill, kKubeletRules, kWithoutWaybill, kStockKubelet };
 
   // --- questions.cc: pods ask ---
   void AskSomething();
@@ -95,6 +98,8 @@ class NodeLife {
                  ContentIndex content, const Decision& decision);
   void CheckClosed(const Question& question, ContentIndex content, bool opened,
                    const Decision& decision);
+  void AskKubelet(const Question& question, std::optional<ContentIndex> present);
+  void AskKubeletBeside(const Pod& pod, const std::string& image, ContentIndex content);
 
   // --- pulls.cc ---
   static ImageCopy CopyOf(const Pull& pull);  // without the ref
@@ -146,8 +151,13 @@ class NodeLife {
   void LoseFiles();
   void ClearDistrust();
   void HaveGap();
+  void LeaveKubeletAlone();
+  void TakeKubeletOver(OpenOptions& options) const;
+  void TookKubeletOver(const RecoveryReport& report);
   void EndGap();
   void GapClosed();
+  // What pulls that the store never saw may still bring comes from now on.
+  void ExpectForgottenPulls();
   void ForgetPulls();
   void JumpClock();
   void UpgradeRuntime();
@@ -169,6 +179,8 @@ class NodeLife {
   void Forget(const Revocation& what);
   void ForgetMeanwhile(const ImagePullSecret& secret);
   void ForgetAsOperator();
+  // Pods that show it ask about what is on the node.
+  void AskWithHash(std::size_t tenant, const std::string& hash);
   void ForgetImage(ContentIndex content);
   void CountForgotten(const ForgetReport& report);
   // Pods that have it still ask about what is on the node.
@@ -213,6 +225,9 @@ class NodeLife {
   std::shared_ptr<Machine> machine_;
   Millis booted_ = 0;
   std::unique_ptr<NodeStore> store_;
+  std::optional<StockKubelet> kubelet_;  // that runs at other times, or beside
+  bool kubelet_ran_ = false;             // since waybill did
+  bool took_over_ = false;               // the kubelet's directory, at least once
   // Pods name images without a registry or by IDs, each of which may stand for anything.
   bool short_names_ = true;
   bool names_pulls_ = true;     // ends pulls by their IDs

@@ -177,6 +177,11 @@ void NodeLife::Storm() {
 
 void NodeLife::RotateSecret() {
   Tenant& tenant = world_.tenants()[draw_.Below(World::kTenants)];
+  if (scenario_.earlier_hashes) {
+    tenant.earlier_hashes.push_back({tenant.secret.credential_hash, draw_.OneIn(2)});
+    if (tenant.earlier_hashes.size() > 4)
+      tenant.earlier_hashes.erase(tenant.earlier_hashes.begin());
+  }
   tenant.secret.credential_hash = fmt::format("hash-{}-{}", tenant.secret.uid, timeline_.now());
 }
 

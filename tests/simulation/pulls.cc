@@ -21,7 +21,7 @@ ImageCopy NodeLife::CopyOf(const Pull& pull) {
 
 void NodeLife::StartPull(const Question& question) {
   if (pulls_.size() >= kMostRunning) return;  // the kubelet's own limits
-  const bool recorded = mode_ != Mode::kWithoutWaybill;
+  const bool recorded = mode_ == Mode::kWaybill || mode_ == Mode::kKubeletRules;
   if (mode_ == Mode::kWaybill && !listed_since_start_) ListNow();
   auto pull = std::make_shared<Pull>();
   pull->number = next_pull_++;
@@ -40,6 +40,7 @@ void NodeLife::StartPull(const Question& question) {
     pull->id = Must(store_->RecordPullIntent(CopyOf(*pull)), "RecordPullIntent");
     pull->has_intent = true;
   }
+  if (mode_ == Mode::kStockKubelet || scenario_.kubelet_beside) kubelet_->Begin(question.image);
   pull->began = NextStep();
   // Kubelet rules keep no open pulls.
   pull->forgotten = mode_ != Mode::kWaybill;
@@ -47,7 +48,15 @@ void NodeLife::StartPull(const Question& question) {
   LogPull(*pull,
           fmt::format("begins: {}, tenant {}{}{}", question.image, question.pod.tenant,
                       pull->content ? "" : ", in vain", recorded ? "" : ", without waybill"));
-  PlanEnd(pull, Around(draw_, 20 * kSecond) + 200);
+  const Millis duration = Around(draw_, 20 * kSecond) + 200;
+  PlanEnd(pull, duration);
+  if (scenario_.percent_strangers == 0 || !pull->content || pull->anonymous) return;
+  if (!Percent(draw_, scenario_.percent_strangers)) return;
+  Question strange = question;
+  strange.pod = {World::kHostile, Credential::kSecret};
+  strange.policy = PullPolicy::kAlways;
+  strange.is_hasty = draw_.OneIn(4);
+  timeline_.After(Between(draw_, 0, duration), [this, strange] { Ask(strange); });
 }
 
 void NodeLife::PlanEnd(const PullPointer& pull, Millis duration) {
@@ -75,6 +84,16 @@ void NodeLife::PlanEnd(const PullPointer& pull, Millis duration) {
     });
     return;
   }
+  if (scenario_.percent_lost > 0 && Percent(draw_, scenario_.percent_lost)) {
+    timeline_.After(duration, [this, pull] {
+      Fail(pull, true);
+      timeline_.After(Between(draw_, 0, kMinute), [this, pull] {
+        Arrive(pull);
+        Done(pull);
+      });
+    });
+    return;
+  }
   timeline_.After(duration, [this, pull] {
     if (!pull->attached && draw_.OneIn(2)) {
       ArriveLater(pull, kWindow);
@@ -99,7 +118,7 @@ void NodeLife::Arrive(const PullPointer& pull) {
   const bool was_there = runtime_.Has(content);
   runtime_.Pulled(content, *pull->name);
   runtime_.Used(content, timeline_.now());
-  truth_.BroughtByPull(content, was_there, late, NextStep());
+  truth_.BroughtByPull(content, was_there, late, pull->lost, NextStep());
   if (!pull->attached) ++figures_.unrecorded_arrivals;
   Log(content, fmt::format("{} arrives by pull {}{}{}", NameOf(content), pull->number,
                            pull->attached ? "" : ", unrecorded",
@@ -137,12 +156,22 @@ void NodeLife::Succeed(const PullPointer& pull) {
   Ended(pull, 0);
   if (mode_ == Mode::kWithoutWaybill) return;
   const ContentIndex content = *pull->content;
+  if (mode_ == Mode::kStockKubelet || scenario_.kubelet_beside) {
+    // One beside is spared that it takes two spellings for two images.
+    const std::string ref =
+        scenario_.kubelet_beside ? runtime_.Id(content) : runtime_.PullRef(content, *pull->name);
+    kubelet_->Succeed(pull->question.image, ref, AcceptedCredentials(*pull), clock_.Now());
+  }
   if (Broken(Breakage::kBeginsAtItsEnd)) {
     ReportFailure(pull, PullFailure::kUnknown);
     pull->id = Must(store_->RecordPullIntent(CopyOf(*pull)), "RecordPullIntent");
   }
-  const Step known_began = KnownBeginning(*pull);
-  RecordSuccess(*pull, content);
+  // Of what a kubelet writes alone waybill takes only what is new.
+  std::optional<Step> known_began;
+  if (mode_ != Mode::kStockKubelet) {
+    known_began = KnownBeginning(*pull);
+    RecordSuccess(*pull, content);
+  }
   const Proof proof = pull->anonymous ? Proof{.anonymous = true} : pull->proof;
   truth_.Proven(content,
                 {std::string(*ImageName(pull->question.image)),
@@ -176,7 +205,9 @@ void NodeLife::RecordSuccess(const Pull& pull, ContentIndex content) {
   }
   ImageCopy copy = CopyOf(pull);
   copy.image_ref = ref;
-  Must(store_->RecordImagePulled(copy, AcceptedCredentials(pull), result), "RecordImagePulled");
+  std::optional<ImagePullCredentials> accepted = AcceptedCredentials(pull);
+  if (Broken(Breakage::kMixedPullsProveNothing) && pull.mixed) accepted.reset();
+  Must(store_->RecordImagePulled(copy, accepted, result), "RecordImagePulled");
 }
 
 // The pod is deleted, the time is over, or the connection is lost.
@@ -198,11 +229,15 @@ void NodeLife::Fail(const PullPointer& pull, bool can_ask) {
   if (!pull->attached) return;
   const bool nothing = can_ask && !runtime_.Resolve(pull->question.image);
   LogPull(*pull, nothing ? "fails, nothing was transferred" : "fails");
+  pull->lost = nothing;
   ReportFailure(pull, nothing ? PullFailure::kNothingTransferred : PullFailure::kFailed);
   Ended(pull, nothing ? 0 : kGrace);
 }
 
 void NodeLife::ReportFailure(const PullPointer& pull, PullFailure failure) {
+  if (mode_ == Mode::kStockKubelet || scenario_.kubelet_beside) {
+    kubelet_->Fail(pull->question.image);
+  }
   if (!pull->has_intent || mode_ == Mode::kWithoutWaybill) return;
   if (Broken(Breakage::kAllNothingTransferred)) failure = PullFailure::kNothingTransferred;
   if (Broken(Breakage::kCutIsFailed)) failure = PullFailure::kFailed;
@@ -212,6 +247,10 @@ void NodeLife::ReportFailure(const PullPointer& pull, PullFailure failure) {
       RecordSuccess(*pull, *there);
       return;
     }
+  }
+  for (const auto& [number, other] : pulls_) {
+    const bool is_beside = other != pull && other->question.image == pull->question.image;
+    other->mixed = other->mixed || is_beside;
   }
   Must(store_->RecordImagePullFailed(CopyOf(*pull), failure, names_pulls_ ? pull->id : PullId()),
        "RecordImagePullFailed");

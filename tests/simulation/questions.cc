@@ -49,8 +49,11 @@ Proof NodeLife::ProofOf(const Pod& pod) const {
   switch (pod.credential) {
     case Credential::kNone:
       return {};
-    case Credential::kSecret:
-      return {.secret = tenant.secret};
+    case Credential::kSecret: {
+      Proof proof{.secret = tenant.secret};
+      if (!pod.hash.empty()) proof.secret->credential_hash = pod.hash;
+      return proof;
+    }
     case Credential::kAccount:
       return {.account = tenant.account};
     case Credential::kFormerSecret:
@@ -65,11 +68,16 @@ Pod NodeLife::SomePod(std::size_t tenant) {
   const std::size_t kind = draw_.Below(10);
   // Some pods are older than what their Secrets are now.
   const bool is_former = scenario_.deletions > 0 && draw_.OneIn(8);
-  return {tenant,
+  Pod pod{tenant,
           kind < 6   ? is_former ? Credential::kFormerSecret : Credential::kSecret
           : kind < 8 ? is_former ? Credential::kFormerAccount : Credential::kAccount
                      : Credential::kNone,
           scenario_.runtime_handlers && draw_.OneIn(8) ? "kata" : ""};
+  const std::vector<EarlierHash>& earlier = world_.tenants()[tenant].earlier_hashes;
+  if (pod.credential == Credential::kSecret && !earlier.empty() && draw_.OneIn(3)) {
+    pod.hash = draw_.From(earlier).hash;
+  }
+  return pod;
 }
 
 std::string NodeLife::SomeString(const Repository& repository) {
@@ -148,13 +156,48 @@ EnsureOutcome NodeLife::Ensure(const Question& question, std::optional<ContentIn
                          by_hash, false, NextStep());
     }
   }
+  if (present) AskKubeletBeside(question.pod, question.image, *present);
   return outcome;
+}
+
+// The kubelet is not judged, but what it writes back counts later.
+void NodeLife::AskKubelet(const Question& question, std::optional<ContentIndex> present) {
+  if (question.policy == PullPolicy::kNever && !present) return;
+  if (present && question.policy != PullPolicy::kAlways) {
+    const Proof proof = ProofOf(question.pod);
+    const StockKubelet::Answer answer =
+        kubelet_->Decide(question.image, runtime_.Id(*present), proof, clock_.Now());
+    const bool by_hash = answer.by == StockKubelet::Match::kHash;
+    if (by_hash || answer.by == StockKubelet::Match::kCoordinates) {
+      truth_.WrittenBack(*present, NameForRecords(question.image, question.pod), *proof.secret,
+                         by_hash, false, NextStep());
+    }
+    if (!answer.pull) {
+      runtime_.Used(*present, timeline_.now());
+      return;
+    }
+    if (question.policy == PullPolicy::kNever) return;
+  }
+  StartPull(question);
+}
+
+void NodeLife::AskKubeletBeside(const Pod& pod, const std::string& image, ContentIndex content) {
+  if (!scenario_.kubelet_beside || mode_ != Mode::kWaybill) return;
+  const Proof proof = ProofOf(pod);
+  const StockKubelet::Answer answer =
+      kubelet_->Decide(image, runtime_.Id(content), proof, clock_.Now());
+  if (answer.pull || truth_.MayHave(content, NameForRecords(image, pod), proof)) return;
+  ++figures_.opened_by_kubelet;
 }
 
 void NodeLife::Ask(const Question& question) {
   if (mode_ == Mode::kDown) return;
   ++figures_.questions;
   const std::optional<ContentIndex> present = runtime_.Resolve(question.image);
+  if (mode_ == Mode::kStockKubelet) {
+    AskKubelet(question, present);
+    return;
+  }
   if (mode_ == Mode::kWithoutWaybill) {
     if (!present || question.policy == PullPolicy::kAlways) StartPull(question);
     return;
@@ -211,6 +254,7 @@ void NodeLife::AskAbout(const ImageOnNode& entry, const Pod& pod) {
       {.image = image, .image_ref = ref, .runtime_handler = pod.runtime_handler}, source);
   if (decision.reason == Reason::kProofTooOld) ++figures_.too_old;
   if (!decision.pull) CheckOpen(pod, image, ref, content, decision);
+  AskKubeletBeside(pod, image, content);
 }
 
 void NodeLife::CheckOpen(const Pod& pod, const std::string& image, std::string_view ref,
@@ -242,6 +286,12 @@ void NodeLife::CheckOpen(const Pod& pod, const std::string& image, std::string_v
       return;
     case Limit::kRetagged:
       ++figures_.retagged;
+      return;
+    case Limit::kLost:
+      ++figures_.lost;
+      return;
+    case Limit::kPresumed:
+      ++figures_.presumed;
       return;
     case Limit::kNone:
       break;

@@ -96,6 +96,71 @@ const std::array kScenarios = {
              .runtime_handlers = true,
              .older_adapters = true,
              .ages = true},
+    // A kubelet without waybill runs for a while, with files of its own.
+    Scenario{.name = "kubelet-alone",
+             .tag_moves = 5 * kMinute,
+             .removals = 6 * kHour,
+             .imports = 6 * kHour,
+             .kills = 6 * kHour,
+             .reboots = 2 * kDay,
+             .kubelets = 3 * kHour,
+             .attacks = 20 * kMinute,
+             .percent_cut = 50,
+             .percent_late = 70,
+             .percent_misreported = 10},
+    // It ran before waybill, and what it cancelled may come an hour later.
+    Scenario{.name = "take-over",
+             .life = 12 * kHour,
+             .questions = 5 * kSecond,
+             .removals = 3 * kHour,
+             .imports = 2 * kHour,
+             .kills = 3 * kHour,
+             .reboots = 12 * kHour,
+             .attacks = 20 * kMinute,
+             .percent_cut = 30,
+             .percent_late = 70,
+             .percent_misreported = 10,
+             .kubelet_first = true},
+    // Hashes are forgotten, and pods show what their Secrets were before.
+    Scenario{.name = "hashes",
+             .wrong_closings_at_most = 0.1,
+             .tag_moves = 2 * kHour,
+             .collections = 6 * kHour,
+             .rotations = 2 * kHour,
+             .kills = 6 * kHour,
+             .handovers = 12 * kHour,
+             .deletions = 12 * kHour,
+             .forgettings = kHour,
+             .earlier_hashes = true},
+    // While a tenant's pull runs, another tenant's of the same string fails.
+    Scenario{.name = "strangers",
+             .wrong_closings_at_most = 0.1,
+             .tag_moves = 5 * kMinute,
+             .percent_strangers = 35,
+             .nameless_pulls = true},
+    // And what they prove is forgotten meanwhile.
+    Scenario{.name = "strange-hours",
+             .tag_moves = 5 * kMinute,
+             .collections = 6 * kHour,
+             .rotations = 2 * kHour,
+             .kills = 6 * kHour,
+             .handovers = 12 * kHour,
+             .deletions = 2 * kHour,
+             .forgettings = kHour,
+             .percent_cut = 20,
+             .percent_late = 70,
+             .percent_misreported = 10,
+             .percent_strangers = 35,
+             .runtime_handlers = true,
+             .earlier_hashes = true,
+             .nameless_pulls = true},
+    // The runtime reports a failure, has no image then, and has it within a minute. A limit.
+    Scenario{.name = "lost",
+             .kills = 0,
+             .percent_cut = 0,
+             .percent_misreported = 0,
+             .percent_lost = 2,
+             .kubelet_beside = true},
     // Beyond what EVIDENCE promises: each such opening is counted.
     Scenario{.name = "limits",
              .removals = 3 * kHour,
@@ -162,6 +227,12 @@ std::string_view BreakageName(Breakage breakage) {
       return "pulls are announced when they have succeeded";
     case Breakage::kAgesUntold:
       return "the owner names no limits of ages";
+    case Breakage::kKubeletUnseen:
+      return "waybill begins without the kubelet's directory";
+    case Breakage::kOtherHashForgotten:
+      return "the store forgets another hash of the Secret";
+    case Breakage::kMixedPullsProveNothing:
+      return "a success beside a failure of the same string proves nothing";
   }
   return "";
 }

@@ -18,6 +18,7 @@ struct Scenario {
   double wrong_closings_at_most = -1;  // in 1,000 rightful decisions
   int open_pulls_after_storm_at_most = -1;
   int open_pulls_at_most = -1;
+  Millis life = 20 * kDay;
   Millis questions = 10 * kSecond;
   Millis tag_moves = 30 * kMinute;
   Millis collections = kHour;    // of garbage, followed by a list
@@ -30,6 +31,7 @@ struct Scenario {
   Millis reboots = 0;
   Millis losses = 0;     // of the store, or of its newer part
   Millis gaps = 0;       // a kubelet without waybill, or under kubelet rules
+  Millis kubelets = 0;   // without waybill, which leave their files
   Millis operators = 0;  // who correct the ledger
   Millis upgrades = 0;   // of the runtime
   Millis clock_jumps = 0;
@@ -42,11 +44,17 @@ struct Scenario {
   std::size_t percent_late = 40;        // of those: the content arrives all the same
   std::size_t percent_misreported = 2;  // of pulls: failed, although the content arrives
   std::size_t percent_prefetched = 0;   // of tags that move
+  std::size_t percent_lost = 0;         // of pulls: nothing is there, and then it is
+  std::size_t percent_strangers = 0;    // of pulls: another tenant pulls the same string, in vain
   bool reachable_half_the_time = false;
   bool runtime_down_at_start = true;  // sometimes: no list at opening
   bool runtime_handlers = false;      // some pods name one
   bool older_adapters = false;        // some name no pulls, or pass no entries of the runtime
   bool ages = false;                  // in most lives proofs grow old
+  bool earlier_hashes = false;        // pods show what their Secret was before it was rotated
+  bool kubelet_first = false;         // one without waybill ran before
+  bool kubelet_beside = false;        // one without waybill sees the same, and is judged, too
+  bool nameless_pulls = false;        // in half of the lives nobody says which pull ended
   bool beyond_limits = false;         // now and then what EVIDENCE names as limits
 };
 
@@ -77,9 +85,14 @@ enum class Breakage {
   kForgettingUntold,  // the store does not hear of it
   kBeginsAtItsEnd,    // a pull is announced when it has succeeded
   kAgesUntold,        // the owner names no limits
+  // Of one scenario each.
+  kKubeletUnseen,       // waybill begins without the kubelet's directory
+  kOtherHashForgotten,  // the store hears of the hash that the Secret has now
+  // Shuts out, and opens nothing.
+  kMixedPullsProveNothing,  // a success beside a failure of the same string has no credentials
 };
 inline constexpr Breakage kLastBreakageOfEvidence = Breakage::kPullsNeverEnd;
-inline constexpr Breakage kLastBreakage = Breakage::kAgesUntold;
+inline constexpr Breakage kLastBreakageOfForgetting = Breakage::kAgesUntold;
 std::string_view BreakageName(Breakage breakage);
 
 }  // namespace waybill::simulation

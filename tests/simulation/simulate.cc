@@ -1,5 +1,7 @@
 #include "tests/simulation/simulate.h"
 
+#include <algorithm>
+
 #include "tests/simulation/node_life.h"
 #include "tests/support/memory_dir.h"
 
@@ -11,7 +13,7 @@ Figures Simulate(const Scenario& scenario, std::uint64_t decisions, std::uint64_
   while (all.decisions < decisions) {
     const testing::MemoryDir scratch;
     NodeLife node(scenario, scratch.path(), seed++, breakage);
-    node.Live(decisions - all.decisions, life);
+    node.Live(decisions - all.decisions, std::min(life, scenario.life));
     all.Add(node.figures());
   }
   return all;

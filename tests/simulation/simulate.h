@@ -11,12 +11,10 @@
 
 namespace waybill::simulation {
 
-inline constexpr Millis kLife = 20 * kDay;
-
-// Lives of `life` each, the last one shorter; their seeds are `seed` and those after it. Throws
-// Wrong (node_life.h).
+// Lives as long as the scenario says, but `life` at most, the last one shorter; their seeds are
+// `seed` and those after it. Throws Wrong (node_life.h).
 Figures Simulate(const Scenario& scenario, std::uint64_t decisions, std::uint64_t seed,
-                 Millis life = kLife, Breakage breakage = Breakage::kNone);
+                 Millis life = kNever, Breakage breakage = Breakage::kNone);
 
 }  // namespace waybill::simulation
 

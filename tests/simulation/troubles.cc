@@ -28,7 +28,13 @@ void NodeLife::FirstStart() {
     }
   }
   runtime_.Pin(*runtime_.Resolve("registry.k8s.io/pause:3.10"));
-  Open(Mode::kWaybill);
+  fs::create_directories(directory_ / "kubelet");
+  if (!scenario_.kubelet_first) {
+    Open(Mode::kWaybill);
+    return;
+  }
+  Open(Mode::kStockKubelet);
+  timeline_.After(Between(draw_, 10 * kMinute, 4 * kHour), [this] { EndGap(); });
 }
 
 void NodeLife::StopProcess() {
@@ -57,6 +63,14 @@ void NodeLife::Open(Mode mode, bool continues_pulls) {
   ++figures_.starts;
   mode_ = mode;
   if (mode == Mode::kWithoutWaybill) return;
+  if (mode == Mode::kStockKubelet || scenario_.kubelet_beside) {
+    kubelet_->Start(runtime_.List(), clock_.Now());
+  }
+  if (mode == Mode::kStockKubelet) {
+    kubelet_ran_ = true;
+    Log(std::nullopt, "the kubelet starts");
+    return;
+  }
   OpenOptions options{.directory = directory_ / "store",
                       .witness = Witness::At(directory_ / "witness")};
   options.rules = mode == Mode::kWaybill ? Rules::kClosed : Rules::kKubelet;
@@ -79,6 +93,7 @@ void NodeLife::Open(Mode mode, bool continues_pulls) {
   if (is_gap && !Broken(Breakage::kGapUnreported)) {
     options.gap = had_kubelet_rules_ ? Gap::kDetect : Gap::kYes;
   }
+  if (kubelet_ && !scenario_.kubelet_beside) TakeKubeletOver(options);
   LimitAges(options);
   const bool has_list = !(scenario_.runtime_down_at_start && draw_.OneIn(6));
   if (has_list) options.images_on_node = runtime_.List();
@@ -107,6 +122,7 @@ void NodeLife::Open(Mode mode, bool continues_pulls) {
     had_gap_ = false;
     gap_open_ = true;
   }
+  if (kubelet_ran_) TookKubeletOver(report);
   if (mode == Mode::kKubeletRules) {
     ForgetPulls();
   } else if (gap_open_ && has_list) {
@@ -258,6 +274,59 @@ void NodeLife::HaveGap() {
   timeline_.After(Between(draw_, 5 * kMinute, 4 * kHour), [this] { EndGap(); });
 }
 
+// A kubelet without waybill goes on with its files, sometimes with what waybill wrote there.
+void NodeLife::LeaveKubeletAlone() {
+  if (mode_ != Mode::kWaybill) return;
+  ++figures_.troubles;
+  const bool exports = draw_.OneIn(2);
+  if (exports) {
+    Must(store_->Export(
+             {.kubelet_directory = directory_ / "kubelet", .images_on_node = runtime_.List()}),
+         "Export");
+  }
+  Log(std::nullopt, fmt::format("a kubelet without waybill begins{}",
+                                exports ? ", with what waybill knows" : ""));
+  StopProcess();
+  Open(Mode::kStockKubelet);
+  kubelet_->RunAlone(clock_.Now());
+  timeline_.After(draw_.OneIn(2) ? Between(draw_, kMinute, 5 * kMinute)
+                                 : Between(draw_, 5 * kMinute, 4 * kHour),
+                  [this] { EndGap(); });
+}
+
+void NodeLife::TakeKubeletOver(OpenOptions& options) const {
+  if (Broken(Breakage::kKubeletUnseen)) return;
+  options.kubelet_directory = directory_ / "kubelet";
+  options.witness = Witness::At(options.kubelet_directory / "image_manager" / "waybill");
+  options.gap = Broken(Breakage::kGapUnreported) ? Gap::kNo : Gap::kDetect;
+}
+
+// A first take-over believes what the kubelet presumes, and a later one nothing.
+void NodeLife::TookKubeletOver(const RecoveryReport& report) {
+  kubelet_ran_ = false;
+  const bool is_first = scenario_.kubelet_first && !took_over_;
+  if (is_first) {
+    for (const ContentIndex content : runtime_.Contents()) {
+      if (kubelet_->Presumes(runtime_.Entry(content))) {
+        truth_.Presumed(content);
+      } else {
+        truth_.Forgotten(content);  // a record that the kubelet made closes what it had by hand
+      }
+    }
+  }
+  took_over_ = true;
+  Log(std::nullopt, report.after_gap ? "the gap is seen" : "no gap is seen");
+  const bool unseen = !is_first && !report.after_gap && !kubelet_->LeftASign();
+  gap_open_ = gap_open_ || report.after_gap;
+  ExpectForgottenPulls();
+  if (!unseen) return;
+  ++figures_.unseen;
+  truth_.RanUnseen();
+  for (const auto& [number, pull] : pulls_) {
+    if (pull->forgotten) pull->expected_until = Uptime();
+  }
+}
+
 void NodeLife::EndGap() {
   if (mode_ == Mode::kDown) {
     timeline_.After(kMinute, [this] { EndGap(); });
@@ -271,6 +340,10 @@ void NodeLife::EndGap() {
 // What may still arrive stands as one pull of anything from now on.
 void NodeLife::GapClosed() {
   gap_open_ = false;
+  ExpectForgottenPulls();
+}
+
+void NodeLife::ExpectForgottenPulls() {
   can_tell_from_ = timeline_.now() + kWindow + 10 * kMinute;
   truth_.ForgottenUnjudged();
   for (const auto& [number, pull] : pulls_) {

@@ -85,8 +85,9 @@ bool Truth::Match(const Proofs& proofs, const Proof& proof, Kind kind) const {
   if (any(proofs.anonymous, ages_.node_pods)) return true;
   if (proof.secret) {
     for (const auto& known : proofs.secrets) {
-      const bool matches = SameSecret(known.what, *proof.secret) ||
-                           known.what.credential_hash == proof.secret->credential_hash;
+      const bool matches = known.what.credential_hash == proof.secret->credential_hash ||
+                           (SameSecret(known.what, *proof.secret) &&
+                            !IsHashForgotten(proof.secret->credential_hash, kind));
       if (matches && any(known.evidence, ages_.credentials)) return true;
     }
   }
@@ -94,6 +95,14 @@ bool Truth::Match(const Proofs& proofs, const Proof& proof, Kind kind) const {
          std::any_of(proofs.accounts.begin(), proofs.accounts.end(), [&](const auto& known) {
            return known.what == *proof.account && any(known.evidence, AgeOfAccounts());
          });
+}
+
+bool Truth::IsHashForgotten(std::string_view hash, Kind kind) const {
+  return std::any_of(forgettings_.begin(), forgettings_.end(), [&](const Forgetting& one) {
+    const bool is_over = kind == Kind::kTrue && clock_ - one.clock > ages_.revocations.count();
+    return !is_over && !one.content && !one.existing &&
+           one.what.kind == RevocationKind::kCredential && one.what.credential_hash == hash;
+  });
 }
 
 const Truth::Image* Truth::Find(ContentIndex content) const {
@@ -118,15 +127,18 @@ void Truth::BroughtByHand(ContentIndex content, bool was_there, Step now) {
   }
 }
 
-void Truth::BroughtByPull(ContentIndex content, bool was_there, bool late, Step now) {
+void Truth::BroughtByPull(ContentIndex content, bool was_there, bool late, bool lost, Step now) {
   Image& image = images_[content];
-  if (image.pulled == 0) image.first_pull_late = late;
+  if (image.pulled == 0) {
+    image.first_pull_late = late;
+    image.first_pull_lost = lost;
+  }
   image.pulled = now;
   if (!was_there) image.stayed = false;
 }
 
 void Truth::Proven(ContentIndex content, const CopyName& name, const Proof& proof, Step began,
-                   Step known_began, Step now) {
+                   std::optional<Step> known_began, Step now) {
   Image& image = images_[content];
   image.recorded = now;
   const auto prove = [&](Proofs& proofs, const Evidence& evidence, Kind kind) {
@@ -150,7 +162,7 @@ void Truth::Proven(ContentIndex content, const CopyName& name, const Proof& proo
     }
   };
   prove(image.proofs[name], {began, clock_, now}, Kind::kTrue);
-  prove(image.known_proofs[name], {known_began, clock_, now}, Kind::kKnown);
+  if (known_began) prove(image.known_proofs[name], {*known_began, clock_, now}, Kind::kKnown);
 }
 
 void Truth::WrittenBack(ContentIndex content, const CopyName& name, const ImagePullSecret& secret,
@@ -260,7 +272,9 @@ void Truth::Apply(const Forgetting& forgetting, bool keeps) {
 }
 
 void Truth::Revoked(const Revocation& what, bool keeps, Step now) {
-  Apply({.what = what, .at = now, .clock = clock_}, keeps);
+  // Whoever has forgotten a hash may see it for the first time afterwards.
+  const bool always = what.kind == RevocationKind::kCredential;
+  Apply({.what = what, .at = now, .clock = clock_}, keeps || always);
 }
 
 void Truth::RevokedImage(ContentIndex content, const std::string& handler, bool keeps, Step now) {
@@ -299,17 +313,20 @@ void Truth::SeenGone(const std::set<ContentIndex>& listed, Step token) {
         AnyOfIndex(at->first, [&](ContentIndex one) { return listed.contains(one); });
     if (image.recorded < token && !record_may_stay) {
       image.recorded = 0;
-      image.proofs.clear();
+      if (!keeps_proofs_) image.proofs.clear();
       image.known_proofs.clear();
     }
     if (image.pulled < token) {
       image.pulled = 0;
       image.first_pull_late = false;
+      image.first_pull_lost = false;
+      image.presumed = false;
       image.judged = false;
       image.left_out = false;
       image.retagged_unjudged = false;
     }
-    const bool nothing_left = image.by_hand == 0 && image.recorded == 0 && image.pulled == 0;
+    const bool nothing_left =
+        image.by_hand == 0 && image.recorded == 0 && image.pulled == 0 && image.proofs.empty();
     at = nothing_left ? images_.erase(at) : std::next(at);
   }
 }
@@ -351,6 +368,12 @@ void Truth::Forgotten() {
 void Truth::ForgottenUnjudged() {
   for (auto& [content, image] : images_) {
     if (!image.judged && image.recorded == 0) Forget(image);
+  }
+}
+
+void Truth::RanUnseen() {
+  for (auto& [content, image] : images_) {
+    if (!image.judged && image.recorded == 0) image.first_pull_late = true;
   }
 }
 
@@ -401,9 +424,11 @@ bool Truth::IsUnrecorded(ContentIndex content) const {
 
 Limit Truth::WhyOpen(ContentIndex content) const {
   const Image* const image = Find(content);
+  if (image != nullptr && image->presumed) return Limit::kPresumed;
   if (image == nullptr || image->pulled == 0) return Limit::kNone;
   if (image->left_out) return Limit::kPartialList;
   if (image->retagged_unjudged) return Limit::kRetagged;
+  if (image->first_pull_lost) return Limit::kLost;
   return image->first_pull_late ? Limit::kLate : Limit::kNone;
 }
 

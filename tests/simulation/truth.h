@@ -23,7 +23,9 @@ namespace waybill::simulation {
 using Step = std::uint64_t;
 
 // The limits that EVIDENCE names for openings.
-enum class Limit { kNone, kLate, kPartialList, kRetagged };
+// kLost is that the runtime said of a pull that failed that nothing is there, and it came after
+// all. kPresumed is what the kubelet before the first take-over presumed preloaded.
+enum class Limit { kNone, kLate, kPartialList, kRetagged, kLost, kPresumed };
 
 // What a pod holds out, by value.
 struct Proof {
@@ -56,12 +58,15 @@ class Truth {
   // An operator or an installer brought it.
   void BroughtByHand(ContentIndex content, bool was_there, Step now);
   // A pull brought it; whether anybody records that is another matter. `late`: after the time until
-  // which the store had to expect it.
-  void BroughtByPull(ContentIndex content, bool was_there, bool late, Step now);
+  // which the store had to expect it. `lost`: the runtime had said that it is not there.
+  void BroughtByPull(ContentIndex content, bool was_there, bool late, bool lost, Step now);
   // A pull's success was recorded, with what the registry had accepted. `known_began`: when the
-  // store takes the pull to have begun, which may be earlier.
+  // store takes the pull to have begun, which may be earlier. nullopt: the store need not hear of
+  // it.
   void Proven(ContentIndex content, const CopyName& name, const Proof& proof, Step began,
-              Step known_began, Step now);
+              std::optional<Step> known_began, Step now);
+  // The kubelet without waybill takes it for preloaded, and is believed.
+  void Presumed(ContentIndex content) { images_[content].presumed = true; }
   // A match opened it, and what the pod held out is kept with what that match was worth. Not
   // `is_sure`: something is forgotten meanwhile.
   void WrittenBack(ContentIndex content, const CopyName& name, const ImagePullSecret& secret,
@@ -89,11 +94,16 @@ class Truth {
   void RevokedImage(ContentIndex content, const std::string& handler, bool keeps, Step now);
   // What does not exist and was proven by pulls that began before the token.
   void Reconciled(const ExistingCredentials& existing, Step token);
+  // A kubelet ran alone, and left nothing by which the store could see that: a limit.
+  void RanUnseen();
   // How long proofs count, and how much longer a store may take them to that can't trust its clock.
   void LimitAges(const AgeLimits& ages, std::int64_t slack) {
     ages_ = ages;
     slack_ = slack;
   }
+  // A kubelet's files may keep what was proven for an image that has gone since: it counts when the
+  // same content comes back.
+  void KeepProofs() { keeps_proofs_ = true; }
   void SetClock(std::int64_t seconds) { clock_ = seconds; }
   void ClockJumped(Step now) { jumped_ = now; }
   // The store lost what it knew, or closed what it could not tell from what was pulled.
@@ -147,6 +157,8 @@ class Truth {
     bool knowable = true;  // nothing was lost since
     Step pulled = 0;       // the last arrival by a pull
     bool first_pull_late = false;
+    bool first_pull_lost = false;
+    bool presumed = false;
     bool judged = false;
     bool left_out = false;
     bool retagged_unjudged = false;
@@ -157,6 +169,8 @@ class Truth {
   static void Forget(Image& image);
   bool Counts(const Evidence& evidence, std::chrono::seconds most, Kind kind) const;
   bool Match(const Proofs& proofs, const Proof& proof, Kind kind) const;
+  // A hash that was forgotten matches nothing by the coordinates that it is shown with.
+  bool IsHashForgotten(std::string_view hash, Kind kind) const;
   // Nothing for nullptr, that all pods may have it.
   template <typename T>
   bool Covers(const Forgetting& forgetting, const T* credential, const Evidence& evidence,
@@ -176,6 +190,7 @@ class Truth {
   std::map<ContentIndex, Image> images_;
   std::map<ContentIndex, std::vector<ContentIndex>> of_one_index_;
   std::vector<Forgetting> forgettings_;
+  bool keeps_proofs_ = false;
   Step last_truth_ = 0;  // its token
   AgeLimits ages_;
   std::int64_t slack_ = 0;

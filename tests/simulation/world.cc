@@ -146,6 +146,9 @@ bool World::MayPull(const Pod& pod, const Repository& repository) const {
   const bool is_former =
       pod.credential == Credential::kFormerSecret || pod.credential == Credential::kFormerAccount;
   if (is_former && !tenants_[pod.tenant].former_accepted) return false;
+  for (const EarlierHash& earlier : tenants_[pod.tenant].earlier_hashes) {
+    if (!pod.hash.empty() && pod.hash == earlier.hash && !earlier.accepted) return false;
+  }
   return std::find(repository.readers.begin(), repository.readers.end(), pod.tenant) !=
          repository.readers.end();
 }

@@ -43,6 +43,11 @@ struct Repository {
   std::unordered_map<std::string, ContentIndex> by_digest = {};
 };
 
+struct EarlierHash {
+  std::string hash;
+  bool accepted = true;  // by the registries, still
+};
+
 struct Tenant {
   ImagePullSecret secret;
   ImagePullServiceAccount account;
@@ -52,6 +57,8 @@ struct Tenant {
   std::optional<ImagePullSecret> former_secret = {};
   std::optional<ImagePullServiceAccount> former_account = {};
   bool former_accepted = true;  // the registries do not know that they are gone
+  // The Secret's hashes before it was rotated: pods that are older show them.
+  std::vector<EarlierHash> earlier_hashes = {};
 };
 
 // The former ones are those that were deleted last.
@@ -62,6 +69,7 @@ struct Pod {
   std::size_t tenant = 0;
   Credential credential = Credential::kNone;
   std::string_view runtime_handler = {};  // empty: the default
+  std::string hash = {};  // of its Secret before it was rotated; empty: as it is now
 };
 
 // An image string in full.
