@@ -126,7 +126,7 @@ Committer::Committer(const lmdb::Env& env, const TableHandles& handles, const Id
       state_(state),
       durable_sequence_(state.commit_sequence) {
   batch_.reserve(kMaxBatch);
-  if (hooks_.mark != nullptr && hooks_.mark->allows_one_flush()) room_ahead_.emplace(env_);
+  if (hooks_.mark == nullptr || hooks_.mark->allows_one_flush()) room_ahead_.emplace(env_);
 }
 
 State Committer::state() const {

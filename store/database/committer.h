@@ -69,8 +69,9 @@ class Committer {
     // Rules::kClosed: if the clock goes back, changes keep the latest time that the store knows.
     bool time_never_goes_back = true;
     UndoLog* undo = nullptr;
-    // If it allows that, commits flush once, into room ahead. Otherwise, or if it is null, they
-    // flush twice, and the file grows with them.
+    // If it allows that, commits flush once, into room ahead. If it is null, as at opening, they
+    // flush twice, into room ahead too: a cut leaves no newest tree that lies past the file's end.
+    // Otherwise they flush twice, and the file grows with them.
     CommitMark* mark = nullptr;
     // Called before and after each commit. kOwned: the open files are no longer the store's, and no
     // later write is acknowledged. The committer adds to the message what became of the write.
