@@ -1,6 +1,5 @@
 // Random histories: the store answers and holds what the model does.
-// WAYBILL_MODEL_STEPS: steps in all. WAYBILL_SEED: play others; 980000018 of kubelet_rules (with
-// WAYBILL_MODEL_STEPS=16667) still differs in the time of a proof.
+// WAYBILL_MODEL_STEPS: steps in all. WAYBILL_SEED: play others.
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>

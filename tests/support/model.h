@@ -88,6 +88,11 @@ class Model {
     writes_ = commits;
     counts_ = false;
   }
+  // What is tidied up is written now, though nothing of it shows.
+  void TidiedUp(std::uint64_t commits) {
+    if (commits > writes_) latest_ = std::max(latest_, now_);
+    set_commits(commits);
+  }
 
   // The name under which records are kept; nullopt: not in the registry. Handlers are named here as
   // callers name them.
