@@ -110,9 +110,9 @@ BOOST_AUTO_TEST_CASE(a_spelling_of_two_records_gets_the_same_one_in_every_store)
     BOOST_TEST(Must(open(Rules::kClosed)->ListRecords()).size() == 2U);
     Must(Migrate({.directory = scratch.path() / "store", .to = 4, .accept_loss = true}));
     const auto opened = open(Rules::kKubelet);
-    const auto& entry =
-        Must(opened->GetRecord({.image_ref = bare})).credential_mapping.at(std::string(kName));
-    BOOST_TEST((entry.kubernetes_secrets == std::vector<ImagePullSecret>{kSecretB}));
+    const auto record = Must(opened->GetRecord({.image_ref = bare}));
+    BOOST_TEST((record.credential_mapping.at(std::string(kName)).kubernetes_secrets ==
+                std::vector<ImagePullSecret>{kSecretB}));
   }
 }
 
