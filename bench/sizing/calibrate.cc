@@ -37,7 +37,7 @@ StoreSize MeasureStore(const std::filesystem::path& directory, std::uint32_t rec
       node.Add(image);
     }
     side.List(false);
-    size.bytes = static_cast<double>(side.DiskBytes());
+    size.bytes = static_cast<double>(side.UsedBytes());
     std::vector<double> starts;
     for (int i = 0; i < 9; ++i) starts.push_back(side.Restart());
     size.start_seconds = Median(starts);

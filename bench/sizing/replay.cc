@@ -63,7 +63,7 @@ Sample SampleOf(StoreSide& side, double day) {
     sample.json_bytes += bytes;
     sample.file_bytes += (bytes + 4095) / 4096 * 4096;
   }
-  sample.store_bytes = side.DiskBytes();
+  sample.store_bytes = side.UsedBytes();
   return sample;
 }
 

@@ -47,7 +47,7 @@ struct Sample {
   std::uint64_t records = 0;
   std::uint64_t secrets = 0;       // in all records
   std::uint64_t most_secrets = 0;  // in one record
-  std::uint64_t store_bytes = 0;   // on disk
+  std::uint64_t store_bytes = 0;   // on disk, without room ahead
   std::uint64_t file_bytes = 0;    // on disk, in blocks
   std::uint64_t json_bytes = 0;    // in the files
 };

@@ -1,6 +1,5 @@
 #include "bench/sizing/store_side.h"
 
-#include <sys/stat.h>
 
 #include <chrono>
 #include <fstream>
@@ -134,10 +133,8 @@ double StoreSide::Restart() {
   return NanosecondsOf([&] { Open(); }) / 1e9;
 }
 
-std::uint64_t StoreSide::DiskBytes() const {
-  struct stat status {};
-  if (stat((directory_ / "data.mdb").c_str(), &status) != 0) return 0;
-  return static_cast<std::uint64_t>(status.st_blocks) * 512;
+std::uint64_t StoreSide::UsedBytes() const {
+  return Must(store_->GetStatistics()).used_bytes;
 }
 
 std::uint64_t StoreSide::ResidentBytes() const {

@@ -54,8 +54,8 @@ class StoreSide {
   // Closes, and opens with the list of images. Returns the seconds that opening took.
   double Restart();
 
-  // Blocks of data.mdb on the disk; pages of its map that are in memory.
-  std::uint64_t DiskBytes() const;
+  // Of data.mdb without the room ahead; pages of its map that are in memory.
+  std::uint64_t UsedBytes() const;
   std::uint64_t ResidentBytes() const;
 
  private:

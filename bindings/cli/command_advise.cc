@@ -141,7 +141,8 @@ class AdviseCommand final : public Command {
                                  shape.secrets_per_image, a.pulls_per_day)),
         text("map", fmt::format("{}: --map-size {:.0f}; of it, {} for deletions",
                                 BytesText(a.map_bytes), a.map_bytes, BytesText(a.reserve_bytes))),
-        text("disk", fmt::format("{} at most in {:g} days, and as much again for a backup",
+        text("disk", fmt::format("{} at most in {:g} days, up to 2 MiB of room ahead, and as much "
+                                 "again for a backup",
                                  BytesText(a.disk_bytes), a.simulated_days)),
         text("records", fmt::format("{:.0f}, of {} with {:.1f} Secrets each", a.records,
                                     BytesText(a.bytes_per_record), a.secrets_per_record)),
