@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "migrations/kubelet/export_manifest.h"
 #include "migrations/kubelet/kubelet_file.h"
 #include "store/base/files.h"
+#include "store/base/image_spellings.h"
 #include "store/database/evidence_tables.h"
 #include "store/database/typed_tables.h"
 #include "store/pull/open_pulls.h"
@@ -122,12 +124,21 @@ class Importer {
         without_credentials_(without_credentials),
         options_(options),
         since_(since),
-        report_(report) {}
+        report_(report) {
+    if (options.images_on_node == nullptr) return;
+    on_node_.emplace();
+    for (const ImageOnNode& image : *options.images_on_node) {
+      on_node_->insert(SpellingOf(image.id));
+      for (const std::string& digest : image.repo_digests) on_node_->insert(SpellingOf(digest));
+    }
+  }
 
   Result<void> Take(const KubeletFile& file) {
     auto remembered = FindRemembered(txn_, file.path);
     if (!remembered) return remembered.error();
     if (*remembered && file.identity && (*remembered)->content == file.identity->content) {
+      const auto* record = std::get_if<ImagePulledRecord>(&file.content);
+      if (record != nullptr) return TakeAgain(*record);
       ++report_.unchanged;
       return {};
     }
@@ -224,6 +235,33 @@ class Importer {
     return StoreRecord(txn_, std::move(record));
   }
 
+  // The store's record may have gone with its image. A kubelet that ran alone since, and pulled the
+  // image again by a credential that it knew, left its file as it was. What was forgotten meanwhile
+  // is not known any more: so it is taken without credentials.
+  Result<void> TakeAgain(const ImagePulledRecord& known) {
+    if (on_node_ && !on_node_->contains(SpellingOf(known.image_ref))) {
+      ++report_.unchanged;
+      return {};
+    }
+    auto found = LookUpRef(txn_, known.image_ref, options_.rules, since_);
+    if (!found) return found.error();
+    auto entry = FindLedgerEntry(txn_, known.image_ref, "");
+    if (!entry) return entry.error();
+    if (found->known || found->sibling || *entry) {
+      ++report_.unchanged;
+      return {};
+    }
+    ++report_.records;
+    ImagePulledRecord record;
+    record.image_ref = known.image_ref;
+    record.last_updated = txn_.now();
+    record.closed_because = "the kubelet has a record of it, and waybill's was removed";
+    if (options_.rules == Rules::kClosed) {
+      if (auto r = LearnRef(txn_, record.image_ref); !r) return r;
+    }
+    return StoreRecord(txn_, std::move(record));
+  }
+
   Result<void> TakeContent(const KubeletFile&, const ImagePullIntent& intent) {
     return TakeIntent(intent.image);
   }
@@ -240,6 +278,7 @@ class Importer {
   const bool without_credentials_;
   const ImportOptions& options_;
   const std::uint64_t since_;
+  std::optional<std::unordered_set<std::string>> on_node_;  // refs; nullopt: not known
   ImportReport& report_;
 };
 
@@ -277,6 +316,9 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
     });
     uncut = options.created || !goes_on;
     look_for_gap = options.taken_over_before && (without_credentials || !goes_on);
+    if (options.first && !entries.empty()) {
+      if (auto r = OpenPullOfAnything(txn, options.now); !r) return r;
+    }
     auto known = AllPathsAreRemembered(txn, entries);
     if (!known) return known.error();
     return *known ? Result<void>() : SetDistrust(txn, unfinished);

@@ -5,6 +5,7 @@
 #define WAYBILL_MIGRATIONS_KUBELET_KUBELET_DIRECTORY_H_
 
 #include <filesystem>
+#include <vector>
 
 #include "store/base/files.h"
 #include "store/database/committer.h"
@@ -12,6 +13,7 @@
 #include "waybill/report.h"
 #include "waybill/result.h"
 #include "waybill/rules.h"
+#include "waybill/types.h"
 
 namespace waybill::internal {
 
@@ -26,6 +28,10 @@ namespace waybill::internal {
 // transaction that takes the first such file the store turns distrustful for that reason
 // (store/trust/gap.h).
 //
+// A file that was taken before, and whose image is on the node but has neither record nor ledger
+// entry any more: its record went with the image, and the image came back, by a kubelet that ran
+// without waybill. It gets a record without credentials.
+//
 // Intents become open pulls of unknown end, which ended `now`. Closed rules: so does one of
 // anything for each intent that can't be read.
 struct ImportOptions {
@@ -33,8 +39,13 @@ struct ImportOptions {
   bool taken_over_before = false;
   // This opening made the store, and noted in it that the import is not finished.
   bool created = false;
+  // Closed rules: the first import of a store that was there before. The kubelet may have cut pulls
+  // short whose intents are gone: if there are files, one open pull of anything stands for them.
+  bool first = false;
   OnReadError on_error = OnReadError::kFail;
   BootTime now;
+  // The runtime's complete list; null: not known.
+  const std::vector<ImageOnNode>* images_on_node = nullptr;
 };
 Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem::path& directory,
                                     const ImportOptions& options, const Progress& progress,
