@@ -141,6 +141,12 @@ Result<void> Guard::PutAllRight() {
   if (kubelet_runs_) phase_ = Phase::kRunning;
   if (auto listed = FirstList(); !listed) return listed;
   NameUnlisted();
+  if (status_.presumed > 0) {
+    Log(LogLevel::kNotice,
+        std::to_string(status_.presumed) +
+            " images are presumed preloaded, since they were there when the "
+            "store was made: settle them with waybill preload confirm, or close");
+  }
   counts_.clear();
   if (auto begun = kept_.Begin(); !begun) Log(LogLevel::kWarning, begun.error().ToString());
   if (options_.live) {
@@ -187,7 +193,7 @@ Result<void> Guard::OpenStore() {
   const StoreState before = *there ? StateOf(options.directory) : StoreState();
   auto fits = session_->TakeMark(before.uuid, before.commit_sequence, left_);
   if (!fits) return fits.error();
-  // At a first start the store's own import takes the files over, and looks for a gap.
+  // At a first start the store's own import takes the files over.
   gap_ = *there && !*fits;
   options.rules = Rules::kClosed;
   options.images_on_node.reset();
@@ -341,7 +347,7 @@ Result<void> Guard::Judge(const ListToken& token, std::vector<ImageOnNode> image
         ErrorCode::kInvalidArgument,
         "the runtime lists no images, but the store has " + std::to_string(held->records) +
             " records and " + std::to_string(held->ledger_entries) +
-            " images known to be preloaded; nothing was forgotten",
+            " in the ledger of preloaded ones; nothing was forgotten",
         "a runtime that starts up lists nothing; if the node has no images any more, say so: "
         "`waybill prune` with --allow-empty"};
     status_.runtime_error = error.ToString();
@@ -351,6 +357,7 @@ Result<void> Guard::Judge(const ListToken& token, std::vector<ImageOnNode> image
   }
   if (auto r = SettleEnded(images); !r) return r;
   if (auto r = TakeOverUnproven(&images); !r) return r;
+  if (auto r = TakeBack(images); !r) return r;
   if (auto r = CloseDamaged(images); !r) return r;
   if (Hurries() && phase_ == Phase::kRunning) {
     // Not all of what bears on it is recorded.
@@ -667,6 +674,7 @@ Result<std::string> Guard::StatusJson() const {
                                          {"images", status_.images},
                                          {"records", statistics->records},
                                          {"ledgerEntries", statistics->ledger_entries},
+                                         {"presumed", status_.presumed},
                                          {"openPulls", statistics->intents},
                                          {"lastList", time(status_.last_list)},
                                          {"runtimeError", status_.runtime_error},

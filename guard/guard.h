@@ -8,9 +8,8 @@
 //   an image with a record                             its record, under its ID
 //   an image in the ledger, without a record           no file: open to all
 //   any other listed image                             a record without credentials: closed
-//   an image that is not listed                        its record stays, without what does not
-//   count an open pull                                       its intent, unless its string names an
-//   image
+//   an image that is not listed                        its record stays, less what does not count
+//   an open pull                                       its intent, unless its string names an image
 //                                                      that is open by the ledger
 //
 // Two directions, a file each: take_over.cc reads what the kubelet wrote into the store,
@@ -104,6 +103,7 @@ struct GuardStatus {
   bool kubelet_ran_before = false;  // the kubelet ran when the guard started
   bool gap = false;                 // the time before this start was a gap
   std::uint64_t images = 0;         // on the last list
+  std::uint64_t presumed = 0;       // ledger entries that are presumed
   std::uint64_t events = 0;
   std::uint64_t comparisons = 0;
   std::optional<Timestamp> last_comparison = {};
@@ -216,6 +216,7 @@ class Guard {
   ImagePulledRecord Seen(const std::string& name) const;
   ImagePulledRecord NewIn(const std::string& name, const ImagePulledRecord& record, bool believed);
   Result<void> TakeOverUnproven(const std::vector<ImageOnNode>* images);
+  Result<void> TakeBack(const std::vector<ImageOnNode>& images);
   Result<void> CloseDamaged(const std::vector<ImageOnNode>& images);
   void NoteVersion(const std::string& content);
   void LeaveAlone(const std::filesystem::path& path);

@@ -75,6 +75,8 @@ Result<void> Guard::PlanRecords() {
   auto ledger = store_->ListLedger();
   if (!ledger) return ledger.error();
   for (const LedgerEntry& entry : *ledger) listed.insert(internal::SpellingOf(entry.image_ref));
+  status_.presumed =
+      static_cast<std::uint64_t>(std::count_if(ledger->begin(), ledger->end(), IsPresumed));
   auto records = store_->ListRecords();
   if (!records) return records.error();
   for (ImagePulledRecord& record : *records) {

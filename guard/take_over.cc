@@ -5,6 +5,7 @@
 // back only the fact counts that the image was pulled.
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <variant>
 
@@ -330,6 +331,45 @@ Result<void> Guard::TakeLeft() {
     if (Hurries()) return Interrupted();
     if (auto noted = NoteUnknownPull(left_.pulls.front()); !noted) return noted;
     left_.pulls.pop_front();
+  }
+  return {};
+}
+
+// A list may lack images that are there: that of another runtime does. Their records left the
+// store, and stayed in the kubelet's files. When such an image is listed again, it was pulled: it
+// must not pass for preloaded.
+Result<void> Guard::TakeBack(const std::vector<ImageOnNode>& images) {
+  // At a start every file was just taken over.
+  if (phase_ == Phase::kStarting) return {};
+  std::set<std::string> listed;
+  for (const ImageOnNode& image : images) {
+    listed.insert(internal::SpellingOf(image.id));
+    for (const std::string& digest : image.repo_digests) {
+      listed.insert(internal::SpellingOf(digest));
+    }
+  }
+  auto names = pulled_.Names();
+  if (!names) return names.error();
+  for (const std::string& name : *names) {
+    if (Hurries()) return {};
+    if (wanted_records_.contains(name) || preloaded_.contains(name)) continue;
+    auto file = pulled_.Read(name);
+    if (!file) return file.error();
+    const auto* record = *file ? std::get_if<ImagePulledRecord>(&(*file)->judged.content) : nullptr;
+    if (record == nullptr || IsPlaceholder(*record)) continue;
+    if (!listed.contains(internal::SpellingOf(record->image_ref))) continue;
+    auto why = store_->Explain({.image_ref = record->image_ref});
+    if (!why) return why.error();
+    if (why->recorded || why->ledger_entry || why->in_quarantine) continue;
+    ImagePulledRecord put = *record;
+    // What a pull under way proves it proves anew.
+    if (lost_ || !believes_memory_ || IsPulledUnderAnyNameOf(put)) put.credential_mapping.clear();
+    if (auto stored = store_->PutRecord(put); !stored) return stored;
+    gone_.erase(name);
+    seen_[name] = *record;
+    Log(LogLevel::kNotice, "the runtime lists " + internal::QuoteForMessage(record->image_ref) +
+                               " again: its record in " + (pulled_.path() / name).string() +
+                               " counts again");
   }
   return {};
 }

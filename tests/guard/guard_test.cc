@@ -113,6 +113,12 @@ class Node {
     return options;
   }
   void Start() { guard_ = Must(Guard::Start(Options())); }
+  // Of what the kubelet gave up before, nothing can come any more.
+  void StartLongAgo() {
+    Start();
+    clock_.AdvanceSeconds(8000);
+    List();
+  }
   // In order, and again.
   void Restart() {
     Must(guard_->Stop());
@@ -232,7 +238,7 @@ BOOST_AUTO_TEST_CASE(a_decision_that_adds_a_secret_proves_no_pull) {
   Node node;
   node.images = {Listed('1', kAppV1)};
   node.WriteRecord('1', "a");
-  node.Start();
+  node.StartLongAgo();
   node.WriteIntent(kAppV1);
   Must(node.guard().HandleEvents());
   // The same hash under other coordinates: so writes a decision.
@@ -299,7 +305,7 @@ BOOST_AUTO_TEST_CASE(two_decisions_that_are_read_as_one_prove_no_pull) {
   Node node;
   node.images = {Listed('1', kAppV1)};
   node.WriteRecord('1', "a");
-  node.Start();
+  node.StartLongAgo();
   node.WriteIntent(kAppV1);
   Must(node.guard().HandleEvents());
   // The secret was rotated, and then another one had the new hash.
@@ -317,7 +323,7 @@ BOOST_AUTO_TEST_CASE(a_kubelet_that_starts_anew_has_no_pulls_and_no_memory) {
   Node node;
   node.images = {Listed('1', kAppV1)};
   node.WriteRecord('1', "a");
-  node.Start();
+  node.StartLongAgo();
   node.WriteIntent("r.example/a/big:1");
   Must(node.guard().HandleEvents());
   Must(node.its_store().ForgetSecret({.namespace_name = "a", .name = "pull"}));
@@ -416,7 +422,7 @@ BOOST_AUTO_TEST_CASE(a_record_that_the_collector_took_comes_back) {
   Node node;
   node.WriteRecord('1', "a");
   node.images = {Listed('1', kAppV1)};
-  node.Start();
+  node.StartLongAgo();
   std::filesystem::remove(node.Pulled(Ref('1')));
   Must(node.guard().HandleEvents());
   BOOST_TEST(node.Record(Ref('1')).has_value());
@@ -553,7 +559,7 @@ BOOST_AUTO_TEST_CASE(the_file_of_an_image_that_is_gone_leaves_nothing_unjudged) 
   Node node;
   node.images = {Listed('1', kAppV1), Listed('2', "r.example/other:1")};
   node.WriteRecord({.image_ref = Ref('1')});
-  node.Start();
+  node.StartLongAgo();
   node.images = {Listed('2', "r.example/other:1")};
   node.clock().AdvanceSeconds(60);
   node.List();
@@ -607,6 +613,44 @@ BOOST_AUTO_TEST_CASE(a_list_of_another_runtime_takes_no_record_away) {
       const auto record = node.its_store().GetRecord({.image_ref = image.id});
       BOOST_REQUIRE(record.has_value());
       BOOST_TEST(record->credential_mapping.contains(kApp));
+    }
+  }
+}
+
+// Without a restart: what the wrong list took out of the store is not judged anew as if nobody had
+// pulled it.
+BOOST_AUTO_TEST_CASE(nor_does_a_wrong_list_while_it_runs) {
+  for (const bool starts_wrongly : {false, true}) {
+    for (const bool forgets : {false, true}) {
+      Node node;
+      std::vector<ImageOnNode> all;
+      for (const char digit : {'1', '2', '3'}) {
+        node.WriteRecord(digit, "a");
+        all.push_back(Listed(digit, std::string(kApp) + ":v" + digit));
+      }
+      node.images = starts_wrongly ? std::vector{all[0]} : all;
+      node.Start();
+      node.images = {all[0]};
+      node.List();
+      BOOST_TEST(Must(node.its_store().ListRecords()).size() == 1U);
+      if (forgets) Must(node.its_store().ForgetNamespace("a"));
+      node.images = all;
+      node.List();
+      BOOST_TEST(Must(node.its_store().ListLedger()).empty());
+      for (const bool killed : {false, true}) {
+        for (const ImageOnNode& image : all) {
+          const auto record = node.its_store().GetRecord({.image_ref = image.id});
+          BOOST_REQUIRE(record.has_value());
+          BOOST_TEST(record->credential_mapping.contains(kApp) == !forgets);
+          BOOST_TEST(node.Record(image.id).has_value());
+        }
+        if (killed) {
+          node.Kill();
+          node.Start();
+        } else {
+          node.Restart();
+        }
+      }
     }
   }
 }
@@ -947,7 +991,7 @@ BOOST_AUTO_TEST_CASE(what_an_end_in_a_hurry_leaves_is_no_gap) {
   Node node;
   node.images = {Listed('1', kAppV1)};
   node.WriteRecord('1', "a");
-  node.Start();
+  node.StartLongAgo();
   node.WriteIntent("r.example/late/app:v1");
   node.WriteRecord('2', "b");
   auto both = SecretOf("a");
