@@ -60,7 +60,8 @@ std::vector<std::uint8_t> EncodeIdentity(const Identity& identity) {
       identity.schema_version >= kFirstWithPurpose ? identity.purpose : Purpose::kUnknown;
   return Finish(builder, v7::CreateIdentity(builder, identity.schema_version, &uuid,
                                             identity.hash_seed, &created, witness, migration,
-                                            static_cast<std::uint8_t>(purpose)));
+                                            static_cast<std::uint8_t>(purpose),
+                                            identity.left_witness_at));
 }
 
 std::optional<Identity> DecodeIdentity(std::span<const std::uint8_t> payload) {
@@ -79,6 +80,7 @@ std::optional<Identity> DecodeIdentity(std::span<const std::uint8_t> payload) {
   identity.witness_path = root->witness_path()->str();
   identity.last_migration = root->last_migration()->str();
   identity.purpose = static_cast<Purpose>(root->purpose());
+  identity.left_witness_at = root->left_witness_at();
   return identity;
 }
 

@@ -35,6 +35,9 @@ struct Identity {
   std::string witness_path;
   std::string last_migration;
   Purpose purpose = Purpose::kUnknown;
+  // The store is a copy that went on by itself and left its original's witness alone: the commit
+  // that this told of then. If it tells of a later one, the original went on, too. 0: it is none.
+  std::uint64_t left_witness_at = 0;
 };
 
 struct TableDigest {

@@ -60,7 +60,7 @@ Result<Identity> NewIdentity(Timestamp now) {
   identity.created = now;
   if (!Randomise(identity.uuid.data(), identity.uuid.size()) ||
       !Randomise(&identity.hash_seed, sizeof(identity.hash_seed))) {
-    return Error{ErrorCode::kIo, "the system gave no random numbers; no store was made"};
+    return Error{ErrorCode::kIo, "the system gave no random numbers; nothing was changed"};
   }
   identity.uuid[6] = static_cast<std::uint8_t>((identity.uuid[6] & 0x0F) | 0x40);  // RFC 9562, v4
   identity.uuid[8] = static_cast<std::uint8_t>((identity.uuid[8] & 0x3F) | 0x80);

@@ -11,6 +11,8 @@
 #include "store/database/evidence_tables.h"
 #include "store/database/pulled_record.h"
 #include "store/database/typed_tables.h"
+#include "store/pull/open_pulls.h"
+#include "store/recovery/new_database.h"
 #include "store/recovery/open_store.h"
 #include "store/recovery/owner_lock.h"
 #include "store/trust/gap.h"
@@ -115,6 +117,14 @@ std::string ContradictionOf(const WitnessReading& witness, const std::filesystem
            std::to_string(state->commit_sequence) + " of " +
            std::to_string(witness.testimony->commit_sequence);
   }
+  // Both went on from one commit, so their numbers tell nothing.
+  if (identity.left_witness_at != 0 &&
+      identity.left_witness_at < witness.testimony->commit_sequence) {
+    return "the store is a copy that went on by itself when its witness " + path.string() +
+           " was at commit " + std::to_string(identity.left_witness_at) +
+           ", and the original went on, too: it is at commit " +
+           std::to_string(witness.testimony->commit_sequence);
+  }
   return {};
 }
 
@@ -138,14 +148,16 @@ Result<void> DropCredentials(StoreTxn& txn, RecoveryReport& report) {
 }
 
 // The other directory that keeps its witness, although a store was copied or moved from there;
-// empty: this opening may write the witness. A node's must: otherwise the original could run one
-// later, and not know what was forgotten here. Commands on a copy do nothing to the original. A dry
-// run plays in a copy, and is asked nothing.
+// empty: this opening may write the witness. One that runs a node must: otherwise the original
+// could run it later, and not know what was forgotten here. So must any owner that names the
+// witness and is a restart. Commands on a copy do nothing to the original. A dry run plays in a
+// copy, and is asked nothing.
 std::filesystem::path WhoseWitness(const OpenOptions& options, const std::filesystem::path& witness,
                                    const Identity& identity) {
   if (witness.empty() || options.leaves_witness) return {};
-  const bool serves_streams = identity.purpose == Purpose::kStreaming && !options.continues_pulls;
-  if (options.kubelet_directory.empty() && !serves_streams) {
+  const bool is_restart = !options.continues_pulls &&
+                          (NamesPath(options.witness) || identity.purpose == Purpose::kStreaming);
+  if (options.kubelet_directory.empty() && !is_restart) {
     // In doubt, unless the operator says that this is the newest.
     return options.witness.kind() == Witness::Kind::kAnew
                ? OriginalOf(witness, identity.uuid, options.directory)
@@ -155,15 +167,22 @@ std::filesystem::path WhoseWitness(const OpenOptions& options, const std::filesy
   return !original.empty() && HasLiveOwner(original) ? original : std::filesystem::path();
 }
 
-// The gap that an existing store finds when it first takes a kubelet directory over, which is when
-// its witness comes there.
-Result<Distrust> GapAtTakeOver(const OpenOptions& options, const std::filesystem::path& witness,
-                               const OwnedStore& store) {
-  const bool takes_over = DetectsGap(options) && !options.kubelet_directory.empty() &&
-                          IsSameFile(witness, WitnessIn(options.kubelet_directory)) &&
-                          !IsSameFile(store.database.identity.witness_path, witness) &&
-                          store.state.digest(Table::kImported).count == 0;
-  return takes_over ? FirstGap(options.kubelet_directory) : Distrust();
+// The mark told of another store.
+Result<void> MarkAsOwn(const OpenOptions& options, const Identity& identity,
+                       const OwnedStore& store) {
+  const std::uint64_t sequence = store.state.commit_sequence;
+  return WriteCommitMark(options.directory, {identity.uuid, {}, false, sequence, sequence, 0});
+}
+
+// Whether an existing store takes a kubelet directory over that is in use, for the first time:
+// that is when its witness comes there.
+Result<bool> TakesOver(const OpenOptions& options, const std::filesystem::path& witness,
+                       const OwnedStore& store) {
+  const bool is_first = !options.kubelet_directory.empty() &&
+                        IsSameFile(witness, WitnessIn(options.kubelet_directory)) &&
+                        !IsSameFile(store.database.identity.witness_path, witness) &&
+                        store.state.digest(Table::kImported).count == 0;
+  return is_first ? TakesOverUsedDirectory(options) : Result<bool>(false);
 }
 
 }  // namespace
@@ -258,9 +277,11 @@ std::filesystem::path OriginalOf(const Identity& identity, const std::filesystem
 
 std::string AskMark(const std::optional<MarkedCommits>& mark, const Identity& identity,
                     const State& state) {
-  if (!mark || mark->uuid != identity.uuid || mark->acknowledged <= state.commit_sequence) {
-    return {};
+  if (!mark) return {};
+  if (mark->uuid != identity.uuid) {
+    return "commit.mark tells of another store than data.mdb: one of an earlier store was put back";
   }
+  if (mark->acknowledged <= state.commit_sequence) return {};
   return "an older copy of the store was put back: it is at commit " +
          std::to_string(state.commit_sequence) + ", and its commit.mark tells of commit " +
          std::to_string(mark->acknowledged);
@@ -308,6 +329,9 @@ Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing, O
       return {};
     });
     if (!distrusted) return distrusted;
+    if (hearing.mark && hearing.mark->uuid != database.identity.uuid) {
+      if (auto marked = MarkAsOwn(options, database.identity, store); !marked) return marked;
+    }
   }
   if (hearing.is_foreign && !report.created && !report.set_aside) {
     report.warnings.push_back(hearing.foreign);
@@ -330,35 +354,55 @@ Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing, O
   }
   const bool has_witness = original.empty();
   if (!has_witness) path = before;
-  auto gap = hearing.path.empty() || report.created ? Result<Distrust>(Distrust())
-                                                    : GapAtTakeOver(options, hearing.path, store);
-  if (!gap) return gap.error();
+  Identity identity = database.identity;
+  // With a witness of its own or none, a copy is another store from now on: its commits would have
+  // the numbers of the original's.
+  const bool forks = before_is_anothers && (path.empty() || !IsSameFile(before, path));
+  if (forks) {
+    auto other = NewIdentity(options.clock());
+    if (!other) return other.error();
+    identity.uuid = other->uuid;
+  }
+  identity.left_witness_at = 0;
+  if (!has_witness) {
+    const WitnessReading left = ReadWitness(path);
+    if (left.testimony) identity.left_witness_at = left.testimony->commit_sequence;
+  }
+  auto takes_over = hearing.path.empty() || report.created
+                        ? Result<bool>(false)
+                        : TakesOver(options, hearing.path, store);
+  if (!takes_over) return takes_over.error();
   if (!path.empty() && has_witness) {
     report.witness_made = !hearing.is_there && !report.created;
     report.witness_in_store = IsBelow(path, options.directory);
   }
   if (!path.empty() && has_witness && !options.leaves_witness) {
-    auto file = WitnessFile::Open(path, {database.identity.uuid, store.state.commit_sequence});
+    auto file = WitnessFile::Open(path, {identity.uuid, store.state.commit_sequence});
     if (!file) return file.error();
     store.witness = std::move(*file);
-    auto noted = NoteOwner(path, database.identity.uuid, options.directory);
+    auto noted = NoteOwner(path, identity.uuid, options.directory);
     if (!noted) {
       report.warnings.push_back(
           "nothing says beside the witness " + path.string() +
           " whose it is, so a copy of this store may write it: " + noted.error().message);
     }
   }
-  if (path == before && gap->empty()) return {};
-  Identity identity = database.identity;
+  const bool stays = path == before && !*takes_over && !forks &&
+                     identity.left_witness_at == database.identity.left_witness_at;
+  if (stays) return {};
   identity.witness_path = path.string();
   auto remembered = CommitAtOpening(options, store, [&](StoreTxn& txn) -> Result<void> {
-    if (!gap->empty()) {
-      if (auto r = NoteGap(txn, *gap); !r) return r;
+    if (*takes_over) {
+      if (auto r = OpenPullOfAnything(txn, options.boot_clock()); !r) return r;
     }
     return txn.PutHeaderRecord(kIdentityKey, RecordKind::kIdentity, EncodeIdentity(identity));
   });
   if (!remembered) return remembered;
   database.identity = identity;
+  if (forks) {
+    store.had_mark = false;
+    if (auto marked = MarkAsOwn(options, identity, store); !marked) return marked;
+  }
   const Testimony now{identity.uuid, store.state.commit_sequence};
   if (store.witness) store.witness->Advance(now.commit_sequence);
   if (!options.leaves_witness && !before.empty() && !before_is_anothers && !is_contradicted &&

@@ -246,6 +246,8 @@ Result<void> StreamingStore::Impl::VoidTokens(Start start, StoreTxn& txn) {
     report.void_reason = "the system does not say which boot this is";
   } else if (start == Start::kRestart && !options_.keeps_tokens) {
     report.void_reason = "the streaming server restarted";
+  } else if (!report.recovery.copy_of.empty()) {
+    report.void_reason = "the store is a copy of the one in " + report.recovery.copy_of;
   } else if (!owned_->had_mark) {
     report.void_reason = "commit.mark is gone, so the store may be an older copy";
   }

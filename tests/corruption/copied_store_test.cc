@@ -100,7 +100,8 @@ BOOST_AUTO_TEST_CASE(what_is_done_to_a_copy_leaves_the_witness_alone) {
       const RecoveryReport report = Change(copy, witness);
       BOOST_TEST(report.copy_of == (is_read ? original.string() : ""));
       BOOST_TEST(report.warnings.empty() != is_read);
-      BOOST_TEST(!report.distrustful, report.distrust_reason);
+      // The original goes on between two of them, and so does the copy.
+      BOOST_TEST(report.distrustful == (is_read && times > 0), report.distrust_reason);
       const auto observer = Must(NodeStore::Observe({.directory = copy}));
       BOOST_TEST(observer->recovery_report().copy_of == report.copy_of);
       CheckOriginalIsUntouched(outside);
@@ -169,6 +170,62 @@ BOOST_AUTO_TEST_CASE(a_live_original_goes_on) {
   Change(copy);
   store.Restart();
   BOOST_TEST(!store->recovery_report().distrustful);
+}
+
+// Both went on from one commit: how far each is tells nothing of what was forgotten in the other.
+BOOST_AUTO_TEST_CASE(a_copy_beside_which_the_original_goes_on_is_an_older_one) {
+  enum class With { kRemembered, kNone, kOwn };
+  for (const With with : {With::kRemembered, With::kNone, With::kOwn}) {
+    for (const bool first : {true, false}) {
+      CopyScene scene;
+      const Witness witness = with == With::kRemembered ? Witness::Remembered()
+                              : with == With::kNone     ? Witness::None()
+                                                    : Witness::At(scene.store.scratch() / "own");
+      const auto go_on = [&] {
+        scene.store.Start();
+        scene.Rotate();
+        scene.store.Stop();
+      };
+      scene.Copied();
+      scene.Change(scene.copy, witness);
+      if (first) go_on();
+      for (int times = 0; times < 3; ++times) scene.Change(scene.copy, witness);
+      if (!first) go_on();
+      if (with == With::kRemembered && !first) {
+        ExpectRefused(NodeStore::Observe({.directory = scene.copy}), ErrorCode::kDamaged);
+      }
+      fs::rename(scene.store.directory(), scene.store.scratch() / "aside");
+      fs::rename(scene.copy, scene.store.directory());
+      scene.store.Start();
+      BOOST_TEST_CONTEXT(static_cast<int>(with) << first) {
+        BOOST_TEST(scene.store->recovery_report().distrustful);
+        BOOST_TEST(scene.Pulls(kThief));
+        BOOST_TEST(scene.Pulls(kSecretA));
+        Must(scene.store->ClearDistrust("seen"));
+        scene.store.Restart();
+        BOOST_TEST(!scene.store->recovery_report().distrustful,
+                   scene.store->recovery_report().distrust_reason);
+        BOOST_TEST(scene.Pulls(kThief));
+      }
+    }
+  }
+}
+
+// An owner that is a restart, and names the witness.
+BOOST_AUTO_TEST_CASE(a_moved_store_that_is_opened_without_a_kubelet_keeps_its_witness) {
+  Copied();
+  fs::remove_all(store.directory());
+  for (int i = 0; i < 2; ++i) {
+    const std::uint64_t before = Witnessed();
+    OpenOptions options = OptionsOf(copy, Witness::At(store.witness()));
+    options.continues_pulls = false;
+    const auto opened = Must(NodeStore::Open(options));
+    BOOST_TEST(opened->recovery_report().copy_of.empty());
+    BOOST_TEST(!opened->recovery_report().distrustful);
+    Must(opened->RecordImagePulled({.image = kImage, .image_ref = kRef2}, NodeWide()));
+    Must(opened->Close());
+    BOOST_TEST(Witnessed() > before);
+  }
 }
 
 // Otherwise the original could run the node again, and not know what was forgotten meanwhile.

@@ -174,6 +174,32 @@ BOOST_AUTO_TEST_CASE(what_the_mark_or_the_witness_tells_of_opens_nothing) {
   BOOST_TEST(opened == 4U * (18U + 18U) + 2U * (1U + 1U));
 }
 
+// commit.mark is that of the store that took its place.
+BOOST_AUTO_TEST_CASE(a_store_that_another_took_the_place_of_opens_nothing) {
+  for (const Rules rules : kBothRules) {
+    for (const bool twice : {false, true}) {
+      const Revoked scene(rules, false, twice,
+                          [](NodeStore& store) { Must(store.ForgetCredential("hash-a")); });
+      scene.PutAll();
+      scene.Put("store/data.mdb", Moment::kRemoved);
+      Must(Must(NodeStore::Open(scene.Options()))->Close());
+      for (int times = 0; times < 2; ++times) {
+        scene.Put("store/data.mdb", Moment::kOld);
+        scene.Put("store/lock.mdb", Moment::kOld);
+        ExpectRefused(NodeStore::Observe({.directory = scene.directory()}), ErrorCode::kDamaged);
+        const auto store = Must(NodeStore::Open(scene.Options()));
+        BOOST_TEST(store->recovery_report().distrustful);
+        BOOST_TEST(!OpensTo(*store, kThief));
+        Must(store->Close());
+        // From then on the mark is its own.
+        const auto again = Must(NodeStore::Open(scene.Options()));
+        BOOST_TEST(again->recovery_report().findings.empty());
+        Must(again->Close());
+      }
+    }
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace

@@ -535,6 +535,36 @@ BOOST_AUTO_TEST_CASE(an_older_copy_makes_tokens_void) {
   }
 }
 
+// Otherwise each would open twice.
+BOOST_AUTO_TEST_CASE(tokens_open_nothing_in_a_copy) {
+  for (int with = 0; with < 3; ++with) {
+    for (const bool copy_first : {true, false}) {
+      StreamingScene scene(true);
+      scene.Start();
+      const std::string token = scene.Prepare(1);
+      scene.Stop();
+      const std::filesystem::path copy = scene.scratch() / "copy";
+      std::filesystem::copy(scene.directory(), copy, std::filesystem::copy_options::recursive);
+      StreamingOptions options = scene.Options();
+      options.directory = copy;
+      options.witness = with == 0   ? Witness::Remembered()
+                        : with == 1 ? Witness::None()
+                                    : Witness::At(scene.scratch() / "own");
+      const auto consume_copy = [&] {
+        const auto opened = Must(StreamingStore::Continue(options));
+        BOOST_TEST(opened->report().open == 0U);
+        BOOST_TEST(!opened->Consume(token, StreamKind::kExec));
+        Must(opened->Close());
+      };
+      if (copy_first) consume_copy();
+      scene.Continue();
+      CheckOpens(scene, token, NumberedExec(1));
+      scene.Stop();
+      if (!copy_first) consume_copy();
+    }
+  }
+}
+
 // Each combination of older, newer and removed files, in one boot: a token opens once. What is left
 // is an older copy of all that tells of it (docs/limits.md).
 BOOST_AUTO_TEST_CASE(no_older_data_opens_a_used_token_without_its_mark) {
