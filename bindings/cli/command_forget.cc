@@ -125,7 +125,8 @@ it restarts.)";
       fields.insert(fields.begin(), {"imageRef", "image ref", revocation->image_ref});
     }
     WriteChange(std::move(fields), change_.options.dry_run, out);
-    return ExitCode::kYes;
+    // As `rm`: of an image that has no record, nothing opens by one.
+    return what == "image" && report->records == 0 ? ExitCode::kNo : ExitCode::kYes;
   }
 
  private:

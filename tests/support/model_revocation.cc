@@ -310,8 +310,6 @@ ForgetReport Model::Forget(Revocation what) {
     return false;
   };
   ForgetReport report = Count(leaves, is_image ? &what : nullptr);
-  const bool is_hash = what.kind == RevocationKind::kCredential;
-  if (report.records == 0 && CountPulls() == 0 && !is_hash) return report;
   report.stored = true;
   for (const std::string& ref : refs) {
     what.image_ref = ref;
