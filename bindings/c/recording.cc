@@ -111,6 +111,21 @@ waybill_code waybill_remove_from_ledger(waybill_store* store, waybill_image_copy
   });
 }
 
+waybill_code waybill_settle_presumed(waybill_store* store, waybill_image_copy copy, int32_t settled,
+                                     waybill_string reason, const waybill_change_options* options,
+                                     bool* presumed, waybill_error** error) {
+  return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
+    const auto image_copy = ToImageCopy(copy, arguments);
+    const auto as = arguments.OneOf(settled, waybill::Settled::kClosed, "settled");
+    const auto why = arguments.Text(reason, "reason");
+    const auto how = ToChangeOptions(options, arguments);
+    if (!arguments.ok()) return arguments.error();
+    return node_store.SettlePresumed(image_copy, as, why, how).map([&](bool was_presumed) {
+      if (presumed != nullptr) *presumed = was_presumed;
+    });
+  });
+}
+
 waybill_code waybill_explain(waybill_store* store, waybill_image_copy copy, waybill_strings names,
                              waybill_explanation** explanation, waybill_error** error) {
   if (explanation != nullptr) *explanation = nullptr;

@@ -275,6 +275,7 @@ waybill_metrics ToC(const Metrics& metrics, Memory& memory) {
   to.inmemory_pulledrecords_usage_percent = metrics.inmemory_pulledrecords_usage_percent;
   to.nondefault_runtime_handler_images = metrics.nondefault_runtime_handler_images;
   to.preloaded_images = metrics.preloaded_images;
+  to.presumed_images = metrics.presumed_images;
   to.open_pulls = metrics.open_pulls;
   to.live_owner = metrics.live_owner;
   to.readable = metrics.readable;

@@ -170,6 +170,7 @@ waybill_code waybill_open(const waybill_open_options* options, waybill_store** s
         to.policy = ToPolicy(o.policy);
         to.images_on_node = ToImages(o.images_on_node, arguments);
         to.preloaded = ToImages(o.preloaded, arguments);
+        to.first_start = arguments.OneOf(o.first_start, waybill::FirstStart::kClose, "first_start");
         to.evidence = ToEvidence(o.evidence, arguments);
         to.continues_pulls = o.continues_pulls;
         to.leaves_witness = o.leaves_witness;

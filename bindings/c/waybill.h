@@ -360,7 +360,11 @@ typedef struct waybill_open_pulls {
   size_t count;
 } waybill_open_pulls;
 
-/* An image that is known to have come to the node without the kubelet. */
+/* The source of a ledger entry that is presumed: a first start found the image, and nobody knows
+ * where it came from. */
+#define WAYBILL_PRESUMED_SOURCE "presumed"
+
+/* An image that is known to have come to the node without the kubelet, or presumed so. */
 typedef struct waybill_ledger_entry {
   waybill_string image_ref;
   waybill_string runtime_handler;
@@ -699,6 +703,11 @@ enum {
   WAYBILL_WITNESS_ANEW = 4
 };
 enum { WAYBILL_GAP_DETECT = 0, WAYBILL_GAP_YES = 1, WAYBILL_GAP_NO = 2 };
+/* What a first start makes of images that have neither record nor open pull. */
+enum {
+  WAYBILL_FIRST_START_PRESUME = 0, /* they enter the ledger as presumed: open */
+  WAYBILL_FIRST_START_CLOSE = 1    /* they get records without credentials */
+};
 
 /* CLOCK_BOOTTIME and the boot ID. Called on any thread. */
 typedef waybill_boot_time (*waybill_boot_clock)(void* context);
@@ -774,6 +783,7 @@ typedef struct waybill_open_options {
   void* boot_clock_context;
   bool flushes_twice;             /* each commit flushes the disk twice, also where once is safe */
   const waybill_age_limits* ages; /* the store remembers them; NULL: as it remembers them */
+  int32_t first_start;            /* WAYBILL_FIRST_START_… */
 } waybill_open_options;
 #define WAYBILL_OPEN_OPTIONS_INIT WAYBILL_INIT(waybill_open_options)
 
@@ -1226,6 +1236,19 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_remove_from_ledger(
     waybill_store* store, waybill_image_copy copy, waybill_string reason,
     const waybill_change_options* options, bool* removed, waybill_error** error);
 
+/* What an operator says of a presumed image. */
+enum {
+  WAYBILL_SETTLED_PRELOADED = 0, /* it is known from now on, source "operator" */
+  WAYBILL_SETTLED_CLOSED =
+      1 /* it leaves the ledger; without a record it gets one without credentials */
+};
+/* An operator's word on an image whose ledger entry has the source WAYBILL_PRESUMED_SOURCE;
+ * otherwise nothing is changed. `reason`: 1 to 1024 bytes. Ignores copy.image. *presumed (may be
+ * NULL): whether it was presumed. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_settle_presumed(
+    waybill_store* store, waybill_image_copy copy, int32_t settled, waybill_string reason,
+    const waybill_change_options* options, bool* presumed, waybill_error** error);
+
 /* What a record has under an image name: ExplainedCredential in waybill/evidence.h. Others may
  * come. */
 enum {
@@ -1292,11 +1315,9 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_other_answer(int32_t reason,
  * call that forgets does so at once, for every decision that begins after it returned, and after a
  * crash. The records stay, so the images must be verified again. Pulls that begin later prove anew;
  * a pull that began before, a match that is written back, an import and a restored backup do not.
- * If there is nothing to forget and no pull is open, nothing is written (`stored`), except for a
- * hash. `options` with
- * dry_run counts only; allow_empty counts for waybill_reconcile only. `report` may be NULL.
- * WAYBILL_INVALID_ARGUMENT: a namespace, name, ref or hash is empty. Otherwise errors as in
- * "Recording a pull". */
+ * It is remembered also if nothing in the store has it. `options` with dry_run counts only;
+ * allow_empty counts for waybill_reconcile only. `report` may be NULL. WAYBILL_INVALID_ARGUMENT: a
+ * namespace, name, ref or hash is empty. Otherwise errors as in "Recording a pull". */
 
 /* ForgetReport in waybill/revocation.h: what the call took out of records. */
 typedef struct waybill_forget_report {
@@ -1307,8 +1328,7 @@ typedef struct waybill_forget_report {
   /* Secrets elsewhere with the hash of a forgotten one. They still open what they opened:
    * waybill_forget_credential refuses the credentials themselves. */
   uint64_t equal_hashes;
-  bool stored;       /* false: nothing had it, no pull may bring it, and nothing was written;
-                        always true of a hash */
+  bool stored;       /* false: a truth by which nothing was gone */
   uint64_t untidied; /* of `records`: what does not count any more is taken out later
                         (waybill_tidy_up) */
 } waybill_forget_report;
@@ -1697,6 +1717,7 @@ typedef struct waybill_metrics {
   uint64_t revocations;
   const waybill_store_counters* counters;      /* NULL: an observer, and no owner left any */
   const waybill_opening_summary* last_opening; /* NULL: likewise */
+  uint64_t presumed_images; /* of preloaded_images, presumed to be since a first start */
 } waybill_metrics;
 
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_metrics(waybill_store* store,

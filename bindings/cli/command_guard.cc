@@ -34,7 +34,8 @@ what the kubelet wrote, judges it by its own store and by what the runtime lists
 writes the kubelet's files anew where they are lost, damaged or older. Then it says
 READY to systemd, prints "ready", and follows the kubelet: what that writes is synced
 and recorded at once, what it forgets is put back, and an image that appears without a
-record is closed, unless it is known or presumed to have come without the kubelet.
+record is closed, unless it is known to have come without the kubelet. What is there
+when the store is new, and has no record, is presumed preloaded (--first-start).
 
 --once does the first part only, for ExecStartPre. What the kubelet does until the next
 --once is a gap then: images of which nothing is known are closed.
@@ -89,6 +90,10 @@ guard runs.)";
     for (const char* flag : {"--list-every", "--on-hole", "--metrics-file"}) {
       flags.TakesSetting(flag, {.unless = {"--once", "--status"}});
     }
+    first_start_.Declare(flags);
+    flags.Value("--preloaded", &preloaded_, "FILE|-",
+                "when the store is new: an installer's list of the images that it\n"
+                "loaded, as `crictl images -o json` prints them; a name is enough");
     evidence_.Declare(flags);
     ages_.Declare(flags);
     user_namespaces_.Declare(flags);
@@ -153,6 +158,7 @@ guard runs.)";
     }
     if (auto parsed = evidence_.Parse(); !parsed) return parsed;
     if (auto parsed = ages_.Parse(); !parsed) return parsed;
+    if (auto parsed = first_start_.Parse(); !parsed) return parsed;
     if (kubelet_config_.given()) {
       if (policy_) return BadFlag("--kubelet-config", "it excludes --policy");
       auto kubelet = kubelet_config_.Read();
@@ -221,6 +227,12 @@ guard runs.)";
     } else if (witness_) {
       options.store.witness = Witness::At(std::filesystem::absolute(*witness_));
     }
+    options.store.first_start = first_start_.first_start;
+    if (preloaded_) {
+      auto preloaded = ReadPreloadedList(*preloaded_);
+      if (!preloaded) return preloaded.error();
+      options.store.preloaded = *std::move(preloaded);
+    }
     options.store.evidence = evidence_.options;
     options.store.ages = ages_.limits;
     if (auto parsed = user_namespaces_.Parse(); !parsed) return parsed.error();
@@ -268,6 +280,7 @@ guard runs.)";
         {"images", "images"},
         {"records", "records"},
         {"ledgerEntries", "ledger entries"},
+        {"presumed", "presumed preloaded"},
         {"openPulls", "open pulls"},
         {"lastList", "last list"},
         {"runtimeError", "runtime"},
@@ -295,6 +308,7 @@ guard runs.)";
 
   static void WriteStart(const guard::GuardStatus& status, Output& out) {
     std::vector<Field> fields = {{"images", "images", status.images},
+                                 {"presumed", "presumed preloaded", status.presumed},
                                  {"filesWritten", "files written", status.files_written},
                                  {"filesRemoved", "files removed", status.files_removed},
                                  {"filesLeftAlone", "files left alone", status.left_alone},
@@ -332,6 +346,8 @@ guard runs.)";
   std::optional<std::string> witness_;
   KubeletConfigFlag kubelet_config_;
   Again again_;
+  FirstStartFlag first_start_;
+  std::optional<std::string> preloaded_;
   EvidenceFlags evidence_;
   AgeFlags ages_;
   UserNamespaceFlags user_namespaces_;

@@ -1,5 +1,7 @@
 // waybill preload: the ledger of images that came to the node without the kubelet.
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <set>
 
@@ -65,11 +67,17 @@ class PreloadCommand final : public Command {
   std::string summary() const override { return "say which images are preloaded, or list them"; }
   std::string notes() const override {
     return R"(list (default)  the ledger: images that are known to have come to the node without the
-                kubelet, and so are open to all pods under every name
+                kubelet, or presumed so since a first start (source "presumed"), and
+                so are open to all pods under every name
 add IMAGE…      you state that these images are preloaded. IMAGE is an ID, a digest
                 (REPOSITORY@sha256:…), or, with --images or --cri, a name there
 remove IMAGE…   you state that they are not; 1 if one was not in the ledger. Without a
                 record they are closed until a pod proves credentials
+confirm PATTERN…, close PATTERN…, or --all
+                you state what the presumed images are: preloaded (source "operator"
+                from now on), or not, so that they are closed until a pod proves
+                credentials. A PATTERN is an ID or the first six digits of one, or a
+                name; * stands for any characters. 1 if a pattern fits none
 add --from-list FILE --source NAME --token TOKEN
                 a prefetcher's or installer's list, judged like a list of the runtime's:
                 a name that an open pull could have given an image proves nothing. An
@@ -81,10 +89,11 @@ add --from-list FILE --source NAME --token TOKEN
   void Declare(Flags& flags) override {
     store_.Declare(flags);
     store_.DeclareWait(flags);
-    flags.Positional("ACTION", &action_, "list, add or remove");
-    flags.Positionals("IMAGE", &images_, "add, remove: images");
+    flags.Positional("ACTION", &action_, "list, add, remove, confirm or close");
+    flags.Positionals("IMAGE", &images_, "add, remove: images; confirm, close: patterns");
+    flags.Switch("--all", &all_, "confirm, close: every presumed image");
     list_.Declare(flags, ", to find images by name");
-    flags.Value("--reason", &reason_, "TEXT", "add, remove: why you state that");
+    flags.Value("--reason", &reason_, "TEXT", "why you state that");
     flags.Value("--source", &source_, "NAME",
                 "add: how the images came to the node; \"operator\" (default)");
     flags.Value("--from-list", &from_list_, "FILE|-", "add: the images of this list");
@@ -100,13 +109,15 @@ add --from-list FILE --source NAME --token TOKEN
     if (auto parsed = runtime_.Parse(); !parsed) return parsed.error();
     if (auto parsed = evidence_.Parse(); !parsed) return parsed.error();
     const std::string action = action_.value_or("list");
-    if (action != "list" && action != "add" && action != "remove") {
+    const bool settles = action == "confirm" || action == "close";
+    if (action != "list" && action != "add" && action != "remove" && !settles) {
       return BadFlag("ACTION", fmt::format("there is no '{}'", action.substr(0, 200)),
-                     "the actions are list, add and remove");
+                     "the actions are list, add, remove, confirm and close");
     }
     if (auto checked = Check(action); !checked) return checked.error();
     if (action == "list") return List(out);
     if (action == "remove") return Remove(out);
+    if (settles) return Settle(action == "close" ? Settled::kClosed : Settled::kPreloaded, out);
     return from_list_ ? AddList(out) : Add(out);
   }
 
@@ -119,17 +130,21 @@ add --from-list FILE --source NAME --token TOKEN
       bool add;
       bool add_list;
       bool remove;
-    } all[] = {{"IMAGE", !images_.empty(), false, true, false, true},
-               {list_.name(), list_.given(), false, true, true, true},
-               {"--reason", reason_.has_value(), false, true, false, true},
-               {"--source", source_.has_value(), false, true, true, false},
-               {"--from-list", from_list_.has_value(), false, false, true, false},
-               {"--token", token_.has_value(), false, false, true, false},
-               {"--runtime", runtime_.given(), false, true, false, true},
-               {"--dry-run", change_.options.dry_run, false, true, true, true}};
+      bool settle;
+    } all[] = {{"IMAGE", !images_.empty(), false, true, false, true, true},
+               {"--all", all_, false, false, false, false, true},
+               {list_.name(), list_.given(), false, true, true, true, false},
+               {"--reason", reason_.has_value(), false, true, false, true, true},
+               {"--source", source_.has_value(), false, true, true, false, false},
+               {"--from-list", from_list_.has_value(), false, false, true, false, false},
+               {"--token", token_.has_value(), false, false, true, false, false},
+               {"--runtime", runtime_.given(), false, true, false, true, true},
+               {"--dry-run", change_.options.dry_run, false, true, true, true, true}};
+    const bool settles = action == "confirm" || action == "close";
     for (const auto& argument : all) {
       const bool belongs = action == "list"     ? argument.list
                            : action == "remove" ? argument.remove
+                           : settles            ? argument.settle
                            : from_list_         ? argument.add_list
                                                 : argument.add;
       if (!argument.given || belongs) continue;
@@ -139,7 +154,10 @@ add --from-list FILE --source NAME --token TOKEN
     if (auto checked = list_.Check(); !checked) return checked;
     if (action == "list") return {};
     if (from_list_) return CheckFromList();
-    if (images_.empty()) return BadFlag("IMAGE", "it is missing", "name images");
+    if (all_ && !images_.empty()) return BadFlag("--all", "it excludes patterns");
+    if (images_.empty() && !all_) {
+      return BadFlag("IMAGE", "it is missing", settles ? "name images, or --all" : "name images");
+    }
     for (const std::string& image : images_) {
       if (auto checked = CheckLength("IMAGE", image, kMaxImageRefBytes); !checked) return checked;
     }
@@ -383,7 +401,82 @@ add --from-list FILE --source NAME --token TOKEN
     return all ? ExitCode::kYes : ExitCode::kNo;
   }
 
-  // --- both
+  // --- confirm, close
+
+  static bool Fits(const std::string& pattern, const LedgerEntry& entry) {
+    const auto fits = [&](const std::string& text) {
+      return ::fnmatch(pattern.c_str(), text.c_str(), FNM_NOESCAPE) == 0;
+    };
+    return fits(entry.image_ref) || SameSpelling(entry.image_ref, pattern) ||
+           std::any_of(entry.names.begin(), entry.names.end(), fits);
+  }
+
+  Result<ExitCode> Settle(Settled settled, Output& out) const {
+    std::vector<LedgerEntry> done;
+    std::vector<std::string> fit_none;
+    auto settling = WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<void> {
+      if (auto known = CheckHandler(writer.store()); !known) return known.error();
+      auto ledger = writer.store().ListLedger();
+      if (!ledger) return ledger.error();
+      std::erase_if(*ledger, [&](const LedgerEntry& entry) {
+        return !IsPresumed(entry) ||
+               (runtime_.given() && entry.runtime_handler != runtime_.handler);
+      });
+      std::set<std::size_t> chosen;
+      for (const std::string& pattern : images_) {
+        auto meant = IsShortRef(pattern) ? ResolveRef("IMAGE", pattern, writer.store())
+                                         : Result<std::string>(pattern);
+        if (!meant) return meant.error();
+        bool any = false;
+        for (std::size_t i = 0; i < ledger->size(); ++i) {
+          if (!Fits(*meant, (*ledger)[i])) continue;
+          any = true;
+          chosen.insert(i);
+        }
+        if (!any) fit_none.push_back(pattern);
+      }
+      for (std::size_t i = 0; i < ledger->size(); ++i) {
+        LedgerEntry& entry = (*ledger)[i];
+        if (!all_ && !chosen.contains(i)) continue;
+        // It may have gone, or been settled, meanwhile.
+        auto was_presumed = writer.owner().SettlePresumed(
+            {.image_ref = entry.image_ref, .runtime_handler = entry.runtime_handler}, settled,
+            *reason_, change_.options);
+        if (!was_presumed) {
+          return After(was_presumed.error(), done.size(), all_ ? ledger->size() : chosen.size(),
+                       "were settled");
+        }
+        if (*was_presumed) done.push_back(std::move(entry));
+      }
+      return {};
+    });
+    if (!settling) return settling.error();
+    WriteDryRun(change_.options.dry_run, out);
+    const bool closed = settled == Settled::kClosed;
+    Json images = Json::array();
+    for (const LedgerEntry& entry : done) {
+      images.push_back({{"imageRef", entry.image_ref}, {"names", entry.names}});
+      if (!entry.runtime_handler.empty()) images.back()["runtimeHandler"] = entry.runtime_handler;
+      if (out.json()) continue;
+      out.Line("{}: {}{}{}", closed ? "closed" : "preloaded", entry.image_ref,
+               entry.names.empty() ? "" : " " + entry.names.front(),
+               ForHandler(entry.runtime_handler));
+    }
+    if (out.json()) {
+      out.WriteJson({{closed ? "closed" : "confirmed", images},
+                     {"fitNone", fit_none},
+                     {"reason", *reason_},
+                     {"dryRun", change_.options.dry_run}});
+    } else {
+      for (const std::string& pattern : fit_none) {
+        out.Line("{} fits no image that is presumed preloaded", pattern);
+      }
+      if (all_ && done.empty()) out.Line("no image is presumed preloaded");
+    }
+    return fit_none.empty() ? ExitCode::kYes : ExitCode::kNo;
+  }
+
+  // --- all that change something
 
   Result<void> CheckHandler(const NodeStore& store) const {
     if (runtime_.handler.empty()) return {};
@@ -404,6 +497,7 @@ add --from-list FILE --source NAME --token TOKEN
   RuntimeFlag runtime_;
   std::optional<std::string> action_;
   std::vector<std::string> images_;
+  bool all_ = false;
   ImagesFlags list_;
   std::optional<std::string> reason_;
   std::optional<std::string> source_;

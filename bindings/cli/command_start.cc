@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "bindings/cli/command.h"
 #include "bindings/cli/input.h"
 #include "bindings/cli/map_size.h"
@@ -24,7 +26,9 @@ class StartCommand final : public Command {
     return R"(Creates the store if there is none. It is safe to run again after a crash or an
 interruption at any point: finished work is kept, and each file is imported once.
 At a first start the images of --images that have neither record nor open pull are
-preloaded: they enter the ledger. So are those of --preloaded. Later lists are better
+presumed preloaded, as a kubelet presumes: they are open, and stand in the ledger as
+presumed until `waybill preload confirm` or `close`. Those that the runtime pins, and
+those of --preloaded, are known to be. Later lists are better
 given to `waybill observe`, which has a token: without one a list only closes. A pull
 that was interrupted stays open until it can bring nothing any more, which keeps an
 image closed that it could have given its name. The witness reveals that the whole store was wiped or put back from an older
@@ -51,6 +55,7 @@ schema is backed up and migrated.)";
     flags.Value("--preloaded", &preloaded_, "FILE|-",
                 "an installer's list of the images that it loaded, in the same form;\n"
                 "an image with a name needs no ID there");
+    first_start_.Declare(flags);
     flags.Value("--runtimes", &runtimes_, "FILE|-",
                 "what crictl info prints: the runtime handlers; --cri gives both");
     flags.Value("--runtime-config", &runtime_config_, "FILE",
@@ -60,7 +65,7 @@ schema is backed up and migrated.)";
                  "refused (2) if the store holds something");
     flags.Switch("--after-gap", &after_gap_,
                  "images were pulled without a record: close them (detected\n"
-                 "automatically with --kubelet-dir)");
+                 "automatically with --kubelet-dir, but at a first start)");
     flags.Switch("--no-after-gap", &no_after_gap_, "there was no gap, whatever start detects");
     flags.Switch("--dry-run", &dry_run_,
                  "say what would be done, and which images would open and close, on\n"
@@ -209,6 +214,8 @@ schema is backed up and migrated.)";
     options.evidence = evidence_.options;
     if (auto parsed = ages_.Parse(); !parsed) return parsed.error();
     options.ages = ages_.limits;
+    if (auto parsed = first_start_.Parse(); !parsed) return parsed.error();
+    options.first_start = first_start_.first_start;
     if (after_gap_ && no_after_gap_) return BadFlag("--no-after-gap", "it excludes --after-gap");
     options.gap = after_gap_ ? Gap::kYes : no_after_gap_ ? Gap::kNo : Gap::kDetect;
     options.migrate = !no_migrate_;
@@ -275,6 +282,12 @@ schema is backed up and migrated.)";
       auto pulls = opened.ListOpenPulls();
       if (!pulls) return pulls.error();
       outcome.open_pulls = pulls->size();
+      outcome.anything = std::any_of(pulls->begin(), pulls->end(),
+                                     [](const OpenPull& pull) { return pull.anything; });
+      auto ledger = opened.ListLedger();
+      if (!ledger) return ledger.error();
+      outcome.presumed =
+          static_cast<std::uint64_t>(std::count_if(ledger->begin(), ledger->end(), IsPresumed));
       return outcome;
     });
   }
@@ -286,6 +299,7 @@ schema is backed up and migrated.)";
   std::optional<std::string> pods_directory_;
   EvidenceFlags evidence_;
   AgeFlags ages_;
+  FirstStartFlag first_start_;
   ImagesFlags images_;
   std::optional<std::string> preloaded_;
   bool dry_run_ = false;

@@ -114,7 +114,7 @@ stored. 1 if the store is distrustful.)";
     } else if (rules == Rules::kKubelet) {
       out.Line("trusted: images without a record are presumed preloaded");
     } else {
-      out.Line("trusted: an image is open by a credential, or because it is known to be preloaded");
+      out.Line("trusted: an image is open by a credential, or by the ledger of preloaded ones");
     }
     if (trust.journal.empty()) return;
     std::vector<std::vector<std::string>> rows;

@@ -73,11 +73,19 @@ void WriteEvidenceOf(const Explanation& why, const HandlerNames& names, Output& 
   constexpr std::size_t kMostPulls = 10;
   if (why.ledger_entry) {
     const LedgerEntry& entry = *why.ledger_entry;
-    out.Line("ledger      preloaded since {}, source {}{}", out.TimeText(entry.since), entry.source,
-             entry.reason.empty() ? "" : ": " + entry.reason);
+    if (IsPresumed(entry)) {
+      out.Line(
+          "ledger      presumed preloaded since {}: it was there at a first start, and nobody "
+          "knows "
+          "where it came from",
+          out.TimeText(entry.since));
+    } else {
+      out.Line("ledger      preloaded since {}, source {}{}", out.TimeText(entry.since),
+               entry.source, entry.reason.empty() ? "" : ": " + entry.reason);
+    }
     for (const std::string& name : entry.names) out.Line("            by the name {}", name);
   } else {
-    out.Line("ledger      not known to be preloaded");
+    out.Line("ledger      not in it");
   }
   for (const std::string& spelling : why.spellings) {
     if (why.spellings.size() > 1) out.Line("spelling    {}", spelling);

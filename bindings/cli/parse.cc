@@ -251,6 +251,22 @@ Result<void> EvidenceFlags::Parse() {
   return {};
 }
 
+void FirstStartFlag::Declare(Flags& flags) {
+  flags.Value("--first-start", &name_, "presume|close",
+              "what to make of images that have neither record nor open pull when\n"
+              "the store is new: presume them preloaded, as a kubelet does\n"
+              "(default), or close them");
+  flags.TakesSetting("--first-start");
+}
+
+Result<void> FirstStartFlag::Parse() {
+  if (!name_) return {};
+  auto parsed = ParseFirstStart(*name_);
+  if (!parsed) return About("--first-start", parsed.error());
+  first_start = *parsed;
+  return {};
+}
+
 void AgeFlags::Declare(Flags& flags) {
   flags.Value("--max-age", &credentials_, "TIME",
               "how long a credential opens images after a pull proved it: 60s to\n"

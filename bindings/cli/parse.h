@@ -101,6 +101,17 @@ struct EvidenceFlags {
   std::optional<std::string> window_;
 };
 
+// --first-start: of images that nobody recorded.
+struct FirstStartFlag {
+  FirstStart first_start = FirstStart::kPresume;  // out: parsed
+
+  void Declare(Flags& flags);
+  Result<void> Parse();
+
+ private:
+  std::optional<std::string> name_;
+};
+
 // --max-age, --max-age-service-accounts, --max-age-node-pods and --keep-revocations.
 struct AgeFlags {
   std::optional<AgeLimits> limits;  // out: parsed; nullopt: none of the flags was given

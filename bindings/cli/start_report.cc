@@ -55,6 +55,7 @@ Json ReportJson(const StartOutcome& outcome, const StartContext& context) {
           {"readersCleared", report.readers_cleared},
           {"records", report.records},
           {"ledgerEntries", outcome.statistics.ledger_entries},
+          {"presumed", outcome.presumed},
           {"openPulls", outcome.open_pulls},
           {"quarantineEntries", report.quarantine_entries},
           {"commitSequence", report.commit_sequence},
@@ -124,11 +125,22 @@ void WriteGap(const RecoveryReport& report, Output& out) {
   }
 }
 
-void WriteReplayed(const RecoveryReport& report, Rules rules, Output& out) {
+void WriteReplayed(const StartOutcome& outcome, Rules rules, Output& out) {
+  const RecoveryReport& report = outcome.report;
   if (report.intents_found == 0 && (rules == Rules::kClosed || report.intents_left == 0)) return;
   if (rules == Rules::kClosed) {
-    out.Line("cut short   {}: open until it is known what {} brought",
-             Counted(report.intents_found, "pull"), report.intents_found == 1 ? "it" : "they");
+    // At the first take-over of a kubelet's directory.
+    const bool unnamed = report.created && outcome.anything && report.intents_found > 0;
+    const std::uint64_t pulls = report.intents_found - (unnamed ? 1 : 0);
+    if (pulls > 0) {
+      out.Line("cut short   {}: open until it is known what {} brought", Counted(pulls, "pull"),
+               pulls == 1 ? "it" : "they");
+    }
+    if (unnamed) {
+      out.Line(
+          "may come    what the kubelet gave up before: until the window is over, or the machine "
+          "boots, an image that comes without a record is closed");
+    }
     return;
   }
   out.Line("cut short   {}: {} found on the node, {} left", Counted(report.intents_found, "pull"),
@@ -150,7 +162,7 @@ void WriteList(const RecoveryReport& report, const StartContext& context, Output
   }
   if (!report.observed) return;
   if (report.first_start) {
-    out.Line("first start an image with neither record nor open pull counts as preloaded");
+    out.Line("first start an image with neither record nor open pull is presumed preloaded");
   }
   WriteObserved(*report.observed,
                 IsFromBeforeLedger(report)
@@ -172,13 +184,18 @@ void WriteHeld(const StartOutcome& outcome, const StartContext& context, Output&
              Counted(outcome.open_pulls, "open pull"), Counted(report.quarantine_entries, "image"),
              report.commit_sequence);
   }
+  if (outcome.presumed > 0) {
+    out.Line(
+        "presumed    {}: open, but nobody knows where {} came from; settle with waybill preload "
+        "confirm, or close",
+        Counted(outcome.presumed, "image"), outcome.presumed == 1 ? "it" : "they");
+  }
   if (report.distrustful) {
     out.Line("trust       DISTRUSTFUL: {}", report.distrust_reason);
   } else if (context.rules == Rules::kKubelet) {
     out.Line("trust       images without a record are presumed preloaded");
   } else {
-    out.Line(
-        "trust       an image is open by a credential, or as one that is known to be preloaded");
+    out.Line("trust       an image is open by a credential, or by the ledger of preloaded ones");
   }
 }
 
@@ -212,7 +229,7 @@ void WriteStartReport(const StartOutcome& outcome, const StartContext& context, 
     if (report.migration) WriteMigration(*report.migration, true, out);
     if (report.runtimes) WriteRuntimes(*report.runtimes, out);
     WriteImported(report.import, out);
-    WriteReplayed(report, context.rules, out);
+    WriteReplayed(outcome, context.rules, out);
     WriteGap(report, out);
     WriteList(report, context, out);
     WriteUserNamespaces(report.user_namespaces, out);

@@ -16,6 +16,8 @@ struct StartOutcome {
   RecoveryReport report;
   Statistics statistics;
   std::uint64_t open_pulls = 0;
+  bool anything = false;       // one of them is of anything
+  std::uint64_t presumed = 0;  // entries of the ledger
 };
 
 struct StartContext {

@@ -131,8 +131,7 @@ Error WithStartHint(Error error);
 
 // What distrust means for images.
 inline constexpr std::string_view kDistrustMeans =
-    "images that have no record and are not known to be preloaded must be pulled before a pod may "
-    "use them";
+    "images that have neither record nor ledger entry must be pulled before a pod may use them";
 
 // How distrust is cleared, with a command that is ready for a shell but for the reason.
 std::string ClearDistrustHint(const std::string& store);

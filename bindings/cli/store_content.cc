@@ -475,8 +475,8 @@ std::vector<ContentChange> Compare(const StoreContent& before, const StoreConten
     changes.push_back({.effect = after.distrustful ? Effect::kClosed : Effect::kOther,
                        .what = What::kDistrust,
                        .because = after.distrustful
-                                      ? "the store is distrustful: what has no record and is not "
-                                        "known to be preloaded must be pulled"
+                                      ? "the store is distrustful: what has neither record nor "
+                                        "ledger entry must be pulled"
                                       : "the store is trusted again: lists are judged"});
   }
   CompareRecords(before, after, changes);

@@ -62,14 +62,18 @@ func (p OpenPull) NamesGiven(short ShortNames) []string {
 	return take(names, func(n *C.waybill_strings) []string { return goStrings(*n) })
 }
 
-// LedgerEntry is an image that is known to have come to the node without the kubelet: it is open to
-// all pods, under every name.
+// PresumedSource is the source of a ledger entry that is presumed: a first start found the image, and
+// nobody knows where it came from.
+const PresumedSource = C.WAYBILL_PRESUMED_SOURCE
+
+// LedgerEntry is an image that is known to have come to the node without the kubelet, or presumed so:
+// it is open to all pods, under every name.
 type LedgerEntry struct {
 	ImageRef       string
 	RuntimeHandler string   // empty: the default handler's copy
 	Names          []string // at that time, sorted
-	// How it is known: "first-start", "listed", "observed-preloaded", "adopted", "operator", or what the
-	// caller named.
+	// How it is known: "listed", "pinned", "preloaded-list", "observed-preloaded", "adopted", "operator",
+	// or what the caller named. PresumedSource: it is not known, but presumed.
 	Source string
 	Reason string // an operator's; may be empty
 	Since  time.Time
@@ -323,6 +327,32 @@ func (s *Store) RemoveFromLedger(copy ImageCopy, reason string, options ...Chang
 		return C.waybill_remove_from_ledger(h, borrowCopy(&copy), borrow(reason), how, &removed, e)
 	})
 	return bool(removed), err
+}
+
+// Settled is an operator's word on an image that is presumed preloaded.
+type Settled int32
+
+const (
+	SettledPreloaded Settled = C.WAYBILL_SETTLED_PRELOADED // it is known from now on, source "operator"
+	// SettledClosed: it leaves the ledger; without a record it gets one without credentials.
+	SettledClosed Settled = C.WAYBILL_SETTLED_CLOSED
+)
+
+// String returns "preloaded" or "closed".
+func (s Settled) String() string { return word(int64(s), "Settled", "preloaded", "closed") }
+
+// SettlePresumed records an operator's word on an image whose ledger entry has the source
+// PresumedSource; otherwise nothing is changed. It returns whether it was presumed. reason: 1 to 1,024
+// bytes; copy.Image is ignored. Errors as of [Store.RecordPullIntent].
+func (s *Store) SettlePresumed(copy ImageCopy, settled Settled, reason string, options ...ChangeOption) (bool, error) {
+	var a arena
+	defer a.free()
+	how := cChangeOptions(&a, options)
+	var presumed C.bool
+	err := s.call(func(h handle, e errorOut) C.waybill_code {
+		return C.waybill_settle_presumed(h, borrowCopy(&copy), C.int32_t(settled), borrow(reason), how, &presumed, e)
+	})
+	return bool(presumed), err
 }
 
 // Explain says why the image is open or closed for a pod without credentials, and what would open it.

@@ -38,7 +38,7 @@ func TestLedger(t *testing.T) {
 		}
 	}
 	entries, err := s.Ledger()
-	if err != nil || len(entries) != 1 || entries[0].ImageRef != ref || len(entries[0].Names) != 2 || entries[0].Source != "first-start" || entries[0].Stamp == 0 || entries[0].Since.IsZero() {
+	if err != nil || len(entries) != 1 || entries[0].ImageRef != ref || len(entries[0].Names) != 2 || entries[0].Source != waybill.PresumedSource || entries[0].Stamp == 0 || entries[0].Since.IsZero() {
 		t.Errorf("%+v, %v", entries, err)
 	}
 	for _, spelling := range []string{ref, ref[len("sha256:"):], digest} {
@@ -52,6 +52,19 @@ func TestLedger(t *testing.T) {
 	}
 
 	copy := waybill.ImageCopy{Image: tag, ImageRef: ref}
+	for _, want := range []bool{true, false} {
+		if m := s.Metrics(); (m.PresumedImages == 1) != want || m.PreloadedImages != 1 {
+			t.Errorf("%+v", m)
+		}
+		if was, err := s.SettlePresumed(copy, waybill.SettledPreloaded, "ours"); was != want || err != nil {
+			t.Errorf("%v, %v", was, err)
+		}
+	}
+	if entries, err := s.Ledger(); err != nil || entries[0].Source != "operator" || entries[0].Reason != "ours" {
+		t.Errorf("%+v, %v", entries, err)
+	}
+	wantCode(t, second(s.SettlePresumed(copy, waybill.SettledClosed, "")), waybill.ErrInvalidArgument)
+	wantCode(t, second(s.SettlePresumed(copy, waybill.Settled(7), "why")), waybill.ErrInvalidArgument)
 	if was, err := s.RemoveFromLedger(copy, "it is a tenant's", waybill.DryRun); !was || err != nil {
 		t.Errorf("%v, %v", was, err)
 	}

@@ -24,6 +24,8 @@ func TestNames(t *testing.T) {
 		{waybill.PullAlways, "Always"}, {waybill.PullIfNotPresent, "IfNotPresent"}, {waybill.PullPolicy(9), "PullPolicy(9)"},
 		{waybill.EnsureNeverPull, "ErrImageNeverPull"}, {waybill.EnsureAction(9), "EnsureAction(9)"},
 		{waybill.GapDetect, "detect"}, {waybill.GapYes, "yes"}, {waybill.GapNo, "no"}, {waybill.Gap(-3), "Gap(-3)"},
+		{waybill.FirstStartPresume, "presume"}, {waybill.FirstStartClose, "close"}, {waybill.FirstStart(7), "FirstStart(7)"},
+		{waybill.SettledPreloaded, "preloaded"}, {waybill.SettledClosed, "closed"}, {waybill.Settled(7), "Settled(7)"},
 		{waybill.AllowlistAnyImage, "anyImage"}, {waybill.AllowlistPreloadedOnly, "preloadedOnly"},
 		{waybill.OriginKubeletPulled, "kubeletPulled"}, {waybill.OriginPreloaded, "preloaded"}, {waybill.OriginUnknown, "unknown"},
 		{waybill.PullFailed, "failed"}, {waybill.PullOutcomeUnknown, "outcomeUnknown"}, {waybill.PullNothingTransferred, "nothingTransferred"},

@@ -49,6 +49,19 @@ const (
 // String returns "detect", "yes" or "no".
 func (g Gap) String() string { return word(int64(g), "Gap", "detect", "yes", "no") }
 
+// FirstStart says what a first start makes of images that have neither record nor open pull. Nobody
+// can tell whether a kubelet pulled them before it kept records.
+type FirstStart int32
+
+const (
+	// FirstStartPresume: they enter the ledger as presumed (PresumedSource): open, as a kubelet presumes.
+	FirstStartPresume FirstStart = C.WAYBILL_FIRST_START_PRESUME
+	FirstStartClose   FirstStart = C.WAYBILL_FIRST_START_CLOSE // they get records without credentials
+)
+
+// String returns "presume" or "close".
+func (f FirstStart) String() string { return word(int64(f), "FirstStart", "presume", "close") }
+
 // Options are those of [Open]. The zero value of each but Directory and Witness is its default.
 type Options struct {
 	// The store's own directory. If it is missing, Open makes it (0700) unless MustExist; its parent
@@ -65,10 +78,12 @@ type Options struct {
 	// settles nothing and enters nothing in the ledger, unless this is a first start.
 	ImagesOnNode []ImageOnNode
 	// An operator's or installer's list of preloaded images; an entry without an ID names its image. At a
-	// first start, those of ImagesOnNode that it names enter the ledger before anything is judged. nil:
-	// none.
+	// first start, those of the first complete list that it names enter the ledger before anything is
+	// judged. nil: none.
 	Preloaded []ImageOnNode
-	Evidence  Evidence
+	// Of the other images of that list.
+	FirstStart FirstStart
+	Evidence   Evidence
 	// This process goes on with the pulls of the one before it. Otherwise pulls that were left running
 	// have ended: their outcome is unknown.
 	ContinuesPulls bool
@@ -141,6 +156,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	c.witness_path = a.string(o.Witness.path)
 	c.rules = C.int32_t(o.Rules)
 	c.gap = C.int32_t(o.Gap)
+	c.first_start = C.int32_t(o.FirstStart)
 	var policy *madePolicy
 	c.policy, policy = o.Policy.c()
 	c.images_on_node = cImagesOnNode(&a, o.ImagesOnNode)

@@ -65,9 +65,7 @@ type ForgetReport struct {
 	// Secrets elsewhere with the hash of a forgotten one. They still open what they opened:
 	// [Store.ForgetCredential] refuses the credentials themselves.
 	EqualHashes uint64
-	// Whether a revocation was stored. false: nothing in the store had it, no pull is open that may
-	// bring it, and nothing was written. Always true of a hash.
-	Stored bool
+	Stored      bool // false: a truth by which nothing was gone
 	// Of Records, those that still have what does not count any more; it is taken out later
 	// ([Store.TidyUp]).
 	Untidied uint64
@@ -78,8 +76,7 @@ type ForgetReport struct {
 // forgotten does not come back by a pull that began before ([Store.RecordPullIntent]; one whose
 // beginning is not on record counts as such), a match that is written back, an import or a restored
 // backup. A pull that begins later proves anew. Another Secret with the same credentials still opens
-// what it opened (ForgetReport.EqualHashes). If there is nothing to forget and no pull is open, nothing
-// is written.
+// what it opened (ForgetReport.EqualHashes). It is remembered also if nothing in the store has it.
 //
 // ErrInvalidArgument: the namespace or the name is empty. Further errors as of
 // [Store.RecordPullIntent].

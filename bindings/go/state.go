@@ -80,6 +80,7 @@ type Metrics struct {
 	// KEP-4216: images under another runtime handler than the default.
 	NondefaultRuntimeHandlerImages uint64
 	PreloadedImages                uint64 // in the ledger
+	PresumedImages                 uint64 // of these, presumed to be since a first start
 	OpenPulls                      uint64 // RulesClosed
 
 	LiveOwner        bool // false: an observer's
@@ -163,6 +164,7 @@ func (s *Store) Metrics() Metrics {
 			InMemoryPulledRecordsUsagePercent: float64(c.inmemory_pulledrecords_usage_percent),
 			NondefaultRuntimeHandlerImages:    uint64(c.nondefault_runtime_handler_images),
 			PreloadedImages:                   uint64(c.preloaded_images),
+			PresumedImages:                    uint64(c.presumed_images),
 			OpenPulls:                         uint64(c.open_pulls),
 			LiveOwner:                         bool(c.live_owner),
 			Readable:                          bool(c.readable),

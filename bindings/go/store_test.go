@@ -175,6 +175,7 @@ func TestClosed(t *testing.T) {
 				second(s.BeginList()), second(s.Prune(nil, waybill.ListToken{})), second(s.PruneBefore(nil, time.Now())),
 				second(s.ObserveImages(waybill.ImageList{})), second(s.OpenPulls()), s.DropOpenPull(1, "reason"),
 				second(s.Ledger()), s.AddToLedger(waybill.ImageOnNode{ID: ref}, "source", "reason"),
+				second(s.SettlePresumed(waybill.ImageCopy{ImageRef: ref}, waybill.SettledClosed, "reason")),
 				second(s.RemoveFromLedger(waybill.ImageCopy{ImageRef: ref}, "reason")), second(s.Explain(waybill.ImageCopy{ImageRef: ref})),
 				second(s.GetRecord(waybill.ImageCopy{ImageRef: ref})), second(s.ListRecords()), second(s.HasIntent(waybill.ImageCopy{Image: image})),
 				second(s.ListIntents()), second(s.ListQuarantine()), second(s.ListPreloaded()),

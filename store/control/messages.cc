@@ -530,6 +530,14 @@ std::optional<Bytes> Perform(const fb::Request& request, Reader& reader, OwnerCa
       return AnswerWith(
           owner.RemoveFromLedger(copy, Text(call.reason()), OptionsOf(call.options())));
     }
+    case fb::Call::SettlePresumed: {
+      const auto& call = *request.call_as_SettlePresumed();
+      const ImageCopy copy{.image_ref = Text(call.image_ref()),
+                           .runtime_handler = Text(call.runtime_handler())};
+      const Settled settled = call.closed() ? Settled::kClosed : Settled::kPreloaded;
+      return AnswerWith(
+          owner.SettlePresumed(copy, settled, Text(call.reason()), OptionsOf(call.options())));
+    }
     case fb::Call::DropOpenPull: {
       const auto& call = *request.call_as_DropOpenPull();
       return AnswerWith(
@@ -810,6 +818,23 @@ Result<bool> AskingCalls::RemoveFromLedger(const ImageCopy& copy, std::string_vi
         return Made{
             fb::Call::RemoveFromLedger,
             fb::CreateRemoveFromLedger(writer.builder(), ref, handler, reason_at, &how).Union()};
+      },
+      Taken<bool>(!options.dry_run));
+}
+
+Result<bool> AskingCalls::SettlePresumed(const ImageCopy& copy, Settled settled,
+                                         std::string_view reason, const ChangeOptions& options) {
+  return Call<bool>(
+      !options.dry_run,
+      [&](Writer& writer) {
+        const auto ref = writer.Text(copy.image_ref);
+        const auto handler = writer.Text(copy.runtime_handler);
+        const auto reason_at = writer.Text(reason);
+        const fb::Options how = OptionsOf(options);
+        return Made{fb::Call::SettlePresumed,
+                    fb::CreateSettlePresumed(writer.builder(), ref, handler,
+                                             settled == Settled::kClosed, reason_at, &how)
+                        .Union()};
       },
       Taken<bool>(!options.dry_run));
 }

@@ -44,6 +44,8 @@ class AskingCalls : public OwnerClient {
                            std::string_view reason, const ChangeOptions& options) override;
   Result<bool> RemoveFromLedger(const ImageCopy& copy, std::string_view reason,
                                 const ChangeOptions& options) override;
+  Result<bool> SettlePresumed(const ImageCopy& copy, Settled settled, std::string_view reason,
+                              const ChangeOptions& options) override;
   Result<void> DropOpenPull(PullId pull, std::string_view reason,
                             const ChangeOptions& options) override;
   Result<ObserveReport> ClearDistrust(std::string_view reason,

@@ -71,10 +71,12 @@ std::optional<LedgerEntry> DecodeLedgerEntry(Payload payload) {
       !AllFit(root->names(), kMaxNamesPerImage, kMaxImageBytes)) {
     return std::nullopt;
   }
+  // What earlier versions called so rests on the same presumption.
+  const std::string_view source = root->source()->string_view();
   return LedgerEntry{.image_ref = root->image_ref()->str(),
                      .runtime_handler = std::string(Text(root->runtime_handler())),
                      .names = Strings(root->names()),
-                     .source = root->source()->str(),
+                     .source = std::string(source == "first-start" ? kPresumedSource : source),
                      .reason = std::string(Text(root->reason())),
                      .since = FromTime(*root->since()),
                      .stamp = root->stamp()};

@@ -24,6 +24,8 @@ using internal::Table;
 
 namespace {
 
+constexpr std::string_view kOperatorSource = "operator";
+
 Result<void> CheckReason(std::string_view what, std::string_view reason) {
   if (!reason.empty() && reason.size() <= kMaxReasonBytes) return {};
   return Error{ErrorCode::kInvalidArgument, "the " + std::string(what) + " must have 1 to " +
@@ -56,6 +58,19 @@ Result<std::string> StoredHandler(const StoreTxn& txn, std::string_view runtime_
   return known ? internal::UnknownHandler(runtime_handler, *known) : known.error();
 }
 
+Result<void> TakeOut(StoreTxn& txn, const LedgerEntry& entry, std::string_view reason) {
+  const std::string& handler = entry.runtime_handler;
+  if (auto r = internal::EraseLedgerEntry(txn, entry.image_ref, handler); !r) return r.error();
+  internal::NoteEvidenceRemoved(txn);
+  auto recorded = internal::AnyRecordOfImage(txn, entry.image_ref);
+  if (!recorded) return recorded.error();
+  if (*recorded) return {};
+  auto closed =
+      internal::CloseCopy(txn, entry.image_ref, handler,
+                          "an operator took it out of the ledger: " + std::string(reason));
+  return closed ? Result<void>() : closed.error();
+}
+
 }  // namespace
 
 Result<ListToken> NodeStore::BeginList() try {
@@ -85,8 +100,10 @@ Result<ObserveReport> NodeStore::ObserveImages(const ImageList& list,
     report.not_judged_because = "the rules `kubelet` keep no ledger";
     return report;
   }
-  const internal::Observing observing{
-      .options = impl_->evidence, .now = impl_->boot_clock(), .allow_empty = options.allow_empty};
+  const internal::Observing observing{.options = impl_->evidence,
+                                      .now = impl_->boot_clock(),
+                                      .allow_empty = options.allow_empty,
+                                      .preloaded = impl_->preloaded ? &*impl_->preloaded : nullptr};
   return WriteAndGet(
       *impl_, [&](StoreTxn& txn) { return internal::ObserveList(txn, list, observing); }, options);
 } catch (...) {
@@ -199,21 +216,40 @@ Result<bool> NodeStore::RemoveFromLedger(const ImageCopy& copy, std::string_view
         auto entry = internal::FindLedgerEntry(txn, copy.image_ref, *handler);
         if (!entry) return entry.error();
         if (!*entry) return false;
-        const std::string& ref = (*entry)->image_ref;
-        if (auto r = internal::EraseLedgerEntry(txn, ref, *handler); !r) return r;
-        internal::NoteEvidenceRemoved(txn);
-        auto recorded = internal::AnyRecordOfImage(txn, ref);
-        if (!recorded) return recorded.error();
-        if (!*recorded) {
-          auto closed = internal::CloseCopy(
-              txn, ref, *handler, "an operator took it out of the ledger: " + std::string(reason));
-          if (!closed) return closed.error();
-        }
+        if (auto r = TakeOut(txn, **entry, reason); !r) return r.error();
         auto noted =
             internal::NoteInJournal(txn, "took " + internal::QuoteForMessage(copy.image_ref) +
                                              " out of the ledger: " + std::string(reason));
         if (!noted) return noted.error();
         return true;
+      },
+      options);
+} catch (...) {
+  return internal::Caught();
+}
+
+Result<bool> NodeStore::SettlePresumed(const ImageCopy& copy, Settled settled,
+                                       std::string_view reason, const ChangeOptions& options) try {
+  if (auto r = CheckImageRef(copy.image_ref); !r) return r.error();
+  if (auto r = CheckReason("reason", reason); !r) return r.error();
+  if (impl_->rules == Rules::kKubelet) return NoLedger();
+  return WriteAndGet(
+      *impl_,
+      [&](StoreTxn& txn) -> Result<bool> {
+        auto handler = StoredHandler(txn, copy.runtime_handler);
+        if (!handler) return handler.error();
+        auto entry = internal::FindLedgerEntry(txn, copy.image_ref, *handler);
+        if (!entry) return entry.error();
+        if (!*entry || !IsPresumed(**entry)) return false;
+        if (settled == Settled::kClosed) {
+          auto taken = TakeOut(txn, **entry, reason);
+          return taken ? Result<bool>(true) : taken.error();
+        }
+        (*entry)->source = kOperatorSource;
+        (*entry)->reason = reason;
+        (*entry)->since = txn.now();
+        auto put = internal::PutLedgerEntry(txn, std::move(**entry));
+        return put ? Result<bool>(true) : put.error();
       },
       options);
 } catch (...) {

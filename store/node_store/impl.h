@@ -65,6 +65,7 @@ class NodeStore::Impl {
   const Clock clock;
   const BootClock boot_clock;  // owner only
   const EvidenceOptions evidence;
+  const std::optional<std::vector<ImageOnNode>> preloaded;  // OpenOptions::preloaded
   const std::optional<AgeLimits> ages;  // nullopt: those that the store remembers
   const UserNamespaceOptions user_namespaces;
   RecoveryReport report;
@@ -163,6 +164,10 @@ class NodeStore::Impl {
   static EvidenceOptions EvidenceOf(const ObserveOptions& options) {
     return {.short_names = options.short_names};
   }
+  static std::optional<std::vector<ImageOnNode>> PreloadedOf(const OpenOptions& options) {
+    return options.preloaded;
+  }
+  static std::optional<std::vector<ImageOnNode>> PreloadedOf(const ObserveOptions&) { return {}; }
 
   template <typename Options>
   explicit Impl(const Options& options)
@@ -172,6 +177,7 @@ class NodeStore::Impl {
         clock(options.clock),
         boot_clock(BootClockOf(options)),
         evidence(EvidenceOf(options)),
+        preloaded(PreloadedOf(options)),
         ages(options.ages),
         user_namespaces(options.user_namespaces) {}
 

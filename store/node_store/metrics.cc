@@ -122,6 +122,10 @@ Result<void> FillGauges(const NodeStore& store, NodeStore::Impl& impl, Metrics& 
     ++metrics.distrust_reasons[known ? number : 0];
   }
   if (impl.rules == Rules::kClosed) {
+    auto ledger = store.ListLedger();
+    if (!ledger) return ledger.error();
+    metrics.presumed_images =
+        static_cast<std::uint64_t>(std::count_if(ledger->begin(), ledger->end(), IsPresumed));
     auto pulls = store.ListOpenPulls();
     if (!pulls) return pulls.error();
     for (const OpenPull& pull : *pulls) {

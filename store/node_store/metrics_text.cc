@@ -126,6 +126,9 @@ void WriteRecords(const Metrics& metrics, Writer& out) {
             AsDouble(metrics.closed_images));
   out.Gauge("waybill_preloaded_images", "Images in the ledger of preloaded ones.",
             AsDouble(metrics.preloaded_images));
+  out.Gauge("waybill_presumed_images",
+            "Of these, images that a first start presumed preloaded, and nobody settled.",
+            AsDouble(metrics.presumed_images));
   if (metrics.oldest_credential) {
     out.Gauge("waybill_oldest_credential_timestamp_seconds",
               "When the oldest credential on record was proven, of those for which that is known.",

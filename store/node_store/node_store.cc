@@ -244,17 +244,21 @@ Result<void> NodeStore::Impl::MendClockAtOpening() {
 }
 
 Result<void> NodeStore::Impl::TakeOver(const OpenOptions& options) {
+  const std::filesystem::path witness = internal::WitnessIn(options.kubelet_directory);
   const bool before =
       !report.created && (committer->state().digest(Table::kImported).count > 0 ||
-                          internal::IsSameFile(owned->witness_path_before,
-                                               internal::WitnessIn(options.kubelet_directory)));
+                          internal::IsSameFile(owned->witness_path_before, witness));
+  // Where the witness came there now, that was the take-over.
+  const bool by_witness = internal::IsSameFile(owned->database.identity.witness_path, witness);
   return internal::ImportKubeletDirectory(
       *committer, options.kubelet_directory,
       {.rules = rules,
        .taken_over_before = before && internal::DetectsGap(options),
        .created = report.created,
+       .first = !report.created && !before && !by_witness && internal::DetectsGap(options),
        .on_error = internal::OnReadErrorIn(options),
-       .now = boot_clock()},
+       .now = boot_clock(),
+       .images_on_node = options.images_on_node ? &*options.images_on_node : nullptr},
       options.import_progress, report.import);
 }
 
@@ -281,6 +285,10 @@ Result<void> NodeStore::Impl::Replay(const OpenOptions& options) {
                           : report.import.newly_written.empty()
                               ? std::string()
                               : internal::GapOf(report.import.newly_written).reason;
+    }
+    if (report.gap_reason.empty() && rules == Rules::kClosed && txn.state().awaits_first_list &&
+        options.first_start == FirstStart::kClose) {
+      report.gap_reason = internal::GapOfFirstStart().reason;
     }
     report.after_gap = !report.gap_reason.empty();
     const bool is_kubelet = rules == Rules::kKubelet;
@@ -333,8 +341,10 @@ Result<void> NodeStore::Impl::Replay(const OpenOptions& options) {
 }
 
 Result<void> NodeStore::Impl::ObserveAtOpening(StoreTxn& txn, const OpenOptions& options) {
-  internal::Observing observing{.options = evidence, .now = boot_clock(), .allow_empty = true};
-  if (options.preloaded) observing.preloaded = &*options.preloaded;
+  const internal::Observing observing{.options = evidence,
+                                      .now = boot_clock(),
+                                      .allow_empty = true,
+                                      .preloaded = preloaded ? &*preloaded : nullptr};
   if (options.images_on_node) {
     report.first_start = txn.state().awaits_first_list && !txn.state().distrustful;
     ImageList list;

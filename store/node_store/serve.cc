@@ -44,6 +44,10 @@ class CallsOfStore : public OwnerCalls {
                                 const ChangeOptions& options) override {
     return store_.RemoveFromLedger(copy, reason, options);
   }
+  Result<bool> SettlePresumed(const ImageCopy& copy, Settled settled, std::string_view reason,
+                              const ChangeOptions& options) override {
+    return store_.SettlePresumed(copy, settled, reason, options);
+  }
   Result<void> DropOpenPull(PullId pull, std::string_view reason,
                             const ChangeOptions& options) override {
     return store_.DropOpenPull(pull, reason, options);

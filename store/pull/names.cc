@@ -37,6 +37,7 @@ constexpr std::array<std::string_view, 5> kEnsureActions = {
 constexpr std::array<std::string_view, 6> kRevocationKinds = {
     "", "secret", "serviceAccount", "namespace", "image", "credential"};
 constexpr std::array<std::string_view, 2> kShortNames = {"anywhere", "docker.io"};
+constexpr std::array<std::string_view, 2> kFirstStarts = {"presume", "close"};
 
 struct ReasonNames {
   std::string_view name;
@@ -74,8 +75,9 @@ constexpr std::array<ReasonNames, 26> kReasons = {{
     {"storeUnavailable", "the store can't be read at this moment"},
     {"credentialsNeeded", "the answer depends on the pod's credentials, which were not given"},
     {"policyKnownPreloaded",
-     "the image is known to have come to the node without the kubelet, which the policy allows"},
-    {"noEvidence", "no pull of this image is on record, and it is not known to be preloaded"},
+     "the image is in the ledger of preloaded ones, which the policy allows to all pods"},
+    {"noEvidence",
+     "no pull of this image is on record, and it is not in the ledger of preloaded ones"},
     {"proofTooOld", "a credential matches, but it was proven too long ago"},
 }};
 
@@ -134,6 +136,15 @@ std::string_view ShortNamesName(ShortNames short_names) {
 }
 Result<ShortNames> ParseShortNames(std::string_view name) try {
   return Parse<ShortNames>(name, kShortNames, "meaning of short names");
+} catch (...) {
+  return internal::Caught();
+}
+
+std::string_view FirstStartName(FirstStart first_start) {
+  return kFirstStarts[static_cast<std::size_t>(first_start)];
+}
+Result<FirstStart> ParseFirstStart(std::string_view name) try {
+  return Parse<FirstStart>(name, kFirstStarts, "first start");
 } catch (...) {
   return internal::Caught();
 }

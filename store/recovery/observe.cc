@@ -28,12 +28,13 @@ namespace {
 constexpr std::size_t kMaxJudged = 1000;
 constexpr std::size_t kMaxSharedDigests = 100;
 
-constexpr std::string_view kFirstStart = "first-start";
 constexpr std::string_view kListed = "listed";
+constexpr std::string_view kPinned = "pinned";
 constexpr std::string_view kAdopted = "adopted";
 constexpr std::string_view kObservedPreloaded = "observed-preloaded";
 constexpr std::string_view kPreloadedList = "preloaded-list";
 constexpr std::string_view kNamed = "the list of preloaded images names it";
+constexpr std::string_view kIsPinned = "the runtime's configuration pins it";
 
 // The images of a list, each once. Handlers are mapped to their stored names.
 Result<std::vector<ListedImage>> Prepare(const StoreTxn& txn, const std::vector<ImageOnNode>& list,
@@ -228,10 +229,14 @@ Result<void> JudgeAll(StoreTxn& txn, const std::vector<ListedImage>& images, con
     const bool may_enter = is_placed || (first_start && !list.token);
     Result<void> done;
     if (judgement->verdict == Givers::Verdict::kPreloaded && may_enter) {
+      const bool presumed = first_start && !image->pinned;
       const std::string_view source = !list.source.empty() ? std::string_view(list.source)
-                                      : first_start        ? kFirstStart
+                                      : presumed           ? kPresumedSource
+                                      : first_start        ? kPinned
                                                            : kListed;
-      done = judge.Preloaded(*image, source, "", std::move(judgement->because));
+      done = judge.Preloaded(
+          *image, source, "",
+          (presumed ? "presumed, as a kubelet does: " : "") + std::move(judgement->because));
     } else if (judgement->verdict == Givers::Verdict::kPreloaded ||
                judgement->verdict == Givers::Verdict::kLater ||
                (judgement->verdict == Givers::Verdict::kUnplaced && !list.complete) ||
@@ -277,24 +282,40 @@ Result<void> MoveEntries(StoreTxn& txn, const std::vector<ListedImage>& images, 
   return {};
 }
 
-// After a gap. At a first start an installer's list counts all the same.
+// After a gap. At a first start an installer's list counts all the same, and what the runtime pins.
 Result<void> CloseAll(StoreTxn& txn, const std::vector<ListedImage>& images,
                       const Observing& observing, ObserveReport& report) {
   auto unknown = Unknown(txn, images, report);
   if (!unknown) return unknown.error();
+  std::optional<Givers> first_start;
   std::set<const ListedImage*> preloaded;
-  if (txn.state().awaits_first_list && observing.preloaded != nullptr) {
+  if (txn.state().awaits_first_list) {
     auto givers = Givers::Collect(txn, {observing.options.short_names, std::nullopt, false});
     if (!givers) return givers.error();
-    auto named = NamedBy(txn, *givers, *observing.preloaded, *unknown);
-    if (!named) return named.error();
-    preloaded = std::move(*named);
+    first_start = std::move(*givers);
+    if (observing.preloaded != nullptr) {
+      auto named = NamedBy(txn, *first_start, *observing.preloaded, *unknown);
+      if (!named) return named.error();
+      preloaded = std::move(*named);
+    }
   }
   Judge judge(txn, report);
   for (const ListedImage* image : *unknown) {
-    auto done = preloaded.contains(image)
-                    ? judge.Preloaded(*image, kPreloadedList, "", std::string(kNamed))
-                    : judge.Close(*image, "images may have been pulled that nobody recorded");
+    if (preloaded.contains(image)) {
+      auto done = judge.Preloaded(*image, kPreloadedList, "", std::string(kNamed));
+      if (!done) return done;
+      continue;
+    }
+    if (first_start && image->pinned) {
+      auto judgement = first_start->Judge(txn, *image);
+      if (!judgement) return judgement.error();
+      if (judgement->verdict == Givers::Verdict::kPreloaded) {
+        auto done = judge.Preloaded(*image, kPinned, "", std::string(kIsPinned));
+        if (!done) return done;
+        continue;
+      }
+    }
+    auto done = judge.Close(*image, "images may have been pulled that nobody recorded");
     if (!done) return done;
   }
   return {};

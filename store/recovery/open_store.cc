@@ -13,6 +13,7 @@
 #include "store/database/commit_mark.h"
 #include "store/lmdb/env.h"
 #include "store/lmdb/version.h"
+#include "store/pull/open_pulls.h"
 #include "store/recovery/backup.h"
 #include "store/recovery/inspect.h"
 #include "store/recovery/map_bytes.h"
@@ -136,12 +137,10 @@ Result<std::string> FindLoss(const std::filesystem::path& directory, const Heari
   return std::string();
 }
 
-// Why a new store starts distrustful. Noted in its first commit, so that no crash can lose it. If
-// there is a gap, there are no records to import. Empty: it starts trustful.
+// Why a new store starts distrustful. Noted in its first commit, so that no crash can lose it.
+// Empty: it starts trustful.
 Result<Distrust> InitialDistrust(const OpenOptions& options) {
   if (options.kubelet_directory.empty()) return Distrust();
-  auto gap = DetectsGap(options) ? FirstGap(options.kubelet_directory) : Distrust();
-  if (!gap || !gap->empty()) return gap;
   auto there = Exists(options.kubelet_directory / "image_manager");
   if (!there.has_value()) return there.error();
   return *there ? ImportUnfinished(options.kubelet_directory) : Distrust();
@@ -175,6 +174,8 @@ Result<void> Create(const OpenOptions& options, const Hearing& witness, bool own
   made.now = options.clock();
   made.map_bytes = ChooseMapBytes(options.map_bytes, 0);
   const bool may_have_pods = !options.pods_directory.empty() || !options.kubelet_directory.empty();
+  auto takes_over = TakesOverUsedDirectory(options);
+  if (!takes_over) return takes_over.error();
   made.fill = [&](StoreTxn& txn) -> Result<void> {
     if (purpose == Purpose::kStreaming) {
       txn.state().last_list = kNoListEver;
@@ -182,6 +183,9 @@ Result<void> Create(const OpenOptions& options, const Hearing& witness, bool own
     }
     if (was_lost) return HoldLostRanges(txn, made.distrust.reason);
     txn.state().awaits_first_list = true;
+    if (*takes_over) {
+      if (auto r = OpenPullOfAnything(txn, options.boot_clock()); !r) return r;
+    }
     return may_have_pods ? HoldUntilImport(txn, "the store was just made") : Result<void>();
   };
   auto identity = NewIdentity(made.now);
@@ -196,6 +200,11 @@ Result<void> Create(const OpenOptions& options, const Hearing& witness, bool own
 }
 
 }  // namespace
+
+Result<bool> TakesOverUsedDirectory(const OpenOptions& options) {
+  if (!DetectsGap(options) || options.kubelet_directory.empty()) return false;
+  return KubeletHasRun(options.kubelet_directory);
+}
 
 Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage, Purpose purpose,
                                RecoveryReport& report) {

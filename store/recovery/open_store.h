@@ -105,6 +105,11 @@ inline bool DetectsGap(const OpenOptions& options) {
   return options.gap == Gap::kDetect && options.rules == Rules::kClosed;
 }
 
+// For a first take-over of the kubelet directory: whether the kubelet may have begun pulls that it
+// cut short, of which it has deleted the intents. What they bring later must not pass for
+// preloaded, so an open pull of anything stands for them.
+Result<bool> TakesOverUsedDirectory(const OpenOptions& options);
+
 // How to treat read errors of the disk, by the caller's options.
 inline OnReadError OnReadErrorIn(const OpenOptions& options) {
   return options.skip_unreadable ? OnReadError::kSkip : OnReadError::kFail;

@@ -24,22 +24,21 @@ std::filesystem::path WitnessIn(const std::filesystem::path& kubelet_directory) 
   return std::filesystem::absolute(kubelet_directory, ignored) / "image_manager" / "waybill";
 }
 
-Result<Distrust> FirstGap(const std::filesystem::path& kubelet_directory) {
+Result<bool> KubeletHasRun(const std::filesystem::path& kubelet_directory) {
   const std::filesystem::path image_manager = kubelet_directory / "image_manager";
   for (const char* folder : {"pulled", "pulling"}) {
     auto there = Exists(image_manager / folder);
     if (!there.has_value()) return there.error();
-    if (*there) return Distrust();
+    if (*there) return true;
   }
   const std::filesystem::path pods = kubelet_directory / "pods";
   auto there = Exists(pods);
   if (!there.has_value()) return there.error();
-  if (!*there) return Distrust();
+  if (!*there) return false;
   const auto names = ListDirectory(pods);
   if (!names && names.error().code == ErrorCode::kIo) return names.error();
   // If the directory can't be listed, there may be pods.
-  if (names && names->empty()) return Distrust();
-  return Gap(kubelet_directory.string() + " has pods, and no records of pulls");
+  return !names || !names->empty();
 }
 
 Distrust GapOf(const std::string& written) {
@@ -49,6 +48,8 @@ Distrust GapOf(const std::string& written) {
 Distrust GapToldOf(const std::string& why) { return Gap(why); }
 
 Distrust RequestedGap() { return Gap("requested with --after-gap"); }
+
+Distrust GapOfFirstStart() { return Gap("the first start closes what nobody recorded"); }
 
 Distrust GapOfKubeletRules() { return Gap("the store was used under the rules `kubelet`"); }
 

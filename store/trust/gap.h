@@ -16,18 +16,20 @@ namespace waybill::internal {
 // over.
 std::filesystem::path WitnessIn(const std::filesystem::path& kubelet_directory);
 
+// Whether a kubelet ever used the directory: it has folders for records, or pods. kIo: unknown.
+Result<bool> KubeletHasRun(const std::filesystem::path& kubelet_directory);
+
 // Why the store is distrustful while a gap is open. The reason is stored, so that a crash does not
 // lose it.
 
-// At the first take-over of a kubelet directory: it has pods, but no folder for records, so the
-// kubelet ran without the feature. Empty: no gap. kIo: unknown.
-Result<Distrust> FirstGap(const std::filesystem::path& kubelet_directory);
-// At a later one: `written` names a file that a kubelet wrote since.
+// `written` names a file that a kubelet wrote since the directory was taken over.
 Distrust GapOf(const std::string& written);
 // While the store was open: whoever records for a kubelet missed something.
 Distrust GapToldOf(const std::string& why);
 // At the word of an operator.
 Distrust RequestedGap();
+// FirstStart::kClose.
+Distrust GapOfFirstStart();
 // An owner used the store under the rules `kubelet`, which keep no ledger.
 Distrust GapOfKubeletRules();
 

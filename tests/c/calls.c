@@ -101,6 +101,9 @@ RESULT_CALL(list_ledger, waybill_ledger_entries, waybill_list_ledger(store, &res
 RESULT_CALL(explain, waybill_explanation,
             waybill_explain(store, COPY(.image = kTag, .image_ref = kPreloaded.id), kNoNames,
                             &result, error))
+PLAIN_CALL(settle_presumed,
+           waybill_settle_presumed(store, COPY(.image_ref = kPreloaded.id), WAYBILL_SETTLED_CLOSED,
+                                   WAYBILL_STRING("a test"), NULL, &flag, error))
 PLAIN_CALL(remove_from_ledger,
            waybill_remove_from_ledger(store, COPY(.image_ref = kPreloaded.id),
                                       WAYBILL_STRING("a test"), NULL, &flag, error))
@@ -233,6 +236,7 @@ const store_call kStoreCalls[] = {
     OWNER(add_to_ledger),
     ANYONE(list_ledger),
     ANYONE(explain),
+    OWNER(settle_presumed),
     OWNER(remove_from_ledger),
     OWNER(prune),
     OWNER(prune_before),

@@ -96,7 +96,7 @@ static void preloaded_images_enter_the_ledger(void) {
   CHECK_TEXT("sha256:" HEX, entries->items[0].image_ref);
   CHECK_TEXT("", entries->items[0].runtime_handler);
   CHECK_TEXT(TAG.data, entries->items[0].names.items[0]);
-  CHECK_TEXT("first-start", entries->items[0].source);
+  CHECK_TEXT(WAYBILL_PRESUMED_SOURCE, entries->items[0].source);
   CHECK_TEXT("", entries->items[0].reason);
   CHECK(entries->items[0].since.seconds > 1767225600 && entries->items[0].stamp > 0);
   waybill_free(entries);
@@ -105,6 +105,19 @@ static void preloaded_images_enter_the_ledger(void) {
   CHECK(statistics->ledger_entries == 1 && statistics->spellings >= 2);
   waybill_free(statistics);
   CHECK(asked_for_boot_time > 0);
+
+  /* An operator's word on what is presumed. */
+  for (int i = 0; i < 2; ++i) {
+    waybill_metrics* metrics = NULL;
+    MUST(waybill_get_metrics(store, &metrics, &error));
+    CHECK(metrics->preloaded_images == 1 && metrics->presumed_images == (i == 0 ? 1u : 0u));
+    waybill_free(metrics);
+    bool presumed = i != 0;
+    MUST(waybill_settle_presumed(store, COPY(.image_ref = BARE_ID), WAYBILL_SETTLED_PRELOADED, WHY,
+                                 NULL, &presumed, &error));
+    CHECK(presumed == (i == 0));
+  }
+  INVALID(waybill_settle_presumed(store, COPY(.image_ref = ID), 7, WHY, NULL, NULL, &error));
 
   /* An operator's word against it, and for it. */
   bool removed = false;

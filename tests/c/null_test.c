@@ -76,6 +76,7 @@ static void no_result_of_a_store(waybill_store* s) {
   const waybill_image_list list = {.struct_size = sizeof(list), .images = listed, .token = &token};
   MUST(waybill_observe_images(s, &list, NULL, NULL, &error));
   MUST(waybill_add_to_ledger(s, &image, IMAGE, IMAGE, NULL, &error));
+  MUST(waybill_settle_presumed(s, APP, WAYBILL_SETTLED_CLOSED, IMAGE, NULL, NULL, &error));
   MUST(waybill_remove_from_ledger(s, APP, IMAGE, NULL, NULL, &error));
   MUST(waybill_record_pull_intent(s, APP, NULL, &error));
   MUST(waybill_record_image_pulled(s, APP, NULL, NULL, &error));
@@ -165,6 +166,9 @@ static void lists_of_nowhere(waybill_store* s) {
   image = (waybill_image_on_node){.id = REF};
   INVALID(waybill_add_to_ledger(s, &image, kNowhere, IMAGE, NULL, &error));
   INVALID(waybill_add_to_ledger(s, &image, IMAGE, kNowhere, NULL, &error));
+  INVALID(waybill_settle_presumed(s, COPY(.image_ref = kNowhere), WAYBILL_SETTLED_CLOSED, IMAGE,
+                                  NULL, &flag, &error));
+  INVALID(waybill_settle_presumed(s, APP, WAYBILL_SETTLED_CLOSED, kNowhere, NULL, &flag, &error));
   INVALID(waybill_remove_from_ledger(s, COPY(.image_ref = kNowhere), IMAGE, NULL, &flag, &error));
   INVALID(waybill_remove_from_ledger(s, APP, kNowhere, NULL, &flag, &error));
   INVALID_RESULT(explanation, waybill_explain(s, APP, nowhere, &explanation, &error));

@@ -299,6 +299,9 @@ static void are_refused(waybill_store* store, int32_t number) {
   options = store_options("never");
   options.gap = number;
   INVALID(waybill_open(&options, &other, &error));
+  options = store_options("never");
+  options.first_start = number;
+  INVALID(waybill_open(&options, &other, &error));
   waybill_evidence_options evidence = WAYBILL_EVIDENCE_OPTIONS_INIT;
   evidence.short_names = number;
   options = store_options("never");

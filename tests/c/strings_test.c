@@ -108,6 +108,7 @@ static void a_mebibyte_each(waybill_store* s) {
   image.id = REF;
   CHECK(refused(waybill_add_to_ledger(s, &image, big, IMAGE, NULL, NULL)));
   CHECK(refused(waybill_add_to_ledger(s, &image, IMAGE, big, NULL, NULL)));
+  CHECK(refused(waybill_settle_presumed(s, APP, WAYBILL_SETTLED_CLOSED, big, NULL, NULL, NULL)));
   CHECK(refused(waybill_remove_from_ledger(s, APP, big, NULL, NULL, NULL)));
   CHECK(refused(waybill_drop_open_pull(s, 1, big, NULL, NULL)));
   CHECK(refused(waybill_release_user_namespace(s, big, NULL, NULL, NULL)));

@@ -78,6 +78,14 @@ class Notes final : public OwnerCalls {
         "add" + TextOf({image}) + TextOf({std::string(source), std::string(reason)}) + TextOf(how);
     return {};
   }
+  Result<bool> SettlePresumed(const ImageCopy& copy, Settled settled, std::string_view reason,
+                              const ChangeOptions& how) override {
+    text = (settled == Settled::kClosed ? "close" : "confirm") +
+           TextOf({std::string(copy.image_ref), std::string(copy.runtime_handler),
+                   std::string(reason)}) +
+           TextOf(how);
+    return true;
+  }
   Result<bool> RemoveFromLedger(const ImageCopy& copy, std::string_view reason,
                                 const ChangeOptions& how) override {
     text = "remove" +

@@ -284,6 +284,10 @@ std::vector<StoreCall> StoreCalls(const std::filesystem::path& exported) {
       {"Explain", [=](NodeStore& s) { return s.Explain({.image = other, .image_ref = kRef}); }},
       {"Explain of what nothing is known of",
        [=](NodeStore& s) { return s.Explain({.image = other, .image_ref = "sha256:none"}); }},
+      {"SettlePresumed",
+       [=](NodeStore& s) {
+         return s.SettlePresumed({.image_ref = kRef}, Settled::kClosed, reason);
+       }},
       {"RemoveFromLedger",
        [=](NodeStore& s) { return s.RemoveFromLedger({.image_ref = kRef}, reason); }},
       {"RemoveFromLedger of none",

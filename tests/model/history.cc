@@ -66,20 +66,21 @@ void History::Play(std::uint64_t steps) {
 
 void History::Step() {
   static const std::vector<std::pair<std::size_t, Action>> actions = {
-      {40, &History::CheckStep},        {10, &History::EnsureStep},
-      {20, &History::IntentStep},       {22, &History::PulledStep},
-      {12, &History::FailedStep},       {3, &History::PruneByTokenStep},
-      {3, &History::PruneByTimeStep},   {4, &History::DrawTokenStep},
-      {4, &History::PutRecordStep},     {6, &History::GetRecordStep},
-      {3, &History::DeleteRecordStep},  {3, &History::PutIntentStep},
-      {3, &History::DeleteIntentStep},  {2, &History::FlushStep},
-      {6, &History::ClockStep},         {2, &History::RefusedStep},
-      {1, &History::RestartStep},       {2, &History::CompareStep},
-      {2, &History::HandlersStep},      {1, &History::MaintenanceStep},
-      {1, &History::ClearDistrustStep}, {12, &History::ObserveStep},
-      {2, &History::AddToLedgerStep},   {2, &History::RemoveFromLedgerStep},
-      {1, &History::DropPullStep},      {6, &History::SpellingsStep},
-      {4, &History::ForgetStep},        {2, &History::ReconcileStep},
+      {40, &History::CheckStep},         {10, &History::EnsureStep},
+      {20, &History::IntentStep},        {22, &History::PulledStep},
+      {12, &History::FailedStep},        {3, &History::PruneByTokenStep},
+      {3, &History::PruneByTimeStep},    {4, &History::DrawTokenStep},
+      {4, &History::PutRecordStep},      {6, &History::GetRecordStep},
+      {3, &History::DeleteRecordStep},   {3, &History::PutIntentStep},
+      {3, &History::DeleteIntentStep},   {2, &History::FlushStep},
+      {6, &History::ClockStep},          {2, &History::RefusedStep},
+      {1, &History::RestartStep},        {2, &History::CompareStep},
+      {2, &History::HandlersStep},       {1, &History::MaintenanceStep},
+      {1, &History::ClearDistrustStep},  {12, &History::ObserveStep},
+      {2, &History::AddToLedgerStep},    {2, &History::RemoveFromLedgerStep},
+      {2, &History::SettlePresumedStep}, {1, &History::DropPullStep},
+      {6, &History::SpellingsStep},      {4, &History::ForgetStep},
+      {2, &History::ReconcileStep},
   };
   by_own_name_ = draw_.OneIn(2);
   for (Side& side : sides_) {

@@ -99,6 +99,7 @@ class History {
   void ObserveStep();
   void AddToLedgerStep();
   void RemoveFromLedgerStep();
+  void SettlePresumedStep();
   void DropPullStep();
   void SpellingsStep();
   // Revocation (history_revocation.cc).

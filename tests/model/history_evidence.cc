@@ -87,6 +87,24 @@ void History::RemoveFromLedgerStep() {
   }
 }
 
+void History::SettlePresumedStep() {
+  const std::string& ref = draw_.From(Refs());
+  const std::string handler = draw_.OneIn(3) ? DrawHandler() : "";
+  const Settled settled = draw_.OneIn(2) ? Settled::kClosed : Settled::kPreloaded;
+  Note((settled == Settled::kClosed ? "close if presumed " : "confirm if presumed ") + Quote(ref) +
+       For(handler));
+  for (Side& side : sides_) {
+    if (!side.model.closed()) continue;
+    const std::string name = Named(side, handler);
+    if (!side.model.Stored(name)) continue;
+    const bool expected = side.model.SettlePresumed(ref, name, settled, "seen");
+    const auto done =
+        side.store->SettlePresumed({.image_ref = ref, .runtime_handler = name}, settled, "seen");
+    Expect(done.has_value() && *done == expected, side, "settled, or not");
+    ExpectSame(side);
+  }
+}
+
 void History::DropPullStep() {
   if (begun_.empty()) return;
   const std::size_t which = draw_.Below(begun_.size());

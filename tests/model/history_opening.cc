@@ -24,6 +24,7 @@ ModelOpening History::DrawOpening() {
     opening.gap = Gap::kNo;
   }
   if (draw_.OneIn(8)) opening.gap = Gap::kYes;
+  if (draw_.OneIn(6)) opening.first_start = FirstStart::kClose;
   if (draw_.OneIn(3)) opening.ages = DrawAges(draw_);
   return opening;
 }
@@ -34,6 +35,7 @@ std::string History::DescribeOpening(const ModelOpening& opening) const {
   if (opening.continues_pulls) what += ", continuing pulls";
   if (opening.preloaded) what += ", preloaded:" + DescribeListed(*opening.preloaded);
   if (opening.gap != Gap::kDetect) what += opening.gap == Gap::kYes ? ", after a gap" : ", no gap";
+  if (opening.first_start == FirstStart::kClose) what += ", closing at a first start";
   if (opening.ages) what += ", ages " + Describe(*opening.ages);
   for (const std::string& ref : opening.broken_refs) what += ", broken " + Quote(ref);
   for (const std::string& image : opening.broken_images) what += ", broken " + Quote(image);
@@ -97,6 +99,7 @@ void History::Open(Side& side, ModelOpening opening) {
   options.allow_empty = true;
   options.runtime_handlers = opening.handlers;
   options.gap = opening.gap;
+  options.first_start = opening.first_start;
   options.ages = opening.ages;
   if (!opening.broken_refs.empty() || !opening.broken_images.empty()) {
     MakeBroken(side, opening);

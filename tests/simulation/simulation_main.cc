@@ -132,8 +132,6 @@ int Main(int argc, char** argv) {
   PrintHeader();
   try {
     for (const Scenario& scenario : scenarios) {
-      // A limit: what a kubelet cancelled before leaves no file.
-      if (scenario.kubelet_first && arguments.scenario.empty()) continue;
       const auto began = std::chrono::steady_clock::now();
       const Figures figures =
           Simulate(scenario, arguments.decisions / scenarios.size(), arguments.seed);

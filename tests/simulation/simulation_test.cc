@@ -17,8 +17,6 @@ BOOST_AUTO_TEST_CASE(nothing_opens_wrongly) {
   const std::uint64_t seed = testing::SeedOfThisRun();
   const std::uint64_t decisions = testing::NumberFromEnv("WAYBILL_SIMULATED_DECISIONS", 50'000);
   for (const Scenario& scenario : Scenarios()) {
-    // A limit: what a kubelet cancelled before leaves no file. By command.
-    if (scenario.kubelet_first) continue;
     try {
       const Figures figures = Simulate(scenario, decisions / Scenarios().size(), seed);
       BOOST_TEST(figures.opened > 0U);
@@ -55,6 +53,8 @@ BOOST_AUTO_TEST_CASE(each_mistake_of_a_caller_is_noticed) {
 
 BOOST_AUTO_TEST_CASE(mistakes_are_noticed_where_a_kubelet_ran) {
   CheckNoticed(Breakage::kGapUnreported, {"kubelet-alone"});
+  CheckNoticed(Breakage::kGapUnreported, {"take-over"});
+  CheckNoticed(Breakage::kKubeletUnseen, {"take-over"});
 }
 
 BOOST_AUTO_TEST_CASE(mistakes_are_noticed_where_hashes_are_forgotten) {

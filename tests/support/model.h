@@ -47,6 +47,7 @@ struct ModelOpening {
   std::optional<std::vector<RuntimeHandler>> handlers = std::nullopt;
   bool continues_pulls = false;
   Gap gap = Gap::kDetect;  // nothing here to detect one by
+  FirstStart first_start = FirstStart::kPresume;
   std::optional<AgeLimits> ages = std::nullopt;
   // The commit of the oldest backup that lies in backup/.
   std::uint64_t oldest_backup = std::numeric_limits<std::uint64_t>::max();
@@ -143,6 +144,8 @@ class Model {
   std::vector<std::string> RefsOf(const std::string& ref) const;
   void AddToLedger(const ImageOnNode& image, const std::string& source, const std::string& reason);
   bool RemoveFromLedger(const std::string& ref, const std::string& handler);
+  bool SettlePresumed(const std::string& ref, const std::string& handler, Settled settled,
+                      const std::string& reason);
   ObserveReport ClearDistrust(const ClearOptions& options = {}, const std::string& reason = {});
 
   // --- Revocation (model_revocation.cc)
@@ -354,6 +357,7 @@ class Model {
   std::set<std::string> broken_images_;
   // No list was judged yet, and nothing happened that would make it late.
   bool awaits_first_list_ = true;
+  std::vector<ImageOnNode> preloaded_;  // an installer's list
   std::uint64_t opened_at_ = 0;
   std::vector<std::string> left_;       // names of images that the last list left
   bool learnt_ = false;                 // the last list told something new

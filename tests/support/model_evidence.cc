@@ -586,10 +586,11 @@ void Model::JudgeAll(const std::vector<Listed>& images, const ImageList& list,
     const bool may_enter = placed || (first && !list.token);
     if (named || (origins[i] == Origin::kPreloaded && may_enter)) {
       Enter(unknown[i],
-            named                  ? "preloaded-list"
-            : !list.source.empty() ? list.source
-            : first                ? "first-start"
-                                   : "listed",
+            named                        ? "preloaded-list"
+            : !list.source.empty()       ? list.source
+            : first && unknown[i].pinned ? "pinned"
+            : first                      ? "presumed"
+                                         : "listed",
             "");
       ++report.preloaded;
     } else if (origins[i] == Origin::kPulled ||
@@ -619,9 +620,20 @@ bool Model::Names(const std::vector<ImageOnNode>& preloaded, const Listed& image
 
 void Model::CloseUnknown(const std::vector<Listed>& images,
                          const std::vector<ImageOnNode>& preloaded, ObserveReport& report) {
-  for (const Listed& image : Unknown(images, report)) {
-    if (awaits_first_list_ && Names(preloaded, image)) {
-      Enter(image, "preloaded-list", "");
+  const std::vector<Listed> unknown = Unknown(images, report);
+  std::vector<std::string> sources;  // by what was known before
+  for (const Listed& image : unknown) {
+    const bool pinned =
+        image.pinned && JudgeOrigin(image, std::nullopt, false) == Origin::kPreloaded;
+    sources.push_back(!awaits_first_list_       ? ""
+                      : Names(preloaded, image) ? "preloaded-list"
+                      : pinned                  ? "pinned"
+                                                : "");
+  }
+  for (std::size_t i = 0; i < unknown.size(); ++i) {
+    const Listed& image = unknown[i];
+    if (!sources[i].empty()) {
+      Enter(image, sources[i], "");
       ++report.preloaded;
     } else {
       Close(image.id, image.stored, TimeOfWriting());
@@ -683,7 +695,7 @@ ObserveReport Model::ObserveAt(const ImageList& list, const std::vector<ImageOnN
 
 std::optional<ObserveReport> Model::Observe(const ImageList& list) {
   if (list.token && list.token->commit < last_list_) return std::nullopt;
-  return ObserveAt(list, {}, false);
+  return ObserveAt(list, preloaded_, false);
 }
 
 std::uint64_t Model::PruneLedger(const std::vector<ImageOnNode>& images, std::uint64_t token) {
@@ -726,6 +738,19 @@ bool Model::RemoveFromLedger(const std::string& ref, const std::string& handler)
   if (ledger_.erase({image, stored}) == 0) return false;
   if (!AnyRecordOf(image)) Close(image, stored, TimeOfWriting());
   EvidenceRemoved();
+  Written();
+  return true;
+}
+
+bool Model::SettlePresumed(const std::string& ref, const std::string& handler, Settled settled,
+                           const std::string& reason) {
+  const auto entry = ledger_.find({ImageOf(ref), Stored(handler).value_or(handler)});
+  if (entry == ledger_.end() || entry->second.source != "presumed") return false;
+  if (settled == Settled::kClosed) return RemoveFromLedger(ref, handler);
+  entry->second.source = "operator";
+  entry->second.reason = reason;
+  entry->second.since = TimeOfWriting();
+  entry->second.stamp = writes_ + 1;
   Written();
   return true;
 }

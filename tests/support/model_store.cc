@@ -205,6 +205,7 @@ ModelOpened Model::Restart(const ModelOpening& opening) {
   in_flight_.clear();
   metrics_ = {};
   last_token_ = 0;
+  preloaded_ = opening.preloaded.value_or(std::vector<ImageOnNode>());
   if (opening.ages && *opening.ages != ages_) {
     ages_ = *opening.ages;
     Written();
@@ -218,10 +219,12 @@ ModelOpened Model::Restart(const ModelOpening& opening) {
   TakeBroken(opening);
   opened.intents_found = CountPulls();
   if (closed_ && !opening.continues_pulls) EndRunningPulls();
-  const bool after_gap = opening.gap == Gap::kYes || (opening.gap != Gap::kNo && gap_);
+  const bool after_gap =
+      opening.gap == Gap::kYes || (opening.gap != Gap::kNo && gap_) ||
+      (closed_ && awaits_first_list_ && opening.first_start == FirstStart::kClose);
   if (opening.images && closed_) {
-    opened.observed = ObserveAt({.images = *opening.images, .complete = true},
-                                opening.preloaded.value_or(std::vector<ImageOnNode>()), after_gap);
+    opened.observed =
+        ObserveAt({.images = *opening.images, .complete = true}, preloaded_, after_gap);
     if (after_gap) opened.gap_closed = opened.observed->closed;
   } else if (opening.images) {
     opened.intents_found = intents().size();

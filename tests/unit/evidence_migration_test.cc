@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(the_first_list_after_it_is_a_first_start) {
     BOOST_TEST(opened->recovery_report().first_start);
     const auto ledger = Must(opened->ListLedger());
     BOOST_TEST_REQUIRE(ledger.size() == 1U);
-    BOOST_TEST(ledger[0].source == "first-start");
+    BOOST_TEST(ledger[0].source == "presumed");
   }
   const auto again = Must(NodeStore::Open(options));
   BOOST_TEST(!again->recovery_report().first_start);

@@ -38,8 +38,10 @@ std::string RecordFor(std::string_view ref) {
 struct Node : ScratchStore {
   Node() : ScratchStore(Rules::kClosed) {
     WriteRecordFile(kubelet_directory(), "pulled", kRef2, RecordFor(kRef2));
-    Restart();
     Stop();
+    Open(Gap::kNo, std::vector<ImageOnNode>());
+    Must(opened->Close());
+    opened.reset();
   }
   const RecoveryReport& Open(Gap gap, std::optional<std::vector<ImageOnNode>> images) {
     OpenOptions options = Options({});
@@ -162,26 +164,6 @@ BOOST_AUTO_TEST_CASE(closing_a_gap_does_not_finish_the_import_that_found_it) {
   BOOST_TEST(Must(node.opened->HasIntent({.image = kImage})));
 }
 
-BOOST_AUTO_TEST_CASE(a_store_that_was_there_before_finds_it_when_it_takes_over) {
-  const TempDir scratch;
-  const std::filesystem::path kubelet = scratch / "kubelet";
-  std::filesystem::create_directories(kubelet / "pods" / "a-pod");
-  OpenOptions options{.directory = scratch / "store", .witness = Witness::None()};
-  static_cast<void>(Must(NodeStore::Open(options)));
-  options.kubelet_directory = kubelet;
-  options.witness = Witness::At(kubelet / "image_manager" / "waybill");
-  {
-    auto store = Must(NodeStore::Open(options));
-    BOOST_TEST(store->recovery_report().after_gap);
-    BOOST_TEST(store->recovery_report().distrustful);
-  }
-  options.images_on_node = OnNode();
-  BOOST_TEST(Must(NodeStore::Open(options))->recovery_report().gap_closed == 2U);
-  const auto store = Must(NodeStore::Open(options));
-  BOOST_TEST(!store->recovery_report().after_gap);
-  BOOST_TEST(!store->recovery_report().distrustful);
-}
-
 // Earlier versions noted the path as it was given.
 BOOST_FIXTURE_TEST_CASE(an_import_that_an_earlier_version_left_unfinished_ends, Respelled) {
   internal::NewDatabase made;
@@ -199,18 +181,6 @@ BOOST_FIXTURE_TEST_CASE(an_import_that_an_earlier_version_left_unfinished_ends, 
   };
   std::filesystem::create_directory(scratch() / "made");
   Must(internal::PrepareDatabase(scratch() / "made", made));
-}
-
-BOOST_AUTO_TEST_CASE(it_takes_over_under_another_spelling_too) {
-  const TempDir scratch;
-  const std::filesystem::path kubelet = scratch / "kubelet";
-  std::filesystem::create_directories(kubelet / "pods" / "a-pod");
-  OpenOptions options{.directory = scratch / "store", .witness = Witness::None()};
-  static_cast<void>(Must(NodeStore::Open(options)));
-  options.kubelet_directory = kubelet;
-  options.witness =
-      Witness::At(scratch / "kubelet" / ".." / "kubelet" / "image_manager" / "waybill");
-  BOOST_TEST(Must(NodeStore::Open(options))->recovery_report().after_gap);
 }
 
 BOOST_AUTO_TEST_CASE(a_gap_that_is_told_of_while_the_store_is_open_closes_by_the_next_list) {

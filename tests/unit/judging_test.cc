@@ -403,10 +403,17 @@ BOOST_AUTO_TEST_CASE(a_bad_sector_in_observed_preloaded_is_no_evidence) {
   WriteRecordFile(store.kubelet_directory(), "observed-preloaded", kRef,
                   EncodePreloadedRecord(seen));
   WriteRecordFile(store.kubelet_directory(), "observed-preloaded", kRef2, "{");
-  store.Restart();
-  BOOST_TEST(!store.Check("r.example/a:1", kRef).pull);
-  BOOST_TEST(Must(store->ListLedger()).at(0).source == "observed-preloaded");
-  BOOST_TEST(store.Check("r.example/a:1", kRef2).pull);
+  store.Stop();
+  OpenOptions options = store.Options({});
+  options.gap = Gap::kNo;
+  const auto opened = Must(NodeStore::Open(options));
+  Pod pod;
+  const auto must_pull = [&](std::string_view ref) {
+    return opened->MustAttemptPull({.image = "r.example/a:1", .image_ref = ref}, pod).pull;
+  };
+  BOOST_TEST(!must_pull(kRef));
+  BOOST_TEST(Must(opened->ListLedger()).at(0).source == "observed-preloaded");
+  BOOST_TEST(must_pull(kRef2));
 }
 
 // --- Bad input

@@ -151,6 +151,14 @@ std::vector<std::string> Session(UsernsStore& store, OwnerCalls& owner) {
   note(owner.AddToLedger({.id = Id('d')}, "installer", "why", {}));
   note(owner.AddToLedger({.id = Id('f'), .runtime_handler = "odd"}, "installer", "why", {}));
   note(owner.AddToLedger({.id = Id('f')}, "", std::string(kMaxReasonBytes + 1, 'x'), {}));
+  note(owner.AddToLedger({.id = Id('9')}, std::string(kPresumedSource), "why", {}));
+  note(owner.SettlePresumed({.image_ref = Id('9')}, Settled::kClosed, "why", dry));
+  note(owner.SettlePresumed({.image_ref = Id('9')}, Settled::kPreloaded, "why", {}));
+  note(owner.SettlePresumed({.image_ref = Id('9')}, Settled::kClosed, "why", {}));
+  note(owner.AddToLedger({.id = Id('8')}, std::string(kPresumedSource), "why", {}));
+  note(owner.SettlePresumed({.image_ref = Id('8')}, Settled::kClosed, "why", {}));
+  note(owner.SettlePresumed({.image_ref = Id('8'), .runtime_handler = "odd"}, Settled::kClosed,
+                            "why", {}));
   note(owner.RemoveFromLedger({.image_ref = Id('f')}, "why", dry));
   note(owner.RemoveFromLedger({.image_ref = Id('f')}, "why", {}));
   note(owner.RemoveFromLedger({.image_ref = Id('f')}, "why", {}));

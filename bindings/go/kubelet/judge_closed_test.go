@@ -235,7 +235,7 @@ func (c *closedRun) judgements(s step, before, now evidence) string {
 	for ref, source := range now.ledger {
 		at := slices.IndexFunc(s.onNode, func(image kubecontainer.Image) bool { return plain(image.ID) == ref })
 		placed := c.listed
-		if source == "first-start" {
+		if source == "presumed" {
 			placed = nil
 		}
 		switch {

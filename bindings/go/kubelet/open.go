@@ -36,6 +36,8 @@ type Setup struct {
 	Evidence waybill.Evidence
 	// What was preloaded, by an installer's list; counts at the first start. nil: unknown.
 	Preloaded []waybill.ImageOnNode
+	// What becomes of the other images that are there at the first start and that nobody recorded.
+	FirstStart waybill.FirstStart
 	// Whether images may have been pulled unrecorded before. With the feature gate
 	// KubeletEnsureSecretPulledImages off the kubelet records no pulls, and it is waybill.GapYes.
 	Gap waybill.Gap
@@ -108,6 +110,9 @@ func OpenStore(ctx context.Context, setup Setup) (*waybill.Store, error) {
 		return failed(err)
 	}
 	logRecovery(logger, store.RecoveryReport())
+	if presumed := store.Metrics().PresumedImages; presumed > 0 {
+		logger.Info("Images are presumed preloaded, since they were there at the first start. `waybill preload confirm` and `close` settle them", "images", presumed)
+	}
 	if !setup.NoSocket {
 		// A kubelet goes on without it.
 		if err := store.Serve(setup.Serve); err != nil {
@@ -125,6 +130,7 @@ func (s *Setup) options() (waybill.Options, error) {
 		RuntimeHandlers: s.RuntimeHandlers,
 		Evidence:        s.Evidence,
 		Preloaded:       s.Preloaded,
+		FirstStart:      s.FirstStart,
 		Gap:             s.Gap,
 		Ages:            s.Ages,
 		MapBytes:        s.MapBytes,

@@ -1,7 +1,8 @@
 // Evidence: why an image is open under Rules::kClosed. Either a credential was proven for it, or it
-// is in the ledger of images that came to the node without the kubelet. An open pull is one that
-// may still bring an image, or may have brought one that nobody recorded; it keeps out of the
-// ledger what it could have given (NodeStore::ObserveImages).
+// is in the ledger of images that came to the node without the kubelet: known to have come so, or,
+// since a first start, presumed. An open pull is one that may still bring an image, or may have
+// brought one that nobody recorded; it keeps out of the ledger what it could have given
+// (NodeStore::ObserveImages).
 
 #ifndef WAYBILL_EVIDENCE_H_
 #define WAYBILL_EVIDENCE_H_
@@ -81,20 +82,42 @@ enum class PullFailure : std::uint8_t {
 // "anything".
 std::vector<std::string> NamesGivenBy(const OpenPull& pull, ShortNames short_names);
 
-// An image that is known to have come to the node without the kubelet: open to all pods, under
-// every name.
+// What a first start makes of images that have neither record nor open pull. Nobody can tell
+// whether a kubelet pulled them before it kept records (KEP-2535, "What happens if we reenable the
+// feature").
+enum class FirstStart : std::uint8_t {
+  kPresume,  // they enter the ledger as presumed: open, as a kubelet presumes
+  kClose,    // they get records without credentials, as after a gap
+};
+std::string_view FirstStartName(FirstStart first_start);  // "presume", "close"
+Result<FirstStart> ParseFirstStart(std::string_view name);
+
+// LedgerEntry::source of what a first start presumes. What the runtime pins, and what an operator's
+// list names, is known.
+inline constexpr std::string_view kPresumedSource = "presumed";
+
+// An image that is known to have come to the node without the kubelet, or presumed so: open to all
+// pods, under every name.
 struct LedgerEntry {
   std::string image_ref = {};
   std::string runtime_handler = {};     // empty: the default handler's copy
   std::vector<std::string> names = {};  // at that time, sorted
-  // How it is known: "first-start", "listed", "observed-preloaded", "adopted", "operator", or what
-  // the caller named.
+  // How it is known: "listed", "pinned", "preloaded-list", "observed-preloaded", "adopted",
+  // "operator", or what the caller named. kPresumedSource: it is not known, but presumed.
   std::string source = {};
   std::string reason = {};  // an operator's; may be empty
   Timestamp since = {};
   std::uint64_t stamp = 0;  // the commit that wrote it
 
   friend bool operator==(const LedgerEntry&, const LedgerEntry&) = default;
+};
+
+inline bool IsPresumed(const LedgerEntry& entry) { return entry.source == kPresumedSource; }
+
+// An operator's word on an image that is presumed preloaded.
+enum class Settled : std::uint8_t {
+  kPreloaded,  // it is known from now on, source "operator"
+  kClosed,     // it leaves the ledger; without a record it gets one without credentials
 };
 
 // Places a list of images or pods in time: what was drawn before the list was made is not newer

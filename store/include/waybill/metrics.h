@@ -107,7 +107,9 @@ struct Metrics {
   // if the feature is in use"). waybill_nondefault_runtime_handler_images.
   std::uint64_t nondefault_runtime_handler_images = 0;
   std::uint64_t preloaded_images = 0;  // in the ledger. waybill_preloaded_images
-  std::uint64_t open_pulls = 0;        // Rules::kClosed. waybill_open_pulls
+  // Of these, presumed to be since a first start. waybill_presumed_images
+  std::uint64_t presumed_images = 0;
+  std::uint64_t open_pulls = 0;  // Rules::kClosed. waybill_open_pulls
 
   // This object is the store's owner: its counters are those of the process that decides.
   bool live_owner = false;

@@ -222,6 +222,12 @@ class NodeStore {
   Result<bool> RemoveFromLedger(const ImageCopy& copy, std::string_view reason,
                                 const ChangeOptions& options = {});
 
+  // An operator's word on an image that is presumed preloaded (kPresumedSource). Returns whether it
+  // was presumed; otherwise nothing is changed. `reason`: 1 to kMaxReasonBytes; it is kept in the
+  // entry, or in the record that closes the image. Ignores copy.image.
+  Result<bool> SettlePresumed(const ImageCopy& copy, Settled settled, std::string_view reason,
+                              const ChangeOptions& options = {});
+
   // Everything that bears on the answer about the image, but for the pod's credentials and the
   // policy. `names` are those that the runtime lists it by; without any, copy.image is taken.
   // Rules::kKubelet: records and intents count under the very ref and string only, and there is no
@@ -236,9 +242,8 @@ class NodeStore {
   // stay, so the images must be verified again. What was forgotten does not come back by a pull
   // that began before, by what a decision that read before writes back, by a restored backup, or by
   // an import. A pull that began later proves anew; one whose beginning is not on record
-  // (RecordPullIntent) counts as begun before. A revocation is kept for AgeLimits::revocations. If
-  // there is nothing to forget and no pull is open, nothing is written, except for a hash.
-  // `options.dry_run` counts. `options.allow_empty` counts for Reconcile only. kInvalidArgument: a
+  // (RecordPullIntent) counts as begun before. A revocation is kept for AgeLimits::revocations, also
+  // of what nothing in the store has: a kubelet's file or a backup may have it. `options.dry_run` counts. `options.allow_empty` counts for Reconcile only. kInvalidArgument: a
   // namespace, name, ref or hash is empty. Otherwise errors as in "Recording a pull".
 
   // A Secret by its coordinates, under every image name; `who.uid` empty: whatever the UID. Another

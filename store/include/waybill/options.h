@@ -59,7 +59,9 @@ class Witness {
 // without the feature (KEP-2535, "What happens if we reenable the feature").
 enum class Gap : std::uint8_t {
   // Under Rules::kClosed, look for signs in the kubelet directory: files that a kubelet wrote since
-  // the last take-over or, at the first one, pods without the kubelet's record folders.
+  // the last take-over. At the first one, if a kubelet has used the directory, an open pull of
+  // anything stands for pulls that it cut short; what is on the node then is for
+  // OpenOptions::first_start.
   kDetect,
   kYes,
   kNo,
@@ -85,10 +87,13 @@ struct OpenOptions {
   // began and no record was removed since.
   std::optional<std::vector<ImageOnNode>> images_on_node = std::nullopt;
   // An operator's or installer's list of preloaded images; an entry without an ID names its image.
-  // At a first start, those of images_on_node that it names enter the ledger before anything is
-  // judged, unless they have a record or are in quarantine. Ignored later: it says nothing of when
-  // an image came.
+  // At a first start, those of the first complete list that it names enter the ledger before
+  // anything is judged, unless they have a record or are in quarantine. Ignored later: it says
+  // nothing of when an image came.
   std::optional<std::vector<ImageOnNode>> preloaded = std::nullopt;
+  // Of the other images of that list. Rules::kKubelet ignores it. A store that came up from a schema without a ledger has a
+  // first start, too.
+  FirstStart first_start = FirstStart::kPresume;
   EvidenceOptions evidence = {};
   // How long proofs count, and revocations are kept; the store remembers them. nullopt: as it
   // remembers them. Out of range: kInvalidArgument.

@@ -59,6 +59,8 @@ class OwnerCalls {
                                    std::string_view reason, const ChangeOptions& options) = 0;
   virtual Result<bool> RemoveFromLedger(const ImageCopy& copy, std::string_view reason,
                                         const ChangeOptions& options) = 0;
+  virtual Result<bool> SettlePresumed(const ImageCopy& copy, Settled settled,
+                                      std::string_view reason, const ChangeOptions& options) = 0;
   virtual Result<void> DropOpenPull(PullId pull, std::string_view reason,
                                     const ChangeOptions& options) = 0;
   virtual Result<ObserveReport> ClearDistrust(std::string_view reason,
