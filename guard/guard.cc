@@ -143,9 +143,10 @@ Result<void> Guard::PutAllRight() {
   NameUnlisted();
   if (status_.presumed > 0) {
     Log(LogLevel::kNotice,
-        std::to_string(status_.presumed) +
-            " images are presumed preloaded, since they were there when the "
-            "store was made: settle them with waybill preload confirm, or close");
+        (status_.presumed == 1 ? std::string("1 image is")
+                               : std::to_string(status_.presumed) + " images are") +
+            " presumed preloaded, since nobody recorded a pull before the store was made: settle "
+            "that with waybill preload confirm, or close");
   }
   counts_.clear();
   if (auto begun = kept_.Begin(); !begun) Log(LogLevel::kWarning, begun.error().ToString());
@@ -203,11 +204,19 @@ Result<void> Guard::OpenStore() {
   auto has_pods = internal::IsDirectory(pods);
   // Later the store knows better than a file that was put back.
   if (!*there && has_pods.has_value() && *has_pods) options.pods_directory = pods;
-  if (options.witness.kind() == Witness::Kind::kRemembered) {
+  const bool is_own_place = options.witness.kind() == Witness::Kind::kRemembered;
+  if (is_own_place) {
     // Not where `waybill start` has one for a store of its own.
     options.witness = Witness::At(image_manager_ / kOwnFolder / "witness");
   }
-  auto store = NodeStore::Open(std::move(options));
+  auto store = NodeStore::Open(options);
+  // Nobody named that place, and no state of a disk may keep a kubelet from starting.
+  if (!store && is_own_place && store.error().hint_code == Hint::kReplaceWitness) {
+    Log(LogLevel::kWarning, "the store goes on with the witness that it had, if any: " +
+                                store.error().message + "; move that file away, then restart");
+    options.witness = Witness::Remembered();
+    store = NodeStore::Open(options);
+  }
   if (!store) {
     // Nothing was missed yet.
     if (*fits) {

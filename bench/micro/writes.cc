@@ -120,6 +120,21 @@ void MeasureRecordingCalls(const Micro& micro, const MicroStore& on) {
       },
       add_next);
 
+  const auto presume_next = [&](std::size_t) {
+    preloaded = ListOfImages(++fresh, 1);
+    Must(store.AddToLedger(preloaded.front(), kPresumedSource, "measured"));
+  };
+  presume_next(0);
+  row(
+      "SettlePresumed",
+      [&](std::size_t) {
+        const ImageCopy copy{.image_ref = preloaded.front().id};
+        if (!Must(store.SettlePresumed(copy, Settled::kPreloaded, "measured"))) {
+          Unexpected("SettlePresumed");
+        }
+      },
+      presume_next);
+
   ImageList list;
   const auto next_list = [&](std::size_t) {
     list.images = ListOfImages(++fresh, 1);

@@ -1239,8 +1239,7 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_remove_from_ledger(
 /* What an operator says of a presumed image. */
 enum {
   WAYBILL_SETTLED_PRELOADED = 0, /* it is known from now on, source "operator" */
-  WAYBILL_SETTLED_CLOSED =
-      1 /* it leaves the ledger; without a record it gets one without credentials */
+  WAYBILL_SETTLED_CLOSED = 1     /* it leaves the ledger, and is closed if it has no record */
 };
 /* An operator's word on an image whose ledger entry has the source WAYBILL_PRESUMED_SOURCE;
  * otherwise nothing is changed. `reason`: 1 to 1024 bytes. Ignores copy.image. *presumed (may be

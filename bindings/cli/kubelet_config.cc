@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "bindings/cli/failed_path.h"
 #include "bindings/cli/input.h"
 #include "bindings/cli/parse.h"
 #include "bindings/cli/yaml_document.h"
@@ -107,7 +108,11 @@ Result<std::vector<std::string>> FilesOf(const std::string& path) {
       return BadFlag(kFlag, fmt::format("{} has more than {} files", path, kMaxDropIns));
     }
   }
-  if (error) return BadFlag(kFlag, fmt::format("{}: {}", path, error.message()));
+  if (error) {
+    Error failed = FailedPath(path, error.value());
+    failed.message = fmt::format("{}: {}: {}", kFlag, path, error.message());
+    return failed;
+  }
   // Component by component.
   std::sort(found.begin(), found.end());
   return std::vector<std::string>(found.begin(), found.end());
@@ -132,6 +137,7 @@ Result<KubeletPolicy> KubeletConfigFlag::Read() const {
     if (!files) return files.error();
     for (const std::string& file : *files) {
       auto content = ReadOwnFile(file, kMaxYamlBytes);
+      if (!content && content.error().code == ErrorCode::kIo) return content.error();
       if (!content) return BadFlag(kFlag, content.error().message, content.error().hint);
       ++files_read;
       if (auto taken = TakeFile(*content, policy, said); !taken) {

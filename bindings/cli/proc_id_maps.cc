@@ -95,10 +95,13 @@ Fd OpenAt(const Fd& directory, const char* name, int flags) {
 
 // The reader's own maps.
 Result<void> CheckReader(const Fd& root, const std::string& proc) {
+  errno = 0;
   const Fd self = OpenAt(root, "self", 0);
   IdMap uids;
   IdMap gids;
   if (!self.valid() || ReadBothMaps(self, uids, gids) != ReadState::kRead) {
+    Error failed = Failed(proc, errno);
+    if (failed.code == ErrorCode::kIo) return failed;
     return Wrong(fmt::format("{0}/self/uid_map and gid_map can't be read: {0} is not the /proc of "
                              "this process",
                              proc),

@@ -58,10 +58,10 @@ std::vector<std::uint8_t> EncodeIdentity(const Identity& identity) {
   const v1::Time created = ToTime(identity.created);
   const Purpose purpose =
       identity.schema_version >= kFirstWithPurpose ? identity.purpose : Purpose::kUnknown;
-  return Finish(builder, v7::CreateIdentity(builder, identity.schema_version, &uuid,
-                                            identity.hash_seed, &created, witness, migration,
-                                            static_cast<std::uint8_t>(purpose),
-                                            identity.left_witness_at));
+  return Finish(builder,
+                v7::CreateIdentity(builder, identity.schema_version, &uuid, identity.hash_seed,
+                                   &created, witness, migration, static_cast<std::uint8_t>(purpose),
+                                   identity.left_witness_at));
 }
 
 std::optional<Identity> DecodeIdentity(std::span<const std::uint8_t> payload) {

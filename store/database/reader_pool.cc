@@ -27,13 +27,13 @@ Lookup Open(Table table, const Key16& key, Value value, Payload& payload) {
   return OpenValue(SpecOf(table), key, value, payload) ? Lookup::kFound : Lookup::kDamaged;
 }
 
-// Whether commit `id` is the newest. If so, a transaction that was renewed with that ID has that
-// snapshot and no newer one: the meta page that LMDB copied is not written again before commit
-// id + 2.
-bool IsNewest(const lmdb::Env& env, std::uint64_t id) {
+// The newest commit that the file's meta pages tell of; 0: none. If it is `id`, a transaction that
+// was renewed with that ID has that snapshot and no newer one: the meta page that LMDB copied is
+// not written again before commit id + 2.
+std::uint64_t NewestIn(const lmdb::Env& env) {
   std::atomic_thread_fence(std::memory_order_acquire);
   MDB_envinfo info{};
-  return mdb_env_info(env.get(), &info) == MDB_SUCCESS && info.me_last_txnid == id;
+  return mdb_env_info(env.get(), &info) == MDB_SUCCESS ? info.me_last_txnid : 0;
 }
 
 }  // namespace
@@ -177,7 +177,9 @@ bool ReaderPool::Lease::Refresh() {
 
 bool ReaderPool::Lease::Load() {
   Slot& slot = *slot_;
-  if (slot.live && IsNewest(*pool_->env_, slot.cached_txn_id)) return true;
+  if (slot.live && slot.cached_txn_id != 0 && NewestIn(*pool_->env_) == slot.cached_txn_id) {
+    return true;
+  }
   slot.DropSnapshot();
   const int rc = slot.txn ? slot.txn.Renew() : slot.txn.BeginRead(*pool_->env_);
   if (rc != MDB_SUCCESS) {
@@ -186,7 +188,10 @@ bool ReaderPool::Lease::Load() {
   }
   slot.live = true;
   const std::uint64_t id = slot.txn.id();
-  if (slot.cached_txn_id == id && IsNewest(*pool_->env_, id)) return true;
+  const std::uint64_t newest = NewestIn(*pool_->env_);
+  // Somebody wrote older meta pages, or none, over the file: LMDB would end the process.
+  if (newest < id) return false;
+  if (slot.cached_txn_id == id && newest == id) return true;
   slot.ForgetCached();
   MDB_val k = lmdb::ToVal(kStateKey.span());
   MDB_val v{};

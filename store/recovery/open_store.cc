@@ -105,12 +105,16 @@ Result<void> PrepareDirectory(const OpenOptions& options) {
   // Before a lock file is made, so that a directory without a store stays unchanged.
   if (*store_is_there) return {};
   if (!options.create_if_missing) return NoStore(options.directory);
-  if (!options.kubelet_directory.empty() &&
-      IsSameFile(options.directory, options.kubelet_directory)) {
-    return Error{ErrorCode::kUnsafePath,
-                 options.directory.string() +
-                     " is the kubelet's directory, and no store; nothing was changed",
-                 "name a directory of its own for the store"};
+  if (!options.kubelet_directory.empty()) {
+    const std::filesystem::path& kubelet = options.kubelet_directory;
+    if (IsSameFile(options.directory, kubelet) ||
+        IsBelow(options.directory, kubelet / "image_manager") ||
+        IsBelow(options.directory, kubelet / "pods")) {
+      return Error{ErrorCode::kUnsafePath,
+                   options.directory.string() +
+                       " is the kubelet's directory, and no store; nothing was changed",
+                   "name a directory of its own for the store"};
+    }
   }
   const bool is_root = IsSameFile(options.directory, "/");
   return was_store && !is_root ? Result<void>() : CheckNewDirectory(options.directory);

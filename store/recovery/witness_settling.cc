@@ -96,7 +96,8 @@ Result<void> CheckNew(const OpenOptions& options, const WitnessReading& reading,
   }
   hearing.is_foreign = true;
   hearing.foreign = "the store has no witness at " + hearing.path.string() +
-                    ": the file there, or at the same with .tmp, is none; it was left alone";
+                    ": the file there, or at the same with .tmp, is none, and was left alone; "
+                    "move it away, then start again";
   hearing.contradiction = hearing.foreign;
   return {};
 }

@@ -69,7 +69,7 @@ static void preloaded_images_enter_the_ledger(void) {
       "registry.example.com/base/pause@sha256:"
       "9a3f2c5ef0d8a6b1c4e7d09f8b6a5c4d3e2f1a0b9c8d7e6f5a4b3c2d1e0f9a8b");
   const waybill_image_on_node image = {
-      .id = ID, .repo_tags = {&TAG, 1}, .repo_digests = {&digest, 1}, .pinned = true};
+      .id = ID, .repo_tags = {&TAG, 1}, .repo_digests = {&digest, 1}};
   waybill_observe_report* report = observe(store, &image);
   CHECK(report->listed == 1 && report->preloaded == 1 && report->closed == 0);
   CHECK(report->known == 0 && report->left == 0 && report->repeated == 0 && report->united == 0);

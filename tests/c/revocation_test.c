@@ -52,6 +52,24 @@ static waybill_revocations* revocations_of(waybill_store* store, size_t count) {
   return revocations;
 }
 
+/* Another UID is another Secret. It is remembered that they must not come. */
+static void what_is_not_there(void) {
+  waybill_store* store = open_store("not-there");
+  pull(store, IMAGE, REF);
+  waybill_forget_report* report = NULL;
+  waybill_credential_name other = kOfSecret;
+  other.uid = WAYBILL_STRING("uid-9");
+  MUST(waybill_forget_secret(store, other, NULL, &report, &error));
+  CHECK(report->records == 0 && report->stored);
+  waybill_free(report);
+  MUST(waybill_forget_service_account(store, kOfSecret, NULL, &report, &error));
+  CHECK(report->records == 0 && report->service_accounts == 0 && report->stored);
+  waybill_free(report);
+  waybill_free(revocations_of(store, 2));
+  CHECK(may_use(store, &kPod));
+  end_store(store);
+}
+
 static void a_secret(void) {
   waybill_store* store = open_store("secret");
   pull(store, IMAGE, REF);
@@ -63,16 +81,6 @@ static void a_secret(void) {
   waybill_free(report);
   CHECK(may_use(store, &kPod));
   waybill_free(revocations_of(store, 0));
-
-  /* Another UID is another Secret. */
-  waybill_credential_name other = kOfSecret;
-  other.uid = WAYBILL_STRING("uid-9");
-  MUST(waybill_forget_secret(store, other, NULL, &report, &error));
-  CHECK(report->records == 0 && !report->stored);
-  waybill_free(report);
-  MUST(waybill_forget_service_account(store, kOfSecret, NULL, &report, &error));
-  CHECK(report->records == 0 && report->service_accounts == 0);
-  waybill_free(report);
 
   /* The pull that began before does not bring it back. */
   waybill_pull_result before = WAYBILL_PULL_RESULT_INIT;
@@ -339,6 +347,7 @@ static void kept(void) {
 }
 
 int main(void) {
+  what_is_not_there();
   a_secret();
   accounts_namespaces_images_and_hashes();
   the_truth();

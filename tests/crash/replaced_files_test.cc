@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <boost/test/unit_test.hpp>
@@ -241,6 +242,31 @@ BOOST_AUTO_TEST_CASE(an_older_data_mdb_that_is_written_in_place_is_noticed) {
       static_cast<void>(store->Close());
     }
   }
+}
+
+// Readers meet it before any commit does.
+BOOST_AUTO_TEST_CASE(meta_pages_that_are_written_over_end_no_process) {
+  const MemoryDir scratch;
+  const fs::path data = scratch / "store" / "data.mdb";
+  auto store = Must(NodeStore::Open(OptionsIn(scratch.path())));
+  std::uint64_t step = 0;
+  while (step < 20) Must(Step(*store, ++step));
+  const std::string before = ReadFile(data);
+  const internal::Fd file = Must(internal::OpenFile(data, O_RDWR));
+  const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::string metas = before.substr(0, 2 * page);
+  while (step < 23) Must(Step(*store, ++step));
+  for (const std::string& content : {std::string(2 * page, '\0'), metas}) {
+    Must(internal::PWriteAll(file, content, 0, data));
+    for (std::uint64_t i = 1; i <= step; ++i) BOOST_TEST(!Opens(*store, i, "mine"));
+    BOOST_TEST(!store->ListRecords());
+    BOOST_TEST(!store->ListLedger());
+    BOOST_TEST(!store->GetTrust());
+  }
+  const auto failed = store->PutIntent({.image = "registry.example/after"});
+  BOOST_REQUIRE(!failed);
+  BOOST_TEST((failed.error().code == ErrorCode::kOwned), failed.error().ToString());
+  static_cast<void>(store->Close());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tests/simulation/node_life.h"
+#include "tests/support/drawn_random.h"
 #include "tests/support/memory_dir.h"
 
 namespace waybill::simulation {
@@ -12,6 +13,7 @@ Figures Simulate(const Scenario& scenario, std::uint64_t decisions, std::uint64_
   Figures all;
   while (all.decisions < decisions) {
     const testing::MemoryDir scratch;
+    const testing::DrawnRandom random(seed);
     NodeLife node(scenario, scratch.path(), seed++, breakage);
     node.Live(decisions - all.decisions, std::min(life, scenario.life));
     all.Add(node.figures());

@@ -53,7 +53,6 @@ BOOST_AUTO_TEST_CASE(each_mistake_of_a_caller_is_noticed) {
 
 BOOST_AUTO_TEST_CASE(mistakes_are_noticed_where_a_kubelet_ran) {
   CheckNoticed(Breakage::kGapUnreported, {"kubelet-alone"});
-  CheckNoticed(Breakage::kGapUnreported, {"take-over"});
   CheckNoticed(Breakage::kKubeletUnseen, {"take-over"});
 }
 

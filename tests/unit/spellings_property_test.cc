@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tests/support/draw.h"
+#include "tests/support/drawn_random.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/store_fixture.h"
@@ -323,6 +324,7 @@ BOOST_AUTO_TEST_CASE(no_spelling_is_answered_weaker) {
   const std::uint64_t steps = NumberFromEnv("WAYBILL_SPELLING_STEPS", kDefaultSteps);
   for (std::uint64_t done = 0, i = 0; done < steps; done += kStepsPerHistory, ++i) {
     BOOST_TEST_CHECKPOINT("seed " << seed + i);
+    const DrawnRandom random(seed + i);
     SpellingsHistory history(seed + i);
     for (std::uint64_t step = 0; step < kStepsPerHistory; ++step) {
       history.Step();
