@@ -617,6 +617,28 @@ BOOST_AUTO_TEST_CASE(a_list_of_another_runtime_takes_no_record_away) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_file_that_is_no_witness_keeps_no_guard_from_starting) {
+  for (const char* name : {"witness", "witness.tmp"}) {
+    for (const bool was_one : {false, true}) {
+      Node node;
+      node.images = {Listed('1', kAppV1)};
+      const auto path = node.kubelet() / "image_manager/waybill-guard" / name;
+      if (was_one) {
+        node.Start();
+        node.Stop();
+        std::filesystem::remove_all(node.store());
+      }
+      node.WriteFile(path, "somebody's");
+      for (int times = 0; times < 3; ++times) {
+        node.Start();
+        if (times == 0) BOOST_TEST(Must(node.its_store().GetTrust()).distrustful);
+        node.Stop();
+        BOOST_TEST(Node::Read(path) == "somebody's");
+      }
+    }
+  }
+}
+
 // Without a restart: what the wrong list took out of the store is not judged anew as if nobody had
 // pulled it.
 BOOST_AUTO_TEST_CASE(nor_does_a_wrong_list_while_it_runs) {

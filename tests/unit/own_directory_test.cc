@@ -65,8 +65,15 @@ BOOST_AUTO_TEST_CASE(nor_does_the_kubelets_own_even_while_it_is_empty) {
   const auto before = TreeOf(scene.scratch.path());
   RequireRefused(NodeStore::Open(options));
   BOOST_TEST((TreeOf(scene.scratch.path()) == before));
-  // One in it is a directory of its own.
   options.kubelet_directory = scene.scratch.path();
+  for (const char* folder : {"pods", "pods/uid", "image_manager", "image_manager/pulled"}) {
+    options.directory = scene.scratch / folder;
+    fs::create_directories(options.directory);
+    fs::permissions(options.directory, fs::perms::owner_all);
+    RequireRefused(NodeStore::Open(options));
+  }
+  // One in it is a directory of its own.
+  options.directory = scene.store;
   Must(Must(NodeStore::Open(options))->Close());
 }
 
