@@ -27,7 +27,7 @@ func observe(t testing.TB, s *waybill.Store, images ...waybill.ImageOnNode) wayb
 func TestLedger(t *testing.T) {
 	s := newStore(t)
 	const tag, digest = "registry.example.com/base/pause:3.10", "registry.example.com/base/pause@" + ref
-	preloaded := waybill.ImageOnNode{ID: ref, RepoTags: []string{tag}, RepoDigests: []string{digest}, Pinned: true}
+	preloaded := waybill.ImageOnNode{ID: ref, RepoTags: []string{tag}, RepoDigests: []string{digest}}
 	report := observe(t, s, preloaded, waybill.ImageOnNode{ID: ref}, waybill.ImageOnNode{ID: "sha256:nameless"})
 	if report.Listed != 3 || report.Repeated != 1 || report.Preloaded != 1 || report.Closed != 1 || len(report.Judged) != 2 {
 		t.Errorf("%+v", report)

@@ -117,7 +117,7 @@ func ExampleStore_MustAttemptPull() {
 	// Output:
 	// false
 	// credentialPolicyAllowed
-	// the image is known to have come to the node without the kubelet, which the policy allows
+	// the image is in the ledger of preloaded ones, which the policy allows to all pods
 }
 
 // Credentials are fetched only if the answer depends on them.

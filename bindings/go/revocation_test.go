@@ -46,8 +46,9 @@ func TestForget(t *testing.T) {
 	report, err := s.ForgetSecret(nameOf, waybill.DryRun)
 	wantReport(t, report, err, waybill.ForgetReport{Records: 1, Secrets: 1, Stored: true})
 	wantReason(t, s, ofSecret, waybill.ReasonSecretHashMatches)
-	report, err = s.ForgetSecret(waybill.CredentialName{Namespace: secret.Namespace, Name: secret.Name, UID: "another"})
-	wantReport(t, report, err, waybill.ForgetReport{})
+	another := waybill.CredentialName{Namespace: secret.Namespace, Name: secret.Name, UID: "another"}
+	report, err = s.ForgetSecret(another)
+	wantReport(t, report, err, waybill.ForgetReport{Stored: true})
 	report, err = s.ForgetSecret(nameOf)
 	wantReport(t, report, err, waybill.ForgetReport{Records: 1, Secrets: 1, Stored: true})
 	wantReason(t, s, ofSecret, unproven)
@@ -84,7 +85,8 @@ func TestForget(t *testing.T) {
 		got[r] = true
 	}
 	want := map[waybill.Revocation]bool{
-		{Kind: waybill.RevokedSecret, Who: nameOf}: true,
+		{Kind: waybill.RevokedSecret, Who: nameOf}:  true,
+		{Kind: waybill.RevokedSecret, Who: another}: true,
 		{Kind: waybill.RevokedServiceAccount, Who: waybill.CredentialName{Namespace: account.Namespace, Name: account.Name}}: true,
 		{Kind: waybill.RevokedNamespace, Who: waybill.CredentialName{Namespace: secret.Namespace}}:                           true,
 		{Kind: waybill.RevokedCredential, CredentialHash: secret.CredentialHash}:                                             true,
