@@ -1,6 +1,5 @@
 #include "bench/sizing/store_side.h"
 
-
 #include <chrono>
 #include <fstream>
 #include <mutex>
@@ -133,9 +132,7 @@ double StoreSide::Restart() {
   return NanosecondsOf([&] { Open(); }) / 1e9;
 }
 
-std::uint64_t StoreSide::UsedBytes() const {
-  return Must(store_->GetStatistics()).used_bytes;
-}
+std::uint64_t StoreSide::UsedBytes() const { return Must(store_->GetStatistics()).used_bytes; }
 
 std::uint64_t StoreSide::ResidentBytes() const {
   std::ifstream in("/proc/self/smaps");
