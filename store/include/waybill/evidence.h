@@ -93,7 +93,7 @@ std::string_view FirstStartName(FirstStart first_start);  // "presume", "close"
 Result<FirstStart> ParseFirstStart(std::string_view name);
 
 // LedgerEntry::source of what a first start presumes. What the runtime pins, and what an operator's
-// list names, is known.
+// list names, has a source of its own.
 inline constexpr std::string_view kPresumedSource = "presumed";
 
 // An image that is known to have come to the node without the kubelet, or presumed so: open to all

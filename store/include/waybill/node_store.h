@@ -224,7 +224,8 @@ class NodeStore {
 
   // An operator's word on an image that is presumed preloaded (kPresumedSource). Returns whether it
   // was presumed; otherwise nothing is changed. `reason`: 1 to kMaxReasonBytes; it is kept in the
-  // entry, or in the record that closes the image. Ignores copy.image.
+  // entry, or in the record that closes the image. Ignores copy.image. kInvalidArgument: no image
+  // ref, no reason or a longer one, an unknown runtime handler, or Rules::kKubelet.
   Result<bool> SettlePresumed(const ImageCopy& copy, Settled settled, std::string_view reason,
                               const ChangeOptions& options = {});
 
@@ -242,8 +243,8 @@ class NodeStore {
   // stay, so the images must be verified again. What was forgotten does not come back by a pull
   // that began before, by what a decision that read before writes back, by a restored backup, or by
   // an import. A pull that began later proves anew; one whose beginning is not on record
-  // (RecordPullIntent) counts as begun before. A revocation is kept for AgeLimits::revocations, also
-  // of a credential that nothing in the store has: a kubelet's file or a backup may have it.
+  // (RecordPullIntent) counts as begun before. A revocation is kept for AgeLimits::revocations,
+  // also of a credential that nothing in the store has: a kubelet's file or a backup may have it.
   // `options.dry_run` counts. `options.allow_empty` counts for Reconcile only. kInvalidArgument: a
   // namespace, name, ref or hash is empty. Otherwise errors as in "Recording a pull".
 

@@ -91,8 +91,8 @@ struct OpenOptions {
   // anything is judged, unless they have a record or are in quarantine. Ignored later: it says
   // nothing of when an image came.
   std::optional<std::vector<ImageOnNode>> preloaded = std::nullopt;
-  // Of the other images of that list. Rules::kKubelet ignores it. A store that came up from a schema without a ledger has a
-  // first start, too.
+  // What that list's other images without a record are taken for: see FirstStart. Rules::kKubelet
+  // ignores it. A store that came up from a schema without a ledger has a first start, too.
   FirstStart first_start = FirstStart::kPresume;
   EvidenceOptions evidence = {};
   // How long proofs count, and revocations are kept; the store remembers them. nullopt: as it
