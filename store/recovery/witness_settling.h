@@ -11,9 +11,9 @@
 //   the first witness             is made; an existing one must agree, and an empty or half-written
 //                                 one is distrusted and replaced
 //   one that another directory    is read. An opening that runs the node takes it over, unless that
-//     is noted for (witness.h)    directory's store has a live owner; a command leaves it alone, and
-//                                 notes how far it was: a copy beside which the original goes on is
-//                                 an older one. With another witness or none it is another store
+//     is noted for (witness.h)    directory's store has a live owner; a command leaves it alone and
+//                                 notes how far it was: a copy beside which the original goes on
+//                                 is an older one. With another or no witness: another store
 //   below the kubelet directory,  the store keeps the witness that it remembers; without one it is
 //     a file that is no witness   distrustful. No state of a disk keeps a node from starting
 //   Witness::None                 the store forgets its witness
