@@ -10,6 +10,7 @@
 
 #include "migrations/steps/steps.h"
 #include "store/lmdb/env.h"
+#include "store/lmdb/room_ahead.h"
 #include "store/recovery/backup.h"
 #include "store/recovery/inspect.h"
 #include "store/trust/journal.h"
@@ -124,12 +125,18 @@ Result<void> DropTables(Working& working, const Move& move) {
 }
 
 // Commits while the store's files are still ours. On success `store` has the working copy.
-Result<void> Commit(lmdb::Txn& txn, const Working& working, OwnedStore& store) {
+Result<void> Commit(lmdb::Txn& txn, const Working& working, OwnedStore& store,
+                    lmdb::RoomAhead& room) {
   if (auto owned = CheckStillOwned(store.database); !owned) {
     owned.error().message += "; nothing was changed";
     return owned;
   }
   if (auto r = lmdb::CommitOrPutBack(txn, *store.database.env); !r) return r;
+  if (auto r = room.Settle(store.database.env->GetInfo()); !r) {
+    r.error().message += "; whether the step was made shows when the store is opened again";
+    r.error().code = ErrorCode::kOutcomeUnknown;
+    return r;
+  }
   if (auto owned = CheckStillOwned(store.database); !owned) {
     Error& error = owned.error();
     error.message += error.code == ErrorCode::kOwned
@@ -145,8 +152,10 @@ Result<void> Commit(lmdb::Txn& txn, const Working& working, OwnedStore& store) {
   return {};
 }
 
-Result<MigrationStep> RunStep(OwnedStore& store, const Move& move, const MigrateRequest& request) {
+Result<MigrationStep> RunStep(OwnedStore& store, const Move& move, const MigrateRequest& request,
+                              lmdb::RoomAhead& room) {
   const lmdb::Env& env = *store.database.env;
+  room.Make(env.GetInfo());
   lmdb::Txn txn;
   int rc = txn.BeginWrite(env);
   if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "beginning a write", env.directory());
@@ -160,24 +169,28 @@ Result<MigrationStep> RunStep(OwnedStore& store, const Move& move, const Migrate
   StoreTxn store_txn(working.context, working.state);
   StepRun run{store_txn, request.progress, request.boot_clock()};
   if (auto r = (move.up ? move.step->up : move.step->down)(run); !r) return r.error();
+  const std::uint64_t pages = store_txn.PagesCopied();
   if (!move.up) {
     if (auto r = DropTables(working, move); !r) return r.error();
   }
   if (auto r = WriteHeader(working, move, request.purpose); !r) return r.error();
-  if (auto r = Commit(txn, working, store); !r) return r.error();
+  room.Make(env.GetInfo(), pages);
+  if (auto r = Commit(txn, working, store, room); !r) return r.error();
   return MigrationStep{move.from(), move.to(), std::string(move.step->name), run.values_written};
 }
 
 // Commits the header once more. Each of LMDB's two meta pages leads to a header, and older code
 // takes a newer header under either for damage.
-Result<void> SettleBothMetaPages(OwnedStore& store, const MigrateRequest& request) {
+Result<void> SettleBothMetaPages(OwnedStore& store, const MigrateRequest& request,
+                                 lmdb::RoomAhead& room) {
   const lmdb::Env& env = *store.database.env;
+  room.Make(env.GetInfo());
   lmdb::Txn txn;
   const int rc = txn.BeginWrite(env);
   if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "beginning a write", env.directory());
   Working working(store, txn.get(), request.clock());
   if (auto r = StoreTxn(working.context, working.state).WriteState(); !r) return r;
-  return Commit(txn, working, store);
+  return Commit(txn, working, store, room);
 }
 
 Result<void> CheckMigrated(const OwnedStore& store, const std::string& backup) {
@@ -233,10 +246,12 @@ Result<MigrationReport> MigrateStore(OwnedStore& store, const MigrateRequest& re
   report.from = store.database.identity.schema_version;
   report.to = request.to;
   const std::vector<Move> moves = MovesBetween(report.from, report.to);
+  // A cut leaves no newest tree that lies past the file's end.
+  lmdb::RoomAhead room(*store.database.env);
   if (moves.empty()) {
     // An earlier call may have been cut short before this.
     if (report.to != kNewestSchema && !request.dry_run) {
-      if (auto r = SettleBothMetaPages(store, request); !r) return r.error();
+      if (auto r = SettleBothMetaPages(store, request, room); !r) return r.error();
     }
     return report;
   }
@@ -258,12 +273,12 @@ Result<MigrationReport> MigrateStore(OwnedStore& store, const MigrateRequest& re
   if (!backup) return backup.error();
   report.backup = backup->path.string();
   for (const Move& move : moves) {
-    auto done = RunStep(store, move, request);
+    auto done = RunStep(store, move, request, room);
     if (!done) return StepFailed(move, done.error());
     report.steps.push_back(std::move(*done));
   }
   if (!moves.back().up) {
-    if (auto r = SettleBothMetaPages(store, request); !r) {
+    if (auto r = SettleBothMetaPages(store, request, room); !r) {
       r.error().message +=
           "; the store is of version " + std::to_string(report.to) +
           ", but code of that version may take it for damaged until this call succeeds";

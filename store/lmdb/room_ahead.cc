@@ -90,9 +90,10 @@ Result<void> SyncWithSize(int fd, const std::filesystem::path& path) {
   return {};
 }
 
-void RoomAhead::Make(const Env::Info& info) {
+void RoomAhead::Make(const Env::Info& info, std::uint64_t pages) {
   const std::uint64_t used = (info.last_page + 1) * info.page_size;
-  const std::uint64_t left = std::clamp(2 * growth_, kMinLeftBytes, kMaxStepBytes);
+  const std::uint64_t left =
+      std::clamp(2 * growth_, kMinLeftBytes, kMaxStepBytes) + pages * info.page_size;
   if (off_ || fd_ < 0 || info.page_size == 0) return;
   if (begun_ && used + left <= end_) return;
   if (!begun_) {

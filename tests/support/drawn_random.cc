@@ -15,18 +15,18 @@ namespace waybill::testing {
 namespace {
 
 std::mutex mutex;  // guards what follows
-std::optional<std::mt19937_64> drawn;
+std::optional<std::mt19937_64> generator;
 
 }  // namespace
 
 DrawnRandom::DrawnRandom(std::uint64_t seed) {
   const std::lock_guard lock(mutex);
-  drawn.emplace(seed);
+  generator.emplace(seed);
 }
 
 DrawnRandom::~DrawnRandom() {
   const std::lock_guard lock(mutex);
-  drawn.reset();
+  generator.reset();
 }
 
 }  // namespace waybill::testing
@@ -35,9 +35,9 @@ DrawnRandom::~DrawnRandom() {
 extern "C" ssize_t getrandom(void* bytes, std::size_t count, unsigned int flags) {
   {
     const std::lock_guard lock(waybill::testing::mutex);
-    if (auto& drawn = waybill::testing::drawn) {
+    if (auto& generator = waybill::testing::generator) {
       for (std::size_t i = 0; i < count; ++i) {
-        static_cast<unsigned char*>(bytes)[i] = static_cast<unsigned char>((*drawn)());
+        static_cast<unsigned char*>(bytes)[i] = static_cast<unsigned char>((*generator)());
       }
       return static_cast<ssize_t>(count);
     }
