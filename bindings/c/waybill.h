@@ -1314,10 +1314,9 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_other_answer(int32_t reason,
  * call that forgets does so at once, for every decision that begins after it returned, and after a
  * crash. The records stay, so the images must be verified again. Pulls that begin later prove anew;
  * a pull that began before, a match that is written back, an import and a restored backup do not.
- * A credential is remembered also if nothing in the store has it. `options` with dry_run counts
- * only; allow_empty counts for waybill_reconcile only. `report` may be NULL.
- * WAYBILL_INVALID_ARGUMENT: a namespace, name, ref or hash is empty. Otherwise errors as in
- * "Recording a pull". */
+ * It is remembered also if nothing in the store has it. `options` with dry_run counts only;
+ * allow_empty counts for waybill_reconcile only. `report` may be NULL. WAYBILL_INVALID_ARGUMENT: a
+ * namespace, name, ref or hash is empty. Otherwise errors as in "Recording a pull". */
 
 /* ForgetReport in waybill/revocation.h: what the call took out of records. */
 typedef struct waybill_forget_report {
@@ -1328,8 +1327,7 @@ typedef struct waybill_forget_report {
   /* Secrets elsewhere with the hash of a forgotten one. They still open what they opened:
    * waybill_forget_credential refuses the credentials themselves. */
   uint64_t equal_hashes;
-  bool stored;       /* false: of an image that has no record, while no pull is open; or a truth
-                        by which nothing was gone */
+  bool stored;       /* false: a truth by which nothing was gone */
   uint64_t untidied; /* of `records`: what does not count any more is taken out later
                         (waybill_tidy_up) */
 } waybill_forget_report;

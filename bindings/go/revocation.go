@@ -65,7 +65,7 @@ type ForgetReport struct {
 	// Secrets elsewhere with the hash of a forgotten one. They still open what they opened:
 	// [Store.ForgetCredential] refuses the credentials themselves.
 	EqualHashes uint64
-	Stored      bool // false: of an image that has no record, while no pull is open; a truth by which nothing was gone
+	Stored      bool // false: a truth by which nothing was gone
 	// Of Records, those that still have what does not count any more; it is taken out later
 	// ([Store.TidyUp]).
 	Untidied uint64

@@ -237,14 +237,6 @@ Result<void> StoreWithoutForgotten(StoreTxn& txn, const Key16& key) {
   return *loses ? StoreRecord(txn, std::move(**record)) : Result<void>();
 }
 
-// Whether a pull is open that may bring back what is forgotten.
-Result<bool> AnyOpenPull(const StoreTxn& txn) {
-  auto pulls = AllOpenPulls(txn);
-  if (!pulls) return pulls.error();
-  return std::any_of(pulls->begin(), pulls->end(),
-                     [](const OpenPull& pull) { return pull.nothing_at == 0; });
-}
-
 Result<void> CheckBound(std::string_view what, std::string_view text, std::size_t limit) {
   if (text.size() <= limit) return {};
   return Error{ErrorCode::kLimitExceeded, "the " + std::string(what) + " is longer than " +
@@ -372,12 +364,7 @@ Result<ForgetReport> Forget(StoreTxn& txn, Revocation what) {
   }
   ForgetReport& report = tally.report;
   // Even if nothing has it: a pull may be under way, a kubelet's file or a backup have it, and a
-  // Secret be rotated to a hash. Of an image without a record only a pull can bring anything.
-  if (what.kind == RevocationKind::kImage && report.records == 0) {
-    auto pulls = AnyOpenPull(txn);
-    if (!pulls) return pulls.error();
-    if (!*pulls) return report;
-  }
+  // Secret be rotated to a hash.
   report.stored = true;
   if (what.kind != RevocationKind::kImage) {
     auto equal = CountEqualHashes(txn, tally, covers);

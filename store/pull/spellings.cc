@@ -177,6 +177,29 @@ Result<std::uint64_t> UniteRecords(StoreTxn& txn, const std::set<std::string>& r
   return united;
 }
 
+// The image may have been forgotten under a spelling that was not known to be its own.
+Result<void> DropForgottenUnder(StoreTxn& txn, const std::string& ref) {
+  if (txn.state().digest(Table::kRevocations).count == 0) return {};
+  std::vector<ImagePulledRecord> records;
+  auto walked =
+      txn.ForEachWithPrefix(Table::kPulled, FirstPulledKeyOfRef(ref, txn.seed()), kRefKeyBytes,
+                            [&](const Key16&, Payload payload) -> Result<bool> {
+                              auto record = DecodePulledRecordValue(payload);
+                              if (record && record->image_ref == ref) {
+                                records.push_back(std::move(*record));
+                              }
+                              return true;
+                            });
+  if (!walked) return walked;
+  for (ImagePulledRecord& record : records) {
+    auto dropped = DropForgotten(txn, record);
+    if (!dropped) return dropped.error();
+    if (!*dropped) continue;
+    if (auto r = StoreRecord(txn, std::move(record)); !r) return r;
+  }
+  return {};
+}
+
 Result<std::vector<LedgerEntry>> EntriesUnder(const StoreTxn& txn, const std::string& digest) {
   std::vector<LedgerEntry> entries;
   auto walked =
@@ -356,6 +379,7 @@ Result<Learnt> LearnSpellings(StoreTxn& txn, std::vector<ListedImage>& images,
       if (!there) return there.error();
       if (!*there) continue;
       if (auto r = LearnRef(txn, ref); !r) return r.error();
+      if (auto r = DropForgottenUnder(txn, ref); !r) return r.error();
     }
   }
   return learnt;

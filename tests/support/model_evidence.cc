@@ -183,6 +183,13 @@ std::uint64_t Model::Learn(const std::vector<Listed>& images, ListScope scope) {
   for (const auto& [copy, record] : records_) {
     if (is_looked_at(copy.first)) LearnRef(copy.first);
   }
+  // The image may have been forgotten under what is now known to be a spelling of it.
+  for (auto& [copy, record] : records_) {
+    if (!is_looked_at(copy.first)) continue;
+    const ImagePulledRecord before = record;
+    DropForgotten(record);
+    if (record != before) record.stamp = writes_ + 1;
+  }
   return united;
 }
 

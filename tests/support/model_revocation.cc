@@ -310,7 +310,6 @@ ForgetReport Model::Forget(Revocation what) {
     return false;
   };
   ForgetReport report = Count(leaves, is_image ? &what : nullptr);
-  if (is_image && report.records == 0 && CountPulls() == 0) return report;
   report.stored = true;
   for (const std::string& ref : refs) {
     what.image_ref = ref;

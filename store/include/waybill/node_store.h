@@ -244,7 +244,7 @@ class NodeStore {
   // that began before, by what a decision that read before writes back, by a restored backup, or by
   // an import. A pull that began later proves anew; one whose beginning is not on record
   // (RecordPullIntent) counts as begun before. A revocation is kept for AgeLimits::revocations,
-  // also of a credential that nothing in the store has: a kubelet's file or a backup may have it.
+  // also of what nothing in the store has: a kubelet's file or a backup may have it.
   // `options.dry_run` counts. `options.allow_empty` counts for Reconcile only. kInvalidArgument: a
   // namespace, name, ref or hash is empty. Otherwise errors as in "Recording a pull".
 

@@ -82,8 +82,7 @@ struct ForgetReport {
   // Secrets elsewhere with the hash of a forgotten one. They still open what they opened: forget
   // them by that hash if the credentials themselves are to be refused.
   std::uint64_t equal_hashes = 0;
-  // Whether a revocation was stored. False: of an image that has no record, while no pull is open;
-  // a truth by which nothing was gone.
+  // Whether a revocation was stored: always, but by a truth only if something was gone.
   bool stored = false;
   // Of `records`, those that still have what does not count any more: a thread of the owner, or the
   // next one, tidies them up.
