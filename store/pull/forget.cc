@@ -213,12 +213,15 @@ Result<std::uint64_t> CountEqualHashes(const StoreTxn& txn, Tally& tally,
   return count;
 }
 
-// Whether any record has a Secret.
+// Whether any record has a Secret that is not forgotten.
 Result<bool> AnySecret(const StoreTxn& txn) {
   bool any = false;
   auto walked = txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
-    const auto record = DecodePulledRecordValue(payload);
+    auto record = DecodePulledRecordValue(payload);
     if (!record) return true;
+    if (txn.state().untidied != 0) {
+      if (auto dropped = DropForgotten(txn, *record); !dropped) return dropped.error();
+    }
     any = std::any_of(record->credential_mapping.begin(), record->credential_mapping.end(),
                       [](const auto& one) { return !one.second.kubernetes_secrets.empty(); });
     return !any;

@@ -313,7 +313,7 @@ bool Model::Failed(const KnownImage& image, PullFailure failure, const std::stri
 
 void Model::WriteBack(const KnownImage& image, const std::string& ref,
                       const ImagePullSecret& secret, const std::string& handler) {
-  ImagePulledRecord& record = records_.at(FindRecord(ref, Stored(handler).value())->first);
+  ImagePulledRecord record = FindRecord(ref, Stored(handler).value())->second;
   ImagePullCredentials added;
   added.kubernetes_secrets.push_back(secret);
   added.kubernetes_secrets[0].proof =
@@ -323,6 +323,7 @@ void Model::WriteBack(const KnownImage& image, const std::string& ref,
   if (!Merge(record, image.name.value(), added)) return;
   record.last_updated = TimeOfWriting();
   record.stamp = writes_ + 1;
+  records_[{record.image_ref, record.runtime_handler}] = record;
   Written();
 }
 
