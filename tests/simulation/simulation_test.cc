@@ -15,7 +15,7 @@ BOOST_AUTO_TEST_SUITE(simulation)
 
 BOOST_AUTO_TEST_CASE(nothing_opens_wrongly) {
   const std::uint64_t seed = testing::SeedOfThisRun();
-  const std::uint64_t decisions = testing::NumberFromEnv("WAYBILL_SIMULATED_DECISIONS", 50'000);
+  const std::uint64_t decisions = testing::NumberFromEnv("WAYBILL_SIMULATED_DECISIONS", 30'000);
   for (const Scenario& scenario : Scenarios()) {
     try {
       const Figures figures = Simulate(scenario, decisions / Scenarios().size(), seed);

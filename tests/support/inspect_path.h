@@ -4,6 +4,7 @@
 #define WAYBILL_TESTS_SUPPORT_INSPECT_PATH_H_
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
@@ -27,12 +28,24 @@ inline std::string FirstFinding(const internal::Inspection& inspection) {
 inline std::string FlipUntil(const std::filesystem::path& path, const std::string& finding) {
   const TempDir dir;
   const std::string sound = ReadFile(path);
+  WriteFile(dir / "data.mdb", sound);
+  const auto file = Must(internal::OpenFile(dir / "data.mdb", O_RDWR));
+  const auto write = [&](std::size_t at, char byte) {
+    if (pwrite(file.get(), &byte, 1, static_cast<off_t>(at)) != 1) {
+      throw std::runtime_error("can't write " + (dir / "data.mdb").string());
+    }
+  };
   for (std::size_t at = 0; at < sound.size(); ++at) {
-    std::string bytes = sound;
-    bytes[at] = static_cast<char>(bytes[at] ^ 4);
-    WriteFile(dir / "data.mdb", bytes);
-    const auto findings = InspectPath(dir / "data.mdb").findings;
-    if (findings.size() == 1 && findings[0] == finding) return bytes;
+    if (sound[at] == 0) continue;  // most of a file is room
+    const char flipped = static_cast<char>(sound[at] ^ 4);
+    write(at, flipped);
+    const auto findings = Must(internal::InspectFile(file)).findings;
+    if (findings.size() == 1 && findings[0] == finding) {
+      std::string bytes = sound;
+      bytes[at] = flipped;
+      return bytes;
+    }
+    write(at, sound[at]);
   }
   throw std::runtime_error("no flip leads to: " + finding);
 }
