@@ -116,7 +116,8 @@ struct Replaced {
   Timestamp latest_time;
   std::uint64_t last_truth = 0;
   std::optional<AgeLimits> ages;
-  Credentials credentials;  // empty if the store is not sound; likewise below
+  std::optional<bool> kubelet_rules;  // nullopt: its schema version does not say
+  Credentials credentials;            // empty if the store is not sound; likewise below
   std::vector<LedgerEntry> ledger;
   Salvaged values;
   // `values` has every pod's ID range, and none was handed out since.
@@ -155,6 +156,10 @@ Result<Replaced> ReadReplaced(const RestoreOptions& options) {
     replaced.latest_time = inspection->state->latest_time;
     replaced.last_truth = inspection->state->last_truth;
     replaced.ages = inspection->state->ages;
+    if (inspection->identity &&
+        SchemaOf(inspection->identity->schema_version).has(Table::kLedger)) {
+      replaced.kubelet_rules = inspection->state->kubelet_rules;
+    }
   }
   if (inspection->newer_meta >= 0) {
     auto values = Salvage(*file, inspection->newer_meta);
@@ -344,6 +349,8 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
     txn.state().latest_time = std::max(state.latest_time, replaced.latest_time);
     txn.state().last_truth = std::max(state.last_truth, replaced.last_truth);
     txn.state().ages = replaced.ages.value_or(state.ages);
+    // What is carried over is forgotten by the rules that it was kept under.
+    txn.state().kubelet_rules = replaced.kubelet_rules.value_or(state.kubelet_rules);
     if (auto r = CarryRevocations(txn, replaced.values); !r) return r;
     auto carried = CarryOver(txn, source->values,
                              {.keeps_credentials = keeps,

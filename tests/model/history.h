@@ -43,7 +43,7 @@ struct ModelBackup {
   std::string path;
   std::uint32_t version = 0;
   std::uint64_t moment = 0;  // the same number: made at the same moment of the history
-  std::shared_ptr<const Model> model;
+  std::shared_ptr<Model> model;
 };
 
 struct Side {

@@ -130,7 +130,7 @@ void History::GoUp(Side& side) {
 
 void History::NoteBackup(Side& side, const std::string& path) {
   Expect(std::filesystem::exists(path), side, "there is no backup " + path);
-  side.backups.push_back({path, side.version, moment_, std::make_shared<const Model>(side.model)});
+  side.backups.push_back({path, side.version, moment_, std::make_shared<Model>(side.model)});
   if (side.backups.size() > kBackupsKept) side.backups.pop_front();
 }
 

@@ -38,6 +38,7 @@ void History::IntentStep() {
     Expect((id.value != 0) == taken, side, "a pull without an ID");
     side.pulls.push_back(id);
     if (side.pulls.size() > kPullsKept) side.pulls.pop_front();
+    for (const ModelBackup& backup : side.backups) backup.model->LearnPullIds(side.model);
     if (taken) continue;
     for (const RuntimeHandler& known : side.model.handlers()) {
       Expect(result.error().message.find(known.name) != std::string::npos, side,

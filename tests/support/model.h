@@ -138,6 +138,8 @@ class Model {
   // This process drew a token, or is open, at this commit.
   void Drew(std::uint64_t token) { last_token_ = std::max(last_token_, token); }
   void set_opened_at(std::uint64_t commits) { opened_at_ = commits; }
+  // A backup's: of an intent that was put, a later RecordPullIntent tells the ID.
+  void LearnPullIds(const Model& later);
   bool DropPull(PullId pull);
   bool Runs(PullId pull) const;
   // The ref, and by what is known the other spellings of its image.

@@ -205,6 +205,14 @@ bool Model::Intent(const KnownImage& image, const std::string& handler, PullId i
   return true;
 }
 
+void Model::LearnPullIds(const Model& later) {
+  for (ModelPull& one : pulls_) {
+    for (const ModelPull& same : later.pulls_) {
+      if (one.number == same.number && one.pull.id.value == 0) one.pull.id = same.pull.id;
+    }
+  }
+}
+
 bool Model::Pulled(const KnownImage& image, const std::string& ref,
                    const std::optional<ImagePullCredentials>& credentials,
                    const std::string& handler, const PullResult& result) {
