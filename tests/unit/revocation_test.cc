@@ -242,6 +242,23 @@ BOOST_AUTO_TEST_CASE(a_restored_backup_does_not_bring_it_back) {
   });
 }
 
+// The kubelet takes two spellings of an image for two images, and so does what it forgets.
+BOOST_AUTO_TEST_CASE(a_restored_store_forgets_by_the_rules_that_it_was_run_under) {
+  ScratchStore store(Rules::kKubelet);
+  const std::string bare = std::string(kRef).substr(std::string_view("sha256:").size());
+  store.Pull(kImage, kRef, NodeWide());
+  store.Pull(kImage, bare, NodeWide());
+  Must(store->ForgetImage({.image_ref = kRef}));
+  BOOST_TEST(store.Check(kImage, kRef).pull);
+  BOOST_TEST(!store.Check(kImage, bare).pull);
+  const auto backup = Must(store->MakeBackup());
+  store.Stop();
+  Must(Restore({.directory = store.directory(), .backup = backup.path}));
+  store.Start();
+  BOOST_TEST(store.Check(kImage, kRef).pull);
+  BOOST_TEST(!store.Check(kImage, bare).pull);
+}
+
 BOOST_AUTO_TEST_CASE(a_second_import_does_not_bring_it_back) {
   ForEachWay([](Rules rules, ForgetA forget) {
     ScratchStore store(rules);
@@ -316,6 +333,27 @@ BOOST_AUTO_TEST_CASE(an_image_is_forgotten_by_any_spelling) {
   BOOST_TEST(store.Check(kImage, kRef).pull);
   store.Pull(kImage, kRef, all);
   BOOST_TEST(!store.Check(kImage, kRef).pull);
+}
+
+// The digest is not yet known to be the image's when it is forgotten.
+BOOST_AUTO_TEST_CASE(an_image_is_forgotten_by_a_spelling_that_a_later_list_tells) {
+  for (const bool pull_is_open : {false, true}) {
+    ScratchStore store(Rules::kClosed);
+    const std::string digest = "registry.example.com/team/app@" + std::string(kRef2);
+    store.Pull(kImage, kRef, NodeWide());
+    const ImageCopy copy = {.image = kImage, .image_ref = kRef};
+    const PullId before = pull_is_open ? Must(store->RecordPullIntent(copy)) : PullId();
+    BOOST_TEST(Must(store->ForgetImage({.image_ref = digest})).records == 0U);
+    BOOST_TEST(!store.Check(kImage, kRef).pull);
+    const ImageList list{.images = {{.id = std::string(kRef), .repo_digests = {digest}}}};
+    Must(store->ObserveImages(list));
+    BOOST_TEST(store.Check(kImage, kRef).pull);
+    if (pull_is_open) Must(store->RecordImagePulled(copy, NodeWide(), {.pull = before}));
+    BOOST_TEST(store.Check(kImage, kRef).pull);
+    store.Pull(kImage, kRef, NodeWide());
+    Must(store->ObserveImages(list));
+    BOOST_TEST(!store.Check(kImage, kRef).pull);
+  }
 }
 
 // "0 records" would pass for "nothing is open".
