@@ -677,6 +677,31 @@ BOOST_AUTO_TEST_CASE(nor_does_a_wrong_list_while_it_runs) {
   }
 }
 
+// What is too large to be kept says all the same that its image was pulled.
+BOOST_AUTO_TEST_CASE(a_record_beyond_the_limits_closes_its_image) {
+  for (const bool comes_back : {false, true}) {
+    Node node;
+    CredentialsByName many;
+    for (std::size_t i = 0; i <= kMaxImageNamesPerRecord; ++i) {
+      many["r.example/app" + std::to_string(i)] = SecretOf("a");
+    }
+    const std::vector<ImageOnNode> all = {Listed('1', kAppV1), Listed('2', "r.example/other:1")};
+    node.WriteRecord('2', "a");
+    if (!comes_back) node.WriteRecord({.image_ref = Ref('1'), .credential_mapping = many});
+    node.images = comes_back ? std::vector{all[1]} : all;
+    node.Start();
+    if (comes_back) node.WriteRecord({.image_ref = Ref('1'), .credential_mapping = many});
+    for (int lists = 0; lists < 2; ++lists) {
+      node.images = all;
+      node.List();
+      BOOST_TEST(Must(node.its_store().ListLedger()).empty());
+      BOOST_TEST(Must(node.its_store().ListRecords()).size() == 2U);
+    }
+    node.Restart();
+    BOOST_TEST(Must(node.its_store().ListLedger()).empty());
+  }
+}
+
 // It would count for the kubelet if the image came back.
 BOOST_AUTO_TEST_CASE(the_record_of_an_image_that_is_gone_loses_what_was_forgotten) {
   Node node;

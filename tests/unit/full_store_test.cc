@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(pruning_makes_room_again) {
 // freed can be used only after one more.
 BOOST_AUTO_TEST_CASE(whatever_a_full_store_took_it_can_still_delete) {
   const std::uint64_t seed = SeedOfThisRun();
-  for (std::uint64_t history = 0; history < 8; ++history) {
+  for (std::uint64_t history = 0; history < 3; ++history) {
     Draw draw(seed + history);
     const TempDir scratch;
     FakeClock clock;
