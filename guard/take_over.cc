@@ -364,15 +364,7 @@ Result<void> Guard::TakeBack(const std::vector<ImageOnNode>& images) {
     ImagePulledRecord put = *record;
     // What a pull under way proves it proves anew.
     if (lost_ || !believes_memory_ || IsPulledUnderAnyNameOf(put)) put.credential_mapping.clear();
-    auto stored = store_->PutRecord(put);
-    if (!stored && stored.error().code == ErrorCode::kLimitExceeded) {
-      // That its image was pulled counts all the same.
-      Log(LogLevel::kWarning,
-          (pulled_.path() / name).string() + " can't be kept whole: " + stored.error().ToString());
-      put.credential_mapping.clear();
-      stored = store_->PutRecord(put);
-    }
-    if (!stored) return stored;
+    if (auto stored = store_->PutRecord(put); !stored) return stored;
     gone_.erase(name);
     seen_[name] = *record;
     Log(LogLevel::kNotice, "the runtime lists " + internal::QuoteForMessage(record->image_ref) +

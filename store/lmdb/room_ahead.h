@@ -36,10 +36,10 @@ class RoomAhead {
   // size that the file had is certain.
   explicit RoomAhead(const Env& env);
 
-  // Before a commit; the first time before it has written anything. Usually only compares. Makes
-  // room for at least so many pages, in steps of 1/16 of the file, 128 KiB to 1 MiB, not beyond the
-  // map. Takes at most a quarter of the space that is free. If there is none to be had, does
-  // without, and tries again some commits later.
+  // Call it before each commit, the first time before the transaction writes anything. Usually only
+  // compares. Makes room for at least `pages` and some more, in steps of 1/16 of the file, 128 KiB
+  // to 1 MiB, not beyond the map. Takes at most a quarter of the space that is free. If there is
+  // none to be had, does without, and tries again some commits later.
   void Make(const Env::Info& info, std::uint64_t pages = 0);
 
   // After a commit was flushed, before it is acknowledged. Does nothing if it kept to its room.

@@ -131,22 +131,33 @@ Result<std::map<std::string, std::set<std::string>>> RefsOfRecords(
   return stored;
 }
 
+// Of every handler. What can't be read is left out.
+Result<std::vector<ImagePulledRecord>> RecordsUnder(const StoreTxn& txn, const std::string& ref) {
+  std::vector<ImagePulledRecord> records;
+  auto walked =
+      txn.ForEachWithPrefix(Table::kPulled, FirstPulledKeyOfRef(ref, txn.seed()), kRefKeyBytes,
+                            [&](const Key16&, Payload payload) -> Result<bool> {
+                              auto record = DecodePulledRecordValue(payload);
+                              if (record && record->image_ref == ref) {
+                                records.push_back(std::move(*record));
+                              }
+                              return true;
+                            });
+  if (!walked) return walked.error();
+  return records;
+}
+
 // Makes one record, for each handler, of those under the refs: the newest takes the others in. It
 // is stored under the ID by which the image is listed, if one of them was: that is asked for.
 Result<std::uint64_t> UniteRecords(StoreTxn& txn, const std::set<std::string>& refs,
                                    const std::string& listed_id) {
   std::map<std::string, std::vector<ImagePulledRecord>> by_handler;
   for (const std::string& ref : refs) {
-    auto walked =
-        txn.ForEachWithPrefix(Table::kPulled, FirstPulledKeyOfRef(ref, txn.seed()), kRefKeyBytes,
-                              [&](const Key16&, Payload payload) -> Result<bool> {
-                                auto record = DecodePulledRecordValue(payload);
-                                if (record && record->image_ref == ref) {
-                                  by_handler[record->runtime_handler].push_back(std::move(*record));
-                                }
-                                return true;
-                              });
-    if (!walked) return walked.error();
+    auto records = RecordsUnder(txn, ref);
+    if (!records) return records.error();
+    for (ImagePulledRecord& record : *records) {
+      by_handler[record.runtime_handler].push_back(std::move(record));
+    }
   }
   std::uint64_t united = 0;
   for (auto& [handler, records] : by_handler) {
@@ -180,18 +191,9 @@ Result<std::uint64_t> UniteRecords(StoreTxn& txn, const std::set<std::string>& r
 // The image may have been forgotten under a spelling that was not known to be its own.
 Result<void> DropForgottenUnder(StoreTxn& txn, const std::string& ref) {
   if (txn.state().digest(Table::kRevocations).count == 0) return {};
-  std::vector<ImagePulledRecord> records;
-  auto walked =
-      txn.ForEachWithPrefix(Table::kPulled, FirstPulledKeyOfRef(ref, txn.seed()), kRefKeyBytes,
-                            [&](const Key16&, Payload payload) -> Result<bool> {
-                              auto record = DecodePulledRecordValue(payload);
-                              if (record && record->image_ref == ref) {
-                                records.push_back(std::move(*record));
-                              }
-                              return true;
-                            });
-  if (!walked) return walked;
-  for (ImagePulledRecord& record : records) {
+  auto records = RecordsUnder(txn, ref);
+  if (!records) return records.error();
+  for (ImagePulledRecord& record : *records) {
     auto dropped = DropForgotten(txn, record);
     if (!dropped) return dropped.error();
     if (!*dropped) continue;
