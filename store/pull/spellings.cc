@@ -244,7 +244,13 @@ Result<ImagePulledRecord> Unite(const StoreTxn& txn, ImagePulledRecord newer,
   for (ImagePulledRecord* const record : {&newer, &older}) {
     if (auto dropped = DropForgotten(txn, *record); !dropped) return dropped.error();
   }
-  if (newer.guest_platform != older.guest_platform) {
+  // One that was only closed tells of no guest.
+  const auto only_closed = [](const ImagePulledRecord& record) {
+    return !record.guest_platform && record.credential_mapping.empty() &&
+           record.manifest_digest.empty();
+  };
+  if (only_closed(newer)) newer.guest_platform = older.guest_platform;
+  if (newer.guest_platform != older.guest_platform && !only_closed(older)) {
     newer.credential_mapping.clear();
     return newer;
   }

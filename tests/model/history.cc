@@ -84,7 +84,7 @@ void History::Step() {
   };
   by_own_name_ = draw_.OneIn(2);
   for (Side& side : sides_) {
-    side.model.set_commits(Must(side.store->GetStatistics()).commit_sequence);
+    side.model.CommittedSoFar(Must(side.store->GetStatistics()).commit_sequence);
   }
   const Action action = draw_.Weighted(actions);
   (this->*action)();
@@ -164,7 +164,7 @@ void History::SettleWriteBack(Side& side, const KnownImage& image, const std::st
     if (*record == expected) {
       side.model.WriteBack(image, ref, *write_back, handler);
       // A step may ask several times.
-      side.model.set_commits(Must(side.store->GetStatistics()).commit_sequence);
+      side.model.CommittedSoFar(Must(side.store->GetStatistics()).commit_sequence);
       return;
     }
     Pod source = PodOf(pod);

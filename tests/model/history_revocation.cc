@@ -209,7 +209,7 @@ void History::TidyUp() {
         side.model.set_stamp(copy, record.stamp);
       }
     }
-    side.model.TidiedUp(Must(side.store->GetStatistics()).commit_sequence);
+    side.model.CommittedSoFar(Must(side.store->GetStatistics()).commit_sequence);
     ExpectSame(side);
   }
 }

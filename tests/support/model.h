@@ -83,16 +83,13 @@ class Model {
   }
   void set_policy(ModelPolicy policy) { policy_ = std::move(policy); }
   void set_evidence(EvidenceOptions options) { evidence_ = options; }
-  // The store's last commit, before a step: whatever the step writes is of a later one. Without
-  // this, the model numbers its own writes.
-  void set_commits(std::uint64_t commits) {
+  // The store's last commit, before a step and before time passes: whatever the step writes is of a
+  // later one. What was committed since the last call was written now, though perhaps nothing of it
+  // shows. Without this, the model numbers its own writes.
+  void CommittedSoFar(std::uint64_t commits) {
+    if (commits > writes_) latest_ = std::max(latest_, now_);
     writes_ = commits;
     counts_ = false;
-  }
-  // What is tidied up is written now, though nothing of it shows.
-  void TidiedUp(std::uint64_t commits) {
-    if (commits > writes_) latest_ = std::max(latest_, now_);
-    set_commits(commits);
   }
 
   // The name under which records are kept; nullopt: not in the registry. Handlers are named here as
@@ -394,7 +391,7 @@ std::string Difference(const Model& model, const std::vector<ImagePulledRecord>&
                        const std::vector<ImagePullIntent>& intents);
 
 // When the credentials of records were proven, and by pulls that began when: for models that are
-// told of every commit (set_commits).
+// told of every commit (CommittedSoFar).
 std::string DifferenceOfProofs(const Model& model, const NodeStore& store);
 
 std::string DescribeCredentials(const ImagePullCredentials& credentials);

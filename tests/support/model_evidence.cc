@@ -28,7 +28,12 @@ bool CouldGive(const KnownImage& pulled, const KnownImage& name) {
 ImagePulledRecord Unite(const ImagePulledRecord& newer, const ImagePulledRecord& older,
                         const auto& merge) {
   ImagePulledRecord one = newer;
-  if (newer.guest_platform != older.guest_platform) {
+  const auto only_closed = [](const ImagePulledRecord& record) {
+    return !record.guest_platform && record.credential_mapping.empty() &&
+           record.manifest_digest.empty();
+  };
+  if (only_closed(newer)) one.guest_platform = older.guest_platform;
+  if (one.guest_platform != older.guest_platform && !only_closed(older)) {
     one.credential_mapping.clear();
     return one;
   }
@@ -770,6 +775,7 @@ ObserveReport Model::ClearDistrust(const ClearOptions& options, const std::strin
     Written();
     return report;
   }
+  awaits_first_list_ = false;  // no list counts as the first any more, nor this one
   if (options.images_on_node) {
     const auto images = Prepare(*options.images_on_node, report);
     report.united = Learn(images, ListScope::kSome);
@@ -780,7 +786,6 @@ ObserveReport Model::ClearDistrust(const ClearOptions& options, const std::strin
     }
   }
   PullOfAnything();
-  awaits_first_list_ = false;
   Written();
   return report;
 }

@@ -109,6 +109,27 @@ BOOST_AUTO_TEST_CASE(records_under_several_spellings_become_one_with_what_each_p
   BOOST_TEST(Must(store->Verify()).sound);
 }
 
+// What a list closed was brought for no guest that anybody knows: what another pull proved stays.
+BOOST_AUTO_TEST_CASE(a_record_that_a_list_closed_leaves_what_was_proven_for_a_guest) {
+  for (const bool closed_first : {true, false}) {
+    ScratchStore store(Rules::kClosed);
+    const Platform guest{.architecture = "amd64", .os = "windows"};
+    Must(store->ReplaceRuntimeHandlers(
+        {{.name = "runhcs", .is_default = true, .guest_platform = guest}}));
+    const auto close = [&] { Observe(store, {{.id = std::string(kRef)}}); };
+    if (closed_first) close();
+    PullUnder(store, kByDigest, WithSecret(kSecretA));
+    if (!closed_first) close();
+    BOOST_TEST(Must(store->ListRecords()).size() == 2U);
+    Observe(store, {Entry()});
+    BOOST_TEST(Must(store->ListRecords()).size() == 1U);
+    BOOST_TEST_CONTEXT((closed_first ? "closed first" : "pulled first")) {
+      ExpectEverywhere(store, TenantA, false);
+      ExpectEverywhere(store, TenantB, true);
+    }
+  }
+}
+
 // What was rotated away in the newer record must not come back from the older one.
 BOOST_AUTO_TEST_CASE(of_two_records_the_newer_hash_stays) {
   const ImagePullSecret rotated = MakeSecret("team-a", "pull", "uid-a", "hash-a-2");
