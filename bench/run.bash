@@ -8,7 +8,7 @@ have_bench() {
   # shellcheck disable=SC2154  # ./dev's
   (setup "${bench_packages[@]}") ||
     echo "*** no ${bench_packages[*]}: rows of a library that is missing are left out ***" >&2
-  build release "$@" >&2
+  build release -DWAYBILL_BENCH_OPTIMISED=ON "$@" >&2
 }
 
 # keep NAME COMMAND…: runs the command with --json FILE.
