@@ -12,6 +12,9 @@
 #include "waybill/waybill.h"
 
 namespace waybill {
+
+BOOST_AUTO_TEST_SUITE(cli)
+
 namespace {
 
 using testing::CliStore;
@@ -35,8 +38,6 @@ struct Owned {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(cli)
 
 BOOST_FIXTURE_TEST_CASE(what_reads_works_beside_an_owner, Owned) {
   BOOST_TEST(owner->RecordPullIntent({.image = "app:v1"}).has_value());

@@ -11,6 +11,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(cluster_list)
+
 namespace {
 
 using cli::ClusterKind;
@@ -51,8 +53,6 @@ ErrorCode CodeOf(const std::string& json, ClusterKind wanted = ClusterKind::kPod
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(cluster_list)
 
 BOOST_AUTO_TEST_CASE(it_reads_every_form_of_a_list) {
   Json pod = PodNamed("a");

@@ -12,6 +12,9 @@
 #include "tests/support/temp_dir.h"
 
 namespace waybill::cli {
+
+BOOST_AUTO_TEST_SUITE(getsubids)
+
 namespace {
 
 constexpr const char* kSomebody = "root";
@@ -42,8 +45,6 @@ Error ErrorOf(const std::string& user = kSomebody) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(getsubids)
 
 BOOST_FIXTURE_TEST_CASE(what_it_prints_is_taken_as_it_is, ToolDirectory) {
   Install("echo \"$# $*\"; printf 'x\\n\\n'");

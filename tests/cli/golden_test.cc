@@ -17,6 +17,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(golden)
+
 namespace {
 
 using Json = nlohmann::json;
@@ -56,8 +58,6 @@ std::vector<Json> InTermsOf(const std::vector<Json>& golden, const std::vector<J
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(golden)
 
 BOOST_AUTO_TEST_CASE(what_each_version_wrote_reads_the_same) {
   for (std::uint32_t version = kOldestSchema; version <= kNewestSchema; ++version) {

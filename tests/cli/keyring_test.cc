@@ -8,6 +8,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(keyring)
+
 namespace {
 
 // The names of the Secrets that apply, in order. Each holds one registry.
@@ -30,8 +32,6 @@ bool Applies(const std::string& registry, const std::string& image) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(keyring)
 
 BOOST_AUTO_TEST_CASE(a_registry_applies_to_its_repositories) {
   const std::string image = "hello.kubernetes.io/foo/bar:v1";

@@ -11,6 +11,9 @@
 #include "tests/support/temp_dir.h"
 
 namespace waybill::testing {
+
+BOOST_AUTO_TEST_SUITE(manual)
+
 namespace {
 
 CommandResult Waybill(std::vector<std::string> arguments) {
@@ -60,8 +63,6 @@ bool HasShell(const std::string& shell) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(manual)
 
 BOOST_AUTO_TEST_CASE(each_command_has_a_page_that_mandoc_has_nothing_against) {
   const TempDir scratch;

@@ -16,6 +16,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(monitoring)
+
 namespace {
 
 constexpr const char* kMonitoring = WAYBILL_FIXTURES "/../../monitoring";
@@ -106,8 +108,6 @@ void CollectExpressions(const nlohmann::json& node, std::vector<std::string>& ex
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(monitoring)
 
 BOOST_AUTO_TEST_CASE(promtool_finds_nothing_wrong_with_any_output) {
   const CliStore cli;

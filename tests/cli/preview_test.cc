@@ -20,6 +20,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(preview)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -468,8 +470,6 @@ struct Scene {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(preview)
 
 BOOST_AUTO_TEST_CASE(every_pod_does_what_was_previewed) {
   Draw draw(SeedOfThisRun());

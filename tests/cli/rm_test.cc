@@ -14,6 +14,9 @@
 #include "tests/support/store_fixture.h"
 
 namespace waybill::testing {
+
+BOOST_AUTO_TEST_SUITE(rm)
+
 namespace {
 
 using Strings = std::vector<std::string>;
@@ -475,8 +478,6 @@ void PlayLives(Rules rules, std::uint64_t lives) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(rm)
 
 BOOST_AUTO_TEST_CASE(nothing_opens_that_was_not_proven) { PlayLives(Rules::kClosed, 4); }
 

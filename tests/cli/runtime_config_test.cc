@@ -10,6 +10,9 @@
 #include "waybill/limits.h"
 
 namespace waybill {
+
+BOOST_AUTO_TEST_SUITE(runtime_config)
+
 namespace {
 
 using Handlers = std::vector<RuntimeHandler>;
@@ -56,8 +59,6 @@ std::string ErrorOf(const std::string& toml, Handlers handlers = {{.name = "a"}}
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(runtime_config)
 
 BOOST_AUTO_TEST_CASE(reads_the_example_of_the_kep) {
   const Platform guest = {.architecture = "amd64", .os = "windows", .os_version = "10.0.20348"};

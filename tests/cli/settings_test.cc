@@ -9,6 +9,9 @@
 #include "tests/support/temp_dir.h"
 
 namespace waybill::testing {
+
+BOOST_AUTO_TEST_SUITE(settings)
+
 namespace {
 
 constexpr const char* kImages =
@@ -90,8 +93,6 @@ std::vector<std::string> WordsOf(std::string call, const std::string& directory,
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(settings)
 
 BOOST_AUTO_TEST_CASE(a_full_file_breaks_no_call) {
   // Once without a file, once with: in a directory of its own each, so that both find the same.

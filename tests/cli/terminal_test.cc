@@ -8,6 +8,9 @@
 #include "tests/support/temp_dir.h"
 
 namespace waybill::testing {
+
+BOOST_AUTO_TEST_SUITE(terminal)
+
 namespace {
 
 // Runs `command` on a terminal with 80 columns. Standard error goes there, too.
@@ -34,8 +37,6 @@ std::size_t WidthOf(const std::string& line) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(terminal)
 
 BOOST_AUTO_TEST_CASE(tables_fit_and_are_coloured_unless_somebody_minds) {
   const TempDir scratch;

@@ -16,6 +16,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(transcripts)
+
 namespace {
 
 std::string Lines(const std::string& text, const std::string& before) {
@@ -65,8 +67,6 @@ std::string Play(std::istream& in) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(transcripts)
 
 BOOST_AUTO_TEST_CASE(waybill_says_what_the_transcripts_say) {
   int files = 0;

@@ -14,6 +14,9 @@
 #include "tests/support/forked_child.h"
 
 namespace waybill::cli {
+
+BOOST_AUTO_TEST_SUITE(userns_check)
+
 namespace {
 
 using testing::CliStore;
@@ -86,8 +89,6 @@ nlohmann::json About(const nlohmann::json& findings, pid_t pid) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(userns_check)
 
 BOOST_AUTO_TEST_CASE(id_maps_are_read_as_the_kernel_writes_them) {
   const auto host = ParseIdMap("         0          0 4294967295\n");

@@ -12,6 +12,9 @@
 #include "waybill/waybill.h"
 
 namespace waybill {
+
+BOOST_AUTO_TEST_SUITE(waiting)
+
 namespace {
 
 using testing::CliStore;
@@ -56,8 +59,6 @@ struct Owned {
 const Strings kIntent = {"intent", "--image", "app:v1"};
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(waiting)
 
 BOOST_FIXTURE_TEST_CASE(without_it_a_command_fails_at_once_and_names_the_owner, Owned) {
   const std::string process = "process " + std::to_string(getpid());

@@ -20,6 +20,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(wrong_calls)
+
 namespace {
 
 // What may change: whoever reads a store takes a slot in LMDB's table of readers, and who writes
@@ -75,8 +77,6 @@ std::string Outcome(const std::string& prelude, const std::string& call,
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(wrong_calls)
 
 BOOST_AUTO_TEST_CASE(each_is_refused_and_changes_nothing) {
   const bool is_root = ::geteuid() == 0;

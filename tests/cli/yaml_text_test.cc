@@ -11,6 +11,9 @@
 #include "bindings/cli/yaml_document.h"
 
 namespace waybill::testing {
+
+BOOST_AUTO_TEST_SUITE(yaml_text)
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -77,8 +80,6 @@ Json AnyValue(std::mt19937_64& random, int depth) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(yaml_text)
 
 BOOST_AUTO_TEST_CASE(any_answer_is_read_again_as_it_was) {
   const char* given = std::getenv("WAYBILL_SEED");

@@ -11,6 +11,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(backup_flips)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -69,8 +71,6 @@ class Flipping {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(backup_flips)
 
 BOOST_FIXTURE_TEST_CASE(one_bit, Flipping) {
   Draw draw(SeedOfThisRun());

@@ -15,6 +15,8 @@
 
 namespace {
 
+BOOST_AUTO_TEST_SUITE(byte_flips)
+
 using namespace waybill;
 using namespace waybill::testing;
 
@@ -89,8 +91,6 @@ struct Sample {
   std::uint64_t seed = SeedOfThisRun();
   DamageJudge judge;
 };
-
-BOOST_AUTO_TEST_SUITE(byte_flips)
 
 BOOST_FIXTURE_TEST_CASE(an_owner_without_a_witness, Sample) { Flip(OpenedBy::kOwner); }
 BOOST_FIXTURE_TEST_CASE(an_owner_with_a_witness, Sample) { Flip(OpenedBy::kOwnerWithWitness); }

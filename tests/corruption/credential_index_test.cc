@@ -14,6 +14,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(credential_index)
+
 namespace {
 
 using internal::Table;
@@ -91,8 +93,6 @@ void Fill(ScratchStore& store) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(credential_index)
 
 BOOST_AUTO_TEST_CASE(rows_that_are_missing_are_made_anew_at_opening) {
   ScratchStore store(Rules::kClosed);

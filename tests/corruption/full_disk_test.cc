@@ -17,6 +17,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(full_disk)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -132,8 +134,6 @@ std::string FillAndGoOn(const fs::path& at) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(full_disk)
 
 // A limit: "Little-endian 64-bit Linux"
 BOOST_AUTO_TEST_CASE(says_so) {

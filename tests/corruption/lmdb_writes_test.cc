@@ -23,6 +23,8 @@
 
 namespace {
 
+BOOST_AUTO_TEST_SUITE(lmdb_writes)
+
 namespace fs = std::filesystem;
 using namespace waybill;
 using namespace waybill::testing;
@@ -51,8 +53,6 @@ void ForEachValue(
   see_all("");
   for (const auto& table : internal::kTables) see_all(table.name);
 }
-
-BOOST_AUTO_TEST_SUITE(lmdb_writes)
 
 // --- Rule 12
 

@@ -18,6 +18,8 @@
 
 namespace {
 
+BOOST_AUTO_TEST_SUITE(page_walk_damage)
+
 using namespace waybill;
 using namespace waybill::testing;
 
@@ -73,8 +75,6 @@ std::vector<std::size_t> BitsToFlip(std::size_t bytes, unsigned seed) {
   }
   return bits;
 }
-
-BOOST_AUTO_TEST_SUITE(page_walk_damage)
 
 BOOST_AUTO_TEST_CASE(a_single_flipped_bit) {
   const History history = MakeHistory(120, 1, 50, 6000);

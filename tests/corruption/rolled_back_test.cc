@@ -14,6 +14,8 @@
 
 namespace {
 
+BOOST_AUTO_TEST_SUITE(rolled_back)
+
 namespace fs = std::filesystem;
 using namespace waybill;
 using namespace waybill::testing;
@@ -111,8 +113,6 @@ const std::vector<std::pair<const char*, Revoked::Revoke>> kWays = {
        Pull(store, kSecretB);
      }},
 };
-
-BOOST_AUTO_TEST_SUITE(rolled_back)
 
 // A limit: "An older copy of a store goes unnoticed"
 BOOST_AUTO_TEST_CASE(what_the_mark_or_the_witness_tells_of_opens_nothing) {

@@ -15,13 +15,13 @@ namespace waybill::testing {
 
 namespace {
 
+BOOST_AUTO_TEST_SUITE(first_witness)
+
 namespace fs = std::filesystem;
 
 void Empty(const fs::path& directory) {
   for (const auto& entry : fs::directory_iterator(directory)) fs::remove_all(entry.path());
 }
-
-BOOST_AUTO_TEST_SUITE(first_witness)
 
 BOOST_AUTO_TEST_CASE(a_power_cut_while_it_is_made_keeps_no_store_from_opening) {
   constexpr int kStates = 400;

@@ -23,6 +23,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(forget)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -109,8 +111,6 @@ void JudgeAfter(const OpenOptions& options, std::size_t done) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(forget)
 
 BOOST_AUTO_TEST_CASE(killed_before_each_call) {
   UnderBothRules([](Rules rules) {

@@ -19,6 +19,9 @@
 #include "tests/support/store_fixture.h"
 
 namespace waybill::testing {
+
+BOOST_AUTO_TEST_SUITE(frozen_reader)
+
 namespace {
 
 const std::string kImage = "registry.example/team/app:v1";
@@ -83,8 +86,6 @@ std::unique_ptr<NodeStore> OpenIn(const MemoryDir& scratch) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(frozen_reader)
 
 BOOST_AUTO_TEST_CASE(no_decision_of_an_owner_waits_for_it) {
   const MemoryDir scratch;

@@ -30,6 +30,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(io_errors)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -132,8 +134,6 @@ Witness BesideRecords(const Stage& stage) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(io_errors)
 
 BOOST_AUTO_TEST_CASE(at_first_creation) {
   const Stage stage;

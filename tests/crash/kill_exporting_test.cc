@@ -20,6 +20,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(kill_exporting)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -141,8 +143,6 @@ void WriteOldFiles(const fs::path& directory) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(kill_exporting)
 
 BOOST_AUTO_TEST_CASE(into_folders_that_are_there) {
   const MemoryDir scratch;

@@ -21,6 +21,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(kill_migration)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -163,8 +165,6 @@ Refusals GarbleEachCall(Fault::Kind kind, const Scenario& scenario) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(kill_migration)
 
 BOOST_AUTO_TEST_CASE(killed_before_each_call) {
   for (const Scenario& scenario : MaintenanceScenarios()) {

@@ -15,6 +15,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(kill_opening)
+
 namespace {
 
 using Then = std::function<void(NodeStore&)>;
@@ -50,8 +52,6 @@ std::uint64_t KillBeforeEachCall(const Stage& stage, const OpenOptions& options,
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(kill_opening)
 
 BOOST_AUTO_TEST_CASE(while_a_store_is_made) {
   const Stage stage;

@@ -20,6 +20,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(kill)
+
 namespace {
 
 constexpr Timestamp kNow{kFakeEpoch, 0};
@@ -141,8 +143,6 @@ void KillOften(Rules rules, std::uint64_t kills, Doing doing = Doing::kAnything)
 std::uint64_t Kills() { return NumberFromEnv("WAYBILL_KILLS", 240); }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(kill)
 
 BOOST_AUTO_TEST_CASE(of_an_owner_under_closed_rules) { KillOften(Rules::kClosed, Kills() / 2); }
 

@@ -19,6 +19,9 @@
 #include "tests/support/store_fixture.h"
 
 namespace waybill::testing {
+
+BOOST_AUTO_TEST_SUITE(moving_file)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -35,8 +38,6 @@ char Poke(const fs::path& path, off_t offset, char byte) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(moving_file)
 
 // A byte changes at each read of the check in turn; if `heals`, it changes back at the next read.
 BOOST_AUTO_TEST_CASE(is_not_rebuilt) {

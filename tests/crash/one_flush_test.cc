@@ -38,6 +38,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(one_flush)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -290,8 +292,6 @@ class FailingFlush {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(one_flush)
 
 // ---- How often a commit flushes
 

@@ -15,6 +15,8 @@
 
 namespace {
 
+BOOST_AUTO_TEST_SUITE(page_walk_states)
+
 using namespace waybill;
 using namespace waybill::testing;
 
@@ -92,8 +94,6 @@ class StateFile {
 std::size_t FieldOf(std::uint64_t meta, std::size_t field) {
   return meta * kPage + internal::kPageHeaderBytes + field;
 }
-
-BOOST_AUTO_TEST_SUITE(page_walk_states)
 
 // LMDB writes pages in any order, then the meta page. Any part of the new pages may be on disk, and
 // the file may be longer already, while the meta page is still the old one.

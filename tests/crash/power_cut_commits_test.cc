@@ -28,6 +28,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(power_cut_commits)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -397,8 +399,6 @@ Outcome LiveOften(std::uint64_t states, Broken broken) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(power_cut_commits)
 
 BOOST_AUTO_TEST_CASE(lose_nothing_that_was_acknowledged) {
   const Outcome outcome = LiveOften(NumberFromEnv("WAYBILL_POWER_CUTS", 3000), Broken::kNo);

@@ -34,6 +34,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(power_cut_ext4)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -212,8 +214,6 @@ class Machine {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(power_cut_ext4)
 
 BOOST_AUTO_TEST_CASE(loses_nothing_that_was_acknowledged) {
   const char* const device = std::getenv("WAYBILL_POWER_CUT_DEVICE");

@@ -17,6 +17,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(power_cut_maintenance)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -67,8 +69,6 @@ void CutOften(const Scenario& scenario, std::uint64_t cuts) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(power_cut_maintenance)
 
 BOOST_AUTO_TEST_CASE(at_any_point) {
   const std::uint64_t cuts = NumberFromEnv("WAYBILL_POWER_CUTS", 600);

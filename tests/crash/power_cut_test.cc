@@ -14,6 +14,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(power_cut)
+
 namespace {
 
 constexpr Timestamp kNow{kFakeEpoch, 0};
@@ -122,8 +124,6 @@ void CutOften(Rules rules, std::uint64_t cuts) {
 std::uint64_t Cuts() { return NumberFromEnv("WAYBILL_POWER_CUTS", 600); }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(power_cut)
 
 BOOST_AUTO_TEST_CASE(under_closed_rules) { CutOften(Rules::kClosed, Cuts() / 2); }
 

@@ -19,6 +19,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(power_cut_userns)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -80,8 +82,6 @@ void CheckOldIsKept(const fs::path& pods) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(power_cut_userns)
 
 BOOST_AUTO_TEST_CASE(at_any_point) {
   Draw draw(SeedOfThisRun());

@@ -21,6 +21,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(replaced_files)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -183,8 +185,6 @@ void Disturb(const Disturbance& disturbance, std::uint64_t steps) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(replaced_files)
 
 BOOST_AUTO_TEST_CASE(a_writing_owner_loses_nothing_that_it_acknowledged) {
   Draw draw(SeedOfThisRun());

@@ -19,6 +19,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(room_ahead)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -84,8 +86,6 @@ Writes PullOften(const fs::path& scratch, std::uint64_t pulls) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(room_ahead)
 
 // A limit: "The file grows ahead"
 BOOST_AUTO_TEST_CASE(no_commit_makes_the_file_longer) {

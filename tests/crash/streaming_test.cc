@@ -25,6 +25,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(streaming)
+
 namespace {
 
 constexpr std::size_t kThreads = 2;
@@ -158,8 +160,6 @@ class Judge {
 std::uint64_t Times() { return NumberFromEnv("WAYBILL_KILLS", 240) / 4; }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(streaming)
 
 BOOST_AUTO_TEST_CASE(a_killed_server_opens_nothing_twice) {
   Draw draw(SeedOfThisRun());

@@ -14,6 +14,9 @@
 #include "tests/support/store_fixture.h"
 
 namespace waybill::testing {
+
+BOOST_AUTO_TEST_SUITE(truncated_files)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -94,8 +97,6 @@ std::string UnderAnObserver(const MemoryDir& scratch, const std::string& name, i
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(truncated_files)
 
 BOOST_AUTO_TEST_CASE(end_no_process) {
   for (const std::string name : {"data.mdb", "lock.mdb"}) {

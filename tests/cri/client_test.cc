@@ -20,6 +20,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(client)
+
 namespace {
 
 using cri::Client;
@@ -117,8 +119,6 @@ bool Readable(int fd, milliseconds wait) {
 const std::string kFixtures = WAYBILL_FIXTURES "/cri/containerd-";
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(client)
 
 BOOST_AUTO_TEST_CASE(it_answers_what_crictl_prints) {
   FakeRuntime fake;

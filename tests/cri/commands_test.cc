@@ -10,6 +10,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(commands)
+
 namespace {
 
 using Strings = std::vector<std::string>;
@@ -56,8 +58,6 @@ void AddRecords(const CliStore& scene) {
 std::string Dump(const CliStore& scene) { return scene.Run("dump").out; }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(commands)
 
 BOOST_AUTO_TEST_CASE(start_takes_images_and_handlers) {
   FakeRuntime fake;

@@ -29,6 +29,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(guard_service)
+
 namespace {
 
 using Strings = std::vector<std::string>;
@@ -268,8 +270,6 @@ CommandResult InMounts(const std::string& script, const Strings& arguments) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(guard_service)
 
 BOOST_AUTO_TEST_CASE(once_says_what_it_did) {
   Node node;

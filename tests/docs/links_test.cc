@@ -13,6 +13,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(links)
+
 namespace {
 
 const std::filesystem::path kTree = WAYBILL_SOURCE;
@@ -80,8 +82,6 @@ Page Parse(const std::string& text) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(links)
 
 BOOST_AUTO_TEST_CASE(each_leads_somewhere) {
   int links = 0;

@@ -37,6 +37,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(pages)
+
 namespace {
 
 using Lines = std::vector<std::string>;
@@ -199,8 +201,6 @@ void PlaySection(const Section& section, const std::string& page,
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(pages)
 
 BOOST_AUTO_TEST_CASE(what_pages_show_is_what_happens) {
   // Where this is allowed, a section may mount what it needs; the mounts end with this process.

@@ -24,14 +24,16 @@
 #include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
 
+BOOST_AUTO_TEST_SUITE(guard)
+
 namespace {
 
 using namespace waybill;           // NOLINT(google-build-using-namespace)
 using namespace waybill::testing;  // NOLINT(google-build-using-namespace)
-using guard::Guard;
-using guard::GuardOptions;
-using guard::HoleKind;
-using guard::RecordFiles;
+using waybill::guard::Guard;
+using waybill::guard::GuardOptions;
+using waybill::guard::HoleKind;
+using waybill::guard::RecordFiles;
 
 using Strings = std::vector<std::string>;
 using CredentialsByName = std::map<std::string, ImagePullCredentials>;
@@ -106,8 +108,10 @@ class Node {
     options.store.evidence.short_names = ShortNames::kDockerHub;
     options.list_images = [this]() -> Result<std::vector<ImageOnNode>> { return images; };
     options.kubelet_runs = [this] { return kubelet_runs; };
-    options.log = [this](guard::LogLevel, const std::string& text) { log.push_back(text); };
-    options.on_hole = [this](const guard::Hole& hole) { holes.push_back(hole.kind); };
+    options.log = [this](waybill::guard::LogLevel, const std::string& text) {
+      log.push_back(text);
+    };
+    options.on_hole = [this](const waybill::guard::Hole& hole) { holes.push_back(hole.kind); };
     // From then on, after so many more questions.
     options.hurry = [this] { return patience && (*patience == 0 || (*patience)-- == 0); };
     return options;
@@ -183,8 +187,6 @@ class Node {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(guard)
 
 BOOST_AUTO_TEST_CASE(a_first_start_changes_nothing_that_is_right) {
   Node node;

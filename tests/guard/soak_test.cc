@@ -17,12 +17,14 @@
 #include "tests/support/store_fixture.h"
 #include "waybill/kubelet_format.h"
 
+BOOST_AUTO_TEST_SUITE(soak)
+
 namespace {
 
 using namespace waybill;           // NOLINT(google-build-using-namespace)
 using namespace waybill::testing;  // NOLINT(google-build-using-namespace)
-using guard::Guard;
-using guard::HoleKind;
+using waybill::guard::Guard;
+using waybill::guard::HoleKind;
 
 constexpr int kPeriodsOfHour = 12;  // of five minutes
 constexpr int kListsOfPeriod = 60;
@@ -67,13 +69,13 @@ class Day {
       present_.insert(next_);
       WriteRecord(next_);
     }
-    guard::GuardOptions options;
+    waybill::guard::GuardOptions options;
     options.kubelet_directory = kubelet();
     options.store.directory = scratch_ / "store";
     options.store.clock = clock_.AsClock();
     options.store.boot_clock = clock_.AsBootClock();
     options.list_images = [this] { return Result<std::vector<ImageOnNode>>(Listed()); };
-    options.on_hole = [this](const guard::Hole&) { ++holes_; };
+    options.on_hole = [this](const waybill::guard::Hole&) { ++holes_; };
     guard_ = Must(Guard::Start(std::move(options)));
   }
 
@@ -145,7 +147,7 @@ class Day {
   std::uint64_t Commits() const { return Must(guard_->store().GetStatistics()).commit_sequence; }
   std::size_t Records() const { return Must(guard_->store().GetStatistics()).records; }
   std::size_t OpenPulls() const { return Must(guard_->store().GetStatistics()).intents; }
-  const guard::GuardStatus& status() const { return guard_->status(); }
+  const waybill::guard::GuardStatus& status() const { return guard_->status(); }
   std::size_t holes() const { return holes_; }
   std::uint64_t pulls() const { return static_cast<std::uint64_t>(next_); }
   void Stop() { Must(guard_->Stop()); }
@@ -191,8 +193,6 @@ class Day {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(soak)
 
 BOOST_AUTO_TEST_CASE(a_day_leaves_nothing_behind) {
   Day day(SeedOfThisRun());

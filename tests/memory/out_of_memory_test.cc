@@ -63,6 +63,8 @@ int posix_memalign(void** result, std::size_t alignment, std::size_t size) noexc
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(out_of_memory)
+
 namespace {
 
 using Code = std::optional<ErrorCode>;
@@ -350,8 +352,6 @@ void ExpectSound(ScratchStore& store) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(out_of_memory)
 
 // This case is first, since this process has not used libcrypto yet: each allocation of the first
 // use fails in a child of its own.

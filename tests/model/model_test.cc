@@ -11,6 +11,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(model)
+
 namespace {
 
 constexpr std::uint64_t kDefaultSteps = 100'000;
@@ -37,8 +39,6 @@ void PlayHistories(const HistoryPlan& plan, std::uint64_t steps) {
 std::uint64_t Steps() { return NumberFromEnv("WAYBILL_MODEL_STEPS", kDefaultSteps); }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(model)
 
 BOOST_AUTO_TEST_CASE(kubelet_rules) { PlayHistories({{Rules::kKubelet}}, Steps() * 3 / 10); }
 

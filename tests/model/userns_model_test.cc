@@ -14,14 +14,14 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(userns_model)
+
 namespace {
 
 constexpr std::uint64_t kDefaultSteps = 100'000;
 constexpr std::uint64_t kStepsPerHistory = 5'000;
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(userns_model)
 
 BOOST_AUTO_TEST_CASE(no_two_pods_share_host_ids) {
   const std::uint64_t steps = NumberFromEnv("WAYBILL_MODEL_STEPS", kDefaultSteps);

@@ -69,7 +69,7 @@ std::string_view ToText(const MDB_val& value);
 std::string ReadByLmdb(const std::filesystem::path& directory,
                        const std::vector<std::string>& tables);
 
-struct ChangeOptions {
+struct RawChangeOptions {
   int max_changes = 8;
   int max_keys = 400;     // a table
   int large_percent = 3;  // values with overflow pages
@@ -80,7 +80,7 @@ struct ChangeOptions {
 // Random changes to a store and to its model, one transaction a call.
 class RawChanger {
  public:
-  RawChanger(unsigned seed, std::vector<std::string> tables, ChangeOptions options)
+  RawChanger(unsigned seed, std::vector<std::string> tables, RawChangeOptions options)
       : random_(seed), tables_(std::move(tables)), options_(options) {}
 
   // One committed transaction. Some changes are made in nested transactions, some of these aborted.
@@ -99,7 +99,7 @@ class RawChanger {
 
   std::mt19937 random_;
   std::vector<std::string> tables_;
-  ChangeOptions options_;
+  RawChangeOptions options_;
 };
 
 }  // namespace waybill::testing

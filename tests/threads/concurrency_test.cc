@@ -13,6 +13,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(concurrency)
+
 namespace {
 
 constexpr std::size_t kImages = 4;
@@ -28,8 +30,6 @@ struct OpenStore {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(concurrency)
 
 // An image that the owner of its secret pulls again and again is never open to others, and once
 // proven never closed to that owner.

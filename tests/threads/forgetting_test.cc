@@ -11,6 +11,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(forgetting)
+
 namespace {
 
 constexpr std::size_t kImagesOfARound = 5;
@@ -43,8 +45,6 @@ bool Opens(ScratchStore& store, const ImagePullSecret& secret, std::size_t ref) 
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(forgetting)
 
 // A decision that begins after a Secret was forgotten never opens, and nobody sees half of it:
 // where one image is closed for the Secret, so are the others.

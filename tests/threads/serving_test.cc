@@ -18,6 +18,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(serving)
+
 namespace {
 
 std::string Id(std::size_t i) {
@@ -37,8 +39,6 @@ bool IsExpected(const Error& error) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(serving)
 
 BOOST_AUTO_TEST_CASE(clients_decisions_and_closing) {
   const MemoryDir scratch;

@@ -19,6 +19,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(userns_hammer)
+
 namespace {
 
 constexpr std::size_t kLasting = 12;  // pods that are never released
@@ -304,8 +306,6 @@ int Observe(const ObserveOptions& options, Board& board, std::uint64_t seed) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(userns_hammer)
 
 BOOST_AUTO_TEST_CASE(by_an_owner_and_two_observers) {
   const std::uint64_t seed = SeedOfThisRun();

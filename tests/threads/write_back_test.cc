@@ -10,6 +10,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(write_back)
+
 namespace {
 
 std::string RefOf(std::size_t thread) {
@@ -36,8 +38,6 @@ int Rotate(ScratchStore& store, std::size_t thread, int times) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(write_back)
 
 BOOST_AUTO_TEST_CASE(none_is_lost_before_a_flush) {
   constexpr std::size_t kThreads = 3;

@@ -8,6 +8,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(ages)
+
 namespace {
 
 using std::chrono::hours;
@@ -44,8 +46,6 @@ void ExpectTooOld(const Decision& decision) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(ages)
 
 BOOST_AUTO_TEST_CASE(a_proof_counts_to_its_age_and_a_pull_makes_it_young) {
   UnderBothRules([](Rules rules) {

@@ -17,6 +17,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(backup)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -52,8 +54,6 @@ void CheckRefused(const VersionedStore& store, ErrorCode code) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(backup)
 
 BOOST_AUTO_TEST_CASE(one_is_made_before_the_first_step) {
   const VersionedStore store(1);

@@ -5,6 +5,9 @@
 #include <string_view>
 
 namespace waybill {
+
+BOOST_AUTO_TEST_SUITE(base64)
+
 namespace {
 
 std::string Base64(std::string_view encoded, internal::Base64Padding padding) {
@@ -13,8 +16,6 @@ std::string Base64(std::string_view encoded, internal::Base64Padding padding) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(base64)
 
 BOOST_AUTO_TEST_CASE(base64_as_go_reads_it) {
   using internal::Base64Padding;

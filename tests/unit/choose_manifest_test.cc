@@ -10,6 +10,9 @@
 #include "waybill/image_index.h"
 
 namespace waybill {
+
+BOOST_AUTO_TEST_SUITE(choose_manifest)
+
 namespace {
 
 using Strings = std::vector<std::string>;
@@ -60,8 +63,6 @@ std::vector<nlohmann::json> RowsWith(const char* field) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(choose_manifest)
 
 BOOST_AUTO_TEST_CASE(containerds_fallbacks) {
   for (const auto& row : RowsWith("host")) {

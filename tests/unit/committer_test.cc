@@ -16,6 +16,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(committer)
+
 namespace {
 
 // Another process, begun before this one opens a store.
@@ -53,8 +55,6 @@ class Process {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(committer)
 
 // Memory runs out between the begin of a transaction and its commit. The clock, which is read
 // there, throws in its place.

@@ -10,6 +10,9 @@
 #include "store/base/sha256.h"
 
 namespace waybill {
+
+BOOST_AUTO_TEST_SUITE(credential_hash)
+
 namespace {
 
 std::string Unhex(const std::string& text) {
@@ -25,8 +28,6 @@ std::string HashOf(std::string_view json) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(credential_hash)
 
 BOOST_AUTO_TEST_CASE(equals_what_go_computes) {
   std::ifstream in(WAYBILL_FIXTURES "/credential_hashes.jsonl");

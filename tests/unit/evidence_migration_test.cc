@@ -13,6 +13,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(evidence_migration)
+
 namespace {
 
 const std::string kDigest = "sha256:" + std::string(64, 'e');
@@ -26,8 +28,6 @@ bool IsRecorded(NodeStore& store, const std::string& ref) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(evidence_migration)
 
 BOOST_AUTO_TEST_CASE(intents_become_pulls_of_unknown_end) {
   const VersionedStore store(4);

@@ -8,6 +8,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(evidence_ways)
+
 namespace {
 
 void Play(std::span<const EvidenceWay> ways) {
@@ -27,8 +29,6 @@ void Play(std::span<const EvidenceWay> ways) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(evidence_ways)
 
 BOOST_AUTO_TEST_CASE(no_way_opens_a_private_image) { Play(WaysToAPrivateImage()); }
 

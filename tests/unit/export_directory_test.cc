@@ -20,6 +20,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(export_directory)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -83,8 +85,6 @@ mode_t ModeOf(const fs::path& path) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(export_directory)
 
 BOOST_AUTO_TEST_CASE(modes_are_the_kubelets) {
   for (const bool exists : {false, true}) {

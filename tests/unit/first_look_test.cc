@@ -10,6 +10,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(first_look)
+
 namespace {
 
 // Runs something while the credentials are fetched.
@@ -83,8 +85,6 @@ void ExpectCounted(ScratchStore& store, CheckResult result) {
 const ImagePullSecret kStranger = MakeSecret("team-b", "pull", "uid-b", "hash-b");
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(first_look)
 
 BOOST_AUTO_TEST_CASE(a_record_that_goes_while_credentials_are_fetched_does_not_open) {
   InBothWays([](Rules rules, bool deferred) {

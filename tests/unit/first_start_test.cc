@@ -13,6 +13,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(first_start)
+
 namespace {
 
 std::string Id(char digit) { return "sha256:" + std::string(64, digit); }
@@ -69,8 +71,6 @@ struct NewNode {
 using Sources = std::map<std::string, std::string>;
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(first_start)
 
 // A limit: "What a first start presumes preloaded is open"
 BOOST_AUTO_TEST_CASE(what_nobody_recorded_is_presumed_and_said_to_be) {

@@ -12,6 +12,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(forgotten_hash)
+
 namespace {
 
 constexpr std::string_view kOther = "registry.example.com/other:v1";
@@ -44,8 +46,6 @@ bool MustPull(NodeStore& store, const ImagePullSecret& secret, Way way = Way::kF
 using Secrets = std::vector<ImagePullSecret>;
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(forgotten_hash)
 
 BOOST_AUTO_TEST_CASE(a_rotated_secret_that_shows_it_opens_nothing_and_what_was_proven_stays) {
   for (const Way way : kWays) {

@@ -18,6 +18,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(full_reader_table)
+
 namespace {
 
 constexpr ImageCopy kCopy = {.image = kImage, .image_ref = kRef};
@@ -107,8 +109,6 @@ void CheckAnswers(NodeStore& store) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(full_reader_table)
 
 BOOST_AUTO_TEST_CASE(an_owner_has_its_slots_and_no_more) {
   ScratchStore store(Rules::kClosed);

@@ -11,9 +11,9 @@
 
 namespace waybill::testing {
 
-namespace fs = std::filesystem;
-
 BOOST_AUTO_TEST_SUITE(hints)
+
+namespace fs = std::filesystem;
 
 BOOST_AUTO_TEST_CASE(every_hint_has_words_of_its_own) {
   BOOST_TEST(HintText(Hint::kNone).empty());

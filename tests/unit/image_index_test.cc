@@ -9,6 +9,9 @@
 #include "waybill/limits.h"
 
 namespace waybill {
+
+BOOST_AUTO_TEST_SUITE(image_index)
+
 namespace {
 
 const std::string kDigest = "sha256:" + std::string(64, 'a');
@@ -44,8 +47,6 @@ std::string TheKepsIndex() {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(image_index)
 
 BOOST_AUTO_TEST_CASE(chooses_from_the_index_of_the_kep) {
   const auto index = Decode(TheKepsIndex());

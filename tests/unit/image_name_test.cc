@@ -17,6 +17,9 @@
 #include "waybill/limits.h"
 
 namespace waybill {
+
+BOOST_AUTO_TEST_SUITE(image_name)
+
 namespace {
 
 std::string Digest(std::string_view algorithm, std::size_t digits) {
@@ -82,8 +85,6 @@ void CheckBothScans(const std::string& image) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(image_name)
 
 BOOST_AUTO_TEST_CASE(both_scans_give_the_same_answer) {
   testing::Draw draw(testing::SeedOfThisRun());

@@ -12,6 +12,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(kept_counters)
+
 namespace {
 
 constexpr std::size_t kEnvelope = 16;  // bytes between a key and the payload
@@ -70,8 +72,6 @@ struct Counted : VersionedStore {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(kept_counters)
 
 BOOST_FIXTURE_TEST_CASE(they_go_on_after_a_restart, Counted) {
   Open([](NodeStore& opened) {

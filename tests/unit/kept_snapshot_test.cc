@@ -10,14 +10,15 @@
 #include "tests/support/store_fixture.h"
 
 namespace waybill::testing {
+
+BOOST_AUTO_TEST_SUITE(kept_snapshot)
+
 namespace {
 
 const std::string kImage = "registry.example.com/team/app:v1";
 const std::string kRef = "sha256:" + std::string(64, 'a');
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(kept_snapshot)
 
 BOOST_AUTO_TEST_CASE(a_decision_sees_each_commit_that_was_acknowledged) {
   for (const Rules rules : kBothRules) {

@@ -10,6 +10,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(key_order)
+
 namespace {
 
 int Sign(int order) { return (order > 0) - (order < 0); }
@@ -17,8 +19,6 @@ int Sign(int order) { return (order > 0) - (order < 0); }
 MDB_val ValOf(std::string& text) { return {text.size(), text.data()}; }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(key_order)
 
 BOOST_AUTO_TEST_CASE(it_is_lmdb_s_own) {
   const TempDir dir;

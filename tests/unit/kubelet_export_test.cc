@@ -18,6 +18,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(kubelet_export)
+
 namespace {
 
 using namespace std::string_literals;
@@ -106,8 +108,6 @@ void CheckClosed(const Exported& exported, std::string_view folder, std::string_
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(kubelet_export)
 
 BOOST_AUTO_TEST_CASE(files_of_v1_36_come_back_byte_for_byte) {
   const Exported exported(ContentOf(kFixtures / "kubelet-v1.36"));

@@ -13,6 +13,9 @@
 #include "waybill/limits.h"
 
 namespace waybill {
+
+BOOST_AUTO_TEST_SUITE(kubelet_format)
+
 namespace {
 
 using namespace std::string_literals;
@@ -76,8 +79,6 @@ std::vector<std::filesystem::path> FilesBelow(const std::filesystem::path& folde
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(kubelet_format)
 
 BOOST_AUTO_TEST_CASE(verdicts_are_the_kubelets) {
   std::ifstream lines(kFixtures / "records.jsonl");

@@ -9,6 +9,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(kubelet_opens)
+
 namespace {
 
 void Play(std::string_view name) {
@@ -26,8 +28,6 @@ void Play(std::string_view name) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(kubelet_opens)
 
 BOOST_AUTO_TEST_CASE(garbage_collection_forgets) { Play("garbage_collection_forgets"); }
 

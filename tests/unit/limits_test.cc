@@ -14,6 +14,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(limits)
+
 namespace {
 
 ImageOnNode Entry(std::string_view id, std::vector<std::string> tags) {
@@ -35,8 +37,6 @@ void End(ScratchStore& store, PullFailure failure) {
 bool IsOpen(ScratchStore& store, std::string_view image) { return !store.Check(image, kRef).pull; }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(limits)
 
 // A limit: "The check at opening reads the whole file"
 BOOST_AUTO_TEST_CASE(bytes_of_a_record) {

@@ -15,6 +15,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(live_backup)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -33,8 +35,6 @@ internal::Inspection Inspect(const Backup& backup) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(live_backup)
 
 BOOST_AUTO_TEST_CASE(it_is_the_store_as_it_is_and_can_be_put_back) {
   ScratchStore store(Rules::kClosed);

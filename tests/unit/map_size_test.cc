@@ -16,6 +16,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(map_size)
+
 namespace fs = std::filesystem;
 
 namespace {
@@ -71,8 +73,6 @@ class Sized {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(map_size)
 
 BOOST_FIXTURE_TEST_CASE(a_new_store_has_the_default, Sized) {
   BOOST_TEST(Open() == kDefaultMapBytes);

@@ -13,6 +13,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(metrics)
+
 namespace {
 
 constexpr std::string_view kImage = "r.example/app:v1";
@@ -43,8 +45,6 @@ std::uint64_t Decided(const Metrics& metrics, Reason reason) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(metrics)
 
 BOOST_AUTO_TEST_CASE(names_stay) {
   ScratchStore store(Rules::kClosed);

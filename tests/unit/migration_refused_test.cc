@@ -14,6 +14,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(migration_refused)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -51,8 +53,6 @@ void Damage(const VersionedStore& store, const std::string& ref) {
 constexpr const char* kRefToDamage = "custom-ref-without-hash";  // of the golden store
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(migration_refused)
 
 BOOST_AUTO_TEST_CASE(versions_that_there_are_not) {
   for (const std::uint32_t golden : {1U, 2U}) {

@@ -18,6 +18,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(migration)
+
 namespace {
 
 constexpr const char* kStepName = "runtime-handlers";  // 1 to 2
@@ -90,8 +92,6 @@ std::set<std::string> RefsIn(const Contents& contents) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(migration)
 
 BOOST_AUTO_TEST_CASE(up_leaves_every_value_as_it_was) {
   const VersionedStore store(1);

@@ -16,6 +16,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(new_database)
+
 namespace {
 
 // Holds the lock that LMDB takes in each process with an open store. In another process, since
@@ -53,8 +55,6 @@ class SharedLock {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(new_database)
 
 // A lone lock.mdb shows that data.mdb was lost. If it were removed before the new database is in
 // place, a crash in between would let the next store be trusted.

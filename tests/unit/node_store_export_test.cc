@@ -15,6 +15,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(node_store_export)
+
 namespace {
 
 const std::filesystem::path kFixtures = WAYBILL_FIXTURES;
@@ -72,8 +74,6 @@ ExportReport ExportTo(const NodeStore& store, const std::filesystem::path& direc
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(node_store_export)
 
 BOOST_AUTO_TEST_CASE(importing_what_was_exported_is_the_identity) {
   UnderBothRules([](Rules rules) {

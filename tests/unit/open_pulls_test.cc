@@ -16,6 +16,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(open_pulls)
+
 namespace {
 
 using Names = std::vector<std::string>;
@@ -73,8 +75,6 @@ bool IsPreloaded(ScratchStore& store, std::string_view name) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(open_pulls)
 
 // --- IDs
 

@@ -14,6 +14,9 @@
 #include "waybill/streaming.h"
 
 namespace waybill::testing {
+
+BOOST_AUTO_TEST_SUITE(own_directory)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -35,8 +38,6 @@ void RequireRefused(const Result<T>& result) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(own_directory)
 
 BOOST_AUTO_TEST_CASE(a_directory_with_other_files_takes_no_store) {
   for (const char* name : {"image_manager/", "pods/", "notes.txt", ".bashrc", "data.mdb.old"}) {

@@ -10,6 +10,8 @@
 
 namespace {
 
+BOOST_AUTO_TEST_SUITE(page_walk)
+
 using namespace waybill;
 using namespace waybill::testing;
 
@@ -48,8 +50,6 @@ void CommitMany(RawStore& store, const std::string& table, unsigned first, unsig
 internal::PageKey KeyOf(const std::string& key) {
   return internal::PageKey(reinterpret_cast<const std::byte*>(key.data()), 16);
 }
-
-BOOST_AUTO_TEST_SUITE(page_walk)
 
 BOOST_AUTO_TEST_CASE(every_commit_of_a_random_history_is_sound) {
   const unsigned seed = static_cast<unsigned>(SeedOfThisRun());

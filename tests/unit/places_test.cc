@@ -30,6 +30,9 @@
 #include "tests/support/rows.h"
 
 namespace waybill::testing {
+
+BOOST_AUTO_TEST_SUITE(places)
+
 namespace {
 
 using internal::Key16;
@@ -112,8 +115,6 @@ std::size_t Overwrite(const std::filesystem::path& data, std::string_view from,
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(places)
 
 BOOST_AUTO_TEST_CASE(each_commit_is_seen_by_the_next_decision) {
   UnderBothRules([](Rules rules) {

@@ -5,6 +5,9 @@
 #include <vector>
 
 namespace waybill {
+
+BOOST_AUTO_TEST_SUITE(platform)
+
 namespace {
 
 struct Spelling {
@@ -19,8 +22,6 @@ std::string Normal(const std::string& architecture, const std::string& variant) 
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(platform)
 
 // github.com/containerd/platforms, database.go (normalizeArch) at main.
 BOOST_AUTO_TEST_CASE(architectures_have_one_spelling) {

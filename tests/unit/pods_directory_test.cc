@@ -19,6 +19,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(pods_directory)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -55,8 +57,6 @@ class Pods {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(pods_directory)
 
 BOOST_AUTO_TEST_CASE(real_ones_are_read_in_order) {
   const auto files = ReadPodsDirectory(fs::path(WAYBILL_FIXTURES) / "kubelet-v1.36/pods/");

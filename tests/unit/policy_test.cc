@@ -12,6 +12,9 @@
 #include "waybill/limits.h"
 
 namespace waybill {
+
+BOOST_AUTO_TEST_SUITE(policy)
+
 namespace {
 
 using Mode = VerificationMode;
@@ -39,8 +42,6 @@ void CheckRefused(Mode mode, Patterns patterns, std::string_view quoted, std::st
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(policy)
 
 BOOST_AUTO_TEST_CASE(modes_have_the_names_of_the_configuration) {
   const std::vector<std::pair<Mode, std::string_view>> modes = {

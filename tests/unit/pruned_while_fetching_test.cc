@@ -11,6 +11,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(pruned_while_fetching)
+
 namespace {
 
 const ImagePullSecret kRotated = MakeSecret("team-a", "pull", "uid-a", "hash-a-2");
@@ -37,8 +39,6 @@ void PruneAll(ScratchStore& store) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(pruned_while_fetching)
 
 BOOST_AUTO_TEST_CASE(what_is_written_back_stores_the_record_again) {
   for (const ImagePullSecret& shown : {kRotated, kCopied}) {

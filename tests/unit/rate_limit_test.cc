@@ -9,6 +9,9 @@
 #include "tests/support/draw.h"
 
 namespace waybill {
+
+BOOST_AUTO_TEST_SUITE(rate_limit)
+
 namespace {
 
 __extension__ using Wide = unsigned __int128;
@@ -19,8 +22,6 @@ constexpr auto kLatest = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kSecond = 1'000'000'000;
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(rate_limit)
 
 BOOST_AUTO_TEST_CASE(no_limit) {
   RateLimit limit({}, 0);

@@ -18,6 +18,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(restore)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -86,8 +88,6 @@ void CheckSequenceBeyondWitness(const VersionedStore& store) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(restore)
 
 BOOST_FIXTURE_TEST_CASE(it_is_what_the_backup_was_and_distrustful, LivedOn) {
   const auto before = IdentityOf(directory());

@@ -11,6 +11,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(revocation)
+
 namespace {
 
 const CredentialName kNameA = {"team-a", "pull", "uid-a"};
@@ -56,8 +58,6 @@ void ForEachWay(Row row) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(revocation)
 
 // A limit: "A pull that begins after a credential was forgotten"
 BOOST_AUTO_TEST_CASE(a_forgotten_secret_opens_nothing_and_others_go_on) {

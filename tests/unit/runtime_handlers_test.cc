@@ -8,6 +8,9 @@
 #include "waybill/limits.h"
 
 namespace waybill {
+
+BOOST_AUTO_TEST_SUITE(runtime_handlers)
+
 namespace {
 
 std::string ErrorOf(const std::vector<RuntimeHandler>& handlers,
@@ -19,8 +22,6 @@ std::string ErrorOf(const std::vector<RuntimeHandler>& handlers,
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(runtime_handlers)
 
 BOOST_AUTO_TEST_CASE(limits) {
   const std::string message =

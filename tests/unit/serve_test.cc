@@ -26,6 +26,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(serve)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -290,8 +292,6 @@ void ExpectWorks(Served& served) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(serve)
 
 BOOST_AUTO_TEST_CASE(each_call_does_what_the_store_does) {
   Served direct;

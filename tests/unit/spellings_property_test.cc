@@ -22,6 +22,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(spellings_property)
+
 namespace {
 
 constexpr std::uint64_t kDefaultSteps = 20'000;
@@ -316,8 +318,6 @@ class SpellingsHistory {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(spellings_property)
 
 BOOST_AUTO_TEST_CASE(no_spelling_is_answered_weaker) {
   const std::uint64_t seed = SeedOfThisRun();

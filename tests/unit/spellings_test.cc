@@ -14,6 +14,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(spellings)
+
 namespace {
 
 const std::string kHex(64, '1');  // of kRef
@@ -52,8 +54,6 @@ Pod TenantA() { return Pod(kSecretA); }
 Pod TenantB() { return Pod(kSecretB); }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(spellings)
 
 BOOST_AUTO_TEST_CASE(a_digest_has_one_spelling_and_three_plain_ones) {
   const std::string digest = "sha256:" + kHex;

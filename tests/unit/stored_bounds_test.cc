@@ -29,6 +29,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(stored_bounds)
+
 namespace {
 
 using internal::Key16;
@@ -76,8 +78,6 @@ std::array<std::byte, 8> FirstHalf(const Key16& key) {
 std::string Bytes(std::size_t size) { return std::string(size, 'x'); }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(stored_bounds)
 
 BOOST_AUTO_TEST_CASE(a_rebuild_meets_an_intent_above_the_limits) {
   for (const Rules rules : kBothRules) {

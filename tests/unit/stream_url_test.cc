@@ -14,6 +14,9 @@
 #include "waybill/limits.h"
 
 namespace waybill {
+
+BOOST_AUTO_TEST_SUITE(stream_url)
+
 namespace {
 
 using Refusal = StreamUrlRefusal;
@@ -51,8 +54,6 @@ std::string Shown(std::string_view url, const StreamUrlPolicy& policy = {}) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(stream_url)
 
 BOOST_AUTO_TEST_CASE(addresses) {
   BOOST_TEST(Shown("http://127.0.0.1:41231/exec/t0ken") == "http 127.0.0.1 41231 /exec/t0ken");

@@ -15,6 +15,9 @@
 #include "tests/support/draw.h"
 
 namespace waybill {
+
+BOOST_AUTO_TEST_SUITE(streaming_plan)
+
 namespace {
 
 using Component = StreamingComponent;
@@ -82,8 +85,6 @@ bool Contains(const std::string& text, std::string_view part) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(streaming_plan)
 
 // KEP-1558, "Background": the table of the flag and the gate.
 BOOST_AUTO_TEST_CASE(cells_of_the_table) {

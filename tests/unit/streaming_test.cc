@@ -29,6 +29,9 @@
 #include "waybill/node_store.h"
 
 namespace waybill::testing {
+
+BOOST_AUTO_TEST_SUITE(streaming)
+
 namespace {
 
 constexpr std::size_t kMaxInFlight = 1000;
@@ -85,8 +88,6 @@ std::string StoredBytes(const StreamingScene& scene) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(streaming)
 
 // TestInsert.
 BOOST_AUTO_TEST_CASE(as_many_are_open_as_may_be) {

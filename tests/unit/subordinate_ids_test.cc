@@ -5,6 +5,9 @@
 #include "waybill/user_namespace.h"
 
 namespace waybill {
+
+BOOST_AUTO_TEST_SUITE(subordinate_ids)
+
 namespace {
 
 const std::string kLine = "0: kubelet 65536 2147483648\n";
@@ -25,8 +28,6 @@ std::string ErrorOf(const std::string& uids, const std::string& gids) {
 std::string ErrorOf(const std::string& both) { return ErrorOf(both, both); }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(subordinate_ids)
 
 // Without the tool the KEP uses the default; kubelet v1.36.3 does not start.
 BOOST_AUTO_TEST_CASE(without_the_user_or_the_tool_it_is_the_default) {

@@ -15,6 +15,9 @@
 #include "tests/support/store_fixture.h"
 
 namespace waybill::testing {
+
+BOOST_AUTO_TEST_SUITE(system_errors)
+
 namespace {
 
 // While it lives, this process can open no file.
@@ -37,8 +40,6 @@ class NoMoreFiles {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(system_errors)
 
 BOOST_AUTO_TEST_CASE(only_what_a_disk_does_sends_to_the_disk) {
   using internal::CanBeSkipped;

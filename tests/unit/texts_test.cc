@@ -29,6 +29,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(texts)
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -188,8 +190,6 @@ std::string CodeOf(const Json& answer) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(texts)
 
 BOOST_AUTO_TEST_CASE(texts_mean_what_the_files_say) {
   const bool rewrite = std::getenv("WAYBILL_REWRITE") != nullptr;

@@ -16,6 +16,9 @@
 #include "tests/support/tree.h"
 
 namespace waybill::testing {
+
+BOOST_AUTO_TEST_SUITE(unsafe_files)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -48,8 +51,6 @@ void RequireRefused(ScratchStore& store) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(unsafe_files)
 
 BOOST_AUTO_TEST_CASE(nothing_in_the_directory_is_followed_through_a_symlink) {
   for (const auto* names : {&kFiles, &kFolders}) {

@@ -21,6 +21,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(userns_export)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -104,8 +106,6 @@ mode_t ModeOf(const fs::path& path) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(userns_export)
 
 BOOST_AUTO_TEST_CASE(real_files_come_back_byte_for_byte) {
   const fs::path fixtures = fs::path(WAYBILL_FIXTURES) / "kubelet-v1.36/pods";

@@ -23,6 +23,9 @@ static std::ostream& operator<<(std::ostream& out, const HostIdRange& range) {
 }
 
 namespace testing {
+
+BOOST_AUTO_TEST_SUITE(userns_file)
+
 namespace {
 
 using internal::DecodeUsernsFile;
@@ -73,8 +76,6 @@ void CheckUnreadable(std::string_view content, std::string_view about = "it can'
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(userns_file)
 
 BOOST_AUTO_TEST_CASE(real_files_come_back_byte_for_byte) {
   int files = 0;

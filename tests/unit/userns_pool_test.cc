@@ -10,6 +10,9 @@
 #include "waybill/limits.h"
 
 namespace waybill::internal {
+
+BOOST_AUTO_TEST_SUITE(userns_pool)
+
 namespace {
 
 constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
@@ -22,8 +25,6 @@ std::string ErrorOf(const Result<void>& result) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(userns_pool)
 
 BOOST_AUTO_TEST_CASE(the_default_pool_is_all_but_the_hosts_ids) {
   const UserNamespacePool pool = UserNamespacePool::Default();

@@ -14,6 +14,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(userns_recovery)
+
 namespace fs = std::filesystem;
 using internal::StoreTxn;
 using internal::Table;
@@ -79,8 +81,6 @@ MigrateOptions To(const UsernsStore& store, std::uint32_t version, bool accept_l
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(userns_recovery)
 
 // A limit: "A store that lost ranges"
 BOOST_AUTO_TEST_CASE(a_wiped_store_hands_out_nothing_until_somebody_says_so) {

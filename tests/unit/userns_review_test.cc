@@ -12,6 +12,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(userns_review)
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -35,8 +37,6 @@ MigrateOptions To(const UsernsStore& store, std::uint32_t version) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(userns_review)
 
 BOOST_AUTO_TEST_CASE(a_stale_store_put_back) {
   UsernsStore store(SmallPool(4, 4));

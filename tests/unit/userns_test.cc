@@ -14,6 +14,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(userns)
+
 namespace {
 
 constexpr std::uint32_t kLastBlock = 65535;
@@ -26,8 +28,6 @@ void ExpectError(const Error& error, ErrorCode code, const std::string& words) {
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(userns)
 
 BOOST_AUTO_TEST_CASE(a_pod_has_the_same_mapping_every_time) {
   UsernsStore store;

@@ -11,6 +11,8 @@
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(write_back_order)
+
 namespace {
 
 enum class Way { kAtHand, kFetched, kDeferred };
@@ -57,8 +59,6 @@ struct GatedStore {
 };
 
 }  // namespace
-
-BOOST_AUTO_TEST_SUITE(write_back_order)
 
 BOOST_AUTO_TEST_CASE(a_copy_in_another_namespace_that_asks_at_once_need_not_pull) {
   for (const Way way : {Way::kAtHand, Way::kFetched, Way::kDeferred}) {
