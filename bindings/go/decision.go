@@ -62,7 +62,7 @@ const (
 	ReasonStoreUnavailable Reason = C.WAYBILL_REASON_STORE_UNAVAILABLE
 	// ReasonPolicyKnownPreloaded: the image is in the ledger (RulesClosed).
 	ReasonPolicyKnownPreloaded Reason = C.WAYBILL_REASON_POLICY_KNOWN_PRELOADED
-	// ReasonNoEvidence: no record, and not known to be preloaded (RulesClosed). Explain says more; a new
+	// ReasonNoEvidence: no record, and not in the ledger (RulesClosed). Explain says more; a new
 	// list of the runtime's images may change it.
 	ReasonNoEvidence Reason = C.WAYBILL_REASON_NO_EVIDENCE
 	// ReasonProofTooOld: a credential matches, but was proven too long ago ([AgeLimits]).

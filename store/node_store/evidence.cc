@@ -44,9 +44,14 @@ Result<void> CheckImageRef(std::string_view image_ref) {
                                               " bytes; nothing was changed"};
 }
 
-Error NoLedger() {
-  return {ErrorCode::kInvalidArgument, "the rules `kubelet` keep no ledger; nothing was changed",
-          "open the store with the rules `closed`"};
+// What an operator says of an image's ledger entry.
+Result<void> CheckWord(Rules rules, std::string_view image_ref, std::string_view reason) {
+  if (auto r = CheckImageRef(image_ref); !r) return r;
+  if (auto r = CheckReason("reason", reason); !r) return r;
+  if (rules == Rules::kClosed) return {};
+  return Error{ErrorCode::kInvalidArgument,
+               "the rules `kubelet` keep no ledger; nothing was changed",
+               "open the store with the rules `closed`"};
 }
 
 // As stored. kInvalidArgument: the registry does not have it.
@@ -56,6 +61,13 @@ Result<std::string> StoredHandler(const StoreTxn& txn, std::string_view runtime_
   if (handler->known) return handler->stored;
   auto known = internal::ReadRuntimeHandlers(txn);
   return known ? internal::UnknownHandler(runtime_handler, *known) : known.error();
+}
+
+// nullopt: it has none.
+Result<std::optional<LedgerEntry>> FindEntry(const StoreTxn& txn, const ImageCopy& copy) {
+  auto handler = StoredHandler(txn, copy.runtime_handler);
+  if (!handler) return handler.error();
+  return internal::FindLedgerEntry(txn, copy.image_ref, *handler);
 }
 
 Result<void> TakeOut(StoreTxn& txn, const LedgerEntry& entry, std::string_view reason) {
@@ -172,10 +184,8 @@ Result<std::vector<LedgerEntry>> NodeStore::ListLedger() const {
 
 Result<void> NodeStore::AddToLedger(const ImageOnNode& image, std::string_view source,
                                     std::string_view reason, const ChangeOptions& options) try {
-  if (auto r = CheckImageRef(image.id); !r) return r;
+  if (auto r = CheckWord(impl_->rules, image.id, reason); !r) return r;
   if (auto r = CheckReason("source", source); !r) return r;
-  if (auto r = CheckReason("reason", reason); !r) return r;
-  if (impl_->rules == Rules::kKubelet) return NoLedger();
   return impl_->Write(
       [&](StoreTxn& txn) -> Result<void> {
         auto handler = StoredHandler(txn, image.runtime_handler);
@@ -205,15 +215,11 @@ Result<void> NodeStore::AddToLedger(const ImageOnNode& image, std::string_view s
 
 Result<bool> NodeStore::RemoveFromLedger(const ImageCopy& copy, std::string_view reason,
                                          const ChangeOptions& options) try {
-  if (auto r = CheckImageRef(copy.image_ref); !r) return r.error();
-  if (auto r = CheckReason("reason", reason); !r) return r.error();
-  if (impl_->rules == Rules::kKubelet) return NoLedger();
+  if (auto r = CheckWord(impl_->rules, copy.image_ref, reason); !r) return r.error();
   return WriteAndGet(
       *impl_,
       [&](StoreTxn& txn) -> Result<bool> {
-        auto handler = StoredHandler(txn, copy.runtime_handler);
-        if (!handler) return handler.error();
-        auto entry = internal::FindLedgerEntry(txn, copy.image_ref, *handler);
+        auto entry = FindEntry(txn, copy);
         if (!entry) return entry.error();
         if (!*entry) return false;
         if (auto r = TakeOut(txn, **entry, reason); !r) return r.error();
@@ -230,15 +236,11 @@ Result<bool> NodeStore::RemoveFromLedger(const ImageCopy& copy, std::string_view
 
 Result<bool> NodeStore::SettlePresumed(const ImageCopy& copy, Settled settled,
                                        std::string_view reason, const ChangeOptions& options) try {
-  if (auto r = CheckImageRef(copy.image_ref); !r) return r.error();
-  if (auto r = CheckReason("reason", reason); !r) return r.error();
-  if (impl_->rules == Rules::kKubelet) return NoLedger();
+  if (auto r = CheckWord(impl_->rules, copy.image_ref, reason); !r) return r.error();
   return WriteAndGet(
       *impl_,
       [&](StoreTxn& txn) -> Result<bool> {
-        auto handler = StoredHandler(txn, copy.runtime_handler);
-        if (!handler) return handler.error();
-        auto entry = internal::FindLedgerEntry(txn, copy.image_ref, *handler);
+        auto entry = FindEntry(txn, copy);
         if (!entry) return entry.error();
         if (!*entry || !IsPresumed(**entry)) return false;
         if (settled == Settled::kClosed) {

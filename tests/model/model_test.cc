@@ -1,5 +1,5 @@
 // Random histories: the store answers and holds what the model does.
-// WAYBILL_MODEL_STEPS: steps in all. WAYBILL_SEED: play others.
+// WAYBILL_MODEL_STEPS: steps in all.
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
@@ -17,11 +17,10 @@ namespace {
 
 constexpr std::uint64_t kDefaultSteps = 100'000;
 constexpr std::uint64_t kStepsPerHistory = 5'000;
-constexpr std::uint64_t kDefaultSeed = 1000;
 
 // Histories of a few thousand steps each, since an empty store is a state, too.
 void PlayHistories(const HistoryPlan& plan, std::uint64_t steps) {
-  const std::uint64_t seed = NumberFromEnv("WAYBILL_SEED", kDefaultSeed);
+  const std::uint64_t seed = SeedOfThisRun();
   BOOST_TEST(steps > 0U);
   for (std::uint64_t done = 0, i = 0; done < steps; done += kStepsPerHistory, ++i) {
     const MemoryDir scratch;
