@@ -142,8 +142,8 @@ enum class Reason : std::uint8_t {
   kStoreUnavailable,        // closed, out of reader slots, or in an unknown state
   kCredentialsNeeded,       // the answer depends on credentials that are deferred
   kPolicyKnownPreloaded,    // Rules::kClosed: the image is in the ledger
-  kNoEvidence,   // Rules::kClosed: no record, and not in the ledger (Explain says more)
-  kProofTooOld,  // a credential matches, but was proven too long ago (AgeLimits)
+  kNoEvidence,              // Rules::kClosed: no record, and not in the ledger (Explain says more)
+  kProofTooOld,             // a credential matches, but was proven too long ago (AgeLimits)
 };
 std::string_view ReasonName(Reason reason);  // "secretHashMatches"
 std::string_view ReasonText(Reason reason);  // one sentence, no full stop
