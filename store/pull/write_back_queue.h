@@ -58,9 +58,9 @@ class WriteBackQueue {
 
  private:
   struct Item {
-    std::uint64_t number;
+    std::uint64_t number = 0;
     MatchedSecret matched;
-    std::uint64_t read_at;
+    std::uint64_t read_at = 0;
   };
 
   void WaitUntilWritten(std::unique_lock<std::mutex>& lock, std::uint64_t number);

@@ -333,10 +333,13 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
                                                          : RememberedMapBytes(source->inspection));
   made.map_may_grow = options.map_bytes == 0;
   // Credentials that the replaced store does not have as well may have been revoked since.
-  const auto keeps = [&](const ImagePulledRecord& record) {
+  // Those that it has are proven when it says.
+  const auto keeps = [&](ImagePulledRecord& record) {
     if (record.credential_mapping.empty()) return true;
     const auto at = replaced.credentials.find({record.image_ref, record.runtime_handler});
-    return at != replaced.credentials.end() && at->second == record.credential_mapping;
+    const bool has = at != replaced.credentials.end() && at->second == record.credential_mapping;
+    if (has) record.credential_mapping = at->second;
+    return has;
   };
   const BootTime now = options.boot_clock();
   // Quarantine closes an image under every spelling, and spellings are not restored.

@@ -57,7 +57,8 @@ struct Carried {
 };
 // What of a database may open images.
 struct CarryRules {
-  std::function<bool(const ImagePulledRecord&)> keeps_credentials;
+  // Otherwise it loses them. May make them older or younger.
+  std::function<bool(ImagePulledRecord&)> keeps_credentials;
   std::function<bool(const LedgerEntry&)> keeps_entry;
   bool preloaded = false;  // records of observed-preloaded/
   bool spellings = false;

@@ -296,9 +296,10 @@ std::uint64_t Model::Restore(const Model& backup, std::uint32_t backup_version,
     record.stamp = writes_ + 1;
     const auto before = replaced.find(copy);
     // What this store does not say as well may have been taken back since.
-    if (record.credential_mapping.empty() ||
-        (before != replaced.end() &&
-         before->second.credential_mapping == record.credential_mapping)) {
+    if (record.credential_mapping.empty()) continue;
+    if (before != replaced.end() &&
+        before->second.credential_mapping == record.credential_mapping) {
+      record.credential_mapping = before->second.credential_mapping;  // proven when it says
       continue;
     }
     record.credential_mapping.clear();

@@ -229,6 +229,34 @@ BOOST_AUTO_TEST_CASE(the_ledger_and_other_policies_are_not_touched) {
   BOOST_TEST(store.Check(kImage, kRef).reason == Reason::kPolicyKnownPreloaded);
 }
 
+// The store that is replaced is asked what counts, and so how old it is: a pull since the backup
+// made it young, and where nobody knows its age a backup makes it no younger.
+BOOST_AUTO_TEST_CASE(what_a_backup_brings_back_is_as_old_as_the_store_had_it) {
+  UnderBothRules([](Rules rules) {
+    for (const bool pulled_again : {true, false}) {
+      const AgeLimits ages{.credentials = hours(10)};
+      AgedStore store(rules, pulled_again ? ages : AgeLimits());
+      store.Pull(kImage, kRef, WithSecret(kSecretA));
+      const auto backup = Must(store->MakeBackup());
+      if (pulled_again) {
+        store.clock().AdvanceSeconds(11 * kHour);
+        store.Pull(kImage, kRef, WithSecret(kSecretA));
+      }
+      store.Stop();
+      const Clock clock = store.clock().AsClock();
+      if (!pulled_again) {
+        // An older version keeps no proofs.
+        Must(Migrate(
+            {.directory = store.directory(), .to = 5, .accept_loss = true, .clock = clock}));
+        Must(Migrate({.directory = store.directory(), .clock = clock}));
+      }
+      Must(Restore({.directory = store.directory(), .backup = backup.path, .clock = clock}));
+      StartWith(store, ages);
+      BOOST_TEST(store.Of(kSecretA).pull == !pulled_again, "pulled again: " << pulled_again);
+    }
+  });
+}
+
 BOOST_AUTO_TEST_CASE(absurd_ages_are_refused) {
   ScratchStore store(Rules::kClosed);
   store.Stop();
