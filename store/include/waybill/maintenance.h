@@ -138,8 +138,8 @@ struct RestoreReport {
 // ID ranges that the replaced store gave them. If that store is unreadable or had lost ranges
 // itself, the backup's ranges are kept or held as well, ranges count as lost (HeldPod), and a
 // backup of a version without ranges is restored as the newest version. What the replaced store had
-// forgotten stays forgotten. If that store is older than
-// the backup, pods of which the two say different ranges are held. Of streaming tokens none is put
+// forgotten stays forgotten, and what both have was proven when that store says. If it is older
+// than the backup, pods of which the two say different ranges are held. Of streaming tokens none is put
 // back: they may have opened their streams since. kDamaged: the backup fails
 // its check, as a data.mdb does that was copied while it was written to. kConflict: the backup
 // belongs to another store (by UUID, against the store or its witness), or is for streaming and the
