@@ -30,7 +30,7 @@ class Command {
   // For a command that runs for long: how the same command line is read anew, with the settings of
   // that moment. Null: it can't be.
   using Again = std::function<Result<std::shared_ptr<Command>>()>;
-  virtual void set_again(Again) {}
+  virtual void set_again(const Again&) {}
   // Called once, after the flags have their values. main.cc turns an error into an exit code.
   virtual Result<ExitCode> Run(Output& out) = 0;
 

@@ -212,6 +212,7 @@ it restarts.)";
 
 std::vector<CredentialName> NamesOf(const auto& listed) {
   std::vector<CredentialName> names;
+  names.reserve(listed.size());
   for (const auto& one : listed) names.push_back({one.namespace_name, one.name, one.uid});
   return names;
 }

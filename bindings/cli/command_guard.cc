@@ -99,7 +99,7 @@ guard runs.)";
     user_namespaces_.Declare(flags);
   }
 
-  void set_again(Again again) override { again_ = std::move(again); }
+  void set_again(const Again& again) override { again_ = again; }
 
   Result<ExitCode> Run(Output& out) override {
     if (auto checked = CheckKubeletDirectory(kubelet_directory_); !checked) {

@@ -53,7 +53,7 @@ ReadState ReadFileAt(const Fd& directory, const char* name, std::size_t most, st
   struct stat status = {};
   if (::fstat(file.get(), &status) != 0) return failed();
   if (!S_ISREG(status.st_mode)) return ReadState::kUnreadable;
-  std::array<char, 4096> buffer;
+  std::array<char, 4096> buffer = {};
   while (text.size() <= most) {
     const ssize_t got = ::read(file.get(), buffer.data(), buffer.size());
     if (got == 0) return ReadState::kRead;

@@ -397,7 +397,7 @@ void CompareLedger(const StoreContent& before, const StoreContent& after,
                    std::vector<ContentChange>& changes) {
   ForEachKey(ByCopy(before.ledger), ByCopy(after.ledger),
              [&](const Copy& copy, const LedgerEntry* old_one, const LedgerEntry* new_one) {
-               if (old_one != nullptr && new_one != nullptr) return;
+               if ((old_one == nullptr) == (new_one == nullptr)) return;
                const LedgerEntry& entry = old_one == nullptr ? *new_one : *old_one;
                changes.push_back({.effect = new_one != nullptr ? Effect::kOpened : Effect::kClosed,
                                   .what = What::kLedger,
@@ -418,7 +418,7 @@ void CompareQuarantine(const StoreContent& before, const StoreContent& after,
   };
   ForEachKey(by_hash(before.quarantine), by_hash(after.quarantine),
              [&](const auto&, const QuarantineEntry* old_one, const QuarantineEntry* new_one) {
-               if (old_one != nullptr && new_one != nullptr) return;
+               if ((old_one == nullptr) == (new_one == nullptr)) return;
                const QuarantineEntry& entry = old_one == nullptr ? *new_one : *old_one;
                changes.push_back({.effect = new_one == nullptr ? Effect::kOther : Effect::kClosed,
                                   .what = What::kQuarantine,
@@ -439,7 +439,7 @@ void ComparePulls(const StoreContent& before, const StoreContent& after,
   };
   ForEachKey(by_image(before.pulls), by_image(after.pulls),
              [&](const auto&, const OpenPull* old_one, const OpenPull* new_one) {
-               if (old_one != nullptr && new_one != nullptr) return;
+               if ((old_one == nullptr) == (new_one == nullptr)) return;
                const OpenPull& pull = old_one == nullptr ? *new_one : *old_one;
                changes.push_back({.effect = Effect::kOther,
                                   .what = What::kPull,
