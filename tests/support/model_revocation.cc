@@ -184,7 +184,9 @@ void Model::GiveProofs(const ImagePulledRecord& before, ImagePulledRecord& put) 
     for (ImagePullSecret& secret : entry.kubernetes_secrets) {
       if (!IsForgotten(secret, put)) continue;
       for (const ImagePullSecret& one : stored.kubernetes_secrets) {
-        if (secret_counts(one) && SameCoordinates(one, secret)) secret = one;
+        if (!secret_counts(one) || !SameCoordinates(one, secret)) continue;
+        secret = one;
+        break;
       }
     }
     std::erase_if(entry.kubernetes_service_accounts, [&](ImagePullServiceAccount& account) {
