@@ -244,7 +244,7 @@ Result<ImagePulledRecord> Unite(const StoreTxn& txn, ImagePulledRecord newer,
   for (ImagePulledRecord* const record : {&newer, &older}) {
     if (auto dropped = DropForgotten(txn, *record); !dropped) return dropped.error();
   }
-  // One that was only closed tells of no guest.
+  // A record that a list only closed does not have its handler's guest: the other one tells it.
   const auto only_closed = [](const ImagePulledRecord& record) {
     return !record.guest_platform && record.credential_mapping.empty() &&
            record.manifest_digest.empty();

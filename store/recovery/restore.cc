@@ -332,8 +332,8 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
                                                          ? replaced.map_bytes
                                                          : RememberedMapBytes(source->inspection));
   made.map_may_grow = options.map_bytes == 0;
-  // Credentials that the replaced store does not have as well may have been revoked since.
-  // Those that it has are proven when it says.
+  // Credentials that the replaced store does not have as well may have been revoked since. Of the
+  // others its proofs count: it may have proven them again, or lost their time.
   const auto keeps = [&](ImagePulledRecord& record) {
     if (record.credential_mapping.empty()) return true;
     const auto at = replaced.credentials.find({record.image_ref, record.runtime_handler});

@@ -57,7 +57,7 @@ struct Carried {
 };
 // What of a database may open images.
 struct CarryRules {
-  // Otherwise it loses them. May make them older or younger.
+  // False: the record loses them. May give them other proofs.
   std::function<bool(ImagePulledRecord&)> keeps_credentials;
   std::function<bool(const LedgerEntry&)> keeps_entry;
   bool preloaded = false;  // records of observed-preloaded/

@@ -109,7 +109,8 @@ BOOST_AUTO_TEST_CASE(records_under_several_spellings_become_one_with_what_each_p
   BOOST_TEST(Must(store->Verify()).sound);
 }
 
-// What a list closed was brought for no guest that anybody knows: what another pull proved stays.
+// A record that a list closed names no guest: it takes nothing from one that a pull proved for a
+// guest.
 BOOST_AUTO_TEST_CASE(a_record_that_a_list_closed_leaves_what_was_proven_for_a_guest) {
   for (const bool closed_first : {true, false}) {
     ScratchStore store(Rules::kClosed);

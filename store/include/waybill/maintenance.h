@@ -138,15 +138,15 @@ struct RestoreReport {
 // ID ranges that the replaced store gave them. If that store is unreadable or had lost ranges
 // itself, the backup's ranges are kept or held as well, ranges count as lost (HeldPod), and a
 // backup of a version without ranges is restored as the newest version. What the replaced store had
-// forgotten stays forgotten, and what both have was proven when that store says. If it is older
-// than the backup, pods of which the two say different ranges are held. Of streaming tokens none is put
-// back: they may have opened their streams since. kDamaged: the backup fails
-// its check, as a data.mdb does that was copied while it was written to. kConflict: the backup
-// belongs to another store (by UUID, against the store or its witness), or is for streaming and the
-// store for a node, or the other way round. kInvalidArgument: it is the store itself. kOwned: also,
-// a process owns the store that the backup is the data.mdb of. kNewerSchema, kOwned, kNotFound,
-// kUnsafePath, kDiskFull, kIo. After each of these the store is unchanged; if the final sync of the
-// directory fails, or after a crash, it is the old or the new one, intact.
+// forgotten stays forgotten. Credentials that both have keep the replaced store's proofs (Proof).
+// If the replaced store is older than the backup, pods of which the two say different ranges are
+// held. Of streaming tokens none is put back: they may have opened their streams since. kDamaged:
+// the backup fails its check, as a data.mdb does that was copied while it was written to.
+// kConflict: the backup belongs to another store (by UUID, against the store or its witness), or is
+// for streaming and the store for a node, or the other way round. kInvalidArgument: it is the store
+// itself. kOwned: also, a process owns the store that the backup is the data.mdb of. kNewerSchema,
+// kOwned, kNotFound, kUnsafePath, kDiskFull, kIo. After each of these the store is unchanged; if
+// the final sync of the directory fails, or after a crash, it is the old or the new one, intact.
 Result<RestoreReport> Restore(const RestoreOptions& options);
 
 // --- Going back to a kubelet without waybill -----------------------------------------------------
