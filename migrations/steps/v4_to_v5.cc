@@ -170,6 +170,8 @@ Result<void> RecordsDown(StepRun& run) {
   if (auto r = AddQuarantined(run.txn, records); !r) return r;
   for (ImagePulledRecord& record : records) {
     record.closed_because.clear();
+    record.closed_by_list = false;
+    record.absent_since.reset();
     there.emplace(record.image_ref, record.runtime_handler);
     if (auto r = put(record); !r) return r;
   }

@@ -51,7 +51,8 @@ class Writer {
       if (too_large()) break;
       Take(sizeof(fb::ImageShape));
       shapes.emplace_back(static_cast<std::uint32_t>(image.repo_tags.size()),
-                          static_cast<std::uint32_t>(image.repo_digests.size()), image.pinned);
+                          static_cast<std::uint32_t>(image.repo_digests.size()), image.pinned,
+                          image.imported);
       texts.push_back(Text(image.id));
       texts.push_back(Text(image.runtime_handler));
       for (const auto* names : {&image.repo_tags, &image.repo_digests}) {
@@ -121,6 +122,7 @@ class Reader {
         image.repo_digests.push_back(next());
       }
       image.pinned = shape->pinned();
+      image.imported = shape->imported();
       if (!ok_) break;
     }
     if (at != count) Refuse();
@@ -658,7 +660,7 @@ Bytes EncodeGreeting(const Greeting& greeting) {
   return writer.Finish(fb::CreateGreeting(
       writer.builder(), greeting.store, owner.process_id, static_cast<std::uint8_t>(owner.rules),
       static_cast<std::uint8_t>(owner.evidence.short_names), owner.evidence.grace.count(),
-      owner.evidence.window.count()));
+      owner.evidence.window.count(), owner.evidence.remember.count()));
 }
 
 Result<Greeting> DecodeGreeting(std::span<const std::uint8_t> message) {
@@ -674,7 +676,8 @@ Result<Greeting> DecodeGreeting(std::span<const std::uint8_t> message) {
   greeting.owner.rules = static_cast<Rules>(root->rules());
   greeting.owner.evidence = {.grace = std::chrono::seconds(root->grace_seconds()),
                              .window = std::chrono::seconds(root->window_seconds()),
-                             .short_names = static_cast<ShortNames>(root->short_names())};
+                             .short_names = static_cast<ShortNames>(root->short_names()),
+                             .remember = std::chrono::seconds(root->remember_seconds())};
   return greeting;
 }
 

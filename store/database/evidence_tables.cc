@@ -57,8 +57,9 @@ std::vector<std::uint8_t> EncodeLedgerEntry(const LedgerEntry& entry) {
   const auto source = builder.CreateString(entry.source);
   const auto reason = StringUnlessEmpty(builder, entry.reason);
   const v1::Time since = ToTime(entry.since);
-  return Finish(builder, v5::CreateLedgerEntry(builder, ref, handler, names, source, reason, &since,
-                                               entry.stamp));
+  return Finish(builder, v5::CreateLedgerEntry(
+                             builder, ref, handler, names, source, reason, &since, entry.stamp,
+                             entry.absent_since ? entry.absent_since->seconds : 0));
 }
 
 std::optional<LedgerEntry> DecodeLedgerEntry(Payload payload) {
@@ -73,13 +74,16 @@ std::optional<LedgerEntry> DecodeLedgerEntry(Payload payload) {
   }
   // What earlier versions called so rests on the same presumption.
   const std::string_view source = root->source()->string_view();
+  std::optional<Timestamp> absent_since;
+  if (root->absent_since() != 0) absent_since = Timestamp{root->absent_since(), 0};
   return LedgerEntry{.image_ref = root->image_ref()->str(),
                      .runtime_handler = std::string(Text(root->runtime_handler())),
                      .names = Strings(root->names()),
                      .source = std::string(source == "first-start" ? kPresumedSource : source),
                      .reason = std::string(Text(root->reason())),
                      .since = FromTime(*root->since()),
-                     .stamp = root->stamp()};
+                     .stamp = root->stamp(),
+                     .absent_since = absent_since};
 }
 
 std::vector<std::uint8_t> EncodeSpelling(const SpellingRow& row) {
@@ -222,6 +226,14 @@ Result<bool> IsInUse(const StoreTxn& txn, std::string_view image_ref) {
 
 Result<std::optional<LedgerEntry>> FindLedgerEntry(const StoreTxn& txn, std::string_view image_ref,
                                                    std::string_view runtime_handler) {
+  auto entry = FindRememberedEntry(txn, image_ref, runtime_handler);
+  if (entry && *entry && (*entry)->absent_since) return std::optional<LedgerEntry>();
+  return entry;
+}
+
+Result<std::optional<LedgerEntry>> FindRememberedEntry(const StoreTxn& txn,
+                                                       std::string_view image_ref,
+                                                       std::string_view runtime_handler) {
   std::optional<LedgerEntry> entry;
   if (!txn.schema().has(Table::kLedger)) return entry;
   auto image = ImageOf(txn, image_ref);
@@ -251,6 +263,13 @@ Result<void> PutLedgerEntry(StoreTxn& txn, LedgerEntry entry) {
                  EncodeLedgerEntry(entry));
 }
 
+Result<void> StoreAbsence(StoreTxn& txn, LedgerEntry entry) {
+  entry.stamp = txn.sequence();
+  return txn.PutFromReserve(Table::kLedger,
+                            PulledKey(entry.image_ref, entry.runtime_handler, txn.seed()),
+                            EncodeLedgerEntry(entry));
+}
+
 Result<bool> EraseLedgerEntry(StoreTxn& txn, std::string_view image_ref,
                               std::string_view runtime_handler) {
   auto image = ImageOf(txn, image_ref);
@@ -262,6 +281,15 @@ Result<bool> EraseLedgerEntry(StoreTxn& txn, std::string_view image_ref,
     was_there = was_there || *erased;
   }
   return was_there;
+}
+
+Result<void> EraseRemembered(StoreTxn& txn, std::string_view image_ref,
+                             std::string_view runtime_handler) {
+  auto entry = FindRememberedEntry(txn, image_ref, runtime_handler);
+  if (!entry) return entry.error();
+  if (!*entry || !(*entry)->absent_since) return {};
+  auto erased = EraseLedgerEntry(txn, image_ref, runtime_handler);
+  return erased ? Result<void>() : erased.error();
 }
 
 Result<void> DropFromLedger(StoreTxn& txn, FunctionRef<bool(const LedgerEntry&)> drops) {
@@ -331,7 +359,8 @@ Lookup FindEntry(const ReaderPool::Lease& snapshot, std::string_view spelling,
   const auto* entry = flatbuffers::GetRoot<v5::LedgerEntry>(payload.data());
   const bool is_it =
       Text(entry->image_ref()) == spelling && Text(entry->runtime_handler()) == runtime_handler;
-  return is_it ? Lookup::kFound : Lookup::kDamaged;
+  if (!is_it) return Lookup::kDamaged;
+  return entry->absent_since() == 0 ? Lookup::kFound : Lookup::kAbsent;
 }
 
 }  // namespace

@@ -60,15 +60,25 @@ Result<bool> WasListed(const StoreTxn& txn, std::string_view image_ref);
 // Forgets the spellings of an image that is not on the node any more.
 Result<void> EraseSpellings(StoreTxn& txn, std::string_view image);
 
-// The entry of the ref's image under the handler.
+// The entry of the ref's image under the handler; not one that is only remembered.
 Result<std::optional<LedgerEntry>> FindLedgerEntry(const StoreTxn& txn, std::string_view image_ref,
                                                    std::string_view runtime_handler);
+// The same, also one whose image is gone.
+Result<std::optional<LedgerEntry>> FindRememberedEntry(const StoreTxn& txn,
+                                                       std::string_view image_ref,
+                                                       std::string_view runtime_handler);
 // Stamps the entry with the commit under way, and stores it under its image's ID. An older entry of
 // the image is replaced.
 Result<void> PutLedgerEntry(StoreTxn& txn, LedgerEntry entry);
+// The same for the stored entry, which changes by `absent_since` alone (typed_tables.h).
+Result<void> StoreAbsence(StoreTxn& txn, LedgerEntry entry);
 // True: there was one.
 Result<bool> EraseLedgerEntry(StoreTxn& txn, std::string_view image_ref,
                               std::string_view runtime_handler);
+
+// Forgets the entry if it is only remembered: a pull brought the image anew.
+Result<void> EraseRemembered(StoreTxn& txn, std::string_view image_ref,
+                             std::string_view runtime_handler);
 
 // Drops the entries that `drops` accepts: the next list judges their images anew.
 Result<void> DropFromLedger(StoreTxn& txn, FunctionRef<bool(const LedgerEntry&)> drops);

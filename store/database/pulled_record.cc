@@ -276,9 +276,10 @@ Result<std::vector<std::uint8_t>> EncodePulledRecordValue(const ImagePulledRecor
   const auto guest = EncodePlatform(builder, record.guest_platform);
   const auto because = StringUnlessEmpty(builder, record.closed_because);
   const v1::Time time = ToTime(record.last_updated.value_or(Timestamp{}));
-  builder.Finish(v6::CreatePulledRecord(builder, is_raw ? &ref : nullptr, ref_text,
-                                        record.last_updated ? &time : nullptr, record.stamp,
-                                        entries_at, handler, manifest, platform, guest, because));
+  builder.Finish(v6::CreatePulledRecord(
+      builder, is_raw ? &ref : nullptr, ref_text, record.last_updated ? &time : nullptr,
+      record.stamp, entries_at, handler, manifest, platform, guest, because,
+      record.absent_since ? record.absent_since->seconds : 0, record.closed_by_list));
   const auto span = builder.GetBufferSpan();
   if (span.size() > kMaxValueBytes) {
     return Error{ErrorCode::kLimitExceeded,
@@ -312,6 +313,8 @@ std::optional<ImagePulledRecord> DecodePulledRecordValue(std::span<const std::ui
   record.platform = DecodePlatform(root->platform());
   record.guest_platform = DecodePlatform(root->guest_platform());
   record.closed_because = Text(root->closed_because());
+  record.closed_by_list = root->closed_by_list();
+  if (root->absent_since() != 0) record.absent_since = Timestamp{root->absent_since(), 0};
   for (const v6::Entry* entry : *root->entries()) {
     ImagePullCredentials& credentials = record.credential_mapping[entry->image_name()->str()];
     credentials.node_pods_accessible = entry->node_pods_accessible();

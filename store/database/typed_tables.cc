@@ -191,6 +191,18 @@ Result<void> StoreRecord(StoreTxn& txn, ImagePulledRecord record) {
   return StoreProofs(txn, std::move(record));
 }
 
+Result<void> StoreAbsence(StoreTxn& txn, ImagePulledRecord record) {
+  record.stamp = txn.sequence();
+  auto dropped = DropForgotten(txn, record);
+  if (!dropped) return dropped.error();
+  // The index of credentials changes, too.
+  if (*dropped) return StoreProofs(txn, std::move(record));
+  auto payload = EncodePulledRecordValue(record);
+  if (!payload) return payload.error();
+  return txn.PutFromReserve(
+      Table::kPulled, PulledKey(record.image_ref, record.runtime_handler, txn.seed()), *payload);
+}
+
 Result<void> StoreProofs(StoreTxn& txn, ImagePulledRecord record) {
   const Key16 key = PulledKey(record.image_ref, record.runtime_handler, txn.seed());
   auto existing = FindRecord(txn, record.image_ref, record.runtime_handler);
@@ -202,7 +214,7 @@ Result<void> StoreProofs(StoreTxn& txn, ImagePulledRecord record) {
 }
 
 Result<bool> CloseCopy(StoreTxn& txn, std::string_view image_ref, std::string_view runtime_handler,
-                       std::string_view because) {
+                       std::string_view because, ClosedBy by) {
   if (image_ref.empty() || image_ref.size() > kMaxImageRefBytes) return false;
   auto found = FindRecord(txn, image_ref, runtime_handler);
   if (!found) {
@@ -215,6 +227,7 @@ Result<bool> CloseCopy(StoreTxn& txn, std::string_view image_ref, std::string_vi
   record.runtime_handler = std::string(runtime_handler);
   record.last_updated = txn.now();
   record.closed_because = because.substr(0, kMaxReasonBytes);
+  record.closed_by_list = by == ClosedBy::kList;
   if (auto r = StoreRecord(txn, std::move(record)); !r) return r.error();
   return true;
 }

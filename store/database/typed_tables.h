@@ -76,6 +76,9 @@ Result<bool> AnyRecordOf(const StoreTxn& txn, std::string_view image_ref);
 // Stamps the record with the commit under way, without what was forgotten (DropForgotten). Replaces
 // a damaged one; kConflict as above.
 Result<void> StoreRecord(StoreTxn& txn, ImagePulledRecord record);
+// The same for one that changes by `absent_since` alone. It takes room that is kept for deletions,
+// since it stands for one.
+Result<void> StoreAbsence(StoreTxn& txn, ImagePulledRecord record);
 // The same, but the record keeps its stamp: only proofs changed, or a record without credentials
 // learns its guest platform.
 Result<void> StoreProofs(StoreTxn& txn, ImagePulledRecord record);
@@ -83,8 +86,9 @@ Result<void> StoreProofs(StoreTxn& txn, ImagePulledRecord record);
 // as pulled, and pods must verify. True: the record was made. A damaged record stays, since it
 // closes the image as well. A ref that is empty or above limits.h is ignored. `because`: the
 // record's closed_because.
+enum class ClosedBy : std::uint8_t { kList, kOther };
 Result<bool> CloseCopy(StoreTxn& txn, std::string_view image_ref, std::string_view runtime_handler,
-                       std::string_view because);
+                       std::string_view because, ClosedBy by = ClosedBy::kOther);
 Result<bool> EraseRecord(StoreTxn& txn, std::string_view image_ref,
                          std::string_view runtime_handler);
 

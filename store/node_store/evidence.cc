@@ -74,12 +74,23 @@ Result<void> TakeOut(StoreTxn& txn, const LedgerEntry& entry, std::string_view r
   const std::string& handler = entry.runtime_handler;
   if (auto r = internal::EraseLedgerEntry(txn, entry.image_ref, handler); !r) return r.error();
   internal::NoteEvidenceRemoved(txn);
-  auto recorded = internal::AnyRecordOfImage(txn, entry.image_ref);
-  if (!recorded) return recorded.error();
-  if (*recorded) return {};
-  auto closed =
-      internal::CloseCopy(txn, entry.image_ref, handler,
-                          "an operator took it out of the ledger: " + std::string(reason));
+  const std::string because = "an operator took it out of the ledger: " + std::string(reason);
+  auto refs = internal::RefsOfImage(txn, entry.image_ref);
+  if (!refs) return refs.error();
+  bool recorded = false;
+  for (const std::string& ref : *refs) {
+    auto there = internal::AnyRecordOf(txn, ref);
+    if (!there) return there.error();
+    recorded = recorded || *there;
+    // A list's guess becomes the operator's word.
+    auto record = internal::FindRecord(txn, ref, handler);
+    if (!record || !*record || !(*record)->closed_by_list) continue;
+    (*record)->closed_by_list = false;
+    (*record)->closed_because = because.substr(0, kMaxReasonBytes);
+    if (auto r = internal::StoreRecord(txn, std::move(**record)); !r) return r;
+  }
+  if (recorded) return {};
+  auto closed = internal::CloseCopy(txn, entry.image_ref, handler, because);
   return closed ? Result<void>() : closed.error();
 }
 
@@ -175,6 +186,8 @@ Result<void> NodeStore::DropOpenPull(PullId pull, std::string_view reason,
 Result<std::vector<LedgerEntry>> NodeStore::ListLedger() const {
   auto entries = ListTable(*impl_, Table::kLedger, "the ledger", internal::DecodeLedgerEntry);
   if (entries) {
+    std::erase_if(*entries,
+                  [](const LedgerEntry& entry) { return entry.absent_since.has_value(); });
     std::sort(entries->begin(), entries->end(), [](const LedgerEntry& a, const LedgerEntry& b) {
       return std::tie(a.image_ref, a.runtime_handler) < std::tie(b.image_ref, b.runtime_handler);
     });

@@ -52,6 +52,8 @@ Result<internal::ExportContent> Collect(const NodeStore::Impl& impl,
   take(Table::kUsernsMappings, "the ID mappings", internal::DecodeUsernsMapping, mappings);
   take(Table::kUsernsHeld, "the held pods", internal::DecodeUsernsHeld, held);
   if (!taken) return taken.error();
+  std::erase_if(content.ledger,
+                [](const LedgerEntry& entry) { return entry.absent_since.has_value(); });
   content.has_evidence = impl.rules == Rules::kClosed;
   std::set<ImagePullIntent> intents;
   for (const OpenPull& pull : pulls) {

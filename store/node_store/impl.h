@@ -157,6 +157,11 @@ class NodeStore::Impl {
     return owned ? &owned->database : observed ? &*observed : nullptr;
   }
 
+  // How long is remembered what was known of images that are gone.
+  std::chrono::seconds Remember() const {
+    return rules == Rules::kClosed ? evidence.remember : std::chrono::seconds(0);
+  }
+
  private:
   static BootClock BootClockOf(const OpenOptions& options) { return options.boot_clock; }
   static BootClock BootClockOf(const ObserveOptions&) { return SystemBootClock; }

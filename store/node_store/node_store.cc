@@ -39,10 +39,11 @@ namespace {
 constexpr std::size_t kObserverSlots = 4;
 constexpr std::size_t kMaxGapImages = 1000;
 
-// OpenOptions::allow_empty.
+// OpenOptions::allow_empty. Where what an empty list lacks is remembered, it loses nothing.
 Result<void> CheckNotEmpty(const OpenOptions& options, const internal::State& state,
                            bool after_gap) {
   if (options.allow_empty || !options.images_on_node || !options.images_on_node->empty()) return {};
+  if (options.rules == Rules::kClosed && options.evidence.remember.count() > 0) return {};
   const std::uint64_t records = state.digest(Table::kPulled).count;
   const std::uint64_t intents = state.digest(Table::kIntents).count;
   const std::uint64_t entries = state.digest(Table::kLedger).count;
@@ -58,10 +59,10 @@ Result<void> CheckNotEmpty(const OpenOptions& options, const internal::State& st
 
 Result<void> CheckEvidence(const EvidenceOptions& options) {
   constexpr std::chrono::hours kMost{24 * 365 * 10};
-  for (const std::chrono::seconds span : {options.grace, options.window}) {
+  for (const std::chrono::seconds span : {options.grace, options.window, options.remember}) {
     if (span < std::chrono::seconds(0) || span > kMost) {
       return Error{ErrorCode::kInvalidArgument,
-                   "a grace or window of " + std::to_string(span.count()) +
+                   "a grace, a window or a memory of " + std::to_string(span.count()) +
                        " seconds is out of range; nothing was changed",
                    "use 0 seconds to 10 years"};
     }
@@ -343,7 +344,7 @@ Result<void> NodeStore::Impl::Replay(const OpenOptions& options) {
 Result<void> NodeStore::Impl::ObserveAtOpening(StoreTxn& txn, const OpenOptions& options) {
   const internal::Observing observing{.options = evidence,
                                       .now = boot_clock(),
-                                      .allow_empty = true,
+                                      .allow_empty = options.allow_empty,
                                       .preloaded = preloaded ? &*preloaded : nullptr};
   if (options.images_on_node) {
     report.first_start = txn.state().awaits_first_list && !txn.state().distrustful;

@@ -196,8 +196,8 @@ void AddTo(PruneReport& sum, const PruneReport& part) {
 }
 
 Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ImageOnNode>& listed,
-                            const internal::PruneLimit& limit,
-                            const std::optional<ListToken>& token, const ChangeOptions& options) {
+                            internal::PruneLimit limit, const std::optional<ListToken>& token,
+                            const ChangeOptions& options) {
   PruneReport report;
   // All in one transaction; in parts if a full store has too few pages left for that.
   for (std::optional<internal::PrunePart> part{std::in_place}; part;) {
@@ -222,7 +222,7 @@ Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ImageOnNode
         if (auto r = internal::OpenPullOfAnything(txn, impl.boot_clock()); !r) return r.error();
       }
       if (!pruned || pruned->next || !prunes_ledger) return pruned;
-      auto ledger = internal::PruneLedger(txn, images, limit.token, part->most, nullptr);
+      auto ledger = internal::PruneLedger(txn, images, limit, part->most);
       if (!ledger) return ledger.error();
       pruned->report.preloaded_removed = ledger->entries;
       // The records are done: the next part is of the ledger alone.
@@ -233,6 +233,11 @@ Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ImageOnNode
     };
     const auto pruned = WriteAndGet(impl, prune, options);
     if (!pruned) {
+      // A full store has no room to remember anything: it forgets, so that pulls can be recorded.
+      if (pruned.error().code == ErrorCode::kStoreFull && limit.remember.count() > 0) {
+        limit.remember = std::chrono::seconds(0);
+        continue;
+      }
       if (!TakeSmallerSteps(pruned.error(), part->most)) return pruned.error();
       continue;
     }
@@ -252,6 +257,7 @@ Result<PruneReport> NodeStore::Prune(const std::vector<ImageOnNode>& images, con
                                      const ChangeOptions& options) try {
   internal::PruneLimit limit;
   limit.token = token.commit;
+  limit.remember = impl_->Remember();
   return PruneTo(*impl_, images, limit, token, options);
 } catch (...) {
   return internal::Caught();
@@ -262,6 +268,7 @@ Result<PruneReport> NodeStore::PruneBefore(const std::vector<ImageOnNode>& image
   internal::PruneLimit limit;
   limit.by_stamp = false;
   limit.until = until;
+  limit.remember = impl_->Remember();
   if (impl_->rules == Rules::kClosed) {
     limit.mended_at = impl_->clock_mended_at.load();
     limit.met_ahead = &met_ahead;
@@ -355,6 +362,8 @@ Result<void> NodeStore::PutRecord(const ImagePulledRecord& record) {
   };
   const auto put = [&](StoreTxn& txn, const FoundHandler& handler) -> Result<void> {
     ImagePulledRecord stored = record;
+    stored.absent_since.reset();
+    stored.closed_by_list = false;
     stored.runtime_handler = handler.stored;
     stored.guest_platform = handler.guest_platform;
     if (!handler.known) {
@@ -365,6 +374,7 @@ Result<void> NodeStore::PutRecord(const ImagePulledRecord& record) {
     if (impl_->rules == Rules::kClosed) {
       // Replaced by what the caller puts, under whatever spelling it was.
       auto taken = internal::TakeOverRecord(txn, record.image_ref, handler.stored);
+      if (taken) taken = internal::EraseRemembered(txn, record.image_ref, handler.stored);
       if (!taken) return taken;
     }
     auto before = internal::FindRecord(txn, record.image_ref, handler.stored);

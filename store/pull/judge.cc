@@ -118,8 +118,9 @@ Result<Givers> Givers::Collect(const StoreTxn& txn, const Options& options) {
     if (!listed) return listed.error();
     if (*listed) return true;
     const auto record = DecodePulledRecordValue(payload);
-    // One that a list made, or an operator, is of no pull.
-    if (!record || !record->closed_because.empty()) return true;
+    // One that a list made, or an operator, is of no pull; and what the image of one that is gone
+    // was listed as, a complete list told.
+    if (!record || !record->closed_because.empty() || record->absent_since) return true;
     // Whatever its stamp: that is of the end of its pull, so the list may have what it brought.
     const auto giver_of = [&](const std::string& name) {
       return Giver{{.image = name, .began = record->last_updated.value_or(Timestamp{})},
@@ -176,6 +177,15 @@ bool Givers::IsNamedByPulls(const ListedImage& image) const {
   return std::all_of(image.parsed.begin(), image.parsed.end(), [&](const NamedImage& name) {
     return FindGiver(name, kNotAnything, false) != nullptr;
   });
+}
+
+bool Givers::HasOwnName(const ListedImage& image, const std::vector<std::string>& names) const {
+  constexpr bool kNotAnything = true;
+  for (std::size_t i = 0; i < image.names.size(); ++i) {
+    if (std::find(names.begin(), names.end(), image.names[i]) == names.end()) continue;
+    if (FindGiver(image.parsed[i], kNotAnything, false) == nullptr) return true;
+  }
+  return false;
 }
 
 // Whether only a later list can tell what it gave.
@@ -257,7 +267,7 @@ Result<Givers::Judgement> Givers::Judge(const StoreTxn& txn, const ListedImage& 
   if (!known->empty()) return Judgement{Verdict::kPulled, std::move(*known)};
   if (!image.formerly.empty()) {
     const std::string& former = image.formerly.front();
-    auto entry = FindLedgerEntry(txn, former, image.runtime_handler);
+    auto entry = FindRememberedEntry(txn, former, image.runtime_handler);
     if (!entry) return entry.error();
     // A complete list with a token gives it the entry.
     if (*entry)

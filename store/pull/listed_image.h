@@ -17,6 +17,7 @@ struct ListedImage {
   std::string runtime_handler;  // as stored: "" for the default one, or none was listed
   bool has_handler = false;     // the list names one
   bool pinned = false;
+  bool imported = false;
   std::vector<std::string> names;    // those that parse
   std::vector<NamedImage> parsed;    // likewise, in the same order
   std::vector<std::string> digests;  // repo digests

@@ -190,21 +190,30 @@ Result<void> OpenPullOfAnything(StoreTxn& txn, const BootTime& now) {
   return KeepEnded(txn, std::move(pull));
 }
 
-Result<std::uint64_t> SettlePulls(StoreTxn& txn, const ListToken& token, const BootTime& now,
+namespace {
+
+// Of the pulls, those that may have given one of the names.
+std::set<PullId> NeededFor(const std::vector<OpenPull>& pulls,
+                           const std::vector<std::string>& names, ShortNames short_names) {
+  std::set<PullId> needed;
+  if (names.empty()) return needed;
+  for (const OpenPull& pull : PullsOfAny(pulls, names, short_names)) needed.insert(pull.id);
+  return needed;
+}
+
+}  // namespace
+
+Result<std::uint64_t> SettlePulls(StoreTxn& txn, const ImageList& list, const BootTime& now,
                                   const EvidenceOptions& options,
                                   const std::vector<std::string>& names_left) {
-  const BootTime& drawn = token.drawn;
-  const std::uint64_t commit = token.commit;
+  const BootTime& drawn = list.token->drawn;
+  const std::uint64_t commit = list.token->commit;
   // A token of an earlier boot may be older than a pull that ended since.
   const bool knows_boot = drawn.boot_id == now.boot_id && now.boot_id != BootTime().boot_id;
   auto pulls = AllOpenPulls(txn);
   if (!pulls) return pulls.error();
-  std::set<PullId> needed;
-  if (!names_left.empty()) {
-    for (const OpenPull& pull : PullsOfAny(*pulls, names_left, options.short_names)) {
-      needed.insert(pull.id);
-    }
-  }
+  const std::set<PullId> needed = NeededFor(*pulls, names_left, options.short_names);
+  const std::set<PullId> comes = NeededFor(*pulls, list.names_to_come, options.short_names);
   std::uint64_t settled = 0;
   for (const OpenPull& pull : *pulls) {
     if (!pull.ended || needed.contains(pull.id)) continue;
@@ -215,7 +224,12 @@ Result<std::uint64_t> SettlePulls(StoreTxn& txn, const ListToken& token, const B
     const bool waited =
         drawn.boot_id == pull.ended_at.boot_id &&
         since >= (pull.state == PullState::kFailed ? options.grace : options.window);
-    if (!rebooted && !waited && !is_nothing) continue;
+    const bool is_quiet =
+        list.quiet_until && knows_boot && list.quiet_until->boot_id == pull.ended_at.boot_id &&
+        drawn.boot_id == pull.ended_at.boot_id &&
+        pull.ended_at.nanoseconds <= list.quiet_until->nanoseconds &&
+        list.quiet_until->nanoseconds <= drawn.nanoseconds && !comes.contains(pull.id);
+    if (!rebooted && !waited && !is_nothing && !is_quiet) continue;
     if (auto r = EraseOpenPull(txn, pull); !r) return r.error();
     if (pull.nothing_at == 0) ++settled;
   }

@@ -55,11 +55,12 @@ Result<void> EndRunningPulls(StoreTxn& txn, const BootTime& now);
 // One open pull stands for those that can't be named.
 Result<void> OpenPullOfAnything(StoreTxn& txn, const BootTime& now);
 
-// Drops open pulls that can bring nothing any more, after a complete list with that token: failed
-// ones that ended `grace` before, unknown ones that ended `window` before, and those that ended
-// before the machine's last boot. Not those that may have given one of the names: their images are
-// on the list, and not judged yet. Returns how many.
-Result<std::uint64_t> SettlePulls(StoreTxn& txn, const ListToken& token, const BootTime& now,
+// Drops open pulls that can bring nothing any more, after a complete list with a token: failed ones
+// that ended `grace` before, unknown ones that ended `window` before, those that ended before the
+// machine's last boot, and those of which the runtime showed that they are over
+// (ImageList::quiet_until). Not those that may have given one of the names: their images are on the
+// list, and not judged yet. Returns how many.
+Result<std::uint64_t> SettlePulls(StoreTxn& txn, const ImageList& list, const BootTime& now,
                                   const EvidenceOptions& options,
                                   const std::vector<std::string>& names_left);
 

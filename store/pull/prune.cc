@@ -1,6 +1,7 @@
 #include "store/pull/prune.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -12,6 +13,7 @@
 #include "store/database/pulled_record.h"
 #include "store/database/typed_tables.h"
 #include "store/pull/clock_ahead.h"
+#include "waybill/limits.h"
 
 namespace waybill::internal {
 
@@ -28,6 +30,31 @@ bool OldEnough(const ImagePulledRecord& record, Rules rules, const PruneLimit& l
   if (rules == Rules::kKubelet) updated.nanoseconds = 0;
   return updated < limit.until;
 }
+
+// Since when an image that is gone is not on the node: whole seconds, never 0.
+Timestamp AbsentFrom(const StoreTxn& txn) {
+  return {std::max<std::int64_t>(txn.now().seconds, 1), 0};
+}
+
+bool IsOver(const StoreTxn& txn, Timestamp absent_since, std::chrono::seconds remember) {
+  return txn.now().seconds - absent_since.seconds >= remember.count();
+}
+
+// What is remembered by a whole walk. Beyond the bound the oldest go.
+struct Remembered {
+  std::vector<std::pair<std::int64_t, Key16>> all;  // since when
+
+  std::vector<Key16> BeyondBound() {
+    std::vector<Key16> beyond;
+    if (all.size() <= kMaxRemembered) return beyond;
+    const auto last = all.begin() + static_cast<std::ptrdiff_t>(all.size() - kMaxRemembered);
+    std::nth_element(all.begin(), last, all.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::transform(all.begin(), last, std::back_inserter(beyond),
+                   [](const auto& one) { return one.second; });
+    return beyond;
+  }
+};
 
 // Records to remove whose refs are on the node under other handlers.
 struct OtherCopies {
@@ -62,6 +89,20 @@ Result<void> RemoveCopies(StoreTxn& txn, OtherCopies copies, PruneReport& report
     }
   }
   return {};
+}
+
+// Whether anything is known of an image that is not on the node.
+Result<bool> IsRemembered(const StoreTxn& txn, const std::string& image) {
+  auto recorded = AnyRecordOfImage(txn, image);
+  if (!recorded || *recorded) return recorded;
+  bool found = false;
+  auto walked = txn.ForEachWithPrefix(Table::kLedger, FirstPulledKeyOfRef(image, txn.seed()),
+                                      kRefKeyBytes, [&](const Key16&, Payload) -> Result<bool> {
+                                        found = true;
+                                        return false;
+                                      });
+  if (!walked) return walked.error();
+  return found;
 }
 
 }  // namespace
@@ -108,6 +149,8 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& 
   std::size_t changes = 0;
   Key16 last;
   std::vector<Key16> gone;
+  std::vector<ImagePulledRecord> turned;  // left the node, or came back
+  Remembered remembered;
   OtherCopies copies;
   const auto keep = [&](std::uint64_t& counter, const ImagePulledRecord& record) {
     ++counter;
@@ -136,7 +179,18 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& 
     if (!found) return found.error();
     const ImagesOnNode::Handlers& listed = *found;
     if (listed.contains(std::nullopt) || listed.contains(record->runtime_handler)) {
-      return keep(report.kept_in_list, *record);
+      keep(report.kept_in_list, *record);
+      if (record->absent_since) {
+        ++changes;
+        record->absent_since.reset();
+        turned.push_back(std::move(*record));
+      }
+      return true;
+    }
+    if (record->absent_since && listed.empty() &&
+        !IsOver(txn, *record->absent_since, limit.remember)) {
+      remembered.all.emplace_back(record->absent_since->seconds, key);
+      return true;
     }
     if (!OldEnough(*record, rules, limit, txn.clock())) return keep(report.kept_newer, *record);
     if (rules == Rules::kClosed && listed.empty()) {
@@ -152,7 +206,13 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& 
       pruned.never_listed = pruned.never_listed || !*was_listed;
     }
     ++changes;
-    if (listed.empty()) {
+    if (listed.empty() && limit.remember.count() > 0 && !record->absent_since) {
+      ++report.removed;
+      record->absent_since = AbsentFrom(txn);
+      remembered.all.emplace_back(record->absent_since->seconds, key);
+      turned.push_back(std::move(*record));
+    } else if (listed.empty()) {
+      if (!record->absent_since || limit.remember.count() == 0) ++report.removed;
       gone.push_back(key);
     } else {
       copies.by_ref[record->image_ref].push_back(std::move(*record));
@@ -160,44 +220,66 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& 
     return true;
   };
   if (auto r = txn.ForEachFrom(Table::kPulled, part.first, visit); !r) return r.error();
+  for (ImagePulledRecord& record : turned) {
+    if (auto r = StoreAbsence(txn, std::move(record)); !r) return r.error();
+  }
+  // In parts only a full store is pruned.
+  if (part.first == Key16() && !pruned.next) {
+    const auto beyond = remembered.BeyondBound();
+    gone.insert(gone.end(), beyond.begin(), beyond.end());
+  }
   for (const Key16& key : gone) {
     auto deleted = txn.Delete(Table::kPulled, key);
     if (!deleted) return deleted.error();
-    ++report.removed;
   }
   if (auto r = RemoveCopies(txn, std::move(copies), report); !r) return r.error();
   if (report.removed > 0) NoteEvidenceRemoved(txn);
   return pruned;
 }
 
-Result<PrunedLedger> PruneLedger(StoreTxn& txn, const ImagesOnNode& images, std::uint64_t token,
-                                 std::size_t most, const Spared* spared) {
+Result<PrunedLedger> PruneLedger(StoreTxn& txn, const ImagesOnNode& images, const PruneLimit& limit,
+                                 std::size_t most) {
   PrunedLedger pruned;
+  std::vector<LedgerEntry> gone;
   std::vector<LedgerEntry> unlisted;
-  auto walked = txn.ForEach(Table::kLedger, [&](const Key16&, Payload payload) -> Result<bool> {
+  Remembered remembered;
+  auto walked = txn.ForEach(Table::kLedger, [&](const Key16& key, Payload payload) -> Result<bool> {
     auto entry = DecodeLedgerEntry(payload);
-    if (!entry || entry->stamp > token) return true;
+    if (!entry || entry->stamp > limit.token) return true;
     auto found = images.Find(entry->image_ref);
     if (!found) return found.error();
     if (found->contains(entry->runtime_handler) || found->contains(std::nullopt)) return true;
-    unlisted.push_back(std::move(*entry));
-    pruned.more = unlisted.size() >= most;
+    if (entry->absent_since && !IsOver(txn, *entry->absent_since, limit.remember)) {
+      remembered.all.emplace_back(entry->absent_since->seconds, key);
+      return true;
+    }
+    const bool is_remembered = limit.remember.count() > 0 && !entry->absent_since && found->empty();
+    if (!entry->absent_since) ++pruned.entries;
+    (is_remembered ? unlisted : gone).push_back(std::move(*entry));
+    pruned.more = unlisted.size() + gone.size() >= most;
     return !pruned.more;
   });
   if (!walked) return walked.error();
-  for (const LedgerEntry& entry : unlisted) {
+  for (LedgerEntry& entry : unlisted) {
+    entry.absent_since = AbsentFrom(txn);
+    if (auto r = StoreAbsence(txn, std::move(entry)); !r) return r.error();
+  }
+  for (const Key16& key : remembered.BeyondBound()) {
+    auto deleted = txn.Delete(Table::kLedger, key);
+    if (!deleted) return deleted.error();
+  }
+  for (const LedgerEntry& entry : gone) {
     auto erased = EraseLedgerEntry(txn, entry.image_ref, entry.runtime_handler);
     if (!erased) return erased.error();
     // They tell it under another ID: of an image with a record they stay, and for what is judged
     // later.
-    if (spared != nullptr && spared->images.contains(entry.image_ref)) continue;
+    if (limit.spared != nullptr && limit.spared->images.contains(entry.image_ref)) continue;
     auto recorded = AnyRecordOfImage(txn, entry.image_ref);
     if (!recorded) return recorded.error();
     if (*recorded) continue;
     if (auto r = EraseSpellings(txn, entry.image_ref); !r) return r.error();
   }
-  if (!unlisted.empty()) NoteEvidenceRemoved(txn);
-  pruned.entries = unlisted.size();
+  if (pruned.entries > 0) NoteEvidenceRemoved(txn);
   return pruned;
 }
 
@@ -209,7 +291,10 @@ Result<void> PruneSpellings(StoreTxn& txn, const ImagesOnNode& images, std::uint
         if (!row || row->stamp > token) return true;
         auto found = images.Find(row->spelling);
         if (!found) return found.error();
-        if (found->empty()) rows.push_back(key);
+        if (!found->empty()) return true;
+        auto remembered = IsRemembered(txn, row->image.empty() ? row->spelling : row->image);
+        if (!remembered) return remembered.error();
+        if (!*remembered) rows.push_back(key);
         return true;
       });
   if (!walked) return walked;

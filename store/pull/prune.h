@@ -3,6 +3,7 @@
 #ifndef WAYBILL_STORE_PULL_PRUNE_H_
 #define WAYBILL_STORE_PULL_PRUNE_H_
 
+#include <chrono>
 #include <cstddef>
 #include <limits>
 #include <optional>
@@ -24,7 +25,8 @@ struct Spared {
       images;  // as in the table of spellings. Beside these: what no list ever had
 };
 
-// When a record is removed: it is not in the list, and old enough by one of two measures.
+// When a record goes: it is not in the list, and old enough by one of two measures. Where the image
+// is not on the node at all it is remembered, and removed later: of an image that comes back.
 struct PruneLimit {
   bool by_stamp = true;
   std::uint64_t token = 0;  // by_stamp: removed if its stamp is not above this
@@ -34,6 +36,8 @@ struct PruneLimit {
   std::uint64_t mended_at = 0;
   bool* met_ahead = nullptr;  // set if a kept record's time came from a clock ahead
   const Spared* spared = nullptr;
+  // How long is remembered what goes; 0: not at all.
+  std::chrono::seconds remember{0};
 };
 
 // The images on the node, by every spelling that they are listed or known under. Rules::kKubelet
@@ -76,14 +80,14 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& 
 // Ledger entries of images that are not listed, and that are not newer than the token: some `most`
 // of them. Those of spared images go, too, since they open, but not their spellings.
 struct PrunedLedger {
-  std::uint64_t entries = 0;  // of the ledger
+  std::uint64_t entries = 0;  // that left the ledger
   bool more = false;          // others are left
 };
-Result<PrunedLedger> PruneLedger(StoreTxn& txn, const ImagesOnNode& images, std::uint64_t token,
-                                 std::size_t most, const Spared* spared);
+Result<PrunedLedger> PruneLedger(StoreTxn& txn, const ImagesOnNode& images, const PruneLimit& limit,
+                                 std::size_t most);
 
-// Spellings of images that are not listed. Only for a list that was judged: a spelling tells the
-// image of a record that went under another ID.
+// Spellings of images that are neither listed nor remembered. Only for a list that was judged: a
+// spelling tells the image of a record that went under another ID.
 Result<void> PruneSpellings(StoreTxn& txn, const ImagesOnNode& images, std::uint64_t token);
 
 }  // namespace waybill::internal

@@ -316,6 +316,7 @@ Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules,
     // A list without a token may be older than this image.
     txn.state().awaits_first_list = false;
     auto taken = TakeOverRecord(txn, pulled.image_ref, pulled.runtime_handler);
+    if (taken) taken = EraseRemembered(txn, pulled.image_ref, pulled.runtime_handler);
     if (!taken) return taken;
   }
   auto found = FindRecord(txn, pulled.image_ref, pulled.runtime_handler);
@@ -326,8 +327,13 @@ Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules,
   record.image_ref = pulled.image_ref;
   record.runtime_handler = pulled.runtime_handler;
   const bool other_guest = record.guest_platform != pulled.guest_platform;
-  bool changed = TakeManifest(record, pulled, is_new) || is_new;
+  // The image was gone: what was proven for it then counts no more.
+  const bool was_absent = rules == Rules::kClosed && record.absent_since;
+  if (was_absent) record.credential_mapping.clear();
+  record.absent_since.reset();
+  bool changed = TakeManifest(record, pulled, is_new) || is_new || was_absent;
   record.closed_because.clear();
+  record.closed_by_list = false;
   bool proves = false;
   if (pulled.credentials) {
     // Of what the caller gives, not of what is left of it.

@@ -229,6 +229,7 @@ Result<void> UniteLedger(StoreTxn& txn, const std::string& digest) {
       std::set<std::string> names(entry.names.begin(), entry.names.end());
       names.insert(other->names.begin(), other->names.end());
       entry.names.assign(names.begin(), names.end());
+      if (!other->absent_since) entry.absent_since.reset();
       if (entry.names.size() > kMaxNamesPerImage) entry.names.resize(kMaxNamesPerImage);
     }
     if (auto r = PutLedgerEntry(txn, std::move(entry)); !r) return r;
@@ -250,6 +251,8 @@ Result<ImagePulledRecord> Unite(const StoreTxn& txn, ImagePulledRecord newer,
            record.manifest_digest.empty();
   };
   if (only_closed(newer)) newer.guest_platform = older.guest_platform;
+  if (!older.absent_since) newer.absent_since.reset();
+  newer.closed_by_list = newer.closed_by_list && older.closed_by_list;
   if (newer.guest_platform != older.guest_platform && !only_closed(older)) {
     newer.credential_mapping.clear();
     return newer;

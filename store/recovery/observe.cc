@@ -29,12 +29,14 @@ constexpr std::size_t kMaxJudged = 1000;
 constexpr std::size_t kMaxSharedDigests = 100;
 
 constexpr std::string_view kListed = "listed";
+constexpr std::string_view kImported = "imported";
 constexpr std::string_view kPinned = "pinned";
 constexpr std::string_view kAdopted = "adopted";
 constexpr std::string_view kObservedPreloaded = "observed-preloaded";
 constexpr std::string_view kPreloadedList = "preloaded-list";
 constexpr std::string_view kNamed = "the list of preloaded images names it";
 constexpr std::string_view kIsPinned = "the runtime's configuration pins it";
+constexpr std::string_view kIsImported = "the runtime shows that no pull brought it";
 
 // The images of a list, each once. Handlers are mapped to their stored names.
 Result<std::vector<ListedImage>> Prepare(const StoreTxn& txn, const std::vector<ImageOnNode>& list,
@@ -65,6 +67,8 @@ Result<std::vector<ListedImage>> Prepare(const StoreTxn& txn, const std::vector<
     ListedImage& image = images[at->second];
     image.has_handler = image.has_handler && has_handler;
     image.pinned = image.pinned || one.pinned;
+    // Of two entries both must say so.
+    image.imported = (is_new || image.imported) && one.imported;
     for (const auto* strings : {&one.repo_tags, &one.repo_digests}) {
       for (const std::string& name : *strings) {
         NamedImage parsed = name.size() <= kMaxImageBytes ? ReadName(name) : NamedImage();
@@ -117,9 +121,35 @@ class Judge {
     return {};
   }
 
+  // Gives back what is remembered of an image that was preloaded: true. Not if a pull that can be
+  // named may have brought it since, nor under other names.
+  Result<bool> GiveBack(const ListedImage& image, const Givers& givers) {
+    auto entry = FindRememberedEntry(txn_, image.id, image.runtime_handler);
+    if (!entry) return entry.error();
+    if (!*entry || !givers.HasOwnName(image, (*entry)->names)) return false;
+    auto may_be_known = givers.MayBeKnown(txn_, image);
+    if (!may_be_known) return may_be_known.error();
+    if (!may_be_known->empty()) return false;
+    (*entry)->absent_since.reset();
+    if (auto r = PutLedgerEntry(txn_, std::move(**entry)); !r) return r.error();
+    ++report_.known;
+    return true;
+  }
+
+  // Enters it if the runtime shows that nobody pulled it: true.
+  Result<bool> Imported(const ListedImage& image, const Givers& givers) {
+    if (!image.imported) return false;
+    auto may_be_known = givers.MayBeKnown(txn_, image);
+    if (!may_be_known) return may_be_known.error();
+    if (!may_be_known->empty()) return false;
+    auto entered = Preloaded(image, kImported, "", std::string(kIsImported));
+    return entered ? Result<bool>(true) : entered.error();
+  }
+
   Result<void> Close(const ListedImage& image, std::string because) {
-    auto closed = CloseCopy(txn_, image.id, image.runtime_handler, because);
+    auto closed = CloseCopy(txn_, image.id, image.runtime_handler, because, ClosedBy::kList);
     if (!closed) return closed.error();
+    if (auto r = EraseRemembered(txn_, image.id, image.runtime_handler); !r) return r;
     ++report_.closed;
     Note(image, false, std::move(because));
     return {};
@@ -152,6 +182,36 @@ Result<std::vector<const ListedImage*>> Unknown(const StoreTxn& txn,
     }
   }
   return unknown;
+}
+
+// A list closed an image of which nobody knew who brought it, and now the runtime says that nobody
+// pulled it: it is judged anew. Not what a pull recorded, or an operator closed.
+Result<void> ForgetGuesses(StoreTxn& txn, const std::vector<ListedImage>& images) {
+  for (const ListedImage& image : images) {
+    if (!image.imported) continue;
+    auto refs = RefsOfImage(txn, image.id);
+    if (!refs) return refs.error();
+    std::vector<std::pair<std::string, std::string>> guesses;
+    bool only_guesses = true;
+    for (const std::string& ref : *refs) {
+      auto walked = txn.ForEachWithPrefix(
+          Table::kPulled, FirstPulledKeyOfRef(ref, txn.seed()), kRefKeyBytes,
+          [&](const Key16&, Payload payload) -> Result<bool> {
+            const auto record = payload.empty() ? std::nullopt : DecodePulledRecordValue(payload);
+            if (record && record->image_ref != ref) return true;
+            only_guesses = record && record->closed_by_list && record->credential_mapping.empty();
+            if (only_guesses) guesses.emplace_back(ref, record->runtime_handler);
+            return only_guesses;
+          });
+      if (!walked) return walked;
+      if (!only_guesses) break;
+    }
+    if (!only_guesses) continue;
+    for (const auto& [ref, handler] : guesses) {
+      if (auto erased = EraseRecord(txn, ref, handler); !erased) return erased.error();
+    }
+  }
+  return {};
 }
 
 // Which images an operator's or installer's list names, by ID, digest or name. Not those that may
@@ -224,9 +284,15 @@ Result<void> JudgeAll(StoreTxn& txn, const std::vector<ListedImage>& images, con
       if (!entered) return entered;
       continue;
     }
+    const bool may_enter = is_placed || (first_start && !list.token);
+    if (may_enter) {
+      auto opened = judge.Imported(*image, *givers);
+      if (opened && !*opened) opened = judge.GiveBack(*image, *givers);
+      if (!opened) return opened.error();
+      if (*opened) continue;
+    }
     auto judgement = givers->Judge(txn, *image);
     if (!judgement) return judgement.error();
-    const bool may_enter = is_placed || (first_start && !list.token);
     Result<void> done;
     if (judgement->verdict == Givers::Verdict::kPreloaded && may_enter) {
       const bool presumed = first_start && !image->pinned;
@@ -252,6 +318,29 @@ Result<void> JudgeAll(StoreTxn& txn, const std::vector<ListedImage>& images, con
   return {};
 }
 
+// A distrustful store judges nothing; but that nobody pulled an image is the runtime's word, which
+// no loss of the store's makes less true.
+Result<void> LeaveAllButImported(StoreTxn& txn, const std::vector<ListedImage>& images,
+                                 const ImageList& list, const Observing& observing,
+                                 ObserveReport& report) {
+  auto unknown = Unknown(txn, images, report);
+  if (!unknown) return unknown.error();
+  report.left = unknown->size();
+  if (txn.state().kubelet_rules || !IsPlaced(txn, list)) return {};
+  const bool any = std::any_of(unknown->begin(), unknown->end(),
+                               [](const ListedImage* image) { return image->imported; });
+  if (!any) return {};
+  auto givers = Givers::Collect(txn, {observing.options.short_names, std::nullopt, false});
+  if (!givers) return givers.error();
+  Judge judge(txn, report);
+  for (const ListedImage* image : *unknown) {
+    auto entered = judge.Imported(*image, *givers);
+    if (!entered) return entered.error();
+    if (*entered) --report.left;
+  }
+  return {};
+}
+
 // A runtime may list an image by another ID than before. The ledger entry goes with it, though a
 // short name is being pulled; but not while a pull of its own name is open, since the digest may be
 // an index's, and the image that of another platform.
@@ -260,7 +349,7 @@ Result<void> MoveEntries(StoreTxn& txn, const std::vector<ListedImage>& images, 
   std::optional<Givers> givers;
   for (const ListedImage& image : images) {
     if (image.formerly.empty()) continue;
-    auto entry = FindLedgerEntry(txn, image.formerly.front(), image.runtime_handler);
+    auto entry = FindRememberedEntry(txn, image.formerly.front(), image.runtime_handler);
     if (!entry) return entry.error();
     if (!*entry || (*entry)->stamp > token) continue;
     auto known = IsKnown(txn, image);
@@ -277,28 +366,28 @@ Result<void> MoveEntries(StoreTxn& txn, const std::vector<ListedImage>& images, 
     auto erased = EraseLedgerEntry(txn, (*entry)->image_ref, image.runtime_handler);
     if (!erased) return erased.error();
     (*entry)->image_ref = image.id;
+    (*entry)->absent_since.reset();
     if (auto r = PutLedgerEntry(txn, std::move(**entry)); !r) return r;
   }
   return {};
 }
 
-// After a gap. At a first start an installer's list counts all the same, and what the runtime pins.
-Result<void> CloseAll(StoreTxn& txn, const std::vector<ListedImage>& images,
+// After a gap. What the runtime shows to be imported, or had before, came without a pull all the
+// same. At a first start an installer's list counts, too, and what the runtime pins.
+Result<void> CloseAll(StoreTxn& txn, const std::vector<ListedImage>& images, const ImageList& list,
                       const Observing& observing, ObserveReport& report) {
   auto unknown = Unknown(txn, images, report);
   if (!unknown) return unknown.error();
-  std::optional<Givers> first_start;
+  auto givers = Givers::Collect(txn, {observing.options.short_names, std::nullopt, false});
+  if (!givers) return givers.error();
+  const bool first_start = txn.state().awaits_first_list;
   std::set<const ListedImage*> preloaded;
-  if (txn.state().awaits_first_list) {
-    auto givers = Givers::Collect(txn, {observing.options.short_names, std::nullopt, false});
-    if (!givers) return givers.error();
-    first_start = std::move(*givers);
-    if (observing.preloaded != nullptr) {
-      auto named = NamedBy(txn, *first_start, *observing.preloaded, *unknown);
-      if (!named) return named.error();
-      preloaded = std::move(*named);
-    }
+  if (first_start && observing.preloaded != nullptr) {
+    auto named = NamedBy(txn, *givers, *observing.preloaded, *unknown);
+    if (!named) return named.error();
+    preloaded = std::move(*named);
   }
+  const bool may_enter = IsPlaced(txn, list) || (first_start && !list.token);
   Judge judge(txn, report);
   for (const ListedImage* image : *unknown) {
     if (preloaded.contains(image)) {
@@ -306,8 +395,14 @@ Result<void> CloseAll(StoreTxn& txn, const std::vector<ListedImage>& images,
       if (!done) return done;
       continue;
     }
+    if (may_enter) {
+      auto opened = judge.Imported(*image, *givers);
+      if (opened && !*opened) opened = judge.GiveBack(*image, *givers);
+      if (!opened) return opened.error();
+      if (*opened) continue;
+    }
     if (first_start && image->pinned) {
-      auto judgement = first_start->Judge(txn, *image);
+      auto judgement = givers->Judge(txn, *image);
       if (!judgement) return judgement.error();
       if (judgement->verdict == Givers::Verdict::kPreloaded) {
         auto done = judge.Preloaded(*image, kPinned, "", std::string(kIsPinned));
@@ -322,7 +417,7 @@ Result<void> CloseAll(StoreTxn& txn, const std::vector<ListedImage>& images,
 }
 
 Result<void> Remove(StoreTxn& txn, const std::vector<ListedImage>& images, std::uint64_t token,
-                    ObserveReport& report) {
+                    const Observing& observing, ObserveReport& report) {
   ImagesOnNode on_node(Rules::kClosed, txn);
   for (const ListedImage& image : images) {
     const auto handler = image.has_handler ? std::optional(image.runtime_handler) : std::nullopt;
@@ -339,11 +434,11 @@ Result<void> Remove(StoreTxn& txn, const std::vector<ListedImage>& images, std::
   PruneLimit limit;
   limit.token = token;
   limit.spared = report.left > 0 ? &spared : nullptr;
+  limit.remember = observing.options.remember;
   auto pruned = PruneRecords(txn, Rules::kClosed, on_node, limit, {});
   if (!pruned) return pruned.error();
   report.records_removed = pruned->report.removed;
-  auto removed =
-      PruneLedger(txn, on_node, token, std::numeric_limits<std::size_t>::max(), limit.spared);
+  auto removed = PruneLedger(txn, on_node, limit, std::numeric_limits<std::size_t>::max());
   if (!removed) return removed.error();
   report.preloaded_removed = removed->entries;
   return report.left > 0 ? Result<void>() : PruneSpellings(txn, on_node, token);
@@ -367,7 +462,14 @@ Result<void> DropQuarantined(StoreTxn& txn, const std::vector<ListedImage>& imag
   return {};
 }
 
-Result<void> CheckList(const StoreTxn& txn, const ImageList& list, const Observing& observing) {
+// Whether anything is known of any image, on the node or gone.
+bool HoldsImages(const StoreTxn& txn) {
+  return txn.state().digest(Table::kPulled).count + txn.state().digest(Table::kLedger).count > 0;
+}
+
+// `remembers`: what an empty list lacks is remembered, so it loses nothing.
+Result<void> CheckList(const StoreTxn& txn, const ImageList& list, const Observing& observing,
+                       bool remembers) {
   if (list.images.size() > kMaxListedImages) {
     return Error{ErrorCode::kLimitExceeded, "the list has " + std::to_string(list.images.size()) +
                                                 " images, and " + std::to_string(kMaxListedImages) +
@@ -396,7 +498,7 @@ Result<void> CheckList(const StoreTxn& txn, const ImageList& list, const Observi
   const std::uint64_t records = state.digest(Table::kPulled).count;
   const std::uint64_t entries = state.digest(Table::kLedger).count;
   const std::uint64_t pulls = state.digest(Table::kIntents).count;
-  if (!list.images.empty() || !list.complete || observing.allow_empty ||
+  if (!list.images.empty() || !list.complete || observing.allow_empty || remembers ||
       records + entries + pulls == 0) {
     return {};
   }
@@ -410,7 +512,8 @@ Result<void> CheckList(const StoreTxn& txn, const ImageList& list, const Observi
 
 Result<ObserveReport> ObserveList(StoreTxn& txn, const ImageList& list,
                                   const Observing& observing) {
-  if (auto r = CheckList(txn, list, observing); !r) return r.error();
+  const bool remembers = observing.options.remember.count() > 0;
+  if (auto r = CheckList(txn, list, observing, remembers); !r) return r.error();
   ObserveReport report;
   auto images = Prepare(txn, list.images, report);
   if (!images) return images.error();
@@ -430,33 +533,38 @@ Result<ObserveReport> ObserveList(StoreTxn& txn, const ImageList& list,
     if (auto r = DropQuarantined(txn, *images); !r) return r.error();
   }
 
+  const bool had_any = HoldsImages(txn);
+  // A list without any image that was known may be of another runtime, or of a disk that is not
+  // mounted yet: what a pull brought may still come.
+  const auto tells = [&] { return observing.allow_empty || !had_any || report.known > 0; };
   std::vector<std::string> names_left;  // of images that a later list will judge
   auto gap = GapInForce(txn);
   if (!gap) return gap.error();
-  const bool closes_gap =
-      list.complete && list.source.empty() && (observing.after_gap || !gap->empty());
-  if (closes_gap) {
-    auto closed = CloseAll(txn, *images, observing, report);
+  const bool is_whole = list.complete && list.source.empty();
+  if (IsPlaced(txn, list) && !txn.state().kubelet_rules) {
+    if (auto r = ForgetGuesses(txn, *images); !r) return r.error();
+  }
+  if (is_whole && !gap->empty()) {
+    auto closed = CloseAll(txn, *images, list, observing, report);
     if (!closed) return closed.error();
-    if (!gap->empty()) {
+    if (tells()) {
       if (auto r = TakeBackDistrust(txn, *gap); !r) return r.error();
+      if (auto r = OpenPullOfAnything(txn, observing.now); !r) return r.error();
+      txn.state().awaits_first_list = false;
     }
-    if (auto r = OpenPullOfAnything(txn, observing.now); !r) return r.error();
-    txn.state().awaits_first_list = false;
   } else if (txn.state().distrustful || txn.state().kubelet_rules) {
     // A restart under the closed rules makes a gap of the time under the others.
     report.not_judged_because = txn.state().distrustful
                                     ? "the store is distrustful"
                                     : "the store is used under the rules `kubelet`";
-    auto unknown = Unknown(txn, *images, report);
-    if (!unknown) return unknown.error();
-    report.left = unknown->size();
+    auto left = LeaveAllButImported(txn, *images, list, observing, report);
+    if (!left) return left.error();
   } else {
-    const bool is_whole = list.complete && list.source.empty();
     if (is_whole && IsPlaced(txn, list)) {
       if (auto r = MoveEntries(txn, *images, list.token->commit, observing); !r) return r.error();
     }
-    const bool first_start = txn.state().awaits_first_list && is_whole;
+    const bool first_start =
+        txn.state().awaits_first_list && is_whole && (!images->empty() || observing.allow_empty);
     auto judged = JudgeAll(txn, *images, list, observing, first_start, report, names_left);
     if (!judged) return judged.error();
     if (first_start) {
@@ -466,12 +574,12 @@ Result<ObserveReport> ObserveList(StoreTxn& txn, const ImageList& list,
   }
   if (!list.token) return report;
   if (list.complete) {
-    if (report.not_judged_because.empty()) {
-      auto settled = SettlePulls(txn, *list.token, observing.now, observing.options, names_left);
+    if (report.not_judged_because.empty() && tells()) {
+      auto settled = SettlePulls(txn, list, observing.now, observing.options, names_left);
       if (!settled) return settled.error();
       report.pulls_settled = *settled;
     }
-    auto removed = Remove(txn, *images, list.token->commit, report);
+    auto removed = Remove(txn, *images, list.token->commit, observing, report);
     if (!removed) return removed.error();
   }
   txn.state().last_list = list.token->commit;
@@ -519,7 +627,7 @@ Result<ObserveReport> CloseOrAdopt(StoreTxn& txn, const std::optional<ImageList>
                                    std::string_view reason, const Observing& observing) {
   ObserveReport report;
   if (list) {
-    if (auto r = CheckList(txn, *list, observing); !r) return r.error();
+    if (auto r = CheckList(txn, *list, observing, false); !r) return r.error();
     auto images = Prepare(txn, list->images, report);
     if (!images) return images.error();
     auto learnt = LearnSpellings(txn, *images, {});

@@ -23,8 +23,6 @@ struct Observing {
   bool allow_empty = false;
   // An operator's or installer's list of preloaded images (OpenOptions::preloaded).
   const std::vector<ImageOnNode>* preloaded = nullptr;
-  // Whether to take the list as the first after a gap, and close what nothing is known of.
-  bool after_gap = false;
 };
 
 // `list` names handlers as the runtime does. kInvalidArgument, kLimitExceeded: as ObserveImages.

@@ -14,7 +14,17 @@ namespace waybill::testing {
 void History::ObserveStep() {
   if (draw_.OneIn(3)) DrawTokenStep();
   ImageList drawn{.images = DrawImagesOnNode(draw_), .complete = draw_.OneIn(2)};
-  for (ImageOnNode& image : drawn.images) image.runtime_handler = DrawHandler();
+  for (ImageOnNode& image : drawn.images) {
+    image.runtime_handler = DrawHandler();
+    image.imported = draw_.OneIn(8);
+  }
+  // The runtime said that nothing is under way.
+  if (draw_.OneIn(4)) {
+    drawn.quiet_until = clock_.Boot();
+    drawn.quiet_until->nanoseconds -= static_cast<std::int64_t>(draw_.Below(7200)) * 1'000'000'000;
+  }
+  if (drawn.quiet_until && draw_.OneIn(3)) drawn.names_to_come = {DrawImage(draw_).image};
+  const bool allow_empty = draw_.OneIn(3);
   // Only the runtime knows every image.
   if (!drawn.complete && draw_.OneIn(3)) drawn.source = "prefetcher";
   const auto& tokens = sides_[0].tokens;
@@ -31,16 +41,17 @@ void History::ObserveStep() {
     ImageList list = drawn;
     list.images = ListedFor(side, drawn.images);
     if (which) list.token = side.tokens[*which];
-    const auto rehearsed = side.store->ObserveImages(list, {.allow_empty = true, .dry_run = true});
+    const auto rehearsed =
+        side.store->ObserveImages(list, {.allow_empty = allow_empty, .dry_run = true});
     ExpectSame(side, "a dry run changed the store: ");
-    const auto got = side.store->ObserveImages(list, {.allow_empty = true});
+    const auto got = side.store->ObserveImages(list, {.allow_empty = allow_empty});
     Expect(rehearsed.has_value() == got.has_value(), side, "the dry run ended otherwise");
     if (!side.model.closed()) {
       Expect(got && !got->not_judged_because.empty(), side, "a list was judged");
       ExpectSame(side);
       continue;
     }
-    const auto expected = side.model.Observe(list);
+    const auto expected = side.model.Observe(list, allow_empty);
     if (!expected) {
       Expect(!got && got.error().code == ErrorCode::kInvalidArgument, side,
              "an old list was taken");

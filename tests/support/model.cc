@@ -143,7 +143,7 @@ Model::Answer Model::WithoutRecord(const KnownImage& image, const std::string& r
 std::optional<Model::Answer> Model::LedgerOpens(const KnownImage& image,
                                                 const CopyKey& asked) const {
   const auto entry = ledger_.find({ImageOf(asked.first), asked.second});
-  if (entry == ledger_.end()) return std::nullopt;
+  if (entry == ledger_.end() || entry->second.absent_since) return std::nullopt;
   bool opens = PolicyOpens(image, ImageOrigin::kPreloaded);
   if (policy_.mode == VerificationMode::kNeverVerifyAllowlistedImages) {
     const auto& names = entry->second.names;

@@ -131,7 +131,7 @@ class Model {
   // --- Rules::kClosed (model_evidence.cc)
 
   // nullopt: refused, since the token is older than one that was observed. `judged` is left empty.
-  std::optional<ObserveReport> Observe(const ImageList& list);
+  std::optional<ObserveReport> Observe(const ImageList& list, bool allow_empty);
   // This process drew a token, or is open, at this commit.
   void Drew(std::uint64_t token) { last_token_ = std::max(last_token_, token); }
   void set_opened_at(std::uint64_t commits) { opened_at_ = commits; }
@@ -263,7 +263,8 @@ class Model {
   bool CountDown(const IntentKey& key);
   void Begin(const KnownImage& image, const std::string& stored, PullId id);
   void TakeBroken(const ModelOpening& opening);
-  bool Close(const std::string& ref, const std::string& stored, Timestamp time);
+  bool Close(const std::string& ref, const std::string& stored, Timestamp time,
+             bool by_list = false);
   void Replay(const std::vector<ImageOnNode>& images, ModelOpened& opened);
   void CloseGap(const std::vector<ImageOnNode>& images, ModelOpened& opened);
   bool EraseIntents(const IntentKey& key);
@@ -277,6 +278,7 @@ class Model {
     std::string id;
     std::string stored;
     bool pinned = false;
+    bool imported = false;
     bool has_handler = false;
     std::vector<std::string> names;      // that parse
     std::set<std::string> digests = {};  // repo digests
@@ -308,13 +310,26 @@ class Model {
   void Enter(const Listed& image, const std::string& source, const std::string& reason);
   void Leave(const Listed& image, ObserveReport& report);
   void JudgeAll(const std::vector<Listed>& images, const ImageList& list,
-                const std::vector<ImageOnNode>& preloaded, ObserveReport& report);
+                const std::vector<ImageOnNode>& preloaded, bool allow_empty,
+                ObserveReport& report);
   bool Names(const std::vector<ImageOnNode>& preloaded, const Listed& image) const;
   void CloseUnknown(const std::vector<Listed>& images, const std::vector<ImageOnNode>& preloaded,
-                    ObserveReport& report);
+                    bool may_enter, ObserveReport& report);
   ObserveReport ObserveAt(const ImageList& list, const std::vector<ImageOnNode>& preloaded,
-                          bool after_gap);
-  std::uint64_t SettlePulls(const ListToken& token);
+                          bool after_gap, bool allow_empty);
+  std::uint64_t SettlePulls(const ImageList& list);
+  // Whether a pull may have given the image the name. `until`: the list's token.
+  bool Gives(const ModelPull& one, const KnownImage& name, bool pinned,
+             std::optional<std::uint64_t> until, bool first) const;
+  // What an image that comes back was before: the entry that it gets again, by what is known before
+  // the list; nullptr: it is judged.
+  const LedgerEntry* ComesBack(const Listed& image, std::optional<std::uint64_t> until,
+                               bool first) const;
+  void GiveBack(const Listed& image);
+  bool IsOver(Timestamp absent_since) const;
+  Timestamp AbsentFrom() const;
+  void ForgetAbsent(const std::string& ref, const std::string& stored);
+  void ForgetGuesses(const std::vector<Listed>& images);
   bool WasListed(const std::string& ref) const;
   void ForgetSpellings(const std::string& image);
   std::uint64_t PruneLedger(const std::vector<ImageOnNode>& images, std::uint64_t token);

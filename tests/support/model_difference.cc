@@ -104,7 +104,9 @@ std::string DifferenceOfEvidence(const Model& model, const NodeStore& store) {
   held.clear();
   expected.clear();
   for (const LedgerEntry& entry : *ledger) held.insert(DescribeEntry(entry));
-  for (const auto& [copy, entry] : model.ledger()) expected.insert(DescribeEntry(entry));
+  for (const auto& [copy, entry] : model.ledger()) {
+    if (!entry.absent_since) expected.insert(DescribeEntry(entry));
+  }
   const std::string entries = DifferenceOf(held, expected);
   return entries.empty() ? "" : "ledger" + entries;
 }
@@ -147,6 +149,7 @@ std::string DescribeProofs(const ImagePulledRecord& record) {
 std::string DescribeRecord(const ImagePulledRecord& record) {
   std::string text = record.image_ref + " at " + DescribeTime(record.last_updated);
   if (!record.runtime_handler.empty()) text += " @" + record.runtime_handler;
+  if (record.absent_since) text += " gone since " + DescribeTime(record.absent_since);
   if (!record.manifest_digest.empty() || record.platform || record.guest_platform) {
     text += " manifest " + record.manifest_digest + " of " + DescribePlatform(record.platform) +
             " for " + DescribePlatform(record.guest_platform);

@@ -28,6 +28,8 @@ bool CouldGive(const KnownImage& pulled, const KnownImage& name) {
 ImagePulledRecord Unite(const ImagePulledRecord& newer, const ImagePulledRecord& older,
                         const auto& merge) {
   ImagePulledRecord one = newer;
+  if (!older.absent_since) one.absent_since.reset();
+  one.closed_by_list = newer.closed_by_list && older.closed_by_list;
   const auto only_closed = [](const ImagePulledRecord& record) {
     return !record.guest_platform && record.credential_mapping.empty() &&
            record.manifest_digest.empty();
@@ -119,13 +121,14 @@ std::vector<Model::Listed> Model::Prepare(const std::vector<ImageOnNode>& images
       return SpellingOf(other.id) == SpellingOf(image.id) && other.stored == stored;
     });
     if (same == prepared.end()) {
-      prepared.push_back({image.id, stored, false, has_handler, {}});
+      prepared.push_back({image.id, stored, false, true, has_handler, {}});
       same = std::prev(prepared.end());
     } else {
       ++report.repeated;
     }
     same->has_handler = same->has_handler && has_handler;
     same->pinned = same->pinned || image.pinned;
+    same->imported = same->imported && image.imported;
     for (const auto* strings : {&image.repo_tags, &image.repo_digests}) {
       for (const std::string& name : *strings) {
         if (!FindKnownImage(name)->normalised) {
@@ -177,7 +180,9 @@ std::uint64_t Model::Learn(const std::vector<Listed>& images, ListScope scope) {
     LedgerEntry& moved = ledger_[{image, copy.second}];
     std::set<std::string> names(entry.names.begin(), entry.names.end());
     names.insert(moved.names.begin(), moved.names.end());
+    const bool is_there = !moved.image_ref.empty() && !moved.absent_since;
     moved = entry;
+    if (is_there) moved.absent_since.reset();
     moved.image_ref = image;
     moved.names.assign(names.begin(), names.end());
     moved.stamp = writes_ + 1;
@@ -408,7 +413,8 @@ void Model::SortPulls() {
             [](const ModelPull& a, const ModelPull& b) { return a.number < b.number; });
 }
 
-std::uint64_t Model::SettlePulls(const ListToken& token) {
+std::uint64_t Model::SettlePulls(const ImageList& list) {
+  const ListToken& token = *list.token;
   const BootTime& drawn = token.drawn;
   const bool knows_boot = drawn.boot_id == boot_.boot_id;
   std::uint64_t settled = 0;
@@ -428,8 +434,21 @@ std::uint64_t Model::SettlePulls(const ListToken& token) {
     if (pull.nothing_at != 0 && token.commit >= pull.nothing_at) return true;
     const bool this_boot = pull.ended_at.boot_id == boot_.boot_id;
     const std::chrono::nanoseconds since(drawn.nanoseconds - pull.ended_at.nanoseconds);
+    const auto may_be_its = [&](const std::string& name) {
+      return pull.anything || !pulled.normalised || (!pulled.has_host && !docker_hub) ||
+             CouldGive(pulled, *FindKnownImage(name));
+    };
+    const bool comes =
+        pull.nothing_at == 0 && !IsBareId(pulled.image) &&
+        std::any_of(list.names_to_come.begin(), list.names_to_come.end(), may_be_its);
+    const bool quiet =
+        list.quiet_until && knows_boot && !comes && drawn.boot_id != BootTime().boot_id &&
+        list.quiet_until->boot_id == drawn.boot_id && pull.ended_at.boot_id == drawn.boot_id &&
+        pull.ended_at.nanoseconds <= list.quiet_until->nanoseconds &&
+        list.quiet_until->nanoseconds <= drawn.nanoseconds;
     const bool settles =
-        pull.ended_at.boot_id == drawn.boot_id
+        quiet ? true
+        : pull.ended_at.boot_id == drawn.boot_id
             ? since >= (pull.state == PullState::kFailed ? evidence_.grace : evidence_.window)
             : knows_boot && !this_boot;
     settled += settles && pull.nothing_at == 0 ? 1 : 0;
@@ -463,8 +482,9 @@ bool Model::InQuarantine(const std::string& ref) const {
 }
 
 bool Model::IsKnown(const Listed& image) const {
-  return AnyRecordOf(image.id) || ledger_.contains({ImageOf(image.id), image.stored}) ||
-         InQuarantine(image.id);
+  const auto entry = ledger_.find({ImageOf(image.id), image.stored});
+  const bool in_ledger = entry != ledger_.end() && !entry->second.absent_since;
+  return AnyRecordOf(image.id) || in_ledger || InQuarantine(image.id);
 }
 
 std::vector<Model::Listed> Model::Unknown(const std::vector<Listed>& images,
@@ -477,24 +497,80 @@ std::vector<Model::Listed> Model::Unknown(const std::vector<Listed>& images,
   return unknown;
 }
 
+bool Model::Gives(const ModelPull& one, const KnownImage& name, bool pinned,
+                  std::optional<std::uint64_t> until, bool first) const {
+  const bool docker_hub = evidence_.short_names == ShortNames::kDockerHub;
+  const KnownImage& pulled = one.image;
+  if (one.pull.anything && first) return false;
+  if (one.pull.nothing_at != 0 && (!until || *until >= one.pull.nothing_at)) return false;
+  if (IsBareId(pulled.image)) return false;  // no runtime pulls by ID
+  const bool anything =
+      one.pull.anything || !pulled.normalised || (!pulled.has_host && !docker_hub);
+  if (!anything) return CouldGive(pulled, name);
+  const bool by_its_end = first || one.pull.nothing_at != 0;
+  if (!by_its_end || pinned) return !pinned;
+  // As a kubelet would presume: a registry or an alias that ends in what was written.
+  KnownImage completed = pulled;
+  completed.repository = name.repository;
+  return pulled.normalised && name.repository.ends_with("/" + *pulled.name) &&
+         CouldGive(completed, name);
+}
+
+bool Model::IsOver(Timestamp absent_since) const {
+  return TimeOfWriting().seconds - absent_since.seconds >= evidence_.remember.count();
+}
+
+Timestamp Model::AbsentFrom() const {
+  return {std::max<std::int64_t>(TimeOfWriting().seconds, 1), 0};
+}
+
+void Model::ForgetAbsent(const std::string& ref, const std::string& stored) {
+  const auto entry = ledger_.find({ImageOf(ref), stored});
+  if (entry != ledger_.end() && entry->second.absent_since) ledger_.erase(entry);
+}
+
+void Model::ForgetGuesses(const std::vector<Listed>& images) {
+  for (const Listed& image : images) {
+    if (!image.imported) continue;
+    std::vector<CopyKey> guesses;
+    bool only_guesses = true;
+    for (const std::string& ref : RefsOf(image.id)) {
+      for (const auto& [copy, record] : records_) {
+        if (copy.first != ref) continue;
+        guesses.push_back(copy);
+        only_guesses = only_guesses && record.closed_by_list && record.credential_mapping.empty();
+      }
+    }
+    if (!only_guesses) continue;
+    for (const CopyKey& copy : guesses) records_.erase(copy);
+  }
+}
+
+const LedgerEntry* Model::ComesBack(const Listed& image, std::optional<std::uint64_t> until,
+                                    bool first) const {
+  const auto entry = ledger_.find({ImageOf(image.id), image.stored});
+  if (entry == ledger_.end() || !entry->second.absent_since || IsRecordedAs(image)) return nullptr;
+  const auto& had = entry->second.names;
+  const bool has_own = std::any_of(image.names.begin(), image.names.end(), [&](const auto& name) {
+    constexpr bool kNotAnything = true;
+    return std::find(had.begin(), had.end(), name) != had.end() &&
+           std::none_of(pulls_.begin(), pulls_.end(), [&](const ModelPull& one) {
+             return Gives(one, *FindKnownImage(name), kNotAnything, until, first);
+           });
+  });
+  return has_own ? &entry->second : nullptr;
+}
+
+void Model::GiveBack(const Listed& image) {
+  LedgerEntry& entry = ledger_.at({ImageOf(image.id), image.stored});
+  entry.absent_since.reset();
+  entry.stamp = writes_ + 1;
+}
+
 Model::Origin Model::JudgeOrigin(const Listed& image, std::optional<std::uint64_t> until,
                                  bool first) const {
-  const bool docker_hub = evidence_.short_names == ShortNames::kDockerHub;
   const auto gives = [&](const ModelPull& one, const KnownImage& name) {
-    const KnownImage& pulled = one.image;
-    if (one.pull.anything && first) return false;
-    if (one.pull.nothing_at != 0 && (!until || *until >= one.pull.nothing_at)) return false;
-    if (IsBareId(pulled.image)) return false;  // no runtime pulls by ID
-    const bool anything =
-        one.pull.anything || !pulled.normalised || (!pulled.has_host && !docker_hub);
-    if (!anything) return CouldGive(pulled, name);
-    const bool by_its_end = first || one.pull.nothing_at != 0;
-    if (!by_its_end || image.pinned) return !image.pinned;
-    // As a kubelet would presume: a registry or an alias that ends in what was written.
-    KnownImage completed = pulled;
-    completed.repository = name.repository;
-    return pulled.normalised && name.repository.ends_with("/" + *pulled.name) &&
-           CouldGive(completed, name);
+    return Gives(one, name, image.pinned, until, first);
   };
   // What it gave only a later list can tell.
   const auto is_later = [&](const ModelPull& one) {
@@ -509,6 +585,7 @@ Model::Origin Model::JudgeOrigin(const Listed& image, std::optional<std::uint64_
   // The image of a record whose ref no list ever had may be listed under another.
   const auto record_gives = [&](const ImagePulledRecord& record, const KnownImage& name) {
     if (first || WasListed(record.image_ref) || !record.closed_because.empty()) return false;
+    if (record.absent_since) return false;
     const auto& mapping = record.credential_mapping;
     const bool has_name =
         std::any_of(KnownImages().begin(), KnownImages().end(), [&](const KnownImage& pulled) {
@@ -584,19 +661,35 @@ void Model::Leave(const Listed& image, ObserveReport& report) {
 }
 
 void Model::JudgeAll(const std::vector<Listed>& images, const ImageList& list,
-                     const std::vector<ImageOnNode>& preloaded, ObserveReport& report) {
-  const bool first = awaits_first_list_ && list.complete && list.source.empty();
+                     const std::vector<ImageOnNode>& preloaded, bool allow_empty,
+                     ObserveReport& report) {
+  const bool first = awaits_first_list_ && list.complete && list.source.empty() &&
+                     (!images.empty() || allow_empty);
   const bool placed = list.token && list.token->commit >= evidence_removed_;
   std::optional<std::uint64_t> until;
   if (list.token) until = list.token->commit;
   const std::vector<Listed> unknown = Unknown(images, report);
   // All are judged by what was known before the list.
   std::vector<Origin> origins;
-  for (const Listed& image : unknown) origins.push_back(JudgeOrigin(image, until, first));
+  std::vector<bool> imported;
+  std::vector<bool> comes_back;
+  for (const Listed& image : unknown) {
+    origins.push_back(JudgeOrigin(image, until, first));
+    imported.push_back(image.imported && !IsRecordedAs(image));
+    comes_back.push_back(ComesBack(image, until, first) != nullptr);
+  }
   for (std::size_t i = 0; i < unknown.size(); ++i) {
     const bool named = first && Names(preloaded, unknown[i]);
     const bool may_enter = placed || (first && !list.token);
-    if (named || (origins[i] == Origin::kPreloaded && may_enter)) {
+    if (!named && may_enter && (imported[i] || comes_back[i])) {
+      if (imported[i]) {
+        Enter(unknown[i], "imported", "");
+        ++report.preloaded;
+      } else {
+        GiveBack(unknown[i]);
+        ++report.known;
+      }
+    } else if (named || (origins[i] == Origin::kPreloaded && may_enter)) {
       Enter(unknown[i],
             named                        ? "preloaded-list"
             : !list.source.empty()       ? list.source
@@ -611,7 +704,8 @@ void Model::JudgeAll(const std::vector<Listed>& images, const ImageList& list,
         Leave(unknown[i], report);
         continue;
       }
-      Close(unknown[i].id, unknown[i].stored, TimeOfWriting());
+      Close(unknown[i].id, unknown[i].stored, TimeOfWriting(), true);
+      ForgetAbsent(unknown[i].id, unknown[i].stored);
       ++report.closed;
     } else {
       Leave(unknown[i], report);
@@ -631,34 +725,47 @@ bool Model::Names(const std::vector<ImageOnNode>& preloaded, const Listed& image
 }
 
 void Model::CloseUnknown(const std::vector<Listed>& images,
-                         const std::vector<ImageOnNode>& preloaded, ObserveReport& report) {
+                         const std::vector<ImageOnNode>& preloaded, bool may_enter,
+                         ObserveReport& report) {
   const std::vector<Listed> unknown = Unknown(images, report);
   std::vector<std::string> sources;  // by what was known before
   for (const Listed& image : unknown) {
+    const bool first = awaits_first_list_;
     const bool pinned =
         image.pinned && JudgeOrigin(image, std::nullopt, false) == Origin::kPreloaded;
-    sources.push_back(!awaits_first_list_       ? ""
-                      : Names(preloaded, image) ? "preloaded-list"
-                      : pinned                  ? "pinned"
-                                                : "");
+    const bool imported = image.imported && !IsRecordedAs(image);
+    const bool comes_back = ComesBack(image, std::nullopt, false) != nullptr;
+    sources.push_back(first && Names(preloaded, image) ? "preloaded-list"
+                      : may_enter && imported          ? "imported"
+                      : may_enter && comes_back        ? "back"
+                      : first && pinned                ? "pinned"
+                                                       : "");
   }
   for (std::size_t i = 0; i < unknown.size(); ++i) {
     const Listed& image = unknown[i];
-    if (!sources[i].empty()) {
+    if (sources[i] == "back") {
+      GiveBack(image);
+      ++report.known;
+    } else if (!sources[i].empty()) {
       Enter(image, sources[i], "");
       ++report.preloaded;
     } else {
-      Close(image.id, image.stored, TimeOfWriting());
+      Close(image.id, image.stored, TimeOfWriting(), true);
+      ForgetAbsent(image.id, image.stored);
       ++report.closed;
     }
   }
 }
 
 ObserveReport Model::ObserveAt(const ImageList& list, const std::vector<ImageOnNode>& preloaded,
-                               bool after_gap) {
+                               bool after_gap, bool allow_empty) {
   ObserveReport report;
   const auto images = Prepare(list.images, report);
   const bool first = awaits_first_list_;
+  const bool had_any = !records_.empty() || !ledger_.empty();
+  // A list without anything that was known may be another node's, so to say.
+  const auto tells = [&] { return allow_empty || !had_any || report.known > 0; };
+  const bool placed = list.token && list.token->commit >= evidence_removed_;
   learnt_ = false;
   left_.clear();
   std::vector<ImageOnNode> on_node = list.images;
@@ -669,19 +776,31 @@ ObserveReport Model::ObserveAt(const ImageList& list, const std::vector<ImageOnN
     const bool is_whole = list.complete && (list.token || awaits_first_list_);
     report.united = Learn(images, is_whole ? ListScope::kWhole : ListScope::kSome);
   }
+  if (placed) ForgetGuesses(images);
   if (list.complete && list.source.empty() && (after_gap || gap_)) {
-    CloseUnknown(images, preloaded, report);
-    gap_ = false;
-    PullOfAnything();
-    awaits_first_list_ = false;
+    gap_ = true;
+    CloseUnknown(images, preloaded, placed || (awaits_first_list_ && !list.token), report);
+    if (tells()) {
+      gap_ = false;
+      PullOfAnything();
+      awaits_first_list_ = false;
+    }
   } else if (distrustful()) {
     report.not_judged_because = "the store is distrustful";
-    report.left = Unknown(images, report).size();
+    // Whatever the store lost, the runtime says that nobody pulled it.
+    const std::vector<Listed> unknown = Unknown(images, report);
+    std::vector<Listed> imported;
+    for (const Listed& image : unknown) {
+      if (placed && image.imported && !IsRecordedAs(image)) imported.push_back(image);
+    }
+    for (const Listed& image : imported) Enter(image, "imported", "");
+    report.preloaded += imported.size();
+    report.left = unknown.size() - imported.size();
   } else {
-    JudgeAll(images, list, preloaded, report);
+    JudgeAll(images, list, preloaded, allow_empty, report);
   }
   if (list.token && list.complete) {
-    if (report.not_judged_because.empty()) report.pulls_settled = SettlePulls(*list.token);
+    if (report.not_judged_because.empty() && tells()) report.pulls_settled = SettlePulls(list);
     if (report.pulls_settled > 0) EvidenceRemoved();
     const std::uint64_t token = list.token->commit;
     bool ignored = true;
@@ -694,7 +813,12 @@ ObserveReport Model::ObserveAt(const ImageList& list, const std::vector<ImageOnN
     report.records_removed = PruneRecords(on_node, old, ignored).removed;
     report.preloaded_removed = PruneLedger(on_node, token);
     std::erase_if(rows_, [&](const auto& one) {
-      return report.left == 0 && one.second.stamp <= token &&
+      const std::string& image = one.second.image;
+      const bool remembered =
+          AnyRecordOf(image) || std::any_of(ledger_.begin(), ledger_.end(), [&](const auto& entry) {
+            return entry.first.first == image;
+          });
+      return report.left == 0 && one.second.stamp <= token && !remembered &&
              !IsListed(on_node, one.first, std::nullopt);
     });
   }
@@ -705,22 +829,32 @@ ObserveReport Model::ObserveAt(const ImageList& list, const std::vector<ImageOnN
   return report;
 }
 
-std::optional<ObserveReport> Model::Observe(const ImageList& list) {
+std::optional<ObserveReport> Model::Observe(const ImageList& list, bool allow_empty) {
   if (list.token && list.token->commit < last_list_) return std::nullopt;
-  return ObserveAt(list, preloaded_, false);
+  return ObserveAt(list, preloaded_, false, allow_empty);
 }
 
 std::uint64_t Model::PruneLedger(const std::vector<ImageOnNode>& images, std::uint64_t token) {
+  const bool remembers = evidence_.remember.count() > 0;
   std::vector<CopyKey> gone;
-  for (const auto& [copy, entry] : ledger_) {
-    if (entry.stamp <= token && !IsListed(images, copy.first, copy.second)) gone.push_back(copy);
+  std::uint64_t left = 0;
+  for (auto& [copy, entry] : ledger_) {
+    if (entry.stamp > token || IsListed(images, copy.first, copy.second)) continue;
+    if (remembers && entry.absent_since && !IsOver(*entry.absent_since)) continue;
+    left += entry.absent_since ? 0 : 1;
+    if (remembers && !entry.absent_since && !IsListed(images, copy.first, std::nullopt)) {
+      entry.absent_since = AbsentFrom();
+      entry.stamp = writes_ + 1;
+    } else {
+      gone.push_back(copy);
+    }
   }
   for (const CopyKey& copy : gone) {
     ledger_.erase(copy);
     if (!AnyRecordOf(copy.first)) ForgetSpellings(copy.first);
   }
-  if (!gone.empty()) EvidenceRemoved();
-  return gone.size();
+  if (left > 0) EvidenceRemoved();
+  return left;
 }
 
 void Model::ForgetSpellings(const std::string& image) {
@@ -747,7 +881,15 @@ void Model::AddToLedger(const ImageOnNode& image, const std::string& source,
 bool Model::RemoveFromLedger(const std::string& ref, const std::string& handler) {
   const std::string stored = Stored(handler).value_or(handler);
   const std::string image = ImageOf(ref);
-  if (ledger_.erase({image, stored}) == 0) return false;
+  const auto entry = ledger_.find({image, stored});
+  if (entry == ledger_.end() || entry->second.absent_since) return false;
+  ledger_.erase(entry);
+  for (const std::string& spelt : RefsOf(image)) {
+    const auto guess = records_.find({spelt, stored});
+    if (guess == records_.end() || !guess->second.closed_by_list) continue;
+    guess->second.closed_by_list = false;
+    guess->second.stamp = writes_ + 1;
+  }
   if (!AnyRecordOf(image)) Close(image, stored, TimeOfWriting());
   EvidenceRemoved();
   Written();
@@ -757,7 +899,8 @@ bool Model::RemoveFromLedger(const std::string& ref, const std::string& handler)
 bool Model::SettlePresumed(const std::string& ref, const std::string& handler, Settled settled,
                            const std::string& reason) {
   const auto entry = ledger_.find({ImageOf(ref), Stored(handler).value_or(handler)});
-  if (entry == ledger_.end() || entry->second.source != "presumed") return false;
+  if (entry == ledger_.end() || entry->second.absent_since) return false;
+  if (entry->second.source != "presumed") return false;
   if (settled == Settled::kClosed) return RemoveFromLedger(ref, handler);
   entry->second.source = "operator";
   entry->second.reason = reason;
@@ -779,7 +922,7 @@ ObserveReport Model::ClearDistrust(const ClearOptions& options, const std::strin
   if (options.images_on_node) {
     const auto images = Prepare(*options.images_on_node, report);
     report.united = Learn(images, ListScope::kSome);
-    if (!options.adopt) CloseUnknown(images, {}, report);
+    if (!options.adopt) CloseUnknown(images, {}, false, report);
     for (const Listed& image : options.adopt ? Unknown(images, report) : std::vector<Listed>()) {
       Enter(image, "adopted", reason);
       ++report.preloaded;

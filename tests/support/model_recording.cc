@@ -223,6 +223,7 @@ bool Model::Pulled(const KnownImage& image, const std::string& ref,
   const std::uint64_t commit = writes_ + 1;
   if (closed_ && result.image) LearnEntry(*result.image);
   if (closed_) TakeOverRecord(ref, *stored);
+  if (closed_) ForgetAbsent(ref, *stored);
   if (closed_) awaits_first_list_ = false;
   // Nobody can tell for which guest a handler that went away pulled.
   auto proven = Stored(handler) ? credentials : std::nullopt;
@@ -230,11 +231,15 @@ bool Model::Pulled(const KnownImage& image, const std::string& ref,
   const bool is_forgotten = proven && !DropForgottenOf({ref, *stored}, *proven);
   const bool is_new = !records_.contains({ref, *stored});
   ImagePulledRecord& record = records_[{ref, *stored}];
+  // Of an image that was gone nothing counts that was proven then.
+  if (closed_ && record.absent_since) record.credential_mapping.clear();
+  record.absent_since.reset();
   const ImagePulledRecord before = record;
   record.image_ref = ref;
   record.runtime_handler = *stored;
   record.guest_platform = GuestOf(*stored);
   record.closed_because.clear();
+  record.closed_by_list = false;
   const auto& manifest = result.manifest;
   const bool other_manifest =
       manifest && !record.manifest_digest.empty() && record.manifest_digest != manifest->digest;
@@ -346,10 +351,13 @@ bool Model::Put(const ImagePulledRecord& record) {
   // What is left of a handler that vanished may still be replaced.
   if (!stored && !records_.contains({record.image_ref, handler})) return false;
   if (closed_) TakeOverRecord(record.image_ref, stored.value_or(handler));
+  if (closed_) ForgetAbsent(record.image_ref, stored.value_or(handler));
   ImagePulledRecord& put = records_[{record.image_ref, stored.value_or(handler)}];
   const auto guest = stored ? GuestOf(*stored) : put.guest_platform;
   const ImagePulledRecord before = put;
   put = record;
+  put.absent_since.reset();
+  put.closed_by_list = false;
   put.runtime_handler = stored.value_or(handler);
   put.guest_platform = guest;
   GiveProofs(before, put);

@@ -48,11 +48,20 @@ PruneReport Model::PruneRecords(const std::vector<ImageOnNode>& images, const Ol
   std::vector<CopyKey> gone;
   std::map<std::string, std::vector<CopyKey>> surplus;  // by refs that others are listed for
   std::set<std::string> spoken_for;                     // refs of which a record stays
-  for (const auto& [copy, record] : records_) {
+  const bool remembers = closed_ && evidence_.remember.count() > 0;
+  for (auto& [copy, record] : records_) {
     ++report.examined;
     std::uint64_t* kept = nullptr;
     if (IsListed(images, copy.first, copy.second)) {
       kept = &report.kept_in_list;
+      if (record.absent_since) {
+        record.absent_since.reset();
+        record.stamp = writes_ + 1;
+        wrote = true;
+      }
+    } else if (remembers && record.absent_since && !IsListed(images, copy.first, std::nullopt) &&
+               !IsOver(*record.absent_since)) {
+      continue;
     } else if (!old_enough(record)) {
       kept = &report.kept_newer;
     }
@@ -88,11 +97,18 @@ PruneReport Model::PruneRecords(const std::vector<ImageOnNode>& images, const Ol
     const bool goes = std::none_of(surplus.begin(), surplus.end(),
                                    [&](const auto& one) { return one.first == copy.first; });
     never_listed_went_ = never_listed_went_ || (closed_ && goes && !WasListed(copy.first));
-    records_.erase(copy);
+    ImagePulledRecord& record = records_.at(copy);
+    const bool was_absent = remembers && goes && record.absent_since;
+    report.removed += was_absent ? 0 : 1;
+    if (remembers && goes && !was_absent) {
+      record.absent_since = AbsentFrom();
+      record.stamp = writes_ + 1;
+    } else {
+      records_.erase(copy);
+    }
   }
-  report.removed = gone.size();
   wrote = wrote || !gone.empty();
-  if (!gone.empty()) EvidenceRemoved();
+  if (report.removed > 0) EvidenceRemoved();
   return report;
 }
 
@@ -126,12 +142,13 @@ PruneReport Model::PruneBefore(const std::vector<ImageOnNode>& images, Timestamp
 }
 
 // A record without credentials, where there is none. Part of a write to come.
-bool Model::Close(const std::string& ref, const std::string& stored, Timestamp time) {
+bool Model::Close(const std::string& ref, const std::string& stored, Timestamp time, bool by_list) {
   if (records_.contains({ref, stored})) return false;
   ImagePulledRecord& record = records_[{ref, stored}];
   record.image_ref = ref;
   record.runtime_handler = stored;
   if (closed_) record.closed_because = "a list";
+  record.closed_by_list = by_list;
   record.last_updated = time;
   record.stamp = writes_ + 1;
   return true;
@@ -224,7 +241,7 @@ ModelOpened Model::Restart(const ModelOpening& opening) {
       (closed_ && awaits_first_list_ && opening.first_start == FirstStart::kClose);
   if (opening.images && closed_) {
     opened.observed =
-        ObserveAt({.images = *opening.images, .complete = true}, preloaded_, after_gap);
+        ObserveAt({.images = *opening.images, .complete = true}, preloaded_, after_gap, true);
     if (after_gap) opened.gap_closed = opened.observed->closed;
   } else if (opening.images) {
     opened.intents_found = intents().size();
@@ -277,6 +294,8 @@ void Model::Down() {
   Fold([](const std::string&) { return true; }, std::max(now_, latest_), false, ignored);
   for (auto& [copy, record] : records_) {
     record.closed_because.clear();
+    record.closed_by_list = false;
+    record.absent_since.reset();
     if (!SaysMoreThanVersionOne(record)) continue;
     record.credential_mapping.clear();
     record.manifest_digest.clear();

@@ -3,6 +3,7 @@
 #ifndef WAYBILL_TESTS_SUPPORT_STORE_FIXTURE_H_
 #define WAYBILL_TESTS_SUPPORT_STORE_FIXTURE_H_
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <stdexcept>
@@ -63,6 +64,11 @@ class ScratchStore {
   std::filesystem::path kubelet_directory() const { return scratch_ / "kubelet"; }
   std::filesystem::path scratch() const { return scratch_.path(); }
 
+  // From here on nothing is remembered of images that are gone.
+  void RememberNothing() {
+    evidence_.remember = std::chrono::seconds(0);
+    Restart();
+  }
   void set_policy(VerificationPolicy policy) { policy_ = std::move(policy); }
 
   void Stop() {
@@ -82,6 +88,7 @@ class ScratchStore {
     OpenOptions options = OptionsIn(scratch(), rules_);
     if (!with_witness_) options.witness = Witness::None();
     options.policy = policy_;
+    options.evidence = evidence_;
     options.images_on_node = std::move(images);
     options.allow_empty = true;
     if (std::filesystem::exists(kubelet_directory() / "image_manager")) {
@@ -111,6 +118,7 @@ class ScratchStore {
   FakeClock clock_;
   Rules rules_;
   VerificationPolicy policy_;
+  EvidenceOptions evidence_;
   bool with_witness_;
   std::unique_ptr<NodeStore> store_;
 };

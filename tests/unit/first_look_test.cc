@@ -89,6 +89,7 @@ const ImagePullSecret kStranger = MakeSecret("team-b", "pull", "uid-b", "hash-b"
 BOOST_AUTO_TEST_CASE(a_record_that_goes_while_credentials_are_fetched_does_not_open) {
   InBothWays([](Rules rules, bool deferred) {
     ScratchStore store(rules);
+    store.RememberNothing();
     store.Pull(kImage, kRef, WithSecret(kSecretA));
     Expect(DecideWhile(store, deferred, Pod(kStranger), [&] { PruneTheRecord(store); }), true,
            CheckResult::kMustAuthenticate, Reason::kNoCredentialMatches);
@@ -100,6 +101,7 @@ BOOST_AUTO_TEST_CASE(a_record_that_goes_while_credentials_are_fetched_does_not_o
 BOOST_AUTO_TEST_CASE(credentials_that_match_a_record_that_goes_meanwhile_open_as_in_the_kubelet) {
   InBothWays([](Rules rules, bool deferred) {
     ScratchStore store(rules);
+    store.RememberNothing();
     store.Pull(kImage, kRef, WithSecret(kSecretA));
     const Decision decision =
         DecideWhile(store, deferred, Pod(kSecretA), [&] { PruneTheRecord(store); });
@@ -130,6 +132,7 @@ BOOST_AUTO_TEST_CASE(a_ledger_entry_that_comes_meanwhile_does_not_open_what_was_
 BOOST_AUTO_TEST_CASE(a_record_that_goes_while_fetching_fails_is_an_error_and_counted_as_one) {
   InBothWays([](Rules rules, bool deferred) {
     ScratchStore store(rules);
+    store.RememberNothing();
     store.Pull(kImage, kRef, WithSecret(kSecretA));
     const Decision decision =
         DecideWhile(store, deferred, Pod::Unavailable(), [&] { PruneTheRecord(store); });
@@ -142,6 +145,7 @@ BOOST_AUTO_TEST_CASE(a_record_that_goes_while_fetching_fails_is_an_error_and_cou
 BOOST_AUTO_TEST_CASE(a_record_that_opens_to_all_meanwhile_does_not_open_what_was_closed) {
   InBothWays([](Rules rules, bool deferred) {
     ScratchStore store(rules);
+    store.RememberNothing();
     store.Pull(kImage, kRef, WithSecret(kSecretA));
     BOOST_TEST(DecideWhile(store, deferred, Pod(kStranger), [&] {
                  store.Pull(kImage, kRef, NodeWide());
@@ -154,6 +158,7 @@ BOOST_AUTO_TEST_CASE(a_record_that_opens_to_all_meanwhile_does_not_open_what_was
 BOOST_AUTO_TEST_CASE(credentials_that_a_record_loses_meanwhile_open_under_kubelet_rules_only) {
   InBothWays([](Rules rules, bool deferred) {
     ScratchStore store(rules);
+    store.RememberNothing();
     store.Pull(kImage, kRef, WithSecret(kSecretA));
     const Decision decision = DecideWhile(store, deferred, Pod(kSecretA), [&] {
       ImagePulledRecord record = Must(store->GetRecord({.image_ref = kRef}));
@@ -168,6 +173,7 @@ BOOST_AUTO_TEST_CASE(credentials_that_a_record_loses_meanwhile_open_under_kubele
 BOOST_AUTO_TEST_CASE(the_outer_question_counts_what_it_answered) {
   for (const Rules rules : kBothRules) {
     ScratchStore store(rules);
+    store.RememberNothing();
     store.Pull(kImage, kRef, WithSecret(kSecretA));
     Fetched source(Pod(kStranger), [&] { PruneTheRecord(store); });
     const EnsureOutcome outcome =
@@ -180,6 +186,7 @@ BOOST_AUTO_TEST_CASE(the_outer_question_counts_what_it_answered) {
 BOOST_AUTO_TEST_CASE(fetching_that_throws_is_counted_as_an_error) {
   for (const Rules rules : kBothRules) {
     ScratchStore store(rules);
+    store.RememberNothing();
     store.Pull(kImage, kRef, WithSecret(kSecretA));
     Fetched source(Pod(kSecretA), [] { throw 1; });
     const EnsureOutcome outcome =
@@ -194,6 +201,7 @@ BOOST_AUTO_TEST_CASE(fetching_that_throws_is_counted_as_an_error) {
 BOOST_AUTO_TEST_CASE(a_first_look_is_of_no_use_for_another_image) {
   UnderBothRules([](Rules rules) {
     ScratchStore store(rules);
+    store.RememberNothing();
     store.Pull(kImage, kRef, WithSecret(kSecretA));
     store.Pull(kImage, kRef2, WithSecret(kStranger));
     DeferredCredentials source;

@@ -110,6 +110,7 @@ BOOST_AUTO_TEST_CASE(whatever_a_full_store_took_it_can_still_delete) {
     FakeClock clock;
     OpenOptions options = SmallStore(scratch, clock, kMiB);
     options.rules = draw.OneIn(2) ? Rules::kClosed : Rules::kKubelet;
+    options.evidence.remember = std::chrono::seconds(0);
     const auto store = Must(NodeStore::Open(options));
     std::vector<std::string> refs;
     std::uint64_t next = 0;

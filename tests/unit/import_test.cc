@@ -181,6 +181,7 @@ BOOST_AUTO_TEST_CASE(an_image_that_a_kubelet_alone_pulled_again_is_not_preloaded
   for (const bool lists_at_opening : {true, false}) {
     for (const bool by_hand : {true, false}) {
       ScratchStore store(Rules::kClosed);
+      store.RememberNothing();
       WriteRecordFile(store.kubelet_directory(), "pulled", kRef, RecordJson(kRef, kSecretA));
       store.Stop();
       OpenOptions first = store.Options({image, other});

@@ -316,9 +316,8 @@ BOOST_AUTO_TEST_CASE(a_complete_list_removes_what_it_lacks_and_was_there_before)
   BOOST_TEST(report.records_removed == 1U);
   BOOST_TEST(Must(store->ListLedger()).size() == 1U);
   BOOST_TEST(!store.Check(kImage, Digest('c'), Pod(kSecretA)).pull);
-  for (const std::string_view ref : {kRef, kRef2}) {
-    BOOST_TEST(store.Check("r.example/a:1", ref).reason == Reason::kNoEvidence);
-  }
+  BOOST_TEST(store.Check("r.example/a:1", kRef).reason == Reason::kNoEvidence);
+  BOOST_TEST(store.Check("r.example/a:1", kRef2).pull);
 }
 
 BOOST_AUTO_TEST_CASE(a_partial_list_removes_nothing) {
@@ -424,6 +423,7 @@ BOOST_AUTO_TEST_CASE(an_empty_list_is_refused_whatever_it_would_delete) {
       [](NodeStore& store) { Cancel(store, kImage); }};
   for (const auto& fill : contents) {
     ScratchStore store(Rules::kClosed);
+    store.RememberNothing();
     fill(*store);
     const std::string before = StateOf(*store);
     ImageList list{.token = Must(store->BeginList()), .complete = true};

@@ -107,6 +107,7 @@ BOOST_AUTO_TEST_CASE(another_guest_platform_meanwhile_takes_the_credentials) {
 
 BOOST_AUTO_TEST_CASE(the_closed_rules_answer_pull_and_write_nothing) {
   ScratchStore store(Rules::kClosed);
+  store.RememberNothing();
   store.Pull(kImage, kRef, WithSecret(kSecretA));
   BOOST_TEST(DecideAround(store, kRotated, [&] { PruneAll(store); }).pull);
   BOOST_TEST(Must(store->ListRecords()).empty());

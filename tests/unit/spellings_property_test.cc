@@ -133,6 +133,7 @@ class SpellingsHistory {
 
   void Open() {
     OpenOptions options = OptionsIn(scratch_.path());
+    if (!remembers_) options.evidence.remember = std::chrono::seconds(0);
     options.gap = Gap::kNo;
     options.images_on_node = Listed();
     options.allow_empty = true;
@@ -171,7 +172,7 @@ class SpellingsHistory {
       const bool other_is_there = std::any_of(images_.begin(), images_.end(), [&](const auto& one) {
         return one.on_node && one.proven == image.proven;
       });
-      if (!other_is_there) image.proven->clear();
+      if (!other_is_there && !remembers_) image.proven->clear();
     }
   }
   // Only garbage collection: judges nothing.
@@ -310,6 +311,8 @@ class SpellingsHistory {
 
  private:
   Draw draw_;
+  // What was proven for an image that is gone counts when it comes back.
+  const bool remembers_ = draw_.OneIn(2);
   MemoryDir scratch_;
   std::set<std::string> shared_;  // digests of two images
   std::vector<ModelImage> images_;

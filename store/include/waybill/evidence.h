@@ -39,6 +39,9 @@ struct EvidenceOptions {
   std::chrono::seconds grace{120};    // after a failure that the runtime reported
   std::chrono::seconds window{7200};  // after an unknown end; a reboot ends it, too
   ShortNames short_names = ShortNames::kAnywhere;
+  // How long is remembered what was known of an image that is gone (NodeStore::ObserveImages). 0:
+  // not at all.
+  std::chrono::seconds remember{30 * 24 * 3600};
 };
 
 // The numbers are stored.
@@ -102,12 +105,16 @@ struct LedgerEntry {
   std::string image_ref = {};
   std::string runtime_handler = {};     // empty: the default handler's copy
   std::vector<std::string> names = {};  // at that time, sorted
-  // How it is known: "listed", "pinned", "preloaded-list", "observed-preloaded", "adopted",
-  // "operator", or what the caller named. kPresumedSource: it is not known, but presumed.
+  // How it is known: "listed", "imported" (ImageOnNode::imported), "pinned", "preloaded-list",
+  // "observed-preloaded", "adopted", "operator", or what the caller named. kPresumedSource: it is
+  // not known, but presumed.
   std::string source = {};
   std::string reason = {};  // an operator's; may be empty
   Timestamp since = {};
   std::uint64_t stamp = 0;  // the commit that wrote it
+  // Since when the image is not on the node: the entry is remembered, and opens nothing. Whole
+  // seconds.
+  std::optional<Timestamp> absent_since = {};
 
   friend bool operator==(const LedgerEntry&, const LedgerEntry&) = default;
 };
@@ -136,6 +143,12 @@ struct ImageList {
   std::optional<ListToken> token = {};
   bool complete = false;    // everything that the runtime has, unfiltered
   std::string source = {};  // who made the list; empty: the runtime
+  // Pulls that ended at this moment or before can bring nothing any more that is not on the list,
+  // as the runtime showed before it made the list. nullopt: it was not asked.
+  std::optional<BootTime> quiet_until = {};
+  // Names that the runtime has, and that the list does not show yet: a pull that could have given
+  // one of them still counts.
+  std::vector<std::string> names_to_come = {};
 };
 
 // What became of an image that was judged.

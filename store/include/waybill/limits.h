@@ -44,6 +44,8 @@ inline constexpr std::size_t kMaxMappingsPerFile = 340;
 inline constexpr std::size_t kMaxInFlightImages = 65536;
 // Open pulls that ended, by name. With more, the oldest become one of anything.
 inline constexpr std::size_t kMaxEndedPulls = 4096;
+// Records, and ledger entries, of images that are gone. With more, the oldest go first.
+inline constexpr std::size_t kMaxRemembered = 10'000;
 // Images of one list; names of one image that are kept (each counts when it is judged); repo
 // digests of one image that are spellings.
 inline constexpr std::size_t kMaxListedImages = 200'000;

@@ -183,14 +183,25 @@ class NodeStore {
   // after the token could have, the image is left to a later list. Names that do not parse do not
   // count. An image that may be one that is known under another ID or digest is closed, or has that
   // one's ledger entry. A distrustful store judges nothing. After a gap (OpenOptions::gap) a
-  // complete list closes each such image, and the gap with it. A complete list also drops open
-  // pulls that can bring nothing any more (EvidenceOptions), and removes records and ledger entries
-  // of images that it does not have and that are not newer than its token; of what it left unjudged
-  // it forgets nothing. A list without a token closes images, and does nothing else.
+  // complete list closes each such image, and the gap with it. An image of which the runtime shows
+  // that nobody pulled it (ImageOnNode::imported) enters the ledger in each of these cases, also if
+  // a list closed it before; not if a pull or an operator did.
+  //
+  // A complete list also drops open pulls that can bring nothing any more (EvidenceOptions,
+  // ImageList::quiet_until). Records and ledger entries of images that it does not have and that
+  // are not newer than its token are remembered (EvidenceOptions::remember; kMaxRemembered of each,
+  // the oldest go first). When the image comes back without a pull that was recorded, its record
+  // counts again, less what was forgotten or grew too old, and so does its ledger entry, if the
+  // image has one of its names that no pull that can be named may have given it. A pull that
+  // succeeds begins anew: what was proven before the image was gone counts no more. What a list
+  // left unjudged it forgets nothing of. A list that has none of the images that the store knows
+  // may be of another runtime, or of a disk that is not mounted: it settles no pull and closes no
+  // gap, unless ChangeOptions::allow_empty says that it is meant. A list without a token closes
+  // images, and does nothing else.
   // kInvalidArgument: a token from the future or of another store, one that is older than that of a
-  // list that was observed before (nothing was changed: list again), or an empty complete list
-  // although there are records, open pulls or ledger entries (ChangeOptions::allow_empty).
-  // kLimitExceeded: more than kMaxListedImages.
+  // list that was observed before (nothing was changed: list again), or, where nothing is
+  // remembered, an empty complete list although there are records, open pulls or ledger entries
+  // (ChangeOptions::allow_empty). kLimitExceeded: more than kMaxListedImages.
   Result<ObserveReport> ObserveImages(const ImageList& list, const ChangeOptions& options = {});
 
   // Something was pulled, or may still be, that nobody recorded (Gap::kYes while the store is

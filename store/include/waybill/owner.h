@@ -124,7 +124,8 @@ struct OwnerDescription {
   friend bool operator==(const OwnerDescription& a, const OwnerDescription& b) {
     return a.process_id == b.process_id && a.rules == b.rules &&
            a.evidence.grace == b.evidence.grace && a.evidence.window == b.evidence.window &&
-           a.evidence.short_names == b.evidence.short_names;
+           a.evidence.short_names == b.evidence.short_names &&
+           a.evidence.remember == b.evidence.remember;
   }
 };
 

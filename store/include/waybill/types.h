@@ -152,6 +152,12 @@ struct ImagePulledRecord {
   // Why the image was closed without a pull by this kubelet, if it was: one sentence, no full stop.
   // Set by the store; empty once the image was pulled.
   std::string closed_because = {};
+  // A list closed it, since an open pull or a gap may have brought it: the runtime's word that
+  // nobody pulled it (ImageOnNode::imported) opens it. Set by the store; ignored in arguments.
+  bool closed_by_list = false;
+  // Since when the image is not on the node: the record is remembered (EvidenceOptions::remember).
+  // Whole seconds. Set by the store; ignored in arguments.
+  std::optional<Timestamp> absent_since = {};
 
   friend bool operator==(const ImagePulledRecord&, const ImagePulledRecord&) = default;
 };
@@ -185,6 +191,9 @@ struct ImageOnNode {
   // CRI's Image.spec.runtime_handler. Empty: not given, so the image may be any handler's.
   std::string runtime_handler = {};
   bool pinned = false;  // by the runtime's configuration
+  // The runtime shows that no pull brought it, whoever asked for one. Never a guess: the image is
+  // open to all pods then.
+  bool imported = false;
 
   friend bool operator==(const ImageOnNode&, const ImageOnNode&) = default;
 };
