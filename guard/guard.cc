@@ -1,6 +1,7 @@
 #include "guard/guard.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <chrono>
@@ -106,9 +107,7 @@ Result<std::unique_ptr<Guard>> Guard::Start(GuardOptions options) {
 }
 
 Result<void> Guard::Begin() {
-  if (auto there = internal::OpenDirectory(options_.kubelet_directory); !there) {
-    return there.error();
-  }
+  if (auto made = MakeKubeletDirectory(); !made) return made;
   if (auto none = CheckNoneInside(); !none) return none;
   if (auto made = internal::MakePrivateDirectory(image_manager_); !made) return made;
   if (auto safe = internal::CheckPrivateDirectory(image_manager_); !safe) return safe;
@@ -135,6 +134,20 @@ Result<void> Guard::Begin() {
   return put;
 }
 
+// A kubelet makes its directory itself.
+Result<void> Guard::MakeKubeletDirectory() const {
+  const std::filesystem::path& path = options_.kubelet_directory;
+  auto there = internal::OpenDirectory(path);
+  if (there) return {};
+  if (there.error().code != ErrorCode::kNotFound) return there.error();
+  if (::mkdir(path.c_str(), 0750) != 0 && errno != EEXIST) {
+    return internal::SystemError(errno, "make", path);
+  }
+  Log(LogLevel::kWarning,
+      "made " + path.string() + ": no kubelet has used it yet; is it that one's --root-dir?");
+  return {};
+}
+
 Result<void> Guard::PutAllRight() {
   if (auto taken = TakeLeft(); !taken) return taken;
   if (auto taken = TakeOverAll(); !taken) return taken;
@@ -148,7 +161,6 @@ Result<void> Guard::PutAllRight() {
             " presumed preloaded, since nobody recorded a pull before the store was made: settle "
             "that with waybill preload confirm, or close");
   }
-  counts_.clear();
   if (auto begun = kept_.Begin(); !begun) Log(LogLevel::kWarning, begun.error().ToString());
   if (options_.live) {
     if (auto put = pulled_.PutMarker(); !put) return put;
@@ -264,14 +276,12 @@ Result<void> Guard::FirstList() {
     if (!list && list.error().code == ErrorCode::kInvalidArgument) return list.error();
     auto taken = list ? TakeList(*token, list) : Result<void>(list.error());
     if (taken && images_) return {};
-    // With a kubelet that runs already, an empty list is no error of TakeList.
+    // With a kubelet that runs already, TakeList survives what can be tried again.
     const Error error =
         taken ? Error{ErrorCode::kUnavailable, status_.runtime_error, ""} : taken.error();
     if (Hurries()) return error;
-    const bool of_list = !list || list->empty();
-    if (of_list && options_.list_images && options_.try_again && options_.try_again(error))
-      continue;
-    if (!of_list) return error;
+    if (!list && options_.list_images && options_.try_again && options_.try_again(error)) continue;
+    if (list) return error;
     if (options_.needs_runtime) {
       return Error{
           ErrorCode::kUnavailable,
@@ -349,24 +359,8 @@ Result<std::vector<ImageOnNode>> Guard::WithoutNameless(const std::vector<ImageO
 }
 
 Result<void> Guard::Judge(const ListToken& token, std::vector<ImageOnNode> images) {
-  auto held = store_->GetStatistics();
-  if (!held) return held.error();
-  if (images.empty() && held->records + held->ledger_entries > 0) {
-    const Error error{
-        ErrorCode::kInvalidArgument,
-        "the runtime lists no images, but the store has " + std::to_string(held->records) +
-            " records and " + std::to_string(held->ledger_entries) +
-            " in the ledger of preloaded ones; nothing was forgotten",
-        "a runtime that starts up lists nothing; if the node has no images any more, say so: "
-        "`waybill prune` with --allow-empty"};
-    status_.runtime_error = error.ToString();
-    if (phase_ == Phase::kStarting) return error;
-    Log(LogLevel::kWarning, status_.runtime_error);
-    return PutRight();
-  }
   if (auto r = SettleEnded(images); !r) return r;
   if (auto r = TakeOverUnproven(&images); !r) return r;
-  if (auto r = TakeBack(images); !r) return r;
   if (auto r = CloseDamaged(images); !r) return r;
   if (Hurries() && phase_ == Phase::kRunning) {
     // Not all of what bears on it is recorded.
@@ -375,10 +369,8 @@ Result<void> Guard::Judge(const ListToken& token, std::vector<ImageOnNode> image
   }
   auto named = WithoutNameless(images);
   if (!named) return named.error();
-  // Nothing is removed by an empty list then.
   const bool complete = named->size() == images.size();
-  auto observed = store_->ObserveImages({.images = *named, .token = token, .complete = complete},
-                                        {.allow_empty = images.empty()});
+  auto observed = store_->ObserveImages({.images = *named, .token = token, .complete = complete});
   if (!observed) return observed.error();
   images_ = std::move(images);
   listed_strings_.reset();
@@ -409,6 +401,7 @@ Result<void> Guard::Judge(const ListToken& token, std::vector<ImageOnNode> image
           "its record was removed, and the runtime still has it; it was put back");
   }
   observed_at_ = statistics->commit_sequence;
+  status_.judged_commit = observed_at_;
   observed_time_ = options_.store.clock();
   return {};
 }
@@ -538,6 +531,7 @@ Result<void> Guard::KubeletStarted() {
     if (there != nullptr) seen = *there;
   }
   rewritten_.clear();
+  status_.waiting.clear();
   status_.kubelet_ran_before = false;
   believes_memory_ = true;
   return {};
@@ -585,14 +579,6 @@ Result<void> Guard::Stop(bool again) {
   // Nobody sees how these end.
   if (auto r = EndRunning(std::nullopt); !r) return r;
   running_.clear();
-  // The store forgets the record of an image that is gone, the kubelet does so later, and writes
-  // nothing if a pull proves it again. The next start, which misses nothing, believes no file.
-  const std::set<std::string> gone = gone_;
-  for (const std::string& name : gone) {
-    auto r = Hurries() ? LeaveToNext({.folder = WatchedFolder::kPulled, .name = name})
-                       : TakeOverRecord(name);
-    if (!r) return r;
-  }
   if (!Session::FitsMark(left_)) {
     left_ = {.missed = "more than a mark can hold was not recorded at the end"};
   }
@@ -696,6 +682,8 @@ Result<std::string> Guard::StatusJson() const {
                                          {"filesKept", status_.files_kept},
                                          {"recordsUnlisted", status_.records_unlisted},
                                          {"unlisted", status_.unlisted},
+                                         {"judgedCommit", status_.judged_commit},
+                                         {"waiting", status_.waiting},
                                          {"holes", holes}};
   return status.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }

@@ -116,12 +116,17 @@ struct GuardStatus {
   // Records of images that the first list did not have, and the refs of the first of them.
   std::uint64_t records_unlisted = 0;
   std::vector<std::string> unlisted = {};
+  std::uint64_t judged_commit = 0;  // the store's, when the files were put right last
+  // Images whose files changed under a kubelet that may have read them before, and then goes by the
+  // old ones until it starts again.
+  std::set<std::string> waiting = {};
   std::uint64_t holes[kHoleKinds] = {};
 
   friend bool operator==(const GuardStatus&, const GuardStatus&) = default;
 };
 
 inline constexpr std::size_t kMaxNamedUnlisted = 100;
+inline constexpr std::size_t kMaxNamedWaiting = 1000;
 
 // A record that the guard writes for an image that the store does not judge yet. No kubelet writes
 // one without a time.
@@ -205,6 +210,7 @@ class Guard {
   bool Hurries() const { return options_.hurry && options_.hurry(); }
   Result<void> OpenStore();
   Result<void> CheckNoneInside() const;
+  Result<void> MakeKubeletDirectory() const;
   Result<void> MakeFolders();
   Result<void> Watch();
   Result<void> FirstList();
@@ -216,7 +222,6 @@ class Guard {
   ImagePulledRecord Seen(const std::string& name) const;
   ImagePulledRecord NewIn(const std::string& name, const ImagePulledRecord& record, bool believed);
   Result<void> TakeOverUnproven(const std::vector<ImageOnNode>* images);
-  Result<void> TakeBack(const std::vector<ImageOnNode>& images);
   Result<void> CloseDamaged(const std::vector<ImageOnNode>& images);
   void NoteVersion(const std::string& content);
   void LeaveAlone(const std::filesystem::path& path);
@@ -244,6 +249,7 @@ class Guard {
   Result<void> SweepRecord(const std::string& name);
   Result<void> SeeToUnlisted(const std::string& name, const RecordFile& file,
                              const ImagePulledRecord& there);
+  void WaitsForKubelet(const std::string& image_ref);
   std::optional<std::string> KeepAside(const std::string& name, const RecordFile& file);
   void NameUnlisted();
 
@@ -251,7 +257,6 @@ class Guard {
   Result<void> CompareNow();
   bool IsPulledNow(const std::string& name) const;
   bool IsListed(const std::string& image_ref) const;
-  bool IsPulledUnderAnyNameOf(const ImagePulledRecord& record) const;
   Result<void> Judge(const ListToken& token, std::vector<ImageOnNode> images);
   Result<std::vector<ImageOnNode>> WithoutNameless(const std::vector<ImageOnNode>& images);
   bool NothingChanged(const std::vector<ImageOnNode>& images) const;
@@ -297,15 +302,11 @@ class Guard {
   std::map<std::string, ImagePulledRecord> seen_;
   // When the guard wrote one otherwise than the kubelet had it.
   std::map<std::string, std::int64_t> rewritten_;
-  // Of those, the ones whose images were gone once: the store has forgotten what they say.
-  std::set<std::string> gone_;
   std::map<std::string, std::string> wanted_intents_;  // image strings by file name
   std::set<std::string> preloaded_;  // names of files that images of the ledger must not have
   std::set<std::string> removed_;    // records that vanished; the next list tells whether rightly
   std::set<std::string> damaged_;    // unreadable records at the start
   std::set<std::string> named_;      // records of unlisted images, said to be
-  // At a start: what counts of the records that were found, by file name.
-  std::map<std::string, ImagePulledRecord> counts_;
   // Records without credentials that the store does not know: until the next list.
   std::vector<ImagePulledRecord> unproven_;
   std::set<std::string> reported_;  // files that were left alone, and said to be

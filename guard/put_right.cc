@@ -80,19 +80,14 @@ Result<void> Guard::PlanRecords() {
   auto records = store_->ListRecords();
   if (!records) return records.error();
   for (ImagePulledRecord& record : *records) {
-    if (!record.runtime_handler.empty()) continue;
+    // Of an image that is gone no file is made; what the kubelet has of it SweepRecord sees to.
+    if (!record.runtime_handler.empty() || record.absent_since) continue;
     if (listed.contains(internal::SpellingOf(record.image_ref))) continue;
     const std::string name = RecordNameOf(record.image_ref);
     wanted.emplace(name, std::move(record));
   }
   wanted_records_ = std::move(wanted);
   preloaded_ = std::move(preloaded);
-  // What the kubelet still has of images that are gone.
-  for (const auto& [name, seen] : seen_) {
-    if (images_ && !wanted_records_.contains(name) && !preloaded_.contains(name)) {
-      gone_.insert(name);
-    }
-  }
   return {};
 }
 
@@ -204,10 +199,6 @@ Result<void> Guard::PutRecord(const std::string& name, const ImagePulledRecord& 
       const auto now = wanted_records_.find(name);
       if (now != wanted_records_.end()) wanted = now->second;
       if (SaysTheSame(*there, wanted)) return {};
-      // What the kubelet kept of an image that came back is taken over once its pulls have ended.
-      auto statistics = store_->GetStatistics();
-      if (!statistics) return statistics.error();
-      if (gone_.contains(name) && statistics->revocations == 0) return {};
     }
   }
   // Bytes that nobody can read may still tell a person what was lost.
@@ -219,6 +210,7 @@ Result<void> Guard::PutRecord(const std::string& name, const ImagePulledRecord& 
   if (!*replaced) return {};
   ++status_.files_written;
   rewritten_[name] = options_.store.boot_clock().nanoseconds;
+  WaitsForKubelet(wanted.image_ref);
   if (phase_ == Phase::kStarting) seen_[name] = wanted;
   if (there == nullptr) {
     Found(HoleKind::kRecordDamaged, wanted.image_ref,
@@ -249,13 +241,17 @@ Result<void> Guard::SweepRecord(const std::string& name) {
   const bool starting = phase_ == Phase::kStarting;
   const bool remove =
       is_preloaded ? says_nothing || starting : there == nullptr && images_.has_value() && starting;
-  if (!remove) return {};
+  if (!remove) {
+    if (is_preloaded && there != nullptr) WaitsForKubelet(there->image_ref);
+    return {};
+  }
   const auto kept = KeepAside(name, **file);
   if (!kept) return {};
   auto removed = pulled_.Remove(name, (*file)->content);
   if (!removed) return removed.error();
   if (!*removed) return {};
   ++status_.files_removed;
+  if (there != nullptr) WaitsForKubelet(there->image_ref);
   const std::string why = is_preloaded
                               ? "its image came without the kubelet, and is open to all pods"
                               : "it can't be read, and is about no image that the runtime lists";
@@ -280,12 +276,12 @@ Result<void> Guard::SeeToUnlisted(const std::string& name, const RecordFile& fil
                                ": its record stays, " + (pulled_.path() / name).string());
   }
   if (phase_ != Phase::kStarting) return {};
-  // Recorded under another ref, or for another runtime handler.
   auto known = store_->GetRecord({.image_ref = there.image_ref});
-  if (known) return {};
-  if (known.error().code != ErrorCode::kNotFound) return known.error();
+  if (!known && known.error().code != ErrorCode::kNotFound) return known.error();
+  // Recorded under another ref.
+  if (known && !known->absent_since) return {};
   ImagePulledRecord wanted;
-  if (const auto counts = counts_.find(name); counts != counts_.end()) wanted = counts->second;
+  if (known) wanted = *std::move(known);
   if (SaysTheSame(there, wanted)) return {};
   wanted.image_ref = there.image_ref;
   wanted.last_updated = there.last_updated.value_or(options_.store.clock());
@@ -301,6 +297,11 @@ Result<void> Guard::SeeToUnlisted(const std::string& name, const RecordFile& fil
         "written again" +
             kept.value_or(""));
   return {};
+}
+
+void Guard::WaitsForKubelet(const std::string& image_ref) {
+  const bool runs = phase_ == Phase::kRunning && options_.kubelet_runs && options_.kubelet_runs();
+  if (runs && status_.waiting.size() < kMaxNamedWaiting) status_.waiting.insert(image_ref);
 }
 
 // What to say of where a copy of the file is; empty: there is nothing in it that the store or the
@@ -325,6 +326,13 @@ std::optional<std::string> Guard::KeepAside(const std::string& name, const Recor
 void Guard::NameUnlisted() {
   const std::size_t unlisted = status_.records_unlisted;
   if (unlisted == 0) return;
+  if (images_ && images_->empty()) {
+    Log(LogLevel::kWarning,
+        "the runtime lists no images, and there are " + std::to_string(unlisted) +
+            " records of images: is its disk new, or not mounted? What is known of them is kept, "
+            "and counts when they come back");
+    return;
+  }
   const std::size_t all = unlisted + wanted_records_.size();
   const bool most = unlisted * 2 > all;
   Log(most ? LogLevel::kWarning : LogLevel::kNotice,

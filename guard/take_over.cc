@@ -220,7 +220,6 @@ Result<void> Guard::TakeOverContent(const std::string& name, ImagePulledRecord r
   if (!SaysTheSame(*known, record)) wants_list_ = true;
   // So that it is put back at once if it vanishes before the next list.
   known->image_ref = record.image_ref;
-  if (starting) counts_[name] = *known;
   if (!preloaded_.contains(name)) wanted_records_[name] = *std::move(known);
   return {};
 }
@@ -234,13 +233,6 @@ ImagePulledRecord Guard::Seen(const std::string& name) const {
 // kubelet keeps in memory, and writes again, what the store has forgotten.
 ImagePulledRecord Guard::NewIn(const std::string& name, const ImagePulledRecord& record,
                                bool believed) {
-  // An image that came back: what the kubelet kept of it counts again, but for what was revoked. So
-  // not while a pull runs, which would prove that anew.
-  if (gone_.contains(name) && !IsPulledUnderAnyNameOf(record) &&
-      (stopping_ || IsListed(record.image_ref))) {
-    gone_.erase(name);
-    seen_.erase(name);
-  }
   ImagePulledRecord put = Added(record, Seen(name));
   if (!believed || !believes_memory_) put.credential_mapping.clear();
   return put;
@@ -335,61 +327,11 @@ Result<void> Guard::TakeLeft() {
   return {};
 }
 
-// A list may lack images that are there: that of another runtime does. Their records left the
-// store, and stayed in the kubelet's files. When such an image is listed again, it was pulled: it
-// must not pass for preloaded.
-Result<void> Guard::TakeBack(const std::vector<ImageOnNode>& images) {
-  // At a start every file was just taken over.
-  if (phase_ == Phase::kStarting) return {};
-  std::set<std::string> listed;
-  for (const ImageOnNode& image : images) {
-    listed.insert(internal::SpellingOf(image.id));
-    for (const std::string& digest : image.repo_digests) {
-      listed.insert(internal::SpellingOf(digest));
-    }
-  }
-  auto names = pulled_.Names();
-  if (!names) return names.error();
-  for (const std::string& name : *names) {
-    if (Hurries()) return {};
-    if (wanted_records_.contains(name) || preloaded_.contains(name)) continue;
-    auto file = pulled_.Read(name);
-    if (!file) return file.error();
-    const auto* record = *file ? std::get_if<ImagePulledRecord>(&(*file)->judged.content) : nullptr;
-    if (record == nullptr || IsPlaceholder(*record)) continue;
-    if (!listed.contains(internal::SpellingOf(record->image_ref))) continue;
-    auto why = store_->Explain({.image_ref = record->image_ref});
-    if (!why) return why.error();
-    if (why->recorded || why->ledger_entry || why->in_quarantine) continue;
-    ImagePulledRecord put = *record;
-    // What a pull under way proves it proves anew.
-    if (lost_ || !believes_memory_ || IsPulledUnderAnyNameOf(put)) put.credential_mapping.clear();
-    if (auto stored = store_->PutRecord(put); !stored) return stored;
-    gone_.erase(name);
-    seen_[name] = *record;
-    Log(LogLevel::kNotice, "the runtime lists " + internal::QuoteForMessage(record->image_ref) +
-                               " again: its record in " + (pulled_.path() / name).string() +
-                               " counts again");
-  }
-  return {};
-}
-
 bool Guard::IsListed(const std::string& image_ref) const {
   const std::string spelling = internal::SpellingOf(image_ref);
   return images_ && std::any_of(images_->begin(), images_->end(), [&](const ImageOnNode& image) {
            return internal::SpellingOf(image.id) == spelling;
          });
-}
-
-bool Guard::IsPulledUnderAnyNameOf(const ImagePulledRecord& record) const {
-  const auto is_of = [&](const std::string& image) {
-    const auto name = ImageName(image);
-    return name && record.credential_mapping.contains(std::string(*name));
-  };
-  return std::any_of(running_.begin(), running_.end(),
-                     [&](const auto& running) { return is_of(running.second.image); }) ||
-         std::any_of(ended_.begin(), ended_.end(),
-                     [&](const EndedPull& ended) { return is_of(ended.image); });
 }
 
 void Guard::NoteVersion(const std::string& content) {
@@ -679,7 +621,6 @@ Result<void> Guard::RecordGone(const std::string& name) {
   if (*there) return {};
   if (wanted == wanted_records_.end()) {
     seen_.erase(name);
-    gone_.erase(name);
     return {};
   }
   // Back at once: the next list tells whether the image is gone, too.

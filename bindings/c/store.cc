@@ -115,6 +115,9 @@ EvidenceOptions ToEvidence(const waybill_evidence_options* options, Arguments& a
   if (o.grace_seconds != 0) to.grace = std::chrono::seconds(o.grace_seconds);
   if (o.window_seconds != 0) to.window = std::chrono::seconds(o.window_seconds);
   to.short_names = arguments.OneOf(o.short_names, waybill::ShortNames::kDockerHub, "short_names");
+  if (o.remember_seconds != 0) {
+    to.remember = std::chrono::seconds(std::max<std::int64_t>(o.remember_seconds, 0));
+  }
   return to;
 }
 

@@ -730,9 +730,10 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_names_given_by(const waybill
 /* EvidenceOptions in waybill/evidence.h. */
 typedef struct waybill_evidence_options {
   size_t struct_size;
-  int64_t grace_seconds;  /* 0: the default, 2 minutes */
-  int64_t window_seconds; /* 0: the default, 2 hours */
-  int32_t short_names;    /* WAYBILL_SHORT_NAMES_… */
+  int64_t grace_seconds;    /* 0: the default, 2 minutes */
+  int64_t window_seconds;   /* 0: the default, 2 hours */
+  int32_t short_names;      /* WAYBILL_SHORT_NAMES_… */
+  int64_t remember_seconds; /* of images that are gone; 0: the default, 30 days. < 0: not at all */
 } waybill_evidence_options;
 #define WAYBILL_EVIDENCE_OPTIONS_INIT WAYBILL_INIT(waybill_evidence_options)
 

@@ -45,6 +45,7 @@ std::unique_ptr<Command> MakePulledCommand();
 std::unique_ptr<Command> MakeFailedCommand();
 std::unique_ptr<Command> MakeObserveCommand();
 std::unique_ptr<Command> MakePreloadCommand();
+std::unique_ptr<Command> MakeAllowCommand();
 std::unique_ptr<Command> MakePullsCommand();
 std::unique_ptr<Command> MakePruneCommand();
 std::unique_ptr<Command> MakeForgetCommand();

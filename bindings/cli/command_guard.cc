@@ -299,6 +299,9 @@ guard runs.)";
     if (status.contains("unlisted") && !status["unlisted"].empty()) {
       fields.push_back({"unlisted", "not listed", status["unlisted"]});
     }
+    if (status.contains("waiting") && !status["waiting"].empty()) {
+      fields.push_back({"waiting", "from the kubelet's next start", status["waiting"]});
+    }
     for (const auto& [kind, count] : holes.items()) {
       if (count != 0) fields.push_back({kind, "holes: " + kind, count});
     }

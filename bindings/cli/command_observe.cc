@@ -22,9 +22,10 @@ class ObserveCommand final : public Command {
 Each image that has neither a record nor an entry in the ledger is judged, once. If it
 has a name that no open pull could have given it, it came without the kubelet: it
 enters the ledger, and is open to all pods. Otherwise it is closed until a pod proves
-credentials. Open pulls that can bring nothing any more are dropped, and so are records
-and ledger entries of images that are gone, unless they are newer than the token. The
-list must be complete; one that is not needs --partial, and then only judges. A list
+credentials. Open pulls that can bring nothing any more are dropped. Records and ledger
+entries of images that are gone are remembered (--remember), unless they are newer than
+the token. The list must be complete; one that is not needs --partial, and then only
+judges. A list
 whose token is older than that of a list before is refused (2). With --cri all of it is
 one step, which draws the token itself.)";
   }

@@ -18,8 +18,9 @@ class PruneCommand final : public Command {
   token=$(waybill prune --store DIR --begin)
   crictl images -o json > images.json
   waybill prune --store DIR --images images.json --token "$token"
-The list must be complete: an image that it lacks loses its record, and its entry in the
-ledger. An empty list is refused, since a runtime that is starting up lists nothing,
+The list must be complete: an image that it lacks is gone. Its record, and its entry in
+the ledger, are remembered for 30 days, for when it comes back; of a full store they are
+deleted. An empty list is refused, since a runtime that is starting up lists nothing,
 too. Images that were pulled after the token was drawn keep their records. --until
 compares clocks instead; prefer a token. If the list names runtime handlers, records
 under other handlers are deleted, except the last one of an image, which loses its
@@ -94,11 +95,11 @@ credentials instead. With --cri all of it is one step, which draws the token its
     if (!report) return images_.cri().About(report.error());
     WriteChange(
         {{"examined", "records examined", report->examined},
-         {"removed", "removed", report->removed},
+         {"removed", "gone", report->removed},
          {"keptInList", "kept: on the node", report->kept_in_list},
          {"keptNewer", "kept: newer", report->kept_newer},
          {"keptWithoutCredentials", "kept: without credentials", report->kept_without_credentials},
-         {"preloadedRemoved", "ledger entries removed", report->preloaded_removed}},
+         {"preloadedRemoved", "ledger entries gone", report->preloaded_removed}},
         change_.options.dry_run, out);
     return ExitCode::kYes;
   }

@@ -113,6 +113,10 @@ Credential hashes are not shown; `waybill dump --with-hashes` shows them.)";
     out.Line("updated    {}", out.TimeText(record.last_updated));
     out.Line("stamp      {}", record.stamp);
     if (!record.closed_because.empty()) out.Line("closed     {}", record.closed_because);
+    if (record.absent_since) {
+      out.Line("gone       not on the node since {}; remembered",
+               FormatTimestamp(*record.absent_since));
+    }
     if (record.credential_mapping.empty()) out.Line("open to {}", AccessText({}));
     for (const auto& [image_name, credentials] : record.credential_mapping) {
       out.Line("as {}: open to {}", image_name, AccessText(credentials));

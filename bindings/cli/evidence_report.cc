@@ -32,8 +32,8 @@ void WriteJudged(const ObserveReport& report, Output& out) {
 // What an operator may run.
 std::string_view CommandFor(const Explanation& explanation, Reason reason) {
   if (explanation.in_quarantine || explanation.ledger_entry) return {};
-  if (explanation.recorded) return explanation.closed_because.empty() ? "" : "waybill preload add";
-  if (!explanation.pulls.empty()) return "waybill preload add";
+  if (explanation.recorded) return explanation.closed_because.empty() ? "" : "waybill allow";
+  if (!explanation.pulls.empty()) return "waybill allow";
   if (explanation.distrustful) return "waybill trust --clear";
   return reason == Reason::kPulledForOtherHandler ? "" : "waybill observe";
 }
@@ -131,7 +131,7 @@ void WriteObserved(const ObserveReport& report, std::string_view before, Output&
              Counted(report.pulls_settled, "open pull"));
   }
   if (report.records_removed + report.preloaded_removed > 0) {
-    out.Line("removed     {} and {} of images that are not listed",
+    out.Line("gone        {} and {} of images that are not listed",
              Counted(report.records_removed, "record"),
              report.preloaded_removed == 1
                  ? "1 ledger entry"

@@ -53,6 +53,10 @@ void WriteRecordOf(const Explanation& why, Output& out) {
   out.Line("record      of {}, updated {}, by commit {}", record.image_ref,
            out.TimeText(record.last_updated), record.stamp);
   if (!record.closed_because.empty()) out.Line("            closed: {}", record.closed_because);
+  if (record.absent_since) {
+    out.Line("            not on the node since {}; remembered",
+             FormatTimestamp(*record.absent_since));
+  }
   if (why.image_names.empty()) {
     out.Line("            under no image name: {}",
              record.closed_because.empty() ? "what its pulls proved was forgotten, or is not known"

@@ -229,7 +229,10 @@ void EvidenceFlags::Declare(Flags& flags) {
               "still have brought its image: 2m (default)");
   flags.Value("--window", &window_, "TIME",
               "the same after an end that is not known: 2h (default)");
-  for (const char* flag : {"--grace", "--window"}) flags.TakesSetting(flag);
+  flags.Value("--remember", &remember_, "TIME",
+              "how long is remembered what was known of an image that is\n"
+              "gone: 30d (default); 0: not at all");
+  for (const char* flag : {"--grace", "--window", "--remember"}) flags.TakesSetting(flag);
 }
 
 Result<void> EvidenceFlags::Parse() {
@@ -247,6 +250,11 @@ Result<void> EvidenceFlags::Parse() {
     auto parsed = ParseDuration("--window", *window_);
     if (!parsed) return parsed.error();
     options.window = *parsed;
+  }
+  if (remember_) {
+    auto parsed = ParseDuration("--remember", *remember_);
+    if (!parsed) return parsed.error();
+    options.remember = *parsed;
   }
   return {};
 }
@@ -327,6 +335,9 @@ Result<void> EvidenceFlags::CheckOwner(const EvidenceOptions& owner) const {
   }
   if (grace_ && options.grace != owner.grace) return differs("--grace", seconds(owner.grace));
   if (window_ && options.window != owner.window) return differs("--window", seconds(owner.window));
+  if (remember_ && options.remember != owner.remember) {
+    return differs("--remember", seconds(owner.remember));
+  }
   return {};
 }
 

@@ -85,7 +85,7 @@ struct ChangeFlags {
 };
 
 // --short-names, --grace and --window: how long a pull that ended may still have brought an image,
-// and which one. A command that judges images takes all three.
+// and which one. --remember: of images that are gone. A command that judges images takes all.
 struct EvidenceFlags {
   EvidenceOptions options;  // out: parsed
 
@@ -99,6 +99,7 @@ struct EvidenceFlags {
   std::optional<std::string> short_names_;
   std::optional<std::string> grace_;
   std::optional<std::string> window_;
+  std::optional<std::string> remember_;
 };
 
 // --first-start: of images that nobody recorded.

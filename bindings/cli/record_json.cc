@@ -94,6 +94,7 @@ Json JsonOf(const ImagePulledRecord& record, Hashes hashes) {
   if (record.platform) object["platform"] = JsonOf(*record.platform);
   if (record.guest_platform) object["guestPlatform"] = JsonOf(*record.guest_platform);
   if (!record.closed_because.empty()) object["closedBecause"] = record.closed_because;
+  if (record.absent_since) object["absentSince"] = JsonOf(record.absent_since);
   Json proofs = ProofsJson(record);
   if (!proofs.empty()) object["proofs"] = std::move(proofs);
   return object;

@@ -31,15 +31,15 @@ Registry::Registry()
   formatter->label("SUBCOMMAND", "COMMAND");
   root_->formatter(formatter);
   constexpr std::unique_ptr<Command> (*kMakers[])() = {
-      MakeStartCommand,    MakeCheckCommand,     MakeIntentCommand,    MakePulledCommand,
-      MakeFailedCommand,   MakeObserveCommand,   MakePreloadCommand,   MakePullsCommand,
-      MakePruneCommand,    MakeForgetCommand,    MakeReconcileCommand, MakeHashCommand,
-      MakeListCommand,     MakeShowCommand,      MakeDumpCommand,      MakeStatsCommand,
-      MakeMetricsCommand,  MakeVerifyCommand,    MakeTrustCommand,     MakeRuntimesCommand,
-      MakeMigrateCommand,  MakeBackupCommand,    MakeRestoreCommand,   MakeExportCommand,
-      MakeManifestCommand, MakeUsernsCommand,    MakeStreamingCommand, MakeAdviseCommand,
-      MakePreviewCommand,  MakeExplainCommand,   MakeDiffCommand,      MakeRmCommand,
-      MakeGuardCommand,    MakeCompletionCommand};
+      MakeStartCommand,    MakeCheckCommand,    MakeIntentCommand,    MakePulledCommand,
+      MakeFailedCommand,   MakeObserveCommand,  MakePreloadCommand,   MakeAllowCommand,
+      MakePullsCommand,    MakePruneCommand,    MakeForgetCommand,    MakeReconcileCommand,
+      MakeHashCommand,     MakeListCommand,     MakeShowCommand,      MakeDumpCommand,
+      MakeStatsCommand,    MakeMetricsCommand,  MakeVerifyCommand,    MakeTrustCommand,
+      MakeRuntimesCommand, MakeMigrateCommand,  MakeBackupCommand,    MakeRestoreCommand,
+      MakeExportCommand,   MakeManifestCommand, MakeUsernsCommand,    MakeStreamingCommand,
+      MakeAdviseCommand,   MakePreviewCommand,  MakeExplainCommand,   MakeDiffCommand,
+      MakeRmCommand,       MakeGuardCommand,    MakeCompletionCommand};
   for (const auto& make : kMakers) Add(make());
   Add(MakeManCommand(*this));
 }

@@ -110,6 +110,8 @@ type Evidence struct {
 	Grace      time.Duration // after a failure that the runtime reported; 0: 2 minutes
 	Window     time.Duration // after an unknown end; a reboot ends it, too; 0: 2 hours
 	ShortNames ShortNames
+	// How long is remembered what was known of an image that is gone; 0: 30 days, negative: not at all.
+	Remember time.Duration
 }
 
 // ListToken places a list of images, pods or credentials in time: what was drawn before the list was made is not
@@ -403,6 +405,7 @@ func cEvidence(a *arena, e *Evidence) *C.waybill_evidence_options {
 	c.grace_seconds = wholeSeconds(e.Grace)
 	c.window_seconds = wholeSeconds(e.Window)
 	c.short_names = C.int32_t(e.ShortNames)
+	c.remember_seconds = wholeSeconds(e.Remember)
 	return c
 }
 

@@ -4,6 +4,7 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <fstream>
 #include <iterator>
@@ -145,7 +146,12 @@ class Day {
   }
 
   std::uint64_t Commits() const { return Must(guard_->store().GetStatistics()).commit_sequence; }
-  std::size_t Records() const { return Must(guard_->store().GetStatistics()).records; }
+  // Of images on the node.
+  std::size_t Records() const {
+    const auto records = Must(guard_->store().ListRecords());
+    return static_cast<std::size_t>(std::count_if(
+        records.begin(), records.end(), [](const auto& one) { return !one.absent_since; }));
+  }
   std::size_t OpenPulls() const { return Must(guard_->store().GetStatistics()).intents; }
   const waybill::guard::GuardStatus& status() const { return guard_->status(); }
   std::size_t holes() const { return holes_; }

@@ -1,0 +1,228 @@
+// waybill allow: opens an image that was imported by hand, and says to whom and from when on.
+
+#include <chrono>
+#include <thread>
+
+#include "bindings/cli/command.h"
+#include "bindings/cli/handler_names.h"
+#include "bindings/cli/image_lookup.h"
+#include "bindings/cli/runtime_lists.h"
+#include "bindings/cli/store_access.h"
+#include "guard/service.h"
+
+namespace waybill::cli {
+namespace {
+
+using std::chrono::steady_clock;
+
+// What a guard needs: it looks each second, asks the runtime, and writes the kubelet's files.
+constexpr std::chrono::seconds kGuardTakes{5};
+
+// From when on the kubelet goes by what was said.
+enum class InForce : std::uint8_t {
+  kNow,
+  kKubeletRestart,  // it may have read otherwise, and keeps that in memory
+  kGuardLags,       // the guard has not put the files right yet
+  kNobody,          // no owner serves: nobody tells a kubelet before the next start
+};
+
+class AllowCommand final : public Command {
+ public:
+  std::string name() const override { return "allow"; }
+  std::string summary() const override { return "open an image that was imported by hand"; }
+  std::string notes() const override {
+    return R"(You state that these images are for every pod of this node, whatever its namespace and
+its credentials: IMAGE is a name that the runtime lists now, an ID, or a digest. So an
+image that was imported by hand is open at once, though a pull of that name failed, a
+guard was down, or waybill remembers it as a tenant's. It is `waybill preload add` with
+the runtime's list and a reason by default, and says from when on the kubelet goes by it.
+
+An image that tenants pulled with credentials of theirs is refused (1): say --pulled-too
+if it is for all. `waybill preload remove IMAGE` takes it back.)";
+  }
+
+  void Declare(Flags& flags) override {
+    store_.Declare(flags);
+    store_.DeclareWait(flags);
+    flags.Positionals("IMAGE", &images_, "what to open");
+    list_.Declare(flags, ", to find images by name; --cri auto (default)");
+    flags.TakesSetting("--cri", {.unless = {"--images"}});
+    flags.Value("--reason", &reason_, "TEXT", "why; \"allowed by hand\"");
+    flags.Switch("--pulled-too", &pulled_too_, "also images that were pulled with credentials");
+    flags.Value("--kubelet-dir", &kubelet_directory_, "DIR",
+                "the kubelet's directory: waits for its guard, 5 seconds at most");
+    flags.TakesSetting("--kubelet-dir");
+    runtime_.Declare(flags);
+    change_.DeclareDryRun(flags);
+    store_.DeclareRules(flags);
+  }
+
+  Result<ExitCode> Run(Output& out) override {
+    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
+    if (auto parsed = runtime_.Parse(); !parsed) return parsed.error();
+    if (auto checked = list_.Check(); !checked) return checked.error();
+    if (images_.empty()) return BadFlag("IMAGE", "it is missing", "name what is to be opened");
+    for (const std::string& image : images_) {
+      if (auto checked = CheckLength("IMAGE", image, kMaxImageRefBytes); !checked) {
+        return checked.error();
+      }
+    }
+    const std::string reason = reason_.value_or("allowed by hand");
+    if (auto checked = CheckLength("--reason", reason, kMaxReasonBytes); !checked) {
+      return checked.error();
+    }
+    auto found = Find();
+    if (!found) return found.error();
+    std::vector<ImageOnNode> refused;
+    std::uint64_t commit = 0;
+    auto done = WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<void> {
+      for (const ImageOnNode& image : *found) {
+        auto why = writer.store().Explain(
+            {.image = image.id, .image_ref = image.id, .runtime_handler = image.runtime_handler});
+        if (!why) return why.error();
+        if (!why->credentials.empty() && !why->ledger_entry && !pulled_too_) {
+          refused.push_back(image);
+        }
+      }
+      // All or none: a mistyped name opens nothing else.
+      if (!refused.empty()) return {};
+      for (const ImageOnNode& image : *found) {
+        auto entered = writer.owner().AddToLedger(image, "operator", reason, change_.options);
+        if (!entered) return entered;
+      }
+      auto statistics = writer.store().GetStatistics();
+      if (!statistics) return statistics.error();
+      commit = statistics->commit_sequence;
+      return {};
+    });
+    if (!done) return done.error();
+    if (!refused.empty()) return Refuse(refused, out);
+    const InForce in_force = change_.options.dry_run ? InForce::kNow : WhenInForce(*found, commit);
+    Tell(*found, reason, in_force, out);
+    return ExitCode::kYes;
+  }
+
+ private:
+  Result<std::vector<ImageOnNode>> Find() {
+    std::vector<ImageOnNode> found;
+    std::optional<std::vector<ImageOnNode>> list;
+    for (const std::string& image : images_) {
+      if (!list && !(IsSpelling(image) && !list_.given())) {
+        auto read = list_.given() ? list_.Read() : ListOfUsualRuntime();
+        if (!read) return read.error();
+        list = *std::move(read);
+      }
+      if (list) {
+        auto entries = FindListed(image, *list, list_.given() ? list_.name() : "--cri");
+        if (!entries) return entries.error();
+        found.insert(found.end(), entries->begin(), entries->end());
+      } else {
+        found.push_back({.id = image});
+      }
+    }
+    if (runtime_.given()) {
+      for (ImageOnNode& image : found) image.runtime_handler = runtime_.handler;
+    }
+    return found;
+  }
+
+  static Result<std::vector<ImageOnNode>> ListOfUsualRuntime() {
+    auto client = cri::Client::Connect({});
+    if (!client) return client.error();
+    return (*client)->ListImages();
+  }
+
+  InForce WhenInForce(const std::vector<ImageOnNode>& images, std::uint64_t commit) const {
+    if (!kubelet_directory_) return InForce::kNobody;
+    const auto until = steady_clock::now() + kGuardTakes;
+    for (;;) {
+      auto seen = guard::SeeGuard(*kubelet_directory_);
+      const Json status = seen ? Json::parse(seen->json, nullptr, false) : Json();
+      if (!seen || !seen->runs || !status.is_object()) return InForce::kNobody;
+      if (status.value("judgedCommit", std::uint64_t{0}) >= commit) {
+        const Json waits = status.value("waiting", Json::array());
+        for (const ImageOnNode& image : images) {
+          if (std::find(waits.begin(), waits.end(), image.id) != waits.end()) {
+            return InForce::kKubeletRestart;
+          }
+        }
+        return InForce::kNow;
+      }
+      if (steady_clock::now() >= until) return InForce::kGuardLags;
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  }
+
+  static std::string NameOf(const ImageOnNode& image) {
+    return image.repo_tags.empty() ? image.id : image.repo_tags.front();
+  }
+
+  Result<ExitCode> Refuse(const std::vector<ImageOnNode>& refused, Output& out) const {
+    Json list = Json::array();
+    for (const ImageOnNode& image : refused) {
+      list.push_back({{"imageRef", image.id}, {"name", NameOf(image)}});
+      if (out.json()) continue;
+      out.Line("not allowed: {} ({}): pods pulled it with credentials of their own", NameOf(image),
+               image.id);
+    }
+    if (out.json()) {
+      out.WriteJson({{"allowed", Json::array()}, {"refused", list}});
+    } else {
+      out.Line(
+          "nothing was changed; `waybill explain` says who may use it now; if it is for every pod "
+          "of this node: --pulled-too");
+    }
+    return ExitCode::kNo;
+  }
+
+  void Tell(const std::vector<ImageOnNode>& images, const std::string& reason, InForce in_force,
+            Output& out) const {
+    WriteDryRun(change_.options.dry_run, out);
+    Json list = Json::array();
+    for (const ImageOnNode& image : images) {
+      list.push_back({{"imageRef", image.id}, {"name", NameOf(image)}});
+      if (out.json()) continue;
+      out.Line("allowed: {} ({}){}, to every pod of this node, under every name", NameOf(image),
+               image.id, ForHandler(image.runtime_handler));
+    }
+    constexpr std::string_view kNames[] = {"now", "kubeletRestart", "guardLags", "ownersStart"};
+    if (out.json()) {
+      out.WriteJson({{"allowed", list},
+                     {"reason", reason},
+                     {"inForce", kNames[static_cast<std::size_t>(in_force)]},
+                     {"dryRun", change_.options.dry_run}});
+      return;
+    }
+    if (change_.options.dry_run) return;
+    switch (in_force) {
+      case InForce::kNow:
+        return out.Line("in force now");
+      case InForce::kKubeletRestart:
+        return out.Line(
+            "in force from the kubelet's next start: it may have read before that the image is "
+            "closed, and remembers that. `systemctl restart kubelet`; containers that run go on");
+      case InForce::kGuardLags:
+        return out.Line(
+            "the guard has not put the kubelet's files right yet: see `waybill guard --status`");
+      case InForce::kNobody:
+        return out.Line(
+            "in force at once for a kubelet that has waybill inside; beside a guard within seconds "
+            "(--kubelet-dir waits for it); otherwise from the next `waybill start` or guard on");
+    }
+  }
+
+  StoreFlags store_;
+  ChangeFlags change_;
+  RuntimeFlag runtime_;
+  std::vector<std::string> images_;
+  ImagesFlags list_;
+  std::optional<std::string> reason_;
+  bool pulled_too_ = false;
+  std::optional<std::string> kubelet_directory_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeAllowCommand() { return std::make_unique<AllowCommand>(); }
+
+}  // namespace waybill::cli
