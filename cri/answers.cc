@@ -1,15 +1,14 @@
 #include "cri/answers.h"
 
-#include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/util/json_util.h>
-#include <google/protobuf/wire_format_lite.h>
 
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
 #include "cri.pb.h"
+#include "cri/count_fields.h"
 #include "store/base/caught.h"
 #include "waybill/kubelet_format.h"
 
@@ -17,8 +16,6 @@ namespace waybill::cri {
 namespace {
 
 namespace v1 = runtime::v1;
-using google::protobuf::internal::WireFormatLite;
-using google::protobuf::io::CodedInputStream;
 
 // Of the fields of a list, those of images included. A few bytes of an answer become an object of
 // a hundred, so they are counted before.
@@ -40,33 +37,12 @@ Result<void> Parse(const std::string& answer, Message& out) {
   return NotCri(out.GetTypeName().substr(std::string_view("runtime.v1.").size()));
 }
 
-std::uint32_t FieldTag(int field) {
-  return WireFormatLite::MakeTag(field, WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
-}
-
-// Counts the fields up to the input's limit, and those of the messages in the fields of `path`.
-bool CountFields(CodedInputStream& input, const int* path, std::size_t& fields) {
-  while (const std::uint32_t tag = input.ReadTag()) {
-    if (++fields > kMaxFields) return true;
-    if (*path == 0 || tag != FieldTag(*path)) {
-      if (!WireFormatLite::SkipField(&input, tag)) return false;
-      continue;
-    }
-    const auto limit = input.ReadLengthAndPushLimit();
-    if (!CountFields(input, path + 1, fields) || !input.ConsumedEntireMessage()) return false;
-    input.PopLimit(limit);
-  }
-  return true;
-}
-
 Result<void> CheckFieldCount(const std::string& answer) {
-  static constexpr int kPath[] = {v1::ListImagesResponse::kImagesFieldNumber,
-                                  v1::Image::kSpecFieldNumber, 0};
-  CodedInputStream input(reinterpret_cast<const std::uint8_t*>(answer.data()),
-                         static_cast<int>(answer.size()));
-  std::size_t fields = 0;
-  if (!CountFields(input, kPath, fields)) return NotCri("ListImagesResponse");
-  if (fields <= kMaxFields) return {};
+  const auto fields =
+      CountFields(answer, {v1::ListImagesResponse::kImagesFieldNumber, v1::Image::kSpecFieldNumber},
+                  kMaxFields);
+  if (!fields) return NotCri("ListImagesResponse");
+  if (*fields <= kMaxFields) return {};
   return Error{ErrorCode::kLimitExceeded,
                "the list has more than " + std::to_string(kMaxFields) + " fields",
                {}};

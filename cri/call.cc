@@ -7,6 +7,7 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
+#include <string_view>
 #include <vector>
 
 #include "cri/endpoint.h"
@@ -15,6 +16,8 @@
 
 namespace waybill::cri {
 namespace {
+
+constexpr std::string_view kContainerdServices = "containerd.";
 
 std::string Seconds(std::chrono::milliseconds time) {
   return time.count() % 1000 == 0 ? std::to_string(time.count() / 1000) + " s"
@@ -32,6 +35,11 @@ Error Failed(const std::string& path, const std::string& service, const std::str
               runtime + " did not answer " + method + " within " + Seconds(timeout),
               "it hangs or has too much to do: look at its log, and try again"};
     case grpc::StatusCode::UNIMPLEMENTED:
+      if (service.starts_with(kContainerdServices)) {
+        return {ErrorCode::kInvalidArgument,
+                runtime + " does not serve " + service + "/" + method + ": " + reason,
+                "only containerd does: with another runtime go on without"};
+      }
       return {ErrorCode::kInvalidArgument,
               runtime + " does not serve " + service + "/" + method + ": " + reason,
               "waybill needs CRI v1, as every kubelet since 1.26 does: containerd has it from 1.6 "
@@ -47,12 +55,34 @@ Error Failed(const std::string& path, const std::string& service, const std::str
   }
 }
 
-// Until the call has ended; whether it was cancelled.
+// Whatever happens to the wall clock meanwhile.
+gpr_timespec DeadlineIn(std::chrono::milliseconds timeout) {
+  return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
+                      gpr_time_from_millis(timeout.count(), GPR_TIMESPAN));
+}
+
+grpc::Status BytesOf(const grpc::ByteBuffer& received, std::string& bytes) {
+  std::vector<grpc::Slice> slices;
+  if (auto dumped = received.Dump(&slices); !dumped.ok()) return dumped;
+  bytes.reserve(received.Length());
+  for (const grpc::Slice& part : slices) {
+    bytes.append(reinterpret_cast<const char*>(part.begin()), part.size());
+  }
+  return grpc::Status::OK;
+}
+
+Error NobodyWaits(const std::string& path, const std::string& method) {
+  return {
+      ErrorCode::kInterrupted,
+      "nobody waits any more for the answer of the container runtime at " + path + " to " + method,
+      ""};
+}
+
+// Until the next thing that was asked for has ended, and how; whether the call was cancelled.
 bool WaitFor(grpc::CompletionQueue& done, grpc::ClientContext& context,
-             const std::function<bool()>& cancelled) {
+             const std::function<bool()>& cancelled, bool& ok) {
   constexpr int kAskEveryMs = 50;
   void* tag = nullptr;
-  bool ok = false;
   bool was_cancelled = false;
   for (;;) {
     if (!cancelled || was_cancelled) {
@@ -100,9 +130,7 @@ Result<std::string> Call(const std::string& path, const std::string& service,
     if (!channel) return channel.error();
     grpc::GenericStub stub(*std::move(channel));
     grpc::ClientContext context;
-    // Whatever happens to the wall clock meanwhile.
-    context.set_deadline(gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
-                                      gpr_time_from_millis(timeout.count(), GPR_TIMESPAN)));
+    context.set_deadline(DeadlineIn(timeout));
     const grpc::Slice slice(request);
     const grpc::ByteBuffer sent(&slice, 1);
     grpc::ByteBuffer received;
@@ -113,28 +141,86 @@ Result<std::string> Call(const std::string& path, const std::string& service,
     void* tag = nullptr;
     bool ok = false;
     call->Finish(&received, &status, &tag);
-    const bool was_cancelled = WaitFor(done, context, cancelled);
+    const bool was_cancelled = WaitFor(done, context, cancelled, ok);
     done.Shutdown();
     while (done.Next(&tag, &ok)) {
     }
-    if (was_cancelled && !status.ok()) {
-      return Error{ErrorCode::kInterrupted,
-                   "nobody waits any more for the answer of the container "
-                   "runtime at " +
-                       path + " to " + method,
-                   ""};
-    }
+    if (was_cancelled && !status.ok()) return NobodyWaits(path, method);
     if (!status.ok()) return Failed(path, service, method, status, timeout);
-    std::vector<grpc::Slice> slices;
-    if (auto dumped = received.Dump(&slices); !dumped.ok()) {
+    std::string answer;
+    if (auto dumped = BytesOf(received, answer); !dumped.ok()) {
       return Failed(path, service, method, dumped, timeout);
     }
-    std::string answer;
-    answer.reserve(received.Length());
-    for (const grpc::Slice& part : slices) {
-      answer.append(reinterpret_cast<const char*>(part.begin()), part.size());
-    }
     return answer;
+  });
+}
+
+Result<void> CallContainerd(const std::string& path, const std::string& service,
+                            const std::string& method, std::size_t most,
+                            std::chrono::milliseconds timeout,
+                            const std::function<bool()>& cancelled,
+                            const std::function<Result<void>(const std::string&)>& take) {
+  return internal::Guarded([&]() -> Result<void> {
+    const GrpcRuns running;
+    auto channel = OpenChannel(path, most);
+    if (!channel) return channel.error();
+    grpc::GenericStub stub(*std::move(channel));
+    grpc::ClientContext context;
+    context.set_deadline(DeadlineIn(timeout));
+    context.AddMetadata("containerd-namespace", "k8s.io");
+    grpc::CompletionQueue done;
+    bool ok = false;
+    bool was_cancelled = false;
+    // One thing at a time. False: the call has ended.
+    const auto wait = [&] {
+      was_cancelled = WaitFor(done, context, cancelled, ok) || was_cancelled;
+      return ok;
+    };
+    Result<void> taken;
+    grpc::ByteBuffer received;
+    std::size_t bytes = 0;
+    const auto talk = [&](grpc::GenericClientAsyncReaderWriter& call) -> Result<void> {
+      call.StartCall(nullptr);
+      if (!wait()) return {};
+      // A list of everything is asked for by a message without fields.
+      const grpc::Slice empty;
+      call.WriteLast(grpc::ByteBuffer(&empty, 1), grpc::WriteOptions(), nullptr);
+      if (!wait()) return {};
+      for (;;) {
+        received.Clear();
+        call.Read(&received, nullptr);
+        if (!wait()) return {};
+        bytes += received.Length();
+        if (bytes > most) {
+          return Error{ErrorCode::kLimitExceeded,
+                       "the container runtime at " + path + " answers " + service + "/" + method +
+                           " with more than " + std::to_string(most) + " bytes",
+                       "remove images that nobody needs"};
+        }
+        std::string message;
+        if (const auto dumped = BytesOf(received, message); !dumped.ok()) {
+          return Failed(path, service, method, dumped, timeout);
+        }
+        if (auto result = take(message); !result) return result;
+      }
+    };
+    grpc::Status status;
+    {
+      auto call = stub.PrepareCall(&context, "/" + service + "/" + method, &done);
+      // An exception must not leave anything under way behind.
+      taken = internal::Guarded([&] { return talk(*call); });
+      if (!taken) context.TryCancel();
+      call->Finish(&status, nullptr);
+      was_cancelled = WaitFor(done, context, cancelled, ok) || was_cancelled;
+      done.Shutdown();
+      void* tag = nullptr;
+      while (done.Next(&tag, &ok)) {
+      }
+    }
+    if (!taken) return taken;
+    if (was_cancelled && !status.ok()) return NobodyWaits(path, method);
+    if (!status.ok()) return Failed(path, service, method, status, timeout);
+    return {};
   });
 }
 

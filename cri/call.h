@@ -34,6 +34,15 @@ Result<std::string> Call(const std::string& path, const std::string& service,
                          const std::string& method, const std::string& request, std::size_t most,
                          std::chrono::milliseconds timeout, const std::function<bool()>& cancelled);
 
+// Calls a method of containerd's that answers with one message or with many, in the kubelet's
+// namespace. `take` gets the bytes of each, of which all together have at most `most`; what it
+// returns as an error ends the call.
+Result<void> CallContainerd(const std::string& path, const std::string& service,
+                            const std::string& method, std::size_t most,
+                            std::chrono::milliseconds timeout,
+                            const std::function<bool()>& cancelled,
+                            const std::function<Result<void>(const std::string&)>& take);
+
 }  // namespace waybill::cri
 
 #endif  // WAYBILL_CRI_CALL_H_

@@ -1,6 +1,7 @@
 // In place of the client, in a build without gRPC.
 
 #include "cri/client.h"
+#include "cri/containerd.h"
 
 namespace waybill::cri {
 namespace {
@@ -27,5 +28,12 @@ std::unique_ptr<ImageEvents> ImageEvents::Watch(const ClientOptions&) {
 int ImageEvents::fd() const { return -1; }
 void ImageEvents::Drain() {}
 bool ImageEvents::available() const { return false; }
+
+Result<Containerd> Containerd::At(const ClientOptions&) { return Without(); }
+Result<ServerProcess> Containerd::Process() const { return Without(); }
+Result<std::vector<Lease>> Containerd::Leases() const { return Without(); }
+Result<PullLook> Containerd::LookAtPulls() const { return Without(); }
+Result<std::vector<ContainerdImage>> Containerd::Images() const { return Without(); }
+Result<std::vector<ImportedImage>> Containerd::Imported() const { return Without(); }
 
 }  // namespace waybill::cri

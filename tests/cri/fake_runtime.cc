@@ -34,7 +34,7 @@ grpc::ByteBuffer BufferOf(const std::string& bytes) {
 
 struct Answered {
   grpc::Status status = grpc::Status::OK;
-  std::string bytes = {};
+  std::vector<std::string> messages = {};
   bool hangs = false;
 };
 
@@ -78,6 +78,11 @@ class FakeRuntime::Service {
     return found == requests_.end() ? "" : found->second;
   }
 
+  std::string containerd_namespace() const {
+    const std::lock_guard lock(mutex_);
+    return namespace_;
+  }
+
   void SendEvent() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] {
@@ -96,7 +101,11 @@ class FakeRuntime::Service {
   // One call.
   class Reactor final : public grpc::ServerGenericBidiReactor {
    public:
-    Reactor(Service& service, std::string method) : service_(service), method_(std::move(method)) {
+    // "/runtime.v1.ImageService/ListImages"
+    Reactor(Service& service, const std::string& method)
+        : service_(service),
+          full_method_(method.substr(1)),
+          method_(method.substr(method.rfind('/') + 1)) {
       StartRead(&received_);
     }
 
@@ -105,7 +114,8 @@ class FakeRuntime::Service {
       if (const auto run = service_.BeforeOf(method_)) run();
       const std::lock_guard lock(service_.mutex_);
       service_.requests_[method_] = BytesOf(received_);
-      const auto found = service_.answers_.find(method_);
+      auto found = service_.answers_.find(full_method_);
+      if (found == service_.answers_.end()) found = service_.answers_.find(method_);
       if (found == service_.answers_.end()) {
         return End(grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "unknown service"));
       }
@@ -118,9 +128,8 @@ class FakeRuntime::Service {
         return;
       }
       if (!answer.status.ok()) return End(answer.status);
-      ended_ = true;
-      sent_ = BufferOf(answer.bytes);
-      StartWriteAndFinish(&sent_, {}, grpc::Status::OK);
+      unsent_.assign(answer.messages.rbegin(), answer.messages.rend());
+      SendNext();
     }
     void OnCancel() override {
       const std::lock_guard lock(service_.mutex_);
@@ -131,6 +140,7 @@ class FakeRuntime::Service {
       const std::lock_guard lock(service_.mutex_);
       writes_ = false;
       service_.changed_.notify_all();
+      if (!unsent_.empty() && !ended_) SendNext();
     }
     void OnDone() override { delete this; }
     bool writes() const { return writes_; }
@@ -147,8 +157,18 @@ class FakeRuntime::Service {
     }
 
    private:
+    void SendNext() {
+      sent_ = BufferOf(unsent_.back());
+      unsent_.pop_back();
+      if (!unsent_.empty()) return StartWrite(&sent_);
+      ended_ = true;
+      StartWriteAndFinish(&sent_, {}, grpc::Status::OK);
+    }
+
     Service& service_;
+    const std::string full_method_;
     const std::string method_;
+    std::vector<std::string> unsent_;  // the last one first
     grpc::ByteBuffer received_;
     grpc::ByteBuffer sent_;
     bool writes_ = false;
@@ -166,8 +186,14 @@ class FakeRuntime::Service {
     explicit Methods(Service& service) : service_(service) {}
     grpc::ServerGenericBidiReactor* CreateReactor(
         grpc::GenericCallbackServerContext* context) override {
-      const std::string& method = context->method();
-      return new Reactor(service_, method.substr(method.rfind('/') + 1));
+      const auto& metadata = context->client_metadata();
+      const auto name = metadata.find("containerd-namespace");
+      {
+        const std::lock_guard lock(service_.mutex_);
+        service_.namespace_ =
+            name == metadata.end() ? "" : std::string(name->second.data(), name->second.size());
+      }
+      return new Reactor(service_, context->method());
     }
 
    private:
@@ -180,6 +206,7 @@ class FakeRuntime::Service {
   std::map<std::string, Answered> answers_;
   std::map<std::string, std::function<void()>> before_;
   std::map<std::string, std::string> requests_;
+  std::string namespace_;
   std::set<Reactor*> subscribed_;
   std::unique_ptr<Methods> methods_;
   std::unique_ptr<grpc::Server> server_;
@@ -191,7 +218,10 @@ FakeRuntime::FakeRuntime() : service_(std::make_unique<Service>(path())) {
 FakeRuntime::~FakeRuntime() = default;
 
 void FakeRuntime::Answer(const std::string& method, std::string bytes) {
-  service_->Put(method, {.bytes = std::move(bytes)});
+  AnswerMany(method, {std::move(bytes)});
+}
+void FakeRuntime::AnswerMany(const std::string& method, std::vector<std::string> messages) {
+  service_->Put(method, {.messages = std::move(messages)});
 }
 void FakeRuntime::Fail(const std::string& method, int status_code, const std::string& text) {
   service_->Put(method, {.status = {static_cast<grpc::StatusCode>(status_code), text}});
@@ -203,6 +233,7 @@ void FakeRuntime::Before(const std::string& method, std::function<void()> run) {
 std::string FakeRuntime::request(const std::string& method) const {
   return service_->request(method);
 }
+std::string FakeRuntime::containerd_namespace() const { return service_->containerd_namespace(); }
 void FakeRuntime::SendEvent() { service_->SendEvent(); }
 void FakeRuntime::EndEvents() { service_->EndEvents(); }
 void FakeRuntime::Stop() { service_->Stop(); }

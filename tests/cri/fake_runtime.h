@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cri.pb.h"
 #include "tests/support/temp_dir.h"
@@ -22,11 +23,14 @@ class FakeRuntime {
   FakeRuntime(const FakeRuntime&) = delete;
   FakeRuntime& operator=(const FakeRuntime&) = delete;
 
-  // `method`: "ListImages". The bytes need not be a message.
+  // `method`: "ListImages", or with its service where several have one of that name:
+  // "containerd.services.leases.v1.Leases/List". The bytes need not be a message.
   void Answer(const std::string& method, std::string bytes);
   void Answer(const std::string& method, const google::protobuf::Message& message) {
     Answer(method, message.SerializeAsString());
   }
+  // A stream of these.
+  void AnswerMany(const std::string& method, std::vector<std::string> messages);
   void Fail(const std::string& method, int status_code, const std::string& text);
   // Takes the call and never answers.
   void Hang(const std::string& method);
@@ -34,6 +38,8 @@ class FakeRuntime {
   void Before(const std::string& method, std::function<void()> run);
   // The bytes of the last request for that method.
   std::string request(const std::string& method) const;
+  // Of the last call of any method.
+  std::string containerd_namespace() const;
 
   // Sends an event to all that subscribed; waits until somebody has.
   void SendEvent();

@@ -1,0 +1,361 @@
+#include "cri/containerd.h"
+
+#include <google/protobuf/stubs/logging.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "containerd.pb.h"
+#include "cri/answers.h"
+#include "cri/call.h"
+#include "cri/count_fields.h"
+#include "cri/endpoint.h"
+#include "store/base/caught.h"
+#include "store/base/files.h"
+#include "store/base/quote.h"
+
+namespace waybill::cri {
+namespace {
+
+namespace messages = waybill::containerd;
+
+constexpr const char* kLeasesService = "containerd.services.leases.v1.Leases";
+constexpr const char* kImagesService = "containerd.services.images.v1.Images";
+constexpr const char* kContentService = "containerd.services.content.v1.Content";
+constexpr const char* kList = "List";
+
+// Of all lists: a record or a blob has some twenty, of which most are labels.
+constexpr std::size_t kMaxFields = 16 * kMaxListedImages;
+constexpr std::int64_t kNanoseconds = 1'000'000'000;
+
+constexpr std::string_view kSource = "containerd.io/distribution.source.";
+constexpr std::string_view kSchema1Layer = "containerd.io/docker.schema1.empty-layer";
+constexpr std::string_view kConverted = "io.containerd.image/converted-docker-schema1";
+constexpr std::string_view kRefConfig = "containerd.io/gc.ref.content.config";
+constexpr std::string_view kRefLayer = "containerd.io/gc.ref.content.l.";
+constexpr std::string_view kRefManifest = "containerd.io/gc.ref.content.m.";
+
+Error NotContainerd(const std::string& path, std::string_view service) {
+  return {ErrorCode::kInvalidArgument,
+          "the container runtime at " + path + " answers " + std::string(service) +
+              "/List with what containerd does not say",
+          "check that containerd serves the endpoint"};
+}
+
+Error TooMuch(const std::string& path, std::string_view service) {
+  return {ErrorCode::kLimitExceeded,
+          "containerd at " + path + " answers " + std::string(service) + "/List with too much",
+          "remove images that nobody needs, and look for a client that leaves leases behind"};
+}
+
+Error NotKnown(const std::string& path, const std::string& why) {
+  return {ErrorCode::kUnavailable, "which process serves " + path + " can't be known: " + why,
+          "run it in the PID namespace of containerd, with its /proc"};
+}
+
+// Nanoseconds since 1970. nullopt: no such time, as where none was sent.
+std::optional<std::int64_t> Time(const messages::Timestamp& time) {
+  constexpr std::int64_t kYear2200 = 7'258'118'400;
+  if (time.seconds() <= 0 || time.seconds() > kYear2200) return std::nullopt;
+  if (time.nanos() < 0 || time.nanos() >= kNanoseconds) return std::nullopt;
+  return time.seconds() * kNanoseconds + time.nanos();
+}
+
+bool IsDigest(std::string_view text) {
+  constexpr std::string_view kAlgorithm = "sha256:";
+  constexpr std::size_t kHex = 64;
+  if (!text.starts_with(kAlgorithm)) return false;
+  text.remove_prefix(kAlgorithm.size());
+  return text.size() == kHex && text.find_first_not_of("0123456789abcdef") == text.npos;
+}
+
+std::int64_t BootNow() {
+  timespec now = {};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return now.tv_sec * kNanoseconds + now.tv_nsec;
+}
+
+// The field of /proc/PID/stat with that number, counted from 1. The second, the command, may have
+// anything in it, so what follows its last bracket is counted.
+std::optional<std::int64_t> StatField(std::string_view stat, int number) {
+  const std::size_t bracket = stat.rfind(") ");
+  if (bracket == stat.npos) return std::nullopt;
+  stat.remove_prefix(bracket + 2);
+  for (int field = 3; field < number; ++field) {
+    const std::size_t space = stat.find(' ');
+    if (space == stat.npos) return std::nullopt;
+    stat.remove_prefix(space + 1);
+  }
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(stat.data(), stat.data() + stat.size(), value);
+  if (error != std::errc() || value < 0) return std::nullopt;
+  return value;
+}
+
+// `fields`: of this answer and of those before; as CountFields, along `nested`.
+template <typename List>
+Result<List> Parse(const std::string& answer, const std::vector<int>& nested, std::size_t& fields,
+                   const std::string& path, std::string_view service) {
+  const auto counted = CountFields(answer, nested, kMaxFields);
+  if (!counted) return NotContainerd(path, service);
+  fields += *counted;
+  if (fields > kMaxFields) return TooMuch(path, service);
+  List list;
+  if (!list.ParseFromString(answer)) return NotContainerd(path, service);
+  return list;
+}
+
+// What counts of a blob.
+struct Blob {
+  bool fetched = false;
+  bool schema1_layer = false;
+  std::vector<std::string> configs = {};
+  std::vector<std::string> layers = {};
+  std::vector<std::string> manifests = {};
+};
+using Content = std::unordered_map<std::string, Blob>;
+
+Blob BlobOf(const messages::Info& info) {
+  Blob blob;
+  for (const auto& [key, value] : info.labels()) {
+    if (key.starts_with(kSource)) blob.fetched = true;
+    if (key == kSchema1Layer) blob.schema1_layer = true;
+    // A second one is called config1.
+    if (key.starts_with(kRefConfig)) blob.configs.push_back(value);
+    if (key.starts_with(kRefLayer)) blob.layers.push_back(value);
+    if (key.starts_with(kRefManifest)) blob.manifests.push_back(value);
+  }
+  return blob;
+}
+
+class Proof {
+ public:
+  explicit Proof(const Content& content) : content_(content) {}
+
+  std::optional<ImportedImage> Of(const ContainerdImage& image) const {
+    if (!IsDigest(image.target) || image.labels.contains(std::string(kConverted))) return {};
+    const Blob* const target = Unfetched(image.target);
+    if (target == nullptr) return {};
+    ImportedImage imported{.name = image.name, .target = image.target};
+    if (target->manifests.empty()) {
+      if (!Manifest(*target, imported)) return {};
+      return imported;
+    }
+    // The manifests of other platforms are usually not here.
+    if (!target->configs.empty() || !target->layers.empty()) return {};
+    for (const std::string& digest : target->manifests) {
+      if (!content_.contains(digest)) continue;
+      const Blob* const manifest = Unfetched(digest);
+      if (manifest == nullptr || !Manifest(*manifest, imported)) return {};
+    }
+    if (imported.ids.empty()) return {};
+    return imported;
+  }
+
+ private:
+  // nullptr: it is not here, or was fetched.
+  const Blob* Unfetched(const std::string& digest) const {
+    const auto found = content_.find(digest);
+    return found == content_.end() || found->second.fetched ? nullptr : &found->second;
+  }
+
+  bool Manifest(const Blob& manifest, ImportedImage& imported) const {
+    if (!manifest.manifests.empty() || manifest.configs.size() != 1 || manifest.layers.empty()) {
+      return false;
+    }
+    const std::string& config = manifest.configs.front();
+    if (!IsDigest(config) || Unfetched(config) == nullptr) return false;
+    for (const std::string& digest : manifest.layers) {
+      const auto layer = content_.find(digest);
+      if (layer == content_.end() || layer->second.schema1_layer) return false;
+      if (layer->second.fetched) imported.shares_layers = true;
+    }
+    imported.ids.push_back(config);
+    return true;
+  }
+
+  const Content& content_;
+};
+
+}  // namespace
+
+Containerd::Containerd(std::string path, const ClientOptions& options)
+    : path_(std::move(path)), timeout_(options.timeout), cancelled_(options.cancelled) {}
+
+Result<Containerd> Containerd::At(const ClientOptions& options) {
+  return internal::Guarded([&]() -> Result<Containerd> {
+    // A message that can't be parsed would be written about to standard error.
+    static const auto before = google::protobuf::SetLogHandler(nullptr);
+    static_cast<void>(before);
+    std::string endpoint = options.endpoint;
+    if (endpoint.empty()) {
+      auto client = Client::Connect(options);
+      if (!client) return client.error();
+      endpoint = (*client)->endpoint();
+    }
+    auto path = SocketPath(endpoint);
+    if (!path) return path.error();
+    return Containerd(*std::move(path), options);
+  });
+}
+
+Result<ServerProcess> Containerd::Process() const {
+  return internal::Guarded([&]() -> Result<ServerProcess> {
+    auto connected = ConnectSocket(path_);
+    if (!connected) return connected.error();
+    const internal::Fd fd(*connected);
+    ucred peer = {};
+    socklen_t size = sizeof(peer);
+    if (::getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
+      return internal::SystemError(errno, "ask for the peer of", path_);
+    }
+    if (peer.pid <= 0) return NotKnown(path_, "it is in another PID namespace");
+    // A /proc of another PID namespace has other processes under these numbers.
+    char self[32] = {};
+    const auto length = ::readlink("/proc/self", self, sizeof(self) - 1);
+    if (length <= 0 || std::to_string(::getpid()) != self) {
+      return NotKnown(path_, "/proc is not of this PID namespace");
+    }
+    constexpr std::size_t kMaxStat = 4096;
+    const std::string place = "/proc/" + std::to_string(peer.pid);
+    auto command = internal::ReadWholeFile(place + "/comm", kMaxStat);
+    auto stat = internal::ReadWholeFile(place + "/stat", kMaxStat);
+    if (!command || !stat)
+      return NotKnown(path_, "process " + place.substr(6) + " is not in /proc");
+    if (*command != "containerd\n") {
+      return NotKnown(path_, "process " + place.substr(6) + " is not called containerd");
+    }
+    constexpr int kStartTime = 22;
+    const auto ticks = StatField(*stat, kStartTime);
+    const std::int64_t ticks_a_second = ::sysconf(_SC_CLK_TCK);
+    if (!ticks || ticks_a_second <= 0 || *ticks / ticks_a_second > BootNow() / kNanoseconds) {
+      return NotKnown(path_, place + "/stat has no time of its start");
+    }
+    return ServerProcess{.pid = peer.pid, .started = *ticks * (kNanoseconds / ticks_a_second)};
+  });
+}
+
+Result<std::vector<Lease>> Containerd::Leases() const {
+  return internal::Guarded([&]() -> Result<std::vector<Lease>> {
+    std::vector<Lease> leases;
+    std::size_t fields = 0;
+    const auto take = [&](const std::string& answer) -> Result<void> {
+      auto list = Parse<messages::ListLeasesResponse>(
+          answer, {messages::ListLeasesResponse::kLeasesFieldNumber}, fields, path_,
+          kLeasesService);
+      if (!list) return list.error();
+      for (const auto& lease : list->leases()) {
+        const auto created = Time(lease.created_at());
+        if (lease.id().empty() || !created) return NotContainerd(path_, kLeasesService);
+        if (leases.size() == kMaxLeases) return TooMuch(path_, kLeasesService);
+        leases.push_back({.id = lease.id(), .created = *created});
+      }
+      return {};
+    };
+    auto called =
+        CallContainerd(path_, kLeasesService, kList, kMaxAnswerBytes, timeout_, cancelled_, take);
+    if (!called) return called.error();
+    return leases;
+  });
+}
+
+Result<PullLook> Containerd::LookAtPulls() const {
+  return internal::Guarded([&]() -> Result<PullLook> {
+    PullLook look;
+    look.began = BootNow();
+    auto process = Process();
+    if (!process) return process.error();
+    auto leases = Leases();
+    if (!leases) return leases.error();
+    auto after = Process();
+    if (!after) return after.error();
+    if (*after != *process) return NotKnown(path_, "containerd was restarted meanwhile");
+    look.ended = BootNow();
+    look.process = *process;
+    for (Lease& lease : *leases) look.leases.push_back(std::move(lease.id));
+    return look;
+  });
+}
+
+Result<std::vector<ContainerdImage>> Containerd::Images() const {
+  return internal::Guarded([&]() -> Result<std::vector<ContainerdImage>> {
+    std::vector<ContainerdImage> images;
+    std::size_t fields = 0;
+    const auto take = [&](const std::string& answer) -> Result<void> {
+      auto list = Parse<messages::ListImagesResponse>(
+          answer,
+          {messages::ListImagesResponse::kImagesFieldNumber, messages::Image::kLabelsFieldNumber},
+          fields, path_, kImagesService);
+      if (!list) return list.error();
+      for (const auto& image : list->images()) {
+        const auto created = Time(image.created_at());
+        const auto updated = Time(image.updated_at());
+        if (image.name().empty() || !created || !updated) {
+          return NotContainerd(path_, kImagesService);
+        }
+        if (images.size() == kMaxListedImages) return TooMuch(path_, kImagesService);
+        images.push_back({.name = image.name(),
+                          .target = image.target().digest(),
+                          .created = *created,
+                          .updated = *updated,
+                          .labels = {image.labels().begin(), image.labels().end()}});
+      }
+      return {};
+    };
+    auto called =
+        CallContainerd(path_, kImagesService, kList, kMaxListBytes, timeout_, cancelled_, take);
+    if (!called) return called.error();
+    return images;
+  });
+}
+
+Result<std::vector<ImportedImage>> Containerd::Imported() const {
+  return internal::Guarded([&]() -> Result<std::vector<ImportedImage>> {
+    auto before = Images();
+    if (!before) return before.error();
+    Content content;
+    std::size_t fields = 0;
+    const auto take = [&](const std::string& answer) -> Result<void> {
+      auto list = Parse<messages::ListContentResponse>(
+          answer,
+          {messages::ListContentResponse::kInfoFieldNumber, messages::Info::kLabelsFieldNumber},
+          fields, path_, kContentService);
+      if (!list) return list.error();
+      for (const auto& info : list->info()) {
+        // One that is named twice says two things.
+        if (!IsDigest(info.digest())) continue;
+        if (!content.emplace(info.digest(), BlobOf(info)).second) {
+          return NotContainerd(path_, kContentService);
+        }
+      }
+      return {};
+    };
+    auto called =
+        CallContainerd(path_, kContentService, kList, kMaxListBytes, timeout_, cancelled_, take);
+    if (!called) return called.error();
+    // A record that was there all the time kept its content from being collected and imported anew.
+    auto after = Images();
+    if (!after) return after.error();
+    const auto by_name = [](const ContainerdImage& a, const ContainerdImage& b) {
+      return a.name < b.name;
+    };
+    std::sort(after->begin(), after->end(), by_name);
+    std::vector<ImportedImage> imported;
+    const Proof proof(content);
+    for (const ContainerdImage& image : *before) {
+      const auto [first, last] = std::equal_range(after->begin(), after->end(), image, by_name);
+      if (last - first != 1 || *first != image) continue;
+      if (auto proven = proof.Of(image)) imported.push_back(*std::move(proven));
+    }
+    return imported;
+  });
+}
+
+}  // namespace waybill::cri
