@@ -2,14 +2,19 @@
 
 import base64
 import collections
+import contextlib
+import fcntl
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 import urllib.request
+import uuid
 from pathlib import Path
 
 import cluster
@@ -19,6 +24,8 @@ from registry import ADDRESS, Image, Registry
 KUBELET_DIR = Path("/var/lib/kubelet")
 RECORDS = KUBELET_DIR / "image_manager"
 STORE = KUBELET_DIR / "waybill"
+GUARD_STORE = Path("/var/lib/waybill")  # where the package has it
+RUNTIME_DIR = Path("/var/lib/containerd")
 SOCKET = Path("/run/containerd/containerd.sock")
 WAYBILL = Path("build/release/bindings/cli/waybill").resolve()
 
@@ -43,13 +50,22 @@ def run(*command, **options):
     return done.stdout
 
 
+class GuardEnded(RuntimeError):
+    pass
+
+
 class Node:
     def __init__(self, name, kind):
         self.name, self.kind = name, kind
         self.outcomes = []
         self.pods = 0
         self.kubelet = self.guard = None
+        self.guard_store, self.guard_flags = STORE, []
+        self.config = Path("/run/node/kubelet.json")
         self.endpoint = SOCKET  # the kubelet's
+        self.kubelet_flags = []
+        self.device = None  # of the kubelet's own disk
+        self.collected = None  # pods whose answers are waited for together
         self.program = (HOME / "bin/app").read_bytes()
         self._mount()
         os.environ["PATH"] = f"/run/node/bin:{HOME}/bin:{os.environ['PATH']}"
@@ -69,7 +85,7 @@ class Node:
         os.makedirs("/run/disk")
         run("mount", "-o", "loop", disk, "/run/disk")
         disk.unlink()
-        for path in (KUBELET_DIR, Path("/var/lib/containerd")):
+        for path in (KUBELET_DIR, RUNTIME_DIR, GUARD_STORE):
             on_disk = Path("/run/disk") / path.name
             on_disk.mkdir(mode=0o700)
             path.mkdir(parents=True, exist_ok=True)
@@ -112,7 +128,11 @@ class Node:
       BinaryName = "{HOME}/bin/runc"
 """)
         self.registry.push("public/pause", "1", Image(self.program, "pause"))
-        cluster.start(f"{self.name}.containerd", HOME / "bin/containerd", "--config", home / "containerd.toml")
+        self._run_containerd()
+
+    def _run_containerd(self):
+        self.containerd = cluster.start(
+            f"{self.name}.containerd", HOME / "bin/containerd", "--config", "/run/node/containerd.toml")
         wait_for("containerd", 30, SOCKET.exists)
         wait_for("containerd's CRI", 30, self._runtime_answers)
 
@@ -121,14 +141,11 @@ class Node:
 
     # The kubelet and its guard.
 
-    def start(self, kind=None, **configuration):
+    def start(self, kind=None, binary=None, **configuration):
         """Starts the kubelet, after the guard if there is one. kind: another than this node's."""
         kind = kind or self.kind
-        if kind == "guard" and not self.guard:
-            self.start_guard(max_pods=configuration.get("maxPods", 110))
-        binary = {"inside": "kubelet-with-waybill"}.get(kind, "kubelet")
-        config = Path("/run/node/kubelet.json")
-        config.write_text(json.dumps({
+        binary = binary or {"inside": "kubelet-with-waybill"}.get(kind, "kubelet")
+        self.config.write_text(json.dumps({
             "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
             "containerRuntimeEndpoint": f"unix://{self.endpoint}",
             "cgroupDriver": "cgroupfs", "cgroupRoot": f"/{self.name}",
@@ -137,6 +154,8 @@ class Node:
             "authorization": {"mode": "AlwaysAllow"}, "makeIPTablesUtilChains": False, "resolvConf": "",
             "serializeImagePulls": False, "maxParallelImagePulls": 5, "podLogsDir": str(KUBELET_DIR / "logs"),
             "evictionHard": {"memory.available": "10Mi"}, **configuration}))
+        if kind == "guard" and not self.guard:
+            self.start_guard(max_pods=configuration.get("maxPods", 110))
         try:
             cluster.call("GET", f"/api/v1/nodes/{self.name}")
         except cluster.NotFound:  # one that registers itself waits twice ten seconds
@@ -147,8 +166,9 @@ class Node:
         kubeconfig = Path("/run/node/kubeconfig")
         kubeconfig.write_text(json.dumps(cluster.kubeconfig()))
         self.kubelet = cluster.start(
-            f"{self.name}.kubelet", HOME / "bin" / binary, "--config", config, "--kubeconfig", kubeconfig,
-            "--root-dir", KUBELET_DIR, "--cert-dir", KUBELET_DIR / "pki", "--hostname-override", self.name, "--v", "4")
+            f"{self.name}.kubelet", HOME / "bin" / binary, "--config", self.config, "--kubeconfig", kubeconfig,
+            "--root-dir", KUBELET_DIR, "--cert-dir", "/run/node/pki", "--hostname-override", self.name, "--v", "4",
+            *self.kubelet_flags)
         wait_for("the kubelet", 60, self._healthy)
 
     def _healthy(self):
@@ -188,8 +208,8 @@ class Node:
         """What systemd does with Type=notify and Before=kubelet.service."""
         log = open(LOGS / f"{self.name}.guard.log", "ab")
         self.guard = subprocess.Popen(
-            [WAYBILL, "guard", "--store", STORE, "--kubelet-dir", KUBELET_DIR, "--cri", f"unix://{SOCKET}",
-             "--max-pods", str(max_pods)],
+            [WAYBILL, "guard", "--store", self.guard_store, "--kubelet-dir", KUBELET_DIR, "--cri", f"unix://{SOCKET}",
+             "--max-pods", str(max_pods), *self.guard_flags],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, start_new_session=True)
         ready = threading.Event()
 
@@ -203,13 +223,49 @@ class Node:
         threading.Thread(target=follow, daemon=True).start()
         wait_for("the guard to be ready", 60, lambda: ready.is_set() or self.guard.poll() is not None)
         if not ready.is_set():
-            raise RuntimeError(f"the guard ended with {self.guard.returncode}; see {LOGS}/{self.name}.guard.log")
+            code, self.guard = self.guard.returncode, None
+            raise GuardEnded(f"the guard ended with {code}; see {LOGS}/{self.name}.guard.log")
 
     def stop(self):
         """The guard ends with its kubelet, as by PartOf=kubelet.service."""
         self._end(self.kubelet, signal.SIGTERM)
         self._end(self.guard, signal.SIGTERM)
         self.guard = None
+
+    def guard_dies(self):
+        """As by the guard's ExecStopPost=: the kubelet is ended after it. Nothing starts them again yet."""
+        if self.guard:
+            self._end(self.guard, signal.SIGKILL)
+            self.guard = None
+            self._end(self.kubelet, signal.SIGTERM)
+        else:
+            self._end(self.kubelet, signal.SIGKILL)
+
+    @contextlib.contextmanager
+    def guard_begins_anew(self, pause=0.05):
+        """All the time, by SIGHUP, while what is inside happens."""
+        enough = threading.Event()
+
+        def send():
+            while not enough.wait(pause):
+                self.guard.send_signal(signal.SIGHUP)
+
+        sending = threading.Thread(target=send)
+        sending.start()
+        try:
+            yield
+        finally:
+            enough.set()
+            sending.join()
+
+    def kill_guard(self):
+        """The guard alone; the kubelet goes on."""
+        self._end(self.guard, signal.SIGKILL)
+        self.guard = None
+
+    def stop_kubelet(self):
+        """The kubelet alone; the guard goes on."""
+        self._end(self.kubelet, signal.SIGTERM)
 
     def kill(self, guard_too=True):
         self._end(self.kubelet, signal.SIGKILL)
@@ -229,6 +285,104 @@ class Node:
     def restart(self):
         self.stop()
         self.start()
+
+    # The machine.
+
+    def give_kubelet_a_disk(self, megabytes):
+        """Of its own, with a journal. What is not synced when the power is cut is lost there."""
+        disk = Path(f"/tmp/{self.name}.kubelet.ext4")
+        with open(disk, "wb") as file:
+            file.truncate(megabytes << 20)
+        run("mkfs.ext4", "-q", "-m", "0", disk)
+        run("mount", "-o", "loop", disk, KUBELET_DIR)
+        disk.unlink()
+        KUBELET_DIR.chmod(0o700)
+        mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
+        self.device = [device for device, place, *_ in mounts if place == str(KUBELET_DIR)][-1]
+        self.keeps_device = open(self.device, "rb")  # or it goes with the mount
+
+    def power_off(self, cut=False):
+        """All processes of the node end at once, and /run is lost. cut: what the kubelet's disk has not synced, too."""
+        if cut:
+            directory = os.open(KUBELET_DIR, os.O_RDONLY)
+            ext4_shutdown, no_log_flush = 0x8004587D, 2
+            fcntl.ioctl(directory, ext4_shutdown, no_log_flush.to_bytes(4, "little"))
+            os.close(directory)
+        while others := self._others():
+            for process in others:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+            for process in (self.kubelet, self.guard, self.containerd):
+                if process:
+                    process.wait()
+            time.sleep(0.05)
+        self.kubelet = self.guard = None
+        mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+        for mount in reversed(mounts):
+            if mount.startswith(("/run/containerd/", "/run/netns/cni-", f"{KUBELET_DIR}/")):
+                run("umount", "--lazy", mount)
+        shutil.rmtree("/run/containerd")
+        if self.device:
+            run("umount", KUBELET_DIR)
+
+    def power_on(self):
+        if self.device:
+            run("mount", self.device, KUBELET_DIR)
+        boot_id, first = Path("/run/node/boot_id"), not Path("/run/node/boot_id").exists()
+        boot_id.write_text(f"{uuid.uuid4()}\n")
+        if first:
+            run("mount", "--bind", boot_id, "/proc/sys/kernel/random/boot_id")
+        self._run_containerd()
+
+    def _others(self):
+        """What runs on the node, but its first process and this one."""
+        running = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+                if int(entry.name) not in (1, os.getpid()) and state != "Z":
+                    running.append(int(entry.name))
+        return running
+
+    def wipe(self, directory, but=()):
+        """All in it is gone, as on a new disk. but: what is on another disk."""
+        for entry in directory.iterdir():
+            if entry not in but:
+                shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+
+    def fill_disk(self):
+        """The kubelet's. What takes the room can be unlinked."""
+        file = KUBELET_DIR / "filler"
+        disk = os.statvfs(KUBELET_DIR)
+        run("fallocate", "-l", disk.f_bavail * disk.f_frsize - (1 << 20), file)
+        with open(file, "ab", buffering=0) as rest, contextlib.suppress(OSError):
+            while True:
+                rest.write(bytes(4096))
+        return file
+
+    def give_credential_provider(self):
+        """A credential provider that makes a service account's token its tenant's credential (KEP-4412)."""
+        directory = Path("/run/node/provider")
+        directory.mkdir()
+        config, plugin = directory / "config.json", directory / "tenants"
+        config.write_text(json.dumps({
+            "apiVersion": "kubelet.config.k8s.io/v1", "kind": "CredentialProviderConfig", "providers": [{
+                "name": plugin.name, "apiVersion": "credentialprovider.kubelet.k8s.io/v1",
+                "matchImages": [ADDRESS], "defaultCacheDuration": "0s", "tokenAttributes": {
+                    "serviceAccountTokenAudience": "registry", "cacheType": "ServiceAccount",
+                    "requireServiceAccount": True}}]}))
+        plugin.write_text(f"""#!/usr/bin/env python3
+import base64, json, sys
+request = json.load(sys.stdin)
+claims = request["serviceAccountToken"].split(".")[1]
+namespace = json.loads(base64.urlsafe_b64decode(claims + "==="))["sub"].split(":")[2]
+tenant = namespace.split("-")[0]
+json.dump({{"apiVersion": request["apiVersion"], "kind": "CredentialProviderResponse", "cacheKeyType": "Image",
+           "auth": {{"{ADDRESS}": {{"username": tenant, "password": tenant + "-password"}}}}}}, sys.stdout)
+""")
+        plugin.chmod(0o755)
+        self.kubelet_flags = ["--image-credential-provider-config", config,
+                              "--image-credential-provider-bin-dir", directory]
 
     # Images.
 
@@ -279,13 +433,23 @@ class Node:
 
     # The records, wherever this node keeps them.
 
+    def starts(self, text):
+        """Whether it comes up. If the guard refuses, what docs/operations.md says is done."""
+        try:
+            self.start()
+            self.says(text, True, True)
+        except GuardEnded as error:
+            self.says(text, True, False, str(error))
+            run(WAYBILL, "prune", "--allow-empty", "--store", self.guard_store, "--cri", f"unix://{SOCKET}")
+            self.start()
+
     @property
     def records(self):
         return STORE if self.kind == "inside" else RECORDS
 
-    def export(self):
-        """Back to a kubelet's own files."""
-        if self.kind == "inside":
+    def export(self, kind=None):
+        """Back to a kubelet's own files. kind: another than this node's."""
+        if (kind or self.kind) == "inside":
             run(WAYBILL, "export", "--store", STORE, "--kubelet-dir", KUBELET_DIR, "--images", "-",
                 input=run(HOME / "bin/cri", "images"))
 
@@ -293,6 +457,27 @@ class Node:
 
     def tenant(self, name):
         return Tenant(self, name)
+
+    @contextlib.contextmanager
+    def at_once(self):
+        """What is asked inside is asked at the same time."""
+        self.collected = []
+        yield
+        asked, self.collected = self.collected, None
+        for tenant, pod, question in asked:
+            tenant.answer(pod, *question)
+
+    def are_in_within(self, seconds, pods, wrong=None):
+        """pods: {what each is: pod}; each was refused before."""
+        end = time.monotonic() + seconds
+        for text, pod in pods.items():
+            got = pod.is_in_within(max(1, end - time.monotonic()))
+            self.says(f"{text}, within {seconds} s", True, got, "" if got else pod.last_said(), wrong)
+            pod.delete()
+
+    def wait_until_gone(self, pod):
+        """Until the kubelet has ended a pod that was deleted."""
+        wait_for("the end of a pod", 60, lambda: not (KUBELET_DIR / "pods" / pod.uid).exists())
 
     def says(self, text, ought, got, said="", wrong=None):
         self.outcomes.append(Outcome(text, ought, got, said, wrong or {}))
@@ -323,6 +508,13 @@ class Tenant:
         except cluster.NotFound:
             cluster.call("POST", path, body)
 
+    def service_account(self, name):
+        cluster.call("POST", f"/api/v1/namespaces/{self.namespace}/serviceaccounts", {"metadata": {"name": name}})
+
+    def replace_service_account(self, name):
+        cluster.call("DELETE", f"/api/v1/namespaces/{self.namespace}/serviceaccounts/{name}")
+        self.service_account(name)
+
     def create_pod(self, image, policy="IfNotPresent", secret="pull", **spec):
         self.node.pods += 1
         name = f"pod-{self.node.pods}"
@@ -345,9 +537,47 @@ class Tenant:
     def asks(self, text, image, ought, wrong=None, **how):
         """Does a pod get in? Ground truth says whether it ought to. It is deleted afterwards."""
         pod = self.create_pod(image, **how)
+        if self.node.collected is None:
+            self.answer(pod, text, ought, wrong)
+        else:
+            self.node.collected.append((self, pod, (text, ought, wrong)))
+
+    def answer(self, pod, text, ought, wrong):
         got, said = pod.wait()
         pod.delete()
         self.node.says(text, ought, got, said, wrong)
+
+    def is_refused(self, image, **how):
+        """A pod that must not get in yet, for the scene to go on. It stays, and is tried again."""
+        pod = self.create_pod(image, **how)
+        got, said = pod.wait()
+        if got:
+            raise RuntimeError(f"{self.name} got {image}")
+        print(f"{image}: {said}", file=sys.stderr)
+        return pod
+
+    @contextlib.contextmanager
+    def keeps_asking(self, text, image, ought, wrong=None, **how):
+        """Ten times a second, until what is inside has happened and a second has passed: did any pod get in?"""
+        pods, enough = [], threading.Event()
+
+        def ask():
+            while not enough.wait(0.1):
+                pods.append(self.create_pod(image, **how))
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        try:
+            yield
+            time.sleep(1)
+        finally:
+            enough.set()
+            asking.join()
+        answers = [pod.wait() for pod in pods]
+        for pod in pods:
+            pod.delete()
+        got = [answer for answer in answers if answer[0]]
+        self.node.says(text, ought, bool(got), f"{len(got)} of {len(pods)} got in", wrong)
 
 
 class Pod:
@@ -376,6 +606,21 @@ class Pod:
                 raise RuntimeError(f"{self.path}: {waiting}")
         failures = cluster.call("GET", self.events)["items"]
         return (False, failures[0]["message"]) if failures else None
+
+    def is_in_within(self, seconds):
+        """However often it was refused before."""
+        try:
+            return wait_for(self.path, seconds, lambda: any(
+                {"running", "terminated"} & state.keys() for state in self._states()))
+        except TimeoutError:
+            return False
+
+    def last_said(self):
+        return "; ".join(state.get("waiting", {}).get("message", "") for state in self._states())
+
+    def _states(self):
+        status = cluster.call("GET", self.path).get("status", {})
+        return [container.get("state", {}) for container in status.get("containerStatuses", [])]
 
     def delete(self):
         cluster.call("DELETE", self.path + "?gracePeriodSeconds=0")

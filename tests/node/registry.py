@@ -61,10 +61,22 @@ class Registry:
         self.users = {}  # name: (password, prefix of the repositories that it may read)
         self._manifests = {}  # (repository, tag or digest): Image
         self._held, self._asked = {}, {}
-        server = ThreadingHTTPServer(("127.0.0.1", 5000), self._handler())
+        self.up()
+
+    def up(self):
+        self._is_down = False
+        server = self._server = ThreadingHTTPServer(("127.0.0.1", 5000), self._handler())
         server.daemon_threads = True
         server.handle_error = lambda *_: None  # connections of a kubelet that was killed
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+
+    def down(self):
+        """Nobody answers there. Pulls that are held break off."""
+        self._is_down = True  # for connections that are open
+        for held in self._held.values():
+            held.set()
+        self._server.shutdown()
+        self._server.server_close()
 
     def push(self, repository, tag, image):
         self._manifests[repository, tag] = self._manifests[repository, image.digest] = image
@@ -107,6 +119,9 @@ class Registry:
             protocol_version = "HTTP/1.1"
 
             def do_GET(self):
+                if registry._is_down:
+                    self.close_connection = True
+                    return
                 path = self.path.partition("?")[0].removeprefix("/v2/")
                 repository, kind, name = ([""] * 3 + path.rsplit("/", 2))[-3:]
                 status = registry._may(self.headers.get("Authorization", ""), repository)
@@ -118,6 +133,9 @@ class Registry:
                 if status == 200 and held and kind == "blobs" and self.command == "GET":
                     registry._asked[repository].set()
                     held.wait()
+                    if registry._is_down:
+                        self.close_connection = True
+                        return
                 self.send_response(status)
                 if status == 401:
                     self.send_header("WWW-Authenticate", 'Basic realm="node"')

@@ -9,7 +9,8 @@ import json
 import os
 import shutil
 
-from node import KUBELET_DIR, RECORDS, STORE, run, wait_for
+from node import KUBELET_DIR, RECORDS, RUNTIME_DIR, STORE, run, wait_for
+from registry import ADDRESS
 
 IN, OUT = True, False
 NEVER = {"policy": "Never"}
@@ -427,7 +428,7 @@ def user_namespaces(node):
     others, ids = node.host_ids(first), node.host_ids(second)
     node.says("A second pod into the first one's IDs", OUT, ids == others)
     first.delete()
-    wait_for("the end of a pod", 60, lambda: not (KUBELET_DIR / "pods" / first.uid).exists())
+    node.wait_until_gone(first)
     node.kill()
     mapping = [{"hostId": others.start, "containerId": 0, "length": len(others)}]
     file = KUBELET_DIR / "pods" / second.uid / "userns"
@@ -441,7 +442,234 @@ def user_namespaces(node):
     node.says("A running pod into its own IDs, after that", IN, node.host_ids(second) == ids)
 
 
+# An image that an operator imports by hand is open to everybody, whoever tried to pull it before.
+
+
+def repair_by_hand(node):
+    """Pulls fail (the pod deleted, 401, the registry down), and the operator imports their images"""
+    a, b = node.tenant("a"), node.tenant("b")
+    deleted, refused, away = (node.push(f"a/{name}") for name in ("deleted", "refused", "away"))
+    node.start()
+    node.registry.hold("a/deleted")
+    pod = a.create_pod(deleted.name)
+    node.registry.wait_until_asked("a/deleted")
+    pod.delete()  # its pull goes on until it breaks off
+    del node.registry.users["a"]
+    pods = {"A's pod that was refused": a.is_refused(refused.name)}
+    node.registry.down()
+    node.wait_until_gone(pod)
+    pods["A's pod that found no registry"] = a.is_refused(away.name)
+    for image in (deleted, refused, away):
+        node.preload(image, image.name)
+    with node.at_once():
+        b.asks("B what a deleted pod pulled, Never", deleted.name, IN, **NEVER)
+        b.asks("B what was refused, Never", refused.name, IN, **NEVER)
+        b.asks("B what no registry had, Never", away.name, IN, **NEVER)
+    with node.at_once():
+        a.asks("A what a deleted pod pulled, Never", deleted.name, IN, **NEVER)
+        a.asks("A what was refused, IfNotPresent", refused.name, IN)
+        a.asks("A what no registry had, IfNotPresent", away.name, IN)
+    node.are_in_within(75, pods)
+
+
+def repair_after_kill(node):
+    """A pull is cut off by the kubelet's end, and the operator imports its image"""
+    a, b = node.tenant("a"), node.tenant("b")
+    image = node.push("a/app")
+    node.start()
+    node.registry.hold("a/app")
+    pod = a.create_pod(image.name)
+    node.registry.wait_until_asked("a/app")
+    node.kill(guard_too=False)
+    node.registry.down()
+    node.start()
+    node.preload(image, image.name)
+    with node.at_once():
+        b.asks("B, Never", image.name, IN, **NEVER)
+        b.asks("B without a Secret, IfNotPresent", image.name, IN, secret=None)
+        a.asks("A, Never", image.name, IN, **NEVER)
+    node.are_in_within(75, {"A's pod whose pull was cut off": pod})
+    node.restart()
+    b.asks("B after a restart, Never", image.name, IN, **NEVER)
+
+
+def foretold_names(node):
+    """A's pods name images that do not exist, and the operator imports images of these names, and another"""
+    a, b = node.tenant("a"), node.tenant("b")
+    full, short, other = f"{ADDRESS}/a/tools:v1", "short:v1", "registry.example/other:v1"
+    node.start()
+    pods = {"A's pod of the full name": a.is_refused(full), "A's pod of the short name": a.is_refused(short)}
+    node.preload(node.image("full"), full)
+    node.preload(node.image("short"), "docker.io/library/short:v1")
+    node.preload(node.image("other"), other)
+    with node.at_once():
+        b.asks("B by the full name, Never", full, IN, **NEVER)
+        b.asks("B by the short name, Never", short, IN, **NEVER)
+        b.asks("B the other one, Never", other, IN, **NEVER)
+    node.are_in_within(75, pods)
+    node.restart()
+    with node.at_once():
+        b.asks("B by the full name after a restart, Never", full, IN, **NEVER)
+        b.asks("B by the short name after a restart, Never", short, IN, **NEVER)
+        b.asks("B the other one after a restart, Never", other, IN, **NEVER)
+
+
+def imported_while_down(node):
+    """The operator imports images while neither guard nor kubelet runs"""
+    a, b = node.tenant("a"), node.tenant("b")
+    node.give_kubelet_a_disk(200)
+    private = node.push("a/app")
+    killed, ended, before, after = (f"registry.example/{name}:v1" for name in ("killed", "ended", "before", "after"))
+    node.start()
+    a.pulls(private.name).delete()
+    node.guard_dies()
+    node.preload(node.image("killed"), killed)
+    node.start()
+    b.asks("B what came after a kill, Never", killed, IN, **NEVER)
+    node.stop()
+    node.preload(node.image("ended"), ended)
+    node.start()
+    b.asks("B what came after an end in order, Never", ended, IN, **NEVER)
+    node.preload(node.image("before"), before)
+    node.power_off(cut=True)
+    node.power_on()
+    node.preload(node.image("after"), after)
+    node.start()
+    with node.at_once():
+        b.asks("B what came before a power cut, Never", before, IN, **NEVER)
+        b.asks("B what came after a power cut, Never", after, IN, **NEVER)
+        b.asks("B what came after a kill, after a power cut, Never", killed, IN, **NEVER)
+        b.asks("B what A pulled, Never", private.name, OUT, **NEVER)
+        a.asks("A what it pulled, Never", private.name, IN, **NEVER)
+
+
+def rebooted_without_registry(node):
+    """The machine boots, and the registry is down"""
+    node.give_kubelet_a_disk(200)
+    a, b, image, preloaded = with_records(node)
+    node.registry.down()
+    for text, cut in (("a boot in order", False), ("a power cut", True)):
+        node.power_off(cut)
+        node.power_on()
+        node.start()
+        with node.at_once():
+            b.asks(f"B after {text}, Never", image.name, OUT, **NEVER)
+            b.asks(f"B after {text}, IfNotPresent", image.name, OUT)
+            b.asks(f"B a preloaded image after {text}, Never", preloaded.name, IN, **NEVER)
+            b.asks(f"B a preloaded image after {text}, IfNotPresent", preloaded.name, IN)
+        with node.at_once():
+            a.asks(f"A after {text}, Never", image.name, IN, **NEVER)
+            a.asks(f"A after {text}, IfNotPresent", image.name, IN)
+
+
+def after_wiping(node, wipe):
+    """A private image is pulled again; the others are imported: one that A pulled before, too."""
+    a, b, image, preloaded = with_records(node)
+    second = node.push("a/second")
+    node.start()
+    a.pulls(second.name).delete()
+    node.stop()
+    node.power_off()
+    wipe()
+    node.power_on()
+    node.starts("The node starts, without any image")
+    new = "registry.example/new:v1"
+    node.preload(preloaded, preloaded.name)
+    node.preload(node.image("new"), new)
+    node.preload(second, second.name)
+    with node.at_once():
+        b.asks("B what was preloaded before, and is again, Never", preloaded.name, IN, **NEVER)
+        b.asks("B what is preloaded now, Never", new, IN, **NEVER)
+        b.asks("B what A pulled before, and is preloaded now, Never", second.name, IN, **NEVER)
+    with node.at_once():
+        a.asks("A what it pulled before, and is preloaded now, Never", second.name, IN, **NEVER)
+        a.asks("A what it pulls again, IfNotPresent", image.name, IN)
+    b.asks("B what A pulled again, Never", image.name, OUT, **NEVER)
+    b.asks("B what A pulled again, IfNotPresent", image.name, OUT)
+    node.restart()
+    with node.at_once():
+        b.asks("B what is preloaded now, after a restart, Never", new, IN, **NEVER)
+        b.asks("B what A pulled again, after a restart, Never", image.name, OUT, **NEVER)
+        a.asks("A what it pulled again, after a restart, Never", image.name, IN, **NEVER)
+
+
+def runtime_wiped(node):
+    """The runtime's disk is new after a boot, the kubelet's is not"""
+    after_wiping(node, lambda: node.wipe(RUNTIME_DIR))
+
+
+def both_wiped(node):
+    """The disks of runtime and kubelet are new after a boot, waybill's store is not"""
+    def wipe():
+        node.wipe(RUNTIME_DIR)
+        node.wipe(KUBELET_DIR, but=[STORE])
+    after_wiping(node, wipe)
+
+
+def both_pull(node):
+    """A and B pull the same image at the same time, and the registry refuses B"""
+    a, b = node.tenant("a"), node.tenant("b")
+    image, later = node.push("a/app"), node.push("a/later")
+    node.start()
+    node.registry.hold("a/app")
+    pod = a.create_pod(image.name)
+    node.registry.wait_until_asked("a/app")
+    b.asks("B while A pulls, IfNotPresent", image.name, OUT)
+    b.asks("B while A pulls, Always", image.name, OUT, policy="Always")
+    node.registry.release("a/app")
+    node.says("A", IN, *pod.wait())
+    with node.at_once():
+        b.asks("B after A, Never", image.name, OUT, **NEVER)
+        b.asks("B after A by ID, Never", image.id, OUT, **NEVER)
+        a.asks("A, Never", image.name, IN, **NEVER)
+    node.registry.hold("a/later")
+    pod = a.create_pod(later.name)
+    node.registry.wait_until_asked("a/later")
+    b.asks("B while A pulls another, IfNotPresent", later.name, OUT)
+    node.freeze()
+    node.registry.release("a/later")
+    node.wait_for_image(later)
+    node.kill()
+    pod.delete()
+    node.start()
+    b.asks("B what came while the kubelet died, Never", later.name, OUT, **NEVER)
+    b.asks("B what came while the kubelet died, IfNotPresent", later.name, OUT)
+    b.asks("B the same after its pull failed, by ID, Never", later.id, OUT, **NEVER)
+    a.asks("A what came while the kubelet died, IfNotPresent", later.name, IN)
+
+
+def late_content(node):
+    """A pull's content comes late, and B asks ten times a second"""
+    a, b = node.tenant("a"), node.tenant("b")
+    deleted, killed = node.push("a/deleted"), node.push("a/killed")
+    node.relay_outlives_kubelet()
+    node.start()
+    node.registry.hold("a/deleted")
+    pod = a.create_pod(deleted.name)
+    node.registry.wait_until_asked("a/deleted")
+    pod.delete()  # its pull goes on
+    with b.keeps_asking("B while the content of a deleted pod comes, Never", deleted.name, OUT, **NEVER):
+        node.registry.release("a/deleted")
+        node.wait_for_image(deleted)
+    b.asks("B the same by ID, Never", deleted.id, OUT, **NEVER)
+    node.registry.hold("a/killed")
+    pod = a.create_pod(killed.name)
+    node.registry.wait_until_asked("a/killed")
+    node.kill(guard_too=False)
+    pod.delete()
+    node.start()
+    with b.keeps_asking("B while the content comes that a killed kubelet pulled, Never", killed.name, OUT, **NEVER):
+        node.registry.release("a/killed")
+        node.wait_for_image(killed)
+    b.asks("B that by ID, Never", killed.id, OUT, **NEVER)
+    with node.at_once():
+        a.asks("A what a deleted pod pulled, IfNotPresent", deleted.name, IN)
+        a.asks("A what a killed kubelet pulled, IfNotPresent", killed.name, IN)
+
+
 SCENES = [
     two_tenants, killed_before, killed_after, killed_short_name, killed_tag_and_digest, tag_and_digest, moved_tag, moved_tag_late,
     records_deleted, directory_deleted, records_emptied, records_of_another, records_older, store_deleted, all_deleted,
-    preloaded_by_hand, garbage_collection, guard_comes_late, there_and_back, user_namespaces]
+    preloaded_by_hand, garbage_collection, guard_comes_late, there_and_back, user_namespaces,
+    repair_by_hand, repair_after_kill, foretold_names, imported_while_down, rebooted_without_registry,
+    runtime_wiped, both_wiped, both_pull, late_content]
