@@ -90,12 +90,16 @@ class Node:
             on_disk.mkdir(mode=0o700)
             path.mkdir(parents=True, exist_ok=True)
             run("mount", "--bind", on_disk, path)
-        for controller in Path("/sys/fs/cgroup").glob("*/") if not Path("/sys/fs/cgroup/cgroup.controllers").exists() \
-                else [Path("/sys/fs/cgroup")]:
+        for controller in self._controllers():
             (controller / self.name).mkdir()
             for file in ("cpuset.cpus", "cpuset.mems"):
                 if (controller / "cgroup.clone_children").exists() and (controller / file).exists():
                     (controller / self.name / file).write_text((controller / file).read_text())
+
+    def _controllers(self):
+        """Where each controller's cgroups are; of cgroup v2, where all are."""
+        root = Path("/sys/fs/cgroup")
+        return [root] if (root / "cgroup.controllers").exists() else list(root.glob("*/"))
 
     def _start_containerd(self):
         home = Path("/run/node")
@@ -322,6 +326,8 @@ class Node:
             if mount.startswith(("/run/containerd/", "/run/netns/cni-", f"{KUBELET_DIR}/")):
                 run("umount", "--lazy", mount)
         shutil.rmtree("/run/containerd")
+        for controller in self._controllers():
+            run("find", controller / self.name, "-mindepth", "1", "-depth", "-type", "d", "-exec", "rmdir", "{}", ";")
         if self.device:
             run("umount", KUBELET_DIR)
 

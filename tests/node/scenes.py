@@ -8,8 +8,9 @@ truth: what registry and operator would say, not what any rules do.
 import json
 import os
 import shutil
+import time
 
-from node import KUBELET_DIR, RECORDS, RUNTIME_DIR, STORE, run, wait_for
+from node import GUARD_STORE, KUBELET_DIR, RECORDS, RUNTIME_DIR, STORE, GuardEnded, run, wait_for
 from registry import ADDRESS
 
 IN, OUT = True, False
@@ -667,9 +668,254 @@ def late_content(node):
         a.asks("A what a killed kubelet pulled, IfNotPresent", killed.name, IN)
 
 
+def guard_storms(node):
+    """The guard is started anew all the time, and killed, while pods pull"""
+    if node.kind != "guard":
+        return
+    a, b = node.tenant("a"), node.tenant("b")
+    node.start()
+    first = [node.push(f"a/first-{n}") for n in range(3)]
+    second = [node.push(f"a/second-{n}") for n in range(3)]
+    by_hand = "registry.example/by-hand:v1"
+    with node.guard_begins_anew():
+        for image in first:
+            a.pulls(image.name).delete()
+        node.preload(node.image("by-hand"), by_hand)
+    with node.at_once():
+        for n, image in enumerate(first):
+            b.asks(f"B what A pulled while the guard began anew ({n}), Never", image.name, OUT, **NEVER)
+        b.asks("B what was preloaded meanwhile, Never", by_hand, IN, **NEVER)
+    for image in second:
+        repository = image.by_digest.partition("/")[2].partition("@")[0]
+        node.registry.hold(repository)
+        pod = a.create_pod(image.name)
+        node.registry.wait_until_asked(repository)
+        node.kill_guard()
+        node.start_guard()
+        node.registry.release(repository)
+        node.kill_guard()
+        if not pod.wait()[0]:
+            raise RuntimeError(f"A did not get {image.name}")
+        pod.delete()
+        node.start_guard()
+    with node.at_once():
+        for n, image in enumerate(second):
+            b.asks(f"B what A pulled while the guard was killed ({n}), Never", image.name, OUT, **NEVER)
+            a.asks(f"A what it pulled while the guard was killed ({n}), Never", image.name, IN, **NEVER)
+    node.restart()
+    with node.at_once():
+        for n, image in enumerate(first + second):
+            b.asks(f"B after a restart ({n}), Never", image.name, OUT, **NEVER)
+            a.asks(f"A after a restart ({n}), Never", image.name, IN, **NEVER)
+        b.asks("B what was preloaded, after a restart, Never", by_hand, IN, **NEVER)
+
+
+def full_disk(node):
+    """The kubelet's disk is full when a pull is to be recorded"""
+    a, b = node.tenant("a"), node.tenant("b")
+    node.give_kubelet_a_disk(100)
+    image = node.push("a/app")
+    node.start()
+    node.registry.hold("a/app")
+    pod = a.create_pod(image.name)
+    node.registry.wait_until_asked("a/app")
+    room = node.fill_disk()
+    node.registry.release("a/app")
+    node.wait_for_image(image)
+    time.sleep(1)  # for what can't be written
+    room.unlink()
+    b.asks("B, Never", image.name, OUT, **NEVER)
+    b.asks("B by ID, Never", image.id, OUT, **NEVER)
+    node.are_in_within(75, {"A's pod that pulled it": pod})
+    node.restart()
+    with node.at_once():
+        b.asks("B after a restart, Never", image.name, OUT, **NEVER)
+        b.asks("B by ID after a restart, Never", image.id, OUT, **NEVER)
+    a.asks("A after a restart, Never", image.name, IN, **NEVER)
+    a.asks("A after a restart, IfNotPresent", image.name, IN)
+
+
+def deleted_live(node):
+    """Records, their directory and waybill's store are deleted while the kubelet runs"""
+    a, b, image, preloaded = with_records(node)
+    node.start()
+    steps = {"their directory": lambda: shutil.rmtree(RECORDS)}
+    if node.kind != "inside":
+        steps = {"the records": lambda: [node.wipe(RECORDS / name) for name in ("pulling", "pulled")]} | steps
+    if node.kind != "stock":
+        steps["the store"] = lambda: shutil.rmtree(STORE)
+    for what, delete in steps.items():
+        delete()
+        with node.at_once():
+            b.asks(f"B without {what}, Never", image.name, OUT, **NEVER)
+            a.asks(f"A without {what}, Never", image.name, IN, **NEVER)
+            b.asks(f"B a preloaded image without {what}, Never", preloaded.name, IN, **NEVER)
+    node.kill()
+    node.start()
+    b.asks("B after the kubelet's end, Never", image.name, OUT, **NEVER)
+    a.asks("A after the kubelet's end, IfNotPresent", image.name, IN)
+    b.asks("B a preloaded image after the kubelet's end, Never", preloaded.name, IN, **NEVER)
+
+
+def policies(node):
+    """Other policies of the kubelet, of which a guard is not told"""
+    a, b, image, preloaded = with_records(node)
+    listed, later = "registry.example/listed:v1", node.push("a/later")
+    node.preload(node.image("listed"), listed)
+    allowlist = {"preloadedImagesVerificationAllowlist": ["registry.example/listed"]}
+    for policy, private, any_preloaded, on_list, more in (
+            ("AlwaysVerify", OUT, OUT, OUT, {}),
+            ("NeverVerifyAllowlistedImages", OUT, OUT, IN, allowlist),
+            ("NeverVerify", IN, IN, IN, {}),
+            ("NeverVerifyPreloadedImages", OUT, IN, IN, {})):
+        node.start(imagePullCredentialsVerificationPolicy=policy, **more)
+        with node.at_once():
+            b.asks(f"B what A pulled, {policy}", image.name, private, **NEVER)
+            a.asks(f"A what it pulled, {policy}", image.name, IN, **NEVER)
+            b.asks(f"B a preloaded image, {policy}", preloaded.name, any_preloaded, **NEVER)
+            b.asks(f"B one on the allowlist, {policy}", listed, on_list, **NEVER)
+        if policy == "NeverVerify":
+            a.pulls(later.name).delete()
+        node.stop()
+    node.start()
+    b.asks("B what A pulled under NeverVerify, after that", later.name, OUT, **NEVER)
+    a.asks("A what it pulled under NeverVerify, after that", later.name, IN, **NEVER)
+
+
+def policies_told(node):
+    """The same, and the guard is told by the kubelet's own configuration"""
+    if node.kind != "guard":
+        return
+    node.guard_flags = ["--kubelet-config", node.config]
+    policies(node)
+
+
+def forgotten_export(node):
+    """From waybill inside to stock without `waybill export`, and back"""
+    if node.kind != "inside":
+        return
+    a, b, image, preloaded = with_records(node)
+    second = node.push("a/second")
+    node.start("stock")
+    with node.at_once():
+        b.asks("B under stock, Never", image.name, OUT, **NEVER)
+        a.asks("A under stock, Never", image.name, IN, **NEVER)
+        b.asks("B a preloaded image under stock, Never", preloaded.name, IN, **NEVER)
+        a.asks("A a second image under stock, IfNotPresent", second.name, IN)
+    node.stop()
+    node.start()
+    with node.at_once():
+        b.asks("B after that, Never", image.name, OUT, **NEVER)
+        a.asks("A after that, Never", image.name, IN, **NEVER)
+        b.asks("B a preloaded image after that, Never", preloaded.name, IN, **NEVER)
+        b.asks("B the second image after that, Never", second.name, OUT, **NEVER)
+        a.asks("A the second image after that, Never", second.name, IN, **NEVER)
+
+
+def all_kinds(node):
+    """From stock to the guard, to waybill inside, back to stock and to the guard, each with its own store"""
+    if node.kind != "guard":
+        return
+    node.guard_store = GUARD_STORE
+    a, b = node.tenant("a"), node.tenant("b")
+    private, preloaded = {}, {}
+
+    def all_of_them(where):
+        with node.at_once():
+            for when, image in private.items():
+                b.asks(f"B {where} what A pulled {when}, Never", image.name, OUT, **NEVER)
+            for when, image in list(private.items())[-1:]:
+                a.asks(f"A {where} what it pulled {when}, Never", image.name, IN, **NEVER)
+            for when, name in preloaded.items():
+                b.asks(f"B {where} what was preloaded {when}, Never", name, IN, **NEVER)
+
+    for kind, when in (("stock", "under stock"), ("guard", "beside the guard"), ("inside", "with waybill inside"),
+                       ("stock", "under stock again"), ("guard", "beside the guard again")):
+        node.start(kind)
+        all_of_them(when)
+        tag = when.replace(" ", "-")
+        private[when], preloaded[when] = node.push(f"a/{tag}"), f"registry.example/{tag}:v1"
+        a.pulls(private[when].name).delete()
+        node.preload(node.image(f"by hand {when}"), preloaded[when])
+        b.asks(f"B {when} what was preloaded just now, Never", preloaded[when], IN, **NEVER)
+        node.stop()
+        node.export(kind)
+    node.start()
+    with node.at_once():
+        for when, image in private.items():
+            b.asks(f"B at last what A pulled {when}, Never", image.name, OUT, **NEVER)
+            a.asks(f"A at last what it pulled {when}, Never", image.name, IN, **NEVER)
+
+
+def guard_beside_inside(node):
+    """A guard is left running beside waybill inside, and enabled"""
+    if node.kind != "inside":
+        return
+    node.guard_store = GUARD_STORE
+    a, b = node.tenant("a"), node.tenant("b")
+    preloaded, by_hand = "registry.example/tools:v1", "registry.example/by-hand:v1"
+    first, second = node.push("a/first"), node.push("a/second")
+    node.preload(node.image("tools"), preloaded)
+    node.start("guard")
+    a.pulls(first.name).delete()
+    node.stop_kubelet()
+    node.start()
+    with node.at_once():
+        b.asks("B what A pulled before, Never", first.name, OUT, **NEVER)
+        a.asks("A what it pulled before, Never", first.name, IN, **NEVER)
+        b.asks("B a preloaded image, Never", preloaded, IN, **NEVER)
+        a.asks("A a second image, IfNotPresent", second.name, IN)
+    node.preload(node.image("by-hand"), by_hand)
+    with node.at_once():
+        b.asks("B one preloaded meanwhile, Never", by_hand, IN, **NEVER)
+        b.asks("B the second image, Never", second.name, OUT, **NEVER)
+    node.stop()
+    try:
+        node.start("guard", binary="kubelet-with-waybill")
+        node.says("The node starts with the guard still enabled", IN, True)
+    except GuardEnded as error:
+        node.says("The node starts with the guard still enabled", IN, False, str(error))
+        node.start()
+    with node.at_once():
+        for text, image in (("first", first), ("second", second)):
+            b.asks(f"B the {text} image after that, Never", image.name, OUT, **NEVER)
+            a.asks(f"A the {text} image after that, Never", image.name, IN, **NEVER)
+        b.asks("B what was preloaded at first, after that, Never", preloaded, IN, **NEVER)
+        b.asks("B what was preloaded later, after that, Never", by_hand, IN, **NEVER)
+
+
+def service_accounts(node):
+    """Credentials by service accounts and a credential provider (KEP-4412)"""
+    a, b = node.tenant("a"), node.tenant("b")
+    image = node.push("a/app")
+    node.give_credential_provider()
+    for tenant in (a, b):
+        tenant.service_account("builder")
+    a.service_account("second")
+    node.start()
+    builder, second = ({"secret": None, "serviceAccountName": name} for name in ("builder", "second"))
+    a.asks("A, IfNotPresent", image.name, IN, **builder)
+    with node.at_once():
+        a.asks("A, Never", image.name, IN, **builder, **NEVER)
+        a.asks("A without a service account, Never", image.name, OUT, secret=None, **NEVER)
+        b.asks("B by a service account of the same name, Never", image.name, OUT, **builder, **NEVER)
+        b.asks("B with its own Secret, Never", image.name, OUT, **NEVER)
+        b.asks("B by its service account, IfNotPresent", image.name, OUT, **builder)
+    a.asks("A by another service account, IfNotPresent", image.name, IN, **second)
+    a.asks("A by another service account, Never", image.name, IN, **second, **NEVER)
+    node.restart()
+    with node.at_once():
+        a.asks("A after a restart, Never", image.name, IN, **builder, **NEVER)
+        b.asks("B after a restart, Never", image.name, OUT, **builder, **NEVER)
+    a.replace_service_account("builder")
+    a.asks("A by a new service account of that name, Never", image.name, OUT, **builder, **NEVER)
+    a.asks("A by a new service account of that name, IfNotPresent", image.name, IN, **builder)
+
+
 SCENES = [
     two_tenants, killed_before, killed_after, killed_short_name, killed_tag_and_digest, tag_and_digest, moved_tag, moved_tag_late,
     records_deleted, directory_deleted, records_emptied, records_of_another, records_older, store_deleted, all_deleted,
     preloaded_by_hand, garbage_collection, guard_comes_late, there_and_back, user_namespaces,
     repair_by_hand, repair_after_kill, foretold_names, imported_while_down, rebooted_without_registry,
-    runtime_wiped, both_wiped, both_pull, late_content]
+    runtime_wiped, both_wiped, both_pull, late_content, guard_storms, full_disk, deleted_live, policies, policies_told,
+    forgotten_export, all_kinds, guard_beside_inside, service_accounts]
