@@ -1,10 +1,14 @@
 #include "cri/client.h"
 
+#include <charconv>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "cri.pb.h"
 #include "cri/answers.h"
 #include "cri/call.h"
+#include "cri/containerd.h"
 #include "cri/endpoint.h"
 #include "store/base/caught.h"
 
@@ -31,6 +35,21 @@ Result<std::string> AskVersion(const std::string& path, const ClientOptions& opt
            kMaxAnswerBytes, options.timeout, options.cancelled);
   if (!answer) return answer.error();
   return FromRuntime(path, "Version", DecodeVersion(*answer));
+}
+
+// "containerd v2.4.2", "containerd 1.6.20~ds1": what Containerd::Imported was tried with, or newer.
+bool TellsOrigins(const std::string& runtime) {
+  constexpr std::string_view kName = "containerd ";
+  if (!runtime.starts_with(kName)) return false;
+  std::string_view version = std::string_view(runtime).substr(kName.size());
+  if (version.starts_with('v')) version.remove_prefix(1);
+  int major = 0;
+  int minor = 0;
+  const char* const end = version.data() + version.size();
+  const auto dot = std::from_chars(version.data(), end, major);
+  if (dot.ec != std::errc() || dot.ptr == end || *dot.ptr != '.') return false;
+  if (std::from_chars(dot.ptr + 1, end, minor).ec != std::errc()) return false;
+  return major > 1 || (major == 1 && minor >= 6);
 }
 
 }  // namespace
@@ -83,7 +102,17 @@ Result<std::vector<ImageOnNode>> Client::ListImages() {
       Call(path_, kImageService, "ListImages", runtime::v1::ListImagesRequest().SerializeAsString(),
            kMaxListBytes, timeout_, cancelled_);
   if (!answer) return answer.error();
-  return FromRuntime(path_, "ListImages", DecodeImages(*answer));
+  auto images = FromRuntime(path_, "ListImages", DecodeImages(*answer));
+  if (!images || images->empty() || !TellsOrigins(runtime_)) return images;
+  // Asked after the list: what was imported since is no less open.
+  auto containerd = Containerd::At({endpoint_, timeout_, cancelled_});
+  if (!containerd) return images;
+  const auto imported = containerd->Imported();
+  if (!imported) return images;
+  std::unordered_set<std::string> ids;
+  for (const ImportedImage& image : *imported) ids.insert(image.ids.begin(), image.ids.end());
+  for (ImageOnNode& image : *images) image.imported = ids.contains(image.id);
+  return images;
 }
 
 Result<std::vector<RuntimeHandler>> Client::RuntimeHandlers() {

@@ -34,6 +34,8 @@ class Client final : public Runtime {
   // build without gRPC always kInvalidArgument.
   static Result<std::unique_ptr<Client>> Connect(const ClientOptions& options);
 
+  // Where the runtime is a containerd that is known to tell (1.6 or newer), each image that is
+  // proven imported says so (Containerd::Imported); if it can't be asked just then, none does.
   Result<std::vector<ImageOnNode>> ListImages() override;
   Result<std::vector<RuntimeHandler>> RuntimeHandlers() override;
   Result<std::optional<ImageOnNode>> ImageStatus(const std::string& image) override;

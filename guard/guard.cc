@@ -305,7 +305,19 @@ bool Guard::NothingChanged(const std::vector<ImageOnNode>& images) const {
   return statistics && statistics->commit_sequence == observed_at_;
 }
 
-Result<void> Guard::TakeList(const ListToken& token, Result<std::vector<ImageOnNode>> list) {
+Result<std::vector<BootTime>> Guard::EndsOfPulls() const {
+  auto pulls = store_->ListOpenPulls();
+  if (!pulls) return pulls.error();
+  const BootTime now = options_.store.boot_clock();
+  std::vector<BootTime> ends;
+  for (const OpenPull& pull : *pulls) {
+    if (pull.ended && pull.ended_at.boot_id == now.boot_id) ends.push_back(pull.ended_at);
+  }
+  return ends;
+}
+
+Result<void> Guard::TakeList(const ListToken& token, Result<std::vector<ImageOnNode>> list,
+                             EndedPulls ended) {
   if (!list) {
     const std::string text = list.error().ToString();
     if (status_.runtime_error != text) {
@@ -323,12 +335,12 @@ Result<void> Guard::TakeList(const ListToken& token, Result<std::vector<ImageOnN
     if (!unhandled_.empty()) return {};
   }
   ++lists_;
-  if (NothingChanged(*list)) {
+  if (!ended.quiet_until && NothingChanged(*list)) {
     status_.last_list = options_.store.clock();
     return {};
   }
   wants_list_ = false;
-  auto judged = Judge(token, *std::move(list));
+  auto judged = Judge(token, *std::move(list), std::move(ended));
   if (phase_ == Phase::kStarting) return judged;
   return Survive(std::move(judged), "judge the list of images");
 }
@@ -358,7 +370,8 @@ Result<std::vector<ImageOnNode>> Guard::WithoutNameless(const std::vector<ImageO
   return named;
 }
 
-Result<void> Guard::Judge(const ListToken& token, std::vector<ImageOnNode> images) {
+Result<void> Guard::Judge(const ListToken& token, std::vector<ImageOnNode> images,
+                          EndedPulls ended) {
   if (auto r = SettleEnded(images); !r) return r;
   if (auto r = TakeOverUnproven(&images); !r) return r;
   if (auto r = CloseDamaged(images); !r) return r;
@@ -370,7 +383,11 @@ Result<void> Guard::Judge(const ListToken& token, std::vector<ImageOnNode> image
   auto named = WithoutNameless(images);
   if (!named) return named.error();
   const bool complete = named->size() == images.size();
-  auto observed = store_->ObserveImages({.images = *named, .token = token, .complete = complete});
+  auto observed = store_->ObserveImages({.images = *named,
+                                         .token = token,
+                                         .complete = complete,
+                                         .quiet_until = ended.quiet_until,
+                                         .names_to_come = std::move(ended.names_to_come)});
   if (!observed) return observed.error();
   images_ = std::move(images);
   listed_strings_.reset();

@@ -132,6 +132,12 @@ inline constexpr std::size_t kMaxNamedWaiting = 1000;
 // one without a time.
 bool IsPlaceholder(const ImagePulledRecord& record);
 
+// What the runtime showed of pulls that ended (ImageList::quiet_until).
+struct EndedPulls {
+  std::optional<BootTime> quiet_until = {};
+  std::vector<std::string> names_to_come = {};
+};
+
 class Guard {
  public:
   // The phase before a kubelet starts: takes over what is new, judges it, and puts the kubelet's
@@ -156,7 +162,10 @@ class Guard {
 
   // A list of images: draw the token, make the list, hand both over. `list` may be an error.
   Result<ListToken> BeginList() const { return store_->BeginList(); }
-  Result<void> TakeList(const ListToken& token, Result<std::vector<ImageOnNode>> list);
+  Result<void> TakeList(const ListToken& token, Result<std::vector<ImageOnNode>> list,
+                        EndedPulls ended = {});
+  // When pulls ended whose images may still come, in this boot.
+  Result<std::vector<BootTime>> EndsOfPulls() const;
   // Whether something happened that only a list can settle.
   bool wants_list() const { return wants_list_; }
   // Compares everything with everything, and sees to directories that were replaced. To be called
@@ -257,7 +266,7 @@ class Guard {
   Result<void> CompareNow();
   bool IsPulledNow(const std::string& name) const;
   bool IsListed(const std::string& image_ref) const;
-  Result<void> Judge(const ListToken& token, std::vector<ImageOnNode> images);
+  Result<void> Judge(const ListToken& token, std::vector<ImageOnNode> images, EndedPulls ended);
   Result<std::vector<ImageOnNode>> WithoutNameless(const std::vector<ImageOnNode>& images);
   bool NothingChanged(const std::vector<ImageOnNode>& images) const;
   // Logs what can be tried again, and returns what can't.

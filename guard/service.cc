@@ -23,6 +23,7 @@
 #include <thread>
 #include <utility>
 
+#include "cri/containerd.h"
 #include "guard/kubelet_process.h"
 #include "guard/notify.h"
 #include "waybill/metrics.h"
@@ -90,6 +91,48 @@ class Asked {
   std::unique_ptr<cri::Client> client_;
 };
 
+// Asks containerd whether pulls that ended can bring anything any more (cri/pull_ends.h).
+class AskedOfPulls {
+ public:
+  // To be called before the list of CRI's is made.
+  void Look(const cri::ClientOptions& options, const std::vector<BootTime>& ends) {
+    quiet_ = {};
+    images_.clear();
+    if (ends.empty() || options.endpoint.empty() || !tells_) return;
+    auto containerd = cri::Containerd::At(options);
+    auto look = containerd ? containerd->LookAtPulls() : containerd.error();
+    if (!look) {
+      ends_.Failed();
+      tells_ = look.error().code != ErrorCode::kInvalidArgument;
+      return;
+    }
+    ends_.Saw(*std::move(look));
+    for (const BootTime& end : ends) {
+      const bool is_later =
+          !quiet_.quiet_until || end.nanoseconds > quiet_.quiet_until->nanoseconds;
+      if (is_later && ends_.Quiet(std::nullopt, end.nanoseconds)) quiet_.quiet_until = end;
+    }
+    if (!quiet_.quiet_until) return;
+    auto images = containerd->Images();
+    if (images) images_ = *std::move(images);
+    if (!images) quiet_ = {};
+  }
+  // What to tell the guard beside that list.
+  EndedPulls With(const std::vector<ImageOnNode>& list) {
+    if (!quiet_.quiet_until) return {};
+    quiet_.names_to_come = cri::NotShown(images_, list);
+    return std::exchange(quiet_, {});
+  }
+  // Whether a look some seconds later may tell more.
+  bool tells() const { return tells_; }
+
+ private:
+  cri::PullEnds ends_;
+  bool tells_ = true;
+  EndedPulls quiet_;
+  std::vector<cri::ContainerdImage> images_;
+};
+
 // Lists the runtime's images on a thread of its own.
 class BackgroundList {
  public:
@@ -105,10 +148,12 @@ class BackgroundList {
   int fd() const { return done_.get(); }
   bool runs() const { return thread_.joinable(); }
 
-  // Not while one runs.
-  void Begin(const ListToken& token) {
+  // Not while one runs. `ends`: of pulls that may still bring an image.
+  void Begin(const ListToken& token, std::vector<BootTime> ends) {
     token_ = token;
-    thread_ = std::thread([this] {
+    awaits_pulls_ = !ends.empty() && pulls_.tells();
+    thread_ = std::thread([this, ends = std::move(ends)] {
+      pulls_.Look(runtime_.options(), ends);
       list_ = runtime_.ListImages();
       static_cast<void>(::eventfd_write(done_.get(), 1));
     });
@@ -122,11 +167,17 @@ class BackgroundList {
     return std::exchange(list_, std::vector<ImageOnNode>());
   }
   const ListToken& token() const { return token_; }
+  // After Take, for the list that it gave.
+  EndedPulls EndedWith(const std::vector<ImageOnNode>& list) { return pulls_.With(list); }
+  // Whether pulls that ended are waited for, so that it is worth while to ask again soon.
+  bool awaits_pulls() const { return awaits_pulls_; }
 
  private:
   Asked& runtime_;
   internal::Fd done_;
   ListToken token_;
+  AskedOfPulls pulls_;
+  bool awaits_pulls_ = false;
   Result<std::vector<ImageOnNode>> list_ = std::vector<ImageOnNode>();
   std::thread thread_;
 };
@@ -360,7 +411,9 @@ class Service {
           // Its answer was not waited for.
           if (WantsToEnd()) continue;
           listed = steady_clock::now();
-          if (auto taken = guard_->TakeList(list_->token(), std::move(images)); !taken) {
+          EndedPulls ended = images ? list_->EndedWith(*images) : EndedPulls();
+          auto taken = guard_->TakeList(list_->token(), std::move(images), std::move(ended));
+          if (!taken) {
             return taken.error();
           }
         } else if (events && fd == events->fd()) {
@@ -394,15 +447,16 @@ class Service {
         if (events->fd() >= 0) static_cast<void>(Add(events->fd()));
       }
       if (has_events && now - watched_events >= kMaxWatchEventsAnew) watch_anew = {};
-      const auto every =
-          has_events && listed_since ? options_.list_every * kWithEvents : options_.list_every;
+      const bool is_told = has_events && listed_since && !list_->awaits_pulls();
+      const auto every = is_told ? options_.list_every * kWithEvents : options_.list_every;
       const bool wanted = (guard_->wants_list() || image_changed) && now - listed >= Between();
       if (!wanted && now - listed < every) continue;
       image_changed = false;
       listed_since = has_events;
+      auto ends = guard_->EndsOfPulls();
       auto token = guard_->BeginList();
       if (!token) return token.error();
-      list_->Begin(*token);
+      list_->Begin(*token, ends ? *std::move(ends) : std::vector<BootTime>());
     }
   }
 
