@@ -239,8 +239,11 @@ Result<void> Guard::SweepRecord(const std::string& name) {
   // any other to whoever did not prove them. What a running kubelet wrote stays until it starts
   // again.
   const bool starting = phase_ == Phase::kStarting;
-  const bool remove =
-      is_preloaded ? says_nothing || starting : there == nullptr && images_.has_value() && starting;
+  // Nor is one of before the image was gone: the store has no record of it any more.
+  const bool is_outdone =
+      is_preloaded && !says_nothing && !store_->GetRecord({.image_ref = there->image_ref});
+  const bool remove = is_preloaded ? says_nothing || starting || is_outdone
+                                   : there == nullptr && images_.has_value() && starting;
   if (!remove) {
     if (is_preloaded && there != nullptr) WaitsForKubelet(there->image_ref);
     return {};

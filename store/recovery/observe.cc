@@ -184,30 +184,36 @@ Result<std::vector<const ListedImage*>> Unknown(const StoreTxn& txn,
   return unknown;
 }
 
-// A list closed an image of which nobody knew who brought it, and now the runtime says that nobody
-// pulled it: it is judged anew. Not what a pull recorded, or an operator closed.
-Result<void> ForgetGuesses(StoreTxn& txn, const std::vector<ListedImage>& images) {
+// Whether the runtime's word that nobody pulled what is there now outdoes the record: a list made
+// it by a guess, or it is of what was there before, and is gone. Not what an operator closed.
+bool IsOutdone(const ImagePulledRecord& record) {
+  if (record.closed_by_list) return record.credential_mapping.empty();
+  return record.absent_since && record.closed_because.empty();
+}
+
+// Records that the runtime's word outdoes: their images are judged anew.
+Result<void> ForgetOutdone(StoreTxn& txn, const std::vector<ListedImage>& images) {
   for (const ListedImage& image : images) {
     if (!image.imported) continue;
     auto refs = RefsOfImage(txn, image.id);
     if (!refs) return refs.error();
-    std::vector<std::pair<std::string, std::string>> guesses;
-    bool only_guesses = true;
+    std::vector<std::pair<std::string, std::string>> outdone;
+    bool all = true;
     for (const std::string& ref : *refs) {
       auto walked = txn.ForEachWithPrefix(
           Table::kPulled, FirstPulledKeyOfRef(ref, txn.seed()), kRefKeyBytes,
           [&](const Key16&, Payload payload) -> Result<bool> {
             const auto record = payload.empty() ? std::nullopt : DecodePulledRecordValue(payload);
             if (record && record->image_ref != ref) return true;
-            only_guesses = record && record->closed_by_list && record->credential_mapping.empty();
-            if (only_guesses) guesses.emplace_back(ref, record->runtime_handler);
-            return only_guesses;
+            all = record && IsOutdone(*record);
+            if (all) outdone.emplace_back(ref, record->runtime_handler);
+            return all;
           });
       if (!walked) return walked;
-      if (!only_guesses) break;
+      if (!all) break;
     }
-    if (!only_guesses) continue;
-    for (const auto& [ref, handler] : guesses) {
+    if (!all) continue;
+    for (const auto& [ref, handler] : outdone) {
       if (auto erased = EraseRecord(txn, ref, handler); !erased) return erased.error();
     }
   }
@@ -542,7 +548,7 @@ Result<ObserveReport> ObserveList(StoreTxn& txn, const ImageList& list,
   if (!gap) return gap.error();
   const bool is_whole = list.complete && list.source.empty();
   if (IsPlaced(txn, list) && !txn.state().kubelet_rules) {
-    if (auto r = ForgetGuesses(txn, *images); !r) return r.error();
+    if (auto r = ForgetOutdone(txn, *images); !r) return r.error();
   }
   if (is_whole && !gap->empty()) {
     auto closed = CloseAll(txn, *images, list, observing, report);

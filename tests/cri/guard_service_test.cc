@@ -465,8 +465,7 @@ BOOST_AUTO_TEST_CASE(a_runtime_that_does_not_answer_holds_up_nothing) {
   BOOST_TEST(says("did not answer"));
   follows("hung");
   node.List({});
-  BOOST_TEST(says("lists no images"));
-  follows("lists none");
+  BOOST_TEST(says(""));
   node.List({1, 1, 2});
   follows("lists one twice");
   BOOST_TEST(says(""));

@@ -310,8 +310,7 @@ class Model {
   void Enter(const Listed& image, const std::string& source, const std::string& reason);
   void Leave(const Listed& image, ObserveReport& report);
   void JudgeAll(const std::vector<Listed>& images, const ImageList& list,
-                const std::vector<ImageOnNode>& preloaded, bool allow_empty,
-                ObserveReport& report);
+                const std::vector<ImageOnNode>& preloaded, bool allow_empty, ObserveReport& report);
   bool Names(const std::vector<ImageOnNode>& preloaded, const Listed& image) const;
   void CloseUnknown(const std::vector<Listed>& images, const std::vector<ImageOnNode>& preloaded,
                     bool may_enter, ObserveReport& report);
@@ -329,7 +328,7 @@ class Model {
   bool IsOver(Timestamp absent_since) const;
   Timestamp AbsentFrom() const;
   void ForgetAbsent(const std::string& ref, const std::string& stored);
-  void ForgetGuesses(const std::vector<Listed>& images);
+  void ForgetOutdone(const std::vector<Listed>& images);
   bool WasListed(const std::string& ref) const;
   void ForgetSpellings(const std::string& image);
   std::uint64_t PruneLedger(const std::vector<ImageOnNode>& images, std::uint64_t token);

@@ -529,20 +529,21 @@ void Model::ForgetAbsent(const std::string& ref, const std::string& stored) {
   if (entry != ledger_.end() && entry->second.absent_since) ledger_.erase(entry);
 }
 
-void Model::ForgetGuesses(const std::vector<Listed>& images) {
+void Model::ForgetOutdone(const std::vector<Listed>& images) {
   for (const Listed& image : images) {
     if (!image.imported) continue;
-    std::vector<CopyKey> guesses;
-    bool only_guesses = true;
+    std::vector<CopyKey> outdone;
+    bool all = true;
     for (const std::string& ref : RefsOf(image.id)) {
       for (const auto& [copy, record] : records_) {
         if (copy.first != ref) continue;
-        guesses.push_back(copy);
-        only_guesses = only_guesses && record.closed_by_list && record.credential_mapping.empty();
+        outdone.push_back(copy);
+        all = all && (record.closed_by_list ? record.credential_mapping.empty()
+                                            : record.absent_since && record.closed_because.empty());
       }
     }
-    if (!only_guesses) continue;
-    for (const CopyKey& copy : guesses) records_.erase(copy);
+    if (!all) continue;
+    for (const CopyKey& copy : outdone) records_.erase(copy);
   }
 }
 
@@ -776,7 +777,7 @@ ObserveReport Model::ObserveAt(const ImageList& list, const std::vector<ImageOnN
     const bool is_whole = list.complete && (list.token || awaits_first_list_);
     report.united = Learn(images, is_whole ? ListScope::kWhole : ListScope::kSome);
   }
-  if (placed) ForgetGuesses(images);
+  if (placed) ForgetOutdone(images);
   if (list.complete && list.source.empty() && (after_gap || gap_)) {
     gap_ = true;
     CloseUnknown(images, preloaded, placed || (awaits_first_list_ && !list.token), report);

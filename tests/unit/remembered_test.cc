@@ -69,16 +69,21 @@ BOOST_AUTO_TEST_CASE(what_was_proven_counts_when_the_image_comes_back) {
   }
 }
 
-// A private image is imported again by hand: it may come from a backup of the node's disk, and
-// nobody said that it is for all.
-BOOST_AUTO_TEST_CASE(an_import_does_not_open_what_was_pulled) {
-  ScratchStore store(Rules::kClosed);
-  store.Pull(kImage, kRef, WithSecret(kSecretA));
-  Observe(store, {kOther, Named(kRef, std::string(kImage))});
-  Observe(store, {kOther});
-  Observe(store, {kOther, Imported(kRef, std::string(kImage))});
-  BOOST_TEST(IsOpenTo(store, kSecretA));
-  BOOST_TEST(!IsOpenTo(store, kSecretB));
+// An operator imports it again by hand. Without the runtime's word it is what it was.
+BOOST_AUTO_TEST_CASE(an_import_opens_what_was_gone) {
+  for (const bool imported : {false, true}) {
+    for (const bool was_gone : {false, true}) {
+      ScratchStore store(Rules::kClosed);
+      store.Pull(kImage, kRef, WithSecret(kSecretA));
+      Observe(store, {kOther, Named(kRef, std::string(kImage))});
+      if (was_gone) Observe(store, {kOther});
+      ImageOnNode image = Named(kRef, std::string(kImage));
+      image.imported = imported;
+      Observe(store, {kOther, image});
+      BOOST_TEST(IsOpenTo(store, kSecretA));
+      BOOST_TEST(IsOpenTo(store, kSecretB) == (imported && was_gone));
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_pull_begins_anew) {

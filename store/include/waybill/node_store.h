@@ -185,7 +185,8 @@ class NodeStore {
   // one's ledger entry. A distrustful store judges nothing. After a gap (OpenOptions::gap) a
   // complete list closes each such image, and the gap with it. An image of which the runtime shows
   // that nobody pulled it (ImageOnNode::imported) enters the ledger in each of these cases, also if
-  // a list closed it before; not if a pull or an operator did.
+  // a list closed it before, or if it was pulled and a complete list lacked it since; not if an
+  // operator closed it, or what was pulled was never gone.
   //
   // A complete list also drops open pulls that can bring nothing any more (EvidenceOptions,
   // ImageList::quiet_until). Records and ledger entries of images that it does not have and that
