@@ -149,7 +149,7 @@ Result<void> Guard::PutIntents() {
     if (!*file || (*file)->is_later_format) continue;
     // Of a running kubelet only what the guard itself wrote: anything else is a pull that begins
     // just now.
-    if (phase_ == Phase::kRunning && !(*file)->is_own) continue;
+    if (phase_ == Phase::kRunning && !(*file)->judged.is_own) continue;
     auto removed = pulling_.Remove(name, (*file)->content);
     if (!removed) return removed.error();
     if (*removed) ++status_.files_removed;
@@ -311,7 +311,8 @@ void Guard::WaitsForKubelet(const std::string& image_ref) {
 // guard has not written itself. nullopt: it can't be kept, which was said.
 std::optional<std::string> Guard::KeepAside(const std::string& name, const RecordFile& file) {
   const auto* there = std::get_if<ImagePulledRecord>(&file.judged.content);
-  const bool is_of_guard = file.is_own && there != nullptr && there->credential_mapping.empty();
+  const bool is_of_guard =
+      file.judged.is_own && there != nullptr && there->credential_mapping.empty();
   if (file.content.empty() || is_of_guard) return "";
   auto kept = kept_.Keep(internal::FolderName(pulled_.folder()), name, file.content);
   if (kept && *kept) {

@@ -74,11 +74,6 @@ std::string RecordNameOf(std::string_view ref_or_image) {
   return hash ? "sha256-" + internal::HexEncode(*hash) : std::string();
 }
 
-std::string OwnForm(std::string kubelets_form) {
-  while (kubelets_form.ends_with('\n')) kubelets_form.pop_back();
-  return kubelets_form;
-}
-
 namespace {
 
 // In the kubelet's order, and without entries that say nothing.
@@ -135,7 +130,6 @@ Result<std::optional<RecordFile>> RecordFiles::Read(const std::string& name) con
   }
   file.content = std::move(*content);
   file.judged = internal::JudgeKubeletFile(folder_, name, file.content);
-  file.is_own = !file.content.empty() && file.content.back() != '\n';
   file.is_later_format = !file.readable() && IsLaterFormat(file.content);
   return file;
 }

@@ -23,6 +23,7 @@
 namespace waybill::guard {
 
 using internal::KubeletFolder;
+using internal::OwnForm;
 
 inline constexpr std::string_view kOwnFolder = "waybill-guard";
 
@@ -37,10 +38,6 @@ using SyncObserver = std::function<void(const std::filesystem::path&)>;
 // The name of the file about an image ref or, in pulling/, an image string.
 std::string RecordNameOf(std::string_view ref_or_image);
 
-// What the guard writes lacks the line end that a kubelet writes: so the guard knows its own
-// intents again, also in its next life.
-std::string OwnForm(std::string kubelets_form);
-
 // Whether both records have the same credentials, in whatever order.
 bool SaysTheSame(const ImagePulledRecord& a, const ImagePulledRecord& b);
 
@@ -49,8 +46,6 @@ struct RecordFile {
   internal::KubeletFile judged;
   // A later kubelet's format: left alone.
   bool is_later_format = false;
-  // The guard wrote it (OwnForm).
-  bool is_own = false;
 
   bool readable() const { return !std::holds_alternative<std::monostate>(judged.content); }
 };

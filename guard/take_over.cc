@@ -172,8 +172,8 @@ Result<void> Guard::TakeOverRecord(const std::string& name) {
   }
   damaged_.erase(name);
   removed_.erase(name);
-  if (!(*file)->is_own) NoteVersion((*file)->content);
-  if ((*file)->is_own && !lost_ && record->credential_mapping.empty()) {
+  if (!(*file)->judged.is_own) NoteVersion((*file)->content);
+  if ((*file)->judged.is_own && !lost_ && record->credential_mapping.empty()) {
     // It tells nothing that the store does not know, or has forgotten since with its image.
     return {};
   }
@@ -262,7 +262,7 @@ Result<void> Guard::LeaveToNext(const WatchEvent& event) {
     // Any other the next start finds unreadable, too.
     const auto* record = std::get_if<ImagePulledRecord>(&(*file)->judged.content);
     if (record == nullptr || IsPlaceholder(*record)) return {};
-    if ((*file)->is_own && record->credential_mapping.empty()) return {};
+    if ((*file)->judged.is_own && record->credential_mapping.empty()) return {};
     ImagePulledRecord put = NewIn(event.name, *record, true);
     seen_[event.name] = United(*record, Seen(event.name));
     // Of what the guard itself wrote nothing is new.
@@ -275,7 +275,7 @@ Result<void> Guard::LeaveToNext(const WatchEvent& event) {
   auto file = pulling_.Read(event.name);
   if (!file) return file.error();
   const auto* intent = *file ? std::get_if<ImagePullIntent>(&(*file)->judged.content) : nullptr;
-  if (intent != nullptr && (*file)->is_own) return {};
+  if (intent != nullptr && (*file)->judged.is_own) return {};
   const auto image = intent != nullptr ? std::optional(intent->image) : StringOfIntent(event.name);
   if (!image) {
     left_.missed = "the intent " + event.name + " could not be read in time";
@@ -437,7 +437,7 @@ Result<void> Guard::TakeOverIntent(const std::string& name, bool was_written) {
   if (!file) return file.error();
   if (!*file) return was_written ? IntentMissed(name) : Result<void>();
   const auto* intent = std::get_if<ImagePullIntent>(&(*file)->judged.content);
-  if (intent != nullptr && (*file)->is_own) {
+  if (intent != nullptr && (*file)->judged.is_own) {
     // It tells nothing that the store does not know, unless that was lost.
     auto has = store_->HasIntent({.image = intent->image});
     if (!has) return has.error();

@@ -14,11 +14,13 @@
 #include "store/base/files.h"
 #include "store/base/image_spellings.h"
 #include "store/database/evidence_tables.h"
+#include "store/database/open_pulls_table.h"
 #include "store/database/typed_tables.h"
 #include "store/pull/open_pulls.h"
 #include "store/pull/spellings.h"
 #include "store/trust/gap.h"
 #include "store/trust/trust.h"
+#include "waybill/image_name.h"
 
 namespace waybill::internal {
 
@@ -156,7 +158,8 @@ class Importer {
  private:
   Result<void> LookForGap(const KubeletFile& file, const std::optional<ImportedFile>& remembered) {
     if (exported_ == nullptr || file.folder == KubeletFolder::kPreloaded ||
-        !report_.newly_written.empty() || exported_->Has(image_manager_, file)) {
+        !report_.newly_written.empty() || IsOwnClosing(file) ||
+        exported_->Has(image_manager_, file)) {
       return {};
     }
     // A file that became unreadable, or readable again, was not necessarily written.
@@ -211,7 +214,12 @@ class Importer {
     return TakeOverIntent(txn_, image, "", txn_.now(), options_.now);
   }
 
-  Result<void> TakeContent(const KubeletFile&, ImagePulledRecord record) {
+  Result<void> TakeContent(const KubeletFile& file, ImagePulledRecord record) {
+    if (IsOwnClosing(file)) {
+      // It stayed behind when its image went.
+      if (on_node_ && !on_node_->contains(SpellingOf(record.image_ref))) return {};
+      record.closed_because = "waybill kept it closed for a kubelet without waybill";
+    }
     auto found = LookUpRef(txn_, record.image_ref, options_.rules, since_);
     if (!found) return found.error();
     if (found->known) {
@@ -262,7 +270,19 @@ class Importer {
     return StoreRecord(txn_, std::move(record));
   }
 
-  Result<void> TakeContent(const KubeletFile&, const ImagePullIntent& intent) {
+  Result<void> TakeContent(const KubeletFile& file, const ImagePullIntent& intent) {
+    if (IsOwnClosing(file)) {
+      auto pulls = AllOpenPulls(txn_);
+      if (!pulls) return pulls.error();
+      const bool known = std::any_of(pulls->begin(), pulls->end(), [&](const OpenPull& pull) {
+        if (pull.anything || pull.nothing_at != 0) return false;
+        // As it is, or as the runtime lists it.
+        const NamedImage named = ReadName(pull.image);
+        return pull.image == intent.image || NormaliseImage(pull.image) == intent.image ||
+               (!named.digest.empty() && named.repository + "@" + named.digest == intent.image);
+      });
+      if (known) return {};
+    }
     return TakeIntent(intent.image);
   }
 

@@ -256,6 +256,8 @@ class Exporter {
       const KubeletFile& file = *read;
       if (file.identity && imported_.contains({file.path, file.identity->content})) continue;
       if (const auto* record = std::get_if<ImagePulledRecord>(&file.content)) {
+        // The list of images tells what is closed.
+        if (content_.has_evidence && IsOwnClosing(file)) continue;
         ImagePulledRecord bare = *record;
         bare.credential_mapping.clear();
         auto written = WriteRecord(bare);

@@ -109,6 +109,18 @@ Result<std::optional<ImportedFile>> WithTimeOfChange(const std::filesystem::path
   return std::optional(std::move(identity));
 }
 
+std::string OwnForm(std::string kubelets_form) {
+  while (kubelets_form.ends_with('\n')) kubelets_form.pop_back();
+  return kubelets_form;
+}
+
+bool IsOwnClosing(const KubeletFile& file) {
+  if (!file.is_own) return false;
+  const auto* record = std::get_if<ImagePulledRecord>(&file.content);
+  if (record != nullptr) return record->credential_mapping.empty();
+  return std::holds_alternative<ImagePullIntent>(file.content);
+}
+
 std::string_view FolderName(KubeletFolder folder) {
   constexpr std::string_view kNames[] = {"pulled", "pulling", "observed-preloaded"};
   return kNames[static_cast<std::size_t>(folder)];
@@ -129,6 +141,7 @@ KubeletFile JudgeKubeletFile(KubeletFolder folder, const std::string& name,
   KubeletFile file;
   file.folder = folder;
   file.path = std::string(FolderName(folder)) + "/" + name;
+  file.is_own = !json.empty() && json.back() != '\n';
   const std::string hash_in_name = name.substr(kNamePrefix.size());
   const auto content_hash = Sha256(json);
   if (!content_hash) {

@@ -27,6 +27,11 @@ std::string_view FolderName(KubeletFolder folder);  // "pulled"
 // Whether this is the name of a kubelet's record: "sha256-<64 lower-case hex digits>".
 bool IsRecordName(std::string_view name);
 
+// What waybill writes beside a kubelet's files, the guard or a kubelet with waybill inside
+// (bindings/go/kubelet/closed_files.go), lacks the line end that a kubelet writes: so it knows its
+// own files again.
+std::string OwnForm(std::string kubelets_form);
+
 struct KubeletFile {
   KubeletFolder folder = KubeletFolder::kPulled;
   std::string path;  // below image_manager/
@@ -46,7 +51,12 @@ struct KubeletFile {
   std::string misfiled;
   // Whether the disk refused to read it.
   bool skipped = false;
+  bool is_own = false;  // OwnForm
 };
+
+// Whether it is waybill's own, and can only close: a record without credentials, or an intent. No
+// kubelet wrote it.
+bool IsOwnClosing(const KubeletFile& file);
 
 // The quarantine entry of what a misfiled record is about.
 Result<QuarantineEntry> QuarantineOfMisfiled(const KubeletFile& file);

@@ -57,7 +57,7 @@ bool IsKnown(const std::filesystem::path& aside,
       if (!file) return false;
       const bool is_imported =
           file->identity && imported.contains({file->path, file->identity->content});
-      if (!is_imported && !exported.Has(aside, *file)) return false;
+      if (!is_imported && !IsOwnClosing(*file) && !exported.Has(aside, *file)) return false;
     }
   }
   return true;

@@ -70,6 +70,79 @@ BOOST_AUTO_TEST_CASE(a_backup_put_back_forgets_no_gap) {
       node.opened->MustAttemptPull({.image = kImage, .image_ref = kUnrecorded}, nobody).pull);
 }
 
+namespace {
+
+// What the guard and a kubelet with waybill inside write to close an image: without a line end.
+std::string ClosedFile(std::string_view ref) {
+  ImagePulledRecord record;
+  record.image_ref = ref;
+  record.last_updated = Timestamp{1'767'000'000, 0};
+  std::string file = EncodePulledRecord(record, KubeletApiVersion::kV1Alpha1);
+  file.pop_back();
+  return file;
+}
+
+std::string OwnIntent(std::string_view image) {
+  std::string file = EncodePullIntent({std::string(image), {}}, KubeletApiVersion::kV1Alpha1);
+  file.pop_back();
+  return file;
+}
+
+}  // namespace
+
+// No kubelet wrote it, so none ran alone; but it says that the image was pulled.
+BOOST_AUTO_TEST_CASE(files_that_only_close_are_no_kubelets_work) {
+  Node node;
+  WriteRecordFile(node.kubelet_directory(), "pulled", kUnrecorded, ClosedFile(kUnrecorded));
+  WriteRecordFile(node.kubelet_directory(), "pulled", "sha256:gone", ClosedFile("sha256:gone"));
+  const RecoveryReport& report = node.Open(Gap::kDetect, OnNode());
+  BOOST_TEST(!report.after_gap);
+  BOOST_TEST(report.import.newly_written == "");
+  Pod nobody;
+  BOOST_TEST(
+      node.opened->MustAttemptPull({.image = kImage, .image_ref = kUnrecorded}, nobody).pull);
+  BOOST_TEST(
+      (node.opened->GetRecord({.image_ref = "sha256:gone"}).error().code == ErrorCode::kNotFound));
+}
+
+BOOST_AUTO_TEST_CASE(a_kubelet_that_rewrote_a_file_that_only_closed_ran_alone) {
+  for (const std::string& rewritten : {ClosedFile(kUnrecorded) + "\n", RecordFor(kUnrecorded)}) {
+    Node node;
+    WriteRecordFile(node.kubelet_directory(), "pulled", kUnrecorded, ClosedFile(kUnrecorded));
+    node.Open(Gap::kDetect, OnNode());
+    node.opened.reset();
+    WriteRecordFile(node.kubelet_directory(), "pulled", kUnrecorded, rewritten);
+    BOOST_TEST(node.Open(Gap::kDetect, OnNode()).after_gap);
+  }
+}
+
+// With credentials it says what a kubelet did: the guard writes such files, too.
+BOOST_AUTO_TEST_CASE(a_file_of_the_guard_with_credentials_tells_of_a_kubelet) {
+  Node node;
+  std::string file = RecordFor(kUnrecorded);
+  file.pop_back();
+  WriteRecordFile(node.kubelet_directory(), "pulled", kUnrecorded, file);
+  BOOST_TEST(node.Open(Gap::kDetect, OnNode()).after_gap);
+}
+
+// The store knows the pull; one that it does not know counts.
+BOOST_AUTO_TEST_CASE(intents_that_waybill_wrote) {
+  Node node;
+  node.Open(Gap::kDetect, std::nullopt);
+  Must(node.opened->RecordPullIntent({.image = "app:1"}));
+  node.opened.reset();
+  for (const std::string_view image :
+       {"app:1", "docker.io/library/app:1", "registry.example/b:1"}) {
+    WriteRecordFile(node.kubelet_directory(), "pulling", image, OwnIntent(image));
+  }
+  const RecoveryReport& report = node.Open(Gap::kDetect, std::nullopt);
+  BOOST_TEST(!report.after_gap);
+  const auto intents = Must(node.opened->ListIntents());
+  BOOST_REQUIRE(intents.size() == 2U);
+  BOOST_TEST(intents[0].image == "app:1");
+  BOOST_TEST(intents[1].image == "registry.example/b:1");
+}
+
 // One directory under another spelling is the one that was taken over before.
 struct Respelled : Node {
   OpenOptions In(const std::filesystem::path& spelt) const {
