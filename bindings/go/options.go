@@ -186,7 +186,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err := takeError(code, e); err != nil {
 		return nil, stop.because(err)
 	}
-	return newStore(h, o.Rules, clock, boot), nil
+	return newStore(h, o.Rules, o.KubeletDirectory, clock, boot), nil
 }
 
 // ObserveOptions are those of [Observe].
@@ -228,5 +228,5 @@ func Observe(o ObserveOptions) (*Store, error) {
 	if err := takeError(code, e); err != nil {
 		return nil, err
 	}
-	return newStore(h, o.Rules, clock, nil), nil
+	return newStore(h, o.Rules, "", clock, nil), nil
 }

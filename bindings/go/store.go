@@ -27,8 +27,9 @@ type Store struct {
 }
 
 type opened struct {
-	handle handle
-	rules  Rules
+	handle           handle
+	rules            Rules
+	kubeletDirectory string
 }
 
 // remains is what the cleanup of a dropped store frees, and what must live until then.
@@ -38,8 +39,8 @@ type remains struct {
 	boot   *bootCell
 }
 
-func newStore(h handle, rules Rules, clock *cell, boot *bootCell) *Store {
-	o := &opened{handle: h, rules: rules}
+func newStore(h handle, rules Rules, kubeletDirectory string, clock *cell, boot *bootCell) *Store {
+	o := &opened{h, rules, kubeletDirectory}
 	runtime.AddCleanup(o, func(r remains) {
 		C.waybill_store_free(r.handle)
 		runtime.KeepAlive(r.clock)
@@ -74,6 +75,14 @@ func (s *Store) Rules() Rules {
 		return RulesClosed
 	}
 	return s.opened.rules
+}
+
+// KubeletDirectory returns Options.KubeletDirectory of a store that [Open] opened, also after Close.
+func (s *Store) KubeletDirectory() string {
+	if s == nil || s.opened == nil {
+		return ""
+	}
+	return s.opened.kubeletDirectory
 }
 
 // Flush waits until every write-back that decisions queued so far is on disk. ErrIO, ErrDiskFull,

@@ -26,57 +26,71 @@ const (
 type imageLists struct {
 	store        *waybill.Store
 	imageService kubecontainer.ImageService
+	files        *closedFiles
 	observed     func(klog.Logger) // called after each list that the store took
 
-	taken atomic.Uint64 // how many the store took
+	taken atomic.Pointer[imageList] // the latest that the store took
 
 	mu    sync.Mutex // not held while the runtime is asked
-	now   *imageList // under way; nil: none
-	begun time.Time  // when the latest was begun
+	now   *imageList // under way, or waiting for its turn; nil: none
+	begun time.Time  // when the latest was begun, or will be
 }
 
 type imageList struct {
-	over  chan struct{} // closed at its end
-	taken bool          // by the store; read it after the end
+	over  chan struct{} // closed at its end; what follows may be read then
+	begun time.Time
+	taken bool // by the store
 }
 
-// share waits for the list that is under way, or makes one unless the latest is too young. It returns
-// whether the store took the list within callerWait.
-func (l *imageLists) share(ctx context.Context) bool {
-	l.mu.Lock()
-	list := l.now
-	if list == nil {
-		if !l.begun.IsZero() && time.Since(l.begun) < betweenLists {
-			l.mu.Unlock()
-			return false
-		}
-		list = l.begin(ctx)
-	}
-	l.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, callerWait)
-	defer cancel()
-	return list.wait(ctx)
-}
-
-// count is the number of lists that the store took. nil, for other rules, has none.
-func (l *imageLists) count() uint64 {
+// latest is nil if the store took no list. So it is of a nil imageLists, for other rules.
+func (l *imageLists) latest() *imageList {
 	if l == nil {
-		return 0
+		return nil
 	}
 	return l.taken.Load()
 }
 
-// since says whether the store took a list after it had taken `count`: one that others made meanwhile,
-// or one that this call makes or waits for.
-func (l *imageLists) since(ctx context.Context, count uint64) bool {
-	return l != nil && (l.taken.Load() != count || l.share(ctx))
+// next returns a list that the store took after it had taken `seen`: the latest, or else the one that is
+// under way, or else one that waits until its turn comes, betweenLists after the latest. Nil: there is
+// none within callerWait.
+func (l *imageLists) next(ctx context.Context, seen *imageList) *imageList {
+	l.mu.Lock()
+	if latest := l.latest(); latest != seen {
+		l.mu.Unlock()
+		return latest
+	}
+	list := l.now
+	if list == nil {
+		list = l.begin(ctx, max(0, betweenLists-time.Since(l.begun)))
+	}
+	l.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, callerWait)
+	defer cancel()
+	if !list.wait(ctx) {
+		return nil
+	}
+	return list
+}
+
+// judge asks `unknown` again after lists that may have what is asked for: at most twice, for a list that
+// was under way may have begun before it came.
+func (l *imageLists) judge(ctx context.Context, seen *imageList, unknown func() bool) {
+	asked := time.Now()
+	for range 2 {
+		if seen = l.next(ctx, seen); seen == nil || !unknown() || !seen.begun.Before(asked) {
+			return
+		}
+	}
 }
 
 // beforeFirstPull makes a list unless one was taken: what is on the node before any pull began was not
-// brought by one.
+// brought by one. It waits for no turn.
 func (l *imageLists) beforeFirstPull(ctx context.Context) {
-	if l.taken.Load() == 0 {
-		l.share(ctx)
+	l.mu.Lock()
+	waits := l.now == nil && !l.begun.IsZero() && time.Since(l.begun) < betweenLists
+	l.mu.Unlock()
+	if !waits && l.latest() == nil {
+		l.next(ctx, nil)
 	}
 }
 
@@ -86,7 +100,7 @@ func (l *imageLists) listNow(ctx context.Context) {
 		l.mu.Lock()
 		other := l.now
 		if other == nil {
-			list := l.begin(ctx)
+			list := l.begin(ctx, 0)
 			l.mu.Unlock()
 			list.wait(ctx)
 			return
@@ -100,22 +114,24 @@ func (l *imageLists) listNow(ctx context.Context) {
 	}
 }
 
-// begin starts a list that goes on if ctx ends, since others may wait for it. l.mu is held.
-func (l *imageLists) begin(ctx context.Context) *imageList {
+// begin starts a list, after a pause, that goes on if ctx ends, since others may wait for it. l.mu is
+// held.
+func (l *imageLists) begin(ctx context.Context, pause time.Duration) *imageList {
 	list := &imageList{over: make(chan struct{})}
-	l.now, l.begun = list, time.Now()
+	l.now, l.begun = list, time.Now().Add(pause)
 	go func() {
+		time.Sleep(pause)
+		list.begun = time.Now()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), listTimeout)
 		defer cancel()
-		defer func() {
-			l.mu.Lock()
-			l.now = nil
-			l.mu.Unlock()
-			close(list.over)
-		}()
-		if list.taken = l.observe(ctx); list.taken {
-			l.taken.Add(1)
+		list.taken = l.observe(ctx)
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if list.taken {
+			l.taken.Store(list)
 		}
+		l.now = nil
+		close(list.over)
 	}()
 	return list
 }
@@ -133,6 +149,7 @@ func (i *imageList) wait(ctx context.Context) bool {
 // lists nothing either.
 func (l *imageLists) observe(ctx context.Context) bool {
 	logger := klog.FromContext(ctx)
+	l.files.begin()
 	token, err := l.store.BeginList()
 	if err != nil {
 		logger.Error(err, "failed to begin a list of images, no image is judged")
@@ -147,7 +164,8 @@ func (l *imageLists) observe(ctx context.Context) bool {
 		logger.Info("the runtime lists no images, none is judged and no ImagePulledRecord is pruned")
 		return false
 	}
-	report, err := l.store.ObserveImages(waybill.ImageList{Images: ImagesOnNode(images), Token: &token, Complete: true})
+	onNode := ImagesOnNode(images)
+	report, err := l.store.ObserveImages(waybill.ImageList{Images: onNode, Token: &token, Complete: true})
 	if err != nil {
 		logger.Error(err, "failed to judge the images on the node")
 		return false
@@ -158,6 +176,7 @@ func (l *imageLists) observe(ctx context.Context) bool {
 	if report.NotJudgedBecause != "" {
 		logger.V(2).Info("no image was judged", "because", report.NotJudgedBecause)
 	}
+	l.files.afterList(logger, onNode)
 	l.observed(logger)
 	return true
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -70,19 +71,76 @@ func TestAMissListsAtMostOnceASecond(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 21 {
-			if !mustPull(t, manager, "registry.example/a:1", "sha256:unknown", neverAsked(t)) {
-				t.Error("an image that the runtime never listed is open")
-			}
-			time.Sleep(100 * time.Millisecond)
+		begun := time.Now()
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() {
+				for range 5 {
+					if !mustPull(t, manager, "registry.example/a:1", "sha256:unknown", neverAsked(t)) {
+						t.Error("an image that the runtime never listed is open")
+					}
+				}
+			})
 		}
-		same(t, "lists in 2.1 seconds", images.listed, 3)
-		// What arrives in between waits for the next list.
-		images.images = append(images.images, listedAs("sha256:bb", "registry.example/base/new:1"))
-		for _, want := range []bool{true, false} {
-			same(t, "pull", mustPull(t, manager, "registry.example/base/new:1", "sha256:bb", neverAsked(t)), want)
-			time.Sleep(time.Second)
+		all.Wait()
+		if most := 1 + int(time.Since(begun)/time.Second); images.listed > most {
+			t.Errorf("%d lists in %v", images.listed, time.Since(begun))
 		}
+	})
+}
+
+// What arrives just after a list is not refused: who asks for it waits for the next one.
+func TestAMissWaitsForItsTurn(t *testing.T) {
+	const image = "registry.example/base/new:1"
+	directory := scratchDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		images := &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:aa", pause)}}
+		manager, err := NewImagePullManager(openTestStore(t, waybill.Options{Directory: filepath.Join(directory, "store")}), images)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, "pull", mustPull(t, manager, pause, "sha256:aa", neverAsked(t)), false)
+		images.images = append(images.images, listedAs("sha256:bb", image))
+		goroutines := runtime.NumGoroutine()
+		cancelled, cancel := context.WithCancel(quiet)
+		begun := time.Now()
+		var all, given sync.WaitGroup
+		for range 10 {
+			given.Go(func() {
+				if pull, err := manager.MustAttemptImagePull(cancelled, image, "sha256:bb", neverAsked(t)); !pull || err != nil {
+					t.Errorf("a decision that was cancelled: %t, %v", pull, err)
+				}
+			})
+			all.Go(func() { same(t, "pull", mustPull(t, manager, image, "sha256:bb", neverAsked(t)), false) })
+		}
+		synctest.Wait()
+		if more := runtime.NumGoroutine() - goroutines; more != 21 {
+			t.Errorf("%d goroutines for 20 that wait", more)
+		}
+		cancel()
+		given.Wait()
+		same(t, "waited after the end of the context", time.Since(begun), time.Duration(0))
+		all.Wait()
+		same(t, "lists", images.listed, 2)
+		same(t, "waited", time.Since(begun), time.Second)
+	})
+}
+
+// A list that was under way may have been made before the image came.
+func TestAMissIsNotRefusedByAListThatBeganBefore(t *testing.T) {
+	const image = "registry.example/base/new:1"
+	directory := scratchDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		images := &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:aa", pause)}}
+		manager, err := NewImagePullManager(openTestStore(t, waybill.Options{Directory: filepath.Join(directory, "store")}), images)
+		if err != nil {
+			t.Fatal(err)
+		}
+		images.during = func(context.Context) { time.Sleep(3 * time.Second) }
+		go manager.PruneUnknownRecords(quiet, nil, time.Now())
+		time.Sleep(time.Second)
+		images.images = append(images.images, listedAs("sha256:bb", image))
+		same(t, "pull", mustPull(t, manager, image, "sha256:bb", neverAsked(t)), false)
 	})
 }
 

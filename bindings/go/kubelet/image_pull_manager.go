@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -31,7 +32,8 @@ type ImagePullManager struct {
 	store        *waybill.Store
 	imageService kubecontainer.ImageService
 	metrics      *kubeletMetrics
-	lists        *imageLists // waybill.RulesClosed only
+	lists        *imageLists  // waybill.RulesClosed only
+	files        *closedFiles // nil: none
 }
 
 // NewImagePullManager replaces pullmanager.NewImagePullManager. The store stays the caller's. Open it
@@ -42,12 +44,12 @@ func NewImagePullManager(store *waybill.Store, imageService kubecontainer.ImageS
 	if store == nil {
 		return nil, errNilStore
 	}
-	m := &ImagePullManager{store: store, imageService: imageService, metrics: sharedMetrics()}
+	m := &ImagePullManager{store: store, imageService: imageService, metrics: sharedMetrics(), files: closedFilesOf(store)}
 	if store.Rules() == waybill.RulesClosed {
 		if imageService == nil {
 			return nil, errors.New("the image service is nil: the closed rules need the runtime's list of images")
 		}
-		m.lists = &imageLists{store: store, imageService: imageService, observed: func(logger klog.Logger) {
+		m.lists = &imageLists{store: store, imageService: imageService, files: m.files, observed: func(logger klog.Logger) {
 			m.metrics.noteRecords(logger, store)
 			m.metrics.noteIntents(logger, store)
 		}}
@@ -55,6 +57,16 @@ func NewImagePullManager(store *waybill.Store, imageService kubecontainer.ImageS
 	m.metrics.noteIntents(klog.Background(), store)
 	m.metrics.noteRecords(klog.Background(), store)
 	shownStore().store.Store(store)
+	switch {
+	case m.files == nil:
+	case m.closed():
+		ctx, cancel := context.WithTimeout(context.Background(), callerWait)
+		defer cancel()
+		m.lists.listNow(ctx)
+	default:
+		m.files.begin()
+		m.files.afterRecords(klog.Background(), func(waybill.ImagePulledRecord) bool { return true })
+	}
 	return m, nil
 }
 
@@ -69,7 +81,12 @@ func (m *ImagePullManager) begin(ctx context.Context, image string) (waybill.Pul
 	if m.closed() {
 		m.lists.beforeFirstPull(ctx)
 	}
-	pull, err := m.store.RecordPullIntent(waybill.ImageCopy{Image: image})
+	release, err := m.files.hold(intentFiles(image)...)
+	defer release()
+	var pull waybill.PullID
+	if err == nil {
+		pull, err = m.store.RecordPullIntent(waybill.ImageCopy{Image: image})
+	}
 	if err != nil {
 		return 0, fmt.Errorf("failed to record image pull intent: %w", err)
 	}
@@ -120,9 +137,17 @@ func (m *ImagePullManager) RecordImagePulled(ctx context.Context, image, imageRe
 		Credentials: credentialsToStore(credentials),
 		Pull:        m.pullOf(ctx, image),
 	}
+	release, fileErr := m.files.hold(recordFile(imageRef))
+	defer release()
 	if err := m.store.RecordImagePulled(pulled); err != nil {
 		logger.Error(err, "failed to write image pulled record", "imageRef", imageRef)
 		return
+	}
+	switch {
+	case fileErr != nil:
+		logger.Error(fileErr, "the intent's file stays in its place until this can be written", "image", image)
+	case isImageID(imageRef): // otherwise the next list tells the ID, which a kubelet goes by
+		m.files.dropIntents(logger, image)
 	}
 	m.metrics.noteRecords(logger, m.store)
 	m.metrics.noteIntents(logger, m.store)
@@ -143,6 +168,7 @@ func (m *ImagePullManager) RecordImagePullFailed(ctx context.Context, image stri
 		logger.Error(err, "failed to remove image pull intent", "image", image)
 		return
 	}
+	m.files.dropIntents(logger, image)
 	m.metrics.noteIntents(logger, m.store)
 }
 
@@ -201,10 +227,14 @@ func (m *ImagePullManager) MustAttemptImagePull(ctx context.Context, image, imag
 		}
 	}
 	copy := waybill.ImageCopy{Image: image, ImageRef: imageRef}
-	lists := m.lists.count()
+	seen := m.lists.latest()
 	decision, err := m.store.MustAttemptPullLazily(copy, fetch)
-	if decision.Reason == waybill.ReasonNoEvidence && m.lists.since(ctx, lists) {
-		decision, err = m.store.MustAttemptPullLazily(copy, fetch)
+	unknown := func() bool { return decision.Reason == waybill.ReasonNoEvidence }
+	if m.closed() && unknown() {
+		m.lists.judge(ctx, seen, func() bool {
+			decision, err = m.store.MustAttemptPullLazily(copy, fetch)
+			return unknown()
+		})
 	}
 	result = decision.Result
 	if err != nil {
@@ -233,9 +263,13 @@ func (m *ImagePullManager) PruneUnknownRecords(ctx context.Context, imageList []
 	for _, imageRef := range imageList {
 		listed = append(listed, waybill.ImageOnNode{ID: imageRef})
 	}
+	m.files.begin()
 	if _, err := m.store.PruneBefore(listed, until, waybill.AllowEmpty); err != nil {
 		logger.Error(err, "failed to prune ImagePulledRecords")
 		return
 	}
+	m.files.afterRecords(logger, func(record waybill.ImagePulledRecord) bool {
+		return !record.LastUpdatedTime.Before(until) || slices.Contains(imageList, record.ImageRef)
+	})
 	m.metrics.noteRecords(logger, m.store)
 }

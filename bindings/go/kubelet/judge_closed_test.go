@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	"waybill.dev/go"
 )
@@ -63,6 +64,9 @@ type closedRun struct {
 	image           map[string]string // spelling to the ID of its image
 	seen            map[string]*closedCount
 	proofs          *proofs
+	left            []waybill.OpenPull // ended, with intents in image_manager/ until a list tells the image's ID
+	directory       string
+	swaps           int // how often a kubelet without waybill refused what only a pull brought
 }
 
 func newClosedRun(directory string, seed uint64, seen map[string]*closedCount) *closedRun {
@@ -71,7 +75,7 @@ func newClosedRun(directory string, seed uint64, seen map[string]*closedCount) *
 		kubelet: kubeletOverFiles(filepath.Join(directory, "files")),
 		closed:  ourManager(filepath.Join(directory, "closed"), waybill.RulesClosed, options),
 		options: options, onNode: map[string]bool{}, brought: map[string]bool{}, unprotected: map[string]bool{}, begun: map[string]bool{},
-		listed: map[string]bool{}, image: map[string]string{}, seen: seen, proofs: newProofs(),
+		listed: map[string]bool{}, image: map[string]string{}, seen: seen, proofs: newProofs(), directory: directory,
 	}
 }
 
@@ -116,6 +120,9 @@ func (c *closedRun) note(s step) {
 	switch s.what {
 	case pulled:
 		byPull[plain(s.id)] = true
+		if !isImageID(s.ref) {
+			c.left = append(c.left, waybill.OpenPull{Image: s.image})
+		}
 	case intent:
 		c.begun[s.image] = true
 	}
@@ -253,8 +260,11 @@ func (c *closedRun) judgements(s step, before, now evidence) string {
 		at := slices.IndexFunc(s.onNode, func(image kubecontainer.Image) bool { return plain(image.ID) == ref })
 		switch {
 		case before.closed[ref] != "" || at >= 0 && c.former[ref] != "":
+		case because == "waybill kept it closed for a kubelet without waybill" || because == "the kubelet has a record of it, and waybill's was removed":
+			// By a file of ours that no list has swept away yet.
 		case at < 0:
 			return fmt.Sprintf("%q was closed, but the runtime does not have it", ref)
+		case s.what == restart && c.mayBePulled(s.onNode[at], evidence{pulls: slices.Concat(before.pulls, c.left), closed: before.closed, names: before.names}, c.onNode):
 		case !c.mayBePulled(s.onNode[at], before, c.onNode): // lists before this one may be forgotten
 			return fmt.Sprintf("%q was closed (%s), but no pull may have brought it: %+v", ref, because, before.pulls)
 		}
@@ -402,6 +412,9 @@ func (c *closedRun) play(s step) string {
 	if found := c.judgements(s, knownBefore, c.known); found != "" {
 		return found
 	}
+	if asked {
+		c.left = nil
+	}
 	for i, contender := range []*contender{c.kubelet, c.closed} {
 		stored, err := contender.state(false)
 		if err != nil {
@@ -446,6 +459,42 @@ func (c *closedRun) play(s step) string {
 	return ""
 }
 
+// swap starts a kubelet without waybill on what ours left in its directory, without an export: what only
+// a pull brought must not pass for preloaded, unless ours takes it for that, too, by what it was told:
+// the history ends there.
+func (c *closedRun) swap(s step) (found string, over bool) {
+	directory := filepath.Join(c.directory, fmt.Sprintf("swapped-%d", c.swaps))
+	defer os.RemoveAll(directory)
+	if err := os.CopyFS(directory, os.DirFS(filepath.Join(c.directory, "closed-kubelet"))); err != nil {
+		return err.Error(), true
+	}
+	stock := kubeletOverFiles(directory)
+	if a := stock.do(step{what: restart, policy: kubeletconfig.NeverVerifyPreloadedImages, onNode: s.onNode}); a.failed {
+		return a.err.Error(), true
+	}
+	for _, image := range s.onNode {
+		isUnprotected := func(name string) bool { return c.unprotected[normalised(name)] }
+		if !c.brought[plain(image.ID)] || slices.ContainsFunc(slices.Concat(image.RepoTags, image.RepoDigests), isUnprotected) {
+			continue
+		}
+		names := slices.DeleteFunc(slices.Concat(image.RepoTags, image.RepoDigests), func(name string) bool { return imageName(name) == "" })
+		if len(names) == 0 {
+			continue // a kubelet makes nothing of such intents, and no runtime lists such names
+		}
+		for _, name := range append(names, image.ID) {
+			ask := step{what: decide, image: name, ref: image.ID, onNode: s.onNode}
+			if a := stock.do(ask); !a.pull {
+				if ours := c.closed.do(ask); !ours.pull {
+					return "", true
+				}
+				return fmt.Sprintf("a kubelet without waybill opens %q as %q, which a pull brought; ours knows %+v", image.ID, name, c.known), true
+			}
+			c.swaps++
+		}
+	}
+	return "", false
+}
+
 func (c *closedRun) explain(what string, known map[string]string, differing []string, ruleOf func(string) string) (map[string]string, string) {
 	explained := map[string]string{}
 	for _, key := range differing {
@@ -485,12 +534,17 @@ func TestClosedRulesExplainEachDifference(t *testing.T) {
 	fails := func(seed uint64, history []step, seen map[string]*closedCount) (played int, difference string) {
 		difference = inFakeTime(t, scratch, func(directory string) string {
 			run := newClosedRun(directory, seed, seen)
-			defer run.closed.stop()
+			defer func() { saw["refused after a swap"] += run.swaps; run.closed.stop() }()
 			run.proofs.counts = saw
 			for i, s := range history {
 				played = i + 1
 				if found := run.play(s); found != "" {
 					return found
+				}
+				if i%8 == 0 || s.what == restart {
+					if found, over := run.swap(s); over {
+						return found
+					}
 				}
 			}
 			return ""

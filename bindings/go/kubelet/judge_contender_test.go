@@ -119,6 +119,12 @@ func ourManager(directory string, rules waybill.Rules, evidence waybill.Evidence
 			return err
 		}
 		options := waybill.Options{Directory: directory, Rules: rules, Policy: policy, Evidence: evidence}
+		if rules == waybill.RulesClosed {
+			options.KubeletDirectory = directory + "-kubelet"
+			if err := os.MkdirAll(options.KubeletDirectory, 0o700); err != nil {
+				return err
+			}
+		}
 		// As OpenStore does.
 		if images, err := c.runtime.ListImages(quiet); err == nil && (len(images) > 0 || rules == waybill.RulesKubelet) {
 			options.ImagesOnNode, options.AllowEmpty = ImagesOnNode(images), true
@@ -144,6 +150,9 @@ func (c *contender) open(options waybill.Options) error {
 	}
 	options.Clock, options.BootClock = c.clock, c.boot
 	options.Witness = waybill.WitnessNone()
+	if options.KubeletDirectory != "" { // as OpenStore has it
+		options.Witness = waybill.WitnessAt(filepath.Join(options.KubeletDirectory, "image_manager", "waybill"))
+	}
 	options.MapBytes = 64 << 20
 	var err error
 	c.store, err = waybill.Open(context.Background(), options)

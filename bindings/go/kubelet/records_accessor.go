@@ -31,6 +31,7 @@ var errNilStore = errors.New("the store is nil")
 type RecordsAccessor struct {
 	store   *waybill.Store
 	metrics *kubeletMetrics
+	files   *closedFiles // nil: none
 	// Whether something may be in quarantine. Only opening makes entries, so once it is empty it stays
 	// empty.
 	quarantine atomic.Bool
@@ -46,7 +47,13 @@ func NewRecordsAccessor(store *waybill.Store) (*RecordsAccessor, error) {
 		return nil, errors.New("the store has the closed rules, but the kubelet's own manager decides by its own: " +
 			"open it with RulesKubelet (Setup.ForAccessor), or use NewImagePullManager; the store was left as it is")
 	}
-	return newRecordsAccessor(store)
+	accessor, err := newRecordsAccessor(store)
+	if err == nil {
+		accessor.files = closedFilesOf(store)
+		accessor.files.begin()
+		accessor.files.afterRecords(klog.Background(), func(waybill.ImagePulledRecord) bool { return true })
+	}
+	return accessor, err
 }
 
 func newRecordsAccessor(store *waybill.Store) (*RecordsAccessor, error) {
@@ -95,6 +102,11 @@ func (a *RecordsAccessor) ImagePullIntentExists(image string) (bool, error) {
 }
 
 func (a *RecordsAccessor) writeIntent(logger klog.Logger, image string) error {
+	release, err := a.files.hold(intentFiles(image)...)
+	defer release()
+	if err != nil {
+		return err
+	}
 	if err := a.store.PutIntent(waybill.ImageCopy{Image: image}); err != nil {
 		return err
 	}
@@ -106,6 +118,7 @@ func (a *RecordsAccessor) deleteIntent(logger klog.Logger, image string) error {
 	if err := a.store.DeleteIntent(waybill.ImageCopy{Image: image}); err != nil {
 		return err
 	}
+	a.files.dropIntents(logger, image)
 	a.metrics.noteIntents(logger, a.store)
 	return nil
 }
@@ -154,6 +167,11 @@ func (a *RecordsAccessor) writeRecord(logger klog.Logger, record *kubeletconfig.
 	if record == nil {
 		return errors.New("the ImagePulledRecord is nil")
 	}
+	release, err := a.files.hold(recordFile(record.ImageRef))
+	defer release()
+	if err != nil {
+		return err
+	}
 	if err := a.store.PutRecord(recordToStore(record)); err != nil {
 		return err
 	}
@@ -168,6 +186,7 @@ func (a *RecordsAccessor) deleteRecord(logger klog.Logger, imageRef string) erro
 	if err := a.store.DeleteRecord(waybill.ImageCopy{ImageRef: imageRef}); err != nil {
 		return err
 	}
+	a.files.dropRecord(logger, imageRef)
 	a.metrics.noteRecords(logger, a.store)
 	return nil
 }

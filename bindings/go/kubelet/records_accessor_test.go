@@ -98,17 +98,19 @@ func writeKubeletFile(t *testing.T, directory, folder, identity, content string)
 
 // The same broken files, read by the kubelet's accessor and taken over by ours.
 func TestAccessorKeepsWhatCantBeDecoded(t *testing.T) {
-	directory := scratchDir(t)
+	directory, taken := scratchDir(t), scratchDir(t)
 	const sound = `{"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1beta1","lastUpdatedTime":"2026-01-02T03:04:05Z","imageRef":"sound"}`
-	writeKubeletFile(t, directory, "pulled", "sound", sound)
-	writeKubeletFile(t, directory, "pulled", "broken", sound[:40])
-	writeKubeletFile(t, directory, "pulling", "broken:1", `{"kind":"Imag`)
-	writeKubeletFile(t, directory, "pulling", "nginx:1", `{"kind":"ImagePullIntent","apiVersion":"kubelet.config.k8s.io/v1beta1","image":"nginx:1"}`)
+	for _, to := range []string{directory, taken} {
+		writeKubeletFile(t, to, "pulled", "sound", sound)
+		writeKubeletFile(t, to, "pulled", "broken", sound[:40])
+		writeKubeletFile(t, to, "pulling", "broken:1", `{"kind":"Imag`)
+		writeKubeletFile(t, to, "pulling", "nginx:1", `{"kind":"ImagePullIntent","apiVersion":"kubelet.config.k8s.io/v1beta1","image":"nginx:1"}`)
+	}
 	files, err := pullmanager.NewFSPullRecordsAccessor(logr.Discard(), directory)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours := newAccessor(t, openTestStore(t, waybill.Options{Rules: waybill.RulesKubelet, KubeletDirectory: directory, Gap: waybill.GapNo}))
+	ours := newAccessor(t, openTestStore(t, waybill.Options{Rules: waybill.RulesKubelet, KubeletDirectory: taken, Gap: waybill.GapNo}))
 	for name, accessor := range map[string]pullmanager.PullRecordsAccessor{"kubelet": files, "waybill": ours} {
 		if records, err := accessor.ListImagePulledRecords(); len(records) != 1 || err == nil {
 			t.Errorf("%s lists %d records, error %v", name, len(records), err)

@@ -1,0 +1,391 @@
+package kubelet
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"k8s.io/klog/v2"
+	"waybill.dev/go"
+)
+
+// closedFiles are what a kubelet without waybill finds in image_manager/ if it is started in place of
+// this one without `waybill export`: of each image that was pulled a record without credentials, of each
+// open pull its intent. So it verifies what it would otherwise presume preloaded.
+//
+// A file is on disk before the store says what it says: a crash leaves one too many, never one too few.
+// A kubelet's own file is neither replaced nor removed. Ours lack the line end that a kubelet writes
+// (OwnForm in migrations/kubelet/kubelet_file.h), so that the store takes them for no kubelet's work.
+type closedFiles struct {
+	store     *waybill.Store
+	directory string // image_manager/
+
+	mu    sync.Mutex
+	held  map[string]int  // names of files that calls under way need
+	fresh map[string]bool // those that calls needed since begin
+}
+
+// closedFile is one of them.
+type closedFile struct {
+	name string // "pulled/sha256-…"
+	what string // the image ref or, of an intent, the image
+}
+
+const pulledFolder, pullingFolder = "pulled", "pulling"
+
+func closedFileOf(folder, what string) closedFile {
+	return closedFile{fmt.Sprintf("%s/sha256-%x", folder, sha256.Sum256([]byte(what))), what}
+}
+
+func recordFile(imageRef string) closedFile { return closedFileOf(pulledFolder, imageRef) }
+
+// intentFiles are of the string as the pod has it, and as runtimes list it: in full, and of a tag with a
+// digest the digest alone. A kubelet compares its intents with that.
+func intentFiles(image string) []closedFile {
+	strings := []string{image}
+	if full, err := waybill.NormaliseImage(image); err == nil {
+		strings = append(strings, full)
+		if parts, ok := waybill.ParseImage(full); ok && parts.Digest != "" {
+			strings = append(strings, parts.Name+"@"+parts.Digest)
+		}
+	}
+	var files []closedFile
+	for _, one := range slices.Compact(strings) {
+		files = append(files, closedFileOf(pullingFolder, one))
+	}
+	return files
+}
+
+func (f closedFile) isIntent() bool { return strings.HasPrefix(f.name, pullingFolder) }
+
+// content is in the form that kubelets of all releases read.
+func (f closedFile) content() (json []byte, err error) {
+	if f.isIntent() {
+		json, err = waybill.EncodePullIntent(waybill.ImagePullIntent{Image: f.what}, waybill.KubeletV1Alpha1)
+	} else {
+		json, err = waybill.EncodePulledRecord(waybill.ImagePulledRecord{ImageRef: f.what, LastUpdatedTime: time.Now()}, waybill.KubeletV1Alpha1)
+	}
+	return bytes.TrimRight(json, "\n"), err
+}
+
+// doneBy says whether a file of that content keeps the image closed. A record that a kubelet can't read
+// does; one about another ref than its name says counts as none.
+func (f closedFile) doneBy(content []byte) bool {
+	if f.isIntent() {
+		intent, err := waybill.DecodePullIntent(content)
+		return err == nil && intent.Image == f.what
+	}
+	record, err := waybill.DecodePulledRecord(content)
+	return err != nil || record.ImageRef == f.what
+}
+
+// ownRecord reads a record of ours.
+func ownRecord(content []byte) (imageRef string, ours bool) {
+	if bytes.HasSuffix(content, []byte("\n")) {
+		return "", false
+	}
+	record, err := waybill.DecodePulledRecord(content)
+	return record.ImageRef, err == nil && len(record.CredentialMapping) == 0
+}
+
+func isOwnIntent(content []byte) bool {
+	_, err := waybill.DecodePullIntent(content)
+	return err == nil && !bytes.HasSuffix(content, []byte("\n"))
+}
+
+// closedFilesOf returns nil, which keeps none, if the store took over no kubelet directory.
+func closedFilesOf(store *waybill.Store) *closedFiles {
+	if store.KubeletDirectory() == "" {
+		return nil
+	}
+	f := &closedFiles{
+		store: store, directory: filepath.Join(store.KubeletDirectory(), "image_manager"),
+		held: map[string]int{}, fresh: map[string]bool{},
+	}
+	for _, folder := range []string{pulledFolder, pullingFolder} {
+		// A process before this one may have ended between a rename and its sync. No folder: no rename.
+		_ = syncFolder(filepath.Join(f.directory, folder))
+	}
+	return f
+}
+
+// hold sees to it that the files are there and on disk, and that they stay until release. What it could
+// not do is the error.
+func (f *closedFiles) hold(files ...closedFile) (release func(), err error) {
+	if f == nil {
+		return func() {}, nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, file := range files {
+		f.held[file.name]++
+		if e := f.write(file, syncFolder); e != nil {
+			err = errors.Join(err, fmt.Errorf("keep %q closed for a kubelet without waybill: %w", file.what, e))
+		}
+	}
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		for _, file := range files {
+			f.fresh[file.name] = true
+			if f.held[file.name]--; f.held[file.name] == 0 {
+				delete(f.held, file.name)
+			}
+		}
+	}, err
+}
+
+// dropIntents removes the intents of an image that no open pull has any more.
+func (f *closedFiles) dropIntents(logger klog.Logger, image string) {
+	if f == nil {
+		return
+	}
+	wanted, err := f.wantedIntents()
+	if err != nil {
+		return // the next list does it
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, file := range intentFiles(image) {
+		if _, open := wanted[file.name]; !open && f.held[file.name] == 0 {
+			f.remove(logger, file.name)
+		}
+	}
+}
+
+// dropRecord removes the record of an image that the kubelet's own manager forgets.
+func (f *closedFiles) dropRecord(logger klog.Logger, imageRef string) {
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if file := recordFile(imageRef); f.held[file.name] == 0 {
+		f.remove(logger, file.name)
+	}
+}
+
+// begin comes before what putRight goes by: what calls need from now on stays.
+func (f *closedFiles) begin() {
+	if f != nil {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		clear(f.fresh)
+	}
+}
+
+// afterList puts the files right by a complete list of the runtime's that the store took under
+// waybill.RulesClosed: images that the ledger opens have no file of ours, all others one.
+func (f *closedFiles) afterList(logger klog.Logger, images []waybill.ImageOnNode) {
+	if f == nil {
+		return
+	}
+	var refs []string
+	closed := map[string]bool{} // every spelling
+	for _, image := range images {
+		name := image.ID
+		if len(image.RepoTags) > 0 {
+			name = image.RepoTags[0]
+		}
+		why, err := f.store.Explain(waybill.ImageCopy{Image: name, ImageRef: image.ID})
+		if err == nil && why.LedgerEntry != nil && !why.InQuarantine && len(why.OtherHandlers) == 0 {
+			continue
+		}
+		refs = append(refs, image.ID)
+		for _, spelling := range append([]string{image.ID}, image.RepoDigests...) {
+			closed[plainRef(spelling)] = true
+		}
+	}
+	f.putRight(logger, refs, func(ref string) bool { return closed[plainRef(ref)] })
+}
+
+// plainRef is the digest of a ref that has one.
+func plainRef(ref string) string {
+	if _, digest, ok := strings.Cut(ref, "@"); ok {
+		ref = digest
+	}
+	return strings.TrimPrefix(ref, "sha256:")
+}
+
+// isImageID says whether a ref is the ID by which a runtime lists its image.
+func isImageID(ref string) bool {
+	digest, err := hex.DecodeString(strings.TrimPrefix(ref, "sha256:"))
+	return err == nil && len(digest) == sha256.Size
+}
+
+// afterRecords puts the files right by the records of a store whose rules are the kubelet's.
+func (f *closedFiles) afterRecords(logger klog.Logger, keeps func(waybill.ImagePulledRecord) bool) {
+	if f == nil {
+		return
+	}
+	records, err := f.store.ListRecords()
+	if err != nil {
+		logger.Error(err, "failed to list ImagePulledRecords, the files for a kubelet without waybill stay as they are")
+		return
+	}
+	var refs []string
+	for _, record := range records {
+		if keeps(record) {
+			refs = append(refs, record.ImageRef)
+		}
+	}
+	f.putRight(logger, refs, func(ref string) bool { return slices.Contains(refs, ref) })
+}
+
+// putRight writes what is missing of the refs and of the open pulls, and removes our files of which
+// `keeps` does not know the ref, and those of pulls that are not open any more.
+func (f *closedFiles) putRight(logger klog.Logger, refs []string, keeps func(ref string) bool) {
+	intents, err := f.wantedIntents()
+	if err != nil {
+		logger.Error(err, "failed to list ImagePullIntents, the files for a kubelet without waybill stay as they are")
+		return
+	}
+	records := map[string]closedFile{}
+	for _, ref := range refs {
+		file := recordFile(ref)
+		records[file.name] = file
+	}
+	// Without its record an image may have nothing but its intent.
+	if f.fill(logger, pulledFolder, records) && f.fill(logger, pullingFolder, intents) {
+		f.sweep(logger, pullingFolder, intents, isOwnIntent)
+	}
+	f.sweep(logger, pulledFolder, records, func(content []byte) bool {
+		ref, ours := ownRecord(content)
+		return ours && !keeps(ref)
+	})
+}
+
+func (f *closedFiles) wantedIntents() (map[string]closedFile, error) {
+	intents, err := f.store.ListIntents()
+	wanted := map[string]closedFile{}
+	for _, intent := range intents {
+		for _, file := range intentFiles(intent.Image) {
+			wanted[file.name] = file
+		}
+	}
+	return wanted, err
+}
+
+// names of the records or intents in a folder.
+func (f *closedFiles) names(folder string) map[string]bool {
+	names := map[string]bool{}
+	entries, _ := os.ReadDir(filepath.Join(f.directory, folder))
+	for _, entry := range entries {
+		if !strings.HasSuffix(entry.Name(), ".tmp") {
+			names[folder+"/"+entry.Name()] = true
+		}
+	}
+	return names
+}
+
+// fill writes those that are missing. It returns whether all are there.
+func (f *closedFiles) fill(logger klog.Logger, folder string, wanted map[string]closedFile) bool {
+	var err error
+	written, there := 0, f.names(folder)
+	for name, file := range wanted {
+		if there[name] {
+			continue
+		}
+		f.mu.Lock()
+		e := f.write(file, func(string) error { return nil })
+		f.mu.Unlock()
+		written++
+		if err = e; err != nil {
+			break // so will the others
+		}
+	}
+	if written > 0 {
+		err = errors.Join(err, syncFolder(filepath.Join(f.directory, folder)))
+	}
+	if err != nil {
+		logger.Error(err, "failed to keep images closed for a kubelet without waybill: until this is mended, start one only after `waybill export`", "folder", folder)
+	}
+	return err == nil
+}
+
+// sweep removes files that are not wanted and that `goes` says are ours and needless.
+func (f *closedFiles) sweep(logger klog.Logger, folder string, wanted map[string]closedFile, goes func(content []byte) bool) {
+	for name := range f.names(folder) {
+		if _, is := wanted[name]; is {
+			continue
+		}
+		content, err := os.ReadFile(filepath.Join(f.directory, name))
+		if err != nil || !goes(content) {
+			continue
+		}
+		f.mu.Lock()
+		if f.held[name] == 0 && !f.fresh[name] {
+			f.remove(logger, name)
+		}
+		f.mu.Unlock()
+	}
+}
+
+// write makes the file, unless one is there that does. f.mu is held.
+func (f *closedFiles) write(file closedFile, sync func(folder string) error) error {
+	// JSON holds no other text, and no runtime lists it.
+	if file.what == "" || !utf8.ValidString(file.what) {
+		return nil
+	}
+	path := filepath.Join(f.directory, file.name)
+	content, err := os.ReadFile(path)
+	if err == nil && file.doneBy(content) || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if content, err = file.content(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	// As a kubelet does: whoever finds this name knows that it was never finished.
+	if err := writeSynced(path+".tmp", content); err != nil {
+		return errors.Join(err, os.Remove(path+".tmp"))
+	}
+	if err := os.Rename(path+".tmp", path); err != nil {
+		return err
+	}
+	return sync(filepath.Dir(path))
+}
+
+// remove removes a file if it is ours. That it is not on disk yet can only close. f.mu is held.
+func (f *closedFiles) remove(logger klog.Logger, name string) {
+	path := filepath.Join(f.directory, name)
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return
+	}
+	if _, ours := ownRecord(content); !ours && !isOwnIntent(content) {
+		return
+	}
+	if err := os.Remove(path); err != nil {
+		logger.Error(err, "failed to remove a file that keeps an image closed for a kubelet without waybill", "path", path)
+	}
+}
+
+func writeSynced(path string, content []byte) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	return errors.Join(err, file.Sync(), file.Close())
+}
+
+func syncFolder(path string) error {
+	folder, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}

@@ -1,0 +1,323 @@
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
+	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
+	"k8s.io/kubernetes/pkg/kubelet/images/pullmanager"
+	"waybill.dev/go"
+)
+
+// swappedNode is a node whose kubelet is swapped, without an export.
+type swappedNode struct {
+	t         *testing.T
+	directory string // the kubelet's
+	runtime   *runtimeImages
+	rules     waybill.Rules
+	store     *waybill.Store // of the latest kubelet with waybill inside
+}
+
+func newSwappedNode(t *testing.T, rules waybill.Rules) *swappedNode {
+	return &swappedNode{t: t, directory: scratchDir(t), runtime: &runtimeImages{images: []kubecontainer.Image{listedAs(idOf('0'), pause)}}, rules: rules}
+}
+
+func idOf(digit rune) string { return "sha256:" + strings.Repeat(string(digit), 64) }
+
+func (n *swappedNode) inside() *ImagePullManager {
+	n.t.Helper()
+	var err error
+	n.store, err = OpenStore(quiet, Setup{
+		Directory: filepath.Join(n.directory, "waybill"), KubeletDirectory: n.directory, Rules: n.rules,
+		VerificationPolicy: kubeletconfig.NeverVerifyPreloadedImages, ImageService: n.runtime,
+		Evidence: waybill.Evidence{ShortNames: waybill.ShortNamesDockerHub}, MapBytes: 64 << 20,
+	})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	n.t.Cleanup(func() { n.store.Close() })
+	manager, err := NewImagePullManager(n.store, n.runtime)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return manager
+}
+
+// stock is a kubelet without waybill, on what the one before it left.
+func (n *swappedNode) stock() pullmanager.ImagePullManager {
+	n.t.Helper()
+	if n.store != nil {
+		n.store.Close() // as by a crash: nothing is written any more
+	}
+	stock := kubeletOverFiles(n.directory)
+	stock.runtime = n.runtime
+	if err := stock.start(stock, step{policy: kubeletconfig.NeverVerifyPreloadedImages}); err != nil {
+		n.t.Fatal(err)
+	}
+	return stock.manager
+}
+
+func (n *swappedNode) brings(id string, names ...string) {
+	n.runtime.images = append(n.runtime.images, listedAs(id, names...))
+}
+
+func (n *swappedNode) pull(manager pullmanager.ImagePullManager, image, id, tenant string) {
+	n.t.Helper()
+	if err := manager.RecordPullIntent(logr.Discard(), image); err != nil {
+		n.t.Fatal(err)
+	}
+	n.brings(id, image)
+	manager.RecordImagePulled(quiet, image, id, &kubeletconfig.ImagePullCredentials{KubernetesSecrets: []kubeletconfig.ImagePullSecret{secretOf(tenant)}})
+}
+
+func (n *swappedNode) opens(what string, manager pullmanager.ImagePullManager, image, id, tenant string, want bool) {
+	n.t.Helper()
+	pull, err := manager.MustAttemptImagePull(quiet, image, id, func() ([]kubeletconfig.ImagePullSecret, *kubeletconfig.ImagePullServiceAccount, error) {
+		secret := secretOf(tenant)
+		secret.UID, secret.CredentialHash = "of "+tenant, "of "+tenant
+		if tenant == "a" {
+			secret = secretOf("a")
+		}
+		return []kubeletconfig.ImagePullSecret{secret}, nil, nil
+	})
+	if err != nil || pull == want {
+		n.t.Errorf("%s, %s by %s: open %t, %v", what, image, tenant, !pull, err)
+	}
+}
+
+// names are those of the files in a folder of image_manager/, all of mode 0600.
+func (n *swappedNode) names(folder string) (names []string) {
+	n.t.Helper()
+	entries, err := os.ReadDir(filepath.Join(n.directory, "image_manager", folder))
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if info, err := entry.Info(); err != nil || info.Mode() != 0o600 {
+			n.t.Errorf("%s: %v, %v", entry.Name(), info.Mode(), err)
+		}
+		names = append(names, folder+"/"+entry.Name())
+	}
+	return names
+}
+
+const (
+	imageOfA, laterOfA = "registry.example/a/app:1", "registry.example/a/later:1"
+	imageOfB, byHand   = "registry.example/b/app:1", "registry.example/base/by-hand:1"
+)
+
+func TestBackToStockWithoutExport(t *testing.T) {
+	for _, rules := range []waybill.Rules{waybill.RulesClosed, waybill.RulesKubelet} {
+		n := newSwappedNode(t, rules)
+		stock := n.stock()
+		n.pull(stock, imageOfB, idOf('b'), "b")
+
+		inside := n.inside()
+		n.pull(inside, imageOfA, idOf('a'), "a")
+		same(t, "intents", n.names(pullingFolder), []string(nil))
+
+		for range 2 {
+			stock = n.stock()
+			n.opens("stock", stock, imageOfA, idOf('a'), "b", false)
+			n.opens("stock", stock, imageOfA, idOf('a'), "a", false) // until it is verified, or exported
+			n.opens("stock", stock, pause, idOf('0'), "b", true)
+			inside = n.inside()
+			n.opens("inside again", inside, imageOfA, idOf('a'), "b", false)
+			n.opens("inside again", inside, imageOfA, idOf('a'), "a", true)
+			n.opens("inside again", inside, pause, idOf('0'), "b", true)
+		}
+
+		// A kubelet that pulls alone is still noticed.
+		n.pull(n.stock(), laterOfA, idOf('e'), "a")
+		inside = n.inside()
+		if report := n.store.RecoveryReport(); rules == waybill.RulesClosed && !report.AfterGap {
+			t.Errorf("%v: a kubelet pulled without waybill: %+v", rules, report)
+		}
+		n.opens("after stock", inside, laterOfA, idOf('e'), "b", false)
+	}
+}
+
+// What it wrote itself is not taken for a kubelet's work.
+func TestARestartFindsNoGapInClosedFiles(t *testing.T) {
+	n := newSwappedNode(t, waybill.RulesClosed)
+	n.pull(n.inside(), imageOfA, idOf('a'), "a")
+	if err := n.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	inside := n.inside()
+	if report := n.store.RecoveryReport(); report.AfterGap || report.Import.NewlyWritten != "" {
+		t.Errorf("%+v", report)
+	}
+	same(t, "open pulls", openPulls(t, n.store), []string(nil))
+	n.brings(idOf('d'), byHand)
+	n.opens("inside", inside, byHand, idOf('d'), "b", true)
+}
+
+// A kubelet that ends while it pulls: the image arrives later, or is not recorded yet.
+func TestBackToStockInThePull(t *testing.T) {
+	for _, image := range []string{imageOfA, "app", "docker.io/library/app:1", "app:1@" + idOf('f')} {
+		n := newSwappedNode(t, waybill.RulesClosed)
+		if err := n.inside().RecordPullIntent(logr.Discard(), image); err != nil {
+			t.Fatal(err)
+		}
+		n.brings(idOf('a'), normalised(image))
+		if _, digest, ok := strings.Cut(image, "@"); ok { // as runtimes list it
+			n.runtime.images[1] = kubecontainer.Image{ID: idOf('a'), RepoDigests: []string{"docker.io/library/app@" + digest}}
+		}
+		stock := n.stock()
+		n.opens("stock", stock, image, idOf('a'), "b", false)
+		for _, name := range slices.Concat(n.runtime.images[1].RepoTags, n.runtime.images[1].RepoDigests) {
+			n.opens("stock", stock, name, idOf('a'), "b", false)
+		}
+	}
+}
+
+// What an earlier version left, or an operator removed, is there again after the start.
+func TestTheStartWritesMissingFiles(t *testing.T) {
+	for _, rules := range []waybill.Rules{waybill.RulesClosed, waybill.RulesKubelet} {
+		n := newSwappedNode(t, rules)
+		inside := n.inside()
+		n.pull(inside, imageOfA, idOf('a'), "a")
+		if err := inside.RecordPullIntent(logr.Discard(), laterOfA); err != nil {
+			t.Fatal(err)
+		}
+		n.store.Close()
+		for _, folder := range []string{pulledFolder, pullingFolder} {
+			if err := os.RemoveAll(filepath.Join(n.directory, "image_manager", folder)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		n.inside()
+		if !slices.Contains(n.names(pulledFolder), recordFile(idOf('a')).name) {
+			t.Errorf("%v: %v", rules, n.names(pulledFolder))
+		}
+		same(t, "intents", n.names(pullingFolder), []string{intentFiles(laterOfA)[0].name})
+	}
+}
+
+func TestClosedFilesGoWithTheirImages(t *testing.T) {
+	for _, rules := range []waybill.Rules{waybill.RulesClosed, waybill.RulesKubelet} {
+		n := newSwappedNode(t, rules)
+		stocks := recordFile(idOf('b')).name
+		n.pull(n.stock(), imageOfB, idOf('b'), "b")
+		inside := n.inside()
+		n.pull(inside, imageOfA, idOf('a'), "a")
+		n.pull(inside, laterOfA, idOf('e'), "a")
+		n.runtime.images = slices.DeleteFunc(n.runtime.images, func(image kubecontainer.Image) bool { return image.ID == idOf('a') || image.ID == idOf('b') })
+		if rules == waybill.RulesClosed {
+			// A list that began before the pull of an image ended says nothing of it.
+			inside.PruneUnknownRecords(quiet, nil, time.Now())
+		}
+		// The collector's list may be incomplete; under the kubelet's rules it counts.
+		inside.PruneUnknownRecords(quiet, []string{idOf('0'), idOf('e')}, time.Now().Add(time.Hour))
+		want := []string{recordFile(idOf('e')).name, stocks} // that one is the kubelet's own
+		slices.Sort(want)
+		same(t, rules.String(), n.names(pulledFolder), want)
+	}
+}
+
+// The ledger opens an image to all: a kubelet without waybill must find no file of ours.
+func TestClosedFilesOfPreloadedImages(t *testing.T) {
+	n := newSwappedNode(t, waybill.RulesClosed)
+	inside := n.inside()
+	n.pull(inside, pause, idOf('0'), "a")
+	same(t, "after a pull", n.names(pulledFolder), []string{recordFile(idOf('0')).name})
+	inside.PruneUnknownRecords(quiet, nil, time.Now())
+	inside.PruneUnknownRecords(quiet, nil, time.Now())
+	same(t, "after a list", n.names(pulledFolder), []string(nil))
+	if _, err := n.store.RemoveFromLedger(waybill.ImageCopy{ImageRef: idOf('0')}, "not preloaded"); err != nil {
+		t.Fatal(err)
+	}
+	inside.PruneUnknownRecords(quiet, nil, time.Now())
+	n.opens("stock", n.stock(), pause, idOf('0'), "b", false)
+}
+
+// No pull begins without its intent's file. One that ran is recorded, and the intent stays until its
+// record's file can be written.
+func TestAFullDiskClosesAndStopsNothing(t *testing.T) {
+	n := newSwappedNode(t, waybill.RulesClosed)
+	inside := n.inside()
+	folder := func(name string) string { return filepath.Join(n.directory, "image_manager", name) }
+	block := func(name string) { // the test may be root, so no mode stops it
+		if err := errors.Join(os.RemoveAll(folder(name)), os.WriteFile(folder(name), nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	free := func(name string) {
+		if err := os.Remove(folder(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	block(pullingFolder)
+	if err := inside.RecordPullIntent(logr.Discard(), imageOfA); err == nil {
+		t.Error("a pull begins that a kubelet without waybill would not know of")
+	}
+	same(t, "open pulls", openPulls(t, n.store), []string(nil))
+	free(pullingFolder)
+	block(pulledFolder)
+	n.pull(inside, imageOfA, idOf('a'), "a")
+	n.opens("inside", inside, imageOfA, idOf('a'), "a", true)
+	same(t, "intents", n.names(pullingFolder), []string{intentFiles(imageOfA)[0].name})
+	free(pulledFolder)
+	inside.PruneUnknownRecords(quiet, nil, time.Now())
+	inside.PruneUnknownRecords(quiet, nil, time.Now())
+	same(t, "records", n.names(pulledFolder), []string{recordFile(idOf('a')).name})
+	same(t, "intents", n.names(pullingFolder), []string(nil))
+}
+
+// A file about another image than its name says counts as no record.
+func TestAMisfiledRecordIsReplaced(t *testing.T) {
+	n := newSwappedNode(t, waybill.RulesClosed)
+	inside := n.inside()
+	content, err := recordFile("another").content()
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeKubeletFile(t, n.directory, pulledFolder, idOf('a'), string(content))
+	n.pull(inside, imageOfA, idOf('a'), "a")
+	n.opens("stock", n.stock(), imageOfA, idOf('a'), "b", false)
+}
+
+// The kubelet's own manager over the accessor: its calls say which files there are.
+func TestBackToStockFromTheAccessor(t *testing.T) {
+	n := newSwappedNode(t, waybill.RulesKubelet)
+	store := openTestStore(t, waybill.Options{Rules: waybill.RulesKubelet, KubeletDirectory: n.directory, Gap: waybill.GapNo})
+	accessor := newAccessor(t, store)
+	for _, image := range []string{imageOfA, laterOfA} {
+		if err := accessor.WriteImagePullIntent(logr.Discard(), image); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(
+		accessor.WriteImagePulledRecord(logr.Discard(), &kubeletconfig.ImagePulledRecord{ImageRef: idOf('a')}),
+		accessor.WriteImagePulledRecord(logr.Discard(), &kubeletconfig.ImagePulledRecord{ImageRef: idOf('b')}),
+		accessor.DeleteImagePullIntent(logr.Discard(), imageOfA),
+		accessor.DeleteImagePulledRecord(logr.Discard(), idOf('b')),
+	); err != nil {
+		t.Fatal(err)
+	}
+	same(t, "records", n.names(pulledFolder), []string{recordFile(idOf('a')).name})
+	same(t, "intents", n.names(pullingFolder), []string{intentFiles(laterOfA)[0].name})
+	n.brings(idOf('a'), imageOfA)
+	n.opens("stock", n.stock(), imageOfA, idOf('a'), "b", false)
+}
+
+// A list that is under way while a pull ends does not take its record away.
+func TestAListKeepsWhatIsPulledMeanwhile(t *testing.T) {
+	n := newSwappedNode(t, waybill.RulesClosed)
+	inside := n.inside()
+	n.runtime.during = func(context.Context) {
+		n.runtime.during = nil
+		n.pull(inside, imageOfA, idOf('a'), "a")
+	}
+	inside.PruneUnknownRecords(quiet, nil, time.Now())
+	same(t, "records", n.names(pulledFolder), []string{recordFile(idOf('a')).name})
+}
