@@ -112,10 +112,14 @@ func closedFilesOf(store *waybill.Store) *closedFiles {
 		store: store, directory: filepath.Join(store.KubeletDirectory(), "image_manager"),
 		held: map[string]int{}, fresh: map[string]bool{},
 	}
+	// What fails here is told where a file can't be written.
 	for _, folder := range []string{pulledFolder, pullingFolder} {
-		// A process before this one may have ended between a rename and its sync. No folder: no rename.
+		_ = os.MkdirAll(filepath.Join(f.directory, folder), 0o700)
+		// A process before this one may have ended between a rename and its sync.
 		_ = syncFolder(filepath.Join(f.directory, folder))
 	}
+	_ = syncFolder(f.directory)
+	_ = syncFolder(store.KubeletDirectory())
 	return f
 }
 
@@ -127,11 +131,17 @@ func (f *closedFiles) hold(files ...closedFile) (release func(), err error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, file := range files {
+	any := false
+	for _, file := range files { // of one folder
 		f.held[file.name]++
-		if e := f.write(file, syncFolder); e != nil {
+		written, e := f.write(file)
+		if e != nil {
 			err = errors.Join(err, fmt.Errorf("keep %q closed for a kubelet without waybill: %w", file.what, e))
 		}
+		any = any || written
+	}
+	if any {
+		err = errors.Join(err, syncFolder(filepath.Dir(filepath.Join(f.directory, files[0].name))))
 	}
 	return func() {
 		f.mu.Lock()
@@ -291,20 +301,20 @@ func (f *closedFiles) names(folder string) map[string]bool {
 // fill writes those that are missing. It returns whether all are there.
 func (f *closedFiles) fill(logger klog.Logger, folder string, wanted map[string]closedFile) bool {
 	var err error
-	written, there := 0, f.names(folder)
+	any, there := false, f.names(folder)
 	for name, file := range wanted {
 		if there[name] {
 			continue
 		}
 		f.mu.Lock()
-		e := f.write(file, func(string) error { return nil })
+		written, e := f.write(file)
 		f.mu.Unlock()
-		written++
+		any = any || written
 		if err = e; err != nil {
 			break // so will the others
 		}
 	}
-	if written > 0 {
+	if any {
 		err = errors.Join(err, syncFolder(filepath.Join(f.directory, folder)))
 	}
 	if err != nil {
@@ -331,31 +341,31 @@ func (f *closedFiles) sweep(logger klog.Logger, folder string, wanted map[string
 	}
 }
 
-// write makes the file, unless one is there that does. f.mu is held.
-func (f *closedFiles) write(file closedFile, sync func(folder string) error) error {
+// write makes the file, unless one is there that does. Its folder is left to be synced. f.mu is held.
+func (f *closedFiles) write(file closedFile) (written bool, err error) {
 	// JSON holds no other text, and no runtime lists it.
 	if file.what == "" || !utf8.ValidString(file.what) {
-		return nil
+		return false, nil
 	}
 	path := filepath.Join(f.directory, file.name)
 	content, err := os.ReadFile(path)
 	if err == nil && file.doneBy(content) || err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return false, err
 	}
 	if content, err = file.content(); err != nil {
-		return err
+		return false, err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
+		return false, err
 	}
 	// As a kubelet does: whoever finds this name knows that it was never finished.
 	if err := writeSynced(path+".tmp", content); err != nil {
-		return errors.Join(err, os.Remove(path+".tmp"))
+		return false, errors.Join(err, os.Remove(path+".tmp"))
 	}
 	if err := os.Rename(path+".tmp", path); err != nil {
-		return err
+		return false, err
 	}
-	return sync(filepath.Dir(path))
+	return true, nil
 }
 
 // remove removes a file if it is ours. That it is not on disk yet can only close. f.mu is held.

@@ -134,8 +134,15 @@
 // an image is open because a credential was proven for it, or because it is known to have come to the
 // node without the kubelet; that there is no record of it opens nothing. To know it, the image pull
 // manager asks the runtime for its images: before its first pull, at each garbage collection, and if
-// nothing is known of an image that a pod wants (at most once a second). After a pull that failed it
-// asks whether the image is there.
+// nothing is known of an image that a pod wants (at most once a second: it waits for its turn). After a
+// pull that failed it asks whether the image is there.
+//
+// # Back to a kubelet without waybill
+//
+// Image pull manager and accessor keep in the kubelet directory that the store took over a record without
+// credentials of each image that was pulled, and the intents of open pulls. So a kubelet without waybill
+// that is started in place of this one verifies instead of opening; `waybill export` gives it all that
+// was proven.
 //
 // # Metrics
 //

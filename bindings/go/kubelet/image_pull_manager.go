@@ -24,10 +24,13 @@ var _ pullmanager.ImagePullManager = (*ImagePullManager)(nil)
 //
 // Under waybill.RulesClosed it asks the runtime for its images by itself, and lets the store judge them:
 // before its first pull, at each garbage collection, and if a decision finds nothing known of an image
-// (at most once a second; the decision is then made again). A list that fails or is empty changes
+// (at most once a second: it waits for its turn, and is then made again). A list that fails or is empty changes
 // nothing. Decisions and pulls wait for the image service for 10 seconds at most, and then go on without
 // its answer. Only PruneUnknownRecords waits as long as the service does, so its caller must not hold a
 // lock that the service needs.
+//
+// If the store took over a kubelet directory, the manager keeps files in its image_manager/ by which a
+// kubelet without waybill knows what was pulled: it verifies these images, and presumes none preloaded.
 type ImagePullManager struct {
 	store        *waybill.Store
 	imageService kubecontainer.ImageService
