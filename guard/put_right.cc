@@ -4,6 +4,7 @@
 #include <set>
 
 #include "guard/guard.h"
+#include "store/base/empty_list.h"
 #include "store/base/image_spellings.h"
 #include "store/base/quote.h"
 #include "waybill/image_name.h"
@@ -331,10 +332,11 @@ void Guard::NameUnlisted() {
   const std::size_t unlisted = status_.records_unlisted;
   if (unlisted == 0) return;
   if (images_ && images_->empty()) {
-    Log(LogLevel::kWarning,
-        "the runtime lists no images, and there are " + std::to_string(unlisted) +
-            " records of images: is its disk new, or not mounted? What is known of them is kept, "
-            "and counts when they come back");
+    Log(LogLevel::kWarning, "the runtime lists no images, and there are records of " +
+                                internal::HowMany(unlisted, "image") +
+                                ": is its disk new, or not mounted? What is known of them is kept, "
+                                "and counts when they "
+                                "come back");
     return;
   }
   const std::size_t all = unlisted + wanted_records_.size();

@@ -66,6 +66,7 @@ before_the_runtime_lost_its_images() {
   stop_guard
   echo '{"images":[]}' >"$D/images.json"
 }
+before_an_image_that_was_imported_is_closed() { start_guard; }
 before_a_lost_node() {
   start_guard
   stop_guard
