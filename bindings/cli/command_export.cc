@@ -2,6 +2,7 @@
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/input.h"
+#include "bindings/cli/list_token.h"
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
 
@@ -16,10 +17,11 @@ class ExportCommand final : public Command {
     return R"(Writes image_manager/pulled, pulling and observed-preloaded of the kubelet directory,
 and keeps the existing folders aside. The kubelet must not be running. A closed image
 becomes a file that the kubelet can't read. ID mappings go to pods/<uid>/userns. A
-kubelet opens what has no record. So --images is needed, unless with --rules kubelet
+kubelet opens what has no record. So a list is needed, unless with --rules kubelet
 the store is not distrustful: each image that has neither a record nor an entry in the
-ledger gets a record without credentials. An image is written under each of its
-spellings.)";
+ledger gets a record without credentials. With --cri such images are judged first, as
+by `waybill observe`: one that nobody asked for yet may have come without the kubelet.
+An image is written under each of its spellings.)";
   }
 
   void Declare(Flags& flags) override {
@@ -50,9 +52,12 @@ spellings.)";
     if (allow_empty_ && !images_.given()) {
       return BadFlag("--allow-empty", "it needs --images or --cri");
     }
+    std::optional<ListToken> token;
+    if (images_.cri().given() && store_.rules == Rules::kClosed) token = DrawToken();
     auto images = images_.ReadIfGiven();
     if (!images) return images.error();
     options.images_on_node = *std::move(images);
+    if (token) Judge(*token, *options.images_on_node);
     options.allow_empty = allow_empty_;
     auto report = WithStore(ObserveStore(store_),
                             [&](const NodeStore& store) { return store.Export(options); });
@@ -71,6 +76,28 @@ spellings.)";
   }
 
  private:
+  // Without it nothing enters the ledger: the way back must not fail for that.
+  static void NotJudged(const Error& error) {
+    Warn("images that nobody asked for yet are not judged, and closed: " + error.message,
+         error.hint);
+  }
+
+  std::optional<ListToken> DrawToken() const {
+    auto token = DrawListToken(store_);
+    if (token) return *token;
+    NotJudged(token.error());
+    return std::nullopt;
+  }
+
+  // Nothing is forgotten by it: the list may be that of another runtime.
+  void Judge(const ListToken& token, const std::vector<ImageOnNode>& images) const {
+    auto judged = WithWriter(Writer::Open(store_), [&](Writer& writer) {
+      return writer.owner().ObserveImages({.images = images, .token = token, .complete = false},
+                                          {});
+    });
+    if (!judged) NotJudged(judged.error());
+  }
+
   static std::string ReplacedText(const ExportReport& report, bool json) {
     return report.replaced_path.empty() && !json ? "none" : report.replaced_path;
   }

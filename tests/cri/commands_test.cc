@@ -145,7 +145,11 @@ BOOST_AUTO_TEST_CASE(every_command_answers_as_with_a_file) {
     json.erase("replacedPath");
     return json;
   };
-  BOOST_TEST(exported({"--cri", fake.endpoint()}) == exported({"--images", kNew + "images.json"}));
+  // What nobody asked for yet is judged by a list that was made just now.
+  const auto unjudged = exported({"--images", kNew + "images.json"});
+  const auto judged = exported({"--cri", fake.endpoint()});
+  BOOST_TEST(judged.at("made").get<int>() < unjudged.at("made").get<int>());
+  BOOST_TEST(exported({"--images", kNew + "images.json"}) == judged);
   const auto pulled = [&](const Strings& how) {
     return scene.Json("pulled", Strings{"--image", name, "--image-ref", kTenantA} + how);
   };
