@@ -172,13 +172,21 @@ Result<void> Guard::PutAllRight() {
   return {};
 }
 
+bool IsKubeletWithStore(const std::filesystem::path& kubelet_directory,
+                        const std::filesystem::path& own_store) {
+  const std::filesystem::path inside = kubelet_directory / kStoreInKubelet;
+  return !internal::IsSameFile(inside, own_store) && IsOwned(inside);
+}
+
 Result<void> Guard::CheckNoneInside() const {
-  const std::filesystem::path inside = options_.kubelet_directory / kStoreInKubelet;
-  if (internal::IsSameFile(inside, options_.store.directory) || !IsOwned(inside)) return {};
+  const std::filesystem::path& kubelet = options_.kubelet_directory;
+  if (!IsKubeletWithStore(kubelet, options_.store.directory)) return {};
   return Error{ErrorCode::kOwned,
-               "a kubelet that has waybill inside runs on " + options_.kubelet_directory.string() +
-                   ": it owns " + inside.string() + "; nothing was changed",
-               "such a kubelet needs no guard: stop and disable it"};
+               "the kubelet on " + kubelet.string() +
+                   " has waybill inside, and needs no guard: `systemctl disable --now "
+                   "waybill-guard` (it owns " +
+                   (kubelet / kStoreInKubelet).string() + ")",
+               ""};
 }
 
 Result<void> Guard::MakeFolders() {
@@ -318,6 +326,9 @@ Result<std::vector<BootTime>> Guard::EndsOfPulls() const {
 
 Result<void> Guard::TakeList(const ListToken& token, Result<std::vector<ImageOnNode>> list,
                              EndedPulls ended) {
+  if (phase_ == Phase::kRunning) {
+    if (auto none = CheckNoneInside(); !none) return none;
+  }
   if (!list) {
     const std::string text = list.error().ToString();
     if (status_.runtime_error != text) {
@@ -329,7 +340,6 @@ Result<void> Guard::TakeList(const ListToken& token, Result<std::vector<ImageOnN
   if (Hurries() && phase_ == Phase::kRunning) return {};
   // What the kubelet did before the list was made is known before the list is judged.
   if (phase_ == Phase::kRunning) {
-    if (auto none = CheckNoneInside(); !none) return none;
     if (auto handled = HandleEvents(); !handled) return handled;
     // An image may be what an intent brought that could not be recorded.
     if (!unhandled_.empty()) return {};

@@ -138,6 +138,10 @@ struct EndedPulls {
   std::vector<std::string> names_to_come = {};
 };
 
+// Whether a live process owns the store that a kubelet with waybill inside has: no guard then.
+bool IsKubeletWithStore(const std::filesystem::path& kubelet_directory,
+                        const std::filesystem::path& own_store);
+
 class Guard {
  public:
   // The phase before a kubelet starts: takes over what is new, judges it, and puts the kubelet's

@@ -46,6 +46,8 @@ listing, and looks at its files. --no-live does without; what the guard puts bac
 then seen at the kubelet's next start only. So it is with a kubelet that ran before the
 guard did.
 
+A kubelet with waybill inside needs no guard: beside one it ends, with 8.
+
 SIGTERM ends it in order; SIGHUP starts it anew in place, with the configuration file read
 again. --status says what it watches, and the holes that it closed; 1 if no
 guard runs.)";
@@ -123,6 +125,11 @@ guard runs.)";
       static_cast<void>(out.Flush());
     };
     auto status = guard::RunService(service);
+    if (!status && status.error().code == ErrorCode::kOwned &&
+        guard::IsKubeletWithStore(kubelet_directory_, *store_)) {
+      ReportError(status.error(), out);
+      return ExitCode::kInside;
+    }
     if (!status) return status.error();
     if (once_) WriteStart(*status, out);
     return ExitCode::kYes;

@@ -26,6 +26,9 @@ enum class ExitCode : int {
   kNo = 1,     // the answer is no, or: the image must be pulled
   kUsage = 2,  // a flag, or a file that a flag names, is wrong
   kStore = 3,  // the store, or the output, refused
+  // `guard` beside a kubelet with waybill inside: waybill-guard.service then stays down. To systemd
+  // 4 to 7 have names that mean something else.
+  kInside = 8,
 };
 
 // `text` made safe for a terminal: escapes control characters, bytes that are not UTF-8, and

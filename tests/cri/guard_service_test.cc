@@ -293,6 +293,18 @@ BOOST_AUTO_TEST_CASE(once_says_what_it_did) {
   BOOST_TEST(!std::filesystem::exists(node.Marker("pulled")));
 }
 
+// waybill-guard.service stays down by that code.
+BOOST_AUTO_TEST_CASE(beside_a_kubelet_with_waybill_inside) {
+  Node node;
+  node.List({1});
+  const auto inside =
+      Must(NodeStore::Open({.directory = node.kubelet() / "waybill", .witness = Witness::None()}));
+  const auto once = node.Once();
+  BOOST_TEST(once.exit_code == 8);
+  BOOST_TEST(
+      Contains(once.err.substr(0, once.err.find('\n')), "systemctl disable --now waybill-guard"));
+}
+
 BOOST_AUTO_TEST_CASE(flags_that_are_wrong) {
   const Node node;
   const struct {

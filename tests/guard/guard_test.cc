@@ -1288,6 +1288,8 @@ BOOST_AUTO_TEST_CASE(a_kubelet_with_waybill_inside_needs_none) {
   auto refused = Guard::Start(node.Options());
   BOOST_REQUIRE(!refused);
   BOOST_TEST((refused.error().code == ErrorCode::kOwned));
+  BOOST_TEST(refused.error().message.find("systemctl disable --now waybill-guard") !=
+             std::string::npos);
   BOOST_TEST(!std::filesystem::exists(node.kubelet() / "image_manager"));
 }
 
