@@ -24,7 +24,7 @@ BOOST_AUTO_TEST_CASE(a_record_too_large_to_store_closes_its_image_and_stops_no_o
     }
     const auto record = [](std::string_view ref, std::string_view credentials) {
       return R"({"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1beta1","imageRef":")" +
-             std::string(ref) + R"(","credentialMapping":{)" + std::string(credentials) + "}}";
+             std::string(ref) + R"(","credentialMapping":{)" + std::string(credentials) + "}}\n";
     };
     WriteRecordFile(store.kubelet_directory(), "pulled", kRef, record(kRef, mapping));
     WriteRecordFile(store.kubelet_directory(), "pulled", kRef2, record(kRef2, ""));
