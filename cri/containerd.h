@@ -75,8 +75,9 @@ class Containerd {
   //   - all layers are here, without `containerd.io/docker.schema1.empty-layer`;
   //   - the record is not labelled as converted, and is the same before and after the content.
   // Of what was imported some is not proven: what was pulled before and is not collected yet, what
-  // a pull left half fetched, or what shares its config with an image that was pulled. Containerd
-  // before 1.3 gave no labels: it proves nothing of images that such a one pulled.
+  // a pull left half fetched, or what shares its config with an image that was pulled.
+  // Wrong for what a containerd before 1.3 pulled, which gave no such labels: ask only about images
+  // that came since a later one runs.
   Result<std::vector<ImportedImage>> Imported() const;
 
  private:
