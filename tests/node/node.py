@@ -175,6 +175,16 @@ class Node:
             *self.kubelet_flags)
         wait_for("the kubelet", 60, self._healthy)
 
+    def starts(self, text):
+        """Whether it comes up. If the guard refuses, what docs/operations.md says is done."""
+        try:
+            self.start()
+            self.says(text, True, True)
+        except GuardEnded as error:
+            self.says(text, True, False, str(error))
+            run(WAYBILL, "prune", "--allow-empty", "--store", self.guard_store, "--cri", f"unix://{SOCKET}")
+            self.start()
+
     def _healthy(self):
         if self.kubelet.poll() is not None:
             raise RuntimeError(f"the kubelet ended; see {LOGS}/{self.name}.kubelet.log")
@@ -438,16 +448,6 @@ json.dump({{"apiVersion": request["apiVersion"], "kind": "CredentialProviderResp
         raise RuntimeError(f"pod {pod.uid} does not run")
 
     # The records, wherever this node keeps them.
-
-    def starts(self, text):
-        """Whether it comes up. If the guard refuses, what docs/operations.md says is done."""
-        try:
-            self.start()
-            self.says(text, True, True)
-        except GuardEnded as error:
-            self.says(text, True, False, str(error))
-            run(WAYBILL, "prune", "--allow-empty", "--store", self.guard_store, "--cri", f"unix://{SOCKET}")
-            self.start()
 
     @property
     def records(self):
