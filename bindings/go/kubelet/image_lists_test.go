@@ -139,6 +139,7 @@ func TestAMissIsNotRefusedByAListThatBeganBefore(t *testing.T) {
 		images.during = func(context.Context) { time.Sleep(3 * time.Second) }
 		go manager.PruneUnknownRecords(quiet, nil, time.Now())
 		time.Sleep(time.Second)
+		synctest.Wait() // it was made
 		images.images = append(images.images, listedAs("sha256:bb", image))
 		same(t, "pull", mustPull(t, manager, image, "sha256:bb", neverAsked(t)), false)
 	})
