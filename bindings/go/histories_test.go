@@ -199,6 +199,7 @@ func (n *node) open(line object) any {
 		o.Policy, err = waybill.NewVerificationPolicy(mode, line.texts("allow"), scope)
 		must(n.T, err)
 	}
+	o.Evidence.Remember = -1 // the answers tell what a list deletes
 	if names, there := line["shortNames"]; there {
 		var err error
 		o.Evidence.ShortNames, err = waybill.ParseShortNames(names.(string))

@@ -99,7 +99,8 @@ static void evidence_of_a_store(void) {
   GROWN(waybill_evidence_options) evidence = {.known = {.grace_seconds = 1}};
   options.evidence = &evidence.known;
   waybill_store* store = NULL;
-  SIZES(evidence, waybill_open(&options, &store, &error));
+  SIZES_SINCE(evidence, offsetof(waybill_evidence_options, remember_seconds),
+              waybill_open(&options, &store, &error));
   end_store(open_with(&options));
 }
 

@@ -107,12 +107,17 @@ void empty_directory(waybill_string path) {
   make_directory(path);
 }
 
+/* So that a list that lacks an image shows what it deletes. */
+static const waybill_evidence_options kForgets = {.struct_size = sizeof(kForgets),
+                                                  .remember_seconds = -1};
+
 waybill_open_options store_options(const char* name) {
   waybill_open_options options = WAYBILL_OPEN_OPTIONS_INIT;
   options.directory = scratch(name);
   options.witness_kind = WAYBILL_WITNESS_NONE;
   options.map_bytes = SMALL_MAP;
   options.clock = tick;
+  options.evidence = &kForgets;
   return options;
 }
 

@@ -92,6 +92,7 @@ void KillOften(Rules rules, std::uint64_t kills, Doing doing = Doing::kAnything)
     Shared<Acknowledged> told;
     WorkPlan plan{.options = scratch.Options()};
     plan.options.rules = rules;
+    plan.options.evidence = kEvidenceOfWorkers;
     if (doing == Doing::kAnything) MakeRoomForWorkers(plan.options);
     plan.seed = seed + life;
     plan.sessions = kSessions;

@@ -108,6 +108,7 @@ class Lives {
     options.continues_pulls = true;  // opening changes nothing
     options.boot_clock = clock_.AsBootClock();
     MakeRoomForWorkers(options);
+    options.evidence = kEvidenceOfWorkers;
     if (!first_) options.runtime_handlers.reset();
     return options;
   }

@@ -24,6 +24,7 @@ OpenOptions OptionsFor(const std::filesystem::path& directory, Rules rules) {
   OpenOptions options = OptionsIn(directory, rules);
   options.witness = Witness::At(directory / "kubelet" / "waybill");
   MakeRoomForWorkers(options);
+  options.evidence = kEvidenceOfWorkers;
   return options;
 }
 

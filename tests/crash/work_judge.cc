@@ -208,7 +208,10 @@ WorkJudge::WorkJudge(Rules rules, Timestamp now, bool may_be_full)
     : models_(kWorkers, Model(rules)),
       ledgers_(kWorkers, LedgerModel(rules)),
       mappings_(kWorkers, MappingModel(may_be_full)) {
-  for (Model& model : models_) model.set_now(now);
+  for (Model& model : models_) {
+    model.set_now(now);
+    model.set_evidence(kEvidenceOfWorkers);
+  }
 }
 
 std::string WorkJudge::Judge(const WorkPlan& plan, const std::vector<Progress>& progress,

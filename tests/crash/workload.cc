@@ -193,8 +193,6 @@ Result<void> StoreDoer::Change(NodeStore& store, const Operation& operation) {
 }
 
 void MakeRoomForWorkers(OpenOptions& options) {
-  // What the workers' model knows nothing of.
-  options.evidence.remember = std::chrono::seconds(0);
   constexpr std::uint64_t kRanges = kWorkers * kPods;
   options.runtime_handlers = {{{.name = "runc", .is_default = true, .user_namespaces = true}}};
   options.user_namespaces.pool = {kIdsPerBlock, kRanges * kIdsPerBlock, kIdsPerBlock, kRanges};

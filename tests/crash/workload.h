@@ -91,6 +91,8 @@ class StoreDoer {
 // What the workers need of a store: user namespaces, and a range for each of their pods but not
 // one more, so that a range that is free is soon handed out again.
 void MakeRoomForWorkers(OpenOptions& options);
+// The models of workers know no image that is gone and comes back.
+inline const EvidenceOptions kEvidenceOfWorkers{.remember = std::chrono::seconds(0)};
 
 // Runs all workers on one store after the other: `sessions` openings of `operations` operations
 // each and worker. `started` and `done` are told of the worker and the number of its operation,

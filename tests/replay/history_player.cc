@@ -501,7 +501,8 @@ class Node {
   VerificationPolicy policy_;
   UserNamespaceOptions user_namespaces_;
   ChangeOptions options_;
-  EvidenceOptions evidence_;
+  // Their answers tell what a list deletes.
+  EvidenceOptions evidence_{.remember = std::chrono::seconds(0)};
   std::map<std::string, ListToken> tokens_;  // "": the last one
   std::map<std::string, PullId> pulls_;
   std::uint64_t commits_ = 0;

@@ -26,7 +26,6 @@ NodeLife::NodeLife(const Scenario& scenario, std::filesystem::path directory, st
   if (scenario.ages) DrawAges();
   if (scenario.kubelets > 0 || scenario.kubelet_first) {
     kubelet_.emplace(directory_ / "kubelet");
-    truth_.KeepProofs();
   }
   if (scenario.kubelet_beside) kubelet_.emplace(std::filesystem::path());
   FirstStart();

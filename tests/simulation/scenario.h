@@ -55,6 +55,7 @@ struct Scenario {
   bool kubelet_first = false;         // one without waybill ran before
   bool kubelet_beside = false;        // one without waybill sees the same, and is judged, too
   bool nameless_pulls = false;        // in half of the lives nobody says which pull ended
+  bool remembers = true;              // what was known of images that are gone
   bool beyond_limits = false;         // now and then what EVIDENCE names as limits
 };
 

@@ -78,6 +78,7 @@ void NodeLife::Open(Mode mode, bool continues_pulls) {
       runtime_.kind() == RuntimeKind::kCrio && !Broken(Breakage::kShortNamesHaveNoAliases)
           ? ShortNames::kAnywhere
           : ShortNames::kDockerHub;
+  if (!scenario_.remembers) options.evidence.remember = std::chrono::seconds(0);
   if (Broken(Breakage::kWindowTooShort)) options.evidence.window = std::chrono::seconds(1);
   options.continues_pulls = continues_pulls || Broken(Breakage::kPullsNeverEnd);
   options.clock = clock_.AsClock();

@@ -313,7 +313,7 @@ void Truth::SeenGone(const std::set<ContentIndex>& listed, Step token) {
         AnyOfIndex(at->first, [&](ContentIndex one) { return listed.contains(one); });
     if (image.recorded < token && !record_may_stay) {
       image.recorded = 0;
-      if (!keeps_proofs_) image.proofs.clear();
+      // What was proven for it goes on counting when it comes back. It need not.
       image.known_proofs.clear();
     }
     if (image.pulled < token) {

@@ -101,9 +101,6 @@ class Truth {
     ages_ = ages;
     slack_ = slack;
   }
-  // A kubelet's files may keep what was proven for an image that has gone since: it counts when the
-  // same content comes back.
-  void KeepProofs() { keeps_proofs_ = true; }
   void SetClock(std::int64_t seconds) { clock_ = seconds; }
   void ClockJumped(Step now) { jumped_ = now; }
   // The store lost what it knew, or closed what it could not tell from what was pulled.
@@ -190,7 +187,6 @@ class Truth {
   std::map<ContentIndex, Image> images_;
   std::map<ContentIndex, std::vector<ContentIndex>> of_one_index_;
   std::vector<Forgetting> forgettings_;
-  bool keeps_proofs_ = false;
   Step last_truth_ = 0;  // its token
   AgeLimits ages_;
   std::int64_t slack_ = 0;
