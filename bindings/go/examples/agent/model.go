@@ -50,8 +50,7 @@ func (m *model) apply(verb, rest string) {
 		m.must[rest] = true
 	case "gone":
 		drop(m.must, of(rest))
-	case "pruned":
-		drop(m.may, of(rest))
+	case "pruned": // what was proven is remembered, for when the image comes back
 	case "deleted":
 		m.deletions[rest]++
 		drop(m.must, by(rest))
