@@ -240,9 +240,12 @@ Result<void> Guard::SweepRecord(const std::string& name) {
   // any other to whoever did not prove them. What a running kubelet wrote stays until it starts
   // again.
   const bool starting = phase_ == Phase::kStarting;
-  // Nor is one of before the image was gone: the store has no record of it any more.
-  const bool is_outdone =
-      is_preloaded && !says_nothing && !store_->GetRecord({.image_ref = there->image_ref});
+  // One of before the image was gone says nothing, either: the store has no record of it any more.
+  bool is_outdone = false;
+  if (is_preloaded && !says_nothing) {
+    const auto known = store_->GetRecord({.image_ref = there->image_ref});
+    is_outdone = !known && known.error().code == ErrorCode::kNotFound;
+  }
   const bool remove = is_preloaded ? says_nothing || starting || is_outdone
                                    : there == nullptr && images_.has_value() && starting;
   if (!remove) {

@@ -216,8 +216,6 @@ class Importer {
 
   Result<void> TakeContent(const KubeletFile& file, ImagePulledRecord record) {
     if (IsOwnClosing(file)) {
-      // It stayed behind when its image went.
-      if (on_node_ && !on_node_->contains(SpellingOf(record.image_ref))) return {};
       record.closed_because = "waybill kept it closed for a kubelet without waybill";
     }
     auto found = LookUpRef(txn_, record.image_ref, options_.rules, since_);

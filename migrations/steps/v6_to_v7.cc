@@ -5,13 +5,15 @@
 // of streaming requests is known by its last_list (kNoListEver).
 //
 // Down: open tokens are void, since an older waybill could not use them up. What the store is for
-// is not said any more.
+// is not said any more. Ledger entries of images that are gone go: an older waybill does not know
+// that they are only remembered, and would open by them.
 
 #include <string>
 #include <vector>
 
 #include "migrations/steps/steps.h"
 #include "store/base/empty_list.h"
+#include "store/database/evidence_tables.h"
 
 namespace waybill::internal {
 
@@ -19,8 +21,11 @@ namespace {
 
 Result<void> Up(StepRun&) { return {}; }
 
-// The table goes with its tokens.
-Result<void> Down(StepRun&) { return {}; }
+// The table of tokens goes by itself.
+Result<void> Down(StepRun& run) {
+  return DropFromLedger(run.txn,
+                        [](const LedgerEntry& entry) { return entry.absent_since.has_value(); });
+}
 
 Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
   std::vector<std::string> losses;

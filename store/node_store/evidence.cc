@@ -19,6 +19,7 @@
 
 namespace waybill {
 
+using internal::Payload;
 using internal::StoreTxn;
 using internal::Table;
 
@@ -78,16 +79,24 @@ Result<void> TakeOut(StoreTxn& txn, const LedgerEntry& entry, std::string_view r
   auto refs = internal::RefsOfImage(txn, entry.image_ref);
   if (!refs) return refs.error();
   bool recorded = false;
+  std::vector<ImagePulledRecord> guesses;
   for (const std::string& ref : *refs) {
-    auto there = internal::AnyRecordOf(txn, ref);
-    if (!there) return there.error();
-    recorded = recorded || *there;
-    // A list's guess becomes the operator's word.
-    auto record = internal::FindRecord(txn, ref, handler);
-    if (!record || !*record || !(*record)->closed_by_list) continue;
-    (*record)->closed_by_list = false;
-    (*record)->closed_because = because.substr(0, kMaxReasonBytes);
-    if (auto r = internal::StoreRecord(txn, std::move(**record)); !r) return r;
+    auto walked = txn.ForEachWithPrefix(
+        Table::kPulled, internal::FirstPulledKeyOfRef(ref, txn.seed()), internal::kRefKeyBytes,
+        [&](const internal::Key16&, Payload payload) -> Result<bool> {
+          auto record = payload.empty() ? std::nullopt : internal::DecodePulledRecordValue(payload);
+          if (record && record->image_ref != ref) return true;
+          recorded = true;
+          if (record && record->closed_by_list) guesses.push_back(*std::move(record));
+          return true;
+        });
+    if (!walked) return walked;
+  }
+  // What a list guessed, under any handler, becomes the operator's word.
+  for (ImagePulledRecord& record : guesses) {
+    record.closed_by_list = false;
+    record.closed_because = because.substr(0, kMaxReasonBytes);
+    if (auto r = internal::StoreRecord(txn, std::move(record)); !r) return r;
   }
   if (recorded) return {};
   auto closed = internal::CloseCopy(txn, entry.image_ref, handler, because);

@@ -25,8 +25,8 @@ struct Spared {
       images;  // as in the table of spellings. Beside these: what no list ever had
 };
 
-// When a record goes: it is not in the list, and old enough by one of two measures. Where the image
-// is not on the node at all it is remembered, and removed later: of an image that comes back.
+// When a record goes: it is not in the list, and old enough by one of two measures. If the image is
+// not on the node under any handler, the record is remembered first, and removed after `remember`.
 struct PruneLimit {
   bool by_stamp = true;
   std::uint64_t token = 0;  // by_stamp: removed if its stamp is not above this

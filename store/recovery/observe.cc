@@ -526,7 +526,10 @@ Result<ObserveReport> ObserveList(StoreTxn& txn, const ImageList& list,
   if (!list.source.empty()) {
     // Only the runtime tells which digests are whose: a record under any of them may be the
     // image's.
-    for (ListedImage& image : *images) image.shared = image.digests;
+    for (ListedImage& image : *images) {
+      image.shared = image.digests;
+      image.imported = false;
+    }
   } else {
     const bool is_whole = list.complete && (list.token || txn.state().awaits_first_list);
     auto learnt = LearnSpellings(txn, *images, {.is_whole = is_whole});
@@ -540,9 +543,11 @@ Result<ObserveReport> ObserveList(StoreTxn& txn, const ImageList& list,
   }
 
   const bool had_any = HoldsImages(txn);
-  // A list without any image that was known may be of another runtime, or of a disk that is not
-  // mounted yet: what a pull brought may still come.
-  const auto tells = [&] { return observing.allow_empty || !had_any || report.known > 0; };
+  // An empty list, or one without any image that was known, may be of another runtime, or of a disk
+  // that is not mounted yet: what a pull brought may still come.
+  const auto tells = [&] {
+    return observing.allow_empty || report.known > 0 || (!had_any && !list.images.empty());
+  };
   std::vector<std::string> names_left;  // of images that a later list will judge
   auto gap = GapInForce(txn);
   if (!gap) return gap.error();

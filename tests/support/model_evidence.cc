@@ -761,11 +761,14 @@ void Model::CloseUnknown(const std::vector<Listed>& images,
 ObserveReport Model::ObserveAt(const ImageList& list, const std::vector<ImageOnNode>& preloaded,
                                bool after_gap, bool allow_empty) {
   ObserveReport report;
-  const auto images = Prepare(list.images, report);
+  auto images = Prepare(list.images, report);
+  for (Listed& image : images) image.imported = image.imported && list.source.empty();
   const bool first = awaits_first_list_;
   const bool had_any = !records_.empty() || !ledger_.empty();
   // A list without anything that was known may be another node's, so to say.
-  const auto tells = [&] { return allow_empty || !had_any || report.known > 0; };
+  const auto tells = [&] {
+    return allow_empty || report.known > 0 || (!had_any && !list.images.empty());
+  };
   const bool placed = list.token && list.token->commit >= evidence_removed_;
   learnt_ = false;
   left_.clear();
@@ -885,11 +888,12 @@ bool Model::RemoveFromLedger(const std::string& ref, const std::string& handler)
   const auto entry = ledger_.find({image, stored});
   if (entry == ledger_.end() || entry->second.absent_since) return false;
   ledger_.erase(entry);
-  for (const std::string& spelt : RefsOf(image)) {
-    const auto guess = records_.find({spelt, stored});
-    if (guess == records_.end() || !guess->second.closed_by_list) continue;
-    guess->second.closed_by_list = false;
-    guess->second.stamp = writes_ + 1;
+  const auto refs = RefsOf(image);
+  for (auto& [copy, record] : records_) {
+    if (!record.closed_by_list) continue;
+    if (std::find(refs.begin(), refs.end(), copy.first) == refs.end()) continue;
+    record.closed_by_list = false;
+    record.stamp = writes_ + 1;
   }
   if (!AnyRecordOf(image)) Close(image, stored, TimeOfWriting());
   EvidenceRemoved();

@@ -173,6 +173,18 @@ BOOST_AUTO_TEST_CASE(nothing_is_remembered_for_ever) {
   BOOST_TEST(Must(store->GetStatistics()).ledger_entries == 1U);
 }
 
+// An earlier version takes every ledger entry for one of an image on the node.
+BOOST_AUTO_TEST_CASE(no_earlier_version_opens_by_what_is_remembered) {
+  ScratchStore store(Rules::kClosed);
+  Observe(store, {kOther, Named(kRef, kTool)});
+  Observe(store, {kOther});
+  BOOST_TEST(Must(store->GetStatistics()).ledger_entries == 2U);
+  store.Stop();
+  Must(Migrate({.directory = store.directory(), .to = 6, .accept_loss = true}));
+  store.Start();
+  BOOST_TEST(Must(store->GetStatistics()).ledger_entries == 1U);
+}
+
 // A limit: "What is remembered of images that are gone"
 BOOST_AUTO_TEST_CASE(the_oldest_go_first) {
   constexpr std::size_t kMore = 50;
@@ -227,6 +239,19 @@ BOOST_AUTO_TEST_CASE(nor_does_it_close_a_gap) {
   Observe(store, {kOther, Named(kRef, std::string(kImage))});
   BOOST_TEST(!Must(store->GetTrust()).distrustful);
   BOOST_TEST(!IsOpen(store, kImage, kRef));
+}
+
+// Of a new store, too: what a gap or a pull brought may lie on a disk that is not mounted yet.
+BOOST_AUTO_TEST_CASE(nor_does_an_empty_list_of_a_store_that_knows_nothing) {
+  ScratchStore store(Rules::kClosed);
+  Must(store->NoteGap("somebody looked away"));
+  Cancel(store, kTool);
+  store.clock().Reboot();
+  BOOST_TEST(Observe(store, {}).pulls_settled == 0U);
+  BOOST_TEST(Must(store->GetTrust()).distrustful);
+  Observe(store, {Named(kRef, std::string(kImage)), Named(kRef2, kTool)});
+  BOOST_TEST(!IsOpen(store, kImage, kRef));
+  BOOST_TEST(!IsOpen(store, kTool, kRef2));
 }
 
 BOOST_AUTO_TEST_CASE(unless_it_is_meant) {
@@ -295,6 +320,34 @@ BOOST_AUTO_TEST_CASE(not_what_an_operator_closed) {
   BOOST_TEST(Must(store->RemoveFromLedger({.image_ref = kRef2}, "a tenant's")));
   Observe(store, {kOther, Imported(kRef2, "r.example/b:1")});
   BOOST_TEST(!IsOpen(store, "r.example/b:1", kRef2));
+}
+
+// A list closed it under one handler, and the operator under another: his word is about the image.
+BOOST_AUTO_TEST_CASE(not_what_an_operator_closed_under_another_handler) {
+  ScratchStore store(Rules::kClosed);
+  Must(store->ReplaceRuntimeHandlers({{.name = "runc", .is_default = true}, {.name = "kata"}}));
+  Observe(store, {kOther});
+  Cancel(store, kTool);
+  ImageOnNode of_kata = Named(kRef, kTool);
+  of_kata.runtime_handler = "kata";
+  Observe(store, {kOther, of_kata});
+  Must(store->AddToLedger(Named(kRef, kTool), "operator", "ours"));
+  BOOST_TEST(Must(store->RemoveFromLedger({.image_ref = kRef}, "a tenant's")));
+  ImageOnNode imported = Imported(kRef, kTool);
+  imported.runtime_handler = "runc";
+  Observe(store, {kOther, imported});
+  BOOST_TEST(!IsOpen(store, kTool, kRef));
+}
+
+// A prefetcher's list is not the runtime's word.
+BOOST_AUTO_TEST_CASE(nobody_else_can_say_it) {
+  ScratchStore store(Rules::kClosed);
+  Observe(store, {kOther});
+  Cancel(store, kTool);
+  const ListToken token = Must(store->BeginList());
+  Must(store->ObserveImages(
+      {.images = {Imported(kRef, kTool)}, .token = token, .source = "prefetcher"}));
+  BOOST_TEST(!IsOpen(store, kTool, kRef));
 }
 
 // The same content has a record under another handler, or is in quarantine.

@@ -33,14 +33,15 @@ enum class ShortNames : std::uint8_t {
 std::string_view ShortNamesName(ShortNames short_names);  // "anywhere", "docker.io"
 Result<ShortNames> ParseShortNames(std::string_view name);
 
-// How long a pull that ended may still have brought an image. Both are measured by CLOCK_BOOTTIME,
-// from the end of the pull to the token of a complete list. 0 seconds to 10 years.
+// Each time is 0 seconds to 10 years.
 struct EvidenceOptions {
+  // How long a pull that ended may still have brought an image. Both are measured by
+  // CLOCK_BOOTTIME, from the end of the pull to the token of a complete list.
   std::chrono::seconds grace{120};    // after a failure that the runtime reported
   std::chrono::seconds window{7200};  // after an unknown end; a reboot ends it, too
   ShortNames short_names = ShortNames::kAnywhere;
-  // How long is remembered what was known of an image that is gone (NodeStore::ObserveImages). 0:
-  // not at all.
+  // How long is remembered what was known of an image that is gone (NodeStore::ObserveImages), by
+  // the store's time. 0: not at all.
   std::chrono::seconds remember{30 * 24 * 3600};
 };
 

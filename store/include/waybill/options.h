@@ -104,8 +104,9 @@ struct OpenOptions {
   bool continues_pulls = false;
   BootClock boot_clock = SystemBootClock;
   // Accepts an empty images_on_node and empty runtime_handlers. A runtime that starts up lists
-  // nothing, so an empty list is otherwise kInvalidArgument if the store holds records or intents
-  // or must close a gap, or if it holds runtime handlers.
+  // nothing, so an empty list of handlers is otherwise kInvalidArgument if the store holds some.
+  // So is one of images if it holds records or intents or must close a gap, under Rules::kKubelet
+  // or with evidence.remember 0; otherwise it settles no pull and closes no gap.
   bool allow_empty = false;
   // A kubelet directory (the one with image_manager/ in it) to take over. Empty: none.
   std::filesystem::path kubelet_directory = {};
@@ -164,7 +165,8 @@ struct ObserveOptions {
 // Options of changes that delete.
 struct ChangeOptions {
   // Accepts an empty list. A runtime that starts up lists nothing, so an empty list is otherwise
-  // kInvalidArgument if it would delete something.
+  // kInvalidArgument if it would delete something. For ObserveImages also: the list is believed
+  // although it has no image that is known.
   bool allow_empty = false;
   // Makes the change, reports it, and undoes it: nothing reaches the disk.
   bool dry_run = false;

@@ -106,7 +106,7 @@ struct Statistics {
   std::string store_uuid = {};
   std::uint32_t schema_version = 0;
   std::uint64_t commit_sequence = 0;
-  std::uint64_t records = 0;
+  std::uint64_t records = 0;  // and those that are remembered (EvidenceOptions::remember)
   // Of those: not under the default runtime handler.
   std::uint64_t nondefault_handler_records = 0;
   std::uint64_t runtime_handlers = 0;
@@ -114,11 +114,11 @@ struct Statistics {
   std::uint64_t quarantine_entries = 0;
   std::uint64_t preloaded_records = 0;
   std::uint64_t imported_files = 0;
-  std::uint64_t ledger_entries = 0;
-  std::uint64_t spellings = 0;    // under which images are known
-  std::uint64_t revocations = 0;  // that are kept (ListRevocations)
-  std::uint64_t id_mappings = 0;  // of pods in user namespaces
-  std::uint64_t held_pods = 0;    // with unverified ID ranges
+  std::uint64_t ledger_entries = 0;  // likewise
+  std::uint64_t spellings = 0;       // under which images are known
+  std::uint64_t revocations = 0;     // that are kept (ListRevocations)
+  std::uint64_t id_mappings = 0;     // of pods in user namespaces
+  std::uint64_t held_pods = 0;       // with unverified ID ranges
   bool distrustful = false;
   std::uint64_t map_bytes = 0;
   std::uint64_t used_bytes = 0;  // of the map, free pages inside included
