@@ -70,7 +70,8 @@ type closedRun struct {
 }
 
 func newClosedRun(directory string, seed uint64, seen map[string]*closedCount) *closedRun {
-	options := waybill.Evidence{Grace: 30 * time.Second, Window: 8 * time.Minute, ShortNames: waybill.ShortNames(seed % 2)}
+	// These rules do not tell of what is remembered of images that are gone: tests/model does.
+	options := waybill.Evidence{Grace: 30 * time.Second, Window: 8 * time.Minute, ShortNames: waybill.ShortNames(seed % 2), Remember: -1}
 	return &closedRun{
 		kubelet: kubeletOverFiles(filepath.Join(directory, "files")),
 		closed:  ourManager(filepath.Join(directory, "closed"), waybill.RulesClosed, options),
