@@ -79,7 +79,7 @@ func start(t *testing.T, policy kubeletconfig.ImagePullCredentialsVerificationPo
 	}
 	store, err := kubelet.OpenStore(quiet, kubelet.Setup{
 		Directory: filepath.Join(directory, "waybill"), KubeletDirectory: directory, Rules: rules(), MapBytes: 16 << 20,
-		Evidence: waybill.Evidence{Remember: -1}, // the tables tell what is deleted
+		Evidence:           waybill.Evidence{Remember: -1}, // the tables tell what is deleted
 		VerificationPolicy: policy, ImageService: imageService{images: images}, NoSocket: true,
 	})
 	if err != nil {
