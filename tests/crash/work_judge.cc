@@ -130,6 +130,7 @@ std::string LedgerModel::Do(const Operation& operation, std::uint32_t result) {
       };
       std::erase_if(held_.entries, goes(fresh_->entries));
       std::erase_if(held_.records, goes(fresh_->records));
+      std::erase_if(guesses_, [&](const std::string& one) { return !held_.records.contains(one); });
       return "";
     }
     case Kind::kAddPreloaded:
@@ -140,7 +141,12 @@ std::string LedgerModel::Do(const Operation& operation, std::uint32_t result) {
       if (held_.entries.erase(ref) != result) {
         return ref + " was in the ledger or not, and the removal said otherwise";
       }
-      if (result != 0 && held_.records.insert(ref).second && fresh_) fresh_->records.insert(ref);
+      if (result == 0) return "";
+      // What a list guessed is written anew as the operator's word.
+      if (held_.records.insert(ref).second || guesses_.contains(ref)) {
+        if (fresh_) fresh_->records.insert(ref);
+        guesses_.erase(ref);
+      }
       return "";
     case Kind::kObserve: {
       const bool known = held_.entries.contains(ref) || held_.records.contains(ref);
@@ -151,6 +157,7 @@ std::string LedgerModel::Do(const Operation& operation, std::uint32_t result) {
       // A prune removed a record that no list had: a pull of anything.
       if (result == kClosed) {
         held_.records.insert(ref);
+        guesses_.insert(ref);
         if (fresh_) fresh_->records.insert(ref);
       }
       if (result == kEntered) enter();
