@@ -1,5 +1,7 @@
 // Recording pulls; evidence; garbage collection.
 
+#include <set>
+
 #include "bindings/c/store.h"
 
 using namespace waybill::c;
@@ -63,8 +65,13 @@ waybill_code waybill_observe_images(waybill_store* store, const waybill_image_li
     const auto l = arguments.Options(list, "list");
     waybill::ImageList images{.images = ToImages(l.images, arguments),
                               .complete = l.complete,
-                              .source = arguments.String(l.source, "source")};
+                              .source = arguments.String(l.source, "source"),
+                              .names_to_come = arguments.Strings(l.names_to_come, "names_to_come")};
     if (l.token != nullptr) images.token = ToToken(*l.token);
+    if (l.quiet_until != nullptr) images.quiet_until = ToBootTime(*l.quiet_until);
+    const auto imported = arguments.Strings(l.imported, "imported");
+    const std::set<std::string> ids(imported.begin(), imported.end());
+    for (waybill::ImageOnNode& image : images.images) image.imported = ids.contains(image.id);
     const auto how = ToChangeOptions(options, arguments);
     if (!arguments.ok()) return arguments.error();
     return Give(node_store.ObserveImages(images, how), report);

@@ -1201,6 +1201,15 @@ typedef struct waybill_image_list {
   const waybill_list_token* token; /* NULL: the list can't be placed in time */
   bool complete;                   /* everything that the runtime has, unfiltered */
   waybill_string source;           /* who made the list; empty: the runtime */
+  /* IDs of listed images of which the runtime shows that no pull brought them. Never a guess: such
+   * an image is open to all pods. Not of a list with a source. */
+  waybill_strings imported;
+  /* Pulls that ended at this moment or before can bring nothing any more that is not on the list,
+   * as the runtime showed before it made the list. NULL: it was not asked. */
+  const waybill_boot_time* quiet_until;
+  /* Names that the runtime has and that the list does not show yet: a pull that could have given
+   * one of them still counts. */
+  waybill_strings names_to_come;
 } waybill_image_list;
 #define WAYBILL_IMAGE_LIST_INIT WAYBILL_INIT(waybill_image_list)
 

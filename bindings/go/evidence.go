@@ -72,7 +72,7 @@ type LedgerEntry struct {
 	ImageRef       string
 	RuntimeHandler string   // empty: the default handler's copy
 	Names          []string // at that time, sorted
-	// How it is known: "listed", "pinned", "preloaded-list", "observed-preloaded", "adopted", "operator",
+	// How it is known: "listed", "imported", "pinned", "preloaded-list", "observed-preloaded", "adopted", "operator",
 	// or what the caller named. PresumedSource: it is not known, but presumed.
 	Source string
 	Reason string // an operator's; may be empty
@@ -129,6 +129,15 @@ type ImageList struct {
 	Token    *ListToken
 	Complete bool   // everything that the runtime has, unfiltered
 	Source   string // who made the list; empty: the runtime
+	// IDs of listed images of which the runtime shows that no pull brought them. Never a guess: such
+	// an image is open to all pods. Not of a list with a Source.
+	Imported []string
+	// Pulls that ended at this moment or before can bring nothing any more that is not on the list,
+	// as the runtime showed before it made the list. nil: it was not asked.
+	QuietUntil *BootTime
+	// Names that the runtime has and that the list does not show yet: a pull that could have given
+	// one of them still counts.
+	NamesToCome []string
 }
 
 // JudgedImage says what became of an image that was judged.
@@ -264,6 +273,12 @@ func (s *Store) ObserveImages(list ImageList, options ...ChangeOption) (ObserveR
 	}
 	c.complete = C.bool(list.Complete)
 	c.source = a.string(list.Source)
+	c.imported = a.strings(list.Imported)
+	if list.QuietUntil != nil {
+		c.quiet_until = one[C.waybill_boot_time](&a)
+		*c.quiet_until = cBootTime(*list.QuietUntil)
+	}
+	c.names_to_come = a.strings(list.NamesToCome)
 	how := cChangeOptions(&a, options)
 	var report *C.waybill_observe_report
 	err := s.call(func(h handle, e errorOut) C.waybill_code {

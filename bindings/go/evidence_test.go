@@ -268,6 +268,44 @@ func TestListsHaveTheirPlaceInTime(t *testing.T) {
 	}
 }
 
+// Of a pull that was cut: whether it can bring anything any more, and what it did not bring.
+func TestListsHaveWhatTheRuntimeShows(t *testing.T) {
+	s := newStore(t)
+	list := waybill.ImageList{Images: []waybill.ImageOnNode{{ID: ref, RepoTags: []string{image}}}, Complete: true}
+	listed := func() waybill.ObserveReport {
+		report, err := s.ObserveImages(list)
+		must(t, err)
+		return report
+	}
+	draw := func() waybill.ListToken {
+		token, err := s.BeginList()
+		must(t, err)
+		list.Token = &token
+		return token
+	}
+	intend(t, s, waybill.ImageCopy{Image: image})
+	must(t, s.RecordImagePullFailed(waybill.ImageCopy{Image: image}, waybill.PullOutcomeUnknown, waybill.PullID(0)))
+	draw()
+	if report := listed(); report.Closed != 1 || report.PullsSettled != 0 {
+		t.Errorf("%+v", report)
+	}
+	draw()
+	list.Imported = []string{ref}
+	if report := listed(); report.Preloaded != 1 || report.PullsSettled != 0 {
+		t.Errorf("%+v", report)
+	}
+	drawn := draw().Drawn
+	list.QuietUntil, list.NamesToCome = &drawn, []string{image}
+	if report := listed(); report.PullsSettled != 0 {
+		t.Errorf("%+v", report)
+	}
+	draw()
+	list.NamesToCome = nil
+	if report := listed(); report.PullsSettled != 1 {
+		t.Errorf("%+v", report)
+	}
+}
+
 func TestFirstStart(t *testing.T) {
 	o := optionsIn(scratch(t))
 	o.ImagesOnNode = []waybill.ImageOnNode{{ID: ref, RepoTags: []string{image}}}

@@ -321,6 +321,45 @@ static void lists_in_time(void) {
   end_store(store);
 }
 
+/* Of a pull that was cut: whether it can bring anything any more, and what it did not bring. */
+static void what_the_runtime_shows(void) {
+  const waybill_open_options options = on_node_options("shown");
+  waybill_store* store = open_with(&options);
+  const waybill_image_on_node image = {.id = ID, .repo_tags = {&TAG, 1}};
+  const waybill_string others[] = {ID, WAYBILL_STRING("sha256:not-listed")};
+  for (int imported = 0; imported < 2; ++imported) {
+    MUST(waybill_record_pull_intent(store, COPY(.image = TAG), NULL, &error));
+    MUST(waybill_record_image_pull_failed(store, COPY(.image = TAG), WAYBILL_PULL_OUTCOME_UNKNOWN,
+                                          0, &error));
+    waybill_list_token token;
+    MUST(waybill_begin_list(store, &token, &error));
+    waybill_image_list list = WAYBILL_IMAGE_LIST_INIT;
+    list.token = &token;
+    list.images = (waybill_images_on_node){&image, 1};
+    list.complete = true;
+    if (imported) list.imported = (waybill_strings){others, 2};
+    waybill_observe_report* report = NULL;
+    MUST(waybill_observe_images(store, &list, NULL, &report, &error));
+    CHECK(report->preloaded == (imported ? 1 : 0) && report->closed == (imported ? 0 : 1));
+    waybill_free(report);
+    CHECK(open_pulls(store) == 1);
+
+    MUST(waybill_begin_list(store, &token, &error));
+    list.quiet_until = &token.drawn;
+    list.names_to_come = (waybill_strings){&TAG, 1};
+    MUST(waybill_observe_images(store, &list, NULL, &report, &error));
+    CHECK(report->pulls_settled == 0);
+    waybill_free(report);
+    MUST(waybill_begin_list(store, &token, &error));
+    list.names_to_come.count = 0;
+    MUST(waybill_observe_images(store, &list, NULL, &report, &error));
+    CHECK(report->pulls_settled == 1);
+    waybill_free(report);
+  }
+  CHECK(!decide(store, TAG, ID).pull);
+  end_store(store);
+}
+
 static void under_kubelet_rules(void) {
   waybill_open_options options = on_node_options("kubelet-rules");
   options.rules = WAYBILL_RULES_KUBELET;
@@ -478,6 +517,7 @@ int main(void) {
   each_pull_has_an_id();
   pulls_close_what_they_could_have_brought();
   lists_in_time();
+  what_the_runtime_shows();
   under_kubelet_rules();
   first_start();
   return check_result();

@@ -67,7 +67,10 @@ static void opening(void) {
   MUST(waybill_prune(store, no_images, token, &change.known, NULL, &error));
 
   GROWN(waybill_image_list) list = {.known = {.token = &token}};
-  SIZES(list, waybill_observe_images(store, &list.known, NULL, NULL, &error));
+  const size_t first_list = offsetof(waybill_image_list, imported);
+  SIZES_SINCE(list, first_list, waybill_observe_images(store, &list.known, NULL, NULL, &error));
+  list.known.struct_size = first_list;
+  list.known.quiet_until = check_poison(); /* behind what an older caller passes */
   MUST(waybill_observe_images(store, &list.known, NULL, NULL, &error));
 
   GROWN(waybill_clear_options) clear = {.known = {.dry_run = true}};
