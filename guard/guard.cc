@@ -584,6 +584,14 @@ Result<void> Guard::Stop(bool again) {
   if (!again) {
     if (auto away = pulled_.TakeMarkerAway(); !away) return away;
     if (auto away = pulling_.TakeMarkerAway(); !away) return away;
+    auto names = pulled_.Names();
+    if (!names) return names.error();
+    for (const std::string& name : *names) {
+      if (Hurries()) break;
+      auto file = pulled_.Read(name);
+      if (!file) return file.error();
+      if (auto set = *file ? SetForm(name, **file) : Result<void>(); !set) return set;
+    }
   }
   // What the kubelet does from here on does not fit the mark; what the guard puts back must.
   for (int turn = 0; turn < kMaxCaptures; ++turn) {

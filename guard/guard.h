@@ -260,8 +260,11 @@ class Guard {
   Result<std::optional<ImagePulledRecord>> WantedRecord(const ImageOnNode& image);
   Result<void> PutRecord(const std::string& name, const ImagePulledRecord& wanted);
   Result<void> SweepRecord(const std::string& name);
+  Result<void> SetForm(const std::string& name, const RecordFile& file);
   Result<void> SeeToUnlisted(const std::string& name, const RecordFile& file,
                              const ImagePulledRecord& there);
+  // What is written of a record. What only closes can't be kept in a kubelet's memory.
+  std::string FileOf(const ImagePulledRecord& record) const;
   void WaitsForKubelet(const std::string& image_ref);
   std::optional<std::string> KeepAside(const std::string& name, const RecordFile& file);
   void NameUnlisted();

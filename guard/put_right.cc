@@ -178,7 +178,7 @@ Result<void> Guard::PutRecord(const std::string& name, const ImagePulledRecord& 
   auto file = pulled_.Read(name);
   if (!file) return file.error();
   if (!*file) {
-    auto made = pulled_.Create(name, OwnForm(EncodePulledRecord(planned, api_version_)));
+    auto made = pulled_.Create(name, FileOf(planned));
     if (!made) return made.error();
     if (!*made) return {};
     ++status_.files_written;
@@ -193,7 +193,7 @@ Result<void> Guard::PutRecord(const std::string& name, const ImagePulledRecord& 
   ImagePulledRecord wanted = planned;
   const auto* there = std::get_if<ImagePulledRecord>(&(*file)->judged.content);
   if (there != nullptr) {
-    if (SaysTheSame(*there, wanted)) return {};
+    if (SaysTheSame(*there, wanted)) return SetForm(name, **file);
     if (phase_ == Phase::kRunning) {
       // The kubelet may have written it just now: nothing of that is overwritten unread.
       if (auto r = TakeOverContent(name, *there); !r) return r;
@@ -204,14 +204,13 @@ Result<void> Guard::PutRecord(const std::string& name, const ImagePulledRecord& 
   }
   // Bytes that nobody can read may still tell a person what was lost.
   const auto kept = there == nullptr ? KeepAside(name, **file) : std::nullopt;
-  auto replaced =
-      pulled_.Replace(name, (*file)->content, OwnForm(EncodePulledRecord(wanted, api_version_)));
+  auto replaced = pulled_.Replace(name, (*file)->content, FileOf(wanted));
   if (!replaced) return replaced.error();
   // Otherwise the kubelet was faster: what it wrote is taken over by its own event.
   if (!*replaced) return {};
   ++status_.files_written;
   rewritten_[name] = options_.store.boot_clock().nanoseconds;
-  WaitsForKubelet(wanted.image_ref);
+  if (!(*file)->judged.is_closing) WaitsForKubelet(wanted.image_ref);
   if (phase_ == Phase::kStarting) seen_[name] = wanted;
   if (there == nullptr) {
     Found(HoleKind::kRecordDamaged, wanted.image_ref,
@@ -223,6 +222,15 @@ Result<void> Guard::PutRecord(const std::string& name, const ImagePulledRecord& 
           "its record had credentials that do not count; it is written again");
   }
   return {};
+}
+
+// Of what the guard wrote only to close. Once it does not run, the kubelet's own collector removes
+// that with its image, so the kubelet must be able to read it.
+Result<void> Guard::SetForm(const std::string& name, const RecordFile& file) {
+  if (!IsOwnClosing(file.judged) || file.judged.is_closing == options_.live) return {};
+  const auto& record = std::get<ImagePulledRecord>(file.judged.content);
+  auto replaced = pulled_.Replace(name, file.content, FileOf(record));
+  return replaced ? Result<void>() : replaced.error();
 }
 
 // A file that no listed image and no record of the store needs.
@@ -258,7 +266,7 @@ Result<void> Guard::SweepRecord(const std::string& name) {
   if (!removed) return removed.error();
   if (!*removed) return {};
   ++status_.files_removed;
-  if (there != nullptr) WaitsForKubelet(there->image_ref);
+  if (there != nullptr && !(*file)->judged.is_closing) WaitsForKubelet(there->image_ref);
   const std::string why = is_preloaded
                               ? "its image came without the kubelet, and is open to all pods"
                               : "it can't be read, and is about no image that the runtime lists";
@@ -275,6 +283,13 @@ Result<void> Guard::SweepRecord(const std::string& name) {
 // come back with the image.
 Result<void> Guard::SeeToUnlisted(const std::string& name, const RecordFile& file,
                                   const ImagePulledRecord& there) {
+  if (file.judged.is_closing) {
+    // No kubelet removes it.
+    const auto known = store_->GetRecord({.image_ref = there.image_ref});
+    if (known || known.error().code != ErrorCode::kNotFound) return {};
+    auto removed = pulled_.Remove(name, file.content);
+    return removed ? Result<void>() : removed.error();
+  }
   const bool is_first_list = observed_at_ == 0;
   if (is_first_list && named_.insert(name).second) {
     if (status_.unlisted.size() < kMaxNamedUnlisted) status_.unlisted.push_back(there.image_ref);
@@ -304,6 +319,12 @@ Result<void> Guard::SeeToUnlisted(const std::string& name, const RecordFile& fil
         "written again" +
             kept.value_or(""));
   return {};
+}
+
+std::string Guard::FileOf(const ImagePulledRecord& record) const {
+  std::string json = EncodePulledRecord(record, api_version_);
+  return options_.live && record.credential_mapping.empty() ? internal::ClosingForm(std::move(json))
+                                                            : OwnForm(std::move(json));
 }
 
 void Guard::WaitsForKubelet(const std::string& image_ref) {

@@ -626,7 +626,7 @@ Result<void> Guard::RecordGone(const std::string& name) {
   // Back at once: the next list tells whether the image is gone, too.
   removed_.insert(name);
   wants_list_ = true;
-  auto made = pulled_.Create(name, OwnForm(EncodePulledRecord(wanted->second, api_version_)));
+  auto made = pulled_.Create(name, FileOf(wanted->second));
   if (!made) return made.error();
   if (*made) ++status_.files_written;
   return {};

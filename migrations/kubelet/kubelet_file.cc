@@ -114,6 +114,10 @@ std::string OwnForm(std::string kubelets_form) {
   return kubelets_form;
 }
 
+std::string ClosingForm(std::string kubelets_form) {
+  return std::string(kClosingLine) + OwnForm(std::move(kubelets_form));
+}
+
 bool IsOwnClosing(const KubeletFile& file) {
   if (!file.is_own) return false;
   const auto* record = std::get_if<ImagePulledRecord>(&file.content);
@@ -142,6 +146,8 @@ KubeletFile JudgeKubeletFile(KubeletFolder folder, const std::string& name,
   file.folder = folder;
   file.path = std::string(FolderName(folder)) + "/" + name;
   file.is_own = !json.empty() && json.back() != '\n';
+  file.is_closing =
+      folder == KubeletFolder::kPulled && file.is_own && json.starts_with(kClosingLine);
   const std::string hash_in_name = name.substr(kNamePrefix.size());
   const auto content_hash = Sha256(json);
   if (!content_hash) {
@@ -150,8 +156,13 @@ KubeletFile JudgeKubeletFile(KubeletFolder folder, const std::string& name,
   }
   file.bytes = json.size();
   file.identity = ImportedFile{file.path, *content_hash};
-  if (const auto identity = Decode(file, json)) {
+  const auto identity = Decode(file, file.is_closing ? json.substr(kClosingLine.size()) : json);
+  if (identity) {
     CheckIdentity(file, hash_in_name, *identity);
+    if (file.is_closing && !std::holds_alternative<std::monostate>(file.content) &&
+        !IsOwnClosing(file)) {
+      Refuse(file, hash_in_name, "it is to close the image, and has credentials");
+    }
   } else if (identity.error().code == ErrorCode::kOutOfMemory) {
     throw std::bad_alloc();  // says nothing about the file: the import stops
   } else {

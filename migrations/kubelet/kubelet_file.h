@@ -32,6 +32,13 @@ bool IsRecordName(std::string_view name);
 // own files again.
 std::string OwnForm(std::string kubelets_form);
 
+// A record without credentials, as the guard keeps it while a kubelet runs: this line before the
+// own form. A kubelet can't read it, so it verifies the image, and keeps nothing in memory that
+// would outlive the file.
+inline constexpr std::string_view kClosingLine =
+    "waybill guard closes this image. No kubelet can read this, so none remembers it.\n";
+std::string ClosingForm(std::string kubelets_form);
+
 struct KubeletFile {
   KubeletFolder folder = KubeletFolder::kPulled;
   std::string path;  // below image_manager/
@@ -51,7 +58,8 @@ struct KubeletFile {
   std::string misfiled;
   // Whether the disk refused to read it.
   bool skipped = false;
-  bool is_own = false;  // OwnForm
+  bool is_own = false;      // OwnForm or ClosingForm
+  bool is_closing = false;  // ClosingForm
 };
 
 // Whether it is waybill's own, and can only close: a record without credentials, or an intent. No

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "migrations/kubelet/kubelet_file.h"
 #include "migrations/kubelet/userns_file.h"
 #include "store/base/hex.h"
 #include "store/base/sha256.h"
@@ -151,12 +152,16 @@ class Node {
     List();
   }
 
-  // What the kubelet would read.
+  // What the file says. A kubelet can't read one that only closes.
   std::optional<ImagePulledRecord> Record(const std::string& ref) const {
-    std::ifstream file(Pulled(ref), std::ios::binary);
-    if (!file) return std::nullopt;
-    const std::string content((std::istreambuf_iterator<char>(file)), {});
-    return Must(DecodePulledRecord(content));
+    const auto file = Must(internal::ReadKubeletFile(kubelet() / "image_manager",
+                                                     internal::KubeletFolder::kPulled,
+                                                     FileName(ref), internal::OnReadError::kFail));
+    const auto* record = std::get_if<ImagePulledRecord>(&file.content);
+    return record != nullptr ? std::optional(*record) : std::nullopt;
+  }
+  bool KubeletReads(char digit) const {
+    return DecodePulledRecord(Read(Pulled(Ref(digit)))).has_value();
   }
   bool HasIntent(const std::string& image) const { return std::filesystem::exists(Pulling(image)); }
   bool IsClosedToAll(char digit) const {
@@ -413,9 +418,13 @@ BOOST_AUTO_TEST_CASE(an_image_whose_name_comes_a_moment_later_is_not_closed_for_
   node.images = {Listed('1', "")};
   node.List();
   BOOST_TEST(node.IsClosedToAll('1'));
+  // Nor does it stay in a kubelet's memory.
+  BOOST_TEST(!node.KubeletReads('1'));
+  node.kubelet_runs = true;
   node.images = {Listed('1', "r.example/by/hand:1")};
   node.List();
   BOOST_TEST(!node.Record(Ref('1')));
+  BOOST_TEST(node.guard().status().waiting.empty());
   // One that never gets a name.
   node.images.push_back(Listed('2', ""));
   node.List();
@@ -423,6 +432,45 @@ BOOST_AUTO_TEST_CASE(an_image_whose_name_comes_a_moment_later_is_not_closed_for_
   node.List();
   BOOST_TEST(node.its_store().GetRecord({.image_ref = Ref('2')}).has_value());
   BOOST_TEST(node.IsClosedToAll('2'));
+}
+
+// The kubelet's own collector can't remove such a file while the guard runs, and does afterwards.
+BOOST_AUTO_TEST_CASE(a_file_that_only_closes_goes_with_its_image) {
+  Node node;
+  node.Start();
+  const auto closed = [&] {
+    node.images = {Listed('1', "r.example/by/hand:1"), Listed('2', "")};
+    node.List();
+    node.clock().AdvanceSeconds(10);
+    node.List();
+    return node.IsClosedToAll('2');
+  };
+  BOOST_REQUIRE(closed());
+  BOOST_TEST(!node.KubeletReads('2'));
+  node.Stop();
+  BOOST_TEST(node.IsClosedToAll('2'));
+  BOOST_TEST(node.KubeletReads('2'));
+  node.Start();
+  BOOST_TEST(!node.KubeletReads('2'));
+  node.images.pop_back();
+  node.List();
+  // Remembered, so it may come back.
+  BOOST_TEST(node.IsClosedToAll('2'));
+  node.clock().AdvanceSeconds(31 * 24 * 3600);
+  node.List();
+  BOOST_TEST(!std::filesystem::exists(node.Pulled(Ref('2'))));
+}
+
+// Nobody else wrote it, so what it says of credentials is no kubelet's word.
+BOOST_AUTO_TEST_CASE(a_file_that_only_closes_has_no_credentials) {
+  Node node;
+  node.WriteRecord('1', "a");
+  const std::filesystem::path path = node.Pulled(Ref('1'));
+  std::string content = internal::ClosingForm(Node::Read(path));
+  std::ofstream(path, std::ios::binary) << content;
+  node.images = {Listed('1', kAppV1)};
+  node.Start();
+  BOOST_TEST(node.IsClosedToAll('1'));
 }
 
 BOOST_AUTO_TEST_CASE(a_record_that_the_collector_took_comes_back) {
