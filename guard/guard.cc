@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 
 #include <algorithm>
 #include <chrono>
@@ -45,6 +46,14 @@ constexpr std::size_t kMaxUnhandled = 10'000;
 
 // What the adapter for kubelets calls its store's directory (bindings/go/kubelet).
 constexpr std::string_view kStoreInKubelet = "waybill";
+
+// Says of a kubelet directory that a guard was here: it outlives store, witness and image_manager,
+// not the directory. Best effort: not every file system has such attributes.
+constexpr const char* kWasHere = "user.waybill.guard";
+
+bool WasHere(const std::filesystem::path& kubelet_directory) {
+  return ::getxattr(kubelet_directory.c_str(), kWasHere, nullptr, 0) >= 0;
+}
 
 // Whether a live process owns the store.
 bool IsOwned(const std::filesystem::path& store) {
@@ -111,6 +120,9 @@ Result<void> Guard::Begin() {
   if (auto none = CheckNoneInside(); !none) return none;
   if (auto made = internal::MakePrivateDirectory(image_manager_); !made) return made;
   if (auto safe = internal::CheckPrivateDirectory(image_manager_); !safe) return safe;
+  auto folder = internal::Exists(image_manager_ / kOwnFolder);
+  if (!folder.has_value()) return folder.error();
+  had_folder_ = *folder;
   auto session = Session::Begin(image_manager_);
   if (!session) return session.error();
   session_.emplace(*std::move(session));
@@ -220,6 +232,9 @@ Result<void> Guard::OpenStore() {
   options.images_on_node.reset();
   options.kubelet_directory = *there ? std::filesystem::path() : options_.kubelet_directory;
   options.gap = !*there ? options.gap : gap_ ? Gap::kYes : Gap::kNo;
+  // A first start presumes; one after everything was lost knows that there were records.
+  const bool is_lost = !*there && !had_folder_ && WasHere(options_.kubelet_directory);
+  if (is_lost) options.gap = Gap::kYes;
   const std::filesystem::path pods = options_.kubelet_directory / "pods";
   auto has_pods = internal::IsDirectory(pods);
   // Later the store knows better than a file that was put back.
@@ -252,6 +267,7 @@ Result<void> Guard::OpenStore() {
     return error;
   }
   store_ = *std::move(store);
+  static_cast<void>(::setxattr(options_.kubelet_directory.c_str(), kWasHere, "", 0, 0));
   const RecoveryReport& report = store_->recovery_report();
   for (const std::string& finding : report.findings) Log(LogLevel::kWarning, finding);
   for (const std::string& warning : report.warnings) Log(LogLevel::kWarning, warning);
@@ -263,6 +279,12 @@ Result<void> Guard::OpenStore() {
   believes_memory_ = !status_.kubelet_ran_before ||
                      (statistics->revocations == 0 && !options_.store.ages.has_value());
   status_.gap = gap_ || report.after_gap;
+  if (is_lost) {
+    Log(LogLevel::kWarning,
+        "a guard watched " + options_.kubelet_directory.string() +
+            " before, and neither its store nor its folder is left: images that nobody knows are "
+            "closed, and no first start presumes them");
+  }
   if (gap_) {
     Log(LogLevel::kNotice,
         "the kubelet may have recorded pulls that no guard saw: images of which nothing is known "

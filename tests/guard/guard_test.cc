@@ -3,6 +3,7 @@
 #include "guard/guard.h"
 
 #include <sys/stat.h>
+#include <sys/xattr.h>
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
@@ -855,6 +856,26 @@ BOOST_AUTO_TEST_CASE(a_lost_store_leaves_no_credentials) {
   node.List();
   BOOST_TEST(!node.Record(Ref('2')));
   BOOST_TEST(node.IsClosedToAll('1'));
+}
+
+// A first start would presume what a tenant pulled.
+BOOST_AUTO_TEST_CASE(what_is_left_when_all_is_lost_is_no_first_start) {
+  Node node;
+  std::filesystem::create_directories(node.kubelet());
+  if (::setxattr(node.kubelet().c_str(), "user.try", "", 0, 0) != 0) return;
+  node.images = {Listed('1', kAppV1), Listed('2', "r.example/pre/loaded:1"),
+                 Listed('3', "r.example/by/hand:1")};
+  node.images[2].imported = true;
+  for (const bool lost : {false, true}) {
+    node.Start();
+    BOOST_TEST(node.IsClosedToAll('1') == lost);
+    BOOST_TEST(node.IsClosedToAll('2') == lost);
+    BOOST_TEST(!node.Record(Ref('3')));
+    node.Stop();
+    std::filesystem::remove_all(node.store());
+    std::filesystem::remove_all(node.kubelet() / "image_manager");
+  }
+  BOOST_TEST(node.SaysOnce("neither its store nor its folder is left"));
 }
 
 BOOST_AUTO_TEST_CASE(a_dangling_intent_is_replayed_by_the_rules_of_evidence) {
