@@ -15,6 +15,7 @@
 #include "store/base/image_spellings.h"
 #include "store/base/quote.h"
 #include "store/base/sha256.h"
+#include "store/trust/gap.h"
 #include "waybill/image_name.h"
 #include "waybill/kubelet_format.h"
 
@@ -47,12 +48,21 @@ constexpr std::size_t kMaxUnhandled = 10'000;
 // What the adapter for kubelets calls its store's directory (bindings/go/kubelet).
 constexpr std::string_view kStoreInKubelet = "waybill";
 
-// Says of a kubelet directory that a guard was here: it outlives store, witness and image_manager,
-// not the directory. Best effort: not every file system has such attributes.
-constexpr const char* kWasHere = "user.waybill.guard";
+// Says of a kubelet directory that waybill was here: it outlives store, witness and image_manager,
+// not the directory. Best effort: not every file system has such attributes. A kubelet with waybill
+// inside reads and sets it, too (bindings/go/kubelet/open.go).
+constexpr const char* kWasHere = "user.waybill";
 
-bool WasHere(const std::filesystem::path& kubelet_directory) {
-  return ::getxattr(kubelet_directory.c_str(), kWasHere, nullptr, 0) >= 0;
+// Whether nothing but that mark is left.
+Result<bool> LostAll(const std::filesystem::path& kubelet_directory) {
+  if (::getxattr(kubelet_directory.c_str(), kWasHere, nullptr, 0) < 0) return false;
+  for (const std::filesystem::path& left :
+       {kubelet_directory / "image_manager" / kOwnFolder, internal::WitnessIn(kubelet_directory)}) {
+    auto there = internal::Exists(left);
+    if (!there.has_value()) return there.error();
+    if (*there) return false;
+  }
+  return true;
 }
 
 // Whether a live process owns the store.
@@ -120,9 +130,9 @@ Result<void> Guard::Begin() {
   if (auto none = CheckNoneInside(); !none) return none;
   if (auto made = internal::MakePrivateDirectory(image_manager_); !made) return made;
   if (auto safe = internal::CheckPrivateDirectory(image_manager_); !safe) return safe;
-  auto folder = internal::Exists(image_manager_ / kOwnFolder);
-  if (!folder.has_value()) return folder.error();
-  had_folder_ = *folder;
+  auto lost = LostAll(options_.kubelet_directory);
+  if (!lost.has_value()) return lost.error();
+  lost_all_ = *lost;
   auto session = Session::Begin(image_manager_);
   if (!session) return session.error();
   session_.emplace(*std::move(session));
@@ -233,8 +243,8 @@ Result<void> Guard::OpenStore() {
   options.kubelet_directory = *there ? std::filesystem::path() : options_.kubelet_directory;
   options.gap = !*there ? options.gap : gap_ ? Gap::kYes : Gap::kNo;
   // A first start presumes; one after everything was lost knows that there were records.
-  const bool is_lost = !*there && !had_folder_ && WasHere(options_.kubelet_directory);
-  if (is_lost) options.gap = Gap::kYes;
+  lost_all_ = lost_all_ && !*there;
+  if (lost_all_) options.gap = Gap::kYes;
   const std::filesystem::path pods = options_.kubelet_directory / "pods";
   auto has_pods = internal::IsDirectory(pods);
   // Later the store knows better than a file that was put back.
@@ -279,10 +289,10 @@ Result<void> Guard::OpenStore() {
   believes_memory_ = !status_.kubelet_ran_before ||
                      (statistics->revocations == 0 && !options_.store.ages.has_value());
   status_.gap = gap_ || report.after_gap;
-  if (is_lost) {
+  if (lost_all_) {
     Log(LogLevel::kWarning,
-        "a guard watched " + options_.kubelet_directory.string() +
-            " before, and neither its store nor its folder is left: images that nobody knows are "
+        "waybill was used on " + options_.kubelet_directory.string() +
+            " before, and neither its store nor its witness is left: images that nobody knows are "
             "closed, and no first start presumes them");
   }
   if (gap_) {

@@ -293,7 +293,7 @@ class Guard {
   Phase phase_ = Phase::kStarting;
   bool stopping_ = false;
   bool kubelet_runs_ = false;  // it did when the guard started
-  bool had_folder_ = false;    // kOwnFolder was there at the start
+  bool lost_all_ = false;      // store and witness, of a directory that waybill was used on
   bool gap_ = false;           // the kubelet may have recorded something before this start, unseen
   // The guard saw everything that the kubelet has in memory.
   bool believes_memory_ = true;

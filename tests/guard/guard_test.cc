@@ -875,7 +875,7 @@ BOOST_AUTO_TEST_CASE(what_is_left_when_all_is_lost_is_no_first_start) {
     std::filesystem::remove_all(node.store());
     std::filesystem::remove_all(node.kubelet() / "image_manager");
   }
-  BOOST_TEST(node.SaysOnce("neither its store nor its folder is left"));
+  BOOST_TEST(node.SaysOnce("neither its store nor its witness is left"));
 }
 
 BOOST_AUTO_TEST_CASE(a_dangling_intent_is_replayed_by_the_rules_of_evidence) {

@@ -456,8 +456,7 @@ json.dump({{"apiVersion": request["apiVersion"], "kind": "CredentialProviderResp
     def export(self, kind=None):
         """Back to a kubelet's own files. kind: another than this node's."""
         if (kind or self.kind) == "inside":
-            run(WAYBILL, "export", "--store", STORE, "--kubelet-dir", KUBELET_DIR, "--images", "-",
-                input=run(HOME / "bin/cri", "images"))
+            run(WAYBILL, "export", "--store", STORE, "--kubelet-dir", KUBELET_DIR, "--cri", "auto")
 
     # Tenants.
 

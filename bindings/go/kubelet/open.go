@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -86,6 +89,10 @@ func OpenStore(ctx context.Context, setup Setup) (*waybill.Store, error) {
 		logger.Info("The feature gate is off: no pull is recorded, and what is pulled meanwhile stays closed once it is on", "featureGate", features.KubeletEnsureSecretPulledImages)
 		options.Gap = waybill.GapYes
 	}
+	if !setup.ForAccessor && lostAll(options) {
+		logger.Info("waybill was used on this kubelet's directory before, and neither its store nor its witness is left: images that nobody knows are closed, and no first start presumes them", "kubeletDirectory", options.KubeletDirectory)
+		options.Gap = waybill.GapYes
+	}
 	wait, cancel := context.WithTimeout(ctx, cmp.Or(setup.OwnerWait, defaultOwnerWait))
 	defer cancel()
 	var store *waybill.Store
@@ -109,6 +116,7 @@ func OpenStore(ctx context.Context, setup Setup) (*waybill.Store, error) {
 	if err != nil {
 		return failed(err)
 	}
+	_ = syscall.Setxattr(options.KubeletDirectory, wasHere, nil, 0)
 	logRecovery(logger, store.RecoveryReport())
 	if presumed := store.Metrics().PresumedImages; presumed > 0 {
 		logger.Info("Images are presumed preloaded, since they were there at the first start. `waybill preload confirm` and `close` settle them", "images", presumed)
@@ -120,6 +128,27 @@ func OpenStore(ctx context.Context, setup Setup) (*waybill.Store, error) {
 		}
 	}
 	return store, nil
+}
+
+// wasHere is an attribute of a kubelet's directory, and says that waybill was used there (kWasHere in
+// guard/guard.cc). Not every file system has such attributes.
+const wasHere = "user.waybill"
+
+// lostAll says whether nothing but that is left of what waybill had there.
+func lostAll(options waybill.Options) bool {
+	if _, err := syscall.Getxattr(options.KubeletDirectory, wasHere, nil); err != nil {
+		return false
+	}
+	for _, left := range []string{
+		filepath.Join(options.Directory, "data.mdb"),
+		filepath.Join(options.KubeletDirectory, "image_manager", "waybill"),
+		filepath.Join(options.KubeletDirectory, "image_manager", "waybill-guard"),
+	} {
+		if _, err := os.Lstat(left); !errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
+	}
+	return true
 }
 
 // options returns those that do not depend on the runtime's list.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -105,6 +106,28 @@ func TestOpenStoreLogsWhatItFound(t *testing.T) {
 	openSetup(t, ctx, setup)
 	if !strings.Contains(log(), "distrustful") {
 		t.Errorf("the loss of the store is not logged, but\n%s", log())
+	}
+}
+
+// A first start would presume what a tenant pulled.
+func TestOpenStoreAfterAllWasLost(t *testing.T) {
+	setup := setupIn(scratchDir(t), listedAs("sha256:aa", pause))
+	if err := syscall.Setxattr(setup.KubeletDirectory, "user.try", nil, 0); err != nil {
+		t.Skip(err)
+	}
+	for _, lost := range []bool{false, true} {
+		store := openSetup(t, quiet, setup)
+		if r := store.RecoveryReport(); r.AfterGap != lost {
+			t.Errorf("lost %v: %+v", lost, r)
+		}
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for _, directory := range []string{setup.Directory, filepath.Join(setup.KubeletDirectory, "image_manager")} {
+			if err := os.RemoveAll(directory); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 
