@@ -59,7 +59,7 @@ class LedgerModel {
   bool closed_;
   Held held_;
   std::set<std::string> guesses_;  // records that a list made, and no operator confirmed
-  std::optional<Held> fresh_;  // written since the token was drawn, if one was
+  std::optional<Held> fresh_;      // written since the token was drawn, if one was
 };
 
 class WorkJudge {
