@@ -52,6 +52,7 @@ struct Figures {
   std::size_t open_pulls_after_storm_most = 0;
   Millis pull_stuck_longest = 0;           // an open pull, after its end
   Millis refused_longest = 0;              // an image, for all that had a right to it
+  std::vector<Millis> waits = {};          // of pods that had a right to what was refused
   std::vector<std::string> examples = {};  // histories of the first wrong closings
 
   void Add(const Figures& other) {
@@ -88,8 +89,18 @@ struct Figures {
         std::max(open_pulls_after_storm_most, other.open_pulls_after_storm_most);
     pull_stuck_longest = std::max(pull_stuck_longest, other.pull_stuck_longest);
     refused_longest = std::max(refused_longest, other.refused_longest);
+    waits.insert(waits.end(), other.waits.begin(), other.waits.end());
     examples.insert(examples.end(), other.examples.begin(), other.examples.end());
     if (examples.size() > kExamples) examples.resize(kExamples);
+  }
+  // The longest of the shortest `percent`; 0: nobody waited.
+  Millis WaitOf(std::size_t percent) const {
+    if (waits.empty()) return 0;
+    std::vector<Millis> sorted = waits;
+    const auto at =
+        sorted.begin() + static_cast<std::ptrdiff_t>((sorted.size() - 1) * percent / 100);
+    std::nth_element(sorted.begin(), at, sorted.end());
+    return *at;
   }
   double WrongClosingsIn1000() const {
     return rightful == 0

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tests/simulation/machine.h"
 #include "tests/simulation/node_life.h"
 
 namespace waybill::simulation {
@@ -53,11 +54,67 @@ NodeLife::Listing NodeLife::BeginListing() {
   Listing listing;
   listing.token = Must(store_->BeginList(), "BeginList");
   listing.token_step = NextStep();
+  LookAtPulls(listing);
   return listing;
 }
 
+// Which pulls that ended are over, as the runtime shows before it lists its images.
+void NodeLife::LookAtPulls(Listing& listing) {
+  if (!scenario_.tells_quiet || runtime_.kind() != RuntimeKind::kContainerd) return;
+  const BootTime now = machine_->Now();
+  std::vector<BootTime> ends;
+  for (const OpenPull& pull : Must(store_->ListOpenPulls(), "ListOpenPulls")) {
+    if (pull.ended && pull.ended_at.boot_id == now.boot_id) ends.push_back(pull.ended_at);
+  }
+  if (ends.empty()) return;
+  cri::PullLook look{.began = now.nanoseconds, .ended = now.nanoseconds, .process = server_};
+  std::erase_if(leases_left_, [&](const auto& one) { return one.second <= timeline_.now(); });
+  for (const auto& [lease, until] : leases_left_) look.leases.push_back(lease);
+  for (const auto& [number, pull] : pulls_) {
+    if (pull->leased_from <= timeline_.now()) look.leases.push_back(std::to_string(number));
+  }
+  if (Broken(Breakage::kQuietTooEarly)) look.leases.clear();
+  pull_ends_.Saw(std::move(look));
+  for (const BootTime& end : ends) {
+    const bool is_later =
+        !listing.quiet_until || end.nanoseconds > listing.quiet_until->nanoseconds;
+    if (is_later && pull_ends_.Quiet(std::nullopt, end.nanoseconds)) listing.quiet_until = end;
+  }
+  if (!std::exchange(looks_again_, true)) {
+    timeline_.After(11 * kSecond, [this] {
+      looks_again_ = false;
+      if (mode_ == Mode::kWaybill) ListNow();
+    });
+  }
+  if (!listing.quiet_until) return;
+  const auto has = [&](const std::string& name, const std::string& target) {
+    listing.containerd.push_back({.name = name, .target = target});
+  };
+  for (const ImageOnNode& image : runtime_.List()) {
+    const std::string& target = world_.content(*runtime_.Resolve(image.id)).top_digest();
+    has(image.id, target);
+    for (const std::string& tag : image.repo_tags) has(tag, target);
+    for (const std::string& digest : image.repo_digests)
+      has(digest, digest.substr(digest.find('@') + 1));
+  }
+  for (const auto& [number, pull] : not_shown_) {
+    has(pull->name->text(), world_.content(*pull->content).top_digest());
+  }
+}
+
+std::vector<ImageOnNode> NodeLife::Listed() const {
+  std::vector<ImageOnNode> images = runtime_.List();
+  if (Broken(Breakage::kImportedAlways)) {
+    for (ImageOnNode& image : images) image.imported = true;
+  }
+  return images;
+}
+
 void NodeLife::Take(Listing& listing) {
-  listing.images = runtime_.List();
+  listing.images = Listed();
+  if (listing.quiet_until) {
+    listing.names_to_come = cri::NotShown(listing.containerd, listing.images);
+  }
   const std::vector<ContentIndex> contents = runtime_.Contents();
   listing.contents = {contents.begin(), contents.end()};
   listing.listed = listing.contents;
@@ -94,11 +151,16 @@ void NodeLife::ListNow() {
 
 void NodeLife::Observe(const Listing& listing, bool complete) {
   const bool is_older = listing.token.commit < newest_token_;
-  const Result<ObserveReport> report = store_->ObserveImages(
-      {.images = listing.images, .token = listing.token, .complete = complete});
+  const Result<ObserveReport> report =
+      store_->ObserveImages({.images = listing.images,
+                             .token = listing.token,
+                             .complete = complete,
+                             .quiet_until = listing.quiet_until,
+                             .names_to_come = listing.names_to_come});
   ++figures_.lists;
   if (!report) {
-    if (is_older && report.error().code == ErrorCode::kInvalidArgument) return;
+    const bool is_refused = is_older || (listing.images.empty() && !scenario_.remembers);
+    if (is_refused && report.error().code == ErrorCode::kInvalidArgument) return;
     Fail("ObserveImages: " + report.error().ToString(), std::nullopt);
   }
   if (is_older) Fail("a list is taken although a newer one was observed", std::nullopt);
@@ -129,8 +191,14 @@ void NodeLife::Observe(const Listing& listing, bool complete) {
   }
   if (complete) {
     truth_.SeenGone(listing.contents, listing.token_step);
-    if (gap_open_) GapClosed();
-    if (!distrusted_) CheckOpenPulls(listing.token, report->left > 0);
+    // A list that has nothing of what is known closes no gap, and settles nothing.
+    const bool is_strange = scenario_.wipes > 0 && report->known == 0;
+    if (gap_open_) {
+      truth_.ForgottenUnjudged();
+      const bool stays = is_strange && Must(store_->GetStatistics(), "GetStatistics").distrustful;
+      if (!stays) GapClosed();
+    }
+    if (!distrusted_) CheckOpenPulls(listing.token, report->left > 0 || is_strange);
   }
 }
 
@@ -175,6 +243,23 @@ void NodeLife::RemoveImage(ContentIndex content) {
   Log(content, NameOf(content) + " is removed");
   runtime_.Remove(content);
   truth_.Removed(content);
+  CollectContent(content);
+  std::erase_if(waits_, [&](const auto& one) {
+    if (one.first.second != content) return false;
+    figures_.waits.push_back(timeline_.now() - one.second.since);
+    return true;
+  });
+}
+
+// Nobody needs it any more: no image, no pull that holds a lease.
+void NodeLife::CollectContent(ContentIndex content) {
+  if (!scenario_.tells_imports || runtime_.Has(content)) return;
+  for (const auto* pulls : {&pulls_, &not_shown_}) {
+    for (const auto& [number, pull] : *pulls) {
+      if (pull->content == content) return;
+    }
+  }
+  runtime_.Collect(content);
 }
 
 void NodeLife::CollectGarbage() {
@@ -198,7 +283,7 @@ void NodeLife::CollectGarbage() {
     kubelet_->Prune(kept, clock_.Now());
   }
   if (mode_ != Mode::kWaybill) return;
-  if (!draw_.OneIn(4)) {
+  if (!draw_.OneIn(4) || runtime_.size() == 0) {
     ListNow();
     return;
   }

@@ -16,7 +16,10 @@ NodeLife::NodeLife(const Scenario& scenario, std::filesystem::path directory, st
       directory_(std::move(directory)),
       draw_(seed),
       world_(draw_),
-      runtime_(world_, draw_.OneIn(2) ? RuntimeKind::kCrio : RuntimeKind::kContainerd),
+      runtime_(
+          world_,
+          draw_.OneIn(2) && !scenario.containerd ? RuntimeKind::kCrio : RuntimeKind::kContainerd,
+          scenario.tells_imports),
       machine_(std::make_shared<Machine>()),
       short_names_(draw_.OneIn(2)),
       names_pulls_(!(scenario.older_adapters || scenario.nameless_pulls) || draw_.OneIn(2)),
@@ -47,6 +50,9 @@ NodeLife::NodeLife(const Scenario& scenario, std::filesystem::path directory, st
   every(scenario.kubelets, &NodeLife::LeaveKubeletAlone);
   every(scenario.operators, &NodeLife::Operate);
   every(scenario.upgrades, &NodeLife::UpgradeRuntime);
+  every(scenario.outages, &NodeLife::LoseRegistries);
+  every(scenario.runtime_restarts, &NodeLife::RestartRuntime);
+  every(scenario.wipes, &NodeLife::WipeRuntime);
   every(scenario.clock_jumps, &NodeLife::JumpClock);
   every(scenario.attacks, &NodeLife::Attack);
   every(scenario.storms, &NodeLife::Storm);
@@ -56,9 +62,10 @@ NodeLife::NodeLife(const Scenario& scenario, std::filesystem::path directory, st
   timeline_.Every(draw_, scenario.backups, [this] {
     if (mode_ == Mode::kWaybill) backup_ = Must(store_->MakeBackup(), "MakeBackup");
   });
-  timeline_.Every(draw_, scenario.kills, [this] { Kill(Around(draw_, kMinute)); });
+  timeline_.Every(draw_, scenario.kills, [this] { Kill(Around(draw_, scenario_.downtimes)); });
   timeline_.Every(draw_, scenario.removals, [this] {
     const std::vector<ContentIndex> contents = runtime_.Contents();
+    if (contents.empty()) return;
     const ContentIndex content = draw_.From(contents);
     if (!runtime_.IsPinned(content)) RemoveImage(content);
   });
@@ -77,6 +84,8 @@ void NodeLife::Live(std::uint64_t decisions, Millis time) {
     machine_->Set(Uptime());
     event();
   }
+  for (const auto& [who, wait] : waits_) figures_.waits.push_back(timeline_.now() - wait.since);
+  waits_.clear();
 }
 
 std::string NodeLife::NameOf(ContentIndex content) const {

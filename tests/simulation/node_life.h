@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "cri/pull_ends.h"
 #include "tests/simulation/figures.h"
 #include "tests/simulation/runtime.h"
 #include "tests/simulation/scenario.h"
@@ -57,6 +58,7 @@ class NodeLife {
     std::string image;
     PullPolicy policy = PullPolicy::kIfNotPresent;
     bool is_hasty = false;  // the pod will be deleted while its image is pulled
+    int tries = 0;
   };
 
   // What a pull that the kubelet began is, beyond what the store knows of it.
@@ -68,6 +70,7 @@ class NodeLife {
     bool anonymous = false;                    // the registry wanted no credentials
     Proof proof = {};                          // that the registry was shown
     Step began = 0;
+    Millis leased_from = 0;
     PullId id = {};
     bool has_intent = false;
     bool attached = true;  // the process that began it still waits for its end
@@ -98,6 +101,10 @@ class NodeLife {
                  ContentIndex content, const Decision& decision);
   void CheckClosed(const Question& question, ContentIndex content, bool opened,
                    const Decision& decision);
+  // The pod was not let in.
+  void AskAgain(Question question);
+  // Of the tenant, for that content or under that string.
+  void EndWaits(std::size_t tenant, std::optional<ContentIndex> content, std::string_view image);
   void AskKubelet(const Question& question, std::optional<ContentIndex> present);
   void AskKubeletBeside(const Pod& pod, const std::string& image, ContentIndex content);
 
@@ -107,12 +114,14 @@ class NodeLife {
   void PlanEnd(const PullPointer& pull, Millis duration);
   void Done(const PullPointer& pull);
   void Arrive(const PullPointer& pull);
+  void Appear(const PullPointer& pull, bool late);
   void ArriveLater(const PullPointer& pull, Millis expected_for);
   ImagePullCredentials AcceptedCredentials(const Pull& pull) const;
   Step KnownBeginning(const Pull& pull) const;
   void RecordSuccess(const Pull& pull, ContentIndex content);
   void Succeed(const PullPointer& pull);
   void Cut(const PullPointer& pull);
+  void CutOff(const PullPointer& pull);
   void Fail(const PullPointer& pull, bool can_ask);
   void ReportFailure(const PullPointer& pull, PullFailure failure);
   // What the kubelet knows of a pull's end, for what the store must expect.
@@ -125,11 +134,16 @@ class NodeLife {
     std::vector<ImageOnNode> images;
     std::set<ContentIndex> contents;  // on the node then
     std::set<ContentIndex> listed;    // of these, in `images`
+    std::optional<BootTime> quiet_until;
+    std::vector<cri::ContainerdImage> containerd;  // its images, if it is quiet
+    std::vector<std::string> names_to_come;
   };
   void ListRegularly();
   // At once: token, list, observe.
   void ListNow();
   Listing BeginListing();
+  void LookAtPulls(Listing& listing);
+  std::vector<ImageOnNode> Listed() const;
   void Take(Listing& listing);
   void LeaveOut(Listing& listing);
   bool MisleadOnce(const Listing& listing);
@@ -137,6 +151,7 @@ class NodeLife {
   void CheckOpenPulls(const ListToken& token, bool any_left);
   void CollectGarbage();
   void RemoveImage(ContentIndex content);
+  void CollectContent(ContentIndex content);
 
   // --- troubles.cc: what happens to the node ---
   void FirstStart();
@@ -161,11 +176,15 @@ class NodeLife {
   void ForgetPulls();
   void JumpClock();
   void UpgradeRuntime();
+  void RestartRuntime();
+  void WipeRuntime();
+  void LoseRegistries();
 
   // --- people.cc: developers, prefetchers, operators, tenants who mean no good ---
   void MoveTag();
   void ImportFile();
   void ImportTag();
+  void ImportFor(const Question& question);
   void BringByHand(ContentIndex content, const FullName& name, bool as_pulled);
   void Operate();
   void Retag(ContentIndex content);
@@ -250,6 +269,17 @@ class NodeLife {
   // After a loss or a gap the store can't tell what is brought by hand.
   Millis can_tell_from_ = 0;
   std::map<ContentIndex, Millis> refused_since_;
+  struct Wait {
+    Millis since;
+    std::string image;
+  };
+  std::map<std::pair<std::size_t, ContentIndex>, Wait> waits_;  // by tenant
+  // containerd beside CRI.
+  cri::PullEnds pull_ends_;
+  cri::ServerProcess server_{.pid = 1};
+  std::map<std::string, Millis> leases_left_;       // of pulls that ended, until then
+  std::map<std::uint64_t, PullPointer> not_shown_;  // by CRI, yet
+  bool looks_again_ = false;
   std::uint64_t files_imported_ = 0;
   Millis last_storm_ = 0;
   AgeLimits ages_;

@@ -26,6 +26,7 @@ void NodeLife::MoveTag() {
 void NodeLife::BringByHand(ContentIndex content, const FullName& name, bool as_pulled) {
   const bool was_there = runtime_.Has(content);
   if (as_pulled) {
+    runtime_.Label(content);
     runtime_.Pulled(content, name);
   } else {
     runtime_.Import(content, name.repository.empty() ? "" : name.text());
@@ -65,9 +66,20 @@ void NodeLife::ImportTag() {
   BringByHand(tag.content, {repository.name, tag.name, ""}, draw_.OneIn(2));
 }
 
+// What a pod waits for, served by a registry or not.
+void NodeLife::ImportFor(const Question& question) {
+  const std::optional<FullName> name = runtime_.Complete(question.image);
+  if (!name || !name->digest.empty()) return;
+  std::optional<ContentIndex> content = world_.Serve(*name);
+  if (!content) content = world_.NewContent(false);
+  timeline_.After(Between(draw_, kMinute, kHour),
+                  [this, content = *content, name = *name] { BringByHand(content, name, false); });
+}
+
 void NodeLife::Operate() {
   if (mode_ != Mode::kWaybill) return;
   const std::vector<ContentIndex> contents = runtime_.Contents();
+  if (contents.empty()) return;
   const ContentIndex content = draw_.From(contents);
   if (draw_.OneIn(4)) {
     Retag(content);
@@ -111,6 +123,7 @@ void NodeLife::Attack() {
       return;
     case 1: {  // a preloaded image in his own repository
       const std::vector<ContentIndex> contents = runtime_.Contents();
+      if (contents.empty()) return;
       const ContentIndex content = draw_.From(contents);
       if (!truth_.CameByHand(content)) return;
       const std::string name = "priv.example/t" + std::to_string(World::kHostile) + "/copy" +

@@ -42,12 +42,14 @@ void NodeLife::StartPull(const Question& question) {
   }
   if (mode_ == Mode::kStockKubelet || scenario_.kubelet_beside) kubelet_->Begin(question.image);
   pull->began = NextStep();
+  pull->leased_from = timeline_.now() + static_cast<Millis>(pull->number * 37 % 300);
   // Kubelet rules keep no open pulls.
   pull->forgotten = mode_ != Mode::kWaybill;
   pulls_[pull->number] = pull;
   LogPull(*pull,
           fmt::format("begins: {}, tenant {}{}{}", question.image, question.pod.tenant,
                       pull->content ? "" : ", in vain", recorded ? "" : ", without waybill"));
+  if (pull->content) runtime_.Label(*pull->content);
   const Millis duration = Around(draw_, 20 * kSecond) + 200;
   PlanEnd(pull, duration);
   if (scenario_.percent_strangers == 0 || !pull->content || pull->anonymous) return;
@@ -62,6 +64,11 @@ void NodeLife::StartPull(const Question& question) {
 void NodeLife::PlanEnd(const PullPointer& pull, Millis duration) {
   if (pull->question.is_hasty || Percent(draw_, scenario_.percent_cut)) {
     timeline_.After(Between(draw_, 0, duration), [this, pull] { Cut(pull); });
+    return;
+  }
+  if (scenario_.outages > 0 && !registries_reachable_ && draw_.OneIn(4)) {
+    // It hangs until the kubelet gives up.
+    timeline_.After(Around(draw_, kMinute), [this, pull] { Cut(pull); });
     return;
   }
   if (!pull->content) {
@@ -109,12 +116,25 @@ void NodeLife::PlanEnd(const PullPointer& pull, Millis duration) {
 void NodeLife::Done(const PullPointer& pull) {
   pull->stopped = true;
   pulls_.erase(pull->number);
+  if (pull->content) CollectContent(*pull->content);
 }
 
 void NodeLife::Arrive(const PullPointer& pull) {
   if (pull->stopped || !pull->content) return;
-  const ContentIndex content = *pull->content;
   const bool late = pull->expected_until <= Uptime();
+  if (!scenario_.lists_late || pull->attached) {
+    Appear(pull, late);
+    return;
+  }
+  not_shown_[pull->number] = pull;
+  const Millis delay = static_cast<Millis>(pull->number * 977 % 3500);
+  timeline_.After(delay, [this, pull, late] {
+    if (not_shown_.erase(pull->number) != 0) Appear(pull, late);
+  });
+}
+
+void NodeLife::Appear(const PullPointer& pull, bool late) {
+  const ContentIndex content = *pull->content;
   const bool was_there = runtime_.Has(content);
   runtime_.Pulled(content, *pull->name);
   runtime_.Used(content, timeline_.now());
@@ -177,6 +197,7 @@ void NodeLife::Succeed(const PullPointer& pull) {
                 {std::string(*ImageName(pull->question.image)),
                  std::string(pull->question.pod.runtime_handler)},
                 proof, pull->began, known_began, NextStep());
+  EndWaits(pull->question.pod.tenant, content, pull->question.image);
   LogPull(*pull, "is recorded as " + runtime_.PullRef(content, *pull->name));
 }
 
@@ -210,13 +231,17 @@ void NodeLife::RecordSuccess(const Pull& pull, ContentIndex content) {
   Must(store_->RecordImagePulled(copy, accepted, result), "RecordImagePulled");
 }
 
+void NodeLife::CutOff(const PullPointer& pull) {
+  if (!pull->attached) return;
+  LogPull(*pull, "is cut off");
+  ReportFailure(pull, PullFailure::kUnknown);
+  Ended(pull, kWindow);
+  AskAgain(pull->question);
+}
+
 // The pod is deleted, the time is over, or the connection is lost.
 void NodeLife::Cut(const PullPointer& pull) {
-  if (pull->attached) {
-    LogPull(*pull, "is cut off");
-    ReportFailure(pull, PullFailure::kUnknown);
-    Ended(pull, kWindow);
-  }
+  CutOff(pull);
   if (pull->content && Percent(draw_, scenario_.percent_late)) {
     ArriveLater(pull, kWindow);
   } else {
@@ -232,6 +257,7 @@ void NodeLife::Fail(const PullPointer& pull, bool can_ask) {
   pull->lost = nothing;
   ReportFailure(pull, nothing ? PullFailure::kNothingTransferred : PullFailure::kFailed);
   Ended(pull, nothing ? 0 : kGrace);
+  AskAgain(pull->question);
 }
 
 void NodeLife::ReportFailure(const PullPointer& pull, PullFailure failure) {

@@ -11,6 +11,9 @@ namespace waybill::simulation {
 
 namespace {
 
+// Then its pod is deleted: after some eight hours.
+constexpr int kMostTries = 100;
+
 // Credentials at hand, owned.
 class PodSource final : public CredentialSource {
  public:
@@ -125,6 +128,9 @@ NodeLife::Question NodeLife::SomeQuestion() {
     repository = &repositories[draw_.Below(repositories.size())];
   }
   question.image = SomeString(*repository);
+  if (scenario_.percent_foretold > 0 && Percent(draw_, scenario_.percent_foretold)) {
+    question.image = fmt::format("site.example/tools/x{}:1", files_imported_ + draw_.Below(3));
+  }
   const std::size_t policy = draw_.Below(100);
   question.policy = policy < 86   ? PullPolicy::kIfNotPresent
                     : policy < 96 ? PullPolicy::kAlways
@@ -190,8 +196,32 @@ void NodeLife::AskKubeletBeside(const Pod& pod, const std::string& image, Conten
   ++figures_.opened_by_kubelet;
 }
 
+void NodeLife::AskAgain(Question question) {
+  if (!scenario_.pods_wait || question.is_hasty || question.policy == PullPolicy::kAlways) return;
+  if (++question.tries > kMostTries) {
+    EndWaits(question.pod.tenant, std::nullopt, question.image);
+    return;
+  }
+  if (question.tries == 1 && Percent(draw_, scenario_.percent_answered)) ImportFor(question);
+  const Millis back_off = std::min(10 * kSecond << std::min(question.tries, 5), 5 * kMinute);
+  timeline_.After(back_off, [this, question] { Ask(question); });
+}
+
+void NodeLife::EndWaits(std::size_t tenant, std::optional<ContentIndex> content,
+                        std::string_view image) {
+  std::erase_if(waits_, [&](const auto& one) {
+    const auto& [who, wait] = one;
+    if (who.first != tenant || (who.second != content && wait.image != image)) return false;
+    figures_.waits.push_back(timeline_.now() - wait.since);
+    return true;
+  });
+}
+
 void NodeLife::Ask(const Question& question) {
-  if (mode_ == Mode::kDown) return;
+  if (mode_ == Mode::kDown) {
+    AskAgain(question);
+    return;
+  }
   ++figures_.questions;
   const std::optional<ContentIndex> present = runtime_.Resolve(question.image);
   if (mode_ == Mode::kStockKubelet) {
@@ -218,7 +248,11 @@ void NodeLife::Ask(const Question& question) {
   if (outcome.action == EnsureAction::kUsePresent && present) {
     runtime_.Used(*present, timeline_.now());
   }
-  if (outcome.action == EnsureAction::kPull) StartPull(question);
+  if (outcome.action == EnsureAction::kPull) {
+    StartPull(question);
+  } else if (outcome.action != EnsureAction::kUsePresent) {
+    AskAgain(question);
+  }
 }
 
 // Another pod asks about an image on the node, by any spelling that the runtime might use.
@@ -306,6 +340,11 @@ void NodeLife::CheckClosed(const Question& question, ContentIndex content, bool 
                            const Decision& decision) {
   const Proof proof = ProofOf(question.pod);
   const CopyName name = NameForRecords(question.image, question.pod);
+  if (opened) {
+    EndWaits(question.pod.tenant, content, question.image);
+  } else if (truth_.MayHave(content, name, proof)) {
+    waits_.try_emplace({question.pod.tenant, content}, Wait{timeline_.now(), question.image});
+  }
   if (truth_.MustKnow(content, name, proof)) {
     ++figures_.rightful;
     if (opened) {

@@ -34,8 +34,11 @@ std::string RepositoryOfName(const std::string& name) {
 
 }  // namespace
 
-Runtime::Runtime(const World& world, RuntimeKind kind)
-    : world_(world), kind_(kind), ids_with_prefix_(kind == RuntimeKind::kContainerd) {}
+Runtime::Runtime(const World& world, RuntimeKind kind, bool tells_imports)
+    : world_(world),
+      kind_(kind),
+      tells_imports_(tells_imports && kind == RuntimeKind::kContainerd),
+      ids_with_prefix_(kind == RuntimeKind::kContainerd) {}
 
 void Runtime::ChangeForms(bool ids_with_prefix, bool pulls_return_repo_digests) {
   ids_with_prefix_ = ids_with_prefix;
@@ -102,7 +105,8 @@ ImageOnNode Runtime::Entry(ContentIndex content) const {
   return {.id = Id(content),
           .repo_tags = image.tags,
           .repo_digests = RepoDigests(content, image),
-          .pinned = image.pinned};
+          .pinned = image.pinned,
+          .imported = IsImported(content)};
 }
 
 std::vector<std::string> Runtime::RepoDigests(ContentIndex content, const Image& image) const {
@@ -173,6 +177,28 @@ void Runtime::Import(ContentIndex content, const std::string& tag) {
   images_.try_emplace(content);
   if (!tag.empty()) GiveTag(content, tag);
   Changed();
+}
+
+void Runtime::Label(ContentIndex content) {
+  if (!tells_imports_) return;
+  labelled_.insert(world_.content(content).manifest);
+  labelled_.insert(world_.content(content).top_digest());
+  Changed();
+}
+
+void Runtime::Collect(ContentIndex content) {
+  const Content& gone = world_.content(content);
+  labelled_.erase(gone.manifest);
+  // The index may be needed by the image of another platform.
+  const bool is_needed = std::any_of(images_.begin(), images_.end(), [&](const auto& image) {
+    return world_.content(image.first).top_digest() == gone.top_digest();
+  });
+  if (!is_needed) labelled_.erase(gone.top_digest());
+}
+
+bool Runtime::IsImported(ContentIndex content) const {
+  return tells_imports_ && !labelled_.contains(world_.content(content).manifest) &&
+         !labelled_.contains(world_.content(content).top_digest());
 }
 
 void Runtime::Remove(ContentIndex content) {

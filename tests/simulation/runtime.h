@@ -7,6 +7,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -21,7 +22,8 @@ enum class RuntimeKind { kContainerd, kCrio };
 
 class Runtime {
  public:
-  Runtime(const World& world, RuntimeKind kind);
+  // `tells_imports`: lists say of an image that no pull brought it.
+  Runtime(const World& world, RuntimeKind kind, bool tells_imports);
 
   RuntimeKind kind() const { return kind_; }
 
@@ -50,6 +52,9 @@ class Runtime {
   // Only with this tag, which it takes from another image; empty: without a name.
   void Import(ContentIndex content, const std::string& tag);
   void Remove(ContentIndex content);
+  // A pull walks through the content, which has a label from then on; until nobody needs it.
+  void Label(ContentIndex content);
+  void Collect(ContentIndex content);
   void Pin(ContentIndex content) { images_.at(content).pinned = true; }
   bool IsPinned(ContentIndex content) const { return images_.at(content).pinned; }
 
@@ -64,15 +69,18 @@ class Runtime {
     Millis last_used = 0;
   };
   void GiveTag(ContentIndex content, const std::string& tag);
+  bool IsImported(ContentIndex content) const;
   std::vector<std::string> RepoDigests(ContentIndex content, const Image& image) const;
   void Changed() { listed_ = false; }
 
   const World& world_;
   RuntimeKind kind_;
+  bool tells_imports_;
   bool ids_with_prefix_;
   bool pulls_return_repo_digests_ = false;
   std::map<ContentIndex, Image> images_;
   std::unordered_map<std::string, ContentIndex> by_tag_;
+  std::set<std::string> labelled_;  // digests
   mutable bool listed_ = false;
   mutable std::vector<ImageOnNode> list_;
   mutable std::unordered_map<std::string, ContentIndex> by_digest_;  // "repo@digest"

@@ -161,6 +161,31 @@ const std::array kScenarios = {
              .percent_misreported = 0,
              .percent_lost = 2,
              .kubelet_beside = true},
+    // Registries are away for hours, and operators import what pods wait for.
+    Scenario{.name = "by-hand",
+             .questions = kMinute,
+             .removals = 3 * kHour,
+             .imports = 2 * kHour,
+             .imports_of_tags = 2 * kHour,
+             .kills = 6 * kHour,
+             .downtimes = 20 * kMinute,
+             .handovers = 12 * kHour,
+             .reboots = 2 * kDay,
+             .losses = 4 * kDay,
+             .gaps = 4 * kDay,
+             .outages = 12 * kHour,
+             .runtime_restarts = kDay,
+             .wipes = 4 * kDay,
+             .percent_cut = 20,
+             .percent_late = 70,
+             .percent_misreported = 10,
+             .percent_answered = 30,
+             .percent_foretold = 3,
+             .pods_wait = true,
+             .containerd = true,
+             .lists_late = true,
+             .tells_imports = true,
+             .tells_quiet = true},
     // Beyond what EVIDENCE promises: each such opening is counted.
     Scenario{.name = "limits",
              .removals = 3 * kHour,
@@ -231,6 +256,10 @@ std::string_view BreakageName(Breakage breakage) {
       return "waybill begins without the kubelet's directory";
     case Breakage::kOtherHashForgotten:
       return "the store forgets another hash of the Secret";
+    case Breakage::kImportedAlways:
+      return "every image is called imported";
+    case Breakage::kQuietTooEarly:
+      return "the runtime's leases are not seen";
     case Breakage::kMixedPullsProveNothing:
       return "a success beside a failure of the same string proves nothing";
   }

@@ -27,6 +27,7 @@ struct Scenario {
   Millis imports_of_tags = 0;    // by hand, of what a registry serves
   Millis rotations = 2 * kDay;   // of a tenant's Secret
   Millis kills = kDay;           // of the process
+  Millis downtimes = kMinute;    // after those
   Millis handovers = 0;          // to a process that goes on with the pulls
   Millis reboots = 0;
   Millis losses = 0;     // of the store, or of its newer part
@@ -40,12 +41,18 @@ struct Scenario {
   Millis forgettings = 0;               // of images and hashes, by operators
   Millis backups = 0;                   // some of which are put back instead of a lost store
   Millis storms = 0;                    // many pods at once, all deleted while they pull
+  Millis outages = 0;                   // of all registries, for hours
+  Millis runtime_restarts = 0;          // it is killed, and its pulls with it
+  Millis wipes = 0;                     // of the runtime's disk
   std::size_t percent_cut = 5;          // of pulls: deleted, timed out, cut off
   std::size_t percent_late = 40;        // of those: the content arrives all the same
   std::size_t percent_misreported = 2;  // of pulls: failed, although the content arrives
   std::size_t percent_prefetched = 0;   // of tags that move
   std::size_t percent_lost = 0;         // of pulls: nothing is there, and then it is
   std::size_t percent_strangers = 0;    // of pulls: another tenant pulls the same string, in vain
+  std::size_t percent_answered = 0;     // of pods that wait: an operator imports what they name
+  std::size_t percent_foretold = 0;     // of questions: of what does not exist yet
+  bool pods_wait = false;               // those that are not let in ask again and again
   bool reachable_half_the_time = false;
   bool runtime_down_at_start = true;  // sometimes: no list at opening
   bool runtime_handlers = false;      // some pods name one
@@ -56,7 +63,12 @@ struct Scenario {
   bool kubelet_beside = false;        // one without waybill sees the same, and is judged, too
   bool nameless_pulls = false;        // in half of the lives nobody says which pull ended
   bool remembers = true;              // what was known of images that are gone
-  bool beyond_limits = false;         // now and then what EVIDENCE names as limits
+  bool containerd = false;            // in all lives
+  bool lists_late = false;  // CRI shows what nobody waits for later than containerd has it
+  // What containerd is asked for beside CRI.
+  bool tells_imports = false;  // ImageOnNode::imported
+  bool tells_quiet = false;    // ImageList::quiet_until
+  bool beyond_limits = false;  // now and then what EVIDENCE names as limits
 };
 
 std::span<const Scenario> Scenarios();
@@ -89,6 +101,8 @@ enum class Breakage {
   // Of one scenario each.
   kKubeletUnseen,       // waybill begins without the kubelet's directory
   kOtherHashForgotten,  // the store hears of the hash that the Secret has now
+  kImportedAlways,      // every image passes for imported
+  kQuietTooEarly,       // the runtime's leases are not seen
   // Shuts out, and opens nothing.
   kMixedPullsProveNothing,  // a success beside a failure of the same string has no credentials
 };

@@ -4,12 +4,14 @@
 //                   names plays it again
 //   --scenario NAME only this one
 //   --details yes   also what happened, and histories of some wrong closings
+//   --rules LIST    of imported, quiet and remember, with commas between: only these; none: without
 
 #include <fmt/format.h>
 
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -29,6 +31,7 @@ struct Arguments {
   std::uint64_t seed = std::random_device{}();
   std::string scenario = {};
   bool details = false;
+  std::optional<std::string> rules = {};  // nullopt: as the scenarios say
 };
 
 bool Parse(int argc, char** argv, Arguments& arguments) {
@@ -40,6 +43,8 @@ bool Parse(int argc, char** argv, Arguments& arguments) {
       arguments.seed = std::strtoull(argv[i + 1], nullptr, 10);
     } else if (name == "--scenario") {
       arguments.scenario = argv[i + 1];
+    } else if (name == "--rules") {
+      arguments.rules = argv[i + 1];
     } else if (name == "--details") {
       arguments.details = true;
     } else {
@@ -49,16 +54,27 @@ bool Parse(int argc, char** argv, Arguments& arguments) {
   return argc % 2 == 1 && arguments.decisions > 0;
 }
 
+Scenario WithRules(Scenario scenario, const std::optional<std::string>& rules) {
+  if (!rules) return scenario;
+  const auto has = [&](const char* rule) { return rules->find(rule) != std::string::npos; };
+  scenario.tells_imports = has("imported");
+  scenario.tells_quiet = has("quiet");
+  scenario.remembers = has("remember");
+  return scenario;
+}
+
 double InHours(Millis time) { return static_cast<double>(time) / kHour; }
+double InSeconds(Millis time) { return static_cast<double>(time) / kSecond; }
 
 void PrintHeader() {
   constexpr const char* kLine =
-      "{:<13} {:>12} {:>9} {:>14}  {:>5} {:>8} {:>6} {:>5} {:>8} {:>6}  {:>5}  {:>4}  {:>7} "
-      "{:>8}\n";
+      "{:<13} {:>12} {:>9} {:>14}  {:>5} {:>8} {:>6} {:>5} {:>8} {:>6}  {:>5}  {:>4}  {:>7}  {:>6} "
+      "{:>7} {:>7} {:>8}\n";
   fmt::print(fmt::runtime(kLine), "", "", "", "closed wrongly", "open", "by a", "limit:", "", "",
-             "open", "pulls:", "hour", "s:", "");
+             "open", "pulls:", "hour", "s:", "waits:", "", "s", "");
   fmt::print(fmt::runtime(kLine), "scenario", "decisions", "rightful", "in 1,000", "late",
-             "partial", "retag", "lost", "presumed", "most", "storm", "pull", "refused", "seconds");
+             "partial", "retag", "lost", "presumed", "most", "storm", "pull", "refused", "number",
+             "median", "99 %", "seconds");
 }
 
 // A number above its bound has an exclamation mark. Returns whether all bounds were kept.
@@ -77,14 +93,15 @@ bool Print(const Scenario& scenario, const Figures& figures, double seconds) {
                              wrong <= scenario.wrong_closings_at_most;
   fmt::print(
       "{:<13} {:>12} {:>9} {:>14.4f}{} {:>5} {:>8} {:>6} {:>5} {:>8} {:>6}{} {:>5}{} {:>4.1f}{} "
-      "{:>7.1f} {:>8.0f}\n",
+      "{:>7.1f}  {:>6} {:>7.0f} {:>7.0f} {:>8.0f}\n",
       scenario.name, figures.decisions, figures.rightful, wrong, mark(closings_kept), figures.late,
       figures.partial_lists, figures.retagged, figures.lost, figures.presumed,
       figures.open_pulls_most, mark(at_most(scenario.open_pulls_at_most, figures.open_pulls_most)),
       figures.open_pulls_after_storm_most,
       mark(at_most(scenario.open_pulls_after_storm_at_most, figures.open_pulls_after_storm_most)),
       InHours(figures.pull_stuck_longest), mark(figures.pull_stuck_longest <= kDay),
-      InHours(figures.refused_longest), seconds);
+      InHours(figures.refused_longest), figures.waits.size(), InSeconds(figures.WaitOf(50)),
+      InSeconds(figures.WaitOf(99)), seconds);
   if (scenario.kubelet_beside) {
     fmt::print("  a kubelet without waybill beside it opens wrongly: {}\n",
                figures.opened_by_kubelet);
@@ -112,7 +129,8 @@ int Main(int argc, char** argv) {
   Arguments arguments;
   if (!Parse(argc, argv, arguments)) {
     fmt::print(stderr,
-               "usage: {} [--decisions N] [--seed S] [--scenario NAME] [--details yes]\nscenarios:",
+               "usage: {} [--decisions N] [--seed S] [--scenario NAME] [--details yes] "
+               "[--rules LIST]\nscenarios:",
                argv[0]);
     for (const Scenario& scenario : Scenarios()) fmt::print(stderr, " {}", scenario.name);
     fmt::print(stderr, "\n");
@@ -131,7 +149,8 @@ int Main(int argc, char** argv) {
   bool all_kept = true;
   PrintHeader();
   try {
-    for (const Scenario& scenario : scenarios) {
+    for (const Scenario& one : scenarios) {
+      const Scenario scenario = WithRules(one, arguments.rules);
       const auto began = std::chrono::steady_clock::now();
       const Figures figures =
           Simulate(scenario, arguments.decisions / scenarios.size(), arguments.seed);

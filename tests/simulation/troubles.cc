@@ -43,9 +43,11 @@ void NodeLife::StopProcess() {
   if (store_ && draw_.OneIn(2)) Must(store_->Close(), "Close");
   store_.reset();
   listed_since_start_ = false;
+  pull_ends_ = {};
   for (const auto& [number, pull] : std::map(pulls_)) {
     if (!pull->attached) continue;
     pull->attached = false;
+    AskAgain(pull->question);
     // Some runtimes notice that nobody waits.
     if (draw_.OneIn(3)) Done(pull);
   }
@@ -96,8 +98,8 @@ void NodeLife::Open(Mode mode, bool continues_pulls) {
   }
   if (kubelet_ && !scenario_.kubelet_beside) TakeKubeletOver(options);
   LimitAges(options);
-  const bool has_list = !(scenario_.runtime_down_at_start && draw_.OneIn(6));
-  if (has_list) options.images_on_node = runtime_.List();
+  const bool has_list = !(scenario_.runtime_down_at_start && draw_.OneIn(6)) && runtime_.size() > 0;
+  if (has_list) options.images_on_node = Listed();
   // A copy of today's store, to be put back one day.
   const fs::path data = directory_ / "store" / "data.mdb";
   if (scenario_.losses > 0 && fs::exists(data) && draw_.OneIn(3)) {
@@ -126,7 +128,7 @@ void NodeLife::Open(Mode mode, bool continues_pulls) {
   if (kubelet_ran_) TookKubeletOver(report);
   if (mode == Mode::kKubeletRules) {
     ForgetPulls();
-  } else if (gap_open_ && has_list) {
+  } else if (gap_open_ && has_list && !(scenario_.wipes > 0 && report.distrustful)) {
     GapClosed();
   }
   if (breakage_ == Breakage::kNone && mode == Mode::kWaybill &&
@@ -167,6 +169,7 @@ void NodeLife::HandOver() {
   Must(store_->Close(), "Close");
   store_.reset();
   listed_since_start_ = false;
+  pull_ends_ = {};
   Open(Mode::kWaybill, true);
 }
 
@@ -179,6 +182,7 @@ void NodeLife::Reboot() {
   timeline_.After(Between(draw_, kMinute, 10 * kMinute), [this, mode] {
     booted_ = timeline_.now();
     machine_->Boot();
+    server_ = {.pid = server_.pid + 1};
     Open(mode);
   });
 }
@@ -239,7 +243,8 @@ void NodeLife::ClearDistrust() {
     }
     options.adopt = true;
   }
-  if (options.adopt || draw_.OneIn(2)) options.images_on_node = runtime_.List();
+  if (options.adopt || draw_.OneIn(2)) options.images_on_node = Listed();
+  if (runtime_.size() == 0) options = {};
   Log(std::nullopt,
       fmt::format("distrust is cleared{}{}", options.images_on_node ? "" : ", without a list",
                   options.adopt ? ", what is there is adopted" : ""));
@@ -374,6 +379,44 @@ void NodeLife::UpgradeRuntime() {
   passes_entries_ = !scenario_.older_adapters || draw_.OneIn(2);
   Log(std::nullopt, "the runtime is upgraded");
   Kill(Around(draw_, kMinute));
+}
+
+// It is killed, and no pull goes on. Their leases stay.
+void NodeLife::RestartRuntime() {
+  Log(std::nullopt, "the runtime is killed, and starts again");
+  for (const auto& [number, pull] : std::map(pulls_)) {
+    leases_left_[std::to_string(number)] = timeline_.now() + kDay;
+    CutOff(pull);
+    Done(pull);
+  }
+  server_ = {.pid = server_.pid + 1, .started = machine_->Now().nanoseconds};
+}
+
+// Everything is gone, and comes back by pulls and by hand.
+void NodeLife::WipeRuntime() {
+  ++figures_.troubles;
+  RestartRuntime();
+  leases_left_.clear();
+  not_shown_.clear();
+  Log(std::nullopt, "the runtime's disk is new");
+  for (const ContentIndex content : runtime_.Contents()) {
+    const bool is_pinned = runtime_.IsPinned(content);
+    const bool comes_back = is_pinned || (truth_.CameByHand(content) && draw_.OneIn(2));
+    const std::vector<std::string> tags = runtime_.Entry(content).repo_tags;
+    RemoveImage(content);
+    if (!comes_back || tags.empty()) continue;
+    const FullName name = *runtime_.Complete(tags.front());
+    timeline_.After(Between(draw_, kMinute, is_pinned ? 10 * kMinute : 6 * kHour),
+                    [this, content, name, is_pinned] {
+                      BringByHand(content, name, false);
+                      if (is_pinned) runtime_.Pin(content);
+                    });
+  }
+}
+
+void NodeLife::LoseRegistries() {
+  registries_reachable_ = false;
+  timeline_.After(Between(draw_, kHour, 8 * kHour), [this] { registries_reachable_ = true; });
 }
 
 }  // namespace waybill::simulation
