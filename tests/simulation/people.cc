@@ -36,8 +36,9 @@ void NodeLife::BringByHand(ContentIndex content, const FullName& name, bool as_p
   const bool can_tell = !distrusted_ && !gap_open_ && !had_gap_ && !lost_ &&
                         timeline_.now() >= can_tell_from_ && !name.repository.empty();
   if (!can_tell) truth_.Forgotten(content);
-  Log(content, fmt::format("{} is brought by hand as {}{}", NameOf(content), name.text(),
-                           was_there ? ", where it was already" : ""));
+  Log(content,
+      fmt::format("{} is brought by hand{} as {}{}", NameOf(content), as_pulled ? ", pulled," : "",
+                  name.text(), was_there ? ", where it was already" : ""));
 }
 
 // From a file: what no registry serves, or an index's image for another platform.
@@ -63,7 +64,10 @@ void NodeLife::ImportFile() {
 void NodeLife::ImportTag() {
   Repository& repository = world_.repositories()[draw_.Below(world_.repositories().size())];
   const Tag& tag = draw_.From(repository.tags);
-  BringByHand(tag.content, {repository.name, tag.name, ""}, draw_.OneIn(2));
+  // Where pods wait, nobody brings what is there.
+  if (scenario_.pods_wait && runtime_.Has(tag.content)) return;
+  BringByHand(tag.content, {repository.name, tag.name, ""},
+              draw_.OneIn(scenario_.pods_wait ? 8 : 2));
 }
 
 // What a pod waits for, served by a registry or not.
@@ -72,8 +76,9 @@ void NodeLife::ImportFor(const Question& question) {
   if (!name || !name->digest.empty()) return;
   std::optional<ContentIndex> content = world_.Serve(*name);
   if (!content) content = world_.NewContent(false);
-  timeline_.After(Between(draw_, kMinute, kHour),
-                  [this, content = *content, name = *name] { BringByHand(content, name, false); });
+  timeline_.After(Between(draw_, kMinute, kHour), [this, content = *content, name = *name] {
+    if (!runtime_.Has(content)) BringByHand(content, name, false);
+  });
 }
 
 void NodeLife::Operate() {

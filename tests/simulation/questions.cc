@@ -11,8 +11,8 @@ namespace waybill::simulation {
 
 namespace {
 
-// Then its pod is deleted: after some eight hours.
-constexpr int kMostTries = 100;
+// Then its pod is deleted: after some three hours.
+constexpr int kMostTries = 40;
 
 // Credentials at hand, owned.
 class PodSource final : public CredentialSource {

@@ -260,7 +260,8 @@ void NodeLife::ClearDistrust() {
   truth_.Forgotten();
   if (options.adopt && !Broken(Breakage::kDistrustClearedByAdoption)) {
     for (const ContentIndex content : runtime_.Contents()) {
-      truth_.CalledPreloaded(content, NextStep());
+      // What has a record is not adopted.
+      if (!truth_.IsRecorded(content)) truth_.CalledPreloaded(content, NextStep());
     }
   }
   GapClosed();

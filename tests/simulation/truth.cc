@@ -417,6 +417,11 @@ bool Truth::CameByHand(ContentIndex content) const {
   return image != nullptr && image->by_hand != 0;
 }
 
+bool Truth::IsRecorded(ContentIndex content) const {
+  const Image* const image = Find(content);
+  return image != nullptr && image->recorded != 0;
+}
+
 bool Truth::IsUnrecorded(ContentIndex content) const {
   const Image* const image = Find(content);
   return image != nullptr && image->by_hand == 0 && image->recorded == 0;

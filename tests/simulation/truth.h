@@ -119,6 +119,7 @@ class Truth {
   // Whether this very Secret, as it is now, was proven.
   bool HasVery(ContentIndex content, const CopyName& name, const ImagePullSecret& secret) const;
   bool CameByHand(ContentIndex content) const;
+  bool IsRecorded(ContentIndex content) const;
   // Brought by pulls only, none recorded since.
   bool IsUnrecorded(ContentIndex content) const;
   // Which limit explains that the content is open to all.
