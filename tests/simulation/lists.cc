@@ -81,7 +81,7 @@ void NodeLife::LookAtPulls(Listing& listing) {
     if (is_later && pull_ends_.Quiet(std::nullopt, end.nanoseconds)) listing.quiet_until = end;
   }
   if (!std::exchange(looks_again_, true)) {
-    timeline_.After(30 * kSecond, [this] {
+    timeline_.After(kMinute, [this] {
       looks_again_ = false;
       if (mode_ == Mode::kWaybill) ListNow();
     });

@@ -163,6 +163,7 @@ const std::array kScenarios = {
              .kubelet_beside = true},
     // Registries are away for hours, and operators import what pods wait for.
     Scenario{.name = "by-hand",
+             .wrong_closings_at_most = 25,
              .questions = kMinute,
              .removals = 3 * kHour,
              .imports = 2 * kHour,

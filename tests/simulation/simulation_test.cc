@@ -73,6 +73,22 @@ BOOST_AUTO_TEST_CASE(mistakes_are_noticed_where_strangers_pull_the_same_string) 
   CheckNoticed(Breakage::kForgettingUntold, {"strange-hours"});
 }
 
+BOOST_AUTO_TEST_CASE(mistakes_are_noticed_where_the_runtime_tells_more) {
+  CheckNoticed(Breakage::kImportedAlways, {"by-hand"});
+  CheckNoticed(Breakage::kQuietTooEarly, {"by-hand"});
+}
+
+BOOST_AUTO_TEST_CASE(what_is_brought_by_hand_is_seldom_shut) {
+  const Scenario& by_hand = *FindScenario("by-hand");
+  Scenario untold = by_hand;
+  untold.tells_imports = untold.tells_quiet = untold.remembers = false;
+  const auto closings = [](const Scenario& scenario) {
+    return Simulate(scenario, 10'000, 3).WrongClosingsIn1000();
+  };
+  BOOST_TEST(closings(by_hand) <= by_hand.wrong_closings_at_most);
+  BOOST_TEST(closings(untold) > by_hand.wrong_closings_at_most);
+}
+
 BOOST_AUTO_TEST_CASE(strangers_who_fail_cost_nobody_his_proofs) {
   const Scenario& strangers = *FindScenario("strangers");
   const auto closings = [&](Breakage breakage) {
