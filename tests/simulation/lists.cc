@@ -94,8 +94,9 @@ void NodeLife::LookAtPulls(Listing& listing) {
     const std::string& target = world_.content(*runtime_.Resolve(image.id)).top_digest();
     has(image.id, target);
     for (const std::string& tag : image.repo_tags) has(tag, target);
-    for (const std::string& digest : image.repo_digests)
+    for (const std::string& digest : image.repo_digests) {
       has(digest, digest.substr(digest.find('@') + 1));
+    }
   }
   for (const auto& [number, pull] : not_shown_) {
     has(pull->name->text(), world_.content(*pull->content).top_digest());
