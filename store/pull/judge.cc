@@ -181,6 +181,9 @@ bool Givers::IsNamedByPulls(const ListedImage& image) const {
 
 bool Givers::HasOwnName(const ListedImage& image, const std::vector<std::string>& names) const {
   constexpr bool kNotAnything = true;
+  const bool any_unnamed = std::any_of(anything_.begin(), anything_.end(),
+                                       [&](std::size_t i) { return givers_[i].pull.anything; });
+  if (any_unnamed) return false;
   for (std::size_t i = 0; i < image.names.size(); ++i) {
     if (std::find(names.begin(), names.end(), image.names[i]) == names.end()) continue;
     if (FindGiver(image.parsed[i], kNotAnything, false) == nullptr) return true;

@@ -52,7 +52,8 @@ class Givers {
   Result<Judgement> Judge(const StoreTxn& txn, const ListedImage& image) const;
   // Whether pulls that can be named may have given it every name.
   bool IsNamedByPulls(const ListedImage& image) const;
-  // Whether it has one of `names` that no pull that can be named may have given it.
+  // Whether it has one of `names` that no pull may have given it. Strings that a runtime may
+  // complete do not count, but pulls that can't be named do.
   bool HasOwnName(const ListedImage& image, const std::vector<std::string>& names) const;
   // Why a record or a quarantine entry under a ref that is not the image's own may be about it.
   // Empty: there is none.

@@ -121,8 +121,8 @@ class Judge {
     return {};
   }
 
-  // Gives back what is remembered of an image that was preloaded: true. Not if a pull that can be
-  // named may have brought it since, nor under other names.
+  // Gives back what is remembered of an image that was preloaded: true. Not if a pull of its name
+  // may have brought it since, or one that nobody recorded, nor under other names.
   Result<bool> GiveBack(const ListedImage& image, const Givers& givers) {
     auto entry = FindRememberedEntry(txn_, image.id, image.runtime_handler);
     if (!entry) return entry.error();
@@ -378,8 +378,9 @@ Result<void> MoveEntries(StoreTxn& txn, const std::vector<ListedImage>& images, 
   return {};
 }
 
-// After a gap. What the runtime shows to be imported, or had before, came without a pull all the
-// same. At a first start an installer's list counts, too, and what the runtime pins.
+// After a gap. What the runtime shows to be imported came without a pull all the same; what is back
+// may be what a pull brought that nobody recorded. At a first start an installer's list counts,
+// too, and what the runtime pins.
 Result<void> CloseAll(StoreTxn& txn, const std::vector<ListedImage>& images, const ImageList& list,
                       const Observing& observing, ObserveReport& report) {
   auto unknown = Unknown(txn, images, report);
@@ -403,7 +404,6 @@ Result<void> CloseAll(StoreTxn& txn, const std::vector<ListedImage>& images, con
     }
     if (may_enter) {
       auto opened = judge.Imported(*image, *givers);
-      if (opened && !*opened) opened = judge.GiveBack(*image, *givers);
       if (!opened) return opened.error();
       if (*opened) continue;
     }
@@ -590,8 +590,11 @@ Result<ObserveReport> ObserveList(StoreTxn& txn, const ImageList& list,
       if (!settled) return settled.error();
       report.pulls_settled = *settled;
     }
-    auto removed = Remove(txn, *images, list.token->commit, observing, report);
-    if (!removed) return removed.error();
+    // What is only remembered would not come back after the gap.
+    if (gap->empty() || tells()) {
+      auto removed = Remove(txn, *images, list.token->commit, observing, report);
+      if (!removed) return removed.error();
+    }
   }
   txn.state().last_list = list.token->commit;
   txn.Touch();

@@ -553,10 +553,10 @@ const LedgerEntry* Model::ComesBack(const Listed& image, std::optional<std::uint
   if (entry == ledger_.end() || !entry->second.absent_since || IsRecordedAs(image)) return nullptr;
   const auto& had = entry->second.names;
   const bool has_own = std::any_of(image.names.begin(), image.names.end(), [&](const auto& name) {
-    constexpr bool kNotAnything = true;
     return std::find(had.begin(), had.end(), name) != had.end() &&
            std::none_of(pulls_.begin(), pulls_.end(), [&](const ModelPull& one) {
-             return Gives(one, *FindKnownImage(name), kNotAnything, until, first);
+             const bool is_named = !one.pull.anything;
+             return Gives(one, *FindKnownImage(name), is_named, until, first);
            });
   });
   return has_own ? &entry->second : nullptr;
@@ -735,19 +735,14 @@ void Model::CloseUnknown(const std::vector<Listed>& images,
     const bool pinned =
         image.pinned && JudgeOrigin(image, std::nullopt, false) == Origin::kPreloaded;
     const bool imported = image.imported && !IsRecordedAs(image);
-    const bool comes_back = ComesBack(image, std::nullopt, false) != nullptr;
     sources.push_back(first && Names(preloaded, image) ? "preloaded-list"
                       : may_enter && imported          ? "imported"
-                      : may_enter && comes_back        ? "back"
                       : first && pinned                ? "pinned"
                                                        : "");
   }
   for (std::size_t i = 0; i < unknown.size(); ++i) {
     const Listed& image = unknown[i];
-    if (sources[i] == "back") {
-      GiveBack(image);
-      ++report.known;
-    } else if (!sources[i].empty()) {
+    if (!sources[i].empty()) {
       Enter(image, sources[i], "");
       ++report.preloaded;
     } else {
@@ -769,6 +764,7 @@ ObserveReport Model::ObserveAt(const ImageList& list, const std::vector<ImageOnN
   const auto tells = [&] {
     return allow_empty || report.known > 0 || (!had_any && !list.images.empty());
   };
+  const bool in_gap = after_gap || gap_;
   const bool placed = list.token && list.token->commit >= evidence_removed_;
   learnt_ = false;
   left_.clear();
@@ -781,7 +777,7 @@ ObserveReport Model::ObserveAt(const ImageList& list, const std::vector<ImageOnN
     report.united = Learn(images, is_whole ? ListScope::kWhole : ListScope::kSome);
   }
   if (placed) ForgetOutdone(images);
-  if (list.complete && list.source.empty() && (after_gap || gap_)) {
+  if (list.complete && list.source.empty() && in_gap) {
     gap_ = true;
     CloseUnknown(images, preloaded, placed || (awaits_first_list_ && !list.token), report);
     if (tells()) {
@@ -806,6 +802,8 @@ ObserveReport Model::ObserveAt(const ImageList& list, const std::vector<ImageOnN
   if (list.token && list.complete) {
     if (report.not_judged_because.empty() && tells()) report.pulls_settled = SettlePulls(list);
     if (report.pulls_settled > 0) EvidenceRemoved();
+  }
+  if (list.token && list.complete && (!in_gap || tells())) {
     const std::uint64_t token = list.token->commit;
     bool ignored = true;
     // A record that no list had may be of an image that was left.

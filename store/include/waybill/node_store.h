@@ -193,12 +193,13 @@ class NodeStore {
   // are not newer than its token are remembered (EvidenceOptions::remember; kMaxRemembered of each,
   // the oldest go first). When the image comes back without a pull that was recorded, its record
   // counts again, less what was forgotten or grew too old, and so does its ledger entry, if the
-  // image has one of its names that no pull that can be named may have given it. A pull that
-  // succeeds begins anew: what was proven before the image was gone counts no more. What a list
-  // left unjudged it forgets nothing of. A list that has none of the images that the store knows
-  // may be of another runtime, or of a disk that is not mounted: it settles no pull and closes no
-  // gap, unless ChangeOptions::allow_empty says that it is meant. A list without a token closes
-  // images, and does nothing else.
+  // image has one of its names that no pull that can be named may have given it, no pull is open
+  // that can't be named, and it does not come back in a gap. A pull that succeeds begins anew: what
+  // was proven before the image was gone counts no more. What a list left unjudged it forgets
+  // nothing of. A list that has none of the images that the store knows may be of another runtime,
+  // or of a disk that is not mounted: it settles no pull and closes no gap, and in a gap nothing is
+  // gone by it, unless ChangeOptions::allow_empty says that it is meant. A list without a token
+  // closes images, and does nothing else.
   // kInvalidArgument: a token from the future or of another store, one that is older than that of a
   // list that was observed before (nothing was changed: list again), or, where nothing is
   // remembered, an empty complete list although there are records, open pulls or ledger entries
