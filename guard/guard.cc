@@ -47,18 +47,29 @@ constexpr std::size_t kMaxUnhandled = 10'000;
 
 // What the adapter for kubelets calls its store's directory (bindings/go/kubelet).
 constexpr std::string_view kStoreInKubelet = "waybill";
+constexpr std::string_view kWitness = "witness";  // in kOwnFolder
 
 // Says of a kubelet directory that waybill was here: it outlives store, witness and image_manager,
-// not the directory. Best effort: not every file system has such attributes. A kubelet with waybill
-// inside reads and sets it, too (bindings/go/kubelet/open.go).
+// not the directory. Its value is "lost" from when nothing else was found until a store knows that.
+// Best effort: not every file system has such attributes. A kubelet with waybill inside reads and
+// sets it, too (bindings/go/kubelet/open.go).
 constexpr const char* kWasHere = "user.waybill";
+constexpr std::string_view kLost = "lost";
 
-// Whether nothing but that mark is left.
+void SetWasHere(const std::filesystem::path& kubelet_directory, std::string_view value) {
+  static_cast<void>(::setxattr(kubelet_directory.c_str(), kWasHere, value.data(), value.size(), 0));
+}
+
+// Whether nothing but that is left.
 Result<bool> LostAll(const std::filesystem::path& kubelet_directory) {
-  if (::getxattr(kubelet_directory.c_str(), kWasHere, nullptr, 0) < 0) return false;
-  for (const std::filesystem::path& left :
-       {kubelet_directory / "image_manager" / kOwnFolder, internal::WitnessIn(kubelet_directory)}) {
-    auto there = internal::Exists(left);
+  char value[kLost.size()] = {};
+  const auto length = ::getxattr(kubelet_directory.c_str(), kWasHere, value, sizeof(value));
+  if (length < 0) return errno == ERANGE;  // a later version's
+  if (std::string_view(value, static_cast<std::size_t>(length)) == kLost) return true;
+  for (const std::filesystem::path& witness :
+       {kubelet_directory / "image_manager" / kOwnFolder / kWitness,
+        internal::WitnessIn(kubelet_directory)}) {
+    auto there = internal::Exists(witness);
     if (!there.has_value()) return there.error();
     if (*there) return false;
   }
@@ -133,6 +144,7 @@ Result<void> Guard::Begin() {
   auto lost = LostAll(options_.kubelet_directory);
   if (!lost.has_value()) return lost.error();
   lost_all_ = *lost;
+  if (lost_all_) SetWasHere(options_.kubelet_directory, kLost);
   auto session = Session::Begin(image_manager_);
   if (!session) return session.error();
   session_.emplace(*std::move(session));
@@ -144,6 +156,7 @@ Result<void> Guard::Begin() {
   status_.since = options_.store.clock();
   kubelet_runs_ = options_.kubelet_runs && options_.kubelet_runs();
   status_.kubelet_ran_before = options_.kubelet_ran_before.value_or(kubelet_runs_);
+  if (kubelet_runs_) status_.waiting = std::move(options_.waiting);
   if (auto opened = OpenStore(); !opened) return opened;
   if (auto made = MakeFolders(); !made) return made;
   if (auto watched = Watch(); !watched) return watched;
@@ -252,7 +265,7 @@ Result<void> Guard::OpenStore() {
   const bool is_own_place = options.witness.kind() == Witness::Kind::kRemembered;
   if (is_own_place) {
     // Not where `waybill start` has one for a store of its own.
-    options.witness = Witness::At(image_manager_ / kOwnFolder / "witness");
+    options.witness = Witness::At(image_manager_ / kOwnFolder / kWitness);
   }
   auto store = NodeStore::Open(options);
   // Nobody named that place, and no state of a disk may keep a kubelet from starting.
@@ -277,7 +290,7 @@ Result<void> Guard::OpenStore() {
     return error;
   }
   store_ = *std::move(store);
-  static_cast<void>(::setxattr(options_.kubelet_directory.c_str(), kWasHere, "", 0, 0));
+  SetWasHere(options_.kubelet_directory, "");
   const RecoveryReport& report = store_->recovery_report();
   for (const std::string& finding : report.findings) Log(LogLevel::kWarning, finding);
   for (const std::string& warning : report.warnings) Log(LogLevel::kWarning, warning);
@@ -293,7 +306,8 @@ Result<void> Guard::OpenStore() {
     Log(LogLevel::kWarning,
         "waybill was used on " + options_.kubelet_directory.string() +
             " before, and neither its store nor its witness is left: images that nobody knows are "
-            "closed, and no first start presumes them");
+            "closed, and no first start presumes them; if it was emptied on purpose, open them by "
+            "`waybill allow IMAGE`");
   }
   if (gap_) {
     Log(LogLevel::kNotice,
@@ -616,14 +630,7 @@ Result<void> Guard::Stop(bool again) {
   if (!again) {
     if (auto away = pulled_.TakeMarkerAway(); !away) return away;
     if (auto away = pulling_.TakeMarkerAway(); !away) return away;
-    auto names = pulled_.Names();
-    if (!names) return names.error();
-    for (const std::string& name : *names) {
-      if (Hurries()) break;
-      auto file = pulled_.Read(name);
-      if (!file) return file.error();
-      if (auto set = *file ? SetForm(name, **file) : Result<void>(); !set) return set;
-    }
+    if (auto set = SetForms(); !set) Log(LogLevel::kWarning, set.error().ToString());
   }
   // What the kubelet does from here on does not fit the mark; what the guard puts back must.
   for (int turn = 0; turn < kMaxCaptures; ++turn) {

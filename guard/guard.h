@@ -83,12 +83,15 @@ struct GuardOptions {
   // Whether the kubelet's policy opens preloaded images to all pods (NeverVerifyPreloadedImages,
   // the default). Otherwise their records stay, since such a kubelet verifies them by these.
   bool preloaded_is_open = true;
+  // Whether it verifies every image that has a record: not NeverVerify, and no allowlist.
+  bool verifies_recorded = true;
   // Whether the marker is put (kMarkerName).
   bool live = true;
   // Whether a kubelet runs on this directory. Missing: none does.
   std::function<bool()> kubelet_runs;
   // Where a guard ran until just now: what its status said. nullopt: as kubelet_runs says.
   std::optional<bool> kubelet_ran_before = {};
+  std::set<std::string> waiting = {};  // likewise
   // Whether the guard shall end as soon as it can: asked between two files. Guard::Stop leaves what
   // is not recorded by then to the next start; until Stop is called nothing more is done. Missing:
   // no.
@@ -261,6 +264,7 @@ class Guard {
   Result<void> PutRecord(const std::string& name, const ImagePulledRecord& wanted);
   Result<void> SweepRecord(const std::string& name);
   Result<void> SetForm(const std::string& name, const RecordFile& file);
+  Result<void> SetForms();
   Result<void> SeeToUnlisted(const std::string& name, const RecordFile& file,
                              const ImagePulledRecord& there);
   // What is written of a record. What only closes can't be kept in a kubelet's memory.

@@ -225,12 +225,26 @@ Result<void> Guard::PutRecord(const std::string& name, const ImagePulledRecord& 
 }
 
 // Of what the guard wrote only to close. Once it does not run, the kubelet's own collector removes
-// that with its image, so the kubelet must be able to read it.
+// that with its image, so the kubelet must be able to read it. What a kubelet that runs may have
+// read already stays as it is.
 Result<void> Guard::SetForm(const std::string& name, const RecordFile& file) {
-  if (!IsOwnClosing(file.judged) || file.judged.is_closing == options_.live) return {};
-  const auto& record = std::get<ImagePulledRecord>(file.judged.content);
-  auto replaced = pulled_.Replace(name, file.content, FileOf(record));
+  if (!IsOwnClosing(file.judged) || (options_.live && phase_ == Phase::kRunning)) return {};
+  const std::string content = FileOf(std::get<ImagePulledRecord>(file.judged.content));
+  if (content == file.content) return {};
+  auto replaced = pulled_.Replace(name, file.content, content, RecordFiles::Durable::kLater);
   return replaced ? Result<void>() : replaced.error();
+}
+
+Result<void> Guard::SetForms() {
+  auto names = pulled_.Names();
+  if (!names) return names.error();
+  for (const std::string& name : *names) {
+    if (Hurries()) break;
+    auto file = pulled_.Read(name);
+    if (!file) return file.error();
+    if (auto set = *file ? SetForm(name, **file) : Result<void>(); !set) return set;
+  }
+  return pulled_.SyncFolder();
 }
 
 // A file that no listed image and no record of the store needs.
@@ -284,11 +298,12 @@ Result<void> Guard::SweepRecord(const std::string& name) {
 Result<void> Guard::SeeToUnlisted(const std::string& name, const RecordFile& file,
                                   const ImagePulledRecord& there) {
   if (file.judged.is_closing) {
-    // No kubelet removes it.
     const auto known = store_->GetRecord({.image_ref = there.image_ref});
     if (known || known.error().code != ErrorCode::kNotFound) return {};
-    auto removed = pulled_.Remove(name, file.content);
-    return removed ? Result<void>() : removed.error();
+    // The kubelet's collector takes it once its image is gone.
+    auto replaced =
+        pulled_.Replace(name, file.content, OwnForm(EncodePulledRecord(there, api_version_)));
+    return replaced ? Result<void>() : replaced.error();
   }
   const bool is_first_list = observed_at_ == 0;
   if (is_first_list && named_.insert(name).second) {
@@ -322,9 +337,13 @@ Result<void> Guard::SeeToUnlisted(const std::string& name, const RecordFile& fil
 }
 
 std::string Guard::FileOf(const ImagePulledRecord& record) const {
-  std::string json = EncodePulledRecord(record, api_version_);
-  return options_.live && record.credential_mapping.empty() ? internal::ClosingForm(std::move(json))
-                                                            : OwnForm(std::move(json));
+  ImagePulledRecord written = record;
+  std::erase_if(written.credential_mapping, [](const auto& entry) { return entry.second.empty(); });
+  const bool closes = written.credential_mapping.empty();
+  std::string json = EncodePulledRecord(closes ? written : record, api_version_);
+  return closes && options_.live && options_.verifies_recorded
+             ? internal::ClosingForm(std::move(json))
+             : OwnForm(std::move(json));
 }
 
 void Guard::WaitsForKubelet(const std::string& image_ref) {

@@ -164,8 +164,8 @@ Result<bool> RecordFiles::Create(const std::string& name, std::string_view conte
 }
 
 Result<bool> RecordFiles::Replace(const std::string& name, const std::string& was,
-                                  std::string_view content) const {
-  auto staged = Stage(name, content);
+                                  std::string_view content, Durable durable) const {
+  auto staged = Stage(name, content, durable);
   if (!staged) return staged.error();
   const std::filesystem::path place = path_ / name;
   std::string expected = was;
@@ -186,7 +186,9 @@ Result<bool> RecordFiles::Replace(const std::string& name, const std::string& wa
     expected = ours;
     if (out) ours = std::move(*out);
   }
-  if (auto synced = SyncFolder(); !synced) return synced.error();
+  if (auto synced = durable == Durable::kNow ? SyncFolder() : Result<void>(); !synced) {
+    return synced.error();
+  }
   if (auto removed = internal::RemoveFile(*staged); !removed) return removed.error();
   return replaced;
 }
@@ -225,19 +227,19 @@ std::filesystem::path RecordFiles::Scratch(const std::string& name) const {
   return image_manager_ / kOwnFolder / (std::string(internal::FolderName(folder_)) + "-" + name);
 }
 
-Result<std::filesystem::path> RecordFiles::Stage(const std::string& name,
-                                                 std::string_view content) const {
+Result<std::filesystem::path> RecordFiles::Stage(const std::string& name, std::string_view content,
+                                                 Durable durable) const {
   const std::filesystem::path path = Scratch(name);
   if (auto removed = internal::RemoveFile(path); !removed) return removed.error();
   auto file = internal::OpenFile(path, O_WRONLY | O_CREAT | O_EXCL);
   if (!file) return file.error();
   auto written = internal::PWriteAll(*file, content, 0, path);
-  if (written) written = internal::SyncFile(*file, path);
+  if (written && durable == Durable::kNow) written = internal::SyncFile(*file, path);
   if (!written) {
     static_cast<void>(internal::RemoveFile(path));
     return written.error();
   }
-  if (synced_) synced_(path);
+  if (synced_ && durable == Durable::kNow) synced_(path);
   return path;
 }
 

@@ -70,8 +70,11 @@ class RecordFiles {
 
   // Each returns whether it changed the file; false: it is not as it was expected to be.
   Result<bool> Create(const std::string& name, std::string_view content) const;
-  Result<bool> Replace(const std::string& name, const std::string& was,
-                       std::string_view content) const;
+  // kLater: what a power cut leaves may be the file before, this one, or an empty one, which
+  // closes.
+  enum class Durable : std::uint8_t { kNow, kLater };
+  Result<bool> Replace(const std::string& name, const std::string& was, std::string_view content,
+                       Durable durable = Durable::kNow) const;
   Result<bool> Remove(const std::string& name, const std::string& was) const;
 
   Result<void> PutMarker() const;
@@ -79,7 +82,8 @@ class RecordFiles {
 
  private:
   std::filesystem::path Scratch(const std::string& name) const;
-  Result<std::filesystem::path> Stage(const std::string& name, std::string_view content) const;
+  Result<std::filesystem::path> Stage(const std::string& name, std::string_view content,
+                                      Durable durable = Durable::kNow) const;
 
   std::filesystem::path image_manager_;
   KubeletFolder folder_;

@@ -270,11 +270,12 @@ class Service {
       // What the kubelet does while a list is waited for is not lost. Later it would be.
       list_.reset();
       Tell(Reloading());
-      const bool ran_before = guard_->status().kubelet_ran_before;
+      const GuardStatus before = guard_->status();
       if (auto stopped = guard_->Stop(true); !stopped) return stopped.error();
       guard_.reset();
       options_ = **std::move(anew);
-      options_.guard.kubelet_ran_before = ran_before;
+      options_.guard.kubelet_ran_before = before.kubelet_ran_before;
+      options_.guard.waiting = before.waiting;
       if (auto started = StartGuard(true); !started) return started.error();
     }
   }

@@ -90,6 +90,11 @@ ImagePulledRecord Added(const ImagePulledRecord& after, const ImagePulledRecord&
   return added;
 }
 
+// Of `a`, what `b` has, too.
+ImagePulledRecord Common(const ImagePulledRecord& a, const ImagePulledRecord& b) {
+  return Added(a, Added(a, b));
+}
+
 // Whether only a pull that succeeded can have written `after` over `before`: it adds the credential
 // that it was made with. A decision adds a secret whose hash or coordinates are there, and several
 // writes may be read as one: so nothing else may have changed.
@@ -191,6 +196,9 @@ Result<void> Guard::TakeOverContent(const std::string& name, ImagePulledRecord r
   const bool believed = !starting || (gap_ && !lost_ && !is_older);
   NoteProof(known ? United(Seen(name), *known) : Seen(name), record);
   ImagePulledRecord put = NewIn(name, record, believed);
+  // A kubelet begins anew with an image that was gone: what its record has no more does not count.
+  const bool begins_anew = known && known->absent_since && !put.credential_mapping.empty();
+  if (begins_anew) known->credential_mapping = Common(*known, record).credential_mapping;
   const ImagePulledRecord seen = Seen(name);
   if (!known && put.credential_mapping.empty()) {
     // If its image is gone, it must not stand for any other: the next list tells.
@@ -205,7 +213,7 @@ Result<void> Guard::TakeOverContent(const std::string& name, ImagePulledRecord r
     put.image_ref = record.image_ref;
     put.last_updated = std::max(record.last_updated, known->last_updated);
   }
-  if (!known || !SaysTheSame(put, *known)) {
+  if (!known || begins_anew || !SaysTheSame(put, *known)) {
     auto stored = store_->PutRecord(put);
     if (!stored && stored.error().code != ErrorCode::kLimitExceeded) return stored;
     if (!stored) {
@@ -304,6 +312,8 @@ Result<void> Guard::TakeLeft() {
       left_.records.pop_front();
       continue;
     }
+    // As in TakeOverContent. What the file still has is taken over next.
+    if (known && known->absent_since) known->credential_mapping.clear();
     if (known) {
       const auto last_updated = std::max(put.last_updated, known->last_updated);
       put = United(put, *known);

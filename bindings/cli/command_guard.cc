@@ -176,6 +176,7 @@ guard runs.)";
       auto mode = ParseVerificationMode(*policy_);
       if (!mode) return BadFlag("--policy", mode.error().message);
       preloaded_is_open_ = *mode == VerificationMode::kNeverVerifyPreloadedImages;
+      verifies_recorded_ = preloaded_is_open_ || *mode == VerificationMode::kAlwaysVerify;
     }
     std::uint64_t wait = 30;
     std::uint64_t every = 5;
@@ -246,6 +247,7 @@ guard runs.)";
     options.store.user_namespaces = user_namespaces_.options;
     options.needs_runtime = !allow_no_runtime_;
     options.preloaded_is_open = preloaded_is_open_;
+    options.verifies_recorded = verifies_recorded_;
     options.live = !no_live_ && !once_;
     options.kubelet_runs = [directory = kubelet_directory_] {
       return guard::KubeletRuns(directory);
@@ -353,6 +355,7 @@ guard runs.)";
   bool status_ = false;
   std::optional<std::string> policy_;
   bool preloaded_is_open_ = true;
+  bool verifies_recorded_ = true;
   std::optional<std::string> witness_;
   KubeletConfigFlag kubelet_config_;
   Again again_;

@@ -217,6 +217,8 @@ class Importer {
   Result<void> TakeContent(const KubeletFile& file, ImagePulledRecord record) {
     if (IsOwnClosing(file)) {
       record.closed_because = "waybill kept it closed for a kubelet without waybill";
+      record.closed_by_list =
+          true;  // no operator's word: an import that the runtime shows opens it
     }
     auto found = LookUpRef(txn_, record.image_ref, options_.rules, since_);
     if (!found) return found.error();
@@ -262,6 +264,7 @@ class Importer {
     record.image_ref = known.image_ref;
     record.last_updated = txn_.now();
     record.closed_because = "the kubelet has a record of it, and waybill's was removed";
+    record.closed_by_list = true;
     if (options_.rules == Rules::kClosed) {
       if (auto r = LearnRef(txn_, record.image_ref); !r) return r;
     }

@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "migrations/kubelet/kubelet_file.h"
 #include "store/base/files.h"
 #include "tests/cri/fake_runtime.h"
 #include "tests/support/child_process.h"
@@ -147,6 +148,7 @@ class Node {
     std::ifstream in(Pulled(number), std::ios::binary);
     if (!in) return "none";
     const std::string text(std::istreambuf_iterator<char>(in), {});
+    if (text.starts_with(internal::kClosingLine)) return "closed";
     const auto record = DecodePulledRecord(text);
     if (!record) return "damaged";
     if (record->credential_mapping.empty()) return "closed";

@@ -110,6 +110,7 @@ class Node {
     options.store.evidence.short_names = ShortNames::kDockerHub;
     options.list_images = [this]() -> Result<std::vector<ImageOnNode>> { return images; };
     options.kubelet_runs = [this] { return kubelet_runs; };
+    options.verifies_recorded = verifies_recorded;
     options.log = [this](waybill::guard::LogLevel, const std::string& text) {
       log.push_back(text);
     };
@@ -187,6 +188,7 @@ class Node {
 
   std::vector<ImageOnNode> images;
   bool kubelet_runs = false;
+  bool verifies_recorded = true;
   std::optional<int> patience;
   std::vector<std::string> log;
   std::vector<HoleKind> holes;
@@ -457,9 +459,42 @@ BOOST_AUTO_TEST_CASE(a_file_that_only_closes_goes_with_its_image) {
   node.List();
   // Remembered, so it may come back.
   BOOST_TEST(node.IsClosedToAll('2'));
+  BOOST_TEST(!node.KubeletReads('2'));
   node.clock().AdvanceSeconds(31 * 24 * 3600);
   node.List();
-  BOOST_TEST(!std::filesystem::exists(node.Pulled(Ref('2'))));
+  BOOST_TEST(node.KubeletReads('2'));
+  BOOST_TEST(node.IsClosedToAll('2'));
+}
+
+// Such a kubelet opens what has a record to some: one that it can't read it would close to all.
+BOOST_AUTO_TEST_CASE(a_policy_that_opens_what_has_a_record_reads_what_only_closes) {
+  Node node;
+  node.verifies_recorded = false;
+  node.Start();
+  node.images = {Listed('1', "")};
+  node.List();
+  BOOST_TEST(node.IsClosedToAll('1'));
+  BOOST_TEST(node.KubeletReads('1'));
+}
+
+// The kubelet's record went with the image, and so did what it had of other tenants.
+BOOST_AUTO_TEST_CASE(a_pull_of_an_image_that_was_gone_begins_anew) {
+  Node node;
+  node.WriteRecord('1', "a");
+  node.images = {Listed('1', kAppV1), Listed('2', "r.example/other:1")};
+  node.Start();
+  node.images.erase(node.images.begin());
+  std::filesystem::remove(node.Pulled(Ref('1')));
+  node.clock().AdvanceSeconds(60);
+  node.Follow();
+  node.WriteRecord('1', "b");
+  Must(node.guard().HandleEvents());
+  node.images.push_back(Listed('1', kAppV1));
+  node.List();
+  const ImagePulledRecord known = Must(node.its_store().GetRecord({.image_ref = Ref('1')}));
+  BOOST_TEST(known.credential_mapping ==
+             Must(DecodePulledRecord(Node::Read(node.Pulled(Ref('1'))))).credential_mapping);
+  BOOST_TEST(known.credential_mapping.begin()->second.kubernetes_secrets.size() == 1U);
 }
 
 // Nobody else wrote it, so what it says of credentials is no kubelet's word.
@@ -874,6 +909,8 @@ BOOST_AUTO_TEST_CASE(what_is_left_when_all_is_lost_is_no_first_start) {
     node.Stop();
     std::filesystem::remove_all(node.store());
     std::filesystem::remove_all(node.kubelet() / "image_manager");
+    // As a guard leaves it that runs meanwhile.
+    node.WriteFile(node.kubelet() / "image_manager/waybill-guard/lock", "");
   }
   BOOST_TEST(node.SaysOnce("neither its store nor its witness is left"));
 }
@@ -1055,7 +1092,7 @@ BOOST_AUTO_TEST_CASE(an_empty_list_keeps_nobody_from_starting) {
     Node node;
     node.images = {Listed('1', kAppV1), Listed('2', "r.example/pre/loaded:1")};
     node.WriteRecord('1', "a");
-    node.Start();
+    node.StartLongAgo();
     const auto all = node.images;
     node.images.clear();
     if (restarts) {

@@ -35,6 +35,10 @@ type closedFiles struct {
 	fresh map[string]bool // those that calls needed since begin
 }
 
+// guardsClosingLine begins what a guard left that only closes (kClosingLine in
+// migrations/kubelet/kubelet_file.h).
+const guardsClosingLine = "waybill guard closes this image. No kubelet can read this, so none remembers it.\n"
+
 // closedFile is one of them.
 type closedFile struct {
 	name string // "pulled/sha256-…"
@@ -94,6 +98,7 @@ func ownRecord(content []byte) (imageRef string, ours bool) {
 	if bytes.HasSuffix(content, []byte("\n")) {
 		return "", false
 	}
+	content = bytes.TrimPrefix(content, []byte(guardsClosingLine))
 	record, err := waybill.DecodePulledRecord(content)
 	return record.ImageRef, err == nil && len(record.CredentialMapping) == 0
 }

@@ -292,7 +292,11 @@ func (w *guardWorld) startAll(r *rand.Rand) {
 
 // damage does to the kubelet's files what a disk, a restored backup or a person does.
 func (w *guardWorld) damage(r *rand.Rand) {
-	id, other := pick(r, w.nodeIDs()), pick(r, w.nodeIDs())
+	ids := w.nodeIDs()
+	if len(ids) == 0 {
+		return
+	}
+	id, other := pick(r, ids), pick(r, ids)
 	path := w.recordFile(id)
 	was, err := os.ReadFile(path)
 	if err != nil {

@@ -39,6 +39,8 @@ var guardedDoings = []struct {
 	{6, "move tag", (*guardWorld).moveTag},
 	{3, "import by hand", (*guardWorld).importByHand},
 	{4, "remove image", (*guardWorld).removeImage},
+	{1, "runtime's disk goes", (*guardWorld).wipeRuntime},
+	{4, "runtime's disk is back", (*guardWorld).mountAgain},
 	{3, "change secret", (*guardWorld).changeSecret},
 	{5, "prune", (*guardWorld).prune},
 	{2, "hours pass", (*guardWorld).hoursPass},

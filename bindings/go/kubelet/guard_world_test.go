@@ -28,10 +28,11 @@ const (
 	sawGuardHole    = "a removed record was put back"
 	sawGuardIntent  = "a dropped intent was put back"
 	sawGuardMoved   = "a record was put back by an older copy"
+	sawGuardWiped   = "the runtime's disk was another one"
 )
 
 var guardCases = []string{sawGuardGap, sawGuardClosed, sawGuardKept, sawGuardByHand, sawGuardLost, sawGuardEmptied,
-	sawGuardHole, sawGuardIntent, sawGuardMoved}
+	sawGuardHole, sawGuardIntent, sawGuardMoved, sawGuardWiped}
 
 const (
 	repositoryOfA    = "r.example/a/app"
@@ -110,6 +111,11 @@ type worldPull struct {
 	read    bool // the guard read its intent
 }
 
+type awayImage struct {
+	*listedImage
+	byHand bool
+}
+
 type latePull struct {
 	image, id string
 	until     time.Time
@@ -133,6 +139,7 @@ type guardWorld struct {
 	// The runtime.
 	node map[string]*listedImage
 	late []latePull
+	away map[string]awayImage // on a disk that is not mounted
 
 	// Ground truth.
 	byHand map[string]bool // what is on the node came by hand
@@ -280,7 +287,6 @@ func newGuardWorld(r *rand.Rand, driver, directory string, saw map[string]int) *
 			UID: fmt.Sprintf("uid-%d", group), Namespace: fmt.Sprintf("namespace-%d-0", group), Name: "builder"}})
 	}
 	w.tenants = append(w.tenants, &tenant{name: "nobody", group: -1})
-	// Always there: a runtime that lists nothing is another matter.
 	pause := add(repositoryByHand)
 	w.node[pause.id] = &listedImage{ID: pause.id, RepoTags: []string{"r.example/hand/pause:1"}}
 	w.byHand[pause.id] = true
@@ -523,7 +529,11 @@ func (w *guardWorld) decide(r *rand.Rand) {
 	if w.kubelet == nil {
 		return
 	}
-	id := pick(r, w.nodeIDs())
+	ids := w.nodeIDs()
+	if len(ids) == 0 {
+		return
+	}
+	id := pick(r, ids)
 	u := use{id, pick(r, w.spellings(id)), pick(r, w.tenants).name}
 	w.say("%s asks for %s: must pull %t", u.tenant, w.short(u.image), w.ask(w.kubelet.manager, u))
 }
@@ -712,6 +722,37 @@ func (w *guardWorld) removeImage(r *rand.Rand) {
 	}
 	id := pick(r, ids[:len(ids)-1]) // the last one stays
 	w.say("%s", w.short(id))
+	w.imageGoes(id)
+}
+
+// wipeRuntime: the runtime has another disk, an empty one.
+func (w *guardWorld) wipeRuntime(*rand.Rand) {
+	w.say("%s", w.short(fmt.Sprint(w.nodeIDs())))
+	w.saw[sawGuardWiped]++
+	w.away = map[string]awayImage{}
+	for _, id := range w.nodeIDs() {
+		w.away[id] = awayImage{w.node[id], w.byHand[id]}
+		w.imageGoes(id)
+	}
+}
+
+// mountAgain: the runtime has its first disk, with what was there.
+func (w *guardWorld) mountAgain(*rand.Rand) {
+	if w.away == nil {
+		return
+	}
+	w.say("")
+	for _, id := range w.nodeIDs() {
+		w.imageGoes(id)
+	}
+	for id, image := range w.away {
+		w.node[id], w.byHand[id] = image.listedImage, image.byHand
+		delete(w.known, id)
+	}
+	w.away = nil
+}
+
+func (w *guardWorld) imageGoes(id string) {
 	delete(w.node, id)
 	w.removed[id] = true
 	w.wasByHand[id], w.byHand[id] = w.wasByHand[id] || w.byHand[id], false

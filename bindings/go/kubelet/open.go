@@ -90,7 +90,7 @@ func OpenStore(ctx context.Context, setup Setup) (*waybill.Store, error) {
 		options.Gap = waybill.GapYes
 	}
 	if !setup.ForAccessor && lostAll(options) {
-		logger.Info("waybill was used on this kubelet's directory before, and neither its store nor its witness is left: images that nobody knows are closed, and no first start presumes them", "kubeletDirectory", options.KubeletDirectory)
+		logger.Info("waybill was used on this kubelet's directory before, and neither its store nor its witness is left: images that nobody knows are closed, and no first start presumes them. If it was emptied on purpose, open them by `waybill allow IMAGE`", "kubeletDirectory", options.KubeletDirectory)
 		options.Gap = waybill.GapYes
 	}
 	wait, cancel := context.WithTimeout(ctx, cmp.Or(setup.OwnerWait, defaultOwnerWait))
@@ -130,14 +130,20 @@ func OpenStore(ctx context.Context, setup Setup) (*waybill.Store, error) {
 	return store, nil
 }
 
-// wasHere is an attribute of a kubelet's directory, and says that waybill was used there (kWasHere in
-// guard/guard.cc). Not every file system has such attributes.
+// wasHere is an attribute of a kubelet's directory, and says that waybill was used there; "lost" from when
+// nothing else was found until a store knows that (kWasHere in guard/guard.cc). Not every file system has
+// such attributes.
 const wasHere = "user.waybill"
 
 // lostAll says whether nothing but that is left of what waybill had there.
 func lostAll(options waybill.Options) bool {
-	if _, err := syscall.Getxattr(options.KubeletDirectory, wasHere, nil); err != nil {
+	value := make([]byte, 4)
+	n, err := syscall.Getxattr(options.KubeletDirectory, wasHere, value)
+	if err != nil {
 		return false
+	}
+	if string(value[:n]) == "lost" {
+		return true
 	}
 	for _, left := range []string{
 		filepath.Join(options.Directory, "data.mdb"),
@@ -148,6 +154,7 @@ func lostAll(options waybill.Options) bool {
 			return false
 		}
 	}
+	_ = syscall.Setxattr(options.KubeletDirectory, wasHere, []byte("lost"), 0)
 	return true
 }
 
