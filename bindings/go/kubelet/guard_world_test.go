@@ -345,7 +345,8 @@ func (w *guardWorld) content(id string) *content {
 // nodeIDs are the images of the runtime, in the order of their IDs.
 func (w *guardWorld) nodeIDs() []string { return slices.Sorted(maps.Keys(w.node)) }
 
-func (w *guardWorld) runtimeList() (images []listedImage) {
+func (w *guardWorld) runtimeList() []listedImage {
+	images := []listedImage{} // never null
 	for _, id := range w.nodeIDs() {
 		image := *w.node[id]
 		image.RepoTags, image.RepoDigests = slices.Clone(image.RepoTags), slices.Clone(image.RepoDigests)
