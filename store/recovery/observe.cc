@@ -423,7 +423,7 @@ Result<void> CloseAll(StoreTxn& txn, const std::vector<ListedImage>& images, con
 }
 
 Result<void> Remove(StoreTxn& txn, const std::vector<ListedImage>& images, std::uint64_t token,
-                    const Observing& observing, ObserveReport& report) {
+                    const Observing& observing, bool keeps_ledger, ObserveReport& report) {
   ImagesOnNode on_node(Rules::kClosed, txn);
   for (const ListedImage& image : images) {
     const auto handler = image.has_handler ? std::optional(image.runtime_handler) : std::nullopt;
@@ -444,9 +444,11 @@ Result<void> Remove(StoreTxn& txn, const std::vector<ListedImage>& images, std::
   auto pruned = PruneRecords(txn, Rules::kClosed, on_node, limit, {});
   if (!pruned) return pruned.error();
   report.records_removed = pruned->report.removed;
-  auto removed = PruneLedger(txn, on_node, limit, std::numeric_limits<std::size_t>::max());
-  if (!removed) return removed.error();
-  report.preloaded_removed = removed->entries;
+  if (!keeps_ledger) {
+    auto removed = PruneLedger(txn, on_node, limit, std::numeric_limits<std::size_t>::max());
+    if (!removed) return removed.error();
+    report.preloaded_removed = removed->entries;
+  }
   return report.left > 0 ? Result<void>() : PruneSpellings(txn, on_node, token);
 }
 
@@ -590,11 +592,10 @@ Result<ObserveReport> ObserveList(StoreTxn& txn, const ImageList& list,
       if (!settled) return settled.error();
       report.pulls_settled = *settled;
     }
-    // What is only remembered would not come back after the gap.
-    if (gap->empty() || tells()) {
-      auto removed = Remove(txn, *images, list.token->commit, observing, report);
-      if (!removed) return removed.error();
-    }
+    // A remembered entry of the ledger does not come back in a gap.
+    const bool keeps_ledger = !gap->empty() && !tells();
+    auto removed = Remove(txn, *images, list.token->commit, observing, keeps_ledger, report);
+    if (!removed) return removed.error();
   }
   txn.state().last_list = list.token->commit;
   txn.Touch();

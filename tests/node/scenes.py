@@ -278,7 +278,7 @@ def records_emptied(node):
     if node.kind == "inside":
         data, image = bytearray((STORE / "data.mdb").read_bytes()), asking[2]
         for page in range(0, len(data), 4096):
-            if image.id.encode() in data[page:page + 4096]:
+            if image.name.rpartition(":")[0].encode() in data[page:page + 4096]:  # IDs are packed
                 data[page:page + 4096] = bytes(4096)
         with open(STORE / "data.mdb", "r+b") as file:
             file.write(data)

@@ -802,8 +802,6 @@ ObserveReport Model::ObserveAt(const ImageList& list, const std::vector<ImageOnN
   if (list.token && list.complete) {
     if (report.not_judged_because.empty() && tells()) report.pulls_settled = SettlePulls(list);
     if (report.pulls_settled > 0) EvidenceRemoved();
-  }
-  if (list.token && list.complete && (!in_gap || tells())) {
     const std::uint64_t token = list.token->commit;
     bool ignored = true;
     // A record that no list had may be of an image that was left.
@@ -813,7 +811,7 @@ ObserveReport Model::ObserveAt(const ImageList& list, const std::vector<ImageOnN
               WasListed(one.image_ref));
     };
     report.records_removed = PruneRecords(on_node, old, ignored).removed;
-    report.preloaded_removed = PruneLedger(on_node, token);
+    if (!in_gap || tells()) report.preloaded_removed = PruneLedger(on_node, token);
     std::erase_if(rows_, [&](const auto& one) {
       const std::string& image = one.second.image;
       const bool remembered =

@@ -279,6 +279,8 @@ bool Model::DownLoses() const {
 }
 
 void Model::Down() {
+  // Version 6 remembers nothing in the ledger.
+  std::erase_if(ledger_, [](const auto& one) { return one.second.absent_since.has_value(); });
   for (auto& [copy, record] : records_) {
     DropForgotten(record);  // also by an image's revocation, of a spelling that was learnt since
     DropLimited(record);

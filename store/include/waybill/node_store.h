@@ -197,8 +197,8 @@ class NodeStore {
   // that can't be named, and it does not come back in a gap. A pull that succeeds begins anew: what
   // was proven before the image was gone counts no more. What a list left unjudged it forgets
   // nothing of. A list that has none of the images that the store knows may be of another runtime,
-  // or of a disk that is not mounted: it settles no pull and closes no gap, and in a gap nothing is
-  // gone by it, unless ChangeOptions::allow_empty says that it is meant. A list without a token
+  // or of a disk that is not mounted: it settles no pull and closes no gap, and in a gap the ledger
+  // stays as it is, unless ChangeOptions::allow_empty says that it is meant. A list without a token
   // closes images, and does nothing else.
   // kInvalidArgument: a token from the future or of another store, one that is older than that of a
   // list that was observed before (nothing was changed: list again), or, where nothing is
