@@ -266,7 +266,9 @@ Result<void> Guard::SweepRecord(const std::string& name) {
   bool is_outdone = false;
   if (is_preloaded && !says_nothing) {
     const auto known = store_->GetRecord({.image_ref = there->image_ref});
-    is_outdone = !known && known.error().code == ErrorCode::kNotFound;
+    // But what the kubelet wrote just now is taken over by its own event.
+    const bool is_new = !believes_memory_ || !NewIn(name, *there, true).credential_mapping.empty();
+    is_outdone = !known && known.error().code == ErrorCode::kNotFound && !is_new;
   }
   const bool remove = is_preloaded ? says_nothing || starting || is_outdone
                                    : there == nullptr && images_.has_value() && starting;

@@ -9,6 +9,7 @@
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -116,7 +117,10 @@ class Node {
     };
     options.on_hole = [this](const waybill::guard::Hole& hole) { holes.push_back(hole.kind); };
     // From then on, after so many more questions.
-    options.hurry = [this] { return patience && (*patience == 0 || (*patience)-- == 0); };
+    options.hurry = [this] {
+      if (meanwhile) meanwhile();
+      return patience && (*patience == 0 || (*patience)-- == 0);
+    };
     return options;
   }
   void Start() { guard_ = Must(Guard::Start(Options())); }
@@ -190,6 +194,7 @@ class Node {
   bool kubelet_runs = false;
   bool verifies_recorded = true;
   std::optional<int> patience;
+  std::function<void()> meanwhile;  // at each question whether the guard shall hurry
   std::vector<std::string> log;
   std::vector<HoleKind> holes;
 
@@ -475,6 +480,26 @@ BOOST_AUTO_TEST_CASE(a_policy_that_opens_what_has_a_record_reads_what_only_close
   node.List();
   BOOST_TEST(node.IsClosedToAll('1'));
   BOOST_TEST(node.KubeletReads('1'));
+}
+
+// A kubelet that verifies preloaded images proves one, at any moment of a list.
+BOOST_AUTO_TEST_CASE(a_record_of_a_preloaded_image_is_taken_over_before_it_goes) {
+  for (int moment = 0; moment < 8; ++moment) {
+    Node node;
+    node.images = {Listed('1', kAppV1)};
+    node.Start();
+    int asked = 0;
+    node.meanwhile = [&] {
+      if (asked++ == moment) node.WriteRecord('1', "a");
+    };
+    node.images.push_back(Listed('2', "r.example/other:1"));
+    node.List();
+    node.Follow();
+    BOOST_TEST_CONTEXT("moment " << moment << " of " << asked) {
+      const auto known = node.its_store().GetRecord({.image_ref = Ref('1')});
+      BOOST_TEST((asked <= moment || (known && known->credential_mapping.contains(kApp))));
+    }
+  }
 }
 
 // The kubelet's record went with the image, and so did what it had of other tenants.
