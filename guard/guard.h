@@ -267,8 +267,8 @@ class Guard {
   Result<void> SetForms();
   Result<void> SeeToUnlisted(const std::string& name, const RecordFile& file,
                              const ImagePulledRecord& there);
-  // What is written of a record. What only closes can't be kept in a kubelet's memory.
-  std::string FileOf(const ImagePulledRecord& record) const;
+  // The content of the file for a record; in ClosingForm if it only closes.
+  std::string FileOf(ImagePulledRecord record) const;
   void WaitsForKubelet(const std::string& image_ref);
   std::optional<std::string> KeepAside(const std::string& name, const RecordFile& file);
   void NameUnlisted();

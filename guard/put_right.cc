@@ -338,11 +338,11 @@ Result<void> Guard::SeeToUnlisted(const std::string& name, const RecordFile& fil
   return {};
 }
 
-std::string Guard::FileOf(const ImagePulledRecord& record) const {
-  ImagePulledRecord written = record;
-  std::erase_if(written.credential_mapping, [](const auto& entry) { return entry.second.empty(); });
-  const bool closes = written.credential_mapping.empty();
-  std::string json = EncodePulledRecord(closes ? written : record, api_version_);
+std::string Guard::FileOf(ImagePulledRecord record) const {
+  // An entry without credentials says nothing.
+  std::erase_if(record.credential_mapping, [](const auto& entry) { return entry.second.empty(); });
+  std::string json = EncodePulledRecord(record, api_version_);
+  const bool closes = record.credential_mapping.empty();
   return closes && options_.live && options_.verifies_recorded
              ? internal::ClosingForm(std::move(json))
              : OwnForm(std::move(json));

@@ -217,8 +217,8 @@ class Importer {
   Result<void> TakeContent(const KubeletFile& file, ImagePulledRecord record) {
     if (IsOwnClosing(file)) {
       record.closed_because = "waybill kept it closed for a kubelet without waybill";
-      record.closed_by_list =
-          true;  // no operator's word: an import that the runtime shows opens it
+      // No operator said so: an import that the runtime shows opens it.
+      record.closed_by_list = true;
     }
     auto found = LookUpRef(txn_, record.image_ref, options_.rules, since_);
     if (!found) return found.error();
