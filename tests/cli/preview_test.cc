@@ -482,11 +482,11 @@ BOOST_AUTO_TEST_CASE(every_pod_does_what_was_previewed) {
                           "noCredentialMatches",
                           "credentialsUnavailable"};
   std::set<std::string> seen;
-  const auto missing = [&] {
-    return std::ranges::find_if_not(needed, [&](const auto& one) { return seen.contains(one); });
+  const auto seen_all = [&] {
+    return std::ranges::all_of(needed, [&](const auto& one) { return seen.contains(one); });
   };
   // More nodes are drawn until each answer was given.
-  for (int round = 0; round < 10 || (missing() != needed.end() && round < 500); ++round) {
+  for (int round = 0; round < 10 || (!seen_all() && round < 500); ++round) {
     const TempDir dir;
     const DrawnNode node(draw);
     const Rules rules = draw.OneIn(3) ? Rules::kKubelet : Rules::kClosed;
