@@ -348,7 +348,8 @@ class Life {
     if (Rm(std::move(arguments)) != 0 || !closed()) return;
     const std::string said = said_;
     for (const std::size_t i : which) {
-      // The first digits of its ID found another one, where it is stored by its digest.
+      // An image that is stored by its digest is not found by the first digits of its ID, but
+      // another one may be.
       const Strings refs = contents_[i].refs();
       const auto named = [&](const std::string& ref) {
         return said.find(ref) != std::string::npos;

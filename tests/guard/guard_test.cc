@@ -504,22 +504,34 @@ BOOST_AUTO_TEST_CASE(a_record_of_a_preloaded_image_is_taken_over_before_it_goes)
 
 // The kubelet's record went with the image, and so did what it had of other tenants.
 BOOST_AUTO_TEST_CASE(a_pull_of_an_image_that_was_gone_begins_anew) {
-  Node node;
-  node.WriteRecord('1', "a");
-  node.images = {Listed('1', kAppV1), Listed('2', "r.example/other:1")};
-  node.Start();
-  node.images.erase(node.images.begin());
-  std::filesystem::remove(node.Pulled(Ref('1')));
-  node.clock().AdvanceSeconds(60);
-  node.Follow();
-  node.WriteRecord('1', "b");
-  Must(node.guard().HandleEvents());
-  node.images.push_back(Listed('1', kAppV1));
-  node.List();
-  const ImagePulledRecord known = Must(node.its_store().GetRecord({.image_ref = Ref('1')}));
-  BOOST_TEST(known.credential_mapping ==
-             Must(DecodePulledRecord(Node::Read(node.Pulled(Ref('1'))))).credential_mapping);
-  BOOST_TEST(known.credential_mapping.begin()->second.kubernetes_secrets.size() == 1U);
+  for (const bool guard_ends_in_a_hurry : {false, true}) {
+    Node node;
+    node.WriteRecord('1', "a");
+    node.images = {Listed('1', kAppV1), Listed('2', "r.example/other:1")};
+    node.Start();
+    node.images.erase(node.images.begin());
+    std::filesystem::remove(node.Pulled(Ref('1')));
+    node.clock().AdvanceSeconds(60);
+    node.Follow();
+    node.WriteRecord('1', "b");
+    node.images.push_back(Listed('1', kAppV1));
+    if (guard_ends_in_a_hurry) {
+      node.patience = 0;
+      Must(node.guard().Stop());
+      node.patience.reset();
+      BOOST_TEST(node.SaysOnce("1 records and 0 pulls are left"));
+      node.Start();
+    } else {
+      Must(node.guard().HandleEvents());
+      node.List();
+    }
+    BOOST_TEST_CONTEXT("in a hurry " << guard_ends_in_a_hurry) {
+      const CredentialsByName only_b{{kApp, SecretOf("b")}};
+      BOOST_TEST((node.Record(Ref('1'))->credential_mapping == only_b));
+      BOOST_TEST(
+          (Must(node.its_store().GetRecord({.image_ref = Ref('1')})).credential_mapping == only_b));
+    }
+  }
 }
 
 // Nobody else wrote it, so what it says of credentials is no kubelet's word.
