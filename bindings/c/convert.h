@@ -1,5 +1,5 @@
 // Converts between the values of C and those of C++. Arguments checks those that go in; those that
-// come out are copied into the memory of their result.
+// come out are copied into the memory of their result. described.h has the plain ones.
 
 #ifndef WAYBILL_BINDINGS_C_CONVERT_H_
 #define WAYBILL_BINDINGS_C_CONVERT_H_
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bindings/c/call.h"
+#include "bindings/c/described.h"
 #include "bindings/c/result.h"
 #include "waybill/waybill.h"
 
@@ -22,37 +23,52 @@ namespace waybill::c {
 
 // Whether the time lies in the years 1 to 9999.
 bool IsTime(waybill_timestamp time);
-inline Timestamp ToTimestamp(waybill_timestamp time) { return {time.seconds, time.nanoseconds}; }
-std::optional<Timestamp> ToTimestamp(const waybill_timestamp* time, Arguments& arguments);
-ImageCopy ToImageCopy(const waybill_image_copy& copy, Arguments& arguments);
-Platform ToPlatform(const waybill_platform& platform, Arguments& arguments);
-std::optional<Platform> ToPlatform(const waybill_platform* platform, Arguments& arguments);
-ImagePullCredentials ToCredentials(const waybill_image_pull_credentials& credentials,
-                                   Arguments& arguments);
-ImagePulledRecord ToRecord(const waybill_image_pulled_record& record, Arguments& arguments);
-ImagePreloadedRecord ToPreloaded(const waybill_image_preloaded_record& record,
-                                 Arguments& arguments);
-PulledManifest ToManifest(const waybill_pulled_manifest& manifest, Arguments& arguments);
-ImageOnNode ToImage(const waybill_image_on_node& image, Arguments& arguments);
-std::vector<ImageOnNode> ToImages(const waybill_images_on_node& images, Arguments& arguments);
-// NULL: unknown.
-std::optional<std::vector<ImageOnNode>> ToImages(const waybill_images_on_node* images,
-                                                 Arguments& arguments);
-OpenPull ToOpenPull(const waybill_open_pull& pull, Arguments& arguments);
-BootTime ToBootTime(const waybill_boot_time& time);
-ListToken ToToken(const waybill_list_token& token);
-std::vector<RuntimeHandler> ToHandlers(const waybill_runtime_handlers& handlers,
-                                       Arguments& arguments);
+Timestamp FromC(const waybill_timestamp& time, Arguments& arguments);
+BootTime FromC(const waybill_boot_time& time, Arguments& arguments);
+ListToken FromC(const waybill_list_token& token, Arguments& arguments);
+ImageCopy FromC(const waybill_image_copy& copy, Arguments& arguments);
+ImagePullCredentials FromC(const waybill_image_pull_credentials& credentials, Arguments& arguments);
+ImagePulledRecord FromC(const waybill_image_pulled_record& record, Arguments& arguments);
+ImageList FromC(const waybill_image_list* list, Arguments& arguments);
 // NULL stands for the defaults.
-ChangeOptions ToChangeOptions(const waybill_change_options* options, Arguments& arguments);
-UserNamespacePool ToPool(const waybill_user_namespace_pool& pool);
-CredentialName ToCredentialName(const waybill_credential_name& who, Arguments& arguments);
+ChangeOptions FromC(const waybill_change_options* options, Arguments& arguments);
+
+// NULL: none.
+template <typename C>
+auto FromCIfAny(const C* value, Arguments& arguments) {
+  std::optional<decltype(FromC(*value, arguments))> to;
+  if (value != nullptr) to = FromC(*value, arguments);
+  return to;
+}
+
+template <typename C>
+auto ListFromC(const C* items, std::size_t count, const char* name, Arguments& arguments) {
+  std::vector<decltype(FromC(*items, arguments))> to;
+  for (const C& item : arguments.Array(items, count, name)) to.push_back(FromC(item, arguments));
+  return to;
+}
+// NULL: unknown.
+template <typename List>
+auto ListFromCIfAny(const List* list, const char* name, Arguments& arguments) {
+  std::optional<decltype(ListFromC(list->items, list->count, name, arguments))> to;
+  if (list != nullptr) to = ListFromC(list->items, list->count, name, arguments);
+  return to;
+}
 
 // --- Out ---
 
 inline waybill_timestamp ToC(Timestamp time) { return {time.seconds, time.nanoseconds}; }
+inline waybill_timestamp ToC(Timestamp time, Memory&) { return ToC(time); }
 waybill_boot_time ToC(const BootTime& time);
+inline waybill_boot_time ToC(const BootTime& time, Memory&) { return ToC(time); }
 waybill_list_token ToC(const ListToken& token);
+waybill_user_namespace_pool ToC(const UserNamespacePool& pool);
+inline waybill_string ToC(const std::string& text, Memory& memory) { return Copy(text, memory); }
+waybill_image_pulled_record ToC(const ImagePulledRecord& record, Memory& memory);
+waybill_proven_record ToProvenC(const ImagePulledRecord& record, Memory& memory);
+waybill_registry_auth ToC(const RegistryAuth& auth, Memory& memory);
+waybill_store_counters ToC(const StoreCounters& counters, Memory& memory);
+
 inline waybill_string Borrow(std::string_view text) { return {text.data(), text.size()}; }
 
 // The name of an enumerator, if `number` is 0 to `last`; otherwise empty.
@@ -62,54 +78,22 @@ waybill_string NameOf(std::int32_t number, Enum last, std::string_view (*name)(E
   return Borrow(name(static_cast<Enum>(number)));
 }
 
-inline waybill_string ToC(const std::string& text, Memory& memory) { return Copy(text, memory); }
-waybill_user_namespace_pool ToC(const UserNamespacePool& pool);
-waybill_platform ToC(const Platform& platform, Memory& memory);
-const waybill_platform* ToC(const std::optional<Platform>& platform, Memory& memory);
-waybill_image_pulled_record ToC(const ImagePulledRecord& record, Memory& memory);
-waybill_image_pull_intent ToC(const ImagePullIntent& intent, Memory& memory);
-waybill_image_preloaded_record ToC(const ImagePreloadedRecord& record, Memory& memory);
-waybill_image_on_node ToC(const ImageOnNode& image, Memory& memory);
-waybill_open_pull ToC(const OpenPull& pull, Memory& memory);
-waybill_ledger_entry ToC(const LedgerEntry& entry, Memory& memory);
-waybill_quarantine_entry ToC(const QuarantineEntry& entry, Memory& memory);
-waybill_runtime_handler ToC(const RuntimeHandler& handler, Memory& memory);
-waybill_manifest_descriptor ToC(const ManifestDescriptor& manifest, Memory& memory);
-waybill_registry_auth ToC(const RegistryAuth& auth, Memory& memory);
-waybill_user_namespace_allocation ToC(const UserNamespaceAllocation& allocation, Memory& memory);
-waybill_held_pod ToC(const HeldPod& pod, Memory& memory);
-waybill_trust_event ToC(const TrustEvent& event, Memory& memory);
-waybill_backup ToC(const Backup& backup, Memory& memory);
-waybill_proof ToC(const Proof& proof, Memory& memory);
-waybill_credential_name ToC(const CredentialName& who, Memory& memory);
-waybill_proven_record ToProvenC(const ImagePulledRecord& record, Memory& memory);
-waybill_revocation ToC(const Revocation& revocation, Memory& memory);
+template <typename T>
+auto ToCIfAny(const std::optional<T>& value, Memory& memory) -> const
+    decltype(ToC(*value, memory))* {
+  return value ? CopyOne(ToC(*value, memory), memory) : nullptr;
+}
 
-// reports.cc
-waybill_recovery_report ToC(const RecoveryReport& report, Memory& memory);
-waybill_observe_report ToC(const ObserveReport& report, Memory& memory);
-waybill_explanation ToC(const Explanation& explanation, Memory& memory);
-waybill_migration_report ToC(const MigrationReport& report, Memory& memory);
-waybill_runtimes_report ToC(const RuntimesReport& report, Memory& memory);
-waybill_collapse_report ToC(const CollapseReport& report, Memory& memory);
-waybill_prune_report ToC(const PruneReport& report, Memory& memory);
-waybill_user_namespace_cleanup_report ToC(const UserNamespaceCleanupReport& report, Memory& memory);
-waybill_user_namespace_statistics ToC(const UserNamespaceStatistics& statistics, Memory& memory);
-waybill_statistics ToC(const Statistics& statistics, Memory& memory);
-waybill_metrics ToC(const Metrics& metrics, Memory& memory);
-waybill_verify_report ToC(const VerifyReport& report, Memory& memory);
-waybill_trust_state ToC(const TrustState& trust, Memory& memory);
-waybill_export_report ToC(const ExportReport& report, Memory& memory);
-waybill_restore_report ToC(const RestoreReport& report, Memory& memory);
-waybill_forget_report ToC(const ForgetReport& report, Memory& memory);
-waybill_reconcile_report ToC(const ReconcileReport& report, Memory& memory);
-
-// {items, count}: each element converted by ToC.
+// Each element converted by ToC.
+template <typename C, typename Range>
+const C* EachToC(const Range& range, Memory& memory) {
+  return CopyEach<C>(range, memory,
+                     [](const auto& element, Memory& into) { return ToC(element, into); });
+}
+// {items, count}
 template <typename List, typename C, typename Range>
 List ListOf(const Range& range, Memory& memory) {
-  return {CopyEach<C>(range, memory,
-                      [](const auto& element, Memory& into) { return ToC(element, into); }),
-          range.size()};
+  return {EachToC<C>(range, memory), range.size()};
 }
 
 // --- Results ---
@@ -131,6 +115,20 @@ Result<void> Give(const Result<std::vector<T>>& values, C** out,
   *out =
       NewResult<C>([&](C& to, Memory& memory) { to = ListOf<C, Item>(*values, memory); }, upstream);
   return {};
+}
+
+// The same for what C gets by value.
+inline Result<void> Give(const Result<bool>& value, bool* out) {
+  if (value && out != nullptr) *out = *value;
+  return value.map([](bool) {});
+}
+inline Result<void> Give(const Result<PullId>& value, waybill_pull_id* out) {
+  if (value && out != nullptr) *out = value->value;
+  return value.map([](PullId) {});
+}
+inline Result<void> Give(const Result<ListToken>& value, waybill_list_token* out) {
+  if (value && out != nullptr) *out = ToC(*value);
+  return value.map([](const ListToken&) {});
 }
 
 }  // namespace waybill::c

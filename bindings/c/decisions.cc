@@ -150,7 +150,7 @@ waybill_code Ensure(waybill_store* store, waybill_image_copy copy, int32_t pull_
   return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
     if (!arguments.Given(outcome, "outcome")) return arguments.error();
     const auto policy = arguments.OneOf(pull_policy, PullPolicy::kNever, "pull_policy");
-    const auto image_copy = ToImageCopy(copy, arguments);
+    const auto image_copy = FromC(copy, arguments);
     if (!arguments.ok()) return arguments.error();
     const EnsureOutcome made = node_store.EnsureImage(image_copy, policy, source);
     if (keep != nullptr) Keep(made.decision, *source.first_look(), keep);
@@ -235,9 +235,4 @@ waybill_code waybill_ensure_image_lazily(waybill_store* store, waybill_image_cop
                                          waybill_error** error) {
   FetchedCredentials fetched(store, fetch, context);
   return Ensure(store, copy, pull_policy, fetched, outcome, error);
-}
-
-waybill_code waybill_flush(waybill_store* store, waybill_error** error) {
-  return OnStore(store, error,
-                 [](waybill::NodeStore& node_store, Arguments&) { return node_store.Flush(); });
 }

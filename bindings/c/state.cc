@@ -6,11 +6,6 @@ using namespace waybill::c;
 using waybill::NodeStore;
 using waybill::Result;
 
-waybill_code waybill_get_statistics(waybill_store* store, waybill_statistics** statistics,
-                                    waybill_error** error) {
-  return Query(store, statistics, "statistics", error, &NodeStore::GetStatistics);
-}
-
 waybill_code waybill_get_metrics(waybill_store* store, waybill_metrics** metrics,
                                  waybill_error** error) {
   return Query(store, metrics, "metrics", error, [](NodeStore& node_store) {
@@ -25,32 +20,14 @@ waybill_code waybill_metrics_text(waybill_store* store, waybill_string** text,
   });
 }
 
-waybill_code waybill_verify(waybill_store* store, waybill_verify_report** report,
-                            waybill_error** error) {
-  return Query(store, report, "report", error, &NodeStore::Verify);
-}
-
-waybill_code waybill_get_trust(waybill_store* store, waybill_trust_state** trust,
-                               waybill_error** error) {
-  return Query(store, trust, "trust", error, &NodeStore::GetTrust);
-}
-
-waybill_code waybill_clear_distrust(waybill_store* store, waybill_string reason,
-                                    const waybill_clear_options* options,
-                                    waybill_observe_report** report, waybill_error** error) {
-  if (report != nullptr) *report = nullptr;
+waybill_code waybill_write_backup(waybill_store* store, waybill_string file,
+                                  waybill_progress progress, void* context, waybill_backup** backup,
+                                  waybill_error** error) {
+  if (backup != nullptr) *backup = nullptr;
   return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
-    const auto text = arguments.Text(reason, "reason");
-    waybill::ClearOptions to;
-    if (options != nullptr) {
-      const auto o = arguments.Options(options, "options");
-      to.images_on_node = ToImages(o.images_on_node, arguments);
-      to.adopt = o.adopt;
-      to.allow_empty = o.allow_empty;
-      to.dry_run = o.dry_run;
-    }
-    if (!arguments.ok()) return arguments.error();
-    return Give(node_store.ClearDistrust(text, to), report);
+    const auto path = arguments.Path(file, "file");
+    if (!arguments.Given(backup, "backup") || !arguments.ok()) return arguments.error();
+    return Give(node_store.WriteBackup(path, ToProgress(progress, context, store)), backup);
   });
 }
 
@@ -64,7 +41,7 @@ waybill_code waybill_export(waybill_store* store, const waybill_export_options* 
     to.api_version =
         arguments.OneOf(o.api_version, waybill::KubeletApiVersion::kV1Alpha1, "api_version");
     to.allow_empty = o.allow_empty;
-    to.images_on_node = ToImages(o.images_on_node, arguments);
+    to.images_on_node = ListFromCIfAny(o.images_on_node, "images_on_node", arguments);
     if (!arguments.ok()) return arguments.error();
     return Give(node_store.Export(to), report);
   });
@@ -98,11 +75,6 @@ waybill_code waybill_list_backups(waybill_string directory, waybill_backups** ba
     if (!arguments.ok()) return arguments.error();
     return Give(waybill::ListBackups(path), backups);
   });
-}
-
-waybill_code waybill_make_backup(waybill_store* store, waybill_backup** backup,
-                                 waybill_error** error) {
-  return Query(store, backup, "backup", error, &NodeStore::MakeBackup);
 }
 
 waybill_code waybill_restore(const waybill_restore_options* options,

@@ -44,23 +44,13 @@ Error Refusal(const waybill_store* store) {
                  : std::move(checked.error());
 }
 
-waybill_code OnCopy(waybill_store* store, waybill_image_copy copy,
-                    Result<void> (NodeStore::*change)(const ImageCopy&),
-                    waybill_error** error) noexcept {
-  return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
-    const auto image_copy = ToImageCopy(copy, arguments);
-    if (!arguments.ok()) return arguments.error();
-    return (node_store.*change)(image_copy);
-  });
-}
-
 Clock ToClock(waybill_clock clock, void* context, const void* store) {
   if (clock == nullptr) return SystemClock;
   return [clock, context, store] {
     const CallbackScope scope(store);
     const waybill_timestamp time = clock(context);
     // A record whose time is out of bounds could not be read again.
-    return IsTime(time) ? ToTimestamp(time) : SystemClock();
+    return IsTime(time) ? Timestamp{time.seconds, time.nanoseconds} : SystemClock();
   };
 }
 
@@ -68,7 +58,8 @@ BootClock ToBootClock(waybill_boot_clock clock, void* context, const void* store
   if (clock == nullptr) return SystemBootClock;
   return [clock, context, store] {
     const CallbackScope scope(store);
-    return ToBootTime(clock(context));
+    Arguments none;
+    return FromC(clock(context), none);
   };
 }
 
@@ -103,7 +94,7 @@ UserNamespaceOptions ToUserNamespaces(const waybill_user_namespace_options* opti
                                       Arguments& arguments) {
   if (options == nullptr) return {};
   const auto known = arguments.Options(options, "user_namespaces");
-  UserNamespaceOptions to{.enabled = !known.disabled, .pool = ToPool(known.pool)};
+  UserNamespaceOptions to{.enabled = !known.disabled, .pool = FromC(known.pool, arguments)};
   if (to.pool == UserNamespacePool{0, 0, 0, 0}) to.pool = UserNamespacePool::Default();
   return to;
 }
@@ -171,8 +162,8 @@ waybill_code waybill_open(const waybill_open_options* options, waybill_store** s
                                 .witness = ToWitness(o.witness_kind, o.witness_path, arguments)};
         to.rules = arguments.OneOf(o.rules, waybill::Rules::kKubelet, "rules");
         to.policy = ToPolicy(o.policy);
-        to.images_on_node = ToImages(o.images_on_node, arguments);
-        to.preloaded = ToImages(o.preloaded, arguments);
+        to.images_on_node = ListFromCIfAny(o.images_on_node, "images_on_node", arguments);
+        to.preloaded = ListFromCIfAny(o.preloaded, "preloaded", arguments);
         to.first_start = arguments.OneOf(o.first_start, waybill::FirstStart::kClose, "first_start");
         to.evidence = ToEvidence(o.evidence, arguments);
         to.continues_pulls = o.continues_pulls;
@@ -183,9 +174,7 @@ waybill_code waybill_open(const waybill_open_options* options, waybill_store** s
         to.kubelet_directory = arguments.Path(o.kubelet_directory, "kubelet_directory");
         to.import_progress = ToProgress(o.import_progress, o.import_context, made);
         to.gap = arguments.OneOf(o.gap, waybill::Gap::kNo, "gap");
-        if (o.runtime_handlers != nullptr) {
-          to.runtime_handlers = ToHandlers(*o.runtime_handlers, arguments);
-        }
+        to.runtime_handlers = ListFromCIfAny(o.runtime_handlers, "runtime_handlers", arguments);
         to.user_namespaces = ToUserNamespaces(o.user_namespaces, arguments);
         to.pods_directory = arguments.Path(o.pods_directory, "pods_directory");
         to.migrate = !o.no_migration;
@@ -212,6 +201,7 @@ waybill_code waybill_observe(const waybill_observe_options* options, waybill_sto
             arguments.OneOf(o.short_names, waybill::ShortNames::kDockerHub, "short_names");
         to.ages = ToAges(o.ages, arguments);
         to.clock = ToClock(o.clock, o.clock_context, made);
+        to.asks_witness = !o.ignores_witness;
         return to;
       });
 }

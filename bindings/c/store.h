@@ -118,11 +118,6 @@ waybill_code OnStore(waybill_store* store, waybill_error** error, const Body& bo
   });
 }
 
-// A change of the record or the intent of one copy.
-waybill_code OnCopy(waybill_store* store, waybill_image_copy copy,
-                    Result<void> (NodeStore::*change)(const ImageCopy&),
-                    waybill_error** error) noexcept;
-
 // *out = what `get` returns of the store. `name` is that of the argument `out`.
 template <typename C, typename Get>
 waybill_code Query(waybill_store* store, C** out, const char* name, waybill_error** error,

@@ -6,37 +6,6 @@ using namespace waybill::c;
 using waybill::NodeStore;
 using waybill::Result;
 
-static_assert(WAYBILL_NAMESPACE_NODE == static_cast<int>(waybill::NamespaceMode::kNode));
-static_assert(WAYBILL_HELD_UNTIL_IMPORT == static_cast<int>(waybill::HeldKind::kUntilImport));
-static_assert(WAYBILL_POOL_OTHER_LENGTH == static_cast<int>(waybill::PoolRelation::kOtherLength));
-
-waybill_code waybill_replace_runtime_handlers(waybill_store* store,
-                                              const waybill_runtime_handlers* handlers,
-                                              const waybill_change_options* options,
-                                              waybill_runtimes_report** report,
-                                              waybill_error** error) {
-  if (report != nullptr) *report = nullptr;
-  return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
-    if (!arguments.Given(handlers, "handlers")) return arguments.error();
-    const auto list = ToHandlers(*handlers, arguments);
-    const auto how = ToChangeOptions(options, arguments);
-    if (!arguments.ok()) return arguments.error();
-    return Give(node_store.ReplaceRuntimeHandlers(list, how), report);
-  });
-}
-
-waybill_code waybill_collapse_runtime_handlers(waybill_store* store,
-                                               const waybill_change_options* options,
-                                               waybill_collapse_report** report,
-                                               waybill_error** error) {
-  if (report != nullptr) *report = nullptr;
-  return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
-    const auto how = ToChangeOptions(options, arguments);
-    if (!arguments.ok()) return arguments.error();
-    return Give(node_store.CollapseRuntimeHandlers(how), report);
-  });
-}
-
 waybill_user_namespace_pool waybill_default_user_namespace_pool(uint64_t ids_per_pod,
                                                                 uint64_t max_pods) {
   return ToC(waybill::UserNamespacePool::Default(ids_per_pod, max_pods));
@@ -46,7 +15,7 @@ waybill_code waybill_check_user_namespace_pool(const waybill_user_namespace_pool
                                                waybill_error** error) {
   return Call(error, [&](Arguments& arguments) -> Result<void> {
     if (!arguments.Given(pool, "pool")) return arguments.error();
-    return waybill::CheckUserNamespacePool(ToPool(*pool));
+    return waybill::CheckUserNamespacePool(FromC(*pool, arguments));
   });
 }
 
@@ -102,72 +71,4 @@ waybill_code waybill_get_or_create_user_namespace(waybill_store* store,
                        .gids = mapping(made->gids)};
     return {};
   });
-}
-
-waybill_code waybill_get_user_namespace(waybill_store* store, waybill_string pod_uid,
-                                        waybill_user_namespace_allocation** allocation,
-                                        waybill_error** error) {
-  if (allocation != nullptr) *allocation = nullptr;
-  return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
-    arguments.Given(allocation, "allocation");
-    const auto uid = arguments.Text(pod_uid, "pod_uid");
-    if (!arguments.ok()) return arguments.error();
-    return Give(node_store.GetUserNamespace(uid), allocation);
-  });
-}
-
-waybill_code waybill_release_user_namespace(waybill_store* store, waybill_string pod_uid,
-                                            const waybill_change_options* options, bool* released,
-                                            waybill_error** error) {
-  return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
-    const auto uid = arguments.Text(pod_uid, "pod_uid");
-    const auto how = ToChangeOptions(options, arguments);
-    if (!arguments.ok()) return arguments.error();
-    return node_store.ReleaseUserNamespace(uid, how).map([&](bool was) {
-      if (released != nullptr) *released = was;
-    });
-  });
-}
-
-waybill_code waybill_clean_up_user_namespaces(waybill_store* store, waybill_strings existing,
-                                              waybill_strings running, waybill_list_token token,
-                                              const waybill_change_options* options,
-                                              waybill_user_namespace_cleanup_report** report,
-                                              waybill_error** error) {
-  if (report != nullptr) *report = nullptr;
-  return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
-    const auto to_run = arguments.Strings(existing, "existing");
-    const auto that_run = arguments.Strings(running, "running");
-    const auto how = ToChangeOptions(options, arguments);
-    if (!arguments.ok()) return arguments.error();
-    return Give(node_store.CleanUpUserNamespaces(to_run, that_run, ToToken(token), how), report);
-  });
-}
-
-waybill_code waybill_adopt_user_namespace(waybill_store* store, waybill_string pod_uid,
-                                          uint64_t host_id, uint64_t length,
-                                          waybill_error** error) {
-  return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
-    const auto uid = arguments.Text(pod_uid, "pod_uid");
-    if (!arguments.ok()) return arguments.error();
-    return node_store.AdoptUserNamespace(uid, host_id, length);
-  });
-}
-
-waybill_code waybill_release_lost_user_namespaces(waybill_store* store,
-                                                  const waybill_change_options* options,
-                                                  bool* released, waybill_error** error) {
-  return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
-    const auto how = ToChangeOptions(options, arguments);
-    if (!arguments.ok()) return arguments.error();
-    return node_store.ReleaseLostUserNamespaces(how).map([&](bool were) {
-      if (released != nullptr) *released = were;
-    });
-  });
-}
-
-waybill_code waybill_get_user_namespace_statistics(waybill_store* store,
-                                                   waybill_user_namespace_statistics** statistics,
-                                                   waybill_error** error) {
-  return Query(store, statistics, "statistics", error, &NodeStore::GetUserNamespaceStatistics);
 }

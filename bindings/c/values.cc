@@ -160,7 +160,7 @@ waybill_code waybill_names_given_by(const waybill_open_pull* pull, int32_t short
     if (!arguments.Given(pull, "pull") || !arguments.Given(names, "names")) {
       return arguments.error();
     }
-    const auto open_pull = ToOpenPull(*pull, arguments);
+    const auto open_pull = FromC(*pull, arguments);
     const auto how = arguments.OneOf(short_names, waybill::ShortNames::kDockerHub, "short_names");
     if (!arguments.ok()) return arguments.error();
     return Give(Result<std::vector<std::string>>(waybill::NamesGivenBy(open_pull, how)), names);
@@ -219,7 +219,7 @@ waybill_code waybill_parse_platform(waybill_string text, waybill_platform** plat
 waybill_code waybill_format_platform(const waybill_platform* platform, waybill_string** text,
                                      waybill_error** error) {
   return ToText(platform, text, error, [](const waybill_platform& from, Arguments& arguments) {
-    return waybill::FormatPlatform(ToPlatform(from, arguments));
+    return waybill::FormatPlatform(FromC(from, arguments));
   });
 }
 
@@ -230,7 +230,7 @@ waybill_code waybill_normalise_platform(const waybill_platform* platform,
     if (!arguments.Given(platform, "platform") || !arguments.Given(normalised, "normalised")) {
       return arguments.error();
     }
-    Result<waybill::Platform> made = waybill::NormalisePlatform(ToPlatform(*platform, arguments));
+    Result<waybill::Platform> made = waybill::NormalisePlatform(FromC(*platform, arguments));
     if (!arguments.ok()) return arguments.error();
     return Give(made, normalised);
   });
@@ -256,11 +256,11 @@ waybill_code waybill_choose_manifest(const waybill_image_index* index, const way
                            .digest = arguments.String(item.digest, "digest"),
                            // The index in place of the size: it tells equal entries apart.
                            .size = manifests.size(),
-                           .platform = ToPlatform(item.platform, arguments),
+                           .platform = FromCIfAny(item.platform, arguments),
                            .is_attestation = item.is_attestation});
     }
-    const auto on = ToPlatform(*host, arguments);
-    const auto inside = ToPlatform(guest, arguments);
+    const auto on = FromC(*host, arguments);
+    const auto inside = FromCIfAny(guest, arguments);
     if (!arguments.ok()) return arguments.error();
     return waybill::ChooseManifest(manifests, on, inside)
         .map([&](const waybill::ManifestDescriptor& made) { *chosen = made.size; });
@@ -285,7 +285,7 @@ waybill_code waybill_encode_pulled_record(const waybill_image_pulled_record* rec
                                           int32_t api_version, waybill_string** json,
                                           waybill_error** error) {
   return ToText(record, json, error, [&](const auto& from, Arguments& arguments) {
-    return waybill::EncodePulledRecord(ToRecord(from, arguments),
+    return waybill::EncodePulledRecord(FromC(from, arguments),
                                        ToApiVersion(api_version, arguments));
   });
 }
@@ -302,7 +302,7 @@ waybill_code waybill_encode_preloaded_record(const waybill_image_preloaded_recor
                                              int32_t api_version, waybill_string** json,
                                              waybill_error** error) {
   return ToText(record, json, error, [&](const auto& from, Arguments& arguments) {
-    return waybill::EncodePreloadedRecord(ToPreloaded(from, arguments),
+    return waybill::EncodePreloadedRecord(FromC(from, arguments),
                                           ToApiVersion(api_version, arguments));
   });
 }
@@ -331,9 +331,9 @@ waybill_code waybill_format_timestamp(waybill_timestamp time, waybill_string** t
                                       waybill_error** error) {
   return ToText(&time, text, error,
                 [](const waybill_timestamp& from, Arguments& arguments) -> Result<std::string> {
-                  const auto checked = ToTimestamp(&from, arguments);
+                  const auto checked = FromC(from, arguments);
                   if (!arguments.ok()) return arguments.error();
-                  return waybill::FormatTimestamp(*checked);
+                  return waybill::FormatTimestamp(checked);
                 });
 }
 waybill_code waybill_parse_timestamp(waybill_string text, waybill_timestamp* time,

@@ -23,8 +23,7 @@
  *   waybill_close(store, NULL);
  *   waybill_store_free(store);
  *
- * C11. Each function decides and stores as the C++ function of the same name
- * (waybill/node_store.h). This header adds the rules of C.
+ * C11.
  *
  * Strings are a pointer and a length, and may hold any bytes. Arguments are borrowed until the call
  * returns and need no terminating zero. A null pointer is the empty string; with a length above 0
@@ -53,6 +52,8 @@
  * end: set struct_size to sizeof and the rest to zero, the default of each member (the _INIT macros
  * do both). Structs that are only returned by pointer may also get members at their end; structs in
  * arrays never do.
+ *
+ * Made by ./dev generate.
  */
 
 #ifndef WAYBILL_H_
@@ -114,55 +115,89 @@ typedef struct waybill_strings {
 } waybill_strings;
 
 typedef int32_t waybill_code;
+/* A code says what the caller should do. The text for the person who reads it comes with it. */
 enum {
   WAYBILL_OK = 0,
-  /* waybill/result.h says what the caller should do. */
+  /* The call itself is wrong: correct the argument. Unlike WAYBILL_LIMIT_EXCEEDED, no smaller input
+   * helps. */
   WAYBILL_INVALID_ARGUMENT = 1,
-  WAYBILL_LIMIT_EXCEEDED = 2,
-  WAYBILL_NOT_FOUND = 3,
+  WAYBILL_LIMIT_EXCEEDED = 2, /* The argument is sound but larger than a documented bound. */
+  WAYBILL_NOT_FOUND = 3,      /* The store knows for certain that nothing has that name. */
+  /* Stored bytes do not verify. Never read it as WAYBILL_NOT_FOUND: something was there. */
   WAYBILL_DAMAGED = 4,
+  /* Another process owns the store: wait for it, or observe instead of owning. Or the store's files
+   * were removed or replaced under this one: close and open again. */
   WAYBILL_OWNED = 5,
+  /* The store was written by a newer schema. Use the newer waybill; nothing was touched. */
   WAYBILL_NEWER_SCHEMA = 6,
+  /* The store was written by an older schema, and migrating was not allowed. Nothing was touched.
+   */
   WAYBILL_OLDER_SCHEMA = 7,
+  /* The owner, mode or type of a path is unsafe. Correct it, then try again. */
   WAYBILL_UNSAFE_PATH = 8,
+  /* The map is full: prune, or open with a larger map. Deleting still works. */
   WAYBILL_STORE_FULL = 9,
-  WAYBILL_DISK_FULL = 10,
-  WAYBILL_IO = 11,
+  WAYBILL_DISK_FULL = 10, /* The file system is full: free space, then try again. */
+  WAYBILL_IO = 11, /* The operating system refused a read or a write. The text has its reason. */
+  /* Two identities share one key, or a newer state forbids the change. Nothing was changed. */
   WAYBILL_CONFLICT = 12,
-  WAYBILL_NOT_OWNER = 13,
+  WAYBILL_NOT_OWNER = 13, /* The handle is an observer's: open the store as the owner. */
+  /* The caller's progress callback asked to stop. What was done so far is kept. */
   WAYBILL_INTERRUPTED = 14,
+  /* A commit failed half way, in this call or an earlier one: it may or may not be on disk. Close
+   * and open again to find out. */
   WAYBILL_OUTCOME_UNKNOWN = 15,
+  /* The caller's waybill_credential_source could not get the pod's credentials. */
   WAYBILL_CREDENTIALS_UNAVAILABLE = 16,
+  /* Nothing can be read at this moment: no reader slot is free, or an observer is between two
+   * files. Nothing is known to be damaged: try again. Never read it as WAYBILL_NOT_FOUND. */
   WAYBILL_UNAVAILABLE = 17,
-  /* waybill_close was called. */
+  /* The handle was closed: open the store again. Never read it as WAYBILL_NOT_FOUND. */
   WAYBILL_CLOSED = 64,
-  WAYBILL_OUT_OF_MEMORY = 65,
-  /* A bug of the library; please report it with the text. */
+  WAYBILL_OUT_OF_MEMORY = 65, /* Memory ran out. Nothing was changed. */
+  /* A callback of the caller threw an exception, or the library has a bug. Nothing was changed. */
   WAYBILL_INTERNAL = 66
 };
 
-/* What to do next, where it is a call of waybill: Hint in waybill/result.h says when each comes. */
 typedef int32_t waybill_hint;
+/* What to do next, where it is a call of waybill. Each binding has its own words for it
+ * (waybill_hint_text). */
 enum {
   WAYBILL_HINT_NONE = 0,
-  WAYBILL_HINT_RECOVER = 1,
+  WAYBILL_HINT_RECOVER = 1, /* The store is damaged or stale. An owner that opens it recovers it. */
+  /* Part of the store can't be read. Verifying it says what is damaged; an owner recovers it. */
   WAYBILL_HINT_VERIFY = 2,
+  /* One record can't be read. Pulling its image again replaces it; an owner recovers the store. */
   WAYBILL_HINT_PULL_AGAIN = 3,
-  WAYBILL_HINT_CREATE = 4,
+  WAYBILL_HINT_CREATE = 4, /* There is no store yet. An owner makes one. */
+  /* The store has an older schema. An owner takes it to the newest, after a backup. */
   WAYBILL_HINT_MIGRATE = 5,
+  /* The migration would lose something. It goes on only where the caller accepts the loss. */
   WAYBILL_HINT_ACCEPT_LOSS = 6,
-  WAYBILL_HINT_RESTORE = 7,
-  WAYBILL_HINT_LIST_BACKUPS = 8,
+  WAYBILL_HINT_RESTORE = 7, /* The migration failed. Put back the backup that the message names. */
+  WAYBILL_HINT_LIST_BACKUPS = 8, /* The backup is damaged. Take another one. */
+  /* This version of LMDB was not tested. Use a tested one, or allow this one. */
   WAYBILL_HINT_ALLOW_UNTESTED_LMDB = 9,
+  /* The map is full. Prune records, or open with a larger map. */
   WAYBILL_HINT_PRUNE_OR_ENLARGE = 10,
+  /* The disk refuses to read a part. Skipping what it refuses treats that as damaged. */
   WAYBILL_HINT_SKIP_UNREADABLE = 11,
+  /* The list was empty, but the store is not. List again; confirm an empty list if it is right. */
   WAYBILL_HINT_ALLOW_EMPTY = 12,
+  /* The token is not of this store. Draw one before listing the images. */
   WAYBILL_HINT_BEGIN_LIST = 13,
+  /* The token is not of this store. Draw one before listing the pods. */
   WAYBILL_HINT_BEGIN_USERNS_CLEANUP = 14,
+  /* The registry of runtime handlers does not allow it. Load what the runtime serves. */
   WAYBILL_HINT_LOAD_HANDLERS = 15,
+  /* All ID ranges are taken. Release those of pods that are gone, or enlarge the pool. */
   WAYBILL_HINT_FREE_RANGES = 16,
+  /* Held pods have unverified ID ranges. Adopt the ranges of pods that live, release the others. */
   WAYBILL_HINT_SETTLE_HELD_PODS = 17,
+  /* Another pod has the ID range. Release it once that pod is gone. */
   WAYBILL_HINT_RELEASE_POD = 18,
+  /* Another file is in the witness's place. Name another path; if a store was lost, close the gap.
+   */
   WAYBILL_HINT_REPLACE_WITNESS = 19
 };
 
@@ -201,33 +236,39 @@ WAYBILL_API uint32_t waybill_oldest_schema(void);
 
 /* --- Values ---------------------------------------------------------------------------------- */
 
-/* UTC. Seconds since 1970, of the years 1 to 9999; 0 <= nanoseconds < 1,000,000,000. */
+/* A point in time, UTC. Seconds since 1970 may be negative; 0 <= nanoseconds < 1,000,000,000.
+ * Covers the years 1 to 9999, which is what RFC 3339 can write. */
 typedef struct waybill_timestamp {
   int64_t seconds;
   int32_t nanoseconds;
 } waybill_timestamp;
 
-/* A moment since the machine booted (BootTime in waybill/types.h). */
+/* A moment since the machine booted, which no change of the wall clock moves. */
 typedef struct waybill_boot_time {
   uint8_t boot_id[16]; /* which boot; zeros: unknown */
   int64_t nanoseconds; /* CLOCK_BOOTTIME */
 } waybill_boot_time;
 
-/* Which copy of an image a call is about: ImageCopy in waybill/types.h. Name the members: an image
- * string that is taken for a ref asks about another copy, of which nothing may be known. Each
- * function says which members it needs, and ignores the others. */
+/* Which copy of an image a call is about, borrowed for the call. Name the members ({.image = …,
+ * .image_ref = …}): an image string that is taken for a ref asks about another copy, of which
+ * nothing may be known. Each function says which members it needs, and ignores the others: one
+ * value does for a decision and for the pull after it. */
 typedef struct waybill_image_copy {
-  waybill_string image WAYBILL_EMPTY;     /* the container's image string, as the pod wrote it */
-  waybill_string image_ref WAYBILL_EMPTY; /* what the runtime returned; empty: not on the node */
-  waybill_string runtime_handler
-      WAYBILL_EMPTY; /* that the pod's RuntimeClass names; empty: the default */
+  waybill_string image WAYBILL_EMPTY; /* the container's image string, as the pod wrote it */
+  /* what the runtime returned for it; empty: not on the node */
+  waybill_string image_ref WAYBILL_EMPTY;
+  /* that the pod's RuntimeClass names; empty: the default */
+  waybill_string runtime_handler WAYBILL_EMPTY;
 } waybill_image_copy;
 
+/* Coordinates of a Kubernetes Secret and the hash of the credentials that it held when an image was
+ * pulled with it. The hash is opaque and only ever compared. If empty, hashing failed: the hash
+ * matches nothing, but the coordinates still can. */
 typedef struct waybill_image_pull_secret {
   waybill_string uid;
   waybill_string namespace_name;
   waybill_string name;
-  waybill_string credential_hash; /* opaque; empty: matches nothing */
+  waybill_string credential_hash;
 } waybill_image_pull_secret;
 
 typedef struct waybill_image_pull_service_account {
@@ -236,7 +277,9 @@ typedef struct waybill_image_pull_service_account {
   waybill_string name;
 } waybill_image_pull_service_account;
 
-/* Which credentials opened an image under one image name (waybill/types.h). */
+/* Which credentials opened an image under one image name. With node_pods_accessible (pulled without
+ * credentials, or with the node's own) every pod of the node may use it. If all fields are empty,
+ * every pod must pull it again. */
 typedef struct waybill_image_pull_credentials {
   bool node_pods_accessible;
   const waybill_image_pull_secret* secrets;
@@ -250,13 +293,12 @@ typedef struct waybill_credential_mapping {
   waybill_image_pull_credentials credentials;
 } waybill_credential_mapping;
 
-/* What an image was built for, and what it is to run on (waybill/platform.h). */
 typedef struct waybill_platform {
-  waybill_string architecture;
-  waybill_string os;
-  waybill_string os_version;
+  waybill_string architecture; /* Go's names: "amd64", "arm64" */
+  waybill_string os;           /* Go's names: "linux", "windows" */
+  waybill_string os_version;   /* Windows: "10.0.20348.1970" */
   waybill_strings os_features;
-  waybill_string variant;
+  waybill_string variant; /* of arm, "v5" to "v8"; of arm64; of amd64, "v1" to "v4" */
 } waybill_platform;
 
 typedef struct waybill_image_pulled_record {
@@ -266,6 +308,7 @@ typedef struct waybill_image_pulled_record {
   size_t credential_mapping_count;
   uint64_t stamp; /* set by the store, as is guest_platform; ignored where they go in */
   waybill_string runtime_handler; /* empty: the default one */
+  /* Which manifest of an index was pulled, and its platform, if the caller passed them. */
   waybill_string manifest_digest;
   const waybill_platform* platform;       /* NULL: not known */
   const waybill_platform* guest_platform; /* NULL: none */
@@ -273,17 +316,20 @@ typedef struct waybill_image_pulled_record {
   waybill_string closed_because;
 } waybill_image_pulled_record;
 
-/* Coordinates of a Secret or a service account. Name the members. */
+/* Coordinates of a Secret or a service account. */
 typedef struct waybill_credential_name {
   waybill_string namespace_name WAYBILL_EMPTY;
   waybill_string name WAYBILL_EMPTY;
   waybill_string uid WAYBILL_EMPTY; /* empty: whatever the UID */
 } waybill_credential_name;
 
-/* When a credential was last proven by a pull. A match proves nothing. */
+/* When a credential was last proven by a pull. A match proves nothing: what is written back because
+ * it matched has the proof of what it matched. Set by the store, ignored in arguments, and not
+ * compared: two values with different proofs are equal. */
 typedef struct waybill_proof {
   const waybill_timestamp* proven; /* whole seconds; NULL: unknown */
-  uint64_t pull_began;             /* the commit in which that pull began; 0: unknown */
+  /* The commit in which that pull began (waybill_record_pull_intent); 0: unknown. */
+  uint64_t pull_began;
 } waybill_proof;
 
 typedef struct waybill_image_pulled_records {
@@ -291,9 +337,11 @@ typedef struct waybill_image_pulled_records {
   size_t count;
 } waybill_image_pulled_records;
 
+/* A pull that began and whose end is not known. `image` is the container's image string as the pod
+ * wrote it; it need not parse. */
 typedef struct waybill_image_pull_intent {
   waybill_string image;
-  waybill_string runtime_handler;
+  waybill_string runtime_handler; /* empty: the default handler */
 } waybill_image_pull_intent;
 
 typedef struct waybill_image_pull_intents {
@@ -301,10 +349,13 @@ typedef struct waybill_image_pull_intents {
   size_t count;
 } waybill_image_pull_intents;
 
+/* An image that a newer kubelet found on the node before it pulled anything: a file of
+ * observed-preloaded/. WAYBILL_RULES_CLOSED judges it as an image of a list
+ * (waybill_observe_images). */
 typedef struct waybill_image_preloaded_record {
   waybill_string image_ref;
   const waybill_timestamp* last_updated; /* NULL: none */
-  waybill_strings observed_images;
+  waybill_strings observed_images;       /* image names, sorted */
 } waybill_image_preloaded_record;
 
 typedef struct waybill_image_preloaded_records {
@@ -312,14 +363,16 @@ typedef struct waybill_image_preloaded_records {
   size_t count;
 } waybill_image_preloaded_records;
 
-/* An image that the container runtime lists: ImageOnNode in waybill/types.h. Functions that only
- * ask which images are there need `id` alone: any spelling of the image. */
+/* An image as the container runtime lists it: CRI's Image message, `crictl images -o json`. Its
+ * spellings are the ID, with and without `sha256:`, and its repo digests. A function that only asks
+ * which images are there (waybill_prune) needs one spelling as `id`, and no names. */
 typedef struct waybill_image_on_node {
-  waybill_string id; /* the image ref */
-  waybill_strings repo_tags;
-  waybill_strings repo_digests;
-  waybill_string runtime_handler; /* empty: may be any handler's */
-  bool pinned;                    /* by the runtime's configuration */
+  waybill_string id;            /* the image ref */
+  waybill_strings repo_tags;    /* names: `repo:tag` */
+  waybill_strings repo_digests; /* names: `repo@digest` */
+  /* CRI's Image.spec.runtime_handler. Empty: not given, so the image may be any handler's. */
+  waybill_string runtime_handler;
+  bool pinned; /* by the runtime's configuration */
 } waybill_image_on_node;
 
 typedef struct waybill_images_on_node {
@@ -336,19 +389,26 @@ typedef struct waybill_pulled_manifest {
 /* Which pull. Durable, and never used twice in one store. 0: none is named. */
 typedef uint64_t waybill_pull_id;
 
-/* PullState in waybill/evidence.h: running; failed, but something may have been transferred; of
- * unknown end. */
-enum { WAYBILL_OPEN_PULL_RUNNING = 1, WAYBILL_OPEN_PULL_FAILED = 2, WAYBILL_OPEN_PULL_UNKNOWN = 3 };
+/* The numbers are stored. */
+enum {
+  WAYBILL_OPEN_PULL_RUNNING = 1,
+  /* the runtime reported an error, but something may have been transferred */
+  WAYBILL_OPEN_PULL_FAILED = 2,
+  /* cancelled, timed out, connection lost, or the process that pulled ended */
+  WAYBILL_OPEN_PULL_UNKNOWN = 3
+};
 WAYBILL_API waybill_string waybill_pull_state_name(int32_t state); /* "running" */
 
 /* A pull that may still bring an image, or may have brought one that nobody recorded. */
 typedef struct waybill_open_pull {
   waybill_pull_id id;
   bool anything; /* stands for pulls that can't be named: it may have brought any image */
-  bool several;  /* several pulls of one string that ended alike, with the last end */
-  waybill_string image;
-  waybill_string runtime_handler;
-  int32_t state; /* WAYBILL_OPEN_PULL_RUNNING … */
+  /* Several pulls of one string that ended alike, kept as one with the last end. No success of a
+   * single pull removes it. */
+  bool several;
+  waybill_string image; /* the container's image string as the pod wrote it; it need not parse */
+  waybill_string runtime_handler; /* empty: the default handler */
+  int32_t state;                  /* WAYBILL_OPEN_PULL_RUNNING … */
   waybill_timestamp began;
   const waybill_timestamp* ended; /* NULL: it runs */
   waybill_boot_time ended_at;     /* the same, as grace and window are measured */
@@ -364,13 +424,17 @@ typedef struct waybill_open_pulls {
  * where it came from. */
 #define WAYBILL_PRESUMED_SOURCE "presumed"
 
-/* An image that is known to have come to the node without the kubelet, or presumed so. */
+/* An image that is known to have come to the node without the kubelet, or presumed so: open to all
+ * pods, under every name. */
 typedef struct waybill_ledger_entry {
   waybill_string image_ref;
-  waybill_string runtime_handler;
-  waybill_strings names; /* at that time, sorted */
+  waybill_string runtime_handler; /* empty: the default handler's copy */
+  waybill_strings names;          /* at that time, sorted */
+  /* How it is known: "listed", "imported" (waybill_image_on_node.imported), "pinned",
+   * "preloaded-list", "observed-preloaded", "adopted", "operator", or what the caller named.
+   * WAYBILL_PRESUMED_SOURCE: it is not known, but presumed. */
   waybill_string source;
-  waybill_string reason;
+  waybill_string reason; /* an operator's; may be empty */
   waybill_timestamp since;
   uint64_t stamp; /* the commit that wrote it */
 } waybill_ledger_entry;
@@ -380,11 +444,17 @@ typedef struct waybill_ledger_entries {
   size_t count;
 } waybill_ledger_entries;
 
-enum { WAYBILL_QUARANTINED_IMAGE_REF = 1, WAYBILL_QUARANTINED_IMAGE = 2 };
+/* What an unreadable file stood for, known by its name only. */
+enum {
+  WAYBILL_QUARANTINED_IMAGE_REF = 1, /* of pulled/: SHA-256 of an image ref */
+  WAYBILL_QUARANTINED_IMAGE = 2      /* of pulling/: SHA-256 of an image string */
+};
+/* Closes an image until it is pulled again: decisions on it answer "pull", with the result `error`.
+ */
 typedef struct waybill_quarantine_entry {
-  int32_t kind;
+  int32_t kind;          /* WAYBILL_QUARANTINED_IMAGE_REF … */
   waybill_string sha256; /* 64 lower-case hex digits */
-  waybill_string source;
+  waybill_string source; /* the file, below the kubelet directory */
   waybill_string reason;
   waybill_timestamp since;
 } waybill_quarantine_entry;
@@ -394,12 +464,14 @@ typedef struct waybill_quarantine_entries {
   size_t count;
 } waybill_quarantine_entries;
 
-/* What a RuntimeClass selects (waybill/runtime_handler.h). */
 typedef struct waybill_runtime_handler {
+  /* 1 to 253 bytes bytes above 0x20, without '/'. Only a default handler whose name is unknown has
+   * an empty name. */
   waybill_string name;
-  bool is_default;
-  bool user_namespaces;
-  const waybill_platform* guest_platform; /* NULL: the host's */
+  bool is_default;      /* the empty name selects it; at most one on a node */
+  bool user_namespaces; /* CRI, RuntimeHandlerFeatures.user_namespaces */
+  /* The platform of a utility VM, which its images must be built for. NULL: the host's. */
+  const waybill_platform* guest_platform;
 } waybill_runtime_handler;
 
 typedef struct waybill_runtime_handlers {
@@ -410,20 +482,24 @@ typedef struct waybill_runtime_handlers {
 /* --- Credential hashes, image names, platforms: pure -------------------------------------------
  */
 
-/* The hash under which a Secret's credentials are remembered: waybill/credential_hash.h. */
+/* Lower-case hex SHA-256 of the auth config's compact JSON as Go writes it: username, password,
+ * email in this order, empty ones left out, '<', '>', '&', U+2028, U+2029 and control characters
+ * escaped, invalid UTF-8 replaced by U+FFFD. WAYBILL_OUT_OF_MEMORY. Pure, thread-safe. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_hash_credentials(waybill_string username,
                                                                      waybill_string password,
                                                                      waybill_string email,
                                                                      waybill_string** hash,
                                                                      waybill_error** error);
 
-/* The parts of an image string, as views into it (waybill/image_name.h). */
+/* The parts of an image string, as views into it. Credentials are stored under `name`, the string
+ * without tag and digest, otherwise unchanged: `nginx` and `docker.io/library/nginx` are two names,
+ * since a runtime may resolve a short name elsewhere. */
 typedef struct waybill_image_parts {
   waybill_string name;
-  waybill_string domain;
-  waybill_string path;
-  waybill_string tag;
-  waybill_string digest;
+  waybill_string domain; /* "registry.example.com:443"; may be empty */
+  waybill_string path;   /* what follows domain and '/'; at most 255 bytes */
+  waybill_string tag;    /* without ':'; may be empty */
+  waybill_string digest; /* "sha256:…", without '@'; may be empty */
 } waybill_image_parts;
 
 /* Whether `image` parses; if not, *parts is empty. `parts` may be NULL. */
@@ -446,12 +522,13 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_format_platform(
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_normalise_platform(
     const waybill_platform* platform, waybill_platform** normalised, waybill_error** error);
 
-/* One entry of an image index (waybill/image_index.h). */
+/* One entry of an image index. */
 typedef struct waybill_manifest_descriptor {
   waybill_string media_type;
   waybill_string digest;
   uint64_t size;                    /* bytes; 0: not given */
-  const waybill_platform* platform; /* NULL: not given */
+  const waybill_platform* platform; /* as written; NULL: not given */
+  /* provenance or an SBOM, not an image (annotation vnd.docker.reference.type) */
   bool is_attestation;
 } waybill_manifest_descriptor;
 
@@ -460,7 +537,10 @@ typedef struct waybill_image_index {
   size_t count;
 } waybill_image_index;
 
-/* WAYBILL_INVALID_ARGUMENT, WAYBILL_LIMIT_EXCEEDED: DecodeImageIndex. */
+/* Reads an OCI image index or a Docker manifest list. Other fields are ignored.
+ * WAYBILL_INVALID_ARGUMENT: not JSON, neither of the two formats, no manifests, or a manifest with
+ * a malformed digest or a media type other than that of an image manifest or an index.
+ * WAYBILL_LIMIT_EXCEEDED: above 4 MiB, 32 or 4,096. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_decode_image_index(waybill_string json,
                                                                        waybill_image_index** index,
                                                                        waybill_error** error);
@@ -474,10 +554,14 @@ waybill_choose_manifest(const waybill_image_index* index, const waybill_platform
 /* --- The kubelet's JSON: pure ------------------------------------------------------------------
  */
 
-enum { WAYBILL_KUBELET_V1BETA1 = 0, WAYBILL_KUBELET_V1ALPHA1 = 1 };
+enum {
+  WAYBILL_KUBELET_V1BETA1 = 0, /* kubelets since v1.35 */
+  WAYBILL_KUBELET_V1ALPHA1 = 1 /* to v1.34 */
+};
 
-/* Strict (waybill/kubelet_format.h): WAYBILL_INVALID_ARGUMENT names the field,
- * WAYBILL_LIMIT_EXCEEDED the bound. */
+/* Accepts apiVersion kubelet.config.k8s.io/v1alpha1 and /v1beta1, and the form in KEP-2535: the
+ * group imagemanager.kubelet.config.k8s.io/v1alpha1, and the list kubernetesSecretCoordinates (one
+ * of the two lists, not both). */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_decode_pulled_record(
     waybill_string json, waybill_image_pulled_record** record, waybill_error** error);
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_decode_pull_intent(
@@ -537,16 +621,22 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_parse_timestamp(waybill_stri
 /* --- Rules and policy --------------------------------------------------------------------------
  */
 
-/* waybill/rules.h */
-enum { WAYBILL_RULES_CLOSED = 0, WAYBILL_RULES_KUBELET = 1 };
+/* By which rules a store decides. */
+enum {
+  /* An image is open only if a credential was proven for it, or if it is in the ledger of images
+   * that came to the node without the kubelet. */
+  WAYBILL_RULES_CLOSED = 0,
+  /* Every answer and every stored state is that of the kubelet v1.36.3, which presumes an image
+   * preloaded if it has neither record nor intent. */
+  WAYBILL_RULES_KUBELET = 1
+};
 WAYBILL_API waybill_string waybill_rules_name(int32_t rules); /* "closed" */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_parse_rules(waybill_string name, int32_t* rules,
                                                                 waybill_error** error);
 
-/* The kubelet's imagePullCredentialsVerificationPolicy (waybill/policy.h). */
 enum {
   WAYBILL_NEVER_VERIFY = 0,
-  WAYBILL_NEVER_VERIFY_PRELOADED_IMAGES = 1,
+  WAYBILL_NEVER_VERIFY_PRELOADED_IMAGES = 1, /* the kubelet's default */
   WAYBILL_NEVER_VERIFY_ALLOWLISTED_IMAGES = 2,
   WAYBILL_ALWAYS_VERIFY = 3
 };
@@ -555,11 +645,16 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_parse_verification_mode(wayb
                                                                             int32_t* mode,
                                                                             waybill_error** error);
 
+/* What an allowlist pattern opens. The kubelet's code compares names alone; KEP-2535 speaks of
+ * images that the kubelet did not pull. */
 enum { WAYBILL_ALLOWLIST_ANY_IMAGE = 0, WAYBILL_ALLOWLIST_PRELOADED_ONLY = 1 };
+/* What is known of an image's origin when the policy is asked. */
 enum {
-  WAYBILL_ORIGIN_KUBELET_PULLED = 0,
+  WAYBILL_ORIGIN_KUBELET_PULLED = 0, /* a record exists; WAYBILL_RULES_KUBELET: or an intent */
+  /* WAYBILL_RULES_KUBELET: neither exists, and nothing was lost. WAYBILL_RULES_CLOSED: it is in the
+   * ledger */
   WAYBILL_ORIGIN_PRELOADED = 1,
-  WAYBILL_ORIGIN_UNKNOWN = 2
+  WAYBILL_ORIGIN_UNKNOWN = 2 /* neither is known */
 };
 
 /* Immutable. Stores copy it. */
@@ -582,12 +677,15 @@ WAYBILL_API bool waybill_policy_requires_verification(const waybill_policy* poli
 /* --- User namespaces: values -------------------------------------------------------------------
  */
 
-/* waybill/user_namespace.h has the meaning of each. */
+/* Where new ranges are taken from. The types are wider than IDs, so that an out-of-bounds pool can
+ * be reported. */
 typedef struct waybill_user_namespace_pool {
-  uint64_t first_id;
-  uint64_t id_count;
+  uint64_t first_id; /* A multiple of ids_per_pod, and at least that. */
+  uint64_t id_count; /* A multiple of ids_per_pod; first_id + id_count <= 2^32. */
+  /* Length of each new range: a multiple of 65,536 below 2^32 (the kubelet's
+   * userNamespaces.idsPerPod). */
   uint64_t ids_per_pod;
-  uint64_t max_pods;
+  uint64_t max_pods; /* Pods that the pool must have room for (the kubelet's maxPods). */
 } waybill_user_namespace_pool;
 
 typedef struct waybill_user_namespace_options {
@@ -603,25 +701,29 @@ WAYBILL_API waybill_user_namespace_pool waybill_default_user_namespace_pool(uint
 /* WAYBILL_INVALID_ARGUMENT, in the kubelet's words. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_check_user_namespace_pool(const waybill_user_namespace_pool* pool, waybill_error** error);
-/* The pool of a node on which `getsubids kubelet` printed `uids` and `getsubids -g kubelet` `gids`.
- * WAYBILL_INVALID_ARGUMENT: PoolOfSubordinateIds. */
+/* The pool that a node is configured for (KEP-127, "Configuration of ranges"). If the user or the
+ * tool is missing, that is the default pool. (v1.36.3 fails to start if only the tool is missing,
+ * against the KEP.) Otherwise both outputs must be the same single line, "0: kubelet FIRST COUNT".
+ * WAYBILL_INVALID_ARGUMENT, in the kubelet's words: they are not, or the pool is invalid. Pure,
+ * thread-safe. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_pool_of_subordinate_ids(bool user_exists, bool tool_exists, waybill_string uids,
                                 waybill_string gids, uint64_t ids_per_pod, uint64_t max_pods,
                                 waybill_user_namespace_pool* pool, waybill_error** error);
 
+/* CRI's IDMapping. */
 typedef struct waybill_id_mapping {
   uint32_t host_id;
   uint32_t container_id;
   uint32_t length;
 } waybill_id_mapping;
 
-/* CRI's NamespaceMode. */
+/* CRI's WAYBILL_NAMESPACE_…, with its numbers: the two modes of user namespaces. */
 enum { WAYBILL_NAMESPACE_POD = 0, WAYBILL_NAMESPACE_NODE = 2 };
 
 /* CRI's UserNamespace. With POD, uids and gids are the same single mapping; with NODE, unused. */
 typedef struct waybill_user_namespace {
-  int32_t mode;
+  int32_t mode;           /* WAYBILL_NAMESPACE_POD … */
   uint32_t mapping_count; /* 0 or 1 */
   waybill_id_mapping uids;
   waybill_id_mapping gids;
@@ -631,20 +733,29 @@ enum { WAYBILL_HOST_USERS_UNSET = 0, WAYBILL_HOST_USERS_TRUE = 1, WAYBILL_HOST_U
 
 typedef struct waybill_user_namespace_request {
   size_t struct_size;
+  /* 1 to 253 bytes bytes above 0x20, neither "." nor "..", without '/': the name of the pod's
+   * directory. */
   waybill_string pod_uid;
   int32_t host_users; /* pod.spec.hostUsers */
+  /* The handler of the pod's RuntimeClass; empty: the default handler. */
   waybill_string runtime_handler;
   uint32_t length; /* that the caller requires; 0: any */
 } waybill_user_namespace_request;
 #define WAYBILL_USER_NAMESPACE_REQUEST_INIT WAYBILL_INIT(waybill_user_namespace_request)
 
-enum { WAYBILL_POOL_INSIDE = 0, WAYBILL_POOL_OUTSIDE = 1, WAYBILL_POOL_OTHER_LENGTH = 2 };
+enum {
+  WAYBILL_POOL_INSIDE = 0,
+  WAYBILL_POOL_OUTSIDE = 1,     /* partly or wholly (kubernetes#141941) */
+  WAYBILL_POOL_OTHER_LENGTH = 2 /* differs from the pool's ids_per_pod (kubernetes#137912) */
+};
+/* A pod's ID mapping. Whatever the pool is now, the mapping stays valid for its pod and blocks the
+ * ranges that it overlaps until it is released. */
 typedef struct waybill_user_namespace_allocation {
   waybill_string pod_uid;
   uint32_t host_id;
   uint32_t length;
   waybill_timestamp created;
-  int32_t relation; /* to the current pool: WAYBILL_POOL_… */
+  int32_t relation; /* WAYBILL_POOL_INSIDE … */
 } waybill_user_namespace_allocation;
 
 typedef struct waybill_user_namespace_allocations {
@@ -657,23 +768,26 @@ typedef struct waybill_host_id_range {
   uint64_t length;
 } waybill_host_id_range;
 
-/* HeldKind in waybill/user_namespace.h. Others may come: each holds like any other. */
+/* Why a pod is held. The numbers are stored, and never 0. A number that this version does not know
+ * holds as much as any other. */
 enum {
   WAYBILL_HELD_OTHER = 1,
-  WAYBILL_HELD_FILE_CONFLICT = 2,
-  WAYBILL_HELD_TABLES_CONTRADICT = 3,
-  WAYBILL_HELD_UNREADABLE_FILE = 4,
-  WAYBILL_HELD_FROM_BACKUP = 5,
-  WAYBILL_HELD_LOST_RANGES = 6,
-  WAYBILL_HELD_UNTIL_IMPORT = 7
+  WAYBILL_HELD_FILE_CONFLICT = 2,     /* its file contradicts another one, or the store */
+  WAYBILL_HELD_TABLES_CONTRADICT = 3, /* the store's own tables contradict each other */
+  WAYBILL_HELD_UNREADABLE_FILE = 4,   /* no kubelet takes its file, or it can't be read */
+  WAYBILL_HELD_FROM_BACKUP = 5, /* its range is that of a backup, and may be another pod's by now */
+  WAYBILL_HELD_LOST_RANGES = 6, /* without a UID: ranges were lost */
+  WAYBILL_HELD_UNTIL_IMPORT = 7 /* without a UID: until the kubelet's pods' files were taken over */
 };
 
-/* A pod that may live with unverified host IDs. */
+/* A pod that may live with unverified host IDs: its file was broken, or its range overlaps another
+ * one or was lost. It gets no mapping, and its ranges are not handed out. */
 typedef struct waybill_held_pod {
-  waybill_string pod_uid;              /* empty: unknown pods */
-  const waybill_host_id_range* ranges; /* no items: unknown, so no new range is handed out */
+  waybill_string pod_uid; /* empty: ranges of unknown pods were lost */
+  /* Empty: the range is unknown, so no new range can be handed out to any pod. */
+  const waybill_host_id_range* ranges;
   size_t range_count;
-  waybill_string source;
+  waybill_string source; /* the file, below the kubelet directory; or empty */
   waybill_string reason;
   waybill_timestamp since;
   int32_t kind; /* WAYBILL_HELD_OTHER … */
@@ -702,19 +816,35 @@ enum {
   WAYBILL_WITNESS_NONE = 3,
   WAYBILL_WITNESS_ANEW = 4
 };
-enum { WAYBILL_GAP_DETECT = 0, WAYBILL_GAP_YES = 1, WAYBILL_GAP_NO = 2 };
-/* What a first start makes of images that have neither record nor open pull. */
+/* Whether images on the node may have been pulled unrecorded, by a kubelet without waybill or
+ * without the feature (KEP-2535, "What happens if we reenable the feature"). */
 enum {
-  WAYBILL_FIRST_START_PRESUME = 0, /* they enter the ledger as presumed: open */
-  WAYBILL_FIRST_START_CLOSE = 1    /* they get records without credentials */
+  /* Under WAYBILL_RULES_CLOSED, look for signs in the kubelet directory: files that a kubelet wrote
+   * since the last take-over. At the first one, if a kubelet has used the directory, an open pull
+   * of anything stands for pulls that it cut short; what is on the node then is for
+   * waybill_open_options.first_start. */
+  WAYBILL_GAP_DETECT = 0,
+  WAYBILL_GAP_YES = 1,
+  WAYBILL_GAP_NO = 2
+};
+/* What a first start makes of images that have neither record nor open pull. Nobody can tell
+ * whether a kubelet pulled them before it kept records (KEP-2535, "What happens if we reenable the
+ * feature"). */
+enum {
+  /* they enter the ledger as presumed: open, as a kubelet presumes */
+  WAYBILL_FIRST_START_PRESUME = 0,
+  WAYBILL_FIRST_START_CLOSE = 1 /* they get records without credentials, as after a gap */
 };
 
 /* CLOCK_BOOTTIME and the boot ID. Called on any thread. */
 typedef waybill_boot_time (*waybill_boot_clock)(void* context);
 
-/* What an image string without a registry host may name on this node: ShortNames in
- * waybill/evidence.h. */
-enum { WAYBILL_SHORT_NAMES_ANYWHERE = 0, WAYBILL_SHORT_NAMES_DOCKER_HUB = 1 };
+/* What an image string without a registry host may name on this node. */
+enum {
+  /* the runtime may complete it, or have an alias for it (CRI-O) */
+  WAYBILL_SHORT_NAMES_ANYWHERE = 0,
+  WAYBILL_SHORT_NAMES_DOCKER_HUB = 1 /* the runtime completes it with docker.io only (containerd) */
+};
 WAYBILL_API waybill_string waybill_short_names_name(int32_t short_names); /* "docker.io" */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_parse_short_names(waybill_string name,
                                                                       int32_t* short_names,
@@ -727,33 +857,40 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_names_given_by(const waybill
                                                                    waybill_strings** names,
                                                                    waybill_error** error);
 
-/* EvidenceOptions in waybill/evidence.h. */
+/* How long a pull that ended may still have brought an image. Grace and window are measured by
+ * CLOCK_BOOTTIME, from the end of the pull to the token of a complete list. Each is 0 to 10 years.
+ */
 typedef struct waybill_evidence_options {
   size_t struct_size;
-  int64_t grace_seconds;    /* 0: the default, 2 minutes */
-  int64_t window_seconds;   /* 0: the default, 2 hours */
+  int64_t grace_seconds;    /* after a failure that the runtime reported; 0: 2 minutes */
+  int64_t window_seconds;   /* after an unknown end; a reboot ends it, too; 0: 2 hours */
   int32_t short_names;      /* WAYBILL_SHORT_NAMES_… */
   int64_t remember_seconds; /* of images that are gone; 0: the default, 30 days. < 0: not at all */
 } waybill_evidence_options;
 #define WAYBILL_EVIDENCE_OPTIONS_INIT WAYBILL_INIT(waybill_evidence_options)
 
-/* AgeLimits in waybill/revocation.h: how long what a pull proved counts, in seconds. 0: for ever;
- * otherwise 60 to 315,360,000 (10 years), or the call is WAYBILL_INVALID_ARGUMENT. Past it a match
- * is "pull", WAYBILL_REASON_PROOF_TOO_OLD, until a pull proves the credential again. */
+/* How long what a pull proved counts, in seconds. 0: for ever; otherwise 60 to 315,360,000 (10
+ * years), or the call is WAYBILL_INVALID_ARGUMENT. Past it a match is "pull",
+ * WAYBILL_REASON_PROOF_TOO_OLD, until a pull proves the credential again. */
 typedef struct waybill_age_limits {
   size_t struct_size;
   int64_t credentials_seconds;      /* Secrets and service accounts */
   int64_t service_accounts_seconds; /* a shorter one for these; 0: as credentials_seconds */
   int64_t node_pods_seconds;        /* of images that were pulled without credentials */
   /* How long a revocation is kept at least: 86,400 (a day) to 315,360,000; 0: the default, 30 days.
-   */
+   * / */
   int64_t revocations_seconds;
 } waybill_age_limits;
 #define WAYBILL_AGE_LIMITS_INIT WAYBILL_INIT(waybill_age_limits)
 
-/* OpenOptions in waybill/node_store.h says what each does. */
+/* All zero but struct_size, directory and witness_kind: the defaults. */
 typedef struct waybill_open_options {
   size_t struct_size;
+  /* The store's own directory. If it is missing, create_if_missing makes it (0700); its parent must
+   * exist. An existing one must be a directory, not a symlink, owned by the caller, and neither
+   * group- nor world-writable. A store is made only where nothing else lies, but what is left of a
+   * store or the lost+found of a file system, and not in kubelet_directory itself:
+   * WAYBILL_UNSAFE_PATH. */
   waybill_string directory;
   bool must_exist; /* otherwise a missing store is created */
   bool no_migration;
@@ -761,7 +898,9 @@ typedef struct waybill_open_options {
   bool skip_unreadable; /* otherwise a read error of the disk is WAYBILL_IO */
   int32_t witness_kind;
   waybill_string witness_path; /* for WAYBILL_WITNESS_AT and _ANEW only */
-  int32_t rules;
+  int32_t rules;               /* WAYBILL_RULES_CLOSED … */
+  /* WAYBILL_GAP_DETECT …; After a gap each image in images_on_node without a record gets one
+   * without credentials, and the report names it; without that list the store turns distrustful. */
   int32_t gap;
   const waybill_policy* policy;                     /* NULL: NeverVerifyPreloadedImages */
   const waybill_images_on_node* images_on_node;     /* NULL: unknown; no items: see allow_empty */
@@ -774,6 +913,8 @@ typedef struct waybill_open_options {
   void* clock_context;
   waybill_progress import_progress; /* NULL: none, as below */
   void* import_context;
+  /* Counts the values of the migration. If it stops the migration, the store is as before the step
+   * (WAYBILL_INTERRUPTED). */
   waybill_progress migration_progress;
   void* migration_context;
   const waybill_images_on_node* preloaded;  /* NULL: none; an entry without an ID names its image */
@@ -791,30 +932,44 @@ typedef struct waybill_open_options {
 typedef struct waybill_observe_options {
   size_t struct_size;
   waybill_string directory;
-  int32_t rules;
+  int32_t rules; /* WAYBILL_RULES_CLOSED … */
   const waybill_policy* policy;
   const waybill_user_namespace_options* user_namespaces;
   waybill_clock clock;
   void* clock_context;
   int32_t short_names;            /* for waybill_explain */
   const waybill_age_limits* ages; /* NULL: those of the owner */
+  /* A store that no process owns is read whatever its witness says, so that it may be older than
+   * what was open last. To show what is in it: every decision is to pull. */
+  bool ignores_witness;
 } waybill_observe_options;
 #define WAYBILL_OBSERVE_OPTIONS_INIT WAYBILL_INIT(waybill_observe_options)
 
 typedef struct waybill_store waybill_store;
 
-/* Opens as the only owner. WAYBILL_OWNED, WAYBILL_UNSAFE_PATH, WAYBILL_NEWER_SCHEMA,
- * WAYBILL_OLDER_SCHEMA, WAYBILL_INVALID_ARGUMENT, WAYBILL_NOT_FOUND: unchanged. WAYBILL_DISK_FULL,
- * WAYBILL_IO, WAYBILL_STORE_FULL, WAYBILL_CONFLICT, WAYBILL_OUTCOME_UNKNOWN, WAYBILL_INTERRUPTED,
- * WAYBILL_INVALID_ARGUMENT for an empty list (allow_empty): what was recovered and imported before
- * the error is kept; open again. */
+/* Opens as the only owner: takes the lock, walks the pages, opens LMDB, checks header and witness,
+ * imports, replays. Idempotent: after a crash or an error at any point, open again. These errors
+ * leave the store unchanged: WAYBILL_OWNED (another process owns it, this process has it open, or
+ * data.mdb changes while it is checked), WAYBILL_UNSAFE_PATH, WAYBILL_NEWER_SCHEMA,
+ * WAYBILL_OLDER_SCHEMA, WAYBILL_INVALID_ARGUMENT (options), WAYBILL_NOT_FOUND (create_if_missing is
+ * false, or pods_directory does not exist); but with WAYBILL_OLDER_SCHEMA or WAYBILL_NEWER_SCHEMA,
+ * what a crash left of an unfinished commit may have been taken back. After WAYBILL_DISK_FULL,
+ * WAYBILL_IO, WAYBILL_STORE_FULL, WAYBILL_CONFLICT, WAYBILL_OUTCOME_UNKNOWN,
+ * WAYBILL_INVALID_ARGUMENT (an empty list; see waybill_open_options.allow_empty) and
+ * WAYBILL_INTERRUPTED (import_progress returned false), what was recovered and imported so far is
+ * kept. A damaged database is not an error: it is set aside, and recovery_report says so. Nor is a
+ * witness that is missing, unreadable or contradicts the store: the store turns distrustful, its
+ * records lose their credentials, and findings says why. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_open(const waybill_open_options* options,
                                                          waybill_store** store,
                                                          waybill_error** error);
 
-/* Opens for reading, with or without a live owner. Recording functions return WAYBILL_NOT_OWNER.
- * WAYBILL_NOT_FOUND, WAYBILL_DAMAGED, WAYBILL_OWNED, WAYBILL_UNSAFE_PATH, WAYBILL_OLDER_SCHEMA,
- * WAYBILL_NEWER_SCHEMA, WAYBILL_IO: NodeStore::Observe. */
+/* Opens to decide and to read, with or without a live owner. Changes nothing; every recording
+ * function returns WAYBILL_NOT_OWNER. Needs write permission for the reader table
+ * (WAYBILL_UNSAFE_PATH otherwise). WAYBILL_NOT_FOUND: no store. WAYBILL_DAMAGED: the store fails
+ * the walk, contradicts its witness or misses it; opening it as an owner recovers it.
+ * WAYBILL_OWNED: this process has the store open already, or data.mdb changes while it is checked.
+ * WAYBILL_OLDER_SCHEMA: an owner must migrate it. WAYBILL_NEWER_SCHEMA, WAYBILL_IO as for Open. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_observe(const waybill_observe_options* options,
                                                             waybill_store** store,
                                                             waybill_error** error);
@@ -828,23 +983,26 @@ typedef struct waybill_serve_options {
 } waybill_serve_options;
 #define WAYBILL_SERVE_OPTIONS_INIT WAYBILL_INIT(waybill_serve_options)
 
-/* The owner answers other processes from now on, on threads of its own, through the socket
- * owner.sock in the store's directory: the command `waybill` and others that run as root or as this
- * user ask there for what only the owner may do. None of them can delay a decision or closing.
- * Until waybill_close, which waits for requests that run. `options` may be NULL.
- * WAYBILL_CONFLICT: this store serves already. WAYBILL_UNSAFE_PATH: what is named owner.sock is not
- * a socket of this user's, and is left alone. WAYBILL_INVALID_ARGUMENT, WAYBILL_LIMIT_EXCEEDED,
- * WAYBILL_NOT_OWNER, WAYBILL_OWNED, WAYBILL_OUTCOME_UNKNOWN, WAYBILL_DISK_FULL, WAYBILL_IO:
- * NodeStore::Serve. */
+/* Answers other processes from now on, on threads of its own: through the socket owner.sock (0600)
+ * in the store's directory, waybill_owner_client asks for what only the owner may do. Clients are
+ * root and this process's effective user. None of them can delay a decision or Close, however it
+ * behaves. A socket that an owner left which ended is replaced. Until Close or destruction, which
+ * waits for requests that run and removes the socket. Errors, which leave everything as it was:
+ * WAYBILL_CONFLICT (this store serves already), WAYBILL_UNSAFE_PATH (what is named owner.sock is
+ * not a socket of this user's, and is left alone), WAYBILL_INVALID_ARGUMENT (options),
+ * WAYBILL_LIMIT_EXCEEDED (the path has more than 107 bytes, and /proc is not mounted),
+ * WAYBILL_NOT_OWNER, WAYBILL_DISK_FULL, WAYBILL_IO; WAYBILL_OWNED and WAYBILL_OUTCOME_UNKNOWN as in
+ * "Recording a pull". `options` may be NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_serve(waybill_store* store,
                                                           const waybill_serve_options* options,
                                                           waybill_error** error);
 
-/* Waits for running calls, commits waiting write-backs, syncs the witness and releases the lock.
- * Afterwards decisions answer "pull" and all other calls, closing again included, are
- * WAYBILL_CLOSED. An error concerns the write-backs or the witness only (WAYBILL_DAMAGED: the
- * witness was removed or replaced; WAYBILL_IO, WAYBILL_DISK_FULL, WAYBILL_STORE_FULL,
- * WAYBILL_OUTCOME_UNKNOWN); the store is closed in any case. */
+/* Commits waiting write-backs, syncs the witness, releases the lock. Later calls fail closed:
+ * decisions answer "pull", everything that can fail is WAYBILL_CLOSED. Not to be called while
+ * another call runs. An error (as of Flush; WAYBILL_DAMAGED: the witness was removed, replaced or
+ * changed while the store was open; WAYBILL_IO: commit.mark could not be written) tells of
+ * write-backs, of the witness or of commit.mark only, and the store is closed all the same. A
+ * second call is WAYBILL_CLOSED. */
 WAYBILL_API waybill_code waybill_close(waybill_store* store, waybill_error** error);
 
 /* Closes the store if it is open, and frees the handle; no other call may use it then. NULL is
@@ -861,125 +1019,148 @@ typedef struct waybill_migration_step {
   uint64_t values_written;
 } waybill_migration_step;
 
-/* MigrationReport */
 typedef struct waybill_migration_report {
-  uint32_t from;
+  uint32_t from; /* equal to `to`: nothing to do */
   uint32_t to;
-  const waybill_migration_step* steps;
+  const waybill_migration_step* steps; /* done; in a dry run, planned */
   size_t step_count;
-  waybill_string backup;
+  waybill_string backup; /* made before the first step; empty in a dry run */
+  /* What going down loses, one line each, with the images that must be verified again. */
   waybill_strings losses;
 } waybill_migration_report;
 
-/* RuntimesReport */
+/* What loading a list of handlers changed. */
 typedef struct waybill_runtimes_report {
   waybill_strings added;
-  waybill_strings vanished;
+  waybill_strings vanished; /* their records stay until they are pruned */
+  /* Handlers whose guest platform changed, and the default if its name changed: their images must
+   * be verified again. */
   waybill_strings changed;
-  uint64_t records_to_verify;
+  uint64_t records_to_verify; /* lost their credentials through that */
+  /* Runtime classes were off before. Leftovers from an earlier time with handlers were cleaned up.
+   */
   bool turned_on;
   uint64_t records_collapsed;
   uint64_t intents_collapsed;
 } waybill_runtimes_report;
 
-/* ImportReport */
+/* What importing a kubelet directory did. Files that have not changed since an earlier import count
+ * as `unchanged` only. */
 typedef struct waybill_import_report {
   uint64_t files_seen;
   uint64_t unchanged;
-  uint64_t records;
-  uint64_t intents;
-  uint64_t preloaded;
-  uint64_t known_refs;
-  uint64_t quarantined;
-  uint64_t skipped;
+  uint64_t records;     /* taken from pulled/ */
+  uint64_t intents;     /* taken from pulling/ */
+  uint64_t preloaded;   /* taken from observed-preloaded/ */
+  uint64_t known_refs;  /* changed files of refs that the store knew: not taken */
+  uint64_t quarantined; /* quarantine entries made */
+  uint64_t skipped;     /* names that are not the kubelet's, and unfinished .tmp files */
   bool interrupted;
+  /* The first file in pulled/ or pulling/ that a kubelet wrote since the last import; may be empty.
+   */
   waybill_string newly_written;
-  waybill_strings problems;
+  waybill_strings problems; /* one line for each unreadable file; the first 100 */
 } waybill_import_report;
 
-/* UserNamespaceReport */
+/* What opening found and did about ranges. */
 typedef struct waybill_user_namespace_report {
   uint64_t files_seen;
-  uint64_t unchanged;
-  uint64_t imported;
-  uint64_t held;
-  uint64_t repaired_blocks;
-  waybill_strings problems;
-  uint64_t allocations;
+  uint64_t unchanged;       /* files whose mappings the store already has */
+  uint64_t imported;        /* mappings taken */
+  uint64_t held;            /* pods held by this import, or still held for the same reason */
+  uint64_t repaired_blocks; /* entries of the block table that contradicted the allocations */
+  waybill_strings problems; /* one line a pod; the first 100 */
+  uint64_t allocations;     /* after opening */
   uint64_t held_pods;
   uint64_t outside_pool;
   uint64_t other_length;
-  waybill_strings off_pool;
-  waybill_string refused_because;
+  waybill_strings off_pool;       /* the UIDs of both, the first 100 */
+  waybill_string refused_because; /* As in waybill_user_namespace_statistics. */
 } waybill_user_namespace_report;
 
 /* What became of an image that was judged. */
 typedef struct waybill_judged_image {
   waybill_string image_ref;
   waybill_string runtime_handler;
-  waybill_string name; /* its first name, or its ref */
-  bool preloaded;      /* it is in the ledger now; otherwise it is closed */
-  waybill_string because;
+  waybill_string name;    /* its first name, or its ref */
+  bool preloaded;         /* it is in the ledger now; otherwise it is closed */
+  waybill_string because; /* one sentence, no full stop */
 } waybill_judged_image;
 
-/* ObserveReport */
+/* What a list of images did (waybill_observe_images). */
 typedef struct waybill_observe_report {
-  uint64_t listed;
-  uint64_t repeated;
-  uint64_t not_names;
-  uint64_t known;
-  uint64_t preloaded;
-  uint64_t closed;
-  uint64_t left;
-  uint64_t united;
-  uint64_t pulls_settled;
-  uint64_t records_removed;
-  uint64_t preloaded_removed;
-  const waybill_judged_image* judged;
+  uint64_t listed;            /* entries of the list */
+  uint64_t repeated;          /* of those, an image that was in the list already */
+  uint64_t not_names;         /* names that do not parse, and so do not count */
+  uint64_t known;             /* had a record or a ledger entry, or are in quarantine */
+  uint64_t preloaded;         /* entered the ledger */
+  uint64_t closed;            /* got a record without credentials */
+  uint64_t left;              /* neither: the list can't be placed in time, or nothing is judged */
+  uint64_t united;            /* records under another spelling of the same image, now one */
+  uint64_t pulls_settled;     /* open pulls that can bring nothing any more */
+  uint64_t records_removed;   /* of images that are not listed */
+  uint64_t preloaded_removed; /* ledger entries likewise */
+  const waybill_judged_image* judged; /* the first 1000 of each kind */
   size_t judged_count;
-  waybill_strings shared_digests;
-  waybill_string not_judged_because; /* empty: images were judged */
+  waybill_strings shared_digests;    /* listed for two images, so of neither; first 100 */
+  waybill_string not_judged_because; /* Why no image was judged; empty: they were. */
 } waybill_observe_report;
 
-/* RecoveryReport in waybill/report.h describes the members. The parts are pointers, so that each
- * can grow. */
+/* What opening did. */
 typedef struct waybill_recovery_report {
-  bool created;
-  bool set_aside;
-  waybill_string set_aside_path;
-  waybill_strings removed_paths; /* set aside earlier, now deleted */
-  uint64_t records_carried;
-  uint64_t records_without_credentials;
+  bool created;                         /* the store is new */
+  bool set_aside;                       /* the database failed its check; see set_aside_path */
+  waybill_string set_aside_path;        /* where the failed one is kept */
+  waybill_strings removed_paths;        /* set aside earlier, now deleted (3) */
+  uint64_t records_carried;             /* into the rebuilt store */
+  uint64_t records_without_credentials; /* of those: must be verified again */
   uint64_t intents_carried;
-  bool witness_made;     /* the witness was missing, and a new one was made */
-  bool witness_in_store; /* it lies in the store's directory and would be lost with it */
-  waybill_strings findings;
-  waybill_strings mended;   /* modes that were too loose and are now strict */
-  waybill_strings warnings; /* what changes no answer, but should be known */
+  bool witness_made;        /* the witness was missing, and a new one was made */
+  bool witness_in_store;    /* it lies in the store's directory and would be lost with it */
+  waybill_strings findings; /* what was wrong, one line each */
+  /* Files and folders of the store that lost the modes with which others could read or write them:
+   * one line each, with the old and the new mode. */
+  waybill_strings mended;
+  /* What changes no answer, but should be known: the file system does not guarantee what the store
+   * needs. */
+  waybill_strings warnings;
   bool distrustful;
   waybill_string distrust_reason;
-  const waybill_migration_report* migration; /* NULL: the store had the newest schema */
-  const waybill_runtimes_report* runtimes;   /* NULL: no list of handlers was given */
-  const waybill_import_report* import;
-  const waybill_user_namespace_report* user_namespaces;
+  /* What was done to a store of an older schema; NULL: it had the newest. */
+  const waybill_migration_report* migration;
+  /* What a new list of runtime handlers changed; NULL: no list was given. */
+  const waybill_runtimes_report* runtimes;
+  const waybill_import_report* import;                  /* never NULL */
+  const waybill_user_namespace_report* user_namespaces; /* never NULL */
+  /* Pulls may be unrecorded (waybill_open_options.gap), and why the store assumes so. */
   bool after_gap;
   waybill_string gap_reason;
-  uint64_t gap_closed;
-  waybill_strings gap_images;
-  uint64_t intents_found;
-  uint64_t intents_replayed;
-  uint64_t intents_left;
-  waybill_strings replayed;
-  bool replay_skipped;
-  uint64_t readers_cleared;
-  uint64_t records;
+  uint64_t gap_closed;        /* images that had neither record nor ledger entry */
+  waybill_strings gap_images; /* their names, or refs; the first 1000 */
+  uint64_t intents_found;     /* left by an earlier process; WAYBILL_RULES_CLOSED: open pulls */
+  uint64_t intents_replayed;  /* closed an image on the node by a record */
+  uint64_t intents_left;      /* still stored when opening ended */
+  waybill_strings replayed;   /* their image strings; the first 100 */
+  bool replay_skipped;        /* no list of images was given to replay against */
+  uint64_t readers_cleared;   /* slots of readers that died */
+  uint64_t records;           /* after opening */
   uint64_t quarantine_entries;
   uint64_t commit_sequence;
-  waybill_string clock_was_ahead; /* closed rules only; empty: the clock was right */
+  /* WAYBILL_RULES_CLOSED: the store had a time more than a day ahead of the clock, and goes on from
+   * the clock's. Empty: it had not. */
+  waybill_string clock_was_ahead;
+  /* Records with a time in the future, which now have the time of this opening. */
   uint64_t times_mended;
-  const waybill_observe_report* observed; /* NULL: no list of images was judged */
-  bool first_start;                       /* it was judged as that of a first start */
-  bool commit_undone; /* a crash had cut the last commit short, of which nobody was told */
+  /* WAYBILL_RULES_CLOSED: what judging images_on_node did. NULL: there was no list. */
+  const waybill_observe_report* observed;
+  bool first_start; /* the list was judged as that of a first start */
+  /* A crash had cut the last commit short, of which nobody was told: it was taken back. False if
+   * the database failed its check after that, too (set_aside). */
+  bool commit_undone;
+  /* The directory of the store that this one was copied or moved from, and to which the witness
+   * still belongs. This store reads it and does not write it, so an older copy of this store may go
+   * unseen. Empty: the witness is this store's. In an observer's report nothing else is set. */
+  waybill_string copy_of;
 } waybill_recovery_report;
 
 /* Works on a closed store, too. Empty for an observer. */
@@ -1001,7 +1182,8 @@ typedef struct waybill_pod_credentials {
  * decision returns. false: the credentials are unavailable, and the answer is "pull". */
 typedef bool (*waybill_fetch_credentials)(void* context, waybill_pod_credentials* credentials);
 
-/* The label `result` of kubelet_imagemanager_image_mustpull_checks_total. */
+/* The label `result` of kubelet_imagemanager_image_mustpull_checks_total.
+ * WAYBILL_CHECK_NOT_COUNTED: the image is not on the node, and the metric does not count it. */
 enum {
   WAYBILL_CHECK_NOT_COUNTED = 0,
   WAYBILL_CHECK_CREDENTIAL_POLICY_ALLOWED = 1,
@@ -1011,51 +1193,60 @@ enum {
 };
 WAYBILL_API waybill_string waybill_check_result_name(int32_t result);
 
-/* Reason in waybill/decision.h. */
+/* Why, one step finer than WAYBILL_CHECK_…. Each has a sentence: waybill_reason_text. */
 enum {
-  WAYBILL_REASON_IMAGE_ABSENT = 0,
-  WAYBILL_REASON_POLICY_NEVER_VERIFIES = 1,
+  WAYBILL_REASON_IMAGE_ABSENT = 0,          /* the image ref is empty: not on the node */
+  WAYBILL_REASON_POLICY_NEVER_VERIFIES = 1, /* NeverVerify */
+  /* WAYBILL_RULES_KUBELET: no record, no intent, nothing lost */
   WAYBILL_REASON_POLICY_PRESUMED_PRELOADED = 2,
   WAYBILL_REASON_POLICY_ALLOWLISTED = 3,
   WAYBILL_REASON_NODE_PODS_ACCESSIBLE = 4,
   WAYBILL_REASON_SECRET_HASH_MATCHES = 5,
   WAYBILL_REASON_SECRET_COORDINATES_MATCH = 6,
   WAYBILL_REASON_SERVICE_ACCOUNT_MATCHES = 7,
-  WAYBILL_REASON_NO_RECORD = 8,
+  WAYBILL_REASON_NO_RECORD = 8, /* verification required, but no record to verify against */
+  /* WAYBILL_RULES_KUBELET: no record, but a pull of this image began */
   WAYBILL_REASON_PULL_IN_FLIGHT = 9,
-  WAYBILL_REASON_STORE_DISTRUSTFUL = 10,
+  WAYBILL_REASON_STORE_DISTRUSTFUL = 10, /* no record, but the store may have lost it */
+  /* no record of this handler's copy, but one of another's */
   WAYBILL_REASON_PULLED_FOR_OTHER_HANDLER = 11,
   WAYBILL_REASON_NO_ENTRY_FOR_IMAGE_NAME = 12,
   WAYBILL_REASON_ENTRY_WITHOUT_CREDENTIALS = 13,
   WAYBILL_REASON_NO_CREDENTIAL_MATCHES = 14,
   WAYBILL_REASON_IMAGE_DOES_NOT_PARSE = 15,
-  WAYBILL_REASON_ARGUMENT_TOO_LONG = 16,
+  WAYBILL_REASON_ARGUMENT_TOO_LONG = 16, /* an image, ref or handler above limits.h */
   WAYBILL_REASON_RUNTIME_HANDLER_UNKNOWN = 17,
   WAYBILL_REASON_RECORD_DAMAGED = 18,
-  WAYBILL_REASON_QUARANTINED = 19,
-  WAYBILL_REASON_CREDENTIALS_UNAVAILABLE = 20,
-  WAYBILL_REASON_STORE_UNAVAILABLE = 21,
-  WAYBILL_REASON_CREDENTIALS_NEEDED = 22,
-  WAYBILL_REASON_POLICY_KNOWN_PRELOADED = 23,
+  WAYBILL_REASON_QUARANTINED = 19,             /* an import file for this image could not be read */
+  WAYBILL_REASON_CREDENTIALS_UNAVAILABLE = 20, /* the waybill_credential_source failed */
+  WAYBILL_REASON_STORE_UNAVAILABLE = 21,  /* closed, out of reader slots, or in an unknown state */
+  WAYBILL_REASON_CREDENTIALS_NEEDED = 22, /* the answer depends on credentials that are deferred */
+  WAYBILL_REASON_POLICY_KNOWN_PRELOADED = 23, /* WAYBILL_RULES_CLOSED: the image is in the ledger */
+  /* WAYBILL_RULES_CLOSED: no record, and not in the ledger (Explain says more) */
   WAYBILL_REASON_NO_EVIDENCE = 24,
-  /* A credential matches, but was proven too long ago (waybill_age_limits). */
+  /* a credential matches, but was proven too long ago (waybill_age_limits) */
   WAYBILL_REASON_PROOF_TOO_OLD = 25
 };
 WAYBILL_API waybill_string waybill_reason_name(int32_t reason); /* "secretHashMatches" */
 WAYBILL_API waybill_string waybill_reason_text(int32_t reason); /* one sentence, no full stop */
 
 typedef struct waybill_decision {
-  bool pull;
+  bool pull;             /* Fail-closed: a default-made Decision says "pull". */
   bool credentials_read; /* whether the decision used them */
   uint8_t result;        /* WAYBILL_CHECK_… */
   uint8_t reason;        /* WAYBILL_REASON_… */
 } waybill_decision;
 
-/* KEP-2535, MustAttemptImagePull: NodeStore::MustAttemptPull. Never fails: any error, in the
- * arguments too, is "pull". Needs all of `copy`.
- * `credentials` NULL: they are unavailable; if the answer depends on them, it is "pull",
- * WAYBILL_REASON_CREDENTIALS_UNAVAILABLE. (A pod without credentials passes an empty struct, not
- * NULL.) */
+/* KEP-2535, MustAttemptImagePull. Needs all of `copy`. Never fails: what can't be read, verified or
+ * understood is "pull". Takes no lock that another thread holds, waits for no write, and allocates
+ * nothing unless something is in quarantine or credentials are fetched late. A credential that
+ * matched by hash or by coordinates only is queued to be written back (Flush waits for that); an
+ * observer does not write back. Under WAYBILL_RULES_KUBELET a decision that would be "pull" waits
+ * first for those that are queued for the ref. Credentials of another handler's copy do not count,
+ * but whether the kubelet pulled the image is asked of all handlers (KEP-4216). A handler that is
+ * not in the registry: "pull", WAYBILL_REASON_RUNTIME_HANDLER_UNKNOWN. `credentials` NULL: they are
+ * unavailable; if the answer depends on them, it is "pull", WAYBILL_REASON_CREDENTIALS_UNAVAILABLE.
+ * (A pod without credentials passes an empty struct, not NULL.) */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_decision waybill_must_attempt_pull(
     waybill_store* store, waybill_image_copy copy, const waybill_pod_credentials* credentials);
 /* The same, with credentials that are fetched if need be. `fetch` NULL: as if it failed. */
@@ -1086,26 +1277,28 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_parse_pull_policy(waybill_st
                                                                       int32_t* policy,
                                                                       waybill_error** error);
 
-/* EnsureAction */
+/* What the kubelet does next. */
 enum {
-  WAYBILL_ENSURE_PULL = 0,
-  WAYBILL_ENSURE_USE_PRESENT = 1,
-  WAYBILL_ENSURE_INVALID_IMAGE_NAME = 2,
-  WAYBILL_ENSURE_NEVER_PULL = 3,
+  WAYBILL_ENSURE_PULL = 0,        /* ask the runtime to pull, between an intent and its outcome */
+  WAYBILL_ENSURE_USE_PRESENT = 1, /* start the container with the image on the node */
+  WAYBILL_ENSURE_INVALID_IMAGE_NAME = 2, /* the kubelet's InvalidImageName */
+  WAYBILL_ENSURE_NEVER_PULL = 3,         /* the kubelet's ErrImageNeverPull */
+  /* WAYBILL_RULES_KUBELET only: the pod's credentials are not available */
   WAYBILL_ENSURE_CREDENTIALS_ERROR = 4
 };
 WAYBILL_API waybill_string waybill_ensure_action_name(int32_t action); /* "ErrImageNeverPull" */
 
 typedef struct waybill_ensure_outcome {
-  int32_t action;
-  bool decided; /* whether a decision was needed, and `decision` is set */
+  int32_t action; /* WAYBILL_ENSURE_PULL … */
+  bool decided;   /* whether a decision was needed, and `decision` is set */
+  /* For the node's own log, never for the pod. NULL: no decision was needed. */
   waybill_decision decision;
   waybill_string message; /* what the pod may see */
 } waybill_ensure_outcome;
 
-/* The kubelet's outer question: NodeStore::EnsureImage. If the call fails (a code other than
- * WAYBILL_OK), do not start the container. `credentials`, `fetch` and `first_look` as above; an
- * outcome with the reason WAYBILL_REASON_CREDENTIALS_NEEDED is not final, and not counted.
+/* The kubelet's outer question: pull, use what is there, or refuse. If the call fails (a code other
+ * than WAYBILL_OK), do not start the container. `credentials`, `fetch` and `first_look` as above;
+ * an outcome with the reason WAYBILL_REASON_CREDENTIALS_NEEDED is not final, and not counted.
  * WAYBILL_INVALID_ARGUMENT also for a `first_look` of NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_ensure_image(waybill_store* store, waybill_image_copy copy, int32_t pull_policy,
@@ -1125,7 +1318,8 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_ensure_image_second(
     waybill_ensure_outcome** outcome, waybill_error** error);
 
 /* Waits until every write-back queued so far is on disk. WAYBILL_IO, WAYBILL_DISK_FULL,
- * WAYBILL_STORE_FULL, WAYBILL_OUTCOME_UNKNOWN. */
+ * WAYBILL_STORE_FULL and WAYBILL_OUTCOME_UNKNOWN as for a recording; a failed write-back is
+ * dropped, and the next decision that needs it queues it again. Does nothing for an observer. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_flush(waybill_store* store,
                                                           waybill_error** error);
 
@@ -1135,62 +1329,87 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_flush(waybill_store* store,
  * WAYBILL_DISK_FULL, WAYBILL_IO: the store is as before. WAYBILL_OUTCOME_UNKNOWN: the commit may or
  * may not have happened; decisions answer "pull" until the store is closed and opened again. */
 
-/* Before each pull; matched by exactly one of the two below. Ignores copy.image_ref. *pull (may be
- * NULL): by which a later process can end it, too. */
+/* Records that a pull begins: before each pull, and matched by exactly one
+ * waybill_record_image_pulled or waybill_record_image_pull_failed. Counts the pull as in flight,
+ * and returns its ID, by which a later process can end it too. WAYBILL_LIMIT_EXCEEDED also above
+ * 65,536. The image need not parse. Ignores copy.image_ref. Under WAYBILL_RULES_CLOSED each call
+ * makes an open pull of its own; under WAYBILL_RULES_KUBELET an image has one intent, whose ID
+ * every call returns. `pull` may be NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_record_pull_intent(waybill_store* store,
                                                                        waybill_image_copy copy,
                                                                        waybill_pull_id* pull,
                                                                        waybill_error** error);
 
-/* PullResult: what the runtime says of a pull that succeeded. */
+/* What the runtime says of a pull that succeeded. */
 typedef struct waybill_pull_result {
   size_t struct_size;
-  waybill_pull_id pull;                    /* 0: the newest of this string */
-  const waybill_pulled_manifest* manifest; /* NULL: not known */
-  const waybill_image_on_node* image;      /* the runtime's entry; NULL: not known */
+  waybill_pull_id pull;                    /* as waybill_record_pull_intent returned it */
+  const waybill_pulled_manifest* manifest; /* which one of an index it was; NULL: none */
+  /* the runtime's entry, for the image's spellings; NULL: none */
+  const waybill_image_on_node* image;
 } waybill_pull_result;
 #define WAYBILL_PULL_RESULT_INIT WAYBILL_INIT(waybill_pull_result)
 
-/* The pull succeeded, and copy.image_ref is what the runtime returned for it. `credentials` NULL:
- * they are not known. `result` NULL: nothing more is known. */
+/* Records that the pull succeeded. Merges `credentials` into the record of copy.image_ref, what the
+ * runtime returned after the pull, drops one in-flight count of copy.image, and clears both's
+ * quarantine entries. NULL: credentials unknown; the record then only says that the kubelet pulled
+ * it. WAYBILL_INVALID_ARGUMENT where the image does not parse or the ref is empty: intent and count
+ * stay (kubelet behaviour). An unreadable record is replaced. `result.manifest` is kept with the
+ * record (digest and platform within limits.h). A copy of another manifest or for another guest
+ * platform than the record's is another image: what was proven for the old one goes.
+ * WAYBILL_RULES_CLOSED removes the open pull `result.pull` and no other; without an ID, the newest
+ * of this string that runs, or else the newest of unknown end; as it may be any of these, what was
+ * forgotten since the oldest began is not proven. A record of the image under another spelling
+ * becomes this one. WAYBILL_RULES_KUBELET removes the intent when no count is left. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_record_image_pulled(waybill_store* store, waybill_image_copy copy,
                             const waybill_image_pull_credentials* credentials,
                             const waybill_pull_result* result, waybill_error** error);
 
-/* PullFailure in waybill/options.h. NOTHING_TRANSFERRED: the runtime reported an error, was asked
- * afterwards, and said that the image is not there. */
+/* How a pull that did not succeed ended. WAYBILL_RULES_KUBELET treats all alike. */
 enum {
-  WAYBILL_PULL_FAILED = 0,
+  WAYBILL_PULL_FAILED = 0, /* the runtime reports an error; something may have been transferred */
+  /* time-out, cancelled, connection lost: the image may still arrive */
   WAYBILL_PULL_OUTCOME_UNKNOWN = 1,
+  /* the runtime reported an error, was asked afterwards, and said that the image is not there */
   WAYBILL_PULL_NOTHING_TRANSFERRED = 2
 };
-/* The pull did not succeed. Ignores copy.image_ref. `pull` 0: the newest of this string. */
+/* Records that the pull did not succeed. Drops one in-flight count. Ignores copy.image_ref.
+ * WAYBILL_RULES_CLOSED removes the open pull, chosen as by waybill_record_image_pulled, after
+ * WAYBILL_PULL_NOTHING_TRANSFERRED, and otherwise marks it failed or unknown; without an ID, as
+ * begun with the oldest of these. WAYBILL_RULES_KUBELET removes the intent when no count is left.
+ */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_record_image_pull_failed(waybill_store* store, waybill_image_copy copy, int32_t failure,
                                  waybill_pull_id pull, waybill_error** error);
 
-/* Options of changes: ChangeOptions in waybill/options.h. NULL stands for the defaults. */
+/* Options of changes that delete. */
 typedef struct waybill_change_options {
   size_t struct_size;
-  bool allow_empty; /* accept an empty list; otherwise it is WAYBILL_INVALID_ARGUMENT if it would
-                       delete something */
-  bool dry_run;     /* make the change, report it, and undo it */
+  /* Accepts an empty list. A runtime that starts up lists nothing, so an empty list is otherwise
+   * WAYBILL_INVALID_ARGUMENT if it would delete something. For waybill_observe_images also: the
+   * list is believed although it has no image that is known. */
+  bool allow_empty;
+  bool dry_run; /* Makes the change, reports it, and undoes it: nothing reaches the disk. */
 } waybill_change_options;
 #define WAYBILL_CHANGE_OPTIONS_INIT WAYBILL_INIT(waybill_change_options)
 
 /* --- Evidence (owner) ---------------------------------------------------------------------------
- * Why an image is open under WAYBILL_RULES_CLOSED: "Evidence" in waybill/node_store.h. Errors as in
- * "Recording a pull"; of those that read, as in "Whole records". */
+ * Under WAYBILL_RULES_CLOSED an image is open for one of two reasons: a credential was proven for
+ * it, or it is in the ledger of images that came to the node without the kubelet. Under
+ * WAYBILL_RULES_KUBELET there is no ledger. Errors as in "Recording a pull"; of those that read, as
+ * in "Whole records". */
 
-/* Places a list of images or pods in time. */
+/* Places a list of images or pods in time: what was drawn before the list was made is not newer
+ * than it (waybill_begin_list). */
 typedef struct waybill_list_token {
   uint64_t commit; /* the commit sequence then */
   waybill_boot_time drawn;
   uint64_t store; /* which store drew it: another one refuses it */
 } waybill_list_token;
 
-/* Draw *token before you list the images or pods. */
+/* Draws a token. Call it before you list the images, the pods (waybill_clean_up_user_namespaces),
+ * or the Secrets and service accounts (waybill_reconcile). */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_begin_list(waybill_store* store,
                                                                waybill_list_token* token,
                                                                waybill_error** error);
@@ -1213,59 +1432,99 @@ typedef struct waybill_image_list {
 } waybill_image_list;
 #define WAYBILL_IMAGE_LIST_INIT WAYBILL_INIT(waybill_image_list)
 
-/* Judges the images of a list that have neither record nor ledger entry, settles open pulls,
- * removes what is not listed: NodeStore::ObserveImages. Under WAYBILL_RULES_KUBELET it does
- * nothing, and the report says so. `report` may be NULL. */
+/* Learns the spellings of each listed image, unites records that turn out to be of one image, and
+ * judges each image that has neither record nor ledger entry, once. A name that no open pull could
+ * have given it proves that it came without the kubelet: it enters the ledger. Otherwise it gets a
+ * record without credentials, and is closed until a pod proves some. A pull of `repo:tag` could
+ * have given that tag and any `repo@digest`, one with a digest any `repo@digest`, and one without a
+ * registry host any name (waybill_evidence_options.short_names). If only a pull that began after
+ * the token could have, the image is left to a later list. Names that do not parse do not count. An
+ * image that may be one that is known under another ID or digest is closed, or has that one's
+ * ledger entry. A distrustful store judges nothing. After a gap (waybill_open_options.gap) a
+ * complete list closes each such image, and the gap with it. An image of which the runtime shows
+ * that nobody pulled it (waybill_image_on_node.imported) enters the ledger in each of these cases,
+ * also if a list closed it before, or if it was pulled and a complete list lacked it since; not if
+ * an operator closed it, or what was pulled was never gone.
+ *
+ * A complete list also drops open pulls that can bring nothing any more (waybill_evidence_options,
+ * waybill_image_list.quiet_until). Records and ledger entries of images that it does not have and
+ * that are not newer than its token are remembered (waybill_evidence_options.remember; 10,000 of
+ * each, the oldest go first). When the image comes back without a pull that was recorded, its
+ * record counts again, less what was forgotten or grew too old, and so does its ledger entry, if
+ * the image has one of its names that no pull that can be named may have given it, no pull is open
+ * that can't be named, and it does not come back in a gap. A pull that succeeds begins anew: what
+ * was proven before the image was gone counts no more. What a list left unjudged it forgets nothing
+ * of. A list that has none of the images that the store knows may be of another runtime, or of a
+ * disk that is not mounted: it settles no pull and closes no gap, and in a gap the ledger stays as
+ * it is, unless waybill_change_options.allow_empty says that it is meant. A list without a token
+ * closes images, and does nothing else. WAYBILL_INVALID_ARGUMENT: a token from the future or of
+ * another store, one that is older than that of a list that was observed before (nothing was
+ * changed: list again), or, where nothing is remembered, an empty complete list although there are
+ * records, open pulls or ledger entries (waybill_change_options.allow_empty).
+ * WAYBILL_LIMIT_EXCEEDED: more than 200,000. `report` may be NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_observe_images(
     waybill_store* store, const waybill_image_list* list, const waybill_change_options* options,
     waybill_observe_report** report, waybill_error** error);
 
-/* The oldest first. */
+/* Notes that something was pulled, or may still be, that nobody recorded (WAYBILL_GAP_YES while the
+ * store is open): whoever records for a kubelet missed something. The store is distrustful until
+ * the next complete list, which closes each image that has neither record nor ledger entry, and
+ * leaves an open pull of anything. Does nothing while a gap is open already. `why` (1 to 1,024
+ * bytes, WAYBILL_INVALID_ARGUMENT otherwise) goes into the journal of trust. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_note_gap(waybill_store* store,
+                                                             waybill_string why,
+                                                             waybill_error** error);
+/* Lists all open pulls, the oldest first. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_open_pulls(waybill_store* store,
                                                                     waybill_open_pulls** pulls,
                                                                     waybill_error** error);
-/* An operator's word that this pull brought nothing, and will bring nothing. `reason` (1 to 1024
- * bytes) goes into the journal of trust. WAYBILL_NOT_FOUND: there is no such pull.
+/* Records an operator's word that this pull brought nothing, and will bring nothing. The reason (1
+ * to 1,024 bytes) goes into the journal of trust. WAYBILL_NOT_FOUND: there is no such pull.
  * WAYBILL_CONFLICT: it runs in this process. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_drop_open_pull(waybill_store* store, waybill_pull_id pull, waybill_string reason,
                        const waybill_change_options* options, waybill_error** error);
 
-/* Sorted by image ref and handler. */
+/* Lists all ledger entries, sorted by image ref and handler. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_ledger(waybill_store* store,
                                                                 waybill_ledger_entries** entries,
                                                                 waybill_error** error);
-/* An operator's word that this image is preloaded. image->id is any spelling of it. `source` and
- * `reason`: 1 to 1024 bytes. */
+/* Records an operator's word that this image is preloaded: it is not judged. `image.id` is any
+ * spelling of it; its names are kept. `source` and `reason`: 1 to 1,024 bytes. Records of the image
+ * stay; so does its quarantine, which closes it all the same. WAYBILL_INVALID_ARGUMENT: no ID, or a
+ * digest that two images have. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_add_to_ledger(
     waybill_store* store, const waybill_image_on_node* image, waybill_string source,
     waybill_string reason, const waybill_change_options* options, waybill_error** error);
-/* An operator's word that it is not: an image without a record gets one without credentials.
- * Ignores copy.image. *removed (may be NULL): whether there was an entry. */
+/* Records an operator's word that the image is not preloaded. An image without a record gets one
+ * without credentials, or the next list would enter it again. The reason goes into the journal of
+ * trust. Returns whether there was an entry. Ignores copy.image. *removed (may be NULL): the
+ * answer. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_remove_from_ledger(
     waybill_store* store, waybill_image_copy copy, waybill_string reason,
     const waybill_change_options* options, bool* removed, waybill_error** error);
 
-/* What an operator says of a presumed image. */
+/* An operator's word on an image that is presumed preloaded. */
 enum {
   WAYBILL_SETTLED_PRELOADED = 0, /* it is known from now on, source "operator" */
-  WAYBILL_SETTLED_CLOSED = 1     /* it leaves the ledger, and is closed if it has no record */
+  /* it leaves the ledger; without a record it gets one without credentials */
+  WAYBILL_SETTLED_CLOSED = 1
 };
-/* An operator's word on an image whose ledger entry has the source WAYBILL_PRESUMED_SOURCE;
- * otherwise nothing is changed. `reason`: 1 to 1024 bytes. Ignores copy.image. *presumed (may be
- * NULL): whether it was presumed. */
+/* Records an operator's word on an image that is presumed preloaded (WAYBILL_PRESUMED_SOURCE).
+ * Returns whether it was presumed; otherwise nothing is changed. `reason`: 1 to 1,024 bytes; it is
+ * kept in the entry, or in the record that closes the image. Ignores copy.image.
+ * WAYBILL_INVALID_ARGUMENT: no image ref, no reason or a longer one, an unknown runtime handler, or
+ * WAYBILL_RULES_KUBELET. *presumed (may be NULL): the answer. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_settle_presumed(
     waybill_store* store, waybill_image_copy copy, int32_t settled, waybill_string reason,
     const waybill_change_options* options, bool* presumed, waybill_error** error);
 
-/* What a record has under an image name: ExplainedCredential in waybill/evidence.h. Others may
- * come. */
 enum {
-  WAYBILL_EXPLAINED_NODE_PODS = 0, /* every pod of the node may use it */
+  WAYBILL_EXPLAINED_NODE_PODS = 0,
   WAYBILL_EXPLAINED_SECRET = 1,
   WAYBILL_EXPLAINED_SERVICE_ACCOUNT = 2
 };
-/* CredentialStanding: whether it still counts. Others may come; only COUNTS opens anything. */
+/* Whether what a record has still counts. */
 enum {
   WAYBILL_STANDING_COUNTS = 0,
   WAYBILL_STANDING_TOO_OLD = 1,  /* proven too long ago (waybill_age_limits) */
@@ -1273,26 +1532,29 @@ enum {
 };
 WAYBILL_API waybill_string waybill_credential_standing_name(int32_t standing); /* "tooOld" */
 
-/* Never with the hash of a Secret. */
+/* What a record has under an image name: a Secret, a service account, or that every pod of the node
+ * may use it. */
 typedef struct waybill_explained_credential {
   waybill_string image_name;
-  int32_t kind;                /* WAYBILL_EXPLAINED_… */
+  int32_t kind;                /* WAYBILL_EXPLAINED_NODE_PODS … */
   waybill_credential_name who; /* empty for WAYBILL_EXPLAINED_NODE_PODS */
   waybill_proof proof;
-  int32_t standing; /* WAYBILL_STANDING_… */
+  int32_t standing; /* WAYBILL_STANDING_COUNTS … */
 } waybill_explained_credential;
 
-/* Explanation in waybill/evidence.h */
+/* Why an image is open or closed, for a person (waybill_explain). Never with the hash of a
+ * credential. */
 typedef struct waybill_explanation {
   const waybill_ledger_entry* ledger_entry; /* NULL: none */
-  bool recorded;
-  waybill_string closed_because;
-  waybill_open_pulls pulls; /* could have brought an image of this name; newest first */
+  bool recorded;                            /* it has a record under this handler */
+  waybill_string closed_because; /* the record's; empty: a pull made it, or there is none */
+  waybill_open_pulls pulls;      /* could have brought an image of this name; newest first */
   bool in_quarantine;
   bool distrustful;
   waybill_string text; /* what of this closes the image, in one sentence; empty: nothing */
   waybill_string hint; /* what would open it */
-  /* As it is stored, but with an empty mapping: `credentials` has what is in it. NULL: none. */
+  /* The record as it is stored, with an empty mapping: `credentials` has what is in it.; NULL: none
+   */
   const waybill_image_pulled_record* record;
   const waybill_explained_credential* credentials;
   size_t credential_count;
@@ -1303,9 +1565,11 @@ typedef struct waybill_explanation {
   waybill_quarantine_entries quarantine; /* those that close it */
 } waybill_explanation;
 
-/* Why the image is open or closed for a pod without credentials. `names` are those that the runtime
- * lists it by; without any, copy.image is taken. Under WAYBILL_RULES_KUBELET there is no ledger.
- * WAYBILL_INVALID_ARGUMENT also: the ref is empty, or the handler is not in the registry. */
+/* Explains why the image is open or closed: everything that bears on the answer, but for the pod's
+ * credentials and the policy. `names` are those that the runtime lists it by; without any,
+ * copy.image is taken. WAYBILL_RULES_KUBELET: records and intents count under the very ref and
+ * string only, and there is no ledger. WAYBILL_INVALID_ARGUMENT: the ref is empty, or the handler
+ * is not in the registry. Errors of reading as in "Whole records". */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_explain(waybill_store* store,
                                                             waybill_image_copy copy,
                                                             waybill_strings names,
@@ -1320,54 +1584,60 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_other_answer(int32_t reason,
                                                                  waybill_error** error);
 
 /* --- Revocation (owner) -------------------------------------------------------------------------
- * Credentials that are forgotten, and do not come back: "Revocation" in waybill/node_store.h. Each
- * call that forgets does so at once, for every decision that begins after it returned, and after a
- * crash. The records stay, so the images must be verified again. Pulls that begin later prove anew;
- * a pull that began before, a match that is written back, an import and a restored backup do not.
- * It is remembered also if nothing in the store has it. `options` with dry_run counts only;
- * allow_empty counts for waybill_reconcile only. `report` may be NULL. WAYBILL_INVALID_ARGUMENT: a
- * namespace, name, ref or hash is empty. Otherwise errors as in "Recording a pull". */
+ * Credentials that are forgotten, and do not come back. Each call that forgets does so at once, for
+ * every decision that begins after it returned, and after a crash. The records stay, so the images
+ * must be verified again. Pulls that begin later prove anew; a pull that began before, a match that
+ * is written back, an import and a restored backup do not. It is remembered also if nothing in the
+ * store has it. `options` with dry_run counts only; allow_empty counts for waybill_reconcile only.
+ * `report` may be NULL. WAYBILL_INVALID_ARGUMENT: a namespace, name, ref or hash is empty.
+ * Otherwise errors as in "Recording a pull". */
 
-/* ForgetReport in waybill/revocation.h: what the call took out of records. */
+/* What a call to forget did. */
 typedef struct waybill_forget_report {
   uint64_t records; /* that lost something */
   uint64_t secrets; /* under an image name of a record each; likewise below */
   uint64_t service_accounts;
   uint64_t node_pods; /* image names that were open to all pods of the node */
-  /* Secrets elsewhere with the hash of a forgotten one. They still open what they opened:
-   * waybill_forget_credential refuses the credentials themselves. */
+  /* Secrets elsewhere with the hash of a forgotten one. They still open what they opened: forget
+   * them by that hash if the credentials themselves are to be refused. */
   uint64_t equal_hashes;
-  bool stored;       /* false: a truth by which nothing was gone */
-  uint64_t untidied; /* of `records`: what does not count any more is taken out later
-                        (waybill_tidy_up) */
+  /* Whether a revocation was stored: always, but by a truth only if something was gone. */
+  bool stored;
+  /* Of `records`, those that still have what does not count any more: a thread of the owner, or the
+   * next one, tidies them up. */
+  uint64_t untidied;
 } waybill_forget_report;
 
-/* A Secret, under every image name. Another Secret with the same credentials still opens what it
- * opened (equal_hashes). */
+/* Forgets a Secret by its coordinates, under every image name; `who.uid` empty: whatever the UID.
+ * Another Secret with the same credentials still opens what it opened
+ * (waybill_forget_report.equal_hashes). `report` may be NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_forget_secret(
     waybill_store* store, waybill_credential_name who, const waybill_change_options* options,
     waybill_forget_report** report, waybill_error** error);
+/* Forgets a service account, likewise. `report` may be NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_forget_service_account(
     waybill_store* store, waybill_credential_name who, const waybill_change_options* options,
     waybill_forget_report** report, waybill_error** error);
-/* Every Secret and service account of the namespace. */
+/* Forgets every Secret and service account of the namespace. `report` may be NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_forget_namespace(
     waybill_store* store, waybill_string namespace_name, const waybill_change_options* options,
     waybill_forget_report** report, waybill_error** error);
-/* Every credential of one handler's copy of the image, and that every pod may use it. Under
- * WAYBILL_RULES_CLOSED by any spelling. Ignores copy.image. Ledger entries stay
- * (waybill_remove_from_ledger). */
+/* Forgets every credential of one handler's copy of the image, and that every pod may use it. Under
+ * WAYBILL_RULES_CLOSED by any spelling; WAYBILL_INVALID_ARGUMENT for a digest that two images have.
+ * Ignores copy.image. Ledger entries stay (waybill_remove_from_ledger). The handler may be one that
+ * is not in the registry any more: its records stay until a prune. `report` may be NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_forget_image(
     waybill_store* store, waybill_image_copy copy, const waybill_change_options* options,
     waybill_forget_report** report, waybill_error** error);
-/* Every Secret with this hash (waybill_hash_credentials), whoever's it is. One that is rotated to
- * it later opens nothing by its coordinates either, until a pull proves the hash. */
+/* Forgets every Secret with this hash (waybill_hash_credentials), whoever's it is. One that is
+ * rotated to it later opens nothing by its coordinates either, until a pull proves the hash.
+ * `report` may be NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_forget_credential(
     waybill_store* store, waybill_string credential_hash, const waybill_change_options* options,
     waybill_forget_report** report, waybill_error** error);
 
-/* The Secrets and service accounts that exist in the cluster, all of them; at most 1,000,000. A
- * part of them, such as those of one node's pods, is no truth: what it leaves out is forgotten. */
+/* The Secrets and service accounts that exist in the cluster, all of them. Without a UID, one of
+ * any UID exists. At most 1,000,000 in all. */
 typedef struct waybill_existing_credentials {
   size_t struct_size;
   const waybill_credential_name* secrets;
@@ -1377,7 +1647,6 @@ typedef struct waybill_existing_credentials {
 } waybill_existing_credentials;
 #define WAYBILL_EXISTING_CREDENTIALS_INIT WAYBILL_INIT(waybill_existing_credentials)
 
-/* ReconcileReport */
 typedef struct waybill_reconcile_report {
   const waybill_forget_report* forgotten; /* never NULL */
   uint64_t known;                         /* Secrets and service accounts in records that exist */
@@ -1386,38 +1655,45 @@ typedef struct waybill_reconcile_report {
 } waybill_reconcile_report;
 
 /* Forgets what is in records, is not in `truth`, and was proven by pulls that began before `token`
- * was drawn (waybill_begin_list); `truth` was listed after that. Of a pull that began before and
- * ends later no Secret or service account is recorded. WAYBILL_INVALID_ARGUMENT also: a token from
- * the future, of another store, or older than that of the last truth; an empty truth although
- * records mention credentials (allow_empty). WAYBILL_LIMIT_EXCEEDED: more than 1,000,000. */
+ * was drawn (waybill_begin_list). `truth` is every Secret and every service account that exists,
+ * listed after that. Of a pull that began before and ends later no Secret or service account is
+ * recorded: it may have been made with one that is gone, so the next pod proves its own.
+ * WAYBILL_INVALID_ARGUMENT also: a token from the future, of another store, or older than that of
+ * the last truth; an empty truth although records mention credentials
+ * (waybill_change_options.allow_empty). WAYBILL_LIMIT_EXCEEDED: more than 1,000,000. `report` may
+ * be NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_reconcile(waybill_store* store, const waybill_existing_credentials* truth,
                   waybill_list_token token, const waybill_change_options* options,
                   waybill_reconcile_report** report, waybill_error** error);
 
-/* Out of very many records what was forgotten is taken later, on a thread of the library. Waits
- * until that is done, for a process that ends. The error of a batch that failed: the rest is done
- * by the next call, or by the next owner; it does not count any more in any case. */
+/* Waits until what was forgotten is taken out of all records, for a process that ends. Out of very
+ * many records it is taken later, on a thread of the owner's (waybill_forget_report.untidied). The
+ * error of a batch that failed: the rest is done by the next call, or by the next owner. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_tidy_up(waybill_store* store,
                                                             waybill_error** error);
 
-/* RevocationKind in waybill/revocation.h. Others may come. */
+/* The numbers are stored. */
 enum {
   WAYBILL_REVOKED_SECRET = 1,
   WAYBILL_REVOKED_SERVICE_ACCOUNT = 2,
-  WAYBILL_REVOKED_NAMESPACE = 3,
+  WAYBILL_REVOKED_NAMESPACE = 3, /* every Secret and service account of it */
+  /* every credential of one handler's copy, and that all pods may use it */
   WAYBILL_REVOKED_IMAGE = 4,
+  /* Every Secret that held these credentials, by their hash. A Secret that is rotated to them later
+   * opens nothing by its coordinates either, until a pull proves them. */
   WAYBILL_REVOKED_CREDENTIAL = 5
 };
 WAYBILL_API waybill_string waybill_revocation_kind_name(int32_t kind); /* "serviceAccount" */
 
-/* What was forgotten: what pulls proved that began in `commit` or before. */
+/* What was forgotten. What was proven by pulls that began in `commit` or before does not come back:
+ * not by a pull that ends later, a credential written back, a restored backup or an import. */
 typedef struct waybill_revocation {
-  int32_t kind WAYBILL_EMPTY;                   /* WAYBILL_REVOKED_… */
-  waybill_credential_name who WAYBILL_EMPTY;    /* of a namespace: its namespace_name */
-  waybill_string image_ref WAYBILL_EMPTY;       /* this and the next: of an image */
-  waybill_string runtime_handler WAYBILL_EMPTY; /* empty: the default one */
-  waybill_string credential_hash WAYBILL_EMPTY; /* of a credential */
+  int32_t kind WAYBILL_EMPTY;                /* WAYBILL_REVOKED_SECRET … */
+  waybill_credential_name who WAYBILL_EMPTY; /* WAYBILL_REVOKED_NAMESPACE: its namespace_name */
+  waybill_string image_ref WAYBILL_EMPTY;
+  waybill_string runtime_handler WAYBILL_EMPTY;
+  waybill_string credential_hash WAYBILL_EMPTY;
   uint64_t commit WAYBILL_EMPTY;
   waybill_timestamp since WAYBILL_EMPTY;
   bool untidied WAYBILL_EMPTY; /* records still have some, which do not count any more */
@@ -1428,29 +1704,44 @@ typedef struct waybill_revocations {
   size_t count;
 } waybill_revocations;
 
-/* Those that are kept, unordered. Errors as of functions that read in "Whole records". */
+/* Lists the revocations that are kept, in no order. Errors of reading as in "Whole records". */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_revocations(
     waybill_store* store, waybill_revocations** revocations, waybill_error** error);
 
 /* --- Garbage collection (owner) ----------------------------------------------------------------
  * Errors as in "Recording a pull". */
 
-/* PruneReport */
 typedef struct waybill_prune_report {
   uint64_t examined;
   uint64_t removed;
   uint64_t kept_in_list;
-  uint64_t kept_newer;
+  uint64_t kept_newer; /* written or confirmed after the token, or not before `until` */
+  /* Listed under another handler only, but the last record of its ref: lost its credentials. */
   uint64_t kept_without_credentials;
-  uint64_t preloaded_removed;
+  uint64_t preloaded_removed; /* ledger entries (WAYBILL_RULES_CLOSED) */
 } waybill_prune_report;
 
-/* `images`: the complete list of images on the node, made after `token` was drawn
- * (waybill_begin_list). Judges nothing. `report` may be NULL, as in the next. */
+/* Deletes each record whose image is not listed, unless the record was written or confirmed after
+ * `token` was drawn (waybill_begin_list); under WAYBILL_RULES_CLOSED ledger entries likewise.
+ * `images` is the complete list of images on the node, by any spelling, made after that. Judges
+ * nothing (waybill_observe_images does both, and is the better call). Under WAYBILL_RULES_CLOSED a
+ * record that no list ever had leaves an open pull of anything, since its image may be listed under
+ * another ref, here and in waybill_prune_before and waybill_delete_record. If the list omits an
+ * image by mistake, its record is lost; it may then be presumed preloaded (WAYBILL_RULES_KUBELET),
+ * or is judged anew (WAYBILL_RULES_CLOSED). An image that is listed under one handler keeps its
+ * record there and loses those under others, except the last record that says that the image was
+ * pulled: that one loses its credentials instead. WAYBILL_INVALID_ARGUMENT: a token from the future
+ * or of another store, or an empty list although records exist
+ * (waybill_change_options.allow_empty). `report` may be NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_prune(
     waybill_store* store, waybill_images_on_node images, waybill_list_token token,
     const waybill_change_options* options, waybill_prune_report** report, waybill_error** error);
-/* The kubelet's form, by clocks. */
+/* Deletes unlisted records that were last updated before `until`, and no ledger entries: the
+ * kubelet's form of Prune. It compares clocks, so prefer a token. WAYBILL_RULES_KUBELET cuts times
+ * to the second, as the kubelet does. WAYBILL_RULES_CLOSED: a record whose time is more than a day
+ * ahead of the clock gets the time of this call, so that a later call can delete it. If the clock
+ * was ahead and was corrected, an `until` ahead of it does not delete records written since.
+ * WAYBILL_INVALID_ARGUMENT: an empty list, as of Prune. `report` may be NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_prune_before(
     waybill_store* store, waybill_images_on_node images, waybill_timestamp until,
     const waybill_change_options* options, waybill_prune_report** report, waybill_error** error);
@@ -1464,13 +1755,15 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_prune_before(
  * copy.image_ref. WAYBILL_INVALID_ARGUMENT: the one that is needed is empty, and the other is not.
  */
 
-/* The record as it counts, here and in the lists: without credentials past their age, and without
- * what is forgotten. WAYBILL_NOT_FOUND: the record certainly does not exist. */
+/* Returns the record as it counts: without credentials past their age, and without what is
+ * forgotten but not taken out yet, here and in waybill_list_records. WAYBILL_RULES_CLOSED: under
+ * any spelling of the image, here and in waybill_delete_record. WAYBILL_NOT_FOUND: no such record,
+ * surely. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_record(waybill_store* store,
                                                                waybill_image_copy copy,
                                                                waybill_image_pulled_record** record,
                                                                waybill_error** error);
-/* Unordered. If one record is unreadable, the call fails. */
+/* Lists all records, in no order. If one can't be read, none is returned. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_records(
     waybill_store* store, waybill_image_pulled_records** records, waybill_error** error);
 
@@ -1498,52 +1791,79 @@ waybill_get_proven_record(waybill_store* store, waybill_image_copy copy,
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_proven_records(
     waybill_store* store, waybill_proven_records** records, waybill_error** error);
 
-/* What counts in the stored record keeps its proof. What is new is proven by the running pull of
- * the image name, or else by none; what is forgotten is left out (NodeStore::PutRecord). Two
- * entries of one image name are WAYBILL_INVALID_ARGUMENT. */
+/* Replaces the record of record.image_ref under record.runtime_handler. A credential that counts in
+ * the stored record keeps its proof, one that matches one of those by its hash or coordinates has
+ * that one's (a hash that was forgotten has none by coordinates), and any other is proven by the
+ * running pull of the image name; what was forgotten since that began, or is forgotten at all if
+ * there is none, is left out, and the stored Secret of its coordinates stays. Clears the ref's
+ * quarantine entry. WAYBILL_INVALID_ARGUMENT: an empty ref, or an unknown handler without such a
+ * record. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_put_record(
     waybill_store* store, const waybill_image_pulled_record* record, waybill_error** error);
+/* Deletes the record, if it is there; records of the ref under other handlers stay. Leaves a
+ * quarantine entry in force. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_delete_record(waybill_store* store,
                                                                   waybill_image_copy copy,
                                                                   waybill_error** error);
 
+/* Returns whether there is an open pull of this string and handler. *exists: the answer. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_has_intent(waybill_store* store,
                                                                waybill_image_copy copy,
                                                                bool* exists, waybill_error** error);
-/* Sorted by image string, then by handler. */
+/* Lists one intent for each image string and handler with an open pull, sorted by both.
+ * waybill_list_open_pulls says more. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_intents(
     waybill_store* store, waybill_image_pull_intents** intents, waybill_error** error);
+/* Stores an intent, without counting a pull in flight, unless one runs. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_put_intent(waybill_store* store,
                                                                waybill_image_copy copy,
                                                                waybill_error** error);
+/* Deletes the intents of this string and handler: the caller's word that their pulls bring nothing
+ * more. While a pull of the image is in flight in this process its own stays until that pull ends.
+ */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_delete_intent(waybill_store* store,
                                                                   waybill_image_copy copy,
                                                                   waybill_error** error);
 
+/* Lists what closes images until they are pulled again. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_quarantine(
     waybill_store* store, waybill_quarantine_entries** entries, waybill_error** error);
+/* Lists what a kubelet's files said of preloaded images. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_preloaded(
     waybill_store* store, waybill_image_preloaded_records** records, waybill_error** error);
 
 /* --- Runtime handlers (KEP-4216) ----------------------------------------------------------------
  * Errors as in "Whole records". */
 
-/* CollapseReport */
+/* What turning runtime classes off changed. */
 typedef struct waybill_collapse_report {
-  uint64_t records;
+  uint64_t records; /* taken from other handlers than the default */
   uint64_t intents;
-  uint64_t records_to_verify;
-  waybill_strings handlers;
+  uint64_t records_to_verify; /* under the default handler, without credentials now */
+  waybill_strings handlers;   /* the handlers that had them */
 } waybill_collapse_report;
 
-/* Sorted by name. */
+/* Lists the registry of runtime handlers, sorted by name. Empty: no list was ever loaded, and only
+ * the default handler is known. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_runtime_handlers(
     waybill_store* store, waybill_runtime_handlers** handlers, waybill_error** error);
-/* Replaces the registry as a whole. `report` may be NULL, as in the next. */
+/* Replaces the whole registry. Records of vanished handlers stay until they are pruned. Records
+ * lose their credentials if their handler's guest platform changed since the pull, or if the
+ * default handler's name changed. If only the default handler was known before, leftovers from an
+ * earlier time with runtime classes are cleaned up, as by waybill_collapse_runtime_handlers.
+ * WAYBILL_INVALID_ARGUMENT: a name that is malformed or occurs twice, two defaults, a nameless
+ * handler that is not the default, or an empty list although the registry has handlers
+ * (waybill_change_options.allow_empty). WAYBILL_LIMIT_EXCEEDED. WAYBILL_CONFLICT: pulls in flight
+ * in this process use a handler whose guest platform or default this would change, or whose intents
+ * would become the default's. After an error nothing was changed. `report` may be NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_replace_runtime_handlers(
     waybill_store* store, const waybill_runtime_handlers* handlers,
     const waybill_change_options* options, waybill_runtimes_report** report, waybill_error** error);
-/* Turns runtime classes off. */
+/* Turns runtime classes off (KEP-4216, "Can the feature be disabled"). Each record under another
+ * handler than the default becomes a record of the default's, without credentials. The default's
+ * own record of that ref loses its credentials, too, since the copies can't be told apart. Intents
+ * become the default's, and the other handlers leave the registry. WAYBILL_CONFLICT: pulls for
+ * other handlers are in flight in this process. Ignores allow_empty. `report` may be NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_collapse_runtime_handlers(waybill_store* store, const waybill_change_options* options,
                                   waybill_collapse_report** report, waybill_error** error);
@@ -1551,133 +1871,154 @@ waybill_collapse_runtime_handlers(waybill_store* store, const waybill_change_opt
 /* --- User namespaces (KEP-127) ------------------------------------------------------------------
  * Errors as in "Whole records"; WAYBILL_INVALID_ARGUMENT for a UID that can't be a pod's. */
 
-/* The user namespace for the pod's sandbox and mounts. WAYBILL_CONFLICT, WAYBILL_INVALID_ARGUMENT,
- * WAYBILL_LIMIT_EXCEEDED in the order of NodeStore::GetOrCreateUserNamespace; WAYBILL_NOT_OWNER:
- * the store is an observer's, and the pod has no mapping. */
+/* Returns the user namespace for the pod's sandbox and mounts. hostUsers unset or true: NODE, and
+ * nothing is stored. False: the pod's mapping, always the same, on disk before it is returned. A
+ * lookup costs as much as a decision. A pod's first lookup after an opening or a new token also
+ * costs a commit, which keeps a cleanup from taking the range of a pod that came back. An observer
+ * answers for pods with a mapping; for others it returns WAYBILL_NOT_OWNER. Errors, in this order:
+ *   WAYBILL_CONFLICT         hostUsers is set, and user namespaces are switched off (kubelet's
+ * words) WAYBILL_INVALID_ARGUMENT  the runtime handler does not support user namespaces, or is not
+ * in the registry (kubelet's words). Without a loaded registry no handler supports them: an old
+ * runtime would ignore the mapping and run the pod as the host's root WAYBILL_CONFLICT         the
+ * pod is held (waybill_held_pod), or its mapping has another length than request.length
+ *   WAYBILL_INVALID_ARGUMENT  request.length is not the pool's, for a pod without a mapping
+ *   WAYBILL_CONFLICT         a pod of unknown range is held, so no new range is handed out
+ *   WAYBILL_LIMIT_EXCEEDED    the pool is full (kubelet's words)
+ * After an error nothing was changed. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_or_create_user_namespace(
     waybill_store* store, const waybill_user_namespace_request* request,
     waybill_user_namespace* user_namespace, waybill_error** error);
 
-/* WAYBILL_NOT_FOUND: the pod certainly has no mapping. WAYBILL_CONFLICT: the pod is held. */
+/* Returns a pod's mapping. WAYBILL_NOT_FOUND: the pod certainly has no mapping. WAYBILL_CONFLICT:
+ * it is held. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_get_user_namespace(waybill_store* store, waybill_string pod_uid,
                            waybill_user_namespace_allocation** allocation, waybill_error** error);
-/* The pod is gone. *released (may be NULL): whether it had a mapping or was held. */
+/* Releases the mapping of a pod that is gone, and forgets that it was held. Returns whether there
+ * was either. Ignores allow_empty. *released (may be NULL): the answer. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_release_user_namespace(
     waybill_store* store, waybill_string pod_uid, const waybill_change_options* options,
     bool* released, waybill_error** error);
-/* Sorted by host ID. */
+/* Lists all mappings, sorted by host ID. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_user_namespaces(
     waybill_store* store, waybill_user_namespace_allocations** allocations, waybill_error** error);
-/* Sorted by pod UID. */
+/* Lists the held pods, sorted by UID. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_held_pods(waybill_store* store,
                                                                    waybill_held_pods** pods,
                                                                    waybill_error** error);
 
-/* UserNamespaceCleanupReport */
 typedef struct waybill_user_namespace_cleanup_report {
-  uint64_t examined;
+  uint64_t examined; /* pods */
   uint64_t released;
   uint64_t kept_in_lists;
-  uint64_t kept_newer;
-  waybill_strings released_pods;
+  uint64_t kept_newer;           /* written after the token was drawn */
+  waybill_strings released_pods; /* their UIDs, the first 1000 */
 } waybill_user_namespace_cleanup_report;
 
 /* Releases the mappings of pods in neither list. `existing` are the pods that the node should run,
  * `running` those that the runtime runs. Both are complete lists of UIDs, made in this order after
- * `token` was drawn. `report` may be NULL. */
+ * `token` was drawn (waybill_begin_list); mappings handed out since stay. All in one transaction.
+ * WAYBILL_INVALID_ARGUMENT: a token from the future, or both lists are empty although pods have
+ * mappings or are held (waybill_change_options.allow_empty: a drained node has no pods). `report`
+ * may be NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_clean_up_user_namespaces(
     waybill_store* store, waybill_strings existing, waybill_strings running,
     waybill_list_token token, const waybill_change_options* options,
     waybill_user_namespace_cleanup_report** report, waybill_error** error);
 
-/* An operator confirms that the pod lives with this range. */
+/* Adopts a range: an operator confirms that the pod, whose file was unreadable, lives with it. The
+ * pod is then no longer held. WAYBILL_INVALID_ARGUMENT: host_id and length must be multiples of
+ * 65,536, host_id also of length, as all ranges of kubelets; the range must not contain the host's
+ * block or 2^32−1. WAYBILL_CONFLICT: another pod has or may have some of it, or the pod has another
+ * mapping and is not held. Does nothing if the pod has this mapping. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_adopt_user_namespace(waybill_store* store,
                                                                          waybill_string pod_uid,
                                                                          uint64_t host_id,
                                                                          uint64_t length,
                                                                          waybill_error** error);
-/* An operator confirms that every live pod in a user namespace is listed. *released (may be NULL):
- * whether lost ranges blocked new ones. */
+/* Releases lost ranges (waybill_held_pod without a UID): an operator confirms that every live pod
+ * in a user namespace is listed, so they no longer block new ones. Returns whether they did.
+ * *released (may be NULL): the answer. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_release_lost_user_namespaces(waybill_store* store, const waybill_change_options* options,
                                      bool* released, waybill_error** error);
 
-/* UserNamespaceStatistics */
+/* In ranges of the pool's ids_per_pod. */
 typedef struct waybill_user_namespace_statistics {
   bool enabled;
   waybill_user_namespace_pool pool;
-  uint64_t ranges;
-  uint64_t used;
-  uint64_t free;
-  uint64_t largest_free_run;
+  uint64_t ranges;           /* all but the reserved ones */
+  uint64_t used;             /* of those: taken, or overlapped by another range */
+  uint64_t free;             /* ranges - used */
+  uint64_t largest_free_run; /* ranges side by side */
   uint64_t allocations;
-  uint64_t outside_pool;
-  uint64_t other_length;
+  uint64_t outside_pool; /* of those; see WAYBILL_POOL_… */
+  uint64_t other_length; /* likewise */
   uint64_t held_pods;
+  /* Why no range can be handed out now: the range of a held pod is unknown. Empty: ranges can. */
   waybill_string refused_because;
 } waybill_user_namespace_statistics;
 
+/* Counts ranges and pods. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_user_namespace_statistics(
     waybill_store* store, waybill_user_namespace_statistics** statistics, waybill_error** error);
 
 /* --- State --------------------------------------------------------------------------------------
  */
 
-/* Statistics in waybill/report.h */
 typedef struct waybill_statistics {
   waybill_string store_uuid;
   uint32_t schema_version;
   uint64_t commit_sequence;
-  uint64_t records;
-  uint64_t nondefault_handler_records;
+  uint64_t records; /* and those that are remembered (waybill_evidence_options.remember) */
+  uint64_t nondefault_handler_records; /* Of those: not under the default runtime handler. */
   uint64_t runtime_handlers;
   uint64_t intents;
   uint64_t quarantine_entries;
   uint64_t preloaded_records;
   uint64_t imported_files;
-  uint64_t ledger_entries;
-  uint64_t spellings; /* under which images are known */
-  uint64_t id_mappings;
-  uint64_t held_pods;
+  uint64_t ledger_entries; /* likewise */
+  uint64_t spellings;      /* under which images are known */
+  uint64_t id_mappings;    /* of pods in user namespaces */
+  uint64_t held_pods;      /* with unverified ID ranges */
   bool distrustful;
   uint64_t map_bytes;
-  uint64_t used_bytes;
-  uint32_t readers;
+  uint64_t used_bytes; /* of the map, free pages inside included */
+  uint32_t readers;    /* slots in use, over all processes */
   uint32_t max_readers;
-  uint64_t revocations; /* that are kept */
+  uint64_t revocations; /* that are kept (waybill_list_revocations) */
 } waybill_statistics;
 
-/* WAYBILL_DAMAGED, WAYBILL_UNAVAILABLE: as in "Whole records". */
+/* Counts what the store holds. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_statistics(waybill_store* store,
                                                                    waybill_statistics** statistics,
                                                                    waybill_error** error);
 
-/* StoreCounters in waybill/metrics.h: what owners count over the life of a store. */
+/* What owners count over the life of a store. */
 typedef struct waybill_store_counters {
   uint64_t decisions[32];                  /* by WAYBILL_REASON_…, those that are counted */
   uint64_t mustpull_checks[5];             /* by WAYBILL_CHECK_… */
   uint64_t ensure_image_requests[3][3][3]; /* as in waybill_metrics */
-  uint64_t commit_failures;
-  uint64_t write_back_failures;
-  uint64_t write_backs_dropped; /* not written back, since too many waited */
-  uint64_t id_range_failures;   /* requests for a pod in a user namespace that got no mapping */
-  double reverification_ratio;  /* 0 to 1 (KEP-2535); -1: there was no request */
+  uint64_t commit_failures;                /* changes that were refused, or may not be on disk */
+  uint64_t write_back_failures;            /* rotated credentials that could not be written back */
+  uint64_t write_backs_dropped;            /* not written back, since too many waited */
+  uint64_t id_range_failures;  /* requests for a pod in a user namespace that got no mapping */
+  double reverification_ratio; /* 0 to 1 (KEP-2535); -1: there was no request */
 } waybill_store_counters;
 
-/* OpeningSummary in waybill/metrics.h */
+/* What an opening as the owner found. waybill_recovery_report has the words. */
 typedef struct waybill_opening_summary {
-  waybill_timestamp at;
-  uint64_t damage;
+  waybill_timestamp at; /* when it ended */
+  uint64_t damage;      /* waybill_recovery_report.findings */
   uint64_t warnings;
   uint64_t modes_mended;
-  uint64_t import_problems;
-  uint64_t id_range_problems;
-  uint64_t gap_closed;
+  uint64_t import_problems;   /* files of a kubelet that could not be read */
+  uint64_t id_range_problems; /* pods whose ranges could not be taken over */
+  uint64_t gap_closed;        /* images that a gap closed */
   bool created;
-  bool rebuilt;
-  bool commit_undone;
-  bool witness_made;
+  bool rebuilt;       /* the database failed its check and was set aside */
+  bool commit_undone; /* a crash had cut the last commit short */
+  bool witness_made;  /* the witness was missing */
   bool clock_was_ahead;
   bool after_gap;
 } waybill_opening_summary;
@@ -1687,58 +2028,69 @@ typedef struct waybill_handler_records {
   uint64_t records;
 } waybill_handler_records;
 
-/* Metrics in waybill/metrics.h */
 typedef struct waybill_metrics {
-  /* Counts since the store was opened. */
-  uint64_t mustpull_checks[5];             /* by WAYBILL_CHECK_… */
-  uint64_t ensure_image_requests[3][3][3]; /* by WAYBILL_PULL_…, present_locally, pull_required:
-                                              0 false, 1 true, 2 unknown */
+  uint64_t mustpull_checks[5]; /* By WAYBILL_CHECK_…; [WAYBILL_CHECK_NOT_COUNTED] stays 0. */
+  uint64_t ensure_image_requests[3][3][3];
   uint64_t ondisk_pullintents;
   uint64_t ondisk_pulledrecords;
+  /* The store has no cache. These say how full the bounds are that take its place: images in flight
+   * of 65,536, and used pages of the map. */
   double inmemory_pullintents_usage_percent;
   double inmemory_pulledrecords_usage_percent;
+  /* Images under other runtime handlers than the default (KEP-4216, "How can an operator determine
+   * if the feature is in use"). waybill_nondefault_runtime_handler_images. */
   uint64_t nondefault_runtime_handler_images;
-  uint64_t preloaded_images; /* in the ledger */
-  uint64_t open_pulls;       /* closed rules only */
-  bool live_owner;           /* false: an observer's */
-  bool readable;             /* false: the gauges could not all be read */
+  uint64_t preloaded_images; /* in the ledger. waybill_preloaded_images */
+  uint64_t open_pulls;       /* WAYBILL_RULES_CLOSED. waybill_open_pulls */
+  /* This object is the store's owner: its counters are those of the process that decides. */
+  bool live_owner;
+  bool readable; /* False: the gauges could not all be read, and are 0 or empty. */
   bool distrustful;
   bool user_namespaces;   /* false: they are off, and there are no ranges */
-  bool id_ranges_refused; /* none is handed out: the range of a held pod is not known */
+  bool id_ranges_refused; /* a held pod's range is unknown, so none is handed out */
   uint32_t schema_version;
   uint64_t commit_sequence;
   const waybill_handler_records* records_by_handler; /* the default handler first, then by name */
   size_t records_by_handler_count;
-  uint64_t closed_images; /* on record, and closed since nobody knows where they came from */
+  /* Records that close their image because nobody knows where it came from (closed_because). */
+  uint64_t closed_images;
   uint64_t quarantine_entries;
-  uint64_t distrust_reasons[16];   /* in force, by WAYBILL_TRUST_…; [0]: of unknown kinds */
-  uint64_t open_pulls_by_state[4]; /* by WAYBILL_OPEN_PULL_…; [0]: of anything */
+  /* Reasons in force, by WAYBILL_TRUST_…; [0]: of kinds that this version does not know. */
+  uint64_t distrust_reasons[16];
+  /* By WAYBILL_OPEN_PULL_…; [0]: pulls of anything, in any state. WAYBILL_RULES_CLOSED. */
+  uint64_t open_pulls_by_state[4];
   uint64_t id_mappings;
   uint64_t held_pods;
   uint64_t id_ranges_free; /* of the pool, in ranges */
   uint64_t id_ranges_used;
   uint64_t map_bytes;
-  uint64_t used_bytes;
+  uint64_t used_bytes; /* of the map, free pages inside included */
   uint32_t readers;
   uint32_t max_readers;
-  const waybill_timestamp* oldest_credential; /* proven then; NULL: none whose time is known */
-  uint64_t undated_credentials;               /* when they were proven is not known */
-  uint64_t revocations;
-  const waybill_store_counters* counters;      /* NULL: an observer, and no owner left any */
+  /* When the oldest credential was proven by a pull, of those for which that is known; NULL: there
+   * is none. Of a credential that was forgotten, and is not taken out yet, too. */
+  const waybill_timestamp* oldest_credential;
+  uint64_t undated_credentials;           /* when they were proven is not known */
+  uint64_t revocations;                   /* that are kept */
+  const waybill_store_counters* counters; /* NULL: this is an observer, and no owner left any. */
   const waybill_opening_summary* last_opening; /* NULL: likewise */
-  uint64_t presumed_images; /* of preloaded_images, presumed to be since a first start */
+  /* Of preloaded_images, presumed to be since a first start. waybill_presumed_images */
+  uint64_t presumed_images;
 } waybill_metrics;
 
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_metrics(waybill_store* store,
                                                                 waybill_metrics** metrics,
                                                                 waybill_error** error);
-/* Prometheus text exposition format, version 0.0.4: the metrics of waybill; from an owner also
- * those under the kubelet's names. waybill/metrics.h says what is left out when. */
+/* All that applies, in a fixed order, every series with zeros: a rate is defined from the first
+ * scrape. Left out: the kubelet's names without a live owner; gauges that could not be read
+ * (waybill_store_readable is 0 then); ranges without user namespaces; counters that nobody left;
+ * the age of the oldest credential without one; the ratio without requests. As Prometheus' text
+ * exposition format, version 0.0.4. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_metrics_text(waybill_store* store,
                                                                  waybill_string** text,
                                                                  waybill_error** error);
 
-/* VerifyReport */
+/* What Verify found. `sound` is the verdict. */
 typedef struct waybill_verify_report {
   bool sound;
   uint64_t pages;
@@ -1746,71 +2098,85 @@ typedef struct waybill_verify_report {
   waybill_strings findings;
 } waybill_verify_report;
 
-/* Reads everything. Damage is not an error; the report lists it. WAYBILL_NOT_FOUND, WAYBILL_IO. */
+/* Walks the raw pages, reads every value, recomputes the digests. Damage is not an error; the
+ * report lists it. Blocks the commits of this process meanwhile. Beside a busy owner it may have to
+ * start over, and is WAYBILL_IO after several tries. WAYBILL_NOT_FOUND, WAYBILL_IO: the file can't
+ * be read. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_verify(waybill_store* store,
                                                            waybill_verify_report** report,
                                                            waybill_error** error);
 
-/* TrustKind in waybill/report.h. Others may come: each is a reason like any other. */
+/* Why a store's trust changed. The numbers are stored, and never 0. A number that this version does
+ * not know closes as much as any other. */
 enum {
-  WAYBILL_TRUST_OTHER = 1,
-  WAYBILL_TRUST_OPERATOR = 2,
-  WAYBILL_TRUST_STORE_LOST = 3,
-  WAYBILL_TRUST_STORE_STALE = 4,
-  WAYBILL_TRUST_STORE_REBUILT = 5,
-  WAYBILL_TRUST_STORE_RESTORED = 6,
-  WAYBILL_TRUST_IMPORT_UNFINISHED = 7,
-  WAYBILL_TRUST_GAP = 8,
-  WAYBILL_TRUST_JOURNAL_FULL = 9
+  WAYBILL_TRUST_OTHER = 1,       /* said in words only, by a version before schema version 4 */
+  WAYBILL_TRUST_OPERATOR = 2,    /* an operator's word */
+  WAYBILL_TRUST_STORE_LOST = 3,  /* the database was gone */
+  WAYBILL_TRUST_STORE_STALE = 4, /* it may be older than it was: its witness is gone, or says so */
+  WAYBILL_TRUST_STORE_REBUILT = 5,     /* it failed its check */
+  WAYBILL_TRUST_STORE_RESTORED = 6,    /* a backup was put back */
+  WAYBILL_TRUST_IMPORT_UNFINISHED = 7, /* files of a kubelet directory are not taken over yet */
+  WAYBILL_TRUST_GAP = 8,               /* images may have been pulled unrecorded */
+  WAYBILL_TRUST_JOURNAL_FULL = 9       /* there are more reasons than the journal holds */
 };
-/* TrustAction: a reason for distrust; the end of all reasons; the end of the one reason of the same
- * kind and words; an operator's word on a single image or pull. */
 enum {
+  /* a reason to judge no image (closed), or to presume none preloaded (kubelet) */
   WAYBILL_TRUST_DISTRUST = 1,
-  WAYBILL_TRUST_TRUST = 2,
+  WAYBILL_TRUST_TRUST = 2, /* ends every reason before it */
+  /* ends the reason of the same kind and words: what it told of was made good */
   WAYBILL_TRUST_TAKEN_BACK = 3,
-  WAYBILL_TRUST_NOTE = 4
+  WAYBILL_TRUST_NOTE = 4 /* an operator's word on a single image or pull; changes no reason */
 };
 
+/* An entry of the journal of distrust. */
 typedef struct waybill_trust_event {
   waybill_timestamp at;
-  int32_t kind;     /* WAYBILL_TRUST_OTHER … */
-  int32_t action;   /* WAYBILL_TRUST_DISTRUST … */
-  bool distrustful; /* the state from then on */
-  waybill_string reason;
+  int32_t kind;          /* WAYBILL_TRUST_OTHER … */
+  int32_t action;        /* WAYBILL_TRUST_DISTRUST … */
+  bool distrustful;      /* the state from then on */
+  waybill_string reason; /* the store's; if distrust was cleared, the operator's */
 } waybill_trust_event;
 
+/* The journal only grows, but that an import is not finished leaves no entry if the same opening
+ * finished it. Of more than 64 the oldest go that are no longer a reason for distrust. */
 typedef struct waybill_trust_state {
   bool distrustful;
   const waybill_trust_event* journal; /* oldest first */
   size_t journal_count;
 } waybill_trust_state;
 
-/* WAYBILL_DAMAGED, WAYBILL_UNAVAILABLE: as in "Whole records". */
+/* Returns whether the store is distrustful, and since when and why. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_trust(waybill_store* store,
                                                               waybill_trust_state** trust,
                                                               waybill_error** error);
-/* ClearOptions in waybill/options.h. NULL stands for the defaults. */
 typedef struct waybill_clear_options {
   size_t struct_size;
-  const waybill_images_on_node* images_on_node; /* NULL: the next list does that */
-  bool adopt; /* enter images without record in the ledger, instead of closing them */
+  /* The runtime's complete list. Its images that have neither record nor ledger entry get a record
+   * without credentials, or with `adopt` a ledger entry. NULL: the next list does that. */
+  const waybill_images_on_node* images_on_node;
+  bool adopt; /* the operator's word that no pod's credentials brought those images */
   bool allow_empty;
   bool dry_run;
 } waybill_clear_options;
 #define WAYBILL_CLEAR_OPTIONS_INIT WAYBILL_INIT(waybill_clear_options)
 
-/* An operator clears distrust; `reason` (1 to 1024 bytes) is kept. `report` may be NULL. Errors as
- * in "Recording a pull". */
+/* Records an operator's word that the store is whole again. `reason` (1 to 1,024 bytes,
+ * WAYBILL_INVALID_ARGUMENT otherwise) goes into the journal, also if the store was trustful.
+ * WAYBILL_RULES_CLOSED: images on the node that have neither record nor ledger entry are closed, or
+ * adopted (waybill_clear_options), and one open pull of anything stands for those that may still
+ * arrive. WAYBILL_RULES_KUBELET: images without a record are presumed preloaded again; ignores
+ * `options`. WAYBILL_INVALID_ARGUMENT: an empty list, as in waybill_observe_images. `report` may be
+ * NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_clear_distrust(
     waybill_store* store, waybill_string reason, const waybill_clear_options* options,
     waybill_observe_report** report, waybill_error** error);
 
-/* --- Going back, and whole stores (waybill/maintenance.h) ---------------------------------------
+/* --- Going back, and whole stores ---------------------------------------------------------------
  */
 
 typedef struct waybill_export_options {
   size_t struct_size;
+  /* The directory that has or gets image_manager/. The kubelet must not be running. */
   waybill_string kubelet_directory;
   int32_t api_version;                          /* WAYBILL_KUBELET_… */
   bool allow_empty;                             /* accept an empty images_on_node */
@@ -1818,23 +2184,34 @@ typedef struct waybill_export_options {
 } waybill_export_options;
 #define WAYBILL_EXPORT_OPTIONS_INIT WAYBILL_INIT(waybill_export_options)
 
-/* ExportReport */
 typedef struct waybill_export_report {
   uint64_t records;
   uint64_t intents;
   uint64_t preloaded;
-  uint64_t closed;
-  uint64_t made;
-  uint64_t spellings;
+  uint64_t closed;    /* in quarantine: written as files that the kubelet can't read either */
+  uint64_t made;      /* records without credentials, for images that nothing is known of */
+  uint64_t spellings; /* records under further spellings of their images */
+  /* Written without credentials: refs with records under other handlers only, and files that a
+   * kubelet wrote and no import took. */
   uint64_t without_credentials;
-  uint64_t id_mappings;
-  waybill_string replaced_path;
-  waybill_strings removed_paths;
+  uint64_t id_mappings;          /* pods/<uid>/userns */
+  waybill_string replaced_path;  /* where the earlier files are kept; empty: there were none */
+  waybill_strings removed_paths; /* kept by earlier exports, now deleted (3) */
 } waybill_export_report;
 
-/* Writes the kubelet's own files. WAYBILL_CONFLICT, WAYBILL_INVALID_ARGUMENT, WAYBILL_DAMAGED,
- * WAYBILL_OWNED, WAYBILL_NOT_FOUND, WAYBILL_UNSAFE_PATH, WAYBILL_DISK_FULL, WAYBILL_IO:
- * NodeStore::Export. `report` may be NULL. */
+/* Writes the kubelet's own files, with its names and forms, to image_manager/{pulled,pulling,
+ * observed-preloaded}. Each folder is replaced in one step, and the old one is kept aside. Images
+ * in quarantine become files that the kubelet can't read either. A ref under several handlers gets
+ * the default's credentials. WAYBILL_RULES_CLOSED: a record is written under every spelling of its
+ * image, and images_on_node is required: each listed image with neither record nor ledger entry
+ * gets a record without credentials. ID mappings go to pods/<uid>/userns; a file with other content
+ * is kept beside it. Works beside an owner, but the kubelet must be stopped. WAYBILL_CONFLICT, and
+ * nothing is written: a pod is held, or the file of a pod that the store does not know overlaps a
+ * range. WAYBILL_INVALID_ARGUMENT: the store is distrustful, and options.images_on_node is missing,
+ * or empty without options.allow_empty. WAYBILL_DAMAGED: a record is unreadable. WAYBILL_OWNED:
+ * another export into that directory is running. WAYBILL_NOT_FOUND, WAYBILL_UNSAFE_PATH,
+ * WAYBILL_DISK_FULL, WAYBILL_IO: the directory. After an error the folders are complete, old or
+ * new; call it again. `report` may be NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_export(waybill_store* store,
                                                            const waybill_export_options* options,
                                                            waybill_export_report** report,
@@ -1843,9 +2220,9 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_export(waybill_store* store,
 typedef struct waybill_migrate_options {
   size_t struct_size;
   waybill_string directory;
-  uint32_t to; /* 0: the newest */
-  bool dry_run;
-  bool accept_loss;
+  uint32_t to;        /* 0: the newest */
+  bool dry_run;       /* report what would be done, and change nothing */
+  bool accept_loss;   /* go down even if that loses something */
   uint64_t map_bytes; /* 0: as the store remembers it */
   waybill_clock clock;
   void* clock_context;
@@ -1856,14 +2233,25 @@ typedef struct waybill_migrate_options {
 } waybill_migrate_options;
 #define WAYBILL_MIGRATE_OPTIONS_INIT WAYBILL_INIT(waybill_migrate_options)
 
-/* WAYBILL_INVALID_ARGUMENT, WAYBILL_CONFLICT, WAYBILL_DISK_FULL, WAYBILL_OWNED, WAYBILL_NOT_FOUND,
- * WAYBILL_DAMAGED, WAYBILL_INTERRUPTED, WAYBILL_NEWER_SCHEMA, WAYBILL_UNSAFE_PATH, WAYBILL_IO,
- * WAYBILL_STORE_FULL: the store is intact and has the version of the last completed step.
- * WAYBILL_OUTCOME_UNKNOWN: waybill_open finds out. `report` may be NULL. */
+/* Makes and verifies a backup, then takes a store to another schema version, one transaction for
+ * each step. waybill_open does the same up to the newest version unless told not to. Idempotent:
+ * after a crash the store has the version before or after a step, and the same call goes on. Uses
+ * the witness that the store remembers. WAYBILL_INVALID_ARGUMENT: a version below 1 or above 7.
+ * WAYBILL_CONFLICT: going down would lose something and accept_loss is false; or, from 3 to 2 and
+ * whatever accept_loss says, a kubelet's files can't hold the ID ranges (held pods, ranges of
+ * several lengths). The message says which. WAYBILL_DISK_FULL: no room for the backup or for a
+ * step. WAYBILL_OWNED: the store is in use. WAYBILL_NOT_FOUND: no store. WAYBILL_DAMAGED: the store
+ * fails its check, or its witness is missing or contradicts it; waybill_open recovers it.
+ * WAYBILL_INTERRUPTED: `progress` returned false. WAYBILL_NEWER_SCHEMA, WAYBILL_UNSAFE_PATH,
+ * WAYBILL_IO, WAYBILL_STORE_FULL as for Open. After each of these the store is intact and has the
+ * version of the last completed step. WAYBILL_OUTCOME_UNKNOWN: the disk failed during a commit;
+ * waybill_open finds out. `report` may be NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_migrate(const waybill_migrate_options* options,
                                                             waybill_migration_report** report,
                                                             waybill_error** error);
 
+/* backup/<version>-<commit sequence>-<time>.mdb in the store's directory: a compact copy. The last
+ * three are kept, and only the last of each state. */
 typedef struct waybill_backup {
   waybill_string path;
   uint32_t schema_version;
@@ -1876,22 +2264,37 @@ typedef struct waybill_backups {
   size_t count;
 } waybill_backups;
 
-/* Newest first. WAYBILL_UNSAFE_PATH, WAYBILL_IO, WAYBILL_NOT_FOUND. */
+/* The backups in `directory`, newest first, by name; their content is not read.
+ * WAYBILL_UNSAFE_PATH, WAYBILL_IO. WAYBILL_NOT_FOUND: no such directory. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_backups(waybill_string directory,
                                                                  waybill_backups** backups,
                                                                  waybill_error** error);
 
-/* The owner makes one of the store as it is now, while others go on. The last three are kept, and
- * only the last of each state. WAYBILL_DISK_FULL, WAYBILL_DAMAGED, WAYBILL_UNAVAILABLE (another one
- * is being made), WAYBILL_UNSAFE_PATH, WAYBILL_NOT_OWNER, WAYBILL_OWNED, WAYBILL_OUTCOME_UNKNOWN,
- * WAYBILL_IO: NodeStore::MakeBackup. */
+/* Makes a compact copy of the store as it is now, checked and on the disk, in backup/ beside the
+ * store (waybill_backup): for Restore. By the owner. Others go on meanwhile. The last three backups
+ * are kept, those of migrations included, and of this state only the new one. WAYBILL_DISK_FULL: no
+ * room. WAYBILL_DAMAGED: the copy fails its check. WAYBILL_UNAVAILABLE: another backup is being
+ * made, or all slots of readers are taken. WAYBILL_UNSAFE_PATH, WAYBILL_NOT_OWNER, WAYBILL_IO;
+ * WAYBILL_OWNED and WAYBILL_OUTCOME_UNKNOWN as in "Recording a pull". After each of these no backup
+ * was removed; one may have been made if an old one, or the folder, can't be written. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_make_backup(waybill_store* store,
                                                                 waybill_backup** backup,
                                                                 waybill_error** error);
+/* Writes such a copy into a new file outside the store, mode 0600, for Restore; also by an
+ * observer, whether or not the owner serves. No other backup is removed. WAYBILL_INVALID_ARGUMENT:
+ * there is something of that name, which is left as it is, or it lies in the store, or in no
+ * directory. WAYBILL_INTERRUPTED: `progress` (bytes) returned false. Others as of
+ * waybill_make_backup. After each of these the file was not made, but for an error of the final
+ * sync of its directory, which says so. `progress` may be NULL. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code
+waybill_write_backup(waybill_store* store, waybill_string file, waybill_progress progress,
+                     void* context, waybill_backup** backup, waybill_error** error);
 
 typedef struct waybill_restore_options {
   size_t struct_size;
   waybill_string directory;
+  /* A backup, a data.mdb that was copied while no process owned its store, or a directory with one.
+   */
   waybill_string backup;
   bool dry_run;       /* report what would be done, and change nothing */
   uint64_t map_bytes; /* 0: as the store remembers it */
@@ -1902,39 +2305,63 @@ typedef struct waybill_restore_options {
 } waybill_restore_options;
 #define WAYBILL_RESTORE_OPTIONS_INIT WAYBILL_INIT(waybill_restore_options)
 
-/* RestoreReport */
 typedef struct waybill_restore_report {
   uint32_t schema_version;
   uint64_t backup_commit_sequence;
   uint64_t records;
+  /* Of those, to be verified again, since their credentials may have been revoked after the backup:
+   * the replaced store held other ones, was unreadable, older than its witness or than the backup,
+   * or missed its witness. */
   uint64_t records_without_credentials;
-  uint64_t id_mappings;
-  uint64_t id_mappings_kept; /* of the backup's */
+  uint64_t id_mappings; /* of pods in user namespaces */
+  /* Of the backup's mappings. Kept: the pod has it. Held: the pod is held, since its range is
+   * unverified or may overlap another pod's. Dropped: the replaced store gave the pod another
+   * range, or had released it. */
+  uint64_t id_mappings_kept;
   uint64_t id_mappings_held;
   uint64_t id_mappings_dropped;
+  /* Other ranges may have been lost, so no new ones are handed out (waybill_held_pod without a
+   * UID). */
   bool id_ranges_lost;
+  /* Where the replaced store is kept; empty: there was none, or it is a dry run. */
   waybill_string replaced_path;
-  waybill_strings removed_paths;
+  waybill_strings removed_paths; /* kept there earlier, now deleted (3) */
   waybill_string distrust_reason;
-  bool streaming; /* of streaming requests: its tokens are void, and opening it ends the distrust */
+  /* It is a store of streaming requests: all its tokens are void, and opening it ends the distrust.
+   */
+  bool streaming;
 } waybill_restore_report;
 
-/* WAYBILL_DAMAGED, WAYBILL_CONFLICT, WAYBILL_NEWER_SCHEMA, WAYBILL_OWNED, WAYBILL_NOT_FOUND,
- * WAYBILL_UNSAFE_PATH, WAYBILL_DISK_FULL, WAYBILL_IO: the store is as it was. `report` may be
- * NULL. */
+/* Replaces the store with a backup. The replaced store is kept under quarantine/ (3). The new store
+ * is distrustful, since images pulled after the backup have no record in it. Images that the
+ * replaced store had closed, by its quarantine or its intents, stay closed. Pods keep the ID ranges
+ * that the replaced store gave them. If that store is unreadable or had lost ranges itself, the
+ * backup's ranges are kept or held as well, ranges count as lost (waybill_held_pod), and a backup
+ * of a version without ranges is restored as the newest version. What the replaced store had
+ * forgotten stays forgotten. Credentials that both have keep the replaced store's proofs
+ * (waybill_proof). If the replaced store is older than the backup, pods of which the two say
+ * different ranges are held. Of streaming tokens none is put back: they may have opened their
+ * streams since. WAYBILL_DAMAGED: the backup fails its check, as a data.mdb does that was copied
+ * while it was written to. WAYBILL_CONFLICT: the backup belongs to another store (by UUID, against
+ * the store or its witness), or is for streaming and the store for a node, or the other way round.
+ * WAYBILL_INVALID_ARGUMENT: it is the store itself. WAYBILL_OWNED: also, a process owns the store
+ * that the backup is the data.mdb of. WAYBILL_NEWER_SCHEMA, WAYBILL_OWNED, WAYBILL_NOT_FOUND,
+ * WAYBILL_UNSAFE_PATH, WAYBILL_DISK_FULL, WAYBILL_IO. After each of these the store is unchanged;
+ * if the final sync of the directory fails, or after a crash, it is the old or the new one, intact.
+ * `report` may be NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_restore(const waybill_restore_options* options,
                                                             waybill_restore_report** report,
                                                             waybill_error** error);
 
 /* --- Streaming requests (KEP-1558) --------------------------------------------------------------
  * The requests (exec, attach, port-forward) that a runtime's streaming server prepared, each under
- * a token that opens one stream, once: waybill/streaming.h. A store of its own, in a directory of
+ * a token that opens one stream, once. A store of its own, in a directory of
  * its own: a node's store is refused (WAYBILL_INVALID_ARGUMENT), and waybill_open refuses this one.
  * Threads as for a waybill_store. */
 
 typedef struct waybill_streaming_store waybill_streaming_store;
 
-/* StreamKind */
+/* The CRI call that prepared a stream. */
 enum { WAYBILL_STREAM_EXEC = 1, WAYBILL_STREAM_ATTACH = 2, WAYBILL_STREAM_PORT_FORWARD = 3 };
 WAYBILL_API waybill_string waybill_stream_kind_name(int32_t kind); /* "portforward" */
 
@@ -1952,7 +2379,12 @@ typedef struct waybill_streaming_request {
   size_t port_count WAYBILL_EMPTY;
 } waybill_streaming_request;
 
-/* WAYBILL_INVALID_ARGUMENT, WAYBILL_LIMIT_EXCEEDED: CheckStreamingRequest. */
+/* WAYBILL_INVALID_ARGUMENT, by the rules of CRI's streaming server (k8s.io/cri-streaming, v0.36):
+ * the container ID or the pod sandbox ID is missing; tty and std_err are both set, since a terminal
+ * has one output; or none of std_in, std_out and std_err is. And by ours: exec without a command,
+ * or with an empty first argument; a port that is 0 (a list without ports is right: clients that
+ * use SPDY name them later); a field that the kind does not have; text with a zero byte, or that is
+ * not UTF-8, as CRI's is. WAYBILL_LIMIT_EXCEEDED: above limits.h. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_check_streaming_request(const waybill_streaming_request* request, waybill_error** error);
 /* What names a token in logs without opening anything: 16 hex digits. */
@@ -1960,7 +2392,6 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_stream_token_id(waybill_stri
                                                                     waybill_string** id,
                                                                     waybill_error** error);
 
-/* StreamingOptions */
 typedef struct waybill_streaming_options {
   size_t struct_size;
   waybill_string directory; /* the store's own */
@@ -1970,7 +2401,8 @@ typedef struct waybill_streaming_options {
   /* A streaming server that restarts makes all tokens void; this keeps those that are still open.
    * Another boot, an older copy of the store and a distrustful one make all void always. */
   bool keeps_tokens;
-  /* No restart: a command that does a part of what a server does (StreamingStore::Continue). */
+  /* No restart: a command that does a part of what a server does. It makes no token void that a
+   * server would keep. */
   bool continues;
   uint64_t time_to_live_ns; /* 1 s to 1 h; 0: 60 s */
   uint64_t max_open;        /* tokens, 1 to 65,536; 0: 1,000 */
@@ -1998,36 +2430,49 @@ WAYBILL_API waybill_code waybill_streaming_close(waybill_streaming_store* store,
                                                  waybill_error** error);
 WAYBILL_API void waybill_streaming_store_free(waybill_streaming_store* store);
 
-/* StreamingReport: what opening did. Empty for an observer. */
+/* What opening did. */
 typedef struct waybill_streaming_report {
-  const waybill_recovery_report* recovery; /* never NULL */
-  uint64_t voided;                         /* tokens that opening made void */
-  waybill_string void_reason; /* why all were; empty: only those of another boot, or unreadable */
-  uint64_t open;
+  /* of the database; what is about images in it is empty; never NULL */
+  const waybill_recovery_report* recovery;
+  uint64_t voided; /* tokens that this opening made void; expired ones are not counted */
+  /* Why all were made void; empty: they were kept, but for those that are of another boot or can't
+   * be read. */
+  waybill_string void_reason;
+  uint64_t open; /* tokens that are open now */
 } waybill_streaming_report;
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_streaming_report(
     waybill_streaming_store* store, waybill_streaming_report** report, waybill_error** error);
 
-/* Stores the request, and gives its token: 32 hex digits, which nobody can get again. On disk when
- * this returns. WAYBILL_LIMIT_EXCEEDED with (*error)->retry_after_ns: as many are open as may be.
- * After WAYBILL_OUT_OF_MEMORY a token that nobody has may be open until it expires. Others:
- * StreamingStore::Prepare. */
+/* Stores the request, on disk when this returns, and returns its token: 32 lower-case hex digits,
+ * 128 random bits of the kernel's. Nobody can get it again. Errors, which leave the store as it
+ * was: waybill_check_streaming_request; WAYBILL_LIMIT_EXCEEDED with waybill_error.retry_after: as
+ * many tokens are open as may be, and the first of them expires then (gRPC ResourceExhausted, HTTP
+ * 429); WAYBILL_IO: no randomness; WAYBILL_NOT_OWNER, WAYBILL_CLOSED, WAYBILL_STORE_FULL,
+ * WAYBILL_DISK_FULL, WAYBILL_IO, WAYBILL_OWNED as in "Recording a pull" (node_store.h).
+ * WAYBILL_INTERNAL also: the boot clock says an impossible time. WAYBILL_OUTCOME_UNKNOWN: the
+ * request may be on disk, but nobody has its token. After WAYBILL_OUT_OF_MEMORY a token that nobody
+ * has may be open until it expires. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_prepare_stream(waybill_streaming_store* store, const waybill_streaming_request* request,
                        waybill_string** token, waybill_error** error);
-/* Uses the token up, and gives its request. On disk when this returns. WAYBILL_NOT_FOUND: it was
- * never prepared, was used, is void, has expired or is of another kind; nothing is written. Others:
- * StreamingStore::Consume. After WAYBILL_OUT_OF_MEMORY the token may be used up. */
+/* Uses the token up, and returns its request. On disk when this returns: whatever dies when, no
+ * token opens a second stream. Of several callers one gets it. WAYBILL_NOT_FOUND, with one and the
+ * same text: the token was never prepared, was used, is void, has expired or is of another kind. No
+ * refusal writes anything, so a token of another kind stays good for its own. The kubelet's
+ * in-memory cache uses such a token up. WAYBILL_DAMAGED: the row can't be read; the token opens
+ * nothing. WAYBILL_NOT_OWNER, WAYBILL_CLOSED, WAYBILL_STORE_FULL, WAYBILL_DISK_FULL, WAYBILL_IO,
+ * WAYBILL_OWNED: the token is still good. It is not to be used after WAYBILL_OUTCOME_UNKNOWN: it
+ * may be used up or not. After WAYBILL_OUT_OF_MEMORY the token may be used up. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_consume_stream(waybill_streaming_store* store, waybill_string token, int32_t kind,
                        waybill_streaming_request** request, waybill_error** error);
 
 /* A token that waits for its client. */
 typedef struct waybill_open_stream {
-  waybill_string id; /* waybill_stream_token_id */
-  int32_t kind;      /* WAYBILL_STREAM_… */
-  waybill_timestamp prepared;
-  uint64_t expires_in_ns;
+  waybill_string id;          /* waybill_stream_token_id */
+  int32_t kind;               /* WAYBILL_STREAM_… */
+  waybill_timestamp prepared; /* by the wall clock */
+  uint64_t expires_in_ns;     /* more than 0 */
 } waybill_open_stream;
 
 typedef struct waybill_open_streams {
@@ -2043,16 +2488,16 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_streams(waybill_streami
 /* StreamingCounters: since the store was opened. */
 typedef struct waybill_streaming_counters {
   uint64_t prepared;
-  uint64_t prepare_invalid;
-  uint64_t prepare_full;
-  uint64_t prepare_failed;
+  uint64_t prepare_invalid; /* WAYBILL_INVALID_ARGUMENT, and above a bound */
+  uint64_t prepare_full;    /* as many were open as may be */
+  uint64_t prepare_failed;  /* any other error */
   uint64_t consumed;
-  uint64_t refused_unknown;
+  uint64_t refused_unknown; /* never prepared, used before, or void; likewise WAYBILL_NOT_FOUND: */
   uint64_t refused_expired;
-  uint64_t refused_kind;
-  uint64_t consume_failed;
-  uint64_t voided;
-  uint64_t open;
+  uint64_t refused_kind;          /* the token is of another kind */
+  uint64_t consume_failed;        /* any other error */
+  uint64_t voided;                /* waybill_streaming_report.voided */
+  uint64_t open;                  /* now; those that expired since the last Prepare among them */
   waybill_string prometheus_text; /* all of it, in the text exposition format */
 } waybill_streaming_counters;
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_streaming_counters(
@@ -2065,42 +2510,64 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_verify_streaming(waybill_str
 
 /* --- Streaming: addresses and rates ---------------------------------------------------------- */
 
-/* Which addresses of a runtime's streaming server may be dialled (StreamUrlPolicy in
- * waybill/stream_url.h, which also says what a list may hold). All zero: any port of a loopback
- * address, and no redirect. */
+/* What may be dialled. The default: any port of a loopback address, and no redirect. */
 typedef struct waybill_stream_url_policy {
   size_t struct_size;
   waybill_strings hosts; /* allowed beside loopback: IP addresses, host names */
   const uint16_t* ports; /* none: all */
   size_t port_count;
-  bool require_https;
-  bool same_host_redirects;
+  bool require_https;       /* Refuse http. */
+  bool same_host_redirects; /* Allow a redirect to the same host: waybill_check_stream_redirect. */
 } waybill_stream_url_policy;
 #define WAYBILL_STREAM_URL_POLICY_INIT WAYBILL_INIT(waybill_stream_url_policy)
 
-/* StreamUrlRefusal in waybill/stream_url.h says when each comes. */
+/* Why an address must not be dialled. The rules are checked in this order; the first that fails is
+ * the reason. */
 enum {
-  WAYBILL_STREAM_URL_ALLOWED = 0,
+  WAYBILL_STREAM_URL_ALLOWED = 0, /* Not refused. */
+  /* The policy itself can't be followed: an entry of `hosts` is neither an IP address nor a host
+   * name, a port is 0, or a list is too long. Nothing was checked. */
   WAYBILL_STREAM_URL_POLICY = 1,
+  /* Longer than 2,048 bytes, by itself or resolved against the original. */
   WAYBILL_STREAM_URL_TOO_LONG = 2,
+  /* A control character, a space, a backslash, or a byte outside ASCII. Readers of URLs disagree
+   * about each of them. */
   WAYBILL_STREAM_URL_CHARACTER = 3,
+  /* Begins with "//" or with host and port: the runtime's streaming server was configured without a
+   * scheme. A kubelet from 1.36 on dials the URL itself, which needs one (KEP-4006; the URLs of
+   * cri-dockerd up to 0.4.4, Mirantis/cri-dockerd#569). */
   WAYBILL_STREAM_URL_NO_SCHEME = 4,
-  WAYBILL_STREAM_URL_SCHEME = 5,
-  WAYBILL_STREAM_URL_NOT_HTTPS = 6,
-  WAYBILL_STREAM_URL_NO_HOST = 7,
+  WAYBILL_STREAM_URL_SCHEME = 5,    /* A scheme other than http and https. */
+  WAYBILL_STREAM_URL_NOT_HTTPS = 6, /* http, where the policy asks for https. */
+  WAYBILL_STREAM_URL_NO_HOST = 7,   /* No host: "http:/path", "http:path", "http://:80/". */
+  /* User information ("user@", also empty), which would go to the server, or hide the host. */
   WAYBILL_STREAM_URL_USER_INFO = 8,
+  /* An IPv6 zone ("[fe80::1%25eth0]"): it means something on one machine only. */
   WAYBILL_STREAM_URL_ZONE = 9,
-  WAYBILL_STREAM_URL_ENCODED_HOST = 10,
+  WAYBILL_STREAM_URL_ENCODED_HOST = 10, /* A percent-encoded byte in the host. */
+  /* A port that is empty, not a decimal number, 0, above 65535, or has a leading zero. */
   WAYBILL_STREAM_URL_PORT = 11,
-  WAYBILL_STREAM_URL_SYNTAX = 12,
-  WAYBILL_STREAM_URL_FRAGMENT = 13,
+  WAYBILL_STREAM_URL_SYNTAX = 12,   /* Not a URL by RFC 3986 in any other way. */
+  WAYBILL_STREAM_URL_FRAGMENT = 13, /* A fragment, also an empty one. No client sends it. */
+  /* An IP address in another form than four decimal numbers, or than an IPv6 address in brackets:
+   * 127.1, 0177.0.0.1, 2130706433, 0x7f.1, [v1.x]. Resolvers take these for different addresses. */
   WAYBILL_STREAM_URL_ADDRESS_FORM = 14,
+  /* A host name, `localhost` too, that the policy does not list: where it leads is up to the
+   * resolver. */
   WAYBILL_STREAM_URL_HOST_NAME = 15,
+  /* 0.0.0.0 or ::, where the policy does not list it: what a server listens on if it listens on
+   * every interface. */
   WAYBILL_STREAM_URL_UNSPECIFIED = 16,
+  /* Any other IP address that is neither loopback nor on the policy's list. */
   WAYBILL_STREAM_URL_NOT_ALLOWED = 17,
-  WAYBILL_STREAM_URL_PORT_NOT_ALLOWED = 18,
+  WAYBILL_STREAM_URL_PORT_NOT_ALLOWED = 18, /* A port that is not on the policy's list. */
+  /* waybill_check_stream_redirect only: a redirect, where the policy follows none. */
   WAYBILL_STREAM_URL_REDIRECT = 19,
+  /* waybill_check_stream_redirect only: a redirect to another host; or one that names no location;
+   * or one that resolves to a path that begins with "//" or has the segment "." or "..", of which
+   * readers make different things. */
   WAYBILL_STREAM_URL_REDIRECT_HOST = 20,
+  /* waybill_check_stream_redirect only: a redirect from https to http. */
   WAYBILL_STREAM_URL_REDIRECT_DOWNGRADE = 21
 };
 
@@ -2121,19 +2588,28 @@ typedef struct waybill_stream_url_check {
 WAYBILL_API waybill_string waybill_stream_url_refusal_name(int32_t refusal);
 WAYBILL_API waybill_string waybill_stream_scheme_name(int32_t scheme);
 
-/* Whether `url`, as a runtime's answer names it, may be dialled: CheckStreamUrl. A refusal is
- * WAYBILL_OK, with the reason in *check. `policy` may be NULL: all zero. */
+/* Whether the kubelet, or what stands in for it, may connect to `url`, as the runtime's answer to
+ * Exec, Attach or PortForward names it. 127.0.0.0/8, ::1, and IPv4-mapped loopback addresses are
+ * loopback. Connect to `address`, not to `url`: another parser may read the URL differently. A
+ * refusal is WAYBILL_OK, with the reason in *check. `policy` may be NULL: all zero. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_check_stream_url(waybill_string url, const waybill_stream_url_policy* policy,
                          waybill_stream_url_check** check, waybill_error** error);
 
-/* Whether a redirect from `original` to `location` may be followed: CheckStreamRedirect. The caller
- * counts them. */
+/* Whether a redirect to `location` (the header Location, absolute or relative) may be followed,
+ * when `original` answered with it. Never by default. With `same_host_redirects`, the location,
+ * resolved as in RFC 3986 section 5.2, must pass waybill_check_stream_url, have the host of
+ * `original` and not go from https to http. The port may differ (KEP-1558, "Background":
+ * ValidateProxyRedirects compared the hosts). `original` must pass waybill_check_stream_url as
+ * well; otherwise its refusal is the answer.
+ *
+ * The caller counts redirects, and passes the URL of the last answer as `original`; the API server
+ * gave up after 10. The caller counts them. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_check_stream_redirect(
     waybill_string original, waybill_string location, const waybill_stream_url_policy* policy,
     waybill_stream_url_check** check, waybill_error** error);
 
-/* A token bucket: RateLimit in waybill/rate_limit.h. Its memory is the caller's, and its content
+/* A token bucket. Its memory is the caller's, and its content
  * the library's. A copy is a bucket of its own; all zero is no limit. Nothing here fails. One
  * thread at a time. Times are nanoseconds of a monotonic clock. */
 typedef struct waybill_rate_limit {
@@ -2153,44 +2629,49 @@ WAYBILL_API int64_t waybill_rate_limit_wait(waybill_rate_limit* limit, uint64_t 
                                             int64_t now_ns);
 
 /* --- Streaming: plan and lint ------------------------------------------------------------------
- * waybill/streaming_plan.h: exec, attach and port-forward for a kubelet and an API server of given
- * releases and settings (KEP-1558, KEP-4006). Pure: no store, and no file is read. */
+ * Exec, attach and port-forward for a kubelet and an API server of given releases and settings
+ * (KEP-1558, KEP-4006). Pure: no store, and no file is read. */
 
+/* A release of Kubernetes, without its patch: no fact of the table depends on one. */
 typedef struct waybill_kubernetes_version {
   uint32_t major;
   uint32_t minor;
 } waybill_kubernetes_version;
 
-/* "v1.22.3", "1.22". WAYBILL_INVALID_ARGUMENT: ParseKubernetesVersion. */
+/* What `kubelet --version`, `kubectl version` and packages print: "v1.22.3", "1.22", "1.22+",
+ * "Kubernetes v1.36.0-rc.1+k3s1". WAYBILL_INVALID_ARGUMENT for anything else, and for a release
+ * before WAYBILL_OLDEST_STREAMING_VERSION or a major version other than 1. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_parse_kubernetes_version(
     waybill_string text, waybill_kubernetes_version* version, waybill_error** error);
 
-/* StreamingComponent */
-enum {
-  WAYBILL_STREAMING_KUBELET = 0,
-  WAYBILL_STREAMING_API_SERVER = 1,
-};
+enum { WAYBILL_STREAMING_KUBELET = 0, WAYBILL_STREAMING_API_SERVER = 1 };
 
-/* StreamingGate */
+/* The feature gates that decide how streaming requests go. */
 enum {
-  WAYBILL_GATE_STREAMING_PROXY_REDIRECTS = 0,
+  WAYBILL_GATE_STREAMING_PROXY_REDIRECTS = 0, /* API server: follow a kubelet's redirect */
+  /* API server: follow it only to the kubelet's own host */
   WAYBILL_GATE_VALIDATE_PROXY_REDIRECTS = 1,
+  /* API server: translate WebSockets of exec and attach */
   WAYBILL_GATE_TRANSLATE_STREAM_CLOSE_WEBSOCKET_REQUESTS = 2,
-  WAYBILL_GATE_PORT_FORWARD_WEBSOCKETS = 3,
+  WAYBILL_GATE_PORT_FORWARD_WEBSOCKETS = 3, /* API server: translate those of port-forward */
+  /* both: the kubelet translates them, and declares it in its Node */
   WAYBILL_GATE_EXTEND_WEBSOCKETS_TO_KUBELET = 4,
+  /* both: WAYBILL_GATE_EXTEND_WEBSOCKETS_TO_KUBELET depends on it */
   WAYBILL_GATE_NODE_DECLARED_FEATURES = 5,
-  WAYBILL_GATE_ALL_ALPHA = 6,
-  WAYBILL_GATE_ALL_BETA = 7,
+  WAYBILL_GATE_ALL_ALPHA = 6, /* both: every alpha gate that is not set by itself */
+  WAYBILL_GATE_ALL_BETA = 7   /* both: every beta gate, likewise; since 1.17 */
 };
 /* "StreamingProxyRedirects"; empty for no such gate. */
 WAYBILL_API waybill_string waybill_streaming_gate_name(int32_t gate);
 /* Whether the name, spelt exactly so, is one of them. `gate` may be NULL. */
 WAYBILL_API bool waybill_find_streaming_gate(waybill_string name, int32_t* gate);
-/* Whether waybill_lint_streaming judges the flag: IsStreamingFlag. */
+/* Whether waybill_lint_streaming judges the flag, for one component at least: its name without the
+ * dashes in front, in any case, with dashes or underscores. A caller that can't see a flag's value
+ * (a shell's variable) refuses such a one. */
 WAYBILL_API bool waybill_is_streaming_flag(waybill_string name);
 
 typedef struct waybill_streaming_gate_setting {
-  int32_t gate;
+  int32_t gate; /* WAYBILL_GATE_STREAMING_PROXY_REDIRECTS … */
   bool enabled;
 } waybill_streaming_gate_setting;
 
@@ -2201,32 +2682,30 @@ enum {
   WAYBILL_FLAG_TRUE = 2,
 };
 
-/* StreamingSeverity */
 enum {
-  WAYBILL_STREAMING_IGNORED = 0,
+  WAYBILL_STREAMING_IGNORED = 0, /* accepted, and never had an effect in this component */
+  /* still does what it says, but the component warns that it will go */
   WAYBILL_STREAMING_DEPRECATED = 1,
-  WAYBILL_STREAMING_REMOVED = 2,
-  WAYBILL_STREAMING_FATAL = 3,
+  WAYBILL_STREAMING_REMOVED = 2, /* still accepted, but does nothing any more */
+  WAYBILL_STREAMING_FATAL = 3    /* the component does not start */
 };
 /* "fatal"; empty for no such severity. */
 WAYBILL_API waybill_string waybill_streaming_severity_name(int32_t severity);
 
-/* StreamingOrigin */
-enum {
-  WAYBILL_STREAMING_COMMAND_LINE = 0,
-  WAYBILL_STREAMING_CONFIGURATION = 1,
-};
+enum { WAYBILL_STREAMING_COMMAND_LINE = 0, WAYBILL_STREAMING_CONFIGURATION = 1 };
 
-/* StreamingFinding */
+/* What a release makes of one setting. The texts are on one line, without control characters. */
 typedef struct waybill_streaming_finding {
-  int32_t component;
-  int32_t origin;
-  int32_t severity;
+  int32_t component; /* WAYBILL_STREAMING_KUBELET … */
+  int32_t origin;    /* WAYBILL_STREAMING_COMMAND_LINE … */
+  int32_t severity;  /* WAYBILL_STREAMING_IGNORED … */
+  /* "--redirect-container-streaming", "StreamingProxyRedirects": for programs that compare. */
   waybill_string subject;
-  waybill_string setting;
-  waybill_string words; /* what the release prints; empty: nothing, or not known */
+  waybill_string setting; /* As it was written, quoted if it holds anything unusual, cut if long. */
+  /* What this release of the component prints about it; empty: nothing, or no source shows it. */
+  waybill_string words;
   waybill_string advice;
-  waybill_string source;
+  waybill_string source; /* where the fact is from: a release and its file, or a pull request */
 } waybill_streaming_finding;
 
 typedef struct waybill_streaming_findings {
@@ -2234,7 +2713,6 @@ typedef struct waybill_streaming_findings {
   size_t count;
 } waybill_streaming_findings;
 
-/* StreamingPlanRequest */
 typedef struct waybill_streaming_plan_request {
   size_t struct_size;
   waybill_kubernetes_version api_server;
@@ -2247,85 +2725,106 @@ typedef struct waybill_streaming_plan_request {
 } waybill_streaming_plan_request;
 #define WAYBILL_STREAMING_PLAN_REQUEST_INIT WAYBILL_INIT(waybill_streaming_plan_request)
 
-/* StreamingProxy, RedirectFollower, RedirectCheck, WebSocketTranslator, StreamingOutcome,
- * VersionSkew */
 enum {
+  /* the kubelet connects to the runtime's streaming server, and proxies */
   WAYBILL_STREAMING_PROXY_KUBELET = 0,
-  WAYBILL_STREAMING_PROXY_REDIRECT = 1,
+  /* the kubelet answers 302 with the address of the runtime's streaming server */
+  WAYBILL_STREAMING_PROXY_REDIRECT = 1
 };
 enum {
-  WAYBILL_REDIRECT_NOT_NEEDED = 0,
+  WAYBILL_REDIRECT_NOT_NEEDED = 0, /* there is no redirect */
   WAYBILL_REDIRECT_API_SERVER = 1,
-  WAYBILL_REDIRECT_NOBODY = 2,
+  WAYBILL_REDIRECT_NOBODY = 2 /* the client gets a redirect or an error instead of a stream */
 };
 enum {
   WAYBILL_REDIRECT_CHECK_NOT_NEEDED = 0,
+  /* the redirect must name the kubelet's own host, or it is an error */
   WAYBILL_REDIRECT_CHECK_SAME_HOST = 1,
-  WAYBILL_REDIRECT_CHECK_NONE = 2,
+  /* any host is followed: whoever controls a kubelet sends the API server anywhere */
+  WAYBILL_REDIRECT_CHECK_NONE = 2
 };
 enum {
+  /* The WebSocket goes on to the runtime's streaming server as it is; kubectl falls back to SPDY.
+   */
   WAYBILL_WEBSOCKETS_NOBODY = 0,
-  WAYBILL_WEBSOCKETS_API_SERVER = 1,
-  WAYBILL_WEBSOCKETS_KUBELET = 2,
+  WAYBILL_WEBSOCKETS_API_SERVER = 1, /* to SPDY, before the kubelet */
+  WAYBILL_WEBSOCKETS_KUBELET = 2     /* to SPDY, before the runtime's streaming server */
 };
 enum {
   WAYBILL_STREAMING_WORKS = 0,
+  /* if the runtime's streaming server has the kubelet's host name or address */
   WAYBILL_STREAMING_WORKS_ON_SAME_HOST = 1,
   WAYBILL_STREAMING_FAILS = 2,
-  WAYBILL_STREAMING_DOES_NOT_START = 3,
+  WAYBILL_STREAMING_DOES_NOT_START = 3 /* a setting is fatal to the kubelet or the API server */
 };
 enum {
   WAYBILL_SKEW_SUPPORTED = 0,
+  /* by more than 2 releases; by more than 3 for a kubelet from 1.25 on */
   WAYBILL_SKEW_KUBELET_TOO_OLD = 1,
-  WAYBILL_SKEW_KUBELET_NEWER = 2,
+  WAYBILL_SKEW_KUBELET_NEWER = 2 /* than the API server: never supported */
 };
 
-/* StreamingAnswer */
+/* How a streaming request goes. If `outcome` is WAYBILL_STREAMING_DOES_NOT_START, the other members
+ * say what holds once the fatal settings are taken out. */
 typedef struct waybill_streaming_answer {
-  int32_t proxy;
-  int32_t follower;
-  int32_t check;
-  int32_t exec_websockets;
-  int32_t port_forward_websockets;
-  int32_t outcome;
-  int32_t skew;
+  int32_t proxy;                   /* WAYBILL_STREAMING_PROXY_KUBELET … */
+  int32_t follower;                /* WAYBILL_REDIRECT_NOT_NEEDED … */
+  int32_t check;                   /* WAYBILL_REDIRECT_CHECK_NOT_NEEDED … */
+  int32_t exec_websockets;         /* WAYBILL_WEBSOCKETS_NOBODY …; of exec and attach */
+  int32_t port_forward_websockets; /* WAYBILL_WEBSOCKETS_NOBODY … */
+  int32_t outcome;                 /* WAYBILL_STREAMING_WORKS … */
+  int32_t skew;                    /* WAYBILL_SKEW_SUPPORTED … */
+  /* Of the flag and the gates in the request, the kubelet's first. Each setting is written as the
+   * component's command line would have it. */
   waybill_streaming_findings findings;
-  waybill_strings notes;
+  waybill_strings notes; /* what a reader must know besides */
 } waybill_streaming_answer;
 
-/* WAYBILL_INVALID_ARGUMENT, WAYBILL_LIMIT_EXCEEDED: StreamingPlan. */
+/* WAYBILL_INVALID_ARGUMENT: a version before WAYBILL_OLDEST_STREAMING_VERSION, or with another
+ * major version than 1. WAYBILL_LIMIT_EXCEEDED: more than 10,000 gates. Version skew that is not
+ * supported is judged all the same, and is no error. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_streaming_plan(const waybill_streaming_plan_request* request,
                        waybill_streaming_answer** answer, waybill_error** error);
 
-/* StreamingConfigValue */
+/* A value of a configuration file: its key with dots between levels
+ * ("featureGates.StreamingProxyRedirects") and its value as JSON (true, "4h"). */
 typedef struct waybill_streaming_config_value {
   waybill_string key;
-  waybill_string value; /* JSON */
+  waybill_string value;
 } waybill_streaming_config_value;
 
-/* StreamingLintRequest */
 typedef struct waybill_streaming_lint_request {
   size_t struct_size;
-  int32_t component;
+  int32_t component; /* WAYBILL_STREAMING_KUBELET … */
   waybill_kubernetes_version version;
   waybill_strings arguments; /* behind the program's name */
   bool has_configuration;    /* false: it is not at hand, and `configuration` is ignored */
+  /* A KubeletConfiguration's values; NULL: not at hand. Keys that have nothing to do with streaming
+   * are allowed, and ignored. */
   const waybill_streaming_config_value* configuration;
   size_t configuration_count;
 } waybill_streaming_lint_request;
 #define WAYBILL_STREAMING_LINT_REQUEST_INIT WAYBILL_INIT(waybill_streaming_lint_request)
 
-/* StreamingLint */
 typedef struct waybill_streaming_lint {
+  /* Flags and keys in their order, then feature gates. What is repeated is one finding, with its
+   * last spelling, unless it is wrong in several ways. */
   waybill_streaming_findings findings;
   int32_t redirect_container_streaming; /* WAYBILL_FLAG_… */
   const waybill_streaming_gate_setting* gates;
   size_t gate_count;
-  waybill_strings notes;
+  waybill_strings notes; /* what could not be judged, and why */
 } waybill_streaming_lint;
 
-/* WAYBILL_INVALID_ARGUMENT, WAYBILL_LIMIT_EXCEEDED: LintStreaming. */
+/* Reads a command line as the component does (pflag): "--flag", "--flag=value", "--flag value";
+ * underscores stand for dashes; "--" ends the flags; a value that does not parse is fatal. It does
+ * not know which flags of others take a value, so it reads what follows such a flag as a flag if it
+ * looks like one.
+ *
+ * WAYBILL_INVALID_ARGUMENT: the version, as for waybill_streaming_plan; an API server with a
+ * configuration. WAYBILL_LIMIT_EXCEEDED: more than 10,000 arguments or values, or more than 1 MiB
+ * of them. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_lint_streaming(const waybill_streaming_lint_request* request, waybill_streaming_lint** lint,
                        waybill_error** error);

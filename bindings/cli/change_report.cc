@@ -17,38 +17,6 @@ std::string Joined(const std::vector<std::string>& names) {
 
 }  // namespace
 
-Json JsonOf(const MigrationReport& report) {
-  Json steps = Json::array();
-  for (const MigrationStep& step : report.steps) {
-    steps.push_back({{"from", step.from},
-                     {"to", step.to},
-                     {"name", step.name},
-                     {"valuesWritten", step.values_written}});
-  }
-  return {{"from", report.from},
-          {"to", report.to},
-          {"steps", steps},
-          {"backup", report.backup},
-          {"losses", report.losses}};
-}
-
-Json JsonOf(const RuntimesReport& report) {
-  return {{"added", report.added},
-          {"vanished", report.vanished},
-          {"changed", report.changed},
-          {"recordsToVerify", report.records_to_verify},
-          {"turnedOn", report.turned_on},
-          {"recordsCollapsed", report.records_collapsed},
-          {"intentsCollapsed", report.intents_collapsed}};
-}
-
-Json JsonOf(const CollapseReport& report) {
-  return {{"records", report.records},
-          {"intents", report.intents},
-          {"recordsToVerify", report.records_to_verify},
-          {"handlers", report.handlers}};
-}
-
 void WriteMigration(const MigrationReport& report, bool done, Output& out) {
   if (report.from == report.to) {
     out.Line("migrated    nothing to do: the store has schema version {}", report.to);

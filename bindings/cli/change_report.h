@@ -10,10 +10,6 @@
 
 namespace waybill::cli {
 
-Json JsonOf(const MigrationReport& report);
-Json JsonOf(const RuntimesReport& report);
-Json JsonOf(const CollapseReport& report);
-
 // `done` is false for what a dry run or a refusal did not do.
 void WriteMigration(const MigrationReport& report, bool done, Output& out);
 void WriteRuntimes(const RuntimesReport& report, Output& out);

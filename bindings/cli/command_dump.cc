@@ -22,6 +22,7 @@
 // if they are known.
 
 #include "bindings/cli/command.h"
+#include "bindings/cli/described_json.h"
 #include "bindings/cli/evidence_report.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"

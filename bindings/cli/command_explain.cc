@@ -3,6 +3,7 @@
 
 #include "bindings/cli/cluster_input.h"
 #include "bindings/cli/command.h"
+#include "bindings/cli/described_json.h"
 #include "bindings/cli/explain_report.h"
 #include "bindings/cli/handler_names.h"
 #include "bindings/cli/image_lookup.h"

@@ -1,6 +1,7 @@
 // waybill failed: records that a pull did not succeed.
 
 #include "bindings/cli/command.h"
+#include "bindings/cli/described_json.h"
 #include "bindings/cli/handler_names.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"

@@ -6,6 +6,7 @@
 
 #include "bindings/cli/cluster_input.h"
 #include "bindings/cli/command.h"
+#include "bindings/cli/described_json.h"
 #include "bindings/cli/handler_names.h"
 #include "bindings/cli/image_lookup.h"
 #include "bindings/cli/input.h"
@@ -52,11 +53,12 @@ std::string TextOf(const Revocation& what, const HandlerNames& names) {
 }
 
 std::vector<Field> CountsOf(const ForgetReport& report) {
-  return {{"records", "records", report.records},
-          {"secrets", "secrets forgotten", report.secrets},
-          {"serviceAccounts", "service accounts forgotten", report.service_accounts},
-          {"nodePods", "image names closed that were open to all", report.node_pods},
-          {"equalHashes", "equal credentials that stay elsewhere", report.equal_hashes}};
+  return FieldsOf(report, {{"secrets", "secrets forgotten"},
+                           {"serviceAccounts", "service accounts forgotten"},
+                           {"nodePods", "image names closed that were open to all"},
+                           {"equalHashes", "equal credentials that stay elsewhere"},
+                           {"stored", ""},
+                           {"untidied", ""}});
 }
 
 // For a command that ends: what very many records still have goes before it does.

@@ -3,6 +3,7 @@
 #include <sys/utsname.h>
 
 #include "bindings/cli/command.h"
+#include "bindings/cli/described_json.h"
 #include "bindings/cli/handler_names.h"
 #include "bindings/cli/hints.h"
 #include "bindings/cli/input.h"

@@ -2,6 +2,7 @@
 
 #include "bindings/cli/change_report.h"
 #include "bindings/cli/command.h"
+#include "bindings/cli/described_json.h"
 #include "bindings/cli/owner_wait.h"
 #include "bindings/cli/progress.h"
 #include "bindings/cli/store_access.h"

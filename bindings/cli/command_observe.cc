@@ -1,6 +1,7 @@
 // waybill observe: judges the images that the runtime lists, each once.
 
 #include "bindings/cli/command.h"
+#include "bindings/cli/described_json.h"
 #include "bindings/cli/evidence_report.h"
 #include "bindings/cli/input.h"
 #include "bindings/cli/list_token.h"

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "bindings/cli/command.h"
+#include "bindings/cli/described_json.h"
 #include "bindings/cli/evidence_report.h"
 #include "bindings/cli/handler_names.h"
 #include "bindings/cli/image_lookup.h"

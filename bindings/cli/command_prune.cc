@@ -1,6 +1,7 @@
 // waybill prune: forgets the records of images that are gone.
 
 #include "bindings/cli/command.h"
+#include "bindings/cli/described_json.h"
 #include "bindings/cli/input.h"
 #include "bindings/cli/list_token.h"
 #include "bindings/cli/runtime_lists.h"
@@ -93,14 +94,13 @@ credentials instead. With --cri all of it is one step, which draws the token its
                     : writer.owner().Prune(*images, token, change_.options);
     });
     if (!report) return images_.cri().About(report.error());
-    WriteChange(
-        {{"examined", "records examined", report->examined},
-         {"removed", "gone", report->removed},
-         {"keptInList", "kept: on the node", report->kept_in_list},
-         {"keptNewer", "kept: newer", report->kept_newer},
-         {"keptWithoutCredentials", "kept: without credentials", report->kept_without_credentials},
-         {"preloadedRemoved", "ledger entries gone", report->preloaded_removed}},
-        change_.options.dry_run, out);
+    WriteChange(FieldsOf(*report, {{"examined", "records examined"},
+                                   {"removed", "gone"},
+                                   {"keptInList", "kept: on the node"},
+                                   {"keptNewer", "kept: newer"},
+                                   {"keptWithoutCredentials", "kept: without credentials"},
+                                   {"preloadedRemoved", "ledger entries gone"}}),
+                change_.options.dry_run, out);
     return ExitCode::kYes;
   }
 

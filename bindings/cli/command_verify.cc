@@ -1,6 +1,7 @@
 // waybill verify: walks the raw pages, reads every value, recomputes the digests.
 
 #include "bindings/cli/command.h"
+#include "bindings/cli/described_json.h"
 #include "bindings/cli/store_access.h"
 
 namespace waybill::cli {
@@ -25,10 +26,7 @@ and carries over what is sound in it.)";
       if (auto streams = VerifyStreams(store_)) report = *std::move(streams);
     }
     if (!report) return report.error();
-    out.WriteFields({{"sound", "sound", report->sound},
-                     {"pages", "pages", report->pages},
-                     {"values", "values", report->values},
-                     {"findings", "finding", report->findings}});
+    out.WriteFields(FieldsOf(*report, {{"findings", "finding"}}));
     return report->sound ? ExitCode::kYes : ExitCode::kStore;
   }
 

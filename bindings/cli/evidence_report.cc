@@ -2,20 +2,12 @@
 
 #include <vector>
 
+#include "bindings/cli/described_json.h"
 #include "bindings/cli/handler_names.h"
 #include "bindings/cli/list_token.h"
-#include "bindings/cli/record_json.h"
 
 namespace waybill::cli {
 namespace {
-
-Json JudgedJson(const JudgedImage& image) {
-  Json object = {{"imageRef", image.image_ref}, {"name", image.name}};
-  if (!image.runtime_handler.empty()) object["runtimeHandler"] = image.runtime_handler;
-  object["preloaded"] = image.preloaded;
-  object["because"] = image.because;
-  return object;
-}
 
 void WriteJudged(const ObserveReport& report, Output& out) {
   for (const JudgedImage& image : report.judged) {
@@ -54,36 +46,6 @@ Json JsonOf(const OpenPull& pull) {
   object["several"] = pull.several;
   object["stamp"] = pull.stamp;
   return object;
-}
-
-Json JsonOf(const LedgerEntry& entry) {
-  Json object = {{"imageRef", entry.image_ref}};
-  if (!entry.runtime_handler.empty()) object["runtimeHandler"] = entry.runtime_handler;
-  object["names"] = entry.names;
-  object["source"] = entry.source;
-  object["reason"] = entry.reason;
-  object["since"] = JsonOf(std::optional(entry.since));
-  object["stamp"] = entry.stamp;
-  return object;
-}
-
-Json JsonOf(const ObserveReport& report) {
-  Json judged = Json::array();
-  for (const JudgedImage& image : report.judged) judged.push_back(JudgedJson(image));
-  return {{"listed", report.listed},
-          {"repeated", report.repeated},
-          {"notNames", report.not_names},
-          {"known", report.known},
-          {"preloaded", report.preloaded},
-          {"closed", report.closed},
-          {"left", report.left},
-          {"united", report.united},
-          {"pullsSettled", report.pulls_settled},
-          {"recordsRemoved", report.records_removed},
-          {"preloadedRemoved", report.preloaded_removed},
-          {"judged", judged},
-          {"sharedDigests", report.shared_digests},
-          {"notJudgedBecause", report.not_judged_because}};
 }
 
 Json JsonOf(const Explanation& explanation) {

@@ -13,8 +13,6 @@
 namespace waybill::cli {
 
 Json JsonOf(const OpenPull& pull);
-Json JsonOf(const LedgerEntry& entry);
-Json JsonOf(const ObserveReport& report);
 Json JsonOf(const Explanation& explanation);
 
 // The pull's image string; "(anything)" for one that stands for what can't be named.

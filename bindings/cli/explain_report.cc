@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "bindings/cli/described_json.h"
 #include "bindings/cli/evidence_report.h"
 #include "bindings/cli/record_json.h"
 #include "waybill/kubelet_format.h"

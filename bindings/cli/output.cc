@@ -274,6 +274,7 @@ void Output::WriteFields(const std::vector<Field>& fields) {
   std::size_t width = 0;
   for (const Field& field : fields) width = std::max(width, field.label.size());
   for (const Field& field : fields) {
+    if (field.label.empty()) continue;
     if (!field.value.is_array()) {
       Line("{:<{}}  {}", field.label, width, ValueText(field.value));
       continue;
@@ -351,6 +352,21 @@ Result<void> Output::Flush() {
   return {};
 }
 
+std::string LabelOf(std::string_view name) {
+  std::string label;
+  for (const char c : name) {
+    const bool begins_word = c >= 'A' && c <= 'Z';
+    if (begins_word) label += ' ';
+    label += begins_word ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  // Where the word is an abbreviation.
+  for (const auto& [word, right] : {std::pair("uuid", "UUID"), {"id ", "ID "}}) {
+    const std::size_t at = label.find(word);
+    if (at != std::string::npos) label.replace(at, std::string_view(right).size(), right);
+  }
+  return label;
+}
+
 Json JsonOf(const std::vector<Field>& fields) {
   Json object = Json::object();
   for (const Field& field : fields) object[field.key] = field.value;
@@ -363,7 +379,7 @@ void WriteDryRun(bool dry_run, Output& out) {
 
 void WriteChange(std::vector<Field> fields, bool dry_run, Output& out) {
   WriteDryRun(dry_run, out);
-  if (out.json()) fields.push_back({"dryRun", "", dry_run});
+  fields.push_back({"dryRun", "", dry_run});
   out.WriteFields(fields);
 }
 

@@ -44,8 +44,11 @@ std::string Counted(std::uint64_t count, std::string_view noun);
 // "3 minutes ago", "in 2 hours".
 std::string RelativeTime(Timestamp time, Timestamp now);
 
-// A value with its name in JSON and its label in text: a number, string, boolean or null, or an
-// array of strings, which takes a line each.
+// "keptInList" as "kept in list".
+std::string LabelOf(std::string_view name);
+
+// A value with its name in JSON and its label in text (empty: only in JSON): a number, string,
+// boolean or null, or an array of strings, which takes a line each.
 struct Field {
   std::string key;
   std::string label;

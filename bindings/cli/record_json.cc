@@ -122,28 +122,6 @@ Json JsonOf(const ImagePullIntent& intent) {
   return object;
 }
 
-Json JsonOf(const ImagePreloadedRecord& record) {
-  return {{"imageRef", record.image_ref},
-          {"lastUpdatedTime", JsonOf(record.last_updated)},
-          {"observedImages", record.observed_images}};
-}
-
-Json JsonOf(const QuarantineEntry& entry) {
-  return {{"kind", QuarantineKindName(entry.kind)},
-          {"sha256", entry.sha256},
-          {"source", entry.source},
-          {"reason", entry.reason},
-          {"since", FormatTimestamp(entry.since)}};
-}
-
-Json JsonOf(const TrustEvent& event) {
-  return {{"at", FormatTimestamp(event.at)},
-          {"kind", TrustKindName(event.kind)},
-          {"action", TrustActionName(event.action)},
-          {"distrustful", event.distrustful},
-          {"reason", event.reason}};
-}
-
 void SortForReading(std::vector<ImagePulledRecord>& records) {
   std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) {
     return std::tie(a.image_ref, a.runtime_handler) < std::tie(b.image_ref, b.runtime_handler);

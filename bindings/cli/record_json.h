@@ -23,10 +23,7 @@ Json JsonOf(const RuntimeHandler& handler);
 // Empty fields of runtime handlers and manifests are left out.
 Json JsonOf(const ImagePulledRecord& record, Hashes hashes);
 Json JsonOf(const ImagePullIntent& intent);
-Json JsonOf(const ImagePreloadedRecord& record);
-Json JsonOf(const QuarantineEntry& entry);
 Json JsonOf(const Revocation& what, Hashes hashes);
-Json JsonOf(const TrustEvent& event);
 
 // Sorts by image ref, then by runtime handler.
 void SortForReading(std::vector<ImagePulledRecord>& records);

@@ -1,21 +1,13 @@
 #include "bindings/cli/start_report.h"
 
 #include "bindings/cli/change_report.h"
+#include "bindings/cli/described_json.h"
 #include "bindings/cli/evidence_report.h"
 #include "bindings/cli/store_access.h"
 #include "bindings/cli/userns_json.h"
 
 namespace waybill::cli {
 namespace {
-
-Json ImportJson(const ImportReport& import) {
-  return {{"filesSeen", import.files_seen},    {"unchanged", import.unchanged},
-          {"records", import.records},         {"intents", import.intents},
-          {"preloaded", import.preloaded},     {"knownRefs", import.known_refs},
-          {"quarantined", import.quarantined}, {"skipped", import.skipped},
-          {"interrupted", import.interrupted}, {"newlyWritten", import.newly_written},
-          {"problems", import.problems}};
-}
 
 Json ReportJson(const StartOutcome& outcome, const StartContext& context) {
   const RecoveryReport& report = outcome.report;
@@ -37,7 +29,7 @@ Json ReportJson(const StartOutcome& outcome, const StartContext& context) {
           {"distrustReason", report.distrust_reason},
           {"migration", report.migration ? JsonOf(*report.migration) : Json(nullptr)},
           {"runtimes", report.runtimes ? JsonOf(*report.runtimes) : Json(nullptr)},
-          {"import", ImportJson(report.import)},
+          {"import", JsonOf(report.import)},
           {"userNamespaces", JsonOf(report.user_namespaces)},
           {"afterGap", report.after_gap},
           {"gapReason", report.gap_reason},

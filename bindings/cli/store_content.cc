@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "bindings/cli/described_json.h"
 #include "bindings/cli/evidence_report.h"
 #include "bindings/cli/handler_names.h"
 #include "bindings/cli/progress.h"

@@ -1,5 +1,6 @@
 #include <limits>
 
+#include "bindings/cli/described_json.h"
 #include "bindings/cli/input.h"
 #include "bindings/cli/list_token.h"
 #include "bindings/cli/store_access.h"
@@ -86,11 +87,9 @@ Result<ExitCode> CleanUpUserns(const UsernsArguments& arguments, Output& out) {
     return writer.owner().CleanUpUserNamespaces(*existing, *running, *token, how);
   });
   if (!report) return report.error();
-  WriteChange({{"examined", "examined", report->examined},
-               {"released", "released", report->released},
-               {"keptInLists", "kept: in a list", report->kept_in_lists},
-               {"keptNewer", "kept: newer", report->kept_newer},
-               {"releasedPods", "released pod", report->released_pods}},
+  WriteChange(FieldsOf(*report, {{"keptInLists", "kept: in a list"},
+                                 {"keptNewer", "kept: newer"},
+                                 {"releasedPods", "released pod"}}),
               how.dry_run, out);
   return ExitCode::kYes;
 }

@@ -5,6 +5,7 @@
 #include <set>
 #include <tuple>
 
+#include "bindings/cli/described_json.h"
 #include "bindings/cli/proc_id_maps.h"
 #include "bindings/cli/store_access.h"
 #include "bindings/cli/userns_actions.h"

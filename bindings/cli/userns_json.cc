@@ -2,62 +2,14 @@
 
 #include <limits>
 
-#include "waybill/kubelet_format.h"
+#include "bindings/cli/described_json.h"
 
 namespace waybill::cli {
-namespace {
-
-Json JsonOf(const IdMappings& mappings) {
-  Json list = Json::array();
-  for (const IdMapping& mapping : mappings) {
-    list.push_back({{"hostId", mapping.host_id},
-                    {"containerId", mapping.container_id},
-                    {"length", mapping.length}});
-  }
-  return list;
-}
-
-}  // namespace
 
 Json JsonOf(const UserNamespace& user_namespace) {
   return {{"mode", user_namespace.mode == NamespaceMode::kPod ? "POD" : "NODE"},
-          {"uids", JsonOf(user_namespace.uids)},
-          {"gids", JsonOf(user_namespace.gids)}};
-}
-
-Json JsonOf(const UserNamespaceAllocation& allocation) {
-  return {{"podUid", allocation.pod_uid},
-          {"hostId", allocation.host_id},
-          {"length", allocation.length},
-          {"created", FormatTimestamp(allocation.created)}};
-}
-
-Json JsonOf(const HeldPod& pod) {
-  Json ranges = Json::array();
-  for (const HostIdRange& range : pod.ranges) {
-    ranges.push_back({{"first", range.first}, {"length", range.length}});
-  }
-  return {{"podUid", pod.pod_uid},
-          {"ranges", ranges},
-          {"source", pod.source},
-          {"reason", pod.reason},
-          {"since", FormatTimestamp(pod.since)},
-          {"kind", HeldKindName(pod.kind)}};
-}
-
-Json JsonOf(const UserNamespaceReport& report) {
-  return {{"filesSeen", report.files_seen},
-          {"unchanged", report.unchanged},
-          {"imported", report.imported},
-          {"held", report.held},
-          {"repairedBlocks", report.repaired_blocks},
-          {"problems", report.problems},
-          {"allocations", report.allocations},
-          {"heldPods", report.held_pods},
-          {"outsidePool", report.outside_pool},
-          {"otherLength", report.other_length},
-          {"offPool", report.off_pool},
-          {"refusedBecause", report.refused_because}};
+          {"uids", JsonOfMember(user_namespace.uids)},
+          {"gids", JsonOfMember(user_namespace.gids)}};
 }
 
 std::string_view PoolRelationName(PoolRelation relation) {

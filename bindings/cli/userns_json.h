@@ -15,9 +15,6 @@ namespace waybill::cli {
 // As CRI has it: {"mode":"POD","uids":[{"hostId":…,"containerId":0,"length":…}],"gids":[…]}.
 Json JsonOf(const UserNamespace& user_namespace);
 // As stored: without the relation to a pool.
-Json JsonOf(const UserNamespaceAllocation& allocation);
-Json JsonOf(const HeldPod& pod);
-Json JsonOf(const UserNamespaceReport& report);
 
 std::string_view PoolRelationName(PoolRelation relation);  // "inPool", "outsidePool", "otherLength"
 std::string_view PoolRelationText(PoolRelation relation);  // "in the pool", …

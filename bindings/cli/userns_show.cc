@@ -1,3 +1,4 @@
+#include "bindings/cli/described_json.h"
 #include "bindings/cli/store_access.h"
 #include "bindings/cli/userns_actions.h"
 #include "bindings/cli/userns_json.h"

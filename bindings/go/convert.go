@@ -158,3 +158,33 @@ func goTimeOrZero(t *C.waybill_timestamp) time.Time {
 	}
 	return goTime(*t)
 }
+
+// put puts a value of C into the arena.
+func put[T any](a *arena, value T) *T {
+	c := one[T](a)
+	*c = value
+	return c
+}
+
+// cIfAny keeps nil.
+func cIfAny[G, E any](a *arena, from *G, convert func(*arena, *G) E) *E {
+	if from == nil {
+		return nil
+	}
+	return put(a, convert(a, from))
+}
+
+// listOrNil keeps nil (unknown) and empty apart.
+func listOrNil[G, L any](a *arena, from []G, convert func(*arena, []G) L) *L {
+	if from == nil {
+		return nil
+	}
+	return put(a, convert(a, from))
+}
+
+func goIfAny[E, G any](from *E, convert func(*E) G) *G {
+	if from == nil {
+		return nil
+	}
+	return new(convert(from))
+}

@@ -27,27 +27,6 @@ func ParsePullPolicy(name string) (PullPolicy, error) {
 	return PullPolicy(policy), takeError(code, e)
 }
 
-// EnsureAction is what the kubelet does next.
-type EnsureAction int32
-
-const (
-	// EnsurePull: ask the runtime to pull, between an intent and its outcome.
-	EnsurePull EnsureAction = C.WAYBILL_ENSURE_PULL
-	// EnsureUsePresent: start the container with the image on the node.
-	EnsureUsePresent EnsureAction = C.WAYBILL_ENSURE_USE_PRESENT
-	// EnsureInvalidImageName is the kubelet's InvalidImageName.
-	EnsureInvalidImageName EnsureAction = C.WAYBILL_ENSURE_INVALID_IMAGE_NAME
-	// EnsureNeverPull is the kubelet's ErrImageNeverPull.
-	EnsureNeverPull EnsureAction = C.WAYBILL_ENSURE_NEVER_PULL
-	// EnsureCredentialsError: the pod's credentials are unavailable (RulesKubelet only).
-	EnsureCredentialsError EnsureAction = C.WAYBILL_ENSURE_CREDENTIALS_ERROR
-)
-
-// String returns "ErrImageNeverPull".
-func (a EnsureAction) String() string {
-	return nameOr(C.waybill_ensure_action_name(C.int32_t(a)), "EnsureAction", int64(a))
-}
-
 // EnsureOutcome is the answer to the kubelet's question around a decision.
 type EnsureOutcome struct {
 	Action EnsureAction

@@ -66,15 +66,6 @@ func RepositoryOf(image string) (string, error) {
 	return takeString(repository), takeError(code, e)
 }
 
-// ManifestDescriptor is one entry of an image index.
-type ManifestDescriptor struct {
-	MediaType     string
-	Digest        string
-	Size          uint64    // bytes; 0: not given
-	Platform      *Platform // as written; nil: not given
-	IsAttestation bool      // provenance or an SBOM, not an image
-}
-
 // DecodeImageIndex reads an OCI image index or a Docker manifest list. ErrInvalidArgument: not JSON,
 // neither of the two, no manifests, or a manifest of another media type or without a well-formed
 // digest. ErrLimitExceeded: above 4 MiB, 4,096 manifests or the bound of nesting.
@@ -82,17 +73,7 @@ func DecodeImageIndex(json []byte) ([]ManifestDescriptor, error) {
 	var index *C.waybill_image_index
 	var e *C.waybill_error
 	code := C.waybill_decode_image_index(borrowBytes(json), &index, &e)
-	return take(index, func(i *C.waybill_image_index) []ManifestDescriptor {
-		return goList(i.items, i.count, func(m *C.waybill_manifest_descriptor) ManifestDescriptor {
-			return ManifestDescriptor{
-				MediaType:     goString(m.media_type),
-				Digest:        goString(m.digest),
-				Size:          uint64(m.size),
-				Platform:      goPlatformOrNil(m.platform),
-				IsAttestation: bool(m.is_attestation),
-			}
-		})
-	}), takeError(code, e)
+	return take(index, goImageIndex), takeError(code, e)
 }
 
 // ChooseManifest returns the manifest that a runtime on host pulls, for a handler with the guest
@@ -103,18 +84,10 @@ func ChooseManifest(index []ManifestDescriptor, host Platform, guest *Platform) 
 	var a arena
 	defer a.free()
 	list := one[C.waybill_image_index](&a)
-	list.items, list.count = cList(&a, index, func(a *arena, m *ManifestDescriptor) C.waybill_manifest_descriptor {
-		return C.waybill_manifest_descriptor{
-			media_type:     a.string(m.MediaType),
-			digest:         a.string(m.Digest),
-			size:           C.uint64_t(m.Size),
-			platform:       cPlatformOrNil(a, m.Platform),
-			is_attestation: C.bool(m.IsAttestation),
-		}
-	})
+	list.items, list.count = cList(&a, index, cManifestDescriptor)
 	var chosen C.size_t
 	var e *C.waybill_error
-	code := C.waybill_choose_manifest(list, cPlatformOrNil(&a, &host), cPlatformOrNil(&a, guest), &chosen, &e)
+	code := C.waybill_choose_manifest(list, put(&a, cPlatform(&a, &host)), cIfAny(&a, guest, cPlatform), &chosen, &e)
 	if err := takeError(code, e); err != nil {
 		return ManifestDescriptor{}, err
 	}

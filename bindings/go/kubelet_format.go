@@ -5,21 +5,6 @@ import "C"
 
 import "time"
 
-// KubeletAPIVersion is the form of the kubelet's own record files.
-type KubeletAPIVersion int32
-
-const (
-	// KubeletV1Beta1: kubelets since v1.35.
-	KubeletV1Beta1 KubeletAPIVersion = C.WAYBILL_KUBELET_V1BETA1
-	// KubeletV1Alpha1: kubelets to v1.34.
-	KubeletV1Alpha1 KubeletAPIVersion = C.WAYBILL_KUBELET_V1ALPHA1
-)
-
-// String returns "v1beta1" or "v1alpha1".
-func (v KubeletAPIVersion) String() string {
-	return word(int64(v), "KubeletAPIVersion", "v1beta1", "v1alpha1")
-}
-
 // DecodePulledRecord reads a file of the kubelet's pulled/, strictly: ErrInvalidArgument names the
 // field that is unknown, repeated, in another case or of another type; ErrLimitExceeded names the
 // bound. It accepts v1alpha1, v1beta1 and the form that the text of KEP-2535 shows.
@@ -27,7 +12,7 @@ func DecodePulledRecord(json []byte) (ImagePulledRecord, error) {
 	var record *C.waybill_image_pulled_record
 	var e *C.waybill_error
 	code := C.waybill_decode_pulled_record(borrowBytes(json), &record, &e)
-	return take(record, goRecord), takeError(code, e)
+	return take(record, goImagePulledRecord), takeError(code, e)
 }
 
 // DecodePullIntent reads a file of the kubelet's pulling/. Errors as of [DecodePulledRecord].
@@ -35,7 +20,7 @@ func DecodePullIntent(json []byte) (ImagePullIntent, error) {
 	var intent *C.waybill_image_pull_intent
 	var e *C.waybill_error
 	code := C.waybill_decode_pull_intent(borrowBytes(json), &intent, &e)
-	return take(intent, goIntent), takeError(code, e)
+	return take(intent, goImagePullIntent), takeError(code, e)
 }
 
 // DecodePreloadedRecord reads a file of the kubelet's observed-preloaded/. Errors as of
@@ -44,7 +29,7 @@ func DecodePreloadedRecord(json []byte) (ImagePreloadedRecord, error) {
 	var record *C.waybill_image_preloaded_record
 	var e *C.waybill_error
 	code := C.waybill_decode_preloaded_record(borrowBytes(json), &record, &e)
-	return take(record, goPreloaded), takeError(code, e)
+	return take(record, goImagePreloadedRecord), takeError(code, e)
 }
 
 // EncodePulledRecord returns a record as kubelets of that API version write it: times cut to the

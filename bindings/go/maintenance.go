@@ -9,23 +9,6 @@ import (
 	"unsafe"
 )
 
-// MigrationStep is one step between two schema versions.
-type MigrationStep struct {
-	From, To      uint32
-	Name          string
-	ValuesWritten uint64
-}
-
-// MigrationReport says what a migration did, or what a dry run would do.
-type MigrationReport struct {
-	From   uint32 // equal to To: there was nothing to do
-	To     uint32
-	Steps  []MigrationStep
-	Backup string // made before the first step; empty in a dry run
-	// What going down loses, one line each, with the images that must be verified again.
-	Losses []string
-}
-
 // MigrateOptions are those of [Migrate].
 type MigrateOptions struct {
 	Directory  string
@@ -74,32 +57,6 @@ func Migrate(ctx context.Context, o MigrateOptions) (MigrationReport, error) {
 	return take(report, goMigrationReport), stop.because(takeError(code, e))
 }
 
-func goMigrationReport(r *C.waybill_migration_report) MigrationReport {
-	return MigrationReport{
-		From: uint32(r.from),
-		To:   uint32(r.to),
-		Steps: goList(r.steps, r.step_count, func(s *C.waybill_migration_step) MigrationStep {
-			return MigrationStep{
-				From:          uint32(s.from),
-				To:            uint32(s.to),
-				Name:          goString(s.name),
-				ValuesWritten: uint64(s.values_written),
-			}
-		}),
-		Backup: goString(r.backup),
-		Losses: goStrings(r.losses),
-	}
-}
-
-// Backup is a compact copy of a store: backup/<version>-<commit sequence>-<time>.mdb in its directory.
-// The last three are kept; of several backups of one state, the last.
-type Backup struct {
-	Path           string
-	SchemaVersion  uint32
-	CommitSequence uint64
-	Bytes          uint64
-}
-
 // ListBackups returns the backups in a store's directory, newest first. It reads their names, not
 // their content. ErrUnsafePath, ErrIO, ErrNotFound: there is no such directory.
 func ListBackups(directory string) ([]Backup, error) {
@@ -119,26 +76,6 @@ type RestoreOptions struct {
 	MapBytes  uint64 // 0: as the store remembers it
 	Clock     *ManualClock
 	BootClock *ManualBootClock
-}
-
-// RestoreReport says what a backup brought back.
-type RestoreReport struct {
-	SchemaVersion        uint32
-	BackupCommitSequence uint64
-	Records              uint64
-	// Of those: their credentials may have been revoked since the backup. To be verified again.
-	RecordsWithoutCredentials uint64
-	IDMappings                uint64 // of pods in user namespaces
-	IDMappingsKept            uint64 // the pod keeps the backup's mapping
-	IDMappingsHeld            uint64 // the pod is held: another pod has or may have some of the range
-	IDMappingsDropped         uint64 // released since the backup, or replaced by another mapping
-	// Other ranges may have been lost, so no new ones are handed out (HeldPod without a UID).
-	IDRangesLost   bool
-	ReplacedPath   string   // where the replaced store is kept; empty: there was none, or a dry run
-	RemovedPaths   []string // replaced or set aside earlier, now deleted
-	DistrustReason string
-	// It is a store of streaming requests: all its tokens are void, and opening it ends the distrust.
-	Streaming bool
 }
 
 // Restore replaces a store that is not open with a backup, and keeps the replaced one under
@@ -186,6 +123,25 @@ func Restore(ctx context.Context, o RestoreOptions) (RestoreReport, error) {
 	}), takeError(code, e)
 }
 
+// WriteBackup writes a compact copy of the store into a new file outside it, for [Restore]; also of an
+// observed store, whether or not its owner serves. No other backup is removed. ErrInvalidArgument: there
+// is something of that name, which is left as it is, or it lies in the store, or in no directory. The end
+// of ctx stops it: ErrInterrupted, with the context's cause. Further errors as of [Store.MakeBackup].
+// After an error the file was not made, but for one of the final sync of its directory, which says so.
+func (s *Store) WriteBackup(ctx context.Context, file string) (Backup, error) {
+	stop, err := watch(ctx)
+	if err != nil {
+		return Backup{}, err
+	}
+	defer stop.end()
+	progress, context := stop.progress()
+	var backup *C.waybill_backup
+	err = s.call(func(h handle, e errorOut) C.waybill_code {
+		return C.waybill_write_backup(h, borrow(file), progress, context, &backup, e)
+	})
+	return take(backup, goBackup), stop.because(err)
+}
+
 // ExportOptions are those of [Store.Export].
 type ExportOptions struct {
 	// The directory with, or for, image_manager/ in it. The kubelet must not be running.
@@ -196,20 +152,6 @@ type ExportOptions struct {
 	// gets a record without credentials. nil: unknown.
 	ImagesOnNode []ImageOnNode
 	AllowEmpty   bool // accept an empty ImagesOnNode
-}
-
-// ExportReport says what was written for the kubelet.
-type ExportReport struct {
-	Records            uint64
-	Intents            uint64
-	Preloaded          uint64
-	Closed             uint64   // in quarantine: written so that the kubelet can't read them either
-	Made               uint64   // records without credentials, for images that nothing is known of
-	Spellings          uint64   // records under further spellings of their images
-	WithoutCredentials uint64   // for refs recorded under other handlers only, and files not imported
-	IDMappings         uint64   // pods/<uid>/userns
-	ReplacedPath       string   // where the earlier files are kept; empty: there were none
-	RemovedPaths       []string // kept by earlier exports, now deleted
 }
 
 // Export writes the kubelet's own files, with its names and forms, to go back to a kubelet without
@@ -229,7 +171,7 @@ func (s *Store) Export(ctx context.Context, o ExportOptions) (ExportReport, erro
 	c.struct_size = C.size_t(unsafe.Sizeof(*c))
 	c.kubelet_directory = a.string(o.KubeletDirectory)
 	c.api_version = C.int32_t(o.APIVersion)
-	c.images_on_node = cImagesOnNode(&a, o.ImagesOnNode)
+	c.images_on_node = listOrNil(&a, o.ImagesOnNode, cImagesOnNode)
 	c.allow_empty = C.bool(o.AllowEmpty)
 	var report *C.waybill_export_report
 	err := s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_export(h, c, &report, e) })

@@ -35,33 +35,6 @@ func WitnessRemembered() Witness { return Witness{kind: C.WAYBILL_WITNESS_REMEMB
 // remembers.
 func WitnessNone() Witness { return Witness{kind: C.WAYBILL_WITNESS_NONE} }
 
-// Gap says whether images on the node may have been pulled unrecorded (KEP-2535, "What
-// happens if we reenable the feature").
-type Gap int32
-
-const (
-	// GapDetect: look at the kubelet directory (RulesClosed).
-	GapDetect Gap = C.WAYBILL_GAP_DETECT
-	GapYes    Gap = C.WAYBILL_GAP_YES
-	GapNo     Gap = C.WAYBILL_GAP_NO
-)
-
-// String returns "detect", "yes" or "no".
-func (g Gap) String() string { return word(int64(g), "Gap", "detect", "yes", "no") }
-
-// FirstStart says what a first start makes of images that have neither record nor open pull. Nobody
-// can tell whether a kubelet pulled them before it kept records.
-type FirstStart int32
-
-const (
-	// FirstStartPresume: they enter the ledger as presumed (PresumedSource): open, as a kubelet presumes.
-	FirstStartPresume FirstStart = C.WAYBILL_FIRST_START_PRESUME
-	FirstStartClose   FirstStart = C.WAYBILL_FIRST_START_CLOSE // they get records without credentials
-)
-
-// String returns "presume" or "close".
-func (f FirstStart) String() string { return word(int64(f), "FirstStart", "presume", "close") }
-
 // Options are those of [Open]. The zero value of each but Directory and Witness is its default.
 type Options struct {
 	// The store's own directory. If it is missing, Open makes it (0700) unless MustExist; its parent
@@ -159,15 +132,15 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	c.first_start = C.int32_t(o.FirstStart)
 	var policy *madePolicy
 	c.policy, policy = o.Policy.c()
-	c.images_on_node = cImagesOnNode(&a, o.ImagesOnNode)
-	c.preloaded = cImagesOnNode(&a, o.Preloaded)
+	c.images_on_node = listOrNil(&a, o.ImagesOnNode, cImagesOnNode)
+	c.preloaded = listOrNil(&a, o.Preloaded, cImagesOnNode)
 	c.evidence = cEvidence(&a, &o.Evidence)
 	c.continues_pulls = C.bool(o.ContinuesPulls)
 	c.leaves_witness = C.bool(o.LeavesWitness)
 	c.ages = cAges(&a, o.Ages)
 	c.kubelet_directory = a.string(o.KubeletDirectory)
 	c.pods_directory = a.string(o.PodsDirectory)
-	c.runtime_handlers = cRuntimeHandlers(&a, o.RuntimeHandlers)
+	c.runtime_handlers = listOrNil(&a, o.RuntimeHandlers, cRuntimeHandlers)
 	c.user_namespaces = cUserNamespaceOptions(&a, o.UserNamespaces)
 	c.map_bytes = C.uint64_t(o.MapBytes)
 	var clock *cell
@@ -198,6 +171,9 @@ type ObserveOptions struct {
 	ShortNames     ShortNames            // for Explain
 	Ages           *AgeLimits            // nil: those of the owner
 	Clock          *ManualClock          // nil: the system's
+	// A store that no process owns is read whatever its witness says, so that it may be older than what
+	// was open last. To show what is in it: every decision is to pull.
+	IgnoresWitness bool
 }
 
 // Observe opens the store to decide and to read, with or without a live owner. It changes nothing;
@@ -217,6 +193,7 @@ func Observe(o ObserveOptions) (*Store, error) {
 	c.user_namespaces = cUserNamespaceOptions(&a, o.UserNamespaces)
 	c.short_names = C.int32_t(o.ShortNames)
 	c.ages = cAges(&a, o.Ages)
+	c.ignores_witness = C.bool(o.IgnoresWitness)
 	var clock *cell
 	c.clock, c.clock_context, clock = cClock(o.Clock)
 

@@ -5,22 +5,6 @@ import "C"
 
 import "runtime"
 
-// Rules is the set of rules that a store follows.
-type Rules int32
-
-const (
-	// RulesClosed, the default: the kubelet's answers, except for rules that keep images closed that
-	// the kubelet would open by mistake.
-	RulesClosed Rules = C.WAYBILL_RULES_CLOSED
-	// RulesKubelet: every answer and every stored state is that of the kubelet v1.36.3.
-	RulesKubelet Rules = C.WAYBILL_RULES_KUBELET
-)
-
-// String returns "closed" or "kubelet".
-func (r Rules) String() string {
-	return nameOr(C.waybill_rules_name(C.int32_t(r)), "Rules", int64(r))
-}
-
 // ParseRules is the inverse of String; ErrInvalidArgument for any other spelling.
 func ParseRules(name string) (Rules, error) {
 	var rules C.int32_t
@@ -29,62 +13,12 @@ func ParseRules(name string) (Rules, error) {
 	return Rules(rules), takeError(code, e)
 }
 
-// VerificationMode is the kubelet's imagePullCredentialsVerificationPolicy (KEP-2535, "Credential
-// Verification Policies").
-type VerificationMode int32
-
-const (
-	NeverVerify VerificationMode = C.WAYBILL_NEVER_VERIFY
-	// NeverVerifyPreloadedImages is the kubelet's default.
-	NeverVerifyPreloadedImages   VerificationMode = C.WAYBILL_NEVER_VERIFY_PRELOADED_IMAGES
-	NeverVerifyAllowlistedImages VerificationMode = C.WAYBILL_NEVER_VERIFY_ALLOWLISTED_IMAGES
-	AlwaysVerify                 VerificationMode = C.WAYBILL_ALWAYS_VERIFY
-)
-
-// String returns the spelling of the kubelet's configuration: "NeverVerifyPreloadedImages".
-func (m VerificationMode) String() string {
-	return nameOr(C.waybill_verification_mode_name(C.int32_t(m)), "VerificationMode", int64(m))
-}
-
 // ParseVerificationMode is the inverse of String; ErrInvalidArgument lists the four.
 func ParseVerificationMode(name string) (VerificationMode, error) {
 	var mode C.int32_t
 	var e *C.waybill_error
 	code := C.waybill_parse_verification_mode(borrow(name), &mode, &e)
 	return VerificationMode(mode), takeError(code, e)
-}
-
-// AllowlistScope says which images an allowlist's pattern opens.
-type AllowlistScope int32
-
-const (
-	// AllowlistAnyImage: the name alone counts (the kubelet's code).
-	AllowlistAnyImage AllowlistScope = C.WAYBILL_ALLOWLIST_ANY_IMAGE
-	// AllowlistPreloadedOnly: only images that the kubelet did not pull (the text of KEP-2535).
-	AllowlistPreloadedOnly AllowlistScope = C.WAYBILL_ALLOWLIST_PRELOADED_ONLY
-)
-
-// String returns "anyImage" or "preloadedOnly".
-func (s AllowlistScope) String() string {
-	return word(int64(s), "AllowlistScope", "anyImage", "preloadedOnly")
-}
-
-// ImageOrigin is what the store knows of an image's origin when it asks the policy.
-type ImageOrigin int32
-
-const (
-	// OriginKubeletPulled: there is a record; RulesKubelet: or an intent.
-	OriginKubeletPulled ImageOrigin = C.WAYBILL_ORIGIN_KUBELET_PULLED
-	// OriginPreloaded: it is in the ledger. RulesKubelet: there is neither record nor intent, and the
-	// store lost nothing.
-	OriginPreloaded ImageOrigin = C.WAYBILL_ORIGIN_PRELOADED
-	// OriginUnknown: neither is known.
-	OriginUnknown ImageOrigin = C.WAYBILL_ORIGIN_UNKNOWN
-)
-
-// String returns "kubeletPulled", "preloaded" or "unknown".
-func (o ImageOrigin) String() string {
-	return word(int64(o), "ImageOrigin", "kubeletPulled", "preloaded", "unknown")
 }
 
 // VerificationPolicy says which images need their pull credentials verified. It is immutable, and

@@ -5,15 +5,6 @@ import "C"
 
 import "unsafe"
 
-// UserNamespacePool has the host IDs that new ranges are taken from (KEP-127, "Configuration of
-// ranges").
-type UserNamespacePool struct {
-	FirstID   uint64 // a multiple of IDsPerPod, and at least that
-	IDCount   uint64 // a multiple of IDsPerPod; FirstID+IDCount <= 2^32
-	IDsPerPod uint64 // a multiple of 65,536 below 2^32: the kubelet's userNamespaces.idsPerPod
-	MaxPods   uint64 // how many pods the pool must have room for: the kubelet's maxPods
-}
-
 // UserNamespaceOptions configure ID ranges for pods.
 type UserNamespaceOptions struct {
 	// The feature UserNamespacesSupport is off: no new mappings, and Pool is ignored; releasing, listing
@@ -26,12 +17,13 @@ type UserNamespaceOptions struct {
 // DefaultUserNamespacePool is what a kubelet without configuration uses: idsPerPod to 2^32, cut to
 // whole ranges. A kubelet's own defaults are 65,536 and 110.
 func DefaultUserNamespacePool(idsPerPod, maxPods uint64) UserNamespacePool {
-	return goPool(C.waybill_default_user_namespace_pool(C.uint64_t(idsPerPod), C.uint64_t(maxPods)))
+	pool := C.waybill_default_user_namespace_pool(C.uint64_t(idsPerPod), C.uint64_t(maxPods))
+	return goUserNamespacePool(&pool)
 }
 
 // Check says what is wrong with the pool, in the kubelet's words: ErrInvalidArgument.
 func (p UserNamespacePool) Check() error {
-	pool := cPool(p)
+	pool := cUserNamespacePool(nil, &p)
 	var e *C.waybill_error
 	return takeError(C.waybill_check_user_namespace_pool(&pool, &e), e)
 }
@@ -55,7 +47,7 @@ func PoolOfSubordinateIDs(found SubordinateIDs, idsPerPod, maxPods uint64) (User
 	if err := takeError(code, e); err != nil {
 		return UserNamespacePool{}, err
 	}
-	return goPool(pool), nil
+	return goUserNamespacePool(&pool), nil
 }
 
 func cUserNamespaceOptions(a *arena, o *UserNamespaceOptions) *C.waybill_user_namespace_options {
@@ -65,24 +57,6 @@ func cUserNamespaceOptions(a *arena, o *UserNamespaceOptions) *C.waybill_user_na
 	out := one[C.waybill_user_namespace_options](a)
 	out.struct_size = C.size_t(unsafe.Sizeof(*out))
 	out.disabled = C.bool(o.Disabled)
-	out.pool = cPool(o.Pool) // all zero: the default one
+	out.pool = cUserNamespacePool(a, &o.Pool) // all zero: the default one
 	return out
-}
-
-func cPool(p UserNamespacePool) C.waybill_user_namespace_pool {
-	return C.waybill_user_namespace_pool{
-		first_id:    C.uint64_t(p.FirstID),
-		id_count:    C.uint64_t(p.IDCount),
-		ids_per_pod: C.uint64_t(p.IDsPerPod),
-		max_pods:    C.uint64_t(p.MaxPods),
-	}
-}
-
-func goPool(p C.waybill_user_namespace_pool) UserNamespacePool {
-	return UserNamespacePool{
-		FirstID:   uint64(p.first_id),
-		IDCount:   uint64(p.id_count),
-		IDsPerPod: uint64(p.ids_per_pod),
-		MaxPods:   uint64(p.max_pods),
-	}
 }

@@ -71,31 +71,3 @@ func (s *Store) RecordImagePulled(p PulledImage) error {
 		return C.waybill_record_image_pulled(h, borrowCopy(&p.ImageCopy), credentials, result, e)
 	})
 }
-
-// PullFailure says how a pull that did not succeed ended. RulesKubelet treats all alike.
-type PullFailure int32
-
-const (
-	// PullFailed: the runtime reported an error; something may have been transferred.
-	PullFailed PullFailure = C.WAYBILL_PULL_FAILED
-	// PullOutcomeUnknown: time-out, cancelled, connection lost; the image may still arrive.
-	PullOutcomeUnknown PullFailure = C.WAYBILL_PULL_OUTCOME_UNKNOWN
-	// PullNothingTransferred: the runtime reported an error, was asked afterwards, and said that the
-	// image is not there.
-	PullNothingTransferred PullFailure = C.WAYBILL_PULL_NOTHING_TRANSFERRED
-)
-
-// String returns "failed", "outcomeUnknown" or "nothingTransferred".
-func (f PullFailure) String() string {
-	return word(int64(f), "PullFailure", "failed", "outcomeUnknown", "nothingTransferred")
-}
-
-// RecordImagePullFailed drops one in-flight count of copy.Image. RulesClosed removes the open pull after
-// PullNothingTransferred, and otherwise marks it failed or unknown; RulesKubelet removes the intent with
-// the last count. pull is as RecordPullIntent returned it; 0: the newest pull of this string that runs,
-// or else the newest of unknown end, which counts as begun with the oldest of these. copy.ImageRef is ignored. Errors as of [Store.RecordPullIntent].
-func (s *Store) RecordImagePullFailed(copy ImageCopy, failure PullFailure, pull PullID) error {
-	return s.call(func(h handle, e errorOut) C.waybill_code {
-		return C.waybill_record_image_pull_failed(h, borrowCopy(&copy), C.int32_t(failure), C.waybill_pull_id(pull), e)
-	})
-}

@@ -58,38 +58,6 @@ type ImagePulledRecord struct {
 	Proofs map[string]CredentialProofs
 }
 
-// ImagePullIntent is a pull that began and whose outcome is unknown. Image is the container's image
-// string; it need not parse.
-type ImagePullIntent struct {
-	Image          string
-	RuntimeHandler string // empty: the default one
-}
-
-// ImagePreloadedRecord is an image that a newer kubelet saw on the node before it pulled any.
-// RulesClosed judges it as an image of a list.
-type ImagePreloadedRecord struct {
-	ImageRef        string
-	LastUpdatedTime time.Time // zero: none
-	ObservedImages  []string  // image names, sorted
-}
-
-// ImageOnNode is an image that the container runtime lists: CRI's Image. Its spellings are the ID, with
-// and without `sha256:`, and its repo digests.
-type ImageOnNode struct {
-	ID          string // the image ref
-	RepoTags    []string
-	RepoDigests []string
-	// CRI's Image.spec.runtime_handler. Empty: it may be any handler's.
-	RuntimeHandler string
-	Pinned         bool // by the runtime's configuration
-}
-
-// PulledManifest is the manifest that a pull chose out of an index ([ChooseManifest]).
-type PulledManifest struct {
-	Digest   string
-	Platform Platform
-}
-
 func cSecret(a *arena, s *ImagePullSecret) C.waybill_image_pull_secret {
 	return C.waybill_image_pull_secret{
 		uid:             a.string(s.UID),
@@ -161,19 +129,19 @@ func cRecord(a *arena, r *ImagePulledRecord) *C.waybill_image_pulled_record {
 		})
 	out.runtime_handler = a.string(r.RuntimeHandler)
 	out.manifest_digest = a.string(r.ManifestDigest)
-	out.platform = cPlatformOrNil(a, r.Platform)
+	out.platform = cIfAny(a, r.Platform, cPlatform)
 	return out
 }
 
-func goRecord(r *C.waybill_image_pulled_record) ImagePulledRecord {
+func goImagePulledRecord(r *C.waybill_image_pulled_record) ImagePulledRecord {
 	record := ImagePulledRecord{
 		ImageRef:        goString(r.image_ref),
 		LastUpdatedTime: goTimeOrZero(r.last_updated),
 		Stamp:           uint64(r.stamp),
 		RuntimeHandler:  goString(r.runtime_handler),
 		ManifestDigest:  goString(r.manifest_digest),
-		Platform:        goPlatformOrNil(r.platform),
-		GuestPlatform:   goPlatformOrNil(r.guest_platform),
+		Platform:        goIfAny(r.platform, goPlatform),
+		GuestPlatform:   goIfAny(r.guest_platform, goPlatform),
 		ClosedBecause:   goString(r.closed_because),
 	}
 	if n := int(r.credential_mapping_count); n > 0 {
@@ -184,51 +152,4 @@ func goRecord(r *C.waybill_image_pulled_record) ImagePulledRecord {
 		}
 	}
 	return record
-}
-
-func goIntent(i *C.waybill_image_pull_intent) ImagePullIntent {
-	return ImagePullIntent{Image: goString(i.image), RuntimeHandler: goString(i.runtime_handler)}
-}
-
-func goPreloaded(r *C.waybill_image_preloaded_record) ImagePreloadedRecord {
-	return ImagePreloadedRecord{
-		ImageRef:        goString(r.image_ref),
-		LastUpdatedTime: goTimeOrZero(r.last_updated),
-		ObservedImages:  goStrings(r.observed_images),
-	}
-}
-
-// cImagesOnNode keeps nil (unknown) and empty (no images) apart.
-func cImagesOnNode(a *arena, images []ImageOnNode) *C.waybill_images_on_node {
-	if images == nil {
-		return nil
-	}
-	out := one[C.waybill_images_on_node](a)
-	*out = cImages(a, images)
-	return out
-}
-
-func cImages(a *arena, images []ImageOnNode) C.waybill_images_on_node {
-	items, count := cList(a, images, cImageOnNode)
-	return C.waybill_images_on_node{items: items, count: count}
-}
-
-func cImageOnNode(a *arena, i *ImageOnNode) C.waybill_image_on_node {
-	return C.waybill_image_on_node{
-		id:              a.string(i.ID),
-		repo_tags:       a.strings(i.RepoTags),
-		repo_digests:    a.strings(i.RepoDigests),
-		runtime_handler: a.string(i.RuntimeHandler),
-		pinned:          C.bool(i.Pinned),
-	}
-}
-
-func goImageOnNode(i *C.waybill_image_on_node) ImageOnNode {
-	return ImageOnNode{
-		ID:             goString(i.id),
-		RepoTags:       goStrings(i.repo_tags),
-		RepoDigests:    goStrings(i.repo_digests),
-		RuntimeHandler: goString(i.runtime_handler),
-		Pinned:         bool(i.pinned),
-	}
 }

@@ -44,22 +44,3 @@ func (s *Store) Serve(o ServeOptions) error {
 	c.connections = C.uint32_t(o.Connections)
 	return s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_serve(h, c, e) })
 }
-
-// MakeBackup makes a backup of the store as it is now, while others go on; [Restore] puts it back.
-// The last three backups are kept, those of migrations included, and of this state only the new one.
-// ErrDiskFull: no room. ErrDamaged: the copy fails its check. ErrUnavailable: another backup is being
-// made. ErrUnsafePath, ErrNotOwner, ErrOwned, ErrOutcomeUnknown, ErrIO.
-func (s *Store) MakeBackup() (Backup, error) {
-	var backup *C.waybill_backup
-	err := s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_make_backup(h, &backup, e) })
-	return take(backup, goBackup), err
-}
-
-func goBackup(b *C.waybill_backup) Backup {
-	return Backup{
-		Path:           goString(b.path),
-		SchemaVersion:  uint32(b.schema_version),
-		CommitSequence: uint64(b.commit_sequence),
-		Bytes:          uint64(b.bytes),
-	}
-}

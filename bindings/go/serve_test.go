@@ -1,6 +1,7 @@
 package waybill_test
 
 import (
+	"context"
 	"io"
 	"net"
 	"os"
@@ -63,4 +64,24 @@ func TestMakeBackup(t *testing.T) {
 		t.Errorf("%+v, %v", listed, err)
 	}
 	intend(t, s, waybill.ImageCopy{Image: "other:v1"}) // it goes on
+
+	file := filepath.Join(filepath.Dir(o.Directory), "written.mdb")
+	if written, err := s.WriteBackup(t.Context(), file); err != nil || written.Path != file {
+		t.Errorf("%+v, %v", written, err)
+	}
+	wantCode(t, second(s.WriteBackup(t.Context(), file)), waybill.ErrInvalidArgument)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	wantCode(t, second(s.WriteBackup(ended, file+"2")), waybill.ErrInterrupted)
+}
+
+func TestNoteGap(t *testing.T) {
+	s := open(t, optionsIn(scratch(t)))
+	if err := s.NoteGap("a test"); err != nil {
+		t.Fatal(err)
+	}
+	if trust, err := s.Trust(); err != nil || !trust.Distrustful {
+		t.Errorf("%+v, %v", trust, err)
+	}
+	wantCode(t, s.NoteGap(""), waybill.ErrInvalidArgument)
 }

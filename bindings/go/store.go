@@ -85,13 +85,6 @@ func (s *Store) KubeletDirectory() string {
 	return s.opened.kubeletDirectory
 }
 
-// Flush waits until every write-back that decisions queued so far is on disk. ErrIO, ErrDiskFull,
-// ErrStoreFull, ErrOutcomeUnknown: a failed write-back is dropped, and the next decision that needs it
-// queues it again.
-func (s *Store) Flush() error {
-	return s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_flush(h, e) })
-}
-
 // Version is the version of the library that runs: "0.1.0".
 func Version() string { return goString(C.waybill_version()) }
 

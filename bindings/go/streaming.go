@@ -10,20 +10,6 @@ import (
 	"unsafe"
 )
 
-// StreamKind is the CRI call that prepared a stream.
-type StreamKind int32
-
-const (
-	StreamExec        StreamKind = C.WAYBILL_STREAM_EXEC
-	StreamAttach      StreamKind = C.WAYBILL_STREAM_ATTACH
-	StreamPortForward StreamKind = C.WAYBILL_STREAM_PORT_FORWARD
-)
-
-// String returns "exec", "attach" or "portforward".
-func (k StreamKind) String() string {
-	return nameOr(C.waybill_stream_kind_name(C.int32_t(k)), "StreamKind", int64(k))
-}
-
 // StreamingRequest is CRI's ExecRequest, AttachRequest or PortForwardRequest.
 type StreamingRequest struct {
 	Kind         StreamKind
@@ -206,14 +192,6 @@ func (s *StreamingStore) Close() error {
 	return s.call(func(h *C.waybill_streaming_store, e errorOut) C.waybill_code {
 		return C.waybill_streaming_close(h, e)
 	})
-}
-
-// StreamingReport says what opening did.
-type StreamingReport struct {
-	Recovery   RecoveryReport // of the database; what is about images in it is empty
-	Voided     uint64         // tokens that this opening made void
-	VoidReason string         // why all were; empty: only those of another boot, or unreadable ones
-	Open       uint64
 }
 
 // Report returns what opening found and did; empty for an observer. It works on a closed store, too.

@@ -8,11 +8,6 @@ import (
 	"unsafe"
 )
 
-// KubernetesVersion is a release of Kubernetes, without its patch.
-type KubernetesVersion struct {
-	Major, Minor uint32
-}
-
 // ParseKubernetesVersion reads what components print: "v1.22.3", "1.22", "v1.36.0-rc.1+k3s1".
 // ErrInvalidArgument: it is no version, or one before 1.11.
 func ParseKubernetesVersion(text string) (KubernetesVersion, error) {
@@ -25,19 +20,6 @@ func ParseKubernetesVersion(text string) (KubernetesVersion, error) {
 // String returns "1.36".
 func (v KubernetesVersion) String() string {
 	return strconv.FormatUint(uint64(v.Major), 10) + "." + strconv.FormatUint(uint64(v.Minor), 10)
-}
-
-// StreamingComponent is a component with settings that decide how streaming requests go.
-type StreamingComponent int32
-
-const (
-	StreamingKubelet   StreamingComponent = C.WAYBILL_STREAMING_KUBELET
-	StreamingAPIServer StreamingComponent = C.WAYBILL_STREAMING_API_SERVER
-)
-
-// String returns "kubelet" or "kube-apiserver".
-func (c StreamingComponent) String() string {
-	return word(int64(c), "StreamingComponent", "kubelet", "kube-apiserver")
 }
 
 // StreamingGate is a feature gate that decides how streaming requests go.
@@ -78,12 +60,6 @@ func FindStreamingGate(name string) (StreamingGate, bool) {
 // without the dashes in front, in any case, with dashes or underscores.
 func IsStreamingFlag(name string) bool { return bool(C.waybill_is_streaming_flag(borrow(name))) }
 
-// StreamingGateSetting sets one gate.
-type StreamingGateSetting struct {
-	Gate    StreamingGate
-	Enabled bool
-}
-
 // StreamingSettings are what of a component's settings [StreamingPlan] depends on.
 type StreamingSettings struct {
 	// RedirectContainerStreaming is the kubelet's flag --redirect-container-streaming; nil: not given. Of
@@ -92,163 +68,10 @@ type StreamingSettings struct {
 	Gates                      []StreamingGateSetting // of one gate, the last counts
 }
 
-// StreamingSeverity says what a release makes of a setting.
-type StreamingSeverity int32
-
-const (
-	// StreamingIgnored: accepted, and never had an effect in this component.
-	StreamingIgnored StreamingSeverity = C.WAYBILL_STREAMING_IGNORED
-	// StreamingDeprecated: still works, but the component warns that it will go.
-	StreamingDeprecated StreamingSeverity = C.WAYBILL_STREAMING_DEPRECATED
-	// StreamingRemoved: still accepted, but does nothing any more.
-	StreamingRemoved StreamingSeverity = C.WAYBILL_STREAMING_REMOVED
-	// StreamingFatal: the component does not start.
-	StreamingFatal StreamingSeverity = C.WAYBILL_STREAMING_FATAL
-)
-
-// String returns "ignored", "deprecated", "removed" or "fatal".
-func (s StreamingSeverity) String() string {
-	return nameOr(C.waybill_streaming_severity_name(C.int32_t(s)), "StreamingSeverity", int64(s))
-}
-
-// StreamingOrigin says where a setting stands.
-type StreamingOrigin int32
-
-const (
-	StreamingCommandLine   StreamingOrigin = C.WAYBILL_STREAMING_COMMAND_LINE
-	StreamingConfiguration StreamingOrigin = C.WAYBILL_STREAMING_CONFIGURATION
-)
-
-// String returns "commandLine" or "configuration".
-func (o StreamingOrigin) String() string {
-	return word(int64(o), "StreamingOrigin", "commandLine", "configuration")
-}
-
-// StreamingFinding says what a release makes of one setting. The texts are on one line, without
-// control characters.
-type StreamingFinding struct {
-	Component StreamingComponent
-	Origin    StreamingOrigin
-	Severity  StreamingSeverity
-	Subject   string // "--redirect-container-streaming", "StreamingProxyRedirects"
-	Setting   string // as it was written, quoted if it holds anything unusual
-	Words     string // what this release prints about it; empty: nothing, or no source shows it
-	Advice    string
-	Source    string // where the fact is from
-}
-
-// StreamingProxy says what the kubelet does with a streaming request.
-type StreamingProxy int32
-
-const (
-	// StreamingProxyKubelet: it proxies between the API server and the runtime's streaming server.
-	StreamingProxyKubelet StreamingProxy = C.WAYBILL_STREAMING_PROXY_KUBELET
-	// StreamingProxyRedirect: it answers 302 with the streaming server's address.
-	StreamingProxyRedirect StreamingProxy = C.WAYBILL_STREAMING_PROXY_REDIRECT
-)
-
-// String returns "kubelet" or "redirect".
-func (p StreamingProxy) String() string {
-	return word(int64(p), "StreamingProxy", "kubelet", "redirect")
-}
-
-// RedirectFollower says who follows the kubelet's redirect.
-type RedirectFollower int32
-
-const (
-	RedirectNotNeeded RedirectFollower = C.WAYBILL_REDIRECT_NOT_NEEDED
-	RedirectAPIServer RedirectFollower = C.WAYBILL_REDIRECT_API_SERVER
-	// RedirectNobody: the client gets a redirect or an error instead of a stream.
-	RedirectNobody RedirectFollower = C.WAYBILL_REDIRECT_NOBODY
-)
-
-// String returns "notNeeded", "apiServer" or "nobody".
-func (f RedirectFollower) String() string {
-	return word(int64(f), "RedirectFollower", "notNeeded", "apiServer", "nobody")
-}
-
-// RedirectCheck says which redirects are followed.
-type RedirectCheck int32
-
-const (
-	RedirectCheckNotNeeded RedirectCheck = C.WAYBILL_REDIRECT_CHECK_NOT_NEEDED
-	// RedirectCheckSameHost: those to the kubelet's own host.
-	RedirectCheckSameHost RedirectCheck = C.WAYBILL_REDIRECT_CHECK_SAME_HOST
-	// RedirectCheckNone: any, which lets whoever has a kubelet send the API server anywhere.
-	RedirectCheckNone RedirectCheck = C.WAYBILL_REDIRECT_CHECK_NONE
-)
-
-// String returns "notNeeded", "sameHost" or "none".
-func (c RedirectCheck) String() string {
-	return word(int64(c), "RedirectCheck", "notNeeded", "sameHost", "none")
-}
-
-// WebSocketTranslator says who translates WebSockets to SPDY.
-type WebSocketTranslator int32
-
-const (
-	// WebSocketsNobody: they go on to the runtime's streaming server as they are.
-	WebSocketsNobody    WebSocketTranslator = C.WAYBILL_WEBSOCKETS_NOBODY
-	WebSocketsAPIServer WebSocketTranslator = C.WAYBILL_WEBSOCKETS_API_SERVER
-	WebSocketsKubelet   WebSocketTranslator = C.WAYBILL_WEBSOCKETS_KUBELET
-)
-
-// String returns "nobody", "apiServer" or "kubelet".
-func (t WebSocketTranslator) String() string {
-	return word(int64(t), "WebSocketTranslator", "nobody", "apiServer", "kubelet")
-}
-
-// StreamingOutcome says what comes of a streaming request.
-type StreamingOutcome int32
-
-const (
-	StreamingWorks StreamingOutcome = C.WAYBILL_STREAMING_WORKS
-	// StreamingWorksOnSameHost: if the runtime's streaming server has the kubelet's host name or address.
-	StreamingWorksOnSameHost StreamingOutcome = C.WAYBILL_STREAMING_WORKS_ON_SAME_HOST
-	StreamingFails           StreamingOutcome = C.WAYBILL_STREAMING_FAILS
-	// StreamingDoesNotStart: a setting is fatal to the kubelet or the API server.
-	StreamingDoesNotStart StreamingOutcome = C.WAYBILL_STREAMING_DOES_NOT_START
-)
-
-// String returns "works", "worksOnSameHost", "fails" or "doesNotStart".
-func (o StreamingOutcome) String() string {
-	return word(int64(o), "StreamingOutcome", "works", "worksOnSameHost", "fails", "doesNotStart")
-}
-
-// VersionSkew judges the two releases.
-type VersionSkew int32
-
-const (
-	SkewSupported VersionSkew = C.WAYBILL_SKEW_SUPPORTED
-	// SkewKubeletTooOld: by more than 2 releases; by more than 3 for a kubelet from 1.25 on.
-	SkewKubeletTooOld VersionSkew = C.WAYBILL_SKEW_KUBELET_TOO_OLD
-	// SkewKubeletNewer than the API server: never supported.
-	SkewKubeletNewer VersionSkew = C.WAYBILL_SKEW_KUBELET_NEWER
-)
-
-// String returns "supported", "kubeletTooOld" or "kubeletNewer".
-func (s VersionSkew) String() string {
-	return word(int64(s), "VersionSkew", "supported", "kubeletTooOld", "kubeletNewer")
-}
-
 // StreamingPlanRequest is a kubelet and its API server.
 type StreamingPlanRequest struct {
 	APIServer, Kubelet                 KubernetesVersion
 	APIServerSettings, KubeletSettings StreamingSettings
-}
-
-// StreamingAnswer says how a streaming request goes. If Outcome is StreamingDoesNotStart, the other
-// members say what holds once the fatal settings are taken out.
-type StreamingAnswer struct {
-	Proxy                 StreamingProxy
-	Follower              RedirectFollower
-	Check                 RedirectCheck
-	ExecWebSockets        WebSocketTranslator // of exec and attach
-	PortForwardWebSockets WebSocketTranslator
-	Outcome               StreamingOutcome
-	Skew                  VersionSkew
-	Findings              []StreamingFinding // of the flag and the gates in the request
-	Notes                 []string           // what a reader must know besides
 }
 
 // StreamingPlan says who proxies exec, attach and port-forward, who follows redirects and who
@@ -275,12 +98,6 @@ func StreamingPlan(request StreamingPlanRequest) (StreamingAnswer, error) {
 	var e *C.waybill_error
 	code := C.waybill_streaming_plan(c, &answer, &e)
 	return take(answer, goStreamingAnswer), takeError(code, e)
-}
-
-// StreamingConfigValue is a value of a configuration file.
-type StreamingConfigValue struct {
-	Key   string // with dots between levels: "featureGates.StreamingProxyRedirects"
-	Value string // as JSON: true, "4h"
 }
 
 // StreamingLintRequest has a component's settings.
@@ -331,37 +148,8 @@ func cGate(_ *arena, g *StreamingGateSetting) C.waybill_streaming_gate_setting {
 	return C.waybill_streaming_gate_setting{gate: C.int32_t(g.Gate), enabled: C.bool(g.Enabled)}
 }
 
-func goStreamingFindings(f C.waybill_streaming_findings) []StreamingFinding {
-	return goList(f.items, f.count, func(f *C.waybill_streaming_finding) StreamingFinding {
-		return StreamingFinding{
-			Component: StreamingComponent(f.component),
-			Origin:    StreamingOrigin(f.origin),
-			Severity:  StreamingSeverity(f.severity),
-			Subject:   goString(f.subject),
-			Setting:   goString(f.setting),
-			Words:     goString(f.words),
-			Advice:    goString(f.advice),
-			Source:    goString(f.source),
-		}
-	})
-}
-
-func goStreamingAnswer(a *C.waybill_streaming_answer) StreamingAnswer {
-	return StreamingAnswer{
-		Proxy:                 StreamingProxy(a.proxy),
-		Follower:              RedirectFollower(a.follower),
-		Check:                 RedirectCheck(a.check),
-		ExecWebSockets:        WebSocketTranslator(a.exec_websockets),
-		PortForwardWebSockets: WebSocketTranslator(a.port_forward_websockets),
-		Outcome:               StreamingOutcome(a.outcome),
-		Skew:                  VersionSkew(a.skew),
-		Findings:              goStreamingFindings(a.findings),
-		Notes:                 goStrings(a.notes),
-	}
-}
-
 func goStreamingLint(l *C.waybill_streaming_lint) StreamingLint {
-	lint := StreamingLint{Findings: goStreamingFindings(l.findings), Notes: goStrings(l.notes)}
+	lint := StreamingLint{Findings: goStreamingFindings(&l.findings), Notes: goStrings(l.notes)}
 	if l.redirect_container_streaming != C.WAYBILL_FLAG_NOT_GIVEN {
 		lint.Settings.RedirectContainerStreaming = new(l.redirect_container_streaming == C.WAYBILL_FLAG_TRUE)
 	}

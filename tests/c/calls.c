@@ -209,6 +209,24 @@ static waybill_code export_all(waybill_store* store, waybill_error** error) {
 
 RESULT_CALL(make_backup, waybill_backup, waybill_make_backup(store, &result, error))
 
+static waybill_code write_backup(waybill_store* store, waybill_error** error) {
+  static int written = 0; /* a file of its own each time */
+  char name[32];
+  snprintf(name, sizeof(name), "written-%d.mdb", written++);
+  waybill_backup* backup = check_poison();
+  const waybill_code code = waybill_write_backup(store, scratch(name), NULL, NULL, &backup, error);
+  if (code == WAYBILL_OK) {
+    waybill_free(backup);
+  } else if (store != NULL) {
+    CHECK(backup == NULL);
+  }
+  return code;
+}
+
+static waybill_code note_gap(waybill_store* store, waybill_error** error) {
+  return waybill_note_gap(store, WAYBILL_STRING("a test"), error);
+}
+
 static waybill_code serve(waybill_store* store, waybill_error** error) {
   return waybill_serve(store, NULL, error);
 }
@@ -282,6 +300,8 @@ const store_call kStoreCalls[] = {
     OWNER(clear_distrust),
     ANYONE(export_all),
     OWNER(make_backup),
+    ANYONE(write_backup),
+    OWNER(note_gap),
     OWNER(serve),
 };
 const size_t kStoreCallCount = sizeof(kStoreCalls) / sizeof(kStoreCalls[0]);

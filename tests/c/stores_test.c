@@ -305,6 +305,12 @@ static void served(void) {
   MUST(waybill_list_backups(scratch("serves"), &backups, &error));
   CHECK(backups->count == 1);
   waybill_free(backups);
+  const waybill_string elsewhere = scratch("elsewhere.mdb");
+  MUST(waybill_write_backup(store, elsewhere, NULL, NULL, &backup, &error));
+  CHECK(is_there(elsewhere) && backup->bytes > 0);
+  waybill_free(backup);
+  CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
+             waybill_write_backup(store, elsewhere, NULL, NULL, &backup, &error));
   end_store(store);
   CHECK(!is_there(socket_path));
 }

@@ -57,7 +57,10 @@ std::string_view PullStateName(PullState state);
 // A pull that may still bring an image, or may have brought one that nobody recorded.
 struct OpenPull {
   PullId id = {};
-  bool anything = false;   // stands for pulls that can't be named: it may have brought any image
+  bool anything = false;  // stands for pulls that can't be named: it may have brought any image
+  // Several pulls of one string that ended alike, kept as one with the last end. No success of a
+  // single pull removes it.
+  bool several = false;
   std::string image = {};  // the container's image string as the pod wrote it; it need not parse
   std::string runtime_handler = {};  // empty: the default handler
   PullState state = PullState::kRunning;
@@ -65,9 +68,6 @@ struct OpenPull {
   std::optional<Timestamp> ended = {};  // nullopt: it runs
   BootTime ended_at = {};               // the same, as grace and window are measured
   std::uint64_t stamp = 0;              // the commit in which it began
-  // Several pulls of one string that ended alike, kept as one with the last end. No success of a
-  // single pull removes it.
-  bool several = false;
   // Used inside the store; 0 in every pull that is listed.
   std::uint64_t nothing_at = 0;
 

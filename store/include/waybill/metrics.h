@@ -89,65 +89,56 @@ struct MetricFamily {
 std::string ToPrometheusText(const std::vector<MetricFamily>& families);
 
 struct Metrics {
-  // --- Since the store was opened ----------------------------------------------------------------
   // By CheckResult; [kNotCounted] stays 0.
   std::array<std::uint64_t, 5> mustpull_checks{};
   EnsureImageRequests ensure_image_requests{};
-
-  // --- The kubelet's gauges ----------------------------------------------------------------------
   std::uint64_t ondisk_pullintents = 0;
   std::uint64_t ondisk_pulledrecords = 0;
   // The store has no cache. These say how full the bounds are that take its place: images in flight
   // of kMaxInFlightImages, and used pages of the map.
   double inmemory_pullintents_usage_percent = 0;
   double inmemory_pulledrecords_usage_percent = 0;
-
-  // --- What the store has ------------------------------------------------------------------------
   // Images under other runtime handlers than the default (KEP-4216, "How can an operator determine
   // if the feature is in use"). waybill_nondefault_runtime_handler_images.
   std::uint64_t nondefault_runtime_handler_images = 0;
   std::uint64_t preloaded_images = 0;  // in the ledger. waybill_preloaded_images
-  // Of these, presumed to be since a first start. waybill_presumed_images
-  std::uint64_t presumed_images = 0;
-  std::uint64_t open_pulls = 0;  // Rules::kClosed. waybill_open_pulls
-
+  std::uint64_t open_pulls = 0;        // Rules::kClosed. waybill_open_pulls
   // This object is the store's owner: its counters are those of the process that decides.
   bool live_owner = false;
-  // False: what follows, and the gauges above, could not be read, and are 0 or empty.
+  // False: the gauges could not all be read, and are 0 or empty.
   bool readable = false;
+  bool distrustful = false;
+  bool user_namespaces = false;    // false: they are off, and there are no ranges
+  bool id_ranges_refused = false;  // a held pod's range is unknown, so none is handed out
   std::uint32_t schema_version = 0;
   std::uint64_t commit_sequence = 0;
   std::vector<HandlerRecords> records_by_handler = {};  // the default handler first, then by name
   // Records that close their image because nobody knows where it came from (closed_because).
   std::uint64_t closed_images = 0;
-  // When the oldest credential was proven by a pull, of those for which that is known; nullopt:
-  // there is none. Of a credential that was forgotten, and is not taken out yet, too.
-  std::optional<Timestamp> oldest_credential = {};
-  std::uint64_t undated_credentials = 0;  // when they were proven is not known
-  std::uint64_t revocations = 0;          // that are kept
   std::uint64_t quarantine_entries = 0;
-  bool distrustful = false;
   // Reasons in force, by TrustKind; [0]: of kinds that this version does not know.
   std::array<std::uint64_t, kMaxTrustKinds> distrust_reasons{};
   // By PullState; [0]: pulls of anything, in any state. Rules::kClosed.
   std::array<std::uint64_t, 4> open_pulls_by_state{};
   std::uint64_t id_mappings = 0;
   std::uint64_t held_pods = 0;
-  // In ranges of the pool. User namespaces that are off have none.
-  bool user_namespaces = false;
-  std::uint64_t id_ranges_free = 0;
+  std::uint64_t id_ranges_free = 0;  // of the pool, in ranges
   std::uint64_t id_ranges_used = 0;
-  bool id_ranges_refused = false;  // a held pod's range is unknown, so none is handed out
   std::uint64_t map_bytes = 0;
   std::uint64_t used_bytes = 0;  // of the map, free pages inside included
   std::uint32_t readers = 0;
   std::uint32_t max_readers = 0;
-
-  // --- Of the store's whole life -----------------------------------------------------------------
+  // When the oldest credential was proven by a pull, of those for which that is known; nullopt:
+  // there is none. Of a credential that was forgotten, and is not taken out yet, too.
+  std::optional<Timestamp> oldest_credential = {};
+  std::uint64_t undated_credentials = 0;  // when they were proven is not known
+  std::uint64_t revocations = 0;          // that are kept
   // nullopt: this is an observer, and no owner left any.
   std::optional<StoreCounters> counters = {};
-  // nullopt: likewise.
+  // nullopt: likewise
   std::optional<OpeningSummary> last_opening = {};
+  // Of preloaded_images, presumed to be since a first start. waybill_presumed_images
+  std::uint64_t presumed_images = 0;
 
   // All that applies, in a fixed order, every series with zeros: a rate is defined from the first
   // scrape. Left out: the kubelet's names without a live owner; gauges that could not be read

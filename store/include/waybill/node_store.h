@@ -137,32 +137,32 @@ class NodeStore {
   // credentials: its guest platform is unknown by now. The default handler's own name means the
   // same as the empty one.
 
-  // To be called before each pull; matched by exactly one RecordImagePulled or
+  // Records that a pull begins: before each pull, and matched by exactly one RecordImagePulled or
   // RecordImagePullFailed. Counts the pull as in flight, and returns its ID, by which a later
   // process can end it too. kLimitExceeded also above kMaxInFlightImages. The image need not parse.
   // Ignores copy.image_ref. Under Rules::kClosed each call makes an open pull of its own; under
   // Rules::kKubelet an image has one intent, whose ID every call returns.
   Result<PullId> RecordPullIntent(const ImageCopy& copy);
 
-  // The pull succeeded. Merges `credentials` into the record of copy.image_ref, what the runtime
-  // returned after the pull, drops one in-flight count of copy.image, and clears both's quarantine
-  // entries. nullopt: credentials unknown; the record then only says that the kubelet pulled it.
-  // kInvalidArgument where the image does not parse or the ref is empty: intent and count stay
-  // (kubelet behaviour). An unreadable record is replaced. `result.manifest` is kept with the
-  // record (digest and platform within limits.h). A copy of another manifest or for another guest
-  // platform than the record's is another image: what was proven for the old one goes.
-  // Rules::kClosed removes the open pull `result.pull` and no other; without an ID, the newest of
-  // this string that runs, or else the newest of unknown end; as it may be any of these, what was
-  // forgotten since the oldest began is not proven. A record of the image under another spelling
-  // becomes this one. Rules::kKubelet removes the intent when no count is left.
+  // Records that the pull succeeded. Merges `credentials` into the record of copy.image_ref, what
+  // the runtime returned after the pull, drops one in-flight count of copy.image, and clears both's
+  // quarantine entries. nullopt: credentials unknown; the record then only says that the kubelet
+  // pulled it. kInvalidArgument where the image does not parse or the ref is empty: intent and
+  // count stay (kubelet behaviour). An unreadable record is replaced. `result.manifest` is kept
+  // with the record (digest and platform within limits.h). A copy of another manifest or for
+  // another guest platform than the record's is another image: what was proven for the old one
+  // goes. Rules::kClosed removes the open pull `result.pull` and no other; without an ID, the
+  // newest of this string that runs, or else the newest of unknown end; as it may be any of these,
+  // what was forgotten since the oldest began is not proven. A record of the image under another
+  // spelling becomes this one. Rules::kKubelet removes the intent when no count is left.
   Result<void> RecordImagePulled(const ImageCopy& copy,
                                  const std::optional<ImagePullCredentials>& credentials,
                                  const PullResult& result = {});
 
-  // The pull did not succeed. Drops one in-flight count. Ignores copy.image_ref. Rules::kClosed
-  // removes the open pull, chosen as above, after kNothingTransferred, and otherwise marks it
-  // failed or unknown; without an ID, as begun with the oldest of these. Rules::kKubelet removes
-  // the intent when no count is left.
+  // Records that the pull did not succeed. Drops one in-flight count. Ignores copy.image_ref.
+  // Rules::kClosed removes the open pull, chosen as by RecordImagePulled, after
+  // kNothingTransferred, and otherwise marks it failed or unknown; without an ID, as begun with the
+  // oldest of these. Rules::kKubelet removes the intent when no count is left.
   Result<void> RecordImagePullFailed(const ImageCopy& copy,
                                      PullFailure failure = PullFailure::kFailed, PullId pull = {});
 
@@ -171,7 +171,8 @@ class NodeStore {
   // or it is in the ledger of images that came to the node without the kubelet. Under
   // Rules::kKubelet there is no ledger: ObserveImages does nothing, and says so.
 
-  // Draw a token before you list the images, or the pods (CleanUpUserNamespaces).
+  // Draws a token. Call it before you list the images, the pods (CleanUpUserNamespaces), or the
+  // Secrets and service accounts (Reconcile).
   Result<ListToken> BeginList();
 
   // Learns the spellings of each listed image, unites records that turn out to be of one image, and
@@ -206,47 +207,48 @@ class NodeStore {
   // (ChangeOptions::allow_empty). kLimitExceeded: more than kMaxListedImages.
   Result<ObserveReport> ObserveImages(const ImageList& list, const ChangeOptions& options = {});
 
-  // Something was pulled, or may still be, that nobody recorded (Gap::kYes while the store is
-  // open): whoever records for a kubelet missed something. The store is distrustful until the next
-  // complete list, which closes each image that has neither record nor ledger entry, and leaves an
-  // open pull of anything. Does nothing while a gap is open already. `why` (1 to kMaxReasonBytes,
-  // kInvalidArgument otherwise) goes into the journal of trust.
+  // Notes that something was pulled, or may still be, that nobody recorded (Gap::kYes while the
+  // store is open): whoever records for a kubelet missed something. The store is distrustful until
+  // the next complete list, which closes each image that has neither record nor ledger entry, and
+  // leaves an open pull of anything. Does nothing while a gap is open already. `why` (1 to
+  // kMaxReasonBytes, kInvalidArgument otherwise) goes into the journal of trust.
   Result<void> NoteGap(std::string_view why);
 
-  // All open pulls, the oldest first.
+  // Lists all open pulls, the oldest first.
   Result<std::vector<OpenPull>> ListOpenPulls() const;
-  // An operator's word that this pull brought nothing, and will bring nothing. The reason (1 to
-  // kMaxReasonBytes) goes into the journal of trust. kNotFound: there is no such pull. kConflict:
-  // it runs in this process.
+  // Records an operator's word that this pull brought nothing, and will bring nothing. The reason
+  // (1 to kMaxReasonBytes) goes into the journal of trust. kNotFound: there is no such pull.
+  // kConflict: it runs in this process.
   Result<void> DropOpenPull(PullId pull, std::string_view reason,
                             const ChangeOptions& options = {});
 
-  // All ledger entries, sorted by image ref and handler.
+  // Lists all ledger entries, sorted by image ref and handler.
   Result<std::vector<LedgerEntry>> ListLedger() const;
-  // An operator's word that this image is preloaded: it is not judged. `image.id` is any spelling
-  // of it; its names are kept. `source` and `reason`: 1 to kMaxReasonBytes. Records of the image
-  // stay; so does its quarantine, which closes it all the same. kInvalidArgument: no ID, or a
+  // Records an operator's word that this image is preloaded: it is not judged. `image.id` is any
+  // spelling of it; its names are kept. `source` and `reason`: 1 to kMaxReasonBytes. Records of the
+  // image stay; so does its quarantine, which closes it all the same. kInvalidArgument: no ID, or a
   // digest that two images have.
   Result<void> AddToLedger(const ImageOnNode& image, std::string_view source,
                            std::string_view reason, const ChangeOptions& options = {});
-  // An operator's word that it is not. An image without a record gets one without credentials, or
-  // the next list would enter it again. The reason goes into the journal of trust. Returns whether
-  // there was an entry. Ignores copy.image.
+  // Records an operator's word that the image is not preloaded. An image without a record gets one
+  // without credentials, or the next list would enter it again. The reason goes into the journal of
+  // trust. Returns whether there was an entry. Ignores copy.image.
   Result<bool> RemoveFromLedger(const ImageCopy& copy, std::string_view reason,
                                 const ChangeOptions& options = {});
 
-  // An operator's word on an image that is presumed preloaded (kPresumedSource). Returns whether it
-  // was presumed; otherwise nothing is changed. `reason`: 1 to kMaxReasonBytes; it is kept in the
-  // entry, or in the record that closes the image. Ignores copy.image. kInvalidArgument: no image
-  // ref, no reason or a longer one, an unknown runtime handler, or Rules::kKubelet.
+  // Records an operator's word on an image that is presumed preloaded (kPresumedSource). Returns
+  // whether it was presumed; otherwise nothing is changed. `reason`: 1 to kMaxReasonBytes; it is
+  // kept in the entry, or in the record that closes the image. Ignores copy.image.
+  // kInvalidArgument: no image ref, no reason or a longer one, an unknown runtime handler, or
+  // Rules::kKubelet.
   Result<bool> SettlePresumed(const ImageCopy& copy, Settled settled, std::string_view reason,
                               const ChangeOptions& options = {});
 
-  // Everything that bears on the answer about the image, but for the pod's credentials and the
-  // policy. `names` are those that the runtime lists it by; without any, copy.image is taken.
-  // Rules::kKubelet: records and intents count under the very ref and string only, and there is no
-  // ledger. kInvalidArgument: the ref is empty, or the handler is not in the registry. Errors of
-  // reading as in "Whole records".
+  // Explains why the image is open or closed: everything that bears on the answer, but for the
+  // pod's credentials and the policy. `names` are those that the runtime lists it by; without any,
+  // copy.image is taken. Rules::kKubelet: records and intents count under the very ref and string
+  // only, and there is no ledger. kInvalidArgument: the ref is empty, or the handler is not in the
+  // registry. Errors of reading as in "Whole records".
   Result<Explanation> Explain(const ImageCopy& copy,
                               const std::vector<std::string>& names = {}) const;
 
@@ -261,29 +263,31 @@ class NodeStore {
   // `options.dry_run` counts. `options.allow_empty` counts for Reconcile only. kInvalidArgument: a
   // namespace, name, ref or hash is empty. Otherwise errors as in "Recording a pull".
 
-  // A Secret by its coordinates, under every image name; `who.uid` empty: whatever the UID. Another
-  // Secret with the same credentials still opens what it opened (ForgetReport::equal_hashes).
+  // Forgets a Secret by its coordinates, under every image name; `who.uid` empty: whatever the UID.
+  // Another Secret with the same credentials still opens what it opened
+  // (ForgetReport::equal_hashes).
   Result<ForgetReport> ForgetSecret(const CredentialName& who, const ChangeOptions& options = {});
+  // Forgets a service account, likewise.
   Result<ForgetReport> ForgetServiceAccount(const CredentialName& who,
                                             const ChangeOptions& options = {});
-  // Every Secret and service account of the namespace.
+  // Forgets every Secret and service account of the namespace.
   Result<ForgetReport> ForgetNamespace(std::string_view namespace_name,
                                        const ChangeOptions& options = {});
-  // Every credential of one handler's copy of the image, and that every pod may use it. Under
-  // Rules::kClosed by any spelling; kInvalidArgument for a digest that two images have. Ignores
-  // copy.image. Ledger entries stay (RemoveFromLedger). The handler may be one that is not in the
-  // registry any more: its records stay until a prune.
+  // Forgets every credential of one handler's copy of the image, and that every pod may use it.
+  // Under Rules::kClosed by any spelling; kInvalidArgument for a digest that two images have.
+  // Ignores copy.image. Ledger entries stay (RemoveFromLedger). The handler may be one that is not
+  // in the registry any more: its records stay until a prune.
   Result<ForgetReport> ForgetImage(const ImageCopy& copy, const ChangeOptions& options = {});
-  // Every Secret with this hash (waybill/credential_hash.h), whoever's it is. One that is rotated
+  // Forgets every Secret with this hash (HashCredentials), whoever's it is. One that is rotated
   // to it later opens nothing by its coordinates either, until a pull proves the hash.
   Result<ForgetReport> ForgetCredential(std::string_view credential_hash,
                                         const ChangeOptions& options = {});
-  // One of the above, by what.kind. Ignores what.commit, since and untidied.
+  // Forgets one of these, by what.kind. Ignores what.commit, since and untidied.
   Result<ForgetReport> Forget(const Revocation& what, const ChangeOptions& options = {});
 
-  // `truth` is every Secret and every service account that exists, listed after `token` was drawn
-  // (BeginList). What is in records, is not in it, and was proven by pulls that began before the
-  // token, is forgotten. Of a pull that began before and ends later no Secret or service account is
+  // Forgets what is in records, is not in `truth`, and was proven by pulls that began before
+  // `token` was drawn (BeginList). `truth` is every Secret and every service account that exists,
+  // listed after that. Of a pull that began before and ends later no Secret or service account is
   // recorded: it may have been made with one that is gone, so the next pod proves its own.
   // kInvalidArgument also: a token from the future, of another store, or older than that of the
   // last truth; an empty truth although records mention credentials (ChangeOptions::allow_empty).
@@ -291,35 +295,35 @@ class NodeStore {
   Result<ReconcileReport> Reconcile(const ExistingCredentials& truth, const ListToken& token,
                                     const ChangeOptions& options = {});
 
-  // Of very many records the credentials are taken out later, on a thread of the owner's
-  // (ForgetReport::untidied). Waits until that is done, for a process that ends. The error of a
-  // batch that failed: the rest is done by the next call, or by the next owner.
+  // Waits until what was forgotten is taken out of all records, for a process that ends. Out of
+  // very many records it is taken later, on a thread of the owner's (ForgetReport::untidied). The
+  // error of a batch that failed: the rest is done by the next call, or by the next owner.
   Result<void> TidyUp();
-  // Those that are kept, in no order. Errors of reading as in "Whole records".
+  // Lists the revocations that are kept, in no order. Errors of reading as in "Whole records".
   Result<std::vector<Revocation>> ListRevocations() const;
 
   // --- Garbage collection (owner) ----------------------------------------------------------------
 
-  // `images` is the complete list of images on the node, by any spelling, made after `token` was
-  // drawn. Deletes each record whose image is not listed, unless the record was written or
-  // confirmed after that, under Rules::kClosed ledger entries likewise; judges nothing
+  // Deletes each record whose image is not listed, unless the record was written or confirmed after
+  // `token` was drawn (BeginList); under Rules::kClosed ledger entries likewise. `images` is the
+  // complete list of images on the node, by any spelling, made after that. Judges nothing
   // (ObserveImages does both, and is the better call). Under Rules::kClosed a record that no list
   // ever had leaves an open pull of anything, since its image may be listed under another ref, here
   // and in PruneBefore and DeleteRecord. If the list omits an image by mistake, its record is lost;
-  // it may then be presumed preloaded (kKubelet), or is judged anew (kClosed). An image that is
-  // listed under one handler keeps its record there and loses those under others, except the last
-  // record that says that the image was pulled: that one loses its credentials instead.
-  // kInvalidArgument: a token from the future or of another store, or an empty list although
-  // records exist (ChangeOptions::allow_empty).
+  // it may then be presumed preloaded (Rules::kKubelet), or is judged anew (Rules::kClosed). An
+  // image that is listed under one handler keeps its record there and loses those under others,
+  // except the last record that says that the image was pulled: that one loses its credentials
+  // instead. kInvalidArgument: a token from the future or of another store, or an empty list
+  // although records exist (ChangeOptions::allow_empty).
   Result<PruneReport> Prune(const std::vector<ImageOnNode>& images, const ListToken& token,
                             const ChangeOptions& options = {});
 
-  // The kubelet's form: deletes unlisted records last updated before `until`, no ledger entries. It
-  // compares clocks, so prefer a token. Rules::kKubelet cuts times to the second, as the kubelet
-  // does. Rules::kClosed: a record whose time is more than a day ahead of the clock gets the time
-  // of this call, so that a later call can delete it. If the clock was ahead and was corrected, an
-  // `until` ahead of it does not delete records written since. kInvalidArgument: an empty list, as
-  // above.
+  // Deletes unlisted records that were last updated before `until`, and no ledger entries: the
+  // kubelet's form of Prune. It compares clocks, so prefer a token. Rules::kKubelet cuts times to
+  // the second, as the kubelet does. Rules::kClosed: a record whose time is more than a day ahead
+  // of the clock gets the time of this call, so that a later call can delete it. If the clock was
+  // ahead and was corrected, an `until` ahead of it does not delete records written since.
+  // kInvalidArgument: an empty list, as of Prune.
   Result<PruneReport> PruneBefore(const std::vector<ImageOnNode>& images, Timestamp until,
                                   const ChangeOptions& options = {});
 
@@ -332,11 +336,11 @@ class NodeStore {
   // the one that it needs is empty and the other is not. (Both empty is a question: a kubelet's
   // files can hold a record of the empty ref and an intent of the empty image.)
 
-  // The record as it counts: without credentials past their age, and without what is forgotten but
-  // not taken out yet, here and in ListRecords. Rules::kClosed: under any spelling of the image,
-  // here and in DeleteRecord. kNotFound: no such record, surely.
+  // Returns the record as it counts: without credentials past their age, and without what is
+  // forgotten but not taken out yet, here and in ListRecords. Rules::kClosed: under any spelling of
+  // the image, here and in DeleteRecord. kNotFound: no such record, surely.
   Result<ImagePulledRecord> GetRecord(const ImageCopy& copy) const;
-  // In no order. Where one record can't be read none is returned.
+  // Lists all records, in no order. If one can't be read, none is returned.
   Result<std::vector<ImagePulledRecord>> ListRecords() const;
   // Replaces the record of record.image_ref under record.runtime_handler. A credential that counts
   // in the stored record keeps its proof, one that matches one of those by its hash or coordinates
@@ -346,29 +350,32 @@ class NodeStore {
   // ref's quarantine entry. kInvalidArgument: an empty ref, or an unknown handler without such a
   // record.
   Result<void> PutRecord(const ImagePulledRecord& record);
-  // Deletes it if there; records of the ref under other handlers stay. Leaves a quarantine entry in
-  // force.
+  // Deletes the record, if it is there; records of the ref under other handlers stay. Leaves a
+  // quarantine entry in force.
   Result<void> DeleteRecord(const ImageCopy& copy);
 
+  // Returns whether there is an open pull of this string and handler.
   Result<bool> HasIntent(const ImageCopy& copy) const;
-  // One for each image string and handler with an open pull, sorted by both. ListOpenPulls says
-  // more.
+  // Lists one intent for each image string and handler with an open pull, sorted by both.
+  // ListOpenPulls says more.
   Result<std::vector<ImagePullIntent>> ListIntents() const;
-  // Stores one, without counting a pull in flight, unless one runs.
+  // Stores an intent, without counting a pull in flight, unless one runs.
   Result<void> PutIntent(const ImageCopy& copy);
-  // Deletes those of this string and handler: the caller's word that their pulls bring nothing
-  // more. While a pull of the image is in flight in this process its own stays until that pull
-  // ends.
+  // Deletes the intents of this string and handler: the caller's word that their pulls bring
+  // nothing more. While a pull of the image is in flight in this process its own stays until that
+  // pull ends.
   Result<void> DeleteIntent(const ImageCopy& copy);
 
+  // Lists what closes images until they are pulled again.
   Result<std::vector<QuarantineEntry>> ListQuarantine() const;
+  // Lists what a kubelet's files said of preloaded images.
   Result<std::vector<ImagePreloadedRecord>> ListPreloaded() const;
 
   // --- Runtime handlers (KEP-4216) ---------------------------------------------------------------
   // Errors of reading and of writing as in "Whole records".
 
-  // The registry, sorted by name. Empty: no list was ever loaded, and only the default handler is
-  // known.
+  // Lists the registry of runtime handlers, sorted by name. Empty: no list was ever loaded, and
+  // only the default handler is known.
   Result<std::vector<RuntimeHandler>> ListRuntimeHandlers() const;
   // Replaces the whole registry. Records of vanished handlers stay until they are pruned. Records
   // lose their credentials if their handler's guest platform changed since the pull, or if the
@@ -392,11 +399,12 @@ class NodeStore {
   // Errors of reading and of writing as in "Whole records"; kInvalidArgument for a malformed pod
   // UID (UserNamespaceRequest).
 
-  // The user namespace for the pod's sandbox and mounts. hostUsers unset or true: NODE, and nothing
-  // is stored. False: the pod's mapping, always the same, on disk before it is returned. A lookup
-  // costs as much as a decision. A pod's first lookup after an opening or a new token also costs a
-  // commit, which keeps a cleanup from taking the range of a pod that came back. An observer
-  // answers for pods with a mapping; for others it returns kNotOwner. Errors, in this order:
+  // Returns the user namespace for the pod's sandbox and mounts. hostUsers unset or true: NODE, and
+  // nothing is stored. False: the pod's mapping, always the same, on disk before it is returned. A
+  // lookup costs as much as a decision. A pod's first lookup after an opening or a new token also
+  // costs a commit, which keeps a cleanup from taking the range of a pod that came back. An
+  // observer answers for pods with a mapping; for others it returns kNotOwner. Errors, in this
+  // order:
   //   kConflict         hostUsers is set, and user namespaces are switched off (kubelet's words)
   //   kInvalidArgument  the runtime handler does not support user namespaces, or is not in the
   //                     registry (kubelet's words). Without a loaded registry no handler supports
@@ -410,14 +418,14 @@ class NodeStore {
   // After an error nothing was changed.
   Result<UserNamespace> GetOrCreateUserNamespace(const UserNamespaceRequest& request);
 
-  // kNotFound: the pod certainly has no mapping. kConflict: it is held.
+  // Returns a pod's mapping. kNotFound: the pod certainly has no mapping. kConflict: it is held.
   Result<UserNamespaceAllocation> GetUserNamespace(std::string_view pod_uid) const;
-  // The pod is gone: forgets its mapping, and that it was held. Returns whether there was either.
-  // Ignores allow_empty.
+  // Releases the mapping of a pod that is gone, and forgets that it was held. Returns whether there
+  // was either. Ignores allow_empty.
   Result<bool> ReleaseUserNamespace(std::string_view pod_uid, const ChangeOptions& options = {});
-  // Sorted by host ID.
+  // Lists all mappings, sorted by host ID.
   Result<std::vector<UserNamespaceAllocation>> ListUserNamespaces() const;
-  // Sorted by pod UID.
+  // Lists the held pods, sorted by UID.
   Result<std::vector<HeldPod>> ListHeldPods() const;
 
   // Releases the mappings of pods in neither list. `existing` are the pods that the node should
@@ -430,33 +438,34 @@ class NodeStore {
                                                            ListToken token,
                                                            const ChangeOptions& options = {});
 
-  // An operator confirms that the pod lives with this range, whose file was unreadable. The pod is
-  // then no longer held. kInvalidArgument: host_id and length must be multiples of 65,536, host_id
-  // also of length, as all ranges of kubelets; the range must not contain the host's block or
-  // 2^32−1. kConflict: another pod has or may have some of it, or the pod has another mapping and
-  // is not held. Does nothing if the pod has this mapping.
+  // Adopts a range: an operator confirms that the pod, whose file was unreadable, lives with it.
+  // The pod is then no longer held. kInvalidArgument: host_id and length must be multiples of
+  // 65,536, host_id also of length, as all ranges of kubelets; the range must not contain the
+  // host's block or 2^32−1. kConflict: another pod has or may have some of it, or the pod has
+  // another mapping and is not held. Does nothing if the pod has this mapping.
   Result<void> AdoptUserNamespace(std::string_view pod_uid, std::uint64_t host_id,
                                   std::uint64_t length);
-  // An operator confirms that every live pod in a user namespace is listed: lost ranges (HeldPod
-  // without a UID) no longer block new ones. Returns whether they did.
+  // Releases lost ranges (HeldPod without a UID): an operator confirms that every live pod in a
+  // user namespace is listed, so they no longer block new ones. Returns whether they did.
   Result<bool> ReleaseLostUserNamespaces(const ChangeOptions& options = {});
 
+  // Counts ranges and pods.
   Result<UserNamespaceStatistics> GetUserNamespaceStatistics() const;
 
   // --- Backups -----------------------------------------------------------------------------------
 
-  // Owner: a compact copy of the store as it is now, checked and on the disk, in backup/ beside the
-  // store (Backup in maintenance.h): for Restore. Others go on meanwhile. The last three backups
-  // are kept, those of migrations included, and of this state only the new one. kDiskFull: no room.
-  // kDamaged: the copy fails its check. kUnavailable: another backup is being made, or all slots of
-  // readers are taken. kUnsafePath, kNotOwner, kIo; kOwned and kOutcomeUnknown as in "Recording a
-  // pull". After each of these no backup was removed; one may have been made if an old one, or the
-  // folder, can't be written.
+  // Makes a compact copy of the store as it is now, checked and on the disk, in backup/ beside the
+  // store (Backup in maintenance.h): for Restore. By the owner. Others go on meanwhile. The last
+  // three backups are kept, those of migrations included, and of this state only the new one.
+  // kDiskFull: no room. kDamaged: the copy fails its check. kUnavailable: another backup is being
+  // made, or all slots of readers are taken. kUnsafePath, kNotOwner, kIo; kOwned and
+  // kOutcomeUnknown as in "Recording a pull". After each of these no backup was removed; one may
+  // have been made if an old one, or the folder, can't be written.
   Result<Backup> MakeBackup();
 
-  // The same into a new file outside the store, mode 0600, for Restore; also by an observer,
-  // whether or not the owner serves. No other backup is removed. kInvalidArgument: there is
-  // something of that name, which is left as it is, or it lies in the store, or in no directory.
+  // Writes such a copy into a new file outside the store, mode 0600, for Restore; also by an
+  // observer, whether or not the owner serves. No other backup is removed. kInvalidArgument: there
+  // is something of that name, which is left as it is, or it lies in the store, or in no directory.
   // kInterrupted: `progress` (bytes) returned false. Others as of MakeBackup. After each of these
   // the file was not made, but for an error of the final sync of its directory, which says so.
   Result<Backup> WriteBackup(const std::filesystem::path& file, const Progress& progress = {});
@@ -480,9 +489,10 @@ class NodeStore {
   // --- State -------------------------------------------------------------------------------------
   // Errors of reading and of writing as in "Whole records".
 
+  // Counts what the store holds.
   Result<Statistics> GetStatistics() const;
-  // What the store counts and holds (waybill/metrics.h). Never fails: Metrics::readable says
-  // whether the gauges could be read.
+  // Returns what the store counts and holds (waybill/metrics.h). Never fails: Metrics::readable
+  // says whether the gauges could be read.
   Metrics GetMetrics() const;
 
   // Walks the raw pages, reads every value, recomputes the digests. Damage is not an error; the
@@ -490,8 +500,9 @@ class NodeStore {
   // to start over, and is kIo after several tries. kNotFound, kIo: the file can't be read.
   Result<VerifyReport> Verify() const;
 
+  // Returns whether the store is distrustful, and since when and why.
   Result<TrustState> GetTrust() const;
-  // An operator's word that the store is whole again. `reason` (1 to kMaxReasonBytes,
+  // Records an operator's word that the store is whole again. `reason` (1 to kMaxReasonBytes,
   // kInvalidArgument otherwise) goes into the journal, also if the store was trustful.
   // Rules::kClosed: images on the node that have neither record nor ledger entry are closed, or
   // adopted (ClearOptions), and one open pull of anything stands for those that may still arrive.

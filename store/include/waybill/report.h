@@ -47,13 +47,6 @@ struct RecoveryReport {
   std::uint64_t intents_carried = 0;
   bool witness_made = false;      // the witness was missing, and a new one was made
   bool witness_in_store = false;  // it lies in the store's directory and would be lost with it
-  // The directory of the store that this one was copied or moved from, and to which the witness
-  // still belongs. This store reads it and does not write it, so an older copy of this store may go
-  // unseen. Empty: the witness is this store's. In an observer's report nothing else is set.
-  std::string copy_of = {};
-  // A crash had cut the last commit short, of which nobody was told: it was taken back. False if
-  // the database failed its check after that, too (set_aside).
-  bool commit_undone = false;
   std::vector<std::string> findings = {};  // what was wrong, one line each
   // Files and folders of the store that lost the modes with which others could read or write them:
   // one line each, with the old and the new mode.
@@ -61,45 +54,43 @@ struct RecoveryReport {
   // What changes no answer, but should be known: the file system does not guarantee what the store
   // needs.
   std::vector<std::string> warnings = {};
-
-  // Rules::kClosed: the store had a time more than a day ahead of the clock, and goes on from the
-  // clock's. Empty: it had not.
-  std::string clock_was_ahead = {};
-  // Records with a time in the future, which now have the time of this opening.
-  std::uint64_t times_mended = 0;
-
   bool distrustful = false;
   std::string distrust_reason = {};
-
   // What was done to a store of an older schema; nullopt: it had the newest.
   std::optional<MigrationReport> migration = {};
   // What a new list of runtime handlers changed; nullopt: no list was given.
   std::optional<RuntimesReport> runtimes = {};
-
   ImportReport import = {};
-
   UserNamespaceReport user_namespaces = {};
-
   // Pulls may be unrecorded (OpenOptions::gap), and why the store assumes so.
   bool after_gap = false;
   std::string gap_reason = {};
   std::uint64_t gap_closed = 0;              // images that had neither record nor ledger entry
   std::vector<std::string> gap_images = {};  // their names, or refs; the first 1000
-
-  // Rules::kClosed: what judging images_on_node did. nullopt: there was no list.
-  std::optional<ObserveReport> observed = {};
-  bool first_start = false;  // the list was judged as that of a first start
-
   std::uint64_t intents_found = 0;         // left by an earlier process; Rules::kClosed: open pulls
   std::uint64_t intents_replayed = 0;      // closed an image on the node by a record
   std::uint64_t intents_left = 0;          // still stored when opening ended
   std::vector<std::string> replayed = {};  // their image strings; the first 100
   bool replay_skipped = false;             // no list of images was given to replay against
-
-  std::uint64_t readers_cleared = 0;  // slots of readers that died
-  std::uint64_t records = 0;          // after opening
+  std::uint64_t readers_cleared = 0;       // slots of readers that died
+  std::uint64_t records = 0;               // after opening
   std::uint64_t quarantine_entries = 0;
   std::uint64_t commit_sequence = 0;
+  // Rules::kClosed: the store had a time more than a day ahead of the clock, and goes on from the
+  // clock's. Empty: it had not.
+  std::string clock_was_ahead = {};
+  // Records with a time in the future, which now have the time of this opening.
+  std::uint64_t times_mended = 0;
+  // Rules::kClosed: what judging images_on_node did. nullopt: there was no list.
+  std::optional<ObserveReport> observed = {};
+  bool first_start = false;  // the list was judged as that of a first start
+  // A crash had cut the last commit short, of which nobody was told: it was taken back. False if
+  // the database failed its check after that, too (set_aside).
+  bool commit_undone = false;
+  // The directory of the store that this one was copied or moved from, and to which the witness
+  // still belongs. This store reads it and does not write it, so an older copy of this store may go
+  // unseen. Empty: the witness is this store's. In an observer's report nothing else is set.
+  std::string copy_of = {};
 };
 
 struct Statistics {
@@ -116,7 +107,6 @@ struct Statistics {
   std::uint64_t imported_files = 0;
   std::uint64_t ledger_entries = 0;  // likewise
   std::uint64_t spellings = 0;       // under which images are known
-  std::uint64_t revocations = 0;     // that are kept (ListRevocations)
   std::uint64_t id_mappings = 0;     // of pods in user namespaces
   std::uint64_t held_pods = 0;       // with unverified ID ranges
   bool distrustful = false;
@@ -124,6 +114,7 @@ struct Statistics {
   std::uint64_t used_bytes = 0;  // of the map, free pages inside included
   unsigned readers = 0;          // slots in use, over all processes
   unsigned max_readers = 0;
+  std::uint64_t revocations = 0;  // that are kept (ListRevocations)
 };
 
 // What Verify found. `sound` is the verdict.

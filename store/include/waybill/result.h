@@ -15,7 +15,7 @@
 
 namespace [[gnu::visibility("default")]] waybill {
 
-// A code says what the caller should do. The text for the person who reads it is in Error.
+// A code says what the caller should do. The text for the person who reads it comes with it.
 enum class ErrorCode : std::uint8_t {
   // The call itself is wrong: correct the argument. Unlike kLimitExceeded, no smaller input helps.
   kInvalidArgument = 1,
@@ -63,8 +63,7 @@ enum class ErrorCode : std::uint8_t {
   kInternal = 66,
 };
 
-// What to do next, where it is a call of waybill. Each binding has its own words for it: HintText()
-// names C++ calls, the command line its commands.
+// What to do next, where it is a call of waybill. Each binding has its own words for it (HintText).
 enum class Hint : std::uint8_t {
   kNone = 0,
   // The store is damaged or stale. An owner that opens it recovers it.

@@ -10,11 +10,15 @@
 
 namespace [[gnu::visibility("default")]] waybill {
 
-// kKubelet: every answer and every stored state is that of the kubelet v1.36.3, which presumes an
-// image preloaded if it has neither record nor intent. kClosed: an image is open only if a
-// credential was proven for it, or if it is in the ledger of images that came to the node without
-// the kubelet (waybill/evidence.h; store/README.md, "Two sets of rules").
-enum class Rules : std::uint8_t { kClosed, kKubelet };
+// By which rules a store decides (store/README.md, "Two sets of rules").
+enum class Rules : std::uint8_t {
+  // An image is open only if a credential was proven for it, or if it is in the ledger of images
+  // that came to the node without the kubelet.
+  kClosed,
+  // Every answer and every stored state is that of the kubelet v1.36.3, which presumes an image
+  // preloaded if it has neither record nor intent.
+  kKubelet,
+};
 
 std::string_view RulesName(Rules rules);  // "closed", "kubelet"
 // kInvalidArgument for any other spelling.

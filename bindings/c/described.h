@@ -1,0 +1,81 @@
+// Values of the API between C++ and C. Made by ./dev generate from the public headers;
+// convert.h has those that differ by nature.
+
+#ifndef WAYBILL_BINDINGS_C_DESCRIBED_H_
+#define WAYBILL_BINDINGS_C_DESCRIBED_H_
+
+#include "bindings/c/call.h"
+#include "bindings/c/result.h"
+#include "bindings/c/waybill.h"
+#include "waybill/waybill.h"
+
+namespace waybill::c {
+
+waybill_platform ToC(const Platform& from, Memory& memory);
+Platform FromC(const waybill_platform& from, Arguments& arguments);
+waybill_credential_name ToC(const CredentialName& from, Memory& memory);
+CredentialName FromC(const waybill_credential_name& from, Arguments& arguments);
+waybill_proof ToC(const Proof& from, Memory& memory);
+waybill_image_pull_intent ToC(const ImagePullIntent& from, Memory& memory);
+waybill_image_preloaded_record ToC(const ImagePreloadedRecord& from, Memory& memory);
+ImagePreloadedRecord FromC(const waybill_image_preloaded_record& from, Arguments& arguments);
+waybill_image_on_node ToC(const ImageOnNode& from, Memory& memory);
+ImageOnNode FromC(const waybill_image_on_node& from, Arguments& arguments);
+PulledManifest FromC(const waybill_pulled_manifest& from, Arguments& arguments);
+waybill_open_pull ToC(const OpenPull& from, Memory& memory);
+OpenPull FromC(const waybill_open_pull& from, Arguments& arguments);
+waybill_ledger_entry ToC(const LedgerEntry& from, Memory& memory);
+waybill_quarantine_entry ToC(const QuarantineEntry& from, Memory& memory);
+waybill_runtime_handler ToC(const RuntimeHandler& from, Memory& memory);
+RuntimeHandler FromC(const waybill_runtime_handler& from, Arguments& arguments);
+waybill_manifest_descriptor ToC(const ManifestDescriptor& from, Memory& memory);
+ManifestDescriptor FromC(const waybill_manifest_descriptor& from, Arguments& arguments);
+waybill_user_namespace_pool ToC(const UserNamespacePool& from, Memory& memory);
+UserNamespacePool FromC(const waybill_user_namespace_pool& from, Arguments& arguments);
+waybill_id_mapping ToC(const IdMapping& from, Memory& memory);
+waybill_user_namespace_allocation ToC(const UserNamespaceAllocation& from, Memory& memory);
+waybill_host_id_range ToC(const HostIdRange& from, Memory& memory);
+waybill_held_pod ToC(const HeldPod& from, Memory& memory);
+waybill_migration_step ToC(const MigrationStep& from, Memory& memory);
+waybill_migration_report ToC(const MigrationReport& from, Memory& memory);
+waybill_runtimes_report ToC(const RuntimesReport& from, Memory& memory);
+waybill_import_report ToC(const ImportReport& from, Memory& memory);
+waybill_user_namespace_report ToC(const UserNamespaceReport& from, Memory& memory);
+waybill_judged_image ToC(const JudgedImage& from, Memory& memory);
+waybill_observe_report ToC(const ObserveReport& from, Memory& memory);
+waybill_recovery_report ToC(const RecoveryReport& from, Memory& memory);
+PullResult FromC(const waybill_pull_result* from, Arguments& arguments);
+waybill_explained_credential ToC(const ExplainedCredential& from, Memory& memory);
+waybill_explanation ToC(const Explanation& from, Memory& memory);
+waybill_forget_report ToC(const ForgetReport& from, Memory& memory);
+ExistingCredentials FromC(const waybill_existing_credentials* from, Arguments& arguments);
+waybill_reconcile_report ToC(const ReconcileReport& from, Memory& memory);
+waybill_revocation ToC(const Revocation& from, Memory& memory);
+Revocation FromC(const waybill_revocation& from, Arguments& arguments);
+waybill_prune_report ToC(const PruneReport& from, Memory& memory);
+waybill_collapse_report ToC(const CollapseReport& from, Memory& memory);
+waybill_user_namespace_cleanup_report ToC(const UserNamespaceCleanupReport& from, Memory& memory);
+waybill_user_namespace_statistics ToC(const UserNamespaceStatistics& from, Memory& memory);
+waybill_statistics ToC(const Statistics& from, Memory& memory);
+waybill_opening_summary ToC(const OpeningSummary& from, Memory& memory);
+waybill_handler_records ToC(const HandlerRecords& from, Memory& memory);
+waybill_metrics ToC(const Metrics& from, Memory& memory);
+waybill_verify_report ToC(const VerifyReport& from, Memory& memory);
+waybill_trust_event ToC(const TrustEvent& from, Memory& memory);
+waybill_trust_state ToC(const TrustState& from, Memory& memory);
+ClearOptions FromC(const waybill_clear_options* from, Arguments& arguments);
+waybill_export_report ToC(const ExportReport& from, Memory& memory);
+waybill_backup ToC(const Backup& from, Memory& memory);
+waybill_restore_report ToC(const RestoreReport& from, Memory& memory);
+waybill_streaming_report ToC(const StreamingReport& from, Memory& memory);
+waybill_kubernetes_version ToC(const KubernetesVersion& from, Memory& memory);
+KubernetesVersion FromC(const waybill_kubernetes_version& from, Arguments& arguments);
+waybill_streaming_gate_setting ToC(const StreamingGateSetting& from, Memory& memory);
+StreamingGateSetting FromC(const waybill_streaming_gate_setting& from, Arguments& arguments);
+waybill_streaming_finding ToC(const StreamingFinding& from, Memory& memory);
+waybill_streaming_answer ToC(const StreamingAnswer& from, Memory& memory);
+StreamingConfigValue FromC(const waybill_streaming_config_value& from, Arguments& arguments);
+
+}  // namespace waybill::c
+
+#endif  // WAYBILL_BINDINGS_C_DESCRIBED_H_
