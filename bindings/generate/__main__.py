@@ -1,7 +1,8 @@
 """Makes what C, Go and the owner's socket have of the API out of the public C++ headers.
 
   python3 bindings/generate           writes the files
-  python3 bindings/generate --check   fails if one of them is not what it would write"""
+  python3 bindings/generate --check   fails if one of them is not what it would write
+  python3 bindings/generate --list    names them"""
 import pathlib
 import re
 import subprocess
@@ -46,6 +47,8 @@ def bare(text):
 
 
 def main():
+    if "--list" in sys.argv:
+        return print("\n".join(outputs()))
     check = "--check" in sys.argv
     stale = []
     for path, text in outputs().items():
