@@ -24,8 +24,8 @@ list           what waits for its client; beside a live owner, too
 lint           says which settings of a kubelet and an API server are deprecated, ignored,
                removed or fatal in their releases; 1 if there are any, or if streaming
                does not work. With both, also who proxies, who follows redirects and who
-               translates WebSockets. A FILE may be /proc/PID/cmdline, a shell command, a
-               systemd unit, a KubeletConfiguration or a static pod's manifest)";
+               translates WebSockets. A FILE may be /proc/PID/cmdline, flags with one a line, a
+               KubeletConfiguration or a static pod's manifest)";
   }
 
   void Declare(Flags& flags) override {

@@ -1,4 +1,4 @@
-// The settings of a kubelet or an API server, from whatever file a person has them in.
+// The settings of a kubelet or an API server, from the files that a node has them in.
 
 #ifndef WAYBILL_BINDINGS_CLI_STREAMING_INPUT_H_
 #define WAYBILL_BINDINGS_CLI_STREAMING_INPUT_H_
@@ -18,27 +18,25 @@ inline constexpr std::size_t kMaxStreamingInputBytes = std::size_t{1} << 20;
 
 enum class StreamingInputForm {
   kProcess,        // /proc/PID/cmdline: arguments that end with zero bytes
-  kShell,          // a command in a shell script; or flags alone
-  kUnit,           // a systemd unit's ExecStart=
-  kEnvironment,    // NAME="--flags", as in kubeadm-flags.env
+  kFlags,          // a flag a line
   kConfiguration,  // a KubeletConfiguration
   kPod,            // a (static) pod's manifest
 };
-// "a shell command"
+// "flags, one a line"
 std::string_view StreamingInputFormText(StreamingInputForm form);
-// "process", "shell", "unit", "environment", "configuration", "pod".
+// "process", "flags", "configuration", "pod".
 std::string_view StreamingInputFormName(StreamingInputForm form);
 
 struct StreamingInput {
-  StreamingInputForm form = StreamingInputForm::kShell;
-  std::vector<std::string> arguments;                              // behind the program's name
-  std::optional<std::vector<StreamingConfigValue>> configuration;  // of kConfiguration alone
-  std::vector<std::string> notes;                                  // what was not judged
+  StreamingInputForm form = StreamingInputForm::kProcess;
+  std::vector<std::string> arguments = {};                              // behind the program's name
+  std::optional<std::vector<StreamingConfigValue>> configuration = {};  // of kConfiguration alone
+  std::vector<std::string> notes = {};                                  // what was not judged
 };
 
 // kInvalidArgument: the content is of none of the forms, is about another program, or leaves open
-// what the program's arguments are: an empty file, two commands, a shell's variable where a flag
-// could stand. kLimitExceeded: above a bound. What was not understood is never an empty result.
+// what the program's arguments are: an empty file, a shell's command, a variable where a flag could
+// stand. kLimitExceeded: above a bound. What was not understood is never an empty result.
 Result<StreamingInput> ReadStreamingInput(std::string_view content, StreamingComponent component);
 
 }  // namespace waybill::cli

@@ -188,7 +188,7 @@ struct StreamingConfigValue {
 };
 
 // Whether LintStreaming judges the flag, for one component at least: its name without the dashes in
-// front, in any case, with dashes or underscores. A caller that can't see a flag's value (a shell's
+// front, in any case, with dashes or underscores. A caller that can't see a flag's value (a pod's
 // variable) refuses such a one.
 bool IsStreamingFlag(std::string_view name);
 
