@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "cri/client.h"
 #include "cri/pull_ends.h"
+#include "cri/runtime_client.h"
 #include "waybill/result.h"
 
 namespace waybill::cri {

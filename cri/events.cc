@@ -12,8 +12,8 @@
 #include "containerd_events.grpc.pb.h"
 #include "cri/answers.h"
 #include "cri/call.h"
-#include "cri/client.h"
 #include "cri/endpoint.h"
+#include "cri/runtime_client.h"
 
 namespace waybill::cri {
 

@@ -1,7 +1,7 @@
 // In place of the client, in a build without gRPC.
 
-#include "cri/client.h"
 #include "cri/containerd.h"
+#include "cri/runtime_client.h"
 
 namespace waybill::cri {
 namespace {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "cri/client.h"
+#include "cri/runtime_client.h"
 #include "guard/guard.h"
 #include "waybill/result.h"
 

@@ -25,7 +25,7 @@ void WriteMigration(const MigrationReport& report, bool done, Output& out) {
     if (done) {
       out.Line("migrated    schema version {} to {}: {} ({})", step.from, step.to, step.name,
                step.values_written == 0 ? "no value had to be rewritten"
-                                        : Counted(step.values_written, "value") + " rewritten");
+                                        : HowMany(step.values_written, "value") + " rewritten");
     } else {
       out.Line("to do       schema version {} to {}: {}", step.from, step.to, step.name);
     }
@@ -48,12 +48,12 @@ void WriteRuntimes(const RuntimesReport& report, Output& out) {
   }
   if (report.records_to_verify > 0) {
     out.Line("to verify   {} of {}: the guest platform or the default handler changed",
-             Counted(report.records_to_verify, "record"), Joined(report.changed));
+             HowMany(report.records_to_verify, "record"), Joined(report.changed));
   }
   if (report.records_collapsed + report.intents_collapsed > 0) {
     out.Line("collapsed   {} and {} {} went to the default handler, to be verified again",
-             Counted(report.records_collapsed, "record"),
-             Counted(report.intents_collapsed, "intent"),
+             HowMany(report.records_collapsed, "record"),
+             HowMany(report.intents_collapsed, "intent"),
              report.turned_on ? "from an earlier use of runtime classes"
                               : "under the name that is now the default's");
   }
@@ -64,10 +64,10 @@ void WriteCollapse(const CollapseReport& report, Output& out) {
     out.Line("collapsed   nothing: no record or intent was under another handler");
     return;
   }
-  out.Line("collapsed   {} and {} of {}", Counted(report.records, "record"),
-           Counted(report.intents, "intent"), Joined(report.handlers));
+  out.Line("collapsed   {} and {} of {}", HowMany(report.records, "record"),
+           HowMany(report.intents, "intent"), Joined(report.handlers));
   out.Line("to verify   {} under the default handler, open to nobody until pulled again",
-           Counted(report.records_to_verify, "record"));
+           HowMany(report.records_to_verify, "record"));
 }
 
 }  // namespace waybill::cli

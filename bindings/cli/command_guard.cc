@@ -4,8 +4,8 @@
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/input.h"
-#include "bindings/cli/journal.h"
 #include "bindings/cli/runtime_lists.h"
+#include "bindings/cli/systemd_journal.h"
 #include "bindings/cli/user_namespace_flags.h"
 #include "guard/kubelet_process.h"
 #include "guard/service.h"

@@ -112,14 +112,14 @@ record.)";
                      {"dryRun", dry_run_}});
     } else {
       out.Line("restored    {}: {} at commit {}, schema version {}", backup,
-               Counted(report.records, "record"), report.backup_commit_sequence,
+               HowMany(report.records, "record"), report.backup_commit_sequence,
                report.schema_version);
       if (report.records_without_credentials > 0) {
         out.Line("to verify   {}: the replaced store had other content for them",
-                 Counted(report.records_without_credentials, "record"));
+                 HowMany(report.records_without_credentials, "record"));
       }
       if (report.id_mappings > 0) {
-        out.Line("host IDs    {}", Counted(report.id_mappings, "mapping"));
+        out.Line("host IDs    {}", HowMany(report.id_mappings, "mapping"));
       }
       if (report.id_mappings_kept + report.id_mappings_held + report.id_mappings_dropped > 0) {
         out.Line("host IDs    of the backup's: {} kept, {} held, {} dropped",

@@ -30,7 +30,7 @@ struct Removal {
 std::string ForgottenText(const ForgetReport& report) {
   std::string text;
   const auto add = [&](std::uint64_t count, std::string_view noun) {
-    if (count > 0) text += (text.empty() ? "" : ", ") + Counted(count, noun);
+    if (count > 0) text += (text.empty() ? "" : ", ") + HowMany(count, noun);
   };
   add(report.secrets, "secret");
   add(report.service_accounts, "service account");
@@ -282,7 +282,7 @@ the exit code is 1 or 2.)";
         return out.Line("removed: {}; forgotten: {}", image, ForgottenText(removal.forgotten));
       case Removes::kIntents:
         return out.Line("removed: {}; {} dropped", image,
-                        Counted(removal.pulls.size(), "open pull"));
+                        HowMany(removal.pulls.size(), "open pull"));
       case Removes::kLedgerEntries:
         return out.Line("removed: {} is not preloaded", image);
     }

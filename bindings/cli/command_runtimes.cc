@@ -102,7 +102,7 @@ collapse  turns runtime classes off: records and intents of other handlers move 
       out.WriteJson(answer);
     } else {
       WriteRuntimes(*report, out);
-      out.Line("serves      {}", Counted(handlers->size(), "handler"));
+      out.Line("serves      {}", HowMany(handlers->size(), "handler"));
     }
     return ExitCode::kYes;
   }

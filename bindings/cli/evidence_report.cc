@@ -66,7 +66,7 @@ std::string ImageText(const OpenPull& pull) { return pull.anything ? "(anything)
 
 void WriteObserved(const ObserveReport& report, std::string_view before, Output& out) {
   out.Line("listed      {}: {} known already, {} preloaded, {} closed, {} not judged",
-           Counted(report.listed, "image"), report.known, report.preloaded, report.closed,
+           HowMany(report.listed, "image"), report.known, report.preloaded, report.closed,
            report.left);
   if (!report.not_judged_because.empty()) {
     out.Line("not judged  {}", report.not_judged_because);
@@ -77,24 +77,24 @@ void WriteObserved(const ObserveReport& report, std::string_view before, Output&
   }
   if (report.not_names > 0) {
     out.Line("no names    {} of the list, which do not parse and do not count",
-             Counted(report.not_names, "name"));
+             HowMany(report.not_names, "name"));
   }
   for (const std::string& digest : report.shared_digests) {
     out.Line("shared      {}: listed for two images, so it identifies neither", digest);
   }
   if (report.united > 0) {
     out.Line("united      {} under another spelling of an image that has a record",
-             Counted(report.united, "record"));
+             HowMany(report.united, "record"));
   }
   if (report.closed > 0 && !before.empty()) out.Line("closed now  {}", before);
   WriteJudged(report, out);
   if (report.pulls_settled > 0) {
     out.Line("settled     {} that can bring nothing any more",
-             Counted(report.pulls_settled, "open pull"));
+             HowMany(report.pulls_settled, "open pull"));
   }
   if (report.records_removed + report.preloaded_removed > 0) {
     out.Line("gone        {} and {} of images that are not listed",
-             Counted(report.records_removed, "record"),
+             HowMany(report.records_removed, "record"),
              report.preloaded_removed == 1
                  ? "1 ledger entry"
                  : fmt::format("{} ledger entries", report.preloaded_removed));

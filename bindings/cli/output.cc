@@ -11,7 +11,7 @@
 #include <set>
 
 #include "bindings/cli/hints.h"
-#include "bindings/cli/journal.h"
+#include "bindings/cli/systemd_journal.h"
 #include "bindings/cli/yaml_text.h"
 #include "waybill/kubelet_format.h"
 #include "waybill/node_store.h"
@@ -203,10 +203,6 @@ std::string ShellWord(std::string_view text) {
   return out + "'";
 }
 
-std::string Counted(std::uint64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 std::string RelativeTime(Timestamp time, Timestamp now) {
   // Both lie within the years 1 to 9999, so the difference does not overflow.
   const bool future = time.seconds > now.seconds;
@@ -220,7 +216,7 @@ std::string RelativeTime(Timestamp time, Timestamp now) {
   for (const Unit& unit : kUnits) {
     const std::int64_t count = seconds / unit.seconds;
     if (count == 0) continue;
-    const std::string text = Counted(static_cast<std::uint64_t>(count), unit.name);
+    const std::string text = HowMany(static_cast<std::uint64_t>(count), unit.name);
     return future ? "in " + text : text + " ago";
   }
   return "now";

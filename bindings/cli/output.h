@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/base/empty_list.h"
 #include "waybill/result.h"
 #include "waybill/types.h"
 
@@ -38,8 +39,7 @@ std::string Printable(std::string_view text);
 // `text` as one word of a POSIX shell.
 std::string ShellWord(std::string_view text);
 
-// "1 record", "2 records".
-std::string Counted(std::uint64_t count, std::string_view noun);
+using internal::HowMany;
 
 // "3 minutes ago", "in 2 hours".
 std::string RelativeTime(Timestamp time, Timestamp now);

@@ -190,16 +190,16 @@ void WritePreview(const Preview& preview, const PreviewContext& context, Output&
   }
   if (left_out.of_other_nodes + left_out.unbound + left_out.finished > 0) {
     out.Line("left out     {} of other nodes, {} without a node, {} finished",
-             Counted(left_out.of_other_nodes, "pod"), left_out.unbound, left_out.finished);
+             HowMany(left_out.of_other_nodes, "pod"), left_out.unbound, left_out.finished);
   }
   out.Line("node         {}: {}{}", preview.node().empty() ? "-" : preview.node(),
-           Counted(preview.pods().size(), "pod"),
+           HowMany(preview.pods().size(), "pod"),
            context.registry_down ? ", while no registry can be reached" : "");
   for (std::size_t i = 0; i < context.policies.size(); ++i) {
     const PreviewCounts counts = preview.Count(i);
     out.Line("in all       {}: {} run with what is there, {} must pull, {} can't start ({})",
              context.policies[i].name, counts.runs, counts.must_pull, counts.cannot_start,
-             Counted(counts.pods_cannot_start, "pod"));
+             HowMany(counts.pods_cannot_start, "pod"));
   }
 }
 

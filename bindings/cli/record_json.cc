@@ -146,11 +146,11 @@ std::string AccessText(const ImagePullCredentials& credentials) {
   if (credentials.empty()) return "nobody until pulled again";
   std::string text;
   if (!credentials.kubernetes_secrets.empty()) {
-    text = Counted(credentials.kubernetes_secrets.size(), "secret");
+    text = HowMany(credentials.kubernetes_secrets.size(), "secret");
   }
   if (!credentials.kubernetes_service_accounts.empty()) {
     if (!text.empty()) text += ", ";
-    text += Counted(credentials.kubernetes_service_accounts.size(), "service account");
+    text += HowMany(credentials.kubernetes_service_accounts.size(), "service account");
   }
   return text;
 }

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "bindings/cli/parse.h"
-#include "cri/client.h"
+#include "cri/runtime_client.h"
 #include "waybill/result.h"
 #include "waybill/runtime_handler.h"
 #include "waybill/types.h"

@@ -61,8 +61,8 @@ void WriteFound(const RecoveryReport& report, const std::string& store, Output& 
     out.Line("store       {} was damaged and set aside; the damaged one is kept at {}", store,
              report.set_aside_path);
     out.Line("carried     {} ({} of them must be verified again), {}",
-             Counted(report.records_carried, "record"), report.records_without_credentials,
-             Counted(report.intents_carried, "intent"));
+             HowMany(report.records_carried, "record"), report.records_without_credentials,
+             HowMany(report.intents_carried, "intent"));
   } else {
     out.Line("store       {} opened", store);
   }
@@ -76,23 +76,23 @@ void WriteFound(const RecoveryReport& report, const std::string& store, Output& 
   for (const std::string& warning : report.warnings) out.Line("warning     {}", warning);
   if (!report.set_aside && report.records_without_credentials > 0) {
     out.Line("to verify   {}, whose credentials may be out of date",
-             Counted(report.records_without_credentials, "record"));
+             HowMany(report.records_without_credentials, "record"));
   }
   if (report.witness_made) out.Line("witness     it was missing, and was created");
   if (!report.clock_was_ahead.empty()) {
     out.Line("clock       {}; {} had a later time, and now have that of this start",
-             report.clock_was_ahead, Counted(report.times_mended, "record"));
+             report.clock_was_ahead, HowMany(report.times_mended, "record"));
   }
   if (report.readers_cleared > 0) {
-    out.Line("cleared     {} of dead readers", Counted(report.readers_cleared, "slot"));
+    out.Line("cleared     {} of dead readers", HowMany(report.readers_cleared, "slot"));
   }
 }
 
 void WriteImported(const ImportReport& import, Output& out) {
   if (import.files_seen == 0 && import.problems.empty()) return;
-  out.Line("imported    {}, {}, {} from {}", Counted(import.records, "record"),
-           Counted(import.intents, "intent"), Counted(import.preloaded, "preloaded image"),
-           Counted(import.files_seen, "file"));
+  out.Line("imported    {}, {}, {} from {}", HowMany(import.records, "record"),
+           HowMany(import.intents, "intent"), HowMany(import.preloaded, "preloaded image"),
+           HowMany(import.files_seen, "file"));
   if (import.unchanged + import.known_refs + import.skipped > 0) {
     out.Line("passed over {} unchanged, {} of known images, {} that are not the kubelet's",
              import.unchanged, import.known_refs, import.skipped);
@@ -110,7 +110,7 @@ void WriteGap(const RecoveryReport& report, Output& out) {
   // With the closed rules the list says which images were closed, and why.
   if (report.gap_closed == 0 || report.observed) return;
   out.Line("closed      {} without a record: open to no pod until pulled again",
-           Counted(report.gap_closed, "image"));
+           HowMany(report.gap_closed, "image"));
   for (const std::string& image : report.gap_images) out.Line("closed      {}", image);
   if (report.gap_closed > report.gap_images.size()) {
     out.Line("closed      and {} more", report.gap_closed - report.gap_images.size());
@@ -125,7 +125,7 @@ void WriteReplayed(const StartOutcome& outcome, Rules rules, Output& out) {
     const bool unnamed = report.created && outcome.anything && report.intents_found > 0;
     const std::uint64_t pulls = report.intents_found - (unnamed ? 1 : 0);
     if (pulls > 0) {
-      out.Line("cut short   {}: open until it is known what {} brought", Counted(pulls, "pull"),
+      out.Line("cut short   {}: open until it is known what {} brought", HowMany(pulls, "pull"),
                pulls == 1 ? "it" : "they");
     }
     if (unnamed) {
@@ -135,8 +135,8 @@ void WriteReplayed(const StartOutcome& outcome, Rules rules, Output& out) {
     }
     return;
   }
-  out.Line("cut short   {}: {} found on the node, {} left", Counted(report.intents_found, "pull"),
-           report.intents_replayed, Counted(report.intents_left, "intent"));
+  out.Line("cut short   {}: {} found on the node, {} left", HowMany(report.intents_found, "pull"),
+           report.intents_replayed, HowMany(report.intents_left, "intent"));
   for (const std::string& image : report.replayed) out.Line("replayed    {}", image);
   if (report.replay_skipped && report.intents_left > 0) {
     out.Line("replay      skipped: give --images what crictl images -o json prints");
@@ -167,20 +167,20 @@ void WriteHeld(const StartOutcome& outcome, const StartContext& context, Output&
   const RecoveryReport& report = outcome.report;
   if (context.rules == Rules::kKubelet) {
     out.Line("holds       {}, {}, {} in quarantine, at commit {}",
-             Counted(report.records, "record"), Counted(report.intents_left, "intent"),
-             Counted(report.quarantine_entries, "image"), report.commit_sequence);
+             HowMany(report.records, "record"), HowMany(report.intents_left, "intent"),
+             HowMany(report.quarantine_entries, "image"), report.commit_sequence);
   } else {
     out.Line("holds       {}, {}, {}, {} in quarantine, at commit {}",
-             Counted(report.records, "record"),
-             Counted(outcome.statistics.ledger_entries, "preloaded image"),
-             Counted(outcome.open_pulls, "open pull"), Counted(report.quarantine_entries, "image"),
+             HowMany(report.records, "record"),
+             HowMany(outcome.statistics.ledger_entries, "preloaded image"),
+             HowMany(outcome.open_pulls, "open pull"), HowMany(report.quarantine_entries, "image"),
              report.commit_sequence);
   }
   if (outcome.presumed > 0) {
     out.Line(
         "presumed    {}: open, but nobody knows where {} came from; settle with waybill preload "
         "confirm, or close",
-        Counted(outcome.presumed, "image"), outcome.presumed == 1 ? "it" : "they");
+        HowMany(outcome.presumed, "image"), outcome.presumed == 1 ? "it" : "they");
   }
   if (report.distrustful) {
     out.Line("trust       DISTRUSTFUL: {}", report.distrust_reason);

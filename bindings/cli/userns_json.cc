@@ -48,18 +48,18 @@ std::string PodText(const std::string& pod_uid) {
 
 void WriteUserNamespaces(const UserNamespaceReport& report, Output& out) {
   if (report.files_seen > 0) {
-    out.Line("host IDs    {} taken over from {}, {} unchanged", Counted(report.imported, "mapping"),
-             Counted(report.files_seen, "file"), report.unchanged);
+    out.Line("host IDs    {} taken over from {}, {} unchanged", HowMany(report.imported, "mapping"),
+             HowMany(report.files_seen, "file"), report.unchanged);
   }
   for (const std::string& problem : report.problems) out.Line("problem     {}", problem);
   if (report.repaired_blocks > 0) {
     out.Line("repaired    {} of the block table, from the mappings",
-             Counted(report.repaired_blocks, "value"));
+             HowMany(report.repaired_blocks, "value"));
   }
   if (report.outside_pool + report.other_length > 0) {
     out.Line(
         "off pool    {} outside the pool, {} of another length: they stay valid for their pods",
-        Counted(report.outside_pool, "mapping"), report.other_length);
+        HowMany(report.outside_pool, "mapping"), report.other_length);
   }
   for (const std::string& pod : report.off_pool) out.Line("off pool    {}", pod);
   if (report.outside_pool + report.other_length > report.off_pool.size()) {
@@ -68,7 +68,7 @@ void WriteUserNamespaces(const UserNamespaceReport& report, Output& out) {
   }
   if (report.held_pods > 0) {
     out.Line("held        {} with unverified host IDs: see waybill userns list",
-             Counted(report.held_pods, "pod"));
+             HowMany(report.held_pods, "pod"));
   }
   if (!report.refused_because.empty()) out.Line("refused     {}", report.refused_because);
 }

@@ -13,7 +13,7 @@
 #include "store/lmdb/room_ahead.h"
 #include "store/recovery/backup.h"
 #include "store/recovery/inspect.h"
-#include "store/trust/journal.h"
+#include "store/trust/trust_journal.h"
 
 namespace waybill::internal {
 

@@ -60,9 +60,9 @@ class JsonBuilder {
  public:
   JsonBuilder(std::size_t document_bytes,
               std::optional<std::span<const std::string_view>> may_quote) {
-    document_.may_quote_ = may_quote;
+    document_.may_quote = may_quote;
     // Decoded text is never longer than its JSON, so this buffer does not grow and leaves no copy.
-    document_.text_.reserve(document_bytes);
+    document_.text.reserve(document_bytes);
     document_bytes_ = document_bytes;
   }
 
@@ -72,8 +72,7 @@ class JsonBuilder {
   bool number_unsigned(nlohmann::json::number_unsigned_t value) {
     if (!Add(JsonKind::kNumber)) return false;
     // JSON has no leading zeros, so these are the digits that were read.
-    Store(std::to_string(value), document_.nodes_.back().text_at,
-          document_.nodes_.back().text_size);
+    Store(std::to_string(value), document_.nodes.back().text_at, document_.nodes.back().text_size);
     return true;
   }
   bool number_float(nlohmann::json::number_float_t, const std::string&) {
@@ -82,7 +81,7 @@ class JsonBuilder {
   bool binary(nlohmann::json::binary_t&) { return false; }  // not in JSON
   bool string(std::string& value) {
     if (!Add(JsonKind::kString)) return false;
-    Store(value, document_.nodes_.back().text_at, document_.nodes_.back().text_size);
+    Store(value, document_.nodes.back().text_at, document_.nodes.back().text_size);
     return true;
   }
   bool key(std::string& value) {
@@ -103,7 +102,7 @@ class JsonBuilder {
     // The exception's text quotes the document, which may hold secrets.
     const std::size_t offset = std::min(position == 0 ? 0 : position - 1, document_bytes_);
     const std::string at = " at byte " + std::to_string(offset);
-    if (!document_.nodes_.empty() && open_.empty()) {
+    if (!document_.nodes.empty() && open_.empty()) {
       error_ = Broken("text behind the document" + at);
     } else if (offset == document_bytes_) {
       error_ = Broken("JSON breaks off" + at);
@@ -120,13 +119,13 @@ class JsonBuilder {
   using Node = JsonDocument::Node;
 
   void Store(std::string_view value, std::uint32_t& at, std::uint32_t& size) {
-    at = static_cast<std::uint32_t>(document_.text_.size());
+    at = static_cast<std::uint32_t>(document_.text.size());
     size = static_cast<std::uint32_t>(value.size());
-    document_.text_.insert(document_.text_.end(), value.begin(), value.end());
+    document_.text.insert(document_.text.end(), value.begin(), value.end());
   }
 
   bool Add(JsonKind kind) {
-    std::vector<Node>& nodes = document_.nodes_;
+    std::vector<Node>& nodes = document_.nodes;
     if (nodes.size() >= kMaxJsonNodes) {
       error_ = TooLarge("the document has more than " + std::to_string(kMaxJsonNodes) + " values");
       return false;
@@ -153,14 +152,14 @@ class JsonBuilder {
       return false;
     }
     if (!Add(kind)) return false;
-    open_.push_back(static_cast<std::uint32_t>(document_.nodes_.size() - 1));
+    open_.push_back(static_cast<std::uint32_t>(document_.nodes.size() - 1));
     return true;
   }
 
   void Close() {
     last_closed_ = open_.back();
     open_.pop_back();
-    document_.nodes_[last_closed_].end = static_cast<std::uint32_t>(document_.nodes_.size());
+    document_.nodes[last_closed_].end = static_cast<std::uint32_t>(document_.nodes.size());
   }
 
   // Sorted rather than hashed: keys are hostile, and could be chosen to collide.
@@ -214,25 +213,25 @@ Result<JsonDocument> JsonDocument::Parse(
 }
 
 JsonDocument::~JsonDocument() {
-  if (!text_.empty()) OPENSSL_cleanse(text_.data(), text_.size());
+  if (!text.empty()) OPENSSL_cleanse(text.data(), text.size());
 }
 
 // ---- Reading a parsed document: paths, messages, typed values
 
-JsonKind JsonValue::kind() const { return document_->nodes_[node_].kind; }
+JsonKind JsonValue::kind() const { return document_->nodes[node_].kind; }
 
 std::string_view JsonValue::key() const {
-  const JsonDocument::Node& node = document_->nodes_[node_];
+  const JsonDocument::Node& node = document_->nodes[node_];
   return document_->Text(node.key_at, node.key_size);
 }
 
 std::string_view JsonValue::text() const {
-  const JsonDocument::Node& node = document_->nodes_[node_];
+  const JsonDocument::Node& node = document_->nodes[node_];
   return document_->Text(node.text_at, node.text_size);
 }
 
 JsonValue::Range JsonValue::members() const {
-  return {{*document_, node_ + 1}, {*document_, document_->nodes_[node_].end}};
+  return {{*document_, node_ + 1}, {*document_, document_->nodes[node_].end}};
 }
 
 std::size_t JsonValue::Range::size() const {
@@ -250,7 +249,7 @@ std::optional<JsonValue> JsonValue::Find(std::string_view key) const {
 }
 
 std::string JsonValue::Path() const {
-  const std::vector<JsonDocument::Node>& nodes = document_->nodes_;
+  const std::vector<JsonDocument::Node>& nodes = document_->nodes;
   std::vector<std::uint32_t> steps;  // innermost first
   for (std::uint32_t at = node_; at != 0; at = nodes[at].parent) steps.push_back(at);
   if (steps.empty()) return "document";
@@ -281,7 +280,7 @@ std::string JsonValue::Path() const {
 }
 
 bool JsonValue::MayQuote(std::string_view key) const {
-  const auto& names = document_->may_quote_;
+  const auto& names = document_->may_quote;
   return !names || std::find(names->begin(), names->end(), key) != names->end();
 }
 

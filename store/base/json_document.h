@@ -37,7 +37,7 @@ inline constexpr std::size_t kMaxJsonNodes = std::size_t{16} << 20;
 
 enum class JsonKind : std::uint8_t { kNull, kFalse, kTrue, kNumber, kString, kArray, kObject };
 
-class JsonDocument;
+struct JsonDocument;
 
 // A place in a document. Borrowed: the document must outlive it and must not move.
 class JsonValue {
@@ -75,8 +75,7 @@ class JsonValue {
   std::uint32_t node_;
 };
 
-class JsonDocument {
- public:
+struct JsonDocument {
   // kInvalidArgument with the byte offset or path; kLimitExceeded above `max_bytes` or the bounds
   // above. Does not throw.
   static Result<JsonDocument> Parse(std::string_view json, std::size_t max_bytes) {
@@ -88,15 +87,12 @@ class JsonDocument {
     return Parse(json, max_bytes, field_names);
   }
 
+  JsonDocument() = default;
   JsonDocument(JsonDocument&&) = default;
   JsonDocument& operator=(JsonDocument&&) = delete;
   ~JsonDocument();
 
   JsonValue root() const { return {*this, 0}; }
-
- private:
-  friend class JsonValue;
-  friend class JsonBuilder;
 
   struct Node {
     std::uint32_t parent = 0;
@@ -108,17 +104,16 @@ class JsonDocument {
     JsonKind kind = JsonKind::kNull;
   };
 
-  JsonDocument() = default;
   static Result<JsonDocument> Parse(std::string_view json, std::size_t max_bytes,
                                     std::optional<std::span<const std::string_view>> may_quote);
   std::string_view Text(std::uint32_t at, std::uint32_t size) const {
-    return {text_.data() + at, size};
+    return {text.data() + at, size};
   }
 
   // Keys that messages may quote; nullopt: all.
-  std::optional<std::span<const std::string_view>> may_quote_;
-  std::vector<Node> nodes_;
-  std::vector<char> text_;  // not a string: a short one would leave a copy behind when moved
+  std::optional<std::span<const std::string_view>> may_quote;
+  std::vector<Node> nodes;
+  std::vector<char> text;  // not a string: a short one would leave a copy behind when moved
 };
 
 class JsonValue::Iterator {
@@ -126,7 +121,7 @@ class JsonValue::Iterator {
   Iterator(const JsonDocument& document, std::uint32_t node) : document_(&document), node_(node) {}
   JsonValue operator*() const { return {*document_, node_}; }
   Iterator& operator++() {
-    node_ = document_->nodes_[node_].end;
+    node_ = document_->nodes[node_].end;
     return *this;
   }
   bool operator==(const Iterator& other) const { return node_ == other.node_; }

@@ -1,6 +1,6 @@
 // The identity and the state, two records of the main table (schema/v1/header.fbs,
 // schema/v3/header.fbs, those of v4 to v6, schema/v7/identity.fbs). The third is in
-// store/trust/journal.h.
+// store/trust/trust_journal.h.
 
 #ifndef WAYBILL_STORE_DATABASE_HEADER_H_
 #define WAYBILL_STORE_DATABASE_HEADER_H_

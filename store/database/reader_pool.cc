@@ -104,28 +104,27 @@ void ReaderPool::DropOldSnapshots() {
   }
 }
 
-ReaderPool::Lease ReaderPool::Acquire() {
-  Lease lease;
-  if (!attached_.load(std::memory_order_seq_cst)) return lease;
+// Delegates, so that an exception behind it runs the destructor, which gives the slot back.
+ReaderPool::Lease::Lease(ReaderPool& pool) : Lease() {
+  if (!pool.attached_.load(std::memory_order_seq_cst)) return;
   const std::size_t first = ThreadNumber();
-  const std::size_t registered = registered_.load(std::memory_order_relaxed);
-  for (std::size_t i = 0; i < kSlots && lease.slot_ == nullptr; ++i) {
-    Slot& slot = slots_[i < registered ? (first + i) % registered : i];
-    if (!slot.busy.exchange(true, std::memory_order_seq_cst)) lease.slot_ = &slot;
+  const std::size_t registered = pool.registered_.load(std::memory_order_relaxed);
+  for (std::size_t i = 0; i < kSlots && slot_ == nullptr; ++i) {
+    Slot& slot = pool.slots_[i < registered ? (first + i) % registered : i];
+    if (!slot.busy.exchange(true, std::memory_order_seq_cst)) slot_ = &slot;
   }
-  lease.pool_ = this;
-  if (lease.slot_ == nullptr) {
-    lease.spare_ = std::make_unique<Slot>();
-    spares_.fetch_add(1, std::memory_order_seq_cst);
-    lease.slot_ = lease.spare_.get();
+  pool_ = &pool;
+  if (slot_ == nullptr) {
+    spare_ = std::make_unique<Slot>();
+    pool.spares_.fetch_add(1, std::memory_order_seq_cst);
+    slot_ = spare_.get();
   }
   // Detach clears the flag before it looks at the slots, so one of the two sees the other.
-  if (!attached_.load(std::memory_order_seq_cst)) {
-    lease.Release();
-    return lease;
+  if (pool.attached_.load(std::memory_order_seq_cst)) {
+    valid_ = Load();
+  } else {
+    Release();
   }
-  lease.valid_ = lease.Load();
-  return lease;
 }
 
 Counters ReaderPool::SumCounters() const {

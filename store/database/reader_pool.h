@@ -27,7 +27,7 @@
 
 namespace waybill::internal {
 
-// Decisions by CheckResult and Reason: CounterOf in pull/decide.h.
+// Decisions by CheckResult and Reason: CounterOf in pull/decision_steps.h.
 inline constexpr std::size_t kCounters = std::size_t{5} * 32;
 using Counters = std::array<std::uint64_t, kCounters>;
 
@@ -64,6 +64,7 @@ class ReaderPool {
   class Lease {
    public:
     Lease() = default;
+    explicit Lease(ReaderPool& pool);
     ~Lease() { Release(); }
     Lease(Lease&& other) noexcept;
     Lease& operator=(Lease&&) = delete;
@@ -102,7 +103,6 @@ class ReaderPool {
     bool Count(std::size_t counter);
 
    private:
-    friend class ReaderPool;
     bool Load();
     // Whether what is found may be remembered.
     bool remembers() const { return slot_->cached_txn_id != 0; }
@@ -140,7 +140,7 @@ class ReaderPool {
   // Keeps new readers out and waits for those inside. Then the environment may be closed.
   void Detach();
 
-  Lease Acquire();
+  Lease Acquire() { return Lease(*this); }
   // A sum over all slots. Takes no lock: a decision that ends meanwhile may be in it or not.
   Counters SumCounters() const;
   // For decisions without a lasting slot.

@@ -10,7 +10,7 @@
 #include "store/database/typed_tables.h"
 #include "store/database/userns_tables.h"
 #include "store/node_store/impl.h"
-#include "store/trust/journal.h"
+#include "store/trust/trust_journal.h"
 
 namespace waybill {
 

@@ -22,7 +22,7 @@
 #include "store/database/counters_record.h"
 #include "store/database/reader_pool.h"
 #include "store/node_store/counts.h"
-#include "store/pull/decide.h"
+#include "store/pull/decision_steps.h"
 #include "store/pull/in_flight.h"
 #include "store/pull/tidier.h"
 #include "store/pull/write_back_queue.h"
@@ -39,7 +39,7 @@ class NodeStore::Impl {
   ~Impl();
   Result<void> Close() noexcept;
 
-  // decide.cc
+  // must_attempt_pull.cc
   Decision Decide(const ImageCopy& copy, CredentialSource& source);
 
   // A snapshot to read from, of the store as it is on disk now.

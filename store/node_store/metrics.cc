@@ -7,7 +7,7 @@
 #include "store/database/open_pulls_table.h"
 #include "store/database/pulled_record.h"
 #include "store/node_store/impl.h"
-#include "store/trust/journal.h"
+#include "store/trust/trust_journal.h"
 
 namespace waybill {
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "store/base/go_json.h"
-#include "store/pull/decide.h"
+#include "store/pull/decision_steps.h"
 #include "waybill/evidence.h"
 #include "waybill/metrics.h"
 #include "waybill/report.h"

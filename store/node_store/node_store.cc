@@ -22,8 +22,8 @@
 #include "store/recovery/unfinished_commit.h"
 #include "store/recovery/witness_settling.h"
 #include "store/trust/gap.h"
-#include "store/trust/journal.h"
 #include "store/trust/trust.h"
+#include "store/trust/trust_journal.h"
 #include "waybill/kubelet_format.h"
 
 namespace waybill {

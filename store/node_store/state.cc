@@ -11,7 +11,7 @@
 #include "store/database/uuid.h"
 #include "store/node_store/impl.h"
 #include "store/recovery/verify.h"
-#include "store/trust/journal.h"
+#include "store/trust/trust_journal.h"
 
 namespace waybill {
 

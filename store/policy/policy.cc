@@ -6,11 +6,14 @@
 #include <utility>
 
 #include "store/base/caught.h"
+#include "store/base/quote.h"
 #include "waybill/image_name.h"
 #include "waybill/limits.h"
 
 namespace waybill {
 namespace {
+
+using internal::QuoteForMessage;
 
 struct NamedMode {
   VerificationMode mode;
@@ -24,24 +27,6 @@ constexpr std::array<NamedMode, 4> kModes = {
 
 constexpr std::string_view kListHint =
     "write an image name, or a prefix of one that ends in \"/*\"";
-
-// For error texts: other bytes than printable ASCII become \xNN, and long text is cut.
-std::string Quote(std::string_view text) {
-  constexpr std::size_t kMaxShown = 256;
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string quoted = "\"";
-  for (const char c : text.substr(0, kMaxShown)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      (quoted += '\\') += c;
-    } else if (byte >= 0x20 && byte < 0x7f) {
-      quoted += c;
-    } else {
-      ((quoted += "\\x") += kDigits[byte >> 4]) += kDigits[byte & 0xf];
-    }
-  }
-  return quoted += text.size() > kMaxShown ? "\"…" : "\"";
-}
 
 // Unicode's white space, in UTF-8.
 constexpr std::array<std::string_view, 25> kSpaces = {
@@ -98,7 +83,8 @@ Result<VerificationMode> ParseVerificationMode(std::string_view name) try {
     separator = ", ";
   }
   return Error{ErrorCode::kInvalidArgument,
-               "there is no credential verification policy " + Quote(name), std::move(hint)};
+               "there is no credential verification policy " + QuoteForMessage(name),
+               std::move(hint)};
 } catch (...) {
   return internal::Caught();
 }
@@ -114,8 +100,9 @@ Result<VerificationPolicy> VerificationPolicy::Make(VerificationMode mode,
   }
   if (mode != VerificationMode::kNeverVerifyAllowlistedImages && !patterns.empty()) {
     return Error{ErrorCode::kInvalidArgument,
-                 "allowlist pattern " + Quote(patterns.front()) + " is refused: the policy " +
-                     std::string(VerificationModeName(mode)) + " has no allowlist",
+                 "allowlist pattern " + QuoteForMessage(patterns.front()) +
+                     " is refused: the policy " + std::string(VerificationModeName(mode)) +
+                     " has no allowlist",
                  "remove the allowlist, or choose NeverVerifyAllowlistedImages"};
   }
 
@@ -124,9 +111,10 @@ Result<VerificationPolicy> VerificationPolicy::Make(VerificationMode mode,
   policy.scope_ = scope;
   for (std::string& pattern : patterns) {
     if (const std::string_view reason = Refusal(pattern); !reason.empty()) {
-      return Error{ErrorCode::kInvalidArgument,
-                   "allowlist pattern " + Quote(pattern) + " is refused: " + std::string(reason),
-                   std::string(kListHint)};
+      return Error{
+          ErrorCode::kInvalidArgument,
+          "allowlist pattern " + QuoteForMessage(pattern) + " is refused: " + std::string(reason),
+          std::string(kListHint)};
     }
     if (pattern.ends_with(kWildcard)) {
       pattern.pop_back();

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "store/base/caught.h"
-#include "store/pull/decide.h"
+#include "store/pull/decision_steps.h"
 #include "waybill/decision.h"
 #include "waybill/evidence.h"
 #include "waybill/revocation.h"

@@ -13,7 +13,7 @@
 #include "store/database/envelope.h"
 #include "store/database/userns_tables.h"
 #include "store/lmdb/check/page_format.h"
-#include "store/trust/journal.h"
+#include "store/trust/trust_journal.h"
 
 namespace waybill::internal {
 

@@ -10,8 +10,8 @@
 
 #include "store/database/header.h"
 #include "store/database/store_txn.h"
-#include "store/trust/journal.h"
 #include "store/trust/trust.h"
+#include "store/trust/trust_journal.h"
 #include "waybill/result.h"
 
 namespace waybill::internal {

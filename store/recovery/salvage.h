@@ -14,7 +14,7 @@
 #include "store/database/counters_record.h"
 #include "store/database/header.h"
 #include "store/database/store_txn.h"
-#include "store/trust/journal.h"
+#include "store/trust/trust_journal.h"
 #include "waybill/evidence.h"
 #include "waybill/report.h"
 #include "waybill/result.h"

@@ -5,7 +5,7 @@
 #include <system_error>
 #include <utility>
 
-#include "store/trust/journal.h"
+#include "store/trust/trust_journal.h"
 
 namespace waybill::internal {
 

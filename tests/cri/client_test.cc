@@ -1,7 +1,5 @@
 // What the client makes of a runtime's answers, and of runtimes that give none.
 
-#include "cri/client.h"
-
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -14,6 +12,7 @@
 #include <string>
 #include <thread>
 
+#include "cri/runtime_client.h"
 #include "tests/cri/fake_runtime.h"
 #include "waybill/kubelet_format.h"
 #include "waybill/limits.h"

@@ -17,8 +17,8 @@
 #include <sstream>
 #include <string>
 
-#include "cri/client.h"
 #include "cri/containerd.h"
+#include "cri/runtime_client.h"
 
 namespace {
 

@@ -10,7 +10,7 @@
 
 #include "cri.pb.h"
 #include "cri/call.h"
-#include "cri/client.h"
+#include "cri/runtime_client.h"
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include "store/database/open_pulls_table.h"
 #include "store/database/pulled_record.h"
 #include "store/database/typed_tables.h"
-#include "store/trust/journal.h"
+#include "store/trust/trust_journal.h"
 
 namespace waybill::testing {
 

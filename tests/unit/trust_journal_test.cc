@@ -1,6 +1,8 @@
 // The journal of distrust: which entries are in force, how it stays bounded, and what versions
 // before 4 read of it.
 
+#include "store/trust/trust_journal.h"
+
 #include <flatbuffers/flatbuffers.h>
 
 #include <boost/test/unit_test.hpp>
@@ -10,7 +12,6 @@
 
 #include "schema/v1/header_generated.h"
 #include "store/database/userns_tables.h"
-#include "store/trust/journal.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/versioned_store.h"
 #include "tests/support/versions.h"

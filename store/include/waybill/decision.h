@@ -24,17 +24,14 @@ struct PodCredentials {
 };
 
 // What a decision saw before the pod's credentials were fetched: a copy of the record, for the
-// comparison afterwards. Opaque. Serves one question about one image.
-class FirstLook {
- public:
-  // Whether a decision stored something here.
-  explicit operator bool() const { return !record_.empty(); }
+// comparison afterwards. Only decisions use its members. Serves one question about one image.
+struct FirstLook {
+  std::vector<std::uint8_t> record = {};
+  std::string image_ref = {};
+  std::uint64_t read_at = 0;  // the commit that it shows
 
- private:
-  friend class NodeStore;
-  std::vector<std::uint8_t> record_;
-  std::string image_ref_;
-  std::uint64_t read_at_ = 0;  // the commit that it shows
+  // Whether a decision stored something here.
+  explicit operator bool() const { return !record.empty(); }
 };
 
 // Where a decision gets the pod's credentials. It asks at most once, and only if the answer depends

@@ -1,4 +1,4 @@
-#include "bindings/cli/journal.h"
+#include "bindings/cli/systemd_journal.h"
 
 #include <fmt/core.h>
 #include <sys/stat.h>

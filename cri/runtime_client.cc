@@ -1,4 +1,4 @@
-#include "cri/client.h"
+#include "cri/runtime_client.h"
 
 #include <charconv>
 #include <string_view>

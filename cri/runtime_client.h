@@ -1,7 +1,7 @@
 // Asks a container runtime over CRI v1, and is told when its images change.
 
-#ifndef WAYBILL_CRI_CLIENT_H_
-#define WAYBILL_CRI_CLIENT_H_
+#ifndef WAYBILL_CRI_RUNTIME_CLIENT_H_
+#define WAYBILL_CRI_RUNTIME_CLIENT_H_
 
 #include <chrono>
 #include <functional>
@@ -84,4 +84,4 @@ class ImageEvents {
 
 }  // namespace waybill::cri
 
-#endif  // WAYBILL_CRI_CLIENT_H_
+#endif  // WAYBILL_CRI_RUNTIME_CLIENT_H_

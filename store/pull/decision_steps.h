@@ -20,8 +20,8 @@
 // Reads one snapshot, without writes or locks. Allocates only if something is in quarantine, or if
 // the image has no record under this very ref.
 
-#ifndef WAYBILL_STORE_PULL_DECIDE_H_
-#define WAYBILL_STORE_PULL_DECIDE_H_
+#ifndef WAYBILL_STORE_PULL_DECISION_STEPS_H_
+#define WAYBILL_STORE_PULL_DECISION_STEPS_H_
 
 #include <chrono>
 #include <cstddef>
@@ -146,4 +146,4 @@ inline std::size_t CounterOf(CheckResult result, Reason reason) {
 
 }  // namespace waybill::internal
 
-#endif  // WAYBILL_STORE_PULL_DECIDE_H_
+#endif  // WAYBILL_STORE_PULL_DECISION_STEPS_H_

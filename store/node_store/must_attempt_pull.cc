@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "store/base/quote.h"
 #include "store/node_store/impl.h"
 #include "waybill/image_name.h"
 
@@ -28,8 +29,8 @@ ImagePullSecret Stored(const internal::SecretToStore& to_store) {
 }  // namespace
 
 // Steps 1 to 6 are decided on one snapshot; then the credentials are fetched, and compared in steps
-// 7 to 9 (store/pull/decide.h). Fetching may take long, or end in another call: then the snapshot
-// is released, a copy of the record is compared, and the store is read again afterwards.
+// 7 to 9 (store/pull/decision_steps.h). Fetching may take long, or end in another call: then the
+// snapshot is released, a copy of the record is compared, and the store is read again afterwards.
 Decision NodeStore::Impl::DecideUncounted(const ImageCopy& copy, CredentialSource& source,
                                           ReaderPool::Lease& snapshot, bool write_backs_queued) {
   const Question question{rules, policy, copy.image, copy.image_ref, copy.runtime_handler,
@@ -73,20 +74,20 @@ Decision NodeStore::Impl::DecideUncounted(const ImageCopy& copy, CredentialSourc
       if (const auto opened = internal::AskLedger(snapshot, question, now.runtime_handler)) {
         return *opened;
       }
-      first.record_.assign(now.record.begin(), now.record.end());
-      first.image_ref_ = copy.image_ref;
-      first.read_at_ = read_at;
+      first.record.assign(now.record.begin(), now.record.end());
+      first.image_ref = copy.image_ref;
+      first.read_at = read_at;
     }
     if (compares_copy && write_backs_queued) {
       now = decide_behind_write_backs();
       // If the record went meanwhile, its copy is compared: it must not become preloaded.
-      if (!now.decision) first.record_.assign(now.record.begin(), now.record.end());
+      if (!now.decision) first.record.assign(now.record.begin(), now.record.end());
     }
     if (deferred) return {true, CheckResult::kNotCounted, Reason::kCredentialsNeeded, false};
     if (compares_copy) snapshot.Release();
   }
 
-  if (compares_copy) read_at = first.read_at_;
+  if (compares_copy) read_at = first.read_at;
 
   // The pod's credentials.
   const auto credentials = source.Fetch();
@@ -98,7 +99,7 @@ Decision NodeStore::Impl::DecideUncounted(const ImageCopy& copy, CredentialSourc
   if (compares_copy) {
     if (!is_second_call) now = decide_on_new_snapshot();
     decision = internal::ConfirmOrTighten(
-        internal::CompareWithCopy(first.record_, first.image_ref_, question, now.runtime_handler,
+        internal::CompareWithCopy(first.record, first.image_ref, question, now.runtime_handler,
                                   *credentials, standing, write_back),
         now, rules, *credentials, standing);
   } else {
@@ -124,7 +125,7 @@ Decision NodeStore::Impl::DecideUncounted(const ImageCopy& copy, CredentialSourc
                                     .runtime_handler = std::string(now.runtime_handler),
                                     .secret = Stored(write_back)};
     if (rules == Rules::kKubelet) {
-      const internal::Payload read = compares_copy ? internal::Payload(first.record_) : now.record;
+      const internal::Payload read = compares_copy ? internal::Payload(first.record) : now.record;
       matched.read = internal::DecodePulledRecordValue(read);
       if (matched.read) matched.read->credential_mapping.clear();
     }
@@ -164,8 +165,6 @@ constexpr std::size_t kFalse = 0;
 constexpr std::size_t kTrue = 1;
 constexpr std::size_t kUnknown = 2;
 
-std::string Quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
-
 }  // namespace
 
 EnsureOutcome NodeStore::EnsureImage(const ImageCopy& copy, PullPolicy policy,
@@ -179,8 +178,8 @@ EnsureOutcome NodeStore::EnsureImage(const ImageCopy& copy, PullPolicy policy,
   if (image.size() > kMaxImageBytes || !NormaliseImage(image)) {
     count(kUnknown, kUnknown);
     outcome.action = EnsureAction::kInvalidImageName;
-    outcome.message = "Failed to apply default image tag " +
-                      Quoted(image.substr(0, kMaxImageBytes)) + ": it is not a valid image name";
+    outcome.message = "Failed to apply default image tag " + internal::QuoteForMessage(image) +
+                      ": it is not a valid image name";
     return outcome;
   }
   const std::size_t present = copy.image_ref.empty() ? kFalse : kTrue;
@@ -188,27 +187,27 @@ EnsureOutcome NodeStore::EnsureImage(const ImageCopy& copy, PullPolicy policy,
     count(present, kTrue);
     return outcome;
   }
+  const std::string quoted = "\"" + std::string(image) + "\"";  // a sound name needs no escape
   const Decision decision = impl_->Decide(copy, credentials);
   outcome.decision = decision;
   if (!decision.pull) {
     count(present, kFalse);
     outcome.action = EnsureAction::kUsePresent;
-    outcome.message = "Container image " + Quoted(image) +
-                      " already present on machine and can be accessed by the pod";
+    outcome.message =
+        "Container image " + quoted + " already present on machine and can be accessed by the pod";
     return outcome;
   }
   // The kubelet passes the error on, which reveals that the image is there ("Two sets of rules").
   if (impl_->rules == Rules::kKubelet && decision.reason == Reason::kCredentialsUnavailable) {
     count(present, kUnknown);
     outcome.action = EnsureAction::kCredentialsError;
-    outcome.message = "Failed to get the credentials of the pod for image " + Quoted(image);
+    outcome.message = "Failed to get the credentials of the pod for image " + quoted;
     return outcome;
   }
   if (decision.reason != Reason::kCredentialsNeeded) count(present, kTrue);
   if (policy == PullPolicy::kNever) {
     outcome.action = EnsureAction::kNeverPull;
-    outcome.message =
-        "Container image " + Quoted(image) + " is not present with pull policy of Never";
+    outcome.message = "Container image " + quoted + " is not present with pull policy of Never";
   }
   return outcome;
 } catch (...) {

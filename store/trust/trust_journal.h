@@ -1,8 +1,8 @@
 // The journal of distrust: its record in the main table (schema/v1/header.fbs,
 // schema/v4/header.fbs), and which of its entries are in force.
 
-#ifndef WAYBILL_STORE_TRUST_JOURNAL_H_
-#define WAYBILL_STORE_TRUST_JOURNAL_H_
+#ifndef WAYBILL_STORE_TRUST_TRUST_JOURNAL_H_
+#define WAYBILL_STORE_TRUST_TRUST_JOURNAL_H_
 
 #include <cstdint>
 #include <optional>
@@ -37,4 +37,4 @@ bool MakeRoom(Journal& journal);
 
 }  // namespace waybill::internal
 
-#endif  // WAYBILL_STORE_TRUST_JOURNAL_H_
+#endif  // WAYBILL_STORE_TRUST_TRUST_JOURNAL_H_

@@ -1,4 +1,4 @@
-#include "store/trust/journal.h"
+#include "store/trust/trust_journal.h"
 
 #include <flatbuffers/flatbuffers.h>
 

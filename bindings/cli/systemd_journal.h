@@ -1,7 +1,7 @@
 // systemd's journal as the reader of standard error.
 
-#ifndef WAYBILL_BINDINGS_CLI_JOURNAL_H_
-#define WAYBILL_BINDINGS_CLI_JOURNAL_H_
+#ifndef WAYBILL_BINDINGS_CLI_SYSTEMD_JOURNAL_H_
+#define WAYBILL_BINDINGS_CLI_SYSTEMD_JOURNAL_H_
 
 namespace waybill::cli {
 
@@ -12,4 +12,4 @@ bool JournalReads(int fd);
 
 }  // namespace waybill::cli
 
-#endif  // WAYBILL_BINDINGS_CLI_JOURNAL_H_
+#endif  // WAYBILL_BINDINGS_CLI_SYSTEMD_JOURNAL_H_

@@ -1,4 +1,4 @@
-#include "store/pull/decide.h"
+#include "store/pull/decision_steps.h"
 
 #include <algorithm>
 #include <string>
