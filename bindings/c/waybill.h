@@ -2667,7 +2667,7 @@ WAYBILL_API waybill_string waybill_streaming_gate_name(int32_t gate);
 WAYBILL_API bool waybill_find_streaming_gate(waybill_string name, int32_t* gate);
 /* Whether waybill_lint_streaming judges the flag, for one component at least: its name without the
  * dashes in front, in any case, with dashes or underscores. A caller that can't see a flag's value
- * (a shell's variable) refuses such a one. */
+ * (a pod's variable) refuses such a one. */
 WAYBILL_API bool waybill_is_streaming_flag(waybill_string name);
 
 typedef struct waybill_streaming_gate_setting {

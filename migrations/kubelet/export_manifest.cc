@@ -3,6 +3,7 @@
 #include "store/base/files.h"
 #include "store/base/hex.h"
 #include "store/base/sha256.h"
+#include "store/base/try.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {
@@ -38,10 +39,9 @@ ExportManifest ExportManifest::Read(const std::filesystem::path& directory) {
 
 Result<void> ExportManifest::Add(const std::filesystem::path& directory, const std::string& path,
                                  std::string_view content) {
-  const auto sum = Sha256(content);
-  if (!sum) return sum.error();
+  const auto sum = TRY(Sha256(content));
   // A file whose time can't be read is left out, and later counts as not written by an export.
-  const auto identity = WithTimeOfChange(directory, {path, *sum});
+  const auto identity = WithTimeOfChange(directory, {path, sum});
   if (identity && *identity) lines_.insert(LineOf(**identity));
   return {};
 }
@@ -57,9 +57,8 @@ Result<std::string> ExportManifest::Encode() const {
   std::string text(kHead);
   text += '\n';
   for (const std::string& line : lines_) text += line + "\n";
-  const auto sum = Sha256(text);
-  if (!sum) return sum.error();
-  return text + HexEncode(*sum) + "\n";
+  const auto sum = TRY(Sha256(text));
+  return text + HexEncode(sum) + "\n";
 }
 
 }  // namespace waybill::internal

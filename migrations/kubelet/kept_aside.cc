@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "store/base/files.h"
+#include "store/base/try.h"
 #include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
 
@@ -46,14 +47,12 @@ std::uint64_t LastNumber(const std::vector<std::string>& names, const std::strin
 Result<std::filesystem::path> KeptAside(const std::filesystem::path& directory,
                                         std::string_view prefix, Timestamp now) {
   const std::string first = std::string(prefix) + "before-export-" + CompactTime(now);
-  const auto names = ListDirectory(directory);
-  if (!names) return names.error();
-  for (std::uint64_t number = LastNumber(*names, first) + 1;; ++number) {
+  const auto names = TRY(ListDirectory(directory));
+  for (std::uint64_t number = LastNumber(names, first) + 1;; ++number) {
     std::filesystem::path aside =
         directory / (number == 1 ? first : first + "-" + std::to_string(number));
-    auto there = Exists(aside);
-    if (!there.has_value()) return there.error();
-    if (!*there) return aside;
+    auto there = TRY(Exists(aside));
+    if (!there) return aside;
   }
 }
 

@@ -13,6 +13,7 @@
 #include "migrations/kubelet/kubelet_file.h"
 #include "store/base/files.h"
 #include "store/base/image_spellings.h"
+#include "store/base/try.h"
 #include "store/database/evidence_tables.h"
 #include "store/database/open_pulls_table.h"
 #include "store/database/typed_tables.h"
@@ -39,13 +40,11 @@ struct Entry {
 Result<void> List(const std::filesystem::path& image_manager, KubeletFolder folder,
                   std::vector<Entry>& entries, ImportReport& report) {
   const std::filesystem::path path = image_manager / FolderName(folder);
-  auto there = Exists(path);
-  if (!there.has_value()) return there.error();
-  if (!*there) return {};
-  auto names = ListDirectory(path);
-  if (!names) return names.error();
-  std::sort(names->begin(), names->end());
-  for (std::string& name : *names) {
+  auto there = TRY(Exists(path));
+  if (!there) return {};
+  auto names = TRY(ListDirectory(path));
+  std::sort(names.begin(), names.end());
+  for (std::string& name : names) {
     ++report.files_seen;
     if (IsRecordName(name)) {
       entries.push_back({folder, std::move(name)});
@@ -58,10 +57,9 @@ Result<void> List(const std::filesystem::path& image_manager, KubeletFolder fold
 
 // What an earlier import took under this path.
 Result<std::optional<ImportedFile>> FindRemembered(const StoreTxn& txn, const std::string& path) {
-  auto payload = txn.Get(Table::kImported, HashKey(path, txn.seed()));
-  if (!payload) return payload.error();
-  if (!*payload) return std::optional<ImportedFile>();
-  auto known = DecodeImportedFileValue(**payload);
+  auto payload = TRY(txn.Get(Table::kImported, HashKey(path, txn.seed())));
+  if (!payload) return std::optional<ImportedFile>();
+  auto known = DecodeImportedFileValue(*payload);
   return known && known->path == path ? std::move(known) : std::nullopt;
 }
 
@@ -69,9 +67,8 @@ Result<std::optional<ImportedFile>> FindRemembered(const StoreTxn& txn, const st
 Result<bool> AllPathsAreRemembered(const StoreTxn& txn, const std::vector<Entry>& entries) {
   for (const Entry& entry : entries) {
     const std::string path = std::string(FolderName(entry.folder)) + "/" + entry.name;
-    auto remembered = FindRemembered(txn, path);
-    if (!remembered) return remembered.error();
-    if (!*remembered) return false;
+    auto remembered = TRY(FindRemembered(txn, path));
+    if (!remembered) return false;
   }
   return true;
 }
@@ -88,23 +85,17 @@ struct KnownRef {
 Result<KnownRef> LookUpRef(const StoreTxn& txn, const std::string& image_ref, Rules rules,
                            std::uint64_t since) {
   KnownRef result;
-  auto exact = AnyRecordOf(txn, image_ref);
-  if (!exact) return exact.error();
-  result.known = *exact;
+  result.known = TRY(AnyRecordOf(txn, image_ref));
   std::vector<std::string> refs{image_ref};
   if (rules == Rules::kClosed) {
-    auto all = RefsOfImage(txn, image_ref);
-    if (!all) return all.error();
-    refs = std::move(*all);
+    refs = TRY(RefsOfImage(txn, image_ref));
   }
   for (const std::string& ref : refs) {
-    auto quarantined = IsQuarantined(txn, QuarantineKind::kImageRef, ref);
-    if (!quarantined) return quarantined.error();
-    result.known = result.known || *quarantined;
+    auto quarantined = TRY(IsQuarantined(txn, QuarantineKind::kImageRef, ref));
+    result.known = result.known || quarantined;
     if (ref == image_ref) continue;
-    auto recorded = AnyRecordOf(txn, ref);
-    if (!recorded) return recorded.error();
-    if (!*recorded) continue;
+    auto recorded = TRY(AnyRecordOf(txn, ref));
+    if (!recorded) continue;
     auto record = FindRecord(txn, ref, "");
     if (record && *record && (*record)->stamp > since) {
       result.sibling = std::move(**record);
@@ -136,15 +127,14 @@ class Importer {
   }
 
   Result<void> Take(const KubeletFile& file) {
-    auto remembered = FindRemembered(txn_, file.path);
-    if (!remembered) return remembered.error();
-    if (*remembered && file.identity && (*remembered)->content == file.identity->content) {
+    auto remembered = TRY(FindRemembered(txn_, file.path));
+    if (remembered && file.identity && remembered->content == file.identity->content) {
       const auto* record = std::get_if<ImagePulledRecord>(&file.content);
       if (record != nullptr) return TakeAgain(*record);
       ++report_.unchanged;
       return {};
     }
-    if (auto r = LookForGap(file, *remembered); !r) return r;
+    if (auto r = LookForGap(file, remembered); !r) return r;
     if (auto r = std::visit([&](const auto& content) { return TakeContent(file, content); },
                             file.content);
         !r) {
@@ -178,18 +168,16 @@ class Importer {
     if (file.misfiled.empty()) return {};
     if (file.folder == KubeletFolder::kPulling) return TakeIntent(file.misfiled);
     // The record in its own place goes on. Without one, this file is all that tells of the pull.
-    auto recorded = IsRecorded(file.misfiled);
-    if (!recorded) return recorded.error();
-    if (*recorded) return {};
+    auto recorded = TRY(IsRecorded(file.misfiled));
+    if (recorded) return {};
     auto other = QuarantineOfMisfiled(file);
     return other ? Close(*std::move(other)) : Result<void>(other.error());
   }
 
   Result<void> Close(QuarantineEntry entry) {
     entry.since = txn_.now();
-    auto is_new = StoreQuarantine(txn_, entry);
-    if (!is_new) return is_new.error();
-    if (!*is_new) return {};
+    auto is_new = TRY(StoreQuarantine(txn_, entry));
+    if (!is_new) return {};
     ++report_.quarantined;
     if (options_.rules == Rules::kKubelet) return {};
     // Nobody can read what was pulled, or under which ref a list has it.
@@ -200,9 +188,8 @@ class Importer {
   Result<bool> IsRecorded(const std::string& image_ref) {
     auto exact = AnyRecordOf(txn_, image_ref);
     if (!exact || *exact || options_.rules == Rules::kKubelet) return exact;
-    auto refs = RefsOfImage(txn_, image_ref);
-    if (!refs) return refs.error();
-    for (const std::string& ref : *refs) {
+    auto refs = TRY(RefsOfImage(txn_, image_ref));
+    for (const std::string& ref : refs) {
       auto recorded = AnyRecordOf(txn_, ref);
       if (!recorded || *recorded) return recorded;
     }
@@ -220,21 +207,18 @@ class Importer {
       // No operator said so: an import that the runtime shows opens it.
       record.closed_by_list = true;
     }
-    auto found = LookUpRef(txn_, record.image_ref, options_.rules, since_);
-    if (!found) return found.error();
-    if (found->known) {
+    auto found = TRY(LookUpRef(txn_, record.image_ref, options_.rules, since_));
+    if (found.known) {
       ++report_.known_refs;
       return {};
     }
     if (without_credentials_) record.credential_mapping.clear();
     ++report_.records;
-    if (found->sibling) {
-      const std::string ref = found->sibling->image_ref;
-      const bool is_newer = record.last_updated >= found->sibling->last_updated;
-      auto united = is_newer ? Unite(txn_, std::move(record), std::move(*found->sibling))
-                             : Unite(txn_, std::move(*found->sibling), std::move(record));
-      if (!united) return united.error();
-      record = std::move(*united);
+    if (found.sibling) {
+      const std::string ref = found.sibling->image_ref;
+      const bool is_newer = record.last_updated >= found.sibling->last_updated;
+      record = TRY(is_newer ? Unite(txn_, std::move(record), std::move(*found.sibling))
+                            : Unite(txn_, std::move(*found.sibling), std::move(record)));
       record.image_ref = ref;
     }
     if (options_.rules == Rules::kClosed) {
@@ -251,11 +235,9 @@ class Importer {
       ++report_.unchanged;
       return {};
     }
-    auto found = LookUpRef(txn_, known.image_ref, options_.rules, since_);
-    if (!found) return found.error();
-    auto entry = FindLedgerEntry(txn_, known.image_ref, "");
-    if (!entry) return entry.error();
-    if (found->known || found->sibling || *entry) {
+    auto found = TRY(LookUpRef(txn_, known.image_ref, options_.rules, since_));
+    auto entry = TRY(FindLedgerEntry(txn_, known.image_ref, ""));
+    if (found.known || found.sibling || entry) {
       ++report_.unchanged;
       return {};
     }
@@ -273,9 +255,8 @@ class Importer {
 
   Result<void> TakeContent(const KubeletFile& file, const ImagePullIntent& intent) {
     if (IsOwnClosing(file)) {
-      auto pulls = AllOpenPulls(txn_);
-      if (!pulls) return pulls.error();
-      const bool known = std::any_of(pulls->begin(), pulls->end(), [&](const OpenPull& pull) {
+      auto pulls = TRY(AllOpenPulls(txn_));
+      const bool known = std::any_of(pulls.begin(), pulls.end(), [&](const OpenPull& pull) {
         if (pull.anything || pull.nothing_at != 0) return false;
         // As it is, or as the runtime lists it.
         const NamedImage named = ReadName(pull.image);
@@ -308,12 +289,11 @@ class Importer {
 Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem::path& directory,
                                     const ImportOptions& options, const Progress& progress,
                                     ImportReport& report) {
-  if (auto opened = OpenDirectory(directory); !opened) return opened.error();
+  TRY(OpenDirectory(directory));
   const std::filesystem::path image_manager = directory / "image_manager";
-  auto there = Exists(image_manager);
-  if (!there.has_value()) return there.error();
-  if (!*there) return {};
-  if (auto opened = OpenDirectory(image_manager); !opened) return opened.error();
+  auto there = TRY(Exists(image_manager));
+  if (!there) return {};
+  TRY(OpenDirectory(image_manager));
   std::vector<Entry> entries;
   for (const KubeletFolder folder : kKubeletFolders) {
     if (auto r = List(image_manager, folder, entries, report); !r) return r;
@@ -326,13 +306,12 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
   bool look_for_gap = false;
   bool uncut = false;
   auto begun = committer.Run([&](StoreTxn& txn) -> Result<void> {
-    auto reasons = ReasonsOfDistrust(txn);
-    if (!reasons) return reasons.error();
+    auto reasons = TRY(ReasonsOfDistrust(txn));
     without_credentials =
         txn.state().distrustful &&
-        (reasons->empty() || !std::all_of(reasons->begin(), reasons->end(), LosesNothing));
+        (reasons.empty() || !std::all_of(reasons.begin(), reasons.end(), LosesNothing));
     // Files that an unfinished import left are not new.
-    const bool goes_on = std::any_of(reasons->begin(), reasons->end(), [](const Distrust& why) {
+    const bool goes_on = std::any_of(reasons.begin(), reasons.end(), [](const Distrust& why) {
       return why.kind == TrustKind::kImportUnfinished;
     });
     uncut = options.created || !goes_on;
@@ -340,9 +319,8 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
     if (options.first && !entries.empty()) {
       if (auto r = OpenPullOfAnything(txn, options.now); !r) return r;
     }
-    auto known = AllPathsAreRemembered(txn, entries);
-    if (!known) return known.error();
-    return *known ? Result<void>() : SetDistrust(txn, unfinished);
+    auto known = TRY(AllPathsAreRemembered(txn, entries));
+    return known ? Result<void>() : SetDistrust(txn, unfinished);
   });
   if (!begun) return begun;
   std::optional<ExportManifest> exported;
@@ -379,10 +357,9 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
     while (done < entries.size() && files.size() < kFilesPerTransaction &&
            bytes < kBytesPerTransaction) {
       const Entry& next = entries[done++];
-      auto file = ReadKubeletFile(image_manager, next.folder, next.name, options.on_error);
-      if (!file) return file.error();
-      bytes += file->bytes;
-      (file->misfiled.empty() ? files : misfiled).push_back(std::move(*file));
+      auto file = TRY(ReadKubeletFile(image_manager, next.folder, next.name, options.on_error));
+      bytes += file.bytes;
+      (file.misfiled.empty() ? files : misfiled).push_back(std::move(file));
     }
     if (auto r = take(files); !r) return r;
   }

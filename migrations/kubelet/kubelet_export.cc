@@ -24,6 +24,7 @@
 #include "store/base/hex.h"
 #include "store/base/image_spellings.h"
 #include "store/base/sha256.h"
+#include "store/base/try.h"
 #include "waybill/kubelet_format.h"
 
 namespace waybill::internal {
@@ -74,15 +75,12 @@ class Exporter {
 
   // Intents first: new intents beside old records can only close.
   Result<ExportReport> Run() {
-    if (auto r = WriteIntents(); !r) return r.error();
-    if (auto r = WriteRecords(); !r) return r.error();
-    if (auto r = WritePreloaded(); !r) return r.error();
-    auto id_mappings = id_mappings_.Write(content_.now);
-    if (!id_mappings) return id_mappings.error();
-    report_.id_mappings = *id_mappings;
-    auto replaced = staged_.Place();
-    if (!replaced) return replaced.error();
-    report_.replaced_path = std::move(*replaced);
+    TRY(WriteIntents());
+    TRY(WriteRecords());
+    TRY(WritePreloaded());
+    auto id_mappings = TRY(id_mappings_.Write(content_.now));
+    report_.id_mappings = id_mappings;
+    report_.replaced_path = TRY(staged_.Place());
     report_.removed_paths = staged_.RemoveOldAside(imported_);
     for (std::string& path : id_mappings_.RemoveOldAside()) {
       report_.removed_paths.push_back(std::move(path));
@@ -101,10 +99,9 @@ class Exporter {
   }
 
   Result<void> WriteIntent(const ImagePullIntent& intent) {
-    auto written = WriteNew(intent.image, IsUtf8(intent.image),
-                            EncodePullIntent(intent, options_.api_version));
-    if (!written) return written.error();
-    if (*written) ++report_.intents;
+    auto written = TRY(WriteNew(intent.image, IsUtf8(intent.image),
+                                EncodePullIntent(intent, options_.api_version)));
+    if (written) ++report_.intents;
     return {};
   }
 
@@ -129,9 +126,8 @@ class Exporter {
       if (content_.has_evidence && InQuarantine(SpellingsOf(record.image_ref))) {
         record.credential_mapping.clear();
       }
-      auto written = WriteRecord(record);
-      if (!written) return written.error();
-      if (*written && known.of_default == nullptr) ++report_.without_credentials;
+      auto written = TRY(WriteRecord(record));
+      if (written && known.of_default == nullptr) ++report_.without_credentials;
     }
     if (auto r = CarryOver(); !r) return r;
     if (content_.has_evidence) {
@@ -143,9 +139,8 @@ class Exporter {
         if (InQuarantine(spellings)) record.credential_mapping.clear();
         for (const std::string& spelling : spellings) {
           record.image_ref = spelling;
-          auto written = WriteSpelling(record);
-          if (!written) return written.error();
-          if (*written) ++report_.spellings;
+          auto written = TRY(WriteSpelling(record));
+          if (written) ++report_.spellings;
         }
       }
     }
@@ -168,9 +163,8 @@ class Exporter {
       bool made = false;
       for (const std::string& ref : refs) {
         record.image_ref = ref;
-        auto written = ref == image.id ? WriteRecord(record) : WriteSpelling(record);
-        if (!written) return written.error();
-        made = made || (*written && ref == image.id);
+        auto written = TRY(ref == image.id ? WriteRecord(record) : WriteSpelling(record));
+        made = made || (written && ref == image.id);
       }
       if (made) ++report_.made;
     }
@@ -227,16 +221,14 @@ class Exporter {
   // writes none.
   Result<void> WritePreloaded() {
     const bool none = content_.distrustful || content_.preloaded.empty();
-    auto there = staged_.ExistsInPlace(KubeletFolder::kPreloaded);
-    if (!there.has_value()) return there.error();
-    if (none && !*there) return {};
+    auto there = TRY(staged_.ExistsInPlace(KubeletFolder::kPreloaded));
+    if (none && !there) return {};
     if (auto r = Begin(KubeletFolder::kPreloaded); !r || none) return r;
     for (const ImagePreloadedRecord& record : content_.preloaded) {
       if (!IsUtf8(record)) continue;
       // Kubelets write and read them only in this version.
-      auto written = WriteNew(record.image_ref, true, EncodePreloadedRecord(record));
-      if (!written) return written.error();
-      if (*written) ++report_.preloaded;
+      auto written = TRY(WriteNew(record.image_ref, true, EncodePreloadedRecord(record)));
+      if (written) ++report_.preloaded;
     }
     return {};
   }
@@ -244,25 +236,22 @@ class Exporter {
   // A kubelet that ran without waybill may have written files that the store does not know. Without
   // them their images would pass for preloaded.
   Result<void> CarryOver() {
-    const auto names = staged_.NamesInPlace(folder_);
-    if (!names) return names.error();
+    const auto names = TRY(staged_.NamesInPlace(folder_));
     std::vector<QuarantineEntry> misfiled;
-    for (const std::string& name : *names) {
+    for (const std::string& name : names) {
       if (names_.contains(name)) continue;
       // If the disk refuses to read a file, its image is closed, and the file is kept aside with
       // the others.
-      auto read = ReadKubeletFile(staged_.image_manager(), folder_, name, OnReadError::kSkip);
-      if (!read) return read.error();
-      const KubeletFile& file = *read;
+      auto read = TRY(ReadKubeletFile(staged_.image_manager(), folder_, name, OnReadError::kSkip));
+      const KubeletFile& file = read;
       if (file.identity && imported_.contains({file.path, file.identity->content})) continue;
       if (const auto* record = std::get_if<ImagePulledRecord>(&file.content)) {
         // The list of images tells what is closed.
         if (content_.has_evidence && IsOwnClosing(file)) continue;
         ImagePulledRecord bare = *record;
         bare.credential_mapping.clear();
-        auto written = WriteRecord(bare);
-        if (!written) return written.error();
-        if (*written) ++report_.without_credentials;
+        auto written = TRY(WriteRecord(bare));
+        if (written) ++report_.without_credentials;
       } else if (const auto* intent = std::get_if<ImagePullIntent>(&file.content)) {
         if (auto r = WriteIntent(*intent); !r) return r;
       }
@@ -273,9 +262,8 @@ class Exporter {
       if (folder_ == KubeletFolder::kPulling) {
         if (auto r = WriteIntent({.image = file.misfiled}); !r) return r;
       } else {
-        auto other = QuarantineOfMisfiled(file);
-        if (!other) return other.error();
-        misfiled.push_back(*std::move(other));
+        auto other = TRY(QuarantineOfMisfiled(file));
+        misfiled.push_back(std::move(other));
       }
     }
     // What they are about may have its record in its own place.
@@ -327,12 +315,10 @@ class Exporter {
   // Writes `content`, or a closing file if it is not UTF-8, unless the folder has a file of that
   // name. Returns whether `content` was written.
   Result<bool> WriteNew(std::string_view ref_or_image, bool is_utf8, std::string_view content) {
-    const auto sha256 = Sha256(ref_or_image);
-    if (!sha256) return sha256.error();
-    const std::string name = "sha256-" + HexEncode(*sha256);
+    const auto sha256 = TRY(Sha256(ref_or_image));
+    const std::string name = "sha256-" + HexEncode(sha256);
     if (!names_.insert(name).second) return false;
-    auto written = is_utf8 ? staged_.Write(name, content) : WriteClosed(name, kNotUtf8);
-    if (!written) return written.error();
+    TRY(is_utf8 ? staged_.Write(name, content) : WriteClosed(name, kNotUtf8));
     return is_utf8;
   }
 
@@ -365,13 +351,11 @@ Result<ExportReport> ExportKubeletDirectory(const ExportContent& content,
   if (needs_list && options.images_on_node->empty() && !options.allow_empty) {
     return EmptyList("the list of images on the node is", why, "nothing was exported");
   }
-  auto staged = StagedFolders::Begin(options.kubelet_directory, content.now);
-  if (!staged) return staged.error();
+  auto staged = TRY(StagedFolders::Begin(options.kubelet_directory, content.now));
   // Under the lock of `staged`, so no other export into that directory runs.
   auto id_mappings =
-      UsernsExport::Plan(options.kubelet_directory, content.allocations, content.held);
-  if (!id_mappings) return id_mappings.error();
-  return Exporter(content, options, *staged, *id_mappings).Run();
+      TRY(UsernsExport::Plan(options.kubelet_directory, content.allocations, content.held));
+  return Exporter(content, options, staged, id_mappings).Run();
 }
 
 }  // namespace waybill::internal

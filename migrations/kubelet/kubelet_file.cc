@@ -9,6 +9,7 @@
 #include "store/base/files.h"
 #include "store/base/hex.h"
 #include "store/base/sha256.h"
+#include "store/base/try.h"
 #include "store/database/pulled_record.h"
 #include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
@@ -58,26 +59,23 @@ Result<std::string> Decode(KubeletFile& file, const std::string& json) {
   const Error too_large{ErrorCode::kLimitExceeded, "it is larger than a stored value may be", ""};
   switch (file.folder) {
     case KubeletFolder::kPulled: {
-      auto record = DecodePulledRecord(json);
-      if (!record) return record.error();
-      EndOfSecond(record->last_updated);
-      if (!EncodePulledRecordValue(*record)) return too_large;
-      file.content = *record;
-      return std::move(record->image_ref);
+      auto record = TRY(DecodePulledRecord(json));
+      EndOfSecond(record.last_updated);
+      if (!EncodePulledRecordValue(record)) return too_large;
+      file.content = record;
+      return std::move(record.image_ref);
     }
     case KubeletFolder::kPulling: {
-      auto intent = DecodePullIntent(json);
-      if (!intent) return intent.error();
-      file.content = *intent;
-      return std::move(intent->image);
+      auto intent = TRY(DecodePullIntent(json));
+      file.content = intent;
+      return std::move(intent.image);
     }
     case KubeletFolder::kPreloaded: {
-      auto record = DecodePreloadedRecord(json);
-      if (!record) return record.error();
-      if (EncodePreloadedValue(*record).size() > kMaxValueBytes) return too_large;
-      EndOfSecond(record->last_updated);
-      file.content = *record;
-      return std::move(record->image_ref);
+      auto record = TRY(DecodePreloadedRecord(json));
+      if (EncodePreloadedValue(record).size() > kMaxValueBytes) return too_large;
+      EndOfSecond(record.last_updated);
+      file.content = record;
+      return std::move(record.image_ref);
     }
   }
   return std::string();
@@ -86,10 +84,9 @@ Result<std::string> Decode(KubeletFile& file, const std::string& json) {
 }  // namespace
 
 Result<QuarantineEntry> QuarantineOfMisfiled(const KubeletFile& file) {
-  const auto sha256 = Sha256(file.misfiled);
-  if (!sha256) return sha256.error();
+  const auto sha256 = TRY(Sha256(file.misfiled));
   QuarantineEntry other = file.quarantine.front();
-  other.sha256 = HexEncode(*sha256);
+  other.sha256 = HexEncode(sha256);
   return other;
 }
 

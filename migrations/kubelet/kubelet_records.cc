@@ -33,6 +33,7 @@
 #include "store/base/caught.h"
 #include "store/base/go_json.h"
 #include "store/base/json_document.h"
+#include "store/base/try.h"
 #include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
 
@@ -75,13 +76,12 @@ constexpr Timestamp kGoZeroTime{-62135596800, 0};
 Result<void> CheckHeader(JsonValue root, std::string_view kind) {
   if (root.kind() != JsonKind::kObject) return root.Expected("an object");
   for (const std::string_view name : {"kind", "apiVersion"}) {
-    const auto field = Require(root, name, JsonKind::kString);
-    if (!field) return field.error();
-    const std::string_view text = field->text();
+    const auto field = TRY(Require(root, name, JsonKind::kString));
+    const std::string_view text = field.text();
     if (name == "kind") {
-      if (text != kind) return field->Fail("expected " + QuoteForMessage(kind));
+      if (text != kind) return field.Fail("expected " + QuoteForMessage(kind));
     } else if (std::count(std::begin(kApiVersions), std::end(kApiVersions), text) == 0) {
-      return field->Fail("expected " + QuoteForMessage(kApiVersions[0]));
+      return field.Fail("expected " + QuoteForMessage(kApiVersions[0]));
     }
   }
   return {};
@@ -177,15 +177,14 @@ Result<void> ReadObservedImages(JsonValue value, std::vector<std::string>& out) 
 template <typename Record>
 Result<Record> Decode(std::string_view json, std::string_view kind,
                       Result<void> (*read)(JsonValue field, Record& out)) try {
-  const auto document = JsonDocument::ParseSecret(json, kMaxRecordFileBytes, kRecordFields);
-  if (!document) return document.error();
-  const JsonValue root = document->root();
-  if (auto header = CheckHeader(root, kind); !header) return header.error();
+  const auto document = TRY(JsonDocument::ParseSecret(json, kMaxRecordFileBytes, kRecordFields));
+  const JsonValue root = document.root();
+  TRY(CheckHeader(root, kind));
 
   Record record;
   for (const JsonValue field : root.members()) {
     if (field.key() == "kind" || field.key() == "apiVersion") continue;
-    if (auto done = read(field, record); !done) return done.error();
+    TRY(read(field, record));
   }
   return record;
 } catch (...) {

@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "migrations/kubelet/kept_aside.h"
+#include "store/base/try.h"
 
 namespace waybill::internal {
 
@@ -67,13 +68,13 @@ bool IsKnown(const std::filesystem::path& aside,
 
 Result<StagedFolders> StagedFolders::Begin(const std::filesystem::path& kubelet_directory,
                                            Timestamp now) {
-  if (auto r = CheckPrivateDirectory(kubelet_directory); !r) return r.error();
+  TRY(CheckPrivateDirectory(kubelet_directory));
   const std::filesystem::path image_manager =
       WithoutTrailingSlashes(kubelet_directory) / "image_manager";
-  if (auto r = MakePrivateDirectory(image_manager); !r) return r.error();
-  if (auto r = CheckPrivateDirectory(image_manager); !r) return r.error();
+  TRY(MakePrivateDirectory(image_manager));
+  TRY(CheckPrivateDirectory(image_manager));
   StagedFolders staged(image_manager, now);
-  if (auto r = staged.Lock(); !r) return r.error();
+  TRY(staged.Lock());
   const std::filesystem::path staging = image_manager / kStaging;
   const auto found = CheckPrivateDirectory(staging);
   if (!found && found.error().code == ErrorCode::kIo) return found.error();
@@ -81,16 +82,15 @@ Result<StagedFolders> StagedFolders::Begin(const std::filesystem::path& kubelet_
   for (const KubeletFolder folder : kKubeletFolders) {
     const std::filesystem::path place = image_manager / FolderName(folder);
     if (crashed) {
-      if (auto r = UndoHalfExchange(staging / FolderName(folder), place); !r) return r.error();
+      TRY(UndoHalfExchange(staging / FolderName(folder), place));
     }
-    auto there = Exists(place);
-    if (!there.has_value()) return there.error();
-    if (!*there) continue;
-    if (auto r = CheckPrivateDirectory(place); !r) return r.error();
+    auto there = TRY(Exists(place));
+    if (!there) continue;
+    TRY(CheckPrivateDirectory(place));
   }
   // What a crash left may include the kubelet's own folders, already exchanged.
-  if (auto aside = staged.PutStagingAside(); !aside) return aside.error();
-  if (auto r = MakePrivateDirectory(staging); !r) return r.error();
+  TRY(staged.PutStagingAside());
+  TRY(MakePrivateDirectory(staging));
   staged.staging_ = staging;
   return staged;
 }
@@ -100,9 +100,7 @@ StagedFolders::~StagedFolders() {
 }
 
 Result<void> StagedFolders::Lock() {
-  auto directory = OpenDirectory(image_manager_);
-  if (!directory) return directory.error();
-  lock_ = std::move(*directory);
+  lock_ = TRY(OpenDirectory(image_manager_));
   if (flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) return {};
   if (errno != EWOULDBLOCK) return SystemError(errno, "lock", image_manager_);
   return Error{ErrorCode::kOwned,
@@ -115,9 +113,8 @@ Answer StagedFolders::ExistsInPlace(KubeletFolder folder) const {
 }
 
 Result<std::vector<std::string>> StagedFolders::NamesInPlace(KubeletFolder folder) const {
-  auto there = ExistsInPlace(folder);
-  if (!there.has_value()) return there.error();
-  if (!*there) return std::vector<std::string>();
+  auto there = TRY(ExistsInPlace(folder));
+  if (!there) return std::vector<std::string>();
   auto names = ListDirectory(image_manager_ / FolderName(folder));
   if (names) std::erase_if(*names, [](const std::string& name) { return !IsRecordName(name); });
   return names;
@@ -131,12 +128,11 @@ Result<void> StagedFolders::Open(KubeletFolder folder) {
 
 Result<void> StagedFolders::Write(const std::string& name, std::string_view content) {
   std::filesystem::path path = staging_ / FolderName(folders_.back()) / name;
-  auto fd = OpenFile(path, O_WRONLY | O_CREAT | O_EXCL);
-  if (!fd) return fd.error();
-  if (auto r = PWriteAll(*fd, content, 0, path); !r) return r;
+  auto fd = TRY(OpenFile(path, O_WRONLY | O_CREAT | O_EXCL));
+  if (auto r = PWriteAll(fd, content, 0, path); !r) return r;
   const std::string below = std::string(FolderName(folders_.back())) + "/" + name;
   if (auto r = manifest_.Add(staging_, below, content); !r) return r;
-  unsynced_.emplace_back(std::move(*fd), std::move(path));
+  unsynced_.emplace_back(std::move(fd), std::move(path));
   return unsynced_.size() < kFilesPerSync ? Result<void>() : SyncWritten();
 }
 
@@ -153,10 +149,9 @@ Result<void> StagedFolders::SyncWritten() {
 }
 
 Result<std::string> StagedFolders::Place() {
-  if (auto r = SyncWritten(); !r) return r.error();
-  auto manifest = manifest_.Encode();
-  if (!manifest) return manifest.error();
-  if (auto r = WriteFileDurably(staging_ / kExportManifest, *manifest); !r) return r.error();
+  TRY(SyncWritten());
+  auto manifest = TRY(manifest_.Encode());
+  TRY(WriteFileDurably(staging_ / kExportManifest, manifest));
   // From here on it may hold the kubelet's files.
   const std::filesystem::path staging = std::exchange(staging_, {});
   std::vector<std::string_view> names = {kExportManifest};
@@ -164,19 +159,16 @@ Result<std::string> StagedFolders::Place() {
   for (const std::string_view name : names) {
     const std::filesystem::path staged = staging / name;
     const std::filesystem::path place = image_manager_ / name;
-    auto there = Exists(place);
-    if (!there.has_value()) return there.error();
-    auto placed = *there ? ExchangeDurably(staged, place) : RenameDurably(staged, place);
-    if (!placed) return placed.error();
+    auto there = TRY(Exists(place));
+    TRY(there ? ExchangeDurably(staged, place) : RenameDurably(staged, place));
   }
   return PutStagingAside();
 }
 
 Result<std::string> StagedFolders::PutStagingAside() const {
   const std::filesystem::path staging = image_manager_ / kStaging;
-  auto there = Exists(staging);
-  if (!there.has_value()) return there.error();
-  if (!*there) return std::string();
+  auto there = TRY(Exists(staging));
+  if (!there) return std::string();
   const auto names = ListDirectory(staging);
   const bool holds_files =
       !names || std::any_of(names->begin(), names->end(), [&](const std::string& name) {
@@ -186,10 +178,9 @@ Result<std::string> StagedFolders::PutStagingAside() const {
     RemoveAll(staging);
     return std::string();
   }
-  auto aside = KeptAside(image_manager_, "", now_);
-  if (!aside) return aside.error();
-  if (auto r = RenameDurably(staging, *aside); !r) return r.error();
-  return aside->string();
+  auto aside = TRY(KeptAside(image_manager_, "", now_));
+  TRY(RenameDurably(staging, aside));
+  return aside.string();
 }
 
 std::vector<std::string> StagedFolders::RemoveOldAside(

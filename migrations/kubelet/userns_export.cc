@@ -15,6 +15,7 @@
 #include "store/base/empty_list.h"
 #include "store/base/files.h"
 #include "store/base/quote.h"
+#include "store/base/try.h"
 #include "store/userns/import.h"
 #include "store/userns/pool.h"
 
@@ -115,19 +116,17 @@ Result<void> MakeDirectory(const std::filesystem::path& path) {
 }
 
 Result<void> CheckIfThere(const std::filesystem::path& directory) {
-  auto there = Exists(directory);
-  if (!there.has_value()) return there.error();
-  return *there ? CheckPrivateDirectory(directory) : Result<void>();
+  auto there = TRY(Exists(directory));
+  return there ? CheckPrivateDirectory(directory) : Result<void>();
 }
 
 // The file is never missing meanwhile: a kubelet would give the pod other IDs.
 Result<void> KeepAside(const std::filesystem::path& file, Timestamp now) {
-  auto aside = KeptAside(file.parent_path(), "userns.", now);
-  if (!aside) return aside.error();
-  if (link(file.c_str(), aside->c_str()) == 0) return SyncDirectory(file.parent_path());
+  auto aside = TRY(KeptAside(file.parent_path(), "userns.", now));
+  if (link(file.c_str(), aside.c_str()) == 0) return SyncDirectory(file.parent_path());
   // It is a directory, or the file system has no hard links.
   if (errno == EPERM || errno == ENOSYS || errno == EOPNOTSUPP || errno == EMLINK) {
-    return RenameDurably(file, *aside);
+    return RenameDurably(file, aside);
   }
   return SystemError(errno, "keep aside", file);
 }
@@ -137,19 +136,18 @@ Result<void> KeepAside(const std::filesystem::path& file, Timestamp now) {
 Result<UsernsExport> UsernsExport::Plan(const std::filesystem::path& kubelet_directory,
                                         const std::vector<UserNamespaceAllocation>& allocations,
                                         const std::vector<HeldPod>& held) {
-  if (auto r = CheckHeld(held); !r) return r.error();
+  TRY(CheckHeld(held));
   UsernsExport plan(WithoutTrailingSlashes(kubelet_directory) / "pods");
   if (allocations.empty()) return plan;
-  if (auto r = CheckIfThere(plan.pods_); !r) return r.error();
-  auto files = ReadPodsDirectory(plan.pods_);
-  if (!files) return files.error();
+  TRY(CheckIfThere(plan.pods_));
+  auto files = TRY(ReadPodsDirectory(plan.pods_));
 
   std::map<std::string_view, Pod*> known;
   plan.to_write_.reserve(allocations.size());
   std::vector<Claim> claims;
   for (const UserNamespaceAllocation& allocation : allocations) {
-    if (auto r = CheckName(allocation.pod_uid); !r) return r.error();
-    if (auto r = CheckMapping(allocation.host_id, allocation.length); !r) return r.error();
+    TRY(CheckName(allocation.pod_uid));
+    TRY(CheckMapping(allocation.host_id, allocation.length));
     if (auto r = CheckIfThere(plan.pods_ / allocation.pod_uid); !r) {
       return Shown(r.error(), allocation.pod_uid);
     }
@@ -158,7 +156,7 @@ Result<UsernsExport> UsernsExport::Plan(const std::filesystem::path& kubelet_dir
     plan.to_write_.push_back({allocation.pod_uid, allocation.host_id, allocation.length});
     known.emplace(allocation.pod_uid, &plan.to_write_.back());
   }
-  for (const UsernsFile& file : *files) {
+  for (const UsernsFile& file : files) {
     const auto known_pod = known.find(file.pod_uid);
     if (known_pod != known.end()) {
       Pod& pod = *known_pod->second;
@@ -171,14 +169,14 @@ Result<UsernsExport> UsernsExport::Plan(const std::filesystem::path& kubelet_dir
                       kForeignHint);
     }
   }
-  if (auto r = CheckLengths(claims); !r) return r.error();
-  if (auto r = CheckOverlaps(claims); !r) return r.error();
+  TRY(CheckLengths(claims));
+  TRY(CheckOverlaps(claims));
   return plan;
 }
 
 Result<std::uint64_t> UsernsExport::Write(Timestamp now) const {
   if (to_write_.empty()) return std::uint64_t{0};
-  if (auto r = MakeDirectory(pods_); !r) return r.error();
+  TRY(MakeDirectory(pods_));
   std::uint64_t written = 0;
   for (const Pod& pod : to_write_) {
     if (auto r = WriteOne(pod, now); !r) {
@@ -190,8 +188,8 @@ Result<std::uint64_t> UsernsExport::Write(Timestamp now) const {
     }
     ++written;
   }
-  if (auto r = SyncDirectory(pods_); !r) return r.error();
-  if (auto r = SyncDirectory(pods_.parent_path()); !r) return r.error();
+  TRY(SyncDirectory(pods_));
+  TRY(SyncDirectory(pods_.parent_path()));
   return written;
 }
 
@@ -201,14 +199,12 @@ Result<void> UsernsExport::WriteOne(const Pod& pod, Timestamp now) const {
   if (auto r = MakeDirectory(directory); !r) return r;
   if (pod.in_place) {
     // Its writer may have been killed before it was on disk.
-    const auto fd = OpenFile(file, O_RDONLY);
-    if (!fd) return fd.error();
-    if (auto r = SyncFile(*fd, file); !r) return r;
+    const auto fd = TRY(OpenFile(file, O_RDONLY));
+    if (auto r = SyncFile(fd, file); !r) return r;
     return SyncDirectory(directory);
   }
-  auto there = Exists(file);
-  if (!there.has_value()) return there.error();
-  if (*there) {
+  auto there = TRY(Exists(file));
+  if (there) {
     if (auto r = KeepAside(file, now); !r) return r;
   }
   return WriteFileDurably(file, EncodeUsernsFile(pod.host_id, pod.length));

@@ -14,6 +14,7 @@
 
 #include "store/base/json_document.h"
 #include "store/base/quote.h"
+#include "store/base/try.h"
 #include "store/userns/pool.h"
 #include "waybill/limits.h"
 
@@ -65,14 +66,13 @@ Result<std::optional<JsonValue>> Field(JsonValue object, std::string_view name) 
 // `out` is unchanged if the field is missing or null.
 Result<void> ReadNumber(JsonValue object, std::string_view name, std::uint64_t min,
                         std::uint64_t max, std::optional<std::uint64_t>& out) {
-  const auto field = Field(object, name);
-  if (!field) return field.error();
-  if (!*field) return {};
+  const auto field = TRY(Field(object, name));
+  if (!field) return {};
   std::uint64_t value = 0;
-  if (auto r = ReadUnsigned(**field, value); !r) return r;
+  if (auto r = ReadUnsigned(*field, value); !r) return r;
   if (value < min || value > max) {
-    return (*field)->Fail(std::to_string(value) + " is not within " + std::to_string(min) + " to " +
-                          std::to_string(max));
+    return field->Fail(std::to_string(value) + " is not within " + std::to_string(min) + " to " +
+                       std::to_string(max));
   }
   out = value;
   return {};
@@ -94,33 +94,28 @@ Result<Mapping> ReadMapping(JsonValue object) {
 
 Result<std::vector<Mapping>> ReadList(JsonValue root, std::string_view name) {
   std::vector<Mapping> mappings;
-  const auto list = Field(root, name);
-  if (!list) return list.error();
-  if (!*list) return mappings;
-  if (auto r = CheckArray(**list); !r) return r.error();
-  if (auto r = CheckCount(**list, kMaxMappingsPerFile, "mappings"); !r) return r.error();
-  for (const JsonValue item : (*list)->members()) {
-    auto mapping = ReadMapping(item);
-    if (!mapping) return mapping.error();
-    mappings.push_back(*mapping);
+  const auto list = TRY(Field(root, name));
+  if (!list) return mappings;
+  TRY(CheckArray(*list));
+  TRY(CheckCount(*list, kMaxMappingsPerFile, "mappings"));
+  for (const JsonValue item : list->members()) {
+    auto mapping = TRY(ReadMapping(item));
+    mappings.push_back(mapping);
   }
   return mappings;
 }
 
 Result<Mappings> Read(std::string_view content) {
-  const auto document = JsonDocument::Parse(content, kMaxUsernsFileBytes);
-  if (!document) return document.error();
-  const JsonValue root = document->root();
-  if (auto r = CheckObject(root); !r) return r.error();
-  auto uids = ReadList(root, "uidMappings");
-  if (!uids) return uids.error();
-  auto gids = ReadList(root, "gidMappings");
-  if (!gids) return gids.error();
-  if (uids->size() + gids->size() > kMaxMappingsPerFile) {
-    return root.Fail("has " + std::to_string(uids->size() + gids->size()) +
-                     " mappings, above the " + std::to_string(kMaxMappingsPerFile) + " allowed");
+  const auto document = TRY(JsonDocument::Parse(content, kMaxUsernsFileBytes));
+  const JsonValue root = document.root();
+  TRY(CheckObject(root));
+  auto uids = TRY(ReadList(root, "uidMappings"));
+  auto gids = TRY(ReadList(root, "gidMappings"));
+  if (uids.size() + gids.size() > kMaxMappingsPerFile) {
+    return root.Fail("has " + std::to_string(uids.size() + gids.size()) + " mappings, above the " +
+                     std::to_string(kMaxMappingsPerFile) + " allowed");
   }
-  return Mappings{std::move(*uids), std::move(*gids)};
+  return Mappings{std::move(uids), std::move(gids)};
 }
 
 // Why no kubelet accepts it; empty: one does.
@@ -287,15 +282,12 @@ Result<std::vector<UsernsFile>> ReadPodsDirectory(const std::filesystem::path& g
                                                   OnReadError on_error) {
   const std::filesystem::path path = WithoutTrailingSlashes(given);
   std::vector<UsernsFile> files;
-  auto there = Exists(path);
-  if (!there.has_value()) return there.error();
-  if (!*there) return files;
-  const auto pods = OpenPods(path);
-  if (!pods) return pods.error();
-  auto names = ListPods(*pods, path);
-  if (!names) return names.error();
-  for (std::string& pod_uid : *names) {
-    auto content = ReadUserns(*pods, pod_uid);
+  auto there = TRY(Exists(path));
+  if (!there) return files;
+  const auto pods = TRY(OpenPods(path));
+  auto names = TRY(ListPods(pods, path));
+  for (std::string& pod_uid : names) {
+    auto content = ReadUserns(pods, pod_uid);
     if (!content) continue;
     if (content->error_number) {
       Error error = CanBeSkipped(

@@ -22,6 +22,7 @@
 #include "store/base/base64.h"
 #include "store/base/caught.h"
 #include "store/base/json_document.h"
+#include "store/base/try.h"
 #include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
 
@@ -113,11 +114,10 @@ Result<void> ReadConfigJson(JsonValue root, AuthList& out) {
 Result<bool> ReadPayload(JsonValue secret, std::string_view key, WipedString& out,
                          std::string& path) {
   for (const std::string_view holder : {"stringData", "data"}) {
-    const auto map = internal::FindField(secret, holder);
-    if (!map) return map.error();
-    if (!*map) continue;
-    if (auto object = internal::CheckObject(**map); !object) return object.error();
-    const auto payload = (*map)->Find(key);
+    const auto map = TRY(internal::FindField(secret, holder));
+    if (!map) continue;
+    TRY(internal::CheckObject(*map));
+    const auto payload = map->Find(key);
     if (!payload || payload->is_null()) continue;
     if (!payload->is_string()) return payload->Expected("a string");
     path = payload->Path();
@@ -148,21 +148,19 @@ Result<void> ReadSecret(JsonValue secret, AuthList& out) {
   if (kind && !(kind->is_string() && kind->text() == "Secret")) {
     return kind->Fail("expected \"Secret\"");
   }
-  const auto type = internal::Require(secret, "type", JsonKind::kString);
-  if (!type) return type.error();
+  const auto type = TRY(internal::Require(secret, "type", JsonKind::kString));
   for (const SecretType& known : kSecretTypes) {
-    if (type->text() != known.name) continue;
+    if (type.text() != known.name) continue;
     WipedString payload;
     std::string path;
-    const auto found = ReadPayload(secret, known.key, payload, path);
-    if (!found) return found.error();
-    if (!*found) {
+    const auto found = TRY(ReadPayload(secret, known.key, payload, path));
+    if (!found) {
       return secret.Fail("neither data nor stringData has " + QuoteForMessage(known.key));
     }
     return ReadInner(known, payload.text, path, out);
   }
-  return type->Fail("expected " + QuoteForMessage(kSecretTypes[0].name) + " or " +
-                    QuoteForMessage(kSecretTypes[1].name));
+  return type.Fail("expected " + QuoteForMessage(kSecretTypes[0].name) + " or " +
+                   QuoteForMessage(kSecretTypes[1].name));
 }
 
 // No entry of a .dockercfg is a string, and a config.json has neither field.
@@ -177,9 +175,8 @@ bool LooksLikeSecret(JsonValue root) {
 }  // namespace
 
 Result<std::vector<RegistryAuth>> DecodeAuthDocument(std::string_view json) try {
-  const auto document = JsonDocument::ParseSecret(json, kMaxDocumentBytes, kAuthFields);
-  if (!document) return document.error();
-  const JsonValue root = document->root();
+  const auto document = TRY(JsonDocument::ParseSecret(json, kMaxDocumentBytes, kAuthFields));
+  const JsonValue root = document.root();
   if (root.kind() != JsonKind::kObject) return root.Expected("an object");
 
   AuthList list;
@@ -189,7 +186,7 @@ Result<std::vector<RegistryAuth>> DecodeAuthDocument(std::string_view json) try 
   } else if (LooksLikeSecret(root)) {
     read = ReadSecret(root, list);
   } else {
-    if (auto spelled = internal::CheckCase(root, "auths"); !spelled) return spelled.error();
+    TRY(internal::CheckCase(root, "auths"));
     read = ReadRegistries(root, list);
   }
   if (!read) return read.error();
@@ -200,22 +197,20 @@ Result<std::vector<RegistryAuth>> DecodeAuthDocument(std::string_view json) try 
 
 Result<std::optional<std::vector<internal::RegistryHash>>> internal::HashPullSecret(
     JsonValue secret) try {
-  if (auto fields = CheckFields(secret, {"type"}); !fields) return fields.error();
+  TRY(CheckFields(secret, {"type"}));
   const auto type = secret.Find("type");
   for (const SecretType& known : kSecretTypes) {
     if (!type || !type->is_string() || type->text() != known.name) continue;
     WipedString payload;
     std::string path;
-    const auto found = ReadPayload(secret, known.key, payload, path);
-    if (!found) return found.error();
-    if (!*found || payload.text.empty()) break;
+    const auto found = TRY(ReadPayload(secret, known.key, payload, path));
+    if (!found || payload.text.empty()) break;
     AuthList list;
-    if (auto read = ReadInner(known, payload.text, path, list); !read) return read.error();
+    TRY(ReadInner(known, payload.text, path, list));
     std::vector<RegistryHash> hashed;
     for (const RegistryAuth& entry : list.entries) {
-      auto hash = HashCredentials(entry.auth);
-      if (!hash) return hash.error();
-      hashed.push_back({entry.registry, *std::move(hash)});
+      auto hash = TRY(HashCredentials(entry.auth));
+      hashed.push_back({entry.registry, std::move(hash)});
     }
     return hashed;
   }

@@ -14,6 +14,7 @@
 #include "migrations/runtime/media_types.h"
 #include "store/base/caught.h"
 #include "store/base/go_json.h"
+#include "store/base/try.h"
 #include "waybill/image_index.h"
 
 namespace waybill {
@@ -294,21 +295,20 @@ std::string OfferOf(const std::vector<ManifestDescriptor>& index) {
 Result<ManifestDescriptor> ChooseManifest(const std::vector<ManifestDescriptor>& index,
                                           const Platform& host,
                                           const std::optional<Platform>& guest) try {
-  auto target = MakeTarget(guest ? *guest : host);
-  if (!target) return target.error();
+  auto target = TRY(MakeTarget(guest ? *guest : host));
   const ManifestDescriptor* best = nullptr;
   Fit best_fit;
   for (const ManifestDescriptor& manifest : index) {
-    const auto fit = FitOf(*target, manifest);
+    const auto fit = FitOf(target, manifest);
     if (!fit || (best != nullptr && !(*fit < best_fit))) continue;
     best = &manifest;
     best_fit = *fit;
   }
   if (best != nullptr) return *best;
-  const bool needs_version = target->platform.os == "windows" && !target->windows;
+  const bool needs_version = target.platform.os == "windows" && !target.windows;
   return Error{
       ErrorCode::kNotFound,
-      "no manifest for " + OfferText(target->platform) + "; the index offers " + OfferOf(index),
+      "no manifest for " + OfferText(target.platform) + "; the index offers " + OfferOf(index),
       needs_version ? "images of Windows are told apart by the OS version, which this "
                       "platform does not have"
                     : ""};

@@ -20,6 +20,7 @@
 #include "store/base/caught.h"
 #include "store/base/hex.h"
 #include "store/base/json_document.h"
+#include "store/base/try.h"
 #include "waybill/limits.h"
 
 namespace waybill {
@@ -58,12 +59,11 @@ Result<void> ReadPlatform(JsonValue value, std::optional<Platform>& out) {
   if (read) read = read_field("os.version", platform.os_version);
   if (read) read = read_field("variant", platform.variant);
   if (!read) return read;
-  const auto features = internal::FindField(value, "os.features");
-  if (!features) return features.error();
-  if (!*features) return {};
-  auto bounded = internal::CheckCount(**features, kMaxOsFeatures, "features");
+  const auto features = TRY(internal::FindField(value, "os.features"));
+  if (!features) return {};
+  auto bounded = internal::CheckCount(*features, kMaxOsFeatures, "features");
   if (!bounded) return bounded;
-  return internal::ReadStrings(**features, kMaxPlatformFieldBytes, platform.os_features);
+  return internal::ReadStrings(*features, kMaxPlatformFieldBytes, platform.os_features);
 }
 
 Error Unexpected(JsonValue media_type, const std::string& what) {
@@ -75,20 +75,18 @@ Result<void> ReadManifest(JsonValue value, ManifestDescriptor& out) {
   auto fields =
       internal::CheckFields(value, {"mediaType", "digest", "size", "platform", "annotations"});
   if (!fields) return fields;
-  const auto media_type = internal::Require(value, "mediaType", JsonKind::kString);
-  if (!media_type) return media_type.error();
-  out.media_type = media_type->text();
+  const auto media_type = TRY(internal::Require(value, "mediaType", JsonKind::kString));
+  out.media_type = media_type.text();
   if (!internal::IsImageManifestType(out.media_type) &&
       !internal::IsImageIndexType(out.media_type)) {
-    return Unexpected(*media_type, "neither an image manifest nor an image index: ");
+    return Unexpected(media_type, "neither an image manifest nor an image index: ");
   }
-  const auto digest = internal::Require(value, "digest", JsonKind::kString);
-  if (!digest) return digest.error();
-  if (!IsDigest(digest->text())) {
-    return digest->Fail(
+  const auto digest = TRY(internal::Require(value, "digest", JsonKind::kString));
+  if (!IsDigest(digest.text())) {
+    return digest.Fail(
         "expected sha256, sha384 or sha512, a colon and so many digits of lower-case hex");
   }
-  out.digest = digest->text();
+  out.digest = digest.text();
   if (const auto size = value.Find("size")) {
     if (auto read = internal::ReadUnsigned(*size, out.size); !read) return read;
   }
@@ -112,29 +110,26 @@ Result<void> CheckHeader(JsonValue root) {
       return Unexpected(*media_type, "neither an image index nor a manifest list: ");
     }
   }
-  const auto version = internal::Require(root, "schemaVersion", JsonKind::kNumber);
-  if (!version) return version.error();
-  return version->text() == "2" ? Result<void>() : version->Fail("expected 2");
+  const auto version = TRY(internal::Require(root, "schemaVersion", JsonKind::kNumber));
+  return version.text() == "2" ? Result<void>() : version.Fail("expected 2");
 }
 
 }  // namespace
 
 Result<std::vector<ManifestDescriptor>> DecodeImageIndex(std::string_view json) try {
-  const auto document = internal::JsonDocument::Parse(json, kMaxImageIndexBytes);
-  if (!document) return document.error();
-  const JsonValue root = document->root();
-  if (auto header = CheckHeader(root); !header) return header.error();
-  const auto manifests = internal::Require(root, "manifests", JsonKind::kArray);
-  if (!manifests) return manifests.error();
-  if (auto bounded = internal::CheckCount(*manifests, kMaxManifestsPerIndex, "manifests");
+  const auto document = TRY(internal::JsonDocument::Parse(json, kMaxImageIndexBytes));
+  const JsonValue root = document.root();
+  TRY(CheckHeader(root));
+  const auto manifests = TRY(internal::Require(root, "manifests", JsonKind::kArray));
+  if (auto bounded = internal::CheckCount(manifests, kMaxManifestsPerIndex, "manifests");
       !bounded) {
     return bounded.error();
   }
   std::vector<ManifestDescriptor> index;
-  for (const JsonValue manifest : manifests->members()) {
-    if (auto read = ReadManifest(manifest, index.emplace_back()); !read) return read.error();
+  for (const JsonValue manifest : manifests.members()) {
+    TRY(ReadManifest(manifest, index.emplace_back()));
   }
-  if (index.empty()) return manifests->Fail("has no manifests");
+  if (index.empty()) return manifests.Fail("has no manifests");
   return index;
 } catch (...) {
   return internal::Caught();

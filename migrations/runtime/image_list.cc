@@ -8,6 +8,7 @@
 
 #include "store/base/caught.h"
 #include "store/base/json_document.h"
+#include "store/base/try.h"
 #include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
 
@@ -34,10 +35,9 @@ Result<void> ReadId(JsonValue image, Ids ids, ImageOnNode& out) {
     const auto id = image.Find("id");
     if (!id || id->is_null() || (id->is_string() && id->text().empty())) return {};
   }
-  const auto id = internal::Require(image, "id", JsonKind::kString);
-  if (!id) return id.error();
-  if (id->text().empty()) return id->Fail("is empty");
-  return internal::ReadString(*id, kMaxImageRefBytes, out.id);
+  const auto id = TRY(internal::Require(image, "id", JsonKind::kString));
+  if (id.text().empty()) return id.Fail("is empty");
+  return internal::ReadString(id, kMaxImageRefBytes, out.id);
 }
 
 Result<void> ReadImage(JsonValue image, Ids ids, ImageOnNode& out) {
@@ -62,18 +62,16 @@ Result<void> ReadImage(JsonValue image, Ids ids, ImageOnNode& out) {
 }
 
 Result<std::vector<ImageOnNode>> DecodeList(std::string_view json, Ids ids) {
-  const auto document = internal::JsonDocument::Parse(json, kMaxDocumentBytes);
-  if (!document) return document.error();
-  const JsonValue root = document->root();
-  if (auto fields = internal::CheckFields(root, {"images"}); !fields) return fields.error();
-  const auto images = internal::Require(root, "images", JsonKind::kArray);
-  if (!images) return images.error();
-  if (auto count = internal::CheckCount(*images, kMaxListedImages, "images"); !count) {
+  const auto document = TRY(internal::JsonDocument::Parse(json, kMaxDocumentBytes));
+  const JsonValue root = document.root();
+  TRY(internal::CheckFields(root, {"images"}));
+  const auto images = TRY(internal::Require(root, "images", JsonKind::kArray));
+  if (auto count = internal::CheckCount(images, kMaxListedImages, "images"); !count) {
     return count.error();
   }
   std::vector<ImageOnNode> list;
-  for (const JsonValue image : images->members()) {
-    if (auto read = ReadImage(image, ids, list.emplace_back()); !read) return read.error();
+  for (const JsonValue image : images.members()) {
+    TRY(ReadImage(image, ids, list.emplace_back()));
   }
   return list;
 }

@@ -13,6 +13,7 @@
 
 #include "store/base/caught.h"
 #include "store/base/json_document.h"
+#include "store/base/try.h"
 #include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
 
@@ -36,11 +37,10 @@ Result<std::optional<JsonValue>> FindObject(JsonValue owner, std::string_view na
 
 // Anyone may annotate a pod, so a value that can't be a UID is ignored.
 Result<void> ReadAnnotations(JsonValue owner, std::vector<std::string>& out) {
-  const auto annotations = FindObject(owner, "annotations");
-  if (!annotations) return annotations.error();
-  if (!*annotations) return {};
+  const auto annotations = TRY(FindObject(owner, "annotations"));
+  if (!annotations) return {};
   for (const std::string_view name : kStaticPodUids) {
-    const auto uid = (*annotations)->Find(name);
+    const auto uid = annotations->Find(name);
     if (!uid || !uid->is_string()) continue;
     if (uid->text().empty() || uid->text().size() > kMaxPodUidBytes) continue;
     out.emplace_back(uid->text());
@@ -50,25 +50,21 @@ Result<void> ReadAnnotations(JsonValue owner, std::vector<std::string>& out) {
 
 Result<void> ReadPod(JsonValue pod, std::vector<std::string>& out) {
   if (auto fields = internal::CheckFields(pod, {"metadata"}); !fields) return fields;
-  const auto metadata = internal::Require(pod, "metadata", JsonKind::kObject);
-  if (!metadata) return metadata.error();
-  if (auto fields = internal::CheckFields(*metadata, {"uid"}); !fields) return fields;
-  const auto uid = internal::Require(*metadata, "uid", JsonKind::kString);
-  if (!uid) return uid.error();
-  if (uid->text().empty()) return uid->Fail("is empty");
-  auto read = internal::ReadString(*uid, kMaxPodUidBytes, out.emplace_back());
-  if (read) read = ReadAnnotations(*metadata, out);
+  const auto metadata = TRY(internal::Require(pod, "metadata", JsonKind::kObject));
+  if (auto fields = internal::CheckFields(metadata, {"uid"}); !fields) return fields;
+  const auto uid = TRY(internal::Require(metadata, "uid", JsonKind::kString));
+  if (uid.text().empty()) return uid.Fail("is empty");
+  auto read = internal::ReadString(uid, kMaxPodUidBytes, out.emplace_back());
+  if (read) read = ReadAnnotations(metadata, out);
   if (read) read = ReadAnnotations(pod, out);
   return read;
 }
 
 Result<void> CheckWhole(JsonValue root) {
-  const auto metadata = FindObject(root, "metadata");
-  if (!metadata) return metadata.error();
-  if (!*metadata) return {};
-  const auto field = internal::FindField(**metadata, "continue");
-  if (!field) return field.error();
-  const auto& more = *field;
+  const auto metadata = TRY(FindObject(root, "metadata"));
+  if (!metadata) return {};
+  const auto field = TRY(internal::FindField(*metadata, "continue"));
+  const auto& more = field;
   if (!more || more->is_null()) return {};
   if (!more->is_string()) return more->Expected("a string");
   if (more->text().empty()) return {};
@@ -80,19 +76,17 @@ Result<void> CheckWhole(JsonValue root) {
 }  // namespace
 
 Result<std::vector<std::string>> DecodePodList(std::string_view json) try {
-  const auto document = internal::JsonDocument::Parse(json, kMaxDocumentBytes);
-  if (!document) return document.error();
-  const JsonValue root = document->root();
+  const auto document = TRY(internal::JsonDocument::Parse(json, kMaxDocumentBytes));
+  const JsonValue root = document.root();
   if (root.kind() != JsonKind::kObject) return root.Expected("an object");
-  if (auto whole = CheckWhole(root); !whole) return whole.error();
-  if (auto fields = internal::CheckFields(root, {"items"}); !fields) return fields.error();
+  TRY(CheckWhole(root));
+  TRY(internal::CheckFields(root, {"items"}));
   std::vector<std::string> uids;
   // A kubelet without pods writes null.
   if (const auto items = root.Find("items"); items && items->is_null()) return uids;
-  const auto items = internal::Require(root, "items", JsonKind::kArray);
-  if (!items) return items.error();
-  for (const JsonValue pod : items->members()) {
-    if (auto read = ReadPod(pod, uids); !read) return read.error();
+  const auto items = TRY(internal::Require(root, "items", JsonKind::kArray));
+  for (const JsonValue pod : items.members()) {
+    TRY(ReadPod(pod, uids));
   }
   return uids;
 } catch (...) {

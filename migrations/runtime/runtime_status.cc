@@ -15,6 +15,7 @@
 #include "migrations/runtime/guest_platform.h"
 #include "store/base/caught.h"
 #include "store/base/json_document.h"
+#include "store/base/try.h"
 #include "store/handlers/runtime_handlers.h"
 #include "waybill/limits.h"
 #include "waybill/runtime_handler.h"
@@ -67,10 +68,9 @@ Result<void> ReadHandler(JsonValue value, RuntimeHandler& out) {
   const auto features = value.Find("features");
   if (!features) return {};
   if (auto object = internal::CheckObject(*features); !object) return object;
-  const auto user_namespaces = EitherOf(*features, "user_namespaces", "userNamespaces");
-  if (!user_namespaces) return user_namespaces.error();
-  if (!*user_namespaces) return {};
-  return internal::ReadBool(**user_namespaces, out.user_namespaces);
+  const auto user_namespaces = TRY(EitherOf(*features, "user_namespaces", "userNamespaces"));
+  if (!user_namespaces) return {};
+  return internal::ReadBool(*user_namespaces, out.user_namespaces);
 }
 
 void SortByName(std::vector<RuntimeHandler>& handlers) {
@@ -79,8 +79,7 @@ void SortByName(std::vector<RuntimeHandler>& handlers) {
 }
 
 Result<std::vector<RuntimeHandler>> ReadHandlers(JsonValue root) {
-  auto fields = internal::CheckFields(root, {"runtimeHandlers", "config"});
-  if (!fields) return fields.error();
+  TRY(internal::CheckFields(root, {"runtimeHandlers", "config"}));
   auto list = internal::Require(root, "runtimeHandlers", JsonKind::kArray);
   if (!list) {
     if (!root.Find("runtimeHandlers")) {
@@ -97,7 +96,7 @@ Result<std::vector<RuntimeHandler>> ReadHandlers(JsonValue root) {
   }
   std::vector<RuntimeHandler> handlers;
   for (const JsonValue handler : list->members()) {
-    if (auto read = ReadHandler(handler, handlers.emplace_back()); !read) return read.error();
+    TRY(ReadHandler(handler, handlers.emplace_back()));
   }
   SortByName(handlers);
   if (handlers.size() > 1 && handlers[1].name.empty()) {
@@ -131,10 +130,9 @@ Result<void> ReadGuestPlatforms(JsonValue runtimes, std::vector<RuntimeHandler>&
         [](const RuntimeHandler& a, std::string_view name) { return a.name < name; });
     if (handler == handlers.end() || handler->name != runtime.key()) continue;
     if (auto object = internal::CheckObject(runtime); !object) return object;
-    const auto guest = EitherOf(runtime, "guest_platform", "guestPlatform");
-    if (!guest) return guest.error();
-    if (!*guest) continue;
-    if (auto read = ReadGuestPlatform(**guest, handler->guest_platform); !read) return read;
+    const auto guest = TRY(EitherOf(runtime, "guest_platform", "guestPlatform"));
+    if (!guest) continue;
+    if (auto read = ReadGuestPlatform(*guest, handler->guest_platform); !read) return read;
   }
   return {};
 }
@@ -142,9 +140,8 @@ Result<void> ReadGuestPlatforms(JsonValue runtimes, std::vector<RuntimeHandler>&
 }  // namespace
 
 Result<std::vector<RuntimeHandler>> DecodeRuntimeStatus(std::string_view json) try {
-  const auto document = internal::JsonDocument::Parse(json, kMaxDocumentBytes);
-  if (!document) return document.error();
-  const JsonValue root = document->root();
+  const auto document = TRY(internal::JsonDocument::Parse(json, kMaxDocumentBytes));
+  const JsonValue root = document.root();
   auto handlers = ReadHandlers(root);
   if (!handlers) return handlers;
 
@@ -153,23 +150,20 @@ Result<std::vector<RuntimeHandler>> DecodeRuntimeStatus(std::string_view json) t
   std::optional<JsonValue> runtimes;
   const auto config = root.Find("config");
   if (const auto containerd = config ? config->Find("containerd") : std::nullopt) {
-    if (auto object = internal::CheckObject(*containerd); !object) return object.error();
-    const auto name = EitherOf(*containerd, "defaultRuntimeName", "default_runtime_name");
-    if (!name) return name.error();
-    if (*name) {
-      if (auto read = internal::ReadString(**name, kMaxRuntimeHandlerBytes, default_name); !read) {
+    TRY(internal::CheckObject(*containerd));
+    const auto name = TRY(EitherOf(*containerd, "defaultRuntimeName", "default_runtime_name"));
+    if (name) {
+      if (auto read = internal::ReadString(*name, kMaxRuntimeHandlerBytes, default_name); !read) {
         return read.error();
       }
     }
-    auto found = internal::FindField(*containerd, "runtimes");
-    if (!found) return found.error();
-    runtimes = *found;
+    runtimes = TRY(internal::FindField(*containerd, "runtimes"));
   }
   MarkDefault(*handlers, default_name);
   if (runtimes) {
-    if (auto read = ReadGuestPlatforms(*runtimes, *handlers); !read) return read.error();
+    TRY(ReadGuestPlatforms(*runtimes, *handlers));
   }
-  if (auto checked = internal::CheckRuntimeHandlers(*handlers); !checked) return checked.error();
+  TRY(internal::CheckRuntimeHandlers(*handlers));
   return handlers;
 } catch (...) {
   return internal::Caught();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "migrations/steps/steps.h"
+#include "store/base/try.h"
 #include "store/lmdb/env.h"
 #include "store/lmdb/room_ahead.h"
 #include "store/recovery/backup.h"
@@ -81,9 +82,8 @@ Result<std::vector<std::string>> LossesOf(const OwnedStore& store, const Move& m
 // Writes the main table's records in the form of the store's new version.
 Result<void> WriteHeader(Working& working, const Move& move, Purpose purpose) {
   StoreTxn before(working.context, working.state);
-  auto journal = before.GetHeaderRecord(kTrustKey, RecordKind::kTrustJournal);
-  if (!journal) return journal.error();
-  auto events = DecodeJournal(*journal);
+  auto journal = TRY(before.GetHeaderRecord(kTrustKey, RecordKind::kTrustJournal));
+  auto events = DecodeJournal(journal);
   if (!events) {
     return Error{ErrorCode::kDamaged,
                  "the trust journal can't be read; nothing was changed",
@@ -168,14 +168,14 @@ Result<MigrationStep> RunStep(OwnedStore& store, const Move& move, const Migrate
   working.identity.schema_version = move.step->to;
   StoreTxn store_txn(working.context, working.state);
   StepRun run{store_txn, request.progress, request.boot_clock()};
-  if (auto r = (move.up ? move.step->up : move.step->down)(run); !r) return r.error();
+  TRY((move.up ? move.step->up : move.step->down)(run));
   const std::uint64_t pages = store_txn.PagesCopied();
   if (!move.up) {
-    if (auto r = DropTables(working, move); !r) return r.error();
+    TRY(DropTables(working, move));
   }
-  if (auto r = WriteHeader(working, move, request.purpose); !r) return r.error();
+  TRY(WriteHeader(working, move, request.purpose));
   room.Make(env.GetInfo(), pages);
-  if (auto r = Commit(txn, working, store, room); !r) return r.error();
+  TRY(Commit(txn, working, store, room));
   return MigrationStep{move.from(), move.to(), std::string(move.step->name), run.values_written};
 }
 
@@ -195,14 +195,12 @@ Result<void> SettleBothMetaPages(OwnedStore& store, const MigrateRequest& reques
 
 Result<void> CheckMigrated(const OwnedStore& store, const std::string& backup) {
   const std::filesystem::path path = store.database.env->directory() / "data.mdb";
-  auto file = OpenFile(path, O_RDONLY);
-  if (!file) return file.error();
-  auto inspection = InspectFile(*file);
-  if (!inspection) return inspection.error();
-  if (inspection->sound) return {};
+  auto file = TRY(OpenFile(path, O_RDONLY));
+  auto inspection = TRY(InspectFile(file));
+  if (inspection.sound) return {};
   return Error{ErrorCode::kDamaged,
                "after the migration " + path.string() + " fails its check" +
-                   (inspection->findings.empty() ? "" : ": " + inspection->findings.front()) +
+                   (inspection.findings.empty() ? "" : ": " + inspection.findings.front()) +
                    "; the backup is " + backup,
                {},
                Hint::kRestore};
@@ -241,7 +239,7 @@ Result<void> CheckVersion(std::uint32_t version) {
 }
 
 Result<MigrationReport> MigrateStore(OwnedStore& store, const MigrateRequest& request) {
-  if (auto r = CheckVersion(request.to); !r) return r.error();
+  TRY(CheckVersion(request.to));
   MigrationReport report;
   report.from = store.database.identity.schema_version;
   report.to = request.to;
@@ -251,15 +249,14 @@ Result<MigrationReport> MigrateStore(OwnedStore& store, const MigrateRequest& re
   if (moves.empty()) {
     // An earlier call may have been cut short before this.
     if (report.to != kNewestSchema && !request.dry_run) {
-      if (auto r = SettleBothMetaPages(store, request, room); !r) return r.error();
+      TRY(SettleBothMetaPages(store, request, room));
     }
     return report;
   }
   for (const Move& move : moves) {
     if (move.up) continue;
-    auto losses = LossesOf(store, move);
-    if (!losses) return losses.error();
-    std::move(losses->begin(), losses->end(), std::back_inserter(report.losses));
+    auto losses = TRY(LossesOf(store, move));
+    std::move(losses.begin(), losses.end(), std::back_inserter(report.losses));
   }
   if (request.dry_run) {
     for (const Move& move : moves) {
@@ -269,9 +266,8 @@ Result<MigrationReport> MigrateStore(OwnedStore& store, const MigrateRequest& re
   }
   if (!report.losses.empty() && !request.accept_loss) return WouldLose(report.losses);
 
-  auto backup = MakeBackup(store, request.clock());
-  if (!backup) return backup.error();
-  report.backup = backup->path.string();
+  auto backup = TRY(MakeBackup(store, request.clock()));
+  report.backup = backup.path.string();
   for (const Move& move : moves) {
     auto done = RunStep(store, move, request, room);
     if (!done) return StepFailed(move, done.error());
@@ -285,7 +281,7 @@ Result<MigrationReport> MigrateStore(OwnedStore& store, const MigrateRequest& re
       return r.error();
     }
   }
-  if (auto r = CheckMigrated(store, report.backup); !r) return r.error();
+  TRY(CheckMigrated(store, report.backup));
   return report;
 }
 

@@ -15,6 +15,7 @@
 
 #include "migrations/steps/steps.h"
 #include "store/base/empty_list.h"
+#include "store/base/try.h"
 #include "store/database/open_pulls_table.h"
 #include "store/database/pulled_record.h"
 #include "store/database/typed_tables.h"
@@ -64,9 +65,7 @@ Result<void> SealAsV1(StepRun& run, Table table, std::uint64_t& done, std::uint6
           record->manifest_digest.clear();
           record->platform.reset();
           record->guest_platform.reset();
-          auto plain = EncodePulledRecordValue(*record);
-          if (!plain) return plain.error();
-          value.payload = std::move(*plain);
+          value.payload = TRY(EncodePulledRecordValue(*record));
         }
       }
       if (auto r = run.txn.PutAs(v1, table, value.key, value.payload); !r) return r;
@@ -84,7 +83,7 @@ Result<void> SealAsV1(StepRun& run, Table table, std::uint64_t& done, std::uint6
 }
 
 Result<void> Down(StepRun& run) {
-  if (auto collapsed = CollapseHandlers(run.txn); !collapsed) return collapsed.error();
+  TRY(CollapseHandlers(run.txn));
   const std::uint64_t total =
       run.txn.state().digest(Table::kPulled).count + run.txn.state().digest(Table::kIntents).count;
   std::uint64_t done = 0;
@@ -115,8 +114,7 @@ Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
     return true;
   });
   if (!walked) return walked.error();
-  auto handlers = ReadRuntimeHandlers(txn);
-  if (!handlers) return handlers.error();
+  auto handlers = TRY(ReadRuntimeHandlers(txn));
 
   std::vector<std::string> losses;
   losses.reserve(records.size() + intents.size() + 1);
@@ -132,7 +130,7 @@ Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
     losses.push_back("the manifest or guest platform of " + HowMany(manifests, "image") +
                      " of the default handler: to be verified again");
   }
-  for (const RuntimeHandler& handler : *handlers) {
+  for (const RuntimeHandler& handler : handlers) {
     if (handler.is_default && !handler.guest_platform) continue;
     losses.push_back("the runtime handler " + (handler.name.empty() ? "(default)" : handler.name) +
                      " in the registry");

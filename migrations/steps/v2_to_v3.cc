@@ -14,6 +14,7 @@
 #include "migrations/steps/steps.h"
 #include "store/base/empty_list.h"
 #include "store/base/quote.h"
+#include "store/base/try.h"
 #include "store/trust/trust.h"
 #include "store/userns/lost_ranges.h"
 
@@ -26,9 +27,8 @@ constexpr std::size_t kMaxNamed = 10;
 // A store that lost something may be an old copy of a store with ranges. A store with a kubelet's
 // imported records lives beside a kubelet, whose ranges are unknown until they are imported.
 Result<void> Up(StepRun& run) {
-  auto reasons = ReasonsOfDistrust(run.txn);
-  if (!reasons) return reasons.error();
-  for (const Distrust& why : *reasons) {
+  auto reasons = TRY(ReasonsOfDistrust(run.txn));
+  for (const Distrust& why : reasons) {
     if (!LosesNothing(why)) return HoldLostRanges(run.txn, why.reason);
   }
   if (run.txn.state().digest(Table::kImported).count > 0) {
@@ -55,16 +55,14 @@ std::string Pods(const std::vector<UsernsHeld>& held) {
 }
 
 Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
-  auto held = ReadHeld(txn);
-  if (!held) return held.error();
-  std::erase_if(*held, [](const UsernsHeld& one) { return IsUntilImport(one.pod); });
-  if (!held->empty()) {
-    return CannotHold("unverified ranges of held pods: " + Pods(*held), {}, Hint::kSettleHeldPods);
+  auto held = TRY(ReadHeld(txn));
+  std::erase_if(held, [](const UsernsHeld& one) { return IsUntilImport(one.pod); });
+  if (!held.empty()) {
+    return CannotHold("unverified ranges of held pods: " + Pods(held), {}, Hint::kSettleHeldPods);
   }
-  auto mappings = ReadMappings(txn);
-  if (!mappings) return mappings.error();
+  auto mappings = TRY(ReadMappings(txn));
   std::map<std::uint32_t, std::uint64_t> lengths;
-  for (const UsernsMapping& mapping : *mappings) ++lengths[mapping.length];
+  for (const UsernsMapping& mapping : mappings) ++lengths[mapping.length];
   if (lengths.size() > 1) {
     std::string list;
     for (const auto& [length, pods] : lengths) {
@@ -75,8 +73,8 @@ Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
                       "release the ranges of one length once their pods are gone");
   }
   std::vector<std::string> losses;
-  if (!mappings->empty()) {
-    losses.push_back(HowMany(mappings->size(), "ID mapping") +
+  if (!mappings.empty()) {
+    losses.push_back(HowMany(mappings.size(), "ID mapping") +
                      " of pods: a kubelet that does not find them in its files hands their ranges "
                      "out again, so export them first");
   }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "migrations/steps/steps.h"
+#include "store/base/try.h"
 #include "store/database/userns_tables.h"
 
 namespace waybill::internal {
@@ -19,9 +20,8 @@ namespace {
 
 // Writes each held pod in the schema's form. RunStep writes the header's records.
 Result<void> WriteHeld(StepRun& run, const Schema& schema) {
-  auto held = ReadHeld(run.txn);
-  if (!held) return held.error();
-  for (const UsernsHeld& one : *held) {
+  auto held = TRY(ReadHeld(run.txn));
+  for (const UsernsHeld& one : held) {
     auto put = run.txn.PutAs(schema, Table::kUsernsHeld, HashKey(one.pod.pod_uid, run.txn.seed()),
                              EncodeUsernsHeld(one, schema.version(Table::kUsernsHeld)));
     if (!put) return put;

@@ -17,6 +17,7 @@
 
 #include "migrations/steps/steps.h"
 #include "store/base/empty_list.h"
+#include "store/base/try.h"
 #include "store/database/evidence_tables.h"
 #include "store/database/open_pulls_table.h"
 #include "store/database/pulled_record.h"
@@ -43,14 +44,12 @@ Result<std::vector<std::pair<Key16, OpenPull>>> PullsAndKeys(const StoreTxn& txn
 }
 
 Result<void> Up(StepRun& run) {
-  auto pulls = PullsAndKeys(run.txn);
-  if (!pulls) return pulls.error();
-  for (const auto& [key, pull] : *pulls) {
-    auto erased = run.txn.Delete(Table::kIntents, key);
-    if (!erased) return erased.error();
+  auto pulls = TRY(PullsAndKeys(run.txn));
+  for (const auto& [key, pull] : pulls) {
+    TRY(run.txn.Delete(Table::kIntents, key));
     auto taken = TakeOverIntent(run.txn, pull.image, pull.runtime_handler, pull.began, run.now);
     if (!taken) return taken;
-    if (auto r = Report(run, pulls->size()); !r) return r;
+    if (auto r = Report(run, pulls.size()); !r) return r;
   }
   run.txn.state().awaits_first_list = true;
   // No list of before may enter anything: nobody knows what went meanwhile.
@@ -60,22 +59,20 @@ Result<void> Up(StepRun& run) {
 }
 
 Result<void> PullsDown(StepRun& run) {
-  auto pulls = PullsAndKeys(run.txn);
-  if (!pulls) return pulls.error();
+  auto pulls = TRY(PullsAndKeys(run.txn));
   bool anything = false;
-  for (const auto& [key, pull] : *pulls) {
-    auto erased = run.txn.Delete(Table::kIntents, key);
-    if (!erased) return erased.error();
+  for (const auto& [key, pull] : pulls) {
+    TRY(run.txn.Delete(Table::kIntents, key));
     anything = anything || pull.anything;
   }
-  for (auto& [key, pull] : *pulls) {
+  for (auto& [key, pull] : pulls) {
     if (pull.anything || pull.nothing_at != 0) continue;
     pull.id = {};
     auto put = run.txn.PutAs(SchemaOf(4), Table::kIntents,
                              OlderIntentKey(pull.image, pull.runtime_handler, run.txn.seed()),
                              EncodeOpenPull(pull));
     if (!put) return put;
-    if (auto r = Report(run, pulls->size()); !r) return r;
+    if (auto r = Report(run, pulls.size()); !r) return r;
   }
   if (!anything) return {};
   return SetDistrust(run.txn,
@@ -86,9 +83,8 @@ Result<void> PullsDown(StepRun& run) {
 
 Result<bool> InQuarantine(const StoreTxn& txn, const std::string& image_ref) {
   if (txn.state().digest(Table::kQuarantine).count == 0) return false;
-  auto refs = RefsOfImage(txn, image_ref);
-  if (!refs) return refs.error();
-  for (const std::string& ref : *refs) {
+  auto refs = TRY(RefsOfImage(txn, image_ref));
+  for (const std::string& ref : refs) {
     auto there = IsQuarantined(txn, QuarantineKind::kImageRef, ref);
     if (!there || *there) return there;
   }
@@ -116,9 +112,8 @@ Result<std::uint64_t> CountQuarantined(const StoreTxn& txn) {
 Result<void> AddQuarantined(const StoreTxn& txn, std::vector<ImagePulledRecord>& records) {
   if (txn.state().kubelet_rules) return {};
   for (ImagePulledRecord& record : records) {
-    auto there = InQuarantine(txn, record.image_ref);
-    if (!there) return there.error();
-    if (*there) record.credential_mapping.clear();
+    auto there = TRY(InQuarantine(txn, record.image_ref));
+    if (there) record.credential_mapping.clear();
   }
   return txn.ForEach(Table::kLedger, [&](const Key16&, Payload payload) -> Result<bool> {
     const auto entry = DecodeLedgerEntry(payload);
@@ -158,11 +153,10 @@ Result<void> RecordsDown(StepRun& run) {
   });
   if (!walked) return walked;
   const auto put = [&](const ImagePulledRecord& record) -> Result<void> {
-    auto payload = EncodePulledRecordValue(record);
-    if (!payload) return payload.error();
-    auto done = run.txn.PutAs(SchemaOf(4), Table::kPulled,
-                              PulledKey(record.image_ref, record.runtime_handler, run.txn.seed()),
-                              *payload);
+    auto payload = TRY(EncodePulledRecordValue(record));
+    auto done =
+        run.txn.PutAs(SchemaOf(4), Table::kPulled,
+                      PulledKey(record.image_ref, record.runtime_handler, run.txn.seed()), payload);
     return done ? Report(run, records.size()) : done;
   };
   std::set<std::pair<std::string, std::string>> there;
@@ -177,9 +171,8 @@ Result<void> RecordsDown(StepRun& run) {
   }
   // Under the rules `kubelet` a record is its ref's alone.
   if (run.txn.state().kubelet_rules) return {};
-  auto shared = HasSharedDigests(run.txn);
-  if (!shared) return shared.error();
-  if (*shared && !records.empty()) {
+  auto shared = TRY(HasSharedDigests(run.txn));
+  if (shared && !records.empty()) {
     auto distrusted =
         SetDistrust(run.txn, {TrustKind::kOther,
                               "a digest that two images have may be of a private one; version "
@@ -192,9 +185,8 @@ Result<void> RecordsDown(StepRun& run) {
     return std::tie(a.image_ref, a.runtime_handler) < std::tie(b.image_ref, b.runtime_handler);
   });
   for (ImagePulledRecord& record : records) {
-    auto refs = RefsOfImage(run.txn, record.image_ref);
-    if (!refs) return refs.error();
-    for (std::string& ref : *refs) {
+    auto refs = TRY(RefsOfImage(run.txn, record.image_ref));
+    for (std::string& ref : refs) {
       if (!there.emplace(ref, record.runtime_handler).second) continue;
       record.image_ref = std::move(ref);
       if (auto r = put(record); !r) return r;
@@ -215,25 +207,22 @@ Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
     losses.push_back("the ledger of " + HowMany(count, "preloaded image") +
                      ": version 4 presumes every image without a record or an intent preloaded");
   }
-  auto pulls = AllOpenPulls(txn);
-  if (!pulls) return pulls.error();
+  auto pulls = TRY(AllOpenPulls(txn));
   std::uint64_t ended = 0;
-  for (const OpenPull& pull : *pulls) {
+  for (const OpenPull& pull : pulls) {
     if (pull.anything) {
       losses.emplace_back("a pull of anything: the store turns distrustful instead");
     } else if (pull.ended && pull.nothing_at == 0) {
       ++ended;
     }
   }
-  auto quarantined = CountQuarantined(txn);
-  if (!quarantined) return quarantined.error();
-  if (*quarantined > 0) {
-    losses.push_back("the credentials of " + HowMany(*quarantined, "record") +
+  auto quarantined = TRY(CountQuarantined(txn));
+  if (quarantined > 0) {
+    losses.push_back("the credentials of " + HowMany(quarantined, "record") +
                      " in quarantine: to be verified again");
   }
-  auto shared = HasSharedDigests(txn);
-  if (!shared) return shared.error();
-  if (*shared) {
+  auto shared = TRY(HasSharedDigests(txn));
+  if (shared) {
     losses.emplace_back("which digests two images have: the store turns distrustful instead");
   }
   if (ended > 0) {

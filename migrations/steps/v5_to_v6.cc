@@ -14,6 +14,7 @@
 
 #include "migrations/steps/steps.h"
 #include "store/base/empty_list.h"
+#include "store/base/try.h"
 #include "store/database/pulled_record.h"
 #include "store/database/revocations_table.h"
 #include "store/database/typed_tables.h"
@@ -33,20 +34,18 @@ Result<std::vector<Key16>> KeysOfRecords(const StoreTxn& txn) {
 }
 
 Result<void> Up(StepRun& run) {
-  auto keys = KeysOfRecords(run.txn);
-  if (!keys) return keys.error();
-  for (const Key16& key : *keys) {
+  auto keys = TRY(KeysOfRecords(run.txn));
+  for (const Key16& key : keys) {
     if (auto r = run.txn.IndexCredentials(key); !r) return r;
-    if (auto r = Report(run, keys->size()); !r) return r;
+    if (auto r = Report(run, keys.size()); !r) return r;
   }
   return {};
 }
 
 // Version 5 opens to a Secret that was rotated to a forgotten hash, by its coordinates.
 Result<bool> ForgotHashes(const StoreTxn& txn) {
-  auto all = ReadRevocations(txn);
-  if (!all) return all.error();
-  return std::any_of(all->begin(), all->end(),
+  auto all = TRY(ReadRevocations(txn));
+  return std::any_of(all.begin(), all.end(),
                      [](const Revocation& one) { return one.kind == RevocationKind::kCredential; });
 }
 
@@ -70,27 +69,23 @@ bool DropLimited(const AgeLimits& ages, bool forgot_hashes, ImagePulledRecord& r
 }
 
 Result<void> Down(StepRun& run) {
-  auto keys = KeysOfRecords(run.txn);
-  if (!keys) return keys.error();
-  auto forgot_hashes = ForgotHashes(run.txn);
-  if (!forgot_hashes) return forgot_hashes.error();
-  for (const Key16& key : *keys) {
-    auto payload = run.txn.Get(Table::kPulled, key);
-    if (!payload) return payload.error();
-    auto record = *payload ? DecodePulledRecordValue(**payload) : std::nullopt;
+  auto keys = TRY(KeysOfRecords(run.txn));
+  auto forgot_hashes = TRY(ForgotHashes(run.txn));
+  for (const Key16& key : keys) {
+    auto payload = TRY(run.txn.Get(Table::kPulled, key));
+    auto record = payload ? DecodePulledRecordValue(*payload) : std::nullopt;
     if (!record) return Error{ErrorCode::kDamaged, "a record can't be read", {}, Hint::kRecover};
-    if (auto dropped = DropForgotten(run.txn, *record); !dropped) return dropped.error();
-    DropLimited(run.txn.state().ages, *forgot_hashes, *record);
+    TRY(DropForgotten(run.txn, *record));
+    DropLimited(run.txn.state().ages, forgot_hashes, *record);
     for (auto& [name, entry] : record->credential_mapping) {
       entry.node_pods_proof = {};
       for (ImagePullSecret& secret : entry.kubernetes_secrets) secret.proof = {};
       for (auto& account : entry.kubernetes_service_accounts) account.proof = {};
     }
-    auto encoded = EncodePulledRecordValue(*record);
-    if (!encoded) return encoded.error();
-    auto put = run.txn.PutAs(SchemaOf(5), Table::kPulled, key, *encoded);
+    auto encoded = TRY(EncodePulledRecordValue(*record));
+    auto put = run.txn.PutAs(SchemaOf(5), Table::kPulled, key, encoded);
     if (!put) return put;
-    if (auto r = Report(run, keys->size()); !r) return r;
+    if (auto r = Report(run, keys.size()); !r) return r;
   }
   return {};
 }
@@ -103,15 +98,14 @@ Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
                      ": what was forgotten is gone, but a kubelet's file or a pull that began "
                      "before may bring it back");
   }
-  auto forgot_hashes = ForgotHashes(txn);
-  if (!forgot_hashes) return forgot_hashes.error();
+  auto forgot_hashes = TRY(ForgotHashes(txn));
   std::uint64_t limited = 0;
   std::uint64_t rotatable = 0;
   auto walked = txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
     auto record = DecodePulledRecordValue(payload);
     if (record && DropLimited(txn.state().ages, false, *record)) {
       ++limited;
-    } else if (record && *forgot_hashes && DropLimited({}, true, *record)) {
+    } else if (record && forgot_hashes && DropLimited({}, true, *record)) {
       ++rotatable;
     }
     return true;

@@ -11,6 +11,8 @@
 #include <memory>
 #include <system_error>
 
+#include "store/base/try.h"
+
 namespace waybill::internal {
 
 namespace {
@@ -186,12 +188,11 @@ Result<Fd> OpenDirectory(const std::filesystem::path& path) {
 }
 
 Result<std::string> ReadWholeFile(const std::filesystem::path& path, std::size_t max_bytes) {
-  auto fd = OpenFile(path, O_RDONLY);
-  if (!fd) return fd.error();
+  auto fd = TRY(OpenFile(path, O_RDONLY));
   std::string content;
   char buffer[1 << 14];
   while (true) {
-    const ssize_t n = read(fd->get(), buffer, sizeof(buffer));
+    const ssize_t n = read(fd.get(), buffer, sizeof(buffer));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return SystemError(errno, "read", path);
     if (n == 0) return content;
@@ -278,9 +279,8 @@ Result<void> UndoHalfExchange(const std::filesystem::path& staged,
                               const std::filesystem::path& place) {
   for (const auto& [path, left_by_crash] :
        {std::pair(place, false), {staged, true}, {Between(staged), true}}) {
-    auto there = Exists(path);
-    if (!there.has_value()) return there.error();
-    if (*there != left_by_crash) return {};
+    auto there = TRY(Exists(path));
+    if (there != left_by_crash) return {};
   }
   return RenameDurably(staged, place);
 }
@@ -290,10 +290,9 @@ Result<void> WriteFileDurably(const std::filesystem::path& path, std::string_vie
   temporary += ".tmp";
   if (auto removed = RemoveFile(temporary); !removed) return removed;
   const auto write = [&]() -> Result<void> {
-    auto fd = OpenFile(temporary, O_WRONLY | O_CREAT | O_EXCL);
-    if (!fd) return fd.error();
-    if (auto r = PWriteAll(*fd, content, 0, temporary); !r) return r;
-    return SyncFile(*fd, temporary);
+    auto fd = TRY(OpenFile(temporary, O_WRONLY | O_CREAT | O_EXCL));
+    if (auto r = PWriteAll(fd, content, 0, temporary); !r) return r;
+    return SyncFile(fd, temporary);
   };
   auto written = write();
   if (written) written = RenameDurably(temporary, path);
@@ -302,13 +301,12 @@ Result<void> WriteFileDurably(const std::filesystem::path& path, std::string_vie
 }
 
 Result<std::vector<std::string>> ListDirectory(const std::filesystem::path& path) {
-  auto opened = OpenDirectory(path);
-  if (!opened) return opened.error();
+  auto opened = TRY(OpenDirectory(path));
   struct CloseDir {
     void operator()(DIR* dir) const { closedir(dir); }
   };
   // The stream takes over this second descriptor.
-  const int own = openat(opened->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int own = openat(opened.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (own < 0) return SystemError(errno, "list", path);
   const std::unique_ptr<DIR, CloseDir> dir(fdopendir(own));
   if (dir == nullptr) {

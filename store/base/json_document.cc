@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "store/base/go_json.h"
+#include "store/base/try.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {
@@ -383,15 +384,14 @@ Result<void> CheckFields(JsonValue value, std::initializer_list<std::string_view
 }
 
 Result<std::optional<JsonValue>> FindField(JsonValue object, std::string_view name) {
-  if (auto spelled = CheckCase(object, name); !spelled) return spelled.error();
+  TRY(CheckCase(object, name));
   return object.Find(name);
 }
 
 Result<void> ReadStringField(JsonValue object, std::string_view name, std::size_t max_bytes,
                              std::string& out) {
-  const auto field = FindField(object, name);
-  if (!field) return field.error();
-  return *field ? ReadString(**field, max_bytes, out) : Result<void>();
+  const auto field = TRY(FindField(object, name));
+  return field ? ReadString(*field, max_bytes, out) : Result<void>();
 }
 
 Result<JsonValue> Require(JsonValue object, std::string_view name, JsonKind kind) {

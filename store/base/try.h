@@ -23,13 +23,13 @@ typename std::remove_cvref_t<R>::value_type ValueOf(R&& result) {
 
 }  // namespace waybill::internal
 
-#define WAYBILL_TRY_NAMED(result, expression)                              \
-  __extension__({                                                          \
-    auto&& result = (expression);                                          \
-    if (!result) [[unlikely]] {                                            \
-      return std::forward<decltype(result)>(result).error();               \
-    }                                                                      \
-    ::waybill::internal::ValueOf(std::forward<decltype(result)>(result));  \
+#define WAYBILL_TRY_NAMED(result, expression)                             \
+  __extension__({                                                         \
+    auto&& result = (expression);                                         \
+    if (!result.has_value()) [[unlikely]] {                               \
+      return std::forward<decltype(result)>(result).error();              \
+    }                                                                     \
+    ::waybill::internal::ValueOf(std::forward<decltype(result)>(result)); \
   })
 #define WAYBILL_TRY_NUMBERED(number, ...) WAYBILL_TRY_NAMED(try_result_##number, (__VA_ARGS__))
 #define WAYBILL_TRY_COUNTED(number, ...) WAYBILL_TRY_NUMBERED(number, __VA_ARGS__)

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "store/base/caught.h"
+#include "store/base/try.h"
 #include "store/control/messages.h"
 #include "store/control/socket_file.h"
 #include "waybill/owner.h"
@@ -149,9 +150,8 @@ class SocketClient final : public internal::AskingCalls {
   explicit SocketClient(OwnerClientOptions options) : options_(std::move(options)) {}
 
   Result<void> Begin() {
-    auto met = Meet();
-    if (!met) return met.error();
-    greeting_ = met->second;
+    auto met = TRY(Meet());
+    greeting_ = met.second;
     return {};
   }
 
@@ -161,9 +161,8 @@ class SocketClient final : public internal::AskingCalls {
   std::filesystem::path directory() const override { return options_.directory; }
 
   Result<Bytes> Ask(const Bytes& request, bool changes) override {
-    auto met = Meet();
-    if (!met) return met.error();
-    const auto& [fd, greeting] = *met;
+    auto met = TRY(Meet());
+    const auto& [fd, greeting] = met;
     if (greeting.store != greeting_.store || !(greeting.owner == greeting_.owner)) {
       return Error{ErrorCode::kConflict,
                    "another process owns " + options_.directory.string() +
@@ -194,18 +193,16 @@ class SocketClient final : public internal::AskingCalls {
   // A connection on which the owner waits for a request.
   Result<std::pair<Fd, internal::Greeting>> Meet() const {
     const auto deadline = Clock::now() + options_.patience;
-    auto fd = internal::ConnectToOwner(options_.directory, options_.patience);
-    if (!fd) return fd.error();
+    auto fd = TRY(internal::ConnectToOwner(options_.directory, options_.patience));
     FrameHeader header;
     Bytes message;
-    const Got got = ReceiveFrame(*fd, deadline, header, message);
+    const Got got = ReceiveFrame(fd, deadline, header, message);
     if (got != Got::kAll) return CannotTalk(options_.directory, got, "greeting");
     if (header.is != FrameIs::kSound) return NotAnOwner(options_.directory, header);
     if (header.kind == FrameKind::kAnswer) return internal::DecodeRefusal(message);
     if (header.kind != FrameKind::kGreeting) return NotAnOwner(options_.directory, {});
-    auto greeting = internal::DecodeGreeting(message);
-    if (!greeting) return greeting.error();
-    return std::pair(*std::move(fd), *greeting);
+    auto greeting = TRY(internal::DecodeGreeting(message));
+    return std::pair(std::move(fd), greeting);
   }
 
   // The request was sent, and no answer came.
@@ -244,7 +241,7 @@ Result<std::unique_ptr<OwnerClient>> OwnerClient::Connect(OwnerClientOptions opt
       }
     }
     auto client = std::make_unique<SocketClient>(std::move(options));
-    if (auto begun = client->Begin(); !begun) return begun.error();
+    TRY(client->Begin());
     return client;
   } catch (...) {
     return internal::Caught();

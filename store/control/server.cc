@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "store/base/caught.h"
+#include "store/base/try.h"
 
 namespace waybill::internal {
 
@@ -74,12 +75,11 @@ Result<std::unique_ptr<ControlServer>> ControlServer::Start(const std::filesyste
                                                             const ServeOptions& options,
                                                             const Greeting& greeting,
                                                             OwnerCalls& owner) {
-  if (auto r = CheckOptions(options); !r) return r.error();
-  auto socket = ListeningSocket::Bind(directory);
-  if (!socket) return socket.error();
+  TRY(CheckOptions(options));
+  auto socket = TRY(ListeningSocket::Bind(directory));
   std::unique_ptr<ControlServer> server(
-      new ControlServer(*std::move(socket), options, greeting, owner));
-  if (auto r = server->Launch(); !r) return r.error();
+      new ControlServer(std::move(socket), options, greeting, owner));
+  TRY(server->Launch());
   return server;
 }
 

@@ -11,6 +11,8 @@
 #include <string>
 #include <utility>
 
+#include "store/base/try.h"
+
 namespace waybill::internal {
 
 namespace {
@@ -87,24 +89,20 @@ Error NobodyServes(const std::filesystem::path& directory) {
 
 Result<ListeningSocket> ListeningSocket::Bind(const std::filesystem::path& directory) {
   const std::filesystem::path path = directory / kSocketName;
-  if (auto r = CheckPrivateDirectory(directory); !r) return r.error();
-  auto there = IsOurs(path);
-  if (!there.has_value()) return there.error();
-  if (*there) {
-    if (auto r = RemoveFile(path); !r) return r.error();
+  TRY(CheckPrivateDirectory(directory));
+  auto there = TRY(IsOurs(path));
+  if (there) {
+    TRY(RemoveFile(path));
   }
-  auto fd = MakeSocket(path);
-  if (!fd) return fd.error();
+  auto fd = TRY(MakeSocket(path));
   // Before it has a name: nobody else may open it, not even for a moment.
-  if (fchmod(fd->get(), kOnlyTheOwner) != 0) return SystemError(errno, "chmod", path);
-  auto address = AddressIn(directory);
-  if (!address) return address.error();
-  if (bind(fd->get(), AsSockaddr(address->name), sizeof(address->name)) != 0) {
+  if (fchmod(fd.get(), kOnlyTheOwner) != 0) return SystemError(errno, "chmod", path);
+  auto address = TRY(AddressIn(directory));
+  if (bind(fd.get(), AsSockaddr(address.name), sizeof(address.name)) != 0) {
     return SystemError(errno, "bind", path);
   }
-  auto id = FileIdOf(path);
-  if (!id) return id.error();
-  return ListeningSocket(*std::move(fd), path, *id);
+  auto id = TRY(FileIdOf(path));
+  return ListeningSocket(std::move(fd), path, id);
 }
 
 void ListeningSocket::Remove() {
@@ -117,12 +115,10 @@ void ListeningSocket::Remove() {
 Result<Fd> ConnectToOwner(const std::filesystem::path& directory,
                           std::chrono::milliseconds patience) {
   const std::filesystem::path path = directory / kSocketName;
-  if (auto r = CheckPrivateDirectory(directory); !r) return r.error();
-  auto there = IsOurs(path);
-  if (!there.has_value()) return there.error();
-  if (!*there) return NobodyServes(directory);
-  auto address = AddressIn(directory);
-  if (!address) return address.error();
+  TRY(CheckPrivateDirectory(directory));
+  auto there = TRY(IsOurs(path));
+  if (!there) return NobodyServes(directory);
+  auto address = TRY(AddressIn(directory));
   auto fd = MakeSocket(path);
   if (!fd) return fd.error();
   // It blocks while it connects, so that it waits for room in the queue.
@@ -136,7 +132,7 @@ Result<Fd> ConnectToOwner(const std::filesystem::path& directory,
   }
   int connected = -1;
   do {
-    connected = connect(fd->get(), AsSockaddr(address->name), sizeof(address->name));
+    connected = connect(fd->get(), AsSockaddr(address.name), sizeof(address.name));
   } while (connected != 0 && errno == EINTR);
   if (connected != 0) {
     if (errno == ECONNREFUSED || errno == ENOENT) return NobodyServes(directory);

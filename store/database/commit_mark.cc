@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "store/base/caught.h"
+#include "store/base/try.h"
 #include "store/database/uuid.h"
 
 namespace waybill::internal {
@@ -123,11 +124,10 @@ Result<CommitMarkReading> ReadCommitMark(const std::filesystem::path& directory)
 
 Result<void> WriteCommitMark(const std::filesystem::path& directory, const MarkedCommits& commits) {
   const std::filesystem::path path = CommitMarkIn(directory);
-  auto file = OpenFile(path, O_RDWR | O_CREAT);
-  if (!file) return file.error();
-  if (ftruncate(file->get(), kSectorBytes) != 0) return SystemError(errno, "write", path);
-  if (auto r = PWriteAll(*file, SectorOf(commits), 0, path); !r) return r;
-  if (auto r = SyncFile(*file, path); !r) return r;
+  auto file = TRY(OpenFile(path, O_RDWR | O_CREAT));
+  if (ftruncate(file.get(), kSectorBytes) != 0) return SystemError(errno, "write", path);
+  if (auto r = PWriteAll(file, SectorOf(commits), 0, path); !r) return r;
+  if (auto r = SyncFile(file, path); !r) return r;
   return SyncDirectory(directory);
 }
 
@@ -152,17 +152,16 @@ Result<void> CommitMark::Open(std::uint64_t sequence, std::uint64_t before) {
   // Before the disk says "open": without the thread, acknowledgements might stay unflushed.
   if (!flusher_.joinable()) flusher_ = std::thread([this] { FlushNowAndThen(); });
   const std::filesystem::path path = CommitMarkIn(directory_);
-  auto file = OpenFile(path, O_RDWR | O_CREAT);
-  if (!file) return file.error();
-  if (ftruncate(file->get(), kSectorBytes) != 0) return SystemError(errno, "write", path);
+  auto file = TRY(OpenFile(path, O_RDWR | O_CREAT));
+  if (ftruncate(file.get(), kSectorBytes) != 0) return SystemError(errno, "write", path);
   commits_.open = allows_one_flush_;
   commits_.begun = allows_one_flush_ ? sequence : before;
   commits_.acknowledged = before;
   if (boot_clock_) commits_.written = boot_clock_().nanoseconds;
-  if (auto r = PWriteAll(*file, SectorOf(commits_), 0, path); !r) return r;
-  if (auto r = SyncFile(*file, path); !r) return r;
+  if (auto r = PWriteAll(file, SectorOf(commits_), 0, path); !r) return r;
+  if (auto r = SyncFile(file, path); !r) return r;
   if (auto r = SyncDirectory(directory_); !r) return r;
-  file_ = std::move(*file);
+  file_ = std::move(file);
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include "schema/v5/evidence_generated.h"
 #include "store/base/image_spellings.h"
 #include "store/base/quote.h"
+#include "store/base/try.h"
 #include "store/database/flatbuffer.h"
 #include "store/database/typed_tables.h"
 #include "waybill/limits.h"
@@ -121,10 +122,9 @@ std::optional<Key16> KeyOfSpelling(Payload payload, std::uint64_t seed) {
 
 Result<std::optional<SpellingRow>> FindSpelling(const StoreTxn& txn, std::string_view spelling) {
   if (!txn.schema().has(Table::kSpellings)) return std::optional<SpellingRow>();
-  auto payload = txn.Get(Table::kSpellings, HashKey(spelling, txn.seed()));
-  if (!payload) return payload.error();
-  if (!*payload) return std::optional<SpellingRow>();
-  auto row = DecodeSpelling(**payload);
+  auto payload = TRY(txn.Get(Table::kSpellings, HashKey(spelling, txn.seed())));
+  if (!payload) return std::optional<SpellingRow>();
+  auto row = DecodeSpelling(*payload);
   if (!row) {
     return Error{ErrorCode::kDamaged,
                  "the spelling \"" + std::string(spelling) + "\" can't be read",
@@ -142,15 +142,13 @@ Result<void> PutSpelling(StoreTxn& txn, SpellingRow row) {
 
 Result<std::string> ImageOf(const StoreTxn& txn, std::string_view image_ref) {
   const Spelling spelling(image_ref);
-  auto row = FindSpelling(txn, spelling.text());
-  if (!row) return row.error();
-  return *row && !(*row)->image.empty() ? (*row)->image : std::string(spelling.text());
+  auto row = TRY(FindSpelling(txn, spelling.text()));
+  return row && !row->image.empty() ? row->image : std::string(spelling.text());
 }
 
 Result<void> CheckOfOneImage(const StoreTxn& txn, std::string_view image_ref) {
-  auto row = FindSpelling(txn, SpellingOf(image_ref));
-  if (!row) return row.error();
-  if (!*row || !(*row)->image.empty()) return {};
+  auto row = TRY(FindSpelling(txn, SpellingOf(image_ref)));
+  if (!row || !row->image.empty()) return {};
   return Error{
       ErrorCode::kInvalidArgument,
       "two images have the digest of " + QuoteForMessage(image_ref) + "; nothing was changed",
@@ -160,59 +158,49 @@ Result<void> CheckOfOneImage(const StoreTxn& txn, std::string_view image_ref) {
 Result<std::vector<std::string>> RefsOfImage(const StoreTxn& txn, std::string_view image_ref) {
   std::vector<std::string> refs;
   AddPlain(image_ref, refs);
-  auto image = ImageOf(txn, image_ref);
-  if (!image) return image.error();
-  AddPlain(*image, refs);
-  auto row = FindSpelling(txn, *image);
-  if (!row) return row.error();
-  if (*row && (*row)->image == *image) AddRefsOf(**row, refs);
+  auto image = TRY(ImageOf(txn, image_ref));
+  AddPlain(image, refs);
+  auto row = TRY(FindSpelling(txn, image));
+  if (row && row->image == image) AddRefsOf(*row, refs);
   return refs;
 }
 
 Result<void> LearnRef(StoreTxn& txn, std::string_view image_ref) {
-  auto refs = RefsOfImage(txn, image_ref);
-  if (!refs) return refs.error();
-  auto image = ImageOf(txn, image_ref);
-  if (!image) return image.error();
-  const std::vector<std::string> plain = PlainSpellings(*image);
+  auto refs = TRY(RefsOfImage(txn, image_ref));
+  auto image = TRY(ImageOf(txn, image_ref));
+  const std::vector<std::string> plain = PlainSpellings(image);
   if (std::find(plain.begin(), plain.end(), image_ref) != plain.end()) return {};
-  auto row = FindSpelling(txn, *image);
-  if (!row) return row.error();
-  if (!*row || (*row)->image != *image) return {};
-  auto& known = (*row)->refs;
+  auto row = TRY(FindSpelling(txn, image));
+  if (!row || row->image != image) return {};
+  auto& known = row->refs;
   if (std::find(known.begin(), known.end(), image_ref) != known.end()) return {};
   if (known.size() < kMaxSpellingsPerImage) {
     known.emplace_back(image_ref);
-    return PutSpelling(txn, std::move(**row));
+    return PutSpelling(txn, std::move(*row));
   }
   // One that nothing is stored under makes room.
   for (std::string& ref : known) {
-    auto in_use = IsInUse(txn, ref);
-    if (!in_use) return in_use.error();
-    if (*in_use) continue;
+    auto in_use = TRY(IsInUse(txn, ref));
+    if (in_use) continue;
     ref = image_ref;
-    return PutSpelling(txn, std::move(**row));
+    return PutSpelling(txn, std::move(*row));
   }
   return {};
 }
 
 Result<bool> WasListed(const StoreTxn& txn, std::string_view image_ref) {
-  auto row = FindSpelling(txn, SpellingOf(image_ref));
-  if (!row) return row.error();
-  return row->has_value();
+  auto row = TRY(FindSpelling(txn, SpellingOf(image_ref)));
+  return row.has_value();
 }
 
 Result<void> EraseSpellings(StoreTxn& txn, std::string_view image) {
-  auto row = FindSpelling(txn, image);
-  if (!row) return row.error();
-  if (!*row || (*row)->image != image) return {};
-  for (const std::string& ref : (*row)->refs) {
+  auto row = TRY(FindSpelling(txn, image));
+  if (!row || row->image != image) return {};
+  for (const std::string& ref : row->refs) {
     const std::string spelling = SpellingOf(ref);
-    auto of = FindSpelling(txn, spelling);
-    if (!of) return of.error();
-    if (!*of || (*of)->image != image) continue;
-    auto erased = txn.Delete(Table::kSpellings, HashKey(spelling, txn.seed()));
-    if (!erased) return erased.error();
+    auto of = TRY(FindSpelling(txn, spelling));
+    if (!of || of->image != image) continue;
+    TRY(txn.Delete(Table::kSpellings, HashKey(spelling, txn.seed())));
   }
   auto erased = txn.Delete(Table::kSpellings, HashKey(image, txn.seed()));
   return erased ? Result<void>() : erased.error();
@@ -236,13 +224,11 @@ Result<std::optional<LedgerEntry>> FindRememberedEntry(const StoreTxn& txn,
                                                        std::string_view runtime_handler) {
   std::optional<LedgerEntry> entry;
   if (!txn.schema().has(Table::kLedger)) return entry;
-  auto image = ImageOf(txn, image_ref);
-  if (!image) return image.error();
-  for (const std::string& spelling : {SpellingOf(image_ref), *image}) {
-    auto payload = txn.Get(Table::kLedger, PulledKey(spelling, runtime_handler, txn.seed()));
-    if (!payload) return payload.error();
-    if (!*payload) continue;
-    entry = DecodeLedgerEntry(**payload);
+  auto image = TRY(ImageOf(txn, image_ref));
+  for (const std::string& spelling : {SpellingOf(image_ref), image}) {
+    auto payload = TRY(txn.Get(Table::kLedger, PulledKey(spelling, runtime_handler, txn.seed())));
+    if (!payload) continue;
+    entry = DecodeLedgerEntry(*payload);
     if (entry && entry->image_ref == spelling && entry->runtime_handler == runtime_handler) {
       return entry;
     }
@@ -255,9 +241,7 @@ Result<void> PutLedgerEntry(StoreTxn& txn, LedgerEntry entry) {
   if (auto erased = EraseLedgerEntry(txn, entry.image_ref, entry.runtime_handler); !erased) {
     return erased.error();
   }
-  auto image = ImageOf(txn, entry.image_ref);
-  if (!image) return image.error();
-  entry.image_ref = *image;
+  entry.image_ref = TRY(ImageOf(txn, entry.image_ref));
   entry.stamp = txn.sequence();
   return txn.Put(Table::kLedger, PulledKey(entry.image_ref, entry.runtime_handler, txn.seed()),
                  EncodeLedgerEntry(entry));
@@ -272,22 +256,19 @@ Result<void> StoreAbsence(StoreTxn& txn, LedgerEntry entry) {
 
 Result<bool> EraseLedgerEntry(StoreTxn& txn, std::string_view image_ref,
                               std::string_view runtime_handler) {
-  auto image = ImageOf(txn, image_ref);
-  if (!image) return image.error();
+  auto image = TRY(ImageOf(txn, image_ref));
   bool was_there = false;
-  for (const std::string& spelling : {SpellingOf(image_ref), *image}) {
-    auto erased = txn.Delete(Table::kLedger, PulledKey(spelling, runtime_handler, txn.seed()));
-    if (!erased) return erased.error();
-    was_there = was_there || *erased;
+  for (const std::string& spelling : {SpellingOf(image_ref), image}) {
+    auto erased = TRY(txn.Delete(Table::kLedger, PulledKey(spelling, runtime_handler, txn.seed())));
+    was_there = was_there || erased;
   }
   return was_there;
 }
 
 Result<void> EraseRemembered(StoreTxn& txn, std::string_view image_ref,
                              std::string_view runtime_handler) {
-  auto entry = FindRememberedEntry(txn, image_ref, runtime_handler);
-  if (!entry) return entry.error();
-  if (!*entry || !(*entry)->absent_since) return {};
+  auto entry = TRY(FindRememberedEntry(txn, image_ref, runtime_handler));
+  if (!entry || !entry->absent_since) return {};
   auto erased = EraseLedgerEntry(txn, image_ref, runtime_handler);
   return erased ? Result<void>() : erased.error();
 }
@@ -302,8 +283,7 @@ Result<void> DropFromLedger(StoreTxn& txn, FunctionRef<bool(const LedgerEntry&)>
   });
   if (!walked) return walked;
   for (const LedgerEntry& entry : dropped) {
-    auto erased = EraseLedgerEntry(txn, entry.image_ref, entry.runtime_handler);
-    if (!erased) return erased.error();
+    TRY(EraseLedgerEntry(txn, entry.image_ref, entry.runtime_handler));
   }
   if (!dropped.empty()) NoteEvidenceRemoved(txn);
   return {};
@@ -316,9 +296,8 @@ void NoteEvidenceRemoved(StoreTxn& txn) {
 }
 
 Result<bool> AnyRecordOfImage(const StoreTxn& txn, std::string_view image_ref) {
-  auto refs = RefsOfImage(txn, image_ref);
-  if (!refs) return refs.error();
-  for (const std::string& ref : *refs) {
+  auto refs = TRY(RefsOfImage(txn, image_ref));
+  for (const std::string& ref : refs) {
     auto there = AnyRecordOf(txn, ref);
     if (!there || *there) return there;
   }

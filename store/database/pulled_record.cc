@@ -9,6 +9,7 @@
 
 #include "schema/v6/pulled_record_generated.h"
 #include "store/base/hex.h"
+#include "store/base/try.h"
 #include "store/database/flatbuffer.h"
 #include "waybill/limits.h"
 
@@ -247,7 +248,7 @@ Result<void> CheckRecordLimits(const ImagePulledRecord& record) {
 }
 
 Result<std::vector<std::uint8_t>> EncodePulledRecordValue(const ImagePulledRecord& record) {
-  if (auto r = CheckRecordLimits(record); !r) return r.error();
+  TRY(CheckRecordLimits(record));
   flatbuffers::FlatBufferBuilder builder(512);
   std::vector<flatbuffers::Offset<v6::Entry>> entries;
   for (const auto& [name, credentials] : record.credential_mapping) {

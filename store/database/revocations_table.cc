@@ -8,6 +8,7 @@
 
 #include "schema/v6/revocation_generated.h"
 #include "store/base/hex.h"
+#include "store/base/try.h"
 #include "store/database/evidence_tables.h"
 #include "store/database/flatbuffer.h"
 #include "store/database/typed_tables.h"
@@ -212,14 +213,13 @@ Result<std::optional<Revocation>> FindRevocation(const StoreTxn& txn, const Revo
 }
 
 Result<void> PutRevocation(StoreTxn& txn, const Revocation& revocation) {
-  auto before = FindRevocation(txn, revocation);
-  if (!before) return before.error();
+  auto before = TRY(FindRevocation(txn, revocation));
   Revocation stored = revocation;
-  if (*before) {
-    stored.untidied = stored.untidied || ((*before)->untidied && (*before)->commit > stored.commit);
-    stored.commit = std::max(stored.commit, (*before)->commit);
-    stored.since = std::max(stored.since, (*before)->since);
-    if ((*before)->untidied) --txn.state().untidied;
+  if (before) {
+    stored.untidied = stored.untidied || (before->untidied && before->commit > stored.commit);
+    stored.commit = std::max(stored.commit, before->commit);
+    stored.since = std::max(stored.since, before->since);
+    if (before->untidied) --txn.state().untidied;
   }
   if (stored.untidied) ++txn.state().untidied;
   const Key16 key = KeyOf(IdentityOf(stored), txn.seed());
@@ -227,18 +227,16 @@ Result<void> PutRevocation(StoreTxn& txn, const Revocation& revocation) {
 }
 
 Result<void> EraseRevocation(StoreTxn& txn, const Revocation& revocation) {
-  auto erased = txn.Delete(Table::kRevocations, KeyOf(IdentityOf(revocation), txn.seed()));
-  if (!erased) return erased.error();
-  if (*erased && revocation.untidied) --txn.state().untidied;
+  auto erased = TRY(txn.Delete(Table::kRevocations, KeyOf(IdentityOf(revocation), txn.seed())));
+  if (erased && revocation.untidied) --txn.state().untidied;
   return {};
 }
 
 Result<bool> DropForgotten(const StoreTxn& txn, ImagePulledRecord& record) {
   if (record.credential_mapping.empty() || !HasRevocations(txn)) return false;
   Identities of_image;
-  auto refs = RefsToAsk(txn, record.image_ref);
-  if (!refs) return refs.error();
-  for (const std::string& ref : *refs) {
+  auto refs = TRY(RefsToAsk(txn, record.image_ref));
+  for (const std::string& ref : refs) {
     of_image.push_back({RevocationKind::kImage, ref, record.runtime_handler});
   }
   bool any = false;
@@ -246,16 +244,13 @@ Result<bool> DropForgotten(const StoreTxn& txn, ImagePulledRecord& record) {
     ImagePullCredentials& entry = at->second;
     const bool was_empty = entry.empty();
     if (entry.node_pods_accessible) {
-      auto is = AnyForgotten(txn, of_image, entry.node_pods_proof.pull_began);
-      if (!is) return is.error();
-      if (*is) entry.node_pods_accessible = false;
-      any = any || *is;
+      auto is = TRY(AnyForgotten(txn, of_image, entry.node_pods_proof.pull_began));
+      if (is) entry.node_pods_accessible = false;
+      any = any || is;
     }
-    auto secrets = EraseForgotten(txn, of_image, entry.kubernetes_secrets);
-    if (!secrets) return secrets.error();
-    auto accounts = EraseForgotten(txn, of_image, entry.kubernetes_service_accounts);
-    if (!accounts) return accounts.error();
-    any = any || *secrets || *accounts;
+    auto secrets = TRY(EraseForgotten(txn, of_image, entry.kubernetes_secrets));
+    auto accounts = TRY(EraseForgotten(txn, of_image, entry.kubernetes_service_accounts));
+    any = any || secrets || accounts;
     at = !was_empty && entry.empty() ? record.credential_mapping.erase(at) : std::next(at);
   }
   return any;

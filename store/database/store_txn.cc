@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "store/base/try.h"
 #include "store/database/credential_index.h"
 #include "store/database/pulled_record.h"
 #include "waybill/limits.h"
@@ -222,7 +223,7 @@ Result<void> StoreTxn::Reindex(const Key16& record, const std::vector<Key16>& be
   auto old = before.begin();
   for (const Key16& row : rows) {
     for (; old != before.end() && *old < row; ++old) {
-      if (auto erased = Delete(Table::kCredentialIndex, *old); !erased) return erased.error();
+      TRY(Delete(Table::kCredentialIndex, *old));
     }
     if (old != before.end() && *old == row) {
       ++old;
@@ -232,7 +233,7 @@ Result<void> StoreTxn::Reindex(const Key16& record, const std::vector<Key16>& be
     if (!put) return put;
   }
   for (; old != before.end(); ++old) {
-    if (auto erased = Delete(Table::kCredentialIndex, *old); !erased) return erased.error();
+    TRY(Delete(Table::kCredentialIndex, *old));
   }
   return {};
 }
@@ -253,10 +254,10 @@ Result<void> StoreTxn::Clear(Table table) {
 }
 
 Result<bool> StoreTxn::PutNew(Table table, const Key16& key, Payload payload) {
-  if (auto r = CheckSize(payload); !r) return r.error();
+  TRY(CheckSize(payload));
   const auto value = Seal(key, SpecOf(table).kind, schema().version(table), payload);
   Touch(table, value.size());
-  if (auto r = TakeRoom(context_.handles->of(table), value.size()); !r) return r.error();
+  TRY(TakeRoom(context_.handles->of(table), value.size()));
   MDB_val k = lmdb::ToVal(key.span());
   MDB_val v = lmdb::ToVal(value);
   const int rc = mdb_put(context_.txn, context_.handles->of(table), &k, &v, MDB_NOOVERWRITE);
@@ -265,7 +266,7 @@ Result<bool> StoreTxn::PutNew(Table table, const Key16& key, Payload payload) {
   if (rc != MDB_SUCCESS) return LmdbError(rc, "writing a record");
   state_.digest(table).Add(StoredChecksum(value));
   if (IsIndexed(table, schema())) {
-    if (auto r = Reindex(key, {}, payload); !r) return r.error();
+    TRY(Reindex(key, {}, payload));
   }
   return true;
 }
@@ -275,9 +276,7 @@ Result<void> StoreTxn::PutAs(const Schema& schema, Table table, const Key16& key
   const bool indexed = IsIndexed(table, schema);
   std::vector<Key16> before;
   if (indexed) {
-    auto keys = IndexedBefore(key);
-    if (!keys) return keys.error();
-    before = std::move(*keys);
+    before = TRY(IndexedBefore(key));
   }
   Touch(table, payload.size());
   auto stored = Store(context_.handles->of(table), state_.digest(table), key,
@@ -287,9 +286,8 @@ Result<void> StoreTxn::PutAs(const Schema& schema, Table table, const Key16& key
 
 Result<bool> StoreTxn::Delete(Table table, const Key16& key) {
   if (IsIndexed(table, schema())) {
-    auto before = IndexedBefore(key);
-    if (!before) return before.error();
-    if (auto r = Reindex(key, *before, {}); !r) return r.error();
+    auto before = TRY(IndexedBefore(key));
+    TRY(Reindex(key, before, {}));
   }
   const MDB_dbi dbi = context_.handles->of(table);
   TableDigest& digest = state_.digest(table);
@@ -311,7 +309,7 @@ Result<bool> StoreTxn::Delete(Table table, const Key16& key) {
   }
   if (rc != MDB_SUCCESS) return LmdbError(rc, "deleting a record");
   if (recount) {
-    if (auto r = Recount(dbi, digest); !r) return r.error();
+    TRY(Recount(dbi, digest));
   }
   return true;
 }
@@ -333,9 +331,8 @@ Result<void> StoreTxn::ForEachWithPrefix(Table table, const Key16& first, std::s
       return {};
     }
     const Opened opened = OpenEnvelope(k, value, spec.kind, schema().version(table));
-    auto go_on = visit(k, opened.payload);
-    if (!go_on) return go_on.error();
-    if (!*go_on) return {};
+    auto go_on = TRY(visit(k, opened.payload));
+    if (!go_on) return {};
   }
   if (rc != MDB_NOTFOUND) return LmdbError(rc, "reading a table");
   return {};
@@ -381,9 +378,7 @@ Result<void> StoreTxn::WriteState() {
   state_.latest_time = std::max(state_.latest_time, context_.now);
   std::uint64_t nondefault = 0;
   if (HasNondefaultCount(identity().schema_version)) {
-    auto counted = CountNondefault();
-    if (!counted) return counted.error();
-    nondefault = *counted;
+    nondefault = TRY(CountNondefault());
   }
   return PutHeaderRecord(kStateKey, RecordKind::kState,
                          EncodeState(state_, identity().schema_version, nondefault));

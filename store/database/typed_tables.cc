@@ -12,6 +12,7 @@
 #include "store/base/hex.h"
 #include "store/base/image_spellings.h"
 #include "store/base/sha256.h"
+#include "store/base/try.h"
 #include "store/database/flatbuffer.h"
 #include "store/database/pulled_record.h"
 #include "store/database/revocations_table.h"
@@ -193,24 +194,21 @@ Result<void> StoreRecord(StoreTxn& txn, ImagePulledRecord record) {
 
 Result<void> StoreAbsence(StoreTxn& txn, ImagePulledRecord record) {
   record.stamp = txn.sequence();
-  auto dropped = DropForgotten(txn, record);
-  if (!dropped) return dropped.error();
+  auto dropped = TRY(DropForgotten(txn, record));
   // The index of credentials changes, too.
-  if (*dropped) return StoreProofs(txn, std::move(record));
-  auto payload = EncodePulledRecordValue(record);
-  if (!payload) return payload.error();
+  if (dropped) return StoreProofs(txn, std::move(record));
+  auto payload = TRY(EncodePulledRecordValue(record));
   return txn.PutFromReserve(
-      Table::kPulled, PulledKey(record.image_ref, record.runtime_handler, txn.seed()), *payload);
+      Table::kPulled, PulledKey(record.image_ref, record.runtime_handler, txn.seed()), payload);
 }
 
 Result<void> StoreProofs(StoreTxn& txn, ImagePulledRecord record) {
   const Key16 key = PulledKey(record.image_ref, record.runtime_handler, txn.seed());
   auto existing = FindRecord(txn, record.image_ref, record.runtime_handler);
   if (!existing && !IsDamaged(existing.error())) return existing.error();
-  if (auto dropped = DropForgotten(txn, record); !dropped) return dropped.error();
-  auto payload = EncodePulledRecordValue(record);
-  if (!payload) return payload.error();
-  return txn.Put(Table::kPulled, key, *payload);
+  TRY(DropForgotten(txn, record));
+  auto payload = TRY(EncodePulledRecordValue(record));
+  return txn.Put(Table::kPulled, key, payload);
 }
 
 Result<bool> CloseCopy(StoreTxn& txn, std::string_view image_ref, std::string_view runtime_handler,
@@ -228,7 +226,7 @@ Result<bool> CloseCopy(StoreTxn& txn, std::string_view image_ref, std::string_vi
   record.last_updated = txn.now();
   record.closed_because = because.substr(0, kMaxReasonBytes);
   record.closed_by_list = by == ClosedBy::kList;
-  if (auto r = StoreRecord(txn, std::move(record)); !r) return r.error();
+  TRY(StoreRecord(txn, std::move(record)));
   return true;
 }
 
@@ -259,9 +257,8 @@ Result<bool> IsQuarantined(const StoreTxn& txn, QuarantineKind kind,
 }
 
 Result<bool> IsQuarantined(const StoreTxn& txn, QuarantineKind kind, std::string_view text) {
-  const auto sha256 = Sha256(text);
-  if (!sha256) return sha256.error();
-  return IsQuarantined(txn, kind, std::span<const std::uint8_t, 32>(*sha256));
+  const auto sha256 = TRY(Sha256(text));
+  return IsQuarantined(txn, kind, std::span<const std::uint8_t, 32>(sha256));
 }
 
 Result<bool> StoreQuarantine(StoreTxn& txn, const QuarantineEntry& entry) {
@@ -269,9 +266,8 @@ Result<bool> StoreQuarantine(StoreTxn& txn, const QuarantineEntry& entry) {
   if (!HexDecode(entry.sha256, sha256)) {
     return Error{ErrorCode::kInvalidArgument, "a quarantine entry needs a SHA-256", ""};
   }
-  auto there = IsQuarantined(txn, entry.kind, std::span<const std::uint8_t, 32>(sha256));
-  if (!there) return there.error();
-  if (*there) return false;
+  auto there = TRY(IsQuarantined(txn, entry.kind, std::span<const std::uint8_t, 32>(sha256)));
+  if (there) return false;
   if (auto r = txn.Put(Table::kQuarantine, QuarantineKey(entry.kind, sha256, txn.seed()),
                        EncodeQuarantineValue(entry));
       !r) {
@@ -282,10 +278,8 @@ Result<bool> StoreQuarantine(StoreTxn& txn, const QuarantineEntry& entry) {
 
 Result<void> EraseQuarantine(StoreTxn& txn, QuarantineKind kind, std::string_view text) {
   if (txn.state().digest(Table::kQuarantine).count == 0) return {};
-  const auto sha256 = Sha256(text);
-  if (!sha256) return sha256.error();
-  auto erased = txn.Delete(Table::kQuarantine, QuarantineKey(kind, *sha256, txn.seed()));
-  if (!erased) return erased.error();
+  const auto sha256 = TRY(Sha256(text));
+  TRY(txn.Delete(Table::kQuarantine, QuarantineKey(kind, sha256, txn.seed())));
   return {};
 }
 

@@ -9,6 +9,7 @@
 #include "schema/v3/user_namespace_generated.h"
 #include "schema/v4/user_namespace_generated.h"
 #include "store/base/quote.h"
+#include "store/base/try.h"
 #include "store/database/flatbuffer.h"
 #include "store/database/pulled_record.h"
 #include "store/database/typed_tables.h"
@@ -90,10 +91,9 @@ Key16 PodKey(const StoreTxn& txn, std::string_view pod_uid) { return HashKey(pod
 
 // The pod that has the block; nullopt: it is free.
 Result<std::optional<std::string>> TenantOf(const StoreTxn& txn, std::uint32_t block) {
-  auto payload = txn.Get(Table::kUsernsBlocks, BlockKey(block));
-  if (!payload) return payload.error();
-  if (!*payload) return std::optional<std::string>();
-  auto decoded = DecodeUsernsBlock(**payload);
+  auto payload = TRY(txn.Get(Table::kUsernsBlocks, BlockKey(block)));
+  if (!payload) return std::optional<std::string>();
+  auto decoded = DecodeUsernsBlock(*payload);
   if (!decoded) return Unreadable("the block of host ID " + std::to_string(block * kIdsPerBlock));
   return std::optional(std::move(decoded->pod_uid));
 }
@@ -209,10 +209,9 @@ std::optional<Key16> KeyOfUsernsHeld(Payload payload, std::uint64_t seed) {
 }
 
 Result<std::optional<UsernsMapping>> FindMapping(const StoreTxn& txn, std::string_view pod_uid) {
-  auto payload = txn.Get(Table::kUsernsMappings, PodKey(txn, pod_uid));
-  if (!payload) return payload.error();
-  if (!*payload) return std::optional<UsernsMapping>();
-  auto mapping = DecodeUsernsMapping(**payload);
+  auto payload = TRY(txn.Get(Table::kUsernsMappings, PodKey(txn, pod_uid)));
+  if (!payload) return std::optional<UsernsMapping>();
+  auto mapping = DecodeUsernsMapping(*payload);
   if (!mapping) return Unreadable("the ID mapping of pod " + ShownPodUid(pod_uid));
   if (mapping->pod_uid != pod_uid) return KeyIsTaken("pod " + ShownPodUid(pod_uid));
   return mapping;
@@ -223,23 +222,21 @@ Result<std::optional<std::string>> StoreMapping(StoreTxn& txn, std::string_view 
   const auto first = static_cast<std::uint32_t>(range.first / kIdsPerBlock);
   const auto end = static_cast<std::uint32_t>((range.first + range.length) / kIdsPerBlock);
   for (std::uint32_t block = first; block < end; ++block) {
-    auto added = txn.PutNew(Table::kUsernsBlocks, BlockKey(block),
-                            EncodeUsernsBlock({std::string(pod_uid), block}));
-    if (!added) return added.error();
-    if (*added) continue;
+    auto added = TRY(txn.PutNew(Table::kUsernsBlocks, BlockKey(block),
+                                EncodeUsernsBlock({std::string(pod_uid), block})));
+    if (added) continue;
     auto tenant = TenantOf(txn, block);
     if (!tenant) return tenant.error();
     while (block-- > first) {
-      if (auto r = txn.Delete(Table::kUsernsBlocks, BlockKey(block)); !r) return r.error();
+      TRY(txn.Delete(Table::kUsernsBlocks, BlockKey(block)));
     }
     return tenant;
   }
   const UsernsMapping mapping{std::string(pod_uid), static_cast<std::uint32_t>(range.first),
                               static_cast<std::uint32_t>(range.length), txn.now(), txn.sequence()};
   auto added =
-      txn.PutNew(Table::kUsernsMappings, PodKey(txn, pod_uid), EncodeUsernsMapping(mapping));
-  if (!added) return added.error();
-  if (!*added) return KeyIsTaken("pod " + ShownPodUid(pod_uid));
+      TRY(txn.PutNew(Table::kUsernsMappings, PodKey(txn, pod_uid), EncodeUsernsMapping(mapping)));
+  if (!added) return KeyIsTaken("pod " + ShownPodUid(pod_uid));
   return std::optional<std::string>();
 }
 
@@ -260,18 +257,16 @@ Result<bool> EraseMapping(StoreTxn& txn, std::string_view pod_uid) {
       blocks.push_back(static_cast<std::uint32_t>(first + i));
     }
   } else {
-    auto all = ReadBlocks(txn);
-    if (!all) return all.error();
-    for (const UsernsBlock& block : *all) {
+    auto all = TRY(ReadBlocks(txn));
+    for (const UsernsBlock& block : all) {
       if (block.pod_uid == pod_uid) blocks.push_back(block.block);
     }
   }
   for (const std::uint32_t block : blocks) {
-    auto tenant = TenantOf(txn, block);
-    if (!tenant) return tenant.error();
+    auto tenant = TRY(TenantOf(txn, block));
     // Never erase another pod's block, even if the tables contradict each other.
-    if (*tenant != pod_uid) continue;
-    if (auto r = txn.Delete(Table::kUsernsBlocks, BlockKey(block)); !r) return r.error();
+    if (tenant != pod_uid) continue;
+    TRY(txn.Delete(Table::kUsernsBlocks, BlockKey(block)));
   }
   return txn.Delete(Table::kUsernsMappings, PodKey(txn, pod_uid));
 }
@@ -289,10 +284,9 @@ Result<std::vector<UsernsHeld>> ReadHeld(const StoreTxn& txn) {
 Result<std::optional<UsernsHeld>> FindHeld(const StoreTxn& txn, std::string_view pod_uid) {
   // Older versions have no such table: an empty digest keeps us from reading it.
   if (txn.state().digest(Table::kUsernsHeld).count == 0) return std::optional<UsernsHeld>();
-  auto payload = txn.Get(Table::kUsernsHeld, PodKey(txn, pod_uid));
-  if (!payload) return payload.error();
-  if (!*payload) return std::optional<UsernsHeld>();
-  auto held = DecodeUsernsHeld(**payload);
+  auto payload = TRY(txn.Get(Table::kUsernsHeld, PodKey(txn, pod_uid)));
+  if (!payload) return std::optional<UsernsHeld>();
+  auto held = DecodeUsernsHeld(*payload);
   if (!held) return Unreadable("what is held for pod " + ShownPodUid(pod_uid));
   if (held->pod.pod_uid != pod_uid) return KeyIsTaken("pod " + ShownPodUid(pod_uid));
   return held;

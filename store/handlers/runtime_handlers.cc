@@ -11,6 +11,7 @@
 
 #include "store/base/empty_list.h"
 #include "store/base/go_json.h"
+#include "store/base/try.h"
 #include "store/database/evidence_tables.h"
 #include "store/database/key.h"
 #include "store/database/open_pulls_table.h"
@@ -142,16 +143,14 @@ Result<FoundHandler> FindHandler(const StoreTxn& txn, std::string_view name) {
   if (txn.state().digest(Table::kRuntimeHandlers).count == 0) return found;
   if (name.empty()) {
     // The default handler may have a name of its own, so its entry is not under its stored name.
-    auto handlers = ReadRuntimeHandlers(txn);
-    if (!handlers) return handlers.error();
-    const RuntimeHandler* const handler = FindStored(*handlers, "");
+    auto handlers = TRY(ReadRuntimeHandlers(txn));
+    const RuntimeHandler* const handler = FindStored(handlers, "");
     if (handler != nullptr) found.guest_platform = handler->guest_platform;
     return found;
   }
-  auto payload = txn.Get(Table::kRuntimeHandlers, HashKey(name, txn.seed()));
-  if (!payload) return payload.error();
-  if (!*payload) return found;
-  const auto handler = DecodeRuntimeHandlerValue(**payload);
+  auto payload = TRY(txn.Get(Table::kRuntimeHandlers, HashKey(name, txn.seed())));
+  if (!payload) return found;
+  const auto handler = DecodeRuntimeHandlerValue(*payload);
   if (!handler || handler->name != name) {
     return Error{ErrorCode::kDamaged,
                  "the entry of runtime handler \"" + std::string(name) + "\" can't be read",
@@ -219,9 +218,8 @@ using Chosen = std::function<bool(std::string_view stored)>;
 Result<void> DropDefaultsOfImage(StoreTxn& txn, const std::string& image_ref,
                                  CollapseReport& report) {
   if (!txn.schema().has(Table::kSpellings) || txn.state().kubelet_rules) return {};
-  auto refs = RefsOfImage(txn, image_ref);
-  if (!refs) return refs.error();
-  for (const std::string& ref : *refs) {
+  auto refs = TRY(RefsOfImage(txn, image_ref));
+  for (const std::string& ref : refs) {
     if (ref == image_ref) continue;
     auto record = FindRecord(txn, ref, "");
     if (!record || !*record || (*record)->credential_mapping.empty()) continue;
@@ -264,45 +262,42 @@ Result<CollapseReport> Fold(StoreTxn& txn, const Chosen& chosen) {
     if (existing && *existing) {
       record.last_updated = std::max(record.last_updated, (*existing)->last_updated);
     }
-    if (auto r = StoreRecord(txn, std::move(record)); !r) return r.error();
+    TRY(StoreRecord(txn, std::move(record)));
     ++report.records_to_verify;
-    if (auto r = DropDefaultsOfImage(txn, ref, report); !r) return r.error();
+    TRY(DropDefaultsOfImage(txn, ref, report));
     for (const std::string& handler : copies.handlers) {
-      if (auto erased = EraseRecord(txn, ref, handler); !erased) return erased.error();
+      TRY(EraseRecord(txn, ref, handler));
       ++report.records;
       handlers.insert(handler);
     }
   }
 
-  auto pulls = AllOpenPulls(txn);
-  if (!pulls) return pulls.error();
-  for (OpenPull& pull : *pulls) {
+  auto pulls = TRY(AllOpenPulls(txn));
+  for (OpenPull& pull : pulls) {
     if (pull.runtime_handler.empty() || !chosen(pull.runtime_handler)) continue;
     const bool may_bring = pull.nothing_at == 0;
     if (may_bring) handlers.insert(pull.runtime_handler);
-    if (auto r = EraseOpenPull(txn, pull); !r) return r.error();
+    TRY(EraseOpenPull(txn, pull));
     pull.runtime_handler.clear();
     report.intents += may_bring ? 1U : 0U;
     if (txn.state().kubelet_rules) {
       // A kubelet has one intent for a string.
-      auto others = FindOpenPulls(txn, pull.image, "");
-      if (!others) return others.error();
-      if (!others->empty()) continue;
+      auto others = TRY(FindOpenPulls(txn, pull.image, ""));
+      if (!others.empty()) continue;
     }
-    if (auto r = PutOpenPull(txn, pull); !r) return r.error();
+    TRY(PutOpenPull(txn, pull));
   }
   // The default's copy of such a ref may be one of the others.
   std::set<std::string> images;
   for (const auto& [ref, copies] : refs) {
-    auto image = ImageOf(txn, ref);
-    if (!image) return image.error();
-    images.insert(*image);
+    auto image = TRY(ImageOf(txn, ref));
+    images.insert(image);
   }
   const auto is_of_another = [&](const LedgerEntry& entry) {
     return (!entry.runtime_handler.empty() && chosen(entry.runtime_handler)) ||
            images.contains(entry.image_ref);
   };
-  if (auto r = DropFromLedger(txn, is_of_another); !r) return r.error();
+  TRY(DropFromLedger(txn, is_of_another));
   report.handlers.assign(handlers.begin(), handlers.end());
   return report;
 }
@@ -349,8 +344,7 @@ Result<void> DropOutdated(StoreTxn& txn, const Handlers& handlers, bool other_de
 
 Result<void> WriteRegistry(StoreTxn& txn, const Handlers& old, const Handlers& handlers) {
   for (const RuntimeHandler& handler : old) {
-    auto deleted = txn.Delete(Table::kRuntimeHandlers, HashKey(handler.name, txn.seed()));
-    if (!deleted) return deleted.error();
+    TRY(txn.Delete(Table::kRuntimeHandlers, HashKey(handler.name, txn.seed())));
   }
   for (const RuntimeHandler& handler : handlers) {
     if (auto r = txn.Put(Table::kRuntimeHandlers, HashKey(handler.name, txn.seed()),
@@ -374,38 +368,36 @@ Result<RuntimesReport> ReplaceHandlers(StoreTxn& txn, std::vector<RuntimeHandler
                                        bool allow_empty) {
   std::sort(handlers.begin(), handlers.end(),
             [](const RuntimeHandler& a, const RuntimeHandler& b) { return a.name < b.name; });
-  auto old = ReadRuntimeHandlers(txn);
-  if (!old) return old.error();
+  auto old = TRY(ReadRuntimeHandlers(txn));
   RuntimesReport report;
-  if (*old == handlers) return report;
+  if (old == handlers) return report;
   if (handlers.empty() && !allow_empty) {
     return EmptyList("the list of runtime handlers is",
-                     "knows " + HowMany(old->size(), "runtime handler"), "no handler was removed");
+                     "knows " + HowMany(old.size(), "runtime handler"), "no handler was removed");
   }
 
-  const auto before = NamesOf(*old);
+  const auto before = NamesOf(old);
   const auto after = NamesOf(handlers);
   std::set_difference(after.begin(), after.end(), before.begin(), before.end(),
                       std::back_inserter(report.added));
   std::set_difference(before.begin(), before.end(), after.begin(), after.end(),
                       std::back_inserter(report.vanished));
 
-  report.turned_on = !HasOthers(*old) && HasOthers(handlers);
+  report.turned_on = !HasOthers(old) && HasOthers(handlers);
   const std::string default_name = NameOfDefault(handlers);
   // Records of the new default handler are looked up under the empty name from now on.
-  auto folded = Fold(
-      txn, [&](std::string_view stored) { return report.turned_on || stored == default_name; });
-  if (!folded) return folded.error();
-  report.records_collapsed = folded->records;
-  report.intents_collapsed = folded->intents;
+  auto folded = TRY(Fold(
+      txn, [&](std::string_view stored) { return report.turned_on || stored == default_name; }));
+  report.records_collapsed = folded.records;
+  report.intents_collapsed = folded.intents;
 
-  const bool other_default = !old->empty() && NameOfDefault(*old) != default_name;
-  if (auto r = DropOutdated(txn, handlers, other_default, report); !r) return r.error();
+  const bool other_default = !old.empty() && NameOfDefault(old) != default_name;
+  TRY(DropOutdated(txn, handlers, other_default, report));
   const auto is_outdated = [&](const LedgerEntry& entry) {
-    return ChangesHandler(*old, handlers, entry.runtime_handler);
+    return ChangesHandler(old, handlers, entry.runtime_handler);
   };
-  if (auto r = DropFromLedger(txn, is_outdated); !r) return r.error();
-  if (auto r = WriteRegistry(txn, *old, handlers); !r) return r.error();
+  TRY(DropFromLedger(txn, is_outdated));
+  TRY(WriteRegistry(txn, old, handlers));
   return report;
 }
 
@@ -422,12 +414,11 @@ bool ChangesHandler(const Handlers& old, const Handlers& handlers, std::string_v
 Result<CollapseReport> CollapseHandlers(StoreTxn& txn) {
   auto report = Fold(txn, [](std::string_view) { return true; });
   if (!report) return report;
-  auto old = ReadRuntimeHandlers(txn);
-  if (!old) return old.error();
+  auto old = TRY(ReadRuntimeHandlers(txn));
   Handlers kept;
-  if (const RuntimeHandler* const handler = FindStored(*old, "")) kept.push_back(*handler);
-  if (kept != *old) {
-    if (auto r = WriteRegistry(txn, *old, kept); !r) return r.error();
+  if (const RuntimeHandler* const handler = FindStored(old, "")) kept.push_back(*handler);
+  if (kept != old) {
+    TRY(WriteRegistry(txn, old, kept));
   }
   return report;
 }

@@ -14,6 +14,7 @@
 #include <set>
 #include <string>
 
+#include "store/base/try.h"
 #include "store/lmdb/check/page_format.h"
 #include "store/lmdb/version.h"
 #include "waybill/limits.h"
@@ -146,19 +147,18 @@ Error WasWrittenOver(const std::filesystem::path& directory) {
 }
 
 Result<std::unique_ptr<Env>> Env::Open(const EnvOptions& options) {
-  if (auto r = CheckVersion(); !r) return r.error();
+  TRY(CheckVersion());
   std::unique_ptr<Env> env(new Env);
   env->directory_ = options.directory;
-  auto id = internal::FileIdOf(options.directory);
-  if (!id) return id.error();
-  env->id_ = *id;
-  if (!Register(*id)) {
+  auto id = TRY(internal::FileIdOf(options.directory));
+  env->id_ = id;
+  if (!Register(id)) {
     return Error{ErrorCode::kOwned,
                  "this process has " + options.directory.string() + " open already",
                  "use the handle that is open"};
   }
   env->registered_ = true;
-  if (auto r = MakeRoomForLocks(options.directory); !r) return r.error();
+  TRY(MakeRoomForLocks(options.directory));
 
   int rc = mdb_env_create(&env->env_);
   if (rc == MDB_SUCCESS) rc = mdb_env_set_maxreaders(env->env_, kMaxReaders);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "store/base/quote.h"
+#include "store/base/try.h"
 #include "store/database/evidence_tables.h"
 #include "store/database/open_pulls_table.h"
 #include "store/database/pulled_record.h"
@@ -57,30 +58,27 @@ Result<void> CheckWord(Rules rules, std::string_view image_ref, std::string_view
 
 // As stored. kInvalidArgument: the registry does not have it.
 Result<std::string> StoredHandler(const StoreTxn& txn, std::string_view runtime_handler) {
-  auto handler = internal::FindHandler(txn, runtime_handler);
-  if (!handler) return handler.error();
-  if (handler->known) return handler->stored;
+  auto handler = TRY(internal::FindHandler(txn, runtime_handler));
+  if (handler.known) return handler.stored;
   auto known = internal::ReadRuntimeHandlers(txn);
   return known ? internal::UnknownHandler(runtime_handler, *known) : known.error();
 }
 
 // nullopt: it has none.
 Result<std::optional<LedgerEntry>> FindEntry(const StoreTxn& txn, const ImageCopy& copy) {
-  auto handler = StoredHandler(txn, copy.runtime_handler);
-  if (!handler) return handler.error();
-  return internal::FindLedgerEntry(txn, copy.image_ref, *handler);
+  auto handler = TRY(StoredHandler(txn, copy.runtime_handler));
+  return internal::FindLedgerEntry(txn, copy.image_ref, handler);
 }
 
 Result<void> TakeOut(StoreTxn& txn, const LedgerEntry& entry, std::string_view reason) {
   const std::string& handler = entry.runtime_handler;
-  if (auto r = internal::EraseLedgerEntry(txn, entry.image_ref, handler); !r) return r.error();
+  TRY(internal::EraseLedgerEntry(txn, entry.image_ref, handler));
   internal::NoteEvidenceRemoved(txn);
   const std::string because = "an operator took it out of the ledger: " + std::string(reason);
-  auto refs = internal::RefsOfImage(txn, entry.image_ref);
-  if (!refs) return refs.error();
+  auto refs = TRY(internal::RefsOfImage(txn, entry.image_ref));
   bool recorded = false;
   std::vector<ImagePulledRecord> guesses;
-  for (const std::string& ref : *refs) {
+  for (const std::string& ref : refs) {
     auto walked = txn.ForEachWithPrefix(
         Table::kPulled, internal::FirstPulledKeyOfRef(ref, txn.seed()), internal::kRefKeyBytes,
         [&](const internal::Key16&, Payload payload) -> Result<bool> {
@@ -165,11 +163,10 @@ Result<void> NodeStore::DropOpenPull(PullId pull, std::string_view reason,
   if (auto r = CheckReason("reason", reason); !r) return r;
   return impl_->Write(
       [&](StoreTxn& txn) -> Result<void> {
-        auto pulls = internal::AllOpenPulls(txn);
-        if (!pulls) return pulls.error();
-        const auto at = std::find_if(pulls->begin(), pulls->end(),
+        auto pulls = TRY(internal::AllOpenPulls(txn));
+        const auto at = std::find_if(pulls.begin(), pulls.end(),
                                      [&](const OpenPull& one) { return one.id == pull; });
-        if (at == pulls->end() || pull.value == 0 || at->nothing_at != 0) {
+        if (at == pulls.end() || pull.value == 0 || at->nothing_at != 0) {
           return Error{ErrorCode::kNotFound,
                        "there is no open pull " + std::to_string(pull.value) + " in " +
                            impl_->directory.string() + "; nothing was changed",
@@ -210,11 +207,10 @@ Result<void> NodeStore::AddToLedger(const ImageOnNode& image, std::string_view s
   if (auto r = CheckReason("source", source); !r) return r;
   return impl_->Write(
       [&](StoreTxn& txn) -> Result<void> {
-        auto handler = StoredHandler(txn, image.runtime_handler);
-        if (!handler) return handler.error();
+        auto handler = TRY(StoredHandler(txn, image.runtime_handler));
         if (auto r = internal::CheckOfOneImage(txn, image.id); !r) return r;
         LedgerEntry entry{.image_ref = image.id,
-                          .runtime_handler = *handler,
+                          .runtime_handler = handler,
                           .source = std::string(source),
                           .reason = std::string(reason),
                           .since = txn.now()};
@@ -237,18 +233,16 @@ Result<void> NodeStore::AddToLedger(const ImageOnNode& image, std::string_view s
 
 Result<bool> NodeStore::RemoveFromLedger(const ImageCopy& copy, std::string_view reason,
                                          const ChangeOptions& options) try {
-  if (auto r = CheckWord(impl_->rules, copy.image_ref, reason); !r) return r.error();
+  TRY(CheckWord(impl_->rules, copy.image_ref, reason));
   return WriteAndGet(
       *impl_,
       [&](StoreTxn& txn) -> Result<bool> {
-        auto entry = FindEntry(txn, copy);
-        if (!entry) return entry.error();
-        if (!*entry) return false;
-        if (auto r = TakeOut(txn, **entry, reason); !r) return r.error();
-        auto noted =
-            internal::NoteInJournal(txn, "took " + internal::QuoteForMessage(copy.image_ref) +
-                                             " out of the ledger: " + std::string(reason));
-        if (!noted) return noted.error();
+        auto entry = TRY(FindEntry(txn, copy));
+        if (!entry) return false;
+        TRY(TakeOut(txn, *entry, reason));
+
+        TRY(internal::NoteInJournal(txn, "took " + internal::QuoteForMessage(copy.image_ref) +
+                                             " out of the ledger: " + std::string(reason)));
         return true;
       },
       options);
@@ -258,21 +252,20 @@ Result<bool> NodeStore::RemoveFromLedger(const ImageCopy& copy, std::string_view
 
 Result<bool> NodeStore::SettlePresumed(const ImageCopy& copy, Settled settled,
                                        std::string_view reason, const ChangeOptions& options) try {
-  if (auto r = CheckWord(impl_->rules, copy.image_ref, reason); !r) return r.error();
+  TRY(CheckWord(impl_->rules, copy.image_ref, reason));
   return WriteAndGet(
       *impl_,
       [&](StoreTxn& txn) -> Result<bool> {
-        auto entry = FindEntry(txn, copy);
-        if (!entry) return entry.error();
-        if (!*entry || !IsPresumed(**entry)) return false;
+        auto entry = TRY(FindEntry(txn, copy));
+        if (!entry || !IsPresumed(*entry)) return false;
         if (settled == Settled::kClosed) {
-          auto taken = TakeOut(txn, **entry, reason);
+          auto taken = TakeOut(txn, *entry, reason);
           return taken ? Result<bool>(true) : taken.error();
         }
-        (*entry)->source = kOperatorSource;
-        (*entry)->reason = reason;
-        (*entry)->since = txn.now();
-        auto put = internal::PutLedgerEntry(txn, std::move(**entry));
+        entry->source = kOperatorSource;
+        entry->reason = reason;
+        entry->since = txn.now();
+        auto put = internal::PutLedgerEntry(txn, std::move(*entry));
         return put ? Result<bool>(true) : put.error();
       },
       options);
@@ -303,11 +296,9 @@ Result<ObserveReport> NodeStore::ClearDistrust(std::string_view reason,
       [&](StoreTxn& txn) -> Result<ObserveReport> {
         ObserveReport report;
         if (impl_->rules == Rules::kClosed) {
-          auto done = internal::CloseOrAdopt(txn, list, options.adopt, reason, observing);
-          if (!done) return done.error();
-          report = std::move(*done);
+          report = TRY(internal::CloseOrAdopt(txn, list, options.adopt, reason, observing));
         }
-        if (auto r = internal::SetTrust(txn, reason); !r) return r.error();
+        TRY(internal::SetTrust(txn, reason));
         return report;
       },
       ChangeOptions{.dry_run = options.dry_run});

@@ -10,6 +10,7 @@
 #include "store/base/image_spellings.h"
 #include "store/base/quote.h"
 #include "store/base/sha256.h"
+#include "store/base/try.h"
 #include "store/database/evidence_tables.h"
 #include "store/database/key.h"
 #include "store/database/open_pulls_table.h"
@@ -256,10 +257,9 @@ Result<Explanation> NodeStore::Explain(const ImageCopy& copy,
       TellStandings(snapshot, impl_->AgesIn(snapshot), impl_->clock(), *record, why);
       break;
     }
-    auto quarantine = ListIn(*impl_, snapshot, Table::kQuarantine, "the quarantine entries",
-                             internal::DecodeQuarantineValue);
-    if (!quarantine) return quarantine.error();
-    for (QuarantineEntry& one : *quarantine) {
+    auto quarantine = TRY(ListIn(*impl_, snapshot, Table::kQuarantine, "the quarantine entries",
+                                 internal::DecodeQuarantineValue));
+    for (QuarantineEntry& one : quarantine) {
       std::vector<std::string> texts = refs;
       if (one.kind == QuarantineKind::kImage) {
         texts = closed ? internal::EquivalentImages(copy.image)
@@ -273,16 +273,15 @@ Result<Explanation> NodeStore::Explain(const ImageCopy& copy,
     }
     why.in_quarantine = !why.quarantine.empty();
     auto pulls =
-        ListIn(*impl_, snapshot, Table::kIntents, "the open pulls", internal::DecodeOpenPull);
-    if (!pulls) return pulls.error();
+        TRY(ListIn(*impl_, snapshot, Table::kIntents, "the open pulls", internal::DecodeOpenPull));
     if (closed) {
       why.pulls = internal::PullsOfAny(
-          *pulls, names.empty() ? std::vector<std::string>{std::string(copy.image)} : names,
+          pulls, names.empty() ? std::vector<std::string>{std::string(copy.image)} : names,
           impl_->evidence.short_names);
       internal::Conclude(has_credentials, !why.other_handlers.empty(), why);
     } else {
       std::copy_if(
-          pulls->rbegin(), pulls->rend(), std::back_inserter(why.pulls),
+          pulls.rbegin(), pulls.rend(), std::back_inserter(why.pulls),
           [&](const OpenPull& pull) { return !pull.anything && pull.image == copy.image; });
       ConcludeAsKubelet(has_credentials, why);
     }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "migrations/kubelet/kubelet_export.h"
+#include "store/base/try.h"
 #include "store/database/evidence_tables.h"
 #include "store/database/open_pulls_table.h"
 #include "store/database/pulled_record.h"
@@ -75,15 +76,13 @@ Result<internal::ExportContent> Collect(const NodeStore::Impl& impl,
 
 Result<ExportReport> NodeStore::Export(const ExportOptions& options) const {
   return Guarded([&]() -> Result<ExportReport> {
-    auto content = Collect(*impl_, impl_->Read());
-    if (!content) return content.error();
-    if (content->distrustful) {
-      auto trust = GetTrust();
-      if (!trust) return trust.error();
-      content->distrust_reason = internal::LastReasonOf(trust->journal);
+    auto content = TRY(Collect(*impl_, impl_->Read()));
+    if (content.distrustful) {
+      auto trust = TRY(GetTrust());
+      content.distrust_reason = internal::LastReasonOf(trust.journal);
     }
-    content->now = impl_->clock();
-    return internal::ExportKubeletDirectory(*content, options);
+    content.now = impl_->clock();
+    return internal::ExportKubeletDirectory(content, options);
   });
 }
 

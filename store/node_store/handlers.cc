@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "store/base/try.h"
 #include "store/database/typed_tables.h"
 #include "store/handlers/runtime_handlers.h"
 #include "store/node_store/impl.h"
@@ -34,16 +35,15 @@ Result<std::vector<RuntimeHandler>> NodeStore::ListRuntimeHandlers() const {
 
 Result<RuntimesReport> NodeStore::ReplaceRuntimeHandlers(
     const std::vector<RuntimeHandler>& handlers, const ChangeOptions& options) try {
-  if (auto r = internal::CheckRuntimeHandlers(handlers); !r) return r.error();
+  TRY(internal::CheckRuntimeHandlers(handlers));
   const auto replace = [&](StoreTxn& txn) -> Result<RuntimesReport> {
-    auto old = internal::ReadRuntimeHandlers(txn);
-    if (!old) return old.error();
+    auto old = TRY(internal::ReadRuntimeHandlers(txn));
     auto replaced = internal::ReplaceHandlers(txn, handlers, options.allow_empty);
     if (!replaced) return replaced.error();
     // Pulls in flight are counted under the handler's name, and would be recorded under it.
     const bool cleaned_up = replaced->turned_on || replaced->intents_collapsed > 0;
     const auto is_changed = [&](std::string_view stored) {
-      return (cleaned_up && !stored.empty()) || internal::ChangesHandler(*old, handlers, stored);
+      return (cleaned_up && !stored.empty()) || internal::ChangesHandler(old, handlers, stored);
     };
     if (impl_->in_flight.AnyOf(is_changed)) return PullsInFlight();
     return replaced;

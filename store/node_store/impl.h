@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "store/base/caught.h"
+#include "store/base/try.h"
 #include "store/control/server.h"
 #include "store/database/committer.h"
 #include "store/database/counters_record.h"
@@ -238,9 +239,7 @@ auto WriteAndGet(NodeStore::Impl& impl, const Change& change,
     typename Value::value_type value{};
     auto written = impl.Write(
         [&](internal::StoreTxn& txn) -> Result<void> {
-          auto done = change(txn);
-          if (!done) return done.error();
-          value = *std::move(done);
+          value = TRY(change(txn));
           return {};
         },
         options);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "migrations/steps/migrate.h"
+#include "store/base/try.h"
 #include "store/database/uuid.h"
 #include "store/node_store/impl.h"
 #include "store/recovery/backup.h"
@@ -40,7 +41,7 @@ BootTime SystemBootClock() {
 
 Result<MigrationReport> Migrate(const MigrateOptions& options) {
   return Guarded([&]() -> Result<MigrationReport> {
-    if (auto r = internal::CheckVersion(options.to); !r) return r.error();
+    TRY(internal::CheckVersion(options.to));
     // A dry run writes nothing, so it does not settle with the witness either.
     OpenOptions open{.directory = options.directory,
                      .create_if_missing = false,
@@ -49,16 +50,15 @@ Result<MigrationReport> Migrate(const MigrateOptions& options) {
     open.boot_clock = options.boot_clock;
     open.map_bytes = options.map_bytes;
     RecoveryReport ignored;
-    auto store = internal::OpenAsOwner(
+    auto store = TRY(internal::OpenAsOwner(
         open, options.dry_run ? internal::OnDamage::kOnlyLook : internal::OnDamage::kRefuse,
-        internal::Purpose::kUnknown, ignored);
-    if (!store) return store.error();
+        internal::Purpose::kUnknown, ignored));
     auto report =
-        internal::MigrateStore(*store, {options.to, options.dry_run, options.accept_loss,
-                                        options.clock, options.boot_clock, options.progress});
+        internal::MigrateStore(store, {options.to, options.dry_run, options.accept_loss,
+                                       options.clock, options.boot_clock, options.progress});
     if (!report) return report;
-    if (store->witness && !options.dry_run) {
-      if (auto r = store->witness->Sync(); !r) return r.error();
+    if (store.witness && !options.dry_run) {
+      TRY(store.witness->Sync());
     }
     return report;
   });

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "store/base/try.h"
 #include "store/database/open_pulls_table.h"
 #include "store/database/pulled_record.h"
 #include "store/node_store/impl.h"
@@ -83,11 +84,10 @@ Result<internal::IdRangeCounts> CountIdRanges(const NodeStore& store, NodeStore:
   if (counted && counted->of_mappings == counts.of_mappings && counted->of_held == counts.of_held) {
     return *counted;
   }
-  auto statistics = store.GetUserNamespaceStatistics();
-  if (!statistics) return statistics.error();
-  counts.free = statistics->free;
-  counts.used = statistics->used;
-  counts.refused = !statistics->refused_because.empty();
+  auto statistics = TRY(store.GetUserNamespaceStatistics());
+  counts.free = statistics.free;
+  counts.used = statistics.used;
+  counts.refused = !statistics.refused_because.empty();
   counted = counts;
   return counts;
 }
@@ -97,50 +97,45 @@ Result<void> FillGauges(const NodeStore& store, NodeStore::Impl& impl, Metrics& 
   {
     const ReaderPool::Lease snapshot = impl.Read();
     if (!snapshot) return impl.NoSnapshot(snapshot, "the records");
-    auto records = impl.CountRecords(snapshot);
-    if (!records) return records.error();
+    auto records = TRY(impl.CountRecords(snapshot));
     metrics.records_by_handler = {{"", 0}};
-    for (const auto& [handler, count] : records->by_handler) {
+    for (const auto& [handler, count] : records.by_handler) {
       if (handler.empty()) {
         metrics.records_by_handler.front().records = count;
       } else {
         metrics.records_by_handler.push_back({handler, count});
       }
     }
-    metrics.closed_images = records->closed;
-    if (records->oldest_proof != 0) metrics.oldest_credential = Timestamp{records->oldest_proof, 0};
-    metrics.undated_credentials = records->undated;
+    metrics.closed_images = records.closed;
+    if (records.oldest_proof != 0) metrics.oldest_credential = Timestamp{records.oldest_proof, 0};
+    metrics.undated_credentials = records.undated;
   }
-  auto trust = store.GetTrust();
-  if (!trust) return trust.error();
-  const std::vector<bool> in_force = internal::InForce(trust->journal);
+  auto trust = TRY(store.GetTrust());
+  const std::vector<bool> in_force = internal::InForce(trust.journal);
   for (std::size_t i = 0; i < in_force.size(); ++i) {
     if (!in_force[i]) continue;
-    const TrustKind kind = trust->journal[i].kind;
+    const TrustKind kind = trust.journal[i].kind;
     const auto number = static_cast<std::size_t>(kind);
     const bool known = number < kMaxTrustKinds && TrustKindName(kind) != "unknown";
     ++metrics.distrust_reasons[known ? number : 0];
   }
   if (impl.rules == Rules::kClosed) {
-    auto ledger = store.ListLedger();
-    if (!ledger) return ledger.error();
+    auto ledger = TRY(store.ListLedger());
     metrics.presumed_images =
-        static_cast<std::uint64_t>(std::count_if(ledger->begin(), ledger->end(), IsPresumed));
-    auto pulls = store.ListOpenPulls();
-    if (!pulls) return pulls.error();
-    for (const OpenPull& pull : *pulls) {
+        static_cast<std::uint64_t>(std::count_if(ledger.begin(), ledger.end(), IsPresumed));
+    auto pulls = TRY(store.ListOpenPulls());
+    for (const OpenPull& pull : pulls) {
       const auto state = static_cast<std::size_t>(pull.state);
       const bool named = !pull.anything && state < metrics.open_pulls_by_state.size();
       ++metrics.open_pulls_by_state[named ? state : 0];
     }
   }
   if (impl.user_namespaces.enabled) {
-    auto ranges = CountIdRanges(store, impl);
-    if (!ranges) return ranges.error();
+    auto ranges = TRY(CountIdRanges(store, impl));
     metrics.user_namespaces = true;
-    metrics.id_ranges_free = ranges->free;
-    metrics.id_ranges_used = ranges->used;
-    metrics.id_ranges_refused = ranges->refused;
+    metrics.id_ranges_free = ranges.free;
+    metrics.id_ranges_used = ranges.used;
+    metrics.id_ranges_refused = ranges.refused;
   }
   return {};
 }
@@ -255,9 +250,8 @@ Metrics NodeStore::GetMetrics() const {
     metrics.last_opening = now.opening;
   }
   const auto filled = Guarded([&]() -> Result<void> {
-    auto statistics = GetStatistics();
-    if (!statistics) return statistics.error();
-    FillFromStatistics(*statistics, *impl_, metrics);
+    auto statistics = TRY(GetStatistics());
+    FillFromStatistics(statistics, *impl_, metrics);
     if (!metrics.live_owner) {
       const ReaderPool::Lease snapshot = impl_->Read();
       if (!snapshot) return impl_->NoSnapshot(snapshot, "the counters");

@@ -11,6 +11,7 @@
 #include "migrations/steps/migrate.h"
 #include "store/base/empty_list.h"
 #include "store/base/files.h"
+#include "store/base/try.h"
 #include "store/database/open_pulls_table.h"
 #include "store/database/typed_tables.h"
 #include "store/handlers/runtime_handlers.h"
@@ -78,14 +79,12 @@ Result<void> CheckEvidence(const EvidenceOptions& options) {
 Result<void> CloseGapByList(StoreTxn& txn, const std::vector<ImageOnNode>& images,
                             const std::vector<RuntimeHandler>& handlers, RecoveryReport& report) {
   for (const ImageOnNode& image : images) {
-    auto known = internal::AnyRecordOf(txn, image.id);
-    if (!known) return known.error();
-    if (*known) continue;
-    auto closed =
-        internal::CloseCopy(txn, image.id, internal::StoredName(handlers, image.runtime_handler),
-                            "images may have been pulled that nobody recorded");
-    if (!closed) return closed.error();
-    if (!*closed) continue;
+    auto known = TRY(internal::AnyRecordOf(txn, image.id));
+    if (known) continue;
+    auto closed = TRY(internal::CloseCopy(txn, image.id,
+                                          internal::StoredName(handlers, image.runtime_handler),
+                                          "images may have been pulled that nobody recorded"));
+    if (!closed) continue;
     ++report.gap_closed;
     if (report.gap_images.size() == kMaxGapImages) continue;
     report.gap_images.push_back(!image.repo_tags.empty()      ? image.repo_tags.front()
@@ -93,9 +92,8 @@ Result<void> CloseGapByList(StoreTxn& txn, const std::vector<ImageOnNode>& image
                                                               : image.id);
   }
   report.gap_reason = internal::WithoutAdvice(report.gap_reason);
-  auto in_force = internal::GapInForce(txn);
-  if (!in_force) return in_force.error();
-  return in_force->empty() ? Result<void>() : internal::TakeBackDistrust(txn, *in_force);
+  auto in_force = TRY(internal::GapInForce(txn));
+  return in_force.empty() ? Result<void>() : internal::TakeBackDistrust(txn, in_force);
 }
 
 // A full store opens all the same: what could not be written keeps images closed.
@@ -120,19 +118,18 @@ void TakeOpeningReport(const ObserveReport& observed, RecoveryReport& report) {
 }  // namespace
 
 Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(OpenOptions options) {
-  if (auto r = CheckEvidence(options.evidence); !r) return r.error();
-  if (auto r = CheckAges(options.ages); !r) return r.error();
+  TRY(CheckEvidence(options.evidence));
+  TRY(CheckAges(options.ages));
   if (options.runtime_handlers) {
-    if (auto r = internal::CheckRuntimeHandlers(*options.runtime_handlers); !r) return r.error();
+    TRY(internal::CheckRuntimeHandlers(*options.runtime_handlers));
   }
   if (options.user_namespaces.enabled) {
-    if (auto r = CheckUserNamespacePool(options.user_namespaces.pool); !r) return r.error();
+    TRY(CheckUserNamespacePool(options.user_namespaces.pool));
   }
   // A missing directory would pass for one without pods.
   if (!options.pods_directory.empty()) {
-    auto there = internal::Exists(options.pods_directory);
-    if (!there.has_value()) return there.error();
-    if (!*there) {
+    auto there = TRY(internal::Exists(options.pods_directory));
+    if (!there) {
       return Error{ErrorCode::kNotFound,
                    "there is no directory of pods " + options.pods_directory.string() +
                        "; nothing was changed",
@@ -141,22 +138,20 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(OpenOptions 
   }
   std::unique_ptr<Impl> impl(new Impl(options));
   impl->is_owner_ = true;
-  auto owned = internal::OpenAsOwner(options, internal::OnDamage::kRecover,
-                                     internal::Purpose::kNode, impl->report);
-  if (!owned) return owned.error();
-  impl->owned.emplace(std::move(*owned));
+  auto owned = TRY(internal::OpenAsOwner(options, internal::OnDamage::kRecover,
+                                         internal::Purpose::kNode, impl->report));
+  impl->owned.emplace(std::move(owned));
   if (impl->owned->database.identity.schema_version != kNewestSchema) {
-    auto migrated = internal::MigrateStore(*impl->owned, {.to = kNewestSchema,
-                                                          .clock = options.clock,
-                                                          .boot_clock = options.boot_clock,
-                                                          .progress = options.migration_progress,
-                                                          .purpose = internal::Purpose::kNode});
-    if (!migrated) return migrated.error();
-    impl->report.migration = std::move(*migrated);
+    auto migrated =
+        TRY(internal::MigrateStore(*impl->owned, {.to = kNewestSchema,
+                                                  .clock = options.clock,
+                                                  .boot_clock = options.boot_clock,
+                                                  .progress = options.migration_progress,
+                                                  .purpose = internal::Purpose::kNode}));
+    impl->report.migration = std::move(migrated);
   }
-  auto claimed = internal::ClaimPurpose(options, internal::Purpose::kNode, *impl->owned);
-  if (!claimed) return claimed.error();
-  if (auto r = impl->FinishOpening(options); !r) return r.error();
+  TRY(internal::ClaimPurpose(options, internal::Purpose::kNode, *impl->owned));
+  TRY(impl->FinishOpening(options));
   return impl;
 }
 
@@ -276,11 +271,10 @@ Result<void> NodeStore::Impl::Replay(const OpenOptions& options) {
   auto replayed = committer->Run([&](StoreTxn& txn) -> Result<void> {
     report = before;  // the change may run twice
     if (options.gap != Gap::kNo) {
-      auto in_force = internal::GapInForce(txn);
-      if (!in_force) return in_force.error();
+      auto in_force = TRY(internal::GapInForce(txn));
       const bool was_kubelet =
           rules == Rules::kClosed && !options.continues_pulls && txn.state().kubelet_rules;
-      report.gap_reason = !in_force->empty()         ? in_force->reason
+      report.gap_reason = !in_force.empty()          ? in_force.reason
                           : options.gap == Gap::kYes ? internal::RequestedGap().reason
                           : was_kubelet              ? internal::GapOfKubeletRules().reason
                           : report.import.newly_written.empty()
@@ -311,16 +305,15 @@ Result<void> NodeStore::Impl::Replay(const OpenOptions& options) {
       if (auto r = internal::NoteGap(txn, {TrustKind::kGap, report.gap_reason}); !r) return r;
     }
     if (rules == Rules::kClosed || !options.images_on_node) return {};
-    auto handlers = internal::ReadRuntimeHandlers(txn);
-    if (!handlers) return handlers.error();
+    auto handlers = TRY(internal::ReadRuntimeHandlers(txn));
     std::vector<ImageOnNode> images = *options.images_on_node;
     for (ImageOnNode& image : images) {
       // No record can have such a name. Without it, the image may belong to any handler.
       if (image.runtime_handler.size() > kMaxRuntimeHandlerBytes) image.runtime_handler.clear();
     }
-    auto done = internal::ReplayIntents(txn, images, internal::NameOfDefault(*handlers), report);
+    auto done = internal::ReplayIntents(txn, images, internal::NameOfDefault(handlers), report);
     if (!done || !report.after_gap) return done;
-    return CloseGapByList(txn, images, *handlers, report);
+    return CloseGapByList(txn, images, handlers, report);
   });
   if (!replayed || rules == Rules::kKubelet) return replayed;
   if (!options.continues_pulls) {
@@ -351,10 +344,9 @@ Result<void> NodeStore::Impl::ObserveAtOpening(StoreTxn& txn, const OpenOptions&
     ImageList list;
     list.images = *options.images_on_node;
     list.complete = true;
-    auto judged = internal::ObserveList(txn, list, observing);
-    if (!judged) return judged.error();
-    TakeOpeningReport(*judged, report);
-    report.observed = std::move(*judged);
+    auto judged = TRY(internal::ObserveList(txn, list, observing));
+    TakeOpeningReport(judged, report);
+    report.observed = std::move(judged);
   }
   if (report.import.preloaded == 0) return {};
   auto entered = internal::JudgeObservedPreloaded(txn, observing);
@@ -364,21 +356,20 @@ Result<void> NodeStore::Impl::ObserveAtOpening(StoreTxn& txn, const OpenOptions&
 Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenObserver(
     const ObserveOptions& options) {
   if (options.user_namespaces.enabled) {
-    if (auto r = CheckUserNamespacePool(options.user_namespaces.pool); !r) return r.error();
+    TRY(CheckUserNamespacePool(options.user_namespaces.pool));
   }
-  if (auto r = CheckAges(options.ages); !r) return r.error();
+  TRY(CheckAges(options.ages));
   std::unique_ptr<Impl> impl(new Impl(options));
   impl->asks_witness_ = options.asks_witness;
-  if (auto r = impl->OpenFiles(); !r) return r.error();
+  TRY(impl->OpenFiles());
   impl->report.copy_of = internal::OriginalOf(impl->observed->identity, impl->directory).string();
   return impl;
 }
 
 Result<void> NodeStore::Impl::OpenFiles() {
-  auto opened =
-      internal::OpenAsObserver(directory, internal::Purpose::kNode, asks_witness_, seen_unowned_);
-  if (!opened) return opened.error();
-  observed.emplace(std::move(*opened));
+  auto opened = TRY(
+      internal::OpenAsObserver(directory, internal::Purpose::kNode, asks_witness_, seen_unowned_));
+  observed.emplace(std::move(opened));
   readers.Attach(*observed->env, observed->handles, observed->identity.hash_seed,
                  ReaderPool::Keep::kNothing, kObserverSlots);
   return {};
@@ -503,9 +494,8 @@ NodeStore::~NodeStore() { impl_->StopServing(); }
 
 Result<std::unique_ptr<NodeStore>> NodeStore::Open(OpenOptions options) {
   return Guarded([&]() -> Result<std::unique_ptr<NodeStore>> {
-    auto impl = Impl::OpenOwner(std::move(options));
-    if (!impl) return impl.error();
-    std::unique_ptr<NodeStore> store(new NodeStore(std::move(*impl)));
+    auto impl = TRY(Impl::OpenOwner(std::move(options)));
+    std::unique_ptr<NodeStore> store(new NodeStore(std::move(impl)));
     RecoveryReport& report = store->impl_->report;
     if (report.distrustful) {
       auto trust = store->GetTrust();
@@ -517,9 +507,8 @@ Result<std::unique_ptr<NodeStore>> NodeStore::Open(OpenOptions options) {
 
 Result<std::unique_ptr<NodeStore>> NodeStore::Observe(ObserveOptions options) {
   return Guarded([&]() -> Result<std::unique_ptr<NodeStore>> {
-    auto impl = Impl::OpenObserver(options);
-    if (!impl) return impl.error();
-    return std::unique_ptr<NodeStore>(new NodeStore(std::move(*impl)));
+    auto impl = TRY(Impl::OpenObserver(options));
+    return std::unique_ptr<NodeStore>(new NodeStore(std::move(impl)));
   });
 }
 

@@ -8,6 +8,7 @@
 
 #include "store/base/empty_list.h"
 #include "store/base/image_spellings.h"
+#include "store/base/try.h"
 #include "store/database/evidence_tables.h"
 #include "store/database/open_pulls_table.h"
 #include "store/database/pulled_record.h"
@@ -108,10 +109,8 @@ Result<PullId> NodeStore::RecordPullIntent(const ImageCopy& copy) {
   PullId id;
   const auto record = [&](StoreTxn& txn, const FoundHandler& handler) -> Result<void> {
     if (auto r = CheckKnown(txn, copy, handler); !r) return r;
-    auto begun = internal::RecordIntent(txn, impl_->in_flight, impl_->rules, copy.image,
-                                        handler.stored, impl_->boot_clock());
-    if (!begun) return begun.error();
-    id = *begun;
+    id = TRY(internal::RecordIntent(txn, impl_->in_flight, impl_->rules, copy.image, handler.stored,
+                                    impl_->boot_clock()));
     return {};
   };
   return Guarded([&]() -> Result<PullId> {
@@ -143,9 +142,8 @@ Result<void> NodeStore::RecordImagePulled(const ImageCopy& copy,
       if (!learnt) return learnt;
       // A digest that two images have is a spelling of neither: its record would be found by no
       // other.
-      auto row = internal::FindSpelling(txn, internal::SpellingOf(ref));
-      if (!row) return row.error();
-      if (*row && (*row)->image.empty() && !result.image->id.empty()) ref = result.image->id;
+      auto row = TRY(internal::FindSpelling(txn, internal::SpellingOf(ref)));
+      if (row && row->image.empty() && !result.image->id.empty()) ref = result.image->id;
     }
     // An unknown handler is gone, so its platform is unknown: verify again.
     const std::optional<ImagePullCredentials> unknown;
@@ -173,12 +171,11 @@ namespace {
 // The images of a list, their handlers by the names that records have.
 Result<void> ToPrune(const StoreTxn& txn, const std::vector<ImageOnNode>& listed,
                      internal::ImagesOnNode& images) {
-  auto handlers = internal::ReadRuntimeHandlers(txn);
-  if (!handlers) return handlers.error();
+  auto handlers = TRY(internal::ReadRuntimeHandlers(txn));
   for (const ImageOnNode& image : listed) {
     std::optional<std::string> handler;
     if (!image.runtime_handler.empty()) {
-      handler = internal::StoredName(*handlers, image.runtime_handler);
+      handler = internal::StoredName(handlers, image.runtime_handler);
     }
     if (auto r = images.Add(image.id, handler); !r) return r;
     for (const std::string& digest : image.repo_digests) images.AddDigest(digest, handler);
@@ -203,7 +200,7 @@ Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ImageOnNode
   for (std::optional<internal::PrunePart> part{std::in_place}; part;) {
     const auto prune = [&](StoreTxn& txn) -> Result<internal::PrunedPart> {
       if (token) {
-        if (auto r = internal::CheckToken(txn, *token, Hint::kBeginList); !r) return r.error();
+        TRY(internal::CheckToken(txn, *token, Hint::kBeginList));
       }
       const std::uint64_t records = txn.state().digest(Table::kPulled).count;
       const bool prunes_ledger = limit.by_stamp && impl.rules == Rules::kClosed;
@@ -216,17 +213,16 @@ Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ImageOnNode
                                    "no record was removed");
       }
       internal::ImagesOnNode images(impl.rules, txn);
-      if (auto r = ToPrune(txn, listed, images); !r) return r.error();
+      TRY(ToPrune(txn, listed, images));
       auto pruned = internal::PruneRecords(txn, impl.rules, images, limit, *part);
       if (pruned && pruned->never_listed) {
-        if (auto r = internal::OpenPullOfAnything(txn, impl.boot_clock()); !r) return r.error();
+        TRY(internal::OpenPullOfAnything(txn, impl.boot_clock()));
       }
       if (!pruned || pruned->next || !prunes_ledger) return pruned;
-      auto ledger = internal::PruneLedger(txn, images, limit, part->most);
-      if (!ledger) return ledger.error();
-      pruned->report.preloaded_removed = ledger->entries;
+      auto ledger = TRY(internal::PruneLedger(txn, images, limit, part->most));
+      pruned->report.preloaded_removed = ledger.entries;
       // The records are done: the next part is of the ledger alone.
-      if (ledger->more) pruned->next = internal::Key16::Last();
+      if (ledger.more) pruned->next = internal::Key16::Last();
       txn.state().last_list = std::max(txn.state().last_list, limit.token);
       txn.Touch();
       return pruned;
@@ -393,30 +389,26 @@ Result<void> NodeStore::DeleteRecord(const ImageCopy& copy) {
   const auto erase = [&](StoreTxn& txn, const FoundHandler& handler) -> Result<void> {
     std::vector<std::string> refs{std::string(copy.image_ref)};
     if (impl_->rules == Rules::kClosed) {
-      auto all = internal::RefsOfImage(txn, copy.image_ref);
-      if (!all) return all.error();
-      refs = std::move(*all);
+      refs = TRY(internal::RefsOfImage(txn, copy.image_ref));
     }
     bool any = false;
     for (const std::string& ref : refs) {
-      auto erased = internal::EraseRecord(txn, ref, handler.stored);
-      if (!erased) return erased.error();
-      any = any || *erased;
+      auto erased = TRY(internal::EraseRecord(txn, ref, handler.stored));
+      any = any || erased;
     }
     if (!any) return {};
     internal::NoteEvidenceRemoved(txn);
     if (impl_->rules == Rules::kKubelet) return {};
-    auto was_listed = internal::WasListed(txn, copy.image_ref);
-    if (!was_listed) return was_listed.error();
+    auto was_listed = TRY(internal::WasListed(txn, copy.image_ref));
     // What it was about may be listed under another ref.
-    return *was_listed ? Result<void>() : internal::OpenPullOfAnything(txn, impl_->boot_clock());
+    return was_listed ? Result<void>() : internal::OpenPullOfAnything(txn, impl_->boot_clock());
   };
   return WriteCopy(*impl_, copy, CheckRef, erase);
 }
 
 Result<bool> NodeStore::HasIntent(const ImageCopy& copy) const {
   return Guarded([&]() -> Result<bool> {
-    if (auto r = CheckIntent(copy); !r) return r.error();
+    TRY(CheckIntent(copy));
     ReaderPool::Lease snapshot = impl_->Read();
     if (!snapshot) return impl_->NoSnapshot(snapshot, "the intents");
     const auto handler = HandlerToRead(snapshot, copy.runtime_handler);
@@ -441,10 +433,9 @@ Result<bool> NodeStore::HasIntent(const ImageCopy& copy) const {
 
 Result<std::vector<ImagePullIntent>> NodeStore::ListIntents() const {
   return Guarded([&]() -> Result<std::vector<ImagePullIntent>> {
-    auto pulls = ListTable(*impl_, Table::kIntents, "the intents", internal::DecodeOpenPull);
-    if (!pulls) return pulls.error();
+    auto pulls = TRY(ListTable(*impl_, Table::kIntents, "the intents", internal::DecodeOpenPull));
     std::set<ImagePullIntent> intents;
-    for (const OpenPull& pull : *pulls) {
+    for (const OpenPull& pull : pulls) {
       if (!pull.anything && pull.nothing_at == 0) {
         intents.insert({pull.image, pull.runtime_handler});
       }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "store/base/empty_list.h"
+#include "store/base/try.h"
 #include "store/database/evidence_tables.h"
 #include "store/database/revocations_table.h"
 #include "store/database/typed_tables.h"
@@ -102,24 +103,22 @@ namespace {
 // Otherwise "0 records" would pass for "nothing is open".
 Result<void> CheckForgettableImage(const StoreTxn& txn, std::string_view image_ref) {
   if (txn.state().kubelet_rules) return {};
-  auto recorded = internal::AnyRecordOf(txn, image_ref);
-  if (!recorded) return recorded.error();
-  return *recorded ? Result<void>() : internal::CheckOfOneImage(txn, image_ref);
+  auto recorded = TRY(internal::AnyRecordOf(txn, image_ref));
+  return recorded ? Result<void>() : internal::CheckOfOneImage(txn, image_ref);
 }
 
 }  // namespace
 
 Result<ForgetReport> NodeStore::Forget(const Revocation& what, const ChangeOptions& options) {
   return Guarded([&]() -> Result<ForgetReport> {
-    if (auto r = internal::CheckForgettable(what); !r) return r.error();
+    TRY(internal::CheckForgettable(what));
     return impl_->Revoke(
         [&](StoreTxn& txn) -> Result<ForgetReport> {
           Revocation stored = what;
           if (what.kind == RevocationKind::kImage) {
-            if (auto r = CheckForgettableImage(txn, what.image_ref); !r) return r.error();
-            auto handler = internal::FindHandler(txn, what.runtime_handler);
-            if (!handler) return handler.error();
-            stored.runtime_handler = handler->stored;
+            TRY(CheckForgettableImage(txn, what.image_ref));
+            auto handler = TRY(internal::FindHandler(txn, what.runtime_handler));
+            stored.runtime_handler = handler.stored;
           }
           return internal::Forget(txn, std::move(stored));
         },
@@ -168,7 +167,7 @@ Result<ForgetReport> NodeStore::ForgetCredential(std::string_view credential_has
 Result<ReconcileReport> NodeStore::Reconcile(const ExistingCredentials& truth,
                                              const ListToken& token, const ChangeOptions& options) {
   return Guarded([&]() -> Result<ReconcileReport> {
-    if (auto r = internal::CheckTruth(truth); !r) return r.error();
+    TRY(internal::CheckTruth(truth));
     return impl_->Revoke(
         [&](StoreTxn& txn) -> Result<ReconcileReport> {
           const auto rows = txn.state().digest(Table::kCredentialIndex).count;

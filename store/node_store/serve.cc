@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "store/base/try.h"
 #include "store/node_store/impl.h"
 #include "store/recovery/backup.h"
 #include "waybill/owner.h"
@@ -89,9 +90,7 @@ class CallsOfClients final : public CallsOfStore {
         if (at == begun_.end() || at->id < pull->id) at = pull;
       }
       if (at == begun_.end()) {
-        auto other = OtherThanOwners(copy, named);
-        if (!other) return other.error();
-        ending.pull = *other;
+        ending.pull = TRY(OtherThanOwners(copy, named));
       } else {
         ending.pull = at->id;
         mine.splice(mine.end(), begun_, at);
@@ -117,19 +116,17 @@ class CallsOfClients final : public CallsOfStore {
 
   // The owner's, too.
   Result<std::size_t> CountRunning(const ImageCopy& copy) const {
-    auto pulls = store().ListOpenPulls();
-    if (!pulls) return pulls.error();
+    auto pulls = TRY(store().ListOpenPulls());
     return static_cast<std::size_t>(
-        std::count_if(pulls->begin(), pulls->end(), [&](const OpenPull& pull) {
+        std::count_if(pulls.begin(), pulls.end(), [&](const OpenPull& pull) {
           return !pull.anything && pull.image == copy.image && pull.state == PullState::kRunning;
         }));
   }
 
   // One that no client of this owner began. The mutex is held.
   Result<PullId> OtherThanOwners(const ImageCopy& copy, PullId named) const {
-    auto pulls = store().ListOpenPulls();
-    if (!pulls) return pulls.error();
-    for (const OpenPull& pull : *pulls) {
+    auto pulls = TRY(store().ListOpenPulls());
+    for (const OpenPull& pull : pulls) {
       if (pull.anything || pull.image != copy.image) continue;
       const bool is_meant = named.value == 0 || named == pull.id || rules_ == Rules::kKubelet;
       if (is_meant && pull.state == PullState::kRunning && !IsClients(pull.id)) {
@@ -172,10 +169,9 @@ Result<void> NodeStore::Impl::Serve(NodeStore& store, const ServeOptions& option
   const internal::Greeting greeting{
       .store = committer->store_id(),
       .owner = {.process_id = getpid(), .rules = rules, .evidence = evidence}};
-  auto started = internal::ControlServer::Start(directory, options, greeting, *calls);
-  if (!started) return started.error();
+  auto started = TRY(internal::ControlServer::Start(directory, options, greeting, *calls));
   served = std::move(calls);
-  server = std::move(*started);
+  server = std::move(started);
   return {};
 }
 
@@ -194,7 +190,7 @@ Result<Backup> NodeStore::Impl::MakeBackup() {
         "another backup of " + directory.string() + " is being made; no second one was made",
         "wait for it, then try again"};
   }
-  if (auto r = PrepareBackup(); !r) return r.error();
+  TRY(PrepareBackup());
   return internal::MakeBackupOfLive(owned->database, clock(),
                                     [&](std::uint64_t sequence) { return IsDurable(sequence); });
 }
@@ -220,7 +216,7 @@ Result<Backup> NodeStore::Impl::WriteBackup(const std::filesystem::path& file,
                                             const Progress& progress) {
   if (closed_) return Closed();
   if (committer) {
-    if (auto r = PrepareBackup(); !r) return r.error();
+    TRY(PrepareBackup());
     return internal::WriteBackupOfLive(owned->database, file, progress,
                                        [&](std::uint64_t sequence) { return IsDurable(sequence); });
   }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "store/base/try.h"
 #include "store/database/open_pulls_table.h"
 #include "store/database/uuid.h"
 #include "store/node_store/impl.h"
@@ -34,15 +35,13 @@ Result<Statistics> NodeStore::GetStatistics() const {
       if (spec.statistic != nullptr) statistics.*spec.statistic = state.digest(spec.table).count;
     }
     if (statistics.intents > 0) {
-      const auto pulls =
-          ListIn(*impl_, snapshot, Table::kIntents, "the open pulls", internal::DecodeOpenPull);
-      if (!pulls) return pulls.error();
+      const auto pulls = TRY(
+          ListIn(*impl_, snapshot, Table::kIntents, "the open pulls", internal::DecodeOpenPull));
       statistics.intents -= static_cast<std::uint64_t>(std::count_if(
-          pulls->begin(), pulls->end(), [](const OpenPull& pull) { return pull.nothing_at != 0; }));
+          pulls.begin(), pulls.end(), [](const OpenPull& pull) { return pull.nothing_at != 0; }));
     }
-    auto records = impl_->CountRecords(snapshot);
-    if (!records) return records.error();
-    statistics.nondefault_handler_records = records->nondefault();
+    auto records = TRY(impl_->CountRecords(snapshot));
+    statistics.nondefault_handler_records = records.nondefault();
     statistics.distrustful = state.distrustful;
     statistics.map_bytes = info.map_bytes;
     statistics.used_bytes = (info.last_page + 1) * info.page_size;

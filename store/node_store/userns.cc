@@ -10,6 +10,7 @@
 #include "store/base/empty_list.h"
 #include "store/base/files.h"
 #include "store/base/quote.h"
+#include "store/base/try.h"
 #include "store/handlers/runtime_handlers.h"
 #include "store/node_store/impl.h"
 #include "store/pull/list_token.h"
@@ -110,14 +111,10 @@ Result<void> NodeStore::Impl::TakeOverUserNamespaces(const OpenOptions& options)
   if (pods.empty() && !options.kubelet_directory.empty()) pods = options.kubelet_directory / "pods";
   bool were_read = false;
   if (!pods.empty()) {
-    auto read = internal::ReadPodsDirectory(pods, internal::OnReadErrorIn(options));
-    if (!read) return read.error();
-    files = std::move(*read);
+    files = TRY(internal::ReadPodsDirectory(pods, internal::OnReadErrorIn(options)));
     for (const auto& place : {pods, options.kubelet_directory}) {
       if (place.empty() || were_read) continue;
-      auto there = internal::Exists(place);
-      if (!there.has_value()) return there.error();
-      were_read = *there;
+      were_read = TRY(internal::Exists(place));
     }
   }
   const UserNamespaceReport before = report.user_namespaces;
@@ -138,7 +135,7 @@ Result<UserNamespace> NodeStore::GetOrCreateUserNamespace(const UserNamespaceReq
   const auto get_or_create = [&]() -> Result<UserNamespace> {
     if (!impl_->user_namespaces.enabled && request.host_users.has_value()) return SwitchedOff();
     if (request.host_users.value_or(true)) return UserNamespace{};
-    if (auto r = internal::CheckPodUid(request.pod_uid); !r) return r.error();
+    TRY(internal::CheckPodUid(request.pod_uid));
     {
       const ReaderPool::Lease snapshot = impl_->Read();
       if (!snapshot) return impl_->NoSnapshot(snapshot, "the ID mappings");
@@ -152,16 +149,15 @@ Result<UserNamespace> NodeStore::GetOrCreateUserNamespace(const UserNamespaceReq
         case UserNamespaceSupport::kDamaged:
           return impl_->Unreadable("the runtime handlers");
       }
-      auto found = Find(*impl_, snapshot, request.pod_uid);
-      if (!found) return found.error();
-      if (*found) {
-        if (auto r = internal::CheckLength(request, (*found)->mapping); !r) return r.error();
+      auto found = TRY(Find(*impl_, snapshot, request.pod_uid));
+      if (found) {
+        TRY(internal::CheckLength(request, found->mapping));
         const bool may_be_collected =
-            impl_->is_owner() && internal::StampOf((*found)->payload) <= impl_->last_token.load();
+            impl_->is_owner() && internal::StampOf(found->payload) <= impl_->last_token.load();
         // A pod's files outlive a power cut, so its range must, too.
         const bool is_durable = !impl_->is_owner() || snapshot.state().commit_sequence <=
                                                           impl_->committer->durable_sequence();
-        if (!may_be_collected && is_durable) return PodMode((*found)->mapping);
+        if (!may_be_collected && is_durable) return PodMode(found->mapping);
       }
     }
     auto mapping = WriteAndGet(*impl_, [&](StoreTxn& txn) {
@@ -179,18 +175,17 @@ Result<UserNamespace> NodeStore::GetOrCreateUserNamespace(const UserNamespaceReq
 
 Result<UserNamespaceAllocation> NodeStore::GetUserNamespace(std::string_view pod_uid) const {
   return Guarded([&]() -> Result<UserNamespaceAllocation> {
-    if (auto r = internal::CheckPodUid(pod_uid); !r) return r.error();
+    TRY(internal::CheckPodUid(pod_uid));
     const ReaderPool::Lease snapshot = impl_->Read();
     if (!snapshot) return impl_->NoSnapshot(snapshot, "the ID mappings");
-    auto found = Find(*impl_, snapshot, pod_uid);
-    if (!found) return found.error();
-    if (!*found) {
+    auto found = TRY(Find(*impl_, snapshot, pod_uid));
+    if (!found) {
       if (!snapshot.CountIsTrue(Table::kUsernsMappings)) {
         return impl_->Unreadable("the ID mappings");
       }
       return Error{ErrorCode::kNotFound, "pod " + ShownPodUid(pod_uid) + " has no ID mapping"};
     }
-    auto allocation = DecodeAllocation((*found)->payload);
+    auto allocation = DecodeAllocation(found->payload);
     if (!allocation) return impl_->Unreadable("the ID mappings");
     Relate(impl_->user_namespaces, *allocation);
     return *std::move(allocation);
@@ -255,8 +250,7 @@ Result<UserNamespaceCleanupReport> NodeStore::CleanUpUserNamespaces(
   std::size_t most = std::numeric_limits<std::size_t>::max();
   while (true) {
     const auto clean_up = [&](StoreTxn& txn) -> Result<UserNamespaceCleanupReport> {
-      auto checked = internal::CheckToken(txn, token, Hint::kBeginUsernsCleanup);
-      if (!checked) return checked.error();
+      TRY(internal::CheckToken(txn, token, Hint::kBeginUsernsCleanup));
       auto done = impl_->allocator->CleanUp(txn, pods, token.commit, most);
       // If no pod was examined, none was released.
       if (done && pods.empty() && done->examined > 0 && !options.allow_empty) {
@@ -299,29 +293,27 @@ Result<bool> NodeStore::ReleaseLostUserNamespaces(const ChangeOptions& options) 
 Result<UserNamespaceStatistics> NodeStore::GetUserNamespaceStatistics() const {
   return Guarded([&]() -> Result<UserNamespaceStatistics> {
     const ReaderPool::Lease snapshot = impl_->Read();
-    auto mappings = ListIn(*impl_, snapshot, Table::kUsernsMappings, "the ID mappings",
-                           internal::DecodeUsernsMapping);
-    if (!mappings) return mappings.error();
-    auto held =
-        ListIn(*impl_, snapshot, Table::kUsernsHeld, "the held pods", internal::DecodeUsernsHeld);
-    if (!held) return held.error();
+    auto mappings = TRY(ListIn(*impl_, snapshot, Table::kUsernsMappings, "the ID mappings",
+                               internal::DecodeUsernsMapping));
+    auto held = TRY(
+        ListIn(*impl_, snapshot, Table::kUsernsHeld, "the held pods", internal::DecodeUsernsHeld));
 
     const UserNamespaceOptions& options = impl_->user_namespaces;
     UserNamespaceStatistics statistics;
     statistics.enabled = options.enabled;
     statistics.pool = options.pool;
-    statistics.allocations = mappings->size();
-    statistics.held_pods = held->size();
-    statistics.refused_because = internal::WhyRefused(*held);
+    statistics.allocations = mappings.size();
+    statistics.held_pods = held.size();
+    statistics.refused_because = internal::WhyRefused(held);
     if (!options.enabled) return statistics;
     internal::BlockSet taken;
-    for (const internal::UsernsMapping& mapping : *mappings) {
+    for (const internal::UsernsMapping& mapping : mappings) {
       taken.Add(internal::BlocksOf(mapping.host_id, mapping.length));
       const auto relation = internal::RelationTo(options.pool, mapping.host_id, mapping.length);
       if (relation == PoolRelation::kOutsidePool) ++statistics.outside_pool;
       if (relation == PoolRelation::kOtherLength) ++statistics.other_length;
     }
-    internal::AddHeld(*held, taken);
+    internal::AddHeld(held, taken);
     const internal::Slots slots = internal::SlotsOf(options.pool);
     statistics.ranges = slots.count;
     std::uint32_t run = 0;

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/base/try.h"
 #include "store/database/pulled_record.h"
 #include "store/database/typed_tables.h"
 
@@ -48,7 +49,7 @@ Result<std::uint64_t> MendTimes(StoreTxn& txn) {
   });
   if (!walked) return walked.error();
   for (ImagePulledRecord& record : ahead) {
-    if (auto r = StoreRecord(txn, std::move(record)); !r) return r.error();
+    TRY(StoreRecord(txn, std::move(record)));
   }
   return ahead.size();
 }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "store/base/quote.h"
+#include "store/base/try.h"
 #include "store/database/credential_index.h"
 #include "store/database/evidence_tables.h"
 #include "store/database/open_pulls_table.h"
@@ -194,17 +195,15 @@ Result<std::uint64_t> CountEqualHashes(const StoreTxn& txn, Tally& tally,
     Revocation of_hash;
     of_hash.kind = RevocationKind::kCredential;
     of_hash.credential_hash = hash;
-    auto records = FindAllRecords(txn, of_hash);
-    if (!records) return records.error();
-    for (const Key16& key : *records) {
+    auto records = TRY(FindAllRecords(txn, of_hash));
+    for (const Key16& key : records) {
       if (!std::binary_search(tally.records.begin(), tally.records.end(), key)) others.insert(key);
     }
   }
   for (const Key16& key : others) {
-    auto record = RecordUnder(txn, key);
-    if (!record) return record.error();
-    if (!*record) continue;
-    for (const auto& [name, entry] : (*record)->credential_mapping) {
+    auto record = TRY(RecordUnder(txn, key));
+    if (!record) continue;
+    for (const auto& [name, entry] : record->credential_mapping) {
       for (const ImagePullSecret& secret : entry.kubernetes_secrets) {
         if (tally.hashes.contains(secret.credential_hash) && !is_forgotten(secret)) ++count;
       }
@@ -220,7 +219,7 @@ Result<bool> AnySecret(const StoreTxn& txn) {
     auto record = DecodePulledRecordValue(payload);
     if (!record) return true;
     if (txn.state().untidied != 0) {
-      if (auto dropped = DropForgotten(txn, *record); !dropped) return dropped.error();
+      TRY(DropForgotten(txn, *record));
     }
     any = std::any_of(record->credential_mapping.begin(), record->credential_mapping.end(),
                       [](const auto& one) { return !one.second.kubernetes_secrets.empty(); });
@@ -232,12 +231,10 @@ Result<bool> AnySecret(const StoreTxn& txn) {
 
 // A record that stays as it is keeps its stamp.
 Result<void> StoreWithoutForgotten(StoreTxn& txn, const Key16& key) {
-  auto record = RecordUnder(txn, key);
-  if (!record) return record.error();
-  if (!*record) return {};
-  auto loses = DropForgotten(txn, **record);
-  if (!loses) return loses.error();
-  return *loses ? StoreRecord(txn, std::move(**record)) : Result<void>();
+  auto record = TRY(RecordUnder(txn, key));
+  if (!record) return {};
+  auto loses = TRY(DropForgotten(txn, *record));
+  return loses ? StoreRecord(txn, std::move(*record)) : Result<void>();
 }
 
 Result<void> CheckBound(std::string_view what, std::string_view text, std::size_t limit) {
@@ -345,10 +342,9 @@ Result<ForgetReport> Forget(StoreTxn& txn, Revocation what) {
   what.untidied = false;
   std::vector<Revocation> all{what};
   if (what.kind == RevocationKind::kImage && !txn.state().kubelet_rules) {
-    auto refs = RefsOfImage(txn, what.image_ref);
-    if (!refs) return refs.error();
+    auto refs = TRY(RefsOfImage(txn, what.image_ref));
     all.clear();
-    for (std::string& ref : *refs) {
+    for (std::string& ref : refs) {
       all.push_back(what);
       all.back().image_ref = std::move(ref);
     }
@@ -357,12 +353,10 @@ Result<ForgetReport> Forget(StoreTxn& txn, Revocation what) {
   const Covers covers{what};
   std::vector<Key16> changed;
   for (const Revocation& one : all) {
-    auto records = FindAllRecords(txn, one);
-    if (!records) return records.error();
-    for (const Key16& key : *records) {
-      auto record = RecordUnder(txn, key);
-      if (!record) return record.error();
-      if (*record && tally.Count(key, **record, covers, covers.node_pods())) changed.push_back(key);
+    auto records = TRY(FindAllRecords(txn, one));
+    for (const Key16& key : records) {
+      auto record = TRY(RecordUnder(txn, key));
+      if (record && tally.Count(key, *record, covers, covers.node_pods())) changed.push_back(key);
     }
   }
   ForgetReport& report = tally.report;
@@ -370,23 +364,21 @@ Result<ForgetReport> Forget(StoreTxn& txn, Revocation what) {
   // Secret be rotated to a hash.
   report.stored = true;
   if (what.kind != RevocationKind::kImage) {
-    auto equal = CountEqualHashes(txn, tally, covers);
-    if (!equal) return equal.error();
-    report.equal_hashes = *equal;
+    report.equal_hashes = TRY(CountEqualHashes(txn, tally, covers));
   }
   // Decisions do not look for an image's own revocation: its records, one of a spelling, are tidied
   // up at once.
   const bool many = what.kind != RevocationKind::kImage && changed.size() > tidied_at_once;
   for (Revocation& one : all) {
     one.untidied = many;
-    if (auto r = PutRevocation(txn, one); !r) return r.error();
+    TRY(PutRevocation(txn, one));
   }
   if (many) {
     report.untidied = report.records;
     return report;
   }
   for (const Key16& key : changed) {
-    if (auto r = StoreWithoutForgotten(txn, key); !r) return r.error();
+    TRY(StoreWithoutForgotten(txn, key));
   }
   return report;
 }
@@ -407,7 +399,7 @@ Result<void> CheckTruth(const ExistingCredentials& truth) {
 
 Result<ReconcileReport> ReconcileWith(StoreTxn& txn, const ExistingCredentials& truth,
                                       const ListToken& token) {
-  if (auto r = CheckToken(txn, token, Hint::kBeginList); !r) return r.error();
+  TRY(CheckToken(txn, token, Hint::kBeginList));
   if (token.commit < txn.state().last_truth) {
     return Error{ErrorCode::kInvalidArgument,
                  "the token " + std::to_string(token.commit) +
@@ -455,10 +447,9 @@ Result<ReconcileReport> ReconcileWith(StoreTxn& txn, const ExistingCredentials& 
   report.gone = gone.size();
   for (const auto& [one, who] : gone) newer.erase(one);
   report.newer = newer.size();
-  auto equal = CountEqualHashes(txn, tally, leaves);
-  if (!equal) return equal.error();
+  auto equal = TRY(CountEqualHashes(txn, tally, leaves));
   report.forgotten = tally.report;
-  report.forgotten.equal_hashes = *equal;
+  report.forgotten.equal_hashes = equal;
   report.forgotten.stored = !gone.empty();
   const bool many = changed.size() > tidied_at_once;
   for (const auto& [name, who] : gone) {
@@ -467,7 +458,7 @@ Result<ReconcileReport> ReconcileWith(StoreTxn& txn, const ExistingCredentials& 
     one.commit = token.commit;
     one.since = txn.now();
     one.untidied = many;
-    if (auto r = PutRevocation(txn, one); !r) return r.error();
+    TRY(PutRevocation(txn, one));
   }
   txn.state().last_truth = token.commit;
   txn.Touch();
@@ -476,7 +467,7 @@ Result<ReconcileReport> ReconcileWith(StoreTxn& txn, const ExistingCredentials& 
     return report;
   }
   for (const Key16& key : changed) {
-    if (auto r = StoreWithoutForgotten(txn, key); !r) return r.error();
+    TRY(StoreWithoutForgotten(txn, key));
   }
   return report;
 }
@@ -484,11 +475,10 @@ Result<ReconcileReport> ReconcileWith(StoreTxn& txn, const ExistingCredentials& 
 Result<bool> TidyUp(StoreTxn& txn, TidyCursor& cursor, std::size_t most) {
   if (txn.state().untidied == 0) return false;
   if (cursor.left.empty()) {
-    auto all = ReadRevocations(txn);
-    if (!all) return all.error();
-    std::erase_if(*all, [](const Revocation& one) { return !one.untidied; });
+    auto all = TRY(ReadRevocations(txn));
+    std::erase_if(all, [](const Revocation& one) { return !one.untidied; });
     cursor = {};
-    cursor.left = std::move(*all);
+    cursor.left = std::move(all);
     std::sort(cursor.left.begin(), cursor.left.end(), [&](const auto& a, const auto& b) {
       return RowsOf(a, txn.seed()) < RowsOf(b, txn.seed());
     });
@@ -499,18 +489,18 @@ Result<bool> TidyUp(StoreTxn& txn, TidyCursor& cursor, std::size_t most) {
     }
   }
   for (std::size_t done = 0; done < most && !cursor.left.empty();) {
-    auto found = FindRecords(txn, cursor.left.back(), cursor.next, cursor.all_records, most - done);
-    if (!found) return found.error();
-    if (found->row_unreadable) {
+    auto found =
+        TRY(FindRecords(txn, cursor.left.back(), cursor.next, cursor.all_records, most - done));
+    if (found.row_unreadable) {
       cursor.all_records = true;
       cursor.next.reset();
       continue;
     }
-    for (const Key16& key : found->records) {
-      if (auto r = StoreWithoutForgotten(txn, key); !r) return r.error();
+    for (const Key16& key : found.records) {
+      TRY(StoreWithoutForgotten(txn, key));
     }
-    done += found->records.size();
-    cursor.next = found->next;
+    done += found.records.size();
+    cursor.next = found.next;
     if (cursor.next) continue;
     // What was walked was tidied up for others, too: for each UID of a Secret that was made anew
     // many times, since its rows lie in one range.
@@ -524,11 +514,10 @@ Result<bool> TidyUp(StoreTxn& txn, TidyCursor& cursor, std::size_t most) {
       cursor.left.pop_back();
       ++done;
       // Forgotten once more meanwhile: again from the beginning.
-      auto stored = FindRevocation(txn, tidied);
-      if (!stored) return stored.error();
-      if (!*stored || (*stored)->commit != tidied.commit) continue;
+      auto stored = TRY(FindRevocation(txn, tidied));
+      if (!stored || stored->commit != tidied.commit) continue;
       tidied.untidied = false;
-      if (auto r = PutRevocation(txn, tidied); !r) return r.error();
+      TRY(PutRevocation(txn, tidied));
     } while (!cursor.left.empty() && is_done_too(cursor.left.back()));
   }
   return txn.state().untidied != 0;
@@ -550,25 +539,21 @@ Result<void> RebuildIndex(StoreTxn& txn) {
 
 Result<void> DropOldRevocations(StoreTxn& txn, std::uint64_t oldest_backup) {
   if (txn.state().digest(Table::kRevocations).count == 0) return {};
-  auto all = ReadRevocations(txn);
-  if (!all) return all.error();
-  auto pulls = AllOpenPulls(txn);
-  if (!pulls) return pulls.error();
+  auto all = TRY(ReadRevocations(txn));
+  auto pulls = TRY(AllOpenPulls(txn));
   std::uint64_t oldest_pull = std::numeric_limits<std::uint64_t>::max();
-  for (const OpenPull& pull : *pulls) {
+  for (const OpenPull& pull : pulls) {
     if (pull.nothing_at == 0) oldest_pull = std::min(oldest_pull, pull.stamp);
   }
   const std::int64_t now = NowForAges(txn.clock(), txn.state().latest_time).seconds;
   const std::int64_t kept = txn.state().ages.revocations.count();
   std::optional<bool> any_secret;
-  for (const Revocation& one : *all) {
+  for (const Revocation& one : all) {
     bool is_needed = one.untidied || now - one.since.seconds <= kept ||
                      std::min(oldest_backup, oldest_pull) <= one.commit;
     if (!is_needed && one.kind == RevocationKind::kCredential) {
       if (!any_secret) {
-        auto any = AnySecret(txn);
-        if (!any) return any.error();
-        any_secret = *any;
+        any_secret = TRY(AnySecret(txn));
       }
       is_needed = *any_secret;
     }

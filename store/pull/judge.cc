@@ -6,6 +6,7 @@
 
 #include "store/base/image_spellings.h"
 #include "store/base/quote.h"
+#include "store/base/try.h"
 #include "store/database/evidence_tables.h"
 #include "store/database/open_pulls_table.h"
 #include "store/database/pulled_record.h"
@@ -39,9 +40,8 @@ std::string Describe(const OpenPull& pull) {
 }
 
 Result<bool> IsKnown(const StoreTxn& txn, const ListedImage& image) {
-  auto refs = RefsOfImage(txn, image.id);
-  if (!refs) return refs.error();
-  for (const std::string& ref : *refs) {
+  auto refs = TRY(RefsOfImage(txn, image.id));
+  for (const std::string& ref : refs) {
     auto recorded = AnyRecordOf(txn, ref);
     if (!recorded || *recorded) return recorded;
   }
@@ -52,18 +52,16 @@ Result<bool> IsKnown(const StoreTxn& txn, const ListedImage& image) {
     auto recorded = shared ? Result<bool>(false) : AnyRecordOf(txn, digest);
     if (!recorded || *recorded) return recorded;
   }
-  auto entry = FindLedgerEntry(txn, image.id, image.runtime_handler);
-  if (!entry) return entry.error();
-  if (*entry) return true;
-  return AnyInQuarantine(txn, *refs);
+  auto entry = TRY(FindLedgerEntry(txn, image.id, image.runtime_handler));
+  if (entry) return true;
+  return AnyInQuarantine(txn, refs);
 }
 
 Result<Givers> Givers::Collect(const StoreTxn& txn, const Options& options) {
   Givers all;
   all.options_ = options;
-  auto pulls = AllOpenPulls(txn);
-  if (!pulls) return pulls.error();
-  std::sort(pulls->begin(), pulls->end(),
+  auto pulls = TRY(AllOpenPulls(txn));
+  std::sort(pulls.begin(), pulls.end(),
             [](const OpenPull& a, const OpenPull& b) { return a.id > b.id; });
   const auto add = [&](Giver giver, bool anything) {
     if (anything) {
@@ -73,7 +71,7 @@ Result<Givers> Givers::Collect(const StoreTxn& txn, const Options& options) {
     }
     all.givers_.push_back(std::move(giver));
   };
-  for (OpenPull& pull : *pulls) {
+  for (OpenPull& pull : pulls) {
     if (pull.anything && options.first_start) {
       all.leaves_anything_out_ = true;
       continue;
@@ -87,7 +85,7 @@ Result<Givers> Givers::Collect(const StoreTxn& txn, const Options& options) {
   }
 
   // A pull that can't be read is one of anything.
-  if (pulls->size() < txn.state().digest(Table::kIntents).count) {
+  if (pulls.size() < txn.state().digest(Table::kIntents).count) {
     Giver unreadable;
     unreadable.pull.anything = true;
     add(std::move(unreadable), true);
@@ -109,14 +107,12 @@ Result<Givers> Givers::Collect(const StoreTxn& txn, const Options& options) {
     }
     const PulledRecordView view(payload);
     const std::string ref = view.ref();
-    auto image = ImageOf(txn, ref);
-    if (!image) return image.error();
+    auto image = TRY(ImageOf(txn, ref));
     all.recorded_.insert(SpellingOf(ref));
-    all.recorded_.insert(std::move(*image));
+    all.recorded_.insert(std::move(image));
     if (options.first_start) return true;
-    auto listed = WasListed(txn, ref);
-    if (!listed) return listed.error();
-    if (*listed) return true;
+    auto listed = TRY(WasListed(txn, ref));
+    if (listed) return true;
     const auto record = DecodePulledRecordValue(payload);
     // One that a list made, or an operator, is of no pull; and what the image of one that is gone
     // was listed as, a complete list told.
@@ -213,9 +209,8 @@ Result<std::string> Givers::MayBeKnown(const StoreTxn& txn, const ListedImage& i
   // A record under a digest that two images share may be this image's.
   for (const std::string& digest : image.shared) {
     for (const std::string& ref : PlainSpellings(digest)) {
-      auto in_use = IsInUse(txn, ref);
-      if (!in_use) return in_use.error();
-      if (*in_use) {
+      auto in_use = TRY(IsInUse(txn, ref));
+      if (in_use) {
         return "the record of " + QuoteForMessage(digest) +
                ", a digest that two images have, may be its own";
       }
@@ -229,18 +224,15 @@ Result<std::string> Givers::MayBeKnown(const StoreTxn& txn, const ListedImage& i
     for (std::string& spelt : PlainSpellings(ref)) refs.push_back(std::move(spelt));
   }
   for (const std::string& former : image.formerly) {
-    auto of_former = RefsOfImage(txn, former);
-    if (!of_former) return of_former.error();
-    refs.insert(refs.end(), of_former->begin(), of_former->end());
+    auto of_former = TRY(RefsOfImage(txn, former));
+    refs.insert(refs.end(), of_former.begin(), of_former.end());
   }
-  auto quarantined = AnyInQuarantine(txn, refs);
-  if (!quarantined) return quarantined.error();
-  if (*quarantined) return std::string("it is in quarantine under another ref");
+  auto quarantined = TRY(AnyInQuarantine(txn, refs));
+  if (quarantined) return std::string("it is in quarantine under another ref");
   own.insert(own.end(), image.formerly.begin(), image.formerly.end());
   for (const std::string& ref : own) {
-    auto of = ImageOf(txn, ref);
-    if (!of) return of.error();
-    if (recorded_.contains(SpellingOf(ref)) || recorded_.contains(*of)) {
+    auto of = TRY(ImageOf(txn, ref));
+    if (recorded_.contains(SpellingOf(ref)) || recorded_.contains(of)) {
       return "a record of " + QuoteForMessage(ref) + ", one of its digests, may be its own";
     }
   }
@@ -265,15 +257,13 @@ const Givers::Giver* Givers::IntentFor(const ListedImage& image) const {
 }
 
 Result<Givers::Judgement> Givers::Judge(const StoreTxn& txn, const ListedImage& image) const {
-  auto known = MayBeKnown(txn, image);
-  if (!known) return known.error();
-  if (!known->empty()) return Judgement{Verdict::kPulled, std::move(*known)};
+  auto known = TRY(MayBeKnown(txn, image));
+  if (!known.empty()) return Judgement{Verdict::kPulled, std::move(known)};
   if (!image.formerly.empty()) {
     const std::string& former = image.formerly.front();
-    auto entry = FindRememberedEntry(txn, former, image.runtime_handler);
-    if (!entry) return entry.error();
+    auto entry = TRY(FindRememberedEntry(txn, former, image.runtime_handler));
     // A complete list with a token gives it the entry.
-    if (*entry)
+    if (entry)
       return Judgement{Verdict::kLater, "it is in the ledger as " + QuoteForMessage(former)};
     return Judgement{Verdict::kPulled, "it was on the node as " + QuoteForMessage(former) +
                                            ", and what was known of that is gone"};
@@ -294,9 +284,8 @@ Result<Givers::Judgement> Givers::Judge(const StoreTxn& txn, const ListedImage& 
       }
       continue;
     }
-    auto unreadable = UnreadableIntentGives(txn, image.names[i], name);
-    if (!unreadable) return unreadable.error();
-    if (*unreadable) {
+    auto unreadable = TRY(UnreadableIntentGives(txn, image.names[i], name));
+    if (unreadable) {
       if (because.empty()) {
         because =
             "a pull whose file can't be read may have brought " + QuoteForMessage(image.names[i]);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/base/try.h"
 #include "store/database/evidence_tables.h"
 #include "store/database/open_pulls_table.h"
 #include "store/pull/judge.h"
@@ -32,10 +33,9 @@ bool EndedLater(const OpenPull& a, const OpenPull& b, const BootTime& now) {
 // it.
 Result<void> KeepEnded(StoreTxn& txn, OpenPull pull) {
   const Brought brought = pull.nothing_at != 0 ? Brought::kNothing : Brought::kMaybe;
-  auto others = pull.anything ? AllOpenPulls(txn)
-                              : FindOpenPulls(txn, pull.image, pull.runtime_handler, brought);
-  if (!others) return others.error();
-  for (const OpenPull& other : *others) {
+  auto others = TRY(pull.anything ? AllOpenPulls(txn)
+                                  : FindOpenPulls(txn, pull.image, pull.runtime_handler, brought));
+  for (const OpenPull& other : others) {
     if (other.id == pull.id || other.state != pull.state || other.anything != pull.anything) {
       continue;
     }
@@ -54,21 +54,20 @@ Result<void> MakeRoom(StoreTxn& txn, const BootTime& now) {
   constexpr std::size_t kAtOnce = 64;
   const std::uint64_t count = txn.state().digest(Table::kIntents).count;
   if (count < kMaxEndedPulls || count % kAtOnce != 0) return {};
-  auto pulls = AllOpenPulls(txn);
-  if (!pulls) return pulls.error();
+  auto pulls = TRY(AllOpenPulls(txn));
   std::optional<OpenPull> before;
-  for (const OpenPull& one : *pulls) {
+  for (const OpenPull& one : pulls) {
     if (one.anything) before = one;
   }
-  std::erase_if(*pulls, [](const OpenPull& one) { return !one.ended || one.anything; });
-  if (pulls->size() + kAtOnce <= kMaxEndedPulls) return {};
-  std::sort(pulls->begin(), pulls->end(),
+  std::erase_if(pulls, [](const OpenPull& one) { return !one.ended || one.anything; });
+  if (pulls.size() + kAtOnce <= kMaxEndedPulls) return {};
+  std::sort(pulls.begin(), pulls.end(),
             [&](const OpenPull& a, const OpenPull& b) { return EndedLater(b, a, now); });
-  pulls->resize(pulls->size() + kAtOnce - kMaxEndedPulls);
-  for (const OpenPull& oldest : *pulls) {
+  pulls.resize(pulls.size() + kAtOnce - kMaxEndedPulls);
+  for (const OpenPull& oldest : pulls) {
     if (auto r = EraseOpenPull(txn, oldest); !r) return r;
   }
-  OpenPull anything = std::move(pulls->back());  // the last end of these
+  OpenPull anything = std::move(pulls.back());  // the last end of these
   anything.anything = true;
   anything.image.clear();
   anything.runtime_handler.clear();
@@ -85,21 +84,20 @@ Result<void> MakeRoom(StoreTxn& txn, const BootTime& now) {
 }  // namespace
 
 Result<std::optional<OpenPull>> FindEndingPull(const StoreTxn& txn, const EndingPull& ending) {
-  auto pulls = FindOpenPulls(txn, ending.image, ending.runtime_handler);
-  if (!pulls) return pulls.error();
-  std::erase_if(*pulls, [&](const OpenPull& pull) {
+  auto pulls = TRY(FindOpenPulls(txn, ending.image, ending.runtime_handler));
+  std::erase_if(pulls, [&](const OpenPull& pull) {
     return pull.several || (ending.id.value != 0 && pull.id != ending.id);
   });
   const auto newest = [&](PullState state) -> std::optional<OpenPull> {
-    const auto at = std::find_if(pulls->rbegin(), pulls->rend(),
+    const auto at = std::find_if(pulls.rbegin(), pulls.rend(),
                                  [&](const OpenPull& pull) { return pull.state == state; });
-    return at == pulls->rend() ? std::nullopt : std::optional(*at);
+    return at == pulls.rend() ? std::nullopt : std::optional(*at);
   };
   std::optional<OpenPull> chosen = newest(PullState::kRunning);
   if (!chosen) chosen = newest(PullState::kUnknown);
   if (!chosen && ending.id.value != 0) chosen = newest(PullState::kFailed);
   if (!chosen || ending.id.value != 0) return chosen;
-  for (const OpenPull& pull : *pulls) {
+  for (const OpenPull& pull : pulls) {
     if (pull.state != chosen->state) continue;
     chosen->began = std::min(chosen->began, pull.began);
     chosen->stamp = std::min(chosen->stamp, pull.stamp);
@@ -109,30 +107,28 @@ Result<std::optional<OpenPull>> FindEndingPull(const StoreTxn& txn, const Ending
 
 Result<PullId> BeginPull(StoreTxn& txn, std::string_view image, std::string_view runtime_handler,
                          const BootTime& now) {
-  if (auto r = MakeRoom(txn, now); !r) return r.error();
+  TRY(MakeRoom(txn, now));
   OpenPull pull;
   pull.id = NextPullId(txn);
   pull.image = image;
   pull.runtime_handler = runtime_handler;
   pull.began = txn.now();
   pull.stamp = txn.sequence();
-  if (auto r = PutOpenPull(txn, pull); !r) return r.error();
+  TRY(PutOpenPull(txn, pull));
   // A list without a token may be older than what this pull brings.
   txn.state().awaits_first_list = false;
   return pull.id;
 }
 
 Result<void> RemovePull(StoreTxn& txn, const EndingPull& pull) {
-  auto chosen = FindEndingPull(txn, pull);
-  if (!chosen) return chosen.error();
-  return *chosen ? EraseOpenPull(txn, **chosen) : Result<void>();
+  auto chosen = TRY(FindEndingPull(txn, pull));
+  return chosen ? EraseOpenPull(txn, *chosen) : Result<void>();
 }
 
 Result<void> EndPull(StoreTxn& txn, const EndingPull& pull, const Ended& ended) {
-  auto chosen = FindEndingPull(txn, pull);
-  if (!chosen) return chosen.error();
-  if (!*chosen) return {};
-  OpenPull one = std::move(**chosen);
+  auto chosen = TRY(FindEndingPull(txn, pull));
+  if (!chosen) return {};
+  OpenPull one = std::move(*chosen);
   if (auto r = EraseOpenPull(txn, one); !r) return r;
   if (ended.nothing) one.nothing_at = txn.sequence();
   one.state = ended.state;
@@ -165,9 +161,8 @@ Result<void> CarryPull(StoreTxn& txn, const OpenPull& pull, const BootTime& now)
 }
 
 Result<void> EndRunningPulls(StoreTxn& txn, const BootTime& now) {
-  auto pulls = AllOpenPulls(txn);
-  if (!pulls) return pulls.error();
-  for (OpenPull& pull : *pulls) {
+  auto pulls = TRY(AllOpenPulls(txn));
+  for (OpenPull& pull : pulls) {
     if (pull.state != PullState::kRunning) continue;
     if (auto r = EraseOpenPull(txn, pull); !r) return r;
     pull.state = PullState::kUnknown;
@@ -210,12 +205,11 @@ Result<std::uint64_t> SettlePulls(StoreTxn& txn, const ImageList& list, const Bo
   const std::uint64_t commit = list.token->commit;
   // A token of an earlier boot may be older than a pull that ended since.
   const bool knows_boot = drawn.boot_id == now.boot_id && now.boot_id != BootTime().boot_id;
-  auto pulls = AllOpenPulls(txn);
-  if (!pulls) return pulls.error();
-  const std::set<PullId> needed = NeededFor(*pulls, names_left, options.short_names);
-  const std::set<PullId> comes = NeededFor(*pulls, list.names_to_come, options.short_names);
+  auto pulls = TRY(AllOpenPulls(txn));
+  const std::set<PullId> needed = NeededFor(pulls, names_left, options.short_names);
+  const std::set<PullId> comes = NeededFor(pulls, list.names_to_come, options.short_names);
   std::uint64_t settled = 0;
-  for (const OpenPull& pull : *pulls) {
+  for (const OpenPull& pull : pulls) {
     if (!pull.ended || needed.contains(pull.id)) continue;
     const bool is_nothing = pull.nothing_at != 0 && commit >= pull.nothing_at;
     const bool rebooted = knows_boot && pull.ended_at.boot_id != now.boot_id &&
@@ -230,7 +224,7 @@ Result<std::uint64_t> SettlePulls(StoreTxn& txn, const ImageList& list, const Bo
         pull.ended_at.nanoseconds <= list.quiet_until->nanoseconds &&
         list.quiet_until->nanoseconds <= drawn.nanoseconds && !comes.contains(pull.id);
     if (!rebooted && !waited && !is_nothing && !is_quiet) continue;
-    if (auto r = EraseOpenPull(txn, pull); !r) return r.error();
+    TRY(EraseOpenPull(txn, pull));
     if (pull.nothing_at == 0) ++settled;
   }
   // An older list may have what they brought.

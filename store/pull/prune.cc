@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "store/base/image_spellings.h"
+#include "store/base/try.h"
 #include "store/database/evidence_tables.h"
 #include "store/database/pulled_record.h"
 #include "store/database/typed_tables.h"
@@ -76,8 +77,7 @@ Result<void> RemoveCopies(StoreTxn& txn, OtherCopies copies, PruneReport& report
     std::iter_swap(records.begin(), last);
     for (ImagePulledRecord& record : records) {
       if (known) {
-        auto erased = EraseRecord(txn, ref, record.runtime_handler);
-        if (!erased) return erased.error();
+        TRY(EraseRecord(txn, ref, record.runtime_handler));
         ++report.removed;
         continue;
       }
@@ -113,10 +113,9 @@ Result<void> ImagesOnNode::Add(const std::string& ref,
     handlers_[ref].insert(runtime_handler);
     return {};
   }
-  auto image = ImageOf(txn_, ref);
-  if (!image) return image.error();
+  auto image = TRY(ImageOf(txn_, ref));
   handlers_[SpellingOf(ref)].insert(runtime_handler);
-  handlers_[*image].insert(runtime_handler);
+  handlers_[image].insert(runtime_handler);
   return {};
 }
 
@@ -135,10 +134,9 @@ Result<ImagesOnNode::Handlers> ImagesOnNode::Find(const std::string& ref) const 
     add(ref);
     return found;
   }
-  auto image = ImageOf(txn_, ref);
-  if (!image) return image.error();
+  auto image = TRY(ImageOf(txn_, ref));
   add(SpellingOf(ref));
-  add(*image);
+  add(image);
   return found;
 }
 
@@ -175,9 +173,8 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& 
       ++report.kept_in_list;
       return true;
     }
-    auto found = images.Find(record->image_ref);
-    if (!found) return found.error();
-    const ImagesOnNode::Handlers& listed = *found;
+    auto found = TRY(images.Find(record->image_ref));
+    const ImagesOnNode::Handlers& listed = found;
     if (listed.contains(std::nullopt) || listed.contains(record->runtime_handler)) {
       keep(report.kept_in_list, *record);
       if (record->absent_since) {
@@ -194,16 +191,14 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& 
     }
     if (!OldEnough(*record, rules, limit, txn.clock())) return keep(report.kept_newer, *record);
     if (rules == Rules::kClosed && listed.empty()) {
-      auto was_listed = WasListed(txn, record->image_ref);
-      if (!was_listed) return was_listed.error();
+      auto was_listed = TRY(WasListed(txn, record->image_ref));
       if (limit.spared != nullptr) {
-        auto image = ImageOf(txn, record->image_ref);
-        if (!image) return image.error();
-        if (!*was_listed || limit.spared->images.contains(*image)) {
+        auto image = TRY(ImageOf(txn, record->image_ref));
+        if (!was_listed || limit.spared->images.contains(image)) {
           return keep(report.kept_in_list, *record);
         }
       }
-      pruned.never_listed = pruned.never_listed || !*was_listed;
+      pruned.never_listed = pruned.never_listed || !was_listed;
     }
     ++changes;
     if (listed.empty() && limit.remember.count() > 0 && !record->absent_since) {
@@ -219,9 +214,9 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& 
     }
     return true;
   };
-  if (auto r = txn.ForEachFrom(Table::kPulled, part.first, visit); !r) return r.error();
+  TRY(txn.ForEachFrom(Table::kPulled, part.first, visit));
   for (ImagePulledRecord& record : turned) {
-    if (auto r = StoreAbsence(txn, std::move(record)); !r) return r.error();
+    TRY(StoreAbsence(txn, std::move(record)));
   }
   // In parts only a full store is pruned.
   if (part.first == Key16() && !pruned.next) {
@@ -229,10 +224,9 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& 
     gone.insert(gone.end(), beyond.begin(), beyond.end());
   }
   for (const Key16& key : gone) {
-    auto deleted = txn.Delete(Table::kPulled, key);
-    if (!deleted) return deleted.error();
+    TRY(txn.Delete(Table::kPulled, key));
   }
-  if (auto r = RemoveCopies(txn, std::move(copies), report); !r) return r.error();
+  TRY(RemoveCopies(txn, std::move(copies), report));
   if (report.removed > 0) NoteEvidenceRemoved(txn);
   return pruned;
 }
@@ -246,14 +240,13 @@ Result<PrunedLedger> PruneLedger(StoreTxn& txn, const ImagesOnNode& images, cons
   auto walked = txn.ForEach(Table::kLedger, [&](const Key16& key, Payload payload) -> Result<bool> {
     auto entry = DecodeLedgerEntry(payload);
     if (!entry || entry->stamp > limit.token) return true;
-    auto found = images.Find(entry->image_ref);
-    if (!found) return found.error();
-    if (found->contains(entry->runtime_handler) || found->contains(std::nullopt)) return true;
+    auto found = TRY(images.Find(entry->image_ref));
+    if (found.contains(entry->runtime_handler) || found.contains(std::nullopt)) return true;
     if (entry->absent_since && !IsOver(txn, *entry->absent_since, limit.remember)) {
       remembered.all.emplace_back(entry->absent_since->seconds, key);
       return true;
     }
-    const bool is_remembered = limit.remember.count() > 0 && !entry->absent_since && found->empty();
+    const bool is_remembered = limit.remember.count() > 0 && !entry->absent_since && found.empty();
     if (!entry->absent_since) ++pruned.entries;
     (is_remembered ? unlisted : gone).push_back(std::move(*entry));
     pruned.more = unlisted.size() + gone.size() >= most;
@@ -262,22 +255,19 @@ Result<PrunedLedger> PruneLedger(StoreTxn& txn, const ImagesOnNode& images, cons
   if (!walked) return walked.error();
   for (LedgerEntry& entry : unlisted) {
     entry.absent_since = AbsentFrom(txn);
-    if (auto r = StoreAbsence(txn, std::move(entry)); !r) return r.error();
+    TRY(StoreAbsence(txn, std::move(entry)));
   }
   for (const Key16& key : remembered.BeyondBound()) {
-    auto deleted = txn.Delete(Table::kLedger, key);
-    if (!deleted) return deleted.error();
+    TRY(txn.Delete(Table::kLedger, key));
   }
   for (const LedgerEntry& entry : gone) {
-    auto erased = EraseLedgerEntry(txn, entry.image_ref, entry.runtime_handler);
-    if (!erased) return erased.error();
+    TRY(EraseLedgerEntry(txn, entry.image_ref, entry.runtime_handler));
     // They tell it under another ID: of an image with a record they stay, and for what is judged
     // later.
     if (limit.spared != nullptr && limit.spared->images.contains(entry.image_ref)) continue;
-    auto recorded = AnyRecordOfImage(txn, entry.image_ref);
-    if (!recorded) return recorded.error();
-    if (*recorded) continue;
-    if (auto r = EraseSpellings(txn, entry.image_ref); !r) return r.error();
+    auto recorded = TRY(AnyRecordOfImage(txn, entry.image_ref));
+    if (recorded) continue;
+    TRY(EraseSpellings(txn, entry.image_ref));
   }
   if (pruned.entries > 0) NoteEvidenceRemoved(txn);
   return pruned;
@@ -289,18 +279,15 @@ Result<void> PruneSpellings(StoreTxn& txn, const ImagesOnNode& images, std::uint
       txn.ForEach(Table::kSpellings, [&](const Key16& key, Payload payload) -> Result<bool> {
         const auto row = DecodeSpelling(payload);
         if (!row || row->stamp > token) return true;
-        auto found = images.Find(row->spelling);
-        if (!found) return found.error();
-        if (!found->empty()) return true;
-        auto remembered = IsRemembered(txn, row->image.empty() ? row->spelling : row->image);
-        if (!remembered) return remembered.error();
-        if (!*remembered) rows.push_back(key);
+        auto found = TRY(images.Find(row->spelling));
+        if (!found.empty()) return true;
+        auto remembered = TRY(IsRemembered(txn, row->image.empty() ? row->spelling : row->image));
+        if (!remembered) rows.push_back(key);
         return true;
       });
   if (!walked) return walked;
   for (const Key16& key : rows) {
-    auto erased = txn.Delete(Table::kSpellings, key);
-    if (!erased) return erased.error();
+    TRY(txn.Delete(Table::kSpellings, key));
   }
   return {};
 }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/base/try.h"
 #include "store/database/evidence_tables.h"
 #include "store/database/open_pulls_table.h"
 #include "store/database/pulled_record.h"
@@ -53,9 +54,8 @@ bool TakeManifest(ImagePulledRecord& record, const PulledImage& pulled, bool is_
 // known which pull may have brought something.
 Result<void> ClearImageQuarantine(StoreTxn& txn, const PulledImage& pulled, const BootTime& now) {
   if (!pulled.runtime_handler.empty() && txn.state().digest(Table::kQuarantine).count != 0) {
-    auto there = IsQuarantined(txn, QuarantineKind::kImage, pulled.image);
-    if (!there) return there.error();
-    if (*there) {
+    auto there = TRY(IsQuarantined(txn, QuarantineKind::kImage, pulled.image));
+    if (there) {
       if (auto r = TakeOverIntent(txn, pulled.image, "", txn.now(), now); !r) return r;
     }
   }
@@ -64,9 +64,8 @@ Result<void> ClearImageQuarantine(StoreTxn& txn, const PulledImage& pulled, cons
 
 // Rules::kKubelet: the intent goes with the last pull of the string in this process.
 Result<void> EraseIntents(StoreTxn& txn, std::string_view image, std::string_view runtime_handler) {
-  auto pulls = FindOpenPulls(txn, image, runtime_handler);
-  if (!pulls) return pulls.error();
-  for (const OpenPull& pull : *pulls) {
+  auto pulls = TRY(FindOpenPulls(txn, image, runtime_handler));
+  for (const OpenPull& pull : pulls) {
     if (auto r = EraseOpenPull(txn, pull); !r) return r;
   }
   return {};
@@ -76,11 +75,10 @@ Result<void> EraseIntents(StoreTxn& txn, std::string_view image, std::string_vie
 // oldest counts.
 Result<std::uint64_t> PullBegan(const StoreTxn& txn, std::string_view image,
                                 std::string_view runtime_handler, PullId id) {
-  auto pulls = FindOpenPulls(txn, image, runtime_handler);
-  if (!pulls) return pulls.error();
+  auto pulls = TRY(FindOpenPulls(txn, image, runtime_handler));
   std::optional<std::uint64_t> began;
   const auto take = [&](PullState state) {
-    for (const OpenPull& pull : *pulls) {
+    for (const OpenPull& pull : pulls) {
       if (id.value != 0 ? pull.id == id : pull.state == state) {
         began = std::min(began.value_or(pull.stamp), pull.stamp);
       }
@@ -174,9 +172,8 @@ Result<std::optional<Proof>> InheritedBy(const StoreTxn& txn, const ImagePullSec
     }
   }
   if (by_hash || !by_coordinates) return by_hash;
-  auto forgotten = IsHashForgotten(txn, secret.credential_hash);
-  if (!forgotten) return forgotten.error();
-  return *forgotten ? std::nullopt : by_coordinates;
+  auto forgotten = TRY(IsHashForgotten(txn, secret.credential_hash));
+  return forgotten ? std::nullopt : by_coordinates;
 }
 
 Result<std::optional<Proof>> InheritedBy(const StoreTxn&, const ImagePullServiceAccount& account,
@@ -189,9 +186,8 @@ Result<std::optional<Proof>> InheritedBy(const StoreTxn&, const ImagePullService
 Result<void> KeepWhatIsNotForgotten(const StoreTxn& txn, const std::vector<ImagePullSecret>& stored,
                                     std::vector<ImagePullSecret>& put) {
   for (ImagePullSecret& secret : put) {
-    auto forgotten = IsForgotten(txn, secret);
-    if (!forgotten) return forgotten.error();
-    if (!*forgotten) continue;
+    auto forgotten = TRY(IsForgotten(txn, secret));
+    if (!forgotten) continue;
     const auto same = std::find_if(stored.begin(), stored.end(), [&](const auto& one) {
       return one.uid == secret.uid && one.name == secret.name &&
              one.namespace_name == secret.namespace_name;
@@ -205,9 +201,8 @@ Result<void> KeepWhatIsNotForgotten(const StoreTxn& txn, const std::vector<Image
 Result<std::optional<std::optional<Platform>>> GuestNow(const StoreTxn& txn,
                                                         std::string_view runtime_handler) {
   using Guest = std::optional<std::optional<Platform>>;
-  auto handlers = ReadRuntimeHandlers(txn);
-  if (!handlers) return handlers.error();
-  for (const RuntimeHandler& known : *handlers) {
+  auto handlers = TRY(ReadRuntimeHandlers(txn));
+  for (const RuntimeHandler& known : handlers) {
     if (runtime_handler.empty() ? known.is_default : known.name == runtime_handler) {
       return Guest(known.guest_platform);
     }
@@ -220,9 +215,8 @@ Result<std::optional<std::optional<Platform>>> GuestNow(const StoreTxn& txn,
 Result<void> StoreAgain(StoreTxn& txn, const MatchedSecret& matched, bool forgot) {
   ImagePulledRecord record = *matched.read;
   record.last_updated = txn.now();
-  auto guest = GuestNow(txn, matched.runtime_handler);
-  if (!guest) return guest.error();
-  if (!forgot && *guest && **guest == record.guest_platform) {
+  auto guest = TRY(GuestNow(txn, matched.runtime_handler));
+  if (!forgot && guest && *guest == record.guest_platform) {
     record.credential_mapping[matched.image_name].kubernetes_secrets = {matched.secret};
   }
   return StoreRecord(txn, std::move(record));
@@ -232,11 +226,10 @@ Result<void> StoreAgain(StoreTxn& txn, const MatchedSecret& matched, bool forgot
 
 Result<void> GiveProofs(const StoreTxn& txn, const std::optional<ImagePulledRecord>& before,
                         ImagePulledRecord& put) {
-  auto pulls = AllOpenPulls(txn);
-  if (!pulls) return pulls.error();
+  auto pulls = TRY(AllOpenPulls(txn));
   std::optional<ImagePulledRecord> standing = before;
   if (standing && txn.state().untidied != 0) {
-    if (auto dropped = DropForgotten(txn, *standing); !dropped) return dropped.error();
+    TRY(DropForgotten(txn, *standing));
   }
   const AgeLimits& ages = txn.state().ages;
   const Timestamp now = NowForAges(txn.clock(), txn.state().latest_time);
@@ -246,7 +239,7 @@ Result<void> GiveProofs(const StoreTxn& txn, const std::optional<ImagePulledReco
       const auto at = standing->credential_mapping.find(name);
       if (at != standing->credential_mapping.end()) stored = at->second;
     }
-    const std::uint64_t began = PullOfNameBegan(*pulls, name, put.runtime_handler);
+    const std::uint64_t began = PullOfNameBegan(pulls, name, put.runtime_handler);
     Proof fresh;
     if (began != 0) fresh = {TimeOfProof(txn), began};
     const bool may_be_gone = txn.state().last_truth != 0 && began <= txn.state().last_truth;
@@ -279,9 +272,7 @@ Result<void> ClearRefQuarantine(StoreTxn& txn, std::string_view image_ref, Rules
   if (txn.state().digest(Table::kQuarantine).count == 0) return {};
   std::vector<std::string> refs{std::string(image_ref)};
   if (rules == Rules::kClosed) {
-    auto all = RefsOfImage(txn, image_ref);
-    if (!all) return all.error();
-    refs = std::move(*all);
+    refs = TRY(RefsOfImage(txn, image_ref));
   }
   for (const std::string& ref : refs) {
     if (auto r = EraseQuarantine(txn, QuarantineKind::kImageRef, ref); !r) return r;
@@ -299,9 +290,8 @@ Result<PullId> RecordIntent(StoreTxn& txn, InFlight& in_flight, Rules rules, std
   }
   Result<PullId> id = PullId();
   if (rules == Rules::kKubelet) {
-    auto there = FindOpenPulls(txn, image, runtime_handler);
-    if (!there) return there.error();
-    if (!there->empty()) id = there->back().id;
+    auto there = TRY(FindOpenPulls(txn, image, runtime_handler));
+    if (!there.empty()) id = there.back().id;
   }
   if (id->value == 0) id = BeginPull(txn, image, runtime_handler, now);
   if (!id) return id;
@@ -340,14 +330,13 @@ Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules,
     ImagePulledRecord given;
     given.credential_mapping.emplace(pulled.image_name, *pulled.credentials);
     if (auto r = CheckRecordLimits(given); !r) return r;
-    auto began = PullBegan(txn, pulled.image, pulled.runtime_handler, pulled.pull);
-    if (!began) return began.error();
+    auto began = TRY(PullBegan(txn, pulled.image, pulled.runtime_handler, pulled.pull));
     ImagePulledRecord proven;
     proven.image_ref = pulled.image_ref;
     proven.runtime_handler = pulled.runtime_handler;
-    proven.credential_mapping.emplace(pulled.image_name, Proven(txn, *pulled.credentials, *began));
+    proven.credential_mapping.emplace(pulled.image_name, Proven(txn, *pulled.credentials, began));
     // Here already: what was forgotten since it began must not take the place of what was not.
-    if (auto dropped = DropForgotten(txn, proven); !dropped) return dropped.error();
+    TRY(DropForgotten(txn, proven));
     for (const auto& [name, entry] : proven.credential_mapping) {
       proves = !entry.empty();
       if (proves) DropAgedNodePods(txn, record, name);
@@ -386,12 +375,10 @@ Result<void> RecordFailed(StoreTxn& txn, InFlight& in_flight, Rules rules,
   }
   const EndingPull ending{failed.image, failed.runtime_handler, failed.pull};
   if (failed.failure == PullFailure::kNothingTransferred) {
-    auto pull = FindEndingPull(txn, ending);
-    if (!pull) return pull.error();
+    auto pull = TRY(FindEndingPull(txn, ending));
     // A list that was drawn while it ran may have something of it. There is none if the pull began
     // in this process, which drew no token since.
-    const bool no_list =
-        *pull && (*pull)->stamp > failed.opened_at && (*pull)->stamp > failed.last_token;
+    const bool no_list = pull && pull->stamp > failed.opened_at && pull->stamp > failed.last_token;
     if (no_list) return RemovePull(txn, ending);
     return EndPull(txn, ending, {.state = PullState::kFailed, .nothing = true, .at = failed.now});
   }
@@ -402,9 +389,8 @@ Result<void> RecordFailed(StoreTxn& txn, InFlight& in_flight, Rules rules,
 
 Result<void> StoreIntent(StoreTxn& txn, std::string_view image, std::string_view runtime_handler,
                          Rules rules, const BootTime& now) {
-  auto pulls = FindOpenPulls(txn, image, runtime_handler);
-  if (!pulls) return pulls.error();
-  const bool runs = std::any_of(pulls->begin(), pulls->end(), [&](const OpenPull& pull) {
+  auto pulls = TRY(FindOpenPulls(txn, image, runtime_handler));
+  const bool runs = std::any_of(pulls.begin(), pulls.end(), [&](const OpenPull& pull) {
     return rules == Rules::kKubelet || pull.state == PullState::kRunning;
   });
   if (runs) return {};
@@ -415,9 +401,8 @@ Result<void> StoreIntent(StoreTxn& txn, std::string_view image, std::string_view
 Result<void> ForgetIntent(StoreTxn& txn, const InFlight& in_flight, std::string_view image,
                           std::string_view runtime_handler) {
   const bool in_flight_here = in_flight.Get(image, runtime_handler).count > 0;
-  auto pulls = FindOpenPulls(txn, image, runtime_handler);
-  if (!pulls) return pulls.error();
-  for (const OpenPull& pull : *pulls) {
+  auto pulls = TRY(FindOpenPulls(txn, image, runtime_handler));
+  for (const OpenPull& pull : pulls) {
     if (in_flight_here && pull.state == PullState::kRunning) continue;
     if (auto r = EraseOpenPull(txn, pull); !r) return r;
     NoteEvidenceRemoved(txn);
@@ -432,9 +417,8 @@ Result<void> WriteBack(StoreTxn& txn, const MatchedSecret& matched, bool forgot)
   if (!record) return record.error();
   if (!*record && !txn.state().kubelet_rules) {
     // The decision may have been about another spelling of the record's image.
-    auto refs = RefsOfImage(txn, matched.image_ref);
-    if (!refs) return refs.error();
-    for (const std::string& ref : *refs) {
+    auto refs = TRY(RefsOfImage(txn, matched.image_ref));
+    for (const std::string& ref : refs) {
       record = FindRecord(txn, ref, runtime_handler);
       if (!record) return record.error();
       if (*record) break;
@@ -444,7 +428,7 @@ Result<void> WriteBack(StoreTxn& txn, const MatchedSecret& matched, bool forgot)
   if (forgot) return {};
   // What does not count any more has no proof to give.
   if (txn.state().untidied != 0) {
-    if (auto dropped = DropForgotten(txn, **record); !dropped) return dropped.error();
+    TRY(DropForgotten(txn, **record));
   }
   const auto entry = (*record)->credential_mapping.find(matched.image_name);
   if (entry == (*record)->credential_mapping.end()) return {};

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "store/base/image_spellings.h"
+#include "store/base/try.h"
 #include "store/database/evidence_tables.h"
 #include "store/database/pulled_record.h"
 #include "store/database/revocations_table.h"
@@ -32,19 +33,16 @@ std::span<const std::string> FirstOf(const std::vector<std::string>& digests) {
 Result<std::string> ImageOfId(const StoreTxn& txn, const std::string& id,
                               const std::unordered_set<std::string>& listed) {
   const std::string own = SpellingOf(id);
-  auto row = FindSpelling(txn, own);
-  if (!row) return row.error();
-  if (!*row || (*row)->image.empty() || listed.contains((*row)->image)) return own;
-  return (*row)->image;
+  auto row = TRY(FindSpelling(txn, own));
+  if (!row || row->image.empty() || listed.contains(row->image)) return own;
+  return row->image;
 }
 
 // Stores the row if it says something new. True: it does.
 Result<bool> Learn(StoreTxn& txn, SpellingRow row) {
-  auto known = FindSpelling(txn, row.spelling);
-  if (!known) return known.error();
-  if (*known && (*known)->image == row.image && (*known)->refs == row.refs) return false;
-  auto put = PutSpelling(txn, std::move(row));
-  if (!put) return put.error();
+  auto known = TRY(FindSpelling(txn, row.spelling));
+  if (known && known->image == row.image && known->refs == row.refs) return false;
+  TRY(PutSpelling(txn, std::move(row)));
   return true;
 }
 
@@ -55,9 +53,8 @@ Result<std::vector<std::string>> AsManyAsAreKept(const StoreTxn& txn,
   std::vector<std::string> used;
   std::vector<std::string> unused;
   for (const std::string& ref : refs) {
-    auto in_use = IsInUse(txn, ref);
-    if (!in_use) return in_use.error();
-    (*in_use ? used : unused).push_back(ref);
+    auto in_use = TRY(IsInUse(txn, ref));
+    (in_use ? used : unused).push_back(ref);
   }
   used.insert(used.end(), unused.begin(), unused.end());
   used.resize(kMaxSpellingsPerImage);
@@ -77,12 +74,11 @@ Result<Digests> CollectDigests(const StoreTxn& txn, const std::vector<ListedImag
   }
   if (is_whole) return digests;
   for (auto& [digest, of] : digests) {
-    auto row = FindSpelling(txn, digest);
-    if (!row) return row.error();
-    if (!*row) continue;
+    auto row = TRY(FindSpelling(txn, digest));
+    if (!row) continue;
     // Two images had it: it stays shared.
-    of.insert((*row)->image);
-    if ((*row)->image.empty()) of.insert("another");
+    of.insert(row->image);
+    if (row->image.empty()) of.insert("another");
   }
   return digests;
 }
@@ -99,9 +95,8 @@ Result<std::map<std::string, std::set<std::string>>> RefsOfRecords(const StoreTx
   auto walked = txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
     if (payload.empty()) return true;
     std::string ref = PulledRecordView(payload).ref();
-    auto image = ImageOf(txn, ref);
-    if (!image) return image.error();
-    refs[*image].insert(std::move(ref));
+    auto image = TRY(ImageOf(txn, ref));
+    refs[image].insert(std::move(ref));
     return true;
   });
   if (!walked) return walked.error();
@@ -113,19 +108,16 @@ Result<std::map<std::string, std::set<std::string>>> RefsOfRecords(
     const StoreTxn& txn, const std::vector<ListedImage>& images) {
   std::map<std::string, std::set<std::string>> stored;
   for (const ListedImage& image : images) {
-    auto refs = RefsOfImage(txn, image.id);
-    if (!refs) return refs.error();
+    auto refs = TRY(RefsOfImage(txn, image.id));
     for (const std::string& digest : image.digests) {
-      auto of = ImageOf(txn, digest);
-      if (!of) return of.error();
-      if (*of != image.image) continue;
+      auto of = TRY(ImageOf(txn, digest));
+      if (of != image.image) continue;
       // A store that went down a version has records under these, too.
-      for (std::string& ref : PlainSpellings(SpellingOf(digest))) refs->push_back(std::move(ref));
+      for (std::string& ref : PlainSpellings(SpellingOf(digest))) refs.push_back(std::move(ref));
     }
-    for (std::string& ref : *refs) {
-      auto there = AnyRecordOf(txn, ref);
-      if (!there) return there.error();
-      if (*there) stored[image.image].insert(std::move(ref));
+    for (std::string& ref : refs) {
+      auto there = TRY(AnyRecordOf(txn, ref));
+      if (there) stored[image.image].insert(std::move(ref));
     }
   }
   return stored;
@@ -153,9 +145,8 @@ Result<std::uint64_t> UniteRecords(StoreTxn& txn, const std::set<std::string>& r
                                    const std::string& listed_id) {
   std::map<std::string, std::vector<ImagePulledRecord>> by_handler;
   for (const std::string& ref : refs) {
-    auto records = RecordsUnder(txn, ref);
-    if (!records) return records.error();
-    for (ImagePulledRecord& record : *records) {
+    auto records = TRY(RecordsUnder(txn, ref));
+    for (ImagePulledRecord& record : records) {
       by_handler[record.runtime_handler].push_back(std::move(record));
     }
   }
@@ -168,13 +159,10 @@ Result<std::uint64_t> UniteRecords(StoreTxn& txn, const std::set<std::string>& r
     bool has_id = false;
     for (std::size_t i = 0; i < records.size(); ++i) {
       if (i > 0) {
-        auto united_with = Unite(txn, std::move(one), records[i]);
-        if (!united_with) return united_with.error();
-        one = std::move(*united_with);
+        one = TRY(Unite(txn, std::move(one), records[i]));
       }
       has_id = has_id || records[i].image_ref == listed_id;
-      auto erased = EraseRecord(txn, records[i].image_ref, handler);
-      if (!erased) return erased.error();
+      TRY(EraseRecord(txn, records[i].image_ref, handler));
     }
     united += records.size() - 1;
     if (has_id) one.image_ref = records.front().image_ref = listed_id;
@@ -191,12 +179,10 @@ Result<std::uint64_t> UniteRecords(StoreTxn& txn, const std::set<std::string>& r
 // The image may have been forgotten under a spelling that was not known to be its own.
 Result<void> DropForgottenUnder(StoreTxn& txn, const std::string& ref) {
   if (txn.state().digest(Table::kRevocations).count == 0) return {};
-  auto records = RecordsUnder(txn, ref);
-  if (!records) return records.error();
-  for (ImagePulledRecord& record : *records) {
-    auto dropped = DropForgotten(txn, record);
-    if (!dropped) return dropped.error();
-    if (!*dropped) continue;
+  auto records = TRY(RecordsUnder(txn, ref));
+  for (ImagePulledRecord& record : records) {
+    auto dropped = TRY(DropForgotten(txn, record));
+    if (!dropped) continue;
     if (auto r = StoreRecord(txn, std::move(record)); !r) return r;
   }
   return {};
@@ -218,14 +204,12 @@ Result<std::vector<LedgerEntry>> EntriesUnder(const StoreTxn& txn, const std::st
 
 // Ledger entries under a digest that is now known to be of another ID.
 Result<void> UniteLedger(StoreTxn& txn, const std::string& digest) {
-  auto entries = EntriesUnder(txn, digest);
-  if (!entries) return entries.error();
-  auto image = ImageOf(txn, digest);
-  if (!image) return image.error();
-  for (LedgerEntry& entry : *entries) {
-    auto payload = txn.Get(Table::kLedger, PulledKey(*image, entry.runtime_handler, txn.seed()));
-    if (!payload) return payload.error();
-    if (const auto other = *payload ? DecodeLedgerEntry(**payload) : std::nullopt) {
+  auto entries = TRY(EntriesUnder(txn, digest));
+  auto image = TRY(ImageOf(txn, digest));
+  for (LedgerEntry& entry : entries) {
+    auto payload =
+        TRY(txn.Get(Table::kLedger, PulledKey(image, entry.runtime_handler, txn.seed())));
+    if (const auto other = payload ? DecodeLedgerEntry(*payload) : std::nullopt) {
       std::set<std::string> names(entry.names.begin(), entry.names.end());
       names.insert(other->names.begin(), other->names.end());
       entry.names.assign(names.begin(), names.end());
@@ -243,7 +227,7 @@ Result<ImagePulledRecord> Unite(const StoreTxn& txn, ImagePulledRecord newer,
                                 ImagePulledRecord older) {
   // What was forgotten must not take the place of what was not.
   for (ImagePulledRecord* const record : {&newer, &older}) {
-    if (auto dropped = DropForgotten(txn, *record); !dropped) return dropped.error();
+    TRY(DropForgotten(txn, *record));
   }
   // A record that a list only closed does not have its handler's guest: the other one tells it.
   const auto only_closed = [](const ImagePulledRecord& record) {
@@ -279,23 +263,19 @@ Result<void> FindFormer(const StoreTxn& txn, std::vector<ListedImage>& images) {
   std::unordered_set<std::string> listed;
   for (const ListedImage& image : images) listed.insert(SpellingOf(image.id));
   for (ListedImage& image : images) {
-    auto of = ImageOfId(txn, image.id, listed);
-    if (!of) return of.error();
-    image.image = std::move(*of);
+    image.image = TRY(ImageOfId(txn, image.id, listed));
   }
   for (const ListedImage& image : images) listed.insert(image.image);
   for (ListedImage& image : images) {
     std::vector<std::string> own{image.id};
     own.insert(own.end(), image.digests.begin(), image.digests.end());
-    auto of_id = FindSpelling(txn, SpellingOf(image.id));
-    if (!of_id) return of_id.error();
+    auto of_id = TRY(FindSpelling(txn, SpellingOf(image.id)));
     for (const std::string& ref : own) {
-      auto row = FindSpelling(txn, SpellingOf(ref));
-      if (!row) return row.error();
-      if (!*row) continue;
-      image.was_shared = image.was_shared || ((*row)->image.empty() && !*of_id);
-      if (!(*row)->image.empty() && !listed.contains((*row)->image)) {
-        image.formerly.push_back(std::move((*row)->image));
+      auto row = TRY(FindSpelling(txn, SpellingOf(ref)));
+      if (!row) continue;
+      image.was_shared = image.was_shared || (row->image.empty() && !of_id);
+      if (!row->image.empty() && !listed.contains(row->image)) {
+        image.formerly.push_back(std::move(row->image));
       }
     }
   }
@@ -305,8 +285,7 @@ Result<void> FindFormer(const StoreTxn& txn, std::vector<ListedImage>& images) {
 Result<Learnt> LearnSpellings(StoreTxn& txn, std::vector<ListedImage>& images,
                               const ListScope& scope) {
   Learnt learnt;
-  auto digests = CollectDigests(txn, images, scope.is_whole);
-  if (!digests) return digests.error();
+  auto digests = TRY(CollectDigests(txn, images, scope.is_whole));
 
   bool any_new = false;
   std::vector<std::string> new_digests;
@@ -316,81 +295,72 @@ Result<Learnt> LearnSpellings(StoreTxn& txn, std::vector<ListedImage>& images,
     if (SpellingOf(image.id) != image.image || image.id != image.image) {
       const auto plain = PlainSpellings(image.image);
       if (std::find(plain.begin(), plain.end(), image.id) == plain.end() &&
-          !IsShared(*digests, SpellingOf(image.id))) {
+          !IsShared(digests, SpellingOf(image.id))) {
         of_image.insert(image.id);
       }
     }
     for (const std::string& digest : FirstOf(image.digests)) {
-      if (IsShared(*digests, SpellingOf(digest))) {
+      if (IsShared(digests, SpellingOf(digest))) {
         image.shared.push_back(digest);
       } else {
         of_image.insert(digest);
       }
     }
   }
-  for (const auto& [digest, of] : *digests) {
+  for (const auto& [digest, of] : digests) {
     if (of.size() > 1) learnt.shared_digests.push_back(digest);
     // The row of an ID has the image's refs, below.
     if (refs.contains(digest) && of.size() == 1 && *of.begin() == digest) continue;
-    auto is_new = Learn(txn, {digest, of.size() > 1 ? "" : *of.begin(), {}});
-    if (!is_new) return is_new.error();
-    any_new = any_new || *is_new;
-    if (!*is_new) continue;
+    auto is_new = TRY(Learn(txn, {digest, of.size() > 1 ? "" : *of.begin(), {}}));
+    any_new = any_new || is_new;
+    if (!is_new) continue;
     if (of.size() == 1) new_digests.push_back(digest);
     // What was known under it is neither's.
     const bool is_id = refs.contains(digest);
     if (of.size() == 1 || is_id) continue;
-    auto entries = EntriesUnder(txn, digest);
-    if (!entries) return entries.error();
-    for (const LedgerEntry& entry : *entries) {
-      auto erased = EraseLedgerEntry(txn, digest, entry.runtime_handler);
-      if (!erased) return erased.error();
+    auto entries = TRY(EntriesUnder(txn, digest));
+    for (const LedgerEntry& entry : entries) {
+      TRY(EraseLedgerEntry(txn, digest, entry.runtime_handler));
     }
   }
   std::sort(learnt.shared_digests.begin(), learnt.shared_digests.end());
 
   for (auto& [image, of_image] : refs) {
     // An ID that another image has as a repo digest is known by itself only.
-    if (const auto at = digests->find(image); at != digests->end() && at->second.size() > 1) {
+    if (const auto at = digests.find(image); at != digests.end() && at->second.size() > 1) {
       continue;
     }
-    auto row = FindSpelling(txn, image);
-    if (!row) return row.error();
-    if (*row) {
-      for (std::string& ref : (*row)->refs) {
-        const auto at = digests->find(SpellingOf(ref));
-        const bool shared = at != digests->end() && at->second.size() > 1;
+    auto row = TRY(FindSpelling(txn, image));
+    if (row) {
+      for (std::string& ref : row->refs) {
+        const auto at = digests.find(SpellingOf(ref));
+        const bool shared = at != digests.end() && at->second.size() > 1;
         if (!shared) of_image.insert(std::move(ref));
       }
     }
-    auto all = AsManyAsAreKept(txn, of_image);
-    if (!all) return all.error();
-    auto is_new = Learn(txn, {image, image, std::move(*all)});
-    if (!is_new) return is_new.error();
-    any_new = any_new || *is_new;
+    auto all = TRY(AsManyAsAreKept(txn, of_image));
+    auto is_new = TRY(Learn(txn, {image, image, std::move(all)}));
+    any_new = any_new || is_new;
   }
   if (!any_new && !scope.is_whole) return learnt;
 
   for (const std::string& digest : new_digests) {
-    if (auto r = UniteLedger(txn, digest); !r) return r.error();
+    TRY(UniteLedger(txn, digest));
   }
-  auto stored = scope.one_pull ? RefsOfRecords(txn, images) : RefsOfRecords(txn);
-  if (!stored) return stored.error();
+  auto stored = TRY(scope.one_pull ? RefsOfRecords(txn, images) : RefsOfRecords(txn));
   std::unordered_map<std::string, std::string> ids;  // as listed
   for (const ListedImage& image : images) ids.try_emplace(image.image, image.id);
-  for (const auto& [image, of_records] : *stored) {
+  for (const auto& [image, of_records] : stored) {
     const auto id = ids.find(image);
     if (of_records.size() > 1 && id != ids.end()) {
-      auto united = UniteRecords(txn, of_records, id->second);
-      if (!united) return united.error();
-      learnt.united += *united;
+      auto united = TRY(UniteRecords(txn, of_records, id->second));
+      learnt.united += united;
     }
     for (const std::string& ref : of_records) {
-      auto there = AnyRecordOf(txn, ref);
-      if (!there) return there.error();
-      if (!*there) continue;
-      if (auto r = LearnRef(txn, ref); !r) return r.error();
-      if (auto r = DropForgottenUnder(txn, ref); !r) return r.error();
+      auto there = TRY(AnyRecordOf(txn, ref));
+      if (!there) continue;
+      TRY(LearnRef(txn, ref));
+      TRY(DropForgottenUnder(txn, ref));
     }
   }
   return learnt;
@@ -398,10 +368,9 @@ Result<Learnt> LearnSpellings(StoreTxn& txn, std::vector<ListedImage>& images,
 
 Result<void> TakeOverRecord(StoreTxn& txn, std::string_view image_ref,
                             std::string_view runtime_handler) {
-  auto refs = RefsOfImage(txn, image_ref);
-  if (!refs) return refs.error();
+  auto refs = TRY(RefsOfImage(txn, image_ref));
   if (auto r = LearnRef(txn, image_ref); !r) return r;
-  for (const std::string& ref : *refs) {
+  for (const std::string& ref : refs) {
     if (ref == image_ref) continue;
     auto other = FindRecord(txn, ref, runtime_handler);
     if (!other && other.error().code == ErrorCode::kDamaged) continue;
@@ -412,11 +381,9 @@ Result<void> TakeOverRecord(StoreTxn& txn, std::string_view image_ref,
     ImagePulledRecord record = std::move(**other);
     record.image_ref = image_ref;
     if (own && *own) {
-      auto united = Unite(txn, std::move(**own), std::move(record));
-      if (!united) return united.error();
-      record = std::move(*united);
+      record = TRY(Unite(txn, std::move(**own), std::move(record)));
     }
-    if (auto erased = EraseRecord(txn, ref, runtime_handler); !erased) return erased.error();
+    TRY(EraseRecord(txn, ref, runtime_handler));
     if (auto r = StoreRecord(txn, std::move(record)); !r) return r;
   }
   return {};

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "store/base/caught.h"
+#include "store/base/try.h"
 #include "store/pull/forget.h"
 
 namespace waybill::internal {
@@ -48,9 +49,7 @@ void Tidier::Run() {
         done = committer_.Run([&](StoreTxn& txn) -> Result<void> {
           try {
             moved = cursor;
-            auto remains = TidyUp(txn, moved, tidied_at_once);
-            if (!remains) return remains.error();
-            more = *remains;
+            more = TRY(TidyUp(txn, moved, tidied_at_once));
             return {};
           } catch (...) {
             return Caught();

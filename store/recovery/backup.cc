@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/base/try.h"
 #include "store/lmdb/env.h"
 #include "store/recovery/backup_file.h"
 #include "store/recovery/inspect.h"
@@ -62,25 +63,23 @@ Result<void> CheckRoom(const std::filesystem::path& directory, std::uint64_t byt
 Result<std::uint64_t> Check(const OpenedDatabase& database, const Fd& file,
                             const std::filesystem::path& path) {
   const lmdb::Env& env = *database.env;
-  if (auto r = SyncFile(file, path); !r) return r.error();
-  auto inspection = InspectFile(file, FileIs::kCompactCopy);
-  if (!inspection) return inspection.error();
-  if (inspection->sound && inspection->identity->uuid == database.identity.uuid) {
-    return inspection->state->commit_sequence;
+  TRY(SyncFile(file, path));
+  auto inspection = TRY(InspectFile(file, FileIs::kCompactCopy));
+  if (inspection.sound && inspection.identity->uuid == database.identity.uuid) {
+    return inspection.state->commit_sequence;
   }
   return Error{ErrorCode::kDamaged,
-               "the backup of " + env.directory().string() + " fails its check" +
-                   inspection->Why() + "; nothing was changed",
+               "the backup of " + env.directory().string() + " fails its check" + inspection.Why() +
+                   "; nothing was changed",
                "look for disk and memory errors in the kernel's log"};
 }
 
 Result<std::uint64_t> Copy(const OpenedDatabase& database, const std::filesystem::path& path) {
-  auto file = OpenFile(path, O_RDWR | O_CREAT | O_EXCL);
-  if (!file) return file.error();
+  auto file = TRY(OpenFile(path, O_RDWR | O_CREAT | O_EXCL));
   const lmdb::Env& env = *database.env;
-  const int rc = mdb_env_copyfd2(env.get(), file->get(), MDB_CP_COMPACT);
+  const int rc = mdb_env_copyfd2(env.get(), file.get(), MDB_CP_COMPACT);
   if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "making a backup", env.directory());
-  return Check(database, *file, path);
+  return Check(database, file, path);
 }
 
 // Writes what comes out of `pipe` until its other end is closed.
@@ -156,16 +155,14 @@ std::string TimeInNames(std::time_t time) {
 }
 
 Result<std::vector<Backup>> FindBackups(const std::filesystem::path& directory) {
-  if (auto r = CheckPrivateDirectory(directory); !r) return r.error();
+  TRY(CheckPrivateDirectory(directory));
   const std::filesystem::path folder = directory / "backup";
   std::vector<Backup> backups;
-  auto there = Exists(folder);
-  if (!there.has_value()) return there.error();
-  if (!*there) return backups;
-  if (auto r = CheckPrivateDirectory(folder); !r) return r.error();
-  const auto names = ListDirectory(folder);
-  if (!names) return names.error();
-  for (const std::string& name : *names) {
+  auto there = TRY(Exists(folder));
+  if (!there) return backups;
+  TRY(CheckPrivateDirectory(folder));
+  const auto names = TRY(ListDirectory(folder));
+  for (const std::string& name : names) {
     Backup backup;
     if (!ParseName(name, backup)) continue;
     backup.path = folder / name;
@@ -208,16 +205,15 @@ Result<Backup> WriteBackupOfLive(const OpenedDatabase& database, const std::file
   if (auto r = CheckRoom(std::filesystem::absolute(path).parent_path(), bytes); !r) {
     return r.error();
   }
-  if (auto r = CopyInto(env, file->file(), path, bytes, progress); !r) return r.error();
-  auto sequence = Check(database, file->file(), path);
-  if (!sequence) return sequence.error();
-  if (auto r = is_kept(*sequence); !r) return r.error();
+  TRY(CopyInto(env, file->file(), path, bytes, progress));
+  auto sequence = TRY(Check(database, file->file(), path));
+  TRY(is_kept(sequence));
   Backup made{.path = path,
               .schema_version = database.identity.schema_version,
-              .commit_sequence = *sequence};
+              .commit_sequence = sequence};
   struct stat st {};
   if (fstat(file->file().get(), &st) == 0) made.bytes = static_cast<std::uint64_t>(st.st_size);
-  if (auto r = file->Publish(); !r) return r.error();
+  TRY(file->Publish());
   return made;
 }
 
@@ -225,18 +221,17 @@ Result<Backup> MakeBackupOfLive(const OpenedDatabase& database, Timestamp now,
                                 FunctionRef<Result<void>(std::uint64_t sequence)> is_kept) {
   const lmdb::Env& env = *database.env;
   const std::filesystem::path folder = env.directory() / "backup";
-  auto is_there = Exists(folder);
-  if (!is_there.has_value()) return is_there.error();
-  if (*is_there) {
-    if (auto r = CheckPrivateDirectory(folder); !r) return r.error();
+  auto is_there = TRY(Exists(folder));
+  if (is_there) {
+    TRY(CheckPrivateDirectory(folder));
   }
   const lmdb::Env::Info info = env.GetInfo();
   const std::uint64_t bytes = (info.last_page + 1) * info.page_size;
-  if (auto r = CheckRoom(*is_there ? folder : env.directory(), bytes); !r) return r.error();
-  if (auto r = MakePrivateDirectory(folder); !r) return r.error();
+  TRY(CheckRoom(is_there ? folder : env.directory(), bytes));
+  TRY(MakePrivateDirectory(folder));
 
   const std::filesystem::path unfinished = folder / "new.tmp";
-  if (auto r = RemoveFile(unfinished); !r) return r.error();
+  TRY(RemoveFile(unfinished));
   auto copied = Copy(database, unfinished);
   Result<void> kept = copied ? is_kept(*copied) : copied.error();
   if (!kept) {
@@ -260,7 +255,7 @@ Result<Backup> MakeBackupOfLive(const OpenedDatabase& database, Timestamp now,
   }
   if (fsync(opened->get()) != 0) return SystemError(errno, "sync", folder);
   for (const Backup& backup : *too_many) {
-    if (auto r = RemoveFile(backup.path); !r) return r.error();
+    TRY(RemoveFile(backup.path));
   }
   std::error_code ignored;
   made.bytes = std::filesystem::file_size(made.path, ignored);

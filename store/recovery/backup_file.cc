@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "store/base/try.h"
+
 namespace waybill::internal {
 
 namespace {
@@ -30,13 +32,11 @@ Result<void> CheckPlace(const std::filesystem::path& path, const std::filesystem
   if (name.empty() || name == "." || name == "..") {
     return CannotBe(path, "it does not name a file", "name a file in that directory");
   }
-  auto there = Exists(path);
-  if (!there.has_value()) return there.error();
-  if (*there) return IsThere(path);
+  auto there = TRY(Exists(path));
+  if (there) return IsThere(path);
   const std::filesystem::path parent = std::filesystem::absolute(path).parent_path();
-  auto place = IsDirectory(parent);
-  if (!place.has_value()) return place.error();
-  if (!*place) {
+  auto place = TRY(IsDirectory(parent));
+  if (!place) {
     return CannotBe(path, parent.string() + " is not a directory",
                     "name a file in a directory that is there");
   }
@@ -63,7 +63,7 @@ int MoveWithoutReplacing(const Fd& directory, const std::string& from, const std
 
 Result<BackupFile> BackupFile::Make(const std::filesystem::path& path,
                                     const std::filesystem::path& store) {
-  if (auto checked = CheckPlace(path, store); !checked) return checked.error();
+  TRY(CheckPlace(path, store));
   BackupFile made(path);
   const std::filesystem::path parent = std::filesystem::absolute(path).parent_path();
   made.directory_ = Fd(open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

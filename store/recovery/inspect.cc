@@ -8,6 +8,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "store/base/try.h"
 #include "store/database/counters_record.h"
 #include "store/database/credential_index.h"
 #include "store/database/envelope.h"
@@ -235,37 +236,34 @@ Result<Stamp> StampOf(const Fd& file, OnReadError on_error) {
 
 // `which` −1: the newer page's tree.
 Result<Inspection> Inspect(const Fd& file, FileIs file_is, int which, OnReadError on_error) {
-  auto before = StampOf(file, on_error);
-  if (!before) return before.error();
+  auto before = TRY(StampOf(file, on_error));
   Inspection inspection;
   inspection.sound = true;
   ValueCheck check(inspection);
-  auto walk = which < 0 ? WalkFile(file.get(), check, on_error)
-                        : WalkTreeOf(file.get(), which, check, on_error);
-  if (!walk) return walk.error();
+  auto walk = TRY(which < 0 ? WalkFile(file.get(), check, on_error)
+                            : WalkTreeOf(file.get(), which, check, on_error));
   check.Finish();
-  if (!walk->sound) {
+  if (!walk.sound) {
     inspection.sound = false;
-    inspection.findings.insert(inspection.findings.begin(), walk->findings.begin(),
-                               walk->findings.end());
+    inspection.findings.insert(inspection.findings.begin(), walk.findings.begin(),
+                               walk.findings.end());
   }
-  if (walk->fresh || walk->empty_file) {
+  if (walk.fresh || walk.empty_file) {
     inspection.sound = false;
     inspection.findings.insert(inspection.findings.begin(), "the file holds no commit");
   }
-  inspection.meta = walk->meta;
-  inspection.newer_meta = walk->newer_meta;
-  inspection.page_bytes = walk->page_bytes;
-  if (walk->newer_meta >= 0) {
-    inspection.txn_id = walk->meta[static_cast<std::size_t>(walk->newer_meta)].txn_id;
+  inspection.meta = walk.meta;
+  inspection.newer_meta = walk.newer_meta;
+  inspection.page_bytes = walk.page_bytes;
+  if (walk.newer_meta >= 0) {
+    inspection.txn_id = walk.meta[static_cast<std::size_t>(walk.newer_meta)].txn_id;
   }
-  inspection.pages = walk->tree_pages + walk->free_pages;
+  inspection.pages = walk.tree_pages + walk.free_pages;
   if (file_is != FileIs::kCompactCopy) {
-    if (auto r = CheckMetaIds(file, which, on_error, inspection); !r) return r.error();
+    TRY(CheckMetaIds(file, which, on_error, inspection));
   }
-  auto after = StampOf(file, on_error);
-  if (!after) return after.error();
-  inspection.moved = *before != *after;
+  auto after = TRY(StampOf(file, on_error));
+  inspection.moved = before != after;
   return inspection;
 }
 

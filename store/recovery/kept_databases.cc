@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "store/base/try.h"
 #include "store/recovery/backup.h"
 #include "store/recovery/inspect.h"
 #include "waybill/limits.h"
@@ -75,13 +76,13 @@ Result<std::filesystem::path> KeepAside(const std::filesystem::path& directory, 
   const std::filesystem::path aside =
       quarantine / (TimeInNames(st.st_mtim.tv_sec) + "-" + std::to_string(st.st_ino));
   for (const auto& made : {quarantine, aside}) {
-    if (auto r = MakePrivateDirectory(made); !r) return r.error();
+    TRY(MakePrivateDirectory(made));
   }
   const std::filesystem::path kept = aside / "data.mdb";
   if (link(database.c_str(), kept.c_str()) != 0 && errno != EEXIST) {
     return SystemError(errno, "keep the database as", kept);
   }
-  if (auto r = SyncDirectory(aside); !r) return r.error();
+  TRY(SyncDirectory(aside));
   return kept;
 }
 

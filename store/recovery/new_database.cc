@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "store/base/random.h"
+#include "store/base/try.h"
 #include "store/database/commit_mark.h"
 #include "store/lmdb/env.h"
 #include "store/recovery/map_bytes.h"
@@ -21,10 +22,9 @@ std::filesystem::path PreparationIn(const std::filesystem::path& directory) {
 }
 
 Result<void> WriteAll(const std::filesystem::path& directory, const NewDatabase& made) {
-  auto env = lmdb::Env::Open({directory, false, made.map_bytes});
-  if (!env) return env.error();
+  auto env = TRY(lmdb::Env::Open({directory, false, made.map_bytes}));
   lmdb::Txn txn;
-  int rc = txn.BeginWrite(**env);
+  int rc = txn.BeginWrite(*env);
   TableHandles handles;
   if (rc == MDB_SUCCESS) rc = OpenTables(txn.get(), made.identity.schema_version, true, handles);
   if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "making a database", directory);
@@ -69,14 +69,12 @@ Result<Identity> NewIdentity(Timestamp now) {
 
 Result<void> ClearPreparation(const std::filesystem::path& directory) {
   const std::filesystem::path preparation = PreparationIn(directory);
-  auto there = Exists(preparation);
-  if (!there.has_value()) return there.error();
-  if (!*there) return {};
+  auto there = TRY(Exists(preparation));
+  if (!there) return {};
   if (auto r = CheckPrivateDirectory(preparation); !r) return r;
-  auto folder = OpenDirectory(preparation);
-  if (!folder) return folder.error();
+  auto folder = TRY(OpenDirectory(preparation));
   for (const char* name : {"data.mdb", "lock.mdb"}) {
-    if (unlinkat(folder->get(), name, 0) != 0 && errno != ENOENT) {
+    if (unlinkat(folder.get(), name, 0) != 0 && errno != ENOENT) {
       return SystemError(errno, "remove", preparation / name);
     }
   }
@@ -96,9 +94,8 @@ Result<void> PrepareOnce(const std::filesystem::path& directory, const NewDataba
     return r;
   }
   const std::filesystem::path database = preparation / "data.mdb";
-  auto file = OpenFile(database, O_RDWR);
-  if (!file) return file.error();
-  if (auto r = SyncFile(*file, database); !r) return r;
+  auto file = TRY(OpenFile(database, O_RDWR));
+  if (auto r = SyncFile(file, database); !r) return r;
   return SyncDirectory(preparation);
 }
 

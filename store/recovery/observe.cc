@@ -9,6 +9,7 @@
 
 #include "store/base/empty_list.h"
 #include "store/base/image_spellings.h"
+#include "store/base/try.h"
 #include "store/database/evidence_tables.h"
 #include "store/database/typed_tables.h"
 #include "store/handlers/runtime_handlers.h"
@@ -41,8 +42,7 @@ constexpr std::string_view kIsImported = "the runtime shows that no pull brought
 // The images of a list, each once. Handlers are mapped to their stored names.
 Result<std::vector<ListedImage>> Prepare(const StoreTxn& txn, const std::vector<ImageOnNode>& list,
                                          ObserveReport& report) {
-  auto handlers = ReadRuntimeHandlers(txn);
-  if (!handlers) return handlers.error();
+  auto handlers = TRY(ReadRuntimeHandlers(txn));
   std::vector<ListedImage> images;
   std::map<std::pair<std::string, std::string>, std::size_t> seen;
   for (const ImageOnNode& one : list) {
@@ -51,9 +51,9 @@ Result<std::vector<ListedImage>> Prepare(const StoreTxn& txn, const std::vector<
     if (one.id.empty() || one.id.size() > kMaxImageRefBytes) continue;
     std::string handler;
     // Without a list of handlers there is the default one only, whatever it is called.
-    const bool has_handler = !handlers->empty() && !one.runtime_handler.empty();
+    const bool has_handler = !handlers.empty() && !one.runtime_handler.empty();
     if (has_handler && one.runtime_handler.size() <= kMaxRuntimeHandlerBytes) {
-      handler = StoredName(*handlers, one.runtime_handler);
+      handler = StoredName(handlers, one.runtime_handler);
     }
     const auto [at, is_new] = seen.try_emplace({SpellingOf(one.id), handler}, images.size());
     if (is_new) {
@@ -85,7 +85,7 @@ Result<std::vector<ListedImage>> Prepare(const StoreTxn& txn, const std::vector<
       }
     }
   }
-  if (auto r = FindFormer(txn, images); !r) return r.error();
+  TRY(FindFormer(txn, images));
   return images;
 }
 
@@ -124,14 +124,12 @@ class Judge {
   // Gives back what is remembered of an image that was preloaded: true. Not if a pull of its name
   // may have brought it since, or one that nobody recorded, nor under other names.
   Result<bool> GiveBack(const ListedImage& image, const Givers& givers) {
-    auto entry = FindRememberedEntry(txn_, image.id, image.runtime_handler);
-    if (!entry) return entry.error();
-    if (!*entry || !givers.HasOwnName(image, (*entry)->names)) return false;
-    auto may_be_known = givers.MayBeKnown(txn_, image);
-    if (!may_be_known) return may_be_known.error();
-    if (!may_be_known->empty()) return false;
-    (*entry)->absent_since.reset();
-    if (auto r = PutLedgerEntry(txn_, std::move(**entry)); !r) return r.error();
+    auto entry = TRY(FindRememberedEntry(txn_, image.id, image.runtime_handler));
+    if (!entry || !givers.HasOwnName(image, entry->names)) return false;
+    auto may_be_known = TRY(givers.MayBeKnown(txn_, image));
+    if (!may_be_known.empty()) return false;
+    entry->absent_since.reset();
+    TRY(PutLedgerEntry(txn_, std::move(*entry)));
     ++report_.known;
     return true;
   }
@@ -139,16 +137,14 @@ class Judge {
   // Enters it if the runtime shows that nobody pulled it: true.
   Result<bool> Imported(const ListedImage& image, const Givers& givers) {
     if (!image.imported) return false;
-    auto may_be_known = givers.MayBeKnown(txn_, image);
-    if (!may_be_known) return may_be_known.error();
-    if (!may_be_known->empty()) return false;
+    auto may_be_known = TRY(givers.MayBeKnown(txn_, image));
+    if (!may_be_known.empty()) return false;
     auto entered = Preloaded(image, kImported, "", std::string(kIsImported));
     return entered ? Result<bool>(true) : entered.error();
   }
 
   Result<void> Close(const ListedImage& image, std::string because) {
-    auto closed = CloseCopy(txn_, image.id, image.runtime_handler, because, ClosedBy::kList);
-    if (!closed) return closed.error();
+    TRY(CloseCopy(txn_, image.id, image.runtime_handler, because, ClosedBy::kList));
     if (auto r = EraseRemembered(txn_, image.id, image.runtime_handler); !r) return r;
     ++report_.closed;
     Note(image, false, std::move(because));
@@ -173,9 +169,8 @@ Result<std::vector<const ListedImage*>> Unknown(const StoreTxn& txn,
                                                 ObserveReport& report) {
   std::vector<const ListedImage*> unknown;
   for (const ListedImage& image : images) {
-    auto known = IsKnown(txn, image);
-    if (!known) return known.error();
-    if (*known) {
+    auto known = TRY(IsKnown(txn, image));
+    if (known) {
       ++report.known;
     } else {
       unknown.push_back(&image);
@@ -195,11 +190,10 @@ bool IsOutdone(const ImagePulledRecord& record) {
 Result<void> ForgetOutdone(StoreTxn& txn, const std::vector<ListedImage>& images) {
   for (const ListedImage& image : images) {
     if (!image.imported) continue;
-    auto refs = RefsOfImage(txn, image.id);
-    if (!refs) return refs.error();
+    auto refs = TRY(RefsOfImage(txn, image.id));
     std::vector<std::pair<std::string, std::string>> outdone;
     bool all = true;
-    for (const std::string& ref : *refs) {
+    for (const std::string& ref : refs) {
       auto walked = txn.ForEachWithPrefix(
           Table::kPulled, FirstPulledKeyOfRef(ref, txn.seed()), kRefKeyBytes,
           [&](const Key16&, Payload payload) -> Result<bool> {
@@ -214,7 +208,7 @@ Result<void> ForgetOutdone(StoreTxn& txn, const std::vector<ListedImage>& images
     }
     if (!all) continue;
     for (const auto& [ref, handler] : outdone) {
-      if (auto erased = EraseRecord(txn, ref, handler); !erased) return erased.error();
+      TRY(EraseRecord(txn, ref, handler));
     }
   }
   return {};
@@ -254,9 +248,8 @@ Result<std::set<const ListedImage*>> NamedBy(const StoreTxn& txn, const Givers& 
           return names.contains(name.repository + ":" + name.tag + "@" + name.digest);
         });
     if (!by_ref && !by_name) continue;
-    auto may_be_known = givers.MayBeKnown(txn, *image);
-    if (!may_be_known) return may_be_known.error();
-    if (may_be_known->empty()) named.insert(image);
+    auto may_be_known = TRY(givers.MayBeKnown(txn, *image));
+    if (may_be_known.empty()) named.insert(image);
   }
   return named;
 }
@@ -269,22 +262,18 @@ bool IsPlaced(const StoreTxn& txn, const ImageList& list) {
 Result<void> JudgeAll(StoreTxn& txn, const std::vector<ListedImage>& images, const ImageList& list,
                       const Observing& observing, bool first_start, ObserveReport& report,
                       std::vector<std::string>& names_left) {
-  auto unknown = Unknown(txn, images, report);
-  if (!unknown) return unknown.error();
-  if (unknown->empty()) return {};
+  auto unknown = TRY(Unknown(txn, images, report));
+  if (unknown.empty()) return {};
   std::optional<std::uint64_t> until;
   if (list.token) until = list.token->commit;
-  auto givers = Givers::Collect(txn, {observing.options.short_names, until, first_start});
-  if (!givers) return givers.error();
+  auto givers = TRY(Givers::Collect(txn, {observing.options.short_names, until, first_start}));
   std::set<const ListedImage*> preloaded;
   if (first_start && observing.preloaded != nullptr) {
-    auto named = NamedBy(txn, *givers, *observing.preloaded, *unknown);
-    if (!named) return named.error();
-    preloaded = std::move(*named);
+    preloaded = TRY(NamedBy(txn, givers, *observing.preloaded, unknown));
   }
   const bool is_placed = IsPlaced(txn, list);
   Judge judge(txn, report);
-  for (const ListedImage* image : *unknown) {
+  for (const ListedImage* image : unknown) {
     if (preloaded.contains(image)) {
       auto entered = judge.Preloaded(*image, kPreloadedList, "", std::string(kNamed));
       if (!entered) return entered;
@@ -292,15 +281,14 @@ Result<void> JudgeAll(StoreTxn& txn, const std::vector<ListedImage>& images, con
     }
     const bool may_enter = is_placed || (first_start && !list.token);
     if (may_enter) {
-      auto opened = judge.Imported(*image, *givers);
-      if (opened && !*opened) opened = judge.GiveBack(*image, *givers);
+      auto opened = judge.Imported(*image, givers);
+      if (opened && !*opened) opened = judge.GiveBack(*image, givers);
       if (!opened) return opened.error();
       if (*opened) continue;
     }
-    auto judgement = givers->Judge(txn, *image);
-    if (!judgement) return judgement.error();
+    auto judgement = TRY(givers.Judge(txn, *image));
     Result<void> done;
-    if (judgement->verdict == Givers::Verdict::kPreloaded && may_enter) {
+    if (judgement.verdict == Givers::Verdict::kPreloaded && may_enter) {
       const bool presumed = first_start && !image->pinned;
       const std::string_view source = !list.source.empty() ? std::string_view(list.source)
                                       : presumed           ? kPresumedSource
@@ -308,16 +296,16 @@ Result<void> JudgeAll(StoreTxn& txn, const std::vector<ListedImage>& images, con
                                                            : kListed;
       done = judge.Preloaded(
           *image, source, "",
-          (presumed ? "presumed, as a kubelet does: " : "") + std::move(judgement->because));
-    } else if (judgement->verdict == Givers::Verdict::kPreloaded ||
-               judgement->verdict == Givers::Verdict::kLater ||
-               (judgement->verdict == Givers::Verdict::kUnplaced && !list.complete) ||
+          (presumed ? "presumed, as a kubelet does: " : "") + std::move(judgement.because));
+    } else if (judgement.verdict == Givers::Verdict::kPreloaded ||
+               judgement.verdict == Givers::Verdict::kLater ||
+               (judgement.verdict == Givers::Verdict::kUnplaced && !list.complete) ||
                !list.source.empty()) {
       // Only the runtime's word closes: it knows every name.
       ++report.left;
       names_left.insert(names_left.end(), image->names.begin(), image->names.end());
     } else {
-      done = judge.Close(*image, std::move(judgement->because));
+      done = judge.Close(*image, std::move(judgement.because));
     }
     if (!done) return done;
   }
@@ -329,20 +317,17 @@ Result<void> JudgeAll(StoreTxn& txn, const std::vector<ListedImage>& images, con
 Result<void> LeaveAllButImported(StoreTxn& txn, const std::vector<ListedImage>& images,
                                  const ImageList& list, const Observing& observing,
                                  ObserveReport& report) {
-  auto unknown = Unknown(txn, images, report);
-  if (!unknown) return unknown.error();
-  report.left = unknown->size();
+  auto unknown = TRY(Unknown(txn, images, report));
+  report.left = unknown.size();
   if (txn.state().kubelet_rules || !IsPlaced(txn, list)) return {};
-  const bool any = std::any_of(unknown->begin(), unknown->end(),
+  const bool any = std::any_of(unknown.begin(), unknown.end(),
                                [](const ListedImage* image) { return image->imported; });
   if (!any) return {};
-  auto givers = Givers::Collect(txn, {observing.options.short_names, std::nullopt, false});
-  if (!givers) return givers.error();
+  auto givers = TRY(Givers::Collect(txn, {observing.options.short_names, std::nullopt, false}));
   Judge judge(txn, report);
-  for (const ListedImage* image : *unknown) {
-    auto entered = judge.Imported(*image, *givers);
-    if (!entered) return entered.error();
-    if (*entered) --report.left;
+  for (const ListedImage* image : unknown) {
+    auto entered = TRY(judge.Imported(*image, givers));
+    if (entered) --report.left;
   }
   return {};
 }
@@ -355,25 +340,21 @@ Result<void> MoveEntries(StoreTxn& txn, const std::vector<ListedImage>& images, 
   std::optional<Givers> givers;
   for (const ListedImage& image : images) {
     if (image.formerly.empty()) continue;
-    auto entry = FindRememberedEntry(txn, image.formerly.front(), image.runtime_handler);
-    if (!entry) return entry.error();
-    if (!*entry || (*entry)->stamp > token) continue;
-    auto known = IsKnown(txn, image);
-    if (!known) return known.error();
-    if (*known) continue;
+    auto entry = TRY(FindRememberedEntry(txn, image.formerly.front(), image.runtime_handler));
+    if (!entry || entry->stamp > token) continue;
+    auto known = TRY(IsKnown(txn, image));
+    if (known) continue;
     if (!givers) {
-      auto collected = Givers::Collect(txn, {observing.options.short_names, std::nullopt, false});
-      if (!collected) return collected.error();
-      givers = std::move(*collected);
+      auto collected =
+          TRY(Givers::Collect(txn, {observing.options.short_names, std::nullopt, false}));
+      givers = std::move(collected);
     }
-    auto may_be_known = givers->MayBeKnown(txn, image);
-    if (!may_be_known) return may_be_known.error();
-    if (!may_be_known->empty() || givers->IsNamedByPulls(image)) continue;
-    auto erased = EraseLedgerEntry(txn, (*entry)->image_ref, image.runtime_handler);
-    if (!erased) return erased.error();
-    (*entry)->image_ref = image.id;
-    (*entry)->absent_since.reset();
-    if (auto r = PutLedgerEntry(txn, std::move(**entry)); !r) return r;
+    auto may_be_known = TRY(givers->MayBeKnown(txn, image));
+    if (!may_be_known.empty() || givers->IsNamedByPulls(image)) continue;
+    TRY(EraseLedgerEntry(txn, entry->image_ref, image.runtime_handler));
+    entry->image_ref = image.id;
+    entry->absent_since.reset();
+    if (auto r = PutLedgerEntry(txn, std::move(*entry)); !r) return r;
   }
   return {};
 }
@@ -383,34 +364,28 @@ Result<void> MoveEntries(StoreTxn& txn, const std::vector<ListedImage>& images, 
 // too, and what the runtime pins.
 Result<void> CloseAll(StoreTxn& txn, const std::vector<ListedImage>& images, const ImageList& list,
                       const Observing& observing, ObserveReport& report) {
-  auto unknown = Unknown(txn, images, report);
-  if (!unknown) return unknown.error();
-  auto givers = Givers::Collect(txn, {observing.options.short_names, std::nullopt, false});
-  if (!givers) return givers.error();
+  auto unknown = TRY(Unknown(txn, images, report));
+  auto givers = TRY(Givers::Collect(txn, {observing.options.short_names, std::nullopt, false}));
   const bool first_start = txn.state().awaits_first_list;
   std::set<const ListedImage*> preloaded;
   if (first_start && observing.preloaded != nullptr) {
-    auto named = NamedBy(txn, *givers, *observing.preloaded, *unknown);
-    if (!named) return named.error();
-    preloaded = std::move(*named);
+    preloaded = TRY(NamedBy(txn, givers, *observing.preloaded, unknown));
   }
   const bool may_enter = IsPlaced(txn, list) || (first_start && !list.token);
   Judge judge(txn, report);
-  for (const ListedImage* image : *unknown) {
+  for (const ListedImage* image : unknown) {
     if (preloaded.contains(image)) {
       auto done = judge.Preloaded(*image, kPreloadedList, "", std::string(kNamed));
       if (!done) return done;
       continue;
     }
     if (may_enter) {
-      auto opened = judge.Imported(*image, *givers);
-      if (!opened) return opened.error();
-      if (*opened) continue;
+      auto opened = TRY(judge.Imported(*image, givers));
+      if (opened) continue;
     }
     if (first_start && image->pinned) {
-      auto judgement = givers->Judge(txn, *image);
-      if (!judgement) return judgement.error();
-      if (judgement->verdict == Givers::Verdict::kPreloaded) {
+      auto judgement = TRY(givers.Judge(txn, *image));
+      if (judgement.verdict == Givers::Verdict::kPreloaded) {
         auto done = judge.Preloaded(*image, kPinned, "", std::string(kIsPinned));
         if (!done) return done;
         continue;
@@ -441,13 +416,11 @@ Result<void> Remove(StoreTxn& txn, const std::vector<ListedImage>& images, std::
   limit.token = token;
   limit.spared = report.left > 0 ? &spared : nullptr;
   limit.remember = observing.options.remember;
-  auto pruned = PruneRecords(txn, Rules::kClosed, on_node, limit, {});
-  if (!pruned) return pruned.error();
-  report.records_removed = pruned->report.removed;
+  auto pruned = TRY(PruneRecords(txn, Rules::kClosed, on_node, limit, {}));
+  report.records_removed = pruned.report.removed;
   if (!keeps_ledger) {
-    auto removed = PruneLedger(txn, on_node, limit, std::numeric_limits<std::size_t>::max());
-    if (!removed) return removed.error();
-    report.preloaded_removed = removed->entries;
+    auto removed = TRY(PruneLedger(txn, on_node, limit, std::numeric_limits<std::size_t>::max()));
+    report.preloaded_removed = removed.entries;
   }
   return report.left > 0 ? Result<void>() : PruneSpellings(txn, on_node, token);
 }
@@ -459,11 +432,9 @@ Result<void> DropQuarantined(StoreTxn& txn, const std::vector<ListedImage>& imag
   for (const ListedImage& image : images) {
     for (const std::string& digest : image.shared) {
       for (const std::string& ref : PlainSpellings(digest)) {
-        auto there = IsQuarantined(txn, QuarantineKind::kImageRef, ref);
-        if (!there) return there.error();
-        if (!*there) continue;
-        auto erased = EraseLedgerEntry(txn, image.id, image.runtime_handler);
-        if (!erased) return erased.error();
+        auto there = TRY(IsQuarantined(txn, QuarantineKind::kImageRef, ref));
+        if (!there) continue;
+        TRY(EraseLedgerEntry(txn, image.id, image.runtime_handler));
       }
     }
   }
@@ -521,27 +492,25 @@ Result<void> CheckList(const StoreTxn& txn, const ImageList& list, const Observi
 Result<ObserveReport> ObserveList(StoreTxn& txn, const ImageList& list,
                                   const Observing& observing) {
   const bool remembers = observing.options.remember.count() > 0;
-  if (auto r = CheckList(txn, list, observing, remembers); !r) return r.error();
+  TRY(CheckList(txn, list, observing, remembers));
   ObserveReport report;
-  auto images = Prepare(txn, list.images, report);
-  if (!images) return images.error();
+  auto images = TRY(Prepare(txn, list.images, report));
   if (!list.source.empty()) {
     // Only the runtime tells which digests are whose: a record under any of them may be the
     // image's.
-    for (ListedImage& image : *images) {
+    for (ListedImage& image : images) {
       image.shared = image.digests;
       image.imported = false;
     }
   } else {
     const bool is_whole = list.complete && (list.token || txn.state().awaits_first_list);
-    auto learnt = LearnSpellings(txn, *images, {.is_whole = is_whole});
-    if (!learnt) return learnt.error();
-    report.united = learnt->united;
-    report.shared_digests = std::move(learnt->shared_digests);
+    auto learnt = TRY(LearnSpellings(txn, images, {.is_whole = is_whole}));
+    report.united = learnt.united;
+    report.shared_digests = std::move(learnt.shared_digests);
     if (report.shared_digests.size() > kMaxSharedDigests) {
       report.shared_digests.resize(kMaxSharedDigests);
     }
-    if (auto r = DropQuarantined(txn, *images); !r) return r.error();
+    TRY(DropQuarantined(txn, images));
   }
 
   const bool had_any = HoldsImages(txn);
@@ -555,14 +524,13 @@ Result<ObserveReport> ObserveList(StoreTxn& txn, const ImageList& list,
   if (!gap) return gap.error();
   const bool is_whole = list.complete && list.source.empty();
   if (IsPlaced(txn, list) && !txn.state().kubelet_rules) {
-    if (auto r = ForgetOutdone(txn, *images); !r) return r.error();
+    TRY(ForgetOutdone(txn, images));
   }
   if (is_whole && !gap->empty()) {
-    auto closed = CloseAll(txn, *images, list, observing, report);
-    if (!closed) return closed.error();
+    TRY(CloseAll(txn, images, list, observing, report));
     if (tells()) {
-      if (auto r = TakeBackDistrust(txn, *gap); !r) return r.error();
-      if (auto r = OpenPullOfAnything(txn, observing.now); !r) return r.error();
+      TRY(TakeBackDistrust(txn, *gap));
+      TRY(OpenPullOfAnything(txn, observing.now));
       txn.state().awaits_first_list = false;
     }
   } else if (txn.state().distrustful || txn.state().kubelet_rules) {
@@ -570,16 +538,15 @@ Result<ObserveReport> ObserveList(StoreTxn& txn, const ImageList& list,
     report.not_judged_because = txn.state().distrustful
                                     ? "the store is distrustful"
                                     : "the store is used under the rules `kubelet`";
-    auto left = LeaveAllButImported(txn, *images, list, observing, report);
-    if (!left) return left.error();
+    TRY(LeaveAllButImported(txn, images, list, observing, report));
+
   } else {
     if (is_whole && IsPlaced(txn, list)) {
-      if (auto r = MoveEntries(txn, *images, list.token->commit, observing); !r) return r.error();
+      TRY(MoveEntries(txn, images, list.token->commit, observing));
     }
     const bool first_start =
-        txn.state().awaits_first_list && is_whole && (!images->empty() || observing.allow_empty);
-    auto judged = JudgeAll(txn, *images, list, observing, first_start, report, names_left);
-    if (!judged) return judged.error();
+        txn.state().awaits_first_list && is_whole && (!images.empty() || observing.allow_empty);
+    TRY(JudgeAll(txn, images, list, observing, first_start, report, names_left));
     if (first_start) {
       txn.state().awaits_first_list = false;
       txn.Touch();
@@ -588,14 +555,12 @@ Result<ObserveReport> ObserveList(StoreTxn& txn, const ImageList& list,
   if (!list.token) return report;
   if (list.complete) {
     if (report.not_judged_because.empty() && tells()) {
-      auto settled = SettlePulls(txn, list, observing.now, observing.options, names_left);
-      if (!settled) return settled.error();
-      report.pulls_settled = *settled;
+      report.pulls_settled =
+          TRY(SettlePulls(txn, list, observing.now, observing.options, names_left));
     }
     // A remembered entry of the ledger does not come back in a gap.
     const bool keeps_ledger = !gap->empty() && !tells();
-    auto removed = Remove(txn, *images, list.token->commit, observing, keeps_ledger, report);
-    if (!removed) return removed.error();
+    TRY(Remove(txn, images, list.token->commit, observing, keeps_ledger, report));
   }
   txn.state().last_list = list.token->commit;
   txn.Touch();
@@ -604,9 +569,8 @@ Result<ObserveReport> ObserveList(StoreTxn& txn, const ImageList& list,
 
 Result<void> LearnEntry(StoreTxn& txn, const ImageOnNode& image) {
   ObserveReport ignored;
-  auto images = Prepare(txn, {image}, ignored);
-  if (!images) return images.error();
-  auto learnt = LearnSpellings(txn, *images, {.one_pull = true});
+  auto images = TRY(Prepare(txn, {image}, ignored));
+  auto learnt = LearnSpellings(txn, images, {.one_pull = true});
   return learnt ? Result<void>() : learnt.error();
 }
 
@@ -614,24 +578,19 @@ Result<std::uint64_t> JudgeObservedPreloaded(StoreTxn& txn, const Observing& obs
   std::uint64_t entered = 0;
   if (txn.state().distrustful) return entered;
   auto observed =
-      ReadAll(txn, Table::kPreloaded, DecodePreloadedValue,
-              Error{ErrorCode::kDamaged, "an observed-preloaded record can't be read", {}});
-  if (!observed) return observed.error();
-  auto givers = Givers::Collect(txn, {observing.options.short_names, std::nullopt, false});
-  if (!givers) return givers.error();
-  for (const ImagePreloadedRecord& one : *observed) {
+      TRY(ReadAll(txn, Table::kPreloaded, DecodePreloadedValue,
+                  Error{ErrorCode::kDamaged, "an observed-preloaded record can't be read", {}}));
+  auto givers = TRY(Givers::Collect(txn, {observing.options.short_names, std::nullopt, false}));
+  for (const ImagePreloadedRecord& one : observed) {
     ObserveReport ignored;
-    auto images =
-        Prepare(txn, {ImageOnNode{.id = one.image_ref, .repo_tags = one.observed_images}}, ignored);
-    if (!images) return images.error();
-    for (const ListedImage& image : *images) {
-      auto known = IsKnown(txn, image);
-      if (!known) return known.error();
-      if (*known) continue;
-      auto judgement = givers->Judge(txn, image);
-      if (!judgement) return judgement.error();
-      if (judgement->verdict != Givers::Verdict::kPreloaded) continue;
-      if (auto r = Enter(txn, image, kObservedPreloaded, ""); !r) return r.error();
+    auto images = TRY(Prepare(
+        txn, {ImageOnNode{.id = one.image_ref, .repo_tags = one.observed_images}}, ignored));
+    for (const ListedImage& image : images) {
+      auto known = TRY(IsKnown(txn, image));
+      if (known) continue;
+      auto judgement = TRY(givers.Judge(txn, image));
+      if (judgement.verdict != Givers::Verdict::kPreloaded) continue;
+      TRY(Enter(txn, image, kObservedPreloaded, ""));
       ++entered;
     }
   }
@@ -642,24 +601,19 @@ Result<ObserveReport> CloseOrAdopt(StoreTxn& txn, const std::optional<ImageList>
                                    std::string_view reason, const Observing& observing) {
   ObserveReport report;
   if (list) {
-    if (auto r = CheckList(txn, *list, observing, false); !r) return r.error();
-    auto images = Prepare(txn, list->images, report);
-    if (!images) return images.error();
-    auto learnt = LearnSpellings(txn, *images, {});
-    if (!learnt) return learnt.error();
-    report.united = learnt->united;
-    report.shared_digests = std::move(learnt->shared_digests);
-    auto unknown = Unknown(txn, *images, report);
-    if (!unknown) return unknown.error();
-    auto givers = Givers::Collect(txn, {observing.options.short_names, std::nullopt, false});
-    if (!givers) return givers.error();
+    TRY(CheckList(txn, *list, observing, false));
+    auto images = TRY(Prepare(txn, list->images, report));
+    auto learnt = TRY(LearnSpellings(txn, images, {}));
+    report.united = learnt.united;
+    report.shared_digests = std::move(learnt.shared_digests);
+    auto unknown = TRY(Unknown(txn, images, report));
+    auto givers = TRY(Givers::Collect(txn, {observing.options.short_names, std::nullopt, false}));
     Judge judge(txn, report);
-    for (const ListedImage* image : *unknown) {
-      auto may_be_known = givers->MayBeKnown(txn, *image);
-      if (!may_be_known) return may_be_known.error();
+    for (const ListedImage* image : unknown) {
+      auto may_be_known = TRY(givers.MayBeKnown(txn, *image));
       Result<void> done;
-      if (!may_be_known->empty()) {
-        done = judge.Close(*image, std::move(*may_be_known));
+      if (!may_be_known.empty()) {
+        done = judge.Close(*image, std::move(may_be_known));
       } else if (adopt) {
         done = judge.Preloaded(*image, kAdopted, reason, "an operator adopted it");
       } else {
@@ -668,7 +622,7 @@ Result<ObserveReport> CloseOrAdopt(StoreTxn& txn, const std::optional<ImageList>
       if (!done) return done.error();
     }
   }
-  if (auto r = OpenPullOfAnything(txn, observing.now); !r) return r.error();
+  TRY(OpenPullOfAnything(txn, observing.now));
   txn.state().awaits_first_list = false;
   return report;
 }

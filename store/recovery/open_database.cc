@@ -3,6 +3,7 @@
 
 #include <cerrno>
 
+#include "store/base/try.h"
 #include "store/lmdb/env.h"
 #include "store/recovery/open_store.h"
 
@@ -47,25 +48,20 @@ Result<void> LoadHeader(OpenedDatabase& database) {
 
 Result<void> NoteFiles(const std::filesystem::path& directory, const OwnerLock* owner,
                        OpenedDatabase& database) {
-  auto data = database.env->DataFileId();
-  if (!data) return data.error();
-  auto lock = FileIdOf(directory / "lock.mdb");
-  if (!lock) return lock.error();
-  database.database_id = *data;
+  auto data = TRY(database.env->DataFileId());
+  auto lock = TRY(FileIdOf(directory / "lock.mdb"));
+  database.database_id = data;
   std::optional<FileId> owner_id;
   if (owner != nullptr) {
-    auto id = owner->Id();
-    if (!id) return id.error();
-    owner_id = *id;
-    auto locked = FileIdOf(owner->database(), directory / "data.mdb");
-    if (!locked) return locked.error();
-    if (*locked != *data) {
+    owner_id = TRY(owner->Id());
+    auto locked = TRY(FileIdOf(owner->database(), directory / "data.mdb"));
+    if (locked != data) {
       return Error{ErrorCode::kOwned,
                    "data.mdb in " + directory.string() + " was replaced while it was being opened",
                    "stop whoever replaces it, then try again"};
     }
   }
-  database.files = std::make_unique<StoreFiles>(directory, *data, *lock, owner_id);
+  database.files = std::make_unique<StoreFiles>(directory, data, lock, owner_id);
   static_cast<void>(database.files->LookAgain());  // notes their sizes
   return {};
 }
@@ -81,9 +77,8 @@ Result<OpenedDatabase> OpenOnce(const lmdb::EnvOptions& options, const OwnerLock
     return Error{ErrorCode::kUnsafePath, lock.string() + " is not a regular file",
                  "remove it while nothing has the store open"};
   }
-  auto env = lmdb::Env::Open(options);
-  if (!env) return env.error();
-  database.env = std::move(*env);
+  auto env = TRY(lmdb::Env::Open(options));
+  database.env = std::move(env);
   if (!options.read_only) {
     // A killed owner may have left an old ID in lock.mdb: this makes LMDB read the meta pages
     // again.
@@ -91,8 +86,8 @@ Result<OpenedDatabase> OpenOnce(const lmdb::EnvOptions& options, const OwnerLock
     const int rc = txn.BeginWrite(*database.env);
     if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "opening the database", options.directory);
   }
-  if (auto r = LoadHeader(database); !r) return r.error();
-  if (auto r = NoteFiles(options.directory, owner, database); !r) return r.error();
+  TRY(LoadHeader(database));
+  TRY(NoteFiles(options.directory, owner, database));
   return database;
 }
 
@@ -122,7 +117,7 @@ Result<OpenedDatabase> OpenDatabaseAsOwner(const std::filesystem::path& director
     if (database && database->txn_id == txn_id) return database;
     if (!database && database.error().code != ErrorCode::kDamaged) return database;
     if (database) database->env.reset();
-    if (auto r = RemoveFile(directory / "lock.mdb"); !r) return r.error();
+    TRY(RemoveFile(directory / "lock.mdb"));
   }
   return Error{ErrorCode::kIo,
                "LMDB does not see the last commit of " + directory.string() +
@@ -134,9 +129,8 @@ Result<OpenedDatabase> OpenDatabaseAsObserver(const std::filesystem::path& direc
                                               std::uint64_t txn_id) {
   // Without its reader table an observer's snapshot could be overwritten while it reads.
   const std::filesystem::path lock = directory / "lock.mdb";
-  auto lock_is_there = Exists(lock);
-  if (!lock_is_there.has_value()) return lock_is_there.error();
-  const std::filesystem::path& needed = *lock_is_there ? lock : directory;
+  auto lock_is_there = TRY(Exists(lock));
+  const std::filesystem::path& needed = lock_is_there ? lock : directory;
   if (access(needed.c_str(), W_OK) != 0) return SystemError(errno, "write to", needed);
   auto database = OpenOnce({directory, true, 0}, nullptr);
   if (database && txn_id != 0 && database->txn_id < txn_id) {

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "store/base/caught.h"
+#include "store/base/try.h"
 #include "store/database/commit_mark.h"
 #include "store/lmdb/env.h"
 #include "store/lmdb/version.h"
@@ -74,10 +75,9 @@ Result<void> CheckPurpose(const std::filesystem::path& directory, const Identity
 // looks damaged.
 Result<bool> FailsAgain(const Fd& file, const Inspection& first, OnReadError on_error) {
   if (first.moved) return false;
-  auto second = InspectFile(file, FileIs::kStore, on_error);
-  if (!second) return second.error();
-  return !second->sound && !second->moved && second->txn_id == first.txn_id &&
-         second->findings == first.findings;
+  auto second = TRY(InspectFile(file, FileIs::kStore, on_error));
+  return !second.sound && !second.moved && second.txn_id == first.txn_id &&
+         second.findings == first.findings;
 }
 
 Result<void> PrepareDirectory(const OpenOptions& options) {
@@ -85,25 +85,22 @@ Result<void> PrepareDirectory(const OpenOptions& options) {
     return Error{ErrorCode::kInvalidArgument, "the store's directory is not named"};
   }
   if (auto r = CheckMapBytes(options.map_bytes); !r) return r;
-  auto store_is_there = Exists(options.directory / "data.mdb");
-  if (!store_is_there.has_value()) return store_is_there.error();
+  auto store_is_there = TRY(Exists(options.directory / "data.mdb"));
   bool was_store = false;
-  if (!*store_is_there) {
-    auto heard = HearWitnessOfNewStore(options);
-    if (!heard) return heard.error();
+  if (!store_is_there) {
+    auto heard = TRY(HearWitnessOfNewStore(options));
     // A store that was lost had the directory, unless the witness is another directory's.
-    was_store = heard->testimony &&
-                OriginalOf(heard->path, heard->testimony->uuid, options.directory).empty();
+    was_store =
+        heard.testimony && OriginalOf(heard.path, heard.testimony->uuid, options.directory).empty();
   }
-  auto directory_is_there = Exists(options.directory);
-  if (!directory_is_there.has_value()) return directory_is_there.error();
-  if (!*directory_is_there) {
+  auto directory_is_there = TRY(Exists(options.directory));
+  if (!directory_is_there) {
     if (!options.create_if_missing) return NoStore(options.directory);
     if (auto r = MakePrivateDirectory(options.directory); !r) return r;
   }
   if (auto r = CheckPrivateDirectory(options.directory); !r) return r;
   // Before a lock file is made, so that a directory without a store stays unchanged.
-  if (*store_is_there) return {};
+  if (store_is_there) return {};
   if (!options.create_if_missing) return NoStore(options.directory);
   if (!options.kubelet_directory.empty()) {
     const std::filesystem::path& kubelet = options.kubelet_directory;
@@ -131,9 +128,8 @@ Result<std::string> FindLoss(const std::filesystem::path& directory, const Heari
   there = Exists(directory / "quarantine");
   if (!there.has_value()) return there.error();
   if (*there) return "of the store in " + directory.string() + " only quarantine/ is left";
-  auto backups = FindBackups(directory);
-  if (!backups) return backups.error();
-  if (!backups->empty()) return "of the store in " + directory.string() + " only backup/ is left";
+  auto backups = TRY(FindBackups(directory));
+  if (!backups.empty()) return "of the store in " + directory.string() + " only backup/ is left";
   there = Exists(CommitMarkIn(directory));
   if (!there.has_value()) return there.error();
   if (*there) return "of the store in " + directory.string() + " only commit.mark is left";
@@ -145,9 +141,8 @@ Result<std::string> FindLoss(const std::filesystem::path& directory, const Heari
 // Empty: it starts trustful.
 Result<Distrust> InitialDistrust(const OpenOptions& options) {
   if (options.kubelet_directory.empty()) return Distrust();
-  auto there = Exists(options.kubelet_directory / "image_manager");
-  if (!there.has_value()) return there.error();
-  return *there ? ImportUnfinished(options.kubelet_directory) : Distrust();
+  auto there = TRY(Exists(options.kubelet_directory / "image_manager"));
+  return there ? ImportUnfinished(options.kubelet_directory) : Distrust();
 }
 
 // Creates a store. If other store files exist but data.mdb does not, the store was lost.
@@ -156,30 +151,26 @@ Result<void> Create(const OpenOptions& options, const Hearing& witness, bool own
   const std::filesystem::path& directory = options.directory;
   if (!options.create_if_missing) return NoStore(directory);
   NewDatabase made;
-  auto loss = FindLoss(directory, witness, owned_before);
-  if (!loss) return loss.error();
-  const bool was_lost = !loss->empty();
+  auto loss = TRY(FindLoss(directory, witness, owned_before));
+  const bool was_lost = !loss.empty();
   if (purpose == Purpose::kStreaming) {
     // What is lost may be a node's store. Of one of streams nothing is worth keeping.
-    auto trace = FindLoss(directory, {}, owned_before);
-    if (!trace) return trace.error();
-    if (!trace->empty()) {
+    auto trace = TRY(FindLoss(directory, {}, owned_before));
+    if (!trace.empty()) {
       return Error{ErrorCode::kDamaged,
-                   *trace +
+                   trace +
                        ", and nothing says that it was for streaming requests; nothing was "
                        "changed",
                    "if it was, remove the directory: every token is void in any case"};
     }
   }
-  auto distrust = was_lost ? Result<Distrust>(Distrust{TrustKind::kStoreLost, std::move(*loss)})
-                           : InitialDistrust(options);
-  if (!distrust) return distrust.error();
-  made.distrust = std::move(*distrust);
+  auto distrust = TRY(was_lost ? Result<Distrust>(Distrust{TrustKind::kStoreLost, std::move(loss)})
+                               : InitialDistrust(options));
+  made.distrust = std::move(distrust);
   made.now = options.clock();
   made.map_bytes = ChooseMapBytes(options.map_bytes, 0);
   const bool may_have_pods = !options.pods_directory.empty() || !options.kubelet_directory.empty();
-  auto takes_over = TakesOverUsedDirectory(options);
-  if (!takes_over) return takes_over.error();
+  auto takes_over = TRY(TakesOverUsedDirectory(options));
   made.fill = [&](StoreTxn& txn) -> Result<void> {
     if (purpose == Purpose::kStreaming) {
       txn.state().last_list = kNoListEver;
@@ -187,14 +178,13 @@ Result<void> Create(const OpenOptions& options, const Hearing& witness, bool own
     }
     if (was_lost) return HoldLostRanges(txn, made.distrust.reason);
     txn.state().awaits_first_list = true;
-    if (*takes_over) {
+    if (takes_over) {
       if (auto r = OpenPullOfAnything(txn, options.boot_clock()); !r) return r;
     }
     return may_have_pods ? HoldUntilImport(txn, "the store was just made") : Result<void>();
   };
-  auto identity = NewIdentity(made.now);
-  if (!identity) return identity.error();
-  made.identity = *identity;
+  auto identity = TRY(NewIdentity(made.now));
+  made.identity = identity;
   made.identity.purpose = purpose;
   if (witness.testimony) made.sequence = witness.testimony->commit_sequence;
   if (auto r = PrepareDatabase(directory, made); !r) return r;
@@ -213,28 +203,23 @@ Result<bool> TakesOverUsedDirectory(const OpenOptions& options) {
 Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage, Purpose purpose,
                                RecoveryReport& report) {
   const std::filesystem::path& directory = options.directory;
-  if (auto r = lmdb::CheckVersion(); !r) return r.error();
-  if (auto r = PrepareDirectory(options); !r) return r.error();
-  if (auto r = CheckStoreFiles(directory); !r) return r.error();
-  auto lock = OwnerLock::Take(directory);
-  if (!lock) return lock.error();
+  TRY(lmdb::CheckVersion());
+  TRY(PrepareDirectory(options));
+  TRY(CheckStoreFiles(directory));
+  auto lock = TRY(OwnerLock::Take(directory));
   if (on_damage == OnDamage::kRecover) {
-    if (auto r = CheckStoreFiles(directory, &report.mended); !r) return r.error();
+    TRY(CheckStoreFiles(directory, &report.mended));
   }
   std::string warning = FileSystemWarning(directory);
   if (!warning.empty()) report.warnings.push_back(std::move(warning));
-  if (auto r = ClearPreparation(directory); !r) return r.error();
+  TRY(ClearPreparation(directory));
 
   const OnReadError on_error = OnReadErrorIn(options);
   std::optional<Hearing> hearing;
-  auto there = Exists(directory / "data.mdb");
-  if (!there.has_value()) return there.error();
-  if (!*there) {
-    auto heard = HearWitnessOfNewStore(options);
-    if (!heard) return heard.error();
-    hearing = std::move(*heard);
-    auto created = Create(options, *hearing, lock->owned_before(), purpose, report);
-    if (!created) return created.error();
+  auto there = TRY(Exists(directory / "data.mdb"));
+  if (!there) {
+    hearing = TRY(HearWitnessOfNewStore(options));
+    TRY(Create(options, *hearing, lock.owned_before(), purpose, report));
   }
 
   auto unfinished = UnfinishedCommit::Find(directory, options.boot_clock());
@@ -244,24 +229,20 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage, P
   bool taken_back = false;
   bool rebuilt = false;
   while (true) {
-    if (auto r = lock->LockDatabase(); !r) return r.error();
-    const Fd& file = lock->database();
-    auto inspected = InspectFile(file, FileIs::kStore, on_error);
-    if (!inspected) return inspected.error();
-    inspection = std::move(*inspected);
+    TRY(lock.LockDatabase());
+    const Fd& file = lock.database();
+    inspection = TRY(InspectFile(file, FileIs::kStore, on_error));
     if (inspection->moved) return Moving(directory);
     // First of all: what a torn tree says, of its schema too, counts for nothing. Once only: a disk
     // may hold something else than what it took.
     if (!inspection->sound && may_write && !taken_back) {
       const auto ask = [&](const Identity& identity, const State& state) -> Result<std::string> {
-        auto heard = HearWitness(options, identity, state);
-        if (!heard) return heard.error();
-        return std::move(heard->contradiction);
+        auto heard = TRY(HearWitness(options, identity, state));
+        return std::move(heard.contradiction);
       };
-      auto whole = unfinished->FindWhole(file, *inspection, on_error, ask);
-      if (!whole) return whole.error();
-      if (whole->sound) {
-        if (auto r = unfinished->TakeBack(file, *whole); !r) return r.error();
+      auto whole = TRY(unfinished->FindWhole(file, *inspection, on_error, ask));
+      if (whole.sound) {
+        TRY(unfinished->TakeBack(file, whole));
         taken_back = true;
         hearing.reset();
         continue;
@@ -269,24 +250,20 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage, P
     }
     if (inspection->newer_schema) return NewerSchema(directory);
     if (inspection->identity) {
-      auto fits = CheckPurpose(directory, *inspection->identity, inspection->state, purpose);
-      if (!fits) return fits.error();
+      TRY(CheckPurpose(directory, *inspection->identity, inspection->state, purpose));
     }
     if (!options.migrate && inspection->identity &&
         inspection->identity->schema_version < kNewestSchema) {
       return OlderSchema(directory, inspection->identity->schema_version);
     }
     if (!hearing && may_write) {
-      auto heard = HearWitness(options, inspection->identity, inspection->state);
-      if (!heard) return heard.error();
-      hearing = std::move(*heard);
+      hearing = TRY(HearWitness(options, inspection->identity, inspection->state));
       HearMark(unfinished->mark(), inspection->identity, inspection->state, *hearing);
     }
     if (inspection->sound) {
       if (!may_write) break;
-      auto again = unfinished->WriteAgain(file, *inspection->identity);
-      if (!again) return again.error();
-      if (!*again) break;
+      auto again = TRY(unfinished->WriteAgain(file, *inspection->identity));
+      if (!again) break;
       continue;
     }
     if (rebuilt) {
@@ -295,13 +272,11 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage, P
                        inspection->Why(),
                    "look for disk and memory errors in the kernel's log"};
     }
-    auto fails_again = FailsAgain(file, *inspection, on_error);
-    if (!fails_again) return fails_again.error();
-    if (!*fails_again) return Moving(directory);
+    auto fails_again = TRY(FailsAgain(file, *inspection, on_error));
+    if (!fails_again) return Moving(directory);
     if (on_damage != OnDamage::kRecover) return Unsound(directory, *inspection);
     report.findings = inspection->findings;
-    auto made = Rebuild(options, file, *inspection, *hearing, purpose, report);
-    if (!made) return made.error();
+    TRY(Rebuild(options, file, *inspection, *hearing, purpose, report));
     rebuilt = true;
     unfinished = UnfinishedCommit::Find(directory, options.boot_clock());
     if (!unfinished) return unfinished.error();
@@ -315,25 +290,21 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage, P
   const bool is_older =
       !AskMark(unfinished->mark(), *inspection->identity, *inspection->state).empty();
   if (may_write && !is_older) {
-    auto settled = unfinished->Settle(lock->database(), *inspection->identity, *inspection->state);
-    if (!settled) return settled.error();
+    TRY(unfinished->Settle(lock.database(), *inspection->identity, *inspection->state));
   }
 
   // An earlier opening may have failed between a rename and its sync.
-  if (auto r = SyncDirectory(directory); !r) return r.error();
+  TRY(SyncDirectory(directory));
   const std::uint64_t map_bytes =
       ChooseMapBytes(options.map_bytes, RememberedMapBytes(*inspection));
   if (on_damage == OnDamage::kRecover) {
-    auto remembered =
-        RememberMapBytes(lock->database(), directory / "data.mdb", *inspection, map_bytes);
-    if (!remembered) return remembered.error();
+    TRY(RememberMapBytes(lock.database(), directory / "data.mdb", *inspection, map_bytes));
   }
-  auto database = OpenDatabaseAsOwner(directory, map_bytes, inspection->txn_id, *lock);
-  if (!database) return database.error();
-  report.readers_cleared = database->env->ClearDeadReaders();
+  auto database = TRY(OpenDatabaseAsOwner(directory, map_bytes, inspection->txn_id, lock));
+  report.readers_cleared = database.env->ClearDeadReaders();
   // LMDB sees the commit that the walk saw, so this is its state.
-  OwnedStore store{std::move(*lock),
-                   std::move(*database),
+  OwnedStore store{std::move(lock),
+                   std::move(database),
                    *inspection->state,
                    std::nullopt,
                    inspection->index_disagrees,
@@ -342,7 +313,7 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage, P
   store.had_mark = unfinished->mark() && unfinished->mark()->uuid == inspection->identity->uuid;
   if (!report.created) store.witness_path_before = store.database.identity.witness_path;
   if (on_damage == OnDamage::kOnlyLook) return store;
-  if (auto r = SettleWitness(options, *hearing, store, report); !r) return r.error();
+  TRY(SettleWitness(options, *hearing, store, report));
   return store;
 }
 
@@ -358,12 +329,11 @@ std::optional<Error> Refusal(const std::filesystem::path& directory, const Inspe
   }
   if (!asks_witness) return std::nullopt;
   // An owner would have asked the witness.
-  auto contradiction = AskRememberedWitness(*inspection.identity, *inspection.state);
-  if (!contradiction) return contradiction.error();
-  if (contradiction->empty()) {
-    *contradiction = AskMark(mark.commits, *inspection.identity, *inspection.state);
+  auto contradiction = TRY(AskRememberedWitness(*inspection.identity, *inspection.state));
+  if (contradiction.empty()) {
+    contradiction = AskMark(mark.commits, *inspection.identity, *inspection.state);
   }
-  if (!contradiction->empty()) return MayBeStale(*contradiction);
+  if (!contradiction.empty()) return MayBeStale(contradiction);
   return std::nullopt;
 }
 
@@ -384,22 +354,19 @@ Result<SeenUnowned> LookAt(const Fd& file, const std::filesystem::path& path, bo
 // Walks the file, and returns the newest transaction ID in it.
 Result<std::uint64_t> InspectUnowned(const std::filesystem::path& directory, const Fd& file,
                                      bool asks_witness, SeenUnowned& seen) {
-  auto mark = ReadCommitMark(directory);
-  if (!mark) return mark.error();
+  auto mark = TRY(ReadCommitMark(directory));
   bool settled = false;
-  auto look = LookAt(file, directory / "data.mdb", settled);
-  if (!look) return look.error();
-  if (seen.inspection && seen.id == look->id && seen.bytes == look->bytes &&
-      seen.written == look->written) {
-    if (auto refusal = Refusal(directory, *seen.inspection, asks_witness, *mark)) return *refusal;
+  auto look = TRY(LookAt(file, directory / "data.mdb", settled));
+  if (seen.inspection && seen.id == look.id && seen.bytes == look.bytes &&
+      seen.written == look.written) {
+    if (auto refusal = Refusal(directory, *seen.inspection, asks_witness, mark)) return *refusal;
   }
-  auto inspection = InspectFile(file);
-  if (!inspection) return inspection.error();
-  auto refusal = Refusal(directory, *inspection, asks_witness, *mark);
-  if (!refusal) return inspection->txn_id;
-  if (settled && !inspection->moved) {
-    seen = *look;
-    seen.inspection = std::move(*inspection);
+  auto inspection = TRY(InspectFile(file));
+  auto refusal = Refusal(directory, inspection, asks_witness, mark);
+  if (!refusal) return inspection.txn_id;
+  if (settled && !inspection.moved) {
+    seen = look;
+    seen.inspection = std::move(inspection);
   }
   return *refusal;
 }
@@ -408,33 +375,28 @@ Result<std::uint64_t> InspectUnowned(const std::filesystem::path& directory, con
 
 Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory, Purpose purpose,
                                       bool asks_witness, SeenUnowned& seen) {
-  if (auto r = lmdb::CheckVersion(); !r) return r.error();
-  if (auto r = CheckPrivateDirectory(directory); !r) return r.error();
-  if (auto r = CheckStoreFiles(directory); !r) return r.error();
+  TRY(lmdb::CheckVersion());
+  TRY(CheckPrivateDirectory(directory));
+  TRY(CheckStoreFiles(directory));
   const std::filesystem::path path = directory / "data.mdb";
   auto file = OpenFile(path, O_RDONLY);
   if (!file) {
     return file.error().code == ErrorCode::kNotFound ? NoStore(directory) : file.error();
   }
-  auto id = FileIdOf(*file, path);
-  if (!id) return id.error();
-  auto vouched = OwnerVouchesFor(directory, *id);
-  if (!vouched) return vouched.error();
+  auto id = TRY(FileIdOf(*file, path));
+  auto vouched = TRY(OwnerVouchesFor(directory, id));
   std::uint64_t txn_id = 0;
-  if (!*vouched) {
-    auto newest = InspectUnowned(directory, *file, asks_witness, seen);
-    if (!newest) return newest.error();
-    txn_id = *newest;
+  if (!vouched) {
+    txn_id = TRY(InspectUnowned(directory, *file, asks_witness, seen));
   }
   auto database = OpenDatabaseAsObserver(directory, txn_id);
   if (database && database->identity.schema_version < kNewestSchema) {
     return OlderSchema(directory, database->identity.schema_version);
   }
   if (database) {
-    auto fits = CheckPurpose(directory, database->identity, std::nullopt, purpose);
-    if (!fits) return fits.error();
+    TRY(CheckPurpose(directory, database->identity, std::nullopt, purpose));
   }
-  if (database && database->database_id != *id) {
+  if (database && database->database_id != id) {
     return Error{ErrorCode::kDamaged,
                  "data.mdb in " + directory.string() + " was replaced while it was being opened",
                  "try again"};

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <string>
 
+#include "store/base/try.h"
+
 namespace waybill::internal {
 
 namespace {
@@ -47,64 +49,56 @@ std::string Recovered(const FileId& id) {
 
 Result<OwnerLock> OwnerLock::Take(const std::filesystem::path& directory) {
   const std::filesystem::path path = PathIn(directory);
-  auto file = OpenFile(path, O_RDWR | O_CREAT);
-  if (!file) return file.error();
+  auto file = TRY(OpenFile(path, O_RDWR | O_CREAT));
   struct flock lock = LockOf(kOwnedByte, F_WRLCK);
-  if (fcntl(file->get(), F_OFD_SETLK, &lock) != 0) {
+  if (fcntl(file.get(), F_OFD_SETLK, &lock) != 0) {
     if (errno != EAGAIN && errno != EACCES) return SystemError(errno, "lock", path);
-    const auto line = ReadLine(*file, path);
+    const auto line = ReadLine(file, path);
     return Error{
         ErrorCode::kOwned,
         directory.string() + " is owned by process " +
             (line ? line->substr(0, line->find(' ')) : "?") + "; nothing was changed",
         "stop that process, or use a command that only observes (check, list, show, stats)"};
   }
-  OwnerLock owner(std::move(*file), path);
+  OwnerLock owner(std::move(file), path);
   // If the file was removed between the two calls, another process may hold the one there now.
-  auto locked = owner.Id();
-  if (!locked) return locked.error();
+  auto locked = TRY(owner.Id());
   const auto named = FileIdOf(path);
   if (!named && named.error().code != ErrorCode::kNotFound) return named.error();
-  if (!named || *named != *locked) {
+  if (!named || *named != locked) {
     return Error{ErrorCode::kOwned,
                  path.string() +
                      " was removed or replaced while this process locked it; nothing "
                      "was changed",
                  "find out who removes it, then try again"};
   }
-  auto there = Exists(directory / "data.mdb");
-  if (!there.has_value()) return there.error();
-  if (*there) {
-    if (auto r = owner.LockDatabase(); !r) return r.error();
+  auto there = TRY(Exists(directory / "data.mdb"));
+  if (there) {
+    TRY(owner.LockDatabase());
   }
-  const auto line = ReadLine(owner.file_, path);
-  if (!line) return line.error();
-  owner.owned_before_ =
-      line->find(" recovered ") != std::string::npos || line->ends_with(kReopening);
-  if (auto r = owner.Write(owner.owned_before_ ? kReopening : " opening"); !r) return r.error();
+  const auto line = TRY(ReadLine(owner.file_, path));
+  owner.owned_before_ = line.find(" recovered ") != std::string::npos || line.ends_with(kReopening);
+  TRY(owner.Write(owner.owned_before_ ? kReopening : " opening"));
   return owner;
 }
 
 Result<void> OwnerLock::LockDatabase() {
   const std::filesystem::path path = path_.parent_path() / "data.mdb";
-  auto file = OpenFile(path, O_RDWR);
-  if (!file) return file.error();
+  auto file = TRY(OpenFile(path, O_RDWR));
   if (database_.valid()) {
-    auto locked = FileIdOf(database_, path);
-    if (!locked) return locked.error();
-    auto named = FileIdOf(*file, path);
-    if (!named) return named.error();
-    if (*named == *locked) return {};
+    auto locked = TRY(FileIdOf(database_, path));
+    auto named = TRY(FileIdOf(file, path));
+    if (named == locked) return {};
   }
   struct flock lock = LockOf(kOwnedByte, F_WRLCK);
-  if (fcntl(file->get(), F_OFD_SETLK, &lock) != 0) {
+  if (fcntl(file.get(), F_OFD_SETLK, &lock) != 0) {
     if (errno != EAGAIN && errno != EACCES) return SystemError(errno, "lock", path);
     return Error{ErrorCode::kOwned,
                  path.string() + " is locked by a process that owns the store, although " +
                      path_.filename().string() + " was removed or replaced; nothing was changed",
                  "stop that process, then try again (fuser " + path.string() + " names it)"};
   }
-  database_ = std::move(*file);
+  database_ = std::move(file);
   return {};
 }
 
@@ -159,9 +153,8 @@ Result<bool> OwnerVouchesFor(const std::filesystem::path& directory, const FileI
   struct flock lock = LockOf(kRecoveredByte, F_RDLCK);
   if (fcntl(file->get(), F_OFD_GETLK, &lock) != 0) return SystemError(errno, "look at", path);
   if (lock.l_type == F_UNLCK) return false;
-  const auto line = ReadLine(*file, path);
-  if (!line) return line.error();
-  return line->ends_with(Recovered(database));
+  const auto line = TRY(ReadLine(*file, path));
+  return line.ends_with(Recovered(database));
 }
 
 }  // namespace waybill::internal

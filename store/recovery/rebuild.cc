@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/base/try.h"
 #include "store/recovery/kept_databases.h"
 #include "store/recovery/map_bytes.h"
 #include "store/recovery/new_database.h"
@@ -77,9 +78,7 @@ Result<void> Rebuild(const OpenOptions& options, const Fd& file, const Inspectio
   const Choice choice = ChooseTree(inspection, hearing);
   Salvaged salvaged;
   if (choice.which >= 0) {
-    auto read = Salvage(file, choice.which, OnReadErrorIn(options));
-    if (!read) return read.error();
-    salvaged = std::move(*read);
+    salvaged = TRY(Salvage(file, choice.which, OnReadErrorIn(options)));
   }
   NewDatabase made;
   made.now = options.clock();
@@ -93,9 +92,7 @@ Result<void> Rebuild(const OpenOptions& options, const Fd& file, const Inspectio
     schema_before = made.identity.schema_version;
     made.identity.schema_version = kNewestSchema;
   } else {
-    auto fresh = NewIdentity(made.now);
-    if (!fresh) return fresh.error();
-    made.identity = *fresh;
+    made.identity = TRY(NewIdentity(made.now));
   }
   if (!MayBeFor(salvaged, purpose)) {
     return Error{ErrorCode::kDamaged,
@@ -110,14 +107,13 @@ Result<void> Rebuild(const OpenOptions& options, const Fd& file, const Inspectio
   if (testimony && !salvaged.identity) made.identity.uuid = testimony->uuid;
   made.sequence = std::max(made.sequence, hearing.LastCommitOf(made.identity.uuid));
 
-  auto aside = KeepAside(directory, file);
-  if (!aside) return aside.error();
+  auto aside = TRY(KeepAside(directory, file));
   made.distrust = {TrustKind::kStoreRebuilt, "the database failed its check"};
   if (!inspection.findings.empty()) {
     made.distrust.reason += " (" + inspection.findings.front() + ")";
   }
   if (!hearing.contradiction.empty()) made.distrust.reason += ", and " + hearing.contradiction;
-  made.distrust.reason += "; it is kept as " + aside->string();
+  made.distrust.reason += "; it is kept as " + aside.string();
   const auto proven_whole = [&](Table table) {
     return salvaged.sound[Index(table)] == choice.state->digest(table);
   };
@@ -152,17 +148,16 @@ Result<void> Rebuild(const OpenOptions& options, const Fd& file, const Inspectio
     const bool has_spellings = choice.state && salvaged.sound[Index(Table::kSpellings)] ==
                                                    choice.state->digest(Table::kSpellings);
     const bool ledger_proven = proven(Table::kLedger) && (quarantine.empty() || has_spellings);
-    auto carried = CarryOver(
+    auto carried = TRY(CarryOver(
         txn, salvaged,
         {.keeps_credentials = [&](const ImagePulledRecord&) { return credentials_proven; },
          .keeps_entry = [&](const LedgerEntry&) { return ledger_proven; },
          .preloaded = proven(Table::kPreloaded),
          .spellings = proven(Table::kSpellings),
-         .now = options.boot_clock()});
-    if (!carried) return carried.error();
-    report.records_carried = carried->records;
-    report.records_without_credentials = carried->records_without_credentials;
-    report.intents_carried = carried->intents;
+         .now = options.boot_clock()}));
+    report.records_carried = carried.records;
+    report.records_without_credentials = carried.records_without_credentials;
+    report.intents_carried = carried.intents;
     if (auto r = CarryCounters(txn, salvaged); !r) return r;
     if (auto r = CarryIdRanges(txn, salvaged); !r) return r;
     if (ranges_lost || lost_before) return HoldLostRanges(txn, made.distrust.reason);
@@ -173,7 +168,7 @@ Result<void> Rebuild(const OpenOptions& options, const Fd& file, const Inspectio
   if (auto r = PrepareDatabase(directory, made); !r) return r;
   if (auto r = InstallDatabase(directory, made); !r) return r;
   report.set_aside = true;
-  report.set_aside_path = aside->string();
+  report.set_aside_path = aside.string();
   report.removed_paths = RemoveOldDatabases(directory);
   return {};
 }

@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "store/base/try.h"
 #include "store/database/open_pulls_table.h"
 #include "store/database/typed_tables.h"
 #include "waybill/image_name.h"
@@ -18,11 +19,10 @@ constexpr std::string_view kBecause = "its pull was in flight when an earlier pr
 
 Result<void> ReplayIntents(StoreTxn& txn, const std::vector<ImageOnNode>& images,
                            const std::string& default_name, RecoveryReport& report) {
-  auto pulls = AllOpenPulls(txn);
-  if (!pulls) return pulls.error();
+  auto pulls = TRY(AllOpenPulls(txn));
   std::multimap<std::string, ImagePullIntent> intents;
   std::set<ImagePullIntent> found;
-  for (const OpenPull& pull : *pulls) {
+  for (const OpenPull& pull : pulls) {
     if (pull.anything || pull.nothing_at != 0) continue;
     if (!found.insert({pull.image, pull.runtime_handler}).second) continue;
     intents.emplace(pull.image, ImagePullIntent{pull.image, pull.runtime_handler});
@@ -51,21 +51,19 @@ Result<void> ReplayIntents(StoreTxn& txn, const std::vector<ImageOnNode>& images
           replayed.insert(intent);
         }
         if (!quarantine) continue;
-        auto closed = IsQuarantined(txn, QuarantineKind::kImage, listed);
-        if (!closed) return closed.error();
-        if (*closed) {
+        auto closed = TRY(IsQuarantined(txn, QuarantineKind::kImage, listed));
+        if (closed) {
           const bool of_default = image.runtime_handler == default_name;
           const std::string stored = of_default ? "" : image.runtime_handler;
-          if (auto r = CloseCopy(txn, image.id, stored, kBecause); !r) return r.error();
+          TRY(CloseCopy(txn, image.id, stored, kBecause));
         }
       }
     }
   }
   for (const ImagePullIntent& intent : replayed) {
     if (report.replayed.size() < kMaxNamed) report.replayed.push_back(intent.image);
-    auto open = FindOpenPulls(txn, intent.image, intent.runtime_handler);
-    if (!open) return open.error();
-    for (const OpenPull& pull : *open) {
+    auto open = TRY(FindOpenPulls(txn, intent.image, intent.runtime_handler));
+    for (const OpenPull& pull : open) {
       if (auto r = EraseOpenPull(txn, pull); !r) return r;
     }
   }

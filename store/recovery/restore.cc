@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/base/try.h"
 #include "store/database/commit_mark.h"
 #include "store/database/evidence_tables.h"
 #include "store/database/open_pulls_table.h"
@@ -52,20 +53,17 @@ std::filesystem::path FileOf(const std::filesystem::path& backup) {
 Result<Fd> OpenBackup(const std::filesystem::path& path, const std::filesystem::path& directory) {
   auto file = OpenFile(path, O_RDONLY);
   if (!file) return file.error();
-  auto id = FileIdOf(*file, path);
-  if (!id) return id.error();
-  auto there = Exists(directory / "data.mdb");
-  if (!there.has_value()) return there.error();
-  if (*there) {
-    auto own = FileIdOf(directory / "data.mdb");
-    if (!own) return own.error();
-    if (*own == *id) {
+  auto id = TRY(FileIdOf(*file, path));
+  auto there = TRY(Exists(directory / "data.mdb"));
+  if (there) {
+    auto own = TRY(FileIdOf(directory / "data.mdb"));
+    if (own == id) {
       return Error{ErrorCode::kInvalidArgument,
                    path.string() + " is the store itself; nothing was changed",
                    "name a backup of it, or a copy"};
     }
   }
-  if (auto unowned = LockOutOwners(*file, path); !unowned) return unowned.error();
+  TRY(LockOutOwners(*file, path));
   return file;
 }
 
@@ -81,26 +79,24 @@ Result<Inspection> InspectBackup(const Fd& file) {
 }
 
 Result<Source> ReadBackup(const Fd& file, const std::filesystem::path& path) {
-  auto inspection = InspectBackup(file);
-  if (!inspection) return inspection.error();
-  if (inspection->newer_schema) return NewerSchema(path);
-  if (!inspection->sound || inspection->moved) {
-    const bool is_store = inspection->meta[1].txn_id > 1;
+  auto inspection = TRY(InspectBackup(file));
+  if (inspection.newer_schema) return NewerSchema(path);
+  if (!inspection.sound || inspection.moved) {
+    const bool is_store = inspection.meta[1].txn_id > 1;
     Error error{ErrorCode::kDamaged,
-                "the backup " + path.string() + " fails its check" + inspection->Why() +
+                "the backup " + path.string() + " fails its check" + inspection.Why() +
                     "; nothing was changed",
                 {},
                 Hint::kListBackups};
-    if (inspection->sound) error.message = path.string() + " changes; nothing was changed";
+    if (inspection.sound) error.message = path.string() + " changes; nothing was changed";
     if (is_store) {
       error.hint_code = Hint::kNone;
       error.hint = "copy data.mdb while no process owns its store, or make a backup of that store";
     }
     return error;
   }
-  auto values = Salvage(file, inspection->newer_meta);
-  if (!values) return values.error();
-  return Source{std::move(*inspection), std::move(*values)};
+  auto values = TRY(Salvage(file, inspection.newer_meta));
+  return Source{std::move(inspection), std::move(values)};
 }
 
 // By image ref and runtime handler.
@@ -137,15 +133,14 @@ Result<Replaced> ReadReplaced(const RestoreOptions& options) {
   auto inspection = InspectFile(*file);
   if (!inspection) return inspection.error();
   if (!inspection->sound) {
-    auto unfinished = UnfinishedCommit::Find(options.directory, options.boot_clock());
-    if (!unfinished) return unfinished.error();
+    auto unfinished = TRY(UnfinishedCommit::Find(options.directory, options.boot_clock()));
     const auto ask = [](const Identity& identity, const State& state) {
       return AskRememberedWitness(identity, state);
     };
-    inspection = unfinished->FindWhole(*file, *inspection, OnReadError::kFail, ask);
+    inspection = unfinished.FindWhole(*file, *inspection, OnReadError::kFail, ask);
     if (!inspection) return inspection.error();
     if (inspection->sound && !options.dry_run) {
-      if (auto r = unfinished->TakeBack(*file, *inspection); !r) return r.error();
+      TRY(unfinished.TakeBack(*file, *inspection));
     }
   }
   if (inspection->newer_schema) return NewerSchema(database.parent_path());
@@ -162,9 +157,8 @@ Result<Replaced> ReadReplaced(const RestoreOptions& options) {
     }
   }
   if (inspection->newer_meta >= 0) {
-    auto values = Salvage(*file, inspection->newer_meta);
-    if (!values) return values.error();
-    replaced.values = std::move(*values);
+    auto values = TRY(Salvage(*file, inspection->newer_meta));
+    replaced.values = std::move(values);
   }
   if (inspection->sound) {
     replaced.has_all_ranges = true;
@@ -183,13 +177,12 @@ Result<Replaced> ReadReplaced(const RestoreOptions& options) {
 // of intents get the names that the backup's registry has for them.
 Result<void> KeepClosed(StoreTxn& txn, const Salvaged& replaced, const BootTime& now) {
   const bool has_handlers = txn.schema().has(Table::kRuntimeHandlers);
-  auto registry = ReadRuntimeHandlers(txn);
-  if (!registry) return registry.error();
+  auto registry = TRY(ReadRuntimeHandlers(txn));
   for (const auto& entry : replaced.All(Table::kQuarantine, DecodeQuarantineValue)) {
-    if (auto r = StoreQuarantine(txn, entry); !r) return r.error();
+    TRY(StoreQuarantine(txn, entry));
   }
   for (OpenPull& pull : replaced.All(Table::kIntents, DecodeOpenPull)) {
-    pull.runtime_handler = has_handlers ? StoredName(*registry, pull.runtime_handler) : "";
+    pull.runtime_handler = has_handlers ? StoredName(registry, pull.runtime_handler) : "";
     if (auto r = CarryPull(txn, pull, now); !r) return r;
   }
   return {};
@@ -248,30 +241,25 @@ Error AnotherPurpose(const std::filesystem::path& backup, Purpose is) {
 
 Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
   const std::filesystem::path& directory = options.directory;
-  if (auto r = lmdb::CheckVersion(); !r) return r.error();
-  if (auto r = CheckMapBytes(options.map_bytes); !r) return r.error();
+  TRY(lmdb::CheckVersion());
+  TRY(CheckMapBytes(options.map_bytes));
   const std::filesystem::path backup = FileOf(options.backup);
-  auto backup_file = OpenBackup(backup, directory);
-  if (!backup_file) return backup_file.error();
-  if (auto r = CheckPrivateDirectory(directory); !r) return r.error();
-  if (auto r = CheckStoreFiles(directory); !r) return r.error();
-  auto there = Exists(directory / "data.mdb");
-  if (!there.has_value()) return there.error();
-  if (!*there) {
-    if (auto r = CheckNewDirectory(directory, options.backup); !r) return r.error();
+  auto backup_file = TRY(OpenBackup(backup, directory));
+  TRY(CheckPrivateDirectory(directory));
+  TRY(CheckStoreFiles(directory));
+  auto there = TRY(Exists(directory / "data.mdb"));
+  if (!there) {
+    TRY(CheckNewDirectory(directory, options.backup));
   }
-  auto lock = OwnerLock::Take(directory);
-  if (!lock) return lock.error();
-  if (auto r = ClearPreparation(directory); !r) return r.error();
+  auto lock = TRY(OwnerLock::Take(directory));
+  TRY(ClearPreparation(directory));
 
-  auto source = ReadBackup(*backup_file, backup);
-  if (!source) return source.error();
-  const Identity& identity = *source->inspection.identity;
-  const State& state = *source->inspection.state;
+  auto source = TRY(ReadBackup(backup_file, backup));
+  const Identity& identity = *source.inspection.identity;
+  const State& state = *source.inspection.state;
 
-  auto read = ReadReplaced(options);
-  if (!read) return read.error();
-  Replaced& replaced = *read;
+  auto read = TRY(ReadReplaced(options));
+  Replaced& replaced = read;
   if (replaced.identity && replaced.identity->purpose != identity.purpose &&
       replaced.identity->purpose != Purpose::kUnknown && identity.purpose != Purpose::kUnknown) {
     return AnotherPurpose(backup, identity.purpose);
@@ -289,10 +277,9 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
                         witness.testimony->uuid);
   }
   if (witness.error) return *witness.error;
-  auto mark = ReadCommitMark(directory);
-  if (!mark) return mark.error();
+  auto mark = TRY(ReadCommitMark(directory));
   const std::uint64_t marked =
-      mark->commits && mark->commits->uuid == identity.uuid ? mark->commits->acknowledged : 0;
+      mark.commits && mark.commits->uuid == identity.uuid ? mark.commits->acknowledged : 0;
   // A store that is older than its witness, its mark or the backup, or lacks its witness, may be an
   // old copy itself: credentials may have been revoked since, and ranges handed out.
   const bool misses_witness = !witness_path.empty() && !witness.testimony;
@@ -325,12 +312,12 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
   made.identity.witness_path = witness_path;
   made.sequence = std::max({state.commit_sequence, replaced.sequence, marked,
                             witness.testimony ? witness.testimony->commit_sequence : 0});
-  made.journal = source->values.journal;
+  made.journal = source.values.journal;
   made.distrust = {TrustKind::kStoreRestored, report.distrust_reason};
   made.now = options.clock();
   made.map_bytes = ChooseMapBytes(options.map_bytes, replaced.map_bytes != 0
                                                          ? replaced.map_bytes
-                                                         : RememberedMapBytes(source->inspection));
+                                                         : RememberedMapBytes(source.inspection));
   made.map_may_grow = options.map_bytes == 0;
   // Credentials that the replaced store does not have as well may have been revoked since. Of the
   // others its proofs count: it may have proven them again, or lost their time.
@@ -343,7 +330,7 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
   };
   const BootTime now = options.boot_clock();
   // Quarantine closes an image under every spelling, and spellings are not restored.
-  const bool any_quarantine = !source->values.payloads[Index(Table::kQuarantine)].empty() ||
+  const bool any_quarantine = !source.values.payloads[Index(Table::kQuarantine)].empty() ||
                               !replaced.values.payloads[Index(Table::kQuarantine)].empty();
   if (any_quarantine) replaced.ledger.clear();
   const RestoreReport unfilled = report;
@@ -355,7 +342,7 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
     // What is carried over is forgotten by the rules that it was kept under.
     txn.state().kubelet_rules = replaced.kubelet_rules.value_or(state.kubelet_rules);
     if (auto r = CarryRevocations(txn, replaced.values); !r) return r;
-    auto carried = CarryOver(txn, source->values,
+    auto carried = CarryOver(txn, source.values,
                              {.keeps_credentials = keeps,
                               .keeps_entry =
                                   [&](const LedgerEntry& entry) {
@@ -368,7 +355,7 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
     if (!carried) return carried.error();
     report.records = carried->records;
     report.records_without_credentials = carried->records_without_credentials;
-    if (auto r = CarryCounters(txn, replaced.values, &source->values); !r) return r;
+    if (auto r = CarryCounters(txn, replaced.values, &source.values); !r) return r;
     if (auto r = KeepClosed(txn, replaced.values, now); !r) return r;
     if (auto r = KeepOpen(txn, replaced.values.journal); !r) return r;
     if (is_streaming) {
@@ -378,17 +365,16 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
     auto known = is_newer ? ReplacedRanges::kNewer : ReplacedRanges::kMayBeOlder;
     if (replaced.has_all_ranges && replaced.kept_ranges) known = ReplacedRanges::kWhole;
     auto ranges =
-        RestoreIdRanges(txn, replaced.values, known, source->values, made.distrust.reason, report);
+        RestoreIdRanges(txn, replaced.values, known, source.values, made.distrust.reason, report);
     if (!ranges) return ranges;
     report.id_mappings = txn.state().digest(Table::kUsernsMappings).count;
-    auto lost = FindHeld(txn, {});
-    if (!lost) return lost.error();
-    report.id_ranges_lost = lost->has_value();
+    auto lost = TRY(FindHeld(txn, {}));
+    report.id_ranges_lost = lost.has_value();
     return {};
   };
-  if (auto r = PrepareDatabase(directory, made); !r) return r.error();
+  TRY(PrepareDatabase(directory, made));
   if (options.dry_run) {
-    if (auto r = ClearPreparation(directory); !r) return r.error();
+    TRY(ClearPreparation(directory));
     return report;
   }
   if (replaced.file.valid()) {
@@ -399,7 +385,7 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options) {
     }
     report.replaced_path = aside->string();
   }
-  if (auto r = InstallDatabase(directory, made); !r) return r.error();
+  TRY(InstallDatabase(directory, made));
   report.removed_paths = RemoveOldDatabases(directory);
   return report;
 }

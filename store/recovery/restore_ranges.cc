@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/base/try.h"
 #include "store/userns/lost_ranges.h"
 
 namespace waybill::internal {
@@ -26,9 +27,8 @@ class Ranges {
         report_(report) {}
 
   Result<void> ReadStore() {
-    auto held = ReadHeld(txn_);
-    if (!held) return held.error();
-    for (UsernsHeld& one : *held) {
+    auto held = TRY(ReadHeld(txn_));
+    for (UsernsHeld& one : held) {
       const std::string pod_uid = one.pod.pod_uid;
       held_.emplace(pod_uid, std::move(one.pod));
     }
@@ -45,17 +45,16 @@ class Ranges {
 
   Result<void> Add(const UsernsMapping& mapping) {
     const HostIdRange range{mapping.host_id, mapping.length};
-    auto now = FindMapping(txn_, mapping.pod_uid);
-    if (!now) return now.error();
+    auto now = TRY(FindMapping(txn_, mapping.pod_uid));
     if (held_.contains(mapping.pod_uid)) {
       ++report_.id_mappings_held;
       return are_all_known_ ? Result<void>() : Hold(mapping.pod_uid, {range});
     }
-    if (*now) {
-      const bool is_same = (*now)->host_id == mapping.host_id && (*now)->length == mapping.length;
+    if (now) {
+      const bool is_same = now->host_id == mapping.host_id && now->length == mapping.length;
       if (!is_same && may_be_older_) {
         ++report_.id_mappings_held;
-        if (auto r = TakeAndHold(mapping.pod_uid); !r) return r.error();
+        TRY(TakeAndHold(mapping.pod_uid));
         return Hold(mapping.pod_uid, {range});
       }
       ++(is_same ? report_.id_mappings_kept : report_.id_mappings_dropped);
@@ -70,9 +69,8 @@ class Ranges {
                          [&](HostIdRange other) { return Overlap(range, other); });
     });
     if (!may_be_anothers) {
-      auto is_free = StoreIfFree(mapping.pod_uid, range);
-      if (!is_free) return is_free.error();
-      if (*is_free) {
+      auto is_free = TRY(StoreIfFree(mapping.pod_uid, range));
+      if (is_free) {
         ++report_.id_mappings_kept;
         return StampAnew(txn_, mapping);
       }
@@ -111,12 +109,11 @@ class Ranges {
   Result<bool> StoreIfFree(const std::string& pod_uid, HostIdRange range) {
     bool is_free = true;
     while (true) {
-      auto tenant = StoreMapping(txn_, pod_uid, range);
-      if (!tenant) return tenant.error();
-      if (!*tenant) break;
+      auto tenant = TRY(StoreMapping(txn_, pod_uid, range));
+      if (!tenant) break;
       is_free = false;
       if (!may_be_older_) return false;
-      auto taken = TakeAndHold(**tenant);
+      auto taken = TakeAndHold(*tenant);
       if (!taken || !*taken) return taken;
     }
     if (is_free) return true;
@@ -126,11 +123,10 @@ class Ranges {
 
   // False: the pod has no mapping.
   Result<bool> TakeAndHold(const std::string& pod_uid) {
-    auto mapping = FindMapping(txn_, pod_uid);
-    if (!mapping) return mapping.error();
-    if (!*mapping) return false;
+    auto mapping = TRY(FindMapping(txn_, pod_uid));
+    if (!mapping) return false;
     if (auto erased = EraseMapping(txn_, pod_uid); !erased) return erased;
-    auto held = Hold(pod_uid, {{(*mapping)->host_id, (*mapping)->length}});
+    auto held = Hold(pod_uid, {{mapping->host_id, mapping->length}});
     return held ? Result<bool>(true) : held.error();
   }
 
@@ -159,9 +155,8 @@ Result<void> RestoreIdRanges(StoreTxn& txn, const Salvaged& replaced, ReplacedRa
   if (ranges.are_all_known()) return {};
   for (const auto& [pod, stamp] : backup.All(Table::kUsernsHeld, DecodeUsernsHeld)) {
     if (pod.pod_uid.empty()) continue;
-    auto now = FindMapping(txn, pod.pod_uid);
-    if (!now) return now.error();
-    if (*now) continue;
+    auto now = TRY(FindMapping(txn, pod.pod_uid));
+    if (now) continue;
     if (auto r = ranges.Hold(pod.pod_uid, pod.ranges); !r) return r;
   }
   // Blocks without a matching mapping: the backup's tables contradict each other.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "store/base/try.h"
 #include "store/database/evidence_tables.h"
 #include "store/database/open_pulls_table.h"
 #include "store/database/pulled_record.h"
@@ -133,12 +134,11 @@ Result<Salvaged> Salvage(const Fd& file, int which, OnReadError on_error) {
 Result<Carried> CarryOver(StoreTxn& txn, const Salvaged& salvaged, const CarryRules& rules) {
   Carried carried;
   // First, so that no record brings back what was forgotten.
-  if (auto r = CarryRevocations(txn, salvaged); !r) return r.error();
+  TRY(CarryRevocations(txn, salvaged));
   for (const TableSpec& spec : kTables) {
     if (spec.carry == Carry::kIdRange || !txn.schema().has(spec)) continue;
     for (const auto& payload : salvaged.payloads[Index(spec.table)]) {
-      auto done = CarryOne(txn, spec, payload, rules, carried);
-      if (!done) return done.error();
+      TRY(CarryOne(txn, spec, payload, rules, carried));
     }
   }
   carried.intents = salvaged.payloads[Index(Table::kIntents)].size();

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "store/base/quote.h"
+#include "store/base/try.h"
 
 namespace waybill::internal {
 
@@ -111,10 +112,9 @@ Result<void> CheckNewDirectory(const std::filesystem::path& directory,
   constexpr std::array<std::string_view, 8> kOwn = {"data.mdb",   "lock.mdb",    "owner.lock",
                                                     "owner.sock", "commit.mark", kUnfinished,
                                                     kBackup,      "quarantine"};
-  auto names = ListDirectory(directory);
-  if (!names) return names.error();
+  auto names = TRY(ListDirectory(directory));
   std::string foreign;
-  for (const std::string& name : *names) {
+  for (const std::string& name : names) {
     // What is left of a store: what else lies there may have come since.
     if (std::find(kOwn.begin(), kOwn.end(), name) != kOwn.end()) return {};
     // A file system's own.

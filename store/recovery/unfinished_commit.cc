@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "store/base/try.h"
 #include "store/lmdb/check/page_check.h"
 #include "store/lmdb/room_ahead.h"
 
@@ -72,9 +73,8 @@ std::unique_ptr<CommitMark> MarkFor(const std::filesystem::path& directory,
 
 Result<UnfinishedCommit> UnfinishedCommit::Find(const std::filesystem::path& directory,
                                                 const BootTime& now) {
-  auto mark = ReadCommitMark(directory);
-  if (!mark) return mark.error();
-  return UnfinishedCommit(directory, now, *mark);
+  auto mark = TRY(ReadCommitMark(directory));
+  return UnfinishedCommit(directory, now, mark);
 }
 
 bool UnfinishedCommit::MayEndWith(const Inspection& whole) const {
@@ -100,17 +100,15 @@ Result<Inspection> UnfinishedCommit::FindWhole(const Fd& file, const Inspection&
     auto whole = InspectTreeOf(file, which, on_error);
     if (!whole) return whole.error();
     if (!whole->sound || whole->moved || !MayEndWith(*whole)) continue;
-    auto contradiction = ask_witness(*whole->identity, *whole->state);
-    if (!contradiction) return contradiction.error();
-    if (contradiction->empty()) return whole;
+    auto contradiction = TRY(ask_witness(*whole->identity, *whole->state));
+    if (contradiction.empty()) return whole;
   }
   return newest;
 }
 
 Result<void> UnfinishedCommit::TakeBack(const Fd& file, const Inspection& whole) const {
   const std::filesystem::path path = directory_ / "data.mdb";
-  auto meta = MetaWithoutRoots(file.get(), whole.newer_meta);
-  if (!meta) return meta.error();
+  auto meta = TRY(MetaWithoutRoots(file.get(), whole.newer_meta));
   // After a power cut the mark may know of no commit to take back. If the flush below fails, the
   // next opening finds a whole tree, which may never reach the disk: step 3 must follow.
   MarkedCommits mark = *mark_.commits;
@@ -121,7 +119,7 @@ Result<void> UnfinishedCommit::TakeBack(const Fd& file, const Inspection& whole)
   if (auto r = RemoveFile(directory_ / "lock.mdb"); !r) return r;
   if (auto r = SyncDirectory(directory_); !r) return r;
   const off_t offset = whole.newer_meta == 0 ? static_cast<off_t>(whole.page_bytes) : 0;
-  const std::string_view bytes(reinterpret_cast<const char*>(meta->data()), meta->size());
+  const std::string_view bytes(reinterpret_cast<const char*>(meta.data()), meta.size());
   if (auto r = PWriteAll(file, bytes, offset, path); !r) return r;
   return SyncFile(file, path);
 }
@@ -132,8 +130,8 @@ Result<bool> UnfinishedCommit::WriteAgain(const Fd& file, const Identity& identi
                         mark_.commits->begun == mark_.commits->acknowledged);
   if (all_acknowledged || written_again_) return false;
   const std::filesystem::path path = directory_ / "data.mdb";
-  if (auto r = WriteAllBack(file, path); !r) return r.error();
-  if (auto r = lmdb::SyncWithSize(file.get(), path); !r) return r.error();
+  TRY(WriteAllBack(file, path));
+  TRY(lmdb::SyncWithSize(file.get(), path));
   written_again_ = true;
   return true;
 }

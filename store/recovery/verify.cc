@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "store/base/files.h"
+#include "store/base/try.h"
 #include "store/recovery/inspect.h"
 
 namespace waybill::internal {
@@ -37,11 +38,8 @@ Result<VerifyReport> VerifyStore(const std::filesystem::path& directory, Committ
   const std::filesystem::path path = directory / "data.mdb";
   Inspection inspection;
   const auto inspect = [&]() -> Result<void> {
-    auto file = OpenFile(path, O_RDONLY);
-    if (!file) return file.error();
-    auto inspected = InspectFile(*file);
-    if (!inspected) return inspected.error();
-    inspection = std::move(*inspected);
+    auto file = TRY(OpenFile(path, O_RDONLY));
+    inspection = TRY(InspectFile(file));
     return {};
   };
   if (committer != nullptr) {
@@ -51,7 +49,7 @@ Result<VerifyReport> VerifyStore(const std::filesystem::path& directory, Committ
     // committed.
     for (int i = 0;; ++i) {
       const std::uint64_t before = sequence();
-      if (auto r = inspect(); !r) return r.error();
+      TRY(inspect());
       if (inspection.sound || (!inspection.moved && before == sequence())) break;
       if (i == kVerifyTries) {
         return Error{ErrorCode::kIo,

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "store/base/caught.h"
+#include "store/base/try.h"
 #include "store/database/commit_mark.h"
 #include "store/database/uuid.h"
 
@@ -171,9 +172,8 @@ Result<void> NoteOwner(const std::filesystem::path& witness,
                        const std::filesystem::path& directory) {
   const std::filesystem::path path = OwnerPathOf(witness);
   const std::filesystem::path place = WithoutTrailingSlashes(std::filesystem::absolute(directory));
-  auto id = FileIdOf(place);
-  if (!id) return id.error();
-  const std::string line = FormatOwner({uuid, *id, place});
+  auto id = TRY(FileIdOf(place));
+  const std::string line = FormatOwner({uuid, id, place});
   auto noted = ReadWholeFile(path, kMaxOwnerBytes);
   if (!noted && noted.error().code != ErrorCode::kNotFound) return {};
   if (noted && (*noted == line || !IsUnfinished(*noted, kOwnerName))) return {};
@@ -184,12 +184,10 @@ Result<WitnessFile> WitnessFile::Open(const std::filesystem::path& path, const T
   if (auto r = MakePrivateDirectory(path.parent_path().empty() ? "." : path.parent_path()); !r) {
     return r.error();
   }
-  if (auto r = WriteFileDurably(path, Format(first)); !r) return r.error();
-  auto file = OpenFile(path, O_RDWR);
-  if (!file) return file.error();
-  auto id = FileIdOf(*file, path);
-  if (!id) return id.error();
-  return WitnessFile(std::move(*file), *id, path, first);
+  TRY(WriteFileDurably(path, Format(first)));
+  auto file = TRY(OpenFile(path, O_RDWR));
+  auto id = TRY(FileIdOf(file, path));
+  return WitnessFile(std::move(file), id, path, first);
 }
 
 void WitnessFile::Retire(const std::filesystem::path& path, const Testimony& last) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/base/try.h"
 #include "store/database/commit_mark.h"
 #include "store/database/evidence_tables.h"
 #include "store/database/pulled_record.h"
@@ -51,11 +52,9 @@ Error Foreign(const std::filesystem::path& path) {
 // Whether a witness can be made there: its directory exists, or that one's does.
 Result<void> CheckPlace(const std::filesystem::path& path) {
   const std::filesystem::path parent = path.parent_path();
-  auto parent_is_there = Exists(parent);
-  if (!parent_is_there.has_value()) return parent_is_there.error();
-  auto place = IsDirectory(*parent_is_there ? parent : parent.parent_path());
-  if (!place.has_value()) return place.error();
-  if (*place) return {};
+  auto parent_is_there = TRY(Exists(parent));
+  auto place = TRY(IsDirectory(parent_is_there ? parent : parent.parent_path()));
+  if (place) return {};
   return Error{ErrorCode::kInvalidArgument,
                "the witness can't be made at " + path.string() + ": " + parent.string() +
                    " is not a directory and can't be made; nothing was changed",
@@ -191,12 +190,11 @@ Result<bool> TakesOver(const OpenOptions& options, const std::filesystem::path& 
 Result<Hearing> HearWitnessOfNewStore(const OpenOptions& options) {
   Hearing hearing;
   if (!NamesPath(options.witness)) return hearing;
-  auto path = PathOf(options.witness);
-  if (!path) return path.error();
-  hearing.path = std::move(*path);
+  auto path = TRY(PathOf(options.witness));
+  hearing.path = std::move(path);
   const WitnessReading reading = ReadWitness(hearing.path);
   if (reading.error) return *reading.error;
-  if (auto r = CheckNew(options, reading, hearing); !r) return r.error();
+  TRY(CheckNew(options, reading, hearing));
   hearing.is_there = reading.exists || hearing.is_foreign;
   hearing.testimony = reading.testimony;
   return hearing;
@@ -208,9 +206,8 @@ Result<Hearing> HearWitness(const OpenOptions& options, const std::optional<Iden
   if (options.witness.kind() == Witness::Kind::kNone) return hearing;
   const std::filesystem::path before = identity ? identity->witness_path : "";
   if (NamesPath(options.witness)) {
-    auto path = PathOf(options.witness);
-    if (!path) return path.error();
-    hearing.path = std::move(*path);
+    auto path = TRY(PathOf(options.witness));
+    hearing.path = std::move(path);
   } else {
     hearing.path = before;
     if (!identity) hearing.contradiction = "nobody can read which witness the store has";
@@ -220,10 +217,9 @@ Result<Hearing> HearWitness(const OpenOptions& options, const std::optional<Iden
   if (reading.error) return *reading.error;
   const bool is_remembered = !before.empty() && IsSameFile(hearing.path, before);
   const bool is_gone = is_remembered && !reading.exists;
-  const auto may_be_made = !is_remembered ? CheckNew(options, reading, hearing)
-                           : is_gone      ? CheckPlace(hearing.path)
-                                          : Result<void>();
-  if (!may_be_made) return may_be_made.error();
+  TRY(!is_remembered ? CheckNew(options, reading, hearing)
+      : is_gone      ? CheckPlace(hearing.path)
+                     : Result<void>());
   hearing.is_there = reading.exists || hearing.is_foreign;
   hearing.testimony = reading.testimony;
   if (hearing.is_foreign) {
@@ -233,7 +229,7 @@ Result<Hearing> HearWitness(const OpenOptions& options, const std::optional<Iden
     const WitnessReading remembered = ReadWitness(before);
     if (remembered.error) return *remembered.error;
     if (!remembered.exists) {
-      if (auto r = CheckPlace(before); !r) return r.error();
+      TRY(CheckPlace(before));
     }
     hearing.is_there = remembered.exists;
     hearing.testimony = remembered.testimony;
@@ -360,27 +356,23 @@ Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing, O
   // the numbers of the original's.
   const bool forks = before_is_anothers && (path.empty() || !IsSameFile(before, path));
   if (forks) {
-    auto other = NewIdentity(options.clock());
-    if (!other) return other.error();
-    identity.uuid = other->uuid;
+    auto other = TRY(NewIdentity(options.clock()));
+    identity.uuid = other.uuid;
   }
   identity.left_witness_at = 0;
   if (!has_witness) {
     const WitnessReading left = ReadWitness(path);
     if (left.testimony) identity.left_witness_at = left.testimony->commit_sequence;
   }
-  auto takes_over = hearing.path.empty() || report.created
-                        ? Result<bool>(false)
-                        : TakesOver(options, hearing.path, store);
-  if (!takes_over) return takes_over.error();
+  auto takes_over =
+      TRY(hearing.path.empty() || report.created ? Result<bool>(false)
+                                                 : TakesOver(options, hearing.path, store));
   if (!path.empty() && has_witness) {
     report.witness_made = !hearing.is_there && !report.created;
     report.witness_in_store = IsBelow(path, options.directory);
   }
   if (!path.empty() && has_witness && !options.leaves_witness) {
-    auto file = WitnessFile::Open(path, {identity.uuid, store.state.commit_sequence});
-    if (!file) return file.error();
-    store.witness = std::move(*file);
+    store.witness = TRY(WitnessFile::Open(path, {identity.uuid, store.state.commit_sequence}));
     auto noted = NoteOwner(path, identity.uuid, options.directory);
     if (!noted) {
       report.warnings.push_back(
@@ -388,12 +380,12 @@ Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing, O
           " whose it is, so a copy of this store may write it: " + noted.error().message);
     }
   }
-  const bool stays = path == before && !*takes_over && !forks &&
+  const bool stays = path == before && !takes_over && !forks &&
                      identity.left_witness_at == database.identity.left_witness_at;
   if (stays) return {};
   identity.witness_path = path.string();
   auto remembered = CommitAtOpening(options, store, [&](StoreTxn& txn) -> Result<void> {
-    if (*takes_over) {
+    if (takes_over) {
       if (auto r = OpenPullOfAnything(txn, options.boot_clock()); !r) return r;
     }
     return txn.PutHeaderRecord(kIdentityKey, RecordKind::kIdentity, EncodeIdentity(identity));

@@ -5,6 +5,7 @@
 
 #include "store/base/ascii.h"
 #include "store/base/quote.h"
+#include "store/base/try.h"
 #include "store/streaming/streaming_facts.h"
 #include "waybill/streaming_plan.h"
 
@@ -576,7 +577,7 @@ Result<StreamingLint> LintStreaming(const StreamingLintRequest& request) {
                  "a configuration was given for kube-apiserver, which reads none",
                  "give its command line alone"};
   }
-  if (auto checked = CheckSize(request); !checked) return checked.error();
+  TRY(CheckSize(request));
   StreamingLint lint;
   if (request.version > kNewestStreamingVersion) {
     lint.notes.push_back(name + request.version.ToString() +

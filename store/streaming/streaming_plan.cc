@@ -4,6 +4,7 @@
 #include <array>
 
 #include "store/base/quote.h"
+#include "store/base/try.h"
 #include "store/streaming/streaming_facts.h"
 
 namespace waybill {
@@ -190,7 +191,7 @@ Result<KubernetesVersion> ParseKubernetesVersion(std::string_view text) {
                  internal::QuoteForMessage(text) + " is no version of Kubernetes",
                  "write it like v1.22.3 or 1.22"};
   }
-  if (auto checked = CheckVersion("version ", *version); !checked) return checked.error();
+  TRY(CheckVersion("version ", *version));
   return *version;
 }
 
@@ -248,8 +249,8 @@ std::string_view VersionSkewName(VersionSkew skew) {
 }
 
 Result<StreamingAnswer> StreamingPlan(const StreamingPlanRequest& request) {
-  if (auto ok = CheckVersion("kube-apiserver ", request.api_server); !ok) return ok.error();
-  if (auto ok = CheckVersion("kubelet ", request.kubelet); !ok) return ok.error();
+  TRY(CheckVersion("kube-apiserver ", request.api_server));
+  TRY(CheckVersion("kubelet ", request.kubelet));
   if (request.kubelet_settings.gates.size() > kMaxStreamingArguments ||
       request.api_server_settings.gates.size() > kMaxStreamingArguments) {
     return Error{ErrorCode::kLimitExceeded,

@@ -19,6 +19,7 @@
 #include "store/base/caught.h"
 #include "store/base/empty_list.h"
 #include "store/base/hex.h"
+#include "store/base/try.h"
 #include "store/database/committer.h"
 #include "store/database/reader_pool.h"
 #include "store/database/streaming_table.h"
@@ -148,7 +149,7 @@ class StreamingStore::Impl {
 
 Result<std::unique_ptr<StreamingStore::Impl>> StreamingStore::Impl::OpenOwner(
     StreamingOptions options, Start start) {
-  if (auto r = CheckStreamingOptions(options); !r) return r.error();
+  TRY(CheckStreamingOptions(options));
   OpenOptions open{.directory = options.directory,
                    .create_if_missing = options.create_if_missing,
                    .witness = options.witness};
@@ -162,22 +163,19 @@ Result<std::unique_ptr<StreamingStore::Impl>> StreamingStore::Impl::OpenOwner(
   open.continues_pulls = start == Start::kContinue;
   std::unique_ptr<Impl> impl(new Impl(std::move(options)));
   RecoveryReport& recovery = impl->report.recovery;
-  auto owned = internal::OpenAsOwner(open, internal::OnDamage::kRecover,
-                                     internal::Purpose::kStreaming, recovery);
-  if (!owned) return owned.error();
-  impl->owned_.emplace(std::move(*owned));
+  auto owned = TRY(internal::OpenAsOwner(open, internal::OnDamage::kRecover,
+                                         internal::Purpose::kStreaming, recovery));
+  impl->owned_.emplace(std::move(owned));
   if (impl->owned_->database.identity.schema_version != kNewestSchema) {
     auto migrated =
-        internal::MigrateStore(*impl->owned_, {.to = kNewestSchema,
-                                               .clock = open.clock,
-                                               .boot_clock = open.boot_clock,
-                                               .purpose = internal::Purpose::kStreaming});
-    if (!migrated) return migrated.error();
-    recovery.migration = std::move(*migrated);
+        TRY(internal::MigrateStore(*impl->owned_, {.to = kNewestSchema,
+                                                   .clock = open.clock,
+                                                   .boot_clock = open.boot_clock,
+                                                   .purpose = internal::Purpose::kStreaming}));
+    recovery.migration = std::move(migrated);
   }
-  auto claimed = internal::ClaimPurpose(open, internal::Purpose::kStreaming, *impl->owned_);
-  if (!claimed) return claimed.error();
-  if (auto r = impl->FinishOpening(start); !r) return r.error();
+  TRY(internal::ClaimPurpose(open, internal::Purpose::kStreaming, *impl->owned_));
+  TRY(impl->FinishOpening(start));
   return impl;
 }
 
@@ -231,10 +229,9 @@ Result<void> StreamingStore::Impl::VoidTokens(Start start, StoreTxn& txn) {
   std::set<Expiry> kept;
   const bool was_distrustful = txn.state().distrustful;
   if (was_distrustful) {
-    auto reasons = internal::ReasonsOfDistrust(txn);
-    if (!reasons) return reasons.error();
-    report.void_reason = reasons->empty() ? "the store is distrustful" : reasons->front().reason;
-    for (const internal::Distrust& why : *reasons) {
+    auto reasons = TRY(internal::ReasonsOfDistrust(txn));
+    report.void_reason = reasons.empty() ? "the store is distrustful" : reasons.front().reason;
+    for (const internal::Distrust& why : reasons) {
       if (auto r = internal::TakeBackDistrust(txn, why); !r) return r;
     }
     // Its journal can't be read.
@@ -267,8 +264,7 @@ Result<void> StreamingStore::Impl::VoidTokens(Start start, StoreTxn& txn) {
       });
   if (!walked) return walked;
   for (const Key16& key : gone) {
-    auto deleted = txn.Delete(Table::kStreamingTokens, key);
-    if (!deleted) return deleted.error();
+    TRY(txn.Delete(Table::kStreamingTokens, key));
   }
   report.open = kept.size();
   const std::lock_guard lock(expiries_mutex_);
@@ -281,9 +277,9 @@ Result<std::unique_ptr<StreamingStore::Impl>> StreamingStore::Impl::OpenObserver
   std::unique_ptr<Impl> impl(
       new Impl({.directory = directory, .witness = Witness::None(), .boot_clock = boot_clock}));
   internal::SeenUnowned unused;
-  auto opened = internal::OpenAsObserver(directory, internal::Purpose::kStreaming, true, unused);
-  if (!opened) return opened.error();
-  impl->observed_.emplace(std::move(*opened));
+  auto opened =
+      TRY(internal::OpenAsObserver(directory, internal::Purpose::kStreaming, true, unused));
+  impl->observed_.emplace(std::move(opened));
   const internal::OpenedDatabase& database = *impl->observed_;
   impl->readers_.Attach(*database.env, database.handles, database.identity.hash_seed,
                         ReaderPool::Keep::kNothing, 1);
@@ -344,7 +340,7 @@ Error StreamingStore::Impl::Full(std::int64_t now) {
 Result<std::string> StreamingStore::Impl::PrepareUncounted(const StreamingRequest& request) {
   if (closed_) return Closed();
   if (!committer_) return NotOwner();
-  if (auto r = CheckStreamingRequest(request); !r) return r.error();
+  TRY(CheckStreamingRequest(request));
   const BootTime now = options_.boot_clock();
   constexpr std::int64_t kLastTime =
       std::numeric_limits<std::int64_t>::max() - kLongestLife.count();
@@ -354,9 +350,8 @@ Result<std::string> StreamingStore::Impl::PrepareUncounted(const StreamingReques
   }
   std::vector<Expiry> expired;
   if (!FindRoom(now.nanoseconds, expired)) return Full(now.nanoseconds);
-  auto token = StreamToken::Draw();
-  if (!token) return token.error();
-  std::string text = token->ToString();  // moved out below: then memory may not run out
+  auto token = TRY(StreamToken::Draw());
+  std::string text = token.ToString();  // moved out below: then memory may not run out
   auto digest = internal::Sha256(text);
   if (!digest) return digest.error();
   StreamingRow row;
@@ -366,23 +361,20 @@ Result<std::string> StreamingStore::Impl::PrepareUncounted(const StreamingReques
   row.prepared = now.nanoseconds;
   row.expires = now.nanoseconds + options_.time_to_live.count();
   row.prepared_at = options_.clock();
-  auto sealed = internal::SealRequest(*token, uuid(), row, request);
-  if (!sealed) return sealed.error();
-  row.sealed = *sealed;
+  auto sealed = TRY(internal::SealRequest(token, uuid(), row, request));
+  row.sealed = sealed;
   const std::vector<std::uint8_t> payload = internal::EncodeStreamingRow(row);
   const Key16 key = internal::StreamingKey(*digest);
   std::set<Expiry> mine = {{row.expires, key}};  // afterwards memory may run out
   auto written = Write([&](StoreTxn& txn) -> Result<void> {
     for (const Expiry& one : expired) {
-      auto deleted = txn.Delete(Table::kStreamingTokens, one.second);
-      if (!deleted) return deleted.error();
+      TRY(txn.Delete(Table::kStreamingTokens, one.second));
     }
     if (txn.state().digest(Table::kStreamingTokens).count >= options_.max_open) {
       return Full(now.nanoseconds);
     }
-    auto put = txn.PutNew(Table::kStreamingTokens, key, payload);
-    if (!put) return put.error();
-    if (*put) return {};
+    auto put = TRY(txn.PutNew(Table::kStreamingTokens, key, payload));
+    if (put) return {};
     return Error{ErrorCode::kConflict, "another token has the same key; nothing was changed",
                  "try again: the next one has another"};
   });
@@ -429,9 +421,8 @@ Result<StreamingRequest> StreamingStore::Impl::ConsumeUncounted(std::string_view
   if (!committer_) return NotOwner();
   const auto token = StreamToken::Parse(text);
   if (!token) return NotFound();
-  auto digest = internal::Sha256(text);
-  if (!digest) return digest.error();
-  const Key16 key = internal::StreamingKey(*digest);
+  auto digest = TRY(internal::Sha256(text));
+  const Key16 key = internal::StreamingKey(digest);
   const BootTime now = options_.boot_clock();
   const auto damaged = [&] {
     return Error{ErrorCode::kDamaged,
@@ -446,7 +437,7 @@ Result<StreamingRequest> StreamingStore::Impl::ConsumeUncounted(std::string_view
     if (found == Lookup::kAbsent) return NotFound();
     const auto row = found == Lookup::kFound ? internal::DecodeStreamingRow(payload) : std::nullopt;
     if (row) {
-      if (const auto why = Refusal(*row, *digest, kind, now)) {
+      if (const auto why = Refusal(*row, digest, kind, now)) {
         refused = *why;
         return NotFound();
       }
@@ -462,16 +453,14 @@ Result<StreamingRequest> StreamingStore::Impl::ConsumeUncounted(std::string_view
     if (!*payload) return NotFound();
     const auto row = internal::DecodeStreamingRow(**payload);
     if (!row) return damaged();
-    if (const auto why = Refusal(*row, *digest, kind, now)) {
+    if (const auto why = Refusal(*row, digest, kind, now)) {
       refused = *why;
       return NotFound();
     }
-    auto unsealed = internal::UnsealRequest(*token, uuid(), *row);
-    if (!unsealed) return unsealed.error();
+    auto unsealed = TRY(internal::UnsealRequest(*token, uuid(), *row));
     expiry = {row->expires, key};
-    auto deleted = txn.Delete(Table::kStreamingTokens, key);
-    if (!deleted) return deleted.error();
-    request = *std::move(unsealed);
+    TRY(txn.Delete(Table::kStreamingTokens, key));
+    request = std::move(unsealed);
     return {};
   });
   if (!written) return written.error();
@@ -620,26 +609,23 @@ StreamingStore::~StreamingStore() = default;
 
 Result<std::unique_ptr<StreamingStore>> StreamingStore::Open(StreamingOptions options) {
   return internal::Guarded([&]() -> Result<std::unique_ptr<StreamingStore>> {
-    auto impl = Impl::OpenOwner(std::move(options), Impl::Start::kRestart);
-    if (!impl) return impl.error();
-    return std::unique_ptr<StreamingStore>(new StreamingStore(std::move(*impl)));
+    auto impl = TRY(Impl::OpenOwner(std::move(options), Impl::Start::kRestart));
+    return std::unique_ptr<StreamingStore>(new StreamingStore(std::move(impl)));
   });
 }
 
 Result<std::unique_ptr<StreamingStore>> StreamingStore::Continue(StreamingOptions options) {
   return internal::Guarded([&]() -> Result<std::unique_ptr<StreamingStore>> {
-    auto impl = Impl::OpenOwner(std::move(options), Impl::Start::kContinue);
-    if (!impl) return impl.error();
-    return std::unique_ptr<StreamingStore>(new StreamingStore(std::move(*impl)));
+    auto impl = TRY(Impl::OpenOwner(std::move(options), Impl::Start::kContinue));
+    return std::unique_ptr<StreamingStore>(new StreamingStore(std::move(impl)));
   });
 }
 
 Result<std::unique_ptr<StreamingStore>> StreamingStore::Observe(
     const std::filesystem::path& directory, BootClock boot_clock) {
   return internal::Guarded([&]() -> Result<std::unique_ptr<StreamingStore>> {
-    auto impl = Impl::OpenObserver(directory, std::move(boot_clock));
-    if (!impl) return impl.error();
-    return std::unique_ptr<StreamingStore>(new StreamingStore(std::move(*impl)));
+    auto impl = TRY(Impl::OpenObserver(directory, std::move(boot_clock)));
+    return std::unique_ptr<StreamingStore>(new StreamingStore(std::move(impl)));
   });
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "store/base/files.h"
+#include "store/base/try.h"
 
 namespace waybill::internal {
 
@@ -27,14 +28,12 @@ std::filesystem::path WitnessIn(const std::filesystem::path& kubelet_directory) 
 Result<bool> KubeletHasRun(const std::filesystem::path& kubelet_directory) {
   const std::filesystem::path image_manager = kubelet_directory / "image_manager";
   for (const char* folder : {"pulled", "pulling"}) {
-    auto there = Exists(image_manager / folder);
-    if (!there.has_value()) return there.error();
-    if (*there) return true;
+    auto there = TRY(Exists(image_manager / folder));
+    if (there) return true;
   }
   const std::filesystem::path pods = kubelet_directory / "pods";
-  auto there = Exists(pods);
-  if (!there.has_value()) return there.error();
-  if (!*there) return false;
+  auto there = TRY(Exists(pods));
+  if (!there) return false;
   const auto names = ListDirectory(pods);
   if (!names && names.error().code == ErrorCode::kIo) return names.error();
   // If the directory can't be listed, there may be pods.
@@ -54,17 +53,15 @@ Distrust GapOfFirstStart() { return Gap("the first start closes what nobody reco
 Distrust GapOfKubeletRules() { return Gap("the store was used under the rules `kubelet`"); }
 
 Result<Distrust> GapInForce(const StoreTxn& txn) {
-  auto reasons = ReasonsOfDistrust(txn);
-  if (!reasons) return reasons.error();
-  const auto gap = std::find_if(reasons->begin(), reasons->end(),
+  auto reasons = TRY(ReasonsOfDistrust(txn));
+  const auto gap = std::find_if(reasons.begin(), reasons.end(),
                                 [](const Distrust& why) { return why.kind == TrustKind::kGap; });
-  return gap == reasons->end() ? Distrust() : *gap;
+  return gap == reasons.end() ? Distrust() : *gap;
 }
 
 Result<void> NoteGap(StoreTxn& txn, const Distrust& gap) {
-  auto in_force = GapInForce(txn);
-  if (!in_force) return in_force.error();
-  return in_force->empty() ? SetDistrust(txn, gap) : Result<void>();
+  auto in_force = TRY(GapInForce(txn));
+  return in_force.empty() ? SetDistrust(txn, gap) : Result<void>();
 }
 
 std::string WithoutAdvice(const std::string& gap_reason) {

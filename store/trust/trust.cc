@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "store/base/try.h"
 #include "store/trust/trust_journal.h"
 
 namespace waybill::internal {
@@ -12,9 +13,8 @@ namespace waybill::internal {
 namespace {
 
 Result<Journal> ReadJournal(const StoreTxn& txn) {
-  auto payload = txn.GetHeaderRecord(kTrustKey, RecordKind::kTrustJournal);
-  if (!payload) return payload.error();
-  auto journal = DecodeJournal(*payload);
+  auto payload = TRY(txn.GetHeaderRecord(kTrustKey, RecordKind::kTrustJournal));
+  auto journal = DecodeJournal(payload);
   return journal ? std::move(*journal) : Journal();
 }
 
@@ -49,54 +49,49 @@ bool Has(const StoreTxn& txn, const Journal& journal, const Distrust& why) {
 }  // namespace
 
 Result<void> SetDistrust(StoreTxn& txn, const Distrust& why) {
-  auto journal = ReadJournal(txn);
-  if (!journal) return journal.error();
-  if (Has(txn, *journal, why)) return {};
+  auto journal = TRY(ReadJournal(txn));
+  if (Has(txn, journal, why)) return {};
   TrustEvent event{{}, why.kind, TrustAction::kDistrust, true, why.reason};
-  if (!MakeRoom(*journal)) {
+  if (!MakeRoom(journal)) {
     // No reason is dropped. Only an operator can clear the ones that did not fit.
     const Distrust full{TrustKind::kJournalFull, "there are more reasons than the journal holds"};
-    if (Has(txn, *journal, full)) return {};
+    if (Has(txn, journal, full)) return {};
     event.kind = full.kind;
     event.reason = full.reason;
   }
-  return Append(txn, std::move(*journal), std::move(event));
+  return Append(txn, std::move(journal), std::move(event));
 }
 
 Result<void> SetTrust(StoreTxn& txn, std::string_view reason) {
-  auto journal = ReadJournal(txn);
-  if (!journal) return journal.error();
+  auto journal = TRY(ReadJournal(txn));
   TrustEvent event{{}, TrustKind::kOperator, TrustAction::kTrust, false, std::string(reason)};
-  static_cast<void>(MakeRoom(*journal));  // if all are in force, this entry ends them
-  return Append(txn, std::move(*journal), std::move(event));
+  static_cast<void>(MakeRoom(journal));  // if all are in force, this entry ends them
+  return Append(txn, std::move(journal), std::move(event));
 }
 
 Result<void> NoteInJournal(StoreTxn& txn, std::string_view reason) {
-  auto journal = ReadJournal(txn);
-  if (!journal) return journal.error();
+  auto journal = TRY(ReadJournal(txn));
   TrustEvent event{{}, TrustKind::kOperator, TrustAction::kNote, false, std::string(reason)};
   // If all entries are in force, none may go for a note.
-  if (!MakeRoom(*journal)) return {};
-  return Append(txn, std::move(*journal), std::move(event));
+  if (!MakeRoom(journal)) return {};
+  return Append(txn, std::move(journal), std::move(event));
 }
 
 Result<void> TakeBackDistrust(StoreTxn& txn, const Distrust& why) {
-  auto journal = ReadJournal(txn);
-  if (!journal) return journal.error();
-  if (!Has(txn, *journal, why)) return {};
+  auto journal = TRY(ReadJournal(txn));
+  if (!Has(txn, journal, why)) return {};
   TrustEvent event{{}, why.kind, TrustAction::kTakenBack, false, why.reason};
-  static_cast<void>(MakeRoom(*journal));
-  return Append(txn, std::move(*journal), std::move(event));
+  static_cast<void>(MakeRoom(journal));
+  return Append(txn, std::move(journal), std::move(event));
 }
 
 Result<std::vector<Distrust>> ReasonsOfDistrust(const StoreTxn& txn) {
-  const auto journal = ReadJournal(txn);
-  if (!journal) return journal.error();
+  const auto journal = TRY(ReadJournal(txn));
   std::vector<Distrust> reasons;
   if (!txn.state().distrustful) return reasons;
-  const std::vector<bool> in_force = InForce(*journal);
-  for (std::size_t i = journal->size(); i > 0; --i) {
-    if (in_force[i - 1]) reasons.push_back({(*journal)[i - 1].kind, (*journal)[i - 1].reason});
+  const std::vector<bool> in_force = InForce(journal);
+  for (std::size_t i = journal.size(); i > 0; --i) {
+    if (in_force[i - 1]) reasons.push_back({journal[i - 1].kind, journal[i - 1].reason});
   }
   return reasons;
 }
@@ -120,12 +115,11 @@ Distrust ImportUnfinished(const std::filesystem::path& kubelet_directory) {
 
 Result<void> EndImport(StoreTxn& txn, const std::filesystem::path& kubelet_directory, bool uncut) {
   const Distrust unfinished = ImportUnfinished(kubelet_directory);
-  auto journal = ReadJournal(txn);
-  if (!journal) return journal.error();
-  if (uncut && Has(txn, *journal, unfinished) && journal->back().kind == unfinished.kind &&
-      journal->back().reason == unfinished.reason) {
-    journal->pop_back();
-    return Store(txn, *journal);
+  auto journal = TRY(ReadJournal(txn));
+  if (uncut && Has(txn, journal, unfinished) && journal.back().kind == unfinished.kind &&
+      journal.back().reason == unfinished.reason) {
+    journal.pop_back();
+    return Store(txn, journal);
   }
   // Earlier versions named the absolute path as it was given.
   std::error_code error;

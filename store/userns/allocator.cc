@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "store/base/quote.h"
+#include "store/base/try.h"
 #include "store/database/userns_tables.h"
 
 namespace waybill::internal {
@@ -97,16 +98,14 @@ Allocator::Allocator(const UserNamespaceOptions& options, std::uint64_t start)
 
 Result<IdMapping> Allocator::GetOrCreate(StoreTxn& txn, const UserNamespaceRequest& request,
                                          std::uint64_t token) {
-  auto held = FindHeld(txn, request.pod_uid);
-  if (!held) return held.error();
-  if (*held) return IsHeld((*held)->pod);
-  auto found = FindMapping(txn, request.pod_uid);
-  if (!found) return found.error();
-  if (*found) {
-    const IdMapping mapping{(*found)->host_id, 0, (*found)->length};
-    if (auto r = CheckLength(request, mapping); !r) return r.error();
-    if ((*found)->stamp <= token) {
-      if (auto r = StampAnew(txn, **std::move(found)); !r) return r.error();
+  auto held = TRY(FindHeld(txn, request.pod_uid));
+  if (held) return IsHeld(held->pod);
+  auto found = TRY(FindMapping(txn, request.pod_uid));
+  if (found) {
+    const IdMapping mapping{found->host_id, 0, found->length};
+    TRY(CheckLength(request, mapping));
+    if (found->stamp <= token) {
+      TRY(StampAnew(txn, *std::move(found)));
     }
     return mapping;
   }
@@ -141,8 +140,7 @@ Result<std::optional<std::uint32_t>> Allocator::FindFree(const StoreTxn& txn,
     if (slots_.At(slot).first <= *block) ++slot;
     return true;
   };
-  auto walked = txn.ForEachFrom(Table::kUsernsBlocks, BlockKey(slots_.At(from).first), visit);
-  if (!walked) return walked.error();
+  TRY(txn.ForEachFrom(Table::kUsernsBlocks, BlockKey(slots_.At(from).first), visit));
   if (!found && !is_free_before(kBlocks)) return std::optional<std::uint32_t>();
   return std::optional(slot);
 }
@@ -150,15 +148,14 @@ Result<std::optional<std::uint32_t>> Allocator::FindFree(const StoreTxn& txn,
 Result<IdMapping> Allocator::Create(StoreTxn& txn, std::string_view pod_uid) {
   BlockSet held_blocks;
   if (txn.state().digest(Table::kUsernsHeld).count > 0) {
-    auto held = ReadHeld(txn);
-    if (!held) return held.error();
-    if (const std::string why = WhyRefused(*held); !why.empty()) {
+    auto held = TRY(ReadHeld(txn));
+    if (const std::string why = WhyRefused(held); !why.empty()) {
       return Error{ErrorCode::kConflict,
                    "no new ID mapping can be handed out: " + why,
                    {},
                    Hint::kSettleHeldPods};
     }
-    AddHeld(*held, held_blocks);
+    AddHeld(held, held_blocks);
   }
   auto slot = FindFree(txn, held_blocks, next_, slots_.count);
   if (slot && !*slot) slot = FindFree(txn, held_blocks, 0, next_);
@@ -166,63 +163,53 @@ Result<IdMapping> Allocator::Create(StoreTxn& txn, std::string_view pod_uid) {
   if (!*slot) return Full(pool_, slots_);
   const BlockRange blocks = slots_.At(**slot);
   const HostIdRange range{blocks.first * kIdsPerBlock, blocks.count * kIdsPerBlock};
-  auto tenant = StoreMapping(txn, pod_uid, range);
-  if (!tenant) return tenant.error();
-  if (*tenant) return Taken(pod_uid, range, "pod " + ShownPodUid(**tenant));
+  auto tenant = TRY(StoreMapping(txn, pod_uid, range));
+  if (tenant) return Taken(pod_uid, range, "pod " + ShownPodUid(*tenant));
   next_ = **slot + 1 < slots_.count ? **slot + 1 : 0;
   return IdMapping{static_cast<std::uint32_t>(range.first), 0,
                    static_cast<std::uint32_t>(range.length)};
 }
 
 Result<void> Allocator::Adopt(StoreTxn& txn, std::string_view pod_uid, HostIdRange range) {
-  auto own = FindHeld(txn, pod_uid);
-  if (!own) return own.error();
-  auto found = FindMapping(txn, pod_uid);
-  if (!found) return found.error();
-  const bool has_it =
-      *found && (*found)->host_id == range.first && (*found)->length == range.length;
-  if (*found && !has_it && !*own) {
-    return HasAnother(pod_uid, ShownRange({(*found)->host_id, (*found)->length}));
+  auto own = TRY(FindHeld(txn, pod_uid));
+  auto found = TRY(FindMapping(txn, pod_uid));
+  const bool has_it = found && found->host_id == range.first && found->length == range.length;
+  if (found && !has_it && !own) {
+    return HasAnother(pod_uid, ShownRange({found->host_id, found->length}));
   }
-  auto held = ReadHeld(txn);
-  if (!held) return held.error();
+  auto held = TRY(ReadHeld(txn));
   const BlockRange blocks = BlocksOf(range.first, range.length);
-  if (const HeldPod* other = Overlapping(*held, blocks, pod_uid)) {
+  if (const HeldPod* other = Overlapping(held, blocks, pod_uid)) {
     return Taken(pod_uid, range, Name(*other));
   }
   if (!has_it) {
-    if (*found) {
-      if (auto r = EraseMapping(txn, pod_uid); !r) return r.error();
+    if (found) {
+      TRY(EraseMapping(txn, pod_uid));
     }
-    auto tenant = StoreMapping(txn, pod_uid, range);
-    if (!tenant) return tenant.error();
-    if (*tenant) return Taken(pod_uid, range, "pod " + ShownPodUid(**tenant));
+    auto tenant = TRY(StoreMapping(txn, pod_uid, range));
+    if (tenant) return Taken(pod_uid, range, "pod " + ShownPodUid(*tenant));
   }
-  if (*own) {
-    if (auto r = EraseHeld(txn, pod_uid); !r) return r.error();
+  if (own) {
+    TRY(EraseHeld(txn, pod_uid));
   }
   return {};
 }
 
 Result<bool> Allocator::Release(StoreTxn& txn, std::string_view pod_uid) {
-  auto erased = EraseMapping(txn, pod_uid);
-  if (!erased) return erased.error();
-  auto freed = EraseHeld(txn, pod_uid);
-  if (!freed) return freed.error();
-  return *erased || *freed;
+  auto erased = TRY(EraseMapping(txn, pod_uid));
+  auto freed = TRY(EraseHeld(txn, pod_uid));
+  return erased || freed;
 }
 
 Result<UserNamespaceCleanupReport> Allocator::CleanUp(
     StoreTxn& txn, const std::unordered_set<std::string_view>& pods, std::uint64_t token,
     std::size_t most) {
-  auto mappings = ReadMappings(txn);
-  if (!mappings) return mappings.error();
-  auto held = ReadHeld(txn);
-  if (!held) return held.error();
+  auto mappings = TRY(ReadMappings(txn));
+  auto held = TRY(ReadHeld(txn));
   // A pod may have a mapping and be held: the later of the two counts.
   std::map<std::string, std::uint64_t> stamps;
-  for (UsernsMapping& mapping : *mappings) stamps[std::move(mapping.pod_uid)] = mapping.stamp;
-  for (UsernsHeld& one : *held) {
+  for (UsernsMapping& mapping : mappings) stamps[std::move(mapping.pod_uid)] = mapping.stamp;
+  for (UsernsHeld& one : held) {
     if (one.pod.pod_uid.empty()) continue;
     std::uint64_t& stamp = stamps[std::move(one.pod.pod_uid)];
     stamp = std::max(stamp, one.stamp);
@@ -239,7 +226,7 @@ Result<UserNamespaceCleanupReport> Allocator::CleanUp(
       continue;
     }
     if (report.released == most) return report;
-    if (auto r = Release(txn, pod_uid); !r) return r.error();
+    TRY(Release(txn, pod_uid));
     ++report.released;
     if (report.released_pods.size() < kMaxNamedPods) report.released_pods.push_back(pod_uid);
   }

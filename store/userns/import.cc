@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "store/base/quote.h"
+#include "store/base/try.h"
 #include "store/database/userns_tables.h"
 #include "store/userns/pool.h"
 #include "waybill/limits.h"
@@ -40,14 +41,12 @@ class Import {
   Import(StoreTxn& txn, UserNamespaceReport& report) : txn_(txn), report_(report) {}
 
   Result<void> ReadStore() {
-    auto mappings = ReadMappings(txn_);
-    if (!mappings) return mappings.error();
-    for (const UsernsMapping& mapping : *mappings) {
+    auto mappings = TRY(ReadMappings(txn_));
+    for (const UsernsMapping& mapping : mappings) {
       mappings_[mapping.pod_uid] = {mapping.host_id, mapping.length};
     }
-    auto held = ReadHeld(txn_);
-    if (!held) return held.error();
-    for (UsernsHeld& one : *held) held_[one.pod.pod_uid] = std::move(one.pod);
+    auto held = TRY(ReadHeld(txn_));
+    for (UsernsHeld& one : held) held_[one.pod.pod_uid] = std::move(one.pod);
     return {};
   }
 
@@ -89,9 +88,8 @@ class Import {
     for (Candidate& candidate : candidates_) {
       const UsernsFile& file = *candidate.file;
       if (candidate.conflict.empty()) {
-        auto tenant = StoreMapping(txn_, file.pod_uid, *file.mapping);
-        if (!tenant) return tenant.error();
-        if (*tenant) candidate.conflict = "its range is taken by pod " + ShownPodUid(**tenant);
+        auto tenant = TRY(StoreMapping(txn_, file.pod_uid, *file.mapping));
+        if (tenant) candidate.conflict = "its range is taken by pod " + ShownPodUid(*tenant);
       }
       if (!candidate.conflict.empty()) {
         auto held =
@@ -99,7 +97,7 @@ class Import {
         if (!held) return held;
         continue;
       }
-      if (auto r = EraseHeld(txn_, file.pod_uid); !r) return r.error();
+      TRY(EraseHeld(txn_, file.pod_uid));
       ++report_.imported;
     }
     return {};

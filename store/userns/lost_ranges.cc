@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "store/base/stored_name.h"
+#include "store/base/try.h"
 
 namespace waybill {
 
@@ -26,9 +27,8 @@ Result<void> HoldLostRanges(StoreTxn& txn, std::string_view reason) {
 }
 
 Result<void> HoldUntilImport(StoreTxn& txn, std::string_view why) {
-  auto lost = FindHeld(txn, {});
-  if (!lost) return lost.error();
-  if (*lost || !txn.schema().has(Table::kUsernsHeld)) return {};
+  auto lost = TRY(FindHeld(txn, {}));
+  if (lost || !txn.schema().has(Table::kUsernsHeld)) return {};
   // Waybills of schema version 3 recognise the entry by its first words.
   const std::string reason =
       "the ID mappings of the kubelet's pods are not taken over: " + std::string(why);
@@ -42,9 +42,8 @@ Result<void> HoldRangesOfKubelet(StoreTxn& txn) {
 bool IsUntilImport(const HeldPod& held) { return held.kind == HeldKind::kUntilImport; }
 
 Result<void> ReleaseAfterImport(StoreTxn& txn) {
-  auto lost = FindHeld(txn, {});
-  if (!lost) return lost.error();
-  if (!*lost || !IsUntilImport((*lost)->pod)) return {};
+  auto lost = TRY(FindHeld(txn, {}));
+  if (!lost || !IsUntilImport(lost->pod)) return {};
   auto erased = EraseHeld(txn, {});
   return erased ? Result<void>() : erased.error();
 }

@@ -8,6 +8,7 @@
 
 #include "store/base/caught.h"
 #include "store/base/quote.h"
+#include "store/base/try.h"
 #include "waybill/limits.h"
 
 namespace waybill {
@@ -95,11 +96,9 @@ Result<HostIdRange> ParseGetsubids(std::string_view output) {
   if (fields.size() != kGetsubidsFields || fields[0] != "0:" || fields[1] != "kubelet") {
     return Invalid("invalid line " + QuoteForMessage(output), kGetsubidsForm);
   }
-  auto first = ParseId(output, fields[2]);
-  if (!first) return first.error();
-  auto count = ParseId(output, fields[3]);
-  if (!count) return count.error();
-  return HostIdRange{*first, *count};
+  auto first = TRY(ParseId(output, fields[2]));
+  auto count = TRY(ParseId(output, fields[3]));
+  return HostIdRange{first, count};
 }
 
 }  // namespace
@@ -115,7 +114,7 @@ UserNamespacePool UserNamespacePool::Default(std::uint64_t ids_per_pod, std::uin
 
 Result<void> CheckUserNamespacePool(const UserNamespacePool& pool) try {
   const std::uint64_t ids = pool.ids_per_pod;
-  if (auto checked = CheckIdsPerPod(ids); !checked) return checked.error();
+  TRY(CheckIdsPerPod(ids));
   if (pool.first_id % ids != 0) {
     return Invalid("kubelet user assigned ID " + to_string(pool.first_id) +
                        " is not a multiple of " + to_string(ids),
@@ -160,12 +159,11 @@ Result<UserNamespacePool> PoolOfSubordinateIds(const SubordinateIds& found,
       return Invalid("mismatched subuids and subgids for user \"kubelet\"",
                      "give it the same one range in /etc/subuid and /etc/subgid");
     }
-    auto range = ParseGetsubids(found.uids);
-    if (!range) return range.error();
-    pool.first_id = range->first;
-    pool.id_count = range->length;
+    auto range = TRY(ParseGetsubids(found.uids));
+    pool.first_id = range.first;
+    pool.id_count = range.length;
   }
-  if (auto checked = CheckUserNamespacePool(pool); !checked) return checked.error();
+  TRY(CheckUserNamespacePool(pool));
   return pool;
 } catch (...) {
   return internal::Caught();

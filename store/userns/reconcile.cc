@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "store/base/quote.h"
+#include "store/base/try.h"
 #include "store/database/userns_tables.h"
 #include "store/userns/allocator.h"
 #include "store/userns/pool.h"
@@ -66,18 +67,17 @@ class Reconciliation {
   Result<void> Repair(StoreTxn& txn, UserNamespaceReport& report) {
     report.repaired_blocks = strays_.size() + missing_;
     for (const std::uint32_t block : strays_) {
-      if (auto r = txn.Delete(Table::kUsernsBlocks, BlockKey(block)); !r) return r.error();
+      TRY(txn.Delete(Table::kUsernsBlocks, BlockKey(block)));
     }
     for (const std::uint32_t i : contested_) {
       AddRange(held_[mappings_[i].pod_uid], {mappings_[i].host_id, mappings_[i].length});
-      if (auto r = EraseMapping(txn, mappings_[i].pod_uid); !r) return r.error();
+      TRY(EraseMapping(txn, mappings_[i].pod_uid));
     }
     // Also where a stray was removed.
     for (std::uint32_t block = 0; block < kBlocks; ++block) {
       if (owner_[block] == kNobody || contested_.contains(owner_[block])) continue;
-      auto put = txn.PutNew(Table::kUsernsBlocks, BlockKey(block),
-                            EncodeUsernsBlock({mappings_[owner_[block]].pod_uid, block}));
-      if (!put) return put.error();
+      TRY(txn.PutNew(Table::kUsernsBlocks, BlockKey(block),
+                     EncodeUsernsBlock({mappings_[owner_[block]].pod_uid, block})));
     }
     for (auto& [pod_uid, ranges] : held_) {
       if (auto r = Hold(txn, pod_uid, std::move(ranges), report); !r) return r;
@@ -89,18 +89,17 @@ class Reconciliation {
   // Adds to what the pod is held for already.
   static Result<void> Hold(StoreTxn& txn, const std::string& pod_uid,
                            std::vector<HostIdRange> ranges, UserNamespaceReport& report) {
-    auto before = FindHeld(txn, pod_uid);
-    if (!before) return before.error();
+    auto before = TRY(FindHeld(txn, pod_uid));
     std::string reason = "the stored ID mappings contradicted each other";
     std::string source;
     HeldKind kind = HeldKind::kTablesContradict;
-    if (*before) {
+    if (before) {
       // A pod of unknown range stays so: its range may be any.
-      if ((*before)->pod.ranges.empty()) return {};
-      reason = (*before)->pod.reason;
-      source = (*before)->pod.source;
-      kind = (*before)->pod.kind;
-      ranges.insert(ranges.end(), (*before)->pod.ranges.begin(), (*before)->pod.ranges.end());
+      if (before->pod.ranges.empty()) return {};
+      reason = before->pod.reason;
+      source = before->pod.source;
+      kind = before->pod.kind;
+      ranges.insert(ranges.end(), before->pod.ranges.begin(), before->pod.ranges.end());
     }
     if (report.problems.size() < kMaxNamed) {
       report.problems.push_back("pod " + ShownPodUid(pod_uid) + " is held: " + reason);
@@ -122,11 +121,9 @@ class Reconciliation {
 }  // namespace
 
 Result<void> ReconcileUserNamespaces(StoreTxn& txn, UserNamespaceReport& report) {
-  auto mappings = ReadMappings(txn);
-  if (!mappings) return mappings.error();
-  auto blocks = ReadBlocks(txn);
-  if (!blocks) return blocks.error();
-  Reconciliation reconciliation(std::move(*mappings), std::move(*blocks));
+  auto mappings = TRY(ReadMappings(txn));
+  auto blocks = TRY(ReadBlocks(txn));
+  Reconciliation reconciliation(std::move(mappings), std::move(blocks));
   reconciliation.Compare();
   if (reconciliation.agrees()) return {};
   return reconciliation.Repair(txn, report);
@@ -134,15 +131,13 @@ Result<void> ReconcileUserNamespaces(StoreTxn& txn, UserNamespaceReport& report)
 
 Result<void> DescribeUserNamespaces(const StoreTxn& txn, const UserNamespaceOptions& options,
                                     UserNamespaceReport& report) {
-  auto mappings = ReadMappings(txn);
-  if (!mappings) return mappings.error();
-  auto held = ReadHeld(txn);
-  if (!held) return held.error();
-  report.allocations = mappings->size();
-  report.held_pods = held->size();
-  report.refused_because = WhyRefused(*held);
+  auto mappings = TRY(ReadMappings(txn));
+  auto held = TRY(ReadHeld(txn));
+  report.allocations = mappings.size();
+  report.held_pods = held.size();
+  report.refused_because = WhyRefused(held);
   if (!options.enabled) return {};
-  for (const UsernsMapping& mapping : *mappings) {
+  for (const UsernsMapping& mapping : mappings) {
     const PoolRelation relation = RelationTo(options.pool, mapping.host_id, mapping.length);
     if (relation == PoolRelation::kInPool) continue;
     ++(relation == PoolRelation::kOutsidePool ? report.outside_pool : report.other_length);

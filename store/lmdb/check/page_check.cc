@@ -39,6 +39,7 @@
 #include <utility>
 
 #include "store/base/hex.h"
+#include "store/base/try.h"
 #include "store/lmdb/check/page_format.h"
 
 namespace waybill::internal {
@@ -497,24 +498,22 @@ Error BadMeta(int which, const char* problem) {
 // Opens the file, and calls `read(file, metas)` if its page size is known.
 template <typename T, typename ReadFn>
 Result<T> ReadFrom(int fd, PageFile::Mode mode, int which, OnReadError on_error, ReadFn read) {
-  auto file = PageFile::Open(fd, mode);
-  if (!file) return file.error();
+  auto file = TRY(PageFile::Open(fd, mode));
   if (which != 0 && which != 1) {
     return Error{ErrorCode::kInvalidArgument, "a data file has the meta pages 0 and 1 only", ""};
   }
-  const MetaPages metas = ReadMetaPages(*file);
-  if (auto r = file->CheckReads(on_error); !r) return r.error();
+  const MetaPages metas = ReadMetaPages(file);
+  TRY(file.CheckReads(on_error));
   if (metas.page_bytes == 0) return BadMeta(which, "the page size cannot be told");
-  Result<T> result = read(*file, metas);
-  if (auto r = file->CheckReads(on_error); !r) return r.error();
+  Result<T> result = read(file, metas);
+  TRY(file.CheckReads(on_error));
   return result;
 }
 
 Result<WalkResult> WalkOne(int fd, int which, PageVisitor& visitor, OnReadError on_error) {
-  auto file = PageFile::Open(fd, PageFile::Mode::kWhole);
-  if (!file) return file.error();
-  WalkResult walked = WalkOpened(*file, visitor, which);
-  if (auto r = file->CheckReads(on_error); !r) return r.error();
+  auto file = TRY(PageFile::Open(fd, PageFile::Mode::kWhole));
+  WalkResult walked = WalkOpened(file, visitor, which);
+  TRY(file.CheckReads(on_error));
   return walked;
 }
 
