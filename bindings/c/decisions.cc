@@ -15,11 +15,6 @@ namespace waybill::c {
 
 namespace {
 
-static_assert(WAYBILL_CHECK_ERROR == static_cast<int>(CheckResult::kError));
-static_assert(WAYBILL_REASON_NO_EVIDENCE == static_cast<int>(Reason::kNoEvidence));
-static_assert(WAYBILL_REASON_PROOF_TOO_OLD == static_cast<int>(Reason::kProofTooOld));
-static_assert(WAYBILL_ENSURE_CREDENTIALS_ERROR ==
-              static_cast<int>(EnsureAction::kCredentialsError));
 
 // A pod's credentials as C++ takes them. Up to 8 secrets need no allocation.
 class Views {

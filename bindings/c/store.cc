@@ -3,6 +3,8 @@
 #include <chrono>
 #include <thread>
 
+#include "store/base/try.h"
+
 namespace waybill::c {
 
 thread_local const CallbackScope* CallbackScope::innermost_ = nullptr;
@@ -139,9 +141,8 @@ waybill_code MakeStore(waybill_store** store, waybill_error** error,
     auto made = std::make_unique<waybill_store>();
     Options options = convert(made.get(), arguments);
     if (!arguments.ok()) return arguments.error();
-    Result<std::unique_ptr<NodeStore>> opened = open(std::move(options));
-    if (!opened) return opened.error();
-    made->store = std::move(*opened);
+    auto opened = TRY(open(std::move(options)));
+    made->store = std::move(opened);
     *store = made.release();
     return {};
   });

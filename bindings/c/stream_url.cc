@@ -17,12 +17,6 @@ using waybill::StreamUrlRefusal;
 
 namespace {
 
-static_assert(WAYBILL_STREAM_URL_NO_SCHEME == static_cast<int>(StreamUrlRefusal::kNoScheme));
-static_assert(WAYBILL_STREAM_URL_PORT == static_cast<int>(StreamUrlRefusal::kPort));
-static_assert(WAYBILL_STREAM_URL_NOT_ALLOWED == static_cast<int>(StreamUrlRefusal::kNotAllowed));
-static_assert(WAYBILL_STREAM_URL_REDIRECT_DOWNGRADE ==
-              static_cast<int>(waybill::kLastStreamUrlRefusal));
-static_assert(WAYBILL_STREAM_HTTPS == static_cast<int>(StreamScheme::kHttps));
 
 waybill::StreamUrlPolicy ToPolicy(const waybill_stream_url_policy* policy, Arguments& arguments) {
   if (policy == nullptr) return {};

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "bindings/c/store.h"
+#include "store/base/try.h"
 
 using namespace waybill::c;
 using waybill::Error;
@@ -20,9 +21,6 @@ struct waybill_streaming_store {
 
 namespace waybill::c {
 namespace {
-
-static_assert(WAYBILL_STREAM_EXEC == static_cast<int>(StreamKind::kExec));
-static_assert(WAYBILL_STREAM_PORT_FORWARD == static_cast<int>(StreamKind::kPortForward));
 
 // Runs `body(StreamingStore&, Arguments&)`, which returns Result<void>. The store can't be closed
 // meanwhile.
@@ -108,9 +106,8 @@ waybill_code MakeStreams(waybill_streaming_store** store, waybill_error** error,
   return Call(error, [&](Arguments& arguments) -> Result<void> {
     arguments.Given(store, "store");
     auto made = std::make_unique<waybill_streaming_store>();
-    Result<std::unique_ptr<StreamingStore>> opened = open(made.get(), arguments);
-    if (!opened) return opened.error();
-    made->store = *std::move(opened);
+    auto opened = TRY(open(made.get(), arguments));
+    made->store = std::move(opened);
     *store = made.release();
     return {};
   });
@@ -216,14 +213,8 @@ waybill_code waybill_get_streaming_report(waybill_streaming_store* store,
     arguments.Given(store, "store");
     arguments.Given(report, "report");
     if (!arguments.ok()) return arguments.error();
-    const waybill::StreamingReport& from = store->store->report();
-    *report =
-        NewResult<waybill_streaming_report>([&](waybill_streaming_report& to, Memory& memory) {
-          to = {.recovery = CopyOne(ToC(from.recovery, memory), memory),
-                .voided = from.voided,
-                .void_reason = Copy(from.void_reason, memory),
-                .open = from.open};
-        });
+    *report = NewResult<waybill_streaming_report>(
+        [&](auto& to, Memory& memory) { to = ToC(store->store->report(), memory); });
     return {};
   });
 }
@@ -237,10 +228,9 @@ waybill_code waybill_prepare_stream(waybill_streaming_store* store,
         const auto asked = ToStreamingRequest(request, arguments);
         arguments.Given(token, "token");
         if (!arguments.ok()) return arguments.error();
-        const auto prepared = streams.Prepare(asked);
-        if (!prepared) return prepared.error();
+        const auto prepared = TRY(streams.Prepare(asked));
         *token = NewResult<waybill_string>(
-            [&](waybill_string& to, Memory& memory) { to = Copy(*prepared, memory); }, Wiping());
+            [&](waybill_string& to, Memory& memory) { to = Copy(prepared, memory); }, Wiping());
         return {};
       });
 }
@@ -255,10 +245,9 @@ waybill_code waybill_consume_stream(waybill_streaming_store* store, waybill_stri
         const auto stream_kind = ToStreamKind(kind, arguments);
         arguments.Given(request, "request");
         if (!arguments.ok()) return arguments.error();
-        const auto consumed = streams.Consume(text, stream_kind);
-        if (!consumed) return consumed.error();
+        const auto consumed = TRY(streams.Consume(text, stream_kind));
         *request = NewResult<waybill_streaming_request>(
-            [&](waybill_streaming_request& to, Memory& memory) { to = ToC(*consumed, memory); },
+            [&](waybill_streaming_request& to, Memory& memory) { to = ToC(consumed, memory); },
             Wiping());
         return {};
       });
@@ -267,15 +256,7 @@ waybill_code waybill_consume_stream(waybill_streaming_store* store, waybill_stri
 waybill_code waybill_list_streams(waybill_streaming_store* store, waybill_open_streams** streams,
                                   waybill_error** error) {
   return QueryStreams(store, streams, "streams", error, [&](StreamingStore& from) -> Result<void> {
-    const auto listed = from.List();
-    if (!listed) return listed.error();
-    *streams = NewResult<waybill_open_streams>([&](waybill_open_streams& to, Memory& memory) {
-      to = {CopyEach<waybill_open_stream>(
-                *listed, memory,
-                [](const waybill::OpenStream& one, Memory& into) { return ToC(one, into); }),
-            listed->size()};
-    });
-    return {};
+    return Give(from.List(), streams);
   });
 }
 

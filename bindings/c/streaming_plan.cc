@@ -1,31 +1,12 @@
 // Streaming: who proxies, follows and translates, and what each release makes of the settings.
 
 #include "bindings/c/convert.h"
+#include "store/base/try.h"
 
 using namespace waybill::c;
 using waybill::Result;
 
 namespace {
-
-static_assert(WAYBILL_STREAMING_API_SERVER ==
-              static_cast<int>(waybill::StreamingComponent::kApiServer));
-static_assert(WAYBILL_GATE_ALL_BETA == static_cast<int>(waybill::StreamingGate::kAllBeta));
-static_assert(WAYBILL_STREAMING_FATAL == static_cast<int>(waybill::StreamingSeverity::kFatal));
-static_assert(WAYBILL_STREAMING_CONFIGURATION ==
-              static_cast<int>(waybill::StreamingOrigin::kConfiguration));
-static_assert(WAYBILL_STREAMING_PROXY_REDIRECT ==
-              static_cast<int>(waybill::StreamingProxy::kRedirect));
-static_assert(WAYBILL_REDIRECT_NOBODY == static_cast<int>(waybill::RedirectFollower::kNobody));
-static_assert(WAYBILL_REDIRECT_CHECK_NONE == static_cast<int>(waybill::RedirectCheck::kNone));
-static_assert(WAYBILL_WEBSOCKETS_KUBELET ==
-              static_cast<int>(waybill::WebSocketTranslator::kKubelet));
-static_assert(WAYBILL_STREAMING_DOES_NOT_START ==
-              static_cast<int>(waybill::StreamingOutcome::kDoesNotStart));
-static_assert(WAYBILL_SKEW_KUBELET_NEWER == static_cast<int>(waybill::VersionSkew::kKubeletNewer));
-
-waybill::KubernetesVersion ToVersion(waybill_kubernetes_version version) {
-  return {version.major, version.minor};
-}
 
 // A flag in three states: not given, false, true.
 enum class Given : std::uint8_t { kNot = WAYBILL_FLAG_NOT_GIVEN, kFalse, kTrue };
@@ -40,59 +21,13 @@ std::int32_t FlagToC(std::optional<bool> flag) {
   return *flag ? WAYBILL_FLAG_TRUE : WAYBILL_FLAG_FALSE;
 }
 
-std::vector<waybill::StreamingGateSetting> ToGates(const waybill_streaming_gate_setting* gates,
-                                                   std::size_t count, const char* name,
-                                                   Arguments& arguments) {
-  std::vector<waybill::StreamingGateSetting> to;
-  for (const auto& gate : arguments.Array(gates, count, name)) {
-    to.push_back(
-        {arguments.OneOf(gate.gate, waybill::StreamingGate::kAllBeta, name), gate.enabled});
-  }
-  return to;
-}
-
-waybill_streaming_findings FindingsToC(const std::vector<waybill::StreamingFinding>& findings,
-                                       Memory& memory) {
-  const auto convert = [](const waybill::StreamingFinding& finding, Memory& to) {
-    waybill_streaming_finding c{};
-    c.component = static_cast<std::int32_t>(finding.component);
-    c.origin = static_cast<std::int32_t>(finding.origin);
-    c.severity = static_cast<std::int32_t>(finding.severity);
-    c.subject = Copy(finding.subject, to);
-    c.setting = Copy(finding.setting, to);
-    c.words = Copy(finding.words, to);
-    c.advice = Copy(finding.advice, to);
-    c.source = Copy(finding.source, to);
-    return c;
-  };
-  return {CopyEach<waybill_streaming_finding>(findings, memory, convert), findings.size()};
-}
-
-void AnswerToC(const waybill::StreamingAnswer& answer, waybill_streaming_answer& c,
-               Memory& memory) {
-  c.proxy = static_cast<std::int32_t>(answer.proxy);
-  c.follower = static_cast<std::int32_t>(answer.follower);
-  c.check = static_cast<std::int32_t>(answer.check);
-  c.exec_websockets = static_cast<std::int32_t>(answer.exec_websockets);
-  c.port_forward_websockets = static_cast<std::int32_t>(answer.port_forward_websockets);
-  c.outcome = static_cast<std::int32_t>(answer.outcome);
-  c.skew = static_cast<std::int32_t>(answer.skew);
-  c.findings = FindingsToC(answer.findings, memory);
-  c.notes = CopyStrings(answer.notes, memory);
-}
-
-void LintToC(const waybill::StreamingLint& lint, waybill_streaming_lint& c, Memory& memory) {
-  c.findings = FindingsToC(lint.findings, memory);
-  c.redirect_container_streaming = FlagToC(lint.settings.redirect_container_streaming);
-  c.gates = CopyEach<waybill_streaming_gate_setting>(
-      lint.settings.gates, memory, [](const waybill::StreamingGateSetting& gate, Memory&) {
-        waybill_streaming_gate_setting to{};
-        to.gate = static_cast<std::int32_t>(gate.gate);
-        to.enabled = gate.enabled;
-        return to;
-      });
-  c.gate_count = lint.settings.gates.size();
-  c.notes = CopyStrings(lint.notes, memory);
+waybill_streaming_lint ToC(const waybill::StreamingLint& lint, Memory& memory) {
+  return {.findings =
+              ListOf<waybill_streaming_findings, waybill_streaming_finding>(lint.findings, memory),
+          .redirect_container_streaming = FlagToC(lint.settings.redirect_container_streaming),
+          .gates = EachToC<waybill_streaming_gate_setting>(lint.settings.gates, memory),
+          .gate_count = lint.settings.gates.size(),
+          .notes = CopyStrings(lint.notes, memory)};
 }
 
 }  // namespace
@@ -104,9 +39,8 @@ waybill_code waybill_parse_kubernetes_version(waybill_string text,
     arguments.Given(version, "version");
     const auto view = arguments.Text(text, "text");
     if (!arguments.ok()) return arguments.error();
-    const auto parsed = waybill::ParseKubernetesVersion(view);
-    if (!parsed) return parsed.error();
-    *version = {parsed->major, parsed->minor};
+    const auto parsed = TRY(waybill::ParseKubernetesVersion(view));
+    *version = {parsed.major, parsed.minor};
     return {};
   });
 }
@@ -145,20 +79,16 @@ waybill_code waybill_streaming_plan(const waybill_streaming_plan_request* reques
     const auto from = arguments.Options(request, "request");
     if (!arguments.Given(answer, "answer")) return arguments.error();
     waybill::StreamingPlanRequest to;
-    to.api_server = ToVersion(from.api_server);
-    to.kubelet = ToVersion(from.kubelet);
+    to.api_server = FromC(from.api_server, arguments);
+    to.kubelet = FromC(from.kubelet, arguments);
     to.kubelet_settings.redirect_container_streaming =
         ToFlag(from.redirect_container_streaming, arguments);
     to.api_server_settings.gates =
-        ToGates(from.api_server_gates, from.api_server_gate_count, "api_server_gates", arguments);
+        ListFromC(from.api_server_gates, from.api_server_gate_count, "api_server_gates", arguments);
     to.kubelet_settings.gates =
-        ToGates(from.kubelet_gates, from.kubelet_gate_count, "kubelet_gates", arguments);
+        ListFromC(from.kubelet_gates, from.kubelet_gate_count, "kubelet_gates", arguments);
     if (!arguments.ok()) return arguments.error();
-    const auto planned = waybill::StreamingPlan(to);
-    if (!planned) return planned.error();
-    *answer = NewResult<waybill_streaming_answer>(
-        [&](auto& c, Memory& memory) { AnswerToC(*planned, c, memory); });
-    return {};
+    return Give(waybill::StreamingPlan(to), answer);
   });
 }
 
@@ -171,21 +101,16 @@ waybill_code waybill_lint_streaming(const waybill_streaming_lint_request* reques
     waybill::StreamingLintRequest to;
     to.component =
         arguments.OneOf(from.component, waybill::StreamingComponent::kApiServer, "component");
-    to.version = ToVersion(from.version);
+    to.version = FromC(from.version, arguments);
     to.arguments = arguments.Strings(from.arguments, "arguments");
     if (from.has_configuration) {
-      auto& values = to.configuration.emplace();
-      for (const auto& value :
-           arguments.Array(from.configuration, from.configuration_count, "configuration")) {
-        values.push_back(
-            {arguments.String(value.key, "key"), arguments.String(value.value, "value")});
-      }
+      to.configuration =
+          ListFromC(from.configuration, from.configuration_count, "configuration", arguments);
     }
     if (!arguments.ok()) return arguments.error();
-    const auto linted = waybill::LintStreaming(to);
-    if (!linted) return linted.error();
+    const auto linted = TRY(waybill::LintStreaming(to));
     *lint = NewResult<waybill_streaming_lint>(
-        [&](auto& c, Memory& memory) { LintToC(*linted, c, memory); });
+        [&](auto& c, Memory& memory) { c = ToC(linted, memory); });
     return {};
   });
 }

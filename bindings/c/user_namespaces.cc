@@ -1,6 +1,7 @@
 // Runtime handlers; host IDs for pods in user namespaces.
 
 #include "bindings/c/store.h"
+#include "store/base/try.h"
 
 using namespace waybill::c;
 using waybill::NodeStore;
@@ -58,17 +59,16 @@ waybill_code waybill_get_or_create_user_namespace(waybill_store* store,
     }
     if (r.length != 0) to.length = r.length;
     if (!arguments.ok()) return arguments.error();
-    const auto made = node_store.GetOrCreateUserNamespace(to);
-    if (!made) return made.error();
+    const auto made = TRY(node_store.GetOrCreateUserNamespace(to));
     const auto mapping = [](const waybill::IdMappings& mappings) {
       if (mappings.empty()) return waybill_id_mapping{};
       const waybill::IdMapping& only = mappings.front();
       return waybill_id_mapping{only.host_id, only.container_id, only.length};
     };
-    *user_namespace = {.mode = static_cast<std::int32_t>(made->mode),
-                       .mapping_count = static_cast<std::uint32_t>(made->uids.size()),
-                       .uids = mapping(made->uids),
-                       .gids = mapping(made->gids)};
+    *user_namespace = {.mode = static_cast<std::int32_t>(made.mode),
+                       .mapping_count = static_cast<std::uint32_t>(made.uids.size()),
+                       .uids = mapping(made.uids),
+                       .gids = mapping(made.gids)};
     return {};
   });
 }

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "bindings/c/convert.h"
+#include "store/base/try.h"
 
 using namespace waybill::c;
 using waybill::Result;
@@ -11,11 +12,6 @@ using waybill::Result;
 namespace {
 
 // C and C++ use the same numbers for codes.
-static_assert(WAYBILL_INVALID_ARGUMENT == static_cast<int>(waybill::ErrorCode::kInvalidArgument));
-static_assert(WAYBILL_CREDENTIALS_UNAVAILABLE ==
-              static_cast<int>(waybill::ErrorCode::kCredentialsUnavailable));
-static_assert(WAYBILL_OUT_OF_MEMORY == static_cast<int>(waybill::ErrorCode::kOutOfMemory));
-static_assert(WAYBILL_INTERNAL == static_cast<int>(waybill::ErrorCode::kInternal));
 
 template <typename Enum>
 waybill_code ParseName(waybill_string name, Result<Enum> (*parse)(std::string_view),
@@ -355,9 +351,8 @@ waybill_code waybill_policy_make(int32_t mode, waybill_strings patterns, int32_t
     const auto s = arguments.OneOf(scope, waybill::AllowlistScope::kPreloadedOnly, "scope");
     auto list = arguments.Strings(patterns, "patterns");
     if (!arguments.ok()) return arguments.error();
-    auto made = waybill::VerificationPolicy::Make(m, std::move(list), s);
-    if (!made) return made.error();
-    *policy = new waybill_policy{std::move(*made)};
+    auto made = TRY(waybill::VerificationPolicy::Make(m, std::move(list), s));
+    *policy = new waybill_policy{std::move(made)};
     return {};
   });
 }

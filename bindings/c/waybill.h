@@ -115,7 +115,8 @@ typedef struct waybill_strings {
 } waybill_strings;
 
 typedef int32_t waybill_code;
-/* A code says what the caller should do. The text for the person who reads it comes with it. */
+/* What the caller of a failed call should do. The text for the person who reads it comes with it.
+ */
 enum {
   WAYBILL_OK = 0,
   /* The call itself is wrong: correct the argument. Unlike WAYBILL_LIMIT_EXCEEDED, no smaller input
@@ -293,6 +294,7 @@ typedef struct waybill_credential_mapping {
   waybill_image_pull_credentials credentials;
 } waybill_credential_mapping;
 
+/* What an image was built for, and what it is to run on. An empty member: not given. */
 typedef struct waybill_platform {
   waybill_string architecture; /* Go's names: "amd64", "arm64" */
   waybill_string os;           /* Go's names: "linux", "windows" */
@@ -389,7 +391,7 @@ typedef struct waybill_pulled_manifest {
 /* Which pull. Durable, and never used twice in one store. 0: none is named. */
 typedef uint64_t waybill_pull_id;
 
-/* The numbers are stored. */
+/* How an open pull stands. The numbers are stored. */
 enum {
   WAYBILL_OPEN_PULL_RUNNING = 1,
   /* the runtime reported an error, but something may have been transferred */
@@ -464,9 +466,10 @@ typedef struct waybill_quarantine_entries {
   size_t count;
 } waybill_quarantine_entries;
 
+/* What a RuntimeClass selects (KEP-4216). The empty name selects the default one. */
 typedef struct waybill_runtime_handler {
-  /* 1 to 253 bytes bytes above 0x20, without '/'. Only a default handler whose name is unknown has
-   * an empty name. */
+  /* 1 to 253 bytes above 0x20, without '/'. Only a default handler whose name is unknown has an
+   * empty name. */
   waybill_string name;
   bool is_default;      /* the empty name selects it; at most one on a node */
   bool user_namespaces; /* CRI, RuntimeHandlerFeatures.user_namespaces */
@@ -540,7 +543,7 @@ typedef struct waybill_image_index {
 /* Reads an OCI image index or a Docker manifest list. Other fields are ignored.
  * WAYBILL_INVALID_ARGUMENT: not JSON, neither of the two formats, no manifests, or a manifest with
  * a malformed digest or a media type other than that of an image manifest or an index.
- * WAYBILL_LIMIT_EXCEEDED: above 4 MiB, 32 or 4,096. */
+ * WAYBILL_LIMIT_EXCEEDED: above 4 MiB, 32 levels of nesting or 4,096 manifests. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_decode_image_index(waybill_string json,
                                                                        waybill_image_index** index,
                                                                        waybill_error** error);
@@ -554,6 +557,7 @@ waybill_choose_manifest(const waybill_image_index* index, const waybill_platform
 /* --- The kubelet's JSON: pure ------------------------------------------------------------------
  */
 
+/* Which of the kubelet's API versions files are written in. */
 enum {
   WAYBILL_KUBELET_V1BETA1 = 0, /* kubelets since v1.35 */
   WAYBILL_KUBELET_V1ALPHA1 = 1 /* to v1.34 */
@@ -634,6 +638,7 @@ WAYBILL_API waybill_string waybill_rules_name(int32_t rules); /* "closed" */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_parse_rules(waybill_string name, int32_t* rules,
                                                                 waybill_error** error);
 
+/* The kubelet's imagePullCredentialsVerificationPolicy. */
 enum {
   WAYBILL_NEVER_VERIFY = 0,
   WAYBILL_NEVER_VERIFY_PRELOADED_IMAGES = 1, /* the kubelet's default */
@@ -718,7 +723,7 @@ typedef struct waybill_id_mapping {
   uint32_t length;
 } waybill_id_mapping;
 
-/* CRI's WAYBILL_NAMESPACE_…, with its numbers: the two modes of user namespaces. */
+/* A mode of user namespaces, with CRI's numbers. */
 enum { WAYBILL_NAMESPACE_POD = 0, WAYBILL_NAMESPACE_NODE = 2 };
 
 /* CRI's UserNamespace. With POD, uids and gids are the same single mapping; with NODE, unused. */
@@ -733,8 +738,8 @@ enum { WAYBILL_HOST_USERS_UNSET = 0, WAYBILL_HOST_USERS_TRUE = 1, WAYBILL_HOST_U
 
 typedef struct waybill_user_namespace_request {
   size_t struct_size;
-  /* 1 to 253 bytes bytes above 0x20, neither "." nor "..", without '/': the name of the pod's
-   * directory. */
+  /* 1 to 253 bytes above 0x20, neither "." nor "..", without '/': the name of the pod's directory.
+   */
   waybill_string pod_uid;
   int32_t host_users; /* pod.spec.hostUsers */
   /* The handler of the pod's RuntimeClass; empty: the default handler. */
@@ -743,6 +748,7 @@ typedef struct waybill_user_namespace_request {
 } waybill_user_namespace_request;
 #define WAYBILL_USER_NAMESPACE_REQUEST_INIT WAYBILL_INIT(waybill_user_namespace_request)
 
+/* How a pod's range relates to the current pool. */
 enum {
   WAYBILL_POOL_INSIDE = 0,
   WAYBILL_POOL_OUTSIDE = 1,     /* partly or wholly (kubernetes#141941) */
@@ -763,6 +769,7 @@ typedef struct waybill_user_namespace_allocations {
   size_t count;
 } waybill_user_namespace_allocations;
 
+/* A range of host IDs. */
 typedef struct waybill_host_id_range {
   uint64_t first;
   uint64_t length;
@@ -1012,6 +1019,7 @@ WAYBILL_API void waybill_store_free(waybill_store* store);
 /* --- What opening did ---------------------------------------------------------------------------
  */
 
+/* A step between two schema versions. */
 typedef struct waybill_migration_step {
   uint32_t from;
   uint32_t to;
@@ -1019,6 +1027,7 @@ typedef struct waybill_migration_step {
   uint64_t values_written;
 } waybill_migration_step;
 
+/* What a migration did, or what a dry run would do. */
 typedef struct waybill_migration_report {
   uint32_t from; /* equal to `to`: nothing to do */
   uint32_t to;
@@ -1111,7 +1120,7 @@ typedef struct waybill_recovery_report {
   bool created;                         /* the store is new */
   bool set_aside;                       /* the database failed its check; see set_aside_path */
   waybill_string set_aside_path;        /* where the failed one is kept */
-  waybill_strings removed_paths;        /* set aside earlier, now deleted (3) */
+  waybill_strings removed_paths;        /* set aside earlier, now deleted (3 are kept) */
   uint64_t records_carried;             /* into the rebuilt store */
   uint64_t records_without_credentials; /* of those: must be verified again */
   uint64_t intents_carried;
@@ -1182,8 +1191,8 @@ typedef struct waybill_pod_credentials {
  * decision returns. false: the credentials are unavailable, and the answer is "pull". */
 typedef bool (*waybill_fetch_credentials)(void* context, waybill_pod_credentials* credentials);
 
-/* The label `result` of kubelet_imagemanager_image_mustpull_checks_total.
- * WAYBILL_CHECK_NOT_COUNTED: the image is not on the node, and the metric does not count it. */
+/* A label `result` of kubelet_imagemanager_image_mustpull_checks_total. WAYBILL_CHECK_NOT_COUNTED:
+ * the image is not on the node, and the metric does not count it. */
 enum {
   WAYBILL_CHECK_NOT_COUNTED = 0,
   WAYBILL_CHECK_CREDENTIAL_POLICY_ALLOWED = 1,
@@ -1193,7 +1202,8 @@ enum {
 };
 WAYBILL_API waybill_string waybill_check_result_name(int32_t result);
 
-/* Why, one step finer than WAYBILL_CHECK_…. Each has a sentence: waybill_reason_text. */
+/* Why a decision is as it is, one step finer than WAYBILL_CHECK_…. Each has a sentence:
+ * waybill_reason_text. */
 enum {
   WAYBILL_REASON_IMAGE_ABSENT = 0,          /* the image ref is empty: not on the node */
   WAYBILL_REASON_POLICY_NEVER_VERIFIES = 1, /* NeverVerify */
@@ -1461,7 +1471,7 @@ typedef struct waybill_image_list {
  * another store, one that is older than that of a list that was observed before (nothing was
  * changed: list again), or, where nothing is remembered, an empty complete list although there are
  * records, open pulls or ledger entries (waybill_change_options.allow_empty).
- * WAYBILL_LIMIT_EXCEEDED: more than 200,000. `report` may be NULL. */
+ * WAYBILL_LIMIT_EXCEEDED: more than 200,000 images. `report` may be NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_observe_images(
     waybill_store* store, const waybill_image_list* list, const waybill_change_options* options,
     waybill_observe_report** report, waybill_error** error);
@@ -1519,6 +1529,7 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_settle_presumed(
     waybill_store* store, waybill_image_copy copy, int32_t settled, waybill_string reason,
     const waybill_change_options* options, bool* presumed, waybill_error** error);
 
+/* What an waybill_explained_credential is. */
 enum {
   WAYBILL_EXPLAINED_NODE_PODS = 0,
   WAYBILL_EXPLAINED_SECRET = 1,
@@ -1647,6 +1658,7 @@ typedef struct waybill_existing_credentials {
 } waybill_existing_credentials;
 #define WAYBILL_EXISTING_CREDENTIALS_INIT WAYBILL_INIT(waybill_existing_credentials)
 
+/* What a truth did. */
 typedef struct waybill_reconcile_report {
   const waybill_forget_report* forgotten; /* never NULL */
   uint64_t known;                         /* Secrets and service accounts in records that exist */
@@ -1673,7 +1685,7 @@ waybill_reconcile(waybill_store* store, const waybill_existing_credentials* trut
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_tidy_up(waybill_store* store,
                                                             waybill_error** error);
 
-/* The numbers are stored. */
+/* What a revocation is about. The numbers are stored. */
 enum {
   WAYBILL_REVOKED_SECRET = 1,
   WAYBILL_REVOKED_SERVICE_ACCOUNT = 2,
@@ -1711,6 +1723,7 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_revocations(
 /* --- Garbage collection (owner) ----------------------------------------------------------------
  * Errors as in "Recording a pull". */
 
+/* What a garbage collection of records did. */
 typedef struct waybill_prune_report {
   uint64_t examined;
   uint64_t removed;
@@ -1907,6 +1920,7 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_held_pods(waybill_store
                                                                    waybill_held_pods** pods,
                                                                    waybill_error** error);
 
+/* What a cleanup of mappings did. */
 typedef struct waybill_user_namespace_cleanup_report {
   uint64_t examined; /* pods */
   uint64_t released;
@@ -1966,6 +1980,7 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_user_namespace_statistic
 /* --- State --------------------------------------------------------------------------------------
  */
 
+/* What a store holds. */
 typedef struct waybill_statistics {
   waybill_string store_uuid;
   uint32_t schema_version;
@@ -2023,11 +2038,13 @@ typedef struct waybill_opening_summary {
   bool after_gap;
 } waybill_opening_summary;
 
+/* How many records a runtime handler has. */
 typedef struct waybill_handler_records {
   waybill_string runtime_handler; /* empty: the default handler */
   uint64_t records;
 } waybill_handler_records;
 
+/* What a store counts and holds. The kubelet's names are those of KEP-2535. */
 typedef struct waybill_metrics {
   uint64_t mustpull_checks[5]; /* By WAYBILL_CHECK_…; [WAYBILL_CHECK_NOT_COUNTED] stays 0. */
   uint64_t ensure_image_requests[3][3][3];
@@ -2119,6 +2136,7 @@ enum {
   WAYBILL_TRUST_GAP = 8,               /* images may have been pulled unrecorded */
   WAYBILL_TRUST_JOURNAL_FULL = 9       /* there are more reasons than the journal holds */
 };
+/* What an entry of the journal of distrust did. */
 enum {
   /* a reason to judge no image (closed), or to presume none preloaded (kubelet) */
   WAYBILL_TRUST_DISTRUST = 1,
@@ -2149,6 +2167,7 @@ typedef struct waybill_trust_state {
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_trust(waybill_store* store,
                                                               waybill_trust_state** trust,
                                                               waybill_error** error);
+/* How distrust is cleared (waybill_clear_distrust). */
 typedef struct waybill_clear_options {
   size_t struct_size;
   /* The runtime's complete list. Its images that have neither record nor ledger entry get a record
@@ -2184,6 +2203,7 @@ typedef struct waybill_export_options {
 } waybill_export_options;
 #define WAYBILL_EXPORT_OPTIONS_INIT WAYBILL_INIT(waybill_export_options)
 
+/* What was written for the kubelet. */
 typedef struct waybill_export_report {
   uint64_t records;
   uint64_t intents;
@@ -2196,7 +2216,7 @@ typedef struct waybill_export_report {
   uint64_t without_credentials;
   uint64_t id_mappings;          /* pods/<uid>/userns */
   waybill_string replaced_path;  /* where the earlier files are kept; empty: there were none */
-  waybill_strings removed_paths; /* kept by earlier exports, now deleted (3) */
+  waybill_strings removed_paths; /* kept by earlier exports, now deleted (3 are kept) */
 } waybill_export_report;
 
 /* Writes the kubelet's own files, with its names and forms, to image_manager/{pulled,pulling,
@@ -2305,6 +2325,7 @@ typedef struct waybill_restore_options {
 } waybill_restore_options;
 #define WAYBILL_RESTORE_OPTIONS_INIT WAYBILL_INIT(waybill_restore_options)
 
+/* What a backup brought back. */
 typedef struct waybill_restore_report {
   uint32_t schema_version;
   uint64_t backup_commit_sequence;
@@ -2325,19 +2346,19 @@ typedef struct waybill_restore_report {
   bool id_ranges_lost;
   /* Where the replaced store is kept; empty: there was none, or it is a dry run. */
   waybill_string replaced_path;
-  waybill_strings removed_paths; /* kept there earlier, now deleted (3) */
+  waybill_strings removed_paths; /* kept there earlier, now deleted (3 are kept) */
   waybill_string distrust_reason;
   /* It is a store of streaming requests: all its tokens are void, and opening it ends the distrust.
    */
   bool streaming;
 } waybill_restore_report;
 
-/* Replaces the store with a backup. The replaced store is kept under quarantine/ (3). The new store
- * is distrustful, since images pulled after the backup have no record in it. Images that the
- * replaced store had closed, by its quarantine or its intents, stay closed. Pods keep the ID ranges
- * that the replaced store gave them. If that store is unreadable or had lost ranges itself, the
- * backup's ranges are kept or held as well, ranges count as lost (waybill_held_pod), and a backup
- * of a version without ranges is restored as the newest version. What the replaced store had
+/* Replaces the store with a backup. The replaced store is kept under quarantine/ (3 are kept). The
+ * new store is distrustful, since images pulled after the backup have no record in it. Images that
+ * the replaced store had closed, by its quarantine or its intents, stay closed. Pods keep the ID
+ * ranges that the replaced store gave them. If that store is unreadable or had lost ranges itself,
+ * the backup's ranges are kept or held as well, ranges count as lost (waybill_held_pod), and a
+ * backup of a version without ranges is restored as the newest version. What the replaced store had
  * forgotten stays forgotten. Credentials that both have keep the replaced store's proofs
  * (waybill_proof). If the replaced store is older than the backup, pods of which the two say
  * different ranges are held. Of streaming tokens none is put back: they may have opened their
@@ -2644,6 +2665,7 @@ typedef struct waybill_kubernetes_version {
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_parse_kubernetes_version(
     waybill_string text, waybill_kubernetes_version* version, waybill_error** error);
 
+/* Which component's settings are meant. */
 enum { WAYBILL_STREAMING_KUBELET = 0, WAYBILL_STREAMING_API_SERVER = 1 };
 
 /* The feature gates that decide how streaming requests go. */
@@ -2670,6 +2692,7 @@ WAYBILL_API bool waybill_find_streaming_gate(waybill_string name, int32_t* gate)
  * (a pod's variable) refuses such a one. */
 WAYBILL_API bool waybill_is_streaming_flag(waybill_string name);
 
+/* A feature gate as a component has it. */
 typedef struct waybill_streaming_gate_setting {
   int32_t gate; /* WAYBILL_GATE_STREAMING_PROXY_REDIRECTS … */
   bool enabled;
@@ -2682,6 +2705,7 @@ enum {
   WAYBILL_FLAG_TRUE = 2,
 };
 
+/* What a release makes of a setting. */
 enum {
   WAYBILL_STREAMING_IGNORED = 0, /* accepted, and never had an effect in this component */
   /* still does what it says, but the component warns that it will go */
@@ -2692,6 +2716,7 @@ enum {
 /* "fatal"; empty for no such severity. */
 WAYBILL_API waybill_string waybill_streaming_severity_name(int32_t severity);
 
+/* Where a setting was found. */
 enum { WAYBILL_STREAMING_COMMAND_LINE = 0, WAYBILL_STREAMING_CONFIGURATION = 1 };
 
 /* What a release makes of one setting. The texts are on one line, without control characters. */
@@ -2725,17 +2750,20 @@ typedef struct waybill_streaming_plan_request {
 } waybill_streaming_plan_request;
 #define WAYBILL_STREAMING_PLAN_REQUEST_INIT WAYBILL_INIT(waybill_streaming_plan_request)
 
+/* What the kubelet does with a streaming request. */
 enum {
   /* the kubelet connects to the runtime's streaming server, and proxies */
   WAYBILL_STREAMING_PROXY_KUBELET = 0,
   /* the kubelet answers 302 with the address of the runtime's streaming server */
   WAYBILL_STREAMING_PROXY_REDIRECT = 1
 };
+/* Who follows the kubelet's redirect. */
 enum {
   WAYBILL_REDIRECT_NOT_NEEDED = 0, /* there is no redirect */
   WAYBILL_REDIRECT_API_SERVER = 1,
   WAYBILL_REDIRECT_NOBODY = 2 /* the client gets a redirect or an error instead of a stream */
 };
+/* Which redirects are followed. */
 enum {
   WAYBILL_REDIRECT_CHECK_NOT_NEEDED = 0,
   /* the redirect must name the kubelet's own host, or it is an error */
@@ -2743,6 +2771,7 @@ enum {
   /* any host is followed: whoever controls a kubelet sends the API server anywhere */
   WAYBILL_REDIRECT_CHECK_NONE = 2
 };
+/* Who translates WebSockets to SPDY. */
 enum {
   /* The WebSocket goes on to the runtime's streaming server as it is; kubectl falls back to SPDY.
    */
@@ -2750,6 +2779,7 @@ enum {
   WAYBILL_WEBSOCKETS_API_SERVER = 1, /* to SPDY, before the kubelet */
   WAYBILL_WEBSOCKETS_KUBELET = 2     /* to SPDY, before the runtime's streaming server */
 };
+/* What comes of a streaming request. */
 enum {
   WAYBILL_STREAMING_WORKS = 0,
   /* if the runtime's streaming server has the kubelet's host name or address */
@@ -2757,6 +2787,7 @@ enum {
   WAYBILL_STREAMING_FAILS = 2,
   WAYBILL_STREAMING_DOES_NOT_START = 3 /* a setting is fatal to the kubelet or the API server */
 };
+/* Whether the two releases may run together. */
 enum {
   WAYBILL_SKEW_SUPPORTED = 0,
   /* by more than 2 releases; by more than 3 for a kubelet from 1.25 on */

@@ -8,7 +8,10 @@
       initialised             C++20 may leave out any member of a designated initialiser
       in                      it is an argument; both=… : argument and result; none: by hand
   @list NAME ELEMENT          a struct with items and their count
-  @enum NAME PREFIX [first=NAME] [kX=NAME…] [go=NAME] [go.kX=NAME…] [names=FUNCTION|words]
+  @enum NAME PREFIX [WORD…]   an enumeration; its enumerators begin with PREFIX in C. Words:
+      first=NAME kX=NAME      one that C++ lacks, 0; an enumerator's name
+      go=NAME goprefix=PREFIX go.kX=NAME gotype=TYPE    names and type in Go; go.kX=- leaves one out
+      names=FUNCTION words=A,B    what its String returns: FUNCTION of C, these, or (names=-) by hand
   @doc FUNCTION [TEXT]        the comment of a C++ function, and TEXT
   @call METHOD [out=NAME] [go=NAME]   comment and declaration of a method of NodeStore; its C
                               function, its Go method and its message are made, too
@@ -115,8 +118,11 @@ class Description:
         block = self.enums.get(enum.name)
         if not block:
             return value.name
-        given = block.options.get("go." + value.name)
-        return given or camel(self.c_enumerator(enum, value)[len("WAYBILL_"):])
+        if given := block.options.get("go." + value.name):
+            return given
+        if prefix := block.options.get("goprefix"):
+            return prefix + camel(snake(value.name[1:]))
+        return camel(self.c_enumerator(enum, value)[len("WAYBILL_"):])
 
     def members(self, block):
         skipped = block.listed("skip")

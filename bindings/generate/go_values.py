@@ -6,6 +6,10 @@ from description import SCALARS, camel, go_member
 from words import Words, snake
 
 # Where a comment of C++ names a section of its header, Go names a method.
+# What has another name or place in Go.
+ELSEWHERE = {"[ReasonText]": "[Reason.Text]", "([HintText])": "([Hint.String])",
+             "[CredentialSource]": "source of credentials",
+             "[ImageOnNode.Imported]": "[ImageList.Imported]"}
 SECTIONS = {'as in "Recording a pull"': "as of [Store.RecordPullIntent]",
             'Errors of reading as in "Whole records"': "Errors as of [Store.GetRecord]",
             'as in "Whole records"': "as of [Store.GetRecord]"}
@@ -18,6 +22,7 @@ class GoWords(Words):
         super().__init__(api)
         self.description = description
         self.arguments = ()
+        self.members = ()
 
     def struct(self, name):
         return f"[{self.description.go_type(name)}]"
@@ -42,7 +47,12 @@ class GoWords(Words):
 
     def quoted(self, name):
         first, *rest = name.split(".")
-        first = argument(first) if first in self.arguments else go_member(first)
+        if first in self.arguments:
+            first = argument(first)
+        elif first in self.members:
+            first = go_member(first)
+        elif not rest:
+            return name
         return ".".join([first, *(go_member(r) for r in rest)])
 
     def named_constant(self, name):
@@ -50,7 +60,7 @@ class GoWords(Words):
 
     def text(self, comment, enum=None, null=None):
         text = super().text(comment, enum, null)
-        for there, here in SECTIONS.items():
+        for there, here in (ELSEWHERE | SECTIONS).items():
             text = text.replace(there, here)
         return re.sub(r"(?<![`\w])(copy|image|record|result|options|what|who|request)\.([a-z]\w*)",
                       lambda m: f"{m[1]}.{go_member(m[2])}", text)
@@ -98,7 +108,7 @@ def introduced(name, text):
         return ""
     first, _, rest = text.partition(" ")
     low = first[0].lower() + first[1:]
-    if first in ("What", "Which", "Why", "Whether", "How", "When"):
+    if first in ("What", "Which", "Why", "Whether", "How", "When", "Who", "Where"):
         return f"{name} says {low} {rest}"
     if first in ("A", "An"):
         return f"{name} is {low} {rest}"
@@ -159,6 +169,7 @@ class GoValues:
 
     def struct(self, block):
         name = self.description.go_type(block.name)
+        self.words.members = [m.name for m in block.thing.members]
         text = introduced(name, self.words.text(block.thing.comment))
         out = comment(text) if text else []
         out.append(f"type {name} struct {{")
@@ -175,9 +186,11 @@ class GoValues:
     def enum(self, block):
         enum, name = block.thing, self.description.go_type(block.name)
         text = introduced(name, self.words.text(enum.comment, enum))
-        out = (comment(text) if text else []) + [f"type {name} int32", "", "const ("]
+        out = (comment(text) if text else []) + [f"type {name} {block.options.get('gotype', 'int32')}", "", "const ("]
         for value in enum.values:
-            go, c = self.words.enumerator(enum, value), self.description.c_enumerator(enum, value)
+            go, c = self.description.go_enumerator(enum, value), self.description.c_enumerator(enum, value)
+            if go == "-":
+                continue
             note = joined(self.words.text(value.comment, enum))
             note = note[:-1] if note.endswith(".") and ". " not in note else note
             line = f"\t{go} {name} = C.{c}"

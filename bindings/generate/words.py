@@ -5,6 +5,12 @@ import re
 DROPPED = [r" ?\(store/README\.md, [^)]*\)", r" ?\((?:see )?waybill/\w+\.h\)", r",? (?:in|of) (?:waybill/)?\w+\.h\b"]
 
 
+# What a bound counts, where its number alone would not say.
+COUNTED = {"kMaxJsonDepth": "levels of nesting", "kMaxManifestsPerIndex": "manifests",
+           "kMaxListedImages": "images", "kMaxKeptAside": "are kept",
+           "kMaxRuntimeHandlers": "handlers", "kMaxAllowlistPatterns": "patterns"}
+
+
 def snake(name):
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
@@ -16,6 +22,8 @@ def camel_words(name):
 def number(api, name):
     """The value of a constant, as people write it. None: it is not a number."""
     value = api.constants[name]
+    if name == "kMinAge":
+        return "1 minute"
     if m := re.fullmatch(r"std::chrono::hours\(24 \* (\d+)\)", value):
         days = int(m[1])
         return f"{days // 365} years" if days >= 365 else f"{days} days"
@@ -27,7 +35,8 @@ def number(api, name):
         if "<<" in value and count % (1 << bits) == 0 and count >> bits:
             return f"{count >> bits} {unit}"
     shown = f"{count:,}" if count >= 1000 else str(count)
-    return shown + (" bytes" if name.endswith("Bytes") else "")
+    counted = COUNTED.get(name, "bytes" if name.endswith("Bytes") else "")
+    return f"{shown} {counted}".rstrip()
 
 
 class Words:
@@ -79,6 +88,7 @@ class Words:
             text = re.sub(pattern, "", text)
         text = re.sub(r"(\w+)::~?(\w+)", lambda m: self.qualified(m[0], m[1], m[2]), text)
         text = re.sub(r"(?<![\w.])k[A-Z]\w+", lambda m: self.constant(m[0], enum), text)
+        text = re.sub(r"\b(bytes|images|handlers)( |\n)\1\b", r"\1", text)
         text = re.sub(r"\bnullopt\b", null or self.null, text)
         text = re.sub(r"(?<![\w.\[])[A-Z][a-z]\w*[A-Z]\w*", lambda m: self.known(m[0]), text)
         text = re.sub(r"\(([A-Z][a-z]+)\)", lambda m: f"({self.known(m[1], True)})", text)

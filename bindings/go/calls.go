@@ -51,9 +51,9 @@ func (s *Store) BeginList() (ListToken, error) {
 // image that may be one that is known under another ID or digest is closed, or has that one's
 // ledger entry. A distrustful store judges nothing. After a gap ([Options.Gap]) a complete list
 // closes each such image, and the gap with it. An image of which the runtime shows that nobody
-// pulled it ([ImageOnNode.Imported]) enters the ledger in each of these cases, also if a list
-// closed it before, or if it was pulled and a complete list lacked it since; not if an operator
-// closed it, or what was pulled was never gone.
+// pulled it ([ImageList.Imported]) enters the ledger in each of these cases, also if a list closed
+// it before, or if it was pulled and a complete list lacked it since; not if an operator closed it,
+// or what was pulled was never gone.
 //
 // A complete list also drops open pulls that can bring nothing any more ([Evidence],
 // [ImageList.QuietUntil]). Records and ledger entries of images that it does not have and that are
@@ -69,7 +69,7 @@ func (s *Store) BeginList() (ListToken, error) {
 // ErrInvalidArgument: a token from the future or of another store, one that is older than that of a
 // list that was observed before (nothing was changed: list again), or, where nothing is remembered,
 // an empty complete list although there are records, open pulls or ledger entries ([AllowEmpty]).
-// ErrLimitExceeded: more than 200,000. Further errors as of [Store.RecordPullIntent].
+// ErrLimitExceeded: more than 200,000 images. Further errors as of [Store.RecordPullIntent].
 func (s *Store) ObserveImages(list ImageList, options ...ChangeOption) (ObserveReport, error) {
 	var a arena
 	defer a.free()

@@ -3,75 +3,12 @@ package waybill
 // #include "shim.h"
 import "C"
 
-// CheckResult is the label `result` of kubelet_imagemanager_image_mustpull_checks_total.
-type CheckResult uint8
-
-const (
-	// CheckNotCounted: the image is not on the node, so the decision counts under no label.
-	CheckNotCounted              CheckResult = C.WAYBILL_CHECK_NOT_COUNTED
-	CheckCredentialPolicyAllowed CheckResult = C.WAYBILL_CHECK_CREDENTIAL_POLICY_ALLOWED
-	CheckCredentialRecordFound   CheckResult = C.WAYBILL_CHECK_CREDENTIAL_RECORD_FOUND
-	CheckMustAuthenticate        CheckResult = C.WAYBILL_CHECK_MUST_AUTHENTICATE
-	CheckError                   CheckResult = C.WAYBILL_CHECK_ERROR
-)
-
 // String returns the label, "credentialPolicyAllowed"; "" for CheckNotCounted.
 func (r CheckResult) String() string {
 	if r == CheckNotCounted {
 		return ""
 	}
 	return nameOr(C.waybill_check_result_name(C.int32_t(r)), "CheckResult", int64(r))
-}
-
-// Reason says why a decision was made, in more detail than [CheckResult].
-type Reason uint8
-
-const (
-	// ReasonImageAbsent: the image ref is empty: the image is not on the node.
-	ReasonImageAbsent         Reason = C.WAYBILL_REASON_IMAGE_ABSENT
-	ReasonPolicyNeverVerifies Reason = C.WAYBILL_REASON_POLICY_NEVER_VERIFIES
-	// ReasonPolicyPresumedPreloaded: no record, no intent, nothing lost (RulesKubelet).
-	ReasonPolicyPresumedPreloaded Reason = C.WAYBILL_REASON_POLICY_PRESUMED_PRELOADED
-	ReasonPolicyAllowlisted       Reason = C.WAYBILL_REASON_POLICY_ALLOWLISTED
-	ReasonNodePodsAccessible      Reason = C.WAYBILL_REASON_NODE_PODS_ACCESSIBLE
-	ReasonSecretHashMatches       Reason = C.WAYBILL_REASON_SECRET_HASH_MATCHES
-	ReasonSecretCoordinatesMatch  Reason = C.WAYBILL_REASON_SECRET_COORDINATES_MATCH
-	ReasonServiceAccountMatches   Reason = C.WAYBILL_REASON_SERVICE_ACCOUNT_MATCHES
-	// ReasonNoRecord: verification is required, but there is no record to verify against.
-	ReasonNoRecord Reason = C.WAYBILL_REASON_NO_RECORD
-	// ReasonPullInFlight: no record, but a pull of this image has begun (RulesKubelet).
-	ReasonPullInFlight Reason = C.WAYBILL_REASON_PULL_IN_FLIGHT
-	// ReasonStoreDistrustful: no record, and records may have been lost.
-	ReasonStoreDistrustful Reason = C.WAYBILL_REASON_STORE_DISTRUSTFUL
-	// ReasonPulledForOtherHandler: only another handler's copy has a record.
-	ReasonPulledForOtherHandler   Reason = C.WAYBILL_REASON_PULLED_FOR_OTHER_HANDLER
-	ReasonNoEntryForImageName     Reason = C.WAYBILL_REASON_NO_ENTRY_FOR_IMAGE_NAME
-	ReasonEntryWithoutCredentials Reason = C.WAYBILL_REASON_ENTRY_WITHOUT_CREDENTIALS
-	ReasonNoCredentialMatches     Reason = C.WAYBILL_REASON_NO_CREDENTIAL_MATCHES
-	ReasonImageDoesNotParse       Reason = C.WAYBILL_REASON_IMAGE_DOES_NOT_PARSE
-	// ReasonArgumentTooLong: the image, ref or handler is above the store's bounds.
-	ReasonArgumentTooLong       Reason = C.WAYBILL_REASON_ARGUMENT_TOO_LONG
-	ReasonRuntimeHandlerUnknown Reason = C.WAYBILL_REASON_RUNTIME_HANDLER_UNKNOWN
-	ReasonRecordDamaged         Reason = C.WAYBILL_REASON_RECORD_DAMAGED
-	// ReasonQuarantined: an imported file about this image could not be read.
-	ReasonQuarantined Reason = C.WAYBILL_REASON_QUARANTINED
-	// ReasonCredentialsUnavailable: the pod's credentials are unavailable.
-	ReasonCredentialsUnavailable Reason = C.WAYBILL_REASON_CREDENTIALS_UNAVAILABLE
-	// ReasonStoreUnavailable: the store is closed, has no free reader slot, or can't be trusted at this
-	// moment.
-	ReasonStoreUnavailable Reason = C.WAYBILL_REASON_STORE_UNAVAILABLE
-	// ReasonPolicyKnownPreloaded: the image is in the ledger (RulesClosed).
-	ReasonPolicyKnownPreloaded Reason = C.WAYBILL_REASON_POLICY_KNOWN_PRELOADED
-	// ReasonNoEvidence: no record, and not in the ledger (RulesClosed). Explain says more; a new
-	// list of the runtime's images may change it.
-	ReasonNoEvidence Reason = C.WAYBILL_REASON_NO_EVIDENCE
-	// ReasonProofTooOld: a credential matches, but was proven too long ago ([AgeLimits]).
-	ReasonProofTooOld Reason = C.WAYBILL_REASON_PROOF_TOO_OLD
-)
-
-// String returns "secretHashMatches", for logs.
-func (r Reason) String() string {
-	return nameOr(C.waybill_reason_name(C.int32_t(r)), "Reason", int64(r))
 }
 
 // Text is the reason in one sentence without a full stop.

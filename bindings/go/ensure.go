@@ -5,20 +5,6 @@ import "C"
 
 import "unsafe"
 
-// PullPolicy is a container's imagePullPolicy.
-type PullPolicy int32
-
-const (
-	PullAlways       PullPolicy = C.WAYBILL_PULL_ALWAYS
-	PullIfNotPresent PullPolicy = C.WAYBILL_PULL_IF_NOT_PRESENT
-	PullNever        PullPolicy = C.WAYBILL_PULL_NEVER
-)
-
-// String returns "IfNotPresent".
-func (p PullPolicy) String() string {
-	return nameOr(C.waybill_pull_policy_name(C.int32_t(p)), "PullPolicy", int64(p))
-}
-
 // ParsePullPolicy is the inverse of String; ErrInvalidArgument for any other spelling.
 func ParsePullPolicy(name string) (PullPolicy, error) {
 	var policy C.int32_t

@@ -9,56 +9,6 @@ import (
 	"unsafe"
 )
 
-// Code says what the caller of a failed call should do. The text for the person who reads it is in
-// [Error].
-type Code int32
-
-const (
-	// CodeInvalidArgument: the call itself is wrong; correct the argument.
-	CodeInvalidArgument Code = C.WAYBILL_INVALID_ARGUMENT
-	// CodeLimitExceeded: the argument is sound but larger than a documented bound.
-	CodeLimitExceeded Code = C.WAYBILL_LIMIT_EXCEEDED
-	// CodeNotFound: the store knows for certain that nothing has that name.
-	CodeNotFound Code = C.WAYBILL_NOT_FOUND
-	// CodeDamaged: stored bytes do not verify. Never read it as CodeNotFound: something was there.
-	CodeDamaged Code = C.WAYBILL_DAMAGED
-	// CodeOwned: another process owns the store: wait for it, or observe instead of owning. Or the
-	// store's files were removed or replaced under this one: close and open again.
-	CodeOwned Code = C.WAYBILL_OWNED
-	// CodeNewerSchema: the store was written by a newer schema. Nothing was touched.
-	CodeNewerSchema Code = C.WAYBILL_NEWER_SCHEMA
-	// CodeOlderSchema: the store was written by an older schema, and migrating was not allowed.
-	CodeOlderSchema Code = C.WAYBILL_OLDER_SCHEMA
-	// CodeUnsafePath: the owner, mode or type of a path is unsafe.
-	CodeUnsafePath Code = C.WAYBILL_UNSAFE_PATH
-	// CodeStoreFull: the map is full: prune, or open with a larger map. Deleting still works.
-	CodeStoreFull Code = C.WAYBILL_STORE_FULL
-	// CodeDiskFull: the file system is full.
-	CodeDiskFull Code = C.WAYBILL_DISK_FULL
-	// CodeIO: the operating system refused a read or a write. The text has its reason.
-	CodeIO Code = C.WAYBILL_IO
-	// CodeConflict: two identities share one key, or a newer state forbids the change.
-	CodeConflict Code = C.WAYBILL_CONFLICT
-	// CodeNotOwner: the store is only observed.
-	CodeNotOwner Code = C.WAYBILL_NOT_OWNER
-	// CodeInterrupted: the context ended. What was done until then is kept.
-	CodeInterrupted Code = C.WAYBILL_INTERRUPTED
-	// CodeOutcomeUnknown: a commit failed half way, in this call or an earlier one: it may or may not
-	// be on disk. Close and open again to find out.
-	CodeOutcomeUnknown Code = C.WAYBILL_OUTCOME_UNKNOWN
-	// CodeCredentialsUnavailable: the pod's credentials are unavailable.
-	CodeCredentialsUnavailable Code = C.WAYBILL_CREDENTIALS_UNAVAILABLE
-	// CodeUnavailable: nothing can be read at this moment. Nothing is known to be damaged: try again.
-	// Never read it as CodeNotFound.
-	CodeUnavailable Code = C.WAYBILL_UNAVAILABLE
-	// CodeClosed: the store was closed, or never opened.
-	CodeClosed Code = C.WAYBILL_CLOSED
-	// CodeOutOfMemory: C could not get the memory that the call needed.
-	CodeOutOfMemory Code = C.WAYBILL_OUT_OF_MEMORY
-	// CodeInternal: a bug of the library. Report it.
-	CodeInternal Code = C.WAYBILL_INTERNAL
-)
-
 // String returns the name that the command line and JSON print: "invalidArgument".
 func (c Code) String() string {
 	return nameOr(C.waybill_code_name(C.waybill_code(c)), "Code", int64(c))

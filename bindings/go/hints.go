@@ -3,61 +3,6 @@ package waybill
 // #include "shim.h"
 import "C"
 
-// Hint says what to do next, if that is a call of this package. [Error] has its text.
-type Hint int32
-
-const (
-	// HintNone: the error has no hint, or one that is only text.
-	HintNone Hint = C.WAYBILL_HINT_NONE
-	// HintRecover: the store is damaged or stale. An owner that opens it recovers it.
-	HintRecover Hint = C.WAYBILL_HINT_RECOVER
-	// HintVerify: part of the store can't be read. Verifying it says what is damaged; an owner
-	// recovers it.
-	HintVerify Hint = C.WAYBILL_HINT_VERIFY
-	// HintPullAgain: one record can't be read. Pulling its image again replaces it; an owner recovers
-	// the store.
-	HintPullAgain Hint = C.WAYBILL_HINT_PULL_AGAIN
-	// HintCreate: there is no store yet. An owner makes one.
-	HintCreate Hint = C.WAYBILL_HINT_CREATE
-	// HintMigrate: the store has an older schema. An owner takes it to the newest, after a backup.
-	HintMigrate Hint = C.WAYBILL_HINT_MIGRATE
-	// HintAcceptLoss: the migration would lose something. It goes on only if the caller accepts the
-	// loss.
-	HintAcceptLoss Hint = C.WAYBILL_HINT_ACCEPT_LOSS
-	// HintRestore: the migration failed. Put back the backup that the message names.
-	HintRestore Hint = C.WAYBILL_HINT_RESTORE
-	// HintListBackups: the backup is damaged. Take another one.
-	HintListBackups Hint = C.WAYBILL_HINT_LIST_BACKUPS
-	// HintAllowUntestedLMDB: this version of LMDB was not tested. Use a tested one, or allow this one.
-	HintAllowUntestedLMDB Hint = C.WAYBILL_HINT_ALLOW_UNTESTED_LMDB
-	// HintPruneOrEnlarge: the map is full. Prune records, or open with a larger map.
-	HintPruneOrEnlarge Hint = C.WAYBILL_HINT_PRUNE_OR_ENLARGE
-	// HintSkipUnreadable: the disk refuses to read a part. Skipping what it refuses treats that as
-	// damaged.
-	HintSkipUnreadable Hint = C.WAYBILL_HINT_SKIP_UNREADABLE
-	// HintAllowEmpty: the list was empty, but the store is not. List again; confirm an empty list if
-	// it is right.
-	HintAllowEmpty Hint = C.WAYBILL_HINT_ALLOW_EMPTY
-	// HintBeginList: the token is not of this store. Draw one before listing the images.
-	HintBeginList Hint = C.WAYBILL_HINT_BEGIN_LIST
-	// HintBeginUsernsCleanup: the token is not of this store. Draw one before listing the pods.
-	HintBeginUsernsCleanup Hint = C.WAYBILL_HINT_BEGIN_USERNS_CLEANUP
-	// HintLoadHandlers: the registry of runtime handlers does not allow it. Load what the runtime
-	// serves.
-	HintLoadHandlers Hint = C.WAYBILL_HINT_LOAD_HANDLERS
-	// HintFreeRanges: all ID ranges are taken. Release those of pods that are gone, or enlarge the
-	// pool.
-	HintFreeRanges Hint = C.WAYBILL_HINT_FREE_RANGES
-	// HintSettleHeldPods: held pods have unverified ID ranges. Adopt the ranges of pods that live,
-	// release the others.
-	HintSettleHeldPods Hint = C.WAYBILL_HINT_SETTLE_HELD_PODS
-	// HintReleasePod: another pod has the ID range. Release it once that pod is gone.
-	HintReleasePod Hint = C.WAYBILL_HINT_RELEASE_POD
-	// HintReplaceWitness: another file is in the witness's place. Name another path; if a store was
-	// lost, close the gap.
-	HintReplaceWitness Hint = C.WAYBILL_HINT_REPLACE_WITNESS
-)
-
 // String returns what to do, in calls of this package; empty for HintNone and unknown hints.
 func (h Hint) String() string {
 	switch h {

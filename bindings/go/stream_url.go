@@ -10,62 +10,6 @@ import (
 	"time"
 )
 
-// StreamURLRefusal is why the address of a runtime's streaming server must not be dialled. The rules
-// are checked in this order; the first that fails is the reason.
-type StreamURLRefusal int32
-
-const (
-	// StreamURLPolicyWrong: the policy can't be followed; no URL was checked.
-	StreamURLPolicyWrong StreamURLRefusal = C.WAYBILL_STREAM_URL_POLICY
-	// StreamURLTooLong: more than 2,048 bytes, by itself or resolved against the original.
-	StreamURLTooLong StreamURLRefusal = C.WAYBILL_STREAM_URL_TOO_LONG
-	// StreamURLCharacter: a control character, a space, a backslash, or a byte outside ASCII.
-	StreamURLCharacter StreamURLRefusal = C.WAYBILL_STREAM_URL_CHARACTER
-	// StreamURLNoScheme: it begins with "//" or with host and port, as the URLs of cri-dockerd up to
-	// 0.4.4: the streaming server was configured without a scheme.
-	StreamURLNoScheme StreamURLRefusal = C.WAYBILL_STREAM_URL_NO_SCHEME
-	// StreamURLScheme: a scheme other than http and https.
-	StreamURLScheme StreamURLRefusal = C.WAYBILL_STREAM_URL_SCHEME
-	// StreamURLNotHTTPS: http, where the policy asks for https.
-	StreamURLNotHTTPS StreamURLRefusal = C.WAYBILL_STREAM_URL_NOT_HTTPS
-	// StreamURLNoHost: no host.
-	StreamURLNoHost StreamURLRefusal = C.WAYBILL_STREAM_URL_NO_HOST
-	// StreamURLUserInfo: user information.
-	StreamURLUserInfo StreamURLRefusal = C.WAYBILL_STREAM_URL_USER_INFO
-	// StreamURLZone: an IPv6 zone.
-	StreamURLZone StreamURLRefusal = C.WAYBILL_STREAM_URL_ZONE
-	// StreamURLEncodedHost: a percent-encoded byte in the host.
-	StreamURLEncodedHost StreamURLRefusal = C.WAYBILL_STREAM_URL_ENCODED_HOST
-	// StreamURLPort: a port that is empty, not a decimal number, 0, above 65535, or has a leading zero.
-	StreamURLPort StreamURLRefusal = C.WAYBILL_STREAM_URL_PORT
-	// StreamURLSyntax: not a URL by RFC 3986 in any other way.
-	StreamURLSyntax StreamURLRefusal = C.WAYBILL_STREAM_URL_SYNTAX
-	// StreamURLFragment: a fragment.
-	StreamURLFragment StreamURLRefusal = C.WAYBILL_STREAM_URL_FRAGMENT
-	// StreamURLAddressForm: an IP address in a form that resolvers read differently: 127.1, 0177.0.0.1.
-	StreamURLAddressForm StreamURLRefusal = C.WAYBILL_STREAM_URL_ADDRESS_FORM
-	// StreamURLHostName: a host name, localhost too, that the policy does not list.
-	StreamURLHostName StreamURLRefusal = C.WAYBILL_STREAM_URL_HOST_NAME
-	// StreamURLUnspecified: 0.0.0.0 or ::, not listed: the runtime listens on every interface.
-	StreamURLUnspecified StreamURLRefusal = C.WAYBILL_STREAM_URL_UNSPECIFIED
-	// StreamURLNotAllowed: any other address that is neither loopback nor listed.
-	StreamURLNotAllowed StreamURLRefusal = C.WAYBILL_STREAM_URL_NOT_ALLOWED
-	// StreamURLPortNotAllowed: a port that is not on the policy's list.
-	StreamURLPortNotAllowed StreamURLRefusal = C.WAYBILL_STREAM_URL_PORT_NOT_ALLOWED
-	// StreamURLRedirect: a redirect, where the policy follows none.
-	StreamURLRedirect StreamURLRefusal = C.WAYBILL_STREAM_URL_REDIRECT
-	// StreamURLRedirectHost: a redirect to another host; or one that names no location; or one that
-	// resolves to a path that begins with "//" or has the segment "." or "..".
-	StreamURLRedirectHost StreamURLRefusal = C.WAYBILL_STREAM_URL_REDIRECT_HOST
-	// StreamURLRedirectDowngrade: a redirect from https to http.
-	StreamURLRedirectDowngrade StreamURLRefusal = C.WAYBILL_STREAM_URL_REDIRECT_DOWNGRADE
-)
-
-// String returns "noScheme", "notAllowed".
-func (r StreamURLRefusal) String() string {
-	return nameOr(C.waybill_stream_url_refusal_name(C.int32_t(r)), "StreamURLRefusal", int64(r))
-}
-
 // StreamURLError is the error of [CheckStreamURL] and [CheckStreamRedirect] if the address must not
 // be dialled.
 type StreamURLError struct {

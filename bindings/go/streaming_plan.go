@@ -22,33 +22,6 @@ func (v KubernetesVersion) String() string {
 	return strconv.FormatUint(uint64(v.Major), 10) + "." + strconv.FormatUint(uint64(v.Minor), 10)
 }
 
-// StreamingGate is a feature gate that decides how streaming requests go.
-type StreamingGate int32
-
-const (
-	// GateStreamingProxyRedirects: the API server follows a kubelet's redirect.
-	GateStreamingProxyRedirects StreamingGate = C.WAYBILL_GATE_STREAMING_PROXY_REDIRECTS
-	// GateValidateProxyRedirects: only to the kubelet's own host.
-	GateValidateProxyRedirects StreamingGate = C.WAYBILL_GATE_VALIDATE_PROXY_REDIRECTS
-	// GateTranslateStreamCloseWebsocketRequests: the API server translates WebSockets of exec and attach.
-	GateTranslateStreamCloseWebsocketRequests StreamingGate = C.WAYBILL_GATE_TRANSLATE_STREAM_CLOSE_WEBSOCKET_REQUESTS
-	// GatePortForwardWebsockets: the API server translates those of port-forward.
-	GatePortForwardWebsockets StreamingGate = C.WAYBILL_GATE_PORT_FORWARD_WEBSOCKETS
-	// GateExtendWebSocketsToKubelet, of both: the kubelet translates WebSockets.
-	GateExtendWebSocketsToKubelet StreamingGate = C.WAYBILL_GATE_EXTEND_WEBSOCKETS_TO_KUBELET
-	// GateNodeDeclaredFeatures, of both: GateExtendWebSocketsToKubelet depends on it.
-	GateNodeDeclaredFeatures StreamingGate = C.WAYBILL_GATE_NODE_DECLARED_FEATURES
-	// GateAllAlpha: every alpha gate that is not set by itself.
-	GateAllAlpha StreamingGate = C.WAYBILL_GATE_ALL_ALPHA
-	// GateAllBeta: every beta gate, likewise.
-	GateAllBeta StreamingGate = C.WAYBILL_GATE_ALL_BETA
-)
-
-// String returns "StreamingProxyRedirects".
-func (g StreamingGate) String() string {
-	return nameOr(C.waybill_streaming_gate_name(C.int32_t(g)), "StreamingGate", int64(g))
-}
-
 // FindStreamingGate is the inverse of String; false: it is not one of them.
 func FindStreamingGate(name string) (StreamingGate, bool) {
 	var gate C.int32_t

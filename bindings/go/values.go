@@ -10,7 +10,113 @@ import (
 	"unsafe"
 )
 
-// PullState: the numbers are stored.
+// Code says what the caller of a failed call should do. The text for the person who reads it comes
+// with it.
+type Code int32
+
+const (
+	// CodeInvalidArgument: The call itself is wrong: correct the argument. Unlike ErrLimitExceeded,
+	// no smaller input helps.
+	CodeInvalidArgument Code = C.WAYBILL_INVALID_ARGUMENT
+	// CodeLimitExceeded: The argument is sound but larger than a documented bound
+	CodeLimitExceeded Code = C.WAYBILL_LIMIT_EXCEEDED
+	CodeNotFound      Code = C.WAYBILL_NOT_FOUND // The store knows for certain that nothing has that name
+	// CodeDamaged: Stored bytes do not verify. Never read it as ErrNotFound: something was there.
+	CodeDamaged Code = C.WAYBILL_DAMAGED
+	// CodeOwned: Another process owns the store: wait for it, or observe instead of owning. Or the
+	// store's files were removed or replaced under this one: close and open again.
+	CodeOwned Code = C.WAYBILL_OWNED
+	// CodeNewerSchema: The store was written by a newer schema. Use the newer waybill; nothing was
+	// touched.
+	CodeNewerSchema Code = C.WAYBILL_NEWER_SCHEMA
+	// CodeOlderSchema: The store was written by an older schema, and migrating was not allowed.
+	// Nothing was touched.
+	CodeOlderSchema Code = C.WAYBILL_OLDER_SCHEMA
+	// CodeUnsafePath: The owner, mode or type of a path is unsafe. Correct it, then try again.
+	CodeUnsafePath Code = C.WAYBILL_UNSAFE_PATH
+	// CodeStoreFull: The map is full: prune, or open with a larger map. Deleting still works.
+	CodeStoreFull Code = C.WAYBILL_STORE_FULL
+	CodeDiskFull  Code = C.WAYBILL_DISK_FULL // The file system is full: free space, then try again
+	CodeIO        Code = C.WAYBILL_IO        // The operating system refused a read or a write. The text has its reason.
+	// CodeConflict: Two identities share one key, or a newer state forbids the change. Nothing was
+	// changed.
+	CodeConflict Code = C.WAYBILL_CONFLICT
+	CodeNotOwner Code = C.WAYBILL_NOT_OWNER // The handle is an observer's: open the store as the owner
+	// CodeInterrupted: The caller's progress callback asked to stop. What was done so far is kept.
+	CodeInterrupted Code = C.WAYBILL_INTERRUPTED
+	// CodeOutcomeUnknown: A commit failed half way, in this call or an earlier one: it may or may
+	// not be on disk. Close and open again to find out.
+	CodeOutcomeUnknown Code = C.WAYBILL_OUTCOME_UNKNOWN
+	// CodeCredentialsUnavailable: The caller's source of credentials could not get the pod's
+	// credentials
+	CodeCredentialsUnavailable Code = C.WAYBILL_CREDENTIALS_UNAVAILABLE
+	// CodeUnavailable: Nothing can be read at this moment: no reader slot is free, or an observer
+	// is between two files. Nothing is known to be damaged: try again. Never read it as
+	// ErrNotFound.
+	CodeUnavailable Code = C.WAYBILL_UNAVAILABLE
+	// CodeClosed: The handle was closed: open the store again. Never read it as ErrNotFound.
+	CodeClosed      Code = C.WAYBILL_CLOSED
+	CodeOutOfMemory Code = C.WAYBILL_OUT_OF_MEMORY // Memory ran out. Nothing was changed.
+	// CodeInternal: A callback of the caller threw an exception, or the library has a bug. Nothing
+	// was changed.
+	CodeInternal Code = C.WAYBILL_INTERNAL
+)
+
+// Hint says what to do next, where it is a call of waybill. Each binding has its own words for it
+// ([Hint.String]).
+type Hint int32
+
+const (
+	HintNone Hint = C.WAYBILL_HINT_NONE
+	// HintRecover: The store is damaged or stale. An owner that opens it recovers it.
+	HintRecover Hint = C.WAYBILL_HINT_RECOVER
+	// HintVerify: Part of the store can't be read. Verifying it says what is damaged; an owner
+	// recovers it.
+	HintVerify Hint = C.WAYBILL_HINT_VERIFY
+	// HintPullAgain: One record can't be read. Pulling its image again replaces it; an owner
+	// recovers the store.
+	HintPullAgain Hint = C.WAYBILL_HINT_PULL_AGAIN
+	HintCreate    Hint = C.WAYBILL_HINT_CREATE // There is no store yet. An owner makes one.
+	// HintMigrate: The store has an older schema. An owner takes it to the newest, after a backup.
+	HintMigrate Hint = C.WAYBILL_HINT_MIGRATE
+	// HintAcceptLoss: The migration would lose something. It goes on only where the caller accepts
+	// the loss.
+	HintAcceptLoss Hint = C.WAYBILL_HINT_ACCEPT_LOSS
+	// HintRestore: The migration failed. Put back the backup that the message names.
+	HintRestore     Hint = C.WAYBILL_HINT_RESTORE
+	HintListBackups Hint = C.WAYBILL_HINT_LIST_BACKUPS // The backup is damaged. Take another one.
+	// HintAllowUntestedLMDB: This version of LMDB was not tested. Use a tested one, or allow this
+	// one.
+	HintAllowUntestedLMDB Hint = C.WAYBILL_HINT_ALLOW_UNTESTED_LMDB
+	// HintPruneOrEnlarge: The map is full. Prune records, or open with a larger map.
+	HintPruneOrEnlarge Hint = C.WAYBILL_HINT_PRUNE_OR_ENLARGE
+	// HintSkipUnreadable: The disk refuses to read a part. Skipping what it refuses treats that as
+	// damaged.
+	HintSkipUnreadable Hint = C.WAYBILL_HINT_SKIP_UNREADABLE
+	// HintAllowEmpty: The list was empty, but the store is not. List again; confirm an empty list
+	// if it is right.
+	HintAllowEmpty Hint = C.WAYBILL_HINT_ALLOW_EMPTY
+	// HintBeginList: The token is not of this store. Draw one before listing the images.
+	HintBeginList Hint = C.WAYBILL_HINT_BEGIN_LIST
+	// HintBeginUsernsCleanup: The token is not of this store. Draw one before listing the pods.
+	HintBeginUsernsCleanup Hint = C.WAYBILL_HINT_BEGIN_USERNS_CLEANUP
+	// HintLoadHandlers: The registry of runtime handlers does not allow it. Load what the runtime
+	// serves.
+	HintLoadHandlers Hint = C.WAYBILL_HINT_LOAD_HANDLERS
+	// HintFreeRanges: All ID ranges are taken. Release those of pods that are gone, or enlarge the
+	// pool.
+	HintFreeRanges Hint = C.WAYBILL_HINT_FREE_RANGES
+	// HintSettleHeldPods: Held pods have unverified ID ranges. Adopt the ranges of pods that live,
+	// release the others.
+	HintSettleHeldPods Hint = C.WAYBILL_HINT_SETTLE_HELD_PODS
+	// HintReleasePod: Another pod has the ID range. Release it once that pod is gone.
+	HintReleasePod Hint = C.WAYBILL_HINT_RELEASE_POD
+	// HintReplaceWitness: Another file is in the witness's place. Name another path; if a store was
+	// lost, close the gap.
+	HintReplaceWitness Hint = C.WAYBILL_HINT_REPLACE_WITNESS
+)
+
+// PullState says how an open pull stands. The numbers are stored.
 type PullState int32
 
 const (
@@ -39,6 +145,7 @@ func (q QuarantineKind) String() string {
 	return word(int64(q), "QuarantineKind", "", "imageRef", "image")
 }
 
+// KubeletAPIVersion says which of the kubelet's API versions files are written in.
 type KubeletAPIVersion int32
 
 const (
@@ -68,6 +175,7 @@ func (r Rules) String() string {
 	return nameOr(C.waybill_rules_name(C.int32_t(r)), "Rules", int64(r))
 }
 
+// VerificationMode: the kubelet's imagePullCredentialsVerificationPolicy.
 type VerificationMode int32
 
 const (
@@ -114,7 +222,7 @@ func (i ImageOrigin) String() string {
 	return word(int64(i), "ImageOrigin", "kubeletPulled", "preloaded", "unknown")
 }
 
-// NamespaceMode: CRI's [NamespaceMode], with its numbers: the two modes of user namespaces.
+// NamespaceMode is a mode of user namespaces, with CRI's numbers.
 type NamespaceMode int32
 
 const (
@@ -127,6 +235,7 @@ func (n NamespaceMode) String() string {
 	return word(int64(n), "NamespaceMode", "POD", "", "NODE")
 }
 
+// PoolRelation says how a pod's range relates to the current pool.
 type PoolRelation int32
 
 const (
@@ -215,6 +324,78 @@ func (s ShortNames) String() string {
 	return nameOr(C.waybill_short_names_name(C.int32_t(s)), "ShortNames", int64(s))
 }
 
+// CheckResult is a label result of kubelet_imagemanager_image_mustpull_checks_total.
+// CheckNotCounted: the image is not on the node, and the metric does not count it.
+type CheckResult uint8
+
+const (
+	CheckNotCounted              CheckResult = C.WAYBILL_CHECK_NOT_COUNTED
+	CheckCredentialPolicyAllowed CheckResult = C.WAYBILL_CHECK_CREDENTIAL_POLICY_ALLOWED
+	CheckCredentialRecordFound   CheckResult = C.WAYBILL_CHECK_CREDENTIAL_RECORD_FOUND
+	CheckMustAuthenticate        CheckResult = C.WAYBILL_CHECK_MUST_AUTHENTICATE
+	CheckError                   CheckResult = C.WAYBILL_CHECK_ERROR
+)
+
+// Reason says why a decision is as it is, one step finer than [CheckResult]. Each has a sentence:
+// [Reason.Text].
+type Reason uint8
+
+const (
+	ReasonImageAbsent         Reason = C.WAYBILL_REASON_IMAGE_ABSENT          // the image ref is empty: not on the node
+	ReasonPolicyNeverVerifies Reason = C.WAYBILL_REASON_POLICY_NEVER_VERIFIES // NeverVerify
+	// ReasonPolicyPresumedPreloaded: RulesKubelet: no record, no intent, nothing lost
+	ReasonPolicyPresumedPreloaded Reason = C.WAYBILL_REASON_POLICY_PRESUMED_PRELOADED
+	ReasonPolicyAllowlisted       Reason = C.WAYBILL_REASON_POLICY_ALLOWLISTED
+	ReasonNodePodsAccessible      Reason = C.WAYBILL_REASON_NODE_PODS_ACCESSIBLE
+	ReasonSecretHashMatches       Reason = C.WAYBILL_REASON_SECRET_HASH_MATCHES
+	ReasonSecretCoordinatesMatch  Reason = C.WAYBILL_REASON_SECRET_COORDINATES_MATCH
+	ReasonServiceAccountMatches   Reason = C.WAYBILL_REASON_SERVICE_ACCOUNT_MATCHES
+	ReasonNoRecord                Reason = C.WAYBILL_REASON_NO_RECORD // verification required, but no record to verify against
+	// ReasonPullInFlight: RulesKubelet: no record, but a pull of this image began
+	ReasonPullInFlight Reason = C.WAYBILL_REASON_PULL_IN_FLIGHT
+	// ReasonStoreDistrustful: no record, but the store may have lost it
+	ReasonStoreDistrustful Reason = C.WAYBILL_REASON_STORE_DISTRUSTFUL
+	// ReasonPulledForOtherHandler: no record of this handler's copy, but one of another's
+	ReasonPulledForOtherHandler   Reason = C.WAYBILL_REASON_PULLED_FOR_OTHER_HANDLER
+	ReasonNoEntryForImageName     Reason = C.WAYBILL_REASON_NO_ENTRY_FOR_IMAGE_NAME
+	ReasonEntryWithoutCredentials Reason = C.WAYBILL_REASON_ENTRY_WITHOUT_CREDENTIALS
+	ReasonNoCredentialMatches     Reason = C.WAYBILL_REASON_NO_CREDENTIAL_MATCHES
+	ReasonImageDoesNotParse       Reason = C.WAYBILL_REASON_IMAGE_DOES_NOT_PARSE
+	ReasonArgumentTooLong         Reason = C.WAYBILL_REASON_ARGUMENT_TOO_LONG // an image, ref or handler above limits.h
+	ReasonRuntimeHandlerUnknown   Reason = C.WAYBILL_REASON_RUNTIME_HANDLER_UNKNOWN
+	ReasonRecordDamaged           Reason = C.WAYBILL_REASON_RECORD_DAMAGED
+	ReasonQuarantined             Reason = C.WAYBILL_REASON_QUARANTINED // an import file for this image could not be read
+	// ReasonCredentialsUnavailable: the source of credentials failed
+	ReasonCredentialsUnavailable Reason = C.WAYBILL_REASON_CREDENTIALS_UNAVAILABLE
+	// ReasonStoreUnavailable: closed, out of reader slots, or in an unknown state
+	ReasonStoreUnavailable Reason = C.WAYBILL_REASON_STORE_UNAVAILABLE
+	// ReasonPolicyKnownPreloaded: RulesClosed: the image is in the ledger
+	ReasonPolicyKnownPreloaded Reason = C.WAYBILL_REASON_POLICY_KNOWN_PRELOADED
+	// ReasonNoEvidence: RulesClosed: no record, and not in the ledger (Explain says more)
+	ReasonNoEvidence Reason = C.WAYBILL_REASON_NO_EVIDENCE
+	// ReasonProofTooOld: a credential matches, but was proven too long ago ([AgeLimits])
+	ReasonProofTooOld Reason = C.WAYBILL_REASON_PROOF_TOO_OLD
+)
+
+// String returns the name of a Reason, as the library spells it.
+func (r Reason) String() string {
+	return nameOr(C.waybill_reason_name(C.int32_t(r)), "Reason", int64(r))
+}
+
+// PullPolicy is a container's imagePullPolicy.
+type PullPolicy int32
+
+const (
+	PullAlways       PullPolicy = C.WAYBILL_PULL_ALWAYS
+	PullIfNotPresent PullPolicy = C.WAYBILL_PULL_IF_NOT_PRESENT
+	PullNever        PullPolicy = C.WAYBILL_PULL_NEVER
+)
+
+// String returns the name of a PullPolicy, as the library spells it.
+func (p PullPolicy) String() string {
+	return nameOr(C.waybill_pull_policy_name(C.int32_t(p)), "PullPolicy", int64(p))
+}
+
 // EnsureAction says what the kubelet does next.
 type EnsureAction int32
 
@@ -266,6 +447,7 @@ func (s Settled) String() string {
 	return word(int64(s), "Settled", "preloaded", "closed")
 }
 
+// ExplainedKind says what an [ExplainedCredential] is.
 type ExplainedKind int32
 
 const (
@@ -293,7 +475,7 @@ func (c CredentialStanding) String() string {
 	return nameOr(C.waybill_credential_standing_name(C.int32_t(c)), "CredentialStanding", int64(c))
 }
 
-// RevocationKind: the numbers are stored.
+// RevocationKind says what a revocation is about. The numbers are stored.
 type RevocationKind int32
 
 const (
@@ -330,6 +512,7 @@ const (
 	TrustJournalFull      TrustKind = C.WAYBILL_TRUST_JOURNAL_FULL // there are more reasons than the journal holds
 )
 
+// TrustAction says what an entry of the journal of distrust did.
 type TrustAction int32
 
 const (
@@ -355,6 +538,70 @@ func (s StreamKind) String() string {
 	return nameOr(C.waybill_stream_kind_name(C.int32_t(s)), "StreamKind", int64(s))
 }
 
+// StreamURLRefusal says why an address must not be dialled. The rules are checked in this order;
+// the first that fails is the reason.
+type StreamURLRefusal int32
+
+const (
+	// StreamURLPolicyWrong: The policy itself can't be followed: an entry of hosts is neither an IP
+	// address nor a host name, a port is 0, or a list is too long. Nothing was checked.
+	StreamURLPolicyWrong StreamURLRefusal = C.WAYBILL_STREAM_URL_POLICY
+	// StreamURLTooLong: Longer than 2,048 bytes, by itself or resolved against the original
+	StreamURLTooLong StreamURLRefusal = C.WAYBILL_STREAM_URL_TOO_LONG
+	// StreamURLCharacter: A control character, a space, a backslash, or a byte outside ASCII.
+	// Readers of URLs disagree about each of them.
+	StreamURLCharacter StreamURLRefusal = C.WAYBILL_STREAM_URL_CHARACTER
+	// StreamURLNoScheme: Begins with "//" or with host and port: the runtime's streaming server was
+	// configured without a scheme. A kubelet from 1.36 on dials the URL itself, which needs one
+	// (KEP-4006; the URLs of cri-dockerd up to 0.4.4, Mirantis/cri-dockerd#569).
+	StreamURLNoScheme StreamURLRefusal = C.WAYBILL_STREAM_URL_NO_SCHEME
+	StreamURLScheme   StreamURLRefusal = C.WAYBILL_STREAM_URL_SCHEME    // A scheme other than http and https
+	StreamURLNotHTTPS StreamURLRefusal = C.WAYBILL_STREAM_URL_NOT_HTTPS // http, where the policy asks for https
+	// StreamURLNoHost: No host: "http:/path", "http:path", "http://:80/"
+	StreamURLNoHost StreamURLRefusal = C.WAYBILL_STREAM_URL_NO_HOST
+	// StreamURLUserInfo: User information ("user@", also empty), which would go to the server, or
+	// hide the host
+	StreamURLUserInfo StreamURLRefusal = C.WAYBILL_STREAM_URL_USER_INFO
+	// StreamURLZone: An IPv6 zone ("[fe80::1%25eth0]"): it means something on one machine only
+	StreamURLZone StreamURLRefusal = C.WAYBILL_STREAM_URL_ZONE
+	// StreamURLEncodedHost: A percent-encoded byte in the host
+	StreamURLEncodedHost StreamURLRefusal = C.WAYBILL_STREAM_URL_ENCODED_HOST
+	// StreamURLPort: A port that is empty, not a decimal number, 0, above 65535, or has a leading
+	// zero
+	StreamURLPort   StreamURLRefusal = C.WAYBILL_STREAM_URL_PORT
+	StreamURLSyntax StreamURLRefusal = C.WAYBILL_STREAM_URL_SYNTAX // Not a URL by RFC 3986 in any other way
+	// StreamURLFragment: A fragment, also an empty one. No client sends it.
+	StreamURLFragment StreamURLRefusal = C.WAYBILL_STREAM_URL_FRAGMENT
+	// StreamURLAddressForm: An IP address in another form than four decimal numbers, or than an
+	// IPv6 address in brackets: 127.1, 0177.0.0.1, 2130706433, 0x7f.1, [v1.x]. Resolvers take these
+	// for different addresses.
+	StreamURLAddressForm StreamURLRefusal = C.WAYBILL_STREAM_URL_ADDRESS_FORM
+	// StreamURLHostName: A host name, localhost too, that the policy does not list: where it leads
+	// is up to the resolver
+	StreamURLHostName StreamURLRefusal = C.WAYBILL_STREAM_URL_HOST_NAME
+	// StreamURLUnspecified: 0.0.0.0 or ::, where the policy does not list it: what a server listens
+	// on if it listens on every interface
+	StreamURLUnspecified StreamURLRefusal = C.WAYBILL_STREAM_URL_UNSPECIFIED
+	// StreamURLNotAllowed: Any other IP address that is neither loopback nor on the policy's list
+	StreamURLNotAllowed StreamURLRefusal = C.WAYBILL_STREAM_URL_NOT_ALLOWED
+	// StreamURLPortNotAllowed: A port that is not on the policy's list
+	StreamURLPortNotAllowed StreamURLRefusal = C.WAYBILL_STREAM_URL_PORT_NOT_ALLOWED
+	// StreamURLRedirect: [CheckStreamRedirect] only: a redirect, where the policy follows none
+	StreamURLRedirect StreamURLRefusal = C.WAYBILL_STREAM_URL_REDIRECT
+	// StreamURLRedirectHost: [CheckStreamRedirect] only: a redirect to another host; or one that
+	// names no location; or one that resolves to a path that begins with "//" or has the segment
+	// "." or "..", of which readers make different things
+	StreamURLRedirectHost StreamURLRefusal = C.WAYBILL_STREAM_URL_REDIRECT_HOST
+	// StreamURLRedirectDowngrade: [CheckStreamRedirect] only: a redirect from https to http
+	StreamURLRedirectDowngrade StreamURLRefusal = C.WAYBILL_STREAM_URL_REDIRECT_DOWNGRADE
+)
+
+// String returns the name of a StreamURLRefusal, as the library spells it.
+func (s StreamURLRefusal) String() string {
+	return nameOr(C.waybill_stream_url_refusal_name(C.int32_t(s)), "StreamURLRefusal", int64(s))
+}
+
+// StreamingComponent says which component's settings are meant.
 type StreamingComponent int32
 
 const (
@@ -367,6 +614,33 @@ func (s StreamingComponent) String() string {
 	return word(int64(s), "StreamingComponent", "kubelet", "kube-apiserver")
 }
 
+// StreamingGate: the feature gates that decide how streaming requests go.
+type StreamingGate int32
+
+const (
+	// GateStreamingProxyRedirects: API server: follow a kubelet's redirect
+	GateStreamingProxyRedirects StreamingGate = C.WAYBILL_GATE_STREAMING_PROXY_REDIRECTS
+	// GateValidateProxyRedirects: API server: follow it only to the kubelet's own host
+	GateValidateProxyRedirects StreamingGate = C.WAYBILL_GATE_VALIDATE_PROXY_REDIRECTS
+	// GateTranslateStreamCloseWebsocketRequests: API server: translate WebSockets of exec and
+	// attach
+	GateTranslateStreamCloseWebsocketRequests StreamingGate = C.WAYBILL_GATE_TRANSLATE_STREAM_CLOSE_WEBSOCKET_REQUESTS
+	// GatePortForwardWebsockets: API server: translate those of port-forward
+	GatePortForwardWebsockets StreamingGate = C.WAYBILL_GATE_PORT_FORWARD_WEBSOCKETS
+	// GateExtendWebSocketsToKubelet: both: the kubelet translates them, and declares it in its Node
+	GateExtendWebSocketsToKubelet StreamingGate = C.WAYBILL_GATE_EXTEND_WEBSOCKETS_TO_KUBELET
+	// GateNodeDeclaredFeatures: both: GateExtendWebSocketsToKubelet depends on it
+	GateNodeDeclaredFeatures StreamingGate = C.WAYBILL_GATE_NODE_DECLARED_FEATURES
+	GateAllAlpha             StreamingGate = C.WAYBILL_GATE_ALL_ALPHA // both: every alpha gate that is not set by itself
+	GateAllBeta              StreamingGate = C.WAYBILL_GATE_ALL_BETA  // both: every beta gate, likewise; since 1.17
+)
+
+// String returns the name of a StreamingGate, as the library spells it.
+func (s StreamingGate) String() string {
+	return nameOr(C.waybill_streaming_gate_name(C.int32_t(s)), "StreamingGate", int64(s))
+}
+
+// StreamingSeverity says what a release makes of a setting.
 type StreamingSeverity int32
 
 const (
@@ -384,6 +658,7 @@ func (s StreamingSeverity) String() string {
 	return nameOr(C.waybill_streaming_severity_name(C.int32_t(s)), "StreamingSeverity", int64(s))
 }
 
+// StreamingOrigin says where a setting was found.
 type StreamingOrigin int32
 
 const (
@@ -396,6 +671,7 @@ func (s StreamingOrigin) String() string {
 	return word(int64(s), "StreamingOrigin", "commandLine", "configuration")
 }
 
+// StreamingProxy says what the kubelet does with a streaming request.
 type StreamingProxy int32
 
 const (
@@ -411,6 +687,7 @@ func (s StreamingProxy) String() string {
 	return word(int64(s), "StreamingProxy", "kubelet", "redirect")
 }
 
+// RedirectFollower says who follows the kubelet's redirect.
 type RedirectFollower int32
 
 const (
@@ -425,6 +702,7 @@ func (r RedirectFollower) String() string {
 	return word(int64(r), "RedirectFollower", "notNeeded", "apiServer", "nobody")
 }
 
+// RedirectCheck says which redirects are followed.
 type RedirectCheck int32
 
 const (
@@ -441,6 +719,7 @@ func (r RedirectCheck) String() string {
 	return word(int64(r), "RedirectCheck", "notNeeded", "sameHost", "none")
 }
 
+// WebSocketTranslator says who translates WebSockets to SPDY.
 type WebSocketTranslator int32
 
 const (
@@ -457,6 +736,7 @@ func (w WebSocketTranslator) String() string {
 	return word(int64(w), "WebSocketTranslator", "nobody", "apiServer", "kubelet")
 }
 
+// StreamingOutcome says what comes of a streaming request.
 type StreamingOutcome int32
 
 const (
@@ -474,6 +754,7 @@ func (s StreamingOutcome) String() string {
 	return word(int64(s), "StreamingOutcome", "works", "worksOnSameHost", "fails", "doesNotStart")
 }
 
+// VersionSkew says whether the two releases may run together.
 type VersionSkew int32
 
 const (
@@ -488,6 +769,7 @@ func (v VersionSkew) String() string {
 	return word(int64(v), "VersionSkew", "supported", "kubeletTooOld", "kubeletNewer")
 }
 
+// Platform says what an image was built for, and what it is to run on. An empty member: not given.
 type Platform struct {
 	Architecture string // Go's names: "amd64", "arm64"
 	OS           string // Go's names: "linux", "windows"
@@ -687,7 +969,7 @@ type LedgerEntry struct {
 	ImageRef       string
 	RuntimeHandler string   // empty: the default handler's copy
 	Names          []string // at that time, sorted
-	// How it is known: "listed", "imported" ([ImageOnNode.Imported]), "pinned", "preloaded-list",
+	// How it is known: "listed", "imported" ([ImageList.Imported]), "pinned", "preloaded-list",
 	// "observed-preloaded", "adopted", "operator", or what the caller named. PresumedSource: it is
 	// not known, but presumed.
 	Source string
@@ -709,7 +991,7 @@ func goLedgerEntry(c *C.waybill_ledger_entry) LedgerEntry {
 }
 
 // QuarantineEntry closes an image until it is pulled again: decisions on it answer "pull", with the
-// result Error.
+// result error.
 type QuarantineEntry struct {
 	Kind   QuarantineKind
 	SHA256 string // 64 lower-case hex digits
@@ -728,9 +1010,11 @@ func goQuarantineEntry(c *C.waybill_quarantine_entry) QuarantineEntry {
 	}
 }
 
+// RuntimeHandler says what a RuntimeClass selects (KEP-4216). The empty name selects the default
+// one.
 type RuntimeHandler struct {
-	// 1 to 253 bytes bytes above 0x20, without '/'. Only a default handler whose name is unknown
-	// has an empty name.
+	// 1 to 253 bytes above 0x20, without '/'. Only a default handler whose name is unknown has an
+	// empty name.
 	Name           string
 	IsDefault      bool // the empty name selects it; at most one on a node
 	UserNamespaces bool // CRI, RuntimeHandlerFeatures.user_namespaces
@@ -784,7 +1068,7 @@ func cManifestDescriptor(a *arena, from *ManifestDescriptor) (c C.waybill_manife
 	return c
 }
 
-// UserNamespacePool: Where new ranges are taken from. The types are wider than IDs, so that an
+// UserNamespacePool says where new ranges are taken from. The types are wider than IDs, so that an
 // out-of-bounds pool can be reported.
 type UserNamespacePool struct {
 	FirstID uint64 // A multiple of ids_per_pod, and at least that
@@ -848,6 +1132,7 @@ func goUserNamespaceAllocation(c *C.waybill_user_namespace_allocation) UserNames
 	}
 }
 
+// HostIDRange is a range of host IDs.
 type HostIDRange struct {
 	First  uint64
 	Length uint64
@@ -883,6 +1168,7 @@ func goHeldPod(c *C.waybill_held_pod) HeldPod {
 	}
 }
 
+// MigrationStep is a step between two schema versions.
 type MigrationStep struct {
 	From          uint32
 	To            uint32
@@ -899,6 +1185,7 @@ func goMigrationStep(c *C.waybill_migration_step) MigrationStep {
 	}
 }
 
+// MigrationReport says what a migration did, or what a dry run would do.
 type MigrationReport struct {
 	From   uint32 // equal to To: nothing to do
 	To     uint32
@@ -1074,7 +1361,7 @@ type RecoveryReport struct {
 	Created                   bool     // the store is new
 	SetAside                  bool     // the database failed its check; see set_aside_path
 	SetAsidePath              string   // where the failed one is kept
-	RemovedPaths              []string // set aside earlier, now deleted (3)
+	RemovedPaths              []string // set aside earlier, now deleted (3 are kept)
 	RecordsCarried            uint64   // into the rebuilt store
 	RecordsWithoutCredentials uint64   // of those: must be verified again
 	IntentsCarried            uint64
@@ -1272,6 +1559,7 @@ func cExistingCredentials(a *arena, from *ExistingCredentials) (c C.waybill_exis
 	return c
 }
 
+// ReconcileReport says what a truth did.
 type ReconcileReport struct {
 	Forgotten ForgetReport
 	Known     uint64 // Secrets and service accounts in records that exist
@@ -1327,11 +1615,12 @@ func cRevocation(a *arena, from *Revocation) (c C.waybill_revocation) {
 	return c
 }
 
+// PruneReport says what a garbage collection of records did.
 type PruneReport struct {
 	Examined   uint64
 	Removed    uint64
 	KeptInList uint64
-	KeptNewer  uint64 // written or confirmed after the token, or not before Until
+	KeptNewer  uint64 // written or confirmed after the token, or not before until
 	// Listed under another handler only, but the last record of its ref: lost its credentials
 	KeptWithoutCredentials uint64
 	PreloadedRemoved       uint64 // ledger entries (RulesClosed)
@@ -1365,6 +1654,7 @@ func goCollapseReport(c *C.waybill_collapse_report) CollapseReport {
 	}
 }
 
+// UserNamespaceCleanupReport says what a cleanup of mappings did.
 type UserNamespaceCleanupReport struct {
 	Examined     uint64 // pods
 	Released     uint64
@@ -1415,6 +1705,7 @@ func goUserNamespaceStatistics(c *C.waybill_user_namespace_statistics) UserNames
 	}
 }
 
+// Statistics says what a store holds.
 type Statistics struct {
 	StoreUUID                string
 	SchemaVersion            uint32
@@ -1498,6 +1789,7 @@ func goOpeningSummary(c *C.waybill_opening_summary) OpeningSummary {
 	}
 }
 
+// HandlerRecords says how many records a runtime handler has.
 type HandlerRecords struct {
 	RuntimeHandler string // empty: the default handler
 	Records        uint64
@@ -1510,6 +1802,7 @@ func goHandlerRecords(c *C.waybill_handler_records) HandlerRecords {
 	}
 }
 
+// Metrics says what a store counts and holds. The kubelet's names are those of KEP-2535.
 type Metrics struct {
 	MustPullChecks      [5]uint64 // By [CheckResult]; [CheckNotCounted] stays 0
 	EnsureImageRequests [3][3][3]uint64
@@ -1649,6 +1942,7 @@ func goTrustState(c *C.waybill_trust_state) TrustState {
 	}
 }
 
+// ClearOptions says how distrust is cleared ([Store.ClearDistrust]).
 type ClearOptions struct {
 	// The runtime's complete list. Its images that have neither record nor ledger entry get a
 	// record without credentials, or with Adopt a ledger entry. nil: the next list does that.
@@ -1668,6 +1962,7 @@ func cClearOptions(a *arena, from *ClearOptions) (c C.waybill_clear_options) {
 	return c
 }
 
+// ExportReport says what was written for the kubelet.
 type ExportReport struct {
 	Records   uint64
 	Intents   uint64
@@ -1682,7 +1977,7 @@ type ExportReport struct {
 	WithoutCredentials uint64
 	IDMappings         uint64   // pods/<uid>/userns
 	ReplacedPath       string   // where the earlier files are kept; empty: there were none
-	RemovedPaths       []string // kept by earlier exports, now deleted (3)
+	RemovedPaths       []string // kept by earlier exports, now deleted (3 are kept)
 }
 
 func goExportReport(c *C.waybill_export_report) ExportReport {
@@ -1718,6 +2013,7 @@ func goBackup(c *C.waybill_backup) Backup {
 	}
 }
 
+// RestoreReport says what a backup brought back.
 type RestoreReport struct {
 	SchemaVersion        uint32
 	BackupCommitSequence uint64
@@ -1737,7 +2033,7 @@ type RestoreReport struct {
 	IDRangesLost bool
 	// Where the replaced store is kept; empty: there was none, or it is a dry run
 	ReplacedPath   string
-	RemovedPaths   []string // kept there earlier, now deleted (3)
+	RemovedPaths   []string // kept there earlier, now deleted (3 are kept)
 	DistrustReason string
 	// It is a store of streaming requests: all its tokens are void, and opening it ends the
 	// distrust
@@ -1802,6 +2098,7 @@ func cKubernetesVersion(_ *arena, from *KubernetesVersion) (c C.waybill_kubernet
 	return c
 }
 
+// StreamingGateSetting is a feature gate as a component has it.
 type StreamingGateSetting struct {
 	Gate    StreamingGate
 	Enabled bool

@@ -101,7 +101,7 @@ class DeferredCredentials final : public CredentialSource {
   std::optional<Result<PodCredentials>> credentials_;
 };
 
-// The label `result` of kubelet_imagemanager_image_mustpull_checks_total. kNotCounted: the image is
+// A label `result` of kubelet_imagemanager_image_mustpull_checks_total. kNotCounted: the image is
 // not on the node, and the metric does not count it.
 enum class CheckResult : std::uint8_t {
   kNotCounted,
@@ -113,7 +113,7 @@ enum class CheckResult : std::uint8_t {
 // "credentialPolicyAllowed" …; "" for kNotCounted.
 std::string_view CheckResultName(CheckResult result);
 
-// Why, one step finer than CheckResult. Each has a sentence: ReasonText.
+// Why a decision is as it is, one step finer than CheckResult. Each has a sentence: ReasonText.
 enum class Reason : std::uint8_t {
   kImageAbsent,              // the image ref is empty: not on the node
   kPolicyNeverVerifies,      // NeverVerify

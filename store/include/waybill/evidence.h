@@ -45,7 +45,7 @@ struct EvidenceOptions {
   std::chrono::seconds remember{30 * 24 * 3600};
 };
 
-// The numbers are stored.
+// How an open pull stands. The numbers are stored.
 enum class PullState : std::uint8_t {
   kRunning = 1,
   kFailed = 2,   // the runtime reported an error, but something may have been transferred
@@ -191,6 +191,7 @@ std::string_view CredentialStandingName(CredentialStanding standing);  // "count
 // What a record has under an image name: a Secret, a service account, or that every pod of the node
 // may use it.
 struct ExplainedCredential {
+  // What an ExplainedCredential is.
   enum class Kind : std::uint8_t { kNodePods, kSecret, kServiceAccount };
   std::string image_name = {};
   Kind kind = Kind::kNodePods;

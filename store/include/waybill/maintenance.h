@@ -38,6 +38,7 @@ inline constexpr std::uint32_t kOldestSchema = 1;
 
 // --- Migrating ----------------------------------------------------------------------------------
 
+// A step between two schema versions.
 struct MigrationStep {
   std::uint32_t from = 0;
   std::uint32_t to = 0;
@@ -45,6 +46,7 @@ struct MigrationStep {
   std::uint64_t values_written = 0;
 };
 
+// What a migration did, or what a dry run would do.
 struct MigrationReport {
   std::uint32_t from = 0;  // equal to `to`: nothing to do
   std::uint32_t to = 0;
@@ -106,6 +108,7 @@ struct RestoreOptions {
   std::uint64_t map_bytes = 0;
 };
 
+// What a backup brought back.
 struct RestoreReport {
   std::uint32_t schema_version = 0;
   std::uint64_t backup_commit_sequence = 0;
@@ -151,6 +154,7 @@ Result<RestoreReport> Restore(const RestoreOptions& options);
 
 // --- Going back to a kubelet without waybill -----------------------------------------------------
 
+// Which of the kubelet's API versions files are written in.
 enum class KubeletApiVersion : std::uint8_t {
   kV1Beta1,   // kubelets since v1.35
   kV1Alpha1,  // to v1.34
@@ -168,6 +172,7 @@ struct ExportOptions {
   bool allow_empty = false;
 };
 
+// What was written for the kubelet.
 struct ExportReport {
   std::uint64_t records = 0;
   std::uint64_t intents = 0;

@@ -66,6 +66,7 @@ struct OpeningSummary {
   friend bool operator==(const OpeningSummary&, const OpeningSummary&) = default;
 };
 
+// How many records a runtime handler has.
 struct HandlerRecords {
   std::string runtime_handler = {};  // empty: the default handler
   std::uint64_t records = 0;
@@ -88,6 +89,7 @@ struct MetricFamily {
 // Prometheus' text exposition format, version 0.0.4.
 std::string ToPrometheusText(const std::vector<MetricFamily>& families);
 
+// What a store counts and holds. The kubelet's names are those of KEP-2535.
 struct Metrics {
   // By CheckResult; [kNotCounted] stays 0.
   std::array<std::uint64_t, 5> mustpull_checks{};

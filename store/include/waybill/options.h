@@ -45,6 +45,7 @@ class Witness {
   // No witness; the store forgets the one that it remembers.
   static Witness None() { return {Kind::kNone, {}}; }
 
+  // What an ExplainedCredential is.
   enum class Kind : std::uint8_t { kAt, kRemembered, kNone, kAnew };
   Kind kind() const { return kind_; }
   const std::filesystem::path& path() const { return path_; }
@@ -179,6 +180,7 @@ struct PullResult {
   std::optional<ImageOnNode> image = {};        // the runtime's entry, for the image's spellings
 };
 
+// How distrust is cleared (NodeStore::ClearDistrust).
 struct ClearOptions {
   // The runtime's complete list. Its images that have neither record nor ledger entry get a record
   // without credentials, or with `adopt` a ledger entry. nullopt: the next list does that.

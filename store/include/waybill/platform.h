@@ -12,6 +12,7 @@
 
 namespace [[gnu::visibility("default")]] waybill {
 
+// What an image was built for, and what it is to run on. An empty member: not given.
 struct Platform {
   std::string architecture = {};  // Go's names: "amd64", "arm64"
   std::string os = {};            // Go's names: "linux", "windows"

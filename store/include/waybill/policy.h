@@ -13,6 +13,7 @@
 
 namespace [[gnu::visibility("default")]] waybill {
 
+// The kubelet's imagePullCredentialsVerificationPolicy.
 enum class VerificationMode : std::uint8_t {
   kNeverVerify,
   kNeverVerifyPreloadedImages,  // the kubelet's default

@@ -93,6 +93,7 @@ struct RecoveryReport {
   std::string copy_of = {};
 };
 
+// What a store holds.
 struct Statistics {
   std::string store_uuid = {};
   std::uint32_t schema_version = 0;
@@ -139,6 +140,7 @@ enum class TrustKind : std::uint8_t {
   kJournalFull = 9,       // there are more reasons than the journal holds
 };
 
+// What an entry of the journal of distrust did.
 enum class TrustAction : std::uint8_t {
   kDistrust = 1,   // a reason to judge no image (closed), or to presume none preloaded (kubelet)
   kTrust = 2,      // ends every reason before it
@@ -170,6 +172,7 @@ struct TrustState {
   std::vector<TrustEvent> journal = {};  // oldest first
 };
 
+// What a garbage collection of records did.
 struct PruneReport {
   std::uint64_t examined = 0;
   std::uint64_t removed = 0;

@@ -15,7 +15,7 @@
 
 namespace [[gnu::visibility("default")]] waybill {
 
-// A code says what the caller should do. The text for the person who reads it comes with it.
+// What the caller of a failed call should do. The text for the person who reads it comes with it.
 enum class ErrorCode : std::uint8_t {
   // The call itself is wrong: correct the argument. Unlike kLimitExceeded, no smaller input helps.
   kInvalidArgument = 1,

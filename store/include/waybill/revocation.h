@@ -44,7 +44,7 @@ struct CredentialName {
   friend auto operator<=>(const CredentialName&, const CredentialName&) = default;
 };
 
-// The numbers are stored.
+// What a revocation is about. The numbers are stored.
 enum class RevocationKind : std::uint8_t {
   kSecret = 1,
   kServiceAccount = 2,
@@ -97,6 +97,7 @@ struct ExistingCredentials {
 };
 inline constexpr std::size_t kMaxTruth = 1'000'000;
 
+// What a truth did.
 struct ReconcileReport {
   ForgetReport forgotten = {};
   std::uint64_t known = 0;  // Secrets and service accounts in records that exist

@@ -15,6 +15,7 @@
 
 namespace [[gnu::visibility("default")]] waybill {
 
+// What a RuntimeClass selects (KEP-4216). The empty name selects the default one.
 struct RuntimeHandler {
   // 1 to kMaxRuntimeHandlerBytes bytes above 0x20, without '/'. Only a default handler whose name
   // is unknown has an empty name.

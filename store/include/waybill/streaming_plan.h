@@ -47,6 +47,7 @@ inline constexpr std::size_t kMaxStreamingFindings = 256;
 // kOldestStreamingVersion or a major version other than 1.
 Result<KubernetesVersion> ParseKubernetesVersion(std::string_view text);
 
+// Which component's settings are meant.
 enum class StreamingComponent : std::uint8_t { kKubelet, kApiServer };
 // "kubelet", "kube-apiserver".
 std::string_view StreamingComponentName(StreamingComponent component);
@@ -67,6 +68,7 @@ std::string_view StreamingGateName(StreamingGate gate);
 // Spelt exactly so; nullopt: it is not one of them.
 std::optional<StreamingGate> FindStreamingGate(std::string_view name);
 
+// A feature gate as a component has it.
 struct StreamingGateSetting {
   StreamingGate gate = StreamingGate::kStreamingProxyRedirects;
   bool enabled = false;
@@ -83,6 +85,7 @@ struct StreamingSettings {
   bool operator==(const StreamingSettings&) const = default;
 };
 
+// What a release makes of a setting.
 enum class StreamingSeverity : std::uint8_t {
   kIgnored,     // accepted, and never had an effect in this component
   kDeprecated,  // still does what it says, but the component warns that it will go
@@ -92,6 +95,7 @@ enum class StreamingSeverity : std::uint8_t {
 // "ignored", "deprecated", "removed", "fatal".
 std::string_view StreamingSeverityName(StreamingSeverity severity);
 
+// Where a setting was found.
 enum class StreamingOrigin : std::uint8_t { kCommandLine, kConfiguration };
 // "commandLine", "configuration".
 std::string_view StreamingOriginName(StreamingOrigin origin);
@@ -111,32 +115,38 @@ struct StreamingFinding {
   std::string source;  // where the fact is from: a release and its file, or a pull request
 };
 
+// What the kubelet does with a streaming request.
 enum class StreamingProxy : std::uint8_t {
   kKubelet,   // the kubelet connects to the runtime's streaming server, and proxies
   kRedirect,  // the kubelet answers 302 with the address of the runtime's streaming server
 };
+// Who follows the kubelet's redirect.
 enum class RedirectFollower : std::uint8_t {
   kNotNeeded,  // there is no redirect
   kApiServer,
   kNobody,  // the client gets a redirect or an error instead of a stream
 };
+// Which redirects are followed.
 enum class RedirectCheck : std::uint8_t {
   kNotNeeded,
   kSameHost,  // the redirect must name the kubelet's own host, or it is an error
   kNone,      // any host is followed: whoever controls a kubelet sends the API server anywhere
 };
+// Who translates WebSockets to SPDY.
 enum class WebSocketTranslator : std::uint8_t {
   // The WebSocket goes on to the runtime's streaming server as it is; kubectl falls back to SPDY.
   kNobody,
   kApiServer,  // to SPDY, before the kubelet
   kKubelet,    // to SPDY, before the runtime's streaming server
 };
+// What comes of a streaming request.
 enum class StreamingOutcome : std::uint8_t {
   kWorks,
   kWorksOnSameHost,  // if the runtime's streaming server has the kubelet's host name or address
   kFails,
   kDoesNotStart,  // a setting is fatal to the kubelet or the API server
 };
+// Whether the two releases may run together.
 enum class VersionSkew : std::uint8_t {
   kSupported,
   kKubeletTooOld,  // by more than 2 releases; by more than 3 for a kubelet from 1.25 on

@@ -54,7 +54,7 @@ class IdMappings {
   std::size_t size_ = 0;
 };
 
-// CRI's NamespaceMode, with its numbers: the two modes of user namespaces.
+// A mode of user namespaces, with CRI's numbers.
 enum class NamespaceMode : std::uint8_t { kPod = 0, kNode = 2 };
 
 // CRI's UserNamespace. With kPod, `uids` and `gids` hold the same mapping, from container ID 0; the
@@ -131,6 +131,7 @@ struct UserNamespaceOptions {
 
 // --- What is stored ------------------------------------------------------------------------------
 
+// How a pod's range relates to the current pool.
 enum class PoolRelation : std::uint8_t {
   kInPool,
   kOutsidePool,  // partly or wholly (kubernetes#141941)
@@ -149,6 +150,7 @@ struct UserNamespaceAllocation {
   friend bool operator==(const UserNamespaceAllocation&, const UserNamespaceAllocation&) = default;
 };
 
+// A range of host IDs.
 struct HostIdRange {
   std::uint64_t first = 0;
   std::uint64_t length = 0;
@@ -201,6 +203,7 @@ struct UserNamespaceStatistics {
   std::string refused_because = {};
 };
 
+// What a cleanup of mappings did.
 struct UserNamespaceCleanupReport {
   std::uint64_t examined = 0;  // pods
   std::uint64_t released = 0;
