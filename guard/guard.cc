@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <thread>
 #include <utility>
 
 #include "store/base/hex.h"
 #include "store/base/image_spellings.h"
+#include "store/base/json_value.h"
 #include "store/base/quote.h"
 #include "store/base/sha256.h"
 #include "store/trust/gap.h"
@@ -728,38 +728,38 @@ std::string Guard::MetricsText() const {
 Result<std::string> Guard::StatusJson() const {
   auto statistics = store_->GetStatistics();
   if (!statistics) return statistics.error();
-  const auto time = [](const std::optional<Timestamp>& at) -> nlohmann::ordered_json {
+  const auto time = [](const std::optional<Timestamp>& at) -> internal::Json {
     if (!at) return nullptr;
     return FormatTimestamp(*at);
   };
-  nlohmann::ordered_json holes;
+  internal::Json holes;
   for (std::size_t i = 0; i < kHoleKinds; ++i) holes[std::string(kHoleNames[i])] = status_.holes[i];
-  const nlohmann::ordered_json status = {{"kubeletDirectory", options_.kubelet_directory.string()},
-                                         {"store", options_.store.directory.string()},
-                                         {"since", time(status_.since)},
-                                         {"kubeletRanBefore", status_.kubelet_ran_before},
-                                         {"afterGap", status_.gap},
-                                         {"distrustful", statistics->distrustful},
-                                         {"images", status_.images},
-                                         {"records", statistics->records},
-                                         {"ledgerEntries", statistics->ledger_entries},
-                                         {"presumed", status_.presumed},
-                                         {"openPulls", statistics->intents},
-                                         {"lastList", time(status_.last_list)},
-                                         {"runtimeError", status_.runtime_error},
-                                         {"lastComparison", time(status_.last_comparison)},
-                                         {"comparisons", status_.comparisons},
-                                         {"events", status_.events},
-                                         {"filesWritten", status_.files_written},
-                                         {"filesRemoved", status_.files_removed},
-                                         {"filesLeftAlone", status_.left_alone},
-                                         {"filesKept", status_.files_kept},
-                                         {"recordsUnlisted", status_.records_unlisted},
-                                         {"unlisted", status_.unlisted},
-                                         {"judgedCommit", status_.judged_commit},
-                                         {"waiting", status_.waiting},
-                                         {"holes", holes}};
-  return status.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  const internal::Json status = {{"kubeletDirectory", options_.kubelet_directory.string()},
+                                 {"store", options_.store.directory.string()},
+                                 {"since", time(status_.since)},
+                                 {"kubeletRanBefore", status_.kubelet_ran_before},
+                                 {"afterGap", status_.gap},
+                                 {"distrustful", statistics->distrustful},
+                                 {"images", status_.images},
+                                 {"records", statistics->records},
+                                 {"ledgerEntries", statistics->ledger_entries},
+                                 {"presumed", status_.presumed},
+                                 {"openPulls", statistics->intents},
+                                 {"lastList", time(status_.last_list)},
+                                 {"runtimeError", status_.runtime_error},
+                                 {"lastComparison", time(status_.last_comparison)},
+                                 {"comparisons", status_.comparisons},
+                                 {"events", status_.events},
+                                 {"filesWritten", status_.files_written},
+                                 {"filesRemoved", status_.files_removed},
+                                 {"filesLeftAlone", status_.left_alone},
+                                 {"filesKept", status_.files_kept},
+                                 {"recordsUnlisted", status_.records_unlisted},
+                                 {"unlisted", status_.unlisted},
+                                 {"judgedCommit", status_.judged_commit},
+                                 {"waiting", status_.waiting},
+                                 {"holes", holes}};
+  return status.Text(internal::Json::Letters::kAny, internal::Json::Lines::kIndented) + "\n";
 }
 
 }  // namespace waybill::guard

@@ -5,12 +5,12 @@
 
 #include <cerrno>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "guard/record_files.h"
 #include "store/base/go_json.h"
+#include "store/base/json_value.h"
 #include "waybill/kubelet_format.h"
 
 namespace waybill::guard {
@@ -22,7 +22,7 @@ constexpr const char* kFolders = "folders";
 constexpr const char* kFoldersWithLeft = "foldersWithLeft";
 
 // A folder as it is now; null if there is none.
-nlohmann::json FolderMark(const std::filesystem::path& path) {
+internal::Json FolderMark(const std::filesystem::path& path) {
   struct stat st {};
   if (::lstat(path.c_str(), &st) != 0) return nullptr;
   return {static_cast<std::uint64_t>(st.st_dev),
@@ -35,27 +35,27 @@ nlohmann::json FolderMark(const std::filesystem::path& path) {
 
 // pulled/ and pulling/ as they are now.
 std::string FoldersOf(const std::filesystem::path& image_manager) {
-  return nlohmann::json{FolderMark(image_manager / "pulled"), FolderMark(image_manager / "pulling")}
-      .dump();
+  return internal::Json{FolderMark(image_manager / "pulled"), FolderMark(image_manager / "pulling")}
+      .Text();
 }
 
 std::string MarkOf(const std::string& folders, const std::string& store_uuid,
                    std::uint64_t commit_sequence, const Left& left) {
-  nlohmann::json mark = {{"store", store_uuid}, {"commit", commit_sequence}};
+  internal::Json mark = {{"store", store_uuid}, {"commit", commit_sequence}};
   mark[left.empty() ? kFolders : kFoldersWithLeft] = folders;
   if (!left.empty()) {
-    nlohmann::json records = nlohmann::json::array();
+    internal::Json records = internal::Json::array();
     for (const ImagePulledRecord& record : left.records) {
       records.push_back(EncodePulledRecord(record));
     }
     mark["records"] = std::move(records);
     mark["pulls"] = left.pulls;
   }
-  return mark.dump() + "\n";
+  return mark.Text() + "\n";
 }
 
 // What the mark says was left; nullopt: it can't be read.
-std::optional<Left> LeftIn(const nlohmann::json& mark) {
+std::optional<Left> LeftIn(const internal::Json& mark) {
   Left left;
   for (const auto& [key, take] : {std::pair<const char*, std::function<bool(const std::string&)>>{
                                       "records",
@@ -68,10 +68,10 @@ std::optional<Left> LeftIn(const nlohmann::json& mark) {
                                      left.pulls.push_back(text);
                                      return !text.empty();
                                    }}}) {
-    const auto all = mark.find(key);
-    if (all == mark.end() || !all->is_array() || all->size() > kMaxLeft) return std::nullopt;
+    const internal::Json* const all = mark.Find(key);
+    if (all == nullptr || !all->is_array() || all->size() > kMaxLeft) return std::nullopt;
     for (const auto& one : *all) {
-      if (!one.is_string() || !take(one.get_ref<const std::string&>())) return std::nullopt;
+      if (!one.is_string() || !take(one.text())) return std::nullopt;
     }
   }
   return left;
@@ -125,13 +125,13 @@ Result<bool> Session::TakeMark(const std::string& store_uuid, std::uint64_t comm
   if (auto removed = internal::RemoveFile(path); !removed) return removed.error();
   if (auto synced = internal::SyncDirectory(path.parent_path()); !synced) return synced.error();
   if (!text) return false;
-  const auto mark = nlohmann::json::parse(*text, nullptr, false);
+  const auto mark = internal::Json::Parse(*text);
   if (!mark.is_object()) return false;
   const bool has_left = mark.contains(kFoldersWithLeft);
   // Other commands may have changed the store since; the kubelet has not.
-  const bool fits = mark.value("store", "") == store_uuid &&
-                    mark.value(has_left ? kFoldersWithLeft : kFolders, "") == folders_ &&
-                    mark.value("commit", std::uint64_t{0}) <= commit_sequence;
+  const bool fits = mark.TextAt("store") == store_uuid &&
+                    mark.TextAt(has_left ? kFoldersWithLeft : kFolders) == folders_ &&
+                    mark.NumberAt("commit") <= commit_sequence;
   if (!fits || !has_left) return fits;
   auto read = LeftIn(mark);
   if (!read) return false;

@@ -137,12 +137,13 @@ if it is for all. `waybill preload remove IMAGE` takes it back.)";
     const auto until = steady_clock::now() + kGuardTakes;
     for (;;) {
       auto seen = guard::SeeGuard(*kubelet_directory_);
-      const Json status = seen ? Json::parse(seen->json, nullptr, false) : Json();
+      const Json status = seen ? Json::Parse(seen->json) : Json();
       if (!seen || !seen->runs || !status.is_object()) return InForce::kNobody;
-      if (status.value("judgedCommit", std::uint64_t{0}) >= commit) {
-        const Json waits = status.value("waiting", Json::array());
+      if (status.NumberAt("judgedCommit") >= commit) {
+        const Json* const waits = status.Find("waiting");
         for (const ImageOnNode& image : images) {
-          if (std::find(waits.begin(), waits.end(), image.id) != waits.end()) {
+          if (waits != nullptr &&
+              std::find(waits->begin(), waits->end(), image.id) != waits->end()) {
             return InForce::kKubeletRestart;
           }
         }

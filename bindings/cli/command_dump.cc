@@ -33,7 +33,7 @@ namespace {
 
 void WriteTyped(std::string_view type, const Json& value, Output& out) {
   Json line = {{"type", type}};
-  line.update(value);
+  line.Update(value);
   out.WriteJson(line);
 }
 

@@ -266,7 +266,7 @@ guard runs.)";
       }
       return seen.error();
     }
-    Json status = Json::parse(seen->json, nullptr, false);
+    Json status = Json::Parse(seen->json);
     if (!status.is_object()) {
       return Error{ErrorCode::kDamaged, "the guard's status can't be read",
                    "a guard that runs writes it again each second"};
@@ -274,7 +274,7 @@ guard runs.)";
     Json holes = status.contains("holes") ? status["holes"] : Json::object();
     if (out.json()) {
       Json answer = {{"runs", seen->runs}};
-      answer.update(status);
+      answer.Update(status);
       out.WriteJson(answer);
       return seen->runs ? ExitCode::kYes : ExitCode::kNo;
     }

@@ -128,7 +128,7 @@ collapse  turns runtime classes off: records and intents of other handlers move 
     if (out.json()) {
       Json list = Json::array();
       for (const Shown& shown : *all) {
-        Json& entry = list.emplace_back(JsonOf(shown.handler));
+        Json& entry = list.push_back(JsonOf(shown.handler));
         if (!shown.known) entry["userNamespaces"] = nullptr;
         entry["served"] = shown.served();
         entry["records"] = shown.records;

@@ -131,7 +131,7 @@ Json JsonOf(const ExplainedImage& image) {
   const Explanation& why = *image.explanation;
   Json explanation = JsonOf(why);
   explanation["record"] = why.record ? JsonOf(*why.record, Hashes::kRedacted) : Json(nullptr);
-  if (why.record) explanation["record"].erase("credentialMapping");
+  if (why.record) explanation["record"].Erase("credentialMapping");
   explanation["imageNames"] = why.image_names;
   Json credentials = Json::array();
   for (const ExplainedCredential& one : why.credentials) {

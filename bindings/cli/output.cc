@@ -71,10 +71,10 @@ bool NeedsEscape(std::uint32_t c) {
 }
 
 std::string ValueText(const Json& value) {
-  if (value.is_string()) return value.get<std::string>();
-  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+  if (value.is_string()) return value.text();
+  if (value.is_boolean()) return value.is_true() ? "yes" : "no";
   if (value.is_null()) return "-";
-  return value.dump();
+  return value.Text();
 }
 
 // The columns that Printable `text` takes on a terminal. Wide characters count as one.
@@ -261,8 +261,7 @@ void Output::WriteJson(const Json& value) {
     if (std::exchange(wrote_document_, true)) WriteRaw("---\n");
     return WriteRaw(YamlOf(value));
   }
-  // In ASCII nothing can steer a terminal. A byte that is not UTF-8 becomes U+FFFD.
-  WriteRaw(value.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n");
+  WriteRaw(value.Text(Json::Letters::kAscii) + "\n");
 }
 
 void Output::WriteFields(const std::vector<Field>& fields) {

@@ -7,7 +7,6 @@
 #include <fmt/core.h>
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,12 +14,13 @@
 #include <vector>
 
 #include "store/base/empty_list.h"
+#include "store/base/json_value.h"
 #include "waybill/result.h"
 #include "waybill/types.h"
 
 namespace waybill::cli {
 
-using Json = nlohmann::ordered_json;
+using Json = internal::Json;
 
 enum class ExitCode : int {
   kYes = 0,    // done, or: no pull is needed

@@ -29,24 +29,8 @@ Result<std::string> ReadLine(const std::string& path) {
                  "a file for each secret; or all in JSON lines: --secrets FILE");
 }
 
-// A flat object without repeated keys; otherwise null.
-Json ParseFlat(std::string_view line) {
-  bool flat = true;
-  std::size_t keys = 0;
-  const auto look = [&](int depth, Json::parse_event_t event, const Json&) {
-    if (event == Json::parse_event_t::key) ++keys;
-    const bool opens =
-        event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
-    if (opens && depth > 0) flat = false;
-    return flat;
-  };
-  // Without exceptions, which quote the text.
-  Json value = Json::parse(line.begin(), line.end(), look, false);
-  return flat && value.is_object() && value.size() == keys ? value : Json();
-}
-
 Result<ImagePullSecret> SecretOf(std::string_view line) {
-  const Json object = ParseFlat(line);
+  const Json object = Json::ParseFlat(line);
   if (object.is_null()) return BadFlag("--secrets", "not a flat JSON object", kLineForm);
   ImagePullSecret secret;
   for (const auto& [key, value] : object.items()) {
@@ -59,7 +43,7 @@ Result<ImagePullSecret> SecretOf(std::string_view line) {
     if (!value.is_string()) {
       return BadFlag("--secrets", fmt::format("{} is not a string", key), kLineForm);
     }
-    *target = value.get<std::string>();
+    *target = value.text();
   }
   if (auto r = CheckSecret("--secrets", secret, kLineForm); !r) return r.error();
   return secret;

@@ -84,7 +84,7 @@ bool IsSamePlace(const std::string& a, const std::string& b) {
   return plain(a) == plain(b);
 }
 
-std::string Joined(const std::vector<std::string>& values) {
+std::string ShellWords(const std::vector<std::string>& values) {
   std::string text;
   for (const std::string& value : values) text += (text.empty() ? "" : " ") + ShellWord(value);
   return text;
@@ -211,7 +211,7 @@ Result<std::vector<std::string>> Settings::Ask(const Flag& flag) {
   }
   origins_[flag.name] = setting.origin;
   notes_.push_back(
-      fmt::format("{} {}, from {}", flag.name, Joined(setting.values), setting.origin));
+      fmt::format("{} {}, from {}", flag.name, ShellWords(setting.values), setting.origin));
   return setting.values;
 }
 

@@ -3,8 +3,9 @@
 #include <yaml.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
+
+#include "store/base/json_value.h"
 
 namespace waybill::cli {
 namespace {
@@ -196,7 +197,7 @@ std::string JsonOfScalar(const YamlNode& scalar) {
       return text;
     }
   }
-  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return internal::Json(text).Text();
 }
 
 }  // namespace waybill::cli

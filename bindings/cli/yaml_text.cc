@@ -22,7 +22,7 @@ class YamlEmitter {
   YamlEmitter& operator=(const YamlEmitter&) = delete;
   ~YamlEmitter() { yaml_emitter_delete(&emitter_); }
 
-  std::string Document(const nlohmann::ordered_json& value) {
+  std::string Document(const internal::Json& value) {
     yaml_event_t event;
     Emit(event, yaml_stream_start_event_initialize(&event, YAML_UTF8_ENCODING));
     Emit(event, yaml_document_start_event_initialize(&event, nullptr, nullptr, nullptr, 1));
@@ -67,7 +67,7 @@ class YamlEmitter {
     Scalar(text, is_plain ? YAML_PLAIN_SCALAR_STYLE : YAML_DOUBLE_QUOTED_SCALAR_STYLE);
   }
 
-  void Value(const nlohmann::ordered_json& value) {
+  void Value(const internal::Json& value) {
     yaml_event_t event;
     if (value.is_object()) {
       Emit(event, yaml_mapping_start_event_initialize(
@@ -86,8 +86,8 @@ class YamlEmitter {
       for (const auto& item : value) Value(item);
       return Emit(event, yaml_sequence_end_event_initialize(&event));
     }
-    if (value.is_string()) return String(value.get_ref<const std::string&>());
-    Scalar(value.dump(), YAML_PLAIN_SCALAR_STYLE);
+    if (value.is_string()) return String(value.text());
+    Scalar(value.Text(), YAML_PLAIN_SCALAR_STYLE);
   }
 
   yaml_emitter_t emitter_ = {};
@@ -96,11 +96,9 @@ class YamlEmitter {
 
 }  // namespace
 
-std::string YamlOf(const nlohmann::ordered_json& value) {
+std::string YamlOf(const internal::Json& value) {
   // By way of JSON, which replaces what is not UTF-8.
-  const std::string json =
-      value.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
-  return YamlEmitter().Document(nlohmann::ordered_json::parse(json));
+  return YamlEmitter().Document(internal::Json::Parse(value.Text()));
 }
 
 }  // namespace waybill::cli
