@@ -23,6 +23,7 @@
 
 namespace waybill::internal {
 
+namespace v1_to_v2 {
 namespace {
 
 constexpr std::size_t kValuesAtOnce = 1024;
@@ -139,7 +140,8 @@ Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
 }
 
 }  // namespace
+}  // namespace v1_to_v2
 
-const Step kStepV1ToV2 = {1, 2, "runtime-handlers", Up, Down, Losses};
+const Step kStepV1ToV2 = {1, 2, "runtime-handlers", v1_to_v2::Up, v1_to_v2::Down, v1_to_v2::Losses};
 
 }  // namespace waybill::internal

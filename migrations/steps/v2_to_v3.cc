@@ -20,6 +20,7 @@
 
 namespace waybill::internal {
 
+namespace v2_to_v3 {
 namespace {
 
 constexpr std::size_t kMaxNamed = 10;
@@ -82,7 +83,8 @@ Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
 }
 
 }  // namespace
+}  // namespace v2_to_v3
 
-const Step kStepV2ToV3 = {2, 3, "user-namespaces", Up, Down, Losses};
+const Step kStepV2ToV3 = {2, 3, "user-namespaces", v2_to_v3::Up, v2_to_v3::Down, v2_to_v3::Losses};
 
 }  // namespace waybill::internal

@@ -16,6 +16,7 @@
 
 namespace waybill::internal {
 
+namespace v3_to_v4 {
 namespace {
 
 // Writes each held pod in the schema's form. RunStep writes the header's records.
@@ -35,7 +36,8 @@ Result<void> Down(StepRun& run) { return WriteHeld(run, SchemaOf(3)); }
 Result<std::vector<std::string>> Losses(const StoreTxn&) { return std::vector<std::string>(); }
 
 }  // namespace
+}  // namespace v3_to_v4
 
-const Step kStepV3ToV4 = {3, 4, "kinds", Up, Down, Losses};
+const Step kStepV3ToV4 = {3, 4, "kinds", v3_to_v4::Up, v3_to_v4::Down, v3_to_v4::Losses};
 
 }  // namespace waybill::internal

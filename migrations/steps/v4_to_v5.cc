@@ -27,6 +27,7 @@
 
 namespace waybill::internal {
 
+namespace v4_to_v5 {
 namespace {
 
 Result<std::vector<std::pair<Key16, OpenPull>>> PullsAndKeys(const StoreTxn& txn) {
@@ -233,7 +234,8 @@ Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
 }
 
 }  // namespace
+}  // namespace v4_to_v5
 
-const Step kStepV4ToV5 = {4, 5, "evidence", Up, Down, Losses};
+const Step kStepV4ToV5 = {4, 5, "evidence", v4_to_v5::Up, v4_to_v5::Down, v4_to_v5::Losses};
 
 }  // namespace waybill::internal

@@ -21,6 +21,7 @@
 
 namespace waybill::internal {
 
+namespace v5_to_v6 {
 namespace {
 
 Result<std::vector<Key16>> KeysOfRecords(const StoreTxn& txn) {
@@ -124,7 +125,8 @@ Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
 }
 
 }  // namespace
+}  // namespace v5_to_v6
 
-const Step kStepV5ToV6 = {5, 6, "revocation", Up, Down, Losses};
+const Step kStepV5ToV6 = {5, 6, "revocation", v5_to_v6::Up, v5_to_v6::Down, v5_to_v6::Losses};
 
 }  // namespace waybill::internal

@@ -17,6 +17,7 @@
 
 namespace waybill::internal {
 
+namespace v6_to_v7 {
 namespace {
 
 Result<void> Up(StepRun&) { return {}; }
@@ -40,7 +41,8 @@ Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
 }
 
 }  // namespace
+}  // namespace v6_to_v7
 
-const Step kStepV6ToV7 = {6, 7, "streaming", Up, Down, Losses};
+const Step kStepV6ToV7 = {6, 7, "streaming", v6_to_v7::Up, v6_to_v7::Down, v6_to_v7::Losses};
 
 }  // namespace waybill::internal

@@ -17,8 +17,8 @@ namespace waybill::internal {
 
 namespace {
 
-constexpr std::size_t kMaxNamed = 100;
-constexpr std::uint32_t kNobody = UINT32_MAX;
+constexpr std::size_t kMaxNamedProblems = 100;
+constexpr std::uint32_t kUnowned = UINT32_MAX;
 
 HostIdRange RangeOf(std::uint32_t block) { return {block * kIdsPerBlock, kIdsPerBlock}; }
 
@@ -34,13 +34,13 @@ void AddRange(std::vector<HostIdRange>& ranges, HostIdRange range) {
 class Reconciliation {
  public:
   Reconciliation(std::vector<UsernsMapping> mappings, std::vector<UsernsBlock> blocks)
-      : mappings_(std::move(mappings)), blocks_(std::move(blocks)), owner_(kBlocks, kNobody) {}
+      : mappings_(std::move(mappings)), blocks_(std::move(blocks)), owner_(kBlocks, kUnowned) {}
 
   void Compare() {
     for (std::uint32_t i = 0; i < mappings_.size(); ++i) {
       const BlockRange range = BlocksOf(mappings_[i].host_id, mappings_[i].length);
       for (std::uint32_t block = range.first; block < range.end(); ++block) {
-        if (owner_[block] == kNobody) {
+        if (owner_[block] == kUnowned) {
           owner_[block] = i;
         } else {
           contested_.insert(owner_[block]);
@@ -52,13 +52,13 @@ class Reconciliation {
     for (const UsernsBlock& block : blocks_) {
       seen[block.block] = true;
       const std::uint32_t owner = owner_[block.block];
-      if (owner != kNobody && mappings_[owner].pod_uid == block.pod_uid) continue;
+      if (owner != kUnowned && mappings_[owner].pod_uid == block.pod_uid) continue;
       AddRange(held_[block.pod_uid], RangeOf(block.block));
       strays_.push_back(block.block);
-      if (owner != kNobody) contested_.insert(owner);
+      if (owner != kUnowned) contested_.insert(owner);
     }
     for (std::uint32_t block = 0; block < kBlocks; ++block) {
-      if (owner_[block] != kNobody && !seen[block]) ++missing_;
+      if (owner_[block] != kUnowned && !seen[block]) ++missing_;
     }
   }
 
@@ -75,7 +75,7 @@ class Reconciliation {
     }
     // Also where a stray was removed.
     for (std::uint32_t block = 0; block < kBlocks; ++block) {
-      if (owner_[block] == kNobody || contested_.contains(owner_[block])) continue;
+      if (owner_[block] == kUnowned || contested_.contains(owner_[block])) continue;
       TRY(txn.PutNew(Table::kUsernsBlocks, BlockKey(block),
                      EncodeUsernsBlock({mappings_[owner_[block]].pod_uid, block})));
     }
@@ -101,7 +101,7 @@ class Reconciliation {
       kind = before->pod.kind;
       ranges.insert(ranges.end(), before->pod.ranges.begin(), before->pod.ranges.end());
     }
-    if (report.problems.size() < kMaxNamed) {
+    if (report.problems.size() < kMaxNamedProblems) {
       report.problems.push_back("pod " + ShownPodUid(pod_uid) + " is held: " + reason);
     }
     ++report.held;
@@ -141,7 +141,7 @@ Result<void> DescribeUserNamespaces(const StoreTxn& txn, const UserNamespaceOpti
     const PoolRelation relation = RelationTo(options.pool, mapping.host_id, mapping.length);
     if (relation == PoolRelation::kInPool) continue;
     ++(relation == PoolRelation::kOutsidePool ? report.outside_pool : report.other_length);
-    if (report.off_pool.size() < kMaxNamed) report.off_pool.push_back(mapping.pod_uid);
+    if (report.off_pool.size() < kMaxNamedProblems) report.off_pool.push_back(mapping.pod_uid);
   }
   return {};
 }
