@@ -70,6 +70,7 @@ bench_sizing() {
 
 # Counts are the same in a quick run.
 bench_instructions() {
+  setup valgrind
   build release waybill_instructions >&2
   [ "${1:-}" != --quick ] || shift
   bench/instructions/count build/release/bench/instructions/waybill_instructions "$@" |
