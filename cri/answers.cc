@@ -10,6 +10,7 @@
 #include "cri.pb.h"
 #include "cri/count_fields.h"
 #include "store/base/caught.h"
+#include "store/base/try.h"
 #include "waybill/kubelet_format.h"
 
 namespace waybill::cri {
@@ -59,9 +60,8 @@ Result<std::string> JsonOf(const google::protobuf::Message& message) {
 Result<std::vector<ImageOnNode>> ImagesOf(const v1::ListImagesResponse& list) {
   // JSON leaves out a list without members.
   if (list.images().empty()) return std::vector<ImageOnNode>{};
-  auto json = JsonOf(list);
-  if (!json) return json.error();
-  return DecodeImageList(*json);
+  auto json = TRY(JsonOf(list));
+  return DecodeImageList(json);
 }
 
 Result<void> CheckSize(const std::string& answer, std::size_t most) {
@@ -74,53 +74,51 @@ Result<void> CheckSize(const std::string& answer, std::size_t most) {
 
 Result<std::vector<ImageOnNode>> DecodeImages(const std::string& answer) {
   return internal::Guarded([&]() -> Result<std::vector<ImageOnNode>> {
-    if (auto size = CheckSize(answer, kMaxListBytes); !size) return size.error();
-    if (auto fields = CheckFieldCount(answer); !fields) return fields.error();
+    TRY(CheckSize(answer, kMaxListBytes));
+    TRY(CheckFieldCount(answer));
     v1::ListImagesResponse list;
-    if (auto parsed = Parse(answer, list); !parsed) return parsed.error();
+    TRY(Parse(answer, list));
     return ImagesOf(list);
   });
 }
 
 Result<std::optional<ImageOnNode>> DecodeImageStatus(const std::string& answer) {
   return internal::Guarded([&]() -> Result<std::optional<ImageOnNode>> {
-    if (auto size = CheckSize(answer, kMaxAnswerBytes); !size) return size.error();
+    TRY(CheckSize(answer, kMaxAnswerBytes));
     v1::ImageStatusResponse status;
-    if (auto parsed = Parse(answer, status); !parsed) return parsed.error();
+    TRY(Parse(answer, status));
     if (!status.has_image()) return std::optional<ImageOnNode>();
     v1::ListImagesResponse list;
     *list.add_images() = status.image();
-    auto images = ImagesOf(list);
-    if (!images) return images.error();
-    return std::optional<ImageOnNode>(std::move(images->front()));
+    auto images = TRY(ImagesOf(list));
+    return std::optional<ImageOnNode>(std::move(images.front()));
   });
 }
 
 Result<std::vector<RuntimeHandler>> DecodeHandlers(const std::string& answer) {
   return internal::Guarded([&]() -> Result<std::vector<RuntimeHandler>> {
-    if (auto size = CheckSize(answer, kMaxAnswerBytes); !size) return size.error();
+    TRY(CheckSize(answer, kMaxAnswerBytes));
     v1::StatusResponse status;
-    if (auto parsed = Parse(answer, status); !parsed) return parsed.error();
+    TRY(Parse(answer, status));
     if (status.runtime_handlers().empty()) return std::vector<RuntimeHandler>{};
     v1::StatusResponse handlers;
     *handlers.mutable_runtime_handlers() = status.runtime_handlers();
-    auto json = JsonOf(handlers);
-    if (!json) return json.error();
+    auto json = TRY(JsonOf(handlers));
     // crictl prints each piece of information that is JSON beside the rest.
     const auto config = status.info().find("config");
     if (config != status.info().end() && nlohmann::json::accept(config->second)) {
-      json->insert(1, "\"config\":" + config->second + ",");
+      json.insert(1, "\"config\":" + config->second + ",");
     }
-    return DecodeRuntimeStatus(*json);
+    return DecodeRuntimeStatus(json);
   });
 }
 
 Result<std::string> DecodeVersion(const std::string& answer) {
   return internal::Guarded([&]() -> Result<std::string> {
     constexpr std::size_t kMaxShown = 100;
-    if (auto size = CheckSize(answer, kMaxAnswerBytes); !size) return size.error();
+    TRY(CheckSize(answer, kMaxAnswerBytes));
     v1::VersionResponse version;
-    if (auto parsed = Parse(answer, version); !parsed) return parsed.error();
+    TRY(Parse(answer, version));
     if (version.runtime_name().empty()) return NotCri("VersionResponse");
     return version.runtime_name().substr(0, kMaxShown) + " " +
            version.runtime_version().substr(0, kMaxShown);

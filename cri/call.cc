@@ -13,6 +13,7 @@
 #include "cri/endpoint.h"
 #include "store/base/caught.h"
 #include "store/base/quote.h"
+#include "store/base/try.h"
 
 namespace waybill::cri {
 namespace {
@@ -110,14 +111,13 @@ GrpcRuns::~GrpcRuns() { grpc_shutdown_blocking(); }
 
 Result<std::shared_ptr<grpc::Channel>> OpenChannel(const std::string& path, std::size_t most) {
   // gRPC connects to nothing by itself: no name is looked up, and no proxy used.
-  auto fd = ConnectSocket(path);
-  if (!fd) return fd.error();
+  auto fd = TRY(ConnectSocket(path));
   grpc::ChannelArguments arguments;
   arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, "localhost");
   arguments.SetMaxReceiveMessageSize(static_cast<int>(most));
   // Compressed answers would be larger than what was received.
   arguments.SetInt(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1 << GRPC_COMPRESS_NONE);
-  return grpc::CreateCustomInsecureChannelFromFd("runtime", *fd, arguments);
+  return grpc::CreateCustomInsecureChannelFromFd("runtime", fd, arguments);
 }
 
 Result<std::string> Call(const std::string& path, const std::string& service,
@@ -126,9 +126,8 @@ Result<std::string> Call(const std::string& path, const std::string& service,
                          const std::function<bool()>& cancelled) {
   return internal::Guarded([&]() -> Result<std::string> {
     const GrpcRuns running;
-    auto channel = OpenChannel(path, most);
-    if (!channel) return channel.error();
-    grpc::GenericStub stub(*std::move(channel));
+    auto channel = TRY(OpenChannel(path, most));
+    grpc::GenericStub stub(std::move(channel));
     grpc::ClientContext context;
     context.set_deadline(DeadlineIn(timeout));
     const grpc::Slice slice(request);
@@ -162,9 +161,8 @@ Result<void> CallContainerd(const std::string& path, const std::string& service,
                             const std::function<Result<void>(const std::string&)>& take) {
   return internal::Guarded([&]() -> Result<void> {
     const GrpcRuns running;
-    auto channel = OpenChannel(path, most);
-    if (!channel) return channel.error();
-    grpc::GenericStub stub(*std::move(channel));
+    auto channel = TRY(OpenChannel(path, most));
+    grpc::GenericStub stub(std::move(channel));
     grpc::ClientContext context;
     context.set_deadline(DeadlineIn(timeout));
     context.AddMetadata("containerd-namespace", "k8s.io");

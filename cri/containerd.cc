@@ -20,6 +20,7 @@
 #include "store/base/caught.h"
 #include "store/base/files.h"
 #include "store/base/quote.h"
+#include "store/base/try.h"
 
 namespace waybill::cri {
 namespace {
@@ -196,21 +197,18 @@ Result<Containerd> Containerd::At(const ClientOptions& options) {
     static_cast<void>(before);
     std::string endpoint = options.endpoint;
     if (endpoint.empty()) {
-      auto client = Client::Connect(options);
-      if (!client) return client.error();
-      endpoint = (*client)->endpoint();
+      auto client = TRY(Client::Connect(options));
+      endpoint = client->endpoint();
     }
-    auto path = SocketPath(endpoint);
-    if (!path) return path.error();
-    return Containerd(*std::move(path), options);
+    auto path = TRY(SocketPath(endpoint));
+    return Containerd(std::move(path), options);
   });
 }
 
 Result<ServerProcess> Containerd::Process() const {
   return internal::Guarded([&]() -> Result<ServerProcess> {
-    auto connected = ConnectSocket(path_);
-    if (!connected) return connected.error();
-    const internal::Fd fd(*connected);
+    auto connected = TRY(ConnectSocket(path_));
+    const internal::Fd fd(connected);
     ucred peer = {};
     socklen_t size = sizeof(peer);
     if (::getsockopt(fd.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
@@ -247,11 +245,10 @@ Result<std::vector<Lease>> Containerd::Leases() const {
     std::vector<Lease> leases;
     std::size_t fields = 0;
     const auto take = [&](const std::string& answer) -> Result<void> {
-      auto list = Parse<messages::ListLeasesResponse>(
+      auto list = TRY(Parse<messages::ListLeasesResponse>(
           answer, {messages::ListLeasesResponse::kLeasesFieldNumber}, fields, path_,
-          kLeasesService);
-      if (!list) return list.error();
-      for (const auto& lease : list->leases()) {
+          kLeasesService));
+      for (const auto& lease : list.leases()) {
         const auto created = Time(lease.created_at());
         if (lease.id().empty() || !created) return NotContainerd(path_, kLeasesService);
         if (leases.size() == kMaxLeases) return TooMuch(path_, kLeasesService);
@@ -259,9 +256,7 @@ Result<std::vector<Lease>> Containerd::Leases() const {
       }
       return {};
     };
-    auto called =
-        CallContainerd(path_, kLeasesService, kList, kMaxAnswerBytes, timeout_, cancelled_, take);
-    if (!called) return called.error();
+    TRY(CallContainerd(path_, kLeasesService, kList, kMaxAnswerBytes, timeout_, cancelled_, take));
     return leases;
   });
 }
@@ -270,16 +265,13 @@ Result<PullLook> Containerd::LookAtPulls() const {
   return internal::Guarded([&]() -> Result<PullLook> {
     PullLook look;
     look.began = BootNow();
-    auto process = Process();
-    if (!process) return process.error();
-    auto leases = Leases();
-    if (!leases) return leases.error();
-    auto after = Process();
-    if (!after) return after.error();
-    if (*after != *process) return NotKnown(path_, "containerd was restarted meanwhile");
+    auto process = TRY(Process());
+    auto leases = TRY(Leases());
+    auto after = TRY(Process());
+    if (after != process) return NotKnown(path_, "containerd was restarted meanwhile");
     look.ended = BootNow();
-    look.process = *process;
-    for (Lease& lease : *leases) look.leases.push_back(std::move(lease.id));
+    look.process = process;
+    for (Lease& lease : leases) look.leases.push_back(std::move(lease.id));
     return look;
   });
 }
@@ -289,12 +281,11 @@ Result<std::vector<ContainerdImage>> Containerd::Images() const {
     std::vector<ContainerdImage> images;
     std::size_t fields = 0;
     const auto take = [&](const std::string& answer) -> Result<void> {
-      auto list = Parse<messages::ListImagesResponse>(
+      auto list = TRY(Parse<messages::ListImagesResponse>(
           answer,
           {messages::ListImagesResponse::kImagesFieldNumber, messages::Image::kLabelsFieldNumber},
-          fields, path_, kImagesService);
-      if (!list) return list.error();
-      for (const auto& image : list->images()) {
+          fields, path_, kImagesService));
+      for (const auto& image : list.images()) {
         const auto created = Time(image.created_at());
         const auto updated = Time(image.updated_at());
         if (image.name().empty() || !created || !updated) {
@@ -309,26 +300,22 @@ Result<std::vector<ContainerdImage>> Containerd::Images() const {
       }
       return {};
     };
-    auto called =
-        CallContainerd(path_, kImagesService, kList, kMaxListBytes, timeout_, cancelled_, take);
-    if (!called) return called.error();
+    TRY(CallContainerd(path_, kImagesService, kList, kMaxListBytes, timeout_, cancelled_, take));
     return images;
   });
 }
 
 Result<std::vector<ImportedImage>> Containerd::Imported() const {
   return internal::Guarded([&]() -> Result<std::vector<ImportedImage>> {
-    auto before = Images();
-    if (!before) return before.error();
+    auto before = TRY(Images());
     Content content;
     std::size_t fields = 0;
     const auto take = [&](const std::string& answer) -> Result<void> {
-      auto list = Parse<messages::ListContentResponse>(
+      auto list = TRY(Parse<messages::ListContentResponse>(
           answer,
           {messages::ListContentResponse::kInfoFieldNumber, messages::Info::kLabelsFieldNumber},
-          fields, path_, kContentService);
-      if (!list) return list.error();
-      for (const auto& info : list->info()) {
+          fields, path_, kContentService));
+      for (const auto& info : list.info()) {
         // One that is named twice says two things.
         if (!IsDigest(info.digest())) continue;
         if (!content.emplace(info.digest(), BlobOf(info)).second) {
@@ -337,20 +324,17 @@ Result<std::vector<ImportedImage>> Containerd::Imported() const {
       }
       return {};
     };
-    auto called =
-        CallContainerd(path_, kContentService, kList, kMaxListBytes, timeout_, cancelled_, take);
-    if (!called) return called.error();
+    TRY(CallContainerd(path_, kContentService, kList, kMaxListBytes, timeout_, cancelled_, take));
     // A record that was there all the time kept its content from being collected and imported anew.
-    auto after = Images();
-    if (!after) return after.error();
+    auto after = TRY(Images());
     const auto by_name = [](const ContainerdImage& a, const ContainerdImage& b) {
       return a.name < b.name;
     };
-    std::sort(after->begin(), after->end(), by_name);
+    std::sort(after.begin(), after.end(), by_name);
     std::vector<ImportedImage> imported;
     const Proof proof(content);
-    for (const ContainerdImage& image : *before) {
-      const auto [first, last] = std::equal_range(after->begin(), after->end(), image, by_name);
+    for (const ContainerdImage& image : before) {
+      const auto [first, last] = std::equal_range(after.begin(), after.end(), image, by_name);
       if (last - first != 1 || *first != image) continue;
       if (auto proven = proof.Of(image)) imported.push_back(*std::move(proven));
     }

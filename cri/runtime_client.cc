@@ -11,6 +11,7 @@
 #include "cri/containerd.h"
 #include "cri/endpoint.h"
 #include "store/base/caught.h"
+#include "store/base/try.h"
 
 namespace waybill::cri {
 namespace {
@@ -31,10 +32,9 @@ Result<T> FromRuntime(const std::string& path, const char* method, Result<T> dec
 
 Result<std::string> AskVersion(const std::string& path, const ClientOptions& options) {
   auto answer =
-      Call(path, kRuntimeService, "Version", runtime::v1::VersionRequest().SerializeAsString(),
-           kMaxAnswerBytes, options.timeout, options.cancelled);
-  if (!answer) return answer.error();
-  return FromRuntime(path, "Version", DecodeVersion(*answer));
+      TRY(Call(path, kRuntimeService, "Version", runtime::v1::VersionRequest().SerializeAsString(),
+               kMaxAnswerBytes, options.timeout, options.cancelled));
+  return FromRuntime(path, "Version", DecodeVersion(answer));
 }
 
 // "containerd v2.4.2", "containerd 1.6.20~ds1": what Containerd::Imported was tried with, or newer.
@@ -67,11 +67,9 @@ Result<std::unique_ptr<Client>> Client::Connect(const ClientOptions& options) {
       return std::unique_ptr<Client>(new Client(std::move(path), options, std::move(version)));
     };
     if (!options.endpoint.empty()) {
-      auto path = SocketPath(options.endpoint);
-      if (!path) return path.error();
-      auto version = AskVersion(*path, options);
-      if (!version) return version.error();
-      return client(*std::move(path), *std::move(version));
+      auto path = TRY(SocketPath(options.endpoint));
+      auto version = TRY(AskVersion(path, options));
+      return client(std::move(path), std::move(version));
     }
     std::unique_ptr<Client> found;
     std::string tried;
@@ -98,11 +96,10 @@ Result<std::unique_ptr<Client>> Client::Connect(const ClientOptions& options) {
 }
 
 Result<std::vector<ImageOnNode>> Client::ListImages() {
-  auto answer =
-      Call(path_, kImageService, "ListImages", runtime::v1::ListImagesRequest().SerializeAsString(),
-           kMaxListBytes, timeout_, cancelled_);
-  if (!answer) return answer.error();
-  auto images = FromRuntime(path_, "ListImages", DecodeImages(*answer));
+  auto answer = TRY(Call(path_, kImageService, "ListImages",
+                         runtime::v1::ListImagesRequest().SerializeAsString(), kMaxListBytes,
+                         timeout_, cancelled_));
+  auto images = FromRuntime(path_, "ListImages", DecodeImages(answer));
   if (!images || images->empty() || !TellsOrigins(runtime_)) return images;
   // Asked after the list: what was imported since is no less open.
   auto containerd = Containerd::At({endpoint_, timeout_, cancelled_});
@@ -128,10 +125,9 @@ Result<std::optional<ImageOnNode>> Client::ImageStatus(const std::string& image)
   return internal::Guarded([&]() -> Result<std::optional<ImageOnNode>> {
     runtime::v1::ImageStatusRequest request;
     request.mutable_image()->set_image(image);
-    auto answer = Call(path_, kImageService, "ImageStatus", request.SerializeAsString(),
-                       kMaxAnswerBytes, timeout_, cancelled_);
-    if (!answer) return answer.error();
-    return FromRuntime(path_, "ImageStatus", DecodeImageStatus(*answer));
+    auto answer = TRY(Call(path_, kImageService, "ImageStatus", request.SerializeAsString(),
+                           kMaxAnswerBytes, timeout_, cancelled_));
+    return FromRuntime(path_, "ImageStatus", DecodeImageStatus(answer));
   });
 }
 

@@ -15,6 +15,7 @@
 #include "store/base/json_value.h"
 #include "store/base/quote.h"
 #include "store/base/sha256.h"
+#include "store/base/try.h"
 #include "store/trust/gap.h"
 #include "waybill/image_name.h"
 #include "waybill/kubelet_format.h"
@@ -69,9 +70,8 @@ Result<bool> LostAll(const std::filesystem::path& kubelet_directory) {
   for (const std::filesystem::path& witness :
        {kubelet_directory / "image_manager" / kOwnFolder / kWitness,
         internal::WitnessIn(kubelet_directory)}) {
-    auto there = internal::Exists(witness);
-    if (!there.has_value()) return there.error();
-    if (*there) return false;
+    auto there = TRY(internal::Exists(witness));
+    if (there) return false;
   }
   return true;
 }
@@ -132,7 +132,7 @@ Guard::~Guard() = default;
 
 Result<std::unique_ptr<Guard>> Guard::Start(GuardOptions options) {
   std::unique_ptr<Guard> guard(new Guard(std::move(options)));
-  if (auto begun = guard->Begin(); !begun) return begun.error();
+  TRY(guard->Begin());
   return guard;
 }
 
@@ -141,16 +141,11 @@ Result<void> Guard::Begin() {
   if (auto none = CheckNoneInside(); !none) return none;
   if (auto made = internal::MakePrivateDirectory(image_manager_); !made) return made;
   if (auto safe = internal::CheckPrivateDirectory(image_manager_); !safe) return safe;
-  auto lost = LostAll(options_.kubelet_directory);
-  if (!lost.has_value()) return lost.error();
-  lost_all_ = *lost;
+  lost_all_ = TRY(LostAll(options_.kubelet_directory));
   if (lost_all_) SetWasHere(options_.kubelet_directory, kLost);
-  auto session = Session::Begin(image_manager_);
-  if (!session) return session.error();
-  session_.emplace(*std::move(session));
-  auto watches = Watches::Make();
-  if (!watches) return watches.error();
-  watches_ = *std::move(watches);
+  auto session = TRY(Session::Begin(image_manager_));
+  session_.emplace(std::move(session));
+  watches_ = TRY(Watches::Make());
   // Before anything is read, so that nothing is missed in between.
   if (auto watched = Watch(); !watched) return watched;
   status_.since = options_.store.clock();
@@ -233,35 +228,30 @@ Result<void> Guard::MakeFolders() {
 }
 
 Result<void> Guard::Watch() {
-  auto root = watches_->Add(WatchedFolder::kRoot, options_.kubelet_directory);
-  if (!root) return root.error();
-  auto pulled = watches_->Add(WatchedFolder::kPulled, pulled_.path());
-  if (!pulled) return pulled.error();
-  auto pulling = watches_->Add(WatchedFolder::kPulling, pulling_.path());
-  if (!pulling) return pulling.error();
+  TRY(watches_->Add(WatchedFolder::kRoot, options_.kubelet_directory));
+  TRY(watches_->Add(WatchedFolder::kPulled, pulled_.path()));
+  TRY(watches_->Add(WatchedFolder::kPulling, pulling_.path()));
   return pods_ ? pods_->WatchAll() : Result<void>();
 }
 
 Result<void> Guard::OpenStore() {
   OpenOptions options = options_.store;
-  auto there = internal::Exists(options.directory / "data.mdb");
-  if (!there.has_value()) return there.error();
-  const StoreState before = *there ? StateOf(options.directory) : StoreState();
-  auto fits = session_->TakeMark(before.uuid, before.commit_sequence, left_);
-  if (!fits) return fits.error();
+  auto there = TRY(internal::Exists(options.directory / "data.mdb"));
+  const StoreState before = there ? StateOf(options.directory) : StoreState();
+  auto fits = TRY(session_->TakeMark(before.uuid, before.commit_sequence, left_));
   // At a first start the store's own import takes the files over.
-  gap_ = *there && !*fits;
+  gap_ = there && !fits;
   options.rules = Rules::kClosed;
   options.images_on_node.reset();
-  options.kubelet_directory = *there ? std::filesystem::path() : options_.kubelet_directory;
-  options.gap = !*there ? options.gap : gap_ ? Gap::kYes : Gap::kNo;
+  options.kubelet_directory = there ? std::filesystem::path() : options_.kubelet_directory;
+  options.gap = !there ? options.gap : gap_ ? Gap::kYes : Gap::kNo;
   // A first start presumes; one after everything was lost knows that there were records.
-  lost_all_ = lost_all_ && !*there;
+  lost_all_ = lost_all_ && !there;
   if (lost_all_) options.gap = Gap::kYes;
   const std::filesystem::path pods = options_.kubelet_directory / "pods";
   auto has_pods = internal::IsDirectory(pods);
   // Later the store knows better than a file that was put back.
-  if (!*there && has_pods.has_value() && *has_pods) options.pods_directory = pods;
+  if (!there && has_pods.has_value() && *has_pods) options.pods_directory = pods;
   const bool is_own_place = options.witness.kind() == Witness::Kind::kRemembered;
   if (is_own_place) {
     // Not where `waybill start` has one for a store of its own.
@@ -277,7 +267,7 @@ Result<void> Guard::OpenStore() {
   }
   if (!store) {
     // Nothing was missed yet.
-    if (*fits) {
+    if (fits) {
       session_->Capture();
       static_cast<void>(session_->LeaveMark(before.uuid, before.commit_sequence, left_));
     }
@@ -296,11 +286,10 @@ Result<void> Guard::OpenStore() {
   for (const std::string& warning : report.warnings) Log(LogLevel::kWarning, warning);
   for (const std::string& problem : report.import.problems) Log(LogLevel::kWarning, problem);
   lost_ = LostSomething();
-  auto statistics = store_->GetStatistics();
-  if (!statistics) return statistics.error();
+  auto statistics = TRY(store_->GetStatistics());
   // What the store has forgotten may be in its memory, and come back with its next record.
   believes_memory_ = !status_.kubelet_ran_before ||
-                     (statistics->revocations == 0 && !options_.store.ages.has_value());
+                     (statistics.revocations == 0 && !options_.store.ages.has_value());
   status_.gap = gap_ || report.after_gap;
   if (lost_all_) {
     Log(LogLevel::kWarning,
@@ -321,14 +310,13 @@ Result<void> Guard::OpenStore() {
 
 Result<void> Guard::FirstList() {
   for (;;) {
-    auto token = BeginList();
-    if (!token) return token.error();
+    auto token = TRY(BeginList());
     auto list = options_.list_images
                     ? options_.list_images()
                     : Error{ErrorCode::kUnavailable, "no runtime was named to list its images", ""};
     // A wrong endpoint does not become right.
     if (!list && list.error().code == ErrorCode::kInvalidArgument) return list.error();
-    auto taken = list ? TakeList(*token, list) : Result<void>(list.error());
+    auto taken = list ? TakeList(token, list) : Result<void>(list.error());
     if (taken && images_) return {};
     // With a kubelet that runs already, TakeList survives what can be tried again.
     const Error error =
@@ -360,11 +348,10 @@ bool Guard::NothingChanged(const std::vector<ImageOnNode>& images) const {
 }
 
 Result<std::vector<BootTime>> Guard::EndsOfPulls() const {
-  auto pulls = store_->ListOpenPulls();
-  if (!pulls) return pulls.error();
+  auto pulls = TRY(store_->ListOpenPulls());
   const BootTime now = options_.store.boot_clock();
   std::vector<BootTime> ends;
-  for (const OpenPull& pull : *pulls) {
+  for (const OpenPull& pull : pulls) {
     if (pull.ended && pull.ended_at.boot_id == now.boot_id) ends.push_back(pull.ended_at);
   }
   return ends;
@@ -436,22 +423,20 @@ Result<void> Guard::Judge(const ListToken& token, std::vector<ImageOnNode> image
     wants_list_ = true;
     return {};
   }
-  auto named = WithoutNameless(images);
-  if (!named) return named.error();
-  const bool complete = named->size() == images.size();
-  auto observed = store_->ObserveImages({.images = *named,
-                                         .token = token,
-                                         .complete = complete,
-                                         .quiet_until = ended.quiet_until,
-                                         .names_to_come = std::move(ended.names_to_come)});
-  if (!observed) return observed.error();
+  auto named = TRY(WithoutNameless(images));
+  const bool complete = named.size() == images.size();
+  auto observed = TRY(store_->ObserveImages({.images = named,
+                                             .token = token,
+                                             .complete = complete,
+                                             .quiet_until = ended.quiet_until,
+                                             .names_to_come = std::move(ended.names_to_come)}));
   images_ = std::move(images);
   listed_strings_.reset();
   status_.runtime_error.clear();
   status_.last_list = options_.store.clock();
   status_.images = images_->size();
   if (phase_ == Phase::kRunning) {
-    for (const JudgedImage& image : observed->judged) {
+    for (const JudgedImage& image : observed.judged) {
       if (image.preloaded) {
         Log(LogLevel::kInfo, image.name + " came without the kubelet: " + image.because);
       } else if (!IsPulledNow(image.name)) {
@@ -461,8 +446,7 @@ Result<void> Guard::Judge(const ListToken& token, std::vector<ImageOnNode> image
     }
   }
   // Before the files are written: what a command records meanwhile is not overlooked.
-  auto statistics = store_->GetStatistics();
-  if (!statistics) return statistics.error();
+  auto statistics = TRY(store_->GetStatistics());
   std::set<std::string> removed;
   std::swap(removed, removed_);
   if (auto r = PutRight(); !r) return r;
@@ -473,7 +457,7 @@ Result<void> Guard::Judge(const ListToken& token, std::vector<ImageOnNode> image
     Found(HoleKind::kRecordRemoved, still->second.image_ref,
           "its record was removed, and the runtime still has it; it was put back");
   }
-  observed_at_ = statistics->commit_sequence;
+  observed_at_ = statistics.commit_sequence;
   status_.judged_commit = observed_at_;
   observed_time_ = options_.store.clock();
   return {};
@@ -486,11 +470,10 @@ bool Guard::IsPulledNow(const std::string& name) const {
 }
 
 Result<void> Guard::HandleEvents() {
-  auto read = watches_->Read();
-  if (!read) return read.error();
+  auto read = TRY(watches_->Read());
   std::vector<WatchEvent> events = std::exchange(unhandled_, {});
-  events.insert(events.end(), std::make_move_iterator(read->begin()),
-                std::make_move_iterator(read->end()));
+  events.insert(events.end(), std::make_move_iterator(read.begin()),
+                std::make_move_iterator(read.end()));
   for (std::size_t i = 0; i < events.size(); ++i) {
     if (Hurries()) {
       std::copy_if(std::make_move_iterator(events.begin() + static_cast<std::ptrdiff_t>(i)),
@@ -562,9 +545,8 @@ Result<void> Guard::CompareNow() {
   if (!session_->InPlace()) {
     // The folder with the lock was replaced: the lock guards nothing any more.
     if (auto made = internal::MakePrivateDirectory(image_manager_); !made) return made;
-    auto session = Session::Begin(image_manager_);
-    if (!session) return session.error();
-    session_.emplace(*std::move(session));
+    auto session = TRY(Session::Begin(image_manager_));
+    session_.emplace(std::move(session));
   }
   if (watches_->IsStale(WatchedFolder::kPulled, pulled_.path()) ||
       watches_->IsStale(WatchedFolder::kPulling, pulling_.path())) {
@@ -726,8 +708,7 @@ std::string Guard::MetricsText() const {
 }
 
 Result<std::string> Guard::StatusJson() const {
-  auto statistics = store_->GetStatistics();
-  if (!statistics) return statistics.error();
+  auto statistics = TRY(store_->GetStatistics());
   const auto time = [](const std::optional<Timestamp>& at) -> internal::Json {
     if (!at) return nullptr;
     return FormatTimestamp(*at);
@@ -739,12 +720,12 @@ Result<std::string> Guard::StatusJson() const {
                                  {"since", time(status_.since)},
                                  {"kubeletRanBefore", status_.kubelet_ran_before},
                                  {"afterGap", status_.gap},
-                                 {"distrustful", statistics->distrustful},
+                                 {"distrustful", statistics.distrustful},
                                  {"images", status_.images},
-                                 {"records", statistics->records},
-                                 {"ledgerEntries", statistics->ledger_entries},
+                                 {"records", statistics.records},
+                                 {"ledgerEntries", statistics.ledger_entries},
                                  {"presumed", status_.presumed},
-                                 {"openPulls", statistics->intents},
+                                 {"openPulls", statistics.intents},
                                  {"lastList", time(status_.last_list)},
                                  {"runtimeError", status_.runtime_error},
                                  {"lastComparison", time(status_.last_comparison)},

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "store/base/files.h"
+#include "store/base/try.h"
 
 namespace waybill::guard {
 
@@ -18,9 +19,8 @@ constexpr int kMaxOfOneName = 64;
 
 // The names in `folder`; none if it does not exist.
 Result<std::vector<std::string>> NamesIn(const std::filesystem::path& folder) {
-  auto there = internal::Exists(folder);
-  if (!there.has_value()) return there.error();
-  return *there ? internal::ListDirectory(folder) : std::vector<std::string>();
+  auto there = TRY(internal::Exists(folder));
+  return there ? internal::ListDirectory(folder) : std::vector<std::string>();
 }
 
 }  // namespace
@@ -30,27 +30,25 @@ KeptFiles::KeptFiles(std::filesystem::path own_folder)
 
 Result<void> KeptFiles::Begin() {
   if (begun_) return {};
-  auto kept = NamesIn(kept_);
-  if (!kept) return kept.error();
-  auto before = NamesIn(before_);
-  if (!before) return before.error();
-  for (const std::string& name : *before) {
+  auto kept = TRY(NamesIn(kept_));
+  auto before = TRY(NamesIn(before_));
+  for (const std::string& name : before) {
     if (auto removed = internal::RemoveFile(before_ / name); !removed) return removed;
   }
   // A crash from here on costs nothing that was kept by the last guard.
-  if (!kept->empty()) {
+  if (!kept.empty()) {
     if (::rename(kept_.c_str(), before_.c_str()) != 0) {
       return internal::SystemError(errno, "rename " + kept_.string() + " to", before_);
     }
     if (auto synced = internal::SyncDirectory(own_); !synced) return synced;
   }
-  for (const std::string& name : *kept) {
+  for (const std::string& name : kept) {
     internal::FileLook look;
     if (internal::LookAt((before_ / name).c_str(), look)) {
       bytes_ += static_cast<std::size_t>(look.bytes);
     }
   }
-  files_ = kept->size();
+  files_ = kept.size();
   begun_ = true;
   return {};
 }
@@ -58,23 +56,22 @@ Result<void> KeptFiles::Begin() {
 Result<std::optional<std::filesystem::path>> KeptFiles::Keep(std::string_view folder,
                                                              const std::string& name,
                                                              std::string_view content) {
-  if (auto begun = Begin(); !begun) return begun.error();
+  TRY(Begin());
   if (files_ >= kMaxKeptFiles || bytes_ + content.size() > kMaxKeptBytes) {
     return std::optional<std::filesystem::path>();
   }
-  if (auto made = internal::MakePrivateDirectory(kept_); !made) return made.error();
+  TRY(internal::MakePrivateDirectory(kept_));
   const std::string first = std::string(folder) + "-" + name;
   for (int number = 1; number <= kMaxOfOneName; ++number) {
     const std::filesystem::path path =
         kept_ / (number == 1 ? first : first + "-" + std::to_string(number));
-    auto there = internal::Exists(path);
-    if (!there.has_value()) return there.error();
-    if (*there) {
+    auto there = TRY(internal::Exists(path));
+    if (there) {
       auto same = internal::ReadWholeFile(path, content.size());
       if (same && *same == content) return std::optional(path);
       continue;
     }
-    if (auto written = internal::WriteFileDurably(path, content); !written) return written.error();
+    TRY(internal::WriteFileDurably(path, content));
     ++files_;
     bytes_ += content.size();
     return std::optional(path);

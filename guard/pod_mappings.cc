@@ -8,6 +8,7 @@
 
 #include "migrations/kubelet/userns_file.h"
 #include "store/base/quote.h"
+#include "store/base/try.h"
 #include "waybill/limits.h"
 
 namespace waybill::guard {
@@ -26,12 +27,10 @@ PodMappings::PodMappings(std::filesystem::path pods, NodeStore& store, Watches& 
     : pods_(std::move(pods)), store_(store), watches_(watches), say_(std::move(say)) {}
 
 Result<void> PodMappings::PutRight() {
-  auto there = internal::Exists(pods_);
-  if (!there.has_value()) return there.error();
-  auto files = internal::ReadPodsDirectory(pods_, internal::OnReadError::kSkip);
-  if (!files) return files.error();
+  TRY(internal::Exists(pods_));
+  auto files = TRY(internal::ReadPodsDirectory(pods_, internal::OnReadError::kSkip));
   std::map<std::string, internal::UsernsFile> by_pod;
-  for (internal::UsernsFile& file : *files) {
+  for (internal::UsernsFile& file : files) {
     const std::string pod = file.pod_uid;
     by_pod.emplace(pod, std::move(file));
   }
@@ -40,9 +39,8 @@ Result<void> PodMappings::PutRight() {
     if (known) continue;
     if (auto taken = Take(pod); !taken) return taken;
   }
-  auto allocations = store_.ListUserNamespaces();
-  if (!allocations) return allocations.error();
-  for (const UserNamespaceAllocation& allocation : *allocations) {
+  auto allocations = TRY(store_.ListUserNamespaces());
+  for (const UserNamespaceAllocation& allocation : allocations) {
     const auto file = by_pod.find(allocation.pod_uid);
     if (file != by_pod.end() && file->second.mapping &&
         file->second.mapping->first == allocation.host_id &&
@@ -79,12 +77,10 @@ Result<void> PodMappings::WatchPod(const std::string& pod) {
 }
 
 Result<void> PodMappings::WatchAll() {
-  auto watched = watches_.Add(WatchedFolder::kPods, pods_);
-  if (!watched) return watched.error();
-  if (!*watched) return {};
-  auto names = internal::ListDirectory(pods_);
-  if (!names) return names.error();
-  for (const std::string& pod : *names) {
+  auto watched = TRY(watches_.Add(WatchedFolder::kPods, pods_));
+  if (!watched) return {};
+  auto names = TRY(internal::ListDirectory(pods_));
+  for (const std::string& pod : names) {
     if (auto r = WatchPod(pod); !r) return r;
   }
   return {};
@@ -92,17 +88,14 @@ Result<void> PodMappings::WatchAll() {
 
 Result<void> PodMappings::Compare() {
   if (auto watched = WatchAll(); !watched) return watched;
-  auto files = internal::ReadPodsDirectory(pods_, internal::OnReadError::kSkip);
-  if (!files) return files.error();
-  for (const internal::UsernsFile& file : *files) {
+  auto files = TRY(internal::ReadPodsDirectory(pods_, internal::OnReadError::kSkip));
+  for (const internal::UsernsFile& file : files) {
     if (auto r = Take(file.pod_uid); !r) return r;
   }
-  auto allocations = store_.ListUserNamespaces();
-  if (!allocations) return allocations.error();
-  for (const UserNamespaceAllocation& allocation : *allocations) {
+  auto allocations = TRY(store_.ListUserNamespaces());
+  for (const UserNamespaceAllocation& allocation : allocations) {
     if (IsDirectoryItself(pods_ / allocation.pod_uid)) continue;
-    auto released = store_.ReleaseUserNamespace(allocation.pod_uid);
-    if (!released) return released.error();
+    TRY(store_.ReleaseUserNamespace(allocation.pod_uid));
   }
   return {};
 }
@@ -132,14 +125,12 @@ Result<void> PodMappings::Take(const std::string& pod) {
 
 // The kubelet gives out again what pods had that are gone; their end may have been missed.
 Result<void> PodMappings::FreeOfGonePods(const std::string& pod, const HostIdRange& range) {
-  auto allocations = store_.ListUserNamespaces();
-  if (!allocations) return allocations.error();
-  for (const UserNamespaceAllocation& other : *allocations) {
+  auto allocations = TRY(store_.ListUserNamespaces());
+  for (const UserNamespaceAllocation& other : allocations) {
     const bool overlaps = other.host_id < range.first + range.length &&
                           range.first < std::uint64_t{other.host_id} + other.length;
     if (!overlaps || other.pod_uid == pod || IsDirectoryItself(pods_ / other.pod_uid)) continue;
-    auto released = store_.ReleaseUserNamespace(other.pod_uid);
-    if (!released) return released.error();
+    TRY(store_.ReleaseUserNamespace(other.pod_uid));
   }
   return {};
 }

@@ -7,6 +7,7 @@
 #include "store/base/empty_list.h"
 #include "store/base/image_spellings.h"
 #include "store/base/quote.h"
+#include "store/base/try.h"
 #include "waybill/image_name.h"
 #include "waybill/kubelet_format.h"
 
@@ -33,9 +34,8 @@ Result<void> Guard::PutRight() {
 // What the file of a listed image must say; nullopt: there must be none.
 Result<std::optional<ImagePulledRecord>> Guard::WantedRecord(const ImageOnNode& image) {
   const ImageCopy copy = {.image = ShownName(image), .image_ref = image.id};
-  auto why = store_->Explain(copy);
-  if (!why) return why.error();
-  const bool is_preloaded = why->ledger_entry && !why->in_quarantine;
+  auto why = TRY(store_->Explain(copy));
+  const bool is_preloaded = why.ledger_entry && !why.in_quarantine;
   if (is_preloaded && options_.preloaded_is_open) return std::optional<ImagePulledRecord>();
   ImagePulledRecord wanted;
   auto record = store_->GetRecord(copy);
@@ -49,7 +49,7 @@ Result<std::optional<ImagePulledRecord>> Guard::WantedRecord(const ImageOnNode& 
   }
   wanted.image_ref = image.id;
   // What is in quarantine is closed, whatever its record says.
-  if (why->in_quarantine) wanted.credential_mapping.clear();
+  if (why.in_quarantine) wanted.credential_mapping.clear();
   return std::optional(std::move(wanted));
 }
 
@@ -59,28 +59,25 @@ Result<void> Guard::PlanRecords() {
   std::set<std::string> listed;  // by spelling
   for (const ImageOnNode& image : images_.value_or(std::vector<ImageOnNode>())) {
     if (image.id.empty()) continue;
-    auto record = WantedRecord(image);
-    if (!record) return record.error();
+    auto record = TRY(WantedRecord(image));
     listed.insert(internal::SpellingOf(image.id));
     for (const std::string& digest : image.repo_digests) {
       listed.insert(internal::SpellingOf(digest));
     }
     const std::string name = RecordNameOf(image.id);
-    if (*record) {
-      wanted[name] = **std::move(record);
+    if (record) {
+      wanted[name] = *std::move(record);
     } else {
       preloaded.insert(name);
     }
   }
   // Without a list, and for what is newer than the list.
-  auto ledger = store_->ListLedger();
-  if (!ledger) return ledger.error();
-  for (const LedgerEntry& entry : *ledger) listed.insert(internal::SpellingOf(entry.image_ref));
+  auto ledger = TRY(store_->ListLedger());
+  for (const LedgerEntry& entry : ledger) listed.insert(internal::SpellingOf(entry.image_ref));
   status_.presumed =
-      static_cast<std::uint64_t>(std::count_if(ledger->begin(), ledger->end(), IsPresumed));
-  auto records = store_->ListRecords();
-  if (!records) return records.error();
-  for (ImagePulledRecord& record : *records) {
+      static_cast<std::uint64_t>(std::count_if(ledger.begin(), ledger.end(), IsPresumed));
+  auto records = TRY(store_->ListRecords());
+  for (ImagePulledRecord& record : records) {
     // Of an image that is gone no file is made; what the kubelet has of it SweepRecord sees to.
     if (!record.runtime_handler.empty() || record.absent_since) continue;
     if (listed.contains(internal::SpellingOf(record.image_ref))) continue;
@@ -93,8 +90,7 @@ Result<void> Guard::PlanRecords() {
 }
 
 Result<void> Guard::PlanIntents() {
-  auto pulls = store_->ListOpenPulls();
-  if (!pulls) return pulls.error();
+  auto pulls = TRY(store_->ListOpenPulls());
   std::set<std::string> open_names;  // of images that are open by the ledger
   for (const ImageOnNode& image : images_.value_or(std::vector<ImageOnNode>())) {
     if (!preloaded_.contains(RecordNameOf(image.id))) continue;
@@ -110,7 +106,7 @@ Result<void> Guard::PlanIntents() {
     return !named.digest.empty() && open_names.contains(named.repository + "@" + named.digest);
   };
   std::map<std::string, std::string> wanted;
-  for (const OpenPull& pull : *pulls) {
+  for (const OpenPull& pull : pulls) {
     if (pull.anything || !pull.runtime_handler.empty()) continue;
     const std::string name = RecordNameOf(pull.image);
     if (!running_.contains(name) && names_open(pull.image)) continue;
@@ -127,33 +123,28 @@ Result<void> Guard::PlanIntents() {
 Result<void> Guard::PutIntents() {
   for (const auto& [name, image] : wanted_intents_) {
     if (Hurries()) return {};
-    auto file = pulling_.Read(name);
-    if (!file) return file.error();
-    if (*file && ((*file)->readable() || (*file)->is_later_format)) continue;
+    auto file = TRY(pulling_.Read(name));
+    if (file && (file->readable() || file->is_later_format)) continue;
     const std::string content = OwnForm(EncodePullIntent({.image = image}, api_version_));
     auto written =
-        *file ? pulling_.Replace(name, (*file)->content, content) : pulling_.Create(name, content);
-    if (!written) return written.error();
-    if (!*written) continue;
+        TRY(file ? pulling_.Replace(name, file->content, content) : pulling_.Create(name, content));
+    if (!written) continue;
     ++status_.files_written;
-    if (*file || phase_ == Phase::kStarting) {
+    if (file || phase_ == Phase::kStarting) {
       Found(HoleKind::kIntentLost, image, "its intent was gone or damaged; it is written again");
     }
   }
-  auto names = pulling_.Names();
-  if (!names) return names.error();
-  for (const std::string& name : *names) {
+  auto names = TRY(pulling_.Names());
+  for (const std::string& name : names) {
     if (wanted_intents_.contains(name) || running_.contains(name)) continue;
     if (Hurries()) return {};
-    auto file = pulling_.Read(name);
-    if (!file) return file.error();
-    if (!*file || (*file)->is_later_format) continue;
+    auto file = TRY(pulling_.Read(name));
+    if (!file || file->is_later_format) continue;
     // Of a running kubelet only what the guard itself wrote: anything else is a pull that begins
     // just now.
-    if (phase_ == Phase::kRunning && !(*file)->judged.is_own) continue;
-    auto removed = pulling_.Remove(name, (*file)->content);
-    if (!removed) return removed.error();
-    if (*removed) ++status_.files_removed;
+    if (phase_ == Phase::kRunning && !file->judged.is_own) continue;
+    auto removed = TRY(pulling_.Remove(name, file->content));
+    if (removed) ++status_.files_removed;
   }
   return {};
 }
@@ -164,9 +155,8 @@ Result<void> Guard::PutRecords() {
     if (Hurries()) return {};
     if (auto r = PutRecord(name, wanted); !r) return r;
   }
-  auto names = pulled_.Names();
-  if (!names) return names.error();
-  for (const std::string& name : *names) {
+  auto names = TRY(pulled_.Names());
+  for (const std::string& name : names) {
     if (wanted_records_.contains(name)) continue;
     if (Hurries()) return {};
     if (auto r = SweepRecord(name); !r) return r;
@@ -175,12 +165,10 @@ Result<void> Guard::PutRecords() {
 }
 
 Result<void> Guard::PutRecord(const std::string& name, const ImagePulledRecord& planned) {
-  auto file = pulled_.Read(name);
-  if (!file) return file.error();
-  if (!*file) {
-    auto made = pulled_.Create(name, FileOf(planned));
-    if (!made) return made.error();
-    if (!*made) return {};
+  auto file = TRY(pulled_.Read(name));
+  if (!file) {
+    auto made = TRY(pulled_.Create(name, FileOf(planned)));
+    if (!made) return {};
     ++status_.files_written;
     // A kubelet that starts later knows no more.
     if (phase_ == Phase::kStarting) seen_[name] = planned;
@@ -189,11 +177,11 @@ Result<void> Guard::PutRecord(const std::string& name, const ImagePulledRecord& 
     }
     return {};
   }
-  if ((*file)->is_later_format) return {};
+  if (file->is_later_format) return {};
   ImagePulledRecord wanted = planned;
-  const auto* there = std::get_if<ImagePulledRecord>(&(*file)->judged.content);
+  const auto* there = std::get_if<ImagePulledRecord>(&file->judged.content);
   if (there != nullptr) {
-    if (SaysTheSame(*there, wanted)) return SetForm(name, **file);
+    if (SaysTheSame(*there, wanted)) return SetForm(name, *file);
     if (phase_ == Phase::kRunning) {
       // The kubelet may have written it just now: nothing of that is overwritten unread.
       if (auto r = TakeOverContent(name, *there); !r) return r;
@@ -203,18 +191,17 @@ Result<void> Guard::PutRecord(const std::string& name, const ImagePulledRecord& 
     }
   }
   // Bytes that nobody can read may still tell a person what was lost.
-  const auto kept = there == nullptr ? KeepAside(name, **file) : std::nullopt;
-  auto replaced = pulled_.Replace(name, (*file)->content, FileOf(wanted));
-  if (!replaced) return replaced.error();
+  const auto kept = there == nullptr ? KeepAside(name, *file) : std::nullopt;
+  auto replaced = TRY(pulled_.Replace(name, file->content, FileOf(wanted)));
   // Otherwise the kubelet was faster: what it wrote is taken over by its own event.
-  if (!*replaced) return {};
+  if (!replaced) return {};
   ++status_.files_written;
   rewritten_[name] = options_.store.boot_clock().nanoseconds;
-  if (!(*file)->judged.is_closing) WaitsForKubelet(wanted.image_ref);
+  if (!file->judged.is_closing) WaitsForKubelet(wanted.image_ref);
   if (phase_ == Phase::kStarting) seen_[name] = wanted;
   if (there == nullptr) {
     Found(HoleKind::kRecordDamaged, wanted.image_ref,
-          "its record could not be read (" + (*file)->judged.problem + "); it is written again" +
+          "its record could not be read (" + file->judged.problem + "); it is written again" +
               (wanted.credential_mapping.empty() ? ", without credentials" : "") +
               kept.value_or(""));
   } else {
@@ -236,26 +223,23 @@ Result<void> Guard::SetForm(const std::string& name, const RecordFile& file) {
 }
 
 Result<void> Guard::SetForms() {
-  auto names = pulled_.Names();
-  if (!names) return names.error();
-  for (const std::string& name : *names) {
+  auto names = TRY(pulled_.Names());
+  for (const std::string& name : names) {
     if (Hurries()) break;
-    auto file = pulled_.Read(name);
-    if (!file) return file.error();
-    if (auto set = *file ? SetForm(name, **file) : Result<void>(); !set) return set;
+    auto file = TRY(pulled_.Read(name));
+    if (auto set = file ? SetForm(name, *file) : Result<void>(); !set) return set;
   }
   return pulled_.SyncFolder();
 }
 
 // A file that no listed image and no record of the store needs.
 Result<void> Guard::SweepRecord(const std::string& name) {
-  auto file = pulled_.Read(name);
-  if (!file) return file.error();
-  if (!*file || (*file)->is_later_format) return {};
-  const auto* there = std::get_if<ImagePulledRecord>(&(*file)->judged.content);
+  auto file = TRY(pulled_.Read(name));
+  if (!file || file->is_later_format) return {};
+  const auto* there = std::get_if<ImagePulledRecord>(&file->judged.content);
   const bool is_preloaded = preloaded_.contains(name);
   if (there != nullptr && images_ && !is_preloaded) {
-    return SeeToUnlisted(name, **file, *there);
+    return SeeToUnlisted(name, *file, *there);
   }
   const bool says_nothing = there == nullptr || there->credential_mapping.empty();
   // The ledger opens the image to all pods, and a record closes it: one without credentials to all,
@@ -276,13 +260,12 @@ Result<void> Guard::SweepRecord(const std::string& name) {
     if (is_preloaded && there != nullptr) WaitsForKubelet(there->image_ref);
     return {};
   }
-  const auto kept = KeepAside(name, **file);
+  const auto kept = KeepAside(name, *file);
   if (!kept) return {};
-  auto removed = pulled_.Remove(name, (*file)->content);
-  if (!removed) return removed.error();
-  if (!*removed) return {};
+  auto removed = TRY(pulled_.Remove(name, file->content));
+  if (!removed) return {};
   ++status_.files_removed;
-  if (there != nullptr && !(*file)->judged.is_closing) WaitsForKubelet(there->image_ref);
+  if (there != nullptr && !file->judged.is_closing) WaitsForKubelet(there->image_ref);
   const std::string why = is_preloaded
                               ? "its image came without the kubelet, and is open to all pods"
                               : "it can't be read, and is about no image that the runtime lists";
@@ -326,9 +309,9 @@ Result<void> Guard::SeeToUnlisted(const std::string& name, const RecordFile& fil
   wanted.last_updated = there.last_updated.value_or(options_.store.clock());
   const auto kept = KeepAside(name, file);
   // In the kubelet's form: the store does not know what it says.
-  auto replaced = pulled_.Replace(name, file.content, EncodePulledRecord(wanted, api_version_));
-  if (!replaced) return replaced.error();
-  if (!*replaced) return {};
+  auto replaced =
+      TRY(pulled_.Replace(name, file.content, EncodePulledRecord(wanted, api_version_)));
+  if (!replaced) return {};
   ++status_.files_written;
   seen_[name] = wanted;
   Found(HoleKind::kRecordStale, there.image_ref,

@@ -14,6 +14,7 @@
 #include "store/base/hex.h"
 #include "store/base/json_document.h"
 #include "store/base/sha256.h"
+#include "store/base/try.h"
 #include "waybill/limits.h"
 
 namespace waybill::guard {
@@ -104,9 +105,8 @@ RecordFiles::RecordFiles(std::filesystem::path image_manager, KubeletFolder fold
       synced_(std::move(synced)) {}
 
 Result<std::vector<std::string>> RecordFiles::Names() const {
-  auto there = internal::Exists(path_);
-  if (!there.has_value()) return there.error();
-  if (!*there) return std::vector<std::string>();
+  auto there = TRY(internal::Exists(path_));
+  if (!there) return std::vector<std::string>();
   auto names = internal::ListDirectory(path_);
   if (!names) return names;
   // A kubelet passes over directories, too.
@@ -149,24 +149,22 @@ Result<void> RecordFiles::SyncFile(const std::string& name) const {
 }
 
 Result<bool> RecordFiles::Create(const std::string& name, std::string_view content) const {
-  auto staged = Stage(name, content);
-  if (!staged) return staged.error();
+  auto staged = TRY(Stage(name, content));
   // The kubelet may have written its own meanwhile: a link never replaces.
-  const bool made = ::link(staged->c_str(), (path_ / name).c_str()) == 0;
+  const bool made = ::link(staged.c_str(), (path_ / name).c_str()) == 0;
   const int error = errno;
-  if (auto removed = internal::RemoveFile(*staged); !removed) return removed.error();
+  TRY(internal::RemoveFile(staged));
   if (!made) {
     if (error == EEXIST) return false;
     return SystemError(error, "make", path_ / name);
   }
-  if (auto synced = SyncFolder(); !synced) return synced.error();
+  TRY(SyncFolder());
   return true;
 }
 
 Result<bool> RecordFiles::Replace(const std::string& name, const std::string& was,
                                   std::string_view content, Durable durable) const {
-  auto staged = Stage(name, content, durable);
-  if (!staged) return staged.error();
+  auto staged = TRY(Stage(name, content, durable));
   const std::filesystem::path place = path_ / name;
   std::string expected = was;
   std::string ours(content);
@@ -174,12 +172,12 @@ Result<bool> RecordFiles::Replace(const std::string& name, const std::string& wa
   // back, and what then comes out must be ours.
   bool replaced = true;
   for (int turn = 0; turn < kMaxExchanges; ++turn) {
-    if (auto exchanged = Rename(*staged, place, RENAME_EXCHANGE); !exchanged) {
-      static_cast<void>(internal::RemoveFile(*staged));
+    if (auto exchanged = Rename(staged, place, RENAME_EXCHANGE); !exchanged) {
+      static_cast<void>(internal::RemoveFile(staged));
       if (exchanged.error().code == ErrorCode::kNotFound) return false;
       return exchanged.error();
     }
-    auto out = internal::ReadWholeFile(*staged, kMaxRecordFileBytes);
+    auto out = internal::ReadWholeFile(staged, kMaxRecordFileBytes);
     const bool as_expected = out ? *out == expected : turn == 0 && was.empty();
     if (as_expected) break;
     replaced = false;
@@ -189,7 +187,7 @@ Result<bool> RecordFiles::Replace(const std::string& name, const std::string& wa
   if (auto synced = durable == Durable::kNow ? SyncFolder() : Result<void>(); !synced) {
     return synced.error();
   }
-  if (auto removed = internal::RemoveFile(*staged); !removed) return removed.error();
+  TRY(internal::RemoveFile(staged));
   return replaced;
 }
 
@@ -208,8 +206,8 @@ Result<bool> RecordFiles::Remove(const std::string& name, const std::string& was
     struct stat st {};
     if (!back && ::lstat(place.c_str(), &st) != 0) return back.error();
   }
-  if (auto gone = internal::RemoveFile(scratch); !gone) return gone.error();
-  if (auto synced = SyncFolder(); !synced) return synced.error();
+  TRY(internal::RemoveFile(scratch));
+  TRY(SyncFolder());
   return removed;
 }
 
@@ -230,11 +228,10 @@ std::filesystem::path RecordFiles::Scratch(const std::string& name) const {
 Result<std::filesystem::path> RecordFiles::Stage(const std::string& name, std::string_view content,
                                                  Durable durable) const {
   const std::filesystem::path path = Scratch(name);
-  if (auto removed = internal::RemoveFile(path); !removed) return removed.error();
-  auto file = internal::OpenFile(path, O_WRONLY | O_CREAT | O_EXCL);
-  if (!file) return file.error();
-  auto written = internal::PWriteAll(*file, content, 0, path);
-  if (written && durable == Durable::kNow) written = internal::SyncFile(*file, path);
+  TRY(internal::RemoveFile(path));
+  auto file = TRY(internal::OpenFile(path, O_WRONLY | O_CREAT | O_EXCL));
+  auto written = internal::PWriteAll(file, content, 0, path);
+  if (written && durable == Durable::kNow) written = internal::SyncFile(file, path);
   if (!written) {
     static_cast<void>(internal::RemoveFile(path));
     return written.error();

@@ -26,6 +26,7 @@
 #include "cri/containerd.h"
 #include "guard/kubelet_process.h"
 #include "guard/notify.h"
+#include "store/base/try.h"
 #include "waybill/metrics.h"
 
 namespace waybill::guard {
@@ -71,9 +72,7 @@ class Asked {
 
   Result<std::vector<ImageOnNode>> ListImages() {
     if (!client_) {
-      auto client = cri::Client::Connect(options_);
-      if (!client) return client.error();
-      client_ = *std::move(client);
+      client_ = TRY(cri::Client::Connect(options_));
       // Where several are looked for, the one that answered first stays.
       options_.endpoint = client_->endpoint();
     }
@@ -253,8 +252,8 @@ class Service {
         commands_([this](const std::string& text) { Log(LogLevel::kWarning, text); }) {}
 
   Result<GuardStatus> Run() {
-    if (auto made = MakeDescriptors(); !made) return made.error();
-    if (auto started = StartGuard(false); !started) return started.error();
+    TRY(MakeDescriptors());
+    TRY(StartGuard(false));
     if (options_.once) {
       const bool in_a_hurry = WantsToEnd();
       auto ended = End();
@@ -264,19 +263,18 @@ class Service {
                    "run it again before the kubelet starts"};
     }
     for (;;) {
-      auto anew = Watch();
-      if (!anew) return anew.error();
-      if (!*anew) return End();
+      auto anew = TRY(Watch());
+      if (!anew) return End();
       // What the kubelet does while a list is waited for is not lost. Later it would be.
       list_.reset();
       Tell(Reloading());
       const GuardStatus before = guard_->status();
-      if (auto stopped = guard_->Stop(true); !stopped) return stopped.error();
+      TRY(guard_->Stop(true));
       guard_.reset();
-      options_ = **std::move(anew);
+      options_ = *std::move(anew);
       options_.guard.kubelet_ran_before = before.kubelet_ran_before;
       options_.guard.waiting = before.waiting;
-      if (auto started = StartGuard(true); !started) return started.error();
+      TRY(StartGuard(true));
     }
   }
 
@@ -285,7 +283,7 @@ class Service {
     Tell("STOPPING=1");
     if (!options_.once || WantsToEnd()) stop_by_ = steady_clock::now() + kTimeToStop;
     GuardStatus status = guard_->status();
-    if (auto stopped = guard_->Stop(); !stopped) return stopped.error();
+    TRY(guard_->Stop());
     guard_.reset();
     return status;
   }
@@ -332,9 +330,8 @@ class Service {
       runtime_.emplace(*options_.runtime, [this] { return WantsToEnd(); });
       options.list_images = [this] { return runtime_->ListImages(); };
     }
-    auto guard = Guard::Start(std::move(options));
-    if (!guard) return guard.error();
-    guard_ = *std::move(guard);
+    auto guard = TRY(Guard::Start(std::move(options)));
+    guard_ = std::move(guard);
     kubelet_life_ = KubeletLife(guard_->kubelet_directory());
     // Not all may be right yet: no kubelet may start.
     if (WantsToEnd()) return {};
@@ -374,10 +371,10 @@ class Service {
 
   // Until a signal. What to start the guard anew with; nullopt: it ends.
   Result<std::optional<ServiceOptions>> Watch() {
-    if (auto added = Add(guard_->fd()); !added) return added.error();
+    TRY(Add(guard_->fd()));
     if (runtime_) {
       list_.emplace(*runtime_);
-      if (auto added = Add(list_->fd()); !added) return added.error();
+      TRY(Add(list_->fd()));
     }
     std::unique_ptr<cri::ImageEvents> events;
     const auto began = steady_clock::now();
@@ -430,12 +427,12 @@ class Service {
         if (const std::string life = KubeletLife(guard_->kubelet_directory());
             life != kubelet_life_) {
           kubelet_life_ = life;
-          if (auto told = guard_->KubeletStarted(); !told) return told.error();
+          TRY(guard_->KubeletStarted());
         }
       }
       if (now - compared >= options_.compare_every) {
         compared = now;
-        if (auto done = guard_->Compare(); !done) return done.error();
+        TRY(guard_->Compare());
       }
       if (!list_ || list_->runs()) continue;
       const bool has_events = events && events->available();
@@ -455,9 +452,8 @@ class Service {
       image_changed = false;
       listed_since = has_events;
       auto ends = guard_->EndsOfPulls();
-      auto token = guard_->BeginList();
-      if (!token) return token.error();
-      list_->Begin(*token, ends ? *std::move(ends) : std::vector<BootTime>());
+      auto token = TRY(guard_->BeginList());
+      list_->Begin(token, ends ? *std::move(ends) : std::vector<BootTime>());
     }
   }
 
@@ -582,9 +578,8 @@ Result<GuardSeen> SeeGuard(const std::filesystem::path& kubelet_directory) {
     return Error{ErrorCode::kNotFound, "no guard ever ran on " + kubelet_directory.string(),
                  "start one: waybill guard --store DIR --kubelet-dir DIR --cri ENDPOINT"};
   }
-  auto runs = Session::Runs(own.parent_path());
-  if (!runs.has_value()) return runs.error();
-  return GuardSeen{.runs = *runs, .json = *std::move(json)};
+  auto runs = TRY(Session::Runs(own.parent_path()));
+  return GuardSeen{.runs = runs, .json = *std::move(json)};
 }
 
 }  // namespace waybill::guard

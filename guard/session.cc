@@ -11,6 +11,7 @@
 #include "guard/record_files.h"
 #include "store/base/go_json.h"
 #include "store/base/json_value.h"
+#include "store/base/try.h"
 #include "waybill/kubelet_format.h"
 
 namespace waybill::guard {
@@ -100,20 +101,19 @@ Result<bool> Session::Runs(const std::filesystem::path& image_manager) {
 
 Result<Session> Session::Begin(const std::filesystem::path& image_manager) {
   const std::filesystem::path own = image_manager / kOwnFolder;
-  if (auto made = internal::MakePrivateDirectory(own); !made) return made.error();
-  if (auto safe = internal::CheckPrivateDirectory(own); !safe) return safe.error();
+  TRY(internal::MakePrivateDirectory(own));
+  TRY(internal::CheckPrivateDirectory(own));
   const std::filesystem::path path = own / "lock";
-  auto lock = internal::OpenFile(path, O_RDWR | O_CREAT);
-  if (!lock) return lock.error();
+  auto lock = TRY(internal::OpenFile(path, O_RDWR | O_CREAT));
   struct flock whole = Whole();
-  if (::fcntl(lock->get(), F_OFD_SETLK, &whole) != 0) {
+  if (::fcntl(lock.get(), F_OFD_SETLK, &whole) != 0) {
     if (errno != EAGAIN && errno != EACCES) return internal::SystemError(errno, "lock", path);
     return Error{ErrorCode::kOwned,
                  "another guard runs on this kubelet directory: it holds " + path.string() +
                      "; nothing was changed",
                  "one guard is enough: stop that one first"};
   }
-  return Session(image_manager, std::move(*lock));
+  return Session(image_manager, std::move(lock));
 }
 
 Result<bool> Session::TakeMark(const std::string& store_uuid, std::uint64_t commit_sequence,
@@ -122,8 +122,8 @@ Result<bool> Session::TakeMark(const std::string& store_uuid, std::uint64_t comm
   left = {};
   const std::filesystem::path path = image_manager_ / kOwnFolder / "session";
   auto text = internal::ReadWholeFile(path, kMaxMarkBytes);
-  if (auto removed = internal::RemoveFile(path); !removed) return removed.error();
-  if (auto synced = internal::SyncDirectory(path.parent_path()); !synced) return synced.error();
+  TRY(internal::RemoveFile(path));
+  TRY(internal::SyncDirectory(path.parent_path()));
   if (!text) return false;
   const auto mark = internal::Json::Parse(*text);
   if (!mark.is_object()) return false;

@@ -12,6 +12,7 @@
 #include "guard/guard.h"
 #include "store/base/image_spellings.h"
 #include "store/base/quote.h"
+#include "store/base/try.h"
 #include "waybill/image_name.h"
 #include "waybill/kubelet_format.h"
 
@@ -129,21 +130,19 @@ Result<void> Interrupted() {
 
 Result<void> Guard::TakeOverAll() {
   // Records first: what they say is not proven by a pull of which nobody knows when it began.
-  auto records = pulled_.Names();
-  if (!records) return records.error();
+  auto records = TRY(pulled_.Names());
   const bool starting = phase_ == Phase::kStarting;
-  for (const std::string& name : *records) {
+  for (const std::string& name : records) {
     // What a running guard misses of a comparison its events tell.
     if (Hurries()) return starting ? Interrupted() : Result<void>();
     if (auto r = TakeOverRecord(name); !r) return r;
   }
   if (auto synced = pulled_.SyncFolder(); !synced) return synced;
   for (const auto& [name, wanted] : wanted_records_) {
-    if (!std::binary_search(records->begin(), records->end(), name)) removed_.insert(name);
+    if (!std::binary_search(records.begin(), records.end(), name)) removed_.insert(name);
   }
-  auto intents = pulling_.Names();
-  if (!intents) return intents.error();
-  for (const std::string& name : *intents) {
+  auto intents = TRY(pulling_.Names());
+  for (const std::string& name : intents) {
     if (Hurries()) return starting ? Interrupted() : Result<void>();
     if (auto r = TakeOverIntent(name, false); !r) return r;
   }
@@ -152,7 +151,7 @@ Result<void> Guard::TakeOverAll() {
   std::vector<std::string> gone;
   for (auto& [name, running] : running_) {
     running.ambiguous = true;
-    if (!std::binary_search(intents->begin(), intents->end(), name)) gone.push_back(name);
+    if (!std::binary_search(intents.begin(), intents.end(), name)) gone.push_back(name);
   }
   for (const std::string& name : gone) {
     if (auto r = IntentGone(name); !r) return r;
@@ -161,13 +160,12 @@ Result<void> Guard::TakeOverAll() {
 }
 
 Result<void> Guard::TakeOverRecord(const std::string& name) {
-  auto file = pulled_.Read(name);
-  if (!file) return file.error();
-  if (!*file) return {};
+  auto file = TRY(pulled_.Read(name));
+  if (!file) return {};
   if (auto synced = pulled_.SyncFile(name); !synced) return synced;
-  const auto* record = std::get_if<ImagePulledRecord>(&(*file)->judged.content);
+  const auto* record = std::get_if<ImagePulledRecord>(&file->judged.content);
   if (record == nullptr) {
-    if ((*file)->is_later_format) {
+    if (file->is_later_format) {
       LeaveAlone(pulled_.path() / name);
     } else {
       damaged_.insert(name);
@@ -177,8 +175,8 @@ Result<void> Guard::TakeOverRecord(const std::string& name) {
   }
   damaged_.erase(name);
   removed_.erase(name);
-  if (!(*file)->judged.is_own) NoteVersion((*file)->content);
-  if ((*file)->judged.is_own && !lost_ && record->credential_mapping.empty()) {
+  if (!file->judged.is_own) NoteVersion(file->content);
+  if (file->judged.is_own && !lost_ && record->credential_mapping.empty()) {
     // It tells nothing that the store does not know, or has forgotten since with its image.
     return {};
   }
@@ -264,13 +262,12 @@ Result<void> Guard::LeaveToNext(const WatchEvent& event) {
   // intent went ends when the store is opened.
   if (event.what != What::kWritten || !internal::IsRecordName(event.name)) return {};
   if (event.folder == WatchedFolder::kPulled) {
-    auto file = pulled_.Read(event.name);
-    if (!file) return file.error();
-    if (!*file) return {};
+    auto file = TRY(pulled_.Read(event.name));
+    if (!file) return {};
     // Any other the next start finds unreadable, too.
-    const auto* record = std::get_if<ImagePulledRecord>(&(*file)->judged.content);
+    const auto* record = std::get_if<ImagePulledRecord>(&file->judged.content);
     if (record == nullptr || IsPlaceholder(*record)) return {};
-    if ((*file)->judged.is_own && record->credential_mapping.empty()) return {};
+    if (file->judged.is_own && record->credential_mapping.empty()) return {};
     ImagePulledRecord put = NewIn(event.name, *record, true);
     seen_[event.name] = United(*record, Seen(event.name));
     // Of what the guard itself wrote nothing is new.
@@ -280,10 +277,9 @@ Result<void> Guard::LeaveToNext(const WatchEvent& event) {
     left_.records.push_back(std::move(put));
     return {};
   }
-  auto file = pulling_.Read(event.name);
-  if (!file) return file.error();
-  const auto* intent = *file ? std::get_if<ImagePullIntent>(&(*file)->judged.content) : nullptr;
-  if (intent != nullptr && (*file)->judged.is_own) return {};
+  auto file = TRY(pulling_.Read(event.name));
+  const auto* intent = file ? std::get_if<ImagePullIntent>(&file->judged.content) : nullptr;
+  if (intent != nullptr && file->judged.is_own) return {};
   const auto image = intent != nullptr ? std::optional(intent->image) : StringOfIntent(event.name);
   if (!image) {
     left_.missed = "the intent " + event.name + " could not be read in time";
@@ -297,9 +293,8 @@ Result<void> Guard::LeaveToNext(const WatchEvent& event) {
 Result<void> Guard::TakeLeft() {
   // Without an open pull the store did not remember what was forgotten since (Stop opens one). A
   // list that somebody else had judged may have ended it.
-  auto pulls = store_->ListOpenPulls();
-  if (!pulls) return pulls.error();
-  const bool believed = !lost_ && !pulls->empty();
+  auto pulls = TRY(store_->ListOpenPulls());
+  const bool believed = !lost_ && !pulls.empty();
   while (!left_.records.empty()) {
     if (Hurries()) return Interrupted();
     ImagePulledRecord put = left_.records.front();
@@ -414,9 +409,8 @@ Result<void> Guard::CloseDamaged(const std::vector<ImageOnNode>& images) {
     auto known = store_->GetRecord(copy);
     if (known) return {};
     if (known.error().code != ErrorCode::kNotFound) return known.error();
-    auto why = store_->Explain({.image = ref, .image_ref = ref});
-    if (!why) return why.error();
-    if (why->ledger_entry) return {};
+    auto why = TRY(store_->Explain({.image = ref, .image_ref = ref}));
+    if (why.ledger_entry) return {};
     ImagePulledRecord closed;
     closed.image_ref = ref;
     closed.last_updated = options_.store.clock();
@@ -430,9 +424,8 @@ Result<void> Guard::CloseDamaged(const std::vector<ImageOnNode>& images) {
     }
   }
   // The store may know the ref of an image that is not listed.
-  auto records = store_->ListRecords();
-  if (!records) return records.error();
-  for (const ImagePulledRecord& record : *records) left.erase(RecordNameOf(record.image_ref));
+  auto records = TRY(store_->ListRecords());
+  for (const ImagePulledRecord& record : records) left.erase(RecordNameOf(record.image_ref));
   if (!left.empty()) {
     auto missed = MissedSomething("the record " + *left.begin() +
                                   " can't be read, and nobody knows which image it is about");
@@ -443,53 +436,47 @@ Result<void> Guard::CloseDamaged(const std::vector<ImageOnNode>& images) {
 }
 
 Result<void> Guard::TakeOverIntent(const std::string& name, bool was_written) {
-  auto file = pulling_.Read(name);
-  if (!file) return file.error();
-  if (!*file) return was_written ? IntentMissed(name) : Result<void>();
-  const auto* intent = std::get_if<ImagePullIntent>(&(*file)->judged.content);
-  if (intent != nullptr && (*file)->judged.is_own) {
+  auto file = TRY(pulling_.Read(name));
+  if (!file) return was_written ? IntentMissed(name) : Result<void>();
+  const auto* intent = std::get_if<ImagePullIntent>(&file->judged.content);
+  if (intent != nullptr && file->judged.is_own) {
     // It tells nothing that the store does not know, unless that was lost.
-    auto has = store_->HasIntent({.image = intent->image});
-    if (!has) return has.error();
-    return *has || !lost_ ? Result<void>() : NoteUnknownPull(intent->image);
+    auto has = TRY(store_->HasIntent({.image = intent->image}));
+    return has || !lost_ ? Result<void>() : NoteUnknownPull(intent->image);
   }
   if (auto synced = pulling_.SyncFile(name); !synced) return synced;
   if (was_written) {
     if (auto synced = pulling_.SyncFolder(); !synced) return synced;
   }
   if (intent == nullptr) {
-    if ((*file)->is_later_format) {
+    if (file->is_later_format) {
       LeaveAlone(pulling_.path() / name);
       // Whatever it says, something is pulled.
       return MissedSomething("an intent has a format that this waybill does not know");
     }
-    if (const std::string& other = (*file)->judged.misfiled; !other.empty()) {
-      auto has = store_->HasIntent({.image = other});
-      if (!has) return has.error();
-      auto noted = *has ? Result<void>() : NoteUnknownPull(other);
+    if (const std::string& other = file->judged.misfiled; !other.empty()) {
+      auto has = TRY(store_->HasIntent({.image = other}));
+      auto noted = has ? Result<void>() : NoteUnknownPull(other);
       if (!noted) return noted;
     }
-    auto pulls = store_->ListOpenPulls();
-    if (!pulls) return pulls.error();
-    const bool is_known = std::any_of(pulls->begin(), pulls->end(), [&](const OpenPull& pull) {
+    auto pulls = TRY(store_->ListOpenPulls());
+    const bool is_known = std::any_of(pulls.begin(), pulls.end(), [&](const OpenPull& pull) {
       return !pull.anything && RecordNameOf(pull.image) == name;
     });
     wants_list_ = true;
     return is_known ? Result<void>() : MissedSomething("the intent " + name + " can't be read");
   }
-  NoteVersion((*file)->content);
+  NoteVersion(file->content);
   if (phase_ == Phase::kStarting && !kubelet_runs_) {
     // The kubelet that pulled has ended, and its pull with it.
-    auto has = store_->HasIntent({.image = intent->image});
-    if (!has) return has.error();
-    return *has && !gap_ ? Result<void>() : NoteUnknownPull(intent->image);
+    auto has = TRY(store_->HasIntent({.image = intent->image}));
+    return has && !gap_ ? Result<void>() : NoteUnknownPull(intent->image);
   }
   if (!was_written && running_.contains(name)) return {};
   RunningPull& running = running_[name];
   running.image = intent->image;
-  auto id = store_->RecordPullIntent({.image = intent->image});
-  if (!id) return id.error();
-  running.ids.push_back(*id);
+  auto id = TRY(store_->RecordPullIntent({.image = intent->image}));
+  running.ids.push_back(id);
   running.since = options_.store.boot_clock().nanoseconds;
   // How many pulls it stands for was not seen.
   if (!was_written) running.ambiguous = true;
@@ -502,9 +489,8 @@ Result<void> Guard::IntentMissed(const std::string& name) {
   const auto running = running_.find(name);
   if (running != running_.end()) {
     running->second.ambiguous = true;
-    auto id = store_->RecordPullIntent({.image = running->second.image});
-    if (!id) return id.error();
-    running->second.ids.push_back(*id);
+    auto id = TRY(store_->RecordPullIntent({.image = running->second.image}));
+    running->second.ids.push_back(id);
     return {};
   }
   const auto pulled = [&](const std::string& image) -> Result<void> {
@@ -541,10 +527,9 @@ Result<void> Guard::IntentGone(const std::string& name) {
   wants_list_ = true;
   const auto at = running_.find(name);
   if (at == running_.end()) {
-    auto there = internal::Exists(pulling_.path() / name);
-    if (!there.has_value()) return there.error();
+    auto there = TRY(internal::Exists(pulling_.path() / name));
     const auto wanted = wanted_intents_.find(name);
-    if (!*there && wanted != wanted_intents_.end()) {
+    if (!there && wanted != wanted_intents_.end()) {
       Found(HoleKind::kIntentDropped, wanted->second,
             "the kubelet dropped the intent of a pull that may still bring it");
     }
@@ -625,10 +610,9 @@ Result<void> Guard::SettleEnded(const std::vector<ImageOnNode>& images) {
 }
 
 Result<void> Guard::RecordGone(const std::string& name) {
-  auto there = internal::Exists(pulled_.path() / name);
-  if (!there.has_value()) return there.error();
+  auto there = TRY(internal::Exists(pulled_.path() / name));
   const auto wanted = wanted_records_.find(name);
-  if (*there) return {};
+  if (there) return {};
   if (wanted == wanted_records_.end()) {
     seen_.erase(name);
     return {};
@@ -636,9 +620,8 @@ Result<void> Guard::RecordGone(const std::string& name) {
   // Back at once: the next list tells whether the image is gone, too.
   removed_.insert(name);
   wants_list_ = true;
-  auto made = pulled_.Create(name, FileOf(wanted->second));
-  if (!made) return made.error();
-  if (*made) ++status_.files_written;
+  auto made = TRY(pulled_.Create(name, FileOf(wanted->second)));
+  if (made) ++status_.files_written;
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "bindings/cli/nearest.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -76,7 +77,7 @@ class Arranger {
       : arguments_(arguments), registry_(registry) {}
 
   Result<CommandLine> Arrange() {
-    if (auto found = FindCommand(); !found) return found.error();
+    TRY(FindCommand());
     if (line_.command == nullptr) return line_;
     if (wants_help_) {
       line_.words = {line_.command->command->name(), "--help"};
@@ -89,7 +90,7 @@ class Arranger {
         TakeDashes(i);
         break;
       }
-      if (auto taken = TakeWord(i); !taken) return taken.error();
+      TRY(TakeWord(i));
     }
     return line_;
   }

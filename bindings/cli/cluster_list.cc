@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "store/base/json_document.h"
+#include "store/base/try.h"
 #include "waybill/image_name.h"
 #include "waybill/limits.h"
 
@@ -89,10 +90,9 @@ Result<std::optional<JsonValue>> FindArray(JsonValue owner, std::string_view nam
 // Calls `read(JsonValue)` for each object of an array that may be missing.
 template <typename Read>
 Result<void> ForEachObject(JsonValue owner, std::string_view name, const Read& read) {
-  const auto array = FindArray(owner, name);
-  if (!array) return array.error();
-  if (!*array) return {};
-  for (const JsonValue item : (*array)->members()) {
+  const auto array = TRY(FindArray(owner, name));
+  if (!array) return {};
+  for (const JsonValue item : array->members()) {
     if (item.kind() != JsonKind::kObject) return item.Expected("an object");
     if (auto done = read(item); !done) return done;
   }
@@ -106,12 +106,11 @@ Result<void> ReadCoordinate(JsonValue owner, std::string_view name, std::string&
 // Of an object: where it is, and which one.
 template <typename Object>
 Result<void> ReadMetadata(JsonValue object, Object& out) {
-  const auto metadata = internal::Require(object, "metadata", JsonKind::kObject);
-  if (!metadata) return metadata.error();
-  auto read = ReadCoordinate(*metadata, "namespace", out.namespace_name);
-  if (read) read = ReadCoordinate(*metadata, "name", out.name);
-  if (read) read = ReadCoordinate(*metadata, "uid", out.uid);
-  if (read && out.name.empty()) return metadata->Fail("the object has no name");
+  const auto metadata = TRY(internal::Require(object, "metadata", JsonKind::kObject));
+  auto read = ReadCoordinate(metadata, "namespace", out.namespace_name);
+  if (read) read = ReadCoordinate(metadata, "name", out.name);
+  if (read) read = ReadCoordinate(metadata, "uid", out.uid);
+  if (read && out.name.empty()) return metadata.Fail("the object has no name");
   return read;
 }
 
@@ -133,14 +132,13 @@ PullPolicy DefaultPullPolicy(std::string_view image) {
 }
 
 Result<void> ReadPolicy(JsonValue owner, std::string_view field, ContainerToStart& out) {
-  const auto policy = FindOf(owner, field, JsonKind::kString, "a string");
-  if (!policy) return policy.error();
-  if (!*policy || (*policy)->text().empty()) {
+  const auto policy = TRY(FindOf(owner, field, JsonKind::kString, "a string"));
+  if (!policy || policy->text().empty()) {
     out.pull_policy = DefaultPullPolicy(out.image);
     return {};
   }
-  auto parsed = ParsePullPolicy((*policy)->text());
-  if (!parsed) return (*policy)->Fail("not a pull policy: Always, IfNotPresent or Never");
+  auto parsed = ParsePullPolicy(policy->text());
+  if (!parsed) return policy->Fail("not a pull policy: Always, IfNotPresent or Never");
   out.pull_policy = *parsed;
   return {};
 }
@@ -162,16 +160,15 @@ Result<void> ReadContainers(JsonValue spec, std::string_view field, ContainerKin
 
 Result<void> ReadImageVolumes(JsonValue spec, PodToStart& out) {
   return ForEachObject(spec, "volumes", [&](JsonValue volume) -> Result<void> {
-    const auto image = FindOf(volume, "image", JsonKind::kObject, "an object");
-    if (!image) return image.error();
-    if (!*image) return {};
+    const auto image = TRY(FindOf(volume, "image", JsonKind::kObject, "an object"));
+    if (!image) return {};
     ContainerToStart& added = out.containers.emplace_back();
     added.kind = ContainerKind::kImageVolume;
     auto read = ReadCoordinate(volume, "name", added.name);
     if (read) {
-      read = internal::ReadStringField(**image, "reference", kMaxClusterListBytes, added.image);
+      read = internal::ReadStringField(*image, "reference", kMaxClusterListBytes, added.image);
     }
-    if (read) read = ReadPolicy(**image, "pullPolicy", added);
+    if (read) read = ReadPolicy(*image, "pullPolicy", added);
     return read;
   });
 }
@@ -200,22 +197,20 @@ Result<void> ReadStatuses(JsonValue status, std::string_view field, ContainerKin
 
 Result<PodToStart> ReadPod(JsonValue object) {
   PodToStart pod;
-  if (auto read = ReadMetadata(object, pod); !read) return read.error();
-  const auto spec = internal::Require(object, "spec", JsonKind::kObject);
-  if (!spec) return spec.error();
-  auto read = ReadCoordinate(*spec, "nodeName", pod.node_name);
-  if (read) read = ReadCoordinate(*spec, "runtimeClassName", pod.runtime_class);
-  if (read) read = ReadCoordinate(*spec, "serviceAccountName", pod.service_account);
-  if (read) read = ReadPullSecretNames(*spec, pod.pull_secrets);
-  if (read) read = ReadContainers(*spec, "initContainers", ContainerKind::kInit, pod);
-  if (read) read = ReadContainers(*spec, "containers", ContainerKind::kRegular, pod);
-  if (read) read = ReadContainers(*spec, "ephemeralContainers", ContainerKind::kEphemeral, pod);
-  if (read) read = ReadImageVolumes(*spec, pod);
+  TRY(ReadMetadata(object, pod));
+  const auto spec = TRY(internal::Require(object, "spec", JsonKind::kObject));
+  auto read = ReadCoordinate(spec, "nodeName", pod.node_name);
+  if (read) read = ReadCoordinate(spec, "runtimeClassName", pod.runtime_class);
+  if (read) read = ReadCoordinate(spec, "serviceAccountName", pod.service_account);
+  if (read) read = ReadPullSecretNames(spec, pod.pull_secrets);
+  if (read) read = ReadContainers(spec, "initContainers", ContainerKind::kInit, pod);
+  if (read) read = ReadContainers(spec, "containers", ContainerKind::kRegular, pod);
+  if (read) read = ReadContainers(spec, "ephemeralContainers", ContainerKind::kEphemeral, pod);
+  if (read) read = ReadImageVolumes(spec, pod);
   if (!read) return read.error();
-  const auto status = FindOf(object, "status", JsonKind::kObject, "an object");
-  if (!status) return status.error();
-  if (!*status) return pod;
-  const JsonValue there = **status;
+  const auto status = TRY(FindOf(object, "status", JsonKind::kObject, "an object"));
+  if (!status) return pod;
+  const JsonValue there = *status;
   read = ReadCoordinate(there, "phase", pod.phase);
   if (read) read = ReadStatuses(there, "initContainerStatuses", ContainerKind::kInit, pod);
   if (read) read = ReadStatuses(there, "containerStatuses", ContainerKind::kRegular, pod);
@@ -227,7 +222,7 @@ Result<PodToStart> ReadPod(JsonValue object) {
 
 Result<ListedSecret> ReadListedSecret(JsonValue object) {
   ListedSecret secret;
-  if (auto read = ReadMetadata(object, secret); !read) return read.error();
+  TRY(ReadMetadata(object, secret));
   auto registries = internal::HashPullSecret(object);
   if (registries) {
     secret.registries = *std::move(registries);
@@ -291,13 +286,12 @@ Result<void> CheckNamesOnce(const std::vector<Object>& objects, std::string_view
 }
 
 Result<void> CheckWholeList(JsonValue root) {
-  const auto metadata = FindOf(root, "metadata", JsonKind::kObject, "an object");
-  if (!metadata) return metadata.error();
-  if (!*metadata) return {};
+  const auto metadata = TRY(FindOf(root, "metadata", JsonKind::kObject, "an object"));
+  if (!metadata) return {};
   std::string more;
-  auto read = internal::ReadStringField(**metadata, "continue", kMaxClusterListBytes, more);
+  auto read = internal::ReadStringField(*metadata, "continue", kMaxClusterListBytes, more);
   if (!read || more.empty()) return read;
-  Error error = (*metadata)->Fail("\"continue\" is set: this is a part of the list only");
+  Error error = metadata->Fail("\"continue\" is set: this is a part of the list only");
   error.hint = "ask for the whole list at once";
   return error;
 }
@@ -312,8 +306,7 @@ const KindOfObject* FindKind(std::string_view name) {
 
 Result<std::string> KindText(JsonValue object) {
   std::string text;
-  auto read = internal::ReadStringField(object, "kind", kMaxCoordinateBytes, text);
-  if (!read) return read.error();
+  TRY(internal::ReadStringField(object, "kind", kMaxCoordinateBytes, text));
   return text;
 }
 
@@ -325,9 +318,8 @@ Result<void> ReadItems(JsonValue root, std::string_view list_kind, ClusterObject
   }
   return ForEachObject(root, "items", [&](JsonValue item) -> Result<void> {
     ++count;
-    const auto text = KindText(item);
-    if (!text) return text.error();
-    const KindOfObject* kind = text->empty() ? of_list : FindKind(*text);
+    const auto text = TRY(KindText(item));
+    const KindOfObject* kind = text.empty() ? of_list : FindKind(text);
     return kind == nullptr ? Result<void>() : ReadObject(item, kind->kind, out);
   });
 }
@@ -372,24 +364,21 @@ std::string_view ContainerKindName(ContainerKind kind) {
 
 Result<ClusterObjects> DecodeClusterList(std::string_view json, ClusterKind wanted) {
   const KindOfObject& of_wanted = kKinds[static_cast<std::size_t>(wanted)];
-  const auto document = JsonDocument::ParseSecret(json, kMaxClusterListBytes, kQuotableFields);
-  if (!document) return document.error();
-  const JsonValue root = document->root();
+  const auto document = TRY(JsonDocument::ParseSecret(json, kMaxClusterListBytes, kQuotableFields));
+  const JsonValue root = document.root();
   if (root.kind() != JsonKind::kObject) return root.Expected("an object");
-  const auto text = KindText(root);
-  if (!text) return text.error();
+  const auto text = TRY(KindText(root));
   ClusterObjects objects;
   std::size_t count = 0;
-  if (const KindOfObject* single = FindKind(*text)) {
+  if (const KindOfObject* single = FindKind(text)) {
     count = 1;
     if (auto read = ReadObject(root, single->kind, objects); !read) return read.error();
   } else {
-    if (auto whole = CheckWholeList(root); !whole) return whole.error();
-    const auto items = internal::FindField(root, "items");
-    if (!items) return items.error();
+    TRY(CheckWholeList(root));
+    const auto items = TRY(internal::FindField(root, "items"));
     // A kubelet without pods writes null.
-    if (!*items) return WrongDocument("field \"items\" is missing");
-    if (auto read = ReadItems(root, *text, objects, count); !read) return read.error();
+    if (!items) return WrongDocument("field \"items\" is missing");
+    TRY(ReadItems(root, text, objects, count));
   }
   if (count > 0 && CountOf(objects, wanted) == 0) {
     return WrongDocument(fmt::format("none of its {} {} is a {}", count,

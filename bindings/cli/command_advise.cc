@@ -6,6 +6,7 @@
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/sizing_model.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -32,11 +33,10 @@ Result<std::optional<double>> ParseWithin(std::string_view flag,
                                           const std::optional<std::string>& text, double least,
                                           double most) {
   if (!text) return std::optional<double>();
-  const auto number = ParseNumber(flag, *text);
-  if (!number) return number.error();
-  const auto value = static_cast<double>(*number);
+  const auto number = TRY(ParseNumber(flag, *text));
+  const auto value = static_cast<double>(number);
   if (value < least || value > most) {
-    return BadFlag(flag, fmt::format("{} is out of range", *number),
+    return BadFlag(flag, fmt::format("{} is out of range", number),
                    fmt::format("use {:.0f} to {:.0f}", least, most));
   }
   return std::optional<double>(value);
@@ -78,17 +78,16 @@ class AdviseCommand final : public Command {
 
   Result<ExitCode> Run(Output& out) override {
     const SizingModel& model = RecordedModel();
-    auto question = Parse();
-    if (!question) return question.error();
-    const PresetFigures* figures = FindFigures(model, question->shape.name);
+    auto question = TRY(Parse());
+    const PresetFigures* figures = FindFigures(model, question.shape.name);
     if (figures == nullptr) {
       return Error{ErrorCode::kInternal, "the recorded model lacks a preset"};
     }
-    const SizingAdvice advice = Advise(model, *figures, *question);
+    const SizingAdvice advice = Advise(model, *figures, question);
     if (out.json()) {
-      WriteJson(model, *question, advice, out);
+      WriteJson(model, question, advice, out);
     } else {
-      WriteText(model, *question, *figures, advice, out);
+      WriteText(model, question, *figures, advice, out);
     }
     return ExitCode::kYes;
   }
@@ -104,13 +103,10 @@ class AdviseCommand final : public Command {
     SizingQuestion question{.shape = *preset};
     NodeShape& shape = question.shape;
     for (std::size_t i = 0; i < std::size(kOverrides); ++i) {
-      auto value = ParseOverride(kOverrides[i], texts_[i]);
-      if (!value) return value.error();
-      if (*value) shape.*kOverrides[i].value = **value;
+      auto value = TRY(ParseOverride(kOverrides[i], texts_[i]));
+      if (value) shape.*kOverrides[i].value = *value;
     }
-    auto pulls = ParseWithin("--pulls-per-day", pulls_, 0, kMostPullsPerDay);
-    if (!pulls) return pulls.error();
-    question.pulls_per_day = *pulls;
+    question.pulls_per_day = TRY(ParseWithin("--pulls-per-day", pulls_, 0, kMostPullsPerDay));
     // More pods start more often.
     shape.pod_starts_per_day *= shape.pods / preset->pods;
     if (shape.secrets_per_image > shape.tenants) {

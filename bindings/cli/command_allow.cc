@@ -9,6 +9,7 @@
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
 #include "guard/service.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -58,9 +59,9 @@ if it is for all. `waybill preload remove IMAGE` takes it back.)";
   }
 
   Result<ExitCode> Run(Output& out) override {
-    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
-    if (auto parsed = runtime_.Parse(); !parsed) return parsed.error();
-    if (auto checked = list_.Check(); !checked) return checked.error();
+    TRY(store_.Parse());
+    TRY(runtime_.Parse());
+    TRY(list_.Check());
     if (images_.empty()) return BadFlag("IMAGE", "it is missing", "name what is to be opened");
     for (const std::string& image : images_) {
       if (auto checked = CheckLength("IMAGE", image, kMaxImageRefBytes); !checked) {
@@ -71,34 +72,31 @@ if it is for all. `waybill preload remove IMAGE` takes it back.)";
     if (auto checked = CheckLength("--reason", reason, kMaxReasonBytes); !checked) {
       return checked.error();
     }
-    auto found = Find();
-    if (!found) return found.error();
+    auto found = TRY(Find());
     std::vector<ImageOnNode> refused;
     std::uint64_t commit = 0;
     auto done = WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<void> {
-      for (const ImageOnNode& image : *found) {
-        auto why = writer.store().Explain(
-            {.image = image.id, .image_ref = image.id, .runtime_handler = image.runtime_handler});
-        if (!why) return why.error();
-        if (!why->credentials.empty() && !why->ledger_entry && !pulled_too_) {
+      for (const ImageOnNode& image : found) {
+        auto why = TRY(writer.store().Explain(
+            {.image = image.id, .image_ref = image.id, .runtime_handler = image.runtime_handler}));
+        if (!why.credentials.empty() && !why.ledger_entry && !pulled_too_) {
           refused.push_back(image);
         }
       }
       // All or none: a mistyped name opens nothing else.
       if (!refused.empty()) return {};
-      for (const ImageOnNode& image : *found) {
+      for (const ImageOnNode& image : found) {
         auto entered = writer.owner().AddToLedger(image, "operator", reason, change_.options);
         if (!entered) return entered;
       }
-      auto statistics = writer.store().GetStatistics();
-      if (!statistics) return statistics.error();
-      commit = statistics->commit_sequence;
+      auto statistics = TRY(writer.store().GetStatistics());
+      commit = statistics.commit_sequence;
       return {};
     });
     if (!done) return done.error();
     if (!refused.empty()) return Refuse(refused, out);
-    const InForce in_force = change_.options.dry_run ? InForce::kNow : WhenInForce(*found, commit);
-    Tell(*found, reason, in_force, out);
+    const InForce in_force = change_.options.dry_run ? InForce::kNow : WhenInForce(found, commit);
+    Tell(found, reason, in_force, out);
     return ExitCode::kYes;
   }
 
@@ -108,14 +106,11 @@ if it is for all. `waybill preload remove IMAGE` takes it back.)";
     std::optional<std::vector<ImageOnNode>> list;
     for (const std::string& image : images_) {
       if (!list && !(IsSpelling(image) && !list_.given())) {
-        auto read = list_.given() ? list_.Read() : ListOfUsualRuntime();
-        if (!read) return read.error();
-        list = *std::move(read);
+        list = TRY(list_.given() ? list_.Read() : ListOfUsualRuntime());
       }
       if (list) {
-        auto entries = FindListed(image, *list, list_.given() ? list_.name() : "--cri");
-        if (!entries) return entries.error();
-        found.insert(found.end(), entries->begin(), entries->end());
+        auto entries = TRY(FindListed(image, *list, list_.given() ? list_.name() : "--cri"));
+        found.insert(found.end(), entries.begin(), entries.end());
       } else {
         found.push_back({.id = image});
       }
@@ -127,9 +122,8 @@ if it is for all. `waybill preload remove IMAGE` takes it back.)";
   }
 
   static Result<std::vector<ImageOnNode>> ListOfUsualRuntime() {
-    auto client = cri::Client::Connect({});
-    if (!client) return client.error();
-    return (*client)->ListImages();
+    auto client = TRY(cri::Client::Connect({}));
+    return client->ListImages();
   }
 
   InForce WhenInForce(const std::vector<ImageOnNode>& images, std::uint64_t commit) const {

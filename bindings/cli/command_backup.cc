@@ -3,6 +3,7 @@
 #include "bindings/cli/command.h"
 #include "bindings/cli/progress.h"
 #include "bindings/cli/store_access.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -25,7 +26,7 @@ for as long as you keep it, while any process owns the store. It replaces no fil
   }
 
   Result<ExitCode> Run(Output& out) override {
-    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
+    TRY(store_.Parse());
     auto made = file_ ? Write() : WithWriter(Writer::Open(store_), [](Writer& writer) {
       return writer.owner().MakeBackup();
     });

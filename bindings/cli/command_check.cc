@@ -12,6 +12,7 @@
 #include "bindings/cli/input.h"
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -98,7 +99,7 @@ answer is "pull". The command owns the store for that moment.)";
   }
 
   Result<ExitCode> Run(Output& out) override {
-    if (auto parsed = flags_.Parse(); !parsed) return parsed.error();
+    TRY(flags_.Parse());
     if (!flags_.image_ref) {
       return BadFlag("--image-ref", "it is missing",
                      "give what the runtime calls the image, or '' if it is not on the node");
@@ -107,24 +108,22 @@ answer is "pull". The command owns the store for that moment.)";
       return BadFlag("--image", "it does not parse as an image",
                      "give the container's image as the pod spells it; the image must be pulled");
     }
-    if (auto parsed = evidence_.Parse(); !parsed) return parsed.error();
-    const auto list = Listed();
-    if (!list) return list.error();
-    const auto answer = WithStore(Open(), [&](NodeStore& store) { return Ask(store, *list); });
-    if (!answer) return answer.error();
+    TRY(evidence_.Parse());
+    const auto list = TRY(Listed());
+    const auto answer = TRY(WithStore(Open(), [&](NodeStore& store) { return Ask(store, list); }));
     if (out.json()) {
-      out.WriteJson(AnswerJson(*answer));
+      out.WriteJson(AnswerJson(answer));
     } else {
-      out.WriteLine(TextOf(*answer));
-      if (!answer->image_ref.empty()) out.Line("image ref   {}", answer->image_ref);
-      if (answer->explanation) {
-        WriteExplanation(*answer->explanation, answer->decision->reason, out);
+      out.WriteLine(TextOf(answer));
+      if (!answer.image_ref.empty()) out.Line("image ref   {}", answer.image_ref);
+      if (answer.explanation) {
+        WriteExplanation(*answer.explanation, answer.decision->reason, out);
       }
-      if (answer->wrote_back.value_or(false)) {
+      if (answer.wrote_back.value_or(false)) {
         out.Line("written back: the record has the pod's credentials as they are now");
       }
     }
-    return answer->pull ? ExitCode::kNo : ExitCode::kYes;
+    return answer.pull ? ExitCode::kNo : ExitCode::kYes;
   }
 
  private:
@@ -143,7 +142,7 @@ answer is "pull". The command owns the store for that moment.)";
 
   // What the runtime has; nullopt: neither flag is given.
   Result<std::optional<std::vector<ImageOnNode>>> Listed() const {
-    if (auto checked = images_.Check(); !checked) return checked.error();
+    TRY(images_.Check());
     if (auto checked =
             CheckStandardInput({{"--secrets", flags_.secrets_path}, {"--images", images_.path()}});
         !checked) {
@@ -162,21 +161,20 @@ answer is "pull". The command owns the store for that moment.)";
   }
 
   Result<Answer> Ask(NodeStore& store, const std::optional<std::vector<ImageOnNode>>& list) const {
-    const auto ref = ResolveRef("--image-ref", *flags_.image_ref, store, list ? &*list : nullptr);
-    if (!ref) return ref.error();
+    const auto ref =
+        TRY(ResolveRef("--image-ref", *flags_.image_ref, store, list ? &*list : nullptr));
     const ImageCopy copy = {
-        .image = flags_.image, .image_ref = *ref, .runtime_handler = flags_.runtime.handler};
+        .image = flags_.image, .image_ref = ref, .runtime_handler = flags_.runtime.handler};
     if (!copy.runtime_handler.empty()) {
-      auto handlers = HandlerNames::Of(store);
-      if (!handlers) return handlers.error();
-      if (auto known = handlers->Check(copy.runtime_handler); !known) return known.error();
+      auto handlers = TRY(HandlerNames::Of(store));
+      TRY(handlers.Check(copy.runtime_handler));
     }
     const std::vector<ImagePullSecretView> secrets(flags_.secrets.begin(), flags_.secrets.end());
     PodCredentials pod{.secrets = secrets, .service_account = std::nullopt};
     if (flags_.service_account) pod.service_account.emplace(*flags_.service_account);
     FixedCredentials credentials(pod);
     Answer answer;
-    if (*ref != *flags_.image_ref) answer.image_ref = *ref;
+    if (ref != *flags_.image_ref) answer.image_ref = ref;
     const Mapping before = write_back_ ? OpenTo(store, copy) : Mapping();
     if (flags_.pull_policy) {
       answer.outcome = store.EnsureImage(copy, *flags_.pull_policy, credentials);
@@ -187,14 +185,14 @@ answer is "pull". The command owns the store for that moment.)";
       answer.pull = answer.decision->pull;
     }
     if (write_back_) {
-      if (auto flushed = store.Flush(); !flushed) return flushed.error();
+      TRY(store.Flush());
       // Not by the record's stamp: what was forgotten is left out when its record is written.
       answer.wrote_back = !answer.pull && OpenTo(store, copy) != before;
     }
     if (answer.decision && answer.decision->pull && !copy.image_ref.empty() &&
         flags_.store.rules == Rules::kClosed) {
       // The answer stands, explained or not.
-      const auto names = list ? ListedNames(*list, *ref) : std::vector<std::string>();
+      const auto names = list ? ListedNames(*list, ref) : std::vector<std::string>();
       if (auto why = store.Explain(copy, names)) answer.explanation = *std::move(why);
     }
     return answer;

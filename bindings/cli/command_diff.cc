@@ -3,6 +3,7 @@
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/store_content.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -24,15 +25,13 @@ by their coordinates, never by their hashes. 0: no difference; 1: there is one.)
   }
 
   Result<ExitCode> Run(Output& out) override {
-    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
+    TRY(store_.Parse());
     if (paths_.size() != 2 || paths_[0].empty() || paths_[1].empty()) {
       return BadFlag("diff", "exactly two paths are needed: OLD and NEW");
     }
-    const auto before = ReadStoreContent(paths_[0]);
-    if (!before) return before.error();
-    const auto after = ReadStoreContent(paths_[1]);
-    if (!after) return after.error();
-    const std::vector<ContentChange> changes = Compare(*before, *after);
+    const auto before = TRY(ReadStoreContent(paths_[0]));
+    const auto after = TRY(ReadStoreContent(paths_[1]));
+    const std::vector<ContentChange> changes = Compare(before, after);
     if (out.json()) {
       Json list = Json::array();
       for (const ContentChange& change : changes) list.push_back(JsonOf(change));

@@ -27,6 +27,7 @@
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
 #include "bindings/cli/userns_json.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -61,7 +62,7 @@ type can't be read, the dump ends with an error after the types before it.)";
   }
 
   Result<ExitCode> Run(Output& out) override {
-    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
+    TRY(store_.Parse());
     // With what is past its age, too.
     return WithStore(ObserveStore(store_, {.ages = AgeLimits{}, .shows_any_age = true}),
                      [&](const NodeStore& store) { return Dump(store, out); });
@@ -69,28 +70,25 @@ type can't be read, the dump ends with an error after the types before it.)";
 
  private:
   Result<ExitCode> Dump(const NodeStore& store, Output& out) const {
-    auto trust = store.GetTrust();
-    if (!trust) return trust.error();
-    for (const TrustEvent& event : trust->journal) WriteTyped("trust", JsonOf(event), out);
-    if (auto r = WriteAll("runtimeHandler", store.ListRuntimeHandlers(), out); !r) return r.error();
-    if (auto r = WriteAll("quarantine", store.ListQuarantine(), out); !r) return r.error();
-    if (auto r = WriteAll("preloaded", store.ListPreloaded(), out); !r) return r.error();
-    if (auto r = WriteAll("ledger", store.ListLedger(), out); !r) return r.error();
-    if (auto r = WriteAll("intent", store.ListIntents(), out); !r) return r.error();
-    if (auto r = WriteAll("pull", store.ListOpenPulls(), out); !r) return r.error();
-    auto records = store.ListRecords();
-    if (!records) return records.error();
-    SortForReading(*records);
+    auto trust = TRY(store.GetTrust());
+    for (const TrustEvent& event : trust.journal) WriteTyped("trust", JsonOf(event), out);
+    TRY(WriteAll("runtimeHandler", store.ListRuntimeHandlers(), out));
+    TRY(WriteAll("quarantine", store.ListQuarantine(), out));
+    TRY(WriteAll("preloaded", store.ListPreloaded(), out));
+    TRY(WriteAll("ledger", store.ListLedger(), out));
+    TRY(WriteAll("intent", store.ListIntents(), out));
+    TRY(WriteAll("pull", store.ListOpenPulls(), out));
+    auto records = TRY(store.ListRecords());
+    SortForReading(records);
     const Hashes hashes = with_hashes_ ? Hashes::kShown : Hashes::kRedacted;
-    for (const ImagePulledRecord& record : *records) {
+    for (const ImagePulledRecord& record : records) {
       WriteTyped("record", JsonOf(record, hashes), out);
     }
-    auto revocations = store.ListRevocations();
-    if (!revocations) return revocations.error();
-    SortForReading(*revocations);
-    for (const Revocation& one : *revocations) WriteTyped("revocation", JsonOf(one, hashes), out);
-    if (auto r = WriteAll("idMapping", store.ListUserNamespaces(), out); !r) return r.error();
-    if (auto r = WriteAll("heldPod", store.ListHeldPods(), out); !r) return r.error();
+    auto revocations = TRY(store.ListRevocations());
+    SortForReading(revocations);
+    for (const Revocation& one : revocations) WriteTyped("revocation", JsonOf(one, hashes), out);
+    TRY(WriteAll("idMapping", store.ListUserNamespaces(), out));
+    TRY(WriteAll("heldPod", store.ListHeldPods(), out));
     return ExitCode::kYes;
   }
 

@@ -13,6 +13,7 @@
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/secrets.h"
 #include "bindings/cli/store_access.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -58,33 +59,27 @@ tenants: it tells what is on the node.)";
   }
 
   Result<ExitCode> Run(Output& out) override {
-    if (auto parsed = Parse(); !parsed) return parsed.error();
+    TRY(Parse());
     std::vector<ImagePullSecret> secrets;
     ClusterObjects objects;
     if (pod_) {
-      auto read = ReadClusterFiles(
-          {.pods = *pod_, .secrets = secrets_, .service_accounts = service_accounts_});
-      if (!read) return read.error();
-      objects = *std::move(read);
+      objects = TRY(ReadClusterFiles(
+          {.pods = *pod_, .secrets = secrets_, .service_accounts = service_accounts_}));
     } else if (auto read = ReadSecretsOfFlags(secrets); !read) {
       return read.error();
     }
-    auto list = images_.ReadIfGiven();
-    if (!list) return list.error();
-    const std::optional<std::vector<ImageOnNode>> images = *std::move(list);
+    auto list = TRY(images_.ReadIfGiven());
+    const std::optional<std::vector<ImageOnNode>> images = std::move(list);
     auto store = ObserveStore(store_, {.policy = policy_.policy, .evidence = evidence_.options});
     auto code = WithStore(std::move(store), [&](NodeStore& opened) -> Result<ExitCode> {
-      auto names = HandlerNames::Of(opened);
-      if (!names) return names.error();
-      auto trust = opened.GetTrust();
-      if (!trust) return trust.error();
-      auto explained =
+      auto names = TRY(HandlerNames::Of(opened));
+      auto trust = TRY(opened.GetTrust());
+      auto explained = TRY(
           pod_ ? ExplainPods(opened,
                              {.objects = std::move(objects), .images = images, .all_pods = true})
-               : ExplainImage(opened, *names, images, secrets);
-      if (!explained) return explained.error();
-      Write(*explained, *names, *trust, out);
-      const bool pulls = std::any_of(explained->begin(), explained->end(),
+               : ExplainImage(opened, names, images, secrets));
+      Write(explained, names, trust, out);
+      const bool pulls = std::any_of(explained.begin(), explained.end(),
                                      [](const ExplainedImage& one) { return one.decision.pull; });
       return pulls ? ExitCode::kNo : ExitCode::kYes;
     });
@@ -118,9 +113,7 @@ tenants: it tells what is on the node.)";
       }
     }
     if (service_account_text_) {
-      auto account = ParseServiceAccount(*service_account_text_);
-      if (!account) return account.error();
-      service_account_ = *std::move(account);
+      service_account_ = TRY(ParseServiceAccount(*service_account_text_));
     }
     return CheckStandardInput({{"--pod", pod_},
                                {"--secrets", secrets_},
@@ -130,14 +123,12 @@ tenants: it tells what is on the node.)";
 
   Result<void> ReadSecretsOfFlags(std::vector<ImagePullSecret>& secrets) const {
     for (const std::string& text : secret_texts_) {
-      auto secret = ReadSecret(text);
-      if (!secret) return secret.error();
-      secrets.push_back(*std::move(secret));
+      auto secret = TRY(ReadSecret(text));
+      secrets.push_back(std::move(secret));
     }
     if (!secrets_) return {};
-    auto more = ReadSecrets(*secrets_);
-    if (!more) return more.error();
-    secrets.insert(secrets.end(), more->begin(), more->end());
+    auto more = TRY(ReadSecrets(*secrets_));
+    secrets.insert(secrets.end(), more.begin(), more.end());
     return {};
   }
 
@@ -167,31 +158,29 @@ tenants: it tells what is on the node.)";
       NodeStore& store, const HandlerNames& handlers,
       const std::optional<std::vector<ImageOnNode>>& images,
       const std::vector<ImagePullSecret>& secrets) const {
-    if (auto known = handlers.Check(runtime_.handler); !known) return known.error();
-    auto image_ref = ResolveRef("--image-ref", *image_ref_, store, images ? &*images : nullptr);
-    if (!image_ref) return image_ref.error();
+    TRY(handlers.Check(runtime_.handler));
+    auto image_ref =
+        TRY(ResolveRef("--image-ref", *image_ref_, store, images ? &*images : nullptr));
     const std::vector<ImagePullSecretView> views(secrets.begin(), secrets.end());
     PodCredentials pod{.secrets = views, .service_account = std::nullopt};
     if (service_account_) pod.service_account.emplace(*service_account_);
     FixedCredentials credentials(pod);
     ExplainedImage image{
-        .image = *image_, .image_ref = *image_ref, .runtime_handler = runtime_.handler};
+        .image = *image_, .image_ref = image_ref, .runtime_handler = runtime_.handler};
     image.decision = store.MustAttemptPull({.image = image.image,
                                             .image_ref = image.image_ref,
                                             .runtime_handler = image.runtime_handler},
                                            credentials);
-    auto explained = Explained(store, std::move(image), NamesIn(images, *image_ref));
-    if (!explained) return explained.error();
-    return std::vector<ExplainedImage>{*std::move(explained)};
+    auto explained = TRY(Explained(store, std::move(image), NamesIn(images, image_ref)));
+    return std::vector<ExplainedImage>{std::move(explained)};
   }
 
   static Result<std::vector<ExplainedImage>> ExplainPods(NodeStore& store, PreviewInputs inputs) {
     const auto images = inputs.images;
-    auto preview = Preview::Plan(std::move(inputs));
-    if (!preview) return preview.error();
-    if (auto asked = preview->AskWhetherToPull(store); !asked) return asked.error();
+    auto preview = TRY(Preview::Plan(std::move(inputs)));
+    TRY(preview.AskWhetherToPull(store));
     std::vector<ExplainedImage> all;
-    for (const PodForecast& pod : preview->pods()) {
+    for (const PodForecast& pod : preview.pods()) {
       for (const ContainerForecast& container : pod.containers) {
         ExplainedImage image{.image = container.container->image,
                              .image_ref = container.image_ref,
@@ -199,9 +188,9 @@ tenants: it tells what is on the node.)";
         const auto& decision = container.forecasts.front().outcome.decision;
         image.decision = decision.value_or(
             Decision{true, CheckResult::kError, Reason::kImageDoesNotParse, false});
-        auto explained = Explained(store, std::move(image), NamesIn(images, container.image_ref));
-        if (!explained) return explained.error();
-        all.push_back(*std::move(explained));
+        auto explained =
+            TRY(Explained(store, std::move(image), NamesIn(images, container.image_ref)));
+        all.push_back(std::move(explained));
       }
     }
     return all;

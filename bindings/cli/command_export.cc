@@ -5,6 +5,7 @@
 #include "bindings/cli/list_token.h"
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -39,8 +40,8 @@ An image is written under each of its spellings.)";
   }
 
   Result<ExitCode> Run(Output& out) override {
-    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
-    if (auto checked = CheckKubeletDirectory(kubelet_directory_); !checked) return checked.error();
+    TRY(store_.Parse());
+    TRY(CheckKubeletDirectory(kubelet_directory_));
     ExportOptions options{.kubelet_directory = kubelet_directory_};
     if (api_version_ == "v1alpha1") {
       options.api_version = KubeletApiVersion::kV1Alpha1;
@@ -48,15 +49,14 @@ An image is written under each of its spellings.)";
       return BadFlag("--api-version", fmt::format("there is no '{}'", *api_version_),
                      "use v1alpha1 or v1beta1");
     }
-    if (auto checked = images_.Check(); !checked) return checked.error();
+    TRY(images_.Check());
     if (allow_empty_ && !images_.given()) {
       return BadFlag("--allow-empty", "it needs --images or --cri");
     }
     std::optional<ListToken> token;
     if (images_.cri().given() && store_.rules == Rules::kClosed) token = DrawToken();
-    auto images = images_.ReadIfGiven();
-    if (!images) return images.error();
-    options.images_on_node = *std::move(images);
+    auto images = TRY(images_.ReadIfGiven());
+    options.images_on_node = std::move(images);
     if (token) Judge(*token, *options.images_on_node);
     options.allow_empty = allow_empty_;
     auto report = WithStore(ObserveStore(store_),

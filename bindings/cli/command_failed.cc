@@ -5,6 +5,7 @@
 #include "bindings/cli/handler_names.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -33,7 +34,7 @@ checked.)";
   }
 
   Result<ExitCode> Run(Output& out) override {
-    if (auto parsed = flags_.Parse(); !parsed) return parsed.error();
+    TRY(flags_.Parse());
     if (unknown_ && nothing_transferred_) {
       return BadFlag("--nothing-transferred", "it excludes --unknown");
     }
@@ -43,9 +44,7 @@ checked.)";
                      "give the number that `waybill intent` printed");
     }
     if (pull_) {
-      auto id = ParsePullId("--pull", *pull_);
-      if (!id) return id.error();
-      pull = *id;
+      pull = TRY(ParsePullId("--pull", *pull_));
     }
     const PullFailure how = unknown_               ? PullFailure::kUnknown
                             : nothing_transferred_ ? PullFailure::kNothingTransferred

@@ -13,6 +13,7 @@
 #include "bindings/cli/list_token.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -67,7 +68,7 @@ auto Forgetting(const StoreFlags& flags, const Call& call) {
   return WithWriter(Writer::Open(flags), [&](Writer& writer) -> decltype(call(writer)) {
     auto report = call(writer);
     if (!report) return report;
-    if (auto tidied = writer.TidyUp(); !tidied) return tidied.error();
+    TRY(writer.TidyUp());
     return report;
   });
 }
@@ -104,8 +105,8 @@ it restarts.)";
   }
 
   Result<ExitCode> Run(Output& out) override {
-    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
-    if (auto parsed = runtime_.Parse(); !parsed) return parsed.error();
+    TRY(store_.Parse());
+    TRY(runtime_.Parse());
     const std::string what = what_.value_or("");
     if (runtime_.given() && what != "image") return BadFlag("--runtime", "it belongs to image");
     if (what == "list") {
@@ -113,18 +114,15 @@ it restarts.)";
       if (change_.options.dry_run) return BadFlag("--dry-run", "it does not belong to list");
       return List(out);
     }
-    auto revocation = Parse(what);
-    if (!revocation) return revocation.error();
+    auto revocation = TRY(Parse(what));
     auto report = Forgetting(store_, [&](Writer& writer) -> Result<ForgetReport> {
-      auto ref = ResolveRef("NAME", revocation->image_ref, writer.store());
-      if (!ref) return ref.error();
-      revocation->image_ref = *std::move(ref);
-      return writer.owner().Forget(*revocation, change_.options);
+      revocation.image_ref = TRY(ResolveRef("NAME", revocation.image_ref, writer.store()));
+      return writer.owner().Forget(revocation, change_.options);
     });
     if (!report) return report.error();
     auto fields = CountsOf(*report);
-    if (what == "image" && revocation->image_ref != *name_) {
-      fields.insert(fields.begin(), {"imageRef", "image ref", revocation->image_ref});
+    if (what == "image" && revocation.image_ref != *name_) {
+      fields.insert(fields.begin(), {"imageRef", "image ref", revocation.image_ref});
     }
     WriteChange(std::move(fields), change_.options.dry_run, out);
     // As `rm`: of an image that has no record, nothing opens by one.
@@ -139,9 +137,8 @@ it restarts.)";
     if (what == "secret" || what == "serviceaccount") {
       revocation.kind =
           what == "secret" ? RevocationKind::kSecret : RevocationKind::kServiceAccount;
-      auto who = ParseCredentialName(name_.value_or(""));
-      if (!who) return who.error();
-      revocation.who = *std::move(who);
+      auto who = TRY(ParseCredentialName(name_.value_or("")));
+      revocation.who = std::move(who);
       return revocation;
     }
     if (what != "namespace" && what != "image" && what != "credential") {
@@ -161,9 +158,7 @@ it restarts.)";
       revocation.runtime_handler = runtime_.handler;
     } else {
       revocation.kind = RevocationKind::kCredential;
-      auto hash = ReadHash();
-      if (!hash) return hash.error();
-      revocation.credential_hash = *std::move(hash);
+      revocation.credential_hash = TRY(ReadHash());
     }
     return revocation;
   }
@@ -182,16 +177,14 @@ it restarts.)";
   Result<ExitCode> List(Output& out) const {
     auto listed = WithStore(
         ObserveStore(store_, {.shows_any_age = true}), [&](const NodeStore& store) -> Result<void> {
-          auto all = store.ListRevocations();
-          if (!all) return all.error();
-          auto names = HandlerNames::Of(store);
-          if (!names) return names.error();
-          SortForReading(*all);
+          auto all = TRY(store.ListRevocations());
+          auto names = TRY(HandlerNames::Of(store));
+          SortForReading(all);
           Json list = Json::array();
           std::vector<std::vector<std::string>> rows;
-          for (const Revocation& one : *all) {
+          for (const Revocation& one : all) {
             list.push_back(JsonOf(one, Hashes::kRedacted));
-            rows.push_back({std::string(RevocationKindName(one.kind)), TextOf(one, *names),
+            rows.push_back({std::string(RevocationKindName(one.kind)), TextOf(one, names),
                             out.TimeText(one.since), one.untidied ? "not taken out yet" : ""});
           }
           if (out.json()) {
@@ -250,7 +243,7 @@ printed or compared.)";
   }
 
   Result<ExitCode> Run(Output& out) override {
-    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
+    TRY(store_.Parse());
     if (begin_) {
       if (existing_ || token_ || change_.options.allow_empty || change_.options.dry_run) {
         return BadFlag("--begin", "it excludes all flags but --store and --rules");
@@ -262,12 +255,10 @@ printed or compared.)";
       return BadFlag("--token", "it is missing",
                      "draw a token with --begin, before the list is made");
     }
-    auto token = ParseListToken(*token_);
-    if (!token) return token.error();
-    auto objects = ReadExistingCredentials(*existing_);
-    if (!objects) return objects.error();
-    const ExistingCredentials truth = {.secrets = NamesOf(objects->secrets),
-                                       .service_accounts = NamesOf(objects->service_accounts)};
+    auto token = TRY(ParseListToken(*token_));
+    auto objects = TRY(ReadExistingCredentials(*existing_));
+    const ExistingCredentials truth = {.secrets = NamesOf(objects.secrets),
+                                       .service_accounts = NamesOf(objects.service_accounts)};
     if (!change_.options.allow_empty && (truth.secrets.empty() || truth.service_accounts.empty())) {
       return BadFlag(
           "--existing",
@@ -276,7 +267,7 @@ printed or compared.)";
           "left");
     }
     auto report = Forgetting(store_, [&](Writer& writer) {
-      return writer.owner().Reconcile(truth, *token, change_.options);
+      return writer.owner().Reconcile(truth, token, change_.options);
     });
     if (!report) return report.error();
     std::vector<Field> counts = {

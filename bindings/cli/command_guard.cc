@@ -9,6 +9,7 @@
 #include "bindings/cli/user_namespace_flags.h"
 #include "guard/kubelet_process.h"
 #include "guard/service.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -109,11 +110,11 @@ guard runs.)";
     }
     kubelet_directory_ = std::filesystem::absolute(kubelet_directory_).string();
     if (status_) {
-      if (auto checked = CheckStatus(); !checked) return checked.error();
+      TRY(CheckStatus());
       return PrintStatus(out);
     }
     guard::ServiceOptions service;
-    if (auto parsed = Parse(service); !parsed) return parsed.error();
+    TRY(Parse(service));
     service.again = [this] { return OptionsOfNow(); };
     service.ready = [&](const guard::Guard& started) {
       if (!once_ && !out.json()) out.Line("ready");
@@ -168,9 +169,8 @@ guard runs.)";
     if (auto parsed = first_start_.Parse(); !parsed) return parsed;
     if (kubelet_config_.given()) {
       if (policy_) return BadFlag("--kubelet-config", "it excludes --policy");
-      auto kubelet = kubelet_config_.Read();
-      if (!kubelet) return kubelet.error();
-      policy_ = kubelet->policy;
+      auto kubelet = TRY(kubelet_config_.Read());
+      policy_ = kubelet.policy;
     }
     if (policy_) {
       auto mode = ParseVerificationMode(*policy_);
@@ -196,24 +196,21 @@ guard runs.)";
     service.once = once_;
     if (on_hole_) service.on_hole = *on_hole_;
     if (metrics_file_) service.metrics_file = *metrics_file_;
-    auto options = OptionsOfGuard();
-    if (!options) return options.error();
-    service.guard = *std::move(options);
+    service.guard = TRY(OptionsOfGuard());
     return {};
   }
 
   // After SIGHUP: what the same command line means by now.
   Result<guard::ServiceOptions> OptionsOfNow() {
     if (!again_) return Error{ErrorCode::kInternal, "the command line is gone", {}};
-    auto command = again_();
-    if (!command) return command.error();
-    auto now = std::dynamic_pointer_cast<GuardCommand>(*command);
+    auto command = TRY(again_());
+    auto now = std::dynamic_pointer_cast<GuardCommand>(command);
     if (auto checked = CheckKubeletDirectory(now->kubelet_directory_); !checked) {
       return checked.error();
     }
     now->kubelet_directory_ = std::filesystem::absolute(now->kubelet_directory_).string();
     guard::ServiceOptions service;
-    if (auto parsed = now->Parse(service); !parsed) return parsed.error();
+    TRY(now->Parse(service));
     const auto differs = [](std::string_view flag) {
       return BadFlag(flag, "a guard that runs stays with what it began with",
                      "restart the guard to change it");
@@ -237,13 +234,12 @@ guard runs.)";
     }
     options.store.first_start = first_start_.first_start;
     if (preloaded_) {
-      auto preloaded = ReadPreloadedList(*preloaded_);
-      if (!preloaded) return preloaded.error();
-      options.store.preloaded = *std::move(preloaded);
+      auto preloaded = TRY(ReadPreloadedList(*preloaded_));
+      options.store.preloaded = std::move(preloaded);
     }
     options.store.evidence = evidence_.options;
     options.store.ages = ages_.limits;
-    if (auto parsed = user_namespaces_.Parse(); !parsed) return parsed.error();
+    TRY(user_namespaces_.Parse());
     options.store.user_namespaces = user_namespaces_.options;
     options.needs_runtime = !allow_no_runtime_;
     options.preloaded_is_open = preloaded_is_open_;

@@ -2,6 +2,7 @@
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/input.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -27,14 +28,12 @@ Prints registries and hashes, never what was hashed.)";
 
   Result<ExitCode> Run(Output& out) override {
     // A Secret holds at most 1 MiB, in base64.
-    auto auths = ReadDecoded("-", kMaxRecordFileBytes, DecodeAuthDocument);
-    if (!auths) return auths.error();
+    auto auths = TRY(ReadDecoded("-", kMaxRecordFileBytes, DecodeAuthDocument));
     std::vector<Hashed> hashed;
-    for (const RegistryAuth& entry : *auths) {
+    for (const RegistryAuth& entry : auths) {
       if (registry_ && entry.registry != *registry_) continue;
-      auto hash = HashCredentials(entry.auth);
-      if (!hash) return hash.error();
-      hashed.push_back({entry.registry, *std::move(hash)});
+      auto hash = TRY(HashCredentials(entry.auth));
+      hashed.push_back({entry.registry, std::move(hash)});
     }
     Write(hashed, out);
     if (!hashed.empty()) return ExitCode::kYes;

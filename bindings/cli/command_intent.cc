@@ -5,6 +5,7 @@
 #include "bindings/cli/handler_names.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -22,7 +23,7 @@ give that to `waybill pulled` or `waybill failed` (--pull). It uses --store, --i
   void Declare(Flags& flags) override { flags_.Declare(flags); }
 
   Result<ExitCode> Run(Output& out) override {
-    if (auto parsed = flags_.Parse(); !parsed) return parsed.error();
+    TRY(flags_.Parse());
     const std::string& handler = flags_.runtime.handler;
     const ImageCopy copy = {.image = flags_.image, .runtime_handler = handler};
     auto pull = WithWriter(

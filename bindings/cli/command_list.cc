@@ -8,6 +8,7 @@
 #include "bindings/cli/handler_names.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -52,15 +53,14 @@ nothing fits, the list is empty, and the exit code is 0.)";
   }
 
   Result<ExitCode> Run(Output& out) override {
-    if (auto parsed = Parse(); !parsed) return parsed.error();
+    TRY(Parse());
     auto listed = WithStore(ObserveStore(store_, {.shows_any_age = true}),
                             [&](NodeStore& store) -> Result<void> {
-                              auto names = HandlerNames::Of(store);
-                              if (!names) return names.error();
-                              if (intents_) return Intents(store, *names, out);
+                              auto names = TRY(HandlerNames::Of(store));
+                              if (intents_) return Intents(store, names, out);
                               if (quarantine_) return Quarantine(store, out);
                               if (preloaded_) return Preloaded(store, out);
-                              return Records(store, *names, out);
+                              return Records(store, names, out);
                             });
     if (!listed) return listed.error();
     return ExitCode::kYes;
@@ -97,10 +97,9 @@ nothing fits, the list is empty, and the exit code is 0.)";
       }
     }
     if (!older_than_) return {};
-    auto age = ParseDuration("--older-than", *older_than_);
-    if (!age) return age.error();
+    auto age = TRY(ParseDuration("--older-than", *older_than_));
     before_ = SystemClock();
-    before_->seconds -= age->count();
+    before_->seconds -= age.count();
     return {};
   }
 
@@ -124,16 +123,15 @@ nothing fits, the list is empty, and the exit code is 0.)";
   }
 
   Result<void> Records(const NodeStore& store, const HandlerNames& names, Output& out) const {
-    auto records = store.ListRecords();
-    if (!records) return records.error();
-    if (auto left = LeaveHandler(names, *records); !left) return left;
-    std::erase_if(*records, [&](const ImagePulledRecord& record) {
+    auto records = TRY(store.ListRecords());
+    if (auto left = LeaveHandler(names, records); !left) return left;
+    std::erase_if(records, [&](const ImagePulledRecord& record) {
       return !IsOldEnough(record.last_updated) || (namespace_ && !IsOpenedBy(record, *namespace_));
     });
-    SortForReading(*records);
+    SortForReading(records);
     Json list = Json::array();
     Rows rows;
-    for (const ImagePulledRecord& record : *records) {
+    for (const ImagePulledRecord& record : records) {
       if (out.json()) {
         list.push_back(JsonOf(record, Hashes::kRedacted));
         continue;
@@ -152,12 +150,11 @@ nothing fits, the list is empty, and the exit code is 0.)";
   }
 
   Result<void> Intents(const NodeStore& store, const HandlerNames& names, Output& out) const {
-    auto intents = store.ListIntents();
-    if (!intents) return intents.error();
-    if (auto left = LeaveHandler(names, *intents); !left) return left;
+    auto intents = TRY(store.ListIntents());
+    if (auto left = LeaveHandler(names, intents); !left) return left;
     Json list = Json::array();
     Rows rows;
-    for (const ImagePullIntent& intent : *intents) {
+    for (const ImagePullIntent& intent : intents) {
       list.push_back(JsonOf(intent));
       rows.push_back({intent.image, names.TextOf(intent.runtime_handler)});
     }
@@ -166,13 +163,11 @@ nothing fits, the list is empty, and the exit code is 0.)";
   }
 
   Result<void> Quarantine(const NodeStore& store, Output& out) const {
-    auto entries = store.ListQuarantine();
-    if (!entries) return entries.error();
-    std::erase_if(*entries,
-                  [&](const QuarantineEntry& entry) { return !IsOldEnough(entry.since); });
+    auto entries = TRY(store.ListQuarantine());
+    std::erase_if(entries, [&](const QuarantineEntry& entry) { return !IsOldEnough(entry.since); });
     Json list = Json::array();
     Rows rows;
-    for (const QuarantineEntry& entry : *entries) {
+    for (const QuarantineEntry& entry : entries) {
       list.push_back(JsonOf(entry));
       rows.push_back({std::string(QuarantineKindName(entry.kind)), entry.sha256,
                       out.TimeText(entry.since), entry.source, entry.reason});
@@ -182,14 +177,13 @@ nothing fits, the list is empty, and the exit code is 0.)";
   }
 
   Result<void> Preloaded(const NodeStore& store, Output& out) const {
-    auto records = store.ListPreloaded();
-    if (!records) return records.error();
-    std::erase_if(*records, [&](const ImagePreloadedRecord& record) {
+    auto records = TRY(store.ListPreloaded());
+    std::erase_if(records, [&](const ImagePreloadedRecord& record) {
       return !IsOldEnough(record.last_updated);
     });
     Json list = Json::array();
     Rows rows;
-    for (const ImagePreloadedRecord& record : *records) {
+    for (const ImagePreloadedRecord& record : records) {
       list.push_back(JsonOf(record));
       for (const std::string& image_name : record.observed_images) {
         rows.push_back({record.image_ref, image_name, out.TimeText(record.last_updated)});

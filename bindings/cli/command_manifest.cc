@@ -9,6 +9,7 @@
 #include "bindings/cli/input.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -56,29 +57,26 @@ the guest platform of that runtime handler if it has one; then --platform is ref
   }
 
   Result<ExitCode> Run(Output& out) override {
-    if (auto parsed = runtime_.Parse(); !parsed) return parsed.error();
+    TRY(runtime_.Parse());
     if (!runtime_.handler.empty() && !store_) {
       return BadFlag("--runtime", "--store is missing, which knows the runtime handlers");
     }
     if (os_version_ && !platform_) {
       return BadFlag("--os-version", "it needs --platform", "write --platform windows/amd64");
     }
-    auto host = Host();
-    if (!host) return host.error();
-    auto manifests = ReadDecoded(index_, kMaxImageIndexBytes, DecodeImageIndex);
-    if (!manifests) return manifests.error();
-    auto guest = Guest();
-    if (!guest) return guest.error();
-    if (*guest && platform_) {
+    auto host = TRY(Host());
+    auto manifests = TRY(ReadDecoded(index_, kMaxImageIndexBytes, DecodeImageIndex));
+    auto guest = TRY(Guest());
+    if (guest && platform_) {
       return BadFlag(
           "--platform",
           fmt::format("{} runs {}, whatever the node's platform is",
                       runtime_.handler.empty() ? "the default runtime handler"
                                                : "the runtime handler " + runtime_.handler,
-                      FormatPlatform(**guest)),
+                      FormatPlatform(*guest)),
           "leave out --platform, or --store and --runtime");
     }
-    auto chosen = ChooseManifest(*manifests, *host, *guest);
+    auto chosen = ChooseManifest(manifests, host, guest);
     if (chosen) {
       Write(*chosen, out);
       return ExitCode::kYes;
@@ -114,11 +112,10 @@ the guest platform of that runtime handler if it has one; then --platform is ref
     if (!store_) return std::nullopt;
     StoreFlags flags;
     flags.store = *store_;
-    if (auto parsed = flags.Parse(); !parsed) return parsed.error();
-    auto names = WithStore(ObserveStore(flags), HandlerNames::Of);
-    if (!names) return names.error();
-    if (auto known = names->Check(runtime_.handler); !known) return known.error();
-    for (const RuntimeHandler& handler : names->handlers()) {
+    TRY(flags.Parse());
+    auto names = TRY(WithStore(ObserveStore(flags), HandlerNames::Of));
+    TRY(names.Check(runtime_.handler));
+    for (const RuntimeHandler& handler : names.handlers()) {
       const bool meant =
           runtime_.handler.empty() ? handler.is_default : handler.name == runtime_.handler;
       if (meant) return handler.guest_platform;

@@ -5,6 +5,7 @@
 #include "bindings/cli/command.h"
 #include "bindings/cli/store_access.h"
 #include "bindings/cli/user_namespace_flags.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -47,8 +48,8 @@ of host IDs are those of the pool, with the flags that it has elsewhere.)";
   }
 
   Result<ExitCode> Run(Output& out) override {
-    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
-    if (auto parsed = pool_.Parse(); !parsed) return parsed.error();
+    TRY(store_.Parse());
+    TRY(pool_.Parse());
     auto got = WithStore(ObserveStore(store_, {.user_namespaces = pool_.options}),
                          [](const NodeStore& store) {
                            // Where the store can't be read, this says why.

@@ -6,6 +6,7 @@
 #include "bindings/cli/owner_wait.h"
 #include "bindings/cli/progress.h"
 #include "bindings/cli/store_access.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -33,17 +34,16 @@ restore` puts a backup back.)";
   }
 
   Result<ExitCode> Run(Output& out) override {
-    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
+    TRY(store_.Parse());
     MigrateOptions options{.directory = store_.store};
     options.dry_run = dry_run_;
     options.accept_loss = accept_loss_;
     if (to_) {
-      auto version = ParseNumber("--to", *to_);
-      if (!version) return version.error();
-      if (*version > UINT32_MAX) {
-        return BadFlag("--to", fmt::format("there is no schema version {}", *version));
+      auto version = TRY(ParseNumber("--to", *to_));
+      if (version > UINT32_MAX) {
+        return BadFlag("--to", fmt::format("there is no schema version {}", version));
       }
-      options.to = static_cast<std::uint32_t>(*version);
+      options.to = static_cast<std::uint32_t>(version);
     }
     ProgressLine line("migrating", "values");
     options.progress = line.UntilStopped();

@@ -7,6 +7,7 @@
 #include "bindings/cli/list_token.h"
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -46,8 +47,8 @@ one step, which draws the token itself.)";
   }
 
   Result<ExitCode> Run(Output& out) override {
-    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
-    if (auto parsed = evidence_.Parse(); !parsed) return parsed.error();
+    TRY(store_.Parse());
+    TRY(evidence_.Parse());
     if (begin_) {
       if (images_.given() || token_ || partial_ || change_.options.allow_empty ||
           change_.options.dry_run) {
@@ -57,12 +58,10 @@ one step, which draws the token itself.)";
       }
       return PrintListToken(store_, out);
     }
-    if (auto checked = CheckFlags(); !checked) return checked.error();
-    auto token = images_.cri().given() ? DrawListToken(store_) : ParseListToken(*token_);
-    if (!token) return token.error();
-    auto images = images_.Read();
-    if (!images) return images.error();
-    const ImageList list{.images = *std::move(images), .token = *token, .complete = !partial_};
+    TRY(CheckFlags());
+    auto token = TRY(images_.cri().given() ? DrawListToken(store_) : ParseListToken(*token_));
+    auto images = TRY(images_.Read());
+    const ImageList list{.images = std::move(images), .token = token, .complete = !partial_};
     auto report = WithWriter(
         Writer::Open(store_, {.evidence = evidence_.options, .evidence_flags = &evidence_}),
         [&](Writer& writer) { return writer.owner().ObserveImages(list, change_.options); });

@@ -14,6 +14,7 @@
 #include "bindings/cli/list_token.h"
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -106,16 +107,16 @@ add --from-list FILE --source NAME --token TOKEN
   }
 
   Result<ExitCode> Run(Output& out) override {
-    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
-    if (auto parsed = runtime_.Parse(); !parsed) return parsed.error();
-    if (auto parsed = evidence_.Parse(); !parsed) return parsed.error();
+    TRY(store_.Parse());
+    TRY(runtime_.Parse());
+    TRY(evidence_.Parse());
     const std::string action = action_.value_or("list");
     const bool settles = action == "confirm" || action == "close";
     if (action != "list" && action != "add" && action != "remove" && !settles) {
       return BadFlag("ACTION", fmt::format("there is no '{}'", action.substr(0, 200)),
                      "the actions are list, add, remove, confirm and close");
     }
-    if (auto checked = Check(action); !checked) return checked.error();
+    TRY(Check(action));
     if (action == "list") return List(out);
     if (action == "remove") return Remove(out);
     if (settles) return Settle(action == "close" ? Settled::kClosed : Settled::kPreloaded, out);
@@ -183,11 +184,9 @@ add --from-list FILE --source NAME --token TOKEN
   Result<ExitCode> List(Output& out) const {
     auto listed = WithStore(ObserveStore(store_, {.shows_any_age = true}),
                             [&](const NodeStore& store) -> Result<ExitCode> {
-                              auto ledger = store.ListLedger();
-                              if (!ledger) return ledger.error();
-                              auto names = HandlerNames::Of(store);
-                              if (!names) return names.error();
-                              WriteLedger(*ledger, *names, out);
+                              auto ledger = TRY(store.ListLedger());
+                              auto names = TRY(HandlerNames::Of(store));
+                              WriteLedger(ledger, names, out);
                               return ExitCode::kYes;
                             });
     return listed;
@@ -220,14 +219,12 @@ add --from-list FILE --source NAME --token TOKEN
 
   // All are found before the first is entered, so that a mistyped name changes nothing.
   Result<std::vector<ImageOnNode>> Resolve() const {
-    auto list = list_.ReadIfGiven();
-    if (!list) return list.error();
+    auto list = TRY(list_.ReadIfGiven());
     std::vector<ImageOnNode> found;
     for (const std::string& name : images_) {
-      if (*list) {
-        auto entries = FindListed(name, **list, list_.name());
-        if (!entries) return entries.error();
-        found.insert(found.end(), entries->begin(), entries->end());
+      if (list) {
+        auto entries = TRY(FindListed(name, *list, list_.name()));
+        found.insert(found.end(), entries.begin(), entries.end());
       } else if (IsSpelling(name)) {
         found.push_back({.id = name});
       } else {
@@ -246,16 +243,15 @@ add --from-list FILE --source NAME --token TOKEN
   }
 
   Result<ExitCode> Add(Output& out) const {
-    auto images = Resolve();
-    if (!images) return images.error();
+    auto images = TRY(Resolve());
     const std::string source = source_.value_or("operator");
     std::vector<std::string> closed;
     auto added = WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<std::size_t> {
-      if (auto known = CheckHandler(writer.store()); !known) return known.error();
+      TRY(CheckHandler(writer.store()));
       std::size_t done = 0;
-      for (const ImageOnNode& image : *images) {
+      for (const ImageOnNode& image : images) {
         auto entered = writer.owner().AddToLedger(image, source, *reason_, change_.options);
-        if (!entered) return After(entered.error(), done, images->size(), "were entered");
+        if (!entered) return After(entered.error(), done, images.size(), "were entered");
         ++done;
         const auto why = writer.store().Explain(
             {.image = image.id, .image_ref = image.id, .runtime_handler = runtime_.handler});
@@ -266,7 +262,7 @@ add --from-list FILE --source NAME --token TOKEN
     if (!added) return added.error();
     WriteDryRun(change_.options.dry_run, out);
     Json list = Json::array();
-    for (const ImageOnNode& image : *images) {
+    for (const ImageOnNode& image : images) {
       list.push_back({{"imageRef", image.id}, {"name", NameOf(image)}});
       if (out.json()) continue;
       out.Line("preloaded: {}{}", image.id, ForHandler(image.runtime_handler));
@@ -289,32 +285,27 @@ add --from-list FILE --source NAME --token TOKEN
   // --- add --from-list
 
   Result<ExitCode> AddList(Output& out) const {
-    auto token = ParseListToken(*token_);
-    if (!token) return token.error();
-    auto wanted = ReadPreloadedList(*from_list_);
-    if (!wanted) return wanted.error();
-    auto listed = list_.ReadIfGiven();
-    if (!listed) return listed.error();
-    auto selected = Select(*wanted, *listed);
-    if (!selected) return selected.error();
-    const ImageList list{.images = std::move(selected->images),
-                         .token = *token,
+    auto token = TRY(ParseListToken(*token_));
+    auto wanted = TRY(ReadPreloadedList(*from_list_));
+    auto listed = TRY(list_.ReadIfGiven());
+    auto selected = TRY(Select(wanted, listed));
+    const ImageList list{.images = std::move(selected.images),
+                         .token = token,
                          .complete = false,
                          .source = *source_};
-    auto report = WithWriter(
+    auto report = TRY(WithWriter(
         Writer::Open(store_, {.evidence = evidence_.options, .evidence_flags = &evidence_}),
-        [&](Writer& writer) { return writer.owner().ObserveImages(list, change_.options); });
-    if (!report) return report.error();
+        [&](Writer& writer) { return writer.owner().ObserveImages(list, change_.options); }));
     WriteDryRun(change_.options.dry_run, out);
     if (out.json()) {
-      Json answer = JsonOf(*report);
-      answer["notOnNode"] = selected->absent;
+      Json answer = JsonOf(report);
+      answer["notOnNode"] = selected.absent;
       answer["dryRun"] = change_.options.dry_run;
       out.WriteJson(answer);
       return ExitCode::kYes;
     }
-    WriteObserved(*report, {}, out);
-    for (const std::string& name : selected->absent) {
+    WriteObserved(report, {}, out);
+    for (const std::string& name : selected.absent) {
       out.Line("absent      {}: the runtime does not list it", name);
     }
     return ExitCode::kYes;
@@ -343,30 +334,25 @@ add --from-list FILE --source NAME --token TOKEN
     }
     if (!refs.empty()) return std::optional(*refs.begin());
     if (list) {
-      auto entries = FindListed(name, *list, flag);
-      if (!entries) return entries.error();
-      return std::optional(entries->front().id);
+      auto entries = TRY(FindListed(name, *list, flag));
+      return std::optional(entries.front().id);
     }
     return IsSpelling(name) ? std::optional(name) : std::nullopt;
   }
 
   Result<ExitCode> Remove(Output& out) const {
-    auto list = list_.ReadIfGiven();
-    if (!list) return list.error();
+    auto list = TRY(list_.ReadIfGiven());
     std::vector<std::pair<std::string, bool>> removed;
     auto done = WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<void> {
-      if (auto known = CheckHandler(writer.store()); !known) return known.error();
-      auto ledger = writer.store().ListLedger();
-      if (!ledger) return ledger.error();
+      TRY(CheckHandler(writer.store()));
+      auto ledger = TRY(writer.store().ListLedger());
       std::vector<std::optional<std::string>> refs;
       for (const std::string& given : images_) {
-        auto meant = IsShortRef(given) ? ResolveRef("IMAGE", given, writer.store())
-                                       : Result<std::string>(given);
-        if (!meant) return meant.error();
-        const std::string& name = *meant;
-        auto ref = RefOf(name, *ledger, *list, list_.name());
-        if (!ref) return ref.error();
-        refs.push_back(*std::move(ref));
+        auto meant = TRY(IsShortRef(given) ? ResolveRef("IMAGE", given, writer.store())
+                                           : Result<std::string>(given));
+        const std::string& name = meant;
+        auto ref = TRY(RefOf(name, ledger, list, list_.name()));
+        refs.push_back(std::move(ref));
       }
       for (std::size_t i = 0; i < refs.size(); ++i) {
         if (!refs[i]) {
@@ -416,35 +402,33 @@ add --from-list FILE --source NAME --token TOKEN
     std::vector<LedgerEntry> done;
     std::vector<std::string> fit_none;
     auto settling = WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<void> {
-      if (auto known = CheckHandler(writer.store()); !known) return known.error();
-      auto ledger = writer.store().ListLedger();
-      if (!ledger) return ledger.error();
-      std::erase_if(*ledger, [&](const LedgerEntry& entry) {
+      TRY(CheckHandler(writer.store()));
+      auto ledger = TRY(writer.store().ListLedger());
+      std::erase_if(ledger, [&](const LedgerEntry& entry) {
         return !IsPresumed(entry) ||
                (runtime_.given() && entry.runtime_handler != runtime_.handler);
       });
       std::set<std::size_t> chosen;
       for (const std::string& pattern : images_) {
-        auto meant = IsShortRef(pattern) ? ResolveRef("IMAGE", pattern, writer.store())
-                                         : Result<std::string>(pattern);
-        if (!meant) return meant.error();
+        auto meant = TRY(IsShortRef(pattern) ? ResolveRef("IMAGE", pattern, writer.store())
+                                             : Result<std::string>(pattern));
         bool any = false;
-        for (std::size_t i = 0; i < ledger->size(); ++i) {
-          if (!Fits(*meant, (*ledger)[i])) continue;
+        for (std::size_t i = 0; i < ledger.size(); ++i) {
+          if (!Fits(meant, ledger[i])) continue;
           any = true;
           chosen.insert(i);
         }
         if (!any) fit_none.push_back(pattern);
       }
-      for (std::size_t i = 0; i < ledger->size(); ++i) {
-        LedgerEntry& entry = (*ledger)[i];
+      for (std::size_t i = 0; i < ledger.size(); ++i) {
+        LedgerEntry& entry = ledger[i];
         if (!all_ && !chosen.contains(i)) continue;
         // It may have gone, or been settled, meanwhile.
         auto was_presumed = writer.owner().SettlePresumed(
             {.image_ref = entry.image_ref, .runtime_handler = entry.runtime_handler}, settled,
             *reason_, change_.options);
         if (!was_presumed) {
-          return After(was_presumed.error(), done.size(), all_ ? ledger->size() : chosen.size(),
+          return After(was_presumed.error(), done.size(), all_ ? ledger.size() : chosen.size(),
                        "were settled");
         }
         if (*was_presumed) done.push_back(std::move(entry));
@@ -481,9 +465,8 @@ add --from-list FILE --source NAME --token TOKEN
 
   Result<void> CheckHandler(const NodeStore& store) const {
     if (runtime_.handler.empty()) return {};
-    auto names = HandlerNames::Of(store);
-    if (!names) return names.error();
-    return names->Check(runtime_.handler);
+    auto names = TRY(HandlerNames::Of(store));
+    return names.Check(runtime_.handler);
   }
 
   // Each image is a transaction of its own.

@@ -11,6 +11,7 @@
 #include "bindings/cli/quiet_store.h"
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -73,38 +74,33 @@ nothing of them is shown.
   }
 
   Result<ExitCode> Run(Output& out) override {
-    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
-    auto policies = ParsePolicies();
-    if (!policies) return policies.error();
-    if (auto checked = CheckFlags(); !checked) return checked.error();
+    TRY(store_.Parse());
+    auto policies = TRY(ParsePolicies());
+    TRY(CheckFlags());
     PreviewInputs inputs;
-    auto objects = ReadClusterFiles(files_);
-    if (!objects) return objects.error();
-    inputs.objects = *std::move(objects);
-    auto images = images_.ReadIfGiven();
-    if (!images) return images.error();
-    inputs.images = *std::move(images);
+    auto objects = TRY(ReadClusterFiles(files_));
+    inputs.objects = std::move(objects);
+    auto images = TRY(images_.ReadIfGiven());
+    inputs.images = std::move(images);
     inputs.node = node_.value_or("");
     inputs.registry_down = registry_down_;
-    auto source = Source(inputs);
-    if (!source) return source.error();
-    auto preview = Preview::Plan(std::move(inputs));
-    if (!preview) return preview.error();
-    for (const PreviewedPolicy& policy : *policies) {
-      auto asked = WithStore(source->Observe({.rules = store_.rules, .policy = policy.policy}),
+    auto source = TRY(Source(inputs));
+    auto preview = TRY(Preview::Plan(std::move(inputs)));
+    for (const PreviewedPolicy& policy : policies) {
+      auto asked = WithStore(source.Observe({.rules = store_.rules, .policy = policy.policy}),
                              [&](NodeStore& store) -> Result<bool> {
-                               if (auto done = preview->Ask(store, policy); !done)
+                               if (auto done = preview.Ask(store, policy); !done)
                                  return done.error();
                                return true;
                              });
-      if (!asked) return source->InTruth(asked.error());
+      if (!asked) return source.InTruth(asked.error());
     }
-    const PreviewContext context{.policies = *policies,
+    const PreviewContext context{.policies = policies,
                                  .registry_down = registry_down_,
-                                 .migrated_from = source->migrated_from()};
-    WritePreview(*preview, context, out);
-    for (std::size_t i = 0; i < policies->size(); ++i) {
-      if (preview->Count(i).cannot_start > 0) return ExitCode::kNo;
+                                 .migrated_from = source.migrated_from()};
+    WritePreview(preview, context, out);
+    for (std::size_t i = 0; i < policies.size(); ++i) {
+      if (preview.Count(i).cannot_start > 0) return ExitCode::kNo;
     }
     return ExitCode::kYes;
   }
@@ -132,10 +128,9 @@ nothing of them is shown.
       if (!names.empty() || !allow_.empty()) {
         return BadFlag("--kubelet-config", "it excludes --policy and --allow");
       }
-      auto kubelet = kubelet_config_.Read();
-      if (!kubelet) return kubelet.error();
-      if (kubelet->policy) names.push_back(*kubelet->policy);
-      allow_ = std::move(kubelet->allow);
+      auto kubelet = TRY(kubelet_config_.Read());
+      if (kubelet.policy) names.push_back(*kubelet.policy);
+      allow_ = std::move(kubelet.allow);
     }
     if (names.empty()) names.emplace_back("NeverVerifyPreloadedImages");
     std::vector<PreviewedPolicy> policies;
@@ -155,7 +150,7 @@ nothing of them is shown.
         one.allow = allow_;
         one.allow_preloaded_only = allow_preloaded_only_;
       }
-      if (auto parsed = one.Parse(); !parsed) return parsed.error();
+      TRY(one.Parse());
       policy.policy = std::move(one.policy);
     }
     if (!allowlisted && (!allow_.empty() || allow_preloaded_only_)) {

@@ -6,6 +6,7 @@
 #include "bindings/cli/list_token.h"
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -43,7 +44,7 @@ credentials instead. With --cri all of it is one step, which draws the token its
   }
 
   Result<ExitCode> Run(Output& out) override {
-    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
+    TRY(store_.Parse());
     if (begin_) {
       if (images_.given() || token_ || until_ || change_.options.allow_empty ||
           change_.options.dry_run) {
@@ -51,7 +52,7 @@ credentials instead. With --cri all of it is one step, which draws the token its
       }
       return PrintListToken(store_, out);
     }
-    if (auto checked = CheckFlags(); !checked) return checked.error();
+    TRY(CheckFlags());
     return Prune(out);
   }
 
@@ -76,9 +77,7 @@ credentials instead. With --cri all of it is one step, which draws the token its
     ListToken token;
     Timestamp until;
     if (!until_) {
-      auto given = images_.cri().given() ? DrawListToken(store_) : ParseListToken(*token_);
-      if (!given) return given.error();
-      token = *given;
+      token = TRY(images_.cri().given() ? DrawListToken(store_) : ParseListToken(*token_));
     } else {
       auto time = ParseTimestamp(*until_);
       if (!time) {
@@ -87,11 +86,10 @@ credentials instead. With --cri all of it is one step, which draws the token its
       }
       until = *time;
     }
-    auto images = images_.Read();
-    if (!images) return images.error();
+    auto images = TRY(images_.Read());
     auto report = WithWriter(Writer::Open(store_), [&](Writer& writer) {
-      return until_ ? writer.owner().PruneBefore(*images, until, change_.options)
-                    : writer.owner().Prune(*images, token, change_.options);
+      return until_ ? writer.owner().PruneBefore(images, until, change_.options)
+                    : writer.owner().Prune(images, token, change_.options);
     });
     if (!report) return images_.cri().About(report.error());
     WriteChange(FieldsOf(*report, {{"examined", "records examined"},

@@ -10,6 +10,7 @@
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
+#include "store/base/try.h"
 #include "waybill/image_name.h"
 
 namespace waybill::cli {
@@ -43,7 +44,7 @@ runs. Only that one ends: another pull of the image stays open.)";
   }
 
   Result<ExitCode> Run(Output& out) override {
-    if (auto parsed = flags_.Parse(); !parsed) return parsed.error();
+    TRY(flags_.Parse());
     if (!flags_.image_ref || flags_.image_ref->empty()) {
       return BadFlag("--image-ref", "it is empty", "give what the runtime calls the image");
     }
@@ -58,12 +59,11 @@ runs. Only that one ends: another pull of the image stays open.)";
                      "it excludes --secret, --secrets and --service-account");
     }
     const std::optional<ImagePullCredentials> credentials = Credentials(given);
-    auto result = WhatRuntimeSays();
-    if (!result) return result.error();
+    auto result = TRY(WhatRuntimeSays());
     const std::string& handler = flags_.runtime.handler;
     // A digest is kept as it is written: the store knows whose it is.
     const std::string image_ref =
-        result->image && !IsSpelling(*flags_.image_ref) ? result->image->id : *flags_.image_ref;
+        result.image && !IsSpelling(*flags_.image_ref) ? result.image->id : *flags_.image_ref;
     const ImageCopy copy = {
         .image = flags_.image, .image_ref = image_ref, .runtime_handler = handler};
     // What this pull gave. By earlier pulls the record may be open to more.
@@ -71,14 +71,13 @@ runs. Only that one ends: another pull of the image stays open.)";
     auto dangling =
         WithWriter(Writer::Open(flags_.store, {.policy = flags_.policy.policy}),
                    [&](Writer& writer) -> Result<bool> {
-                     if (auto whole = CheckIsWhole(writer.store()); !whole) return whole.error();
+                     TRY(CheckIsWhole(writer.store()));
                      auto done = writer.Ask([&] {
-                       return writer.owner().RecordImagePulled(copy, credentials, *result);
+                       return writer.owner().RecordImagePulled(copy, credentials, result);
                      });
                      if (!done) return done.error();
-                     auto record = writer.store().GetRecord(copy);
-                     if (!record) return record.error();
-                     LeaveWhatIsIn(*record, gave);
+                     auto record = TRY(writer.store().GetRecord(copy));
+                     LeaveWhatIsIn(record, gave);
                      return writer.store().HasIntent(copy);
                    });
     if (!dangling) return dangling.error();
@@ -103,13 +102,12 @@ runs. Only that one ends: another pull of the image stays open.)";
   // open to this pull's credentials. Only the runtime can say what the ref is short for.
   Result<void> CheckIsWhole(const NodeStore& store) const {
     if (listed_.given() || !IsShortRef(*flags_.image_ref)) return {};
-    auto meant = ResolveRef("--image-ref", *flags_.image_ref, store);
-    if (!meant) return meant.error();
-    if (*meant == *flags_.image_ref) return {};
+    auto meant = TRY(ResolveRef("--image-ref", *flags_.image_ref, store));
+    if (meant == *flags_.image_ref) return {};
     return BadFlag("--image-ref",
                    fmt::format("{} is the beginning of {}, or of the ID of another image that was "
                                "pulled now",
-                               *flags_.image_ref, *meant),
+                               *flags_.image_ref, meant),
                    "give the whole ID, or add --listed FILE, with what `crictl images -o json` "
                    "prints, or --cri");
   }
@@ -142,29 +140,24 @@ runs. Only that one ends: another pull of the image stays open.)";
   Result<PullResult> WhatRuntimeSays() const {
     PullResult result;
     if (pull_) {
-      auto id = ParsePullId("--pull", *pull_);
-      if (!id) return id.error();
-      result.pull = *id;
+      result.pull = TRY(ParsePullId("--pull", *pull_));
     }
-    auto manifest = Manifest();
-    if (!manifest) return manifest.error();
-    result.manifest = *std::move(manifest);
+    auto manifest = TRY(Manifest());
+    result.manifest = std::move(manifest);
     if (auto checked =
             CheckStandardInput({{"--secrets", flags_.secrets_path}, {"--listed", listed_.path()}});
         !checked) {
       return checked.error();
     }
     if (listed_.given()) {
-      if (auto checked = listed_.Check(); !checked) return checked.error();
-      auto list = listed_.Read();
-      if (!list) return list.error();
-      auto entries = FindListed(*flags_.image_ref, *list, listed_.name());
-      if (!entries) return entries.error();
+      TRY(listed_.Check());
+      auto list = TRY(listed_.Read());
+      auto entries = TRY(FindListed(*flags_.image_ref, list, listed_.name()));
       const auto same_handler =
-          std::find_if(entries->begin(), entries->end(), [&](const ImageOnNode& image) {
+          std::find_if(entries.begin(), entries.end(), [&](const ImageOnNode& image) {
             return image.runtime_handler == flags_.runtime.handler;
           });
-      result.image = same_handler == entries->end() ? entries->front() : *same_handler;
+      result.image = same_handler == entries.end() ? entries.front() : *same_handler;
     }
     return result;
   }
@@ -175,14 +168,13 @@ runs. Only that one ends: another pull of the image stays open.)";
       return BadFlag("--manifest", "--manifest and --platform belong together");
     }
     if (!manifest_) return std::optional<PulledManifest>();
-    if (auto checked = CheckDigest("--manifest", *manifest_); !checked) return checked.error();
+    TRY(CheckDigest("--manifest", *manifest_));
     auto platform = ParsePlatform(*platform_);
     if (!platform) {
       return BadFlag("--platform", platform.error().message, "the form is OS/ARCH[/VARIANT]");
     }
     if (os_version_) {
-      auto checked = CheckLength("--os-version", *os_version_, kMaxPlatformFieldBytes);
-      if (!checked) return checked.error();
+      TRY(CheckLength("--os-version", *os_version_, kMaxPlatformFieldBytes));
       platform->os_version = *os_version_;
     }
     return std::optional(PulledManifest{*manifest_, *std::move(platform)});

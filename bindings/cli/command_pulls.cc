@@ -8,6 +8,7 @@
 #include "bindings/cli/handler_names.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -37,8 +38,8 @@ drop PULL       you state that this pull brought nothing, and will bring nothing
   }
 
   Result<ExitCode> Run(Output& out) override {
-    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
-    if (auto parsed = evidence_.Parse(); !parsed) return parsed.error();
+    TRY(store_.Parse());
+    TRY(evidence_.Parse());
     const std::string action = action_.value_or("list");
     if (action == "list") {
       if (pull_) return BadFlag("PULL", "it belongs to drop");
@@ -53,20 +54,17 @@ drop PULL       you state that this pull brought nothing, and will bring nothing
 
  private:
   Result<ExitCode> List(Output& out) const {
-    auto listed = WithStore(ObserveStore(store_, {.shows_any_age = true}),
-                            [&](const NodeStore& store) { return Write(store, out); });
-    if (!listed) return listed.error();
+    TRY(WithStore(ObserveStore(store_, {.shows_any_age = true}),
+                  [&](const NodeStore& store) { return Write(store, out); }));
     return ExitCode::kYes;
   }
 
   Result<void> Write(const NodeStore& store, Output& out) const {
-    auto pulls = store.ListOpenPulls();
-    if (!pulls) return pulls.error();
-    auto names = HandlerNames::Of(store);
-    if (!names) return names.error();
+    auto pulls = TRY(store.ListOpenPulls());
+    auto names = TRY(HandlerNames::Of(store));
     Json list = Json::array();
     std::vector<std::vector<std::string>> rows;
-    for (const OpenPull& pull : *pulls) {
+    for (const OpenPull& pull : pulls) {
       const std::vector<std::string> gives = NamesGivenBy(pull, evidence_.options.short_names);
       Json object = JsonOf(pull);
       object["couldGive"] = gives;
@@ -74,7 +72,7 @@ drop PULL       you state that this pull brought nothing, and will bring nothing
       std::string state(PullStateName(pull.state));
       if (pull.several) state += ", several";
       rows.push_back({std::to_string(pull.id.value), ImageText(pull),
-                      names->TextOf(pull.runtime_handler), std::move(state),
+                      names.TextOf(pull.runtime_handler), std::move(state),
                       out.TimeText(pull.began), pull.ended ? out.TimeText(pull.ended) : "-",
                       Joined(gives)});
     }
@@ -91,20 +89,17 @@ drop PULL       you state that this pull brought nothing, and will bring nothing
       return BadFlag("PULL", "it is missing",
                      "waybill pulls --store " + ShellWord(store_.store) + " lists them");
     }
-    auto id = ParsePullId("PULL", *pull_);
-    if (!id) return id.error();
+    auto id = TRY(ParsePullId("PULL", *pull_));
     if (!reason_) return BadFlag("--reason", "it is missing", "state why the pull brought nothing");
     if (auto checked = CheckLength("--reason", *reason_, kMaxReasonBytes); !checked) {
       return checked.error();
     }
     auto dropped = WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<OpenPull> {
-      auto pulls = writer.store().ListOpenPulls();
-      if (!pulls) return pulls.error();
-      const auto found = std::find_if(pulls->begin(), pulls->end(),
-                                      [&](const OpenPull& pull) { return pull.id == *id; });
-      auto done = writer.owner().DropOpenPull(*id, *reason_, change_.options);
-      if (!done) return done.error();
-      return found == pulls->end() ? OpenPull{.id = *id} : *found;
+      auto pulls = TRY(writer.store().ListOpenPulls());
+      const auto found = std::find_if(pulls.begin(), pulls.end(),
+                                      [&](const OpenPull& pull) { return pull.id == id; });
+      TRY(writer.owner().DropOpenPull(id, *reason_, change_.options));
+      return found == pulls.end() ? OpenPull{.id = id} : *found;
     });
     if (!dropped) return dropped.error();
     WriteDryRun(change_.options.dry_run, out);

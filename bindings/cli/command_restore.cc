@@ -4,6 +4,7 @@
 #include "bindings/cli/map_size.h"
 #include "bindings/cli/owner_wait.h"
 #include "bindings/cli/store_access.h"
+#include "store/base/try.h"
 #include "waybill/maintenance.h"
 
 namespace waybill::cli {
@@ -34,7 +35,7 @@ record.)";
   }
 
   Result<ExitCode> Run(Output& out) override {
-    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
+    TRY(store_.Parse());
     if (!backup_) {
       if (dry_run_) return BadFlag("--dry-run", "BACKUP is missing", ListHint());
       if (map_size_) return BadFlag("--map-size", "BACKUP is missing", ListHint());
@@ -43,7 +44,7 @@ record.)";
     if (backup_->empty()) return BadFlag("BACKUP", "the value is empty", ListHint());
     RestoreOptions options{
         .directory = store_.store, .backup = PathOf(*backup_), .dry_run = dry_run_};
-    if (auto parsed = ParseMapSize(map_size_, options.map_bytes); !parsed) return parsed.error();
+    TRY(ParseMapSize(map_size_, options.map_bytes));
     auto report = WhileOwned(store_, [&] { return Restore(options); });
     if (!report) {
       Error error = report.error();

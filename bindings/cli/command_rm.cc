@@ -11,6 +11,7 @@
 #include "bindings/cli/handler_names.h"
 #include "bindings/cli/image_lookup.h"
 #include "bindings/cli/store_access.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -74,13 +75,12 @@ the exit code is 1 or 2.)";
   }
 
   Result<ExitCode> Run(Output& out) override {
-    if (auto parsed = Parse(); !parsed) return parsed.error();
+    TRY(Parse());
     std::vector<Removal> removals;
     std::vector<std::string> missing;
     auto done = WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<void> {
-      auto names = HandlerNames::Of(writer.store());
-      if (!names) return names.error();
-      if (auto found = Find(writer.store(), *names, removals, missing); !found) return found;
+      auto names = TRY(HandlerNames::Of(writer.store()));
+      if (auto found = Find(writer.store(), names, removals, missing); !found) return found;
       if (!missing.empty()) return {};
       return RemoveAll(writer.owner(), removals);
     });
@@ -120,14 +120,13 @@ the exit code is 1 or 2.)";
     const std::string handler = names.StoredNameOf(runtime_.handler);
     std::set<std::string> found_already;
     for (const std::string& image : images_) {
-      auto found = what_ == Removes::kRecords   ? FindRecord(store, image, handler)
-                   : what_ == Removes::kIntents ? FindIntent(store, image, handler)
-                                                : FindEntry(store, image, handler);
-      if (!found) return found.error();
-      if (!*found) {
+      auto found = TRY(what_ == Removes::kRecords   ? FindRecord(store, image, handler)
+                       : what_ == Removes::kIntents ? FindIntent(store, image, handler)
+                                                    : FindEntry(store, image, handler));
+      if (!found) {
         missing.push_back(image);
-      } else if (found_already.insert((*found)->image).second) {
-        removals.push_back(std::move(**found));
+      } else if (found_already.insert(found->image).second) {
+        removals.push_back(std::move(*found));
       }
     }
     // A handler that vanished may still have some.
@@ -138,9 +137,8 @@ the exit code is 1 or 2.)";
 
   static Found FindRecord(const NodeStore& store, const std::string& image,
                           const std::string& handler) {
-    auto ref = ResolveRef("IMAGE", image, store);
-    if (!ref) return ref.error();
-    auto record = store.GetRecord({.image_ref = *ref, .runtime_handler = handler});
+    auto ref = TRY(ResolveRef("IMAGE", image, store));
+    auto record = store.GetRecord({.image_ref = ref, .runtime_handler = handler});
     if (!record) {
       if (record.error().code == ErrorCode::kNotFound) return std::optional<Removal>();
       return record.error();
@@ -154,10 +152,9 @@ the exit code is 1 or 2.)";
 
   static Found FindIntent(const NodeStore& store, const std::string& image,
                           const std::string& handler) {
-    auto pulls = store.ListOpenPulls();
-    if (!pulls) return pulls.error();
+    auto pulls = TRY(store.ListOpenPulls());
     Removal removal{.image = image, .handler = handler};
-    for (const OpenPull& pull : *pulls) {
+    for (const OpenPull& pull : pulls) {
       if (!pull.anything && pull.image == image && pull.runtime_handler == handler) {
         removal.pulls.push_back(pull.id);
       }
@@ -167,18 +164,16 @@ the exit code is 1 or 2.)";
 
   static Found FindEntry(const NodeStore& store, const std::string& image,
                          const std::string& handler) {
-    auto ref = ResolveRef("IMAGE", image, store);
-    if (!ref) return ref.error();
-    auto ledger = store.ListLedger();
-    if (!ledger) return ledger.error();
-    for (const LedgerEntry& entry : *ledger) {
-      if (entry.runtime_handler == handler && entry.image_ref == *ref) {
-        return std::optional(Removal{.image = *ref, .handler = handler});
+    auto ref = TRY(ResolveRef("IMAGE", image, store));
+    auto ledger = TRY(store.ListLedger());
+    for (const LedgerEntry& entry : ledger) {
+      if (entry.runtime_handler == handler && entry.image_ref == ref) {
+        return std::optional(Removal{.image = ref, .handler = handler});
       }
     }
     // Another spelling, by which the store may know one of them.
-    if (!IsSpelling(*ref)) return std::optional<Removal>();
-    const auto why = store.Explain({.image = *ref, .image_ref = *ref, .runtime_handler = handler});
+    if (!IsSpelling(ref)) return std::optional<Removal>();
+    const auto why = store.Explain({.image = ref, .image_ref = ref, .runtime_handler = handler});
     if (!why || !why->ledger_entry) return std::optional<Removal>();
     return std::optional(Removal{.image = why->ledger_entry->image_ref, .handler = handler});
   }
@@ -209,12 +204,10 @@ the exit code is 1 or 2.)";
   Result<void> Remove(OwnerCalls& owner, Removal& removal, const ChangeOptions& options) const {
     switch (what_) {
       case Removes::kRecords: {
-        auto report = owner.Forget({.kind = RevocationKind::kImage,
-                                    .image_ref = removal.image,
-                                    .runtime_handler = removal.handler},
-                                   options);
-        if (!report) return report.error();
-        removal.forgotten = *report;
+        removal.forgotten = TRY(owner.Forget({.kind = RevocationKind::kImage,
+                                              .image_ref = removal.image,
+                                              .runtime_handler = removal.handler},
+                                             options));
         return {};
       }
       case Removes::kIntents:

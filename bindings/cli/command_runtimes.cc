@@ -12,6 +12,7 @@
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -56,7 +57,7 @@ collapse  turns runtime classes off: records and intents of other handlers move 
   }
 
   Result<ExitCode> Run(Output& out) override {
-    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
+    TRY(store_.Parse());
     const std::string action = action_.value_or("show");
     if (action != "show" && action != "load" && action != "collapse") {
       return BadFlag("ACTION", fmt::format("there is no '{}'", action),
@@ -87,47 +88,45 @@ collapse  turns runtime classes off: records and intents of other handlers move 
     if (status_ == "-" && config_ == "-") {
       return BadFlag("--runtime-config", "--status reads standard input already");
     }
-    auto handlers = status_ ? ReadRuntimeHandlers(*status_, config_)
-                            : cri_.ListHandlers(config_, !change_.allow_empty);
-    if (!handlers) return handlers.error();
+    auto handlers = TRY(status_ ? ReadRuntimeHandlers(*status_, config_)
+                                : cri_.ListHandlers(config_, !change_.allow_empty));
     auto report = WithStore(OwnStore(store_), [&](NodeStore& store) {
-      return store.ReplaceRuntimeHandlers(*handlers, change_);
+      return store.ReplaceRuntimeHandlers(handlers, change_);
     });
     if (!report) return cri_.About(report.error());
     WriteDryRun(change_.dry_run, out);
     if (out.json()) {
       Json answer = JsonOf(*report);
-      answer["handlers"] = handlers->size();
+      answer["handlers"] = handlers.size();
       answer["dryRun"] = change_.dry_run;
       out.WriteJson(answer);
     } else {
       WriteRuntimes(*report, out);
-      out.Line("serves      {}", HowMany(handlers->size(), "handler"));
+      out.Line("serves      {}", HowMany(handlers.size(), "handler"));
     }
     return ExitCode::kYes;
   }
 
   Result<ExitCode> Collapse(Output& out) const {
-    auto report = WithStore(
-        OwnStore(store_), [&](NodeStore& store) { return store.CollapseRuntimeHandlers(change_); });
-    if (!report) return report.error();
+    auto report = TRY(WithStore(OwnStore(store_), [&](NodeStore& store) {
+      return store.CollapseRuntimeHandlers(change_);
+    }));
     WriteDryRun(change_.dry_run, out);
     if (out.json()) {
-      Json answer = JsonOf(*report);
+      Json answer = JsonOf(report);
       answer["dryRun"] = change_.dry_run;
       out.WriteJson(answer);
     } else {
-      WriteCollapse(*report, out);
+      WriteCollapse(report, out);
     }
     return ExitCode::kYes;
   }
 
   Result<ExitCode> Show(Output& out) const {
-    const auto all = WithStore(ObserveStore(store_, {.shows_any_age = true}), Count);
-    if (!all) return all.error();
+    const auto all = TRY(WithStore(ObserveStore(store_, {.shows_any_age = true}), Count));
     if (out.json()) {
       Json list = Json::array();
-      for (const Shown& shown : *all) {
+      for (const Shown& shown : all) {
         Json& entry = list.push_back(JsonOf(shown.handler));
         if (!shown.known) entry["userNamespaces"] = nullptr;
         entry["served"] = shown.served();
@@ -137,22 +136,20 @@ collapse  turns runtime classes off: records and intents of other handlers move 
       return ExitCode::kYes;
     }
     std::vector<std::vector<std::string>> rows;
-    for (const Shown& shown : *all) rows.push_back(RowOf(shown));
+    for (const Shown& shown : all) rows.push_back(RowOf(shown));
     out.WriteTable({"NAME", "USER NAMESPACES", "GUEST PLATFORM", "RECORDS"}, rows);
     return ExitCode::kYes;
   }
 
   // Always has the default handler.
   static Result<std::vector<Shown>> Count(const NodeStore& store) {
-    auto names = HandlerNames::Of(store);
-    if (!names) return names.error();
-    auto records = store.ListRecords();
-    if (!records) return records.error();
+    auto names = TRY(HandlerNames::Of(store));
+    auto records = TRY(store.ListRecords());
     std::map<std::string, std::uint64_t> counts;  // by the stored handler
     counts[""] = 0;
-    for (const ImagePulledRecord& record : *records) ++counts[record.runtime_handler];
+    for (const ImagePulledRecord& record : records) ++counts[record.runtime_handler];
     std::vector<Shown> all;
-    for (const RuntimeHandler& handler : names->handlers()) {
+    for (const RuntimeHandler& handler : names.handlers()) {
       const auto counted = counts.find(handler.is_default ? "" : handler.name);
       all.push_back({handler, true, counted == counts.end() ? 0 : counted->second});
       if (counted != counts.end()) counts.erase(counted);

@@ -6,6 +6,7 @@
 #include "bindings/cli/image_lookup.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -38,20 +39,18 @@ Credential hashes are not shown; `waybill dump --with-hashes` shows them.)";
   }
 
   Result<ExitCode> Run(Output& out) override {
-    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
+    TRY(store_.Parse());
     if (image_ref_.has_value() == image_.has_value()) {
       return BadFlag("show", "exactly one of --image-ref and REF is needed");
     }
     if (intent_ && image_ref_) return BadFlag("--intent", "it excludes --image-ref");
-    auto checked = image_ref_ ? CheckLength("--image-ref", *image_ref_, kMaxImageRefBytes)
-                              : CheckLength("REF", *image_, kMaxImageBytes);
-    if (!checked) return checked.error();
-    if (auto parsed = runtime_.Parse(); !parsed) return parsed.error();
+    TRY(image_ref_ ? CheckLength("--image-ref", *image_ref_, kMaxImageRefBytes)
+                   : CheckLength("REF", *image_, kMaxImageBytes));
+    TRY(runtime_.Parse());
     auto found = WithStore(ObserveStore(store_), [&](const NodeStore& store) -> Result<bool> {
-      auto names = HandlerNames::Of(store);
-      if (!names) return names.error();
-      if (image_ref_) return ShowRecord(store, *image_ref_, *names, out);
-      return intent_ ? ShowIntent(store, *names, out) : ShowEither(store, *names, out);
+      auto names = TRY(HandlerNames::Of(store));
+      if (image_ref_) return ShowRecord(store, *image_ref_, names, out);
+      return intent_ ? ShowIntent(store, names, out) : ShowEither(store, names, out);
     });
     if (!found) return found.error();
     return *found ? ExitCode::kYes : ExitCode::kNo;
@@ -61,9 +60,8 @@ Credential hashes are not shown; `waybill dump --with-hashes` shows them.)";
   // nullopt: there is none.
   Result<std::optional<ImagePulledRecord>> Find(std::string_view flag, const NodeStore& store,
                                                 const std::string& image_ref) const {
-    auto ref = ResolveRef(flag, image_ref, store);
-    if (!ref) return ref.error();
-    auto record = store.GetRecord({.image_ref = *ref, .runtime_handler = runtime_.handler});
+    auto ref = TRY(ResolveRef(flag, image_ref, store));
+    auto record = store.GetRecord({.image_ref = ref, .runtime_handler = runtime_.handler});
     if (record) return std::optional(*std::move(record));
     if (record.error().code != ErrorCode::kNotFound) return record.error();
     return std::optional<ImagePulledRecord>();
@@ -71,10 +69,9 @@ Credential hashes are not shown; `waybill dump --with-hashes` shows them.)";
 
   // In the order in which `waybill rm` looks.
   Result<bool> ShowEither(const NodeStore& store, const HandlerNames& names, Output& out) const {
-    auto record = Find("REF", store, *image_);
-    if (!record) return record.error();
-    if (!*record) return ShowIntent(store, names, out);
-    WriteRecord(**record, names, out);
+    auto record = TRY(Find("REF", store, *image_));
+    if (!record) return ShowIntent(store, names, out);
+    WriteRecord(*record, names, out);
     (void)out.Flush();
     const auto pull = store.HasIntent({.image = *image_, .runtime_handler = runtime_.handler});
     if (pull && *pull) Note("a pull of that image string is open, too: --intent shows it");
@@ -85,10 +82,9 @@ Credential hashes are not shown; `waybill dump --with-hashes` shows them.)";
   Result<bool> ShowRecord(const NodeStore& store, const std::string& image_ref,
                           const HandlerNames& names, Output& out) const {
     const std::string& handler = runtime_.handler;
-    auto record = Find("--image-ref", store, image_ref);
-    if (!record) return record.error();
-    if (!*record) {
-      if (auto known = names.Check(handler); !known) return known.error();
+    auto record = TRY(Find("--image-ref", store, image_ref));
+    if (!record) {
+      TRY(names.Check(handler));
       if (out.json()) {
         Json answer = {{"imageRef", image_ref}, {"found", false}};
         if (!handler.empty()) answer["runtimeHandler"] = handler;
@@ -98,7 +94,7 @@ Credential hashes are not shown; `waybill dump --with-hashes` shows them.)";
       }
       return false;
     }
-    WriteRecord(**record, names, out);
+    WriteRecord(*record, names, out);
     return true;
   }
 
@@ -134,20 +130,19 @@ Credential hashes are not shown; `waybill dump --with-hashes` shows them.)";
 
   Result<bool> ShowIntent(const NodeStore& store, const HandlerNames& names, Output& out) const {
     const std::string& handler = runtime_.handler;
-    auto there = store.HasIntent({.image = *image_, .runtime_handler = handler});
-    if (!there) return there.error();
-    if (!*there) {
-      if (auto known = names.Check(handler); !known) return known.error();
+    auto there = TRY(store.HasIntent({.image = *image_, .runtime_handler = handler}));
+    if (!there) {
+      TRY(names.Check(handler));
     }
     if (out.json()) {
       Json answer = JsonOf(ImagePullIntent{*image_, handler});
-      answer["intent"] = *there;
+      answer["intent"] = there;
       out.WriteJson(answer);
     } else {
-      out.Line("{}{} of {}{} is open", *there || intent_ ? "" : "no record, and ",
-               *there ? "a pull" : "no pull", *image_, ForHandler(handler));
+      out.Line("{}{} of {}{} is open", there || intent_ ? "" : "no record, and ",
+               there ? "a pull" : "no pull", *image_, ForHandler(handler));
     }
-    return *there;
+    return there;
   }
 
   StoreFlags store_;

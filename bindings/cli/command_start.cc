@@ -14,6 +14,7 @@
 #include "bindings/cli/start_report.h"
 #include "bindings/cli/store_access.h"
 #include "bindings/cli/user_namespace_flags.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -97,25 +98,20 @@ schema is backed up and migrated.)";
 
   Result<ExitCode> Run(Output& out) override {
     OpenOptions options{.directory = {}, .witness = Witness::None()};
-    if (auto parsed = Parse(options); !parsed) return parsed.error();
-    auto images = images_.ReadIfGiven();
-    if (!images) return images.error();
-    options.images_on_node = *std::move(images);
+    TRY(Parse(options));
+    auto images = TRY(images_.ReadIfGiven());
+    options.images_on_node = std::move(images);
     if (preloaded_) {
-      auto preloaded = ReadPreloadedList(*preloaded_);
-      if (!preloaded) return preloaded.error();
-      options.preloaded = *std::move(preloaded);
+      auto preloaded = TRY(ReadPreloadedList(*preloaded_));
+      options.preloaded = std::move(preloaded);
     }
     if (runtimes_) {
-      auto handlers = ReadRuntimeHandlers(*runtimes_, runtime_config_);
-      if (!handlers) return handlers.error();
-      options.runtime_handlers = *std::move(handlers);
+      options.runtime_handlers = TRY(ReadRuntimeHandlers(*runtimes_, runtime_config_));
     }
     if (images_.cri().given()) {
-      auto handlers = images_.cri().ListHandlers(runtime_config_, runtime_config_.has_value());
-      if (!handlers) return handlers.error();
+      auto handlers = TRY(images_.cri().ListHandlers(runtime_config_, runtime_config_.has_value()));
       // One that names none, as containerd before 2.0, says nothing about them.
-      if (!handlers->empty()) options.runtime_handlers = *std::move(handlers);
+      if (!handlers.empty()) options.runtime_handlers = std::move(handlers);
     }
     // Before opening, which creates the directory for the witness.
     const bool nothing_there =
@@ -156,8 +152,8 @@ schema is backed up and migrated.)";
 
  private:
   Result<void> Parse(OpenOptions& options) {
-    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
-    if (auto parsed = policy_.Parse(); !parsed) return parsed.error();
+    TRY(store_.Parse());
+    TRY(policy_.Parse());
     options.directory = store_.store;
     options.rules = store_.rules;
     options.policy = policy_.policy;
@@ -167,7 +163,7 @@ schema is backed up and migrated.)";
       options.kubelet_directory = *kubelet_directory_;
     }
     if (pods_directory_) {
-      if (auto checked = CheckPodsDirectory(*pods_directory_); !checked) return checked.error();
+      TRY(CheckPodsDirectory(*pods_directory_));
       options.pods_directory = *pods_directory_;
     }
     if (witness_ && no_witness_) return BadFlag("--no-witness", "it excludes --witness");
@@ -210,11 +206,11 @@ schema is backed up and migrated.)";
     if (preloaded_ && !images_.given()) {
       return BadFlag("--preloaded", "it needs --images, in which its images are found");
     }
-    if (auto parsed = evidence_.Parse(); !parsed) return parsed.error();
+    TRY(evidence_.Parse());
     options.evidence = evidence_.options;
-    if (auto parsed = ages_.Parse(); !parsed) return parsed.error();
+    TRY(ages_.Parse());
     options.ages = ages_.limits;
-    if (auto parsed = first_start_.Parse(); !parsed) return parsed.error();
+    TRY(first_start_.Parse());
     options.first_start = first_start_.first_start;
     if (after_gap_ && no_after_gap_) return BadFlag("--no-after-gap", "it excludes --after-gap");
     options.gap = after_gap_ ? Gap::kYes : no_after_gap_ ? Gap::kNo : Gap::kDetect;
@@ -225,7 +221,7 @@ schema is backed up and migrated.)";
     if (map_size_) {
       if (auto checked = CheckRoom(options.map_bytes); !checked) return checked;
     }
-    if (auto parsed = user_namespaces_.Parse(); !parsed) return parsed.error();
+    TRY(user_namespaces_.Parse());
     options.user_namespaces = user_namespaces_.options;
     return {};
   }
@@ -276,18 +272,15 @@ schema is backed up and migrated.)";
     return WithStore(std::move(store), [](const NodeStore& opened) -> Result<StartOutcome> {
       StartOutcome outcome;
       outcome.report = opened.recovery_report();
-      auto statistics = opened.GetStatistics();
-      if (!statistics) return statistics.error();
-      outcome.statistics = *std::move(statistics);
-      auto pulls = opened.ListOpenPulls();
-      if (!pulls) return pulls.error();
-      outcome.open_pulls = pulls->size();
-      outcome.anything = std::any_of(pulls->begin(), pulls->end(),
+      auto statistics = TRY(opened.GetStatistics());
+      outcome.statistics = std::move(statistics);
+      auto pulls = TRY(opened.ListOpenPulls());
+      outcome.open_pulls = pulls.size();
+      outcome.anything = std::any_of(pulls.begin(), pulls.end(),
                                      [](const OpenPull& pull) { return pull.anything; });
-      auto ledger = opened.ListLedger();
-      if (!ledger) return ledger.error();
+      auto ledger = TRY(opened.ListLedger());
       outcome.presumed =
-          static_cast<std::uint64_t>(std::count_if(ledger->begin(), ledger->end(), IsPresumed));
+          static_cast<std::uint64_t>(std::count_if(ledger.begin(), ledger.end(), IsPresumed));
       return outcome;
     });
   }

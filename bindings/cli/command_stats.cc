@@ -3,6 +3,7 @@
 #include "bindings/cli/command.h"
 #include "bindings/cli/described_json.h"
 #include "bindings/cli/store_access.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -15,11 +16,10 @@ class StatsCommand final : public Command {
   void Declare(Flags& flags) override { store_.Declare(flags); }
 
   Result<ExitCode> Run(Output& out) override {
-    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
-    auto statistics = WithStore(ObserveStore(store_), &NodeStore::GetStatistics);
-    if (!statistics) return statistics.error();
-    out.WriteFields(FieldsOf(*statistics, {{"nondefaultHandlerRecords", "under other handlers"},
-                                           {"maxReaders", "readers at most"}}));
+    TRY(store_.Parse());
+    auto statistics = TRY(WithStore(ObserveStore(store_), &NodeStore::GetStatistics));
+    out.WriteFields(FieldsOf(statistics, {{"nondefaultHandlerRecords", "under other handlers"},
+                                          {"maxReaders", "readers at most"}}));
     return ExitCode::kYes;
   }
 

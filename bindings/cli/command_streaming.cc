@@ -3,6 +3,7 @@
 #include "bindings/cli/command.h"
 #include "bindings/cli/streaming_actions.h"
 #include "bindings/cli/streaming_requests.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -45,7 +46,7 @@ lint           says which settings of a kubelet and an API server are deprecated
 
   Result<ExitCode> Run(Output& out) override {
     if (!action_) return BadFlag("ACTION", "it is missing", kActionsHint);
-    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
+    TRY(store_.Parse());
     rest_.insert(rest_.end(), after_dashes_.begin(), after_dashes_.end());
     if (*action_ == "lint") {
       if (!store_.store.empty()) return BadFlag("--store", "lint needs no store");

@@ -8,6 +8,7 @@
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -44,27 +45,22 @@ stored. 1 if the store is distrustful.)";
   }
 
   Result<ExitCode> Run(Output& out) override {
-    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
+    TRY(store_.Parse());
     if (clear_ != reason_.has_value()) {
       return BadFlag("--clear", "--clear and --reason belong together",
                      "state why the store is whole again");
     }
-    if (auto checked = CheckBelonging(); !checked) return checked.error();
-    auto images = images_.ReadIfGiven();
-    if (!images) return images.error();
-    options_.images_on_node = *std::move(images);
+    TRY(CheckBelonging());
+    options_.images_on_node = TRY(images_.ReadIfGiven());
     if (!clear_) {
-      auto trust = WithStore(ObserveStore(store_), &NodeStore::GetTrust);
-      if (!trust) return trust.error();
-      Write(*trust, {}, store_.rules, out);
-      return trust->distrustful ? ExitCode::kNo : ExitCode::kYes;
+      auto trust = TRY(WithStore(ObserveStore(store_), &NodeStore::GetTrust));
+      Write(trust, {}, store_.rules, out);
+      return trust.distrustful ? ExitCode::kNo : ExitCode::kYes;
     }
     std::optional<ObserveReport> observed;
     Rules rules = store_.rules;
     auto trust = WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<TrustState> {
-      auto cleared = writer.owner().ClearDistrust(*reason_, options_);
-      if (!cleared) return cleared.error();
-      observed = *std::move(cleared);
+      observed = TRY(writer.owner().ClearDistrust(*reason_, options_));
       rules = writer.rules();
       return writer.store().GetTrust();
     });

@@ -2,6 +2,7 @@
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/userns_actions.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -85,12 +86,12 @@ check          compares the store with the ID mappings of what runs; 1 if they
   }
 
   Result<ExitCode> Run(Output& out) override {
-    if (auto parsed = arguments_.store.Parse(); !parsed) return parsed.error();
+    TRY(arguments_.store.Parse());
     if (!action_) return BadFlag("ACTION", "it is missing", kActionsHint);
     for (const Action& action : kActions) {
       if (action.name != *action_) continue;
-      if (auto checked = Check(action); !checked) return checked.error();
-      if (auto parsed = arguments_.runtime.Parse(); !parsed) return parsed.error();
+      TRY(Check(action));
+      TRY(arguments_.runtime.Parse());
       if (action.wants_pool) {
         if (auto parsed = arguments_.pool.Parse(!action.only_compares); !parsed)
           return parsed.error();

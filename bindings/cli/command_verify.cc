@@ -3,6 +3,7 @@
 #include "bindings/cli/command.h"
 #include "bindings/cli/described_json.h"
 #include "bindings/cli/store_access.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -19,7 +20,7 @@ and carries over what is sound in it.)";
   void Declare(Flags& flags) override { store_.Declare(flags); }
 
   Result<ExitCode> Run(Output& out) override {
-    if (auto parsed = store_.Parse(); !parsed) return parsed.error();
+    TRY(store_.Parse());
     auto report = WithStore(ObserveStore(store_), &NodeStore::Verify);
     if (!report && report.error().code == ErrorCode::kInvalidArgument) {
       // A store of streaming requests has pages and values, too.

@@ -7,6 +7,7 @@
 
 #include "bindings/cli/parse.h"
 #include "bindings/cli/settings.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 
@@ -149,9 +150,7 @@ Result<void> Flags::Assign(Settings& settings) {
     const Flag& flag = all_[i];
     std::vector<std::string> values = flag.values();
     if (!flag.given() && AsksSettings(flag)) {
-      auto set = settings.Ask(flag);
-      if (!set) return set.error();
-      values = *std::move(set);
+      values = TRY(settings.Ask(flag));
     }
     if (values.empty() && flag.required && flag.settings) return settings.Missing(flag);
     if (auto assigned = assignments_[i](values); !assigned) return assigned;

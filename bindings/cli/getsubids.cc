@@ -17,6 +17,8 @@
 #include <string_view>
 #include <vector>
 
+#include "store/base/try.h"
+
 extern "C" char** environ;  // NOLINT(readability-redundant-declaration)
 
 namespace waybill::cli {
@@ -169,19 +171,15 @@ Result<std::string> OutputOf(std::vector<std::string> arguments, std::string_vie
 
 Result<SubordinateIds> FindSubordinateIds(const std::string& user) {
   SubordinateIds found;
-  auto exists = UserExists(user);
-  if (!exists) return exists.error();
-  found.user_exists = *exists;
+  found.user_exists = TRY(UserExists(user));
   if (!found.user_exists) return found;
   const std::string tool = PathOfTool();
   found.tool_exists = !tool.empty();
   if (!found.tool_exists) return found;
-  auto uids = OutputOf({tool, user}, "uids");
-  if (!uids) return uids.error();
-  found.uids = *std::move(uids);
-  auto gids = OutputOf({tool, "-g", user}, "gids");
-  if (!gids) return gids.error();
-  found.gids = *std::move(gids);
+  auto uids = TRY(OutputOf({tool, user}, "uids"));
+  found.uids = std::move(uids);
+  auto gids = TRY(OutputOf({tool, "-g", user}, "gids"));
+  found.gids = std::move(gids);
   return found;
 }
 

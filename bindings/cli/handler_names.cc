@@ -6,13 +6,13 @@
 #include <utility>
 
 #include "bindings/cli/parse.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 
 Result<HandlerNames> HandlerNames::Of(const NodeStore& store) {
-  auto handlers = store.ListRuntimeHandlers();
-  if (!handlers) return handlers.error();
-  return HandlerNames(*std::move(handlers));
+  auto handlers = TRY(store.ListRuntimeHandlers());
+  return HandlerNames(std::move(handlers));
 }
 
 std::string HandlerNames::TextOf(const std::string& stored) const {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "bindings/cli/parse.h"
+#include "store/base/try.h"
 #include "waybill/image_name.h"
 
 namespace waybill::cli {
@@ -69,18 +70,16 @@ class Meanings {
   }
 
   Result<void> AddStored(const NodeStore& store) {
-    auto records = store.ListRecords();
-    if (!records) return records.error();
-    for (const ImagePulledRecord& record : *records) {
+    auto records = TRY(store.ListRecords());
+    for (const ImagePulledRecord& record : records) {
       AddRef(record.image_ref, record.image_ref);
       if (!shortened_) continue;
       for (const auto& [name, credentials] : record.credential_mapping) {
         AddName(name, record.image_ref);
       }
     }
-    auto entries = store.ListLedger();
-    if (!entries) return entries.error();
-    for (const LedgerEntry& entry : *entries) {
+    auto entries = TRY(store.ListLedger());
+    for (const LedgerEntry& entry : entries) {
       AddRef(entry.image_ref, entry.image_ref);
       if (!shortened_) continue;
       for (const std::string& name : entry.names) AddName(name, entry.image_ref);
@@ -257,9 +256,8 @@ Result<std::vector<ImageOnNode>> FindListed(std::string_view name,
   if (IsShortRef(name)) {
     Meanings meanings(name);
     meanings.AddListed(list);
-    auto meant = meanings.TheOne(flag);
-    if (!meant) return meant.error();
-    if (found.empty() && *meant != name) return FindListed(*meant, list, flag);
+    auto meant = TRY(meanings.TheOne(flag));
+    if (found.empty() && meant != name) return FindListed(meant, list, flag);
   }
   if (found.empty()) {
     const std::string full = FullFormIn(list, name);

@@ -12,6 +12,7 @@
 #include "bindings/cli/failed_path.h"
 #include "bindings/cli/parse.h"
 #include "bindings/cli/runtime_config.h"
+#include "store/base/try.h"
 #include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
 
@@ -146,14 +147,13 @@ Result<std::vector<RuntimeHandler>> ReadRuntimeHandlers(const std::string& statu
   auto handlers = ReadDecoded(status, kMaxDocumentBytes, DecodeRuntimeStatus,
                               "the status of a runtime is what `crictl info` prints");
   if (!handlers || !config) return handlers;
-  if (auto merged = MergeConfigFile(*config, *handlers); !merged) return merged.error();
+  TRY(MergeConfigFile(*config, *handlers));
   return handlers;
 }
 
 Result<void> MergeConfigFile(const std::string& config, std::vector<RuntimeHandler>& handlers) {
-  auto toml = ReadInput(config, kMaxRuntimeConfigBytes);
-  if (!toml) return toml.error();
-  if (auto merged = MergeRuntimeConfig(*toml, handlers); !merged) {
+  auto toml = TRY(ReadInput(config, kMaxRuntimeConfigBytes));
+  if (auto merged = MergeRuntimeConfig(toml, handlers); !merged) {
     return AboutInput(config, merged.error(), {});
   }
   return {};

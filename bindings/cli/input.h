@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "store/base/try.h"
 #include "waybill/result.h"
 #include "waybill/runtime_handler.h"
 #include "waybill/types.h"
@@ -34,9 +35,8 @@ Error AboutInput(const std::string& path, Error error, std::string_view hint);
 template <typename T>
 Result<T> ReadDecoded(const std::string& path, std::size_t most,
                       Result<T> (*decode)(std::string_view), std::string_view hint = {}) {
-  auto content = ReadInput(path, most);
-  if (!content) return content.error();
-  auto decoded = decode(*content);
+  auto content = TRY(ReadInput(path, most));
+  auto decoded = decode(content);
   if (!decoded) return AboutInput(path, decoded.error(), hint);
   return decoded;
 }

@@ -10,6 +10,7 @@
 #include "bindings/cli/input.h"
 #include "bindings/cli/parse.h"
 #include "bindings/cli/yaml_document.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -56,26 +57,25 @@ struct Gates {
 
 // `file` wins over what `policy` and `said` have from earlier ones.
 Result<void> TakeFile(std::string_view file, KubeletPolicy& policy, Gates& said) {
-  auto root = ReadYaml(file);
-  if (!root) return root.error();
-  if (!root->IsMap() || !IsText(root->Find("kind"), "KubeletConfiguration") ||
-      !IsText(root->Find("apiVersion"), kVersion)) {
+  auto root = TRY(ReadYaml(file));
+  if (!root.IsMap() || !IsText(root.Find("kind"), "KubeletConfiguration") ||
+      !IsText(root.Find("apiVersion"), kVersion)) {
     return NotTaken(
         "it is no KubeletConfiguration",
         fmt::format("it begins with apiVersion: {} and kind: KubeletConfiguration", kVersion));
   }
-  const YamlNode* mode = root->Find("imagePullCredentialsVerificationPolicy");
+  const YamlNode* mode = root.Find("imagePullCredentialsVerificationPolicy");
   if (mode != nullptr) {
     if (IsNothing(*mode)) return Nothing("imagePullCredentialsVerificationPolicy");
     if (!mode->IsScalar()) return NotTaken("imagePullCredentialsVerificationPolicy is no string");
     policy.policy = mode->text;
   }
-  const YamlNode* allow = root->Find("preloadedImagesVerificationAllowlist");
+  const YamlNode* allow = root.Find("preloadedImagesVerificationAllowlist");
   if (allow != nullptr) {
     if (IsNothing(*allow)) return Nothing("preloadedImagesVerificationAllowlist");
     if (auto taken = TakeAllowlist(*allow, policy.allow); !taken) return taken;
   }
-  const YamlNode* gates = root->Find("featureGates");
+  const YamlNode* gates = root.Find("featureGates");
   if (gates == nullptr) return {};
   if (!gates->IsMap()) return NotTaken("featureGates is no map");
   const auto take = [&](std::string_view name, std::optional<bool>& says) {
@@ -133,9 +133,8 @@ Result<KubeletPolicy> KubeletConfigFlag::Read() const {
   std::size_t files_read = 0;
   for (const std::string& path : paths_) {
     if (path.empty() || path == "-") return BadFlag(kFlag, "it takes a file or a directory");
-    auto files = FilesOf(path);
-    if (!files) return files.error();
-    for (const std::string& file : *files) {
+    auto files = TRY(FilesOf(path));
+    for (const std::string& file : files) {
       auto content = ReadOwnFile(file, kMaxYamlBytes);
       if (!content && content.error().code == ErrorCode::kIo) return content.error();
       if (!content) return BadFlag(kFlag, content.error().message, content.error().hint);

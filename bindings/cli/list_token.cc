@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "bindings/cli/store_access.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -72,12 +73,11 @@ Result<ListToken> DrawListToken(const StoreFlags& flags) {
 }
 
 Result<ExitCode> PrintListToken(const StoreFlags& flags, Output& out) {
-  auto token = DrawListToken(flags);
-  if (!token) return token.error();
+  auto token = TRY(DrawListToken(flags));
   if (out.json()) {
-    out.WriteJson({{"token", FormatListToken(*token)}});
+    out.WriteJson({{"token", FormatListToken(token)}});
   } else {
-    out.WriteName(FormatListToken(*token));
+    out.WriteName(FormatListToken(token));
   }
   return ExitCode::kYes;
 }

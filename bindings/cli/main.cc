@@ -18,6 +18,7 @@
 #include "bindings/cli/progress.h"
 #include "bindings/cli/registry.h"
 #include "bindings/cli/settings.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -92,20 +93,19 @@ Result<void> AssignFlags(Call& call) {
 
 Result<Call> Read(const std::vector<std::string>& arguments) {
   Call call = {.registry = std::make_unique<Registry>()};
-  auto line = Arrange(arguments, *call.registry);
-  if (!line) return line.error();
-  call.entry = line->command;
-  if (line->has_dashes) {
+  auto line = TRY(Arrange(arguments, *call.registry));
+  call.entry = line.command;
+  if (line.has_dashes) {
     if (std::vector<std::string>* rest = call.entry->flags.after_dashes()) {
-      *rest = line->after_dashes;
+      *rest = line.after_dashes;
     } else {
-      line->words.emplace_back("--");
-      line->words.insert(line->words.end(), line->after_dashes.begin(), line->after_dashes.end());
+      line.words.emplace_back("--");
+      line.words.insert(line.words.end(), line.after_dashes.begin(), line.after_dashes.end());
     }
   }
   CLI::App& root = call.registry->root();
   try {
-    root.parse(std::vector<std::string>(line->words.rbegin(), line->words.rend()));
+    root.parse(std::vector<std::string>(line.words.rbegin(), line.words.rend()));
   } catch (const CLI::CallForVersion& version) {
     call.text = std::string(version.what()) + "\n";
     call.is_version = true;
@@ -120,7 +120,7 @@ Result<Call> Read(const std::vector<std::string>& arguments) {
     call.entry = nullptr;
     return call;
   }
-  if (auto assigned = AssignFlags(call); !assigned) return assigned.error();
+  TRY(AssignFlags(call));
   return call;
 }
 
@@ -130,29 +130,27 @@ Result<ExitCode> Run(const std::vector<std::string>& arguments, Output& out) {
     out.WriteRaw(TextOf(Complete(Registry(), arguments[1])));
     return ExitCode::kYes;
   }
-  auto call = Read(arguments);
-  if (!call) return call.error();
-  if (call->entry == nullptr) {
-    if (call->is_version && out.json()) {
+  auto call = TRY(Read(arguments));
+  if (call.entry == nullptr) {
+    if (call.is_version && out.json()) {
       out.WriteJson({{"version", WAYBILL_VERSION}});
     } else {
-      out.WriteRaw(call->text);
+      out.WriteRaw(call.text);
     }
     return ExitCode::kYes;
   }
-  const CommonFlags& common = call->entry->common;
-  if (auto set = SetFormat(common, out); !set) return set.error();
+  const CommonFlags& common = call.entry->common;
+  TRY(SetFormat(common, out));
   if (common.verbose) {
-    for (const std::string& note : call->settings->notes()) Note(note);
+    for (const std::string& note : call.settings->notes()) Note(note);
   }
-  Command& command = *call->entry->command;
+  Command& command = *call.entry->command;
   command.set_again([&arguments]() -> Result<std::shared_ptr<Command>> {
-    auto anew = Read(arguments);
-    if (!anew) return anew.error();
-    return std::shared_ptr<Command>(std::move(anew->entry->command));
+    auto anew = TRY(Read(arguments));
+    return std::shared_ptr<Command>(std::move(anew.entry->command));
   });
   auto result = command.Run(out);
-  if (!result) return call->settings->WithOrigin(result.error());
+  if (!result) return call.settings->WithOrigin(result.error());
   return result;
 }
 

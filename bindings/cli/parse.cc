@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "bindings/cli/secrets.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -123,7 +124,7 @@ Result<ImagePullSecret> ParseSecret(std::string_view text) {
   if (parts.size() < 3 || parts.size() > 4) {
     return BadFlag("--secret", "it does not have 3 or 4 parts", kSecretForm);
   }
-  if (auto checked = CheckParts("--secret", parts, kSecretForm); !checked) return checked.error();
+  TRY(CheckParts("--secret", parts, kSecretForm));
   return ImagePullSecret{.uid = parts[2],
                          .namespace_name = parts[0],
                          .name = parts[1],
@@ -192,10 +193,9 @@ Result<void> StoreFlags::Parse() {
   if (wait_) {
     const bool is_bare =
         !wait_->empty() && wait_->find_first_not_of("0123456789") == std::string::npos;
-    auto parsed = ParseDuration("--wait", is_bare ? *wait_ + "s" : *wait_);
-    if (!parsed) return parsed.error();
-    if (*parsed > std::chrono::hours(24)) return BadFlag("--wait", "the most is 1d");
-    wait = *parsed;
+    auto parsed = TRY(ParseDuration("--wait", is_bare ? *wait_ + "s" : *wait_));
+    if (parsed > std::chrono::hours(24)) return BadFlag("--wait", "the most is 1d");
+    wait = parsed;
   }
   if (!rules_name) return {};
   auto parsed = ParseRules(*rules_name);
@@ -242,19 +242,13 @@ Result<void> EvidenceFlags::Parse() {
     options.short_names = *parsed;
   }
   if (grace_) {
-    auto parsed = ParseDuration("--grace", *grace_);
-    if (!parsed) return parsed.error();
-    options.grace = *parsed;
+    options.grace = TRY(ParseDuration("--grace", *grace_));
   }
   if (window_) {
-    auto parsed = ParseDuration("--window", *window_);
-    if (!parsed) return parsed.error();
-    options.window = *parsed;
+    options.window = TRY(ParseDuration("--window", *window_));
   }
   if (remember_) {
-    auto parsed = ParseDuration("--remember", *remember_);
-    if (!parsed) return parsed.error();
-    options.remember = *parsed;
+    options.remember = TRY(ParseDuration("--remember", *remember_));
   }
   return {};
 }
@@ -307,13 +301,12 @@ Result<void> AgeFlags::Parse() {
         Limit{"--max-age-node-pods", node_pods_, parsed.node_pods, kMinAge},
         Limit{"--keep-revocations", revocations_, parsed.revocations, std::chrono::hours(24)}}) {
     if (!flag.text) continue;
-    auto span = ParseDuration(flag.name, *flag.text);
-    if (!span) return span.error();
-    const bool is_off = span->count() == 0 && flag.least == kMinAge;
-    if (!is_off && *span < flag.least) {
+    auto span = TRY(ParseDuration(flag.name, *flag.text));
+    const bool is_off = span.count() == 0 && flag.least == kMinAge;
+    if (!is_off && span < flag.least) {
       return BadFlag(flag.name, fmt::format("the least is {} seconds", flag.least.count()));
     }
-    flag.span = *span;
+    flag.span = span;
     limits.emplace();
   }
   if (!limits) return {};
@@ -375,10 +368,9 @@ Result<void> PolicyFlags::Parse() {
     if (policy_name || !allow.empty()) {
       return BadFlag("--kubelet-config", "it excludes --policy and --allow");
     }
-    auto kubelet = kubelet_config.Read();
-    if (!kubelet) return kubelet.error();
-    policy_name = kubelet->policy;
-    allow = std::move(kubelet->allow);
+    auto kubelet = TRY(kubelet_config.Read());
+    policy_name = kubelet.policy;
+    allow = std::move(kubelet.allow);
   }
   if (policy_name) {
     auto parsed = ParseVerificationMode(*policy_name);
@@ -420,30 +412,25 @@ void PullFlags::Declare(Flags& flags) {
 }
 
 Result<void> PullFlags::Parse() {
-  if (auto parsed = store.Parse(); !parsed) return parsed.error();
-  if (auto parsed = policy.Parse(); !parsed) return parsed.error();
-  if (auto parsed = runtime.Parse(); !parsed) return parsed.error();
+  TRY(store.Parse());
+  TRY(policy.Parse());
+  TRY(runtime.Parse());
   if (auto checked = CheckLength("--image", image, kMaxImageBytes); !checked) {
     return checked.error();
   }
   if (image_ref && !image_ref->empty()) {
-    auto checked = CheckLength("--image-ref", *image_ref, kMaxImageRefBytes);
-    if (!checked) return checked.error();
+    TRY(CheckLength("--image-ref", *image_ref, kMaxImageRefBytes));
   }
   for (const std::string& text : secret_texts) {
-    auto secret = ReadSecret(text);
-    if (!secret) return secret.error();
-    secrets.push_back(*std::move(secret));
+    auto secret = TRY(ReadSecret(text));
+    secrets.push_back(std::move(secret));
   }
   if (secrets_path) {
-    auto more = ReadSecrets(*secrets_path);
-    if (!more) return more.error();
-    secrets.insert(secrets.end(), more->begin(), more->end());
+    auto more = TRY(ReadSecrets(*secrets_path));
+    secrets.insert(secrets.end(), more.begin(), more.end());
   }
   if (service_account_text) {
-    auto account = ParseServiceAccount(*service_account_text);
-    if (!account) return account.error();
-    service_account = *std::move(account);
+    service_account = TRY(ParseServiceAccount(*service_account_text));
   }
   if (pull_policy_name) {
     auto parsed = ParsePullPolicy(*pull_policy_name);

@@ -13,6 +13,7 @@
 #include "bindings/cli/image_lookup.h"
 #include "bindings/cli/keyring.h"
 #include "bindings/cli/parse.h"
+#include "store/base/try.h"
 #include "waybill/image_name.h"
 
 namespace waybill::cli {
@@ -178,7 +179,7 @@ std::string_view RefSourceName(RefSource source) {
 
 Result<Preview> Preview::Plan(PreviewInputs inputs) {
   Preview preview(std::move(inputs));
-  if (auto chosen = preview.ChooseNode(); !chosen) return chosen.error();
+  TRY(preview.ChooseNode());
   preview.ChoosePods();
   preview.FindCredentials();
   return preview;
@@ -290,16 +291,13 @@ void Preview::FindCredentials() {
 
 Result<void> Preview::FindImages(NodeStore& store) {
   if (std::exchange(images_found_, true)) return {};
-  auto handlers = store.ListRuntimeHandlers();
-  if (!handlers) return handlers.error();
-  Places places{
-      .list = inputs_.images, .index = {}, .handlers = *std::move(handlers), .ledger = {}};
+  auto handlers = TRY(store.ListRuntimeHandlers());
+  Places places{.list = inputs_.images, .index = {}, .handlers = std::move(handlers), .ledger = {}};
   if (inputs_.images) {
     places.index.emplace(*inputs_.images);
   } else {
-    auto ledger = store.ListLedger();
-    if (!ledger) return ledger.error();
-    for (const LedgerEntry& entry : *ledger) {
+    auto ledger = TRY(store.ListLedger());
+    for (const LedgerEntry& entry : ledger) {
       for (const std::string& name : entry.names) {
         places.ledger[{entry.runtime_handler, name}].insert(entry.image_ref);
       }

@@ -17,6 +17,7 @@
 
 #include "bindings/cli/failed_path.h"
 #include "store/base/files.h"
+#include "store/base/try.h"
 #include "waybill/limits.h"
 
 namespace waybill::cli {
@@ -203,13 +204,12 @@ Result<ProcIdMaps> ReadProcIdMaps(const std::string& proc) {
   if (proc.empty()) return Wrong("the value is empty");
   const Fd root(::open(proc.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!root.valid()) return Failed(proc, errno);
-  if (auto checked = CheckReader(root, proc); !checked) return checked.error();
-  auto pids = ListProcesses(root, proc);
-  if (!pids) return pids.error();
+  TRY(CheckReader(root, proc));
+  auto pids = TRY(ListProcesses(root, proc));
   ProcIdMaps all;
   using Key = std::vector<std::array<std::uint32_t, 3>>;
   std::map<std::tuple<Key, Key, std::string>, MappedProcesses> groups;
-  for (const std::uint64_t pid : *pids) {
+  for (const std::uint64_t pid : pids) {
     const Fd process = OpenAt(root, std::to_string(pid).c_str(), O_NOFOLLOW);
     IdMap uids;
     IdMap gids;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "bindings/cli/store_access.h"
+#include "store/base/try.h"
 #include "store/recovery/owner_lock.h"
 #include "store/recovery/store_files.h"
 
@@ -59,12 +60,10 @@ struct Moment {
 
   static Result<Moment> Of(const internal::Fd& database, const fs::path& path,
                            const fs::path& mark_path) {
-    if (auto unowned = internal::CheckUnowned(database, path); !unowned) return unowned.error();
-    auto head = HeadOf(database, path);
-    if (!head) return head.error();
-    auto mark = ReadMark(mark_path);
-    if (!mark) return mark.error();
-    return Moment{*std::move(head), *std::move(mark)};
+    TRY(internal::CheckUnowned(database, path));
+    auto head = TRY(HeadOf(database, path));
+    auto mark = TRY(ReadMark(mark_path));
+    return Moment{std::move(head), std::move(mark)};
   }
   bool operator==(const Moment&) const = default;
 };
@@ -80,7 +79,7 @@ Result<QuietStore> QuietStore::Of(const fs::path& directory, const Progress& pro
   if (auto safe = internal::CheckPrivateDirectory(directory); !safe) {
     return WithStartHint(safe.error());
   }
-  if (auto safe = internal::CheckStoreFiles(directory); !safe) return safe.error();
+  TRY(internal::CheckStoreFiles(directory));
   QuietStore store(directory);
   const fs::path path = directory / "data.mdb";
   const fs::path mark = directory / "commit.mark";
@@ -97,19 +96,17 @@ Result<QuietStore> QuietStore::Of(const fs::path& directory, const Progress& pro
                  "FILE), and read that: waybill diff, waybill restore"};
   }
   if (!before) return before.error();
-  auto scratch = ScratchDirectory::Make("waybill-copy");
-  if (!scratch) return scratch.error();
-  store.directory_ = scratch->path() / "store";
-  store.copy_.emplace(*std::move(scratch));
-  if (auto made = internal::MakePrivateDirectory(store.directory_); !made) return made.error();
+  auto scratch = TRY(ScratchDirectory::Make("waybill-copy"));
+  store.directory_ = scratch.path() / "store";
+  store.copy_.emplace(std::move(scratch));
+  TRY(internal::MakePrivateDirectory(store.directory_));
   if (before->mark) {
     const fs::path copy = store.directory_ / "commit.mark";
     if (auto copied = internal::WriteFileDurably(copy, *before->mark); !copied) {
       return copied.error();
     }
   }
-  auto copied = CopyOpenFile(*database, path, store.directory_ / "data.mdb", progress);
-  if (!copied) return copied.error();
+  TRY(CopyOpenFile(*database, path, store.directory_ / "data.mdb", progress));
   const auto after = Moment::Of(*database, path, mark);
   if (!after && after.error().code != ErrorCode::kOwned) return after.error();
   if (!after || *after != *before) return Changes(path);
@@ -117,11 +114,10 @@ Result<QuietStore> QuietStore::Of(const fs::path& directory, const Progress& pro
 }
 
 Result<QuietStore> QuietStore::OfKubelet(OpenOptions options) {
-  auto scratch = ScratchDirectory::Make("waybill-copy");
-  if (!scratch) return scratch.error();
+  auto scratch = TRY(ScratchDirectory::Make("waybill-copy"));
   QuietStore store(options.kubelet_directory);
-  store.directory_ = scratch->path() / "store";
-  store.copy_.emplace(*std::move(scratch));
+  store.directory_ = scratch.path() / "store";
+  store.copy_.emplace(std::move(scratch));
   options.directory = store.directory_;
   options.witness = Witness::None();
   auto opened = WithStore(NodeStore::Open(std::move(options)),

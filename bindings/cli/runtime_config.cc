@@ -6,6 +6,7 @@
 
 #include "bindings/cli/toml_document.h"
 #include "migrations/runtime/guest_platform.h"
+#include "store/base/try.h"
 #include "waybill/limits.h"
 
 namespace waybill::cli {
@@ -71,10 +72,10 @@ Result<std::optional<Platform>> ReadGuestPlatform(const toml::table& table) {
     const auto target = fields.Find(key.str());
     if (target.repeated) return Refused(node, fmt::format("{} is there twice", key.str()));
     if (target.text != nullptr) {
-      auto read = ReadText(node, key.str(), kMaxPlatformFieldBytes, *target.text);
-      if (!read) return read.error();
+      TRY(ReadText(node, key.str(), kMaxPlatformFieldBytes, *target.text));
+
     } else if (target.list != nullptr) {
-      if (auto read = ReadFeatures(node, *target.list); !read) return read.error();
+      TRY(ReadFeatures(node, *target.list));
     }
   }
   if (fields.is_unset()) return std::nullopt;
@@ -181,48 +182,41 @@ Result<void> ForEachKnown(const toml::table* runtimes, std::vector<RuntimeHandle
 
 Result<void> MergeRuntimes(const toml::table& root, std::string_view plugin,
                            std::vector<RuntimeHandler>& handlers) {
-  const auto containerd = TableAt(root, {"plugins", plugin, "containerd"});
-  if (!containerd) return containerd.error();
-  if (*containerd == nullptr) return {};
-  if (const toml::node* name = (*containerd)->get("default_runtime_name")) {
+  const auto containerd = TRY(TableAt(root, {"plugins", plugin, "containerd"}));
+  if (containerd == nullptr) return {};
+  if (const toml::node* name = containerd->get("default_runtime_name")) {
     if (auto set = SetDefault(*name, handlers); !set) return set;
   }
-  const auto runtimes = TableIn(*containerd, "runtimes");
-  if (!runtimes) return runtimes.error();
-  return ForEachKnown(*runtimes, handlers,
+  const auto runtimes = TRY(TableIn(containerd, "runtimes"));
+  return ForEachKnown(runtimes, handlers,
                       [](const toml::table& runtime, RuntimeHandler& handler) -> Result<void> {
-                        const auto table = TableIn(&runtime, "guest_platform");
-                        if (!table) return table.error();
-                        if (*table == nullptr) return {};
-                        auto guest = ReadGuestPlatform(**table);
-                        if (!guest) return guest.error();
-                        return SetGuest(**table, *std::move(guest), handler);
+                        const auto table = TRY(TableIn(&runtime, "guest_platform"));
+                        if (table == nullptr) return {};
+                        auto guest = TRY(ReadGuestPlatform(*table));
+                        return SetGuest(*table, std::move(guest), handler);
                       });
 }
 
 Result<void> MergePlatforms(const toml::table& root, std::vector<RuntimeHandler>& handlers) {
-  const auto platforms = TableAt(root, {"plugins", kImagesPlugin, "runtime_platforms"});
-  if (!platforms) return platforms.error();
-  return ForEachKnown(*platforms, handlers,
+  const auto platforms = TRY(TableAt(root, {"plugins", kImagesPlugin, "runtime_platforms"}));
+  return ForEachKnown(platforms, handlers,
                       [](const toml::table& runtime, RuntimeHandler& handler) -> Result<void> {
                         const toml::node* text = runtime.get("platform");
                         if (text == nullptr) return {};
-                        auto guest = ReadSpecifier(*text);
-                        if (!guest) return guest.error();
-                        return SetGuest(*text, *std::move(guest), handler);
+                        auto guest = TRY(ReadSpecifier(*text));
+                        return SetGuest(*text, std::move(guest), handler);
                       });
 }
 
 }  // namespace
 
 Result<void> MergeRuntimeConfig(std::string_view toml, std::vector<RuntimeHandler>& handlers) {
-  const auto root = ReadToml(toml, kMaxRuntimeConfigBytes);
-  if (!root) return root.error();
+  const auto root = TRY(ReadToml(toml, kMaxRuntimeConfigBytes));
   std::vector<RuntimeHandler> merged = handlers;
   for (const std::string_view plugin : kRuntimePlugins) {
-    if (auto done = MergeRuntimes(*root, plugin, merged); !done) return done;
+    if (auto done = MergeRuntimes(root, plugin, merged); !done) return done;
   }
-  if (auto done = MergePlatforms(*root, merged); !done) return done;
+  if (auto done = MergePlatforms(root, merged); !done) return done;
   handlers = std::move(merged);
   return {};
 }

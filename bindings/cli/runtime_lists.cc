@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "bindings/cli/input.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 
@@ -26,25 +27,23 @@ Result<std::unique_ptr<cri::Client>> CriFlag::Connect() const {
 }
 
 Result<std::vector<ImageOnNode>> CriFlag::ListImages() const {
-  auto client = Connect();
-  if (!client) return client.error();
-  return (*client)->ListImages();
+  auto client = TRY(Connect());
+  return client->ListImages();
 }
 
 Result<std::vector<RuntimeHandler>> CriFlag::ListHandlers(const std::optional<std::string>& config,
                                                           bool needed) const {
-  auto client = Connect();
-  if (!client) return client.error();
-  auto handlers = (*client)->RuntimeHandlers();
+  auto client = TRY(Connect());
+  auto handlers = client->RuntimeHandlers();
   if (!handlers) return handlers;
   if (needed && handlers->empty()) {
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("{} at {} names no runtime handlers", (*client)->runtime(),
-                             (*client)->endpoint()),
-                 "containerd names them from version 2.0 on"};
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format("{} at {} names no runtime handlers", client->runtime(), client->endpoint()),
+        "containerd names them from version 2.0 on"};
   }
   if (!config) return handlers;
-  if (auto merged = MergeConfigFile(*config, *handlers); !merged) return merged.error();
+  TRY(MergeConfigFile(*config, *handlers));
   return handlers;
 }
 
@@ -66,9 +65,8 @@ void ImagesFlags::Declare(Flags& flags, const std::string& what) {
 
 Result<std::optional<std::vector<ImageOnNode>>> ImagesFlags::ReadIfGiven() const {
   if (!given()) return std::optional<std::vector<ImageOnNode>>();
-  auto images = Read();
-  if (!images) return images.error();
-  return std::optional(*std::move(images));
+  auto images = TRY(Read());
+  return std::optional(std::move(images));
 }
 
 Result<std::vector<ImageOnNode>> ImagesFlags::Read() const {

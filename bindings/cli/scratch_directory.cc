@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <system_error>
 
+#include "store/base/try.h"
+
 namespace waybill::cli {
 
 namespace fs = std::filesystem;
@@ -43,8 +45,7 @@ ScratchDirectory::~ScratchDirectory() {
 
 Result<void> CopyOpenFile(const internal::Fd& from, const fs::path& name, const fs::path& to,
                           const Progress& progress) {
-  auto file = internal::OpenFile(to, O_WRONLY | O_CREAT | O_EXCL);
-  if (!file) return file.error();
+  auto file = TRY(internal::OpenFile(to, O_WRONLY | O_CREAT | O_EXCL));
   const off_t total = ::lseek(from.get(), 0, SEEK_END);
   if (total < 0) return CopyFailed(name, ::strerror(errno));
   std::string buffer(std::size_t{1} << 20, '\0');
@@ -53,7 +54,7 @@ Result<void> CopyOpenFile(const internal::Fd& from, const fs::path& name, const 
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return CopyFailed(name, got < 0 ? ::strerror(errno) : "it became shorter");
     const std::string_view bytes(buffer.data(), static_cast<std::size_t>(got));
-    if (auto written = internal::PWriteAll(*file, bytes, at, to); !written) return written;
+    if (auto written = internal::PWriteAll(file, bytes, at, to); !written) return written;
     at += got;
     if (progress && !progress(static_cast<std::uint64_t>(at), static_cast<std::uint64_t>(total))) {
       return Error{ErrorCode::kInterrupted, "it was stopped; nothing was changed", {}};

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "store/base/files.h"
+#include "store/base/try.h"
 #include "store/recovery/owner_lock.h"
 #include "store/recovery/store_files.h"
 
@@ -42,9 +43,8 @@ Result<void> CopyTraces(const fs::path& from, const fs::path& to) {
   for (const char* name : {"quarantine", "backup"}) {
     if (!IsThere(from / name)) continue;
     if (auto made = internal::MakePrivateDirectory(to / name); !made) return made;
-    auto files = internal::ListDirectory(from / name);
-    if (!files) return files.error();
-    for (const std::string& file : *files) {
+    auto files = TRY(internal::ListDirectory(from / name));
+    for (const std::string& file : files) {
       if (auto made = MakeEmptyFile(to / name / file); !made) return made;
     }
   }
@@ -61,10 +61,9 @@ ScratchStart::ScratchStart(ScratchDirectory directory, const OpenOptions& real)
 
 Result<std::unique_ptr<ScratchStart>> ScratchStart::Make(const OpenOptions& real,
                                                          const Progress& progress) {
-  auto directory = ScratchDirectory::Make("waybill-dry-run");
-  if (!directory) return directory.error();
-  std::unique_ptr<ScratchStart> scratch(new ScratchStart(*std::move(directory), real));
-  if (auto copied = scratch->Copy(progress); !copied) return copied.error();
+  auto directory = TRY(ScratchDirectory::Make("waybill-dry-run"));
+  std::unique_ptr<ScratchStart> scratch(new ScratchStart(std::move(directory), real));
+  TRY(scratch->Copy(progress));
   return scratch;
 }
 
@@ -72,9 +71,8 @@ Result<void> ScratchStart::Copy(const Progress& progress) const {
   const fs::path& copy = options_.directory;
   if (!IsThere(real_)) {
     const fs::path parent = internal::WithoutTrailingSlashes(fs::absolute(real_)).parent_path();
-    auto is_directory = internal::IsDirectory(parent);
-    if (!is_directory.has_value()) return is_directory.error();
-    if (*is_directory) return {};
+    auto is_directory = TRY(internal::IsDirectory(parent));
+    if (is_directory) return {};
     return Error{ErrorCode::kNotFound,
                  fmt::format("cannot make directory {}: {} is not a directory", real_.string(),
                              parent.string()),
@@ -87,10 +85,9 @@ Result<void> ScratchStart::Copy(const Progress& progress) const {
     auto free = internal::CheckNewDirectory(real_);
     return free ? CopyTraces(real_, copy) : free;
   }
-  auto lock = internal::OwnerLock::Take(real_);
-  if (!lock) return lock.error();
+  auto lock = TRY(internal::OwnerLock::Take(real_));
   if (auto copied = CopyIfThere(real_, copy, "commit.mark"); !copied) return copied;
-  return CopyOpenFile(lock->database(), real_ / "data.mdb", copy / "data.mdb", progress);
+  return CopyOpenFile(lock.database(), real_ / "data.mdb", copy / "data.mdb", progress);
 }
 
 std::string ScratchStart::InTruth(std::string text) const {

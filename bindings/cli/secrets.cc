@@ -9,6 +9,7 @@
 #include "bindings/cli/input.h"
 #include "bindings/cli/output.h"
 #include "bindings/cli/parse.h"
+#include "store/base/try.h"
 #include "waybill/limits.h"
 
 namespace waybill::cli {
@@ -45,7 +46,7 @@ Result<ImagePullSecret> SecretOf(std::string_view line) {
     }
     *target = value.text();
   }
-  if (auto r = CheckSecret("--secrets", secret, kLineForm); !r) return r.error();
+  TRY(CheckSecret("--secrets", secret, kLineForm));
   return secret;
 }
 
@@ -57,18 +58,16 @@ Result<ImagePullSecret> ReadSecret(const std::string& text) {
   if (path == "-") {
     return BadFlag("--secret", "@- is not a file", "--secrets - reads standard input");
   }
-  auto line = ReadLine(path);
-  if (!line) return line.error();
-  auto secret = ParseSecret(*line);
+  auto line = TRY(ReadLine(path));
+  auto secret = ParseSecret(line);
   if (!secret) secret.error().message += fmt::format(", in {}", path);
   return secret;
 }
 
 Result<std::vector<ImagePullSecret>> ReadSecrets(const std::string& path) {
-  const auto content = ReadInput(path, kMaxRecordFileBytes);
-  if (!content) return content.error();
+  const auto content = TRY(ReadInput(path, kMaxRecordFileBytes));
   std::vector<ImagePullSecret> secrets;
-  std::string_view rest = *content;
+  std::string_view rest = content;
   for (std::size_t number = 1; !rest.empty(); ++number) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
     const std::string_view line = rest.substr(0, end);

@@ -14,6 +14,7 @@
 #include "bindings/cli/output.h"
 #include "bindings/cli/parse.h"
 #include "bindings/cli/toml_document.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -50,23 +51,22 @@ Result<std::vector<std::string>> SettingValues(const toml::node& node, std::stri
   }
   std::vector<std::string> values;
   const auto take = [&](const toml::node& item) -> Result<void> {
-    auto text = SettingText(item, key);
-    if (!text) return text.error();
+    auto text = TRY(SettingText(item, key));
     // Where a command is called from does not matter to a file that all share.
     const bool is_path =
         flag.placeholder.starts_with("DIR") || flag.placeholder.starts_with("FILE");
-    if (is_path && !text->starts_with("/")) {
+    if (is_path && !text.starts_with("/")) {
       return AboutLine(item.source(), fmt::format("{} must be an absolute path", key));
     }
-    values.push_back(*std::move(text));
+    values.push_back(std::move(text));
     return {};
   };
   if (array == nullptr) {
-    if (auto taken = take(node); !taken) return taken.error();
+    TRY(take(node));
     return values;
   }
   for (const toml::node& item : *array) {
-    if (auto taken = take(item); !taken) return taken.error();
+    TRY(take(item));
   }
   return values;
 }
@@ -104,9 +104,8 @@ std::string_view SettingType(Flag::Kind kind) {
 }
 
 Result<void> Settings::TakeConfig(std::string_view text, const std::string& path) {
-  auto table = ReadToml(text, kMaxConfigBytes);
-  if (!table) return table.error();
-  for (const auto& [key, node] : *table) {
+  auto table = TRY(ReadToml(text, kMaxConfigBytes));
+  for (const auto& [key, node] : table) {
     const std::string flag = "--" + std::string(key.str());
     const auto known = known_.find(flag);
     if (known == known_.end()) {
@@ -117,9 +116,8 @@ Result<void> Settings::TakeConfig(std::string_view text, const std::string& path
       error.hint = DidYouMean(key.str(), keys, "see man waybill-config, or waybill man config");
       return error;
     }
-    auto values = SettingValues(node, key.str(), *known->second);
-    if (!values) return values.error();
-    file_[flag] = {*std::move(values), path};
+    auto values = TRY(SettingValues(node, key.str(), *known->second));
+    file_[flag] = {std::move(values), path};
   }
   return CheckNode();
 }
@@ -183,17 +181,16 @@ bool Settings::IsOtherNode() const {
 }
 
 Result<const Settings::Setting*> Settings::Find(const std::string& flag) {
-  if (auto read = ReadConfig(); !read) return read.error();
+  TRY(ReadConfig());
   if (flag == kStoreFlag && store_variable_) return &*store_variable_;
   const auto found = file_.find(flag);
   return found == file_.end() ? nullptr : &found->second;
 }
 
 Result<std::vector<std::string>> Settings::Ask(const Flag& flag) {
-  auto found = Find(flag.name);
-  if (!found) return found.error();
-  if (*found == nullptr) return std::vector<std::string>();
-  const Setting& setting = **found;
+  auto found = TRY(Find(flag.name));
+  if (found == nullptr) return std::vector<std::string>();
+  const Setting& setting = *found;
   const bool is_of_node =
       std::find(std::begin(kOfItsNode), std::end(kOfItsNode), flag.name) != std::end(kOfItsNode);
   if (is_of_node && setting.origin != kStoreVariable && IsOtherNode()) {
@@ -220,11 +217,10 @@ Result<void> Settings::NoteGiven(const Flag& flag) {
   const std::vector<std::string> given = flag.values();
   given_[flag.name] = given.front();
   if (!verbose_) return {};
-  auto found = Find(flag.name);
-  if (!found) return found.error();
-  if (*found == nullptr || (*found)->values == given) return {};
+  auto found = TRY(Find(flag.name));
+  if (found == nullptr || found->values == given) return {};
   notes_.push_back(
-      fmt::format("{} of the command line wins over that of {}", flag.name, (*found)->origin));
+      fmt::format("{} of the command line wins over that of {}", flag.name, found->origin));
   return {};
 }
 

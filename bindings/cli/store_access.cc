@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "bindings/cli/progress.h"
+#include "store/base/try.h"
 #include "waybill/streaming.h"
 
 namespace waybill::cli {
@@ -71,17 +72,15 @@ Result<void> CheckIsNoFile(const fs::path& path) {
 }
 
 Result<OpenedStore> TryToObserve(const ObserveOptions& options) {
-  if (auto checked = CheckIsNoFile(options.directory); !checked) return checked.error();
+  TRY(CheckIsNoFile(options.directory));
   if (!QuietStore::IsNeeded(options.directory)) {
     auto store = WithHint(NodeStore::Observe(options));
     if (store) WarnOfCopy(**store, options.directory.string());
     return InPlace(std::move(store));
   }
-  auto copy = CopyOf(options.directory);
-  if (!copy) return copy.error();
-  auto observed = copy->ObserveAsItIs(options);
-  if (!observed) return observed.error();
-  return OpenedStore(*std::move(observed), *std::move(copy));
+  auto copy = TRY(CopyOf(options.directory));
+  auto observed = TRY(copy.ObserveAsItIs(options));
+  return OpenedStore(std::move(observed), std::move(copy));
 }
 
 }  // namespace
@@ -112,15 +111,13 @@ Result<OpenedStore> ObserveStore(const StoreFlags& flags, const Opening& how) {
 
 Result<VerifyReport> VerifyStreams(const StoreFlags& flags) {
   const auto verify = [](const fs::path& directory) -> Result<VerifyReport> {
-    auto streams = StreamingStore::Observe(directory);
-    if (!streams) return streams.error();
-    return (*streams)->Verify();
+    auto streams = TRY(StreamingStore::Observe(directory));
+    return streams->Verify();
   };
   if (!QuietStore::IsNeeded(flags.store)) return verify(flags.store);
-  auto copy = CopyOf(flags.store);
-  if (!copy) return copy.error();
-  auto report = verify(copy->readable());
-  if (!report) return copy->InTruth(report.error());
+  auto copy = TRY(CopyOf(flags.store));
+  auto report = verify(copy.readable());
+  if (!report) return copy.InTruth(report.error());
   return report;
 }
 
@@ -153,15 +150,14 @@ Result<Writer> Writer::Try(const StoreFlags& flags, const Opening& how) {
                    "leave the flag out, or restart that process with other rules");
   }
   if (how.evidence_flags != nullptr) {
-    if (auto same = how.evidence_flags->CheckOwner(owner.evidence); !same) return same.error();
+    TRY(how.evidence_flags->CheckOwner(owner.evidence));
   }
   StoreFlags beside = flags;
   beside.rules = owner.rules;
   Opening reading = how;
   reading.evidence = owner.evidence;
-  auto store = ObserveStore(beside, reading);
-  if (!store) return store.error();
-  return Writer(*std::move(store), *std::move(client), owner.rules, flags.wait);
+  auto store = TRY(ObserveStore(beside, reading));
+  return Writer(std::move(store), *std::move(client), owner.rules, flags.wait);
 }
 
 Result<void> Writer::TidyUp() { return is_owner_ ? store_->TidyUp() : Result<void>(); }

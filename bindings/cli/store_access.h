@@ -13,6 +13,7 @@
 #include "bindings/cli/owner_wait.h"
 #include "bindings/cli/parse.h"
 #include "bindings/cli/quiet_store.h"
+#include "store/base/try.h"
 #include "waybill/node_store.h"
 #include "waybill/owner.h"
 
@@ -105,7 +106,7 @@ std::invoke_result_t<Body, Writer&> WithWriter(Result<Writer> writer, const Body
   if (!writer) return writer.error();
   auto result = std::invoke(body, *writer);
   if (!result) return result;
-  if (auto closed = writer->Close(); !closed) return closed.error();
+  TRY(writer->Close());
   return result;
 }
 

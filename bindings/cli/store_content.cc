@@ -15,6 +15,7 @@
 #include "bindings/cli/progress.h"
 #include "bindings/cli/quiet_store.h"
 #include "bindings/cli/store_access.h"
+#include "store/base/try.h"
 #include "store/database/evidence_tables.h"
 #include "store/database/open_pulls_table.h"
 #include "store/database/pulled_record.h"
@@ -35,36 +36,29 @@ using What = ContentChange::What;
 
 Result<StoreContent> ContentOf(const NodeStore& store) {
   StoreContent content;
-  auto records = store.ListRecords();
-  if (!records) return records.error();
-  auto ledger = store.ListLedger();
-  if (!ledger) return ledger.error();
-  auto pulls = store.ListOpenPulls();
-  if (!pulls) return pulls.error();
-  auto quarantine = store.ListQuarantine();
-  if (!quarantine) return quarantine.error();
-  auto revocations = store.ListRevocations();
-  if (!revocations) return revocations.error();
-  auto trust = store.GetTrust();
-  if (!trust) return trust.error();
-  content.revocations = *std::move(revocations);
-  content.records = *std::move(records);
-  content.ledger = *std::move(ledger);
-  content.pulls = *std::move(pulls);
-  content.quarantine = *std::move(quarantine);
-  content.distrustful = trust->distrustful;
+  auto records = TRY(store.ListRecords());
+  auto ledger = TRY(store.ListLedger());
+  auto pulls = TRY(store.ListOpenPulls());
+  auto quarantine = TRY(store.ListQuarantine());
+  auto revocations = TRY(store.ListRevocations());
+  auto trust = TRY(store.GetTrust());
+  content.revocations = std::move(revocations);
+  content.records = std::move(records);
+  content.ledger = std::move(ledger);
+  content.pulls = std::move(pulls);
+  content.quarantine = std::move(quarantine);
+  content.distrustful = trust.distrustful;
   return content;
 }
 
 Result<StoreContent> ReadFromDirectory(const std::string& path) {
   ProgressLine copying("copying", "bytes");
-  auto store = QuietStore::Of(path, copying.UntilStopped());
-  if (!store) return store.error();
-  auto content = WithStore(store->ObserveAnyAge({}), ContentOf);
-  if (!content) return store->InTruth(content.error());
-  auto of_any_age = WithStore(store->Observe({.ages = AgeLimits()}),
+  auto store = TRY(QuietStore::Of(path, copying.UntilStopped()));
+  auto content = WithStore(store.ObserveAnyAge({}), ContentOf);
+  if (!content) return store.InTruth(content.error());
+  auto of_any_age = WithStore(store.Observe({.ages = AgeLimits()}),
                               [](const NodeStore& unlimited) { return unlimited.ListRecords(); });
-  if (!of_any_age) return store->InTruth(of_any_age.error());
+  if (!of_any_age) return store.InTruth(of_any_age.error());
   content->records_of_any_age = *std::move(of_any_age);
   return content;
 }
@@ -176,28 +170,25 @@ void LeaveWhatCounts(const internal::State& state, StoreContent& content) {
 }
 
 Result<StoreContent> ReadFromFile(const std::string& path) {
-  const auto file = internal::OpenFile(path, O_RDONLY);
-  if (!file) return file.error();
-  auto inspection = internal::InspectFile(*file, internal::FileIs::kCompactCopy);
-  if (!inspection) return inspection.error();
-  if (inspection->newer_schema) return internal::NewerSchema(path);
-  if (!inspection->sound || !inspection->state) {
+  const auto file = TRY(internal::OpenFile(path, O_RDONLY));
+  auto inspection = TRY(internal::InspectFile(file, internal::FileIs::kCompactCopy));
+  if (inspection.newer_schema) return internal::NewerSchema(path);
+  if (!inspection.sound || !inspection.state) {
     return Error{ErrorCode::kDamaged,
                  fmt::format("{} fails the check of a backup{}; nothing was changed", path,
-                             inspection->Why()),
+                             inspection.Why()),
                  "name a store's directory, or a file in its backup/"};
   }
-  const auto values = internal::Salvage(*file, inspection->newer_meta);
-  if (!values) return values.error();
+  const auto values = TRY(internal::Salvage(file, inspection.newer_meta));
   StoreContent content;
-  content.records = values->All(Table::kPulled, internal::DecodePulledRecordValue);
-  content.ledger = values->All(Table::kLedger, internal::DecodeLedgerEntry);
-  content.pulls = values->All(Table::kIntents, internal::DecodeOpenPull);
+  content.records = values.All(Table::kPulled, internal::DecodePulledRecordValue);
+  content.ledger = values.All(Table::kLedger, internal::DecodeLedgerEntry);
+  content.pulls = values.All(Table::kIntents, internal::DecodeOpenPull);
   std::erase_if(content.pulls, [](const OpenPull& pull) { return pull.nothing_at != 0; });
-  content.quarantine = values->All(Table::kQuarantine, internal::DecodeQuarantineValue);
-  content.distrustful = inspection->state->distrustful;
-  content.revocations = values->All(Table::kRevocations, internal::DecodeRevocation);
-  LeaveWhatCounts(*inspection->state, content);
+  content.quarantine = values.All(Table::kQuarantine, internal::DecodeQuarantineValue);
+  content.distrustful = inspection.state->distrustful;
+  content.revocations = values.All(Table::kRevocations, internal::DecodeRevocation);
+  LeaveWhatCounts(*inspection.state, content);
   return content;
 }
 

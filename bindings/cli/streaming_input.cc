@@ -5,6 +5,7 @@
 
 #include "bindings/cli/yaml_document.h"
 #include "store/base/quote.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -157,7 +158,7 @@ Result<std::optional<StreamingInput>> TakeContainer(const YamlNode& container,
   }
   if (!command->empty()) words->insert(words->begin(), command->begin() + 1, command->end());
   StreamingInput input = {.form = StreamingInputForm::kPod, .arguments = *std::move(words)};
-  if (auto ok = CheckVariables(input); !ok) return ok.error();
+  TRY(CheckVariables(input));
   return std::optional(std::move(input));
 }
 
@@ -170,14 +171,13 @@ Result<StreamingInput> TakePod(const YamlNode& root, StreamingComponent componen
   const std::string program(StreamingComponentName(component));
   std::optional<StreamingInput> found;
   for (const YamlNode& container : containers->items) {
-    auto taken = TakeContainer(container, component);
-    if (!taken) return taken.error();
-    if (!*taken) continue;
+    auto taken = TRY(TakeContainer(container, component));
+    if (!taken) continue;
     if (found) {
       return NotUnderstood("several of the pod's containers run " + program,
                            "give a manifest with one of them");
     }
-    found = *std::move(taken);
+    found = std::move(taken);
   }
   if (found) return *std::move(found);
   return NotUnderstood("no container of the pod has " + program + " itself as its command",

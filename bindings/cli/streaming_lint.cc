@@ -9,6 +9,7 @@
 #include "bindings/cli/parse.h"
 #include "bindings/cli/streaming_actions.h"
 #include "bindings/cli/streaming_input.h"
+#include "store/base/try.h"
 #include "waybill/streaming_plan.h"
 
 namespace waybill::cli {
@@ -23,9 +24,8 @@ struct Linted {
 };
 
 Result<StreamingInput> ReadSettings(const std::string& path, StreamingComponent component) {
-  auto content = ReadInput(path, kMaxStreamingInputBytes);
-  if (!content) return content.error();
-  auto input = ReadStreamingInput(*content, component);
+  auto content = TRY(ReadInput(path, kMaxStreamingInputBytes));
+  auto input = ReadStreamingInput(content, component);
   if (!input) return AboutInput(path, input.error(), {});
   return input;
 }
@@ -51,9 +51,8 @@ Result<Linted> Judge(StreamingComponent component, KubernetesVersion version,
                              input.arguments.end());
     if (input.configuration) request.configuration = input.configuration;
   }
-  auto lint = LintStreaming(request);
-  if (!lint) return lint.error();
-  linted.lint = *std::move(lint);
+  auto lint = TRY(LintStreaming(request));
+  linted.lint = std::move(lint);
   for (const StreamingInput& input : inputs) {
     linted.lint.notes.insert(linted.lint.notes.end(), input.notes.begin(), input.notes.end());
   }
@@ -62,40 +61,35 @@ Result<Linted> Judge(StreamingComponent component, KubernetesVersion version,
 
 Result<Linted> LintKubelet(const StreamingLintArguments& arguments) {
   constexpr StreamingComponent kKubelet = StreamingComponent::kKubelet;
-  auto version = ReadVersionFlag("--kubelet-version", arguments.kubelet_version, "kubelet");
-  if (!version) return version.error();
+  auto version = TRY(ReadVersionFlag("--kubelet-version", arguments.kubelet_version, "kubelet"));
   std::vector<StreamingInput> inputs;
   if (arguments.kubelet) {
-    auto input = ReadSettings(*arguments.kubelet, kKubelet);
-    if (!input) return input.error();
-    inputs.push_back(*std::move(input));
+    auto input = TRY(ReadSettings(*arguments.kubelet, kKubelet));
+    inputs.push_back(std::move(input));
   }
   if (arguments.kubelet_config) {
-    auto input = ReadSettings(*arguments.kubelet_config, kKubelet);
-    if (!input) return input.error();
-    if (!input->configuration) {
+    auto input = TRY(ReadSettings(*arguments.kubelet_config, kKubelet));
+    if (!input.configuration) {
       return BadFlag("--kubelet-config",
                      fmt::format("{} is {}", InputName(*arguments.kubelet_config),
-                                 StreamingInputFormText(input->form)),
+                                 StreamingInputFormText(input.form)),
                      "give a KubeletConfiguration; a command line goes with --kubelet");
     }
     if (!inputs.empty() && inputs.front().configuration) {
       return BadFlag("--kubelet-config", "--kubelet names a KubeletConfiguration already",
                      "give the kubelet's command line with --kubelet");
     }
-    inputs.push_back(*std::move(input));
+    inputs.push_back(std::move(input));
   }
-  return Judge(kKubelet, *version, inputs);
+  return Judge(kKubelet, version, inputs);
 }
 
 Result<Linted> LintApiServer(const StreamingLintArguments& arguments) {
   constexpr StreamingComponent kApiServer = StreamingComponent::kApiServer;
   auto version =
-      ReadVersionFlag("--apiserver-version", arguments.apiserver_version, "kube-apiserver");
-  if (!version) return version.error();
-  auto input = ReadSettings(*arguments.apiserver, kApiServer);
-  if (!input) return input.error();
-  return Judge(kApiServer, *version, {*std::move(input)});
+      TRY(ReadVersionFlag("--apiserver-version", arguments.apiserver_version, "kube-apiserver"));
+  auto input = TRY(ReadSettings(*arguments.apiserver, kApiServer));
+  return Judge(kApiServer, version, {std::move(input)});
 }
 
 Result<void> CheckArguments(const StreamingLintArguments& a) {
@@ -232,26 +226,22 @@ bool IsSound(const std::vector<Linted>& all, const std::optional<StreamingAnswer
 }  // namespace
 
 Result<ExitCode> LintStreamingSettings(const StreamingLintArguments& arguments, Output& out) {
-  if (auto checked = CheckArguments(arguments); !checked) return checked.error();
+  TRY(CheckArguments(arguments));
   std::vector<Linted> all;
   if (arguments.kubelet || arguments.kubelet_config) {
-    auto linted = LintKubelet(arguments);
-    if (!linted) return linted.error();
-    all.push_back(*std::move(linted));
+    auto linted = TRY(LintKubelet(arguments));
+    all.push_back(std::move(linted));
   }
   if (arguments.apiserver) {
-    auto linted = LintApiServer(arguments);
-    if (!linted) return linted.error();
-    all.push_back(*std::move(linted));
+    auto linted = TRY(LintApiServer(arguments));
+    all.push_back(std::move(linted));
   }
   std::optional<StreamingAnswer> plan;
   if (all.size() == 2) {
-    auto planned = StreamingPlan({.api_server = all[1].version,
-                                  .kubelet = all[0].version,
-                                  .api_server_settings = all[1].lint.settings,
-                                  .kubelet_settings = all[0].lint.settings});
-    if (!planned) return planned.error();
-    plan = *std::move(planned);
+    plan = TRY(StreamingPlan({.api_server = all[1].version,
+                              .kubelet = all[0].version,
+                              .api_server_settings = all[1].lint.settings,
+                              .kubelet_settings = all[0].lint.settings}));
     // A setting that could not be parsed is fatal, and not part of the plan.
     for (const Linted& linted : all) {
       for (const StreamingFinding& finding : linted.lint.findings) {

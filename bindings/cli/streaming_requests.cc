@@ -8,6 +8,7 @@
 
 #include "bindings/cli/input.h"
 #include "bindings/cli/owner_wait.h"
+#include "store/base/try.h"
 #include "waybill/streaming.h"
 
 namespace waybill::cli {
@@ -136,7 +137,7 @@ Result<void> StreamingRequestFlags::CheckBelonging(std::string_view action) cons
 Result<ExitCode> StreamingRequestFlags::Run(std::string_view action, const StoreFlags& store,
                                             const std::vector<std::string>& rest,
                                             Output& out) const {
-  if (auto checked = CheckBelonging(action); !checked) return checked.error();
+  TRY(CheckBelonging(action));
   if (store.store.empty()) return BadFlag("--store", "it is missing");
   if (action == "prepare") return Prepare(store, rest, out);
   if (action == "consume") return Consume(store, rest, out);
@@ -147,9 +148,8 @@ Result<ExitCode> StreamingRequestFlags::Run(std::string_view action, const Store
 Result<ExitCode> StreamingRequestFlags::Prepare(const StoreFlags& store,
                                                 const std::vector<std::string>& rest,
                                                 Output& out) const {
-  auto kind = KindIn(rest);
-  if (!kind) return kind.error();
-  StreamingRequest request{.kind = *kind,
+  auto kind = TRY(KindIn(rest));
+  StreamingRequest request{.kind = kind,
                            .container_id = container_.value_or(""),
                            .pod_sandbox_id = sandbox_.value_or(""),
                            .command = {rest.begin() + 1, rest.end()},
@@ -158,27 +158,24 @@ Result<ExitCode> StreamingRequestFlags::Prepare(const StoreFlags& store,
                            .std_err = std_err_,
                            .tty = tty_};
   for (const std::string& text : ports_) {
-    auto port = ParseNumber("--port", text);
-    if (!port) return port.error();
-    if (*port == 0 || *port > kLastPort) {
-      return BadFlag("--port", fmt::format("{} is out of range", *port), "use 1 to 65535");
+    auto port = TRY(ParseNumber("--port", text));
+    if (port == 0 || port > kLastPort) {
+      return BadFlag("--port", fmt::format("{} is out of range", port), "use 1 to 65535");
     }
-    request.ports.push_back(static_cast<std::uint16_t>(*port));
+    request.ports.push_back(static_cast<std::uint16_t>(port));
   }
   // Before a store is made for nothing.
-  if (auto checked = CheckStreamingRequest(request); !checked) return checked.error();
+  TRY(CheckStreamingRequest(request));
   StreamingOptions options{.directory = store.store,
                            .create_if_missing = witness_.has_value(),
                            .witness = !witness_             ? Witness::Remembered()
                                       : *witness_ == "none" ? Witness::None()
                                                             : Witness::At(*witness_)};
   if (time_to_live_) {
-    auto span = ParseDuration("--ttl", *time_to_live_);
-    if (!span) return span.error();
-    options.time_to_live = *span;
+    options.time_to_live = TRY(ParseDuration("--ttl", *time_to_live_));
   }
   std::uint64_t most = options.max_open;
-  if (auto parsed = ParseNumber("--max-open", max_open_, most); !parsed) return parsed.error();
+  TRY(ParseNumber("--max-open", max_open_, most));
   options.max_open = static_cast<std::size_t>(most);
   std::optional<std::chrono::nanoseconds> retry_after;
   std::string token;
@@ -215,8 +212,7 @@ Result<ExitCode> StreamingRequestFlags::Prepare(const StoreFlags& store,
 Result<ExitCode> StreamingRequestFlags::Consume(const StoreFlags& store,
                                                 const std::vector<std::string>& rest,
                                                 Output& out) const {
-  auto kind = KindIn(rest);
-  if (!kind) return kind.error();
+  auto kind = TRY(KindIn(rest));
   if (rest.size() != 2) {
     return BadFlag(
         "TOKEN", rest.size() < 2 ? "it is missing" : "there is more than one",
@@ -224,9 +220,7 @@ Result<ExitCode> StreamingRequestFlags::Consume(const StoreFlags& store,
   }
   std::string token = rest[1];
   if (token == "-") {
-    auto read = ReadInput("-", kMaxTokenBytes);
-    if (!read) return read.error();
-    token = *std::move(read);
+    token = TRY(ReadInput("-", kMaxTokenBytes));
     while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
   }
   std::optional<StreamingRequest> request;
@@ -234,7 +228,7 @@ Result<ExitCode> StreamingRequestFlags::Consume(const StoreFlags& store,
       .directory = store.store, .create_if_missing = false, .witness = Witness::Remembered()};
   auto opened = WhileOwned(store, [&] { return StreamingStore::Continue(options); });
   auto consumed = WithStreams(std::move(opened), [&](StreamingStore& streams) -> Result<void> {
-    auto got = streams.Consume(token, *kind);
+    auto got = streams.Consume(token, kind);
     if (got) {
       request = *std::move(got);
     } else if (got.error().code != ErrorCode::kNotFound) {
@@ -291,12 +285,11 @@ Result<ExitCode> StreamingRequestFlags::Consume(const StoreFlags& store,
 }
 
 Result<ExitCode> StreamingRequestFlags::List(const StoreFlags& store, Output& out) const {
-  auto streams = WithStreams(StreamingStore::Observe(store.store),
-                             [](StreamingStore& observed) { return observed.List(); });
-  if (!streams) return streams.error();
+  auto streams = TRY(WithStreams(StreamingStore::Observe(store.store),
+                                 [](StreamingStore& observed) { return observed.List(); }));
   if (out.json()) {
     Json list = Json::array();
-    for (const OpenStream& stream : *streams) {
+    for (const OpenStream& stream : streams) {
       list.push_back({{"id", stream.id},
                       {"kind", StreamKindName(stream.kind)},
                       {"prepared", FormatTimestamp(stream.prepared)},
@@ -306,7 +299,7 @@ Result<ExitCode> StreamingRequestFlags::List(const StoreFlags& store, Output& ou
     return ExitCode::kYes;
   }
   std::vector<std::vector<std::string>> rows;
-  for (const OpenStream& stream : *streams) {
+  for (const OpenStream& stream : streams) {
     rows.push_back({stream.id, std::string(StreamKindName(stream.kind)),
                     out.TimeText(stream.prepared),
                     fmt::format("{:.1f} s", Seconds(stream.expires_in))});

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "store/base/try.h"
+
 namespace waybill::cli {
 namespace {
 
@@ -36,7 +38,7 @@ Error AboutLine(const toml::source_region& source, std::string_view what, ErrorC
 }
 
 Result<toml::table> ReadToml(std::string_view text, std::size_t most) {
-  if (auto sized = CheckTomlSize(text, most); !sized) return sized.error();
+  TRY(CheckTomlSize(text, most));
   toml::parse_result parsed = toml::parse(text);
   if (!parsed) return AboutLine(parsed.error().source(), parsed.error().description());
   return std::move(parsed).table();

@@ -4,6 +4,7 @@
 
 #include "bindings/cli/getsubids.h"
 #include "bindings/cli/input.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -65,9 +66,8 @@ Result<void> UserNamespaceFlags::Parse(bool hands_out) {
     return BadFlag(subuids_ ? "--subgids" : "--subuids", "it is missing",
                    "give both outputs: of `getsubids kubelet` and of `getsubids -g kubelet`");
   }
-  auto pool = ParsePool(ids_per_pod, max_pods);
-  if (!pool) return pool.error();
-  options.pool = *pool;
+  auto pool = TRY(ParsePool(ids_per_pod, max_pods));
+  options.pool = pool;
   return {};
 }
 
@@ -79,28 +79,23 @@ Result<UserNamespacePool> UserNamespaceFlags::ParsePool(std::uint64_t ids_per_po
       return BadFlag("--pool", fmt::format("'{}' has no colon", pool_->substr(0, 200)),
                      "the form is FIRST:COUNT, for example 65536:7208960");
     }
-    auto first = ParseNumber("--pool", pool_->substr(0, colon));
-    if (!first) return first.error();
-    auto count = ParseNumber("--pool", pool_->substr(colon + 1));
-    if (!count) return count.error();
-    const UserNamespacePool pool{*first, *count, ids_per_pod, max_pods};
-    if (auto checked = CheckUserNamespacePool(pool); !checked) return checked.error();
+    auto first = TRY(ParseNumber("--pool", pool_->substr(0, colon)));
+    auto count = TRY(ParseNumber("--pool", pool_->substr(colon + 1)));
+    const UserNamespacePool pool{first, count, ids_per_pod, max_pods};
+    TRY(CheckUserNamespacePool(pool));
     return pool;
   }
   if (!subuids_) {
-    auto found = FindSubordinateIds();
-    if (!found) return found.error();
-    return PoolOfSubordinateIds(*found, ids_per_pod, max_pods);
+    auto found = TRY(FindSubordinateIds());
+    return PoolOfSubordinateIds(found, ids_per_pod, max_pods);
   }
-  auto uids = ReadOutput("--subuids", *subuids_);
-  if (!uids) return uids.error();
-  auto gids = ReadOutput("--subgids", *subgids_);
-  if (!gids) return gids.error();
+  auto uids = TRY(ReadOutput("--subuids", *subuids_));
+  auto gids = TRY(ReadOutput("--subgids", *subgids_));
   SubordinateIds given;
   given.user_exists = true;
   given.tool_exists = true;
-  given.uids = *std::move(uids);
-  given.gids = *std::move(gids);
+  given.uids = std::move(uids);
+  given.gids = std::move(gids);
   return PoolOfSubordinateIds(given, ids_per_pod, max_pods);
 }
 

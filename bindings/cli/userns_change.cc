@@ -6,15 +6,15 @@
 #include "bindings/cli/store_access.h"
 #include "bindings/cli/userns_actions.h"
 #include "bindings/cli/userns_json.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
 
 Result<std::uint32_t> ParseLength(std::string_view text) {
-  auto number = ParseNumber("--length", text);
-  if (!number) return number.error();
-  if (*number <= std::numeric_limits<std::uint32_t>::max()) {
-    return static_cast<std::uint32_t>(*number);
+  auto number = TRY(ParseNumber("--length", text));
+  if (number <= std::numeric_limits<std::uint32_t>::max()) {
+    return static_cast<std::uint32_t>(number);
   }
   return BadFlag("--length", "there are fewer host IDs than that");
 }
@@ -38,14 +38,13 @@ Result<ExitCode> GetUserns(const UsernsArguments& arguments, Output& out) {
   request.host_users = arguments.host_users == "true";
   request.runtime_handler = arguments.runtime.handler;
   if (arguments.length) {
-    auto length = ParseLength(*arguments.length);
-    if (!length) return length.error();
-    request.length = *length;
+    auto length = TRY(ParseLength(*arguments.length));
+    request.length = length;
   }
-  auto given = WithStore(OwnStore(arguments.store, {.user_namespaces = arguments.pool.options}),
-                         [&](NodeStore& store) { return store.GetOrCreateUserNamespace(request); });
-  if (!given) return given.error();
-  WriteUserNamespace(*given, out);
+  auto given =
+      TRY(WithStore(OwnStore(arguments.store, {.user_namespaces = arguments.pool.options}),
+                    [&](NodeStore& store) { return store.GetOrCreateUserNamespace(request); }));
+  WriteUserNamespace(given, out);
   return ExitCode::kYes;
 }
 
@@ -76,15 +75,12 @@ Result<ExitCode> ReleaseUserns(const UsernsArguments& arguments, Output& out) {
 
 Result<ExitCode> CleanUpUserns(const UsernsArguments& arguments, Output& out) {
   if (arguments.begin) return PrintListToken(arguments.store, out);
-  const auto token = ParseListToken(*arguments.token);
-  if (!token) return token.error();
-  auto existing = ReadPodList(*arguments.existing);
-  if (!existing) return existing.error();
-  auto running = ReadPodList(*arguments.running);
-  if (!running) return running.error();
+  const auto token = TRY(ParseListToken(*arguments.token));
+  auto existing = TRY(ReadPodList(*arguments.existing));
+  auto running = TRY(ReadPodList(*arguments.running));
   const ChangeOptions& how = arguments.change.options;
   auto report = WithWriter(Writer::Open(arguments.store), [&](Writer& writer) {
-    return writer.owner().CleanUpUserNamespaces(*existing, *running, *token, how);
+    return writer.owner().CleanUpUserNamespaces(existing, running, token, how);
   });
   if (!report) return report.error();
   WriteChange(FieldsOf(*report, {{"keptInLists", "kept: in a list"},
@@ -95,15 +91,12 @@ Result<ExitCode> CleanUpUserns(const UsernsArguments& arguments, Output& out) {
 }
 
 Result<ExitCode> AdoptUserns(const UsernsArguments& arguments, Output& out) {
-  auto first = ParseNumber("FIRST", *arguments.first_id);
-  if (!first) return first.error();
-  auto count = ParseNumber("LENGTH", *arguments.id_count);
-  if (!count) return count.error();
+  auto first = TRY(ParseNumber("FIRST", *arguments.first_id));
+  auto count = TRY(ParseNumber("LENGTH", *arguments.id_count));
   auto mapping =
       WithWriter(Writer::Open(arguments.store, {.user_namespaces = arguments.pool.options}),
                  [&](Writer& writer) -> Result<UserNamespaceAllocation> {
-                   auto adopted = writer.owner().AdoptUserNamespace(*arguments.pod, *first, *count);
-                   if (!adopted) return adopted.error();
+                   TRY(writer.owner().AdoptUserNamespace(*arguments.pod, first, count));
                    return writer.store().GetUserNamespace(*arguments.pod);
                  });
   if (!mapping) return mapping.error();

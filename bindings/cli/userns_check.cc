@@ -10,6 +10,7 @@
 #include "bindings/cli/store_access.h"
 #include "bindings/cli/userns_actions.h"
 #include "bindings/cli/userns_json.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -53,18 +54,16 @@ struct KnownRanges {
 };
 
 Result<void> AddKnown(const NodeStore& store, KnownRanges& known) {
-  auto mappings = store.ListUserNamespaces();
-  if (!mappings) return mappings.error();
-  auto held = store.ListHeldPods();
-  if (!held) return held.error();
+  auto mappings = TRY(store.ListUserNamespaces());
+  auto held = TRY(store.ListHeldPods());
   const auto add = [&](PodRange range) {
     known.longest = std::max(known.longest, range.length);
     known.ranges.push_back(std::move(range));
   };
-  for (const UserNamespaceAllocation& one : *mappings) {
+  for (const UserNamespaceAllocation& one : mappings) {
     add({one.pod_uid, one.host_id, one.length, false});
   }
-  for (HeldPod& pod : *held) {
+  for (HeldPod& pod : held) {
     for (const HostIdRange& range : pod.ranges) {
       // A range in the store is bounded; what a file said may not be.
       if (range.first < kHostIds && range.length <= kHostIds) {
@@ -316,22 +315,20 @@ Json JsonOf(const std::vector<PodRange>& ranges) {
 }  // namespace
 
 Result<ExitCode> FindUsernsOwner(const UsernsArguments& arguments, Output& out) {
-  auto id = ParseNumber("HOST-ID", *arguments.pod);
-  if (!id) return id.error();
-  if (*id >= kHostIds - 1) {
-    return BadFlag("HOST-ID", fmt::format("{} is not an ID: they go up to {}", *id, kHostIds - 2));
+  auto id = TRY(ParseNumber("HOST-ID", *arguments.pod));
+  if (id >= kHostIds - 1) {
+    return BadFlag("HOST-ID", fmt::format("{} is not an ID: they go up to {}", id, kHostIds - 2));
   }
   auto known =
       WithStore(ObserveStore(arguments.store), [](NodeStore& store) -> Result<KnownRanges> {
         KnownRanges all;
-        auto added = AddKnown(store, all);
-        if (!added) return added.error();
+        TRY(AddKnown(store, all));
         return all;
       });
   if (!known) return known.error();
   Sort(*known);
   std::vector<PodRange> owners;
-  known->Overlapped({static_cast<std::uint32_t>(*id), 0, 1},
+  known->Overlapped({static_cast<std::uint32_t>(id), 0, 1},
                     [&](const PodRange& range) { owners.push_back(range); });
   if (out.json()) {
     Json list = Json::array();
@@ -339,21 +336,21 @@ Result<ExitCode> FindUsernsOwner(const UsernsArguments& arguments, Output& out) 
       list.push_back({{"podUid", range.pod},
                       {"hostId", range.first},
                       {"length", range.length},
-                      {"containerId", *id - range.first},
+                      {"containerId", id - range.first},
                       {"held", range.held}});
     }
     Json unknown = Json::array();
     for (const HeldPod& pod : known->unknown) unknown.push_back(pod.pod_uid);
-    out.WriteJson({{"hostId", *id}, {"owners", list}, {"unknownRanges", unknown}});
+    out.WriteJson({{"hostId", id}, {"owners", list}, {"unknownRanges", unknown}});
   } else {
     for (const PodRange& range : owners) {
       out.Line("{}: host ID {} is UID and GID {} of the pod, which has {}{}", PodText(range.pod),
-               *id, *id - range.first, RangeText(range.first, range.length),
+               id, id - range.first, RangeText(range.first, range.length),
                range.held ? ", unverified: it is held" : "");
     }
     if (owners.empty()) {
-      out.Line("host ID {} is of no pod that the store knows{}", *id,
-               *id < kIdsPerBlock ? ": it is the host's own" : "");
+      out.Line("host ID {} is of no pod that the store knows{}", id,
+               id < kIdsPerBlock ? ": it is the host's own" : "");
     }
     if (!known->unknown.empty()) {
       out.Line("held, with ranges that are not known: {}", UnknownText(known->unknown));
@@ -371,13 +368,11 @@ Result<ExitCode> CheckUserns(const UsernsArguments& arguments, Output& out) {
   auto known = WithStore(ObserveStore(arguments.store, {.user_namespaces = options}),
                          [&](NodeStore& store) -> Result<KnownRanges> {
                            KnownRanges all;
-                           if (auto added = AddKnown(store, all); !added) return added.error();
+                           TRY(AddKnown(store, all));
                            for (const PodRange& range : all.ranges) before.insert(range.pod);
-                           auto read = ReadProcIdMaps(arguments.proc.value_or("/proc"));
-                           if (!read) return read.error();
-                           running = *std::move(read);
+                           running = TRY(ReadProcIdMaps(arguments.proc.value_or("/proc")));
                            all.unknown.clear();
-                           if (auto added = AddKnown(store, all); !added) return added.error();
+                           TRY(AddKnown(store, all));
                            return all;
                          });
   if (!known) return known.error();

@@ -2,6 +2,7 @@
 #include "bindings/cli/store_access.h"
 #include "bindings/cli/userns_actions.h"
 #include "bindings/cli/userns_json.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -40,13 +41,12 @@ void WriteHeld(const std::vector<HeldPod>& held, Output& out) {
 }  // namespace
 
 Result<ExitCode> ListUserns(const UsernsArguments& arguments, Output& out) {
-  auto store = ObserveStore(arguments.store, {.user_namespaces = arguments.pool.options});
-  if (!store) return store.error();
-  auto mappings = (*store)->ListUserNamespaces();
-  if (!mappings) return store->InTruth(mappings.error());
-  auto held = (*store)->ListHeldPods();
-  if (!held) return store->InTruth(held.error());
-  if (auto closed = (*store)->Close(); !closed) return closed.error();
+  auto store = TRY(ObserveStore(arguments.store, {.user_namespaces = arguments.pool.options}));
+  auto mappings = store->ListUserNamespaces();
+  if (!mappings) return store.InTruth(mappings.error());
+  auto held = store->ListHeldPods();
+  if (!held) return store.InTruth(held.error());
+  TRY(store->Close());
   if (!out.json()) {
     WriteMappings(*mappings, out);
     if (!held->empty()) WriteHeld(*held, out);
@@ -66,10 +66,9 @@ Result<ExitCode> ListUserns(const UsernsArguments& arguments, Output& out) {
 
 Result<ExitCode> ShowUsernsPool(const UsernsArguments& arguments, Output& out) {
   auto statistics =
-      WithStore(ObserveStore(arguments.store, {.user_namespaces = arguments.pool.options}),
-                &NodeStore::GetUserNamespaceStatistics);
-  if (!statistics) return statistics.error();
-  const UserNamespaceStatistics& s = *statistics;
+      TRY(WithStore(ObserveStore(arguments.store, {.user_namespaces = arguments.pool.options}),
+                    &NodeStore::GetUserNamespaceStatistics));
+  const UserNamespaceStatistics& s = statistics;
   const bool available = s.enabled && s.refused_because.empty() && s.free > 0;
   out.WriteFields({{"available", "new ranges", available},
                    {"enabled", "enabled", s.enabled},

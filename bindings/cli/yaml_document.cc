@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "store/base/json_value.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -62,7 +63,7 @@ class YamlReader {
             parser.value.problem_mark.line);
       }
       if (event.value.type == YAML_STREAM_END_EVENT) break;
-      if (auto taken = Take(event.value); !taken) return taken.error();
+      TRY(Take(event.value));
     }
     if (documents_ == 0) return Error{ErrorCode::kInvalidArgument, "it has no document", {}};
     return std::move(root_);
@@ -132,20 +133,18 @@ class YamlReader {
         return {};
       }
     }
-    auto place = Place(line);
-    if (!place) return place.error();
-    (*place)->text = text;
-    (*place)->plain = plain;
+    auto place = TRY(Place(line));
+    place->text = text;
+    place->plain = plain;
     return {};
   }
 
   Result<void> Open(YamlNode::Kind kind, std::size_t line) {
     if (open_.size() >= kMaxYamlDepth) return YamlTooLarge(kMaxYamlDepth, "levels");
-    auto place = Place(line);
-    if (!place) return place.error();
-    (*place)->kind = kind;
+    auto place = TRY(Place(line));
+    place->kind = kind;
     // Stays where it is: nothing is added to its parent before it is closed.
-    open_.push_back(*place);
+    open_.push_back(place);
     return {};
   }
 

@@ -147,7 +147,7 @@ Error DecodeRefusal(std::span<const std::uint8_t> message) {
 template <auto Method, typename... Args>
 auto AskingCalls::Call(const Args&... arguments) {
   using R = std::invoke_result_t<decltype(Method), OwnerCalls&, const Args&...>;
-  using Value = typename R::value_type;
+  using T = typename R::value_type;
   const bool changes = !IsSame<Method, &OwnerCalls::BeginList>() && !(IsDry(arguments) || ...);
   bool asked = false;
   try {
@@ -163,12 +163,12 @@ auto AskingCalls::Call(const Args&... arguments) {
     if (!answer) return R(answer.error());
     Take take(*answer);
     if (auto r = TakeAnswer(take, changes); !r) return R(r.error());
-    if constexpr (std::is_void_v<Value>) {
+    if constexpr (std::is_void_v<T>) {
       return R();
     } else {
-      Value value{};
+      T value{};
       take(value);
-      if constexpr (std::is_same_v<Value, Backup>) {
+      if constexpr (std::is_same_v<T, Backup>) {
         const std::string name = value.path;
         if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {
           return R(AnswerUnreadable(changes));
