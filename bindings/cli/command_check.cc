@@ -88,6 +88,9 @@ answer is "pull". The command owns the store for that moment.)";
   }
 
   void Declare(Flags& flags) override {
+    flags.Positional("IMAGE", &named_,
+                     "the container's image, as the pod spells it, instead of --image and\n"
+                     "--image-ref; which image that is on the node, --cri or --images says");
     flags_.Declare(flags);
     evidence_.DeclareShortNames(flags);
     images_.Declare(flags,
@@ -99,8 +102,14 @@ answer is "pull". The command owns the store for that moment.)";
   }
 
   Result<ExitCode> Run(Output& out) override {
+    if (named_) {
+      if (flags_.image_text || flags_.image_ref) {
+        return BadFlag("IMAGE", "it excludes --image and --image-ref");
+      }
+      flags_.image_text = named_;
+    }
     TRY(flags_.Parse());
-    if (!flags_.image_ref) {
+    if (!flags_.image_ref && !named_) {
       return BadFlag("--image-ref", "it is missing",
                      "give what the runtime calls the image, or '' if it is not on the node");
     }
@@ -161,8 +170,9 @@ answer is "pull". The command owns the store for that moment.)";
   }
 
   Result<Answer> Ask(NodeStore& store, const std::optional<std::vector<ImageOnNode>>& list) const {
-    const auto ref =
-        TRY(ResolveRef("--image-ref", *flags_.image_ref, store, list ? &*list : nullptr));
+    const auto* const images = list ? &*list : nullptr;
+    const auto ref = TRY(named_ ? RefOnNode(*named_, store, images)
+                                : ResolveRef("--image-ref", *flags_.image_ref, store, images));
     const ImageCopy copy = {
         .image = flags_.image, .image_ref = ref, .runtime_handler = flags_.runtime.handler};
     if (!copy.runtime_handler.empty()) {
@@ -174,7 +184,7 @@ answer is "pull". The command owns the store for that moment.)";
     if (flags_.service_account) pod.service_account.emplace(*flags_.service_account);
     FixedCredentials credentials(pod);
     Answer answer;
-    if (ref != *flags_.image_ref) answer.image_ref = ref;
+    if (ref != flags_.image_ref) answer.image_ref = ref;
     const Mapping before = write_back_ ? OpenTo(store, copy) : Mapping();
     if (flags_.pull_policy) {
       answer.outcome = store.EnsureImage(copy, *flags_.pull_policy, credentials);
@@ -198,6 +208,7 @@ answer is "pull". The command owns the store for that moment.)";
     return answer;
   }
 
+  std::optional<std::string> named_;
   PullFlags flags_;
   EvidenceFlags evidence_;
   ImagesFlags images_;

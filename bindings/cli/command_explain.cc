@@ -33,7 +33,10 @@ tenants: it tells what is on the node.)";
 
   void Declare(Flags& flags) override {
     store_.Declare(flags);
-    flags.Value("--image", &image_, "IMAGE", "the container's image, as the pod spells it");
+    flags.Positional("IMAGE", &named_,
+                     "the container's image, as the pod spells it; which image that is on\n"
+                     "the node, --cri or --images says");
+    flags.Value("--image", &image_, "IMAGE", "the same, beside --image-ref");
     flags.Value("--image-ref", &image_ref_, "REF",
                 "what the runtime calls the image, or short for it; '' if it is not on\n"
                 "the node");
@@ -93,6 +96,12 @@ tenants: it tells what is on the node.)";
     if (auto parsed = runtime_.Parse(); !parsed) return parsed;
     if (auto parsed = evidence_.Parse(); !parsed) return parsed;
     if (auto checked = images_.Check(); !checked) return checked;
+    if (named_) {
+      if (image_ || image_ref_ || pod_) {
+        return BadFlag("IMAGE", "it excludes --image, --image-ref and --pod");
+      }
+      image_ = named_;
+    }
     if (pod_) {
       if (image_ || image_ref_) return BadFlag("--pod", "it excludes --image and --image-ref");
       if (!secret_texts_.empty()) return BadFlag("--pod", "it excludes --secret", "use --secrets");
@@ -101,14 +110,14 @@ tenants: it tells what is on the node.)";
       }
       if (runtime_.given()) return BadFlag("--pod", "it excludes --runtime, which the pod names");
     } else {
-      if (!image_) return BadFlag("--image", "it is missing", "or name a pod: --pod FILE");
-      if (!image_ref_) {
+      if (!image_) return BadFlag("IMAGE", "it is missing", "or name a pod: --pod FILE");
+      if (!image_ref_ && !named_) {
         return BadFlag("--image-ref", "it is missing",
                        "give what the runtime calls the image, or '' if it is not on the node");
       }
       if (service_accounts_) return BadFlag("--service-accounts", "it needs --pod");
       if (auto r = CheckLength("--image", *image_, kMaxImageBytes); !r) return r;
-      if (!image_ref_->empty()) {
+      if (image_ref_ && !image_ref_->empty()) {
         if (auto r = CheckLength("--image-ref", *image_ref_, kMaxImageRefBytes); !r) return r;
       }
     }
@@ -159,8 +168,9 @@ tenants: it tells what is on the node.)";
       const std::optional<std::vector<ImageOnNode>>& images,
       const std::vector<ImagePullSecret>& secrets) const {
     TRY(handlers.Check(runtime_.handler));
-    auto image_ref =
-        TRY(ResolveRef("--image-ref", *image_ref_, store, images ? &*images : nullptr));
+    const auto* const list = images ? &*images : nullptr;
+    auto image_ref = TRY(named_ ? RefOnNode(*named_, store, list)
+                                : ResolveRef("--image-ref", *image_ref_, store, list));
     const std::vector<ImagePullSecretView> views(secrets.begin(), secrets.end());
     PodCredentials pod{.secrets = views, .service_account = std::nullopt};
     if (service_account_) pod.service_account.emplace(*service_account_);
@@ -220,6 +230,7 @@ tenants: it tells what is on the node.)";
   PolicyFlags policy_;
   RuntimeFlag runtime_;
   EvidenceFlags evidence_;
+  std::optional<std::string> named_;
   std::optional<std::string> image_;
   std::optional<std::string> image_ref_;
   std::optional<std::string> pod_;

@@ -18,7 +18,7 @@ class ManCommand final : public Command {
     return R"(Without the packages:
   waybill man check | man -l -
   waybill man config | man -l -
-PAGE is a command, config, or waybill (default).)";
+PAGE is a command, config, glossary, or waybill (default).)";
   }
 
   void Declare(Flags& flags) override {

@@ -26,6 +26,42 @@ std::string Shielded(const std::string& word) {
   return would_be_taken_apart || word.starts_with(kShieldedWord) ? kShieldedWord + word : word;
 }
 
+namespace {
+
+// What has a default that nearly every node keeps, or is for the day on which something is wrong.
+bool IsSeldomNeeded(std::string_view name) {
+  constexpr std::string_view kSeldom[] = {"--allow-untested-lmdb",
+                                          "--after-gap",
+                                          "--no-after-gap",
+                                          "--strict",
+                                          "--no-migrate",
+                                          "--skip-unreadable",
+                                          "--grace",
+                                          "--window",
+                                          "--remember",
+                                          "--max-age",
+                                          "--max-age-service-accounts",
+                                          "--max-age-node-pods",
+                                          "--keep-revocations",
+                                          "--ids-per-pod",
+                                          "--max-pods",
+                                          "--pool",
+                                          "--subuids",
+                                          "--subgids",
+                                          "--no-user-namespaces",
+                                          "--rules",
+                                          "--forget-witness",
+                                          "--no-witness",
+                                          "--map-size",
+                                          "--runtime-config",
+                                          "--allow-preloaded-only",
+                                          "--wait",
+                                          "--pods-dir"};
+  return std::find(std::begin(kSeldom), std::end(kSeldom), name) != std::end(kSeldom);
+}
+
+}  // namespace
+
 Flag& Flags::Add(Flag flag) {
   const bool is_switch = flag.kind == Flag::Kind::kSwitch;
   const std::string names = flag.name;  // "--quiet", or "-q,--quiet"
@@ -42,7 +78,12 @@ Flag& Flags::Add(Flag flag) {
   }
   if (flag.required) flag.option->required();
   flag.common = common_;
-  if (common_) flag.option->group("Options of every command");
+  flag.seldom = IsSeldomNeeded(flag.name);
+  if (common_) {
+    flag.option->group("Options of every command");
+  } else if (flag.seldom) {
+    flag.option->group("Seldom needed");
+  }
   return all_.emplace_back(std::move(flag));
 }
 

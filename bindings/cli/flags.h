@@ -44,6 +44,7 @@ struct Flag {
   std::string help = {};         // lines
   bool required = false;
   bool common = false;  // every command has it
+  bool seldom = false;  // help and the manual have it behind the usual ones
   std::optional<FromSettings> settings = {};
   CLI::Option* option = nullptr;
 

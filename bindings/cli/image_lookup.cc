@@ -215,6 +215,19 @@ Result<std::string> ResolveRef(std::string_view flag, std::string_view text, con
   return meanings.TheOne(flag);
 }
 
+Result<std::string> RefOnNode(std::string_view image, const NodeStore& store,
+                              const std::vector<ImageOnNode>* list) {
+  auto ref = TRY(ResolveRef("IMAGE", image, store, list));
+  if (ref != image || IsSpelling(image) || IsShortRef(image)) return ref;
+  if (list == nullptr) {
+    return BadFlag("IMAGE", "which image has this name now is what the runtime knows",
+                   "give its list, --cri auto or --images FILE; or give --image and --image-ref");
+  }
+  const bool is_listed = std::any_of(list->begin(), list->end(),
+                                     [&](const ImageOnNode& one) { return Has(one, image); });
+  return is_listed ? ref : std::string();
+}
+
 std::vector<std::string> ListedNames(const std::vector<ImageOnNode>& list, std::string_view name) {
   std::vector<std::string> names;
   for (const ImageOnNode& image : list) {

@@ -41,6 +41,12 @@ bool IsShortRef(std::string_view text);
 Result<std::string> ResolveRef(std::string_view flag, std::string_view text, const NodeStore& store,
                                const std::vector<ImageOnNode>* list = nullptr);
 
+// The ref of `image`, which is all that is known of it: what a pod would ask for. By the list, if
+// there is one: empty, if it does not have it. kInvalidArgument: it is a name, and there is no list;
+// or it may mean several.
+Result<std::string> RefOnNode(std::string_view image, const NodeStore& store,
+                              const std::vector<ImageOnNode>* list);
+
 // The names by which the list has the image with that ID, tag or digest; of all its entries.
 std::vector<std::string> ListedNames(const std::vector<ImageOnNode>& list, std::string_view name);
 

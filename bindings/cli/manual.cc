@@ -7,6 +7,8 @@
 #include <map>
 #include <sstream>
 
+#include "bindings/cli/examples.h"
+#include "bindings/cli/glossary.h"
 #include "bindings/cli/settings.h"
 
 namespace waybill::cli {
@@ -95,10 +97,12 @@ std::string FlagItem(const Flag& flag) {
   return item + "\n" + RoffLines(flag.help);
 }
 
-std::string FlagList(const Flags& flags, bool common) {
+std::string FlagList(const Flags& flags, bool common, bool seldom = false) {
   std::string items;
   for (const Flag& flag : flags.all()) {
-    if (!flag.is_positional() && flag.common == common) items += FlagItem(flag);
+    if (!flag.is_positional() && flag.common == common && flag.seldom == seldom) {
+      items += FlagItem(flag);
+    }
   }
   return items.empty() ? "" : ".Bl -tag -width Ds\n" + items + ".El\n";
 }
@@ -125,7 +129,14 @@ ManualPage CommandPage(const Registry::Entry& entry) {
   if (!arguments.empty()) text += ".Ss Arguments\n.Bl -tag -width Ds\n" + arguments + ".El\n";
   const std::string options = FlagList(entry.flags, false);
   text += ".Ss Options\n" + (options.empty() ? "" : options + ".Pp\n");
+  if (const std::string seldom = FlagList(entry.flags, false, true); !seldom.empty()) {
+    text += ".Ss Seldom needed\n" + seldom + ".Pp\n";
+  }
   text += "The options of every command are in\n.Xr waybill 1 .\n";
+  text += ExitStatus();
+  if (const std::string examples = ExamplesOf(command.name()); !examples.empty()) {
+    text += ".Sh EXAMPLES\n" + RoffBlock(examples);
+  }
   return page;
 }
 
@@ -139,8 +150,14 @@ ManualPage OverviewPage(const Registry& registry) {
       ".Sh DESCRIPTION\n"
       "The store of a Kubernetes node's image pull records, pull intents, runtime handlers and\n"
       "host ID ranges.\n"
-      "Each command has a page of its own.\n.Bl -tag -width Ds\n";
+      "Each command has a page of its own.\n";
+  const std::string* task = nullptr;
   for (const auto& entry : registry.entries()) {
+    if (task == nullptr || *task != entry->task) {
+      text += std::string(task == nullptr ? "" : ".El\n") + ".Ss " + Roff(entry->task) +
+              "\n.Bl -tag -width Ds\n";
+    }
+    task = &entry->task;
     text +=
         ".It Xr waybill-" + entry->command->name() + " 1\n" + RoffLine(entry->command->summary());
   }
@@ -200,10 +217,21 @@ ManualPage ConfigPage(const Registry& registry) {
   return page;
 }
 
+ManualPage GlossaryPage() {
+  ManualPage page = {.name = "waybill-glossary", .section = "7", .text = {}};
+  page.text = Head(page.name, page.section, "the words that waybill uses") +
+              ".Sh DESCRIPTION\n.Bl -tag -width Ds\n";
+  for (const Term& term : Glossary()) {
+    page.text += ".It Sy " + Roff(term.words) + "\n" + RoffLines(term.meaning);
+  }
+  page.text += ".El\n.Sh SEE ALSO\n.Xr waybill 1\n";
+  return page;
+}
+
 }  // namespace
 
 std::vector<ManualPage> ManualOf(const Registry& registry) {
-  std::vector<ManualPage> pages = {OverviewPage(registry), ConfigPage(registry)};
+  std::vector<ManualPage> pages = {OverviewPage(registry), ConfigPage(registry), GlossaryPage()};
   for (const auto& entry : registry.entries()) pages.push_back(CommandPage(*entry));
   return pages;
 }

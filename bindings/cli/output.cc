@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "bindings/cli/glossary.h"
 #include "bindings/cli/hints.h"
 #include "bindings/cli/systemd_journal.h"
 #include "bindings/cli/yaml_text.h"
@@ -106,6 +107,12 @@ void Complain(std::string_view kind, std::string_view message, std::string_view 
   };
   std::string text = line(kind, its, message);
   if (!hint.empty()) text += line("hint", kBold, hint);
+  if (kind == "error") {
+    const std::string terms = TermsIn(fmt::format("{} {}", message, hint));
+    if (!terms.empty()) {
+      text += line("see", kBold, fmt::format("waybill man glossary ({})", terms));
+    }
+  }
   WriteAll(STDERR_FILENO, text);  // a failure can't be reported anywhere
 }
 

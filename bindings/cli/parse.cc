@@ -392,7 +392,7 @@ Result<void> PolicyFlags::Parse() {
 void PullFlags::Declare(Flags& flags) {
   store.Declare(flags);
   store.DeclareWait(flags);
-  flags.Required("--image", &image, "IMAGE", "the container's image, as the pod spells it");
+  flags.Value("--image", &image_text, "IMAGE", "the container's image, as the pod spells it");
   flags.Value("--image-ref", &image_ref, "REF",
               "what the runtime calls the image, or for check short for it; '' if it\n"
               "is not on the node (needed by check and pulled)");
@@ -415,6 +415,10 @@ Result<void> PullFlags::Parse() {
   TRY(store.Parse());
   TRY(policy.Parse());
   TRY(runtime.Parse());
+  if (!image_text) {
+    return BadFlag("--image", "it is missing", "give the container's image as the pod spells it");
+  }
+  image = *image_text;
   if (auto checked = CheckLength("--image", image, kMaxImageBytes); !checked) {
     return checked.error();
   }

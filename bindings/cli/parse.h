@@ -159,6 +159,7 @@ struct PullFlags {
   StoreFlags store;
   PolicyFlags policy;
   RuntimeFlag runtime;
+  std::optional<std::string> image_text;
   std::string image;
   std::optional<std::string> image_ref;  // may be empty: not on the node
   std::vector<std::string> secret_texts;

@@ -7,10 +7,13 @@
 #include <cstdio>
 #include <utility>
 
+#include "bindings/cli/sizing_model.h"
+
 namespace waybill::cli {
 namespace {
 
 constexpr auto kBetweenLines = std::chrono::seconds(10);
+constexpr auto kBetweenRewrites = std::chrono::milliseconds(100);
 
 bool is_hidden = false;
 
@@ -36,18 +39,20 @@ ProgressLine::ProgressLine(std::string doing, std::string units)
     : doing_(std::move(doing)),
       units_(std::move(units)),
       terminal_(::isatty(STDERR_FILENO) == 1),
-      next_(std::chrono::steady_clock::now() + kBetweenLines) {}
+      next_(std::chrono::steady_clock::now() +
+            (terminal_ ? std::chrono::milliseconds(0) : kBetweenLines)) {}
 
 void ProgressLine::Show(std::uint64_t done, std::uint64_t total) {
-  if (is_hidden) return;
-  const std::string text = fmt::format("{}: {} of {} {}", doing_, done, total, units_);
-  if (terminal_) {
-    written_ = true;
-    fmt::print(stderr, "\r{}", text);
-  } else if (const auto now = std::chrono::steady_clock::now(); now >= next_) {
-    next_ = now + kBetweenLines;
-    fmt::print(stderr, "{}\n", text);
-  }
+  const auto now = std::chrono::steady_clock::now();
+  if (is_hidden || now < next_) return;
+  next_ = now + (terminal_ ? kBetweenRewrites : kBetweenLines);
+  const std::string text =
+      units_ == "bytes" ? fmt::format("{}: {} of {}", doing_, BytesText(static_cast<double>(done)),
+                                      BytesText(static_cast<double>(total)))
+                        : fmt::format("{}: {} of {} {}", doing_, done, total, units_);
+  // What is left of a longer line goes.
+  fmt::print(stderr, "{}{}{}", terminal_ ? "\r" : "", text, terminal_ ? "\x1b[K" : "\n");
+  written_ = terminal_;
   std::fflush(stderr);
 }
 

@@ -18,8 +18,8 @@ bool StopRequested();
 // From now on no ProgressLine shows anything.
 void HideProgress(bool hidden);
 
-// A line on standard error: on a terminal one that is rewritten, elsewhere a new one every ten
-// seconds.
+// A line on standard error: on a terminal one that is rewritten, ten times a second at most;
+// elsewhere a new one every ten seconds.
 class ProgressLine {
  public:
   // "importing", "files".
@@ -40,7 +40,7 @@ class ProgressLine {
   std::string units_;
   bool terminal_;
   bool written_ = false;
-  std::chrono::steady_clock::time_point next_;  // elsewhere
+  std::chrono::steady_clock::time_point next_;  // not before
 };
 
 // If the work was interrupted, the hint says that it can be continued.

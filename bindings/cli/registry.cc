@@ -4,7 +4,20 @@
 #include <algorithm>
 #include <utility>
 
+#include "bindings/cli/examples.h"
+
 namespace waybill::cli {
+
+namespace {
+
+// The lines behind the first, each two columns in.
+std::string Indented(const std::string& text) {
+  std::string out;
+  for (const char c : text) out += c == '\n' ? std::string("\n  ") : std::string(1, c);
+  return out;
+}
+
+}  // namespace
 
 void CommonFlags::Declare(Flags& flags) {
   flags.BeginCommon();
@@ -30,29 +43,45 @@ Registry::Registry()
   auto formatter = std::make_shared<CLI::Formatter>();
   formatter->label("SUBCOMMAND", "COMMAND");
   root_->formatter(formatter);
-  constexpr std::unique_ptr<Command> (*kMakers[])() = {
-      MakeStartCommand,    MakeCheckCommand,    MakeIntentCommand,    MakePulledCommand,
-      MakeFailedCommand,   MakeObserveCommand,  MakePreloadCommand,   MakeAllowCommand,
-      MakePullsCommand,    MakePruneCommand,    MakeForgetCommand,    MakeReconcileCommand,
-      MakeHashCommand,     MakeListCommand,     MakeShowCommand,      MakeDumpCommand,
-      MakeStatsCommand,    MakeMetricsCommand,  MakeVerifyCommand,    MakeTrustCommand,
-      MakeRuntimesCommand, MakeMigrateCommand,  MakeBackupCommand,    MakeRestoreCommand,
-      MakeExportCommand,   MakeManifestCommand, MakeUsernsCommand,    MakeStreamingCommand,
-      MakeAdviseCommand,   MakePreviewCommand,  MakeExplainCommand,   MakeDiffCommand,
-      MakeRmCommand,       MakeGuardCommand,    MakeCompletionCommand};
-  for (const auto& make : kMakers) Add(make());
-  Add(MakeManCommand(*this));
+  struct Task {
+    const char* name;
+    std::vector<std::unique_ptr<Command> (*)()> makers;
+  };
+  const Task tasks[] = {
+      {"Take over a node",
+       {MakeStartCommand, MakeGuardCommand, MakeObserveCommand, MakePreloadCommand,
+        MakeRuntimesCommand, MakeExportCommand}},
+      {"Ask", {MakeCheckCommand, MakeExplainCommand, MakePreviewCommand}},
+      {"Open, close, remove",
+       {MakeAllowCommand, MakeForgetCommand, MakeReconcileCommand, MakePruneCommand,
+        MakeRmCommand}},
+      {"Record pulls", {MakeIntentCommand, MakePulledCommand, MakeFailedCommand, MakePullsCommand}},
+      {"Look",
+       {MakeListCommand, MakeShowCommand, MakeStatsCommand, MakeMetricsCommand, MakeDumpCommand,
+        MakeDiffCommand}},
+      {"Pods", {MakeUsernsCommand, MakeStreamingCommand}},
+      {"Repair",
+       {MakeVerifyCommand, MakeTrustCommand, MakeBackupCommand, MakeRestoreCommand,
+        MakeMigrateCommand}},
+      {"Plan", {MakeAdviseCommand, MakeManifestCommand, MakeHashCommand}},
+      {"Help", {MakeCompletionCommand}}};
+  for (const auto& [task, makers] : tasks) {
+    for (const auto& make : makers) Add(make(), task);
+  }
+  Add(MakeManCommand(*this), "Help");
 }
 
 Registry::~Registry() = default;
 
-void Registry::Add(std::unique_ptr<Command> command) {
+void Registry::Add(std::unique_ptr<Command> command, const char* task) {
   CLI::App* app = root_->add_subcommand(command->name(), command->summary());
-  app->group("Commands");
+  app->group(task);
   const std::string notes = command->notes();
-  app->footer(notes.empty() ? kExitCodes : notes + "\n\n" + kExitCodes);
-  Entry& entry =
-      *entries_.emplace_back(std::make_unique<Entry>(Entry{std::move(command), app, Flags(*app)}));
+  std::string examples = ExamplesOf(command->name());
+  if (!examples.empty()) examples = "Examples:\n  " + Indented(examples) + "\n\n";
+  app->footer((notes.empty() ? "" : notes + "\n\n") + examples + kExitCodes);
+  Entry& entry = *entries_.emplace_back(
+      std::make_unique<Entry>(Entry{std::move(command), task, app, Flags(*app)}));
   entry.command->Declare(entry.flags);
   entry.common.Declare(entry.flags);
 }

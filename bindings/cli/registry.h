@@ -37,6 +37,7 @@ class Registry {
  public:
   struct Entry {
     std::unique_ptr<Command> command;
+    std::string task;  // what it is for, as help and the manual head it
     CLI::App* app;
     Flags flags;
     CommonFlags common = {};
@@ -56,7 +57,7 @@ class Registry {
   std::map<std::string, const Flag*> FlagsWithSettings() const;
 
  private:
-  void Add(std::unique_ptr<Command> command);
+  void Add(std::unique_ptr<Command> command, const char* task);
 
   std::unique_ptr<CLI::App> root_;
   std::vector<std::unique_ptr<Entry>> entries_;

@@ -2,6 +2,7 @@
 
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <sstream>
 #include <string>
@@ -35,14 +36,13 @@ std::vector<std::string> LinesOf(const std::string& text) {
   return lines;
 }
 
-// Of `waybill --help`.
+// Of `waybill --help`, which has them under headings by task.
 std::vector<std::string> Commands() {
   std::vector<std::string> commands;
-  bool inside = false;
   for (const std::string& line : LinesOf(Waybill({"--help"}).out)) {
-    if (line.empty()) inside = false;
-    if (inside) commands.push_back(line.substr(2, line.find(' ', 2) - 2));
-    if (line == "Commands:") inside = true;
+    if (line.size() > 2 && line.starts_with("  ") && line[2] >= 'a' && line[2] <= 'z') {
+      commands.push_back(line.substr(2, line.find(' ', 2) - 2));
+    }
   }
   return commands;
 }
@@ -63,6 +63,49 @@ bool HasShell(const std::string& shell) {
 }
 
 }  // namespace
+
+// An example that does not work teaches nothing: its flags are those of the command.
+BOOST_AUTO_TEST_CASE(each_command_has_examples_with_flags_that_it_has) {
+  const std::vector<std::string> commands = Commands();
+  BOOST_TEST(commands.size() > 30U);
+  for (const std::string& command : commands) {
+    const std::string help = Waybill({command, "--help"}).out;
+    std::size_t examples = 0;
+    bool inside = false;
+    for (const std::string& line : LinesOf(help)) {
+      if (line.empty()) inside = false;
+      const std::size_t call = line.find("waybill " + command);
+      if (inside && call != std::string::npos) {
+        ++examples;
+        std::istringstream words(line.substr(call));
+        for (std::string word; words >> word;) {
+          if (!word.starts_with("--")) continue;
+          BOOST_TEST(help.find("  " + word + " ") != std::string::npos ||
+                         help.find("," + word + " ") != std::string::npos,
+                     command << " has no " << word << ": " << line);
+        }
+      }
+      if (line == "Examples:") inside = true;
+    }
+    BOOST_TEST(examples > 0U, command);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_error_says_where_its_words_are_explained) {
+  const CommandResult page = Waybill({"man", "glossary"});
+  for (const char* word : {"distrust", "gap", "ledger", "open pull", "held pod", "quarantine",
+                           "truth", "witness"}) {
+    BOOST_TEST(page.out.find(word) != std::string::npos, word);
+  }
+  const TempDir scratch;
+  const std::string file = (scratch.path() / "other").string();
+  std::ofstream(file) << "not a witness";
+  const CommandResult refused =
+      Waybill({"start", "--store", (scratch.path() / "store").string(), "--witness", file});
+  BOOST_TEST(refused.exit_code == 3);
+  BOOST_TEST(refused.err.find("see: waybill man glossary (") != std::string::npos, refused.err);
+  BOOST_TEST(refused.err.find("witness)") != std::string::npos, refused.err);
+}
 
 BOOST_AUTO_TEST_CASE(each_command_has_a_page_that_mandoc_has_nothing_against) {
   const TempDir scratch;

@@ -1,0 +1,56 @@
+#include "bindings/cli/glossary.h"
+
+#include <algorithm>
+#include <cctype>
+#include <sstream>
+
+namespace waybill::cli {
+namespace {
+
+constexpr std::string_view kPage =
+#include "glossary.inc"
+    ;
+
+bool HasWord(std::string_view text, std::string_view word) {
+  const auto is_letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
+  for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    // "gaps" is the word, too.
+    const std::size_t behind = end < text.size() && text[end] == 's' ? end + 1 : end;
+    if ((at == 0 || !is_letter(text[at - 1])) &&
+        (behind >= text.size() || !is_letter(text[behind]))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<Term> Glossary() {
+  constexpr std::string_view kBegins = "- **";
+  std::vector<Term> terms;
+  std::istringstream page{std::string(kPage)};
+  for (std::string line; std::getline(page, line);) {
+    const std::size_t colon = line.find(": ");
+    if (!line.starts_with(kBegins) || colon == std::string::npos) continue;
+    std::string words = line.substr(kBegins.size(), colon - kBegins.size());
+    std::erase(words, '*');
+    terms.push_back({std::move(words), line.substr(colon + 2)});
+  }
+  return terms;
+}
+
+std::string TermsIn(std::string_view text) {
+  constexpr std::string_view kTerms[] = {"distrust", "gap",        "ledger", "open pull",
+                                         "held pod", "quarantine", "truth",  "witness"};
+  std::string found;
+  for (const std::string_view term : kTerms) {
+    const bool is_there =
+        HasWord(text, term) || (term == "distrust" && HasWord(text, "distrustful"));
+    if (is_there) found += (found.empty() ? "" : ", ") + std::string(term);
+  }
+  return found;
+}
+
+}  // namespace waybill::cli
