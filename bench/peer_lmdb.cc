@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "store/database/header.h"
-#include "store/database/key.h"
-#include "store/database/open_pulls_table.h"
-#include "store/lmdb/env.h"
+#include "store/engine/database/header.h"
+#include "store/engine/database/key.h"
+#include "store/engine/lmdb/env.h"
+#include "store/node/records/open_pulls_table.h"
 #include "waybill/limits.h"
 
 namespace waybill::bench {

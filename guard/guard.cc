@@ -16,7 +16,7 @@
 #include "store/base/quote.h"
 #include "store/base/sha256.h"
 #include "store/base/try.h"
-#include "store/trust/gap.h"
+#include "store/node/upkeep/gap.h"
 #include "waybill/image_name.h"
 #include "waybill/kubelet_format.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "guard/watches.h"
-#include "store/userns/import.h"
+#include "store/node/userns/import.h"
 #include "waybill/node_store.h"
 
 namespace waybill::guard {

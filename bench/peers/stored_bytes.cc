@@ -6,7 +6,7 @@
 
 #include "bench/data_set.h"
 #include "bench/scratch.h"
-#include "store/database/tables.h"
+#include "store/engine/database/tables.h"
 
 namespace waybill::bench {
 

@@ -9,8 +9,8 @@
 
 #include "bindings/cli/store_access.h"
 #include "store/base/try.h"
-#include "store/recovery/owner_lock.h"
-#include "store/recovery/store_files.h"
+#include "store/engine/recovery/owner_lock.h"
+#include "store/engine/recovery/store_files.h"
 
 namespace waybill::cli {
 namespace {

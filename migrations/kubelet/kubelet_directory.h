@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "store/base/files.h"
-#include "store/database/committer.h"
+#include "store/engine/database/committer.h"
 #include "waybill/maintenance.h"
 #include "waybill/report.h"
 #include "waybill/result.h"
@@ -26,7 +26,7 @@ namespace waybill::internal {
 //
 // `taken_over_before`: a new or changed file shows that a kubelet ran without waybill. In the
 // transaction that takes the first such file the store turns distrustful for that reason
-// (store/trust/gap.h).
+// (store/node/upkeep/gap.h).
 //
 // A file that was taken before, and whose image is on the node but has neither record nor ledger
 // entry any more: its record went with the image, and the image came back, by a kubelet that ran

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "store/database/evidence_tables.h"
-#include "store/database/typed_tables.h"
+#include "store/node/records/evidence_tables.h"
+#include "store/node/records/typed_tables.h"
 #include "waybill/maintenance.h"
 #include "waybill/result.h"
 #include "waybill/types.h"

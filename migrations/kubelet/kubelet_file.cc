@@ -10,7 +10,7 @@
 #include "store/base/hex.h"
 #include "store/base/sha256.h"
 #include "store/base/try.h"
-#include "store/database/pulled_record.h"
+#include "store/node/records/pulled_record.h"
 #include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
 

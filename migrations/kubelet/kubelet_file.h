@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "store/base/files.h"
-#include "store/database/typed_tables.h"
+#include "store/node/records/typed_tables.h"
 #include "waybill/result.h"
 #include "waybill/types.h"
 

@@ -16,8 +16,8 @@
 #include "store/base/files.h"
 #include "store/base/quote.h"
 #include "store/base/try.h"
-#include "store/userns/import.h"
-#include "store/userns/pool.h"
+#include "store/node/userns/import.h"
+#include "store/node/userns/pool.h"
 
 namespace waybill::internal {
 

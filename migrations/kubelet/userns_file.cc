@@ -15,7 +15,7 @@
 #include "store/base/json_document.h"
 #include "store/base/quote.h"
 #include "store/base/try.h"
-#include "store/userns/pool.h"
+#include "store/node/userns/pool.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "store/base/files.h"
-#include "store/userns/import.h"
+#include "store/node/userns/import.h"
 #include "waybill/result.h"
 
 namespace waybill::internal {

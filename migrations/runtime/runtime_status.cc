@@ -16,7 +16,7 @@
 #include "store/base/caught.h"
 #include "store/base/json_document.h"
 #include "store/base/try.h"
-#include "store/handlers/runtime_handlers.h"
+#include "store/node/handlers/runtime_handlers.h"
 #include "waybill/limits.h"
 #include "waybill/runtime_handler.h"
 

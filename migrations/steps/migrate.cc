@@ -10,11 +10,11 @@
 
 #include "migrations/steps/steps.h"
 #include "store/base/try.h"
-#include "store/lmdb/env.h"
-#include "store/lmdb/room_ahead.h"
-#include "store/recovery/backup.h"
-#include "store/recovery/inspect.h"
-#include "store/trust/trust_journal.h"
+#include "store/engine/lmdb/env.h"
+#include "store/engine/lmdb/room_ahead.h"
+#include "store/engine/recovery/backup.h"
+#include "store/engine/recovery/inspect.h"
+#include "store/engine/trust/trust_journal.h"
 
 namespace waybill::internal {
 

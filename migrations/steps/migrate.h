@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "store/recovery/open_store.h"
+#include "store/engine/recovery/open_store.h"
 #include "waybill/maintenance.h"
 #include "waybill/result.h"
 

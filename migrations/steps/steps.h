@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/database/store_txn.h"
+#include "store/engine/database/store_txn.h"
 #include "waybill/result.h"
 
 namespace waybill::internal {

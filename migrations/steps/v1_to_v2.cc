@@ -16,10 +16,10 @@
 #include "migrations/steps/steps.h"
 #include "store/base/empty_list.h"
 #include "store/base/try.h"
-#include "store/database/open_pulls_table.h"
-#include "store/database/pulled_record.h"
-#include "store/database/typed_tables.h"
-#include "store/handlers/runtime_handlers.h"
+#include "store/node/handlers/runtime_handlers.h"
+#include "store/node/records/open_pulls_table.h"
+#include "store/node/records/pulled_record.h"
+#include "store/node/records/typed_tables.h"
 
 namespace waybill::internal {
 

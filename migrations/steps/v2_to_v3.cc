@@ -15,8 +15,8 @@
 #include "store/base/empty_list.h"
 #include "store/base/quote.h"
 #include "store/base/try.h"
-#include "store/trust/trust.h"
-#include "store/userns/lost_ranges.h"
+#include "store/engine/trust/trust.h"
+#include "store/node/userns/lost_ranges.h"
 
 namespace waybill::internal {
 

@@ -1,8 +1,8 @@
 // Version 4 has kinds where version 3 has sentences: in each entry of the trust journal and in each
 // held pod. The digests of all tables are one list in the state record.
 //
-// Up: kinds come from the sentences (store/trust/trust_journal.cc,
-// store/database/userns_tables.cc).
+// Up: kinds come from the sentences (store/engine/trust/trust_journal.cc,
+// store/node/records/userns_tables.cc).
 //
 // Down: the sentences that version 3 looks for are written again. Entries that were taken back
 // leave the journal, as in version 3. No decision changes.
@@ -12,7 +12,7 @@
 
 #include "migrations/steps/steps.h"
 #include "store/base/try.h"
-#include "store/database/userns_tables.h"
+#include "store/node/records/userns_tables.h"
 
 namespace waybill::internal {
 

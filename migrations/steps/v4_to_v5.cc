@@ -18,12 +18,12 @@
 #include "migrations/steps/steps.h"
 #include "store/base/empty_list.h"
 #include "store/base/try.h"
-#include "store/database/evidence_tables.h"
-#include "store/database/open_pulls_table.h"
-#include "store/database/pulled_record.h"
-#include "store/database/typed_tables.h"
-#include "store/pull/open_pulls.h"
-#include "store/trust/trust.h"
+#include "store/engine/trust/trust.h"
+#include "store/node/pulls/open_pulls.h"
+#include "store/node/records/evidence_tables.h"
+#include "store/node/records/open_pulls_table.h"
+#include "store/node/records/pulled_record.h"
+#include "store/node/records/typed_tables.h"
 
 namespace waybill::internal {
 

@@ -15,9 +15,9 @@
 #include "migrations/steps/steps.h"
 #include "store/base/empty_list.h"
 #include "store/base/try.h"
-#include "store/database/pulled_record.h"
-#include "store/database/revocations_table.h"
-#include "store/database/typed_tables.h"
+#include "store/node/records/pulled_record.h"
+#include "store/node/records/revocations_table.h"
+#include "store/node/records/typed_tables.h"
 
 namespace waybill::internal {
 

@@ -13,7 +13,7 @@
 
 #include "migrations/steps/steps.h"
 #include "store/base/empty_list.h"
-#include "store/database/evidence_tables.h"
+#include "store/node/records/evidence_tables.h"
 
 namespace waybill::internal {
 

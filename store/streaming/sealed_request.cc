@@ -16,7 +16,7 @@
 #include "schema/v7/streaming_generated.h"
 #include "store/base/hex.h"
 #include "store/base/random.h"
-#include "store/database/flatbuffer.h"
+#include "store/engine/database/flatbuffer.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {

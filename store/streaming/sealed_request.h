@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/database/streaming_table.h"
+#include "store/streaming/streaming_table.h"
 #include "waybill/result.h"
 #include "waybill/streaming_request.h"
 

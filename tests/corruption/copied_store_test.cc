@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "store/recovery/witness.h"
+#include "store/engine/recovery/witness.h"
 #include "tests/corruption/scene.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/tree.h"

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "store/database/header.h"
-#include "store/database/key.h"
-#include "store/database/tables.h"
+#include "store/engine/database/header.h"
+#include "store/engine/database/key.h"
+#include "store/engine/database/tables.h"
 #include "tests/support/raw_lmdb.h"
 #include "tests/support/rows.h"
 

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "store/base/files.h"
-#include "store/recovery/store_files.h"
+#include "store/engine/recovery/store_files.h"
 #include "tests/support/child_process.h"
 #include "tests/support/mounts.h"
 #include "tests/support/versioned_store.h"

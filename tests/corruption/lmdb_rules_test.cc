@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "store/database/key.h"
-#include "store/database/store_txn.h"
-#include "store/lmdb/check/page_format.h"
+#include "store/engine/database/key.h"
+#include "store/engine/database/store_txn.h"
+#include "store/engine/lmdb/check/page_format.h"
 #include "tests/corruption/scene.h"
 #include "tests/support/damage.h"
 #include "tests/support/inspect_path.h"

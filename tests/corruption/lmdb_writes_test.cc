@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <random>
 
-#include "store/database/tables.h"
-#include "store/lmdb/check/page_format.h"
+#include "store/engine/database/tables.h"
+#include "store/engine/lmdb/check/page_format.h"
 #include "tests/corruption/scene.h"
 #include "tests/support/child_process.h"
 #include "tests/support/damage.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "store/recovery/witness.h"
+#include "store/engine/recovery/witness.h"
 #include "tests/corruption/scene.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/tree.h"

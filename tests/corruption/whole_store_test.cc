@@ -4,7 +4,7 @@
 #include <deque>
 #include <filesystem>
 
-#include "store/recovery/witness.h"
+#include "store/engine/recovery/witness.h"
 #include "tests/corruption/scene.h"
 #include "tests/support/damage.h"
 #include "tests/support/inspect_path.h"

@@ -2,7 +2,7 @@
 // What was forgotten opens nothing after the next opening; what was being forgotten opens all that
 // it did, or nothing. WAYBILL_POWER_CUTS: how many.
 
-#include "store/pull/forget.h"
+#include "store/node/revocation/forget.h"
 
 #include <signal.h>
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "store/recovery/inspect.h"
+#include "store/engine/recovery/inspect.h"
 #include "tests/crash/maintenance.h"
 #include "tests/crash/recorder.h"
 #include "tests/support/draw.h"

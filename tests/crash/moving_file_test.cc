@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "store/base/files.h"
-#include "store/lmdb/check/page_format.h"
+#include "store/engine/lmdb/check/page_format.h"
 #include "tests/crash/recorder.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/store_fixture.h"

@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "store/base/files.h"
-#include "store/database/commit_mark.h"
+#include "store/engine/database/commit_mark.h"
 #include "tests/crash/recorder.h"
 #include "tests/support/damage.h"
 #include "tests/support/draw.h"

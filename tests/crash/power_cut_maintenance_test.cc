@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "store/recovery/inspect.h"
+#include "store/engine/recovery/inspect.h"
 #include "tests/crash/maintenance.h"
 #include "tests/crash/recorder.h"
 #include "tests/support/draw.h"

@@ -1,5 +1,5 @@
-// Room ahead (store/lmdb/room_ahead.h): commits write where zeros are on the disk already. What
-// that is worth when the power fails is played by power_cut_commits, and on a real ext4 by
+// Room ahead (store/engine/lmdb/room_ahead.h): commits write where zeros are on the disk already.
+// What that is worth when the power fails is played by power_cut_commits, and on a real ext4 by
 // power_cut_ext4.
 
 #include <fcntl.h>

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <vector>
 
-#include "store/database/evidence_tables.h"
-#include "store/database/open_pulls_table.h"
+#include "store/node/records/evidence_tables.h"
+#include "store/node/records/open_pulls_table.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace waybill::internal;

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "store/handlers/runtime_handlers.h"
+#include "store/node/handlers/runtime_handlers.h"
 #include "waybill/image_index.h"
 #include "waybill/limits.h"
 #include "waybill/runtime_handler.h"

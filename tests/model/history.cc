@@ -3,7 +3,7 @@
 #include <string_view>
 #include <utility>
 
-#include "store/pull/forget.h"
+#include "store/node/revocation/forget.h"
 #include "tests/model/describe.h"
 #include "tests/model/drawn_values.h"
 #include "tests/support/pod.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "store/recovery/witness.h"
+#include "store/engine/recovery/witness.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/pod.h"

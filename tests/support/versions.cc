@@ -6,12 +6,12 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "store/database/envelope.h"
-#include "store/database/evidence_tables.h"
-#include "store/database/open_pulls_table.h"
-#include "store/database/pulled_record.h"
-#include "store/database/typed_tables.h"
-#include "store/trust/trust_journal.h"
+#include "store/engine/database/envelope.h"
+#include "store/engine/trust/trust_journal.h"
+#include "store/node/records/evidence_tables.h"
+#include "store/node/records/open_pulls_table.h"
+#include "store/node/records/pulled_record.h"
+#include "store/node/records/typed_tables.h"
 
 namespace waybill::testing {
 

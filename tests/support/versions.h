@@ -11,8 +11,8 @@
 #include <tuple>
 #include <vector>
 
-#include "store/database/header.h"
-#include "store/database/tables.h"
+#include "store/engine/database/header.h"
+#include "store/engine/database/tables.h"
 #include "tests/support/raw_lmdb.h"
 #include "waybill/node_store.h"
 

@@ -5,7 +5,7 @@
 #include <boost/test/unit_test.hpp>
 #include <string>
 
-#include "store/pull/forget.h"
+#include "store/node/revocation/forget.h"
 #include "tests/support/in_threads.h"
 #include "tests/support/rows.h"
 

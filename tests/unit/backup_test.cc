@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-#include "store/recovery/inspect.h"
+#include "store/engine/recovery/inspect.h"
 #include "tests/support/child_process.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/mounts.h"

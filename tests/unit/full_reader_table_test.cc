@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "store/database/reader_pool.h"
+#include "store/engine/database/reader_pool.h"
 #include "tests/support/child_process.h"
 #include "tests/support/raw_lmdb.h"
 #include "tests/support/rows.h"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "store/recovery/new_database.h"
-#include "store/trust/trust.h"
+#include "store/engine/recovery/new_database.h"
+#include "store/engine/trust/trust.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/rows.h"
 #include "waybill/kubelet_format.h"

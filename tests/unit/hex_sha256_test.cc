@@ -8,7 +8,7 @@
 
 #include "store/base/hex.h"
 #include "store/base/sha256.h"
-#include "store/database/uuid.h"
+#include "store/engine/database/uuid.h"
 #include "tests/support/draw.h"
 
 namespace waybill::internal {

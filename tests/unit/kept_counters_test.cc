@@ -4,7 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <string>
 
-#include "store/database/counters_record.h"
+#include "store/node/records/counters_record.h"
 #include "tests/support/child_process.h"
 #include "tests/support/damage.h"
 #include "tests/support/forked_child.h"

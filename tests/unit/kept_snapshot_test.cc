@@ -1,4 +1,5 @@
-// An owner's reader slots keep their snapshot until the next commit (store/database/reader_pool.h).
+// An owner's reader slots keep their snapshot until the next commit
+// (store/engine/database/reader_pool.h).
 
 #include <array>
 #include <boost/test/unit_test.hpp>
@@ -6,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "store/database/uuid.h"
+#include "store/engine/database/uuid.h"
 #include "tests/support/store_fixture.h"
 
 namespace waybill::testing {

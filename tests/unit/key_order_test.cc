@@ -3,7 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <string>
 
-#include "store/database/store_txn.h"
+#include "store/engine/database/store_txn.h"
 #include "tests/support/draw.h"
 #include "tests/support/raw_lmdb.h"
 #include "tests/support/temp_dir.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "store/recovery/inspect.h"
+#include "store/engine/recovery/inspect.h"
 #include "tests/support/in_threads.h"
 #include "tests/support/store_fixture.h"
 

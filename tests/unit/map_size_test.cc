@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "store/recovery/map_bytes.h"
+#include "store/engine/recovery/map_bytes.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/temp_dir.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "store/base/image_spellings.h"
-#include "store/recovery/witness.h"
+#include "store/engine/recovery/witness.h"
 #include "tests/support/child_process.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/kubelet_dir.h"

@@ -1,6 +1,6 @@
 // How a new database is put in place.
 
-#include "store/recovery/new_database.h"
+#include "store/engine/recovery/new_database.h"
 
 #include <fcntl.h>
 #include <signal.h>

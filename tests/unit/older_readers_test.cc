@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "store/base/files.h"
-#include "store/database/tables.h"
-#include "store/lmdb/check/page_check.h"
+#include "store/engine/database/tables.h"
+#include "store/engine/lmdb/check/page_check.h"
 #include "tests/support/rows.h"
 
 namespace waybill::testing {

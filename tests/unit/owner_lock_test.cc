@@ -1,6 +1,6 @@
 // What an observer may conclude from owner.lock.
 
-#include "store/recovery/owner_lock.h"
+#include "store/engine/recovery/owner_lock.h"
 
 #include <boost/test/unit_test.hpp>
 #include <string>

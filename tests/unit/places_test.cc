@@ -1,7 +1,7 @@
 // A decision never uses a place that a reader slot remembered of another snapshot, key or store
-// (store/database/places.h).
+// (store/engine/database/places.h).
 
-#include "store/database/places.h"
+#include "store/engine/database/places.h"
 
 #include <fcntl.h>
 #include <sched.h>

@@ -7,7 +7,7 @@
 #include <functional>
 #include <string>
 
-#include "store/recovery/witness.h"
+#include "store/engine/recovery/witness.h"
 #include "tests/support/child_process.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/kubelet_dir.h"

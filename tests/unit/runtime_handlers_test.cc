@@ -1,6 +1,6 @@
 // Limits of lists of runtime handlers. What else is wrong with one: histories/handlers.jsonl.
 
-#include "store/handlers/runtime_handlers.h"
+#include "store/node/handlers/runtime_handlers.h"
 
 #include <boost/test/unit_test.hpp>
 #include <string>

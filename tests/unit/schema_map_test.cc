@@ -6,8 +6,8 @@
 #include <string_view>
 #include <utility>
 
-#include "store/database/envelope.h"
-#include "store/database/tables.h"
+#include "store/engine/database/envelope.h"
+#include "store/engine/database/tables.h"
 #include "tests/support/temp_dir.h"
 
 BOOST_AUTO_TEST_SUITE(schema_map)

@@ -12,7 +12,6 @@
 #include <thread>
 #include <vector>
 
-#include "schema/control/control_generated.h"
 #include "store/control/messages.h"
 #include "store/control/wire.h"
 #include "tests/support/child_process.h"

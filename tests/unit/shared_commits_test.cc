@@ -6,11 +6,11 @@
 #include <thread>
 #include <vector>
 
-#include "store/database/committer.h"
-#include "store/database/typed_tables.h"
-#include "store/pull/in_flight.h"
-#include "store/pull/recording.h"
-#include "store/recovery/open_store.h"
+#include "store/engine/database/committer.h"
+#include "store/engine/recovery/open_store.h"
+#include "store/node/pulls/in_flight.h"
+#include "store/node/pulls/recording.h"
+#include "store/node/records/typed_tables.h"
 #include "tests/support/rows.h"
 
 namespace waybill::testing {

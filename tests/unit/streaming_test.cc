@@ -19,9 +19,9 @@
 #include <utility>
 #include <vector>
 
-#include "store/database/commit_mark.h"
-#include "store/database/streaming_table.h"
-#include "store/recovery/open_store.h"
+#include "store/engine/database/commit_mark.h"
+#include "store/engine/recovery/open_store.h"
+#include "store/streaming/streaming_table.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/streaming_scene.h"

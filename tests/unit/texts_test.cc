@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "migrations/kubelet/userns_file.h"
-#include "store/userns/pool.h"
+#include "store/node/userns/pool.h"
 #include "tests/support/as_json.h"
 #include "tests/support/temp_dir.h"
 #include "waybill/image_index.h"

@@ -1,7 +1,7 @@
 // The journal of distrust: which entries are in force, how it stays bounded, and what versions
 // before 4 read of it.
 
-#include "store/trust/trust_journal.h"
+#include "store/engine/trust/trust_journal.h"
 
 #include <flatbuffers/flatbuffers.h>
 
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "schema/v1/header_generated.h"
-#include "store/database/userns_tables.h"
+#include "store/node/records/userns_tables.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/versioned_store.h"
 #include "tests/support/versions.h"

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "store/recovery/store_files.h"
+#include "store/engine/recovery/store_files.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/tree.h"
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "store/userns/pool.h"
+#include "store/node/userns/pool.h"
 #include "tests/support/draw.h"
 #include "tests/support/mutation.h"
 #include "tests/support/temp_dir.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "store/userns/pool.h"
+#include "store/node/userns/pool.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {

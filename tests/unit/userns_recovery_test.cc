@@ -5,9 +5,9 @@
 #include <map>
 #include <string>
 
-#include "store/database/committer.h"
-#include "store/database/userns_tables.h"
-#include "store/recovery/open_store.h"
+#include "store/engine/database/committer.h"
+#include "store/engine/recovery/open_store.h"
+#include "store/node/records/userns_tables.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/userns_store.h"
 #include "tests/support/versions.h"

@@ -1,0 +1,107 @@
+// The identity and the state, two records of the main table (schema/v1/header.fbs,
+// schema/v3/header.fbs, those of v4 to v6, schema/v7/identity.fbs). The third is in
+// store/engine/trust/trust_journal.h.
+
+#ifndef WAYBILL_STORE_ENGINE_DATABASE_HEADER_H_
+#define WAYBILL_STORE_ENGINE_DATABASE_HEADER_H_
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "store/engine/database/tables.h"
+#include "waybill/revocation.h"
+#include "waybill/types.h"
+
+namespace waybill::internal {
+
+// What a store is for. Fixed once it is known: a kubelet that takes a store of streaming requests
+// for its own would find no record in it.
+enum class Purpose : std::uint8_t {
+  kUnknown = 0,  // of before version 7
+  kNode = 1,
+  kStreaming = 2,  // streaming requests, and nothing else
+};
+
+struct Identity {
+  std::uint32_t schema_version = kNewestSchema;
+  std::array<std::uint8_t, 16> uuid{};
+  std::uint64_t hash_seed = 0;
+  Timestamp created;
+  std::string witness_path;
+  std::string last_migration;
+  Purpose purpose = Purpose::kUnknown;
+  // The store is a copy that went on by itself and left its original's witness alone: the commit
+  // that this told of then. If it tells of a later one, the original went on, too. 0: it is none.
+  std::uint64_t left_witness_at = 0;
+};
+
+struct TableDigest {
+  std::uint64_t count = 0;
+  std::uint64_t checksum_sum = 0;
+  friend bool operator==(const TableDigest&, const TableDigest&) = default;
+
+  void Add(std::uint64_t checksum) {
+    ++count;
+    checksum_sum += checksum;
+  }
+  void Remove(std::uint64_t checksum) {
+    --count;
+    checksum_sum -= checksum;
+  }
+};
+
+struct State {
+  std::uint64_t commit_sequence = 0;
+  std::uint64_t lmdb_txn_id = 0;
+  bool distrustful = false;
+  Timestamp latest_time;
+  std::uint64_t last_pull_id = 0;      // of the newest open pull
+  std::uint64_t last_list = 0;         // commit of the newest token of a list that was observed
+  std::uint64_t evidence_removed = 0;  // schema/v5/header.fbs
+  bool awaits_first_list = false;
+  bool kubelet_rules = false;
+  std::uint64_t last_truth = 0;  // commit of the newest token of a truth; 0: there was none
+  std::uint64_t untidied = 0;    // revocations whose credentials are still in records
+  AgeLimits ages;
+  TableDigest header;
+  std::array<TableDigest, kTableCount> tables{};
+
+  const TableDigest& digest(Table table) const { return tables[Index(table)]; }
+  TableDigest& digest(Table table) { return tables[Index(table)]; }
+};
+
+// State::last_list of a store of streaming requests. It stays when the store goes down to a version
+// that does not say what a store is for: there it refuses every list of images, and coming up it
+// tells the store from a node's.
+inline constexpr std::uint64_t kNoListEver = std::numeric_limits<std::uint64_t>::max();
+
+// Whether the state record counts pulled records of other handlers than the default.
+constexpr bool HasNondefaultCount(std::uint32_t schema_version) {
+  return schema_version == 2 || schema_version == 3;
+}
+
+// The first half of the UUID.
+inline std::uint64_t StoreId(const Identity& identity) {
+  std::uint64_t id = 0;
+  for (std::size_t i = 0; i < sizeof(id); ++i) id = id << 8 | identity.uuid[i];
+  return id;
+}
+
+// Payload bytes, to be sealed under the record's fixed key.
+std::vector<std::uint8_t> EncodeIdentity(const Identity& identity);
+// In the form of that schema version; older ones lack some fields.
+std::vector<std::uint8_t> EncodeState(const State& state, std::uint32_t schema_version,
+                                      std::uint64_t nondefault_handler_records = 0);
+
+// Reads every schema version. nullopt: not a FlatBuffer of that table, or a field is missing.
+std::optional<Identity> DecodeIdentity(std::span<const std::uint8_t> payload);
+std::optional<State> DecodeState(std::span<const std::uint8_t> payload);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_ENGINE_DATABASE_HEADER_H_

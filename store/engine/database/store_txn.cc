@@ -1,0 +1,387 @@
+#include "store/engine/database/store_txn.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "store/base/try.h"
+#include "store/node/records/credential_index.h"
+#include "store/node/records/pulled_record.h"
+#include "waybill/limits.h"
+
+namespace waybill::internal {
+
+namespace {
+
+// Takes a value that is replaced or deleted out of its table's digest. False: it is damaged, so it
+// is unknown which checksum went into the sum, and the table must be counted anew.
+bool TakeOut(const Key16& key, Value value, TableDigest& digest) {
+  if (value.size() < kEnvelopeBytes || StoredChecksum(value) != ComputedChecksum(key, value)) {
+    return false;
+  }
+  digest.Remove(StoredChecksum(value));
+  return true;
+}
+
+std::uint64_t BigEndian(const void* at) {
+  std::uint64_t value = 0;
+  std::memcpy(&value, at, sizeof(value));
+  return __builtin_bswap64(value);
+}
+
+}  // namespace
+
+int CompareKeys(const MDB_val* a, const MDB_val* b) {
+  constexpr std::size_t kBytes = sizeof(Key16::bytes);
+  if (a->mv_size != kBytes || b->mv_size != kBytes) {
+    const int order = std::memcmp(a->mv_data, b->mv_data, std::min(a->mv_size, b->mv_size));
+    return order != 0 ? order : (a->mv_size > b->mv_size) - (a->mv_size < b->mv_size);
+  }
+  const char* const left = static_cast<const char*>(a->mv_data);
+  const char* const right = static_cast<const char*>(b->mv_data);
+  std::uint64_t x = BigEndian(left);
+  std::uint64_t y = BigEndian(right);
+  if (x == y) {
+    x = BigEndian(left + 8);
+    y = BigEndian(right + 8);
+  }
+  return (x > y) - (x < y);
+}
+
+int OpenTables(MDB_txn* txn, std::uint32_t schema_version, bool create, TableHandles& handles) {
+  int rc = mdb_dbi_open(txn, nullptr, 0, &handles.main);
+  for (const TableSpec& spec : kTables) {
+    if (rc != MDB_SUCCESS) return rc;
+    if (!SchemaOf(schema_version).has(spec)) continue;
+    MDB_dbi& handle = handles.tables[Index(spec.table)];
+    rc = mdb_dbi_open(txn, spec.name, create ? unsigned{MDB_CREATE} : 0U, &handle);
+    if (rc == MDB_SUCCESS) rc = mdb_set_compare(txn, handle, CompareKeys);
+  }
+  return rc;
+}
+
+Error StoreTxn::LmdbError(int rc, std::string_view doing) const {
+  return lmdb::MakeError(rc, doing, *context_.directory);
+}
+
+Result<void> StoreTxn::CheckSize(Payload payload) const {
+  if (payload.size() <= kMaxValueBytes) return {};
+  return Error{ErrorCode::kLimitExceeded,
+               "a record for " + context_.directory->string() + " has " +
+                   std::to_string(payload.size()) + " bytes, and " +
+                   std::to_string(kMaxValueBytes) + " are allowed; nothing was changed",
+               ""};
+}
+
+Result<std::optional<Payload>> StoreTxn::Get(Table table, const Key16& key) const {
+  MDB_val k = lmdb::ToVal(key.span());
+  MDB_val v{};
+  const int rc = mdb_get(context_.txn, context_.handles->of(table), &k, &v);
+  if (rc == MDB_NOTFOUND) return std::optional<Payload>();
+  if (rc != MDB_SUCCESS) return LmdbError(rc, "reading a record");
+  const TableSpec& spec = SpecOf(table);
+  const Opened opened = OpenEnvelope(key, lmdb::FromVal(v), spec.kind, schema().version(table));
+  if (opened.state != EnvelopeState::kSound) {
+    return Error{ErrorCode::kDamaged,
+                 std::string("a value of table ") + spec.name + " in " +
+                     context_.directory->string() + " does not verify",
+                 {},
+                 Hint::kVerify};
+  }
+  return std::optional<Payload>(opened.payload);
+}
+
+Result<void> StoreTxn::Recount(MDB_dbi dbi, TableDigest& digest) const {
+  digest = {};
+  lmdb::Cursor cursor;
+  int rc = cursor.Open(context_.txn, dbi);
+  lmdb::Bytes key;
+  lmdb::Bytes value;
+  while (rc == MDB_SUCCESS) {
+    rc = cursor.Get(&key, &value, MDB_NEXT);
+    // Damaged values count with the checksum that they carry.
+    if (rc == MDB_SUCCESS && value.size() >= kEnvelopeBytes) digest.Add(StoredChecksum(value));
+  }
+  if (rc != MDB_NOTFOUND) return LmdbError(rc, "counting a table");
+  return {};
+}
+
+Result<std::uint64_t> StoreTxn::CountNondefault() const {
+  std::uint64_t count = 0;
+  auto walked = ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
+    // A record that does not verify may be of another handler.
+    if (payload.empty() || !PulledRecordView(payload).runtime_handler().empty()) ++count;
+    return true;
+  });
+  if (!walked) return walked.error();
+  return count;
+}
+
+Result<void> StoreTxn::TakeRoom(MDB_dbi dbi, std::size_t bytes) {
+  MDB_stat stat{};
+  const int rc = mdb_stat(context_.txn, dbi, &stat);
+  if (rc != MDB_SUCCESS) return LmdbError(rc, "looking at a table");
+  // LMDB copies the path to the leaf, and may split each page of it. A large value has pages of its
+  // own.
+  const std::uint64_t pages = 2 * (std::uint64_t{stat.ms_depth} + 1) + bytes / stat.ms_psize + 1;
+  if (context_.growth_pages - pages_taken_ < pages) {
+    return LmdbError(MDB_MAP_FULL, "adding a record");
+  }
+  pages_taken_ += pages;
+  return {};
+}
+
+namespace {
+
+std::uint64_t PagesOf(const MDB_stat& stat) {
+  return stat.ms_branch_pages + stat.ms_leaf_pages + stat.ms_overflow_pages;
+}
+
+}  // namespace
+
+void StoreTxn::Touch(Table table, std::size_t bytes) {
+  Touched& touched = touched_[Index(table)];
+  if (touched.changes == 0) {
+    MDB_stat stat{};
+    if (mdb_stat(context_.txn, context_.handles->of(table), &stat) == MDB_SUCCESS) {
+      touched.depth = stat.ms_depth + std::uint64_t{1};
+      touched.branch_pages = stat.ms_branch_pages;
+      touched.pages = PagesOf(stat);
+      touched.page_bytes = stat.ms_psize;
+    }
+  }
+  touched.changes += 1 + bytes / touched.page_bytes;
+}
+
+std::uint64_t StoreTxn::PagesCopied() const {
+  std::uint64_t pages = 0;
+  for (std::size_t i = 0; i < kTableCount; ++i) {
+    const Touched& one = touched_[i];
+    MDB_stat now{};
+    if (one.changes == 0 ||
+        mdb_stat(context_.txn, context_.handles->of(kTables[i].table), &now) != MDB_SUCCESS) {
+      continue;
+    }
+    // A change copies a leaf and the path to it, and a deletion may merge the leaf with another.
+    const std::uint64_t paths = std::min(one.changes * one.depth, one.branch_pages + 2);
+    pages += std::min(2 * one.changes + paths, one.pages);
+    if (const std::uint64_t all = PagesOf(now); all > one.pages) pages += all - one.pages;
+  }
+  return pages;
+}
+
+Result<void> StoreTxn::Store(MDB_dbi dbi, TableDigest& digest, const Key16& key, Value value,
+                             Room room) {
+  MDB_val k = lmdb::ToVal(key.span());
+  MDB_val old{};
+  const int found = mdb_get(context_.txn, dbi, &k, &old);
+  if (found != MDB_SUCCESS && found != MDB_NOTFOUND) return LmdbError(found, "reading a record");
+  const bool exists = found == MDB_SUCCESS;
+  // The main table's records always find room: they are small, and one says what was lost.
+  const bool needs_room = dbi != context_.handles->main && room == Room::kGrowth;
+  if (needs_room && (!exists || old.mv_size < value.size())) {
+    if (auto r = TakeRoom(dbi, value.size()); !r) return r;
+  }
+  const bool recount = exists && !TakeOut(key, lmdb::FromVal(old), digest);
+  MDB_val v = lmdb::ToVal(value);
+  dirty_ = true;
+  const int rc = mdb_put(context_.txn, dbi, &k, &v, 0);
+  if (rc != MDB_SUCCESS) return LmdbError(rc, "writing a record");
+  if (recount) return Recount(dbi, digest);
+  digest.Add(StoredChecksum(value));
+  return {};
+}
+
+Result<void> StoreTxn::Put(Table table, const Key16& key, Payload payload) {
+  return PutAs(schema(), table, key, payload);
+}
+
+Result<void> StoreTxn::PutFromReserve(Table table, const Key16& key, Payload payload) {
+  if (auto r = CheckSize(payload); !r) return r;
+  Touch(table, payload.size());
+  return Store(context_.handles->of(table), state_.digest(table), key,
+               Seal(key, SpecOf(table).kind, schema().version(table), payload), Room::kReserve);
+}
+
+bool StoreTxn::IsIndexed(Table table, const Schema& schema) const {
+  return table == Table::kPulled && schema.has(Table::kCredentialIndex) &&
+         this->schema().has(Table::kCredentialIndex);
+}
+
+Result<std::vector<Key16>> StoreTxn::IndexedBefore(const Key16& record) const {
+  auto stored = Get(Table::kPulled, record);
+  if (!stored && stored.error().code != ErrorCode::kDamaged) return stored.error();
+  if (!stored || !*stored) return std::vector<Key16>();
+  return IndexKeysOf(**stored, record, seed());
+}
+
+Result<void> StoreTxn::Reindex(const Key16& record, const std::vector<Key16>& before,
+                               Payload payload) {
+  std::vector<Key16> rows;
+  if (!payload.empty()) rows = IndexKeysOf(payload, record, seed());
+  auto old = before.begin();
+  for (const Key16& row : rows) {
+    for (; old != before.end() && *old < row; ++old) {
+      TRY(Delete(Table::kCredentialIndex, *old));
+    }
+    if (old != before.end() && *old == row) {
+      ++old;
+      continue;
+    }
+    auto put = Put(Table::kCredentialIndex, row, EncodeCredentialUse(row, record));
+    if (!put) return put;
+  }
+  for (; old != before.end(); ++old) {
+    TRY(Delete(Table::kCredentialIndex, *old));
+  }
+  return {};
+}
+
+Result<void> StoreTxn::IndexCredentials(const Key16& record) {
+  auto stored = Get(Table::kPulled, record);
+  if (!stored && stored.error().code != ErrorCode::kDamaged) return stored.error();
+  if (!stored || !*stored) return {};
+  return Reindex(record, {}, std::vector<std::uint8_t>((*stored)->begin(), (*stored)->end()));
+}
+
+Result<void> StoreTxn::Clear(Table table) {
+  const int rc = mdb_drop(context_.txn, context_.handles->of(table), 0);
+  if (rc != MDB_SUCCESS) return LmdbError(rc, "emptying a table");
+  dirty_ = true;
+  state_.digest(table) = {};
+  return {};
+}
+
+Result<bool> StoreTxn::PutNew(Table table, const Key16& key, Payload payload) {
+  TRY(CheckSize(payload));
+  const auto value = Seal(key, SpecOf(table).kind, schema().version(table), payload);
+  Touch(table, value.size());
+  TRY(TakeRoom(context_.handles->of(table), value.size()));
+  MDB_val k = lmdb::ToVal(key.span());
+  MDB_val v = lmdb::ToVal(value);
+  const int rc = mdb_put(context_.txn, context_.handles->of(table), &k, &v, MDB_NOOVERWRITE);
+  if (rc == MDB_KEYEXIST) return false;
+  dirty_ = true;
+  if (rc != MDB_SUCCESS) return LmdbError(rc, "writing a record");
+  state_.digest(table).Add(StoredChecksum(value));
+  if (IsIndexed(table, schema())) {
+    TRY(Reindex(key, {}, payload));
+  }
+  return true;
+}
+
+Result<void> StoreTxn::PutAs(const Schema& schema, Table table, const Key16& key, Payload payload) {
+  if (auto r = CheckSize(payload); !r) return r;
+  const bool indexed = IsIndexed(table, schema);
+  std::vector<Key16> before;
+  if (indexed) {
+    before = TRY(IndexedBefore(key));
+  }
+  Touch(table, payload.size());
+  auto stored = Store(context_.handles->of(table), state_.digest(table), key,
+                      Seal(key, SpecOf(table).kind, schema.version(table), payload));
+  return stored && indexed ? Reindex(key, before, payload) : stored;
+}
+
+Result<bool> StoreTxn::Delete(Table table, const Key16& key) {
+  if (IsIndexed(table, schema())) {
+    auto before = TRY(IndexedBefore(key));
+    TRY(Reindex(key, before, {}));
+  }
+  const MDB_dbi dbi = context_.handles->of(table);
+  TableDigest& digest = state_.digest(table);
+  MDB_val k = lmdb::ToVal(key.span());
+  MDB_val old{};
+  int rc = mdb_get(context_.txn, dbi, &k, &old);
+  if (rc == MDB_NOTFOUND) return false;
+  if (rc != MDB_SUCCESS) return LmdbError(rc, "reading a record");
+  const bool recount = !TakeOut(key, lmdb::FromVal(old), digest);
+  dirty_ = true;
+  Touch(table, 0);
+  MDB_stat stat{};
+  rc = mdb_stat(context_.txn, dbi, &stat);
+  // The last value: mdb_del would copy the page first, and write the copy, though it is then free.
+  // The table of pull intents is emptied by each pull that ends alone.
+  if (rc == MDB_SUCCESS) {
+    rc = stat.ms_entries == 1 ? mdb_drop(context_.txn, dbi, 0)
+                              : mdb_del(context_.txn, dbi, &k, nullptr);
+  }
+  if (rc != MDB_SUCCESS) return LmdbError(rc, "deleting a record");
+  if (recount) {
+    TRY(Recount(dbi, digest));
+  }
+  return true;
+}
+
+Result<void> StoreTxn::ForEachWithPrefix(Table table, const Key16& first, std::size_t bytes,
+                                         Visitor visit) const {
+  if (!schema().has(table)) return {};
+  const TableSpec& spec = SpecOf(table);
+  lmdb::Cursor cursor;
+  int rc = cursor.Open(context_.txn, context_.handles->of(table));
+  lmdb::Bytes key = first.span();
+  lmdb::Bytes value;
+  if (rc == MDB_SUCCESS) rc = cursor.Get(&key, &value, MDB_SET_RANGE);
+  for (; rc == MDB_SUCCESS; rc = cursor.Get(&key, &value, MDB_NEXT)) {
+    if (key.size() != 16) continue;
+    const Key16 k = Key16::From(key.first<16>());
+    if (!std::equal(first.bytes.begin(), first.bytes.begin() + static_cast<std::ptrdiff_t>(bytes),
+                    k.bytes.begin())) {
+      return {};
+    }
+    const Opened opened = OpenEnvelope(k, value, spec.kind, schema().version(table));
+    auto go_on = TRY(visit(k, opened.payload));
+    if (!go_on) return {};
+  }
+  if (rc != MDB_NOTFOUND) return LmdbError(rc, "reading a table");
+  return {};
+}
+
+Result<void> StoreTxn::PutHeaderRecord(const Key16& key, RecordKind kind, Payload payload) {
+  if (auto r = CheckSize(payload); !r) return r;
+  // No digest covers the state record, which holds the digests, and the counters, which nothing
+  // depends on.
+  TableDigest ignored;
+  const bool covered = key != kStateKey && key != kCountersKey;
+  return Store(context_.handles->main, covered ? state_.header : ignored, key,
+               Seal(key, kind, schema().header, payload));
+}
+
+Result<void> StoreTxn::DeleteHeaderRecord(const Key16& key) {
+  MDB_val k = lmdb::ToVal(key.span());
+  const int rc = mdb_del(context_.txn, context_.handles->main, &k, nullptr);
+  if (rc == MDB_NOTFOUND) return {};
+  dirty_ = true;
+  if (rc != MDB_SUCCESS) return LmdbError(rc, "deleting a record");
+  return {};
+}
+
+Result<Payload> StoreTxn::GetHeaderRecord(const Key16& key, RecordKind kind) const {
+  MDB_val k = lmdb::ToVal(key.span());
+  MDB_val v{};
+  const int rc = mdb_get(context_.txn, context_.handles->main, &k, &v);
+  if (rc != MDB_SUCCESS) return LmdbError(rc, "reading the header");
+  const Opened opened = OpenEnvelope(key, lmdb::FromVal(v), kind, schema().header);
+  if (opened.state != EnvelopeState::kSound) {
+    return Error{ErrorCode::kDamaged,
+                 "the header of " + context_.directory->string() + " does not verify",
+                 {},
+                 Hint::kRecover};
+  }
+  return opened.payload;
+}
+
+Result<void> StoreTxn::WriteState() {
+  ++state_.commit_sequence;
+  state_.lmdb_txn_id = mdb_txn_id(context_.txn);
+  state_.latest_time = std::max(state_.latest_time, context_.now);
+  std::uint64_t nondefault = 0;
+  if (HasNondefaultCount(identity().schema_version)) {
+    nondefault = TRY(CountNondefault());
+  }
+  return PutHeaderRecord(kStateKey, RecordKind::kState,
+                         EncodeState(state_, identity().schema_version, nondefault));
+}
+
+}  // namespace waybill::internal

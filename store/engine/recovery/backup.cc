@@ -1,0 +1,265 @@
+#include "store/engine/recovery/backup.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "store/base/try.h"
+#include "store/engine/lmdb/env.h"
+#include "store/engine/recovery/backup_file.h"
+#include "store/engine/recovery/inspect.h"
+
+namespace waybill::internal {
+
+namespace {
+
+constexpr std::string_view kEnding = ".mdb";
+constexpr std::size_t kSequenceDigits = 20;
+
+std::string NameOf(const Backup& backup, Timestamp now) {
+  std::string digits = std::to_string(backup.commit_sequence);
+  digits.insert(0, kSequenceDigits - digits.size(), '0');
+  return "v" + std::to_string(backup.schema_version) + "-" + digits + "-" +
+         TimeInNames(static_cast<std::time_t>(now.seconds)) + std::string(kEnding);
+}
+
+// False: not the name of a backup.
+bool ParseName(const std::string& name, Backup& backup) {
+  if (!name.starts_with('v') || !name.ends_with(kEnding)) return false;
+  const char* const end = name.data() + name.size();
+  const auto version = std::from_chars(name.data() + 1, end, backup.schema_version);
+  if (version.ec != std::errc() || version.ptr == end || *version.ptr != '-') return false;
+  const auto sequence = std::from_chars(version.ptr + 1, end, backup.commit_sequence);
+  return sequence.ec == std::errc() && sequence.ptr - version.ptr - 1 == kSequenceDigits &&
+         sequence.ptr != end && *sequence.ptr == '-';
+}
+
+// Checked before the first byte: a copy that fails half way fills the store's own disk.
+Result<void> CheckRoom(const std::filesystem::path& directory, std::uint64_t bytes) {
+  struct statvfs fs {};
+  if (statvfs(directory.c_str(), &fs) != 0) return SystemError(errno, "look at", directory);
+  const std::uint64_t free = std::uint64_t{fs.f_bavail} * fs.f_frsize;
+  if (free >= bytes) return {};
+  return Error{ErrorCode::kDiskFull,
+               "no room for a backup in " + directory.string() + ": it may need " +
+                   std::to_string(bytes) + " bytes, and " + std::to_string(free) +
+                   " are free; nothing was changed",
+               "free space there, then try again"};
+}
+
+// Syncs and checks what was copied. Returns its commit sequence.
+Result<std::uint64_t> Check(const OpenedDatabase& database, const Fd& file,
+                            const std::filesystem::path& path) {
+  const lmdb::Env& env = *database.env;
+  TRY(SyncFile(file, path));
+  auto inspection = TRY(InspectFile(file, FileIs::kCompactCopy));
+  if (inspection.sound && inspection.identity->uuid == database.identity.uuid) {
+    return inspection.state->commit_sequence;
+  }
+  return Error{ErrorCode::kDamaged,
+               "the backup of " + env.directory().string() + " fails its check" + inspection.Why() +
+                   "; nothing was changed",
+               "look for disk and memory errors in the kernel's log"};
+}
+
+Result<std::uint64_t> Copy(const OpenedDatabase& database, const std::filesystem::path& path) {
+  auto file = TRY(OpenFile(path, O_RDWR | O_CREAT | O_EXCL));
+  const lmdb::Env& env = *database.env;
+  const int rc = mdb_env_copyfd2(env.get(), file.get(), MDB_CP_COMPACT);
+  if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "making a backup", env.directory());
+  return Check(database, file, path);
+}
+
+// Writes what comes out of `pipe` until its other end is closed.
+Result<void> Drain(const Fd& pipe, const Fd& file, const std::filesystem::path& path,
+                   std::uint64_t total, const Progress& progress) {
+  std::vector<char> buffer(std::size_t{1} << 16);
+  std::uint64_t done = 0;
+  while (true) {
+    const ssize_t n = read(pipe.get(), buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return SystemError(errno, "copy to", path);
+    if (n == 0) return {};
+    const auto bytes = static_cast<std::size_t>(n);
+    if (auto r = PWriteAll(file, {buffer.data(), bytes}, static_cast<off_t>(done), path); !r) {
+      return r;
+    }
+    done += bytes;
+    if (progress && !progress(done, std::max(done, total))) {
+      return Error{ErrorCode::kInterrupted,
+                   "the backup was stopped; " + path.string() + " was not made", ""};
+    }
+  }
+}
+
+// LMDB writes to a pipe, on a thread of its own: so that errors of the file are not taken for the
+// store's, and it can be stopped.
+Result<void> CopyInto(const lmdb::Env& env, const Fd& file, const std::filesystem::path& path,
+                      std::uint64_t total, const Progress& progress) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return SystemError(errno, "copy to", path);
+  Fd to(ends[1]);
+  int rc = MDB_SUCCESS;
+  Result<void> drained;
+  {
+    const std::jthread copying([&] {
+      rc = mdb_env_copyfd2(env.get(), to.get(), MDB_CP_COMPACT);
+      to.Reset();
+    });
+    // Closed first, so that LMDB stops where this does.
+    const Fd from(ends[0]);
+    drained = Drain(from, file, path, total, progress);
+  }
+  if (!drained) return drained;
+  return rc == MDB_SUCCESS ? Result<void>()
+                           : lmdb::MakeError(rc, "making a backup", env.directory());
+}
+
+// What goes once `made` is there: the oldest backups, and earlier ones of the same state, so that a
+// migration that keeps failing does not push out the others. Never the one just made: backups of a
+// store that was here before may have higher sequences.
+Result<std::vector<Backup>> NotKeptBeside(const Backup& made,
+                                          const std::filesystem::path& directory) {
+  auto backups = FindBackups(directory);
+  if (!backups) return backups.error();
+  std::size_t kept = 1;
+  std::erase_if(*backups, [&](const Backup& backup) {
+    if (backup.path.filename() == made.path.filename()) return true;
+    const bool same_state = backup.schema_version == made.schema_version &&
+                            backup.commit_sequence == made.commit_sequence;
+    return !same_state && ++kept <= kBackupsKept;
+  });
+  return backups;
+}
+
+}  // namespace
+
+std::string TimeInNames(std::time_t time) {
+  struct tm utc {};
+  gmtime_r(&time, &utc);
+  char text[32];
+  strftime(text, sizeof(text), "%Y%m%dT%H%M%SZ", &utc);
+  return text;
+}
+
+Result<std::vector<Backup>> FindBackups(const std::filesystem::path& directory) {
+  TRY(CheckPrivateDirectory(directory));
+  const std::filesystem::path folder = directory / "backup";
+  std::vector<Backup> backups;
+  auto there = TRY(Exists(folder));
+  if (!there) return backups;
+  TRY(CheckPrivateDirectory(folder));
+  const auto names = TRY(ListDirectory(folder));
+  for (const std::string& name : names) {
+    Backup backup;
+    if (!ParseName(name, backup)) continue;
+    backup.path = folder / name;
+    struct stat st {};
+    // Symlinks do not count as backups: what they lead to is not the store's.
+    if (lstat(backup.path.c_str(), &st) != 0) {
+      if (errno == ENOENT) continue;
+      return SystemError(errno, "look at", backup.path);
+    }
+    if (!S_ISREG(st.st_mode)) continue;
+    backup.bytes = static_cast<std::uint64_t>(st.st_size);
+    backups.push_back(std::move(backup));
+  }
+  std::sort(backups.begin(), backups.end(), [](const Backup& a, const Backup& b) {
+    if (a.commit_sequence != b.commit_sequence) return a.commit_sequence > b.commit_sequence;
+    return a.path.filename() > b.path.filename();
+  });
+  return backups;
+}
+
+Result<Backup> MakeBackup(const OwnedStore& store, Timestamp now) {
+  return MakeBackupOfLive(store.database, now, [&](std::uint64_t sequence) -> Result<void> {
+    if (sequence == store.state.commit_sequence) return {};
+    return Error{ErrorCode::kDamaged,
+                 "the backup of " + store.database.env->directory().string() + " is of commit " +
+                     std::to_string(sequence) + ", not of commit " +
+                     std::to_string(store.state.commit_sequence) + "; nothing was changed",
+                 "look for disk and memory errors in the kernel's log"};
+  });
+}
+
+Result<Backup> WriteBackupOfLive(const OpenedDatabase& database, const std::filesystem::path& path,
+                                 const Progress& progress,
+                                 FunctionRef<Result<void>(std::uint64_t sequence)> is_kept) {
+  const lmdb::Env& env = *database.env;
+  auto file = BackupFile::Make(path, env.directory());
+  if (!file) return file.error();
+  const lmdb::Env::Info info = env.GetInfo();
+  const std::uint64_t bytes = (info.last_page + 1) * info.page_size;
+  if (auto r = CheckRoom(std::filesystem::absolute(path).parent_path(), bytes); !r) {
+    return r.error();
+  }
+  TRY(CopyInto(env, file->file(), path, bytes, progress));
+  auto sequence = TRY(Check(database, file->file(), path));
+  TRY(is_kept(sequence));
+  Backup made{.path = path,
+              .schema_version = database.identity.schema_version,
+              .commit_sequence = sequence};
+  struct stat st {};
+  if (fstat(file->file().get(), &st) == 0) made.bytes = static_cast<std::uint64_t>(st.st_size);
+  TRY(file->Publish());
+  return made;
+}
+
+Result<Backup> MakeBackupOfLive(const OpenedDatabase& database, Timestamp now,
+                                FunctionRef<Result<void>(std::uint64_t sequence)> is_kept) {
+  const lmdb::Env& env = *database.env;
+  const std::filesystem::path folder = env.directory() / "backup";
+  auto is_there = TRY(Exists(folder));
+  if (is_there) {
+    TRY(CheckPrivateDirectory(folder));
+  }
+  const lmdb::Env::Info info = env.GetInfo();
+  const std::uint64_t bytes = (info.last_page + 1) * info.page_size;
+  TRY(CheckRoom(is_there ? folder : env.directory(), bytes));
+  TRY(MakePrivateDirectory(folder));
+
+  const std::filesystem::path unfinished = folder / "new.tmp";
+  TRY(RemoveFile(unfinished));
+  auto copied = Copy(database, unfinished);
+  Result<void> kept = copied ? is_kept(*copied) : copied.error();
+  if (!kept) {
+    static_cast<void>(RemoveFile(unfinished));  // best effort: the next one removes it, too
+    return kept.error();
+  }
+  Backup made;
+  made.schema_version = database.identity.schema_version;
+  made.commit_sequence = *copied;
+  made.path = folder / NameOf(made, now);
+  // Before the new one counts, so that only the disk can fail afterwards, not memory: what is left
+  // over at each failure would add up.
+  auto too_many = NotKeptBeside(made, env.directory());
+  auto opened = OpenDirectory(folder);
+  if (!too_many || !opened) {
+    static_cast<void>(RemoveFile(unfinished));
+    return too_many ? opened.error() : too_many.error();
+  }
+  if (rename(unfinished.c_str(), made.path.c_str()) != 0) {
+    return SystemError(errno, "make", made.path);
+  }
+  if (fsync(opened->get()) != 0) return SystemError(errno, "sync", folder);
+  for (const Backup& backup : *too_many) {
+    TRY(RemoveFile(backup.path));
+  }
+  std::error_code ignored;
+  made.bytes = std::filesystem::file_size(made.path, ignored);
+  return made;
+}
+
+}  // namespace waybill::internal

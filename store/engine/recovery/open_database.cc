@@ -1,0 +1,142 @@
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "store/base/try.h"
+#include "store/engine/lmdb/env.h"
+#include "store/engine/recovery/open_store.h"
+
+namespace waybill::internal {
+
+namespace {
+
+Error Damaged(const std::filesystem::path& directory, const std::string& what) {
+  return {ErrorCode::kDamaged,
+          what + " in " + directory.string() + "; nothing was changed",
+          {},
+          Hint::kRecover};
+}
+
+// Reads the identity and opens the handles in one read transaction.
+Result<void> LoadHeader(OpenedDatabase& database) {
+  const auto& directory = database.env->directory();
+  lmdb::Txn txn;
+  int rc = txn.BeginRead(*database.env);
+  if (rc == MDB_SUCCESS) rc = mdb_dbi_open(txn.get(), nullptr, 0, &database.handles.main);
+  if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "opening the tables", directory);
+  database.txn_id = txn.id();
+  MDB_val k = lmdb::ToVal(kIdentityKey.span());
+  MDB_val v{};
+  rc = mdb_get(txn.get(), database.handles.main, &k, &v);
+  if (rc != MDB_SUCCESS) return Damaged(directory, "the identity record is missing");
+  const Opened opened =
+      OpenEnvelope(kIdentityKey, lmdb::FromVal(v), RecordKind::kIdentity, kNewest.header);
+  if (opened.state == EnvelopeState::kNewer) return NewerSchema(directory);
+  auto identity = opened.state == EnvelopeState::kSound ? DecodeIdentity(opened.payload)
+                                                        : std::optional<Identity>();
+  if (!identity) return Damaged(directory, "the identity record does not verify");
+  if (identity->schema_version > kNewestSchema) return NewerSchema(directory);
+  database.identity = *identity;
+  rc = OpenTables(txn.get(), identity->schema_version, false, database.handles);
+  if (rc == MDB_NOTFOUND) return Damaged(directory, "a table is missing");
+  if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "opening the tables", directory);
+  rc = txn.Commit();  // keeps the handles
+  if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "opening the tables", directory);
+  return {};
+}
+
+Result<void> NoteFiles(const std::filesystem::path& directory, const OwnerLock* owner,
+                       OpenedDatabase& database) {
+  auto data = TRY(database.env->DataFileId());
+  auto lock = TRY(FileIdOf(directory / "lock.mdb"));
+  database.database_id = data;
+  std::optional<FileId> owner_id;
+  if (owner != nullptr) {
+    owner_id = TRY(owner->Id());
+    auto locked = TRY(FileIdOf(owner->database(), directory / "data.mdb"));
+    if (locked != data) {
+      return Error{ErrorCode::kOwned,
+                   "data.mdb in " + directory.string() + " was replaced while it was being opened",
+                   "stop whoever replaces it, then try again"};
+    }
+  }
+  database.files = std::make_unique<StoreFiles>(directory, data, lock, owner_id);
+  static_cast<void>(database.files->LookAgain());  // notes their sizes
+  return {};
+}
+
+Result<OpenedDatabase> OpenOnce(const lmdb::EnvOptions& options, const OwnerLock* owner) {
+  OpenedDatabase database;
+  // LMDB would follow a symlink under that name.
+  const std::filesystem::path lock = options.directory / "lock.mdb";
+  struct stat st {};
+  if (lstat(lock.c_str(), &st) != 0) {
+    if (errno != ENOENT) return SystemError(errno, "look at", lock);
+  } else if (!S_ISREG(st.st_mode)) {
+    return Error{ErrorCode::kUnsafePath, lock.string() + " is not a regular file",
+                 "remove it while nothing has the store open"};
+  }
+  auto env = TRY(lmdb::Env::Open(options));
+  database.env = std::move(env);
+  if (!options.read_only) {
+    // A killed owner may have left an old ID in lock.mdb: this makes LMDB read the meta pages
+    // again.
+    lmdb::Txn txn;
+    const int rc = txn.BeginWrite(*database.env);
+    if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "opening the database", options.directory);
+  }
+  TRY(LoadHeader(database));
+  TRY(NoteFiles(options.directory, owner, database));
+  return database;
+}
+
+}  // namespace
+
+Error NewerSchema(const std::filesystem::path& directory) {
+  return {ErrorCode::kNewerSchema,
+          directory.string() + " was written by a newer schema than version " +
+              std::to_string(kNewestSchema) + "; nothing was changed",
+          "use the newer waybill, or migrate down with it"};
+}
+
+Error OlderSchema(const std::filesystem::path& directory, std::uint32_t version) {
+  return {ErrorCode::kOlderSchema,
+          directory.string() + " has schema version " + std::to_string(version) +
+              ", and this is version " + std::to_string(kNewestSchema) + "; nothing was changed",
+          {},
+          Hint::kMigrate};
+}
+
+Result<OpenedDatabase> OpenDatabaseAsOwner(const std::filesystem::path& directory,
+                                           std::uint64_t map_bytes, std::uint64_t txn_id,
+                                           const OwnerLock& lock) {
+  const lmdb::EnvOptions options{directory, false, map_bytes};
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    auto database = OpenOnce(options, &lock);
+    if (database && database->txn_id == txn_id) return database;
+    if (!database && database.error().code != ErrorCode::kDamaged) return database;
+    if (database) database->env.reset();
+    TRY(RemoveFile(directory / "lock.mdb"));
+  }
+  return Error{ErrorCode::kIo,
+               "LMDB does not see the last commit of " + directory.string() +
+                   " that is in the file; nothing was changed",
+               "stop everything that has the store open, then try again"};
+}
+
+Result<OpenedDatabase> OpenDatabaseAsObserver(const std::filesystem::path& directory,
+                                              std::uint64_t txn_id) {
+  // Without its reader table an observer's snapshot could be overwritten while it reads.
+  const std::filesystem::path lock = directory / "lock.mdb";
+  auto lock_is_there = TRY(Exists(lock));
+  const std::filesystem::path& needed = lock_is_there ? lock : directory;
+  if (access(needed.c_str(), W_OK) != 0) return SystemError(errno, "write to", needed);
+  auto database = OpenOnce({directory, true, 0}, nullptr);
+  if (database && txn_id != 0 && database->txn_id < txn_id) {
+    return Damaged(directory, "lock.mdb belongs to another data.mdb");
+  }
+  return database;
+}
+
+}  // namespace waybill::internal

@@ -1,0 +1,469 @@
+#include "store/engine/recovery/open_store.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "store/base/caught.h"
+#include "store/base/try.h"
+#include "store/engine/database/commit_mark.h"
+#include "store/engine/lmdb/env.h"
+#include "store/engine/lmdb/version.h"
+#include "store/engine/recovery/backup.h"
+#include "store/engine/recovery/inspect.h"
+#include "store/engine/recovery/map_bytes.h"
+#include "store/engine/recovery/new_database.h"
+#include "store/engine/recovery/rebuild.h"
+#include "store/engine/recovery/unfinished_commit.h"
+#include "store/engine/recovery/witness_settling.h"
+#include "store/engine/trust/trust.h"
+#include "store/node/pulls/open_pulls.h"
+#include "store/node/upkeep/gap.h"
+#include "store/node/userns/lost_ranges.h"
+
+namespace waybill::internal {
+
+namespace {
+
+Error NoStore(const std::filesystem::path& directory) {
+  return {ErrorCode::kNotFound, "there is no store in " + directory.string(), {}, Hint::kCreate};
+}
+
+Error Unsound(const std::filesystem::path& directory, const Inspection& inspection) {
+  return {ErrorCode::kDamaged,
+          "the store in " + directory.string() + " fails its check" + inspection.Why() +
+              "; nothing was changed",
+          {},
+          Hint::kRecover};
+}
+
+Error MayBeStale(const std::string& contradiction) {
+  return {ErrorCode::kDamaged, contradiction + "; nothing was changed", {}, Hint::kRecover};
+}
+
+Error Moving(const std::filesystem::path& directory) {
+  return {ErrorCode::kOwned,
+          "data.mdb in " + directory.string() +
+              " changes while it is being checked: another process writes to it; nothing was "
+              "changed",
+          "stop that process, then try again (fuser " + (directory / "data.mdb").string() +
+              " names it)"};
+}
+
+// Whether a store of a version that does not say what it is for was one of streaming requests.
+bool WasStreaming(const State& state) {
+  return state.last_list == kNoListEver &&
+         std::all_of(state.tables.begin(), state.tables.end(),
+                     [](const TableDigest& digest) { return digest.count == 0; });
+}
+
+Result<void> CheckPurpose(const std::filesystem::path& directory, const Identity& identity,
+                          const std::optional<State>& state, Purpose purpose) {
+  const Purpose is = identity.purpose;
+  if (purpose == Purpose::kUnknown || is == purpose) return {};
+  const bool was_streaming = state && WasStreaming(*state);
+  if (is == Purpose::kUnknown && was_streaming == (purpose == Purpose::kStreaming)) return {};
+  return IsForSomethingElse(directory, purpose);
+}
+
+// Whether the file fails its check again in the same way. A file that is being written to only
+// looks damaged.
+Result<bool> FailsAgain(const Fd& file, const Inspection& first, OnReadError on_error) {
+  if (first.moved) return false;
+  auto second = TRY(InspectFile(file, FileIs::kStore, on_error));
+  return !second.sound && !second.moved && second.txn_id == first.txn_id &&
+         second.findings == first.findings;
+}
+
+Result<void> PrepareDirectory(const OpenOptions& options) {
+  if (options.directory.empty()) {
+    return Error{ErrorCode::kInvalidArgument, "the store's directory is not named"};
+  }
+  if (auto r = CheckMapBytes(options.map_bytes); !r) return r;
+  auto store_is_there = TRY(Exists(options.directory / "data.mdb"));
+  bool was_store = false;
+  if (!store_is_there) {
+    auto heard = TRY(HearWitnessOfNewStore(options));
+    // A store that was lost had the directory, unless the witness is another directory's.
+    was_store =
+        heard.testimony && OriginalOf(heard.path, heard.testimony->uuid, options.directory).empty();
+  }
+  auto directory_is_there = TRY(Exists(options.directory));
+  if (!directory_is_there) {
+    if (!options.create_if_missing) return NoStore(options.directory);
+    if (auto r = MakePrivateDirectory(options.directory); !r) return r;
+  }
+  if (auto r = CheckPrivateDirectory(options.directory); !r) return r;
+  // Before a lock file is made, so that a directory without a store stays unchanged.
+  if (store_is_there) return {};
+  if (!options.create_if_missing) return NoStore(options.directory);
+  if (!options.kubelet_directory.empty()) {
+    const std::filesystem::path& kubelet = options.kubelet_directory;
+    if (IsSameFile(options.directory, kubelet) ||
+        IsBelow(options.directory, kubelet / "image_manager") ||
+        IsBelow(options.directory, kubelet / "pods")) {
+      return Error{ErrorCode::kUnsafePath,
+                   options.directory.string() +
+                       " is the kubelet's directory, and no store; nothing was changed",
+                   "name a directory of its own for the store"};
+    }
+  }
+  const bool is_root = IsSameFile(options.directory, "/");
+  return was_store && !is_root ? Result<void>() : CheckNewDirectory(options.directory);
+}
+
+// Why a store without data.mdb counts as lost: which other trace of it exists. Empty: no trace.
+Result<std::string> FindLoss(const std::filesystem::path& directory, const Hearing& witness,
+                             bool owned_before) {
+  auto there = Exists(directory / "lock.mdb");
+  if (!there.has_value()) return there.error();
+  if (*there) return "data.mdb is gone from " + directory.string();
+  if (witness.is_foreign) return witness.contradiction;
+  if (witness.is_there) return std::string("the store that the witness tells of is gone");
+  there = Exists(directory / "quarantine");
+  if (!there.has_value()) return there.error();
+  if (*there) return "of the store in " + directory.string() + " only quarantine/ is left";
+  auto backups = TRY(FindBackups(directory));
+  if (!backups.empty()) return "of the store in " + directory.string() + " only backup/ is left";
+  there = Exists(CommitMarkIn(directory));
+  if (!there.has_value()) return there.error();
+  if (*there) return "of the store in " + directory.string() + " only commit.mark is left";
+  if (owned_before) return "of the store in " + directory.string() + " only owner.lock is left";
+  return std::string();
+}
+
+// Why a new store starts distrustful. Noted in its first commit, so that no crash can lose it.
+// Empty: it starts trustful.
+Result<Distrust> InitialDistrust(const OpenOptions& options) {
+  if (options.kubelet_directory.empty()) return Distrust();
+  auto there = TRY(Exists(options.kubelet_directory / "image_manager"));
+  return there ? ImportUnfinished(options.kubelet_directory) : Distrust();
+}
+
+// Creates a store. If other store files exist but data.mdb does not, the store was lost.
+Result<void> Create(const OpenOptions& options, const Hearing& witness, bool owned_before,
+                    Purpose purpose, RecoveryReport& report) {
+  const std::filesystem::path& directory = options.directory;
+  if (!options.create_if_missing) return NoStore(directory);
+  NewDatabase made;
+  auto loss = TRY(FindLoss(directory, witness, owned_before));
+  const bool was_lost = !loss.empty();
+  if (purpose == Purpose::kStreaming) {
+    // What is lost may be a node's store. Of one of streams nothing is worth keeping.
+    auto trace = TRY(FindLoss(directory, {}, owned_before));
+    if (!trace.empty()) {
+      return Error{ErrorCode::kDamaged,
+                   trace +
+                       ", and nothing says that it was for streaming requests; nothing was "
+                       "changed",
+                   "if it was, remove the directory: every token is void in any case"};
+    }
+  }
+  auto distrust = TRY(was_lost ? Result<Distrust>(Distrust{TrustKind::kStoreLost, std::move(loss)})
+                               : InitialDistrust(options));
+  made.distrust = std::move(distrust);
+  made.now = options.clock();
+  made.map_bytes = ChooseMapBytes(options.map_bytes, 0);
+  const bool may_have_pods = !options.pods_directory.empty() || !options.kubelet_directory.empty();
+  auto takes_over = TRY(TakesOverUsedDirectory(options));
+  made.fill = [&](StoreTxn& txn) -> Result<void> {
+    if (purpose == Purpose::kStreaming) {
+      txn.state().last_list = kNoListEver;
+      return {};
+    }
+    if (was_lost) return HoldLostRanges(txn, made.distrust.reason);
+    txn.state().awaits_first_list = true;
+    if (takes_over) {
+      if (auto r = OpenPullOfAnything(txn, options.boot_clock()); !r) return r;
+    }
+    return may_have_pods ? HoldUntilImport(txn, "the store was just made") : Result<void>();
+  };
+  auto identity = TRY(NewIdentity(made.now));
+  made.identity = identity;
+  made.identity.purpose = purpose;
+  if (witness.testimony) made.sequence = witness.testimony->commit_sequence;
+  if (auto r = PrepareDatabase(directory, made); !r) return r;
+  if (auto r = InstallDatabase(directory, made); !r) return r;
+  report.created = true;
+  return {};
+}
+
+}  // namespace
+
+Result<bool> TakesOverUsedDirectory(const OpenOptions& options) {
+  if (!DetectsGap(options) || options.kubelet_directory.empty()) return false;
+  return KubeletHasRun(options.kubelet_directory);
+}
+
+Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage, Purpose purpose,
+                               RecoveryReport& report) {
+  const std::filesystem::path& directory = options.directory;
+  TRY(lmdb::CheckVersion());
+  TRY(PrepareDirectory(options));
+  TRY(CheckStoreFiles(directory));
+  auto lock = TRY(OwnerLock::Take(directory));
+  if (on_damage == OnDamage::kRecover) {
+    TRY(CheckStoreFiles(directory, &report.mended));
+  }
+  std::string warning = FileSystemWarning(directory);
+  if (!warning.empty()) report.warnings.push_back(std::move(warning));
+  TRY(ClearPreparation(directory));
+
+  const OnReadError on_error = OnReadErrorIn(options);
+  std::optional<Hearing> hearing;
+  auto there = TRY(Exists(directory / "data.mdb"));
+  if (!there) {
+    hearing = TRY(HearWitnessOfNewStore(options));
+    TRY(Create(options, *hearing, lock.owned_before(), purpose, report));
+  }
+
+  auto unfinished = UnfinishedCommit::Find(directory, options.boot_clock());
+  if (!unfinished) return unfinished.error();
+  const bool may_write = on_damage != OnDamage::kOnlyLook;
+  std::optional<Inspection> inspection;
+  bool taken_back = false;
+  bool rebuilt = false;
+  while (true) {
+    TRY(lock.LockDatabase());
+    const Fd& file = lock.database();
+    inspection = TRY(InspectFile(file, FileIs::kStore, on_error));
+    if (inspection->moved) return Moving(directory);
+    // First of all: what a torn tree says, of its schema too, counts for nothing. Once only: a disk
+    // may hold something else than what it took.
+    if (!inspection->sound && may_write && !taken_back) {
+      const auto ask = [&](const Identity& identity, const State& state) -> Result<std::string> {
+        auto heard = TRY(HearWitness(options, identity, state));
+        return std::move(heard.contradiction);
+      };
+      auto whole = TRY(unfinished->FindWhole(file, *inspection, on_error, ask));
+      if (whole.sound) {
+        TRY(unfinished->TakeBack(file, whole));
+        taken_back = true;
+        hearing.reset();
+        continue;
+      }
+    }
+    if (inspection->newer_schema) return NewerSchema(directory);
+    if (inspection->identity) {
+      TRY(CheckPurpose(directory, *inspection->identity, inspection->state, purpose));
+    }
+    if (!options.migrate && inspection->identity &&
+        inspection->identity->schema_version < kNewestSchema) {
+      return OlderSchema(directory, inspection->identity->schema_version);
+    }
+    if (!hearing && may_write) {
+      hearing = TRY(HearWitness(options, inspection->identity, inspection->state));
+      HearMark(unfinished->mark(), inspection->identity, inspection->state, *hearing);
+    }
+    if (inspection->sound) {
+      if (!may_write) break;
+      auto again = TRY(unfinished->WriteAgain(file, *inspection->identity));
+      if (!again) break;
+      continue;
+    }
+    if (rebuilt) {
+      return Error{ErrorCode::kIo,
+                   "the database just made in " + directory.string() + " does not verify" +
+                       inspection->Why(),
+                   "look for disk and memory errors in the kernel's log"};
+    }
+    auto fails_again = TRY(FailsAgain(file, *inspection, on_error));
+    if (!fails_again) return Moving(directory);
+    if (on_damage != OnDamage::kRecover) return Unsound(directory, *inspection);
+    report.findings = inspection->findings;
+    TRY(Rebuild(options, file, *inspection, *hearing, purpose, report));
+    rebuilt = true;
+    unfinished = UnfinishedCommit::Find(directory, options.boot_clock());
+    if (!unfinished) return unfinished.error();
+  }
+
+  report.commit_undone = taken_back && !rebuilt;
+  if (on_damage == OnDamage::kRefuse && !hearing->contradiction.empty()) {
+    return MayBeStale(hearing->contradiction);
+  }
+  // A mark of a later commit stays as it is until the store has said so itself.
+  const bool is_older =
+      !AskMark(unfinished->mark(), *inspection->identity, *inspection->state).empty();
+  if (may_write && !is_older) {
+    TRY(unfinished->Settle(lock.database(), *inspection->identity, *inspection->state));
+  }
+
+  // An earlier opening may have failed between a rename and its sync.
+  TRY(SyncDirectory(directory));
+  const std::uint64_t map_bytes =
+      ChooseMapBytes(options.map_bytes, RememberedMapBytes(*inspection));
+  if (on_damage == OnDamage::kRecover) {
+    TRY(RememberMapBytes(lock.database(), directory / "data.mdb", *inspection, map_bytes));
+  }
+  auto database = TRY(OpenDatabaseAsOwner(directory, map_bytes, inspection->txn_id, lock));
+  report.readers_cleared = database.env->ClearDeadReaders();
+  // LMDB sees the commit that the walk saw, so this is its state.
+  OwnedStore store{std::move(lock),
+                   std::move(database),
+                   *inspection->state,
+                   std::nullopt,
+                   inspection->index_disagrees,
+                   false,
+                   {}};
+  store.had_mark = unfinished->mark() && unfinished->mark()->uuid == inspection->identity->uuid;
+  if (!report.created) store.witness_path_before = store.database.identity.witness_path;
+  if (on_damage == OnDamage::kOnlyLook) return store;
+  TRY(SettleWitness(options, *hearing, store, report));
+  return store;
+}
+
+namespace {
+
+// Why an observer refuses a file that no live owner has verified; nullopt: it does not. `mark` was
+// read before the file: an owner that comes meanwhile writes it last.
+std::optional<Error> Refusal(const std::filesystem::path& directory, const Inspection& inspection,
+                             bool asks_witness, const CommitMarkReading& mark) {
+  if (inspection.newer_schema) return NewerSchema(directory);
+  if (!inspection.sound) {
+    return inspection.moved ? Moving(directory) : Unsound(directory, inspection);
+  }
+  if (!asks_witness) return std::nullopt;
+  // An owner would have asked the witness.
+  auto contradiction = TRY(AskRememberedWitness(*inspection.identity, *inspection.state));
+  if (contradiction.empty()) {
+    contradiction = AskMark(mark.commits, *inspection.identity, *inspection.state);
+  }
+  if (!contradiction.empty()) return MayBeStale(contradiction);
+  return std::nullopt;
+}
+
+// `settled`: the time of the last change is past, so that a later write is sure to change it.
+Result<SeenUnowned> LookAt(const Fd& file, const std::filesystem::path& path, bool& settled) {
+  constexpr std::int64_t kNanos = 1'000'000'000;
+  struct stat st {};
+  struct timespec now {};
+  if (fstat(file.get(), &st) != 0) return SystemError(errno, "look at", path);
+  clock_gettime(CLOCK_REALTIME, &now);
+  settled = st.st_mtim.tv_sec + 1 < now.tv_sec;
+  return SeenUnowned{{st.st_dev, st.st_ino},
+                     st.st_size,
+                     std::int64_t{st.st_mtim.tv_sec} * kNanos + st.st_mtim.tv_nsec,
+                     std::nullopt};
+}
+
+// Walks the file, and returns the newest transaction ID in it.
+Result<std::uint64_t> InspectUnowned(const std::filesystem::path& directory, const Fd& file,
+                                     bool asks_witness, SeenUnowned& seen) {
+  auto mark = TRY(ReadCommitMark(directory));
+  bool settled = false;
+  auto look = TRY(LookAt(file, directory / "data.mdb", settled));
+  if (seen.inspection && seen.id == look.id && seen.bytes == look.bytes &&
+      seen.written == look.written) {
+    if (auto refusal = Refusal(directory, *seen.inspection, asks_witness, mark)) return *refusal;
+  }
+  auto inspection = TRY(InspectFile(file));
+  auto refusal = Refusal(directory, inspection, asks_witness, mark);
+  if (!refusal) return inspection.txn_id;
+  if (settled && !inspection.moved) {
+    seen = look;
+    seen.inspection = std::move(inspection);
+  }
+  return *refusal;
+}
+
+}  // namespace
+
+Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory, Purpose purpose,
+                                      bool asks_witness, SeenUnowned& seen) {
+  TRY(lmdb::CheckVersion());
+  TRY(CheckPrivateDirectory(directory));
+  TRY(CheckStoreFiles(directory));
+  const std::filesystem::path path = directory / "data.mdb";
+  auto file = OpenFile(path, O_RDONLY);
+  if (!file) {
+    return file.error().code == ErrorCode::kNotFound ? NoStore(directory) : file.error();
+  }
+  auto id = TRY(FileIdOf(*file, path));
+  auto vouched = TRY(OwnerVouchesFor(directory, id));
+  std::uint64_t txn_id = 0;
+  if (!vouched) {
+    txn_id = TRY(InspectUnowned(directory, *file, asks_witness, seen));
+  }
+  auto database = OpenDatabaseAsObserver(directory, txn_id);
+  if (database && database->identity.schema_version < kNewestSchema) {
+    return OlderSchema(directory, database->identity.schema_version);
+  }
+  if (database) {
+    TRY(CheckPurpose(directory, database->identity, std::nullopt, purpose));
+  }
+  if (database && database->database_id != id) {
+    return Error{ErrorCode::kDamaged,
+                 "data.mdb in " + directory.string() + " was replaced while it was being opened",
+                 "try again"};
+  }
+  return database;
+}
+
+Error IsForSomethingElse(const std::filesystem::path& directory, Purpose wanted) {
+  if (wanted == Purpose::kNode) {
+    return {ErrorCode::kInvalidArgument,
+            directory.string() +
+                " has a store of streaming requests, which knows no image; nothing was changed",
+            "name the directory of the node's store"};
+  }
+  return {ErrorCode::kInvalidArgument,
+          directory.string() +
+              " has a node's store, which takes no streaming requests; nothing was changed",
+          "give streaming requests a directory of their own"};
+}
+
+Result<void> ClaimPurpose(const OpenOptions& options, Purpose purpose, OwnedStore& store) {
+  if (store.database.identity.purpose == purpose) return {};
+  Identity identity = store.database.identity;
+  identity.purpose = purpose;
+  auto stored = CommitAtOpening(options, store, [&](StoreTxn& txn) {
+    return txn.PutHeaderRecord(kIdentityKey, RecordKind::kIdentity, EncodeIdentity(identity));
+  });
+  if (!stored) return stored;
+  store.database.identity = identity;
+  if (store.witness) store.witness->Advance(store.state.commit_sequence);
+  return {};
+}
+
+Result<void> SettleAtClose(OwnedStore& store, Committer* committer, CommitMark* mark) {
+  Result<void> result;
+  if (store.witness) result = Guarded([&] { return store.witness->Sync(); });
+  // Not the mark of another owner.
+  if (mark != nullptr && committer != nullptr && committer->CheckOwnership()) {
+    auto shut = Guarded([&] { return mark->Shut(); });
+    if (result) result = std::move(shut);
+  }
+  return result;
+}
+
+Result<void> CommitAtOpening(const OpenOptions& options, OwnedStore& store,
+                             Committer::Change change) {
+  OpenedDatabase& database = store.database;
+  Committer::Hooks hooks;
+  hooks.clock = options.clock;
+  hooks.still_owned = [&] { return CheckStillOwned(database); };
+  Committer committer(*database.env, database.handles, database.identity, store.state, hooks);
+  if (auto r = committer.Run(change); !r) return r;
+  store.state = committer.state();
+  return {};
+}
+
+Result<void> CheckStillOwned(const OpenedDatabase& database) {
+  const StoreFiles::Look look = database.files->LookAgain();
+  if (look.state == StoreFiles::State::kSame) return {};
+  if (look.state == StoreFiles::State::kUnknown) {
+    return SystemError(look.error_number, "look at", look.path);
+  }
+  return Error{ErrorCode::kOwned,
+               std::string(look.what) + " in " + database.env->directory().string() +
+                   " under the process that owns the store",
+               "find out who did that and what else runs there, then close the store and open it "
+               "again"};
+}
+
+}  // namespace waybill::internal

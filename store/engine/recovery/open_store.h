@@ -1,0 +1,120 @@
+// Opening up to the database: lock, walk, LMDB, header, witness. The later steps (import, replay)
+// need the opened store. open_store.cc takes the steps; open_database.cc is the one that opens
+// LMDB.
+
+#ifndef WAYBILL_STORE_ENGINE_RECOVERY_OPEN_STORE_H_
+#define WAYBILL_STORE_ENGINE_RECOVERY_OPEN_STORE_H_
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "store/base/files.h"
+#include "store/engine/database/committer.h"
+#include "store/engine/database/header.h"
+#include "store/engine/database/store_txn.h"
+#include "store/engine/lmdb/env.h"
+#include "store/engine/recovery/inspect.h"
+#include "store/engine/recovery/owner_lock.h"
+#include "store/engine/recovery/store_files.h"
+#include "store/engine/recovery/witness.h"
+#include "waybill/options.h"
+#include "waybill/report.h"
+#include "waybill/result.h"
+
+namespace waybill::internal {
+
+// The result of both kinds of opening.
+struct OpenedDatabase {
+  std::unique_ptr<lmdb::Env> env;
+  TableHandles handles;
+  Identity identity;
+  std::uint64_t txn_id = 0;  // of the commit that LMDB saw when it opened
+  FileId database_id;        // of data.mdb
+  // Compared with the files under their names before anything is read from them.
+  std::unique_ptr<StoreFiles> files;
+};
+
+// Members are destroyed in reverse order: the environment closes before the lock is released.
+struct OwnedStore {
+  OwnerLock lock;
+  OpenedDatabase database;
+  State state;
+  std::optional<WitnessFile> witness;
+  bool index_disagrees = false;     // Inspection
+  bool had_mark = false;            // a valid commit.mark of this store
+  std::string witness_path_before;  // as the store remembered it; empty: no path, or a new store
+};
+
+enum class OnDamage : std::uint8_t {
+  kRecover,
+  kRefuse,    // kDamaged: the store fails its check, or its witness or mark says that it is stale
+  kOnlyLook,  // kDamaged: the store fails its check. The witness is neither read nor changed
+};
+
+// Errors: NodeStore::Open; without kRecover also kDamaged; kInvalidArgument: the store is not for
+// `purpose` (kUnknown: for any). A store of an older schema is not changed: the caller migrates it.
+Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage, Purpose purpose,
+                               RecoveryReport& report);
+// One commit before the store has its Committer.
+Result<void> CommitAtOpening(const OpenOptions& options, OwnedStore& store,
+                             Committer::Change change);
+// Before an owner closes: syncs the witness, and shuts the mark. `committer` and `mark` may be
+// null. No exception leaves it.
+Result<void> SettleAtClose(OwnedStore& store, Committer* committer, CommitMark* mark);
+// The opened store, of the newest schema, is for `purpose` from now on. Writes nothing if it was.
+Result<void> ClaimPurpose(const OpenOptions& options, Purpose purpose, OwnedStore& store);
+
+// What an observer found in a file that no live owner has verified. Kept so that it does not walk a
+// bad store at every decision.
+struct SeenUnowned {
+  FileId id;
+  std::int64_t bytes = 0;
+  std::int64_t written = 0;  // nanoseconds
+  std::optional<Inspection> inspection;
+};
+
+// Errors: NodeStore::Observe; kInvalidArgument as above. A finding that keeps the store closed is
+// stored in `seen`, and holds until the file's inode, size or time changes.
+Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory, Purpose purpose,
+                                      bool asks_witness, SeenUnowned& seen);
+
+// Opens LMDB on a file that passed the walk, and makes sure that LMDB sees what the walk saw.
+// `txn_id` is the newer meta page's, as the walk saw it. A lock.mdb of another data.mdb makes LMDB
+// pick the older page; it is then removed once and the file opened again.
+Result<OpenedDatabase> OpenDatabaseAsOwner(const std::filesystem::path& directory,
+                                           std::uint64_t map_bytes, std::uint64_t txn_id,
+                                           const OwnerLock& lock);
+// The same, but removes nothing. `txn_id` 0: a live owner has checked the file.
+Result<OpenedDatabase> OpenDatabaseAsObserver(const std::filesystem::path& directory,
+                                              std::uint64_t txn_id);
+
+// The store is not for what the caller wants.
+Error IsForSomethingElse(const std::filesystem::path& directory, Purpose wanted);
+Error NewerSchema(const std::filesystem::path& directory);
+Error OlderSchema(const std::filesystem::path& directory, std::uint32_t version);
+
+// kOwned: a file of the store was removed, replaced or truncated, so the store is no longer this
+// owner's. kIo: that can't be checked. The message names the file and the change; the caller adds
+// the consequence.
+Result<void> CheckStillOwned(const OpenedDatabase& database);
+
+// Whether to look in the kubelet directory, if any, for signs of unrecorded pulls.
+inline bool DetectsGap(const OpenOptions& options) {
+  return options.gap == Gap::kDetect && options.rules == Rules::kClosed;
+}
+
+// For a first take-over of the kubelet directory: whether the kubelet may have begun pulls that it
+// cut short, of which it has deleted the intents. What they bring later must not pass for
+// preloaded, so an open pull of anything stands for them.
+Result<bool> TakesOverUsedDirectory(const OpenOptions& options);
+
+// How to treat read errors of the disk, by the caller's options.
+inline OnReadError OnReadErrorIn(const OpenOptions& options) {
+  return options.skip_unreadable ? OnReadError::kSkip : OnReadError::kFail;
+}
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_ENGINE_RECOVERY_OPEN_STORE_H_

@@ -1,0 +1,160 @@
+#include "store/engine/recovery/unfinished_commit.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "store/base/try.h"
+#include "store/engine/lmdb/check/page_check.h"
+#include "store/engine/lmdb/room_ahead.h"
+
+namespace waybill::internal {
+
+namespace {
+
+constexpr off_t kPageBytes = 4096;
+
+// What can't be read is not in the kernel's cache, so it can't be there and not on the disk.
+Result<void> WriteAllBack(const Fd& file, const std::filesystem::path& path) {
+  constexpr std::size_t kBytes = std::size_t{256} << 10;
+  const auto bytes = std::make_unique_for_overwrite<char[]>(kBytes);
+  struct stat st {};
+  if (fstat(file.get(), &st) != 0) return SystemError(errno, "look at", path);
+  for (off_t at = 0; at < st.st_size;) {
+    // Holes stay holes: a full disk has no room for them. Without an answer all is data.
+    const off_t data = lseek(file.get(), at, SEEK_DATA);
+    if (data < 0 && errno == ENXIO) return {};
+    at = std::max(at, data);
+    const off_t hole = lseek(file.get(), at, SEEK_HOLE);
+    const auto size = hole > at ? std::min(kBytes, static_cast<std::size_t>(hole - at)) : kBytes;
+    ssize_t got = pread(file.get(), bytes.get(), size, at);
+    if (got < 0) got = pread(file.get(), bytes.get(), kPageBytes, at);
+    if (got == 0) return {};
+    if (got > 0) {
+      const std::string_view read(bytes.get(), static_cast<std::size_t>(got));
+      if (auto r = PWriteAll(file, read, at, path); !r) return r;
+    }
+    at += got > 0 ? got : kPageBytes;
+  }
+  return {};
+}
+
+}  // namespace
+
+bool WritesWholeSectors(const std::filesystem::path& directory) {
+  // ext2, ext3 and ext4 have one number.
+  constexpr std::array<std::uint32_t, 3> kKnown = {0xEF53, 0x58465342 /* xfs */,
+                                                   0x01021994 /* tmpfs */};
+  struct statfs fs {};
+  if (statfs(directory.c_str(), &fs) != 0) return false;
+  const auto type = static_cast<std::uint32_t>(fs.f_type);
+  if (std::find(kKnown.begin(), kKnown.end(), type) == kKnown.end()) return false;
+  struct statx file {};
+  const std::filesystem::path data = directory / "data.mdb";
+  return statx(AT_FDCWD, data.c_str(), AT_SYMLINK_NOFOLLOW, STATX_TYPE, &file) == 0 &&
+         (file.stx_attributes & STATX_ATTR_DAX) == 0;
+}
+
+std::unique_ptr<CommitMark> MarkFor(const std::filesystem::path& directory,
+                                    const Identity& identity, const BootClock& boot_clock,
+                                    bool flushes_twice) {
+  const BootTime now = boot_clock();
+  const bool once =
+      !flushes_twice && now.boot_id != BootTime().boot_id && WritesWholeSectors(directory);
+  return std::make_unique<CommitMark>(directory, identity.uuid, now.boot_id, once, boot_clock);
+}
+
+Result<UnfinishedCommit> UnfinishedCommit::Find(const std::filesystem::path& directory,
+                                                const BootTime& now) {
+  auto mark = TRY(ReadCommitMark(directory));
+  return UnfinishedCommit(directory, now, mark);
+}
+
+bool UnfinishedCommit::MayEndWith(const Inspection& whole) const {
+  if (!mark_.commits || !mark_.commits->open) return false;
+  const MarkedCommits& mark = *mark_.commits;
+  const std::uint64_t sequence = whole.state->commit_sequence;
+  if (mark.uuid != whole.identity->uuid || mark.acknowledged > sequence) return false;
+  const bool booted_since = mark.boot_id != now_.boot_id || mark.written > now_.nanoseconds;
+  return booted_since || mark.begun > sequence;
+}
+
+Result<Inspection> UnfinishedCommit::FindWhole(const Fd& file, const Inspection& newest,
+                                               OnReadError on_error, AskWitness ask_witness) const {
+  for (const int which : {0, 1}) {
+    const MetaSummary& one = newest.meta[static_cast<std::size_t>(which)];
+    const MetaSummary& other = newest.meta[static_cast<std::size_t>(1 - which)];
+    if (!one.valid || !one.rooted) continue;
+    // A meta page is written in one piece, which lies in one sector.
+    const bool other_is_torn = other.txn_id == one.txn_id + 1 && (other.valid || other.past_end);
+    // If LMDB can't write its meta page, it leaves the old ID to it, and in part the new content.
+    const bool other_was_written_over = other.txn_id + 1 == one.txn_id;
+    if (!other_is_torn && !other_was_written_over) continue;
+    auto whole = InspectTreeOf(file, which, on_error);
+    if (!whole) return whole.error();
+    if (!whole->sound || whole->moved || !MayEndWith(*whole)) continue;
+    auto contradiction = TRY(ask_witness(*whole->identity, *whole->state));
+    if (contradiction.empty()) return whole;
+  }
+  return newest;
+}
+
+Result<void> UnfinishedCommit::TakeBack(const Fd& file, const Inspection& whole) const {
+  const std::filesystem::path path = directory_ / "data.mdb";
+  auto meta = TRY(MetaWithoutRoots(file.get(), whole.newer_meta));
+  // After a power cut the mark may know of no commit to take back. If the flush below fails, the
+  // next opening finds a whole tree, which may never reach the disk: step 3 must follow.
+  MarkedCommits mark = *mark_.commits;
+  mark.boot_id = now_.boot_id;
+  mark.written = now_.nanoseconds;
+  mark.begun = std::max(mark.begun, whole.state->commit_sequence + 1);
+  if (auto r = WriteCommitMark(directory_, mark); !r) return r;
+  if (auto r = RemoveFile(directory_ / "lock.mdb"); !r) return r;
+  if (auto r = SyncDirectory(directory_); !r) return r;
+  const off_t offset = whole.newer_meta == 0 ? static_cast<off_t>(whole.page_bytes) : 0;
+  const std::string_view bytes(reinterpret_cast<const char*>(meta.data()), meta.size());
+  if (auto r = PWriteAll(file, bytes, offset, path); !r) return r;
+  return SyncFile(file, path);
+}
+
+Result<bool> UnfinishedCommit::WriteAgain(const Fd& file, const Identity& identity) {
+  const bool all_acknowledged =
+      !mark_.exists || (mark_.commits && mark_.commits->uuid == identity.uuid &&
+                        mark_.commits->begun == mark_.commits->acknowledged);
+  if (all_acknowledged || written_again_) return false;
+  const std::filesystem::path path = directory_ / "data.mdb";
+  TRY(WriteAllBack(file, path));
+  TRY(lmdb::SyncWithSize(file.get(), path));
+  written_again_ = true;
+  return true;
+}
+
+Result<void> UnfinishedCommit::Settle(const Fd& file, const Identity& identity,
+                                      const State& state) const {
+  const bool is_shut = mark_.commits && !mark_.commits->open &&
+                       mark_.commits->uuid == identity.uuid &&
+                       mark_.commits->acknowledged == state.commit_sequence;
+  if (is_shut) return {};
+  if (!written_again_) {
+    auto synced = lmdb::SyncWithSize(file.get(), directory_ / "data.mdb");
+    if (!synced) return synced;
+  }
+  if (!mark_.exists) return {};
+  const bool is_own = mark_.commits && mark_.commits->uuid == identity.uuid;
+  // A valid mark would keep tokens that this opening has still to make void.
+  if (!is_own && identity.purpose == Purpose::kStreaming) return {};
+  const std::uint64_t sequence = state.commit_sequence;
+  auto written = WriteCommitMark(
+      directory_, {identity.uuid, now_.boot_id, false, sequence, sequence, now_.nanoseconds});
+  // A mark that is shut may be behind.
+  return is_own && !mark_.commits->open ? Result<void>() : written;
+}
+
+}  // namespace waybill::internal

@@ -1,0 +1,66 @@
+#include "store/engine/recovery/verify.h"
+
+#include <fcntl.h>
+
+#include <utility>
+
+#include "store/base/files.h"
+#include "store/base/try.h"
+#include "store/engine/recovery/inspect.h"
+
+namespace waybill::internal {
+
+namespace {
+
+constexpr int kVerifyTries = 5;
+
+// What the next owner that opens the store mends.
+void AddWhatOpeningMends(Inspection& inspection) {
+  const auto add = [&](bool found, const char* what) {
+    if (!found) return;
+    inspection.sound = false;
+    inspection.findings.emplace_back(what);
+  };
+  add(inspection.id_ranges_disagree,
+      "the table of blocks of host IDs contradicts the ID mappings; the next owner that opens the "
+      "store mends it");
+  add(inspection.index_disagrees,
+      "the index of credentials has not what the records have; the next owner that opens the "
+      "store makes it anew");
+  add(inspection.counters_damaged,
+      "the counters can't be read; the next owner that opens the store begins them at 0");
+}
+
+}  // namespace
+
+Result<VerifyReport> VerifyStore(const std::filesystem::path& directory, Committer* committer,
+                                 FunctionRef<std::uint64_t()> sequence) {
+  const std::filesystem::path path = directory / "data.mdb";
+  Inspection inspection;
+  const auto inspect = [&]() -> Result<void> {
+    auto file = TRY(OpenFile(path, O_RDONLY));
+    inspection = TRY(InspectFile(file));
+    return {};
+  };
+  if (committer != nullptr) {
+    if (auto r = committer->WithoutCommits(inspect); !r) return r.error();
+  } else {
+    // A commit while the file is read looks like damage: believe it only if nothing was
+    // committed.
+    for (int i = 0;; ++i) {
+      const std::uint64_t before = sequence();
+      TRY(inspect());
+      if (inspection.sound || (!inspection.moved && before == sequence())) break;
+      if (i == kVerifyTries) {
+        return Error{ErrorCode::kIo,
+                     "the owner of " + directory.string() + " writes too often to verify it",
+                     "try again later"};
+      }
+    }
+  }
+  AddWhatOpeningMends(inspection);
+  return VerifyReport{inspection.sound, inspection.pages, inspection.values,
+                      std::move(inspection.findings)};
+}
+
+}  // namespace waybill::internal

@@ -1,0 +1,23 @@
+// Verifies a store that is open in this process.
+
+#ifndef WAYBILL_STORE_ENGINE_RECOVERY_VERIFY_H_
+#define WAYBILL_STORE_ENGINE_RECOVERY_VERIFY_H_
+
+#include <cstdint>
+#include <filesystem>
+
+#include "store/base/function_ref.h"
+#include "store/engine/database/committer.h"
+#include "waybill/report.h"
+#include "waybill/result.h"
+
+namespace waybill::internal {
+
+// NodeStore::Verify. `committer` is null for an observer, which tells by `sequence`, of the commit
+// that it sees, whether the owner wrote meanwhile.
+Result<VerifyReport> VerifyStore(const std::filesystem::path& directory, Committer* committer,
+                                 FunctionRef<std::uint64_t()> sequence);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_ENGINE_RECOVERY_VERIFY_H_

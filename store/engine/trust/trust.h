@@ -1,0 +1,53 @@
+// Whether a store may presume that an image without a record was preloaded, and the journal of why
+// not.
+
+#ifndef WAYBILL_STORE_ENGINE_TRUST_TRUST_H_
+#define WAYBILL_STORE_ENGINE_TRUST_TRUST_H_
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/engine/database/store_txn.h"
+#include "waybill/report.h"
+#include "waybill/result.h"
+
+namespace waybill::internal {
+
+// Why a store is distrustful, as the journal says it.
+struct Distrust {
+  TrustKind kind = TrustKind::kOther;
+  std::string reason;  // empty: no reason
+
+  bool empty() const { return reason.empty(); }
+};
+
+// Notes a reason for distrust. Writes nothing if the same one is in force.
+Result<void> SetDistrust(StoreTxn& txn, const Distrust& why);
+// At an operator's word: ends every reason.
+Result<void> SetTrust(StoreTxn& txn, std::string_view reason);
+// An operator's word on a single image or pull. Changes no reason.
+Result<void> NoteInJournal(StoreTxn& txn, std::string_view reason);
+// Takes one reason back, even if later ones exist; the store stays distrustful for the others.
+// Writes nothing if it is not in force.
+Result<void> TakeBackDistrust(StoreTxn& txn, const Distrust& why);
+// The reasons in force, the last one first. Empty: the store is trustful, or its journal can't be
+// read.
+Result<std::vector<Distrust>> ReasonsOfDistrust(const StoreTxn& txn);
+
+// Until an import has finished, an image whose record is not imported yet must not pass for
+// preloaded.
+Distrust ImportUnfinished(const std::filesystem::path& kubelet_directory);
+// The import finished: takes that reason back, whatever the spelling of the path. `uncut`: this
+// opening noted the reason, too, so there is nothing to tell of: its entry goes, if it is the last.
+Result<void> EndImport(StoreTxn& txn, const std::filesystem::path& kubelet_directory,
+                       bool uncut = false);
+
+// Whether a kubelet's records may be imported with their credentials: the reason does not mean that
+// something newer was lost.
+bool LosesNothing(const Distrust& why);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_ENGINE_TRUST_TRUST_H_

@@ -1,0 +1,152 @@
+// How decisions and rules are spelt.
+
+#include <array>
+#include <string>
+
+#include "store/base/caught.h"
+#include "store/node/decision/decision_steps.h"
+#include "waybill/decision.h"
+#include "waybill/evidence.h"
+#include "waybill/revocation.h"
+#include "waybill/rules.h"
+
+namespace waybill {
+
+namespace {
+
+template <typename Enum, std::size_t N>
+Result<Enum> Parse(std::string_view name, const std::array<std::string_view, N>& names,
+                   std::string_view what) {
+  std::string known;
+  for (std::size_t i = 0; i < N; ++i) {
+    if (names[i] == name) return static_cast<Enum>(i);
+    known += (i == 0 ? "" : ", ") + std::string(names[i]);
+  }
+  return Error{ErrorCode::kInvalidArgument,
+               "unknown " + std::string(what) + " \"" + std::string(name) + "\"",
+               "use one of " + known};
+}
+
+constexpr std::array<std::string_view, 2> kRules = {"closed", "kubelet"};
+constexpr std::array<std::string_view, 3> kPullPolicies = {"Always", "IfNotPresent", "Never"};
+constexpr std::array<std::string_view, 5> kCheckResults = {
+    "", "credentialPolicyAllowed", "credentialRecordFound", "mustAuthenticate", "error"};
+constexpr std::array<std::string_view, 5> kEnsureActions = {
+    "Pull", "UsePresent", "InvalidImageName", "ErrImageNeverPull", "CredentialsError"};
+
+constexpr std::array<std::string_view, 6> kRevocationKinds = {
+    "", "secret", "serviceAccount", "namespace", "image", "credential"};
+constexpr std::array<std::string_view, 2> kShortNames = {"anywhere", "docker.io"};
+constexpr std::array<std::string_view, 2> kFirstStarts = {"presume", "close"};
+
+struct ReasonNames {
+  std::string_view name;
+  std::string_view text;
+};
+constexpr std::array<ReasonNames, 26> kReasons = {{
+    {"imageAbsent", "the image is not on the node"},
+    {"policyNeverVerifies", "the policy NeverVerify asks for no credentials"},
+    {"policyPresumedPreloaded",
+     "the image has neither record nor intent, so it is presumed preloaded, which the policy "
+     "allows"},
+    {"policyAllowlisted", "the image name is on the policy's allowlist"},
+    {"nodePodsAccessible", "the image was pulled with no credentials, or with the node's own"},
+    {"secretHashMatches", "the image was pulled with the same credentials"},
+    {"secretCoordinatesMatch",
+     "the image was pulled with the same Secret, whose content changed or is not known"},
+    {"serviceAccountMatches", "the image was pulled with the same service account"},
+    {"noRecord", "the policy demands verification and no pull of this image is on record"},
+    {"pullInFlight", "a pull of this image began, and no successful one is on record"},
+    {"storeDistrustful",
+     "no pull of this image is on record, and the store lost records, so it may not be preloaded"},
+    {"pulledForOtherHandler",
+     "the image was pulled, but for another runtime handler, whose copy may be another"},
+    {"noEntryForImageName", "the image was pulled, but not under this image name"},
+    {"entryWithoutCredentials",
+     "it is not known which credentials the image was pulled with, or they were forgotten"},
+    {"noCredentialMatches", "no credential of the pod is one that the image was pulled with"},
+    {"imageDoesNotParse", "the image string does not parse"},
+    {"argumentTooLong", "the image string or the image ref is too long"},
+    {"runtimeHandlerUnknown", "the runtime handler is not one that the node's runtime serves"},
+    {"recordDamaged", "the record of this image can't be read"},
+    {"quarantined",
+     "a file of the kubelet about this image could not be read when it was imported"},
+    {"credentialsUnavailable", "the pod's credentials could not be had"},
+    {"storeUnavailable", "the store can't be read at this moment"},
+    {"credentialsNeeded", "the answer depends on the pod's credentials, which were not given"},
+    {"policyKnownPreloaded",
+     "the image is in the ledger of preloaded ones, which the policy allows to all pods"},
+    {"noEvidence",
+     "no pull of this image is on record, and it is not in the ledger of preloaded ones"},
+    {"proofTooOld", "a credential matches, but it was proven too long ago"},
+}};
+
+}  // namespace
+
+std::string_view RulesName(Rules rules) { return kRules[static_cast<std::size_t>(rules)]; }
+Result<Rules> ParseRules(std::string_view name) try {
+  return Parse<Rules>(name, kRules, "set of rules");
+} catch (...) {
+  return internal::Caught();
+}
+
+std::string_view PullPolicyName(PullPolicy policy) {
+  return kPullPolicies[static_cast<std::size_t>(policy)];
+}
+Result<PullPolicy> ParsePullPolicy(std::string_view name) try {
+  return Parse<PullPolicy>(name, kPullPolicies, "pull policy");
+} catch (...) {
+  return internal::Caught();
+}
+
+std::string_view CheckResultName(CheckResult result) {
+  return kCheckResults[static_cast<std::size_t>(result)];
+}
+std::string_view EnsureActionName(EnsureAction action) {
+  return kEnsureActions[static_cast<std::size_t>(action)];
+}
+std::string_view RevocationKindName(RevocationKind kind) {
+  const auto index = static_cast<std::size_t>(kind);
+  return index < kRevocationKinds.size() ? kRevocationKinds[index] : std::string_view();
+}
+static_assert(kReasons.size() == static_cast<std::size_t>(Reason::kProofTooOld) + 1);
+static_assert(kReasons.size() <= kMaxReasons);
+std::size_t internal::ReasonCount() { return kReasons.size(); }
+std::string_view ReasonName(Reason reason) {
+  return kReasons[static_cast<std::size_t>(reason)].name;
+}
+std::string_view ReasonText(Reason reason) {
+  return kReasons[static_cast<std::size_t>(reason)].text;
+}
+
+std::string_view PullStateName(PullState state) {
+  switch (state) {
+    case PullState::kRunning:
+      return "running";
+    case PullState::kFailed:
+      return "failed";
+    case PullState::kUnknown:
+      return "unknown";
+  }
+  return {};
+}
+
+std::string_view ShortNamesName(ShortNames short_names) {
+  return kShortNames[static_cast<std::size_t>(short_names)];
+}
+Result<ShortNames> ParseShortNames(std::string_view name) try {
+  return Parse<ShortNames>(name, kShortNames, "meaning of short names");
+} catch (...) {
+  return internal::Caught();
+}
+
+std::string_view FirstStartName(FirstStart first_start) {
+  return kFirstStarts[static_cast<std::size_t>(first_start)];
+}
+Result<FirstStart> ParseFirstStart(std::string_view name) try {
+  return Parse<FirstStart>(name, kFirstStarts, "first start");
+} catch (...) {
+  return internal::Caught();
+}
+
+}  // namespace waybill

@@ -1,0 +1,389 @@
+#include "store/node/evidence/judge.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "store/base/image_spellings.h"
+#include "store/base/quote.h"
+#include "store/base/try.h"
+#include "store/node/records/evidence_tables.h"
+#include "store/node/records/open_pulls_table.h"
+#include "store/node/records/pulled_record.h"
+#include "store/node/records/typed_tables.h"
+#include "waybill/image_name.h"
+#include "waybill/kubelet_format.h"
+
+namespace waybill::internal {
+
+namespace {
+
+Result<bool> AnyInQuarantine(const StoreTxn& txn, const std::vector<std::string>& refs) {
+  if (txn.state().digest(Table::kQuarantine).count == 0) return false;
+  for (const std::string& ref : refs) {
+    auto there = IsQuarantined(txn, QuarantineKind::kImageRef, ref);
+    if (!there || *there) return there;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string Describe(const OpenPull& pull) {
+  std::string text =
+      pull.anything ? "a pull that can't be named" : "a pull of " + QuoteForMessage(pull.image);
+  if (pull.several) text = "several pulls" + text.substr(std::string_view("a pull").size());
+  text += ", begun " + FormatTimestamp(pull.began);
+  if (!pull.ended) return text + " and not ended";
+  return text + " and ended " + FormatTimestamp(*pull.ended) +
+         (pull.state == PullState::kFailed ? " with an error" : " with unknown outcome");
+}
+
+Result<bool> IsKnown(const StoreTxn& txn, const ListedImage& image) {
+  auto refs = TRY(RefsOfImage(txn, image.id));
+  for (const std::string& ref : refs) {
+    auto recorded = AnyRecordOf(txn, ref);
+    if (!recorded || *recorded) return recorded;
+  }
+  // An image may have more of them than are kept.
+  for (const std::string& digest : image.digests) {
+    const bool shared =
+        std::find(image.shared.begin(), image.shared.end(), digest) != image.shared.end();
+    auto recorded = shared ? Result<bool>(false) : AnyRecordOf(txn, digest);
+    if (!recorded || *recorded) return recorded;
+  }
+  auto entry = TRY(FindLedgerEntry(txn, image.id, image.runtime_handler));
+  if (entry) return true;
+  return AnyInQuarantine(txn, refs);
+}
+
+Result<Givers> Givers::Collect(const StoreTxn& txn, const Options& options) {
+  Givers all;
+  all.options_ = options;
+  auto pulls = TRY(AllOpenPulls(txn));
+  std::sort(pulls.begin(), pulls.end(),
+            [](const OpenPull& a, const OpenPull& b) { return a.id > b.id; });
+  const auto add = [&](Giver giver, bool anything) {
+    if (anything) {
+      all.anything_.push_back(all.givers_.size());
+    } else {
+      all.by_repository_[giver.named.repository].push_back(all.givers_.size());
+    }
+    all.givers_.push_back(std::move(giver));
+  };
+  for (OpenPull& pull : pulls) {
+    if (pull.anything && options.first_start) {
+      all.leaves_anything_out_ = true;
+      continue;
+    }
+    if (pull.nothing_at != 0 && (!options.until || *options.until >= pull.nothing_at)) continue;
+    NamedImage named = ReadName(pull.image);
+    if (named.is_id && !pull.anything && !named.parses) continue;
+    const bool anything =
+        pull.anything || GivesAnything(named, options.short_names == ShortNames::kDockerHub);
+    add({std::move(pull), std::move(named)}, anything);
+  }
+
+  // A pull that can't be read is one of anything.
+  if (pulls.size() < txn.state().digest(Table::kIntents).count) {
+    Giver unreadable;
+    unreadable.pull.anything = true;
+    add(std::move(unreadable), true);
+  }
+
+  auto walked = txn.ForEach(Table::kQuarantine, [&](const Key16&, Payload payload) -> Result<bool> {
+    const auto entry = DecodeQuarantineValue(payload);
+    if (!entry || entry->kind == QuarantineKind::kImage) all.unreadable_intents_ = true;
+    return !all.unreadable_intents_;
+  });
+  if (!walked) return walked.error();
+
+  walked = txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
+    if (payload.empty()) {
+      Giver unreadable;
+      unreadable.pull.anything = true;
+      add(std::move(unreadable), true);
+      return true;
+    }
+    const PulledRecordView view(payload);
+    const std::string ref = view.ref();
+    auto image = TRY(ImageOf(txn, ref));
+    all.recorded_.insert(SpellingOf(ref));
+    all.recorded_.insert(std::move(image));
+    if (options.first_start) return true;
+    auto listed = TRY(WasListed(txn, ref));
+    if (listed) return true;
+    const auto record = DecodePulledRecordValue(payload);
+    // One that a list made, or an operator, is of no pull; and what the image of one that is gone
+    // was listed as, a complete list told.
+    if (!record || !record->closed_because.empty() || record->absent_since) return true;
+    // Whatever its stamp: that is of the end of its pull, so the list may have what it brought.
+    const auto giver_of = [&](const std::string& name) {
+      return Giver{{.image = name, .began = record->last_updated.value_or(Timestamp{})},
+                   ReadName(name),
+                   true};
+    };
+    bool has_name = false;
+    for (const auto& [name, credentials] : record->credential_mapping) {
+      Giver giver = giver_of(name);
+      if (!giver.named.parses) continue;
+      has_name = true;
+      add(std::move(giver), false);
+    }
+    if (has_name) return true;
+    // Its credentials are not known, or were taken, which must open nothing.
+    Giver giver = giver_of(ref);
+    const bool anything = !giver.named.parses || giver.named.is_id;
+    add(std::move(giver), anything);
+    return true;
+  });
+  if (!walked) return walked.error();
+  return all;
+}
+
+const Givers::Giver* Givers::FindGiver(const NamedImage& name, bool pinned, bool records) const {
+  const Giver* later = nullptr;
+  const auto closes = [&](const Giver& giver) {
+    if (!IsLater(giver)) return true;
+    if (later == nullptr) later = &giver;
+    return false;
+  };
+  if (const auto at = by_repository_.find(name.repository); at != by_repository_.end()) {
+    for (const std::size_t i : at->second) {
+      const Giver& giver = givers_[i];
+      // A record tells its image name only: any tag or digest of it.
+      const bool gives = giver.is_record || CouldGive(giver.named, name);
+      if (giver.is_record == records && gives && closes(giver)) return &giver;
+    }
+  }
+  if (pinned) return later;
+  for (const std::size_t i : anything_) {
+    const Giver& giver = givers_[i];
+    if (giver.is_record != records) continue;
+    // Of what brought nothing the runtime said so under that very string.
+    const bool by_its_end = options_.first_start || giver.pull.nothing_at != 0;
+    const bool gives = records || !by_its_end || CouldComplete(giver.named, name);
+    if (gives && closes(giver)) return &giver;
+  }
+  return later;
+}
+
+bool Givers::IsNamedByPulls(const ListedImage& image) const {
+  constexpr bool kNotAnything = true;
+  return std::all_of(image.parsed.begin(), image.parsed.end(), [&](const NamedImage& name) {
+    return FindGiver(name, kNotAnything, false) != nullptr;
+  });
+}
+
+bool Givers::HasOwnName(const ListedImage& image, const std::vector<std::string>& names) const {
+  constexpr bool kNotAnything = true;
+  const bool any_unnamed = std::any_of(anything_.begin(), anything_.end(),
+                                       [&](std::size_t i) { return givers_[i].pull.anything; });
+  if (any_unnamed) return false;
+  for (std::size_t i = 0; i < image.names.size(); ++i) {
+    if (std::find(names.begin(), names.end(), image.names[i]) == names.end()) continue;
+    if (FindGiver(image.parsed[i], kNotAnything, false) == nullptr) return true;
+  }
+  return false;
+}
+
+// Whether only a later list can tell what it gave.
+bool Givers::IsLater(const Giver& giver) const {
+  return !giver.is_record &&
+         (giver.pull.nothing_at != 0 || (options_.until && giver.pull.stamp > *options_.until));
+}
+
+Result<bool> Givers::UnreadableIntentGives(const StoreTxn& txn, const std::string& name,
+                                           const NamedImage& parsed) const {
+  if (!unreadable_intents_) return false;
+  // The string is known by its hash only; its repository may be any.
+  if (!parsed.digest.empty()) return true;
+  for (const std::string& image : EquivalentImages(name)) {
+    auto there = IsQuarantined(txn, QuarantineKind::kImage, image);
+    if (!there || *there) return there;
+  }
+  return false;
+}
+
+Result<std::string> Givers::MayBeKnown(const StoreTxn& txn, const ListedImage& image) const {
+  // A record under a digest that two images share may be this image's.
+  for (const std::string& digest : image.shared) {
+    for (const std::string& ref : PlainSpellings(digest)) {
+      auto in_use = TRY(IsInUse(txn, ref));
+      if (in_use) {
+        return "the record of " + QuoteForMessage(digest) +
+               ", a digest that two images have, may be its own";
+      }
+    }
+  }
+  // So may one of the same content under another ID, or under a digest that is not its own.
+  std::vector<std::string> own{image.id};
+  own.insert(own.end(), image.digests.begin(), image.digests.end());
+  std::vector<std::string> refs;
+  for (const std::string& ref : own) {
+    for (std::string& spelt : PlainSpellings(ref)) refs.push_back(std::move(spelt));
+  }
+  for (const std::string& former : image.formerly) {
+    auto of_former = TRY(RefsOfImage(txn, former));
+    refs.insert(refs.end(), of_former.begin(), of_former.end());
+  }
+  auto quarantined = TRY(AnyInQuarantine(txn, refs));
+  if (quarantined) return std::string("it is in quarantine under another ref");
+  own.insert(own.end(), image.formerly.begin(), image.formerly.end());
+  for (const std::string& ref : own) {
+    auto of = TRY(ImageOf(txn, ref));
+    if (recorded_.contains(SpellingOf(ref)) || recorded_.contains(of)) {
+      return "a record of " + QuoteForMessage(ref) + ", one of its digests, may be its own";
+    }
+  }
+  if (image.was_shared) {
+    return std::string("its ID is new, and two images had one of its digests");
+  }
+  return std::string();
+}
+
+// At a first start: an image with an intent is not presumed preloaded, whatever its other names
+// (kubelet behaviour: replay).
+const Givers::Giver* Givers::IntentFor(const ListedImage& image) const {
+  if (!options_.first_start) return nullptr;
+  for (const Giver& giver : givers_) {
+    if (giver.is_record || giver.pull.anything) continue;
+    const auto full = NormaliseImage(giver.pull.image);
+    for (const std::string& name : image.names) {
+      if (name == giver.pull.image || (full && name == *full)) return &giver;
+    }
+  }
+  return nullptr;
+}
+
+Result<Givers::Judgement> Givers::Judge(const StoreTxn& txn, const ListedImage& image) const {
+  auto known = TRY(MayBeKnown(txn, image));
+  if (!known.empty()) return Judgement{Verdict::kPulled, std::move(known)};
+  if (!image.formerly.empty()) {
+    const std::string& former = image.formerly.front();
+    auto entry = TRY(FindRememberedEntry(txn, former, image.runtime_handler));
+    // A complete list with a token gives it the entry.
+    if (entry)
+      return Judgement{Verdict::kLater, "it is in the ledger as " + QuoteForMessage(former)};
+    return Judgement{Verdict::kPulled, "it was on the node as " + QuoteForMessage(former) +
+                                           ", and what was known of that is gone"};
+  }
+  if (image.names.empty()) {
+    return Judgement{Verdict::kPulled,
+                     "the runtime lists it without a name, so nothing tells where it came from"};
+  }
+  std::string because;
+  bool unplaced = false;
+  bool later = false;
+  for (std::size_t i = 0; i < image.names.size(); ++i) {
+    const NamedImage& name = image.parsed[i];
+    const Giver* pull = FindGiver(name, image.pinned, false);
+    if (pull != nullptr && !IsLater(*pull)) {
+      if (because.empty()) {
+        because = Describe(pull->pull) + ", may have brought " + QuoteForMessage(image.names[i]);
+      }
+      continue;
+    }
+    auto unreadable = TRY(UnreadableIntentGives(txn, image.names[i], name));
+    if (unreadable) {
+      if (because.empty()) {
+        because =
+            "a pull whose file can't be read may have brought " + QuoteForMessage(image.names[i]);
+      }
+      continue;
+    }
+    if (const Giver* giver = FindGiver(name, image.pinned, true)) {
+      unplaced = true;
+      because = "an image of " + QuoteForMessage(giver->pull.image) +
+                " was pulled, and no list has it under the ref of its record";
+      continue;
+    }
+    if (pull != nullptr) {
+      later = true;
+      if (because.empty()) {
+        because = Describe(pull->pull) + ", may have brought " + QuoteForMessage(image.names[i]);
+      }
+      continue;
+    }
+    if (const Giver* intent = IntentFor(image)) {
+      return Judgement{Verdict::kPulled, Describe(intent->pull) + ", is of one of its names"};
+    }
+    return Judgement{
+        Verdict::kPreloaded,
+        (leaves_anything_out_ ? "no open pull that can be named could have given it the name "
+                              : "no open pull could have given it the name ") +
+            QuoteForMessage(image.names[i])};
+  }
+  const Verdict verdict = later      ? Verdict::kLater
+                          : unplaced ? Verdict::kUnplaced
+                                     : Verdict::kPulled;
+  return Judgement{verdict, std::move(because)};
+}
+
+std::vector<OpenPull> PullsOfAny(std::vector<OpenPull> pulls, const std::vector<std::string>& names,
+                                 ShortNames short_names) {
+  std::vector<NamedImage> parsed;
+  for (const std::string& name : names) parsed.push_back(ReadName(name));
+  std::erase_if(pulls, [&](const OpenPull& pull) {
+    if (pull.nothing_at != 0) return true;
+    const NamedImage pulled = ReadName(pull.image);
+    if (pull.anything || GivesAnything(pulled, short_names == ShortNames::kDockerHub)) return false;
+    return std::none_of(parsed.begin(), parsed.end(), [&](const NamedImage& name) {
+      return name.parses && CouldGive(pulled, name);
+    });
+  });
+  std::sort(pulls.begin(), pulls.end(),
+            [](const OpenPull& a, const OpenPull& b) { return a.id > b.id; });
+  return pulls;
+}
+
+void Conclude(bool has_credentials, bool for_other_handler, Explanation& why) {
+  const std::string proves =
+      "a pod whose credentials the registry accepts pulls it, which proves them";
+  const std::string preload = "if it came to the node without the kubelet, enter it in the ledger";
+  if (why.in_quarantine) {
+    why.text = "a file of the kubelet about this image could not be read";
+    why.hint = "a pull of it succeeds, which ends the quarantine";
+  } else if (why.ledger_entry) {
+    why.text.clear();
+  } else if (why.recorded && has_credentials) {
+    why.text = "a pull is on record, and pods must prove the credentials that it took";
+    why.hint = proves;
+  } else if (why.recorded) {
+    // A pull that is on record brought it: nothing for an operator to call preloaded.
+    why.text = why.closed_because.empty()
+                   ? "a pull is on record, but what it proved was forgotten, or is not known"
+                   : why.closed_because;
+    why.hint = why.closed_because.empty() ? proves : proves + "; " + preload;
+  } else if (for_other_handler) {
+    why.text = "it was pulled for another runtime handler";
+    why.hint = proves;
+  } else if (!why.pulls.empty()) {
+    why.text = Describe(why.pulls.front()) + ", may have brought it";
+    why.hint = proves + "; " + preload;
+  } else if (why.distrustful) {
+    why.text = "the store is distrustful, so it judges no image";
+    why.hint = proves + "; an operator can clear the distrust, with a reason";
+  } else {
+    why.text = "no list of images had it yet";
+    why.hint = "the runtime's list judges it; " + proves;
+  }
+}
+
+}  // namespace waybill::internal
+
+namespace waybill {
+
+std::vector<std::string> NamesGivenBy(const OpenPull& pull, ShortNames short_names) {
+  const internal::NamedImage named = internal::ReadName(pull.image);
+  if (pull.anything || internal::GivesAnything(named, short_names == ShortNames::kDockerHub)) {
+    return {"anything"};
+  }
+  std::vector<std::string> names;
+  if (!named.parses) return names;
+  if (named.digest.empty()) names.push_back(named.repository + ":" + named.tag);
+  names.push_back(named.repository + "@…");
+  return names;
+}
+
+}  // namespace waybill

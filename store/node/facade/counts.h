@@ -1,0 +1,40 @@
+// What metrics count in tables. Counted anew only if the table has changed.
+
+#ifndef WAYBILL_STORE_NODE_FACADE_COUNTS_H_
+#define WAYBILL_STORE_NODE_FACADE_COUNTS_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "store/engine/database/header.h"
+
+namespace waybill::internal {
+
+struct RecordCounts {
+  TableDigest of;
+  std::map<std::string, std::uint64_t> by_handler;  // ordered: "" is the default one
+  std::uint64_t closed = 0;
+  std::int64_t oldest_proof = 0;  // as PulledRecordView::Proofs
+  std::uint64_t undated = 0;
+
+  // Of other handlers than the default.
+  std::uint64_t nondefault() const {
+    std::uint64_t sum = 0;
+    for (const auto& [handler, records] : by_handler) sum += handler.empty() ? 0 : records;
+    return sum;
+  }
+};
+
+// In ranges of the pool.
+struct IdRangeCounts {
+  TableDigest of_mappings;
+  TableDigest of_held;
+  std::uint64_t free = 0;
+  std::uint64_t used = 0;
+  bool refused = false;
+};
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_NODE_FACADE_COUNTS_H_

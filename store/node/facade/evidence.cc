@@ -1,0 +1,309 @@
+// Lists of images, the ledger, open pulls.
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "store/base/quote.h"
+#include "store/base/try.h"
+#include "store/engine/trust/trust.h"
+#include "store/node/evidence/judge.h"
+#include "store/node/facade/impl.h"
+#include "store/node/handlers/runtime_handlers.h"
+#include "store/node/records/evidence_tables.h"
+#include "store/node/records/open_pulls_table.h"
+#include "store/node/records/pulled_record.h"
+#include "store/node/records/typed_tables.h"
+#include "store/node/upkeep/gap.h"
+#include "store/node/upkeep/observe.h"
+
+namespace waybill {
+
+using internal::Payload;
+using internal::StoreTxn;
+using internal::Table;
+
+namespace {
+
+constexpr std::string_view kOperatorSource = "operator";
+
+Result<void> CheckReason(std::string_view what, std::string_view reason) {
+  if (!reason.empty() && reason.size() <= kMaxReasonBytes) return {};
+  return Error{ErrorCode::kInvalidArgument, "the " + std::string(what) + " must have 1 to " +
+                                                std::to_string(kMaxReasonBytes) +
+                                                " bytes; nothing was changed"};
+}
+
+Result<void> CheckImageRef(std::string_view image_ref) {
+  if (image_ref.empty()) {
+    return Error{ErrorCode::kInvalidArgument, "the image ref is empty; nothing was changed",
+                 "name the image by its ID or a repo digest"};
+  }
+  if (image_ref.size() <= kMaxImageRefBytes) return {};
+  return Error{ErrorCode::kLimitExceeded, "the image ref is longer than " +
+                                              std::to_string(kMaxImageRefBytes) +
+                                              " bytes; nothing was changed"};
+}
+
+// What an operator says of an image's ledger entry.
+Result<void> CheckWord(Rules rules, std::string_view image_ref, std::string_view reason) {
+  if (auto r = CheckImageRef(image_ref); !r) return r;
+  if (auto r = CheckReason("reason", reason); !r) return r;
+  if (rules == Rules::kClosed) return {};
+  return Error{ErrorCode::kInvalidArgument,
+               "the rules `kubelet` keep no ledger; nothing was changed",
+               "open the store with the rules `closed`"};
+}
+
+// As stored. kInvalidArgument: the registry does not have it.
+Result<std::string> StoredHandler(const StoreTxn& txn, std::string_view runtime_handler) {
+  auto handler = TRY(internal::FindHandler(txn, runtime_handler));
+  if (handler.known) return handler.stored;
+  auto known = internal::ReadRuntimeHandlers(txn);
+  return known ? internal::UnknownHandler(runtime_handler, *known) : known.error();
+}
+
+// nullopt: it has none.
+Result<std::optional<LedgerEntry>> FindEntry(const StoreTxn& txn, const ImageCopy& copy) {
+  auto handler = TRY(StoredHandler(txn, copy.runtime_handler));
+  return internal::FindLedgerEntry(txn, copy.image_ref, handler);
+}
+
+Result<void> TakeOut(StoreTxn& txn, const LedgerEntry& entry, std::string_view reason) {
+  const std::string& handler = entry.runtime_handler;
+  TRY(internal::EraseLedgerEntry(txn, entry.image_ref, handler));
+  internal::NoteEvidenceRemoved(txn);
+  const std::string because = "an operator took it out of the ledger: " + std::string(reason);
+  auto refs = TRY(internal::RefsOfImage(txn, entry.image_ref));
+  bool recorded = false;
+  std::vector<ImagePulledRecord> guesses;
+  for (const std::string& ref : refs) {
+    auto walked = txn.ForEachWithPrefix(
+        Table::kPulled, internal::FirstPulledKeyOfRef(ref, txn.seed()), internal::kRefKeyBytes,
+        [&](const internal::Key16&, Payload payload) -> Result<bool> {
+          auto record = payload.empty() ? std::nullopt : internal::DecodePulledRecordValue(payload);
+          if (record && record->image_ref != ref) return true;
+          recorded = true;
+          if (record && record->closed_by_list) guesses.push_back(*std::move(record));
+          return true;
+        });
+    if (!walked) return walked;
+  }
+  // What a list guessed, under any handler, becomes the operator's word.
+  for (ImagePulledRecord& record : guesses) {
+    record.closed_by_list = false;
+    record.closed_because = because.substr(0, kMaxReasonBytes);
+    if (auto r = internal::StoreRecord(txn, std::move(record)); !r) return r;
+  }
+  if (recorded) return {};
+  auto closed = internal::CloseCopy(txn, entry.image_ref, handler, because);
+  return closed ? Result<void>() : closed.error();
+}
+
+}  // namespace
+
+Result<ListToken> NodeStore::BeginList() try {
+  if (!impl_->committer) return impl_->NotOwner();
+  const std::uint64_t token = impl_->committer->state().commit_sequence;
+  impl_->NoteToken(token);
+  return ListToken{token, impl_->boot_clock(), impl_->committer->store_id()};
+} catch (...) {
+  return internal::Caught();
+}
+
+Result<ObserveReport> NodeStore::ObserveImages(const ImageList& list,
+                                               const ChangeOptions& options) try {
+  if (!impl_->committer) return impl_->NotOwner();
+  if (list.source.size() > kMaxReasonBytes) {
+    return CheckReason("source of the list", list.source).error();
+  }
+  if (list.complete && !list.source.empty()) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "the list of " + internal::QuoteForMessage(list.source) +
+                     " is said to be complete, but only the runtime knows every image; nothing was "
+                     "changed"};
+  }
+  if (impl_->rules == Rules::kKubelet) {
+    ObserveReport report;
+    report.listed = list.images.size();
+    report.not_judged_because = "the rules `kubelet` keep no ledger";
+    return report;
+  }
+  const internal::Observing observing{.options = impl_->evidence,
+                                      .now = impl_->boot_clock(),
+                                      .allow_empty = options.allow_empty,
+                                      .preloaded = impl_->preloaded ? &*impl_->preloaded : nullptr};
+  return WriteAndGet(
+      *impl_, [&](StoreTxn& txn) { return internal::ObserveList(txn, list, observing); }, options);
+} catch (...) {
+  return internal::Caught();
+}
+
+Result<void> NodeStore::NoteGap(std::string_view why) try {
+  if (auto r = CheckReason("reason", why); !r) return r;
+  return impl_->Write(
+      [&](StoreTxn& txn) { return internal::NoteGap(txn, internal::GapToldOf(std::string(why))); });
+} catch (...) {
+  return internal::Caught();
+}
+
+Result<std::vector<OpenPull>> NodeStore::ListOpenPulls() const {
+  auto pulls = ListTable(*impl_, Table::kIntents, "the open pulls", internal::DecodeOpenPull);
+  if (pulls) {
+    std::erase_if(*pulls, [](const OpenPull& pull) { return pull.nothing_at != 0; });
+    std::sort(pulls->begin(), pulls->end(),
+              [](const OpenPull& a, const OpenPull& b) { return a.id < b.id; });
+  }
+  return pulls;
+}
+
+Result<void> NodeStore::DropOpenPull(PullId pull, std::string_view reason,
+                                     const ChangeOptions& options) try {
+  if (auto r = CheckReason("reason", reason); !r) return r;
+  return impl_->Write(
+      [&](StoreTxn& txn) -> Result<void> {
+        auto pulls = TRY(internal::AllOpenPulls(txn));
+        const auto at = std::find_if(pulls.begin(), pulls.end(),
+                                     [&](const OpenPull& one) { return one.id == pull; });
+        if (at == pulls.end() || pull.value == 0 || at->nothing_at != 0) {
+          return Error{ErrorCode::kNotFound,
+                       "there is no open pull " + std::to_string(pull.value) + " in " +
+                           impl_->directory.string() + "; nothing was changed",
+                       "list them: it may have ended since"};
+        }
+        if (at->state == PullState::kRunning &&
+            impl_->in_flight.Get(at->image, at->runtime_handler).count > 0) {
+          return Error{ErrorCode::kConflict,
+                       "the pull of " + internal::QuoteForMessage(at->image) +
+                           " runs in this process; nothing was changed",
+                       "record how it ended"};
+        }
+        if (auto r = internal::EraseOpenPull(txn, *at); !r) return r;
+        internal::NoteEvidenceRemoved(txn);
+        return internal::NoteInJournal(
+            txn, "dropped " + internal::Describe(*at) + ": " + std::string(reason));
+      },
+      options);
+} catch (...) {
+  return internal::Caught();
+}
+
+Result<std::vector<LedgerEntry>> NodeStore::ListLedger() const {
+  auto entries = ListTable(*impl_, Table::kLedger, "the ledger", internal::DecodeLedgerEntry);
+  if (entries) {
+    std::erase_if(*entries,
+                  [](const LedgerEntry& entry) { return entry.absent_since.has_value(); });
+    std::sort(entries->begin(), entries->end(), [](const LedgerEntry& a, const LedgerEntry& b) {
+      return std::tie(a.image_ref, a.runtime_handler) < std::tie(b.image_ref, b.runtime_handler);
+    });
+  }
+  return entries;
+}
+
+Result<void> NodeStore::AddToLedger(const ImageOnNode& image, std::string_view source,
+                                    std::string_view reason, const ChangeOptions& options) try {
+  if (auto r = CheckWord(impl_->rules, image.id, reason); !r) return r;
+  if (auto r = CheckReason("source", source); !r) return r;
+  return impl_->Write(
+      [&](StoreTxn& txn) -> Result<void> {
+        auto handler = TRY(StoredHandler(txn, image.runtime_handler));
+        if (auto r = internal::CheckOfOneImage(txn, image.id); !r) return r;
+        LedgerEntry entry{.image_ref = image.id,
+                          .runtime_handler = handler,
+                          .source = std::string(source),
+                          .reason = std::string(reason),
+                          .since = txn.now()};
+        for (const auto* names : {&image.repo_tags, &image.repo_digests}) {
+          for (const std::string& name : *names) {
+            if (name.size() <= kMaxImageBytes && internal::ReadName(name).parses &&
+                entry.names.size() < kMaxNamesPerImage) {
+              entry.names.push_back(name);
+            }
+          }
+        }
+        std::sort(entry.names.begin(), entry.names.end());
+        entry.names.erase(std::unique(entry.names.begin(), entry.names.end()), entry.names.end());
+        return internal::PutLedgerEntry(txn, std::move(entry));
+      },
+      options);
+} catch (...) {
+  return internal::Caught();
+}
+
+Result<bool> NodeStore::RemoveFromLedger(const ImageCopy& copy, std::string_view reason,
+                                         const ChangeOptions& options) try {
+  TRY(CheckWord(impl_->rules, copy.image_ref, reason));
+  return WriteAndGet(
+      *impl_,
+      [&](StoreTxn& txn) -> Result<bool> {
+        auto entry = TRY(FindEntry(txn, copy));
+        if (!entry) return false;
+        TRY(TakeOut(txn, *entry, reason));
+
+        TRY(internal::NoteInJournal(txn, "took " + internal::QuoteForMessage(copy.image_ref) +
+                                             " out of the ledger: " + std::string(reason)));
+        return true;
+      },
+      options);
+} catch (...) {
+  return internal::Caught();
+}
+
+Result<bool> NodeStore::SettlePresumed(const ImageCopy& copy, Settled settled,
+                                       std::string_view reason, const ChangeOptions& options) try {
+  TRY(CheckWord(impl_->rules, copy.image_ref, reason));
+  return WriteAndGet(
+      *impl_,
+      [&](StoreTxn& txn) -> Result<bool> {
+        auto entry = TRY(FindEntry(txn, copy));
+        if (!entry || !IsPresumed(*entry)) return false;
+        if (settled == Settled::kClosed) {
+          auto taken = TakeOut(txn, *entry, reason);
+          return taken ? Result<bool>(true) : taken.error();
+        }
+        entry->source = kOperatorSource;
+        entry->reason = reason;
+        entry->since = txn.now();
+        auto put = internal::PutLedgerEntry(txn, std::move(*entry));
+        return put ? Result<bool>(true) : put.error();
+      },
+      options);
+} catch (...) {
+  return internal::Caught();
+}
+
+Result<ObserveReport> NodeStore::ClearDistrust(std::string_view reason,
+                                               const ClearOptions& options) try {
+  if (reason.empty() || reason.size() > kMaxReasonBytes) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "a reason of 1 to " + std::to_string(kMaxReasonBytes) +
+                     " bytes is needed to clear distrust; nothing was changed",
+                 "say why the store is whole again"};
+  }
+  if (impl_->rules == Rules::kClosed && options.adopt && !options.images_on_node) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "there is no list of images to adopt; nothing was changed",
+                 "give the runtime's complete list"};
+  }
+  const internal::Observing observing{.options = impl_->evidence,
+                                      .now = impl_->boot_clock ? impl_->boot_clock() : BootTime(),
+                                      .allow_empty = options.allow_empty};
+  std::optional<ImageList> list;
+  if (options.images_on_node) list = ImageList{.images = *options.images_on_node, .complete = true};
+  return WriteAndGet(
+      *impl_,
+      [&](StoreTxn& txn) -> Result<ObserveReport> {
+        ObserveReport report;
+        if (impl_->rules == Rules::kClosed) {
+          report = TRY(internal::CloseOrAdopt(txn, list, options.adopt, reason, observing));
+        }
+        TRY(internal::SetTrust(txn, reason));
+        return report;
+      },
+      ChangeOptions{.dry_run = options.dry_run});
+} catch (...) {
+  return internal::Caught();
+}
+
+}  // namespace waybill

@@ -1,0 +1,89 @@
+// Going back to a kubelet without waybill.
+
+#include <set>
+#include <utility>
+
+#include "migrations/kubelet/kubelet_export.h"
+#include "store/base/try.h"
+#include "store/engine/trust/trust_journal.h"
+#include "store/node/facade/impl.h"
+#include "store/node/records/evidence_tables.h"
+#include "store/node/records/open_pulls_table.h"
+#include "store/node/records/pulled_record.h"
+#include "store/node/records/typed_tables.h"
+#include "store/node/records/userns_tables.h"
+
+namespace waybill {
+
+using internal::ReaderPool;
+using internal::Table;
+
+namespace {
+
+// Everything of one snapshot.
+Result<internal::ExportContent> Collect(const NodeStore::Impl& impl,
+                                        const ReaderPool::Lease& snapshot) {
+  internal::ExportContent content;
+  Result<void> taken;
+  const auto take = [&](Table table, std::string_view what, auto decode, auto& out) {
+    if (!taken) return;
+    auto all = ListIn(impl, snapshot, table, what, decode);
+    if (all) {
+      out = std::move(*all);
+    } else {
+      taken = all.error();
+    }
+  };
+  std::vector<internal::UsernsMapping> mappings;
+  std::vector<internal::UsernsHeld> held;
+  if (auto records = impl.ListRecordsIn(snapshot)) {
+    content.records = std::move(*records);
+  } else {
+    taken = records.error();
+  }
+  std::vector<OpenPull> pulls;
+  take(Table::kIntents, "the intents", internal::DecodeOpenPull, pulls);
+  take(Table::kLedger, "the ledger", internal::DecodeLedgerEntry, content.ledger);
+  take(Table::kSpellings, "the spellings", internal::DecodeSpelling, content.spellings);
+  take(Table::kQuarantine, "the quarantine entries", internal::DecodeQuarantineValue,
+       content.quarantine);
+  take(Table::kPreloaded, "the preloaded records", internal::DecodePreloadedValue,
+       content.preloaded);
+  take(Table::kImported, "the imported files", internal::DecodeImportedFileValue, content.imported);
+  take(Table::kUsernsMappings, "the ID mappings", internal::DecodeUsernsMapping, mappings);
+  take(Table::kUsernsHeld, "the held pods", internal::DecodeUsernsHeld, held);
+  if (!taken) return taken.error();
+  std::erase_if(content.ledger,
+                [](const LedgerEntry& entry) { return entry.absent_since.has_value(); });
+  content.has_evidence = impl.rules == Rules::kClosed;
+  std::set<ImagePullIntent> intents;
+  for (const OpenPull& pull : pulls) {
+    if (!pull.anything && pull.nothing_at == 0) intents.insert({pull.image, pull.runtime_handler});
+  }
+  content.intents.assign(intents.begin(), intents.end());
+  for (internal::UsernsMapping& mapping : mappings) {
+    content.allocations.push_back({.pod_uid = std::move(mapping.pod_uid),
+                                   .host_id = mapping.host_id,
+                                   .length = mapping.length,
+                                   .created = mapping.created});
+  }
+  for (internal::UsernsHeld& one : held) content.held.push_back(std::move(one.pod));
+  content.distrustful = snapshot.state().distrustful;
+  return content;
+}
+
+}  // namespace
+
+Result<ExportReport> NodeStore::Export(const ExportOptions& options) const {
+  return Guarded([&]() -> Result<ExportReport> {
+    auto content = TRY(Collect(*impl_, impl_->Read()));
+    if (content.distrustful) {
+      auto trust = TRY(GetTrust());
+      content.distrust_reason = internal::LastReasonOf(trust.journal);
+    }
+    content.now = impl_->clock();
+    return internal::ExportKubeletDirectory(content, options);
+  });
+}
+
+}  // namespace waybill

@@ -1,0 +1,279 @@
+// What a NodeStore is made of. Members are destroyed in reverse order: readers leave, the
+// write-back thread stops, then the environment closes and the lock is released.
+
+#ifndef WAYBILL_STORE_NODE_FACADE_IMPL_H_
+#define WAYBILL_STORE_NODE_FACADE_IMPL_H_
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "store/base/caught.h"
+#include "store/base/try.h"
+#include "store/control/server.h"
+#include "store/engine/database/committer.h"
+#include "store/engine/database/reader_pool.h"
+#include "store/engine/recovery/open_store.h"
+#include "store/node/decision/decision_steps.h"
+#include "store/node/facade/counts.h"
+#include "store/node/pulls/in_flight.h"
+#include "store/node/pulls/write_back_queue.h"
+#include "store/node/records/counters_record.h"
+#include "store/node/revocation/tidier.h"
+#include "store/node/userns/allocator.h"
+#include "waybill/node_store.h"
+
+namespace waybill {
+
+class NodeStore::Impl {
+ public:
+  static Result<std::unique_ptr<Impl>> OpenOwner(OpenOptions options);
+  static Result<std::unique_ptr<Impl>> OpenObserver(const ObserveOptions& options);
+  ~Impl();
+  Result<void> Close() noexcept;
+
+  // must_attempt_pull.cc
+  Decision Decide(const ImageCopy& copy, CredentialSource& source);
+
+  // A snapshot to read from, of the store as it is on disk now.
+  internal::ReaderPool::Lease Read();
+
+  // Runs a change as the owner, after all that is queued to be written back; an error for everybody
+  // else. No exception leaves it.
+  Result<void> Write(internal::Committer::Change change) noexcept;
+  // The same; a dry run takes it back once it succeeded.
+  Result<void> Write(internal::Committer::Change change, const ChangeOptions& options) noexcept;
+  // Why this store does not write.
+  Error NotOwner() const;
+  Error Closed() const;
+
+  // `what` can't be read; there is no snapshot to read it from.
+  Error Unreadable(std::string_view what) const;
+  Error NoSnapshot(const internal::ReaderPool::Lease& none, std::string_view what) const;
+  bool is_owner() const { return is_owner_; }
+
+  const std::filesystem::path directory;
+  const Rules rules;
+  const VerificationPolicy policy;
+  const Clock clock;
+  const BootClock boot_clock;  // owner only
+  const EvidenceOptions evidence;
+  const std::optional<std::vector<ImageOnNode>> preloaded;  // OpenOptions::preloaded
+  const std::optional<AgeLimits> ages;  // nullopt: those that the store remembers
+  const UserNamespaceOptions user_namespaces;
+  RecoveryReport report;
+  internal::InFlight in_flight;
+  internal::ReaderPool readers;
+  // As EnsureImageRequests.
+  std::array<std::array<std::array<std::atomic<std::uint64_t>, 3>, 3>, 3> ensure_requests{};
+
+  // Owner only, else null.
+  std::optional<internal::OwnedStore> owned;
+  std::unique_ptr<internal::CommitMark> mark;
+  std::unique_ptr<internal::Committer> committer;
+  std::unique_ptr<internal::WriteBackQueue> write_backs;
+  std::unique_ptr<internal::Tidier> tidier;
+  std::optional<internal::Allocator> allocator;  // inside changes only
+  // The last token drawn, in this process or an earlier one. A mapping with an older stamp could be
+  // cleaned up by lists that were made before its pod came back.
+  std::atomic<std::uint64_t> last_token{0};
+  std::uint64_t opened_at = 0;  // the commit sequence when opening ended
+
+  // revocation.cc
+  static Result<void> CheckAges(const std::optional<AgeLimits>& ages);
+  // Runs a change that forgets.
+  template <typename Change>
+  auto Revoke(const Change& change, const ChangeOptions& options) noexcept;
+  // The records as they count. record.cc
+  Result<std::vector<ImagePulledRecord>> ListRecordsIn(
+      const internal::ReaderPool::Lease& snapshot) const;
+  const AgeLimits& AgesIn(const internal::ReaderPool::Lease& snapshot) const {
+    return ages ? *ages : snapshot.state().ages;
+  }
+
+  // metrics.cc. kDamaged: unreadable.
+  Result<internal::RecordCounts> CountRecords(const internal::ReaderPool::Lease& snapshot);
+  // Adds what was counted since the store was opened.
+  void AddCounters(StoreCounters& to) const;
+  OpeningSummary SummaryOfOpening() const;
+  std::mutex counted_mutex;
+  std::optional<internal::RecordCounts> counted_records;  // guarded by counted_mutex; likewise:
+  std::optional<internal::IdRangeCounts> counted_ranges;
+  std::atomic<std::uint64_t> id_range_failures{0};
+  internal::WriteBackCounts write_back_counts;
+  // Owner: what earlier owners counted. Does not change after opening.
+  StoreCounters counted_before;
+  std::optional<OpeningSummary> last_opening;
+  // Owner: reads what earlier ones left.
+  Result<void> ReadCounters();
+  // Of the store's whole life.
+  internal::KeptCounters CountersNow() const;
+  // Owner, in a transaction that is about to be committed: writes them if they changed.
+  Result<void> WriteCounters(internal::StoreTxn& txn);
+  // Owner: commits them if there is something that no commit took along.
+  void KeepCounters() noexcept;
+  // Payloads; the committer's leader's. What is committed, and what is about to be.
+  std::vector<std::uint8_t> counters_written;
+  std::vector<std::uint8_t> counters_in_commit;
+
+  // Rules::kClosed: the commit that mended times from a clock that was ahead; 0: none.
+  std::atomic<std::uint64_t> clock_mended_at{0};
+  // Mends them. Returns how many records had a later time.
+  Result<std::uint64_t> MendClock();
+
+  void NoteToken(std::uint64_t token) {
+    std::uint64_t last = last_token.load();
+    while (last < token && !last_token.compare_exchange_weak(last, token)) {
+    }
+  }
+
+  // serve.cc
+  Result<void> Serve(NodeStore& store, const ServeOptions& options);
+  void StopServing() noexcept;
+  Result<Backup> MakeBackup();
+  Result<Backup> WriteBackup(const std::filesystem::path& file, const Progress& progress);
+  // Owner, before a backup: what was queued is part of it. kOwned, kOutcomeUnknown.
+  Result<void> PrepareBackup();
+  // Owner: whether the commit is on the disk, or was taken back by an error.
+  Result<void> IsDurable(std::uint64_t sequence);
+  std::mutex serving_mutex;
+  std::unique_ptr<OwnerCalls> served;  // guarded by serving_mutex, as `server`
+  std::unique_ptr<internal::ControlServer> server;
+  std::mutex backup_mutex;  // held while a backup is made
+
+  // Observer only. Reopened if the files were replaced: under the mutex, which a decision never
+  // waits for, and without readers.
+  std::optional<internal::OpenedDatabase> observed;
+  std::shared_mutex observed_mutex;
+
+  const internal::OpenedDatabase* database() const {
+    return owned ? &owned->database : observed ? &*observed : nullptr;
+  }
+
+  // How long is remembered what was known of images that are gone.
+  std::chrono::seconds Remember() const {
+    return rules == Rules::kClosed ? evidence.remember : std::chrono::seconds(0);
+  }
+
+ private:
+  static BootClock BootClockOf(const OpenOptions& options) { return options.boot_clock; }
+  static BootClock BootClockOf(const ObserveOptions&) { return SystemBootClock; }
+  static EvidenceOptions EvidenceOf(const OpenOptions& options) { return options.evidence; }
+  static EvidenceOptions EvidenceOf(const ObserveOptions& options) {
+    return {.short_names = options.short_names};
+  }
+  static std::optional<std::vector<ImageOnNode>> PreloadedOf(const OpenOptions& options) {
+    return options.preloaded;
+  }
+  static std::optional<std::vector<ImageOnNode>> PreloadedOf(const ObserveOptions&) { return {}; }
+
+  template <typename Options>
+  explicit Impl(const Options& options)
+      : directory(options.directory),
+        rules(options.rules),
+        policy(options.policy),
+        clock(options.clock),
+        boot_clock(BootClockOf(options)),
+        evidence(EvidenceOf(options)),
+        preloaded(PreloadedOf(options)),
+        ages(options.ages),
+        user_namespaces(options.user_namespaces) {}
+
+  Result<void> FinishOpening(const OpenOptions& options);
+  // The steps between the opened database and the readers.
+  Result<void> MendClockAtOpening();
+  Result<void> OpenRevocations(const OpenOptions& options);
+  Result<void> DropOldRevocations();
+  Result<void> TakeOver(const OpenOptions& options);
+  Result<void> CountPulls(std::uint64_t& count);
+  Result<void> Replay(const OpenOptions& options);
+  Result<void> ObserveAtOpening(internal::StoreTxn& txn, const OpenOptions& options);
+  // userns.cc
+  Result<void> OpenUserNamespaces(const OpenOptions& options);
+  Result<void> TakeOverUserNamespaces(const OpenOptions& options);
+  // `write_backs_queued`: kubelet rules, and a credential was queued to be written back before.
+  Decision DecideUncounted(const ImageCopy& copy, CredentialSource& source,
+                           internal::ReaderPool::Lease& snapshot, bool write_backs_queued);
+  // Owner: whether it may answer. Looks at the store's files at most once a tick of the kernel's
+  // coarse clock (1 to 10 ms), so that a decision hardly ever pays for it.
+  bool OwnsStill();
+  // Observer: whether the files that are open are those under the store's names.
+  bool FilesAreCurrent();
+  // Observer: opens the files, and attaches the readers.
+  Result<void> OpenFiles();
+  // Observer: reopens the files. False: that can't be done right now.
+  bool Reopen();
+
+  internal::SeenUnowned seen_unowned_;       // guarded by observed_mutex
+  bool asks_witness_ = true;                 // ObserveOptions
+  std::atomic<std::int64_t> looked_at_{-1};  // the tick of OwnsStill's last look
+  bool is_owner_ = false;
+  bool closed_ = false;
+};
+
+// For large deletions: whether to try again with fewer in a transaction, because the map has no
+// room for the pages that `most` of them touch. Lowers `most`.
+inline bool TakeSmallerSteps(const Error& error, std::size_t& most) {
+  constexpr std::size_t kManyDeletions = 4096;
+  if (error.code != ErrorCode::kStoreFull || most <= 1) return false;
+  most = std::min(kManyDeletions, most / 8);
+  return true;
+}
+
+using internal::Guarded;
+
+// Impl::Write for a change that returns a value: that of the run that was committed.
+template <typename Change>
+auto WriteAndGet(NodeStore::Impl& impl, const Change& change,
+                 const ChangeOptions& options = {}) noexcept {
+  using Value = std::invoke_result_t<Change, internal::StoreTxn&>;
+  return Guarded([&]() -> Value {
+    typename Value::value_type value{};
+    auto written = impl.Write(
+        [&](internal::StoreTxn& txn) -> Result<void> {
+          value = TRY(change(txn));
+          return {};
+        },
+        options);
+    if (!written) return written.error();
+    return value;
+  });
+}
+
+// Every value of a table in one snapshot. An error if one can't be read or is missing.
+template <typename T>
+Result<std::vector<T>> ListIn(const NodeStore::Impl& impl,
+                              const internal::ReaderPool::Lease& snapshot, internal::Table table,
+                              std::string_view what,
+                              std::optional<T> (*decode)(internal::Payload)) {
+  if (!snapshot) return impl.NoSnapshot(snapshot, what);
+  std::vector<T> all;
+  bool are_sound = true;
+  const auto add = [&](internal::Payload payload) {
+    auto decoded = payload.empty() ? std::nullopt : decode(payload);
+    are_sound = are_sound && decoded.has_value();
+    if (decoded) all.push_back(*std::move(decoded));
+  };
+  const bool walked = snapshot.ForEach(internal::SpecOf(table), add);
+  if (!walked || !are_sound || !snapshot.CountIsTrue(table)) return impl.Unreadable(what);
+  return all;
+}
+
+template <typename T>
+Result<std::vector<T>> ListTable(NodeStore::Impl& impl, internal::Table table,
+                                 std::string_view what,
+                                 std::optional<T> (*decode)(internal::Payload)) {
+  return Guarded([&] { return ListIn(impl, impl.Read(), table, what, decode); });
+}
+
+}  // namespace waybill
+
+#endif  // WAYBILL_STORE_NODE_FACADE_IMPL_H_

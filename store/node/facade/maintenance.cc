@@ -1,0 +1,75 @@
+// What is done to a whole store that is not in use (waybill/maintenance.h).
+
+#include "waybill/maintenance.h"
+
+#include <time.h>
+
+#include <array>
+#include <cstdint>
+#include <fstream>
+#include <string>
+#include <utility>
+
+#include "migrations/steps/migrate.h"
+#include "store/base/try.h"
+#include "store/engine/database/uuid.h"
+#include "store/engine/recovery/backup.h"
+#include "store/engine/recovery/open_store.h"
+#include "store/node/facade/impl.h"
+
+namespace waybill {
+
+Timestamp SystemClock() {
+  struct timespec now {};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return {now.tv_sec, static_cast<std::int32_t>(now.tv_nsec)};
+}
+
+BootTime SystemBootClock() {
+  // Read once: it does not change while this process lives.
+  static const std::array<std::uint8_t, 16> boot_id = [] {
+    std::array<std::uint8_t, 16> id{};
+    std::ifstream file("/proc/sys/kernel/random/boot_id");
+    std::string text;
+    if (!std::getline(file, text) || !internal::DecodeUuid(text, id)) id = {};
+    return id;
+  }();
+  struct timespec now {};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return {boot_id, std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec};
+}
+
+Result<MigrationReport> Migrate(const MigrateOptions& options) {
+  return Guarded([&]() -> Result<MigrationReport> {
+    TRY(internal::CheckVersion(options.to));
+    // A dry run writes nothing, so it does not settle with the witness either.
+    OpenOptions open{.directory = options.directory,
+                     .create_if_missing = false,
+                     .witness = Witness::Remembered()};
+    open.clock = options.clock;
+    open.boot_clock = options.boot_clock;
+    open.map_bytes = options.map_bytes;
+    RecoveryReport ignored;
+    auto store = TRY(internal::OpenAsOwner(
+        open, options.dry_run ? internal::OnDamage::kOnlyLook : internal::OnDamage::kRefuse,
+        internal::Purpose::kUnknown, ignored));
+    auto report =
+        internal::MigrateStore(store, {options.to, options.dry_run, options.accept_loss,
+                                       options.clock, options.boot_clock, options.progress});
+    if (!report) return report;
+    if (store.witness && !options.dry_run) {
+      TRY(store.witness->Sync());
+    }
+    return report;
+  });
+}
+
+Result<std::vector<Backup>> ListBackups(const std::filesystem::path& directory) {
+  return Guarded([&] { return internal::FindBackups(directory); });
+}
+
+Result<RestoreReport> Restore(const RestoreOptions& options) {
+  return Guarded([&] { return internal::RestoreBackup(options); });
+}
+
+}  // namespace waybill

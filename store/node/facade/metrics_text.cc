@@ -1,0 +1,337 @@
+// How metrics are spelt. The kubelet's names are those of its code, which has one more underscore
+// in kubelet_image_manager_ensure_image_requests_total than the text of KEP-2535.
+
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "store/base/go_json.h"
+#include "store/node/decision/decision_steps.h"
+#include "waybill/evidence.h"
+#include "waybill/metrics.h"
+#include "waybill/report.h"
+
+namespace waybill {
+
+namespace {
+
+constexpr std::array<std::string_view, 3> kPullPolicyLabels = {"always", "ifnotpresent", "never"};
+constexpr std::array<std::string_view, 3> kTruthLabels = {"false", "true", "unknown"};
+constexpr std::size_t kAlways = 0;
+constexpr std::size_t kUnknownTruth = 2;
+// No handler can have this name: it is a DNS label, or at least has no parenthesis in CRI.
+constexpr std::string_view kDefaultHandler = "(default)";
+
+double AsDouble(std::uint64_t number) { return static_cast<double>(number); }
+
+double SecondsOf(Timestamp time) {
+  return static_cast<double>(time.seconds) + static_cast<double>(time.nanoseconds) / 1e9;
+}
+
+// Prometheus takes UTF-8 only.
+std::string AsUtf8(std::string_view text) {
+  std::string valid;
+  while (!text.empty()) {
+    const std::size_t length = Utf8SequenceLength(text);
+    valid += length == 0 ? std::string_view("\xef\xbf\xbd") : text.substr(0, length);
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return valid;
+}
+
+using Labels = std::vector<std::pair<std::string, std::string>>;
+
+class Writer {
+ public:
+  void Family(std::string_view name, std::string_view type, std::string_view help) {
+    families_.push_back({std::string(name), std::string(type), std::string(help), {}});
+  }
+  void Series(Labels labels, double value) {
+    families_.back().series.push_back({std::move(labels), value});
+  }
+  void Gauge(std::string_view name, std::string_view help, double value) {
+    Family(name, "gauge", help);
+    Series({}, value);
+  }
+  void Counter(std::string_view name, std::string_view help, std::uint64_t value) {
+    Family(name, "counter", help);
+    Series({}, AsDouble(value));
+  }
+
+  void Checks(std::string_view name, std::string_view help,
+              const std::array<std::uint64_t, 5>& checks) {
+    Family(name, "counter", help);
+    for (std::size_t i = 1; i < checks.size(); ++i) {
+      Series({{"result", std::string(CheckResultName(static_cast<CheckResult>(i)))}},
+             AsDouble(checks[i]));
+    }
+  }
+  void Requests(std::string_view name, std::string_view help, const EnsureImageRequests& requests) {
+    Family(name, "counter", help);
+    for (std::size_t policy = 0; policy < requests.size(); ++policy) {
+      for (std::size_t present = 0; present < kTruthLabels.size(); ++present) {
+        for (std::size_t required = 0; required < kTruthLabels.size(); ++required) {
+          Series({{"pull_policy", std::string(kPullPolicyLabels[policy])},
+                  {"present_locally", std::string(kTruthLabels[present])},
+                  {"pull_required", std::string(kTruthLabels[required])}},
+                 AsDouble(requests[policy][present][required]));
+        }
+      }
+    }
+  }
+
+  std::vector<MetricFamily> Take() { return std::move(families_); }
+
+ private:
+  std::vector<MetricFamily> families_;
+};
+
+void WriteKubelets(const Metrics& metrics, Writer& out) {
+  out.Checks("kubelet_imagemanager_image_mustpull_checks_total",
+             "Checks whether an image must be pulled, by result.", metrics.mustpull_checks);
+  out.Requests("kubelet_image_manager_ensure_image_requests_total",
+               "Requests for an image, by pull policy, presence on the node, and whether a pull "
+               "was needed.",
+               metrics.ensure_image_requests);
+  if (!metrics.readable) return;
+  out.Gauge("kubelet_imagemanager_ondisk_pullintents", "Pull intents on disk.",
+            AsDouble(metrics.ondisk_pullintents));
+  out.Gauge("kubelet_imagemanager_ondisk_pulledrecords", "Pulled records on disk.",
+            AsDouble(metrics.ondisk_pulledrecords));
+  out.Gauge("kubelet_imagemanager_inmemory_pullintents_usage_percent",
+            "Images in flight, of the most there may be.",
+            metrics.inmemory_pullintents_usage_percent);
+  out.Gauge("kubelet_imagemanager_inmemory_pulledrecords_usage_percent",
+            "Pages of the memory map in use.", metrics.inmemory_pulledrecords_usage_percent);
+}
+
+void WriteRecords(const Metrics& metrics, Writer& out) {
+  out.Family("waybill_records", "gauge", "Images on record, by runtime handler.");
+  std::map<std::string, std::uint64_t> by_label;  // invalid names may become the same one
+  for (const HandlerRecords& one : metrics.records_by_handler) {
+    by_label[one.runtime_handler.empty() ? std::string(kDefaultHandler)
+                                         : AsUtf8(one.runtime_handler)] += one.records;
+  }
+  for (const auto& [handler, records] : by_label) {
+    out.Series({{"runtime_handler", handler}}, AsDouble(records));
+  }
+  out.Gauge("waybill_nondefault_runtime_handler_images",
+            "Images on record under another runtime handler than the default (KEP-4216).",
+            AsDouble(metrics.nondefault_runtime_handler_images));
+  out.Gauge("waybill_closed_images",
+            "Images on record that are closed since nobody knows where they came from.",
+            AsDouble(metrics.closed_images));
+  out.Gauge("waybill_preloaded_images", "Images in the ledger of preloaded ones.",
+            AsDouble(metrics.preloaded_images));
+  out.Gauge("waybill_presumed_images",
+            "Of these, images that a first start presumed preloaded, and nobody settled.",
+            AsDouble(metrics.presumed_images));
+  if (metrics.oldest_credential) {
+    out.Gauge("waybill_oldest_credential_timestamp_seconds",
+              "When the oldest credential on record was proven, of those for which that is known.",
+              SecondsOf(*metrics.oldest_credential));
+  }
+  out.Gauge("waybill_undated_credentials",
+            "Credentials on record for which it is not known when they were proven.",
+            AsDouble(metrics.undated_credentials));
+  out.Gauge("waybill_revocations", "What was forgotten, and must not come back.",
+            AsDouble(metrics.revocations));
+  out.Gauge("waybill_quarantine_entries",
+            "Images that are closed since their record or intent could not be read.",
+            AsDouble(metrics.quarantine_entries));
+  out.Gauge("waybill_open_pulls", "Pulls that may still bring an image, under the closed rules.",
+            AsDouble(metrics.open_pulls));
+  out.Family("waybill_open_pulls_by_state", "gauge",
+             "Pulls that may still bring an image, under the closed rules, by how they ended; "
+             "anything: those that can't be named, which may bring any image.");
+  for (const PullState state : {PullState::kRunning, PullState::kFailed, PullState::kUnknown}) {
+    out.Series({{"state", std::string(PullStateName(state))}},
+               AsDouble(metrics.open_pulls_by_state[static_cast<std::size_t>(state)]));
+  }
+  out.Series({{"state", "anything"}}, AsDouble(metrics.open_pulls_by_state[0]));
+}
+
+void WriteTrust(const Metrics& metrics, Writer& out) {
+  out.Gauge("waybill_distrustful",
+            "Whether something was lost, so that no image is judged until an operator clears it.",
+            metrics.distrustful ? 1 : 0);
+  out.Family("waybill_distrust_reasons", "gauge",
+             "Reasons for distrust in force, by kind; unknown: of a later version.");
+  for (std::size_t i = 0; i < kMaxTrustKinds; ++i) {
+    const std::string_view name = TrustKindName(static_cast<TrustKind>(i));
+    if (i == 0 || name != "unknown") {
+      out.Series({{"kind", std::string(name)}}, AsDouble(metrics.distrust_reasons[i]));
+    }
+  }
+}
+
+void WriteIdRanges(const Metrics& metrics, Writer& out) {
+  out.Gauge("waybill_id_mappings", "Pods with a range of host IDs (KEP-127).",
+            AsDouble(metrics.id_mappings));
+  out.Gauge("waybill_held_pods",
+            "Pods whose range of host IDs is not verified, so that they get none.",
+            AsDouble(metrics.held_pods));
+  if (!metrics.user_namespaces) return;
+  out.Family("waybill_id_ranges", "gauge", "Ranges of host IDs of the pool, by state.");
+  out.Series({{"state", "free"}}, AsDouble(metrics.id_ranges_free));
+  out.Series({{"state", "used"}}, AsDouble(metrics.id_ranges_used));
+  out.Gauge("waybill_id_ranges_refused",
+            "Whether no new range is handed out, since that of a held pod is not known.",
+            metrics.id_ranges_refused ? 1 : 0);
+}
+
+void WriteDatabase(const Metrics& metrics, Writer& out) {
+  out.Gauge("waybill_schema_version", "Schema version of the store.",
+            AsDouble(metrics.schema_version));
+  out.Counter("waybill_commits_total", "Commits since the store was made.",
+              metrics.commit_sequence);
+  out.Gauge("waybill_map_bytes", "Size of the memory map: the most that the store may have.",
+            AsDouble(metrics.map_bytes));
+  out.Gauge("waybill_used_bytes", "Of the memory map, in use; free pages inside count.",
+            AsDouble(metrics.used_bytes));
+  out.Gauge("waybill_reader_slots_used", "Reader slots in use, over all processes.",
+            AsDouble(metrics.readers));
+  out.Gauge("waybill_reader_slots", "Reader slots that there are.", AsDouble(metrics.max_readers));
+}
+
+void WriteCounters(const StoreCounters& counters, Writer& out) {
+  out.Checks("waybill_mustpull_checks_total",
+             "Checks whether an image must be pulled, by result, over restarts.",
+             counters.mustpull_checks);
+  out.Family("waybill_decisions_total", "counter",
+             "Checks whether an image must be pulled, by reason, over restarts.");
+  for (std::size_t i = 0; i < internal::ReasonCount(); ++i) {
+    const auto reason = static_cast<Reason>(i);
+    // These two are not counted.
+    if (reason == Reason::kImageAbsent || reason == Reason::kCredentialsNeeded) continue;
+    out.Series({{"reason", std::string(ReasonName(reason))}}, AsDouble(counters.decisions[i]));
+  }
+  out.Requests("waybill_ensure_image_requests_total",
+               "Requests for an image, by pull policy, presence on the node, and whether a pull "
+               "was needed, over restarts.",
+               counters.ensure_image_requests);
+  if (const auto ratio = counters.ReverificationRatio()) {
+    out.Gauge("waybill_reverification_ratio",
+              "Of the requests for an image that may use one on the node, those that had to verify "
+              "a present one again (KEP-2535), over restarts.",
+              *ratio);
+  }
+  out.Counter("waybill_commit_failures_total",
+              "Changes that could not be written, or may not be on disk.",
+              counters.commit_failures);
+  out.Counter("waybill_write_back_failures_total",
+              "Rotated credentials that could not be written back.", counters.write_back_failures);
+  out.Counter("waybill_write_backs_dropped_total",
+              "Rotated credentials that were not written back since too many waited.",
+              counters.write_backs_dropped);
+  out.Counter("waybill_id_range_failures_total",
+              "Requests for a pod with hostUsers: false that got no range of host IDs.",
+              counters.id_range_failures);
+}
+
+void WriteOpening(const OpeningSummary& opening, Writer& out) {
+  out.Gauge("waybill_last_opening_timestamp_seconds", "When an owner opened the store last.",
+            SecondsOf(opening.at));
+  out.Family("waybill_last_opening_findings", "gauge",
+             "What that opening found and did; its report has the words.");
+  const std::pair<std::string_view, double> findings[] = {
+      {"damage", AsDouble(opening.damage)},
+      {"warnings", AsDouble(opening.warnings)},
+      {"modesMended", AsDouble(opening.modes_mended)},
+      {"importProblems", AsDouble(opening.import_problems)},
+      {"idRangeProblems", AsDouble(opening.id_range_problems)},
+      {"gapClosed", AsDouble(opening.gap_closed)},
+      {"created", opening.created ? 1 : 0},
+      {"rebuilt", opening.rebuilt ? 1 : 0},
+      {"commitUndone", opening.commit_undone ? 1 : 0},
+      {"witnessMade", opening.witness_made ? 1 : 0},
+      {"clockWasAhead", opening.clock_was_ahead ? 1 : 0},
+      {"afterGap", opening.after_gap ? 1 : 0}};
+  for (const auto& [kind, count] : findings) out.Series({{"kind", std::string(kind)}}, count);
+}
+
+void AppendValue(double value, std::string& out) {
+  constexpr double kExact = 9007199254740992.0;  // 2^53
+  char digits[64];
+  const bool whole = value == std::floor(value) && std::abs(value) < kExact;
+  const char* const end =
+      whole ? std::to_chars(digits, digits + sizeof digits, static_cast<std::int64_t>(value)).ptr
+            : std::to_chars(digits, digits + sizeof digits, value).ptr;
+  out.append(digits, static_cast<std::size_t>(end - digits));
+}
+
+void AppendLabel(const std::pair<std::string, std::string>& label, std::string& out) {
+  out += label.first + "=\"";
+  for (const char c : label.second) {
+    if (c == '\\' || c == '"') out += '\\';
+    if (c == '\n') {
+      out += "\\n";
+    } else {
+      out += c;
+    }
+  }
+  out += '"';
+}
+
+}  // namespace
+
+std::optional<double> StoreCounters::ReverificationRatio() const {
+  std::uint64_t all = 0;
+  std::uint64_t again = 0;
+  for (std::size_t policy = 0; policy < ensure_image_requests.size(); ++policy) {
+    if (policy == kAlways) continue;
+    for (std::size_t present = 0; present < kUnknownTruth; ++present) {
+      for (std::size_t required = 0; required < kUnknownTruth; ++required) {
+        all += ensure_image_requests[policy][present][required];
+      }
+    }
+    again += ensure_image_requests[policy][1][1];
+  }
+  if (all == 0) return std::nullopt;
+  return AsDouble(again) / AsDouble(all);
+}
+
+std::vector<MetricFamily> Metrics::Families() const {
+  Writer out;
+  if (live_owner) WriteKubelets(*this, out);
+  out.Gauge("waybill_live_owner", "Whether these are the metrics of the process that decides.",
+            live_owner ? 1 : 0);
+  out.Gauge("waybill_store_readable", "Whether the store could be read for these metrics.",
+            readable ? 1 : 0);
+  if (readable) {
+    WriteRecords(*this, out);
+    WriteTrust(*this, out);
+    WriteIdRanges(*this, out);
+    WriteDatabase(*this, out);
+  }
+  if (counters) WriteCounters(*counters, out);
+  if (last_opening) WriteOpening(*last_opening, out);
+  return out.Take();
+}
+
+std::string Metrics::ToPrometheusText() const { return waybill::ToPrometheusText(Families()); }
+
+std::string ToPrometheusText(const std::vector<MetricFamily>& families) {
+  std::string out;
+  for (const MetricFamily& family : families) {
+    out += "# HELP " + family.name + " " + family.help + "\n";
+    out += "# TYPE " + family.name + " " + family.type + "\n";
+    for (const MetricFamily::Series& series : family.series) {
+      out += family.name;
+      for (std::size_t i = 0; i < series.labels.size(); ++i) {
+        out += i == 0 ? '{' : ',';
+        AppendLabel(series.labels[i], out);
+      }
+      if (!series.labels.empty()) out += '}';
+      out += ' ';
+      AppendValue(series.value, out);
+      out += '\n';
+    }
+  }
+  return out;
+}
+
+}  // namespace waybill

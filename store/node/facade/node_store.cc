@@ -1,0 +1,518 @@
+// Opening, closing, and what the other files of this folder share.
+
+#include "waybill/node_store.h"
+
+#include <time.h>
+
+#include <chrono>
+#include <utility>
+
+#include "migrations/kubelet/kubelet_directory.h"
+#include "migrations/steps/migrate.h"
+#include "store/base/empty_list.h"
+#include "store/base/files.h"
+#include "store/base/try.h"
+#include "store/engine/recovery/unfinished_commit.h"
+#include "store/engine/recovery/witness_settling.h"
+#include "store/engine/trust/trust.h"
+#include "store/engine/trust/trust_journal.h"
+#include "store/node/facade/impl.h"
+#include "store/node/handlers/runtime_handlers.h"
+#include "store/node/pulls/open_pulls.h"
+#include "store/node/records/clock_ahead.h"
+#include "store/node/records/open_pulls_table.h"
+#include "store/node/records/typed_tables.h"
+#include "store/node/upkeep/gap.h"
+#include "store/node/upkeep/observe.h"
+#include "store/node/upkeep/replay.h"
+#include "waybill/kubelet_format.h"
+
+namespace waybill {
+
+using internal::Committer;
+using internal::ReaderPool;
+using internal::StoreTxn;
+using internal::Table;
+
+namespace {
+
+// LMDB has kMaxReaders slots for all processes. An observer takes more as it needs them.
+constexpr std::size_t kObserverSlots = 4;
+constexpr std::size_t kMaxGapImages = 1000;
+
+// OpenOptions::allow_empty. Where what an empty list lacks is remembered, it loses nothing.
+Result<void> CheckNotEmpty(const OpenOptions& options, const internal::State& state,
+                           bool after_gap) {
+  if (options.allow_empty || !options.images_on_node || !options.images_on_node->empty()) return {};
+  if (options.rules == Rules::kClosed && options.evidence.remember.count() > 0) return {};
+  const std::uint64_t records = state.digest(Table::kPulled).count;
+  const std::uint64_t intents = state.digest(Table::kIntents).count;
+  const std::uint64_t entries = state.digest(Table::kLedger).count;
+  if (records + intents + entries == 0 && !after_gap) return {};
+  std::string holds = "has to close those that were pulled unrecorded";
+  if (records + intents + entries > 0) {
+    holds = "holds " + internal::HowMany(records, "record") + " and " +
+            internal::HowMany(intents, "intent");
+    if (entries > 0) holds += " and " + internal::HowMany(entries, "preloaded image");
+  }
+  return internal::EmptyList("the list of images on the node is", holds, "nothing was replayed");
+}
+
+Result<void> CheckEvidence(const EvidenceOptions& options) {
+  constexpr std::chrono::hours kMost{24 * 365 * 10};
+  for (const std::chrono::seconds span : {options.grace, options.window, options.remember}) {
+    if (span < std::chrono::seconds(0) || span > kMost) {
+      return Error{ErrorCode::kInvalidArgument,
+                   "a grace, a window or a memory of " + std::to_string(span.count()) +
+                       " seconds is out of range; nothing was changed",
+                   "use 0 seconds to 10 years"};
+    }
+  }
+  const bool known =
+      options.short_names == ShortNames::kAnywhere || options.short_names == ShortNames::kDockerHub;
+  if (known) return {};
+  return Error{ErrorCode::kInvalidArgument, "there is no such meaning of short names"};
+}
+
+// Rules::kKubelet: gives each image without a record under any handler one without credentials, and
+// takes the gap back; other reasons stay.
+Result<void> CloseGapByList(StoreTxn& txn, const std::vector<ImageOnNode>& images,
+                            const std::vector<RuntimeHandler>& handlers, RecoveryReport& report) {
+  for (const ImageOnNode& image : images) {
+    auto known = TRY(internal::AnyRecordOf(txn, image.id));
+    if (known) continue;
+    auto closed = TRY(internal::CloseCopy(txn, image.id,
+                                          internal::StoredName(handlers, image.runtime_handler),
+                                          "images may have been pulled that nobody recorded"));
+    if (!closed) continue;
+    ++report.gap_closed;
+    if (report.gap_images.size() == kMaxGapImages) continue;
+    report.gap_images.push_back(!image.repo_tags.empty()      ? image.repo_tags.front()
+                                : !image.repo_digests.empty() ? image.repo_digests.front()
+                                                              : image.id);
+  }
+  report.gap_reason = internal::WithoutAdvice(report.gap_reason);
+  auto in_force = TRY(internal::GapInForce(txn));
+  return in_force.empty() ? Result<void>() : internal::TakeBackDistrust(txn, in_force);
+}
+
+// A full store opens all the same: what could not be written keeps images closed.
+bool GoesOnWhenFull(const Result<void>& done, const std::string& consequence,
+                    RecoveryReport& report) {
+  if (done) return true;
+  if (done.error().code != ErrorCode::kStoreFull) return false;
+  report.warnings.push_back("the store is full, so " + consequence);
+  return true;
+}
+
+// What of judging the list other fields of the report tell, too.
+void TakeOpeningReport(const ObserveReport& observed, RecoveryReport& report) {
+  if (!report.after_gap) return;
+  report.gap_reason = internal::WithoutAdvice(report.gap_reason);
+  report.gap_closed = observed.closed;
+  for (const JudgedImage& image : observed.judged) {
+    if (!image.preloaded) report.gap_images.push_back(image.name);
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(OpenOptions options) {
+  TRY(CheckEvidence(options.evidence));
+  TRY(CheckAges(options.ages));
+  if (options.runtime_handlers) {
+    TRY(internal::CheckRuntimeHandlers(*options.runtime_handlers));
+  }
+  if (options.user_namespaces.enabled) {
+    TRY(CheckUserNamespacePool(options.user_namespaces.pool));
+  }
+  // A missing directory would pass for one without pods.
+  if (!options.pods_directory.empty()) {
+    auto there = TRY(internal::Exists(options.pods_directory));
+    if (!there) {
+      return Error{ErrorCode::kNotFound,
+                   "there is no directory of pods " + options.pods_directory.string() +
+                       "; nothing was changed",
+                   "by convention it is pods/ in the kubelet directory"};
+    }
+  }
+  std::unique_ptr<Impl> impl(new Impl(options));
+  impl->is_owner_ = true;
+  auto owned = TRY(internal::OpenAsOwner(options, internal::OnDamage::kRecover,
+                                         internal::Purpose::kNode, impl->report));
+  impl->owned.emplace(std::move(owned));
+  if (impl->owned->database.identity.schema_version != kNewestSchema) {
+    auto migrated =
+        TRY(internal::MigrateStore(*impl->owned, {.to = kNewestSchema,
+                                                  .clock = options.clock,
+                                                  .boot_clock = options.boot_clock,
+                                                  .progress = options.migration_progress,
+                                                  .purpose = internal::Purpose::kNode}));
+    impl->report.migration = std::move(migrated);
+  }
+  TRY(internal::ClaimPurpose(options, internal::Purpose::kNode, *impl->owned));
+  TRY(impl->FinishOpening(options));
+  return impl;
+}
+
+Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
+  Committer::Hooks hooks;
+  hooks.clock = options.clock;
+  hooks.time_never_goes_back = rules == Rules::kClosed;
+  hooks.undo = &in_flight;
+  hooks.still_owned = [this] { return internal::CheckStillOwned(owned->database); };
+  hooks.before_commit = [this](StoreTxn& txn) { return WriteCounters(txn); };
+  hooks.committed = [this](std::uint64_t sequence) {
+    counters_written.swap(counters_in_commit);
+    readers.DropOldSnapshots();
+    if (owned->witness) owned->witness->Advance(sequence);
+  };
+  // Before the first commit, which writes them.
+  if (auto r = ReadCounters(); !r) return r;
+  const internal::OpenedDatabase& opened = owned->database;
+  mark = internal::MarkFor(directory, opened.identity, boot_clock, options.flushes_twice);
+  hooks.mark = mark.get();
+  committer = std::make_unique<Committer>(*opened.env, opened.handles, opened.identity,
+                                          owned->state, std::move(hooks));
+
+  // Before anything is imported; Replay checks again afterwards.
+  if (auto r = CheckNotEmpty(options, committer->state(), options.gap == Gap::kYes); !r) {
+    return r;
+  }
+  if (auto r = MendClockAtOpening(); !r) return r;
+  if (auto r = OpenRevocations(options); !r) return r;
+  // Before any step that may fail: the next opening may name no directory.
+  if (auto r = OpenUserNamespaces(options); !r) return r;
+  if (options.runtime_handlers) {
+    auto replaced = WriteAndGet(*this, [&](StoreTxn& txn) {
+      return internal::ReplaceHandlers(txn, *options.runtime_handlers, options.allow_empty);
+    });
+    if (!replaced) return replaced.error();
+    report.runtimes = std::move(*replaced);
+  }
+  if (!options.kubelet_directory.empty()) {
+    if (auto r = TakeOver(options); !r) return r;
+  }
+  if (auto r = Replay(options); !r) return r;
+  if (auto r = CountPulls(report.intents_left); !r) return r;
+
+  const internal::State state = committer->state();
+  NoteToken(state.commit_sequence);
+  opened_at = state.commit_sequence;
+  report.records = state.digest(Table::kPulled).count;
+  report.quarantine_entries = state.digest(Table::kQuarantine).count;
+  report.commit_sequence = state.commit_sequence;
+  report.distrustful = state.distrustful;
+  if (owned->witness) {
+    if (auto r = owned->witness->Sync(); !r) return r;
+  }
+  readers.Attach(*opened.env, opened.handles, opened.identity.hash_seed,
+                 ReaderPool::Keep::kUntilNextCommit, ReaderPool::kSlots);
+  // A command that goes on with what others do is no restart, unless it found something.
+  const OpeningSummary opening = SummaryOfOpening();
+  if (!options.continues_pulls || opening.created || opening.rebuilt || opening.damage > 0) {
+    last_opening = opening;
+  }
+  write_backs = std::make_unique<internal::WriteBackQueue>(*committer, rules, write_back_counts);
+  tidier = std::make_unique<internal::Tidier>(*committer);
+  if (state.untidied != 0) tidier->Wake();
+  return owned->lock.AnnounceRecovered(opened.database_id);
+}
+
+Result<std::uint64_t> NodeStore::Impl::MendClock() {
+  auto records = WriteAndGet(*this, [](StoreTxn& txn) { return internal::MendTimes(txn); });
+  if (records) clock_mended_at = committer->state().commit_sequence;
+  return records;
+}
+
+Result<void> NodeStore::Impl::MendClockAtOpening() {
+  const Timestamp latest = committer->state().latest_time;
+  const Timestamp now = clock();
+  if (rules != Rules::kClosed || !internal::IsFromClockAhead(latest, now)) return {};
+  auto records = MendClock();
+  const bool is_full = !records && records.error().code == ErrorCode::kStoreFull;
+  if (!records && !is_full) return records.error();
+  report.clock_was_ahead = "the clock was ahead: it said " + FormatTimestamp(latest) +
+                           ", and now says " + FormatTimestamp(now);
+  if (records) report.times_mended = *records;
+  if (is_full) report.clock_was_ahead += "; the store is full, so its times stay as they are";
+  return {};
+}
+
+Result<void> NodeStore::Impl::TakeOver(const OpenOptions& options) {
+  const std::filesystem::path witness = internal::WitnessIn(options.kubelet_directory);
+  const bool before =
+      !report.created && (committer->state().digest(Table::kImported).count > 0 ||
+                          internal::IsSameFile(owned->witness_path_before, witness));
+  // Where the witness came there now, that was the take-over.
+  const bool by_witness = internal::IsSameFile(owned->database.identity.witness_path, witness);
+  return internal::ImportKubeletDirectory(
+      *committer, options.kubelet_directory,
+      {.rules = rules,
+       .taken_over_before = before && internal::DetectsGap(options),
+       .created = report.created,
+       .first = !report.created && !before && !by_witness && internal::DetectsGap(options),
+       .on_error = internal::OnReadErrorIn(options),
+       .now = boot_clock(),
+       .images_on_node = options.images_on_node ? &*options.images_on_node : nullptr},
+      options.import_progress, report.import);
+}
+
+Result<void> NodeStore::Impl::CountPulls(std::uint64_t& count) {
+  auto counted = WriteAndGet(*this, internal::CountOpenPulls);
+  if (counted) count = *counted;
+  return counted ? Result<void>() : counted.error();
+}
+
+Result<void> NodeStore::Impl::Replay(const OpenOptions& options) {
+  report.replay_skipped = !options.images_on_node.has_value();
+  if (auto r = CountPulls(report.intents_found); !r) return r;
+  const RecoveryReport before = report;
+  auto replayed = committer->Run([&](StoreTxn& txn) -> Result<void> {
+    report = before;  // the change may run twice
+    if (options.gap != Gap::kNo) {
+      auto in_force = TRY(internal::GapInForce(txn));
+      const bool was_kubelet =
+          rules == Rules::kClosed && !options.continues_pulls && txn.state().kubelet_rules;
+      report.gap_reason = !in_force.empty()          ? in_force.reason
+                          : options.gap == Gap::kYes ? internal::RequestedGap().reason
+                          : was_kubelet              ? internal::GapOfKubeletRules().reason
+                          : report.import.newly_written.empty()
+                              ? std::string()
+                              : internal::GapOf(report.import.newly_written).reason;
+    }
+    if (report.gap_reason.empty() && rules == Rules::kClosed && txn.state().awaits_first_list &&
+        options.first_start == FirstStart::kClose) {
+      report.gap_reason = internal::GapOfFirstStart().reason;
+    }
+    report.after_gap = !report.gap_reason.empty();
+    const bool is_kubelet = rules == Rules::kKubelet;
+    // A command that goes on with what others do does not change the rules of the store.
+    const bool stays = txn.state().kubelet_rules && options.continues_pulls;
+    if (is_kubelet && !txn.state().kubelet_rules && options.continues_pulls && !report.created) {
+      return Error{ErrorCode::kInvalidArgument,
+                   "the store is used under the rules `closed`; nothing was changed",
+                   "use those; a restart under the rules `kubelet` changes them, and everything "
+                   "that is not known by then is closed afterwards"};
+    }
+    if (txn.state().kubelet_rules != is_kubelet && !stays) {
+      txn.state().kubelet_rules = is_kubelet;
+      txn.Touch();
+    }
+    if (auto r = CheckNotEmpty(options, txn.state(), report.after_gap); !r) return r;
+    // Noted first: what closes a gap takes it back.
+    if (report.after_gap) {
+      if (auto r = internal::NoteGap(txn, {TrustKind::kGap, report.gap_reason}); !r) return r;
+    }
+    if (rules == Rules::kClosed || !options.images_on_node) return {};
+    auto handlers = TRY(internal::ReadRuntimeHandlers(txn));
+    std::vector<ImageOnNode> images = *options.images_on_node;
+    for (ImageOnNode& image : images) {
+      // No record can have such a name. Without it, the image may belong to any handler.
+      if (image.runtime_handler.size() > kMaxRuntimeHandlerBytes) image.runtime_handler.clear();
+    }
+    auto done = internal::ReplayIntents(txn, images, internal::NameOfDefault(handlers), report);
+    if (!done || !report.after_gap) return done;
+    return CloseGapByList(txn, images, handlers, report);
+  });
+  if (!replayed || rules == Rules::kKubelet) return replayed;
+  if (!options.continues_pulls) {
+    auto ended =
+        committer->Run([&](StoreTxn& txn) { return internal::EndRunningPulls(txn, boot_clock()); });
+    if (!GoesOnWhenFull(ended, "pulls of an earlier process count as running", report)) {
+      return ended;
+    }
+  }
+  const RecoveryReport before_list = report;
+  auto judged = committer->Run([&](StoreTxn& txn) {
+    report = before_list;
+    return ObserveAtOpening(txn, options);
+  });
+  if (judged) return judged;
+  report = before_list;
+  return GoesOnWhenFull(judged, "the list of images was not judged", report) ? Result<void>()
+                                                                             : judged;
+}
+
+Result<void> NodeStore::Impl::ObserveAtOpening(StoreTxn& txn, const OpenOptions& options) {
+  const internal::Observing observing{.options = evidence,
+                                      .now = boot_clock(),
+                                      .allow_empty = options.allow_empty,
+                                      .preloaded = preloaded ? &*preloaded : nullptr};
+  if (options.images_on_node) {
+    report.first_start = txn.state().awaits_first_list && !txn.state().distrustful;
+    ImageList list;
+    list.images = *options.images_on_node;
+    list.complete = true;
+    auto judged = TRY(internal::ObserveList(txn, list, observing));
+    TakeOpeningReport(judged, report);
+    report.observed = std::move(judged);
+  }
+  if (report.import.preloaded == 0) return {};
+  auto entered = internal::JudgeObservedPreloaded(txn, observing);
+  return entered ? Result<void>() : entered.error();
+}
+
+Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenObserver(
+    const ObserveOptions& options) {
+  if (options.user_namespaces.enabled) {
+    TRY(CheckUserNamespacePool(options.user_namespaces.pool));
+  }
+  TRY(CheckAges(options.ages));
+  std::unique_ptr<Impl> impl(new Impl(options));
+  impl->asks_witness_ = options.asks_witness;
+  TRY(impl->OpenFiles());
+  impl->report.copy_of = internal::OriginalOf(impl->observed->identity, impl->directory).string();
+  return impl;
+}
+
+Result<void> NodeStore::Impl::OpenFiles() {
+  auto opened = TRY(
+      internal::OpenAsObserver(directory, internal::Purpose::kNode, asks_witness_, seen_unowned_));
+  observed.emplace(std::move(opened));
+  readers.Attach(*observed->env, observed->handles, observed->identity.hash_seed,
+                 ReaderPool::Keep::kNothing, kObserverSlots);
+  return {};
+}
+
+NodeStore::Impl::~Impl() { static_cast<void>(Close()); }
+
+Result<void> NodeStore::Impl::Close() noexcept {
+  StopServing();  // before all else: what clients asked for may run
+  closed_ = true;
+  Result<void> result;
+  if (write_backs) result = Guarded([this] { return write_backs->Flush(); });
+  const bool was_open = write_backs != nullptr;
+  write_backs.reset();
+  tidier.reset();
+  if (was_open && committer) KeepCounters();
+  if (database() != nullptr) database()->files->ExtendLockFile();
+  readers.Detach();
+  if (owned) {
+    auto settled = internal::SettleAtClose(*owned, committer.get(), mark.get());
+    if (result) result = std::move(settled);
+  }
+  committer.reset();
+  mark.reset();
+  owned.reset();
+  observed.reset();
+  return result;
+}
+
+bool NodeStore::Impl::FilesAreCurrent() {
+  const std::shared_lock lock(observed_mutex, std::try_to_lock);
+  return lock.owns_lock() && observed &&
+         observed->files->LookAgain().state == internal::StoreFiles::State::kSame;
+}
+
+bool NodeStore::Impl::OwnsStill() {
+  if (committer->failed()) return false;
+  struct timespec now {};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  const std::int64_t tick = std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  if (looked_at_.load(std::memory_order_relaxed) == tick) return true;
+  if (!committer->CheckOwnership()) return false;
+  looked_at_.store(tick, std::memory_order_relaxed);
+  return true;
+}
+
+bool NodeStore::Impl::Reopen() {
+  const std::unique_lock lock(observed_mutex, std::try_to_lock);
+  if (!lock.owns_lock()) return false;
+  if (observed) observed->files->ExtendLockFile();
+  readers.Detach();
+  observed.reset();
+  return OpenFiles().has_value();
+}
+
+ReaderPool::Lease NodeStore::Impl::Read() {
+  if (closed_) return {};
+  if (is_owner_) return OwnsStill() ? readers.Acquire() : ReaderPool::Lease();
+  if (FilesAreCurrent()) {
+    // If the owner has enlarged the map since, LMDB needs the file reopened.
+    if (ReaderPool::Lease lease = readers.Acquire()) return lease;
+  }
+  return Reopen() ? readers.Acquire() : ReaderPool::Lease();
+}
+
+Error NodeStore::Impl::Closed() const {
+  return {ErrorCode::kClosed, directory.string() + " was closed; nothing was changed",
+          "open it again"};
+}
+
+Error NodeStore::Impl::NotOwner() const {
+  if (closed_) return Closed();
+  return {ErrorCode::kNotOwner,
+          directory.string() + " is not open for writing; nothing was changed",
+          "open it as the owner"};
+}
+
+Result<void> NodeStore::Impl::Write(Committer::Change change) noexcept {
+  return Guarded([&]() -> Result<void> {
+    if (!committer) return NotOwner();
+    // A credential that was queued before must not be merged into what this change writes.
+    if (write_backs && write_backs->busy()) write_backs->WaitForAll();
+    return committer->Run(
+        [&](StoreTxn& txn) -> Result<void> { return Guarded([&] { return change(txn); }); });
+  });
+}
+
+Result<void> NodeStore::Impl::Write(Committer::Change change,
+                                    const ChangeOptions& options) noexcept {
+  if (!options.dry_run) return Write(change);
+  bool succeeded = false;
+  auto written = Write([&](StoreTxn& txn) -> Result<void> {
+    succeeded = false;  // the change may run twice
+    if (auto r = change(txn); !r) return r;
+    succeeded = true;
+    // A change that fails is undone, in memory too.
+    return Error{ErrorCode::kInterrupted, "it was a dry run"};
+  });
+  if (succeeded && !written && written.error().code == ErrorCode::kInterrupted) return {};
+  return written;
+}
+
+Error NodeStore::Impl::Unreadable(std::string_view what) const {
+  return {ErrorCode::kDamaged,
+          "cannot read " + std::string(what) + " in " + directory.string(),
+          {},
+          Hint::kVerify};
+}
+
+Error NodeStore::Impl::NoSnapshot(const ReaderPool::Lease& none, std::string_view what) const {
+  if (closed_) return Closed();
+  if (committer && committer->failed()) return committer->WhyFailed();
+  if (none.has_snapshot()) return Unreadable(what);
+  return {ErrorCode::kUnavailable,
+          "cannot read " + std::string(what) + " in " + directory.string() + " at this moment",
+          "try again; if it goes on, stop observers that are not needed, or open the store again"};
+}
+
+NodeStore::NodeStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+// Requests of clients call this object, so they end while it is whole.
+NodeStore::~NodeStore() { impl_->StopServing(); }
+
+Result<std::unique_ptr<NodeStore>> NodeStore::Open(OpenOptions options) {
+  return Guarded([&]() -> Result<std::unique_ptr<NodeStore>> {
+    auto impl = TRY(Impl::OpenOwner(std::move(options)));
+    std::unique_ptr<NodeStore> store(new NodeStore(std::move(impl)));
+    RecoveryReport& report = store->impl_->report;
+    if (report.distrustful) {
+      auto trust = store->GetTrust();
+      if (trust) report.distrust_reason = internal::LastReasonOf(trust->journal);
+    }
+    return store;
+  });
+}
+
+Result<std::unique_ptr<NodeStore>> NodeStore::Observe(ObserveOptions options) {
+  return Guarded([&]() -> Result<std::unique_ptr<NodeStore>> {
+    auto impl = TRY(Impl::OpenObserver(options));
+    return std::unique_ptr<NodeStore>(new NodeStore(std::move(impl)));
+  });
+}
+
+Result<void> NodeStore::Close() { return impl_->Close(); }
+const RecoveryReport& NodeStore::recovery_report() const { return impl_->report; }
+
+}  // namespace waybill

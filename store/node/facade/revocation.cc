@@ -1,0 +1,198 @@
+// Forgetting credentials, and how long they count.
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "store/base/empty_list.h"
+#include "store/base/try.h"
+#include "store/engine/recovery/backup.h"
+#include "store/node/facade/impl.h"
+#include "store/node/handlers/runtime_handlers.h"
+#include "store/node/records/evidence_tables.h"
+#include "store/node/records/revocations_table.h"
+#include "store/node/records/typed_tables.h"
+#include "store/node/revocation/forget.h"
+
+namespace waybill {
+
+using internal::StoreTxn;
+using internal::Table;
+
+Result<void> NodeStore::Impl::CheckAges(const std::optional<AgeLimits>& ages) {
+  if (!ages) return {};
+  constexpr std::chrono::seconds kForEver{0};
+  const auto check = [](std::string_view what, std::chrono::seconds span,
+                        std::chrono::seconds least) -> Result<void> {
+    if (span >= least && span <= kMaxAge) return {};
+    return Error{ErrorCode::kInvalidArgument,
+                 std::string(what) + " of " + std::to_string(span.count()) +
+                     " seconds is out of range; nothing was changed",
+                 "use " + std::to_string(least.count()) + " seconds to 10 years"};
+  };
+  for (const auto& [what, span] : {std::pair{"a maximum age of credentials", ages->credentials},
+                                   {"a maximum age of service accounts", ages->service_accounts},
+                                   {"a maximum age of images open to all", ages->node_pods}}) {
+    if (span == kForEver) continue;
+    if (auto r = check(what, span, kMinAge); !r) return r;
+  }
+  if (ages->credentials != kForEver && ages->service_accounts > ages->credentials) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "the maximum age of service accounts is longer than that of all credentials; "
+                 "nothing was changed",
+                 "make it shorter, or leave it out"};
+  }
+  return check("keeping revocations for a time", ages->revocations, std::chrono::hours(24));
+}
+
+Result<void> NodeStore::Impl::OpenRevocations(const OpenOptions& options) {
+  const internal::State state = committer->state();
+  const bool other_ages = options.ages && *options.ages != state.ages;
+  const bool index_disagrees = owned->index_disagrees && !report.migration;
+  if (other_ages || index_disagrees) {
+    auto changed = committer->Run([&](StoreTxn& txn) -> Result<void> {
+      if (options.ages) txn.state().ages = *options.ages;
+      txn.Touch();
+      return index_disagrees ? internal::RebuildIndex(txn) : Result<void>();
+    });
+    if (!changed) return changed;
+  }
+  if (index_disagrees) {
+    report.warnings.emplace_back(
+        "the index of credentials did not have what the records have; it was made anew");
+  }
+  return DropOldRevocations();
+}
+
+Result<void> NodeStore::Impl::DropOldRevocations() {
+  if (committer->state().digest(Table::kRevocations).count == 0) return {};
+  auto backups = ListBackups(directory);
+  if (!backups && backups.error().code != ErrorCode::kNotFound) return backups.error();
+  std::uint64_t oldest = std::numeric_limits<std::uint64_t>::max();
+  if (backups) {
+    for (const Backup& backup : *backups) oldest = std::min(oldest, backup.commit_sequence);
+  }
+  return committer->Run([&](StoreTxn& txn) { return internal::DropOldRevocations(txn, oldest); });
+}
+
+template <typename Change>
+auto NodeStore::Impl::Revoke(const Change& change, const ChangeOptions& options) noexcept {
+  using Reported = std::invoke_result_t<Change, StoreTxn&>;
+  return Guarded([&]() -> Reported {
+    auto done = WriteAndGet(
+        *this,
+        [&](StoreTxn& txn) -> Reported {
+          auto changed = change(txn);
+          // Not if it is refused: then no commit follows, and what later decisions offer would be
+          // dropped, too.
+          if (changed && !options.dry_run && write_backs) {
+            write_backs->DropReadUpTo(txn.state().commit_sequence);
+          }
+          return changed;
+        },
+        options);
+    if (done && !options.dry_run && committer->state().untidied != 0) tidier->Wake();
+    return done;
+  });
+}
+
+namespace {
+
+// A digest that two images have names neither: only a record under that very ref can be meant.
+// Otherwise "0 records" would pass for "nothing is open".
+Result<void> CheckForgettableImage(const StoreTxn& txn, std::string_view image_ref) {
+  if (txn.state().kubelet_rules) return {};
+  auto recorded = TRY(internal::AnyRecordOf(txn, image_ref));
+  return recorded ? Result<void>() : internal::CheckOfOneImage(txn, image_ref);
+}
+
+}  // namespace
+
+Result<ForgetReport> NodeStore::Forget(const Revocation& what, const ChangeOptions& options) {
+  return Guarded([&]() -> Result<ForgetReport> {
+    TRY(internal::CheckForgettable(what));
+    return impl_->Revoke(
+        [&](StoreTxn& txn) -> Result<ForgetReport> {
+          Revocation stored = what;
+          if (what.kind == RevocationKind::kImage) {
+            TRY(CheckForgettableImage(txn, what.image_ref));
+            auto handler = TRY(internal::FindHandler(txn, what.runtime_handler));
+            stored.runtime_handler = handler.stored;
+          }
+          return internal::Forget(txn, std::move(stored));
+        },
+        options);
+  });
+}
+
+Result<ForgetReport> NodeStore::ForgetSecret(const CredentialName& who,
+                                             const ChangeOptions& options) {
+  return Guarded([&] { return Forget({.kind = RevocationKind::kSecret, .who = who}, options); });
+}
+
+Result<ForgetReport> NodeStore::ForgetServiceAccount(const CredentialName& who,
+                                                     const ChangeOptions& options) {
+  return Guarded(
+      [&] { return Forget({.kind = RevocationKind::kServiceAccount, .who = who}, options); });
+}
+
+Result<ForgetReport> NodeStore::ForgetNamespace(std::string_view namespace_name,
+                                                const ChangeOptions& options) {
+  return Guarded([&] {
+    return Forget({.kind = RevocationKind::kNamespace,
+                   .who = {.namespace_name = std::string(namespace_name)}},
+                  options);
+  });
+}
+
+Result<ForgetReport> NodeStore::ForgetImage(const ImageCopy& copy, const ChangeOptions& options) {
+  return Guarded([&] {
+    return Forget({.kind = RevocationKind::kImage,
+                   .image_ref = std::string(copy.image_ref),
+                   .runtime_handler = std::string(copy.runtime_handler)},
+                  options);
+  });
+}
+
+Result<ForgetReport> NodeStore::ForgetCredential(std::string_view credential_hash,
+                                                 const ChangeOptions& options) {
+  return Guarded([&] {
+    return Forget(
+        {.kind = RevocationKind::kCredential, .credential_hash = std::string(credential_hash)},
+        options);
+  });
+}
+
+Result<ReconcileReport> NodeStore::Reconcile(const ExistingCredentials& truth,
+                                             const ListToken& token, const ChangeOptions& options) {
+  return Guarded([&]() -> Result<ReconcileReport> {
+    TRY(internal::CheckTruth(truth));
+    return impl_->Revoke(
+        [&](StoreTxn& txn) -> Result<ReconcileReport> {
+          const auto rows = txn.state().digest(Table::kCredentialIndex).count;
+          if (truth.secrets.empty() && truth.service_accounts.empty() && rows > 0 &&
+              !options.allow_empty) {
+            return internal::EmptyList("the list of Secrets and service accounts is",
+                                       "has records that mention some", "nothing was forgotten");
+          }
+          return internal::ReconcileWith(txn, truth, token);
+        },
+        options);
+  });
+}
+
+Result<void> NodeStore::TidyUp() {
+  return Guarded([&]() -> Result<void> {
+    if (!impl_->tidier) return impl_->NotOwner();
+    if (impl_->committer->state().untidied == 0) return {};
+    impl_->tidier->Wake();
+    return impl_->tidier->Wait();
+  });
+}
+
+Result<std::vector<Revocation>> NodeStore::ListRevocations() const {
+  return ListTable(*impl_, Table::kRevocations, "the revocations", internal::DecodeRevocation);
+}
+
+}  // namespace waybill

@@ -1,0 +1,84 @@
+// Statistics, verification, trust.
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "store/base/try.h"
+#include "store/engine/database/uuid.h"
+#include "store/engine/recovery/verify.h"
+#include "store/engine/trust/trust_journal.h"
+#include "store/node/facade/impl.h"
+#include "store/node/records/open_pulls_table.h"
+
+namespace waybill {
+
+using internal::ReaderPool;
+using internal::StoreTxn;
+using internal::Table;
+
+Result<Statistics> NodeStore::GetStatistics() const {
+  return Guarded([&]() -> Result<Statistics> {
+    const ReaderPool::Lease snapshot = impl_->Read();
+    if (!snapshot) return impl_->NoSnapshot(snapshot, "the header");
+    const internal::OpenedDatabase& database = *impl_->database();
+    const internal::State& state = snapshot.state();
+    const lmdb::Env::Info info = database.env->GetInfo();
+    Statistics statistics;
+    statistics.store_uuid = internal::EncodeUuid(database.identity.uuid);
+    statistics.schema_version = database.identity.schema_version;
+    statistics.commit_sequence = state.commit_sequence;
+    for (const internal::TableSpec& spec : internal::kTables) {
+      if (spec.statistic != nullptr) statistics.*spec.statistic = state.digest(spec.table).count;
+    }
+    if (statistics.intents > 0) {
+      const auto pulls = TRY(
+          ListIn(*impl_, snapshot, Table::kIntents, "the open pulls", internal::DecodeOpenPull));
+      statistics.intents -= static_cast<std::uint64_t>(std::count_if(
+          pulls.begin(), pulls.end(), [](const OpenPull& pull) { return pull.nothing_at != 0; }));
+    }
+    auto records = TRY(impl_->CountRecords(snapshot));
+    statistics.nondefault_handler_records = records.nondefault();
+    statistics.distrustful = state.distrustful;
+    statistics.map_bytes = info.map_bytes;
+    statistics.used_bytes = (info.last_page + 1) * info.page_size;
+    statistics.readers = info.readers;
+    statistics.max_readers = info.max_readers;
+    return statistics;
+  });
+}
+
+Result<VerifyReport> NodeStore::Verify() const {
+  return Guarded([&] {
+    return internal::VerifyStore(impl_->directory, impl_->committer.get(),
+                                 [this]() -> std::uint64_t {
+                                   const ReaderPool::Lease snapshot = impl_->Read();
+                                   return snapshot ? snapshot.state().commit_sequence : 0;
+                                 });
+  });
+}
+
+Result<TrustState> NodeStore::GetTrust() const {
+  return Guarded([&]() -> Result<TrustState> {
+    const ReaderPool::Lease snapshot = impl_->Read();
+    if (!snapshot) return impl_->NoSnapshot(snapshot, "the header");
+    MDB_val k = lmdb::ToVal(internal::kTrustKey.span());
+    MDB_val v{};
+    if (mdb_get(snapshot.txn(), snapshot.main_dbi(), &k, &v) != MDB_SUCCESS) {
+      return impl_->Unreadable("the trust journal");
+    }
+    const internal::Opened opened =
+        internal::OpenEnvelope(internal::kTrustKey, lmdb::FromVal(v),
+                               internal::RecordKind::kTrustJournal, internal::kNewest.header);
+    auto journal = opened.state == internal::EnvelopeState::kSound
+                       ? internal::DecodeJournal(opened.payload)
+                       : std::optional<internal::Journal>();
+    if (!journal) return impl_->Unreadable("the trust journal");
+    return TrustState{snapshot.state().distrustful, std::move(*journal)};
+  });
+}
+
+}  // namespace waybill

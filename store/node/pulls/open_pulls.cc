@@ -1,0 +1,235 @@
+#include "store/node/pulls/open_pulls.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/base/try.h"
+#include "store/node/evidence/judge.h"
+#include "store/node/records/evidence_tables.h"
+#include "store/node/records/open_pulls_table.h"
+#include "waybill/limits.h"
+
+namespace waybill::internal {
+
+namespace {
+
+// Whether `a` ended after `b`. The wall clock tells nothing: it jumps. Among earlier boots it does
+// not matter.
+bool EndedLater(const OpenPull& a, const OpenPull& b, const BootTime& now) {
+  const auto order = [&](const OpenPull& pull) {
+    const bool this_boot = pull.ended_at.boot_id == now.boot_id;
+    return std::pair(this_boot, this_boot ? pull.ended_at.nanoseconds
+                                          : static_cast<std::int64_t>(pull.id.value));
+  };
+  return order(a) > order(b);
+}
+
+// Stores a pull that ended just now. Those of the same string, handler and state become a part of
+// it.
+Result<void> KeepEnded(StoreTxn& txn, OpenPull pull) {
+  const Brought brought = pull.nothing_at != 0 ? Brought::kNothing : Brought::kMaybe;
+  auto others = TRY(pull.anything ? AllOpenPulls(txn)
+                                  : FindOpenPulls(txn, pull.image, pull.runtime_handler, brought));
+  for (const OpenPull& other : others) {
+    if (other.id == pull.id || other.state != pull.state || other.anything != pull.anything) {
+      continue;
+    }
+    if (auto r = EraseOpenPull(txn, other); !r) return r;
+    pull.several = true;
+    pull.began = std::min(pull.began, other.began);
+    pull.stamp = std::min(pull.stamp, other.stamp);
+    pull.id = std::max(pull.id, other.id);
+  }
+  return PutOpenPull(txn, pull);
+}
+
+// Keeps the number of pulls that ended within its bound: the oldest become one of anything. Looks
+// only now and then, since it reads them all.
+Result<void> MakeRoom(StoreTxn& txn, const BootTime& now) {
+  constexpr std::size_t kAtOnce = 64;
+  const std::uint64_t count = txn.state().digest(Table::kIntents).count;
+  if (count < kMaxEndedPulls || count % kAtOnce != 0) return {};
+  auto pulls = TRY(AllOpenPulls(txn));
+  std::optional<OpenPull> before;
+  for (const OpenPull& one : pulls) {
+    if (one.anything) before = one;
+  }
+  std::erase_if(pulls, [](const OpenPull& one) { return !one.ended || one.anything; });
+  if (pulls.size() + kAtOnce <= kMaxEndedPulls) return {};
+  std::sort(pulls.begin(), pulls.end(),
+            [&](const OpenPull& a, const OpenPull& b) { return EndedLater(b, a, now); });
+  pulls.resize(pulls.size() + kAtOnce - kMaxEndedPulls);
+  for (const OpenPull& oldest : pulls) {
+    if (auto r = EraseOpenPull(txn, oldest); !r) return r;
+  }
+  OpenPull anything = std::move(pulls.back());  // the last end of these
+  anything.anything = true;
+  anything.image.clear();
+  anything.runtime_handler.clear();
+  anything.state = PullState::kUnknown;
+  anything.stamp = 0;
+  anything.nothing_at = 0;
+  if (before && EndedLater(*before, anything, now)) {
+    anything.ended = before->ended;
+    anything.ended_at = before->ended_at;
+  }
+  return KeepEnded(txn, std::move(anything));
+}
+
+}  // namespace
+
+Result<std::optional<OpenPull>> FindEndingPull(const StoreTxn& txn, const EndingPull& ending) {
+  auto pulls = TRY(FindOpenPulls(txn, ending.image, ending.runtime_handler));
+  std::erase_if(pulls, [&](const OpenPull& pull) {
+    return pull.several || (ending.id.value != 0 && pull.id != ending.id);
+  });
+  const auto newest = [&](PullState state) -> std::optional<OpenPull> {
+    const auto at = std::find_if(pulls.rbegin(), pulls.rend(),
+                                 [&](const OpenPull& pull) { return pull.state == state; });
+    return at == pulls.rend() ? std::nullopt : std::optional(*at);
+  };
+  std::optional<OpenPull> chosen = newest(PullState::kRunning);
+  if (!chosen) chosen = newest(PullState::kUnknown);
+  if (!chosen && ending.id.value != 0) chosen = newest(PullState::kFailed);
+  if (!chosen || ending.id.value != 0) return chosen;
+  for (const OpenPull& pull : pulls) {
+    if (pull.state != chosen->state) continue;
+    chosen->began = std::min(chosen->began, pull.began);
+    chosen->stamp = std::min(chosen->stamp, pull.stamp);
+  }
+  return chosen;
+}
+
+Result<PullId> BeginPull(StoreTxn& txn, std::string_view image, std::string_view runtime_handler,
+                         const BootTime& now) {
+  TRY(MakeRoom(txn, now));
+  OpenPull pull;
+  pull.id = NextPullId(txn);
+  pull.image = image;
+  pull.runtime_handler = runtime_handler;
+  pull.began = txn.now();
+  pull.stamp = txn.sequence();
+  TRY(PutOpenPull(txn, pull));
+  // A list without a token may be older than what this pull brings.
+  txn.state().awaits_first_list = false;
+  return pull.id;
+}
+
+Result<void> RemovePull(StoreTxn& txn, const EndingPull& pull) {
+  auto chosen = TRY(FindEndingPull(txn, pull));
+  return chosen ? EraseOpenPull(txn, *chosen) : Result<void>();
+}
+
+Result<void> EndPull(StoreTxn& txn, const EndingPull& pull, const Ended& ended) {
+  auto chosen = TRY(FindEndingPull(txn, pull));
+  if (!chosen) return {};
+  OpenPull one = std::move(*chosen);
+  if (auto r = EraseOpenPull(txn, one); !r) return r;
+  if (ended.nothing) one.nothing_at = txn.sequence();
+  one.state = ended.state;
+  one.ended = txn.now();
+  one.ended_at = ended.at;
+  return KeepEnded(txn, std::move(one));
+}
+
+Result<void> TakeOverIntent(StoreTxn& txn, std::string_view image, std::string_view runtime_handler,
+                            Timestamp began, const BootTime& now) {
+  OpenPull pull;
+  pull.id = NextPullId(txn);
+  pull.image = image;
+  pull.runtime_handler = runtime_handler;
+  pull.state = PullState::kUnknown;
+  pull.began = began;
+  pull.ended = txn.now();
+  pull.ended_at = now;
+  pull.stamp = 0;  // before any list
+  return KeepEnded(txn, std::move(pull));
+}
+
+Result<void> CarryPull(StoreTxn& txn, const OpenPull& pull, const BootTime& now) {
+  const bool has_ids = txn.schema().has(Table::kLedger);  // since the same version
+  if (has_ids && pull.id.value == 0) {
+    return TakeOverIntent(txn, pull.image, pull.runtime_handler, pull.began, now);
+  }
+  const bool is_intent = !pull.anything && pull.nothing_at == 0;
+  return is_intent || has_ids ? PutOpenPull(txn, pull) : Result<void>();
+}
+
+Result<void> EndRunningPulls(StoreTxn& txn, const BootTime& now) {
+  auto pulls = TRY(AllOpenPulls(txn));
+  for (OpenPull& pull : pulls) {
+    if (pull.state != PullState::kRunning) continue;
+    if (auto r = EraseOpenPull(txn, pull); !r) return r;
+    pull.state = PullState::kUnknown;
+    pull.ended = txn.now();
+    pull.ended_at = now;
+    if (auto r = KeepEnded(txn, std::move(pull)); !r) return r;
+  }
+  return {};
+}
+
+Result<void> OpenPullOfAnything(StoreTxn& txn, const BootTime& now) {
+  OpenPull pull;
+  pull.id = NextPullId(txn);
+  pull.anything = true;
+  pull.state = PullState::kUnknown;
+  pull.began = txn.now();
+  pull.ended = txn.now();
+  pull.ended_at = now;
+  pull.stamp = 0;
+  return KeepEnded(txn, std::move(pull));
+}
+
+namespace {
+
+// Of the pulls, those that may have given one of the names.
+std::set<PullId> NeededFor(const std::vector<OpenPull>& pulls,
+                           const std::vector<std::string>& names, ShortNames short_names) {
+  std::set<PullId> needed;
+  if (names.empty()) return needed;
+  for (const OpenPull& pull : PullsOfAny(pulls, names, short_names)) needed.insert(pull.id);
+  return needed;
+}
+
+}  // namespace
+
+Result<std::uint64_t> SettlePulls(StoreTxn& txn, const ImageList& list, const BootTime& now,
+                                  const EvidenceOptions& options,
+                                  const std::vector<std::string>& names_left) {
+  const BootTime& drawn = list.token->drawn;
+  const std::uint64_t commit = list.token->commit;
+  // A token of an earlier boot may be older than a pull that ended since.
+  const bool knows_boot = drawn.boot_id == now.boot_id && now.boot_id != BootTime().boot_id;
+  auto pulls = TRY(AllOpenPulls(txn));
+  const std::set<PullId> needed = NeededFor(pulls, names_left, options.short_names);
+  const std::set<PullId> comes = NeededFor(pulls, list.names_to_come, options.short_names);
+  std::uint64_t settled = 0;
+  for (const OpenPull& pull : pulls) {
+    if (!pull.ended || needed.contains(pull.id)) continue;
+    const bool is_nothing = pull.nothing_at != 0 && commit >= pull.nothing_at;
+    const bool rebooted = knows_boot && pull.ended_at.boot_id != now.boot_id &&
+                          pull.ended_at.boot_id != BootTime().boot_id;
+    const std::chrono::nanoseconds since(drawn.nanoseconds - pull.ended_at.nanoseconds);
+    const bool waited =
+        drawn.boot_id == pull.ended_at.boot_id &&
+        since >= (pull.state == PullState::kFailed ? options.grace : options.window);
+    const bool is_quiet =
+        list.quiet_until && knows_boot && list.quiet_until->boot_id == pull.ended_at.boot_id &&
+        drawn.boot_id == pull.ended_at.boot_id &&
+        pull.ended_at.nanoseconds <= list.quiet_until->nanoseconds &&
+        list.quiet_until->nanoseconds <= drawn.nanoseconds && !comes.contains(pull.id);
+    if (!rebooted && !waited && !is_nothing && !is_quiet) continue;
+    TRY(EraseOpenPull(txn, pull));
+    if (pull.nothing_at == 0) ++settled;
+  }
+  // An older list may have what they brought.
+  if (settled > 0) NoteEvidenceRemoved(txn);
+  return settled;
+}
+
+}  // namespace waybill::internal

@@ -1,0 +1,86 @@
+// The steps of a pull, each inside one transaction (KEP-2535, "Writing to the Cache").
+// Arguments are within limits.h. Runtime handlers are as stored: "" for the default one.
+
+#ifndef WAYBILL_STORE_NODE_PULLS_RECORDING_H_
+#define WAYBILL_STORE_NODE_PULLS_RECORDING_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "store/engine/database/store_txn.h"
+#include "store/node/pulls/in_flight.h"
+#include "waybill/evidence.h"
+#include "waybill/result.h"
+#include "waybill/rules.h"
+#include "waybill/types.h"
+
+namespace waybill::internal {
+
+Result<PullId> RecordIntent(StoreTxn& txn, InFlight& in_flight, Rules rules, std::string_view image,
+                            std::string_view runtime_handler, const BootTime& now);
+
+// A pull that succeeded.
+struct PulledImage {
+  std::string_view image;
+  std::string_view image_name;  // of `image`
+  std::string_view image_ref;
+  std::string_view runtime_handler;
+  PullId pull;
+  const std::optional<ImagePullCredentials>& credentials;
+  const std::optional<PulledManifest>& manifest;
+  const std::optional<Platform>& guest_platform;  // of the handler
+  BootTime now;
+};
+Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules,
+                          const PulledImage& pulled);
+
+// A pull that did not succeed.
+struct FailedPull {
+  std::string_view image;
+  std::string_view runtime_handler;
+  PullId pull;
+  PullFailure failure = PullFailure::kFailed;
+  BootTime now;
+  // The commit in which this process opened the store, and the last token that was drawn.
+  std::uint64_t opened_at = 0;
+  std::uint64_t last_token = 0;
+};
+Result<void> RecordFailed(StoreTxn& txn, InFlight& in_flight, Rules rules,
+                          const FailedPull& failed);
+
+// An intent without a pull in flight, unless one runs. Rules::kKubelet: or there is one.
+Result<void> StoreIntent(StoreTxn& txn, std::string_view image, std::string_view runtime_handler,
+                         Rules rules, const BootTime& now);
+// Deletes the open pulls of the string. While one is in flight in this process, the running ones
+// stay until they end.
+Result<void> ForgetIntent(StoreTxn& txn, const InFlight& in_flight, std::string_view image,
+                          std::string_view runtime_handler);
+
+// Gives the credentials of a record that a caller puts the proofs that NodeStore::PutRecord says.
+// `before`: what is stored, if anything.
+Result<void> GiveProofs(const StoreTxn& txn, const std::optional<ImagePulledRecord>& before,
+                        ImagePulledRecord& put);
+
+// The image is closed for a ref that could not be read no more. Closed rules: under no spelling.
+Result<void> ClearRefQuarantine(StoreTxn& txn, std::string_view image_ref, Rules rules);
+
+// A pod's secret that matched an entry by its hash or by its coordinates alone.
+struct MatchedSecret {
+  std::string image_name;
+  std::string image_ref;
+  std::string runtime_handler;
+  ImagePullSecret secret;  // its proof is that of what it matched
+  // Rules::kKubelet: the record that was read, without credentials.
+  std::optional<ImagePulledRecord> read = std::nullopt;
+};
+
+// Stores it. Checks again: writes nothing if the record is gone, the secret no longer matches or
+// was forgotten, or the entry is full. `forgot`: something was forgotten since the decision read,
+// so the secret is not stored. Rules::kKubelet: a record that is gone is stored again, as the
+// kubelet does: the image was pulled, and must not pass for preloaded.
+Result<void> WriteBack(StoreTxn& txn, const MatchedSecret& matched, bool forgot);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_NODE_PULLS_RECORDING_H_

@@ -1,0 +1,133 @@
+#include "store/node/records/counters_record.h"
+
+#include <algorithm>
+#include <array>
+
+#include "schema/v6/counters_generated.h"
+#include "store/engine/database/flatbuffer.h"
+#include "store/engine/database/tables.h"
+#include "store/engine/lmdb/env.h"
+
+namespace waybill::internal {
+
+namespace v6 = schema::v6;
+
+namespace {
+
+constexpr std::size_t kRequests = 27;
+using FlatRequests = std::array<std::uint64_t, kRequests>;
+
+FlatRequests Flatten(const EnsureImageRequests& requests) {
+  FlatRequests flat{};
+  auto to = flat.begin();
+  for (const auto& by_present : requests) {
+    for (const auto& by_required : by_present) {
+      to = std::copy(by_required.begin(), by_required.end(), to);
+    }
+  }
+  return flat;
+}
+
+EnsureImageRequests Unflatten(const FlatRequests& flat) {
+  EnsureImageRequests requests{};
+  auto from = flat.begin();
+  for (auto& by_present : requests) {
+    for (auto& by_required : by_present) {
+      std::copy_n(from, by_required.size(), by_required.begin());
+      from += static_cast<std::ptrdiff_t>(by_required.size());
+    }
+  }
+  return requests;
+}
+
+template <std::size_t N>
+bool TakeNumbers(const flatbuffers::Vector<std::uint64_t>* from, std::array<std::uint64_t, N>& to) {
+  if (from == nullptr || from->size() != N) return false;
+  std::copy(from->begin(), from->end(), to.begin());
+  return true;
+}
+
+flatbuffers::Offset<v6::Opening> EncodeOpening(flatbuffers::FlatBufferBuilder& builder,
+                                               const OpeningSummary& opening) {
+  const schema::v1::Time at = ToTime(opening.at);
+  return v6::CreateOpening(builder, &at, opening.damage, opening.warnings, opening.modes_mended,
+                           opening.import_problems, opening.id_range_problems, opening.gap_closed,
+                           opening.created, opening.rebuilt, opening.commit_undone,
+                           opening.witness_made, opening.clock_was_ahead, opening.after_gap);
+}
+
+OpeningSummary DecodeOpening(const v6::Opening& opening) {
+  return {.at = FromTime(*opening.at()),
+          .damage = opening.damage(),
+          .warnings = opening.warnings(),
+          .modes_mended = opening.modes_mended(),
+          .import_problems = opening.import_problems(),
+          .id_range_problems = opening.id_range_problems(),
+          .gap_closed = opening.gap_closed(),
+          .created = opening.created(),
+          .rebuilt = opening.rebuilt(),
+          .commit_undone = opening.commit_undone(),
+          .witness_made = opening.witness_made(),
+          .clock_was_ahead = opening.clock_was_ahead(),
+          .after_gap = opening.after_gap()};
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> EncodeCounters(const KeptCounters& kept) {
+  flatbuffers::FlatBufferBuilder builder;
+  // Always the same size: LMDB overwrites it in place.
+  builder.ForceDefaults(true);
+  const StoreCounters& counters = kept.counters;
+  const FlatRequests requests = Flatten(counters.ensure_image_requests);
+  const auto decisions = builder.CreateVector(counters.decisions.data(), counters.decisions.size());
+  const auto checks =
+      builder.CreateVector(counters.mustpull_checks.data(), counters.mustpull_checks.size());
+  const auto flat = builder.CreateVector(requests.data(), requests.size());
+  flatbuffers::Offset<v6::Opening> opening;
+  if (kept.opening) opening = EncodeOpening(builder, *kept.opening);
+  return Finish(builder,
+                v6::CreateCounters(builder, decisions, checks, flat, counters.commit_failures,
+                                   counters.write_back_failures, counters.write_backs_dropped,
+                                   counters.id_range_failures, opening));
+}
+
+std::optional<KeptCounters> DecodeCounters(std::span<const std::uint8_t> payload) {
+  const auto* const root = Root<v6::Counters>(payload);
+  if (root == nullptr) return std::nullopt;
+  KeptCounters kept;
+  FlatRequests requests{};
+  if (!TakeNumbers(root->decisions(), kept.counters.decisions) ||
+      !TakeNumbers(root->mustpull_checks(), kept.counters.mustpull_checks) ||
+      !TakeNumbers(root->ensure_image_requests(), requests)) {
+    return std::nullopt;
+  }
+  kept.counters.ensure_image_requests = Unflatten(requests);
+  kept.counters.commit_failures = root->commit_failures();
+  kept.counters.write_back_failures = root->write_back_failures();
+  kept.counters.write_backs_dropped = root->write_backs_dropped();
+  kept.counters.id_range_failures = root->id_range_failures();
+  if (const v6::Opening* const opening = root->opening()) {
+    if (opening->at() == nullptr) return std::nullopt;
+    kept.opening = DecodeOpening(*opening);
+  }
+  return kept;
+}
+
+std::optional<KeptCounters> OpenCounters(Value value) {
+  const Opened opened = OpenEnvelope(kCountersKey, value, RecordKind::kCounters, kNewest.header);
+  return opened.state == EnvelopeState::kSound ? DecodeCounters(opened.payload) : std::nullopt;
+}
+
+FoundCounters FindCounters(MDB_txn* txn, MDB_dbi main) {
+  MDB_val k = lmdb::ToVal(kCountersKey.span());
+  MDB_val v{};
+  const int rc = mdb_get(txn, main, &k, &v);
+  if (rc == MDB_NOTFOUND) return {};
+  FoundCounters found;
+  if (rc == MDB_SUCCESS) found.kept = OpenCounters(lmdb::FromVal(v));
+  found.damaged = !found.kept.has_value();
+  return found;
+}
+
+}  // namespace waybill::internal

@@ -1,0 +1,168 @@
+#include "store/node/records/open_pulls_table.h"
+
+#include <flatbuffers/flatbuffers.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "schema/v5/pull_intent_generated.h"
+#include "store/engine/database/flatbuffer.h"
+#include "waybill/limits.h"
+
+namespace waybill::internal {
+
+namespace v1 = schema::v1;
+namespace v5 = schema::v5;
+
+namespace {
+
+// The first version of the table's records with IDs.
+constexpr std::uint16_t kOpenPullsVersion = 5;
+// Of the commit sequence in an ID. More pulls than fit begin in one commit only if IDs run ahead.
+constexpr int kIdsPerCommitBits = 16;
+
+}  // namespace
+
+std::vector<std::uint8_t> EncodeOpenPull(const OpenPull& pull) {
+  flatbuffers::FlatBufferBuilder builder(256);
+  const auto image = builder.CreateString(pull.image);
+  const auto handler = StringUnlessEmpty(builder, pull.runtime_handler);
+  const v1::Time began = ToTime(pull.began);
+  if (pull.id.value == 0) {
+    v5::PullIntentBuilder intent(builder);
+    intent.add_image(image);
+    intent.add_recorded(&began);
+    intent.add_runtime_handler(handler);
+    return Finish(builder, intent.Finish());
+  }
+  const v1::Time ended = ToTime(pull.ended.value_or(Timestamp{}));
+  const v1::Uuid boot(Raw(pull.ended_at.boot_id));
+  return Finish(builder,
+                v5::CreatePullIntent(builder, image, &began, handler, pull.id.value,
+                                     static_cast<std::uint8_t>(pull.state), pull.stamp,
+                                     pull.ended ? &ended : nullptr, pull.ended ? &boot : nullptr,
+                                     pull.ended_at.nanoseconds, pull.anything, pull.several,
+                                     pull.nothing_at));
+}
+
+std::optional<OpenPull> DecodeOpenPull(Payload payload) {
+  const auto* root = Root<v5::PullIntent>(payload);
+  if (root == nullptr || root->image() == nullptr || root->recorded() == nullptr ||
+      !Fits(root->image(), kMaxImageBytes) ||
+      !Fits(root->runtime_handler(), kMaxRuntimeHandlerBytes)) {
+    return std::nullopt;
+  }
+  OpenPull pull;
+  pull.image = root->image()->str();
+  pull.runtime_handler = Text(root->runtime_handler());
+  pull.began = FromTime(*root->recorded());
+  pull.id.value = root->pull_id();
+  if (pull.id.value == 0) return pull;
+  pull.state = static_cast<PullState>(root->state());
+  const bool runs = pull.state == PullState::kRunning;
+  if (PullStateName(pull.state).empty() || runs != (root->ended() == nullptr) ||
+      (root->ended() == nullptr) != (root->ended_boot() == nullptr)) {
+    return std::nullopt;
+  }
+  pull.stamp = root->stamp();
+  pull.anything = root->anything();
+  pull.several = root->several();
+  pull.nothing_at = root->nothing_at();
+  if (runs) return pull;
+  pull.ended = FromTime(*root->ended());
+  std::memcpy(pull.ended_at.boot_id.data(), root->ended_boot()->bytes()->data(),
+              pull.ended_at.boot_id.size());
+  pull.ended_at.nanoseconds = root->ended_boottime();
+  if (pull.ended_at.nanoseconds < 0) return std::nullopt;
+  return pull;
+}
+
+IntentView ViewIntent(Payload payload) {
+  const auto* root = flatbuffers::GetRoot<v5::PullIntent>(payload.data());
+  return {Text(root->image()), Text(root->runtime_handler()),
+          root->anything() || root->nothing_at() != 0};
+}
+
+std::optional<Key16> KeyOfIntent(Payload payload, std::uint64_t seed) {
+  const auto pull = DecodeOpenPull(payload);
+  if (!pull) return std::nullopt;
+  return pull->id.value == 0 ? OlderIntentKey(pull->image, pull->runtime_handler, seed)
+                             : IntentKey(pull->image, pull->id, seed);
+}
+
+Result<std::vector<OpenPull>> FindOpenPulls(const StoreTxn& txn, std::string_view image,
+                                            std::string_view runtime_handler, Brought brought) {
+  std::vector<OpenPull> pulls;
+  if (txn.state().digest(Table::kIntents).count == 0) return pulls;
+  auto walked =
+      txn.ForEachWithPrefix(Table::kIntents, IntentKey(image, PullId{}, txn.seed()), kImageKeyBytes,
+                            [&](const Key16&, Payload payload) -> Result<bool> {
+                              auto pull = DecodeOpenPull(payload);
+                              if (pull && !pull->anything && pull->image == image &&
+                                  pull->runtime_handler == runtime_handler &&
+                                  (pull->nothing_at != 0) == (brought == Brought::kNothing)) {
+                                pulls.push_back(std::move(*pull));
+                              }
+                              return true;
+                            });
+  if (!walked) return walked.error();
+  return pulls;
+}
+
+Result<std::vector<OpenPull>> AllOpenPulls(const StoreTxn& txn) {
+  std::vector<OpenPull> pulls;
+  auto walked = txn.ForEach(Table::kIntents, [&](const Key16&, Payload payload) -> Result<bool> {
+    if (auto pull = DecodeOpenPull(payload)) pulls.push_back(std::move(*pull));
+    return true;
+  });
+  if (!walked) return walked.error();
+  return pulls;
+}
+
+Result<std::uint64_t> CountOpenPulls(const StoreTxn& txn) {
+  if (txn.state().digest(Table::kIntents).count == 0) return std::uint64_t{0};
+  std::uint64_t count = 0;
+  auto walked = txn.ForEach(Table::kIntents, [&](const Key16&, Payload payload) -> Result<bool> {
+    const auto pull = DecodeOpenPull(payload);
+    count += pull && pull->nothing_at != 0 ? 0U : 1U;
+    return true;
+  });
+  if (!walked) return walked.error();
+  return count;
+}
+
+PullId NextPullId(StoreTxn& txn) {
+  std::uint64_t& last = txn.state().last_pull_id;
+  last = std::max(last + 1, txn.sequence() << kIdsPerCommitBits);
+  return {last};
+}
+
+namespace {
+
+bool HasIds(const StoreTxn& txn) {
+  return txn.schema().version(Table::kIntents) >= kOpenPullsVersion;
+}
+
+Key16 KeyOf(const StoreTxn& txn, const OpenPull& pull) {
+  return HasIds(txn) ? IntentKey(pull.image, pull.id, txn.seed())
+                     : OlderIntentKey(pull.image, pull.runtime_handler, txn.seed());
+}
+
+}  // namespace
+
+Result<void> PutOpenPull(StoreTxn& txn, const OpenPull& pull) {
+  OpenPull stored = pull;
+  if (!HasIds(txn)) stored.id = {};
+  const Key16 key = KeyOf(txn, pull);
+  // How a pull ended must be recorded on a full store, too.
+  return pull.ended ? txn.PutFromReserve(Table::kIntents, key, EncodeOpenPull(stored))
+                    : txn.Put(Table::kIntents, key, EncodeOpenPull(stored));
+}
+
+Result<void> EraseOpenPull(StoreTxn& txn, const OpenPull& pull) {
+  auto erased = txn.Delete(Table::kIntents, KeyOf(txn, pull));
+  return erased ? Result<void>() : erased.error();
+}
+
+}  // namespace waybill::internal

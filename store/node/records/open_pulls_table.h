@@ -1,0 +1,52 @@
+// The table of pull intents: each is an open pull (waybill/types.h, schema/v5/pull_intent.fbs).
+// Those of one image string lie side by side, the oldest first. In older schema versions an image
+// string and handler have one intent, without an ID.
+
+#ifndef WAYBILL_STORE_NODE_RECORDS_OPEN_PULLS_TABLE_H_
+#define WAYBILL_STORE_NODE_RECORDS_OPEN_PULLS_TABLE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "store/engine/database/store_txn.h"
+#include "waybill/result.h"
+#include "waybill/types.h"
+
+namespace waybill::internal {
+
+// An open pull with an ID, or an intent of an older schema version without one.
+std::vector<std::uint8_t> EncodeOpenPull(const OpenPull& pull);
+// nullopt: not a FlatBuffer of that table, or a field is missing or above limits.h.
+std::optional<OpenPull> DecodeOpenPull(Payload payload);
+
+// In place, from an envelope that verified (see PulledRecordView).
+struct IntentView {
+  std::string_view image;
+  std::string_view runtime_handler;
+  bool anything = false;  // or none any more (OpenPull::nothing_at): no intent of the string
+};
+IntentView ViewIntent(Payload payload);
+
+// Below, the default runtime handler is "".
+
+// Those of this string and handler, the oldest first; unreadable ones are left out.
+enum class Brought : std::uint8_t { kMaybe, kNothing };  // OpenPull::nothing_at
+Result<std::vector<OpenPull>> FindOpenPulls(const StoreTxn& txn, std::string_view image,
+                                            std::string_view runtime_handler,
+                                            Brought brought = Brought::kMaybe);
+// All that can be read, in no order.
+Result<std::vector<OpenPull>> AllOpenPulls(const StoreTxn& txn);
+// How many, but for those that brought nothing. What can't be read counts.
+Result<std::uint64_t> CountOpenPulls(const StoreTxn& txn);
+// The next ID: above all others, also above those of a store that was lost (the commit sequence
+// goes on past its witness).
+PullId NextPullId(StoreTxn& txn);
+// Stores it under its ID; in an older schema version as the intent of its string and handler.
+Result<void> PutOpenPull(StoreTxn& txn, const OpenPull& pull);
+Result<void> EraseOpenPull(StoreTxn& txn, const OpenPull& pull);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_NODE_RECORDS_OPEN_PULLS_TABLE_H_

@@ -1,0 +1,55 @@
+// What was forgotten (table "revocations----1", schema/v6/revocation.fbs). A credential is under up
+// to five keys: of its coordinates with and without the UID, its namespace, its hash, and its
+// image.
+
+#ifndef WAYBILL_STORE_NODE_RECORDS_REVOCATIONS_TABLE_H_
+#define WAYBILL_STORE_NODE_RECORDS_REVOCATIONS_TABLE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/engine/database/reader_pool.h"
+#include "store/engine/database/store_txn.h"
+#include "waybill/result.h"
+#include "waybill/revocation.h"
+
+namespace waybill::internal {
+
+std::vector<std::uint8_t> EncodeRevocation(const Revocation& revocation);
+// nullopt: not a FlatBuffer of that table, or a field is missing or above limits.h.
+std::optional<Revocation> DecodeRevocation(Payload payload);
+
+// --- For changes ---------------------------------------------------------------------------------
+
+Result<std::vector<Revocation>> ReadRevocations(const StoreTxn& txn);
+// The stored one of the same kind and identity.
+Result<std::optional<Revocation>> FindRevocation(const StoreTxn& txn, const Revocation& like);
+// Stores it, or raises `commit` and `since` of the one that is there, which stays untidied if it is
+// of a later commit. Counts State::untidied. Finds room on a full store, too.
+Result<void> PutRevocation(StoreTxn& txn, const Revocation& revocation);
+Result<void> EraseRevocation(StoreTxn& txn, const Revocation& revocation);
+
+// Removes what was forgotten from the record: every path that stores one comes by here. Returns
+// whether there was anything.
+Result<bool> DropForgotten(const StoreTxn& txn, ImagePulledRecord& record);
+
+// Whether the secret was forgotten since the pull of its proof began, by itself or by its hash.
+Result<bool> IsForgotten(const StoreTxn& txn, const ImagePullSecret& secret);
+// Whether a revocation of the hash is kept, whenever it was. No pull proved what only coordinates
+// match, so nothing tells that the hash was proven since.
+Result<bool> IsHashForgotten(const StoreTxn& txn, std::string_view hash);
+
+// --- For decisions -------------------------------------------------------------------------------
+
+// Likewise; true also if that can't be read. Those of a stored credential are asked for while there
+// are untidied revocations.
+bool IsForgotten(const ReaderPool::Lease& snapshot, const ImagePullSecret& secret);
+bool IsForgotten(const ReaderPool::Lease& snapshot, const ImagePullServiceAccount& account);
+bool IsHashForgotten(const ReaderPool::Lease& snapshot, std::string_view hash);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_NODE_RECORDS_REVOCATIONS_TABLE_H_

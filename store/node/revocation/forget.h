@@ -1,0 +1,61 @@
+// Forgetting credentials (waybill/revocation.h). A change finds the records by the credential index
+// and takes the credentials out of them. If there are very many, it only stores the revocation,
+// untidied: decisions honour that from then on, and batches tidy up.
+
+#ifndef WAYBILL_STORE_NODE_REVOCATION_FORGET_H_
+#define WAYBILL_STORE_NODE_REVOCATION_FORGET_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "store/engine/database/key.h"
+#include "store/engine/database/reader_pool.h"
+#include "store/engine/database/store_txn.h"
+#include "waybill/evidence.h"
+#include "waybill/result.h"
+#include "waybill/revocation.h"
+#include "waybill/types.h"
+
+namespace waybill::internal {
+
+// Records that one transaction tidies up. Tests make it smaller while no store is open.
+inline std::atomic<std::size_t> tidied_at_once{2048};
+
+// `what` without commit, since and untidied; the handler as stored. kInvalidArgument,
+// kLimitExceeded: nothing was changed.
+Result<void> CheckForgettable(const Revocation& what);
+Result<ForgetReport> Forget(StoreTxn& txn, Revocation what);
+
+// The records keep what was proven by pulls that began after the token. kInvalidArgument: the token
+// is older than that of the last truth.
+Result<void> CheckTruth(const ExistingCredentials& truth);
+Result<ReconcileReport> ReconcileWith(StoreTxn& txn, const ExistingCredentials& truth,
+                                      const ListToken& token);
+
+// Where tidying up goes on. Not stored: after a crash it begins anew.
+struct TidyCursor {
+  std::vector<Revocation> left;  // untidied, by index rows; the last one is under way
+  std::optional<Key16> next;     // of its index rows, or of the records
+  bool all_records = false;      // an index row can't be read, so every record is looked at
+};
+// Takes what was forgotten out of about `most` records. False: nothing remains.
+Result<bool> TidyUp(StoreTxn& txn, TidyCursor& cursor, std::size_t most);
+
+// Makes the credential index anew from the records.
+Result<void> RebuildIndex(StoreTxn& txn);
+
+// Drops revocations that need not be kept any more: older than AgeLimits::revocations, than every
+// backup (`oldest_backup`: its commit, or the largest number) and than every open pull, and tidied.
+// Of a hash: only if no record has a Secret, which might be rotated to it.
+Result<void> DropOldRevocations(StoreTxn& txn, std::uint64_t oldest_backup);
+
+// The record as it counts: without what is forgotten but not tidied yet, and what is past its age.
+void LeaveWhatCounts(const ReaderPool::Lease& snapshot, const AgeLimits& ages, Timestamp clock,
+                     ImagePulledRecord& record);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_NODE_REVOCATION_FORGET_H_

@@ -1,0 +1,47 @@
+// Images that were pulled to the node unrecorded (KEP-2535, "What happens if we reenable the
+// feature"; OpenOptions::gap).
+
+#ifndef WAYBILL_STORE_NODE_UPKEEP_GAP_H_
+#define WAYBILL_STORE_NODE_UPKEEP_GAP_H_
+
+#include <filesystem>
+#include <string>
+
+#include "store/engine/trust/trust.h"
+#include "waybill/result.h"
+
+namespace waybill::internal {
+
+// The place of the witness in a kubelet directory. A store that has it there took the directory
+// over.
+std::filesystem::path WitnessIn(const std::filesystem::path& kubelet_directory);
+
+// Whether a kubelet ever used the directory: it has folders for records, or pods. kIo: unknown.
+Result<bool> KubeletHasRun(const std::filesystem::path& kubelet_directory);
+
+// Why the store is distrustful while a gap is open. The reason is stored, so that a crash does not
+// lose it.
+
+// `written` names a file that a kubelet wrote since the directory was taken over.
+Distrust GapOf(const std::string& written);
+// While the store was open: whoever records for a kubelet missed something.
+Distrust GapToldOf(const std::string& why);
+// At the word of an operator.
+Distrust RequestedGap();
+// FirstStart::kClose.
+Distrust GapOfFirstStart();
+// An owner used the store under the rules `kubelet`, which keep no ledger.
+Distrust GapOfKubeletRules();
+
+// The open gap that makes the store distrustful; empty: no gap is open.
+Result<Distrust> GapInForce(const StoreTxn& txn);
+// Adds the gap to the reasons of distrust, unless a gap is open already: clearing the other reasons
+// must not clear this one unseen.
+Result<void> NoteGap(StoreTxn& txn, const Distrust& gap);
+
+// The reason without the advice that it ends with.
+std::string WithoutAdvice(const std::string& gap_reason);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_NODE_UPKEEP_GAP_H_

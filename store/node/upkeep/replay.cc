@@ -1,0 +1,74 @@
+#include "store/node/upkeep/replay.h"
+
+#include <map>
+#include <set>
+
+#include "store/base/try.h"
+#include "store/node/records/open_pulls_table.h"
+#include "store/node/records/typed_tables.h"
+#include "waybill/image_name.h"
+
+namespace waybill::internal {
+
+namespace {
+
+constexpr std::size_t kMaxNamed = 100;
+constexpr std::string_view kBecause = "its pull was in flight when an earlier process ended";
+
+}  // namespace
+
+Result<void> ReplayIntents(StoreTxn& txn, const std::vector<ImageOnNode>& images,
+                           const std::string& default_name, RecoveryReport& report) {
+  auto pulls = TRY(AllOpenPulls(txn));
+  std::multimap<std::string, ImagePullIntent> intents;
+  std::set<ImagePullIntent> found;
+  for (const OpenPull& pull : pulls) {
+    if (pull.anything || pull.nothing_at != 0) continue;
+    if (!found.insert({pull.image, pull.runtime_handler}).second) continue;
+    intents.emplace(pull.image, ImagePullIntent{pull.image, pull.runtime_handler});
+  }
+  report.intents_found = found.size();
+  const bool quarantine = txn.state().digest(Table::kQuarantine).count != 0;
+
+  std::set<ImagePullIntent> replayed;
+  for (const ImageOnNode& image : images) {
+    for (const auto* strings : {&image.repo_digests, &image.repo_tags}) {
+      for (const std::string& listed : *strings) {
+        const auto [first, last] = intents.equal_range(listed);
+        for (auto at = first; at != last; ++at) {
+          const ImagePullIntent& intent = at->second;
+          // An image listed for another handler is not what this pull fetched. An intent of the
+          // default handler matches any: it may predate handlers.
+          if (!image.runtime_handler.empty() && !intent.runtime_handler.empty() &&
+              image.runtime_handler != intent.runtime_handler) {
+            continue;
+          }
+          // The kubelet writes no record for a string without an image name, and keeps its intent.
+          if (!ImageName(intent.image)) continue;
+          if (auto r = CloseCopy(txn, image.id, intent.runtime_handler, kBecause); !r) {
+            return r.error();
+          }
+          replayed.insert(intent);
+        }
+        if (!quarantine) continue;
+        auto closed = TRY(IsQuarantined(txn, QuarantineKind::kImage, listed));
+        if (closed) {
+          const bool of_default = image.runtime_handler == default_name;
+          const std::string stored = of_default ? "" : image.runtime_handler;
+          TRY(CloseCopy(txn, image.id, stored, kBecause));
+        }
+      }
+    }
+  }
+  for (const ImagePullIntent& intent : replayed) {
+    if (report.replayed.size() < kMaxNamed) report.replayed.push_back(intent.image);
+    auto open = TRY(FindOpenPulls(txn, intent.image, intent.runtime_handler));
+    for (const OpenPull& pull : open) {
+      if (auto r = EraseOpenPull(txn, pull); !r) return r;
+    }
+  }
+  report.intents_replayed = replayed.size();
+  return {};
+}
+
+}  // namespace waybill::internal

@@ -1,0 +1,40 @@
+// Streaming requests that wait for their client: table "streaming-tokens",
+// schema/v7/streaming.fbs. A row says what a token opens only to who has the token.
+
+#ifndef WAYBILL_STORE_STREAMING_STREAMING_TABLE_H_
+#define WAYBILL_STORE_STREAMING_STREAMING_TABLE_H_
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "store/base/sha256.h"
+#include "store/engine/database/key.h"
+#include "store/engine/database/tables.h"
+#include "waybill/streaming_request.h"
+#include "waybill/types.h"
+
+namespace waybill::internal {
+
+struct StreamingRow {
+  Sha256Digest token_sha256{};
+  StreamKind kind = StreamKind::kExec;
+  std::array<std::uint8_t, 16> boot{};  // in which it was prepared; zeros: unknown
+  std::int64_t prepared = 0;            // CLOCK_BOOTTIME in nanoseconds; likewise below
+  std::int64_t expires = 0;
+  Timestamp prepared_at;
+  std::span<const std::uint8_t> sealed;  // in the payload that was decoded
+};
+
+// The first 16 bytes. Tokens are random, so two rows never meet.
+Key16 StreamingKey(const Sha256Digest& token_sha256);
+
+std::vector<std::uint8_t> EncodeStreamingRow(const StreamingRow& row);
+// nullopt: not a FlatBuffer of that table, or a field is missing or makes no sense.
+std::optional<StreamingRow> DecodeStreamingRow(Payload payload);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_STREAMING_STREAMING_TABLE_H_
