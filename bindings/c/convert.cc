@@ -188,4 +188,11 @@ waybill_store_counters ToC(const StoreCounters& counters, Memory&) {
   return to;
 }
 
+waybill_open_stream ToC(const OpenStream& stream, Memory& memory) {
+  return {.id = Copy(stream.id, memory),
+          .kind = static_cast<std::int32_t>(stream.kind),
+          .prepared = ToC(stream.prepared),
+          .expires_in_ns = static_cast<std::uint64_t>(stream.expires_in.count())};
+}
+
 }  // namespace waybill::c

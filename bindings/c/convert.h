@@ -11,6 +11,7 @@
 #include "bindings/c/call.h"
 #include "bindings/c/described.h"
 #include "bindings/c/result.h"
+#include "waybill/streaming.h"
 #include "waybill/waybill.h"
 
 struct waybill_policy {
@@ -68,6 +69,7 @@ waybill_image_pulled_record ToC(const ImagePulledRecord& record, Memory& memory)
 waybill_proven_record ToProvenC(const ImagePulledRecord& record, Memory& memory);
 waybill_registry_auth ToC(const RegistryAuth& auth, Memory& memory);
 waybill_store_counters ToC(const StoreCounters& counters, Memory& memory);
+waybill_open_stream ToC(const OpenStream& stream, Memory& memory);
 
 inline waybill_string Borrow(std::string_view text) { return {text.data(), text.size()}; }
 

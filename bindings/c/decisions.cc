@@ -15,7 +15,6 @@ namespace waybill::c {
 
 namespace {
 
-
 // A pod's credentials as C++ takes them. Up to 8 secrets need no allocation.
 class Views {
  public:

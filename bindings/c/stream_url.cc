@@ -17,7 +17,6 @@ using waybill::StreamUrlRefusal;
 
 namespace {
 
-
 waybill::StreamUrlPolicy ToPolicy(const waybill_stream_url_policy* policy, Arguments& arguments) {
   if (policy == nullptr) return {};
   const auto from = arguments.Options(policy, "policy");

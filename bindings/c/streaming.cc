@@ -91,13 +91,6 @@ waybill_streaming_request ToC(const StreamingRequest& request, Memory& memory) {
           .port_count = request.ports.size()};
 }
 
-waybill_open_stream ToC(const OpenStream& stream, Memory& memory) {
-  return {.id = Copy(stream.id, memory),
-          .kind = static_cast<std::int32_t>(stream.kind),
-          .prepared = c::ToC(stream.prepared),
-          .expires_in_ns = static_cast<std::uint64_t>(stream.expires_in.count())};
-}
-
 // Opens with `open`, and gives the handle to the caller.
 template <typename Open>
 waybill_code MakeStreams(waybill_streaming_store** store, waybill_error** error,

@@ -18,7 +18,7 @@ struct ManualPage {
   std::string file() const { return name + "." + section; }
 };
 
-// waybill.1, a page for each command, and waybill-config.5.
+// waybill.1, a page for each command, waybill-config.5 and waybill-glossary.7.
 std::vector<ManualPage> ManualOf(const Registry& registry);
 
 }  // namespace waybill::cli
