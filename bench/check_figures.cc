@@ -45,26 +45,12 @@ std::size_t CheckGroup(const Json& group) {
   return ratios;
 }
 
-// bench/report.h: the table beside bare LMDB.
-std::size_t CheckTable(const Json& rows) {
-  std::size_t ratios = 0;
-  for (const Json& row : rows) {
-    if (row.at("unit") != "x") continue;
-    Require(IsRatio(row.at("result")), "not a ratio", row);
-    ++ratios;
-  }
-  return ratios;
-}
-
 void CheckRun(const char* path) {
   std::ifstream in(path);
   const Json run = Json::parse(in);
   Require(run.at("machine").size() > 3, "the machine is not described", run.at("machine"));
   std::size_t ratios = 0;
-  if (run.contains("rows")) ratios += CheckTable(run.at("rows"));
-  if (run.contains("groups")) {
-    for (const Json& group : run.at("groups")) ratios += CheckGroup(group);
-  }
+  for (const Json& group : run.at("groups")) ratios += CheckGroup(group);
   Require(ratios >= kFewestRatios, "hardly any ratios", ratios);
 }
 

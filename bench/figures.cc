@@ -7,8 +7,6 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "bench/report.h"
-
 namespace waybill::bench {
 
 namespace {
@@ -71,6 +69,22 @@ void PrintAll(const std::vector<std::string>& warnings) {
 }
 
 }  // namespace
+
+std::string Duration(double nanoseconds) {
+  if (nanoseconds < 1e3) return fmt::format("{:.0f} ns", nanoseconds);
+  if (nanoseconds < 1e6) return fmt::format("{:.2f} us", nanoseconds / 1e3);
+  if (nanoseconds < 1e9) return fmt::format("{:.2f} ms", nanoseconds / 1e6);
+  return fmt::format("{:.2f} s", nanoseconds / 1e9);
+}
+
+std::string Grouped(std::size_t number) {
+  std::string text = std::to_string(number);
+  for (std::size_t at = text.size(); at > 3;) {
+    at -= 3;
+    text.insert(at, 1, ',');
+  }
+  return text;
+}
 
 void Figures::PrintHead() const {
   fmt::print("{:<12} {}\n", "again", head_.again);

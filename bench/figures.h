@@ -12,6 +12,7 @@
 #ifndef WAYBILL_BENCH_FIGURES_H_
 #define WAYBILL_BENCH_FIGURES_H_
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
@@ -61,6 +62,11 @@ class Figures {
   Head head_;
   std::vector<Group> groups_;
 };
+
+// "312 ns", "1.25 us", "3.50 ms", "1.20 s"
+std::string Duration(double nanoseconds);
+// "100,000"
+std::string Grouped(std::size_t number);
 
 }  // namespace waybill::bench
 

@@ -1,6 +1,5 @@
 #include "bench/machine.h"
 
-#include <benchmark/benchmark.h>
 #include <fcntl.h>
 #include <flatbuffers/base.h>
 #include <fmt/format.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -102,6 +102,13 @@ constexpr bool IsSanitised() {
   return false;
 }
 
+long Cpus() { return ::sysconf(_SC_NPROCESSORS_ONLN); }
+
+double Load() {
+  double load = 0;
+  return ::getloadavg(&load, 1) == 1 ? load : 0;
+}
+
 bool InMemory(const std::filesystem::path& path) {
   const std::string type = MountOf(path).type;
   return type == "tmpfs" || type == "ramfs";
@@ -111,20 +118,21 @@ bool InMemory(const std::filesystem::path& path) {
 
 std::vector<std::pair<std::string, std::string>> MachineFacts(
     const std::filesystem::path& scratch) {
-  const benchmark::CPUInfo& cpu = benchmark::CPUInfo::Get();
   std::string caches;
-  for (const auto& cache : cpu.caches) {
-    if (cache.type == "Instruction") continue;
-    caches += fmt::format(", L{} {} KiB", cache.level, cache.size / 1024);
+  int level = 0;
+  for (const int name : {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE}) {
+    ++level;
+    if (const long bytes = ::sysconf(name); bytes > 0) {
+      caches += fmt::format(", L{} {} KiB", level, bytes / 1024);
+    }
   }
   struct utsname kernel {};
   uname(&kernel);
-  const double load = cpu.load_avg.empty() ? 0 : cpu.load_avg.front();
   const Mount mount = MountOf(scratch);
   return {{"seed", std::to_string(kSeed)},
-          {"machine", fmt::format("{}, {} CPUs{}, {} {}", CpuModel(), cpu.num_cpus, caches,
+          {"machine", fmt::format("{}, {} CPUs{}, {} {}", CpuModel(), Cpus(), caches,
                                   kernel.sysname, kernel.release)},
-          {"load", fmt::format("{:.1f} before the run", load)},
+          {"load", fmt::format("{:.1f} before the run", Load())},
           {"compiler", fmt::format("{}, {}", Compiler(), WAYBILL_BUILD_TYPE)},
           {"libraries", Libraries()},
           {"disk", fmt::format("{} ({}); a write of 4 KiB with its flush takes {:.0f} us",
@@ -144,10 +152,8 @@ std::vector<std::string> MachineWarnings(const std::filesystem::path& scratch) {
     warnings.emplace_back(
         "the store lies in memory: durable writes cost nothing there; set TMPDIR to a disk");
   }
-  const benchmark::CPUInfo& cpu = benchmark::CPUInfo::Get();
-  if (!cpu.load_avg.empty() && cpu.load_avg.front() > cpu.num_cpus / 2.0) {
-    warnings.push_back(fmt::format("the machine is busy (load {:.1f} on {} CPUs)",
-                                   cpu.load_avg.front(), cpu.num_cpus));
+  if (Load() > static_cast<double>(Cpus()) / 2) {
+    warnings.push_back(fmt::format("the machine is busy (load {:.1f} on {} CPUs)", Load(), Cpus()));
   }
   return warnings;
 }

@@ -98,12 +98,6 @@ BareLmdb::BareLmdb(const std::filesystem::path& store, const std::filesystem::pa
   const auto identity = internal::DecodeIdentity(opened.payload);
   if (!identity) throw std::runtime_error("bare LMDB: the store has no identity");
   seed_ = identity->hash_seed;
-
-  MDB_cursor* cursor = nullptr;
-  Check(mdb_cursor_open(reader_, records_, &cursor), "open a cursor");
-  Check(mdb_cursor_get(cursor, &k, &v, MDB_FIRST), "read a record");
-  record_bytes_ = v.mv_size;
-  mdb_cursor_close(cursor);
   mdb_txn_reset(reader_);
 }
 
@@ -154,13 +148,6 @@ void BareLmdb::DeleteIntent(std::string_view image) {
   write.Commit();
 }
 
-void BareLmdb::PutRecord(std::string_view image, std::string_view image_ref) {
-  Write write(env_);
-  write.Put(records_, internal::HashKey(image_ref, seed_), record_bytes_);
-  write.Delete(intents_, internal::IntentKey(image, kPull, seed_));
-  write.Commit();
-}
-
 std::size_t BareLmdb::ReopenAndScan() {
   CloseEnvironment();
   OpenEnvironment();
@@ -187,16 +174,6 @@ std::size_t BareLmdb::RewriteRecords() {
   const std::size_t values = write.Rewrite(records_);
   write.Commit();
   return values;
-}
-
-BareLmdb::Size BareLmdb::RecordSize() {
-  MDB_stat stat{};
-  Check(mdb_txn_renew(reader_), "renew");
-  Check(mdb_stat(reader_, records_, &stat), "stat");
-  mdb_txn_reset(reader_);
-  const std::size_t pages = stat.ms_branch_pages + stat.ms_leaf_pages + stat.ms_overflow_pages;
-  return {stat.ms_entries, pages * stat.ms_psize,
-          std::filesystem::file_size(directory_ / "data.mdb")};
 }
 
 }  // namespace waybill::bench

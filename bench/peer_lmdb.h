@@ -28,21 +28,12 @@ class BareLmdb {
   // Each is one durable commit, with values as large as waybill's for `image`.
   void PutIntent(std::string_view image);
   void DeleteIntent(std::string_view image);
-  // Writes the record and deletes the intent.
-  void PutRecord(std::string_view image, std::string_view image_ref);
 
   // Opens the environment again and reads the whole database. Returns the number of entries.
   std::size_t ReopenAndScan();
 
   // Rewrites every record in one durable commit. Returns how many.
   std::size_t RewriteRecords();
-
-  struct Size {
-    std::size_t records = 0;
-    std::size_t table_bytes = 0;  // pages of the records' table
-    std::size_t file_bytes = 0;   // data.mdb, other tables and free pages included
-  };
-  Size RecordSize();
 
  private:
   void OpenEnvironment();
@@ -54,7 +45,6 @@ class BareLmdb {
   MDB_dbi records_ = 0;
   MDB_dbi intents_ = 0;
   std::uint64_t seed_ = 0;
-  std::size_t record_bytes_ = 0;  // of the value of a record of the data set
 };
 
 }  // namespace waybill::bench

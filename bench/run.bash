@@ -36,16 +36,6 @@ kubelet_bench() {
   in_go go/kubelet go run ./bench -dir "$scratch" "${options[@]}"
 }
 
-bench_table() {
-  have_bench waybill_bench waybill_c
-  local go=()
-  if have_go; then
-    in_go go go build -o "$PWD/build/release/bench/through_go" ./bench
-    go=(--go "$PWD/build/release/bench/through_go")
-  fi
-  keep table build/release/bench/waybill_bench "${go[@]}" "$@"
-}
-
 bench_peers() {
   have_bench waybill_peers waybill_c
   local go=()
@@ -58,8 +48,13 @@ bench_peers() {
 }
 
 bench_micro() {
-  have_bench waybill_micro
-  keep micro build/release/bench/micro/waybill_micro "$@"
+  have_bench waybill_micro waybill_c
+  local go=()
+  if have_go; then
+    in_go go go build -o "$PWD/build/release/bench/through_go" ./bench
+    go=(--go "$PWD/build/release/bench/through_go")
+  fi
+  keep micro build/release/bench/micro/waybill_micro "${go[@]}" "$@"
 }
 
 # Writes into bench/results itself.
@@ -82,11 +77,6 @@ bench_instructions() {
   fi
 }
 
-bench_group_commit() {
-  have_bench waybill_group_commit
-  keep group-commit build/release/bench/waybill_group_commit "$@"
-}
-
 bench_kubelet() {
   have_go || {
     # shellcheck disable=SC2154  # ./dev's
@@ -107,9 +97,9 @@ bench_streams() {
 }
 
 bench() {
-  local all=(table peers micro sizing instructions) names
+  local all=(peers micro sizing instructions) names
   case ${1:-} in
-    table | peers | micro | sizing | instructions | group-commit | kubelet | streams)
+    peers | micro | sizing | instructions | kubelet | streams)
       names=("$1")
       shift
       ;;
@@ -119,7 +109,7 @@ bench() {
       names=("${all[@]}")
       ;;
     *)
-      echo "./dev bench: table, peers, micro, sizing, instructions, group-commit, kubelet or streams, not: $1" >&2
+      echo "./dev bench: peers, micro, sizing, instructions, kubelet or streams, not: $1" >&2
       return 1
       ;;
   esac
@@ -133,6 +123,6 @@ bench() {
   export TMPDIR=$scratch
   for name in "${names[@]}"; do
     [ ${#names[@]} -eq 1 ] || echo "== $name"
-    "bench_${name/-/_}" "$@"
+    "bench_$name" "$@"
   done
 }

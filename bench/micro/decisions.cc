@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <stdexcept>
 #include <thread>
 
 #include "bench/micro/rows.h"
-#include "bench/report.h"
+#include "tests/support/allocations.h"
 
 namespace waybill::bench {
 
@@ -27,6 +28,10 @@ std::string RotatedHash(std::uint64_t i) { return fmt::format("{:064x}", i); }
 
 }  // namespace
 
+bool Hit(NodeStore& store, const Question& question) {
+  return Decide(store, question).reason == Reason::kSecretHashMatches;
+}
+
 void MeasureKindsOfDecisions(const Micro& micro, const MicroStore& on) {
   NodeStore& store = *on.store;
   const Questions& hits = on.questions;
@@ -35,6 +40,18 @@ void MeasureKindsOfDecisions(const Micro& micro, const MicroStore& on) {
   };
   row("hit",
       [&](std::size_t i) { Expect(store, hits[i % hits.size()], Reason::kSecretHashMatches); });
+  const std::size_t allocations = testing::AllocationsOfThread();
+  Expect(store, hits[0], Reason::kSecretHashMatches);
+  if (testing::AllocationsOfThread() != allocations) {
+    throw std::runtime_error("a decision allocates memory");
+  }
+  const std::size_t listed = std::min(on.records, kMostListed);
+  Must(store.ObserveImages(
+      {.images = ListOfImages(0, listed), .token = Must(store.BeginList()), .complete = false}));
+  const Questions spelled(listed, 0, RepoDigestOf);
+  row("hit by another spelling", [&](std::size_t i) {
+    Expect(store, spelled[i % spelled.size()], Reason::kSecretHashMatches);
+  });
   const Questions unknown(std::min<std::size_t>(on.records, 2000), kNewImages);
   row("miss, no record",
       [&](std::size_t i) { Expect(store, unknown[i % unknown.size()], Reason::kNoEvidence); });

@@ -25,6 +25,10 @@ struct Pace {
   std::size_t fewest_turns = 5;  // even if they take longer
   std::size_t most_turns = 1001;
   std::size_t long_turns = 3;  // of operations on whole stores
+  std::size_t import_files = 10'000;
+  std::size_t pods = 65'534;  // of a full pool
+  std::size_t bindings_batch = 20'000;
+  std::size_t bindings_turns = 41;
 };
 inline Pace QuickPace() {
   return {.quick = true,
@@ -32,7 +36,11 @@ inline Pace QuickPace() {
           .turn_ns = 0,
           .fewest_turns = 2,
           .most_turns = 2,
-          .long_turns = 1};
+          .long_turns = 1,
+          .import_files = 50,
+          .pods = 200,
+          .bindings_batch = 10,
+          .bindings_turns = 1};
 }
 
 // The bare work.

@@ -9,13 +9,13 @@
 #include "bench/machine.h"
 #include "bench/micro/rows.h"
 #include "bench/program.h"
-#include "bench/report.h"
 
 namespace waybill::bench {
 
 namespace {
 
-void MeasureStore(const Micro& micro, std::size_t records, bool smallest) {
+void MeasureStore(const Micro& micro, std::size_t records, bool smallest,
+                  const std::string& go_program) {
   ScratchStore store(micro.scratch.path() / fmt::format("store-{}", records));
   store.Fill(records);
   const std::size_t ledger = std::min<std::size_t>(records, micro.pace.quick ? 10 : 1000);
@@ -51,6 +51,10 @@ void MeasureStore(const Micro& micro, std::size_t records, bool smallest) {
   MeasureAllowlists(micro, on);
   begin("decisions on several threads", "x 1 thread");
   MeasureThreads(micro, on);
+  begin("decisions through C and Go", "x C++");
+  MeasureBindings(micro, on, go_program);
+  begin("what waybill preview does", "x decision");
+  MeasurePreviews(micro, on);
   begin("calls that read", "x lookup");
   MeasureReadingCalls(micro, on);
   begin("calls that commit", "x commit");
@@ -64,7 +68,7 @@ void MeasureStore(const Micro& micro, std::size_t records, bool smallest) {
   store.Close();
 }
 
-int Measure(const Options& options) {
+int Measure(const Options& options, const std::string& go_program) {
   std::vector<std::size_t> sizes = options.records;
   if (sizes.empty()) sizes = {50, 2000, 100'000};
   if (options.records.empty() && options.quick) sizes = {50};
@@ -82,10 +86,15 @@ int Measure(const Options& options) {
   figures.PrintHead();
   const Micro micro{scratch, options.quick ? QuickPace() : Pace(), figures};
   for (const std::size_t records : sizes) {
-    MeasureStore(micro, records, records == sizes.front());
+    MeasureStore(micro, records, records == sizes.front(), go_program);
+    MeasureRevocation(micro, records);
   }
   figures.Begin("secrets of an image", "x lookup");
   MeasureSecrets(micro);
+  figures.Begin("pools of host IDs", "x 1 % full");
+  MeasureFullPool(micro);
+  figures.Begin("takes over what a kubelet left", "x reading the files");
+  MeasureImport(micro);
   figures.PrintFoot();
   WriteText(options.json, figures.Json());
   return 0;
@@ -95,10 +104,14 @@ int Measure(const Options& options) {
 }  // namespace waybill::bench
 
 int main(int argc, char** argv) {
-  return waybill::bench::RunProgram(
+  using namespace waybill::bench;
+  std::string go_program;
+  return RunProgram(
       argc, argv,
       {.about = "Measures every public operation, beside bare LMDB. Stores are made below TMPDIR, "
                 "or below /var/tmp, which must be a disk.",
-       .records_help = "sizes of the stores (50,2000,100000)"},
-      waybill::bench::Measure);
+       .records_help = "sizes of the stores (50,2000,100000)",
+       .texts = {{"--go", "the program of bindings/go/bench; without it Go is left out",
+                  &go_program}}},
+      [&](const Options& options) { return Measure(options, go_program); });
 }

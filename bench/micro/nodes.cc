@@ -89,4 +89,33 @@ void MeasureHandlersAndNamespaces(const Micro& micro, const MicroStore& on) {
   Must(store.ReleaseUserNamespace(uid));
 }
 
+void MeasureFullPool(const Micro& micro) {
+  ScratchStore empty(micro.scratch.path() / "pool-empty");
+  ScratchStore full(micro.scratch.path() / "pool-full");
+  const std::size_t few = micro.pace.pods / 100;
+  for (const auto& [store, pods] : {std::pair(&empty, few), {&full, micro.pace.pods - few}}) {
+    store->Open();
+    Must((*store)->ReplaceRuntimeHandlers(
+        {{.name = "", .is_default = true, .user_namespaces = true}}));
+    FromAllCallers(pods, [&, store = store](std::size_t i) {
+      return (*store)
+          ->GetOrCreateUserNamespace({.pod_uid = UidOf(i), .host_users = false})
+          .has_value();
+    });
+  }
+  const std::string uid = UidOf(micro.pace.pods);
+  const auto create = [&](ScratchStore& store) {
+    Must(store->GetOrCreateUserNamespace({.pod_uid = uid, .host_users = false}));
+  };
+  Beside(
+      micro.figures, micro.pace, "GetOrCreateUserNamespace: new, pool 99 % full", 1,
+      [&](std::size_t) { create(full); }, 1, [&] { create(empty); },
+      [&] {
+        // In front of the next turn. The first finds none to release.
+        for (ScratchStore* store : {&empty, &full}) Must((*store)->ReleaseUserNamespace(uid));
+      },
+      micro.pace.fewest_turns);
+  for (ScratchStore* store : {&empty, &full}) store->Close();
+}
+
 }  // namespace waybill::bench

@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "bench/micro/rows.h"
-#include "bench/report.h"
 #include "waybill/maintenance.h"
 
 namespace waybill::bench {
@@ -15,8 +14,6 @@ namespace {
 
 // An export writes, and flushes, a file for each record.
 constexpr std::size_t kMostExported = 2000;
-// One list is one transaction.
-constexpr std::size_t kMostListed = 20'000;
 
 }  // namespace
 
@@ -94,6 +91,25 @@ void MeasureWholeStores(const Micro& micro, const MicroStore& on) {
         }
       },
       draw);
+  {
+    ScratchStore fresh(micro.scratch.path() / fmt::format("lists-{}", on.records));
+    fresh.Open();
+    std::uint64_t first = kNewImages;
+    const auto next = [&] {
+      list.images = ListOfImages(first += list.images.size(), list.images.size());
+      list.token = Must(fresh->BeginList());
+    };
+    next();
+    row(
+        fmt::format("ObserveImages: {} new images", Grouped(list.images.size())),
+        [&](std::size_t) {
+          if (Must(fresh->ObserveImages(list)).listed != list.images.size()) {
+            Unexpected("ObserveImages");
+          }
+        },
+        next);
+    fresh.Close();
+  }
   std::vector<ImageOnNode> images;
   for (const ImagePulledRecord& record : Must(store->ListRecords())) {
     images.push_back({.id = record.image_ref});
@@ -155,18 +171,23 @@ void MeasureWholeStores(const Micro& micro, const MicroStore& on) {
       [&](std::size_t) { opened = Must(NodeStore::Observe({.directory = store.directory()})); },
       [&] { opened.reset(); });
 
-  MigrateOptions down{.directory = store.directory(), .to = kNewestSchema - 1};
-  down.accept_loss = true;
-  const MigrateOptions up{.directory = store.directory()};
+  store.Open();
+
+  // Of records alone, which version 1 can hold.
+  ScratchStore plain(micro.scratch.path() / fmt::format("plain-{}", on.records));
+  plain.Fill(on.records);
+  plain.Close();
+  const MigrateOptions down{.directory = plain.directory(), .to = 1};
+  const MigrateOptions up{.directory = plain.directory()};
   row(
-      "Migrate: down one version",
+      "Migrate: down to version 1",
       [&](std::size_t) {
         if (Must(Migrate(down)).steps.empty()) Unexpected("Migrate");
       },
       [&] { Must(Migrate(up)); });
   Must(Migrate(down));
   row(
-      "Migrate: up one version",
+      "Migrate: up from version 1",
       [&](std::size_t) {
         if (Must(Migrate(up)).steps.empty()) Unexpected("Migrate");
       },
@@ -176,17 +197,16 @@ void MeasureWholeStores(const Micro& micro, const MicroStore& on) {
   row(
       "ListBackups",
       [&](std::size_t) {
-        backups = Must(ListBackups(store.directory()));
+        backups = Must(ListBackups(plain.directory()));
         if (backups.empty()) Unexpected("ListBackups");
       },
       nothing);
   row(
       "Restore",
       [&](std::size_t) {
-        Must(Restore({.directory = store.directory(), .backup = backups.front().path}));
+        Must(Restore({.directory = plain.directory(), .backup = backups.front().path}));
       },
       nothing);
-  store.Open();
 }
 
 }  // namespace waybill::bench

@@ -58,6 +58,14 @@ void MeasureRecordingCalls(const Micro& micro, const MicroStore& on) {
   };
   begin_new(0);
   row("RecordImagePulled: new image", end_pull, begin_new);
+  row(
+      "RecordImagePulled: new image, with the runtime's entry",
+      [&](std::size_t) {
+        Must(store.RecordImagePulled({.image = pulled->image, .image_ref = pulled->ref},
+                                     pulled->credentials,
+                                     {.pull = pull, .image = ListOfImages(fresh, 1).front()}));
+      },
+      begin_new);
   const auto begin_again = [&](std::size_t) {
     pull = Must(store.RecordPullIntent({.image = pulled->image}));
   };

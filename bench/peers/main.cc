@@ -12,7 +12,6 @@
 #include "bench/peers/resident.h"
 #include "bench/peers/rows.h"
 #include "bench/program.h"
-#include "bench/report.h"
 #include "bench/scratch.h"
 
 namespace waybill::bench {

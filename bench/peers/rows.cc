@@ -12,7 +12,6 @@
 #include "bench/measure.h"
 #include "bench/peers/flushes.h"
 #include "bench/peers/resident.h"
-#include "bench/report.h"
 
 namespace waybill::bench {
 

@@ -3,16 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
-#include "bench/data_set.h"
-#include "bench/measure.h"
-#include "bench/peer_lmdb.h"
-#include "bench/rows.h"
+#include "bench/micro/rows.h"
 
 namespace waybill::bench {
 
@@ -114,71 +109,53 @@ double ReconcileHalf(NodeStore& store, std::size_t records) {
   return time;
 }
 
-// The target is for 100,000 records.
-Reach MostMilliseconds(std::size_t records) { return records == 100'000 ? AtMost(500) : Reach{}; }
-
-void AddTime(const Bench& bench, const std::string& what, const std::vector<double>& times,
-             Reach reach = {}) {
-  const Spread spread(times);
-  Spread milliseconds = spread.median / 1e6;
-  milliseconds.low = spread.low / 1e6;
-  milliseconds.high = spread.high / 1e6;
-  bench.report.Add({what, Duration(spread.median), "", milliseconds, "ms", reach});
-}
-
-// A call that forgets what very many records have, what tidying up afterwards takes, and LMDB.
-template <typename Work>
-void MeasureBesideRewrite(const Bench& bench, RenewedStore& store, std::size_t records,
-                          const std::string& what, Reach reach, const Work& work) {
-  store.Close();
-  BareLmdb peer(store.directory(), fs::path(store.directory()).concat(".peer"));
-  Turns turns;
-  std::vector<double> calls;
-  std::vector<double> with_tidying;
-  for (std::size_t i = 0; i < bench.effort.forgets; ++i) {
+// Beside `bare`, which is LMDB, or a store that has nothing else; and with what tidying up takes.
+template <typename Work, typename BareWork>
+void MeasureRenewed(const Micro& micro, RenewedStore& store, const std::string& what,
+                    const Work& work, const BareWork& bare) {
+  Turns calls;
+  Turns tidied;
+  for (std::size_t i = 0; i < micro.pace.long_turns; ++i) {
     NodeStore& renewed = store.Renew();
     const double call = work(renewed);
-    const double tidied = call + NanosecondsOf([&] { Must(renewed.TidyUp()); });
-    calls.push_back(call);
-    with_tidying.push_back(tidied);
-    turns.Add(call, NanosecondsOf([&] { peer.RewriteRecords(); }));
+    const double tidying = NanosecondsOf([&] { Must(renewed.TidyUp()); });
+    const double theirs = bare();
+    calls.Add(call, theirs);
+    tidied.Add(call + tidying, theirs);
   }
-  const Comparison result = turns.Result();
-  bench.report.Add({what, Duration(result.ours), "bare rewrite of all " + Duration(result.theirs),
-                    result.ratio, "x"});
-  AddTime(bench, fmt::format("  in all, {} records", Grouped(records)), calls, reach);
-  AddTime(bench, fmt::format("  with tidying up, {} records", Grouped(records)), with_tidying);
+  for (const auto& [turns, with] : {std::pair(&calls, ""), {&tidied, ", with TidyUp"}}) {
+    const Comparison result = turns->Result();
+    micro.figures.Add({.what = what + with, .ratio = result.ratio, .value = result.ours});
+  }
 }
 
 }  // namespace
 
-void MeasureRevocation(const Bench& bench, std::size_t records) {
-  const fs::path directory = bench.scratch.path() / fmt::format("forgetting-{}", records);
+void MeasureRevocation(const Micro& micro, std::size_t records) {
+  const fs::path directory = micro.scratch.path() / fmt::format("forgetting-{}", records);
   const std::size_t mentions = (records + kOneIn - 1) / kOneIn;
-  {
-    RenewedStore large(directory, records, kOneIn);
-    RenewedStore small(fs::path(directory).concat("-small"), mentions, 1);
-    Turns turns;
-    std::vector<double> calls;
-    for (std::size_t i = 0; i < bench.effort.forgets; ++i) {
-      calls.push_back(Forget(large.Renew(), mentions));
-      turns.Add(calls.back(), Forget(small.Renew(), mentions));
-    }
-    const Comparison result = turns.Result();
-    const std::string what =
-        fmt::format("forget a namespace of {} in {} records", Grouped(mentions), Grouped(records));
-    bench.report.Add({what, Duration(result.ours), "no other records " + Duration(result.theirs),
-                      result.ratio, "x"});
-    AddTime(bench, fmt::format("  in all, {} records", Grouped(records)), calls,
-            MostMilliseconds(records));
-    MeasureBesideRewrite(bench, large, records,
-                         fmt::format("reconcile, half of {} gone", Grouped(records)), {},
-                         [&](NodeStore& store) { return ReconcileHalf(store, records); });
-  }
+  RenewedStore large(directory, records, kOneIn);
+  RenewedStore small(fs::path(directory).concat("-small"), mentions, 1);
   RenewedStore all(fs::path(directory).concat("-all"), records, 1);
-  MeasureBesideRewrite(
-      bench, all, records, fmt::format("forget a namespace of all {} records", Grouped(records)),
-      MostMilliseconds(records), [&](NodeStore& store) { return Forget(store, records); });
+  large.Close();
+  BareLmdb peer(large.directory(), fs::path(large.directory()).concat(".peer"));
+  const auto rewrite = [&] { return NanosecondsOf([&] { peer.RewriteRecords(); }); };
+
+  micro.figures.Begin(
+      fmt::format("forgetting a namespace of one in {} of {} records", kOneIn, Grouped(records)),
+      "x without others");
+  MeasureRenewed(
+      micro, large, fmt::format("ForgetNamespace: {}", Grouped(mentions)),
+      [&](NodeStore& store) { return Forget(store, mentions); },
+      [&] { return Forget(small.Renew(), mentions); });
+  micro.figures.Begin(fmt::format("forgetting very many of {} records", Grouped(records)),
+                      "x rewriting all");
+  MeasureRenewed(
+      micro, large, "Reconcile: half is gone",
+      [&](NodeStore& store) { return ReconcileHalf(store, records); }, rewrite);
+  MeasureRenewed(
+      micro, all, "ForgetNamespace: all", [&](NodeStore& store) { return Forget(store, records); },
+      rewrite);
 }
 
 }  // namespace waybill::bench

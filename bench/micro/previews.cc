@@ -1,18 +1,15 @@
 // What `waybill preview` does for a node's pods, from the text of the API server's lists on, beside
-// as many decisions.
+// two decisions a pod: the ratio is of the whole to one decision.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "bench/data_set.h"
-#include "bench/measure.h"
-#include "bench/rows.h"
+#include "bench/micro/rows.h"
 #include "bindings/cli/cluster_list.h"
 #include "bindings/cli/preview.h"
 
@@ -81,37 +78,27 @@ std::size_t PreviewOf(NodeStore& store, const Node& node) {
 
 }  // namespace
 
-void MeasurePreviews(const Bench& bench, ScratchStore& store, std::size_t records) {
-  store.Close();
+void MeasurePreviews(const Micro& micro, const MicroStore& on) {
+  on.store.Close();
   // As the command opens it. A process can't have a store open twice.
-  const auto observer = Must(NodeStore::Observe({.directory = store.directory()}));
-  const Questions questions(records);
+  const auto observer = Must(NodeStore::Observe({.directory = on.store.directory()}));
+  const Questions& questions = on.questions;
   for (const std::size_t pods : {std::size_t{110}, std::size_t{1000}}) {
-    const Node node = NodeOf(pods, records);
-    Turns turns;
-    for (std::size_t i = 0; i < bench.effort.previews; ++i) {
-      std::size_t running = 0;
-      const double mine = NanosecondsOf([&] { running = PreviewOf(*observer, node); });
-      const double decisions = NanosecondsOf([&] {
-        for (std::size_t j = 0; j < 2 * pods; ++j) {
-          if (!Hit(*observer, questions[j % questions.size()])) running = 0;
-        }
-      });
-      if (running < pods) throw std::runtime_error("an answer was wrong; the figures are void");
-      turns.Add(mine, decisions);
-    }
-    const Comparison result = turns.Result();
-    bench.report.Add(
-        {fmt::format("preview of {} pods, {} records", Grouped(pods), Grouped(records)),
-         Duration(result.ours),
-         fmt::format("{} decisions {}", Grouped(2 * pods), Duration(result.theirs)), result.ratio,
-         "x"});
-    bench.report.Add({fmt::format("  a pod, of {}", Grouped(pods)),
-                      Duration(result.ours / static_cast<double>(pods)), "",
-                      result.ours / 1e3 / static_cast<double>(pods), "us"});
+    const Node node = NodeOf(pods, on.records);
+    std::size_t next = 0;
+    Beside(
+        micro.figures, micro.pace, fmt::format("preview of {} pods", Grouped(pods)), 1,
+        [&](std::size_t) {
+          if (PreviewOf(*observer, node) < pods) Unexpected("Preview");
+        },
+        2 * pods,
+        [&] {
+          if (!Hit(*observer, questions[next++ % questions.size()])) Unexpected("MustAttemptPull");
+        },
+        kNothingAfter, micro.pace.fewest_turns);
   }
   Must(observer->Close());
-  store.Open();
+  on.store.Open();
 }
 
 }  // namespace waybill::bench

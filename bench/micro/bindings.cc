@@ -8,11 +8,8 @@
 #include <fstream>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
-#include "bench/data_set.h"
-#include "bench/measure.h"
-#include "bench/rows.h"
+#include "bench/micro/rows.h"
 #include "bindings/c/waybill.h"
 
 namespace waybill::bench {
@@ -91,38 +88,27 @@ void WriteQuestions(const Questions& questions, const std::filesystem::path& pat
 
 }  // namespace
 
-void MeasureBindings(const Bench& bench, ScratchStore& store, std::size_t records,
-                     const std::string& go_program) {
-  const Questions questions(records);
-  const std::filesystem::path list = bench.scratch.path() / "questions.tsv";
-  WriteQuestions(questions, list);
-  store.Close();
-  const std::size_t batch = bench.effort.bindings_batch;
+void MeasureBindings(const Micro& micro, const MicroStore& on, const std::string& go_program) {
+  const std::filesystem::path list = micro.scratch.path() / "questions.tsv";
+  WriteQuestions(on.questions, list);
+  on.store.Close();
+  const std::size_t batch = micro.pace.bindings_batch;
   const std::string command = fmt::format("'{}' '{}' '{}' {}", go_program,
-                                          store.directory().string(), list.string(), batch);
-  std::vector<double> cxx;
-  std::vector<double> c;
-  std::vector<double> go;
-  std::vector<double> c_over;
-  std::vector<double> go_over;
-  for (std::size_t i = 0; i < bench.effort.bindings_turns; ++i) {
-    cxx.push_back(AskInCxx(store, questions, batch));
-    c.push_back(AskInC(store, questions, batch));
-    c_over.push_back(c.back() - cxx.back());
-    if (go_program.empty()) continue;
-    go.push_back(AskInGo(command));
-    go_over.push_back(go.back() - cxx.back());
+                                          on.store.directory().string(), list.string(), batch);
+  Turns c;
+  Turns go;
+  for (std::size_t i = 0; i < micro.pace.bindings_turns; ++i) {
+    const double cxx = AskInCxx(on.store, on.questions, batch);
+    c.Add(AskInC(on.store, on.questions, batch), cxx);
+    if (!go_program.empty()) go.Add(AskInGo(command), cxx);
   }
-  store.Open();
-  const std::string beside = "C++ " + Duration(Median(cxx));
-  bench.report.Add(
-      {"decision through C, over C++", Duration(Median(c)), beside, Median(c_over), "ns"});
-  if (go_program.empty()) {
-    bench.report.Add({"decision through Go: skipped, no Go", "", "", 0, ""});
-  } else {
-    bench.report.Add({"decision through Go, over C++", Duration(Median(go)), beside,
-                      Median(go_over), "ns", AtMost(150)});
-  }
+  on.store.Open();
+  const auto add = [&](const char* what, const Turns& turns) {
+    const Comparison result = turns.Result();
+    micro.figures.Add({.what = what, .ratio = result.ratio, .value = result.ours});
+  };
+  add("MustAttemptPull: hit, through C", c);
+  if (!go_program.empty()) add("MustAttemptPull: hit, through Go", go);
 }
 
 }  // namespace waybill::bench
