@@ -432,7 +432,7 @@ typedef struct waybill_ledger_entry {
   waybill_string image_ref;
   waybill_string runtime_handler; /* empty: the default handler's copy */
   waybill_strings names;          /* at that time, sorted */
-  /* How it is known: "listed", "imported" (waybill_image_on_node.imported), "pinned",
+  /* How it is known: "listed", "imported" (waybill_image_list.imported), "pinned",
    * "preloaded-list", "observed-preloaded", "adopted", "operator", or what the caller named.
    * WAYBILL_PRESUMED_SOURCE: it is not known, but presumed. */
   waybill_string source;
@@ -516,7 +516,8 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_repository_of(waybill_string
                                                                   waybill_string** repository,
                                                                   waybill_error** error);
 
-/* OS/ARCHITECTURE[/VARIANT], normalised. WAYBILL_INVALID_ARGUMENT as ParsePlatform. */
+/* Reads OS/ARCHITECTURE[/VARIANT] and normalises it. WAYBILL_INVALID_ARGUMENT: too few or too many
+ * parts, an empty part, or characters other than letters, digits, '.', '_' and '-'. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_parse_platform(waybill_string text,
                                                                    waybill_platform** platform,
                                                                    waybill_error** error);
@@ -547,9 +548,22 @@ typedef struct waybill_image_index {
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_decode_image_index(waybill_string json,
                                                                        waybill_image_index** index,
                                                                        waybill_error** error);
-/* Which manifest a runtime on `host` pulls, for a handler with `guest` (NULL: none): *chosen is an
- * index into index->items. WAYBILL_NOT_FOUND: none matches; WAYBILL_INVALID_ARGUMENT:
- * ChooseManifest. */
+/* The manifest of `index` that a runtime on `host` pulls. If the handler has a guest platform,
+ * `guest` alone is matched, not `host`.
+ *
+ *   Linux and others   The OS, architecture and variant of the platform come first, then, in this
+ *                      order, what it can also run: arm/v7 runs v6 and v5, arm64 runs arm, amd64
+ *                      runs 386 and its own lower levels (containerd, platforms.Only).
+ *   Windows            OS, architecture and OS version must match. A platform below build 20348
+ *                      takes its own build; a later one takes 20348 up to its own build, the newest
+ *                      first (Microsoft, "Windows container version compatibility").
+ *
+ * A platform without an OS version can't choose among Windows manifests that have one. A Windows
+ * manifest without one fits any host (host-process images are built so) and is chosen last.
+ * Manifests without a known platform, attestations and nested indexes are never chosen.
+ * WAYBILL_NOT_FOUND: none matches; the error lists what the index offers. WAYBILL_INVALID_ARGUMENT:
+ * the platform lacks OS or architecture, or its Windows version is malformed. `guest` NULL: none.
+ * *chosen is an index into index->items. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_choose_manifest(const waybill_image_index* index, const waybill_platform* host,
                         const waybill_platform* guest, size_t* chosen, waybill_error** error);
@@ -1365,8 +1379,8 @@ typedef struct waybill_pull_result {
  * quarantine entries. NULL: credentials unknown; the record then only says that the kubelet pulled
  * it. WAYBILL_INVALID_ARGUMENT where the image does not parse or the ref is empty: intent and count
  * stay (kubelet behaviour). An unreadable record is replaced. `result.manifest` is kept with the
- * record (digest and platform within limits.h). A copy of another manifest or for another guest
- * platform than the record's is another image: what was proven for the old one goes.
+ * record (digest and platform, if within their bounds). A copy of another manifest or for another
+ * guest platform than the record's is another image: what was proven for the old one goes.
  * WAYBILL_RULES_CLOSED removes the open pull `result.pull` and no other; without an ID, the newest
  * of this string that runs, or else the newest of unknown end; as it may be any of these, what was
  * forgotten since the oldest began is not proven. A record of the image under another spelling
@@ -1452,23 +1466,23 @@ typedef struct waybill_image_list {
  * image that may be one that is known under another ID or digest is closed, or has that one's
  * ledger entry. A distrustful store judges nothing. After a gap (waybill_open_options.gap) a
  * complete list closes each such image, and the gap with it. An image of which the runtime shows
- * that nobody pulled it (waybill_image_on_node.imported) enters the ledger in each of these cases,
+ * that nobody pulled it (waybill_image_list.imported) enters the ledger in each of these cases,
  * also if a list closed it before, or if it was pulled and a complete list lacked it since; not if
  * an operator closed it, or what was pulled was never gone.
  *
  * A complete list also drops open pulls that can bring nothing any more (waybill_evidence_options,
  * waybill_image_list.quiet_until). Records and ledger entries of images that it does not have and
- * that are not newer than its token are remembered (waybill_evidence_options.remember; 10,000 of
- * each, the oldest go first). When the image comes back without a pull that was recorded, its
- * record counts again, less what was forgotten or grew too old, and so does its ledger entry, if
- * the image has one of its names that no pull that can be named may have given it, no pull is open
- * that can't be named, and it does not come back in a gap. A pull that succeeds begins anew: what
- * was proven before the image was gone counts no more. What a list left unjudged it forgets nothing
- * of. A list that has none of the images that the store knows may be of another runtime, or of a
- * disk that is not mounted: it settles no pull and closes no gap, and in a gap the ledger stays as
- * it is, unless waybill_change_options.allow_empty says that it is meant. A list without a token
- * closes images, and does nothing else. WAYBILL_INVALID_ARGUMENT: a token from the future or of
- * another store, one that is older than that of a list that was observed before (nothing was
+ * that are not newer than its token are remembered (waybill_evidence_options.remember_seconds;
+ * 10,000 of each, the oldest go first). When the image comes back without a pull that was recorded,
+ * its record counts again, less what was forgotten or grew too old, and so does its ledger entry,
+ * if the image has one of its names that no pull that can be named may have given it, no pull is
+ * open that can't be named, and it does not come back in a gap. A pull that succeeds begins anew:
+ * what was proven before the image was gone counts no more. What a list left unjudged it forgets
+ * nothing of. A list that has none of the images that the store knows may be of another runtime, or
+ * of a disk that is not mounted: it settles no pull and closes no gap, and in a gap the ledger
+ * stays as it is, unless waybill_change_options.allow_empty says that it is meant. A list without a
+ * token closes images, and does nothing else. WAYBILL_INVALID_ARGUMENT: a token from the future or
+ * of another store, one that is older than that of a list that was observed before (nothing was
  * changed: list again), or, where nothing is remembered, an empty complete list although there are
  * records, open pulls or ledger entries (waybill_change_options.allow_empty).
  * WAYBILL_LIMIT_EXCEEDED: more than 200,000 images. `report` may be NULL. */
@@ -1508,8 +1522,7 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_add_to_ledger(
     waybill_string reason, const waybill_change_options* options, waybill_error** error);
 /* Records an operator's word that the image is not preloaded. An image without a record gets one
  * without credentials, or the next list would enter it again. The reason goes into the journal of
- * trust. Returns whether there was an entry. Ignores copy.image. *removed (may be NULL): the
- * answer. */
+ * trust. *removed (may be NULL) says whether there was an entry. Ignores copy.image. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_remove_from_ledger(
     waybill_store* store, waybill_image_copy copy, waybill_string reason,
     const waybill_change_options* options, bool* removed, waybill_error** error);
@@ -1524,12 +1537,12 @@ enum {
  * Returns whether it was presumed; otherwise nothing is changed. `reason`: 1 to 1,024 bytes; it is
  * kept in the entry, or in the record that closes the image. Ignores copy.image.
  * WAYBILL_INVALID_ARGUMENT: no image ref, no reason or a longer one, an unknown runtime handler, or
- * WAYBILL_RULES_KUBELET. *presumed (may be NULL): the answer. */
+ * WAYBILL_RULES_KUBELET. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_settle_presumed(
     waybill_store* store, waybill_image_copy copy, int32_t settled, waybill_string reason,
     const waybill_change_options* options, bool* presumed, waybill_error** error);
 
-/* What an waybill_explained_credential is. */
+/* What an explained credential is. */
 enum {
   WAYBILL_EXPLAINED_NODE_PODS = 0,
   WAYBILL_EXPLAINED_SECRET = 1,
@@ -1564,7 +1577,7 @@ typedef struct waybill_explanation {
   bool distrustful;
   waybill_string text; /* what of this closes the image, in one sentence; empty: nothing */
   waybill_string hint; /* what would open it */
-  /* The record as it is stored, with an empty mapping: `credentials` has what is in it.; NULL: none
+  /* The record as it is stored, with an empty mapping: `credentials` has what is in it. NULL: none
    */
   const waybill_image_pulled_record* record;
   const waybill_explained_credential* credentials;
@@ -1587,7 +1600,7 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_explain(waybill_store* store
                                                             waybill_explanation** explanation,
                                                             waybill_error** error);
 /* What would have to change for the opposite of a decision with this reason, in one sentence
- * without a full stop: OtherAnswer. `hint` is that of the same image's explanation; empty: there is
+ * without a full stop. `hint` is that of the same image's explanation; empty: there is
  * none. WAYBILL_INVALID_ARGUMENT: no reason has this number. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_other_answer(int32_t reason,
                                                                  waybill_string hint,
@@ -1819,7 +1832,7 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_delete_record(waybill_store*
                                                                   waybill_image_copy copy,
                                                                   waybill_error** error);
 
-/* Returns whether there is an open pull of this string and handler. *exists: the answer. */
+/* *exists says whether there is an open pull of this string and handler. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_has_intent(waybill_store* store,
                                                                waybill_image_copy copy,
                                                                bool* exists, waybill_error** error);
@@ -1907,8 +1920,8 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_or_create_user_namespace
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_get_user_namespace(waybill_store* store, waybill_string pod_uid,
                            waybill_user_namespace_allocation** allocation, waybill_error** error);
-/* Releases the mapping of a pod that is gone, and forgets that it was held. Returns whether there
- * was either. Ignores allow_empty. *released (may be NULL): the answer. */
+/* Releases the mapping of a pod that is gone, and forgets that it was held. *released (may be NULL)
+ * says whether there was either. Ignores allow_empty. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_release_user_namespace(
     waybill_store* store, waybill_string pod_uid, const waybill_change_options* options,
     bool* released, waybill_error** error);
@@ -1951,8 +1964,8 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_adopt_user_namespace(waybill
                                                                          uint64_t length,
                                                                          waybill_error** error);
 /* Releases lost ranges (waybill_held_pod without a UID): an operator confirms that every live pod
- * in a user namespace is listed, so they no longer block new ones. Returns whether they did.
- * *released (may be NULL): the answer. */
+ * in a user namespace is listed, so they no longer block new ones. *released (may be NULL) says
+ * whether they did. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_release_lost_user_namespaces(waybill_store* store, const waybill_change_options* options,
                                      bool* released, waybill_error** error);
@@ -1985,7 +1998,7 @@ typedef struct waybill_statistics {
   waybill_string store_uuid;
   uint32_t schema_version;
   uint64_t commit_sequence;
-  uint64_t records; /* and those that are remembered (waybill_evidence_options.remember) */
+  uint64_t records; /* and those that are remembered (waybill_evidence_options.remember_seconds) */
   uint64_t nondefault_handler_records; /* Of those: not under the default runtime handler. */
   uint64_t runtime_handlers;
   uint64_t intents;
@@ -2466,13 +2479,13 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_streaming_report(
 
 /* Stores the request, on disk when this returns, and returns its token: 32 lower-case hex digits,
  * 128 random bits of the kernel's. Nobody can get it again. Errors, which leave the store as it
- * was: waybill_check_streaming_request; WAYBILL_LIMIT_EXCEEDED with waybill_error.retry_after: as
- * many tokens are open as may be, and the first of them expires then (gRPC ResourceExhausted, HTTP
- * 429); WAYBILL_IO: no randomness; WAYBILL_NOT_OWNER, WAYBILL_CLOSED, WAYBILL_STORE_FULL,
- * WAYBILL_DISK_FULL, WAYBILL_IO, WAYBILL_OWNED as in "Recording a pull" (node_store.h).
- * WAYBILL_INTERNAL also: the boot clock says an impossible time. WAYBILL_OUTCOME_UNKNOWN: the
- * request may be on disk, but nobody has its token. After WAYBILL_OUT_OF_MEMORY a token that nobody
- * has may be open until it expires. */
+ * was: waybill_check_streaming_request; WAYBILL_LIMIT_EXCEEDED with
+ * waybill_error.retry_after_seconds: as many tokens are open as may be, and the first of them
+ * expires then (gRPC ResourceExhausted, HTTP 429); WAYBILL_IO: no randomness; WAYBILL_NOT_OWNER,
+ * WAYBILL_CLOSED, WAYBILL_STORE_FULL, WAYBILL_DISK_FULL, WAYBILL_IO, WAYBILL_OWNED as in "Recording
+ * a pull" (node_store.h). WAYBILL_INTERNAL also: the boot clock says an impossible time.
+ * WAYBILL_OUTCOME_UNKNOWN: the request may be on disk, but nobody has its token. After
+ * WAYBILL_OUT_OF_MEMORY a token that nobody has may be open until it expires. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_prepare_stream(waybill_streaming_store* store, const waybill_streaming_request* request,
                        waybill_string** token, waybill_error** error);

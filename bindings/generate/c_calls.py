@@ -87,8 +87,7 @@ class CallShape:
         if not self.out_type:
             return []
         if self.result == "bool":
-            text = "what is returned in C++ words"
-            return [f"*{self.out}{' (may be NULL)' if self.optional else ''}: the answer."]
+            return []
         return [f"`{self.out}` may be NULL."] if self.optional else []
 
     def body(self):

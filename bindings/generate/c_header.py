@@ -22,7 +22,10 @@ class CWords(Words):
         return (block.positional[0] + "…") if block else name
 
     def member_of(self, struct, name):
-        return f"{self.struct(struct)}.{name}"
+        if (struct, name) == ("ImageOnNode", "imported"):
+            return "waybill_image_list.imported"
+        member = self.api.structs[struct].member(name)
+        return f"{self.struct(struct)}.{name}{'_seconds' if 'seconds' in member.type else ''}"
 
     def enumerator(self, enum, value):
         return self.description.c_enumerator(enum, value)
@@ -107,6 +110,13 @@ def rows(members):
     return out
 
 
+def joined(text, more):
+    """Two parts of a member's comment."""
+    if not text or not more:
+        return text or more
+    return f"{text} {more}" if text.endswith(".") else f"{text}; {more}"
+
+
 class Header:
     def __init__(self, api, description):
         self.api, self.description = api, description
@@ -164,12 +174,12 @@ class Header:
         text = " ".join(self.words.text(member.comment).split("\n")).strip()
         kind, of = self.description.kind(member.type)
         if kind == "optional" and "NULL" not in text:
-            text = (text + "; " if text else "") + "NULL: none"
+            text = joined(text, "NULL: none")
         if member.name in block.listed("apart"):
-            text = (text + "; " if text else "") + "never NULL"
+            text = joined(text, "never NULL")
         if kind == "enum" and of in self.description.enums:
             which = self.words.enumerator(self.api.enums[of], self.api.enums[of].values[0])
-            text = f"{which} …" + (f"; {text}" if text else "")
+            text = joined(f"{which} …", text)
         return text
 
     def struct(self, block):
@@ -215,8 +225,11 @@ class Header:
     def call(self, block):
         from c_calls import CallShape
         shape = CallShape(self.description, block)
-        comment = block_comment("\n".join(
-            [self.words.text(block.thing.comment), *shape.remarks(), *block.more]))
+        text = self.words.text(block.thing.comment)
+        if shape.result == "bool" and "Returns whether" in text:
+            null = " (may be NULL)" if shape.optional else ""
+            text = text.replace("Returns whether", f"*{shape.out}{null} says whether")
+        comment = block_comment("\n".join([text, *shape.remarks(), *block.more]))
         return comment + declaration(shape.name, shape.parameters())
 
     def by_hand(self, block, lines):

@@ -447,7 +447,7 @@ func (s Settled) String() string {
 	return word(int64(s), "Settled", "preloaded", "closed")
 }
 
-// ExplainedKind says what an [ExplainedCredential] is.
+// ExplainedKind says what an explained credential is.
 type ExplainedKind int32
 
 const (

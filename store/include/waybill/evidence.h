@@ -191,7 +191,7 @@ std::string_view CredentialStandingName(CredentialStanding standing);  // "count
 // What a record has under an image name: a Secret, a service account, or that every pod of the node
 // may use it.
 struct ExplainedCredential {
-  // What an ExplainedCredential is.
+  // What an explained credential is.
   enum class Kind : std::uint8_t { kNodePods, kSecret, kServiceAccount };
   std::string image_name = {};
   Kind kind = Kind::kNodePods;

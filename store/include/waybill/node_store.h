@@ -149,8 +149,8 @@ class NodeStore {
   // quarantine entries. nullopt: credentials unknown; the record then only says that the kubelet
   // pulled it. kInvalidArgument where the image does not parse or the ref is empty: intent and
   // count stay (kubelet behaviour). An unreadable record is replaced. `result.manifest` is kept
-  // with the record (digest and platform within limits.h). A copy of another manifest or for
-  // another guest platform than the record's is another image: what was proven for the old one
+  // with the record (digest and platform, if within their bounds). A copy of another manifest or
+  // for another guest platform than the record's is another image: what was proven for the old one
   // goes. Rules::kClosed removes the open pull `result.pull` and no other; without an ID, the
   // newest of this string that runs, or else the newest of unknown end; as it may be any of these,
   // what was forgotten since the oldest began is not proven. A record of the image under another
