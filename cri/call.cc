@@ -199,7 +199,7 @@ Result<void> CallContainerd(const std::string& path, const std::string& service,
         if (const auto dumped = BytesOf(received, message); !dumped.ok()) {
           return Failed(path, service, method, dumped, timeout);
         }
-        if (auto result = take(message); !result) return result;
+        TRY(take(message));
       }
     };
     grpc::Status status;

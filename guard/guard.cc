@@ -137,24 +137,24 @@ Result<std::unique_ptr<Guard>> Guard::Start(GuardOptions options) {
 }
 
 Result<void> Guard::Begin() {
-  if (auto made = MakeKubeletDirectory(); !made) return made;
-  if (auto none = CheckNoneInside(); !none) return none;
-  if (auto made = internal::MakePrivateDirectory(image_manager_); !made) return made;
-  if (auto safe = internal::CheckPrivateDirectory(image_manager_); !safe) return safe;
+  TRY(MakeKubeletDirectory());
+  TRY(CheckNoneInside());
+  TRY(internal::MakePrivateDirectory(image_manager_));
+  TRY(internal::CheckPrivateDirectory(image_manager_));
   lost_all_ = TRY(LostAll(options_.kubelet_directory));
   if (lost_all_) SetWasHere(options_.kubelet_directory, kLost);
   auto session = TRY(Session::Begin(image_manager_));
   session_.emplace(std::move(session));
   watches_ = TRY(Watches::Make());
   // Before anything is read, so that nothing is missed in between.
-  if (auto watched = Watch(); !watched) return watched;
+  TRY(Watch());
   status_.since = options_.store.clock();
   kubelet_runs_ = options_.kubelet_runs && options_.kubelet_runs();
   status_.kubelet_ran_before = options_.kubelet_ran_before.value_or(kubelet_runs_);
   if (kubelet_runs_) status_.waiting = std::move(options_.waiting);
-  if (auto opened = OpenStore(); !opened) return opened;
-  if (auto made = MakeFolders(); !made) return made;
-  if (auto watched = Watch(); !watched) return watched;
+  TRY(OpenStore());
+  TRY(MakeFolders());
+  TRY(Watch());
   // With a kubelet that runs, what it did since the mark was compared is not in it.
   if (!kubelet_runs_) session_->Capture();
   auto put = PutAllRight();
@@ -179,10 +179,10 @@ Result<void> Guard::MakeKubeletDirectory() const {
 }
 
 Result<void> Guard::PutAllRight() {
-  if (auto taken = TakeLeft(); !taken) return taken;
-  if (auto taken = TakeOverAll(); !taken) return taken;
+  TRY(TakeLeft());
+  TRY(TakeOverAll());
   if (kubelet_runs_) phase_ = Phase::kRunning;
-  if (auto listed = FirstList(); !listed) return listed;
+  TRY(FirstList());
   NameUnlisted();
   if (status_.presumed > 0) {
     Log(LogLevel::kNotice,
@@ -193,10 +193,10 @@ Result<void> Guard::PutAllRight() {
   }
   if (auto begun = kept_.Begin(); !begun) Log(LogLevel::kWarning, begun.error().ToString());
   if (options_.live) {
-    if (auto put = pulled_.PutMarker(); !put) return put;
-    if (auto put = pulling_.PutMarker(); !put) return put;
+    TRY(pulled_.PutMarker());
+    TRY(pulling_.PutMarker());
   }
-  if (auto put = pods_->PutRight(); !put) return put;
+  TRY(pods_->PutRight());
   phase_ = Phase::kRunning;
   status_.last_comparison = options_.store.clock();
   return {};
@@ -221,8 +221,8 @@ Result<void> Guard::CheckNoneInside() const {
 
 Result<void> Guard::MakeFolders() {
   for (const RecordFiles* files : {&pulled_, &pulling_}) {
-    if (auto made = internal::MakePrivateDirectory(files->path()); !made) return made;
-    if (auto safe = internal::CheckPrivateDirectory(files->path()); !safe) return safe;
+    TRY(internal::MakePrivateDirectory(files->path()));
+    TRY(internal::CheckPrivateDirectory(files->path()));
   }
   return {};
 }
@@ -334,7 +334,7 @@ Result<void> Guard::FirstList() {
     status_.runtime_error = error.ToString();
     Log(LogLevel::kWarning, "there is no list of images yet: " + status_.runtime_error);
     wants_list_ = true;
-    if (auto r = TakeOverUnproven(nullptr); !r) return r;
+    TRY(TakeOverUnproven(nullptr));
     return PutRight();
   }
 }
@@ -360,7 +360,7 @@ Result<std::vector<BootTime>> Guard::EndsOfPulls() const {
 Result<void> Guard::TakeList(const ListToken& token, Result<std::vector<ImageOnNode>> list,
                              EndedPulls ended) {
   if (phase_ == Phase::kRunning) {
-    if (auto none = CheckNoneInside(); !none) return none;
+    TRY(CheckNoneInside());
   }
   if (!list) {
     const std::string text = list.error().ToString();
@@ -373,7 +373,7 @@ Result<void> Guard::TakeList(const ListToken& token, Result<std::vector<ImageOnN
   if (Hurries() && phase_ == Phase::kRunning) return {};
   // What the kubelet did before the list was made is known before the list is judged.
   if (phase_ == Phase::kRunning) {
-    if (auto handled = HandleEvents(); !handled) return handled;
+    TRY(HandleEvents());
     // An image may be what an intent brought that could not be recorded.
     if (!unhandled_.empty()) return {};
   }
@@ -415,9 +415,9 @@ Result<std::vector<ImageOnNode>> Guard::WithoutNameless(const std::vector<ImageO
 
 Result<void> Guard::Judge(const ListToken& token, std::vector<ImageOnNode> images,
                           EndedPulls ended) {
-  if (auto r = SettleEnded(images); !r) return r;
-  if (auto r = TakeOverUnproven(&images); !r) return r;
-  if (auto r = CloseDamaged(images); !r) return r;
+  TRY(SettleEnded(images));
+  TRY(TakeOverUnproven(&images));
+  TRY(CloseDamaged(images));
   if (Hurries() && phase_ == Phase::kRunning) {
     // Not all of what bears on it is recorded.
     wants_list_ = true;
@@ -449,7 +449,7 @@ Result<void> Guard::Judge(const ListToken& token, std::vector<ImageOnNode> image
   auto statistics = TRY(store_->GetStatistics());
   std::set<std::string> removed;
   std::swap(removed, removed_);
-  if (auto r = PutRight(); !r) return r;
+  TRY(PutRight());
   for (const std::string& name : removed) {
     const auto still = wanted_records_.find(name);
     if (still == wanted_records_.end() || IsPlaceholder(still->second)) continue;
@@ -498,7 +498,7 @@ Result<void> Guard::HandleEvents() {
       continue;
     }
     if (!of_pods) unhandled_.push_back(event);
-    if (auto r = Survive(std::move(handled), "follow " + event.name); !r) return r;
+    TRY(Survive(std::move(handled), "follow " + event.name));
   }
   if (unhandled_.size() > kMaxUnhandled) unhandled_ = {{.what = WatchEvent::What::kOverflow}};
   return {};
@@ -531,7 +531,7 @@ Result<void> Guard::Handle(const WatchEvent& event) {
     return of_record ? RecordGone(event.name) : IntentGone(event.name);
   }
   if (!of_record) return TakeOverIntent(event.name, true);
-  if (auto taken = TakeOverRecord(event.name); !taken) return taken;
+  TRY(TakeOverRecord(event.name));
   return pulled_.SyncFolder();
 }
 
@@ -544,38 +544,35 @@ Result<void> Guard::Compare() {
 Result<void> Guard::CompareNow() {
   if (!session_->InPlace()) {
     // The folder with the lock was replaced: the lock guards nothing any more.
-    if (auto made = internal::MakePrivateDirectory(image_manager_); !made) return made;
+    TRY(internal::MakePrivateDirectory(image_manager_));
     auto session = TRY(Session::Begin(image_manager_));
     session_.emplace(std::move(session));
   }
   if (watches_->IsStale(WatchedFolder::kPulled, pulled_.path()) ||
       watches_->IsStale(WatchedFolder::kPulling, pulling_.path())) {
-    if (auto r = MissedSomething("image_manager was replaced"); !r) return r;
-    if (auto r = MakeFolders(); !r) return r;
-    if (auto r = Watch(); !r) return r;
+    TRY(MissedSomething("image_manager was replaced"));
+    TRY(MakeFolders());
+    TRY(Watch());
     if (options_.live) {
-      if (auto r = pulled_.PutMarker(); !r) return r;
-      if (auto r = pulling_.PutMarker(); !r) return r;
+      TRY(pulled_.PutMarker());
+      TRY(pulling_.PutMarker());
     }
   }
   ++status_.comparisons;
   status_.last_comparison = options_.store.clock();
   wants_list_ = true;
-  if (auto taken = TakeOverAll(); !taken) return taken;
+  TRY(TakeOverAll());
   // A kubelet that died leaves its intents; no pull of a living one takes so long.
   const std::int64_t window = options_.store.evidence.window.count() * kNanosecondsPerSecond;
-  if (auto r = EndRunning(options_.store.boot_clock().nanoseconds - window); !r) return r;
+  TRY(EndRunning(options_.store.boot_clock().nanoseconds - window));
   return Survive(pods_->Compare(), "compare the pods' ID mappings");
 }
 
 Result<void> Guard::KubeletStarted() {
-  if (auto handled = HandleEvents(); !handled) return handled;
+  TRY(HandleEvents());
   // Its pulls have ended with the one before it. What it had in memory has, too: it begins with
   // what the files say, beside a marker.
-  if (auto ended = Survive(EndRunning(std::nullopt), "end the pulls of a kubelet that is gone");
-      !ended) {
-    return ended;
-  }
+  TRY(Survive(EndRunning(std::nullopt), "end the pulls of a kubelet that is gone"));
   const std::int64_t now = options_.store.boot_clock().nanoseconds;
   for (auto& [name, seen] : seen_) {
     const auto rewritten = rewritten_.find(name);
@@ -600,7 +597,7 @@ Result<void> Guard::EndRunning(std::optional<std::int64_t> before) {
     if (stopping_ && Hurries()) return {};
     running.ambiguous = true;
     for (const PullId& id : std::exchange(running.ids, {})) {
-      if (auto r = EndPull(running.image, id); !r) return r;
+      TRY(EndPull(running.image, id));
     }
   }
   return {};
@@ -610,8 +607,8 @@ Result<void> Guard::Stop(bool again) {
   options_.live = false;
   stopping_ = true;
   if (!again) {
-    if (auto away = pulled_.TakeMarkerAway(); !away) return away;
-    if (auto away = pulling_.TakeMarkerAway(); !away) return away;
+    TRY(pulled_.TakeMarkerAway());
+    TRY(pulling_.TakeMarkerAway());
     if (auto set = SetForms(); !set) Log(LogLevel::kWarning, set.error().ToString());
   }
   // What the kubelet does from here on does not fit the mark; what the guard puts back must.
@@ -620,20 +617,20 @@ Result<void> Guard::Stop(bool again) {
     session_->Capture();
     // A change within the same tick of the kernel's clock would not show.
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    if (auto handled = HandleEvents(); !handled) return handled;
+    TRY(HandleEvents());
     if (status_.files_written == written) break;
   }
   const std::vector<WatchEvent> not_handled = std::exchange(unhandled_, {});
   for (const WatchEvent& event : not_handled) {
-    if (auto r = LeaveToNext(event); !r) return r;
+    TRY(LeaveToNext(event));
   }
   for (const EndedPull& pull : ended_) {
     if (Hurries()) break;
-    if (auto r = EndPull(pull.image, pull.id); !r) return r;
+    TRY(EndPull(pull.image, pull.id));
   }
   ended_.clear();
   // Nobody sees how these end.
-  if (auto r = EndRunning(std::nullopt); !r) return r;
+  TRY(EndRunning(std::nullopt));
   running_.clear();
   if (!Session::FitsMark(left_)) {
     left_ = {.missed = "more than a mark can hold was not recorded at the end"};
@@ -647,13 +644,13 @@ Result<void> Guard::Stop(bool again) {
     if (record.credential_mapping.empty()) continue;
     const std::string& name = record.credential_mapping.begin()->first;
     if (name.empty()) continue;
-    if (auto noted = NoteUnknownPull(name); !noted) return noted;
+    TRY(NoteUnknownPull(name));
     break;
   }
   if (!left_.empty()) {
     // What is left is in these files, too, and the mark says that they are as they are.
-    if (auto synced = pulled_.SyncFolder(); !synced) return synced;
-    if (auto synced = pulling_.SyncFolder(); !synced) return synced;
+    TRY(pulled_.SyncFolder());
+    TRY(pulling_.SyncFolder());
     Log(LogLevel::kNotice, "it had to end: " + std::to_string(left_.records.size()) +
                                " records and " + std::to_string(left_.pulls.size()) +
                                " pulls are left to the next start to record");
@@ -662,7 +659,7 @@ Result<void> Guard::Stop(bool again) {
 }
 
 Result<void> Guard::LeaveMark() {
-  if (auto closed = store_->Close(); !closed) return closed;
+  TRY(store_->Close());
   const StoreState state = StateOf(options_.store.directory);
   auto left = state.uuid.empty() ? Result<void>()
                                  : session_->LeaveMark(state.uuid, state.commit_sequence, left_);

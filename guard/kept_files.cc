@@ -33,14 +33,14 @@ Result<void> KeptFiles::Begin() {
   auto kept = TRY(NamesIn(kept_));
   auto before = TRY(NamesIn(before_));
   for (const std::string& name : before) {
-    if (auto removed = internal::RemoveFile(before_ / name); !removed) return removed;
+    TRY(internal::RemoveFile(before_ / name));
   }
   // A crash from here on costs nothing that was kept by the last guard.
   if (!kept.empty()) {
     if (::rename(kept_.c_str(), before_.c_str()) != 0) {
       return internal::SystemError(errno, "rename " + kept_.string() + " to", before_);
     }
-    if (auto synced = internal::SyncDirectory(own_); !synced) return synced;
+    TRY(internal::SyncDirectory(own_));
   }
   for (const std::string& name : kept) {
     internal::FileLook look;

@@ -37,7 +37,7 @@ Result<void> PodMappings::PutRight() {
   for (const auto& [pod, file] : by_pod) {
     auto known = store_.GetUserNamespace(pod);
     if (known) continue;
-    if (auto taken = Take(pod); !taken) return taken;
+    TRY(Take(pod));
   }
   auto allocations = TRY(store_.ListUserNamespaces());
   for (const UserNamespaceAllocation& allocation : allocations) {
@@ -51,7 +51,7 @@ Result<void> PodMappings::PutRight() {
       say_(file->second.source + " did not name the host IDs that pod " +
            internal::ShownPodUid(allocation.pod_uid) + " got; it is written again");
     }
-    if (auto written = Write(allocation); !written) return written;
+    TRY(Write(allocation));
   }
   return {};
 }
@@ -65,7 +65,7 @@ Result<void> PodMappings::Write(const UserNamespaceAllocation& allocation) {
       return internal::SystemError(errno, "make", path);
     }
   }
-  if (auto synced = internal::SyncDirectory(pods_); !synced) return synced;
+  TRY(internal::SyncDirectory(pods_));
   return internal::WriteFileDurably(
       directory / kFileName, internal::EncodeUsernsFile(allocation.host_id, allocation.length));
 }
@@ -81,16 +81,16 @@ Result<void> PodMappings::WatchAll() {
   if (!watched) return {};
   auto names = TRY(internal::ListDirectory(pods_));
   for (const std::string& pod : names) {
-    if (auto r = WatchPod(pod); !r) return r;
+    TRY(WatchPod(pod));
   }
   return {};
 }
 
 Result<void> PodMappings::Compare() {
-  if (auto watched = WatchAll(); !watched) return watched;
+  TRY(WatchAll());
   auto files = TRY(internal::ReadPodsDirectory(pods_, internal::OnReadError::kSkip));
   for (const internal::UsernsFile& file : files) {
-    if (auto r = Take(file.pod_uid); !r) return r;
+    TRY(Take(file.pod_uid));
   }
   auto allocations = TRY(store_.ListUserNamespaces());
   for (const UserNamespaceAllocation& allocation : allocations) {
@@ -112,7 +112,7 @@ Result<void> PodMappings::Take(const std::string& pod) {
          "); the store keeps what it knows of the pod");
     return {};
   }
-  if (auto freed = FreeOfGonePods(pod, *file.mapping); !freed) return freed;
+  TRY(FreeOfGonePods(pod, *file.mapping));
   auto adopted = store_.AdoptUserNamespace(pod, file.mapping->first, file.mapping->length);
   // The kubelet gave out the range of a pod that it takes for gone, or one that no pod can have.
   if (!adopted && (adopted.error().code == ErrorCode::kConflict ||
@@ -147,7 +147,7 @@ Result<void> PodMappings::Handle(const WatchEvent& event) {
     }
     if (event.what == What::kReplaced) return Compare();
     // The file may be there before the watch is.
-    if (auto watched = WatchPod(event.name); !watched) return watched;
+    TRY(WatchPod(event.name));
     return IsDirectoryItself(pods_ / event.name) ? Take(event.name) : Result<void>();
   }
   // A file that goes does so with its directory, or is lost: the next start writes it again.

@@ -24,10 +24,10 @@ const std::string& ShownName(const ImageOnNode& image) {
 }  // namespace
 
 Result<void> Guard::PutRight() {
-  if (auto r = PlanRecords(); !r) return r;
-  if (auto r = PlanIntents(); !r) return r;
+  TRY(PlanRecords());
+  TRY(PlanIntents());
   // Intents first: new intents beside old records can only close.
-  if (auto r = PutIntents(); !r) return r;
+  TRY(PutIntents());
   return PutRecords();
 }
 
@@ -153,13 +153,13 @@ Result<void> Guard::PutRecords() {
   const auto planned = wanted_records_;
   for (const auto& [name, wanted] : planned) {
     if (Hurries()) return {};
-    if (auto r = PutRecord(name, wanted); !r) return r;
+    TRY(PutRecord(name, wanted));
   }
   auto names = TRY(pulled_.Names());
   for (const std::string& name : names) {
     if (wanted_records_.contains(name)) continue;
     if (Hurries()) return {};
-    if (auto r = SweepRecord(name); !r) return r;
+    TRY(SweepRecord(name));
   }
   return {};
 }
@@ -184,7 +184,7 @@ Result<void> Guard::PutRecord(const std::string& name, const ImagePulledRecord& 
     if (SaysTheSame(*there, wanted)) return SetForm(name, *file);
     if (phase_ == Phase::kRunning) {
       // The kubelet may have written it just now: nothing of that is overwritten unread.
-      if (auto r = TakeOverContent(name, *there); !r) return r;
+      TRY(TakeOverContent(name, *there));
       const auto now = wanted_records_.find(name);
       if (now != wanted_records_.end()) wanted = now->second;
       if (SaysTheSame(*there, wanted)) return {};
@@ -227,7 +227,7 @@ Result<void> Guard::SetForms() {
   for (const std::string& name : names) {
     if (Hurries()) break;
     auto file = TRY(pulled_.Read(name));
-    if (auto set = file ? SetForm(name, *file) : Result<void>(); !set) return set;
+    TRY(file ? SetForm(name, *file) : Result<void>());
   }
   return pulled_.SyncFolder();
 }

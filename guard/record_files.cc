@@ -143,7 +143,7 @@ Result<void> RecordFiles::SyncFile(const std::string& name) const {
     if (code == ErrorCode::kNotFound || code == ErrorCode::kUnsafePath) return {};
     return file.error();
   }
-  if (auto synced = internal::SyncFile(*file, path); !synced) return synced;
+  TRY(internal::SyncFile(*file, path));
   if (synced_) synced_(path);
   return {};
 }
@@ -184,9 +184,7 @@ Result<bool> RecordFiles::Replace(const std::string& name, const std::string& wa
     expected = ours;
     if (out) ours = std::move(*out);
   }
-  if (auto synced = durable == Durable::kNow ? SyncFolder() : Result<void>(); !synced) {
-    return synced.error();
-  }
+  TRY(durable == Durable::kNow ? SyncFolder() : Result<void>());
   TRY(internal::RemoveFile(staged));
   return replaced;
 }
@@ -217,7 +215,7 @@ Result<void> RecordFiles::PutMarker() const {
 }
 
 Result<void> RecordFiles::TakeMarkerAway() const {
-  if (auto removed = internal::RemoveFile(path_ / kMarkerName); !removed) return removed;
+  TRY(internal::RemoveFile(path_ / kMarkerName));
   return SyncFolder();
 }
 
@@ -241,7 +239,7 @@ Result<std::filesystem::path> RecordFiles::Stage(const std::string& name, std::s
 }
 
 Result<void> RecordFiles::SyncFolder() const {
-  if (auto synced = internal::SyncDirectory(path_); !synced) return synced;
+  TRY(internal::SyncDirectory(path_));
   if (synced_) synced_(path_);
   return {};
 }

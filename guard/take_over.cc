@@ -135,18 +135,18 @@ Result<void> Guard::TakeOverAll() {
   for (const std::string& name : records) {
     // What a running guard misses of a comparison its events tell.
     if (Hurries()) return starting ? Interrupted() : Result<void>();
-    if (auto r = TakeOverRecord(name); !r) return r;
+    TRY(TakeOverRecord(name));
   }
-  if (auto synced = pulled_.SyncFolder(); !synced) return synced;
+  TRY(pulled_.SyncFolder());
   for (const auto& [name, wanted] : wanted_records_) {
     if (!std::binary_search(records.begin(), records.end(), name)) removed_.insert(name);
   }
   auto intents = TRY(pulling_.Names());
   for (const std::string& name : intents) {
     if (Hurries()) return starting ? Interrupted() : Result<void>();
-    if (auto r = TakeOverIntent(name, false); !r) return r;
+    TRY(TakeOverIntent(name, false));
   }
-  if (auto synced = pulling_.SyncFolder(); !synced) return synced;
+  TRY(pulling_.SyncFolder());
   // Pulls whose intents went while nobody looked.
   std::vector<std::string> gone;
   for (auto& [name, running] : running_) {
@@ -154,7 +154,7 @@ Result<void> Guard::TakeOverAll() {
     if (!std::binary_search(intents.begin(), intents.end(), name)) gone.push_back(name);
   }
   for (const std::string& name : gone) {
-    if (auto r = IntentGone(name); !r) return r;
+    TRY(IntentGone(name));
   }
   return {};
 }
@@ -162,7 +162,7 @@ Result<void> Guard::TakeOverAll() {
 Result<void> Guard::TakeOverRecord(const std::string& name) {
   auto file = TRY(pulled_.Read(name));
   if (!file) return {};
-  if (auto synced = pulled_.SyncFile(name); !synced) return synced;
+  TRY(pulled_.SyncFile(name));
   const auto* record = std::get_if<ImagePulledRecord>(&file->judged.content);
   if (record == nullptr) {
     if (file->is_later_format) {
@@ -326,7 +326,7 @@ Result<void> Guard::TakeLeft() {
   }
   while (!left_.pulls.empty()) {
     if (Hurries()) return Interrupted();
-    if (auto noted = NoteUnknownPull(left_.pulls.front()); !noted) return noted;
+    TRY(NoteUnknownPull(left_.pulls.front()));
     left_.pulls.pop_front();
   }
   return {};
@@ -392,7 +392,7 @@ Result<void> Guard::TakeOverUnproven(const std::vector<ImageOnNode>* images) {
     if (Hurries() && phase_ == Phase::kRunning) return {};
     const ImagePulledRecord& record = unproven_.back();
     if (images == nullptr || listed.contains(internal::SpellingOf(record.image_ref))) {
-      if (auto stored = store_->PutRecord(record); !stored) return stored;
+      TRY(store_->PutRecord(record));
     }
     unproven_.pop_back();
   }
@@ -420,16 +420,15 @@ Result<void> Guard::CloseDamaged(const std::vector<ImageOnNode>& images) {
     std::vector<std::string> refs = internal::PlainSpellings(image.id);
     refs.insert(refs.end(), image.repo_digests.begin(), image.repo_digests.end());
     for (const std::string& ref : refs) {
-      if (auto r = close(ref); !r) return r;
+      TRY(close(ref));
     }
   }
   // The store may know the ref of an image that is not listed.
   auto records = TRY(store_->ListRecords());
   for (const ImagePulledRecord& record : records) left.erase(RecordNameOf(record.image_ref));
   if (!left.empty()) {
-    auto missed = MissedSomething("the record " + *left.begin() +
-                                  " can't be read, and nobody knows which image it is about");
-    if (!missed) return missed;
+    TRY(MissedSomething("the record " + *left.begin() +
+                        " can't be read, and nobody knows which image it is about"));
   }
   damaged_.clear();
   return {};
@@ -444,9 +443,9 @@ Result<void> Guard::TakeOverIntent(const std::string& name, bool was_written) {
     auto has = TRY(store_->HasIntent({.image = intent->image}));
     return has || !lost_ ? Result<void>() : NoteUnknownPull(intent->image);
   }
-  if (auto synced = pulling_.SyncFile(name); !synced) return synced;
+  TRY(pulling_.SyncFile(name));
   if (was_written) {
-    if (auto synced = pulling_.SyncFolder(); !synced) return synced;
+    TRY(pulling_.SyncFolder());
   }
   if (intent == nullptr) {
     if (file->is_later_format) {
@@ -456,8 +455,7 @@ Result<void> Guard::TakeOverIntent(const std::string& name, bool was_written) {
     }
     if (const std::string& other = file->judged.misfiled; !other.empty()) {
       auto has = TRY(store_->HasIntent({.image = other}));
-      auto noted = has ? Result<void>() : NoteUnknownPull(other);
-      if (!noted) return noted;
+      TRY(has ? Result<void>() : NoteUnknownPull(other));
     }
     auto pulls = TRY(store_->ListOpenPulls());
     const bool is_known = std::any_of(pulls.begin(), pulls.end(), [&](const OpenPull& pull) {
@@ -546,7 +544,7 @@ Result<void> Guard::IntentGone(const std::string& name) {
           "the kubelet dropped the intent of several pulls, of which some may still run");
   }
   while (!running.ids.empty()) {
-    if (auto r = EndPull(running.image, running.ids.back()); !r) return r;
+    TRY(EndPull(running.image, running.ids.back()));
     running.ids.pop_back();
   }
   running_.erase(at);
@@ -592,9 +590,8 @@ Result<void> Guard::SettleEnded(const std::vector<ImageOnNode>& images) {
                             return other.id != pull.id && RepositoryOf(other.image) == repository;
                           });
     if (entry != nullptr && is_alone) {
-      auto done = store_->RecordImagePulled({.image = pull.image, .image_ref = pull.image_ref},
-                                            std::nullopt, {.pull = pull.id, .image = *entry});
-      if (!done) return done;
+      TRY(store_->RecordImagePulled({.image = pull.image, .image_ref = pull.image_ref},
+                                    std::nullopt, {.pull = pull.id, .image = *entry}));
       continue;
     }
     // The first list after its end may have been made before it.
@@ -603,7 +600,7 @@ Result<void> Guard::SettleEnded(const std::vector<ImageOnNode>& images) {
       wants_list_ = true;
       continue;
     }
-    if (auto r = EndPull(pull.image, pull.id); !r) return r;
+    TRY(EndPull(pull.image, pull.id));
   }
   ended_ = std::move(left);
   return {};

@@ -225,7 +225,7 @@ waybill_code waybill_serve(waybill_store* store, const waybill_serve_options* op
 
 waybill_code waybill_close(waybill_store* store, waybill_error** error) {
   return Call(error, [&](Arguments&) -> waybill::Result<void> {
-    if (auto checked = CheckHandle(store); !checked) return checked;
+    TRY(CheckHandle(store));
     if (!store->gate.Close()) {
       return waybill::Error{waybill::ErrorCode::kClosed, "the store is closed already", {}};
     }

@@ -10,6 +10,7 @@
 #include "bindings/cli/input.h"
 #include "bindings/cli/parse.h"
 #include "store/base/base64.h"
+#include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
@@ -55,14 +56,12 @@ Result<ClusterObjects> ReadClusterFiles(const ClusterFiles& files) {
   std::optional<ClusterObjects> secrets;
   std::optional<ClusterObjects> accounts;
   if (files.secrets) {
-    auto read = ReadClusterFile(*files.secrets, ClusterKind::kSecret);
-    if (!read) return read;
-    secrets = *std::move(read);
+    auto read = TRY(ReadClusterFile(*files.secrets, ClusterKind::kSecret));
+    secrets = std::move(read);
   }
   if (files.service_accounts) {
-    auto read = ReadClusterFile(*files.service_accounts, ClusterKind::kServiceAccount);
-    if (!read) return read;
-    accounts = *std::move(read);
+    auto read = TRY(ReadClusterFile(*files.service_accounts, ClusterKind::kServiceAccount));
+    accounts = std::move(read);
   }
   auto objects = ReadClusterFile(files.pods, ClusterKind::kPod);
   if (!objects) return objects;

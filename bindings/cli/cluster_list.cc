@@ -94,7 +94,7 @@ Result<void> ForEachObject(JsonValue owner, std::string_view name, const Read& r
   if (!array) return {};
   for (const JsonValue item : array->members()) {
     if (item.kind() != JsonKind::kObject) return item.Expected("an object");
-    if (auto done = read(item); !done) return done;
+    TRY(read(item));
   }
   return {};
 }
@@ -117,7 +117,7 @@ Result<void> ReadMetadata(JsonValue object, Object& out) {
 Result<void> ReadPullSecretNames(JsonValue owner, std::vector<std::string>& out) {
   return ForEachObject(owner, "imagePullSecrets", [&](JsonValue reference) -> Result<void> {
     std::string name;
-    if (auto read = ReadCoordinate(reference, "name", name); !read) return read;
+    TRY(ReadCoordinate(reference, "name", name));
     // The API server admits an empty name, and a kubelet finds no Secret under it.
     if (!name.empty()) out.push_back(std::move(name));
     return {};
@@ -262,7 +262,7 @@ Result<void> ReadObject(JsonValue object, ClusterKind kind, ClusterObjects& out)
       break;
   }
   PodToStart named;  // for its name only
-  if (auto read = ReadMetadata(object, named); !read) return read;
+  TRY(ReadMetadata(object, named));
   std::string handler;
   auto read = internal::ReadStringField(object, "handler", kMaxRuntimeHandlerBytes, handler);
   if (read && !out.handlers.emplace(named.name, std::move(handler)).second) {

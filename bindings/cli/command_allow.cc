@@ -64,14 +64,10 @@ if it is for all. `waybill preload remove IMAGE` takes it back.)";
     TRY(list_.Check());
     if (images_.empty()) return BadFlag("IMAGE", "it is missing", "name what is to be opened");
     for (const std::string& image : images_) {
-      if (auto checked = CheckLength("IMAGE", image, kMaxImageRefBytes); !checked) {
-        return checked.error();
-      }
+      TRY(CheckLength("IMAGE", image, kMaxImageRefBytes));
     }
     const std::string reason = reason_.value_or("allowed by hand");
-    if (auto checked = CheckLength("--reason", reason, kMaxReasonBytes); !checked) {
-      return checked.error();
-    }
+    TRY(CheckLength("--reason", reason, kMaxReasonBytes));
     auto found = TRY(Find());
     std::vector<ImageOnNode> refused;
     std::uint64_t commit = 0;
@@ -86,8 +82,7 @@ if it is for all. `waybill preload remove IMAGE` takes it back.)";
       // All or none: a mistyped name opens nothing else.
       if (!refused.empty()) return {};
       for (const ImageOnNode& image : found) {
-        auto entered = writer.owner().AddToLedger(image, "operator", reason, change_.options);
-        if (!entered) return entered;
+        TRY(writer.owner().AddToLedger(image, "operator", reason, change_.options));
       }
       auto statistics = TRY(writer.store().GetStatistics());
       commit = statistics.commit_sequence;

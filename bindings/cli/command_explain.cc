@@ -91,11 +91,11 @@ tenants: it tells what is on the node.)";
 
  private:
   Result<void> Parse() {
-    if (auto parsed = store_.Parse(); !parsed) return parsed;
-    if (auto parsed = policy_.Parse(); !parsed) return parsed;
-    if (auto parsed = runtime_.Parse(); !parsed) return parsed;
-    if (auto parsed = evidence_.Parse(); !parsed) return parsed;
-    if (auto checked = images_.Check(); !checked) return checked;
+    TRY(store_.Parse());
+    TRY(policy_.Parse());
+    TRY(runtime_.Parse());
+    TRY(evidence_.Parse());
+    TRY(images_.Check());
     if (named_) {
       if (image_ || image_ref_ || pod_) {
         return BadFlag("IMAGE", "it excludes --image, --image-ref and --pod");
@@ -116,9 +116,9 @@ tenants: it tells what is on the node.)";
                        "give what the runtime calls the image, or '' if it is not on the node");
       }
       if (service_accounts_) return BadFlag("--service-accounts", "it needs --pod");
-      if (auto r = CheckLength("--image", *image_, kMaxImageBytes); !r) return r;
+      TRY(CheckLength("--image", *image_, kMaxImageBytes));
       if (image_ref_ && !image_ref_->empty()) {
-        if (auto r = CheckLength("--image-ref", *image_ref_, kMaxImageRefBytes); !r) return r;
+        TRY(CheckLength("--image-ref", *image_ref_, kMaxImageRefBytes));
       }
     }
     if (service_account_text_) {

@@ -105,9 +105,7 @@ guard runs.)";
   void set_again(const Again& again) override { again_ = again; }
 
   Result<ExitCode> Run(Output& out) override {
-    if (auto checked = CheckKubeletDirectory(kubelet_directory_); !checked) {
-      return checked.error();
-    }
+    TRY(CheckKubeletDirectory(kubelet_directory_));
     kubelet_directory_ = std::filesystem::absolute(kubelet_directory_).string();
     if (status_) {
       TRY(CheckStatus());
@@ -164,9 +162,9 @@ guard runs.)";
           std::pair("--metrics-file", &metrics_file_), std::pair("--witness", &witness_)}) {
       if (*value && (*value)->empty()) return BadFlag(flag, "the value is empty");
     }
-    if (auto parsed = evidence_.Parse(); !parsed) return parsed;
-    if (auto parsed = ages_.Parse(); !parsed) return parsed;
-    if (auto parsed = first_start_.Parse(); !parsed) return parsed;
+    TRY(evidence_.Parse());
+    TRY(ages_.Parse());
+    TRY(first_start_.Parse());
     if (kubelet_config_.given()) {
       if (policy_) return BadFlag("--kubelet-config", "it excludes --policy");
       auto kubelet = TRY(kubelet_config_.Read());
@@ -180,8 +178,8 @@ guard runs.)";
     }
     std::uint64_t wait = 30;
     std::uint64_t every = 5;
-    if (auto parsed = ParseNumber("--wait-runtime", wait_, wait); !parsed) return parsed;
-    if (auto parsed = ParseNumber("--list-every", list_every_, every); !parsed) return parsed;
+    TRY(ParseNumber("--wait-runtime", wait_, wait));
+    TRY(ParseNumber("--list-every", list_every_, every));
     if (wait > 3600) return BadFlag("--wait-runtime", "it is more than 3600 seconds");
     if (every == 0 || every > 3600) {
       return BadFlag("--list-every", "it must be 1 to 3600 seconds");
@@ -205,9 +203,7 @@ guard runs.)";
     if (!again_) return Error{ErrorCode::kInternal, "the command line is gone", {}};
     auto command = TRY(again_());
     auto now = std::dynamic_pointer_cast<GuardCommand>(command);
-    if (auto checked = CheckKubeletDirectory(now->kubelet_directory_); !checked) {
-      return checked.error();
-    }
+    TRY(CheckKubeletDirectory(now->kubelet_directory_));
     now->kubelet_directory_ = std::filesystem::absolute(now->kubelet_directory_).string();
     guard::ServiceOptions service;
     TRY(now->Parse(service));

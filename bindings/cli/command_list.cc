@@ -68,8 +68,8 @@ nothing fits, the list is empty, and the exit code is 0.)";
 
  private:
   Result<void> Parse() {
-    if (auto parsed = store_.Parse(); !parsed) return parsed;
-    if (auto parsed = runtime_.Parse(); !parsed) return parsed;
+    TRY(store_.Parse());
+    TRY(runtime_.Parse());
     if (int{intents_} + int{quarantine_} + int{preloaded_} > 1) {
       return BadFlag("list", "one of --intents, --quarantine and --preloaded at a time");
     }
@@ -90,8 +90,7 @@ nothing fits, the list is empty, and the exit code is 0.)";
                      "`waybill pulls` says when each pull began");
     }
     if (namespace_) {
-      auto checked = CheckLength("--namespace", *namespace_, kMaxCoordinateBytes);
-      if (!checked) return checked;
+      TRY(CheckLength("--namespace", *namespace_, kMaxCoordinateBytes));
       if (namespace_->find('/') != std::string::npos) {
         return BadFlag("--namespace", "a namespace has no '/' in it");
       }
@@ -116,7 +115,7 @@ nothing fits, the list is empty, and the exit code is 0.)";
     const std::string handler = names.StoredNameOf(runtime_.handler);
     const auto is_other = [&](const T& one) { return one.runtime_handler != handler; };
     if (std::all_of(all.begin(), all.end(), is_other)) {
-      if (auto known = names.Check(handler); !known) return known;
+      TRY(names.Check(handler));
     }
     std::erase_if(all, is_other);
     return {};
@@ -124,7 +123,7 @@ nothing fits, the list is empty, and the exit code is 0.)";
 
   Result<void> Records(const NodeStore& store, const HandlerNames& names, Output& out) const {
     auto records = TRY(store.ListRecords());
-    if (auto left = LeaveHandler(names, records); !left) return left;
+    TRY(LeaveHandler(names, records));
     std::erase_if(records, [&](const ImagePulledRecord& record) {
       return !IsOldEnough(record.last_updated) || (namespace_ && !IsOpenedBy(record, *namespace_));
     });
@@ -151,7 +150,7 @@ nothing fits, the list is empty, and the exit code is 0.)";
 
   Result<void> Intents(const NodeStore& store, const HandlerNames& names, Output& out) const {
     auto intents = TRY(store.ListIntents());
-    if (auto left = LeaveHandler(names, intents); !left) return left;
+    TRY(LeaveHandler(names, intents));
     Json list = Json::array();
     Rows rows;
     for (const ImagePullIntent& intent : intents) {

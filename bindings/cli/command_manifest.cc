@@ -99,10 +99,7 @@ the guest platform of that runtime handler if it has one; then --platform is ref
       host = PlatformOfThisMachine();
     }
     if (!os_version_) return host;
-    if (auto checked = CheckLength("--os-version", *os_version_, kMaxPlatformFieldBytes);
-        !checked) {
-      return checked.error();
-    }
+    TRY(CheckLength("--os-version", *os_version_, kMaxPlatformFieldBytes));
     host.os_version = *os_version_;
     return host;
   }

@@ -79,7 +79,7 @@ one step, which draws the token itself.)";
 
  private:
   Result<void> CheckFlags() const {
-    if (auto checked = images_.Check(); !checked) return checked;
+    TRY(images_.Check());
     if (images_.cri().given()) {
       if (token_) return BadFlag("--cri", "it excludes --token: it draws one itself");
       if (partial_) return BadFlag("--cri", "it excludes --partial: it lists all images");

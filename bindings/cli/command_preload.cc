@@ -153,7 +153,7 @@ add --from-list FILE --source NAME --token TOKEN
       return BadFlag(argument.name, fmt::format("{}{} does not take it", action,
                                                 from_list_ ? " --from-list" : ""));
     }
-    if (auto checked = list_.Check(); !checked) return checked;
+    TRY(list_.Check());
     if (action == "list") return {};
     if (from_list_) return CheckFromList();
     if (all_ && !images_.empty()) return BadFlag("--all", "it excludes patterns");
@@ -161,17 +161,17 @@ add --from-list FILE --source NAME --token TOKEN
       return BadFlag("IMAGE", "it is missing", settles ? "name images, or --all" : "name images");
     }
     for (const std::string& image : images_) {
-      if (auto checked = CheckLength("IMAGE", image, kMaxImageRefBytes); !checked) return checked;
+      TRY(CheckLength("IMAGE", image, kMaxImageRefBytes));
     }
     if (!reason_) return BadFlag("--reason", "it is missing", "state how you know that");
-    if (auto checked = CheckLength("--reason", *reason_, kMaxReasonBytes); !checked) return checked;
+    TRY(CheckLength("--reason", *reason_, kMaxReasonBytes));
     if (!source_) return {};
     return CheckLength("--source", *source_, kMaxReasonBytes);
   }
 
   Result<void> CheckFromList() const {
     if (!source_) return BadFlag("--source", "it is missing", "name who made the list");
-    if (auto checked = CheckLength("--source", *source_, kMaxReasonBytes); !checked) return checked;
+    TRY(CheckLength("--source", *source_, kMaxReasonBytes));
     if (!token_) {
       return BadFlag("--token", "it is missing",
                      "draw a token with `waybill observe --begin`, before the list is made");

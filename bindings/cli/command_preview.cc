@@ -89,8 +89,7 @@ nothing of them is shown.
     for (const PreviewedPolicy& policy : policies) {
       auto asked = WithStore(source.Observe({.rules = store_.rules, .policy = policy.policy}),
                              [&](NodeStore& store) -> Result<bool> {
-                               if (auto done = preview.Ask(store, policy); !done)
-                                 return done.error();
+                               TRY(preview.Ask(store, policy));
                                return true;
                              });
       if (!asked) return source.InTruth(asked.error());
@@ -111,10 +110,10 @@ nothing of them is shown.
       return BadFlag("--store", "exactly one of --store and --kubelet-dir is needed");
     }
     if (kubelet_directory_) {
-      if (auto checked = CheckKubeletDirectory(*kubelet_directory_); !checked) return checked;
+      TRY(CheckKubeletDirectory(*kubelet_directory_));
     }
     if (node_ && node_->empty()) return BadFlag("--node", "the value is empty");
-    if (auto checked = images_.Check(); !checked) return checked;
+    TRY(images_.Check());
     const std::optional<std::string> pods = files_.pods;
     return CheckStandardInput({{"--pods", pods},
                                {"--secrets", files_.secrets},

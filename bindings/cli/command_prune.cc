@@ -58,7 +58,7 @@ credentials instead. With --cri all of it is one step, which draws the token its
 
  private:
   Result<void> CheckFlags() const {
-    if (auto checked = images_.Check(); !checked) return checked;
+    TRY(images_.Check());
     if (images_.cri().given()) {
       if (token_ || until_) {
         return BadFlag("--cri", "it excludes --token and --until: it draws a token itself");

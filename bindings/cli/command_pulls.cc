@@ -91,9 +91,7 @@ drop PULL       you state that this pull brought nothing, and will bring nothing
     }
     auto id = TRY(ParsePullId("PULL", *pull_));
     if (!reason_) return BadFlag("--reason", "it is missing", "state why the pull brought nothing");
-    if (auto checked = CheckLength("--reason", *reason_, kMaxReasonBytes); !checked) {
-      return checked.error();
-    }
+    TRY(CheckLength("--reason", *reason_, kMaxReasonBytes));
     auto dropped = WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<OpenPull> {
       auto pulls = TRY(writer.store().ListOpenPulls());
       const auto found = std::find_if(pulls.begin(), pulls.end(),

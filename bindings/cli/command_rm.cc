@@ -80,7 +80,7 @@ the exit code is 1 or 2.)";
     std::vector<std::string> missing;
     auto done = WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<void> {
       auto names = TRY(HandlerNames::Of(writer.store()));
-      if (auto found = Find(writer.store(), names, removals, missing); !found) return found;
+      TRY(Find(writer.store(), names, removals, missing));
       if (!missing.empty()) return {};
       return RemoveAll(writer.owner(), removals);
     });
@@ -90,14 +90,14 @@ the exit code is 1 or 2.)";
 
  private:
   Result<void> Parse() {
-    if (auto parsed = store_.Parse(); !parsed) return parsed;
-    if (auto parsed = runtime_.Parse(); !parsed) return parsed;
+    TRY(store_.Parse());
+    TRY(runtime_.Parse());
     if (intent_ && preloaded_) return BadFlag("--intent", "it excludes --preloaded");
     what_ = intent_ ? Removes::kIntents : preloaded_ ? Removes::kLedgerEntries : Removes::kRecords;
     if (images_.empty()) return BadFlag("IMAGE", "it is missing", "say what is to be removed");
     for (const std::string& image : images_) {
       const std::size_t most = intent_ ? kMaxImageBytes : kMaxImageRefBytes;
-      if (auto checked = CheckLength("IMAGE", image, most); !checked) return checked;
+      TRY(CheckLength("IMAGE", image, most));
     }
     if (what_ == Removes::kRecords) {
       if (!reason_) return {};
@@ -183,7 +183,7 @@ the exit code is 1 or 2.)";
   // What can be refused is refused before anything is changed.
   Result<void> RemoveAll(OwnerCalls& owner, std::vector<Removal>& removals) const {
     for (Removal& removal : removals) {
-      if (auto tried = Remove(owner, removal, {.dry_run = true}); !tried) return tried;
+      TRY(Remove(owner, removal, {.dry_run = true}));
     }
     if (change_.options.dry_run) return {};
     std::size_t removed = 0;
@@ -212,7 +212,7 @@ the exit code is 1 or 2.)";
       }
       case Removes::kIntents:
         for (const PullId pull : removal.pulls) {
-          if (auto done = owner.DropOpenPull(pull, *reason_, options); !done) return done;
+          TRY(owner.DropOpenPull(pull, *reason_, options));
         }
         return {};
       case Removes::kLedgerEntries: {

@@ -82,9 +82,7 @@ collapse  turns runtime classes off: records and intents of other handlers move 
     if (!status_ && !cri_.given()) {
       return BadFlag("--status", "it is missing", "give what `crictl info` prints, or --cri");
     }
-    if (auto checked = cri_.Check("--status", status_.has_value()); !checked) {
-      return checked.error();
-    }
+    TRY(cri_.Check("--status", status_.has_value()));
     if (status_ == "-" && config_ == "-") {
       return BadFlag("--runtime-config", "--status reads standard input already");
     }

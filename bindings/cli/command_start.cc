@@ -158,8 +158,7 @@ schema is backed up and migrated.)";
     options.rules = store_.rules;
     options.policy = policy_.policy;
     if (kubelet_directory_) {
-      if (auto checked = CheckKubeletDirectory(*kubelet_directory_); !checked)
-        return checked.error();
+      TRY(CheckKubeletDirectory(*kubelet_directory_));
       options.kubelet_directory = *kubelet_directory_;
     }
     if (pods_directory_) {
@@ -186,23 +185,18 @@ schema is backed up and migrated.)";
     } else {
       options.witness = Witness::Remembered();
     }
-    if (auto checked = images_.Check(); !checked) return checked;
-    if (auto checked = images_.cri().Check("--runtimes", runtimes_.has_value()); !checked) {
-      return checked;
-    }
+    TRY(images_.Check());
+    TRY(images_.cri().Check("--runtimes", runtimes_.has_value()));
     if (runtime_config_ && !runtimes_ && !images_.cri().given()) {
       return BadFlag("--runtime-config", "it adds to --runtimes, which is missing");
     }
     if (allow_empty_ && !images_.given() && !runtimes_) {
       return BadFlag("--allow-empty", "it needs --images, --runtimes or --cri");
     }
-    if (auto checked = CheckStandardInput({{"--images", images_.path()},
-                                           {"--preloaded", preloaded_},
-                                           {"--runtimes", runtimes_},
-                                           {"--runtime-config", runtime_config_}});
-        !checked) {
-      return checked;
-    }
+    TRY(CheckStandardInput({{"--images", images_.path()},
+                            {"--preloaded", preloaded_},
+                            {"--runtimes", runtimes_},
+                            {"--runtime-config", runtime_config_}}));
     if (preloaded_ && !images_.given()) {
       return BadFlag("--preloaded", "it needs --images, in which its images are found");
     }
@@ -217,9 +211,9 @@ schema is backed up and migrated.)";
     options.migrate = !no_migrate_;
     options.allow_empty = allow_empty_;
     options.skip_unreadable = skip_unreadable_;
-    if (auto parsed = ParseMapSize(map_size_, options.map_bytes); !parsed) return parsed;
+    TRY(ParseMapSize(map_size_, options.map_bytes));
     if (map_size_) {
-      if (auto checked = CheckRoom(options.map_bytes); !checked) return checked;
+      TRY(CheckRoom(options.map_bytes));
     }
     TRY(user_namespaces_.Parse());
     options.user_namespaces = user_namespaces_.options;

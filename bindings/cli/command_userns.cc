@@ -93,8 +93,7 @@ check          compares the store with the ID mappings of what runs; 1 if they
       TRY(Check(action));
       TRY(arguments_.runtime.Parse());
       if (action.wants_pool) {
-        if (auto parsed = arguments_.pool.Parse(!action.only_compares); !parsed)
-          return parsed.error();
+        TRY(arguments_.pool.Parse(!action.only_compares));
       }
       return action.run(arguments_, out);
     }
@@ -104,7 +103,7 @@ check          compares the store with the ID mappings of what runs; 1 if they
 
  private:
   Result<void> Check(const Action& action) const {
-    if (auto checked = CheckBelonging(action.name); !checked) return checked;
+    TRY(CheckBelonging(action.name));
     if (const std::string given = arguments_.pool.Given(); !action.wants_pool && !given.empty()) {
       return BadFlag(given, fmt::format("{} does not use the pool", action.name));
     }

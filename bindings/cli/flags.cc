@@ -185,7 +185,7 @@ Result<void> Flags::Assign(Settings& settings) {
   // First: what a setting is worth hangs on what was typed.
   for (const Flag& flag : all_) {
     if (!flag.given()) continue;
-    if (auto noted = settings.NoteGiven(flag); !noted) return noted;
+    TRY(settings.NoteGiven(flag));
   }
   for (std::size_t i = 0; i < all_.size(); ++i) {
     const Flag& flag = all_[i];
@@ -194,7 +194,7 @@ Result<void> Flags::Assign(Settings& settings) {
       values = TRY(settings.Ask(flag));
     }
     if (values.empty() && flag.required && flag.settings) return settings.Missing(flag);
-    if (auto assigned = assignments_[i](values); !assigned) return assigned;
+    TRY(assignments_[i](values));
   }
   return {};
 }

@@ -73,7 +73,7 @@ Result<void> TakeFile(std::string_view file, KubeletPolicy& policy, Gates& said)
   const YamlNode* allow = root.Find("preloadedImagesVerificationAllowlist");
   if (allow != nullptr) {
     if (IsNothing(*allow)) return Nothing("preloadedImagesVerificationAllowlist");
-    if (auto taken = TakeAllowlist(*allow, policy.allow); !taken) return taken;
+    TRY(TakeAllowlist(*allow, policy.allow));
   }
   const YamlNode* gates = root.Find("featureGates");
   if (gates == nullptr) return {};

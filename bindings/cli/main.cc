@@ -86,7 +86,7 @@ Result<void> AssignFlags(Call& call) {
       config->given() ? std::optional(config->values().back()) : std::nullopt,
       flags.Find("--verbose")->given());
   if (config->given()) {
-    if (auto loaded = call.settings->Load(); !loaded) return loaded;
+    TRY(call.settings->Load());
   }
   return call.entry->flags.Assign(*call.settings);
 }

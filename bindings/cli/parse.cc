@@ -106,7 +106,7 @@ Result<void> CheckLength(std::string_view flag, std::string_view value, std::siz
 }
 
 Result<void> CheckDigest(std::string_view flag, std::string_view value) {
-  if (auto checked = CheckLength(flag, value, kMaxImageRefBytes); !checked) return checked;
+  TRY(CheckLength(flag, value, kMaxImageRefBytes));
   constexpr std::string_view kAlgorithm = "abcdefghijklmnopqrstuvwxyz0123456789+._-";
   constexpr std::string_view kEncoded =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789=_-";
@@ -142,9 +142,7 @@ Result<ImagePullServiceAccount> ParseServiceAccount(std::string_view text) {
   if (parts.size() != 3) {
     return BadFlag("--service-account", "it does not have 3 parts", kServiceAccountForm);
   }
-  if (auto checked = CheckParts("--service-account", parts, kServiceAccountForm); !checked) {
-    return checked.error();
-  }
+  TRY(CheckParts("--service-account", parts, kServiceAccountForm));
   return ImagePullServiceAccount{.uid = parts[2], .namespace_name = parts[0], .name = parts[1]};
 }
 
@@ -419,9 +417,7 @@ Result<void> PullFlags::Parse() {
     return BadFlag("--image", "it is missing", "give the container's image as the pod spells it");
   }
   image = *image_text;
-  if (auto checked = CheckLength("--image", image, kMaxImageBytes); !checked) {
-    return checked.error();
-  }
+  TRY(CheckLength("--image", image, kMaxImageBytes));
   if (image_ref && !image_ref->empty()) {
     TRY(CheckLength("--image-ref", *image_ref, kMaxImageRefBytes));
   }

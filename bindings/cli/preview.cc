@@ -325,7 +325,7 @@ Result<void> Preview::FindImages(NodeStore& store) {
 }
 
 Result<void> Preview::Ask(NodeStore& store, const PreviewedPolicy& policy) {
-  if (auto found = FindImages(store); !found) return found;
+  TRY(FindImages(store));
   for (PodForecast& pod : pods_) {
     for (ContainerForecast& container : pod.containers) {
       const PullPolicy own = container.container->pull_policy;
@@ -337,7 +337,7 @@ Result<void> Preview::Ask(NodeStore& store, const PreviewedPolicy& policy) {
 }
 
 Result<void> Preview::AskWhetherToPull(NodeStore& store) {
-  if (auto found = FindImages(store); !found) return found;
+  TRY(FindImages(store));
   for (PodForecast& pod : pods_) {
     for (ContainerForecast& container : pod.containers) {
       container.forecasts.push_back(AskAbout(store, {}, PullPolicy::kIfNotPresent, pod, container));

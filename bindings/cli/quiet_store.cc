@@ -102,9 +102,7 @@ Result<QuietStore> QuietStore::Of(const fs::path& directory, const Progress& pro
   TRY(internal::MakePrivateDirectory(store.directory_));
   if (before->mark) {
     const fs::path copy = store.directory_ / "commit.mark";
-    if (auto copied = internal::WriteFileDurably(copy, *before->mark); !copied) {
-      return copied.error();
-    }
+    TRY(internal::WriteFileDurably(copy, *before->mark));
   }
   TRY(CopyOpenFile(*database, path, store.directory_ / "data.mdb", progress));
   const auto after = Moment::Of(*database, path, mark);

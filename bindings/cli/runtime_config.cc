@@ -58,10 +58,7 @@ Result<void> ReadFeatures(const toml::node& node, std::vector<std::string>& out)
                    ErrorCode::kLimitExceeded);
   }
   for (const toml::node& feature : *array) {
-    if (auto read = ReadText(feature, "an OS feature", kMaxPlatformFieldBytes, out.emplace_back());
-        !read) {
-      return read;
-    }
+    TRY(ReadText(feature, "an OS feature", kMaxPlatformFieldBytes, out.emplace_back()));
   }
   return {};
 }
@@ -86,9 +83,7 @@ Result<std::optional<Platform>> ReadGuestPlatform(const toml::table& table) {
 // Containerd's OS[(VERSION[+FEATURE…])]/ARCHITECTURE[/VARIANT]; nullopt for "".
 Result<std::optional<Platform>> ReadSpecifier(const toml::node& node) {
   std::string text;
-  if (auto read = ReadText(node, "platform", kMaxPlatformFieldBytes, text); !read) {
-    return read.error();
-  }
+  TRY(ReadText(node, "platform", kMaxPlatformFieldBytes, text));
   if (text.empty()) return std::nullopt;
   std::string options;
   if (const std::size_t open = text.find('('); open != std::string::npos) {
@@ -130,9 +125,7 @@ RuntimeHandler* Find(std::vector<RuntimeHandler>& handlers, std::string_view nam
 
 Result<void> SetDefault(const toml::node& node, std::vector<RuntimeHandler>& handlers) {
   std::string name;
-  if (auto read = ReadText(node, "default_runtime_name", kMaxRuntimeHandlerBytes, name); !read) {
-    return read;
-  }
+  TRY(ReadText(node, "default_runtime_name", kMaxRuntimeHandlerBytes, name));
   if (name.empty()) return {};
   const auto marked = std::find_if(handlers.begin(), handlers.end(),
                                    [](const auto& handler) { return handler.is_default; });
@@ -175,7 +168,7 @@ Result<void> ForEachKnown(const toml::table* runtimes, std::vector<RuntimeHandle
     if (handler == nullptr) continue;
     const toml::table* table = node.as_table();
     if (table == nullptr) return Refused(node, fmt::format("{} is not a table", name.str()));
-    if (auto done = read(*table, *handler); !done) return done;
+    TRY(read(*table, *handler));
   }
   return {};
 }
@@ -185,7 +178,7 @@ Result<void> MergeRuntimes(const toml::table& root, std::string_view plugin,
   const auto containerd = TRY(TableAt(root, {"plugins", plugin, "containerd"}));
   if (containerd == nullptr) return {};
   if (const toml::node* name = containerd->get("default_runtime_name")) {
-    if (auto set = SetDefault(*name, handlers); !set) return set;
+    TRY(SetDefault(*name, handlers));
   }
   const auto runtimes = TRY(TableIn(containerd, "runtimes"));
   return ForEachKnown(runtimes, handlers,
@@ -214,9 +207,9 @@ Result<void> MergeRuntimeConfig(std::string_view toml, std::vector<RuntimeHandle
   const auto root = TRY(ReadToml(toml, kMaxRuntimeConfigBytes));
   std::vector<RuntimeHandler> merged = handlers;
   for (const std::string_view plugin : kRuntimePlugins) {
-    if (auto done = MergeRuntimes(root, plugin, merged); !done) return done;
+    TRY(MergeRuntimes(root, plugin, merged));
   }
-  if (auto done = MergePlatforms(root, merged); !done) return done;
+  TRY(MergePlatforms(root, merged));
   handlers = std::move(merged);
   return {};
 }

@@ -54,7 +54,7 @@ Result<void> CopyOpenFile(const internal::Fd& from, const fs::path& name, const 
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return CopyFailed(name, got < 0 ? ::strerror(errno) : "it became shorter");
     const std::string_view bytes(buffer.data(), static_cast<std::size_t>(got));
-    if (auto written = internal::PWriteAll(file, bytes, at, to); !written) return written;
+    TRY(internal::PWriteAll(file, bytes, at, to));
     at += got;
     if (progress && !progress(static_cast<std::uint64_t>(at), static_cast<std::uint64_t>(total))) {
       return Error{ErrorCode::kInterrupted, "it was stopped; nothing was changed", {}};

@@ -35,17 +35,17 @@ Result<void> CopyIfThere(const fs::path& from, const fs::path& to, const char* n
 // By which opening a directory without data.mdb sees that a store was lost.
 Result<void> CopyTraces(const fs::path& from, const fs::path& to) {
   for (const char* name : {"owner.lock", "commit.mark"}) {
-    if (auto copied = CopyIfThere(from, to, name); !copied) return copied;
+    TRY(CopyIfThere(from, to, name));
   }
   if (IsThere(from / "lock.mdb")) {
-    if (auto made = MakeEmptyFile(to / "lock.mdb"); !made) return made;
+    TRY(MakeEmptyFile(to / "lock.mdb"));
   }
   for (const char* name : {"quarantine", "backup"}) {
     if (!IsThere(from / name)) continue;
-    if (auto made = internal::MakePrivateDirectory(to / name); !made) return made;
+    TRY(internal::MakePrivateDirectory(to / name));
     auto files = TRY(internal::ListDirectory(from / name));
     for (const std::string& file : files) {
-      if (auto made = MakeEmptyFile(to / name / file); !made) return made;
+      TRY(MakeEmptyFile(to / name / file));
     }
   }
   return {};
@@ -78,15 +78,15 @@ Result<void> ScratchStart::Copy(const Progress& progress) const {
                              parent.string()),
                  {}};
   }
-  if (auto safe = internal::CheckPrivateDirectory(real_); !safe) return safe;
-  if (auto safe = internal::CheckStoreFiles(real_); !safe) return safe;
-  if (auto made = internal::MakePrivateDirectory(copy); !made) return made;
+  TRY(internal::CheckPrivateDirectory(real_));
+  TRY(internal::CheckStoreFiles(real_));
+  TRY(internal::MakePrivateDirectory(copy));
   if (!IsThere(real_ / "data.mdb")) {
     auto free = internal::CheckNewDirectory(real_);
     return free ? CopyTraces(real_, copy) : free;
   }
   auto lock = TRY(internal::OwnerLock::Take(real_));
-  if (auto copied = CopyIfThere(real_, copy, "commit.mark"); !copied) return copied;
+  TRY(CopyIfThere(real_, copy, "commit.mark"));
   return CopyOpenFile(lock.database(), real_ / "data.mdb", copy / "data.mdb", progress);
 }
 

@@ -55,9 +55,9 @@ Result<void> UserNamespaceFlags::Parse(bool hands_out) {
     return {};
   }
   std::uint64_t ids_per_pod = options.pool.ids_per_pod;
-  if (auto r = ParseNumber("--ids-per-pod", ids_per_pod_, ids_per_pod); !r) return r;
+  TRY(ParseNumber("--ids-per-pod", ids_per_pod_, ids_per_pod));
   std::uint64_t max_pods = options.pool.max_pods;
-  if (auto r = ParseNumber("--max-pods", max_pods_, max_pods); !r) return r;
+  TRY(ParseNumber("--max-pods", max_pods_, max_pods));
   if (!hands_out) max_pods = 0;
   if (pool_ && (subuids_ || subgids_)) {
     return BadFlag("--pool", "it excludes --subuids and --subgids");

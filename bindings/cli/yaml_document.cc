@@ -82,17 +82,17 @@ class YamlReader {
       case YAML_SCALAR_EVENT: {
         const auto& scalar = event.data.scalar;
         const bool plain = scalar.style == YAML_PLAIN_SCALAR_STYLE;
-        if (auto ok = CheckPlain(scalar.anchor, scalar.tag, line); !ok) return ok;
+        TRY(CheckPlain(scalar.anchor, scalar.tag, line));
         return TakeScalar(TextOf(scalar.value, scalar.length), plain, line);
       }
       case YAML_SEQUENCE_START_EVENT: {
         const auto& list = event.data.sequence_start;
-        if (auto ok = CheckPlain(list.anchor, list.tag, line); !ok) return ok;
+        TRY(CheckPlain(list.anchor, list.tag, line));
         return Open(YamlNode::Kind::kList, line);
       }
       case YAML_MAPPING_START_EVENT: {
         const auto& map = event.data.mapping_start;
-        if (auto ok = CheckPlain(map.anchor, map.tag, line); !ok) return ok;
+        TRY(CheckPlain(map.anchor, map.tag, line));
         return Open(YamlNode::Kind::kMap, line);
       }
       case YAML_SEQUENCE_END_EVENT:
