@@ -63,7 +63,7 @@ the exit code is 1 or 2.)";
 
   void Declare(Flags& flags) override {
     store_.Declare(flags);
-    flags.Positionals("IMAGE", &images_, "which ones");
+    flags.Positionals("REF", &images_, "which ones; --intent: image strings");
     flags.Switch("--intent", &intent_, "the open pulls of an image string");
     flags.Switch("--preloaded", &preloaded_, "the entry in the ledger of preloaded images");
     flags.Value("--reason", &reason_, "TEXT",
@@ -94,10 +94,10 @@ the exit code is 1 or 2.)";
     TRY(runtime_.Parse());
     if (intent_ && preloaded_) return BadFlag("--intent", "it excludes --preloaded");
     what_ = intent_ ? Removes::kIntents : preloaded_ ? Removes::kLedgerEntries : Removes::kRecords;
-    if (images_.empty()) return BadFlag("IMAGE", "it is missing", "say what is to be removed");
+    if (images_.empty()) return BadFlag("REF", "it is missing", "say what is to be removed");
     for (const std::string& image : images_) {
       const std::size_t most = intent_ ? kMaxImageBytes : kMaxImageRefBytes;
-      TRY(CheckLength("IMAGE", image, most));
+      TRY(CheckLength("REF", image, most));
     }
     if (what_ == Removes::kRecords) {
       if (!reason_) return {};
@@ -137,7 +137,7 @@ the exit code is 1 or 2.)";
 
   static Found FindRecord(const NodeStore& store, const std::string& image,
                           const std::string& handler) {
-    auto ref = TRY(ResolveRef("IMAGE", image, store));
+    auto ref = TRY(ResolveRef("REF", image, store));
     auto record = store.GetRecord({.image_ref = ref, .runtime_handler = handler});
     if (!record) {
       if (record.error().code == ErrorCode::kNotFound) return std::optional<Removal>();
@@ -164,7 +164,7 @@ the exit code is 1 or 2.)";
 
   static Found FindEntry(const NodeStore& store, const std::string& image,
                          const std::string& handler) {
-    auto ref = TRY(ResolveRef("IMAGE", image, store));
+    auto ref = TRY(ResolveRef("REF", image, store));
     auto ledger = TRY(store.ListLedger());
     for (const LedgerEntry& entry : ledger) {
       if (entry.runtime_handler == handler && entry.image_ref == ref) {

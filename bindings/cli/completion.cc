@@ -5,6 +5,7 @@
 #include <sstream>
 #include <utility>
 
+#include "bindings/cli/manual.h"
 #include "bindings/cli/output.h"
 #include "bindings/cli/settings.h"
 #include "bindings/cli/store_access.h"
@@ -93,6 +94,7 @@ class Completer {
         if (awaiting->name == "--store") store_ = word;
         awaiting = nullptr;
       } else if (word.starts_with("-")) {
+        intents_ = intents_ || word == "--intent";
         const Flag* flag = FindFlag(word.substr(0, word.find('=')));
         if (flag == nullptr || !flag->takes_value()) continue;
         const std::size_t equals = word.find('=');
@@ -173,17 +175,27 @@ class Completer {
         for (const std::string& choice : ChoicesIn(flag.help, ",")) Add(choice);
       } else if (flag.name == "PATHS" || flag.name == "BACKUP" || flag.name == "FILE") {
         answer_.kind = Completions::Kind::kFiles;
+      } else if (flag.name == "PAGE") {
+        AddPages();
       } else {
-        AddStored(flag.name, "");
+        AddStored(flag.name == "REF" && intents_ ? "INTENT" : flag.name, "");
       }
       return;
+    }
+  }
+
+  void AddPages() {
+    constexpr std::string_view kOfCommand = "waybill-";
+    for (const ManualPage& page : ManualOf(registry_)) {
+      Add(page.name.substr(page.name.starts_with(kOfCommand) ? kOfCommand.size() : 0));
     }
   }
 
   // What the store holds of the kind that a placeholder or a positional names.
   void AddStored(const std::string& kind, const std::string& prefix) {
     const bool images = kind == "IMAGE" || kind == "IMAGE_REF" || kind == "REF";
-    if (!images && kind != "HANDLER" && kind != "POD" && kind != "PULL") return;
+    const bool pulls = kind == "PULL" || kind == "INTENT";
+    if (!images && !pulls && kind != "HANDLER" && kind != "POD") return;
     const std::string directory = StoreDirectory();
     if (directory.empty()) return;
     StoreFlags flags;
@@ -201,9 +213,10 @@ class Completer {
     if (kind == "POD") {
       add_all((*store)->ListUserNamespaces(), [](const auto& pod) { return pod.pod_uid; });
     }
-    if (kind == "PULL") {
-      add_all((*store)->ListOpenPulls(),
-              [](const auto& pull) { return std::to_string(pull.id.value); });
+    if (pulls) {
+      add_all((*store)->ListOpenPulls(), [&](const auto& pull) {
+        return kind == "PULL" ? std::to_string(pull.id.value) : pull.image;
+      });
     }
     // The store's order is that of its keys, which says nothing to people.
     auto& words = answer_.words;
@@ -245,6 +258,7 @@ class Completer {
   Typed typed_;
   const Registry::Entry* command_ = nullptr;
   std::optional<std::string> store_;
+  bool intents_ = false;  // `rm --intent`: its arguments are image strings of open pulls
   std::vector<std::string> positionals_;
   Completions answer_;
 };
