@@ -142,7 +142,7 @@ Result<ImagesOnNode::Handlers> ImagesOnNode::Find(const std::string& ref) const 
 
 Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& images,
                                 const PruneLimit& limit, const PrunePart& part) {
-  PrunedPart pruned;
+  PrunedPart pruned = {.report = part.before, .next = {}};
   PruneReport& report = pruned.report;
   std::size_t changes = 0;
   Key16 last;
@@ -227,7 +227,7 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& 
     TRY(txn.Delete(Table::kPulled, key));
   }
   TRY(RemoveCopies(txn, std::move(copies), report));
-  if (report.removed > 0) NoteEvidenceRemoved(txn);
+  if (report.removed > part.before.removed) NoteEvidenceRemoved(txn);
   return pruned;
 }
 

@@ -66,9 +66,10 @@ class ImagesOnNode {
 struct PrunePart {
   Key16 first;
   std::size_t most = std::numeric_limits<std::size_t>::max();
+  PruneReport before = {};  // of the parts before it
 };
 struct PrunedPart {
-  PruneReport report;
+  PruneReport report;         // of this part and of those before it
   std::optional<Key16> next;  // where the next part begins; nullopt: this was the last
   // A record went that no list ever had: what it is about may be listed under another ref.
   bool never_listed = false;

@@ -183,21 +183,11 @@ Result<void> ToPrune(const StoreTxn& txn, const std::vector<ImageOnNode>& listed
   return {};
 }
 
-void AddTo(PruneReport& sum, const PruneReport& part) {
-  sum.examined += part.examined;
-  sum.removed += part.removed;
-  sum.kept_in_list += part.kept_in_list;
-  sum.kept_newer += part.kept_newer;
-  sum.kept_without_credentials += part.kept_without_credentials;
-  sum.preloaded_removed += part.preloaded_removed;
-}
-
 Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ImageOnNode>& listed,
                             internal::PruneLimit limit, const std::optional<ListToken>& token,
                             const ChangeOptions& options) {
-  PruneReport report;
   // All in one transaction; in parts if a full store has too few pages left for that.
-  for (std::optional<internal::PrunePart> part{std::in_place}; part;) {
+  for (internal::PrunePart part;;) {
     const auto prune = [&](StoreTxn& txn) -> Result<internal::PrunedPart> {
       if (token) {
         TRY(internal::CheckToken(txn, *token, Hint::kBeginList));
@@ -214,13 +204,13 @@ Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ImageOnNode
       }
       internal::ImagesOnNode images(impl.rules, txn);
       TRY(ToPrune(txn, listed, images));
-      auto pruned = internal::PruneRecords(txn, impl.rules, images, limit, *part);
+      auto pruned = internal::PruneRecords(txn, impl.rules, images, limit, part);
       if (pruned && pruned->never_listed) {
         TRY(internal::OpenPullOfAnything(txn, impl.boot_clock()));
       }
       if (!pruned || pruned->next || !prunes_ledger) return pruned;
-      auto ledger = TRY(internal::PruneLedger(txn, images, limit, part->most));
-      pruned->report.preloaded_removed = ledger.entries;
+      auto ledger = TRY(internal::PruneLedger(txn, images, limit, part.most));
+      pruned->report.preloaded_removed += ledger.entries;
       // The records are done: the next part is of the ledger alone.
       if (ledger.more) pruned->next = internal::Key16::Last();
       txn.state().last_list = std::max(txn.state().last_list, limit.token);
@@ -234,17 +224,13 @@ Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ImageOnNode
         limit.remember = std::chrono::seconds(0);
         continue;
       }
-      if (!TakeSmallerSteps(pruned.error(), part->most)) return pruned.error();
+      if (!TakeSmallerSteps(pruned.error(), part.most)) return pruned.error();
       continue;
     }
-    AddTo(report, pruned->report);
-    if (pruned->next) {
-      part->first = *pruned->next;
-    } else {
-      part.reset();
-    }
+    if (!pruned->next) return pruned->report;
+    part.first = *pruned->next;
+    part.before = pruned->report;
   }
-  return report;
 }
 
 }  // namespace
