@@ -13,11 +13,13 @@ constexpr std::string_view kPage =
 
 bool HasWord(std::string_view text, std::string_view word) {
   const auto is_letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
+  // In a flag or a path it is a name.
+  const auto is_within = [&](char c) { return is_letter(c) || c == '-' || c == '/'; };
   for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
     const std::size_t end = at + word.size();
     // "gaps" is the word, too.
     const std::size_t behind = end < text.size() && text[end] == 's' ? end + 1 : end;
-    if ((at == 0 || !is_letter(text[at - 1])) &&
+    if ((at == 0 || !is_within(text[at - 1])) &&
         (behind >= text.size() || !is_letter(text[behind]))) {
       return true;
     }

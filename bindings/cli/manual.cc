@@ -128,10 +128,10 @@ ManualPage CommandPage(const Registry::Entry& entry) {
   text += RoffBlock(command.notes().empty() ? command.summary() + "." : command.notes());
   if (!arguments.empty()) text += ".Ss Arguments\n.Bl -tag -width Ds\n" + arguments + ".El\n";
   const std::string options = FlagList(entry.flags, false);
-  text += ".Ss Options\n" + (options.empty() ? "" : options + ".Pp\n");
-  if (const std::string seldom = FlagList(entry.flags, false, true); !seldom.empty()) {
-    text += ".Ss Seldom needed\n" + seldom + ".Pp\n";
-  }
+  text += ".Ss Options\n" + options;
+  const std::string seldom = FlagList(entry.flags, false, true);
+  if (!seldom.empty()) text += ".Ss Seldom needed\n" + seldom;
+  if (!(options + seldom).empty()) text += ".Pp\n";
   text += "The options of every command are in\n.Xr waybill 1 .\n";
   text += ExitStatus();
   if (const std::string examples = ExamplesOf(command.name()); !examples.empty()) {
