@@ -286,3 +286,20 @@ func TestZeroDecisionsPull(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 }
+
+func TestDecisionsInTestsOfUsers(t *testing.T) {
+	pull := waybill.NewDecision(true, waybill.CheckMustAuthenticate, waybill.ReasonNoCredentialMatches)
+	use := waybill.NewDecision(false, waybill.CheckCredentialRecordFound, waybill.ReasonSecretHashMatches)
+	if !pull.Pull() || use.Pull() {
+		t.Errorf("%v, %v", pull, use)
+	}
+	for want, got := range map[string]any{
+		"pull: noCredentialMatches":           pull,
+		"use present: secretHashMatches":      &use,
+		"pull: " + waybill.Reason(0).String(): waybill.Decision{},
+	} {
+		if fmt.Sprint(got) != want {
+			t.Errorf("%v, not %s", got, want)
+		}
+	}
+}

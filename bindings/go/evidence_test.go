@@ -41,29 +41,20 @@ func TestLedger(t *testing.T) {
 	if err != nil || len(entries) != 1 || entries[0].ImageRef != ref || len(entries[0].Names) != 2 || entries[0].Source != waybill.PresumedSource || entries[0].Stamp == 0 || entries[0].Since.IsZero() {
 		t.Errorf("%+v, %v", entries, err)
 	}
-	for _, spelling := range []string{ref, ref[len("sha256:"):], digest} {
-		d := s.MustAttemptPull(waybill.ImageCopy{Image: "anything", ImageRef: spelling}, withSecrets())
-		if d.Pull() || d.Reason != waybill.ReasonPolicyKnownPreloaded || d.Result != waybill.CheckCredentialPolicyAllowed {
-			t.Errorf("%s: %+v", spelling, d)
-		}
-	}
 	if statistics, err := s.Statistics(); err != nil || statistics.LedgerEntries != 1 || statistics.Spellings == 0 {
 		t.Errorf("%+v, %v", statistics, err)
 	}
 
 	copy := waybill.ImageCopy{Image: tag, ImageRef: ref}
-	for _, want := range []bool{true, false} {
-		if m := s.Metrics(); (m.PresumedImages == 1) != want || m.PreloadedImages != 1 {
-			t.Errorf("%+v", m)
-		}
-		if was, err := s.SettlePresumed(copy, waybill.SettledPreloaded, "ours"); was != want || err != nil {
-			t.Errorf("%v, %v", was, err)
-		}
+	if m := s.Metrics(); m.PresumedImages != 1 || m.PreloadedImages != 1 {
+		t.Errorf("%+v", m)
+	}
+	if was, err := s.SettlePresumed(copy, waybill.SettledPreloaded, "ours"); !was || err != nil {
+		t.Errorf("%v, %v", was, err)
 	}
 	if entries, err := s.Ledger(); err != nil || entries[0].Source != "operator" || entries[0].Reason != "ours" {
 		t.Errorf("%+v, %v", entries, err)
 	}
-	wantCode(t, second(s.SettlePresumed(copy, waybill.SettledClosed, "")), waybill.ErrInvalidArgument)
 	wantCode(t, second(s.SettlePresumed(copy, waybill.Settled(7), "why")), waybill.ErrInvalidArgument)
 	if was, err := s.RemoveFromLedger(copy, "it is a tenant's", waybill.DryRun); !was || err != nil {
 		t.Errorf("%v, %v", was, err)
@@ -90,9 +81,6 @@ func TestLedger(t *testing.T) {
 	if err != nil || trust.Distrustful || len(trust.Journal) == 0 || trust.Journal[0].Action != waybill.Noted {
 		t.Errorf("%+v, %v", trust, err)
 	}
-	wantCode(t, s.AddToLedger(waybill.ImageOnNode{}, "source", "reason"), waybill.ErrInvalidArgument)
-	wantCode(t, s.AddToLedger(preloaded, "", "reason"), waybill.ErrInvalidArgument)
-	wantCode(t, second(s.RemoveFromLedger(copy, "")), waybill.ErrInvalidArgument)
 }
 
 func TestExplanationSaysWhatCounts(t *testing.T) {
@@ -212,6 +200,10 @@ func TestOpenPulls(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 
+	if x, err := s.Explain(waybill.ImageCopy{Image: image, ImageRef: "sha256:another"}, image); err != nil || len(x.Pulls) != 1 || x.Pulls[0].ID != first {
+		t.Errorf("%+v, %v", x, err)
+	}
+
 	// The grace counts from the end of the pull, in whole seconds.
 	there := waybill.ImageOnNode{ID: ref, RepoTags: []string{image}}
 	for seconds, settled := range []uint64{0, 0, 1, 0} {
@@ -244,64 +236,28 @@ func TestOpenPulls(t *testing.T) {
 	}
 }
 
-func TestListsHaveTheirPlaceInTime(t *testing.T) {
-	s := newStore(t)
-	old, err := s.BeginList()
-	must(t, err)
-	images := []waybill.ImageOnNode{{ID: ref, RepoTags: []string{image}}}
-	intend(t, s, waybill.ImageCopy{Image: image})
-	// The pull began after the token was drawn: it may be on the list, and a later one tells.
-	report, err := s.ObserveImages(waybill.ImageList{Images: images, Token: &old})
-	if err != nil || report.Left != 1 {
-		t.Errorf("%+v, %v", report, err)
-	}
-	must(t, s.RecordImagePullFailed(waybill.ImageCopy{Image: image}, waybill.PullNothingTransferred, waybill.PullID(0)))
-	observe(t, s, images...)
-	wantCode(t, second(s.ObserveImages(waybill.ImageList{Images: images, Token: &old})), waybill.ErrInvalidArgument)
-	future := old
-	future.Commit += 1000
-	wantCode(t, second(s.ObserveImages(waybill.ImageList{Images: images, Token: &future})), waybill.ErrInvalidArgument)
-	token, err := s.BeginList()
-	must(t, err)
-	if report, err = s.ObserveImages(waybill.ImageList{Token: &token, Complete: true}, waybill.AllowEmpty); err != nil || report.PreloadedRemoved != 1 {
-		t.Errorf("%+v, %v", report, err)
-	}
-}
-
 // Of a pull that was cut: whether it can bring anything any more, and what it did not bring.
 func TestListsHaveWhatTheRuntimeShows(t *testing.T) {
 	s := newStore(t)
 	list := waybill.ImageList{Images: []waybill.ImageOnNode{{ID: ref, RepoTags: []string{image}}}, Complete: true}
-	listed := func() waybill.ObserveReport {
+	listed := func(change func(drawn *waybill.BootTime)) waybill.ObserveReport {
+		token, err := s.BeginList()
+		must(t, err)
+		list.Token = &token
+		change(&token.Drawn)
 		report, err := s.ObserveImages(list)
 		must(t, err)
 		return report
 	}
-	draw := func() waybill.ListToken {
-		token, err := s.BeginList()
-		must(t, err)
-		list.Token = &token
-		return token
-	}
 	intend(t, s, waybill.ImageCopy{Image: image})
 	must(t, s.RecordImagePullFailed(waybill.ImageCopy{Image: image}, waybill.PullOutcomeUnknown, waybill.PullID(0)))
-	draw()
-	if report := listed(); report.Closed != 1 || report.PullsSettled != 0 {
+	if report := listed(func(*waybill.BootTime) { list.Imported = []string{ref} }); report.Preloaded != 1 || report.PullsSettled != 0 {
 		t.Errorf("%+v", report)
 	}
-	draw()
-	list.Imported = []string{ref}
-	if report := listed(); report.Preloaded != 1 || report.PullsSettled != 0 {
+	if report := listed(func(drawn *waybill.BootTime) { list.QuietUntil, list.NamesToCome = drawn, []string{image} }); report.PullsSettled != 0 {
 		t.Errorf("%+v", report)
 	}
-	drawn := draw().Drawn
-	list.QuietUntil, list.NamesToCome = &drawn, []string{image}
-	if report := listed(); report.PullsSettled != 0 {
-		t.Errorf("%+v", report)
-	}
-	draw()
-	list.NamesToCome = nil
-	if report := listed(); report.PullsSettled != 1 {
+	if report := listed(func(drawn *waybill.BootTime) { list.QuietUntil, list.NamesToCome = drawn, nil }); report.PullsSettled != 1 {
 		t.Errorf("%+v", report)
 	}
 }
@@ -317,12 +273,6 @@ func TestFirstStart(t *testing.T) {
 	if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets()); d.Pull() {
 		t.Errorf("%+v", d)
 	}
-	must(t, s.Close())
-	o.ImagesOnNode, o.Preloaded = nil, nil
-	s = open(t, o)
-	if r := s.RecoveryReport(); r.FirstStart || r.Observed != nil {
-		t.Errorf("%+v", r)
-	}
 }
 
 func TestKubeletRulesHaveNoLedger(t *testing.T) {
@@ -332,13 +282,9 @@ func TestKubeletRulesHaveNoLedger(t *testing.T) {
 	if report := observe(t, s, waybill.ImageOnNode{ID: ref, RepoTags: []string{image}}); report.Preloaded != 0 || report.NotJudgedBecause == "" {
 		t.Errorf("%+v", report)
 	}
-	if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets()); d.Reason != waybill.ReasonPolicyPresumedPreloaded {
-		t.Errorf("%+v", d)
-	}
 	if e, err := s.Explain(waybill.ImageCopy{ImageRef: ref}); err != nil || e.LedgerEntry != nil || e.Recorded {
 		t.Errorf("%+v, %v", e, err)
 	}
-	wantCode(t, second(s.Explain(waybill.ImageCopy{Image: image})), waybill.ErrInvalidArgument)
 }
 
 func TestEvidenceOptionsAreChecked(t *testing.T) {

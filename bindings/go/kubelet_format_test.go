@@ -55,8 +55,8 @@ func TestKubeletRecords(t *testing.T) {
 }
 
 func TestOtherDocuments(t *testing.T) {
-	images, err := waybill.DecodeImageList([]byte(`{"images":[{"id":"sha256:1","repoTags":["a:v1"],"repoDigests":["a@sha256:2"],"spec":{"runtimeHandler":"kata"}}]}`))
-	want := []waybill.ImageOnNode{{ID: "sha256:1", RepoTags: []string{"a:v1"}, RepoDigests: []string{"a@sha256:2"}, RuntimeHandler: "kata"}}
+	images, err := waybill.DecodeImageList([]byte(`{"images":[{"id":"sha256:1","repoTags":["a:v1"],"repoDigests":["a@sha256:2"],"pinned":true,"spec":{"runtimeHandler":"kata"}}]}`))
+	want := []waybill.ImageOnNode{{ID: "sha256:1", RepoTags: []string{"a:v1"}, RepoDigests: []string{"a@sha256:2"}, RuntimeHandler: "kata", Pinned: true}}
 	if err != nil || !reflect.DeepEqual(images, want) {
 		t.Errorf("%+v, %v", images, err)
 	}

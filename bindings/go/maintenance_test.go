@@ -109,8 +109,10 @@ func TestExportAndImport(t *testing.T) {
 func TestMigrateAndRestore(t *testing.T) {
 	ctx := context.Background()
 	o := optionsIn(scratch(t))
+	o.RuntimeHandlers = []waybill.RuntimeHandler{{Name: "runc", IsDefault: true}, {Name: "kata"}}
 	s := open(t, o)
 	pull(t, s, image, ref, waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}})
+	must(t, s.PutIntent(waybill.ImageCopy{Image: "other:v1", RuntimeHandler: "kata"}))
 	wantCode(t, second(waybill.Migrate(ctx, waybill.MigrateOptions{Directory: o.Directory, To: 1})), waybill.ErrOwned)
 	must(t, s.Close())
 
@@ -121,8 +123,10 @@ func TestMigrateAndRestore(t *testing.T) {
 		t.Errorf("dry: %+v, %v", report, err)
 	}
 	down.DryRun = false
+	wantCode(t, second(waybill.Migrate(ctx, down)), waybill.ErrConflict)
+	down.AcceptLoss = true
 	report, err = waybill.Migrate(ctx, down)
-	if err != nil || report.Backup == "" || report.Steps[0].Name == "" {
+	if err != nil || report.Backup == "" || len(report.Losses) == 0 || report.Steps[0].Name == "" {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	wantCode(t, second(waybill.Migrate(ctx, waybill.MigrateOptions{Directory: o.Directory, To: 99})), waybill.ErrInvalidArgument)
@@ -197,5 +201,30 @@ func TestRuntimeHandlers(t *testing.T) {
 	collapsed, err := s.CollapseRuntimeHandlers()
 	if err != nil || collapsed.Records != 1 || !reflect.DeepEqual(collapsed.Handlers, []string{"kata"}) {
 		t.Errorf("%+v, %v", collapsed, err)
+	}
+}
+
+func TestGaps(t *testing.T) {
+	o := optionsIn(scratch(t))
+	o.Gap = waybill.GapYes
+	o.ImagesOnNode = []waybill.ImageOnNode{{ID: ref, RepoTags: []string{image}}}
+	s := open(t, o)
+	if r := s.RecoveryReport(); !r.AfterGap || r.GapReason == "" || r.GapClosed != 1 || !reflect.DeepEqual(r.GapImages, []string{image}) {
+		t.Errorf("%+v", r)
+	}
+	must(t, s.NoteGap("a test"))
+	trust, err := s.Trust()
+	if err != nil || !trust.Distrustful {
+		t.Fatalf("%+v, %v", trust, err)
+	}
+	if last := trust.Journal[len(trust.Journal)-1]; last.Kind != waybill.TrustGap || last.Action != waybill.Distrusted || !last.Distrustful {
+		t.Errorf("%+v", last)
+	}
+	wantCode(t, s.NoteGap(""), waybill.ErrInvalidArgument)
+	report, err := s.ClearDistrust("looked at", waybill.ClearOptions{
+		ImagesOnNode: []waybill.ImageOnNode{{ID: "sha256:new", RepoTags: []string{"registry.example.com/base/new:1"}}}, Adopt: true,
+	})
+	if err != nil || report.Listed != 1 || report.Preloaded != 1 {
+		t.Errorf("%+v, %v", report, err)
 	}
 }

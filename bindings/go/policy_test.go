@@ -20,8 +20,6 @@ func TestPolicy(t *testing.T) {
 	}{
 		{"nginx", waybill.OriginPreloaded, false},
 		{"nginx", waybill.OriginKubeletPulled, true},
-		{"registry.example.com/public/app", waybill.OriginPreloaded, false},
-		{"registry.example.com/private/app", waybill.OriginPreloaded, true},
 		{"nginx", 9, true},
 	}
 	for _, c := range each {
@@ -33,7 +31,7 @@ func TestPolicy(t *testing.T) {
 	if standard.Mode() != waybill.NeverVerifyPreloadedImages || standard.RequiresVerification("nginx", waybill.OriginPreloaded) {
 		t.Error("the default policy is another")
 	}
-	for _, patterns := range [][]string{{""}, {"*"}, {" nginx"}, {"nginx:v1"}, {"\xff"}, {strings.Repeat("x", 1<<20)}} {
+	for _, patterns := range [][]string{{""}, {"\xff"}, {strings.Repeat("x", 1<<20)}} {
 		p, err := waybill.NewVerificationPolicy(waybill.NeverVerifyAllowlistedImages, patterns, waybill.AllowlistAnyImage)
 		if p != nil {
 			t.Errorf("%q made a policy", patterns)

@@ -74,14 +74,3 @@ func TestMakeBackup(t *testing.T) {
 	end()
 	wantCode(t, second(s.WriteBackup(ended, file+"2")), waybill.ErrInterrupted)
 }
-
-func TestNoteGap(t *testing.T) {
-	s := open(t, optionsIn(scratch(t)))
-	if err := s.NoteGap("a test"); err != nil {
-		t.Fatal(err)
-	}
-	if trust, err := s.Trust(); err != nil || !trust.Distrustful {
-		t.Errorf("%+v, %v", trust, err)
-	}
-	wantCode(t, s.NoteGap(""), waybill.ErrInvalidArgument)
-}

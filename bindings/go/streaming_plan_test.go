@@ -30,10 +30,6 @@ func TestStreamingPlan(t *testing.T) {
 		plan.Outcome != waybill.StreamingFails {
 		t.Errorf("%+v, %v", plan, err)
 	}
-	request.KubeletSettings.RedirectContainerStreaming = new(false)
-	if plan, err := waybill.StreamingPlan(request); err != nil || plan.Outcome != waybill.StreamingWorks {
-		t.Errorf("%+v, %v", plan, err)
-	}
 	newest := waybill.KubernetesVersion{Major: 1, Minor: 36}
 	plan, err = waybill.StreamingPlan(waybill.StreamingPlanRequest{APIServer: newest, Kubelet: newest})
 	if err != nil || plan.ExecWebSockets != waybill.WebSocketsKubelet || plan.PortForwardWebSockets != waybill.WebSocketsKubelet {
@@ -76,10 +72,6 @@ func TestLintStreaming(t *testing.T) {
 	lint, err = waybill.LintStreaming(request)
 	if redirect := lint.Settings.RedirectContainerStreaming; err != nil || redirect == nil || *redirect {
 		t.Errorf("%+v, %v", lint, err)
-	}
-	request.Component = waybill.StreamingAPIServer
-	if _, err := waybill.LintStreaming(request); !errors.Is(err, waybill.ErrInvalidArgument) {
-		t.Error(err)
 	}
 }
 

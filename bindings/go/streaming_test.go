@@ -136,21 +136,13 @@ func TestARestartOfTheStreamingServer(t *testing.T) {
 	}
 }
 
-func TestStoresOfOtherKindsAreRefused(t *testing.T) {
+func TestStreamingOptions(t *testing.T) {
 	directory := scratch(t)
-	node := optionsIn(directory)
-	must(t, open(t, node).Close())
 	o := streamingOptionsIn(directory)
-	o.Directory = node.Directory
-	_, err := waybill.OpenStreaming(o)
-	wantCode(t, err, waybill.ErrInvalidArgument)
-	_, err = waybill.ObserveStreaming(node.Directory)
-	wantCode(t, err, waybill.ErrInvalidArgument)
-	o = streamingOptionsIn(directory)
 	for _, life := range []time.Duration{-1, time.Nanosecond, 2 * time.Hour} {
 		wrong := o
 		wrong.TimeToLive = life
-		_, err = waybill.OpenStreaming(wrong)
+		_, err := waybill.OpenStreaming(wrong)
 		wantCode(t, err, waybill.ErrInvalidArgument)
 	}
 	must(t, openStreaming(t, o).Close())
