@@ -43,17 +43,6 @@ static void fetched_once_if_need_be(waybill_store* store) {
   fetching with = {.store = store, .succeeds = true};
   const waybill_decision decision = decide(&with);
   CHECK(!decision.pull && decision.credentials_read && with.count == 1);
-
-  /* This image was preloaded, so credentials do not matter. */
-  const waybill_image_on_node preloaded = {.id = WAYBILL_STRING("sha256:unknown")};
-  MUST(waybill_add_to_ledger(store, &preloaded, WAYBILL_STRING("a test"), WAYBILL_STRING("a test"),
-                             NULL, &error));
-  CHECK(
-      !waybill_must_attempt_pull_lazily(
-           store, COPY(.image = IMAGE, .image_ref = WAYBILL_STRING("sha256:unknown")), fetch, &with)
-           .pull);
-  CHECK(waybill_must_attempt_pull_lazily(store, COPY(.image = IMAGE), fetch, &with).pull);
-  CHECK(with.count == 1);
 }
 
 static void failing_fetch(waybill_store* store) {

@@ -238,43 +238,29 @@ static void no_value_for_a_store(waybill_store* s) {
 static void strings_of_nowhere(waybill_store* s) {
   bool flag;
   waybill_image_pulled_record* record;
-  waybill_user_namespace_allocation* allocation;
   waybill_ensure_outcome* outcome;
   waybill_pull_id pull_id;
-  INVALID(waybill_record_pull_intent(s, COPY(.image = kNowhere), &pull_id, &error));
-  INVALID(waybill_record_pull_intent(s, COPY(.image = IMAGE, .runtime_handler = kNowhere), &pull_id,
-                                     &error));
-  INVALID(waybill_record_image_pulled(s, COPY(.image = kNowhere, .image_ref = REF), NULL, NULL,
-                                      &error));
-  INVALID(waybill_record_image_pulled(s, COPY(.image = IMAGE, .image_ref = kNowhere), NULL, NULL,
-                                      &error));
-  INVALID(waybill_record_image_pulled(
-      s, COPY(.image = IMAGE, .image_ref = REF, .runtime_handler = kNowhere), NULL, NULL, &error));
-  INVALID(
-      waybill_record_image_pull_failed(s, COPY(.image = kNowhere), WAYBILL_PULL_FAILED, 0, &error));
-  INVALID(waybill_record_image_pull_failed(s, COPY(.image = IMAGE, .runtime_handler = kNowhere),
-                                           WAYBILL_PULL_FAILED, 0, &error));
-  INVALID_RESULT(record, waybill_get_record(s, COPY(.image_ref = kNowhere), &record, &error));
-  INVALID_RESULT(record, waybill_get_record(s, COPY(.image_ref = REF, .runtime_handler = kNowhere),
-                                            &record, &error));
-  INVALID(waybill_delete_record(s, COPY(.image_ref = kNowhere), &error));
-  INVALID(waybill_delete_record(s, COPY(.image_ref = REF, .runtime_handler = kNowhere), &error));
-  INVALID(waybill_has_intent(s, COPY(.image = kNowhere), &flag, &error));
-  INVALID(waybill_has_intent(s, COPY(.image = IMAGE, .runtime_handler = kNowhere), &flag, &error));
-  INVALID(waybill_put_intent(s, COPY(.image = kNowhere), &error));
-  INVALID(waybill_put_intent(s, COPY(.image = IMAGE, .runtime_handler = kNowhere), &error));
-  INVALID(waybill_delete_intent(s, COPY(.image = kNowhere), &error));
-  INVALID(waybill_delete_intent(s, COPY(.image = IMAGE, .runtime_handler = kNowhere), &error));
+  const waybill_image_copy wrong[] = {
+      COPY(.image = kNowhere, .image_ref = REF), COPY(.image = IMAGE, .image_ref = kNowhere),
+      COPY(.image = IMAGE, .image_ref = REF, .runtime_handler = kNowhere)};
+  for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); ++i) {
+    const waybill_image_copy copy = wrong[i];
+    INVALID(waybill_record_pull_intent(s, copy, &pull_id, &error));
+    INVALID(waybill_record_image_pulled(s, copy, NULL, NULL, &error));
+    INVALID(waybill_record_image_pull_failed(s, copy, WAYBILL_PULL_FAILED, 0, &error));
+    INVALID_RESULT(record, waybill_get_record(s, copy, &record, &error));
+    INVALID(waybill_delete_record(s, copy, &error));
+    INVALID(waybill_has_intent(s, copy, &flag, &error));
+    INVALID(waybill_put_intent(s, copy, &error));
+    INVALID(waybill_delete_intent(s, copy, &error));
+    INVALID_RESULT(outcome,
+                   waybill_ensure_image(s, copy, WAYBILL_PULL_ALWAYS, &kPod, &outcome, &error));
+    CHECK(waybill_must_attempt_pull(s, copy, &kPod).pull);
+  }
+  waybill_user_namespace_allocation* allocation;
   INVALID_RESULT(allocation, waybill_get_user_namespace(s, kNowhere, &allocation, &error));
   INVALID(waybill_release_user_namespace(s, kNowhere, NULL, &flag, &error));
   INVALID(waybill_adopt_user_namespace(s, kNowhere, 65536, 65536, &error));
-  INVALID_RESULT(outcome, waybill_ensure_image(s, COPY(.image = kNowhere, .image_ref = REF),
-                                               WAYBILL_PULL_ALWAYS, &kPod, &outcome, &error));
-  CHECK(waybill_must_attempt_pull(s, COPY(.image = kNowhere, .image_ref = REF), &kPod).pull);
-  CHECK(waybill_must_attempt_pull(s, COPY(.image = IMAGE, .image_ref = kNowhere), &kPod).pull);
-  CHECK(waybill_must_attempt_pull(
-            s, COPY(.image = IMAGE, .image_ref = REF, .runtime_handler = kNowhere), &kPod)
-            .pull);
 }
 
 static void functions_without_a_store(void) {

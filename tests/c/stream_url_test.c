@@ -47,12 +47,6 @@ static void urls(void) {
   CHECK_TEXT("/", check->path);
   CHECK_TEXT("https", waybill_stream_scheme_name(check->scheme));
   waybill_free(check);
-  check = check_of(WAYBILL_STRING("https://10.0.0.7:10011/"), &policy);
-  CHECK(check->refusal == WAYBILL_STREAM_URL_PORT_NOT_ALLOWED);
-  waybill_free(check);
-  check = check_of(LOCAL, &policy);
-  CHECK(check->refusal == WAYBILL_STREAM_URL_NOT_HTTPS);
-  waybill_free(check);
 }
 
 static void redirects(void) {
@@ -66,10 +60,6 @@ static void redirects(void) {
   MUST(waybill_check_stream_redirect(LOCAL, there, &policy, &check, &error));
   CHECK(check->refusal == WAYBILL_STREAM_URL_ALLOWED && check->port == 41231);
   CHECK_TEXT("/attach/other", check->path);
-  waybill_free(check);
-  const waybill_string elsewhere = WAYBILL_STRING("//127.0.0.2:41231/");
-  MUST(waybill_check_stream_redirect(LOCAL, elsewhere, &policy, &check, &error));
-  CHECK(check->refusal == WAYBILL_STREAM_URL_REDIRECT_HOST);
   waybill_free(check);
 }
 

@@ -145,20 +145,6 @@ static void a_restart(void) {
   waybill_streaming_store_free(observer);
 }
 
-static void a_nodes_store(void) {
-  waybill_streaming_options options = options_of("node");
-  waybill_streaming_store_free(open_streams(&options));
-  waybill_open_options node = store_options("node");
-  waybill_store* store = check_poison();
-  INVALID(waybill_open(&node, &store, &error));
-  CHECK(store == NULL);
-  end_store(open_store("of-a-node"));
-  options = options_of("of-a-node");
-  waybill_streaming_store* streams = check_poison();
-  INVALID(waybill_streaming_open(&options, &streams, &error));
-  CHECK(streams == NULL);
-}
-
 static void requests_are_checked(void) {
   MUST(waybill_check_streaming_request(&kExec, &error));
   waybill_streaming_request wrong = kExec;
@@ -217,7 +203,6 @@ int main(void) {
   a_token_opens_once();
   it_is_full_for_a_while();
   a_restart();
-  a_nodes_store();
   requests_are_checked();
   null_pointers();
   return check_result();
