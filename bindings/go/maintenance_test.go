@@ -101,9 +101,6 @@ func TestExportAndImport(t *testing.T) {
 	if err != nil || len(q) != 1 || q[0].Kind != waybill.QuarantinedImageRef || q[0].SHA256 != hexSHA256("broken") || !strings.Contains(q[0].Source, broken) || q[0].Since.IsZero() {
 		t.Errorf("%+v, %v", q, err)
 	}
-	if d := imported.MustAttemptPull(waybill.ImageCopy{Image: "app:v1", ImageRef: "broken"}, withSecrets()); d.Reason != waybill.ReasonQuarantined {
-		t.Errorf("%+v", d)
-	}
 }
 
 func TestMigrateAndRestore(t *testing.T) {
@@ -129,7 +126,6 @@ func TestMigrateAndRestore(t *testing.T) {
 	if err != nil || report.Backup == "" || len(report.Losses) == 0 || report.Steps[0].Name == "" {
 		t.Fatalf("%+v, %v", report, err)
 	}
-	wantCode(t, second(waybill.Migrate(ctx, waybill.MigrateOptions{Directory: o.Directory, To: 99})), waybill.ErrInvalidArgument)
 
 	stays := o
 	stays.NoMigration = true
@@ -139,9 +135,6 @@ func TestMigrateAndRestore(t *testing.T) {
 	s = open(t, o)
 	if m := s.RecoveryReport().Migration; m == nil || m.To != newest || m.Backup == "" {
 		t.Errorf("%+v", m)
-	}
-	if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets(secret)); d.Pull() {
-		t.Errorf("%+v", d)
 	}
 	must(t, s.Close())
 
@@ -156,9 +149,6 @@ func TestMigrateAndRestore(t *testing.T) {
 	s = open(t, o)
 	if r := s.RecoveryReport(); !r.Distrustful || r.DistrustReason == "" {
 		t.Errorf("%+v", r)
-	}
-	if d := s.MustAttemptPull(waybill.ImageCopy{Image: "unknown:v1", ImageRef: "sha256:unknown"}, withSecrets()); d.Reason != waybill.ReasonStoreDistrustful {
-		t.Errorf("%+v", d)
 	}
 	wantCode(t, second(waybill.ListBackups(o.Directory+"/none")), waybill.ErrNotFound)
 	wantCode(t, second(waybill.Restore(ctx, waybill.RestoreOptions{Directory: o.Directory, Backup: backups[0].Path})), waybill.ErrOwned)
@@ -185,9 +175,6 @@ func TestRuntimeHandlers(t *testing.T) {
 	record, err := s.GetRecord(waybill.ImageCopy{ImageRef: ref, RuntimeHandler: "kata"})
 	if err != nil || !reflect.DeepEqual(record.Platform, guest) || !reflect.DeepEqual(record.GuestPlatform, guest) || record.ManifestDigest == "" {
 		t.Errorf("%+v, %v", record, err)
-	}
-	if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref, RuntimeHandler: "kata"}, withSecrets()); d.Pull() {
-		t.Errorf("%+v", d)
 	}
 	if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets()); d.Reason != waybill.ReasonPulledForOtherHandler {
 		t.Errorf("%+v", d)

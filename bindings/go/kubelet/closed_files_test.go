@@ -149,9 +149,7 @@ func TestBackToStockWithoutExport(t *testing.T) {
 func TestARestartFindsNoGapInClosedFiles(t *testing.T) {
 	n := newSwappedNode(t, waybill.RulesClosed)
 	n.pull(n.inside(), imageOfA, idOf('a'), "a")
-	if err := n.store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, n.store.Close())
 	inside := n.inside()
 	if report := n.store.RecoveryReport(); report.AfterGap || report.Import.NewlyWritten != "" {
 		t.Errorf("%+v", report)
@@ -165,9 +163,7 @@ func TestARestartFindsNoGapInClosedFiles(t *testing.T) {
 func TestBackToStockInThePull(t *testing.T) {
 	for _, image := range []string{imageOfA, "app", "docker.io/library/app:1", "app:1@" + idOf('f')} {
 		n := newSwappedNode(t, waybill.RulesClosed)
-		if err := n.inside().RecordPullIntent(logr.Discard(), image); err != nil {
-			t.Fatal(err)
-		}
+		must(t, n.inside().RecordPullIntent(logr.Discard(), image))
 		n.brings(idOf('a'), normalised(image))
 		if _, digest, ok := strings.Cut(image, "@"); ok { // as runtimes list it
 			n.runtime.images[1] = kubecontainer.Image{ID: idOf('a'), RepoDigests: []string{"docker.io/library/app@" + digest}}
@@ -186,14 +182,10 @@ func TestTheStartWritesMissingFiles(t *testing.T) {
 		n := newSwappedNode(t, rules)
 		inside := n.inside()
 		n.pull(inside, imageOfA, idOf('a'), "a")
-		if err := inside.RecordPullIntent(logr.Discard(), laterOfA); err != nil {
-			t.Fatal(err)
-		}
+		must(t, inside.RecordPullIntent(logr.Discard(), laterOfA))
 		n.store.Close()
 		for _, folder := range []string{pulledFolder, pullingFolder} {
-			if err := os.RemoveAll(filepath.Join(n.directory, "image_manager", folder)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.RemoveAll(filepath.Join(n.directory, "image_manager", folder)))
 		}
 		n.inside()
 		if !slices.Contains(n.names(pulledFolder), recordFile(idOf('a')).name) {
@@ -247,14 +239,10 @@ func TestAFullDiskClosesAndStopsNothing(t *testing.T) {
 	inside := n.inside()
 	folder := func(name string) string { return filepath.Join(n.directory, "image_manager", name) }
 	block := func(name string) { // the test may be root, so no mode stops it
-		if err := errors.Join(os.RemoveAll(folder(name)), os.WriteFile(folder(name), nil, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(os.RemoveAll(folder(name)), os.WriteFile(folder(name), nil, 0o600)))
 	}
 	free := func(name string) {
-		if err := os.Remove(folder(name)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Remove(folder(name)))
 	}
 	block(pullingFolder)
 	if err := inside.RecordPullIntent(logr.Discard(), imageOfA); err == nil {
@@ -278,9 +266,7 @@ func TestAMisfiledRecordIsReplaced(t *testing.T) {
 	n := newSwappedNode(t, waybill.RulesClosed)
 	inside := n.inside()
 	content, err := recordFile("another").content()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	writeKubeletFile(t, n.directory, pulledFolder, idOf('a'), string(content))
 	n.pull(inside, imageOfA, idOf('a'), "a")
 	n.opens("stock", n.stock(), imageOfA, idOf('a'), "b", false)
@@ -292,9 +278,7 @@ func TestBackToStockFromTheAccessor(t *testing.T) {
 	store := openTestStore(t, waybill.Options{Rules: waybill.RulesKubelet, KubeletDirectory: n.directory, Gap: waybill.GapNo})
 	accessor := newAccessor(t, store)
 	for _, image := range []string{imageOfA, laterOfA} {
-		if err := accessor.WriteImagePullIntent(logr.Discard(), image); err != nil {
-			t.Fatal(err)
-		}
+		must(t, accessor.WriteImagePullIntent(logr.Discard(), image))
 	}
 	if err := errors.Join(
 		accessor.WriteImagePulledRecord(logr.Discard(), &kubeletconfig.ImagePulledRecord{ImageRef: idOf('a')}),

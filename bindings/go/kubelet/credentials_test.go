@@ -70,9 +70,7 @@ func prove(t *testing.T, store *waybill.Store, credentials waybill.ImagePullCred
 	if err == nil {
 		err = store.RecordImagePulled(waybill.PulledImage{ImageCopy: copy, Credentials: &credentials, Pull: pull})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // opens lists the UIDs of those that may use the image: first of Secrets, then of service accounts.
@@ -187,28 +185,22 @@ func TestWhatIsDeletedIsForgotten(t *testing.T) {
 		eventually(t, "open to what is left", func() bool { return slices.Equal(opens(t, store, allSecrets, allAccounts), want) })
 	}
 	core := client.CoreV1()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	must(core.Secrets("team-a").Delete(quiet, "doomed", metav1.DeleteOptions{}))
+	must(t, core.Secrets("team-a").Delete(quiet, "doomed", metav1.DeleteOptions{}))
 	open("secret-1", "secret-3", "account-1", "account-2")
-	must(core.ServiceAccounts("team-a").Delete(quiet, "runner", metav1.DeleteOptions{}))
+	must(t, core.ServiceAccounts("team-a").Delete(quiet, "runner", metav1.DeleteOptions{}))
 	open("secret-1", "secret-3", "account-1")
-	must(core.Namespaces().Delete(quiet, "team-b", metav1.DeleteOptions{}))
+	must(t, core.Namespaces().Delete(quiet, "team-b", metav1.DeleteOptions{}))
 	open("secret-1", "account-1")
 
 	// An update that changes no UID forgets nothing; one that does, does.
 	changed, err := core.Secrets("team-a").Update(quiet, &v1.Secret{ObjectMeta: kept.meta(), Data: map[string][]byte{"a": {1}}}, metav1.UpdateOptions{})
-	must(err)
+	must(t, err)
 	_, err = core.ServiceAccounts("team-a").Update(quiet, &v1.ServiceAccount{ObjectMeta: credential{"team-a", "builder", "anew"}.meta()}, metav1.UpdateOptions{})
-	must(err)
+	must(t, err)
 	open("secret-1")
 	changed.UID = "anew"
 	_, err = core.Secrets("team-a").Update(quiet, changed, metav1.UpdateOptions{})
-	must(err)
+	must(t, err)
 	open()
 	// A pull that begins later proves anew.
 	prove(t, store, ofSecrets(kept))
@@ -254,13 +246,9 @@ func TestWhatWasMissedIsForgottenWhateverItsUID(t *testing.T) {
 
 func TestWhatTheStoreRefusesIsTriedAgain(t *testing.T) {
 	directory := scratchDir(t) + "/store"
-	if err := openTestStore(t, waybill.Options{Directory: directory}).Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, openTestStore(t, waybill.Options{Directory: directory}).Close())
 	observer, err := waybill.Observe(waybill.ObserveOptions{Directory: directory})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer observer.Close()
 	f := newForgetter(quiet, observer)
 	f.deleted(waybill.RevokedSecret, doomed.metadata("Secret"))
@@ -279,9 +267,7 @@ func TestWhatTheStoreRefusesIsTriedAgain(t *testing.T) {
 func newCluster(t *testing.T, objects ...runtime.Object) *metadatafake.FakeMetadataClient {
 	t.Helper()
 	scheme := metadatafake.NewTestScheme()
-	if err := metav1.AddMetaToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
+	must(t, metav1.AddMetaToScheme(scheme))
 	return metadatafake.NewSimpleMetadataClient(scheme, objects...)
 }
 
@@ -303,17 +289,11 @@ func TestWatchCredentials(t *testing.T) {
 	}
 	open("secret-1", "secret-3", "account-1", "account-2") // one was deleted before
 	eventually(t, "four watches", func() bool { return begun.Load() == 4 })
-	if err := client.Tracker().Delete(secretsResource, "team-a", "kept"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, client.Tracker().Delete(secretsResource, "team-a", "kept"))
 	open("secret-3", "account-1", "account-2")
-	if err := client.Tracker().Delete(serviceAccountsResource, "team-a", "builder"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, client.Tracker().Delete(serviceAccountsResource, "team-a", "builder"))
 	open("secret-3", "account-2")
-	if err := client.Tracker().Delete(namespacesResource, "", "team-b"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, client.Tracker().Delete(namespacesResource, "", "team-b"))
 	open("account-2")
 
 	// Only metadata, and of the Secrets only those that pull images.
@@ -472,9 +452,7 @@ func TestATruthHasItsPlaceInTime(t *testing.T) {
 		}
 		return list, nil
 	}}
-	if err := reconcile(quiet, store, client); err != nil {
-		t.Fatal(err)
-	}
+	must(t, reconcile(quiet, store, client))
 	if pages < 6 {
 		t.Errorf("%d pages of two lists", pages)
 	}
@@ -583,17 +561,11 @@ func TestForgettingWrongUse(t *testing.T) {
 		t.Error("a nil client was taken")
 	}
 	directory := scratchDir(t) + "/store"
-	if err := openTestStore(t, waybill.Options{Directory: directory}).Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, openTestStore(t, waybill.Options{Directory: directory}).Close())
 	observer, err := waybill.Observe(waybill.ObserveOptions{Directory: directory})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer observer.Close()
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, store.Close())
 	for _, each := range []struct {
 		store *waybill.Store
 		want  error

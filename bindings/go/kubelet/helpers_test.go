@@ -18,13 +18,18 @@ func openTestStore(tb testing.TB, options waybill.Options) *waybill.Store {
 	options.Witness = waybill.WitnessNone()
 	options.MapBytes = 64 << 20
 	store, err := waybill.Open(context.Background(), options)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, err)
 	tb.Cleanup(func() {
 		if err := store.Close(); err != nil && !errors.Is(err, waybill.ErrClosed) {
 			tb.Error(err)
 		}
 	})
 	return store
+}
+
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
 }

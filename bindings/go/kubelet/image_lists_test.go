@@ -24,9 +24,7 @@ import (
 func openPulls(t *testing.T, store *waybill.Store) (words []string) {
 	t.Helper()
 	pulls, err := store.OpenPulls()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, pull := range pulls {
 		words = append(words, pull.Image+" "+pull.State.String())
 	}
@@ -68,9 +66,7 @@ func TestAMissListsAtMostOnceASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		images := &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:aa", pause)}}
 		manager, err := NewImagePullManager(openTestStore(t, waybill.Options{Directory: filepath.Join(directory, "store")}), images)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		begun := time.Now()
 		var all sync.WaitGroup
 		for range 20 {
@@ -96,9 +92,7 @@ func TestAMissWaitsForItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		images := &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:aa", pause)}}
 		manager, err := NewImagePullManager(openTestStore(t, waybill.Options{Directory: filepath.Join(directory, "store")}), images)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		same(t, "pull", mustPull(t, manager, pause, "sha256:aa", neverAsked(t)), false)
 		images.images = append(images.images, listedAs("sha256:bb", image))
 		goroutines := runtime.NumGoroutine()
@@ -133,9 +127,7 @@ func TestAMissIsNotRefusedByAListThatBeganBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		images := &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:aa", pause)}}
 		manager, err := NewImagePullManager(openTestStore(t, waybill.Options{Directory: filepath.Join(directory, "store")}), images)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		images.during = func(context.Context) { time.Sleep(3 * time.Second) }
 		go manager.PruneUnknownRecords(quiet, nil, time.Now())
 		time.Sleep(time.Second)
@@ -203,9 +195,7 @@ func TestAListOutlivesItsCaller(t *testing.T) {
 func TestAListThatFailsOrIsEmptyChangesNothing(t *testing.T) {
 	for name, images := range map[string]*runtimeImages{"fails": {err: errors.New("the runtime is away")}, "is empty": {}} {
 		store, manager := newManager(t, waybill.RulesClosed, images)
-		if err := store.AddToLedger(waybill.ImageOnNode{ID: "sha256:aa", RepoTags: []string{pause}}, "test", "it is the test's"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, store.AddToLedger(waybill.ImageOnNode{ID: "sha256:aa", RepoTags: []string{pause}}, "test", "it is the test's"))
 		if !mustPull(t, manager, "registry.example/a:1", "sha256:unknown", neverAsked(t)) {
 			t.Errorf("%s: an image that nothing is known of is open", name)
 		}
@@ -223,9 +213,7 @@ func TestTheFirstPullListsBeforeItBegins(t *testing.T) {
 	store, manager := newManager(t, waybill.RulesClosed, images)
 	images.during = func(context.Context) { same(t, "open pulls", openPulls(t, store), []string(nil)) }
 	for range 2 {
-		if err := manager.RecordPullIntent(logr.Discard(), pause); err != nil {
-			t.Fatal(err)
-		}
+		must(t, manager.RecordPullIntent(logr.Discard(), pause))
 	}
 	same(t, "lists", images.listed, 1)
 	if mustPull(t, manager, pause, "sha256:aa", neverAsked(t)) {
@@ -238,21 +226,15 @@ func TestTheFirstPullDoesNotWaitForARuntimeThatIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		images := &runtimeImages{err: errors.New("the runtime is away")}
 		manager, err := NewImagePullManager(openTestStore(t, waybill.Options{Directory: filepath.Join(directory, "store")}), images)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for range 3 {
-			if err := manager.RecordPullIntent(logr.Discard(), "registry.example/a:1"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, manager.RecordPullIntent(logr.Discard(), "registry.example/a:1"))
 		}
 		same(t, "lists of one moment", images.listed, 1)
 		time.Sleep(2 * time.Second)
 		images.err, images.images = nil, []kubecontainer.Image{listedAs("sha256:aa", pause)}
 		for range 3 {
-			if err := manager.RecordPullIntent(logr.Discard(), "registry.example/a:1"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, manager.RecordPullIntent(logr.Discard(), "registry.example/a:1"))
 		}
 		same(t, "lists", images.listed, 2)
 	})
@@ -276,9 +258,7 @@ func TestAFailedPullAsksTheRuntimeForTheImage(t *testing.T) {
 		"cancelled":           {ctx: cancelled, want: []string{image + " unknown"}},
 	} {
 		store, manager := newManager(t, waybill.RulesClosed, &runtimeImages{images: c.images, err: c.err})
-		if err := manager.RecordPullIntent(logr.Discard(), image); err != nil {
-			t.Fatal(err)
-		}
+		must(t, manager.RecordPullIntent(logr.Discard(), image))
 		manager.RecordImagePullFailed(c.ctx, image)
 		same(t, name, openPulls(t, store), c.want)
 	}
@@ -286,9 +266,7 @@ func TestAFailedPullAsksTheRuntimeForTheImage(t *testing.T) {
 	// The kubelet does not say for which runtime handler it pulled.
 	featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.RuntimeClassInImageCriAPI, true)
 	store, manager := newManager(t, waybill.RulesClosed, &runtimeImages{})
-	if err := manager.RecordPullIntent(logr.Discard(), image); err != nil {
-		t.Fatal(err)
-	}
+	must(t, manager.RecordPullIntent(logr.Discard(), image))
 	manager.RecordImagePullFailed(quiet, image)
 	same(t, "with handlers", openPulls(t, store), []string{image + " failed"})
 }
@@ -305,9 +283,7 @@ func TestPullsOfOneStringEndOneByOne(t *testing.T) {
 	} {
 		store, manager := newManager(t, waybill.RulesClosed, &runtimeImages{})
 		for range 2 {
-			if err := manager.RecordPullIntent(logr.Discard(), image); err != nil {
-				t.Fatal(err)
-			}
+			must(t, manager.RecordPullIntent(logr.Discard(), image))
 		}
 		before, err := store.OpenPulls()
 		if err != nil || len(before) != 2 {
@@ -325,9 +301,7 @@ func TestPullsOfOneStringEndOneByOne(t *testing.T) {
 	// One that was cancelled counts as begun with the older one: it can have brought more.
 	store, manager := newManager(t, waybill.RulesClosed, &runtimeImages{})
 	for range 2 {
-		if err := manager.RecordPullIntent(logr.Discard(), image); err != nil {
-			t.Fatal(err)
-		}
+		must(t, manager.RecordPullIntent(logr.Discard(), image))
 	}
 	ctx, cancel := context.WithCancel(quiet)
 	cancel()
@@ -346,14 +320,10 @@ func TestOpenStoreIsARestart(t *testing.T) {
 	}
 	start := func() (*waybill.Store, *ImagePullManager) {
 		store, err := OpenStore(quiet, setup)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { store.Close() })
 		manager, err := NewImagePullManager(store, images)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return store, manager
 	}
 	store, manager := start()
@@ -363,12 +333,8 @@ func TestOpenStoreIsARestart(t *testing.T) {
 	if mustPull(t, manager, pause, "sha256:aa", neverAsked(t)) {
 		t.Error("an image of the first start is to be pulled")
 	}
-	if err := manager.RecordPullIntent(logr.Discard(), image); err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, manager.RecordPullIntent(logr.Discard(), image))
+	must(t, store.Close())
 	images.images = append(images.images, listedAs("sha256:bb", image), listedAs("sha256:cc", "registry.example/base/by-hand:1"))
 	store, manager = start()
 	same(t, "open pulls", openPulls(t, store), []string{image + " unknown"})
@@ -378,9 +344,7 @@ func TestOpenStoreIsARestart(t *testing.T) {
 	if mustPull(t, manager, "registry.example/base/by-hand:1", "sha256:cc", neverAsked(t)) {
 		t.Error("what came by hand is closed")
 	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, store.Close())
 	images.images, images.err = nil, errors.New("the runtime is away")
 	store, manager = start()
 	if mustPull(t, manager, pause, "sha256:aa", neverAsked(t)) {
@@ -425,9 +389,7 @@ func TestListsTakeTurns(t *testing.T) {
 	if mustPull(t, manager, pause, "sha256:aa", neverAsked(t)) {
 		t.Error("a preloaded image is to be pulled")
 	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, store.Close())
 	if !mustPull(t, manager, pause, "sha256:aa", neverAsked(t)) {
 		t.Error("a closed store opens images")
 	}
@@ -459,16 +421,12 @@ func TestACallersLockStopsNoDecision(t *testing.T) {
 		images.images = []kubecontainer.Image{listedAs("sha256:aa", pause)}
 		store := openTestStore(t, waybill.Options{})
 		manager, err := NewImagePullManager(store, images)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		images.lock <- struct{}{}
 		if !mustPull(t, manager, pause, "sha256:aa", neverAsked(t)) {
 			t.Error("open without a list")
 		}
-		if err := manager.RecordPullIntent(logr.Discard(), image); err != nil {
-			t.Fatal(err)
-		}
+		must(t, manager.RecordPullIntent(logr.Discard(), image))
 		manager.RecordImagePullFailed(quiet, image)
 		same(t, "open pulls", openPulls(t, store), []string{image + " unknown"})
 		<-images.lock

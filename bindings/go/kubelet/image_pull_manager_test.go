@@ -24,9 +24,7 @@ func newManager(t *testing.T, rules waybill.Rules, images *runtimeImages) (*wayb
 	t.Helper()
 	store := openTestStore(t, waybill.Options{Rules: rules})
 	manager, err := NewImagePullManager(store, images)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return store, manager
 }
 
@@ -46,17 +44,13 @@ func neverAsked(t *testing.T) pullmanager.GetPodCredentials {
 func mustPull(t *testing.T, manager *ImagePullManager, image, ref string, fetch pullmanager.GetPodCredentials) bool {
 	t.Helper()
 	pull, err := manager.MustAttemptImagePull(quiet, image, ref, fetch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return pull
 }
 
 func pullWith(t *testing.T, manager *ImagePullManager, image, ref string, secret kubeletconfig.ImagePullSecret) {
 	t.Helper()
-	if err := manager.RecordPullIntent(logr.Discard(), image); err != nil {
-		t.Fatal(err)
-	}
+	must(t, manager.RecordPullIntent(logr.Discard(), image))
 	manager.RecordImagePulled(quiet, image, ref, &kubeletconfig.ImagePullCredentials{KubernetesSecrets: []kubeletconfig.ImagePullSecret{secret}})
 }
 
@@ -135,9 +129,7 @@ func TestPruneWithoutAnAnswerOfTheRuntime(t *testing.T) {
 func TestACancelledPullKeepsItsIntentUnderClosedRules(t *testing.T) {
 	for _, rules := range []waybill.Rules{waybill.RulesClosed, waybill.RulesKubelet} {
 		store, manager := newManager(t, rules, &runtimeImages{})
-		if err := manager.RecordPullIntent(logr.Discard(), "team/app:1"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, manager.RecordPullIntent(logr.Discard(), "team/app:1"))
 		ctx, cancel := context.WithCancel(quiet)
 		cancel()
 		manager.RecordImagePullFailed(ctx, "team/app:1")
@@ -157,9 +149,7 @@ func TestManagerWrongUse(t *testing.T) {
 		t.Error("closed rules were taken without an image service")
 	}
 	manager, err := NewImagePullManager(store, &runtimeImages{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var logged []string
 	ctx := klog.NewContext(quiet, funcr.New(func(_, args string) { logged = append(logged, args) }, funcr.Options{}))
 	manager.RecordImagePulled(ctx, "No Image", "ref", nil)
@@ -171,9 +161,7 @@ func TestManagerWrongUse(t *testing.T) {
 	if !mustPull(t, manager, "nginx", "ref", neverAsked(t)) {
 		t.Error("an image whose credentials nobody knows is open")
 	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, store.Close())
 	if !mustPull(t, manager, "nginx", "ref", neverAsked(t)) {
 		t.Error("a closed store opens images")
 	}
@@ -243,14 +231,10 @@ func TestManyGoroutines(t *testing.T) {
 func TestOpenStoreTakesOverAKubelet(t *testing.T) {
 	directory := scratchDir(t)
 	files, err := pullmanager.NewFSPullRecordsAccessor(logr.Discard(), directory)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	policy := pullmanager.AlwaysVerifyImagePullPolicy()
 	kubelets, err := pullmanager.NewImagePullManager(quiet, files, policy, &runtimeImages{}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	kubelets.RecordImagePulled(quiet, "team/app:1", "ref", &kubeletconfig.ImagePullCredentials{
 		KubernetesSecrets: []kubeletconfig.ImagePullSecret{secretOf("a")},
 	})
@@ -260,18 +244,14 @@ func TestOpenStoreTakesOverAKubelet(t *testing.T) {
 		ImageService:       &runtimeImages{images: []kubecontainer.Image{{ID: "ref", RepoTags: []string{"team/app:1"}}}},
 	}
 	store, err := OpenStore(quiet, setup)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer store.Close()
 	socket := filepath.Join(setup.Directory, "owner.sock")
 	if _, err := os.Lstat(socket); err != nil {
 		t.Errorf("the store is not served: %v", err)
 	}
 	manager, err := NewImagePullManager(store, setup.ImageService)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if mustPull(t, manager, "team/app:1", "ref", credentialsOf(secretOf("a"))) {
 		t.Error("the pod that pulled the image may not use it any more")
 	}
@@ -281,9 +261,7 @@ func TestOpenStoreTakesOverAKubelet(t *testing.T) {
 	store.Close()
 	setup.NoSocket = true
 	unserved, err := OpenStore(quiet, setup)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer unserved.Close()
 	if _, err := os.Lstat(socket); !os.IsNotExist(err) {
 		t.Errorf("the store is served: %v", err)
@@ -301,12 +279,8 @@ func TestOpenStoreTakesOverAKubelet(t *testing.T) {
 func TestUserNamespacesBesidePulls(t *testing.T) {
 	store, _, userNamespaces := openUserns(t)
 	manager, err := NewImagePullManager(store, &runtimeImages{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := manager.RecordPullIntent(logr.Discard(), "team/app:1"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, manager.RecordPullIntent(logr.Discard(), "team/app:1"))
 	for i, handler := range []string{"modern", "", "modern"} {
 		pod := podWith(podUID(i), new(bool))
 		if _, err := userNamespaces.GetOrCreateUserNamespaceMappings(logr.Discard(), pod, handler); err != nil {
@@ -324,9 +298,7 @@ func TestUserNamespacesBesidePulls(t *testing.T) {
 func TestPruneByAListOfNothingDropsNothing(t *testing.T) {
 	images := &runtimeImages{}
 	store, manager := newManager(t, waybill.RulesClosed, images)
-	if err := manager.RecordPullIntent(logr.Discard(), "registry.example.com/app:v1"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, manager.RecordPullIntent(logr.Discard(), "registry.example.com/app:v1"))
 	manager.RecordImagePulled(quiet, "registry.example.com/app:v1", "sha256:1", &kubeletconfig.ImagePullCredentials{
 		KubernetesSecrets: []kubeletconfig.ImagePullSecret{{UID: "u", Namespace: "n", Name: "s", CredentialHash: "h"}},
 	})
@@ -346,9 +318,7 @@ func TestWhatIsForgottenStaysForgottenWhileTwoPullsRun(t *testing.T) {
 	secret := secretOf("a")
 	begin := func(t *testing.T, manager *ImagePullManager) {
 		t.Helper()
-		if err := manager.RecordPullIntent(logr.Discard(), image); err != nil {
-			t.Fatal(err)
-		}
+		must(t, manager.RecordPullIntent(logr.Discard(), image))
 	}
 	succeed := func(manager *ImagePullManager) {
 		manager.RecordImagePulled(quiet, image, ref, &kubeletconfig.ImagePullCredentials{KubernetesSecrets: []kubeletconfig.ImagePullSecret{secret}})
@@ -421,15 +391,11 @@ func TestAStrangersFailedPullCostsNobodyTheirProof(t *testing.T) {
 					}
 					begin := func(ctx context.Context) context.Context {
 						if !named {
-							if err := manager.RecordPullIntent(logr.Discard(), image); err != nil {
-								t.Fatal(err)
-							}
+							must(t, manager.RecordPullIntent(logr.Discard(), image))
 							return ctx
 						}
 						ctx, err := RecordPullIntent(ctx, manager, image)
-						if err != nil {
-							t.Fatal(err)
-						}
+						must(t, err)
 						return ctx
 					}
 					var failing []context.Context
@@ -472,24 +438,16 @@ func TestRecordPullIntentOfAnotherManager(t *testing.T) {
 	}
 	store, manager := newManager(t, waybill.RulesClosed, &runtimeImages{})
 	ctx, err = RecordPullIntent(quiet, manager, "nginx")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// Of another image, and of another manager's, the context says nothing.
-	if err := manager.RecordPullIntent(logr.Discard(), "redis"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, manager.RecordPullIntent(logr.Discard(), "redis"))
 	manager.RecordImagePullFailed(ctx, "redis")
 	same(t, "left", openPulls(t, store), []string{"nginx running"})
 	_, other := newManager(t, waybill.RulesClosed, &runtimeImages{})
-	if err := other.RecordPullIntent(logr.Discard(), "nginx"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, other.RecordPullIntent(logr.Discard(), "nginx"))
 	other.RecordImagePullFailed(ctx, "nginx")
 	same(t, "of the other", openPulls(t, other.store), []string(nil))
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, store.Close())
 	if ctx, err := RecordPullIntent(quiet, manager, "nginx"); !errors.Is(err, waybill.ErrClosed) || ctx != quiet {
 		t.Errorf("after closing: %v, %v", ctx, err)
 	}

@@ -11,9 +11,7 @@ import (
 func counterOf(t *testing.T, label string) float64 {
 	t.Helper()
 	families, err := legacyregistry.DefaultGatherer.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, family := range families {
 		if family.GetName() != "kubelet_"+mustPullChecksName {
 			continue
@@ -44,9 +42,7 @@ func TestDecisionsAreCountedInTheKubeletsOwnCounter(t *testing.T) {
 		}
 	}
 	families, err := legacyregistry.DefaultGatherer.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, family := range families {
 		if strings.HasPrefix(family.GetName(), "waybill_kubelet_") {
 			t.Errorf("%s was registered beside the kubelet's own", family.GetName())
@@ -57,9 +53,7 @@ func TestDecisionsAreCountedInTheKubeletsOwnCounter(t *testing.T) {
 func waybillMetrics(t *testing.T) map[string]float64 {
 	t.Helper()
 	families, err := legacyregistry.DefaultGatherer.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	values := map[string]float64{}
 	for _, family := range families {
 		if !strings.HasPrefix(family.GetName(), "waybill_") {
@@ -85,9 +79,7 @@ func TestTheStoresMetricsAreBesideTheKubelets(t *testing.T) {
 		t.Fatal(err)
 	}
 	pull, err := store.RecordPullIntent(waybill.ImageCopy{Image: "app:v1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := store.RecordImagePulled(waybill.PulledImage{
 		ImageCopy:   waybill.ImageCopy{Image: "app:v1", ImageRef: "ref"},
 		Credentials: &waybill.ImagePullCredentials{NodePodsAccessible: true}, Pull: pull,
@@ -104,9 +96,7 @@ func TestTheStoresMetricsAreBesideTheKubelets(t *testing.T) {
 			t.Errorf("%s is %v, want %v: %v", name, value, want, got)
 		}
 	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, store.Close())
 	if got := waybillMetrics(t); len(got) != 0 {
 		t.Errorf("of a closed store: %v", got)
 	}

@@ -35,9 +35,7 @@ func setupIn(directory string, images ...kubecontainer.Image) Setup {
 func openSetup(t *testing.T, ctx context.Context, setup Setup) *waybill.Store {
 	t.Helper()
 	store, err := OpenStore(ctx, setup)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { store.Close() })
 	return store
 }
@@ -82,12 +80,8 @@ func TestOpenStoreTakesItsOptions(t *testing.T) {
 func TestOpenStoreLogsWhatItFound(t *testing.T) {
 	directory := scratchDir(t)
 	broken := filepath.Join(directory, "image_manager", "pulled", "sha256-"+strings.Repeat("a", 64))
-	if err := os.MkdirAll(filepath.Dir(broken), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(broken, []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(broken), 0o700))
+	must(t, os.WriteFile(broken, []byte("{"), 0o600))
 	ctx, log := logged()
 	setup := setupIn(directory, listedAs("sha256:aa", pause))
 	store := openSetup(t, ctx, setup)
@@ -96,12 +90,8 @@ func TestOpenStoreLogsWhatItFound(t *testing.T) {
 			t.Errorf("not logged: %s; but\n%s", want, log())
 		}
 	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(setup.Directory); err != nil {
-		t.Fatal(err)
-	}
+	must(t, store.Close())
+	must(t, os.RemoveAll(setup.Directory))
 	ctx, log = logged()
 	openSetup(t, ctx, setup)
 	if !strings.Contains(log(), "distrustful") {
@@ -120,13 +110,9 @@ func TestOpenStoreAfterAllWasLost(t *testing.T) {
 		if r := store.RecoveryReport(); r.AfterGap != lost {
 			t.Errorf("lost %v: %+v", lost, r)
 		}
-		if err := store.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, store.Close())
 		for _, directory := range []string{setup.Directory, filepath.Join(setup.KubeletDirectory, "image_manager")} {
-			if err := os.RemoveAll(directory); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.RemoveAll(directory))
 		}
 	}
 }
@@ -183,9 +169,7 @@ func TestOpenStoreWaitsForTheOwner(t *testing.T) {
 	}
 
 	result = start(quiet)
-	if err := owner.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, owner.Close())
 	for waiting := true; waiting; {
 		select {
 		case <-images.asked:
@@ -205,12 +189,8 @@ func TestOpenStoreForAccessor(t *testing.T) {
 	setup.ForAccessor, setup.ImageService = true, nil
 	store := openSetup(t, quiet, setup)
 	accessor := newAccessor(t, store)
-	if err := accessor.WriteImagePullIntent(klog.Background(), someImage); err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, accessor.WriteImagePullIntent(klog.Background(), someImage))
+	must(t, store.Close())
 	store = openSetup(t, quiet, setup)
 	accessor = newAccessor(t, store)
 	if intents, err := accessor.ListImagePullIntents(); err != nil || len(intents) != 1 {
@@ -231,9 +211,7 @@ func TestOpenStoreWithTheFeatureGateOff(t *testing.T) {
 	setup := setupIn(scratchDir(t), listedAs("sha256:aa", pause))
 	manager := func(store *waybill.Store) *ImagePullManager {
 		m, err := NewImagePullManager(store, setup.ImageService)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return m
 	}
 	store := openSetup(t, quiet, setup)

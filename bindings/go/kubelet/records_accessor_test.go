@@ -21,9 +21,7 @@ import (
 func newAccessor(t *testing.T, store *waybill.Store) *RecordsAccessor {
 	t.Helper()
 	accessor, err := NewRecordsAccessor(store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return accessor
 }
 
@@ -36,9 +34,7 @@ func secretOf(name string) kubeletconfig.ImagePullSecret {
 // Results equal those of the kubelet's file accessor, down to each nil.
 func TestAccessorReadsBackWhatTheKubeletsDoes(t *testing.T) {
 	files, err := pullmanager.NewFSPullRecordsAccessor(logr.Discard(), scratchDir(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ours := newAccessor(t, openTestStore(t, waybill.Options{Rules: waybill.RulesKubelet}))
 	moment := time.Date(2026, 1, 2, 3, 4, 5, 987_654_321, time.FixedZone("", 3600))
 	for i, record := range []*kubeletconfig.ImagePulledRecord{
@@ -56,9 +52,7 @@ func TestAccessorReadsBackWhatTheKubeletsDoes(t *testing.T) {
 		record.ImageRef = fmt.Sprintf("sha256:%064d", i)
 		var got [2]*kubeletconfig.ImagePulledRecord
 		for j, accessor := range []pullmanager.PullRecordsAccessor{files, ours} {
-			if err := accessor.WriteImagePulledRecord(logr.Discard(), record); err != nil {
-				t.Fatal(err)
-			}
+			must(t, accessor.WriteImagePulledRecord(logr.Discard(), record))
 			var exists bool
 			if got[j], exists, err = accessor.GetImagePulledRecord(record.ImageRef); err != nil || !exists {
 				t.Fatal(exists, err)
@@ -87,13 +81,9 @@ func TestAccessorReadsBackWhatTheKubeletsDoes(t *testing.T) {
 func writeKubeletFile(t *testing.T, directory, folder, identity, content string) {
 	t.Helper()
 	path := filepath.Join(directory, "image_manager", folder)
-	if err := os.MkdirAll(path, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(path, 0o700))
 	name := fmt.Sprintf("sha256-%x", sha256.Sum256([]byte(identity)))
-	if err := os.WriteFile(filepath.Join(path, name), []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(path, name), []byte(content), 0o600))
 }
 
 // The same broken files, read by the kubelet's accessor and taken over by ours.
@@ -107,9 +97,7 @@ func TestAccessorKeepsWhatCantBeDecoded(t *testing.T) {
 		writeKubeletFile(t, to, "pulling", "nginx:1", `{"kind":"ImagePullIntent","apiVersion":"kubelet.config.k8s.io/v1beta1","image":"nginx:1"}`)
 	}
 	files, err := pullmanager.NewFSPullRecordsAccessor(logr.Discard(), directory)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ours := newAccessor(t, openTestStore(t, waybill.Options{Rules: waybill.RulesKubelet, KubeletDirectory: taken, Gap: waybill.GapNo}))
 	for name, accessor := range map[string]pullmanager.PullRecordsAccessor{"kubelet": files, "waybill": ours} {
 		if records, err := accessor.ListImagePulledRecords(); len(records) != 1 || err == nil {
@@ -161,9 +149,7 @@ func TestAccessorOfADistrustfulStore(t *testing.T) {
 
 func TestAccessorKnowsOfOtherHandlers(t *testing.T) {
 	store := openTestStore(t, waybill.Options{Rules: waybill.RulesKubelet, RuntimeHandlers: []waybill.RuntimeHandler{{Name: "runc", IsDefault: true}, {Name: "kata"}}})
-	if err := store.RecordImagePulled(waybill.PulledImage{ImageCopy: waybill.ImageCopy{Image: "nginx", ImageRef: "ref", RuntimeHandler: "kata"}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, store.RecordImagePulled(waybill.PulledImage{ImageCopy: waybill.ImageCopy{Image: "nginx", ImageRef: "ref", RuntimeHandler: "kata"}}))
 	if _, err := store.RecordPullIntent(waybill.ImageCopy{Image: "nginx", RuntimeHandler: "kata"}); err != nil {
 		t.Fatal(err)
 	}
@@ -208,9 +194,7 @@ func TestAccessorWrongUse(t *testing.T) {
 	if err := accessor.WriteImagePullIntent(logr.Discard(), strings.Repeat("a", 1<<20)); !errors.Is(err, waybill.ErrLimitExceeded) {
 		t.Errorf("an image of 1 MiB: %v", err)
 	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, store.Close())
 	if _, err := NewRecordsAccessor(store); !errors.Is(err, waybill.ErrClosed) {
 		t.Errorf("a closed store: %v", err)
 	}
@@ -235,23 +219,17 @@ func TestTheKubeletsManagerPullsWhatIsTooOld(t *testing.T) {
 	store := openTestStore(t, waybill.Options{Rules: waybill.RulesKubelet, Clock: clock, Ages: &waybill.AgeLimits{Credentials: 10 * time.Hour, NodePods: time.Hour}})
 	accessor := newAccessor(t, store)
 	manager, err := pullmanager.NewImagePullManager(quiet, accessor, pullmanager.NeverVerifyPreloadedPullPolicy(), &runtimeImages{}, 5)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const image, ref, public = "registry.example/team/app:1", "sha256:1f", "sha256:2e"
 	mustPull := func(ref string) bool {
 		t.Helper()
 		pull, err := manager.MustAttemptImagePull(quiet, image, ref, credentialsOf(secretOf("a")))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return pull
 	}
 	pull := func(ref string, credentials kubeletconfig.ImagePullCredentials) {
 		t.Helper()
-		if err := manager.RecordPullIntent(logr.Discard(), image); err != nil {
-			t.Fatal(err)
-		}
+		must(t, manager.RecordPullIntent(logr.Discard(), image))
 		manager.RecordImagePulled(quiet, image, ref, &credentials)
 	}
 	ours := kubeletconfig.ImagePullCredentials{KubernetesSecrets: []kubeletconfig.ImagePullSecret{secretOf("a")}}

@@ -260,9 +260,7 @@ func TestUserNamespacesAgreeWithTheKubelet(t *testing.T) {
 			pods:     &nodePods{directory: filepath.Join(directory, "pods"), first: uint32(length), count: 8 * uint32(length), maxPods: 8},
 			mappings: [2]map[types.UID]*runtimeapi.UserNamespace{{}, {}},
 		}
-		if err := os.Mkdir(history.pods.directory, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(history.pods.directory, 0o700))
 		err := history.restart()
 		if err == nil {
 			err = history.play(150)
@@ -285,14 +283,10 @@ func openUserns(t *testing.T) (*waybill.Store, *nodePods, *UsernsManager) {
 	t.Helper()
 	pods := &nodePods{first: 65536, count: 8 * 65536, maxPods: 8}
 	userNamespaces, err := UserNamespacesOf(logr.Discard(), pods, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	store := openTestStore(t, waybill.Options{UserNamespaces: userNamespaces})
 	manager, err := MakeUsernsManager(logr.Discard(), store, pods)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return store, pods, manager
 }
 
@@ -300,26 +294,20 @@ func TestCleanupKeepsPodsNewerThanItsLists(t *testing.T) {
 	store, _, manager := openUserns(t)
 	for _, uid := range []types.UID{"old", "new"} {
 		if uid == "new" { // the lists are older than this pod
-			if err := manager.CleanupOrphanedPodUsernsAllocations(quiet, []*v1.Pod{podWith("old", nil)}, nil); err != nil {
-				t.Fatal(err)
-			}
+			must(t, manager.CleanupOrphanedPodUsernsAllocations(quiet, []*v1.Pod{podWith("old", nil)}, nil))
 		}
 		if _, err := manager.GetOrCreateUserNamespaceMappings(logr.Discard(), podWith(uid, new(bool)), ""); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := manager.CleanupOrphanedPodUsernsAllocations(quiet, nil, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, manager.CleanupOrphanedPodUsernsAllocations(quiet, nil, nil))
 	if _, err := store.GetUserNamespace("new"); err != nil {
 		t.Errorf("the newer pod: %v", err)
 	}
 	if _, err := store.GetUserNamespace("old"); !errors.Is(err, waybill.ErrNotFound) {
 		t.Errorf("the older pod: %v", err)
 	}
-	if err := manager.CleanupOrphanedPodUsernsAllocations(quiet, nil, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, manager.CleanupOrphanedPodUsernsAllocations(quiet, nil, nil))
 	if _, err := store.GetUserNamespace("new"); !errors.Is(err, waybill.ErrNotFound) {
 		t.Errorf("the newer pod after the next cleanup: %v", err)
 	}
@@ -364,9 +352,7 @@ func TestUsernsManagerWrongUse(t *testing.T) {
 	if _, err := manager.GetOrCreateUserNamespaceMappings(logr.Discard(), podWith("../etc", new(bool)), ""); !errors.Is(err, waybill.ErrInvalidArgument) {
 		t.Errorf("a pod UID that is a path: %v", err)
 	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, store.Close())
 	if _, err := MakeUsernsManager(logr.Discard(), store, pods); !errors.Is(err, waybill.ErrClosed) {
 		t.Errorf("a closed store: %v", err)
 	}
