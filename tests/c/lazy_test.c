@@ -43,6 +43,9 @@ static void fetched_once_if_need_be(waybill_store* store) {
   fetching with = {.store = store, .succeeds = true};
   const waybill_decision decision = decide(&with);
   CHECK(!decision.pull && decision.credentials_read && with.count == 1);
+  /* An image that is not there needs none. */
+  CHECK(waybill_must_attempt_pull_lazily(store, COPY(.image = IMAGE), fetch, &with).pull);
+  CHECK(with.count == 1);
 }
 
 static void failing_fetch(waybill_store* store) {
