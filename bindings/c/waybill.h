@@ -115,8 +115,7 @@ typedef struct waybill_strings {
 } waybill_strings;
 
 typedef int32_t waybill_code;
-/* What the caller of a failed call should do. The text for the person who reads it comes with it.
- */
+/* What the caller of a failed call should do. waybill_error.message says it to a person. */
 enum {
   WAYBILL_OK = 0,
   /* The call itself is wrong: correct the argument. Unlike WAYBILL_LIMIT_EXCEEDED, no smaller input
@@ -150,8 +149,9 @@ enum {
   WAYBILL_OUTCOME_UNKNOWN = 15,
   /* The caller's waybill_credential_source could not get the pod's credentials. */
   WAYBILL_CREDENTIALS_UNAVAILABLE = 16,
-  /* Nothing can be read at this moment: no reader slot is free, or an observer is between two
-   * files. Nothing is known to be damaged: try again. Never read it as WAYBILL_NOT_FOUND. */
+  /* Nothing can be read at this moment: no reader slot is free, or an observer could not reopen
+   * files that were replaced. Nothing is known to be damaged: try again. Never read it as
+   * WAYBILL_NOT_FOUND. */
   WAYBILL_UNAVAILABLE = 17,
   /* The handle was closed: open the store again. Never read it as WAYBILL_NOT_FOUND. */
   WAYBILL_CLOSED = 64,
@@ -244,26 +244,25 @@ typedef struct waybill_timestamp {
   int32_t nanoseconds;
 } waybill_timestamp;
 
-/* A moment since the machine booted, which no change of the wall clock moves. */
+/* A time since the machine booted. Changes of the wall clock do not affect it. */
 typedef struct waybill_boot_time {
   uint8_t boot_id[16]; /* which boot; zeros: unknown */
   int64_t nanoseconds; /* CLOCK_BOOTTIME */
 } waybill_boot_time;
 
 /* Which copy of an image a call is about, borrowed for the call. Name the members ({.image = …,
- * .image_ref = …}): an image string that is taken for a ref asks about another copy, of which
- * nothing may be known. Each function says which members it needs, and ignores the others: one
- * value does for a decision and for the pull after it. */
+ * .image_ref = …}): an image string in the place of the ref would ask about another copy, of which
+ * the store may know nothing. Each function says which members it needs, and ignores the others:
+ * the same value serves for a decision and for the pull after it. */
 typedef struct waybill_image_copy {
   waybill_string image WAYBILL_EMPTY; /* the container's image string, as the pod wrote it */
   /* what the runtime returned for it; empty: not on the node */
   waybill_string image_ref WAYBILL_EMPTY;
-  /* that the pod's RuntimeClass names; empty: the default */
-  waybill_string runtime_handler WAYBILL_EMPTY;
+  waybill_string runtime_handler WAYBILL_EMPTY; /* of the pod's RuntimeClass; empty: the default */
 } waybill_image_copy;
 
 /* Coordinates of a Kubernetes Secret and the hash of the credentials that it held when an image was
- * pulled with it. The hash is opaque and only ever compared. If empty, hashing failed: the hash
+ * pulled with it. The hash is opaque and only compared. Empty: hashing failed; the hash then
  * matches nothing, but the coordinates still can. */
 typedef struct waybill_image_pull_secret {
   waybill_string uid;
@@ -325,9 +324,9 @@ typedef struct waybill_credential_name {
   waybill_string uid WAYBILL_EMPTY; /* empty: whatever the UID */
 } waybill_credential_name;
 
-/* When a credential was last proven by a pull. A match proves nothing: what is written back because
- * it matched has the proof of what it matched. Set by the store, ignored in arguments, and not
- * compared: two values with different proofs are equal. */
+/* When a credential was last proven by a pull. A match proves nothing: a credential that is written
+ * back because it matched gets the proof of the one that it matched. Set by the store, ignored in
+ * arguments, and not compared: two values with different proofs are equal. */
 typedef struct waybill_proof {
   const waybill_timestamp* proven; /* whole seconds; NULL: unknown */
   /* The commit in which that pull began (waybill_record_pull_intent); 0: unknown. */
@@ -339,8 +338,8 @@ typedef struct waybill_image_pulled_records {
   size_t count;
 } waybill_image_pulled_records;
 
-/* A pull that began and whose end is not known. `image` is the container's image string as the pod
- * wrote it; it need not parse. */
+/* A pull that began and whose outcome is not recorded. `image` is the container's image string as
+ * the pod wrote it; it need not parse. */
 typedef struct waybill_image_pull_intent {
   waybill_string image;
   waybill_string runtime_handler; /* empty: the default handler */
@@ -391,7 +390,7 @@ typedef struct waybill_pulled_manifest {
 /* Which pull. Durable, and never used twice in one store. 0: none is named. */
 typedef uint64_t waybill_pull_id;
 
-/* How an open pull stands. The numbers are stored. */
+/* What state an open pull is in. The numbers are stored. */
 enum {
   WAYBILL_OPEN_PULL_RUNNING = 1,
   /* the runtime reported an error, but something may have been transferred */
@@ -405,15 +404,15 @@ WAYBILL_API waybill_string waybill_pull_state_name(int32_t state); /* "running" 
 typedef struct waybill_open_pull {
   waybill_pull_id id;
   bool anything; /* stands for pulls that can't be named: it may have brought any image */
-  /* Several pulls of one string that ended alike, kept as one with the last end. No success of a
-   * single pull removes it. */
+  /* It stands for several pulls of one string that ended alike, with the last end. The success of a
+   * single pull does not remove it. */
   bool several;
   waybill_string image; /* the container's image string as the pod wrote it; it need not parse */
   waybill_string runtime_handler; /* empty: the default handler */
   int32_t state;                  /* WAYBILL_OPEN_PULL_RUNNING … */
   waybill_timestamp began;
-  const waybill_timestamp* ended; /* NULL: it runs */
-  waybill_boot_time ended_at;     /* the same, as grace and window are measured */
+  const waybill_timestamp* ended; /* NULL: it is running */
+  waybill_boot_time ended_at;     /* the same moment, by the boot clock */
   uint64_t stamp;                 /* the commit in which it began */
 } waybill_open_pull;
 
@@ -426,15 +425,15 @@ typedef struct waybill_open_pulls {
  * where it came from. */
 #define WAYBILL_PRESUMED_SOURCE "presumed"
 
-/* An image that is known to have come to the node without the kubelet, or presumed so: open to all
- * pods, under every name. */
+/* An image that is known or presumed to have come to the node without the kubelet. It is open to
+ * all pods, under every name. */
 typedef struct waybill_ledger_entry {
   waybill_string image_ref;
   waybill_string runtime_handler; /* empty: the default handler's copy */
   waybill_strings names;          /* at that time, sorted */
   /* How it is known: "listed", "imported" (waybill_image_list.imported), "pinned",
    * "preloaded-list", "observed-preloaded", "adopted", "operator", or what the caller named.
-   * WAYBILL_PRESUMED_SOURCE: it is not known, but presumed. */
+   * WAYBILL_PRESUMED_SOURCE: nobody knows, so it is presumed. */
   waybill_string source;
   waybill_string reason; /* an operator's; may be empty */
   waybill_timestamp since;
@@ -446,7 +445,7 @@ typedef struct waybill_ledger_entries {
   size_t count;
 } waybill_ledger_entries;
 
-/* What an unreadable file stood for, known by its name only. */
+/* What an unreadable file stood for; only its name tells. */
 enum {
   WAYBILL_QUARANTINED_IMAGE_REF = 1, /* of pulled/: SHA-256 of an image ref */
   WAYBILL_QUARANTINED_IMAGE = 2      /* of pulling/: SHA-256 of an image string */
@@ -571,7 +570,7 @@ waybill_choose_manifest(const waybill_image_index* index, const waybill_platform
 /* --- The kubelet's JSON: pure ------------------------------------------------------------------
  */
 
-/* Which of the kubelet's API versions files are written in. */
+/* Which API version the kubelet's files are written in. */
 enum {
   WAYBILL_KUBELET_V1BETA1 = 0, /* kubelets since v1.35 */
   WAYBILL_KUBELET_V1ALPHA1 = 1 /* to v1.34 */
@@ -795,10 +794,11 @@ enum {
   WAYBILL_HELD_OTHER = 1,
   WAYBILL_HELD_FILE_CONFLICT = 2,     /* its file contradicts another one, or the store */
   WAYBILL_HELD_TABLES_CONTRADICT = 3, /* the store's own tables contradict each other */
-  WAYBILL_HELD_UNREADABLE_FILE = 4,   /* no kubelet takes its file, or it can't be read */
-  WAYBILL_HELD_FROM_BACKUP = 5, /* its range is that of a backup, and may be another pod's by now */
+  WAYBILL_HELD_UNREADABLE_FILE = 4,   /* its file can't be read, or no kubelet would accept it */
+  WAYBILL_HELD_FROM_BACKUP = 5, /* its range comes from a backup, and may be another pod's by now */
   WAYBILL_HELD_LOST_RANGES = 6, /* without a UID: ranges were lost */
-  WAYBILL_HELD_UNTIL_IMPORT = 7 /* without a UID: until the kubelet's pods' files were taken over */
+  /* without a UID: until the files of the kubelet's pods are taken over */
+  WAYBILL_HELD_UNTIL_IMPORT = 7
 };
 
 /* A pod that may live with unverified host IDs: its file was broken, or its range overlaps another
@@ -841,9 +841,9 @@ enum {
  * without the feature (KEP-2535, "What happens if we reenable the feature"). */
 enum {
   /* Under WAYBILL_RULES_CLOSED, look for signs in the kubelet directory: files that a kubelet wrote
-   * since the last take-over. At the first one, if a kubelet has used the directory, an open pull
-   * of anything stands for pulls that it cut short; what is on the node then is for
-   * waybill_open_options.first_start. */
+   * since the last take-over. At the first take-over, if a kubelet has used the directory, an open
+   * pull of anything stands for pulls that it cut short; waybill_open_options.first_start decides
+   * about the images then on the node. */
   WAYBILL_GAP_DETECT = 0,
   WAYBILL_GAP_YES = 1,
   WAYBILL_GAP_NO = 2
@@ -909,9 +909,9 @@ typedef struct waybill_open_options {
   size_t struct_size;
   /* The store's own directory. If it is missing, create_if_missing makes it (0700); its parent must
    * exist. An existing one must be a directory, not a symlink, owned by the caller, and neither
-   * group- nor world-writable. A store is made only where nothing else lies, but what is left of a
-   * store or the lost+found of a file system, and not in kubelet_directory itself:
-   * WAYBILL_UNSAFE_PATH. */
+   * group- nor world-writable. A store is made only in a directory that holds nothing except
+   * remains of a store or the lost+found of a file system, and never in kubelet_directory itself:
+   * otherwise WAYBILL_UNSAFE_PATH. */
   waybill_string directory;
   bool must_exist; /* otherwise a missing store is created */
   bool no_migration;
@@ -974,13 +974,13 @@ typedef struct waybill_store waybill_store;
  * data.mdb changes while it is checked), WAYBILL_UNSAFE_PATH, WAYBILL_NEWER_SCHEMA,
  * WAYBILL_OLDER_SCHEMA, WAYBILL_INVALID_ARGUMENT (options), WAYBILL_NOT_FOUND (create_if_missing is
  * false, or pods_directory does not exist); but with WAYBILL_OLDER_SCHEMA or WAYBILL_NEWER_SCHEMA,
- * what a crash left of an unfinished commit may have been taken back. After WAYBILL_DISK_FULL,
- * WAYBILL_IO, WAYBILL_STORE_FULL, WAYBILL_CONFLICT, WAYBILL_OUTCOME_UNKNOWN,
- * WAYBILL_INVALID_ARGUMENT (an empty list; see waybill_open_options.allow_empty) and
- * WAYBILL_INTERRUPTED (import_progress returned false), what was recovered and imported so far is
- * kept. A damaged database is not an error: it is set aside, and recovery_report says so. Nor is a
- * witness that is missing, unreadable or contradicts the store: the store turns distrustful, its
- * records lose their credentials, and findings says why. */
+ * a commit that a crash cut short may have been undone. After WAYBILL_DISK_FULL, WAYBILL_IO,
+ * WAYBILL_STORE_FULL, WAYBILL_CONFLICT, WAYBILL_OUTCOME_UNKNOWN, WAYBILL_INVALID_ARGUMENT (an empty
+ * list; see waybill_open_options.allow_empty) and WAYBILL_INTERRUPTED (import_progress returned
+ * false), what was recovered and imported so far is kept. A damaged database is not an error: it is
+ * set aside, and recovery_report says so. Nor is it an error if the witness is missing, unreadable
+ * or contradicts the store: the store turns distrustful, its records lose their credentials, and
+ * `findings` says why. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_open(const waybill_open_options* options,
                                                          waybill_store** store,
                                                          waybill_error** error);
@@ -988,7 +988,7 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_open(const waybill_open_opti
 /* Opens to decide and to read, with or without a live owner. Changes nothing; every recording
  * function returns WAYBILL_NOT_OWNER. Needs write permission for the reader table
  * (WAYBILL_UNSAFE_PATH otherwise). WAYBILL_NOT_FOUND: no store. WAYBILL_DAMAGED: the store fails
- * the walk, contradicts its witness or misses it; opening it as an owner recovers it.
+ * the walk, or its witness is missing or contradicts it; opening it as an owner recovers it.
  * WAYBILL_OWNED: this process has the store open already, or data.mdb changes while it is checked.
  * WAYBILL_OLDER_SCHEMA: an owner must migrate it. WAYBILL_NEWER_SCHEMA, WAYBILL_IO as for Open. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_observe(const waybill_observe_options* options,
@@ -1007,10 +1007,10 @@ typedef struct waybill_serve_options {
 /* Answers other processes from now on, on threads of its own: through the socket owner.sock (0600)
  * in the store's directory, waybill_owner_client asks for what only the owner may do. Clients are
  * root and this process's effective user. None of them can delay a decision or Close, however it
- * behaves. A socket that an owner left which ended is replaced. Until Close or destruction, which
- * waits for requests that run and removes the socket. Errors, which leave everything as it was:
- * WAYBILL_CONFLICT (this store serves already), WAYBILL_UNSAFE_PATH (what is named owner.sock is
- * not a socket of this user's, and is left alone), WAYBILL_INVALID_ARGUMENT (options),
+ * behaves. A socket left by an owner that has ended is replaced. Serving ends with Close or
+ * destruction, which wait for running requests and remove the socket. Errors, which leave
+ * everything as it was: WAYBILL_CONFLICT (this store serves already), WAYBILL_UNSAFE_PATH
+ * (owner.sock is not a socket of this user, and is left alone), WAYBILL_INVALID_ARGUMENT (options),
  * WAYBILL_LIMIT_EXCEEDED (the path has more than 107 bytes, and /proc is not mounted),
  * WAYBILL_NOT_OWNER, WAYBILL_DISK_FULL, WAYBILL_IO; WAYBILL_OWNED and WAYBILL_OUTCOME_UNKNOWN as in
  * "Recording a pull". `options` may be NULL. */
@@ -1019,11 +1019,11 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_serve(waybill_store* store,
                                                           waybill_error** error);
 
 /* Commits waiting write-backs, syncs the witness, releases the lock. Later calls fail closed:
- * decisions answer "pull", everything that can fail is WAYBILL_CLOSED. Not to be called while
- * another call runs. An error (as of Flush; WAYBILL_DAMAGED: the witness was removed, replaced or
- * changed while the store was open; WAYBILL_IO: commit.mark could not be written) tells of
- * write-backs, of the witness or of commit.mark only, and the store is closed all the same. A
- * second call is WAYBILL_CLOSED. */
+ * decisions answer "pull", and every other call that can fail returns WAYBILL_CLOSED. Do not call
+ * it while another call runs. An error concerns only write-backs (as of Flush), the witness
+ * (WAYBILL_DAMAGED: it was removed, replaced or changed while the store was open) or commit.mark
+ * (WAYBILL_IO: it could not be written); the store is closed all the same. A second call is
+ * WAYBILL_CLOSED. */
 WAYBILL_API waybill_code waybill_close(waybill_store* store, waybill_error** error);
 
 /* Closes the store if it is open, and frees the handle; no other call may use it then. NULL is
@@ -1075,7 +1075,7 @@ typedef struct waybill_import_report {
   uint64_t records;     /* taken from pulled/ */
   uint64_t intents;     /* taken from pulling/ */
   uint64_t preloaded;   /* taken from observed-preloaded/ */
-  uint64_t known_refs;  /* changed files of refs that the store knew: not taken */
+  uint64_t known_refs;  /* changed files of refs that the store knows already: not taken */
   uint64_t quarantined; /* quarantine entries made */
   uint64_t skipped;     /* names that are not the kubelet's, and unfinished .tmp files */
   bool interrupted;
@@ -1091,13 +1091,13 @@ typedef struct waybill_user_namespace_report {
   uint64_t unchanged;       /* files whose mappings the store already has */
   uint64_t imported;        /* mappings taken */
   uint64_t held;            /* pods held by this import, or still held for the same reason */
-  uint64_t repaired_blocks; /* entries of the block table that contradicted the allocations */
+  uint64_t repaired_blocks; /* block table entries that contradicted allocations */
   waybill_strings problems; /* one line a pod; the first 100 */
   uint64_t allocations;     /* after opening */
   uint64_t held_pods;
   uint64_t outside_pool;
   uint64_t other_length;
-  waybill_strings off_pool;       /* the UIDs of both, the first 100 */
+  waybill_strings off_pool;       /* UIDs of the pods of both; the first 100 */
   waybill_string refused_because; /* As in waybill_user_namespace_statistics. */
 } waybill_user_namespace_report;
 
@@ -1118,15 +1118,15 @@ typedef struct waybill_observe_report {
   uint64_t known;             /* had a record or a ledger entry, or are in quarantine */
   uint64_t preloaded;         /* entered the ledger */
   uint64_t closed;            /* got a record without credentials */
-  uint64_t left;              /* neither: the list can't be placed in time, or nothing is judged */
+  uint64_t left;              /* neither: left to a later list, or the store judges nothing */
   uint64_t united;            /* records under another spelling of the same image, now one */
   uint64_t pulls_settled;     /* open pulls that can bring nothing any more */
   uint64_t records_removed;   /* of images that are not listed */
   uint64_t preloaded_removed; /* ledger entries likewise */
   const waybill_judged_image* judged; /* the first 1000 of each kind */
   size_t judged_count;
-  waybill_strings shared_digests;    /* listed for two images, so of neither; first 100 */
-  waybill_string not_judged_because; /* Why no image was judged; empty: they were. */
+  waybill_strings shared_digests;    /* of two images, so of neither; first 100 */
+  waybill_string not_judged_because; /* Why no image was judged; empty: images were judged. */
 } waybill_observe_report;
 
 /* What opening did. */
@@ -1141,11 +1141,11 @@ typedef struct waybill_recovery_report {
   bool witness_made;        /* the witness was missing, and a new one was made */
   bool witness_in_store;    /* it lies in the store's directory and would be lost with it */
   waybill_strings findings; /* what was wrong, one line each */
-  /* Files and folders of the store that lost the modes with which others could read or write them:
-   * one line each, with the old and the new mode. */
+  /* Files and folders of the store that other users could read or write, and now can't: one line
+   * each, with the old and the new mode. */
   waybill_strings mended;
-  /* What changes no answer, but should be known: the file system does not guarantee what the store
-   * needs. */
+  /* Problems that change no answer, but that an operator should know: the file system does not
+   * guarantee what the store needs. */
   waybill_strings warnings;
   bool distrustful;
   waybill_string distrust_reason;
@@ -1161,7 +1161,7 @@ typedef struct waybill_recovery_report {
   uint64_t gap_closed;        /* images that had neither record nor ledger entry */
   waybill_strings gap_images; /* their names, or refs; the first 1000 */
   uint64_t intents_found;     /* left by an earlier process; WAYBILL_RULES_CLOSED: open pulls */
-  uint64_t intents_replayed;  /* closed an image on the node by a record */
+  uint64_t intents_replayed;  /* those whose image was on the node: a record closed it */
   uint64_t intents_left;      /* still stored when opening ended */
   waybill_strings replayed;   /* their image strings; the first 100 */
   bool replay_skipped;        /* no list of images was given to replay against */
@@ -1169,20 +1169,21 @@ typedef struct waybill_recovery_report {
   uint64_t records;           /* after opening */
   uint64_t quarantine_entries;
   uint64_t commit_sequence;
-  /* WAYBILL_RULES_CLOSED: the store had a time more than a day ahead of the clock, and goes on from
-   * the clock's. Empty: it had not. */
+  /* WAYBILL_RULES_CLOSED: the store had a time more than a day ahead of the clock, and now follows
+   * the clock again. Empty: it had not. */
   waybill_string clock_was_ahead;
   /* Records with a time in the future, which now have the time of this opening. */
   uint64_t times_mended;
   /* WAYBILL_RULES_CLOSED: what judging images_on_node did. NULL: there was no list. */
   const waybill_observe_report* observed;
   bool first_start; /* the list was judged as that of a first start */
-  /* A crash had cut the last commit short, of which nobody was told: it was taken back. False if
-   * the database failed its check after that, too (set_aside). */
+  /* A crash had cut the last commit short, before anybody was told of it, and the commit was
+   * undone. False if the database failed its check even then (set_aside). */
   bool commit_undone;
   /* The directory of the store that this one was copied or moved from, and to which the witness
-   * still belongs. This store reads it and does not write it, so an older copy of this store may go
-   * unseen. Empty: the witness is this store's. In an observer's report nothing else is set. */
+   * still belongs. This store reads the witness but does not write it, so an older copy of this
+   * store may go unnoticed. Empty: the witness is this store's. In an observer's report nothing
+   * else is set. */
   waybill_string copy_of;
 } waybill_recovery_report;
 
@@ -1216,8 +1217,8 @@ enum {
 };
 WAYBILL_API waybill_string waybill_check_result_name(int32_t result);
 
-/* Why a decision is as it is, one step finer than WAYBILL_CHECK_…. Each has a sentence:
- * waybill_reason_text. */
+/* Why a decision was made, one step finer than WAYBILL_CHECK_…. waybill_reason_text explains each
+ * in a sentence. */
 enum {
   WAYBILL_REASON_IMAGE_ABSENT = 0,          /* the image ref is empty: not on the node */
   WAYBILL_REASON_POLICY_NEVER_VERIFIES = 1, /* NeverVerify */
@@ -1261,16 +1262,17 @@ typedef struct waybill_decision {
   uint8_t reason;        /* WAYBILL_REASON_… */
 } waybill_decision;
 
-/* KEP-2535, MustAttemptImagePull. Needs all of `copy`. Never fails: what can't be read, verified or
- * understood is "pull". Takes no lock that another thread holds, waits for no write, and allocates
- * nothing unless something is in quarantine or credentials are fetched late. A credential that
- * matched by hash or by coordinates only is queued to be written back (Flush waits for that); an
- * observer does not write back. Under WAYBILL_RULES_KUBELET a decision that would be "pull" waits
- * first for those that are queued for the ref. Credentials of another handler's copy do not count,
- * but whether the kubelet pulled the image is asked of all handlers (KEP-4216). A handler that is
- * not in the registry: "pull", WAYBILL_REASON_RUNTIME_HANDLER_UNKNOWN. `credentials` NULL: they are
- * unavailable; if the answer depends on them, it is "pull", WAYBILL_REASON_CREDENTIALS_UNAVAILABLE.
- * (A pod without credentials passes an empty struct, not NULL.) */
+/* KEP-2535, MustAttemptImagePull. Needs all of `copy`. Never fails: if something can't be read,
+ * verified or understood, the answer is "pull". Takes no lock that another thread holds, waits for
+ * no write, and allocates nothing unless something is in quarantine or credentials are fetched
+ * late. A credential that matched by hash or by coordinates only is queued to be written back
+ * (Flush waits for that); an observer does not write back. Under WAYBILL_RULES_KUBELET a decision
+ * that would be "pull" first waits for the write-backs that are queued for the ref. Credentials of
+ * another handler's copy do not count, but a record or intent under any handler shows that the
+ * kubelet pulled the image (KEP-4216). A handler that is not in the registry: "pull",
+ * WAYBILL_REASON_RUNTIME_HANDLER_UNKNOWN. `credentials` NULL: they are unavailable; if the answer
+ * depends on them, it is "pull", WAYBILL_REASON_CREDENTIALS_UNAVAILABLE. (A pod without credentials
+ * passes an empty struct, not NULL.) */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_decision waybill_must_attempt_pull(
     waybill_store* store, waybill_image_copy copy, const waybill_pod_credentials* credentials);
 /* The same, with credentials that are fetched if need be. `fetch` NULL: as if it failed. */
@@ -1303,8 +1305,9 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_parse_pull_policy(waybill_st
 
 /* What the kubelet does next. */
 enum {
-  WAYBILL_ENSURE_PULL = 0,        /* ask the runtime to pull, between an intent and its outcome */
-  WAYBILL_ENSURE_USE_PRESENT = 1, /* start the container with the image on the node */
+  /* ask the runtime to pull: record the intent before, the outcome after */
+  WAYBILL_ENSURE_PULL = 0,
+  WAYBILL_ENSURE_USE_PRESENT = 1,        /* start the container with the image on the node */
   WAYBILL_ENSURE_INVALID_IMAGE_NAME = 2, /* the kubelet's InvalidImageName */
   WAYBILL_ENSURE_NEVER_PULL = 3,         /* the kubelet's ErrImageNeverPull */
   /* WAYBILL_RULES_KUBELET only: the pod's credentials are not available */
@@ -1353,9 +1356,9 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_flush(waybill_store* store,
  * WAYBILL_DISK_FULL, WAYBILL_IO: the store is as before. WAYBILL_OUTCOME_UNKNOWN: the commit may or
  * may not have happened; decisions answer "pull" until the store is closed and opened again. */
 
-/* Records that a pull begins: before each pull, and matched by exactly one
- * waybill_record_image_pulled or waybill_record_image_pull_failed. Counts the pull as in flight,
- * and returns its ID, by which a later process can end it too. WAYBILL_LIMIT_EXCEEDED also above
+/* Records that a pull begins. Call it before each pull, and after the pull exactly one of
+ * waybill_record_image_pulled and waybill_record_image_pull_failed. Counts the pull as in flight,
+ * and returns its ID, by which a later process can end it, too. WAYBILL_LIMIT_EXCEEDED also above
  * 65,536. The image need not parse. Ignores copy.image_ref. Under WAYBILL_RULES_CLOSED each call
  * makes an open pull of its own; under WAYBILL_RULES_KUBELET an image has one intent, whose ID
  * every call returns. `pull` may be NULL. */
@@ -1374,17 +1377,18 @@ typedef struct waybill_pull_result {
 } waybill_pull_result;
 #define WAYBILL_PULL_RESULT_INIT WAYBILL_INIT(waybill_pull_result)
 
-/* Records that the pull succeeded. Merges `credentials` into the record of copy.image_ref, what the
- * runtime returned after the pull, drops one in-flight count of copy.image, and clears both's
- * quarantine entries. NULL: credentials unknown; the record then only says that the kubelet pulled
- * it. WAYBILL_INVALID_ARGUMENT where the image does not parse or the ref is empty: intent and count
- * stay (kubelet behaviour). An unreadable record is replaced. `result.manifest` is kept with the
- * record (digest and platform, if within their bounds). A copy of another manifest or for another
- * guest platform than the record's is another image: what was proven for the old one goes.
- * WAYBILL_RULES_CLOSED removes the open pull `result.pull` and no other; without an ID, the newest
- * of this string that runs, or else the newest of unknown end; as it may be any of these, what was
- * forgotten since the oldest began is not proven. A record of the image under another spelling
- * becomes this one. WAYBILL_RULES_KUBELET removes the intent when no count is left. */
+/* Records that the pull succeeded. Merges `credentials` into the record of copy.image_ref (the ref
+ * that the runtime returned after the pull), drops one in-flight count of copy.image, and clears
+ * the quarantine entries of both. NULL: credentials unknown; the record then only says that the
+ * kubelet pulled it. WAYBILL_INVALID_ARGUMENT: the image does not parse, or the ref is empty;
+ * intent and count stay (kubelet behaviour). An unreadable record is replaced. `result.manifest` is
+ * kept with the record (digest and platform, if within their bounds). If the manifest or the guest
+ * platform differs from the record's, it is another image: proofs for the old one are dropped.
+ * WAYBILL_RULES_CLOSED removes only the open pull `result.pull`; without an ID, the newest running
+ * pull of this string, or else the newest of unknown end. Without an ID it may be any of these, so
+ * credentials forgotten since the oldest of them began are not proven. A record under another
+ * spelling of the image is taken over: it is then stored under this ref. WAYBILL_RULES_KUBELET
+ * removes the intent when no count is left. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_record_image_pulled(waybill_store* store, waybill_image_copy copy,
                             const waybill_image_pull_credentials* credentials,
@@ -1399,10 +1403,10 @@ enum {
   WAYBILL_PULL_NOTHING_TRANSFERRED = 2
 };
 /* Records that the pull did not succeed. Drops one in-flight count. Ignores copy.image_ref.
- * WAYBILL_RULES_CLOSED removes the open pull, chosen as by waybill_record_image_pulled, after
- * WAYBILL_PULL_NOTHING_TRANSFERRED, and otherwise marks it failed or unknown; without an ID, as
- * begun with the oldest of these. WAYBILL_RULES_KUBELET removes the intent when no count is left.
- */
+ * WAYBILL_RULES_CLOSED chooses the open pull as waybill_record_image_pulled does, removes it after
+ * WAYBILL_PULL_NOTHING_TRANSFERRED, and otherwise marks it failed or unknown; without an ID it then
+ * counts as begun with the oldest that it may be. WAYBILL_RULES_KUBELET removes the intent when no
+ * count is left. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_record_image_pull_failed(waybill_store* store, waybill_image_copy copy, int32_t failure,
                                  waybill_pull_id pull, waybill_error** error);
@@ -1412,7 +1416,7 @@ typedef struct waybill_change_options {
   size_t struct_size;
   /* Accepts an empty list. A runtime that starts up lists nothing, so an empty list is otherwise
    * WAYBILL_INVALID_ARGUMENT if it would delete something. For waybill_observe_images also: the
-   * list is believed although it has no image that is known. */
+   * list counts although it has none of the known images. */
   bool allow_empty;
   bool dry_run; /* Makes the change, reports it, and undoes it: nothing reaches the disk. */
 } waybill_change_options;
@@ -1424,12 +1428,12 @@ typedef struct waybill_change_options {
  * WAYBILL_RULES_KUBELET there is no ledger. Errors as in "Recording a pull"; of those that read, as
  * in "Whole records". */
 
-/* Places a list of images or pods in time: what was drawn before the list was made is not newer
- * than it (waybill_begin_list). */
+/* Says how old a list of images or pods is at most. It is drawn before the list is made
+ * (waybill_begin_list), so whatever the store learns later is newer than the token. */
 typedef struct waybill_list_token {
   uint64_t commit; /* the commit sequence then */
   waybill_boot_time drawn;
-  uint64_t store; /* which store drew it: another one refuses it */
+  uint64_t store; /* which store drew it; any other refuses it */
 } waybill_list_token;
 
 /* Draws a token. Call it before you list the images, the pods (waybill_clean_up_user_namespaces),
@@ -1462,39 +1466,41 @@ typedef struct waybill_image_list {
  * record without credentials, and is closed until a pod proves some. A pull of `repo:tag` could
  * have given that tag and any `repo@digest`, one with a digest any `repo@digest`, and one without a
  * registry host any name (waybill_evidence_options.short_names). If only a pull that began after
- * the token could have, the image is left to a later list. Names that do not parse do not count. An
- * image that may be one that is known under another ID or digest is closed, or has that one's
- * ledger entry. A distrustful store judges nothing. After a gap (waybill_open_options.gap) a
- * complete list closes each such image, and the gap with it. An image of which the runtime shows
- * that nobody pulled it (waybill_image_list.imported) enters the ledger in each of these cases,
- * also if a list closed it before, or if it was pulled and a complete list lacked it since; not if
- * an operator closed it, or what was pulled was never gone.
+ * the token could have given a name, the image is left to a later list. Names that do not parse do
+ * not count. An image that may be the same as one known under another ID or digest is closed, or
+ * takes over that image's ledger entry. A distrustful store judges nothing. After a gap
+ * (waybill_open_options.gap) a complete list closes each image that has neither record nor ledger
+ * entry, and ends the gap. If the runtime shows that nobody pulled an image
+ * (waybill_image_list.imported), it enters the ledger in each of these cases, even if a list closed
+ * it before, or if it was pulled and a complete list lacked it since. It does not if an operator
+ * closed it, or if the pulled image was never gone.
  *
  * A complete list also drops open pulls that can bring nothing any more (waybill_evidence_options,
- * waybill_image_list.quiet_until). Records and ledger entries of images that it does not have and
- * that are not newer than its token are remembered (waybill_evidence_options.remember_seconds;
- * 10,000 of each, the oldest go first). When the image comes back without a pull that was recorded,
- * its record counts again, less what was forgotten or grew too old, and so does its ledger entry,
- * if the image has one of its names that no pull that can be named may have given it, no pull is
- * open that can't be named, and it does not come back in a gap. A pull that succeeds begins anew:
- * what was proven before the image was gone counts no more. What a list left unjudged it forgets
- * nothing of. A list that has none of the images that the store knows may be of another runtime, or
- * of a disk that is not mounted: it settles no pull and closes no gap, and in a gap the ledger
- * stays as it is, unless waybill_change_options.allow_empty says that it is meant. A list without a
- * token closes images, and does nothing else. WAYBILL_INVALID_ARGUMENT: a token from the future or
- * of another store, one that is older than that of a list that was observed before (nothing was
- * changed: list again), or, where nothing is remembered, an empty complete list although there are
- * records, open pulls or ledger entries (waybill_change_options.allow_empty).
- * WAYBILL_LIMIT_EXCEEDED: more than 200,000 images. `report` may be NULL. */
+ * waybill_image_list.quiet_until). Records and ledger entries of images that are not on it are
+ * remembered, unless they are newer than its token (waybill_evidence_options.remember_seconds;
+ * 10,000 of each, the oldest go first). If the image comes back without a recorded pull, its record
+ * counts again, less what was forgotten or grew too old. Its ledger entry counts again if the image
+ * has one of the entry's names that no named open pull could have given it, no open pull of
+ * anything exists (waybill_open_pull.anything), and the image does not come back in a gap. A pull
+ * that succeeds begins anew: what was proven before the image was gone no longer counts. If a list
+ * leaves an image unjudged, it does not remove what may be known of that image under another ref. A
+ * list that has none of the images that the store knows may come from another runtime, or the disk
+ * may not be mounted. Such a list settles no pull and closes no gap, and in a gap it leaves the
+ * ledger as it is, unless waybill_change_options.allow_empty confirms it. A list without a token
+ * closes images, and does nothing else. WAYBILL_INVALID_ARGUMENT: a token from the future, of
+ * another store, or older than that of a list observed before (nothing was changed: list again);
+ * or, if remembering is off, an empty complete list although there are records, open pulls or
+ * ledger entries (waybill_change_options.allow_empty). WAYBILL_LIMIT_EXCEEDED: more than 200,000
+ * images. `report` may be NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_observe_images(
     waybill_store* store, const waybill_image_list* list, const waybill_change_options* options,
     waybill_observe_report** report, waybill_error** error);
 
-/* Notes that something was pulled, or may still be, that nobody recorded (WAYBILL_GAP_YES while the
- * store is open): whoever records for a kubelet missed something. The store is distrustful until
- * the next complete list, which closes each image that has neither record nor ledger entry, and
- * leaves an open pull of anything. Does nothing while a gap is open already. `why` (1 to 1,024
- * bytes, WAYBILL_INVALID_ARGUMENT otherwise) goes into the journal of trust. */
+/* Notes a gap while the store is open, as WAYBILL_GAP_YES does at opening: nobody recorded a pull
+ * that happened or may still happen, since whoever records for a kubelet missed it. The store is
+ * distrustful until the next complete list, which closes each image that has neither record nor
+ * ledger entry, and leaves an open pull of anything. Does nothing while a gap is open already.
+ * `why` (1 to 1,024 bytes, WAYBILL_INVALID_ARGUMENT otherwise) goes into the journal of trust. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_note_gap(waybill_store* store,
                                                              waybill_string why,
                                                              waybill_error** error);
@@ -1513,10 +1519,10 @@ waybill_drop_open_pull(waybill_store* store, waybill_pull_id pull, waybill_strin
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_ledger(waybill_store* store,
                                                                 waybill_ledger_entries** entries,
                                                                 waybill_error** error);
-/* Records an operator's word that this image is preloaded: it is not judged. `image.id` is any
- * spelling of it; its names are kept. `source` and `reason`: 1 to 1,024 bytes. Records of the image
- * stay; so does its quarantine, which closes it all the same. WAYBILL_INVALID_ARGUMENT: no ID, or a
- * digest that two images have. */
+/* Records an operator's word that this image is preloaded, so that lists do not judge it.
+ * `image.id` is any spelling of it; its names are kept. `source` and `reason`: 1 to 1,024 bytes.
+ * Records of the image stay; so does its quarantine, which closes it all the same.
+ * WAYBILL_INVALID_ARGUMENT: no ID, or a digest that two images have. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_add_to_ledger(
     waybill_store* store, const waybill_image_on_node* image, waybill_string source,
     waybill_string reason, const waybill_change_options* options, waybill_error** error);
@@ -1548,7 +1554,7 @@ enum {
   WAYBILL_EXPLAINED_SECRET = 1,
   WAYBILL_EXPLAINED_SERVICE_ACCOUNT = 2
 };
-/* Whether what a record has still counts. */
+/* Whether a credential in a record still counts. */
 enum {
   WAYBILL_STANDING_COUNTS = 0,
   WAYBILL_STANDING_TOO_OLD = 1,  /* proven too long ago (waybill_age_limits) */
@@ -1566,8 +1572,7 @@ typedef struct waybill_explained_credential {
   int32_t standing; /* WAYBILL_STANDING_COUNTS … */
 } waybill_explained_credential;
 
-/* Why an image is open or closed, for a person (waybill_explain). Never with the hash of a
- * credential. */
+/* Why an image is open or closed, for a person (waybill_explain). Holds no hash of a credential. */
 typedef struct waybill_explanation {
   const waybill_ledger_entry* ledger_entry; /* NULL: none */
   bool recorded;                            /* it has a record under this handler */
@@ -1575,23 +1580,23 @@ typedef struct waybill_explanation {
   waybill_open_pulls pulls;      /* could have brought an image of this name; newest first */
   bool in_quarantine;
   bool distrustful;
-  waybill_string text; /* what of this closes the image, in one sentence; empty: nothing */
+  waybill_string text; /* what closes the image, in one sentence; empty: nothing does */
   waybill_string hint; /* what would open it */
-  /* The record as it is stored, with an empty mapping: `credentials` has what is in it. NULL: none
-   */
+  /* The record as it is stored, but with an empty mapping: `credentials` has its content. NULL:
+   * none */
   const waybill_image_pulled_record* record;
   const waybill_explained_credential* credentials;
   size_t credential_count;
-  waybill_strings image_names;           /* of the mapping, those without credentials, too */
+  waybill_strings image_names;           /* of the mapping, also without credentials */
   bool unreadable;                       /* the record, or a record of the same ref */
   waybill_strings spellings;             /* of the image, as the store knows them, sorted */
   waybill_strings other_handlers;        /* that have a record of it; "": the default */
   waybill_quarantine_entries quarantine; /* those that close it */
 } waybill_explanation;
 
-/* Explains why the image is open or closed: everything that bears on the answer, but for the pod's
- * credentials and the policy. `names` are those that the runtime lists it by; without any,
- * copy.image is taken. WAYBILL_RULES_KUBELET: records and intents count under the very ref and
+/* Explains why the image is open or closed: everything that bears on the answer except the pod's
+ * credentials and the policy. `names` are those that the runtime lists it by; if there are none,
+ * copy.image is used. WAYBILL_RULES_KUBELET: records and intents count under the very ref and
  * string only, and there is no ledger. WAYBILL_INVALID_ARGUMENT: the ref is empty, or the handler
  * is not in the registry. Errors of reading as in "Whole records". */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_explain(waybill_store* store,
@@ -1619,16 +1624,17 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_other_answer(int32_t reason,
 /* What a call to forget did. */
 typedef struct waybill_forget_report {
   uint64_t records; /* that lost something */
-  uint64_t secrets; /* under an image name of a record each; likewise below */
+  uint64_t secrets; /* counted for each image name of each record; likewise below */
   uint64_t service_accounts;
   uint64_t node_pods; /* image names that were open to all pods of the node */
   /* Secrets elsewhere with the hash of a forgotten one. They still open what they opened: forget
    * them by that hash if the credentials themselves are to be refused. */
   uint64_t equal_hashes;
-  /* Whether a revocation was stored: always, but by a truth only if something was gone. */
+  /* Whether a revocation was stored: always, except that a truth stores one only if something was
+   * gone. */
   bool stored;
-  /* Of `records`, those that still have what does not count any more: a thread of the owner, or the
-   * next one, tidies them up. */
+  /* Of `records`, those that still store forgotten credentials, which no longer count: a thread of
+   * this owner, or of the next one, tidies them up. */
   uint64_t untidied;
 } waybill_forget_report;
 
@@ -1653,15 +1659,15 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_forget_namespace(
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_forget_image(
     waybill_store* store, waybill_image_copy copy, const waybill_change_options* options,
     waybill_forget_report** report, waybill_error** error);
-/* Forgets every Secret with this hash (waybill_hash_credentials), whoever's it is. One that is
- * rotated to it later opens nothing by its coordinates either, until a pull proves the hash.
- * `report` may be NULL. */
+/* Forgets every Secret with this hash (waybill_hash_credentials). A Secret that is rotated to it
+ * later opens nothing by its coordinates either, until a pull proves the hash. `report` may be
+ * NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_forget_credential(
     waybill_store* store, waybill_string credential_hash, const waybill_change_options* options,
     waybill_forget_report** report, waybill_error** error);
 
-/* The Secrets and service accounts that exist in the cluster, all of them. Without a UID, one of
- * any UID exists. At most 1,000,000 in all. */
+/* A truth: all Secrets and service accounts that exist in the cluster. A name without a UID stands
+ * for every UID. At most 1,000,000 in all. */
 typedef struct waybill_existing_credentials {
   size_t struct_size;
   const waybill_credential_name* secrets;
@@ -1675,14 +1681,14 @@ typedef struct waybill_existing_credentials {
 typedef struct waybill_reconcile_report {
   const waybill_forget_report* forgotten; /* never NULL */
   uint64_t known;                         /* Secrets and service accounts in records that exist */
-  uint64_t gone;                          /* that do not */
-  uint64_t newer; /* that do not, but were proven after the token: they stay */
+  uint64_t gone;                          /* those in records that do not exist */
+  uint64_t newer; /* those that do not, but were proven after the token: they stay */
 } waybill_reconcile_report;
 
-/* Forgets what is in records, is not in `truth`, and was proven by pulls that began before `token`
- * was drawn (waybill_begin_list). `truth` is every Secret and every service account that exists,
- * listed after that. Of a pull that began before and ends later no Secret or service account is
- * recorded: it may have been made with one that is gone, so the next pod proves its own.
+/* Forgets each credential in a record that `truth` lacks, if it was proven by a pull that began
+ * before `token` was drawn (waybill_begin_list). `truth` is every Secret and every service account
+ * that exists, listed after that. A pull that began before and ends later records no Secret or
+ * service account: it may have used one that is gone, so the next pod must prove its own.
  * WAYBILL_INVALID_ARGUMENT also: a token from the future, of another store, or older than that of
  * the last truth; an empty truth although records mention credentials
  * (waybill_change_options.allow_empty). WAYBILL_LIMIT_EXCEEDED: more than 1,000,000. `report` may
@@ -1692,9 +1698,10 @@ waybill_reconcile(waybill_store* store, const waybill_existing_credentials* trut
                   waybill_list_token token, const waybill_change_options* options,
                   waybill_reconcile_report** report, waybill_error** error);
 
-/* Waits until what was forgotten is taken out of all records, for a process that ends. Out of very
- * many records it is taken later, on a thread of the owner's (waybill_forget_report.untidied). The
- * error of a batch that failed: the rest is done by the next call, or by the next owner. */
+/* Waits until forgotten credentials are taken out of all records, for a process that is about to
+ * end. If very many records have some, a thread of the owner takes them out later
+ * (waybill_forget_report.untidied). Returns the error of a batch that failed; the next call, or the
+ * next owner, does the rest. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_tidy_up(waybill_store* store,
                                                             waybill_error** error);
 
@@ -1705,14 +1712,14 @@ enum {
   WAYBILL_REVOKED_NAMESPACE = 3, /* every Secret and service account of it */
   /* every credential of one handler's copy, and that all pods may use it */
   WAYBILL_REVOKED_IMAGE = 4,
-  /* Every Secret that held these credentials, by their hash. A Secret that is rotated to them later
+  /* Every Secret that held the credentials with this hash. A Secret that is rotated to them later
    * opens nothing by its coordinates either, until a pull proves them. */
   WAYBILL_REVOKED_CREDENTIAL = 5
 };
 WAYBILL_API waybill_string waybill_revocation_kind_name(int32_t kind); /* "serviceAccount" */
 
-/* What was forgotten. What was proven by pulls that began in `commit` or before does not come back:
- * not by a pull that ends later, a credential written back, a restored backup or an import. */
+/* What was forgotten. Proofs by pulls that began in `commit` or before do not come back: neither by
+ * a pull that ends later, nor by a credential written back, a restored backup or an import. */
 typedef struct waybill_revocation {
   int32_t kind WAYBILL_EMPTY;                /* WAYBILL_REVOKED_SECRET … */
   waybill_credential_name who WAYBILL_EMPTY; /* WAYBILL_REVOKED_NAMESPACE: its namespace_name */
@@ -1721,7 +1728,7 @@ typedef struct waybill_revocation {
   waybill_string credential_hash WAYBILL_EMPTY;
   uint64_t commit WAYBILL_EMPTY;
   waybill_timestamp since WAYBILL_EMPTY;
-  bool untidied WAYBILL_EMPTY; /* records still have some, which do not count any more */
+  bool untidied WAYBILL_EMPTY; /* records still store some of it, which no longer counts */
 } waybill_revocation;
 
 typedef struct waybill_revocations {
@@ -1750,24 +1757,24 @@ typedef struct waybill_prune_report {
 /* Deletes each record whose image is not listed, unless the record was written or confirmed after
  * `token` was drawn (waybill_begin_list); under WAYBILL_RULES_CLOSED ledger entries likewise.
  * `images` is the complete list of images on the node, by any spelling, made after that. Judges
- * nothing (waybill_observe_images does both, and is the better call). Under WAYBILL_RULES_CLOSED a
- * record that no list ever had leaves an open pull of anything, since its image may be listed under
- * another ref, here and in waybill_prune_before and waybill_delete_record. If the list omits an
- * image by mistake, its record is lost; it may then be presumed preloaded (WAYBILL_RULES_KUBELET),
- * or is judged anew (WAYBILL_RULES_CLOSED). An image that is listed under one handler keeps its
- * record there and loses those under others, except the last record that says that the image was
- * pulled: that one loses its credentials instead. WAYBILL_INVALID_ARGUMENT: a token from the future
- * or of another store, or an empty list although records exist
- * (waybill_change_options.allow_empty). `report` may be NULL. */
+ * nothing (waybill_observe_images does both, and is the better call). Under WAYBILL_RULES_CLOSED,
+ * deleting a record whose image no list ever had leaves an open pull of anything, since the image
+ * may be listed under another ref; the same holds for waybill_prune_before and
+ * waybill_delete_record. If the list omits an image by mistake, its record is lost; it may then be
+ * presumed preloaded (WAYBILL_RULES_KUBELET), or is judged anew (WAYBILL_RULES_CLOSED). An image
+ * that is listed under one handler keeps its record there and loses those under others, except the
+ * last record that says that the image was pulled: that one loses its credentials instead.
+ * WAYBILL_INVALID_ARGUMENT: a token from the future or of another store, or an empty list although
+ * records exist (waybill_change_options.allow_empty). `report` may be NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_prune(
     waybill_store* store, waybill_images_on_node images, waybill_list_token token,
     const waybill_change_options* options, waybill_prune_report** report, waybill_error** error);
-/* Deletes unlisted records that were last updated before `until`, and no ledger entries: the
+/* Deletes unlisted records that were last updated before `until`, but no ledger entries: the
  * kubelet's form of Prune. It compares clocks, so prefer a token. WAYBILL_RULES_KUBELET cuts times
  * to the second, as the kubelet does. WAYBILL_RULES_CLOSED: a record whose time is more than a day
  * ahead of the clock gets the time of this call, so that a later call can delete it. If the clock
  * was ahead and was corrected, an `until` ahead of it does not delete records written since.
- * WAYBILL_INVALID_ARGUMENT: an empty list, as of Prune. `report` may be NULL. */
+ * WAYBILL_INVALID_ARGUMENT: an empty list, as for Prune. `report` may be NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_prune_before(
     waybill_store* store, waybill_images_on_node images, waybill_timestamp until,
     const waybill_change_options* options, waybill_prune_report** report, waybill_error** error);
@@ -1781,10 +1788,9 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_prune_before(
  * copy.image_ref. WAYBILL_INVALID_ARGUMENT: the one that is needed is empty, and the other is not.
  */
 
-/* Returns the record as it counts: without credentials past their age, and without what is
- * forgotten but not taken out yet, here and in waybill_list_records. WAYBILL_RULES_CLOSED: under
- * any spelling of the image, here and in waybill_delete_record. WAYBILL_NOT_FOUND: no such record,
- * surely. */
+/* Returns the record without credentials that are past their age, or forgotten but not taken out
+ * yet; so does waybill_list_records. WAYBILL_RULES_CLOSED finds it under any spelling of the image;
+ * so does waybill_delete_record. WAYBILL_NOT_FOUND: there is certainly no such record. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_record(waybill_store* store,
                                                                waybill_image_copy copy,
                                                                waybill_image_pulled_record** record,
@@ -1818,16 +1824,16 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_proven_records(
     waybill_store* store, waybill_proven_records** records, waybill_error** error);
 
 /* Replaces the record of record.image_ref under record.runtime_handler. A credential that counts in
- * the stored record keeps its proof, one that matches one of those by its hash or coordinates has
- * that one's (a hash that was forgotten has none by coordinates), and any other is proven by the
- * running pull of the image name; what was forgotten since that began, or is forgotten at all if
- * there is none, is left out, and the stored Secret of its coordinates stays. Clears the ref's
+ * the stored record keeps its proof. One that matches such a credential by hash or coordinates gets
+ * that one's proof (but a forgotten hash gets none by its coordinates). Any other is proven by the
+ * running pull of the image name. Credentials forgotten since that pull began, or forgotten at all
+ * if none runs, are left out; the stored Secret of the same coordinates stays. Clears the ref's
  * quarantine entry. WAYBILL_INVALID_ARGUMENT: an empty ref, or an unknown handler without such a
  * record. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_put_record(
     waybill_store* store, const waybill_image_pulled_record* record, waybill_error** error);
-/* Deletes the record, if it is there; records of the ref under other handlers stay. Leaves a
- * quarantine entry in force. */
+/* Deletes the record, if it exists; records of the ref under other handlers stay, and so does a
+ * quarantine entry. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_delete_record(waybill_store* store,
                                                                   waybill_image_copy copy,
                                                                   waybill_error** error);
@@ -1840,21 +1846,20 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_has_intent(waybill_store* st
  * waybill_list_open_pulls says more. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_intents(
     waybill_store* store, waybill_image_pull_intents** intents, waybill_error** error);
-/* Stores an intent, without counting a pull in flight, unless one runs. */
+/* Stores an intent, unless a pull of the image runs already. Counts no pull in flight. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_put_intent(waybill_store* store,
                                                                waybill_image_copy copy,
                                                                waybill_error** error);
 /* Deletes the intents of this string and handler: the caller's word that their pulls bring nothing
- * more. While a pull of the image is in flight in this process its own stays until that pull ends.
- */
+ * more. While a pull of the image is in flight in this process, its intent stays until it ends. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_delete_intent(waybill_store* store,
                                                                   waybill_image_copy copy,
                                                                   waybill_error** error);
 
-/* Lists what closes images until they are pulled again. */
+/* Lists the quarantine entries, which close images until they are pulled again. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_quarantine(
     waybill_store* store, waybill_quarantine_entries** entries, waybill_error** error);
-/* Lists what a kubelet's files said of preloaded images. */
+/* Lists the preloaded images that a kubelet's files name. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_preloaded(
     waybill_store* store, waybill_image_preloaded_records** records, waybill_error** error);
 
@@ -1998,7 +2003,7 @@ typedef struct waybill_statistics {
   waybill_string store_uuid;
   uint32_t schema_version;
   uint64_t commit_sequence;
-  uint64_t records; /* and those that are remembered (waybill_evidence_options.remember_seconds) */
+  uint64_t records; /* including remembered ones (waybill_evidence_options.remember_seconds) */
   uint64_t nondefault_handler_records; /* Of those: not under the default runtime handler. */
   uint64_t runtime_handlers;
   uint64_t intents;
@@ -2034,7 +2039,7 @@ typedef struct waybill_store_counters {
   double reverification_ratio; /* 0 to 1 (KEP-2535); -1: there was no request */
 } waybill_store_counters;
 
-/* What an opening as the owner found. waybill_recovery_report has the words. */
+/* What an opening as the owner found, in numbers; waybill_recovery_report has the words. */
 typedef struct waybill_opening_summary {
   waybill_timestamp at; /* when it ended */
   uint64_t damage;      /* waybill_recovery_report.findings */
@@ -2063,8 +2068,8 @@ typedef struct waybill_metrics {
   uint64_t ensure_image_requests[3][3][3];
   uint64_t ondisk_pullintents;
   uint64_t ondisk_pulledrecords;
-  /* The store has no cache. These say how full the bounds are that take its place: images in flight
-   * of 65,536, and used pages of the map. */
+  /* The store has no cache. Instead of a cache's use, these give how much of a bound is in use:
+   * images in flight of 65,536, and used pages of the map. */
   double inmemory_pullintents_usage_percent;
   double inmemory_pulledrecords_usage_percent;
   /* Images under other runtime handlers than the default (KEP-4216, "How can an operator determine
@@ -2097,25 +2102,25 @@ typedef struct waybill_metrics {
   uint64_t used_bytes; /* of the map, free pages inside included */
   uint32_t readers;
   uint32_t max_readers;
-  /* When the oldest credential was proven by a pull, of those for which that is known; NULL: there
-   * is none. Of a credential that was forgotten, and is not taken out yet, too. */
+  /* When the oldest credential was proven by a pull, among those for which that is known; NULL:
+   * there is none. A forgotten credential counts until it is taken out of its record. */
   const waybill_timestamp* oldest_credential;
-  uint64_t undated_credentials;           /* when they were proven is not known */
+  uint64_t undated_credentials;           /* nobody knows when they were proven */
   uint64_t revocations;                   /* that are kept */
   const waybill_store_counters* counters; /* NULL: this is an observer, and no owner left any. */
   const waybill_opening_summary* last_opening; /* NULL: likewise */
-  /* Of preloaded_images, presumed to be since a first start. waybill_presumed_images */
+  /* Of preloaded_images, those presumed since a first start. waybill_presumed_images */
   uint64_t presumed_images;
 } waybill_metrics;
 
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_metrics(waybill_store* store,
                                                                 waybill_metrics** metrics,
                                                                 waybill_error** error);
-/* All that applies, in a fixed order, every series with zeros: a rate is defined from the first
- * scrape. Left out: the kubelet's names without a live owner; gauges that could not be read
- * (waybill_store_readable is 0 then); ranges without user namespaces; counters that nobody left;
- * the age of the oldest credential without one; the ratio without requests. As Prometheus' text
- * exposition format, version 0.0.4. */
+/* Every family that applies, in a fixed order. Series that are 0 are included, so that a rate is
+ * defined from the first scrape. Left out are the kubelet's names without a live owner; gauges that
+ * could not be read (waybill_store_readable is 0 then); ranges without user namespaces; counters
+ * that no owner left; the age of the oldest credential without one; the ratio without requests. As
+ * Prometheus' text exposition format, version 0.0.4. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_metrics_text(waybill_store* store,
                                                                  waybill_string** text,
                                                                  waybill_error** error);
@@ -2139,12 +2144,12 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_verify(waybill_store* store,
 /* Why a store's trust changed. The numbers are stored, and never 0. A number that this version does
  * not know closes as much as any other. */
 enum {
-  WAYBILL_TRUST_OTHER = 1,       /* said in words only, by a version before schema version 4 */
-  WAYBILL_TRUST_OPERATOR = 2,    /* an operator's word */
-  WAYBILL_TRUST_STORE_LOST = 3,  /* the database was gone */
-  WAYBILL_TRUST_STORE_STALE = 4, /* it may be older than it was: its witness is gone, or says so */
-  WAYBILL_TRUST_STORE_REBUILT = 5,     /* it failed its check */
-  WAYBILL_TRUST_STORE_RESTORED = 6,    /* a backup was put back */
+  WAYBILL_TRUST_OTHER = 1,          /* given in words only, by a version before schema version 4 */
+  WAYBILL_TRUST_OPERATOR = 2,       /* an operator's word */
+  WAYBILL_TRUST_STORE_LOST = 3,     /* the database was gone */
+  WAYBILL_TRUST_STORE_STALE = 4,    /* it may be an older copy: its witness is gone, or says so */
+  WAYBILL_TRUST_STORE_REBUILT = 5,  /* it failed its check */
+  WAYBILL_TRUST_STORE_RESTORED = 6, /* a backup was put back */
   WAYBILL_TRUST_IMPORT_UNFINISHED = 7, /* files of a kubelet directory are not taken over yet */
   WAYBILL_TRUST_GAP = 8,               /* images may have been pulled unrecorded */
   WAYBILL_TRUST_JOURNAL_FULL = 9       /* there are more reasons than the journal holds */
@@ -2154,7 +2159,7 @@ enum {
   /* a reason to judge no image (closed), or to presume none preloaded (kubelet) */
   WAYBILL_TRUST_DISTRUST = 1,
   WAYBILL_TRUST_TRUST = 2, /* ends every reason before it */
-  /* ends the reason of the same kind and words: what it told of was made good */
+  /* ends the reason of the same kind and words: its cause was repaired */
   WAYBILL_TRUST_TAKEN_BACK = 3,
   WAYBILL_TRUST_NOTE = 4 /* an operator's word on a single image or pull; changes no reason */
 };
@@ -2168,8 +2173,9 @@ typedef struct waybill_trust_event {
   waybill_string reason; /* the store's; if distrust was cleared, the operator's */
 } waybill_trust_event;
 
-/* The journal only grows, but that an import is not finished leaves no entry if the same opening
- * finished it. Of more than 64 the oldest go that are no longer a reason for distrust. */
+/* Whether a store is distrustful, and its journal. The journal only grows, except that an
+ * unfinished import leaves no entry if the same opening finishes it. Of more than 64 entries, the
+ * oldest that are no longer a reason for distrust are deleted. */
 typedef struct waybill_trust_state {
   bool distrustful;
   const waybill_trust_event* journal; /* oldest first */
@@ -2222,7 +2228,7 @@ typedef struct waybill_export_report {
   uint64_t intents;
   uint64_t preloaded;
   uint64_t closed;    /* in quarantine: written as files that the kubelet can't read either */
-  uint64_t made;      /* records without credentials, for images that nothing is known of */
+  uint64_t made;      /* records without credentials, for images of unknown origin */
   uint64_t spellings; /* records under further spellings of their images */
   /* Written without credentials: refs with records under other handlers only, and files that a
    * kubelet wrote and no import took. */
@@ -2268,11 +2274,11 @@ typedef struct waybill_migrate_options {
 
 /* Makes and verifies a backup, then takes a store to another schema version, one transaction for
  * each step. waybill_open does the same up to the newest version unless told not to. Idempotent:
- * after a crash the store has the version before or after a step, and the same call goes on. Uses
- * the witness that the store remembers. WAYBILL_INVALID_ARGUMENT: a version below 1 or above 7.
- * WAYBILL_CONFLICT: going down would lose something and accept_loss is false; or, from 3 to 2 and
- * whatever accept_loss says, a kubelet's files can't hold the ID ranges (held pods, ranges of
- * several lengths). The message says which. WAYBILL_DISK_FULL: no room for the backup or for a
+ * after a crash the store has the version before or after a step, and the same call continues from
+ * there. Uses the witness that the store remembers. WAYBILL_INVALID_ARGUMENT: a version below 1 or
+ * above 7. WAYBILL_CONFLICT: going down would lose something and accept_loss is false; or, from 3
+ * to 2 and whatever accept_loss says, a kubelet's files can't hold the ID ranges (held pods, ranges
+ * of several lengths). The message says which. WAYBILL_DISK_FULL: no room for the backup or for a
  * step. WAYBILL_OWNED: the store is in use. WAYBILL_NOT_FOUND: no store. WAYBILL_DAMAGED: the store
  * fails its check, or its witness is missing or contradicts it; waybill_open recovers it.
  * WAYBILL_INTERRUPTED: `progress` returned false. WAYBILL_NEWER_SCHEMA, WAYBILL_UNSAFE_PATH,
@@ -2284,7 +2290,7 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_migrate(const waybill_migrat
                                                             waybill_error** error);
 
 /* backup/<version>-<commit sequence>-<time>.mdb in the store's directory: a compact copy. The last
- * three are kept, and only the last of each state. */
+ * three are kept; of several of the same state, only the last. */
 typedef struct waybill_backup {
   waybill_string path;
   uint32_t schema_version;
@@ -2303,22 +2309,23 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_backups(waybill_string 
                                                                  waybill_backups** backups,
                                                                  waybill_error** error);
 
-/* Makes a compact copy of the store as it is now, checked and on the disk, in backup/ beside the
- * store (waybill_backup): for Restore. By the owner. Others go on meanwhile. The last three backups
- * are kept, those of migrations included, and of this state only the new one. WAYBILL_DISK_FULL: no
- * room. WAYBILL_DAMAGED: the copy fails its check. WAYBILL_UNAVAILABLE: another backup is being
- * made, or all slots of readers are taken. WAYBILL_UNSAFE_PATH, WAYBILL_NOT_OWNER, WAYBILL_IO;
- * WAYBILL_OWNED and WAYBILL_OUTCOME_UNKNOWN as in "Recording a pull". After each of these no backup
- * was removed; one may have been made if an old one, or the folder, can't be written. */
+/* Makes a compact copy of the store as it is now, checked and on the disk, in backup/ in the
+ * store's directory (waybill_backup): for Restore. Only the owner may call it; other calls go on
+ * meanwhile. The last three backups are kept, those of migrations included; of several backups of
+ * this state, only the new one. WAYBILL_DISK_FULL: no room. WAYBILL_DAMAGED: the copy fails its
+ * check. WAYBILL_UNAVAILABLE: another backup is being made, or all slots of readers are taken.
+ * WAYBILL_UNSAFE_PATH, WAYBILL_NOT_OWNER, WAYBILL_IO; WAYBILL_OWNED and WAYBILL_OUTCOME_UNKNOWN as
+ * in "Recording a pull". After each of these no backup was removed; one may have been made if an
+ * old one, or the folder, can't be written. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_make_backup(waybill_store* store,
                                                                 waybill_backup** backup,
                                                                 waybill_error** error);
 /* Writes such a copy into a new file outside the store, mode 0600, for Restore; also by an
  * observer, whether or not the owner serves. No other backup is removed. WAYBILL_INVALID_ARGUMENT:
- * there is something of that name, which is left as it is, or it lies in the store, or in no
- * directory. WAYBILL_INTERRUPTED: `progress` (bytes) returned false. Others as of
- * waybill_make_backup. After each of these the file was not made, but for an error of the final
- * sync of its directory, which says so. `progress` may be NULL. */
+ * `file` exists already (it is left as it is), is not in an existing directory, or lies in the
+ * store. WAYBILL_INTERRUPTED: `progress` (bytes) returned false. Others as for waybill_make_backup.
+ * After each of these the file was not made, except if the final sync of its directory failed: the
+ * error says so. `progress` may be NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_write_backup(waybill_store* store, waybill_string file, waybill_progress progress,
                      void* context, waybill_backup** backup, waybill_error** error);
@@ -2343,14 +2350,14 @@ typedef struct waybill_restore_report {
   uint32_t schema_version;
   uint64_t backup_commit_sequence;
   uint64_t records;
-  /* Of those, to be verified again, since their credentials may have been revoked after the backup:
-   * the replaced store held other ones, was unreadable, older than its witness or than the backup,
-   * or missed its witness. */
+  /* Of those, without credentials, and so to be verified again: the credentials may have been
+   * revoked after the backup. Either the replaced store held other ones, or it was unreadable,
+   * older than its witness or than the backup, or its witness was missing. */
   uint64_t records_without_credentials;
   uint64_t id_mappings; /* of pods in user namespaces */
-  /* Of the backup's mappings. Kept: the pod has it. Held: the pod is held, since its range is
-   * unverified or may overlap another pod's. Dropped: the replaced store gave the pod another
-   * range, or had released it. */
+  /* What became of the backup's mappings. Kept: the pod has it. Held: the pod is held, since its
+   * range is unverified or may overlap another pod's. Dropped: the replaced store gave the pod
+   * another range, or had released this one. */
   uint64_t id_mappings_kept;
   uint64_t id_mappings_held;
   uint64_t id_mappings_dropped;
@@ -2361,8 +2368,7 @@ typedef struct waybill_restore_report {
   waybill_string replaced_path;
   waybill_strings removed_paths; /* kept there earlier, now deleted (3 are kept) */
   waybill_string distrust_reason;
-  /* It is a store of streaming requests: all its tokens are void, and opening it ends the distrust.
-   */
+  /* It is a streaming store: all its tokens are void, and opening it ends the distrust. */
   bool streaming;
 } waybill_restore_report;
 
@@ -2371,15 +2377,15 @@ typedef struct waybill_restore_report {
  * the replaced store had closed, by its quarantine or its intents, stay closed. Pods keep the ID
  * ranges that the replaced store gave them. If that store is unreadable or had lost ranges itself,
  * the backup's ranges are kept or held as well, ranges count as lost (waybill_held_pod), and a
- * backup of a version without ranges is restored as the newest version. What the replaced store had
- * forgotten stays forgotten. Credentials that both have keep the replaced store's proofs
- * (waybill_proof). If the replaced store is older than the backup, pods of which the two say
- * different ranges are held. Of streaming tokens none is put back: they may have opened their
- * streams since. WAYBILL_DAMAGED: the backup fails its check, as a data.mdb does that was copied
- * while it was written to. WAYBILL_CONFLICT: the backup belongs to another store (by UUID, against
- * the store or its witness), or is for streaming and the store for a node, or the other way round.
- * WAYBILL_INVALID_ARGUMENT: it is the store itself. WAYBILL_OWNED: also, a process owns the store
- * that the backup is the data.mdb of. WAYBILL_NEWER_SCHEMA, WAYBILL_OWNED, WAYBILL_NOT_FOUND,
+ * backup of a version without ranges is restored as the newest version. Credentials that the
+ * replaced store had forgotten stay forgotten. Credentials that both stores have keep the replaced
+ * store's proofs (waybill_proof). If the replaced store is older than the backup, pods whose ranges
+ * differ between the two are held. Streaming tokens are not put back: they may have opened their
+ * streams since. WAYBILL_DAMAGED: the backup fails its check, for instance because data.mdb was
+ * copied during a write. WAYBILL_CONFLICT: the backup belongs to another store (by UUID, against
+ * the store or its witness), or one of the two is a streaming store and the other a node's.
+ * WAYBILL_INVALID_ARGUMENT: the backup is the store itself. WAYBILL_OWNED: a process owns the
+ * store, or the store whose data.mdb the backup is. WAYBILL_NEWER_SCHEMA, WAYBILL_NOT_FOUND,
  * WAYBILL_UNSAFE_PATH, WAYBILL_DISK_FULL, WAYBILL_IO. After each of these the store is unchanged;
  * if the final sync of the directory fails, or after a crash, it is the old or the new one, intact.
  * `report` may be NULL. */
@@ -2414,11 +2420,11 @@ typedef struct waybill_streaming_request {
 } waybill_streaming_request;
 
 /* WAYBILL_INVALID_ARGUMENT, by the rules of CRI's streaming server (k8s.io/cri-streaming, v0.36):
- * the container ID or the pod sandbox ID is missing; tty and std_err are both set, since a terminal
- * has one output; or none of std_in, std_out and std_err is. And by ours: exec without a command,
- * or with an empty first argument; a port that is 0 (a list without ports is right: clients that
- * use SPDY name them later); a field that the kind does not have; text with a zero byte, or that is
- * not UTF-8, as CRI's is. WAYBILL_LIMIT_EXCEEDED: above limits.h. */
+ * the container ID or the pod sandbox ID is missing; tty and std_err are both set, although a
+ * terminal has one output; or none of std_in, std_out and std_err is set. By waybill's own rules:
+ * exec without a command, or with an empty first argument; a port that is 0 (no ports at all is
+ * valid: clients that use SPDY name them later); a field that the kind does not have; text that has
+ * a zero byte or, unlike CRI's, is not UTF-8. WAYBILL_LIMIT_EXCEEDED: above a bound. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_check_streaming_request(const waybill_streaming_request* request, waybill_error** error);
 /* What names a token in logs without opening anything: 16 hex digits. */
@@ -2466,10 +2472,10 @@ WAYBILL_API void waybill_streaming_store_free(waybill_streaming_store* store);
 
 /* What opening did. */
 typedef struct waybill_streaming_report {
-  /* of the database; what is about images in it is empty; never NULL */
+  /* of the database; its members about images are empty; never NULL */
   const waybill_recovery_report* recovery;
   uint64_t voided; /* tokens that this opening made void; expired ones are not counted */
-  /* Why all were made void; empty: they were kept, but for those that are of another boot or can't
+  /* Why all were made void; empty: they were kept, except those that are of another boot or can't
    * be read. */
   waybill_string void_reason;
   uint64_t open; /* tokens that are open now */
@@ -2478,25 +2484,26 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_streaming_report(
     waybill_streaming_store* store, waybill_streaming_report** report, waybill_error** error);
 
 /* Stores the request, on disk when this returns, and returns its token: 32 lower-case hex digits,
- * 128 random bits of the kernel's. Nobody can get it again. Errors, which leave the store as it
+ * 128 random bits from the kernel. Nobody can get it again. Errors, which leave the store as it
  * was: waybill_check_streaming_request; WAYBILL_LIMIT_EXCEEDED with
- * waybill_error.retry_after_seconds: as many tokens are open as may be, and the first of them
- * expires then (gRPC ResourceExhausted, HTTP 429); WAYBILL_IO: no randomness; WAYBILL_NOT_OWNER,
- * WAYBILL_CLOSED, WAYBILL_STORE_FULL, WAYBILL_DISK_FULL, WAYBILL_IO, WAYBILL_OWNED as in "Recording
- * a pull" (node_store.h). WAYBILL_INTERNAL also: the boot clock says an impossible time.
+ * waybill_error.retry_after_seconds: max_open tokens are open, and the first of them expires then
+ * (gRPC ResourceExhausted, HTTP 429); WAYBILL_IO: no randomness; WAYBILL_NOT_OWNER, WAYBILL_CLOSED,
+ * WAYBILL_STORE_FULL, WAYBILL_DISK_FULL, WAYBILL_IO, WAYBILL_OWNED as in "Recording a pull"
+ * (node_store.h). WAYBILL_INTERNAL also: the boot clock says an impossible time.
  * WAYBILL_OUTCOME_UNKNOWN: the request may be on disk, but nobody has its token. After
  * WAYBILL_OUT_OF_MEMORY a token that nobody has may be open until it expires. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_prepare_stream(waybill_streaming_store* store, const waybill_streaming_request* request,
                        waybill_string** token, waybill_error** error);
-/* Uses the token up, and returns its request. On disk when this returns: whatever dies when, no
- * token opens a second stream. Of several callers one gets it. WAYBILL_NOT_FOUND, with one and the
- * same text: the token was never prepared, was used, is void, has expired or is of another kind. No
- * refusal writes anything, so a token of another kind stays good for its own. The kubelet's
- * in-memory cache uses such a token up. WAYBILL_DAMAGED: the row can't be read; the token opens
- * nothing. WAYBILL_NOT_OWNER, WAYBILL_CLOSED, WAYBILL_STORE_FULL, WAYBILL_DISK_FULL, WAYBILL_IO,
- * WAYBILL_OWNED: the token is still good. It is not to be used after WAYBILL_OUTCOME_UNKNOWN: it
- * may be used up or not. After WAYBILL_OUT_OF_MEMORY the token may be used up. */
+/* Uses the token up, and returns its request. On disk when this returns: whatever crashes, and
+ * whenever, no token opens a second stream. Of several callers one gets the request.
+ * WAYBILL_NOT_FOUND, with one and the same text: the token was never prepared, was used, is void,
+ * has expired or is of another kind. A refusal writes nothing, so a token of another kind stays
+ * good for its own. (The kubelet's in-memory cache uses such a token up.) WAYBILL_DAMAGED: the row
+ * can't be read; the token opens nothing. WAYBILL_NOT_OWNER, WAYBILL_CLOSED, WAYBILL_STORE_FULL,
+ * WAYBILL_DISK_FULL, WAYBILL_IO, WAYBILL_OWNED: the token is still good. WAYBILL_OUTCOME_UNKNOWN:
+ * it may be used up or not; do not use it again. After WAYBILL_OUT_OF_MEMORY the token may be used
+ * up. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_consume_stream(waybill_streaming_store* store, waybill_string token, int32_t kind,
                        waybill_streaming_request** request, waybill_error** error);
@@ -2523,12 +2530,12 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_streams(waybill_streami
 typedef struct waybill_streaming_counters {
   uint64_t prepared;
   uint64_t prepare_invalid; /* WAYBILL_INVALID_ARGUMENT, and above a bound */
-  uint64_t prepare_full;    /* as many were open as may be */
+  uint64_t prepare_full;    /* max_open tokens were open already */
   uint64_t prepare_failed;  /* any other error */
   uint64_t consumed;
-  uint64_t refused_unknown; /* never prepared, used before, or void; likewise WAYBILL_NOT_FOUND: */
-  uint64_t refused_expired;
-  uint64_t refused_kind;          /* the token is of another kind */
+  uint64_t refused_unknown;       /* WAYBILL_NOT_FOUND: never prepared, used before, or void */
+  uint64_t refused_expired;       /* WAYBILL_NOT_FOUND: expired */
+  uint64_t refused_kind;          /* WAYBILL_NOT_FOUND: of another kind */
   uint64_t consume_failed;        /* any other error */
   uint64_t voided;                /* waybill_streaming_report.voided */
   uint64_t open;                  /* now; those that expired since the last Prepare among them */
@@ -2598,8 +2605,8 @@ enum {
   /* waybill_check_stream_redirect only: a redirect, where the policy follows none. */
   WAYBILL_STREAM_URL_REDIRECT = 19,
   /* waybill_check_stream_redirect only: a redirect to another host; or one that names no location;
-   * or one that resolves to a path that begins with "//" or has the segment "." or "..", of which
-   * readers make different things. */
+   * or one that resolves to a path that begins with "//" or has the segment "." or "..": readers of
+   * URLs disagree about those. */
   WAYBILL_STREAM_URL_REDIRECT_HOST = 20,
   /* waybill_check_stream_redirect only: a redirect from https to http. */
   WAYBILL_STREAM_URL_REDIRECT_DOWNGRADE = 21
@@ -2631,7 +2638,7 @@ waybill_check_stream_url(waybill_string url, const waybill_stream_url_policy* po
                          waybill_stream_url_check** check, waybill_error** error);
 
 /* Whether a redirect to `location` (the header Location, absolute or relative) may be followed,
- * when `original` answered with it. Never by default. With `same_host_redirects`, the location,
+ * when `original` answered with it. By default none may. With `same_host_redirects`, the location,
  * resolved as in RFC 3986 section 5.2, must pass waybill_check_stream_url, have the host of
  * `original` and not go from https to http. The port may differ (KEP-1558, "Background":
  * ValidateProxyRedirects compared the hosts). `original` must pass waybill_check_stream_url as
@@ -2700,12 +2707,12 @@ enum {
 WAYBILL_API waybill_string waybill_streaming_gate_name(int32_t gate);
 /* Whether the name, spelt exactly so, is one of them. `gate` may be NULL. */
 WAYBILL_API bool waybill_find_streaming_gate(waybill_string name, int32_t* gate);
-/* Whether waybill_lint_streaming judges the flag, for one component at least: its name without the
- * dashes in front, in any case, with dashes or underscores. A caller that can't see a flag's value
- * (a pod's variable) refuses such a one. */
+/* Whether waybill_lint_streaming judges the flag for at least one component. `name` is without the
+ * leading dashes, in upper or lower case, with dashes or underscores. A caller that can't see a
+ * flag's value (a pod's variable) should refuse such a flag. */
 WAYBILL_API bool waybill_is_streaming_flag(waybill_string name);
 
-/* A feature gate as a component has it. */
+/* The setting of a feature gate in a component. */
 typedef struct waybill_streaming_gate_setting {
   int32_t gate; /* WAYBILL_GATE_STREAMING_PROXY_REDIRECTS … */
   bool enabled;
@@ -2792,7 +2799,7 @@ enum {
   WAYBILL_WEBSOCKETS_API_SERVER = 1, /* to SPDY, before the kubelet */
   WAYBILL_WEBSOCKETS_KUBELET = 2     /* to SPDY, before the runtime's streaming server */
 };
-/* What comes of a streaming request. */
+/* How a streaming request ends. */
 enum {
   WAYBILL_STREAMING_WORKS = 0,
   /* if the runtime's streaming server has the kubelet's host name or address */
@@ -2818,15 +2825,15 @@ typedef struct waybill_streaming_answer {
   int32_t port_forward_websockets; /* WAYBILL_WEBSOCKETS_NOBODY … */
   int32_t outcome;                 /* WAYBILL_STREAMING_WORKS … */
   int32_t skew;                    /* WAYBILL_SKEW_SUPPORTED … */
-  /* Of the flag and the gates in the request, the kubelet's first. Each setting is written as the
-   * component's command line would have it. */
+  /* About the flag and the gates in the request, the kubelet's first. Each setting is written as on
+   * the component's command line. */
   waybill_streaming_findings findings;
   waybill_strings notes; /* what a reader must know besides */
 } waybill_streaming_answer;
 
 /* WAYBILL_INVALID_ARGUMENT: a version before WAYBILL_OLDEST_STREAMING_VERSION, or with another
- * major version than 1. WAYBILL_LIMIT_EXCEEDED: more than 10,000 gates. Version skew that is not
- * supported is judged all the same, and is no error. */
+ * major version than 1. WAYBILL_LIMIT_EXCEEDED: more than 10,000 gates. Unsupported version skew is
+ * not an error: the answer covers it, too. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_streaming_plan(const waybill_streaming_plan_request* request,
                        waybill_streaming_answer** answer, waybill_error** error);
@@ -2852,7 +2859,7 @@ typedef struct waybill_streaming_lint_request {
 #define WAYBILL_STREAMING_LINT_REQUEST_INIT WAYBILL_INIT(waybill_streaming_lint_request)
 
 typedef struct waybill_streaming_lint {
-  /* Flags and keys in their order, then feature gates. What is repeated is one finding, with its
+  /* Flags and keys in their order, then feature gates. A repeated setting is one finding, with its
    * last spelling, unless it is wrong in several ways. */
   waybill_streaming_findings findings;
   int32_t redirect_container_streaming; /* WAYBILL_FLAG_… */
@@ -2863,7 +2870,7 @@ typedef struct waybill_streaming_lint {
 
 /* Reads a command line as the component does (pflag): "--flag", "--flag=value", "--flag value";
  * underscores stand for dashes; "--" ends the flags; a value that does not parse is fatal. It does
- * not know which flags of others take a value, so it reads what follows such a flag as a flag if it
+ * not know which other flags take a value, so it reads what follows such a flag as a flag if it
  * looks like one.
  *
  * WAYBILL_INVALID_ARGUMENT: the version, as for waybill_streaming_plan; an API server with a

@@ -20,10 +20,10 @@ func (s *Store) Flush() error {
 }
 
 // RecordImagePullFailed records that the pull did not succeed. Drops one in-flight count. Ignores
-// copy.ImageRef. RulesClosed removes the open pull, chosen as by [Store.RecordImagePulled], after
-// PullNothingTransferred, and otherwise marks it failed or unknown; without an ID, as begun with
-// the oldest of these. RulesKubelet removes the intent when no count is left. Errors as of
-// [Store.RecordPullIntent].
+// copy.ImageRef. RulesClosed chooses the open pull as [Store.RecordImagePulled] does, removes it
+// after PullNothingTransferred, and otherwise marks it failed or unknown; without an ID it then
+// counts as begun with the oldest that it may be. RulesKubelet removes the intent when no count is
+// left. Errors as of [Store.RecordPullIntent].
 func (s *Store) RecordImagePullFailed(copy ImageCopy, failure PullFailure, pull PullID) error {
 	return s.call(func(h handle, e errorOut) C.waybill_code {
 		return C.waybill_record_image_pull_failed(h, borrowCopy(&copy), C.int32_t(failure), C.waybill_pull_id(pull), e)
@@ -47,29 +47,31 @@ func (s *Store) BeginList() (ListToken, error) {
 // Otherwise it gets a record without credentials, and is closed until a pod proves some. A pull of
 // `repo:tag` could have given that tag and any `repo@digest`, one with a digest any `repo@digest`,
 // and one without a registry host any name ([Evidence.ShortNames]). If only a pull that began after
-// the token could have, the image is left to a later list. Names that do not parse do not count. An
-// image that may be one that is known under another ID or digest is closed, or has that one's
-// ledger entry. A distrustful store judges nothing. After a gap ([Options.Gap]) a complete list
-// closes each such image, and the gap with it. An image of which the runtime shows that nobody
-// pulled it ([ImageList.Imported]) enters the ledger in each of these cases, also if a list closed
-// it before, or if it was pulled and a complete list lacked it since; not if an operator closed it,
-// or what was pulled was never gone.
+// the token could have given a name, the image is left to a later list. Names that do not parse do
+// not count. An image that may be the same as one known under another ID or digest is closed, or
+// takes over that image's ledger entry. A distrustful store judges nothing. After a gap
+// ([Options.Gap]) a complete list closes each image that has neither record nor ledger entry, and
+// ends the gap. If the runtime shows that nobody pulled an image ([ImageList.Imported]), it enters
+// the ledger in each of these cases, even if a list closed it before, or if it was pulled and a
+// complete list lacked it since. It does not if an operator closed it, or if the pulled image was
+// never gone.
 //
 // A complete list also drops open pulls that can bring nothing any more ([Evidence],
-// [ImageList.QuietUntil]). Records and ledger entries of images that it does not have and that are
-// not newer than its token are remembered ([Evidence.Remember]; 10,000 of each, the oldest go
-// first). When the image comes back without a pull that was recorded, its record counts again, less
-// what was forgotten or grew too old, and so does its ledger entry, if the image has one of its
-// names that no pull that can be named may have given it, no pull is open that can't be named, and
-// it does not come back in a gap. A pull that succeeds begins anew: what was proven before the
-// image was gone counts no more. What a list left unjudged it forgets nothing of. A list that has
-// none of the images that the store knows may be of another runtime, or of a disk that is not
-// mounted: it settles no pull and closes no gap, and in a gap the ledger stays as it is, unless
-// [AllowEmpty] says that it is meant. A list without a token closes images, and does nothing else.
-// ErrInvalidArgument: a token from the future or of another store, one that is older than that of a
-// list that was observed before (nothing was changed: list again), or, where nothing is remembered,
-// an empty complete list although there are records, open pulls or ledger entries ([AllowEmpty]).
-// ErrLimitExceeded: more than 200,000 images. Further errors as of [Store.RecordPullIntent].
+// [ImageList.QuietUntil]). Records and ledger entries of images that are not on it are remembered,
+// unless they are newer than its token ([Evidence.Remember]; 10,000 of each, the oldest go first).
+// If the image comes back without a recorded pull, its record counts again, less what was forgotten
+// or grew too old. Its ledger entry counts again if the image has one of the entry's names that no
+// named open pull could have given it, no open pull of anything exists ([OpenPull.Anything]), and
+// the image does not come back in a gap. A pull that succeeds begins anew: what was proven before
+// the image was gone no longer counts. If a list leaves an image unjudged, it does not remove what
+// may be known of that image under another ref. A list that has none of the images that the store
+// knows may come from another runtime, or the disk may not be mounted. Such a list settles no pull
+// and closes no gap, and in a gap it leaves the ledger as it is, unless [AllowEmpty] confirms it. A
+// list without a token closes images, and does nothing else. ErrInvalidArgument: a token from the
+// future, of another store, or older than that of a list observed before (nothing was changed: list
+// again); or, if remembering is off, an empty complete list although there are records, open pulls
+// or ledger entries ([AllowEmpty]). ErrLimitExceeded: more than 200,000 images. Further errors as
+// of [Store.RecordPullIntent].
 func (s *Store) ObserveImages(list ImageList, options ...ChangeOption) (ObserveReport, error) {
 	var a arena
 	defer a.free()
@@ -82,12 +84,12 @@ func (s *Store) ObserveImages(list ImageList, options ...ChangeOption) (ObserveR
 	return take(out, goObserveReport), err
 }
 
-// NoteGap notes that something was pulled, or may still be, that nobody recorded (GapYes while the
-// store is open): whoever records for a kubelet missed something. The store is distrustful until
-// the next complete list, which closes each image that has neither record nor ledger entry, and
-// leaves an open pull of anything. Does nothing while a gap is open already. why (1 to 1,024 bytes,
-// ErrInvalidArgument otherwise) goes into the journal of trust. Further errors as of
-// [Store.RecordPullIntent].
+// NoteGap notes a gap while the store is open, as GapYes does at opening: nobody recorded a pull
+// that happened or may still happen, since whoever records for a kubelet missed it. The store is
+// distrustful until the next complete list, which closes each image that has neither record nor
+// ledger entry, and leaves an open pull of anything. Does nothing while a gap is open already. why
+// (1 to 1,024 bytes, ErrInvalidArgument otherwise) goes into the journal of trust. Further errors
+// as of [Store.RecordPullIntent].
 func (s *Store) NoteGap(why string) error {
 	return s.call(func(h handle, e errorOut) C.waybill_code {
 		return C.waybill_note_gap(h, borrow(why), e)
@@ -124,10 +126,11 @@ func (s *Store) Ledger() ([]LedgerEntry, error) {
 	return take(out, goLedgerEntries), err
 }
 
-// AddToLedger records an operator's word that this image is preloaded: it is not judged. image.ID
-// is any spelling of it; its names are kept. source and reason: 1 to 1,024 bytes. Records of the
-// image stay; so does its quarantine, which closes it all the same. ErrInvalidArgument: no ID, or a
-// digest that two images have. Further errors as of [Store.RecordPullIntent].
+// AddToLedger records an operator's word that this image is preloaded, so that lists do not judge
+// it. image.ID is any spelling of it; its names are kept. source and reason: 1 to 1,024 bytes.
+// Records of the image stay; so does its quarantine, which closes it all the same.
+// ErrInvalidArgument: no ID, or a digest that two images have. Further errors as of
+// [Store.RecordPullIntent].
 func (s *Store) AddToLedger(image ImageOnNode, source string, reason string, options ...ChangeOption) error {
 	var a arena
 	defer a.free()
@@ -224,9 +227,9 @@ func (s *Store) ForgetImage(copy ImageCopy, options ...ChangeOption) (ForgetRepo
 	return take(out, goForgetReport), err
 }
 
-// ForgetCredential forgets every Secret with this hash ([HashCredentials]), whoever's it is. One
-// that is rotated to it later opens nothing by its coordinates either, until a pull proves the
-// hash. Errors as of [Store.RecordPullIntent].
+// ForgetCredential forgets every Secret with this hash ([HashCredentials]). A Secret that is
+// rotated to it later opens nothing by its coordinates either, until a pull proves the hash. Errors
+// as of [Store.RecordPullIntent].
 func (s *Store) ForgetCredential(credentialHash string, options ...ChangeOption) (ForgetReport, error) {
 	var a arena
 	defer a.free()
@@ -238,10 +241,10 @@ func (s *Store) ForgetCredential(credentialHash string, options ...ChangeOption)
 	return take(out, goForgetReport), err
 }
 
-// Reconcile forgets what is in records, is not in truth, and was proven by pulls that began before
-// token was drawn ([Store.BeginList]). truth is every Secret and every service account that exists,
-// listed after that. Of a pull that began before and ends later no Secret or service account is
-// recorded: it may have been made with one that is gone, so the next pod proves its own.
+// Reconcile forgets each credential in a record that truth lacks, if it was proven by a pull that
+// began before token was drawn ([Store.BeginList]). truth is every Secret and every service account
+// that exists, listed after that. A pull that began before and ends later records no Secret or
+// service account: it may have used one that is gone, so the next pod must prove its own.
 // ErrInvalidArgument also: a token from the future, of another store, or older than that of the
 // last truth; an empty truth although records mention credentials ([AllowEmpty]). ErrLimitExceeded:
 // more than 1,000,000. Further errors as of [Store.RecordPullIntent].
@@ -258,10 +261,10 @@ func (s *Store) Reconcile(truth ExistingCredentials, token ListToken, options ..
 	return take(out, goReconcileReport), err
 }
 
-// TidyUp waits until what was forgotten is taken out of all records, for a process that ends. Out
-// of very many records it is taken later, on a thread of the owner's ([ForgetReport.Untidied]). The
-// error of a batch that failed: the rest is done by the next call, or by the next owner. Errors as
-// of [Store.RecordPullIntent].
+// TidyUp waits until forgotten credentials are taken out of all records, for a process that is
+// about to end. If very many records have some, a thread of the owner takes them out later
+// ([ForgetReport.Untidied]). Returns the error of a batch that failed; the next call, or the next
+// owner, does the rest. Errors as of [Store.RecordPullIntent].
 func (s *Store) TidyUp() error {
 	return s.call(func(h handle, e errorOut) C.waybill_code {
 		return C.waybill_tidy_up(h, e)
@@ -280,14 +283,15 @@ func (s *Store) ListRevocations() ([]Revocation, error) {
 // Prune deletes each record whose image is not listed, unless the record was written or confirmed
 // after token was drawn ([Store.BeginList]); under RulesClosed ledger entries likewise. images is
 // the complete list of images on the node, by any spelling, made after that. Judges nothing
-// ([Store.ObserveImages] does both, and is the better call). Under RulesClosed a record that no
-// list ever had leaves an open pull of anything, since its image may be listed under another ref,
-// here and in [Store.PruneBefore] and [Store.DeleteRecord]. If the list omits an image by mistake,
-// its record is lost; it may then be presumed preloaded (RulesKubelet), or is judged anew
-// (RulesClosed). An image that is listed under one handler keeps its record there and loses those
-// under others, except the last record that says that the image was pulled: that one loses its
-// credentials instead. ErrInvalidArgument: a token from the future or of another store, or an empty
-// list although records exist ([AllowEmpty]). Further errors as of [Store.RecordPullIntent].
+// ([Store.ObserveImages] does both, and is the better call). Under RulesClosed, deleting a record
+// whose image no list ever had leaves an open pull of anything, since the image may be listed under
+// another ref; the same holds for [Store.PruneBefore] and [Store.DeleteRecord]. If the list omits
+// an image by mistake, its record is lost; it may then be presumed preloaded (RulesKubelet), or is
+// judged anew (RulesClosed). An image that is listed under one handler keeps its record there and
+// loses those under others, except the last record that says that the image was pulled: that one
+// loses its credentials instead. ErrInvalidArgument: a token from the future or of another store,
+// or an empty list although records exist ([AllowEmpty]). Further errors as of
+// [Store.RecordPullIntent].
 func (s *Store) Prune(images []ImageOnNode, token ListToken, options ...ChangeOption) (PruneReport, error) {
 	var a arena
 	defer a.free()
@@ -301,12 +305,12 @@ func (s *Store) Prune(images []ImageOnNode, token ListToken, options ...ChangeOp
 	return take(out, goPruneReport), err
 }
 
-// PruneBefore deletes unlisted records that were last updated before until, and no ledger entries:
+// PruneBefore deletes unlisted records that were last updated before until, but no ledger entries:
 // the kubelet's form of Prune. It compares clocks, so prefer a token. RulesKubelet cuts times to
 // the second, as the kubelet does. RulesClosed: a record whose time is more than a day ahead of the
 // clock gets the time of this call, so that a later call can delete it. If the clock was ahead and
 // was corrected, an until ahead of it does not delete records written since. ErrInvalidArgument: an
-// empty list, as of Prune. Further errors as of [Store.RecordPullIntent].
+// empty list, as for Prune. Further errors as of [Store.RecordPullIntent].
 func (s *Store) PruneBefore(images []ImageOnNode, until time.Time, options ...ChangeOption) (PruneReport, error) {
 	var a arena
 	defer a.free()
@@ -319,8 +323,8 @@ func (s *Store) PruneBefore(images []ImageOnNode, until time.Time, options ...Ch
 	return take(out, goPruneReport), err
 }
 
-// DeleteRecord deletes the record, if it is there; records of the ref under other handlers stay.
-// Leaves a quarantine entry in force. Errors as of [Store.RecordPullIntent].
+// DeleteRecord deletes the record, if it exists; records of the ref under other handlers stay, and
+// so does a quarantine entry. Errors as of [Store.RecordPullIntent].
 func (s *Store) DeleteRecord(copy ImageCopy) error {
 	return s.call(func(h handle, e errorOut) C.waybill_code {
 		return C.waybill_delete_record(h, borrowCopy(&copy), e)
@@ -347,8 +351,8 @@ func (s *Store) ListIntents() ([]ImagePullIntent, error) {
 	return take(out, goImagePullIntents), err
 }
 
-// PutIntent stores an intent, without counting a pull in flight, unless one runs. Errors as of
-// [Store.RecordPullIntent].
+// PutIntent stores an intent, unless a pull of the image runs already. Counts no pull in flight.
+// Errors as of [Store.RecordPullIntent].
 func (s *Store) PutIntent(copy ImageCopy) error {
 	return s.call(func(h handle, e errorOut) C.waybill_code {
 		return C.waybill_put_intent(h, borrowCopy(&copy), e)
@@ -356,16 +360,16 @@ func (s *Store) PutIntent(copy ImageCopy) error {
 }
 
 // DeleteIntent deletes the intents of this string and handler: the caller's word that their pulls
-// bring nothing more. While a pull of the image is in flight in this process its own stays until
-// that pull ends. Errors as of [Store.RecordPullIntent].
+// bring nothing more. While a pull of the image is in flight in this process, its intent stays
+// until it ends. Errors as of [Store.RecordPullIntent].
 func (s *Store) DeleteIntent(copy ImageCopy) error {
 	return s.call(func(h handle, e errorOut) C.waybill_code {
 		return C.waybill_delete_intent(h, borrowCopy(&copy), e)
 	})
 }
 
-// ListQuarantine lists what closes images until they are pulled again. Errors as of
-// [Store.GetRecord].
+// ListQuarantine lists the quarantine entries, which close images until they are pulled again.
+// Errors as of [Store.GetRecord].
 func (s *Store) ListQuarantine() ([]QuarantineEntry, error) {
 	var out *C.waybill_quarantine_entries
 	err := s.call(func(h handle, e errorOut) C.waybill_code {
@@ -374,7 +378,7 @@ func (s *Store) ListQuarantine() ([]QuarantineEntry, error) {
 	return take(out, goQuarantineEntries), err
 }
 
-// ListPreloaded lists what a kubelet's files said of preloaded images. Errors as of
+// ListPreloaded lists the preloaded images that a kubelet's files name. Errors as of
 // [Store.GetRecord].
 func (s *Store) ListPreloaded() ([]ImagePreloadedRecord, error) {
 	var out *C.waybill_image_preloaded_records
@@ -565,13 +569,14 @@ func (s *Store) ClearDistrust(reason string, options ClearOptions) (ObserveRepor
 	return take(out, goObserveReport), err
 }
 
-// MakeBackup makes a compact copy of the store as it is now, checked and on the disk, in backup/
-// beside the store ([Backup]): for Restore. By the owner. Others go on meanwhile. The last three
-// backups are kept, those of migrations included, and of this state only the new one. ErrDiskFull:
-// no room. ErrDamaged: the copy fails its check. ErrUnavailable: another backup is being made, or
-// all slots of readers are taken. ErrUnsafePath, ErrNotOwner, ErrIO; ErrOwned and ErrOutcomeUnknown
-// as of [Store.RecordPullIntent]. After each of these no backup was removed; one may have been made
-// if an old one, or the folder, can't be written. Further errors as of [Store.RecordPullIntent].
+// MakeBackup makes a compact copy of the store as it is now, checked and on the disk, in backup/ in
+// the store's directory ([Backup]): for Restore. Only the owner may call it; other calls go on
+// meanwhile. The last three backups are kept, those of migrations included; of several backups of
+// this state, only the new one. ErrDiskFull: no room. ErrDamaged: the copy fails its check.
+// ErrUnavailable: another backup is being made, or all slots of readers are taken. ErrUnsafePath,
+// ErrNotOwner, ErrIO; ErrOwned and ErrOutcomeUnknown as of [Store.RecordPullIntent]. After each of
+// these no backup was removed; one may have been made if an old one, or the folder, can't be
+// written. Further errors as of [Store.RecordPullIntent].
 func (s *Store) MakeBackup() (Backup, error) {
 	var out *C.waybill_backup
 	err := s.call(func(h handle, e errorOut) C.waybill_code {

@@ -10,8 +10,7 @@ import (
 	"unsafe"
 )
 
-// Code says what the caller of a failed call should do. The text for the person who reads it comes
-// with it.
+// Code says what the caller of a failed call should do. [Error.Message] says it to a person.
 type Code int32
 
 const (
@@ -51,8 +50,8 @@ const (
 	// credentials
 	CodeCredentialsUnavailable Code = C.WAYBILL_CREDENTIALS_UNAVAILABLE
 	// CodeUnavailable: Nothing can be read at this moment: no reader slot is free, or an observer
-	// is between two files. Nothing is known to be damaged: try again. Never read it as
-	// ErrNotFound.
+	// could not reopen files that were replaced. Nothing is known to be damaged: try again. Never
+	// read it as ErrNotFound.
 	CodeUnavailable Code = C.WAYBILL_UNAVAILABLE
 	// CodeClosed: The handle was closed: open the store again. Never read it as ErrNotFound.
 	CodeClosed      Code = C.WAYBILL_CLOSED
@@ -116,7 +115,7 @@ const (
 	HintReplaceWitness Hint = C.WAYBILL_HINT_REPLACE_WITNESS
 )
 
-// PullState says how an open pull stands. The numbers are stored.
+// PullState says what state an open pull is in. The numbers are stored.
 type PullState int32
 
 const (
@@ -132,7 +131,7 @@ func (p PullState) String() string {
 	return nameOr(C.waybill_pull_state_name(C.int32_t(p)), "PullState", int64(p))
 }
 
-// QuarantineKind says what an unreadable file stood for, known by its name only.
+// QuarantineKind says what an unreadable file stood for; only its name tells.
 type QuarantineKind int32
 
 const (
@@ -145,7 +144,7 @@ func (q QuarantineKind) String() string {
 	return word(int64(q), "QuarantineKind", "", "imageRef", "image")
 }
 
-// KubeletAPIVersion says which of the kubelet's API versions files are written in.
+// KubeletAPIVersion says which API version the kubelet's files are written in.
 type KubeletAPIVersion int32
 
 const (
@@ -259,12 +258,12 @@ const (
 	HeldFileConflict HeldKind = C.WAYBILL_HELD_FILE_CONFLICT // its file contradicts another one, or the store
 	// HeldTablesContradict: the store's own tables contradict each other
 	HeldTablesContradict HeldKind = C.WAYBILL_HELD_TABLES_CONTRADICT
-	// HeldUnreadableFile: no kubelet takes its file, or it can't be read
+	// HeldUnreadableFile: its file can't be read, or no kubelet would accept it
 	HeldUnreadableFile HeldKind = C.WAYBILL_HELD_UNREADABLE_FILE
-	// HeldFromBackup: its range is that of a backup, and may be another pod's by now
+	// HeldFromBackup: its range comes from a backup, and may be another pod's by now
 	HeldFromBackup HeldKind = C.WAYBILL_HELD_FROM_BACKUP
 	HeldLostRanges HeldKind = C.WAYBILL_HELD_LOST_RANGES // without a UID: ranges were lost
-	// HeldUntilImport: without a UID: until the kubelet's pods' files were taken over
+	// HeldUntilImport: without a UID: until the files of the kubelet's pods are taken over
 	HeldUntilImport HeldKind = C.WAYBILL_HELD_UNTIL_IMPORT
 )
 
@@ -279,9 +278,9 @@ type Gap int32
 
 const (
 	// GapDetect: Under RulesClosed, look for signs in the kubelet directory: files that a kubelet
-	// wrote since the last take-over. At the first one, if a kubelet has used the directory, an
-	// open pull of anything stands for pulls that it cut short; what is on the node then is for
-	// [Options.FirstStart].
+	// wrote since the last take-over. At the first take-over, if a kubelet has used the directory,
+	// an open pull of anything stands for pulls that it cut short; [Options.FirstStart] decides
+	// about the images then on the node.
 	GapDetect Gap = C.WAYBILL_GAP_DETECT
 	GapYes    Gap = C.WAYBILL_GAP_YES
 	GapNo     Gap = C.WAYBILL_GAP_NO
@@ -336,8 +335,8 @@ const (
 	CheckError                   CheckResult = C.WAYBILL_CHECK_ERROR
 )
 
-// Reason says why a decision is as it is, one step finer than [CheckResult]. Each has a sentence:
-// [Reason.Text].
+// Reason says why a decision was made, one step finer than [CheckResult]. [Reason.Text] explains
+// each in a sentence.
 type Reason uint8
 
 const (
@@ -400,7 +399,7 @@ func (p PullPolicy) String() string {
 type EnsureAction int32
 
 const (
-	// EnsurePull: ask the runtime to pull, between an intent and its outcome
+	// EnsurePull: ask the runtime to pull: record the intent before, the outcome after
 	EnsurePull EnsureAction = C.WAYBILL_ENSURE_PULL
 	// EnsureUsePresent: start the container with the image on the node
 	EnsureUsePresent       EnsureAction = C.WAYBILL_ENSURE_USE_PRESENT
@@ -461,7 +460,7 @@ func (e ExplainedKind) String() string {
 	return word(int64(e), "ExplainedKind", "nodePods", "secret", "serviceAccount")
 }
 
-// CredentialStanding says whether what a record has still counts.
+// CredentialStanding says whether a credential in a record still counts.
 type CredentialStanding int32
 
 const (
@@ -484,7 +483,7 @@ const (
 	RevokedNamespace      RevocationKind = C.WAYBILL_REVOKED_NAMESPACE // every Secret and service account of it
 	// RevokedImage: every credential of one handler's copy, and that all pods may use it
 	RevokedImage RevocationKind = C.WAYBILL_REVOKED_IMAGE
-	// RevokedCredential: Every Secret that held these credentials, by their hash. A Secret that is
+	// RevokedCredential: Every Secret that held the credentials with this hash. A Secret that is
 	// rotated to them later opens nothing by its coordinates either, until a pull proves them.
 	RevokedCredential RevocationKind = C.WAYBILL_REVOKED_CREDENTIAL
 )
@@ -499,10 +498,10 @@ func (r RevocationKind) String() string {
 type TrustKind int32
 
 const (
-	TrustOther     TrustKind = C.WAYBILL_TRUST_OTHER      // said in words only, by a version before schema version 4
+	TrustOther     TrustKind = C.WAYBILL_TRUST_OTHER      // given in words only, by a version before schema version 4
 	TrustOperator  TrustKind = C.WAYBILL_TRUST_OPERATOR   // an operator's word
 	TrustStoreLost TrustKind = C.WAYBILL_TRUST_STORE_LOST // the database was gone
-	// TrustStoreStale: it may be older than it was: its witness is gone, or says so
+	// TrustStoreStale: it may be an older copy: its witness is gone, or says so
 	TrustStoreStale    TrustKind = C.WAYBILL_TRUST_STORE_STALE
 	TrustStoreRebuilt  TrustKind = C.WAYBILL_TRUST_STORE_REBUILT  // it failed its check
 	TrustStoreRestored TrustKind = C.WAYBILL_TRUST_STORE_RESTORED // a backup was put back
@@ -519,7 +518,7 @@ const (
 	// Distrusted: a reason to judge no image (closed), or to presume none preloaded (kubelet)
 	Distrusted TrustAction = C.WAYBILL_TRUST_DISTRUST
 	Trusted    TrustAction = C.WAYBILL_TRUST_TRUST // ends every reason before it
-	// TakenBack: ends the reason of the same kind and words: what it told of was made good
+	// TakenBack: ends the reason of the same kind and words: its cause was repaired
 	TakenBack TrustAction = C.WAYBILL_TRUST_TAKEN_BACK
 	Noted     TrustAction = C.WAYBILL_TRUST_NOTE // an operator's word on a single image or pull; changes no reason
 )
@@ -590,7 +589,7 @@ const (
 	StreamURLRedirect StreamURLRefusal = C.WAYBILL_STREAM_URL_REDIRECT
 	// StreamURLRedirectHost: [CheckStreamRedirect] only: a redirect to another host; or one that
 	// names no location; or one that resolves to a path that begins with "//" or has the segment
-	// "." or "..", of which readers make different things
+	// "." or "..": readers of URLs disagree about those
 	StreamURLRedirectHost StreamURLRefusal = C.WAYBILL_STREAM_URL_REDIRECT_HOST
 	// StreamURLRedirectDowngrade: [CheckStreamRedirect] only: a redirect from https to http
 	StreamURLRedirectDowngrade StreamURLRefusal = C.WAYBILL_STREAM_URL_REDIRECT_DOWNGRADE
@@ -736,7 +735,7 @@ func (w WebSocketTranslator) String() string {
 	return word(int64(w), "WebSocketTranslator", "nobody", "apiServer", "kubelet")
 }
 
-// StreamingOutcome says what comes of a streaming request.
+// StreamingOutcome says how a streaming request ends.
 type StreamingOutcome int32
 
 const (
@@ -819,9 +818,9 @@ func cCredentialName(a *arena, from *CredentialName) (c C.waybill_credential_nam
 	return c
 }
 
-// Proof says when a credential was last proven by a pull. A match proves nothing: what is written
-// back because it matched has the proof of what it matched. Set by the store, ignored in arguments,
-// and not compared: two values with different proofs are equal.
+// Proof says when a credential was last proven by a pull. A match proves nothing: a credential that
+// is written back because it matched gets the proof of the one that it matched. Set by the store,
+// ignored in arguments, and not compared: two values with different proofs are equal.
 type Proof struct {
 	Proven time.Time // whole seconds; zero: unknown
 	// The commit in which that pull began ([Store.RecordPullIntent]); 0: unknown
@@ -835,8 +834,8 @@ func goProof(c *C.waybill_proof) Proof {
 	}
 }
 
-// ImagePullIntent is a pull that began and whose end is not known. Image is the container's image
-// string as the pod wrote it; it need not parse.
+// ImagePullIntent is a pull that began and whose outcome is not recorded. Image is the container's
+// image string as the pod wrote it; it need not parse.
 type ImagePullIntent struct {
 	Image          string
 	RuntimeHandler string // empty: the default handler
@@ -921,16 +920,16 @@ type OpenPull struct {
 	ID PullID
 	// stands for pulls that can't be named: it may have brought any image
 	Anything bool
-	// Several pulls of one string that ended alike, kept as one with the last end. No success of a
-	// single pull removes it.
+	// It stands for several pulls of one string that ended alike, with the last end. The success of
+	// a single pull does not remove it.
 	Several bool
 	// the container's image string as the pod wrote it; it need not parse
 	Image          string
 	RuntimeHandler string // empty: the default handler
 	State          PullState
 	Began          time.Time
-	Ended          time.Time // zero: it runs
-	EndedAt        BootTime  // the same, as grace and window are measured
+	Ended          time.Time // zero: it is running
+	EndedAt        BootTime  // the same moment, by the boot clock
 	Stamp          uint64    // the commit in which it began
 }
 
@@ -963,15 +962,15 @@ func cOpenPull(a *arena, from *OpenPull) (c C.waybill_open_pull) {
 	return c
 }
 
-// LedgerEntry is an image that is known to have come to the node without the kubelet, or presumed
-// so: open to all pods, under every name.
+// LedgerEntry is an image that is known or presumed to have come to the node without the kubelet.
+// It is open to all pods, under every name.
 type LedgerEntry struct {
 	ImageRef       string
 	RuntimeHandler string   // empty: the default handler's copy
 	Names          []string // at that time, sorted
 	// How it is known: "listed", "imported" ([ImageList.Imported]), "pinned", "preloaded-list",
-	// "observed-preloaded", "adopted", "operator", or what the caller named. PresumedSource: it is
-	// not known, but presumed.
+	// "observed-preloaded", "adopted", "operator", or what the caller named. PresumedSource: nobody
+	// knows, so it is presumed.
 	Source string
 	Reason string // an operator's; may be empty
 	Since  time.Time
@@ -1235,12 +1234,13 @@ func goRuntimesReport(c *C.waybill_runtimes_report) RuntimesReport {
 // ImportReport says what importing a kubelet directory did. Files that have not changed since an
 // earlier import count as Unchanged only.
 type ImportReport struct {
-	FilesSeen   uint64
-	Unchanged   uint64
-	Records     uint64 // taken from pulled/
-	Intents     uint64 // taken from pulling/
-	Preloaded   uint64 // taken from observed-preloaded/
-	KnownRefs   uint64 // changed files of refs that the store knew: not taken
+	FilesSeen uint64
+	Unchanged uint64
+	Records   uint64 // taken from pulled/
+	Intents   uint64 // taken from pulling/
+	Preloaded uint64 // taken from observed-preloaded/
+	// changed files of refs that the store knows already: not taken
+	KnownRefs   uint64
 	Quarantined uint64 // quarantine entries made
 	Skipped     uint64 // names that are not the kubelet's, and unfinished .tmp files
 	Interrupted bool
@@ -1272,13 +1272,13 @@ type UserNamespaceReport struct {
 	Unchanged      uint64   // files whose mappings the store already has
 	Imported       uint64   // mappings taken
 	Held           uint64   // pods held by this import, or still held for the same reason
-	RepairedBlocks uint64   // entries of the block table that contradicted the allocations
+	RepairedBlocks uint64   // block table entries that contradicted allocations
 	Problems       []string // one line a pod; the first 100
 	Allocations    uint64   // after opening
 	HeldPods       uint64
 	OutsidePool    uint64
 	OtherLength    uint64
-	OffPool        []string // the UIDs of both, the first 100
+	OffPool        []string // UIDs of the pods of both; the first 100
 	RefusedBecause string   // As in [UserNamespaceStatistics]
 }
 
@@ -1320,21 +1320,20 @@ func goJudgedImage(c *C.waybill_judged_image) JudgedImage {
 
 // ObserveReport says what a list of images did ([Store.ObserveImages]).
 type ObserveReport struct {
-	Listed    uint64 // entries of the list
-	Repeated  uint64 // of those, an image that was in the list already
-	NotNames  uint64 // names that do not parse, and so do not count
-	Known     uint64 // had a record or a ledger entry, or are in quarantine
-	Preloaded uint64 // entered the ledger
-	Closed    uint64 // got a record without credentials
-	// neither: the list can't be placed in time, or nothing is judged
-	Left             uint64
+	Listed           uint64        // entries of the list
+	Repeated         uint64        // of those, an image that was in the list already
+	NotNames         uint64        // names that do not parse, and so do not count
+	Known            uint64        // had a record or a ledger entry, or are in quarantine
+	Preloaded        uint64        // entered the ledger
+	Closed           uint64        // got a record without credentials
+	Left             uint64        // neither: left to a later list, or the store judges nothing
 	United           uint64        // records under another spelling of the same image, now one
 	PullsSettled     uint64        // open pulls that can bring nothing any more
 	RecordsRemoved   uint64        // of images that are not listed
 	PreloadedRemoved uint64        // ledger entries likewise
 	Judged           []JudgedImage // the first 1000 of each kind
-	SharedDigests    []string      // listed for two images, so of neither; first 100
-	NotJudgedBecause string        // Why no image was judged; empty: they were
+	SharedDigests    []string      // of two images, so of neither; first 100
+	NotJudgedBecause string        // Why no image was judged; empty: images were judged
 }
 
 func goObserveReport(c *C.waybill_observe_report) ObserveReport {
@@ -1368,11 +1367,11 @@ type RecoveryReport struct {
 	WitnessMade               bool     // the witness was missing, and a new one was made
 	WitnessInStore            bool     // it lies in the store's directory and would be lost with it
 	Findings                  []string // what was wrong, one line each
-	// Files and folders of the store that lost the modes with which others could read or write
-	// them: one line each, with the old and the new mode
+	// Files and folders of the store that other users could read or write, and now can't: one line
+	// each, with the old and the new mode
 	Mended []string
-	// What changes no answer, but should be known: the file system does not guarantee what the
-	// store needs
+	// Problems that change no answer, but that an operator should know: the file system does not
+	// guarantee what the store needs
 	Warnings       []string
 	Distrustful    bool
 	DistrustReason string
@@ -1388,7 +1387,7 @@ type RecoveryReport struct {
 	GapClosed         uint64   // images that had neither record nor ledger entry
 	GapImages         []string // their names, or refs; the first 1000
 	IntentsFound      uint64   // left by an earlier process; RulesClosed: open pulls
-	IntentsReplayed   uint64   // closed an image on the node by a record
+	IntentsReplayed   uint64   // those whose image was on the node: a record closed it
 	IntentsLeft       uint64   // still stored when opening ended
 	Replayed          []string // their image strings; the first 100
 	ReplaySkipped     bool     // no list of images was given to replay against
@@ -1396,20 +1395,21 @@ type RecoveryReport struct {
 	Records           uint64   // after opening
 	QuarantineEntries uint64
 	CommitSequence    uint64
-	// RulesClosed: the store had a time more than a day ahead of the clock, and goes on from the
-	// clock's. Empty: it had not.
+	// RulesClosed: the store had a time more than a day ahead of the clock, and now follows the
+	// clock again. Empty: it had not.
 	ClockWasAhead string
 	// Records with a time in the future, which now have the time of this opening
 	TimesMended uint64
 	// RulesClosed: what judging images_on_node did. nil: there was no list.
 	Observed   *ObserveReport
 	FirstStart bool // the list was judged as that of a first start
-	// A crash had cut the last commit short, of which nobody was told: it was taken back. False if
-	// the database failed its check after that, too (set_aside).
+	// A crash had cut the last commit short, before anybody was told of it, and the commit was
+	// undone. False if the database failed its check even then (set_aside).
 	CommitUndone bool
 	// The directory of the store that this one was copied or moved from, and to which the witness
-	// still belongs. This store reads it and does not write it, so an older copy of this store may
-	// go unseen. Empty: the witness is this store's. In an observer's report nothing else is set.
+	// still belongs. This store reads the witness but does not write it, so an older copy of this
+	// store may go unnoticed. Empty: the witness is this store's. In an observer's report nothing
+	// else is set.
 	CopyOf string
 }
 
@@ -1475,8 +1475,8 @@ func goExplainedCredential(c *C.waybill_explained_credential) ExplainedCredentia
 	}
 }
 
-// Explanation says why an image is open or closed, for a person ([Store.Explain]). Never with the
-// hash of a credential.
+// Explanation says why an image is open or closed, for a person ([Store.Explain]). Holds no hash of
+// a credential.
 type Explanation struct {
 	LedgerEntry   *LedgerEntry
 	Recorded      bool       // it has a record under this handler
@@ -1484,13 +1484,12 @@ type Explanation struct {
 	Pulls         []OpenPull // could have brought an image of this name; newest first
 	InQuarantine  bool
 	Distrustful   bool
-	// what of this closes the image, in one sentence; empty: nothing
-	Text string
-	Hint string // what would open it
-	// The record as it is stored, with an empty mapping: Credentials has what is in it
+	Text          string // what closes the image, in one sentence; empty: nothing does
+	Hint          string // what would open it
+	// The record as it is stored, but with an empty mapping: Credentials has its content
 	Record        *ImagePulledRecord
 	Credentials   []ExplainedCredential
-	ImageNames    []string          // of the mapping, those without credentials, too
+	ImageNames    []string          // of the mapping, also without credentials
 	Unreadable    bool              // the record, or a record of the same ref
 	Spellings     []string          // of the image, as the store knows them, sorted
 	OtherHandlers []string          // that have a record of it; "": the default
@@ -1520,16 +1519,17 @@ func goExplanation(c *C.waybill_explanation) Explanation {
 // ForgetReport says what a call to forget did.
 type ForgetReport struct {
 	Records         uint64 // that lost something
-	Secrets         uint64 // under an image name of a record each; likewise below
+	Secrets         uint64 // counted for each image name of each record; likewise below
 	ServiceAccounts uint64
 	NodePods        uint64 // image names that were open to all pods of the node
 	// Secrets elsewhere with the hash of a forgotten one. They still open what they opened: forget
 	// them by that hash if the credentials themselves are to be refused.
 	EqualHashes uint64
-	// Whether a revocation was stored: always, but by a truth only if something was gone
+	// Whether a revocation was stored: always, except that a truth stores one only if something was
+	// gone
 	Stored bool
-	// Of Records, those that still have what does not count any more: a thread of the owner, or the
-	// next one, tidies them up
+	// Of Records, those that still store forgotten credentials, which no longer count: a thread of
+	// this owner, or of the next one, tidies them up
 	Untidied uint64
 }
 
@@ -1545,8 +1545,8 @@ func goForgetReport(c *C.waybill_forget_report) ForgetReport {
 	}
 }
 
-// ExistingCredentials: the Secrets and service accounts that exist in the cluster, all of them.
-// Without a UID, one of any UID exists. At most 1,000,000 in all.
+// ExistingCredentials is a truth: all Secrets and service accounts that exist in the cluster. A
+// name without a UID stands for every UID. At most 1,000,000 in all.
 type ExistingCredentials struct {
 	Secrets         []CredentialName
 	ServiceAccounts []CredentialName
@@ -1563,8 +1563,9 @@ func cExistingCredentials(a *arena, from *ExistingCredentials) (c C.waybill_exis
 type ReconcileReport struct {
 	Forgotten ForgetReport
 	Known     uint64 // Secrets and service accounts in records that exist
-	Gone      uint64 // that do not
-	Newer     uint64 // that do not, but were proven after the token: they stay
+	Gone      uint64 // those in records that do not exist
+	// those that do not, but were proven after the token: they stay
+	Newer uint64
 }
 
 func goReconcileReport(c *C.waybill_reconcile_report) ReconcileReport {
@@ -1576,9 +1577,9 @@ func goReconcileReport(c *C.waybill_reconcile_report) ReconcileReport {
 	}
 }
 
-// Revocation says what was forgotten. What was proven by pulls that began in Commit or before does
-// not come back: not by a pull that ends later, a credential written back, a restored backup or an
-// import.
+// Revocation says what was forgotten. Proofs by pulls that began in Commit or before do not come
+// back: neither by a pull that ends later, nor by a credential written back, a restored backup or
+// an import.
 type Revocation struct {
 	Kind           RevocationKind
 	Who            CredentialName // RevokedNamespace: its namespace_name
@@ -1587,7 +1588,7 @@ type Revocation struct {
 	CredentialHash string
 	Commit         uint64
 	Since          time.Time
-	Untidied       bool // records still have some, which do not count any more
+	Untidied       bool // records still store some of it, which no longer counts
 }
 
 func goRevocation(c *C.waybill_revocation) Revocation {
@@ -1710,7 +1711,7 @@ type Statistics struct {
 	StoreUUID                string
 	SchemaVersion            uint32
 	CommitSequence           uint64
-	Records                  uint64 // and those that are remembered ([Evidence.Remember])
+	Records                  uint64 // including remembered ones ([Evidence.Remember])
 	NondefaultHandlerRecords uint64 // Of those: not under the default runtime handler
 	RuntimeHandlers          uint64
 	Intents                  uint64
@@ -1754,7 +1755,8 @@ func goStatistics(c *C.waybill_statistics) Statistics {
 	}
 }
 
-// OpeningSummary says what an opening as the owner found. [RecoveryReport] has the words.
+// OpeningSummary says what an opening as the owner found, in numbers; [RecoveryReport] has the
+// words.
 type OpeningSummary struct {
 	At              time.Time // when it ended
 	Damage          uint64    // [RecoveryReport.Findings]
@@ -1808,8 +1810,8 @@ type Metrics struct {
 	EnsureImageRequests [3][3][3]uint64
 	OnDiskPullIntents   uint64
 	OnDiskPulledRecords uint64
-	// The store has no cache. These say how full the bounds are that take its place: images in
-	// flight of 65,536, and used pages of the map.
+	// The store has no cache. Instead of a cache's use, these give how much of a bound is in use:
+	// images in flight of 65,536, and used pages of the map.
 	InMemoryPullIntentsUsagePercent   float64
 	InMemoryPulledRecordsUsagePercent float64
 	// Images under other runtime handlers than the default (KEP-4216, "How can an operator
@@ -1841,14 +1843,14 @@ type Metrics struct {
 	UsedBytes        uint64 // of the map, free pages inside included
 	Readers          uint32
 	MaxReaders       uint32
-	// When the oldest credential was proven by a pull, of those for which that is known; zero:
-	// there is none. Of a credential that was forgotten, and is not taken out yet, too.
+	// When the oldest credential was proven by a pull, among those for which that is known; zero:
+	// there is none. A forgotten credential counts until it is taken out of its record.
 	OldestCredential   time.Time
-	UndatedCredentials uint64          // when they were proven is not known
+	UndatedCredentials uint64          // nobody knows when they were proven
 	Revocations        uint64          // that are kept
 	Counters           *StoreCounters  // nil: this is an observer, and no owner left any
 	LastOpening        *OpeningSummary // nil: likewise
-	// Of preloaded_images, presumed to be since a first start. waybill_presumed_images
+	// Of preloaded_images, those presumed since a first start. waybill_presumed_images
 	PresumedImages uint64
 }
 
@@ -1928,8 +1930,9 @@ func goTrustEvent(c *C.waybill_trust_event) TrustEvent {
 	}
 }
 
-// TrustState: the journal only grows, but that an import is not finished leaves no entry if the
-// same opening finished it. Of more than 64 the oldest go that are no longer a reason for distrust.
+// TrustState says whether a store is distrustful, and its journal. The journal only grows, except
+// that an unfinished import leaves no entry if the same opening finishes it. Of more than 64
+// entries, the oldest that are no longer a reason for distrust are deleted.
 type TrustState struct {
 	Distrustful bool
 	Journal     []TrustEvent // oldest first
@@ -1968,9 +1971,8 @@ type ExportReport struct {
 	Intents   uint64
 	Preloaded uint64
 	// in quarantine: written as files that the kubelet can't read either
-	Closed uint64
-	// records without credentials, for images that nothing is known of
-	Made      uint64
+	Closed    uint64
+	Made      uint64 // records without credentials, for images of unknown origin
 	Spellings uint64 // records under further spellings of their images
 	// Written without credentials: refs with records under other handlers only, and files that a
 	// kubelet wrote and no import took
@@ -1996,7 +1998,7 @@ func goExportReport(c *C.waybill_export_report) ExportReport {
 }
 
 // Backup: backup/<version>-<commit sequence>-<time>.mdb in the store's directory: a compact copy.
-// The last three are kept, and only the last of each state.
+// The last three are kept; of several of the same state, only the last.
 type Backup struct {
 	Path           string
 	SchemaVersion  uint32
@@ -2018,14 +2020,14 @@ type RestoreReport struct {
 	SchemaVersion        uint32
 	BackupCommitSequence uint64
 	Records              uint64
-	// Of those, to be verified again, since their credentials may have been revoked after the
-	// backup: the replaced store held other ones, was unreadable, older than its witness or than
-	// the backup, or missed its witness
+	// Of those, without credentials, and so to be verified again: the credentials may have been
+	// revoked after the backup. Either the replaced store held other ones, or it was unreadable,
+	// older than its witness or than the backup, or its witness was missing.
 	RecordsWithoutCredentials uint64
 	IDMappings                uint64 // of pods in user namespaces
-	// Of the backup's mappings. Kept: the pod has it. Held: the pod is held, since its range is
-	// unverified or may overlap another pod's. Dropped: the replaced store gave the pod another
-	// range, or had released it.
+	// What became of the backup's mappings. Kept: the pod has it. Held: the pod is held, since its
+	// range is unverified or may overlap another pod's. Dropped: the replaced store gave the pod
+	// another range, or had released this one.
 	IDMappingsKept    uint64
 	IDMappingsHeld    uint64
 	IDMappingsDropped uint64
@@ -2035,8 +2037,7 @@ type RestoreReport struct {
 	ReplacedPath   string
 	RemovedPaths   []string // kept there earlier, now deleted (3 are kept)
 	DistrustReason string
-	// It is a store of streaming requests: all its tokens are void, and opening it ends the
-	// distrust
+	// It is a streaming store: all its tokens are void, and opening it ends the distrust
 	Streaming bool
 }
 
@@ -2060,11 +2061,11 @@ func goRestoreReport(c *C.waybill_restore_report) RestoreReport {
 
 // StreamingReport says what opening did.
 type StreamingReport struct {
-	Recovery RecoveryReport // of the database; what is about images in it is empty
+	Recovery RecoveryReport // of the database; its members about images are empty
 	// tokens that this opening made void; expired ones are not counted
 	Voided uint64
-	// Why all were made void; empty: they were kept, but for those that are of another boot or
-	// can't be read
+	// Why all were made void; empty: they were kept, except those that are of another boot or can't
+	// be read
 	VoidReason string
 	Open       uint64 // tokens that are open now
 }
@@ -2098,7 +2099,7 @@ func cKubernetesVersion(_ *arena, from *KubernetesVersion) (c C.waybill_kubernet
 	return c
 }
 
-// StreamingGateSetting is a feature gate as a component has it.
+// StreamingGateSetting: the setting of a feature gate in a component.
 type StreamingGateSetting struct {
 	Gate    StreamingGate
 	Enabled bool
@@ -2157,8 +2158,8 @@ type StreamingAnswer struct {
 	PortForwardWebSockets WebSocketTranslator
 	Outcome               StreamingOutcome
 	Skew                  VersionSkew
-	// Of the flag and the gates in the request, the kubelet's first. Each setting is written as the
-	// component's command line would have it.
+	// About the flag and the gates in the request, the kubelet's first. Each setting is written as
+	// on the component's command line.
 	Findings []StreamingFinding
 	Notes    []string // what a reader must know besides
 }

@@ -1,4 +1,5 @@
-// The answer to "must this pull be attempted?", and to the kubelet's question around it.
+// Answers "must this pull be attempted?" (MustAttemptPull), and the kubelet's question around that:
+// pull, use the image, or refuse (EnsureImage).
 
 #ifndef WAYBILL_DECISION_H_
 #define WAYBILL_DECISION_H_
@@ -50,8 +51,9 @@ class CredentialSource {
   // again: that may close the image, but never opens it.
   virtual bool may_block() const { return true; }
 
-  // Whether the credentials are not at hand and Fetch must not be called. A decision that depends
-  // on them is then "pull", kCredentialsNeeded, and no metric counts it: get them, and ask again.
+  // True: the credentials are not available yet, and Fetch must not be called. A decision that
+  // depends on them is then "pull", kCredentialsNeeded, and no metric counts it: get them, and ask
+  // again.
   virtual bool deferred() const { return false; }
   // Where a deferred decision stores what it saw, for the decision that asks again.
   virtual FirstLook* first_look() { return nullptr; }
@@ -76,7 +78,7 @@ class FixedCredentials final : public CredentialSource {
 //
 //   DeferredCredentials credentials;
 //   Decision decision = store.MustAttemptPull(copy, credentials);
-//   if (decision.reason == Reason::kCredentialsNeeded) {  // "pull" so far, counted under no label
+//   if (decision.reason == Reason::kCredentialsNeeded) { // "pull" so far; no metric counts it
 //     credentials.Provide(…);                             // or the error of getting them
 //     decision = store.MustAttemptPull(copy, credentials);
 //   }
@@ -113,7 +115,7 @@ enum class CheckResult : std::uint8_t {
 // "credentialPolicyAllowed" …; "" for kNotCounted.
 std::string_view CheckResultName(CheckResult result);
 
-// Why a decision is as it is, one step finer than CheckResult. Each has a sentence: ReasonText.
+// Why a decision was made, one step finer than CheckResult. ReasonText explains each in a sentence.
 enum class Reason : std::uint8_t {
   kImageAbsent,              // the image ref is empty: not on the node
   kPolicyNeverVerifies,      // NeverVerify
@@ -160,7 +162,7 @@ Result<PullPolicy> ParsePullPolicy(std::string_view name);
 
 // What the kubelet does next.
 enum class EnsureAction : std::uint8_t {
-  kPull,              // ask the runtime to pull, between an intent and its outcome
+  kPull,              // ask the runtime to pull: record the intent before, the outcome after
   kUsePresent,        // start the container with the image on the node
   kInvalidImageName,  // the kubelet's InvalidImageName
   kNeverPull,         // the kubelet's ErrImageNeverPull

@@ -1,7 +1,7 @@
 // Evidence: why an image is open under Rules::kClosed. Either a credential was proven for it, or it
-// is in the ledger of images that came to the node without the kubelet: known to have come so, or,
-// since a first start, presumed. An open pull is one that may still bring an image, or may have
-// brought one that nobody recorded; it keeps out of the ledger what it could have given
+// is in the ledger of images that came to the node without the kubelet (or, since a first start,
+// are presumed to). An open pull may still bring an image, or may have brought one that nobody
+// recorded. While it is open, an image that may be what it brought does not enter the ledger
 // (NodeStore::ObserveImages).
 
 #ifndef WAYBILL_EVIDENCE_H_
@@ -21,7 +21,7 @@
 
 namespace [[gnu::visibility("default")]] waybill {
 
-// The machine's own time. Must be callable from any thread.
+// The time since the machine booted. Must be callable from any thread.
 using BootClock = std::function<BootTime()>;
 BootTime SystemBootClock();
 
@@ -35,17 +35,17 @@ Result<ShortNames> ParseShortNames(std::string_view name);
 
 // Each time is 0 seconds to 10 years.
 struct EvidenceOptions {
-  // How long a pull that ended may still have brought an image. Both are measured by
-  // CLOCK_BOOTTIME, from the end of the pull to the token of a complete list.
+  // How long a pull stays open after it ended, since its image may still arrive. Both are measured
+  // by CLOCK_BOOTTIME, from the end of the pull to the token of a complete list.
   std::chrono::seconds grace{120};    // after a failure that the runtime reported
   std::chrono::seconds window{7200};  // after an unknown end; a reboot ends it, too
   ShortNames short_names = ShortNames::kAnywhere;
-  // How long is remembered what was known of an image that is gone (NodeStore::ObserveImages), by
-  // the store's time. 0: not at all.
+  // How long the store remembers what it knew of an image that is gone (NodeStore::ObserveImages),
+  // by the store's time. 0: not at all.
   std::chrono::seconds remember{30 * 24 * 3600};
 };
 
-// How an open pull stands. The numbers are stored.
+// What state an open pull is in. The numbers are stored.
 enum class PullState : std::uint8_t {
   kRunning = 1,
   kFailed = 2,   // the runtime reported an error, but something may have been transferred
@@ -58,15 +58,15 @@ std::string_view PullStateName(PullState state);
 struct OpenPull {
   PullId id = {};
   bool anything = false;  // stands for pulls that can't be named: it may have brought any image
-  // Several pulls of one string that ended alike, kept as one with the last end. No success of a
-  // single pull removes it.
+  // It stands for several pulls of one string that ended alike, with the last end. The success of a
+  // single pull does not remove it.
   bool several = false;
   std::string image = {};  // the container's image string as the pod wrote it; it need not parse
   std::string runtime_handler = {};  // empty: the default handler
   PullState state = PullState::kRunning;
   Timestamp began = {};
-  std::optional<Timestamp> ended = {};  // nullopt: it runs
-  BootTime ended_at = {};               // the same, as grace and window are measured
+  std::optional<Timestamp> ended = {};  // nullopt: it is running
+  BootTime ended_at = {};               // the same moment, by the boot clock
   std::uint64_t stamp = 0;              // the commit in which it began
   // Used inside the store; 0 in every pull that is listed.
   std::uint64_t nothing_at = 0;
@@ -82,8 +82,7 @@ enum class PullFailure : std::uint8_t {
                         // image is not there
 };
 
-// What the pull could have given an image as a name: "r.example/x:1", "r.example/x@…", or
-// "anything".
+// Which names the pull could have given an image: "r.example/x:1", "r.example/x@…", or "anything".
 std::vector<std::string> NamesGivenBy(const OpenPull& pull, ShortNames short_names);
 
 // What a first start makes of images that have neither record nor open pull. Nobody can tell
@@ -96,25 +95,25 @@ enum class FirstStart : std::uint8_t {
 std::string_view FirstStartName(FirstStart first_start);  // "presume", "close"
 Result<FirstStart> ParseFirstStart(std::string_view name);
 
-// LedgerEntry::source of what a first start presumes. What the runtime pins, and what an operator's
-// list names, has a source of its own.
+// LedgerEntry::source of an image that a first start presumes preloaded. An image that the runtime
+// pins, or that an operator's list names, has another source.
 inline constexpr std::string_view kPresumedSource = "presumed";
 
-// An image that is known to have come to the node without the kubelet, or presumed so: open to all
-// pods, under every name.
+// An image that is known or presumed to have come to the node without the kubelet. It is open to
+// all pods, under every name.
 struct LedgerEntry {
   std::string image_ref = {};
   std::string runtime_handler = {};     // empty: the default handler's copy
   std::vector<std::string> names = {};  // at that time, sorted
   // How it is known: "listed", "imported" (ImageOnNode::imported), "pinned", "preloaded-list",
-  // "observed-preloaded", "adopted", "operator", or what the caller named. kPresumedSource: it is
-  // not known, but presumed.
+  // "observed-preloaded", "adopted", "operator", or what the caller named. kPresumedSource: nobody
+  // knows, so it is presumed.
   std::string source = {};
   std::string reason = {};  // an operator's; may be empty
   Timestamp since = {};
   std::uint64_t stamp = 0;  // the commit that wrote it
-  // Since when the image is not on the node: the entry is remembered, and opens nothing. Whole
-  // seconds.
+  // Since when the image has been gone from the node. The entry is then only remembered, and opens
+  // nothing. Whole seconds.
   std::optional<Timestamp> absent_since = {};
 
   friend bool operator==(const LedgerEntry&, const LedgerEntry&) = default;
@@ -128,12 +127,12 @@ enum class Settled : std::uint8_t {
   kClosed,     // it leaves the ledger; without a record it gets one without credentials
 };
 
-// Places a list of images or pods in time: what was drawn before the list was made is not newer
-// than it (NodeStore::BeginList).
+// Says how old a list of images or pods is at most. It is drawn before the list is made
+// (NodeStore::BeginList), so whatever the store learns later is newer than the token.
 struct ListToken {
   std::uint64_t commit = 0;  // the commit sequence then
   BootTime drawn = {};
-  std::uint64_t store = 0;  // which store drew it: another one refuses it
+  std::uint64_t store = 0;  // which store drew it; any other refuses it
 };
 
 // A list of images for NodeStore::ObserveImages.
@@ -144,11 +143,11 @@ struct ImageList {
   std::optional<ListToken> token = {};
   bool complete = false;    // everything that the runtime has, unfiltered
   std::string source = {};  // who made the list; empty: the runtime
-  // Pulls that ended at this moment or before can bring nothing any more that is not on the list,
-  // as the runtime showed before it made the list. nullopt: it was not asked.
+  // Pulls that ended by this moment can't bring an image that the list lacks: the runtime showed
+  // that before it made the list. nullopt: the runtime was not asked.
   std::optional<BootTime> quiet_until = {};
-  // Names that the runtime has, and that the list does not show yet: a pull that could have given
-  // one of them still counts.
+  // Names that the runtime has, but that the list does not show yet. `quiet_until` does not end a
+  // pull that could have given one of them.
   std::vector<std::string> names_to_come = {};
 };
 
@@ -163,24 +162,24 @@ struct JudgedImage {
 
 // What a list of images did (NodeStore::ObserveImages).
 struct ObserveReport {
-  std::uint64_t listed = 0;     // entries of the list
-  std::uint64_t repeated = 0;   // of those, an image that was in the list already
-  std::uint64_t not_names = 0;  // names that do not parse, and so do not count
-  std::uint64_t known = 0;      // had a record or a ledger entry, or are in quarantine
-  std::uint64_t preloaded = 0;  // entered the ledger
-  std::uint64_t closed = 0;     // got a record without credentials
-  std::uint64_t left = 0;       // neither: the list can't be placed in time, or nothing is judged
-  std::uint64_t united = 0;     // records under another spelling of the same image, now one
-  std::uint64_t pulls_settled = 0;               // open pulls that can bring nothing any more
-  std::uint64_t records_removed = 0;             // of images that are not listed
+  std::uint64_t listed = 0;           // entries of the list
+  std::uint64_t repeated = 0;         // of those, an image that was in the list already
+  std::uint64_t not_names = 0;        // names that do not parse, and so do not count
+  std::uint64_t known = 0;            // had a record or a ledger entry, or are in quarantine
+  std::uint64_t preloaded = 0;        // entered the ledger
+  std::uint64_t closed = 0;           // got a record without credentials
+  std::uint64_t left = 0;             // neither: left to a later list, or the store judges nothing
+  std::uint64_t united = 0;           // records under another spelling of the same image, now one
+  std::uint64_t pulls_settled = 0;    // open pulls that can bring nothing any more
+  std::uint64_t records_removed = 0;  // of images that are not listed
   std::uint64_t preloaded_removed = 0;           // ledger entries likewise
   std::vector<JudgedImage> judged = {};          // the first 1000 of each kind
-  std::vector<std::string> shared_digests = {};  // listed for two images, so of neither; first 100
-  // Why no image was judged; empty: they were.
+  std::vector<std::string> shared_digests = {};  // of two images, so of neither; first 100
+  // Why no image was judged; empty: images were judged.
   std::string not_judged_because = {};
 };
 
-// Whether what a record has still counts.
+// Whether a credential in a record still counts.
 enum class CredentialStanding : std::uint8_t {
   kCounts,
   kTooOld,     // proven too long ago (AgeLimits)
@@ -200,8 +199,7 @@ struct ExplainedCredential {
   CredentialStanding standing = CredentialStanding::kCounts;
 };
 
-// Why an image is open or closed, for a person (NodeStore::Explain). Never with the hash of a
-// credential.
+// Why an image is open or closed, for a person (NodeStore::Explain). Holds no hash of a credential.
 struct Explanation {
   std::optional<LedgerEntry> ledger_entry = {};
   bool recorded = false;             // it has a record under this handler
@@ -209,20 +207,20 @@ struct Explanation {
   std::vector<OpenPull> pulls = {};  // could have brought an image of this name; newest first
   bool in_quarantine = false;
   bool distrustful = false;
-  std::string text = {};  // what of this closes the image, in one sentence; empty: nothing
+  std::string text = {};  // what closes the image, in one sentence; empty: nothing does
   std::string hint = {};  // what would open it
-  // The record as it is stored, with an empty mapping: `credentials` has what is in it.
+  // The record as it is stored, but with an empty mapping: `credentials` has its content.
   std::optional<ImagePulledRecord> record = {};
   std::vector<ExplainedCredential> credentials = {};
-  std::vector<std::string> image_names = {};     // of the mapping, those without credentials, too
+  std::vector<std::string> image_names = {};     // of the mapping, also without credentials
   bool unreadable = false;                       // the record, or a record of the same ref
   std::vector<std::string> spellings = {};       // of the image, as the store knows them, sorted
   std::vector<std::string> other_handlers = {};  // that have a record of it; "": the default
   std::vector<QuarantineEntry> quarantine = {};  // those that close it
 };
 
-// What would have to change for the opposite of a decision with this reason, in one sentence
-// without a full stop. `why` explains the same image.
+// What would have to change to reverse a decision with this reason, in one sentence without a full
+// stop. `why` explains the same image.
 enum class Reason : std::uint8_t;
 std::string OtherAnswer(Reason reason, const Explanation& why);
 

@@ -32,8 +32,9 @@ std::optional<std::string_view> ImageName(std::string_view image);
 // Ensure use it; decisions do not (kubelet behaviour).
 std::optional<std::string> NormaliseImage(std::string_view image);
 
-// Equal for two strings that name the same repository, whatever their tags and digests: the name in
-// the full form; without a full form, the image name; if the string does not parse, the string.
+// The repository of an image string: equal for two strings that name the same one, whatever their
+// tags and digests. It is the name in the full form; without a full form, the image name; if the
+// string does not parse, the string itself.
 std::string RepositoryOf(std::string_view image);
 
 }  // namespace waybill

@@ -1,5 +1,5 @@
-// Every bound of the store. A call that exceeds one is ErrorCode::kLimitExceeded and changes
-// nothing; a decision answers "pull". A stored value that exceeds one counts as damaged.
+// Every bound of the store. A call that exceeds one fails with ErrorCode::kLimitExceeded and
+// changes nothing; a decision answers "pull". A stored value that exceeds one counts as damaged.
 
 #ifndef WAYBILL_LIMITS_H_
 #define WAYBILL_LIMITS_H_
@@ -42,12 +42,13 @@ inline constexpr std::size_t kMaxUsernsFileBytes = std::size_t{64} << 10;
 inline constexpr std::size_t kMaxMappingsPerFile = 340;
 // Images whose pulls are in flight at the same time in one process.
 inline constexpr std::size_t kMaxInFlightImages = 65536;
-// Open pulls that ended, by name. With more, the oldest become one of anything.
+// Open pulls that ended and whose image is named. With more, the oldest are merged into one that
+// may have brought any image (OpenPull::anything).
 inline constexpr std::size_t kMaxEndedPulls = 4096;
 // Records, and ledger entries, of images that are gone. With more, the oldest go first.
 inline constexpr std::size_t kMaxRemembered = 10'000;
-// Images of one list; names of one image that are kept (each counts when it is judged); repo
-// digests of one image that are spellings.
+// Images in one list; names that are kept of one image (all count when it is judged); repo digests
+// of one image that count as spellings.
 inline constexpr std::size_t kMaxListedImages = 200'000;
 inline constexpr std::size_t kMaxNamesPerImage = 4096;
 inline constexpr std::size_t kMaxSpellingsPerImage = 256;
@@ -68,8 +69,8 @@ inline constexpr std::size_t kMaxRequestPorts = 1024;
 inline constexpr std::size_t kMaxOpenStreams = 65536;
 // Patterns in an allowlist.
 inline constexpr std::size_t kMaxAllowlistPatterns = 65536;
-// Entries kept in the journal of distrust; the oldest go first, but none that is in force. Where
-// all are, one entry more says that there are others.
+// Entries in the journal of distrust. With more, the oldest that are no longer in force are
+// deleted. If all are in force, one more entry says that there are others.
 inline constexpr std::size_t kMaxTrustEvents = 64;
 // How many replaced copies are kept: databases under quarantine/, folders
 // image_manager/before-export-*, files userns.before-export-* of a pod. The oldest are deleted
@@ -78,7 +79,7 @@ inline constexpr std::size_t kMaxTrustEvents = 64;
 inline constexpr std::size_t kMaxKeptAside = 3;
 // Processes and threads that read one store at the same time.
 inline constexpr unsigned kMaxReaders = 1022;
-// Size of the memory map, and so of data.mdb, unless OpenOptions says or the store remembers
+// Size of the memory map, which bounds data.mdb, unless OpenOptions gives or the store remembers
 // another.
 inline constexpr std::uint64_t kDefaultMapBytes = std::uint64_t{16} << 30;
 // Bytes of a URL of a streaming server, and of a redirect's location; hosts and ports of a policy.

@@ -64,14 +64,15 @@ struct MigrateOptions {
   Progress progress = {};
   Clock clock = SystemClock;
   BootClock boot_clock = SystemBootClock;
-  // As in OpenOptions, but for this call: the store remembers only a larger one than it has.
+  // As in OpenOptions, but for this call only: the store remembers it only if it is larger than the
+  // remembered size.
   std::uint64_t map_bytes = 0;
 };
 
 // Makes and verifies a backup, then takes a store to another schema version, one transaction for
 // each step. NodeStore::Open does the same up to the newest version unless told not to. Idempotent:
-// after a crash the store has the version before or after a step, and the same call goes on. Uses
-// the witness that the store remembers.
+// after a crash the store has the version before or after a step, and the same call continues from
+// there. Uses the witness that the store remembers.
 // kInvalidArgument: a version below kOldestSchema or above kNewestSchema. kConflict: going down
 // would lose something and accept_loss is false; or, from 3 to 2 and whatever accept_loss says, a
 // kubelet's files can't hold the ID ranges (held pods, ranges of several lengths). The message says
@@ -85,7 +86,7 @@ Result<MigrationReport> Migrate(const MigrateOptions& options);
 // --- Backups ------------------------------------------------------------------------------------
 
 // backup/<version>-<commit sequence>-<time>.mdb in the store's directory: a compact copy. The last
-// three are kept, and only the last of each state.
+// three are kept; of several of the same state, only the last.
 struct Backup {
   std::filesystem::path path = {};
   std::uint32_t schema_version = 0;
@@ -113,14 +114,14 @@ struct RestoreReport {
   std::uint32_t schema_version = 0;
   std::uint64_t backup_commit_sequence = 0;
   std::uint64_t records = 0;
-  // Of those, to be verified again, since their credentials may have been revoked after the backup:
-  // the replaced store held other ones, was unreadable, older than its witness or than the backup,
-  // or missed its witness.
+  // Of those, without credentials, and so to be verified again: the credentials may have been
+  // revoked after the backup. Either the replaced store held other ones, or it was unreadable,
+  // older than its witness or than the backup, or its witness was missing.
   std::uint64_t records_without_credentials = 0;
   std::uint64_t id_mappings = 0;  // of pods in user namespaces
-  // Of the backup's mappings. Kept: the pod has it. Held: the pod is held, since its range is
-  // unverified or may overlap another pod's. Dropped: the replaced store gave the pod another
-  // range, or had released it.
+  // What became of the backup's mappings. Kept: the pod has it. Held: the pod is held, since its
+  // range is unverified or may overlap another pod's. Dropped: the replaced store gave the pod
+  // another range, or had released this one.
   std::uint64_t id_mappings_kept = 0;
   std::uint64_t id_mappings_held = 0;
   std::uint64_t id_mappings_dropped = 0;
@@ -130,8 +131,8 @@ struct RestoreReport {
   std::string replaced_path = {};
   std::vector<std::string> removed_paths = {};  // kept there earlier, now deleted (kMaxKeptAside)
   std::string distrust_reason = {};
-  // It is a store of streaming requests (waybill/streaming.h): all its tokens are void, and opening
-  // it ends the distrust.
+  // It is a streaming store (waybill/streaming.h): all its tokens are void, and opening it ends the
+  // distrust.
   bool streaming = false;
 };
 
@@ -140,21 +141,22 @@ struct RestoreReport {
 // that the replaced store had closed, by its quarantine or its intents, stay closed. Pods keep the
 // ID ranges that the replaced store gave them. If that store is unreadable or had lost ranges
 // itself, the backup's ranges are kept or held as well, ranges count as lost (HeldPod), and a
-// backup of a version without ranges is restored as the newest version. What the replaced store had
-// forgotten stays forgotten. Credentials that both have keep the replaced store's proofs (Proof).
-// If the replaced store is older than the backup, pods of which the two say different ranges are
-// held. Of streaming tokens none is put back: they may have opened their streams since. kDamaged:
-// the backup fails its check, as a data.mdb does that was copied while it was written to.
-// kConflict: the backup belongs to another store (by UUID, against the store or its witness), or is
-// for streaming and the store for a node, or the other way round. kInvalidArgument: it is the store
-// itself. kOwned: also, a process owns the store that the backup is the data.mdb of. kNewerSchema,
-// kOwned, kNotFound, kUnsafePath, kDiskFull, kIo. After each of these the store is unchanged; if
-// the final sync of the directory fails, or after a crash, it is the old or the new one, intact.
+// backup of a version without ranges is restored as the newest version. Credentials that the
+// replaced store had forgotten stay forgotten. Credentials that both stores have keep the replaced
+// store's proofs (Proof). If the replaced store is older than the backup, pods whose ranges differ
+// between the two are held. Streaming tokens are not put back: they may have opened their streams
+// since. kDamaged: the backup fails its check, for instance because data.mdb was copied during a
+// write. kConflict: the backup belongs to another store (by UUID, against the store or its
+// witness), or one of the two is a streaming store and the other a node's. kInvalidArgument: the
+// backup is the store itself. kOwned: a process owns the store, or the store whose data.mdb the
+// backup is. kNewerSchema, kNotFound, kUnsafePath, kDiskFull, kIo. After each of these the store is
+// unchanged; if the final sync of the directory fails, or after a crash, it is the old or the new
+// one, intact.
 Result<RestoreReport> Restore(const RestoreOptions& options);
 
 // --- Going back to a kubelet without waybill -----------------------------------------------------
 
-// Which of the kubelet's API versions files are written in.
+// Which API version the kubelet's files are written in.
 enum class KubeletApiVersion : std::uint8_t {
   kV1Beta1,   // kubelets since v1.35
   kV1Alpha1,  // to v1.34
@@ -168,7 +170,7 @@ struct ExportOptions {
   // since the kubelet presumes an image without a record preloaded, each that has neither record
   // nor ledger entry gets a record without credentials.
   std::optional<std::vector<ImageOnNode>> images_on_node = std::nullopt;
-  // Accepts an empty list, which is refused otherwise if the list is required.
+  // Accepts an empty list. Otherwise it is refused where the list is required.
   bool allow_empty = false;
 };
 
@@ -178,7 +180,7 @@ struct ExportReport {
   std::uint64_t intents = 0;
   std::uint64_t preloaded = 0;
   std::uint64_t closed = 0;  // in quarantine: written as files that the kubelet can't read either
-  std::uint64_t made = 0;    // records without credentials, for images that nothing is known of
+  std::uint64_t made = 0;    // records without credentials, for images of unknown origin
   std::uint64_t spellings = 0;  // records under further spellings of their images
   // Written without credentials: refs with records under other handlers only, and files that a
   // kubelet wrote and no import took.

@@ -1,10 +1,10 @@
 // What a store counts and holds, for Prometheus.
 //
-// Two sets of names. Those of KEP-2535 and of the kubelet's code (kubelet_…) come from a live owner
-// only, and count since it opened the store, as the kubelet's own count since it started. Those of
-// waybill (waybill_…) are what the store knows, so that an observer beside an owner has them, too;
-// their counters are those of the store's whole life. Names, labels and types stay; new ones may be
-// added.
+// There are two sets of names. The names of KEP-2535 and of the kubelet's code (kubelet_…) come
+// only from a live owner; they count from the moment it opened the store, as the kubelet's own
+// count from its start. waybill's names (waybill_…) say what the store knows, so an observer beside
+// an owner has them, too; their counters cover the store's whole life. Names, labels and types do
+// not change; new ones may be added.
 
 #ifndef WAYBILL_METRICS_H_
 #define WAYBILL_METRICS_H_
@@ -21,7 +21,7 @@
 
 namespace [[gnu::visibility("default")]] waybill {
 
-// There is room for so many values of Reason and of TrustKind.
+// How many values of Reason and of TrustKind there is room for.
 inline constexpr std::size_t kMaxReasons = 32;
 inline constexpr std::size_t kMaxTrustKinds = 16;
 
@@ -39,15 +39,15 @@ struct StoreCounters {
   // Requests for a pod with hostUsers: false that got no mapping.
   std::uint64_t id_range_failures = 0;
 
-  // KEP-2535's service level indicator: of the requests for an image without an error and with a
-  // policy other than Always, those that had to verify a present image again, 0 to 1. Above 0.9
-  // hardly any pod shares credentials, or records are lost. nullopt: there was no request.
+  // KEP-2535's service level indicator, 0 to 1: the share of requests that had to verify a present
+  // image again, among those without an error and with a policy other than Always. Above 0.9 hardly
+  // any pod shares credentials, or records are lost. nullopt: there was no such request.
   std::optional<double> ReverificationRatio() const;
 
   friend bool operator==(const StoreCounters&, const StoreCounters&) = default;
 };
 
-// What an opening as the owner found. RecoveryReport has the words.
+// What an opening as the owner found, in numbers; RecoveryReport has the words.
 struct OpeningSummary {
   Timestamp at = {};         // when it ended
   std::uint64_t damage = 0;  // RecoveryReport::findings
@@ -96,8 +96,8 @@ struct Metrics {
   EnsureImageRequests ensure_image_requests{};
   std::uint64_t ondisk_pullintents = 0;
   std::uint64_t ondisk_pulledrecords = 0;
-  // The store has no cache. These say how full the bounds are that take its place: images in flight
-  // of kMaxInFlightImages, and used pages of the map.
+  // The store has no cache. Instead of a cache's use, these give how much of a bound is in use:
+  // images in flight of kMaxInFlightImages, and used pages of the map.
   double inmemory_pullintents_usage_percent = 0;
   double inmemory_pulledrecords_usage_percent = 0;
   // Images under other runtime handlers than the default (KEP-4216, "How can an operator determine
@@ -130,23 +130,23 @@ struct Metrics {
   std::uint64_t used_bytes = 0;  // of the map, free pages inside included
   std::uint32_t readers = 0;
   std::uint32_t max_readers = 0;
-  // When the oldest credential was proven by a pull, of those for which that is known; nullopt:
-  // there is none. Of a credential that was forgotten, and is not taken out yet, too.
+  // When the oldest credential was proven by a pull, among those for which that is known; nullopt:
+  // there is none. A forgotten credential counts until it is taken out of its record.
   std::optional<Timestamp> oldest_credential = {};
-  std::uint64_t undated_credentials = 0;  // when they were proven is not known
+  std::uint64_t undated_credentials = 0;  // nobody knows when they were proven
   std::uint64_t revocations = 0;          // that are kept
   // nullopt: this is an observer, and no owner left any.
   std::optional<StoreCounters> counters = {};
   // nullopt: likewise
   std::optional<OpeningSummary> last_opening = {};
-  // Of preloaded_images, presumed to be since a first start. waybill_presumed_images
+  // Of preloaded_images, those presumed since a first start. waybill_presumed_images
   std::uint64_t presumed_images = 0;
 
-  // All that applies, in a fixed order, every series with zeros: a rate is defined from the first
-  // scrape. Left out: the kubelet's names without a live owner; gauges that could not be read
-  // (waybill_store_readable is 0 then); ranges without user namespaces; counters that nobody left;
-  // the age of the oldest credential without one;
-  // the ratio without requests.
+  // Every family that applies, in a fixed order. Series that are 0 are included, so that a rate is
+  // defined from the first scrape. Left out are the kubelet's names without a live owner; gauges
+  // that could not be read (waybill_store_readable is 0 then); ranges without user namespaces;
+  // counters that no owner left; the age of the oldest credential without one; the ratio without
+  // requests.
   std::vector<MetricFamily> Families() const;
 
   // Families as Prometheus' text exposition format, version 0.0.4.

@@ -57,21 +57,21 @@ class NodeStore {
   // These errors leave the store unchanged: kOwned (another process owns it, this process has it
   // open, or data.mdb changes while it is checked), kUnsafePath, kNewerSchema, kOlderSchema,
   // kInvalidArgument (options), kNotFound (create_if_missing is false, or pods_directory does not
-  // exist); but with kOlderSchema or kNewerSchema, what a crash left of an unfinished commit may
-  // have been taken back. After kDiskFull, kIo, kStoreFull, kConflict, kOutcomeUnknown,
-  // kInvalidArgument (an empty list; see OpenOptions::allow_empty) and kInterrupted
-  // (import_progress returned false), what was recovered and imported so far is kept. A damaged
-  // database is not an error: it is set aside, and recovery_report says so. Nor is a witness that
-  // is missing, unreadable or contradicts the store: the store turns distrustful, its records lose
-  // their credentials, and findings says why.
+  // exist); but with kOlderSchema or kNewerSchema, a commit that a crash cut short may have been
+  // undone. After kDiskFull, kIo, kStoreFull, kConflict, kOutcomeUnknown, kInvalidArgument (an
+  // empty list; see OpenOptions::allow_empty) and kInterrupted (import_progress returned false),
+  // what was recovered and imported so far is kept. A damaged database is not an error: it is set
+  // aside, and recovery_report says so. Nor is it an error if the witness is missing, unreadable or
+  // contradicts the store: the store turns distrustful, its records lose their credentials, and
+  // `findings` says why.
   static Result<std::unique_ptr<NodeStore>> Open(OpenOptions options);
 
   // Opens to decide and to read, with or without a live owner. Changes nothing; every recording
   // function returns kNotOwner. Needs write permission for the reader table (kUnsafePath
-  // otherwise). kNotFound: no store. kDamaged: the store fails the walk, contradicts its witness or
-  // misses it; opening it as an owner recovers it. kOwned: this process has the store open already,
-  // or data.mdb changes while it is checked. kOlderSchema: an owner must migrate it. kNewerSchema,
-  // kIo as for Open.
+  // otherwise). kNotFound: no store. kDamaged: the store fails the walk, or its witness is missing
+  // or contradicts it; opening it as an owner recovers it. kOwned: this process has the store open
+  // already, or data.mdb changes while it is checked. kOlderSchema: an owner must migrate it.
+  // kNewerSchema, kIo as for Open.
   static Result<std::unique_ptr<NodeStore>> Observe(ObserveOptions options);
 
   // Closes. No other call may be running, but requests of clients may (Serve).
@@ -80,40 +80,41 @@ class NodeStore {
   NodeStore& operator=(const NodeStore&) = delete;
 
   // Commits waiting write-backs, syncs the witness, releases the lock. Later calls fail closed:
-  // decisions answer "pull", everything that can fail is kClosed. Not to be
-  // called while another call runs. An error (as of Flush; kDamaged: the witness was removed,
-  // replaced or changed while the store was open; kIo: commit.mark could not be written) tells of
-  // write-backs, of the witness or of commit.mark only, and the store is closed all the same.
+  // decisions answer "pull", and every other call that can fail returns kClosed. Do not call it
+  // while another call runs. An error concerns only write-backs (as of Flush), the witness
+  // (kDamaged: it was removed, replaced or changed while the store was open) or commit.mark (kIo:
+  // it could not be written); the store is closed all the same.
   Result<void> Close();
 
   // Answers other processes from now on, on threads of its own: through the socket owner.sock
   // (0600) in the store's directory, OwnerClient asks for what only the owner may do. Clients are
   // root and this process's effective user. None of them can delay a decision or Close, however it
-  // behaves. A socket that an owner left which ended is replaced. Until Close or destruction, which
-  // waits for requests that run and removes the socket. Errors, which leave everything as it was:
-  // kConflict (this store serves already), kUnsafePath (what is named owner.sock is not a socket of
-  // this user's, and is left alone), kInvalidArgument (options), kLimitExceeded (the path has more
-  // than 107 bytes, and /proc is not mounted), kNotOwner, kDiskFull, kIo; kOwned and
+  // behaves. A socket left by an owner that has ended is replaced. Serving ends with Close or
+  // destruction, which wait for running requests and remove the socket. Errors, which leave
+  // everything as it was: kConflict (this store serves already), kUnsafePath (owner.sock is not a
+  // socket of this user, and is left alone), kInvalidArgument (options), kLimitExceeded (the path
+  // has more than 107 bytes, and /proc is not mounted), kNotOwner, kDiskFull, kIo; kOwned and
   // kOutcomeUnknown as in "Recording a pull".
   Result<void> Serve(const ServeOptions& options = {});
 
-  // What opening found and did. Constant; an observer's has `copy_of` only.
+  // What opening found and did. Constant; for an observer only `copy_of` is set.
   const RecoveryReport& recovery_report() const;
 
   // --- Decisions -------------------------------------------------------------------------------
 
-  // KEP-2535, MustAttemptImagePull. Needs all of `copy`. Never fails: what can't be
-  // read, verified or understood is "pull". Takes no lock that another thread holds, waits for no
-  // write, and allocates nothing unless something is in quarantine or credentials are fetched late.
-  // A credential that matched by hash or by coordinates only is queued to be written back (Flush
-  // waits for that); an observer does not write back. Under Rules::kKubelet a decision that would
-  // be "pull" waits first for those that are queued for the ref. Credentials of
-  // another handler's copy do not count, but whether the kubelet pulled the image is asked of all
-  // handlers (KEP-4216). A handler that is not in the registry: "pull", kRuntimeHandlerUnknown.
+  // KEP-2535, MustAttemptImagePull. Needs all of `copy`. Never fails: if something can't be read,
+  // verified or understood, the answer is "pull". Takes no lock that another thread holds, waits
+  // for no write, and allocates nothing unless something is in quarantine or credentials are
+  // fetched late. A credential that matched by hash or by coordinates only is queued to be written
+  // back (Flush waits for that); an observer does not write back. Under Rules::kKubelet a decision
+  // that would be "pull" first waits for the write-backs that are queued for the ref. Credentials
+  // of another handler's copy do not count, but a record or intent under any handler shows that the
+  // kubelet pulled the image (KEP-4216). A handler that is not in the registry: "pull",
+  // kRuntimeHandlerUnknown.
   Decision MustAttemptPull(const ImageCopy& copy, CredentialSource& credentials);
 
   // The kubelet's outer question: pull, use what is there, or refuse. Arguments as above. Never
-  // fails either; makes strings. Counts kubelet_image_manager_ensure_image_requests_total.
+  // fails either, but allocates strings. Counts kubelet_image_manager_ensure_image_requests_total.
   EnsureOutcome EnsureImage(const ImageCopy& copy, PullPolicy policy,
                             CredentialSource& credentials);
 
@@ -128,41 +129,42 @@ class NodeStore {
   // store is unchanged. kOutcomeUnknown: the commit may or may not have happened; decisions answer
   // "pull" until the store is closed and opened again. kOwned: owner.lock, lock.mdb or data.mdb was
   // removed, replaced or truncated under this owner; nothing was changed, and decisions answer
-  // "pull" likewise. A call that finds that after its commit returns kOutcomeUnknown.
+  // "pull" likewise. A call that notices this after its commit returns kOutcomeUnknown.
   //
-  // kClosed after Close.
+  // kClosed: after Close.
   //
   // A runtime handler that is not in the registry is kInvalidArgument, and the error lists those
   // that are. If the pull's intent is stored, its end may still be recorded, but without its
-  // credentials: its guest platform is unknown by now. The default handler's own name means the
+  // credentials: the guest platform is unknown by now. The default handler's own name means the
   // same as the empty one.
 
-  // Records that a pull begins: before each pull, and matched by exactly one RecordImagePulled or
-  // RecordImagePullFailed. Counts the pull as in flight, and returns its ID, by which a later
-  // process can end it too. kLimitExceeded also above kMaxInFlightImages. The image need not parse.
-  // Ignores copy.image_ref. Under Rules::kClosed each call makes an open pull of its own; under
-  // Rules::kKubelet an image has one intent, whose ID every call returns.
+  // Records that a pull begins. Call it before each pull, and after the pull exactly one of
+  // RecordImagePulled and RecordImagePullFailed. Counts the pull as in flight, and returns its ID,
+  // by which a later process can end it, too. kLimitExceeded also above kMaxInFlightImages. The
+  // image need not parse. Ignores copy.image_ref. Under Rules::kClosed each call makes an open pull
+  // of its own; under Rules::kKubelet an image has one intent, whose ID every call returns.
   Result<PullId> RecordPullIntent(const ImageCopy& copy);
 
-  // Records that the pull succeeded. Merges `credentials` into the record of copy.image_ref, what
-  // the runtime returned after the pull, drops one in-flight count of copy.image, and clears both's
-  // quarantine entries. nullopt: credentials unknown; the record then only says that the kubelet
-  // pulled it. kInvalidArgument where the image does not parse or the ref is empty: intent and
-  // count stay (kubelet behaviour). An unreadable record is replaced. `result.manifest` is kept
-  // with the record (digest and platform, if within their bounds). A copy of another manifest or
-  // for another guest platform than the record's is another image: what was proven for the old one
-  // goes. Rules::kClosed removes the open pull `result.pull` and no other; without an ID, the
-  // newest of this string that runs, or else the newest of unknown end; as it may be any of these,
-  // what was forgotten since the oldest began is not proven. A record of the image under another
-  // spelling becomes this one. Rules::kKubelet removes the intent when no count is left.
+  // Records that the pull succeeded. Merges `credentials` into the record of copy.image_ref (the
+  // ref that the runtime returned after the pull), drops one in-flight count of copy.image, and
+  // clears the quarantine entries of both. nullopt: credentials unknown; the record then only says
+  // that the kubelet pulled it. kInvalidArgument: the image does not parse, or the ref is empty;
+  // intent and count stay (kubelet behaviour). An unreadable record is replaced. `result.manifest`
+  // is kept with the record (digest and platform, if within their bounds). If the manifest or the
+  // guest platform differs from the record's, it is another image: proofs for the old one are
+  // dropped. Rules::kClosed removes only the open pull `result.pull`; without an ID, the newest
+  // running pull of this string, or else the newest of unknown end. Without an ID it may be any of
+  // these, so credentials forgotten since the oldest of them began are not proven. A record under
+  // another spelling of the image is taken over: it is then stored under this ref. Rules::kKubelet
+  // removes the intent when no count is left.
   Result<void> RecordImagePulled(const ImageCopy& copy,
                                  const std::optional<ImagePullCredentials>& credentials,
                                  const PullResult& result = {});
 
   // Records that the pull did not succeed. Drops one in-flight count. Ignores copy.image_ref.
-  // Rules::kClosed removes the open pull, chosen as by RecordImagePulled, after
-  // kNothingTransferred, and otherwise marks it failed or unknown; without an ID, as begun with the
-  // oldest of these. Rules::kKubelet removes the intent when no count is left.
+  // Rules::kClosed chooses the open pull as RecordImagePulled does, removes it after
+  // kNothingTransferred, and otherwise marks it failed or unknown; without an ID it then counts as
+  // begun with the oldest that it may be. Rules::kKubelet removes the intent when no count is left.
   Result<void> RecordImagePullFailed(const ImageCopy& copy,
                                      PullFailure failure = PullFailure::kFailed, PullId pull = {});
 
@@ -181,37 +183,39 @@ class NodeStore {
   // gets a record without credentials, and is closed until a pod proves some. A pull of `repo:tag`
   // could have given that tag and any `repo@digest`, one with a digest any `repo@digest`, and one
   // without a registry host any name (EvidenceOptions::short_names). If only a pull that began
-  // after the token could have, the image is left to a later list. Names that do not parse do not
-  // count. An image that may be one that is known under another ID or digest is closed, or has that
-  // one's ledger entry. A distrustful store judges nothing. After a gap (OpenOptions::gap) a
-  // complete list closes each such image, and the gap with it. An image of which the runtime shows
-  // that nobody pulled it (ImageOnNode::imported) enters the ledger in each of these cases, also if
-  // a list closed it before, or if it was pulled and a complete list lacked it since; not if an
-  // operator closed it, or what was pulled was never gone.
+  // after the token could have given a name, the image is left to a later list. Names that do not
+  // parse do not count. An image that may be the same as one known under another ID or digest is
+  // closed, or takes over that image's ledger entry. A distrustful store judges nothing. After a
+  // gap (OpenOptions::gap) a complete list closes each image that has neither record nor ledger
+  // entry, and ends the gap. If the runtime shows that nobody pulled an image
+  // (ImageOnNode::imported), it enters the ledger in each of these cases, even if a list closed it
+  // before, or if it was pulled and a complete list lacked it since. It does not if an operator
+  // closed it, or if the pulled image was never gone.
   //
   // A complete list also drops open pulls that can bring nothing any more (EvidenceOptions,
-  // ImageList::quiet_until). Records and ledger entries of images that it does not have and that
-  // are not newer than its token are remembered (EvidenceOptions::remember; kMaxRemembered of each,
-  // the oldest go first). When the image comes back without a pull that was recorded, its record
-  // counts again, less what was forgotten or grew too old, and so does its ledger entry, if the
-  // image has one of its names that no pull that can be named may have given it, no pull is open
-  // that can't be named, and it does not come back in a gap. A pull that succeeds begins anew: what
-  // was proven before the image was gone counts no more. What a list left unjudged it forgets
-  // nothing of. A list that has none of the images that the store knows may be of another runtime,
-  // or of a disk that is not mounted: it settles no pull and closes no gap, and in a gap the ledger
-  // stays as it is, unless ChangeOptions::allow_empty says that it is meant. A list without a token
-  // closes images, and does nothing else.
-  // kInvalidArgument: a token from the future or of another store, one that is older than that of a
-  // list that was observed before (nothing was changed: list again), or, where nothing is
-  // remembered, an empty complete list although there are records, open pulls or ledger entries
-  // (ChangeOptions::allow_empty). kLimitExceeded: more than kMaxListedImages.
+  // ImageList::quiet_until). Records and ledger entries of images that are not on it are
+  // remembered, unless they are newer than its token (EvidenceOptions::remember; kMaxRemembered of
+  // each, the oldest go first). If the image comes back without a recorded pull, its record counts
+  // again, less what was forgotten or grew too old. Its ledger entry counts again if the image has
+  // one of the entry's names that no named open pull could have given it, no open pull of anything
+  // exists (OpenPull::anything), and the image does not come back in a gap. A pull that succeeds
+  // begins anew: what was proven before the image was gone no longer counts. If a list leaves an
+  // image unjudged, it does not remove what may be known of that image under another ref. A list
+  // that has none of the images that the store knows may come from another runtime, or the disk may
+  // not be mounted. Such a list settles no pull and closes no gap, and in a gap it leaves the
+  // ledger as it is, unless ChangeOptions::allow_empty confirms it. A list without a token closes
+  // images, and does nothing else.
+  // kInvalidArgument: a token from the future, of another store, or older than that of a list
+  // observed before (nothing was changed: list again); or, if remembering is off, an empty complete
+  // list although there are records, open pulls or ledger entries (ChangeOptions::allow_empty).
+  // kLimitExceeded: more than kMaxListedImages.
   Result<ObserveReport> ObserveImages(const ImageList& list, const ChangeOptions& options = {});
 
-  // Notes that something was pulled, or may still be, that nobody recorded (Gap::kYes while the
-  // store is open): whoever records for a kubelet missed something. The store is distrustful until
-  // the next complete list, which closes each image that has neither record nor ledger entry, and
-  // leaves an open pull of anything. Does nothing while a gap is open already. `why` (1 to
-  // kMaxReasonBytes, kInvalidArgument otherwise) goes into the journal of trust.
+  // Notes a gap while the store is open, as Gap::kYes does at opening: nobody recorded a pull that
+  // happened or may still happen, since whoever records for a kubelet missed it. The store is
+  // distrustful until the next complete list, which closes each image that has neither record nor
+  // ledger entry, and leaves an open pull of anything. Does nothing while a gap is open already.
+  // `why` (1 to kMaxReasonBytes, kInvalidArgument otherwise) goes into the journal of trust.
   Result<void> NoteGap(std::string_view why);
 
   // Lists all open pulls, the oldest first.
@@ -224,10 +228,10 @@ class NodeStore {
 
   // Lists all ledger entries, sorted by image ref and handler.
   Result<std::vector<LedgerEntry>> ListLedger() const;
-  // Records an operator's word that this image is preloaded: it is not judged. `image.id` is any
-  // spelling of it; its names are kept. `source` and `reason`: 1 to kMaxReasonBytes. Records of the
-  // image stay; so does its quarantine, which closes it all the same. kInvalidArgument: no ID, or a
-  // digest that two images have.
+  // Records an operator's word that this image is preloaded, so that lists do not judge it.
+  // `image.id` is any spelling of it; its names are kept. `source` and `reason`: 1 to
+  // kMaxReasonBytes. Records of the image stay; so does its quarantine, which closes it all the
+  // same. kInvalidArgument: no ID, or a digest that two images have.
   Result<void> AddToLedger(const ImageOnNode& image, std::string_view source,
                            std::string_view reason, const ChangeOptions& options = {});
   // Records an operator's word that the image is not preloaded. An image without a record gets one
@@ -244,9 +248,9 @@ class NodeStore {
   Result<bool> SettlePresumed(const ImageCopy& copy, Settled settled, std::string_view reason,
                               const ChangeOptions& options = {});
 
-  // Explains why the image is open or closed: everything that bears on the answer, but for the
-  // pod's credentials and the policy. `names` are those that the runtime lists it by; without any,
-  // copy.image is taken. Rules::kKubelet: records and intents count under the very ref and string
+  // Explains why the image is open or closed: everything that bears on the answer except the pod's
+  // credentials and the policy. `names` are those that the runtime lists it by; if there are none,
+  // copy.image is used. Rules::kKubelet: records and intents count under the very ref and string
   // only, and there is no ledger. kInvalidArgument: the ref is empty, or the handler is not in the
   // registry. Errors of reading as in "Whole records".
   Result<Explanation> Explain(const ImageCopy& copy,
@@ -254,14 +258,15 @@ class NodeStore {
 
   // --- Revocation (owner) ------------------------------------------------------------------------
   // Each call forgets at once: a decision that begins after it returned does not count what was
-  // forgotten, nor does one after a crash; one that is under way sees all of it or nothing. Records
-  // stay, so the images must be verified again. What was forgotten does not come back by a pull
-  // that began before, by what a decision that read before writes back, by a restored backup, or by
-  // an import. A pull that began later proves anew; one whose beginning is not on record
-  // (RecordPullIntent) counts as begun before. A revocation is kept for AgeLimits::revocations,
-  // also of what nothing in the store has: a kubelet's file or a backup may have it.
-  // `options.dry_run` counts. `options.allow_empty` counts for Reconcile only. kInvalidArgument: a
-  // namespace, name, ref or hash is empty. Otherwise errors as in "Recording a pull".
+  // forgotten, not even after a crash; a decision that is under way sees all of the change or
+  // nothing of it. Records stay, so the images must be verified again. What was forgotten does not
+  // come back by a pull that began before, by what a decision that read before writes back, by a
+  // restored backup, or by an import. A pull that began later proves anew; one whose beginning is
+  // not on record (RecordPullIntent) counts as begun before. A revocation is kept for
+  // AgeLimits::revocations, even of a credential that the store does not have: a kubelet's file or
+  // a backup may have it. `options.dry_run` applies to all; `options.allow_empty` only to
+  // Reconcile. kInvalidArgument: a namespace, name, ref or hash is empty. Otherwise errors as in
+  // "Recording a pull".
 
   // Forgets a Secret by its coordinates, under every image name; `who.uid` empty: whatever the UID.
   // Another Secret with the same credentials still opens what it opened
@@ -278,26 +283,27 @@ class NodeStore {
   // Ignores copy.image. Ledger entries stay (RemoveFromLedger). The handler may be one that is not
   // in the registry any more: its records stay until a prune.
   Result<ForgetReport> ForgetImage(const ImageCopy& copy, const ChangeOptions& options = {});
-  // Forgets every Secret with this hash (HashCredentials), whoever's it is. One that is rotated
-  // to it later opens nothing by its coordinates either, until a pull proves the hash.
+  // Forgets every Secret with this hash (HashCredentials). A Secret that is rotated to it later
+  // opens nothing by its coordinates either, until a pull proves the hash.
   Result<ForgetReport> ForgetCredential(std::string_view credential_hash,
                                         const ChangeOptions& options = {});
-  // Forgets one of these, by what.kind. Ignores what.commit, since and untidied.
+  // Forgets one of the above, by what.kind. Ignores what.commit, since and untidied.
   Result<ForgetReport> Forget(const Revocation& what, const ChangeOptions& options = {});
 
-  // Forgets what is in records, is not in `truth`, and was proven by pulls that began before
-  // `token` was drawn (BeginList). `truth` is every Secret and every service account that exists,
-  // listed after that. Of a pull that began before and ends later no Secret or service account is
-  // recorded: it may have been made with one that is gone, so the next pod proves its own.
+  // Forgets each credential in a record that `truth` lacks, if it was proven by a pull that began
+  // before `token` was drawn (BeginList). `truth` is every Secret and every service account that
+  // exists, listed after that. A pull that began before and ends later records no Secret or service
+  // account: it may have used one that is gone, so the next pod must prove its own.
   // kInvalidArgument also: a token from the future, of another store, or older than that of the
   // last truth; an empty truth although records mention credentials (ChangeOptions::allow_empty).
   // kLimitExceeded: more than kMaxTruth.
   Result<ReconcileReport> Reconcile(const ExistingCredentials& truth, const ListToken& token,
                                     const ChangeOptions& options = {});
 
-  // Waits until what was forgotten is taken out of all records, for a process that ends. Out of
-  // very many records it is taken later, on a thread of the owner's (ForgetReport::untidied). The
-  // error of a batch that failed: the rest is done by the next call, or by the next owner.
+  // Waits until forgotten credentials are taken out of all records, for a process that is about to
+  // end. If very many records have some, a thread of the owner takes them out later
+  // (ForgetReport::untidied). Returns the error of a batch that failed; the next call, or the next
+  // owner, does the rest.
   Result<void> TidyUp();
   // Lists the revocations that are kept, in no order. Errors of reading as in "Whole records".
   Result<std::vector<Revocation>> ListRevocations() const;
@@ -307,51 +313,50 @@ class NodeStore {
   // Deletes each record whose image is not listed, unless the record was written or confirmed after
   // `token` was drawn (BeginList); under Rules::kClosed ledger entries likewise. `images` is the
   // complete list of images on the node, by any spelling, made after that. Judges nothing
-  // (ObserveImages does both, and is the better call). Under Rules::kClosed a record that no list
-  // ever had leaves an open pull of anything, since its image may be listed under another ref, here
-  // and in PruneBefore and DeleteRecord. If the list omits an image by mistake, its record is lost;
-  // it may then be presumed preloaded (Rules::kKubelet), or is judged anew (Rules::kClosed). An
-  // image that is listed under one handler keeps its record there and loses those under others,
-  // except the last record that says that the image was pulled: that one loses its credentials
-  // instead. kInvalidArgument: a token from the future or of another store, or an empty list
-  // although records exist (ChangeOptions::allow_empty).
+  // (ObserveImages does both, and is the better call). Under Rules::kClosed, deleting a record
+  // whose image no list ever had leaves an open pull of anything, since the image may be listed
+  // under another ref; the same holds for PruneBefore and DeleteRecord. If the list omits an image
+  // by mistake, its record is lost; it may then be presumed preloaded (Rules::kKubelet), or is
+  // judged anew (Rules::kClosed). An image that is listed under one handler keeps its record there
+  // and loses those under others, except the last record that says that the image was pulled: that
+  // one loses its credentials instead. kInvalidArgument: a token from the future or of another
+  // store, or an empty list although records exist (ChangeOptions::allow_empty).
   Result<PruneReport> Prune(const std::vector<ImageOnNode>& images, const ListToken& token,
                             const ChangeOptions& options = {});
 
-  // Deletes unlisted records that were last updated before `until`, and no ledger entries: the
+  // Deletes unlisted records that were last updated before `until`, but no ledger entries: the
   // kubelet's form of Prune. It compares clocks, so prefer a token. Rules::kKubelet cuts times to
   // the second, as the kubelet does. Rules::kClosed: a record whose time is more than a day ahead
   // of the clock gets the time of this call, so that a later call can delete it. If the clock was
   // ahead and was corrected, an `until` ahead of it does not delete records written since.
-  // kInvalidArgument: an empty list, as of Prune.
+  // kInvalidArgument: an empty list, as for Prune.
   Result<PruneReport> PruneBefore(const std::vector<ImageOnNode>& images, Timestamp until,
                                   const ChangeOptions& options = {});
 
   // --- Whole records, as an adapter for the kubelet's PullRecordsAccessor needs them -------------
-  // Those that read: kDamaged where what is stored can't be read or may have been lost;
-  // kUnavailable where nothing can be read at this moment; kOutcomeUnknown and kOwned as for those
-  // that write, from the call that found it on. Those
-  // that write: errors as in "Recording a pull"; in-flight counts stay as they are. Calls about a
-  // record ignore copy.image, calls about an intent copy.image_ref. kInvalidArgument:
-  // the one that it needs is empty and the other is not. (Both empty is a question: a kubelet's
-  // files can hold a record of the empty ref and an intent of the empty image.)
+  // Calls that read: kDamaged: stored data can't be read or may have been lost; kUnavailable:
+  // nothing can be read at this moment; kOutcomeUnknown and kOwned as for calls that write, from
+  // the call on that found it. Calls that write: errors as in "Recording a pull"; in-flight counts
+  // do not change. Calls about a record ignore copy.image, calls about an intent copy.image_ref.
+  // kInvalidArgument: the member that the call needs is empty and the other is not. (Both may be
+  // empty: a kubelet's files can hold a record of the empty ref and an intent of the empty image.)
 
-  // Returns the record as it counts: without credentials past their age, and without what is
-  // forgotten but not taken out yet, here and in ListRecords. Rules::kClosed: under any spelling of
-  // the image, here and in DeleteRecord. kNotFound: no such record, surely.
+  // Returns the record without credentials that are past their age, or forgotten but not taken out
+  // yet; so does ListRecords. Rules::kClosed finds it under any spelling of the image; so does
+  // DeleteRecord. kNotFound: there is certainly no such record.
   Result<ImagePulledRecord> GetRecord(const ImageCopy& copy) const;
   // Lists all records, in no order. If one can't be read, none is returned.
   Result<std::vector<ImagePulledRecord>> ListRecords() const;
   // Replaces the record of record.image_ref under record.runtime_handler. A credential that counts
-  // in the stored record keeps its proof, one that matches one of those by its hash or coordinates
-  // has that one's (a hash that was forgotten has none by coordinates), and any other is proven by
-  // the running pull of the image name; what was forgotten since that began, or is forgotten at all
-  // if there is none, is left out, and the stored Secret of its coordinates stays. Clears the
-  // ref's quarantine entry. kInvalidArgument: an empty ref, or an unknown handler without such a
-  // record.
+  // in the stored record keeps its proof. One that matches such a credential by hash or coordinates
+  // gets that one's proof (but a forgotten hash gets none by its coordinates). Any other is proven
+  // by the running pull of the image name. Credentials forgotten since that pull began, or
+  // forgotten at all if none runs, are left out; the stored Secret of the same coordinates stays.
+  // Clears the ref's quarantine entry. kInvalidArgument: an empty ref, or an unknown handler
+  // without such a record.
   Result<void> PutRecord(const ImagePulledRecord& record);
-  // Deletes the record, if it is there; records of the ref under other handlers stay. Leaves a
-  // quarantine entry in force.
+  // Deletes the record, if it exists; records of the ref under other handlers stay, and so does a
+  // quarantine entry.
   Result<void> DeleteRecord(const ImageCopy& copy);
 
   // Returns whether there is an open pull of this string and handler.
@@ -359,16 +364,16 @@ class NodeStore {
   // Lists one intent for each image string and handler with an open pull, sorted by both.
   // ListOpenPulls says more.
   Result<std::vector<ImagePullIntent>> ListIntents() const;
-  // Stores an intent, without counting a pull in flight, unless one runs.
+  // Stores an intent, unless a pull of the image runs already. Counts no pull in flight.
   Result<void> PutIntent(const ImageCopy& copy);
   // Deletes the intents of this string and handler: the caller's word that their pulls bring
-  // nothing more. While a pull of the image is in flight in this process its own stays until that
-  // pull ends.
+  // nothing more. While a pull of the image is in flight in this process, its intent stays until it
+  // ends.
   Result<void> DeleteIntent(const ImageCopy& copy);
 
-  // Lists what closes images until they are pulled again.
+  // Lists the quarantine entries, which close images until they are pulled again.
   Result<std::vector<QuarantineEntry>> ListQuarantine() const;
-  // Lists what a kubelet's files said of preloaded images.
+  // Lists the preloaded images that a kubelet's files name.
   Result<std::vector<ImagePreloadedRecord>> ListPreloaded() const;
 
   // --- Runtime handlers (KEP-4216) ---------------------------------------------------------------
@@ -454,20 +459,21 @@ class NodeStore {
 
   // --- Backups -----------------------------------------------------------------------------------
 
-  // Makes a compact copy of the store as it is now, checked and on the disk, in backup/ beside the
-  // store (Backup in maintenance.h): for Restore. By the owner. Others go on meanwhile. The last
-  // three backups are kept, those of migrations included, and of this state only the new one.
-  // kDiskFull: no room. kDamaged: the copy fails its check. kUnavailable: another backup is being
-  // made, or all slots of readers are taken. kUnsafePath, kNotOwner, kIo; kOwned and
-  // kOutcomeUnknown as in "Recording a pull". After each of these no backup was removed; one may
-  // have been made if an old one, or the folder, can't be written.
+  // Makes a compact copy of the store as it is now, checked and on the disk, in backup/ in the
+  // store's directory (Backup in maintenance.h): for Restore. Only the owner may call it; other
+  // calls go on meanwhile. The last three backups are kept, those of migrations included; of
+  // several backups of this state, only the new one. kDiskFull: no room. kDamaged: the copy fails
+  // its check. kUnavailable: another backup is being made, or all slots of readers are taken.
+  // kUnsafePath, kNotOwner, kIo; kOwned and kOutcomeUnknown as in "Recording a pull". After each of
+  // these no backup was removed; one may have been made if an old one, or the folder, can't be
+  // written.
   Result<Backup> MakeBackup();
 
   // Writes such a copy into a new file outside the store, mode 0600, for Restore; also by an
-  // observer, whether or not the owner serves. No other backup is removed. kInvalidArgument: there
-  // is something of that name, which is left as it is, or it lies in the store, or in no directory.
-  // kInterrupted: `progress` (bytes) returned false. Others as of MakeBackup. After each of these
-  // the file was not made, but for an error of the final sync of its directory, which says so.
+  // observer, whether or not the owner serves. No other backup is removed. kInvalidArgument: `file`
+  // exists already (it is left as it is), is not in an existing directory, or lies in the store.
+  // kInterrupted: `progress` (bytes) returned false. Others as for MakeBackup. After each of these
+  // the file was not made, except if the final sync of its directory failed: the error says so.
   Result<Backup> WriteBackup(const std::filesystem::path& file, const Progress& progress = {});
 
   // --- Going back --------------------------------------------------------------------------------

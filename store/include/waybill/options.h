@@ -30,14 +30,15 @@ class Witness {
   // A file at `path`, by convention image_manager/waybill in the kubelet directory, which the
   // kubelet ignores. The path is absolute and outside the store's directory. The store remembers it
   // as given, once the witness is on disk. The file's directory is made if missing. An existing
-  // file that is not a witness is left alone: kInvalidArgument, but below
-  // OpenOptions::kubelet_directory the store starts, distrustful and without a witness. If the
+  // file that is not a witness is left alone: kInvalidArgument. But if it lies below
+  // OpenOptions::kubelet_directory, the store opens, distrustful and without a witness. If the
   // store remembers another path, the witness there is read as well: if it is missing, unreadable
   // or contradicts the store, the store may be stale. A witness belongs to the directory of its
-  // store: a copy reads it, and leaves it alone (RecoveryReport::copy_of).
+  // store: a copy of the store reads it, but does not write it (RecoveryReport::copy_of).
   static Witness At(std::filesystem::path path) { return {Kind::kAt, std::move(path)}; }
-  // The same, but an operator confirms that the store is the newest although the witness that it
-  // remembers is missing: that one is not read. With the remembered path it is the same as At.
+  // The same, but the witness that the store remembers is not read: an operator confirms that the
+  // store is the newest although that witness is missing. With the remembered path it is the same
+  // as At.
   static Witness Anew(std::filesystem::path path) { return {Kind::kAnew, std::move(path)}; }
   // The witness that the store was last opened with, if any. For tools that open an existing store;
   // a wiped store remembers nothing.
@@ -45,7 +46,7 @@ class Witness {
   // No witness; the store forgets the one that it remembers.
   static Witness None() { return {Kind::kNone, {}}; }
 
-  // What an ExplainedCredential is.
+  // Which of these it is.
   enum class Kind : std::uint8_t { kAt, kRemembered, kNone, kAnew };
   Kind kind() const { return kind_; }
   const std::filesystem::path& path() const { return path_; }
@@ -60,9 +61,9 @@ class Witness {
 // without the feature (KEP-2535, "What happens if we reenable the feature").
 enum class Gap : std::uint8_t {
   // Under Rules::kClosed, look for signs in the kubelet directory: files that a kubelet wrote since
-  // the last take-over. At the first one, if a kubelet has used the directory, an open pull of
-  // anything stands for pulls that it cut short; what is on the node then is for
-  // OpenOptions::first_start.
+  // the last take-over. At the first take-over, if a kubelet has used the directory, an open pull
+  // of anything stands for pulls that it cut short; OpenOptions::first_start decides about the
+  // images then on the node.
   kDetect,
   kYes,
   kNo,
@@ -71,43 +72,46 @@ enum class Gap : std::uint8_t {
 struct OpenOptions {
   // The store's own directory. If it is missing, create_if_missing makes it (0700); its parent must
   // exist. An existing one must be a directory, not a symlink, owned by the caller, and neither
-  // group- nor world-writable. A store is made only where nothing else lies, but what is left of a
-  // store or the lost+found of a file system, and not in kubelet_directory itself: kUnsafePath.
+  // group- nor world-writable. A store is made only in a directory that holds nothing except
+  // remains of a store or the lost+found of a file system, and never in kubelet_directory itself:
+  // otherwise kUnsafePath.
   std::filesystem::path directory = {};
   bool create_if_missing = true;
   Witness witness;
-  // The witness is read, and neither made nor written: for a copy of a store on which opening is
-  // tried.
+  // Opening reads the witness, but neither makes nor writes it: for trying an opening on a copy of
+  // a store.
   bool leaves_witness = false;
   Rules rules = Rules::kClosed;
   VerificationPolicy policy = {};
   // The runtime's complete list of images. nullopt: unknown. Rules::kKubelet replays dangling
-  // intents against it. Rules::kClosed judges its images (ObserveImages). It has no token: so it
-  // removes nothing, settles nothing and enters nothing in the ledger, unless this is a first
-  // start: no list was judged since the store was made or came up from an older schema, and no pull
-  // began and no record was removed since.
+  // intents against it. Rules::kClosed judges its images (ObserveImages). Since it has no token, it
+  // removes nothing, settles nothing and enters nothing in the ledger, except at a first start:
+  // since the store was made or came up from an older schema, no list was judged, no pull began and
+  // no record was removed.
   std::optional<std::vector<ImageOnNode>> images_on_node = std::nullopt;
   // An operator's or installer's list of preloaded images; an entry without an ID names its image.
-  // At a first start, those of the first complete list that it names enter the ledger before
-  // anything is judged, unless they have a record or are in quarantine. Ignored later: it says
-  // nothing of when an image came.
+  // At a first start, the images of the first complete list that it names enter the ledger before
+  // anything is judged, unless they have a record or are in quarantine. Ignored later, since it
+  // does not say when an image came.
   std::optional<std::vector<ImageOnNode>> preloaded = std::nullopt;
-  // What that list's other images without a record are taken for: see FirstStart. Rules::kKubelet
-  // ignores it. A store that came up from a schema without a ledger has a first start, too.
+  // What becomes of the other images without a record on that first complete list: see FirstStart.
+  // Rules::kKubelet ignores it. A store that came up from a schema without a ledger has a first
+  // start, too.
   FirstStart first_start = FirstStart::kPresume;
   EvidenceOptions evidence = {};
-  // How long proofs count, and revocations are kept; the store remembers them. nullopt: as it
-  // remembers them. Out of range: kInvalidArgument.
+  // How long proofs count and revocations are kept. The store remembers both. nullopt: as
+  // remembered. Out of range: kInvalidArgument.
   std::optional<AgeLimits> ages = std::nullopt;
-  // This process goes on with the pulls of the one before it, as commands do that begin and end a
-  // pull in two processes. Otherwise pulls that were left running have ended: their outcome is
-  // unknown.
+  // This process continues the pulls of the one before it, as commands do that begin and end a pull
+  // in two processes. Otherwise pulls that were left running count as ended with an unknown
+  // outcome.
   bool continues_pulls = false;
   BootClock boot_clock = SystemBootClock;
   // Accepts an empty images_on_node and empty runtime_handlers. A runtime that starts up lists
   // nothing, so an empty list of handlers is otherwise kInvalidArgument if the store holds some.
-  // So is one of images if it holds records or intents or must close a gap, under Rules::kKubelet
-  // or with evidence.remember 0; otherwise it settles no pull and closes no gap.
+  // Under Rules::kKubelet, or with evidence.remember 0, an empty list of images is
+  // kInvalidArgument, too, if the store holds records or intents or must close a gap. In other
+  // cases that list settles no pull and closes no gap.
   bool allow_empty = false;
   // A kubelet directory (the one with image_manager/ in it) to take over. Empty: none.
   std::filesystem::path kubelet_directory = {};
@@ -126,7 +130,7 @@ struct OpenOptions {
   // Empty: pods/ in kubelet_directory, if both exist.
   std::filesystem::path pods_directory = {};
   // Whether a store of an older schema is taken to the newest, after a backup (Migrate in
-  // maintenance.h). Otherwise it is kOlderSchema, and nothing is changed.
+  // maintenance.h). If false, opening such a store fails with kOlderSchema and changes nothing.
   bool migrate = true;
   // A read error of the disk stops opening with kIo, and nothing is changed: trying again may help.
   // If the error persists, this option opens the store anyway. Unreadable parts of data.mdb count
@@ -140,13 +144,14 @@ struct OpenOptions {
   Clock clock = SystemClock;
   // Commits flush the disk twice, as LMDB does by itself. Otherwise they flush once where that is
   // safe: on ext2 to ext4, xfs and tmpfs, without DAX, if the boot is known; the first commit after
-  // an opening or after a change that was given up flushes twice. What is acknowledged
-  // is on the disk either way. One flush leaves this: damage to the pages of the newest commit, if
-  // the power fails within 200 ms of its acknowledgement, counts as a commit that was cut short.
+  // an opening or after a change that was given up flushes twice. What is acknowledged is on the
+  // disk either way. One flush has one weakness: if the power fails within 200 ms of an
+  // acknowledgement, damage to the pages of the newest commit counts as a commit that was cut
+  // short.
   bool flushes_twice = false;
   // Bytes of the memory map, and so the bound of data.mdb: 1 MiB to 16 TiB, rounded up to pages.
-  // The store remembers it. A larger store gets what it needs. 0: as remembered; kDefaultMapBytes
-  // if nothing is. A store that is rebuilt then gets what it needs, too.
+  // The store remembers it. A larger store gets what it needs. 0: as remembered, or else
+  // kDefaultMapBytes; a store that is rebuilt gets what it needs then, too.
   std::uint64_t map_bytes = 0;
 };
 
@@ -158,16 +163,16 @@ struct ObserveOptions {
   ShortNames short_names = ShortNames::kAnywhere;  // for Explain
   std::optional<AgeLimits> ages = std::nullopt;    // nullopt: those of the owner
   Clock clock = SystemClock;
-  // False: a store that no process owns is read whatever its witness says, so that it may be older
-  // than what was open last. To show what is in it: every decision is to pull.
+  // False: a store that no process owns is read whatever its witness says, so it may be an older
+  // copy. This is for showing its content: every decision is "pull".
   bool asks_witness = true;
 };
 
 // Options of changes that delete.
 struct ChangeOptions {
   // Accepts an empty list. A runtime that starts up lists nothing, so an empty list is otherwise
-  // kInvalidArgument if it would delete something. For ObserveImages also: the list is believed
-  // although it has no image that is known.
+  // kInvalidArgument if it would delete something. For ObserveImages also: the list counts although
+  // it has none of the known images.
   bool allow_empty = false;
   // Makes the change, reports it, and undoes it: nothing reaches the disk.
   bool dry_run = false;

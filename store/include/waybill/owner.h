@@ -1,16 +1,17 @@
-// An owner answers others: NodeStore::Serve opens the socket owner.sock in the store's directory,
-// and an OwnerClient asks there for what only the owner may do. Without it, a store that a kubelet
-// holds for as long as it lives could not be pruned, judged, backed up or settled by anybody else.
+// How other processes ask a store's owner: NodeStore::Serve opens the socket owner.sock in the
+// store's directory, and an OwnerClient asks there for what only the owner may do. A kubelet holds
+// its store for as long as it lives; without the socket no other process could prune it, have
+// images judged, make a backup or settle pulls.
 //
 //   auto owner = OwnerClient::Connect({.directory = "/var/lib/kubelet/waybill"});
 //   if (!owner) …                                       // kNotFound: no owner serves
 //   auto token = (*owner)->BeginList();
 //   … list the images …
-//   auto report = (*owner)->ObserveImages({.images = images, .token = *token, .complete = true},
-//   {});
+//   auto report = (*owner)->ObserveImages(
+//       {.images = images, .token = *token, .complete = true}, {});
 //
-// Decisions are not asked for: NodeStore::Observe makes them beside an owner, without waiting for
-// it.
+// An owner is not asked for decisions: an observer (NodeStore::Observe) makes them without waiting
+// for it.
 
 #ifndef WAYBILL_OWNER_H_
 #define WAYBILL_OWNER_H_
@@ -39,9 +40,9 @@ namespace [[gnu::visibility("default")]] waybill {
 
 class NodeStore;
 
-// What an owner does to its store for others. Each function has the arguments, results and errors
-// of the NodeStore function of the same name, whether it is called in the owner's process (CallsOf)
-// or through its socket (OwnerClient). Any thread may call any function at any time.
+// What an owner does to its store for other processes. Each function has the arguments, results and
+// errors of the NodeStore function of the same name, whether it is called in the owner's process
+// (CallsOf) or through its socket (OwnerClient). Any thread may call any function at any time.
 class OwnerCalls {
  public:
   virtual ~OwnerCalls() = default;
@@ -79,11 +80,11 @@ class OwnerCalls {
                                             const ListToken& token,
                                             const ChangeOptions& options) = 0;
 
-  // Pulls. Through its socket an owner ends no pull that its own process began: kConflict, if
-  // `pull` is one, or if none is named, no client began one of that string, and one of the owner's
-  // runs. Without an ID, a client's is the newest of the string that a client began; if it is one
-  // of several, beside one of the owner's, its credentials count as unknown, and
-  // kNothingTransferred as kFailed.
+  // Pulls. A client can't end a pull that the owner's own process began. kConflict: `pull` is such
+  // a pull; or `pull` is 0, no client began a pull of that string, and one of the owner's runs.
+  // With `pull` 0 a client ends the newest pull of the string that a client began; if clients began
+  // several, and the owner runs one, too, the credentials count as unknown, and kNothingTransferred
+  // as kFailed.
   virtual Result<PullId> RecordPullIntent(const ImageCopy& copy) = 0;
   virtual Result<void> RecordImagePulled(const ImageCopy& copy,
                                          const std::optional<ImagePullCredentials>& credentials,
@@ -108,14 +109,15 @@ struct ServeOptions {
   // How long a client may take to send its request, and again to take its answer: 1 ms to 1 hour.
   // Then its connection is closed.
   std::chrono::milliseconds patience{10'000};
-  // Connections at the same time: 1 to 1,024. One process gets at most a quarter of them, but one
-  // at least. If all are taken, the client goes that has been sending its request for longest.
+  // Connections at the same time: 1 to 1,024. One process gets at most a quarter of them, but at
+  // least one. If all are taken, the client that has been sending its request for longest is
+  // disconnected.
   std::size_t connections = 32;
 };
 
 // --- Asking --------------------------------------------------------------------------------------
 
-// What an owner that serves says of itself.
+// What a serving owner says of itself.
 struct OwnerDescription {
   std::int64_t process_id = 0;  // in the owner's PID namespace
   Rules rules = Rules::kClosed;
@@ -138,9 +140,9 @@ struct OwnerClientOptions {
 };
 
 // Asks the owner of a store; paths in its answers are in the client's spelling of the directory.
-// Each call is a connection of its own, so a client holds nothing of the
-// owner's between two calls, and goes on after the owner's restart. Errors of each call, beside
-// those of the NodeStore function:
+// Each call makes a connection of its own, so a client holds nothing of the owner's between two
+// calls, and continues after the owner's restart. Errors of each call, beside those of the
+// NodeStore function:
 //   kNotFound         no owner serves any more
 //   kConflict         another owner serves than when the client connected, by OwnerDescription
 //   kUnavailable      the owner is busy, closes, or did not take the request: try again
@@ -155,10 +157,10 @@ struct OwnerClientOptions {
 class OwnerClient : public OwnerCalls {
  public:
   // kNotFound: there is no such directory, or no owner serves there. kUnsafePath: the directory is
-  // not private to the caller's effective user, or what is named owner.sock there is not a socket
-  // of that user's, or it is answered by another user than that and root. kOwned: the owner's
-  // version speaks another protocol. kUnavailable: the owner does not answer in time, or has as
-  // many clients as it takes. kInvalidArgument: options. kIo.
+  // not private to the caller's effective user, owner.sock there is not a socket of that user, or a
+  // user other than that and root answers it. kOwned: the owner's version speaks another protocol.
+  // kUnavailable: the owner does not answer in time, or has no connection left. kInvalidArgument:
+  // options. kIo.
   static Result<std::unique_ptr<OwnerClient>> Connect(OwnerClientOptions options);
 
   // What the owner said when the client connected. Constant.

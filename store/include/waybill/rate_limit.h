@@ -17,16 +17,17 @@ struct RateLimitOptions {
   std::uint64_t burst_bytes = 0;
 };
 
-// One for each connection; both directions may share one, or have one each. Not thread-safe: the
+// Use one for each connection; both directions may share it, or have one each. Not thread-safe: the
 // caller locks. Nothing allocates, throws or fails; every argument is allowed.
 //
 // Each call is given the time, in nanoseconds of a monotonic clock (CLOCK_MONOTONIC) whose zero
-// does not matter. What has elapsed is the sum of its steps forward. A clock that goes back gives
-// nothing, and counts from there on, so that nobody waits until it has caught up.
+// does not matter. The elapsed time is the sum of its steps forward. If the clock goes back, that
+// step gives nothing, and time counts from there on, so that nobody waits until the clock has
+// caught up.
 //
 // Promise: after any calls, at most burst + rate * elapsed bytes have passed. A caller that always
-// takes what there is has had all of that but less than one byte, however often it asks, unless it
-// left the bucket full.
+// takes what is available gets all of that except for less than one byte, however often it asks,
+// unless it lets the bucket fill up.
 class RateLimit {
  public:
   // Begins with a full burst.
@@ -35,8 +36,8 @@ class RateLimit {
   // Up to `wanted` bytes that may pass now, and are counted as passed. 0: wait.
   std::uint64_t Take(std::uint64_t wanted, std::int64_t now_ns);
 
-  // Gives back bytes of the last Take that did not pass, for instance since a read brought fewer.
-  // The bucket never holds more than the burst.
+  // Gives back bytes of the last Take that did not pass, for instance because a read returned
+  // fewer. The bucket never holds more than the burst.
   void GiveBack(std::uint64_t bytes);
 
   // How many nanoseconds from `now_ns` on until Take(wanted) gives all of `wanted`, or a full burst

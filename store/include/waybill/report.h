@@ -27,7 +27,7 @@ struct ImportReport {
   std::uint64_t records = 0;      // taken from pulled/
   std::uint64_t intents = 0;      // taken from pulling/
   std::uint64_t preloaded = 0;    // taken from observed-preloaded/
-  std::uint64_t known_refs = 0;   // changed files of refs that the store knew: not taken
+  std::uint64_t known_refs = 0;   // changed files of refs that the store knows already: not taken
   std::uint64_t quarantined = 0;  // quarantine entries made
   std::uint64_t skipped = 0;      // names that are not the kubelet's, and unfinished .tmp files
   bool interrupted = false;
@@ -48,11 +48,11 @@ struct RecoveryReport {
   bool witness_made = false;      // the witness was missing, and a new one was made
   bool witness_in_store = false;  // it lies in the store's directory and would be lost with it
   std::vector<std::string> findings = {};  // what was wrong, one line each
-  // Files and folders of the store that lost the modes with which others could read or write them:
-  // one line each, with the old and the new mode.
+  // Files and folders of the store that other users could read or write, and now can't: one line
+  // each, with the old and the new mode.
   std::vector<std::string> mended = {};
-  // What changes no answer, but should be known: the file system does not guarantee what the store
-  // needs.
+  // Problems that change no answer, but that an operator should know: the file system does not
+  // guarantee what the store needs.
   std::vector<std::string> warnings = {};
   bool distrustful = false;
   std::string distrust_reason = {};
@@ -68,7 +68,7 @@ struct RecoveryReport {
   std::uint64_t gap_closed = 0;              // images that had neither record nor ledger entry
   std::vector<std::string> gap_images = {};  // their names, or refs; the first 1000
   std::uint64_t intents_found = 0;         // left by an earlier process; Rules::kClosed: open pulls
-  std::uint64_t intents_replayed = 0;      // closed an image on the node by a record
+  std::uint64_t intents_replayed = 0;      // those whose image was on the node: a record closed it
   std::uint64_t intents_left = 0;          // still stored when opening ended
   std::vector<std::string> replayed = {};  // their image strings; the first 100
   bool replay_skipped = false;             // no list of images was given to replay against
@@ -76,20 +76,21 @@ struct RecoveryReport {
   std::uint64_t records = 0;               // after opening
   std::uint64_t quarantine_entries = 0;
   std::uint64_t commit_sequence = 0;
-  // Rules::kClosed: the store had a time more than a day ahead of the clock, and goes on from the
-  // clock's. Empty: it had not.
+  // Rules::kClosed: the store had a time more than a day ahead of the clock, and now follows the
+  // clock again. Empty: it had not.
   std::string clock_was_ahead = {};
   // Records with a time in the future, which now have the time of this opening.
   std::uint64_t times_mended = 0;
   // Rules::kClosed: what judging images_on_node did. nullopt: there was no list.
   std::optional<ObserveReport> observed = {};
   bool first_start = false;  // the list was judged as that of a first start
-  // A crash had cut the last commit short, of which nobody was told: it was taken back. False if
-  // the database failed its check after that, too (set_aside).
+  // A crash had cut the last commit short, before anybody was told of it, and the commit was
+  // undone. False if the database failed its check even then (set_aside).
   bool commit_undone = false;
   // The directory of the store that this one was copied or moved from, and to which the witness
-  // still belongs. This store reads it and does not write it, so an older copy of this store may go
-  // unseen. Empty: the witness is this store's. In an observer's report nothing else is set.
+  // still belongs. This store reads the witness but does not write it, so an older copy of this
+  // store may go unnoticed. Empty: the witness is this store's. In an observer's report nothing
+  // else is set.
   std::string copy_of = {};
 };
 
@@ -98,7 +99,7 @@ struct Statistics {
   std::string store_uuid = {};
   std::uint32_t schema_version = 0;
   std::uint64_t commit_sequence = 0;
-  std::uint64_t records = 0;  // and those that are remembered (EvidenceOptions::remember)
+  std::uint64_t records = 0;  // including remembered ones (EvidenceOptions::remember)
   // Of those: not under the default runtime handler.
   std::uint64_t nondefault_handler_records = 0;
   std::uint64_t runtime_handlers = 0;
@@ -129,10 +130,10 @@ struct VerifyReport {
 // Why a store's trust changed. The numbers are stored, and never 0. A number that this version does
 // not know closes as much as any other.
 enum class TrustKind : std::uint8_t {
-  kOther = 1,             // said in words only, by a version before schema version 4
+  kOther = 1,             // given in words only, by a version before schema version 4
   kOperator = 2,          // an operator's word
   kStoreLost = 3,         // the database was gone
-  kStoreStale = 4,        // it may be older than it was: its witness is gone, or says so
+  kStoreStale = 4,        // it may be an older copy: its witness is gone, or says so
   kStoreRebuilt = 5,      // it failed its check
   kStoreRestored = 6,     // a backup was put back
   kImportUnfinished = 7,  // files of a kubelet directory are not taken over yet
@@ -144,7 +145,7 @@ enum class TrustKind : std::uint8_t {
 enum class TrustAction : std::uint8_t {
   kDistrust = 1,   // a reason to judge no image (closed), or to presume none preloaded (kubelet)
   kTrust = 2,      // ends every reason before it
-  kTakenBack = 3,  // ends the reason of the same kind and words: what it told of was made good
+  kTakenBack = 3,  // ends the reason of the same kind and words: its cause was repaired
   kNote = 4,       // an operator's word on a single image or pull; changes no reason
 };
 
@@ -164,9 +165,9 @@ struct TrustEvent {
   friend bool operator==(const TrustEvent&, const TrustEvent&) = default;
 };
 
-// The journal only grows, but that an import is not finished leaves no entry if the same opening
-// finished it. Of more than kMaxTrustEvents (waybill/limits.h) the oldest go that are no longer a
-// reason for distrust.
+// Whether a store is distrustful, and its journal. The journal only grows, except that an
+// unfinished import leaves no entry if the same opening finishes it. Of more than kMaxTrustEvents
+// entries (waybill/limits.h), the oldest that are no longer a reason for distrust are deleted.
 struct TrustState {
   bool distrustful = false;
   std::vector<TrustEvent> journal = {};  // oldest first

@@ -15,7 +15,7 @@
 
 namespace [[gnu::visibility("default")]] waybill {
 
-// What the caller of a failed call should do. The text for the person who reads it comes with it.
+// What the caller of a failed call should do. Error::message says it to a person.
 enum class ErrorCode : std::uint8_t {
   // The call itself is wrong: correct the argument. Unlike kLimitExceeded, no smaller input helps.
   kInvalidArgument = 1,
@@ -51,9 +51,9 @@ enum class ErrorCode : std::uint8_t {
   kOutcomeUnknown,
   // The caller's CredentialSource could not get the pod's credentials.
   kCredentialsUnavailable,
-  // Nothing can be read at this moment: no reader slot is free, or an observer is between two
-  // files.
-  // Nothing is known to be damaged: try again. Never read it as kNotFound.
+  // Nothing can be read at this moment: no reader slot is free, or an observer could not reopen
+  // files that were replaced. Nothing is known to be damaged: try again. Never read it as
+  // kNotFound.
   kUnavailable,
   // The handle was closed: open the store again. Never read it as kNotFound.
   kClosed = 64,
@@ -113,14 +113,15 @@ std::string_view HintText(Hint hint);
 // The name of a code, as the command line and JSON print it ("invalidArgument").
 std::string_view ErrorCodeName(ErrorCode code);
 
-// What failed, on which path or key, what was left as it was; and what to do next: either a hint
-// code, which each binding puts in its own words, or a hint that needs no translation, or neither.
+// What failed, on which path or key, and what was left unchanged; and what to do next: a hint code,
+// which each binding puts in its own words, or a hint that needs no translation, or neither.
 struct [[nodiscard]] Error {
   ErrorCode code = ErrorCode::kInvalidArgument;
   std::string message = {};
   std::string hint = {};
   Hint hint_code = Hint::kNone;
-  // When the same call can succeed, from now on; 0: not known. Only StreamingStore::Prepare says.
+  // How long from now until the same call can succeed; 0: unknown. Only StreamingStore::Prepare
+  // sets it.
   std::chrono::nanoseconds retry_after{0};
 
   bool has_hint() const { return !hint.empty() || hint_code != Hint::kNone; }

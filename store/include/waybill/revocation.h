@@ -1,5 +1,5 @@
-// Revocation: credentials that are forgotten, and do not come back; and how long a proof counts.
-// Neither is in KEP-2535 as kubelets have it; both are wishes of its beta section.
+// Revocation: credentials that are forgotten and do not come back; and how long a proof counts.
+// Kubelets implement neither; KEP-2535 wishes for both in its beta section.
 
 #ifndef WAYBILL_REVOCATION_H_
 #define WAYBILL_REVOCATION_H_
@@ -15,19 +15,20 @@
 
 namespace [[gnu::visibility("default")]] waybill {
 
-// How long what a pull proved counts. Past it a match is "pull", kProofTooOld, until a pull proves
-// the credential again. A credential of unknown proof (Proof) is past every limit. 0: for ever;
-// otherwise kMinAge to kMaxAge. The store remembers the limits of its last owner that gave some.
-// Age is measured by the clock, or by the newest commit's time if the clock is behind that. A
-// proof more than a day in the future is of unknown time: the clock was ahead.
+// How long a proof counts. Past the limit a matching credential gives "pull", kProofTooOld, until a
+// pull proves it again. A credential whose time of proof is unknown (Proof) is past every limit. 0:
+// for ever; otherwise kMinAge to kMaxAge. The store remembers the limits that an owner gave last.
+// Age is measured by the clock, or by the newest commit's time if the clock is behind that. The
+// time of a proof more than a day in the future counts as unknown: the clock was ahead.
 struct AgeLimits {
   std::chrono::seconds credentials{0};  // Secrets and service accounts
   // A shorter one for service accounts, whose tokens live an hour. 0: as `credentials`.
   std::chrono::seconds service_accounts{0};
-  std::chrono::seconds node_pods{0};  // of images that were pulled without credentials
-  // How long a revocation is kept at least: 1 day to kMaxAge. It is also kept as long as a backup
-  // that is older lies in backup/, a pull that began before is open, or records are to be tidied;
-  // one of a hash as long as any record has a Secret, which may be rotated to it.
+  std::chrono::seconds node_pods{0};  // for images that were pulled without credentials
+  // How long a revocation is kept at least: 1 day to kMaxAge. It is kept longer while backup/ holds
+  // an older backup, a pull that began before it is open, or records are still to be tidied up. A
+  // revocation of a hash is also kept while any record has a Secret, which may be rotated to that
+  // hash.
   std::chrono::seconds revocations{std::chrono::hours(24 * 30)};
 
   friend bool operator==(const AgeLimits&, const AgeLimits&) = default;
@@ -50,7 +51,7 @@ enum class RevocationKind : std::uint8_t {
   kServiceAccount = 2,
   kNamespace = 3,  // every Secret and service account of it
   kImage = 4,      // every credential of one handler's copy, and that all pods may use it
-  // Every Secret that held these credentials, by their hash. A Secret that is rotated to them later
+  // Every Secret that held the credentials with this hash. A Secret that is rotated to them later
   // opens nothing by its coordinates either, until a pull proves them.
   kCredential = 5,
 };
@@ -58,8 +59,8 @@ enum class RevocationKind : std::uint8_t {
 // version.
 std::string_view RevocationKindName(RevocationKind kind);
 
-// What was forgotten. What was proven by pulls that began in `commit` or before does not come back:
-// not by a pull that ends later, a credential written back, a restored backup or an import.
+// What was forgotten. Proofs by pulls that began in `commit` or before do not come back: neither by
+// a pull that ends later, nor by a credential written back, a restored backup or an import.
 struct Revocation {
   RevocationKind kind = RevocationKind::kSecret;
   CredentialName who = {};  // kNamespace: its namespace_name
@@ -68,7 +69,7 @@ struct Revocation {
   std::string credential_hash = {};
   std::uint64_t commit = 0;
   Timestamp since = {};
-  bool untidied = false;  // records still have some, which do not count any more
+  bool untidied = false;  // records still store some of it, which no longer counts
 
   friend bool operator==(const Revocation&, const Revocation&) = default;
 };
@@ -76,21 +77,22 @@ struct Revocation {
 // What a call to forget did.
 struct ForgetReport {
   std::uint64_t records = 0;  // that lost something
-  std::uint64_t secrets = 0;  // under an image name of a record each; likewise below
+  std::uint64_t secrets = 0;  // counted for each image name of each record; likewise below
   std::uint64_t service_accounts = 0;
   std::uint64_t node_pods = 0;  // image names that were open to all pods of the node
   // Secrets elsewhere with the hash of a forgotten one. They still open what they opened: forget
   // them by that hash if the credentials themselves are to be refused.
   std::uint64_t equal_hashes = 0;
-  // Whether a revocation was stored: always, but by a truth only if something was gone.
+  // Whether a revocation was stored: always, except that a truth stores one only if something was
+  // gone.
   bool stored = false;
-  // Of `records`, those that still have what does not count any more: a thread of the owner, or the
-  // next one, tidies them up.
+  // Of `records`, those that still store forgotten credentials, which no longer count: a thread of
+  // this owner, or of the next one, tidies them up.
   std::uint64_t untidied = 0;
 };
 
-// The Secrets and service accounts that exist in the cluster, all of them. Without a UID, one of
-// any UID exists. At most kMaxTruth in all.
+// A truth: all Secrets and service accounts that exist in the cluster. A name without a UID stands
+// for every UID. At most kMaxTruth in all.
 struct ExistingCredentials {
   std::vector<CredentialName> secrets = {};
   std::vector<CredentialName> service_accounts = {};
@@ -101,8 +103,8 @@ inline constexpr std::size_t kMaxTruth = 1'000'000;
 struct ReconcileReport {
   ForgetReport forgotten = {};
   std::uint64_t known = 0;  // Secrets and service accounts in records that exist
-  std::uint64_t gone = 0;   // that do not
-  std::uint64_t newer = 0;  // that do not, but were proven after the token: they stay
+  std::uint64_t gone = 0;   // those in records that do not exist
+  std::uint64_t newer = 0;  // those that do not, but were proven after the token: they stay
 };
 
 }  // namespace waybill

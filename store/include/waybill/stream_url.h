@@ -72,15 +72,15 @@ enum class StreamUrlRefusal : std::uint8_t {
   // CheckStreamRedirect only: a redirect, where the policy follows none.
   kRedirect = 19,
   // CheckStreamRedirect only: a redirect to another host; or one that names no location; or one
-  // that resolves to a path that begins with "//" or has the segment "." or "..", of which readers
-  // make different things.
+  // that resolves to a path that begins with "//" or has the segment "." or "..": readers of URLs
+  // disagree about those.
   kRedirectHost = 20,
   // CheckStreamRedirect only: a redirect from https to http.
   kRedirectDowngrade = 21,
 };
 inline constexpr StreamUrlRefusal kLastStreamUrlRefusal = StreamUrlRefusal::kRedirectDowngrade;
 
-// "noScheme", "notAllowed"; empty for a number that is no reason.
+// "noScheme", "notAllowed"; empty for an unknown number.
 std::string_view StreamUrlRefusalName(StreamUrlRefusal refusal);
 
 // "http" or "https".
@@ -90,8 +90,9 @@ std::string_view StreamSchemeName(StreamScheme scheme);
 struct StreamUrlPolicy {
   // What is allowed beside loopback addresses. Either an IP address, without brackets and zone (an
   // IPv4-mapped one is its IPv4 address), or a host name of letters, digits, '-', '_' and '.',
-  // compared without regard to case and otherwise exactly: it covers no subdomain, and not itself
-  // with a '.' at the end. Whoever lists a name trusts the resolver. At most kMaxStreamHosts.
+  // compared without regard to case and otherwise exactly: it covers neither subdomains nor the
+  // same name with a '.' at the end. Whoever lists a name trusts the resolver. At most
+  // kMaxStreamHosts.
   std::vector<std::string> hosts = {};
   // The ports that are allowed, 1 to 65535; empty: all. At most kMaxStreamPorts.
   std::vector<std::uint16_t> ports = {};
@@ -131,7 +132,7 @@ struct [[nodiscard]] StreamUrlCheck {
 StreamUrlCheck CheckStreamUrl(std::string_view url, const StreamUrlPolicy& policy = {});
 
 // Whether a redirect to `location` (the header Location, absolute or relative) may be followed,
-// when `original` answered with it. Never by default. With `same_host_redirects`, the location,
+// when `original` answered with it. By default none may. With `same_host_redirects`, the location,
 // resolved as in RFC 3986 section 5.2, must pass CheckStreamUrl, have the host of `original` and
 // not go from https to http. The port may differ (KEP-1558, "Background": ValidateProxyRedirects
 // compared the hosts). `original` must pass CheckStreamUrl as well; otherwise its refusal is the

@@ -33,7 +33,7 @@ struct KubernetesVersion {
 
 // The oldest release that the table knows: the kubelet's flag came with it. Older ones are refused.
 inline constexpr KubernetesVersion kOldestStreamingVersion = {1, 11};
-// The newest release whose sources were read. A newer one is taken for it, and a note says so.
+// The newest release whose sources were read. A newer one is treated like it, and a note says so.
 inline constexpr KubernetesVersion kNewestStreamingVersion = {1, 37};
 
 // Bounds of what LintStreaming reads. Above them: kLimitExceeded.
@@ -65,10 +65,10 @@ enum class StreamingGate : std::uint8_t {
 };
 // "StreamingProxyRedirects"
 std::string_view StreamingGateName(StreamingGate gate);
-// Spelt exactly so; nullopt: it is not one of them.
+// The spelling must match exactly. nullopt: not one of the gates.
 std::optional<StreamingGate> FindStreamingGate(std::string_view name);
 
-// A feature gate as a component has it.
+// The setting of a feature gate in a component.
 struct StreamingGateSetting {
   StreamingGate gate = StreamingGate::kStreamingProxyRedirects;
   bool enabled = false;
@@ -76,11 +76,11 @@ struct StreamingGateSetting {
   bool operator==(const StreamingGateSetting&) const = default;
 };
 
-// What of a component's settings the plan depends on.
+// Which settings of a component the plan depends on.
 struct StreamingSettings {
   // The kubelet's --redirect-container-streaming; nullopt: not given. Of an API server: ignored.
   std::optional<bool> redirect_container_streaming = std::nullopt;
-  std::vector<StreamingGateSetting> gates = {};  // of one gate, the last counts
+  std::vector<StreamingGateSetting> gates = {};  // if a gate occurs twice, the last counts
 
   bool operator==(const StreamingSettings&) const = default;
 };
@@ -139,7 +139,7 @@ enum class WebSocketTranslator : std::uint8_t {
   kApiServer,  // to SPDY, before the kubelet
   kKubelet,    // to SPDY, before the runtime's streaming server
 };
-// What comes of a streaming request.
+// How a streaming request ends.
 enum class StreamingOutcome : std::uint8_t {
   kWorks,
   kWorksOnSameHost,  // if the runtime's streaming server has the kubelet's host name or address
@@ -179,15 +179,15 @@ struct StreamingAnswer {
   WebSocketTranslator port_forward_websockets = WebSocketTranslator::kNobody;
   StreamingOutcome outcome = StreamingOutcome::kWorks;
   VersionSkew skew = VersionSkew::kSupported;
-  // Of the flag and the gates in the request, the kubelet's first. Each setting is written as the
-  // component's command line would have it.
+  // About the flag and the gates in the request, the kubelet's first. Each setting is written as on
+  // the component's command line.
   std::vector<StreamingFinding> findings;
   std::vector<std::string> notes;  // what a reader must know besides
 };
 
 // kInvalidArgument: a version before kOldestStreamingVersion, or with another major version than 1.
-// kLimitExceeded: more than kMaxStreamingArguments gates. Version skew that is not supported is
-// judged all the same, and is no error.
+// kLimitExceeded: more than kMaxStreamingArguments gates. Unsupported version skew is not an error:
+// the answer covers it, too.
 Result<StreamingAnswer> StreamingPlan(const StreamingPlanRequest& request);
 
 // A value of a configuration file: its key with dots between levels
@@ -197,9 +197,9 @@ struct StreamingConfigValue {
   std::string value;
 };
 
-// Whether LintStreaming judges the flag, for one component at least: its name without the dashes in
-// front, in any case, with dashes or underscores. A caller that can't see a flag's value (a pod's
-// variable) refuses such a one.
+// Whether LintStreaming judges the flag for at least one component. `name` is without the leading
+// dashes, in upper or lower case, with dashes or underscores. A caller that can't see a flag's
+// value (a pod's variable) should refuse such a flag.
 bool IsStreamingFlag(std::string_view name);
 
 struct StreamingLintRequest {
@@ -213,7 +213,7 @@ struct StreamingLintRequest {
 };
 
 struct StreamingLint {
-  // Flags and keys in their order, then feature gates. What is repeated is one finding, with its
+  // Flags and keys in their order, then feature gates. A repeated setting is one finding, with its
   // last spelling, unless it is wrong in several ways.
   std::vector<StreamingFinding> findings;
   // For StreamingPlan: the last of repeated flags; the gates, those that win last. What can't be
@@ -224,7 +224,7 @@ struct StreamingLint {
 
 // Reads a command line as the component does (pflag): "--flag", "--flag=value", "--flag value";
 // underscores stand for dashes; "--" ends the flags; a value that does not parse is fatal. It does
-// not know which flags of others take a value, so it reads what follows such a flag as a flag if it
+// not know which other flags take a value, so it reads what follows such a flag as a flag if it
 // looks like one.
 //
 // kInvalidArgument: the version, as for StreamingPlan; an API server with a configuration.

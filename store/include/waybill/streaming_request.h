@@ -36,12 +36,11 @@ struct StreamingRequest {
 };
 
 // kInvalidArgument, by the rules of CRI's streaming server (k8s.io/cri-streaming, v0.36): the
-// container ID or the pod sandbox ID is missing; tty and std_err are both set, since a terminal has
-// one output; or none of std_in, std_out and std_err is. And by ours: exec without a command, or
-// with an empty first argument; a port that is 0 (a list without ports is right: clients that use
-// SPDY name them later); a field that the kind does not have; text with a zero byte,
-// or that is not UTF-8, as CRI's is. kLimitExceeded: above
-// limits.h.
+// container ID or the pod sandbox ID is missing; tty and std_err are both set, although a terminal
+// has one output; or none of std_in, std_out and std_err is set. By waybill's own rules: exec
+// without a command, or with an empty first argument; a port that is 0 (no ports at all is valid:
+// clients that use SPDY name them later); a field that the kind does not have; text that has a zero
+// byte or, unlike CRI's, is not UTF-8. kLimitExceeded: above a bound in limits.h.
 Result<void> CheckStreamingRequest(const StreamingRequest& request);
 
 }  // namespace waybill

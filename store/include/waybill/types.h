@@ -28,9 +28,9 @@ struct Timestamp {
   friend auto operator<=>(const Timestamp&, const Timestamp&) = default;
 };
 
-// When a credential was last proven by a pull. A match proves nothing: what is written back because
-// it matched has the proof of what it matched. Set by the store, ignored in arguments, and not
-// compared: two values with different proofs are equal.
+// When a credential was last proven by a pull. A match proves nothing: a credential that is written
+// back because it matched gets the proof of the one that it matched. Set by the store, ignored in
+// arguments, and not compared: two values with different proofs are equal.
 struct Proof {
   std::optional<Timestamp> proven = {};  // whole seconds; nullopt: unknown
   // The commit in which that pull began (RecordPullIntent); 0: unknown.
@@ -38,7 +38,7 @@ struct Proof {
 };
 
 // Coordinates of a Kubernetes Secret and the hash of the credentials that it held when an image was
-// pulled with it. The hash is opaque and only ever compared. If empty, hashing failed: the hash
+// pulled with it. The hash is opaque and only compared. Empty: hashing failed; the hash then
 // matches nothing, but the coordinates still can.
 struct ImagePullSecret {
   std::string uid = {};
@@ -104,13 +104,13 @@ struct ImagePullServiceAccountView {
 };
 
 // Which copy of an image a call is about, borrowed for the call. Name the members
-// ({.image = …, .image_ref = …}): an image string that is taken for a ref asks about another copy,
-// of which nothing may be known. Each function says which members it needs, and ignores the others:
-// one value does for a decision and for the pull after it.
+// ({.image = …, .image_ref = …}): an image string in the place of the ref would ask about another
+// copy, of which the store may know nothing. Each function says which members it needs, and ignores
+// the others: the same value serves for a decision and for the pull after it.
 struct ImageCopy {
   std::string_view image = {};      // the container's image string, as the pod wrote it
   std::string_view image_ref = {};  // what the runtime returned for it; empty: not on the node
-  std::string_view runtime_handler = {};  // that the pod's RuntimeClass names; empty: the default
+  std::string_view runtime_handler = {};  // of the pod's RuntimeClass; empty: the default
 };
 
 // Which credentials opened an image under one image name. With node_pods_accessible (pulled without
@@ -134,7 +134,7 @@ struct ImagePullCredentials {
 };
 
 // One image on the node that the kubelet pulled. credential_mapping is keyed by image name: the
-// pod's image string cut of tag and digest, nothing else changed.
+// pod's image string without tag and digest, otherwise unchanged.
 struct ImagePulledRecord {
   std::string image_ref = {};
   std::optional<Timestamp> last_updated = {};  // nullopt: the kubelet's `null`
@@ -155,15 +155,15 @@ struct ImagePulledRecord {
   // A list closed it, since an open pull or a gap may have brought it: the runtime's word that
   // nobody pulled it (ImageOnNode::imported) opens it. Set by the store; ignored in arguments.
   bool closed_by_list = false;
-  // Since when the image is not on the node: the record is remembered (EvidenceOptions::remember).
-  // Whole seconds. Set by the store; ignored in arguments.
+  // Since when the image has been gone from the node: the record is remembered
+  // (EvidenceOptions::remember). Whole seconds. Set by the store; ignored in arguments.
   std::optional<Timestamp> absent_since = {};
 
   friend bool operator==(const ImagePulledRecord&, const ImagePulledRecord&) = default;
 };
 
-// A pull that began and whose end is not known. `image` is the container's image string as the pod
-// wrote it; it need not parse.
+// A pull that began and whose outcome is not recorded. `image` is the container's image string as
+// the pod wrote it; it need not parse.
 struct ImagePullIntent {
   std::string image = {};
   std::string runtime_handler = {};  // empty: the default handler
@@ -191,14 +191,14 @@ struct ImageOnNode {
   // CRI's Image.spec.runtime_handler. Empty: not given, so the image may be any handler's.
   std::string runtime_handler = {};
   bool pinned = false;  // by the runtime's configuration
-  // The runtime shows that no pull brought it, whoever asked for one. Never a guess: the image is
-  // open to all pods then.
+  // The runtime shows that no pull by anyone brought it. Never set it by guessing: the image is
+  // then open to all pods.
   bool imported = false;
 
   friend bool operator==(const ImageOnNode&, const ImageOnNode&) = default;
 };
 
-// A moment since the machine booted, which no change of the wall clock moves.
+// A time since the machine booted. Changes of the wall clock do not affect it.
 struct BootTime {
   std::array<std::uint8_t, 16> boot_id = {};  // which boot; zeros: unknown
   std::int64_t nanoseconds = 0;               // CLOCK_BOOTTIME
@@ -206,7 +206,7 @@ struct BootTime {
   friend bool operator==(const BootTime&, const BootTime&) = default;
 };
 
-// Which pull. Durable, and never used twice in one store. 0: none is named.
+// Which pull is meant. Durable, and never used twice in one store. 0: no pull is named.
 struct PullId {
   std::uint64_t value = 0;
 
@@ -219,7 +219,7 @@ struct PulledManifest {
   Platform platform = {};
 };
 
-// What an unreadable file stood for, known by its name only.
+// What an unreadable file stood for; only its name tells.
 enum class QuarantineKind : std::uint8_t {
   kImageRef = 1,  // of pulled/: SHA-256 of an image ref
   kImage = 2,     // of pulling/: SHA-256 of an image string

@@ -24,7 +24,7 @@ inline constexpr std::uint64_t kIdsPerBlock = 65536;
 inline constexpr std::uint64_t kHostIds = std::uint64_t{1} << 32;
 
 // --- What a sandbox and its mounts are given
-// ------------------------------------------------------
+// --------------------------------------------------------
 
 // CRI's IDMapping.
 struct IdMapping {
@@ -164,10 +164,10 @@ enum class HeldKind : std::uint8_t {
   kOther = 1,
   kFileConflict = 2,      // its file contradicts another one, or the store
   kTablesContradict = 3,  // the store's own tables contradict each other
-  kUnreadableFile = 4,    // no kubelet takes its file, or it can't be read
-  kFromBackup = 5,        // its range is that of a backup, and may be another pod's by now
+  kUnreadableFile = 4,    // its file can't be read, or no kubelet would accept it
+  kFromBackup = 5,        // its range comes from a backup, and may be another pod's by now
   kLostRanges = 6,        // without a UID: ranges were lost
-  kUntilImport = 7,       // without a UID: until the kubelet's pods' files were taken over
+  kUntilImport = 7,       // without a UID: until the files of the kubelet's pods are taken over
 };
 
 // Spellings for output: "fileConflict", …. "unknown": a number of a later version.
@@ -215,17 +215,16 @@ struct UserNamespaceCleanupReport {
 // What opening found and did about ranges.
 struct UserNamespaceReport {
   std::uint64_t files_seen = 0;
-  std::uint64_t unchanged = 0;  // files whose mappings the store already has
-  std::uint64_t imported = 0;   // mappings taken
-  std::uint64_t held = 0;       // pods held by this import, or still held for the same reason
-  std::uint64_t repaired_blocks =
-      0;  // entries of the block table that contradicted the allocations
+  std::uint64_t unchanged = 0;        // files whose mappings the store already has
+  std::uint64_t imported = 0;         // mappings taken
+  std::uint64_t held = 0;             // pods held by this import, or still held for the same reason
+  std::uint64_t repaired_blocks = 0;  // block table entries that contradicted allocations
   std::vector<std::string> problems = {};  // one line a pod; the first 100
   std::uint64_t allocations = 0;           // after opening
   std::uint64_t held_pods = 0;
   std::uint64_t outside_pool = 0;
   std::uint64_t other_length = 0;
-  std::vector<std::string> off_pool = {};  // the UIDs of both, the first 100
+  std::vector<std::string> off_pool = {};  // UIDs of the pods of both; the first 100
   // As in UserNamespaceStatistics.
   std::string refused_because = {};
 };
