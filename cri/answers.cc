@@ -18,8 +18,8 @@ namespace {
 
 namespace v1 = runtime::v1;
 
-// Of the fields of a list, those of images included. A few bytes of an answer become an object of
-// a hundred, so they are counted before.
+// Fields of a list, including those of its images. They are counted before parsing, since a few
+// bytes of an answer become an object of a hundred.
 constexpr std::size_t kMaxFields = 16 * kMaxListedImages;
 
 Error NotCri(std::string_view message) {
@@ -31,7 +31,7 @@ Error NotCri(std::string_view message) {
 
 template <typename Message>
 Result<void> Parse(const std::string& answer, Message& out) {
-  // It would write to standard error.
+  //   Otherwise protobuf would write to standard error.
   static const auto before = google::protobuf::SetLogHandler(nullptr);
   static_cast<void>(before);
   if (out.ParseFromString(answer)) return {};
@@ -104,7 +104,7 @@ Result<std::vector<RuntimeHandler>> DecodeHandlers(const std::string& answer) {
     v1::StatusResponse handlers;
     *handlers.mutable_runtime_handlers() = status.runtime_handlers();
     auto json = TRY(JsonOf(handlers));
-    // crictl prints each piece of information that is JSON beside the rest.
+    // crictl prints each piece of information that is JSON as a member of its own.
     const auto config = status.info().find("config");
     if (config != status.info().end() && nlohmann::json::accept(config->second)) {
       json.insert(1, "\"config\":" + config->second + ",");

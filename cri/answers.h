@@ -1,5 +1,4 @@
-// What a runtime's answers say. They are protobuf messages of CRI v1, and no byte of them is
-// trusted.
+// Decodes a runtime's answers: protobuf messages of CRI v1, of which no byte is trusted.
 
 #ifndef WAYBILL_CRI_ANSWERS_H_
 #define WAYBILL_CRI_ANSWERS_H_

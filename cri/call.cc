@@ -56,7 +56,7 @@ Error Failed(const std::string& path, const std::string& service, const std::str
   }
 }
 
-// Whatever happens to the wall clock meanwhile.
+// By a clock that changes of the wall clock do not move.
 gpr_timespec DeadlineIn(std::chrono::milliseconds timeout) {
   return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
                       gpr_time_from_millis(timeout.count(), GPR_TIMESPAN));
@@ -79,7 +79,7 @@ Error NobodyWaits(const std::string& path, const std::string& method) {
       ""};
 }
 
-// Until the next thing that was asked for has ended, and how; whether the call was cancelled.
+// Waits until the next operation has ended; `ok`: how. Returns whether the call was cancelled.
 bool WaitFor(grpc::CompletionQueue& done, grpc::ClientContext& context,
              const std::function<bool()>& cancelled, bool& ok) {
   constexpr int kAskEveryMs = 50;
@@ -102,7 +102,7 @@ bool WaitFor(grpc::CompletionQueue& done, grpc::ClientContext& context,
 }  // namespace
 
 GrpcRuns::GrpcRuns() {
-  // What fails becomes an Error. Nothing is written to standard error beside it.
+  // A failure becomes an Error; gRPC writes nothing to standard error besides.
   gpr_set_log_function([](gpr_log_func_args*) {});
   grpc_init();
 }
@@ -169,7 +169,7 @@ Result<void> CallContainerd(const std::string& path, const std::string& service,
     grpc::CompletionQueue done;
     bool ok = false;
     bool was_cancelled = false;
-    // One thing at a time. False: the call has ended.
+    // One operation at a time. False: the call has ended.
     const auto wait = [&] {
       was_cancelled = WaitFor(done, context, cancelled, ok) || was_cancelled;
       return ok;
@@ -180,7 +180,7 @@ Result<void> CallContainerd(const std::string& path, const std::string& service,
     const auto talk = [&](grpc::GenericClientAsyncReaderWriter& call) -> Result<void> {
       call.StartCall(nullptr);
       if (!wait()) return {};
-      // A list of everything is asked for by a message without fields.
+      // A request without fields asks for a list of everything.
       const grpc::Slice empty;
       call.WriteLast(grpc::ByteBuffer(&empty, 1), grpc::WriteOptions(), nullptr);
       if (!wait()) return {};

@@ -15,8 +15,8 @@
 
 namespace waybill::cri {
 
-// gRPC runs while one of these lives. At the end of the last its threads are gone, so that none
-// meets the end of the process.
+// gRPC runs while one of these lives. The end of the last one ends its threads, so that none lives
+// on to the end of the process.
 class GrpcRuns {
  public:
   GrpcRuns();
@@ -35,8 +35,8 @@ Result<std::string> Call(const std::string& path, const std::string& service,
                          std::chrono::milliseconds timeout, const std::function<bool()>& cancelled);
 
 // Calls a method of containerd's that answers with one message or with many, in the kubelet's
-// namespace. `take` gets the bytes of each, of which all together have at most `most`; what it
-// returns as an error ends the call.
+// namespace. `take` gets the bytes of each message; all together have at most `most`. If it returns
+// an error, the call ends with that.
 Result<void> CallContainerd(const std::string& path, const std::string& service,
                             const std::string& method, std::size_t most,
                             std::chrono::milliseconds timeout,

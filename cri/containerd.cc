@@ -32,7 +32,7 @@ constexpr const char* kImagesService = "containerd.services.images.v1.Images";
 constexpr const char* kContentService = "containerd.services.content.v1.Content";
 constexpr const char* kList = "List";
 
-// Of all lists: a record or a blob has some twenty, of which most are labels.
+// Of all lists together: a record or a blob has some twenty fields, most of them labels.
 constexpr std::size_t kMaxFields = 16 * kMaxListedImages;
 constexpr std::int64_t kNanoseconds = 1'000'000'000;
 
@@ -83,8 +83,8 @@ std::int64_t BootNow() {
   return now.tv_sec * kNanoseconds + now.tv_nsec;
 }
 
-// The field of /proc/PID/stat with that number, counted from 1. The second, the command, may have
-// anything in it, so what follows its last bracket is counted.
+// The field of /proc/PID/stat with that number, counted from 1. The second, the command, may
+// contain anything, so counting starts behind its last bracket.
 std::optional<std::int64_t> StatField(std::string_view stat, int number) {
   const std::size_t bracket = stat.rfind(") ");
   if (bracket == stat.npos) return std::nullopt;
@@ -100,7 +100,7 @@ std::optional<std::int64_t> StatField(std::string_view stat, int number) {
   return value;
 }
 
-// `fields`: of this answer and of those before; as CountFields, along `nested`.
+// `fields` counts those of this answer and of those before, along `nested` as CountFields does.
 template <typename List>
 Result<List> Parse(const std::string& answer, const std::vector<int>& nested, std::size_t& fields,
                    const std::string& path, std::string_view service) {
@@ -161,7 +161,7 @@ class Proof {
   }
 
  private:
-  // nullptr: it is not here, or was fetched.
+  // nullptr: the blob is not here, or was fetched.
   const Blob* Unfetched(const std::string& digest) const {
     const auto found = content_.find(digest);
     return found == content_.end() || found->second.fetched ? nullptr : &found->second;
@@ -192,7 +192,7 @@ Containerd::Containerd(std::string path, const ClientOptions& options)
 
 Result<Containerd> Containerd::At(const ClientOptions& options) {
   return internal::Guarded([&]() -> Result<Containerd> {
-    // A message that can't be parsed would be written about to standard error.
+    // Otherwise protobuf would report a message that can't be parsed on standard error.
     static const auto before = google::protobuf::SetLogHandler(nullptr);
     static_cast<void>(before);
     std::string endpoint = options.endpoint;
@@ -316,7 +316,7 @@ Result<std::vector<ImportedImage>> Containerd::Imported() const {
           {messages::ListContentResponse::kInfoFieldNumber, messages::Info::kLabelsFieldNumber},
           fields, path_, kContentService));
       for (const auto& info : list.info()) {
-        // One that is named twice says two things.
+        // A blob that is listed twice is ambiguous.
         if (!IsDigest(info.digest())) continue;
         if (!content.emplace(info.digest(), BlobOf(info)).second) {
           return NotContainerd(path_, kContentService);

@@ -1,5 +1,5 @@
-// Asks containerd itself, on the socket at which it serves CRI, in the kubelet's namespace: what is
-// under way, and which images came by hand.
+// Asks containerd itself, on the socket at which it serves CRI, in the kubelet's namespace: which
+// pulls are under way, and which images came by hand.
 
 #ifndef WAYBILL_CRI_CONTAINERD_H_
 #define WAYBILL_CRI_CONTAINERD_H_
@@ -28,11 +28,11 @@ struct Lease {
 struct ImportedImage {
   std::string name = {};
   std::string target = {};
-  // What CRI calls it: the config digest, of an index those of its manifests that are here.
+  // What CRI calls it: the config digest; for an index, those of its manifests that are here.
   std::vector<std::string> ids = {};
-  // Some layer was fetched from a registry, too, as a base layer that several images have. No pull
-  // through CRI leaves an image of which only layers were; but an archive that lacks its layers can
-  // be imported beside another image that has them.
+  // Some layer was fetched from a registry, too, such as a base layer that several images share. No
+  // pull through CRI leaves an image of which only layers were fetched; but an archive without its
+  // layers can be imported beside another image that has them.
   bool shares_layers = false;
 
   friend bool operator==(const ImportedImage&, const ImportedImage&) = default;
@@ -47,13 +47,13 @@ class Containerd {
   // More leases are too much.
   static constexpr std::size_t kMaxLeases = 10'000;
 
-  // Asks nothing if the endpoint is given; otherwise as Client::Connect. In a build without gRPC
-  // always kInvalidArgument.
+  // If the endpoint is given, asks nothing; otherwise does as Client::Connect. In a build without
+  // gRPC always kInvalidArgument.
   static Result<Containerd> At(const ClientOptions& options);
 
-  // Errors, too: kUnavailable: it can't be known which process listens (it is in another PID
-  // namespace, /proc is not of this one, it has ended), or it is called otherwise: a relay that
-  // restarts says nothing of containerd.
+  // Errors also: kUnavailable: nobody can tell which process listens (it is in another PID
+  // namespace, /proc is not of this one, it has ended), or it has another name: the restart of a
+  // relay says nothing of containerd.
   Result<ServerProcess> Process() const;
 
   Result<std::vector<Lease>> Leases() const;
@@ -74,10 +74,10 @@ class Containerd {
   //     pull converts (schema 1, or a config of an unknown type) has numbers there;
   //   - all layers are here, without `containerd.io/docker.schema1.empty-layer`;
   //   - the record is not labelled as converted, and is the same before and after the content.
-  // Of what was imported some is not proven: what was pulled before and is not collected yet, what
-  // a pull left half fetched, or what shares its config with an image that was pulled.
-  // Wrong for what a containerd before 1.3 pulled, which gave no such labels: ask only about images
-  // that came since a later one runs.
+  // Some imported images are not proven: those that were pulled before and are not collected yet,
+  // that a pull left half fetched, or that share their config with a pulled image. Wrong for images
+  // that a containerd before 1.3 pulled, which gave no such labels: ask only about images that came
+  // since a later one has been running.
   Result<std::vector<ImportedImage>> Imported() const;
 
  private:

@@ -1,4 +1,4 @@
-// Counts what an answer would become before it is parsed: of two bytes there may become a message
+// Counts, before an answer is parsed, what it would become: two of its bytes may become a message
 // object of a hundred.
 
 #ifndef WAYBILL_CRI_COUNT_FIELDS_H_

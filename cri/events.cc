@@ -73,7 +73,7 @@ class ImageEvents::Stream final : public grpc::ClientReadReactor<events::Envelop
  private:
   void Signal() const {
     const std::uint64_t one = 1;
-    // It fails only where so many were signalled that it is readable anyway.
+    // It fails only after so many signals that the descriptor is readable anyway.
     (void)!::write(fd_, &one, sizeof(one));
   }
 

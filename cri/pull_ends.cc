@@ -20,7 +20,7 @@ void PullEnds::Saw(PullLook look) {
   for (auto entry = leases_.begin(); entry != leases_.end();) {
     auto& [id, seen] = *entry;
     if (there.erase(id) != 0) {
-      // One that came back was never gone.
+      // A lease that came back was never gone.
       seen.gone.reset();
     } else if (!seen.gone) {
       seen.gone = look.ended;
@@ -44,7 +44,7 @@ void PullEnds::Saw(PullLook look) {
 
 bool PullEnds::Quiet(std::optional<std::int64_t> began, std::int64_t ended) const {
   if (!known_) return false;
-  // The process that pulled is no more.
+  // The process that pulled has ended.
   if (process_.started > ended) return true;
   const auto after = std::lower_bound(
       looks_.begin(), looks_.end(), ended,
@@ -70,7 +70,7 @@ std::vector<std::string> NotShown(const std::vector<ContainerdImage>& containerd
     for (const std::string& tag : image.repo_tags) shown.emplace(tag, &image);
     for (const std::string& digest : image.repo_digests) shown.emplace(digest, &image);
   }
-  // Where a tag moves, CRI may still show the image before.
+  // When a tag moves, CRI may still show the earlier image.
   const auto has_target = [&](const ImageOnNode& image, const std::string& target) {
     const auto id = targets.find(image.id);
     if (id != targets.end() && id->second == target) return true;

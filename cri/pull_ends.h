@@ -1,8 +1,8 @@
-// When a pull that ended, whatever was seen of its end, can bring nothing any more: what
-// containerd's leases and its process say. Nothing here asks anybody.
+// Tells from containerd's leases and its process when a pull that ended, whatever was seen of its
+// end, can bring nothing any more. Nothing here asks anybody.
 //
-// A pull through CRI holds a lease until its image is recorded, also if it is cancelled. That it
-// ended is seen earlier: the image may come seconds later, as long as the lease is there.
+// A pull through CRI holds a lease until its image is recorded, even if it is cancelled. Its end is
+// seen earlier: the image may come seconds later, as long as the lease exists.
 //
 // So, after an end:
 //   1. PullEnds says Quiet.
@@ -37,18 +37,18 @@ struct ServerProcess {
 struct PullLook {
   std::int64_t began = 0;  // before it was asked
   std::int64_t ended = 0;  // after its last answer
-  // The same before and after it told the leases, or those can't be its own.
+  // It must be the same before and after the leases were listed; otherwise they may not be its own.
   ServerProcess process = {};
   std::vector<std::string> leases = {};  // IDs, in any order
 };
 
-// Needs no wall clock: a lease's time is known by the looks that had it or not. Nothing it does not
-// know makes it say yes: a lease that stays, an error, a start with nothing seen yet mean no.
-// Not thread-safe.
+// Needs no wall clock: a lease's time is known by the looks that had it or not. In doubt the answer
+// is no: after an error, while a lease stays, or if nothing was seen yet. Not thread-safe.
 class PullEnds {
  public:
-  // A lease that appears later than that after an end is not of the pull that ended; and what a
-  // pull does after its lease is gone (further names of the same image) takes no longer.
+  // A lease that appears later than this after an end does not belong to the pull that ended; and
+  // what a pull does after its lease is gone (further names of the same image) takes no longer than
+  // this.
   static constexpr std::int64_t kMargin = 10'000'000'000;
   // Looks that are remembered. An end before the oldest one is judged as if it were at that one.
   static constexpr std::size_t kMaxLooks = 1024;
@@ -58,10 +58,10 @@ class PullEnds {
   // Nobody knows what happened meanwhile.
   void Failed();
 
-  // As of the last look: all that a pull can bring that began no earlier than `began` and ended no
-  // later than `ended` is in a list of containerd's images that is asked for from now on.
-  // nullopt: it began at any time. Both must be on the safe side: the moment at which an intent was
-  // *read* is no `began`, as the pull may have got its lease before.
+  // Says as of the last look whether a list of containerd's images that is asked for from now on
+  // has everything that a pull can bring which began no earlier than `began` and ended no later
+  // than `ended`. nullopt: it began at any time. Both must be on the safe side: the moment at which
+  // an intent was *read* is not a `began`, since the pull may have got its lease before.
   bool Quiet(std::optional<std::int64_t> began, std::int64_t ended) const;
 
  private:
@@ -95,8 +95,8 @@ struct ContainerdImage {
   friend bool operator==(const ContainerdImage&, const ContainerdImage&) = default;
 };
 
-// The names in containerd's list that CRI's does not show with that target. Names that CRI never
-// shows are among them: of a record that it can't read, or spells otherwise.
+// The names in containerd's list that CRI's list does not show with the same target. Among them are
+// names that CRI never shows, since it can't read the record or spells it otherwise.
 std::vector<std::string> NotShown(const std::vector<ContainerdImage>& containerd,
                                   const std::vector<ImageOnNode>& cri);
 

@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kRuntimeService = "runtime.v1.RuntimeService";
 constexpr const char* kImageService = "runtime.v1.ImageService";
 
-// The bounds of limits.h and what CRI says are the runtime's to keep.
+// The runtime has to keep to CRI and to the bounds of limits.h.
 template <typename T>
 Result<T> FromRuntime(const std::string& path, const char* method, Result<T> decoded) {
   if (decoded || decoded.error().code == ErrorCode::kOutOfMemory) return decoded;
@@ -80,7 +80,7 @@ Result<std::unique_ptr<Client>> Client::Connect(const ClientOptions& options) {
         tried += (tried.empty() ? "" : "; ") + version.error().message;
         continue;
       }
-      // A list of the other runtime's images would delete the records of this one's.
+      // Another runtime's list would delete this runtime's records.
       if (found) {
         return Error{ErrorCode::kInvalidArgument,
                      "several container runtimes answer, at " + found->path_ + " and at " + path,
@@ -101,7 +101,7 @@ Result<std::vector<ImageOnNode>> Client::ListImages() {
                          timeout_, cancelled_));
   auto images = FromRuntime(path_, "ListImages", DecodeImages(answer));
   if (!images || images->empty() || !TellsOrigins(runtime_)) return images;
-  // Asked after the list: what was imported since is no less open.
+  // Asked after the list: an image that was imported since may be open as well.
   auto containerd = Containerd::At({endpoint_, timeout_, cancelled_});
   if (!containerd) return images;
   const auto imported = containerd->Imported();

@@ -17,8 +17,8 @@ struct ClientOptions {
   // sockets: CRI knows no authentication.
   std::string endpoint = {};
   std::chrono::milliseconds timeout{10'000};  // of one call
-  // Asked now and then while a call waits, by the thread that calls: true ends it (kInterrupted).
-  // Missing: no.
+  // Asked now and then by the calling thread while a call waits: true ends the call (kInterrupted).
+  // Missing: never.
   std::function<bool()> cancelled = {};
 };
 
@@ -34,8 +34,8 @@ class Client final : public Runtime {
   // build without gRPC always kInvalidArgument.
   static Result<std::unique_ptr<Client>> Connect(const ClientOptions& options);
 
-  // Where the runtime is a containerd that is known to tell (1.6 or newer), each image that is
-  // proven imported says so (Containerd::Imported); if it can't be asked just then, none does.
+  // If the runtime is a containerd that is known to tell (1.6 or newer), each image that is proven
+  // imported is marked (Containerd::Imported); if it can't be asked just then, none is.
   Result<std::vector<ImageOnNode>> ListImages() override;
   Result<std::vector<RuntimeHandler>> RuntimeHandlers() override;
   Result<std::optional<ImageOnNode>> ImageStatus(const std::string& image) override;
@@ -66,13 +66,13 @@ class ImageEvents {
   ImageEvents(const ImageEvents&) = delete;
   ImageEvents& operator=(const ImageEvents&) = delete;
 
-  // Readable after an event, and once the stream broke: events may be missing then. Never readable
-  // where the runtime has no such service. -1: no descriptor was left.
+  // Readable after an event, and once the stream broke, when events may be missing. Never readable
+  // if the runtime has no such service. -1: no descriptor was left.
   int fd() const;
   // Makes fd() unreadable until the next event.
   void Drain();
-  // The stream stands, as far as is known: a runtime without the service says so some time after
-  // Watch. Never true again once it was false; watch anew.
+  // Whether the stream works, as far as is known: a runtime without the service says so some time
+  // after Watch. Once false it stays false; watch anew.
   bool available() const;
 
  private:

@@ -23,37 +23,37 @@
 namespace waybill::guard {
 namespace {
 
-// Without an event, how long a list may go unjudged: open pulls are settled by lists.
+// How long a list may go unjudged without an event: lists settle open pulls.
 constexpr std::int64_t kJudgeSeconds = 300;
 
-// A kubelet that removes files all the time is left with a mark that does not fit: a gap.
+// If a kubelet removes files all the time, the mark will not fit: a gap.
 constexpr int kMaxCaptures = 8;
 
 constexpr std::string_view kHoleNames[kHoleKinds] = {
     "record-lost",    "record-damaged", "record-stale",    "record-removed",
     "intent-dropped", "intent-lost",    "unrecorded-image"};
 
-// How often a change of the kubelet's is tried again.
+// How often the handling of a kubelet's change is tried again.
 constexpr int kMaxTries = 3;
 
 constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
-// What a kubelet reads at its start it has read when its socket is there.
+// Once its socket exists, a kubelet has read what it reads at its start.
 constexpr std::int64_t kMayHaveRead = 120 * kNanosecondsPerSecond;
 
 // Nanoseconds.
 constexpr std::int64_t kNamesMayCome = 3'000'000'000;
 
-// With more, everything is compared instead.
+// With more events, everything is compared instead.
 constexpr std::size_t kMaxUnhandled = 10'000;
 
 // What the adapter for kubelets calls its store's directory (bindings/go/kubelet).
 constexpr std::string_view kStoreInKubelet = "waybill";
 constexpr std::string_view kWitness = "witness";  // in kOwnFolder
 
-// Says of a kubelet directory that waybill was here: it outlives store, witness and image_manager,
-// not the directory. Its value is "lost" from when nothing else was found until a store knows that.
-// Best effort: not every file system has such attributes. A kubelet with waybill inside reads and
-// sets it, too (bindings/go/kubelet/open.go).
+// Marks a kubelet directory that waybill was used on: it outlives store, witness and image_manager,
+// but not the directory. Its value is "lost" from the moment that nothing else was found until a
+// store knows that. Best effort: not every file system has such attributes. A kubelet with waybill
+// inside reads and sets it, too (bindings/go/kubelet/open.go).
 constexpr const char* kWasHere = "user.waybill";
 constexpr std::string_view kLost = "lost";
 
@@ -61,7 +61,7 @@ void SetWasHere(const std::filesystem::path& kubelet_directory, std::string_view
   static_cast<void>(::setxattr(kubelet_directory.c_str(), kWasHere, value.data(), value.size(), 0));
 }
 
-// Whether nothing but that is left.
+// Whether nothing but that attribute is left.
 Result<bool> LostAll(const std::filesystem::path& kubelet_directory) {
   char value[kLost.size()] = {};
   const auto length = ::getxattr(kubelet_directory.c_str(), kWasHere, value, sizeof(value));
@@ -155,11 +155,11 @@ Result<void> Guard::Begin() {
   TRY(OpenStore());
   TRY(MakeFolders());
   TRY(Watch());
-  // With a kubelet that runs, what it did since the mark was compared is not in it.
+  // If a kubelet runs, the mark would lack what it did since the comparison.
   if (!kubelet_runs_) session_->Capture();
   auto put = PutAllRight();
-  // A start that failed, for want of a runtime say, missed nothing: the next one is as this one
-  // was.
+  // A start that failed, for example without a runtime, missed nothing: the next one can begin as
+  // this one did.
   if (!put && !gap_) static_cast<void>(LeaveMark());
   return put;
 }
@@ -250,15 +250,15 @@ Result<void> Guard::OpenStore() {
   if (lost_all_) options.gap = Gap::kYes;
   const std::filesystem::path pods = options_.kubelet_directory / "pods";
   auto has_pods = internal::IsDirectory(pods);
-  // Later the store knows better than a file that was put back.
+  // Only at a first start: later a file may have been put back, and the store knows better.
   if (!there && has_pods.has_value() && *has_pods) options.pods_directory = pods;
   const bool is_own_place = options.witness.kind() == Witness::Kind::kRemembered;
   if (is_own_place) {
-    // Not where `waybill start` has one for a store of its own.
+    // Not at the place where `waybill start` puts the witness of its own store.
     options.witness = Witness::At(image_manager_ / kOwnFolder / kWitness);
   }
   auto store = NodeStore::Open(options);
-  // Nobody named that place, and no state of a disk may keep a kubelet from starting.
+  // Nobody chose that place, and no state of the disk may keep a kubelet from starting.
   if (!store && is_own_place && store.error().hint_code == Hint::kReplaceWitness) {
     Log(LogLevel::kWarning, "the store goes on with the witness that it had, if any: " +
                                 store.error().message + "; move that file away, then restart");
@@ -287,7 +287,8 @@ Result<void> Guard::OpenStore() {
   for (const std::string& problem : report.import.problems) Log(LogLevel::kWarning, problem);
   lost_ = LostSomething();
   auto statistics = TRY(store_->GetStatistics());
-  // What the store has forgotten may be in its memory, and come back with its next record.
+  // A running kubelet may remember credentials that the store has forgotten, and write them with
+  // its next record.
   believes_memory_ = !status_.kubelet_ran_before ||
                      (statistics.revocations == 0 && !options_.store.ages.has_value());
   status_.gap = gap_ || report.after_gap;
@@ -314,11 +315,11 @@ Result<void> Guard::FirstList() {
     auto list = options_.list_images
                     ? options_.list_images()
                     : Error{ErrorCode::kUnavailable, "no runtime was named to list its images", ""};
-    // A wrong endpoint does not become right.
+    // Trying a wrong endpoint again does not help.
     if (!list && list.error().code == ErrorCode::kInvalidArgument) return list.error();
     auto taken = list ? TakeList(token, list) : Result<void>(list.error());
     if (taken && images_) return {};
-    // With a kubelet that runs already, TakeList survives what can be tried again.
+    // If a kubelet runs already, TakeList succeeds although something must be tried again.
     const Error error =
         taken ? Error{ErrorCode::kUnavailable, status_.runtime_error, ""} : taken.error();
     if (Hurries()) return error;
@@ -371,10 +372,10 @@ Result<void> Guard::TakeList(const ListToken& token, Result<std::vector<ImageOnN
     return {};
   }
   if (Hurries() && phase_ == Phase::kRunning) return {};
-  // What the kubelet did before the list was made is known before the list is judged.
+  // Before a list is judged, the store must know what the kubelet did before it was made.
   if (phase_ == Phase::kRunning) {
     TRY(HandleEvents());
-    // An image may be what an intent brought that could not be recorded.
+    // An unrecorded intent may have brought an image of the list.
     if (!unhandled_.empty()) return {};
   }
   ++lists_;
@@ -419,7 +420,7 @@ Result<void> Guard::Judge(const ListToken& token, std::vector<ImageOnNode> image
   TRY(TakeOverUnproven(&images));
   TRY(CloseDamaged(images));
   if (Hurries() && phase_ == Phase::kRunning) {
-    // Not all of what bears on it is recorded.
+    // Not everything that bears on the list is recorded.
     wants_list_ = true;
     return {};
   }
@@ -440,12 +441,12 @@ Result<void> Guard::Judge(const ListToken& token, std::vector<ImageOnNode> image
       if (image.preloaded) {
         Log(LogLevel::kInfo, image.name + " came without the kubelet: " + image.because);
       } else if (!IsPulledNow(image.name)) {
-        // Otherwise the kubelet's record comes next.
+        // If it is being pulled, the kubelet's record comes next.
         Found(HoleKind::kUnrecordedImage, image.name, "it is closed: " + image.because);
       }
     }
   }
-  // Before the files are written: what a command records meanwhile is not overlooked.
+  // Read before the files are written, so that a change that a command makes meanwhile is noticed.
   auto statistics = TRY(store_->GetStatistics());
   std::set<std::string> removed;
   std::swap(removed, removed_);
@@ -485,7 +486,7 @@ Result<void> Guard::HandleEvents() {
     auto handled = Handle(event);
     if (handled) continue;
     if (++event.tries > kMaxTries && !IsFatal(handled.error().code)) {
-      // One name must not keep all others from being judged.
+      // One file must not keep all other images from being judged.
       Log(LogLevel::kError, "cannot follow " + event.name + ": " + handled.error().ToString());
       handled = MissedSomething("nothing could be recorded of " + event.name);
       if (handled) continue;
@@ -562,7 +563,7 @@ Result<void> Guard::CompareNow() {
   status_.last_comparison = options_.store.clock();
   wants_list_ = true;
   TRY(TakeOverAll());
-  // A kubelet that died leaves its intents; no pull of a living one takes so long.
+  // A kubelet that died leaves its intents; a living one's pulls do not take this long.
   const std::int64_t window = options_.store.evidence.window.count() * kNanosecondsPerSecond;
   TRY(EndRunning(options_.store.boot_clock().nanoseconds - window));
   return Survive(pods_->Compare(), "compare the pods' ID mappings");
@@ -570,7 +571,7 @@ Result<void> Guard::CompareNow() {
 
 Result<void> Guard::KubeletStarted() {
   TRY(HandleEvents());
-  // Its pulls have ended with the one before it. What it had in memory has, too: it begins with
+  // The pulls of the kubelet before it have ended, and its memory is gone: the new one begins with
   // what the files say, beside a marker.
   TRY(Survive(EndRunning(std::nullopt), "end the pulls of a kubelet that is gone"));
   const std::int64_t now = options_.store.boot_clock().nanoseconds;
@@ -589,11 +590,11 @@ Result<void> Guard::KubeletStarted() {
   return {};
 }
 
-// Of those that are older than `before`, where that is given.
+// Ends the running pulls; with `before`, only those that began before it.
 Result<void> Guard::EndRunning(std::optional<std::int64_t> before) {
   for (auto& [name, running] : running_) {
     if (before && running.since > *before) continue;
-    // Of a guard that ends the store's next opening ends them.
+    // If the guard is ending, the store's next opening ends them.
     if (stopping_ && Hurries()) return {};
     running.ambiguous = true;
     for (const PullId& id : std::exchange(running.ids, {})) {
@@ -611,7 +612,7 @@ Result<void> Guard::Stop(bool again) {
     TRY(pulling_.TakeMarkerAway());
     if (auto set = SetForms(); !set) Log(LogLevel::kWarning, set.error().ToString());
   }
-  // What the kubelet does from here on does not fit the mark; what the guard puts back must.
+  // From here on the mark must include what the guard puts back, but not what the kubelet does.
   for (int turn = 0; turn < kMaxCaptures; ++turn) {
     const std::uint64_t written = status_.files_written;
     session_->Capture();
@@ -629,7 +630,7 @@ Result<void> Guard::Stop(bool again) {
     TRY(EndPull(pull.image, pull.id));
   }
   ended_.clear();
-  // Nobody sees how these end.
+  // Nobody will see how these pulls end.
   TRY(EndRunning(std::nullopt));
   running_.clear();
   if (!Session::FitsMark(left_)) {
@@ -638,8 +639,8 @@ Result<void> Guard::Stop(bool again) {
   if (!left_.missed.empty()) {
     if (auto missed = MissedSomething(left_.missed); !missed) return missed;
   }
-  // What the mark tells of is not in the store, which forgets only what it has, unless a pull is
-  // open: so that it remembers what is forgotten until the next start.
+  // The store does not have what the mark has, so it could not remember what is forgotten until the
+  // next start. An open pull makes it remember.
   for (const ImagePulledRecord& record : left_.records) {
     if (record.credential_mapping.empty()) continue;
     const std::string& name = record.credential_mapping.begin()->first;
@@ -648,7 +649,7 @@ Result<void> Guard::Stop(bool again) {
     break;
   }
   if (!left_.empty()) {
-    // What is left is in these files, too, and the mark says that they are as they are.
+    // The mark says that these folders are unchanged, so what is left must be on disk there, too.
     TRY(pulled_.SyncFolder());
     TRY(pulling_.SyncFolder());
     Log(LogLevel::kNotice, "it had to end: " + std::to_string(left_.records.size()) +

@@ -89,7 +89,7 @@ struct GuardOptions {
   bool live = true;
   // Whether a kubelet runs on this directory. Missing: none does.
   std::function<bool()> kubelet_runs;
-  // Where a guard ran until just now: what its status said. nullopt: as kubelet_runs says.
+  // If a guard ran until just now: what its status said. nullopt: as kubelet_runs says.
   std::optional<bool> kubelet_ran_before = {};
   std::set<std::string> waiting = {};  // likewise
   // Whether the guard shall end as soon as it can: asked between two files. Guard::Stop leaves what
@@ -116,7 +116,7 @@ struct GuardStatus {
   std::uint64_t files_removed = 0;
   std::uint64_t left_alone = 0;  // files in a later kubelet's format
   std::uint64_t files_kept = 0;  // copies of what was taken away (kept_files.h)
-  // Records of images that the first list did not have, and the refs of the first of them.
+  // How many records the first list had no image for, and the first refs of these.
   std::uint64_t records_unlisted = 0;
   std::vector<std::string> unlisted = {};
   std::uint64_t judged_commit = 0;  // the store's, when the files were put right last
@@ -141,7 +141,8 @@ struct EndedPulls {
   std::vector<std::string> names_to_come = {};
 };
 
-// Whether a live process owns the store that a kubelet with waybill inside has: no guard then.
+// Whether a live process owns the store of a kubelet with waybill inside. Such a kubelet needs no
+// guard.
 bool IsKubeletWithStore(const std::filesystem::path& kubelet_directory,
                         const std::filesystem::path& own_store);
 
@@ -203,10 +204,11 @@ class Guard {
     std::int64_t since = 0;   // of the last one; nanoseconds since the boot
     // The ref of a record that only a pull of this image name can have written since.
     std::string proven_ref;
-    // There may be more such pulls, or more such refs: no record proves that this one succeeded.
+    // There may be several such pulls or refs, so no record proves that this one succeeded.
     bool ambiguous = false;
   };
-  // A pull whose intent went together with a record: the next list tells whether it was its own.
+  // A pull whose intent vanished as a record appeared: the next list tells whether that record is
+  // its own.
   struct EndedPull {
     std::string image;
     PullId id;
@@ -280,7 +282,7 @@ class Guard {
   Result<void> Judge(const ListToken& token, std::vector<ImageOnNode> images, EndedPulls ended);
   Result<std::vector<ImageOnNode>> WithoutNameless(const std::vector<ImageOnNode>& images);
   bool NothingChanged(const std::vector<ImageOnNode>& images) const;
-  // Logs what can be tried again, and returns what can't.
+  // Logs an error after which the call can be tried again, and returns any other.
   Result<void> Survive(Result<void> result, const std::string& doing);
   void Log(LogLevel level, const std::string& text) const;
   void Found(HoleKind kind, const std::string& image, const std::string& text);
@@ -297,7 +299,7 @@ class Guard {
   Phase phase_ = Phase::kStarting;
   bool stopping_ = false;
   bool kubelet_runs_ = false;  // it did when the guard started
-  bool lost_all_ = false;      // store and witness, of a directory that waybill was used on
+  bool lost_all_ = false;      // store and witness are gone, although waybill was here
   bool gap_ = false;           // the kubelet may have recorded something before this start, unseen
   // The guard saw everything that the kubelet has in memory.
   bool believes_memory_ = true;
@@ -321,14 +323,14 @@ class Guard {
   // What each record said when it was last read, by file name: what the kubelet added since tells
   // whether a pull wrote it.
   std::map<std::string, ImagePulledRecord> seen_;
-  // When the guard wrote one otherwise than the kubelet had it.
+  // When the guard last changed a record that the kubelet had.
   std::map<std::string, std::int64_t> rewritten_;
   std::map<std::string, std::string> wanted_intents_;  // image strings by file name
   std::set<std::string> preloaded_;  // names of files that images of the ledger must not have
   std::set<std::string> removed_;    // records that vanished; the next list tells whether rightly
   std::set<std::string> damaged_;    // unreadable records at the start
   std::set<std::string> named_;      // records of unlisted images, said to be
-  // Records without credentials that the store does not know: until the next list.
+  // Records without credentials that the store does not know, until the next list.
   std::vector<ImagePulledRecord> unproven_;
   std::set<std::string> reported_;  // files that were left alone, and said to be
 

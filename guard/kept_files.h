@@ -1,4 +1,5 @@
-// What the guard takes away from the kubelet's records, it keeps until the next start but one:
+// Keeps copies of the records that the guard takes away from the kubelet, until the next start but
+// one:
 //
 //   image_manager/waybill-guard/kept/          by the guard that runs, or ran last
 //   image_manager/waybill-guard/kept-before/   by the one before it
@@ -31,7 +32,7 @@ class KeptFiles {
   // guard's life; Keep does it, too.
   Result<void> Begin();
 
-  // Keeps a copy, on disk when the call returns. Where it is; nullopt: a bound is reached.
+  // Keeps a copy, on disk when the call returns. Returns where it is; nullopt: a bound is reached.
   Result<std::optional<std::filesystem::path>> Keep(std::string_view folder,
                                                     const std::string& name,
                                                     std::string_view content);

@@ -46,7 +46,7 @@ std::vector<std::string> Words(const std::string& command_line) {
   return words;
 }
 
-// What the words of a kubelet's command line say of its directory.
+// The directory that a kubelet's command line names.
 std::string RootOf(const std::vector<std::string>& words) {
   std::string root(kUsualRoot);
   for (std::size_t i = 1; i < words.size(); ++i) {
@@ -68,7 +68,7 @@ bool KubeletRuns(const std::filesystem::path& kubelet_directory,
   if (!processes) return false;
   return std::any_of(processes->begin(), processes->end(), [&](const std::string& pid) {
     if (pid.empty() || !internal::IsDigit(pid.front())) return false;
-    // Anybody can call a process so.
+    // Any process can have this name.
     struct stat owner {};
     if (::stat((proc / pid).c_str(), &owner) != 0) return false;
     if (owner.st_uid != 0 && owner.st_uid != ::geteuid()) return false;

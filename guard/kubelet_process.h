@@ -8,8 +8,8 @@
 
 namespace waybill::guard {
 
-// One that answers at its pod-resources socket (since 1.13; whatever the process is called), or a
-// process `kubelet` of root's whose --root-dir, or the usual one, is the directory: one that is
+// It answers at its pod-resources socket (since 1.13; whatever the process is called), or root has
+// a process `kubelet` whose --root-dir, or the usual one, is the directory: a kubelet that is
 // starting has no socket yet. `proc`: /proc.
 bool KubeletRuns(const std::filesystem::path& kubelet_directory,
                  const std::filesystem::path& proc = "/proc");

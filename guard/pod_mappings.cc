@@ -56,8 +56,8 @@ Result<void> PodMappings::PutRight() {
   return {};
 }
 
-// A kubelet cleans up after pods that are gone; of one whose directory vanished it would give the
-// IDs to another.
+// A kubelet cleans up after pods that are gone; if a pod's directory vanished, it would give the
+// pod's IDs to another.
 Result<void> PodMappings::Write(const UserNamespaceAllocation& allocation) {
   const std::filesystem::path directory = pods_ / allocation.pod_uid;
   for (const std::filesystem::path& path : {pods_, directory}) {
@@ -114,7 +114,7 @@ Result<void> PodMappings::Take(const std::string& pod) {
   }
   TRY(FreeOfGonePods(pod, *file.mapping));
   auto adopted = store_.AdoptUserNamespace(pod, file.mapping->first, file.mapping->length);
-  // The kubelet gave out the range of a pod that it takes for gone, or one that no pod can have.
+  // The kubelet gave out a range of a pod that it takes for gone, or a range that no pod can have.
   if (!adopted && (adopted.error().code == ErrorCode::kConflict ||
                    adopted.error().code == ErrorCode::kInvalidArgument)) {
     say_(path.string() + ": " + adopted.error().ToString());
@@ -123,7 +123,8 @@ Result<void> PodMappings::Take(const std::string& pod) {
   return adopted;
 }
 
-// The kubelet gives out again what pods had that are gone; their end may have been missed.
+// The kubelet gives out the ranges of pods that are gone again; the end of such a pod may have been
+// missed.
 Result<void> PodMappings::FreeOfGonePods(const std::string& pod, const HostIdRange& range) {
   auto allocations = TRY(store_.ListUserNamespaces());
   for (const UserNamespaceAllocation& other : allocations) {
@@ -150,7 +151,7 @@ Result<void> PodMappings::Handle(const WatchEvent& event) {
     TRY(WatchPod(event.name));
     return IsDirectoryItself(pods_ / event.name) ? Take(event.name) : Result<void>();
   }
-  // A file that goes does so with its directory, or is lost: the next start writes it again.
+  // A file vanishes with its directory, or is lost: then the next start writes it again.
   if (event.name != kFileName || event.what == What::kRemoved) return {};
   return Take(event.pod);
 }

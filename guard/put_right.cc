@@ -39,7 +39,7 @@ Result<std::optional<ImagePulledRecord>> Guard::WantedRecord(const ImageOnNode& 
   if (is_preloaded && options_.preloaded_is_open) return std::optional<ImagePulledRecord>();
   ImagePulledRecord wanted;
   auto record = store_->GetRecord(copy);
-  // Without a record such a kubelet verifies it anyway.
+  // A kubelet that verifies preloaded images does so without a record, too.
   if (is_preloaded && !record) return std::optional<ImagePulledRecord>();
   if (record) {
     wanted = *std::move(record);
@@ -48,7 +48,7 @@ Result<std::optional<ImagePulledRecord>> Guard::WantedRecord(const ImageOnNode& 
     return record.error();
   }
   wanted.image_ref = image.id;
-  // What is in quarantine is closed, whatever its record says.
+  // An image in quarantine is closed, whatever its record says.
   if (why.in_quarantine) wanted.credential_mapping.clear();
   return std::optional(std::move(wanted));
 }
@@ -71,14 +71,14 @@ Result<void> Guard::PlanRecords() {
       preloaded.insert(name);
     }
   }
-  // Without a list, and for what is newer than the list.
+  // For images that are newer than the list, or if there is no list.
   auto ledger = TRY(store_->ListLedger());
   for (const LedgerEntry& entry : ledger) listed.insert(internal::SpellingOf(entry.image_ref));
   status_.presumed =
       static_cast<std::uint64_t>(std::count_if(ledger.begin(), ledger.end(), IsPresumed));
   auto records = TRY(store_->ListRecords());
   for (ImagePulledRecord& record : records) {
-    // Of an image that is gone no file is made; what the kubelet has of it SweepRecord sees to.
+    // No file is made for an image that is gone; SweepRecord sees to a file that the kubelet has.
     if (!record.runtime_handler.empty() || record.absent_since) continue;
     if (listed.contains(internal::SpellingOf(record.image_ref))) continue;
     const std::string name = RecordNameOf(record.image_ref);
@@ -101,7 +101,7 @@ Result<void> Guard::PlanIntents() {
     if (open_names.contains(image)) return true;
     const auto full = NormaliseImage(image);
     if (full && open_names.contains(*full)) return true;
-    // Of `repo:tag@digest` the runtime lists only `repo@digest`.
+    // For `repo:tag@digest` the runtime lists only `repo@digest`.
     const internal::NamedImage named = internal::ReadName(image);
     return !named.digest.empty() && open_names.contains(named.repository + "@" + named.digest);
   };
@@ -110,7 +110,7 @@ Result<void> Guard::PlanIntents() {
     if (pull.anything || !pull.runtime_handler.empty()) continue;
     const std::string name = RecordNameOf(pull.image);
     if (!running_.contains(name) && names_open(pull.image)) continue;
-    // The next list decides whether it brought what is there.
+    // The next list decides whether the pull brought the image.
     const bool undecided = std::any_of(ended_.begin(), ended_.end(),
                                        [&](const EndedPull& ended) { return ended.id == pull.id; });
     if (undecided) continue;
@@ -140,8 +140,8 @@ Result<void> Guard::PutIntents() {
     if (Hurries()) return {};
     auto file = TRY(pulling_.Read(name));
     if (!file || file->is_later_format) continue;
-    // Of a running kubelet only what the guard itself wrote: anything else is a pull that begins
-    // just now.
+    // While a kubelet runs, only files that the guard itself wrote go: any other is a pull that is
+    // just beginning.
     if (phase_ == Phase::kRunning && !file->judged.is_own) continue;
     auto removed = TRY(pulling_.Remove(name, file->content));
     if (removed) ++status_.files_removed;
@@ -170,7 +170,7 @@ Result<void> Guard::PutRecord(const std::string& name, const ImagePulledRecord& 
     auto made = TRY(pulled_.Create(name, FileOf(planned)));
     if (!made) return {};
     ++status_.files_written;
-    // A kubelet that starts later knows no more.
+    // A kubelet that starts later knows only this.
     if (phase_ == Phase::kStarting) seen_[name] = planned;
     if (phase_ == Phase::kStarting && !planned.credential_mapping.empty()) {
       Found(HoleKind::kRecordLost, planned.image_ref, "its record was gone; it is written again");
@@ -183,7 +183,7 @@ Result<void> Guard::PutRecord(const std::string& name, const ImagePulledRecord& 
   if (there != nullptr) {
     if (SaysTheSame(*there, wanted)) return SetForm(name, *file);
     if (phase_ == Phase::kRunning) {
-      // The kubelet may have written it just now: nothing of that is overwritten unread.
+      // The kubelet may have written it just now: never overwrite it unread.
       TRY(TakeOverContent(name, *there));
       const auto now = wanted_records_.find(name);
       if (now != wanted_records_.end()) wanted = now->second;
@@ -193,7 +193,7 @@ Result<void> Guard::PutRecord(const std::string& name, const ImagePulledRecord& 
   // Bytes that nobody can read may still tell a person what was lost.
   const auto kept = there == nullptr ? KeepAside(name, *file) : std::nullopt;
   auto replaced = TRY(pulled_.Replace(name, file->content, FileOf(wanted)));
-  // Otherwise the kubelet was faster: what it wrote is taken over by its own event.
+  // If it was not replaced, the kubelet was faster: the event of its write takes that over.
   if (!replaced) return {};
   ++status_.files_written;
   rewritten_[name] = options_.store.boot_clock().nanoseconds;
@@ -211,9 +211,9 @@ Result<void> Guard::PutRecord(const std::string& name, const ImagePulledRecord& 
   return {};
 }
 
-// Of what the guard wrote only to close. Once it does not run, the kubelet's own collector removes
-// that with its image, so the kubelet must be able to read it. What a kubelet that runs may have
-// read already stays as it is.
+// Sets the form of a record that the guard wrote only to close an image. While no guard runs, the
+// kubelet's own collector removes the file with its image, so the kubelet must be able to read it.
+// A file that a running kubelet may have read already stays as it is.
 Result<void> Guard::SetForm(const std::string& name, const RecordFile& file) {
   if (!IsOwnClosing(file.judged) || (options_.live && phase_ == Phase::kRunning)) return {};
   const std::string content = FileOf(std::get<ImagePulledRecord>(file.judged.content));
@@ -232,7 +232,7 @@ Result<void> Guard::SetForms() {
   return pulled_.SyncFolder();
 }
 
-// A file that no listed image and no record of the store needs.
+// Sees to a file that no listed image and no record of the store needs.
 Result<void> Guard::SweepRecord(const std::string& name) {
   auto file = TRY(pulled_.Read(name));
   if (!file || file->is_later_format) return {};
@@ -242,15 +242,15 @@ Result<void> Guard::SweepRecord(const std::string& name) {
     return SeeToUnlisted(name, *file, *there);
   }
   const bool says_nothing = there == nullptr || there->credential_mapping.empty();
-  // The ledger opens the image to all pods, and a record closes it: one without credentials to all,
-  // any other to whoever did not prove them. What a running kubelet wrote stays until it starts
-  // again.
+  // The ledger opens the image to all pods, and a record would close it: without credentials to
+  // all, otherwise to whoever did not prove them. A record that a running kubelet wrote stays until
+  // it starts again.
   const bool starting = phase_ == Phase::kStarting;
-  // One of before the image was gone says nothing, either: the store has no record of it any more.
+  // A record from before the image was gone does not count either: the store no longer has one.
   bool is_outdone = false;
   if (is_preloaded && !says_nothing) {
     const auto known = store_->GetRecord({.image_ref = there->image_ref});
-    // But what the kubelet wrote just now is taken over by its own event.
+    // But if the kubelet wrote it just now, the event of that takes it over.
     const bool is_new = !believes_memory_ || !NewIn(name, *there, true).credential_mapping.empty();
     is_outdone = !known && known.error().code == ErrorCode::kNotFound && !is_new;
   }
@@ -336,8 +336,9 @@ void Guard::WaitsForKubelet(const std::string& image_ref) {
   if (runs && status_.waiting.size() < kMaxNamedWaiting) status_.waiting.insert(image_ref);
 }
 
-// What to say of where a copy of the file is; empty: there is nothing in it that the store or the
-// guard has not written itself. nullopt: it can't be kept, which was said.
+// Returns the words that say where a copy of the file is; empty: it holds nothing that the store or
+// the guard has not written itself, so it needs no copy. nullopt: it can't be kept, which was
+// logged.
 std::optional<std::string> Guard::KeepAside(const std::string& name, const RecordFile& file) {
   const auto* there = std::get_if<ImagePulledRecord>(&file.judged.content);
   const bool is_of_guard =

@@ -24,10 +24,10 @@ using internal::SystemError;
 
 namespace {
 
-// Three writers at once would be two too many.
+// More exchanges than a single other writer, the kubelet, can cause.
 constexpr int kMaxExchanges = 64;
 
-// No kubelet parses it, and a person who looks into it learns what it is for.
+// No kubelet can parse it, but a person who opens it learns what it is for.
 constexpr std::string_view kMarkerContent =
     "This file belongs to waybill guard. No kubelet can parse it, so its cache never counts as "
     "complete, and it sees records that the guard puts back. The guard removes it when it stops.\n";
@@ -138,7 +138,7 @@ Result<void> RecordFiles::SyncFile(const std::string& name) const {
   const std::filesystem::path path = path_ / name;
   auto file = internal::OpenFile(path, O_RDONLY);
   if (!file) {
-    // What is not a file has nothing to sync, and counts as damaged.
+    // Something other than a file has nothing to sync, and counts as damaged.
     const ErrorCode code = file.error().code;
     if (code == ErrorCode::kNotFound || code == ErrorCode::kUnsafePath) return {};
     return file.error();
@@ -168,8 +168,8 @@ Result<bool> RecordFiles::Replace(const std::string& name, const std::string& wa
   const std::filesystem::path place = path_ / name;
   std::string expected = was;
   std::string ours(content);
-  // What comes out must be what we expected. If not, the kubelet wrote meanwhile: its file goes
-  // back, and what then comes out must be ours.
+  // The exchange must return what we expected. If not, the kubelet wrote meanwhile: its file goes
+  // back, and that exchange must return ours.
   bool replaced = true;
   for (int turn = 0; turn < kMaxExchanges; ++turn) {
     if (auto exchanged = Rename(staged, place, RENAME_EXCHANGE); !exchanged) {
@@ -199,7 +199,7 @@ Result<bool> RecordFiles::Remove(const std::string& name, const std::string& was
   auto content = internal::ReadWholeFile(scratch, kMaxRecordFileBytes);
   const bool removed = content ? *content == was : was.empty();
   if (!removed) {
-    // What the kubelet wrote since is newer than what was taken out.
+    // If the kubelet has written a new file since, that one is newer than the one taken out.
     auto back = Rename(scratch, place, RENAME_NOREPLACE);
     struct stat st {};
     if (!back && ::lstat(place.c_str(), &st) != 0) return back.error();

@@ -38,13 +38,13 @@ using std::chrono::steady_clock;
 constexpr milliseconds kTick{1000};
 // How old the times in status and metrics may get while nothing else changes.
 constexpr std::chrono::seconds kRewrite{60};
-// At least so long between two lists: what happened meanwhile is in the next one.
+// The shortest time between two lists: the next one has what happened meanwhile.
 constexpr milliseconds kMinBetweenLists{200};
 constexpr milliseconds kBetweenTries{500};
-// For what is to be recorded at the end; the rest is left to the next start.
+// For recording at the end; the rest is left to the next start.
 constexpr milliseconds kTimeToStop{500};
 constexpr int kWithEvents = 10;
-// Longer each time, where the runtime has no events.
+// Doubles each time if the runtime has no events.
 constexpr std::chrono::seconds kWatchEventsAnew{10};
 constexpr std::chrono::seconds kMaxWatchEventsAnew{320};
 constexpr std::size_t kMaxCommands = 4;
@@ -60,7 +60,7 @@ Error CallFailed(const char* call) {
 // The runtime, asked by one thread at a time.
 class Asked {
  public:
-  // `ends`: whether the service has to end, so that nobody waits for an answer any more.
+  // `ends`: whether the service has to end, so that waiting for an answer is pointless.
   Asked(cri::ClientOptions options, std::function<bool()> ends) : options_(std::move(options)) {
     options_.cancelled = [this, ends = std::move(ends)] { return cancelled_ || ends(); };
   }
@@ -73,11 +73,11 @@ class Asked {
   Result<std::vector<ImageOnNode>> ListImages() {
     if (!client_) {
       client_ = TRY(cri::Client::Connect(options_));
-      // Where several are looked for, the one that answered first stays.
+      // Of several possible runtimes, the one that answered first is kept.
       options_.endpoint = client_->endpoint();
     }
     auto list = client_->ListImages();
-    // It may be another one by the next time.
+    // Another runtime may answer the next time.
     if (!list) client_.reset();
     return list;
   }
@@ -265,7 +265,7 @@ class Service {
     for (;;) {
       auto anew = TRY(Watch());
       if (!anew) return End();
-      // What the kubelet does while a list is waited for is not lost. Later it would be.
+      // While a list is still awaited, nothing that the kubelet does is lost. Later it would be.
       list_.reset();
       Tell(Reloading());
       const GuardStatus before = guard_->status();
@@ -307,8 +307,8 @@ class Service {
     return CallFailed("epoll_ctl");
   }
 
-  // `again`: a guard ran here until now. It is not ended by a runtime that does not answer just
-  // then.
+  // `again`: a guard ran here until now. If the runtime does not answer just then, that does not
+  // end the guard.
   Result<void> StartGuard(bool again) {
     GuardOptions options = options_.guard;
     log_ = options.log;
@@ -346,7 +346,7 @@ class Service {
     return {};
   }
 
-  // With --once another service starts, to whom READY would be told.
+  // With --once it is another service that starts, and READY would be about that.
   void Tell(const std::string& state) const {
     if (!options_.once) Notify(state);
   }
@@ -366,10 +366,10 @@ class Service {
            (sigismember(&pending, SIGTERM) != 0 || sigismember(&pending, SIGINT) != 0);
   }
 
-  // For the guard: until its end begins, everything waits for that; the end itself has some time.
+  // For the guard: a wish to end hurries it at once; its orderly end then has some time.
   bool Hurries() const { return stop_by_ ? steady_clock::now() >= *stop_by_ : WantsToEnd(); }
 
-  // Until a signal. What to start the guard anew with; nullopt: it ends.
+  // Runs until a signal. Returns what to start the guard anew with; nullopt: it ends.
   Result<std::optional<ServiceOptions>> Watch() {
     TRY(Add(guard_->fd()));
     if (runtime_) {
@@ -406,7 +406,7 @@ class Service {
           if (auto handled = guard_->HandleEvents(); !handled) return handled.error();
         } else if (list_ && fd == list_->fd()) {
           auto images = list_->Take();
-          // Its answer was not waited for.
+          // If the service is to end, the list is no longer needed.
           if (WantsToEnd()) continue;
           listed = steady_clock::now();
           EndedPulls ended = images ? list_->EndedWith(*images) : EndedPulls();
@@ -462,7 +462,8 @@ class Service {
     return guard_->status().runtime_error.empty() ? kMinBetweenLists : milliseconds(2000);
   }
 
-  // A guard that has ended could not begin again on a full disk, and without one no kubelet runs.
+  // On a full disk a guard that has ended could not start again, and without a guard no kubelet
+  // runs.
   Result<void> CheckRoom() const {
     const auto path = guard_->kubelet_directory() / "image_manager" / kOwnFolder / "room";
     auto written = internal::WriteFileDurably(path, std::string(kRoomBytes, '\0'));
@@ -471,7 +472,7 @@ class Service {
     return written;
   }
 
-  // Whether to end (nullopt within), and if not, what to start anew with.
+  // Returns nullopt: go on. An empty inner value: end. Otherwise: what to start anew with.
   std::optional<std::optional<ServiceOptions>> TakeSignals() {
     bool ends = false;
     bool anew = false;
@@ -501,8 +502,8 @@ class Service {
     return std::nullopt;
   }
 
-  // Writes status and metrics if they changed. Whether somebody changed the store: the guard, or a
-  // command that asked it.
+  // Writes status and metrics if they changed. Returns whether the guard, or a command that asked
+  // it, changed the store.
   bool WriteStatus() {
     auto statistics = guard_->store().GetStatistics();
     if (!statistics) return false;

@@ -1,6 +1,6 @@
 // The guard as a service: one thread that waits (epoll) for the kubelet's changes, for lists of the
-// runtime and for signals. A second thread waits for a runtime that takes its time to answer, so
-// that nothing else does.
+// runtime and for signals. A second thread waits for a runtime that is slow to answer, so that
+// nothing else has to wait.
 
 #ifndef WAYBILL_GUARD_SERVICE_H_
 #define WAYBILL_GUARD_SERVICE_H_

@@ -17,8 +17,8 @@
 namespace waybill::guard {
 namespace {
 
-// Where the folders stand: under the second name beside something left, which an older waybill
-// would not record.
+// The names under which the mark has the folders: the second one if something was left, since an
+// older waybill would not record that.
 constexpr const char* kFolders = "folders";
 constexpr const char* kFoldersWithLeft = "foldersWithLeft";
 

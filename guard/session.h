@@ -9,9 +9,8 @@
 // pulled/ and pulling/. If all are still the same at the next start, no kubelet recorded anything
 // meanwhile. Otherwise pulls may be unrecorded: a gap.
 //
-// A guard that had to end at once leaves in its mark what it saw and had not recorded yet (Left);
-// the next start records it first. A waybill that does not know of that takes such a mark for one
-// that does not fit.
+// A guard that had to end at once leaves in its mark what it saw but had not recorded yet (Left);
+// the next start records it first. To an older waybill such a mark does not fit.
 //
 // What this can't see: a kubelet that ran without a guard, if the power failed before the file
 // system wrote its directories.
@@ -48,11 +47,11 @@ class Session {
   // Makes the folder if it is missing. kOwned: another guard runs. kUnsafePath, kIo, kDiskFull.
   static Result<Session> Begin(const std::filesystem::path& image_manager);
 
-  // Whether a guard runs. Never in the way of one that starts.
+  // Whether a guard runs. Asking never disturbs a guard that starts.
   static Result<bool> Runs(const std::filesystem::path& image_manager);
 
-  // Takes the mark away, for good, and returns whether it was there and fits: nothing was recorded
-  // since the guard before this one ended, but what it left. Remembers the folders, too.
+  // Takes the mark away, for good, and returns whether it was there and fits: since the guard
+  // before this one ended, nothing was recorded except what it left. Remembers the folders, too.
   // `commit_sequence`: the store's, before it was opened.
   Result<bool> TakeMark(const std::string& store_uuid, std::uint64_t commit_sequence, Left& left);
   // Remembers the folders as they are now, for the mark.

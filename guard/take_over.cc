@@ -1,8 +1,8 @@
 // From the kubelet's files into the store.
 //
 // A credential is taken only where the kubelet can have proven it: while the guard watches, or in a
-// file that is not older than what the store has. Of a file that an earlier copy may have brought
-// back only the fact counts that the image was pulled.
+// file that is not older than what the store has. If an earlier copy of the file may have been put
+// back, it only shows that the image was pulled.
 
 #include <algorithm>
 #include <set>
@@ -44,7 +44,7 @@ bool Holds(const ImagePullCredentials& all, const ImagePullServiceAccount& accou
                      });
 }
 
-// `into` with what `from` has more. Of two hashes of one secret that of `into` stays.
+// `into`, with what only `from` has. If both have a hash of one secret, that of `into` stays.
 ImagePullCredentials UnitedCredentials(ImagePullCredentials into,
                                        const ImagePullCredentials& from) {
   if (into.node_pods_accessible || from.node_pods_accessible) {
@@ -75,7 +75,7 @@ ImagePulledRecord United(const ImagePulledRecord& newer, const ImagePulledRecord
   return united;
 }
 
-// Of `after`, what `before` does not have.
+// The part of `after` that `before` does not have.
 ImagePulledRecord Added(const ImagePulledRecord& after, const ImagePulledRecord& before) {
   ImagePulledRecord added = after;
   for (auto& [name, credentials] : added.credential_mapping) {
@@ -91,14 +91,14 @@ ImagePulledRecord Added(const ImagePulledRecord& after, const ImagePulledRecord&
   return added;
 }
 
-// Of `a`, what `b` has, too.
+// The part of `a` that `b` has, too.
 ImagePulledRecord Common(const ImagePulledRecord& a, const ImagePulledRecord& b) {
   return Added(a, Added(a, b));
 }
 
-// Whether only a pull that succeeded can have written `after` over `before`: it adds the credential
-// that it was made with. A decision adds a secret whose hash or coordinates are there, and several
-// writes may be read as one: so nothing else may have changed.
+// Whether only a successful pull can have written `after` over `before`. A pull adds the credential
+// that it was made with. A decision adds a secret whose hash or coordinates are known already, and
+// several writes may be read as one, so nothing else may have changed.
 bool OnlyAPullWrites(const ImagePullCredentials* before, const ImagePullCredentials& after) {
   if (after.empty()) return false;
   if (before == nullptr) return true;
@@ -129,11 +129,11 @@ Result<void> Interrupted() {
 }  // namespace
 
 Result<void> Guard::TakeOverAll() {
-  // Records first: what they say is not proven by a pull of which nobody knows when it began.
+  // Records first: a pull of unknown beginning must not prove their credentials.
   auto records = TRY(pulled_.Names());
   const bool starting = phase_ == Phase::kStarting;
   for (const std::string& name : records) {
-    // What a running guard misses of a comparison its events tell.
+    // If a running guard breaks off a comparison, events tell it the rest.
     if (Hurries()) return starting ? Interrupted() : Result<void>();
     TRY(TakeOverRecord(name));
   }
@@ -177,7 +177,7 @@ Result<void> Guard::TakeOverRecord(const std::string& name) {
   removed_.erase(name);
   if (!file->judged.is_own) NoteVersion(file->content);
   if (file->judged.is_own && !lost_ && record->credential_mapping.empty()) {
-    // It tells nothing that the store does not know, or has forgotten since with its image.
+    // The store knows what it says, or has forgotten that with the image.
     return {};
   }
   return TakeOverContent(name, *record);
@@ -194,12 +194,13 @@ Result<void> Guard::TakeOverContent(const std::string& name, ImagePulledRecord r
   const bool believed = !starting || (gap_ && !lost_ && !is_older);
   NoteProof(known ? United(Seen(name), *known) : Seen(name), record);
   ImagePulledRecord put = NewIn(name, record, believed);
-  // A kubelet begins anew with an image that was gone: what its record has no more does not count.
+  // A kubelet begins anew with an image that was gone: what its record no longer has does not
+  // count.
   const bool begins_anew = known && known->absent_since && !put.credential_mapping.empty();
   if (begins_anew) known->credential_mapping = Common(*known, record).credential_mapping;
   const ImagePulledRecord seen = Seen(name);
   if (!known && put.credential_mapping.empty()) {
-    // If its image is gone, it must not stand for any other: the next list tells.
+    // If its image is gone, the record must not count for another: the next list tells.
     seen_[name] = United(record, seen);
     unproven_.push_back(std::move(put));
     wants_list_ = true;
@@ -224,7 +225,7 @@ Result<void> Guard::TakeOverContent(const std::string& name, ImagePulledRecord r
   seen_[name] = United(record, seen);
   // What does not count (it was forgotten, say) must go from the file.
   if (!SaysTheSame(*known, record)) wants_list_ = true;
-  // So that it is put back at once if it vanishes before the next list.
+  // With this it is put back at once if it vanishes before the next list.
   known->image_ref = record.image_ref;
   if (!preloaded_.contains(name)) wanted_records_[name] = *std::move(known);
   return {};
@@ -235,8 +236,8 @@ ImagePulledRecord Guard::Seen(const std::string& name) const {
   return seen == seen_.end() ? ImagePulledRecord() : seen->second;
 }
 
-// Of a record in a file, what is to be recorded: only what is new since it was seen last. The
-// kubelet keeps in memory, and writes again, what the store has forgotten.
+// The part of a record in a file that is to be recorded: what is new since it was seen last. The
+// kubelet keeps in memory, and writes again, credentials that the store has forgotten.
 ImagePulledRecord Guard::NewIn(const std::string& name, const ImagePulledRecord& record,
                                bool believed) {
   ImagePulledRecord put = Added(record, Seen(name));
@@ -264,13 +265,13 @@ Result<void> Guard::LeaveToNext(const WatchEvent& event) {
   if (event.folder == WatchedFolder::kPulled) {
     auto file = TRY(pulled_.Read(event.name));
     if (!file) return {};
-    // Any other the next start finds unreadable, too.
+    // Any other content is unreadable for the next start, too.
     const auto* record = std::get_if<ImagePulledRecord>(&file->judged.content);
     if (record == nullptr || IsPlaceholder(*record)) return {};
     if (file->judged.is_own && record->credential_mapping.empty()) return {};
     ImagePulledRecord put = NewIn(event.name, *record, true);
     seen_[event.name] = United(*record, Seen(event.name));
-    // Of what the guard itself wrote nothing is new.
+    // Nothing that the guard itself wrote is new.
     if (put.credential_mapping.empty() && store_->GetRecord({.image_ref = put.image_ref})) {
       return {};
     }
@@ -353,13 +354,13 @@ void Guard::LeaveAlone(const std::filesystem::path& path) {
 }
 
 void Guard::NoteProof(const ImagePulledRecord& before, const ImagePulledRecord& after) {
-  // Such a kubelet has more in memory than its files say.
+  // A kubelet that ran before the guard has more in memory than its files say.
   if (status_.kubelet_ran_before) return;
   for (const auto& [image_name, credentials] : after.credential_mapping) {
     const auto was = before.credential_mapping.find(image_name);
     const auto* const entry = was == before.credential_mapping.end() ? nullptr : &was->second;
     if (!OnlyAPullWrites(entry, credentials)) continue;
-    // A record says nothing of tags: of several pulls of a repository any may have written it.
+    // A record has no tags: any of several pulls of a repository may have written it.
     const std::string repository = RepositoryOf(image_name);
     const auto of_ended = std::count_if(ended_.begin(), ended_.end(), [&](const EndedPull& ended) {
       return RepositoryOf(ended.image) == repository;
@@ -377,7 +378,7 @@ void Guard::NoteProof(const ImagePulledRecord& before, const ImagePulledRecord& 
   }
 }
 
-// Without a list all of them may be about images that are there.
+// Without a list any of these records may be about an image on the node.
 Result<void> Guard::TakeOverUnproven(const std::vector<ImageOnNode>* images) {
   std::set<std::string> listed;
   if (images != nullptr) {
@@ -399,9 +400,9 @@ Result<void> Guard::TakeOverUnproven(const std::vector<ImageOnNode>* images) {
   return {};
 }
 
-// At a start, of files that could not be read: which images they are about.
+// At a start: finds out which images unreadable files are about, and closes them.
 Result<void> Guard::CloseDamaged(const std::vector<ImageOnNode>& images) {
-  // If anything fails here, the next list does it again: before that nothing is judged.
+  // If anything fails here, the next list repeats it; nothing is judged before.
   std::set<std::string> left = damaged_;
   const auto close = [&](const std::string& ref) -> Result<void> {
     if (left.erase(RecordNameOf(ref)) == 0) return {};
@@ -439,7 +440,7 @@ Result<void> Guard::TakeOverIntent(const std::string& name, bool was_written) {
   if (!file) return was_written ? IntentMissed(name) : Result<void>();
   const auto* intent = std::get_if<ImagePullIntent>(&file->judged.content);
   if (intent != nullptr && file->judged.is_own) {
-    // It tells nothing that the store does not know, unless that was lost.
+    // The store knows what it says, unless that was lost.
     auto has = TRY(store_->HasIntent({.image = intent->image}));
     return has || !lost_ ? Result<void>() : NoteUnknownPull(intent->image);
   }
@@ -450,7 +451,7 @@ Result<void> Guard::TakeOverIntent(const std::string& name, bool was_written) {
   if (intent == nullptr) {
     if (file->is_later_format) {
       LeaveAlone(pulling_.path() / name);
-      // Whatever it says, something is pulled.
+      // Whatever it says, an image is being pulled.
       return MissedSomething("an intent has a format that this waybill does not know");
     }
     if (const std::string& other = file->judged.misfiled; !other.empty()) {
@@ -476,7 +477,7 @@ Result<void> Guard::TakeOverIntent(const std::string& name, bool was_written) {
   auto id = TRY(store_->RecordPullIntent({.image = intent->image}));
   running.ids.push_back(id);
   running.since = options_.store.boot_clock().nanoseconds;
-  // How many pulls it stands for was not seen.
+  // Nobody saw how many pulls it stands for.
   if (!was_written) running.ambiguous = true;
   return {};
 }
@@ -568,7 +569,7 @@ Result<void> Guard::SettleEnded(const std::vector<ImageOnNode>& images) {
       left.push_back(pull);
       continue;
     }
-    // Only what the runtime itself lists under the pull's own name was brought by it.
+    // The pull brought an image only if the runtime lists that under the pull's own name.
     const auto full = NormaliseImage(pull.image);
     const ImageOnNode* entry = nullptr;
     for (const ImageOnNode& image : images) {

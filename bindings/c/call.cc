@@ -15,7 +15,7 @@ waybill_code Fail(waybill_error** error, const Error& what) noexcept {
            static_cast<std::uint64_t>(what.retry_after.count())};
     });
   } catch (...) {
-    *error = nullptr;  // no memory for the text: the code must do
+    *error = nullptr;  // no memory for the text: the caller gets the code alone
   }
   return code;
 }

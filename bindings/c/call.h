@@ -107,7 +107,7 @@ class Arguments {
       Wrong(name, "has a struct_size that is too small");
       return known;
     }
-    // A size that was never set must not decide how far to read.
+    // An uninitialised size must not decide how far to read.
     if (size > kMaxOptionsBytes) {
       Wrong(name, "has a struct_size that is too large");
       return known;

@@ -106,7 +106,7 @@ waybill_decision ToC(const Decision& decision) {
 // "Pull", for invalid arguments.
 waybill_decision Refused() noexcept { return ToC(Decision{}); }
 
-// Keeps what a second call needs, if the decision asks for one.
+// Stores what a second call needs, if the decision asks for one.
 void Keep(const std::optional<Decision>& decision, FirstLook& look, waybill_first_look** to) {
   if (!decision || decision->reason != Reason::kCredentialsNeeded) return;
   *to = NewResult<waybill_first_look>(

@@ -45,7 +45,7 @@ class Gate {
   std::atomic<bool> closed_{false};
 };
 
-// Marks that this thread runs a callback of `store`. A call back into that store would wait for
+// Marks that this thread runs a callback of `store`: a call back into that store would wait for
 // itself.
 class CallbackScope {
  public:

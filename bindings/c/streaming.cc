@@ -1,4 +1,4 @@
-// Streaming requests: their store, and what is asked of it.
+// Streaming requests: their store and its calls.
 
 #include "waybill/streaming.h"
 

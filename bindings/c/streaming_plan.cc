@@ -58,7 +58,7 @@ bool waybill_find_streaming_gate(waybill_string name, int32_t* gate) {
 
 bool waybill_is_streaming_flag(waybill_string name) {
   bool known = false;
-  // Out of memory: whatever can't be told matters.
+  // Out of memory: a flag that can't be judged counts as one that matters.
   const waybill_code code = Call(nullptr, [&](Arguments& arguments) -> Result<void> {
     const auto view = arguments.Text(name, "name");
     if (arguments.ok()) known = waybill::IsStreamingFlag(view);

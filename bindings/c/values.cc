@@ -59,7 +59,7 @@ waybill_code Decode(waybill_string json, Result<T> (*decode)(std::string_view), 
                   [&](std::string_view text, C** to) { return Give(decode(text), to); });
 }
 
-// What `ask` returns for the policy; NULL: for the default one.
+// The result of `ask` for the policy; NULL: the default policy.
 template <typename Ask>
 auto Asked(const waybill_policy* policy, const Ask& ask) {
   return policy == nullptr ? ask(waybill::VerificationPolicy()) : ask(policy->policy);
@@ -124,7 +124,7 @@ waybill_code waybill_other_answer(int32_t reason, waybill_string hint, waybill_s
   if (answer != nullptr) *answer = nullptr;
   return Call(error, [&](Arguments& arguments) -> Result<void> {
     const auto of = arguments.OneOf(reason, waybill::Reason::kProofTooOld, "reason");
-    // Of an explanation it takes the hint alone.
+    // It uses only the hint of an explanation.
     const waybill::Explanation why{.hint = arguments.String(hint, "hint")};
     arguments.Given(answer, "answer");
     if (!arguments.ok()) return arguments.error();

@@ -20,14 +20,14 @@ std::string_view NameOfWord(std::string_view word) {
   return word.substr(0, 2);
 }
 
-// A negative number is none.
+// A negative number is not a flag.
 bool IsFlagWord(std::string_view word) {
   return word.size() > 1 && word[0] == '-' && (word[1] < '0' || word[1] > '9');
 }
 
 bool IsHelp(std::string_view name) { return name == "--help" || name == "-h"; }
 
-// Of any command, since the one that is meant may not be known yet.
+// Looks in every command, since the one that is meant may not be known yet.
 const Flag* FindAnywhere(const Registry& registry, std::string_view name) {
   for (const auto& entry : registry.entries()) {
     if (const Flag* flag = entry->flags.Find(name)) return flag;

@@ -25,7 +25,7 @@ struct CommandLine {
 // or a command is never quoted: it may be a secret, and logs are read by many.
 Result<CommandLine> Arrange(const std::vector<std::string>& arguments, const Registry& registry);
 
-// How errors are written, whatever else is wrong with the command line.
+// The format of errors, whatever else is wrong with the command line.
 Format FormatOfErrors(const std::vector<std::string>& arguments);
 
 }  // namespace waybill::cli

@@ -19,7 +19,8 @@ constexpr std::string_view kNarrower =
     "list less, for example: kubectl get pods -A --field-selector spec.nodeName=NODE -o json, and "
     "kubectl get secrets -A --field-selector type=kubernetes.io/dockerconfigjson -o json";
 
-// What functions that have returned left on the stack: blocks that were hashed, groups of base64.
+// Wipes what functions that have returned left on the stack: blocks that were hashed, groups of
+// base64.
 [[gnu::noinline]] void WipeStackBelow() {
   std::array<char, std::size_t{64} << 10> below;
   ::explicit_bzero(below.data(), below.size());

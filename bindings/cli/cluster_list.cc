@@ -149,7 +149,7 @@ Result<void> ReadContainers(JsonValue spec, std::string_view field, ContainerKin
     ContainerToStart& added = out.containers.emplace_back();
     added.kind = kind;
     auto read = ReadCoordinate(container, "name", added.name);
-    // However long: that only this container can't start is for the decision to say.
+    // An image of any length is read: its decision says that only this container can't start.
     if (read) {
       read = internal::ReadStringField(container, "image", kMaxClusterListBytes, added.image);
     }

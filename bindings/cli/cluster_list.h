@@ -31,7 +31,8 @@ struct ContainerToStart {
   ContainerKind kind = ContainerKind::kRegular;
   std::string name = {};
   std::string image = {};  // any string
-  // Where the document has none, what the API server fills in: Always for the tag `latest` or none.
+  // If the document has none, the one that the API server fills in: Always for the tag `latest` or
+  // none.
   PullPolicy pull_policy = PullPolicy::kIfNotPresent;
   std::string status_ref = {};  // imageID of its status, without a scheme; empty: none
 };

@@ -27,8 +27,8 @@ class Command {
   // What --help says below the flags: lines, or nothing.
   virtual std::string notes() const { return {}; }
   virtual void Declare(Flags& flags) = 0;
-  // For a command that runs for long: how the same command line is read anew, with the settings of
-  // that moment. Null: it can't be.
+  // For a command that runs for long: reads the same command line anew, with the settings of that
+  // moment. Null: it can't.
   using Again = std::function<Result<std::shared_ptr<Command>>()>;
   virtual void set_again(const Again&) {}
   // Called once, after the flags have their values. main.cc turns an error into an exit code.

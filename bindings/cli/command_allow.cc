@@ -16,13 +16,14 @@ namespace {
 
 using std::chrono::steady_clock;
 
-// What a guard needs: it looks each second, asks the runtime, and writes the kubelet's files.
+// How long a guard may take: it looks each second, asks the runtime, and writes the kubelet's
+// files.
 constexpr std::chrono::seconds kGuardTakes{5};
 
-// From when on the kubelet goes by what was said.
+// From when on the kubelet opens the image.
 enum class InForce : std::uint8_t {
   kNow,
-  kKubeletRestart,  // it may have read otherwise, and keeps that in memory
+  kKubeletRestart,  // it may have read that the image is closed, and keeps that in memory
   kGuardLags,       // the guard has not put the files right yet
   kNobody,          // no owner serves: nobody tells a kubelet before the next start
 };

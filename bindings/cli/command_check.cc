@@ -162,7 +162,7 @@ answer is "pull". The command owns the store for that moment.)";
 
   using Mapping = std::map<std::string, ImagePullCredentials>;
 
-  // By whose credentials the image is open. Of a record that can't be read, none: its decision is
+  // The credentials by which the image is open. None if the record can't be read: its decision is
   // "pull".
   static Mapping OpenTo(const NodeStore& store, const ImageCopy& copy) {
     auto record = store.GetRecord(copy);
@@ -196,12 +196,13 @@ answer is "pull". The command owns the store for that moment.)";
     }
     if (write_back_) {
       TRY(store.Flush());
-      // Not by the record's stamp: what was forgotten is left out when its record is written.
+      // The record's stamp would not tell: forgotten credentials are left out whenever the record
+      // is written.
       answer.wrote_back = !answer.pull && OpenTo(store, copy) != before;
     }
     if (answer.decision && answer.decision->pull && !copy.image_ref.empty() &&
         flags_.store.rules == Rules::kClosed) {
-      // The answer stands, explained or not.
+      // The answer holds even if it can't be explained.
       const auto names = list ? ListedNames(*list, ref) : std::vector<std::string>();
       if (auto why = store.Explain(copy, names)) answer.explanation = *std::move(why);
     }

@@ -63,7 +63,7 @@ type can't be read, the dump ends with an error after the types before it.)";
 
   Result<ExitCode> Run(Output& out) override {
     TRY(store_.Parse());
-    // With what is past its age, too.
+    // Including credentials that are past their age.
     return WithStore(ObserveStore(store_, {.ages = AgeLimits{}, .shows_any_age = true}),
                      [&](const NodeStore& store) { return Dump(store, out); });
   }

@@ -141,7 +141,7 @@ tenants: it tells what is on the node.)";
     return {};
   }
 
-  // By which the list has the image; empty: there is no list, or it does not have it.
+  // The names by which the list has the image; empty: there is no list, or it lacks the image.
   static std::vector<std::string> NamesIn(const std::optional<std::vector<ImageOnNode>>& images,
                                           std::string_view image_ref) {
     if (!images || image_ref.empty()) return {};

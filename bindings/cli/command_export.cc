@@ -76,7 +76,8 @@ An image is written under each of its spellings.)";
   }
 
  private:
-  // Without it nothing enters the ledger: the way back must not fail for that.
+  // Only a warning: without judging nothing enters the ledger, but the way back must not fail for
+  // that.
   static void NotJudged(const Error& error) {
     Warn("images that nobody asked for yet are not judged, and closed: " + error.message,
          error.hint);
@@ -89,7 +90,7 @@ An image is written under each of its spellings.)";
     return std::nullopt;
   }
 
-  // Nothing is forgotten by it: the list may be that of another runtime.
+  // As an incomplete list, so that it removes nothing: it may be another runtime's.
   void Judge(const ListToken& token, const std::vector<ImageOnNode>& images) const {
     auto judged = WithWriter(Writer::Open(store_), [&](Writer& writer) {
       return writer.owner().ObserveImages({.images = images, .token = token, .complete = false},

@@ -1,4 +1,4 @@
-// waybill forget: credentials stop opening images. waybill reconcile: all that do not exist do.
+// waybill forget: credentials stop opening images. waybill reconcile: so do all that do not exist.
 
 #include <string>
 #include <utility>
@@ -62,7 +62,7 @@ std::vector<Field> CountsOf(const ForgetReport& report) {
                            {"untidied", ""}});
 }
 
-// For a command that ends: what very many records still have goes before it does.
+// If very many records still have forgotten credentials, takes them out before the command ends.
 template <typename Call>
 auto Forgetting(const StoreFlags& flags, const Call& call) {
   return WithWriter(Writer::Open(flags), [&](Writer& writer) -> decltype(call(writer)) {
@@ -125,7 +125,7 @@ it restarts.)";
       fields.insert(fields.begin(), {"imageRef", "image ref", revocation.image_ref});
     }
     WriteChange(std::move(fields), change_.options.dry_run, out);
-    // As `rm`: of an image that has no record, nothing opens by one.
+    // As `rm`: an image without a record is open by none.
     return what == "image" && report->records == 0 ? ExitCode::kNo : ExitCode::kYes;
   }
 

@@ -135,7 +135,7 @@ guard runs.)";
   }
 
  private:
-  // What makes a guard do something, which --status does not.
+  // Flags of a guard that runs, which --status excludes.
   Result<void> CheckStatus() const {
     const std::pair<std::string_view, bool> all[] = {{"--once", once_},
                                                      {"--wait-runtime", wait_.has_value()},
@@ -198,7 +198,7 @@ guard runs.)";
     return {};
   }
 
-  // After SIGHUP: what the same command line means by now.
+  // After SIGHUP: what the same command line means now.
   Result<guard::ServiceOptions> OptionsOfNow() {
     if (!again_) return Error{ErrorCode::kInternal, "the command line is gone", {}};
     auto command = TRY(again_());

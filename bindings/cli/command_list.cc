@@ -102,13 +102,13 @@ nothing fits, the list is empty, and the exit code is 0.)";
     return {};
   }
 
-  // Of what has no time nobody can say that it is young.
+  // An entry without a time counts as old.
   bool IsOldEnough(const std::optional<Timestamp>& time) const {
     return !before_ || !time || *time < *before_;
   }
 
-  // Leaves what is of the handler of --runtime. One that vanished still has records; one of which
-  // nothing is known is an error.
+  // Keeps the entries of the handler of --runtime. A handler that vanished still has records; an
+  // unknown one is an error.
   template <typename T>
   Result<void> LeaveHandler(const HandlerNames& names, std::vector<T>& all) const {
     if (!runtime_.given()) return {};

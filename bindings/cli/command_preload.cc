@@ -25,7 +25,7 @@ std::string NameOf(const ImageOnNode& image) {
                                        : image.id;
 }
 
-// What an installer's list says of the images on the node.
+// The images on the node that an installer's list names.
 struct Selected {
   std::vector<ImageOnNode> images;
   std::vector<std::string> absent;  // names that the runtime does not list
@@ -423,7 +423,7 @@ add --from-list FILE --source NAME --token TOKEN
       for (std::size_t i = 0; i < ledger.size(); ++i) {
         LedgerEntry& entry = ledger[i];
         if (!all_ && !chosen.contains(i)) continue;
-        // It may have gone, or been settled, meanwhile.
+        // The entry may have gone, or been settled, meanwhile.
         auto was_presumed = writer.owner().SettlePresumed(
             {.image_ref = entry.image_ref, .runtime_handler = entry.runtime_handler}, settled,
             *reason_, change_.options);

@@ -66,7 +66,7 @@ runs. Only that one ends: another pull of the image stays open.)";
         result.image && !IsSpelling(*flags_.image_ref) ? result.image->id : *flags_.image_ref;
     const ImageCopy copy = {
         .image = flags_.image, .image_ref = image_ref, .runtime_handler = handler};
-    // What this pull gave. By earlier pulls the record may be open to more.
+    // The access that this pull gave. Earlier pulls may have given more.
     ImagePullCredentials gave = credentials.value_or(ImagePullCredentials{});
     auto dangling =
         WithWriter(Writer::Open(flags_.store, {.policy = flags_.policy.policy}),
@@ -98,8 +98,8 @@ runs. Only that one ends: another pull of the image stays open.)";
   }
 
  private:
-  // What the store knows may be of another image than the one that was just pulled, and would be
-  // open to this pull's credentials. Only the runtime can say what the ref is short for.
+  // The store may know another image that begins with the short ref, which would open to this
+  // pull's credentials. Only the runtime can say what the ref is short for.
   Result<void> CheckIsWhole(const NodeStore& store) const {
     if (listed_.given() || !IsShortRef(*flags_.image_ref)) return {};
     auto meant = TRY(ResolveRef("--image-ref", *flags_.image_ref, store));
@@ -112,7 +112,7 @@ runs. Only that one ends: another pull of the image stays open.)";
                    "prints, or --cri");
   }
 
-  // What was forgotten since the pull began is not on record.
+  // Credentials that were forgotten since the pull began are not in the record.
   void LeaveWhatIsIn(const ImagePulledRecord& record, ImagePullCredentials& gave) const {
     const auto name = ImageName(flags_.image);
     const auto entry = record.credential_mapping.find(std::string(name.value_or("")));

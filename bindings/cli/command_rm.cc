@@ -129,7 +129,7 @@ the exit code is 1 or 2.)";
         removals.push_back(std::move(*found));
       }
     }
-    // A handler that vanished may still have some.
+    // Checked last: a handler that vanished may still have records.
     return missing.empty() ? Result<void>() : names.Check(handler);
   }
 
@@ -171,7 +171,7 @@ the exit code is 1 or 2.)";
         return std::optional(Removal{.image = ref, .handler = handler});
       }
     }
-    // Another spelling, by which the store may know one of them.
+    // The argument may be another spelling of an image in the ledger.
     if (!IsSpelling(ref)) return std::optional<Removal>();
     const auto why = store.Explain({.image = ref, .image_ref = ref, .runtime_handler = handler});
     if (!why || !why->ledger_entry) return std::optional<Removal>();

@@ -110,7 +110,7 @@ schema is backed up and migrated.)";
     }
     if (images_.cri().given()) {
       auto handlers = TRY(images_.cri().ListHandlers(runtime_config_, runtime_config_.has_value()));
-      // One that names none, as containerd before 2.0, says nothing about them.
+      // A runtime that names no handlers, as containerd before 2.0, says nothing about them.
       if (!handlers.empty()) options.runtime_handlers = std::move(handlers);
     }
     // Before opening, which creates the directory for the witness.
@@ -222,7 +222,8 @@ schema is backed up and migrated.)";
 
   Result<void> CheckRoom(std::uint64_t map_bytes) const {
     auto store = NodeStore::Observe({.directory = store_.store});
-    // None yet, or one that opening has to see to first: that gets what it needs.
+    // No store yet, or one that opening must recover or migrate first: such a store gets the map
+    // that it needs.
     if (!store) return {};
     auto statistics = (*store)->GetStatistics();
     if (!statistics) return {};

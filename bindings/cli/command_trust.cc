@@ -77,7 +77,7 @@ stored. 1 if the store is distrustful.)";
       bool allowed;
       std::string_view needs;
     } all[] = {{images_.name(), images_.given(), clear_, "--clear"},
-               // Without a list it would vouch for whatever comes next.
+               // Without a list, --adopt would vouch for whatever comes next.
                {"--adopt", options_.adopt, images_.given(), "--images or --cri"},
                {"--allow-empty", options_.allow_empty, images_.given(), "--images or --cri"},
                {"--dry-run", options_.dry_run, clear_, "--clear"}};

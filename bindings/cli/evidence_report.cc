@@ -105,7 +105,7 @@ void WriteExplanation(const Explanation& explanation, Reason reason, Output& out
   constexpr std::size_t kMostPulls = 10;
   if (!explanation.text.empty()) out.Line("why: {}", explanation.text);
   std::size_t told = 0;
-  // The credentials of a recorded pull close it whatever else was pulled.
+  // An image with a recorded pull is closed by that pull's credentials, whatever else was pulled.
   const bool pulls_matter = !explanation.recorded || !explanation.closed_because.empty();
   for (const OpenPull& pull : pulls_matter ? explanation.pulls : std::vector<OpenPull>()) {
     if (told++ == kMostPulls) {

@@ -17,7 +17,7 @@ struct ExplainedImage {
   std::string image_ref = {};  // empty: not known to be on the node
   std::string runtime_handler = {};
   Decision decision = {};
-  std::optional<Explanation> explanation = {};  // nullopt: there is nothing about no ref
+  std::optional<Explanation> explanation = {};  // nullopt: there is no ref to explain
 };
 
 Json JsonOf(const ExplainedImage& image);

@@ -28,7 +28,7 @@ std::string Shielded(const std::string& word) {
 
 namespace {
 
-// What has a default that nearly every node keeps, or is for the day on which something is wrong.
+// Flags whose default nearly every node keeps, or that are for the day on which something is wrong.
 bool IsSeldomNeeded(std::string_view name) {
   constexpr std::string_view kSeldom[] = {"--allow-untested-lmdb",
                                           "--after-gap",
@@ -182,7 +182,7 @@ bool Flags::AsksSettings(const Flag& flag) const {
 }
 
 Result<void> Flags::Assign(Settings& settings) {
-  // First: what a setting is worth hangs on what was typed.
+  // First, since typed flags decide which settings count.
   for (const Flag& flag : all_) {
     if (!flag.given()) continue;
     TRY(settings.NoteGiven(flag));

@@ -157,7 +157,7 @@ class Meanings {
   void Add(const std::string& ref, std::string_view how, bool is_name) {
     for (Meant& one : meant_) {
       if (!SameSpelling(one.ref, ref)) continue;
-      // What is stored under the very ref is what the store is asked for.
+      // If the store has this exact ref, ask for it under that.
       if (ref == text_) one.ref = ref;
       one.is_name = one.is_name && is_name;
       return;

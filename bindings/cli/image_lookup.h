@@ -30,20 +30,20 @@ bool IsShortRef(std::string_view text);
 // runtime. The one place where commands look refs up:
 //   - an ID, with or without `sha256:`, and a digest mean the ref that is stored under that
 //     spelling, else the listed image that has it;
-//   - what is short (IsShortRef) means the one ref, stored or listed, that begins so;
+//   - a short text (IsShortRef) means the one ref, stored or listed, that begins with it;
 //   - a tag, in its full form too, means the listed image that has it: the store does not know
 //     which image has a tag now;
-//   - what means nothing is `text` itself, as a kubelet would ask.
-// kInvalidArgument about `flag`, with each of them: it may mean several images. That it is the very
-// ref of one, the name of another, or the beginning of a third counts alike, so that nothing is
-// asked, opened or removed for another image than the one that was meant. Errors of reading, if
-// `text` is short: the record that can't be read may be the one.
+//   - otherwise it means `text` itself, as a kubelet would ask.
+// kInvalidArgument about `flag`, with each of them: it may mean several images. Being the exact ref
+// of one image, the name of another, or the beginning of a third all count alike, so that no
+// command asks about, opens or removes another image than the one that was meant. Errors of
+// reading, if `text` is short: the record that can't be read may be the one.
 Result<std::string> ResolveRef(std::string_view flag, std::string_view text, const NodeStore& store,
                                const std::vector<ImageOnNode>* list = nullptr);
 
 // The ref of `image`, which is all that is known of it: what a pod would ask for. By the list, if
-// there is one: empty, if it does not have it. kInvalidArgument: it is a name, and there is no list;
-// or it may mean several.
+// there is one: empty if the list does not have it. kInvalidArgument: it is a name, and there is no
+// list; or it may mean several.
 Result<std::string> RefOnNode(std::string_view image, const NodeStore& store,
                               const std::vector<ImageOnNode>* list);
 

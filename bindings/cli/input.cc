@@ -97,7 +97,7 @@ Result<std::string> ReadOwnFile(const std::string& path, std::size_t most) {
   if (fd < 0) {
     const int failed = errno;
     struct stat link = {};
-    // A link to nothing is there.
+    // A link to nothing does exist.
     const bool is_missing =
         (failed == ENOENT || failed == ENOTDIR) && ::lstat(path.c_str(), &link) != 0;
     Error error = Unreadable(path, failed);

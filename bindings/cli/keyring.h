@@ -9,7 +9,7 @@
 //   port index.docker.io                      as it is                   Docker Hub, if no key
 //   applies
 //
-// A registry that is not a URL to Go is ignored.
+// A registry that Go does not take for a URL is ignored.
 
 #ifndef WAYBILL_BINDINGS_CLI_KEYRING_H_
 #define WAYBILL_BINDINGS_CLI_KEYRING_H_

@@ -28,7 +28,7 @@ bool IsText(const YamlNode* node, std::string_view text) {
   return node != nullptr && node->IsScalar() && node->text == text;
 }
 
-// What the kubelet makes of an empty value hangs on which of its files has it.
+// Refused, since what the kubelet makes of an empty value depends on which of its files has it.
 bool IsNothing(const YamlNode& node) {
   return node.IsScalar() && (JsonOfScalar(node) == "null" || node.text.empty());
 }

@@ -78,7 +78,7 @@ struct Call {
 
 // Gives the flags their values.
 Result<void> AssignFlags(Call& call) {
-  // --config and --verbose come first: the values of other flags hang on them.
+  // --config and --verbose come first: the values of other flags depend on them.
   const Flags& flags = call.entry->flags;
   const Flag* config = flags.Find("--config");
   call.settings = std::make_unique<Settings>(

@@ -31,8 +31,8 @@ std::string NameOfMachine() {
 
 bool IsFinished(const PodToStart& pod) { return pod.phase == "Succeeded" || pod.phase == "Failed"; }
 
-// A pod's credentials; what can't be read can't be had. Fetched late, as a kubelet fetches them
-// (may_block), since that tells whether an image needs none.
+// A pod's credentials; fetching fails if they can't be read. Fetched late, as a kubelet fetches
+// them (may_block), since that shows whether the image needs any.
 class PodsOwnCredentials final : public CredentialSource {
  public:
   PodsOwnCredentials(const PodForecast& pod, const ContainerForecast& container)

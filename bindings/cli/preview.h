@@ -33,7 +33,7 @@ struct Forecast {
   std::string because = {};    // one sentence, no full stop
 };
 
-// How it is known what the runtime calls an image.
+// Where it is known from what the runtime calls an image.
 enum class RefSource : std::uint8_t {
   kNone,         // it is not on the node, or not known to be
   kRuntimeList,  // the runtime lists it by that name

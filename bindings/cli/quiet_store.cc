@@ -51,9 +51,9 @@ Error Changes(const fs::path& path) {
       "try again"};
 }
 
-// What the store was while it was copied. No lock tells of an owner on another machine, or beyond
-// an overlay: so the copy counts only if no commit ended meanwhile. Until then LMDB overwrites
-// nothing of the last one.
+// The store's state at one moment. No lock shows an owner on another machine, or beyond an overlay,
+// so a copy counts only if no commit ended while it was made. Until a commit ends, LMDB overwrites
+// nothing of the one before.
 struct Moment {
   std::string head;
   std::optional<std::string> mark;
@@ -179,8 +179,8 @@ Error QuietStore::InTruth(Error error) const {
   error.message = WithPathReplaced(std::move(error.message), directory_, real_);
   error.hint = WithPathReplaced(std::move(error.hint), directory_, real_);
   if (!IsNeeded(real_)) return error;
-  // To change it is no advice where it can't be changed, nor about a copy: opened as a store, that
-  // would move the witness of the store that it was copied from.
+  // Don't advise to recover a store that can't be written, nor a copy: opening a copy would move
+  // the witness of the original.
   if (error.hint_code == Hint::kRecover) {
     error.hint_code = Hint::kNone;
     error.hint =

@@ -1,7 +1,7 @@
-// A store to read from without leaving a trace in it. If no process owns it, a copy in TMPDIR is
-// read, and not a byte of the store's directory changes, its lock file included; nor is an owner
-// kept from opening it meanwhile. Beside a live owner the store itself is observed, which takes a
-// slot in lock.mdb and changes nothing else.
+// Reads a store without leaving a trace in it. If no process owns it, a copy in TMPDIR is read, and
+// not a byte of the store's directory changes, its lock file included; nor is an owner kept from
+// opening it meanwhile. Beside a live owner the store itself is observed, which takes a slot in
+// lock.mdb and changes nothing else.
 
 #ifndef WAYBILL_BINDINGS_CLI_QUIET_STORE_H_
 #define WAYBILL_BINDINGS_CLI_QUIET_STORE_H_
@@ -36,7 +36,7 @@ class QuietStore {
   // The same, but a copy of an older schema is migrated first.
   Result<std::unique_ptr<NodeStore>> Observe(ObserveOptions options);
 
-  // The same, but a copy is believed without its witness: it may well be older. kDamaged also: it
+  // The same, but a copy is read whatever its witness says: it may be older. kDamaged also: it
   // would have to be recovered.
   Result<std::unique_ptr<NodeStore>> ObserveAnyAge(ObserveOptions options);
 

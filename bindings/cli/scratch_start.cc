@@ -32,7 +32,8 @@ Result<void> CopyIfThere(const fs::path& from, const fs::path& to, const char* n
   return error ? CopyFailed(from / name, error.message()) : Result<void>();
 }
 
-// By which opening a directory without data.mdb sees that a store was lost.
+// Copies the files by which an opening sees, in a directory without data.mdb, that a store was
+// lost.
 Result<void> CopyTraces(const fs::path& from, const fs::path& to) {
   for (const char* name : {"owner.lock", "commit.mark"}) {
     TRY(CopyIfThere(from, to, name));

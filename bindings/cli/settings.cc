@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view kStoreFlag = "--store";
 constexpr std::string_view kKubeletFlag = "--kubelet-dir";
-// What belongs together, of one node.
+// Flags whose values must be of one node.
 constexpr std::string_view kOfItsNode[] = {kStoreFlag, kKubeletFlag, "--witness", "--cri"};
 
 Result<std::string> SettingText(const toml::node& node, std::string_view key) {
@@ -52,7 +52,7 @@ Result<std::vector<std::string>> SettingValues(const toml::node& node, std::stri
   std::vector<std::string> values;
   const auto take = [&](const toml::node& item) -> Result<void> {
     auto text = TRY(SettingText(item, key));
-    // Where a command is called from does not matter to a file that all share.
+    // All directories share the file, so its paths can't be relative.
     const bool is_path =
         flag.placeholder.starts_with("DIR") || flag.placeholder.starts_with("FILE");
     if (is_path && !text.starts_with("/")) {
@@ -153,7 +153,7 @@ Result<void> Settings::ReadConfig() {
   const std::string path = config_.value_or(kConfigPath);
   auto text = ReadOwnFile(path, kMaxConfigBytes);
   if (!text) {
-    // There need not be one, unless it is asked for.
+    // The file is optional, unless the user named it.
     if (!config_ && text.error().code == ErrorCode::kNotFound) return {};
     Error error = text.error();
     if (error.code == ErrorCode::kNotFound) error.code = ErrorCode::kInvalidArgument;

@@ -51,14 +51,14 @@ class Settings {
   // Reads the file now, for one that the user named: whatever is wrong in it is said, needed or
   // not.
   Result<void> Load() { return ReadConfig(); }
-  // The values of a flag that was not given; empty: nothing says any. The file is read when it is
+  // The values of a flag that was not given; empty: there are none. The file is read when it is
   // needed first. kInvalidArgument, kLimitExceeded: what is wrong in the file or the variable;
   // nothing of it counts then.
   Result<std::vector<std::string>> Ask(const Flag& flag);
   // The command line has the flag.
   Result<void> NoteGiven(const Flag& flag);
 
-  // A flag is needed, and nothing says it.
+  //   The error for a flag that is needed and has no value.
   Error Missing(const Flag& flag) const;
   // Adds to the hint of an error about a flag ("--flag: …") where the flag's value came from.
   Error WithOrigin(Error error) const;
@@ -71,7 +71,7 @@ class Settings {
     std::string origin;
   };
 
-  // What environment and file say; nullptr: nothing.
+  //   The value in environment or file; nullptr: there is none.
   Result<const Setting*> Find(const std::string& flag);
   Result<void> ReadConfig();
   Result<void> TakeConfig(std::string_view text, const std::string& path);

@@ -191,7 +191,7 @@ void WriteHeld(const StartOutcome& outcome, const StartContext& context, Output&
   }
 }
 
-// Without a list nothing is judged: what an older schema presumed preloaded stays closed.
+// Without a list nothing is judged: images that an older schema presumed preloaded stay closed.
 void WarnOfNoList(const RecoveryReport& report, const StartContext& context) {
   if (context.rules == Rules::kKubelet || context.images_given || report.distrustful) return;
   if (!IsFromBeforeLedger(report)) return;

@@ -26,8 +26,8 @@ struct Opening {
   EvidenceOptions evidence = {};
   std::optional<AgeLimits> ages = {};             // ObserveOptions::ages
   const EvidenceFlags* evidence_flags = nullptr;  // those that set it, if the command has them
-  // For a command that only shows what is stored, so that nobody decides by it: a store that may be
-  // older than its witness is shown, too, with a warning.
+  // For a command that only shows content by which nobody decides: it also shows a store that may
+  // be older than its witness, with a warning.
   bool shows_any_age = false;
 };
 
@@ -80,7 +80,7 @@ class Writer {
   std::invoke_result_t<Call> Ask(const Call& call) const {
     return WhileBusy(wait_, call);
   }
-  // What is stored now.
+  //   The store's content now.
   const NodeStore& store() const { return *store_; }
   Rules rules() const { return rules_; }
   // NodeStore::TidyUp, before this process ends. An owner that serves tidies up by itself.
@@ -134,7 +134,7 @@ Error WithStartHint(Error error);
 inline constexpr std::string_view kDistrustMeans =
     "images that have neither record nor ledger entry must be pulled before a pod may use them";
 
-// How distrust is cleared, with a command that is ready for a shell but for the reason.
+// How distrust is cleared: a command for a shell, complete except for the reason.
 std::string ClearDistrustHint(const std::string& store);
 
 }  // namespace waybill::cli

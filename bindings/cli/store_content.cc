@@ -70,7 +70,7 @@ class Revoked {
     for (const Revocation& one : revocations) by_identity_[IdentityOf(one)] = &one;
   }
 
-  // What forgets a credential of that proof; nullptr: nothing. The newest of several.
+  // The revocation that forgets a credential with that proof, the newest of several; nullptr: none.
   const Revocation* Find(const ImagePulledRecord& record, const ImagePullSecret& secret) const {
     const Revocation* found = OfAny(record, secret, RevocationKind::kSecret);
     if (secret.credential_hash.empty()) return found;
@@ -121,8 +121,8 @@ class Revoked {
   std::map<Identity, const Revocation*> by_identity_;
 };
 
-// Leaves in the record what `counts` says of: a Secret, a service account, or the proof that every
-// pod may use it.
+// Keeps in the record what `counts` accepts: of Secrets, service accounts, and the proofs that
+// every pod may use it.
 template <typename Counts>
 void LeaveIf(const Counts& counts, ImagePulledRecord& record) {
   for (auto at = record.credential_mapping.begin(); at != record.credential_mapping.end();) {
@@ -158,7 +158,7 @@ class Ages {
   Timestamp now_;
 };
 
-// As a store that has this would say, which takes out of its records what is forgotten later.
+// Leaves out forgotten credentials that records still store, as the store's own answers do.
 void LeaveWhatCounts(const internal::State& state, StoreContent& content) {
   const Revoked revoked(content.revocations);
   for (ImagePulledRecord& record : content.records) {
@@ -254,7 +254,7 @@ void ForEachKey(const Map& before, const Map& after, const Look& look) {
 
 std::string SecondsText(Timestamp time) { return FormatTimestamp({.seconds = time.seconds}); }
 
-// The records of OLD or NEW, and what tells why they lack something.
+// The records of OLD or NEW, and the reasons for which they lack something.
 struct Side {
   explicit Side(const StoreContent& content)
       : records(ByCopy(content.records)),
@@ -265,7 +265,7 @@ struct Side {
     const auto at = of_any_age.find(copy);
     return at == of_any_age.end() ? Grants() : GrantsOf(at->second);
   }
-  // `whenever`: also if it was proven after that.
+  // `whenever`: even a revocation that is older than the proof.
   const Revocation* Forgets(const ImagePulledRecord& record, const Grant& grant,
                             bool whenever) const {
     const auto find = [&](auto one) {

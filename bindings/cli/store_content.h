@@ -1,4 +1,4 @@
-// What a store, or a backup of one, holds of images: to be compared with another.
+// What a store, or a backup, holds about images, for comparing it with another.
 
 #ifndef WAYBILL_BINDINGS_CLI_STORE_CONTENT_H_
 #define WAYBILL_BINDINGS_CLI_STORE_CONTENT_H_
@@ -12,8 +12,8 @@
 namespace waybill::cli {
 
 struct StoreContent {
-  // Both without what was forgotten: as they count now, and those whose credentials are too old,
-  // too.
+  // Both without forgotten credentials: the records as they count now, and the same with
+  // credentials that are too old.
   std::vector<ImagePulledRecord> records = {};
   std::vector<ImagePulledRecord> records_of_any_age = {};
   std::vector<Revocation> revocations = {};
@@ -28,7 +28,7 @@ struct StoreContent {
 // kUnsafePath, kIo, kDamaged, kNewerSchema.
 Result<StoreContent> ReadStoreContent(const std::string& path);
 
-// One difference. What it is about is in those members that are not empty.
+// One difference. The members that are not empty say what it is about.
 struct ContentChange {
   enum class Effect : std::uint8_t { kOpened, kClosed, kOther };
   enum class What : std::uint8_t {

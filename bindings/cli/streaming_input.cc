@@ -118,7 +118,7 @@ std::optional<std::vector<std::string>> StringsOf(const YamlNode* list) {
   return words;
 }
 
-// The kubelet replaces $(NAME) before the program sees it. It may be left as it is only within the
+// The kubelet replaces $(NAME) before the program sees it. A variable is accepted only within the
 // value of a flag that does not matter here. The note names the flag alone: its value may be a
 // secret.
 Result<void> CheckVariables(StreamingInput& input) {

@@ -83,7 +83,7 @@ Result<StreamKind> KindIn(const std::vector<std::string>& rest) {
     return BadFlag("KIND", "it is missing", "the kinds are exec, attach and portforward");
   }
   auto kind = ParseStreamKind(rest[0]);
-  // It may be a token: what stands there is not repeated.
+  // The word may be a token, so it is not repeated.
   if (!kind) return BadFlag("KIND", "there is no such kind", kind.error().hint);
   return kind;
 }
@@ -164,7 +164,7 @@ Result<ExitCode> StreamingRequestFlags::Prepare(const StoreFlags& store,
     }
     request.ports.push_back(static_cast<std::uint16_t>(port));
   }
-  // Before a store is made for nothing.
+  // Checked before a store is made for nothing.
   TRY(CheckStreamingRequest(request));
   StreamingOptions options{.directory = store.store,
                            .create_if_missing = witness_.has_value(),

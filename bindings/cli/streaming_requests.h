@@ -19,7 +19,7 @@ class StreamingRequestFlags {
  public:
   // All but --store, which is declared with the group.
   void Declare(Flags& flags);
-  // Whether there is such an action.
+  // Whether `action` exists.
   static bool Has(std::string_view action);
   // The first flag that was given, for an action that takes none of them; empty: none was.
   std::string Given() const;

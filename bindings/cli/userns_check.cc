@@ -1,5 +1,5 @@
-// Host IDs looked at from the host's side: whose one is, and whether what runs agrees with the
-// store.
+// Host IDs from the host's side: which pod has one, and whether the running processes agree with
+// the store.
 
 #include <algorithm>
 #include <set>
@@ -65,7 +65,7 @@ Result<void> AddKnown(const NodeStore& store, KnownRanges& known) {
   }
   for (HeldPod& pod : held) {
     for (const HostIdRange& range : pod.ranges) {
-      // A range in the store is bounded; what a file said may not be.
+      // A range in the store is bounded; a range from a file may not be.
       if (range.first < kHostIds && range.length <= kHostIds) {
         add({pod.pod_uid, range.first, range.length, true});
       }

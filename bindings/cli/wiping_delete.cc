@@ -1,6 +1,6 @@
 // Every block of memory that this program frees is overwritten first. It reads Secrets, and copies
-// of them stay behind in blocks that nobody else wipes: the text that the JSON parser collects a
-// token in, buffers that grew.
+// of them stay in blocks that nothing else wipes: the text in which the JSON parser collects a
+// token, buffers that grew.
 
 #include <malloc.h>
 #include <stdlib.h>

@@ -80,8 +80,8 @@ struct KnownRef {
   std::optional<ImagePulledRecord> sibling;
 };
 
-// Closed rules: under any spelling, since an export writes a record under each. `since`: the commit
-// before this import.
+// Closed rules look under any spelling, since an export writes a record under each. `since`: the
+// commit before this import.
 Result<KnownRef> LookUpRef(const StoreTxn& txn, const std::string& image_ref, Rules rules,
                            std::uint64_t since) {
   KnownRef result;
@@ -167,7 +167,7 @@ class Importer {
     }
     if (file.misfiled.empty()) return {};
     if (file.folder == KubeletFolder::kPulling) return TakeIntent(file.misfiled);
-    // The record in its own place goes on. Without one, this file is all that tells of the pull.
+    // A record in its own place stays valid. Without one, only this file tells of the pull.
     auto recorded = TRY(IsRecorded(file.misfiled));
     if (recorded) return {};
     auto other = QuarantineOfMisfiled(file);
@@ -180,11 +180,11 @@ class Importer {
     if (!is_new) return {};
     ++report_.quarantined;
     if (options_.rules == Rules::kKubelet) return {};
-    // Nobody can read what was pulled, or under which ref a list has it.
+    // Nobody can tell which image was pulled, or under which ref a list has it.
     return OpenPullOfAnything(txn_, options_.now);
   }
 
-  // Closed rules: under any spelling.
+  //   Closed rules look under any spelling.
   Result<bool> IsRecorded(const std::string& image_ref) {
     auto exact = AnyRecordOf(txn_, image_ref);
     if (!exact || *exact || options_.rules == Rules::kKubelet) return exact;
@@ -204,7 +204,7 @@ class Importer {
   Result<void> TakeContent(const KubeletFile& file, ImagePulledRecord record) {
     if (IsOwnClosing(file)) {
       record.closed_because = "waybill kept it closed for a kubelet without waybill";
-      // No operator said so: an import that the runtime shows opens it.
+      // No operator closed it, so an import that the runtime shows opens it again.
       record.closed_by_list = true;
     }
     auto found = TRY(LookUpRef(txn_, record.image_ref, options_.rules, since_));
@@ -228,8 +228,8 @@ class Importer {
   }
 
   // The store's record may have gone with its image. A kubelet that ran alone since, and pulled the
-  // image again by a credential that it knew, left its file as it was. What was forgotten meanwhile
-  // is not known any more: so it is taken without credentials.
+  // image again with a credential that it knew, left its file as it was. Nobody knows any more what
+  // was forgotten meanwhile, so the record is taken without credentials.
   Result<void> TakeAgain(const ImagePulledRecord& known) {
     if (on_node_ && !on_node_->contains(SpellingOf(known.image_ref))) {
       ++report_.unchanged;
@@ -300,7 +300,7 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
   }
   const Distrust unfinished = ImportUnfinished(directory);
   const std::uint64_t since = committer.state().commit_sequence;
-  // A store that lost something doesn't know which files it took before, nor what was revoked
+  // A store that lost something knows neither which files it took before nor what was revoked
   // since.
   bool without_credentials = false;
   bool look_for_gap = false;

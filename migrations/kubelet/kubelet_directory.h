@@ -40,7 +40,8 @@ struct ImportOptions {
   // This opening made the store, and noted in it that the import is not finished.
   bool created = false;
   // Closed rules: the first import of a store that was there before. The kubelet may have cut pulls
-  // short whose intents are gone: if there are files, one open pull of anything stands for them.
+  // short whose intents are gone: if there are files, one open pull of anything stands for those
+  // pulls.
   bool first = false;
   OnReadError on_error = OnReadError::kFail;
   BootTime now;

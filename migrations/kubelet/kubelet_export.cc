@@ -1,4 +1,4 @@
-// What must be closed, but has no form of its own in the kubelet's files, becomes
+// An image that must be closed, but has no form of its own in the kubelet's files, becomes
 //
 //   {"kind":…,"apiVersion":…,"closedByWaybill":"<why>","imageRef":false}   in pulling/: "image"
 //
@@ -157,7 +157,7 @@ class Exporter {
       std::vector<std::string> refs{image.id};
       if (content_.has_evidence) {
         refs = PlainSpellings(image.id);
-        // One that two images have closes both.
+        // A digest that two images have closes both.
         refs.insert(refs.end(), image.repo_digests.begin(), image.repo_digests.end());
       }
       bool made = false;
@@ -188,7 +188,7 @@ class Exporter {
     return at == rows_.end() || at->second->image.empty() ? own : at->second->image;
   }
 
-  // Quarantine closes an image under every spelling; a kubelet finds the very one only.
+  // Quarantine closes an image under every spelling; a kubelet finds it under the exact one only.
   bool InQuarantine(const std::vector<std::string>& refs) const {
     return std::any_of(refs.begin(), refs.end(), [&](const std::string& ref) {
       const auto sha256 = Sha256(ref);
@@ -211,14 +211,14 @@ class Exporter {
     return written;
   }
 
-  // The same, of a record that counts under another ref.
+  // The same, for a record that is counted under another ref.
   Result<bool> WriteSpelling(const ImagePulledRecord& record) {
     return WriteNew(record.image_ref, IsUtf8(record),
                     EncodePulledRecord(record, options_.api_version));
   }
 
-  // Preloaded records can only open: what can't be written is left out, and a distrustful store
-  // writes none.
+  // Preloaded records can only open images: one that can't be written is left out, and a
+  // distrustful store writes none.
   Result<void> WritePreloaded() {
     const bool none = content_.distrustful || content_.preloaded.empty();
     auto there = TRY(staged_.ExistsInPlace(KubeletFolder::kPreloaded));
@@ -266,7 +266,7 @@ class Exporter {
         misfiled.push_back(std::move(other));
       }
     }
-    // What they are about may have its record in its own place.
+    // Their refs may have records in their own places, so these come last.
     for (const QuarantineEntry& other : misfiled) {
       if (auto r = CloseUnread(other); !r) return r;
     }

@@ -20,8 +20,8 @@ namespace waybill::internal {
 struct ExportContent {
   std::vector<ImagePulledRecord> records;
   std::vector<ImagePullIntent> intents;
-  // Closed rules: what the kubelet is not told, so that each listed image of which nothing is known
-  // gets a record without credentials, and each record is written under every spelling.
+  // Closed rules: evidence can't be told to a kubelet. So each listed image of which nothing is
+  // known gets a record without credentials, and each record is written under every spelling.
   bool has_evidence = false;
   std::vector<LedgerEntry> ledger;
   std::vector<SpellingRow> spellings;

@@ -27,13 +27,13 @@ std::string_view FolderName(KubeletFolder folder);  // "pulled"
 // Whether this is the name of a kubelet's record: "sha256-<64 lower-case hex digits>".
 bool IsRecordName(std::string_view name);
 
-// What waybill writes beside a kubelet's files, the guard or a kubelet with waybill inside
-// (bindings/go/kubelet/closed_files.go), lacks the line end that a kubelet writes: so it knows its
-// own files again.
+// Files that waybill writes beside a kubelet's, by the guard or by a kubelet with waybill inside
+// (bindings/go/kubelet/closed_files.go), lack the final line end that a kubelet writes. By that
+// waybill recognises them.
 std::string OwnForm(std::string kubelets_form);
 
-// A record without credentials, as the guard keeps it while a kubelet runs: this line before the
-// own form. A kubelet can't read it, so it verifies the image, and keeps nothing in memory that
+// A record without credentials, as the guard keeps it while a kubelet runs: this line, and then
+// OwnForm. A kubelet can't read it, so it verifies the image, and keeps nothing in memory that
 // would outlive the file.
 inline constexpr std::string_view kClosingLine =
     "waybill guard closes this image. No kubelet can read this, so none remembers it.\n";
@@ -53,8 +53,8 @@ struct KubeletFile {
   // If unreadable: why, and the image that this closes, by the hash in its name.
   std::string problem;
   std::vector<QuarantineEntry> quarantine;  // `since` is left to the writer
-  // A sound file under another's name: the ref or image that it is about. A record says no more
-  // than that this was pulled, an intent that it is being pulled.
+  // For a sound file under another's name: the ref or image that it is about. Such a record shows
+  // only that this was pulled, such an intent only that it is being pulled.
   std::string misfiled;
   // Whether the disk refused to read it.
   bool skipped = false;

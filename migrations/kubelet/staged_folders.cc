@@ -88,7 +88,7 @@ Result<StagedFolders> StagedFolders::Begin(const std::filesystem::path& kubelet_
     if (!there) continue;
     TRY(CheckPrivateDirectory(place));
   }
-  // What a crash left may include the kubelet's own folders, already exchanged.
+  // The remains of a crash may include the kubelet's own folders, already exchanged.
   TRY(staged.PutStagingAside());
   TRY(MakePrivateDirectory(staging));
   staged.staging_ = staging;

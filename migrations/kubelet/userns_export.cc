@@ -33,7 +33,7 @@ Error Conflict(std::string message, std::string_view hint, Hint code = Hint::kNo
           code};
 }
 
-// A range, and whose it is.
+// A range and its owner.
 struct Claim {
   HostIdRange range;
   std::string whose;

@@ -190,7 +190,8 @@ struct Content {
 Content Failed(const char* what) {
   const int error_number = errno;
   const std::string why = std::generic_category().message(error_number);
-  // These three describe what is there: a socket, a device, something in a directory's place.
+  // These three mean that something else is there: a socket, a device, something in a directory's
+  // place.
   const bool by_disk = error_number != ENXIO && error_number != ENODEV && error_number != ENOTDIR &&
                        SystemError(error_number, "", "").code == ErrorCode::kIo;
   return {{}, std::string(what) + ": " + why, by_disk ? std::optional(error_number) : std::nullopt};

@@ -18,7 +18,8 @@ struct MigrateRequest {
   Clock clock = SystemClock;
   BootClock boot_clock = SystemBootClock;
   Progress progress = {};
-  // Of the store, if it came from a version that does not say it. kUnknown: it stays unsaid.
+  // The purpose of a store that came from a version that does not store it. kUnknown: it is not
+  // stored.
   Purpose purpose = Purpose::kUnknown;
 };
 

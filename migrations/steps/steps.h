@@ -30,7 +30,7 @@ struct StepRun {
   std::uint64_t values_written = 0;
 };
 
-// One value more of `total` is written. kInterrupted: the progress stops the step.
+// Counts one more written value of `total`. kInterrupted: the progress stops the step.
 Result<void> Report(StepRun& run, std::uint64_t total);
 
 struct Step {
@@ -41,8 +41,8 @@ struct Step {
   // If the older version can't hold a value, its image must end as "verify again", never as "no
   // record".
   Result<void> (*down)(StepRun& run);
-  // What going down loses, in words, one line each. Only reads, a store of the newer version or a
-  // later one. kConflict: going down is impossible.
+  // What going down loses, in words, one line each. Only reads the store, which has the newer
+  // version or a later one. kConflict: going down is impossible.
   Result<std::vector<std::string>> (*losses)(const StoreTxn& txn);
 };
 

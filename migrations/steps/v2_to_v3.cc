@@ -4,8 +4,8 @@
 // store beside a kubelet hands out none before their import. A store that is distrustful for a loss
 // may have lost ranges, too.
 //
-// Down: the tables go, and the kubelet goes on with the ranges in its files. Refused while there
-// are ranges that its files can't hold, or with which it would not start.
+// Down: the tables are dropped, and the kubelet continues with the ranges in its files. Refused
+// while there are ranges that its files can't hold, or with which it would not start.
 
 #include <map>
 #include <string>

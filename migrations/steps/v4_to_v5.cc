@@ -2,11 +2,12 @@
 // in place of intents.
 //
 // Up: each intent becomes a pull of unknown end, which ended now. The first list of images is that
-// of a first start: what has neither record nor intent enters the ledger, as version 4 presumes.
+// of a first start: images with neither record nor intent enter the ledger, as version 4 presumes.
 //
 // Down: version 4 presumes an image without a record preloaded, and finds a record under the very
 // ref only. So each image with a record gets one under each of its spellings, open pulls become
-// intents, and one of anything becomes distrust. The records' reasons for being closed go, too.
+// intents, and one of anything becomes distrust. The records' reasons for being closed are dropped,
+// too.
 
 #include <algorithm>
 #include <set>
@@ -53,7 +54,7 @@ Result<void> Up(StepRun& run) {
     if (auto r = Report(run, pulls.size()); !r) return r;
   }
   run.txn.state().awaits_first_list = true;
-  // No list of before may enter anything: nobody knows what went meanwhile.
+  // A list from before may enter nothing in the ledger: nobody knows what was removed meanwhile.
   run.txn.state().evidence_removed = run.txn.sequence();
   run.txn.Touch();
   return {};
@@ -108,8 +109,8 @@ Result<std::uint64_t> CountQuarantined(const StoreTxn& txn) {
   return count;
 }
 
-// What is in quarantine under some spelling proves nothing under the others: records lose their
-// credentials, and images of the ledger get a record without any.
+// If an image is in quarantine under one spelling, nothing is proven under the others: its records
+// lose their credentials, and an image of the ledger gets a record without any.
 Result<void> AddQuarantined(const StoreTxn& txn, std::vector<ImagePulledRecord>& records) {
   if (txn.state().kubelet_rules) return {};
   for (ImagePulledRecord& record : records) {
@@ -161,7 +162,7 @@ Result<void> RecordsDown(StepRun& run) {
     return done ? Report(run, records.size()) : done;
   };
   std::set<std::pair<std::string, std::string>> there;
-  // Version 4 finds quarantine under the very ref only.
+  // Version 4 finds quarantine under the exact ref only.
   if (auto r = AddQuarantined(run.txn, records); !r) return r;
   for (ImagePulledRecord& record : records) {
     record.closed_because.clear();
@@ -170,7 +171,7 @@ Result<void> RecordsDown(StepRun& run) {
     there.emplace(record.image_ref, record.runtime_handler);
     if (auto r = put(record); !r) return r;
   }
-  // Under the rules `kubelet` a record is its ref's alone.
+  // Under the rules `kubelet` a record counts for its own ref only.
   if (run.txn.state().kubelet_rules) return {};
   auto shared = TRY(HasSharedDigests(run.txn));
   if (shared && !records.empty()) {
@@ -180,8 +181,8 @@ Result<void> RecordsDown(StepRun& run) {
                               "4 has no other way to say so"});
     if (!distrusted) return distrusted;
   }
-  // A spelling of several records gets the first one's: in an order that every store shares, which
-  // that of the keys is not.
+  // A spelling that several records share gets a copy of the first. The order must be the same in
+  // every store, which the order of the keys is not.
   std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) {
     return std::tie(a.image_ref, a.runtime_handler) < std::tie(b.image_ref, b.runtime_handler);
   });

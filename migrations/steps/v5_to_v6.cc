@@ -1,11 +1,11 @@
-// Version 6 can forget: it keeps what was forgotten, which records mention which credential, and of
-// each credential when it was proven.
+// Version 6 can forget: it stores what was forgotten, which records mention which credential, and
+// when each credential was proven.
 //
 // Up: the index of credentials is made. Records stay as they are: when their credentials were
 // proven is unknown.
 //
-// Down: records are written without what was forgotten. Version 5 has no ages, so a credential
-// whose age is limited goes, too: its image must be verified again.
+// Down: records are written without forgotten credentials. Version 5 has no ages, so credentials
+// whose age is limited are left out, too: their images must be verified again.
 
 #include <algorithm>
 #include <string>
@@ -43,15 +43,16 @@ Result<void> Up(StepRun& run) {
   return {};
 }
 
-// Version 5 opens to a Secret that was rotated to a forgotten hash, by its coordinates.
+// Version 5 would open an image, by the coordinates, to a Secret that was rotated to a forgotten
+// hash.
 Result<bool> ForgotHashes(const StoreTxn& txn) {
   auto all = TRY(ReadRevocations(txn));
   return std::any_of(all.begin(), all.end(),
                      [](const Revocation& one) { return one.kind == RevocationKind::kCredential; });
 }
 
-// Takes what version 5 would keep open for too long out of the record: what has a limited age, and
-// with `forgot_hashes` every Secret. Returns whether there was anything.
+// Removes credentials that version 5 would keep for too long: those with a limited age, and with
+// `forgot_hashes` every Secret. Returns whether the record had any.
 bool DropLimited(const AgeLimits& ages, bool forgot_hashes, ImagePulledRecord& record) {
   const std::chrono::seconds none{0};
   const bool accounts = ages.credentials > none || ages.service_accounts > none;

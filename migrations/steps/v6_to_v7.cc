@@ -1,12 +1,12 @@
 // Version 7 keeps streaming requests (KEP-1558), in stores of their own, and says what a store is
 // for.
 //
-// Up: nothing is written but the header. Who opens the store next says what it is for; one that was
-// of streaming requests is known by its last_list (kNoListEver).
+// Up: only the header is written. The next opening says what the store is for; a streaming store is
+// recognised by its last_list (kNoListEver).
 //
-// Down: open tokens are void, since an older waybill could not use them up. What the store is for
-// is not said any more. Ledger entries of images that are gone go: an older waybill does not know
-// that they are only remembered, and would open by them.
+// Down: open tokens are void, since an older waybill could not use them up. The store's purpose is
+// dropped. So are ledger entries of images that are gone: an older waybill does not know that they
+// are only remembered, and would open the images by them.
 
 #include <string>
 #include <vector>
@@ -22,7 +22,7 @@ namespace {
 
 Result<void> Up(StepRun&) { return {}; }
 
-// The table of tokens goes by itself.
+// migrate.cc drops the table of tokens.
 Result<void> Down(StepRun& run) {
   return DropFromLedger(run.txn,
                         [](const LedgerEntry& entry) { return entry.absent_since.has_value(); });
