@@ -207,7 +207,7 @@ typedef struct waybill_error {
   waybill_hint hint_code; /* WAYBILL_HINT_NONE: `hint` needs no translation, or is empty */
   waybill_string message; /* what failed, on which path or key, what was left as it was */
   waybill_string hint;    /* what to do next, in calls of this header; may be empty */
-  /* When the same call can succeed, from now on; 0: not known. waybill_prepare_stream says. */
+  /* How long until the same call can succeed; 0: unknown. waybill_prepare_stream sets it. */
   uint64_t retry_after_ns;
 } waybill_error;
 
@@ -307,7 +307,7 @@ typedef struct waybill_image_pulled_record {
   const waybill_timestamp* last_updated; /* NULL: none */
   const waybill_credential_mapping* credential_mapping;
   size_t credential_mapping_count;
-  uint64_t stamp; /* set by the store, as is guest_platform; ignored where they go in */
+  uint64_t stamp; /* set by the store, as is guest_platform; both ignored in arguments */
   waybill_string runtime_handler; /* empty: the default one */
   /* Which manifest of an index was pulled, and its platform, if the caller passed them. */
   waybill_string manifest_digest;
@@ -387,7 +387,7 @@ typedef struct waybill_pulled_manifest {
   waybill_platform platform;
 } waybill_pulled_manifest;
 
-/* Which pull. Durable, and never used twice in one store. 0: none is named. */
+/* Which pull is meant. Durable, and never used twice in one store. 0: no pull is named. */
 typedef uint64_t waybill_pull_id;
 
 /* What state an open pull is in. The numbers are stored. */
@@ -510,7 +510,7 @@ WAYBILL_API bool waybill_parse_image(waybill_string image, waybill_image_parts* 
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_normalise_image(waybill_string image,
                                                                     waybill_string** full,
                                                                     waybill_error** error);
-/* Equal for two strings that name the same repository. */
+/* The repository of an image string: equal for two strings that name the same one. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_repository_of(waybill_string image,
                                                                   waybill_string** repository,
                                                                   waybill_error** error);
@@ -871,16 +871,15 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_parse_short_names(waybill_st
                                                                       int32_t* short_names,
                                                                       waybill_error** error);
 
-/* What the pull could have given an image as a name: "r.example/x:1", "r.example/x@…", "anything".
- */
+/* Which names the pull could have given an image: "r.example/x:1", "r.example/x@…", "anything". */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_names_given_by(const waybill_open_pull* pull,
                                                                    int32_t short_names,
                                                                    waybill_strings** names,
                                                                    waybill_error** error);
 
-/* How long a pull that ended may still have brought an image. Grace and window are measured by
- * CLOCK_BOOTTIME, from the end of the pull to the token of a complete list. Each is 0 to 10 years.
- */
+/* How long a pull stays open after it ended, since its image may still arrive. Grace and window are
+ * measured by CLOCK_BOOTTIME, from the end of the pull to the token of a complete list. Each is 0
+ * to 10 years. */
 typedef struct waybill_evidence_options {
   size_t struct_size;
   int64_t grace_seconds;    /* after a failure that the runtime reported; 0: 2 minutes */
@@ -890,9 +889,9 @@ typedef struct waybill_evidence_options {
 } waybill_evidence_options;
 #define WAYBILL_EVIDENCE_OPTIONS_INIT WAYBILL_INIT(waybill_evidence_options)
 
-/* How long what a pull proved counts, in seconds. 0: for ever; otherwise 60 to 315,360,000 (10
- * years), or the call is WAYBILL_INVALID_ARGUMENT. Past it a match is "pull",
- * WAYBILL_REASON_PROOF_TOO_OLD, until a pull proves the credential again. */
+/* How long a proof counts, in seconds. 0: for ever; otherwise 60 to 315,360,000 (10 years), or the
+ * call is WAYBILL_INVALID_ARGUMENT. Past the limit a matching credential gives "pull",
+ * WAYBILL_REASON_PROOF_TOO_OLD, until a pull proves it again. */
 typedef struct waybill_age_limits {
   size_t struct_size;
   int64_t credentials_seconds;      /* Secrets and service accounts */
@@ -940,12 +939,12 @@ typedef struct waybill_open_options {
   void* migration_context;
   const waybill_images_on_node* preloaded;  /* NULL: none; an entry without an ID names its image */
   const waybill_evidence_options* evidence; /* NULL: the defaults */
-  bool continues_pulls; /* otherwise pulls that were left running have ended, how is unknown */
-  bool leaves_witness;  /* the witness is read, and neither made nor written */
+  bool continues_pulls;          /* otherwise pulls left running count as ended, outcome unknown */
+  bool leaves_witness;           /* opening reads the witness, but neither makes nor writes it */
   waybill_boot_clock boot_clock; /* NULL: the system's */
   void* boot_clock_context;
-  bool flushes_twice;             /* each commit flushes the disk twice, also where once is safe */
-  const waybill_age_limits* ages; /* the store remembers them; NULL: as it remembers them */
+  bool flushes_twice;             /* each commit flushes the disk twice, even if once is safe */
+  const waybill_age_limits* ages; /* the store remembers them; NULL: as remembered */
   int32_t first_start;            /* WAYBILL_FIRST_START_… */
 } waybill_open_options;
 #define WAYBILL_OPEN_OPTIONS_INIT WAYBILL_INIT(waybill_open_options)
@@ -960,8 +959,8 @@ typedef struct waybill_observe_options {
   void* clock_context;
   int32_t short_names;            /* for waybill_explain */
   const waybill_age_limits* ages; /* NULL: those of the owner */
-  /* A store that no process owns is read whatever its witness says, so that it may be older than
-   * what was open last. To show what is in it: every decision is to pull. */
+  /* A store that no process owns is read whatever its witness says, so it may be an older copy.
+   * This is for showing its content: every decision is "pull". */
   bool ignores_witness;
 } waybill_observe_options;
 #define WAYBILL_OBSERVE_OPTIONS_INIT WAYBILL_INIT(waybill_observe_options)
@@ -1275,7 +1274,7 @@ typedef struct waybill_decision {
  * passes an empty struct, not NULL.) */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_decision waybill_must_attempt_pull(
     waybill_store* store, waybill_image_copy copy, const waybill_pod_credentials* credentials);
-/* The same, with credentials that are fetched if need be. `fetch` NULL: as if it failed. */
+/* The same, with credentials that are fetched only if needed. `fetch` NULL: as if it failed. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_decision waybill_must_attempt_pull_lazily(
     waybill_store* store, waybill_image_copy copy, waybill_fetch_credentials fetch, void* context);
 
@@ -1448,14 +1447,14 @@ typedef struct waybill_image_list {
   const waybill_list_token* token; /* NULL: the list can't be placed in time */
   bool complete;                   /* everything that the runtime has, unfiltered */
   waybill_string source;           /* who made the list; empty: the runtime */
-  /* IDs of listed images of which the runtime shows that no pull brought them. Never a guess: such
-   * an image is open to all pods. Not of a list with a source. */
+  /* IDs of listed images that no pull brought, as the runtime shows. Never name one by guessing: it
+   * is then open to all pods. Ignored in a list with a source. */
   waybill_strings imported;
-  /* Pulls that ended at this moment or before can bring nothing any more that is not on the list,
-   * as the runtime showed before it made the list. NULL: it was not asked. */
+  /* Pulls that ended by this moment can't bring an image that the list lacks: the runtime showed
+   * that before it made the list. NULL: the runtime was not asked. */
   const waybill_boot_time* quiet_until;
-  /* Names that the runtime has and that the list does not show yet: a pull that could have given
-   * one of them still counts. */
+  /* Names that the runtime has, but that the list does not show yet. quiet_until does not end a
+   * pull that could have given one of them. */
   waybill_strings names_to_come;
 } waybill_image_list;
 #define WAYBILL_IMAGE_LIST_INIT WAYBILL_INIT(waybill_image_list)
@@ -1604,8 +1603,8 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_explain(waybill_store* store
                                                             waybill_strings names,
                                                             waybill_explanation** explanation,
                                                             waybill_error** error);
-/* What would have to change for the opposite of a decision with this reason, in one sentence
- * without a full stop. `hint` is that of the same image's explanation; empty: there is
+/* What would have to change to reverse a decision with this reason, in one sentence without a full
+ * stop. `hint` is that of the same image's explanation; empty: there is
  * none. WAYBILL_INVALID_ARGUMENT: no reason has this number. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_other_answer(int32_t reason,
                                                                  waybill_string hint,
@@ -1613,13 +1612,13 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_other_answer(int32_t reason,
                                                                  waybill_error** error);
 
 /* --- Revocation (owner) -------------------------------------------------------------------------
- * Credentials that are forgotten, and do not come back. Each call that forgets does so at once, for
- * every decision that begins after it returned, and after a crash. The records stay, so the images
- * must be verified again. Pulls that begin later prove anew; a pull that began before, a match that
- * is written back, an import and a restored backup do not. It is remembered also if nothing in the
- * store has it. `options` with dry_run counts only; allow_empty counts for waybill_reconcile only.
- * `report` may be NULL. WAYBILL_INVALID_ARGUMENT: a namespace, name, ref or hash is empty.
- * Otherwise errors as in "Recording a pull". */
+ * Credentials that are forgotten, and do not come back. Each call forgets at once: no decision that
+ * begins after it returned counts what was forgotten, not even after a crash. The records stay, so
+ * the images must be verified again. Pulls that begin later prove anew; a pull that began before, a
+ * match that is written back, an import and a restored backup do not. A revocation is kept even if
+ * the store does not have the credential. `options`: dry_run applies to all calls, allow_empty only
+ * to waybill_reconcile. `report` may be NULL. WAYBILL_INVALID_ARGUMENT: a namespace, name, ref or
+ * hash is empty. Otherwise errors as in "Recording a pull". */
 
 /* What a call to forget did. */
 typedef struct waybill_forget_report {
@@ -1780,12 +1779,13 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_prune_before(
     const waybill_change_options* options, waybill_prune_report** report, waybill_error** error);
 
 /* --- Whole records ------------------------------------------------------------------------------
- * Functions that read: WAYBILL_DAMAGED: what is stored can't be read or may have been lost.
+ * Functions that read: WAYBILL_DAMAGED: stored data can't be read or may have been lost.
  * WAYBILL_UNAVAILABLE: nothing can be read at this moment. WAYBILL_OUTCOME_UNKNOWN, WAYBILL_OWNED:
- * as of functions that write, from the call that found it on. WAYBILL_INVALID_ARGUMENT,
+ * as for functions that write, from the call on that found it. WAYBILL_INVALID_ARGUMENT,
  * WAYBILL_LIMIT_EXCEEDED. Functions that write: as in "Recording a pull"; they do not change the
  * counts of pulls in flight. Functions about a record ignore copy.image, those about an intent
- * copy.image_ref. WAYBILL_INVALID_ARGUMENT: the one that is needed is empty, and the other is not.
+ * copy.image_ref. WAYBILL_INVALID_ARGUMENT: the member that is needed is empty, and the other is
+ * not.
  */
 
 /* Returns the record without credentials that are past their age, or forgotten but not taken out
@@ -2427,7 +2427,7 @@ typedef struct waybill_streaming_request {
  * a zero byte or, unlike CRI's, is not UTF-8. WAYBILL_LIMIT_EXCEEDED: above a bound. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_check_streaming_request(const waybill_streaming_request* request, waybill_error** error);
-/* What names a token in logs without opening anything: 16 hex digits. */
+/* A name for a token in logs, which opens nothing: 16 hex digits. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_stream_token_id(waybill_string token,
                                                                     waybill_string** id,
                                                                     waybill_error** error);
@@ -2438,11 +2438,12 @@ typedef struct waybill_streaming_options {
   bool must_exist;
   int32_t witness_kind; /* WAYBILL_WITNESS_…; must be set */
   waybill_string witness_path;
-  /* A streaming server that restarts makes all tokens void; this keeps those that are still open.
-   * Another boot, an older copy of the store and a distrustful one make all void always. */
+  /* By default a restart of the streaming server makes all tokens void; this keeps those that are
+   * still open. After another boot, or if the store is a copy, an older copy or distrustful, all
+   * are void in any case. */
   bool keeps_tokens;
-  /* No restart: a command that does a part of what a server does. It makes no token void that a
-   * server would keep. */
+  /* Not a restart of the server: a command that shares its work keeps the tokens that a server with
+   * keeps_tokens would keep. */
   bool continues;
   uint64_t time_to_live_ns; /* 1 s to 1 h; 0: 60 s */
   uint64_t max_open;        /* tokens, 1 to 65,536; 0: 1,000 */
@@ -2461,8 +2462,8 @@ typedef struct waybill_streaming_options {
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_streaming_open(const waybill_streaming_options* options, waybill_streaming_store** store,
                        waybill_error** error);
-/* Opens to read, beside a live owner or without one; others get WAYBILL_NOT_OWNER. Errors as of
- * waybill_observe. */
+/* Opens to read, beside a live owner or without one; functions that write are WAYBILL_NOT_OWNER.
+ * Errors as of waybill_observe. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_streaming_observe(
     waybill_string directory, waybill_streaming_store** store, waybill_error** error);
 /* As waybill_close and waybill_store_free. */
@@ -2703,9 +2704,9 @@ enum {
   WAYBILL_GATE_ALL_ALPHA = 6, /* both: every alpha gate that is not set by itself */
   WAYBILL_GATE_ALL_BETA = 7   /* both: every beta gate, likewise; since 1.17 */
 };
-/* "StreamingProxyRedirects"; empty for no such gate. */
+/* "StreamingProxyRedirects"; empty for an unknown gate. */
 WAYBILL_API waybill_string waybill_streaming_gate_name(int32_t gate);
-/* Whether the name, spelt exactly so, is one of them. `gate` may be NULL. */
+/* Whether the name is exactly that of a gate. `gate` may be NULL. */
 WAYBILL_API bool waybill_find_streaming_gate(waybill_string name, int32_t* gate);
 /* Whether waybill_lint_streaming judges the flag for at least one component. `name` is without the
  * leading dashes, in upper or lower case, with dashes or underscores. A caller that can't see a

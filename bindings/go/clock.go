@@ -76,7 +76,7 @@ func cClock(c *ManualClock) (C.waybill_clock, unsafe.Pointer, *cell) {
 	return C.waybill_go_clock_of((*C.int64_t)(cell.nanoseconds)), unsafe.Pointer(cell.nanoseconds), cell
 }
 
-// BootTime is a moment since the machine booted, which no change of the wall clock moves.
+// BootTime is a time since the machine booted. Changes of the wall clock do not affect it.
 type BootTime struct {
 	BootID [16]byte      // which boot; zeros: unknown
 	Since  time.Duration // CLOCK_BOOTTIME
@@ -96,8 +96,8 @@ func cBootTime(t BootTime) C.waybill_boot_time {
 	}
 }
 
-// ManualBootClock is a machine's own time that stands still until it is set, for tests. Any number of
-// stores and goroutines may share one.
+// ManualBootClock is a clock of the time since boot that stands still until it is set, for tests.
+// Any number of stores and goroutines may share one.
 type ManualBootClock struct {
 	cell *bootCell // shared by copies
 }

@@ -16,13 +16,14 @@ func (r Reason) Text() string {
 	return nameOr(C.waybill_reason_text(C.int32_t(r)), "Reason", int64(r))
 }
 
-// ImageCopy is the copy of an image that a call is about. Name the fields: an image string that is
-// taken for a ref asks about another copy, which may have no record. Each method says which fields it
-// needs, and ignores the others, so one value serves a decision and the pull after it.
+// ImageCopy is the copy of an image that a call is about. Name the fields: an image string in the
+// place of the ref would ask about another copy, of which the store may know nothing. Each method
+// says which fields it needs, and ignores the others, so one value serves a decision and the pull
+// after it.
 type ImageCopy struct {
 	Image          string // the container's image string, as the pod wrote it
 	ImageRef       string // what the runtime returned for it; empty: not on the node
-	RuntimeHandler string // that the pod's RuntimeClass names; empty: the default one
+	RuntimeHandler string // of the pod's RuntimeClass; empty: the default one
 }
 
 // Decision is the answer to "must this pull be attempted?". Reason is for the node's own log, never
@@ -55,11 +56,11 @@ var closedDecision = Decision{Result: CheckError, Reason: ReasonStoreUnavailable
 // MustAttemptPull answers KEP-2535's MustAttemptImagePull for a copy of an image; it needs all of
 // copy. Credentials of another runtime handler's copy do not count (KEP-4216).
 //
-// It never fails: what can't be read, verified or understood is "pull". It waits for no write and
-// takes no lock that another goroutine holds; with up to 8 secrets it allocates nothing. A credential
-// that matched only by hash or only by coordinates is queued to be written back ([Store.Flush]).
-// Under RulesKubelet a decision that would be "pull" first waits for the write-backs queued for the
-// ref.
+// It never fails: if something can't be read, verified or understood, the answer is "pull". It
+// waits for no write and takes no lock that another goroutine holds; with up to 8 secrets it
+// allocates nothing. A credential that matched only by hash or only by coordinates is queued to be
+// written back ([Store.Flush]). Under RulesKubelet a decision that would be "pull" first waits for
+// the write-backs queued for the ref.
 func (s *Store) MustAttemptPull(copy ImageCopy, credentials PodCredentials) Decision {
 	if s == nil || s.opened == nil {
 		return closedDecision

@@ -13,7 +13,7 @@ func ParsePullPolicy(name string) (PullPolicy, error) {
 	return PullPolicy(policy), takeError(code, e)
 }
 
-// EnsureOutcome is the answer to the kubelet's question around a decision.
+// EnsureOutcome is the answer to the kubelet's outer question: pull, use the image, or refuse.
 type EnsureOutcome struct {
 	Action EnsureAction
 	// What the pod may see, in the kubelet's words. Under RulesClosed neither Message nor Action tells

@@ -41,11 +41,11 @@ var (
 // Error is the error of every function of this package.
 type Error struct {
 	Code    Code
-	Message string // what failed, on which path or key, what was left as it was
+	Message string // what failed, on which path or key, what was left unchanged
 	Hint    string // what to do next; may be empty
 	// HintCode is what to do next, if that is a call of this package. Hint then has its text.
 	HintCode Hint
-	// When the same call can succeed, from now on; 0: not known. [StreamingStore.Prepare] says.
+	// How long until the same call can succeed; 0: unknown. Only [StreamingStore.Prepare] sets it.
 	RetryAfter time.Duration
 
 	cause error

@@ -12,10 +12,11 @@ import (
 // in the ledger of images that came to the node without the kubelet. Under RulesKubelet there is no
 // ledger.
 
-// PullID says which pull. It is durable, and never used twice in one store. 0: none is named.
+// PullID says which pull is meant. It is durable, and never used twice in one store. 0: no pull is
+// named.
 type PullID uint64
 
-// NamesGiven returns what the pull could have given an image as a name: "r.example/x:1",
+// NamesGiven returns the names that the pull could have given an image: "r.example/x:1",
 // "r.example/x@…", or "anything". nil if there is no memory for it.
 func (p OpenPull) NamesGiven(short ShortNames) []string {
 	var a arena
@@ -43,23 +44,24 @@ func ParseShortNames(name string) (ShortNames, error) {
 	return ShortNames(names), takeError(code, e)
 }
 
-// Evidence says how long a pull that ended may still have brought an image. Both times are measured by
-// the machine's own time, from the end of the pull to the token of a complete list; parts of a second
-// count as a whole one.
+// Evidence says how long a pull stays open after it ended, since its image may still arrive. Both
+// times are measured by the time since boot, from the end of the pull to the token of a complete
+// list; parts of a second count as a whole one.
 type Evidence struct {
 	Grace      time.Duration // after a failure that the runtime reported; 0: 2 minutes
 	Window     time.Duration // after an unknown end; a reboot ends it, too; 0: 2 hours
 	ShortNames ShortNames
-	// How long is remembered what was known of an image that is gone; 0: 30 days, negative: not at all.
+	// How long the store remembers what it knew of an image that is gone; 0: 30 days, negative: not at
+	// all.
 	Remember time.Duration
 }
 
-// ListToken places a list of images, pods or credentials in time: what was drawn before the list was made is not
-// newer than it ([Store.BeginList]).
+// ListToken says how old a list of images, pods or credentials is at most. It is drawn before the
+// list is made ([Store.BeginList]), so whatever the store learns later is newer than the token.
 type ListToken struct {
 	Commit uint64 // the commit sequence then
 	Drawn  BootTime
-	Store  uint64 // which store drew it: another one refuses it
+	Store  uint64 // which store drew it; any other refuses it
 }
 
 // ImageList is a list of images for [Store.ObserveImages].
@@ -69,18 +71,18 @@ type ImageList struct {
 	Token    *ListToken
 	Complete bool   // everything that the runtime has, unfiltered
 	Source   string // who made the list; empty: the runtime
-	// IDs of listed images of which the runtime shows that no pull brought them. Never a guess: such
-	// an image is open to all pods. Not of a list with a Source.
+	// IDs of listed images that no pull brought, as the runtime shows. Never name one by guessing: it
+	// is then open to all pods. Ignored in a list with a Source.
 	Imported []string
-	// Pulls that ended at this moment or before can bring nothing any more that is not on the list,
-	// as the runtime showed before it made the list. nil: it was not asked.
+	// Pulls that ended by this moment can't bring an image that the list lacks: the runtime showed
+	// that before it made the list. nil: the runtime was not asked.
 	QuietUntil *BootTime
-	// Names that the runtime has and that the list does not show yet: a pull that could have given
-	// one of them still counts.
+	// Names that the runtime has, but that the list does not show yet. QuietUntil does not end a pull
+	// that could have given one of them.
 	NamesToCome []string
 }
 
-// OtherAnswer says what would have to change for the opposite of a decision with this reason, in one
+// OtherAnswer says what would have to change to reverse a decision with this reason, in one
 // sentence without a full stop. x explains the same image. Empty: no reason has this number.
 func (x *Explanation) OtherAnswer(reason Reason) string {
 	var answer *C.waybill_string
@@ -91,9 +93,9 @@ func (x *Explanation) OtherAnswer(reason Reason) string {
 }
 
 // Explain says why the image is open or closed for a pod without credentials, and what would open it.
-// names are those that the runtime lists it by; without any, copy.Image is taken. RulesKubelet: there
-// is no ledger. ErrInvalidArgument: the ref is empty, or the handler is not in the registry. Further
-// errors as of [Store.GetRecord].
+// names are those that the runtime lists it by; if there are none, copy.Image is used.
+// RulesKubelet: there is no ledger. ErrInvalidArgument: the ref is empty, or the handler is not in
+// the registry. Further errors as of [Store.GetRecord].
 func (s *Store) Explain(copy ImageCopy, names ...string) (Explanation, error) {
 	var a arena
 	defer a.free()

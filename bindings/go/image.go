@@ -56,9 +56,9 @@ func NormaliseImage(image string) (string, error) {
 	return takeString(full), takeError(code, e)
 }
 
-// RepositoryOf returns the same text for two strings that name the same repository, whatever their
-// tags and digests: the name part of the full form; without a full form, the image name; if the
-// string does not parse, the string. ErrOutOfMemory.
+// RepositoryOf returns the repository of an image string: the same text for two strings that name
+// the same one, whatever their tags and digests. It is the name part of the full form; without a
+// full form, the image name; if the string does not parse, the string itself. ErrOutOfMemory.
 func RepositoryOf(image string) (string, error) {
 	var repository *C.waybill_string
 	var e *C.waybill_error

@@ -80,9 +80,9 @@ type RestoreOptions struct {
 
 // Restore replaces a store that is not open with a backup, and keeps the replaced one under
 // quarantine/. The restored store is distrustful: images that were pulled after the backup have no
-// record in it. ErrDamaged: the backup fails its check. ErrConflict: it is of another store.
-// ErrNewerSchema, ErrOwned, ErrNotFound, ErrUnsafePath, ErrDiskFull, ErrIO. After an error the store
-// is as before. ctx is checked before it begins.
+// record in it. ErrDamaged: the backup fails its check. ErrConflict: it belongs to another store,
+// or one of the two is a streaming store. ErrNewerSchema, ErrOwned, ErrNotFound, ErrUnsafePath,
+// ErrDiskFull, ErrIO. After an error the store is as before. ctx is checked before it begins.
 func Restore(ctx context.Context, o RestoreOptions) (RestoreReport, error) {
 	if err := alive(ctx); err != nil {
 		return RestoreReport{}, err
@@ -123,11 +123,12 @@ func Restore(ctx context.Context, o RestoreOptions) (RestoreReport, error) {
 	}), takeError(code, e)
 }
 
-// WriteBackup writes a compact copy of the store into a new file outside it, for [Restore]; also of an
-// observed store, whether or not its owner serves. No other backup is removed. ErrInvalidArgument: there
-// is something of that name, which is left as it is, or it lies in the store, or in no directory. The end
-// of ctx stops it: ErrInterrupted, with the context's cause. Further errors as of [Store.MakeBackup].
-// After an error the file was not made, but for one of the final sync of its directory, which says so.
+// WriteBackup writes a compact copy of the store into a new file outside it, for [Restore]; also of
+// an observed store, whether or not its owner serves. No other backup is removed.
+// ErrInvalidArgument: the file exists already (it is left as it is), is not in an existing
+// directory, or lies in the store. The end of ctx stops it: ErrInterrupted, with the context's
+// cause. Further errors as of [Store.MakeBackup]. After an error the file was not made, except if
+// the final sync of its directory failed: the error says so.
 func (s *Store) WriteBackup(ctx context.Context, file string) (Backup, error) {
 	stop, err := watch(ctx)
 	if err != nil {

@@ -39,28 +39,29 @@ func WitnessNone() Witness { return Witness{kind: C.WAYBILL_WITNESS_NONE} }
 type Options struct {
 	// The store's own directory. If it is missing, Open makes it (0700) unless MustExist; its parent
 	// must exist. An existing one must be a directory, not a symlink, owned by the caller, and neither
-	// group- nor world-writable. A store is made only where nothing else lies, or what is left of one;
-	// otherwise [ErrUnsafePath].
+	// group- nor world-writable. A store is made only in a directory that holds nothing except remains
+	// of a store; otherwise [ErrUnsafePath].
 	Directory string
 	MustExist bool
 	Witness   Witness
 	Rules     Rules
 	Policy    *VerificationPolicy // nil: NeverVerifyPreloadedImages
 	// The runtime's complete list of images. nil: unknown. RulesKubelet replays dangling intents against
-	// it. RulesClosed judges its images ([Store.ObserveImages]). It has no token: so it removes nothing,
-	// settles nothing and enters nothing in the ledger, unless this is a first start.
+	// it. RulesClosed judges its images ([Store.ObserveImages]). Since it has no token, it removes
+	// nothing, settles nothing and enters nothing in the ledger, except at a first start.
 	ImagesOnNode []ImageOnNode
-	// An operator's or installer's list of preloaded images; an entry without an ID names its image. At a
-	// first start, those of the first complete list that it names enter the ledger before anything is
-	// judged. nil: none.
+	// An operator's or installer's list of preloaded images; an entry without an ID names its image.
+	// At a first start, the images of the first complete list that it names enter the ledger before
+	// anything is judged. nil: none.
 	Preloaded []ImageOnNode
-	// Of the other images of that list.
+	// 	What becomes of the other images without a record on that list.
 	FirstStart FirstStart
 	Evidence   Evidence
-	// This process goes on with the pulls of the one before it. Otherwise pulls that were left running
-	// have ended: their outcome is unknown.
+	// This process continues the pulls of the one before it. Otherwise pulls that were left running
+	// count as ended with an unknown outcome.
 	ContinuesPulls bool
-	// The witness is read, and neither made nor written: for a copy of a store on which opening is tried.
+	// Opening reads the witness, but neither makes nor writes it: for trying an opening on a copy of a
+	// store.
 	LeavesWitness bool
 	// Accepts ImagesOnNode and RuntimeHandlers that are empty, but not nil. A runtime that starts up
 	// lists nothing, so they are otherwise ErrInvalidArgument if the store holds records or intents or
@@ -78,7 +79,8 @@ type Options struct {
 	// The directory with the pods' directories, to take over ID mappings from. Empty: pods/ of
 	// KubeletDirectory.
 	PodsDirectory string
-	// A store of an older schema is ErrOlderSchema; otherwise it is migrated after a backup.
+	// Opening a store of an older schema fails with ErrOlderSchema; otherwise the store is migrated
+	// after a backup.
 	NoMigration bool
 	// A read error of the disk is ErrIO, and nothing is changed: trying again may help. If the error
 	// persists, this option opens the store anyway. Unreadable parts count as damaged, so the store is
@@ -88,8 +90,8 @@ type Options struct {
 	// Each commit flushes the disk twice, as LMDB does by itself. Otherwise once, where that is safe:
 	// on ext2 to ext4, xfs and tmpfs, without DAX, if the boot is known.
 	FlushesTwice bool
-	// How long proofs count, and revocations are kept; the store remembers them. nil: as it remembers
-	// them. Out of range: ErrInvalidArgument.
+	// How long proofs count and revocations are kept. The store remembers both. nil: as remembered.
+	// Out of range: ErrInvalidArgument.
 	Ages *AgeLimits
 	// Bytes of the memory map, and so the bound of the store's size: 1 MiB to 16 TiB. The store
 	// remembers it. 0: as remembered, 16 GiB for a new store.
@@ -171,8 +173,8 @@ type ObserveOptions struct {
 	ShortNames     ShortNames            // for Explain
 	Ages           *AgeLimits            // nil: those of the owner
 	Clock          *ManualClock          // nil: the system's
-	// A store that no process owns is read whatever its witness says, so that it may be older than what
-	// was open last. To show what is in it: every decision is to pull.
+	// A store that no process owns is read whatever its witness says, so it may be an older copy. This
+	// is for showing its content: every decision is "pull".
 	IgnoresWitness bool
 }
 

@@ -5,12 +5,12 @@ import "C"
 
 import "unsafe"
 
-// RecordPullIntent must be called before each pull (KEP-2535), and matched by exactly one
-// RecordImagePulled or RecordImagePullFailed. The intent is on disk when it returns. The ID lets a later
-// process end the pull, too: under RulesClosed each call makes an open pull of its own, under
+// RecordPullIntent must be called before each pull (KEP-2535), and after the pull exactly one of
+// RecordImagePulled and RecordImagePullFailed. The intent is on disk when it returns. The ID lets a
+// later process end the pull, too: under RulesClosed each call makes an open pull of its own, under
 // RulesKubelet an image has one intent, whose ID every call returns. The image need not parse;
-// copy.ImageRef is ignored. ErrLimitExceeded also above 65,536 images in flight. The other errors are
-// those of every recording method:
+// copy.ImageRef is ignored. ErrLimitExceeded also above 65,536 images in flight. The other errors
+// are those of every recording method:
 //
 // ErrInvalidArgument (also for a runtime handler that the registry does not know), ErrLimitExceeded,
 // ErrConflict, ErrNotOwner, ErrStoreFull, ErrDiskFull, ErrIO and ErrClosed leave the store unchanged.
@@ -26,11 +26,12 @@ func (s *Store) RecordPullIntent(copy ImageCopy) (PullID, error) {
 
 // PulledImage is the result of a pull that succeeded.
 type PulledImage struct {
-	// Its ImageRef is what the runtime returned after the pull.
+	// Its ImageRef is the ref that the runtime returned after the pull.
 	ImageCopy
-	// What it was pulled with; nil: unknown, and the record only says that it was pulled.
+	// The credentials of the pull; nil: unknown, and the record only says that the image was pulled.
 	Credentials *ImagePullCredentials
-	// As RecordPullIntent returned it; 0: the newest pull of this string, begun with the oldest.
+	// As RecordPullIntent returned it. 0: the newest pull of this string, which counts as begun with
+	// the oldest.
 	Pull PullID
 	// The manifest of an index that was pulled; nil: unknown.
 	Manifest *PulledManifest
@@ -39,12 +40,12 @@ type PulledImage struct {
 }
 
 // RecordImagePulled merges the credentials into the record of p.ImageRef, drops one in-flight count
-// of p.Image, and removes its open pull and no other (RulesClosed), or the intent with the last count
-// (RulesKubelet): one transaction, on disk when it returns. A record of the image under another spelling
-// becomes this one (RulesClosed). ErrInvalidArgument: the image does not parse or the ref is empty;
-// intent and count stay (kubelet behaviour). A copy with another manifest or guest platform than the
-// record's is another image: the credentials of the old one are dropped. Further errors as of
-// [Store.RecordPullIntent].
+// of p.Image, and removes only its open pull (RulesClosed), or the intent with the last count
+// (RulesKubelet): one transaction, on disk when it returns. A record under another spelling of the
+// image is taken over: it is then stored under this ref (RulesClosed). ErrInvalidArgument: the
+// image does not parse or the ref is empty; intent and count stay (kubelet behaviour). If the
+// manifest or the guest platform differs from the record's, it is another image: the credentials of
+// the old one are dropped. Further errors as of [Store.RecordPullIntent].
 func (s *Store) RecordImagePulled(p PulledImage) error {
 	var a arena
 	defer a.free()

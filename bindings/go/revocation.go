@@ -8,21 +8,22 @@ import (
 	"unsafe"
 )
 
-// AgeLimits says how long what a pull proved counts. Past it a match is "pull", [ReasonProofTooOld],
-// until a pull proves the credential again; a credential of unknown proof is past every limit. 0: for
-// ever; otherwise 1 minute to 10 years. Parts of a second count as a whole one. Age is measured by the
-// clock, or by the newest commit's time if the clock is behind that.
+// AgeLimits says how long a proof counts. Past the limit a matching credential gives "pull",
+// [ReasonProofTooOld], until a pull proves it again; a credential whose time of proof is unknown is
+// past every limit. 0: for ever; otherwise 1 minute to 10 years. Parts of a second count as a whole
+// one. Age is measured by the clock, or by the newest commit's time if the clock is behind that.
 type AgeLimits struct {
 	Credentials time.Duration // Secrets and service accounts
 	// A shorter one for service accounts, whose tokens live an hour. 0: as Credentials.
 	ServiceAccounts time.Duration
-	NodePods        time.Duration // of images that were pulled without credentials
-	// How long a revocation is kept at least: 1 day to 10 years; 0: 30 days. It is also kept as long as
-	// an older backup lies in backup/, a pull that began before is open, or records are to be tidied up.
+	NodePods        time.Duration // for images that were pulled without credentials
+	// How long a revocation is kept at least: 1 day to 10 years; 0: 30 days. It is kept longer while
+	// backup/ holds an older backup, a pull that began before it is open, or records are still to be
+	// tidied up.
 	Revocations time.Duration
 }
 
-// cAges keeps nil apart: what the store remembers.
+// cAges keeps nil, which stands for what the store remembers.
 func cAges(a *arena, l *AgeLimits) *C.waybill_age_limits {
 	if l == nil {
 		return nil

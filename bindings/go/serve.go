@@ -23,9 +23,9 @@ type ServeOptions struct {
 // owner.sock in the store's directory, the command waybill and others that run as root or as this user
 // ask for what only the owner may do. None of them can delay a decision or Close, however it behaves.
 //
-// ErrConflict: this store serves already. ErrUnsafePath: what is named owner.sock is not a socket of
-// this user's, and is left alone. ErrInvalidArgument (options), ErrLimitExceeded (the path is too long,
-// and /proc is not mounted), ErrNotOwner, ErrOwned, ErrOutcomeUnknown, ErrDiskFull, ErrIO: nothing was
+// ErrConflict: this store serves already. ErrUnsafePath: owner.sock is not a socket of this user,
+// and is left alone. ErrInvalidArgument (options), ErrLimitExceeded (the path is too long, and
+// /proc is not mounted), ErrNotOwner, ErrOwned, ErrOutcomeUnknown, ErrDiskFull, ErrIO: nothing was
 // changed.
 func (s *Store) Serve(o ServeOptions) error {
 	milliseconds := o.Patience / time.Millisecond

@@ -1,8 +1,8 @@
 // Package waybill remembers, on one Kubernetes node: which image was pulled with whose credentials
 // (KEP-2535), which pulls were in flight, which copy of an image belongs to which runtime handler
 // (KEP-4216), and which host IDs belong to which pod (KEP-127). It is an embedded store: no daemon,
-// no network. A call that returned success survives a power cut, and what cannot be read, verified
-// or understood never opens an image.
+// no network. A call that returned success survives a power cut, and data that cannot be read,
+// verified or understood never opens an image.
 //
 // Strings may hold any bytes, invalid UTF-8 included. Functions fail with an [*Error]; match its code
 // with errors.Is and the Err variables.

@@ -87,11 +87,11 @@ func CheckStreamURL(url string, policy StreamURLPolicy) (StreamAddress, error) {
 	return takeStreamAddress(check, takeError(code, e))
 }
 
-// CheckStreamRedirect says whether a redirect to location (the header Location) may be followed, when
-// original answered with it. Never by default. With SameHostRedirects, the location, resolved as in
-// RFC 3986, must pass [CheckStreamURL], have the host of original and not go from https to http; the
-// port may differ. The caller counts redirects, and passes the URL of the last answer as original; the
-// API server gave up after 10. [*StreamURLError], ErrOutOfMemory.
+// CheckStreamRedirect says whether a redirect to location (the header Location) may be followed,
+// when original answered with it. By default none may. With SameHostRedirects, the location,
+// resolved as in RFC 3986, must pass [CheckStreamURL], have the host of original and not go from
+// https to http; the port may differ. The caller counts redirects, and passes the URL of the last
+// answer as original; the API server gave up after 10. [*StreamURLError], ErrOutOfMemory.
 func CheckStreamRedirect(original, location string, policy StreamURLPolicy) (StreamAddress, error) {
 	var a arena
 	defer a.free()
@@ -129,8 +129,8 @@ func takeStreamAddress(check *C.waybill_stream_url_check, err error) (StreamAddr
 // goroutine or I/O of its own. The zero value has no limit. A copy is a bucket of its own. Not safe
 // for concurrent use.
 //
-// Each call is given the time since any fixed moment, by a monotonic clock: time.Since(start). What
-// has elapsed is the sum of its steps forward; a clock that goes back gives nothing, and counts from
+// Each call is given the time since any fixed moment, by a monotonic clock: time.Since(start). The
+// elapsed time is the sum of its steps forward; a step back gives nothing, and time counts from
 // there on. At most burst + rate * elapsed bytes pass.
 type RateLimit struct {
 	limit C.waybill_rate_limit
@@ -147,7 +147,8 @@ func (l *RateLimit) Take(wanted uint64, now time.Duration) uint64 {
 	return uint64(C.waybill_rate_limit_take(&l.limit, C.uint64_t(wanted), C.int64_t(now)))
 }
 
-// GiveBack returns bytes of the last Take that did not pass, for instance since a read brought fewer.
+// GiveBack returns bytes of the last Take that did not pass, for instance because a read returned
+// fewer.
 func (l *RateLimit) GiveBack(bytes uint64) {
 	C.waybill_rate_limit_give_back(&l.limit, C.uint64_t(bytes))
 }

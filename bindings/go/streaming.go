@@ -52,9 +52,9 @@ func goStreamingRequest(c *C.waybill_streaming_request) StreamingRequest {
 }
 
 // Check says whether [StreamingStore.Prepare] takes the request. ErrInvalidArgument, by the rules of
-// CRI's streaming server: no container ID or pod sandbox ID; TTY and Stderr; none of Stdin, Stdout and
-// Stderr. And by ours: exec without a command; port 0; a field that the kind does not have; a zero
-// byte. ErrLimitExceeded: it is too large.
+// CRI's streaming server: no container ID or pod sandbox ID; TTY and Stderr; none of Stdin, Stdout
+// and Stderr. By waybill's own rules: exec without a command; port 0; a field that the kind does
+// not have; a zero byte. ErrLimitExceeded: it is too large.
 func (r StreamingRequest) Check() error {
 	var a arena
 	defer a.free()
@@ -63,7 +63,8 @@ func (r StreamingRequest) Check() error {
 	return takeError(code, e)
 }
 
-// StreamTokenID names a token in logs without opening anything: the first 16 hex digits of its SHA-256.
+// StreamTokenID returns a name for a token in logs, which opens nothing: the first 16 hex digits of
+// its SHA-256.
 func StreamTokenID(token string) string {
 	var id *C.waybill_string
 	C.waybill_stream_token_id(borrow(token), &id, nil)
@@ -77,12 +78,12 @@ type StreamingOptions struct {
 	Directory string
 	MustExist bool
 	Witness   Witness
-	// A streaming server that restarts makes all tokens void, since their URLs died with it. This keeps
-	// those that are still open, for a server that comes back under the same address. Another boot, an
-	// older copy of the store and a distrustful one make all void always.
+	// By default a restart makes all tokens void, since their URLs died with the streaming server.
+	// This keeps those that are still open, for a server that comes back under the same address. After
+	// another boot, or if the store is a copy, an older copy or distrustful, all are void in any case.
 	KeepsTokens bool
-	// No restart: a command that does a part of what a server does. It makes no token void that a
-	// server would keep.
+	// Not a restart of the server: a command that shares its work keeps the tokens that a server with
+	// KeepsTokens would keep.
 	Continues bool
 	// How long a token is good, by CLOCK_BOOTTIME: 1 second to 1 hour; 0: 60 seconds.
 	TimeToLive     time.Duration
@@ -97,8 +98,8 @@ type StreamingOptions struct {
 
 // StreamingStore keeps the requests (exec, attach, port-forward) that a runtime's streaming server
 // prepared (KEP-1558), each under a token that opens one stream, once. It has a directory of its own: a
-// node's store is refused, and [Open] refuses this one. What is kept is the SHA-256 of a token, and
-// the request sealed with a key that only the token gives.
+// node's store is refused, and [Open] refuses this one. It stores the SHA-256 of a token, and the
+// request, sealed with a key that only the token gives.
 //
 // All methods may be called from any number of goroutines. A zero or nil StreamingStore behaves as a
 // closed one.
@@ -211,8 +212,8 @@ func (s *StreamingStore) Report() StreamingReport {
 }
 
 // Prepare stores the request, on disk when it returns, and returns its token: 32 hex digits, 128
-// random bits, which nobody can get again. ErrLimitExceeded with Error.RetryAfter: as many tokens are
-// open as may be, and the first expires then (gRPC ResourceExhausted, HTTP 429). Others:
+// random bits, which nobody can get again. ErrLimitExceeded with Error.RetryAfter: MaxOpen tokens
+// are open, and the first expires then (gRPC ResourceExhausted, HTTP 429). Others:
 // [StreamingRequest.Check], and those of [Store.RecordPullIntent] about the store.
 func (s *StreamingStore) Prepare(request StreamingRequest) (string, error) {
 	var a arena
@@ -225,11 +226,12 @@ func (s *StreamingStore) Prepare(request StreamingRequest) (string, error) {
 	return takeString(token), err
 }
 
-// Consume uses the token up, and returns its request. On disk when it returns: whatever dies when, no
-// token opens a second stream; of several callers one gets it. ErrNotFound, with one and the same text:
-// the token was never prepared, was used, is void, has expired or is of another kind. No refusal
-// writes anything. After ErrOutcomeUnknown and ErrOutOfMemory the token may be used up or not; after
-// any other error it is still good. ErrDamaged: it opens nothing.
+// Consume uses the token up, and returns its request. On disk when it returns: whatever crashes,
+// and whenever, no token opens a second stream; of several callers one gets the request.
+// ErrNotFound, with one and the same text: the token was never prepared, was used, is void, has
+// expired or is of another kind. A refusal writes nothing. After ErrOutcomeUnknown and
+// ErrOutOfMemory the token may be used up or not; after any other error it is still good.
+// ErrDamaged: it opens nothing.
 func (s *StreamingStore) Consume(token string, kind StreamKind) (StreamingRequest, error) {
 	var request *C.waybill_streaming_request
 	err := s.call(func(h *C.waybill_streaming_store, e errorOut) C.waybill_code {
@@ -238,7 +240,7 @@ func (s *StreamingStore) Consume(token string, kind StreamKind) (StreamingReques
 	return take(request, goStreamingRequest), err
 }
 
-// OpenStream is a token that waits for its client. What it opens is sealed.
+// OpenStream is a token that waits for its client. Its request stays sealed.
 type OpenStream struct {
 	ID        string // StreamTokenID
 	Kind      StreamKind
@@ -246,7 +248,7 @@ type OpenStream struct {
 	ExpiresIn time.Duration
 }
 
-// List returns those that have not expired, the oldest first.
+// List returns the open tokens, the oldest first.
 func (s *StreamingStore) List() ([]OpenStream, error) {
 	var streams *C.waybill_open_streams
 	err := s.call(func(h *C.waybill_streaming_store, e errorOut) C.waybill_code {
@@ -266,7 +268,7 @@ type StreamingCounters struct {
 	PrepareFull    uint64
 	PrepareFailed  uint64 // any other error
 	Consumed       uint64
-	RefusedUnknown uint64 // never prepared, used before, or void; likewise ErrNotFound:
+	RefusedUnknown uint64 // ErrNotFound, as the next two: never prepared, used before, or void
 	RefusedExpired uint64
 	RefusedKind    uint64
 	ConsumeFailed  uint64 // any other error
@@ -275,7 +277,7 @@ type StreamingCounters struct {
 	PrometheusText string // all of it, in the text exposition format
 }
 
-// Counters returns what was counted. It never fails: of a closed store all are 0.
+// Counters returns the counts. It never fails: for a closed store all are 0.
 func (s *StreamingStore) Counters() StreamingCounters {
 	var counters *C.waybill_streaming_counters
 	s.call(func(h *C.waybill_streaming_store, e errorOut) C.waybill_code {
@@ -299,7 +301,7 @@ func (s *StreamingStore) Counters() StreamingCounters {
 	})
 }
 
-// Verify is [Store.Verify].
+// Verify does what [Store.Verify] does.
 func (s *StreamingStore) Verify() (VerifyReport, error) {
 	var report *C.waybill_verify_report
 	err := s.call(func(h *C.waybill_streaming_store, e errorOut) C.waybill_code {

@@ -9,7 +9,7 @@ import (
 )
 
 // ParseKubernetesVersion reads what components print: "v1.22.3", "1.22", "v1.36.0-rc.1+k3s1".
-// ErrInvalidArgument: it is no version, or one before 1.11.
+// ErrInvalidArgument: the text is not a version, or one before 1.11.
 func ParseKubernetesVersion(text string) (KubernetesVersion, error) {
 	var version C.waybill_kubernetes_version
 	var e *C.waybill_error
@@ -22,23 +22,23 @@ func (v KubernetesVersion) String() string {
 	return strconv.FormatUint(uint64(v.Major), 10) + "." + strconv.FormatUint(uint64(v.Minor), 10)
 }
 
-// FindStreamingGate is the inverse of String; false: it is not one of them.
+// FindStreamingGate is the inverse of String; false: no gate has that name.
 func FindStreamingGate(name string) (StreamingGate, bool) {
 	var gate C.int32_t
 	found := C.waybill_find_streaming_gate(borrow(name), &gate)
 	return StreamingGate(gate), bool(found)
 }
 
-// IsStreamingFlag says whether [LintStreaming] judges the flag, for one component at least: its name
-// without the dashes in front, in any case, with dashes or underscores.
+// IsStreamingFlag says whether [LintStreaming] judges the flag for at least one component. name is
+// without the leading dashes, in upper or lower case, with dashes or underscores.
 func IsStreamingFlag(name string) bool { return bool(C.waybill_is_streaming_flag(borrow(name))) }
 
-// StreamingSettings are what of a component's settings [StreamingPlan] depends on.
+// StreamingSettings are the settings of a component on which [StreamingPlan] depends.
 type StreamingSettings struct {
-	// RedirectContainerStreaming is the kubelet's flag --redirect-container-streaming; nil: not given. Of
-	// an API server it is ignored.
+	// RedirectContainerStreaming is the kubelet's flag --redirect-container-streaming; nil: not given.
+	// For an API server it is ignored.
 	RedirectContainerStreaming *bool
-	Gates                      []StreamingGateSetting // of one gate, the last counts
+	Gates                      []StreamingGateSetting // if a gate occurs twice, the last counts
 }
 
 // StreamingPlanRequest is a kubelet and its API server.
@@ -51,7 +51,7 @@ type StreamingPlanRequest struct {
 // translates WebSockets (KEP-1558, KEP-4006). It is pure, and knows the releases from 1.11 on.
 //
 // ErrInvalidArgument: an older version, or no such gate. ErrLimitExceeded: more than 10,000 gates.
-// Version skew that is not supported is judged all the same.
+// Unsupported version skew is not an error: the answer covers it, too.
 func StreamingPlan(request StreamingPlanRequest) (StreamingAnswer, error) {
 	var a arena
 	defer a.free()

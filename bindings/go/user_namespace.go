@@ -16,7 +16,7 @@ type UserNamespaceRequest struct {
 	// 1 to 253 bytes above 0x20, neither "." nor "..", without '/'.
 	PodUID         string
 	HostUsers      *bool  // pod.spec.hostUsers
-	RuntimeHandler string // that the pod's RuntimeClass names; empty: the default one
+	RuntimeHandler string // of the pod's RuntimeClass; empty: the default one
 	// The length that the caller requires; nil: any.
 	Length *uint32
 }

@@ -19,13 +19,15 @@ import (
 	"waybill.dev/go"
 )
 
-// closedFiles are what a kubelet without waybill finds in image_manager/ if it is started in place of
-// this one without `waybill export`: of each image that was pulled a record without credentials, of each
-// open pull its intent. So it verifies what it would otherwise presume preloaded.
+// closedFiles are the files that a kubelet without waybill finds in image_manager/ if it is started
+// in place of this one without `waybill export`: for each image that was pulled a record without
+// credentials, for each open pull its intent. So it verifies images that it would otherwise presume
+// preloaded.
 //
-// A file is on disk before the store says what it says: a crash leaves one too many, never one too few.
-// A kubelet's own file is neither replaced nor removed. Ours lack the line end that a kubelet writes
-// (OwnForm in migrations/kubelet/kubelet_file.h), so that the store takes them for no kubelet's work.
+// A file is on disk before the store's commit: a crash leaves one too many, never one too few. A
+// kubelet's own file is neither replaced nor removed. Our files lack the line end that a kubelet
+// writes (OwnForm in migrations/kubelet/kubelet_file.h), so the store does not take them for a
+// kubelet's.
 type closedFiles struct {
 	store     *waybill.Store
 	directory string // image_manager/
@@ -35,7 +37,7 @@ type closedFiles struct {
 	fresh map[string]bool // those that calls needed since begin
 }
 
-// guardsClosingLine begins what a guard left that only closes (kClosingLine in
+// guardsClosingLine begins a record that a guard left only to close its image (kClosingLine in
 // migrations/kubelet/kubelet_file.h).
 const guardsClosingLine = "waybill guard closes this image. No kubelet can read this, so none remembers it.\n"
 
@@ -53,8 +55,8 @@ func closedFileOf(folder, what string) closedFile {
 
 func recordFile(imageRef string) closedFile { return closedFileOf(pulledFolder, imageRef) }
 
-// intentFiles are of the string as the pod has it, and as runtimes list it: in full, and of a tag with a
-// digest the digest alone. A kubelet compares its intents with that.
+// intentFiles has a file for the string as the pod has it, and one as runtimes list it: in full,
+// and with the digest alone if there are tag and digest. A kubelet compares its intents with that.
 func intentFiles(image string) []closedFile {
 	strings := []string{image}
 	if full, err := waybill.NormaliseImage(image); err == nil {
@@ -82,8 +84,8 @@ func (f closedFile) content() (json []byte, err error) {
 	return bytes.TrimRight(json, "\n"), err
 }
 
-// doneBy says whether a file of that content keeps the image closed. A record that a kubelet can't read
-// does; one about another ref than its name says counts as none.
+// doneBy says whether a file with that content keeps the image closed. A record that a kubelet
+// can't read does; one that is about another ref than its name says does not.
 func (f closedFile) doneBy(content []byte) bool {
 	if f.isIntent() {
 		intent, err := waybill.DecodePullIntent(content)
@@ -117,7 +119,7 @@ func closedFilesOf(store *waybill.Store) *closedFiles {
 		store: store, directory: filepath.Join(store.KubeletDirectory(), "image_manager"),
 		held: map[string]int{}, fresh: map[string]bool{},
 	}
-	// What fails here is told where a file can't be written.
+	// An error here shows when a file can't be written.
 	for _, folder := range []string{pulledFolder, pullingFolder} {
 		_ = os.MkdirAll(filepath.Join(f.directory, folder), 0o700)
 		// A process before this one may have ended between a rename and its sync.
@@ -128,8 +130,8 @@ func closedFilesOf(store *waybill.Store) *closedFiles {
 	return f
 }
 
-// hold sees to it that the files are there and on disk, and that they stay until release. What it could
-// not do is the error.
+// hold sees to it that the files exist and are on disk, and that they stay until release. The error
+// says what it could not do.
 func (f *closedFiles) hold(files ...closedFile) (release func(), err error) {
 	if f == nil {
 		return func() {}, nil
@@ -190,7 +192,7 @@ func (f *closedFiles) dropRecord(logger klog.Logger, imageRef string) {
 	}
 }
 
-// begin comes before what putRight goes by: what calls need from now on stays.
+// begin comes before putRight's data is read: files that calls need from now on stay.
 func (f *closedFiles) begin() {
 	if f != nil {
 		f.mu.Lock()
@@ -257,8 +259,8 @@ func (f *closedFiles) afterRecords(logger klog.Logger, keeps func(waybill.ImageP
 	f.putRight(logger, refs, func(ref string) bool { return slices.Contains(refs, ref) })
 }
 
-// putRight writes what is missing of the refs and of the open pulls, and removes our files of which
-// `keeps` does not know the ref, and those of pulls that are not open any more.
+// putRight writes the missing files of the refs and of the open pulls. It removes our files whose
+// ref `keeps` does not know, and those of pulls that are no longer open.
 func (f *closedFiles) putRight(logger klog.Logger, refs []string, keeps func(ref string) bool) {
 	intents, err := f.wantedIntents()
 	if err != nil {
@@ -270,7 +272,7 @@ func (f *closedFiles) putRight(logger klog.Logger, refs []string, keeps func(ref
 		file := recordFile(ref)
 		records[file.name] = file
 	}
-	// Without its record an image may have nothing but its intent.
+	// Without its record, an image may have only its intent to close it.
 	if f.fill(logger, pulledFolder, records) && f.fill(logger, pullingFolder, intents) {
 		f.sweep(logger, pullingFolder, intents, isOwnIntent)
 	}
@@ -346,7 +348,8 @@ func (f *closedFiles) sweep(logger klog.Logger, folder string, wanted map[string
 	}
 }
 
-// write makes the file, unless one is there that does. Its folder is left to be synced. f.mu is held.
+// write makes the file, unless one that serves exists. Syncing its folder is left to the caller.
+// f.mu is held.
 func (f *closedFiles) write(file closedFile) (written bool, err error) {
 	// JSON holds no other text, and no runtime lists it.
 	if file.what == "" || !utf8.ValidString(file.what) {
@@ -363,7 +366,7 @@ func (f *closedFiles) write(file closedFile) (written bool, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return false, err
 	}
-	// As a kubelet does: whoever finds this name knows that it was never finished.
+	// The name is a kubelet's for an unfinished file: whoever finds it ignores it.
 	if err := writeSynced(path+".tmp", content); err != nil {
 		return false, errors.Join(err, os.Remove(path+".tmp"))
 	}
@@ -373,7 +376,8 @@ func (f *closedFiles) write(file closedFile) (written bool, err error) {
 	return true, nil
 }
 
-// remove removes a file if it is ours. That it is not on disk yet can only close. f.mu is held.
+// remove removes a file if it is ours. It does not sync: until the removal is on disk, the file can
+// only close. f.mu is held.
 func (f *closedFiles) remove(logger klog.Logger, name string) {
 	path := filepath.Join(f.directory, name)
 	content, err := os.ReadFile(path)

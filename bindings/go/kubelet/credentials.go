@@ -28,10 +28,10 @@ import (
 const (
 	// Between two truths, and up to half as much more.
 	betweenTruths = time.Hour
-	// After a truth that could not be had. Doubles until betweenTruths.
+	// After a truth could not be had. Doubles until betweenTruths.
 	afterFailure = 10 * time.Second
-	// After a watch broke: what was created and deleted meanwhile is in no event. The informer has
-	// listed again by then, and not every node of a cluster asks at the same moment.
+	// After a watch broke: no event tells of a Secret that was created and deleted meanwhile. By then
+	// the informer has listed again, and not every node of a cluster asks at the same moment.
 	afterGap = time.Minute
 	// The API server has this long for all pages.
 	truthTimeout = 5 * time.Minute
@@ -52,8 +52,8 @@ var (
 
 // CredentialInformers are informers of all or of some Secrets, service accounts and namespaces, of
 // whole objects or of their metadata. nil: not watched. They tell what was deleted, and never what
-// exists: that a Secret is not in an informer's cache says nothing, since the cache may be empty still,
-// old, or restricted to a part of the cluster, such as the pods of one node.
+// exists: a Secret that an informer's cache lacks may exist, since the cache may still be empty, be
+// old, or be restricted to a part of the cluster, such as the pods of one node.
 type CredentialInformers struct {
 	Secrets, ServiceAccounts, Namespaces cache.SharedInformer
 }
@@ -72,14 +72,15 @@ func InformersOf(factory informers.SharedInformerFactory) CredentialInformers {
 
 // ForgetDeleted forgets what the informers say was deleted, until ctx ends: a Secret or a service
 // account by its namespace, name and UID ([waybill.Store.ForgetSecret]), and all of a deleted namespace.
-// If an informer missed events, what it no longer has, or has with another UID, is forgotten whatever
-// its UID. An informer that is restricted to a part of the cluster will do; what leaves its part counts
-// as deleted. What was deleted while this does not run stays: [WatchCredentials] makes up for that.
+// If an informer missed events, objects that it no longer has, or has with another UID, are
+// forgotten whatever their UID. An informer that is restricted to a part of the cluster will do; an
+// object that leaves its part counts as deleted. Objects that are deleted while this does not run
+// are not forgotten: [WatchCredentials] makes up for that.
 //
-// It does not run the informers, nor hold them up: a goroutine of its own writes. What the
-// store refuses is logged, and tried again. It returns when ctx has ended and what was reported by then
-// is forgotten; or at once with an error if the store is not open, or only observed (waybill.ErrClosed,
-// waybill.ErrNotOwner), or an informer was stopped.
+// It neither runs the informers nor delays them: a goroutine of its own writes. If the store
+// refuses a change, that is logged, and tried again. It returns when ctx has ended and all that was
+// reported by then is forgotten; or at once with an error if the store is not open, or only
+// observed (waybill.ErrClosed, waybill.ErrNotOwner), or an informer was stopped.
 func ForgetDeleted(ctx context.Context, store *waybill.Store, of CredentialInformers) error {
 	if err := mayForget(store); err != nil {
 		return err
@@ -112,9 +113,9 @@ func ForgetDeleted(ctx context.Context, store *waybill.Store, of CredentialInfor
 //
 // The truth is a list of its own, asked of the API server after the token was drawn, of all namespaces,
 // and with the newest state (no resource version): never an informer's cache, which may be old, empty
-// or a part. A list that fails half way, or has no service account (each namespace has one), is no
-// truth, and nothing is forgotten by it. Of Secrets it asks only for those of the two types that a
-// kubelet pulls with. It asks for metadata alone: no content of a Secret is sent or kept.
+// or a part. A list that fails half way, or has no service account (each namespace has one), is not
+// a truth, and forgets nothing. It asks only for Secrets of the two types that a kubelet pulls
+// with, and only for metadata: no content of a Secret is sent or kept.
 //
 // The client needs the permission to list and watch secrets, serviceaccounts and namespaces in all
 // namespaces. RBAC can't restrict that to metadata: who has these credentials can read every Secret of
@@ -122,8 +123,8 @@ func ForgetDeleted(ctx context.Context, store *waybill.Store, of CredentialInfor
 // lightly; ForgetDeleted with informers of namespaces and service accounts needs no Secrets.
 //
 // Errors are logged, and tried again. A pull that is under way when a truth is asked for proves no
-// Secret and no service account; the next pod proves its own. It returns when ctx has ended and nothing
-// of it runs any more; or at once with an error, as ForgetDeleted does.
+// Secret and no service account; the next pod must prove its own. It returns when ctx has ended and
+// its goroutines have, too; or at once with an error, as ForgetDeleted does.
 func WatchCredentials(ctx context.Context, store *waybill.Store, client metadata.Interface) error {
 	return watchCredentials(ctx, store, client, truthTimes{betweenTruths, afterFailure, afterGap})
 }
@@ -183,7 +184,7 @@ func watchCredentials(ctx context.Context, store *waybill.Store, client metadata
 	if err := watch(waybill.RevokedNamespace, factory.ForResource(namespacesResource).Informer()); err != nil {
 		return err
 	}
-	// Only then is what a truth has, and is deleted later, in an event.
+	// Only then does an event tell if something that a truth has is deleted later.
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
 		return nil
 	}
@@ -289,7 +290,7 @@ func mayForget(store *waybill.Store) error {
 	return nil
 }
 
-// forgettable is what a call to the store forgets. Of a namespace: its name in who.Namespace.
+// forgettable is what a call to the store forgets. For a namespace, who.Namespace has its name.
 type forgettable struct {
 	kind waybill.RevocationKind
 	who  waybill.CredentialName
@@ -311,7 +312,7 @@ func newForgetter(ctx context.Context, store *waybill.Store) *forgetter {
 	return f
 }
 
-// end returns when what is queued was tried once.
+// end returns when everything in the queue was tried once.
 func (f *forgetter) end() {
 	for _, leave := range f.leave {
 		leave()

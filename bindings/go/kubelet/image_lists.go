@@ -21,8 +21,8 @@ const (
 	callerWait = 10 * time.Second
 )
 
-// imageLists lets the store judge what the runtime lists. Of several that need a list at the same time
-// one makes it, and the others wait.
+// imageLists lets the store judge what the runtime lists. If several goroutines need a list at the
+// same time, one makes it, and the others wait.
 type imageLists struct {
 	store        *waybill.Store
 	imageService kubecontainer.ImageService
@@ -42,7 +42,7 @@ type imageList struct {
 	taken bool // by the store
 }
 
-// latest is nil if the store took no list. So it is of a nil imageLists, for other rules.
+// latest is nil if the store took no list, and for a nil imageLists, which other rules have.
 func (l *imageLists) latest() *imageList {
 	if l == nil {
 		return nil
@@ -72,8 +72,8 @@ func (l *imageLists) next(ctx context.Context, seen *imageList) *imageList {
 	return list
 }
 
-// judge asks `unknown` again after lists that may have what is asked for: at most twice, for a list that
-// was under way may have begun before it came.
+// judge asks `unknown` again after lists that may have the image: at most twice, since a list that
+// was under way may have begun before the image came.
 func (l *imageLists) judge(ctx context.Context, seen *imageList, unknown func() bool) {
 	asked := time.Now()
 	for range 2 {
@@ -83,8 +83,8 @@ func (l *imageLists) judge(ctx context.Context, seen *imageList, unknown func() 
 	}
 }
 
-// beforeFirstPull makes a list unless one was taken: what is on the node before any pull began was not
-// brought by one. It waits for no turn.
+// beforeFirstPull makes a list unless one was taken: no pull brought the images that were on the
+// node before any pull began. It waits for no turn.
 func (l *imageLists) beforeFirstPull(ctx context.Context) {
 	l.mu.Lock()
 	waits := l.now == nil && !l.begun.IsZero() && time.Since(l.begun) < betweenLists
@@ -106,7 +106,7 @@ func (l *imageLists) listNow(ctx context.Context) {
 			return
 		}
 		l.mu.Unlock()
-		// Of two lists at once the store would refuse the one that began first.
+		// If two lists ran at once, the store would refuse the one that began first.
 		other.wait(ctx)
 		if ctx.Err() != nil {
 			return

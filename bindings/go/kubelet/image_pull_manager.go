@@ -97,9 +97,9 @@ func (m *ImagePullManager) begin(ctx context.Context, image string) (waybill.Pul
 	return pull, nil
 }
 
-// RecordPullIntent is the manager's RecordPullIntent, with a context that says which pull it is. Of an
-// [ImagePullManager], the one that the pull's end is recorded with then ends this pull and no other.
-// Under any other manager ctx is returned as it is.
+// RecordPullIntent is the manager's RecordPullIntent, and returns a context that says which pull it
+// is. An [ImagePullManager] that records the end of a pull with this context ends this pull and no
+// other. With any other manager, ctx is returned as it is.
 func RecordPullIntent(ctx context.Context, manager pullmanager.ImagePullManager, image string) (context.Context, error) {
 	m, ours := manager.(*ImagePullManager)
 	if !ours {
@@ -112,7 +112,7 @@ func RecordPullIntent(ctx context.Context, manager pullmanager.ImagePullManager,
 	return context.WithValue(ctx, begunKey{}, begun{m, image, pull}), nil
 }
 
-// begun is which pull a context is of.
+// begun says which pull a context belongs to.
 type begun struct {
 	manager *ImagePullManager
 	image   string
@@ -131,8 +131,9 @@ func (m *ImagePullManager) pullOf(ctx context.Context, image string) waybill.Pul
 
 // RecordImagePulled merges the credentials into the record and drops the intent, in one step. nil
 // credentials, which the kubelet never passes, count as unknown. If the write fails, the intent stays,
-// and so the image stays closed. If ctx is not of [RecordPullIntent], and several pulls of one string are
-// under way, the one that ended counts as begun first: what was forgotten since stays forgotten.
+// and so the image stays closed. If ctx does not come from [RecordPullIntent], and several pulls of
+// one string are under way, the one that ended counts as begun with the oldest: credentials that
+// were forgotten since stay forgotten.
 func (m *ImagePullManager) RecordImagePulled(ctx context.Context, image, imageRef string, credentials *kubeletconfig.ImagePullCredentials) {
 	logger := klog.FromContext(ctx)
 	pulled := waybill.PulledImage{
@@ -157,10 +158,10 @@ func (m *ImagePullManager) RecordImagePulled(ctx context.Context, image, imageRe
 }
 
 // RecordImagePullFailed ends the intent. Under waybill.RulesClosed the runtime is asked whether the image
-// is there. If it is not, the pull is forgotten. Otherwise it may have brought the image, and what it
-// could have given stays closed for a while. If ctx ended, or the runtime does not answer, the image may
-// still arrive. The kubelet's interface tells no other reason: a connection to the runtime that was lost
-// and is there again counts as an error that the runtime reported.
+// is there. If it is not, the pull is forgotten. Otherwise it may have brought the image, and
+// images that it could have brought stay closed for a while. If ctx ended, or the runtime does not
+// answer, the image may still arrive. The kubelet's interface tells no other reason: a connection
+// to the runtime that was lost and is there again counts as an error that the runtime reported.
 func (m *ImagePullManager) RecordImagePullFailed(ctx context.Context, image string) {
 	logger := klog.FromContext(ctx)
 	failure := waybill.PullFailed
@@ -175,7 +176,7 @@ func (m *ImagePullManager) RecordImagePullFailed(ctx context.Context, image stri
 	m.metrics.noteIntents(logger, m.store)
 }
 
-// failureOf asks the runtime what a pull that failed left.
+// failureOf asks the runtime what a failed pull left.
 func (m *ImagePullManager) failureOf(ctx context.Context, image string) waybill.PullFailure {
 	if ctx.Err() != nil {
 		return waybill.PullOutcomeUnknown
@@ -209,9 +210,9 @@ func (m *ImagePullManager) failureOf(ctx context.Context, image string) waybill.
 	}
 }
 
-// MustAttemptImagePull returns no error but getPodCredentials' own. What can't be read is logged, and
-// is "pull". Under waybill.RulesClosed an image that nothing is known of is listed and asked about again;
-// the second answer counts.
+// MustAttemptImagePull returns only errors of getPodCredentials. If something can't be read, that
+// is logged, and the answer is "pull". Under waybill.RulesClosed, if nothing is known of an image,
+// it lists the images and asks again; the second answer counts.
 func (m *ImagePullManager) MustAttemptImagePull(ctx context.Context, image, imageRef string, getPodCredentials pullmanager.GetPodCredentials) (bool, error) {
 	result := waybill.CheckError // counted if getPodCredentials panics
 	defer func() { m.metrics.count(result) }()

@@ -34,17 +34,17 @@ type Setup struct {
 	// The store is for NewRecordsAccessor, not for NewImagePullManager: the kubelet's own manager judges
 	// and replays, so the rules are waybill.RulesKubelet, and nothing is judged or replayed here.
 	ForAccessor bool
-	// How long a pull that ended may still have brought an image, and what short names may name: with
-	// containerd waybill.ShortNamesDockerHub.
+	// How long a pull stays open after it ended, and what short names may name: with containerd
+	// waybill.ShortNamesDockerHub.
 	Evidence waybill.Evidence
-	// What was preloaded, by an installer's list; counts at the first start. nil: unknown.
+	// Which images were preloaded, by an installer's list; counts at the first start. nil: unknown.
 	Preloaded []waybill.ImageOnNode
-	// What becomes of the other images that are there at the first start and that nobody recorded.
+	// What becomes of the other unrecorded images that are on the node at the first start.
 	FirstStart waybill.FirstStart
 	// Whether images may have been pulled unrecorded before. With the feature gate
 	// KubeletEnsureSecretPulledImages off the kubelet records no pulls, and it is waybill.GapYes.
 	Gap waybill.Gap
-	// How long what a pull proved counts; nil: as the store remembers, at first for ever.
+	// How long proofs count; nil: as the store remembers, at first for ever.
 	Ages *waybill.AgeLimits
 	// What UserNamespacesOf returns; nil: the default pool.
 	UserNamespaces *waybill.UserNamespaceOptions
@@ -68,10 +68,11 @@ const (
 	firstOwnerPause, lastOwnerPause = 50 * time.Millisecond, time.Second
 )
 
-// OpenStore opens a kubelet's store, as a restart: pulls of the kubelet before it have ended, how is
-// unknown. If the runtime can't list its images, or under waybill.RulesClosed lists none, nothing is
-// replayed or judged now; the image pull manager's first list makes up for it. What opening found is
-// logged. While the kubelet before still has the store, it is tried again for Setup.OwnerWait.
+// OpenStore opens a kubelet's store, as a restart: pulls of the kubelet before it count as ended,
+// with an unknown outcome. If the runtime can't list its images, or under waybill.RulesClosed lists
+// none, nothing is replayed or judged now; the image pull manager's first list makes up for it.
+// What opening found is logged. While the kubelet before still has the store, opening is tried
+// again for Setup.OwnerWait.
 //
 // The store is also needed with the feature gate KubeletEnsureSecretPulledImages off, for the user
 // namespaces. Until a start with the gate on, and the runtime's list, it then counts as one with a gap.
@@ -122,7 +123,7 @@ func OpenStore(ctx context.Context, setup Setup) (*waybill.Store, error) {
 		logger.Info("Images are presumed preloaded, since they were there at the first start. `waybill preload confirm` and `close` settle them", "images", presumed)
 	}
 	if !setup.NoSocket {
-		// A kubelet goes on without it.
+		// 		A kubelet runs without the socket, too.
 		if err := store.Serve(setup.Serve); err != nil {
 			logger.Error(err, "The waybill store takes no requests")
 		}
@@ -130,12 +131,12 @@ func OpenStore(ctx context.Context, setup Setup) (*waybill.Store, error) {
 	return store, nil
 }
 
-// wasHere is an attribute of a kubelet's directory, and says that waybill was used there; "lost" from when
-// nothing else was found until a store knows that (kWasHere in guard/guard.cc). Not every file system has
-// such attributes.
+// wasHere is an attribute of a kubelet's directory that says that waybill was used there. Its value
+// is "lost" from the moment that nothing else was found until a store knows that (kWasHere in
+// guard/guard.cc). Not every file system has such attributes.
 const wasHere = "user.waybill"
 
-// lostAll says whether nothing but that is left of what waybill had there.
+// lostAll says whether only that attribute is left of what waybill had there.
 func lostAll(options waybill.Options) bool {
 	value := make([]byte, 4)
 	n, err := syscall.Getxattr(options.KubeletDirectory, wasHere, value)

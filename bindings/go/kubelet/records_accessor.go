@@ -20,11 +20,11 @@ var _ pullmanager.PullRecordsAccessor = (*RecordsAccessor)(nil)
 var errNilStore = errors.New("the store is nil")
 
 // RecordsAccessor keeps the records of the kubelet's own pullmanager.PullManager in a waybill store.
-// It answers as the kubelet's file accessor does: times are in whole seconds, lists have what can be
-// read beside an error for the rest, and what can't be decoded exists. It is stricter where the store
-// knows more, so that no image is wrongly presumed preloaded: if records may have been lost, or only
-// another runtime handler's copy was pulled, an image ref without a record gets one without
-// credentials; another handler's intent counts as an intent.
+// It answers as the kubelet's file accessor does: times are in whole seconds, a list has the
+// readable entries beside an error for the rest, and an undecodable entry exists. It is stricter
+// where the store knows more, so that no image is wrongly presumed preloaded: if records may have
+// been lost, or only another runtime handler's copy was pulled, an image ref without a record gets
+// one without credentials; another handler's intent counts as an intent.
 //
 // Its intents count no pulls in flight: the PullManager does that. So a store serves either a
 // RecordsAccessor or an ImagePullManager, not both at the same time.

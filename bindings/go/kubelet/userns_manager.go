@@ -70,8 +70,8 @@ type UsernsManager struct {
 	pods  Pods
 
 	mu sync.Mutex // guards token, and the registry of runtime handlers between reading and replacing
-	// Drawn when the previous cleanup ended, so before both lists of the next one: a pod that is newer
-	// than the lists keeps its mapping.
+	// Drawn when the previous cleanup ended, and so before both lists of the next one: a pod that is
+	// newer than the lists keeps its mapping.
 	token waybill.ListToken
 }
 
@@ -201,9 +201,9 @@ func (m *UsernsManager) Release(logger klog.Logger, podUID types.UID) {
 }
 
 // CleanupOrphanedPodUsernsAllocations releases the mappings of all pods in neither list. Unlike the
-// kubelet's, it keeps the mapping of a listed pod whose directory vanished, and those handed out since
-// the previous cleanup, since a newer pod is in neither list. So make the lists after the previous
-// cleanup has returned, as the kubelet's housekeeping does.
+// kubelet's, it keeps the mapping of a listed pod whose directory vanished, and mappings handed out
+// after the previous cleanup, since a newer pod is in neither list. So make the lists after the
+// previous cleanup has returned, as the kubelet's housekeeping does.
 func (m *UsernsManager) CleanupOrphanedPodUsernsAllocations(ctx context.Context, pods []*v1.Pod, runningPods []*kubecontainer.Pod) error {
 	if !utilfeature.DefaultFeatureGate.Enabled(features.UserNamespacesSupport) {
 		return nil

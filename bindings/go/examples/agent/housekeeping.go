@@ -6,11 +6,12 @@ import (
 	"waybill.dev/go"
 )
 
-// collect removes a few images from the node, and then lets the store look at what is left.
+// collect removes a few images from the node, and then lets the store judge the images that are
+// left.
 func (a *agent) collect(choices *rand.Rand) error {
 	a.collecting.Lock()
 	defer a.collecting.Unlock()
-	// What is written later is newer than the list, and would be kept.
+	// Drawn first: records that are written later are newer than the token, and are kept.
 	if err := a.store.Flush(); err != nil {
 		return err
 	}

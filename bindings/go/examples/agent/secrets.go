@@ -11,10 +11,10 @@ func coordinatesOf(secret waybill.ImagePullSecret) waybill.CredentialName {
 	return waybill.CredentialName{Namespace: secret.Namespace, Name: secret.Name, UID: secret.UID}
 }
 
-// deleteSecret deletes the tenant's secret, and creates one with other credentials. What the old one
-// opened must be pulled again.
+// deleteSecret deletes the tenant's secret, and creates one with other credentials. Images that the
+// old one opened must be pulled again.
 func (a *agent) deleteSecret(tenant int) error {
-	// What a pull proves that is under way now would not count, though it succeeds.
+	// A pull that is under way now would prove nothing, though it succeeds.
 	a.collecting.Lock()
 	defer a.collecting.Unlock()
 	old := a.secretOf(tenant)

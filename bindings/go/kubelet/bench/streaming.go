@@ -24,7 +24,7 @@ type streamPeer struct {
 	name string
 	// prepare keeps a request to exec, and returns its token.
 	prepare func(*runtimeapi.ExecRequest) (string, error)
-	// consume takes the request of the token out. Whether there was one.
+	// consume takes out the request of the token, and returns whether there was one.
 	consume func(token string) (bool, error)
 	close   func() error
 }

@@ -137,7 +137,7 @@ type moduleJSON struct {
 	Origin                       struct{ Hash string }
 }
 
-// run returns what a command prints. Settings of the caller's for other builds do not count.
+// run returns what a command prints. It ignores the caller's settings for other builds.
 func (b *builder) run(directory string, command ...string) ([]byte, error) {
 	c := exec.CommandContext(b.ctx, command[0], command[1:]...)
 	flags := "-buildvcs=false" // were it empty, `go env -w` would count
@@ -360,7 +360,7 @@ func (b *builder) compile() (string, error) {
 	if _, err := b.run(b.module, append(command, "k8s.io/kubernetes/cmd/kubelet")...); err != nil {
 		return "", fmt.Errorf("build the kubelet: %w", err)
 	}
-	// Which shows, too, that the C library is found where it runs.
+	// Running it also shows that it finds the C library.
 	out, err := b.run(b.scratch, made, "--version")
 	if err != nil {
 		return "", fmt.Errorf("the kubelet was built and does not run here; if its library is not found, run ldconfig or set LD_LIBRARY_PATH: %w", err)

@@ -24,7 +24,7 @@ const (
 	ImageManager   = "pkg/kubelet/images/image_manager.go"
 )
 
-// What comes into the sources, as doc.go shows it.
+// The code that is put into the sources, as doc.go shows it.
 const (
 	// Imports, of each file those that it needs.
 	Imports = `waybill "waybill.dev/go"
@@ -70,8 +70,8 @@ if err != nil {
 	UsernsManager = `klet.usernsManager, err = waybillkubelet.MakeUsernsManager(logger, waybillStore, klet)`
 	UsernsField   = `usernsManager waybillkubelet.UserNamespaceManager`
 
-	// PullIntent replaces the statement in which pullImage records the intent: what is recorded with this
-	// context later is the end of this pull.
+	// PullIntent replaces the statement in which pullImage records the intent. The end that is
+	// recorded with this context later is this pull's.
 	PullIntent = `ctx, err = waybillkubelet.RecordPullIntent(ctx, m.imagePullManager, image)`
 )
 
@@ -146,7 +146,7 @@ func changeRuntimeManager(s *source) error {
 		return fmt.Errorf("expected one branch under the feature gate KubeletEnsureSecretPulledImages in NewKubeGenericRuntimeManager, without an else, found %d", len(branches))
 	}
 	branch := branches[0]
-	// All that the branch does. Whatever a later release adds must not be lost unseen.
+	// All that the branch does. Code that a later release adds must not be lost unnoticed.
 	expected := "imagepullmanager.NewImagePullCredentialVerificationPolicy kubeletconfiginternal.ImagePullCredentialsVerificationPolicy " +
 		"imagepullmanager.NewFSPullRecordsAccessor fmt.Errorf ptr.Deref max imagepullmanager.NewCachedPullRecordsAccessor " +
 		"imagepullmanager.NewImagePullManager fmt.Errorf append"
@@ -263,7 +263,7 @@ func changeImageManager(s *source) error {
 		}
 	}
 	s.replace(intent, PullIntent)
-	// The logger has no user then.
+	// Nothing uses the logger then.
 	loggers := find(function.Body, func(n *ast.Ident) bool { return n.Name == "logger" })
 	first, ok := function.Body.List[0].(*ast.AssignStmt)
 	if ok && len(loggers) == 2 && s.text(first) == "logger := klog.FromContext(ctx)" && s.text(call.Args[0]) == "logger" {
@@ -331,7 +331,7 @@ func (s *source) method(name, of string) (*ast.FuncDecl, error) {
 	return nil, fmt.Errorf("expected the method %s of %s", name, of)
 }
 
-// callOf returns what is called, or nothing.
+// callOf returns the name of the called function; empty if the node is not a call.
 func (s *source) callOf(n ast.Expr) string {
 	if call, ok := n.(*ast.CallExpr); ok {
 		return s.text(call.Fun)
@@ -373,7 +373,7 @@ func (s *source) addImports() error {
 	return errors.New("expected a list of imports")
 }
 
-// dropUnusedImports drops those whose last user was changed.
+// dropUnusedImports drops the imports that the change left without a use.
 func (s *source) dropUnusedImports() {
 	used := map[string]bool{}
 	ast.Inspect(s.file, func(n ast.Node) bool {
