@@ -31,7 +31,7 @@ Error NotCri(std::string_view message) {
 
 template <typename Message>
 Result<void> Parse(const std::string& answer, Message& out) {
-  //   Otherwise protobuf would write to standard error.
+  // Otherwise protobuf would write to standard error.
   static const auto before = google::protobuf::SetLogHandler(nullptr);
   static_cast<void>(before);
   if (out.ParseFromString(answer)) return {};

@@ -69,7 +69,7 @@ class PullEnds {
     std::optional<std::int64_t> absent;  // a look that began then did not have it yet
     std::int64_t first = 0;              // the end of the first look that had it
     ServerProcess process = {};          // which served then
-    std::optional<std::int64_t> gone;    // the end of the first look that had it no more
+    std::optional<std::int64_t> gone;    // the end of the first look that no longer had it
   };
   struct Moments {
     std::int64_t began = 0;

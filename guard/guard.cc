@@ -90,7 +90,7 @@ struct StoreState {
   std::string uuid;
   std::uint64_t commit_sequence = 0;
 };
-// Empty: nobody can tell.
+// Empty: unknown.
 StoreState StateOf(const std::filesystem::path& directory) {
   auto seen = NodeStore::Observe({.directory = directory});
   if (!seen) return {};

@@ -180,7 +180,7 @@ class Guard {
   // now and then.
   Result<void> Compare();
 
-  // A kubelet started while this guard runs. It knows what the files say, and no more.
+  // A kubelet started while this guard runs. It knows only what the files say.
   Result<void> KubeletStarted();
 
   // Leaves a directory that the kubelet understands. `again`: another guard starts at once, so the
@@ -197,7 +197,7 @@ class Guard {
   NodeStore& store() { return *store_; }
 
  private:
-  // Of one image string, while its intent is there.
+  // The pulls of one image string, while its intent exists.
   struct RunningPull {
     std::string image;
     std::vector<PullId> ids;  // empty: they have ended, and the intent was left

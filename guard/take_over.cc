@@ -552,7 +552,7 @@ Result<void> Guard::IntentGone(const std::string& name) {
   return {};
 }
 
-// One that ended without anybody's seeing how.
+// A pull that ended while nobody saw how.
 Result<void> Guard::NoteUnknownPull(const std::string& image) {
   auto id = store_->RecordPullIntent({.image = image});
   return id ? EndPull(image, *id) : Result<void>(id.error());

@@ -166,7 +166,7 @@ waybill_registry_auth ToC(const RegistryAuth& auth, Memory& memory) {
 
 namespace {
 
-// Of the same shape, which the sizes prove.
+// Both have the same shape, as their sizes prove.
 template <typename From, typename To>
 void CopyNumbers(const From& from, To& to) {
   static_assert(sizeof(to) == sizeof(from));

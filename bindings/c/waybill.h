@@ -1322,10 +1322,10 @@ typedef struct waybill_ensure_outcome {
   waybill_string message; /* what the pod may see */
 } waybill_ensure_outcome;
 
-/* The kubelet's outer question: pull, use what is there, or refuse. If the call fails (a code other
- * than WAYBILL_OK), do not start the container. `credentials`, `fetch` and `first_look` as above;
- * an outcome with the reason WAYBILL_REASON_CREDENTIALS_NEEDED is not final, and not counted.
- * WAYBILL_INVALID_ARGUMENT also for a `first_look` of NULL. */
+/* The kubelet's outer question: pull, use the image on the node, or refuse. If the call fails (a
+ * code other than WAYBILL_OK), do not start the container. `credentials`, `fetch` and `first_look`
+ * as above; an outcome with the reason WAYBILL_REASON_CREDENTIALS_NEEDED is not final, and not
+ * counted. WAYBILL_INVALID_ARGUMENT also for a `first_look` of NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_ensure_image(waybill_store* store, waybill_image_copy copy, int32_t pull_policy,
                      const waybill_pod_credentials* credentials, waybill_ensure_outcome** outcome,
@@ -1595,7 +1595,7 @@ typedef struct waybill_explanation {
 
 /* Explains why the image is open or closed: everything that bears on the answer except the pod's
  * credentials and the policy. `names` are those that the runtime lists it by; if there are none,
- * copy.image is used. WAYBILL_RULES_KUBELET: records and intents count under the very ref and
+ * copy.image is used. WAYBILL_RULES_KUBELET: records and intents count under the exact ref and
  * string only, and there is no ledger. WAYBILL_INVALID_ARGUMENT: the ref is empty, or the handler
  * is not in the registry. Errors of reading as in "Whole records". */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_explain(waybill_store* store,

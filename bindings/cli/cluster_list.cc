@@ -103,7 +103,7 @@ Result<void> ReadCoordinate(JsonValue owner, std::string_view name, std::string&
   return internal::ReadStringField(owner, name, kMaxCoordinateBytes, out);
 }
 
-// Of an object: where it is, and which one.
+// Reads namespace, name and UID of an object.
 template <typename Object>
 Result<void> ReadMetadata(JsonValue object, Object& out) {
   const auto metadata = TRY(internal::Require(object, "metadata", JsonKind::kObject));

@@ -103,7 +103,7 @@ class Flags {
 
   CLI::App& app_;
   std::vector<Flag> all_;
-  // Of the flag with the same index: takes its values, with which it was given.
+  // For the flag with the same index: takes the values with which it was given.
   std::vector<std::function<Result<void>(const std::vector<std::string>&)>> assignments_;
   std::vector<std::string>* after_dashes_ = nullptr;
   bool common_ = false;

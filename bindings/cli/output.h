@@ -60,7 +60,7 @@ enum class Format {
   kTable,  // text for people
   kJson,
   kYaml,
-  kName,  // only names, a line each; nothing where there are none
+  kName,  // only names, a line each; nothing if there are none
 };
 
 std::optional<Format> ParseFormat(std::string_view name);

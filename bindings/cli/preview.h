@@ -107,7 +107,7 @@ class Preview {
   const std::vector<PodForecast>& pods() const { return pods_; }
   const std::string& node() const { return inputs_.node; }  // empty: there is no pod
   const LeftOut& left_out() const { return left_out_; }
-  // Of the column `index`.
+  // The summary of the column `index`.
   PreviewCounts Count(std::size_t index) const;
 
  private:

@@ -53,7 +53,7 @@ class Registry {
   // nullptr: there is no such command.
   Entry* Find(std::string_view name) const;
   std::vector<std::string> Names() const;
-  // Of all commands, by the flag's name.
+  // The flags of all commands that take settings, by name.
   std::map<std::string, const Flag*> FlagsWithSettings() const;
 
  private:

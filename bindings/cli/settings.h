@@ -58,7 +58,7 @@ class Settings {
   // The command line has the flag.
   Result<void> NoteGiven(const Flag& flag);
 
-  //   The error for a flag that is needed and has no value.
+  // The error for a flag that is needed and has no value.
   Error Missing(const Flag& flag) const;
   // Adds to the hint of an error about a flag ("--flag: …") where the flag's value came from.
   Error WithOrigin(Error error) const;
@@ -71,7 +71,7 @@ class Settings {
     std::string origin;
   };
 
-  //   The value in environment or file; nullptr: there is none.
+  // The value in environment or file; nullptr: there is none.
   Result<const Setting*> Find(const std::string& flag);
   Result<void> ReadConfig();
   Result<void> TakeConfig(std::string_view text, const std::string& path);

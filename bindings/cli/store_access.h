@@ -80,7 +80,7 @@ class Writer {
   std::invoke_result_t<Call> Ask(const Call& call) const {
     return WhileBusy(wait_, call);
   }
-  //   The store's content now.
+  // The store's content now.
   const NodeStore& store() const { return *store_; }
   Rules rules() const { return rules_; }
   // NodeStore::TidyUp, before this process ends. An owner that serves tidies up by itself.

@@ -81,7 +81,7 @@ class Revoked {
                          const ImagePullServiceAccount& account) const {
     return OfAny(record, account, RevocationKind::kServiceAccount);
   }
-  // Of what every pod may use.
+  // The same, for access by every pod.
   const Revocation* Find(const ImagePulledRecord& record, const Proof& proof) const {
     return Newer(nullptr, {RevocationKind::kImage, record.image_ref, record.runtime_handler, ""},
                  proof);

@@ -54,7 +54,7 @@ type Options struct {
 	// At a first start, the images of the first complete list that it names enter the ledger before
 	// anything is judged. nil: none.
 	Preloaded []ImageOnNode
-	// 	What becomes of the other images without a record on that list.
+	// What becomes of the other images without a record on that list.
 	FirstStart FirstStart
 	Evidence   Evidence
 	// This process continues the pulls of the one before it. Otherwise pulls that were left running

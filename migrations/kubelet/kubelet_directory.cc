@@ -184,7 +184,7 @@ class Importer {
     return OpenPullOfAnything(txn_, options_.now);
   }
 
-  //   Closed rules look under any spelling.
+  // Closed rules look under any spelling.
   Result<bool> IsRecorded(const std::string& image_ref) {
     auto exact = AnyRecordOf(txn_, image_ref);
     if (!exact || *exact || options_.rules == Rules::kKubelet) return exact;

@@ -35,7 +35,7 @@ const (
 	afterGap = time.Minute
 	// The API server has this long for all pages.
 	truthTimeout = 5 * time.Minute
-	// The store takes no more of both; a list of more is given up.
+	// The store takes this many of both together; a longer list is given up.
 	maxTruth = 1_000_000
 	// Between two attempts to forget the same; doubles.
 	retryAtFirst, retryAtLast = time.Second, 5 * time.Minute

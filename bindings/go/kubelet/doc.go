@@ -125,17 +125,17 @@
 //
 //	go waybillkubelet.ForgetDeleted(ctx, store, waybillkubelet.CredentialInformers{Namespaces: namespaces})
 //
-// Setup.Ages ends what a pull proved too long ago, without asking anybody.
+// Setup.Ages lets proofs expire, without asking anybody.
 //
 // # Rules
 //
 // Under waybill.RulesKubelet every answer, metric label and stored state is the kubelet's own; the
 // tests of this package compare them with the kubelet's code. Under waybill.RulesClosed, the default,
 // an image is open because a credential was proven for it, or because it is known to have come to the
-// node without the kubelet; that there is no record of it opens nothing. To know it, the image pull
-// manager asks the runtime for its images: before its first pull, at each garbage collection, and if
-// nothing is known of an image that a pod wants (at most once a second: it waits for its turn). After a
-// pull that failed it asks whether the image is there.
+// node without the kubelet; a missing record opens nothing. To know it, the image pull manager asks
+// the runtime for its images: before its first pull, at each garbage collection, and if nothing is
+// known of an image that a pod wants (at most once a second: it waits for its turn). After a pull
+// that failed it asks whether the image is there.
 //
 // # Back to a kubelet without waybill
 //

@@ -123,7 +123,7 @@ func OpenStore(ctx context.Context, setup Setup) (*waybill.Store, error) {
 		logger.Info("Images are presumed preloaded, since they were there at the first start. `waybill preload confirm` and `close` settle them", "images", presumed)
 	}
 	if !setup.NoSocket {
-		// 		A kubelet runs without the socket, too.
+		// A kubelet runs without the socket, too.
 		if err := store.Serve(setup.Serve); err != nil {
 			logger.Error(err, "The waybill store takes no requests")
 		}

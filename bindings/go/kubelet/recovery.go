@@ -7,7 +7,7 @@ import (
 	"waybill.dev/go"
 )
 
-// Of lists in a report this many entries are logged.
+// This many entries of each list in a report are logged.
 const loggedAtMost = 50
 
 // logRecovery logs what opening found. What an operator should look at is an error.

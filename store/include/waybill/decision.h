@@ -78,7 +78,7 @@ class FixedCredentials final : public CredentialSource {
 //
 //   DeferredCredentials credentials;
 //   Decision decision = store.MustAttemptPull(copy, credentials);
-//   if (decision.reason == Reason::kCredentialsNeeded) { // "pull" so far; no metric counts it
+//   if (decision.reason == Reason::kCredentialsNeeded) {  // "pull" so far; no metric counts it
 //     credentials.Provide(…);                             // or the error of getting them
 //     decision = store.MustAttemptPull(copy, credentials);
 //   }

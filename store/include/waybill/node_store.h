@@ -113,8 +113,9 @@ class NodeStore {
   // kRuntimeHandlerUnknown.
   Decision MustAttemptPull(const ImageCopy& copy, CredentialSource& credentials);
 
-  // The kubelet's outer question: pull, use what is there, or refuse. Arguments as above. Never
-  // fails either, but allocates strings. Counts kubelet_image_manager_ensure_image_requests_total.
+  // The kubelet's outer question: pull, use the image on the node, or refuse. Arguments as above.
+  // Never fails either, but allocates strings. Counts
+  // kubelet_image_manager_ensure_image_requests_total.
   EnsureOutcome EnsureImage(const ImageCopy& copy, PullPolicy policy,
                             CredentialSource& credentials);
 
@@ -250,7 +251,7 @@ class NodeStore {
 
   // Explains why the image is open or closed: everything that bears on the answer except the pod's
   // credentials and the policy. `names` are those that the runtime lists it by; if there are none,
-  // copy.image is used. Rules::kKubelet: records and intents count under the very ref and string
+  // copy.image is used. Rules::kKubelet: records and intents count under the exact ref and string
   // only, and there is no ledger. kInvalidArgument: the ref is empty, or the handler is not in the
   // registry. Errors of reading as in "Whole records".
   Result<Explanation> Explain(const ImageCopy& copy,

@@ -171,7 +171,7 @@ class StreamingStore {
   // Never fails. For an observer all but `open` are 0.
   StreamingCounters GetCounters() const;
 
-  //   As NodeStore::Verify.
+  // As NodeStore::Verify.
   Result<VerifyReport> Verify() const;
 
   class [[gnu::visibility("hidden")]] Impl;  // opaque

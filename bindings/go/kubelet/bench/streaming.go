@@ -55,7 +55,7 @@ func (noStreams) PortForward(context.Context, string, int32, io.ReadWriteCloser)
 	return errNoStreams
 }
 
-// statusOnly is a client of whom only the status is asked.
+// statusOnly is a client that wants only the status.
 type statusOnly struct {
 	header http.Header
 	status int
