@@ -27,6 +27,7 @@
 #include "store/engine/recovery/verify.h"
 #include "store/engine/trust/trust.h"
 #include "store/streaming/sealed_request.h"
+#include "store/streaming/streaming_product.h"
 #include "store/streaming/streaming_table.h"
 #include "waybill/streaming.h"
 
@@ -164,7 +165,7 @@ Result<std::unique_ptr<StreamingStore::Impl>> StreamingStore::Impl::OpenOwner(
   std::unique_ptr<Impl> impl(new Impl(std::move(options)));
   RecoveryReport& recovery = impl->report.recovery;
   auto owned = TRY(internal::OpenAsOwner(open, internal::OnDamage::kRecover,
-                                         internal::Purpose::kStreaming, recovery));
+                                         {&internal::StreamingProduct()}, recovery));
   impl->owned_.emplace(std::move(owned));
   if (impl->owned_->database.identity.schema_version != kNewestSchema) {
     auto migrated =
@@ -174,7 +175,7 @@ Result<std::unique_ptr<StreamingStore::Impl>> StreamingStore::Impl::OpenOwner(
                                                    .purpose = internal::Purpose::kStreaming}));
     recovery.migration = std::move(migrated);
   }
-  TRY(internal::ClaimPurpose(open, internal::Purpose::kStreaming, *impl->owned_));
+  TRY(internal::ClaimPurpose(open, internal::StreamingProduct(), *impl->owned_));
   TRY(impl->FinishOpening(start));
   return impl;
 }
@@ -278,7 +279,7 @@ Result<std::unique_ptr<StreamingStore::Impl>> StreamingStore::Impl::OpenObserver
       new Impl({.directory = directory, .witness = Witness::None(), .boot_clock = boot_clock}));
   internal::SeenUnowned unused;
   auto opened =
-      TRY(internal::OpenAsObserver(directory, internal::Purpose::kStreaming, true, unused));
+      TRY(internal::OpenAsObserver(directory, internal::StreamingProduct(), true, unused));
   impl->observed_.emplace(std::move(opened));
   const internal::OpenedDatabase& database = *impl->observed_;
   impl->readers_.Attach(*database.env, database.handles, database.identity.hash_seed,

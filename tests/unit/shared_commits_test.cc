@@ -11,6 +11,7 @@
 #include "store/node/pulls/in_flight.h"
 #include "store/node/pulls/recording.h"
 #include "store/node/records/typed_tables.h"
+#include "store/node/upkeep/node_product.h"
 #include "tests/support/rows.h"
 
 namespace waybill::testing {
@@ -27,7 +28,7 @@ BOOST_AUTO_TEST_CASE(a_change_that_is_refused_fails_alone) {
   {
     RecoveryReport report;
     auto owned = Must(internal::OpenAsOwner(options, internal::OnDamage::kRefuse,
-                                            internal::Purpose::kNode, report));
+                                            {&internal::NodeProduct()}, report));
     internal::InFlight in_flight;
     internal::Committer::Hooks hooks;
     hooks.clock = options.clock;

@@ -21,6 +21,7 @@
 
 #include "store/engine/database/commit_mark.h"
 #include "store/engine/recovery/open_store.h"
+#include "store/streaming/streaming_product.h"
 #include "store/streaming/streaming_table.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/store_fixture.h"
@@ -60,7 +61,7 @@ std::size_t RewriteRows(const StreamingScene& scene,
   options.boot_clock = scene.Options().boot_clock;
   RecoveryReport report;
   auto store = Must(internal::OpenAsOwner(options, internal::OnDamage::kRecover,
-                                          internal::Purpose::kStreaming, report));
+                                          {&internal::StreamingProduct()}, report));
   std::size_t rows = 0;
   Must(internal::CommitAtOpening(options, store, [&](internal::StoreTxn& txn) -> Result<void> {
     std::vector<std::pair<internal::Key16, std::vector<std::uint8_t>>> changed;

@@ -8,6 +8,7 @@
 #include "store/engine/database/committer.h"
 #include "store/engine/recovery/open_store.h"
 #include "store/node/records/userns_tables.h"
+#include "store/node/upkeep/node_product.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/userns_store.h"
 #include "tests/support/versions.h"
@@ -50,7 +51,7 @@ void Tamper(const UsernsStore& store, const internal::Committer::Change& change)
   RecoveryReport report;
   OpenOptions options = store.Options();
   auto owned = Must(internal::OpenAsOwner(options, internal::OnDamage::kRefuse,
-                                          internal::Purpose::kNode, report));
+                                          {&internal::NodeProduct()}, report));
   internal::Committer::Hooks hooks;
   hooks.clock = options.clock;
   internal::Committer committer(*owned.database.env, owned.database.handles,

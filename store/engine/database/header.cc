@@ -50,6 +50,12 @@ const v1::TableDigest* DigestIn(const v3::State& state, std::size_t table) {
 
 }  // namespace
 
+bool IsOfNoList(const State& state) {
+  return state.last_list == kNoListEver &&
+         std::all_of(state.tables.begin(), state.tables.end(),
+                     [](const TableDigest& digest) { return digest.count == 0; });
+}
+
 std::vector<std::uint8_t> EncodeIdentity(const Identity& identity) {
   flatbuffers::FlatBufferBuilder builder;
   const auto witness = builder.CreateString(identity.witness_path);

@@ -79,6 +79,8 @@ struct State {
 // that does not say what a store is for: there it refuses every list of images, and coming up it
 // tells the store from a node's.
 inline constexpr std::uint64_t kNoListEver = std::numeric_limits<std::uint64_t>::max();
+// Whether a store of such a version is one of streaming requests.
+bool IsOfNoList(const State& state);
 
 // Whether the state record counts pulled records of other handlers than the default.
 constexpr bool HasNondefaultCount(std::uint32_t schema_version) {

@@ -37,20 +37,6 @@ enum class Table : std::uint8_t {
 
 using Payload = std::span<const std::uint8_t>;
 
-// What a database that is rebuilt from the values that verify keeps of a table
-// (store/engine/recovery/salvage.h).
-enum class Carry : std::uint8_t {
-  kAsItIs,       // all: these values only close images, or open none by themselves
-  kCredentials,  // the records, but credentials only if they are proven to be current
-  kIfProven,     // all or none, since they open images: only if nothing is missing or stale
-  kLedger,       // entries that open images, likewise
-  kSpellings,    // all or none: they say which record an image has
-  kPulls,        // all, in the form of the database that takes them
-  kIdRange,      // all; opening reconciles the tables
-  kDerived,      // nothing: it is made from the records
-  kNothing,      // nothing: an older copy has tokens that opened a stream since
-};
-
 // The key of a payload that comes from a sound envelope. nullopt: not a FlatBuffer of the table's
 // record, incomplete, or above limits.h. A value under the key that it has may be read in place.
 std::optional<Key16> KeyOfIntent(Payload payload, std::uint64_t seed);
@@ -76,40 +62,39 @@ struct TableSpec {
   // read too, since each version keeps the fields of the one before in their places.
   std::array<std::uint16_t, kNewestSchema> versions;
   std::optional<Key16> (*key_of)(Payload payload, std::uint64_t seed);
-  Carry carry;
   std::uint64_t Statistics::*statistic;  // counts its values; may be null
 };
 
 // clang-format off
 inline constexpr auto kTables = std::to_array<TableSpec>({
     {Table::kPulled, "pulled-records-1", RecordKind::kPulledRecord, {1, 2, 2, 2, 5, 6, 6},
-     KeyOfPulledRecord, Carry::kCredentials, &Statistics::records},
+     KeyOfPulledRecord, &Statistics::records},
     {Table::kIntents, "pull-intents---1", RecordKind::kPullIntent, {1, 2, 2, 2, 5, 5, 5},
-     KeyOfIntent, Carry::kPulls, &Statistics::intents},
+     KeyOfIntent, &Statistics::intents},
     {Table::kQuarantine, "quarantine-----1", RecordKind::kQuarantine, {1, 1, 1, 1, 1, 1, 1},
-     KeyOfQuarantine, Carry::kAsItIs, &Statistics::quarantine_entries},
+     KeyOfQuarantine, &Statistics::quarantine_entries},
     {Table::kPreloaded, "observed-preload", RecordKind::kPreloadedRecord, {1, 1, 1, 1, 1, 1, 1},
-     KeyOfPreloaded, Carry::kIfProven, &Statistics::preloaded_records},
+     KeyOfPreloaded, &Statistics::preloaded_records},
     {Table::kImported, "imported-files-1", RecordKind::kImportedFile, {1, 1, 1, 1, 1, 1, 1},
-     KeyOfImportedFile, Carry::kAsItIs, &Statistics::imported_files},
+     KeyOfImportedFile, &Statistics::imported_files},
     {Table::kRuntimeHandlers, "runtime-handlers", RecordKind::kRuntimeHandler, {0, 2, 2, 2, 2, 2, 2},
-     KeyOfRuntimeHandler, Carry::kAsItIs, &Statistics::runtime_handlers},
+     KeyOfRuntimeHandler, &Statistics::runtime_handlers},
     {Table::kUsernsMappings, "userns-mappings1", RecordKind::kUsernsMapping, {0, 0, 3, 3, 3, 3, 3},
-     KeyOfUsernsMapping, Carry::kIdRange, &Statistics::id_mappings},
+     KeyOfUsernsMapping, &Statistics::id_mappings},
     {Table::kUsernsBlocks, "userns-blocks--1", RecordKind::kUsernsBlock, {0, 0, 3, 3, 3, 3, 3},
-     KeyOfUsernsBlock, Carry::kIdRange, nullptr},
+     KeyOfUsernsBlock, nullptr},
     {Table::kUsernsHeld, "userns-held----1", RecordKind::kUsernsHeld, {0, 0, 3, 4, 4, 4, 4},
-     KeyOfUsernsHeld, Carry::kIdRange, &Statistics::held_pods},
+     KeyOfUsernsHeld, &Statistics::held_pods},
     {Table::kLedger, "preload-ledger--", RecordKind::kLedgerEntry, {0, 0, 0, 0, 5, 5, 5},
-     KeyOfLedgerEntry, Carry::kLedger, &Statistics::ledger_entries},
+     KeyOfLedgerEntry, &Statistics::ledger_entries},
     {Table::kSpellings, "image-spellings-", RecordKind::kSpelling, {0, 0, 0, 0, 5, 5, 5},
-     KeyOfSpelling, Carry::kSpellings, &Statistics::spellings},
+     KeyOfSpelling, &Statistics::spellings},
     {Table::kRevocations, "revocations----1", RecordKind::kRevocation, {0, 0, 0, 0, 0, 6, 6},
-     KeyOfRevocation, Carry::kAsItIs, &Statistics::revocations},
+     KeyOfRevocation, &Statistics::revocations},
     {Table::kCredentialIndex, "credential-index", RecordKind::kCredentialUse, {0, 0, 0, 0, 0, 6, 6},
-     KeyOfCredentialUse, Carry::kDerived, nullptr},
+     KeyOfCredentialUse, nullptr},
     {Table::kStreamingTokens, "streaming-tokens", RecordKind::kStreamingToken, {0, 0, 0, 0, 0, 0, 7},
-     KeyOfStreamingToken, Carry::kNothing, nullptr},
+     KeyOfStreamingToken, nullptr},
 });
 // clang-format on
 inline constexpr std::size_t kTableCount = kTables.size();

@@ -43,7 +43,7 @@ Result<Backup> WriteBackupOfLive(const OpenedDatabase& database, const std::file
 Result<std::vector<Backup>> FindBackups(const std::filesystem::path& directory);
 
 // Restore of maintenance.h.
-Result<RestoreReport> RestoreBackup(const RestoreOptions& options);
+Result<RestoreReport> RestoreBackup(const RestoreOptions& options, const Products& products);
 
 // "YYYYMMDDTHHMMSSZ", for the names of files.
 std::string TimeInNames(std::time_t time);

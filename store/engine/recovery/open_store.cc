@@ -18,13 +18,11 @@
 #include "store/engine/recovery/inspect.h"
 #include "store/engine/recovery/map_bytes.h"
 #include "store/engine/recovery/new_database.h"
+#include "store/engine/recovery/product.h"
 #include "store/engine/recovery/rebuild.h"
 #include "store/engine/recovery/unfinished_commit.h"
 #include "store/engine/recovery/witness_settling.h"
 #include "store/engine/trust/trust.h"
-#include "store/node/pulls/open_pulls.h"
-#include "store/node/upkeep/gap.h"
-#include "store/node/userns/lost_ranges.h"
 
 namespace waybill::internal {
 
@@ -55,20 +53,14 @@ Error Moving(const std::filesystem::path& directory) {
               " names it)"};
 }
 
-// Whether a store of a version that does not say what it is for was one of streaming requests.
-bool WasStreaming(const State& state) {
-  return state.last_list == kNoListEver &&
-         std::all_of(state.tables.begin(), state.tables.end(),
-                     [](const TableDigest& digest) { return digest.count == 0; });
-}
-
-Result<void> CheckPurpose(const std::filesystem::path& directory, const Identity& identity,
-                          const std::optional<State>& state, Purpose purpose) {
-  const Purpose is = identity.purpose;
-  if (purpose == Purpose::kUnknown || is == purpose) return {};
-  const bool was_streaming = state && WasStreaming(*state);
-  if (is == Purpose::kUnknown && was_streaming == (purpose == Purpose::kStreaming)) return {};
-  return IsForSomethingElse(directory, purpose);
+// Whose store it is, of `products`.
+Result<const Product*> OwnProduct(const std::filesystem::path& directory, const Identity& identity,
+                                  const std::optional<State>& state, const Products& products) {
+  for (const Product* product : products) {
+    if (identity.purpose == product->purpose()) return product;
+    if (identity.purpose == Purpose::kUnknown && product->MayBe(state)) return product;
+  }
+  return products.front()->IsAnothers(directory);
 }
 
 // Whether the file fails its check again in the same way. A file that is being written to only
@@ -80,7 +72,7 @@ Result<bool> FailsAgain(const Fd& file, const Inspection& first, OnReadError on_
          second.findings == first.findings;
 }
 
-Result<void> PrepareDirectory(const OpenOptions& options) {
+Result<void> PrepareDirectory(const OpenOptions& options, const Product& product) {
   if (options.directory.empty()) {
     return Error{ErrorCode::kInvalidArgument, "the store's directory is not named"};
   }
@@ -102,17 +94,7 @@ Result<void> PrepareDirectory(const OpenOptions& options) {
   // Before a lock file is made, so that a directory without a store stays unchanged.
   if (store_is_there) return {};
   if (!options.create_if_missing) return NoStore(options.directory);
-  if (!options.kubelet_directory.empty()) {
-    const std::filesystem::path& kubelet = options.kubelet_directory;
-    if (IsSameFile(options.directory, kubelet) ||
-        IsBelow(options.directory, kubelet / "image_manager") ||
-        IsBelow(options.directory, kubelet / "pods")) {
-      return Error{ErrorCode::kUnsafePath,
-                   options.directory.string() +
-                       " is the kubelet's directory, and no store; nothing was changed",
-                   "name a directory of its own for the store"};
-    }
-  }
+  TRY(product.CheckPlace(options));
   const bool is_root = IsSameFile(options.directory, "/");
   return was_store && !is_root ? Result<void>() : CheckNewDirectory(options.directory);
 }
@@ -137,55 +119,25 @@ Result<std::string> FindLoss(const std::filesystem::path& directory, const Heari
   return std::string();
 }
 
-// Why a new store starts distrustful. Noted in its first commit, so that no crash can lose it.
-// Empty: it starts trustful.
-Result<Distrust> InitialDistrust(const OpenOptions& options) {
-  if (options.kubelet_directory.empty()) return Distrust();
-  auto there = TRY(Exists(options.kubelet_directory / "image_manager"));
-  return there ? ImportUnfinished(options.kubelet_directory) : Distrust();
-}
-
 // Creates a store. If other store files exist but data.mdb does not, the store was lost.
 Result<void> Create(const OpenOptions& options, const Hearing& witness, bool owned_before,
-                    Purpose purpose, RecoveryReport& report) {
+                    const Product& product, RecoveryReport& report) {
   const std::filesystem::path& directory = options.directory;
   if (!options.create_if_missing) return NoStore(directory);
   NewDatabase made;
-  auto loss = TRY(FindLoss(directory, witness, owned_before));
-  const bool was_lost = !loss.empty();
-  if (purpose == Purpose::kStreaming) {
-    // What is lost may be a node's store. Of one of streams nothing is worth keeping.
+  const auto lost = TRY(FindLoss(directory, witness, owned_before));
+  if (!product.outlives_loss()) {
     auto trace = TRY(FindLoss(directory, {}, owned_before));
-    if (!trace.empty()) {
-      return Error{ErrorCode::kDamaged,
-                   trace +
-                       ", and nothing says that it was for streaming requests; nothing was "
-                       "changed",
-                   "if it was, remove the directory: every token is void in any case"};
-    }
+    TRY(product.CheckLost(trace));
   }
-  auto distrust = TRY(was_lost ? Result<Distrust>(Distrust{TrustKind::kStoreLost, std::move(loss)})
-                               : InitialDistrust(options));
-  made.distrust = std::move(distrust);
+  made.distrust = TRY(lost.empty() ? product.DistrustOfNew(options)
+                                   : Result<Distrust>(Distrust{TrustKind::kStoreLost, lost}));
   made.now = options.clock();
   made.map_bytes = ChooseMapBytes(options.map_bytes, 0);
-  const bool may_have_pods = !options.pods_directory.empty() || !options.kubelet_directory.empty();
-  auto takes_over = TRY(TakesOverUsedDirectory(options));
-  made.fill = [&](StoreTxn& txn) -> Result<void> {
-    if (purpose == Purpose::kStreaming) {
-      txn.state().last_list = kNoListEver;
-      return {};
-    }
-    if (was_lost) return HoldLostRanges(txn, made.distrust.reason);
-    txn.state().awaits_first_list = true;
-    if (takes_over) {
-      if (auto r = OpenPullOfAnything(txn, options.boot_clock()); !r) return r;
-    }
-    return may_have_pods ? HoldUntilImport(txn, "the store was just made") : Result<void>();
-  };
+  made.fill = [&](StoreTxn& txn) { return product.FillNew(txn, options, lost); };
   auto identity = TRY(NewIdentity(made.now));
   made.identity = identity;
-  made.identity.purpose = purpose;
+  made.identity.purpose = product.purpose();
   if (witness.testimony) made.sequence = witness.testimony->commit_sequence;
   if (auto r = PrepareDatabase(directory, made); !r) return r;
   if (auto r = InstallDatabase(directory, made); !r) return r;
@@ -195,16 +147,12 @@ Result<void> Create(const OpenOptions& options, const Hearing& witness, bool own
 
 }  // namespace
 
-Result<bool> TakesOverUsedDirectory(const OpenOptions& options) {
-  if (!DetectsGap(options) || options.kubelet_directory.empty()) return false;
-  return KubeletHasRun(options.kubelet_directory);
-}
-
-Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage, Purpose purpose,
-                               RecoveryReport& report) {
+Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
+                               const Products& products, RecoveryReport& report) {
   const std::filesystem::path& directory = options.directory;
   TRY(lmdb::CheckVersion());
-  TRY(PrepareDirectory(options));
+  const Product* product = products.front();
+  TRY(PrepareDirectory(options, *product));
   TRY(CheckStoreFiles(directory));
   auto lock = TRY(OwnerLock::Take(directory));
   if (on_damage == OnDamage::kRecover) {
@@ -219,7 +167,7 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage, P
   auto there = TRY(Exists(directory / "data.mdb"));
   if (!there) {
     hearing = TRY(HearWitnessOfNewStore(options));
-    TRY(Create(options, *hearing, lock.owned_before(), purpose, report));
+    TRY(Create(options, *hearing, lock.owned_before(), *product, report));
   }
 
   auto unfinished = UnfinishedCommit::Find(directory, options.boot_clock());
@@ -250,7 +198,7 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage, P
     }
     if (inspection->newer_schema) return NewerSchema(directory);
     if (inspection->identity) {
-      TRY(CheckPurpose(directory, *inspection->identity, inspection->state, purpose));
+      product = TRY(OwnProduct(directory, *inspection->identity, inspection->state, products));
     }
     if (!options.migrate && inspection->identity &&
         inspection->identity->schema_version < kNewestSchema) {
@@ -276,7 +224,7 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage, P
     if (!fails_again) return Moving(directory);
     if (on_damage != OnDamage::kRecover) return Unsound(directory, *inspection);
     report.findings = inspection->findings;
-    TRY(Rebuild(options, file, *inspection, *hearing, purpose, report));
+    TRY(Rebuild(options, file, *inspection, *hearing, *product, report));
     rebuilt = true;
     unfinished = UnfinishedCommit::Find(directory, options.boot_clock());
     if (!unfinished) return unfinished.error();
@@ -290,7 +238,8 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage, P
   const bool is_older =
       !AskMark(unfinished->mark(), *inspection->identity, *inspection->state).empty();
   if (may_write && !is_older) {
-    TRY(unfinished->Settle(lock.database(), *inspection->identity, *inspection->state));
+    TRY(unfinished->Settle(lock.database(), *inspection->identity, *inspection->state,
+                           product->outlives_loss()));
   }
 
   // An earlier opening may have failed between a rename and its sync.
@@ -313,7 +262,7 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage, P
   store.had_mark = unfinished->mark() && unfinished->mark()->uuid == inspection->identity->uuid;
   if (!report.created) store.witness_path_before = store.database.identity.witness_path;
   if (on_damage == OnDamage::kOnlyLook) return store;
-  TRY(SettleWitness(options, *hearing, store, report));
+  TRY(SettleWitness(options, *hearing, *product, store, report));
   return store;
 }
 
@@ -373,8 +322,9 @@ Result<std::uint64_t> InspectUnowned(const std::filesystem::path& directory, con
 
 }  // namespace
 
-Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory, Purpose purpose,
-                                      bool asks_witness, SeenUnowned& seen) {
+Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory,
+                                      const Product& product, bool asks_witness,
+                                      SeenUnowned& seen) {
   TRY(lmdb::CheckVersion());
   TRY(CheckPrivateDirectory(directory));
   TRY(CheckStoreFiles(directory));
@@ -394,7 +344,7 @@ Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory, Pu
     return OlderSchema(directory, database->identity.schema_version);
   }
   if (database) {
-    TRY(CheckPurpose(directory, database->identity, std::nullopt, purpose));
+    TRY(OwnProduct(directory, database->identity, std::nullopt, {&product}));
   }
   if (database && database->database_id != id) {
     return Error{ErrorCode::kDamaged,
@@ -404,23 +354,10 @@ Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory, Pu
   return database;
 }
 
-Error IsForSomethingElse(const std::filesystem::path& directory, Purpose wanted) {
-  if (wanted == Purpose::kNode) {
-    return {ErrorCode::kInvalidArgument,
-            directory.string() +
-                " has a store of streaming requests, which knows no image; nothing was changed",
-            "name the directory of the node's store"};
-  }
-  return {ErrorCode::kInvalidArgument,
-          directory.string() +
-              " has a node's store, which takes no streaming requests; nothing was changed",
-          "give streaming requests a directory of their own"};
-}
-
-Result<void> ClaimPurpose(const OpenOptions& options, Purpose purpose, OwnedStore& store) {
-  if (store.database.identity.purpose == purpose) return {};
+Result<void> ClaimPurpose(const OpenOptions& options, const Product& product, OwnedStore& store) {
+  if (store.database.identity.purpose == product.purpose()) return {};
   Identity identity = store.database.identity;
-  identity.purpose = purpose;
+  identity.purpose = product.purpose();
   auto stored = CommitAtOpening(options, store, [&](StoreTxn& txn) {
     return txn.PutHeaderRecord(kIdentityKey, RecordKind::kIdentity, EncodeIdentity(identity));
   });

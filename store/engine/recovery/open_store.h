@@ -17,6 +17,7 @@
 #include "store/engine/lmdb/env.h"
 #include "store/engine/recovery/inspect.h"
 #include "store/engine/recovery/owner_lock.h"
+#include "store/engine/recovery/product.h"
 #include "store/engine/recovery/store_files.h"
 #include "store/engine/recovery/witness.h"
 #include "waybill/options.h"
@@ -53,18 +54,18 @@ enum class OnDamage : std::uint8_t {
   kOnlyLook,  // kDamaged: the store fails its check. The witness is neither read nor changed
 };
 
-// Errors: NodeStore::Open; without kRecover also kDamaged; kInvalidArgument: the store is not for
-// `purpose` (kUnknown: for any). A store of an older schema is not changed: the caller migrates it.
-Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage, Purpose purpose,
-                               RecoveryReport& report);
+// Errors: NodeStore::Open; without kRecover also kDamaged; kInvalidArgument: the store is of none
+// of `products`. A store of an older schema is not changed: the caller migrates it.
+Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
+                               const Products& products, RecoveryReport& report);
 // One commit before the store has its Committer.
 Result<void> CommitAtOpening(const OpenOptions& options, OwnedStore& store,
                              Committer::Change change);
 // Before an owner closes: syncs the witness, and shuts the mark. `committer` and `mark` may be
 // null. No exception leaves it.
 Result<void> SettleAtClose(OwnedStore& store, Committer* committer, CommitMark* mark);
-// The opened store, of the newest schema, is for `purpose` from now on. Writes nothing if it was.
-Result<void> ClaimPurpose(const OpenOptions& options, Purpose purpose, OwnedStore& store);
+// The opened store, of the newest schema, is `product`'s from now on. Writes nothing if it was.
+Result<void> ClaimPurpose(const OpenOptions& options, const Product& product, OwnedStore& store);
 
 // What an observer found in a file that no live owner has verified. Kept so that it does not walk a
 // bad store at every decision.
@@ -77,8 +78,8 @@ struct SeenUnowned {
 
 // Errors: NodeStore::Observe; kInvalidArgument as above. A finding that keeps the store closed is
 // stored in `seen`, and holds until the file's inode, size or time changes.
-Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory, Purpose purpose,
-                                      bool asks_witness, SeenUnowned& seen);
+Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory,
+                                      const Product& product, bool asks_witness, SeenUnowned& seen);
 
 // Opens LMDB on a file that passed the walk, and makes sure that LMDB sees what the walk saw.
 // `txn_id` is the newer meta page's, as the walk saw it. A lock.mdb of another data.mdb makes LMDB
@@ -90,8 +91,6 @@ Result<OpenedDatabase> OpenDatabaseAsOwner(const std::filesystem::path& director
 Result<OpenedDatabase> OpenDatabaseAsObserver(const std::filesystem::path& directory,
                                               std::uint64_t txn_id);
 
-// The store is not for what the caller wants.
-Error IsForSomethingElse(const std::filesystem::path& directory, Purpose wanted);
 Error NewerSchema(const std::filesystem::path& directory);
 Error OlderSchema(const std::filesystem::path& directory, std::uint32_t version);
 
@@ -99,16 +98,6 @@ Error OlderSchema(const std::filesystem::path& directory, std::uint32_t version)
 // owner's. kIo: that can't be checked. The message names the file and the change; the caller adds
 // the consequence.
 Result<void> CheckStillOwned(const OpenedDatabase& database);
-
-// Whether to look in the kubelet directory, if any, for signs of unrecorded pulls.
-inline bool DetectsGap(const OpenOptions& options) {
-  return options.gap == Gap::kDetect && options.rules == Rules::kClosed;
-}
-
-// For a first take-over of the kubelet directory: whether the kubelet may have begun pulls that it
-// cut short, of which it has deleted the intents. What they bring later must not pass for
-// preloaded, so an open pull of anything stands for them.
-Result<bool> TakesOverUsedDirectory(const OpenOptions& options);
 
 // How to treat read errors of the disk, by the caller's options.
 inline OnReadError OnReadErrorIn(const OpenOptions& options) {

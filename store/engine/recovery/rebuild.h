@@ -11,22 +11,16 @@
 
 namespace waybill::internal {
 
+class Product;
+
 // `file` is data.mdb in options.directory, and failed `inspection`. The failed file stays unchanged
-// under quarantine/, at report.set_aside_path. The new store is distrustful. Carried over:
-//
-//   records             if provably nothing is missing or stale (the tree is the newest, no witness
-//                       contradicts, and the table's digest matches) with their credentials;
-//                       otherwise without, so that they must be verified again
-//   preloaded records   only if proven in the same way
-//   intents, quarantine entries, imported files, runtime handlers
-//                       all that verify: each can only close
-//
-// Of streaming tokens nothing: all are void. kDamaged: nothing in it says that it is for `purpose`,
-// or it says otherwise, and nothing was changed.
+// under quarantine/, at report.set_aside_path. The new store is distrustful; what it keeps the
+// product says. kDamaged: nothing in it says that it is that product's, or it says otherwise, and
+// nothing was changed.
 // Crash-safe at any point: until the rename the old file is in place, and the next opening starts
 // over.
 Result<void> Rebuild(const OpenOptions& options, const Fd& file, const Inspection& inspection,
-                     const Hearing& hearing, Purpose purpose, RecoveryReport& report);
+                     const Hearing& hearing, const Product& product, RecoveryReport& report);
 
 }  // namespace waybill::internal
 

@@ -136,8 +136,8 @@ Result<bool> UnfinishedCommit::WriteAgain(const Fd& file, const Identity& identi
   return true;
 }
 
-Result<void> UnfinishedCommit::Settle(const Fd& file, const Identity& identity,
-                                      const State& state) const {
+Result<void> UnfinishedCommit::Settle(const Fd& file, const Identity& identity, const State& state,
+                                      bool outlives_loss) const {
   const bool is_shut = mark_.commits && !mark_.commits->open &&
                        mark_.commits->uuid == identity.uuid &&
                        mark_.commits->acknowledged == state.commit_sequence;
@@ -148,8 +148,8 @@ Result<void> UnfinishedCommit::Settle(const Fd& file, const Identity& identity,
   }
   if (!mark_.exists) return {};
   const bool is_own = mark_.commits && mark_.commits->uuid == identity.uuid;
-  // A valid mark would keep tokens that this opening has still to make void.
-  if (!is_own && identity.purpose == Purpose::kStreaming) return {};
+  // A valid mark would keep what this opening has still to make void.
+  if (!is_own && !outlives_loss) return {};
   const std::uint64_t sequence = state.commit_sequence;
   auto written = WriteCommitMark(
       directory_, {identity.uuid, now_.boot_id, false, sequence, sequence, now_.nanoseconds});

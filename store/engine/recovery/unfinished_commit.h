@@ -65,8 +65,9 @@ class UnfinishedCommit {
   Result<bool> WriteAgain(const Fd& file, const Identity& identity);
   // The mark that was found, if it is valid.
   const std::optional<MarkedCommits>& mark() const { return mark_.commits; }
-  // Step 4, for the commit that the walk found last.
-  Result<void> Settle(const Fd& file, const Identity& identity, const State& state) const;
+  // Step 4, for the commit that the walk found last. `outlives_loss`: Product.
+  Result<void> Settle(const Fd& file, const Identity& identity, const State& state,
+                      bool outlives_loss) const;
 
  private:
   UnfinishedCommit(std::filesystem::path directory, const BootTime& now,

@@ -12,13 +12,8 @@
 #include "store/engine/recovery/new_database.h"
 #include "store/engine/recovery/open_store.h"
 #include "store/engine/recovery/owner_lock.h"
+#include "store/engine/recovery/product.h"
 #include "store/engine/trust/trust.h"
-#include "store/node/pulls/open_pulls.h"
-#include "store/node/records/evidence_tables.h"
-#include "store/node/records/pulled_record.h"
-#include "store/node/records/typed_tables.h"
-#include "store/node/upkeep/gap.h"
-#include "store/node/userns/lost_ranges.h"
 
 namespace waybill::internal {
 
@@ -128,35 +123,16 @@ std::string ContradictionOf(const WitnessReading& witness, const std::filesystem
   return {};
 }
 
-// A stale record may have credentials that were revoked since. Its image stays on record, and must
-// be verified again.
-Result<void> DropCredentials(StoreTxn& txn, RecoveryReport& report) {
-  std::vector<ImagePulledRecord> records;
-  auto walked = txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
-    auto record = DecodePulledRecordValue(payload);
-    if (record) records.push_back(std::move(*record));
-    return true;
-  });
-  if (!walked) return walked;
-  report.records_without_credentials = records.size();
-  for (ImagePulledRecord& record : records) {
-    record.credential_mapping.clear();
-    if (auto r = StoreRecord(txn, std::move(record)); !r) return r;
-  }
-  // Likewise: what the store says was preloaded may be out of date.
-  return DropFromLedger(txn, [](const LedgerEntry&) { return true; });
-}
-
 // The other directory that keeps its witness, although a store was copied or moved from there;
 // empty: this opening may write the witness. One that runs a node must: otherwise the original
 // could run it later, and not know what was forgotten here. So must any owner that names the
 // witness and is a restart. Commands on a copy do nothing to the original. A dry run plays in a
 // copy, and is asked nothing.
 std::filesystem::path WhoseWitness(const OpenOptions& options, const std::filesystem::path& witness,
-                                   const Identity& identity) {
+                                   const Identity& identity, const Product& product) {
   if (witness.empty() || options.leaves_witness) return {};
-  const bool is_restart = !options.continues_pulls &&
-                          (NamesPath(options.witness) || identity.purpose == Purpose::kStreaming);
+  const bool runs_alone = !product.outlives_loss() && identity.purpose == product.purpose();
+  const bool is_restart = !options.continues_pulls && (NamesPath(options.witness) || runs_alone);
   if (options.kubelet_directory.empty() && !is_restart) {
     // In doubt, unless the operator says that this is the newest.
     return options.witness.kind() == Witness::Kind::kAnew
@@ -172,17 +148,6 @@ Result<void> MarkAsOwn(const OpenOptions& options, const Identity& identity,
                        const OwnedStore& store) {
   const std::uint64_t sequence = store.state.commit_sequence;
   return WriteCommitMark(options.directory, {identity.uuid, {}, false, sequence, sequence, 0});
-}
-
-// Whether an existing store takes a kubelet directory over that is in use, for the first time:
-// that is when its witness comes there.
-Result<bool> TakesOver(const OpenOptions& options, const std::filesystem::path& witness,
-                       const OwnedStore& store) {
-  const bool is_first = !options.kubelet_directory.empty() &&
-                        IsSameFile(witness, WitnessIn(options.kubelet_directory)) &&
-                        !IsSameFile(store.database.identity.witness_path, witness) &&
-                        store.state.digest(Table::kImported).count == 0;
-  return is_first ? TakesOverUsedDirectory(options) : Result<bool>(false);
 }
 
 }  // namespace
@@ -299,8 +264,8 @@ Result<std::string> AskRememberedWitness(const Identity& identity, const State& 
   return ContradictionOf(reading, identity.witness_path, identity, state);
 }
 
-Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing, OwnedStore& store,
-                           RecoveryReport& report) {
+Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing,
+                           const Product& product, OwnedStore& store, RecoveryReport& report) {
   OpenedDatabase& database = store.database;
   // A rebuild may have found a path that could not be read before.
   const bool remembers = options.witness.kind() == Witness::Kind::kRemembered;
@@ -318,12 +283,8 @@ Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing, O
       txn.state().commit_sequence =
           std::max(txn.state().commit_sequence, hearing.LastCommitOf(database.identity.uuid));
       if (auto r = SetDistrust(txn, {TrustKind::kStoreStale, hearing.contradiction}); !r) return r;
-      if (auto r = DropCredentials(txn, report); !r) return r;
       txn.Touch();
-      if (database.identity.purpose != Purpose::kStreaming) {
-        if (auto r = HoldLostRanges(txn, hearing.contradiction); !r) return r;
-      }
-      return {};
+      return product.DropStale(txn, hearing.contradiction, report);
     });
     if (!distrusted) return distrusted;
     if (hearing.mark && hearing.mark->uuid != database.identity.uuid) {
@@ -339,8 +300,9 @@ Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing, O
       if (!distrusted) return distrusted;
     }
   }
-  const bool before_is_anothers = !WhoseWitness(options, before, database.identity).empty();
-  const std::filesystem::path original = WhoseWitness(options, path, database.identity);
+  const bool before_is_anothers =
+      !WhoseWitness(options, before, database.identity, product).empty();
+  const std::filesystem::path original = WhoseWitness(options, path, database.identity, product);
   if (!original.empty()) {
     report.copy_of = original.string();
     report.warnings.push_back("the witness " + path.string() + " is that of the store in " +
@@ -365,8 +327,9 @@ Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing, O
     if (left.testimony) identity.left_witness_at = left.testimony->commit_sequence;
   }
   auto takes_over =
-      TRY(hearing.path.empty() || report.created ? Result<bool>(false)
-                                                 : TakesOver(options, hearing.path, store));
+      TRY(hearing.path.empty() || report.created
+              ? Result<bool>(false)
+              : product.TakesOver(options, hearing.path, database.identity, store.state));
   if (!path.empty() && has_witness) {
     report.witness_made = !hearing.is_there && !report.created;
     report.witness_in_store = IsBelow(path, options.directory);
@@ -386,7 +349,7 @@ Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing, O
   identity.witness_path = path.string();
   auto remembered = CommitAtOpening(options, store, [&](StoreTxn& txn) -> Result<void> {
     if (takes_over) {
-      if (auto r = OpenPullOfAnything(txn, options.boot_clock()); !r) return r;
+      TRY(product.OnTakeOver(txn, options));
     }
     return txn.PutHeaderRecord(kIdentityKey, RecordKind::kIdentity, EncodeIdentity(identity));
   });

@@ -35,6 +35,7 @@ namespace waybill::internal {
 
 struct MarkedCommits;
 struct OwnedStore;
+class Product;
 
 // What the witnesses say. It must be known before the store is changed.
 struct Hearing {
@@ -75,8 +76,8 @@ Result<std::string> AskRememberedWitness(const Identity& identity, const State& 
 
 // Acts on what the witnesses said, and notes it in `report`. The store remembers a witness only
 // once the witness is on disk. Distrust is on disk before a new witness confirms the store.
-Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing, OwnedStore& store,
-                           RecoveryReport& report);
+Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing,
+                           const Product& product, OwnedStore& store, RecoveryReport& report);
 
 }  // namespace waybill::internal
 

@@ -23,6 +23,7 @@
 #include "store/node/records/open_pulls_table.h"
 #include "store/node/records/typed_tables.h"
 #include "store/node/upkeep/gap.h"
+#include "store/node/upkeep/node_product.h"
 #include "store/node/upkeep/observe.h"
 #include "store/node/upkeep/replay.h"
 #include "waybill/kubelet_format.h"
@@ -139,7 +140,7 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(OpenOptions 
   std::unique_ptr<Impl> impl(new Impl(options));
   impl->is_owner_ = true;
   auto owned = TRY(internal::OpenAsOwner(options, internal::OnDamage::kRecover,
-                                         internal::Purpose::kNode, impl->report));
+                                         {&internal::NodeProduct()}, impl->report));
   impl->owned.emplace(std::move(owned));
   if (impl->owned->database.identity.schema_version != kNewestSchema) {
     auto migrated =
@@ -150,7 +151,7 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(OpenOptions 
                                                   .purpose = internal::Purpose::kNode}));
     impl->report.migration = std::move(migrated);
   }
-  TRY(internal::ClaimPurpose(options, internal::Purpose::kNode, *impl->owned));
+  TRY(internal::ClaimPurpose(options, internal::NodeProduct(), *impl->owned));
   TRY(impl->FinishOpening(options));
   return impl;
 }
@@ -368,7 +369,7 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenObserver(
 
 Result<void> NodeStore::Impl::OpenFiles() {
   auto opened = TRY(
-      internal::OpenAsObserver(directory, internal::Purpose::kNode, asks_witness_, seen_unowned_));
+      internal::OpenAsObserver(directory, internal::NodeProduct(), asks_witness_, seen_unowned_));
   observed.emplace(std::move(opened));
   readers.Attach(*observed->env, observed->handles, observed->identity.hash_seed,
                  ReaderPool::Keep::kNothing, kObserverSlots);

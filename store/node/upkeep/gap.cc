@@ -40,6 +40,11 @@ Result<bool> KubeletHasRun(const std::filesystem::path& kubelet_directory) {
   return !names || !names->empty();
 }
 
+Result<bool> TakesOverUsedDirectory(const OpenOptions& options) {
+  if (!DetectsGap(options) || options.kubelet_directory.empty()) return false;
+  return KubeletHasRun(options.kubelet_directory);
+}
+
 Distrust GapOf(const std::string& written) {
   return Gap("a kubelet wrote " + written + " since its records were taken over");
 }

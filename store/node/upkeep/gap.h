@@ -8,6 +8,7 @@
 #include <string>
 
 #include "store/engine/trust/trust.h"
+#include "waybill/options.h"
 #include "waybill/result.h"
 
 namespace waybill::internal {
@@ -18,6 +19,16 @@ std::filesystem::path WitnessIn(const std::filesystem::path& kubelet_directory);
 
 // Whether a kubelet ever used the directory: it has folders for records, or pods. kIo: unknown.
 Result<bool> KubeletHasRun(const std::filesystem::path& kubelet_directory);
+
+// Whether to look in the kubelet directory, if any, for signs of unrecorded pulls.
+inline bool DetectsGap(const OpenOptions& options) {
+  return options.gap == Gap::kDetect && options.rules == Rules::kClosed;
+}
+
+// For a first take-over of the kubelet directory: whether the kubelet may have begun pulls that it
+// cut short, of which it has deleted the intents. What they bring later must not pass for
+// preloaded, so an open pull of anything stands for them.
+Result<bool> TakesOverUsedDirectory(const OpenOptions& options);
 
 // Why the store is distrustful while a gap is open. The reason is stored, so that a crash does not
 // lose it.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "store/base/try.h"
+#include "store/node/upkeep/carry_over.h"
 #include "store/node/userns/lost_ranges.h"
 
 namespace waybill::internal {

@@ -11,13 +11,18 @@
 #include <utility>
 
 #include "migrations/steps/migrate.h"
+#include "store/base/caught.h"
+#include "store/base/caught.h"
 #include "store/base/try.h"
 #include "store/engine/database/uuid.h"
 #include "store/engine/recovery/backup.h"
 #include "store/engine/recovery/open_store.h"
-#include "store/node/facade/impl.h"
+#include "store/node/upkeep/node_product.h"
+#include "store/streaming/streaming_product.h"
 
 namespace waybill {
+
+using internal::Guarded;
 
 Timestamp SystemClock() {
   struct timespec now {};
@@ -52,7 +57,7 @@ Result<MigrationReport> Migrate(const MigrateOptions& options) {
     RecoveryReport ignored;
     auto store = TRY(internal::OpenAsOwner(
         open, options.dry_run ? internal::OnDamage::kOnlyLook : internal::OnDamage::kRefuse,
-        internal::Purpose::kUnknown, ignored));
+        {&internal::NodeProduct(), &internal::StreamingProduct()}, ignored));
     auto report =
         internal::MigrateStore(store, {options.to, options.dry_run, options.accept_loss,
                                        options.clock, options.boot_clock, options.progress});
@@ -69,7 +74,10 @@ Result<std::vector<Backup>> ListBackups(const std::filesystem::path& directory) 
 }
 
 Result<RestoreReport> Restore(const RestoreOptions& options) {
-  return Guarded([&] { return internal::RestoreBackup(options); });
+  return Guarded([&] {
+    return internal::RestoreBackup(options,
+                                   {&internal::NodeProduct(), &internal::StreamingProduct()});
+  });
 }
 
 }  // namespace waybill

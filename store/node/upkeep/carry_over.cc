@@ -1,0 +1,120 @@
+#include "store/node/upkeep/carry_over.h"
+
+#include <utility>
+
+#include "store/base/try.h"
+#include "store/node/pulls/open_pulls.h"
+#include "store/node/records/counters_record.h"
+#include "store/node/records/evidence_tables.h"
+#include "store/node/records/open_pulls_table.h"
+#include "store/node/records/pulled_record.h"
+#include "store/node/records/revocations_table.h"
+#include "store/node/records/typed_tables.h"
+
+namespace waybill::internal {
+
+namespace {
+
+// Opening reconciles them.
+bool IsOfIdRanges(Table table) {
+  return table == Table::kUsernsMappings || table == Table::kUsernsBlocks ||
+         table == Table::kUsernsHeld;
+}
+
+// An existing value under the key stays.
+Result<void> CarryValue(StoreTxn& txn, const TableSpec& spec, Payload payload) {
+  const auto key = spec.key_of(payload, txn.seed());
+  if (!key) return {};
+  auto put = txn.PutNew(spec.table, *key, payload);
+  return put ? Result<void>() : put.error();
+}
+
+Result<void> CarryRecord(StoreTxn& txn, Payload payload, const CarryRules& rules,
+                         Carried& carried) {
+  auto record = DecodePulledRecordValue(payload);
+  if (!record) return {};
+  if (!rules.keeps_credentials(*record)) {
+    record->credential_mapping.clear();
+    ++carried.records_without_credentials;
+  }
+  ++carried.records;
+  return StoreRecord(txn, std::move(*record));
+}
+
+Result<void> CarryOne(StoreTxn& txn, const TableSpec& spec, Payload payload,
+                      const CarryRules& rules, Carried& carried) {
+  switch (spec.table) {
+    case Table::kPulled:
+      return CarryRecord(txn, payload, rules, carried);
+    case Table::kPreloaded:  // all or none, since they open images; likewise below
+      return rules.preloaded ? CarryValue(txn, spec, payload) : Result<void>();
+    case Table::kSpellings:  // they say which record an image has
+      return rules.spellings ? CarryValue(txn, spec, payload) : Result<void>();
+    case Table::kLedger: {
+      const auto entry = DecodeLedgerEntry(payload);
+      return entry && rules.keeps_entry(*entry) ? CarryValue(txn, spec, payload) : Result<void>();
+    }
+    case Table::kIntents: {
+      const auto pull = DecodeOpenPull(payload);
+      return pull ? CarryPull(txn, *pull, rules.now) : Result<void>();
+    }
+    case Table::kCredentialIndex:  // made from the records
+    case Table::kStreamingTokens:  // an older copy has some that opened a stream since
+      return {};
+    default:  // these only close images, or open none by themselves
+      return CarryValue(txn, spec, payload);
+  }
+}
+
+}  // namespace
+
+Result<Carried> CarryOver(StoreTxn& txn, const Salvaged& salvaged, const CarryRules& rules) {
+  Carried carried;
+  // First, so that no record brings back what was forgotten.
+  TRY(CarryRevocations(txn, salvaged));
+  for (const TableSpec& spec : kTables) {
+    if (IsOfIdRanges(spec.table) || !txn.schema().has(spec)) continue;
+    for (const auto& payload : salvaged.payloads[Index(spec.table)]) {
+      TRY(CarryOne(txn, spec, payload, rules, carried));
+    }
+  }
+  carried.intents = salvaged.payloads[Index(Table::kIntents)].size();
+  // A list that was drawn before may miss what was lost.
+  NoteEvidenceRemoved(txn);
+  return carried;
+}
+
+Result<void> CarryRevocations(StoreTxn& txn, const Salvaged& salvaged) {
+  if (!txn.schema().has(Table::kRevocations)) return {};
+  for (Revocation& one : salvaged.All(Table::kRevocations, DecodeRevocation)) {
+    one.untidied = false;  // records are stored without it
+    if (auto r = PutRevocation(txn, one); !r) return r;
+  }
+  return {};
+}
+
+Result<void> CarryCounters(StoreTxn& txn, const Salvaged& newer, const Salvaged* older) {
+  auto counters = DecodeCounters(newer.counters);
+  if (!counters && older != nullptr) counters = DecodeCounters(older->counters);
+  if (!counters || txn.schema().header < kFirstWithCounters) return {};
+  return txn.PutHeaderRecord(kCountersKey, RecordKind::kCounters, EncodeCounters(*counters));
+}
+
+Result<void> CarryIdRanges(StoreTxn& txn, const Salvaged& salvaged) {
+  for (const TableSpec& spec : kTables) {
+    if (!IsOfIdRanges(spec.table)) continue;
+    for (const auto& payload : salvaged.payloads[Index(spec.table)]) {
+      if (auto r = CarryValue(txn, spec, payload); !r) return r;
+    }
+  }
+  return {};
+}
+
+bool HasAllIdRanges(const Salvaged& salvaged, const State& state) {
+  const auto whole = [&](Table table) { return salvaged.Has(table, state); };
+  // The table of blocks says which pod has which range, too.
+  return whole(Table::kUsernsHeld) &&
+         (whole(Table::kUsernsMappings) || whole(Table::kUsernsBlocks));
+}
+
+}  // namespace waybill::internal

@@ -1,0 +1,49 @@
+// Writes what was salvaged of a node's database into another one.
+
+#ifndef WAYBILL_STORE_NODE_UPKEEP_CARRY_OVER_H_
+#define WAYBILL_STORE_NODE_UPKEEP_CARRY_OVER_H_
+
+#include <cstdint>
+#include <functional>
+
+#include "store/engine/database/store_txn.h"
+#include "store/engine/recovery/salvage.h"
+#include "waybill/evidence.h"
+#include "waybill/result.h"
+#include "waybill/types.h"
+
+namespace waybill::internal {
+
+struct Carried {
+  std::uint64_t records = 0;
+  // Of those, the ones that had credentials, or may have had some.
+  std::uint64_t records_without_credentials = 0;
+  std::uint64_t intents = 0;
+};
+// What of a database may open images.
+struct CarryRules {
+  // False: the record loses them. May give them other proofs.
+  std::function<bool(ImagePulledRecord&)> keeps_credentials;
+  std::function<bool(const LedgerEntry&)> keeps_entry;
+  bool preloaded = false;  // records of observed-preloaded/
+  bool spellings = false;
+  BootTime now;  // when intents of older schema versions end
+};
+// Carries over values that only close (revocations, intents, quarantine entries, imported files,
+// runtime handlers), records, and of the rest what the rules allow.
+Result<Carried> CarryOver(StoreTxn& txn, const Salvaged& salvaged, const CarryRules& rules);
+
+// What was forgotten. Before records are stored, which are then stored without it.
+Result<void> CarryRevocations(StoreTxn& txn, const Salvaged& salvaged);
+
+// The counters of `newer`, or if it has none, of `older` (may be null).
+Result<void> CarryCounters(StoreTxn& txn, const Salvaged& newer, const Salvaged* older = nullptr);
+
+// Host ID ranges, unchanged: opening reconciles them. Existing keys keep their values.
+Result<void> CarryIdRanges(StoreTxn& txn, const Salvaged& salvaged);
+// Whether they include every range of `state`, for any pod.
+bool HasAllIdRanges(const Salvaged& salvaged, const State& state);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_NODE_UPKEEP_CARRY_OVER_H_
