@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "store/engine/database/header.h"
-#include "store/engine/database/key.h"
 #include "store/engine/lmdb/env.h"
+#include "store/node/records/keys.h"
 #include "store/node/records/open_pulls_table.h"
 #include "waybill/limits.h"
 

@@ -22,6 +22,7 @@
 #include "store/engine/trust/trust.h"
 #include "store/node/pulls/open_pulls.h"
 #include "store/node/records/evidence_tables.h"
+#include "store/node/records/keys.h"
 #include "store/node/records/open_pulls_table.h"
 #include "store/node/records/pulled_record.h"
 #include "store/node/records/typed_tables.h"

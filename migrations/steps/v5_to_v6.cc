@@ -37,7 +37,7 @@ Result<std::vector<Key16>> KeysOfRecords(const StoreTxn& txn) {
 Result<void> Up(StepRun& run) {
   auto keys = TRY(KeysOfRecords(run.txn));
   for (const Key16& key : keys) {
-    if (auto r = run.txn.IndexCredentials(key); !r) return r;
+    if (auto r = run.txn.IndexAnew(Table::kPulled, key); !r) return r;
     if (auto r = Report(run, keys.size()); !r) return r;
   }
   return {};

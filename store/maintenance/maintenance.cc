@@ -12,7 +12,6 @@
 
 #include "migrations/steps/migrate.h"
 #include "store/base/caught.h"
-#include "store/base/caught.h"
 #include "store/base/try.h"
 #include "store/engine/database/uuid.h"
 #include "store/engine/recovery/backup.h"

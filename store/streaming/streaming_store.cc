@@ -219,7 +219,7 @@ Result<void> StreamingStore::Impl::FinishOpening(Start start) {
     if (auto r = owned_->witness->Sync(); !r) return r;
   }
   readers_.Attach(*opened.env, opened.handles, opened.identity.hash_seed,
-                  ReaderPool::Keep::kUntilNextCommit, ReaderPool::kSlots);
+                  ReaderPool::Keep::kUntilNextCommit, ReaderPool::kSlots, Table::kStreamingTokens);
   return owned_->lock.AnnounceRecovered(opened.database_id);
 }
 
@@ -283,7 +283,7 @@ Result<std::unique_ptr<StreamingStore::Impl>> StreamingStore::Impl::OpenObserver
   impl->observed_.emplace(std::move(opened));
   const internal::OpenedDatabase& database = *impl->observed_;
   impl->readers_.Attach(*database.env, database.handles, database.identity.hash_seed,
-                        ReaderPool::Keep::kNothing, 1);
+                        ReaderPool::Keep::kNothing, 1, Table::kStreamingTokens);
   return impl;
 }
 

@@ -1,5 +1,6 @@
 // A stored pulled record: it decodes to what was encoded, and matches compare every byte.
 
+#include "store/engine/database/tables.h"
 #include "store/node/records/pulled_record.h"
 
 #include <boost/test/unit_test.hpp>

@@ -13,10 +13,10 @@
 
 #include "schema/v2/pulled_record_generated.h"
 #include "store/engine/database/envelope.h"
-#include "store/engine/database/key.h"
 #include "store/engine/database/tables.h"
 #include "store/engine/lmdb/env.h"
 #include "store/node/records/evidence_tables.h"
+#include "store/node/records/keys.h"
 #include "store/node/records/open_pulls_table.h"
 #include "store/node/records/pulled_record.h"
 #include "store/node/records/typed_tables.h"

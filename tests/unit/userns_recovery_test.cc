@@ -7,6 +7,7 @@
 
 #include "store/engine/database/committer.h"
 #include "store/engine/recovery/open_store.h"
+#include "store/node/records/keys.h"
 #include "store/node/records/userns_tables.h"
 #include "store/node/upkeep/node_product.h"
 #include "tests/support/inspect_path.h"

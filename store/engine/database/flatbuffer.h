@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "schema/v1/common_generated.h"
-#include "schema/v2/platform_generated.h"
 #include "store/engine/database/uuid.h"
 #include "waybill/limits.h"
 #include "waybill/types.h"
@@ -79,12 +78,6 @@ const T* Root(std::span<const std::uint8_t> payload) {
   if (!verifier.VerifyBuffer<T>(nullptr)) return nullptr;
   return flatbuffers::GetRoot<T>(payload.data());
 }
-
-flatbuffers::Offset<schema::v2::Platform> EncodePlatform(flatbuffers::FlatBufferBuilder& builder,
-                                                         const std::optional<Platform>& platform);
-std::optional<Platform> DecodePlatform(const schema::v2::Platform* platform);
-// Whether a platform is missing or within limits.h.
-bool Fits(const schema::v2::Platform* platform);
 
 }  // namespace waybill::internal
 

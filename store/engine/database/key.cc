@@ -4,33 +4,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include <algorithm>
-#include <bit>
-#include <cstring>
-
-#include "store/base/image_spellings.h"
-
 namespace waybill::internal {
-
-namespace {
-
-void PutBigEndian(std::uint64_t value, std::byte* out) {
-  static_assert(std::endian::native == std::endian::little);
-  value = __builtin_bswap64(value);
-  std::memcpy(out, &value, sizeof(value));
-}
-
-std::uint64_t HashRepository(std::string_view image, std::uint64_t seed) {
-  XXH3_state_t state;
-  XXH3_INITSTATE(&state);
-  XXH3_64bits_reset_withSeed(&state, seed);
-  for (const std::string_view part : RepositoryPartsOf(image)) {
-    XXH3_64bits_update(&state, part.data(), part.size());
-  }
-  return XXH3_64bits_digest(&state);
-}
-
-}  // namespace
 
 Key16 Key16::From(std::span<const std::byte, 16> from) {
   Key16 key;
@@ -52,66 +26,6 @@ Key16 HashKey(std::string_view identity, std::uint64_t seed) {
   Key16 key;
   PutBigEndian(hash.high64, key.bytes.data());
   PutBigEndian(hash.low64, key.bytes.data() + 8);
-  return key;
-}
-
-Key16 BlockKey(std::uint32_t block) {
-  Key16 key = Key16::OfName("userns-block");
-  for (std::size_t i = 0; i < 4; ++i) key.bytes[15 - i] = static_cast<std::byte>(block >> 8 * i);
-  return key;
-}
-
-std::optional<std::uint32_t> BlockOf(const Key16& key) {
-  std::uint32_t block = 0;
-  for (std::size_t i = 12; i < 16; ++i) {
-    block = block << 8 | std::to_integer<std::uint32_t>(key.bytes[i]);
-  }
-  if (key != BlockKey(block)) return std::nullopt;
-  return block;
-}
-
-Key16 PulledKey(std::string_view image_ref, std::string_view runtime_handler, std::uint64_t seed) {
-  Key16 key = HashKey(image_ref, seed);
-  if (runtime_handler.empty()) return key;
-  const std::uint64_t hash =
-      XXH3_64bits_withSeed(runtime_handler.data(), runtime_handler.size(), seed);
-  // Never 0: that is the default handler's.
-  const auto mask = std::max<std::uint32_t>(static_cast<std::uint32_t>(hash), 1);
-  for (std::size_t i = 0; i < sizeof(mask); ++i) {
-    key.bytes[kRefKeyBytes + i] ^= static_cast<std::byte>(mask >> (8 * i));
-  }
-  return key;
-}
-
-Key16 FirstPulledKeyOfRef(std::string_view image_ref, std::uint64_t seed) {
-  Key16 key = HashKey(image_ref, seed);
-  std::fill(key.bytes.begin() + kRefKeyBytes, key.bytes.end(), std::byte{0});
-  return key;
-}
-
-Key16 QuarantineKey(QuarantineKind kind, std::span<const std::uint8_t, 32> sha256,
-                    std::uint64_t seed) {
-  char identity[33];
-  identity[0] = static_cast<char>(kind);
-  std::memcpy(identity + 1, sha256.data(), sha256.size());
-  return HashKey({identity, sizeof(identity)}, seed);
-}
-
-Key16 IntentKey(std::string_view image, PullId pull, std::uint64_t seed) {
-  Key16 key;
-  PutBigEndian(XXH3_64bits_withSeed(image.data(), image.size(), seed), key.bytes.data());
-  PutBigEndian(pull.value, key.bytes.data() + 8);
-  return key;
-}
-
-Key16 OlderIntentKey(std::string_view image, std::string_view runtime_handler, std::uint64_t seed) {
-  Key16 key;
-  PutBigEndian(HashRepository(image, seed), key.bytes.data());
-  std::uint64_t hash = XXH3_64bits_withSeed(image.data(), image.size(), seed);
-  if (!runtime_handler.empty()) {
-    hash = XXH3_64bits_withSeed(runtime_handler.data(), runtime_handler.size(), hash);
-  }
-  PutBigEndian(hash, key.bytes.data() + 8);
   return key;
 }
 

@@ -1,26 +1,6 @@
 // The 16-byte keys of every table.
-//
-//   pulled-records-1   XXH3-128 of the image ref; for another runtime handler than the default, the
-//                      last 4 bytes XOR a hash of its name. A ref's copies lie side by side, so
-//                      "was it pulled for any handler" is one seek
-//   pull-intents---1   XXH3-64 of the image string, then the pull's ID, big-endian. The pulls of a
-//                      string lie side by side, the oldest first. To version 4: XXH3-64 of the
-//                      repository, then of the string; for another handler than the default, that
-//                      of its name, seeded with the string's
-//   quarantine-----1   XXH3-128 of kind (1 byte) and SHA-256 (32 bytes)
-//   observed-preload   XXH3-128 of the image ref
-//   imported-files-1   XXH3-128 of the path below image_manager/
-//   runtime-handlers   XXH3-128 of the name
-//   preload-ledger--   as pulled-records-1, of the spelling of the image's ID
-//   image-spellings-   XXH3-128 of the spelling
-//   revocations----1   XXH3-128 of the kind and three parts, each after its length
-//   credential-index   credential_index.h
-//   streaming-tokens   the first 16 bytes of the token's SHA-256. Not hashed: tokens are random
-//   userns-mappings1   XXH3-128 of the pod UID
-//   userns-blocks--1   "userns-block" and the block's number, 4 bytes big-endian. Not hashed: a
-//                      block has one place in the table, so one tenant
-//   userns-held----1   XXH3-128 of the pod UID
-//   main table         a fixed name of 16 bytes
+// A table says how its keys are made (store/node/records/keys.h). Those of the main table are fixed
+// names of 16 bytes.
 //
 // All hashes are seeded with Identity.hash_seed and written big-endian, as XXH128_canonical does.
 
@@ -28,9 +8,11 @@
 #define WAYBILL_STORE_ENGINE_DATABASE_KEY_H_
 
 #include <array>
+#include <bit>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -63,28 +45,12 @@ struct Key16 {
 static_assert(sizeof(Key16) == 16);
 
 Key16 HashKey(std::string_view identity, std::uint64_t seed);
-Key16 QuarantineKey(QuarantineKind kind, std::span<const std::uint8_t, 32> sha256,
-                    std::uint64_t seed);
 
-// Keys sort as their blocks do.
-Key16 BlockKey(std::uint32_t block);
-// nullopt: not the key of a block.
-std::optional<std::uint32_t> BlockOf(const Key16& key);
-
-// The first bytes of a key: the ref of a pulled record, the image string of a pull.
-inline constexpr std::size_t kRefKeyBytes = 12;
-inline constexpr std::size_t kImageKeyBytes = 8;
-
-// An empty handler is the default one, here and below.
-Key16 PulledKey(std::string_view image_ref, std::string_view runtime_handler, std::uint64_t seed);
-// The lowest key that a record of the ref can have. They share their first kRefKeyBytes.
-Key16 FirstPulledKeyOfRef(std::string_view image_ref, std::uint64_t seed);
-
-// Those of one image string share their first kImageKeyBytes; with ID 0 it is the lowest of them.
-Key16 IntentKey(std::string_view image, PullId pull, std::uint64_t seed);
-// To schema version 4.
-Key16 OlderIntentKey(std::string_view image, std::string_view runtime_handler, std::uint64_t seed);
-
+inline void PutBigEndian(std::uint64_t value, std::byte* out) {
+  static_assert(std::endian::native == std::endian::little);
+  value = __builtin_bswap64(value);
+  std::memcpy(out, &value, sizeof(value));
+}
 }  // namespace waybill::internal
 
 #endif  // WAYBILL_STORE_ENGINE_DATABASE_KEY_H_

@@ -63,7 +63,7 @@ void ReaderPool::Slot::DropSnapshot() {
 }
 
 void ReaderPool::Attach(const lmdb::Env& env, const TableHandles& handles, std::uint64_t seed,
-                        Keep keep, std::size_t registered) {
+                        Keep keep, std::size_t registered, Table largest) {
   env_ = &env;
   handles_ = handles;
   seed_ = seed;
@@ -74,7 +74,7 @@ void ReaderPool::Attach(const lmdb::Env& env, const TableHandles& handles, std::
     lmdb::Txn& txn = slots_[done].txn;
     if (txn.BeginRead(env) != MDB_SUCCESS) break;
     if (done == 0) {
-      records = lmdb::EntriesOf(txn.get(), handles.main, SpecOf(Table::kPulled).name).value_or(0);
+      records = lmdb::EntriesOf(txn.get(), handles.main, SpecOf(largest).name).value_or(0);
     }
     txn.Reset();
   }
@@ -226,9 +226,7 @@ Lookup ReaderPool::Lease::Get(Table table, const Key16& key, Payload& payload) c
 }
 
 MDB_cursor* ReaderPool::Lease::CursorOn(Table table) const {
-  MDB_cursor*& cursor = slot_->cursors[table == Table::kPulled    ? 0
-                                       : table == Table::kIntents ? 1
-                                                                  : 2];
+  MDB_cursor*& cursor = slot_->cursors[Index(table)];
   int rc = MDB_SUCCESS;
   if (cursor == nullptr) {
     rc = mdb_cursor_open(txn(), dbi(table), &cursor);
@@ -238,29 +236,30 @@ MDB_cursor* ReaderPool::Lease::CursorOn(Table table) const {
   return rc == MDB_SUCCESS ? cursor : nullptr;
 }
 
-Lookup ReaderPool::Lease::GetCopy(const Key16& key, Payload& payload, bool& has_others) const {
+Lookup ReaderPool::Lease::GetCopy(Table table, const Key16& key, std::size_t bytes,
+                                  Payload& payload, bool& has_others) const {
   has_others = false;
   Places& places = slot_->places;
-  if (const Place* const place = places.Find(Search::kCopy, Table::kPulled, key)) {
-    if (place->value != nullptr) return Open(Table::kPulled, key, place->bytes(), payload);
+  if (const Place* const place = places.Find(Search::kCopy, table, key)) {
+    if (place->value != nullptr) return Open(table, key, place->bytes(), payload);
     has_others = place->number() != 0;
     return Lookup::kAbsent;
   }
-  MDB_cursor* const cursor = CursorOn(Table::kPulled);
+  MDB_cursor* const cursor = CursorOn(table);
   if (cursor == nullptr) return Lookup::kDamaged;
-  const auto is_of_ref = [&key](lmdb::Bytes other) {
+  const auto is_of_ref = [&key, bytes](lmdb::Bytes other) {
     return other.size() == key.bytes.size() &&
-           std::memcmp(other.data(), key.bytes.data(), kRefKeyBytes) == 0;
+           std::memcmp(other.data(), key.bytes.data(), bytes) == 0;
   };
   lmdb::Bytes at = key.span();
   lmdb::Bytes value;
   int rc = lmdb::CursorGet(cursor, &at, &value, MDB_SET_RANGE);
   if (rc == MDB_SUCCESS && at.size() == key.bytes.size() &&
       std::memcmp(at.data(), key.bytes.data(), key.bytes.size()) == 0) {
-    if (remembers()) places.Remember(Search::kCopy, Table::kPulled, key, value);
-    return Open(Table::kPulled, key, value, payload);
+    if (remembers()) places.Remember(Search::kCopy, table, key, value);
+    return Open(table, key, value, payload);
   }
-  // The ref's keys lie side by side: one would be just before or after where this key belongs.
+  // Such keys lie side by side: one would be just before or after where this key belongs.
   if (rc == MDB_SUCCESS) {
     has_others = is_of_ref(at);
     if (!has_others) rc = lmdb::CursorGet(cursor, &at, &value, MDB_PREV);
@@ -269,8 +268,8 @@ Lookup ReaderPool::Lease::GetCopy(const Key16& key, Payload& payload, bool& has_
   }
   if (rc != MDB_SUCCESS && rc != MDB_NOTFOUND) return Lookup::kDamaged;
   has_others = has_others || (rc == MDB_SUCCESS && is_of_ref(at));
-  if (!CountIsTrue(Table::kPulled)) return Lookup::kDamaged;
-  if (remembers()) places.RememberMissing(Search::kCopy, Table::kPulled, key, has_others ? 1 : 0);
+  if (!CountIsTrue(table)) return Lookup::kDamaged;
+  if (remembers()) places.RememberMissing(Search::kCopy, table, key, has_others ? 1 : 0);
   return Lookup::kAbsent;
 }
 

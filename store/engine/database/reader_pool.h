@@ -43,8 +43,8 @@ class ReaderPool {
     std::atomic<bool> busy{false};
     lmdb::Txn txn;
     bool live = false;  // `txn` has a snapshot; otherwise it was reset, or never begun
-    std::array<MDB_cursor*, 3> cursors{};  // records, intents, handlers; opened when first needed
-    std::uint64_t cached_txn_id = 0;       // 0: none
+    std::array<MDB_cursor*, kTableCount> cursors{};  // opened when first needed
+    std::uint64_t cached_txn_id = 0;                 // 0: none
     State cached_state;
     std::uint32_t counts_proven = 0;  // a bit a table: CountIsTrue in that snapshot
     Places places;                    // of the snapshot cached_txn_id; unused if that is 0
@@ -84,13 +84,14 @@ class ReaderPool {
     void Reacquire(Lease&& other) noexcept;
 
     Lookup Get(Table table, const Key16& key, Payload& payload) const;
-    // In kPulled, by one search. If the key is missing, `has_others` says whether another key
-    // begins with the same kRefKeyBytes. Allocates nothing once the slot has its cursor.
-    Lookup GetCopy(const Key16& key, Payload& payload, bool& has_others) const;
+    // By one search. If the key is missing, `has_others` says whether another key begins with the
+    // same `bytes`. Allocates nothing once the slot has its cursor.
+    Lookup GetCopy(Table table, const Key16& key, std::size_t bytes, Payload& payload,
+                   bool& has_others) const;
     // Whether the table has as many entries as the state says. Asks LMDB once a snapshot.
     bool CountIsTrue(Table table) const;
-    // In kPulled, kIntents or kRuntimeHandlers: whether `is_it` accepts a value whose key begins
-    // with the first `bytes` of `first`. Allocates nothing once the slot has its cursor.
+    // Whether `is_it` accepts a value whose key begins with the first `bytes` of `first`. Allocates
+    // nothing once the slot has its cursor.
     Lookup FindWithPrefix(Table table, const Key16& first, std::size_t bytes,
                           FunctionRef<bool(Payload)> is_it) const;
     // Not for decisions. A value that does not verify comes as an empty payload. False: LMDB
@@ -131,9 +132,10 @@ class ReaderPool {
 
   // Lets readers in. `registered` slots get their places in LMDB's reader table now, as far as it
   // has room. LMDB takes a mutex for that, which all processes share; a decision must not wait for
-  // a stopped process that holds it.
+  // a stopped process that holds it. There is room to remember as many places as `largest` has
+  // values.
   void Attach(const lmdb::Env& env, const TableHandles& handles, std::uint64_t seed, Keep keep,
-              std::size_t registered);
+              std::size_t registered, Table largest);
   // Call after each commit. Does not wait: a slot in use may keep an old snapshot until the next
   // commit, or until it is used again.
   void DropOldSnapshots();

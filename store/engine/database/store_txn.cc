@@ -6,8 +6,6 @@
 #include <utility>
 
 #include "store/base/try.h"
-#include "store/node/records/credential_index.h"
-#include "store/node/records/pulled_record.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {
@@ -107,17 +105,6 @@ Result<void> StoreTxn::Recount(MDB_dbi dbi, TableDigest& digest) const {
   return {};
 }
 
-Result<std::uint64_t> StoreTxn::CountNondefault() const {
-  std::uint64_t count = 0;
-  auto walked = ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
-    // A record that does not verify may be of another handler.
-    if (payload.empty() || !PulledRecordView(payload).runtime_handler().empty()) ++count;
-    return true;
-  });
-  if (!walked) return walked.error();
-  return count;
-}
-
 Result<void> StoreTxn::TakeRoom(MDB_dbi dbi, std::size_t bytes) {
   MDB_stat stat{};
   const int rc = mdb_stat(context_.txn, dbi, &stat);
@@ -204,45 +191,48 @@ Result<void> StoreTxn::PutFromReserve(Table table, const Key16& key, Payload pay
                Seal(key, SpecOf(table).kind, schema().version(table), payload), Room::kReserve);
 }
 
-bool StoreTxn::IsIndexed(Table table, const Schema& schema) const {
-  return table == Table::kPulled && schema.has(Table::kCredentialIndex) &&
-         this->schema().has(Table::kCredentialIndex);
+const IndexSpec* StoreTxn::IndexOf(Table table, const Schema& schema) const {
+  const IndexSpec* index = SpecOf(table).index;
+  const bool has_rows =
+      index != nullptr && schema.has(index->rows) && this->schema().has(index->rows);
+  return has_rows ? index : nullptr;
 }
 
-Result<std::vector<Key16>> StoreTxn::IndexedBefore(const Key16& record) const {
-  auto stored = Get(Table::kPulled, record);
+Result<std::vector<Key16>> StoreTxn::IndexedBefore(Table table, const IndexSpec& index,
+                                                   const Key16& key) const {
+  auto stored = Get(table, key);
   if (!stored && stored.error().code != ErrorCode::kDamaged) return stored.error();
   if (!stored || !*stored) return std::vector<Key16>();
-  return IndexKeysOf(**stored, record, seed());
+  return index.keys_of(**stored, key, seed());
 }
 
-Result<void> StoreTxn::Reindex(const Key16& record, const std::vector<Key16>& before,
-                               Payload payload) {
+Result<void> StoreTxn::Reindex(const IndexSpec& index, const Key16& key,
+                               const std::vector<Key16>& before, Payload payload) {
   std::vector<Key16> rows;
-  if (!payload.empty()) rows = IndexKeysOf(payload, record, seed());
+  if (!payload.empty()) rows = index.keys_of(payload, key, seed());
   auto old = before.begin();
   for (const Key16& row : rows) {
     for (; old != before.end() && *old < row; ++old) {
-      TRY(Delete(Table::kCredentialIndex, *old));
+      TRY(Delete(index.rows, *old));
     }
     if (old != before.end() && *old == row) {
       ++old;
       continue;
     }
-    auto put = Put(Table::kCredentialIndex, row, EncodeCredentialUse(row, record));
-    if (!put) return put;
+    TRY(Put(index.rows, row, index.encode(row, key)));
   }
   for (; old != before.end(); ++old) {
-    TRY(Delete(Table::kCredentialIndex, *old));
+    TRY(Delete(index.rows, *old));
   }
   return {};
 }
 
-Result<void> StoreTxn::IndexCredentials(const Key16& record) {
-  auto stored = Get(Table::kPulled, record);
+Result<void> StoreTxn::IndexAnew(Table table, const Key16& key) {
+  auto stored = Get(table, key);
   if (!stored && stored.error().code != ErrorCode::kDamaged) return stored.error();
   if (!stored || !*stored) return {};
-  return Reindex(record, {}, std::vector<std::uint8_t>((*stored)->begin(), (*stored)->end()));
+  return Reindex(*SpecOf(table).index, key, {},
+                 std::vector<std::uint8_t>((*stored)->begin(), (*stored)->end()));
 }
 
 Result<void> StoreTxn::Clear(Table table) {
@@ -265,29 +255,29 @@ Result<bool> StoreTxn::PutNew(Table table, const Key16& key, Payload payload) {
   dirty_ = true;
   if (rc != MDB_SUCCESS) return LmdbError(rc, "writing a record");
   state_.digest(table).Add(StoredChecksum(value));
-  if (IsIndexed(table, schema())) {
-    TRY(Reindex(key, {}, payload));
+  if (const IndexSpec* index = IndexOf(table, schema())) {
+    TRY(Reindex(*index, key, {}, payload));
   }
   return true;
 }
 
 Result<void> StoreTxn::PutAs(const Schema& schema, Table table, const Key16& key, Payload payload) {
   if (auto r = CheckSize(payload); !r) return r;
-  const bool indexed = IsIndexed(table, schema);
+  const IndexSpec* const index = IndexOf(table, schema);
   std::vector<Key16> before;
-  if (indexed) {
-    before = TRY(IndexedBefore(key));
+  if (index != nullptr) {
+    before = TRY(IndexedBefore(table, *index, key));
   }
   Touch(table, payload.size());
   auto stored = Store(context_.handles->of(table), state_.digest(table), key,
                       Seal(key, SpecOf(table).kind, schema.version(table), payload));
-  return stored && indexed ? Reindex(key, before, payload) : stored;
+  return stored && index != nullptr ? Reindex(*index, key, before, payload) : stored;
 }
 
 Result<bool> StoreTxn::Delete(Table table, const Key16& key) {
-  if (IsIndexed(table, schema())) {
-    auto before = TRY(IndexedBefore(key));
-    TRY(Reindex(key, before, {}));
+  if (const IndexSpec* index = IndexOf(table, schema())) {
+    auto before = TRY(IndexedBefore(table, *index, key));
+    TRY(Reindex(*index, key, before, {}));
   }
   const MDB_dbi dbi = context_.handles->of(table);
   TableDigest& digest = state_.digest(table);
@@ -378,7 +368,7 @@ Result<void> StoreTxn::WriteState() {
   state_.latest_time = std::max(state_.latest_time, context_.now);
   std::uint64_t nondefault = 0;
   if (HasNondefaultCount(identity().schema_version)) {
-    nondefault = TRY(CountNondefault());
+    nondefault = TRY(CountNondefault(*this));
   }
   return PutHeaderRecord(kStateKey, RecordKind::kState,
                          EncodeState(state_, identity().schema_version, nondefault));

@@ -88,9 +88,9 @@ class StoreTxn {
   Result<bool> PutNew(Table table, const Key16& key, Payload payload);
   // For migrations: writes in the form of another schema version.
   Result<void> PutAs(const Schema& schema, Table table, const Key16& key, Payload payload);
-  // Makes the rows of the credential index that a stored record needs: for records that were stored
-  // before there was an index. Every write of a record keeps it otherwise.
-  Result<void> IndexCredentials(const Key16& record);
+  // Makes the index rows (IndexSpec) that a stored value needs: for values that were stored before
+  // there was an index. Every write of a value keeps them otherwise.
+  Result<void> IndexAnew(Table table, const Key16& key);
   // Deletes every value.
   Result<void> Clear(Table table);
   // False: there was no such key. Deletes damaged values too.
@@ -128,13 +128,13 @@ class StoreTxn {
   Result<void> Store(MDB_dbi dbi, TableDigest& digest, const Key16& key, Value value,
                      Room room = Room::kGrowth);
   Result<void> Recount(MDB_dbi dbi, TableDigest& digest) const;
-  // Whether `table` is that of records, and they are indexed when they are written as `schema`.
-  bool IsIndexed(Table table, const Schema& schema) const;
-  // The keys of the index rows that the stored record has; none if it is missing or damaged.
-  Result<std::vector<Key16>> IndexedBefore(const Key16& record) const;
-  Result<void> Reindex(const Key16& record, const std::vector<Key16>& before, Payload payload);
-  // How many pulled records are of another handler than the default.
-  Result<std::uint64_t> CountNondefault() const;
+  // nullptr: values of `table`, written as `schema`, have no rows.
+  const IndexSpec* IndexOf(Table table, const Schema& schema) const;
+  // The keys of the index rows that the stored value has; none if it is missing or damaged.
+  Result<std::vector<Key16>> IndexedBefore(Table table, const IndexSpec& index,
+                                           const Key16& key) const;
+  Result<void> Reindex(const IndexSpec& index, const Key16& key, const std::vector<Key16>& before,
+                       Payload payload);
 
   // What was changed of a table, and its size before.
   struct Touched {
@@ -151,6 +151,10 @@ class StoreTxn {
   bool dirty_ = false;
   std::uint64_t pages_taken_ = 0;
 };
+
+// How many pulled records are of another handler than the default, for the state of a schema
+// version that says so (store/node/records/typed_tables.cc).
+Result<std::uint64_t> CountNondefault(const StoreTxn& txn);
 
 }  // namespace waybill::internal
 

@@ -9,10 +9,10 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "store/engine/database/envelope.h"
 #include "store/engine/database/key.h"
-#include "store/node/records/pulled_record.h"
 #include "waybill/maintenance.h"
 #include "waybill/report.h"
 
@@ -37,23 +37,52 @@ enum class Table : std::uint8_t {
 
 using Payload = std::span<const std::uint8_t>;
 
+// What the engine asks of single values. The tables' folders answer.
+
 // The key of a payload that comes from a sound envelope. nullopt: not a FlatBuffer of the table's
 // record, incomplete, or above limits.h. A value under the key that it has may be read in place.
-std::optional<Key16> KeyOfIntent(Payload payload, std::uint64_t seed);
-std::optional<Key16> KeyOfQuarantine(Payload payload, std::uint64_t seed);
-std::optional<Key16> KeyOfPreloaded(Payload payload, std::uint64_t seed);
-std::optional<Key16> KeyOfImportedFile(Payload payload, std::uint64_t seed);
-std::optional<Key16> KeyOfRuntimeHandler(Payload payload, std::uint64_t seed);
-std::optional<Key16> KeyOfUsernsMapping(Payload payload, std::uint64_t seed);
-std::optional<Key16> KeyOfUsernsBlock(Payload payload, std::uint64_t seed);
-std::optional<Key16> KeyOfUsernsHeld(Payload payload, std::uint64_t seed);
-std::optional<Key16> KeyOfLedgerEntry(Payload payload, std::uint64_t seed);
-std::optional<Key16> KeyOfSpelling(Payload payload, std::uint64_t seed);
-std::optional<Key16> KeyOfRevocation(Payload payload, std::uint64_t seed);
-std::optional<Key16> KeyOfCredentialUse(Payload payload, std::uint64_t seed);
-std::optional<Key16> KeyOfStreamingToken(Payload payload, std::uint64_t seed);
+using KeyFunction = std::optional<Key16>(Payload payload, std::uint64_t seed);
+KeyFunction KeyOfPulledRecord, KeyOfIntent, KeyOfQuarantine, KeyOfPreloaded, KeyOfImportedFile,
+    KeyOfRuntimeHandler, KeyOfUsernsMapping, KeyOfUsernsBlock, KeyOfUsernsHeld, KeyOfLedgerEntry,
+    KeyOfSpelling, KeyOfRevocation, KeyOfCredentialUse, KeyOfStreamingToken;
 
-// A new table needs a value of Table, an entry in kTables and a function for its keys.
+// The value under kCountersKey can be read.
+bool CountersVerify(Value value);
+
+// The rows of another table that a value needs, of which StoreTxn takes care.
+struct IndexSpec {
+  Table rows;
+  // Sorted. The payload is that of a stored value.
+  std::vector<Key16> (*keys_of)(Payload payload, const Key16& key, std::uint64_t seed);
+  std::vector<std::uint8_t> (*encode)(const Key16& row, const Key16& key);
+};
+// credential_index.h
+std::vector<Key16> IndexKeysOf(Payload record, const Key16& key, std::uint64_t seed);
+std::vector<std::uint8_t> EncodeCredentialUse(const Key16& row, const Key16& record);
+inline constexpr IndexSpec kCredentialRows{Table::kCredentialIndex, IndexKeysOf,
+                                           EncodeCredentialUse};
+
+// Two tables that say the same: the sums over their values are equal.
+using SumFunction = std::uint64_t(const Key16& key, Payload payload, std::uint64_t seed);
+struct Agreement {
+  Table one;
+  SumFunction* of_one;
+  Table other;  // it is made anew, if they do not agree
+  SumFunction* of_other;
+  const char* broken;  // says so
+};
+SumFunction SumOfUsernsMapping, SumOfUsernsBlock, SumOfIndexedRecord, SumOfCredentialUse;
+inline constexpr auto kAgreements = std::to_array<Agreement>({
+    {Table::kUsernsMappings, SumOfUsernsMapping, Table::kUsernsBlocks, SumOfUsernsBlock,
+     "the table of blocks of host IDs contradicts the ID mappings; the next owner that opens the "
+     "store mends it"},
+    {Table::kPulled, SumOfIndexedRecord, Table::kCredentialIndex, SumOfCredentialUse,
+     "the index of credentials has not what the records have; the next owner that opens the store "
+     "makes it anew"},
+});
+
+// A new table needs a value of Table, an entry in kTables, a function for its keys, and a product
+// that says what of it is kept (store/node/upkeep/carry_over.cc).
 struct TableSpec {
   Table table;
   const char* name;  // 16 bytes, or LMDB would misalign the main table
@@ -61,14 +90,15 @@ struct TableSpec {
   // The newest version of its records in each schema version; 0: no such table. Older records are
   // read too, since each version keeps the fields of the one before in their places.
   std::array<std::uint16_t, kNewestSchema> versions;
-  std::optional<Key16> (*key_of)(Payload payload, std::uint64_t seed);
+  KeyFunction* key_of;
   std::uint64_t Statistics::*statistic;  // counts its values; may be null
+  const IndexSpec* index = nullptr;      // null: no table has rows of its values
 };
 
 // clang-format off
 inline constexpr auto kTables = std::to_array<TableSpec>({
     {Table::kPulled, "pulled-records-1", RecordKind::kPulledRecord, {1, 2, 2, 2, 5, 6, 6},
-     KeyOfPulledRecord, &Statistics::records},
+     KeyOfPulledRecord, &Statistics::records, &kCredentialRows},
     {Table::kIntents, "pull-intents---1", RecordKind::kPullIntent, {1, 2, 2, 2, 5, 5, 5},
      KeyOfIntent, &Statistics::intents},
     {Table::kQuarantine, "quarantine-----1", RecordKind::kQuarantine, {1, 1, 1, 1, 1, 1, 1},

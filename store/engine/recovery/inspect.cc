@@ -12,9 +12,6 @@
 #include "store/engine/database/envelope.h"
 #include "store/engine/lmdb/check/page_format.h"
 #include "store/engine/trust/trust_journal.h"
-#include "store/node/records/counters_record.h"
-#include "store/node/records/credential_index.h"
-#include "store/node/records/userns_tables.h"
 
 namespace waybill::internal {
 
@@ -68,9 +65,10 @@ class ValueCheck final : public PageVisitor {
       Find("the main table has a record that is not ours");
     }
     if (header_ != state.header) Find("the digest of the header does not match");
-    inspection_.id_ranges_disagree = claimed_blocks_ != stored_blocks_;
-    inspection_.index_disagrees =
-        schema().has(Table::kCredentialIndex) && needed_rows_ != stored_rows_;
+    for (std::size_t i = 0; i < kAgreements.size(); ++i) {
+      const Table other = kAgreements[i].other;
+      inspection_.disagrees[Index(other)] = schema().has(other) && sums_[i][0] != sums_[i][1];
+    }
     for (const TableSpec& spec : kTables) {
       const TableDigest& found = digests_[Index(spec.table)];
       if (found == state.digest(spec.table)) continue;
@@ -100,7 +98,7 @@ class ValueCheck final : public PageVisitor {
     }
     if (key == kCountersKey) {
       has_counters_ = true;
-      inspection_.counters_damaged = !OpenCounters(value);
+      inspection_.counters_damaged = !CountersVerify(value);
       return;
     }
     if (value.size() >= kEnvelopeBytes) header_.Add(StoredChecksum(value));
@@ -129,60 +127,27 @@ class ValueCheck final : public PageVisitor {
     const Opened opened = OpenEnvelope(key, value, spec.kind, schema().version(spec));
     if (opened.state == EnvelopeState::kSound && inspection_.identity &&
         spec.key_of(opened.payload, inspection_.identity->hash_seed) == key) {
-      CountBlocks(spec.table, opened.payload);
-      CountIndexRows(spec.table, key, opened.payload);
+      SumUp(spec.table, key, opened.payload);
       return;
     }
     Find("a value of table " + std::string(spec.name) + " does not verify");
   }
 
-  // Sums up which pod has which block, in any order: by the mappings, and by the table of blocks.
-  void CountBlocks(Table table, Payload payload) {
-    if (table == Table::kUsernsMappings) {
-      const auto mapping = DecodeUsernsMapping(payload);
-      for (std::uint64_t id = mapping->host_id;
-           id < mapping->host_id + std::uint64_t{mapping->length}; id += kIdsPerBlock) {
-        claimed_blocks_ += HashOf(mapping->pod_uid, id / kIdsPerBlock);
-      }
-    } else if (table == Table::kUsernsBlocks) {
-      const auto block = DecodeUsernsBlock(payload);
-      stored_blocks_ += HashOf(block->pod_uid, block->block);
+  // In any order.
+  void SumUp(Table table, const Key16& key, Payload payload) {
+    const std::uint64_t seed = inspection_.identity->hash_seed;
+    for (std::size_t i = 0; i < kAgreements.size(); ++i) {
+      const Agreement& both = kAgreements[i];
+      if (!schema().has(both.other)) continue;
+      if (table == both.one) sums_[i][0] += both.of_one(key, payload, seed);
+      if (table == both.other) sums_[i][1] += both.of_other(key, payload, seed);
     }
-  }
-
-  // Sums up the keys of the credential index, in any order: those that the records need, and those
-  // that are there.
-  void CountIndexRows(Table table, const Key16& key, Payload payload) {
-    if (table == Table::kCredentialIndex) {
-      stored_rows_ += Digest(key);
-    } else if (table == Table::kPulled && schema().has(Table::kCredentialIndex)) {
-      for (const Key16& row : IndexKeysOf(payload, key, inspection_.identity->hash_seed)) {
-        needed_rows_ += Digest(row);
-      }
-    }
-  }
-
-  // Keys are hashes already.
-  static std::uint64_t Digest(const Key16& key) {
-    std::uint64_t halves[2];
-    std::memcpy(halves, key.bytes.data(), sizeof(halves));
-    return (halves[0] ^ 0x9e3779b97f4a7c15) * (halves[1] | 1);
-  }
-
-  static std::uint64_t HashOf(std::string_view pod_uid, std::uint64_t block) {
-    const Key16 key = HashKey(pod_uid, block);
-    std::uint64_t hash = 0;
-    std::memcpy(&hash, key.bytes.data(), sizeof(hash));
-    return hash;
   }
 
   Inspection& inspection_;
   const TableSpec* current_ = nullptr;
   std::array<bool, kTableCount> seen_{};
-  std::uint64_t claimed_blocks_ = 0;
-  std::uint64_t stored_blocks_ = 0;
-  std::uint64_t needed_rows_ = 0;
-  std::uint64_t stored_rows_ = 0;
+  std::array<std::array<std::uint64_t, 2>, kAgreements.size()> sums_{};
   bool trust_seen_ = false;
   bool has_counters_ = false;
   TableDigest header_;

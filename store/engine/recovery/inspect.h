@@ -6,6 +6,7 @@
 #define WAYBILL_STORE_ENGINE_RECOVERY_INSPECT_H_
 
 #include <array>
+#include <bitset>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -37,11 +38,8 @@ struct Inspection {
   std::optional<Identity> identity;
   std::optional<State> state;
   std::vector<std::string> findings;
-  // Sound values that contradict each other; opening repairs them (store/node/userns/reconcile.h).
-  bool id_ranges_disagree = false;
-  // Likewise: the credential index has other keys than the records need (StoreTxn::Reindex).
-  bool index_disagrees = false;
-
+  // Tables of sound values that do not agree with another one (kAgreements): opening mends them.
+  std::bitset<kTableCount> disagrees;
   // Likewise: no metric but starts at 0 (store/node/records/counters_record.h).
   bool counters_damaged = false;
 

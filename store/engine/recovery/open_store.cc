@@ -256,7 +256,7 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
                    std::move(database),
                    *inspection->state,
                    std::nullopt,
-                   inspection->index_disagrees,
+                   inspection->disagrees,
                    false,
                    {}};
   store.had_mark = unfinished->mark() && unfinished->mark()->uuid == inspection->identity->uuid;

@@ -5,6 +5,7 @@
 #ifndef WAYBILL_STORE_ENGINE_RECOVERY_OPEN_STORE_H_
 #define WAYBILL_STORE_ENGINE_RECOVERY_OPEN_STORE_H_
 
+#include <bitset>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -43,9 +44,9 @@ struct OwnedStore {
   OpenedDatabase database;
   State state;
   std::optional<WitnessFile> witness;
-  bool index_disagrees = false;     // Inspection
-  bool had_mark = false;            // a valid commit.mark of this store
-  std::string witness_path_before;  // as the store remembered it; empty: no path, or a new store
+  std::bitset<kTableCount> disagrees;  // Inspection
+  bool had_mark = false;               // a valid commit.mark of this store
+  std::string witness_path_before;     // as the store remembered it; empty: no path, or a new store
 };
 
 enum class OnDamage : std::uint8_t {

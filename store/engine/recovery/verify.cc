@@ -21,12 +21,9 @@ void AddWhatOpeningMends(Inspection& inspection) {
     inspection.sound = false;
     inspection.findings.emplace_back(what);
   };
-  add(inspection.id_ranges_disagree,
-      "the table of blocks of host IDs contradicts the ID mappings; the next owner that opens the "
-      "store mends it");
-  add(inspection.index_disagrees,
-      "the index of credentials has not what the records have; the next owner that opens the "
-      "store makes it anew");
+  for (const Agreement& both : kAgreements) {
+    add(inspection.disagrees[Index(both.other)], both.broken);
+  }
   add(inspection.counters_damaged,
       "the counters can't be read; the next owner that opens the store begins them at 0");
 }

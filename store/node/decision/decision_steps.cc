@@ -6,9 +6,9 @@
 
 #include "store/base/image_spellings.h"
 #include "store/base/sha256.h"
-#include "store/engine/database/key.h"
 #include "store/node/records/age.h"
 #include "store/node/records/evidence_tables.h"
+#include "store/node/records/keys.h"
 #include "store/node/records/open_pulls_table.h"
 #include "store/node/records/revocations_table.h"
 #include "store/node/records/typed_tables.h"
@@ -93,7 +93,8 @@ Lookup FindUnderOtherSpelling(const ReaderPool::Lease& snapshot, const Question&
     if (ref == question.image_ref) continue;
     bool has_others = false;
     const Lookup found =
-        snapshot.GetCopy(PulledKey(ref, runtime_handler, snapshot.seed()), record, has_others);
+        snapshot.GetCopy(Table::kPulled, PulledKey(ref, runtime_handler, snapshot.seed()),
+                         kRefKeyBytes, record, has_others);
     if (has_others && other_copy == Lookup::kAbsent) other_copy = FindOtherCopy(snapshot, ref);
     if (found == Lookup::kAbsent) continue;
     if (found == Lookup::kFound && !PulledRecordView(record).RefIs(ref)) return Lookup::kDamaged;
@@ -219,9 +220,9 @@ DecisionOrEntry DecideWithoutCredentials(const ReaderPool::Lease& snapshot,
     return answer(Fail(Reason::kQuarantined));
   }
   bool has_other_copies = false;
-  Lookup found =
-      snapshot.GetCopy(PulledKey(question.image_ref, result.runtime_handler, snapshot.seed()),
-                       result.record, has_other_copies);
+  Lookup found = snapshot.GetCopy(
+      Table::kPulled, PulledKey(question.image_ref, result.runtime_handler, snapshot.seed()),
+      kRefKeyBytes, result.record, has_other_copies);
   if (found == Lookup::kFound && !PulledRecordView(result.record).RefIs(question.image_ref)) {
     found = Lookup::kDamaged;
   }

@@ -320,23 +320,6 @@ Result<Givers::Judgement> Givers::Judge(const StoreTxn& txn, const ListedImage& 
   return Judgement{verdict, std::move(because)};
 }
 
-std::vector<OpenPull> PullsOfAny(std::vector<OpenPull> pulls, const std::vector<std::string>& names,
-                                 ShortNames short_names) {
-  std::vector<NamedImage> parsed;
-  for (const std::string& name : names) parsed.push_back(ReadName(name));
-  std::erase_if(pulls, [&](const OpenPull& pull) {
-    if (pull.nothing_at != 0) return true;
-    const NamedImage pulled = ReadName(pull.image);
-    if (pull.anything || GivesAnything(pulled, short_names == ShortNames::kDockerHub)) return false;
-    return std::none_of(parsed.begin(), parsed.end(), [&](const NamedImage& name) {
-      return name.parses && CouldGive(pulled, name);
-    });
-  });
-  std::sort(pulls.begin(), pulls.end(),
-            [](const OpenPull& a, const OpenPull& b) { return a.id > b.id; });
-  return pulls;
-}
-
 void Conclude(bool has_credentials, bool for_other_handler, Explanation& why) {
   const std::string proves =
       "a pod whose credentials the registry accepts pulls it, which proves them";

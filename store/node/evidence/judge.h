@@ -82,10 +82,6 @@ class Givers {
   bool leaves_anything_out_ = false;  // an open pull of anything, which does not count
 };
 
-// Those that may have given one of the names, the newest first.
-std::vector<OpenPull> PullsOfAny(std::vector<OpenPull> pulls, const std::vector<std::string>& names,
-                                 ShortNames short_names);
-
 // Sets `text` and `hint` of an explanation by its other members.
 void Conclude(bool has_credentials, bool for_other_handler, Explanation& why);
 

@@ -12,6 +12,7 @@
 #include "store/base/try.h"
 #include "store/node/records/clock_ahead.h"
 #include "store/node/records/evidence_tables.h"
+#include "store/node/records/keys.h"
 #include "store/node/records/pulled_record.h"
 #include "store/node/records/typed_tables.h"
 #include "waybill/limits.h"

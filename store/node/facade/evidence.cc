@@ -12,6 +12,7 @@
 #include "store/node/facade/impl.h"
 #include "store/node/handlers/runtime_handlers.h"
 #include "store/node/records/evidence_tables.h"
+#include "store/node/records/keys.h"
 #include "store/node/records/open_pulls_table.h"
 #include "store/node/records/pulled_record.h"
 #include "store/node/records/typed_tables.h"

@@ -11,10 +11,11 @@
 #include "store/base/quote.h"
 #include "store/base/sha256.h"
 #include "store/base/try.h"
-#include "store/engine/database/key.h"
 #include "store/node/evidence/judge.h"
 #include "store/node/facade/impl.h"
+#include "store/node/pulls/open_pulls.h"
 #include "store/node/records/evidence_tables.h"
+#include "store/node/records/keys.h"
 #include "store/node/records/open_pulls_table.h"
 #include "store/node/records/pulled_record.h"
 #include "store/node/records/typed_tables.h"
@@ -243,7 +244,8 @@ Result<Explanation> NodeStore::Explain(const ImageCopy& copy,
       Payload payload;
       bool has_others = false;
       const Lookup found =
-          snapshot.GetCopy(internal::PulledKey(ref, handler, snapshot.seed()), payload, has_others);
+          snapshot.GetCopy(Table::kPulled, internal::PulledKey(ref, handler, snapshot.seed()),
+                           internal::kRefKeyBytes, payload, has_others);
       if (found == Lookup::kAbsent) continue;
       const auto record =
           found == Lookup::kFound ? internal::DecodePulledRecordValue(payload) : std::nullopt;

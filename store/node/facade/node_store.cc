@@ -208,7 +208,7 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
     if (auto r = owned->witness->Sync(); !r) return r;
   }
   readers.Attach(*opened.env, opened.handles, opened.identity.hash_seed,
-                 ReaderPool::Keep::kUntilNextCommit, ReaderPool::kSlots);
+                 ReaderPool::Keep::kUntilNextCommit, ReaderPool::kSlots, Table::kPulled);
   // A command that goes on with what others do is no restart, unless it found something.
   const OpeningSummary opening = SummaryOfOpening();
   if (!options.continues_pulls || opening.created || opening.rebuilt || opening.damage > 0) {
@@ -372,7 +372,7 @@ Result<void> NodeStore::Impl::OpenFiles() {
       internal::OpenAsObserver(directory, internal::NodeProduct(), asks_witness_, seen_unowned_));
   observed.emplace(std::move(opened));
   readers.Attach(*observed->env, observed->handles, observed->identity.hash_seed,
-                 ReaderPool::Keep::kNothing, kObserverSlots);
+                 ReaderPool::Keep::kNothing, kObserverSlots, Table::kPulled);
   return {};
 }
 

@@ -17,6 +17,7 @@
 #include "store/node/pulls/open_pulls.h"
 #include "store/node/pulls/recording.h"
 #include "store/node/records/evidence_tables.h"
+#include "store/node/records/keys.h"
 #include "store/node/records/open_pulls_table.h"
 #include "store/node/records/pulled_record.h"
 #include "store/node/records/typed_tables.h"

@@ -49,7 +49,8 @@ Result<void> NodeStore::Impl::CheckAges(const std::optional<AgeLimits>& ages) {
 Result<void> NodeStore::Impl::OpenRevocations(const OpenOptions& options) {
   const internal::State state = committer->state();
   const bool other_ages = options.ages && *options.ages != state.ages;
-  const bool index_disagrees = owned->index_disagrees && !report.migration;
+  const bool index_disagrees =
+      owned->disagrees[Index(Table::kCredentialIndex)] && !report.migration;
   if (other_ages || index_disagrees) {
     auto changed = committer->Run([&](StoreTxn& txn) -> Result<void> {
       if (options.ages) txn.state().ages = *options.ages;

@@ -13,6 +13,7 @@
 #include "store/base/try.h"
 #include "store/node/images/merge_credentials.h"
 #include "store/node/records/evidence_tables.h"
+#include "store/node/records/keys.h"
 #include "store/node/records/pulled_record.h"
 #include "store/node/records/revocations_table.h"
 #include "store/node/records/typed_tables.h"

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "store/base/image_spellings.h"
 #include "store/base/try.h"
-#include "store/node/evidence/judge.h"
 #include "store/node/records/evidence_tables.h"
 #include "store/node/records/open_pulls_table.h"
 #include "waybill/limits.h"
@@ -183,6 +183,23 @@ Result<void> OpenPullOfAnything(StoreTxn& txn, const BootTime& now) {
   pull.ended_at = now;
   pull.stamp = 0;
   return KeepEnded(txn, std::move(pull));
+}
+
+std::vector<OpenPull> PullsOfAny(std::vector<OpenPull> pulls, const std::vector<std::string>& names,
+                                 ShortNames short_names) {
+  std::vector<NamedImage> parsed;
+  for (const std::string& name : names) parsed.push_back(ReadName(name));
+  std::erase_if(pulls, [&](const OpenPull& pull) {
+    if (pull.nothing_at != 0) return true;
+    const NamedImage pulled = ReadName(pull.image);
+    if (pull.anything || GivesAnything(pulled, short_names == ShortNames::kDockerHub)) return false;
+    return std::none_of(parsed.begin(), parsed.end(), [&](const NamedImage& name) {
+      return name.parses && CouldGive(pulled, name);
+    });
+  });
+  std::sort(pulls.begin(), pulls.end(),
+            [](const OpenPull& a, const OpenPull& b) { return a.id > b.id; });
+  return pulls;
 }
 
 namespace {

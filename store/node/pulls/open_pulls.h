@@ -55,6 +55,10 @@ Result<void> EndRunningPulls(StoreTxn& txn, const BootTime& now);
 // One open pull stands for those that can't be named.
 Result<void> OpenPullOfAnything(StoreTxn& txn, const BootTime& now);
 
+// Those that may have given one of the names, the newest first.
+std::vector<OpenPull> PullsOfAny(std::vector<OpenPull> pulls, const std::vector<std::string>& names,
+                                 ShortNames short_names);
+
 // Drops open pulls that can bring nothing any more, after a complete list with a token: failed ones
 // that ended `grace` before, unknown ones that ended `window` before, those that ended before the
 // machine's last boot, and those of which the runtime showed that they are over

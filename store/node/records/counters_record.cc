@@ -119,6 +119,8 @@ std::optional<KeptCounters> OpenCounters(Value value) {
   return opened.state == EnvelopeState::kSound ? DecodeCounters(opened.payload) : std::nullopt;
 }
 
+bool CountersVerify(Value value) { return OpenCounters(value).has_value(); }
+
 FoundCounters FindCounters(MDB_txn* txn, MDB_dbi main) {
   MDB_val k = lmdb::ToVal(kCountersKey.span());
   MDB_val v{};

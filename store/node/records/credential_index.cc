@@ -11,6 +11,7 @@
 #include "schema/v6/revocation_generated.h"
 #include "store/base/hex.h"
 #include "store/engine/database/flatbuffer.h"
+#include "store/engine/database/tables.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {
@@ -144,6 +145,19 @@ std::vector<Key16> IndexKeysOf(std::span<const std::uint8_t> payload, const Key1
   std::sort(keys.begin(), keys.end());
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   return keys;
+}
+
+// Keys are hashes already.
+std::uint64_t SumOfCredentialUse(const Key16& key, Payload, std::uint64_t) {
+  std::uint64_t halves[2];
+  std::memcpy(halves, key.bytes.data(), sizeof(halves));
+  return (halves[0] ^ 0x9e3779b97f4a7c15) * (halves[1] | 1);
+}
+
+std::uint64_t SumOfIndexedRecord(const Key16& key, Payload payload, std::uint64_t seed) {
+  std::uint64_t sum = 0;
+  for (const Key16& row : IndexKeysOf(payload, key, seed)) sum += SumOfCredentialUse(row, {}, seed);
+  return sum;
 }
 
 }  // namespace waybill::internal

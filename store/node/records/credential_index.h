@@ -37,11 +37,6 @@ Key16 FirstUseKeyOfName(RevocationKind kind, std::string_view namespace_name, st
                         std::uint64_t seed);
 Key16 FirstUseKeyOfHash(std::string_view hash, std::uint64_t seed);
 
-// The rows that a record needs, sorted. `payload` is that of the record, sound, and decodes.
-std::vector<Key16> IndexKeysOf(std::span<const std::uint8_t> payload, const Key16& record,
-                               std::uint64_t seed);
-// The payload of a row.
-std::vector<std::uint8_t> EncodeCredentialUse(const Key16& row, const Key16& record);
 // The record's key. nullopt: not a FlatBuffer of that table, or a field is missing.
 std::optional<Key16> RecordOfCredentialUse(std::span<const std::uint8_t> payload);
 

@@ -10,6 +10,7 @@
 #include "store/base/quote.h"
 #include "store/base/try.h"
 #include "store/engine/database/flatbuffer.h"
+#include "store/node/records/keys.h"
 #include "store/node/records/typed_tables.h"
 #include "waybill/limits.h"
 

@@ -8,6 +8,7 @@
 
 #include "schema/v5/pull_intent_generated.h"
 #include "store/engine/database/flatbuffer.h"
+#include "store/node/records/keys.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {

@@ -11,6 +11,8 @@
 #include "store/base/hex.h"
 #include "store/base/try.h"
 #include "store/engine/database/flatbuffer.h"
+#include "store/node/records/keys.h"
+#include "store/node/records/platform_record.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {
@@ -291,6 +293,7 @@ Result<std::vector<std::uint8_t>> EncodePulledRecordValue(const ImagePulledRecor
   return std::vector<std::uint8_t>(span.begin(), span.end());
 }
 
+// Allocates nothing: opening calls it for every record.
 std::optional<Key16> KeyOfPulledRecord(std::span<const std::uint8_t> payload, std::uint64_t seed) {
   const auto* root = ValidRoot(payload);
   if (root == nullptr) return std::nullopt;

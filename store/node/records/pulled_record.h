@@ -32,9 +32,6 @@ Result<std::vector<std::uint8_t>> EncodePulledRecordValue(const ImagePulledRecor
 // out of order.
 std::optional<ImagePulledRecord> DecodePulledRecordValue(std::span<const std::uint8_t> payload);
 
-// The record's key; nullopt as above. Allocates nothing: opening calls it for every record.
-std::optional<Key16> KeyOfPulledRecord(std::span<const std::uint8_t> payload, std::uint64_t seed);
-
 // A UID, decoded once for many comparisons.
 struct ProbeUid {
   explicit ProbeUid(std::string_view uid);

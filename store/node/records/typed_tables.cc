@@ -14,6 +14,8 @@
 #include "store/base/sha256.h"
 #include "store/base/try.h"
 #include "store/engine/database/flatbuffer.h"
+#include "store/node/records/keys.h"
+#include "store/node/records/platform_record.h"
 #include "store/node/records/pulled_record.h"
 #include "store/node/records/revocations_table.h"
 #include "waybill/limits.h"
@@ -281,6 +283,16 @@ Result<void> EraseQuarantine(StoreTxn& txn, QuarantineKind kind, std::string_vie
   const auto sha256 = TRY(Sha256(text));
   TRY(txn.Delete(Table::kQuarantine, QuarantineKey(kind, sha256, txn.seed())));
   return {};
+}
+
+Result<std::uint64_t> CountNondefault(const StoreTxn& txn) {
+  std::uint64_t count = 0;
+  TRY(txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
+    // A record that does not verify may be of another handler.
+    if (payload.empty() || !PulledRecordView(payload).runtime_handler().empty()) ++count;
+    return true;
+  }));
+  return count;
 }
 
 }  // namespace waybill::internal

@@ -11,6 +11,7 @@
 #include "store/base/quote.h"
 #include "store/base/try.h"
 #include "store/engine/database/flatbuffer.h"
+#include "store/node/records/keys.h"
 #include "store/node/records/pulled_record.h"
 #include "store/node/records/typed_tables.h"
 
@@ -312,6 +313,33 @@ Result<bool> EraseHeld(StoreTxn& txn, std::string_view pod_uid) {
   auto found = FindHeld(txn, pod_uid);
   if (!found && found.error().code != ErrorCode::kDamaged) return found.error();
   return txn.Delete(Table::kUsernsHeld, PodKey(txn, pod_uid));
+}
+
+namespace {
+
+// Which pod has which block.
+std::uint64_t SumOf(std::string_view pod_uid, std::uint64_t block) {
+  const Key16 key = HashKey(pod_uid, block);
+  std::uint64_t sum = 0;
+  std::memcpy(&sum, key.bytes.data(), sizeof(sum));
+  return sum;
+}
+
+}  // namespace
+
+std::uint64_t SumOfUsernsMapping(const Key16&, Payload payload, std::uint64_t) {
+  const auto mapping = DecodeUsernsMapping(payload);
+  std::uint64_t sum = 0;
+  for (std::uint64_t id = mapping->host_id; id < mapping->host_id + std::uint64_t{mapping->length};
+       id += kIdsPerBlock) {
+    sum += SumOf(mapping->pod_uid, id / kIdsPerBlock);
+  }
+  return sum;
+}
+
+std::uint64_t SumOfUsernsBlock(const Key16&, Payload payload, std::uint64_t) {
+  const auto block = DecodeUsernsBlock(payload);
+  return SumOf(block->pod_uid, block->block);
 }
 
 }  // namespace waybill::internal

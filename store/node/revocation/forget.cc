@@ -16,6 +16,7 @@
 #include "store/node/records/age.h"
 #include "store/node/records/credential_index.h"
 #include "store/node/records/evidence_tables.h"
+#include "store/node/records/keys.h"
 #include "store/node/records/open_pulls_table.h"
 #include "store/node/records/pulled_record.h"
 #include "store/node/records/revocations_table.h"
@@ -532,7 +533,7 @@ Result<void> RebuildIndex(StoreTxn& txn) {
   });
   if (!walked) return walked;
   for (const Key16& key : keys) {
-    if (auto r = txn.IndexCredentials(key); !r) return r;
+    if (auto r = txn.IndexAnew(Table::kPulled, key); !r) return r;
   }
   return {};
 }

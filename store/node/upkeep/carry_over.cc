@@ -25,8 +25,8 @@ bool IsOfIdRanges(Table table) {
 Result<void> CarryValue(StoreTxn& txn, const TableSpec& spec, Payload payload) {
   const auto key = spec.key_of(payload, txn.seed());
   if (!key) return {};
-  auto put = txn.PutNew(spec.table, *key, payload);
-  return put ? Result<void>() : put.error();
+  TRY(txn.PutNew(spec.table, *key, payload));
+  return {};
 }
 
 Result<void> CarryRecord(StoreTxn& txn, Payload payload, const CarryRules& rules,
@@ -61,9 +61,16 @@ Result<void> CarryOne(StoreTxn& txn, const TableSpec& spec, Payload payload,
     case Table::kCredentialIndex:  // made from the records
     case Table::kStreamingTokens:  // an older copy has some that opened a stream since
       return {};
-    default:  // these only close images, or open none by themselves
-      return CarryValue(txn, spec, payload);
+    case Table::kQuarantine:  // these only close images, or open none by themselves
+    case Table::kImported:
+    case Table::kRuntimeHandlers:
+    case Table::kRevocations:
+    case Table::kUsernsMappings:
+    case Table::kUsernsBlocks:
+    case Table::kUsernsHeld:
+      break;
   }
+  return CarryValue(txn, spec, payload);
 }
 
 }  // namespace
@@ -74,11 +81,11 @@ Result<Carried> CarryOver(StoreTxn& txn, const Salvaged& salvaged, const CarryRu
   TRY(CarryRevocations(txn, salvaged));
   for (const TableSpec& spec : kTables) {
     if (IsOfIdRanges(spec.table) || !txn.schema().has(spec)) continue;
-    for (const auto& payload : salvaged.payloads[Index(spec.table)]) {
+    for (const auto& payload : salvaged.of(spec.table)) {
       TRY(CarryOne(txn, spec, payload, rules, carried));
     }
   }
-  carried.intents = salvaged.payloads[Index(Table::kIntents)].size();
+  carried.intents = salvaged.of(Table::kIntents).size();
   // A list that was drawn before may miss what was lost.
   NoteEvidenceRemoved(txn);
   return carried;
@@ -88,7 +95,7 @@ Result<void> CarryRevocations(StoreTxn& txn, const Salvaged& salvaged) {
   if (!txn.schema().has(Table::kRevocations)) return {};
   for (Revocation& one : salvaged.All(Table::kRevocations, DecodeRevocation)) {
     one.untidied = false;  // records are stored without it
-    if (auto r = PutRevocation(txn, one); !r) return r;
+    TRY(PutRevocation(txn, one));
   }
   return {};
 }
@@ -103,8 +110,8 @@ Result<void> CarryCounters(StoreTxn& txn, const Salvaged& newer, const Salvaged*
 Result<void> CarryIdRanges(StoreTxn& txn, const Salvaged& salvaged) {
   for (const TableSpec& spec : kTables) {
     if (!IsOfIdRanges(spec.table)) continue;
-    for (const auto& payload : salvaged.payloads[Index(spec.table)]) {
-      if (auto r = CarryValue(txn, spec, payload); !r) return r;
+    for (const auto& payload : salvaged.of(spec.table)) {
+      TRY(CarryValue(txn, spec, payload));
     }
   }
   return {};

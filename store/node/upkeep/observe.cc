@@ -18,6 +18,8 @@
 #include "store/node/images/spellings.h"
 #include "store/node/pulls/open_pulls.h"
 #include "store/node/records/evidence_tables.h"
+#include "store/node/records/keys.h"
+#include "store/node/records/pulled_record.h"
 #include "store/node/records/typed_tables.h"
 #include "store/node/upkeep/gap.h"
 #include "waybill/limits.h"

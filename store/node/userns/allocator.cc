@@ -6,6 +6,7 @@
 
 #include "store/base/quote.h"
 #include "store/base/try.h"
+#include "store/node/records/keys.h"
 #include "store/node/records/userns_tables.h"
 
 namespace waybill::internal {

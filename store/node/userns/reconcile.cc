@@ -9,6 +9,7 @@
 
 #include "store/base/quote.h"
 #include "store/base/try.h"
+#include "store/node/records/keys.h"
 #include "store/node/records/userns_tables.h"
 #include "store/node/userns/allocator.h"
 #include "store/node/userns/pool.h"

@@ -1,4 +1,6 @@
-#include "store/engine/database/flatbuffer.h"
+#include "store/node/records/platform_record.h"
+
+#include "waybill/limits.h"
 
 namespace waybill::internal {
 
