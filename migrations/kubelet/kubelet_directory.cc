@@ -305,7 +305,7 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
   bool without_credentials = false;
   bool look_for_gap = false;
   bool uncut = false;
-  auto begun = committer.Run([&](StoreTxn& txn) -> Result<void> {
+  TRY(committer.Run([&](StoreTxn& txn) -> Result<void> {
     auto reasons = TRY(ReasonsOfDistrust(txn));
     without_credentials =
         txn.state().distrustful &&
@@ -321,14 +321,13 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
     }
     auto known = TRY(AllPathsAreRemembered(txn, entries));
     return known ? Result<void>() : SetDistrust(txn, unfinished);
-  });
-  if (!begun) return begun;
+  }));
   std::optional<ExportManifest> exported;
   if (look_for_gap) exported = ExportManifest::Read(image_manager);
 
   const auto take = [&](std::span<const KubeletFile> files) -> Result<void> {
     ImportReport step;
-    auto committed = committer.Run([&](StoreTxn& txn) -> Result<void> {
+    TRY(committer.Run([&](StoreTxn& txn) -> Result<void> {
       step = report;  // the change may run twice
       Importer importer(txn, image_manager, exported ? &*exported : nullptr, without_credentials,
                         options, since, step);
@@ -336,8 +335,7 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
         if (auto r = importer.Take(file); !r) return r;
       }
       return {};
-    });
-    if (!committed) return committed;
+    }));
     report = std::move(step);
     return {};
   };

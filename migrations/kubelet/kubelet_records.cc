@@ -156,8 +156,7 @@ Result<void> CheckNameKeys(JsonValue mapping) {
 Result<void> ReadMapping(JsonValue value, std::map<std::string, ImagePullCredentials>& out) {
   if (auto names = CheckNameKeys(value); !names) return names;
   for (const JsonValue entry : value.members()) {
-    auto read = ReadCredentials(entry, out[std::string(entry.key())]);
-    if (!read) return read;
+    TRY(ReadCredentials(entry, out[std::string(entry.key())]));
   }
   return {};
 }

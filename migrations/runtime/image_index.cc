@@ -61,8 +61,7 @@ Result<void> ReadPlatform(JsonValue value, std::optional<Platform>& out) {
   if (!read) return read;
   const auto features = TRY(internal::FindField(value, "os.features"));
   if (!features) return {};
-  auto bounded = internal::CheckCount(*features, kMaxOsFeatures, "features");
-  if (!bounded) return bounded;
+  TRY(internal::CheckCount(*features, kMaxOsFeatures, "features"));
   return internal::ReadStrings(*features, kMaxPlatformFieldBytes, platform.os_features);
 }
 
@@ -72,9 +71,7 @@ Error Unexpected(JsonValue media_type, const std::string& what) {
 }
 
 Result<void> ReadManifest(JsonValue value, ManifestDescriptor& out) {
-  auto fields =
-      internal::CheckFields(value, {"mediaType", "digest", "size", "platform", "annotations"});
-  if (!fields) return fields;
+  TRY(internal::CheckFields(value, {"mediaType", "digest", "size", "platform", "annotations"}));
   const auto media_type = TRY(internal::Require(value, "mediaType", JsonKind::kString));
   out.media_type = media_type.text();
   if (!internal::IsImageManifestType(out.media_type) &&
@@ -102,8 +99,7 @@ Result<void> ReadManifest(JsonValue value, ManifestDescriptor& out) {
 
 // Version 1 is another format (signed, without an index). The media type is optional.
 Result<void> CheckHeader(JsonValue root) {
-  auto fields = internal::CheckFields(root, {"schemaVersion", "mediaType", "manifests"});
-  if (!fields) return fields;
+  TRY(internal::CheckFields(root, {"schemaVersion", "mediaType", "manifests"}));
   if (const auto media_type = root.Find("mediaType"); media_type && !media_type->is_null()) {
     if (!media_type->is_string()) return media_type->Expected("a string");
     if (!internal::IsImageIndexType(media_type->text())) {

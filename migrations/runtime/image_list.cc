@@ -41,8 +41,7 @@ Result<void> ReadId(JsonValue image, Ids ids, ImageOnNode& out) {
 }
 
 Result<void> ReadImage(JsonValue image, Ids ids, ImageOnNode& out) {
-  auto fields = internal::CheckFields(image, {"id", "repoTags", "repoDigests", "spec", "pinned"});
-  if (!fields) return fields;
+  TRY(internal::CheckFields(image, {"id", "repoTags", "repoDigests", "spec", "pinned"}));
   auto read = ReadId(image, ids, out);
   if (const auto tags = image.Find("repoTags"); read && tags) {
     read = internal::ReadStrings(*tags, kMaxImageBytes, out.repo_tags);

@@ -46,13 +46,10 @@ Result<void> ReadGuestPlatform(JsonValue value, std::optional<Platform>& out) {
     const auto target = fields.Find(member.key());
     if (target.repeated) return member.Fail("this field is there twice");
     if (target.text != nullptr) {
-      auto read = internal::ReadString(member, kMaxPlatformFieldBytes, *target.text);
-      if (!read) return read;
+      TRY(internal::ReadString(member, kMaxPlatformFieldBytes, *target.text));
     } else if (target.list != nullptr) {
-      auto bounded = internal::CheckCount(member, kMaxOsFeatures, "features");
-      if (!bounded) return bounded;
-      auto read = internal::ReadStrings(member, kMaxPlatformFieldBytes, *target.list);
-      if (!read) return read;
+      TRY(internal::CheckCount(member, kMaxOsFeatures, "features"));
+      TRY(internal::ReadStrings(member, kMaxPlatformFieldBytes, *target.list));
     }
   }
   if (fields.is_unset()) return {};
@@ -63,8 +60,7 @@ Result<void> ReadGuestPlatform(JsonValue value, std::optional<Platform>& out) {
 
 Result<void> ReadHandler(JsonValue value, RuntimeHandler& out) {
   if (auto fields = internal::CheckFields(value, {"name", "features"}); !fields) return fields;
-  auto read = internal::ReadStringField(value, "name", kMaxRuntimeHandlerBytes, out.name);
-  if (!read) return read;
+  TRY(internal::ReadStringField(value, "name", kMaxRuntimeHandlerBytes, out.name));
   const auto features = value.Find("features");
   if (!features) return {};
   if (auto object = internal::CheckObject(*features); !object) return object;

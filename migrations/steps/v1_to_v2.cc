@@ -45,19 +45,17 @@ Result<void> SealAsV1(StepRun& run, Table table, std::uint64_t& done, std::uint6
   Key16 next;
   while (true) {
     std::vector<Value> values;
-    auto walked =
-        run.txn.ForEachFrom(table, next, [&](const Key16& key, Payload payload) -> Result<bool> {
-          if (payload.empty()) {
-            return Error{ErrorCode::kDamaged,
-                         std::string("a value of table ") + SpecOf(table).name +
-                             " does not verify; nothing was changed",
-                         {},
-                         Hint::kRecover};
-          }
-          values.push_back({key, {payload.begin(), payload.end()}});
-          return values.size() < kValuesAtOnce;
-        });
-    if (!walked) return walked;
+    TRY(run.txn.ForEachFrom(table, next, [&](const Key16& key, Payload payload) -> Result<bool> {
+      if (payload.empty()) {
+        return Error{ErrorCode::kDamaged,
+                     std::string("a value of table ") + SpecOf(table).name +
+                         " does not verify; nothing was changed",
+                     {},
+                     Hint::kRecover};
+      }
+      values.push_back({key, {payload.begin(), payload.end()}});
+      return values.size() < kValuesAtOnce;
+    }));
     for (Value& value : values) {
       if (table == Table::kPulled) {
         auto record = DecodePulledRecordValue(value.payload);

@@ -23,9 +23,8 @@ namespace {
 Result<void> WriteHeld(StepRun& run, const Schema& schema) {
   auto held = TRY(ReadHeld(run.txn));
   for (const UsernsHeld& one : held) {
-    auto put = run.txn.PutAs(schema, Table::kUsernsHeld, HashKey(one.pod.pod_uid, run.txn.seed()),
-                             EncodeUsernsHeld(one, schema.version(Table::kUsernsHeld)));
-    if (!put) return put;
+    TRY(run.txn.PutAs(schema, Table::kUsernsHeld, HashKey(one.pod.pod_uid, run.txn.seed()),
+                      EncodeUsernsHeld(one, schema.version(Table::kUsernsHeld))));
     ++run.values_written;
   }
   return {};

@@ -34,15 +34,12 @@ namespace {
 
 Result<std::vector<std::pair<Key16, OpenPull>>> PullsAndKeys(const StoreTxn& txn) {
   std::vector<std::pair<Key16, OpenPull>> pulls;
-  auto walked =
-      txn.ForEach(Table::kIntents, [&](const Key16& key, Payload payload) -> Result<bool> {
-        auto pull = DecodeOpenPull(payload);
-        if (!pull)
-          return Error{ErrorCode::kDamaged, "an open pull can't be read", {}, Hint::kRecover};
-        pulls.emplace_back(key, std::move(*pull));
-        return true;
-      });
-  if (!walked) return walked.error();
+  TRY(txn.ForEach(Table::kIntents, [&](const Key16& key, Payload payload) -> Result<bool> {
+    auto pull = DecodeOpenPull(payload);
+    if (!pull) return Error{ErrorCode::kDamaged, "an open pull can't be read", {}, Hint::kRecover};
+    pulls.emplace_back(key, std::move(*pull));
+    return true;
+  }));
   return pulls;
 }
 
@@ -50,8 +47,7 @@ Result<void> Up(StepRun& run) {
   auto pulls = TRY(PullsAndKeys(run.txn));
   for (const auto& [key, pull] : pulls) {
     TRY(run.txn.Delete(Table::kIntents, key));
-    auto taken = TakeOverIntent(run.txn, pull.image, pull.runtime_handler, pull.began, run.now);
-    if (!taken) return taken;
+    TRY(TakeOverIntent(run.txn, pull.image, pull.runtime_handler, pull.began, run.now));
     if (auto r = Report(run, pulls.size()); !r) return r;
   }
   run.txn.state().awaits_first_list = true;
@@ -71,10 +67,9 @@ Result<void> PullsDown(StepRun& run) {
   for (auto& [key, pull] : pulls) {
     if (pull.anything || pull.nothing_at != 0) continue;
     pull.id = {};
-    auto put = run.txn.PutAs(SchemaOf(4), Table::kIntents,
-                             OlderIntentKey(pull.image, pull.runtime_handler, run.txn.seed()),
-                             EncodeOpenPull(pull));
-    if (!put) return put;
+    TRY(run.txn.PutAs(SchemaOf(4), Table::kIntents,
+                      OlderIntentKey(pull.image, pull.runtime_handler, run.txn.seed()),
+                      EncodeOpenPull(pull)));
     if (auto r = Report(run, pulls.size()); !r) return r;
   }
   if (!anything) return {};
@@ -98,15 +93,14 @@ Result<bool> InQuarantine(const StoreTxn& txn, const std::string& image_ref) {
 Result<std::uint64_t> CountQuarantined(const StoreTxn& txn) {
   std::uint64_t count = 0;
   if (txn.state().kubelet_rules || txn.state().digest(Table::kQuarantine).count == 0) return count;
-  auto walked = txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
+  TRY(txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
     const auto record = DecodePulledRecordValue(payload);
     if (!record || record->credential_mapping.empty()) return true;
     auto there = InQuarantine(txn, record->image_ref);
     if (!there) return there;
     count += *there ? 1U : 0U;
     return true;
-  });
-  if (!walked) return walked.error();
+  }));
   return count;
 }
 
@@ -137,24 +131,22 @@ Result<void> AddQuarantined(const StoreTxn& txn, std::vector<ImagePulledRecord>&
 
 Result<bool> HasSharedDigests(const StoreTxn& txn) {
   bool shared = false;
-  auto walked = txn.ForEach(Table::kSpellings, [&](const Key16&, Payload payload) -> Result<bool> {
+  TRY(txn.ForEach(Table::kSpellings, [&](const Key16&, Payload payload) -> Result<bool> {
     const auto row = DecodeSpelling(payload);
     shared = !row || row->image.empty();
     return !shared;
-  });
-  if (!walked) return walked.error();
+  }));
   return shared;
 }
 
 Result<void> RecordsDown(StepRun& run) {
   std::vector<ImagePulledRecord> records;
-  auto walked = run.txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
+  TRY(run.txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
     auto record = DecodePulledRecordValue(payload);
     if (!record) return Error{ErrorCode::kDamaged, "a record can't be read", {}, Hint::kRecover};
     records.push_back(std::move(*record));
     return true;
-  });
-  if (!walked) return walked;
+  }));
   const auto put = [&](const ImagePulledRecord& record) -> Result<void> {
     auto payload = TRY(EncodePulledRecordValue(record));
     auto done =
@@ -176,11 +168,9 @@ Result<void> RecordsDown(StepRun& run) {
   if (run.txn.state().kubelet_rules) return {};
   auto shared = TRY(HasSharedDigests(run.txn));
   if (shared && !records.empty()) {
-    auto distrusted =
-        SetDistrust(run.txn, {TrustKind::kOther,
+    TRY(SetDistrust(run.txn, {TrustKind::kOther,
                               "a digest that two images have may be of a private one; version "
-                              "4 has no other way to say so"});
-    if (!distrusted) return distrusted;
+                              "4 has no other way to say so"}));
   }
   // A spelling that several records share gets a copy of the first. The order must be the same in
   // every store, which the order of the keys is not.

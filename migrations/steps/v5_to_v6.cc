@@ -26,11 +26,10 @@ namespace {
 
 Result<std::vector<Key16>> KeysOfRecords(const StoreTxn& txn) {
   std::vector<Key16> keys;
-  auto walked = txn.ForEach(Table::kPulled, [&](const Key16& key, Payload) -> Result<bool> {
+  TRY(txn.ForEach(Table::kPulled, [&](const Key16& key, Payload) -> Result<bool> {
     keys.push_back(key);
     return true;
-  });
-  if (!walked) return walked.error();
+  }));
   return keys;
 }
 
@@ -85,8 +84,7 @@ Result<void> Down(StepRun& run) {
       for (auto& account : entry.kubernetes_service_accounts) account.proof = {};
     }
     auto encoded = TRY(EncodePulledRecordValue(*record));
-    auto put = run.txn.PutAs(SchemaOf(5), Table::kPulled, key, encoded);
-    if (!put) return put;
+    TRY(run.txn.PutAs(SchemaOf(5), Table::kPulled, key, encoded));
     if (auto r = Report(run, keys.size()); !r) return r;
   }
   return {};
@@ -103,7 +101,7 @@ Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
   auto forgot_hashes = TRY(ForgotHashes(txn));
   std::uint64_t limited = 0;
   std::uint64_t rotatable = 0;
-  auto walked = txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
+  TRY(txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
     auto record = DecodePulledRecordValue(payload);
     if (record && DropLimited(txn.state().ages, false, *record)) {
       ++limited;
@@ -111,8 +109,7 @@ Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
       ++rotatable;
     }
     return true;
-  });
-  if (!walked) return walked.error();
+  }));
   if (limited > 0) {
     losses.push_back("the credentials of " + HowMany(limited, "record") +
                      " whose age is limited: to be verified again, since version 5 has no ages");

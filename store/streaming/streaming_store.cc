@@ -187,9 +187,8 @@ Result<void> StreamingStore::Impl::FinishOpening(Start start) {
   if (!owned_->had_mark) {
     OpenOptions opening{.directory = directory_, .witness = options_.witness};
     opening.clock = options_.clock;
-    auto voided = internal::CommitAtOpening(opening, *owned_,
-                                            [&](StoreTxn& txn) { return VoidTokens(start, txn); });
-    if (!voided) return voided;
+    TRY(internal::CommitAtOpening(opening, *owned_,
+                                  [&](StoreTxn& txn) { return VoidTokens(start, txn); }));
     if (owned_->witness) owned_->witness->Advance(owned_->state.commit_sequence);
   }
   Committer::Hooks hooks;
@@ -205,8 +204,7 @@ Result<void> StreamingStore::Impl::FinishOpening(Start start) {
   committer_ = std::make_unique<Committer>(*opened.env, opened.handles, opened.identity,
                                            owned_->state, std::move(hooks));
   if (owned_->had_mark) {
-    auto voided = committer_->Run([&](StoreTxn& txn) { return VoidTokens(start, txn); });
-    if (!voided) return voided;
+    TRY(committer_->Run([&](StoreTxn& txn) { return VoidTokens(start, txn); }));
   }
   const internal::State state = committer_->state();
   // From the first token on. Without it, the next opening makes them void.
@@ -237,8 +235,7 @@ Result<void> StreamingStore::Impl::VoidTokens(Start start, StoreTxn& txn) {
     }
     // Its journal can't be read.
     if (txn.state().distrustful) {
-      auto r = internal::SetTrust(txn, "every streaming token is void");
-      if (!r) return r;
+      TRY(internal::SetTrust(txn, "every streaming token is void"));
     }
   } else if (now.boot_id == BootTime().boot_id) {
     report.void_reason = "the system does not say which boot this is";
@@ -250,20 +247,18 @@ Result<void> StreamingStore::Impl::VoidTokens(Start start, StoreTxn& txn) {
     report.void_reason = "commit.mark is gone, so the store may be an older copy";
   }
   std::vector<Key16> gone;
-  auto walked =
-      txn.ForEach(Table::kStreamingTokens, [&](const Key16& key, Payload payload) -> Result<bool> {
-        const auto row = payload.empty() ? std::nullopt : internal::DecodeStreamingRow(payload);
-        const bool is_open = row && IsOpen(*row, now);
-        if (is_open && report.void_reason.empty()) {
-          kept.emplace(row->expires, key);
-          return true;
-        }
-        gone.push_back(key);
-        const bool has_expired = row && row->boot == now.boot_id && row->expires < now.nanoseconds;
-        if (!has_expired) ++report.voided;
-        return true;
-      });
-  if (!walked) return walked;
+  TRY(txn.ForEach(Table::kStreamingTokens, [&](const Key16& key, Payload payload) -> Result<bool> {
+    const auto row = payload.empty() ? std::nullopt : internal::DecodeStreamingRow(payload);
+    const bool is_open = row && IsOpen(*row, now);
+    if (is_open && report.void_reason.empty()) {
+      kept.emplace(row->expires, key);
+      return true;
+    }
+    gone.push_back(key);
+    const bool has_expired = row && row->boot == now.boot_id && row->expires < now.nanoseconds;
+    if (!has_expired) ++report.voided;
+    return true;
+  }));
   for (const Key16& key : gone) {
     TRY(txn.Delete(Table::kStreamingTokens, key));
   }
@@ -367,7 +362,7 @@ Result<std::string> StreamingStore::Impl::PrepareUncounted(const StreamingReques
   const std::vector<std::uint8_t> payload = internal::EncodeStreamingRow(row);
   const Key16 key = internal::StreamingKey(*digest);
   std::set<Expiry> mine = {{row.expires, key}};  // afterwards memory may run out
-  auto written = Write([&](StoreTxn& txn) -> Result<void> {
+  TRY(Write([&](StoreTxn& txn) -> Result<void> {
     for (const Expiry& one : expired) {
       TRY(txn.Delete(Table::kStreamingTokens, one.second));
     }
@@ -378,8 +373,7 @@ Result<std::string> StreamingStore::Impl::PrepareUncounted(const StreamingReques
     if (put) return {};
     return Error{ErrorCode::kConflict, "another token has the same key; nothing was changed",
                  "try again: the next one has another"};
-  });
-  if (!written) return written.error();
+  }));
   const std::lock_guard lock(expiries_mutex_);
   for (const Expiry& one : expired) expiries_.erase(one);
   expiries_.merge(mine);
@@ -446,7 +440,7 @@ Result<StreamingRequest> StreamingStore::Impl::ConsumeUncounted(std::string_view
   }
   std::optional<StreamingRequest> request;
   Expiry expiry;
-  auto written = Write([&](StoreTxn& txn) -> Result<void> {
+  TRY(Write([&](StoreTxn& txn) -> Result<void> {
     auto payload = txn.Get(Table::kStreamingTokens, key);
     if (!payload) {
       return payload.error().code == ErrorCode::kDamaged ? damaged() : payload.error();
@@ -463,8 +457,7 @@ Result<StreamingRequest> StreamingStore::Impl::ConsumeUncounted(std::string_view
     TRY(txn.Delete(Table::kStreamingTokens, key));
     request = std::move(unsealed);
     return {};
-  });
-  if (!written) return written.error();
+  }));
   {
     const std::lock_guard lock(expiries_mutex_);
     expiries_.erase(expiry);

@@ -93,9 +93,7 @@ Result<void> Drain(const Fd& pipe, const Fd& file, const std::filesystem::path& 
     if (n < 0) return SystemError(errno, "copy to", path);
     if (n == 0) return {};
     const auto bytes = static_cast<std::size_t>(n);
-    if (auto r = PWriteAll(file, {buffer.data(), bytes}, static_cast<off_t>(done), path); !r) {
-      return r;
-    }
+    TRY(PWriteAll(file, {buffer.data(), bytes}, static_cast<off_t>(done), path));
     done += bytes;
     if (progress && !progress(done, std::max(done, total))) {
       return Error{ErrorCode::kInterrupted,
@@ -202,9 +200,7 @@ Result<Backup> WriteBackupOfLive(const OpenedDatabase& database, const std::file
   if (!file) return file.error();
   const lmdb::Env::Info info = env.GetInfo();
   const std::uint64_t bytes = (info.last_page + 1) * info.page_size;
-  if (auto r = CheckRoom(std::filesystem::absolute(path).parent_path(), bytes); !r) {
-    return r.error();
-  }
+  TRY(CheckRoom(std::filesystem::absolute(path).parent_path(), bytes));
   TRY(CopyInto(env, file->file(), path, bytes, progress));
   auto sequence = TRY(Check(database, file->file(), path));
   TRY(is_kept(sequence));

@@ -119,9 +119,7 @@ Result<void> InstallDatabase(const std::filesystem::path& directory, const NewDa
   // another file: opening detects that of lock.mdb by the transaction ID. A mark from before says
   // of no commit of the new database that it may be taken back, and acknowledges no later one:
   // `made.sequence` is past it.
-  if (auto r = RenameDurably(PreparationIn(directory) / "data.mdb", directory / "data.mdb"); !r) {
-    return r;
-  }
+  TRY(RenameDurably(PreparationIn(directory) / "data.mdb", directory / "data.mdb"));
   const std::uint64_t sequence = made.sequence + 1;
   if (!WriteCommitMark(directory, {made.identity.uuid, {}, false, sequence, sequence, 0})) {
     if (auto r = RemoveFile(CommitMarkIn(directory)); !r) return r;

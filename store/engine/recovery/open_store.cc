@@ -358,10 +358,9 @@ Result<void> ClaimPurpose(const OpenOptions& options, const Product& product, Ow
   if (store.database.identity.purpose == product.purpose()) return {};
   Identity identity = store.database.identity;
   identity.purpose = product.purpose();
-  auto stored = CommitAtOpening(options, store, [&](StoreTxn& txn) {
+  TRY(CommitAtOpening(options, store, [&](StoreTxn& txn) {
     return txn.PutHeaderRecord(kIdentityKey, RecordKind::kIdentity, EncodeIdentity(identity));
-  });
-  if (!stored) return stored;
+  }));
   store.database.identity = identity;
   if (store.witness) store.witness->Advance(store.state.commit_sequence);
   return {};

@@ -143,8 +143,7 @@ Result<void> UnfinishedCommit::Settle(const Fd& file, const Identity& identity, 
                        mark_.commits->acknowledged == state.commit_sequence;
   if (is_shut) return {};
   if (!written_again_) {
-    auto synced = lmdb::SyncWithSize(file.get(), directory_ / "data.mdb");
-    if (!synced) return synced;
+    TRY(lmdb::SyncWithSize(file.get(), directory_ / "data.mdb"));
   }
   if (!mark_.exists) return {};
   const bool is_own = mark_.commits && mark_.commits->uuid == identity.uuid;

@@ -181,9 +181,7 @@ Result<void> NoteOwner(const std::filesystem::path& witness,
 }
 
 Result<WitnessFile> WitnessFile::Open(const std::filesystem::path& path, const Testimony& first) {
-  if (auto r = MakePrivateDirectory(path.parent_path().empty() ? "." : path.parent_path()); !r) {
-    return r.error();
-  }
+  TRY(MakePrivateDirectory(path.parent_path().empty() ? "." : path.parent_path()));
   TRY(WriteFileDurably(path, Format(first)));
   auto file = TRY(OpenFile(path, O_RDWR));
   auto id = TRY(FileIdOf(file, path));

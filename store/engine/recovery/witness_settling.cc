@@ -278,15 +278,14 @@ Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing,
     report.findings.push_back(hearing.contradiction);
   }
   if (is_contradicted) {
-    auto distrusted = CommitAtOpening(options, store, [&](StoreTxn& txn) -> Result<void> {
+    TRY(CommitAtOpening(options, store, [&](StoreTxn& txn) -> Result<void> {
       // Past the witness and the mark: otherwise the same old copy could come back unnoticed.
       txn.state().commit_sequence =
           std::max(txn.state().commit_sequence, hearing.LastCommitOf(database.identity.uuid));
       if (auto r = SetDistrust(txn, {TrustKind::kStoreStale, hearing.contradiction}); !r) return r;
       txn.Touch();
       return product.DropStale(txn, hearing.contradiction, report);
-    });
-    if (!distrusted) return distrusted;
+    }));
     if (hearing.mark && hearing.mark->uuid != database.identity.uuid) {
       if (auto marked = MarkAsOwn(options, database.identity, store); !marked) return marked;
     }
@@ -294,10 +293,9 @@ Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing,
   if (hearing.is_foreign && !report.created && !report.set_aside) {
     report.warnings.push_back(hearing.foreign);
     if (before.empty()) {
-      auto distrusted = CommitAtOpening(options, store, [&](StoreTxn& txn) {
+      TRY(CommitAtOpening(options, store, [&](StoreTxn& txn) {
         return SetDistrust(txn, {TrustKind::kStoreStale, hearing.foreign});
-      });
-      if (!distrusted) return distrusted;
+      }));
     }
   }
   const bool before_is_anothers =
@@ -347,13 +345,12 @@ Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing,
                      identity.left_witness_at == database.identity.left_witness_at;
   if (stays) return {};
   identity.witness_path = path.string();
-  auto remembered = CommitAtOpening(options, store, [&](StoreTxn& txn) -> Result<void> {
+  TRY(CommitAtOpening(options, store, [&](StoreTxn& txn) -> Result<void> {
     if (takes_over) {
       TRY(product.OnTakeOver(txn, options));
     }
     return txn.PutHeaderRecord(kIdentityKey, RecordKind::kIdentity, EncodeIdentity(identity));
-  });
-  if (!remembered) return remembered;
+  }));
   database.identity = identity;
   if (forks) {
     store.had_mark = false;

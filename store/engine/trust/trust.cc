@@ -124,9 +124,7 @@ Result<void> EndImport(StoreTxn& txn, const std::filesystem::path& kubelet_direc
   // Earlier versions named the absolute path as it was given.
   std::error_code error;
   const auto absolute = std::filesystem::absolute(kubelet_directory, error);
-  if (auto r = TakeBackDistrust(txn, Unfinished(error ? kubelet_directory : absolute)); !r) {
-    return r;
-  }
+  TRY(TakeBackDistrust(txn, Unfinished(error ? kubelet_directory : absolute)));
   return TakeBackDistrust(txn, unfinished);
 }
 

@@ -97,12 +97,11 @@ Result<bool> IsRemembered(const StoreTxn& txn, const std::string& image) {
   auto recorded = AnyRecordOfImage(txn, image);
   if (!recorded || *recorded) return recorded;
   bool found = false;
-  auto walked = txn.ForEachWithPrefix(Table::kLedger, FirstPulledKeyOfRef(image, txn.seed()),
-                                      kRefKeyBytes, [&](const Key16&, Payload) -> Result<bool> {
-                                        found = true;
-                                        return false;
-                                      });
-  if (!walked) return walked.error();
+  TRY(txn.ForEachWithPrefix(Table::kLedger, FirstPulledKeyOfRef(image, txn.seed()), kRefKeyBytes,
+                            [&](const Key16&, Payload) -> Result<bool> {
+                              found = true;
+                              return false;
+                            }));
   return found;
 }
 
@@ -238,7 +237,7 @@ Result<PrunedLedger> PruneLedger(StoreTxn& txn, const ImagesOnNode& images, cons
   std::vector<LedgerEntry> gone;
   std::vector<LedgerEntry> unlisted;
   Remembered remembered;
-  auto walked = txn.ForEach(Table::kLedger, [&](const Key16& key, Payload payload) -> Result<bool> {
+  TRY(txn.ForEach(Table::kLedger, [&](const Key16& key, Payload payload) -> Result<bool> {
     auto entry = DecodeLedgerEntry(payload);
     if (!entry || entry->stamp > limit.token) return true;
     auto found = TRY(images.Find(entry->image_ref));
@@ -252,8 +251,7 @@ Result<PrunedLedger> PruneLedger(StoreTxn& txn, const ImagesOnNode& images, cons
     (is_remembered ? unlisted : gone).push_back(std::move(*entry));
     pruned.more = unlisted.size() + gone.size() >= most;
     return !pruned.more;
-  });
-  if (!walked) return walked.error();
+  }));
   for (LedgerEntry& entry : unlisted) {
     entry.absent_since = AbsentFrom(txn);
     TRY(StoreAbsence(txn, std::move(entry)));
@@ -276,17 +274,15 @@ Result<PrunedLedger> PruneLedger(StoreTxn& txn, const ImagesOnNode& images, cons
 
 Result<void> PruneSpellings(StoreTxn& txn, const ImagesOnNode& images, std::uint64_t token) {
   std::vector<Key16> rows;
-  auto walked =
-      txn.ForEach(Table::kSpellings, [&](const Key16& key, Payload payload) -> Result<bool> {
-        const auto row = DecodeSpelling(payload);
-        if (!row || row->stamp > token) return true;
-        auto found = TRY(images.Find(row->spelling));
-        if (!found.empty()) return true;
-        auto remembered = TRY(IsRemembered(txn, row->image.empty() ? row->spelling : row->image));
-        if (!remembered) rows.push_back(key);
-        return true;
-      });
-  if (!walked) return walked;
+  TRY(txn.ForEach(Table::kSpellings, [&](const Key16& key, Payload payload) -> Result<bool> {
+    const auto row = DecodeSpelling(payload);
+    if (!row || row->stamp > token) return true;
+    auto found = TRY(images.Find(row->spelling));
+    if (!found.empty()) return true;
+    auto remembered = TRY(IsRemembered(txn, row->image.empty() ? row->spelling : row->image));
+    if (!remembered) rows.push_back(key);
+    return true;
+  }));
   for (const Key16& key : rows) {
     TRY(txn.Delete(Table::kSpellings, key));
   }

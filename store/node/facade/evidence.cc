@@ -80,7 +80,7 @@ Result<void> TakeOut(StoreTxn& txn, const LedgerEntry& entry, std::string_view r
   bool recorded = false;
   std::vector<ImagePulledRecord> guesses;
   for (const std::string& ref : refs) {
-    auto walked = txn.ForEachWithPrefix(
+    TRY(txn.ForEachWithPrefix(
         Table::kPulled, internal::FirstPulledKeyOfRef(ref, txn.seed()), internal::kRefKeyBytes,
         [&](const internal::Key16&, Payload payload) -> Result<bool> {
           auto record = payload.empty() ? std::nullopt : internal::DecodePulledRecordValue(payload);
@@ -88,8 +88,7 @@ Result<void> TakeOut(StoreTxn& txn, const LedgerEntry& entry, std::string_view r
           recorded = true;
           if (record && record->closed_by_list) guesses.push_back(*std::move(record));
           return true;
-        });
-    if (!walked) return walked;
+        }));
   }
   // What a list guessed, under any handler, becomes the operator's word.
   for (ImagePulledRecord& record : guesses) {

@@ -177,9 +177,7 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
                                           owned->state, std::move(hooks));
 
   // Before anything is imported; Replay checks again afterwards.
-  if (auto r = CheckNotEmpty(options, committer->state(), options.gap == Gap::kYes); !r) {
-    return r;
-  }
+  TRY(CheckNotEmpty(options, committer->state(), options.gap == Gap::kYes));
   if (auto r = MendClockAtOpening(); !r) return r;
   if (auto r = OpenRevocations(options); !r) return r;
   // Before any step that may fail: the next opening may name no directory.

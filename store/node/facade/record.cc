@@ -139,8 +139,7 @@ Result<void> NodeStore::RecordImagePulled(const ImageCopy& copy,
     if (auto r = CheckBegun(txn, impl_->in_flight, copy, handler); !r) return r;
     std::string ref(copy.image_ref);
     if (impl_->rules == Rules::kClosed && result.image) {
-      auto learnt = internal::LearnEntry(txn, *result.image);
-      if (!learnt) return learnt;
+      TRY(internal::LearnEntry(txn, *result.image));
       // A digest that two images have is a spelling of neither: its record would be found by no
       // other.
       auto row = TRY(internal::FindSpelling(txn, internal::SpellingOf(ref)));
@@ -364,8 +363,7 @@ Result<void> NodeStore::PutRecord(const ImagePulledRecord& record) {
     if (!before && before.error().code != ErrorCode::kDamaged) return before.error();
     // Of what the caller gives, not of what is left of it.
     if (auto r = internal::CheckRecordLimits(stored); !r) return r;
-    auto proofs = internal::GiveProofs(txn, before ? *before : std::nullopt, stored);
-    if (!proofs) return proofs;
+    TRY(internal::GiveProofs(txn, before ? *before : std::nullopt, stored));
     if (auto r = internal::StoreRecord(txn, std::move(stored)); !r) return r;
     return internal::ClearRefQuarantine(txn, record.image_ref, impl_->rules);
   };

@@ -52,12 +52,11 @@ Result<void> NodeStore::Impl::OpenRevocations(const OpenOptions& options) {
   const bool index_disagrees =
       owned->disagrees[Index(Table::kCredentialIndex)] && !report.migration;
   if (other_ages || index_disagrees) {
-    auto changed = committer->Run([&](StoreTxn& txn) -> Result<void> {
+    TRY(committer->Run([&](StoreTxn& txn) -> Result<void> {
       if (options.ages) txn.state().ages = *options.ages;
       txn.Touch();
       return index_disagrees ? internal::RebuildIndex(txn) : Result<void>();
-    });
-    if (!changed) return changed;
+    }));
   }
   if (index_disagrees) {
     report.warnings.emplace_back(

@@ -205,8 +205,7 @@ Result<void> NodeStore::Impl::PrepareBackup() {
 Result<void> NodeStore::Impl::IsDurable(std::uint64_t sequence) {
   // Readers see a commit before it is on the disk. A backup must not know of one that a crash takes
   // back: so the commit under way is waited for.
-  auto waited = committer->WithoutCommits([]() -> Result<void> { return {}; });
-  if (!waited) return waited;
+  TRY(committer->WithoutCommits([]() -> Result<void> { return {}; }));
   if (!committer->CheckOwnership() && committer->failed()) return committer->WhyFailed();
   if (sequence <= committer->durable_sequence()) return {};
   return committer->WhyFailed();

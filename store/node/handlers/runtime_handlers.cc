@@ -53,8 +53,7 @@ Result<void> CheckName(const RuntimeHandler& handler) {
     return Refused("a runtime handler without a name is not the default",
                    "only the default handler may go without a name");
   }
-  auto bounded = CheckBytes(handler.name, "name", handler.name.size(), kMaxRuntimeHandlerBytes);
-  if (!bounded) return bounded;
+  TRY(CheckBytes(handler.name, "name", handler.name.size(), kMaxRuntimeHandlerBytes));
   const bool plain = std::all_of(handler.name.begin(), handler.name.end(), [](char c) {
     return static_cast<unsigned char>(c) > 0x20 && c != '/';
   });
@@ -241,7 +240,7 @@ Result<CollapseReport> Fold(StoreTxn& txn, const Chosen& chosen) {
     std::optional<Timestamp> updated;  // the latest time of these copies
   };
   std::map<std::string, Copies> refs;
-  auto walked = txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
+  TRY(txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
     if (payload.empty()) return true;
     const std::string_view handler = PulledRecordView(payload).runtime_handler();
     if (handler.empty() || !chosen(handler)) return true;
@@ -251,8 +250,7 @@ Result<CollapseReport> Fold(StoreTxn& txn, const Chosen& chosen) {
       copies.updated = std::max(copies.updated, record->last_updated);
     }
     return true;
-  });
-  if (!walked) return walked.error();
+  }));
   for (const auto& [ref, copies] : refs) {
     ImagePulledRecord record;
     record.image_ref = ref;
@@ -307,7 +305,7 @@ Result<CollapseReport> Fold(StoreTxn& txn, const Chosen& chosen) {
 Result<void> DropOutdated(StoreTxn& txn, const Handlers& handlers, bool other_default,
                           RuntimesReport& report) {
   std::vector<ImagePulledRecord> outdated;
-  auto walked = txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
+  TRY(txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
     if (payload.empty()) return true;
     const PulledRecordView view(payload);
     const RuntimeHandler* const handler = FindStored(handlers, view.runtime_handler());
@@ -316,8 +314,7 @@ Result<void> DropOutdated(StoreTxn& txn, const Handlers& handlers, bool other_de
     if (!replaced && !other_guest) return true;
     if (auto record = DecodePulledRecordValue(payload)) outdated.push_back(std::move(*record));
     return true;
-  });
-  if (!walked) return walked;
+  }));
   std::set<std::string> changed;
   for (ImagePulledRecord& record : outdated) {
     const RuntimeHandler* const handler = FindStored(handlers, record.runtime_handler);
@@ -334,9 +331,8 @@ Result<void> DropOutdated(StoreTxn& txn, const Handlers& handlers, bool other_de
     record.platform.reset();
     record.guest_platform = guest;
     // One without credentials loses nothing: it is no newer than it was.
-    auto stored =
-        had_credentials ? StoreRecord(txn, std::move(record)) : StoreProofs(txn, std::move(record));
-    if (!stored) return stored;
+    TRY(had_credentials ? StoreRecord(txn, std::move(record))
+                        : StoreProofs(txn, std::move(record)));
   }
   report.changed.assign(changed.begin(), changed.end());
   return {};

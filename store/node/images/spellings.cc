@@ -93,14 +93,13 @@ bool IsShared(const Digests& digests, const std::string& digest) {
 Result<std::map<std::string, std::set<std::string>>> RefsOfRecords(const StoreTxn& txn) {
   std::map<std::string, std::set<std::string>> refs;
   Result<void> failed;
-  auto walked = txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
+  TRY(txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
     if (payload.empty()) return true;
     std::string ref = PulledRecordView(payload).ref();
     auto image = TRY(ImageOf(txn, ref));
     refs[image].insert(std::move(ref));
     return true;
-  });
-  if (!walked) return walked.error();
+  }));
   return refs;
 }
 
@@ -127,16 +126,14 @@ Result<std::map<std::string, std::set<std::string>>> RefsOfRecords(
 // Of every handler. What can't be read is left out.
 Result<std::vector<ImagePulledRecord>> RecordsUnder(const StoreTxn& txn, const std::string& ref) {
   std::vector<ImagePulledRecord> records;
-  auto walked =
-      txn.ForEachWithPrefix(Table::kPulled, FirstPulledKeyOfRef(ref, txn.seed()), kRefKeyBytes,
+  TRY(txn.ForEachWithPrefix(Table::kPulled, FirstPulledKeyOfRef(ref, txn.seed()), kRefKeyBytes,
                             [&](const Key16&, Payload payload) -> Result<bool> {
                               auto record = DecodePulledRecordValue(payload);
                               if (record && record->image_ref == ref) {
                                 records.push_back(std::move(*record));
                               }
                               return true;
-                            });
-  if (!walked) return walked.error();
+                            }));
   return records;
 }
 
@@ -191,15 +188,13 @@ Result<void> DropForgottenUnder(StoreTxn& txn, const std::string& ref) {
 
 Result<std::vector<LedgerEntry>> EntriesUnder(const StoreTxn& txn, const std::string& digest) {
   std::vector<LedgerEntry> entries;
-  auto walked =
-      txn.ForEachWithPrefix(Table::kLedger, FirstPulledKeyOfRef(digest, txn.seed()), kRefKeyBytes,
+  TRY(txn.ForEachWithPrefix(Table::kLedger, FirstPulledKeyOfRef(digest, txn.seed()), kRefKeyBytes,
                             [&](const Key16&, Payload payload) -> Result<bool> {
                               auto entry = DecodeLedgerEntry(payload);
                               if (entry && entry->image_ref == digest)
                                 entries.push_back(std::move(*entry));
                               return true;
-                            });
-  if (!walked) return walked.error();
+                            }));
   return entries;
 }
 

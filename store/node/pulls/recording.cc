@@ -353,9 +353,7 @@ Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules,
     // A record written by a clock that was ahead keeps its time.
     const bool ahead = rules == Rules::kClosed && record.last_updated > txn.now();
     if (confirms && !ahead) record.last_updated = txn.now();
-    auto stored =
-        confirms ? StoreRecord(txn, std::move(record)) : StoreProofs(txn, std::move(record));
-    if (!stored) return stored;
+    TRY(confirms ? StoreRecord(txn, std::move(record)) : StoreProofs(txn, std::move(record)));
   }
   if (auto r = ClearRefQuarantine(txn, pulled.image_ref, rules); !r) return r;
   if (auto r = ClearImageQuarantine(txn, pulled, pulled.now); !r) return r;

@@ -37,7 +37,7 @@ bool ForgetProofsAhead(ImagePulledRecord& record, Timestamp clock) {
 Result<std::uint64_t> MendTimes(StoreTxn& txn) {
   if (IsFromClockAhead(txn.state().latest_time, txn.clock())) txn.TrustClock();
   std::vector<ImagePulledRecord> ahead;
-  auto walked = txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
+  TRY(txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
     auto record = DecodePulledRecordValue(payload);
     if (!record) return true;
     const bool proofs = ForgetProofsAhead(*record, txn.clock());
@@ -46,8 +46,7 @@ Result<std::uint64_t> MendTimes(StoreTxn& txn) {
     if (updated) record->last_updated = txn.now();
     if (updated || proofs) ahead.push_back(std::move(*record));
     return true;
-  });
-  if (!walked) return walked.error();
+  }));
   for (ImagePulledRecord& record : ahead) {
     TRY(StoreRecord(txn, std::move(record)));
   }

@@ -277,12 +277,11 @@ Result<void> EraseRemembered(StoreTxn& txn, std::string_view image_ref,
 Result<void> DropFromLedger(StoreTxn& txn, FunctionRef<bool(const LedgerEntry&)> drops) {
   if (!txn.schema().has(Table::kLedger)) return {};
   std::vector<LedgerEntry> dropped;
-  auto walked = txn.ForEach(Table::kLedger, [&](const Key16&, Payload payload) -> Result<bool> {
+  TRY(txn.ForEach(Table::kLedger, [&](const Key16&, Payload payload) -> Result<bool> {
     auto entry = DecodeLedgerEntry(payload);
     if (entry && drops(*entry)) dropped.push_back(std::move(*entry));
     return true;
-  });
-  if (!walked) return walked;
+  }));
   for (const LedgerEntry& entry : dropped) {
     TRY(EraseLedgerEntry(txn, entry.image_ref, entry.runtime_handler));
   }

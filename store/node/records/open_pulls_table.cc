@@ -7,6 +7,7 @@
 #include <string>
 
 #include "schema/v5/pull_intent_generated.h"
+#include "store/base/try.h"
 #include "store/engine/database/flatbuffer.h"
 #include "store/node/records/keys.h"
 #include "waybill/limits.h"
@@ -96,8 +97,7 @@ Result<std::vector<OpenPull>> FindOpenPulls(const StoreTxn& txn, std::string_vie
                                             std::string_view runtime_handler, Brought brought) {
   std::vector<OpenPull> pulls;
   if (txn.state().digest(Table::kIntents).count == 0) return pulls;
-  auto walked =
-      txn.ForEachWithPrefix(Table::kIntents, IntentKey(image, PullId{}, txn.seed()), kImageKeyBytes,
+  TRY(txn.ForEachWithPrefix(Table::kIntents, IntentKey(image, PullId{}, txn.seed()), kImageKeyBytes,
                             [&](const Key16&, Payload payload) -> Result<bool> {
                               auto pull = DecodeOpenPull(payload);
                               if (pull && !pull->anything && pull->image == image &&
@@ -106,30 +106,27 @@ Result<std::vector<OpenPull>> FindOpenPulls(const StoreTxn& txn, std::string_vie
                                 pulls.push_back(std::move(*pull));
                               }
                               return true;
-                            });
-  if (!walked) return walked.error();
+                            }));
   return pulls;
 }
 
 Result<std::vector<OpenPull>> AllOpenPulls(const StoreTxn& txn) {
   std::vector<OpenPull> pulls;
-  auto walked = txn.ForEach(Table::kIntents, [&](const Key16&, Payload payload) -> Result<bool> {
+  TRY(txn.ForEach(Table::kIntents, [&](const Key16&, Payload payload) -> Result<bool> {
     if (auto pull = DecodeOpenPull(payload)) pulls.push_back(std::move(*pull));
     return true;
-  });
-  if (!walked) return walked.error();
+  }));
   return pulls;
 }
 
 Result<std::uint64_t> CountOpenPulls(const StoreTxn& txn) {
   if (txn.state().digest(Table::kIntents).count == 0) return std::uint64_t{0};
   std::uint64_t count = 0;
-  auto walked = txn.ForEach(Table::kIntents, [&](const Key16&, Payload payload) -> Result<bool> {
+  TRY(txn.ForEach(Table::kIntents, [&](const Key16&, Payload payload) -> Result<bool> {
     const auto pull = DecodeOpenPull(payload);
     count += pull && pull->nothing_at != 0 ? 0U : 1U;
     return true;
-  });
-  if (!walked) return walked.error();
+  }));
   return count;
 }
 

@@ -179,13 +179,11 @@ Result<std::optional<ImagePulledRecord>> FindRecord(const StoreTxn& txn, std::st
 
 Result<bool> AnyRecordOf(const StoreTxn& txn, std::string_view image_ref) {
   bool found = false;
-  auto walked =
-      txn.ForEachWithPrefix(Table::kPulled, FirstPulledKeyOfRef(image_ref, txn.seed()),
+  TRY(txn.ForEachWithPrefix(Table::kPulled, FirstPulledKeyOfRef(image_ref, txn.seed()),
                             kRefKeyBytes, [&](const Key16&, Payload payload) -> Result<bool> {
                               found = payload.empty() || PulledRecordView(payload).RefIs(image_ref);
                               return !found;
-                            });
-  if (!walked) return walked.error();
+                            }));
   return found;
 }
 

@@ -162,14 +162,13 @@ Result<Found> FindRecords(const StoreTxn& txn, const Revocation& what,
   };
   const Table table = all_records ? Table::kPulled : Table::kCredentialIndex;
   // From the middle of a range on, whose end the visitor can't see by its first bytes alone.
-  auto walked = txn.ForEachFrom(
+  TRY(txn.ForEachFrom(
       table, from.value_or(first), [&](const Key16& key, Payload payload) -> Result<bool> {
         if (!std::equal(first.bytes.begin(), first.bytes.begin() + shared, key.bytes.begin())) {
           return false;
         }
         return visit(key, payload);
-      });
-  if (!walked) return walked.error();
+      }));
   std::sort(found.records.begin(), found.records.end());
   found.records.erase(std::unique(found.records.begin(), found.records.end()), found.records.end());
   return found;
@@ -216,7 +215,7 @@ Result<std::uint64_t> CountEqualHashes(const StoreTxn& txn, Tally& tally,
 // Whether any record has a Secret that is not forgotten.
 Result<bool> AnySecret(const StoreTxn& txn) {
   bool any = false;
-  auto walked = txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
+  TRY(txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
     auto record = DecodePulledRecordValue(payload);
     if (!record) return true;
     if (txn.state().untidied != 0) {
@@ -225,8 +224,7 @@ Result<bool> AnySecret(const StoreTxn& txn) {
     any = std::any_of(record->credential_mapping.begin(), record->credential_mapping.end(),
                       [](const auto& one) { return !one.second.kubernetes_secrets.empty(); });
     return !any;
-  });
-  if (!walked) return walked.error();
+  }));
   return any;
 }
 
@@ -422,7 +420,7 @@ Result<ReconcileReport> ReconcileWith(StoreTxn& txn, const ExistingCredentials& 
   std::unordered_map<std::string, std::pair<RevocationKind, CredentialName>> gone;
   std::vector<Key16> changed;
   // By the records themselves: an index that lacks a row must not keep a credential.
-  auto walked = txn.ForEach(Table::kPulled, [&](const Key16& key, Payload payload) -> Result<bool> {
+  TRY(txn.ForEach(Table::kPulled, [&](const Key16& key, Payload payload) -> Result<bool> {
     const auto record = DecodePulledRecordValue(payload);
     if (!record) return true;
     bool all_known = true;
@@ -442,8 +440,7 @@ Result<ReconcileReport> ReconcileWith(StoreTxn& txn, const ExistingCredentials& 
     });
     if (!all_known && tally.Count(key, *record, leaves, false)) changed.push_back(key);
     return true;
-  });
-  if (!walked) return walked.error();
+  }));
   report.known = known.size();
   report.gone = gone.size();
   for (const auto& [one, who] : gone) newer.erase(one);
@@ -527,11 +524,10 @@ Result<bool> TidyUp(StoreTxn& txn, TidyCursor& cursor, std::size_t most) {
 Result<void> RebuildIndex(StoreTxn& txn) {
   if (auto r = txn.Clear(Table::kCredentialIndex); !r) return r;
   std::vector<Key16> keys;
-  auto walked = txn.ForEach(Table::kPulled, [&](const Key16& key, Payload) -> Result<bool> {
+  TRY(txn.ForEach(Table::kPulled, [&](const Key16& key, Payload) -> Result<bool> {
     keys.push_back(key);
     return true;
-  });
-  if (!walked) return walked;
+  }));
   for (const Key16& key : keys) {
     if (auto r = txn.IndexAnew(Table::kPulled, key); !r) return r;
   }

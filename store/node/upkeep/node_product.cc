@@ -41,12 +41,11 @@ bool LostBefore(const Journal& journal, const State& state) {
 // be verified again.
 Result<void> DropCredentials(StoreTxn& txn, RecoveryReport& report) {
   std::vector<ImagePulledRecord> records;
-  auto walked = txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
+  TRY(txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
     auto record = DecodePulledRecordValue(payload);
     if (record) records.push_back(std::move(*record));
     return true;
-  });
-  if (!walked) return walked;
+  }));
   report.records_without_credentials = records.size();
   for (ImagePulledRecord& record : records) {
     record.credential_mapping.clear();

@@ -196,16 +196,16 @@ Result<void> ForgetOutdone(StoreTxn& txn, const std::vector<ListedImage>& images
     std::vector<std::pair<std::string, std::string>> outdone;
     bool all = true;
     for (const std::string& ref : refs) {
-      auto walked = txn.ForEachWithPrefix(
-          Table::kPulled, FirstPulledKeyOfRef(ref, txn.seed()), kRefKeyBytes,
-          [&](const Key16&, Payload payload) -> Result<bool> {
-            const auto record = payload.empty() ? std::nullopt : DecodePulledRecordValue(payload);
-            if (record && record->image_ref != ref) return true;
-            all = record && IsOutdone(*record);
-            if (all) outdone.emplace_back(ref, record->runtime_handler);
-            return all;
-          });
-      if (!walked) return walked;
+      TRY(txn.ForEachWithPrefix(Table::kPulled, FirstPulledKeyOfRef(ref, txn.seed()), kRefKeyBytes,
+                                [&](const Key16&, Payload payload) -> Result<bool> {
+                                  const auto record = payload.empty()
+                                                          ? std::nullopt
+                                                          : DecodePulledRecordValue(payload);
+                                  if (record && record->image_ref != ref) return true;
+                                  all = record && IsOutdone(*record);
+                                  if (all) outdone.emplace_back(ref, record->runtime_handler);
+                                  return all;
+                                }));
       if (!all) break;
     }
     if (!all) continue;
@@ -277,8 +277,7 @@ Result<void> JudgeAll(StoreTxn& txn, const std::vector<ListedImage>& images, con
   Judge judge(txn, report);
   for (const ListedImage* image : unknown) {
     if (preloaded.contains(image)) {
-      auto entered = judge.Preloaded(*image, kPreloadedList, "", std::string(kNamed));
-      if (!entered) return entered;
+      TRY(judge.Preloaded(*image, kPreloadedList, "", std::string(kNamed)));
       continue;
     }
     const bool may_enter = is_placed || (first_start && !list.token);
@@ -377,8 +376,7 @@ Result<void> CloseAll(StoreTxn& txn, const std::vector<ListedImage>& images, con
   Judge judge(txn, report);
   for (const ListedImage* image : unknown) {
     if (preloaded.contains(image)) {
-      auto done = judge.Preloaded(*image, kPreloadedList, "", std::string(kNamed));
-      if (!done) return done;
+      TRY(judge.Preloaded(*image, kPreloadedList, "", std::string(kNamed)));
       continue;
     }
     if (may_enter) {
@@ -388,13 +386,11 @@ Result<void> CloseAll(StoreTxn& txn, const std::vector<ListedImage>& images, con
     if (first_start && image->pinned) {
       auto judgement = TRY(givers.Judge(txn, *image));
       if (judgement.verdict == Givers::Verdict::kPreloaded) {
-        auto done = judge.Preloaded(*image, kPinned, "", std::string(kIsPinned));
-        if (!done) return done;
+        TRY(judge.Preloaded(*image, kPinned, "", std::string(kIsPinned)));
         continue;
       }
     }
-    auto done = judge.Close(*image, "images may have been pulled that nobody recorded");
-    if (!done) return done;
+    TRY(judge.Close(*image, "images may have been pulled that nobody recorded"));
   }
   return {};
 }

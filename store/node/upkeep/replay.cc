@@ -45,9 +45,7 @@ Result<void> ReplayIntents(StoreTxn& txn, const std::vector<ImageOnNode>& images
           }
           // The kubelet writes no record for a string without an image name, and keeps its intent.
           if (!ImageName(intent.image)) continue;
-          if (auto r = CloseCopy(txn, image.id, intent.runtime_handler, kBecause); !r) {
-            return r.error();
-          }
+          TRY(CloseCopy(txn, image.id, intent.runtime_handler, kBecause));
           replayed.insert(intent);
         }
         if (!quarantine) continue;

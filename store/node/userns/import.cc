@@ -92,9 +92,7 @@ class Import {
         if (tenant) candidate.conflict = "its range is taken by pod " + ShownPodUid(*tenant);
       }
       if (!candidate.conflict.empty()) {
-        auto held =
-            Hold(file, HeldKind::kFileConflict, std::move(candidate.conflict), {*file.mapping});
-        if (!held) return held;
+        TRY(Hold(file, HeldKind::kFileConflict, std::move(candidate.conflict), {*file.mapping}));
         continue;
       }
       TRY(EraseHeld(txn_, file.pod_uid));
