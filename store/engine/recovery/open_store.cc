@@ -145,14 +145,159 @@ Result<void> Create(const OpenOptions& options, const Hearing& witness, bool own
   return {};
 }
 
+// The file is looked at again after each step that changes it, until it is sound.
+class Opening {
+ public:
+  Opening(const OpenOptions& options, OnDamage on_damage, const Products& products, OwnerLock lock,
+          RecoveryReport& report)
+      : options_(options),
+        may_write_(on_damage != OnDamage::kOnlyLook),
+        on_damage_(on_damage),
+        products_(products),
+        report_(report),
+        lock_(std::move(lock)) {}
+
+  Result<void> MakeIfMissing() {
+    auto there = TRY(Exists(directory_ / "data.mdb"));
+    if (there) return {};
+    hearing_ = TRY(HearWitnessOfNewStore(options_));
+    return Create(options_, *hearing_, lock_.owned_before(), *product_, report_);
+  }
+
+  Result<void> MakeSound() {
+    unfinished_ = TRY(UnfinishedCommit::Find(directory_, options_.boot_clock()));
+    while (true) {
+      TRY(Inspect());
+      auto taken_back = TRY(TakeBackTornCommit());
+      if (taken_back) continue;
+      TRY(CheckWhatItIs());
+      TRY(Hear());
+      if (!inspection_.sound) {
+        TRY(RebuildOnce());
+        continue;
+      }
+      if (!may_write_) break;
+      auto again = TRY(unfinished_->WriteAgain(lock_.database(), *inspection_.identity));
+      if (!again) break;
+    }
+    report_.commit_undone = taken_back_ && !rebuilt_;
+    if (on_damage_ == OnDamage::kRefuse && !hearing_->contradiction.empty()) {
+      return MayBeStale(hearing_->contradiction);
+    }
+    return {};
+  }
+
+  Result<OwnedStore> OpenSound() {
+    const Identity& identity = *inspection_.identity;
+    const State& state = *inspection_.state;
+    const std::optional<MarkedCommits>& mark = unfinished_->mark();
+    // A mark of a later commit stays as it is until the store has said so itself.
+    if (may_write_ && AskMark(mark, identity, state).empty()) {
+      TRY(unfinished_->Settle(lock_.database(), identity, state, product_->outlives_loss()));
+    }
+    // An earlier opening may have failed between a rename and its sync.
+    TRY(SyncDirectory(directory_));
+    const std::uint64_t map_bytes =
+        ChooseMapBytes(options_.map_bytes, RememberedMapBytes(inspection_));
+    if (on_damage_ == OnDamage::kRecover) {
+      TRY(RememberMapBytes(lock_.database(), directory_ / "data.mdb", inspection_, map_bytes));
+    }
+    auto database = TRY(OpenDatabaseAsOwner(directory_, map_bytes, inspection_.txn_id, lock_));
+    report_.readers_cleared = database.env->ClearDeadReaders();
+    // LMDB sees the commit that the walk saw, so this is its state.
+    OwnedStore store{.lock = std::move(lock_),
+                     .database = std::move(database),
+                     .state = state,
+                     .witness = std::nullopt,
+                     .disagrees = inspection_.disagrees,
+                     .had_mark = mark && mark->uuid == identity.uuid,
+                     .witness_path_before = report_.created ? "" : identity.witness_path};
+    if (may_write_) {
+      TRY(SettleWitness(options_, *hearing_, *product_, store, report_));
+    }
+    return store;
+  }
+
+ private:
+  Result<void> Inspect() {
+    TRY(lock_.LockDatabase());
+    inspection_ = TRY(InspectFile(lock_.database(), FileIs::kStore, OnReadErrorIn(options_)));
+    return inspection_.moved ? Moving(directory_) : Result<void>();
+  }
+
+  // First of all: what a torn tree says, of its schema too, counts for nothing. Once only: a disk
+  // may hold something else than what it took.
+  Result<bool> TakeBackTornCommit() {
+    if (inspection_.sound || !may_write_ || taken_back_) return false;
+    const auto ask = [&](const Identity& identity, const State& state) -> Result<std::string> {
+      auto heard = TRY(HearWitness(options_, identity, state));
+      return std::move(heard.contradiction);
+    };
+    auto whole =
+        TRY(unfinished_->FindWhole(lock_.database(), inspection_, OnReadErrorIn(options_), ask));
+    if (!whole.sound) return false;
+    TRY(unfinished_->TakeBack(lock_.database(), whole));
+    hearing_.reset();
+    taken_back_ = true;
+    return true;
+  }
+
+  Result<void> CheckWhatItIs() {
+    if (inspection_.newer_schema) return NewerSchema(directory_);
+    if (!inspection_.identity) return {};
+    const Identity& identity = *inspection_.identity;
+    product_ = TRY(OwnProduct(directory_, identity, inspection_.state, products_));
+    const bool is_older = !options_.migrate && identity.schema_version < kNewestSchema;
+    return is_older ? OlderSchema(directory_, identity.schema_version) : Result<void>();
+  }
+
+  Result<void> Hear() {
+    if (hearing_ || !may_write_) return {};
+    hearing_ = TRY(HearWitness(options_, inspection_.identity, inspection_.state));
+    HearMark(unfinished_->mark(), inspection_.identity, inspection_.state, *hearing_);
+    return {};
+  }
+
+  Result<void> RebuildOnce() {
+    const Fd& file = lock_.database();
+    if (rebuilt_) {
+      return Error{ErrorCode::kIo,
+                   "the database just made in " + directory_.string() + " does not verify" +
+                       inspection_.Why(),
+                   "look for disk and memory errors in the kernel's log"};
+    }
+    auto fails_again = TRY(FailsAgain(file, inspection_, OnReadErrorIn(options_)));
+    if (!fails_again) return Moving(directory_);
+    if (on_damage_ != OnDamage::kRecover) return Unsound(directory_, inspection_);
+    report_.findings = inspection_.findings;
+    TRY(Rebuild(options_, file, inspection_, *hearing_, *product_, report_));
+    rebuilt_ = true;
+    unfinished_ = TRY(UnfinishedCommit::Find(directory_, options_.boot_clock()));
+    return {};
+  }
+
+  const OpenOptions& options_;
+  const std::filesystem::path& directory_ = options_.directory;
+  const bool may_write_;
+  const OnDamage on_damage_;
+  const Products& products_;
+  const Product* product_ = products_.front();
+  RecoveryReport& report_;
+  OwnerLock lock_;
+  std::optional<Hearing> hearing_;
+  std::optional<UnfinishedCommit> unfinished_;
+  Inspection inspection_;
+  bool taken_back_ = false;
+  bool rebuilt_ = false;
+};
+
 }  // namespace
 
 Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
                                const Products& products, RecoveryReport& report) {
   const std::filesystem::path& directory = options.directory;
   TRY(lmdb::CheckVersion());
-  const Product* product = products.front();
-  TRY(PrepareDirectory(options, *product));
+  TRY(PrepareDirectory(options, *products.front()));
   TRY(CheckStoreFiles(directory));
   auto lock = TRY(OwnerLock::Take(directory));
   if (on_damage == OnDamage::kRecover) {
@@ -161,109 +306,10 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
   std::string warning = FileSystemWarning(directory);
   if (!warning.empty()) report.warnings.push_back(std::move(warning));
   TRY(ClearPreparation(directory));
-
-  const OnReadError on_error = OnReadErrorIn(options);
-  std::optional<Hearing> hearing;
-  auto there = TRY(Exists(directory / "data.mdb"));
-  if (!there) {
-    hearing = TRY(HearWitnessOfNewStore(options));
-    TRY(Create(options, *hearing, lock.owned_before(), *product, report));
-  }
-
-  auto unfinished = UnfinishedCommit::Find(directory, options.boot_clock());
-  if (!unfinished) return unfinished.error();
-  const bool may_write = on_damage != OnDamage::kOnlyLook;
-  std::optional<Inspection> inspection;
-  bool taken_back = false;
-  bool rebuilt = false;
-  while (true) {
-    TRY(lock.LockDatabase());
-    const Fd& file = lock.database();
-    inspection = TRY(InspectFile(file, FileIs::kStore, on_error));
-    if (inspection->moved) return Moving(directory);
-    // First of all: what a torn tree says, of its schema too, counts for nothing. Once only: a disk
-    // may hold something else than what it took.
-    if (!inspection->sound && may_write && !taken_back) {
-      const auto ask = [&](const Identity& identity, const State& state) -> Result<std::string> {
-        auto heard = TRY(HearWitness(options, identity, state));
-        return std::move(heard.contradiction);
-      };
-      auto whole = TRY(unfinished->FindWhole(file, *inspection, on_error, ask));
-      if (whole.sound) {
-        TRY(unfinished->TakeBack(file, whole));
-        taken_back = true;
-        hearing.reset();
-        continue;
-      }
-    }
-    if (inspection->newer_schema) return NewerSchema(directory);
-    if (inspection->identity) {
-      product = TRY(OwnProduct(directory, *inspection->identity, inspection->state, products));
-    }
-    if (!options.migrate && inspection->identity &&
-        inspection->identity->schema_version < kNewestSchema) {
-      return OlderSchema(directory, inspection->identity->schema_version);
-    }
-    if (!hearing && may_write) {
-      hearing = TRY(HearWitness(options, inspection->identity, inspection->state));
-      HearMark(unfinished->mark(), inspection->identity, inspection->state, *hearing);
-    }
-    if (inspection->sound) {
-      if (!may_write) break;
-      auto again = TRY(unfinished->WriteAgain(file, *inspection->identity));
-      if (!again) break;
-      continue;
-    }
-    if (rebuilt) {
-      return Error{ErrorCode::kIo,
-                   "the database just made in " + directory.string() + " does not verify" +
-                       inspection->Why(),
-                   "look for disk and memory errors in the kernel's log"};
-    }
-    auto fails_again = TRY(FailsAgain(file, *inspection, on_error));
-    if (!fails_again) return Moving(directory);
-    if (on_damage != OnDamage::kRecover) return Unsound(directory, *inspection);
-    report.findings = inspection->findings;
-    TRY(Rebuild(options, file, *inspection, *hearing, *product, report));
-    rebuilt = true;
-    unfinished = UnfinishedCommit::Find(directory, options.boot_clock());
-    if (!unfinished) return unfinished.error();
-  }
-
-  report.commit_undone = taken_back && !rebuilt;
-  if (on_damage == OnDamage::kRefuse && !hearing->contradiction.empty()) {
-    return MayBeStale(hearing->contradiction);
-  }
-  // A mark of a later commit stays as it is until the store has said so itself.
-  const bool is_older =
-      !AskMark(unfinished->mark(), *inspection->identity, *inspection->state).empty();
-  if (may_write && !is_older) {
-    TRY(unfinished->Settle(lock.database(), *inspection->identity, *inspection->state,
-                           product->outlives_loss()));
-  }
-
-  // An earlier opening may have failed between a rename and its sync.
-  TRY(SyncDirectory(directory));
-  const std::uint64_t map_bytes =
-      ChooseMapBytes(options.map_bytes, RememberedMapBytes(*inspection));
-  if (on_damage == OnDamage::kRecover) {
-    TRY(RememberMapBytes(lock.database(), directory / "data.mdb", *inspection, map_bytes));
-  }
-  auto database = TRY(OpenDatabaseAsOwner(directory, map_bytes, inspection->txn_id, lock));
-  report.readers_cleared = database.env->ClearDeadReaders();
-  // LMDB sees the commit that the walk saw, so this is its state.
-  OwnedStore store{std::move(lock),
-                   std::move(database),
-                   *inspection->state,
-                   std::nullopt,
-                   inspection->disagrees,
-                   false,
-                   {}};
-  store.had_mark = unfinished->mark() && unfinished->mark()->uuid == inspection->identity->uuid;
-  if (!report.created) store.witness_path_before = store.database.identity.witness_path;
-  if (on_damage == OnDamage::kOnlyLook) return store;
-  TRY(SettleWitness(options, *hearing, *product, store, report));
-  return store;
+  Opening opening(options, on_damage, products, std::move(lock), report);
+  TRY(opening.MakeIfMissing());
+  TRY(opening.MakeSound());
+  return opening.OpenSound();
 }
 
 namespace {
