@@ -116,6 +116,40 @@ void TakeOpeningReport(const ObserveReport& observed, RecoveryReport& report) {
   }
 }
 
+// Why images may have been pulled that nobody recorded; empty: nothing says so.
+Result<internal::Distrust> FindGap(const StoreTxn& txn, const OpenOptions& options,
+                                   const std::string& newly_written) {
+  const bool closed = options.rules == Rules::kClosed;
+  if (options.gap != Gap::kNo) {
+    auto in_force = TRY(internal::GapInForce(txn));
+    if (!in_force.empty()) return in_force;
+    if (options.gap == Gap::kYes) return internal::RequestedGap();
+    if (closed && !options.continues_pulls && txn.state().kubelet_rules) {
+      return internal::GapOfKubeletRules();
+    }
+    if (!newly_written.empty()) return internal::GapOf(newly_written);
+  }
+  const bool closes = closed && txn.state().awaits_first_list;
+  return closes && options.first_start == FirstStart::kClose ? internal::GapOfFirstStart()
+                                                             : internal::Distrust();
+}
+
+// A command that goes on with what others do does not change the rules of the store.
+Result<void> SetRules(StoreTxn& txn, const OpenOptions& options, bool created) {
+  const bool is_kubelet = options.rules == Rules::kKubelet;
+  if (txn.state().kubelet_rules == is_kubelet) return {};
+  if (options.continues_pulls && !is_kubelet) return {};
+  if (options.continues_pulls && !created) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "the store is used under the rules `closed`; nothing was changed",
+                 "use those; a restart under the rules `kubelet` changes them, and everything that "
+                 "is not known by then is closed afterwards"};
+  }
+  txn.state().kubelet_rules = is_kubelet;
+  txn.Touch();
+  return {};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(OpenOptions options) {
@@ -269,39 +303,14 @@ Result<void> NodeStore::Impl::Replay(const OpenOptions& options) {
   const RecoveryReport before = report;
   auto replayed = committer->Run([&](StoreTxn& txn) -> Result<void> {
     report = before;  // the change may run twice
-    if (options.gap != Gap::kNo) {
-      auto in_force = TRY(internal::GapInForce(txn));
-      const bool was_kubelet =
-          rules == Rules::kClosed && !options.continues_pulls && txn.state().kubelet_rules;
-      report.gap_reason = !in_force.empty()          ? in_force.reason
-                          : options.gap == Gap::kYes ? internal::RequestedGap().reason
-                          : was_kubelet              ? internal::GapOfKubeletRules().reason
-                          : report.import.newly_written.empty()
-                              ? std::string()
-                              : internal::GapOf(report.import.newly_written).reason;
-    }
-    if (report.gap_reason.empty() && rules == Rules::kClosed && txn.state().awaits_first_list &&
-        options.first_start == FirstStart::kClose) {
-      report.gap_reason = internal::GapOfFirstStart().reason;
-    }
-    report.after_gap = !report.gap_reason.empty();
-    const bool is_kubelet = rules == Rules::kKubelet;
-    // A command that goes on with what others do does not change the rules of the store.
-    const bool stays = txn.state().kubelet_rules && options.continues_pulls;
-    if (is_kubelet && !txn.state().kubelet_rules && options.continues_pulls && !report.created) {
-      return Error{ErrorCode::kInvalidArgument,
-                   "the store is used under the rules `closed`; nothing was changed",
-                   "use those; a restart under the rules `kubelet` changes them, and everything "
-                   "that is not known by then is closed afterwards"};
-    }
-    if (txn.state().kubelet_rules != is_kubelet && !stays) {
-      txn.state().kubelet_rules = is_kubelet;
-      txn.Touch();
-    }
+    auto gap = TRY(FindGap(txn, options, report.import.newly_written));
+    report.gap_reason = gap.reason;
+    report.after_gap = !gap.empty();
+    TRY(SetRules(txn, options, report.created));
     if (auto r = CheckNotEmpty(options, txn.state(), report.after_gap); !r) return r;
     // Noted first: what closes a gap takes it back.
     if (report.after_gap) {
-      if (auto r = internal::NoteGap(txn, {TrustKind::kGap, report.gap_reason}); !r) return r;
+      TRY(internal::NoteGap(txn, {TrustKind::kGap, report.gap_reason}));
     }
     if (rules == Rules::kClosed || !options.images_on_node) return {};
     auto handlers = TRY(internal::ReadRuntimeHandlers(txn));
