@@ -199,9 +199,6 @@ class NodeStore::Impl {
   // userns.cc
   Result<void> OpenUserNamespaces(const OpenOptions& options);
   Result<void> TakeOverUserNamespaces(const OpenOptions& options);
-  // `write_backs_queued`: kubelet rules, and a credential was queued to be written back before.
-  Decision DecideUncounted(const ImageCopy& copy, CredentialSource& source,
-                           internal::ReaderPool::Lease& snapshot, bool write_backs_queued);
   // Owner: whether it may answer. Looks at the store's files at most once a tick of the kernel's
   // coarse clock (1 to 10 ms), so that a decision hardly ever pays for it.
   bool OwnsStill();

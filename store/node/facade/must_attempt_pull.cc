@@ -1,5 +1,7 @@
 // Decisions, and the kubelet's question around them.
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -26,114 +28,153 @@ ImagePullSecret Stored(const internal::SecretToStore& to_store) {
   return stored;
 }
 
-}  // namespace
-
 // Steps 1 to 6 are decided on one snapshot; then the credentials are fetched, and compared in steps
 // 7 to 9 (store/node/decision/decision_steps.h). Fetching may take long, or end in another call:
 // then the snapshot is released, a copy of the record is compared, and the store is read again
 // afterwards.
-Decision NodeStore::Impl::DecideUncounted(const ImageCopy& copy, CredentialSource& source,
-                                          ReaderPool::Lease& snapshot, bool write_backs_queued) {
-  const Question question{rules, policy, copy.image, copy.image_ref, copy.runtime_handler,
-                          ages,  clock};
-  const Standing standing(snapshot, question);
-  const auto decide_without_credentials = [&] {
-    DecisionOrEntry now = internal::DecideWithoutCredentials(snapshot, question);
-    // LMDB's readers can be misled for a moment: damage counts only if a fresh snapshot has it,
-    // too.
-    if (now.decision && now.decision->reason == Reason::kRecordDamaged && snapshot.Refresh()) {
-      now = internal::DecideWithoutCredentials(snapshot, question);
-    }
-    return now;
-  };
-  const auto decide_on_new_snapshot = [&] {
-    snapshot.Release();
-    snapshot.Reacquire(Read());
-    return decide_without_credentials();
-  };
-  // A copy of a secret in another namespace may match what an earlier pod rotated. A kubelet has
-  // written that by now, so this waits for it, but only if the answer would be "pull" otherwise.
-  const auto decide_behind_write_backs = [&] {
-    snapshot.Release();
-    write_backs->WaitFor(copy.image_ref);
-    return decide_on_new_snapshot();
-  };
+class Deciding {
+ public:
+  // `write_backs_queued`: kubelet rules, and a credential was queued to be written back before.
+  Deciding(NodeStore::Impl& impl, const ImageCopy& copy, CredentialSource& source,
+           ReaderPool::Lease& snapshot, bool write_backs_queued)
+      : impl_(impl),
+        copy_(copy),
+        source_(source),
+        snapshot_(snapshot),
+        write_backs_queued_(write_backs_queued),
+        question_{impl.rules,           impl.policy, copy.image, copy.image_ref,
+                  copy.runtime_handler, impl.ages,   impl.clock},
+        standing_(snapshot, question_),
+        now_(LookAtStore()) {}
 
-  // Steps 1 to 6.
-  DecisionOrEntry now = decide_without_credentials();
-  std::uint64_t read_at = snapshot ? snapshot.state().commit_sequence : 0;
-  FirstLook of_this_call;
-  FirstLook* const of_both_calls = source.first_look();
-  FirstLook& first = of_both_calls != nullptr ? *of_both_calls : of_this_call;
-  const bool deferred = source.deferred();
-  const bool is_second_call = first && !deferred;
-  const bool compares_copy = is_second_call || deferred || source.may_block();
-  if (!is_second_call) {
-    if (now.decision) return *now.decision;
-    if (compares_copy) {
-      // Asked now: a later look must not open what the first one did not.
-      if (const auto opened = internal::AskLedger(snapshot, question, now.runtime_handler)) {
-        return *opened;
-      }
-      first.record.assign(now.record.begin(), now.record.end());
-      first.image_ref = copy.image_ref;
-      first.read_at = read_at;
+  Decision Decide() {
+    FirstLook* const of_both_calls = source_.first_look();
+    if (of_both_calls != nullptr && *of_both_calls && !source_.deferred()) {
+      const auto credentials = source_.Fetch();
+      return credentials ? CompareCopy(*of_both_calls, *credentials) : kNoCredentials;
     }
-    if (compares_copy && write_backs_queued) {
-      now = decide_behind_write_backs();
-      // If the record went meanwhile, its copy is compared: it must not become preloaded.
-      if (!now.decision) first.record.assign(now.record.begin(), now.record.end());
-    }
-    if (deferred) return {true, CheckResult::kNotCounted, Reason::kCredentialsNeeded, false};
-    if (compares_copy) snapshot.Release();
+    if (now_.decision) return *now_.decision;
+    if (!source_.deferred() && !source_.may_block()) return CompareOnSnapshot();
+    FirstLook of_this_call;
+    return LookFirst(of_both_calls != nullptr ? *of_both_calls : of_this_call);
   }
 
-  if (compares_copy) read_at = first.read_at;
+ private:
+  static constexpr Decision kNoCredentials{true, CheckResult::kError,
+                                           Reason::kCredentialsUnavailable, true};
 
-  // The pod's credentials.
-  const auto credentials = source.Fetch();
-  if (!credentials) return {true, CheckResult::kError, Reason::kCredentialsUnavailable, true};
+  // Steps 1 to 6.
+  DecisionOrEntry LookAtStore() {
+    DecisionOrEntry now = internal::DecideWithoutCredentials(snapshot_, question_);
+    // LMDB's readers can be misled for a moment: damage counts only if a fresh snapshot has it,
+    // too.
+    if (now.decision && now.decision->reason == Reason::kRecordDamaged && snapshot_.Refresh()) {
+      now = internal::DecideWithoutCredentials(snapshot_, question_);
+    }
+    return now;
+  }
+  void LookAgain() {
+    snapshot_.Release();
+    snapshot_.Reacquire(impl_.Read());
+    now_ = LookAtStore();
+  }
+  // A copy of a secret in another namespace may match what an earlier pod rotated. A kubelet has
+  // written that by now, so this waits for it, but only if the answer would be "pull" otherwise.
+  void LookBehindWriteBacks() {
+    snapshot_.Release();
+    impl_.write_backs->WaitFor(copy_.image_ref);
+    LookAgain();
+  }
+  std::uint64_t read_at() const { return snapshot_ ? snapshot_.state().commit_sequence : 0; }
+  std::optional<Decision> AskLedger() const {
+    return internal::AskLedger(snapshot_, question_, now_.runtime_handler);
+  }
 
-  // Steps 7 to 9.
-  internal::SecretToStore write_back;
-  Decision decision;
-  if (compares_copy) {
-    if (!is_second_call) now = decide_on_new_snapshot();
-    decision = internal::ConfirmOrTighten(
-        internal::CompareWithCopy(first.record, first.image_ref, question, now.runtime_handler,
-                                  *credentials, standing, write_back),
-        now, rules, *credentials, standing);
-  } else {
-    decision = internal::CompareCredentials(*now.entry, *credentials, standing, write_back);
-    if (decision.pull && write_backs_queued) {
-      now = decide_behind_write_backs();
+  // Fetching may take long: `first` gets the copy that is compared afterwards.
+  Decision LookFirst(FirstLook& first) {
+    // Asked now: a later look must not open what the first one did not.
+    if (const auto opened = AskLedger()) return *opened;
+    first.record.assign(now_.record.begin(), now_.record.end());
+    first.image_ref = copy_.image_ref;
+    first.read_at = read_at();
+    if (write_backs_queued_) {
+      LookBehindWriteBacks();
+      // If the record went meanwhile, its copy is compared: it must not become preloaded.
+      if (!now_.decision) first.record.assign(now_.record.begin(), now_.record.end());
+    }
+    if (source_.deferred()) {
+      return {true, CheckResult::kNotCounted, Reason::kCredentialsNeeded, false};
+    }
+    snapshot_.Release();
+    const auto credentials = source_.Fetch();
+    if (!credentials) return kNoCredentials;
+    LookAgain();
+    return CompareCopy(first, *credentials);
+  }
+
+  // Steps 7 to 9, here and below.
+  Decision CompareCopy(const FirstLook& first, const PodCredentials& credentials) {
+    internal::SecretToStore write_back;
+    const Decision of_copy =
+        internal::CompareWithCopy(first.record, first.image_ref, question_, now_.runtime_handler,
+                                  credentials, standing_, write_back);
+    const Decision decision =
+        internal::ConfirmOrTighten(of_copy, now_, impl_.rules, credentials, standing_);
+    if (!decision.pull) OfferWriteBack(write_back, first.record, first.read_at);
+    return decision;
+  }
+
+  Decision CompareOnSnapshot() {
+    const std::uint64_t read = read_at();
+    const auto credentials = source_.Fetch();
+    if (!credentials) return kNoCredentials;
+    internal::SecretToStore write_back;
+    Decision decision =
+        internal::CompareCredentials(*now_.entry, *credentials, standing_, write_back);
+    if (decision.pull && write_backs_queued_) {
+      LookBehindWriteBacks();
       // If the record went meanwhile, the image must not become preloaded.
-      if (now.decision)
-        return internal::ConfirmOrTighten(decision, now, rules, *credentials, standing);
-      decision = internal::CompareCredentials(*now.entry, *credentials, standing, write_back);
+      if (now_.decision) {
+        return internal::ConfirmOrTighten(decision, now_, impl_.rules, *credentials, standing_);
+      }
+      decision = internal::CompareCredentials(*now_.entry, *credentials, standing_, write_back);
     }
     if (decision.pull) {
-      if (const auto opened = internal::AskLedger(snapshot, question, now.runtime_handler)) {
+      if (const auto opened = AskLedger()) {
         decision = *opened;
         decision.credentials_read = true;
       }
     }
+    if (!decision.pull) OfferWriteBack(write_back, now_.record, read);
+    return decision;
   }
-  if (!decision.pull && write_back.secret != nullptr && write_backs) {
+
+  void OfferWriteBack(const internal::SecretToStore& write_back, internal::Payload record,
+                      std::uint64_t read) {
+    if (write_back.secret == nullptr || !impl_.write_backs) return;
     // Under another spelling than the record's, the store finds it by its own.
-    internal::MatchedSecret matched{.image_name = std::string(*ImageName(copy.image)),
-                                    .image_ref = std::string(copy.image_ref),
-                                    .runtime_handler = std::string(now.runtime_handler),
+    internal::MatchedSecret matched{.image_name = std::string(*ImageName(copy_.image)),
+                                    .image_ref = std::string(copy_.image_ref),
+                                    .runtime_handler = std::string(now_.runtime_handler),
                                     .secret = Stored(write_back)};
-    if (rules == Rules::kKubelet) {
-      const internal::Payload read = compares_copy ? internal::Payload(first.record) : now.record;
-      matched.read = internal::DecodePulledRecordValue(read);
+    if (impl_.rules == Rules::kKubelet) {
+      matched.read = internal::DecodePulledRecordValue(record);
       if (matched.read) matched.read->credential_mapping.clear();
     }
-    write_backs->Offer(std::move(matched), read_at);
+    impl_.write_backs->Offer(std::move(matched), read);
   }
-  return decision;
-}
+
+  NodeStore::Impl& impl_;
+  const ImageCopy& copy_;
+  CredentialSource& source_;
+  ReaderPool::Lease& snapshot_;
+  const bool write_backs_queued_;
+  const Question question_;
+  const Standing standing_;
+  DecisionOrEntry now_;  // as the snapshot has it
+};
+
+}  // namespace
 
 Decision NodeStore::Impl::Decide(const ImageCopy& copy, CredentialSource& source) {
   // An absent image needs no store, and is not counted.
@@ -144,7 +185,7 @@ Decision NodeStore::Impl::Decide(const ImageCopy& copy, CredentialSource& source
     // Read before the snapshot is taken, which then has what is written in between.
     const bool write_backs_queued = rules == Rules::kKubelet && write_backs && write_backs->busy();
     ReaderPool::Lease snapshot = Read();
-    const Decision decision = DecideUncounted(copy, source, snapshot, write_backs_queued);
+    const Decision decision = Deciding(*this, copy, source, snapshot, write_backs_queued).Decide();
     if (decision.result == CheckResult::kNotCounted) return decision;
     const std::size_t counter = internal::CounterOf(decision.result, decision.reason);
     if (!snapshot.Count(counter)) readers.CountWithoutSlot(counter);
