@@ -285,4 +285,18 @@ Result<MigrationReport> MigrateStore(OwnedStore& store, const MigrateRequest& re
   return report;
 }
 
+Result<OwnedStore> OpenNewest(const OpenOptions& options, const Product& product,
+                              RecoveryReport& report) {
+  auto store = TRY(OpenAsOwner(options, OnDamage::kRecover, {&product}, report));
+  if (store.database.identity.schema_version != kNewestSchema) {
+    report.migration = TRY(MigrateStore(store, {.to = kNewestSchema,
+                                                .clock = options.clock,
+                                                .boot_clock = options.boot_clock,
+                                                .progress = options.migration_progress,
+                                                .purpose = product.purpose()}));
+  }
+  TRY(ClaimPurpose(options, product, store));
+  return store;
+}
+
 }  // namespace waybill::internal

@@ -30,6 +30,11 @@ Result<void> CheckVersion(std::uint32_t version);
 // store fails its check. On success `store` matches the disk.
 Result<MigrationReport> MigrateStore(OwnedStore& store, const MigrateRequest& request);
 
+// Opens a store as its owner, in the newest schema version, as `product`'s. Errors:
+// NodeStore::Open.
+Result<OwnedStore> OpenNewest(const OpenOptions& options, const Product& product,
+                              RecoveryReport& report);
+
 }  // namespace waybill::internal
 
 #endif  // WAYBILL_MIGRATIONS_STEPS_MIGRATE_H_

@@ -163,19 +163,8 @@ Result<std::unique_ptr<StreamingStore::Impl>> StreamingStore::Impl::OpenOwner(
   open.gap = Gap::kNo;
   open.continues_pulls = start == Start::kContinue;
   std::unique_ptr<Impl> impl(new Impl(std::move(options)));
-  RecoveryReport& recovery = impl->report.recovery;
-  auto owned = TRY(internal::OpenAsOwner(open, internal::OnDamage::kRecover,
-                                         {&internal::StreamingProduct()}, recovery));
-  impl->owned_.emplace(std::move(owned));
-  if (impl->owned_->database.identity.schema_version != kNewestSchema) {
-    auto migrated =
-        TRY(internal::MigrateStore(*impl->owned_, {.to = kNewestSchema,
-                                                   .clock = open.clock,
-                                                   .boot_clock = open.boot_clock,
-                                                   .purpose = internal::Purpose::kStreaming}));
-    recovery.migration = std::move(migrated);
-  }
-  TRY(internal::ClaimPurpose(open, internal::StreamingProduct(), *impl->owned_));
+  impl->owned_ =
+      TRY(internal::OpenNewest(open, internal::StreamingProduct(), impl->report.recovery));
   TRY(impl->FinishOpening(start));
   return impl;
 }

@@ -173,19 +173,7 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(OpenOptions 
   }
   std::unique_ptr<Impl> impl(new Impl(options));
   impl->is_owner_ = true;
-  auto owned = TRY(internal::OpenAsOwner(options, internal::OnDamage::kRecover,
-                                         {&internal::NodeProduct()}, impl->report));
-  impl->owned.emplace(std::move(owned));
-  if (impl->owned->database.identity.schema_version != kNewestSchema) {
-    auto migrated =
-        TRY(internal::MigrateStore(*impl->owned, {.to = kNewestSchema,
-                                                  .clock = options.clock,
-                                                  .boot_clock = options.boot_clock,
-                                                  .progress = options.migration_progress,
-                                                  .purpose = internal::Purpose::kNode}));
-    impl->report.migration = std::move(migrated);
-  }
-  TRY(internal::ClaimPurpose(options, internal::NodeProduct(), *impl->owned));
+  impl->owned = TRY(internal::OpenNewest(options, internal::NodeProduct(), impl->report));
   TRY(impl->FinishOpening(options));
   return impl;
 }
