@@ -9,6 +9,7 @@
 
 #include "store/engine/recovery/new_database.h"
 #include "store/engine/trust/trust.h"
+#include "store/node/upkeep/gap.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/rows.h"
 #include "waybill/kubelet_format.h"

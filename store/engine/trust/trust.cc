@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <system_error>
 #include <utility>
 
 #include "store/base/try.h"
@@ -96,36 +95,15 @@ Result<std::vector<Distrust>> ReasonsOfDistrust(const StoreTxn& txn) {
   return reasons;
 }
 
-namespace {
-
-// Schema version 3 takes this sentence back, word for word, if the path is the one that it names.
-Distrust Unfinished(const std::filesystem::path& path) {
-  return {TrustKind::kImportUnfinished,
-          "the import of " + path.string() +
-              " is not finished; run `waybill start --kubelet-dir` on it again"};
-}
-
-}  // namespace
-
-Distrust ImportUnfinished(const std::filesystem::path& kubelet_directory) {
-  std::error_code error;
-  const auto path = std::filesystem::canonical(kubelet_directory, error);
-  return Unfinished(error ? kubelet_directory : path);
-}
-
-Result<void> EndImport(StoreTxn& txn, const std::filesystem::path& kubelet_directory, bool uncut) {
-  const Distrust unfinished = ImportUnfinished(kubelet_directory);
+Result<bool> DropLastDistrust(StoreTxn& txn, const Distrust& why) {
   auto journal = TRY(ReadJournal(txn));
-  if (uncut && Has(txn, journal, unfinished) && journal.back().kind == unfinished.kind &&
-      journal.back().reason == unfinished.reason) {
-    journal.pop_back();
-    return Store(txn, journal);
+  if (!Has(txn, journal, why) || journal.back().kind != why.kind ||
+      journal.back().reason != why.reason) {
+    return false;
   }
-  // Earlier versions named the absolute path as it was given.
-  std::error_code error;
-  const auto absolute = std::filesystem::absolute(kubelet_directory, error);
-  TRY(TakeBackDistrust(txn, Unfinished(error ? kubelet_directory : absolute)));
-  return TakeBackDistrust(txn, unfinished);
+  journal.pop_back();
+  TRY(Store(txn, journal));
+  return true;
 }
 
 bool LosesNothing(const Distrust& why) {

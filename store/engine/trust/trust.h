@@ -4,7 +4,6 @@
 #ifndef WAYBILL_STORE_ENGINE_TRUST_TRUST_H_
 #define WAYBILL_STORE_ENGINE_TRUST_TRUST_H_
 
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,20 +31,13 @@ Result<void> NoteInJournal(StoreTxn& txn, std::string_view reason);
 // Takes one reason back, even if later ones exist; the store stays distrustful for the others.
 // Writes nothing if it is not in force.
 Result<void> TakeBackDistrust(StoreTxn& txn, const Distrust& why);
+// Whoever noted the reason has nothing to tell of: its entry goes. False: it is not the last one.
+Result<bool> DropLastDistrust(StoreTxn& txn, const Distrust& why);
 // The reasons in force, the last one first. Empty: the store is trustful, or its journal can't be
 // read.
 Result<std::vector<Distrust>> ReasonsOfDistrust(const StoreTxn& txn);
 
-// Until an import has finished, an image whose record is not imported yet must not pass for
-// preloaded.
-Distrust ImportUnfinished(const std::filesystem::path& kubelet_directory);
-// The import finished: takes that reason back, whatever the spelling of the path. `uncut`: this
-// opening noted the reason, too, so there is nothing to tell of: its entry goes, if it is the last.
-Result<void> EndImport(StoreTxn& txn, const std::filesystem::path& kubelet_directory,
-                       bool uncut = false);
-
-// Whether a kubelet's records may be imported with their credentials: the reason does not mean that
-// something newer was lost.
+// Whether the reason does not mean that something newer was lost.
 bool LosesNothing(const Distrust& why);
 
 }  // namespace waybill::internal

@@ -1,6 +1,7 @@
 #include "store/node/upkeep/gap.h"
 
 #include <algorithm>
+#include <system_error>
 
 #include "store/base/files.h"
 #include "store/base/try.h"
@@ -16,6 +17,13 @@ constexpr std::string_view kWhatToDo =
 // Schema version 3 knows a gap by its first words.
 Distrust Gap(const std::string& why) {
   return {TrustKind::kGap, std::string(kGap) + why + std::string(kWhatToDo)};
+}
+
+// Schema version 3 takes this sentence back, word for word, if the path is the one that it names.
+Distrust Unfinished(const std::filesystem::path& path) {
+  return {TrustKind::kImportUnfinished,
+          "the import of " + path.string() +
+              " is not finished; run `waybill start --kubelet-dir` on it again"};
 }
 
 }  // namespace
@@ -43,6 +51,23 @@ Result<bool> KubeletHasRun(const std::filesystem::path& kubelet_directory) {
 Result<bool> TakesOverUsedDirectory(const OpenOptions& options) {
   if (!DetectsGap(options) || options.kubelet_directory.empty()) return false;
   return KubeletHasRun(options.kubelet_directory);
+}
+
+Distrust ImportUnfinished(const std::filesystem::path& kubelet_directory) {
+  std::error_code error;
+  const auto path = std::filesystem::canonical(kubelet_directory, error);
+  return Unfinished(error ? kubelet_directory : path);
+}
+
+Result<void> EndImport(StoreTxn& txn, const std::filesystem::path& kubelet_directory, bool uncut) {
+  const Distrust unfinished = ImportUnfinished(kubelet_directory);
+  auto dropped = TRY(uncut ? DropLastDistrust(txn, unfinished) : Result<bool>(false));
+  if (dropped) return {};
+  // Earlier versions named the absolute path as it was given.
+  std::error_code error;
+  const auto absolute = std::filesystem::absolute(kubelet_directory, error);
+  TRY(TakeBackDistrust(txn, Unfinished(error ? kubelet_directory : absolute)));
+  return TakeBackDistrust(txn, unfinished);
 }
 
 Distrust GapOf(const std::string& written) {

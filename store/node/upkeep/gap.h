@@ -1,5 +1,5 @@
 // Images that were pulled to the node unrecorded (KEP-2535, "What happens if we reenable the
-// feature"; OpenOptions::gap).
+// feature"; OpenOptions::gap), and imports that are not finished.
 
 #ifndef WAYBILL_STORE_NODE_UPKEEP_GAP_H_
 #define WAYBILL_STORE_NODE_UPKEEP_GAP_H_
@@ -29,6 +29,14 @@ inline bool DetectsGap(const OpenOptions& options) {
 // cut short, of which it has deleted the intents. What they bring later must not pass for
 // preloaded, so an open pull of anything stands for them.
 Result<bool> TakesOverUsedDirectory(const OpenOptions& options);
+
+// Until an import has finished, an image whose record is not imported yet must not pass for
+// preloaded.
+Distrust ImportUnfinished(const std::filesystem::path& kubelet_directory);
+// The import finished: takes that reason back, whatever the spelling of the path. `uncut`: this
+// opening noted the reason, too, so there is nothing to tell of: its entry goes, if it is the last.
+Result<void> EndImport(StoreTxn& txn, const std::filesystem::path& kubelet_directory,
+                       bool uncut = false);
 
 // Why the store is distrustful while a gap is open. The reason is stored, so that a crash does not
 // lose it.
