@@ -424,7 +424,7 @@ Result<void> WriteBack(StoreTxn& txn, const MatchedSecret& matched, bool forgot)
   }
   if (!*record) return matched.read ? StoreAgain(txn, matched, forgot) : Result<void>();
   if (forgot) return {};
-  // What does not count any more has no proof to give.
+  // A credential that was forgotten proves nothing.
   if (txn.state().untidied != 0) {
     TRY(DropForgotten(txn, **record));
   }
