@@ -35,13 +35,13 @@ struct CallList {
   }
 };
 using CallsOfOwner =
-    CallList<&OwnerCalls::BeginList, &OwnerCalls::ObserveImages, &OwnerCalls::NoteGap,
-             &OwnerCalls::Prune, &OwnerCalls::PruneBefore, &OwnerCalls::AddToLedger,
-             &OwnerCalls::RemoveFromLedger, &OwnerCalls::SettlePresumed, &OwnerCalls::DropOpenPull,
-             &OwnerCalls::ClearDistrust, &OwnerCalls::AdoptUserNamespace,
-             &OwnerCalls::ReleaseUserNamespace, &OwnerCalls::ReleaseLostUserNamespaces,
-             &OwnerCalls::CleanUpUserNamespaces, &OwnerCalls::MakeBackup, &OwnerCalls::Forget,
-             &OwnerCalls::Reconcile, &OwnerCalls::RecordPullIntent, &OwnerCalls::RecordImagePulled,
+    CallList<&OwnerCalls::BeginList, &OwnerCalls::ObserveImages, &OwnerCalls::Prune,
+             &OwnerCalls::PruneBefore, &OwnerCalls::AddToLedger, &OwnerCalls::RemoveFromLedger,
+             &OwnerCalls::SettlePresumed, &OwnerCalls::DropOpenPull, &OwnerCalls::ClearDistrust,
+             &OwnerCalls::AdoptUserNamespace, &OwnerCalls::ReleaseUserNamespace,
+             &OwnerCalls::ReleaseLostUserNamespaces, &OwnerCalls::CleanUpUserNamespaces,
+             &OwnerCalls::MakeBackup, &OwnerCalls::Forget, &OwnerCalls::Reconcile,
+             &OwnerCalls::RecordPullIntent, &OwnerCalls::RecordImagePulled,
              &OwnerCalls::RecordImagePullFailed>;
 
 // Makes a request of each call, and takes its result out of the answer.
@@ -49,7 +49,6 @@ class AskingCalls : public OwnerClient {
  public:
   Result<ListToken> BeginList() override;
   Result<ObserveReport> ObserveImages(const ImageList& list, const ChangeOptions& options) override;
-  Result<void> NoteGap(std::string_view why) override;
   Result<PruneReport> Prune(const std::vector<ImageOnNode>& images, const ListToken& token,
                             const ChangeOptions& options) override;
   Result<PruneReport> PruneBefore(const std::vector<ImageOnNode>& images, Timestamp until,
@@ -106,7 +105,6 @@ class CallsOn : public OwnerCalls {
                                       const ChangeOptions& options) override {
     return store_.ObserveImages(list, options);
   }
-  Result<void> NoteGap(std::string_view why) override { return store_.NoteGap(why); }
   Result<PruneReport> Prune(const std::vector<ImageOnNode>& images, const ListToken& token,
                             const ChangeOptions& options) override {
     return store_.Prune(images, token, options);

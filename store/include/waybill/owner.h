@@ -52,7 +52,6 @@ class OwnerCalls {
   virtual Result<ListToken> BeginList() = 0;
   virtual Result<ObserveReport> ObserveImages(const ImageList& list,
                                               const ChangeOptions& options) = 0;
-  virtual Result<void> NoteGap(std::string_view why) = 0;
   virtual Result<PruneReport> Prune(const std::vector<ImageOnNode>& images, const ListToken& token,
                                     const ChangeOptions& options) = 0;
   virtual Result<PruneReport> PruneBefore(const std::vector<ImageOnNode>& images, Timestamp until,
