@@ -492,7 +492,6 @@ waybill_prune_report ToC(const PruneReport& from, Memory&) {
   to.kept_newer = from.kept_newer;
   to.kept_without_credentials = from.kept_without_credentials;
   to.preloaded_removed = from.preloaded_removed;
-  to.kept_remembered = from.kept_remembered;
   return to;
 }
 

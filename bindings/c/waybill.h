@@ -1751,7 +1751,6 @@ typedef struct waybill_prune_report {
   /* Listed under another handler only, but the last record of its ref: lost its credentials. */
   uint64_t kept_without_credentials;
   uint64_t preloaded_removed; /* ledger entries (WAYBILL_RULES_CLOSED) */
-  uint64_t kept_remembered; /* Gone from the node before, and remembered, in case they come back. */
 } waybill_prune_report;
 
 /* Deletes each record whose image is not listed, unless the record was written or confirmed after

@@ -176,7 +176,6 @@ void EachMember(const PruneReport& value, const Show& show) {
   show("keptNewer", value.kept_newer);
   show("keptWithoutCredentials", value.kept_without_credentials);
   show("preloadedRemoved", value.preloaded_removed);
-  show("keptRemembered", value.kept_remembered);
 }
 
 template <typename Show>

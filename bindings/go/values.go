@@ -1625,8 +1625,6 @@ type PruneReport struct {
 	// Listed under another handler only, but the last record of its ref: lost its credentials
 	KeptWithoutCredentials uint64
 	PreloadedRemoved       uint64 // ledger entries (RulesClosed)
-	// Gone from the node before, and remembered, in case they come back
-	KeptRemembered uint64
 }
 
 func goPruneReport(c *C.waybill_prune_report) PruneReport {
@@ -1637,7 +1635,6 @@ func goPruneReport(c *C.waybill_prune_report) PruneReport {
 		KeptNewer:              uint64(c.kept_newer),
 		KeptWithoutCredentials: uint64(c.kept_without_credentials),
 		PreloadedRemoved:       uint64(c.preloaded_removed),
-		KeptRemembered:         uint64(c.kept_remembered),
 	}
 }
 

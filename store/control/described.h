@@ -121,8 +121,7 @@ struct Members<PruneReport> {
                                     Member<&PruneReport::kept_in_list>(),
                                     Member<&PruneReport::kept_newer>(),
                                     Member<&PruneReport::kept_without_credentials>(),
-                                    Member<&PruneReport::preloaded_removed>(),
-                                    Member<&PruneReport::kept_remembered>()};
+                                    Member<&PruneReport::preloaded_removed>()};
 };
 
 template <>

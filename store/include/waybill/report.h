@@ -182,8 +182,6 @@ struct PruneReport {
   // Listed under another handler only, but the last record of its ref: lost its credentials.
   std::uint64_t kept_without_credentials = 0;
   std::uint64_t preloaded_removed = 0;  // ledger entries (Rules::kClosed)
-  // Gone from the node before, and remembered, in case they come back.
-  std::uint64_t kept_remembered = 0;
 };
 
 }  // namespace waybill

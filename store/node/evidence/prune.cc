@@ -186,7 +186,6 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& 
     }
     if (record->absent_since && listed.empty() &&
         !IsOver(txn, *record->absent_since, limit.remember)) {
-      ++report.kept_remembered;
       remembered.all.emplace_back(record->absent_since->seconds, key);
       return true;
     }
