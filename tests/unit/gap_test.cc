@@ -1,6 +1,8 @@
 // A node that pulled images for a while without recording them (KEP-2535, "What happens if we
 // reenable the feature"; OpenOptions::gap): what histories/gaps.jsonl can't say.
 
+#include "store/node/upkeep/gap.h"
+
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <filesystem>
@@ -9,7 +11,6 @@
 
 #include "store/engine/recovery/new_database.h"
 #include "store/engine/trust/trust.h"
-#include "store/node/upkeep/gap.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/rows.h"
 #include "waybill/kubelet_format.h"

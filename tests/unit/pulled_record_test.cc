@@ -1,6 +1,5 @@
 // A stored pulled record: it decodes to what was encoded, and matches compare every byte.
 
-#include "store/engine/database/tables.h"
 #include "store/node/records/pulled_record.h"
 
 #include <boost/test/unit_test.hpp>
@@ -8,6 +7,7 @@
 
 #include "store/base/hex.h"
 #include "store/base/sha256.h"
+#include "store/engine/database/tables.h"
 #include "waybill/limits.h"
 
 BOOST_AUTO_TEST_SUITE(pulled_record)
