@@ -88,7 +88,7 @@ class Places {
     return static_cast<std::uint32_t>(search) << 28 | static_cast<std::uint32_t>(table) << 24;
   }
 
-  // An image has the same key in several tables.
+  // Several tables may have the same key.
   PlaceSet& SetOf(const Key16& key, std::uint32_t what) const {
     std::uint64_t word = 0;
     std::memcpy(&word, key.bytes.data(), sizeof(word));
