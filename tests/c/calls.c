@@ -210,7 +210,7 @@ static waybill_code export_all(waybill_store* store, waybill_error** error) {
 RESULT_CALL(make_backup, waybill_backup, waybill_make_backup(store, &result, error))
 
 static waybill_code write_backup(waybill_store* store, waybill_error** error) {
-  static int written = 0; /* a file of its own each time */
+  static _Atomic int written = 0; /* a file of its own each time */
   char name[32];
   snprintf(name, sizeof(name), "written-%d.mdb", written++);
   waybill_backup* backup = check_poison();
