@@ -218,14 +218,16 @@ Result<std::string> ResolveRef(std::string_view flag, std::string_view text, con
 Result<std::string> RefOnNode(std::string_view image, const NodeStore& store,
                               const std::vector<ImageOnNode>* list) {
   auto ref = TRY(ResolveRef("IMAGE", image, store, list));
-  if (ref != image || IsSpelling(image) || IsShortRef(image)) return ref;
-  if (list == nullptr) {
-    return BadFlag("IMAGE", "which image has this name now is what the runtime knows",
-                   "give its list, --cri auto or --images FILE; or give --image and --image-ref");
+  Meanings there(ref);
+  if (list != nullptr) {
+    there.AddListed(*list);
+    return there.none() ? std::string() : ref;
   }
-  const bool is_listed = std::any_of(list->begin(), list->end(),
-                                     [&](const ImageOnNode& one) { return Has(one, image); });
-  return is_listed ? ref : std::string();
+  // A name that is stored may be another image's by now.
+  if (IsSpelling(ref)) TRY(there.AddStored(store));
+  if (!there.none()) return ref;
+  return BadFlag("IMAGE", "only the runtime knows which image on the node this is",
+                 "give its list, --cri auto or --images FILE; or give --image and --image-ref");
 }
 
 std::vector<std::string> ListedNames(const std::vector<ImageOnNode>& list, std::string_view name) {

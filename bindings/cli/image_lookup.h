@@ -42,8 +42,8 @@ Result<std::string> ResolveRef(std::string_view flag, std::string_view text, con
                                const std::vector<ImageOnNode>* list = nullptr);
 
 // The ref of `image`, which is all that is known of it: what a pod would ask for. By the list, if
-// there is one: empty if the list does not have it. kInvalidArgument: it is a name, and there is no
-// list; or it may mean several.
+// there is one: empty if the list does not have it. kInvalidArgument: there is no list, and it is a
+// name, or a digest or ID that the store does not know; or it may mean several.
 Result<std::string> RefOnNode(std::string_view image, const NodeStore& store,
                               const std::vector<ImageOnNode>* list);
 

@@ -26,7 +26,7 @@ def outputs():
     go = GoValues(api, description)
     conversions = Conversions(description)
     header = Header(api, description).text()
-    return {
+    made = {
         "bindings/c/waybill.h": header,
         "bindings/c/waybill.map": version_map(header),
         "bindings/c/described.h": conversions.header(),
@@ -39,6 +39,9 @@ def outputs():
         "bindings/go/values.go": go.types(),
         "bindings/go/calls.go": go.methods(),
     }
+    made[".gitattributes"] = "# What ./dev generate makes.\n" + "".join(
+        f"{path} linguist-generated\n" for path in made)
+    return made
 
 
 def bare(text):
@@ -59,7 +62,7 @@ def main():
         if not check:
             file.write_text(text, encoding="utf-8")
             print(path)
-            if path.endswith(".map"):
+            if path.endswith((".map", ".gitattributes")):
                 continue
             formatter = ["gofmt", "-w"] if path.endswith(".go") else ["clang-format", "-i"]
             subprocess.run([*formatter, str(file)], check=True)

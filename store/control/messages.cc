@@ -47,9 +47,7 @@ Bytes AnswerWith(const Result<T>& result) {
     Bytes answer = Message(true, *result);
     if constexpr (std::is_same_v<T, ObserveReport>) {
       // Names may be of any length, and these are examples.
-      ObserveReport fewer;
-      while (answer.empty()) {
-        if (fewer.listed == 0) fewer = *result;
+      for (ObserveReport fewer = *result; answer.empty();) {
         fewer.judged.resize(fewer.judged.size() / 2);
         fewer.shared_digests.resize(fewer.shared_digests.size() / 2);
         answer = Message(true, fewer);

@@ -31,21 +31,20 @@ using internal::FrameKind;
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-enum class Waited : std::uint8_t { kReady, kTooLong, kFailed };
+enum class Got : std::uint8_t { kAll, kEnd, kTooLong, kFailed };
 
-Waited WaitFor(const Fd& fd, short events, Clock::time_point deadline) {
+// kAll: bytes can be received, or sent.
+Got WaitFor(const Fd& fd, short events, Clock::time_point deadline) {
   while (true) {
     const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now()).count();
-    if (left <= 0) return Waited::kTooLong;
+    if (left <= 0) return Got::kTooLong;
     pollfd polled{fd.get(), events, 0};
     constexpr decltype(left) kLongest = 1 << 30;
     const int n = poll(&polled, 1, static_cast<int>(std::min(left, kLongest)));
-    if (n > 0) return Waited::kReady;
-    if (n < 0 && errno != EINTR) return Waited::kFailed;
+    if (n > 0) return Got::kAll;
+    if (n < 0 && errno != EINTR) return Got::kFailed;
   }
 }
-
-enum class Got : std::uint8_t { kAll, kEnd, kTooLong, kFailed };
 
 // Fills `bytes`.
 Got Receive(const Fd& fd, std::span<std::uint8_t> bytes, Clock::time_point deadline) {
@@ -58,14 +57,7 @@ Got Receive(const Fd& fd, std::span<std::uint8_t> bytes, Clock::time_point deadl
     if (n == 0 || errno == ECONNRESET || errno == EPIPE) return Got::kEnd;
     if (errno == EINTR) continue;
     if (errno != EAGAIN) return Got::kFailed;
-    switch (WaitFor(fd, POLLIN, deadline)) {
-      case Waited::kReady:
-        break;
-      case Waited::kTooLong:
-        return Got::kTooLong;
-      case Waited::kFailed:
-        return Got::kFailed;
-    }
+    if (const Got got = WaitFor(fd, POLLIN, deadline); got != Got::kAll) return got;
   }
   return Got::kAll;
 }
@@ -81,14 +73,8 @@ Got Send(const Fd& fd, std::span<const std::uint8_t> bytes, milliseconds patienc
     if (errno == ECONNRESET || errno == EPIPE) return Got::kEnd;
     if (errno == EINTR) continue;
     if (errno != EAGAIN) return Got::kFailed;
-    switch (WaitFor(fd, POLLOUT, Clock::now() + patience)) {
-      case Waited::kReady:
-        break;
-      case Waited::kTooLong:
-        return Got::kTooLong;
-      case Waited::kFailed:
-        return Got::kFailed;
-    }
+    const Got got = WaitFor(fd, POLLOUT, Clock::now() + patience);
+    if (got != Got::kAll) return got;
   }
   return Got::kAll;
 }
