@@ -78,14 +78,18 @@ class Arguments {
     return {items, count};
   }
 
-  // The enumerator, if `number` is 0 to `last`.
+  // The enumerator, if `number` is `first` to `last`.
   template <typename Enum>
-  Enum OneOf(std::int32_t number, Enum last, const char* name) {
-    if (number < 0 || number > static_cast<std::int32_t>(last)) {
+  Enum OneOf(std::int32_t number, Enum first, Enum last, const char* name) {
+    if (number < static_cast<std::int32_t>(first) || number > static_cast<std::int32_t>(last)) {
       Wrong(name, "has no such value");
-      return Enum{};
+      return first;
     }
     return static_cast<Enum>(number);
+  }
+  template <typename Enum>
+  Enum OneOf(std::int32_t number, Enum last, const char* name) {
+    return OneOf(number, Enum{}, last, name);
   }
 
   // A pointer that must not be null.

@@ -1,6 +1,7 @@
 #include "bindings/c/convert.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <iterator>
 #include <set>
@@ -102,10 +103,6 @@ waybill_list_token ToC(const ListToken& token) {
   return {token.commit, ToC(token.drawn), token.store};
 }
 
-waybill_user_namespace_pool ToC(const UserNamespacePool& pool) {
-  return {pool.first_id, pool.id_count, pool.ids_per_pod, pool.max_pods};
-}
-
 namespace {
 
 waybill_image_pull_credentials ToC(const ImagePullCredentials& credentials, Memory& memory) {
@@ -188,11 +185,13 @@ waybill_store_counters ToC(const StoreCounters& counters, Memory&) {
   return to;
 }
 
-waybill_open_stream ToC(const OpenStream& stream, Memory& memory) {
-  return {.id = Copy(stream.id, memory),
-          .kind = static_cast<std::int32_t>(stream.kind),
-          .prepared = ToC(stream.prepared),
-          .expires_in_ns = static_cast<std::uint64_t>(stream.expires_in.count())};
+waybill_streaming_counters ToC(const StreamingCounters& counters, Memory& memory) {
+  waybill_streaming_counters to{};
+  // The numbers have the same shape; C has the text behind them.
+  static_assert(offsetof(waybill_streaming_counters, prometheus_text) == sizeof(counters));
+  std::memcpy(static_cast<void*>(&to), &counters, sizeof(counters));
+  to.prometheus_text = Copy(ToPrometheusText(counters.Families()), memory);
+  return to;
 }
 
 }  // namespace waybill::c

@@ -63,21 +63,35 @@ inline waybill_timestamp ToC(Timestamp time, Memory&) { return ToC(time); }
 waybill_boot_time ToC(const BootTime& time);
 inline waybill_boot_time ToC(const BootTime& time, Memory&) { return ToC(time); }
 waybill_list_token ToC(const ListToken& token);
-waybill_user_namespace_pool ToC(const UserNamespacePool& pool);
+inline waybill_list_token ToC(const ListToken& token, Memory&) { return ToC(token); }
 inline waybill_string ToC(const std::string& text, Memory& memory) { return Copy(text, memory); }
 waybill_image_pulled_record ToC(const ImagePulledRecord& record, Memory& memory);
 waybill_proven_record ToProvenC(const ImagePulledRecord& record, Memory& memory);
 waybill_registry_auth ToC(const RegistryAuth& auth, Memory& memory);
 waybill_store_counters ToC(const StoreCounters& counters, Memory& memory);
-waybill_open_stream ToC(const OpenStream& stream, Memory& memory);
+waybill_streaming_counters ToC(const StreamingCounters& counters, Memory& memory);
 
 inline waybill_string Borrow(std::string_view text) { return {text.data(), text.size()}; }
 
-// The name of an enumerator, if `number` is 0 to `last`; otherwise empty.
+// The name of an enumerator, if `number` is `first` to `last`; otherwise empty.
 template <typename Enum>
-waybill_string NameOf(std::int32_t number, Enum last, std::string_view (*name)(Enum)) {
-  if (number < 0 || number > static_cast<std::int32_t>(last)) return Borrow("");
+waybill_string NameOf(std::int32_t number, Enum first, Enum last, std::string_view (*name)(Enum)) {
+  if (number < static_cast<std::int32_t>(first) || number > static_cast<std::int32_t>(last)) {
+    return Borrow("");
+  }
   return Borrow(name(static_cast<Enum>(number)));
+}
+
+// The enumerator with that name. `out`: what the argument `number` is called.
+template <typename Enum>
+waybill_code ParseName(waybill_string name, Result<Enum> (*parse)(std::string_view),
+                       std::int32_t* number, const char* out, waybill_error** error) noexcept {
+  return Call(error, [&](Arguments& arguments) -> Result<void> {
+    arguments.Given(number, out);
+    const auto text = arguments.Text(name, "name");
+    if (!arguments.ok()) return arguments.error();
+    return parse(text).map([&](Enum parsed) { *number = static_cast<std::int32_t>(parsed); });
+  });
 }
 
 template <typename T>
@@ -102,10 +116,11 @@ List ListOf(const Range& range, Memory& memory) {
 
 // Puts the value into *out, or returns its error. A null `out`: the caller does not want the value.
 template <typename C, typename T>
-Result<void> Give(const Result<T>& value, C** out) {
+Result<void> Give(const Result<T>& value, C** out,
+                  Memory* upstream = std::pmr::new_delete_resource()) {
   if (!value) return value.error();
   if (out == nullptr) return {};
-  *out = NewResult<C>([&](C& to, Memory& memory) { to = ToC(*value, memory); });
+  *out = NewResult<C>([&](C& to, Memory& memory) { to = ToC(*value, memory); }, upstream);
   return {};
 }
 
@@ -120,6 +135,11 @@ Result<void> Give(const Result<std::vector<T>>& values, C** out,
 }
 
 // The same for what C gets by value.
+template <typename C, typename T>
+Result<void> Give(const Result<T>& value, C* out) {
+  if (value && out != nullptr) *out = ToC(*value, *std::pmr::null_memory_resource());
+  return value.map([](const T&) {});
+}
 inline Result<void> Give(const Result<bool>& value, bool* out) {
   if (value && out != nullptr) *out = *value;
   return value.map([](bool) {});
@@ -127,10 +147,6 @@ inline Result<void> Give(const Result<bool>& value, bool* out) {
 inline Result<void> Give(const Result<PullId>& value, waybill_pull_id* out) {
   if (value && out != nullptr) *out = value->value;
   return value.map([](PullId) {});
-}
-inline Result<void> Give(const Result<ListToken>& value, waybill_list_token* out) {
-  if (value && out != nullptr) *out = ToC(*value);
-  return value.map([](const ListToken&) {});
 }
 
 }  // namespace waybill::c

@@ -58,6 +58,13 @@ waybill_image_pull_intent ToC(const ImagePullIntent& from, Memory& memory) {
   return to;
 }
 
+ImagePullIntent FromC(const waybill_image_pull_intent& from, Arguments& arguments) {
+  ImagePullIntent to;
+  to.image = arguments.String(from.image, "image");
+  to.runtime_handler = arguments.String(from.runtime_handler, "runtime_handler");
+  return to;
+}
+
 waybill_image_preloaded_record ToC(const ImagePreloadedRecord& from, Memory& memory) {
   waybill_image_preloaded_record to{};
   to.image_ref = Copy(from.image_ref, memory);
@@ -123,8 +130,7 @@ OpenPull FromC(const waybill_open_pull& from, Arguments& arguments) {
   to.several = from.several;
   to.image = arguments.String(from.image, "image");
   to.runtime_handler = arguments.String(from.runtime_handler, "runtime_handler");
-  if (from.state < 1) arguments.Wrong("state", "has no such value");
-  to.state = arguments.OneOf(from.state, PullState::kUnknown, "state");
+  to.state = arguments.OneOf(from.state, PullState::kRunning, PullState::kUnknown, "state");
   to.began = FromC(from.began, arguments);
   to.ended = FromCIfAny(from.ended, arguments);
   to.ended_at = FromC(from.ended_at, arguments);
@@ -472,8 +478,8 @@ waybill_revocation ToC(const Revocation& from, Memory& memory) {
 
 Revocation FromC(const waybill_revocation& from, Arguments& arguments) {
   Revocation to;
-  if (from.kind < 1) arguments.Wrong("kind", "has no such value");
-  to.kind = arguments.OneOf(from.kind, RevocationKind::kCredential, "kind");
+  to.kind =
+      arguments.OneOf(from.kind, RevocationKind::kSecret, RevocationKind::kCredential, "kind");
   to.who = FromC(from.who, arguments);
   to.image_ref = arguments.String(from.image_ref, "image_ref");
   to.runtime_handler = arguments.String(from.runtime_handler, "runtime_handler");
@@ -709,12 +715,64 @@ waybill_restore_report ToC(const RestoreReport& from, Memory& memory) {
   return to;
 }
 
+waybill_streaming_request ToC(const StreamingRequest& from, Memory& memory) {
+  waybill_streaming_request to{};
+  to.kind = static_cast<std::int32_t>(from.kind);
+  to.container_id = Copy(from.container_id, memory);
+  to.pod_sandbox_id = Copy(from.pod_sandbox_id, memory);
+  to.command = CopyStrings(from.command, memory);
+  to.std_in = from.std_in;
+  to.std_out = from.std_out;
+  to.std_err = from.std_err;
+  to.tty = from.tty;
+  to.ports =
+      CopyEach<std::uint16_t>(from.ports, memory, [](auto number, Memory&) { return number; });
+  to.port_count = from.ports.size();
+  return to;
+}
+
+StreamingRequest FromC(const waybill_streaming_request& from, Arguments& arguments) {
+  StreamingRequest to;
+  to.kind = arguments.OneOf(from.kind, StreamKind::kExec, StreamKind::kPortForward, "kind");
+  to.container_id = arguments.String(from.container_id, "container_id");
+  to.pod_sandbox_id = arguments.String(from.pod_sandbox_id, "pod_sandbox_id");
+  to.command = arguments.Strings(from.command, "command");
+  to.std_in = from.std_in;
+  to.std_out = from.std_out;
+  to.std_err = from.std_err;
+  to.tty = from.tty;
+  const auto ports = arguments.Array(from.ports, from.port_count, "ports");
+  to.ports.assign(ports.begin(), ports.end());
+  return to;
+}
+
 waybill_streaming_report ToC(const StreamingReport& from, Memory& memory) {
   waybill_streaming_report to{};
   to.recovery = CopyOne(ToC(from.recovery, memory), memory);
   to.voided = from.voided;
   to.void_reason = Copy(from.void_reason, memory);
   to.open = from.open;
+  return to;
+}
+
+waybill_open_stream ToC(const OpenStream& from, Memory& memory) {
+  waybill_open_stream to{};
+  to.id = Copy(from.id, memory);
+  to.kind = static_cast<std::int32_t>(from.kind);
+  to.prepared = ToC(from.prepared, memory);
+  to.expires_in_ns = static_cast<std::uint64_t>(from.expires_in.count());
+  return to;
+}
+
+StreamUrlPolicy FromC(const waybill_stream_url_policy* from, Arguments& arguments) {
+  StreamUrlPolicy to;
+  if (from == nullptr) return to;
+  const auto known = arguments.Options(from, "options");
+  to.hosts = arguments.Strings(known.hosts, "hosts");
+  const auto ports = arguments.Array(known.ports, known.port_count, "ports");
+  to.ports.assign(ports.begin(), ports.end());
+  to.require_https = known.require_https;
+  to.same_host_redirects = known.same_host_redirects;
   return to;
 }
 

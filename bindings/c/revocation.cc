@@ -7,11 +7,6 @@ using namespace waybill::c;
 using waybill::NodeStore;
 using waybill::Result;
 
-waybill_string waybill_revocation_kind_name(int32_t kind) {
-  if (kind < WAYBILL_REVOKED_SECRET || kind > WAYBILL_REVOKED_CREDENTIAL) return Borrow("");
-  return Borrow(waybill::RevocationKindName(static_cast<waybill::RevocationKind>(kind)));
-}
-
 waybill_code waybill_get_proven_record(waybill_store* store, waybill_image_copy copy,
                                        waybill_proven_record** record, waybill_error** error) {
   if (record != nullptr) *record = nullptr;

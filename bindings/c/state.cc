@@ -66,17 +66,6 @@ waybill_code waybill_migrate(const waybill_migrate_options* options,
   });
 }
 
-waybill_code waybill_list_backups(waybill_string directory, waybill_backups** backups,
-                                  waybill_error** error) {
-  if (backups != nullptr) *backups = nullptr;
-  return Call(error, [&](Arguments& arguments) -> Result<void> {
-    arguments.Given(backups, "backups");
-    const auto path = arguments.Path(directory, "directory");
-    if (!arguments.ok()) return arguments.error();
-    return Give(waybill::ListBackups(path), backups);
-  });
-}
-
 waybill_code waybill_restore(const waybill_restore_options* options,
                              waybill_restore_report** report, waybill_error** error) {
   if (report != nullptr) *report = nullptr;

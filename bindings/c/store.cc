@@ -32,7 +32,7 @@ bool Gate::Close() {
   return true;
 }
 
-Result<void> CheckHandle(const waybill_store* store) {
+Result<void> CheckHandle(const void* store) {
   if (store == nullptr) return Error{ErrorCode::kInvalidArgument, "store is a null pointer", {}};
   if (CallbackScope::IsInside(store)) {
     return Error{ErrorCode::kInvalidArgument, "a callback called back into its own store", {}};
@@ -40,7 +40,7 @@ Result<void> CheckHandle(const waybill_store* store) {
   return {};
 }
 
-Error Refusal(const waybill_store* store) {
+Error Refusal(const void* store) {
   auto checked = CheckHandle(store);
   return checked ? Error{ErrorCode::kClosed, "the store is closed", "open it again"}
                  : std::move(checked.error());
@@ -130,24 +130,6 @@ VerificationPolicy ToPolicy(const waybill_policy* policy) {
   return policy == nullptr ? VerificationPolicy{} : policy->policy;
 }
 
-// Opens with `convert(waybill_store*, Arguments&)`. On success the handle is the caller's.
-template <typename Options, typename Convert>
-waybill_code MakeStore(waybill_store** store, waybill_error** error,
-                       Result<std::unique_ptr<NodeStore>> (*open)(Options),
-                       const Convert& convert) noexcept {
-  if (store != nullptr) *store = nullptr;
-  return Call(error, [&](Arguments& arguments) -> Result<void> {
-    arguments.Given(store, "store");
-    auto made = std::make_unique<waybill_store>();
-    Options options = convert(made.get(), arguments);
-    if (!arguments.ok()) return arguments.error();
-    auto opened = TRY(open(std::move(options)));
-    made->store = std::move(opened);
-    *store = made.release();
-    return {};
-  });
-}
-
 }  // namespace
 }  // namespace waybill::c
 
@@ -155,8 +137,10 @@ using namespace waybill::c;
 
 waybill_code waybill_open(const waybill_open_options* options, waybill_store** store,
                           waybill_error** error) {
-  return MakeStore(
-      store, error, waybill::NodeStore::Open, [&](waybill_store* made, Arguments& arguments) {
+  return MakeHandle(
+      store, error,
+      [&](waybill_store* made,
+          Arguments& arguments) -> waybill::Result<std::unique_ptr<waybill::NodeStore>> {
         const auto o = arguments.Options(options, "options");
         waybill::OpenOptions to{.directory = arguments.Path(o.directory, "directory"),
                                 .create_if_missing = !o.must_exist,
@@ -184,14 +168,17 @@ waybill_code waybill_open(const waybill_open_options* options, waybill_store** s
         to.migration_progress = ToProgress(o.migration_progress, o.migration_context, made);
         to.clock = ToClock(o.clock, o.clock_context, made);
         if (o.map_bytes != 0) to.map_bytes = o.map_bytes;
-        return to;
+        if (!arguments.ok()) return arguments.error();
+        return waybill::NodeStore::Open(std::move(to));
       });
 }
 
 waybill_code waybill_observe(const waybill_observe_options* options, waybill_store** store,
                              waybill_error** error) {
-  return MakeStore(
-      store, error, waybill::NodeStore::Observe, [&](waybill_store* made, Arguments& arguments) {
+  return MakeHandle(
+      store, error,
+      [&](waybill_store* made,
+          Arguments& arguments) -> waybill::Result<std::unique_ptr<waybill::NodeStore>> {
         const auto o = arguments.Options(options, "options");
         waybill::ObserveOptions to;
         to.directory = arguments.Path(o.directory, "directory");
@@ -203,7 +190,8 @@ waybill_code waybill_observe(const waybill_observe_options* options, waybill_sto
         to.ages = ToAges(o.ages, arguments);
         to.clock = ToClock(o.clock, o.clock_context, made);
         to.asks_witness = !o.ignores_witness;
-        return to;
+        if (!arguments.ok()) return arguments.error();
+        return waybill::NodeStore::Observe(to);
       });
 }
 
@@ -224,20 +212,10 @@ waybill_code waybill_serve(waybill_store* store, const waybill_serve_options* op
 }
 
 waybill_code waybill_close(waybill_store* store, waybill_error** error) {
-  return Call(error, [&](Arguments&) -> waybill::Result<void> {
-    TRY(CheckHandle(store));
-    if (!store->gate.Close()) {
-      return waybill::Error{waybill::ErrorCode::kClosed, "the store is closed already", {}};
-    }
-    return store->store->Close();
-  });
+  return CloseHandle(store, error);
 }
 
-void waybill_store_free(waybill_store* store) {
-  if (store == nullptr || CallbackScope::IsInside(store)) return;
-  if (!store->gate.closed()) static_cast<void>(waybill_close(store, nullptr));
-  delete store;
-}
+void waybill_store_free(waybill_store* store) { FreeHandle(store); }
 
 waybill_code waybill_get_recovery_report(waybill_store* store, waybill_recovery_report** report,
                                          waybill_error** error) {

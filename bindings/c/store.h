@@ -1,4 +1,4 @@
-// The handle of a store: admits calls until it is closed, and then waits for those inside.
+// The handles of stores: a gate admits calls until it is closed, and then waits for those inside.
 
 #ifndef WAYBILL_BINDINGS_C_STORE_H_
 #define WAYBILL_BINDINGS_C_STORE_H_
@@ -7,11 +7,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 
 #include "bindings/c/convert.h"
 #include "waybill/node_store.h"
+#include "waybill/streaming.h"
 
 namespace waybill::c {
 
@@ -69,12 +69,18 @@ class CallbackScope {
   const CallbackScope* outer_;
 };
 
+// What a handle of C is.
+template <typename Class>
+struct Handle {
+  using Store = Class;
+  Gate gate;
+  std::unique_ptr<Class> store;
+};
+
 }  // namespace waybill::c
 
-struct waybill_store {
-  waybill::c::Gate gate;
-  std::unique_ptr<waybill::NodeStore> store;
-};
+struct waybill_store : waybill::c::Handle<waybill::NodeStore> {};
+struct waybill_streaming_store : waybill::c::Handle<waybill::StreamingStore> {};
 
 namespace waybill::c {
 
@@ -87,12 +93,13 @@ Progress ToProgress(waybill_progress progress, void* context, const void* store)
 Witness ToWitness(std::int32_t kind, waybill_string path, Arguments& arguments);
 
 // kInvalidArgument: a null pointer, or a call from a callback of the store.
-Result<void> CheckHandle(const waybill_store* store);
+Result<void> CheckHandle(const void* store);
 
 // While it lives, the store can't be closed. False: it must not be used, and Refusal says why.
+template <typename H>
 class Visit {
  public:
-  explicit Visit(waybill_store* store)
+  explicit Visit(H* store)
       : store_(store != nullptr && !CallbackScope::IsInside(store) && store->gate.Enter()
                    ? store
                    : nullptr) {}
@@ -104,13 +111,13 @@ class Visit {
   explicit operator bool() const { return store_ != nullptr; }
 
  private:
-  waybill_store* store_;
+  H* store_;
 };
-Error Refusal(const waybill_store* store);
+Error Refusal(const void* store);
 
-// Runs `body(NodeStore&, Arguments&)`, which returns Result<void>, during a visit.
-template <typename Body>
-waybill_code OnStore(waybill_store* store, waybill_error** error, const Body& body) noexcept {
+// Runs `body(Store&, Arguments&)`, which returns Result<void>, during a visit.
+template <typename H, typename Body>
+waybill_code OnStore(H* store, waybill_error** error, const Body& body) noexcept {
   return Call(error, [&](Arguments& arguments) -> Result<void> {
     const Visit visit(store);
     if (!visit) return Refusal(store);
@@ -118,14 +125,47 @@ waybill_code OnStore(waybill_store* store, waybill_error** error, const Body& bo
   });
 }
 
+// Opens with `open(H*, Arguments&)`. On success the handle is the caller's.
+template <typename H, typename Open>
+waybill_code MakeHandle(H** store, waybill_error** error, const Open& open) noexcept {
+  if (store != nullptr) *store = nullptr;
+  return Call(error, [&](Arguments& arguments) -> Result<void> {
+    arguments.Given(store, "store");
+    auto made = std::make_unique<H>();
+    Result<std::unique_ptr<typename H::Store>> opened = open(made.get(), arguments);
+    if (!opened) return opened.error();
+    made->store = *std::move(opened);
+    *store = made.release();
+    return {};
+  });
+}
+
+template <typename H>
+waybill_code CloseHandle(H* store, waybill_error** error) noexcept {
+  return Call(error, [&](Arguments&) -> Result<void> {
+    if (auto checked = CheckHandle(store); !checked) return checked;
+    if (!store->gate.Close()) {
+      return Error{ErrorCode::kClosed, "the store is closed already", {}};
+    }
+    return store->store->Close();
+  });
+}
+
+template <typename H>
+void FreeHandle(H* store) noexcept {
+  if (store == nullptr || CallbackScope::IsInside(store)) return;
+  if (!store->gate.closed()) static_cast<void>(CloseHandle(store, nullptr));
+  delete store;
+}
+
 // *out = what `get` returns of the store. `name` is that of the argument `out`.
-template <typename C, typename Get>
-waybill_code Query(waybill_store* store, C** out, const char* name, waybill_error** error,
+template <typename H, typename C, typename Get>
+waybill_code Query(H* store, C** out, const char* name, waybill_error** error,
                    const Get& get) noexcept {
   if (out != nullptr) *out = nullptr;
-  return OnStore(store, error, [&](NodeStore& node_store, Arguments& arguments) -> Result<void> {
+  return OnStore(store, error, [&](auto& opened, Arguments& arguments) -> Result<void> {
     if (!arguments.Given(out, name)) return arguments.error();
-    return Give(std::invoke(get, node_store), out);
+    return Give(get(opened), out);
   });
 }
 

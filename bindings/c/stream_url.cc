@@ -17,16 +17,6 @@ using waybill::StreamUrlRefusal;
 
 namespace {
 
-waybill::StreamUrlPolicy ToPolicy(const waybill_stream_url_policy* policy, Arguments& arguments) {
-  if (policy == nullptr) return {};
-  const auto from = arguments.Options(policy, "policy");
-  const auto ports = arguments.Array(from.ports, from.port_count, "ports");
-  return {.hosts = arguments.Strings(from.hosts, "hosts"),
-          .ports = {ports.begin(), ports.end()},
-          .require_https = from.require_https,
-          .same_host_redirects = from.same_host_redirects};
-}
-
 // Makes the result of `check(arguments, policy)`.
 template <typename Check>
 waybill_code Checked(const waybill_stream_url_policy* policy, waybill_stream_url_check** out,
@@ -34,7 +24,7 @@ waybill_code Checked(const waybill_stream_url_policy* policy, waybill_stream_url
   if (out != nullptr) *out = nullptr;
   return Call(error, [&](Arguments& arguments) -> Result<void> {
     if (!arguments.Given(out, "check")) return arguments.error();
-    const auto known = ToPolicy(policy, arguments);
+    const auto known = FromC(policy, arguments);
     const waybill::StreamUrlCheck checked = check(arguments, known);
     if (!arguments.ok()) return arguments.error();
     *out = NewResult<waybill_stream_url_check>([&](waybill_stream_url_check& to, Memory& memory) {
@@ -69,14 +59,6 @@ auto With(waybill_rate_limit* limit, const Use& use) noexcept {
 }
 
 }  // namespace
-
-waybill_string waybill_stream_url_refusal_name(int32_t refusal) {
-  return NameOf(refusal, waybill::kLastStreamUrlRefusal, waybill::StreamUrlRefusalName);
-}
-
-waybill_string waybill_stream_scheme_name(int32_t scheme) {
-  return NameOf(scheme, StreamScheme::kHttps, waybill::StreamSchemeName);
-}
 
 waybill_code waybill_check_stream_url(waybill_string url, const waybill_stream_url_policy* policy,
                                       waybill_stream_url_check** check, waybill_error** error) {

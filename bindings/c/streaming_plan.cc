@@ -32,24 +32,6 @@ waybill_streaming_lint ToC(const waybill::StreamingLint& lint, Memory& memory) {
 
 }  // namespace
 
-waybill_code waybill_parse_kubernetes_version(waybill_string text,
-                                              waybill_kubernetes_version* version,
-                                              waybill_error** error) {
-  return Call(error, [&](Arguments& arguments) -> Result<void> {
-    arguments.Given(version, "version");
-    const auto view = arguments.Text(text, "text");
-    if (!arguments.ok()) return arguments.error();
-    const auto parsed = TRY(waybill::ParseKubernetesVersion(view));
-    *version = {parsed.major, parsed.minor};
-    return {};
-  });
-}
-
-waybill_string waybill_streaming_gate_name(int32_t gate) {
-  if (gate < 0 || gate > WAYBILL_GATE_ALL_BETA) return Borrow("");
-  return Borrow(waybill::StreamingGateName(static_cast<waybill::StreamingGate>(gate)));
-}
-
 bool waybill_find_streaming_gate(waybill_string name, int32_t* gate) {
   const auto found = waybill::FindStreamingGate(View(name));
   if (found && gate != nullptr) *gate = static_cast<std::int32_t>(*found);
@@ -65,11 +47,6 @@ bool waybill_is_streaming_flag(waybill_string name) {
     return {};
   });
   return known || code != WAYBILL_OK;
-}
-
-waybill_string waybill_streaming_severity_name(int32_t severity) {
-  if (severity < 0 || severity > WAYBILL_STREAMING_FATAL) return Borrow("");
-  return Borrow(waybill::StreamingSeverityName(static_cast<waybill::StreamingSeverity>(severity)));
 }
 
 waybill_code waybill_streaming_plan(const waybill_streaming_plan_request* request,

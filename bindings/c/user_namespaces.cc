@@ -9,15 +9,8 @@ using waybill::Result;
 
 waybill_user_namespace_pool waybill_default_user_namespace_pool(uint64_t ids_per_pod,
                                                                 uint64_t max_pods) {
-  return ToC(waybill::UserNamespacePool::Default(ids_per_pod, max_pods));
-}
-
-waybill_code waybill_check_user_namespace_pool(const waybill_user_namespace_pool* pool,
-                                               waybill_error** error) {
-  return Call(error, [&](Arguments& arguments) -> Result<void> {
-    if (!arguments.Given(pool, "pool")) return arguments.error();
-    return waybill::CheckUserNamespacePool(FromC(*pool, arguments));
-  });
+  return ToC(waybill::UserNamespacePool::Default(ids_per_pod, max_pods),
+             *std::pmr::null_memory_resource());
 }
 
 waybill_code waybill_pool_of_subordinate_ids(bool user_exists, bool tool_exists,
@@ -32,8 +25,7 @@ waybill_code waybill_pool_of_subordinate_ids(bool user_exists, bool tool_exists,
                                         .uids = arguments.String(uids, "uids"),
                                         .gids = arguments.String(gids, "gids")};
     if (!arguments.ok()) return arguments.error();
-    return waybill::PoolOfSubordinateIds(found, ids_per_pod, max_pods)
-        .map([&](const waybill::UserNamespacePool& made) { *pool = ToC(made); });
+    return Give(waybill::PoolOfSubordinateIds(found, ids_per_pod, max_pods), pool);
   });
 }
 

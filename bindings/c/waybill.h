@@ -216,8 +216,8 @@ typedef struct waybill_error {
  * done. A second free is detected only until the memory is used again. */
 WAYBILL_API waybill_code waybill_free(void* result);
 
-/* "invalidArgument", as the command line and JSON print it; "ok"; empty for an unknown code. This
- * name and those below live for ever. */
+/* "invalidArgument", as the command line and JSON print it; "ok". This name and those below live
+ * for ever, and are empty for a number that has none. */
 WAYBILL_API waybill_string waybill_code_name(waybill_code code);
 
 /* What to do, in calls of this header. Empty for WAYBILL_HINT_NONE and for a number that is not a
@@ -398,7 +398,8 @@ enum {
   /* cancelled, timed out, connection lost, or the process that pulled ended */
   WAYBILL_OPEN_PULL_UNKNOWN = 3
 };
-WAYBILL_API waybill_string waybill_pull_state_name(int32_t state); /* "running" */
+/* "running", "failed", "unknown"; "" for a number of a later version. */
+WAYBILL_API waybill_string waybill_pull_state_name(int32_t state);
 
 /* A pull that may still bring an image, or may have brought one that nobody recorded. */
 typedef struct waybill_open_pull {
@@ -510,7 +511,9 @@ WAYBILL_API bool waybill_parse_image(waybill_string image, waybill_image_parts* 
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_normalise_image(waybill_string image,
                                                                     waybill_string** full,
                                                                     waybill_error** error);
-/* The repository of an image string: equal for two strings that name the same one. */
+/* The repository of an image string: equal for two strings that name the same one, whatever their
+ * tags and digests. It is the name in the full form; without a full form, the image name; if the
+ * string does not parse, the string itself. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_repository_of(waybill_string image,
                                                                   waybill_string** repository,
                                                                   waybill_error** error);
@@ -520,8 +523,11 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_repository_of(waybill_string
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_parse_platform(waybill_string text,
                                                                    waybill_platform** platform,
                                                                    waybill_error** error);
+/* "linux/arm/v7", "windows/amd64 10.0.20348.1970"; OS features follow in parentheses. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_format_platform(
     const waybill_platform* platform, waybill_string** text, waybill_error** error);
+/* The one spelling of a platform, as containerd compares them: x86_64 becomes amd64, aarch64 arm64,
+ * arm without a variant arm/v7, arm64/v8 arm64, macos darwin. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_normalise_platform(
     const waybill_platform* platform, waybill_platform** normalised, waybill_error** error);
 
@@ -576,37 +582,53 @@ enum {
   WAYBILL_KUBELET_V1ALPHA1 = 1 /* to v1.34 */
 };
 
-/* Accepts apiVersion kubelet.config.k8s.io/v1alpha1 and /v1beta1, and the form in KEP-2535: the
+/* Reads a file of the kubelet's pulled/, strictly: WAYBILL_INVALID_ARGUMENT names the field that is
+ * unknown, repeated, in another case or of another type; WAYBILL_LIMIT_EXCEEDED names the bound.
+ * Accepts apiVersion kubelet.config.k8s.io/v1alpha1 and /v1beta1, and the form in KEP-2535: the
  * group imagemanager.kubelet.config.k8s.io/v1alpha1, and the list kubernetesSecretCoordinates (one
  * of the two lists, not both). */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_decode_pulled_record(
     waybill_string json, waybill_image_pulled_record** record, waybill_error** error);
+/* Reads a file of the kubelet's pulling/. Errors as of waybill_decode_pulled_record. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_decode_pull_intent(
     waybill_string json, waybill_image_pull_intent** intent, waybill_error** error);
+/* Reads a file of the kubelet's observed-preloaded/. Errors as of waybill_decode_pulled_record. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_decode_preloaded_record(
     waybill_string json, waybill_image_preloaded_record** record, waybill_error** error);
 
-/* As kubelets of that API version write them. Two entries of one image name are
- * WAYBILL_INVALID_ARGUMENT. */
+/* The bytes that kubelet v1.36.3 writes, or, for v1alpha1, kubelets up to v1.34: times cut to the
+ * second, the mapping sorted by name. Runtime handlers and manifests are left out. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
-waybill_encode_pulled_record(const waybill_image_pulled_record* record, int32_t api_version,
+waybill_encode_pulled_record(const waybill_image_pulled_record* record, int32_t version,
                              waybill_string** json, waybill_error** error);
+/* As kubelets of that API version write it. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
-waybill_encode_pull_intent(const waybill_image_pull_intent* intent, int32_t api_version,
+waybill_encode_pull_intent(const waybill_image_pull_intent* intent, int32_t version,
                            waybill_string** json, waybill_error** error);
+/* As kubelets of that API version write it. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
-waybill_encode_preloaded_record(const waybill_image_preloaded_record* record, int32_t api_version,
+waybill_encode_preloaded_record(const waybill_image_preloaded_record* record, int32_t version,
                                 waybill_string** json, waybill_error** error);
 
-/* `crictl images -o json`. */
+/* Reads `crictl images -o json`: {"images":[{"id":…,"repoTags":[…],"repoDigests":[…],
+ * "pinned":…,"spec":{"runtimeHandler":…},…}]}. Other fields are ignored. WAYBILL_INVALID_ARGUMENT:
+ * "images" or the id of an image is missing. WAYBILL_LIMIT_EXCEEDED: more than 200,000 images. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_decode_image_list(
     waybill_string json, waybill_images_on_node** images, waybill_error** error);
-/* The UIDs of the pods in `kubectl get pods -o json`, the kubelet's /pods, `crictl pods -o json`.
- */
+/* The UIDs of the pods in a list that `kubectl get pods -o json`, the kubelet's /pods or `crictl
+ * pods -o json` prints: {"items":[{"metadata":{"uid":…},…},…]}. For a static pod, the UID under
+ * which its node knows it is included (annotations kubernetes.io/config.hash and .mirror). A UID
+ * may occur more than once. WAYBILL_INVALID_ARGUMENT: "items" or the UID of a pod is missing, or
+ * the list is only one page of several. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_decode_pod_list(waybill_string json,
                                                                     waybill_strings** pod_uids,
                                                                     waybill_error** error);
-/* `crictl info`. */
+/* Reads `crictl info` (CRI's StatusResponse). The handlers and their features (in either spelling)
+ * come from "runtimeHandlers"; the default's name and the guest platforms from containerd's
+ * configuration under "config", if present. CRI's nameless handler is merged with the named
+ * default. WAYBILL_INVALID_ARGUMENT: not JSON, no "runtimeHandlers", a field of the wrong type, or
+ * a name that is malformed or occurs twice. WAYBILL_LIMIT_EXCEEDED: above 256 MiB, 32 levels of
+ * nesting or 1,024 handlers. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_decode_runtime_status(
     waybill_string json, waybill_runtime_handlers** handlers, waybill_error** error);
 
@@ -623,14 +645,18 @@ typedef struct waybill_registry_auths {
   size_t count;
 } waybill_registry_auths;
 
-/* A docker config, or a Secret that holds one. */
+/* Reads a docker config, or a Secret that holds one, in the document's order. Other fields are
+ * ignored, as by the kubelet. WAYBILL_INVALID_ARGUMENT: an `auth` is not base64 of "user:password";
+ * the error names the registry. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_decode_auth_document(
     waybill_string json, waybill_registry_auths** auths, waybill_error** error);
 
-/* "2026-01-02T03:04:05Z". WAYBILL_INVALID_ARGUMENT: the time is out of bounds. */
+/* "2026-01-02T03:04:05Z", with a fraction if the time has one. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_format_timestamp(waybill_timestamp time,
                                                                      waybill_string** text,
                                                                      waybill_error** error);
+/* Reads RFC 3339 with any offset, a fraction of up to nine digits, and years 1 to 9999, but no leap
+ * second (kubelet behaviour). WAYBILL_INVALID_ARGUMENT for anything else. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_parse_timestamp(waybill_string text,
                                                                     waybill_timestamp* time,
                                                                     waybill_error** error);
@@ -647,7 +673,9 @@ enum {
    * preloaded if it has neither record nor intent. */
   WAYBILL_RULES_KUBELET = 1
 };
-WAYBILL_API waybill_string waybill_rules_name(int32_t rules); /* "closed" */
+/* "closed", "kubelet" */
+WAYBILL_API waybill_string waybill_rules_name(int32_t rules);
+/* The inverse. WAYBILL_INVALID_ARGUMENT for any other spelling. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_parse_rules(waybill_string name, int32_t* rules,
                                                                 waybill_error** error);
 
@@ -658,7 +686,9 @@ enum {
   WAYBILL_NEVER_VERIFY_ALLOWLISTED_IMAGES = 2,
   WAYBILL_ALWAYS_VERIFY = 3
 };
-WAYBILL_API waybill_string waybill_verification_mode_name(int32_t mode); /* "NeverVerify" */
+/* "NeverVerifyPreloadedImages", as the kubelet's configuration spells it. */
+WAYBILL_API waybill_string waybill_verification_mode_name(int32_t mode);
+/* The inverse. WAYBILL_INVALID_ARGUMENT for any other spelling. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_parse_verification_mode(waybill_string name,
                                                                             int32_t* mode,
                                                                             waybill_error** error);
@@ -716,7 +746,8 @@ typedef struct waybill_user_namespace_options {
 /* What a kubelet without configuration uses. */
 WAYBILL_API waybill_user_namespace_pool waybill_default_user_namespace_pool(uint64_t ids_per_pod,
                                                                             uint64_t max_pods);
-/* WAYBILL_INVALID_ARGUMENT, in the kubelet's words. */
+/* WAYBILL_INVALID_ARGUMENT, in the kubelet's words: the pool breaks one of the rules above.
+ * Reserved ranges do not count for max_pods. Pure, thread-safe. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_check_user_namespace_pool(const waybill_user_namespace_pool* pool, waybill_error** error);
 /* The pool that a node is configured for (KEP-127, "Configuration of ranges"). If the user or the
@@ -866,12 +897,15 @@ enum {
   WAYBILL_SHORT_NAMES_ANYWHERE = 0,
   WAYBILL_SHORT_NAMES_DOCKER_HUB = 1 /* the runtime completes it with docker.io only (containerd) */
 };
-WAYBILL_API waybill_string waybill_short_names_name(int32_t short_names); /* "docker.io" */
+/* "anywhere", "docker.io" */
+WAYBILL_API waybill_string waybill_short_names_name(int32_t short_names);
+/* The inverse. WAYBILL_INVALID_ARGUMENT for any other spelling. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_parse_short_names(waybill_string name,
                                                                       int32_t* short_names,
                                                                       waybill_error** error);
 
-/* Which names the pull could have given an image: "r.example/x:1", "r.example/x@…", "anything". */
+/* Which names the pull could have given an image: "r.example/x:1", "r.example/x@…", or "anything".
+ */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_names_given_by(const waybill_open_pull* pull,
                                                                    int32_t short_names,
                                                                    waybill_strings** names,
@@ -1251,7 +1285,8 @@ enum {
   /* a credential matches, but was proven too long ago (waybill_age_limits) */
   WAYBILL_REASON_PROOF_TOO_OLD = 25
 };
-WAYBILL_API waybill_string waybill_reason_name(int32_t reason); /* "secretHashMatches" */
+/* "secretHashMatches" */
+WAYBILL_API waybill_string waybill_reason_name(int32_t reason);
 WAYBILL_API waybill_string waybill_reason_text(int32_t reason); /* one sentence, no full stop */
 
 typedef struct waybill_decision {
@@ -1297,7 +1332,9 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_decision waybill_must_attempt_pull_second
 
 /* A container's imagePullPolicy. */
 enum { WAYBILL_PULL_ALWAYS = 0, WAYBILL_PULL_IF_NOT_PRESENT = 1, WAYBILL_PULL_NEVER = 2 };
-WAYBILL_API waybill_string waybill_pull_policy_name(int32_t policy); /* "IfNotPresent" */
+/* "IfNotPresent" */
+WAYBILL_API waybill_string waybill_pull_policy_name(int32_t policy);
+/* The inverse. WAYBILL_INVALID_ARGUMENT for any other spelling. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_parse_pull_policy(waybill_string name,
                                                                       int32_t* policy,
                                                                       waybill_error** error);
@@ -1312,7 +1349,8 @@ enum {
   /* WAYBILL_RULES_KUBELET only: the pod's credentials are not available */
   WAYBILL_ENSURE_CREDENTIALS_ERROR = 4
 };
-WAYBILL_API waybill_string waybill_ensure_action_name(int32_t action); /* "ErrImageNeverPull" */
+/* "ErrImageNeverPull" */
+WAYBILL_API waybill_string waybill_ensure_action_name(int32_t action);
 
 typedef struct waybill_ensure_outcome {
   int32_t action; /* WAYBILL_ENSURE_PULL … */
@@ -1559,7 +1597,8 @@ enum {
   WAYBILL_STANDING_TOO_OLD = 1,  /* proven too long ago (waybill_age_limits) */
   WAYBILL_STANDING_FORGOTTEN = 2 /* revoked, and not taken out yet */
 };
-WAYBILL_API waybill_string waybill_credential_standing_name(int32_t standing); /* "tooOld" */
+/* "counts", "tooOld", … */
+WAYBILL_API waybill_string waybill_credential_standing_name(int32_t standing);
 
 /* What a record has under an image name: a Secret, a service account, or that every pod of the node
  * may use it. */
@@ -1715,7 +1754,9 @@ enum {
    * opens nothing by its coordinates either, until a pull proves them. */
   WAYBILL_REVOKED_CREDENTIAL = 5
 };
-WAYBILL_API waybill_string waybill_revocation_kind_name(int32_t kind); /* "serviceAccount" */
+/* "secret", "serviceAccount", "namespace", "image", "credential"; "" for a number of a later
+ * version. */
+WAYBILL_API waybill_string waybill_revocation_kind_name(int32_t kind);
 
 /* What was forgotten. Proofs by pulls that began in `commit` or before do not come back: neither by
  * a pull that ends later, nor by a credential written back, a restored backup or an import. */
@@ -2403,11 +2444,12 @@ typedef struct waybill_streaming_store waybill_streaming_store;
 
 /* The CRI call that prepared a stream. */
 enum { WAYBILL_STREAM_EXEC = 1, WAYBILL_STREAM_ATTACH = 2, WAYBILL_STREAM_PORT_FORWARD = 3 };
-WAYBILL_API waybill_string waybill_stream_kind_name(int32_t kind); /* "portforward" */
+/* "exec", "attach", "portforward", as in the URLs of CRI streaming servers. */
+WAYBILL_API waybill_string waybill_stream_kind_name(int32_t kind);
 
 /* CRI's ExecRequest, AttachRequest and PortForwardRequest. */
 typedef struct waybill_streaming_request {
-  int32_t kind WAYBILL_EMPTY;                  /* WAYBILL_STREAM_… */
+  int32_t kind WAYBILL_EMPTY;                  /* WAYBILL_STREAM_EXEC … */
   waybill_string container_id WAYBILL_EMPTY;   /* exec, attach */
   waybill_string pod_sandbox_id WAYBILL_EMPTY; /* port-forward */
   waybill_strings command WAYBILL_EMPTY;       /* exec */
@@ -2427,7 +2469,8 @@ typedef struct waybill_streaming_request {
  * a zero byte or, unlike CRI's, is not UTF-8. WAYBILL_LIMIT_EXCEEDED: above a bound. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_check_streaming_request(const waybill_streaming_request* request, waybill_error** error);
-/* A name for a token in logs, which opens nothing: 16 hex digits. */
+/* A name for a token in logs, which opens nothing: the first 16 hex digits of its SHA-256. Takes
+ * any text. Empty: libcrypto failed. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_stream_token_id(waybill_string token,
                                                                     waybill_string** id,
                                                                     waybill_error** error);
@@ -2486,12 +2529,12 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_streaming_report(
 
 /* Stores the request, on disk when this returns, and returns its token: 32 lower-case hex digits,
  * 128 random bits from the kernel. Nobody can get it again. Errors, which leave the store as it
- * was: waybill_check_streaming_request; WAYBILL_LIMIT_EXCEEDED with
- * waybill_error.retry_after_seconds: max_open tokens are open, and the first of them expires then
- * (gRPC ResourceExhausted, HTTP 429); WAYBILL_IO: no randomness; WAYBILL_NOT_OWNER, WAYBILL_CLOSED,
- * WAYBILL_STORE_FULL, WAYBILL_DISK_FULL, WAYBILL_IO, WAYBILL_OWNED as in "Recording a pull"
- * (node_store.h). WAYBILL_INTERNAL also: the boot clock says an impossible time.
- * WAYBILL_OUTCOME_UNKNOWN: the request may be on disk, but nobody has its token. After
+ * was: those of waybill_check_streaming_request; WAYBILL_LIMIT_EXCEEDED with
+ * waybill_error.retry_after_ns: as many tokens as waybill_streaming_options.max_open are open, and
+ * the first of them expires then (gRPC ResourceExhausted, HTTP 429); WAYBILL_IO: no randomness;
+ * WAYBILL_NOT_OWNER, WAYBILL_CLOSED, WAYBILL_STORE_FULL, WAYBILL_DISK_FULL, WAYBILL_IO,
+ * WAYBILL_OWNED as in "Recording a pull". WAYBILL_INTERNAL also: the boot clock says an impossible
+ * time. WAYBILL_OUTCOME_UNKNOWN: the request may be on disk, but nobody has its token. After
  * WAYBILL_OUT_OF_MEMORY a token that nobody has may be open until it expires. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_prepare_stream(waybill_streaming_store* store, const waybill_streaming_request* request,
@@ -2509,10 +2552,10 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_consume_stream(waybill_streaming_store* store, waybill_string token, int32_t kind,
                        waybill_streaming_request** request, waybill_error** error);
 
-/* A token that waits for its client. */
+/* A token that waits for its client. Its request stays sealed. */
 typedef struct waybill_open_stream {
   waybill_string id;          /* waybill_stream_token_id */
-  int32_t kind;               /* WAYBILL_STREAM_… */
+  int32_t kind;               /* WAYBILL_STREAM_EXEC … */
   waybill_timestamp prepared; /* by the wall clock */
   uint64_t expires_in_ns;     /* more than 0 */
 } waybill_open_stream;
@@ -2522,7 +2565,8 @@ typedef struct waybill_open_streams {
   size_t count;
 } waybill_open_streams;
 
-/* Oldest first. WAYBILL_DAMAGED, WAYBILL_UNAVAILABLE. */
+/* Lists the open tokens, the oldest first. WAYBILL_DAMAGED: a row can't be read.
+ * WAYBILL_UNAVAILABLE, WAYBILL_CLOSED. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_streams(waybill_streaming_store* store,
                                                                  waybill_open_streams** streams,
                                                                  waybill_error** error);
@@ -2545,7 +2589,7 @@ typedef struct waybill_streaming_counters {
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_streaming_counters(
     waybill_streaming_store* store, waybill_streaming_counters** counters, waybill_error** error);
 
-/* As waybill_verify. */
+/* Does what waybill_verify does. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_verify_streaming(waybill_streaming_store* store,
                                                                      waybill_verify_report** report,
                                                                      waybill_error** error);
@@ -2555,8 +2599,12 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_verify_streaming(waybill_str
 /* What may be dialled. The default: any port of a loopback address, and no redirect. */
 typedef struct waybill_stream_url_policy {
   size_t struct_size;
-  waybill_strings hosts; /* allowed beside loopback: IP addresses, host names */
-  const uint16_t* ports; /* none: all */
+  /* What is allowed beside loopback addresses. Either an IP address, without brackets and zone (an
+   * IPv4-mapped one is its IPv4 address), or a host name of letters, digits, '-', '_' and '.',
+   * compared without regard to case and otherwise exactly: it covers neither subdomains nor the
+   * same name with a '.' at the end. Whoever lists a name trusts the resolver. At most 1,024. */
+  waybill_strings hosts;
+  const uint16_t* ports; /* The ports that are allowed, 1 to 65535; empty: all. At most 65,535. */
   size_t port_count;
   bool require_https;       /* Refuse http. */
   bool same_host_redirects; /* Allow a redirect to the same host: waybill_check_stream_redirect. */
@@ -2612,8 +2660,12 @@ enum {
   /* waybill_check_stream_redirect only: a redirect from https to http. */
   WAYBILL_STREAM_URL_REDIRECT_DOWNGRADE = 21
 };
+/* "noScheme", "notAllowed"; empty for an unknown number. */
+WAYBILL_API waybill_string waybill_stream_url_refusal_name(int32_t refusal);
 
 enum { WAYBILL_STREAM_HTTP = 0, WAYBILL_STREAM_HTTPS = 1 };
+/* "http" or "https". */
+WAYBILL_API waybill_string waybill_stream_scheme_name(int32_t scheme);
 
 /* If refused: why, in words that hold neither path nor query; the address is empty, with port 0.
  * Otherwise where to connect, and what to ask for there. */
@@ -2625,10 +2677,6 @@ typedef struct waybill_stream_url_check {
   uint16_t port;
   waybill_string path; /* with the query. Holds the token: do not log it */
 } waybill_stream_url_check;
-
-/* "noScheme"; "none" for WAYBILL_STREAM_URL_ALLOWED. "http" or "https". Empty for other numbers. */
-WAYBILL_API waybill_string waybill_stream_url_refusal_name(int32_t refusal);
-WAYBILL_API waybill_string waybill_stream_scheme_name(int32_t scheme);
 
 /* Whether the kubelet, or what stands in for it, may connect to `url`, as the runtime's answer to
  * Exec, Attach or PortForward names it. 127.0.0.0/8, ::1, and IPv4-mapped loopback addresses are
@@ -2680,7 +2728,7 @@ typedef struct waybill_kubernetes_version {
   uint32_t minor;
 } waybill_kubernetes_version;
 
-/* What `kubelet --version`, `kubectl version` and packages print: "v1.22.3", "1.22", "1.22+",
+/* Reads what `kubelet --version`, `kubectl version` and packages print: "v1.22.3", "1.22", "1.22+",
  * "Kubernetes v1.36.0-rc.1+k3s1". WAYBILL_INVALID_ARGUMENT for anything else, and for a release
  * before WAYBILL_OLDEST_STREAMING_VERSION or a major version other than 1. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_parse_kubernetes_version(
@@ -2704,7 +2752,7 @@ enum {
   WAYBILL_GATE_ALL_ALPHA = 6, /* both: every alpha gate that is not set by itself */
   WAYBILL_GATE_ALL_BETA = 7   /* both: every beta gate, likewise; since 1.17 */
 };
-/* "StreamingProxyRedirects"; empty for an unknown gate. */
+/* "StreamingProxyRedirects" */
 WAYBILL_API waybill_string waybill_streaming_gate_name(int32_t gate);
 /* Whether the name is exactly that of a gate. `gate` may be NULL. */
 WAYBILL_API bool waybill_find_streaming_gate(waybill_string name, int32_t* gate);
@@ -2734,7 +2782,7 @@ enum {
   WAYBILL_STREAMING_REMOVED = 2, /* still accepted, but does nothing any more */
   WAYBILL_STREAMING_FATAL = 3    /* the component does not start */
 };
-/* "fatal"; empty for no such severity. */
+/* "ignored", "deprecated", "removed", "fatal". */
 WAYBILL_API waybill_string waybill_streaming_severity_name(int32_t severity);
 
 /* Where a setting was found. */

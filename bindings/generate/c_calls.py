@@ -6,6 +6,17 @@ from description import SCALARS
 from words import snake
 
 BY_VALUE = ("ImageCopy", "ListToken", "Timestamp", "CredentialName")
+RESULTS_BY_VALUE = (*BY_VALUE, "KubernetesVersion", "UserNamespacePool")
+# A class: its handle in C, and what its functions begin with.
+HANDLES = {"NodeStore": "waybill_store", "StreamingStore": "waybill_streaming_store"}
+
+
+def one_of(description, enum, value, name, scope=""):
+    """The enumerator that a number of C stands for."""
+    values = description.api.enums[enum].values
+    bounds = [v.name for v in (values[:1] if values[0].number else []) + values[-1:]]
+    return "arguments.OneOf(" + ", ".join(
+        [value, *(f"{scope}{enum}::{b}" for b in bounds), f'"{name}"']) + ")"
 
 
 class Argument:
@@ -22,10 +33,11 @@ class Argument:
                 self.value = "waybill::PullId{" + name + "}"
         elif kind == "text":
             self.parameter, self.value = f"waybill_string {name}", f'arguments.Text({name}, "{name}")'
+        elif kind == "path":
+            self.parameter, self.value = f"waybill_string {name}", f'arguments.Path({name}, "{name}")'
         elif kind == "enum":
-            last = description.api.enums[of].values[-1].name
             self.parameter = f"int32_t {name}"
-            self.value = f'arguments.OneOf({name}, waybill::{of}::{last}, "{name}")'
+            self.value = one_of(description, of, name, name, "waybill::")
         elif kind == "optional":
             self.parameter = f"const {description.c_struct(of)}* {name}"
             self.value = f"FromCIfAny({name}, arguments)"
@@ -51,14 +63,15 @@ class Argument:
 
 
 class CallShape:
-    """The C function of a method."""
+    """The C function of a function or method of C++."""
 
     def __init__(self, description, block):
         function = block.thing
-        self.description, self.function = description, function
-        self.name = "waybill_" + snake(function.name)
+        self.description, self.function, self.block = description, function, block
+        self.name = description.c_function(function)
         self.arguments = [Argument(description, t, n) for t, n in function.arguments]
-        self.result = function.result[len("Result<"):-1]
+        self.can_fail = function.result.startswith("Result<")
+        self.result = function.result[len("Result<"):-1] if self.can_fail else function.result
         kind, of = description.kind(self.result)
         self.result_kind, self.result_of = kind, of
         self.changes = any(t in ("ChangeOptions", "ClearOptions") for t, _ in function.arguments)
@@ -68,8 +81,12 @@ class CallShape:
             self.out_type = None
         elif kind == "scalar":
             self.out_type = SCALARS[of][0] + "*"
-        elif of in BY_VALUE:
+        elif kind == "text":
+            self.out_type = "waybill_string**"
+        elif of in RESULTS_BY_VALUE:
             self.out_type = description.c_struct(of) + "*"
+        elif kind == "list" and description.kind(of)[0] == "text":
+            self.out_type = "waybill_strings**"
         elif kind == "list":
             self.out_type = description.lists[of].name + "**"
         else:
@@ -79,8 +96,9 @@ class CallShape:
 
     def parameters(self):
         out = [f"{self.out_type} {self.out}"] if self.out_type else []
-        return (["waybill_store* store"] + [a.parameter for a in self.arguments] + out +
-                ["waybill_error** error"])
+        handle = HANDLES.get(self.function.owner)
+        return ([f"{handle}* store"] if handle else []) + [
+            *(a.parameter for a in self.arguments), *out, "waybill_error** error"]
 
     def remarks(self):
         """What is true of C alone."""
@@ -107,21 +125,52 @@ class CallShape:
             values.append(f"{argument.name}_in")
         if len(values) and any(a.kind != "scalar" for a in self.arguments):
             inner.append("if (!arguments.ok()) return arguments.error();")
-        call = f"node_store.{self.function.name}({', '.join(values)})"
+        owner = self.function.owner
+        call = f"{'opened.' if owner else 'waybill::'}{self.function.name}({', '.join(values)})"
+        if not self.can_fail:
+            call = f"Result<{self.qualified(self.result)}>({call})"
         if not self.out_type:
             inner.append(f"return {call};")
         else:
-            inner.append(f"return Give({call}, {self.out});")
+            wiping = ", Wiping()" if self.block.has("wipes") else ""
+            inner.append(f"return Give({call}, {self.out}{wiping});")
         name = " arguments" if any("arguments" in line for line in inner) else ""
-        lines.append("return OnStore(store, error, [&](NodeStore& node_store, "
-                     f"Arguments&{name}) -> Result<void> {{")
+        if owner:
+            lines.append(f"return OnStore(store, error, [&]({owner}& opened, "
+                         f"Arguments&{name}) -> Result<void> {{")
+        else:
+            lines.append(f"return Call(error, [&](Arguments&{name}) -> Result<void> {{")
         return lines + inner + ["});"]
+
+    def qualified(self, type_):
+        return re.sub(r"(?<![\w:])(?=[A-Z])", "waybill::", type_)
+
+
+def name_functions(description):
+    """The functions of C that say what an enumerator is called, or read it."""
+    out = []
+    for block in description.enums.values():
+        enum, function = block.thing, block.name_function()
+        if not function:
+            continue
+        first, last = (f"waybill::{enum.name}::{v.name}" for v in (enum.values[0], enum.values[-1]))
+        named = description.api.functions[("", enum.name + "Name")]
+        argument = named.arguments[0][1]
+        out += ["", f"waybill_string {function}(int32_t {argument}) {{",
+                f"return NameOf({argument}, {first}, {last}, waybill::{named.name});", "}"]
+        if block.has("parse"):
+            out += [f"waybill_code waybill_parse_{snake(enum.name)}(waybill_string name, "
+                    f"int32_t* {argument}, waybill_error** error) {{",
+                    f"return ParseName(name, waybill::Parse{enum.name}, {argument}, "
+                    f'"{argument}", error);', "}"]
+    return out
 
 
 def calls(description):
-    out = ["// The functions of waybill.h that do what a method of NodeStore does. Made by ./dev generate.",
+    out = ["// The functions of waybill.h that do what one of C++ does. Made by ./dev generate.",
            "", '#include "bindings/c/described.h"', '#include "bindings/c/store.h"', "",
-           "using namespace waybill::c;", "using waybill::NodeStore;", "using waybill::Result;"]
+           "using namespace waybill::c;", "using waybill::NodeStore;", "using waybill::Result;",
+           "using waybill::StreamingStore;", *name_functions(description)]
     for block in description.calls.values():
         shape = CallShape(description, block)
         out += ["", f"waybill_code {shape.name}({', '.join(shape.parameters())}) {{",
@@ -193,6 +242,12 @@ class Conversions:
                 lines.append(f"std::memcpy(&{to}, &{value}, sizeof({to}));")
             elif kind == "list" and d.kind(of)[0] == "text":
                 lines.append(f"{to} = CopyStrings({value}, memory);")
+            elif kind == "list" and d.kind(of)[0] == "scalar":
+                lines.append(f"{to} = CopyEach<{of}>({value}, memory, "
+                             "[](auto number, Memory&) { return number; });")
+                lines.append(f"to.{d.count_name(member)} = {value}.size();")
+            elif kind == "duration":
+                lines.append(f"{to}_ns = static_cast<std::uint64_t>({value}.count());")
             elif kind == "list" and name in block.listed("lists"):
                 lines.append(f"{to} = ListOf<{d.lists[of].name}, {d.c_struct(of)}>({value}, memory);")
             elif kind == "list":
@@ -219,11 +274,7 @@ class Conversions:
             if kind == "scalar":
                 lines.append(f"{to} = {'PullId{' + value + '}' if of == 'PullId' else value};")
             elif kind == "enum":
-                values = d.api.enums[of].values
-                if values[0].number:
-                    lines.append(f'if ({value} < {values[0].number}) '
-                                 f'arguments.Wrong("{name}", "has no such value");')
-                lines.append(f'{to} = arguments.OneOf({value}, {of}::{values[-1].name}, "{name}");')
+                lines.append(f"{to} = {one_of(d, of, value, name)};")
             elif kind == "text":
                 lines.append(f'{to} = arguments.String({value}, "{name}");')
             elif kind == "optional" and d.kind(of)[0] == "list":
@@ -234,6 +285,10 @@ class Conversions:
                 lines.append(f"{to} = FromCIfAny({value}, arguments);")
             elif kind == "list" and d.kind(of)[0] == "text":
                 lines.append(f'{to} = arguments.Strings({value}, "{name}");')
+            elif kind == "list" and d.kind(of)[0] == "scalar":
+                lines.append(f'const auto {name} = arguments.Array({value}, '
+                             f'{source}{d.count_name(member)}, "{name}");')
+                lines.append(f"{to}.assign({name}.begin(), {name}.end());")
             elif kind == "list":
                 lines.append(f'{to} = ListFromC({value}, {source}{d.count_name(member)}, "{name}", '
                              "arguments);")

@@ -25,13 +25,15 @@ class CWords(Words):
         if (struct, name) == ("ImageOnNode", "imported"):
             return "waybill_image_list.imported"
         member = self.api.structs[struct].member(name)
-        return f"{self.struct(struct)}.{name}{'_seconds' if 'seconds' in member.type else ''}"
+        unit = re.search(r"chrono::(nanoseconds|milliseconds|seconds)", member.type)
+        suffix = {"nanoseconds": "_ns", "milliseconds": "_ms"}.get(unit[1], "_seconds") if unit else ""
+        return f"{self.struct(struct)}.{name}{suffix}"
 
     def enumerator(self, enum, value):
         return self.description.c_enumerator(enum, value)
 
     def function(self, owner, name):
-        return "waybill_" + {"StreamingStore": "streaming_"}.get(owner, "") + snake(name)
+        return self.description.c_function(self.api.functions[(owner, name)])
 
     def quoted(self, name):
         return f"`{name}`"
@@ -213,8 +215,24 @@ class Header:
         head = ([f"typedef int32_t {block.options['c']};"] if "c" in block.options else [])
         one_line = "enum { " + " ".join(code for code, _, _ in values) + " };"
         if len(one_line) <= WIDTH and not any(text for _, text, _ in values):
-            return comment + head + [one_line]
-        return comment + head + ["enum {"] + rows(values) + ["};"]
+            out = comment + head + [one_line]
+        else:
+            out = comment + head + ["enum {"] + rows(values) + ["};"]
+        return out + self.names(block)
+
+    def names(self, block):
+        """The functions that name an enumerator, and read it."""
+        if not (function := block.name_function()):
+            return []
+        named = self.api.functions[("", block.name + "Name")]
+        argument = named.arguments[0][1]
+        out = block_comment(self.words.text(named.comment, block.thing))
+        out.append(f"WAYBILL_API waybill_string {function}(int32_t {argument});")
+        if block.has("parse"):
+            out += block_comment("The inverse. WAYBILL_INVALID_ARGUMENT for any other spelling.")
+            out += declaration(f"waybill_parse_{snake(block.name)}", [
+                "waybill_string name", f"int32_t* {argument}", "waybill_error** error"])
+        return out
 
     def doc(self, block):
         function = self.api.function(block.name)

@@ -11,10 +11,15 @@
   @enum NAME PREFIX [WORD…]   an enumeration; its enumerators begin with PREFIX in C. Words:
       first=NAME kX=NAME      one that C++ lacks, 0; an enumerator's name
       go=NAME goprefix=PREFIX go.kX=NAME gotype=TYPE    names and type in Go; go.kX=- leaves one out
-      names=FUNCTION words=A,B    what its String returns: FUNCTION of C, these, or (names=-) by hand
+      names=FUNCTION words=A,B    what its String returns: FUNCTION of C, which is made, these, or
+                              (names=-) what is written by hand
+      parse                   C and Go can also read its names
   @doc FUNCTION [TEXT]        the comment of a C++ function, and TEXT
-  @call METHOD [out=NAME] [go=NAME]   comment and declaration of a method of NodeStore; its C
-                              function, its Go method and its message are made, too
+  @call [CLASS::]FUNCTION [WORD…]   comment and declaration of a method of NodeStore or CLASS, or of
+                              a function; the functions of C and Go are made, too. Words:
+      c=NAME go=NAME          its names, where they do not follow from the C++ name; go=- by hand
+      out=NAME                the argument of C for its result
+      wipes                   the result's memory is wiped before it is freed
   @members STRUCT             the struct that follows is by hand: comments that its members lack
                               are those of the C++ struct
 """
@@ -59,6 +64,11 @@ class Described:
         """Options, which a function of C may be called without."""
         return self.has("sized") or (self.kind == "members" and self.name.endswith(("Options", "List")))
 
+    def name_function(self):
+        """The function of C that names an enumerator; None: there is none, or it is by hand."""
+        function = self.options.get("names")
+        return function if function != "-" else None
+
     def listed(self, key):
         return self.options[key].split(",") if key in self.options else []
 
@@ -89,8 +99,8 @@ class Description:
             elif kind == "list":
                 self.lists[words[0]] = block
             elif kind == "call":
-                block.thing = api.functions[("NodeStore", name)]
-                self.calls[name] = block
+                block.thing = api.functions.get(("NodeStore", name)) or api.function(name)
+                self.calls[(block.thing.owner, block.thing.name)] = block
 
     # --- Names ------------------------------------------------------------------------------------
 
@@ -106,6 +116,10 @@ class Description:
         if given and given != "-":
             return given
         return camel(snake(name.replace("::", "")))
+
+    def c_function(self, function):
+        block = self.calls.get((function.owner, function.name))
+        return block and block.options.get("c") or "waybill_" + snake(function.name)
 
     def c_enumerator(self, enum, value):
         block = self.enums.get(enum.name)

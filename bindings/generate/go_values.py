@@ -1,13 +1,16 @@
 """Writes the types, conversions and methods of the Go binding."""
 import re
 
-from c_calls import BY_VALUE, CallShape
+from c_calls import BY_VALUE, HANDLES, RESULTS_BY_VALUE, CallShape
 from description import SCALARS, camel, go_member
 from words import Words, snake
+
+RECEIVERS = {"NodeStore": "Store", "OwnerCalls": "Store"}  # other classes have the same name in Go
 
 # Where a comment of C++ names a section of its header, Go names a method.
 # What has another name or place in Go.
 ELSEWHERE = {"[ReasonText]": "[Reason.Text]", "([HintText])": "([Hint.String])",
+             "[CheckStreamingRequest]": "[StreamingRequest.Check]",
              "[CredentialSource]": "source of credentials",
              "[ImageOnNode.Imported]": "[ImageList.Imported]"}
 SECTIONS = {'as in "Recording a pull"': "as of [Store.RecordPullIntent]",
@@ -40,10 +43,11 @@ class GoWords(Words):
         return self.description.go_enumerator(enum, value)
 
     def function(self, owner, name):
-        block = self.description.calls.get(name)
-        go = block.options.get("go", name) if block else name
-        go = name if go == "-" else go
-        return f"[{ {'NodeStore': 'Store.', 'OwnerCalls': 'Store.'}.get(owner, owner and owner + '.')}{go}]"
+        calls = self.description.calls
+        block = calls.get((owner, name)) or calls.get(("NodeStore", name))
+        given = block.options.get("go", "-") if block else "-"
+        receiver = RECEIVERS.get(owner, owner)
+        return f"[{receiver}{'.' if receiver else ''}{go_function(name) if given == '-' else given}]"
 
     def quoted(self, name):
         first, *rest = name.split(".")
@@ -67,9 +71,15 @@ class GoWords(Words):
 
 
 def argument(name):
+    if name == "time":  # the package
+        return "t"
     words = camel(name)
     return words[0].lower() + words[1:] if not words.startswith(("ID", "UID", "URL")) else (
         words.lower())
+
+
+def go_function(name):
+    return camel(snake(name))
 
 
 def comment(text, indent=""):
@@ -101,13 +111,15 @@ def joined(text):
     return "\n".join(out)
 
 
-def introduced(name, text):
-    """A comment of Go begins with the name of what it is about."""
+def introduced(name, text, returns=False):
+    """A comment of Go begins with the name of what it is about. `returns`: that is a function."""
     text = joined(text.strip())
     if not text:
         return ""
     first, _, rest = text.partition(" ")
     low = first[0].lower() + first[1:]
+    if returns and (first in ("The", "A", "An") or first.startswith('"')):
+        return f"{name} returns {low} {rest}"
     if first in ("What", "Which", "Why", "Whether", "How", "When", "Who", "Where"):
         return f"{name} says {low} {rest}"
     if first in ("A", "An"):
@@ -128,7 +140,7 @@ class GoValues:
                "import (", '\t"time"', '\t"unsafe"', ")"]
         for block in self.description.enums.values():
             if block.options.get("go") != "-":
-                out += ["", *self.enum(block)]
+                out += ["", *self.enum(block), *self.parser(block)]
         for block in self.description.structs.values():
             if block.kind != "struct" or block.options.get("go") == "-":
                 continue
@@ -217,6 +229,17 @@ class GoValues:
         return out + ["", f"// String returns {said}.", f"func ({short} {name}) String() string {{",
                       f"\treturn {made}", "}"]
 
+    def parser(self, block):
+        """Reads an enumerator's name."""
+        if not block.has("parse"):
+            return []
+        go = self.description.go_type(block.name)
+        return ["", f"// Parse{go} is the inverse of String; ErrInvalidArgument for any other spelling.",
+                f"func Parse{go}(name string) ({go}, error) {{", "\tvar out C.int32_t",
+                "\tvar e *C.waybill_error",
+                f"\tcode := C.waybill_parse_{snake(block.name)}(borrow(name), &out, &e)",
+                f"\treturn {go}(out), takeError(code, e)", "}"]
+
     # --- Conversions ------------------------------------------------------------------------------
 
     def c_type(self, name):
@@ -239,6 +262,12 @@ class GoValues:
                 value = f"goString({c})"
             elif kind == "list" and d.kind(of)[0] == "text":
                 value = f"goStrings({c})"
+            elif kind == "list" and d.kind(of)[0] == "scalar":
+                c_name, go = SCALARS[of]
+                value = (f"goList({c}, c.{d.count_name(member)}, "
+                         f"func(n *C.{c_name}) {go} {{ return {go}(*n) }})")
+            elif kind == "duration":
+                value = f"time.Duration({c}_ns)"
             elif kind == "list" and member.name in block.listed("lists"):
                 value = f"goList({c}.items, {c}.count, go{d.go_type(of)})"
             elif kind == "list":
@@ -274,6 +303,10 @@ class GoValues:
                 lines.append(f"{c} = a.string({go})")
             elif kind == "list" and d.kind(of)[0] == "text":
                 lines.append(f"{c} = a.strings({go})")
+            elif kind == "list" and d.kind(of)[0] == "scalar":
+                c_name, go_name = SCALARS[of]
+                lines.append(f"{c}, c.{d.count_name(member)} = cList(a, {go}, "
+                             f"func(_ *arena, n *{go_name}) C.{c_name} {{ return C.{c_name}(*n) }})")
             elif kind == "list":
                 lines.append(f"{c}, c.{d.count_name(member)} = cList(a, {go}, c{d.go_type(of)})")
             elif member.type == "std::optional<Timestamp>":
@@ -325,6 +358,10 @@ class GoValues:
         kind, of = d.kind(type_)
         if type_ == "ChangeOptions":
             return "options ...ChangeOption", "cChangeOptions(&a, options)"
+        if kind == "text" and name == "json":
+            return "json []byte", "borrowBytes(json)"
+        if kind == "path":
+            return f"{name} string", f"borrow({name})"
         parameter = f"{name} {self.type_of(type_)}"
         if kind == "scalar":
             return parameter, f"C.{SCALARS[of][0]}({name})"
@@ -349,12 +386,14 @@ class GoValues:
     def method(self, block):
         d, shape = self.description, CallShape(self.description, block)
         function = block.thing
-        name = block.options.get("go", function.name)
+        name = block.options.get("go", go_function(function.name))
         self.words.arguments = [n for _, n in function.arguments]
-        text = introduced(name, self.words.text(function.comment))
+        text = introduced(name, self.words.text(function.comment), returns=True)
         self.words.arguments = ()
         more = ("Errors" if "Err" not in text else "Further errors")
-        if "rrors as of" not in text:
+        if not function.owner:
+            text += "" if "Err" in text else " ErrOutOfMemory."
+        elif function.owner == "NodeStore" and "rrors as of" not in text:
             of = "GetRecord" if function.reads else "RecordPullIntent"
             text += f" {more} as of [Store.{of}]."
         parameters, before, passed = [], [], []
@@ -370,20 +409,25 @@ class GoValues:
         if any("&a" in b or "a.strings" in b for b in before):
             before = ["var a arena", "defer a.free()", *before]
         result, take = self.result(shape)
+        receiver = RECEIVERS.get(function.owner, function.owner)
+        receiver = f"(s *{receiver}) " if receiver else ""
         out = comment(text)
-        signature = f"func (s *Store) {name}({', '.join(parameters)})"
-        if result is None:
-            call = ", ".join(["h", *passed, "e"])
-            return out + [f"{signature} error {{", *("\t" + b for b in before),
-                          "\treturn s.call(func(h handle, e errorOut) C.waybill_code {",
-                          f"\t\treturn C.{shape.name}({call})", "\t})", "}"]
-        call = ", ".join(["h", *passed, "&out", "e"])
-        c_type = "C." + shape.out_type.rstrip("*")
-        star = "*" if shape.out_type.endswith("**") else ""
-        return out + [f"{signature} ({result}, error) {{", *("\t" + b for b in before),
-                      f"\tvar out {star}{c_type}",
-                      "\terr := s.call(func(h handle, e errorOut) C.waybill_code {",
-                      f"\t\treturn C.{shape.name}({call})", "\t})", f"\treturn {take}, err", "}"]
+        out.append(f"func {receiver}{name}({', '.join(parameters)}) "
+                   f"{f'({result}, error)' if result else 'error'} {{")
+        out += ["\t" + b for b in before]
+        passed = [*passed, "&out"] if result else passed
+        if result:
+            star = "*" if shape.out_type.endswith("**") else ""
+            out.append(f"\tvar out {star}C.{shape.out_type.rstrip('*')}")
+        if not function.owner:
+            call = f"C.{shape.name}({', '.join([*passed, '&e'])})"
+            return out + ["\tvar e *C.waybill_error", f"\tcode := {call}",
+                          f"\treturn {take + ', ' if result else ''}takeError(code, e)", "}"]
+        handle = "handle" if function.owner == "NodeStore" else "*C." + HANDLES[function.owner]
+        out += [f"\t{'err := ' if result else 'return '}s.call(func(h {handle}, e errorOut) "
+                "C.waybill_code {",
+                f"\t\treturn C.{shape.name}({', '.join(['h', *passed, 'e'])})", "\t})"]
+        return out + ([f"\treturn {take}, err"] if result else []) + ["}"]
 
     def result(self, shape):
         d = self.description
@@ -392,7 +436,12 @@ class GoValues:
         if shape.result_kind == "scalar":
             go = SCALARS[shape.result_of][1]
             return go, f"{go}(out)"
-        if shape.result_of in BY_VALUE:
+        if shape.result_kind == "text":
+            return ("[]byte", "takeBytes(out)") if shape.out == "json" else (
+                "string", "takeString(out)")
+        if shape.result_kind == "list" and d.kind(shape.result_of)[0] == "text":
+            return "[]string", "take(out, goStringsOf)"
+        if shape.result_of in RESULTS_BY_VALUE:
             return d.go_type(shape.result_of), f"go{d.go_type(shape.result_of)}(&out)"
         if shape.result_kind == "list":
             name = camel(d.lists[shape.result_of].name[len("waybill_"):])

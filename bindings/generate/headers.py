@@ -48,8 +48,6 @@ class Function:
     comment: list
     reads: bool = False  # a const member
     declared: list = field(default_factory=list)  # the arguments as they stand there
-    reads: bool = False  # a const member
-    declared: list = field(default_factory=list)  # the arguments as they stand there
 
 
 def sentence_parts(above, behind):

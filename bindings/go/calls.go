@@ -9,6 +9,147 @@ import (
 	"time"
 )
 
+// RepositoryOf returns the repository of an image string: equal for two strings that name the same
+// one, whatever their tags and digests. It is the name in the full form; without a full form, the
+// image name; if the string does not parse, the string itself. ErrOutOfMemory.
+func RepositoryOf(image string) (string, error) {
+	var out *C.waybill_string
+	var e *C.waybill_error
+	code := C.waybill_repository_of(borrow(image), &out, &e)
+	return takeString(out), takeError(code, e)
+}
+
+// ParsePlatform reads OS/ARCHITECTURE[/VARIANT] and normalises it. ErrInvalidArgument: too few or
+// too many parts, an empty part, or characters other than letters, digits, '.', '_' and '-'.
+func ParsePlatform(text string) (Platform, error) {
+	var out *C.waybill_platform
+	var e *C.waybill_error
+	code := C.waybill_parse_platform(borrow(text), &out, &e)
+	return take(out, goPlatform), takeError(code, e)
+}
+
+// NormalisePlatform returns the one spelling of a platform, as containerd compares them: x86_64
+// becomes amd64, aarch64 arm64, arm without a variant arm/v7, arm64/v8 arm64, macos darwin.
+// ErrOutOfMemory.
+func NormalisePlatform(platform Platform) (Platform, error) {
+	var a arena
+	defer a.free()
+	platformIn := put(&a, cPlatform(&a, &platform))
+	var out *C.waybill_platform
+	var e *C.waybill_error
+	code := C.waybill_normalise_platform(platformIn, &out, &e)
+	return take(out, goPlatform), takeError(code, e)
+}
+
+// DecodeImageIndex reads an OCI image index or a Docker manifest list. Other fields are ignored.
+// ErrInvalidArgument: not JSON, neither of the two formats, no manifests, or a manifest with a
+// malformed digest or a media type other than that of an image manifest or an index.
+// ErrLimitExceeded: above 4 MiB, 32 levels of nesting or 4,096 manifests.
+func DecodeImageIndex(json []byte) ([]ManifestDescriptor, error) {
+	var out *C.waybill_image_index
+	var e *C.waybill_error
+	code := C.waybill_decode_image_index(borrowBytes(json), &out, &e)
+	return take(out, goImageIndex), takeError(code, e)
+}
+
+// DecodePulledRecord reads a file of the kubelet's pulled/, strictly: ErrInvalidArgument names the
+// field that is unknown, repeated, in another case or of another type; ErrLimitExceeded names the
+// bound. Accepts apiVersion kubelet.config.k8s.io/v1alpha1 and /v1beta1, and the form in KEP-2535:
+// the group imagemanager.kubelet.config.k8s.io/v1alpha1, and the list kubernetesSecretCoordinates
+// (one of the two lists, not both).
+func DecodePulledRecord(json []byte) (ImagePulledRecord, error) {
+	var out *C.waybill_image_pulled_record
+	var e *C.waybill_error
+	code := C.waybill_decode_pulled_record(borrowBytes(json), &out, &e)
+	return take(out, goImagePulledRecord), takeError(code, e)
+}
+
+// DecodePullIntent reads a file of the kubelet's pulling/. Errors as of [DecodePulledRecord].
+func DecodePullIntent(json []byte) (ImagePullIntent, error) {
+	var out *C.waybill_image_pull_intent
+	var e *C.waybill_error
+	code := C.waybill_decode_pull_intent(borrowBytes(json), &out, &e)
+	return take(out, goImagePullIntent), takeError(code, e)
+}
+
+// DecodePreloadedRecord reads a file of the kubelet's observed-preloaded/. Errors as of
+// [DecodePulledRecord].
+func DecodePreloadedRecord(json []byte) (ImagePreloadedRecord, error) {
+	var out *C.waybill_image_preloaded_record
+	var e *C.waybill_error
+	code := C.waybill_decode_preloaded_record(borrowBytes(json), &out, &e)
+	return take(out, goImagePreloadedRecord), takeError(code, e)
+}
+
+// EncodePulledRecord returns the bytes that kubelet v1.36.3 writes, or, for v1alpha1, kubelets up
+// to v1.34: times cut to the second, the mapping sorted by name. Runtime handlers and manifests are
+// left out. ErrOutOfMemory.
+func EncodePulledRecord(record ImagePulledRecord, version KubeletAPIVersion) ([]byte, error) {
+	var a arena
+	defer a.free()
+	recordIn := put(&a, cImagePulledRecord(&a, &record))
+	var out *C.waybill_string
+	var e *C.waybill_error
+	code := C.waybill_encode_pulled_record(recordIn, C.int32_t(version), &out, &e)
+	return takeBytes(out), takeError(code, e)
+}
+
+// EncodePullIntent: As kubelets of that API version write it. ErrOutOfMemory.
+func EncodePullIntent(intent ImagePullIntent, version KubeletAPIVersion) ([]byte, error) {
+	var a arena
+	defer a.free()
+	intentIn := put(&a, cImagePullIntent(&a, &intent))
+	var out *C.waybill_string
+	var e *C.waybill_error
+	code := C.waybill_encode_pull_intent(intentIn, C.int32_t(version), &out, &e)
+	return takeBytes(out), takeError(code, e)
+}
+
+// EncodePreloadedRecord: As kubelets of that API version write it. ErrOutOfMemory.
+func EncodePreloadedRecord(record ImagePreloadedRecord, version KubeletAPIVersion) ([]byte, error) {
+	var a arena
+	defer a.free()
+	recordIn := put(&a, cImagePreloadedRecord(&a, &record))
+	var out *C.waybill_string
+	var e *C.waybill_error
+	code := C.waybill_encode_preloaded_record(recordIn, C.int32_t(version), &out, &e)
+	return takeBytes(out), takeError(code, e)
+}
+
+// DecodePodList returns the UIDs of the pods in a list that `kubectl get pods -o json`, the
+// kubelet's /pods or `crictl pods -o json` prints: {"items":[{"metadata":{"uid":…},…},…]}. For a
+// static pod, the UID under which its node knows it is included (annotations
+// kubernetes.io/config.hash and .mirror). A UID may occur more than once. ErrInvalidArgument:
+// "items" or the UID of a pod is missing, or the list is only one page of several.
+func DecodePodList(json []byte) ([]string, error) {
+	var out *C.waybill_strings
+	var e *C.waybill_error
+	code := C.waybill_decode_pod_list(borrowBytes(json), &out, &e)
+	return take(out, goStringsOf), takeError(code, e)
+}
+
+// DecodeRuntimeStatus reads `crictl info` (CRI's StatusResponse). The handlers and their features
+// (in either spelling) come from "runtimeHandlers"; the default's name and the guest platforms from
+// containerd's configuration under "config", if present. CRI's nameless handler is merged with the
+// named default. ErrInvalidArgument: not JSON, no "runtimeHandlers", a field of the wrong type, or
+// a name that is malformed or occurs twice. ErrLimitExceeded: above 256 MiB, 32 levels of nesting
+// or 1,024 handlers.
+func DecodeRuntimeStatus(json []byte) ([]RuntimeHandler, error) {
+	var out *C.waybill_runtime_handlers
+	var e *C.waybill_error
+	code := C.waybill_decode_runtime_status(borrowBytes(json), &out, &e)
+	return take(out, goRuntimeHandlers), takeError(code, e)
+}
+
+// FormatTimestamp returns "2026-01-02T03:04:05Z", with a fraction if the time has one.
+// ErrOutOfMemory.
+func FormatTimestamp(t time.Time) (string, error) {
+	var out *C.waybill_string
+	var e *C.waybill_error
+	code := C.waybill_format_timestamp(cTime(t), &out, &e)
+	return takeString(out), takeError(code, e)
+}
+
 // Flush waits until every write-back queued so far is on disk. ErrIO, ErrDiskFull, ErrStoreFull and
 // ErrOutcomeUnknown as for a recording; a failed write-back is dropped, and the next decision that
 // needs it queues it again. Does nothing for an observer. Further errors as of
@@ -569,6 +710,15 @@ func (s *Store) ClearDistrust(reason string, options ClearOptions) (ObserveRepor
 	return take(out, goObserveReport), err
 }
 
+// ListBackups returns the backups in directory, newest first, by name; their content is not read.
+// ErrUnsafePath, ErrIO. ErrNotFound: no such directory.
+func ListBackups(directory string) ([]Backup, error) {
+	var out *C.waybill_backups
+	var e *C.waybill_error
+	code := C.waybill_list_backups(borrow(directory), &out, &e)
+	return take(out, goBackups), takeError(code, e)
+}
+
 // MakeBackup makes a compact copy of the store as it is now, checked and on the disk, in backup/ in
 // the store's directory ([Backup]): for Restore. Only the owner may call it; other calls go on
 // meanwhile. The last three backups are kept, those of migrations included; of several backups of
@@ -583,4 +733,67 @@ func (s *Store) MakeBackup() (Backup, error) {
 		return C.waybill_make_backup(h, &out, e)
 	})
 	return take(out, goBackup), err
+}
+
+// Prepare stores the request, on disk when this returns, and returns its token: 32 lower-case hex
+// digits, 128 random bits from the kernel. Nobody can get it again. Errors, which leave the store
+// as it was: those of [StreamingRequest.Check]; ErrLimitExceeded with [Error.RetryAfter]: as many
+// tokens as [StreamingOptions.MaxOpen] are open, and the first of them expires then (gRPC
+// ResourceExhausted, HTTP 429); ErrIO: no randomness; ErrNotOwner, ErrClosed, ErrStoreFull,
+// ErrDiskFull, ErrIO, ErrOwned as of [Store.RecordPullIntent]. ErrInternal also: the boot clock
+// says an impossible time. ErrOutcomeUnknown: the request may be on disk, but nobody has its token.
+func (s *StreamingStore) Prepare(request StreamingRequest) (string, error) {
+	var a arena
+	defer a.free()
+	requestIn := put(&a, cStreamingRequest(&a, &request))
+	var out *C.waybill_string
+	err := s.call(func(h *C.waybill_streaming_store, e errorOut) C.waybill_code {
+		return C.waybill_prepare_stream(h, requestIn, &out, e)
+	})
+	return takeString(out), err
+}
+
+// Consume uses the token up, and returns its request. On disk when this returns: whatever crashes,
+// and whenever, no token opens a second stream. Of several callers one gets the request.
+// ErrNotFound, with one and the same text: the token was never prepared, was used, is void, has
+// expired or is of another kind. A refusal writes nothing, so a token of another kind stays good
+// for its own. (The kubelet's in-memory cache uses such a token up.) ErrDamaged: the row can't be
+// read; the token opens nothing. ErrNotOwner, ErrClosed, ErrStoreFull, ErrDiskFull, ErrIO,
+// ErrOwned: the token is still good. ErrOutcomeUnknown: it may be used up or not; do not use it
+// again.
+func (s *StreamingStore) Consume(token string, kind StreamKind) (StreamingRequest, error) {
+	var out *C.waybill_streaming_request
+	err := s.call(func(h *C.waybill_streaming_store, e errorOut) C.waybill_code {
+		return C.waybill_consume_stream(h, borrow(token), C.int32_t(kind), &out, e)
+	})
+	return take(out, goStreamingRequest), err
+}
+
+// List lists the open tokens, the oldest first. ErrDamaged: a row can't be read. ErrUnavailable,
+// ErrClosed.
+func (s *StreamingStore) List() ([]OpenStream, error) {
+	var out *C.waybill_open_streams
+	err := s.call(func(h *C.waybill_streaming_store, e errorOut) C.waybill_code {
+		return C.waybill_list_streams(h, &out, e)
+	})
+	return take(out, goOpenStreams), err
+}
+
+// Verify does what [Store.Verify] does.
+func (s *StreamingStore) Verify() (VerifyReport, error) {
+	var out *C.waybill_verify_report
+	err := s.call(func(h *C.waybill_streaming_store, e errorOut) C.waybill_code {
+		return C.waybill_verify_streaming(h, &out, e)
+	})
+	return take(out, goVerifyReport), err
+}
+
+// ParseKubernetesVersion reads what `kubelet --version`, `kubectl version` and packages print:
+// "v1.22.3", "1.22", "1.22+", "Kubernetes v1.36.0-rc.1+k3s1". ErrInvalidArgument for anything else,
+// and for a release before OldestStreamingVersion or a major version other than 1.
+func ParseKubernetesVersion(text string) (KubernetesVersion, error) {
+	var out C.waybill_kubernetes_version
+	var e *C.waybill_error
+	code := C.waybill_parse_kubernetes_version(borrow(text), &out, &e)
+	return goKubernetesVersion(&out), takeError(code, e)
 }

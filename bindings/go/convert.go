@@ -69,6 +69,8 @@ func goStrings(s C.waybill_strings) []string {
 	return goList(s.items, s.count, func(s *C.waybill_string) string { return goString(*s) })
 }
 
+func goStringsOf(s *C.waybill_strings) []string { return goStrings(*s) }
+
 func goTime(t C.waybill_timestamp) time.Time {
 	return time.Unix(int64(t.seconds), int64(t.nanoseconds)).UTC()
 }

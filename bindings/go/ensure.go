@@ -5,14 +5,6 @@ import "C"
 
 import "unsafe"
 
-// ParsePullPolicy is the inverse of String; ErrInvalidArgument for any other spelling.
-func ParsePullPolicy(name string) (PullPolicy, error) {
-	var policy C.int32_t
-	var e *C.waybill_error
-	code := C.waybill_parse_pull_policy(borrow(name), &policy, &e)
-	return PullPolicy(policy), takeError(code, e)
-}
-
 // EnsureOutcome is the answer to the kubelet's outer question: pull, use the image, or refuse.
 type EnsureOutcome struct {
 	Action EnsureAction

@@ -29,20 +29,12 @@ func (p OpenPull) NamesGiven(short ShortNames) []string {
 	var e *C.waybill_error
 	code := C.waybill_names_given_by(c, C.int32_t(short), &names, &e)
 	_ = takeError(code, e)
-	return take(names, func(n *C.waybill_strings) []string { return goStrings(*n) })
+	return take(names, goStringsOf)
 }
 
 // PresumedSource is the source of a ledger entry that is presumed: a first start found the image, and
 // nobody knows where it came from.
 const PresumedSource = C.WAYBILL_PRESUMED_SOURCE
-
-// ParseShortNames is the inverse of String; ErrInvalidArgument for any other spelling.
-func ParseShortNames(name string) (ShortNames, error) {
-	var names C.int32_t
-	var e *C.waybill_error
-	code := C.waybill_parse_short_names(borrow(name), &names, &e)
-	return ShortNames(names), takeError(code, e)
-}
 
 // Evidence says how long a pull stays open after it ended, since its image may still arrive. Both
 // times are measured by the time since boot, from the end of the pull to the token of a complete

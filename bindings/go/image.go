@@ -56,26 +56,6 @@ func NormaliseImage(image string) (string, error) {
 	return takeString(full), takeError(code, e)
 }
 
-// RepositoryOf returns the repository of an image string: the same text for two strings that name
-// the same one, whatever their tags and digests. It is the name part of the full form; without a
-// full form, the image name; if the string does not parse, the string itself. ErrOutOfMemory.
-func RepositoryOf(image string) (string, error) {
-	var repository *C.waybill_string
-	var e *C.waybill_error
-	code := C.waybill_repository_of(borrow(image), &repository, &e)
-	return takeString(repository), takeError(code, e)
-}
-
-// DecodeImageIndex reads an OCI image index or a Docker manifest list. ErrInvalidArgument: not JSON,
-// neither of the two, no manifests, or a manifest of another media type or without a well-formed
-// digest. ErrLimitExceeded: above 4 MiB, 4,096 manifests or the bound of nesting.
-func DecodeImageIndex(json []byte) ([]ManifestDescriptor, error) {
-	var index *C.waybill_image_index
-	var e *C.waybill_error
-	code := C.waybill_decode_image_index(borrowBytes(json), &index, &e)
-	return take(index, goImageIndex), takeError(code, e)
-}
-
 // ChooseManifest returns the manifest that a runtime on host pulls, for a handler with the guest
 // platform guest, nil for none (KEP-4216; containerd's platform matchers; for Windows, its container
 // version compatibility). ErrNotFound: no manifest matches; the error lists what the index offers.

@@ -57,17 +57,6 @@ func Migrate(ctx context.Context, o MigrateOptions) (MigrationReport, error) {
 	return take(report, goMigrationReport), stop.because(takeError(code, e))
 }
 
-// ListBackups returns the backups in a store's directory, newest first. It reads their names, not
-// their content. ErrUnsafePath, ErrIO, ErrNotFound: there is no such directory.
-func ListBackups(directory string) ([]Backup, error) {
-	var backups *C.waybill_backups
-	var e *C.waybill_error
-	code := C.waybill_list_backups(borrow(directory), &backups, &e)
-	return take(backups, func(b *C.waybill_backups) []Backup {
-		return goList(b.items, b.count, goBackup)
-	}), takeError(code, e)
-}
-
 // RestoreOptions are those of [Restore].
 type RestoreOptions struct {
 	Directory string

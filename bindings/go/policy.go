@@ -5,22 +5,6 @@ import "C"
 
 import "runtime"
 
-// ParseRules is the inverse of String; ErrInvalidArgument for any other spelling.
-func ParseRules(name string) (Rules, error) {
-	var rules C.int32_t
-	var e *C.waybill_error
-	code := C.waybill_parse_rules(borrow(name), &rules, &e)
-	return Rules(rules), takeError(code, e)
-}
-
-// ParseVerificationMode is the inverse of String; ErrInvalidArgument lists the four.
-func ParseVerificationMode(name string) (VerificationMode, error) {
-	var mode C.int32_t
-	var e *C.waybill_error
-	code := C.waybill_parse_verification_mode(borrow(name), &mode, &e)
-	return VerificationMode(mode), takeError(code, e)
-}
-
 // VerificationPolicy says which images need their pull credentials verified. It is immutable, and
 // any number of stores and goroutines may share one. A nil or zero policy is the kubelet's default,
 // NeverVerifyPreloadedImages.

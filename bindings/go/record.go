@@ -108,7 +108,7 @@ func goCredentials(c *C.waybill_image_pull_credentials) ImagePullCredentials {
 	}
 }
 
-func cRecord(a *arena, r *ImagePulledRecord) *C.waybill_image_pulled_record {
+func cImagePulledRecord(a *arena, r *ImagePulledRecord) (out C.waybill_image_pulled_record) {
 	type entry struct {
 		name        string
 		credentials ImagePullCredentials
@@ -117,7 +117,6 @@ func cRecord(a *arena, r *ImagePulledRecord) *C.waybill_image_pulled_record {
 	for name, credentials := range r.CredentialMapping {
 		entries = append(entries, entry{name, credentials})
 	}
-	out := one[C.waybill_image_pulled_record](a)
 	out.image_ref = a.string(r.ImageRef)
 	out.last_updated = a.time(r.LastUpdatedTime)
 	out.credential_mapping, out.credential_mapping_count =

@@ -34,6 +34,6 @@ func (s *Store) ListRecords() ([]ImagePulledRecord, error) {
 func (s *Store) PutRecord(r ImagePulledRecord) error {
 	var a arena
 	defer a.free()
-	record := cRecord(&a, &r)
+	record := put(&a, cImagePulledRecord(&a, &r))
 	return s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_put_record(h, record, e) })
 }

@@ -22,31 +22,6 @@ type StreamURLError struct {
 // Error returns Message.
 func (e *StreamURLError) Error() string { return e.Message }
 
-// StreamURLPolicy says what may be dialled. The zero value: any port of a loopback address, and no
-// redirect.
-type StreamURLPolicy struct {
-	// Hosts are allowed beside loopback addresses: IP addresses without brackets and zone, and host
-	// names, compared without regard to case and otherwise exactly. Whoever lists a name trusts the
-	// resolver. At most 1,024.
-	Hosts []string
-	// Ports are the allowed ports; none: all.
-	Ports []uint16
-	// RequireHTTPS refuses http.
-	RequireHTTPS bool
-	// SameHostRedirects allows redirects to the same host: [CheckStreamRedirect].
-	SameHostRedirects bool
-}
-
-func (p *StreamURLPolicy) c(a *arena) *C.waybill_stream_url_policy {
-	out := one[C.waybill_stream_url_policy](a)
-	out.struct_size = C.sizeof_waybill_stream_url_policy
-	out.hosts = a.strings(p.Hosts)
-	out.ports, out.port_count = cList(a, p.Ports, func(_ *arena, port *uint16) C.uint16_t { return C.uint16_t(*port) })
-	out.require_https = C.bool(p.RequireHTTPS)
-	out.same_host_redirects = C.bool(p.SameHostRedirects)
-	return out
-}
-
 // StreamAddress is where to connect, and what to ask for there.
 type StreamAddress struct {
 	Scheme string // "http" or "https"
@@ -83,7 +58,7 @@ func CheckStreamURL(url string, policy StreamURLPolicy) (StreamAddress, error) {
 	defer a.free()
 	var check *C.waybill_stream_url_check
 	var e *C.waybill_error
-	code := C.waybill_check_stream_url(borrow(url), policy.c(&a), &check, &e)
+	code := C.waybill_check_stream_url(borrow(url), put(&a, cStreamURLPolicy(&a, &policy)), &check, &e)
 	return takeStreamAddress(check, takeError(code, e))
 }
 
@@ -97,7 +72,7 @@ func CheckStreamRedirect(original, location string, policy StreamURLPolicy) (Str
 	defer a.free()
 	var check *C.waybill_stream_url_check
 	var e *C.waybill_error
-	code := C.waybill_check_stream_redirect(borrow(original), borrow(location), policy.c(&a), &check, &e)
+	code := C.waybill_check_stream_redirect(borrow(original), borrow(location), put(&a, cStreamURLPolicy(&a, &policy)), &check, &e)
 	return takeStreamAddress(check, takeError(code, e))
 }
 

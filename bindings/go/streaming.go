@@ -10,47 +10,6 @@ import (
 	"unsafe"
 )
 
-// StreamingRequest is CRI's ExecRequest, AttachRequest or PortForwardRequest.
-type StreamingRequest struct {
-	Kind         StreamKind
-	ContainerID  string   // exec, attach
-	PodSandboxID string   // port-forward
-	Command      []string // exec
-	Stdin        bool     // exec, attach; likewise below
-	Stdout       bool
-	Stderr       bool
-	TTY          bool
-	Ports        []uint16 // port-forward; clients that use SPDY name theirs later
-}
-
-func cStreamingRequest(a *arena, r *StreamingRequest) *C.waybill_streaming_request {
-	c := one[C.waybill_streaming_request](a)
-	c.kind = C.int32_t(r.Kind)
-	c.container_id = a.string(r.ContainerID)
-	c.pod_sandbox_id = a.string(r.PodSandboxID)
-	c.command = a.strings(r.Command)
-	c.std_in = C.bool(r.Stdin)
-	c.std_out = C.bool(r.Stdout)
-	c.std_err = C.bool(r.Stderr)
-	c.tty = C.bool(r.TTY)
-	c.ports, c.port_count = cList(a, r.Ports, func(_ *arena, port *uint16) C.uint16_t { return C.uint16_t(*port) })
-	return c
-}
-
-func goStreamingRequest(c *C.waybill_streaming_request) StreamingRequest {
-	return StreamingRequest{
-		Kind:         StreamKind(c.kind),
-		ContainerID:  goString(c.container_id),
-		PodSandboxID: goString(c.pod_sandbox_id),
-		Command:      goStrings(c.command),
-		Stdin:        bool(c.std_in),
-		Stdout:       bool(c.std_out),
-		Stderr:       bool(c.std_err),
-		TTY:          bool(c.tty),
-		Ports:        goList(c.ports, c.port_count, func(port *C.uint16_t) uint16 { return uint16(*port) }),
-	}
-}
-
 // Check says whether [StreamingStore.Prepare] takes the request. ErrInvalidArgument, by the rules of
 // CRI's streaming server: no container ID or pod sandbox ID; TTY and Stderr; none of Stdin, Stdout
 // and Stderr. By waybill's own rules: exec without a command; port 0; a field that the kind does
@@ -59,7 +18,7 @@ func (r StreamingRequest) Check() error {
 	var a arena
 	defer a.free()
 	var e *C.waybill_error
-	code := C.waybill_check_streaming_request(cStreamingRequest(&a, &r), &e)
+	code := C.waybill_check_streaming_request(put(&a, cStreamingRequest(&a, &r)), &e)
 	return takeError(code, e)
 }
 
@@ -211,56 +170,6 @@ func (s *StreamingStore) Report() StreamingReport {
 	})
 }
 
-// Prepare stores the request, on disk when it returns, and returns its token: 32 hex digits, 128
-// random bits, which nobody can get again. ErrLimitExceeded with Error.RetryAfter: MaxOpen tokens
-// are open, and the first expires then (gRPC ResourceExhausted, HTTP 429). Others:
-// [StreamingRequest.Check], and those of [Store.RecordPullIntent] about the store.
-func (s *StreamingStore) Prepare(request StreamingRequest) (string, error) {
-	var a arena
-	defer a.free()
-	c := cStreamingRequest(&a, &request)
-	var token *C.waybill_string
-	err := s.call(func(h *C.waybill_streaming_store, e errorOut) C.waybill_code {
-		return C.waybill_prepare_stream(h, c, &token, e)
-	})
-	return takeString(token), err
-}
-
-// Consume uses the token up, and returns its request. On disk when it returns: whatever crashes,
-// and whenever, no token opens a second stream; of several callers one gets the request.
-// ErrNotFound, with one and the same text: the token was never prepared, was used, is void, has
-// expired or is of another kind. A refusal writes nothing. After ErrOutcomeUnknown and
-// ErrOutOfMemory the token may be used up or not; after any other error it is still good.
-// ErrDamaged: it opens nothing.
-func (s *StreamingStore) Consume(token string, kind StreamKind) (StreamingRequest, error) {
-	var request *C.waybill_streaming_request
-	err := s.call(func(h *C.waybill_streaming_store, e errorOut) C.waybill_code {
-		return C.waybill_consume_stream(h, borrow(token), C.int32_t(kind), &request, e)
-	})
-	return take(request, goStreamingRequest), err
-}
-
-// OpenStream is a token that waits for its client. Its request stays sealed.
-type OpenStream struct {
-	ID        string // StreamTokenID
-	Kind      StreamKind
-	Prepared  time.Time
-	ExpiresIn time.Duration
-}
-
-// List returns the open tokens, the oldest first.
-func (s *StreamingStore) List() ([]OpenStream, error) {
-	var streams *C.waybill_open_streams
-	err := s.call(func(h *C.waybill_streaming_store, e errorOut) C.waybill_code {
-		return C.waybill_list_streams(h, &streams, e)
-	})
-	return take(streams, func(c *C.waybill_open_streams) []OpenStream {
-		return goList(c.items, c.count, func(c *C.waybill_open_stream) OpenStream {
-			return OpenStream{goString(c.id), StreamKind(c.kind), goTime(c.prepared), time.Duration(c.expires_in_ns)}
-		})
-	}), err
-}
-
 // StreamingCounters count since the store was opened; each Prepare and Consume once.
 type StreamingCounters struct {
 	Prepared       uint64
@@ -299,13 +208,4 @@ func (s *StreamingStore) Counters() StreamingCounters {
 			PrometheusText: goString(c.prometheus_text),
 		}
 	})
-}
-
-// Verify does what [Store.Verify] does.
-func (s *StreamingStore) Verify() (VerifyReport, error) {
-	var report *C.waybill_verify_report
-	err := s.call(func(h *C.waybill_streaming_store, e errorOut) C.waybill_code {
-		return C.waybill_verify_streaming(h, &report, e)
-	})
-	return take(report, goVerifyReport), err
 }

@@ -8,15 +8,6 @@ import (
 	"unsafe"
 )
 
-// ParseKubernetesVersion reads what components print: "v1.22.3", "1.22", "v1.36.0-rc.1+k3s1".
-// ErrInvalidArgument: the text is not a version, or one before 1.11.
-func ParseKubernetesVersion(text string) (KubernetesVersion, error) {
-	var version C.waybill_kubernetes_version
-	var e *C.waybill_error
-	code := C.waybill_parse_kubernetes_version(borrow(text), &version, &e)
-	return KubernetesVersion{Major: uint32(version.major), Minor: uint32(version.minor)}, takeError(code, e)
-}
-
 // String returns "1.36".
 func (v KubernetesVersion) String() string {
 	return strconv.FormatUint(uint64(v.Major), 10) + "." + strconv.FormatUint(uint64(v.Minor), 10)

@@ -174,6 +174,14 @@ func (r Rules) String() string {
 	return nameOr(C.waybill_rules_name(C.int32_t(r)), "Rules", int64(r))
 }
 
+// ParseRules is the inverse of String; ErrInvalidArgument for any other spelling.
+func ParseRules(name string) (Rules, error) {
+	var out C.int32_t
+	var e *C.waybill_error
+	code := C.waybill_parse_rules(borrow(name), &out, &e)
+	return Rules(out), takeError(code, e)
+}
+
 // VerificationMode: the kubelet's imagePullCredentialsVerificationPolicy.
 type VerificationMode int32
 
@@ -188,6 +196,14 @@ const (
 // String returns the name of a VerificationMode, as the library spells it.
 func (v VerificationMode) String() string {
 	return nameOr(C.waybill_verification_mode_name(C.int32_t(v)), "VerificationMode", int64(v))
+}
+
+// ParseVerificationMode is the inverse of String; ErrInvalidArgument for any other spelling.
+func ParseVerificationMode(name string) (VerificationMode, error) {
+	var out C.int32_t
+	var e *C.waybill_error
+	code := C.waybill_parse_verification_mode(borrow(name), &out, &e)
+	return VerificationMode(out), takeError(code, e)
 }
 
 // AllowlistScope says what an allowlist pattern opens. The kubelet's code compares names alone;
@@ -323,6 +339,14 @@ func (s ShortNames) String() string {
 	return nameOr(C.waybill_short_names_name(C.int32_t(s)), "ShortNames", int64(s))
 }
 
+// ParseShortNames is the inverse of String; ErrInvalidArgument for any other spelling.
+func ParseShortNames(name string) (ShortNames, error) {
+	var out C.int32_t
+	var e *C.waybill_error
+	code := C.waybill_parse_short_names(borrow(name), &out, &e)
+	return ShortNames(out), takeError(code, e)
+}
+
 // CheckResult is a label result of kubelet_imagemanager_image_mustpull_checks_total.
 // CheckNotCounted: the image is not on the node, and the metric does not count it.
 type CheckResult uint8
@@ -393,6 +417,14 @@ const (
 // String returns the name of a PullPolicy, as the library spells it.
 func (p PullPolicy) String() string {
 	return nameOr(C.waybill_pull_policy_name(C.int32_t(p)), "PullPolicy", int64(p))
+}
+
+// ParsePullPolicy is the inverse of String; ErrInvalidArgument for any other spelling.
+func ParsePullPolicy(name string) (PullPolicy, error) {
+	var out C.int32_t
+	var e *C.waybill_error
+	code := C.waybill_parse_pull_policy(borrow(name), &out, &e)
+	return PullPolicy(out), takeError(code, e)
 }
 
 // EnsureAction says what the kubelet does next.
@@ -846,6 +878,12 @@ func goImagePullIntent(c *C.waybill_image_pull_intent) ImagePullIntent {
 		Image:          goString(c.image),
 		RuntimeHandler: goString(c.runtime_handler),
 	}
+}
+
+func cImagePullIntent(a *arena, from *ImagePullIntent) (c C.waybill_image_pull_intent) {
+	c.image = a.string(from.Image)
+	c.runtime_handler = a.string(from.RuntimeHandler)
+	return c
 }
 
 // ImagePreloadedRecord is an image that a newer kubelet found on the node before it pulled
@@ -2059,6 +2097,46 @@ func goRestoreReport(c *C.waybill_restore_report) RestoreReport {
 	}
 }
 
+// StreamingRequest: CRI's ExecRequest, AttachRequest and PortForwardRequest.
+type StreamingRequest struct {
+	Kind         StreamKind
+	ContainerID  string   // exec, attach
+	PodSandboxID string   // port-forward
+	Command      []string // exec
+	Stdin        bool     // exec, attach; likewise below
+	Stdout       bool
+	Stderr       bool
+	TTY          bool
+	Ports        []uint16 // port-forward
+}
+
+func goStreamingRequest(c *C.waybill_streaming_request) StreamingRequest {
+	return StreamingRequest{
+		Kind:         StreamKind(c.kind),
+		ContainerID:  goString(c.container_id),
+		PodSandboxID: goString(c.pod_sandbox_id),
+		Command:      goStrings(c.command),
+		Stdin:        bool(c.std_in),
+		Stdout:       bool(c.std_out),
+		Stderr:       bool(c.std_err),
+		TTY:          bool(c.tty),
+		Ports:        goList(c.ports, c.port_count, func(n *C.uint16_t) uint16 { return uint16(*n) }),
+	}
+}
+
+func cStreamingRequest(a *arena, from *StreamingRequest) (c C.waybill_streaming_request) {
+	c.kind = C.int32_t(from.Kind)
+	c.container_id = a.string(from.ContainerID)
+	c.pod_sandbox_id = a.string(from.PodSandboxID)
+	c.command = a.strings(from.Command)
+	c.std_in = C.bool(from.Stdin)
+	c.std_out = C.bool(from.Stdout)
+	c.std_err = C.bool(from.Stderr)
+	c.tty = C.bool(from.TTY)
+	c.ports, c.port_count = cList(a, from.Ports, func(_ *arena, n *uint16) C.uint16_t { return C.uint16_t(*n) })
+	return c
+}
+
 // StreamingReport says what opening did.
 type StreamingReport struct {
 	Recovery RecoveryReport // of the database; its members about images are empty
@@ -2077,6 +2155,46 @@ func goStreamingReport(c *C.waybill_streaming_report) StreamingReport {
 		VoidReason: goString(c.void_reason),
 		Open:       uint64(c.open),
 	}
+}
+
+// OpenStream is a token that waits for its client. Its request stays sealed.
+type OpenStream struct {
+	ID        string // [StreamTokenID]
+	Kind      StreamKind
+	Prepared  time.Time     // by the wall clock
+	ExpiresIn time.Duration // more than 0
+}
+
+func goOpenStream(c *C.waybill_open_stream) OpenStream {
+	return OpenStream{
+		ID:        goString(c.id),
+		Kind:      StreamKind(c.kind),
+		Prepared:  goTime(c.prepared),
+		ExpiresIn: time.Duration(c.expires_in_ns),
+	}
+}
+
+// StreamURLPolicy says what may be dialled. The default: any port of a loopback address, and no
+// redirect.
+type StreamURLPolicy struct {
+	// What is allowed beside loopback addresses. Either an IP address, without brackets and zone
+	// (an IPv4-mapped one is its IPv4 address), or a host name of letters, digits, '-', '_' and
+	// '.', compared without regard to case and otherwise exactly: it covers neither subdomains nor
+	// the same name with a '.' at the end. Whoever lists a name trusts the resolver. At most 1,024.
+	Hosts []string
+	// The ports that are allowed, 1 to 65535; empty: all. At most 65,535.
+	Ports             []uint16
+	RequireHTTPS      bool // Refuse http
+	SameHostRedirects bool // Allow a redirect to the same host: [CheckStreamRedirect]
+}
+
+func cStreamURLPolicy(a *arena, from *StreamURLPolicy) (c C.waybill_stream_url_policy) {
+	c.struct_size = C.size_t(unsafe.Sizeof(c))
+	c.hosts = a.strings(from.Hosts)
+	c.ports, c.port_count = cList(a, from.Ports, func(_ *arena, n *uint16) C.uint16_t { return C.uint16_t(*n) })
+	c.require_https = C.bool(from.RequireHTTPS)
+	c.same_host_redirects = C.bool(from.SameHostRedirects)
+	return c
 }
 
 // KubernetesVersion is a release of Kubernetes, without its patch: no fact of the table depends on
@@ -2191,6 +2309,11 @@ func cStreamingConfigValue(a *arena, from *StreamingConfigValue) (c C.waybill_st
 	return c
 }
 
+func cImagePullIntents(a *arena, from []ImagePullIntent) (c C.waybill_image_pull_intents) {
+	c.items, c.count = cList(a, from, cImagePullIntent)
+	return c
+}
+
 func goImagePullIntents(l *C.waybill_image_pull_intents) []ImagePullIntent {
 	return goList(l.items, l.count, goImagePullIntent)
 }
@@ -2267,6 +2390,10 @@ func goRevocations(l *C.waybill_revocations) []Revocation {
 
 func goBackups(l *C.waybill_backups) []Backup {
 	return goList(l.items, l.count, goBackup)
+}
+
+func goOpenStreams(l *C.waybill_open_streams) []OpenStream {
+	return goList(l.items, l.count, goOpenStream)
 }
 
 func goStreamingFindings(l *C.waybill_streaming_findings) []StreamingFinding {

@@ -17,23 +17,29 @@
 
 namespace [[gnu::visibility("default")]] waybill {
 
-// Accepts apiVersion kubelet.config.k8s.io/v1alpha1 and /v1beta1, and the form in KEP-2535: the
-// group imagemanager.kubelet.config.k8s.io/v1alpha1, and the list kubernetesSecretCoordinates (one
-// of the two lists, not both).
+// Reads a file of the kubelet's pulled/, strictly: kInvalidArgument names the field that is
+// unknown, repeated, in another case or of another type; kLimitExceeded names the bound. Accepts
+// apiVersion kubelet.config.k8s.io/v1alpha1 and /v1beta1, and the form in KEP-2535: the group
+// imagemanager.kubelet.config.k8s.io/v1alpha1, and the list kubernetesSecretCoordinates (one of the
+// two lists, not both).
 Result<ImagePulledRecord> DecodePulledRecord(std::string_view json);
+// Reads a file of the kubelet's pulling/. Errors as of DecodePulledRecord.
 Result<ImagePullIntent> DecodePullIntent(std::string_view json);
+// Reads a file of the kubelet's observed-preloaded/. Errors as of DecodePulledRecord.
 Result<ImagePreloadedRecord> DecodePreloadedRecord(std::string_view json);
 
 // The bytes that kubelet v1.36.3 writes, or, for v1alpha1, kubelets up to v1.34: times cut to the
 // second, the mapping sorted by name. Runtime handlers and manifests are left out.
 std::string EncodePulledRecord(const ImagePulledRecord& record,
                                KubeletApiVersion version = KubeletApiVersion::kV1Beta1);
+// As kubelets of that API version write it.
 std::string EncodePullIntent(const ImagePullIntent& intent,
                              KubeletApiVersion version = KubeletApiVersion::kV1Beta1);
+// As kubelets of that API version write it.
 std::string EncodePreloadedRecord(const ImagePreloadedRecord& record,
                                   KubeletApiVersion version = KubeletApiVersion::kV1Beta1);
 
-// `crictl images -o json`: {"images":[{"id":…,"repoTags":[…],"repoDigests":[…],
+// Reads `crictl images -o json`: {"images":[{"id":…,"repoTags":[…],"repoDigests":[…],
 // "pinned":…,"spec":{"runtimeHandler":…},…}]}. Other fields are ignored. kInvalidArgument: "images"
 // or the id of an image is missing. kLimitExceeded: more than kMaxListedImages.
 Result<std::vector<ImageOnNode>> DecodeImageList(std::string_view json);
@@ -53,13 +59,15 @@ struct RegistryAuth {
   std::string registry = {};
   AuthConfig auth = {};
 };
-// In the document's order. Other fields are ignored, as by the kubelet. kInvalidArgument: an `auth`
-// is not base64 of "user:password"; the error names the registry.
+// Reads a docker config, or a Secret that holds one, in the document's order. Other fields are
+// ignored, as by the kubelet. kInvalidArgument: an `auth` is not base64 of "user:password"; the
+// error names the registry.
 Result<std::vector<RegistryAuth>> DecodeAuthDocument(std::string_view json);
 
-// "2026-01-02T03:04:05Z", and back: RFC 3339, any offset, a fraction of up to nine digits; years 1
-// to 9999; no leap second (kubelet behaviour).
+// "2026-01-02T03:04:05Z", with a fraction if the time has one.
 std::string FormatTimestamp(Timestamp time);
+// Reads RFC 3339 with any offset, a fraction of up to nine digits, and years 1 to 9999, but no leap
+// second (kubelet behaviour). kInvalidArgument for anything else.
 Result<Timestamp> ParseTimestamp(std::string_view text);
 
 }  // namespace waybill

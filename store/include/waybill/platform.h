@@ -23,7 +23,7 @@ struct Platform {
   friend bool operator==(const Platform&, const Platform&) = default;
 };
 
-// One spelling for each platform, as containerd compares them: x86_64 becomes amd64, aarch64 arm64,
+// The one spelling of a platform, as containerd compares them: x86_64 becomes amd64, aarch64 arm64,
 // arm without a variant arm/v7, arm64/v8 arm64, macos darwin.
 Platform NormalisePlatform(Platform platform);
 

@@ -28,8 +28,8 @@ struct RuntimeHandler {
   friend bool operator==(const RuntimeHandler&, const RuntimeHandler&) = default;
 };
 
-// `crictl info` (CRI's StatusResponse). The handlers and their features (in either spelling) come
-// from "runtimeHandlers"; the default's name and the guest platforms from containerd's
+// Reads `crictl info` (CRI's StatusResponse). The handlers and their features (in either spelling)
+// come from "runtimeHandlers"; the default's name and the guest platforms from containerd's
 // configuration under "config", if present. CRI's nameless handler is merged with the named
 // default. kInvalidArgument: not JSON, no "runtimeHandlers", a field of the wrong type, or a name
 // that is malformed or occurs twice. kLimitExceeded: above kMaxDocumentBytes, kMaxJsonDepth or

@@ -149,11 +149,11 @@ class StreamingStore {
 
   // Stores the request, on disk when this returns, and returns its token: 32 lower-case hex digits,
   // 128 random bits from the kernel. Nobody can get it again. Errors, which leave the store as it
-  // was: CheckStreamingRequest; kLimitExceeded with Error::retry_after: max_open tokens are open,
-  // and the first of them expires then (gRPC ResourceExhausted, HTTP 429); kIo: no randomness;
-  // kNotOwner, kClosed, kStoreFull, kDiskFull, kIo, kOwned as in "Recording a pull" (node_store.h).
-  // kInternal also: the boot clock says an impossible time. kOutcomeUnknown: the request may be on
-  // disk, but nobody has its token.
+  // was: those of CheckStreamingRequest; kLimitExceeded with Error::retry_after: as many tokens as
+  // StreamingOptions::max_open are open, and the first of them expires then (gRPC
+  // ResourceExhausted, HTTP 429); kIo: no randomness; kNotOwner, kClosed, kStoreFull, kDiskFull,
+  // kIo, kOwned as in "Recording a pull". kInternal also: the boot clock says an impossible time.
+  // kOutcomeUnknown: the request may be on disk, but nobody has its token.
   Result<std::string> Prepare(const StreamingRequest& request);
 
   // Uses the token up, and returns its request. On disk when this returns: whatever crashes, and
@@ -171,7 +171,7 @@ class StreamingStore {
   // Never fails. For an observer all but `open` are 0.
   StreamingCounters GetCounters() const;
 
-  // As NodeStore::Verify.
+  // Does what NodeStore::Verify does.
   Result<VerifyReport> Verify() const;
 
   class [[gnu::visibility("hidden")]] Impl;  // opaque

@@ -42,9 +42,9 @@ inline constexpr std::size_t kMaxStreamingSettingsBytes = std::size_t{1} << 20;
 // Findings, and notes, that it returns. A note says if there are more.
 inline constexpr std::size_t kMaxStreamingFindings = 256;
 
-// What `kubelet --version`, `kubectl version` and packages print: "v1.22.3", "1.22", "1.22+",
-// "Kubernetes v1.36.0-rc.1+k3s1". kInvalidArgument for anything else, and for a release before
-// kOldestStreamingVersion or a major version other than 1.
+// Reads what `kubelet --version`, `kubectl version` and packages print: "v1.22.3", "1.22",
+// "1.22+", "Kubernetes v1.36.0-rc.1+k3s1". kInvalidArgument for anything else, and for a release
+// before kOldestStreamingVersion or a major version other than 1.
 Result<KubernetesVersion> ParseKubernetesVersion(std::string_view text);
 
 // Which component's settings are meant.
