@@ -23,6 +23,7 @@ typename std::remove_cvref_t<R>::value_type ValueOf(R&& result) {
 
 }  // namespace waybill::internal
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a name that is declared takes none.
 #define WAYBILL_TRY_NAMED(result, expression)                             \
   __extension__({                                                         \
     auto&& result = (expression);                                         \
@@ -31,6 +32,7 @@ typename std::remove_cvref_t<R>::value_type ValueOf(R&& result) {
     }                                                                     \
     ::waybill::internal::ValueOf(std::forward<decltype(result)>(result)); \
   })
+// NOLINTEND(bugprone-macro-parentheses)
 #define WAYBILL_TRY_NUMBERED(number, ...) WAYBILL_TRY_NAMED(try_result_##number, (__VA_ARGS__))
 #define WAYBILL_TRY_COUNTED(number, ...) WAYBILL_TRY_NUMBERED(number, __VA_ARGS__)
 #define TRY(...) WAYBILL_TRY_COUNTED(__COUNTER__, __VA_ARGS__)
