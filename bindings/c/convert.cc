@@ -103,9 +103,7 @@ waybill_list_token ToC(const ListToken& token) {
   return {token.commit, ToC(token.drawn), token.store};
 }
 
-namespace {
-
-waybill_image_pull_credentials ToC(const ImagePullCredentials& credentials, Memory& memory) {
+static waybill_image_pull_credentials ToC(const ImagePullCredentials& credentials, Memory& memory) {
   const auto secret = [](const ImagePullSecret& from, Memory& into) {
     return waybill_image_pull_secret{Copy(from.uid, into), Copy(from.namespace_name, into),
                                      Copy(from.name, into), Copy(from.credential_hash, into)};
@@ -120,8 +118,6 @@ waybill_image_pull_credentials ToC(const ImagePullCredentials& credentials, Memo
           CopyEach<waybill_image_pull_secret>(secrets, memory, secret), secrets.size(),
           CopyEach<waybill_image_pull_service_account>(accounts, memory, account), accounts.size()};
 }
-
-}  // namespace
 
 waybill_image_pulled_record ToC(const ImagePulledRecord& record, Memory& memory) {
   const auto entry = [](const auto& from, Memory& into) {

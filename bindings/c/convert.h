@@ -68,6 +68,8 @@ inline waybill_string ToC(const std::string& text, Memory& memory) { return Copy
 waybill_image_pulled_record ToC(const ImagePulledRecord& record, Memory& memory);
 waybill_proven_record ToProvenC(const ImagePulledRecord& record, Memory& memory);
 waybill_registry_auth ToC(const RegistryAuth& auth, Memory& memory);
+waybill_decision ToC(const Decision& decision);                            // decisions.cc
+waybill_ensure_outcome ToC(const EnsureOutcome& outcome, Memory& memory);  // likewise
 waybill_store_counters ToC(const StoreCounters& counters, Memory& memory);
 waybill_streaming_counters ToC(const StreamingCounters& counters, Memory& memory);
 

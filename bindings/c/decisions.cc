@@ -13,6 +13,20 @@ struct waybill_first_look {
 
 namespace waybill::c {
 
+waybill_decision ToC(const Decision& decision) {
+  return {.pull = decision.pull,
+          .credentials_read = decision.credentials_read,
+          .result = static_cast<std::uint8_t>(decision.result),
+          .reason = static_cast<std::uint8_t>(decision.reason)};
+}
+
+waybill_ensure_outcome ToC(const EnsureOutcome& made, Memory& memory) {
+  return {.action = static_cast<std::int32_t>(made.action),
+          .decided = made.decision.has_value(),
+          .decision = ToC(made.decision.value_or(Decision{})),
+          .message = Copy(made.message, memory)};
+}
+
 namespace {
 
 // A pod's credentials as C++ takes them. Up to 8 secrets need no allocation.
@@ -96,13 +110,6 @@ class FetchedCredentials final : public CredentialSource {
   Views views_;
 };
 
-waybill_decision ToC(const Decision& decision) {
-  return {.pull = decision.pull,
-          .credentials_read = decision.credentials_read,
-          .result = static_cast<std::uint8_t>(decision.result),
-          .reason = static_cast<std::uint8_t>(decision.reason)};
-}
-
 // "Pull", for invalid arguments.
 waybill_decision Refused() noexcept { return ToC(Decision{}); }
 
@@ -146,15 +153,9 @@ waybill_code Ensure(waybill_store* store, waybill_image_copy copy, int32_t pull_
     const auto policy = arguments.OneOf(pull_policy, PullPolicy::kNever, "pull_policy");
     const auto image_copy = FromC(copy, arguments);
     if (!arguments.ok()) return arguments.error();
-    const EnsureOutcome made = node_store.EnsureImage(image_copy, policy, source);
-    if (keep != nullptr) Keep(made.decision, *source.first_look(), keep);
-    *outcome = NewResult<waybill_ensure_outcome>([&](auto& to, Memory& memory) {
-      to = {.action = static_cast<std::int32_t>(made.action),
-            .decided = made.decision.has_value(),
-            .decision = ToC(made.decision.value_or(Decision{})),
-            .message = Copy(made.message, memory)};
-    });
-    return {};
+    const Result<EnsureOutcome> made = node_store.EnsureImage(image_copy, policy, source);
+    if (keep != nullptr) Keep(made->decision, *source.first_look(), keep);
+    return Give(made, outcome);
   });
 }
 

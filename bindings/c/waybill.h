@@ -1603,11 +1603,11 @@ WAYBILL_API waybill_string waybill_credential_standing_name(int32_t standing);
 /* What a record has under an image name: a Secret, a service account, or that every pod of the node
  * may use it. */
 typedef struct waybill_explained_credential {
-  waybill_string image_name;
-  int32_t kind;                /* WAYBILL_EXPLAINED_NODE_PODS … */
-  waybill_credential_name who; /* empty for WAYBILL_EXPLAINED_NODE_PODS */
-  waybill_proof proof;
-  int32_t standing; /* WAYBILL_STANDING_COUNTS … */
+  waybill_string image_name WAYBILL_EMPTY;
+  int32_t kind WAYBILL_EMPTY;                /* WAYBILL_EXPLAINED_NODE_PODS … */
+  waybill_credential_name who WAYBILL_EMPTY; /* empty for WAYBILL_EXPLAINED_NODE_PODS */
+  waybill_proof proof WAYBILL_EMPTY;
+  int32_t standing WAYBILL_EMPTY; /* WAYBILL_STANDING_COUNTS … */
 } waybill_explained_credential;
 
 /* Why an image is open or closed, for a person (waybill_explain). Holds no hash of a credential. */

@@ -23,6 +23,7 @@ class Json {
   class Item;
   using Field = std::pair<std::string, Json>;
 
+  // NOLINTBEGIN(google-explicit-constructor): values are written as in JSON.
   Json(std::nullptr_t = nullptr) {}
   Json(std::same_as<bool> auto value) : kind_(Kind::kBoolean), number_(value ? 1 : 0) {}
   template <std::integral T>
@@ -41,6 +42,7 @@ class Json {
     for (const auto& value : values) elements_.emplace_back(value);
   }
   Json(std::initializer_list<Item> items);
+  // NOLINTEND(google-explicit-constructor)
   Json(const Json& other);
   Json(Json&& other) noexcept;
   Json& operator=(const Json& other);
@@ -115,6 +117,7 @@ class Json {
 class Json::Item {
  public:
   template <typename T>
+  // NOLINTNEXTLINE(google-explicit-constructor, bugprone-forwarding-reference-overload)
   Item(T&& value) : value_(std::forward<T>(value)) {}
   Item(std::initializer_list<Item> items) : value_(items) {}
 
