@@ -31,6 +31,14 @@ waybill_code waybill_write_backup(waybill_store* store, waybill_string file,
   });
 }
 
+waybill_code waybill_verify_with_progress(waybill_store* store, waybill_progress progress,
+                                          void* context, waybill_verify_report** report,
+                                          waybill_error** error) {
+  return Query(store, report, "report", error, [&](NodeStore& node_store) {
+    return node_store.Verify(ToProgress(progress, context, store));
+  });
+}
+
 waybill_code waybill_export(waybill_store* store, const waybill_export_options* options,
                             waybill_export_report** report, waybill_error** error) {
   if (report != nullptr) *report = nullptr;

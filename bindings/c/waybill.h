@@ -2176,11 +2176,16 @@ typedef struct waybill_verify_report {
 
 /* Walks the raw pages, reads every value, recomputes the digests. Damage is not an error; the
  * report lists it. Blocks the commits of this process meanwhile. Beside a busy owner it may have to
- * start over, and is WAYBILL_IO after several tries. WAYBILL_NOT_FOUND, WAYBILL_IO: the file can't
- * be read. */
+ * start over, and is WAYBILL_IO after several tries. WAYBILL_INTERRUPTED: `progress` (bytes), which
+ * must not call this store, returned false. WAYBILL_NOT_FOUND, WAYBILL_IO: the file can't be read.
+ */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_verify(waybill_store* store,
                                                            waybill_verify_report** report,
                                                            waybill_error** error);
+/* The same; `progress` may be NULL. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code
+waybill_verify_with_progress(waybill_store* store, waybill_progress progress, void* context,
+                             waybill_verify_report** report, waybill_error** error);
 
 /* Why a store's trust changed. The numbers are stored, and never 0. A number that this version does
  * not know closes as much as any other. */

@@ -2,6 +2,7 @@
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/described_json.h"
+#include "bindings/cli/progress.h"
 #include "bindings/cli/store_access.h"
 #include "store/base/try.h"
 
@@ -21,7 +22,11 @@ and carries over what is sound in it.)";
 
   Result<ExitCode> Run(Output& out) override {
     TRY(store_.Parse());
-    auto report = WithStore(ObserveStore(store_), &NodeStore::Verify);
+    ProgressLine line("verifying", "bytes");
+    auto report = WithStore(ObserveStore(store_), [&](const NodeStore& store) {
+      return store.Verify(line.UntilStopped());
+    });
+    line.Clear();
     if (!report && report.error().code == ErrorCode::kInvalidArgument) {
       // A store of streaming requests has pages and values, too.
       if (auto streams = VerifyStreams(store_)) report = *std::move(streams);

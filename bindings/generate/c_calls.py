@@ -69,12 +69,12 @@ class CallShape:
         function = block.thing
         self.description, self.function, self.block = description, function, block
         self.name = description.c_function(function)
-        self.arguments = [Argument(description, t, n) for t, n in function.arguments]
+        self.arguments = [Argument(description, t, n) for t, n in block.arguments()]
         self.can_fail = function.result.startswith("Result<")
         self.result = function.result[len("Result<"):-1] if self.can_fail else function.result
         kind, of = description.kind(self.result)
         self.result_kind, self.result_of = kind, of
-        self.changes = any(t in ("ChangeOptions", "ClearOptions") for t, _ in function.arguments)
+        self.changes = any(t in ("ChangeOptions", "ClearOptions") for t, _ in block.arguments())
         default = "report" if of.endswith("Report") else snake(of.split("::")[-1]).split("_")[-1]
         self.out = block.options.get("out", {"bool": "done"}.get(self.result, default))
         if self.result == "void":

@@ -19,6 +19,7 @@
                               a function; the functions of C and Go are made, too. Words:
       c=NAME go=NAME          its names, where they do not follow from the C++ name; go=- by hand
       out=NAME                the argument of C for its result
+      without=NAME            an argument that has its default
       wipes                   the result's memory is wiped before it is freed
   @members STRUCT             the struct that follows is by hand: comments that its members lack
                               are those of the C++ struct
@@ -68,6 +69,10 @@ class Described:
         """The function of C that names an enumerator; None: there is none, or it is by hand."""
         function = self.options.get("names")
         return function if function != "-" else None
+
+    def arguments(self):
+        """Of a call: (type, name) of what it is given."""
+        return [(t, n) for t, n in self.thing.arguments if n not in self.listed("without")]
 
     def listed(self, key):
         return self.options[key].split(",") if key in self.options else []

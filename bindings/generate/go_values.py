@@ -387,7 +387,7 @@ class GoValues:
         d, shape = self.description, CallShape(self.description, block)
         function = block.thing
         name = block.options.get("go", go_function(function.name))
-        self.words.arguments = [n for _, n in function.arguments]
+        self.words.arguments = [n for _, n in block.arguments()]
         text = introduced(name, self.words.text(function.comment), returns=True)
         self.words.arguments = ()
         more = ("Errors" if "Err" not in text else "Further errors")
@@ -397,7 +397,7 @@ class GoValues:
             of = "GetRecord" if function.reads else "RecordPullIntent"
             text += f" {more} as of [Store.{of}]."
         parameters, before, passed = [], [], []
-        for type_, argument_name in function.arguments:
+        for type_, argument_name in block.arguments():
             go = argument(argument_name)
             parameter, value = self.passed(type_, go)
             parameters.append(parameter)

@@ -53,12 +53,17 @@ func (s *Store) MetricsText() (string, error) {
 // Verify walks the raw pages, reads every value and recomputes the digests. Damage is not an
 // error; the report lists it. Verify blocks the commits of this process meanwhile. Beside a busy
 // owner it may have to start over, and is ErrIO after several tries. ErrNotFound, ErrIO: the file
-// can't be read. ctx is checked before it begins.
+// can't be read. The end of ctx stops it: ErrInterrupted, with the context's cause.
 func (s *Store) Verify(ctx context.Context) (VerifyReport, error) {
-	if err := alive(ctx); err != nil {
+	stop, err := watch(ctx)
+	if err != nil {
 		return VerifyReport{}, err
 	}
+	defer stop.end()
+	progress, context := stop.progress()
 	var report *C.waybill_verify_report
-	err := s.call(func(h handle, e errorOut) C.waybill_code { return C.waybill_verify(h, &report, e) })
-	return take(report, goVerifyReport), err
+	err = s.call(func(h handle, e errorOut) C.waybill_code {
+		return C.waybill_verify_with_progress(h, progress, context, &report, e)
+	})
+	return take(report, goVerifyReport), stop.because(err)
 }

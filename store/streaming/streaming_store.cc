@@ -88,7 +88,7 @@ class StreamingStore::Impl {
   Result<StreamingRequest> Consume(std::string_view token, StreamKind kind);
   Result<std::vector<OpenStream>> List();
   StreamingCounters Count();
-  Result<VerifyReport> Verify();
+  Result<VerifyReport> Verify(const Progress& progress);
 
   StreamingReport report;
 
@@ -543,11 +543,12 @@ StreamingCounters StreamingStore::Impl::Count() {
   return counters;
 }
 
-Result<VerifyReport> StreamingStore::Impl::Verify() {
-  return internal::VerifyStore(directory_, committer_.get(), [this]() -> std::uint64_t {
+Result<VerifyReport> StreamingStore::Impl::Verify(const Progress& progress) {
+  const auto sequence = [this]() -> std::uint64_t {
     const ReaderPool::Lease snapshot = readers_.Acquire();
     return snapshot ? snapshot.state().commit_sequence : 0;
-  });
+  };
+  return internal::VerifyStore(directory_, committer_.get(), sequence, progress);
 }
 
 std::vector<MetricFamily> StreamingCounters::Families() const {
@@ -629,8 +630,8 @@ Result<std::vector<OpenStream>> StreamingStore::List() const {
 
 StreamingCounters StreamingStore::GetCounters() const { return impl_->Count(); }
 
-Result<VerifyReport> StreamingStore::Verify() const {
-  return internal::Guarded([&] { return impl_->Verify(); });
+Result<VerifyReport> StreamingStore::Verify(const Progress& progress) const {
+  return internal::Guarded([&] { return impl_->Verify(progress); });
 }
 
 }  // namespace waybill

@@ -191,6 +191,8 @@ RESULT_CALL(get_statistics, waybill_statistics, waybill_get_statistics(store, &r
 RESULT_CALL(get_metrics, waybill_metrics, waybill_get_metrics(store, &result, error))
 RESULT_CALL(metrics_text, waybill_string, waybill_metrics_text(store, &result, error))
 RESULT_CALL(verify, waybill_verify_report, waybill_verify(store, &result, error))
+RESULT_CALL(verify_with_progress, waybill_verify_report,
+            waybill_verify_with_progress(store, NULL, NULL, &result, error))
 RESULT_CALL(get_trust, waybill_trust_state, waybill_get_trust(store, &result, error))
 RESULT_CALL(clear_distrust, waybill_observe_report,
             waybill_clear_distrust(store, WAYBILL_STRING("a test"), NULL, &result, error))
@@ -296,6 +298,7 @@ const store_call kStoreCalls[] = {
     ANYONE(get_metrics),
     ANYONE(metrics_text),
     ANYONE(verify),
+    ANYONE(verify_with_progress),
     ANYONE(get_trust),
     OWNER(clear_distrust),
     ANYONE(export_all),

@@ -66,6 +66,7 @@ static void no_result_of_a_store(waybill_store* s) {
   INVALID(waybill_get_metrics(s, NULL, &error));
   INVALID(waybill_metrics_text(s, NULL, &error));
   INVALID(waybill_verify(s, NULL, &error));
+  INVALID(waybill_verify_with_progress(s, NULL, NULL, NULL, &error));
   INVALID(waybill_get_trust(s, NULL, &error));
 
   /* These accept NULL. */

@@ -92,7 +92,7 @@ static void witnesses(void) {
   CHECK_CODE(WAYBILL_NOT_FOUND, waybill_open(&options, &none, &error));
 }
 
-static bool count_files(void* context, uint64_t done, uint64_t total) {
+static bool count_calls(void* context, uint64_t done, uint64_t total) {
   int* calls = context;
   ++*calls;
   CHECK(done <= total);
@@ -105,7 +105,7 @@ static void take_over_and_export(void) {
   int calls = 0;
   waybill_open_options options = store_options("taken-over");
   options.kubelet_directory = kubelet;
-  options.import_progress = count_files;
+  options.import_progress = count_calls;
   options.import_context = &calls;
   const waybill_images_on_node nothing = {NULL, 0};
   options.images_on_node = &nothing;
@@ -165,6 +165,19 @@ static void take_over_that_is_stopped(void) {
   CHECK(store == NULL);
   options.import_progress = NULL;
   end_store(open_with(&options));
+}
+
+static void verified_with_progress(void) {
+  waybill_open_options options = store_options("verified");
+  waybill_store* store = open_with(&options);
+  int calls = 0;
+  waybill_verify_report* report = NULL;
+  MUST(waybill_verify_with_progress(store, count_calls, &calls, &report, &error));
+  CHECK(calls > 0 && report->sound && report->values > 0);
+  waybill_free(report);
+  CHECK_CODE(WAYBILL_INTERRUPTED, waybill_verify_with_progress(store, stop, NULL, &report, &error));
+  CHECK(report == NULL);
+  end_store(store);
 }
 
 /* What the observing process does. */
@@ -322,7 +335,7 @@ static void migration_down(void) {
   migrate.accept_loss = true;
   migrate.progress = stop;
   CHECK_CODE(WAYBILL_INTERRUPTED, waybill_migrate(&migrate, NULL, &error));
-  migrate.progress = count_files;
+  migrate.progress = count_calls;
   migrate.progress_context = &calls;
   waybill_migration_report* report = NULL;
   MUST(waybill_migrate(&migrate, &report, &error));
@@ -352,6 +365,7 @@ int main(int argc, char** argv) {
   witnesses();
   take_over_and_export();
   take_over_that_is_stopped();
+  verified_with_progress();
   observer_beside_the_owner(argv[0]);
   migration_and_the_way_back();
   served();

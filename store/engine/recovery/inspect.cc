@@ -18,6 +18,7 @@ namespace waybill::internal {
 namespace {
 
 constexpr std::size_t kMaxFindings = 50;
+constexpr std::uint64_t kBytesPerReport = std::uint64_t{1} << 20;
 
 std::optional<State> ReadState(Value value) {
   const Opened opened = OpenEnvelope(kStateKey, value, RecordKind::kState, kNewest.header);
@@ -26,7 +27,16 @@ std::optional<State> ReadState(Value value) {
 
 class ValueCheck final : public PageVisitor {
  public:
-  explicit ValueCheck(Inspection& inspection) : inspection_(inspection) {}
+  ValueCheck(Inspection& inspection, const Progress& progress, std::uint64_t file_bytes)
+      : inspection_(inspection), progress_(progress), file_bytes_(file_bytes) {}
+
+  bool GoesOn(std::uint64_t bytes) override {
+    if (bytes >= next_report_ && !stopped_) {
+      next_report_ = bytes + kBytesPerReport;
+      Report(std::min(bytes, file_bytes_));
+    }
+    return !stopped_;
+  }
 
   void OnTable(std::string_view name, std::uint64_t) override {
     current_ = nullptr;
@@ -49,8 +59,18 @@ class ValueCheck final : public PageVisitor {
     }
   }
 
-  // The checks that need every value.
-  void Finish() {
+  // The checks that need every value. False: stopped by `progress`.
+  bool Finish() {
+    if (!stopped_) Report(file_bytes_);
+    if (stopped_) return false;
+    CheckWhole();
+    return true;
+  }
+
+ private:
+  void Report(std::uint64_t done) { stopped_ = progress_ && !progress_(done, file_bytes_); }
+
+  void CheckWhole() {
     for (const TableSpec& spec : kTables) {
       if (schema().has(spec) && !seen_[Index(spec.table)]) Find("a table is missing");
     }
@@ -78,7 +98,6 @@ class ValueCheck final : public PageVisitor {
     }
   }
 
- private:
   // The newest if the identity is damaged or not known yet: it reads older records, too.
   Schema schema() const {
     return inspection_.identity && !inspection_.newer_schema
@@ -145,6 +164,10 @@ class ValueCheck final : public PageVisitor {
   }
 
   Inspection& inspection_;
+  const Progress& progress_;
+  const std::uint64_t file_bytes_;
+  std::uint64_t next_report_ = kBytesPerReport;
+  bool stopped_ = false;
   const TableSpec* current_ = nullptr;
   std::array<bool, kTableCount> seen_{};
   std::array<std::array<std::uint64_t, 2>, kAgreements.size()> sums_{};
@@ -200,14 +223,18 @@ Result<Stamp> StampOf(const Fd& file, OnReadError on_error) {
 }
 
 // `which` −1: the newer page's tree.
-Result<Inspection> Inspect(const Fd& file, FileIs file_is, int which, OnReadError on_error) {
+Result<Inspection> Inspect(const Fd& file, FileIs file_is, int which, OnReadError on_error,
+                           const Progress& progress) {
   auto before = TRY(StampOf(file, on_error));
   Inspection inspection;
   inspection.sound = true;
-  ValueCheck check(inspection);
+  ValueCheck check(inspection, progress, static_cast<std::uint64_t>(before.bytes));
   auto walk = TRY(which < 0 ? WalkFile(file.get(), check, on_error)
                             : WalkTreeOf(file.get(), which, check, on_error));
-  check.Finish();
+  if (!check.Finish()) {
+    return Error{ErrorCode::kInterrupted,
+                 "the check was stopped; what it read so far says nothing about the whole", ""};
+  }
   if (!walk.sound) {
     inspection.sound = false;
     inspection.findings.insert(inspection.findings.begin(), walk.findings.begin(),
@@ -234,12 +261,13 @@ Result<Inspection> Inspect(const Fd& file, FileIs file_is, int which, OnReadErro
 
 }  // namespace
 
-Result<Inspection> InspectFile(const Fd& file, FileIs file_is, OnReadError on_error) {
-  return Inspect(file, file_is, -1, on_error);
+Result<Inspection> InspectFile(const Fd& file, FileIs file_is, OnReadError on_error,
+                               const Progress& progress) {
+  return Inspect(file, file_is, -1, on_error, progress);
 }
 
 Result<Inspection> InspectTreeOf(const Fd& file, int which, OnReadError on_error) {
-  return Inspect(file, FileIs::kStore, which, on_error);
+  return Inspect(file, FileIs::kStore, which, on_error, {});
 }
 
 }  // namespace waybill::internal

@@ -15,6 +15,7 @@
 #include "store/base/files.h"
 #include "store/engine/database/header.h"
 #include "store/engine/lmdb/check/page_check.h"
+#include "waybill/maintenance.h"
 #include "waybill/result.h"
 
 namespace waybill::internal {
@@ -53,9 +54,11 @@ enum class FileIs : std::uint8_t {
   kCompactCopy,
 };
 
-// kIo: the file can't be read. Any content is a finding, not an error.
+// kIo: the file can't be read. kInterrupted: `progress` (bytes) returned false. Any content is a
+// finding, not an error.
 Result<Inspection> InspectFile(const Fd& file, FileIs file_is = FileIs::kStore,
-                               OnReadError on_error = OnReadError::kFail);
+                               OnReadError on_error = OnReadError::kFail,
+                               const Progress& progress = {});
 
 // Of a store's file, what meta page `which` (0 or 1) names, as if the other one named nothing: it
 // may be of a commit that was cut short. `newer_meta` is `which`.

@@ -31,12 +31,12 @@ void AddWhatOpeningMends(Inspection& inspection) {
 }  // namespace
 
 Result<VerifyReport> VerifyStore(const std::filesystem::path& directory, Committer* committer,
-                                 FunctionRef<std::uint64_t()> sequence) {
+                                 FunctionRef<std::uint64_t()> sequence, const Progress& progress) {
   const std::filesystem::path path = directory / "data.mdb";
   Inspection inspection;
   const auto inspect = [&]() -> Result<void> {
     auto file = TRY(OpenFile(path, O_RDONLY));
-    inspection = TRY(InspectFile(file));
+    inspection = TRY(InspectFile(file, FileIs::kStore, OnReadError::kFail, progress));
     return {};
   };
   if (committer != nullptr) {

@@ -8,6 +8,7 @@
 
 #include "store/base/function_ref.h"
 #include "store/engine/database/committer.h"
+#include "waybill/maintenance.h"
 #include "waybill/report.h"
 #include "waybill/result.h"
 
@@ -16,7 +17,7 @@ namespace waybill::internal {
 // NodeStore::Verify. `committer` is null for an observer, which tells by `sequence`, of the commit
 // that it sees, whether the owner wrote meanwhile.
 Result<VerifyReport> VerifyStore(const std::filesystem::path& directory, Committer* committer,
-                                 FunctionRef<std::uint64_t()> sequence);
+                                 FunctionRef<std::uint64_t()> sequence, const Progress& progress);
 
 }  // namespace waybill::internal
 

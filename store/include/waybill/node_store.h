@@ -504,8 +504,9 @@ class NodeStore {
 
   // Walks the raw pages, reads every value, recomputes the digests. Damage is not an error; the
   // report lists it. Blocks the commits of this process meanwhile. Beside a busy owner it may have
-  // to start over, and is kIo after several tries. kNotFound, kIo: the file can't be read.
-  Result<VerifyReport> Verify() const;
+  // to start over, and is kIo after several tries. kInterrupted: `progress` (bytes), which must not
+  // call this store, returned false. kNotFound, kIo: the file can't be read.
+  Result<VerifyReport> Verify(const Progress& progress = {}) const;
 
   // Returns whether the store is distrustful, and since when and why.
   Result<TrustState> GetTrust() const;

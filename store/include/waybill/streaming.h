@@ -172,7 +172,7 @@ class StreamingStore {
   StreamingCounters GetCounters() const;
 
   // Does what NodeStore::Verify does.
-  Result<VerifyReport> Verify() const;
+  Result<VerifyReport> Verify(const Progress& progress = {}) const;
 
   class [[gnu::visibility("hidden")]] Impl;  // opaque
 

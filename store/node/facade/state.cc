@@ -51,13 +51,13 @@ Result<Statistics> NodeStore::GetStatistics() const {
   });
 }
 
-Result<VerifyReport> NodeStore::Verify() const {
+Result<VerifyReport> NodeStore::Verify(const Progress& progress) const {
+  const auto sequence = [this]() -> std::uint64_t {
+    const ReaderPool::Lease snapshot = impl_->Read();
+    return snapshot ? snapshot.state().commit_sequence : 0;
+  };
   return Guarded([&] {
-    return internal::VerifyStore(impl_->directory, impl_->committer.get(),
-                                 [this]() -> std::uint64_t {
-                                   const ReaderPool::Lease snapshot = impl_->Read();
-                                   return snapshot ? snapshot.state().commit_sequence : 0;
-                                 });
+    return internal::VerifyStore(impl_->directory, impl_->committer.get(), sequence, progress);
   });
 }
 

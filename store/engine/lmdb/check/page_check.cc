@@ -290,6 +290,7 @@ void Walk::CheckRecord(const TreeRecord& tree) {
 }
 
 void Walk::Visit(PageNumber number, unsigned level, KeyBounds bounds) {
+  if (!visitor_.GoesOn(tree_pages_ * page_bytes_)) return;
   if (level > kMaxTreeDepth) return Skip(number, "it lies too deep");
   // Before the claim: multiplying a claimed page by the page size must not overflow.
   if (number >= path_.file_pages()) return Skip(number, "it lies past the file's end");

@@ -38,6 +38,9 @@ class PageVisitor {
   // `entries` is what the tree's record says. Those of the main tree include the named tables.
   virtual void OnTable(std::string_view name, std::uint64_t entries) = 0;
   virtual void OnValue(std::string_view table, PageKey key, std::span<const std::byte> value) = 0;
+  // Before each page of a tree, with the bytes of such pages so far. False leaves out it and all
+  // that follow: the result then says nothing.
+  virtual bool GoesOn(std::uint64_t /*bytes*/) { return true; }
 };
 
 inline constexpr std::size_t kMaxPageFindings = 50;
