@@ -1,7 +1,7 @@
 // Described values as bytes, and back. Numbers are little-endian. A text or a list begins with its
-// count, a struct with its length: who knows more members than were sent leaves them as they are by
-// default. Who knows fewer skips the rest of an answer, but refuses a request in which the rest is
-// not zero: it may say that less is to be changed.
+// count, a struct with its length: of an answer, who knows more members than were sent leaves them
+// as they are by default, and who knows fewer skips the rest. A request in which a member is
+// missing, or the rest is not zero, is refused: it may say that less is to be changed.
 //
 //   number, bool, enum   its bytes
 //   text, path           4 bytes: how many, then they
@@ -97,6 +97,7 @@ class Put {
 // no use.
 class Take {
  public:
+  // What to do where another version sent more members of a struct, or fewer.
   enum class Unknown : std::uint8_t { kSkip, kRefuse };
 
   explicit Take(std::span<const std::uint8_t> from, Unknown unknown = Unknown::kSkip)
@@ -160,7 +161,6 @@ class Take {
       }
       const auto behind = from_.subspan(length);
       from_ = from_.first(length);
-      // A sender of an earlier version knows fewer members.
       std::apply([&](auto... member) { (IfAny(value.*member.pointer), ...); }, Members<T>::value);
       End();
       from_ = behind;
@@ -174,7 +174,7 @@ class Take {
 
   template <typename T>
   void IfAny(T& value) {
-    if (ok_ && !from_.empty()) (*this)(value);
+    if (ok_ && (unknown_ == Unknown::kRefuse || !from_.empty())) (*this)(value);
   }
   const std::uint8_t* Next(std::size_t size) {
     ok_ = ok_ && size <= from_.size();

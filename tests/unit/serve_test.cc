@@ -717,7 +717,7 @@ BOOST_AUTO_TEST_CASE(messages_of_empty_elements_take_no_more_memory) {
   ExpectWorks(served);
 }
 
-// A later version's client sends more of a value, an earlier one's less.
+// A later version's owner sends more of a value, an earlier one's less.
 BOOST_AUTO_TEST_CASE(values_of_other_versions_are_understood) {
   internal::Bytes bytes;
   internal::Put put(bytes);
@@ -748,6 +748,30 @@ BOOST_AUTO_TEST_CASE(values_of_other_versions_are_understood) {
     take(taken);
     BOOST_TEST(take.ok() == (unknown == 0));
   }
+  // And what is missing of one may have said so, too.
+  internal::Take take(shorter, internal::Take::Unknown::kRefuse);
+  PruneReport taken;
+  take(taken);
+  BOOST_TEST(!take.ok());
+}
+
+// Without its last member, whether it is a dry run, it would be done.
+BOOST_AUTO_TEST_CASE(a_request_whose_options_end_early_is_refused) {
+  Served served;
+  Bytes request = RequestFor([](OwnerCalls& calls) {
+    (void)calls.AddToLedger({.id = Id('a')}, "source", "reason", {.dry_run = true});
+  });
+  // ChangeOptions are the last: their length, allow_empty, dry_run.
+  BOOST_TEST_REQUIRE(request[request.size() - 6] == 2U);
+  request.pop_back();
+  request[request.size() - 5] = 1;
+  const std::uint64_t commit = Must(served.store->GetStatistics()).commit_sequence;
+  RawClient client(served.directory());
+  client.Frame();
+  client.SendRequest(request);
+  BOOST_TEST((ErrorIn(client.Frame()).code == ErrorCode::kInvalidArgument));
+  BOOST_TEST(Must(served.store->GetStatistics()).commit_sequence == commit);
+  ExpectWorks(served);
 }
 
 BOOST_AUTO_TEST_CASE(large_lists_pass_and_too_large_ones_are_refused) {
