@@ -320,36 +320,38 @@ Result<Givers::Judgement> Givers::Judge(const StoreTxn& txn, const ListedImage& 
   return Judgement{verdict, std::move(because)};
 }
 
-void Conclude(bool has_credentials, bool for_other_handler, Explanation& why) {
-  const std::string proves =
-      "a pod whose credentials the registry accepts pulls it, which proves them";
-  const std::string preload = "if it came to the node without the kubelet, enter it in the ledger";
+void Conclude(Rules rules, bool has_credentials, Explanation& why) {
+  const bool closed = rules == Rules::kClosed;
+  const std::string preload =
+      closed ? "; if it came to the node without the kubelet, enter it in the ledger" : "";
+  why.hint = kAPullProves;
   if (why.in_quarantine) {
     why.text = "a file of the kubelet about this image could not be read";
     why.hint = "a pull of it succeeds, which ends the quarantine";
   } else if (why.ledger_entry) {
-    why.text.clear();
+    why.hint.clear();
   } else if (why.recorded && has_credentials) {
     why.text = "a pull is on record, and pods must prove the credentials that it took";
-    why.hint = proves;
-  } else if (why.recorded) {
+  } else if (why.recorded && why.closed_because.empty()) {
     // A pull that is on record brought it: nothing for an operator to call preloaded.
-    why.text = why.closed_because.empty()
-                   ? "a pull is on record, but what it proved was forgotten, or is not known"
-                   : why.closed_because;
-    why.hint = why.closed_because.empty() ? proves : proves + "; " + preload;
-  } else if (for_other_handler) {
+    why.text = "a pull is on record, but what it proved was forgotten, or is not known";
+  } else if (why.recorded) {
+    why.text = why.closed_because;
+    why.hint += preload;
+  } else if (!why.other_handlers.empty()) {
     why.text = "it was pulled for another runtime handler";
-    why.hint = proves;
   } else if (!why.pulls.empty()) {
     why.text = Describe(why.pulls.front()) + ", may have brought it";
-    why.hint = proves + "; " + preload;
+    why.hint += preload;
   } else if (why.distrustful) {
-    why.text = "the store is distrustful, so it judges no image";
-    why.hint = proves + "; an operator can clear the distrust, with a reason";
-  } else {
+    why.text = closed ? "the store is distrustful, so it judges no image"
+                      : "the store is distrustful, so it presumes no image preloaded";
+    why.hint += "; an operator can clear the distrust, with a reason";
+  } else if (closed) {
     why.text = "no list of images had it yet";
-    why.hint = "the runtime's list judges it; " + proves;
+    why.hint.insert(0, "the runtime's list judges it; ");
+  } else {
+    why.hint.clear();
   }
 }
 

@@ -16,6 +16,7 @@
 #include "store/node/images/listed_image.h"
 #include "waybill/evidence.h"
 #include "waybill/result.h"
+#include "waybill/rules.h"
 #include "waybill/types.h"
 
 namespace waybill::internal {
@@ -82,8 +83,11 @@ class Givers {
   bool leaves_anything_out_ = false;  // an open pull of anything, which does not count
 };
 
+// How a closed image is opened.
+inline constexpr std::string_view kAPullProves =
+    "a pod whose credentials the registry accepts pulls it, which proves them";
 // Sets `text` and `hint` of an explanation by its other members.
-void Conclude(bool has_credentials, bool for_other_handler, Explanation& why);
+void Conclude(Rules rules, bool has_credentials, Explanation& why);
 
 // What of a pull a person wants to know: `the pull of "r/p:1" that began … and ended …`.
 std::string Describe(const OpenPull& pull);

@@ -99,33 +99,6 @@ bool FindOtherHandlers(const ReaderPool::Lease& snapshot, const std::string& ref
   return readable && found != Lookup::kDamaged;
 }
 
-// As internal::Conclude, by the kubelet's rules.
-void ConcludeAsKubelet(bool has_credentials, Explanation& why) {
-  const std::string proves =
-      "a pod whose credentials the registry accepts pulls it, which proves them";
-  if (why.in_quarantine) {
-    why.text = "a file of the kubelet about this image could not be read";
-    why.hint = "a pull of it succeeds, which ends the quarantine";
-  } else if (why.recorded && has_credentials) {
-    why.text = "a pull is on record, and pods must prove the credentials that it took";
-    why.hint = proves;
-  } else if (why.recorded) {
-    why.text = why.closed_because.empty()
-                   ? "a pull is on record, but what it proved was forgotten, or is not known"
-                   : why.closed_because;
-    why.hint = proves;
-  } else if (!why.other_handlers.empty()) {
-    why.text = "it was pulled for another runtime handler";
-    why.hint = proves;
-  } else if (!why.pulls.empty()) {
-    why.text = internal::Describe(why.pulls.front()) + ", may have brought it";
-    why.hint = proves;
-  } else if (why.distrustful) {
-    why.text = "the store is distrustful, so it presumes no image preloaded";
-    why.hint = proves + "; an operator can clear the distrust, with a reason";
-  }
-}
-
 // The text of a record that has image names, but nothing under them that counts.
 void TellWhatStoppedCounting(Explanation& why) {
   const auto is_any = [&](CredentialStanding standing) {
@@ -194,9 +167,7 @@ std::string OtherAnswer(Reason reason, const Explanation& why) {
     case Reason::kNoEvidence:
       break;
   }
-  return why.hint.empty()
-             ? "a pod whose credentials the registry accepts pulls it, which proves them"
-             : why.hint;
+  return why.hint.empty() ? std::string(internal::kAPullProves) : why.hint;
 }
 
 Result<Explanation> NodeStore::Explain(const ImageCopy& copy,
@@ -280,13 +251,12 @@ Result<Explanation> NodeStore::Explain(const ImageCopy& copy,
       why.pulls = internal::PullsOfAny(
           pulls, names.empty() ? std::vector<std::string>{std::string(copy.image)} : names,
           impl_->evidence.short_names);
-      internal::Conclude(has_credentials, !why.other_handlers.empty(), why);
     } else {
       std::copy_if(
           pulls.rbegin(), pulls.rend(), std::back_inserter(why.pulls),
           [&](const OpenPull& pull) { return !pull.anything && pull.image == copy.image; });
-      ConcludeAsKubelet(has_credentials, why);
     }
+    internal::Conclude(impl_->rules, has_credentials, why);
     if (why.recorded && has_credentials && !why.in_quarantine && !why.ledger_entry) {
       TellWhatStoppedCounting(why);
     }
