@@ -2,17 +2,15 @@
 
 #include <fcntl.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <cerrno>
-#include <charconv>
 #include <chrono>
-#include <cstdio>
 #include <string_view>
 #include <utility>
 
 #include "store/base/caught.h"
 #include "store/base/try.h"
+#include "store/engine/database/checked_line.h"
 #include "store/engine/database/uuid.h"
 
 namespace waybill::internal {
@@ -37,35 +35,20 @@ static_assert(kTimeAt + kTimeBytes <= kSecondAt && kSecondAt + kSecondAt <= kSec
 // How long an acknowledgement may stay unflushed, less what a flush takes.
 constexpr std::chrono::milliseconds kFlushWithin{150};
 
-std::string SumOf(std::string_view text) {
-  char hex[17];
-  std::snprintf(hex, sizeof(hex), "%016llx",
-                static_cast<unsigned long long>(XXH3_64bits(text.data(), text.size())));
-  return hex;
-}
-
 std::string SectorOf(const MarkedCommits& commits) {
-  char numbers[64];
-  std::snprintf(numbers, sizeof(numbers), " %s %020llu %020llu ", commits.open ? "open" : "shut",
-                static_cast<unsigned long long>(commits.begun),
-                static_cast<unsigned long long>(commits.acknowledged));
   std::string line(kMarkMagic);
-  line += EncodeUuid(commits.uuid) + " " + EncodeUuid(commits.boot_id) + numbers;
+  line += EncodeUuid(commits.uuid) + " " + EncodeUuid(commits.boot_id);
+  line += (commits.open ? " open " : " shut ") + In20Digits(commits.begun) + " " +
+          In20Digits(commits.acknowledged) + " ";
   line += SumOf(line) + "\n";
-  std::snprintf(numbers, sizeof(numbers), "%020llu",
-                static_cast<unsigned long long>(commits.written));
-  const std::string time = std::string(numbers) + " " + SumOf(line + numbers);
+  std::string time = In20Digits(static_cast<std::uint64_t>(commits.written));
+  time += " " + SumOf(line + time);
   std::string sector(kSectorBytes, '\0');
   for (const std::size_t at : {std::size_t{0}, kSecondAt}) {
     sector.replace(at, line.size(), line);
     if (commits.written > 0) sector.replace(at + kTimeAt, time.size(), time);
   }
   return sector;
-}
-
-bool ReadNumber(std::string_view digits, std::uint64_t& number) {
-  const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  return parsed.ec == std::errc() && parsed.ptr == digits.data() + digits.size();
 }
 
 std::optional<MarkedCommits> ParseLine(std::string_view line) {
@@ -77,8 +60,8 @@ std::optional<MarkedCommits> ParseLine(std::string_view line) {
   const bool is_sound = (commits.open || open == "shut") &&
                         DecodeUuid(line.substr(kMarkUuidAt, 36), commits.uuid) &&
                         DecodeUuid(line.substr(kBootAt, 36), commits.boot_id) &&
-                        ReadNumber(line.substr(kBegunAt, 20), commits.begun) &&
-                        ReadNumber(line.substr(kAcknowledgedAt, 20), commits.acknowledged);
+                        ReadDigits(line.substr(kBegunAt, 20), commits.begun) &&
+                        ReadDigits(line.substr(kAcknowledgedAt, 20), commits.acknowledged);
   return is_sound ? std::optional(commits) : std::nullopt;
 }
 
@@ -90,7 +73,7 @@ std::optional<MarkedCommits> ParseHalf(std::string_view half) {
   std::uint64_t written = 0;
   const bool is_known =
       half.substr(kTimeAt + 21, 16) == SumOf(std::string(line) + std::string(digits)) &&
-      ReadNumber(digits, written);
+      ReadDigits(digits, written);
   if (is_known) commits->written = static_cast<std::int64_t>(written);
   return commits;
 }

@@ -3,15 +3,13 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <cerrno>
-#include <charconv>
-#include <cstdio>
 #include <utility>
 
 #include "store/base/caught.h"
 #include "store/base/try.h"
+#include "store/engine/database/checked_line.h"
 #include "store/engine/database/commit_mark.h"
 #include "store/engine/database/uuid.h"
 
@@ -27,20 +25,10 @@ constexpr std::size_t kSequenceAt = kUuidAt + 37;
 constexpr std::size_t kChecksumAt = kSequenceAt + 21;
 constexpr std::size_t kLineBytes = kChecksumAt + 17;
 
-std::string ChecksumOf(std::string_view text) {
-  char hex[17];
-  std::snprintf(hex, sizeof(hex), "%016llx",
-                static_cast<unsigned long long>(XXH3_64bits(text.data(), text.size())));
-  return hex;
-}
-
 std::string Format(const Testimony& testimony) {
-  char sequence[21];
-  std::snprintf(sequence, sizeof(sequence), "%020llu",
-                static_cast<unsigned long long>(testimony.commit_sequence));
   std::string line(kMagic);
-  line += EncodeUuid(testimony.uuid) + " " + sequence + " ";
-  return line + ChecksumOf(line) + "\n";
+  line += EncodeUuid(testimony.uuid) + " " + In20Digits(testimony.commit_sequence) + " ";
+  return line + SumOf(line) + "\n";
 }
 
 constexpr std::string_view kOwnerName = "waybill-witness-of ";
@@ -60,34 +48,24 @@ struct Owner {
 std::filesystem::path OwnerPathOf(std::filesystem::path witness) { return witness += ".store"; }
 
 std::string FormatOwner(const Owner& owner) {
-  char numbers[48];
-  std::snprintf(numbers, sizeof(numbers), " %020llu %020llu ",
-                static_cast<unsigned long long>(owner.id.device),
-                static_cast<unsigned long long>(owner.id.inode));
-  const std::string head = std::string(kOwnerMagic) + EncodeUuid(owner.uuid) + numbers;
+  const std::string head = std::string(kOwnerMagic) + EncodeUuid(owner.uuid) + " " +
+                           In20Digits(owner.id.device) + " " + In20Digits(owner.id.inode) + " ";
   const std::string tail = " " + owner.directory.string() + "\n";
-  return head + ChecksumOf(head + tail) + tail;
+  return head + SumOf(head + tail) + tail;
 }
 
 std::optional<Owner> ParseOwner(const std::string& line) {
   if (line.size() < kOwnerPathAt + 2 || !line.starts_with(kOwnerMagic)) return std::nullopt;
-  const std::string sum = line.substr(kOwnerSumAt, 16);
-  if (ChecksumOf(line.substr(0, kOwnerSumAt) + line.substr(kOwnerSumAt + 16)) != sum) {
+  if (SumOf(line.substr(0, kOwnerSumAt) + line.substr(kOwnerSumAt + 16)) !=
+      line.substr(kOwnerSumAt, 16)) {
     return std::nullopt;
   }
   Owner owner;
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
-  const char* const text = line.data();
-  const auto ends = [](const std::from_chars_result& parsed, const char* end) {
-    return parsed.ec == std::errc() && parsed.ptr == end;
-  };
-  const char* const device_ends = text + kOwnerDeviceAt + 20;
-  const char* const inode_ends = text + kOwnerInodeAt + 20;
-  const bool is_sound =
-      DecodeUuid(line.substr(kOwnerMagic.size(), 36), owner.uuid) &&
-      ends(std::from_chars(text + kOwnerDeviceAt, device_ends, device), device_ends) &&
-      ends(std::from_chars(text + kOwnerInodeAt, inode_ends, inode), inode_ends);
+  const bool is_sound = DecodeUuid(line.substr(kOwnerMagic.size(), 36), owner.uuid) &&
+                        ReadDigits({line.data() + kOwnerDeviceAt, 20}, device) &&
+                        ReadDigits({line.data() + kOwnerInodeAt, 20}, inode);
   if (!is_sound) return std::nullopt;
   owner.id = {static_cast<dev_t>(device), static_cast<ino_t>(inode)};
   owner.directory = line.substr(kOwnerPathAt, line.size() - kOwnerPathAt - 1);
@@ -103,14 +81,12 @@ bool IsUnfinished(std::string_view content, std::string_view name) {
 
 std::optional<Testimony> Parse(const std::string& line) {
   if (line.size() != kLineBytes || !line.starts_with(kMagic)) return std::nullopt;
-  if (line.substr(kChecksumAt) != ChecksumOf(line.substr(0, kChecksumAt)) + "\n") {
+  if (line.substr(kChecksumAt) != SumOf(line.substr(0, kChecksumAt)) + "\n") {
     return std::nullopt;
   }
   Testimony testimony;
   if (!DecodeUuid(line.substr(kUuidAt, 36), testimony.uuid)) return std::nullopt;
-  const char* const first = line.data() + kSequenceAt;
-  const auto parsed = std::from_chars(first, first + 20, testimony.commit_sequence);
-  if (parsed.ec != std::errc() || parsed.ptr != first + 20) return std::nullopt;
+  if (!ReadDigits({line.data() + kSequenceAt, 20}, testimony.commit_sequence)) return std::nullopt;
   return testimony;
 }
 
