@@ -51,8 +51,7 @@ Result<std::filesystem::path> KeptAside(const std::filesystem::path& directory,
   for (std::uint64_t number = LastNumber(names, first) + 1;; ++number) {
     std::filesystem::path aside =
         directory / (number == 1 ? first : first + "-" + std::to_string(number));
-    auto there = TRY(Exists(aside));
-    if (!there) return aside;
+    if (!TRY(Exists(aside))) return aside;
   }
 }
 

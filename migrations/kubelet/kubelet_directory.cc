@@ -40,8 +40,7 @@ struct Entry {
 Result<void> List(const std::filesystem::path& image_manager, KubeletFolder folder,
                   std::vector<Entry>& entries, ImportReport& report) {
   const std::filesystem::path path = image_manager / FolderName(folder);
-  auto there = TRY(Exists(path));
-  if (!there) return {};
+  if (!TRY(Exists(path))) return {};
   auto names = TRY(ListDirectory(path));
   std::sort(names.begin(), names.end());
   for (std::string& name : names) {
@@ -67,8 +66,7 @@ Result<std::optional<ImportedFile>> FindRemembered(const StoreTxn& txn, const st
 Result<bool> AllPathsAreRemembered(const StoreTxn& txn, const std::vector<Entry>& entries) {
   for (const Entry& entry : entries) {
     const std::string path = std::string(FolderName(entry.folder)) + "/" + entry.name;
-    auto remembered = TRY(FindRemembered(txn, path));
-    if (!remembered) return false;
+    if (!TRY(FindRemembered(txn, path))) return false;
   }
   return true;
 }
@@ -94,8 +92,7 @@ Result<KnownRef> LookUpRef(const StoreTxn& txn, const std::string& image_ref, Ru
     auto quarantined = TRY(IsQuarantined(txn, QuarantineKind::kImageRef, ref));
     result.known = result.known || quarantined;
     if (ref == image_ref) continue;
-    auto recorded = TRY(AnyRecordOf(txn, ref));
-    if (!recorded) continue;
+    if (!TRY(AnyRecordOf(txn, ref))) continue;
     auto record = FindRecord(txn, ref, "");
     if (record && *record && (*record)->stamp > since) {
       result.sibling = std::move(**record);
@@ -168,16 +165,14 @@ class Importer {
     if (file.misfiled.empty()) return {};
     if (file.folder == KubeletFolder::kPulling) return TakeIntent(file.misfiled);
     // A record in its own place stays valid. Without one, only this file tells of the pull.
-    auto recorded = TRY(IsRecorded(file.misfiled));
-    if (recorded) return {};
+    if (TRY(IsRecorded(file.misfiled))) return {};
     auto other = QuarantineOfMisfiled(file);
     return other ? Close(*std::move(other)) : Result<void>(other.error());
   }
 
   Result<void> Close(QuarantineEntry entry) {
     entry.since = txn_.now();
-    auto is_new = TRY(StoreQuarantine(txn_, entry));
-    if (!is_new) return {};
+    if (!TRY(StoreQuarantine(txn_, entry))) return {};
     ++report_.quarantined;
     if (options_.rules == Rules::kKubelet) return {};
     // Nobody can tell which image was pulled, or under which ref a list has it.
@@ -291,8 +286,7 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
                                     ImportReport& report) {
   TRY(OpenDirectory(directory));
   const std::filesystem::path image_manager = directory / "image_manager";
-  auto there = TRY(Exists(image_manager));
-  if (!there) return {};
+  if (!TRY(Exists(image_manager))) return {};
   TRY(OpenDirectory(image_manager));
   std::vector<Entry> entries;
   for (const KubeletFolder folder : kKubeletFolders) {

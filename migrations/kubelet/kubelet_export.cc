@@ -139,8 +139,7 @@ class Exporter {
         if (InQuarantine(spellings)) record.credential_mapping.clear();
         for (const std::string& spelling : spellings) {
           record.image_ref = spelling;
-          auto written = TRY(WriteSpelling(record));
-          if (written) ++report_.spellings;
+          if (TRY(WriteSpelling(record))) ++report_.spellings;
         }
       }
     }
@@ -227,8 +226,7 @@ class Exporter {
     for (const ImagePreloadedRecord& record : content_.preloaded) {
       if (!IsUtf8(record)) continue;
       // Kubelets write and read them only in this version.
-      auto written = TRY(WriteNew(record.image_ref, true, EncodePreloadedRecord(record)));
-      if (written) ++report_.preloaded;
+      if (TRY(WriteNew(record.image_ref, true, EncodePreloadedRecord(record)))) ++report_.preloaded;
     }
     return {};
   }
@@ -250,8 +248,7 @@ class Exporter {
         if (content_.has_evidence && IsOwnClosing(file)) continue;
         ImagePulledRecord bare = *record;
         bare.credential_mapping.clear();
-        auto written = TRY(WriteRecord(bare));
-        if (written) ++report_.without_credentials;
+        if (TRY(WriteRecord(bare))) ++report_.without_credentials;
       } else if (const auto* intent = std::get_if<ImagePullIntent>(&file.content)) {
         if (auto r = WriteIntent(*intent); !r) return r;
       }

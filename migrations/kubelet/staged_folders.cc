@@ -84,8 +84,7 @@ Result<StagedFolders> StagedFolders::Begin(const std::filesystem::path& kubelet_
     if (crashed) {
       TRY(UndoHalfExchange(staging / FolderName(folder), place));
     }
-    auto there = TRY(Exists(place));
-    if (!there) continue;
+    if (!TRY(Exists(place))) continue;
     TRY(CheckPrivateDirectory(place));
   }
   // The remains of a crash may include the kubelet's own folders, already exchanged.
@@ -113,8 +112,7 @@ Answer StagedFolders::ExistsInPlace(KubeletFolder folder) const {
 }
 
 Result<std::vector<std::string>> StagedFolders::NamesInPlace(KubeletFolder folder) const {
-  auto there = TRY(ExistsInPlace(folder));
-  if (!there) return std::vector<std::string>();
+  if (!TRY(ExistsInPlace(folder))) return std::vector<std::string>();
   auto names = ListDirectory(image_manager_ / FolderName(folder));
   if (names) std::erase_if(*names, [](const std::string& name) { return !IsRecordName(name); });
   return names;
@@ -167,8 +165,7 @@ Result<std::string> StagedFolders::Place() {
 
 Result<std::string> StagedFolders::PutStagingAside() const {
   const std::filesystem::path staging = image_manager_ / kStaging;
-  auto there = TRY(Exists(staging));
-  if (!there) return std::string();
+  if (!TRY(Exists(staging))) return std::string();
   const auto names = ListDirectory(staging);
   const bool holds_files =
       !names || std::any_of(names->begin(), names->end(), [&](const std::string& name) {

@@ -203,8 +203,7 @@ Result<void> UsernsExport::WriteOne(const Pod& pod, Timestamp now) const {
     if (auto r = SyncFile(fd, file); !r) return r;
     return SyncDirectory(directory);
   }
-  auto there = TRY(Exists(file));
-  if (there) {
+  if (TRY(Exists(file))) {
     if (auto r = KeepAside(file, now); !r) return r;
   }
   return WriteFileDurably(file, EncodeUsernsFile(pod.host_id, pod.length));

@@ -283,8 +283,7 @@ Result<std::vector<UsernsFile>> ReadPodsDirectory(const std::filesystem::path& g
                                                   OnReadError on_error) {
   const std::filesystem::path path = WithoutTrailingSlashes(given);
   std::vector<UsernsFile> files;
-  auto there = TRY(Exists(path));
-  if (!there) return files;
+  if (!TRY(Exists(path))) return files;
   const auto pods = TRY(OpenPods(path));
   auto names = TRY(ListPods(pods, path));
   for (std::string& pod_uid : names) {

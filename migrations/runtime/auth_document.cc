@@ -153,8 +153,7 @@ Result<void> ReadSecret(JsonValue secret, AuthList& out) {
     if (type.text() != known.name) continue;
     WipedString payload;
     std::string path;
-    const auto found = TRY(ReadPayload(secret, known.key, payload, path));
-    if (!found) {
+    if (!TRY(ReadPayload(secret, known.key, payload, path))) {
       return secret.Fail("neither data nor stringData has " + QuoteForMessage(known.key));
     }
     return ReadInner(known, payload.text, path, out);

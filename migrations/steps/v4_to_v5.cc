@@ -109,8 +109,7 @@ Result<std::uint64_t> CountQuarantined(const StoreTxn& txn) {
 Result<void> AddQuarantined(const StoreTxn& txn, std::vector<ImagePulledRecord>& records) {
   if (txn.state().kubelet_rules) return {};
   for (ImagePulledRecord& record : records) {
-    auto there = TRY(InQuarantine(txn, record.image_ref));
-    if (there) record.credential_mapping.clear();
+    if (TRY(InQuarantine(txn, record.image_ref))) record.credential_mapping.clear();
   }
   return txn.ForEach(Table::kLedger, [&](const Key16&, Payload payload) -> Result<bool> {
     const auto entry = DecodeLedgerEntry(payload);
@@ -214,8 +213,7 @@ Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
     losses.push_back("the credentials of " + HowMany(quarantined, "record") +
                      " in quarantine: to be verified again");
   }
-  auto shared = TRY(HasSharedDigests(txn));
-  if (shared) {
+  if (TRY(HasSharedDigests(txn))) {
     losses.emplace_back("which digests two images have: the store turns distrustful instead");
   }
   if (ended > 0) {

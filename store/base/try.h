@@ -1,8 +1,9 @@
 // TRY(expression): the value of a Result. If it is an error, the function returns that. It stands
-// alone, or is all that a variable is made of or set to: in a larger expression other values may
-// live when it returns.
+// alone, is a whole condition, negated or not, or all that a variable is made of or set to: in a
+// larger expression other values may live when it returns.
 //
 //   auto record = TRY(ReadRecord(key));
+//   if (TRY(Exists(path))) …
 //   TRY(txn.Delete(key));
 
 #ifndef WAYBILL_STORE_BASE_TRY_H_

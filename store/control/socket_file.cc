@@ -90,8 +90,7 @@ Error NobodyServes(const std::filesystem::path& directory) {
 Result<ListeningSocket> ListeningSocket::Bind(const std::filesystem::path& directory) {
   const std::filesystem::path path = directory / kSocketName;
   TRY(CheckPrivateDirectory(directory));
-  auto there = TRY(IsOurs(path));
-  if (there) {
+  if (TRY(IsOurs(path))) {
     TRY(RemoveFile(path));
   }
   auto fd = TRY(MakeSocket(path));
@@ -116,8 +115,7 @@ Result<Fd> ConnectToOwner(const std::filesystem::path& directory,
                           std::chrono::milliseconds patience) {
   const std::filesystem::path path = directory / kSocketName;
   TRY(CheckPrivateDirectory(directory));
-  auto there = TRY(IsOurs(path));
-  if (!there) return NobodyServes(directory);
+  if (!TRY(IsOurs(path))) return NobodyServes(directory);
   auto address = TRY(AddressIn(directory));
   auto fd = MakeSocket(path);
   if (!fd) return fd.error();

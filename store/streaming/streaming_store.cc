@@ -358,8 +358,7 @@ Result<std::string> StreamingStore::Impl::PrepareUncounted(const StreamingReques
     if (txn.state().digest(Table::kStreamingTokens).count >= options_.max_open) {
       return Full(now.nanoseconds);
     }
-    auto put = TRY(txn.PutNew(Table::kStreamingTokens, key, payload));
-    if (put) return {};
+    if (TRY(txn.PutNew(Table::kStreamingTokens, key, payload))) return {};
     return Error{ErrorCode::kConflict, "another token has the same key; nothing was changed",
                  "try again: the next one has another"};
   }));

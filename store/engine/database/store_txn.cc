@@ -321,8 +321,7 @@ Result<void> StoreTxn::ForEachWithPrefix(Table table, const Key16& first, std::s
       return {};
     }
     const Opened opened = OpenEnvelope(k, value, spec.kind, schema().version(table));
-    auto go_on = TRY(visit(k, opened.payload));
-    if (!go_on) return {};
+    if (!TRY(visit(k, opened.payload))) return {};
   }
   if (rc != MDB_NOTFOUND) return LmdbError(rc, "reading a table");
   return {};

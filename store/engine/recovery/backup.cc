@@ -156,8 +156,7 @@ Result<std::vector<Backup>> FindBackups(const std::filesystem::path& directory) 
   TRY(CheckPrivateDirectory(directory));
   const std::filesystem::path folder = directory / "backup";
   std::vector<Backup> backups;
-  auto there = TRY(Exists(folder));
-  if (!there) return backups;
+  if (!TRY(Exists(folder))) return backups;
   TRY(CheckPrivateDirectory(folder));
   const auto names = TRY(ListDirectory(folder));
   for (const std::string& name : names) {

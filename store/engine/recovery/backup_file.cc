@@ -35,8 +35,7 @@ Result<void> CheckPlace(const std::filesystem::path& path, const std::filesystem
   auto there = TRY(Exists(path));
   if (there) return IsThere(path);
   const std::filesystem::path parent = std::filesystem::absolute(path).parent_path();
-  auto place = TRY(IsDirectory(parent));
-  if (!place) {
+  if (!TRY(IsDirectory(parent))) {
     return CannotBe(path, parent.string() + " is not a directory",
                     "name a file in a directory that is there");
   }

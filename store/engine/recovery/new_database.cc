@@ -69,8 +69,7 @@ Result<Identity> NewIdentity(Timestamp now) {
 
 Result<void> ClearPreparation(const std::filesystem::path& directory) {
   const std::filesystem::path preparation = PreparationIn(directory);
-  auto there = TRY(Exists(preparation));
-  if (!there) return {};
+  if (!TRY(Exists(preparation))) return {};
   if (auto r = CheckPrivateDirectory(preparation); !r) return r;
   auto folder = TRY(OpenDirectory(preparation));
   for (const char* name : {"data.mdb", "lock.mdb"}) {

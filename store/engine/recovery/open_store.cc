@@ -85,8 +85,7 @@ Result<void> PrepareDirectory(const OpenOptions& options, const Product& product
     was_store =
         heard.testimony && OriginalOf(heard.path, heard.testimony->uuid, options.directory).empty();
   }
-  auto directory_is_there = TRY(Exists(options.directory));
-  if (!directory_is_there) {
+  if (!TRY(Exists(options.directory))) {
     if (!options.create_if_missing) return NoStore(options.directory);
     if (auto r = MakePrivateDirectory(options.directory); !r) return r;
   }
@@ -158,8 +157,7 @@ class Opening {
         lock_(std::move(lock)) {}
 
   Result<void> MakeIfMissing() {
-    auto there = TRY(Exists(directory_ / "data.mdb"));
-    if (there) return {};
+    if (TRY(Exists(directory_ / "data.mdb"))) return {};
     hearing_ = TRY(HearWitnessOfNewStore(options_));
     return Create(options_, *hearing_, lock_.owned_before(), *product_, report_);
   }
@@ -168,8 +166,7 @@ class Opening {
     unfinished_ = TRY(UnfinishedCommit::Find(directory_, options_.boot_clock()));
     while (true) {
       TRY(Inspect());
-      auto taken_back = TRY(TakeBackTornCommit());
-      if (taken_back) continue;
+      if (TRY(TakeBackTornCommit())) continue;
       TRY(CheckWhatItIs());
       TRY(Hear());
       if (!inspection_.sound) {
@@ -177,8 +174,7 @@ class Opening {
         continue;
       }
       if (!may_write_) break;
-      auto again = TRY(unfinished_->WriteAgain(lock_.database(), *inspection_.identity));
-      if (!again) break;
+      if (!TRY(unfinished_->WriteAgain(lock_.database(), *inspection_.identity))) break;
     }
     report_.commit_undone = taken_back_ && !rebuilt_;
     if (on_damage_ == OnDamage::kRefuse && !hearing_->contradiction.empty()) {
@@ -266,8 +262,7 @@ class Opening {
                        inspection_.Why(),
                    "look for disk and memory errors in the kernel's log"};
     }
-    auto fails_again = TRY(FailsAgain(file, inspection_, OnReadErrorIn(options_)));
-    if (!fails_again) return Moving(directory_);
+    if (!TRY(FailsAgain(file, inspection_, OnReadErrorIn(options_)))) return Moving(directory_);
     if (on_damage_ != OnDamage::kRecover) return Unsound(directory_, inspection_);
     report_.findings = inspection_.findings;
     TRY(Rebuild(options_, file, inspection_, *hearing_, *product_, report_));

@@ -72,8 +72,7 @@ Result<OwnerLock> OwnerLock::Take(const std::filesystem::path& directory) {
                      "was changed",
                  "find out who removes it, then try again"};
   }
-  auto there = TRY(Exists(directory / "data.mdb"));
-  if (there) {
+  if (TRY(Exists(directory / "data.mdb"))) {
     TRY(owner.LockDatabase());
   }
   const auto line = TRY(ReadLine(owner.file_, path));

@@ -45,8 +45,7 @@ Result<Fd> OpenBackup(const std::filesystem::path& path, const std::filesystem::
   auto file = OpenFile(path, O_RDONLY);
   if (!file) return file.error();
   auto id = TRY(FileIdOf(*file, path));
-  auto there = TRY(Exists(directory / "data.mdb"));
-  if (there) {
+  if (TRY(Exists(directory / "data.mdb"))) {
     auto own = TRY(FileIdOf(directory / "data.mdb"));
     if (own == id) {
       return Error{ErrorCode::kInvalidArgument,
@@ -161,8 +160,7 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options, const Product
   auto backup_file = TRY(OpenBackup(backup, directory));
   TRY(CheckPrivateDirectory(directory));
   TRY(CheckStoreFiles(directory));
-  auto there = TRY(Exists(directory / "data.mdb"));
-  if (!there) {
+  if (!TRY(Exists(directory / "data.mdb"))) {
     TRY(CheckNewDirectory(directory, options.backup));
   }
   auto lock = TRY(OwnerLock::Take(directory));

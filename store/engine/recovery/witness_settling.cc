@@ -48,8 +48,7 @@ Error Foreign(const std::filesystem::path& path) {
 Result<void> CheckPlace(const std::filesystem::path& path) {
   const std::filesystem::path parent = path.parent_path();
   auto parent_is_there = TRY(Exists(parent));
-  auto place = TRY(IsDirectory(parent_is_there ? parent : parent.parent_path()));
-  if (place) return {};
+  if (TRY(IsDirectory(parent_is_there ? parent : parent.parent_path()))) return {};
   return Error{ErrorCode::kInvalidArgument,
                "the witness can't be made at " + path.string() + ": " + parent.string() +
                    " is not a directory and can't be made; nothing was changed",

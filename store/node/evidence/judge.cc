@@ -52,8 +52,7 @@ Result<bool> IsKnown(const StoreTxn& txn, const ListedImage& image) {
     auto recorded = shared ? Result<bool>(false) : AnyRecordOf(txn, digest);
     if (!recorded || *recorded) return recorded;
   }
-  auto entry = TRY(FindLedgerEntry(txn, image.id, image.runtime_handler));
-  if (entry) return true;
+  if (TRY(FindLedgerEntry(txn, image.id, image.runtime_handler))) return true;
   return AnyInQuarantine(txn, refs);
 }
 
@@ -209,8 +208,7 @@ Result<std::string> Givers::MayBeKnown(const StoreTxn& txn, const ListedImage& i
   // A record under a digest that two images share may be this image's.
   for (const std::string& digest : image.shared) {
     for (const std::string& ref : PlainSpellings(digest)) {
-      auto in_use = TRY(IsInUse(txn, ref));
-      if (in_use) {
+      if (TRY(IsInUse(txn, ref))) {
         return "the record of " + QuoteForMessage(digest) +
                ", a digest that two images have, may be its own";
       }
@@ -227,8 +225,7 @@ Result<std::string> Givers::MayBeKnown(const StoreTxn& txn, const ListedImage& i
     auto of_former = TRY(RefsOfImage(txn, former));
     refs.insert(refs.end(), of_former.begin(), of_former.end());
   }
-  auto quarantined = TRY(AnyInQuarantine(txn, refs));
-  if (quarantined) return std::string("it is in quarantine under another ref");
+  if (TRY(AnyInQuarantine(txn, refs))) return std::string("it is in quarantine under another ref");
   own.insert(own.end(), image.formerly.begin(), image.formerly.end());
   for (const std::string& ref : own) {
     auto of = TRY(ImageOf(txn, ref));
@@ -284,8 +281,7 @@ Result<Givers::Judgement> Givers::Judge(const StoreTxn& txn, const ListedImage& 
       }
       continue;
     }
-    auto unreadable = TRY(UnreadableIntentGives(txn, image.names[i], name));
-    if (unreadable) {
+    if (TRY(UnreadableIntentGives(txn, image.names[i], name))) {
       if (because.empty()) {
         because =
             "a pull whose file can't be read may have brought " + QuoteForMessage(image.names[i]);

@@ -264,8 +264,7 @@ Result<PrunedLedger> PruneLedger(StoreTxn& txn, const ImagesOnNode& images, cons
     // They tell it under another ID: of an image with a record they stay, and for what is judged
     // later.
     if (limit.spared != nullptr && limit.spared->images.contains(entry.image_ref)) continue;
-    auto recorded = TRY(AnyRecordOfImage(txn, entry.image_ref));
-    if (recorded) continue;
+    if (TRY(AnyRecordOfImage(txn, entry.image_ref))) continue;
     TRY(EraseSpellings(txn, entry.image_ref));
   }
   if (pruned.entries > 0) NoteEvidenceRemoved(txn);

@@ -80,8 +80,7 @@ Result<void> CheckEvidence(const EvidenceOptions& options) {
 Result<void> CloseGapByList(StoreTxn& txn, const std::vector<ImageOnNode>& images,
                             const std::vector<RuntimeHandler>& handlers, RecoveryReport& report) {
   for (const ImageOnNode& image : images) {
-    auto known = TRY(internal::AnyRecordOf(txn, image.id));
-    if (known) continue;
+    if (TRY(internal::AnyRecordOf(txn, image.id))) continue;
     auto closed = TRY(internal::CloseCopy(txn, image.id,
                                           internal::StoredName(handlers, image.runtime_handler),
                                           "images may have been pulled that nobody recorded"));

@@ -116,8 +116,7 @@ Result<std::map<std::string, std::set<std::string>>> RefsOfRecords(
       for (std::string& ref : PlainSpellings(SpellingOf(digest))) refs.push_back(std::move(ref));
     }
     for (std::string& ref : refs) {
-      auto there = TRY(AnyRecordOf(txn, ref));
-      if (there) stored[image.image].insert(std::move(ref));
+      if (TRY(AnyRecordOf(txn, ref))) stored[image.image].insert(std::move(ref));
     }
   }
   return stored;
@@ -179,8 +178,7 @@ Result<void> DropForgottenUnder(StoreTxn& txn, const std::string& ref) {
   if (txn.state().digest(Table::kRevocations).count == 0) return {};
   auto records = TRY(RecordsUnder(txn, ref));
   for (ImagePulledRecord& record : records) {
-    auto dropped = TRY(DropForgotten(txn, record));
-    if (!dropped) continue;
+    if (!TRY(DropForgotten(txn, record))) continue;
     if (auto r = StoreRecord(txn, std::move(record)); !r) return r;
   }
   return {};
@@ -353,8 +351,7 @@ Result<Learnt> LearnSpellings(StoreTxn& txn, std::vector<ListedImage>& images,
       learnt.united += united;
     }
     for (const std::string& ref : of_records) {
-      auto there = TRY(AnyRecordOf(txn, ref));
-      if (!there) continue;
+      if (!TRY(AnyRecordOf(txn, ref))) continue;
       TRY(LearnRef(txn, ref));
       TRY(DropForgottenUnder(txn, ref));
     }

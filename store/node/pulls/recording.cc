@@ -54,8 +54,7 @@ bool TakeManifest(ImagePulledRecord& record, const PulledImage& pulled, bool is_
 // known which pull may have brought something.
 Result<void> ClearImageQuarantine(StoreTxn& txn, const PulledImage& pulled, const BootTime& now) {
   if (!pulled.runtime_handler.empty() && txn.state().digest(Table::kQuarantine).count != 0) {
-    auto there = TRY(IsQuarantined(txn, QuarantineKind::kImage, pulled.image));
-    if (there) {
+    if (TRY(IsQuarantined(txn, QuarantineKind::kImage, pulled.image))) {
       if (auto r = TakeOverIntent(txn, pulled.image, "", txn.now(), now); !r) return r;
     }
   }
@@ -186,8 +185,7 @@ Result<std::optional<Proof>> InheritedBy(const StoreTxn&, const ImagePullService
 Result<void> KeepWhatIsNotForgotten(const StoreTxn& txn, const std::vector<ImagePullSecret>& stored,
                                     std::vector<ImagePullSecret>& put) {
   for (ImagePullSecret& secret : put) {
-    auto forgotten = TRY(IsForgotten(txn, secret));
-    if (!forgotten) continue;
+    if (!TRY(IsForgotten(txn, secret))) continue;
     const auto same = std::find_if(stored.begin(), stored.end(), [&](const auto& one) {
       return one.uid == secret.uid && one.name == secret.name &&
              one.namespace_name == secret.namespace_name;

@@ -181,8 +181,7 @@ Result<void> LearnRef(StoreTxn& txn, std::string_view image_ref) {
   }
   // One that nothing is stored under makes room.
   for (std::string& ref : known) {
-    auto in_use = TRY(IsInUse(txn, ref));
-    if (in_use) continue;
+    if (TRY(IsInUse(txn, ref))) continue;
     ref = image_ref;
     return PutSpelling(txn, std::move(*row));
   }

@@ -266,8 +266,7 @@ Result<bool> StoreQuarantine(StoreTxn& txn, const QuarantineEntry& entry) {
   if (!HexDecode(entry.sha256, sha256)) {
     return Error{ErrorCode::kInvalidArgument, "a quarantine entry needs a SHA-256", ""};
   }
-  auto there = TRY(IsQuarantined(txn, entry.kind, std::span<const std::uint8_t, 32>(sha256)));
-  if (there) return false;
+  if (TRY(IsQuarantined(txn, entry.kind, std::span<const std::uint8_t, 32>(sha256)))) return false;
   if (auto r = txn.Put(Table::kQuarantine, QuarantineKey(entry.kind, sha256, txn.seed()),
                        EncodeQuarantineValue(entry));
       !r) {

@@ -36,8 +36,7 @@ std::filesystem::path WitnessIn(const std::filesystem::path& kubelet_directory) 
 Result<bool> KubeletHasRun(const std::filesystem::path& kubelet_directory) {
   const std::filesystem::path image_manager = kubelet_directory / "image_manager";
   for (const char* folder : {"pulled", "pulling"}) {
-    auto there = TRY(Exists(image_manager / folder));
-    if (there) return true;
+    if (TRY(Exists(image_manager / folder))) return true;
   }
   const std::filesystem::path pods = kubelet_directory / "pods";
   auto there = TRY(Exists(pods));
@@ -61,8 +60,7 @@ Distrust ImportUnfinished(const std::filesystem::path& kubelet_directory) {
 
 Result<void> EndImport(StoreTxn& txn, const std::filesystem::path& kubelet_directory, bool uncut) {
   const Distrust unfinished = ImportUnfinished(kubelet_directory);
-  auto dropped = TRY(uncut ? DropLastDistrust(txn, unfinished) : Result<bool>(false));
-  if (dropped) return {};
+  if (TRY(uncut ? DropLastDistrust(txn, unfinished) : Result<bool>(false))) return {};
   // Earlier versions named the absolute path as it was given.
   std::error_code error;
   const auto absolute = std::filesystem::absolute(kubelet_directory, error);

@@ -327,8 +327,7 @@ Result<void> LeaveAllButImported(StoreTxn& txn, const std::vector<ListedImage>& 
   auto givers = TRY(Givers::Collect(txn, {observing.options.short_names, std::nullopt, false}));
   Judge judge(txn, report);
   for (const ListedImage* image : unknown) {
-    auto entered = TRY(judge.Imported(*image, givers));
-    if (entered) --report.left;
+    if (TRY(judge.Imported(*image, givers))) --report.left;
   }
   return {};
 }
@@ -343,8 +342,7 @@ Result<void> MoveEntries(StoreTxn& txn, const std::vector<ListedImage>& images, 
     if (image.formerly.empty()) continue;
     auto entry = TRY(FindRememberedEntry(txn, image.formerly.front(), image.runtime_handler));
     if (!entry || entry->stamp > token) continue;
-    auto known = TRY(IsKnown(txn, image));
-    if (known) continue;
+    if (TRY(IsKnown(txn, image))) continue;
     if (!givers) {
       auto collected =
           TRY(Givers::Collect(txn, {observing.options.short_names, std::nullopt, false}));
@@ -380,8 +378,7 @@ Result<void> CloseAll(StoreTxn& txn, const std::vector<ListedImage>& images, con
       continue;
     }
     if (may_enter) {
-      auto opened = TRY(judge.Imported(*image, givers));
-      if (opened) continue;
+      if (TRY(judge.Imported(*image, givers))) continue;
     }
     if (first_start && image->pinned) {
       auto judgement = TRY(givers.Judge(txn, *image));
@@ -430,8 +427,7 @@ Result<void> DropQuarantined(StoreTxn& txn, const std::vector<ListedImage>& imag
   for (const ListedImage& image : images) {
     for (const std::string& digest : image.shared) {
       for (const std::string& ref : PlainSpellings(digest)) {
-        auto there = TRY(IsQuarantined(txn, QuarantineKind::kImageRef, ref));
-        if (!there) continue;
+        if (!TRY(IsQuarantined(txn, QuarantineKind::kImageRef, ref))) continue;
         TRY(EraseLedgerEntry(txn, image.id, image.runtime_handler));
       }
     }
@@ -584,8 +580,7 @@ Result<std::uint64_t> JudgeObservedPreloaded(StoreTxn& txn, const Observing& obs
     auto images = TRY(Prepare(
         txn, {ImageOnNode{.id = one.image_ref, .repo_tags = one.observed_images}}, ignored));
     for (const ListedImage& image : images) {
-      auto known = TRY(IsKnown(txn, image));
-      if (known) continue;
+      if (TRY(IsKnown(txn, image))) continue;
       auto judgement = TRY(givers.Judge(txn, image));
       if (judgement.verdict != Givers::Verdict::kPreloaded) continue;
       TRY(Enter(txn, image, kObservedPreloaded, ""));

@@ -49,8 +49,7 @@ Result<void> ReplayIntents(StoreTxn& txn, const std::vector<ImageOnNode>& images
           replayed.insert(intent);
         }
         if (!quarantine) continue;
-        auto closed = TRY(IsQuarantined(txn, QuarantineKind::kImage, listed));
-        if (closed) {
+        if (TRY(IsQuarantined(txn, QuarantineKind::kImage, listed))) {
           const bool of_default = image.runtime_handler == default_name;
           const std::string stored = of_default ? "" : image.runtime_handler;
           TRY(CloseCopy(txn, image.id, stored, kBecause));

@@ -70,8 +70,7 @@ class Ranges {
                          [&](HostIdRange other) { return Overlap(range, other); });
     });
     if (!may_be_anothers) {
-      auto is_free = TRY(StoreIfFree(mapping.pod_uid, range));
-      if (is_free) {
+      if (TRY(StoreIfFree(mapping.pod_uid, range))) {
         ++report_.id_mappings_kept;
         return StampAnew(txn_, mapping);
       }
@@ -156,8 +155,7 @@ Result<void> RestoreIdRanges(StoreTxn& txn, const Salvaged& replaced, ReplacedRa
   if (ranges.are_all_known()) return {};
   for (const auto& [pod, stamp] : backup.All(Table::kUsernsHeld, DecodeUsernsHeld)) {
     if (pod.pod_uid.empty()) continue;
-    auto now = TRY(FindMapping(txn, pod.pod_uid));
-    if (now) continue;
+    if (TRY(FindMapping(txn, pod.pod_uid))) continue;
     if (auto r = ranges.Hold(pod.pod_uid, pod.ranges); !r) return r;
   }
   // Blocks without a matching mapping: the backup's tables contradict each other.
