@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "store/base/ascii.h"
+#include "store/base/names.h"
 #include "store/base/quote.h"
 #include "waybill/limits.h"
 
@@ -430,63 +431,24 @@ StreamUrlCheck Check(const Subject& url, const StreamUrlPolicy& policy) {
 }  // namespace
 
 std::string_view StreamUrlRefusalName(StreamUrlRefusal refusal) {
-  switch (refusal) {
-    case StreamUrlRefusal::kNone:
-      return "none";
-    case StreamUrlRefusal::kPolicy:
-      return "policy";
-    case StreamUrlRefusal::kTooLong:
-      return "tooLong";
-    case StreamUrlRefusal::kCharacter:
-      return "character";
-    case StreamUrlRefusal::kNoScheme:
-      return "noScheme";
-    case StreamUrlRefusal::kScheme:
-      return "scheme";
-    case StreamUrlRefusal::kNotHttps:
-      return "notHttps";
-    case StreamUrlRefusal::kNoHost:
-      return "noHost";
-    case StreamUrlRefusal::kUserInfo:
-      return "userInfo";
-    case StreamUrlRefusal::kZone:
-      return "zone";
-    case StreamUrlRefusal::kEncodedHost:
-      return "encodedHost";
-    case StreamUrlRefusal::kPort:
-      return "port";
-    case StreamUrlRefusal::kSyntax:
-      return "syntax";
-    case StreamUrlRefusal::kFragment:
-      return "fragment";
-    case StreamUrlRefusal::kAddressForm:
-      return "addressForm";
-    case StreamUrlRefusal::kHostName:
-      return "hostName";
-    case StreamUrlRefusal::kUnspecified:
-      return "unspecified";
-    case StreamUrlRefusal::kNotAllowed:
-      return "notAllowed";
-    case StreamUrlRefusal::kPortNotAllowed:
-      return "portNotAllowed";
-    case StreamUrlRefusal::kRedirect:
-      return "redirect";
-    case StreamUrlRefusal::kRedirectHost:
-      return "redirectHost";
-    case StreamUrlRefusal::kRedirectDowngrade:
-      return "redirectDowngrade";
-  }
-  return {};
+  constexpr std::string_view kNames[] = {"none",           "policy",
+                                         "tooLong",        "character",
+                                         "noScheme",       "scheme",
+                                         "notHttps",       "noHost",
+                                         "userInfo",       "zone",
+                                         "encodedHost",    "port",
+                                         "syntax",         "fragment",
+                                         "addressForm",    "hostName",
+                                         "unspecified",    "notAllowed",
+                                         "portNotAllowed", "redirect",
+                                         "redirectHost",   "redirectDowngrade"};
+  static_assert(std::size(kNames) == static_cast<std::size_t>(kLastStreamUrlRefusal) + 1);
+  return internal::NameIn(kNames, refusal);
 }
 
 std::string_view StreamSchemeName(StreamScheme scheme) {
-  switch (scheme) {
-    case StreamScheme::kHttp:
-      return "http";
-    case StreamScheme::kHttps:
-      return "https";
-  }
-  return {};
+  constexpr std::string_view kNames[] = {"http", "https"};
+  return internal::NameIn(kNames, scheme);
 }
 
 StreamUrlCheck CheckStreamUrl(std::string_view url, const StreamUrlPolicy& policy) {

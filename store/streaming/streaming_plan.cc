@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "store/base/names.h"
 #include "store/base/quote.h"
 #include "store/base/try.h"
 #include "store/streaming/streaming_facts.h"
@@ -12,6 +13,7 @@ namespace {
 
 using internal::CheckVersion;
 using internal::IsGateOn;
+using internal::NameIn;
 
 constexpr std::size_t kMaxVersionBytes = 128;
 // A kubelet may be this much older than its API server; from 1.25 on, more (Kubernetes' version
@@ -30,12 +32,6 @@ constexpr std::string_view kGateNames[] = {
     "AllAlpha",
     "AllBeta",
 };
-
-template <typename Enum, std::size_t kCount>
-std::string_view NameAt(const std::string_view (&names)[kCount], Enum value) {
-  const auto index = static_cast<std::size_t>(value);
-  return index < kCount ? names[index] : std::string_view();
-}
 
 // A number without a sign or a zero in front, up to 4 digits; takes it off `text`.
 std::optional<std::uint32_t> TakeNumber(std::string_view& text) {
@@ -197,10 +193,10 @@ Result<KubernetesVersion> ParseKubernetesVersion(std::string_view text) {
 
 std::string_view StreamingComponentName(StreamingComponent component) {
   constexpr std::string_view kNames[] = {"kubelet", "kube-apiserver"};
-  return NameAt(kNames, component);
+  return NameIn(kNames, component);
 }
 
-std::string_view StreamingGateName(StreamingGate gate) { return NameAt(kGateNames, gate); }
+std::string_view StreamingGateName(StreamingGate gate) { return NameIn(kGateNames, gate); }
 
 std::optional<StreamingGate> FindStreamingGate(std::string_view name) {
   const auto* found = std::find(std::begin(kGateNames), std::end(kGateNames), name);
@@ -210,42 +206,42 @@ std::optional<StreamingGate> FindStreamingGate(std::string_view name) {
 
 std::string_view StreamingSeverityName(StreamingSeverity severity) {
   constexpr std::string_view kNames[] = {"ignored", "deprecated", "removed", "fatal"};
-  return NameAt(kNames, severity);
+  return NameIn(kNames, severity);
 }
 
 std::string_view StreamingOriginName(StreamingOrigin origin) {
   constexpr std::string_view kNames[] = {"commandLine", "configuration"};
-  return NameAt(kNames, origin);
+  return NameIn(kNames, origin);
 }
 
 std::string_view StreamingProxyName(StreamingProxy proxy) {
   constexpr std::string_view kNames[] = {"kubelet", "redirect"};
-  return NameAt(kNames, proxy);
+  return NameIn(kNames, proxy);
 }
 
 std::string_view RedirectFollowerName(RedirectFollower follower) {
   constexpr std::string_view kNames[] = {"notNeeded", "apiServer", "nobody"};
-  return NameAt(kNames, follower);
+  return NameIn(kNames, follower);
 }
 
 std::string_view RedirectCheckName(RedirectCheck check) {
   constexpr std::string_view kNames[] = {"notNeeded", "sameHost", "none"};
-  return NameAt(kNames, check);
+  return NameIn(kNames, check);
 }
 
 std::string_view WebSocketTranslatorName(WebSocketTranslator translator) {
   constexpr std::string_view kNames[] = {"nobody", "apiServer", "kubelet"};
-  return NameAt(kNames, translator);
+  return NameIn(kNames, translator);
 }
 
 std::string_view StreamingOutcomeName(StreamingOutcome outcome) {
   constexpr std::string_view kNames[] = {"works", "worksOnSameHost", "fails", "doesNotStart"};
-  return NameAt(kNames, outcome);
+  return NameIn(kNames, outcome);
 }
 
 std::string_view VersionSkewName(VersionSkew skew) {
   constexpr std::string_view kNames[] = {"supported", "kubeletTooOld", "kubeletNewer"};
-  return NameAt(kNames, skew);
+  return NameIn(kNames, skew);
 }
 
 Result<StreamingAnswer> StreamingPlan(const StreamingPlanRequest& request) {

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "schema/v4/header_generated.h"
-#include "store/base/stored_name.h"
+#include "store/base/names.h"
 #include "store/engine/database/flatbuffer.h"
 #include "waybill/limits.h"
 
@@ -170,15 +170,14 @@ std::optional<Journal> DecodeJournal(std::span<const std::uint8_t> payload) {
 namespace waybill {
 
 std::string_view TrustKindName(TrustKind kind) {
-  static constexpr std::array<std::string_view, 9> kNames = {
-      "other",         "operator",         "storeLost", "storeStale", "storeRebuilt",
-      "storeRestored", "importUnfinished", "gap",       "journalFull"};
-  return internal::StoredName(kind, kNames);
+  constexpr std::string_view kNames[] = {
+      "unknown",      "other",         "operator",         "storeLost", "storeStale",
+      "storeRebuilt", "storeRestored", "importUnfinished", "gap",       "journalFull"};
+  return internal::NameIn(kNames, kind, "unknown");
 }
 std::string_view TrustActionName(TrustAction action) {
-  static constexpr std::array<std::string_view, 4> kNames = {"distrust", "trust", "takenBack",
-                                                             "note"};
-  return internal::StoredName(action, kNames);
+  constexpr std::string_view kNames[] = {"unknown", "distrust", "trust", "takenBack", "note"};
+  return internal::NameIn(kNames, action, "unknown");
 }
 
 }  // namespace waybill

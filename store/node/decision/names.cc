@@ -1,5 +1,7 @@
 // How decisions and rules are spelt.
 
+#include "store/base/names.h"
+
 #include <array>
 #include <string>
 
@@ -12,32 +14,37 @@
 
 namespace waybill {
 
+using internal::NameIn;
+
 namespace {
 
-template <typename Enum, std::size_t N>
-Result<Enum> Parse(std::string_view name, const std::array<std::string_view, N>& names,
+template <typename Enum, std::size_t kCount>
+Result<Enum> Parse(std::string_view name, const std::string_view (&names)[kCount],
                    std::string_view what) {
-  std::string known;
-  for (std::size_t i = 0; i < N; ++i) {
-    if (names[i] == name) return static_cast<Enum>(i);
-    known += (i == 0 ? "" : ", ") + std::string(names[i]);
-  }
-  return Error{ErrorCode::kInvalidArgument,
-               "unknown " + std::string(what) + " \"" + std::string(name) + "\"",
-               "use one of " + known};
+  return internal::Guarded([&]() -> Result<Enum> {
+    std::string known;
+    for (std::size_t i = 0; i < kCount; ++i) {
+      if (names[i] == name) return static_cast<Enum>(i);
+      known += (i == 0 ? "" : ", ") + std::string(names[i]);
+    }
+    return Error{ErrorCode::kInvalidArgument,
+                 "unknown " + std::string(what) + " \"" + std::string(name) + "\"",
+                 "use one of " + known};
+  });
 }
 
-constexpr std::array<std::string_view, 2> kRules = {"closed", "kubelet"};
-constexpr std::array<std::string_view, 3> kPullPolicies = {"Always", "IfNotPresent", "Never"};
-constexpr std::array<std::string_view, 5> kCheckResults = {
-    "", "credentialPolicyAllowed", "credentialRecordFound", "mustAuthenticate", "error"};
-constexpr std::array<std::string_view, 5> kEnsureActions = {
-    "Pull", "UsePresent", "InvalidImageName", "ErrImageNeverPull", "CredentialsError"};
+constexpr std::string_view kRules[] = {"closed", "kubelet"};
+constexpr std::string_view kPullPolicies[] = {"Always", "IfNotPresent", "Never"};
+constexpr std::string_view kCheckResults[] = {"", "credentialPolicyAllowed",
+                                              "credentialRecordFound", "mustAuthenticate", "error"};
+constexpr std::string_view kEnsureActions[] = {"Pull", "UsePresent", "InvalidImageName",
+                                               "ErrImageNeverPull", "CredentialsError"};
 
-constexpr std::array<std::string_view, 6> kRevocationKinds = {
-    "", "secret", "serviceAccount", "namespace", "image", "credential"};
-constexpr std::array<std::string_view, 2> kShortNames = {"anywhere", "docker.io"};
-constexpr std::array<std::string_view, 2> kFirstStarts = {"presume", "close"};
+constexpr std::string_view kRevocationKinds[] = {"",          "secret", "serviceAccount",
+                                                 "namespace", "image",  "credential"};
+constexpr std::string_view kPullStates[] = {"", "running", "failed", "unknown"};
+constexpr std::string_view kShortNames[] = {"anywhere", "docker.io"};
+constexpr std::string_view kFirstStarts[] = {"presume", "close"};
 
 struct ReasonNames {
   std::string_view name;
@@ -83,32 +90,21 @@ constexpr std::array<ReasonNames, 26> kReasons = {{
 
 }  // namespace
 
-std::string_view RulesName(Rules rules) { return kRules[static_cast<std::size_t>(rules)]; }
-Result<Rules> ParseRules(std::string_view name) try {
+std::string_view RulesName(Rules rules) { return NameIn(kRules, rules); }
+Result<Rules> ParseRules(std::string_view name) {
   return Parse<Rules>(name, kRules, "set of rules");
-} catch (...) {
-  return internal::Caught();
 }
 
-std::string_view PullPolicyName(PullPolicy policy) {
-  return kPullPolicies[static_cast<std::size_t>(policy)];
-}
-Result<PullPolicy> ParsePullPolicy(std::string_view name) try {
+std::string_view PullPolicyName(PullPolicy policy) { return NameIn(kPullPolicies, policy); }
+Result<PullPolicy> ParsePullPolicy(std::string_view name) {
   return Parse<PullPolicy>(name, kPullPolicies, "pull policy");
-} catch (...) {
-  return internal::Caught();
 }
 
-std::string_view CheckResultName(CheckResult result) {
-  return kCheckResults[static_cast<std::size_t>(result)];
-}
-std::string_view EnsureActionName(EnsureAction action) {
-  return kEnsureActions[static_cast<std::size_t>(action)];
-}
-std::string_view RevocationKindName(RevocationKind kind) {
-  const auto index = static_cast<std::size_t>(kind);
-  return index < kRevocationKinds.size() ? kRevocationKinds[index] : std::string_view();
-}
+std::string_view CheckResultName(CheckResult result) { return NameIn(kCheckResults, result); }
+std::string_view EnsureActionName(EnsureAction action) { return NameIn(kEnsureActions, action); }
+std::string_view RevocationKindName(RevocationKind kind) { return NameIn(kRevocationKinds, kind); }
+std::string_view PullStateName(PullState state) { return NameIn(kPullStates, state); }
+
 static_assert(kReasons.size() == static_cast<std::size_t>(Reason::kProofTooOld) + 1);
 static_assert(kReasons.size() <= kMaxReasons);
 std::size_t internal::ReasonCount() { return kReasons.size(); }
@@ -119,34 +115,16 @@ std::string_view ReasonText(Reason reason) {
   return kReasons[static_cast<std::size_t>(reason)].text;
 }
 
-std::string_view PullStateName(PullState state) {
-  switch (state) {
-    case PullState::kRunning:
-      return "running";
-    case PullState::kFailed:
-      return "failed";
-    case PullState::kUnknown:
-      return "unknown";
-  }
-  return {};
-}
-
-std::string_view ShortNamesName(ShortNames short_names) {
-  return kShortNames[static_cast<std::size_t>(short_names)];
-}
-Result<ShortNames> ParseShortNames(std::string_view name) try {
+std::string_view ShortNamesName(ShortNames short_names) { return NameIn(kShortNames, short_names); }
+Result<ShortNames> ParseShortNames(std::string_view name) {
   return Parse<ShortNames>(name, kShortNames, "meaning of short names");
-} catch (...) {
-  return internal::Caught();
 }
 
 std::string_view FirstStartName(FirstStart first_start) {
-  return kFirstStarts[static_cast<std::size_t>(first_start)];
+  return NameIn(kFirstStarts, first_start);
 }
-Result<FirstStart> ParseFirstStart(std::string_view name) try {
+Result<FirstStart> ParseFirstStart(std::string_view name) {
   return Parse<FirstStart>(name, kFirstStarts, "first start");
-} catch (...) {
-  return internal::Caught();
 }
 
 }  // namespace waybill

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "store/base/caught.h"
+#include "store/base/names.h"
 #include "store/base/quote.h"
 #include "waybill/image_name.h"
 #include "waybill/limits.h"
@@ -15,15 +16,8 @@ namespace {
 
 using internal::QuoteForMessage;
 
-struct NamedMode {
-  VerificationMode mode;
-  std::string_view name;
-};
-constexpr std::array<NamedMode, 4> kModes = {
-    {{VerificationMode::kNeverVerify, "NeverVerify"},
-     {VerificationMode::kNeverVerifyPreloadedImages, "NeverVerifyPreloadedImages"},
-     {VerificationMode::kNeverVerifyAllowlistedImages, "NeverVerifyAllowlistedImages"},
-     {VerificationMode::kAlwaysVerify, "AlwaysVerify"}}};
+constexpr std::string_view kModes[] = {"NeverVerify", "NeverVerifyPreloadedImages",
+                                       "NeverVerifyAllowlistedImages", "AlwaysVerify"};
 
 constexpr std::string_view kListHint =
     "write an image name, or a prefix of one that ends in \"/*\"";
@@ -66,20 +60,15 @@ void SortUnique(std::vector<std::string>& list) {
 }  // namespace
 
 std::string_view VerificationModeName(VerificationMode mode) {
-  for (const NamedMode& named : kModes) {
-    if (named.mode == mode) return named.name;
-  }
-  return "unknown";
+  return internal::NameIn(kModes, mode, "unknown");
 }
 
 Result<VerificationMode> ParseVerificationMode(std::string_view name) try {
-  for (const NamedMode& named : kModes) {
-    if (named.name == name) return named.mode;
-  }
   std::string hint = "write one of";
   std::string_view separator = " ";
-  for (const NamedMode& named : kModes) {
-    (hint += separator) += named.name;
+  for (const std::string_view& known : kModes) {
+    if (known == name) return static_cast<VerificationMode>(&known - kModes);
+    (hint += separator) += known;
     separator = ", ";
   }
   return Error{ErrorCode::kInvalidArgument,

@@ -8,6 +8,7 @@
 
 #include "store/base/hex.h"
 #include "store/base/image_spellings.h"
+#include "store/base/names.h"
 #include "store/base/quote.h"
 #include "store/base/sha256.h"
 #include "store/base/try.h"
@@ -115,12 +116,11 @@ void TellWhatStoppedCounting(Explanation& why) {
   }
 }
 
-constexpr std::array<std::string_view, 3> kStandings = {"counts", "tooOld", "forgotten"};
-
 }  // namespace
 
 std::string_view CredentialStandingName(CredentialStanding standing) {
-  return kStandings[static_cast<std::size_t>(standing)];
+  constexpr std::string_view kNames[] = {"counts", "tooOld", "forgotten"};
+  return internal::NameIn(kNames, standing);
 }
 
 std::string OtherAnswer(Reason reason, const Explanation& why) {

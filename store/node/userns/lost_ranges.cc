@@ -1,19 +1,18 @@
 #include "store/node/userns/lost_ranges.h"
 
-#include <array>
 #include <string>
 #include <string_view>
 
-#include "store/base/stored_name.h"
+#include "store/base/names.h"
 #include "store/base/try.h"
 
 namespace waybill {
 
 std::string_view HeldKindName(HeldKind kind) {
-  static constexpr std::array<std::string_view, 7> kNames = {
-      "other",      "fileConflict", "tablesContradict", "unreadableFile",
-      "fromBackup", "lostRanges",   "untilImport"};
-  return internal::StoredName(kind, kNames);
+  constexpr std::string_view kNames[] = {"unknown",          "other",          "fileConflict",
+                                         "tablesContradict", "unreadableFile", "fromBackup",
+                                         "lostRanges",       "untilImport"};
+  return internal::NameIn(kNames, kind, "unknown");
 }
 
 }  // namespace waybill
