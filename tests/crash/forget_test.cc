@@ -2,8 +2,6 @@
 // What was forgotten opens nothing after the next opening; what was being forgotten opens all that
 // it did, or nothing. WAYBILL_POWER_CUTS: how many.
 
-#include "store/node/revocation/forget.h"
-
 #include <signal.h>
 
 #include <array>
@@ -37,16 +35,10 @@ const ImagePullSecret kSecretC = MakeSecret("team-c", "pull", "uid-c", "hash-c")
 enum Done : std::size_t { kFilled, kForgot, kPulled, kReconciled, kTidied };
 
 // Few records are too many for one transaction.
-class SmallBatches {
- public:
-  SmallBatches() : before_(internal::tidied_at_once.exchange(2)) {}
-  ~SmallBatches() { internal::tidied_at_once = before_; }
-  SmallBatches(const SmallBatches&) = delete;
-  SmallBatches& operator=(const SmallBatches&) = delete;
-
- private:
-  std::size_t before_;
-};
+OpenOptions InSmallBatches(OpenOptions options) {
+  options.tidied_at_once = 2;
+  return options;
+}
 
 void FillWithSecrets(const OpenOptions& options) {
   auto store = Must(NodeStore::Open(options));
@@ -114,9 +106,8 @@ void JudgeAfter(const OpenOptions& options, std::size_t done) {
 
 BOOST_AUTO_TEST_CASE(killed_before_each_call) {
   UnderBothRules([](Rules rules) {
-    const SmallBatches small;
     const Stage stage;
-    const OpenOptions options = stage.Options(rules);
+    const OpenOptions options = InSmallBatches(stage.Options(rules));
     FillWithSecrets(options);
     stage.Keep();
     std::array<std::size_t, kTidied + 1> ended_after{};
@@ -143,9 +134,8 @@ BOOST_AUTO_TEST_CASE(killed_before_each_call) {
 BOOST_AUTO_TEST_CASE(the_power_fails) {
   Draw draw(SeedOfThisRun());
   UnderBothRules([&](Rules rules) {
-    const SmallBatches small;
     const Stage stage;
-    const OpenOptions options = stage.Options(rules);
+    const OpenOptions options = InSmallBatches(stage.Options(rules));
     Recorder recorder(stage.now());
     FillWithSecrets(options);
     Recorder::Mark(kFilled);

@@ -3,7 +3,6 @@
 #include <string_view>
 #include <utility>
 
-#include "store/node/revocation/forget.h"
 #include "tests/model/describe.h"
 #include "tests/model/drawn_values.h"
 #include "tests/support/pod.h"
@@ -34,7 +33,7 @@ History::History(const std::filesystem::path& scratch, const HistoryPlan& plan, 
       plain_(default_only_ && draw_.OneIn(2)) {
   // Often, a few records are too many for one transaction.
   constexpr std::size_t kAtOnce[] = {1, 2, 3, 2048, 2048};
-  internal::tidied_at_once = kAtOnce[draw_.Below(std::size(kAtOnce))];
+  tidied_at_once_ = kAtOnce[draw_.Below(std::size(kAtOnce))];
   for (const Rules r : plan.rules) {
     sides_.emplace_back(r, scratch / std::to_string(sides_.size()));
   }

@@ -198,6 +198,7 @@ class History {
   std::uint64_t moment_ = 0;
   std::uint64_t broken_files_ = 0;
   EvidenceOptions evidence_;
+  std::size_t tidied_at_once_ = 0;
   std::deque<BegunPull> begun_;
   std::deque<ImagePulledRecord> read_;  // from the first store, at some time
 };

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -69,6 +70,11 @@ class ScratchStore {
     evidence_.remember = std::chrono::seconds(0);
     Restart();
   }
+  // From here on forgetting rewrites so many records in one commit.
+  void TidyAtOnce(std::size_t records) {
+    tidied_at_once_ = records;
+    Restart();
+  }
   void set_policy(VerificationPolicy policy) { policy_ = std::move(policy); }
 
   void Stop() {
@@ -89,6 +95,7 @@ class ScratchStore {
     if (!with_witness_) options.witness = Witness::None();
     options.policy = policy_;
     options.evidence = evidence_;
+    if (tidied_at_once_) options.tidied_at_once = *tidied_at_once_;
     options.images_on_node = std::move(images);
     options.allow_empty = true;
     if (std::filesystem::exists(kubelet_directory() / "image_manager")) {
@@ -119,6 +126,7 @@ class ScratchStore {
   Rules rules_;
   VerificationPolicy policy_;
   EvidenceOptions evidence_;
+  std::optional<std::size_t> tidied_at_once_;
   bool with_witness_;
   std::unique_ptr<NodeStore> store_;
 };

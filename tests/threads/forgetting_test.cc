@@ -5,7 +5,6 @@
 #include <boost/test/unit_test.hpp>
 #include <string>
 
-#include "store/node/revocation/forget.h"
 #include "tests/support/in_threads.h"
 #include "tests/support/rows.h"
 
@@ -50,62 +49,59 @@ bool Opens(ScratchStore& store, const ImagePullSecret& secret, std::size_t ref) 
 // where one image is closed for the Secret, so are the others.
 BOOST_AUTO_TEST_CASE(deciding_while_credentials_are_forgotten) {
   UnderBothRules([](Rules rules) {
-    const std::size_t at_once = internal::tidied_at_once.exchange(1);
-    {
-      ScratchStore store(rules);
-      std::atomic<std::size_t> proven{0};     // rounds whose Secrets opened all images
-      std::atomic<std::size_t> forgotten{0};  // rounds whose Secrets are forgotten
-      std::atomic<std::uint64_t> wrong{0};
-      std::atomic<std::uint64_t> closed{0};
-      const std::size_t threw = InThreads(4, [&](std::size_t which) {
-        if (which == 0) {
-          for (std::size_t round = 0; round < kRounds; ++round) {
-            for (std::size_t i = 0; i < kImagesOfARound; ++i) {
-              store.Pull(kImage, RefOf(i), WithSecret(SecretOf(round)));
-            }
-            proven = round + 1;
-            const auto done = ForgetSomehow(*store, round);
-            if (!done || done->records != kImagesOfARound || done->untidied == 0) ++wrong;
-            forgotten = round + 1;
+    ScratchStore store(rules);
+    store.TidyAtOnce(1);
+    std::atomic<std::size_t> proven{0};     // rounds whose Secrets opened all images
+    std::atomic<std::size_t> forgotten{0};  // rounds whose Secrets are forgotten
+    std::atomic<std::uint64_t> wrong{0};
+    std::atomic<std::uint64_t> closed{0};
+    const std::size_t threw = InThreads(4, [&](std::size_t which) {
+      if (which == 0) {
+        for (std::size_t round = 0; round < kRounds; ++round) {
+          for (std::size_t i = 0; i < kImagesOfARound; ++i) {
+            store.Pull(kImage, RefOf(i), WithSecret(SecretOf(round)));
           }
-          return;
+          proven = round + 1;
+          const auto done = ForgetSomehow(*store, round);
+          if (!done || done->records != kImagesOfARound || done->untidied == 0) ++wrong;
+          forgotten = round + 1;
         }
-        if (which == 1) {
-          // A pull that began before ends after it.
-          for (std::size_t i = 0; forgotten < kRounds; ++i) {
-            const ImagePullSecret own = SecretOf(kRounds + i);
-            const ImageCopy copy{.image = "registry.example.com/own:v1", .image_ref = "own"};
-            store.Pull(copy.image, copy.image_ref, WithSecret(own));
-            const PullId pull = Must(store->RecordPullIntent(copy));
-            Must(ForgetSomehow(*store, kRounds + i));
-            Must(store->RecordImagePulled(copy, WithSecret(own), {.pull = pull}));
-            if (!store.Check(copy.image, copy.image_ref, Pod(own)).pull) ++wrong;
-          }
-          return;
-        }
-        for (std::size_t i = which; forgotten < kRounds; ++i) {
-          const std::size_t gone = forgotten;
-          for (std::size_t round = gone < 3 ? 0 : gone - 3; round < gone; ++round) {
-            if (Opens(store, SecretOf(round), i % kImagesOfARound)) ++wrong;
-          }
-          const std::size_t last = proven;
-          if (last == 0) continue;
-          if (Opens(store, SecretOf(last - 1), i % kImagesOfARound)) continue;
-          ++closed;
-          if (Opens(store, SecretOf(last - 1), (i + 1) % kImagesOfARound)) ++wrong;
-        }
-      });
-      BOOST_TEST(threw == 0U);
-      BOOST_TEST(wrong == 0U);
-      BOOST_TEST(closed > 0U);
-      Must(store->TidyUp());
-      for (const Revocation& one : Must(store->ListRevocations())) BOOST_TEST(!one.untidied);
-      for (std::size_t i = 0; i < kImagesOfARound; ++i) {
-        BOOST_TEST(Must(store->GetRecord({.image_ref = RefOf(i)})).credential_mapping.empty());
+        return;
       }
-      BOOST_TEST(Must(store->Verify()).sound);
+      if (which == 1) {
+        // A pull that began before ends after it.
+        for (std::size_t i = 0; forgotten < kRounds; ++i) {
+          const ImagePullSecret own = SecretOf(kRounds + i);
+          const ImageCopy copy{.image = "registry.example.com/own:v1", .image_ref = "own"};
+          store.Pull(copy.image, copy.image_ref, WithSecret(own));
+          const PullId pull = Must(store->RecordPullIntent(copy));
+          Must(ForgetSomehow(*store, kRounds + i));
+          Must(store->RecordImagePulled(copy, WithSecret(own), {.pull = pull}));
+          if (!store.Check(copy.image, copy.image_ref, Pod(own)).pull) ++wrong;
+        }
+        return;
+      }
+      for (std::size_t i = which; forgotten < kRounds; ++i) {
+        const std::size_t gone = forgotten;
+        for (std::size_t round = gone < 3 ? 0 : gone - 3; round < gone; ++round) {
+          if (Opens(store, SecretOf(round), i % kImagesOfARound)) ++wrong;
+        }
+        const std::size_t last = proven;
+        if (last == 0) continue;
+        if (Opens(store, SecretOf(last - 1), i % kImagesOfARound)) continue;
+        ++closed;
+        if (Opens(store, SecretOf(last - 1), (i + 1) % kImagesOfARound)) ++wrong;
+      }
+    });
+    BOOST_TEST(threw == 0U);
+    BOOST_TEST(wrong == 0U);
+    BOOST_TEST(closed > 0U);
+    Must(store->TidyUp());
+    for (const Revocation& one : Must(store->ListRevocations())) BOOST_TEST(!one.untidied);
+    for (std::size_t i = 0; i < kImagesOfARound; ++i) {
+      BOOST_TEST(Must(store->GetRecord({.image_ref = RefOf(i)})).credential_mapping.empty());
     }
-    internal::tidied_at_once = at_once;
+    BOOST_TEST(Must(store->Verify()).sound);
   });
 }
 

@@ -3,6 +3,7 @@
 #ifndef WAYBILL_OPTIONS_H_
 #define WAYBILL_OPTIONS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -149,6 +150,10 @@ struct OpenOptions {
   // acknowledgement, damage to the pages of the newest commit counts as a commit that was cut
   // short.
   bool flushes_twice = false;
+  // Records that one commit takes forgotten credentials out of. If there are more, forgetting only
+  // stores the revocation, which decisions honour at once, and as many commits as it takes follow.
+  // 0 counts as 1.
+  std::size_t tidied_at_once = 2048;
   // Bytes of the memory map, and so the bound of data.mdb: 1 MiB to 16 TiB, rounded up to pages.
   // The store remembers it. A larger store gets what it needs. 0: as remembered, or else
   // kDefaultMapBytes; a store that is rebuilt gets what it needs then, too.

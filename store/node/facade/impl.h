@@ -81,6 +81,7 @@ class NodeStore::Impl {
   std::unique_ptr<internal::Committer> committer;
   std::unique_ptr<internal::WriteBackQueue> write_backs;
   std::unique_ptr<internal::Tidier> tidier;
+  std::size_t tidied_at_once = 0;                // OpenOptions
   std::optional<internal::Allocator> allocator;  // inside changes only
   // The last token drawn, in this process or an earlier one. A mapping with an older stamp could be
   // cleaned up by lists that were made before its pod came back.

@@ -4,6 +4,7 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -234,7 +235,8 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
     last_opening = opening;
   }
   write_backs = std::make_unique<internal::WriteBackQueue>(*committer, rules, write_back_counts);
-  tidier = std::make_unique<internal::Tidier>(*committer);
+  tidied_at_once = std::max<std::size_t>(options.tidied_at_once, 1);
+  tidier = std::make_unique<internal::Tidier>(*committer, tidied_at_once);
   if (state.untidied != 0) tidier->Wake();
   return owned->lock.AnnounceRecovered(opened.database_id);
 }

@@ -120,7 +120,7 @@ Result<ForgetReport> NodeStore::Forget(const Revocation& what, const ChangeOptio
             auto handler = TRY(internal::FindHandler(txn, what.runtime_handler));
             stored.runtime_handler = handler.stored;
           }
-          return internal::Forget(txn, std::move(stored));
+          return internal::Forget(txn, std::move(stored), impl_->tidied_at_once);
         },
         options);
   });
@@ -176,7 +176,7 @@ Result<ReconcileReport> NodeStore::Reconcile(const ExistingCredentials& truth,
             return internal::EmptyList("the list of Secrets and service accounts is",
                                        "has records that mention some", "nothing was forgotten");
           }
-          return internal::ReconcileWith(txn, truth, token);
+          return internal::ReconcileWith(txn, truth, token, impl_->tidied_at_once);
         },
         options);
   });

@@ -335,7 +335,7 @@ Result<void> CheckForgettable(const Revocation& what) {
   return Missing("kind of what is to be forgotten");
 }
 
-Result<ForgetReport> Forget(StoreTxn& txn, Revocation what) {
+Result<ForgetReport> Forget(StoreTxn& txn, Revocation what, std::size_t at_once) {
   what.commit = txn.sequence();
   what.since = txn.now();
   what.untidied = false;
@@ -367,7 +367,7 @@ Result<ForgetReport> Forget(StoreTxn& txn, Revocation what) {
   }
   // Decisions do not look for an image's own revocation: its records, one of a spelling, are tidied
   // up at once.
-  const bool many = what.kind != RevocationKind::kImage && changed.size() > tidied_at_once;
+  const bool many = what.kind != RevocationKind::kImage && changed.size() > at_once;
   for (Revocation& one : all) {
     one.untidied = many;
     TRY(PutRevocation(txn, one));
@@ -397,7 +397,7 @@ Result<void> CheckTruth(const ExistingCredentials& truth) {
 }
 
 Result<ReconcileReport> ReconcileWith(StoreTxn& txn, const ExistingCredentials& truth,
-                                      const ListToken& token) {
+                                      const ListToken& token, std::size_t at_once) {
   TRY(CheckToken(txn, token, Hint::kBeginList));
   if (token.commit < txn.state().last_truth) {
     return Error{ErrorCode::kInvalidArgument,
@@ -449,7 +449,7 @@ Result<ReconcileReport> ReconcileWith(StoreTxn& txn, const ExistingCredentials& 
   report.forgotten = tally.report;
   report.forgotten.equal_hashes = equal;
   report.forgotten.stored = !gone.empty();
-  const bool many = changed.size() > tidied_at_once;
+  const bool many = changed.size() > at_once;
   for (const auto& [name, who] : gone) {
     Revocation one;
     std::tie(one.kind, one.who) = who;

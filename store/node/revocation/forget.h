@@ -5,7 +5,6 @@
 #ifndef WAYBILL_STORE_NODE_REVOCATION_FORGET_H_
 #define WAYBILL_STORE_NODE_REVOCATION_FORGET_H_
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -21,19 +20,17 @@
 
 namespace waybill::internal {
 
-// Records that one transaction tidies up. Tests make it smaller while no store is open.
-inline std::atomic<std::size_t> tidied_at_once{2048};
-
 // `what` without commit, since and untidied; the handler as stored. kInvalidArgument,
 // kLimitExceeded: nothing was changed.
 Result<void> CheckForgettable(const Revocation& what);
-Result<ForgetReport> Forget(StoreTxn& txn, Revocation what);
+// `at_once`: as OpenOptions::tidied_at_once.
+Result<ForgetReport> Forget(StoreTxn& txn, Revocation what, std::size_t at_once);
 
 // The records keep what was proven by pulls that began after the token. kInvalidArgument: the token
 // is older than that of the last truth.
 Result<void> CheckTruth(const ExistingCredentials& truth);
 Result<ReconcileReport> ReconcileWith(StoreTxn& txn, const ExistingCredentials& truth,
-                                      const ListToken& token);
+                                      const ListToken& token, std::size_t at_once);
 
 // Where tidying up goes on. Not stored: after a crash it begins anew.
 struct TidyCursor {

@@ -49,7 +49,7 @@ void Tidier::Run() {
         done = committer_.Run([&](StoreTxn& txn) -> Result<void> {
           try {
             moved = cursor;
-            more = TRY(TidyUp(txn, moved, tidied_at_once));
+            more = TRY(TidyUp(txn, moved, at_once_));
             return {};
           } catch (...) {
             return Caught();

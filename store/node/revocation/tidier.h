@@ -5,6 +5,7 @@
 #define WAYBILL_STORE_NODE_REVOCATION_TIDIER_H_
 
 #include <condition_variable>
+#include <cstddef>
 #include <mutex>
 #include <thread>
 
@@ -15,7 +16,8 @@ namespace waybill::internal {
 
 class Tidier {
  public:
-  explicit Tidier(Committer& committer) : committer_(committer) {}
+  // `at_once`: OpenOptions::tidied_at_once.
+  Tidier(Committer& committer, std::size_t at_once) : committer_(committer), at_once_(at_once) {}
   // Stops after the batch under way.
   ~Tidier();
   Tidier(const Tidier&) = delete;
@@ -30,6 +32,7 @@ class Tidier {
   void Run();
 
   Committer& committer_;
+  const std::size_t at_once_;
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   bool wanted_ = false;
