@@ -40,16 +40,9 @@
 namespace waybill {
 namespace {
 
-using internal::CheckArray;
-using internal::CheckCount;
-using internal::CheckObject;
-using internal::JsonDocument;
-using internal::JsonKind;
-using internal::JsonValue;
-using internal::QuoteForMessage;
-using internal::ReadBool;
-using internal::ReadString;
-using internal::Require;
+using internal::CheckArray, internal::CheckCount, internal::CheckObject, internal::JsonDocument,
+    internal::JsonKind, internal::JsonValue, internal::QuoteForMessage, internal::ReadBool,
+    internal::ReadString, internal::Require;
 
 constexpr std::string_view kApiVersions[] = {"kubelet.config.k8s.io/v1beta1",
                                              "kubelet.config.k8s.io/v1alpha1",

@@ -29,13 +29,8 @@
 namespace waybill {
 namespace {
 
-using internal::Base64Padding;
-using internal::DecodeBase64;
-using internal::JsonDocument;
-using internal::JsonKind;
-using internal::JsonValue;
-using internal::QuoteForMessage;
-using internal::WipedString;
+using internal::Base64Padding, internal::DecodeBase64, internal::JsonDocument, internal::JsonKind,
+    internal::JsonValue, internal::QuoteForMessage, internal::WipedString;
 
 struct SecretType {
   std::string_view name;

@@ -10,7 +10,6 @@
 
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "migrations/steps/steps.h"

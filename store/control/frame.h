@@ -19,7 +19,6 @@
 #ifndef WAYBILL_STORE_CONTROL_FRAME_H_
 #define WAYBILL_STORE_CONTROL_FRAME_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>

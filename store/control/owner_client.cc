@@ -23,11 +23,7 @@ namespace waybill {
 
 namespace {
 
-using internal::Bytes;
-using internal::Fd;
-using internal::FrameHeader;
-using internal::FrameIs;
-using internal::FrameKind;
+using internal::Bytes, internal::Fd, internal::FrameHeader, internal::FrameIs, internal::FrameKind;
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 

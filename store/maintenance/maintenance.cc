@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <fstream>
 #include <string>
-#include <utility>
 
 #include "migrations/steps/migrate.h"
 #include "store/base/caught.h"

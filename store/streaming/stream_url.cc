@@ -27,9 +27,7 @@
 namespace waybill {
 namespace {
 
-using internal::IsDigit;
-using internal::QuoteForMessage;
-using internal::ToLower;
+using internal::IsDigit, internal::QuoteForMessage, internal::ToLower;
 
 // An IPv4 address as the IPv6 address that maps it, so that both spellings are one.
 using Address = std::array<unsigned char, 16>;

@@ -12,13 +12,8 @@
 namespace waybill {
 namespace {
 
-using internal::FlagFact;
-using internal::FlagState;
-using internal::FlagType;
-using internal::IsDigit;
-using internal::QuoteForMessage;
-using internal::ShownSetting;
-using internal::ToLower;
+using internal::FlagFact, internal::FlagState, internal::FlagType, internal::IsDigit,
+    internal::QuoteForMessage, internal::ShownSetting, internal::ToLower;
 
 constexpr std::string_view kGatesFlag = "feature-gates";
 constexpr std::string_view kGatesKey = "featureGates.";

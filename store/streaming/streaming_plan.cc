@@ -1,7 +1,6 @@
 #include "waybill/streaming_plan.h"
 
 #include <algorithm>
-#include <array>
 
 #include "store/base/names.h"
 #include "store/base/quote.h"
@@ -11,9 +10,7 @@
 namespace waybill {
 namespace {
 
-using internal::CheckVersion;
-using internal::IsGateOn;
-using internal::NameIn;
+using internal::CheckVersion, internal::IsGateOn, internal::NameIn;
 
 constexpr std::size_t kMaxVersionBytes = 128;
 // A kubelet may be this much older than its API server; from 1.25 on, more (Kubernetes' version

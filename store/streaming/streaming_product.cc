@@ -1,7 +1,5 @@
 #include "store/streaming/streaming_product.h"
 
-#include "store/base/try.h"
-
 namespace waybill::internal {
 
 namespace {

@@ -33,15 +33,9 @@
 
 namespace waybill {
 
-using internal::Committer;
-using internal::Key16;
-using internal::Lookup;
-using internal::Payload;
-using internal::ReaderPool;
-using internal::StoreTxn;
-using internal::StreamingRow;
-using internal::StreamToken;
-using internal::Table;
+using internal::Committer, internal::Key16, internal::Lookup, internal::Payload,
+    internal::ReaderPool, internal::StoreTxn, internal::StreamingRow, internal::StreamToken,
+    internal::Table;
 
 namespace {
 

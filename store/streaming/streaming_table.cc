@@ -2,7 +2,6 @@
 
 #include <flatbuffers/flatbuffers.h>
 
-#include <cstddef>
 #include <cstring>
 
 #include "schema/v7/streaming_generated.h"

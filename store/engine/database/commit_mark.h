@@ -36,7 +36,6 @@
 #include <filesystem>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <thread>
 
 #include "store/base/files.h"

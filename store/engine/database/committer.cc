@@ -1,7 +1,6 @@
 #include "store/engine/database/committer.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <utility>
 

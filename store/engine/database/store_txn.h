@@ -10,8 +10,6 @@
 #include <filesystem>
 #include <limits>
 #include <optional>
-#include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 

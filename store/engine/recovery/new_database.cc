@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstddef>
 
 #include "store/base/random.h"
 #include "store/base/try.h"

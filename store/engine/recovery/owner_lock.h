@@ -12,7 +12,6 @@
 #define WAYBILL_STORE_ENGINE_RECOVERY_OWNER_LOCK_H_
 
 #include <filesystem>
-#include <optional>
 
 #include "store/base/files.h"
 #include "waybill/result.h"

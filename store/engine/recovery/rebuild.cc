@@ -1,9 +1,7 @@
 #include "store/engine/recovery/rebuild.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "store/base/try.h"
 #include "store/engine/recovery/kept_databases.h"
@@ -12,7 +10,6 @@
 #include "store/engine/recovery/open_store.h"
 #include "store/engine/recovery/product.h"
 #include "store/engine/recovery/salvage.h"
-#include "store/engine/trust/trust.h"
 
 namespace waybill::internal {
 

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "store/base/try.h"
 #include "store/engine/lmdb/check/page_check.h"
 
 namespace waybill::internal {

@@ -1,6 +1,5 @@
 #include "store/engine/recovery/store_files.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>

@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <memory>
 #include <string_view>
-#include <utility>
 
 #include "store/base/try.h"
 #include "store/engine/lmdb/check/page_check.h"

@@ -32,8 +32,6 @@
 #ifndef WAYBILL_STORE_ENGINE_RECOVERY_UNFINISHED_COMMIT_H_
 #define WAYBILL_STORE_ENGINE_RECOVERY_UNFINISHED_COMMIT_H_
 
-#include <array>
-#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>

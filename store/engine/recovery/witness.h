@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <string>
 
 #include "store/base/files.h"
 #include "waybill/result.h"

@@ -3,9 +3,7 @@
 #include <fcntl.h>
 
 #include <algorithm>
-#include <system_error>
 #include <utility>
-#include <vector>
 
 #include "store/base/try.h"
 #include "store/engine/database/commit_mark.h"

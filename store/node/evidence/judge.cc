@@ -1,7 +1,6 @@
 #include "store/node/evidence/judge.h"
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "store/base/image_spellings.h"

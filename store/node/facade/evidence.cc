@@ -21,9 +21,7 @@
 
 namespace waybill {
 
-using internal::Payload;
-using internal::StoreTxn;
-using internal::Table;
+using internal::Payload, internal::StoreTxn, internal::Table;
 
 namespace {
 

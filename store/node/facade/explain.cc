@@ -1,7 +1,6 @@
 // Why an image is open or closed, and what would change that.
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <string>
 #include <utility>
@@ -24,10 +23,7 @@
 
 namespace waybill {
 
-using internal::Lookup;
-using internal::Payload;
-using internal::ReaderPool;
-using internal::Table;
+using internal::Lookup, internal::Payload, internal::ReaderPool, internal::Table;
 
 namespace {
 

@@ -1,7 +1,6 @@
 // The registry of runtime handlers (KEP-4216).
 
 #include <algorithm>
-#include <utility>
 
 #include "store/base/try.h"
 #include "store/node/facade/impl.h"

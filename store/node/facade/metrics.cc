@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
 
 #include "store/base/try.h"
 #include "store/engine/trust/trust_journal.h"
 #include "store/node/facade/impl.h"
-#include "store/node/records/open_pulls_table.h"
 #include "store/node/records/pulled_record.h"
 
 namespace waybill {

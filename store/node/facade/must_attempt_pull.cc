@@ -11,10 +11,7 @@
 
 namespace waybill {
 
-using internal::DecisionOrEntry;
-using internal::Question;
-using internal::ReaderPool;
-using internal::Standing;
+using internal::DecisionOrEntry, internal::Question, internal::ReaderPool, internal::Standing;
 
 namespace {
 

@@ -31,10 +31,7 @@
 
 namespace waybill {
 
-using internal::Committer;
-using internal::ReaderPool;
-using internal::StoreTxn;
-using internal::Table;
+using internal::Committer, internal::ReaderPool, internal::StoreTxn, internal::Table;
 
 namespace {
 

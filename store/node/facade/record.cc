@@ -27,12 +27,8 @@
 
 namespace waybill {
 
-using internal::FoundHandler;
-using internal::Lookup;
-using internal::Payload;
-using internal::ReaderPool;
-using internal::StoreTxn;
-using internal::Table;
+using internal::FoundHandler, internal::Lookup, internal::Payload, internal::ReaderPool,
+    internal::StoreTxn, internal::Table;
 
 namespace {
 

@@ -7,7 +7,6 @@
 
 #include "store/base/empty_list.h"
 #include "store/base/try.h"
-#include "store/engine/recovery/backup.h"
 #include "store/node/facade/impl.h"
 #include "store/node/handlers/runtime_handlers.h"
 #include "store/node/records/evidence_tables.h"

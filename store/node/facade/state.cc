@@ -1,10 +1,6 @@
 // Statistics, verification, trust.
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "store/base/try.h"
@@ -16,9 +12,7 @@
 
 namespace waybill {
 
-using internal::ReaderPool;
-using internal::StoreTxn;
-using internal::Table;
+using internal::ReaderPool, internal::StoreTxn, internal::Table;
 
 Result<Statistics> NodeStore::GetStatistics() const {
   return Guarded([&]() -> Result<Statistics> {

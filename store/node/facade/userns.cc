@@ -20,15 +20,9 @@
 
 namespace waybill {
 
-using internal::HashKey;
-using internal::Lookup;
-using internal::Payload;
-using internal::QuoteForMessage;
-using internal::ReaderPool;
-using internal::ShownPodUid;
-using internal::StoreTxn;
-using internal::Table;
-using internal::UserNamespaceSupport;
+using internal::HashKey, internal::Lookup, internal::Payload, internal::QuoteForMessage,
+    internal::ReaderPool, internal::ShownPodUid, internal::StoreTxn, internal::Table,
+    internal::UserNamespaceSupport;
 
 namespace {
 

@@ -4,11 +4,9 @@
 #define WAYBILL_STORE_NODE_IMAGES_LISTED_IMAGE_H_
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "store/base/image_spellings.h"
-#include "waybill/types.h"
 
 namespace waybill::internal {
 

@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <list>
 #include <mutex>
-#include <string>
 #include <string_view>
 #include <thread>
 

@@ -12,7 +12,6 @@
 #include "store/base/hex.h"
 #include "store/engine/database/flatbuffer.h"
 #include "store/engine/database/tables.h"
-#include "waybill/limits.h"
 
 namespace waybill::internal {
 

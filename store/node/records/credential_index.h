@@ -19,7 +19,6 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "store/engine/database/key.h"
 #include "waybill/revocation.h"

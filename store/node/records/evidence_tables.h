@@ -18,7 +18,6 @@
 #include "store/engine/database/reader_pool.h"
 #include "store/engine/database/store_txn.h"
 #include "waybill/result.h"
-#include "waybill/types.h"
 
 namespace waybill::internal {
 

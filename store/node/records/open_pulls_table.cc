@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <string>
 
 #include "schema/v5/pull_intent_generated.h"
 #include "store/base/try.h"

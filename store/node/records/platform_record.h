@@ -7,7 +7,6 @@
 
 #include "schema/v2/platform_generated.h"
 #include "store/engine/database/flatbuffer.h"
-#include "waybill/types.h"
 
 namespace waybill::internal {
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
 #include "schema/v6/revocation_generated.h"
 #include "store/base/hex.h"

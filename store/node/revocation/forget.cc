@@ -10,7 +10,6 @@
 #include <unordered_set>
 #include <utility>
 
-#include "store/base/quote.h"
 #include "store/base/try.h"
 #include "store/node/images/list_token.h"
 #include "store/node/records/age.h"

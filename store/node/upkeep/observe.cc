@@ -4,7 +4,6 @@
 #include <limits>
 #include <map>
 #include <set>
-#include <unordered_map>
 #include <utility>
 
 #include "store/base/empty_list.h"

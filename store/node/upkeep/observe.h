@@ -6,7 +6,6 @@
 #define WAYBILL_STORE_NODE_UPKEEP_OBSERVE_H_
 
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 

@@ -14,7 +14,6 @@
 #include "store/engine/database/store_txn.h"
 #include "store/node/records/userns_tables.h"
 #include "store/node/userns/pool.h"
-#include "waybill/report.h"
 #include "waybill/result.h"
 #include "waybill/user_namespace.h"
 

@@ -4,7 +4,6 @@
 #define WAYBILL_STORE_NODE_USERNS_RECONCILE_H_
 
 #include "store/engine/database/store_txn.h"
-#include "waybill/report.h"
 #include "waybill/result.h"
 
 namespace waybill::internal {

@@ -36,7 +36,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "store/base/hex.h"
 #include "store/base/try.h"
