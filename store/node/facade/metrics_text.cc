@@ -25,8 +25,6 @@ constexpr std::size_t kUnknownTruth = 2;
 // No handler can have this name: it is a DNS label, or at least has no parenthesis in CRI.
 constexpr std::string_view kDefaultHandler = "(default)";
 
-double AsDouble(std::uint64_t number) { return static_cast<double>(number); }
-
 double SecondsOf(Timestamp time) {
   return static_cast<double>(time.seconds) + static_cast<double>(time.nanoseconds) / 1e9;
 }
@@ -49,24 +47,25 @@ class Writer {
   void Family(std::string_view name, std::string_view type, std::string_view help) {
     families_.push_back({std::string(name), std::string(type), std::string(help), {}});
   }
-  void Series(Labels labels, double value) {
-    families_.back().series.push_back({std::move(labels), value});
+  template <typename Number>
+  void Series(Labels labels, Number value) {
+    families_.back().series.push_back({std::move(labels), static_cast<double>(value)});
   }
-  void Gauge(std::string_view name, std::string_view help, double value) {
+  template <typename Number>
+  void Gauge(std::string_view name, std::string_view help, Number value) {
     Family(name, "gauge", help);
     Series({}, value);
   }
   void Counter(std::string_view name, std::string_view help, std::uint64_t value) {
     Family(name, "counter", help);
-    Series({}, AsDouble(value));
+    Series({}, value);
   }
 
   void Checks(std::string_view name, std::string_view help,
               const std::array<std::uint64_t, 5>& checks) {
     Family(name, "counter", help);
     for (std::size_t i = 1; i < checks.size(); ++i) {
-      Series({{"result", std::string(CheckResultName(static_cast<CheckResult>(i)))}},
-             AsDouble(checks[i]));
+      Series({{"result", std::string(CheckResultName(static_cast<CheckResult>(i)))}}, checks[i]);
     }
   }
   void Requests(std::string_view name, std::string_view help, const EnsureImageRequests& requests) {
@@ -77,7 +76,7 @@ class Writer {
           Series({{"pull_policy", std::string(kPullPolicyLabels[policy])},
                   {"present_locally", std::string(kTruthLabels[present])},
                   {"pull_required", std::string(kTruthLabels[required])}},
-                 AsDouble(requests[policy][present][required]));
+                 requests[policy][present][required]);
         }
       }
     }
@@ -98,9 +97,9 @@ void WriteKubelets(const Metrics& metrics, Writer& out) {
                metrics.ensure_image_requests);
   if (!metrics.readable) return;
   out.Gauge("kubelet_imagemanager_ondisk_pullintents", "Pull intents on disk.",
-            AsDouble(metrics.ondisk_pullintents));
+            metrics.ondisk_pullintents);
   out.Gauge("kubelet_imagemanager_ondisk_pulledrecords", "Pulled records on disk.",
-            AsDouble(metrics.ondisk_pulledrecords));
+            metrics.ondisk_pulledrecords);
   out.Gauge("kubelet_imagemanager_inmemory_pullintents_usage_percent",
             "Images in flight, of the most there may be.",
             metrics.inmemory_pullintents_usage_percent);
@@ -116,19 +115,19 @@ void WriteRecords(const Metrics& metrics, Writer& out) {
                                          : AsUtf8(one.runtime_handler)] += one.records;
   }
   for (const auto& [handler, records] : by_label) {
-    out.Series({{"runtime_handler", handler}}, AsDouble(records));
+    out.Series({{"runtime_handler", handler}}, records);
   }
   out.Gauge("waybill_nondefault_runtime_handler_images",
             "Images on record under another runtime handler than the default (KEP-4216).",
-            AsDouble(metrics.nondefault_runtime_handler_images));
+            metrics.nondefault_runtime_handler_images);
   out.Gauge("waybill_closed_images",
             "Images on record that are closed since nobody knows where they came from.",
-            AsDouble(metrics.closed_images));
+            metrics.closed_images);
   out.Gauge("waybill_preloaded_images", "Images in the ledger of preloaded ones.",
-            AsDouble(metrics.preloaded_images));
+            metrics.preloaded_images);
   out.Gauge("waybill_presumed_images",
             "Of these, images that a first start presumed preloaded, and nobody settled.",
-            AsDouble(metrics.presumed_images));
+            metrics.presumed_images);
   if (metrics.oldest_credential) {
     out.Gauge("waybill_oldest_credential_timestamp_seconds",
               "When the oldest credential on record was proven, of those for which that is known.",
@@ -136,65 +135,63 @@ void WriteRecords(const Metrics& metrics, Writer& out) {
   }
   out.Gauge("waybill_undated_credentials",
             "Credentials on record for which it is not known when they were proven.",
-            AsDouble(metrics.undated_credentials));
+            metrics.undated_credentials);
   out.Gauge("waybill_revocations", "What was forgotten, and must not come back.",
-            AsDouble(metrics.revocations));
+            metrics.revocations);
   out.Gauge("waybill_quarantine_entries",
             "Images that are closed since their record or intent could not be read.",
-            AsDouble(metrics.quarantine_entries));
+            metrics.quarantine_entries);
   out.Gauge("waybill_open_pulls", "Pulls that may still bring an image, under the closed rules.",
-            AsDouble(metrics.open_pulls));
+            metrics.open_pulls);
   out.Family("waybill_open_pulls_by_state", "gauge",
              "Pulls that may still bring an image, under the closed rules, by how they ended; "
              "anything: those that can't be named, which may bring any image.");
   for (const PullState state : {PullState::kRunning, PullState::kFailed, PullState::kUnknown}) {
     out.Series({{"state", std::string(PullStateName(state))}},
-               AsDouble(metrics.open_pulls_by_state[static_cast<std::size_t>(state)]));
+               metrics.open_pulls_by_state[static_cast<std::size_t>(state)]);
   }
-  out.Series({{"state", "anything"}}, AsDouble(metrics.open_pulls_by_state[0]));
+  out.Series({{"state", "anything"}}, metrics.open_pulls_by_state[0]);
 }
 
 void WriteTrust(const Metrics& metrics, Writer& out) {
   out.Gauge("waybill_distrustful",
             "Whether something was lost, so that no image is judged until an operator clears it.",
-            metrics.distrustful ? 1 : 0);
+            metrics.distrustful);
   out.Family("waybill_distrust_reasons", "gauge",
              "Reasons for distrust in force, by kind; unknown: of a later version.");
   for (std::size_t i = 0; i < kMaxTrustKinds; ++i) {
     const std::string_view name = TrustKindName(static_cast<TrustKind>(i));
     if (i == 0 || name != "unknown") {
-      out.Series({{"kind", std::string(name)}}, AsDouble(metrics.distrust_reasons[i]));
+      out.Series({{"kind", std::string(name)}}, metrics.distrust_reasons[i]);
     }
   }
 }
 
 void WriteIdRanges(const Metrics& metrics, Writer& out) {
-  out.Gauge("waybill_id_mappings", "Pods with a range of host IDs (KEP-127).",
-            AsDouble(metrics.id_mappings));
+  out.Gauge("waybill_id_mappings", "Pods with a range of host IDs (KEP-127).", metrics.id_mappings);
   out.Gauge("waybill_held_pods",
             "Pods whose range of host IDs is not verified, so that they get none.",
-            AsDouble(metrics.held_pods));
+            metrics.held_pods);
   if (!metrics.user_namespaces) return;
   out.Family("waybill_id_ranges", "gauge", "Ranges of host IDs of the pool, by state.");
-  out.Series({{"state", "free"}}, AsDouble(metrics.id_ranges_free));
-  out.Series({{"state", "used"}}, AsDouble(metrics.id_ranges_used));
+  out.Series({{"state", "free"}}, metrics.id_ranges_free);
+  out.Series({{"state", "used"}}, metrics.id_ranges_used);
   out.Gauge("waybill_id_ranges_refused",
             "Whether no new range is handed out, since that of a held pod is not known.",
-            metrics.id_ranges_refused ? 1 : 0);
+            metrics.id_ranges_refused);
 }
 
 void WriteDatabase(const Metrics& metrics, Writer& out) {
-  out.Gauge("waybill_schema_version", "Schema version of the store.",
-            AsDouble(metrics.schema_version));
+  out.Gauge("waybill_schema_version", "Schema version of the store.", metrics.schema_version);
   out.Counter("waybill_commits_total", "Commits since the store was made.",
               metrics.commit_sequence);
   out.Gauge("waybill_map_bytes", "Size of the memory map: the most that the store may have.",
-            AsDouble(metrics.map_bytes));
+            metrics.map_bytes);
   out.Gauge("waybill_used_bytes", "Of the memory map, in use; free pages inside count.",
-            AsDouble(metrics.used_bytes));
+            metrics.used_bytes);
   out.Gauge("waybill_reader_slots_used", "Reader slots in use, over all processes.",
-            AsDouble(metrics.readers));
-  out.Gauge("waybill_reader_slots", "Reader slots that there are.", AsDouble(metrics.max_readers));
+            metrics.readers);
+  out.Gauge("waybill_reader_slots", "Reader slots that there are.", metrics.max_readers);
 }
 
 void WriteCounters(const StoreCounters& counters, Writer& out) {
@@ -207,7 +204,7 @@ void WriteCounters(const StoreCounters& counters, Writer& out) {
     const auto reason = static_cast<Reason>(i);
     // These two are not counted.
     if (reason == Reason::kImageAbsent || reason == Reason::kCredentialsNeeded) continue;
-    out.Series({{"reason", std::string(ReasonName(reason))}}, AsDouble(counters.decisions[i]));
+    out.Series({{"reason", std::string(ReasonName(reason))}}, counters.decisions[i]);
   }
   out.Requests("waybill_ensure_image_requests_total",
                "Requests for an image, by pull policy, presence on the node, and whether a pull "
@@ -237,19 +234,19 @@ void WriteOpening(const OpeningSummary& opening, Writer& out) {
             SecondsOf(opening.at));
   out.Family("waybill_last_opening_findings", "gauge",
              "What that opening found and did; its report has the words.");
-  const std::pair<std::string_view, double> findings[] = {
-      {"damage", AsDouble(opening.damage)},
-      {"warnings", AsDouble(opening.warnings)},
-      {"modesMended", AsDouble(opening.modes_mended)},
-      {"importProblems", AsDouble(opening.import_problems)},
-      {"idRangeProblems", AsDouble(opening.id_range_problems)},
-      {"gapClosed", AsDouble(opening.gap_closed)},
-      {"created", opening.created ? 1 : 0},
-      {"rebuilt", opening.rebuilt ? 1 : 0},
-      {"commitUndone", opening.commit_undone ? 1 : 0},
-      {"witnessMade", opening.witness_made ? 1 : 0},
-      {"clockWasAhead", opening.clock_was_ahead ? 1 : 0},
-      {"afterGap", opening.after_gap ? 1 : 0}};
+  const std::pair<std::string_view, std::uint64_t> findings[] = {
+      {"damage", opening.damage},
+      {"warnings", opening.warnings},
+      {"modesMended", opening.modes_mended},
+      {"importProblems", opening.import_problems},
+      {"idRangeProblems", opening.id_range_problems},
+      {"gapClosed", opening.gap_closed},
+      {"created", opening.created},
+      {"rebuilt", opening.rebuilt},
+      {"commitUndone", opening.commit_undone},
+      {"witnessMade", opening.witness_made},
+      {"clockWasAhead", opening.clock_was_ahead},
+      {"afterGap", opening.after_gap}};
   for (const auto& [kind, count] : findings) out.Series({{"kind", std::string(kind)}}, count);
 }
 
@@ -291,16 +288,16 @@ std::optional<double> StoreCounters::ReverificationRatio() const {
     again += ensure_image_requests[policy][1][1];
   }
   if (all == 0) return std::nullopt;
-  return AsDouble(again) / AsDouble(all);
+  return static_cast<double>(again) / static_cast<double>(all);
 }
 
 std::vector<MetricFamily> Metrics::Families() const {
   Writer out;
   if (live_owner) WriteKubelets(*this, out);
   out.Gauge("waybill_live_owner", "Whether these are the metrics of the process that decides.",
-            live_owner ? 1 : 0);
+            live_owner);
   out.Gauge("waybill_store_readable", "Whether the store could be read for these metrics.",
-            readable ? 1 : 0);
+            readable);
   if (readable) {
     WriteRecords(*this, out);
     WriteTrust(*this, out);
