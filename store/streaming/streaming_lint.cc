@@ -147,8 +147,10 @@ class Linter {
   }
 
   void Fatal(std::string subject, std::string_view setting, std::string words,
-             std::string_view advice, std::string_view source) {
+             std::string_view advice, std::string_view source,
+             StreamingOrigin origin = StreamingOrigin::kCommandLine) {
     StreamingFinding finding;
+    finding.origin = origin;
     finding.severity = StreamingSeverity::kFatal;
     finding.subject = std::move(subject);
     finding.setting = ShownSetting(setting);
@@ -434,15 +436,9 @@ class Linter {
       return;
     }
     if (!LooksLikeGate(name)) return;
-    StreamingFinding finding;
-    finding.origin = origin;
-    finding.severity = StreamingSeverity::kFatal;
-    finding.subject = ShownSetting(name);
-    finding.setting = ShownSetting(text);
-    finding.words = "unrecognized feature gate: " + ShownSetting(name);
-    finding.advice = "take it out, or write it as the release spells it";
-    finding.source = "component-base v0.18.0 featuregate/feature_gate.go";
-    Report(std::move(finding));
+    Fatal(ShownSetting(name), text, "unrecognized feature gate: " + ShownSetting(name),
+          "take it out, or write it as the release spells it",
+          "component-base v0.18.0 featuregate/feature_gate.go", origin);
   }
 
   // A gate's name in other letters, or with a prefix that this component does not take.
@@ -516,14 +512,9 @@ class Linter {
       TakeGate(name, value == "true", setting, StreamingOrigin::kConfiguration);
       return;
     }
-    StreamingFinding finding;
-    finding.origin = StreamingOrigin::kConfiguration;
-    finding.severity = StreamingSeverity::kFatal;
-    finding.subject = ShownSetting(name);
-    finding.setting = ShownSetting(setting);
-    finding.advice = "write true or false, without quotes";
-    finding.source = "kubelet v0.36.3 config/v1beta1/types.go: featureGates map[string]bool";
-    Report(std::move(finding));
+    Fatal(ShownSetting(name), setting, {}, "write true or false, without quotes",
+          "kubelet v0.36.3 config/v1beta1/types.go: featureGates map[string]bool",
+          StreamingOrigin::kConfiguration);
   }
 
   const StreamingLintRequest& request_;
