@@ -34,17 +34,6 @@ Result<void> CheckReason(std::string_view what, std::string_view reason) {
                                                 " bytes; nothing was changed"};
 }
 
-Result<void> CheckImageRef(std::string_view image_ref) {
-  if (image_ref.empty()) {
-    return Error{ErrorCode::kInvalidArgument, "the image ref is empty; nothing was changed",
-                 "name the image by its ID or a repo digest"};
-  }
-  if (image_ref.size() <= kMaxImageRefBytes) return {};
-  return Error{ErrorCode::kLimitExceeded, "the image ref is longer than " +
-                                              std::to_string(kMaxImageRefBytes) +
-                                              " bytes; nothing was changed"};
-}
-
 // What an operator says of an image's ledger entry.
 Result<void> CheckWord(Rules rules, std::string_view image_ref, std::string_view reason) {
   if (auto r = CheckImageRef(image_ref); !r) return r;

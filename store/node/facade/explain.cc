@@ -169,15 +169,7 @@ std::string OtherAnswer(Reason reason, const Explanation& why) {
 Result<Explanation> NodeStore::Explain(const ImageCopy& copy,
                                        const std::vector<std::string>& names) const {
   return Guarded([&]() -> Result<Explanation> {
-    if (copy.image_ref.empty()) {
-      return Error{ErrorCode::kInvalidArgument, "the image ref is empty; nothing was changed",
-                   "name the image by its ID or a repo digest"};
-    }
-    if (copy.image_ref.size() > kMaxImageRefBytes) {
-      return Error{ErrorCode::kLimitExceeded, "the image ref is longer than " +
-                                                  std::to_string(kMaxImageRefBytes) +
-                                                  " bytes; nothing was changed"};
-    }
+    TRY(CheckImageRef(copy.image_ref));
     const bool closed = impl_->rules == Rules::kClosed;
     const ReaderPool::Lease snapshot = impl_->Read();
     if (!snapshot) return impl_->NoSnapshot(snapshot, "the store");

@@ -165,26 +165,15 @@ class NodeStore::Impl {
   }
 
  private:
-  static BootClock BootClockOf(const OpenOptions& options) { return options.boot_clock; }
-  static BootClock BootClockOf(const ObserveOptions&) { return SystemBootClock; }
-  static EvidenceOptions EvidenceOf(const OpenOptions& options) { return options.evidence; }
-  static EvidenceOptions EvidenceOf(const ObserveOptions& options) {
-    return {.short_names = options.short_names};
-  }
-  static std::optional<std::vector<ImageOnNode>> PreloadedOf(const OpenOptions& options) {
-    return options.preloaded;
-  }
-  static std::optional<std::vector<ImageOnNode>> PreloadedOf(const ObserveOptions&) { return {}; }
-
-  template <typename Options>
-  explicit Impl(const Options& options)
+  // Of an observer's options: those that it has.
+  explicit Impl(const OpenOptions& options)
       : directory(options.directory),
         rules(options.rules),
         policy(options.policy),
         clock(options.clock),
-        boot_clock(BootClockOf(options)),
-        evidence(EvidenceOf(options)),
-        preloaded(PreloadedOf(options)),
+        boot_clock(options.boot_clock),
+        evidence(options.evidence),
+        preloaded(options.preloaded),
         ages(options.ages),
         user_namespaces(options.user_namespaces) {}
 
@@ -228,6 +217,11 @@ inline bool TakeSmallerSteps(const Error& error, std::size_t& most) {
 
 using internal::Guarded;
 
+// kLimitExceeded: an argument is longer.
+Result<void> CheckLength(std::string_view what, std::string_view text, std::size_t limit);
+// Of an image that an operator names.
+Result<void> CheckImageRef(std::string_view image_ref);
+
 // Impl::Write for a change that returns a value: that of the run that was committed.
 template <typename Change>
 auto WriteAndGet(NodeStore::Impl& impl, const Change& change,
@@ -235,13 +229,12 @@ auto WriteAndGet(NodeStore::Impl& impl, const Change& change,
   using Value = std::invoke_result_t<Change, internal::StoreTxn&>;
   return Guarded([&]() -> Value {
     typename Value::value_type value{};
-    auto written = impl.Write(
+    TRY(impl.Write(
         [&](internal::StoreTxn& txn) -> Result<void> {
           value = TRY(change(txn));
           return {};
         },
-        options);
-    if (!written) return written.error();
+        options));
     return value;
   });
 }

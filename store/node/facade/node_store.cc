@@ -202,11 +202,9 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
   // Before any step that may fail: the next opening may name no directory.
   if (auto r = OpenUserNamespaces(options); !r) return r;
   if (options.runtime_handlers) {
-    auto replaced = WriteAndGet(*this, [&](StoreTxn& txn) {
+    report.runtimes = TRY(WriteAndGet(*this, [&](StoreTxn& txn) {
       return internal::ReplaceHandlers(txn, *options.runtime_handlers, options.allow_empty);
-    });
-    if (!replaced) return replaced.error();
-    report.runtimes = std::move(*replaced);
+    }));
   }
   if (!options.kubelet_directory.empty()) {
     if (auto r = TakeOver(options); !r) return r;
@@ -278,9 +276,8 @@ Result<void> NodeStore::Impl::TakeOver(const OpenOptions& options) {
 }
 
 Result<void> NodeStore::Impl::CountPulls(std::uint64_t& count) {
-  auto counted = WriteAndGet(*this, internal::CountOpenPulls);
-  if (counted) count = *counted;
-  return counted ? Result<void>() : counted.error();
+  count = TRY(WriteAndGet(*this, internal::CountOpenPulls));
+  return {};
 }
 
 Result<void> NodeStore::Impl::Replay(const OpenOptions& options) {
@@ -353,7 +350,14 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenObserver(
     TRY(CheckUserNamespacePool(options.user_namespaces.pool));
   }
   TRY(CheckAges(options.ages));
-  std::unique_ptr<Impl> impl(new Impl(options));
+  OpenOptions known{.directory = options.directory, .witness = Witness::None()};
+  known.rules = options.rules;
+  known.policy = options.policy;
+  known.clock = options.clock;
+  known.evidence = {.short_names = options.short_names};
+  known.ages = options.ages;
+  known.user_namespaces = options.user_namespaces;
+  std::unique_ptr<Impl> impl(new Impl(known));
   impl->asks_witness_ = options.asks_witness;
   TRY(impl->OpenFiles());
   impl->report.copy_of = internal::OriginalOf(impl->observed->identity, impl->directory).string();
@@ -480,6 +484,19 @@ Error NodeStore::Impl::NoSnapshot(const ReaderPool::Lease& none, std::string_vie
   return {ErrorCode::kUnavailable,
           "cannot read " + std::string(what) + " in " + directory.string() + " at this moment",
           "try again; if it goes on, stop observers that are not needed, or open the store again"};
+}
+
+Result<void> CheckLength(std::string_view what, std::string_view text, std::size_t limit) {
+  if (text.size() <= limit) return {};
+  return Error{ErrorCode::kLimitExceeded, "the " + std::string(what) + " is longer than " +
+                                              std::to_string(limit) +
+                                              " bytes; nothing was changed"};
+}
+
+Result<void> CheckImageRef(std::string_view image_ref) {
+  if (!image_ref.empty()) return CheckLength("image ref", image_ref, kMaxImageRefBytes);
+  return Error{ErrorCode::kInvalidArgument, "the image ref is empty; nothing was changed",
+               "name the image by its ID or a repo digest"};
 }
 
 NodeStore::NodeStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

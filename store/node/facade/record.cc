@@ -32,13 +32,6 @@ using internal::FoundHandler, internal::Lookup, internal::Payload, internal::Rea
 
 namespace {
 
-Result<void> CheckLength(std::string_view what, std::string_view text, std::size_t limit) {
-  if (text.size() <= limit) return {};
-  return Error{ErrorCode::kLimitExceeded, "the " + std::string(what) + " is longer than " +
-                                              std::to_string(limit) +
-                                              " bytes; nothing was changed"};
-}
-
 Error EmptyRef() {
   return {ErrorCode::kInvalidArgument, "the image ref is empty; nothing was changed",
           "pass what the runtime returned for the image"};
