@@ -215,14 +215,16 @@ Result<void> ForgetOutdone(StoreTxn& txn, const std::vector<ListedImage>& images
   return {};
 }
 
-// Which images an operator's or installer's list names, by ID, digest or name. Not those that may
-// have a record or be in quarantine.
+// Which images an operator's or installer's list names, if there is one, by ID, digest or name. Not
+// those that may have a record or be in quarantine.
 Result<std::set<const ListedImage*>> NamedBy(const StoreTxn& txn, const Givers& givers,
-                                             const std::vector<ImageOnNode>& preloaded,
+                                             const Observing& observing,
                                              const std::vector<const ListedImage*>& images) {
+  std::set<const ListedImage*> named;
+  if (observing.preloaded == nullptr) return named;
   std::set<std::string> refs;
   std::set<std::string> names;
-  for (const ImageOnNode& one : preloaded) {
+  for (const ImageOnNode& one : *observing.preloaded) {
     if (!one.id.empty()) refs.insert(SpellingOf(one.id));
     // An entry with an ID means that image only.
     if (!one.id.empty()) continue;
@@ -235,7 +237,6 @@ Result<std::set<const ListedImage*>> NamedBy(const StoreTxn& txn, const Givers& 
       }
     }
   }
-  std::set<const ListedImage*> named;
   for (const ListedImage* image : images) {
     const bool by_ref =
         refs.contains(SpellingOf(image->id)) || refs.contains(image->image) ||
@@ -269,9 +270,7 @@ Result<void> JudgeAll(StoreTxn& txn, const std::vector<ListedImage>& images, con
   if (list.token) until = list.token->commit;
   auto givers = TRY(Givers::Collect(txn, {observing.options.short_names, until, first_start}));
   std::set<const ListedImage*> preloaded;
-  if (first_start && observing.preloaded != nullptr) {
-    preloaded = TRY(NamedBy(txn, givers, *observing.preloaded, unknown));
-  }
+  if (first_start) preloaded = TRY(NamedBy(txn, givers, observing, unknown));
   const bool is_placed = IsPlaced(txn, list);
   Judge judge(txn, report);
   for (const ListedImage* image : unknown) {
@@ -343,9 +342,7 @@ Result<void> MoveEntries(StoreTxn& txn, const std::vector<ListedImage>& images, 
     if (!entry || entry->stamp > token) continue;
     if (TRY(IsKnown(txn, image))) continue;
     if (!givers) {
-      auto collected =
-          TRY(Givers::Collect(txn, {observing.options.short_names, std::nullopt, false}));
-      givers = std::move(collected);
+      givers = TRY(Givers::Collect(txn, {observing.options.short_names, std::nullopt, false}));
     }
     auto may_be_known = TRY(givers->MayBeKnown(txn, image));
     if (!may_be_known.empty() || givers->IsNamedByPulls(image)) continue;
@@ -366,9 +363,7 @@ Result<void> CloseAll(StoreTxn& txn, const std::vector<ListedImage>& images, con
   auto givers = TRY(Givers::Collect(txn, {observing.options.short_names, std::nullopt, false}));
   const bool first_start = txn.state().awaits_first_list;
   std::set<const ListedImage*> preloaded;
-  if (first_start && observing.preloaded != nullptr) {
-    preloaded = TRY(NamedBy(txn, givers, *observing.preloaded, unknown));
-  }
+  if (first_start) preloaded = TRY(NamedBy(txn, givers, observing, unknown));
   const bool may_enter = IsPlaced(txn, list) || (first_start && !list.token);
   Judge judge(txn, report);
   for (const ListedImage* image : unknown) {
@@ -513,16 +508,15 @@ Result<ObserveReport> ObserveList(StoreTxn& txn, const ImageList& list,
     return observing.allow_empty || report.known > 0 || (!had_any && !list.images.empty());
   };
   std::vector<std::string> names_left;  // of images that a later list will judge
-  auto gap = GapInForce(txn);
-  if (!gap) return gap.error();
+  auto gap = TRY(GapInForce(txn));
   const bool is_whole = list.complete && list.source.empty();
   if (IsPlaced(txn, list) && !txn.state().kubelet_rules) {
     TRY(ForgetOutdone(txn, images));
   }
-  if (is_whole && !gap->empty()) {
+  if (is_whole && !gap.empty()) {
     TRY(CloseAll(txn, images, list, observing, report));
     if (tells()) {
-      TRY(TakeBackDistrust(txn, *gap));
+      TRY(TakeBackDistrust(txn, gap));
       TRY(OpenPullOfAnything(txn, observing.now));
       txn.state().awaits_first_list = false;
     }
@@ -532,7 +526,6 @@ Result<ObserveReport> ObserveList(StoreTxn& txn, const ImageList& list,
                                     ? "the store is distrustful"
                                     : "the store is used under the rules `kubelet`";
     TRY(LeaveAllButImported(txn, images, list, observing, report));
-
   } else {
     if (is_whole && IsPlaced(txn, list)) {
       TRY(MoveEntries(txn, images, list.token->commit, observing));
@@ -552,7 +545,7 @@ Result<ObserveReport> ObserveList(StoreTxn& txn, const ImageList& list,
           TRY(SettlePulls(txn, list, observing.now, observing.options, names_left));
     }
     // A remembered entry of the ledger does not come back in a gap.
-    const bool keeps_ledger = !gap->empty() && !tells();
+    const bool keeps_ledger = !gap.empty() && !tells();
     TRY(Remove(txn, images, list.token->commit, observing, keeps_ledger, report));
   }
   txn.state().last_list = list.token->commit;
