@@ -132,11 +132,7 @@ class Importer {
       return {};
     }
     if (auto r = LookForGap(file, remembered); !r) return r;
-    if (auto r = std::visit([&](const auto& content) { return TakeContent(file, content); },
-                            file.content);
-        !r) {
-      return r;
-    }
+    TRY(std::visit([&](const auto& content) { return TakeContent(file, content); }, file.content));
     if (!file.identity) return {};
     return txn_.Put(Table::kImported, HashKey(file.path, txn_.seed()),
                     EncodeImportedFileValue(*file.identity));

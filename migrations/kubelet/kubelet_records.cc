@@ -135,9 +135,7 @@ Result<void> ReadCredentials(JsonValue value, ImagePullCredentials& out) {
 
 Result<void> CheckNameKeys(JsonValue mapping) {
   if (auto object = CheckObject(mapping); !object) return object;
-  if (auto count = CheckCount(mapping, kMaxImageNamesPerRecord, "image names"); !count) {
-    return count;
-  }
+  TRY(CheckCount(mapping, kMaxImageNamesPerRecord, "image names"));
   for (const JsonValue entry : mapping.members()) {
     if (entry.key().size() <= kMaxImageBytes) continue;
     return entry.Fail("image name above " + std::to_string(kMaxImageBytes) + " bytes",

@@ -99,11 +99,7 @@ Result<void> WriteHeader(Working& working, const Move& move, Purpose purpose) {
                                      EncodeJournal(*events, move.to()));
       !r)
     return r;
-  if (auto r = after.PutHeaderRecord(kIdentityKey, RecordKind::kIdentity,
-                                     EncodeIdentity(working.identity));
-      !r) {
-    return r;
-  }
+  TRY(after.PutHeaderRecord(kIdentityKey, RecordKind::kIdentity, EncodeIdentity(working.identity)));
   if (move.to() < kFirstWithCounters) {
     if (auto r = after.DeleteHeaderRecord(kCountersKey); !r) return r;
   }

@@ -95,7 +95,7 @@ Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
   std::map<std::string, std::uint64_t> records;
   std::map<std::string, std::uint64_t> intents;
   std::uint64_t manifests = 0;
-  auto walked = txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
+  TRY(txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
     const auto record = DecodePulledRecordValue(payload);
     if (!record) return true;
     if (!record->runtime_handler.empty()) {
@@ -104,14 +104,12 @@ Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
       ++manifests;
     }
     return true;
-  });
-  if (!walked) return walked.error();
-  walked = txn.ForEach(Table::kIntents, [&](const Key16&, Payload payload) -> Result<bool> {
+  }));
+  TRY(txn.ForEach(Table::kIntents, [&](const Key16&, Payload payload) -> Result<bool> {
     const auto intent = DecodeOpenPull(payload);
     if (intent && !intent->runtime_handler.empty()) ++intents[intent->runtime_handler];
     return true;
-  });
-  if (!walked) return walked.error();
+  }));
   auto handlers = TRY(ReadRuntimeHandlers(txn));
 
   std::vector<std::string> losses;

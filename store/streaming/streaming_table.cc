@@ -58,8 +58,7 @@ std::optional<StreamingRow> DecodeStreamingRow(Payload payload) {
 
 std::optional<Key16> KeyOfStreamingToken(Payload payload, std::uint64_t) {
   const auto row = DecodeStreamingRow(payload);
-  if (!row) return std::nullopt;
-  return StreamingKey(row->token_sha256);
+  return row ? std::optional(StreamingKey(row->token_sha256)) : std::nullopt;
 }
 
 }  // namespace waybill::internal

@@ -89,14 +89,13 @@ Result<Givers> Givers::Collect(const StoreTxn& txn, const Options& options) {
     add(std::move(unreadable), true);
   }
 
-  auto walked = txn.ForEach(Table::kQuarantine, [&](const Key16&, Payload payload) -> Result<bool> {
+  TRY(txn.ForEach(Table::kQuarantine, [&](const Key16&, Payload payload) -> Result<bool> {
     const auto entry = DecodeQuarantineValue(payload);
     if (!entry || entry->kind == QuarantineKind::kImage) all.unreadable_intents_ = true;
     return !all.unreadable_intents_;
-  });
-  if (!walked) return walked.error();
+  }));
 
-  walked = txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
+  TRY(txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
     if (payload.empty()) {
       Giver unreadable;
       unreadable.pull.anything = true;
@@ -134,8 +133,7 @@ Result<Givers> Givers::Collect(const StoreTxn& txn, const Options& options) {
     const bool anything = !giver.named.parses || giver.named.is_id;
     add(std::move(giver), anything);
     return true;
-  });
-  if (!walked) return walked.error();
+  }));
   return all;
 }
 

@@ -37,10 +37,9 @@ Result<RuntimesReport> NodeStore::ReplaceRuntimeHandlers(
   TRY(internal::CheckRuntimeHandlers(handlers));
   const auto replace = [&](StoreTxn& txn) -> Result<RuntimesReport> {
     auto old = TRY(internal::ReadRuntimeHandlers(txn));
-    auto replaced = internal::ReplaceHandlers(txn, handlers, options.allow_empty);
-    if (!replaced) return replaced.error();
+    auto replaced = TRY(internal::ReplaceHandlers(txn, handlers, options.allow_empty));
     // Pulls in flight are counted under the handler's name, and would be recorded under it.
-    const bool cleaned_up = replaced->turned_on || replaced->intents_collapsed > 0;
+    const bool cleaned_up = replaced.turned_on || replaced.intents_collapsed > 0;
     const auto is_changed = [&](std::string_view stored) {
       return (cleaned_up && !stored.empty()) || internal::ChangesHandler(old, handlers, stored);
     };

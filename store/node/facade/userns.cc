@@ -154,11 +154,10 @@ Result<UserNamespace> NodeStore::GetOrCreateUserNamespace(const UserNamespaceReq
         if (!may_be_collected && is_durable) return PodMode(found->mapping);
       }
     }
-    auto mapping = WriteAndGet(*impl_, [&](StoreTxn& txn) {
+    auto mapping = TRY(WriteAndGet(*impl_, [&](StoreTxn& txn) {
       return impl_->allocator->GetOrCreate(txn, request, impl_->last_token.load());
-    });
-    if (!mapping) return mapping.error();
-    return PodMode(*mapping);
+    }));
+    return PodMode(mapping);
   };
   auto given = Guarded(get_or_create);
   if (!given && request.host_users == false) {

@@ -343,11 +343,8 @@ Result<void> WriteRegistry(StoreTxn& txn, const Handlers& old, const Handlers& h
     TRY(txn.Delete(Table::kRuntimeHandlers, HashKey(handler.name, txn.seed())));
   }
   for (const RuntimeHandler& handler : handlers) {
-    if (auto r = txn.Put(Table::kRuntimeHandlers, HashKey(handler.name, txn.seed()),
-                         EncodeRuntimeHandlerValue(handler));
-        !r) {
-      return r;
-    }
+    TRY(txn.Put(Table::kRuntimeHandlers, HashKey(handler.name, txn.seed()),
+                EncodeRuntimeHandlerValue(handler)));
   }
   return {};
 }

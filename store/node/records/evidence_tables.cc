@@ -109,14 +109,13 @@ std::optional<SpellingRow> DecodeSpelling(Payload payload) {
 
 std::optional<Key16> KeyOfLedgerEntry(Payload payload, std::uint64_t seed) {
   const auto entry = DecodeLedgerEntry(payload);
-  if (!entry) return std::nullopt;
-  return PulledKey(entry->image_ref, entry->runtime_handler, seed);
+  return entry ? std::optional(PulledKey(entry->image_ref, entry->runtime_handler, seed))
+               : std::nullopt;
 }
 
 std::optional<Key16> KeyOfSpelling(Payload payload, std::uint64_t seed) {
   const auto row = DecodeSpelling(payload);
-  if (!row) return std::nullopt;
-  return HashKey(row->spelling, seed);
+  return row ? std::optional(HashKey(row->spelling, seed)) : std::nullopt;
 }
 
 // --- For changes ---------------------------------------------------------------------------------

@@ -193,8 +193,7 @@ std::optional<Revocation> DecodeRevocation(Payload payload) {
 
 std::optional<Key16> KeyOfRevocation(Payload payload, std::uint64_t seed) {
   const auto revocation = DecodeRevocation(payload);
-  if (!revocation) return std::nullopt;
-  return KeyOf(IdentityOf(*revocation), seed);
+  return revocation ? std::optional(KeyOf(IdentityOf(*revocation), seed)) : std::nullopt;
 }
 
 Result<std::vector<Revocation>> ReadRevocations(const StoreTxn& txn) {

@@ -140,20 +140,17 @@ std::optional<Key16> KeyOfQuarantine(Payload payload, std::uint64_t seed) {
 
 std::optional<Key16> KeyOfPreloaded(Payload payload, std::uint64_t seed) {
   const auto record = DecodePreloadedValue(payload);
-  if (!record) return std::nullopt;
-  return HashKey(record->image_ref, seed);
+  return record ? std::optional(HashKey(record->image_ref, seed)) : std::nullopt;
 }
 
 std::optional<Key16> KeyOfImportedFile(Payload payload, std::uint64_t seed) {
   const auto file = DecodeImportedFileValue(payload);
-  if (!file) return std::nullopt;
-  return HashKey(file->path, seed);
+  return file ? std::optional(HashKey(file->path, seed)) : std::nullopt;
 }
 
 std::optional<Key16> KeyOfRuntimeHandler(Payload payload, std::uint64_t seed) {
   const auto handler = DecodeRuntimeHandlerValue(payload);
-  if (!handler) return std::nullopt;
-  return HashKey(handler->name, seed);
+  return handler ? std::optional(HashKey(handler->name, seed)) : std::nullopt;
 }
 
 Error KeyIsTaken(const std::string& whose) {

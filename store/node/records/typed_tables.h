@@ -55,13 +55,12 @@ template <typename T>
 Result<std::vector<T>> ReadAll(const StoreTxn& txn, Table table,
                                std::optional<T> (*decode)(Payload), const Error& unreadable) {
   std::vector<T> all;
-  auto walked = txn.ForEach(table, [&](const Key16&, Payload payload) -> Result<bool> {
+  TRY(txn.ForEach(table, [&](const Key16&, Payload payload) -> Result<bool> {
     auto decoded = decode(payload);
     if (!decoded) return unreadable;
     all.push_back(std::move(*decoded));
     return true;
-  });
-  if (!walked) return walked.error();
+  }));
   return all;
 }
 

@@ -193,20 +193,17 @@ std::uint64_t StampOf(Payload payload) {
 
 std::optional<Key16> KeyOfUsernsMapping(Payload payload, std::uint64_t seed) {
   const auto mapping = DecodeUsernsMapping(payload);
-  if (!mapping) return std::nullopt;
-  return HashKey(mapping->pod_uid, seed);
+  return mapping ? std::optional(HashKey(mapping->pod_uid, seed)) : std::nullopt;
 }
 
 std::optional<Key16> KeyOfUsernsBlock(Payload payload, std::uint64_t /*seed*/) {
   const auto block = DecodeUsernsBlock(payload);
-  if (!block) return std::nullopt;
-  return BlockKey(block->block);
+  return block ? std::optional(BlockKey(block->block)) : std::nullopt;
 }
 
 std::optional<Key16> KeyOfUsernsHeld(Payload payload, std::uint64_t seed) {
   const auto held = DecodeUsernsHeld(payload);
-  if (!held) return std::nullopt;
-  return HashKey(held->pod.pod_uid, seed);
+  return held ? std::optional(HashKey(held->pod.pod_uid, seed)) : std::nullopt;
 }
 
 Result<std::optional<UsernsMapping>> FindMapping(const StoreTxn& txn, std::string_view pod_uid) {
@@ -226,8 +223,7 @@ Result<std::optional<std::string>> StoreMapping(StoreTxn& txn, std::string_view 
     auto added = TRY(txn.PutNew(Table::kUsernsBlocks, BlockKey(block),
                                 EncodeUsernsBlock({std::string(pod_uid), block})));
     if (added) continue;
-    auto tenant = TenantOf(txn, block);
-    if (!tenant) return tenant.error();
+    auto tenant = TRY(TenantOf(txn, block));
     while (block-- > first) {
       TRY(txn.Delete(Table::kUsernsBlocks, BlockKey(block)));
     }
