@@ -85,9 +85,7 @@ Result<KnownRef> LookUpRef(const StoreTxn& txn, const std::string& image_ref, Ru
   KnownRef result;
   result.known = TRY(AnyRecordOf(txn, image_ref));
   std::vector<std::string> refs{image_ref};
-  if (rules == Rules::kClosed) {
-    refs = TRY(RefsOfImage(txn, image_ref));
-  }
+  if (rules == Rules::kClosed) refs = TRY(RefsOfImage(txn, image_ref));
   for (const std::string& ref : refs) {
     auto quarantined = TRY(IsQuarantined(txn, QuarantineKind::kImageRef, ref));
     result.known = result.known || quarantined;

@@ -85,9 +85,7 @@ Result<std::vector<std::string>> DecodePodList(std::string_view json) try {
   // A kubelet without pods writes null.
   if (const auto items = root.Find("items"); items && items->is_null()) return uids;
   const auto items = TRY(internal::Require(root, "items", JsonKind::kArray));
-  for (const JsonValue pod : items.members()) {
-    TRY(ReadPod(pod, uids));
-  }
+  for (const JsonValue pod : items.members()) TRY(ReadPod(pod, uids));
   return uids;
 } catch (...) {
   return internal::Caught();

@@ -156,9 +156,7 @@ Result<std::vector<RuntimeHandler>> DecodeRuntimeStatus(std::string_view json) t
     runtimes = TRY(internal::FindField(*containerd, "runtimes"));
   }
   MarkDefault(*handlers, default_name);
-  if (runtimes) {
-    TRY(ReadGuestPlatforms(*runtimes, *handlers));
-  }
+  if (runtimes) TRY(ReadGuestPlatforms(*runtimes, *handlers));
   TRY(internal::CheckRuntimeHandlers(*handlers));
   return handlers;
 } catch (...) {

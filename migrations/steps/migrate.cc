@@ -166,9 +166,7 @@ Result<MigrationStep> RunStep(OwnedStore& store, const Move& move, const Migrate
   StepRun run{store_txn, request.progress, request.boot_clock()};
   TRY((move.up ? move.step->up : move.step->down)(run));
   const std::uint64_t pages = store_txn.PagesCopied();
-  if (!move.up) {
-    TRY(DropTables(working, move));
-  }
+  if (!move.up) TRY(DropTables(working, move));
   TRY(WriteHeader(working, move, request.purpose));
   room.Make(env.GetInfo(), pages);
   TRY(Commit(txn, working, store, room));

@@ -90,9 +90,7 @@ Error NobodyServes(const std::filesystem::path& directory) {
 Result<ListeningSocket> ListeningSocket::Bind(const std::filesystem::path& directory) {
   const std::filesystem::path path = directory / kSocketName;
   TRY(CheckPrivateDirectory(directory));
-  if (TRY(IsOurs(path))) {
-    TRY(RemoveFile(path));
-  }
+  if (TRY(IsOurs(path))) TRY(RemoveFile(path));
   auto fd = TRY(MakeSocket(path));
   // Before it has a name: nobody else may open it, not even for a moment.
   if (fchmod(fd.get(), kOnlyTheOwner) != 0) return SystemError(errno, "chmod", path);

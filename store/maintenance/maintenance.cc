@@ -60,9 +60,7 @@ Result<MigrationReport> Migrate(const MigrateOptions& options) {
         internal::MigrateStore(store, {options.to, options.dry_run, options.accept_loss,
                                        options.clock, options.boot_clock, options.progress});
     if (!report) return report;
-    if (store.witness && !options.dry_run) {
-      TRY(store.witness->Sync());
-    }
+    if (store.witness && !options.dry_run) TRY(store.witness->Sync());
     return report;
   });
 }

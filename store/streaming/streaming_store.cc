@@ -242,9 +242,7 @@ Result<void> StreamingStore::Impl::VoidTokens(Start start, StoreTxn& txn) {
     if (!has_expired) ++report.voided;
     return true;
   }));
-  for (const Key16& key : gone) {
-    TRY(txn.Delete(Table::kStreamingTokens, key));
-  }
+  for (const Key16& key : gone) TRY(txn.Delete(Table::kStreamingTokens, key));
   report.open = kept.size();
   const std::lock_guard lock(expiries_mutex_);
   expiries_ = std::move(kept);
@@ -346,9 +344,7 @@ Result<std::string> StreamingStore::Impl::PrepareUncounted(const StreamingReques
   const Key16 key = internal::StreamingKey(*digest);
   std::set<Expiry> mine = {{row.expires, key}};  // afterwards memory may run out
   TRY(Write([&](StoreTxn& txn) -> Result<void> {
-    for (const Expiry& one : expired) {
-      TRY(txn.Delete(Table::kStreamingTokens, one.second));
-    }
+    for (const Expiry& one : expired) TRY(txn.Delete(Table::kStreamingTokens, one.second));
     if (txn.state().digest(Table::kStreamingTokens).count >= options_.max_open) {
       return Full(now.nanoseconds);
     }

@@ -211,18 +211,14 @@ Result<void> StoreTxn::Reindex(const IndexSpec& index, const Key16& key,
   if (!payload.empty()) rows = index.keys_of(payload, key, seed());
   auto old = before.begin();
   for (const Key16& row : rows) {
-    for (; old != before.end() && *old < row; ++old) {
-      TRY(Delete(index.rows, *old));
-    }
+    for (; old != before.end() && *old < row; ++old) TRY(Delete(index.rows, *old));
     if (old != before.end() && *old == row) {
       ++old;
       continue;
     }
     TRY(Put(index.rows, row, index.encode(row, key)));
   }
-  for (; old != before.end(); ++old) {
-    TRY(Delete(index.rows, *old));
-  }
+  for (; old != before.end(); ++old) TRY(Delete(index.rows, *old));
   return {};
 }
 
@@ -264,9 +260,7 @@ Result<void> StoreTxn::PutAs(const Schema& schema, Table table, const Key16& key
   if (auto r = CheckSize(payload); !r) return r;
   const IndexSpec* const index = IndexOf(table, schema);
   std::vector<Key16> before;
-  if (index != nullptr) {
-    before = TRY(IndexedBefore(table, *index, key));
-  }
+  if (index != nullptr) before = TRY(IndexedBefore(table, *index, key));
   Touch(table, payload.size());
   auto stored = Store(context_.handles->of(table), state_.digest(table), key,
                       Seal(key, SpecOf(table).kind, schema.version(table), payload));
@@ -297,9 +291,7 @@ Result<bool> StoreTxn::Delete(Table table, const Key16& key) {
                               : mdb_del(context_.txn, dbi, &k, nullptr);
   }
   if (rc != MDB_SUCCESS) return LmdbError(rc, "deleting a record");
-  if (recount) {
-    TRY(Recount(dbi, digest));
-  }
+  if (recount) TRY(Recount(dbi, digest));
   return true;
 }
 

@@ -216,9 +216,7 @@ Result<Backup> MakeBackupOfLive(const OpenedDatabase& database, Timestamp now,
   const lmdb::Env& env = *database.env;
   const std::filesystem::path folder = env.directory() / "backup";
   auto is_there = TRY(Exists(folder));
-  if (is_there) {
-    TRY(CheckPrivateDirectory(folder));
-  }
+  if (is_there) TRY(CheckPrivateDirectory(folder));
   const lmdb::Env::Info info = env.GetInfo();
   const std::uint64_t bytes = (info.last_page + 1) * info.page_size;
   TRY(CheckRoom(is_there ? folder : env.directory(), bytes));
@@ -248,9 +246,7 @@ Result<Backup> MakeBackupOfLive(const OpenedDatabase& database, Timestamp now,
     return SystemError(errno, "make", made.path);
   }
   if (fsync(opened->get()) != 0) return SystemError(errno, "sync", folder);
-  for (const Backup& backup : *too_many) {
-    TRY(RemoveFile(backup.path));
-  }
+  for (const Backup& backup : *too_many) TRY(RemoveFile(backup.path));
   std::error_code ignored;
   made.bytes = std::filesystem::file_size(made.path, ignored);
   return made;

@@ -251,9 +251,7 @@ Result<Inspection> Inspect(const Fd& file, FileIs file_is, int which, OnReadErro
     inspection.txn_id = walk.meta[static_cast<std::size_t>(walk.newer_meta)].txn_id;
   }
   inspection.pages = walk.tree_pages + walk.free_pages;
-  if (file_is != FileIs::kCompactCopy) {
-    TRY(CheckMetaIds(file, which, on_error, inspection));
-  }
+  if (file_is != FileIs::kCompactCopy) TRY(CheckMetaIds(file, which, on_error, inspection));
   auto after = TRY(StampOf(file, on_error));
   inspection.moved = before != after;
   return inspection;

@@ -207,9 +207,7 @@ class Opening {
                      .disagrees = inspection_.disagrees,
                      .had_mark = mark && mark->uuid == identity.uuid,
                      .witness_path_before = report_.created ? "" : identity.witness_path};
-    if (may_write_) {
-      TRY(SettleWitness(options_, *hearing_, *product_, store, report_));
-    }
+    if (may_write_) TRY(SettleWitness(options_, *hearing_, *product_, store, report_));
     return store;
   }
 
@@ -294,9 +292,7 @@ Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
   TRY(PrepareDirectory(options, *products.front()));
   TRY(CheckStoreFiles(directory));
   auto lock = TRY(OwnerLock::Take(directory));
-  if (on_damage == OnDamage::kRecover) {
-    TRY(CheckStoreFiles(directory, &report.mended));
-  }
+  if (on_damage == OnDamage::kRecover) TRY(CheckStoreFiles(directory, &report.mended));
   std::string warning = FileSystemWarning(directory);
   if (!warning.empty()) report.warnings.push_back(std::move(warning));
   TRY(ClearPreparation(directory));
@@ -376,9 +372,7 @@ Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory,
   auto id = TRY(FileIdOf(*file, path));
   auto vouched = TRY(OwnerVouchesFor(directory, id));
   std::uint64_t txn_id = 0;
-  if (!vouched) {
-    txn_id = TRY(InspectUnowned(directory, *file, asks_witness, seen));
-  }
+  if (!vouched) txn_id = TRY(InspectUnowned(directory, *file, asks_witness, seen));
   auto database = OpenDatabaseAsObserver(directory, txn_id);
   if (database && database->identity.schema_version < kNewestSchema) {
     return OlderSchema(directory, database->identity.schema_version);

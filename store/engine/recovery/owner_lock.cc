@@ -72,9 +72,7 @@ Result<OwnerLock> OwnerLock::Take(const std::filesystem::path& directory) {
                      "was changed",
                  "find out who removes it, then try again"};
   }
-  if (TRY(Exists(directory / "data.mdb"))) {
-    TRY(owner.LockDatabase());
-  }
+  if (TRY(Exists(directory / "data.mdb"))) TRY(owner.LockDatabase());
   const auto line = TRY(ReadLine(owner.file_, path));
   owner.owned_before_ = line.find(" recovered ") != std::string::npos || line.ends_with(kReopening);
   TRY(owner.Write(owner.owned_before_ ? kReopening : " opening"));

@@ -105,9 +105,7 @@ Result<Replaced> ReadReplaced(const RestoreOptions& options) {
     };
     inspection = unfinished.FindWhole(*file, *inspection, OnReadError::kFail, ask);
     if (!inspection) return inspection.error();
-    if (inspection->sound && !options.dry_run) {
-      TRY(unfinished.TakeBack(*file, *inspection));
-    }
+    if (inspection->sound && !options.dry_run) TRY(unfinished.TakeBack(*file, *inspection));
   }
   if (inspection->newer_schema) return NewerSchema(database.parent_path());
   replaced.identity = inspection->identity;

@@ -190,9 +190,7 @@ Result<Hearing> HearWitness(const OpenOptions& options, const std::optional<Iden
     if (before.empty()) return hearing;
     const WitnessReading remembered = ReadWitness(before);
     if (remembered.error) return *remembered.error;
-    if (!remembered.exists) {
-      TRY(CheckPlace(before));
-    }
+    if (!remembered.exists) TRY(CheckPlace(before));
     hearing.is_there = remembered.exists;
     hearing.testimony = remembered.testimony;
     hearing.contradiction = ContradictionOf(remembered, before, *identity, state);
@@ -343,9 +341,7 @@ Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing,
   if (stays) return {};
   identity.witness_path = path.string();
   TRY(CommitAtOpening(options, store, [&](StoreTxn& txn) -> Result<void> {
-    if (takes_over) {
-      TRY(product.OnTakeOver(txn, options));
-    }
+    if (takes_over) TRY(product.OnTakeOver(txn, options));
     return txn.PutHeaderRecord(kIdentityKey, RecordKind::kIdentity, EncodeIdentity(identity));
   }));
   database.identity = identity;

@@ -215,17 +215,13 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& 
     return true;
   };
   TRY(txn.ForEachFrom(Table::kPulled, part.first, visit));
-  for (ImagePulledRecord& record : turned) {
-    TRY(StoreAbsence(txn, std::move(record)));
-  }
+  for (ImagePulledRecord& record : turned) TRY(StoreAbsence(txn, std::move(record)));
   // In parts only a full store is pruned.
   if (part.first == Key16() && !pruned.next) {
     const auto beyond = remembered.BeyondBound();
     gone.insert(gone.end(), beyond.begin(), beyond.end());
   }
-  for (const Key16& key : gone) {
-    TRY(txn.Delete(Table::kPulled, key));
-  }
+  for (const Key16& key : gone) TRY(txn.Delete(Table::kPulled, key));
   TRY(RemoveCopies(txn, std::move(copies), report));
   if (report.removed > part.before.removed) NoteEvidenceRemoved(txn);
   return pruned;
@@ -256,9 +252,7 @@ Result<PrunedLedger> PruneLedger(StoreTxn& txn, const ImagesOnNode& images, cons
     entry.absent_since = AbsentFrom(txn);
     TRY(StoreAbsence(txn, std::move(entry)));
   }
-  for (const Key16& key : remembered.BeyondBound()) {
-    TRY(txn.Delete(Table::kLedger, key));
-  }
+  for (const Key16& key : remembered.BeyondBound()) TRY(txn.Delete(Table::kLedger, key));
   for (const LedgerEntry& entry : gone) {
     TRY(EraseLedgerEntry(txn, entry.image_ref, entry.runtime_handler));
     // They tell it under another ID: of an image with a record they stay, and for what is judged
@@ -282,9 +276,7 @@ Result<void> PruneSpellings(StoreTxn& txn, const ImagesOnNode& images, std::uint
     if (!remembered) rows.push_back(key);
     return true;
   }));
-  for (const Key16& key : rows) {
-    TRY(txn.Delete(Table::kSpellings, key));
-  }
+  for (const Key16& key : rows) TRY(txn.Delete(Table::kSpellings, key));
   return {};
 }
 

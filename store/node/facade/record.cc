@@ -178,9 +178,7 @@ Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ImageOnNode
   // All in one transaction; in parts if a full store has too few pages left for that.
   for (internal::PrunePart part;;) {
     const auto prune = [&](StoreTxn& txn) -> Result<internal::PrunedPart> {
-      if (token) {
-        TRY(internal::CheckToken(txn, *token, Hint::kBeginList));
-      }
+      if (token) TRY(internal::CheckToken(txn, *token, Hint::kBeginList));
       const std::uint64_t records = txn.state().digest(Table::kPulled).count;
       const bool prunes_ledger = limit.by_stamp && impl.rules == Rules::kClosed;
       const std::uint64_t entries =

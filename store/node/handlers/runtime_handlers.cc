@@ -410,9 +410,7 @@ Result<CollapseReport> CollapseHandlers(StoreTxn& txn) {
   auto old = TRY(ReadRuntimeHandlers(txn));
   Handlers kept;
   if (const RuntimeHandler* const handler = FindStored(old, "")) kept.push_back(*handler);
-  if (kept != old) {
-    TRY(WriteRegistry(txn, old, kept));
-  }
+  if (kept != old) TRY(WriteRegistry(txn, old, kept));
   return report;
 }
 

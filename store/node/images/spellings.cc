@@ -155,9 +155,7 @@ Result<std::uint64_t> UniteRecords(StoreTxn& txn, const std::set<std::string>& r
     ImagePulledRecord one = records.front();
     bool has_id = false;
     for (std::size_t i = 0; i < records.size(); ++i) {
-      if (i > 0) {
-        one = TRY(Unite(txn, std::move(one), records[i]));
-      }
+      if (i > 0) one = TRY(Unite(txn, std::move(one), records[i]));
       has_id = has_id || records[i].image_ref == listed_id;
       TRY(EraseRecord(txn, records[i].image_ref, handler));
     }
@@ -256,9 +254,7 @@ Result<ImagePulledRecord> Unite(const StoreTxn& txn, ImagePulledRecord newer,
 Result<void> FindFormer(const StoreTxn& txn, std::vector<ListedImage>& images) {
   std::unordered_set<std::string> listed;
   for (const ListedImage& image : images) listed.insert(SpellingOf(image.id));
-  for (ListedImage& image : images) {
-    image.image = TRY(ImageOfId(txn, image.id, listed));
-  }
+  for (ListedImage& image : images) image.image = TRY(ImageOfId(txn, image.id, listed));
   for (const ListedImage& image : images) listed.insert(image.image);
   for (ListedImage& image : images) {
     std::vector<std::string> own{image.id};
@@ -338,9 +334,7 @@ Result<Learnt> LearnSpellings(StoreTxn& txn, std::vector<ListedImage>& images,
   }
   if (!any_new && !scope.is_whole) return learnt;
 
-  for (const std::string& digest : new_digests) {
-    TRY(UniteLedger(txn, digest));
-  }
+  for (const std::string& digest : new_digests) TRY(UniteLedger(txn, digest));
   auto stored = TRY(scope.one_pull ? RefsOfRecords(txn, images) : RefsOfRecords(txn));
   std::unordered_map<std::string, std::string> ids;  // as listed
   for (const ListedImage& image : images) ids.try_emplace(image.image, image.id);
@@ -373,9 +367,7 @@ Result<void> TakeOverRecord(StoreTxn& txn, std::string_view image_ref,
     if (!own && own.error().code != ErrorCode::kDamaged) return own.error();
     ImagePulledRecord record = std::move(**other);
     record.image_ref = image_ref;
-    if (own && *own) {
-      record = TRY(Unite(txn, std::move(**own), std::move(record)));
-    }
+    if (own && *own) record = TRY(Unite(txn, std::move(**own), std::move(record)));
     TRY(EraseRecord(txn, ref, runtime_handler));
     if (auto r = StoreRecord(txn, std::move(record)); !r) return r;
   }

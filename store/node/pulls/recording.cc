@@ -226,9 +226,7 @@ Result<void> GiveProofs(const StoreTxn& txn, const std::optional<ImagePulledReco
                         ImagePulledRecord& put) {
   auto pulls = TRY(AllOpenPulls(txn));
   std::optional<ImagePulledRecord> standing = before;
-  if (standing && txn.state().untidied != 0) {
-    TRY(DropForgotten(txn, *standing));
-  }
+  if (standing && txn.state().untidied != 0) TRY(DropForgotten(txn, *standing));
   const AgeLimits& ages = txn.state().ages;
   const Timestamp now = NowForAges(txn.clock(), txn.state().latest_time);
   for (auto& [name, entry] : put.credential_mapping) {
@@ -269,9 +267,7 @@ Result<void> GiveProofs(const StoreTxn& txn, const std::optional<ImagePulledReco
 Result<void> ClearRefQuarantine(StoreTxn& txn, std::string_view image_ref, Rules rules) {
   if (txn.state().digest(Table::kQuarantine).count == 0) return {};
   std::vector<std::string> refs{std::string(image_ref)};
-  if (rules == Rules::kClosed) {
-    refs = TRY(RefsOfImage(txn, image_ref));
-  }
+  if (rules == Rules::kClosed) refs = TRY(RefsOfImage(txn, image_ref));
   for (const std::string& ref : refs) {
     if (auto r = EraseQuarantine(txn, QuarantineKind::kImageRef, ref); !r) return r;
   }
@@ -423,9 +419,7 @@ Result<void> WriteBack(StoreTxn& txn, const MatchedSecret& matched, bool forgot)
   if (!*record) return matched.read ? StoreAgain(txn, matched, forgot) : Result<void>();
   if (forgot) return {};
   // A credential that was forgotten proves nothing.
-  if (txn.state().untidied != 0) {
-    TRY(DropForgotten(txn, **record));
-  }
+  if (txn.state().untidied != 0) TRY(DropForgotten(txn, **record));
   const auto entry = (*record)->credential_mapping.find(matched.image_name);
   if (entry == (*record)->credential_mapping.end()) return {};
   const auto& secrets = entry->second.kubernetes_secrets;

@@ -47,9 +47,7 @@ Result<std::uint64_t> MendTimes(StoreTxn& txn) {
     if (updated || proofs) ahead.push_back(std::move(*record));
     return true;
   }));
-  for (ImagePulledRecord& record : ahead) {
-    TRY(StoreRecord(txn, std::move(record)));
-  }
+  for (ImagePulledRecord& record : ahead) TRY(StoreRecord(txn, std::move(record)));
   return ahead.size();
 }
 

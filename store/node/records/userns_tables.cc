@@ -224,9 +224,7 @@ Result<std::optional<std::string>> StoreMapping(StoreTxn& txn, std::string_view 
                                 EncodeUsernsBlock({std::string(pod_uid), block})));
     if (added) continue;
     auto tenant = TRY(TenantOf(txn, block));
-    while (block-- > first) {
-      TRY(txn.Delete(Table::kUsernsBlocks, BlockKey(block)));
-    }
+    while (block-- > first) TRY(txn.Delete(Table::kUsernsBlocks, BlockKey(block)));
     return tenant;
   }
   const UsernsMapping mapping{std::string(pod_uid), static_cast<std::uint32_t>(range.first),

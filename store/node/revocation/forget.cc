@@ -217,9 +217,7 @@ Result<bool> AnySecret(const StoreTxn& txn) {
   TRY(txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
     auto record = DecodePulledRecordValue(payload);
     if (!record) return true;
-    if (txn.state().untidied != 0) {
-      TRY(DropForgotten(txn, *record));
-    }
+    if (txn.state().untidied != 0) TRY(DropForgotten(txn, *record));
     any = std::any_of(record->credential_mapping.begin(), record->credential_mapping.end(),
                       [](const auto& one) { return !one.second.kubernetes_secrets.empty(); });
     return !any;
@@ -375,9 +373,7 @@ Result<ForgetReport> Forget(StoreTxn& txn, Revocation what, std::size_t at_once)
     report.untidied = report.records;
     return report;
   }
-  for (const Key16& key : changed) {
-    TRY(StoreWithoutForgotten(txn, key));
-  }
+  for (const Key16& key : changed) TRY(StoreWithoutForgotten(txn, key));
   return report;
 }
 
@@ -463,9 +459,7 @@ Result<ReconcileReport> ReconcileWith(StoreTxn& txn, const ExistingCredentials& 
     report.forgotten.untidied = changed.size();
     return report;
   }
-  for (const Key16& key : changed) {
-    TRY(StoreWithoutForgotten(txn, key));
-  }
+  for (const Key16& key : changed) TRY(StoreWithoutForgotten(txn, key));
   return report;
 }
 
@@ -493,9 +487,7 @@ Result<bool> TidyUp(StoreTxn& txn, TidyCursor& cursor, std::size_t most) {
       cursor.next.reset();
       continue;
     }
-    for (const Key16& key : found.records) {
-      TRY(StoreWithoutForgotten(txn, key));
-    }
+    for (const Key16& key : found.records) TRY(StoreWithoutForgotten(txn, key));
     done += found.records.size();
     cursor.next = found.next;
     if (cursor.next) continue;
@@ -548,9 +540,7 @@ Result<void> DropOldRevocations(StoreTxn& txn, std::uint64_t oldest_backup) {
     bool is_needed = one.untidied || now - one.since.seconds <= kept ||
                      std::min(oldest_backup, oldest_pull) <= one.commit;
     if (!is_needed && one.kind == RevocationKind::kCredential) {
-      if (!any_secret) {
-        any_secret = TRY(AnySecret(txn));
-      }
+      if (!any_secret) any_secret = TRY(AnySecret(txn));
       is_needed = *any_secret;
     }
     if (is_needed) continue;

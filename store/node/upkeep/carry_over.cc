@@ -110,9 +110,7 @@ Result<void> CarryCounters(StoreTxn& txn, const Salvaged& newer, const Salvaged*
 Result<void> CarryIdRanges(StoreTxn& txn, const Salvaged& salvaged) {
   for (const TableSpec& spec : kTables) {
     if (!IsOfIdRanges(spec.table)) continue;
-    for (const auto& payload : salvaged.of(spec.table)) {
-      TRY(CarryValue(txn, spec, payload));
-    }
+    for (const auto& payload : salvaged.of(spec.table)) TRY(CarryValue(txn, spec, payload));
   }
   return {};
 }

@@ -208,9 +208,7 @@ Result<void> ForgetOutdone(StoreTxn& txn, const std::vector<ListedImage>& images
       if (!all) break;
     }
     if (!all) continue;
-    for (const auto& [ref, handler] : outdone) {
-      TRY(EraseRecord(txn, ref, handler));
-    }
+    for (const auto& [ref, handler] : outdone) TRY(EraseRecord(txn, ref, handler));
   }
   return {};
 }
@@ -510,9 +508,7 @@ Result<ObserveReport> ObserveList(StoreTxn& txn, const ImageList& list,
   std::vector<std::string> names_left;  // of images that a later list will judge
   auto gap = TRY(GapInForce(txn));
   const bool is_whole = list.complete && list.source.empty();
-  if (IsPlaced(txn, list) && !txn.state().kubelet_rules) {
-    TRY(ForgetOutdone(txn, images));
-  }
+  if (IsPlaced(txn, list) && !txn.state().kubelet_rules) TRY(ForgetOutdone(txn, images));
   if (is_whole && !gap.empty()) {
     TRY(CloseAll(txn, images, list, observing, report));
     if (tells()) {

@@ -105,9 +105,7 @@ Result<IdMapping> Allocator::GetOrCreate(StoreTxn& txn, const UserNamespaceReque
   if (found) {
     const IdMapping mapping{found->host_id, 0, found->length};
     TRY(CheckLength(request, mapping));
-    if (found->stamp <= token) {
-      TRY(StampAnew(txn, *std::move(found)));
-    }
+    if (found->stamp <= token) TRY(StampAnew(txn, *std::move(found)));
     return mapping;
   }
   if (request.length && *request.length != pool_.ids_per_pod) {
@@ -184,15 +182,11 @@ Result<void> Allocator::Adopt(StoreTxn& txn, std::string_view pod_uid, HostIdRan
     return Taken(pod_uid, range, Name(*other));
   }
   if (!has_it) {
-    if (found) {
-      TRY(EraseMapping(txn, pod_uid));
-    }
+    if (found) TRY(EraseMapping(txn, pod_uid));
     auto tenant = TRY(StoreMapping(txn, pod_uid, range));
     if (tenant) return Taken(pod_uid, range, "pod " + ShownPodUid(*tenant));
   }
-  if (own) {
-    TRY(EraseHeld(txn, pod_uid));
-  }
+  if (own) TRY(EraseHeld(txn, pod_uid));
   return {};
 }
 

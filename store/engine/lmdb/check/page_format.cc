@@ -29,9 +29,7 @@ PageFile::Outcome PageFile::ReadExactly(int fd, std::byte* to, std::uint64_t cou
 
 Result<PageFile> PageFile::Open(int fd, Mode mode) {
   struct stat info {};
-  if (fstat(fd, &info) != 0) {
-    return SystemError(errno, "look at", PathOf(fd));
-  }
+  if (fstat(fd, &info) != 0) return SystemError(errno, "look at", PathOf(fd));
   if (!S_ISREG(info.st_mode)) {
     return Error{ErrorCode::kUnsafePath, "the data file is not a regular file", ""};
   }
