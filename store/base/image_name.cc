@@ -239,6 +239,13 @@ inline bool Scan(std::string_view image, ImageParts& parts, InBlocks in_blocks =
 
 using internal::RepositoryParts;
 
+// Of the first component of a name.
+inline bool IsHost(std::string_view first) {
+  return first == "localhost" || std::any_of(first.begin(), first.end(), [](char c) {
+           return c == '.' || c == ':' || (ClassOf(c) & kUpper) != 0;
+         });
+}
+
 // The name in the full form of `image`, whose image name is `name`. Copies nothing. nullopt: the
 // image has no full form.
 std::optional<RepositoryParts> FullName(std::string_view image, std::string_view name) {
@@ -252,12 +259,8 @@ std::optional<RepositoryParts> FullName(std::string_view image, std::string_view
   const std::size_t slash = name.find('/');
   if (slash != std::string_view::npos) {
     const std::string_view first = name.substr(0, slash);
-    const bool is_domain =
-        first == "localhost" || std::any_of(first.begin(), first.end(), [](char c) {
-          return c == '.' || c == ':' || (ClassOf(c) & kUpper) != 0;
-        });
     const bool is_hub = first == "docker.io" || first == "index.docker.io";
-    if (is_domain && !is_hub) return RepositoryParts{name, "", ""};
+    if (IsHost(first) && !is_hub) return RepositoryParts{name, "", ""};
     if (is_hub) path = name.substr(slash + 1);
   }
   const bool is_official =
@@ -356,13 +359,6 @@ constexpr std::size_t kSha256Digits = 64;
 
 bool IsBareId(std::string_view ref) {
   return ref.size() == kSha256Digits && IsLowerHex(ref.data(), ref.size());
-}
-
-// Of the first component of a name. As FullName, which completes what has none.
-bool IsHost(std::string_view first) {
-  return first == "localhost" || std::any_of(first.begin(), first.end(), [](char c) {
-           return c == '.' || c == ':' || (ClassOf(c) & kUpper) != 0;
-         });
 }
 
 }  // namespace
