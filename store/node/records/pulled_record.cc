@@ -97,8 +97,7 @@ flatbuffers::Offset<v6::Secret> Encode(flatbuffers::FlatBufferBuilder& builder,
   const v1::Sha256 hash(Raw(probe.hash_raw));
   const auto namespace_name = builder.CreateSharedString(secret.namespace_name);
   const auto name = builder.CreateSharedString(secret.name);
-  flatbuffers::Offset<flatbuffers::String> uid_text;
-  if (!probe.uid.is_raw) uid_text = builder.CreateSharedString(secret.uid);
+  const auto uid_text = probe.uid.is_raw ? 0 : builder.CreateSharedString(secret.uid);
   flatbuffers::Offset<flatbuffers::String> hash_text;
   if (!probe.hash_is_raw && !secret.credential_hash.empty()) {
     hash_text = builder.CreateSharedString(secret.credential_hash);
@@ -114,8 +113,7 @@ flatbuffers::Offset<v6::ServiceAccount> Encode(flatbuffers::FlatBufferBuilder& b
   const v1::Uuid uid(Raw(probe.raw));
   const auto namespace_name = builder.CreateSharedString(account.namespace_name);
   const auto name = builder.CreateSharedString(account.name);
-  flatbuffers::Offset<flatbuffers::String> uid_text;
-  if (!probe.is_raw) uid_text = builder.CreateSharedString(account.uid);
+  const auto uid_text = probe.is_raw ? 0 : builder.CreateSharedString(account.uid);
   return v6::CreateServiceAccount(builder, probe.is_raw ? &uid : nullptr, uid_text, namespace_name,
                                   name, SecondsOf(account.proof), account.proof.pull_began);
 }
@@ -270,8 +268,7 @@ Result<std::vector<std::uint8_t>> EncodePulledRecordValue(const ImagePulledRecor
   std::array<std::uint8_t, 32> raw{};
   const bool is_raw = DecodeRef(record.image_ref, raw);
   const v1::Sha256 ref(Raw(raw));
-  flatbuffers::Offset<flatbuffers::String> ref_text;
-  if (!is_raw) ref_text = builder.CreateString(record.image_ref);
+  const auto ref_text = is_raw ? 0 : builder.CreateString(record.image_ref);
   const auto entries_at = builder.CreateVector(entries);
   const auto handler = StringUnlessEmpty(builder, record.runtime_handler);
   const auto manifest = StringUnlessEmpty(builder, record.manifest_digest);
