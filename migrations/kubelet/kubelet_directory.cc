@@ -153,9 +153,7 @@ class Importer {
     if (report_.problems.size() < kMaxProblems) {
       report_.problems.push_back(file.path + ": " + file.problem);
     }
-    for (const QuarantineEntry& entry : file.quarantine) {
-      if (auto r = Close(entry); !r) return r;
-    }
+    for (const QuarantineEntry& entry : file.quarantine) TRY(Close(entry));
     if (file.misfiled.empty()) return {};
     if (file.folder == KubeletFolder::kPulling) return TakeIntent(file.misfiled);
     // A record in its own place stays valid. Without one, only this file tells of the pull.
@@ -210,9 +208,7 @@ class Importer {
                             : Unite(txn_, std::move(*found.sibling), std::move(record)));
       record.image_ref = ref;
     }
-    if (options_.rules == Rules::kClosed) {
-      if (auto r = LearnRef(txn_, record.image_ref); !r) return r;
-    }
+    if (options_.rules == Rules::kClosed) TRY(LearnRef(txn_, record.image_ref));
     return StoreRecord(txn_, std::move(record));
   }
 
@@ -236,9 +232,7 @@ class Importer {
     record.last_updated = txn_.now();
     record.closed_because = "the kubelet has a record of it, and waybill's was removed";
     record.closed_by_list = true;
-    if (options_.rules == Rules::kClosed) {
-      if (auto r = LearnRef(txn_, record.image_ref); !r) return r;
-    }
+    if (options_.rules == Rules::kClosed) TRY(LearnRef(txn_, record.image_ref));
     return StoreRecord(txn_, std::move(record));
   }
 
@@ -304,9 +298,7 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
     });
     uncut = options.created || !goes_on;
     look_for_gap = options.taken_over_before && (without_credentials || !goes_on);
-    if (options.first && !entries.empty()) {
-      if (auto r = OpenPullOfAnything(txn, options.now); !r) return r;
-    }
+    if (options.first && !entries.empty()) TRY(OpenPullOfAnything(txn, options.now));
     auto known = TRY(AllPathsAreRemembered(txn, entries));
     return known ? Result<void>() : SetDistrust(txn, unfinished);
   }));
@@ -319,9 +311,7 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
       step = report;  // the change may run twice
       Importer importer(txn, image_manager, exported ? &*exported : nullptr, without_credentials,
                         options, since, step);
-      for (const KubeletFile& file : files) {
-        if (auto r = importer.Take(file); !r) return r;
-      }
+      for (const KubeletFile& file : files) TRY(importer.Take(file));
       return {};
     }));
     report = std::move(step);

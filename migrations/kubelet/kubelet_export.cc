@@ -92,9 +92,7 @@ class Exporter {
   Result<void> WriteIntents() {
     if (auto r = Begin(KubeletFolder::kPulling); !r) return r;
     if (auto r = WriteQuarantine(QuarantineKind::kImage); !r) return r;
-    for (const ImagePullIntent& intent : content_.intents) {
-      if (auto r = WriteIntent(intent); !r) return r;
-    }
+    for (const ImagePullIntent& intent : content_.intents) TRY(WriteIntent(intent));
     return CarryOver();
   }
 
@@ -252,9 +250,7 @@ class Exporter {
       } else if (const auto* intent = std::get_if<ImagePullIntent>(&file.content)) {
         if (auto r = WriteIntent(*intent); !r) return r;
       }
-      for (const QuarantineEntry& entry : file.quarantine) {
-        if (auto r = CloseUnread(entry); !r) return r;
-      }
+      for (const QuarantineEntry& entry : file.quarantine) TRY(CloseUnread(entry));
       if (file.misfiled.empty()) continue;
       if (folder_ == KubeletFolder::kPulling) {
         if (auto r = WriteIntent({.image = file.misfiled}); !r) return r;
@@ -264,9 +260,7 @@ class Exporter {
       }
     }
     // Their refs may have records in their own places, so these come last.
-    for (const QuarantineEntry& other : misfiled) {
-      if (auto r = CloseUnread(other); !r) return r;
-    }
+    for (const QuarantineEntry& other : misfiled) TRY(CloseUnread(other));
     return {};
   }
 

@@ -138,9 +138,7 @@ Result<void> StagedFolders::SyncWritten() {
   for (const auto& [fd, path] : unsynced_) {
     static_cast<void>(sync_file_range(fd.get(), 0, 0, SYNC_FILE_RANGE_WRITE));
   }
-  for (const auto& [fd, path] : unsynced_) {
-    if (auto r = SyncFile(fd, path); !r) return r;
-  }
+  for (const auto& [fd, path] : unsynced_) TRY(SyncFile(fd, path));
   unsynced_.clear();
   if (folders_.empty()) return {};
   return SyncDirectory(staging_ / FolderName(folders_.back()));

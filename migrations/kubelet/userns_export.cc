@@ -202,9 +202,7 @@ Result<void> UsernsExport::WriteOne(const Pod& pod, Timestamp now) const {
     if (auto r = SyncFile(fd, file); !r) return r;
     return SyncDirectory(directory);
   }
-  if (TRY(Exists(file))) {
-    if (auto r = KeepAside(file, now); !r) return r;
-  }
+  if (TRY(Exists(file))) TRY(KeepAside(file, now));
   return WriteFileDurably(file, EncodeUsernsFile(pod.host_id, pod.length));
 }
 

@@ -84,9 +84,7 @@ Result<void> ReadManifest(JsonValue value, ManifestDescriptor& out) {
         "expected sha256, sha384 or sha512, a colon and so many digits of lower-case hex");
   }
   out.digest = digest.text();
-  if (const auto size = value.Find("size")) {
-    if (auto read = internal::ReadUnsigned(*size, out.size); !read) return read;
-  }
+  if (const auto size = value.Find("size")) TRY(internal::ReadUnsigned(*size, out.size));
   if (const auto platform = value.Find("platform")) {
     if (auto read = ReadPlatform(*platform, out.platform); !read) return read;
   }

@@ -95,14 +95,10 @@ Result<void> WriteHeader(Working& working, const Move& move, Purpose purpose) {
   working.identity.last_migration = std::to_string(move.from()) + " to " +
                                     std::to_string(move.to()) + ": " + std::string(move.step->name);
   StoreTxn after(working.context, working.state);
-  if (auto r = after.PutHeaderRecord(kTrustKey, RecordKind::kTrustJournal,
-                                     EncodeJournal(*events, move.to()));
-      !r)
-    return r;
+  TRY(after.PutHeaderRecord(kTrustKey, RecordKind::kTrustJournal,
+                            EncodeJournal(*events, move.to())));
   TRY(after.PutHeaderRecord(kIdentityKey, RecordKind::kIdentity, EncodeIdentity(working.identity)));
-  if (move.to() < kFirstWithCounters) {
-    if (auto r = after.DeleteHeaderRecord(kCountersKey); !r) return r;
-  }
+  if (move.to() < kFirstWithCounters) TRY(after.DeleteHeaderRecord(kCountersKey));
   return after.WriteState();
 }
 

@@ -377,9 +377,7 @@ Result<void> CheckCase(JsonValue object, std::string_view name) {
 
 Result<void> CheckFields(JsonValue value, std::initializer_list<std::string_view> names) {
   if (value.kind() != JsonKind::kObject) return value.Expected("an object");
-  for (const std::string_view name : names) {
-    if (auto spelled = CheckCase(value, name); !spelled) return spelled;
-  }
+  for (const std::string_view name : names) TRY(CheckCase(value, name));
   return {};
 }
 

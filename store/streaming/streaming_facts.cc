@@ -34,25 +34,15 @@ static_assert(RowsRise(std::begin(kFlagFacts), std::end(kFlagFacts),
 static_assert(RowsRise(std::begin(kConfigFacts), std::end(kConfigFacts),
                        [](const ConfigFact& a, const ConfigFact& b) { return a.key == b.key; }));
 
-// Whether the component reads the gate. Each knows the gates of both, and accepts them.
-bool Reads(StreamingComponent component, StreamingGate gate) {
-  switch (gate) {
-    case StreamingGate::kStreamingProxyRedirects:
-    case StreamingGate::kValidateProxyRedirects:
-    case StreamingGate::kTranslateStreamCloseWebsocketRequests:
-    case StreamingGate::kPortForwardWebsockets:
-      return component == StreamingComponent::kApiServer;
-    case StreamingGate::kExtendWebSocketsToKubelet:
-    case StreamingGate::kNodeDeclaredFeatures:
-    case StreamingGate::kAllAlpha:
-    case StreamingGate::kAllBeta:
-      break;
-  }
-  return true;
-}
-
 bool IsGroup(StreamingGate gate) {
   return gate == StreamingGate::kAllAlpha || gate == StreamingGate::kAllBeta;
+}
+
+// Whether the component reads the gate. Each knows the gates of both, and accepts them.
+bool Reads(StreamingComponent component, StreamingGate gate) {
+  return component == StreamingComponent::kApiServer || IsGroup(gate) ||
+         gate == StreamingGate::kExtendWebSocketsToKubelet ||
+         gate == StreamingGate::kNodeDeclaredFeatures;
 }
 
 // What the last setting of the gate says.
@@ -95,13 +85,19 @@ const GateFact& FirstFact(StreamingGate gate) {
                        [&](const GateFact& fact) { return fact.gate == gate; });
 }
 
-// The last row of those that hold for the gate, gone or not.
-const GateFact* NewestFact(StreamingGate gate, KubernetesVersion version) {
-  const GateFact* found = nullptr;
-  for (const GateFact& fact : kGateFacts) {
-    if (fact.gate == gate && fact.from <= version.minor) found = &fact;
+// The last row that holds in the version, of those that `is_of` accepts.
+template <typename Fact, std::size_t kCount, typename IsOf>
+const Fact* LastRow(const Fact (&facts)[kCount], KubernetesVersion version, const IsOf& is_of) {
+  const Fact* found = nullptr;
+  for (const Fact& fact : facts) {
+    if (fact.from <= version.minor && is_of(fact)) found = &fact;
   }
   return found;
+}
+
+// Gone or not.
+const GateFact* NewestFact(StreamingGate gate, KubernetesVersion version) {
+  return LastRow(kGateFacts, version, [&](const GateFact& fact) { return fact.gate == gate; });
 }
 
 void JudgeUnknownGate(StreamingGate gate, const GateFact* gone, StreamingFinding& finding) {
@@ -142,21 +138,13 @@ bool IsGateOn(const std::vector<StreamingGateSetting>& settings, StreamingGate g
 
 const FlagFact* FindFlagFact(StreamingComponent component, std::string_view flag,
                              KubernetesVersion version) {
-  const FlagFact* found = nullptr;
-  for (const FlagFact& fact : kFlagFacts) {
-    if (fact.component == component && fact.flag == flag && fact.from <= version.minor) {
-      found = &fact;
-    }
-  }
-  return found;
+  return LastRow(kFlagFacts, version, [&](const FlagFact& fact) {
+    return fact.component == component && fact.flag == flag;
+  });
 }
 
 const ConfigFact* FindConfigFact(std::string_view key, KubernetesVersion version) {
-  const ConfigFact* found = nullptr;
-  for (const ConfigFact& fact : kConfigFacts) {
-    if (fact.key == key && fact.from <= version.minor) found = &fact;
-  }
-  return found;
+  return LastRow(kConfigFacts, version, [&](const ConfigFact& fact) { return fact.key == key; });
 }
 
 Result<void> CheckVersion(std::string_view what, KubernetesVersion version) {

@@ -196,9 +196,7 @@ Result<void> StreamingStore::Impl::FinishOpening(Start start) {
   }
   report.recovery.commit_sequence = state.commit_sequence;
   report.recovery.distrustful = state.distrustful;
-  if (owned_->witness) {
-    if (auto r = owned_->witness->Sync(); !r) return r;
-  }
+  if (owned_->witness) TRY(owned_->witness->Sync());
   readers_.Attach(*opened.env, opened.handles, opened.identity.hash_seed,
                   ReaderPool::Keep::kUntilNextCommit, ReaderPool::kSlots, Table::kStreamingTokens);
   return owned_->lock.AnnounceRecovered(opened.database_id);
@@ -213,9 +211,7 @@ Result<void> StreamingStore::Impl::VoidTokens(Start start, StoreTxn& txn) {
   if (was_distrustful) {
     auto reasons = TRY(internal::ReasonsOfDistrust(txn));
     report.void_reason = reasons.empty() ? "the store is distrustful" : reasons.front().reason;
-    for (const internal::Distrust& why : reasons) {
-      if (auto r = internal::TakeBackDistrust(txn, why); !r) return r;
-    }
+    for (const internal::Distrust& why : reasons) TRY(internal::TakeBackDistrust(txn, why));
     // Its journal can't be read.
     if (txn.state().distrustful) {
       TRY(internal::SetTrust(txn, "every streaming token is void"));

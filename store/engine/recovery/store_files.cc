@@ -64,9 +64,7 @@ Result<void> CheckOne(const std::filesystem::path& path, Type type, int depth,
                       std::to_string(geteuid()) + " who runs this",
                   "find out who put it there; chown it only if you trust what is in it");
   }
-  if (mended != nullptr) {
-    if (auto r = Mend(path, st.st_mode, *mended); !r) return r;
-  }
+  if (mended != nullptr) TRY(Mend(path, st.st_mode, *mended));
   if (!folder) return {};
   if (depth == kMaxFolders) return Unsafe(path, "lies too deep for a store", "move it away");
   auto names = ListDirectory(path);

@@ -206,9 +206,7 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
       return internal::ReplaceHandlers(txn, *options.runtime_handlers, options.allow_empty);
     }));
   }
-  if (!options.kubelet_directory.empty()) {
-    if (auto r = TakeOver(options); !r) return r;
-  }
+  if (!options.kubelet_directory.empty()) TRY(TakeOver(options));
   if (auto r = Replay(options); !r) return r;
   if (auto r = CountPulls(report.intents_left); !r) return r;
 
@@ -219,9 +217,7 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
   report.quarantine_entries = state.digest(Table::kQuarantine).count;
   report.commit_sequence = state.commit_sequence;
   report.distrustful = state.distrustful;
-  if (owned->witness) {
-    if (auto r = owned->witness->Sync(); !r) return r;
-  }
+  if (owned->witness) TRY(owned->witness->Sync());
   readers.Attach(*opened.env, opened.handles, opened.identity.hash_seed,
                  ReaderPool::Keep::kUntilNextCommit, ReaderPool::kSlots, Table::kPulled);
   // A command that goes on with what others do is no restart, unless it found something.

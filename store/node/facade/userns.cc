@@ -118,9 +118,7 @@ Result<void> NodeStore::Impl::TakeOverUserNamespaces(const OpenOptions& options)
     userns = before;  // the change may run twice
     if (auto r = internal::ReconcileUserNamespaces(txn, userns); !r) return r;
     if (auto r = internal::ImportUserNamespaces(txn, files, userns); !r) return r;
-    if (were_read) {
-      if (auto r = internal::ReleaseAfterImport(txn); !r) return r;
-    }
+    if (were_read) TRY(internal::ReleaseAfterImport(txn));
     return internal::DescribeUserNamespaces(txn, user_namespaces, userns);
   });
 }

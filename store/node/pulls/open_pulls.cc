@@ -64,9 +64,7 @@ Result<void> MakeRoom(StoreTxn& txn, const BootTime& now) {
   std::sort(pulls.begin(), pulls.end(),
             [&](const OpenPull& a, const OpenPull& b) { return EndedLater(b, a, now); });
   pulls.resize(pulls.size() + kAtOnce - kMaxEndedPulls);
-  for (const OpenPull& oldest : pulls) {
-    if (auto r = EraseOpenPull(txn, oldest); !r) return r;
-  }
+  for (const OpenPull& oldest : pulls) TRY(EraseOpenPull(txn, oldest));
   OpenPull anything = std::move(pulls.back());  // the last end of these
   anything.anything = true;
   anything.image.clear();

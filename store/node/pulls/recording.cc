@@ -64,9 +64,7 @@ Result<void> ClearImageQuarantine(StoreTxn& txn, const PulledImage& pulled, cons
 // Rules::kKubelet: the intent goes with the last pull of the string in this process.
 Result<void> EraseIntents(StoreTxn& txn, std::string_view image, std::string_view runtime_handler) {
   auto pulls = TRY(FindOpenPulls(txn, image, runtime_handler));
-  for (const OpenPull& pull : pulls) {
-    if (auto r = EraseOpenPull(txn, pull); !r) return r;
-  }
+  for (const OpenPull& pull : pulls) TRY(EraseOpenPull(txn, pull));
   return {};
 }
 

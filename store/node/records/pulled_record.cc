@@ -240,9 +240,7 @@ Result<void> CheckRecordLimits(const ImagePulledRecord& record) {
         return TooLong("a credential hash", kMaxCoordinateBytes);
       }
     }
-    for (const auto& s : credentials.kubernetes_service_accounts) {
-      if (auto r = CheckCoordinates(s); !r) return r;
-    }
+    for (const auto& s : credentials.kubernetes_service_accounts) TRY(CheckCoordinates(s));
   }
   return {};
 }

@@ -384,9 +384,7 @@ Result<void> CheckTruth(const ExistingCredentials& truth) {
                      " Secrets and service accounts; nothing was changed"};
   }
   for (const auto* all : {&truth.secrets, &truth.service_accounts}) {
-    for (const CredentialName& who : *all) {
-      if (auto r = CheckName(who, true); !r) return r;
-    }
+    for (const CredentialName& who : *all) TRY(CheckName(who, true));
   }
   return {};
 }
@@ -519,9 +517,7 @@ Result<void> RebuildIndex(StoreTxn& txn) {
     keys.push_back(key);
     return true;
   }));
-  for (const Key16& key : keys) {
-    if (auto r = txn.IndexAnew(Table::kPulled, key); !r) return r;
-  }
+  for (const Key16& key : keys) TRY(txn.IndexAnew(Table::kPulled, key));
   return {};
 }
 

@@ -440,9 +440,7 @@ Result<void> CheckList(const StoreTxn& txn, const ImageList& list, const Observi
                                                 " images, and " + std::to_string(kMaxListedImages) +
                                                 " are allowed; nothing was changed"};
   }
-  if (list.token) {
-    if (auto r = CheckToken(txn, *list.token, Hint::kBeginList); !r) return r;
-  }
+  if (list.token) TRY(CheckToken(txn, *list.token, Hint::kBeginList));
   const bool of_this_boot = list.token && list.token->drawn.boot_id == observing.now.boot_id;
   if (list.token && (list.token->drawn.nanoseconds < 0 ||
                      (of_this_boot && list.token->drawn.nanoseconds > observing.now.nanoseconds))) {

@@ -60,9 +60,7 @@ Result<void> ReplayIntents(StoreTxn& txn, const std::vector<ImageOnNode>& images
   for (const ImagePullIntent& intent : replayed) {
     if (report.replayed.size() < kMaxNamed) report.replayed.push_back(intent.image);
     auto open = TRY(FindOpenPulls(txn, intent.image, intent.runtime_handler));
-    for (const OpenPull& pull : open) {
-      if (auto r = EraseOpenPull(txn, pull); !r) return r;
-    }
+    for (const OpenPull& pull : open) TRY(EraseOpenPull(txn, pull));
   }
   report.intents_replayed = replayed.size();
   return {};

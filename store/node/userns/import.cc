@@ -180,9 +180,7 @@ Result<void> ImportUserNamespaces(StoreTxn& txn, const std::vector<UsernsFile>& 
                                   UserNamespaceReport& report) {
   Import import(txn, report);
   if (auto r = import.ReadStore(); !r) return r;
-  for (const UsernsFile& file : files) {
-    if (auto r = import.Look(file); !r) return r;
-  }
+  for (const UsernsFile& file : files) TRY(import.Look(file));
   return import.TakeCandidates();
 }
 
