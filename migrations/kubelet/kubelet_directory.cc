@@ -177,8 +177,7 @@ class Importer {
     if (!exact || *exact || options_.rules == Rules::kKubelet) return exact;
     auto refs = TRY(RefsOfImage(txn_, image_ref));
     for (const std::string& ref : refs) {
-      auto recorded = AnyRecordOf(txn_, ref);
-      if (!recorded || *recorded) return recorded;
+      if (TRY(AnyRecordOf(txn_, ref))) return true;
     }
     return false;
   }

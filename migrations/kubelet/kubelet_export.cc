@@ -78,8 +78,7 @@ class Exporter {
     TRY(WriteIntents());
     TRY(WriteRecords());
     TRY(WritePreloaded());
-    auto id_mappings = TRY(id_mappings_.Write(content_.now));
-    report_.id_mappings = id_mappings;
+    report_.id_mappings = TRY(id_mappings_.Write(content_.now));
     report_.replaced_path = TRY(staged_.Place());
     report_.removed_paths = staged_.RemoveOldAside(imported_);
     for (std::string& path : id_mappings_.RemoveOldAside()) {
@@ -238,8 +237,8 @@ class Exporter {
       if (names_.contains(name)) continue;
       // If the disk refuses to read a file, its image is closed, and the file is kept aside with
       // the others.
-      auto read = TRY(ReadKubeletFile(staged_.image_manager(), folder_, name, OnReadError::kSkip));
-      const KubeletFile& file = read;
+      const auto file =
+          TRY(ReadKubeletFile(staged_.image_manager(), folder_, name, OnReadError::kSkip));
       if (file.identity && imported_.contains({file.path, file.identity->content})) continue;
       if (const auto* record = std::get_if<ImagePulledRecord>(&file.content)) {
         // The list of images tells what is closed.

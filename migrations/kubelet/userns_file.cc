@@ -83,12 +83,11 @@ Result<Mapping> ReadMapping(JsonValue object) {
   std::optional<std::uint64_t> host_id;
   std::optional<std::uint64_t> length;
   std::optional<std::uint64_t> container_id;
-  auto read = ReadNumber(object, "hostId", 0, kHostIds - 1, host_id);
-  if (read && !host_id) return object.Fail("has no hostId");
-  if (read) read = ReadNumber(object, "length", 1, kHostIds, length);
-  if (read && !length) return object.Fail("has no length");
-  if (read) read = ReadNumber(object, "containerId", 0, kHostIds - 1, container_id);
-  if (!read) return read.error();
+  TRY(ReadNumber(object, "hostId", 0, kHostIds - 1, host_id));
+  if (!host_id) return object.Fail("has no hostId");
+  TRY(ReadNumber(object, "length", 1, kHostIds, length));
+  if (!length) return object.Fail("has no length");
+  TRY(ReadNumber(object, "containerId", 0, kHostIds - 1, container_id));
   return Mapping{*host_id, container_id.value_or(0), *length};
 }
 

@@ -67,11 +67,11 @@ Result<void> ReadEntry(JsonValue value, AuthConfig& out) {
   const auto read_field = [&](std::string_view name, std::string& out_field) {
     return internal::ReadStringField(value, name, kMaxDocumentBytes, out_field);
   };
-  auto read = read_field("username", out.username);
-  if (read) read = read_field("password", out.password);
-  if (read) read = read_field("email", out.email);
-  if (read) read = read_field("auth", auth.text);
-  if (!read || auth.text.empty()) return read;
+  TRY(read_field("username", out.username));
+  TRY(read_field("password", out.password));
+  TRY(read_field("email", out.email));
+  TRY(read_field("auth", auth.text));
+  if (auth.text.empty()) return {};
 
   WipedString decoded;
   std::size_t colon = std::string::npos;
@@ -174,16 +174,14 @@ Result<std::vector<RegistryAuth>> DecodeAuthDocument(std::string_view json) try 
   if (root.kind() != JsonKind::kObject) return root.Expected("an object");
 
   AuthList list;
-  Result<void> read;
   if (root.Find("auths")) {
-    read = ReadConfigJson(root, list);
+    TRY(ReadConfigJson(root, list));
   } else if (LooksLikeSecret(root)) {
-    read = ReadSecret(root, list);
+    TRY(ReadSecret(root, list));
   } else {
     TRY(internal::CheckCase(root, "auths"));
-    read = ReadRegistries(root, list);
+    TRY(ReadRegistries(root, list));
   }
-  if (!read) return read.error();
   return std::move(list.entries);
 } catch (...) {
   return internal::Caught();

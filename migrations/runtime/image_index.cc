@@ -54,11 +54,10 @@ Result<void> ReadPlatform(JsonValue value, std::optional<Platform>& out) {
   const auto read_field = [&](std::string_view name, std::string& out_field) {
     return internal::ReadStringField(value, name, kMaxPlatformFieldBytes, out_field);
   };
-  auto read = read_field("architecture", platform.architecture);
-  if (read) read = read_field("os", platform.os);
-  if (read) read = read_field("os.version", platform.os_version);
-  if (read) read = read_field("variant", platform.variant);
-  if (!read) return read;
+  TRY(read_field("architecture", platform.architecture));
+  TRY(read_field("os", platform.os));
+  TRY(read_field("os.version", platform.os_version));
+  TRY(read_field("variant", platform.variant));
   const auto features = TRY(internal::FindField(value, "os.features"));
   if (!features) return {};
   TRY(internal::CheckCount(*features, kMaxOsFeatures, "features"));

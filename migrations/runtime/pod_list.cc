@@ -54,17 +54,15 @@ Result<void> ReadPod(JsonValue pod, std::vector<std::string>& out) {
   if (auto fields = internal::CheckFields(metadata, {"uid"}); !fields) return fields;
   const auto uid = TRY(internal::Require(metadata, "uid", JsonKind::kString));
   if (uid.text().empty()) return uid.Fail("is empty");
-  auto read = internal::ReadString(uid, kMaxPodUidBytes, out.emplace_back());
-  if (read) read = ReadAnnotations(metadata, out);
-  if (read) read = ReadAnnotations(pod, out);
-  return read;
+  TRY(internal::ReadString(uid, kMaxPodUidBytes, out.emplace_back()));
+  TRY(ReadAnnotations(metadata, out));
+  return ReadAnnotations(pod, out);
 }
 
 Result<void> CheckWhole(JsonValue root) {
   const auto metadata = TRY(FindObject(root, "metadata"));
   if (!metadata) return {};
-  const auto field = TRY(internal::FindField(*metadata, "continue"));
-  const auto& more = field;
+  const auto more = TRY(internal::FindField(*metadata, "continue"));
   if (!more || more->is_null()) return {};
   if (!more->is_string()) return more->Expected("a string");
   if (more->text().empty()) return {};

@@ -83,8 +83,7 @@ Result<bool> InQuarantine(const StoreTxn& txn, const std::string& image_ref) {
   if (txn.state().digest(Table::kQuarantine).count == 0) return false;
   auto refs = TRY(RefsOfImage(txn, image_ref));
   for (const std::string& ref : refs) {
-    auto there = IsQuarantined(txn, QuarantineKind::kImageRef, ref);
-    if (!there || *there) return there;
+    if (TRY(IsQuarantined(txn, QuarantineKind::kImageRef, ref))) return true;
   }
   return false;
 }

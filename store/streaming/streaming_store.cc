@@ -335,7 +335,7 @@ Result<std::string> StreamingStore::Impl::PrepareUncounted(const StreamingReques
   row.expires = now.nanoseconds + options_.time_to_live.count();
   row.prepared_at = options_.clock();
   auto sealed = TRY(internal::SealRequest(token, uuid(), row, request));
-  row.sealed = sealed;
+  row.sealed = sealed;  // which it only refers to
   const std::vector<std::uint8_t> payload = internal::EncodeStreamingRow(row);
   const Key16 key = internal::StreamingKey(*digest);
   std::set<Expiry> mine = {{row.expires, key}};  // afterwards memory may run out

@@ -37,16 +37,13 @@ Result<void> WriteAll(const std::filesystem::path& directory, const NewDatabase&
   context.directory = &directory;
   context.now = made.now;
   StoreTxn store_txn(context, state);
-  auto done =
-      store_txn.PutHeaderRecord(kIdentityKey, RecordKind::kIdentity, EncodeIdentity(made.identity));
-  if (done) {
-    done = store_txn.PutHeaderRecord(kTrustKey, RecordKind::kTrustJournal,
-                                     EncodeJournal(made.journal, made.identity.schema_version));
-  }
-  if (done && !made.distrust.empty()) done = SetDistrust(store_txn, made.distrust);
-  if (done && made.fill) done = made.fill(store_txn);
-  if (done) done = store_txn.WriteState();
-  if (!done) return done;
+  TRY(store_txn.PutHeaderRecord(kIdentityKey, RecordKind::kIdentity,
+                                EncodeIdentity(made.identity)));
+  TRY(store_txn.PutHeaderRecord(kTrustKey, RecordKind::kTrustJournal,
+                                EncodeJournal(made.journal, made.identity.schema_version)));
+  if (!made.distrust.empty()) TRY(SetDistrust(store_txn, made.distrust));
+  if (made.fill) TRY(made.fill(store_txn));
+  TRY(store_txn.WriteState());
   rc = txn.Commit();
   if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "making a database", directory);
   return {};

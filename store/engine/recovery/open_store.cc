@@ -100,20 +100,15 @@ Result<void> PrepareDirectory(const OpenOptions& options, const Product& product
 // Why a store without data.mdb counts as lost: which other trace of it exists. Empty: no trace.
 Result<std::string> FindLoss(const std::filesystem::path& directory, const Hearing& witness,
                              bool owned_before) {
-  auto there = Exists(directory / "lock.mdb");
-  if (!there.has_value()) return there.error();
-  if (*there) return "data.mdb is gone from " + directory.string();
+  if (TRY(Exists(directory / "lock.mdb"))) return "data.mdb is gone from " + directory.string();
   if (witness.is_foreign) return witness.contradiction;
   if (witness.is_there) return std::string("the store that the witness tells of is gone");
-  there = Exists(directory / "quarantine");
-  if (!there.has_value()) return there.error();
-  if (*there) return "of the store in " + directory.string() + " only quarantine/ is left";
+  const std::string left = "of the store in " + directory.string() + " only ";
+  if (TRY(Exists(directory / "quarantine"))) return left + "quarantine/ is left";
   auto backups = TRY(FindBackups(directory));
-  if (!backups.empty()) return "of the store in " + directory.string() + " only backup/ is left";
-  there = Exists(CommitMarkIn(directory));
-  if (!there.has_value()) return there.error();
-  if (*there) return "of the store in " + directory.string() + " only commit.mark is left";
-  if (owned_before) return "of the store in " + directory.string() + " only owner.lock is left";
+  if (!backups.empty()) return left + "backup/ is left";
+  if (TRY(Exists(CommitMarkIn(directory)))) return left + "commit.mark is left";
+  if (owned_before) return left + "owner.lock is left";
   return std::string();
 }
 

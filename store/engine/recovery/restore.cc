@@ -112,8 +112,7 @@ Result<Replaced> ReadReplaced(const RestoreOptions& options) {
   replaced.map_bytes = RememberedMapBytes(*inspection);
   replaced.state = inspection->state;
   if (inspection->newer_meta >= 0) {
-    auto values = TRY(Salvage(*file, inspection->newer_meta));
-    replaced.values = std::move(values);
+    replaced.values = TRY(Salvage(*file, inspection->newer_meta));
   }
   replaced.current = inspection->sound;
   replaced.file = std::move(*file);
@@ -167,8 +166,7 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options, const Product
   const Identity& identity = *source.inspection.identity;
   const State& state = *source.inspection.state;
 
-  auto read = TRY(ReadReplaced(options));
-  Replaced& replaced = read;
+  auto replaced = TRY(ReadReplaced(options));
   if (replaced.identity && replaced.identity->purpose != identity.purpose &&
       replaced.identity->purpose != Purpose::kUnknown && identity.purpose != Purpose::kUnknown) {
     return ProductFor(identity.purpose, products).ReplacesOnlyOwn(backup);

@@ -168,8 +168,7 @@ Result<Hearing> HearWitness(const OpenOptions& options, const std::optional<Iden
   if (options.witness.kind() == Witness::Kind::kNone) return hearing;
   const std::filesystem::path before = identity ? identity->witness_path : "";
   if (NamesPath(options.witness)) {
-    auto path = TRY(PathOf(options.witness));
-    hearing.path = std::move(path);
+    hearing.path = TRY(PathOf(options.witness));
   } else {
     hearing.path = before;
     if (!identity) hearing.contradiction = "nobody can read which witness the store has";

@@ -20,8 +20,7 @@ namespace {
 Result<bool> AnyInQuarantine(const StoreTxn& txn, const std::vector<std::string>& refs) {
   if (txn.state().digest(Table::kQuarantine).count == 0) return false;
   for (const std::string& ref : refs) {
-    auto there = IsQuarantined(txn, QuarantineKind::kImageRef, ref);
-    if (!there || *there) return there;
+    if (TRY(IsQuarantined(txn, QuarantineKind::kImageRef, ref))) return true;
   }
   return false;
 }
@@ -41,8 +40,7 @@ std::string Describe(const OpenPull& pull) {
 Result<bool> IsKnown(const StoreTxn& txn, const ListedImage& image) {
   auto refs = TRY(RefsOfImage(txn, image.id));
   for (const std::string& ref : refs) {
-    auto recorded = AnyRecordOf(txn, ref);
-    if (!recorded || *recorded) return recorded;
+    if (TRY(AnyRecordOf(txn, ref))) return true;
   }
   // An image may have more of them than are kept.
   for (const std::string& digest : image.digests) {
@@ -195,8 +193,7 @@ Result<bool> Givers::UnreadableIntentGives(const StoreTxn& txn, const std::strin
   // The string is known by its hash only; its repository may be any.
   if (!parsed.digest.empty()) return true;
   for (const std::string& image : EquivalentImages(name)) {
-    auto there = IsQuarantined(txn, QuarantineKind::kImage, image);
-    if (!there || *there) return there;
+    if (TRY(IsQuarantined(txn, QuarantineKind::kImage, image))) return true;
   }
   return false;
 }

@@ -94,8 +94,7 @@ Result<void> RemoveCopies(StoreTxn& txn, OtherCopies copies, PruneReport& report
 
 // Whether anything is known of an image that is not on the node.
 Result<bool> IsRemembered(const StoreTxn& txn, const std::string& image) {
-  auto recorded = AnyRecordOfImage(txn, image);
-  if (!recorded || *recorded) return recorded;
+  if (TRY(AnyRecordOfImage(txn, image))) return true;
   bool found = false;
   TRY(txn.ForEachWithPrefix(Table::kLedger, FirstPulledKeyOfRef(image, txn.seed()), kRefKeyBytes,
                             [&](const Key16&, Payload) -> Result<bool> {
@@ -173,8 +172,7 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& 
       ++report.kept_in_list;
       return true;
     }
-    auto found = TRY(images.Find(record->image_ref));
-    const ImagesOnNode::Handlers& listed = found;
+    const auto listed = TRY(images.Find(record->image_ref));
     if (listed.contains(std::nullopt) || listed.contains(record->runtime_handler)) {
       keep(report.kept_in_list, *record);
       if (record->absent_since) {

@@ -24,35 +24,22 @@ namespace {
 Result<internal::ExportContent> Collect(const NodeStore::Impl& impl,
                                         const ReaderPool::Lease& snapshot) {
   internal::ExportContent content;
-  Result<void> taken;
-  const auto take = [&](Table table, std::string_view what, auto decode, auto& out) {
-    if (!taken) return;
-    auto all = ListIn(impl, snapshot, table, what, decode);
-    if (all) {
-      out = std::move(*all);
-    } else {
-      taken = all.error();
-    }
+  const auto read = [&](Table table, std::string_view what, auto decode) {
+    return ListIn(impl, snapshot, table, what, decode);
   };
-  std::vector<internal::UsernsMapping> mappings;
-  std::vector<internal::UsernsHeld> held;
-  if (auto records = impl.ListRecordsIn(snapshot)) {
-    content.records = std::move(*records);
-  } else {
-    taken = records.error();
-  }
-  std::vector<OpenPull> pulls;
-  take(Table::kIntents, "the intents", internal::DecodeOpenPull, pulls);
-  take(Table::kLedger, "the ledger", internal::DecodeLedgerEntry, content.ledger);
-  take(Table::kSpellings, "the spellings", internal::DecodeSpelling, content.spellings);
-  take(Table::kQuarantine, "the quarantine entries", internal::DecodeQuarantineValue,
-       content.quarantine);
-  take(Table::kPreloaded, "the preloaded records", internal::DecodePreloadedValue,
-       content.preloaded);
-  take(Table::kImported, "the imported files", internal::DecodeImportedFileValue, content.imported);
-  take(Table::kUsernsMappings, "the ID mappings", internal::DecodeUsernsMapping, mappings);
-  take(Table::kUsernsHeld, "the held pods", internal::DecodeUsernsHeld, held);
-  if (!taken) return taken.error();
+  content.records = TRY(impl.ListRecordsIn(snapshot));
+  auto pulls = TRY(read(Table::kIntents, "the intents", internal::DecodeOpenPull));
+  content.ledger = TRY(read(Table::kLedger, "the ledger", internal::DecodeLedgerEntry));
+  content.spellings = TRY(read(Table::kSpellings, "the spellings", internal::DecodeSpelling));
+  content.quarantine =
+      TRY(read(Table::kQuarantine, "the quarantine entries", internal::DecodeQuarantineValue));
+  content.preloaded =
+      TRY(read(Table::kPreloaded, "the preloaded records", internal::DecodePreloadedValue));
+  content.imported =
+      TRY(read(Table::kImported, "the imported files", internal::DecodeImportedFileValue));
+  auto mappings =
+      TRY(read(Table::kUsernsMappings, "the ID mappings", internal::DecodeUsernsMapping));
+  auto held = TRY(read(Table::kUsernsHeld, "the held pods", internal::DecodeUsernsHeld));
   std::erase_if(content.ledger,
                 [](const LedgerEntry& entry) { return entry.absent_since.has_value(); });
   content.has_evidence = impl.rules == Rules::kClosed;

@@ -342,9 +342,8 @@ Result<void> NodeStore::PutRecord(const ImagePulledRecord& record) {
     }
     if (impl_->rules == Rules::kClosed) {
       // Replaced by what the caller puts, under whatever spelling it was.
-      auto taken = internal::TakeOverRecord(txn, record.image_ref, handler.stored);
-      if (taken) taken = internal::EraseRemembered(txn, record.image_ref, handler.stored);
-      if (!taken) return taken;
+      TRY(internal::TakeOverRecord(txn, record.image_ref, handler.stored));
+      TRY(internal::EraseRemembered(txn, record.image_ref, handler.stored));
     }
     auto before = internal::FindRecord(txn, record.image_ref, handler.stored);
     if (!before && before.error().code != ErrorCode::kDamaged) return before.error();

@@ -67,11 +67,10 @@ Result<void> CheckGuestPlatform(const RuntimeHandler& handler) {
   const auto check = [&](std::string_view what, const std::string& value) {
     return CheckBytes(handler.name, what, value.size(), kMaxPlatformFieldBytes);
   };
-  auto bounded = check("guest platform's architecture", guest.architecture);
-  if (bounded) bounded = check("guest platform's OS", guest.os);
-  if (bounded) bounded = check("guest platform's OS version", guest.os_version);
-  if (bounded) bounded = check("guest platform's variant", guest.variant);
-  if (!bounded) return bounded;
+  TRY(check("guest platform's architecture", guest.architecture));
+  TRY(check("guest platform's OS", guest.os));
+  TRY(check("guest platform's OS version", guest.os_version));
+  TRY(check("guest platform's variant", guest.variant));
   if (guest.os_features.size() > kMaxOsFeatures) {
     return Error{ErrorCode::kLimitExceeded,
                  Named(handler.name) + ": its guest platform has " +
@@ -80,9 +79,9 @@ Result<void> CheckGuestPlatform(const RuntimeHandler& handler) {
                  {}};
   }
   for (const std::string& feature : guest.os_features) {
-    if (bounded) bounded = check("guest platform's OS feature", feature);
+    TRY(check("guest platform's OS feature", feature));
   }
-  return bounded;
+  return {};
 }
 
 }  // namespace

@@ -92,7 +92,6 @@ bool IsShared(const Digests& digests, const std::string& digest) {
 // The refs under which records are stored, by the image that they spell.
 Result<std::map<std::string, std::set<std::string>>> RefsOfRecords(const StoreTxn& txn) {
   std::map<std::string, std::set<std::string>> refs;
-  Result<void> failed;
   TRY(txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
     if (payload.empty()) return true;
     std::string ref = PulledRecordView(payload).ref();

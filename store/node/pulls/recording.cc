@@ -297,9 +297,8 @@ Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules,
   if (rules == Rules::kClosed) {
     // A list without a token may be older than this image.
     txn.state().awaits_first_list = false;
-    auto taken = TakeOverRecord(txn, pulled.image_ref, pulled.runtime_handler);
-    if (taken) taken = EraseRemembered(txn, pulled.image_ref, pulled.runtime_handler);
-    if (!taken) return taken;
+    TRY(TakeOverRecord(txn, pulled.image_ref, pulled.runtime_handler));
+    TRY(EraseRemembered(txn, pulled.image_ref, pulled.runtime_handler));
   }
   auto found = FindRecord(txn, pulled.image_ref, pulled.runtime_handler);
   if (!found && found.error().code != ErrorCode::kDamaged) return found.error();

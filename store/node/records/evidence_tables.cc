@@ -206,8 +206,7 @@ Result<void> EraseSpellings(StoreTxn& txn, std::string_view image) {
 }
 
 Result<bool> IsInUse(const StoreTxn& txn, std::string_view image_ref) {
-  auto recorded = AnyRecordOf(txn, image_ref);
-  if (!recorded || *recorded) return recorded;
+  if (TRY(AnyRecordOf(txn, image_ref))) return true;
   return IsQuarantined(txn, QuarantineKind::kImageRef, image_ref);
 }
 
@@ -296,8 +295,7 @@ void NoteEvidenceRemoved(StoreTxn& txn) {
 Result<bool> AnyRecordOfImage(const StoreTxn& txn, std::string_view image_ref) {
   auto refs = TRY(RefsOfImage(txn, image_ref));
   for (const std::string& ref : refs) {
-    auto there = AnyRecordOf(txn, ref);
-    if (!there || *there) return there;
+    if (TRY(AnyRecordOf(txn, ref))) return true;
   }
   return false;
 }

@@ -278,22 +278,19 @@ Result<void> JudgeAll(StoreTxn& txn, const std::vector<ListedImage>& images, con
     }
     const bool may_enter = is_placed || (first_start && !list.token);
     if (may_enter) {
-      auto opened = judge.Imported(*image, givers);
-      if (opened && !*opened) opened = judge.GiveBack(*image, givers);
-      if (!opened) return opened.error();
-      if (*opened) continue;
+      if (TRY(judge.Imported(*image, givers))) continue;
+      if (TRY(judge.GiveBack(*image, givers))) continue;
     }
     auto judgement = TRY(givers.Judge(txn, *image));
-    Result<void> done;
     if (judgement.verdict == Givers::Verdict::kPreloaded && may_enter) {
       const bool presumed = first_start && !image->pinned;
       const std::string_view source = !list.source.empty() ? std::string_view(list.source)
                                       : presumed           ? kPresumedSource
                                       : first_start        ? kPinned
                                                            : kListed;
-      done = judge.Preloaded(
+      TRY(judge.Preloaded(
           *image, source, "",
-          (presumed ? "presumed, as a kubelet does: " : "") + std::move(judgement.because));
+          (presumed ? "presumed, as a kubelet does: " : "") + std::move(judgement.because)));
     } else if (judgement.verdict == Givers::Verdict::kPreloaded ||
                judgement.verdict == Givers::Verdict::kLater ||
                (judgement.verdict == Givers::Verdict::kUnplaced && !list.complete) ||
@@ -302,9 +299,8 @@ Result<void> JudgeAll(StoreTxn& txn, const std::vector<ListedImage>& images, con
       ++report.left;
       names_left.insert(names_left.end(), image->names.begin(), image->names.end());
     } else {
-      done = judge.Close(*image, std::move(judgement.because));
+      TRY(judge.Close(*image, std::move(judgement.because)));
     }
-    if (!done) return done;
   }
   return {};
 }
@@ -590,15 +586,13 @@ Result<ObserveReport> CloseOrAdopt(StoreTxn& txn, const std::optional<ImageList>
     Judge judge(txn, report);
     for (const ListedImage* image : unknown) {
       auto may_be_known = TRY(givers.MayBeKnown(txn, *image));
-      Result<void> done;
       if (!may_be_known.empty()) {
-        done = judge.Close(*image, std::move(may_be_known));
+        TRY(judge.Close(*image, std::move(may_be_known)));
       } else if (adopt) {
-        done = judge.Preloaded(*image, kAdopted, reason, "an operator adopted it");
+        TRY(judge.Preloaded(*image, kAdopted, reason, "an operator adopted it"));
       } else {
-        done = judge.Close(*image, "it was there, unknown, when distrust was cleared");
+        TRY(judge.Close(*image, "it was there, unknown, when distrust was cleared"));
       }
-      if (!done) return done.error();
     }
   }
   TRY(OpenPullOfAnything(txn, observing.now));
