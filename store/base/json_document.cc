@@ -9,7 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "store/base/ascii.h"
 #include "store/base/go_json.h"
+#include "store/base/names.h"
 #include "store/base/try.h"
 #include "waybill/limits.h"
 
@@ -21,31 +23,15 @@ static_assert(kMaxJsonNodes < std::numeric_limits<std::uint32_t>::max());
 namespace {
 
 std::string_view KindName(JsonKind kind) {
-  switch (kind) {
-    case JsonKind::kNull:
-      return "null";
-    case JsonKind::kFalse:
-    case JsonKind::kTrue:
-      return "a boolean";
-    case JsonKind::kNumber:
-      return "a number";
-    case JsonKind::kString:
-      return "a string";
-    case JsonKind::kArray:
-      return "an array";
-    case JsonKind::kObject:
-      return "an object";
-  }
-  return "an unknown kind";
+  constexpr std::string_view kNames[] = {"null",     "a boolean", "a boolean", "a number",
+                                         "a string", "an array",  "an object"};
+  return NameIn(kNames, kind, "an unknown kind");
 }
-
-char LowerAscii(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 bool IsIdentifier(std::string_view key) {
   if (key.empty() || key.size() > kMaxQuotedBytes) return false;
   return std::all_of(key.begin(), key.end(), [](char c) {
-    const char lower = LowerAscii(c);
-    return (lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9') || c == '_';
+    return (ToLower(c) >= 'a' && ToLower(c) <= 'z') || IsDigit(c) || c == '_';
   });
 }
 
@@ -286,18 +272,11 @@ bool JsonValue::MayQuote(std::string_view key) const {
 }
 
 Error JsonValue::Fail(std::string_view what, ErrorCode code) const {
-  std::string message = Path();
-  message += ": ";
-  message += what;
-  return {code, std::move(message), ""};
+  return {code, Path() + ": " + std::string(what), ""};
 }
 
 Error JsonValue::Expected(std::string_view wanted) const {
-  std::string what = "expected ";
-  what += wanted;
-  what += ", got ";
-  what += KindName(kind());
-  return Fail(what);
+  return Fail("expected " + std::string(wanted) + ", got " + std::string(KindName(kind())));
 }
 
 Result<void> ReadString(JsonValue value, std::size_t max_bytes, std::string& out) {
@@ -322,18 +301,11 @@ Result<void> ReadStrings(JsonValue value, std::size_t max_bytes, std::vector<std
 }
 
 Result<void> ReadBool(JsonValue value, bool& out) {
-  switch (value.kind()) {
-    case JsonKind::kNull:
-      return {};
-    case JsonKind::kFalse:
-      out = false;
-      return {};
-    case JsonKind::kTrue:
-      out = true;
-      return {};
-    default:
-      return value.Expected("a boolean");
-  }
+  if (value.is_null()) return {};
+  const bool yes = value.kind() == JsonKind::kTrue;
+  if (!yes && value.kind() != JsonKind::kFalse) return value.Expected("a boolean");
+  out = yes;
+  return {};
 }
 
 Result<void> ReadUnsigned(JsonValue value, std::uint64_t& out) {
@@ -358,10 +330,9 @@ Result<void> CheckArray(JsonValue value) {
 Result<void> CheckCount(JsonValue value, std::size_t max, std::string_view what) {
   const std::size_t count = value.members().size();
   if (count <= max) return {};
-  std::string text = "has " + std::to_string(count) + ' ';
-  text += what;
-  text += ", above the " + std::to_string(max) + " allowed";
-  return value.Fail(text, ErrorCode::kLimitExceeded);
+  return value.Fail("has " + std::to_string(count) + " " + std::string(what) + ", above the " +
+                        std::to_string(max) + " allowed",
+                    ErrorCode::kLimitExceeded);
 }
 
 Result<void> CheckCase(JsonValue object, std::string_view name) {
@@ -369,7 +340,7 @@ Result<void> CheckCase(JsonValue object, std::string_view name) {
     const std::string_view key = member.key();
     if (key == name || key.size() != name.size()) continue;
     const bool same = std::equal(key.begin(), key.end(), name.begin(),
-                                 [](char a, char b) { return LowerAscii(a) == LowerAscii(b); });
+                                 [](char a, char b) { return ToLower(a) == ToLower(b); });
     if (same) return member.Fail("expected this field to be spelled " + QuoteForMessage(name));
   }
   return {};
