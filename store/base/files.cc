@@ -45,6 +45,34 @@ std::string_view HintFor(int error_number) {
   }
 }
 
+std::filesystem::path ParentOf(const std::filesystem::path& path) {
+  const auto parent = path.parent_path();
+  return parent.empty() ? std::filesystem::path(".") : parent;
+}
+
+// Where the new directory is while the old one moves from `place` to `staged`.
+std::filesystem::path Between(const std::filesystem::path& staged) {
+  std::filesystem::path fresh = staged;
+  fresh += ".new";
+  return fresh;
+}
+
+Result<void> ExchangeByThreeRenames(const std::filesystem::path& staged,
+                                    const std::filesystem::path& place) {
+  const std::filesystem::path fresh = Between(staged);
+  if (auto r = RenameDurably(staged, fresh); !r) return r;
+  if (auto r = RenameDurably(place, staged); !r) {
+    static_cast<void>(RenameDurably(fresh, staged));
+    return r;
+  }
+  if (auto r = RenameDurably(fresh, place); !r) {
+    static_cast<void>(RenameDurably(staged, place));
+    static_cast<void>(RenameDurably(fresh, staged));
+    return r;
+  }
+  return SyncDirectory(ParentOf(staged));
+}
+
 }  // namespace
 
 void Fd::Reset() {
@@ -227,42 +255,10 @@ Result<void> SyncDirectory(const std::filesystem::path& path) {
   return SyncFile(fd, path);
 }
 
-namespace {
-std::filesystem::path ParentOf(const std::filesystem::path& path) {
-  const auto parent = path.parent_path();
-  return parent.empty() ? std::filesystem::path(".") : parent;
-}
-}  // namespace
-
 Result<void> RenameDurably(const std::filesystem::path& from, const std::filesystem::path& to) {
   if (rename(from.c_str(), to.c_str()) != 0) return SystemError(errno, "rename a file to", to);
   return SyncDirectory(ParentOf(to));
 }
-
-namespace {
-// Where the new directory is while the old one moves from `place` to `staged`.
-std::filesystem::path Between(const std::filesystem::path& staged) {
-  std::filesystem::path fresh = staged;
-  fresh += ".new";
-  return fresh;
-}
-
-Result<void> ExchangeByThreeRenames(const std::filesystem::path& staged,
-                                    const std::filesystem::path& place) {
-  const std::filesystem::path fresh = Between(staged);
-  if (auto r = RenameDurably(staged, fresh); !r) return r;
-  if (auto r = RenameDurably(place, staged); !r) {
-    static_cast<void>(RenameDurably(fresh, staged));
-    return r;
-  }
-  if (auto r = RenameDurably(fresh, place); !r) {
-    static_cast<void>(RenameDurably(staged, place));
-    static_cast<void>(RenameDurably(fresh, staged));
-    return r;
-  }
-  return SyncDirectory(ParentOf(staged));
-}
-}  // namespace
 
 Result<void> ExchangeDurably(const std::filesystem::path& staged,
                              const std::filesystem::path& place) {

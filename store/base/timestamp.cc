@@ -20,12 +20,8 @@
 namespace waybill {
 namespace {
 
-using std::chrono::day;
-using std::chrono::days;
-using std::chrono::month;
-using std::chrono::sys_days;
-using std::chrono::year;
-using std::chrono::year_month_day;
+using std::chrono::day, std::chrono::days, std::chrono::month, std::chrono::sys_days,
+    std::chrono::year, std::chrono::year_month_day;
 
 constexpr std::int64_t kSecondsPerDay = 86400;
 constexpr int kFractionDigits = 9;

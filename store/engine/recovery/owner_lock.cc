@@ -45,6 +45,12 @@ std::string Recovered(const FileId& id) {
   return " recovered " + std::to_string(id.device) + " " + std::to_string(id.inode);
 }
 
+Error InUse(const std::filesystem::path& path) {
+  return {ErrorCode::kOwned,
+          path.string() + " is in use by a process that owns its store; nothing was changed",
+          "make a backup of that store, which needs no copy of its files"};
+}
+
 }  // namespace
 
 Result<OwnerLock> OwnerLock::Take(const std::filesystem::path& directory) {
@@ -114,16 +120,6 @@ Result<void> OwnerLock::AnnounceRecovered(const FileId& database) {
   if (fcntl(file_.get(), F_OFD_SETLK, &lock) != 0) return SystemError(errno, "lock", path_);
   return {};
 }
-
-namespace {
-
-Error InUse(const std::filesystem::path& path) {
-  return {ErrorCode::kOwned,
-          path.string() + " is in use by a process that owns its store; nothing was changed",
-          "make a backup of that store, which needs no copy of its files"};
-}
-
-}  // namespace
 
 Result<void> LockOutOwners(const Fd& file, const std::filesystem::path& path) {
   struct flock lock = LockOf(kOwnedByte, F_RDLCK);

@@ -171,6 +171,10 @@ class Deciding {
   DecisionOrEntry now_;  // as the snapshot has it
 };
 
+constexpr std::size_t kFalse = 0;
+constexpr std::size_t kTrue = 1;
+constexpr std::size_t kUnknown = 2;
+
 }  // namespace
 
 Decision NodeStore::Impl::Decide(const ImageCopy& copy, CredentialSource& source) {
@@ -197,14 +201,6 @@ Decision NodeStore::Impl::Decide(const ImageCopy& copy, CredentialSource& source
 Decision NodeStore::MustAttemptPull(const ImageCopy& copy, CredentialSource& credentials) {
   return impl_->Decide(copy, credentials);
 }
-
-namespace {
-
-constexpr std::size_t kFalse = 0;
-constexpr std::size_t kTrue = 1;
-constexpr std::size_t kUnknown = 2;
-
-}  // namespace
 
 EnsureOutcome NodeStore::EnsureImage(const ImageCopy& copy, PullPolicy policy,
                                      CredentialSource& credentials) try {

@@ -87,6 +87,17 @@ void Relate(const UserNamespaceOptions& options, UserNamespaceAllocation& alloca
   allocation.relation = internal::RelationTo(options.pool, allocation.host_id, allocation.length);
 }
 
+void AddTo(UserNamespaceCleanupReport& sum, UserNamespaceCleanupReport step) {
+  step.examined = std::max(sum.examined, step.examined);
+  step.released += sum.released;
+  step.released_pods.insert(step.released_pods.begin(), sum.released_pods.begin(),
+                            sum.released_pods.end());
+  if (step.released_pods.size() > internal::kMaxNamedPods) {
+    step.released_pods.resize(internal::kMaxNamedPods);
+  }
+  sum = std::move(step);
+}
+
 }  // namespace
 
 Result<void> NodeStore::Impl::OpenUserNamespaces(const OpenOptions& options) {
@@ -215,21 +226,6 @@ Result<std::vector<HeldPod>> NodeStore::ListHeldPods() const {
             [](const HeldPod& a, const HeldPod& b) { return a.pod_uid < b.pod_uid; });
   return pods;
 }
-
-namespace {
-
-void AddTo(UserNamespaceCleanupReport& sum, UserNamespaceCleanupReport step) {
-  step.examined = std::max(sum.examined, step.examined);
-  step.released += sum.released;
-  step.released_pods.insert(step.released_pods.begin(), sum.released_pods.begin(),
-                            sum.released_pods.end());
-  if (step.released_pods.size() > internal::kMaxNamedPods) {
-    step.released_pods.resize(internal::kMaxNamedPods);
-  }
-  sum = std::move(step);
-}
-
-}  // namespace
 
 Result<UserNamespaceCleanupReport> NodeStore::CleanUpUserNamespaces(
     const std::vector<std::string>& existing, const std::vector<std::string>& running,

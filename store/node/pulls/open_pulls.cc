@@ -79,6 +79,15 @@ Result<void> MakeRoom(StoreTxn& txn, const BootTime& now) {
   return KeepEnded(txn, std::move(anything));
 }
 
+// Of the pulls, those that may have given one of the names.
+std::set<PullId> NeededFor(const std::vector<OpenPull>& pulls,
+                           const std::vector<std::string>& names, ShortNames short_names) {
+  std::set<PullId> needed;
+  if (names.empty()) return needed;
+  for (const OpenPull& pull : PullsOfAny(pulls, names, short_names)) needed.insert(pull.id);
+  return needed;
+}
+
 }  // namespace
 
 Result<std::optional<OpenPull>> FindEndingPull(const StoreTxn& txn, const EndingPull& ending) {
@@ -199,19 +208,6 @@ std::vector<OpenPull> PullsOfAny(std::vector<OpenPull> pulls, const std::vector<
             [](const OpenPull& a, const OpenPull& b) { return a.id > b.id; });
   return pulls;
 }
-
-namespace {
-
-// Of the pulls, those that may have given one of the names.
-std::set<PullId> NeededFor(const std::vector<OpenPull>& pulls,
-                           const std::vector<std::string>& names, ShortNames short_names) {
-  std::set<PullId> needed;
-  if (names.empty()) return needed;
-  for (const OpenPull& pull : PullsOfAny(pulls, names, short_names)) needed.insert(pull.id);
-  return needed;
-}
-
-}  // namespace
 
 Result<std::uint64_t> SettlePulls(StoreTxn& txn, const ImageList& list, const BootTime& now,
                                   const EvidenceOptions& options,
