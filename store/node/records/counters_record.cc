@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "schema/v6/counters_generated.h"
 #include "store/engine/database/flatbuffer.h"
@@ -17,28 +18,7 @@ namespace {
 constexpr std::size_t kRequests = 27;
 using FlatRequests = std::array<std::uint64_t, kRequests>;
 
-FlatRequests Flatten(const EnsureImageRequests& requests) {
-  FlatRequests flat{};
-  auto to = flat.begin();
-  for (const auto& by_present : requests) {
-    for (const auto& by_required : by_present) {
-      to = std::copy(by_required.begin(), by_required.end(), to);
-    }
-  }
-  return flat;
-}
-
-EnsureImageRequests Unflatten(const FlatRequests& flat) {
-  EnsureImageRequests requests{};
-  auto from = flat.begin();
-  for (auto& by_present : requests) {
-    for (auto& by_required : by_present) {
-      std::copy_n(from, by_required.size(), by_required.begin());
-      from += static_cast<std::ptrdiff_t>(by_required.size());
-    }
-  }
-  return requests;
-}
+static_assert(sizeof(FlatRequests) == sizeof(EnsureImageRequests));
 
 template <std::size_t N>
 bool TakeNumbers(const flatbuffers::Vector<std::uint64_t>* from, std::array<std::uint64_t, N>& to) {
@@ -79,7 +59,7 @@ std::vector<std::uint8_t> EncodeCounters(const KeptCounters& kept) {
   // Always the same size: LMDB overwrites it in place.
   builder.ForceDefaults(true);
   const StoreCounters& counters = kept.counters;
-  const FlatRequests requests = Flatten(counters.ensure_image_requests);
+  const auto requests = std::bit_cast<FlatRequests>(counters.ensure_image_requests);
   const auto decisions = builder.CreateVector(counters.decisions.data(), counters.decisions.size());
   const auto checks =
       builder.CreateVector(counters.mustpull_checks.data(), counters.mustpull_checks.size());
@@ -102,7 +82,7 @@ std::optional<KeptCounters> DecodeCounters(std::span<const std::uint8_t> payload
       !TakeNumbers(root->ensure_image_requests(), requests)) {
     return std::nullopt;
   }
-  kept.counters.ensure_image_requests = Unflatten(requests);
+  kept.counters.ensure_image_requests = std::bit_cast<EnsureImageRequests>(requests);
   kept.counters.commit_failures = root->commit_failures();
   kept.counters.write_back_failures = root->write_back_failures();
   kept.counters.write_backs_dropped = root->write_backs_dropped();

@@ -41,35 +41,22 @@ struct Covers {
   const Revocation& what;
 
   bool operator()(const ImagePullSecret& secret) const {
-    switch (what.kind) {
-      case RevocationKind::kSecret:
-        return IsNamed(what.who, NameOf(secret));
-      case RevocationKind::kNamespace:
-        return what.who.namespace_name == secret.namespace_name;
-      case RevocationKind::kCredential:
-        return what.credential_hash == secret.credential_hash;
-      case RevocationKind::kImage:
-        return true;
-      case RevocationKind::kServiceAccount:
-        break;
-    }
-    return false;
+    return CoversAllIn(secret.namespace_name) ||
+           (what.kind == RevocationKind::kSecret && IsNamed(what.who, NameOf(secret))) ||
+           (what.kind == RevocationKind::kCredential &&
+            what.credential_hash == secret.credential_hash);
   }
   bool operator()(const ImagePullServiceAccount& account) const {
-    switch (what.kind) {
-      case RevocationKind::kServiceAccount:
-        return IsNamed(what.who, NameOf(account));
-      case RevocationKind::kNamespace:
-        return what.who.namespace_name == account.namespace_name;
-      case RevocationKind::kImage:
-        return true;
-      case RevocationKind::kSecret:
-      case RevocationKind::kCredential:
-        break;
-    }
-    return false;
+    return CoversAllIn(account.namespace_name) ||
+           (what.kind == RevocationKind::kServiceAccount && IsNamed(what.who, NameOf(account)));
   }
   bool node_pods() const { return what.kind == RevocationKind::kImage; }
+
+ private:
+  bool CoversAllIn(std::string_view namespace_name) const {
+    return what.kind == RevocationKind::kImage ||
+           (what.kind == RevocationKind::kNamespace && what.who.namespace_name == namespace_name);
+  }
 };
 
 // What leaves the records, and what stays of the same hashes.
