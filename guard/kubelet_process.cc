@@ -1,5 +1,6 @@
 #include "guard/kubelet_process.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -19,6 +20,8 @@ namespace waybill::guard {
 namespace {
 
 constexpr std::string_view kUsualRoot = "/var/lib/kubelet";
+// What the adapter for kubelets calls its store's directory (bindings/go/kubelet).
+constexpr std::string_view kStoreInKubelet = "waybill";
 constexpr std::size_t kMaxCommandLine = std::size_t{1} << 20;
 
 bool Answers(const std::filesystem::path& path) {
@@ -59,6 +62,16 @@ std::string RootOf(const std::vector<std::string>& words) {
   return root;
 }
 
+// Whether a live process owns the store.
+bool IsOwned(const std::filesystem::path& store) {
+  auto lock = internal::OpenFile(store / "owner.lock", O_RDWR);
+  if (!lock) return false;
+  struct flock probe {};
+  probe.l_type = F_WRLCK;
+  probe.l_whence = SEEK_SET;
+  return ::fcntl(lock->get(), F_OFD_GETLK, &probe) == 0 && probe.l_type != F_UNLCK;
+}
+
 }  // namespace
 
 bool KubeletRuns(const std::filesystem::path& kubelet_directory,
@@ -87,6 +100,23 @@ std::string KubeletLife(const std::filesystem::path& kubelet_directory) {
   if (::lstat(socket.c_str(), &st) != 0) return {};
   return std::to_string(st.st_ino) + "-" + std::to_string(st.st_ctim.tv_sec) + "." +
          std::to_string(st.st_ctim.tv_nsec);
+}
+
+bool IsKubeletWithStore(const std::filesystem::path& kubelet_directory,
+                        const std::filesystem::path& own_store) {
+  const std::filesystem::path inside = kubelet_directory / kStoreInKubelet;
+  return !internal::IsSameFile(inside, own_store) && IsOwned(inside);
+}
+
+Result<void> CheckNoneInside(const std::filesystem::path& kubelet_directory,
+                             const std::filesystem::path& own_store) {
+  if (!IsKubeletWithStore(kubelet_directory, own_store)) return {};
+  return Error{ErrorCode::kOwned,
+               "the kubelet on " + kubelet_directory.string() +
+                   " has waybill inside, and needs no guard: `systemctl disable --now "
+                   "waybill-guard` (it owns " +
+                   (kubelet_directory / kStoreInKubelet).string() + ")",
+               ""};
 }
 
 }  // namespace waybill::guard

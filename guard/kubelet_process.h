@@ -1,10 +1,12 @@
-// Whether a kubelet runs on a directory.
+// Whether a kubelet runs on a directory, and whether it needs no guard.
 
 #ifndef WAYBILL_GUARD_KUBELET_PROCESS_H_
 #define WAYBILL_GUARD_KUBELET_PROCESS_H_
 
 #include <filesystem>
 #include <string>
+
+#include "waybill/result.h"
 
 namespace waybill::guard {
 
@@ -16,6 +18,13 @@ bool KubeletRuns(const std::filesystem::path& kubelet_directory,
 
 // Tells one life of the kubelet from the next: which socket it made at its start. Empty: none yet.
 std::string KubeletLife(const std::filesystem::path& kubelet_directory);
+
+// Whether a live process owns the store of a kubelet with waybill inside.
+bool IsKubeletWithStore(const std::filesystem::path& kubelet_directory,
+                        const std::filesystem::path& own_store);
+// kOwned: so it is.
+Result<void> CheckNoneInside(const std::filesystem::path& kubelet_directory,
+                             const std::filesystem::path& own_store);
 
 }  // namespace waybill::guard
 

@@ -7,8 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <map>
-#include <tuple>
 #include <utility>
 
 #include "store/base/hex.h"
@@ -73,28 +71,6 @@ bool IsLaterFormat(const std::string& content) {
 std::string RecordNameOf(std::string_view ref_or_image) {
   const auto hash = internal::Sha256(ref_or_image);
   return hash ? "sha256-" + internal::HexEncode(*hash) : std::string();
-}
-
-namespace {
-
-// In the kubelet's order, and without entries that say nothing.
-std::map<std::string, ImagePullCredentials> Sorted(
-    std::map<std::string, ImagePullCredentials> all) {
-  std::erase_if(all, [](const auto& entry) { return entry.second.empty(); });
-  for (auto& [name, credentials] : all) {
-    const auto order = [](const auto& one) {
-      return std::tie(one.namespace_name, one.name, one.uid);
-    };
-    std::ranges::sort(credentials.kubernetes_secrets, {}, order);
-    std::ranges::sort(credentials.kubernetes_service_accounts, {}, order);
-  }
-  return all;
-}
-
-}  // namespace
-
-bool SaysTheSame(const ImagePulledRecord& a, const ImagePulledRecord& b) {
-  return Sorted(a.credential_mapping) == Sorted(b.credential_mapping);
 }
 
 RecordFiles::RecordFiles(std::filesystem::path image_manager, KubeletFolder folder,

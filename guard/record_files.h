@@ -38,9 +38,6 @@ using SyncObserver = std::function<void(const std::filesystem::path&)>;
 // The name of the file about an image ref or, in pulling/, an image string.
 std::string RecordNameOf(std::string_view ref_or_image);
 
-// Whether both records have the same credentials, in whatever order.
-bool SaysTheSame(const ImagePulledRecord& a, const ImagePulledRecord& b);
-
 struct RecordFile {
   std::string content;
   internal::KubeletFile judged;

@@ -133,7 +133,7 @@ func OpenStore(ctx context.Context, setup Setup) (*waybill.Store, error) {
 
 // wasHere is an attribute of a kubelet's directory that says that waybill was used there. Its value
 // is "lost" from the moment that nothing else was found until a store knows that (kWasHere in
-// guard/guard.cc). Not every file system has such attributes.
+// guard/opening.cc). Not every file system has such attributes.
 const wasHere = "user.waybill"
 
 // lostAll says whether only that attribute is left of what waybill had there.

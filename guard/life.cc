@@ -1,0 +1,127 @@
+#include "guard/life.h"
+
+#include <utility>
+
+#include "store/base/json_value.h"
+#include "store/base/quote.h"
+#include "store/base/try.h"
+#include "waybill/metrics.h"
+
+namespace waybill::guard {
+namespace {
+
+constexpr std::string_view kHoleNames[kHoleKinds] = {
+    "record-lost",    "record-damaged", "record-stale",    "record-removed",
+    "intent-dropped", "intent-lost",    "unrecorded-image"};
+
+}  // namespace
+
+std::string_view HoleName(HoleKind kind) { return kHoleNames[static_cast<std::size_t>(kind)]; }
+
+Life::Life(GuardOptions from)
+    : options(std::move(from)),
+      image_manager(options.kubelet_directory / "image_manager"),
+      pulled(image_manager, KubeletFolder::kPulled, options.synced),
+      pulling(image_manager, KubeletFolder::kPulling, options.synced) {}
+
+Result<bool> Life::BreaksOff() const {
+  if (!Hurries()) return false;
+  if (!starting) return true;
+  return Error{ErrorCode::kInterrupted,
+               "the guard was asked to end before it was ready; what it took over is kept",
+               "start it again to go on"};
+}
+
+Result<std::optional<ImagePulledRecord>> Life::RecordOf(const std::string& image_ref) const {
+  auto record = store->GetRecord({.image_ref = image_ref});
+  if (record) return std::optional(*std::move(record));
+  if (record.error().code != ErrorCode::kNotFound) return record.error();
+  return std::optional<ImagePulledRecord>();
+}
+
+void Life::Log(LogLevel level, const std::string& text) const {
+  if (options.log) options.log(level, text);
+}
+
+void Life::Found(HoleKind kind, const std::string& image, const std::string& text) {
+  ++status.holes[static_cast<std::size_t>(kind)];
+  Log(LogLevel::kNotice,
+      std::string(HoleName(kind)) + ": " + internal::QuoteForMessage(image) + ": " + text);
+  if (options.on_hole) options.on_hole({kind, image});
+}
+
+Result<void> Life::Missed(const std::string& what) {
+  Log(LogLevel::kWarning,
+      what + ": images that are not known by the next list are closed, as after a gap");
+  wants_list = true;
+  return store->NoteGap("the guard missed something: " + what);
+}
+
+void Life::LeaveAlone(const std::filesystem::path& path) {
+  if (!left_alone_.insert(path.string()).second) return;
+  Log(LogLevel::kWarning, path.string() +
+                              " has a format that this waybill does not know: it is left as it "
+                              "is; use a waybill as new as the kubelet");
+  ++status.left_alone;
+}
+
+void Life::NoteVersion(const std::string& content) {
+  const bool is_beta = content.find("kubelet.config.k8s.io/v1beta1") != std::string::npos;
+  api_version = is_beta ? KubeletApiVersion::kV1Beta1 : KubeletApiVersion::kV1Alpha1;
+}
+
+std::string Life::MetricsText() const {
+  const auto number = [](std::uint64_t value) { return static_cast<double>(value); };
+  const auto counter = [&](const char* name, const char* help, std::uint64_t value) {
+    return MetricFamily{name, "counter", help, {{{}, number(value)}}};
+  };
+  MetricFamily holes{
+      "waybill_guard_holes_total", "counter", "Holes of the kubelet that the guard closed.", {}};
+  for (std::size_t i = 0; i < kHoleKinds; ++i) {
+    holes.series.push_back({{{"kind", std::string(kHoleNames[i])}}, number(status.holes[i])});
+  }
+  return ToPrometheusText(
+      {holes,
+       counter("waybill_guard_events_total", "Changes of the kubelet's files.", status.events),
+       counter("waybill_guard_comparisons_total", "Comparisons of all files.", status.comparisons),
+       counter("waybill_guard_files_written_total", "Files written for the kubelet.",
+               status.files_written)});
+}
+
+Result<std::string> Life::StatusJson() const {
+  auto statistics = TRY(store->GetStatistics());
+  const auto time = [](const std::optional<Timestamp>& at) -> internal::Json {
+    if (!at) return nullptr;
+    return FormatTimestamp(*at);
+  };
+  internal::Json holes;
+  for (std::size_t i = 0; i < kHoleKinds; ++i) holes[std::string(kHoleNames[i])] = status.holes[i];
+  const internal::Json json = {{"kubeletDirectory", options.kubelet_directory.string()},
+                               {"store", options.store.directory.string()},
+                               {"since", time(status.since)},
+                               {"kubeletRanBefore", status.kubelet_ran_before},
+                               {"afterGap", status.gap},
+                               {"distrustful", statistics.distrustful},
+                               {"images", status.images},
+                               {"records", statistics.records},
+                               {"ledgerEntries", statistics.ledger_entries},
+                               {"presumed", status.presumed},
+                               {"openPulls", statistics.intents},
+                               {"lastList", time(status.last_list)},
+                               {"runtimeError", status.runtime_error},
+                               {"lastComparison", time(status.last_comparison)},
+                               {"comparisons", status.comparisons},
+                               {"events", status.events},
+                               {"filesWritten", status.files_written},
+                               {"filesRemoved", status.files_removed},
+                               {"filesLeftAlone", status.left_alone},
+                               {"filesKept", status.files_kept},
+                               {"recordsUnlisted", status.records_unlisted},
+                               {"unlisted", status.unlisted},
+                               {"judgedCommit", status.judged_commit},
+                               {"waiting", status.waiting},
+                               {"holes", holes}};
+  return json.Text(internal::Json::Letters::kAny, internal::Json::Lines::kIndented) + "\n";
+}
+
+}  // namespace waybill::guard

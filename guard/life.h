@@ -1,0 +1,158 @@
+// What the parts of a guard share, in one of its lives: its options, its store, what it found out
+// at its start, the two folders of image_manager/, what it counts, and whom it tells.
+
+#ifndef WAYBILL_GUARD_LIFE_H_
+#define WAYBILL_GUARD_LIFE_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "guard/record_files.h"
+#include "waybill/kubelet_format.h"
+#include "waybill/node_store.h"
+
+namespace waybill::guard {
+
+// A way in which this kubelet would have opened a private image, or did for a moment.
+enum class HoleKind : std::uint8_t {
+  kRecordLost,       // before the kubelet started: a record was gone
+  kRecordDamaged,    // unreadable, or about another ref than its name says
+  kRecordStale,      // older than the store's, or with credentials that do not count any more
+  kRecordRemoved,    // while it runs: removed, although the runtime still has the image
+  kIntentDropped,    // removed by another pull's failure, or by a restart of the kubelet
+  kIntentLost,       // before the kubelet started: gone or damaged, and the pull may still go on
+  kUnrecordedImage,  // an image appeared that nobody recorded, and that an open pull may have
+                     // brought
+};
+inline constexpr std::size_t kHoleKinds = 7;
+// "record-lost", …
+std::string_view HoleName(HoleKind kind);
+
+struct Hole {
+  HoleKind kind = HoleKind::kRecordLost;
+  std::string image;  // a name or a ref
+};
+
+struct GuardStatus {
+  Timestamp since = {};
+  bool kubelet_ran_before = false;  // the kubelet ran when the guard started
+  bool gap = false;                 // the time before this start was a gap
+  std::uint64_t images = 0;         // on the last list
+  std::uint64_t presumed = 0;       // ledger entries that are presumed
+  std::uint64_t events = 0;
+  std::uint64_t comparisons = 0;
+  std::optional<Timestamp> last_comparison = {};
+  std::optional<Timestamp> last_list = {};
+  std::string runtime_error = {};  // why the last list failed; empty: it did not
+  std::uint64_t files_written = 0;
+  std::uint64_t files_removed = 0;
+  std::uint64_t left_alone = 0;  // files in a later kubelet's format
+  std::uint64_t files_kept = 0;  // copies of what was taken away (kept_files.h)
+  // How many records the first list had no image for, and the first refs of these.
+  std::uint64_t records_unlisted = 0;
+  std::vector<std::string> unlisted = {};
+  // The store's, before the files were put right last; 0: they never were, by a list.
+  std::uint64_t judged_commit = 0;
+  // Images whose files changed under a kubelet that may have read them before, and then goes by the
+  // old ones until it starts again.
+  std::set<std::string> waiting = {};
+  std::uint64_t holes[kHoleKinds] = {};
+
+  friend bool operator==(const GuardStatus&, const GuardStatus&) = default;
+};
+
+// As syslog numbers them.
+enum class LogLevel : std::uint8_t { kError = 3, kWarning, kNotice, kInfo };
+
+struct GuardOptions {
+  std::filesystem::path kubelet_directory;
+  // The store's directory, and how it is opened. The guard sets what it needs: rules, the kubelet's
+  // directories, gaps. Witness::Remembered: waybill-guard/witness in image_manager.
+  OpenOptions store = {.witness = Witness::Remembered()};
+  // The runtime's complete list of images. Missing: the guard goes by records and ledger alone.
+  std::function<Result<std::vector<ImageOnNode>>()> list_images;
+  // Whether to ask once more, after a start's list failed or was empty though it can't be. Missing:
+  // no.
+  std::function<bool(const Error&)> try_again;
+  // Whether a start without a list of images is an error.
+  bool needs_runtime = true;
+  // Whether the kubelet's policy opens preloaded images to all pods (NeverVerifyPreloadedImages,
+  // the default). Otherwise their records stay, since such a kubelet verifies them by these.
+  bool preloaded_is_open = true;
+  // Whether it verifies every image that has a record: not NeverVerify, and no allowlist.
+  bool verifies_recorded = true;
+  // Whether the marker is put (kMarkerName).
+  bool live = true;
+  // Whether a kubelet runs on this directory. Missing: none does.
+  std::function<bool()> kubelet_runs;
+  // If a guard ran until just now: what its status said. nullopt: as kubelet_runs says.
+  std::optional<bool> kubelet_ran_before = {};
+  std::set<std::string> waiting = {};  // likewise
+  // Whether the guard shall end as soon as it can: asked between two files. Guard::Stop leaves what
+  // is not recorded by then to the next start; until Stop is called nothing more is done. Missing:
+  // no.
+  std::function<bool()> hurry;
+  std::function<void(LogLevel, const std::string&)> log;
+  std::function<void(const Hole&)> on_hole;
+  SyncObserver synced;
+};
+
+inline constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
+
+struct Life {
+  explicit Life(GuardOptions from);
+
+  bool Hurries() const { return options.hurry && options.hurry(); }
+  // Whether to break off in a hurry. A start fails then; a running guard is told the rest by
+  // events.
+  Result<bool> BreaksOff() const;
+  // Nanoseconds since the boot.
+  std::int64_t Now() const { return options.store.boot_clock().nanoseconds; }
+  // The store's record; nullopt: it has none.
+  Result<std::optional<ImagePulledRecord>> RecordOf(const std::string& image_ref) const;
+
+  void Log(LogLevel level, const std::string& text) const;
+  void Found(HoleKind kind, const std::string& image, const std::string& text);
+  // What happened can't be recorded: a gap.
+  Result<void> Missed(const std::string& what);
+  // A file in a later kubelet's format.
+  void LeaveAlone(const std::filesystem::path& path);
+  // Files are written in the version of what the kubelet wrote last.
+  void NoteVersion(const std::string& content);
+
+  Result<std::string> StatusJson() const;
+  // waybill_guard_…, in Prometheus' text format.
+  std::string MetricsText() const;
+
+  GuardOptions options;
+  GuardStatus status;
+  std::filesystem::path image_manager;
+  RecordFiles pulled;
+  RecordFiles pulling;
+  std::unique_ptr<NodeStore> store;
+
+  bool starting = true;  // no kubelet has begun to run beside this guard
+  bool stopping = false;
+  bool kubelet_runs = false;  // it did when the guard started
+  bool gap = false;           // the kubelet may have recorded something before this start, unseen
+  bool lost = false;          // something newer than what the store has may be lost
+  // The guard saw everything that the kubelet has in memory.
+  bool believes_memory = true;
+  // Something happened that only a list can settle.
+  bool wants_list = false;
+  KubeletApiVersion api_version = KubeletApiVersion::kV1Alpha1;
+
+ private:
+  std::set<std::string> left_alone_;  // said to be
+};
+
+}  // namespace waybill::guard
+
+#endif  // WAYBILL_GUARD_LIFE_H_

@@ -1,0 +1,166 @@
+#include "guard/opening.h"
+
+#include <sys/xattr.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "store/base/files.h"
+#include "store/base/try.h"
+#include "store/node/upkeep/gap.h"
+
+namespace waybill::guard {
+namespace {
+
+constexpr std::string_view kWitness = "witness";  // in kOwnFolder
+
+// Marks a kubelet directory that waybill was used on: it outlives store, witness and image_manager,
+// but not the directory. Its value is "lost" from the moment that nothing else was found until a
+// store knows that. Best effort: not every file system has such attributes. A kubelet with waybill
+// inside reads and sets it, too (bindings/go/kubelet/open.go).
+constexpr const char* kWasHere = "user.waybill";
+constexpr std::string_view kLost = "lost";
+
+void SetWasHere(const std::filesystem::path& kubelet_directory, std::string_view value) {
+  static_cast<void>(::setxattr(kubelet_directory.c_str(), kWasHere, value.data(), value.size(), 0));
+}
+
+// Whether nothing but that attribute is left.
+Result<bool> OnlyWasHere(const std::filesystem::path& kubelet_directory) {
+  char value[kLost.size()] = {};
+  const auto length = ::getxattr(kubelet_directory.c_str(), kWasHere, value, sizeof(value));
+  if (length < 0) return errno == ERANGE;  // a later version's
+  if (std::string_view(value, static_cast<std::size_t>(length)) == kLost) return true;
+  for (const std::filesystem::path& witness :
+       {kubelet_directory / "image_manager" / kOwnFolder / kWitness,
+        internal::WitnessIn(kubelet_directory)}) {
+    auto there = TRY(internal::Exists(witness));
+    if (there) return false;
+  }
+  return true;
+}
+
+// `there`: the store was made before.
+OpenOptions OptionsOf(const Life& life, bool there, bool lost_all) {
+  OpenOptions options = life.options.store;
+  options.rules = Rules::kClosed;
+  options.images_on_node.reset();
+  options.kubelet_directory = there ? std::filesystem::path() : life.options.kubelet_directory;
+  if (there) options.gap = life.gap ? Gap::kYes : Gap::kNo;
+  // A first start presumes; one after everything was lost knows that there were records.
+  if (lost_all) options.gap = Gap::kYes;
+  const std::filesystem::path pods = life.options.kubelet_directory / "pods";
+  auto has_pods = internal::IsDirectory(pods);
+  // Only at a first start: later a file may have been put back, and the store knows better.
+  if (!there && has_pods.has_value() && *has_pods) options.pods_directory = pods;
+  return options;
+}
+
+Result<std::unique_ptr<NodeStore>> Open(const Life& life, OpenOptions options) {
+  const bool is_own_place = options.witness.kind() == Witness::Kind::kRemembered;
+  if (is_own_place) {
+    // Not at the place where `waybill start` puts the witness of its own store.
+    options.witness = Witness::At(life.image_manager / kOwnFolder / kWitness);
+  }
+  auto store = NodeStore::Open(options);
+  // Nobody chose that place, and no state of the disk may keep a kubelet from starting.
+  if (!store && is_own_place && store.error().hint_code == Hint::kReplaceWitness) {
+    life.Log(LogLevel::kWarning, "the store goes on with the witness that it had, if any: " +
+                                     store.error().message + "; move that file away, then restart");
+    options.witness = Witness::Remembered();
+    store = NodeStore::Open(options);
+  }
+  if (store || store.error().code != ErrorCode::kOwned) return store;
+  Error error = store.error();
+  error.hint =
+      "if another waybill command has it for a moment, try again; a kubelet with waybill inside "
+      "needs no guard";
+  return error;
+}
+
+// Whether something newer than what the store has may have been lost with it.
+bool LostSomething(const NodeStore& store) {
+  auto trust = store.GetTrust();
+  if (!trust) return true;
+  std::vector<std::pair<TrustKind, std::string>> reasons;
+  for (const TrustEvent& event : trust->journal) {
+    if (event.action == TrustAction::kTrust) reasons.clear();
+    if (event.action == TrustAction::kDistrust) reasons.emplace_back(event.kind, event.reason);
+    if (event.action == TrustAction::kTakenBack) {
+      std::erase(reasons, std::pair(event.kind, event.reason));
+    }
+  }
+  return std::ranges::any_of(reasons, [](const auto& reason) {
+    return reason.first != TrustKind::kGap && reason.first != TrustKind::kImportUnfinished;
+  });
+}
+
+void TellOpened(const Life& life, bool lost_all) {
+  const RecoveryReport& report = life.store->recovery_report();
+  for (const auto* lines : {&report.findings, &report.warnings, &report.import.problems}) {
+    for (const std::string& line : *lines) life.Log(LogLevel::kWarning, line);
+  }
+  if (lost_all) {
+    life.Log(LogLevel::kWarning,
+             "waybill was used on " + life.options.kubelet_directory.string() +
+                 " before, and neither its store nor its witness is left: images that nobody knows "
+                 "are closed, and no first start presumes them; if it was emptied on purpose, open "
+                 "them by `waybill allow IMAGE`");
+  }
+  if (life.gap) {
+    life.Log(LogLevel::kNotice,
+             "the kubelet may have recorded pulls that no guard saw: images of which nothing is "
+             "known are closed");
+  }
+}
+
+}  // namespace
+
+Result<bool> LostAll(const std::filesystem::path& kubelet_directory) {
+  auto lost = TRY(OnlyWasHere(kubelet_directory));
+  if (lost) SetWasHere(kubelet_directory, kLost);
+  return lost;
+}
+
+StoreState StateOf(const std::filesystem::path& directory) {
+  auto seen = NodeStore::Observe({.directory = directory});
+  if (!seen) return {};
+  auto statistics = (*seen)->GetStatistics();
+  if (!statistics) return {};
+  return {statistics->store_uuid, statistics->commit_sequence};
+}
+
+Result<void> OpenStore(Life& life, Session& session, bool lost_all, Left& left) {
+  const std::filesystem::path& directory = life.options.store.directory;
+  auto there = TRY(internal::Exists(directory / "data.mdb"));
+  const StoreState before = there ? StateOf(directory) : StoreState();
+  auto fits = TRY(session.TakeMark(before.uuid, before.commit_sequence, left));
+  // At a first start the store's own import takes the files over.
+  life.gap = there && !fits;
+  lost_all = lost_all && !there;
+  auto store = Open(life, OptionsOf(life, there, lost_all));
+  if (!store) {
+    // Nothing was missed yet.
+    if (fits) {
+      session.Capture();
+      static_cast<void>(session.LeaveMark(before.uuid, before.commit_sequence, left));
+    }
+    return store.error();
+  }
+  life.store = *std::move(store);
+  SetWasHere(life.options.kubelet_directory, "");
+  TellOpened(life, lost_all);
+  life.lost = LostSomething(*life.store);
+  auto statistics = TRY(life.store->GetStatistics());
+  // A running kubelet may remember credentials that the store has forgotten, and write them with
+  // its next record.
+  life.believes_memory = !life.status.kubelet_ran_before ||
+                         (statistics.revocations == 0 && !life.options.store.ages.has_value());
+  life.status.gap = life.gap || life.store->recovery_report().after_gap;
+  return {};
+}
+
+}  // namespace waybill::guard
