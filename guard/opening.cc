@@ -10,7 +10,7 @@
 
 #include "store/base/files.h"
 #include "store/base/try.h"
-#include "store/node/upkeep/gap.h"
+#include "store/maintenance/for_the_guard.h"
 
 namespace waybill::guard {
 namespace {

@@ -6,9 +6,9 @@
 #include <map>
 #include <utility>
 
-#include "migrations/kubelet/userns_file.h"
 #include "store/base/quote.h"
 #include "store/base/try.h"
+#include "store/maintenance/for_the_guard.h"
 #include "waybill/limits.h"
 
 namespace waybill::guard {

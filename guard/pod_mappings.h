@@ -9,7 +9,6 @@
 #include <string>
 
 #include "guard/watches.h"
-#include "store/node/userns/import.h"
 #include "waybill/node_store.h"
 
 namespace waybill::guard {

@@ -16,8 +16,8 @@
 #include <string_view>
 #include <vector>
 
-#include "migrations/kubelet/kubelet_file.h"
 #include "store/base/files.h"
+#include "store/maintenance/for_the_guard.h"
 #include "waybill/result.h"
 
 namespace waybill::guard {
