@@ -80,9 +80,7 @@ Result<void> Guard::Begin() {
   life_.status.kubelet_ran_before = life_.options.kubelet_ran_before.value_or(life_.kubelet_runs);
   if (life_.kubelet_runs) life_.status.waiting = std::move(life_.options.waiting);
   TRY(OpenStore(life_, *session_, lost_all, left_));
-  pods_ = std::make_unique<PodMappings>(
-      kubelet_directory() / "pods", store(), *watches_,
-      [this](const std::string& text) { life_.Log(LogLevel::kWarning, text); });
+  pods_ = std::make_unique<PodMappings>(life_, *watches_);
   TRY(MakeFolders());
   TRY(Watch());
   // If a kubelet runs, the mark would lack what it did since the comparison.

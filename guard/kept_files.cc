@@ -53,15 +53,14 @@ Result<void> KeptFiles::Begin() {
   return {};
 }
 
-Result<std::optional<std::filesystem::path>> KeptFiles::Keep(std::string_view folder,
-                                                             const std::string& name,
+Result<std::optional<std::filesystem::path>> KeptFiles::Keep(const std::string& name,
                                                              std::string_view content) {
   TRY(Begin());
   if (files_ >= kMaxKeptFiles || bytes_ + content.size() > kMaxKeptBytes) {
     return std::optional<std::filesystem::path>();
   }
   TRY(internal::MakePrivateDirectory(kept_));
-  const std::string first = std::string(folder) + "-" + name;
+  const std::string first = "pulled-" + name;
   for (int number = 1; number <= kMaxOfOneName; ++number) {
     const std::filesystem::path path =
         kept_ / (number == 1 ? first : first + "-" + std::to_string(number));

@@ -4,7 +4,7 @@
 //   image_manager/waybill-guard/kept/          by the guard that runs, or ran last
 //   image_manager/waybill-guard/kept-before/   by the one before it
 //
-// A file there has the name of its folder, and then its own: pulled-sha256-<hex>, mode 0600.
+// A file there is called pulled-sha256-<hex>, and has mode 0600.
 
 #ifndef WAYBILL_GUARD_KEPT_FILES_H_
 #define WAYBILL_GUARD_KEPT_FILES_H_
@@ -33,8 +33,7 @@ class KeptFiles {
   Result<void> Begin();
 
   // Keeps a copy, on disk when the call returns. Returns where it is; nullopt: a bound is reached.
-  Result<std::optional<std::filesystem::path>> Keep(std::string_view folder,
-                                                    const std::string& name,
+  Result<std::optional<std::filesystem::path>> Keep(const std::string& name,
                                                     std::string_view content);
 
  private:

@@ -1,6 +1,5 @@
 #include "guard/kubelet_process.h"
 
-#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -13,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "guard/session.h"
 #include "store/base/ascii.h"
 #include "store/base/files.h"
 
@@ -62,16 +62,6 @@ std::string RootOf(const std::vector<std::string>& words) {
   return root;
 }
 
-// Whether a live process owns the store.
-bool IsOwned(const std::filesystem::path& store) {
-  auto lock = internal::OpenFile(store / "owner.lock", O_RDWR);
-  if (!lock) return false;
-  struct flock probe {};
-  probe.l_type = F_WRLCK;
-  probe.l_whence = SEEK_SET;
-  return ::fcntl(lock->get(), F_OFD_GETLK, &probe) == 0 && probe.l_type != F_UNLCK;
-}
-
 }  // namespace
 
 bool KubeletRuns(const std::filesystem::path& kubelet_directory,
@@ -105,7 +95,8 @@ std::string KubeletLife(const std::filesystem::path& kubelet_directory) {
 bool IsKubeletWithStore(const std::filesystem::path& kubelet_directory,
                         const std::filesystem::path& own_store) {
   const std::filesystem::path inside = kubelet_directory / kStoreInKubelet;
-  return !internal::IsSameFile(inside, own_store) && IsOwned(inside);
+  return !internal::IsSameFile(inside, own_store) &&
+         IsLocked(inside / "owner.lock").value_or(false);
 }
 
 Result<void> CheckNoneInside(const std::filesystem::path& kubelet_directory,

@@ -2,9 +2,8 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
-#include <map>
-#include <utility>
 
 #include "store/base/quote.h"
 #include "store/base/try.h"
@@ -16,40 +15,24 @@ namespace {
 
 constexpr std::string_view kFileName = "userns";
 
-bool IsDirectoryItself(const std::filesystem::path& path) {
-  struct stat st {};
-  return ::lstat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
-}
-
 }  // namespace
-
-PodMappings::PodMappings(std::filesystem::path pods, NodeStore& store, Watches& watches, Say say)
-    : pods_(std::move(pods)), store_(store), watches_(watches), say_(std::move(say)) {}
 
 Result<void> PodMappings::PutRight() {
   TRY(internal::Exists(pods_));
   auto files = TRY(internal::ReadPodsDirectory(pods_, internal::OnReadError::kSkip));
-  std::map<std::string, internal::UsernsFile> by_pod;
-  for (internal::UsernsFile& file : files) {
-    const std::string pod = file.pod_uid;
-    by_pod.emplace(pod, std::move(file));
+  for (const internal::UsernsFile& file : files) {
+    auto known = life_.store->GetUserNamespace(file.pod_uid);
+    TRY(known ? Result<void>() : Take(file.pod_uid));
   }
-  for (const auto& [pod, file] : by_pod) {
-    auto known = store_.GetUserNamespace(pod);
-    if (known) continue;
-    TRY(Take(pod));
-  }
-  auto allocations = TRY(store_.ListUserNamespaces());
+  auto allocations = TRY(life_.store->ListUserNamespaces());
   for (const UserNamespaceAllocation& allocation : allocations) {
-    const auto file = by_pod.find(allocation.pod_uid);
-    if (file != by_pod.end() && file->second.mapping &&
-        file->second.mapping->first == allocation.host_id &&
-        file->second.mapping->length == allocation.length) {
-      continue;
-    }
-    if (file != by_pod.end()) {
-      say_(file->second.source + " did not name the host IDs that pod " +
-           internal::ShownPodUid(allocation.pod_uid) + " got; it is written again");
+    const auto file = std::ranges::find(files, allocation.pod_uid, &internal::UsernsFile::pod_uid);
+    const HostIdRange range{allocation.host_id, allocation.length};
+    if (file != files.end() && file->mapping == range) continue;
+    if (file != files.end()) {
+      life_.Log(LogLevel::kWarning, file->source + " did not name the host IDs that pod " +
+                                        internal::ShownPodUid(allocation.pod_uid) +
+                                        " got; it is written again");
     }
     TRY(Write(allocation));
   }
@@ -92,10 +75,10 @@ Result<void> PodMappings::Compare() {
   for (const internal::UsernsFile& file : files) {
     TRY(Take(file.pod_uid));
   }
-  auto allocations = TRY(store_.ListUserNamespaces());
+  auto allocations = TRY(life_.store->ListUserNamespaces());
   for (const UserNamespaceAllocation& allocation : allocations) {
     if (IsDirectoryItself(pods_ / allocation.pod_uid)) continue;
-    TRY(store_.ReleaseUserNamespace(allocation.pod_uid));
+    TRY(life_.store->ReleaseUserNamespace(allocation.pod_uid));
   }
   return {};
 }
@@ -108,16 +91,16 @@ Result<void> PodMappings::Take(const std::string& pod) {
   }
   const auto file = internal::DecodeUsernsFile(pod, path.string(), *content);
   if (!file.mapping) {
-    say_(path.string() + " is no mapping that a kubelet accepts (" + file.problem +
-         "); the store keeps what it knows of the pod");
+    life_.Log(LogLevel::kWarning, path.string() + " is no mapping that a kubelet accepts (" +
+                                      file.problem + "); the store keeps what it knows of the pod");
     return {};
   }
   TRY(FreeOfGonePods(pod, *file.mapping));
-  auto adopted = store_.AdoptUserNamespace(pod, file.mapping->first, file.mapping->length);
+  auto adopted = life_.store->AdoptUserNamespace(pod, file.mapping->first, file.mapping->length);
   // The kubelet gave out a range of a pod that it takes for gone, or a range that no pod can have.
   if (!adopted && (adopted.error().code == ErrorCode::kConflict ||
                    adopted.error().code == ErrorCode::kInvalidArgument)) {
-    say_(path.string() + ": " + adopted.error().ToString());
+    life_.Log(LogLevel::kWarning, path.string() + ": " + adopted.error().ToString());
     return {};
   }
   return adopted;
@@ -126,12 +109,12 @@ Result<void> PodMappings::Take(const std::string& pod) {
 // The kubelet gives out the ranges of pods that are gone again; the end of such a pod may have been
 // missed.
 Result<void> PodMappings::FreeOfGonePods(const std::string& pod, const HostIdRange& range) {
-  auto allocations = TRY(store_.ListUserNamespaces());
+  auto allocations = TRY(life_.store->ListUserNamespaces());
   for (const UserNamespaceAllocation& other : allocations) {
     const bool overlaps = other.host_id < range.first + range.length &&
                           range.first < std::uint64_t{other.host_id} + other.length;
     if (!overlaps || other.pod_uid == pod || IsDirectoryItself(pods_ / other.pod_uid)) continue;
-    TRY(store_.ReleaseUserNamespace(other.pod_uid));
+    TRY(life_.store->ReleaseUserNamespace(other.pod_uid));
   }
   return {};
 }
@@ -141,9 +124,9 @@ Result<void> PodMappings::Handle(const WatchEvent& event) {
   if (event.folder == WatchedFolder::kPods) {
     if (event.what == What::kRemoved) {
       watches_.Remove(event.name);
-      auto there = store_.GetUserNamespace(event.name);
+      auto there = life_.store->GetUserNamespace(event.name);
       if (!there) return {};
-      auto released = store_.ReleaseUserNamespace(event.name);
+      auto released = life_.store->ReleaseUserNamespace(event.name);
       return released ? Result<void>() : released.error();
     }
     if (event.what == What::kReplaced) return Compare();

@@ -5,19 +5,17 @@
 #define WAYBILL_GUARD_POD_MAPPINGS_H_
 
 #include <filesystem>
-#include <functional>
 #include <string>
 
+#include "guard/life.h"
 #include "guard/watches.h"
-#include "waybill/node_store.h"
 
 namespace waybill::guard {
 
 class PodMappings {
  public:
-  using Say = std::function<void(const std::string&)>;
-  // `say` gets what an operator must know.
-  PodMappings(std::filesystem::path pods, NodeStore& store, Watches& watches, Say say);
+  PodMappings(Life& life, Watches& watches)
+      : pods_(life.options.kubelet_directory / "pods"), life_(life), watches_(watches) {}
 
   // Before the kubelet starts: takes over the files of pods that the store does not know, and
   // writes those that are lost, damaged or name other IDs than the pod got.
@@ -35,9 +33,8 @@ class PodMappings {
   Result<void> FreeOfGonePods(const std::string& pod, const HostIdRange& range);
 
   std::filesystem::path pods_;
-  NodeStore& store_;
+  Life& life_;
   Watches& watches_;
-  Say say_;
 };
 
 }  // namespace waybill::guard

@@ -30,11 +30,6 @@ constexpr std::string_view kMarkerContent =
     "This file belongs to waybill guard. No kubelet can parse it, so its cache never counts as "
     "complete, and it sees records that the guard puts back. The guard removes it when it stops.\n";
 
-bool IsDirectory(const std::filesystem::path& path) {
-  struct stat st {};
-  return ::lstat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
-}
-
 Result<void> Rename(const std::filesystem::path& from, const std::filesystem::path& to,
                     unsigned flags) {
   if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), flags) == 0) return {};
@@ -73,6 +68,11 @@ std::string RecordNameOf(std::string_view ref_or_image) {
   return hash ? "sha256-" + internal::HexEncode(*hash) : std::string();
 }
 
+bool IsDirectoryItself(const std::filesystem::path& path) {
+  struct stat st {};
+  return ::lstat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 RecordFiles::RecordFiles(std::filesystem::path image_manager, KubeletFolder folder,
                          SyncObserver synced)
     : image_manager_(std::move(image_manager)),
@@ -87,7 +87,7 @@ Result<std::vector<std::string>> RecordFiles::Names() const {
   if (!names) return names;
   // A kubelet passes over directories, too.
   std::erase_if(*names, [&](const std::string& name) {
-    return !internal::IsRecordName(name) || IsDirectory(path_ / name);
+    return !internal::IsRecordName(name) || IsDirectoryItself(path_ / name);
   });
   std::sort(names->begin(), names->end());
   return names;
@@ -98,7 +98,7 @@ Result<std::optional<RecordFile>> RecordFiles::Read(const std::string& name) con
   RecordFile file;
   auto content = internal::ReadWholeFile(path, kMaxRecordFileBytes);
   if (!content) {
-    if (content.error().code == ErrorCode::kNotFound || IsDirectory(path))
+    if (content.error().code == ErrorCode::kNotFound || IsDirectoryItself(path))
       return std::optional<RecordFile>();
     file.judged.folder = folder_;
     file.judged.problem = content.error().message;

@@ -38,6 +38,9 @@ using SyncObserver = std::function<void(const std::filesystem::path&)>;
 // The name of the file about an image ref or, in pulling/, an image string.
 std::string RecordNameOf(std::string_view ref_or_image);
 
+// Whether it is a directory, not through a symlink.
+bool IsDirectoryItself(const std::filesystem::path& path);
+
 struct RecordFile {
   std::string content;
   internal::KubeletFile judged;
@@ -52,7 +55,6 @@ class RecordFiles {
   RecordFiles(std::filesystem::path image_manager, KubeletFolder folder, SyncObserver synced);
 
   const std::filesystem::path& path() const { return path_; }
-  KubeletFolder folder() const { return folder_; }
 
   // The names of records, sorted. Empty if the folder does not exist.
   Result<std::vector<std::string>> Names() const;

@@ -228,7 +228,7 @@ std::optional<std::string> RecordsPutRight::KeepAside(const std::string& name,
   const bool is_of_guard =
       file.judged.is_own && there != nullptr && there->credential_mapping.empty();
   if (file.content.empty() || is_of_guard) return "";
-  auto kept = kept_.Keep(internal::FolderName(life_.pulled.folder()), name, file.content);
+  auto kept = kept_.Keep(name, file.content);
   if (kept && *kept) {
     ++life_.status.files_kept;
     return "; it is kept as " + (*kept)->string() + " until the next start but one";

@@ -87,16 +87,20 @@ struct flock Whole() {
 
 }  // namespace
 
-Result<bool> Session::Runs(const std::filesystem::path& image_manager) {
-  auto lock = internal::OpenFile(image_manager / kOwnFolder / "lock", O_RDONLY);
+Result<bool> IsLocked(const std::filesystem::path& path) {
+  auto lock = internal::OpenFile(path, O_RDONLY);
   if (!lock) {
     return lock.error().code == ErrorCode::kNotFound ? Result<bool>(false) : lock.error();
   }
   struct flock whole = Whole();
   if (::fcntl(lock->get(), F_OFD_GETLK, &whole) != 0) {
-    return internal::SystemError(errno, "see who holds", image_manager / kOwnFolder / "lock");
+    return internal::SystemError(errno, "see who holds", path);
   }
   return whole.l_type != F_UNLCK;
+}
+
+Result<bool> Session::Runs(const std::filesystem::path& image_manager) {
+  return IsLocked(image_manager / kOwnFolder / "lock");
 }
 
 Result<Session> Session::Begin(const std::filesystem::path& image_manager) {

@@ -42,12 +42,15 @@ struct Left {
 inline constexpr std::size_t kMaxLeft = 20'000;
 inline constexpr std::size_t kMaxMarkBytes = std::size_t{16} << 20;
 
+// Whether a process holds a lock on the file. Asking never disturbs one that takes it.
+Result<bool> IsLocked(const std::filesystem::path& path);
+
 class Session {
  public:
   // Makes the folder if it is missing. kOwned: another guard runs. kUnsafePath, kIo, kDiskFull.
   static Result<Session> Begin(const std::filesystem::path& image_manager);
 
-  // Whether a guard runs. Asking never disturbs a guard that starts.
+  // Whether a guard runs.
   static Result<bool> Runs(const std::filesystem::path& image_manager);
 
   // Takes the mark away, for good, and returns whether it was there and fits: since the guard
