@@ -36,15 +36,12 @@ Error Failed(const std::string& path, const std::string& service, const std::str
               runtime + " did not answer " + method + " within " + Seconds(timeout),
               "it hangs or has too much to do: look at its log, and try again"};
     case grpc::StatusCode::UNIMPLEMENTED:
-      if (service.starts_with(kContainerdServices)) {
-        return {ErrorCode::kInvalidArgument,
-                runtime + " does not serve " + service + "/" + method + ": " + reason,
-                "only containerd does: with another runtime go on without"};
-      }
       return {ErrorCode::kInvalidArgument,
               runtime + " does not serve " + service + "/" + method + ": " + reason,
-              "waybill needs CRI v1, as every kubelet since 1.26 does: containerd has it from 1.6 "
-              "on, unless its configuration disables the cri plugin"};
+              service.starts_with(kContainerdServices)
+                  ? "only containerd does: with another runtime go on without"
+                  : "waybill needs CRI v1, as every kubelet since 1.26 does: containerd has it "
+                    "from 1.6 on, unless its configuration disables the cri plugin"};
     case grpc::StatusCode::RESOURCE_EXHAUSTED:
       return {ErrorCode::kLimitExceeded,
               runtime + " answers " + method + " with too much: " + reason,
@@ -82,7 +79,7 @@ Error NobodyWaits(const std::string& path, const std::string& method) {
 // Waits until the next operation has ended; `ok`: how. Returns whether the call was cancelled.
 bool WaitFor(grpc::CompletionQueue& done, grpc::ClientContext& context,
              const std::function<bool()>& cancelled, bool& ok) {
-  constexpr int kAskEveryMs = 50;
+  constexpr std::chrono::milliseconds kAskEvery{50};
   void* tag = nullptr;
   bool was_cancelled = false;
   for (;;) {
@@ -90,9 +87,8 @@ bool WaitFor(grpc::CompletionQueue& done, grpc::ClientContext& context,
       done.Next(&tag, &ok);
       return was_cancelled;
     }
-    const auto until =
-        gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(kAskEveryMs, GPR_TIMESPAN));
-    if (done.AsyncNext(&tag, &ok, until) != grpc::CompletionQueue::TIMEOUT) return false;
+    const auto next = done.AsyncNext(&tag, &ok, DeadlineIn(kAskEvery));
+    if (next != grpc::CompletionQueue::TIMEOUT) return false;
     if (!cancelled()) continue;
     context.TryCancel();
     was_cancelled = true;
@@ -154,11 +150,11 @@ Result<std::string> Call(const std::string& path, const std::string& service,
   });
 }
 
-Result<void> CallContainerd(const std::string& path, const std::string& service,
-                            const std::string& method, std::size_t most,
-                            std::chrono::milliseconds timeout,
-                            const std::function<bool()>& cancelled,
-                            const std::function<Result<void>(const std::string&)>& take) {
+Result<void> ListOfContainerd(const std::string& path, const std::string& service, std::size_t most,
+                              std::chrono::milliseconds timeout,
+                              const std::function<bool()>& cancelled,
+                              const std::function<Result<void>(const std::string&)>& take) {
+  const std::string method = "List";
   return internal::Guarded([&]() -> Result<void> {
     const GrpcRuns running;
     auto channel = TRY(OpenChannel(path, most));

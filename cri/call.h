@@ -34,14 +34,13 @@ Result<std::string> Call(const std::string& path, const std::string& service,
                          const std::string& method, const std::string& request, std::size_t most,
                          std::chrono::milliseconds timeout, const std::function<bool()>& cancelled);
 
-// Calls a method of containerd's that answers with one message or with many, in the kubelet's
-// namespace. `take` gets the bytes of each message; all together have at most `most`. If it returns
-// an error, the call ends with that.
-Result<void> CallContainerd(const std::string& path, const std::string& service,
-                            const std::string& method, std::size_t most,
-                            std::chrono::milliseconds timeout,
-                            const std::function<bool()>& cancelled,
-                            const std::function<Result<void>(const std::string&)>& take);
+// Calls `service`/List of containerd's, which answers with one message or with many, in the
+// kubelet's namespace. `take` gets the bytes of each message; all together have at most `most`. If
+// it returns an error, the call ends with that.
+Result<void> ListOfContainerd(const std::string& path, const std::string& service, std::size_t most,
+                              std::chrono::milliseconds timeout,
+                              const std::function<bool()>& cancelled,
+                              const std::function<Result<void>(const std::string&)>& take);
 
 }  // namespace waybill::cri
 

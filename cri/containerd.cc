@@ -30,7 +30,6 @@ namespace messages = waybill::containerd;
 constexpr const char* kLeasesService = "containerd.services.leases.v1.Leases";
 constexpr const char* kImagesService = "containerd.services.images.v1.Images";
 constexpr const char* kContentService = "containerd.services.content.v1.Content";
-constexpr const char* kList = "List";
 
 // Of all lists together: a record or a blob has some twenty fields, most of them labels.
 constexpr std::size_t kMaxFields = 16 * kMaxListedImages;
@@ -256,7 +255,7 @@ Result<std::vector<Lease>> Containerd::Leases() const {
       }
       return {};
     };
-    TRY(CallContainerd(path_, kLeasesService, kList, kMaxAnswerBytes, timeout_, cancelled_, take));
+    TRY(ListOfContainerd(path_, kLeasesService, kMaxAnswerBytes, timeout_, cancelled_, take));
     return leases;
   });
 }
@@ -300,7 +299,7 @@ Result<std::vector<ContainerdImage>> Containerd::Images() const {
       }
       return {};
     };
-    TRY(CallContainerd(path_, kImagesService, kList, kMaxListBytes, timeout_, cancelled_, take));
+    TRY(ListOfContainerd(path_, kImagesService, kMaxListBytes, timeout_, cancelled_, take));
     return images;
   });
 }
@@ -324,7 +323,7 @@ Result<std::vector<ImportedImage>> Containerd::Imported() const {
       }
       return {};
     };
-    TRY(CallContainerd(path_, kContentService, kList, kMaxListBytes, timeout_, cancelled_, take));
+    TRY(ListOfContainerd(path_, kContentService, kMaxListBytes, timeout_, cancelled_, take));
     // A record that was there all the time kept its content from being collected and imported anew.
     auto after = TRY(Images());
     const auto by_name = [](const ContainerdImage& a, const ContainerdImage& b) {
