@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "migrations/runtime/auth_document.h"
+#include "store/maintenance/for_the_command.h"
 #include "waybill/decision.h"
 #include "waybill/result.h"
 

@@ -21,7 +21,7 @@
 #include <string_view>
 #include <vector>
 
-#include "migrations/runtime/auth_document.h"
+#include "store/maintenance/for_the_command.h"
 #include "waybill/types.h"
 
 namespace waybill::cli {

@@ -9,8 +9,7 @@
 
 #include "bindings/cli/store_access.h"
 #include "store/base/try.h"
-#include "store/engine/recovery/owner_lock.h"
-#include "store/engine/recovery/store_files.h"
+#include "store/maintenance/for_the_command.h"
 
 namespace waybill::cli {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "bindings/cli/toml_document.h"
-#include "migrations/runtime/guest_platform.h"
 #include "store/base/try.h"
+#include "store/maintenance/for_the_command.h"
 #include "waybill/limits.h"
 
 namespace waybill::cli {

@@ -9,8 +9,7 @@
 
 #include "store/base/files.h"
 #include "store/base/try.h"
-#include "store/engine/recovery/owner_lock.h"
-#include "store/engine/recovery/store_files.h"
+#include "store/maintenance/for_the_command.h"
 
 namespace waybill::cli {
 namespace {

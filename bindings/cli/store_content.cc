@@ -1,7 +1,5 @@
 #include "bindings/cli/store_content.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -16,21 +14,12 @@
 #include "bindings/cli/quiet_store.h"
 #include "bindings/cli/store_access.h"
 #include "store/base/try.h"
-#include "store/engine/recovery/inspect.h"
-#include "store/engine/recovery/open_store.h"
-#include "store/engine/recovery/salvage.h"
-#include "store/node/records/age.h"
-#include "store/node/records/evidence_tables.h"
-#include "store/node/records/open_pulls_table.h"
-#include "store/node/records/pulled_record.h"
-#include "store/node/records/revocations_table.h"
-#include "store/node/records/typed_tables.h"
+#include "store/maintenance/for_the_command.h"
 #include "waybill/kubelet_format.h"
 
 namespace waybill::cli {
 namespace {
 
-using internal::Table;
 using Effect = ContentChange::Effect;
 using What = ContentChange::What;
 
@@ -159,36 +148,25 @@ class Ages {
 };
 
 // Leaves out forgotten credentials that records still store, as the store's own answers do.
-void LeaveWhatCounts(const internal::State& state, StoreContent& content) {
+void LeaveWhatCounts(const AgeLimits& ages, Timestamp latest_time, StoreContent& content) {
   const Revoked revoked(content.revocations);
   for (ImagePulledRecord& record : content.records) {
     LeaveIf([&](const auto& one) { return revoked.Find(record, one) == nullptr; }, record);
   }
   content.records_of_any_age = content.records;
-  const Ages young(state.ages, internal::NowForAges(SystemClock(), state.latest_time));
+  const Ages young(ages, internal::NowForAges(SystemClock(), latest_time));
   for (ImagePulledRecord& record : content.records) LeaveIf(young, record);
 }
 
 Result<StoreContent> ReadFromFile(const std::string& path) {
-  const auto file = TRY(internal::OpenFile(path, O_RDONLY));
-  auto inspection = TRY(internal::InspectFile(file, internal::FileIs::kCompactCopy));
-  if (inspection.newer_schema) return internal::NewerSchema(path);
-  if (!inspection.sound || !inspection.state) {
-    return Error{ErrorCode::kDamaged,
-                 fmt::format("{} fails the check of a backup{}; nothing was changed", path,
-                             inspection.Why()),
-                 "name a store's directory, or a file in its backup/"};
-  }
-  const auto values = TRY(internal::Salvage(file, inspection.newer_meta));
-  StoreContent content;
-  content.records = values.All(Table::kPulled, internal::DecodePulledRecordValue);
-  content.ledger = values.All(Table::kLedger, internal::DecodeLedgerEntry);
-  content.pulls = values.All(Table::kIntents, internal::DecodeOpenPull);
-  std::erase_if(content.pulls, [](const OpenPull& pull) { return pull.nothing_at != 0; });
-  content.quarantine = values.All(Table::kQuarantine, internal::DecodeQuarantineValue);
-  content.distrustful = inspection.state->distrustful;
-  content.revocations = values.All(Table::kRevocations, internal::DecodeRevocation);
-  LeaveWhatCounts(*inspection.state, content);
+  auto backup = TRY(internal::ReadBackup(path));
+  StoreContent content{.records = std::move(backup.records),
+                       .revocations = std::move(backup.revocations),
+                       .ledger = std::move(backup.ledger),
+                       .pulls = std::move(backup.pulls),
+                       .quarantine = std::move(backup.quarantine),
+                       .distrustful = backup.distrustful};
+  LeaveWhatCounts(backup.ages, backup.latest_time, content);
   return content;
 }
 

@@ -1,0 +1,44 @@
+// For the command (../../bindings/cli/) alone. Where the public API is too little for it:
+//
+//   it reads a store, but no backup without restoring it                       ReadBackup, age.h
+//   it opens a store; the command also copies one that must not change         owner_lock.h,
+//                                                                              store_files.h
+//   it reads a Secret, and what a runtime says of a guest platform, as         auth_document.h,
+//   documents of their own; the command finds them inside others               guest_platform.h
+
+#ifndef WAYBILL_STORE_MAINTENANCE_FOR_THE_COMMAND_H_
+#define WAYBILL_STORE_MAINTENANCE_FOR_THE_COMMAND_H_
+
+#include <filesystem>
+#include <vector>
+
+#include "migrations/runtime/auth_document.h"
+#include "migrations/runtime/guest_platform.h"
+#include "store/engine/recovery/owner_lock.h"
+#include "store/engine/recovery/store_files.h"
+#include "store/node/records/age.h"
+#include "waybill/evidence.h"
+#include "waybill/revocation.h"
+#include "waybill/types.h"
+
+namespace waybill::internal {
+
+// What a backup holds about images: all that it stores, also what was forgotten or is too old.
+struct BackupContent {
+  std::vector<ImagePulledRecord> records = {};
+  std::vector<LedgerEntry> ledger = {};
+  std::vector<OpenPull> pulls = {};
+  std::vector<QuarantineEntry> quarantine = {};
+  std::vector<Revocation> revocations = {};
+  bool distrustful = false;
+  AgeLimits ages = {};
+  Timestamp latest_time = {};  // of its newest commit (NowForAges)
+};
+
+// Reads the file of a backup, and changes nothing. kNotFound, kUnsafePath, kIo, kDamaged,
+// kNewerSchema.
+Result<BackupContent> ReadBackup(const std::filesystem::path& path);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_MAINTENANCE_FOR_THE_COMMAND_H_
