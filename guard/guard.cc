@@ -156,6 +156,7 @@ Result<void> Guard::TakeLeft() {
   // or by what was lost.
   auto pulls = TRY(store().ListOpenPulls());
   const bool believed = !life_.lost && !pulls.empty();
+  // The guard is starting, so in a hurry this fails, and what is left stays left.
   for (; !left_.records.empty(); left_.records.pop_front()) {
     TRY(life_.BreaksOff());
     TRY(taken_over_.TakeOverLeft(left_.records.front(), believed));

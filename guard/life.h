@@ -138,7 +138,7 @@ struct Life {
   RecordFiles pulling;
   std::unique_ptr<NodeStore> store;
 
-  bool starting = true;  // no kubelet has begun to run beside this guard
+  bool starting = true;  // the phase before a kubelet may run; one that runs already ends it early
   bool stopping = false;
   bool kubelet_runs = false;  // it did when the guard started
   bool gap = false;           // the kubelet may have recorded something before this start, unseen

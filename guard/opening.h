@@ -13,7 +13,8 @@
 namespace waybill::guard {
 
 // Whether waybill was used on this directory, and nothing of it is left. Asked before anything is
-// made; a store that is opened afterwards ends it.
+// made. Marks the directory if so, for a start that ends before it has a store; a store that is
+// opened afterwards takes the mark away.
 Result<bool> LostAll(const std::filesystem::path& kubelet_directory);
 
 struct StoreState {

@@ -34,7 +34,7 @@ class Pulls {
 
   // The kubelet wrote `after` over `before`: that may show that a running pull succeeded.
   void NoteProof(const ImagePulledRecord& before, const ImagePulledRecord& after);
-  // A list was made after what the kubelet did until now.
+  // A list was taken. It may have been made before what the kubelet did last.
   void CountList() { ++lists_; }
   // Ends the pulls that this list shows to have ended, and those that it can't settle any more.
   Result<void> Settle(const std::vector<ImageOnNode>& images);
