@@ -53,6 +53,14 @@ Error Failed(const std::string& path, const std::string& service, const std::str
   }
 }
 
+Error TooLarge(const std::string& path, const std::string& service, const std::string& method,
+               std::size_t most) {
+  return {ErrorCode::kLimitExceeded,
+          "the container runtime at " + path + " answers " + service + "/" + method +
+              " with more than " + std::to_string(most) + " bytes",
+          "remove images that nobody needs"};
+}
+
 // By a clock that changes of the wall clock do not move.
 gpr_timespec DeadlineIn(std::chrono::milliseconds timeout) {
   return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
@@ -185,12 +193,7 @@ Result<void> ListOfContainerd(const std::string& path, const std::string& servic
         call.Read(&received, nullptr);
         if (!wait()) return {};
         bytes += received.Length();
-        if (bytes > most) {
-          return Error{ErrorCode::kLimitExceeded,
-                       "the container runtime at " + path + " answers " + service + "/" + method +
-                           " with more than " + std::to_string(most) + " bytes",
-                       "remove images that nobody needs"};
-        }
+        if (bytes > most) return TooLarge(path, service, method, most);
         std::string message;
         if (const auto dumped = BytesOf(received, message); !dumped.ok()) {
           return Failed(path, service, method, dumped, timeout);

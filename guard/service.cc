@@ -112,9 +112,11 @@ class AskedOfPulls {
       if (is_later && ends_.Quiet(std::nullopt, end.nanoseconds)) quiet_.quiet_until = end;
     }
     if (!quiet_.quiet_until) return;
-    auto images = containerd->Images();
-    if (images) images_ = *std::move(images);
-    if (!images) quiet_ = {};
+    if (auto images = containerd->Images()) {
+      images_ = *std::move(images);
+    } else {
+      quiet_ = {};
+    }
   }
   // What to tell the guard beside that list.
   EndedPulls With(const std::vector<ImageOnNode>& list) {
@@ -218,6 +220,7 @@ class HoleCommand {
     environment.push_back("WAYBILL_HOLE=" + std::string(HoleName(hole.kind)));
     environment.push_back("WAYBILL_IMAGE=" + hole.image);
     std::vector<char*> pointers;
+    pointers.reserve(environment.size() + 1);
     for (std::string& entry : environment) pointers.push_back(entry.data());
     pointers.push_back(nullptr);
     std::array<std::string, 3> words = {"sh", "-c", command_};

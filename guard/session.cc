@@ -62,8 +62,9 @@ std::optional<Left> LeftIn(const internal::Json& mark) {
                                       "records",
                                       [&](const std::string& text) {
                                         auto record = DecodePulledRecord(text);
-                                        if (record) left.records.push_back(*std::move(record));
-                                        return record.has_value();
+                                        if (!record) return false;
+                                        left.records.push_back(*std::move(record));
+                                        return true;
                                       }},
                                   {"pulls", [&](const std::string& text) {
                                      left.pulls.push_back(text);
