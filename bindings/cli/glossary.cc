@@ -1,6 +1,5 @@
 #include "bindings/cli/glossary.h"
 
-#include <algorithm>
 #include <cctype>
 #include <sstream>
 
@@ -32,25 +31,29 @@ bool HasWord(std::string_view text, std::string_view word) {
 std::vector<Term> Glossary() {
   constexpr std::string_view kBegins = "- **";
   std::vector<Term> terms;
+  bool in_errors = false;  // the second part of the page
   std::istringstream page{std::string(kPage)};
   for (std::string line; std::getline(page, line);) {
+    in_errors = in_errors || line.starts_with("## ");
     const std::size_t colon = line.find(": ");
     if (!line.starts_with(kBegins) || colon == std::string::npos) continue;
     std::string words = line.substr(kBegins.size(), colon - kBegins.size());
     std::erase(words, '*');
-    terms.push_back({std::move(words), line.substr(colon + 2)});
+    terms.push_back({std::move(words), line.substr(colon + 2), in_errors});
   }
   return terms;
 }
 
 std::string TermsIn(std::string_view text) {
-  constexpr std::string_view kTerms[] = {"distrust", "gap",        "ledger", "open pull",
-                                         "held pod", "quarantine", "truth",  "witness"};
   std::string found;
-  for (const std::string_view term : kTerms) {
-    const bool is_there =
-        HasWord(text, term) || (term == "distrust" && HasWord(text, "distrustful"));
-    if (is_there) found += (found.empty() ? "" : ", ") + std::string(term);
+  for (const Term& term : Glossary()) {
+    std::istringstream words(term.words);
+    bool is_there = false;
+    for (std::string word; std::getline(words >> std::ws, word, ',');) {
+      is_there = is_there || HasWord(text, word);
+    }
+    if (!term.in_errors || !is_there) continue;
+    found += (found.empty() ? "" : ", ") + term.words.substr(0, term.words.find(','));
   }
   return found;
 }

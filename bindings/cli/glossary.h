@@ -12,6 +12,7 @@ namespace waybill::cli {
 struct Term {
   std::string words;  // one, or several with commas between
   std::string meaning;
+  bool in_errors = false;  // an error that uses it names the glossary
 };
 
 std::vector<Term> Glossary();
