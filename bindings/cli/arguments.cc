@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <optional>
+#include <cstdint>
 #include <string_view>
 
 #include "bindings/cli/nearest.h"
@@ -11,6 +11,8 @@
 
 namespace waybill::cli {
 namespace {
+
+using Entry = Registry::Entry;
 
 constexpr std::string_view kFlagCharacters = "abcdefghijklmnopqrstuvwxyz-";
 
@@ -27,139 +29,193 @@ bool IsFlagWord(std::string_view word) {
 
 bool IsHelp(std::string_view name) { return name == "--help" || name == "-h"; }
 
-// Looks in every command, since the one that is meant may not be known yet.
-const Flag* FindAnywhere(const Registry& registry, std::string_view name) {
-  for (const auto& entry : registry.entries()) {
-    if (const Flag* flag = entry->flags.Find(name)) return flag;
-  }
-  return nullptr;
+std::string HelpHint(const Entry* entry) {
+  return fmt::format("see waybill {}--help", entry == nullptr ? "" : entry->name() + " ");
 }
 
-// `word` is not a flag of `command`; nullptr: of no command.
-Error NoSuchFlag(const Registry& registry, const Registry::Entry* command, std::string_view word) {
+// `word` is not a flag of `entry`; nullptr: of no command.
+Error NoSuchFlag(const Registry& registry, const Entry* entry, std::string_view word) {
   std::string_view name = NameOfWord(word);
   name = name.substr(0, name.find_first_not_of(kFlagCharacters));
   if (name.size() < 2) name = "of that name";
+  const Entry* const group = entry == nullptr ? nullptr : entry->group;
   std::vector<std::string> names;
-  std::string owners;
-  std::size_t others = 0;
-  for (const auto& entry : registry.entries()) {
-    if (entry->flags.Find(name) != nullptr && ++others <= 4) {
-      owners += (owners.empty() ? "" : ", ") + entry->command->name();
-    }
-    if (command != nullptr && entry.get() != command) continue;
-    for (const Flag& flag : entry->flags.all()) {
+  std::vector<std::string> owners;
+  for (const auto& other : registry.entries()) {
+    // Of an action, the command's other actions are what is meant, if they have it.
+    const bool in_group = group != nullptr && group->FindFlag(name) != nullptr;
+    const bool counts = in_group ? other->group == group : other->group == nullptr;
+    if (counts && other->FindFlag(name) != nullptr) owners.push_back(other->name());
+    if (entry != nullptr && other.get() != entry && other->group != entry) continue;
+    for (const Flag& flag : other->flags.all()) {
       if (!flag.is_positional()) names.push_back(flag.name);
     }
   }
-  const std::string waybill =
-      command == nullptr ? "waybill" : "waybill " + command->command->name();
-  std::string hint = DidYouMean(name, names, "see " + waybill + " --help");
-  if (others > 0) {
-    hint =
-        fmt::format("it belongs to {}{}; see {} --help", owners, others > 4 ? ", …" : "", waybill);
+  std::string hint = DidYouMean(name, names, HelpHint(entry));
+  if (!owners.empty()) {
+    constexpr std::size_t kMostOwners = 4;
+    if (owners.size() > kMostOwners) {
+      owners.resize(kMostOwners);
+      owners.emplace_back("…");
+    }
+    hint = fmt::format("it belongs to {}; {}", InWords(owners, ""), HelpHint(entry));
   }
   return {ErrorCode::kInvalidArgument,
-          command == nullptr ? fmt::format("there is no flag {}", name)
-                             : fmt::format("{} has no flag {}", command->command->name(), name),
+          entry == nullptr ? fmt::format("there is no flag {}", name)
+                           : fmt::format("{} has no flag {}", entry->name(), name),
           hint};
 }
 
 Error NoSuchCommand(const Registry& registry, std::string_view word) {
+  std::vector<std::string> names;
+  for (const auto& entry : registry.entries()) {
+    if (entry->group == nullptr) names.push_back(entry->command.name);
+  }
   return {ErrorCode::kInvalidArgument, fmt::format("there is no command '{}'", word.substr(0, 200)),
-          DidYouMean(word, registry.Names(), "waybill --help lists the commands")};
+          DidYouMean(word, names, "waybill --help lists the commands")};
 }
 
-// Takes `words` apart, one flag or other word at a time.
-class Arranger {
+Error WrongAction(const Entry& command, std::string_view problem) {
+  std::vector<std::string> names;
+  for (const Entry* action : command.actions) names.push_back(action->command.name);
+  return BadFlag("ACTION", problem, "the actions are " + InWords(names));
+}
+
+class Reader {
  public:
-  Arranger(const std::vector<std::string>& arguments, const Registry& registry)
+  Reader(const std::vector<std::string>& arguments, const Registry& registry)
       : arguments_(arguments), registry_(registry) {}
 
-  Result<CommandLine> Arrange() {
+  Result<CommandLine> Read() {
     TRY(FindCommand());
-    if (line_.command == nullptr) return line_;
-    if (wants_help_) {
-      line_.words = {line_.command->command->name(), "--help"};
-      return line_;
+    Entry*& command = line_.command;
+    if (command == nullptr) return line_;
+    if (!command->actions.empty() && !line_.wants_help) {
+      if (command->default_action() == nullptr) return WrongAction(*command, "it is missing");
+      command = command->default_action();
     }
-    line_.words = {line_.command->command->name()};
+    if (line_.wants_help) return line_;
+    std::vector<std::string> words;
     for (std::size_t i = 0; i < arguments_.size(); ++i) {
-      if (i == command_at_) continue;
+      if (i == command_at_ || i == action_at_) continue;
       if (arguments_[i] == "--") {
-        TakeDashes(i);
+        words.insert(words.end(), arguments_.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                     arguments_.end());
         break;
       }
-      TRY(TakeWord(i));
+      if (!IsFlagWord(arguments_[i])) {
+        words.push_back(arguments_[i]);
+        continue;
+      }
+      TRY(TakeFlag(i));
     }
-    return line_;
+    if (line_.wants_help || command->flags.TakePositionals(words)) return line_;
+    return Error{ErrorCode::kInvalidArgument, "there is one argument too many", HelpHint(command)};
   }
 
  private:
-  // The first word that is neither a flag nor the value of one.
+  // The first word that is neither a flag nor the value of one; of a command with actions, the
+  // first two.
   Result<void> FindCommand() {
     bool wants_version = false;
     for (std::size_t i = 0; i < arguments_.size(); ++i) {
       const std::string& word = arguments_[i];
       if (word == "--") break;
       if (!IsFlagWord(word)) {
-        if (word == "help" && !wants_help_) {
-          wants_help_ = true;
+        if (line_.command == nullptr && word == "help" && !line_.wants_help) {
+          line_.wants_help = true;
           continue;
         }
-        command_at_ = i;
-        line_.command = registry_.Find(word);
-        if (line_.command == nullptr) return NoSuchCommand(registry_, word);
-        return {};
+        TRY(TakeName(i));
+        if (line_.command->actions.empty()) return {};
+        continue;
       }
       const std::string_view name = NameOfWord(word);
       if (IsHelp(name)) {
-        wants_help_ = true;
+        line_.wants_help = true;
         continue;
       }
-      wants_version = wants_version || name == "--version";
-      const Flag* flag = FindAnywhere(registry_, name);
-      if (flag == nullptr && name != "--version") return NoSuchFlag(registry_, nullptr, word);
+      const bool is_version = name == "--version" && line_.command == nullptr;
+      wants_version = wants_version || is_version;
+      const Flag* flag = FindFlag(name);
+      if (flag == nullptr && !is_version) return NoSuchFlag(registry_, line_.command, word);
       if (flag == nullptr || word != name) continue;
       // `--status guard`: a switch of the command that follows, whatever it is elsewhere.
-      const Registry::Entry* next =
-          i + 1 < arguments_.size() ? registry_.Find(arguments_[i + 1]) : nullptr;
-      const Flag* its = next == nullptr ? nullptr : next->flags.Find(name);
+      const Entry* next = i + 1 < arguments_.size() ? Named(arguments_[i + 1]) : nullptr;
+      const Flag* its = next == nullptr ? nullptr : next->FindFlag(name);
       if (its == nullptr ? flag->takes_value() : its->takes_value()) ++i;
     }
-    if (wants_help_) line_.words = {"--help"};
-    if (!wants_help_ && wants_version) line_.words = {"--version"};
-    if (!line_.words.empty()) return {};
+    if (line_.command != nullptr || line_.wants_help || wants_version) return {};
     return Error{ErrorCode::kInvalidArgument, "no command was given",
                  "waybill --help lists the commands"};
   }
 
-  Result<void> TakeWord(std::size_t& i) {
-    const std::string& word = arguments_[i];
-    if (!IsFlagWord(word)) {
-      line_.words.push_back(Shielded(word));
+  // The command, or once that is known its action.
+  Entry* Named(std::string_view word) const {
+    return line_.command == nullptr ? registry_.Find(word) : line_.command->FindAction(word);
+  }
+
+  Result<void> TakeName(std::size_t at) {
+    Entry* const named = Named(arguments_[at]);
+    if (named == nullptr) {
+      if (line_.command == nullptr) return NoSuchCommand(registry_, arguments_[at]);
+      return WrongAction(*line_.command,
+                         fmt::format("there is no '{}'", arguments_[at].substr(0, 200)));
+    }
+    (line_.command == nullptr ? command_at_ : action_at_) = at;
+    line_.command = named;
+    return {};
+  }
+
+  // Of the command, or of any, since the one that is meant may not be known yet.
+  const Flag* FindFlag(std::string_view name) const {
+    if (line_.command != nullptr) return line_.command->FindFlag(name);
+    for (const auto& entry : registry_.entries()) {
+      if (const Flag* flag = entry->flags.Find(name)) return flag;
+    }
+    return nullptr;
+  }
+
+  // The flag at `at`, with its value, up to which `at` is moved.
+  Result<void> TakeFlag(std::size_t& at) {
+    Entry& command = *line_.command;
+    std::string word = arguments_[at];
+    const std::string name(NameOfWord(word));
+    if (IsHelp(name)) {
+      line_.wants_help = true;
       return {};
     }
-    const std::string_view name = NameOfWord(word);
-    const Flag* flag = line_.command->flags.Find(name);
-    if (flag == nullptr && !IsHelp(name)) return NoSuchFlag(registry_, line_.command, word);
-    if (flag == nullptr || !flag->takes_value()) {
-      line_.words.push_back(word);
+    Flag* flag = command.flags.Find(name);
+    if (flag == nullptr) return NoSuchFlag(registry_, &command, word);
+    std::string rest =
+        word.substr(name.size());  // "=value" of "--name=value", "value" of "-nvalue"
+    const bool is_long = name.starts_with("--");
+    if (!flag->takes_value()) {
+      flag->typed.push_back(rest.starts_with('=') ? rest.substr(1) : "true");
+      // "-qv".
+      for (std::size_t i = 0; !is_long && !rest.starts_with('=') && i < rest.size(); ++i) {
+        Flag* next = command.flags.Find(std::string("-") + rest[i]);
+        if (next == nullptr || next->takes_value()) return NoSuchFlag(registry_, &command, word);
+        next->typed.emplace_back("true");
+      }
       return {};
     }
-    line_.words.emplace_back(name);
-    if (word != name) {
-      // CLI11 would take the next word for the value of "--name=".
-      line_.words.push_back(word.substr(name.size() + (word.starts_with("--") ? 1 : 0)));
+    if (flag->kind == Flag::Kind::kValue && !flag->typed.empty()) {
+      return Error{ErrorCode::kInvalidArgument, flag->name + " is given more than once",
+                   HelpHint(&command)};
+    }
+    if (!rest.empty()) {
+      flag->typed.push_back(rest.substr(is_long ? 1 : 0));
       return {};
     }
-    const bool ends = i + 1 == arguments_.size() || i + 1 == command_at_;
-    if (ends || IsKnownFlag(arguments_[i + 1])) {
+    const std::size_t next = at + 1;
+    const bool ends = next == arguments_.size() || next == command_at_ || next == action_at_;
+    if (ends || IsKnownFlag(arguments_[next])) {
       return Error{ErrorCode::kInvalidArgument, fmt::format("{}: its value is missing", name),
-                   ends ? fmt::format("see waybill {} --help", line_.command->command->name())
+                   ends ? HelpHint(&command)
                         : fmt::format("a value that begins like a flag is written {}=VALUE", name)};
     }
-    line_.words.push_back(arguments_[++i]);
+    flag->typed.push_back(arguments_[at = next]);
     return {};
   }
 
@@ -168,23 +224,18 @@ class Arranger {
            (word.starts_with("--") && line_.command->flags.Find(NameOfWord(word)) != nullptr);
   }
 
-  void TakeDashes(std::size_t at) {
-    line_.has_dashes = true;
-    line_.after_dashes.assign(arguments_.begin() + static_cast<std::ptrdiff_t>(at) + 1,
-                              arguments_.end());
-  }
-
   const std::vector<std::string>& arguments_;
   const Registry& registry_;
   CommandLine line_;
   std::size_t command_at_ = SIZE_MAX;
-  bool wants_help_ = false;
+  std::size_t action_at_ = SIZE_MAX;
 };
 
 }  // namespace
 
-Result<CommandLine> Arrange(const std::vector<std::string>& arguments, const Registry& registry) {
-  return Arranger(arguments, registry).Arrange();
+Result<CommandLine> ReadCommandLine(const std::vector<std::string>& arguments,
+                                    const Registry& registry) {
+  return Reader(arguments, registry).Read();
 }
 
 Format FormatOfErrors(const std::vector<std::string>& arguments) {
@@ -201,7 +252,9 @@ Format FormatOfErrors(const std::vector<std::string>& arguments) {
     } else if (word.starts_with("-o")) {
       value = word.substr(2);
     }
-    if (const auto parsed = ParseFormat(value)) format = *parsed;
+    for (const auto& [name, its] : Formats()) {
+      if (name == value) format = its;
+    }
   }
   return format;
 }

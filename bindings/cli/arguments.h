@@ -1,5 +1,4 @@
-// The words of a command line, before CLI11 reads them: the command first, flags known, values in
-// place.
+// Reads a command line: which command is called, and the texts of its flags.
 
 #ifndef WAYBILL_BINDINGS_CLI_ARGUMENTS_H_
 #define WAYBILL_BINDINGS_CLI_ARGUMENTS_H_
@@ -14,16 +13,17 @@
 namespace waybill::cli {
 
 struct CommandLine {
-  Registry::Entry* command = nullptr;  // nullptr: --help or --version alone
-  std::vector<std::string> words;      // for CLI11
-  std::vector<std::string> after_dashes;
-  bool has_dashes = false;
+  Registry::Entry* command = nullptr;  // whose flags have what was typed; or none is called
+  bool wants_help = false;             // of `command`, if there is one
 };
 
-// Flags may stand before the command; `help COMMAND` is `COMMAND --help`. kInvalidArgument: there
-// is no such command or flag, or a flag's value is missing. A word that is not the name of a flag
-// or a command is never quoted: it may be a secret, and logs are read by many.
-Result<CommandLine> Arrange(const std::vector<std::string>& arguments, const Registry& registry);
+// Flags may stand anywhere, also before the command; `help COMMAND` is `COMMAND --help`. Without a
+// command and without --help, --version is asked for. kInvalidArgument: there is no such command,
+// action or flag, a value is missing, or there is an argument too many. A word that is not the name
+// of a flag or in the place of a command or action is never quoted: it may be a secret, and logs
+// are read by many.
+Result<CommandLine> ReadCommandLine(const std::vector<std::string>& arguments,
+                                    const Registry& registry);
 
 // The format of errors, whatever else is wrong with the command line.
 Format FormatOfErrors(const std::vector<std::string>& arguments);

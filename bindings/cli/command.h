@@ -1,4 +1,5 @@
-// A subcommand of `waybill`. Each has a file of its own, command_<name>.cc.
+// The commands of `waybill`, as data. Each has a file of its own, command_<name>.cc, with all that
+// there is to it.
 
 #ifndef WAYBILL_BINDINGS_CLI_COMMAND_H_
 #define WAYBILL_BINDINGS_CLI_COMMAND_H_
@@ -6,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "bindings/cli/output.h"
 #include "bindings/cli/parse.h"
@@ -13,68 +15,91 @@
 
 namespace waybill::cli {
 
-class Registry;
-
-class Command {
+// One call of a command: its flags, and what it does with their values.
+class Call {
  public:
-  virtual ~Command() = default;
-  Command(const Command&) = delete;
-  Command& operator=(const Command&) = delete;
+  virtual ~Call() = default;
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
 
-  virtual std::string name() const = 0;
-  // One line for the list of commands.
-  virtual std::string summary() const = 0;
-  // What --help says below the flags: lines, or nothing.
-  virtual std::string notes() const { return {}; }
   virtual void Declare(Flags& flags) = 0;
   // For a command that runs for long: reads the same command line anew, with the settings of that
   // moment. Null: it can't.
-  using Again = std::function<Result<std::shared_ptr<Command>>()>;
+  using Again = std::function<Result<std::shared_ptr<Call>>()>;
   virtual void set_again(const Again&) {}
   // Called once, after the flags have their values. main.cc turns an error into an exit code.
   virtual Result<ExitCode> Run(Output& out) = 0;
 
  protected:
-  Command() = default;
+  Call() = default;
 };
 
-std::unique_ptr<Command> MakeStartCommand();
-std::unique_ptr<Command> MakeCheckCommand();
-std::unique_ptr<Command> MakeIntentCommand();
-std::unique_ptr<Command> MakePulledCommand();
-std::unique_ptr<Command> MakeFailedCommand();
-std::unique_ptr<Command> MakeObserveCommand();
-std::unique_ptr<Command> MakePreloadCommand();
-std::unique_ptr<Command> MakeAllowCommand();
-std::unique_ptr<Command> MakePullsCommand();
-std::unique_ptr<Command> MakePruneCommand();
-std::unique_ptr<Command> MakeForgetCommand();
-std::unique_ptr<Command> MakeReconcileCommand();
-std::unique_ptr<Command> MakeRmCommand();
-std::unique_ptr<Command> MakeHashCommand();
-std::unique_ptr<Command> MakeListCommand();
-std::unique_ptr<Command> MakeShowCommand();
-std::unique_ptr<Command> MakeDumpCommand();
-std::unique_ptr<Command> MakeStatsCommand();
-std::unique_ptr<Command> MakeMetricsCommand();
-std::unique_ptr<Command> MakeVerifyCommand();
-std::unique_ptr<Command> MakeTrustCommand();
-std::unique_ptr<Command> MakeManifestCommand();
-std::unique_ptr<Command> MakeRuntimesCommand();
-std::unique_ptr<Command> MakeMigrateCommand();
-std::unique_ptr<Command> MakeBackupCommand();
-std::unique_ptr<Command> MakeRestoreCommand();
-std::unique_ptr<Command> MakeExportCommand();
-std::unique_ptr<Command> MakeUsernsCommand();
-std::unique_ptr<Command> MakeStreamingCommand();
-std::unique_ptr<Command> MakeAdviseCommand();
-std::unique_ptr<Command> MakePreviewCommand();
-std::unique_ptr<Command> MakeExplainCommand();
-std::unique_ptr<Command> MakeDiffCommand();
-std::unique_ptr<Command> MakeGuardCommand();
-std::unique_ptr<Command> MakeCompletionCommand();
-// `registry` outlives the command.
-std::unique_ptr<Command> MakeManCommand(const Registry& registry);
+template <typename T>
+std::unique_ptr<Call> New() {
+  return std::make_unique<T>();
+}
+
+// What a command is for, as help and the manual head it.
+inline constexpr const char* kTaskTakeOver = "Take over a node";
+inline constexpr const char* kTaskAsk = "Ask";
+inline constexpr const char* kTaskOpenClose = "Open, close, remove";
+inline constexpr const char* kTaskRecord = "Record pulls";
+inline constexpr const char* kTaskLook = "Look";
+inline constexpr const char* kTaskPods = "Pods";
+inline constexpr const char* kTaskRepair = "Repair";
+inline constexpr const char* kTaskPlan = "Plan";
+inline constexpr const char* kTaskHelp = "Help";
+
+struct Command {
+  std::string name = {};
+  const char* task = "";  // of an action, that of its command
+  // One line for the list of commands.
+  std::string summary = {};
+  // What --help says below the flags: lines, or nothing.
+  std::string notes = {};
+  // How it is usually called: lines of a shell. The store is that of the configuration file.
+  std::string examples = {};
+  std::unique_ptr<Call> (*call)() = nullptr;  // null: it has actions
+  std::vector<Command> actions = {};
+  std::string default_action = {};  // where none is named; empty: one must be
+};
+
+Command StartCommand();
+Command GuardCommand();
+Command ObserveCommand();
+Command PreloadCommand();
+Command RuntimesCommand();
+Command ExportCommand();
+Command CheckCommand();
+Command ExplainCommand();
+Command PreviewCommand();
+Command AllowCommand();
+Command ForgetCommand();
+Command ReconcileCommand();
+Command PruneCommand();
+Command RmCommand();
+Command IntentCommand();
+Command PulledCommand();
+Command FailedCommand();
+Command PullsCommand();
+Command ListCommand();
+Command ShowCommand();
+Command StatsCommand();
+Command MetricsCommand();
+Command DumpCommand();
+Command DiffCommand();
+Command UsernsCommand();
+Command StreamingCommand();
+Command VerifyCommand();
+Command TrustCommand();
+Command BackupCommand();
+Command RestoreCommand();
+Command MigrateCommand();
+Command AdviseCommand();
+Command ManifestCommand();
+Command HashCommand();
+Command CompletionCommand();
+Command ManCommand();
 
 }  // namespace waybill::cli
 

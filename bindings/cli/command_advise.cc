@@ -1,6 +1,7 @@
 // waybill advise: how large a store and its map must be, and whether a cache in front would pay.
 // Needs no store: it answers from the recorded model (sizing_model.h).
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -29,56 +30,39 @@ constexpr Override kOverrides[] = {
 };
 constexpr std::uint64_t kMostPullsPerDay = 1'000'000;
 
-Result<std::optional<double>> ParseWithin(std::string_view flag,
-                                          const std::optional<std::string>& text, double least,
-                                          double most) {
-  if (!text) return std::optional<double>();
-  const auto number = TRY(ParseNumber(flag, *text));
-  const auto value = static_cast<double>(number);
-  if (value < least || value > most) {
-    return BadFlag(flag, fmt::format("{} is out of range", number),
-                   fmt::format("use {:.0f} to {:.0f}", least, most));
+std::string Notes() {
+  std::string text =
+      "Needs no store. Answers from simulated nodes; what no flag states is the preset's:";
+  for (const NodeShape& p : kPresets) {
+    text +=
+        fmt::format("\n  {:<8} {:.0f} pods, {:.0f} images, {:.0f} tenants, {:g} Secrets an image",
+                    p.name, p.pods, p.images, p.tenants, p.secrets_per_image);
   }
-  return std::optional<double>(value);
+  return text;
 }
 
-Result<std::optional<double>> ParseOverride(const Override& override_flag,
-                                            const std::optional<std::string>& text) {
-  for (const ShapeField& field : kShapeFields) {
-    if (field.value == override_flag.value) {
-      return ParseWithin(override_flag.flag, text, field.least, field.most);
-    }
-  }
-  return std::optional<double>();
-}
-
-class AdviseCommand final : public Command {
+class AdviseCall final : public Call {
  public:
-  std::string name() const override { return "advise"; }
-  std::string summary() const override { return "say how large a node's store and map must be"; }
-  std::string notes() const override {
-    std::string text =
-        "Needs no store. Answers from simulated nodes; what no flag states is the preset's:";
-    for (const NodeShape& p : kPresets) {
-      text +=
-          fmt::format("\n  {:<8} {:.0f} pods, {:.0f} images, {:.0f} tenants, {:g} Secrets an image",
-                      p.name, p.pods, p.images, p.tenants, p.secrets_per_image);
-    }
-    return text;
-  }
-
   void Declare(Flags& flags) override {
-    flags.Value("--preset", &preset_, "edge|default|dense|ci", "the kind of node (default)");
+    std::vector<std::pair<std::string, const NodeShape*>> presets;
+    for (const NodeShape& preset : kPresets) presets.emplace_back(preset.name, &preset);
+    flags.Choice("--preset", &preset_, presets, "the kind of node (default)");
     for (std::size_t i = 0; i < std::size(kOverrides); ++i) {
       const Override& one = kOverrides[i];
-      flags.Value(std::string(one.flag), &texts_[i], one.placeholder, one.help);
+      const auto* const field =
+          std::find_if(kShapeFields.begin(), kShapeFields.end(),
+                       [&](const ShapeField& shape) { return shape.value == one.value; });
+      flags.Value(std::string(one.flag), &values_[i], one.placeholder, one.help,
+                  Number{static_cast<std::uint64_t>(std::ceil(field->least)),
+                         static_cast<std::uint64_t>(field->most)});
     }
-    flags.Value("--pulls-per-day", &pulls_, "N", "pulls of images, new or again");
+    flags.Value("--pulls-per-day", &pulls_, "N", "pulls of images, new or again",
+                Number{0, kMostPullsPerDay});
   }
 
   Result<ExitCode> Run(Output& out) override {
     const SizingModel& model = RecordedModel();
-    auto question = TRY(Parse());
+    auto question = TRY(Question());
     const PresetFigures* figures = FindFigures(model, question.shape.name);
     if (figures == nullptr) {
       return Error{ErrorCode::kInternal, "the recorded model lacks a preset"};
@@ -93,22 +77,15 @@ class AdviseCommand final : public Command {
   }
 
  private:
-  Result<SizingQuestion> Parse() const {
-    const std::string preset_name = preset_.value_or("default");
-    const NodeShape* preset = FindPreset(preset_name);
-    if (preset == nullptr) {
-      return BadFlag("--preset", fmt::format("there is no preset '{}'", preset_name.substr(0, 200)),
-                     "use edge, default, dense or ci");
-    }
-    SizingQuestion question{.shape = *preset};
+  Result<SizingQuestion> Question() const {
+    SizingQuestion question{.shape = *preset_};
     NodeShape& shape = question.shape;
     for (std::size_t i = 0; i < std::size(kOverrides); ++i) {
-      auto value = TRY(ParseOverride(kOverrides[i], texts_[i]));
-      if (value) shape.*kOverrides[i].value = *value;
+      if (values_[i]) shape.*kOverrides[i].value = *values_[i];
     }
-    question.pulls_per_day = TRY(ParseWithin("--pulls-per-day", pulls_, 0, kMostPullsPerDay));
+    question.pulls_per_day = pulls_;
     // More pods start more often.
-    shape.pod_starts_per_day *= shape.pods / preset->pods;
+    shape.pod_starts_per_day *= shape.pods / preset_->pods;
     if (shape.secrets_per_image > shape.tenants) {
       return BadFlag("--secrets-per-image",
                      fmt::format("{:g} Secrets an image are more than {:.0f} tenants have",
@@ -202,13 +179,20 @@ class AdviseCommand final : public Command {
                    {"recordedWith", model.recorded_with}});
   }
 
-  std::optional<std::string> preset_;
-  std::optional<std::string> texts_[std::size(kOverrides)];
-  std::optional<std::string> pulls_;
+  const NodeShape* preset_ = FindPreset("default");
+  std::optional<double> values_[std::size(kOverrides)];
+  std::optional<double> pulls_;
 };
 
 }  // namespace
 
-std::unique_ptr<Command> MakeAdviseCommand() { return std::make_unique<AdviseCommand>(); }
+Command AdviseCommand() {
+  return {.name = "advise",
+          .task = kTaskPlan,
+          .summary = "say how large a node's store and map must be",
+          .notes = Notes(),
+          .examples = R"(waybill advise)",
+          .call = New<AdviseCall>};
+}
 
 }  // namespace waybill::cli

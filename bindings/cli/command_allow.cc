@@ -28,47 +28,25 @@ enum class InForce : std::uint8_t {
   kNobody,          // no owner serves: nobody tells a kubelet before the next start
 };
 
-class AllowCommand final : public Command {
+class AllowCall final : public Call {
  public:
-  std::string name() const override { return "allow"; }
-  std::string summary() const override { return "open an image that was imported by hand"; }
-  std::string notes() const override {
-    return R"(You state that these images are for every pod of this node, whatever its namespace and
-its credentials: IMAGE is a name that the runtime lists now, an ID, or a digest. So an
-image that was imported by hand is open at once, though a pull of that name failed, a
-guard was down, or waybill remembers it as a tenant's. It is `waybill preload add` with
-the runtime's list and a reason by default, and says from when on the kubelet goes by it.
-
-An image that tenants pulled with credentials of theirs is refused (1): say --pulled-too
-if it is for all. `waybill preload remove IMAGE` takes it back.)";
-  }
-
   void Declare(Flags& flags) override {
-    store_.Declare(flags);
-    store_.DeclareWait(flags);
-    flags.Positionals("IMAGE", &images_, "what to open");
-    list_.Declare(flags, ", to find images by name; --cri auto (default)");
-    flags.TakesSetting("--cri", {.unless = {"--images"}});
-    flags.Value("--reason", &reason_, "TEXT", "why; \"allowed by hand\"");
+    store_.DeclareToWrite(flags);
+    flags.Positionals("IMAGE", &images_, "what to open", Length{kMaxImageRefBytes})
+        .Required("name what is to be opened");
+    list_.Declare(flags, ", to find images by name; --cri auto (default)").TakesSetting();
+    flags.Value("--reason", &reason_, "TEXT", "why; \"allowed by hand\"", Length{kMaxReasonBytes});
     flags.Switch("--pulled-too", &pulled_too_, "also images that were pulled with credentials");
-    flags.Value("--kubelet-dir", &kubelet_directory_, "DIR",
-                "the kubelet's directory: waits for its guard, 5 seconds at most");
-    flags.TakesSetting("--kubelet-dir");
+    flags
+        .Value("--kubelet-dir", &kubelet_directory_, "DIR",
+               "the kubelet's directory: waits for its guard, 5 seconds at most")
+        .TakesSetting();
     runtime_.Declare(flags);
     change_.DeclareDryRun(flags);
     store_.DeclareRules(flags);
   }
 
   Result<ExitCode> Run(Output& out) override {
-    TRY(store_.Parse());
-    TRY(runtime_.Parse());
-    TRY(list_.Check());
-    if (images_.empty()) return BadFlag("IMAGE", "it is missing", "name what is to be opened");
-    for (const std::string& image : images_) {
-      TRY(CheckLength("IMAGE", image, kMaxImageRefBytes));
-    }
-    const std::string reason = reason_.value_or("allowed by hand");
-    TRY(CheckLength("--reason", reason, kMaxReasonBytes));
     auto found = TRY(Find());
     std::vector<ImageOnNode> refused;
     std::uint64_t commit = 0;
@@ -83,7 +61,7 @@ if it is for all. `waybill preload remove IMAGE` takes it back.)";
       // All or none: a mistyped name opens nothing else.
       if (!refused.empty()) return {};
       for (const ImageOnNode& image : found) {
-        TRY(writer.owner().AddToLedger(image, "operator", reason, change_.options));
+        TRY(writer.owner().AddToLedger(image, "operator", reason_, change_));
       }
       auto statistics = TRY(writer.store().GetStatistics());
       commit = statistics.commit_sequence;
@@ -91,8 +69,8 @@ if it is for all. `waybill preload remove IMAGE` takes it back.)";
     });
     if (!done) return done.error();
     if (!refused.empty()) return Refuse(refused, out);
-    const InForce in_force = change_.options.dry_run ? InForce::kNow : WhenInForce(found, commit);
-    Tell(found, reason, in_force, out);
+    const InForce in_force = change_.dry_run ? InForce::kNow : WhenInForce(found, commit);
+    Tell(found, in_force, out);
     return ExitCode::kYes;
   }
 
@@ -112,7 +90,7 @@ if it is for all. `waybill preload remove IMAGE` takes it back.)";
       }
     }
     if (runtime_.given()) {
-      for (ImageOnNode& image : found) image.runtime_handler = runtime_.handler;
+      for (ImageOnNode& image : found) image.runtime_handler = runtime_.handler();
     }
     return found;
   }
@@ -166,9 +144,8 @@ if it is for all. `waybill preload remove IMAGE` takes it back.)";
     return ExitCode::kNo;
   }
 
-  void Tell(const std::vector<ImageOnNode>& images, const std::string& reason, InForce in_force,
-            Output& out) const {
-    WriteDryRun(change_.options.dry_run, out);
+  void Tell(const std::vector<ImageOnNode>& images, InForce in_force, Output& out) const {
+    WriteDryRun(change_.dry_run, out);
     Json list = Json::array();
     for (const ImageOnNode& image : images) {
       list.push_back({{"imageRef", image.id}, {"name", NameOf(image)}});
@@ -179,12 +156,12 @@ if it is for all. `waybill preload remove IMAGE` takes it back.)";
     constexpr std::string_view kNames[] = {"now", "kubeletRestart", "guardLags", "ownersStart"};
     if (out.json()) {
       out.WriteJson({{"allowed", list},
-                     {"reason", reason},
+                     {"reason", reason_},
                      {"inForce", kNames[static_cast<std::size_t>(in_force)]},
-                     {"dryRun", change_.options.dry_run}});
+                     {"dryRun", change_.dry_run}});
       return;
     }
-    if (change_.options.dry_run) return;
+    if (change_.dry_run) return;
     switch (in_force) {
       case InForce::kNow:
         return out.Line("in force now");
@@ -207,13 +184,29 @@ if it is for all. `waybill preload remove IMAGE` takes it back.)";
   RuntimeFlag runtime_;
   std::vector<std::string> images_;
   ImagesFlags list_;
-  std::optional<std::string> reason_;
+  std::string reason_ = "allowed by hand";
   bool pulled_too_ = false;
   std::optional<std::string> kubelet_directory_;
 };
 
 }  // namespace
 
-std::unique_ptr<Command> MakeAllowCommand() { return std::make_unique<AllowCommand>(); }
+Command AllowCommand() {
+  return {
+      .name = "allow",
+      .task = kTaskOpenClose,
+      .summary = "open an image that was imported by hand",
+      .notes =
+          R"(You state that these images are for every pod of this node, whatever its namespace and
+its credentials: IMAGE is a name that the runtime lists now, an ID, or a digest. So an
+image that was imported by hand is open at once, though a pull of that name failed, a
+guard was down, or waybill remembers it as a tenant's. It is `waybill preload add` with
+the runtime's list and a reason by default, and says from when on the kubelet goes by it.
+
+An image that tenants pulled with credentials of theirs is refused (1): say --pulled-too
+if it is for all. `waybill preload remove IMAGE` takes it back.)",
+      .examples = R"(waybill allow registry.example/app:v1 --cri auto)",
+      .call = New<AllowCall>};
+}
 
 }  // namespace waybill::cli

@@ -8,25 +8,14 @@
 namespace waybill::cli {
 namespace {
 
-class BackupCommand final : public Command {
+class BackupCall final : public Call {
  public:
-  std::string name() const override { return "backup"; }
-  std::string summary() const override { return "make a backup, beside the store or in a file"; }
-  std::string notes() const override {
-    return R"(A compact copy, checked. Without FILE: in DIR/backup; the last three backups are kept
-there, those that a migration made included, and of one state the last. With FILE: there,
-for as long as you keep it, while any process owns the store. It replaces no file.
-`waybill restore` lists those in DIR/backup, and puts any of them back.)";
-  }
-
   void Declare(Flags& flags) override {
-    store_.Declare(flags);
-    store_.DeclareWait(flags);
-    flags.Positional("FILE", &file_, "a new file outside the store");
+    store_.DeclareToWrite(flags);
+    flags.Positional("FILE", &file_, "a new file outside the store", Length());
   }
 
   Result<ExitCode> Run(Output& out) override {
-    TRY(store_.Parse());
     auto made = file_ ? Write() : WithWriter(Writer::Open(store_), [](Writer& writer) {
       return writer.owner().MakeBackup();
     });
@@ -49,7 +38,6 @@ for as long as you keep it, while any process owns the store. It replaces no fil
  private:
   // As an observer: the owner need not even answer.
   Result<Backup> Write() const {
-    if (file_->empty()) return BadFlag("FILE", "the value is empty");
     if (*file_ == "-") {
       return BadFlag("FILE",
                      "a backup is checked once it is written, which a stream does not allow",
@@ -67,6 +55,19 @@ for as long as you keep it, while any process owns the store. It replaces no fil
 
 }  // namespace
 
-std::unique_ptr<Command> MakeBackupCommand() { return std::make_unique<BackupCommand>(); }
+Command BackupCommand() {
+  return {
+      .name = "backup",
+      .task = kTaskRepair,
+      .summary = "make a backup, beside the store or in a file",
+      .notes =
+          R"(A compact copy, checked. Without FILE: in DIR/backup; the last three backups are kept
+there, those that a migration made included, and of one state the last. With FILE: there,
+for as long as you keep it, while any process owns the store. It replaces no file.
+`waybill restore` lists those in DIR/backup, and puts any of them back.)",
+      .examples = R"(waybill backup
+waybill backup /var/backups/waybill.mdb)",
+      .call = New<BackupCall>};
+}
 
 }  // namespace waybill::cli

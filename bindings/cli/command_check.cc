@@ -9,7 +9,6 @@
 #include "bindings/cli/evidence_report.h"
 #include "bindings/cli/handler_names.h"
 #include "bindings/cli/image_lookup.h"
-#include "bindings/cli/input.h"
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
 #include "store/base/try.h"
@@ -67,31 +66,14 @@ std::string TextOf(const Answer& answer) {
                      ReasonText(answer.decision->reason), names);
 }
 
-class CheckCommand final : public Command {
+class CheckCall final : public Call {
  public:
-  std::string name() const override { return "check"; }
-  std::string summary() const override { return "say whether a pod's image must be pulled"; }
-  std::string notes() const override {
-    return R"(Prints the answer and its reason on one line. If the image is on the node and not open,
-more lines say why: which open pull could have brought it, or that no list ever had it;
-and what would open it. A REF that is short for one is looked up, and the answer says
-which it is; so is a tag, if --images or --cri says which image has it. One that may mean
-two images is refused, and one that means none is asked as it is. With --pull-policy the
-answer is what the kubelet does next, and 0 means that the image may be used as it is.
-The reason is for the node's own log: it may tell a pod what is on the node.
-
---write-back does what a kubelet does when the image is open by a credential that
-changed since it was recorded: Secrets of the same credentials under another name, or
-of the same name with new credentials, are recorded as well, on the disk before the
-command answers. What was proven does not get younger. Nothing is written if the
-answer is "pull". The command owns the store for that moment.)";
-  }
-
   void Declare(Flags& flags) override {
     flags.Positional("IMAGE", &named_,
                      "the container's image, as the pod spells it, instead of --image and\n"
-                     "--image-ref; which image that is on the node, --cri or --images says");
-    flags_.Declare(flags);
+                     "--image-ref; which image that is on the node, --cri or --images says",
+                     Length{kMaxImageBytes});
+    flags_.Declare(flags, false);
     evidence_.DeclareShortNames(flags);
     images_.Declare(flags,
                     ": what REF means, and the names\n"
@@ -99,26 +81,19 @@ answer is "pull". The command owns the store for that moment.)";
     flags.Switch("--write-back", &write_back_,
                  "record the pod's credentials if they changed, and still open the\n"
                  "image, as the kubelet does");
+    flags.Excludes("IMAGE", {"--image", "--image-ref"});
+    flags.Needed({"--image", "IMAGE"}, "give the container's image as the pod spells it");
+    flags.Needed({"--image-ref", "IMAGE"},
+                 "give what the runtime calls the image, or '' if it is not on the node");
   }
 
   Result<ExitCode> Run(Output& out) override {
-    if (named_) {
-      if (flags_.image_text || flags_.image_ref) {
-        return BadFlag("IMAGE", "it excludes --image and --image-ref");
-      }
-      flags_.image_text = named_;
-    }
-    TRY(flags_.Parse());
-    if (!flags_.image_ref && !named_) {
-      return BadFlag("--image-ref", "it is missing",
-                     "give what the runtime calls the image, or '' if it is not on the node");
-    }
+    if (named_) flags_.image = *named_;
     if (!flags_.pull_policy && !ImageName(flags_.image)) {
       return BadFlag("--image", "it does not parse as an image",
                      "give the container's image as the pod spells it; the image must be pulled");
     }
-    TRY(evidence_.Parse());
-    const auto list = TRY(Listed());
+    const auto list = TRY(images_.ReadIfGiven());
     const auto answer = TRY(WithStore(Open(), [&](NodeStore& store) { return Ask(store, list); }));
     if (out.json()) {
       out.WriteJson(AnswerJson(answer));
@@ -137,7 +112,7 @@ answer is "pull". The command owns the store for that moment.)";
 
  private:
   Result<OpenedStore> Open() const {
-    const Opening how{.policy = flags_.policy.policy, .evidence = evidence_.options};
+    const Opening how{.policy = flags_.policy.policy, .evidence = evidence_.options()};
     if (!write_back_) return ObserveStore(flags_.store, how);
     auto store = OwnStore(flags_.store, how);
     if (store || store.error().code != ErrorCode::kOwned) return InPlace(std::move(store));
@@ -147,17 +122,6 @@ answer is "pull". The command owns the store for that moment.)";
         "leave out --write-back: that process writes back what its own decisions meet, and a check "
         "beside it only answers";
     return error;
-  }
-
-  // What the runtime has; nullopt: neither flag is given.
-  Result<std::optional<std::vector<ImageOnNode>>> Listed() const {
-    TRY(images_.Check());
-    if (auto checked =
-            CheckStandardInput({{"--secrets", flags_.secrets_path}, {"--images", images_.path()}});
-        !checked) {
-      return checked.error();
-    }
-    return images_.ReadIfGiven();
   }
 
   using Mapping = std::map<std::string, ImagePullCredentials>;
@@ -174,7 +138,7 @@ answer is "pull". The command owns the store for that moment.)";
     const auto ref = TRY(named_ ? RefOnNode(*named_, store, images)
                                 : ResolveRef("--image-ref", *flags_.image_ref, store, images));
     const ImageCopy copy = {
-        .image = flags_.image, .image_ref = ref, .runtime_handler = flags_.runtime.handler};
+        .image = flags_.image, .image_ref = ref, .runtime_handler = flags_.runtime.handler()};
     if (!copy.runtime_handler.empty()) {
       auto handlers = TRY(HandlerNames::Of(store));
       TRY(handlers.Check(copy.runtime_handler));
@@ -201,7 +165,7 @@ answer is "pull". The command owns the store for that moment.)";
       answer.wrote_back = !answer.pull && OpenTo(store, copy) != before;
     }
     if (answer.decision && answer.decision->pull && !copy.image_ref.empty() &&
-        flags_.store.rules == Rules::kClosed) {
+        flags_.store.rules() == Rules::kClosed) {
       // The answer holds even if it can't be explained.
       const auto names = list ? ListedNames(*list, ref) : std::vector<std::string>();
       if (auto why = store.Explain(copy, names)) answer.explanation = *std::move(why);
@@ -218,6 +182,28 @@ answer is "pull". The command owns the store for that moment.)";
 
 }  // namespace
 
-std::unique_ptr<Command> MakeCheckCommand() { return std::make_unique<CheckCommand>(); }
+Command CheckCommand() {
+  return {
+      .name = "check",
+      .task = kTaskAsk,
+      .summary = "say whether a pod's image must be pulled",
+      .notes =
+          R"(Prints the answer and its reason on one line. If the image is on the node and not open,
+more lines say why: which open pull could have brought it, or that no list ever had it;
+and what would open it. A REF that is short for one is looked up, and the answer says
+which it is; so is a tag, if --images or --cri says which image has it. One that may mean
+two images is refused, and one that means none is asked as it is. With --pull-policy the
+answer is what the kubelet does next, and 0 means that the image may be used as it is.
+The reason is for the node's own log: it may tell a pod what is on the node.
+
+--write-back does what a kubelet does when the image is open by a credential that
+changed since it was recorded: Secrets of the same credentials under another name, or
+of the same name with new credentials, are recorded as well, on the disk before the
+command answers. What was proven does not get younger. Nothing is written if the
+answer is "pull". The command owns the store for that moment.)",
+      .examples = R"(waybill check registry.example/app:v1 --cri auto
+waybill check --image registry.example/app:v1 --image-ref sha256:2c26b46b68ff --secrets secrets.jsonl)",
+      .call = New<CheckCall>};
+}
 
 }  // namespace waybill::cli

@@ -71,40 +71,36 @@ end
 complete -c waybill -f -a '(__waybill_complete)'
 )sh";
 
-class CompletionCommand final : public Command {
+class CompletionCall final : public Call {
  public:
-  std::string name() const override { return "completion"; }
-  std::string summary() const override { return "print a shell's completion script"; }
-  std::string notes() const override {
-    return R"text(For a running shell:
-  bash   eval "$(waybill completion bash)"
-  zsh    source <(waybill completion zsh)
-  fish   waybill completion fish | source
-The packages install all three. Images, handlers, pulls and pods are completed from the
-store.)text";
+  void Declare(Flags& flags) override {
+    flags.Choice("SHELL", &script_, {{"bash", kBash}, {"zsh", kZsh}, {"fish", kFish}}, "which one")
+        .Required("write bash, zsh or fish");
   }
 
-  void Declare(Flags& flags) override { flags.Positional("SHELL", &shell_, "bash, zsh or fish"); }
-
   Result<ExitCode> Run(Output& out) override {
-    constexpr std::pair<std::string_view, std::string_view> kScripts[] = {
-        {"bash", kBash}, {"zsh", kZsh}, {"fish", kFish}};
-    if (!shell_) return BadFlag("SHELL", "it is missing", "write bash, zsh or fish");
-    for (const auto& [shell, script] : kScripts) {
-      if (shell != *shell_) continue;
-      out.WriteRaw(script);
-      return ExitCode::kYes;
-    }
-    return BadFlag("SHELL", fmt::format("there is no script for '{}'", shell_->substr(0, 200)),
-                   "write bash, zsh or fish");
+    out.WriteRaw(script_);
+    return ExitCode::kYes;
   }
 
  private:
-  std::optional<std::string> shell_;
+  std::string_view script_;
 };
 
 }  // namespace
 
-std::unique_ptr<Command> MakeCompletionCommand() { return std::make_unique<CompletionCommand>(); }
+Command CompletionCommand() {
+  return {.name = "completion",
+          .task = kTaskHelp,
+          .summary = "print a shell's completion script",
+          .notes = R"text(For a running shell:
+  bash   eval "$(waybill completion bash)"
+  zsh    source <(waybill completion zsh)
+  fish   waybill completion fish | source
+The packages install all three. Images, handlers, pulls and pods are completed from the
+store.)text",
+          .examples = R"(waybill completion bash > /etc/bash_completion.d/waybill)",
+          .call = New<CompletionCall>};
+}
 
 }  // namespace waybill::cli

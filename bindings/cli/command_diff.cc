@@ -8,34 +8,22 @@
 namespace waybill::cli {
 namespace {
 
-class DiffCommand final : public Command {
+class DiffCall final : public Call {
  public:
-  std::string name() const override { return "diff"; }
-  std::string summary() const override { return "say what two stores or backups open differently"; }
-  std::string notes() const override {
-    return R"(OLD and NEW are stores' directories, or backups' files, in any mix: what NEW opens that
-OLD did not, what it closes, and why. Credentials that were forgotten or are too old
-do not count; ages are those of now, by the limits that each has. Credentials are named
-by their coordinates, never by their hashes. 0: no difference; 1: there is one.)";
-  }
-
   void Declare(Flags& flags) override {
-    flags.Positionals("PATHS", &paths_, "OLD and NEW");
-    store_.DeclareWithoutStore(flags);
+    flags.Positional("OLD", &old_, "a store's directory, or a backup", Length()).Required();
+    flags.Positional("NEW", &new_, "another one", Length()).Required();
+    store_.DeclareUntestedLmdb(flags);
   }
 
   Result<ExitCode> Run(Output& out) override {
-    TRY(store_.Parse());
-    if (paths_.size() != 2 || paths_[0].empty() || paths_[1].empty()) {
-      return BadFlag("diff", "exactly two paths are needed: OLD and NEW");
-    }
-    const auto before = TRY(ReadStoreContent(paths_[0]));
-    const auto after = TRY(ReadStoreContent(paths_[1]));
+    const auto before = TRY(ReadStoreContent(old_));
+    const auto after = TRY(ReadStoreContent(new_));
     const std::vector<ContentChange> changes = Compare(before, after);
     if (out.json()) {
       Json list = Json::array();
       for (const ContentChange& change : changes) list.push_back(JsonOf(change));
-      out.WriteJson({{"old", paths_[0]}, {"new", paths_[1]}, {"changes", list}});
+      out.WriteJson({{"old", old_}, {"new", new_}, {"changes", list}});
     } else {
       for (const ContentChange& change : changes) out.WriteLine(TextOf(change));
     }
@@ -44,11 +32,24 @@ by their coordinates, never by their hashes. 0: no difference; 1: there is one.)
 
  private:
   StoreFlags store_;
-  std::vector<std::string> paths_;
+  std::string old_;
+  std::string new_;
 };
 
 }  // namespace
 
-std::unique_ptr<Command> MakeDiffCommand() { return std::make_unique<DiffCommand>(); }
+Command DiffCommand() {
+  return {
+      .name = "diff",
+      .task = kTaskLook,
+      .summary = "say what two stores or backups open differently",
+      .notes =
+          R"(OLD and NEW are stores' directories, or backups' files, in any mix: what NEW opens that
+OLD did not, what it closes, and why. Credentials that were forgotten or are too old
+do not count; ages are those of now, by the limits that each has. Credentials are named
+by their coordinates, never by their hashes. 0: no difference; 1: there is one.)",
+      .examples = R"(waybill diff /var/backups/waybill.mdb /var/lib/waybill)",
+      .call = New<DiffCall>};
+}
 
 }  // namespace waybill::cli

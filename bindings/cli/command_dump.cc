@@ -45,24 +45,14 @@ Result<void> WriteAll(std::string_view type, const Result<std::vector<T>>& value
   return {};
 }
 
-class DumpCommand final : public Command {
+class DumpCall final : public Call {
  public:
-  std::string name() const override { return "dump"; }
-  std::string summary() const override { return "write everything in the store as JSON lines"; }
-  std::string notes() const override {
-    return R"(Each line has a "type": trust, runtimeHandler, quarantine, preloaded, ledger, intent,
-pull, record, revocation, idMapping or heldPod. Credential hashes read "redacted" unless --with-hashes is given:
-a hash of a weak password can be guessed. Each type is a snapshot of its own. If a
-type can't be read, the dump ends with an error after the types before it.)";
-  }
-
   void Declare(Flags& flags) override {
     store_.Declare(flags);
     flags.Switch("--with-hashes", &with_hashes_, "write credential hashes as they are");
   }
 
   Result<ExitCode> Run(Output& out) override {
-    TRY(store_.Parse());
     // Including credentials that are past their age.
     return WithStore(ObserveStore(store_, {.ages = AgeLimits{}, .shows_any_age = true}),
                      [&](const NodeStore& store) { return Dump(store, out); });
@@ -98,6 +88,18 @@ type can't be read, the dump ends with an error after the types before it.)";
 
 }  // namespace
 
-std::unique_ptr<Command> MakeDumpCommand() { return std::make_unique<DumpCommand>(); }
+Command DumpCommand() {
+  return {
+      .name = "dump",
+      .task = kTaskLook,
+      .summary = "write everything in the store as JSON lines",
+      .notes =
+          R"(Each line has a "type": trust, runtimeHandler, quarantine, preloaded, ledger, intent,
+pull, record, revocation, idMapping or heldPod. Credential hashes read "redacted" unless --with-hashes is given:
+a hash of a weak password can be guessed. Each type is a snapshot of its own. If a
+type can't be read, the dump ends with an error after the types before it.)",
+      .examples = R"(waybill dump > store.jsonl)",
+      .call = New<DumpCall>};
+}
 
 }  // namespace waybill::cli

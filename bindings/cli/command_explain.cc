@@ -7,7 +7,6 @@
 #include "bindings/cli/explain_report.h"
 #include "bindings/cli/handler_names.h"
 #include "bindings/cli/image_lookup.h"
-#include "bindings/cli/input.h"
 #include "bindings/cli/preview.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/runtime_lists.h"
@@ -18,38 +17,30 @@
 namespace waybill::cli {
 namespace {
 
-class ExplainCommand final : public Command {
+class ExplainCall final : public Call {
  public:
-  std::string name() const override { return "explain"; }
-  std::string summary() const override { return "say why an image is open or closed"; }
-  std::string notes() const override {
-    return R"(Prints the answer of `waybill check` and all that bears on it: which rule answered, what
-would have to change for the other answer, the record with its Secrets and service
-accounts and when each was proven, the ledger, other spellings and handlers, open
-pulls, quarantine and distrust. With --pod: the same for each image of the pod. 1 if
-an image must be pulled. Hashes are never shown. For the node's operators, not for
-tenants: it tells what is on the node.)";
-  }
-
   void Declare(Flags& flags) override {
     store_.Declare(flags);
     flags.Positional("IMAGE", &named_,
                      "the container's image, as the pod spells it; which image that is on\n"
-                     "the node, --cri or --images says");
-    flags.Value("--image", &image_, "IMAGE", "the same, beside --image-ref");
+                     "the node, --cri or --images says",
+                     Length{kMaxImageBytes});
+    flags.Value("--image", &image_, "IMAGE", "the same, beside --image-ref",
+                Length{kMaxImageBytes});
     flags.Value("--image-ref", &image_ref_, "REF",
                 "what the runtime calls the image, or short for it; '' if it is not on\n"
-                "the node");
+                "the node",
+                LengthOrNone{kMaxImageRefBytes});
     flags.Value("--pod", &pod_, "FILE|-",
                 "instead of --image and --image-ref: what kubectl get pod NAME -o\n"
                 "json prints");
-    flags.List("--secret", &secret_texts_, "NS/NAME/UID/HASH|@FILE",
-               "a pull Secret of the pod, as for check; may be repeated");
+    flags.List("--secret", &given_secrets_, "NS/NAME/UID/HASH|@FILE",
+               "a pull Secret of the pod, as for check; may be repeated", ReadSecret);
     flags.Value("--secrets", &secrets_, "FILE|-",
                 "pull Secrets of the pod, a line of JSON each; with --pod what\n"
                 "kubectl get secrets -o json prints");
-    flags.Value("--service-account", &service_account_text_, "NS/NAME/UID",
-                "the pod's service account");
+    flags.Value("--service-account", &service_account_, "NS/NAME/UID", "the pod's service account",
+                ParseServiceAccount);
     flags.Value("--service-accounts", &service_accounts_, "FILE|-",
                 "with --pod: what kubectl get serviceaccounts -o json prints");
     images_.Declare(flags,
@@ -59,21 +50,29 @@ tenants: it tells what is on the node.)";
     policy_.Declare(flags);
     evidence_.DeclareShortNames(flags);
     store_.DeclareRules(flags);
+    flags.Excludes("IMAGE", {"--image", "--image-ref", "--pod"});
+    flags.Excludes("--pod", {"--image", "--image-ref"});
+    flags.Excludes("--pod", {"--secret"}, "use --secrets");
+    flags.Excludes("--pod", {"--service-account"}, "use --service-accounts");
+    flags.Excludes("--pod", {"--runtime"}, "the pod names it");
+    flags.Needs("--service-accounts", {"--pod"});
+    flags.Needed({"IMAGE", "--image", "--pod"}, "or name a pod: --pod FILE");
+    flags.Needed({"--image-ref", "IMAGE", "--pod"},
+                 "give what the runtime calls the image, or '' if it is not on the node");
   }
 
   Result<ExitCode> Run(Output& out) override {
-    TRY(Parse());
+    if (named_) image_ = named_;
     std::vector<ImagePullSecret> secrets;
     ClusterObjects objects;
     if (pod_) {
       objects = TRY(ReadClusterFiles(
           {.pods = *pod_, .secrets = secrets_, .service_accounts = service_accounts_}));
-    } else if (auto read = ReadSecretsOfFlags(secrets); !read) {
-      return read.error();
+    } else {
+      secrets = TRY(ReadSecretsOfFlags());
     }
-    auto list = TRY(images_.ReadIfGiven());
-    const std::optional<std::vector<ImageOnNode>> images = std::move(list);
-    auto store = ObserveStore(store_, {.policy = policy_.policy, .evidence = evidence_.options});
+    const std::optional<std::vector<ImageOnNode>> images = TRY(images_.ReadIfGiven());
+    auto store = ObserveStore(store_, {.policy = policy_.policy, .evidence = evidence_.options()});
     auto code = WithStore(std::move(store), [&](NodeStore& opened) -> Result<ExitCode> {
       auto names = TRY(HandlerNames::Of(opened));
       auto trust = TRY(opened.GetTrust());
@@ -90,55 +89,12 @@ tenants: it tells what is on the node.)";
   }
 
  private:
-  Result<void> Parse() {
-    TRY(store_.Parse());
-    TRY(policy_.Parse());
-    TRY(runtime_.Parse());
-    TRY(evidence_.Parse());
-    TRY(images_.Check());
-    if (named_) {
-      if (image_ || image_ref_ || pod_) {
-        return BadFlag("IMAGE", "it excludes --image, --image-ref and --pod");
-      }
-      image_ = named_;
-    }
-    if (pod_) {
-      if (image_ || image_ref_) return BadFlag("--pod", "it excludes --image and --image-ref");
-      if (!secret_texts_.empty()) return BadFlag("--pod", "it excludes --secret", "use --secrets");
-      if (service_account_text_) {
-        return BadFlag("--pod", "it excludes --service-account", "use --service-accounts");
-      }
-      if (runtime_.given()) return BadFlag("--pod", "it excludes --runtime, which the pod names");
-    } else {
-      if (!image_) return BadFlag("IMAGE", "it is missing", "or name a pod: --pod FILE");
-      if (!image_ref_ && !named_) {
-        return BadFlag("--image-ref", "it is missing",
-                       "give what the runtime calls the image, or '' if it is not on the node");
-      }
-      if (service_accounts_) return BadFlag("--service-accounts", "it needs --pod");
-      TRY(CheckLength("--image", *image_, kMaxImageBytes));
-      if (image_ref_ && !image_ref_->empty()) {
-        TRY(CheckLength("--image-ref", *image_ref_, kMaxImageRefBytes));
-      }
-    }
-    if (service_account_text_) {
-      service_account_ = TRY(ParseServiceAccount(*service_account_text_));
-    }
-    return CheckStandardInput({{"--pod", pod_},
-                               {"--secrets", secrets_},
-                               {"--service-accounts", service_accounts_},
-                               {"--images", images_.path()}});
-  }
-
-  Result<void> ReadSecretsOfFlags(std::vector<ImagePullSecret>& secrets) const {
-    for (const std::string& text : secret_texts_) {
-      auto secret = TRY(ReadSecret(text));
-      secrets.push_back(std::move(secret));
-    }
-    if (!secrets_) return {};
+  Result<std::vector<ImagePullSecret>> ReadSecretsOfFlags() const {
+    std::vector<ImagePullSecret> secrets = given_secrets_;
+    if (!secrets_) return secrets;
     auto more = TRY(ReadSecrets(*secrets_));
     secrets.insert(secrets.end(), more.begin(), more.end());
-    return {};
+    return secrets;
   }
 
   // The names by which the list has the image; empty: there is no list, or it lacks the image.
@@ -167,7 +123,7 @@ tenants: it tells what is on the node.)";
       NodeStore& store, const HandlerNames& handlers,
       const std::optional<std::vector<ImageOnNode>>& images,
       const std::vector<ImagePullSecret>& secrets) const {
-    TRY(handlers.Check(runtime_.handler));
+    TRY(handlers.Check(runtime_.handler()));
     const auto* const list = images ? &*images : nullptr;
     auto image_ref = TRY(named_ ? RefOnNode(*named_, store, list)
                                 : ResolveRef("--image-ref", *image_ref_, store, list));
@@ -176,7 +132,7 @@ tenants: it tells what is on the node.)";
     if (service_account_) pod.service_account.emplace(*service_account_);
     FixedCredentials credentials(pod);
     ExplainedImage image{
-        .image = *image_, .image_ref = image_ref, .runtime_handler = runtime_.handler};
+        .image = *image_, .image_ref = image_ref, .runtime_handler = runtime_.handler()};
     image.decision = store.MustAttemptPull({.image = image.image,
                                             .image_ref = image.image_ref,
                                             .runtime_handler = image.runtime_handler},
@@ -234,9 +190,8 @@ tenants: it tells what is on the node.)";
   std::optional<std::string> image_;
   std::optional<std::string> image_ref_;
   std::optional<std::string> pod_;
-  std::vector<std::string> secret_texts_;
+  std::vector<ImagePullSecret> given_secrets_;
   std::optional<std::string> secrets_;
-  std::optional<std::string> service_account_text_;
   std::optional<ImagePullServiceAccount> service_account_;
   std::optional<std::string> service_accounts_;
   ImagesFlags images_;
@@ -244,6 +199,21 @@ tenants: it tells what is on the node.)";
 
 }  // namespace
 
-std::unique_ptr<Command> MakeExplainCommand() { return std::make_unique<ExplainCommand>(); }
+Command ExplainCommand() {
+  return {
+      .name = "explain",
+      .task = kTaskAsk,
+      .summary = "say why an image is open or closed",
+      .notes =
+          R"(Prints the answer of `waybill check` and all that bears on it: which rule answered, what
+would have to change for the other answer, the record with its Secrets and service
+accounts and when each was proven, the ledger, other spellings and handlers, open
+pulls, quarantine and distrust. With --pod: the same for each image of the pod. 1 if
+an image must be pulled. Hashes are never shown. For the node's operators, not for
+tenants: it tells what is on the node.)",
+      .examples = R"(waybill explain registry.example/app:v1 --cri auto
+kubectl get pod app -o json | waybill explain --pod - --cri auto)",
+      .call = New<ExplainCall>};
+}
 
 }  // namespace waybill::cli

@@ -10,57 +10,34 @@
 namespace waybill::cli {
 namespace {
 
-class ExportCommand final : public Command {
+class ExportCall final : public Call {
  public:
-  std::string name() const override { return "export"; }
-  std::string summary() const override { return "write a kubelet's own files, to go back to it"; }
-  std::string notes() const override {
-    return R"(Writes image_manager/pulled, pulling and observed-preloaded of the kubelet directory,
-and keeps the existing folders aside. The kubelet must not be running. A closed image
-becomes a file that the kubelet can't read. ID mappings go to pods/<uid>/userns. A
-kubelet opens what has no record. So a list is needed, unless with --rules kubelet
-the store is not distrustful: each image that has neither a record nor an entry in the
-ledger gets a record without credentials. With --cri such images are judged first, as
-by `waybill observe`: one that nobody asked for yet may have come without the kubelet.
-An image is written under each of its spellings.)";
-  }
-
   void Declare(Flags& flags) override {
     store_.Declare(flags);
-    flags.Required("--kubelet-dir", &kubelet_directory_, "DIR",
-                   "a kubelet directory, the one with, or for, image_manager/ in it");
-    images_.Declare(flags, ": all images");
-    flags.TakesSetting("--cri", {.unless = {"--images"}});
-    flags.Switch("--allow-empty", &allow_empty_,
+    flags
+        .Value("--kubelet-dir", &options_.kubelet_directory, "DIR",
+               "a kubelet directory, the one with, or for, image_manager/ in it",
+               ParseKubeletDirectory)
+        .Required();
+    images_.Declare(flags, ": all images").TakesSetting();
+    flags.Switch("--allow-empty", &options_.allow_empty,
                  "accept an empty list of images; otherwise it is refused (2)\n"
                  "where the list is needed");
-    flags.Value("--api-version", &api_version_, "V",
-                "v1beta1 (default; kubelets since v1.35) or v1alpha1 (to v1.34)");
+    flags.Choice(
+        "--api-version", &options_.api_version,
+        {{"v1beta1", KubeletApiVersion::kV1Beta1}, {"v1alpha1", KubeletApiVersion::kV1Alpha1}},
+        "v1beta1 (default; kubelets since v1.35) or v1alpha1 (to v1.34)");
     store_.DeclareRules(flags);
+    flags.Needs("--allow-empty", {"--images", "--cri"});
   }
 
   Result<ExitCode> Run(Output& out) override {
-    TRY(store_.Parse());
-    TRY(CheckKubeletDirectory(kubelet_directory_));
-    ExportOptions options{.kubelet_directory = kubelet_directory_};
-    if (api_version_ == "v1alpha1") {
-      options.api_version = KubeletApiVersion::kV1Alpha1;
-    } else if (api_version_.value_or("v1beta1") != "v1beta1") {
-      return BadFlag("--api-version", fmt::format("there is no '{}'", *api_version_),
-                     "use v1alpha1 or v1beta1");
-    }
-    TRY(images_.Check());
-    if (allow_empty_ && !images_.given()) {
-      return BadFlag("--allow-empty", "it needs --images or --cri");
-    }
     std::optional<ListToken> token;
-    if (images_.cri().given() && store_.rules == Rules::kClosed) token = DrawToken();
-    auto images = TRY(images_.ReadIfGiven());
-    options.images_on_node = std::move(images);
-    if (token) Judge(*token, *options.images_on_node);
-    options.allow_empty = allow_empty_;
+    if (images_.cri().given() && store_.rules() == Rules::kClosed) token = DrawToken();
+    options_.images_on_node = TRY(images_.ReadIfGiven());
+    if (token) Judge(*token, *options_.images_on_node);
     auto report = WithStore(ObserveStore(store_),
-                            [&](const NodeStore& store) { return store.Export(options); });
+                            [&](const NodeStore& store) { return store.Export(options_); });
     if (!report) return images_.cri().About(report.error());
     out.WriteFields({{"records", "records written", report->records},
                      {"withoutCredentials", "of other handlers only", report->without_credentials},
@@ -112,14 +89,28 @@ An image is written under each of its spellings.)";
   }
 
   StoreFlags store_;
-  std::string kubelet_directory_;
   ImagesFlags images_;
-  bool allow_empty_ = false;
-  std::optional<std::string> api_version_;
+  ExportOptions options_;
 };
 
 }  // namespace
 
-std::unique_ptr<Command> MakeExportCommand() { return std::make_unique<ExportCommand>(); }
+Command ExportCommand() {
+  return {
+      .name = "export",
+      .task = kTaskTakeOver,
+      .summary = "write a kubelet's own files, to go back to it",
+      .notes =
+          R"(Writes image_manager/pulled, pulling and observed-preloaded of the kubelet directory,
+and keeps the existing folders aside. The kubelet must not be running. A closed image
+becomes a file that the kubelet can't read. ID mappings go to pods/<uid>/userns. A
+kubelet opens what has no record. So a list is needed, unless with --rules kubelet
+the store is not distrustful: each image that has neither a record nor an entry in the
+ledger gets a record without credentials. With --cri such images are judged first, as
+by `waybill observe`: one that nobody asked for yet may have come without the kubelet.
+An image is written under each of its spellings.)",
+      .examples = R"(waybill export --kubelet-dir /var/lib/kubelet --cri auto)",
+      .call = New<ExportCall>};
+}
 
 }  // namespace waybill::cli

@@ -10,19 +10,8 @@
 namespace waybill::cli {
 namespace {
 
-class FailedCommand final : public Command {
+class FailedCall final : public Call {
  public:
-  std::string name() const override { return "failed"; }
-  std::string summary() const override { return "record that a pull did not succeed"; }
-  std::string notes() const override {
-    return R"(Under the closed rules the pull stays open, as failed or, with --unknown, as one whose
-end is not known: it may still have brought its image, which `waybill observe` finds
-out. With --nothing-transferred it is dropped. --pull says which pull, by the number
-that `waybill intent` printed; otherwise it is the newest of the image that runs. It
-uses --store, --image, --runtime, --rules and its own flags; the others are only
-checked.)";
-  }
-
   void Declare(Flags& flags) override {
     flags_.Declare(flags);
     flags.Switch("--unknown", &unknown_,
@@ -30,31 +19,22 @@ checked.)";
     flags.Switch("--nothing-transferred", &nothing_transferred_,
                  "the runtime reported an error, was asked afterwards, and said that\n"
                  "the image is not there");
-    flags.Value("--pull", &pull_, "PULL", "which pull: the number of waybill intent");
+    flags.Value("--pull", &pull_, "PULL", "which pull: the number of waybill intent", ParsePullId);
+    flags.Excludes("--nothing-transferred", {"--unknown"});
+    flags.Needs("--nothing-transferred", {"--pull"},
+                "of which pull do you know that? Give the number that `waybill intent` printed");
   }
 
   Result<ExitCode> Run(Output& out) override {
-    TRY(flags_.Parse());
-    if (unknown_ && nothing_transferred_) {
-      return BadFlag("--nothing-transferred", "it excludes --unknown");
-    }
-    PullId pull;
-    if (nothing_transferred_ && !pull_) {
-      return BadFlag("--nothing-transferred", "it needs --pull: of which pull do you know that?",
-                     "give the number that `waybill intent` printed");
-    }
-    if (pull_) {
-      pull = TRY(ParsePullId("--pull", *pull_));
-    }
     const PullFailure how = unknown_               ? PullFailure::kUnknown
                             : nothing_transferred_ ? PullFailure::kNothingTransferred
                                                    : PullFailure::kFailed;
-    const std::string& handler = flags_.runtime.handler;
+    const std::string handler = flags_.runtime.handler();
     const ImageCopy copy = {.image = flags_.image, .runtime_handler = handler};
     auto dangling = WithWriter(Writer::Open(flags_.store, {.policy = flags_.policy.policy}),
                                [&](Writer& writer) -> Result<bool> {
                                  auto done = writer.Ask([&] {
-                                   return writer.owner().RecordImagePullFailed(copy, how, pull);
+                                   return writer.owner().RecordImagePullFailed(copy, how, pull_);
                                  });
                                  if (!done) return done.error();
                                  return writer.store().HasIntent(copy);
@@ -77,11 +57,25 @@ checked.)";
   PullFlags flags_;
   bool unknown_ = false;
   bool nothing_transferred_ = false;
-  std::optional<std::string> pull_;
+  PullId pull_;
 };
 
 }  // namespace
 
-std::unique_ptr<Command> MakeFailedCommand() { return std::make_unique<FailedCommand>(); }
+Command FailedCommand() {
+  return {
+      .name = "failed",
+      .task = kTaskRecord,
+      .summary = "record that a pull did not succeed",
+      .notes =
+          R"(Under the closed rules the pull stays open, as failed or, with --unknown, as one whose
+end is not known: it may still have brought its image, which `waybill observe` finds
+out. With --nothing-transferred it is dropped. --pull says which pull, by the number
+that `waybill intent` printed; otherwise it is the newest of the image that runs. It
+uses --store, --image, --runtime, --rules and its own flags; the others are only
+checked.)",
+      .examples = R"(waybill failed --image registry.example/app:v1 --pull 7)",
+      .call = New<FailedCall>};
+}
 
 }  // namespace waybill::cli

@@ -23,94 +23,86 @@ void LogOfGuard(guard::LogLevel level, const std::string& text) {
   if (::write(STDERR_FILENO, line.data(), line.size()) < 0) return;
 }
 
-class GuardCommand final : public Command {
+class GuardCall final : public Call {
  public:
-  std::string name() const override { return "guard"; }
-  std::string summary() const override {
-    return "keep the records of a kubelet that nobody rebuilt right";
-  }
-  std::string notes() const override {
-    return R"(Beside an unmodified kubelet, 1.33 to 1.36. Start it before the kubelet: it takes over
-what the kubelet wrote, judges it by its own store and by what the runtime lists, and
-writes the kubelet's files anew where they are lost, damaged or older. Then it says
-READY to systemd, prints "ready", and follows the kubelet: what that writes is synced
-and recorded at once, what it forgets is put back, and an image that appears without a
-record is closed, unless it is known to have come without the kubelet. What is there
-when the store is new, and has no record, is presumed preloaded (--first-start).
-
---once does the first part only, for ExecStartPre. What the kubelet does until the next
---once is a gap then: images of which nothing is known are closed.
-
-Since 1.34 a kubelet that has all records in memory never looks at its files again. So
-the guard keeps a file there that no kubelet can parse: the kubelet logs one error a
-listing, and looks at its files. --no-live does without; what the guard puts back is
-then seen at the kubelet's next start only. So it is with a kubelet that ran before the
-guard did.
-
-A kubelet with waybill inside needs no guard: beside one it ends, with 8.
-
-SIGTERM ends it in order; SIGHUP starts it anew in place, with the configuration file read
-again. --status says what it watches, and the holes that it closed; 1 if no
-guard runs.)";
-  }
-
   void Declare(Flags& flags) override {
-    flags.Value("--store", &store_, "DIR", "the guard's own store");
-    flags.TakesSetting("--store");
-    flags.Required("--kubelet-dir", &kubelet_directory_, "DIR",
-                   "the kubelet's directory, the one with image_manager/ in it");
-    flags.TakesSetting("--kubelet-dir");
-    flags.Value("--cri", &endpoint_, "ENDPOINT|auto",
-                "the runtime's socket, unix:///run/containerd/containerd.sock;\n"
-                "auto (default): that of the runtime that answers");
-    flags.TakesSetting("--cri");
+    flags.Value("--store", &store_, "DIR", "the guard's own store", Length()).TakesSetting();
+    flags
+        .Value("--kubelet-dir", &kubelet_directory_, "DIR",
+               "the kubelet's directory, the one with image_manager/ in it", ParseKubeletDirectory)
+        .Required()
+        .TakesSetting();
+    flags
+        .Value("--cri", &endpoint_, "ENDPOINT|auto",
+               "the runtime's socket, unix:///run/containerd/containerd.sock;\n"
+               "auto (default): that of the runtime that answers",
+               Length())
+        .TakesSetting()
+        .choices = EndpointChoices();
     flags.Switch("--once", &once_, "put the kubelet's directory right, and end");
-    flags.Value("--wait-runtime", &wait_, "SECONDS",
-                "how long to wait for a runtime that does not answer yet; 30");
+    flags
+        .Value("--wait-runtime", &wait_, "SECONDS",
+               "how long to wait for a runtime that does not answer yet; 30", Number{0, 3600})
+        .TakesSetting();
     flags.Switch("--allow-no-runtime", &allow_no_runtime_,
                  "then go on with what is recorded, instead of failing");
     flags.Switch("--no-live", &no_live_,
                  "keep no file that no kubelet can parse in pulled/ and pulling/");
-    flags.Value("--list-every", &list_every_, "SECONDS",
-                "ask the runtime this often for its images; ten times as long\n"
-                "where it tells of changes, as containerd does; 5");
-    flags.Value("--on-hole", &on_hole_, "COMMAND",
-                "run this for each hole that was closed, by /bin/sh, with\n"
-                "WAYBILL_HOLE and WAYBILL_IMAGE");
-    flags.Value("--metrics-file", &metrics_file_, "FILE",
-                "keep metrics there, for Prometheus' textfile collector");
+    flags
+        .Value("--list-every", &list_every_, "SECONDS",
+               "ask the runtime this often for its images; ten times as long\n"
+               "where it tells of changes, as containerd does; 5",
+               Number{1, 3600})
+        .TakesSetting();
+    flags
+        .Value("--on-hole", &on_hole_, "COMMAND",
+               "run this for each hole that was closed, by /bin/sh, with\n"
+               "WAYBILL_HOLE and WAYBILL_IMAGE",
+               Length())
+        .TakesSetting();
+    flags
+        .Value("--metrics-file", &metrics_file_, "FILE",
+               "keep metrics there, for Prometheus' textfile collector", Length())
+        .TakesSetting();
     flags.Switch("--status", &status_, "print what the guard that runs says of itself");
-    flags.Value("--witness", &witness_, "FILE|none",
-                "the witness; else image_manager/waybill-guard/witness in the\n"
-                "kubelet's directory; none: no witness, as start --no-witness");
-    flags.Value("--policy", &policy_, "POLICY",
-                "the kubelet's imagePullCredentialsVerificationPolicy;\n"
-                "NeverVerifyPreloadedImages");
-    kubelet_config_.Declare(flags, {"--policy", "--kubelet-config", "--status"});
-    flags.TakesSetting("--policy", {.unless = {"--kubelet-config"}});
-    flags.TakesSetting("--witness");
-    flags.TakesSetting("--wait-runtime", {.unless = {"--status"}});
-    for (const char* flag : {"--list-every", "--on-hole", "--metrics-file"}) {
-      flags.TakesSetting(flag, {.unless = {"--once", "--status"}});
-    }
-    first_start_.Declare(flags);
+    flags
+        .Value("--witness", &witness_, "FILE|none",
+               "the witness; else image_manager/waybill-guard/witness in the\n"
+               "kubelet's directory; none: no witness, as start --no-witness",
+               Length())
+        .TakesSetting();
+    flags
+        .Value("--policy", &policy_, "POLICY",
+               "the kubelet's imagePullCredentialsVerificationPolicy;\n"
+               "NeverVerifyPreloadedImages",
+               Named(ParseVerificationMode))
+        .TakesSetting()
+        .choices = PolicyNames();
+    kubelet_config_.Declare(flags).TakesSetting({.unless = {"--status"}});
+    DeclareFirstStart(flags, &first_start_);
     flags.Value("--preloaded", &preloaded_, "FILE|-",
                 "when the store is new: an installer's list of the images that it\n"
                 "loaded, as `crictl images -o json` prints them; a name is enough");
     evidence_.Declare(flags);
     ages_.Declare(flags);
     user_namespaces_.Declare(flags);
+    flags.Excludes("--status", {"--once", "--wait-runtime", "--allow-no-runtime", "--no-live",
+                                "--list-every", "--on-hole", "--metrics-file"});
+    flags.Needed({"--store", "--status"},
+                 "give the guard's own store, as /var/lib/waybill, or write it into the "
+                 "configuration file");
+    flags.Excludes("--once", {"--on-hole", "--metrics-file", "--list-every"});
+    flags.Excludes("--kubelet-config", {"--policy"});
+    flags.Check([this]() -> Result<void> {
+      kubelet_directory_ = std::filesystem::absolute(kubelet_directory_).string();
+      return {};
+    });
   }
 
   void set_again(const Again& again) override { again_ = again; }
 
   Result<ExitCode> Run(Output& out) override {
-    TRY(CheckKubeletDirectory(kubelet_directory_));
-    kubelet_directory_ = std::filesystem::absolute(kubelet_directory_).string();
-    if (status_) {
-      TRY(CheckStatus());
-      return PrintStatus(out);
-    }
+    if (status_) return PrintStatus(out);
     guard::ServiceOptions service;
     TRY(Parse(service));
     service.again = [this] { return OptionsOfNow(); };
@@ -125,7 +117,7 @@ guard runs.)";
     };
     auto status = guard::RunService(service);
     if (!status && status.error().code == ErrorCode::kOwned &&
-        guard::IsKubeletWithStore(kubelet_directory_, *store_)) {
+        guard::IsKubeletWithStore(kubelet_directory_, store_)) {
       ReportError(status.error(), out);
       return ExitCode::kInside;
     }
@@ -135,62 +127,17 @@ guard runs.)";
   }
 
  private:
-  // Flags of a guard that runs, which --status excludes.
-  Result<void> CheckStatus() const {
-    const std::pair<std::string_view, bool> all[] = {{"--once", once_},
-                                                     {"--wait-runtime", wait_.has_value()},
-                                                     {"--allow-no-runtime", allow_no_runtime_},
-                                                     {"--no-live", no_live_},
-                                                     {"--list-every", list_every_.has_value()},
-                                                     {"--on-hole", on_hole_.has_value()},
-                                                     {"--metrics-file", metrics_file_.has_value()}};
-    for (const auto& [flag, given] : all) {
-      if (given) return BadFlag("--status", fmt::format("it excludes {}", flag));
-    }
-    return {};
-  }
-
   Result<void> Parse(guard::ServiceOptions& service) {
-    if (!store_) {
-      return BadFlag("--store", "it is missing",
-                     "give the guard's own store, as /var/lib/waybill, or write it into the "
-                     "configuration file");
-    }
-    if (store_->empty()) return BadFlag("--store", "the value is empty");
-    for (const auto& [flag, value] :
-         {std::pair("--cri", &endpoint_), std::pair("--on-hole", &on_hole_),
-          std::pair("--metrics-file", &metrics_file_), std::pair("--witness", &witness_)}) {
-      if (*value && (*value)->empty()) return BadFlag(flag, "the value is empty");
-    }
-    TRY(evidence_.Parse());
-    TRY(ages_.Parse());
-    TRY(first_start_.Parse());
     if (kubelet_config_.given()) {
-      if (policy_) return BadFlag("--kubelet-config", "it excludes --policy");
       auto kubelet = TRY(kubelet_config_.Read());
-      policy_ = kubelet.policy;
-    }
-    if (policy_) {
-      auto mode = ParseVerificationMode(*policy_);
-      if (!mode) return BadFlag("--policy", mode.error().message);
-      preloaded_is_open_ = *mode == VerificationMode::kNeverVerifyPreloadedImages;
-      verifies_recorded_ = preloaded_is_open_ || *mode == VerificationMode::kAlwaysVerify;
-    }
-    std::uint64_t wait = 30;
-    std::uint64_t every = 5;
-    TRY(ParseNumber("--wait-runtime", wait_, wait));
-    TRY(ParseNumber("--list-every", list_every_, every));
-    if (wait > 3600) return BadFlag("--wait-runtime", "it is more than 3600 seconds");
-    if (every == 0 || every > 3600) {
-      return BadFlag("--list-every", "it must be 1 to 3600 seconds");
-    }
-    if (once_ && (on_hole_ || metrics_file_ || list_every_)) {
-      return BadFlag("--once", "it excludes --on-hole, --metrics-file and --list-every");
+      if (kubelet.policy) {
+        policy_ = TRY(Named(ParseVerificationMode)("--policy", *kubelet.policy));
+      }
     }
     const bool is_named = endpoint_ && *endpoint_ != "auto";
     service.runtime = cri::ClientOptions{.endpoint = is_named ? *endpoint_ : ""};
-    service.wait_runtime = std::chrono::seconds(wait);
-    service.list_every = std::chrono::seconds(every);
+    service.wait_runtime = std::chrono::seconds(wait_);
+    service.list_every = std::chrono::seconds(list_every_);
     service.once = once_;
     if (on_hole_) service.on_hole = *on_hole_;
     if (metrics_file_) service.metrics_file = *metrics_file_;
@@ -201,10 +148,8 @@ guard runs.)";
   // After SIGHUP: what the same command line means now.
   Result<guard::ServiceOptions> OptionsOfNow() {
     if (!again_) return Error{ErrorCode::kInternal, "the command line is gone", {}};
-    auto command = TRY(again_());
-    auto now = std::dynamic_pointer_cast<GuardCommand>(command);
-    TRY(CheckKubeletDirectory(now->kubelet_directory_));
-    now->kubelet_directory_ = std::filesystem::absolute(now->kubelet_directory_).string();
+    auto call = TRY(again_());
+    auto now = std::dynamic_pointer_cast<GuardCall>(call);
     guard::ServiceOptions service;
     TRY(now->Parse(service));
     const auto differs = [](std::string_view flag) {
@@ -221,25 +166,24 @@ guard runs.)";
   Result<guard::GuardOptions> OptionsOfGuard() {
     guard::GuardOptions options;
     options.kubelet_directory = kubelet_directory_;
-    options.store.directory = *store_;
+    options.store.directory = store_;
     // As everywhere. A file of that name: ./none.
     if (witness_ == "none") {
       options.store.witness = Witness::None();
     } else if (witness_) {
       options.store.witness = Witness::At(std::filesystem::absolute(*witness_));
     }
-    options.store.first_start = first_start_.first_start;
+    options.store.first_start = first_start_;
     if (preloaded_) {
-      auto preloaded = TRY(ReadPreloadedList(*preloaded_));
-      options.store.preloaded = std::move(preloaded);
+      options.store.preloaded = TRY(ReadPreloadedList(*preloaded_));
     }
-    options.store.evidence = evidence_.options;
+    options.store.evidence = evidence_.options();
     options.store.ages = ages_.limits;
-    TRY(user_namespaces_.Parse());
-    options.store.user_namespaces = user_namespaces_.options;
+    options.store.user_namespaces = TRY(user_namespaces_.Read());
     options.needs_runtime = !allow_no_runtime_;
-    options.preloaded_is_open = preloaded_is_open_;
-    options.verifies_recorded = verifies_recorded_;
+    options.preloaded_is_open = policy_ == VerificationMode::kNeverVerifyPreloadedImages;
+    options.verifies_recorded =
+        options.preloaded_is_open || policy_ == VerificationMode::kAlwaysVerify;
     options.live = !no_live_ && !once_;
     options.kubelet_runs = [directory = kubelet_directory_] {
       return guard::KubeletRuns(directory);
@@ -334,24 +278,22 @@ guard runs.)";
     out.WriteFields(fields);
   }
 
-  std::optional<std::string> store_;
+  std::string store_;
   std::string kubelet_directory_;
   std::optional<std::string> endpoint_;
   bool once_ = false;
-  std::optional<std::string> wait_;
+  std::uint64_t wait_ = 30;
   bool allow_no_runtime_ = false;
   bool no_live_ = false;
-  std::optional<std::string> list_every_;
+  std::uint64_t list_every_ = 5;
   std::optional<std::string> on_hole_;
   std::optional<std::string> metrics_file_;
   bool status_ = false;
-  std::optional<std::string> policy_;
-  bool preloaded_is_open_ = true;
-  bool verifies_recorded_ = true;
+  VerificationMode policy_ = VerificationMode::kNeverVerifyPreloadedImages;
   std::optional<std::string> witness_;
   KubeletConfigFlag kubelet_config_;
   Again again_;
-  FirstStartFlag first_start_;
+  FirstStart first_start_ = FirstStart::kPresume;
   std::optional<std::string> preloaded_;
   EvidenceFlags evidence_;
   AgeFlags ages_;
@@ -360,6 +302,37 @@ guard runs.)";
 
 }  // namespace
 
-std::unique_ptr<Command> MakeGuardCommand() { return std::make_unique<GuardCommand>(); }
+Command GuardCommand() {
+  return {
+      .name = "guard",
+      .task = kTaskTakeOver,
+      .summary = "keep the records of a kubelet that nobody rebuilt right",
+      .notes =
+          R"(Beside an unmodified kubelet, 1.33 to 1.36. Start it before the kubelet: it takes over
+what the kubelet wrote, judges it by its own store and by what the runtime lists, and
+writes the kubelet's files anew where they are lost, damaged or older. Then it says
+READY to systemd, prints "ready", and follows the kubelet: what that writes is synced
+and recorded at once, what it forgets is put back, and an image that appears without a
+record is closed, unless it is known to have come without the kubelet. What is there
+when the store is new, and has no record, is presumed preloaded (--first-start).
+
+--once does the first part only, for ExecStartPre. What the kubelet does until the next
+--once is a gap then: images of which nothing is known are closed.
+
+Since 1.34 a kubelet that has all records in memory never looks at its files again. So
+the guard keeps a file there that no kubelet can parse: the kubelet logs one error a
+listing, and looks at its files. --no-live does without; what the guard puts back is
+then seen at the kubelet's next start only. So it is with a kubelet that ran before the
+guard did.
+
+A kubelet with waybill inside needs no guard: beside one it ends, with 8.
+
+SIGTERM ends it in order; SIGHUP starts it anew in place, with the configuration file read
+again. --status says what it watches, and the holes that it closed; 1 if no
+guard runs.)",
+      .examples = R"(waybill guard --kubelet-dir /var/lib/kubelet --cri auto
+waybill guard --status --kubelet-dir /var/lib/kubelet)",
+      .call = New<GuardCall>};
+}
 
 }  // namespace waybill::cli

@@ -12,16 +12,8 @@ struct Hashed {
   std::string hash;
 };
 
-class HashCommand final : public Command {
+class HashCall final : public Call {
  public:
-  std::string name() const override { return "hash"; }
-  std::string summary() const override { return "hash pull credentials as the kubelet does"; }
-  std::string notes() const override {
-    return R"(Reads a docker config (config.json or .dockercfg) or the JSON of a pull Secret:
-  kubectl get secret NAME -o json | waybill hash
-Prints registries and hashes, never what was hashed.)";
-  }
-
   void Declare(Flags& flags) override {
     flags.Value("--registry", &registry_, "R", "this registry only, as the document spells it");
   }
@@ -66,6 +58,16 @@ Prints registries and hashes, never what was hashed.)";
 
 }  // namespace
 
-std::unique_ptr<Command> MakeHashCommand() { return std::make_unique<HashCommand>(); }
+Command HashCommand() {
+  return {
+      .name = "hash",
+      .task = kTaskPlan,
+      .summary = "hash pull credentials as the kubelet does",
+      .notes = R"(Reads a docker config (config.json or .dockercfg) or the JSON of a pull Secret:
+  kubectl get secret NAME -o json | waybill hash
+Prints registries and hashes, never what was hashed.)",
+      .examples = R"(waybill hash --registry registry.example < ~/.docker/config.json)",
+      .call = New<HashCall>};
+}
 
 }  // namespace waybill::cli

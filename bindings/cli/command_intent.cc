@@ -10,21 +10,12 @@
 namespace waybill::cli {
 namespace {
 
-class IntentCommand final : public Command {
+class IntentCall final : public Call {
  public:
-  std::string name() const override { return "intent"; }
-  std::string summary() const override { return "record that a pull is about to begin"; }
-  std::string notes() const override {
-    return R"(The pull is on disk as an open pull when the command ends, and its number is printed:
-give that to `waybill pulled` or `waybill failed` (--pull). It uses --store, --image,
---runtime and --rules; the other flags are only checked.)";
-  }
-
   void Declare(Flags& flags) override { flags_.Declare(flags); }
 
   Result<ExitCode> Run(Output& out) override {
-    TRY(flags_.Parse());
-    const std::string& handler = flags_.runtime.handler;
+    const std::string handler = flags_.runtime.handler();
     const ImageCopy copy = {.image = flags_.image, .runtime_handler = handler};
     auto pull = WithWriter(
         Writer::Open(flags_.store, {.policy = flags_.policy.policy}), [&](Writer& writer) {
@@ -50,6 +41,17 @@ give that to `waybill pulled` or `waybill failed` (--pull). It uses --store, --i
 
 }  // namespace
 
-std::unique_ptr<Command> MakeIntentCommand() { return std::make_unique<IntentCommand>(); }
+Command IntentCommand() {
+  return {
+      .name = "intent",
+      .task = kTaskRecord,
+      .summary = "record that a pull is about to begin",
+      .notes =
+          R"(The pull is on disk as an open pull when the command ends, and its number is printed:
+give that to `waybill pulled` or `waybill failed` (--pull). It uses --store, --image,
+--runtime and --rules; the other flags are only checked.)",
+      .examples = R"(waybill intent --image registry.example/app:v1)",
+      .call = New<IntentCall>};
+}
 
 }  // namespace waybill::cli

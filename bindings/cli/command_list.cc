@@ -28,18 +28,8 @@ bool IsOpenedBy(const ImagePulledRecord& record, std::string_view namespace_name
                      });
 }
 
-class ListCommand final : public Command {
+class ListCall final : public Call {
  public:
-  std::string name() const override { return "list"; }
-  std::string summary() const override { return "list records, intents or quarantined images"; }
-  std::string notes() const override {
-    return R"(Filters narrow the list, and several all apply. --runtime is for records and --intents.
---namespace is for records: those that a Secret or a service account of that namespace
-opens now, with all their image names. --older-than is for what has a time: records and
---preloaded by UPDATED, --quarantine by SINCE; what has no time counts as old. If
-nothing fits, the list is empty, and the exit code is 0.)";
-  }
-
   void Declare(Flags& flags) override {
     store_.Declare(flags);
     flags.Switch("--intents", &intents_, "image strings of open pulls (see also waybill pulls)");
@@ -48,60 +38,35 @@ nothing fits, the list is empty, and the exit code is 0.)";
                  "images that a kubelet saw before it pulled any (what is known to be\n"
                  "preloaded: waybill preload)");
     runtime_.Declare(flags);
-    flags.Value("--namespace", &namespace_, "NS", "only what credentials of this namespace open");
-    flags.Value("--older-than", &older_than_, "TIME", "only what is older: 90s, 2h, 30d");
+    flags.Value("--namespace", &namespace_, "NS", "only what credentials of this namespace open",
+                ParseNamespace);
+    flags.Value("--older-than", &older_than_, "TIME", "only what is older: 90s, 2h, 30d",
+                ParseDuration);
+    flags.Excludes("--intents", {"--quarantine", "--preloaded"});
+    flags.Excludes("--quarantine", {"--preloaded"});
+    flags.Excludes("--runtime", {"--quarantine", "--preloaded"}, "these have no runtime handlers");
+    flags.Excludes("--namespace", {"--intents", "--quarantine", "--preloaded"},
+                   "only records have credentials");
+    flags.Excludes("--older-than", {"--intents"}, "`waybill pulls` says when each pull began");
   }
 
   Result<ExitCode> Run(Output& out) override {
-    TRY(Parse());
-    auto listed = WithStore(ObserveStore(store_, {.shows_any_age = true}),
-                            [&](NodeStore& store) -> Result<void> {
-                              auto names = TRY(HandlerNames::Of(store));
-                              if (intents_) return Intents(store, names, out);
-                              if (quarantine_) return Quarantine(store, out);
-                              if (preloaded_) return Preloaded(store, out);
-                              return Records(store, names, out);
-                            });
-    if (!listed) return listed.error();
-    return ExitCode::kYes;
+    if (older_than_) {
+      before_ = SystemClock();
+      before_->seconds -= older_than_->count();
+    }
+    return WithStore(ObserveStore(store_, {.shows_any_age = true}),
+                     [&](NodeStore& store) -> Result<ExitCode> {
+                       auto names = TRY(HandlerNames::Of(store));
+                       TRY(intents_      ? Intents(store, names, out)
+                           : quarantine_ ? Quarantine(store, out)
+                           : preloaded_  ? Preloaded(store, out)
+                                         : Records(store, names, out));
+                       return ExitCode::kYes;
+                     });
   }
 
  private:
-  Result<void> Parse() {
-    TRY(store_.Parse());
-    TRY(runtime_.Parse());
-    if (int{intents_} + int{quarantine_} + int{preloaded_} > 1) {
-      return BadFlag("list", "one of --intents, --quarantine and --preloaded at a time");
-    }
-    const std::string_view table = intents_      ? "--intents"
-                                   : quarantine_ ? "--quarantine"
-                                   : preloaded_  ? "--preloaded"
-                                                 : "";
-    if (runtime_.given() && (quarantine_ || preloaded_)) {
-      return BadFlag("--runtime", fmt::format("{} has no runtime handlers", table),
-                     "leave one of the two out");
-    }
-    if (namespace_ && !table.empty()) {
-      return BadFlag("--namespace", fmt::format("{} has no credentials", table),
-                     "leave one of the two out");
-    }
-    if (older_than_ && intents_) {
-      return BadFlag("--older-than", "--intents has no times",
-                     "`waybill pulls` says when each pull began");
-    }
-    if (namespace_) {
-      TRY(CheckLength("--namespace", *namespace_, kMaxCoordinateBytes));
-      if (namespace_->find('/') != std::string::npos) {
-        return BadFlag("--namespace", "a namespace has no '/' in it");
-      }
-    }
-    if (!older_than_) return {};
-    auto age = TRY(ParseDuration("--older-than", *older_than_));
-    before_ = SystemClock();
-    before_->seconds -= age.count();
-    return {};
-  }
-
   // An entry without a time counts as old.
   bool IsOldEnough(const std::optional<Timestamp>& time) const {
     return !before_ || !time || *time < *before_;
@@ -112,7 +77,7 @@ nothing fits, the list is empty, and the exit code is 0.)";
   template <typename T>
   Result<void> LeaveHandler(const HandlerNames& names, std::vector<T>& all) const {
     if (!runtime_.given()) return {};
-    const std::string handler = names.StoredNameOf(runtime_.handler);
+    const std::string handler = names.StoredNameOf(runtime_.handler());
     const auto is_other = [&](const T& one) { return one.runtime_handler != handler; };
     if (std::all_of(all.begin(), all.end(), is_other)) {
       TRY(names.Check(handler));
@@ -207,12 +172,26 @@ nothing fits, the list is empty, and the exit code is 0.)";
   bool preloaded_ = false;
   RuntimeFlag runtime_;
   std::optional<std::string> namespace_;
-  std::optional<std::string> older_than_;
+  std::optional<std::chrono::seconds> older_than_;
   std::optional<Timestamp> before_;  // what is older
 };
 
 }  // namespace
 
-std::unique_ptr<Command> MakeListCommand() { return std::make_unique<ListCommand>(); }
+Command ListCommand() {
+  return {
+      .name = "list",
+      .task = kTaskLook,
+      .summary = "list records, intents or quarantined images",
+      .notes =
+          R"(Filters narrow the list, and several all apply. --runtime is for records and --intents.
+--namespace is for records: those that a Secret or a service account of that namespace
+opens now, with all their image names. --older-than is for what has a time: records and
+--preloaded by UPDATED, --quarantine by SINCE; what has no time counts as old. If
+nothing fits, the list is empty, and the exit code is 0.)",
+      .examples = R"(waybill list
+waybill list --namespace tenant-a --older-than 30d)",
+      .call = New<ListCall>};
+}
 
 }  // namespace waybill::cli

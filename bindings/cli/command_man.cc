@@ -8,37 +8,27 @@
 namespace waybill::cli {
 namespace {
 
-class ManCommand final : public Command {
+class ManCall final : public Call {
  public:
-  explicit ManCommand(const Registry& registry) : registry_(registry) {}
-
-  std::string name() const override { return "man"; }
-  std::string summary() const override { return "print a manual page, or write all"; }
-  std::string notes() const override {
-    return R"(Without the packages:
-  waybill man check | man -l -
-  waybill man config | man -l -
-PAGE is a command, config, glossary, or waybill (default).)";
-  }
-
   void Declare(Flags& flags) override {
-    flags.Positional("PAGE", &page_, "which one");
-    flags.Value("--all", &directory_, "DIR", "write every page into this directory");
+    flags.Positionals("PAGE", &page_, "which one: a command, or a command and its action");
+    flags.Value("--all", &directory_, "DIR", "write every page into this directory", Length());
+    flags.Excludes("--all", {"PAGE"});
   }
 
   Result<ExitCode> Run(Output& out) override {
-    if (directory_ && page_) return BadFlag("--all", "it excludes a page");
-    if (directory_ && directory_->empty()) return BadFlag("--all", "the value is empty");
-    const std::string wanted = page_.value_or("waybill");
-    for (const ManualPage& page : ManualOf(registry_)) {
-      if (directory_) {
-        if (auto written = Write(page); !written) return written.error();
+    std::string wanted;
+    for (const std::string& word : page_) wanted += (wanted.empty() ? "" : "-") + word;
+    if (wanted.empty()) wanted = "waybill";
+    for (const ManualPage& page : ManualOf(Registry())) {
+      if (!directory_.empty()) {
+        TRY(Write(page));
       } else if (page.name == wanted || page.name == "waybill-" + wanted) {
         out.WriteRaw(page.text);
         return ExitCode::kYes;
       }
     }
-    if (directory_) return ExitCode::kYes;
+    if (!directory_.empty()) return ExitCode::kYes;
     return BadFlag(
         "PAGE", fmt::format("there is no page '{}'", wanted.substr(0, 200)),
         "waybill --help lists the commands; config is the page on the configuration file");
@@ -46,7 +36,7 @@ PAGE is a command, config, glossary, or waybill (default).)";
 
  private:
   Result<void> Write(const ManualPage& page) const {
-    const std::string path = *directory_ + "/" + page.file();
+    const std::string path = directory_ + "/" + page.file();
     std::ofstream file(path, std::ios::binary | std::ios::trunc);
     file << page.text;
     file.close();
@@ -55,15 +45,22 @@ PAGE is a command, config, glossary, or waybill (default).)";
                  "the directory must be there"};
   }
 
-  const Registry& registry_;
-  std::optional<std::string> page_;
-  std::optional<std::string> directory_;
+  std::vector<std::string> page_;
+  std::string directory_;
 };
 
 }  // namespace
 
-std::unique_ptr<Command> MakeManCommand(const Registry& registry) {
-  return std::make_unique<ManCommand>(registry);
+Command ManCommand() {
+  return {.name = "man",
+          .task = kTaskHelp,
+          .summary = "print a manual page, or write all",
+          .notes = R"(Without the packages:
+  waybill man check | man -l -
+  waybill man config | man -l -
+PAGE is a command, config, glossary, or waybill (default).)",
+          .examples = R"(waybill man guard | man -l -)",
+          .call = New<ManCall>};
 }
 
 }  // namespace waybill::cli

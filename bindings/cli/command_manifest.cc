@@ -5,7 +5,6 @@
 #include "bindings/cli/command.h"
 #include "bindings/cli/described_json.h"
 #include "bindings/cli/handler_names.h"
-#include "bindings/cli/hints.h"
 #include "bindings/cli/input.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
@@ -35,44 +34,34 @@ Platform PlatformOfThisMachine() {
   return PlatformOfMachine(name.sysname, name.machine);
 }
 
-class ManifestCommand final : public Command {
+class ManifestCall final : public Call {
  public:
-  std::string name() const override { return "manifest"; }
-  std::string summary() const override { return "choose the manifest of an image index"; }
-  std::string notes() const override {
-    return R"(Prints the digest that a runtime pulls, and its platform; 1 if no manifest matches.
-The platform is that of this machine, or --platform, or, with --store and --runtime,
-the guest platform of that runtime handler if it has one; then --platform is refused.)";
-  }
-
   void Declare(Flags& flags) override {
-    flags.Required("--index", &index_, "FILE",
-                   "an OCI image index or Docker manifest list; -: stdin");
+    flags.Value("--index", &index_, "FILE|-", "an OCI image index or Docker manifest list")
+        .Required();
     flags.Value("--platform", &platform_, "OS/ARCH[/VARIANT]",
-                "what the node runs; default: what this machine is");
-    flags.Value("--os-version", &os_version_, "V", "the node's OS version, as 10.0.20348.1970");
-    flags.Value("--store", &store_, "DIR", "the store that knows the runtime handlers");
-    flags.TakesSetting("--store", {.only_with = {"--runtime"}});
+                "what the node runs; default: what this machine is", Named(ParsePlatform));
+    flags.Value("--os-version", &os_version_, "V", "the node's OS version, as 10.0.20348.1970",
+                Length{kMaxPlatformFieldBytes});
+    store_.DeclareOptional(flags).TakesSetting({.only_with = {"--runtime"}});
     runtime_.Declare(flags);
+    flags.Needs("--os-version", {"--platform"}, "write --platform windows/amd64");
   }
 
   Result<ExitCode> Run(Output& out) override {
-    TRY(runtime_.Parse());
-    if (!runtime_.handler.empty() && !store_) {
+    if (!runtime_.handler().empty() && store_.store.empty()) {
       return BadFlag("--runtime", "--store is missing, which knows the runtime handlers");
     }
-    if (os_version_ && !platform_) {
-      return BadFlag("--os-version", "it needs --platform", "write --platform windows/amd64");
-    }
-    auto host = TRY(Host());
+    Platform host = platform_ ? *platform_ : PlatformOfThisMachine();
+    if (os_version_) host.os_version = *os_version_;
     auto manifests = TRY(ReadDecoded(index_, kMaxImageIndexBytes, DecodeImageIndex));
     auto guest = TRY(Guest());
     if (guest && platform_) {
       return BadFlag(
           "--platform",
           fmt::format("{} runs {}, whatever the node's platform is",
-                      runtime_.handler.empty() ? "the default runtime handler"
-                                               : "the runtime handler " + runtime_.handler,
+                      runtime_.handler().empty() ? "the default runtime handler"
+                                                 : "the runtime handler " + runtime_.handler(),
                       FormatPlatform(*guest)),
           "leave out --platform, or --store and --runtime");
     }
@@ -87,34 +76,14 @@ the guest platform of that runtime handler if it has one; then --platform is ref
   }
 
  private:
-  Result<Platform> Host() const {
-    Platform host;
-    if (platform_) {
-      auto parsed = ParsePlatform(*platform_);
-      if (!parsed) {
-        return BadFlag("--platform", parsed.error().message, HintOf(parsed.error()));
-      }
-      host = *std::move(parsed);
-    } else {
-      host = PlatformOfThisMachine();
-    }
-    if (!os_version_) return host;
-    TRY(CheckLength("--os-version", *os_version_, kMaxPlatformFieldBytes));
-    host.os_version = *os_version_;
-    return host;
-  }
-
   // The handler's guest platform in the store's registry; nullopt: it runs what the host runs.
   Result<std::optional<Platform>> Guest() const {
-    if (!store_) return std::nullopt;
-    StoreFlags flags;
-    flags.store = *store_;
-    TRY(flags.Parse());
-    auto names = TRY(WithStore(ObserveStore(flags), HandlerNames::Of));
-    TRY(names.Check(runtime_.handler));
+    if (store_.store.empty()) return std::nullopt;
+    auto names = TRY(WithStore(ObserveStore(store_), HandlerNames::Of));
+    TRY(names.Check(runtime_.handler()));
     for (const RuntimeHandler& handler : names.handlers()) {
       const bool meant =
-          runtime_.handler.empty() ? handler.is_default : handler.name == runtime_.handler;
+          runtime_.handler().empty() ? handler.is_default : handler.name == runtime_.handler();
       if (meant) return handler.guest_platform;
     }
     return std::nullopt;
@@ -130,14 +99,24 @@ the guest platform of that runtime handler if it has one; then --platform is ref
   }
 
   std::string index_;
-  std::optional<std::string> platform_;
+  std::optional<Platform> platform_;
   std::optional<std::string> os_version_;
-  std::optional<std::string> store_;
+  StoreFlags store_;
   RuntimeFlag runtime_;
 };
 
 }  // namespace
 
-std::unique_ptr<Command> MakeManifestCommand() { return std::make_unique<ManifestCommand>(); }
+Command ManifestCommand() {
+  return {.name = "manifest",
+          .task = kTaskPlan,
+          .summary = "choose the manifest of an image index",
+          .notes =
+              R"(Prints the digest that a runtime pulls, and its platform; 1 if no manifest matches.
+The platform is that of this machine, or --platform, or, with --store and --runtime,
+the guest platform of that runtime handler if it has one; then --platform is refused.)",
+          .examples = R"(waybill manifest --index index.json --platform linux/amd64)",
+          .call = New<ManifestCall>};
+}
 
 }  // namespace waybill::cli

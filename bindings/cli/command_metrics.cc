@@ -31,32 +31,22 @@ Json SeriesJson(const MetricFamily& family) {
   return all;
 }
 
-class MetricsCommand final : public Command {
+class MetricsCall final : public Call {
  public:
-  std::string name() const override { return "metrics"; }
-  std::string summary() const override { return "write metrics as Prometheus text"; }
-  std::string notes() const override {
-    return R"(The metrics of waybill, as the store knows them, for a file that node_exporter reads:
-  waybill metrics --store DIR > waybill.prom.new && mv waybill.prom.new waybill.prom
-Those under the kubelet's names belong to the process that decides: ask that one. The ranges
-of host IDs are those of the pool, with the flags that it has elsewhere.)";
-  }
-
   void Declare(Flags& flags) override {
     store_.Declare(flags);
     pool_.Declare(flags);
   }
 
   Result<ExitCode> Run(Output& out) override {
-    TRY(store_.Parse());
-    TRY(pool_.Parse());
-    auto got = WithStore(ObserveStore(store_, {.user_namespaces = pool_.options}),
-                         [](const NodeStore& store) {
-                           // Where the store can't be read, this says why.
-                           auto statistics = store.GetStatistics();
-                           if (!statistics) return Result<Metrics>(statistics.error());
-                           return Result<Metrics>(store.GetMetrics());
-                         });
+    auto pool = TRY(pool_.Read());
+    auto got =
+        WithStore(ObserveStore(store_, {.user_namespaces = pool}), [](const NodeStore& store) {
+          // Where the store can't be read, this says why.
+          auto statistics = store.GetStatistics();
+          if (!statistics) return Result<Metrics>(statistics.error());
+          return Result<Metrics>(store.GetMetrics());
+        });
     if (!got) return got.error();
     if (!out.json()) {
       out.WriteRaw(got->ToPrometheusText());
@@ -75,6 +65,18 @@ of host IDs are those of the pool, with the flags that it has elsewhere.)";
 
 }  // namespace
 
-std::unique_ptr<Command> MakeMetricsCommand() { return std::make_unique<MetricsCommand>(); }
+Command MetricsCommand() {
+  return {
+      .name = "metrics",
+      .task = kTaskLook,
+      .summary = "write metrics as Prometheus text",
+      .notes =
+          R"(The metrics of waybill, as the store knows them, for a file that node_exporter reads:
+  waybill metrics --store DIR > waybill.prom.new && mv waybill.prom.new waybill.prom
+Those under the kubelet's names belong to the process that decides: ask that one. The ranges
+of host IDs are those of the pool, with the flags that it has elsewhere.)",
+      .examples = R"(waybill metrics > /var/lib/node_exporter/waybill.prom)",
+      .call = New<MetricsCall>};
+}
 
 }  // namespace waybill::cli

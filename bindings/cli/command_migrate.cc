@@ -11,46 +11,27 @@
 namespace waybill::cli {
 namespace {
 
-class MigrateCommand final : public Command {
+class MigrateCall final : public Call {
  public:
-  std::string name() const override { return "migrate"; }
-  std::string summary() const override { return "take the store to another schema version"; }
-  std::string notes() const override {
-    return R"(Makes and verifies a backup first. Each step is one transaction: after a crash or an
-interruption the store is whole, and the same command continues. Going down is refused
-(1) if it would lose something, unless --accept-loss is given; images whose records
-are lost must be verified again. A dry run exits as the run itself would. `waybill
-restore` puts a backup back.)";
-  }
-
   void Declare(Flags& flags) override {
-    store_.Declare(flags);
-    store_.DeclareWait(flags);
-    flags.Value("--to", &to_, "N",
+    store_.DeclareToWrite(flags);
+    flags.Value("--to", &options_.to, "N",
                 fmt::format("the schema version, {} to {} (default {})", kOldestSchema,
-                            kNewestSchema, kNewestSchema));
-    flags.Switch("--dry-run", &dry_run_, "say what would be done, and change nothing");
-    flags.Switch("--accept-loss", &accept_loss_, "go down even if that loses something");
+                            kNewestSchema, kNewestSchema),
+                Number{kOldestSchema, kNewestSchema});
+    flags.Switch("--dry-run", &options_.dry_run, "say what would be done, and change nothing");
+    flags.Switch("--accept-loss", &options_.accept_loss, "go down even if that loses something");
   }
 
   Result<ExitCode> Run(Output& out) override {
-    TRY(store_.Parse());
-    MigrateOptions options{.directory = store_.store};
-    options.dry_run = dry_run_;
-    options.accept_loss = accept_loss_;
-    if (to_) {
-      auto version = TRY(ParseNumber("--to", *to_));
-      if (version > UINT32_MAX) {
-        return BadFlag("--to", fmt::format("there is no schema version {}", version));
-      }
-      options.to = static_cast<std::uint32_t>(version);
-    }
+    MigrateOptions options = options_;
+    options.directory = store_.store;
     ProgressLine line("migrating", "values");
     options.progress = line.UntilStopped();
     auto report = WhileOwned(store_, [&] { return Migrate(options); });
     line.Clear();
-    bool refused = dry_run_ && !accept_loss_ && report && !report->losses.empty();
-    if (!report && report.error().code == ErrorCode::kConflict && !accept_loss_) {
+    bool refused = options_.dry_run && !options_.accept_loss && report && !report->losses.empty();
+    if (!report && report.error().code == ErrorCode::kConflict && !options_.accept_loss) {
       // A dry run lists each loss.
       options.dry_run = true;
       auto would = Migrate(options);
@@ -66,7 +47,7 @@ restore` puts a backup back.)";
 
  private:
   void Write(const MigrationReport& report, bool refused, Output& out) const {
-    const bool done = !dry_run_ && !refused;
+    const bool done = !options_.dry_run && !refused;
     if (out.json()) {
       Json answer = JsonOf(report);
       answer["done"] = done;
@@ -79,18 +60,29 @@ restore` puts a backup back.)";
     // The warning comes last. main reports a failed write.
     (void)out.Flush();
     Warn(fmt::format("going down to schema version {} would lose what is listed: {}", report.to,
-                     dry_run_ ? "it would be refused" : "nothing was changed"),
+                     options_.dry_run ? "it would be refused" : "nothing was changed"),
          "if that is meant, add --accept-loss; a backup is made first");
   }
 
   StoreFlags store_;
-  std::optional<std::string> to_;
-  bool dry_run_ = false;
-  bool accept_loss_ = false;
+  MigrateOptions options_;
 };
 
 }  // namespace
 
-std::unique_ptr<Command> MakeMigrateCommand() { return std::make_unique<MigrateCommand>(); }
+Command MigrateCommand() {
+  return {
+      .name = "migrate",
+      .task = kTaskRepair,
+      .summary = "take the store to another schema version",
+      .notes =
+          R"(Makes and verifies a backup first. Each step is one transaction: after a crash or an
+interruption the store is whole, and the same command continues. Going down is refused
+(1) if it would lose something, unless --accept-loss is given; images whose records
+are lost must be verified again. A dry run exits as the run itself would. `waybill
+restore` puts a backup back.)",
+      .examples = R"(waybill migrate --dry-run)",
+      .call = New<MigrateCall>};
+}
 
 }  // namespace waybill::cli

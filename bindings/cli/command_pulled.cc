@@ -6,7 +6,6 @@
 #include "bindings/cli/described_json.h"
 #include "bindings/cli/handler_names.h"
 #include "bindings/cli/image_lookup.h"
-#include "bindings/cli/input.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
@@ -16,51 +15,41 @@
 namespace waybill::cli {
 namespace {
 
-class PulledCommand final : public Command {
+class PulledCall final : public Call {
  public:
-  std::string name() const override { return "pulled"; }
-  std::string summary() const override { return "record that a pull succeeded, and with what"; }
-  std::string notes() const override {
-    return R"(Give the Secrets or the service account that the pull used. With neither, the pull
-used no credentials or the node's own, and the image is open to all pods of the node,
-as in the kubelet. With --credentials-unknown it is open to no pod until it is pulled
-again. --manifest and --platform tell which manifest of an image index was pulled;
-another manifest of the same ref is another image. --pull says which pull it was, by
-the number that `waybill intent` printed; otherwise it is the newest of the image that
-runs. Only that one ends: another pull of the image stays open.)";
-  }
-
   void Declare(Flags& flags) override {
     flags_.Declare(flags);
     flags.Switch("--credentials-unknown", &credentials_unknown_,
                  "the credentials of the pull are unknown");
-    flags.Value("--manifest", &manifest_, "DIGEST", "which manifest of an index was pulled");
-    flags.Value("--platform", &platform_, "OS/ARCH[/VARIANT]", "the platform of that manifest");
-    flags.Value("--os-version", &os_version_, "V", "its OS version, for Windows");
-    flags.Value("--pull", &pull_, "PULL", "which pull: the number of waybill intent");
+    flags.Value("--manifest", &manifest_, "DIGEST", "which manifest of an index was pulled",
+                ParseDigest);
+    flags.Value("--platform", &platform_, "OS/ARCH[/VARIANT]", "the platform of that manifest",
+                Named(ParsePlatform));
+    flags.Value("--os-version", &os_version_, "V", "its OS version, for Windows",
+                Length{kMaxPlatformFieldBytes});
+    flags.Value("--pull", &pull_, "PULL", "which pull: the number of waybill intent", ParsePullId);
     listed_.Declare(flags,
                     " after the pull: the ID and the\n"
                     "digests by which the image will be asked for");
+    flags.Excludes("--credentials-unknown", {"--secret", "--secrets", "--service-account"});
+    flags.Needs("--os-version", {"--platform"});
+    flags.Needs("--manifest", {"--platform"});
+    flags.Needs("--platform", {"--manifest"});
   }
 
   Result<ExitCode> Run(Output& out) override {
-    TRY(flags_.Parse());
     if (!flags_.image_ref || flags_.image_ref->empty()) {
       return BadFlag("--image-ref", "it is empty", "give what the runtime calls the image");
     }
     const bool given = !flags_.secrets.empty() || flags_.service_account.has_value();
     // Without credentials the image would be open to all pods.
-    if (flags_.secrets_path && !given) {
+    if (flags_.has_secrets_file() && !given) {
       return BadFlag("--secrets", "it holds no Secret",
                      "leave --secrets out if the image was pulled without credentials");
     }
-    if (credentials_unknown_ && given) {
-      return BadFlag("--credentials-unknown",
-                     "it excludes --secret, --secrets and --service-account");
-    }
     const std::optional<ImagePullCredentials> credentials = Credentials(given);
     auto result = TRY(WhatRuntimeSays());
-    const std::string& handler = flags_.runtime.handler;
+    const std::string handler = flags_.runtime.handler();
     // A digest is kept as it is written: the store knows whose it is.
     const std::string image_ref =
         result.image && !IsSpelling(*flags_.image_ref) ? result.image->id : *flags_.image_ref;
@@ -139,45 +128,19 @@ runs. Only that one ends: another pull of the image stays open.)";
 
   Result<PullResult> WhatRuntimeSays() const {
     PullResult result;
-    if (pull_) {
-      result.pull = TRY(ParsePullId("--pull", *pull_));
-    }
-    auto manifest = TRY(Manifest());
-    result.manifest = std::move(manifest);
-    if (auto checked =
-            CheckStandardInput({{"--secrets", flags_.secrets_path}, {"--listed", listed_.path()}});
-        !checked) {
-      return checked.error();
-    }
+    result.pull = pull_;
+    if (manifest_) result.manifest = PulledManifest{*manifest_, *platform_};
+    if (os_version_) result.manifest->platform.os_version = *os_version_;
     if (listed_.given()) {
-      TRY(listed_.Check());
       auto list = TRY(listed_.Read());
       auto entries = TRY(FindListed(*flags_.image_ref, list, listed_.name()));
       const auto same_handler =
           std::find_if(entries.begin(), entries.end(), [&](const ImageOnNode& image) {
-            return image.runtime_handler == flags_.runtime.handler;
+            return image.runtime_handler == flags_.runtime.handler();
           });
       result.image = same_handler == entries.end() ? entries.front() : *same_handler;
     }
     return result;
-  }
-
-  Result<std::optional<PulledManifest>> Manifest() const {
-    if (os_version_ && !platform_) return BadFlag("--os-version", "it needs --platform");
-    if (manifest_.has_value() != platform_.has_value()) {
-      return BadFlag("--manifest", "--manifest and --platform belong together");
-    }
-    if (!manifest_) return std::optional<PulledManifest>();
-    TRY(CheckDigest("--manifest", *manifest_));
-    auto platform = ParsePlatform(*platform_);
-    if (!platform) {
-      return BadFlag("--platform", platform.error().message, "the form is OS/ARCH[/VARIANT]");
-    }
-    if (os_version_) {
-      TRY(CheckLength("--os-version", *os_version_, kMaxPlatformFieldBytes));
-      platform->os_version = *os_version_;
-    }
-    return std::optional(PulledManifest{*manifest_, *std::move(platform)});
   }
 
   std::optional<ImagePullCredentials> Credentials(bool given) const {
@@ -194,14 +157,29 @@ runs. Only that one ends: another pull of the image stays open.)";
   PullFlags flags_;
   bool credentials_unknown_ = false;
   std::optional<std::string> manifest_;
-  std::optional<std::string> platform_;
+  std::optional<Platform> platform_;
   std::optional<std::string> os_version_;
-  std::optional<std::string> pull_;
+  PullId pull_;
   ImagesFlags listed_ = ImagesFlags("--listed");
 };
 
 }  // namespace
 
-std::unique_ptr<Command> MakePulledCommand() { return std::make_unique<PulledCommand>(); }
+Command PulledCommand() {
+  return {
+      .name = "pulled",
+      .task = kTaskRecord,
+      .summary = "record that a pull succeeded, and with what",
+      .notes = R"(Give the Secrets or the service account that the pull used. With neither, the pull
+used no credentials or the node's own, and the image is open to all pods of the node,
+as in the kubelet. With --credentials-unknown it is open to no pod until it is pulled
+again. --manifest and --platform tell which manifest of an image index was pulled;
+another manifest of the same ref is another image. --pull says which pull it was, by
+the number that `waybill intent` printed; otherwise it is the newest of the image that
+runs. Only that one ends: another pull of the image stays open.)",
+      .examples =
+          R"(waybill pulled --image registry.example/app:v1 --image-ref sha256:2c26b46b68ff --secrets secrets.jsonl --pull 7)",
+      .call = New<PulledCall>};
+}
 
 }  // namespace waybill::cli

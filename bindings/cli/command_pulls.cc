@@ -13,59 +13,27 @@
 namespace waybill::cli {
 namespace {
 
-class PullsCommand final : public Command {
+class PullsListCall final : public Call {
  public:
-  std::string name() const override { return "pulls"; }
-  std::string summary() const override { return "list pulls that may still bring an image"; }
-  std::string notes() const override {
-    return R"(list (default)  open pulls, the oldest first. An image that one of them could have given
-                its name is not taken for preloaded. A pull leaves the list when its
-                success is recorded, when the runtime says that nothing was transferred,
-                or when a complete list shows that it can bring nothing any more
-                (`waybill observe`)
-drop PULL       you state that this pull brought nothing, and will bring nothing; the
-                reason is stored in the journal that `waybill trust` shows)";
-  }
-
   void Declare(Flags& flags) override {
     store_.Declare(flags);
-    store_.DeclareWait(flags);
-    flags.Positional("ACTION", &action_, "list or drop");
-    flags.Positional("PULL", &pull_, "drop: the pull's number in the list");
-    flags.Value("--reason", &reason_, "TEXT", "drop: why that is known");
-    change_.DeclareDryRun(flags);
     evidence_.DeclareShortNames(flags);
   }
 
   Result<ExitCode> Run(Output& out) override {
-    TRY(store_.Parse());
-    TRY(evidence_.Parse());
-    const std::string action = action_.value_or("list");
-    if (action == "list") {
-      if (pull_) return BadFlag("PULL", "it belongs to drop");
-      if (reason_) return BadFlag("--reason", "it belongs to drop");
-      if (change_.options.dry_run) return BadFlag("--dry-run", "it belongs to drop");
-      return List(out);
-    }
-    if (action == "drop") return Drop(out);
-    return BadFlag("ACTION", fmt::format("there is no '{}'", action.substr(0, 200)),
-                   "the actions are list and drop");
-  }
-
- private:
-  Result<ExitCode> List(Output& out) const {
     TRY(WithStore(ObserveStore(store_, {.shows_any_age = true}),
                   [&](const NodeStore& store) { return Write(store, out); }));
     return ExitCode::kYes;
   }
 
+ private:
   Result<void> Write(const NodeStore& store, Output& out) const {
     auto pulls = TRY(store.ListOpenPulls());
     auto names = TRY(HandlerNames::Of(store));
     Json list = Json::array();
     std::vector<std::vector<std::string>> rows;
     for (const OpenPull& pull : pulls) {
-      const std::vector<std::string> gives = NamesGivenBy(pull, evidence_.options.short_names);
+      const std::vector<std::string> gives = NamesGivenBy(pull, evidence_.options().short_names);
       Json object = JsonOf(pull);
       object["couldGive"] = gives;
       list.push_back(std::move(object));
@@ -84,32 +52,6 @@ drop PULL       you state that this pull brought nothing, and will bring nothing
     return {};
   }
 
-  Result<ExitCode> Drop(Output& out) const {
-    if (!pull_) {
-      return BadFlag("PULL", "it is missing",
-                     "waybill pulls --store " + ShellWord(store_.store) + " lists them");
-    }
-    auto id = TRY(ParsePullId("PULL", *pull_));
-    if (!reason_) return BadFlag("--reason", "it is missing", "state why the pull brought nothing");
-    TRY(CheckLength("--reason", *reason_, kMaxReasonBytes));
-    auto dropped = WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<OpenPull> {
-      auto pulls = TRY(writer.store().ListOpenPulls());
-      const auto found = std::find_if(pulls.begin(), pulls.end(),
-                                      [&](const OpenPull& pull) { return pull.id == id; });
-      TRY(writer.owner().DropOpenPull(id, *reason_, change_.options));
-      return found == pulls.end() ? OpenPull{.id = id} : *found;
-    });
-    if (!dropped) return dropped.error();
-    WriteDryRun(change_.options.dry_run, out);
-    if (out.json()) {
-      out.WriteJson({{"dropped", JsonOf(*dropped)}, {"dryRun", change_.options.dry_run}});
-    } else {
-      out.Line("dropped: pull {} of {}{}", dropped->id.value, ImageText(*dropped),
-               ForHandler(dropped->runtime_handler));
-    }
-    return ExitCode::kYes;
-  }
-
   static std::string Joined(const std::vector<std::string>& names) {
     std::string text;
     for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
@@ -117,15 +59,73 @@ drop PULL       you state that this pull brought nothing, and will bring nothing
   }
 
   StoreFlags store_;
+  EvidenceFlags evidence_;
+};
+
+class PullsDropCall final : public Call {
+ public:
+  void Declare(Flags& flags) override {
+    store_.DeclareToWrite(flags);
+    flags.Positional("PULL", &pull_, "the pull's number in the list", ParsePullId)
+        .Required("waybill pulls lists them");
+    flags
+        .Value("--reason", &reason_, "TEXT",
+               "why that is known; it is stored in the journal that `waybill trust` shows",
+               Length{kMaxReasonBytes})
+        .Required("state why the pull brought nothing");
+    change_.DeclareDryRun(flags);
+    evidence_.DeclareShortNames(flags);
+  }
+
+  Result<ExitCode> Run(Output& out) override {
+    auto dropped = WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<OpenPull> {
+      auto pulls = TRY(writer.store().ListOpenPulls());
+      const auto found = std::find_if(pulls.begin(), pulls.end(),
+                                      [&](const OpenPull& pull) { return pull.id == pull_; });
+      TRY(writer.owner().DropOpenPull(pull_, reason_, change_));
+      return found == pulls.end() ? OpenPull{.id = pull_} : *found;
+    });
+    if (!dropped) return dropped.error();
+    WriteDryRun(change_.dry_run, out);
+    if (out.json()) {
+      out.WriteJson({{"dropped", JsonOf(*dropped)}, {"dryRun", change_.dry_run}});
+    } else {
+      out.Line("dropped: pull {} of {}{}", dropped->id.value, ImageText(*dropped),
+               ForHandler(dropped->runtime_handler));
+    }
+    return ExitCode::kYes;
+  }
+
+ private:
+  StoreFlags store_;
   ChangeFlags change_;
   EvidenceFlags evidence_;
-  std::optional<std::string> action_;
-  std::optional<std::string> pull_;
-  std::optional<std::string> reason_;
+  PullId pull_;
+  std::string reason_;
 };
 
 }  // namespace
 
-std::unique_ptr<Command> MakePullsCommand() { return std::make_unique<PullsCommand>(); }
+Command PullsCommand() {
+  return {
+      .name = "pulls",
+      .task = kTaskRecord,
+      .summary = "list pulls that may still bring an image",
+      .actions =
+          {{.name = "list",
+            .summary = "open pulls, the oldest first",
+            .notes =
+                R"(An image that one of them could have given its name is not taken for preloaded. A pull
+leaves the list when its success is recorded, when the runtime says that nothing was
+transferred, or when a complete list shows that it can bring nothing any more
+(`waybill observe`).)",
+            .examples = "waybill pulls list",
+            .call = New<PullsListCall>},
+           {.name = "drop",
+            .summary = "state that a pull brought nothing, and will bring nothing",
+            .examples = "waybill pulls drop 7 --reason 'the node was off the network'",
+            .call = New<PullsDropCall>}},
+      .default_action = "list"};
+}
 
 }  // namespace waybill::cli

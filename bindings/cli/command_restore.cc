@@ -10,41 +10,31 @@
 namespace waybill::cli {
 namespace {
 
-class RestoreCommand final : public Command {
+class RestoreCall final : public Call {
  public:
-  std::string name() const override { return "restore"; }
-  std::string summary() const override { return "list backups, or put one back"; }
-  std::string notes() const override {
-    return R"(Without BACKUP: lists the backups in DIR/backup, newest first. With the name of one of
-them, or a path: replaces the store by that backup, and keeps the replaced store. A
-data.mdb must have been copied while no process owned its store, and passes only if it is
-whole. The store is distrustful then: images that were pulled after the backup have no
-record.)";
-  }
-
   void Declare(Flags& flags) override {
-    store_.Declare(flags);
-    store_.DeclareWait(flags);
+    store_.DeclareToWrite(flags);
     flags.Positional("BACKUP", &backup_,
                      "a name out of the list, or the path of a file that waybill backup\nwrote, of "
-                     "a data.mdb that was copied, or of a directory with one");
+                     "a data.mdb that was copied, or of a directory with one",
+                     Length());
     flags.Switch("--dry-run", &dry_run_, "say what would be done, and change nothing");
-    flags.Value(
-        "--map-size", &map_size_, "BYTES",
-        "as of waybill start; otherwise as the replaced store remembers it,\nor the backup");
+    flags
+        .Value("--map-size", &map_bytes_, "BYTES",
+               "as of waybill start; otherwise as the replaced store remembers it,\nor the backup",
+               ParseMapSize)
+        .Seldom();
+    const std::string list = "waybill restore lists the backups";
+    flags.Needs("--dry-run", {"BACKUP"}, list);
+    flags.Needs("--map-size", {"BACKUP"}, list);
   }
 
   Result<ExitCode> Run(Output& out) override {
-    TRY(store_.Parse());
-    if (!backup_) {
-      if (dry_run_) return BadFlag("--dry-run", "BACKUP is missing", ListHint());
-      if (map_size_) return BadFlag("--map-size", "BACKUP is missing", ListHint());
-      return List(out);
-    }
-    if (backup_->empty()) return BadFlag("BACKUP", "the value is empty", ListHint());
-    RestoreOptions options{
-        .directory = store_.store, .backup = PathOf(*backup_), .dry_run = dry_run_};
-    TRY(ParseMapSize(map_size_, options.map_bytes));
+    if (!backup_) return List(out);
+    const RestoreOptions options{.directory = store_.store,
+                                 .backup = PathOf(*backup_),
+                                 .dry_run = dry_run_,
+                                 .map_bytes = map_bytes_};
     auto report = WhileOwned(store_, [&] { return Restore(options); });
     if (!report) {
       Error error = report.error();
@@ -155,11 +145,25 @@ record.)";
   StoreFlags store_;
   std::optional<std::string> backup_;
   bool dry_run_ = false;
-  std::optional<std::string> map_size_;
+  std::uint64_t map_bytes_ = 0;  // RestoreOptions
 };
 
 }  // namespace
 
-std::unique_ptr<Command> MakeRestoreCommand() { return std::make_unique<RestoreCommand>(); }
+Command RestoreCommand() {
+  return {
+      .name = "restore",
+      .task = kTaskRepair,
+      .summary = "list backups, or put one back",
+      .notes =
+          R"(Without BACKUP: lists the backups in DIR/backup, newest first. With the name of one of
+them, or a path: replaces the store by that backup, and keeps the replaced store. A
+data.mdb must have been copied while no process owned its store, and passes only if it is
+whole. The store is distrustful then: images that were pulled after the backup have no
+record.)",
+      .examples = R"(waybill restore
+waybill restore /var/backups/waybill.mdb --dry-run)",
+      .call = New<RestoreCall>};
+}
 
 }  // namespace waybill::cli

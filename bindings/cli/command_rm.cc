@@ -39,85 +39,50 @@ std::string ForgottenText(const ForgetReport& report) {
   return text.empty() ? "nothing, since no credential opened it" : text;
 }
 
-class RmCommand final : public Command {
+class RmCall final : public Call {
  public:
-  std::string name() const override { return "rm"; }
-  std::string summary() const override { return "remove a record, an intent or a ledger entry"; }
-  std::string notes() const override {
-    return R"(rm REF…                the record of an image: its credentials are forgotten, as by
-                       `waybill forget image`. The record stays, empty, and keeps the image
-                       closed until a pod proves credentials: without it the image would
-                       pass for preloaded, and be open to all. `waybill prune` deletes it
-                       once the image is gone from the node
-rm --intent IMAGE…     the open pulls of an image string, as by `waybill pulls drop`: you state
-                       in --reason that they brought nothing, and will bring nothing. An
-                       image that one of them brings all the same may pass for preloaded
-rm --preloaded REF…    the ledger's entry, as by `waybill preload remove`; an image without a
-                       record gets one without credentials, and is closed
-
-REF is what the runtime calls the image, another spelling of it, or at least six digits
-of its ID, as `waybill list` prints it. Each is about one runtime handler's copy, that
-of --runtime. If one argument means nothing, or several images, nothing is removed, and
-the exit code is 1 or 2.)";
-  }
-
   void Declare(Flags& flags) override {
     store_.Declare(flags);
-    flags.Positionals("REF", &images_, "which ones; --intent: image strings");
+    flags
+        .Positionals("REF", &images_, "which ones; --intent: image strings", Length{kMaxImageBytes})
+        .Required("say what is to be removed");
     flags.Switch("--intent", &intent_, "the open pulls of an image string");
     flags.Switch("--preloaded", &preloaded_, "the entry in the ledger of preloaded images");
     flags.Value("--reason", &reason_, "TEXT",
                 "--intent, --preloaded: why; it goes into the journal that\n"
-                "`waybill trust` shows");
+                "`waybill trust` shows",
+                Length{kMaxReasonBytes});
     runtime_.Declare(flags);
     change_.DeclareDryRun(flags);
     store_.DeclareRules(flags);
+    flags.Excludes("--intent", {"--preloaded"});
+    flags.Needs("--reason", {"--intent", "--preloaded"});
+    flags.Needs("--intent", {"--reason"},
+                "state why these pulls brought nothing, and will bring nothing; `waybill pulls` "
+                "shows them");
+    flags.Needs("--preloaded", {"--reason"}, "state how you know that the image is not preloaded");
   }
 
   Result<ExitCode> Run(Output& out) override {
-    TRY(Parse());
+    what_ = intent_ ? Removes::kIntents : preloaded_ ? Removes::kLedgerEntries : Removes::kRecords;
     std::vector<Removal> removals;
     std::vector<std::string> missing;
-    auto done = WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<void> {
+    TRY(WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<void> {
       auto names = TRY(HandlerNames::Of(writer.store()));
       TRY(Find(writer.store(), names, removals, missing));
       if (!missing.empty()) return {};
       return RemoveAll(writer.owner(), removals);
-    });
-    if (!done) return done.error();
+    }));
     return missing.empty() ? WriteRemoved(removals, out) : WriteMissing(missing, out);
   }
 
  private:
-  Result<void> Parse() {
-    TRY(store_.Parse());
-    TRY(runtime_.Parse());
-    if (intent_ && preloaded_) return BadFlag("--intent", "it excludes --preloaded");
-    what_ = intent_ ? Removes::kIntents : preloaded_ ? Removes::kLedgerEntries : Removes::kRecords;
-    if (images_.empty()) return BadFlag("REF", "it is missing", "say what is to be removed");
-    for (const std::string& image : images_) {
-      const std::size_t most = intent_ ? kMaxImageBytes : kMaxImageRefBytes;
-      TRY(CheckLength("REF", image, most));
-    }
-    if (what_ == Removes::kRecords) {
-      if (!reason_) return {};
-      return BadFlag("--reason", "it belongs to --intent and --preloaded");
-    }
-    if (!reason_) {
-      return BadFlag("--reason", "it is missing",
-                     intent_ ? "state why these pulls brought nothing, and will bring nothing; "
-                               "`waybill pulls` shows them"
-                             : "state how you know that the image is not preloaded");
-    }
-    return CheckLength("--reason", *reason_, kMaxReasonBytes);
-  }
-
   // --- Finding
 
   // All arguments, before the first is removed.
   Result<void> Find(const NodeStore& store, const HandlerNames& names,
                     std::vector<Removal>& removals, std::vector<std::string>& missing) const {
-    const std::string handler = names.StoredNameOf(runtime_.handler);
+    const std::string handler = names.StoredNameOf(runtime_.handler());
     std::set<std::string> found_already;
     for (const std::string& image : images_) {
       auto found = TRY(what_ == Removes::kRecords   ? FindRecord(store, image, handler)
@@ -185,7 +150,7 @@ the exit code is 1 or 2.)";
     for (Removal& removal : removals) {
       TRY(Remove(owner, removal, {.dry_run = true}));
     }
-    if (change_.options.dry_run) return {};
+    if (change_.dry_run) return {};
     std::size_t removed = 0;
     for (Removal& removal : removals) {
       if (auto done = Remove(owner, removal, {}); !done) {
@@ -227,7 +192,7 @@ the exit code is 1 or 2.)";
   // --- Saying
 
   ExitCode WriteRemoved(const std::vector<Removal>& removals, Output& out) const {
-    WriteDryRun(change_.options.dry_run, out);
+    WriteDryRun(change_.dry_run, out);
     Json list = Json::array();
     for (const Removal& removal : removals) {
       if (out.json()) {
@@ -239,7 +204,7 @@ the exit code is 1 or 2.)";
     if (out.json()) {
       Json answer = {{"removed", list}};
       if (reason_) answer["reason"] = *reason_;
-      answer["dryRun"] = change_.options.dry_run;
+      answer["dryRun"] = change_.dry_run;
       out.WriteJson(answer);
     }
     (void)out.Flush();
@@ -282,10 +247,10 @@ the exit code is 1 or 2.)";
   }
 
   ExitCode WriteMissing(const std::vector<std::string>& missing, Output& out) const {
-    const std::string for_handler = ForHandler(runtime_.handler);
+    const std::string for_handler = ForHandler(runtime_.handler());
     if (out.json()) {
       out.WriteJson(
-          {{"removed", Json::array()}, {"missing", missing}, {"dryRun", change_.options.dry_run}});
+          {{"removed", Json::array()}, {"missing", missing}, {"dryRun", change_.dry_run}});
     } else {
       for (const std::string& image : missing) {
         out.Line("{} {}{}",
@@ -315,6 +280,28 @@ the exit code is 1 or 2.)";
 
 }  // namespace
 
-std::unique_ptr<Command> MakeRmCommand() { return std::make_unique<RmCommand>(); }
+Command RmCommand() {
+  return {.name = "rm",
+          .task = kTaskOpenClose,
+          .summary = "remove a record, an intent or a ledger entry",
+          .notes =
+              R"(rm REF…                the record of an image: its credentials are forgotten, as by
+                       `waybill forget image`. The record stays, empty, and keeps the image
+                       closed until a pod proves credentials: without it the image would
+                       pass for preloaded, and be open to all. `waybill prune` deletes it
+                       once the image is gone from the node
+rm --intent IMAGE…     the open pulls of an image string, as by `waybill pulls drop`: you state
+                       in --reason that they brought nothing, and will bring nothing. An
+                       image that one of them brings all the same may pass for preloaded
+rm --preloaded REF…    the ledger's entry, as by `waybill preload remove`; an image without a
+                       record gets one without credentials, and is closed
+
+REF is what the runtime calls the image, another spelling of it, or at least six digits
+of its ID, as `waybill list` prints it. Each is about one runtime handler's copy, that
+of --runtime. If one argument means nothing, or several images, nothing is removed, and
+the exit code is 1 or 2.)",
+          .examples = R"(waybill rm 2c26b46b68ff)",
+          .call = New<RmCall>};
+}
 
 }  // namespace waybill::cli

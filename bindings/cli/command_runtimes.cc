@@ -27,100 +27,11 @@ struct Shown {
   bool served() const { return known || handler.is_default; }
 };
 
-class RuntimesCommand final : public Command {
+class RuntimesShowCall final : public Call {
  public:
-  std::string name() const override { return "runtimes"; }
-  std::string summary() const override { return "show, load or turn off runtime handlers"; }
-  std::string notes() const override {
-    return R"(show      the handlers that the store knows, and how many records each has
-load      replaces them by what the runtime serves; records of removed handlers stay
-          until they are pruned; if a guest platform or the default handler changed,
-          images must be verified again
-collapse  turns runtime classes off: records and intents of other handlers move to the
-          default one, without credentials)";
-  }
-
-  void Declare(Flags& flags) override {
-    store_.Declare(flags);
-    store_.DeclareWait(flags);
-    flags.Positional("ACTION", &action_, "show (default), load or collapse");
-    flags.Value("--status", &status_, "FILE|-", "load: what crictl info prints");
-    cri_.Declare(flags);
-    flags.TakesSetting("--cri", {.unless = {"--status"}, .only_with = {"load"}});
-    flags.Value("--runtime-config", &config_, "FILE",
-                "load: containerd's configuration, for what crictl info leaves\nout");
-    flags.Switch("--allow-empty", &change_.allow_empty,
-                 "load: accept an empty list of handlers; otherwise it is refused (2)\n"
-                 "if the store knows some");
-    flags.Switch("--dry-run", &change_.dry_run,
-                 "load, collapse: say what would be done, and change nothing");
-  }
+  void Declare(Flags& flags) override { store_.Declare(flags); }
 
   Result<ExitCode> Run(Output& out) override {
-    TRY(store_.Parse());
-    const std::string action = action_.value_or("show");
-    if (action != "show" && action != "load" && action != "collapse") {
-      return BadFlag("ACTION", fmt::format("there is no '{}'", action),
-                     "the actions are show, load and collapse");
-    }
-    if (action == "load") return Load(out);
-    if (status_ || cri_.given() || config_ || change_.allow_empty) {
-      return BadFlag(status_        ? "--status"
-                     : cri_.given() ? "--cri"
-                     : config_      ? "--runtime-config"
-                                    : "--allow-empty",
-                     "it belongs to load", "write waybill runtimes load");
-    }
-    if (action == "show" && change_.dry_run) {
-      return BadFlag("--dry-run", "it belongs to load and collapse");
-    }
-    return action == "show" ? Show(out) : Collapse(out);
-  }
-
- private:
-  Result<ExitCode> Load(Output& out) const {
-    if (!status_ && !cri_.given()) {
-      return BadFlag("--status", "it is missing", "give what `crictl info` prints, or --cri");
-    }
-    TRY(cri_.Check("--status", status_.has_value()));
-    if (status_ == "-" && config_ == "-") {
-      return BadFlag("--runtime-config", "--status reads standard input already");
-    }
-    auto handlers = TRY(status_ ? ReadRuntimeHandlers(*status_, config_)
-                                : cri_.ListHandlers(config_, !change_.allow_empty));
-    auto report = WithStore(OwnStore(store_), [&](NodeStore& store) {
-      return store.ReplaceRuntimeHandlers(handlers, change_);
-    });
-    if (!report) return cri_.About(report.error());
-    WriteDryRun(change_.dry_run, out);
-    if (out.json()) {
-      Json answer = JsonOf(*report);
-      answer["handlers"] = handlers.size();
-      answer["dryRun"] = change_.dry_run;
-      out.WriteJson(answer);
-    } else {
-      WriteRuntimes(*report, out);
-      out.Line("serves      {}", HowMany(handlers.size(), "handler"));
-    }
-    return ExitCode::kYes;
-  }
-
-  Result<ExitCode> Collapse(Output& out) const {
-    auto report = TRY(WithStore(OwnStore(store_), [&](NodeStore& store) {
-      return store.CollapseRuntimeHandlers(change_);
-    }));
-    WriteDryRun(change_.dry_run, out);
-    if (out.json()) {
-      Json answer = JsonOf(report);
-      answer["dryRun"] = change_.dry_run;
-      out.WriteJson(answer);
-    } else {
-      WriteCollapse(report, out);
-    }
-    return ExitCode::kYes;
-  }
-
-  Result<ExitCode> Show(Output& out) const {
     const auto all = TRY(WithStore(ObserveStore(store_, {.shows_any_age = true}), Count));
     if (out.json()) {
       Json list = Json::array();
@@ -139,6 +50,7 @@ collapse  turns runtime classes off: records and intents of other handlers move 
     return ExitCode::kYes;
   }
 
+ private:
   // Always has the default handler.
   static Result<std::vector<Shown>> Count(const NodeStore& store) {
     auto names = TRY(HandlerNames::Of(store));
@@ -177,15 +89,107 @@ collapse  turns runtime classes off: records and intents of other handlers move 
   }
 
   StoreFlags store_;
-  std::optional<std::string> action_;
+};
+
+class RuntimesLoadCall final : public Call {
+ public:
+  void Declare(Flags& flags) override {
+    store_.DeclareToWrite(flags);
+    flags.Value("--status", &status_, "FILE|-", "what crictl info prints");
+    cri_.Declare(flags).TakesSetting();
+    flags
+        .Value("--runtime-config", &config_, "FILE|-",
+               "containerd's configuration, for what crictl info leaves out")
+        .Seldom();
+    flags.Switch("--allow-empty", &change_.allow_empty,
+                 "accept an empty list of handlers; otherwise it is refused (2)\n"
+                 "if the store knows some");
+    change_.DeclareDryRun(flags);
+    flags.Excludes("--cri", {"--status"});
+    flags.Needed({"--status", "--cri"}, "give what `crictl info` prints, or --cri");
+  }
+
+  Result<ExitCode> Run(Output& out) override {
+    auto handlers = TRY(status_ ? ReadRuntimeHandlers(*status_, config_)
+                                : cri_.ListHandlers(config_, !change_.allow_empty));
+    auto report = WithStore(OwnStore(store_), [&](NodeStore& store) {
+      return store.ReplaceRuntimeHandlers(handlers, change_);
+    });
+    if (!report) return cri_.About(report.error());
+    WriteDryRun(change_.dry_run, out);
+    if (out.json()) {
+      Json answer = JsonOf(*report);
+      answer["handlers"] = handlers.size();
+      answer["dryRun"] = change_.dry_run;
+      out.WriteJson(answer);
+    } else {
+      WriteRuntimes(*report, out);
+      out.Line("serves      {}", HowMany(handlers.size(), "handler"));
+    }
+    return ExitCode::kYes;
+  }
+
+ private:
+  StoreFlags store_;
   std::optional<std::string> status_;
   CriFlag cri_;
   std::optional<std::string> config_;
-  ChangeOptions change_;
+  ChangeFlags change_;
+};
+
+class RuntimesCollapseCall final : public Call {
+ public:
+  void Declare(Flags& flags) override {
+    store_.DeclareToWrite(flags);
+    change_.DeclareDryRun(flags);
+  }
+
+  Result<ExitCode> Run(Output& out) override {
+    auto report = TRY(WithStore(OwnStore(store_), [&](NodeStore& store) {
+      return store.CollapseRuntimeHandlers(change_);
+    }));
+    WriteDryRun(change_.dry_run, out);
+    if (out.json()) {
+      Json answer = JsonOf(report);
+      answer["dryRun"] = change_.dry_run;
+      out.WriteJson(answer);
+    } else {
+      WriteCollapse(report, out);
+    }
+    return ExitCode::kYes;
+  }
+
+ private:
+  StoreFlags store_;
+  ChangeFlags change_;
 };
 
 }  // namespace
 
-std::unique_ptr<Command> MakeRuntimesCommand() { return std::make_unique<RuntimesCommand>(); }
+Command RuntimesCommand() {
+  return {
+      .name = "runtimes",
+      .task = kTaskTakeOver,
+      .summary = "show, load or turn off runtime handlers",
+      .actions =
+          {{.name = "show",
+            .summary = "the handlers that the store knows, and how many records each has",
+            .examples = "waybill runtimes show",
+            .call = New<RuntimesShowCall>},
+           {.name = "load",
+            .summary = "replace them by what the runtime serves",
+            .notes =
+                R"(Records of removed handlers stay until they are pruned. If a guest platform or the
+default handler changed, images must be verified again.)",
+            .examples = "crictl info | waybill runtimes load --status -",
+            .call = New<RuntimesLoadCall>},
+           {.name = "collapse",
+            .summary = "turn runtime classes off",
+            .notes =
+                R"(Records and intents of other handlers move to the default one, without credentials.)",
+            .examples = "waybill runtimes collapse --dry-run",
+            .call = New<RuntimesCollapseCall>}},
+      .default_action = "show"};
+}
 
 }  // namespace waybill::cli

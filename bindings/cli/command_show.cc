@@ -16,44 +16,28 @@ std::string Coordinates(std::string_view namespace_name, std::string_view name,
   return fmt::format("{}/{}/{}", namespace_name, name, uid);
 }
 
-class ShowCommand final : public Command {
+class ShowCall final : public Call {
  public:
-  std::string name() const override { return "show"; }
-  std::string summary() const override { return "show one record, or whether a pull began"; }
-  std::string notes() const override {
-    return R"(REF: the record of that image, as `waybill rm` removes it; if there is none, whether a
-pull of that image string is open. --image-ref: only the record; --intent: only the
-pull. A REF that is short for one is looked up. --runtime says for which runtime
-handler. 1 if there is none.
-`waybill preload` shows which images are preloaded, `waybill pulls` all open pulls.
-Credential hashes are not shown; `waybill dump --with-hashes` shows them.)";
-  }
-
   void Declare(Flags& flags) override {
     store_.Declare(flags);
     flags.Value("--image-ref", &image_ref_, "REF",
-                "what the runtime calls the image, or short for it");
-    flags.Positional("REF", &image_, "the same, or an image string, as a pod wrote it");
+                "what the runtime calls the image, or short for it", Length{kMaxImageRefBytes});
+    flags.Positional("REF", &image_, "the same, or an image string, as a pod wrote it",
+                     Length{kMaxImageBytes});
     flags.Switch("--intent", &intent_, "REF is an image string; show no record");
     runtime_.Declare(flags);
+    flags.OneOf({"--image-ref", "REF"});
+    flags.Excludes("--intent", {"--image-ref"});
   }
 
   Result<ExitCode> Run(Output& out) override {
-    TRY(store_.Parse());
-    if (image_ref_.has_value() == image_.has_value()) {
-      return BadFlag("show", "exactly one of --image-ref and REF is needed");
-    }
-    if (intent_ && image_ref_) return BadFlag("--intent", "it excludes --image-ref");
-    TRY(image_ref_ ? CheckLength("--image-ref", *image_ref_, kMaxImageRefBytes)
-                   : CheckLength("REF", *image_, kMaxImageBytes));
-    TRY(runtime_.Parse());
-    auto found = WithStore(ObserveStore(store_), [&](const NodeStore& store) -> Result<bool> {
-      auto names = TRY(HandlerNames::Of(store));
-      if (image_ref_) return ShowRecord(store, *image_ref_, names, out);
-      return intent_ ? ShowIntent(store, names, out) : ShowEither(store, names, out);
-    });
-    if (!found) return found.error();
-    return *found ? ExitCode::kYes : ExitCode::kNo;
+    const bool found =
+        TRY(WithStore(ObserveStore(store_), [&](const NodeStore& store) -> Result<bool> {
+          auto names = TRY(HandlerNames::Of(store));
+          if (image_ref_) return ShowRecord(store, *image_ref_, names, out);
+          return intent_ ? ShowIntent(store, names, out) : ShowEither(store, names, out);
+        }));
+    return found ? ExitCode::kYes : ExitCode::kNo;
   }
 
  private:
@@ -61,7 +45,7 @@ Credential hashes are not shown; `waybill dump --with-hashes` shows them.)";
   Result<std::optional<ImagePulledRecord>> Find(std::string_view flag, const NodeStore& store,
                                                 const std::string& image_ref) const {
     auto ref = TRY(ResolveRef(flag, image_ref, store));
-    auto record = store.GetRecord({.image_ref = ref, .runtime_handler = runtime_.handler});
+    auto record = store.GetRecord({.image_ref = ref, .runtime_handler = runtime_.handler()});
     if (record) return std::optional(*std::move(record));
     if (record.error().code != ErrorCode::kNotFound) return record.error();
     return std::optional<ImagePulledRecord>();
@@ -73,7 +57,7 @@ Credential hashes are not shown; `waybill dump --with-hashes` shows them.)";
     if (!record) return ShowIntent(store, names, out);
     WriteRecord(*record, names, out);
     (void)out.Flush();
-    const auto pull = store.HasIntent({.image = *image_, .runtime_handler = runtime_.handler});
+    const auto pull = store.HasIntent({.image = *image_, .runtime_handler = runtime_.handler()});
     if (pull && *pull) Note("a pull of that image string is open, too: --intent shows it");
     return true;
   }
@@ -81,7 +65,7 @@ Credential hashes are not shown; `waybill dump --with-hashes` shows them.)";
   // A handler that vanished still has records to show. Without a record, it must be known.
   Result<bool> ShowRecord(const NodeStore& store, const std::string& image_ref,
                           const HandlerNames& names, Output& out) const {
-    const std::string& handler = runtime_.handler;
+    const std::string handler = runtime_.handler();
     auto record = TRY(Find("--image-ref", store, image_ref));
     if (!record) {
       TRY(names.Check(handler));
@@ -129,7 +113,7 @@ Credential hashes are not shown; `waybill dump --with-hashes` shows them.)";
   }
 
   Result<bool> ShowIntent(const NodeStore& store, const HandlerNames& names, Output& out) const {
-    const std::string& handler = runtime_.handler;
+    const std::string handler = runtime_.handler();
     auto there = TRY(store.HasIntent({.image = *image_, .runtime_handler = handler}));
     if (!there) {
       TRY(names.Check(handler));
@@ -154,6 +138,20 @@ Credential hashes are not shown; `waybill dump --with-hashes` shows them.)";
 
 }  // namespace
 
-std::unique_ptr<Command> MakeShowCommand() { return std::make_unique<ShowCommand>(); }
+Command ShowCommand() {
+  return {
+      .name = "show",
+      .task = kTaskLook,
+      .summary = "show one record, or whether a pull began",
+      .notes =
+          R"(REF: the record of that image, as `waybill rm` removes it; if there is none, whether a
+pull of that image string is open. --image-ref: only the record; --intent: only the
+pull. A REF that is short for one is looked up. --runtime says for which runtime
+handler. 1 if there is none.
+`waybill preload` shows which images are preloaded, `waybill pulls` all open pulls.
+Credential hashes are not shown; `waybill dump --with-hashes` shows them.)",
+      .examples = R"(waybill show 2c26b46b68ff)",
+      .call = New<ShowCall>};
+}
 
 }  // namespace waybill::cli

@@ -19,91 +19,94 @@
 namespace waybill::cli {
 namespace {
 
-class StartCommand final : public Command {
+class StartCall final : public Call {
  public:
-  std::string name() const override { return "start"; }
-  std::string summary() const override { return "take over a kubelet's records, recover, report"; }
-  std::string notes() const override {
-    return R"(Creates the store if there is none. It is safe to run again after a crash or an
-interruption at any point: finished work is kept, and each file is imported once.
-At a first start the images of --images that have neither record nor open pull are
-presumed preloaded, as a kubelet presumes: they are open, and stand in the ledger as
-presumed until `waybill preload confirm` or `close`. Those that the runtime pins, and
-those of --preloaded, are known to be. Later lists are better
-given to `waybill observe`, which has a token: without one a list only closes. A pull
-that was interrupted stays open until it can bring nothing any more, which keeps an
-image closed that it could have given its name. The witness reveals that the whole store was wiped or put back from an older
-copy. It is the file of --witness, else image_manager/waybill in the kubelet
-directory, else the one that the store remembers. If that one is gone or unreadable,
-the store may be an older copy: it turns distrustful, and each image must be verified
-again; --forget-witness beside another --witness states that it is the newest. The
-policy is checked, but not stored: each command takes its own. Images that were pulled
-without a record (a gap) are closed, if --images names them. A store of an older
-schema is backed up and migrated.)";
-  }
-
   void Declare(Flags& flags) override {
-    store_.Declare(flags);
-    store_.DeclareWait(flags);
-    flags.Value("--kubelet-dir", &kubelet_directory_, "DIR",
-                "a kubelet directory, the one with image_manager/ in it");
-    flags.TakesSetting("--kubelet-dir");
-    flags.Value("--pods-dir", &pods_directory_, "DIR",
-                "the pods' directories, to take host IDs over from; else pods/ in\n"
-                "--kubelet-dir");
-    images_.Declare(flags, ": all images");
-    flags.TakesSetting("--cri", {.unless = {"--images", "--runtimes"}});
+    store_.DeclareToWrite(flags);
+    flags
+        .Value("--kubelet-dir", &kubelet_directory_, "DIR",
+               "a kubelet directory, the one with image_manager/ in it", ParseKubeletDirectory)
+        .TakesSetting();
+    flags
+        .Value("--pods-dir", &options_.pods_directory, "DIR",
+               "the pods' directories, to take host IDs over from; else pods/ in\n"
+               "--kubelet-dir",
+               ParsePodsDirectory)
+        .Seldom();
+    images_.Declare(flags, ": all images").TakesSetting();
     flags.Value("--preloaded", &preloaded_, "FILE|-",
                 "an installer's list of the images that it loaded, in the same form;\n"
                 "an image with a name needs no ID there");
-    first_start_.Declare(flags);
+    DeclareFirstStart(flags, &options_.first_start);
     flags.Value("--runtimes", &runtimes_, "FILE|-",
                 "what crictl info prints: the runtime handlers; --cri gives both");
-    flags.Value("--runtime-config", &runtime_config_, "FILE",
-                "containerd's configuration, for what crictl info leaves out");
-    flags.Switch("--allow-empty", &allow_empty_,
+    flags
+        .Value("--runtime-config", &runtime_config_, "FILE|-",
+               "containerd's configuration, for what crictl info leaves out")
+        .Seldom();
+    flags.Switch("--allow-empty", &options_.allow_empty,
                  "accept empty lists (--images, --runtimes); otherwise they are\n"
                  "refused (2) if the store holds something");
-    flags.Switch("--after-gap", &after_gap_,
-                 "images were pulled without a record: close them (detected\n"
-                 "automatically with --kubelet-dir, but at a first start)");
-    flags.Switch("--no-after-gap", &no_after_gap_, "there was no gap, whatever start detects");
+    flags
+        .Switch("--after-gap", &after_gap_,
+                "images were pulled without a record: close them (detected\n"
+                "automatically with --kubelet-dir, but at a first start)")
+        .Seldom();
+    flags.Switch("--no-after-gap", &no_after_gap_, "there was no gap, whatever start detects")
+        .Seldom();
     flags.Switch("--dry-run", &dry_run_,
                  "say what would be done, and which images would open and close, on\n"
                  "a copy in TMPDIR, and change nothing");
-    flags.Switch("--strict", &strict_,
-                 "exit with 3 if the store is distrustful in the end, after the report");
-    flags.Switch("--no-migrate", &no_migrate_, "refuse a store of an older schema");
-    flags.Switch("--skip-unreadable", &skip_unreadable_,
-                 "go on if the disk refuses to read something: the image that a\n"
-                 "kubelet's file is about is closed, the rest of a store is kept");
+    flags
+        .Switch("--strict", &strict_,
+                "exit with 3 if the store is distrustful in the end, after the report")
+        .Seldom();
+    flags.Switch("--no-migrate", &no_migrate_, "refuse a store of an older schema").Seldom();
+    flags
+        .Switch("--skip-unreadable", &options_.skip_unreadable,
+                "go on if the disk refuses to read something: the image that a\n"
+                "kubelet's file is about is closed, the rest of a store is kept")
+        .Seldom();
     policy_.Declare(flags);
     evidence_.Declare(flags);
     ages_.Declare(flags);
     user_namespaces_.Declare(flags);
     store_.DeclareRules(flags);
-    flags.Value("--witness", &witness_, "FILE|none",
-                "the witness file, outside the store; none: as --no-witness");
-    flags.TakesSetting("--witness", {.unless = {"--no-witness"}});
-    flags.Switch("--forget-witness", &forget_witness_,
-                 "with --witness: the store is the newest, although the witness\n"
-                 "that it remembers at another path is gone");
-    flags.Switch("--no-witness", &no_witness_,
-                 "no witness, and forget the remembered one: a wiped store then\n"
-                 "goes unnoticed");
-    flags.Value("--map-size", &map_size_, "BYTES",
-                "the largest size that the store may grow to: a multiple of the\npage size, which "
-                "the store remembers; a new one has 16 GiB");
+    flags
+        .Value("--witness", &witness_, "FILE|none",
+               "the witness file, outside the store; none: as --no-witness", Length())
+        .TakesSetting();
+    flags
+        .Switch("--forget-witness", &forget_witness_,
+                "with --witness: the store is the newest, although the witness\n"
+                "that it remembers at another path is gone")
+        .Seldom();
+    flags
+        .Switch("--no-witness", &no_witness_,
+                "no witness, and forget the remembered one: a wiped store then\n"
+                "goes unnoticed")
+        .Seldom();
+    flags
+        .Value("--map-size", &options_.map_bytes, "BYTES",
+               "the largest size that the store may grow to: a multiple of the\n"
+               "page size, which the store remembers; a new one has 16 GiB",
+               ParseMapSize)
+        .Seldom();
+    flags.Excludes("--no-witness", {"--witness"});
+    flags.Needs("--forget-witness", {"--witness"}, "give it the path of the new witness");
+    flags.Excludes("--cri", {"--runtimes"});
+    flags.Needs("--runtime-config", {"--runtimes", "--cri"}, "it adds to them");
+    flags.Needs("--allow-empty", {"--images", "--runtimes", "--cri"});
+    flags.Needs("--preloaded", {"--images", "--cri"}, "its images are found there");
+    flags.Excludes("--no-after-gap", {"--after-gap"});
   }
 
   Result<ExitCode> Run(Output& out) override {
-    OpenOptions options{.directory = {}, .witness = Witness::None()};
-    TRY(Parse(options));
-    auto images = TRY(images_.ReadIfGiven());
-    options.images_on_node = std::move(images);
+    OpenOptions options = options_;
+    TRY(Complete(options));
+    options.images_on_node = TRY(images_.ReadIfGiven());
     if (preloaded_) {
-      auto preloaded = TRY(ReadPreloadedList(*preloaded_));
-      options.preloaded = std::move(preloaded);
+      options.preloaded = TRY(ReadPreloadedList(*preloaded_));
     }
     if (runtimes_) {
       options.runtime_handlers = TRY(ReadRuntimeHandlers(*runtimes_, runtime_config_));
@@ -117,7 +120,7 @@ schema is backed up and migrated.)";
     const bool nothing_there =
         kubelet_directory_ && ::access((*kubelet_directory_ + "/image_manager").c_str(), F_OK) != 0;
     const StartContext context{.store = store_.store,
-                               .rules = store_.rules,
+                               .rules = store_.rules(),
                                .images_given = options.images_on_node.has_value(),
                                .preloaded_given = preloaded_.has_value(),
                                .dry_run = dry_run_};
@@ -151,29 +154,19 @@ schema is backed up and migrated.)";
   }
 
  private:
-  Result<void> Parse(OpenOptions& options) {
-    TRY(store_.Parse());
-    TRY(policy_.Parse());
+  Result<void> Complete(OpenOptions& options) {
     options.directory = store_.store;
-    options.rules = store_.rules;
+    options.rules = store_.rules();
     options.policy = policy_.policy;
-    if (kubelet_directory_) {
-      TRY(CheckKubeletDirectory(*kubelet_directory_));
-      options.kubelet_directory = *kubelet_directory_;
-    }
-    if (pods_directory_) {
-      TRY(CheckPodsDirectory(*pods_directory_));
-      options.pods_directory = *pods_directory_;
-    }
-    if (witness_ && no_witness_) return BadFlag("--no-witness", "it excludes --witness");
+    if (kubelet_directory_) options.kubelet_directory = *kubelet_directory_;
     // As everywhere. A file of that name: ./none.
     if (witness_ == "none") {
       witness_.reset();
       no_witness_ = true;
     }
-    if (witness_ && witness_->empty()) return BadFlag("--witness", "the value is empty");
     if (forget_witness_ && !witness_) {
-      return BadFlag("--forget-witness", "it needs --witness, with the path of the new witness");
+      return BadFlag("--forget-witness", "it needs --witness",
+                     "give it the path of the new witness");
     }
     if (no_witness_) {
       options.witness = Witness::None();
@@ -185,38 +178,14 @@ schema is backed up and migrated.)";
     } else {
       options.witness = Witness::Remembered();
     }
-    TRY(images_.Check());
-    TRY(images_.cri().Check("--runtimes", runtimes_.has_value()));
-    if (runtime_config_ && !runtimes_ && !images_.cri().given()) {
-      return BadFlag("--runtime-config", "it adds to --runtimes, which is missing");
-    }
-    if (allow_empty_ && !images_.given() && !runtimes_) {
-      return BadFlag("--allow-empty", "it needs --images, --runtimes or --cri");
-    }
-    TRY(CheckStandardInput({{"--images", images_.path()},
-                            {"--preloaded", preloaded_},
-                            {"--runtimes", runtimes_},
-                            {"--runtime-config", runtime_config_}}));
-    if (preloaded_ && !images_.given()) {
-      return BadFlag("--preloaded", "it needs --images, in which its images are found");
-    }
-    TRY(evidence_.Parse());
-    options.evidence = evidence_.options;
-    TRY(ages_.Parse());
+    options.evidence = evidence_.options();
     options.ages = ages_.limits;
-    TRY(first_start_.Parse());
-    options.first_start = first_start_.first_start;
-    if (after_gap_ && no_after_gap_) return BadFlag("--no-after-gap", "it excludes --after-gap");
     options.gap = after_gap_ ? Gap::kYes : no_after_gap_ ? Gap::kNo : Gap::kDetect;
     options.migrate = !no_migrate_;
-    options.allow_empty = allow_empty_;
-    options.skip_unreadable = skip_unreadable_;
-    TRY(ParseMapSize(map_size_, options.map_bytes));
-    if (map_size_) {
+    if (options.map_bytes != 0) {
       TRY(CheckRoom(options.map_bytes));
     }
-    TRY(user_namespaces_.Parse());
-    options.user_namespaces = user_namespaces_.options;
+    options.user_namespaces = TRY(user_namespaces_.Read());
     return {};
   }
 
@@ -284,10 +253,8 @@ schema is backed up and migrated.)";
   PolicyFlags policy_;
   UserNamespaceFlags user_namespaces_;
   std::optional<std::string> kubelet_directory_;
-  std::optional<std::string> pods_directory_;
   EvidenceFlags evidence_;
   AgeFlags ages_;
-  FirstStartFlag first_start_;
   ImagesFlags images_;
   std::optional<std::string> preloaded_;
   bool dry_run_ = false;
@@ -300,13 +267,36 @@ schema is backed up and migrated.)";
   bool no_after_gap_ = false;
   bool strict_ = false;
   bool no_migrate_ = false;
-  bool allow_empty_ = false;
-  bool skip_unreadable_ = false;
-  std::optional<std::string> map_size_;
+  OpenOptions options_{.directory = {}, .witness = Witness::None()};
 };
 
 }  // namespace
 
-std::unique_ptr<Command> MakeStartCommand() { return std::make_unique<StartCommand>(); }
+Command StartCommand() {
+  return {
+      .name = "start",
+      .task = kTaskTakeOver,
+      .summary = "take over a kubelet's records, recover, report",
+      .notes = R"(Creates the store if there is none. It is safe to run again after a crash or an
+interruption at any point: finished work is kept, and each file is imported once.
+At a first start the images of --images that have neither record nor open pull are
+presumed preloaded, as a kubelet presumes: they are open, and stand in the ledger as
+presumed until `waybill preload confirm` or `close`. Those that the runtime pins, and
+those of --preloaded, are known to be. Later lists are better
+given to `waybill observe`, which has a token: without one a list only closes. A pull
+that was interrupted stays open until it can bring nothing any more, which keeps an
+image closed that it could have given its name. The witness reveals that the whole store was wiped or put back from an older
+copy. It is the file of --witness, else image_manager/waybill in the kubelet
+directory, else the one that the store remembers. If that one is gone or unreadable,
+the store may be an older copy: it turns distrustful, and each image must be verified
+again; --forget-witness beside another --witness states that it is the newest. The
+policy is checked, but not stored: each command takes its own. Images that were pulled
+without a record (a gap) are closed, if --images names them. A store of an older
+schema is backed up and migrated.)",
+      .examples =
+          R"(waybill start --store /var/lib/waybill --kubelet-dir /var/lib/kubelet --cri auto
+waybill start --dry-run --kubelet-dir /var/lib/kubelet --cri auto)",
+      .call = New<StartCall>};
+}
 
 }  // namespace waybill::cli

@@ -8,15 +8,11 @@
 namespace waybill::cli {
 namespace {
 
-class StatsCommand final : public Command {
+class StatsCall final : public Call {
  public:
-  std::string name() const override { return "stats"; }
-  std::string summary() const override { return "say how much the store holds"; }
-
   void Declare(Flags& flags) override { store_.Declare(flags); }
 
   Result<ExitCode> Run(Output& out) override {
-    TRY(store_.Parse());
     auto statistics = TRY(WithStore(ObserveStore(store_), &NodeStore::GetStatistics));
     out.WriteFields(FieldsOf(statistics, {{"nondefaultHandlerRecords", "under other handlers"},
                                           {"maxReaders", "readers at most"}}));
@@ -29,6 +25,12 @@ class StatsCommand final : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> MakeStatsCommand() { return std::make_unique<StatsCommand>(); }
+Command StatsCommand() {
+  return {.name = "stats",
+          .task = kTaskLook,
+          .summary = "say how much the store holds",
+          .examples = R"(waybill stats)",
+          .call = New<StatsCall>};
+}
 
 }  // namespace waybill::cli

@@ -4,7 +4,6 @@
 #include "bindings/cli/command.h"
 #include "bindings/cli/described_json.h"
 #include "bindings/cli/evidence_report.h"
-#include "bindings/cli/input.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
@@ -13,27 +12,13 @@
 namespace waybill::cli {
 namespace {
 
-class TrustCommand final : public Command {
+class TrustCall final : public Call {
  public:
-  std::string name() const override { return "trust"; }
-  std::string summary() const override { return "show distrust and its reasons, or clear it"; }
-  std::string notes() const override {
-    return R"(A store that lost records is distrustful: images that have no record and are not known to
-be preloaded must be pulled, with credentials, before a pod may use them, and no list
-of images is judged. By clearing that you state that the store is whole from now on. The
-images of --images that have neither record nor ledger entry are closed until a pod
-proves credentials; with --adopt, by which you state that no pod's credentials brought
-them, they enter the ledger. Without --images the next list closes them. The reason is
-stored. 1 if the store is distrustful.)";
-  }
-
   void Declare(Flags& flags) override {
-    store_.Declare(flags);
-    store_.DeclareWait(flags);
+    store_.DeclareToWrite(flags);
     flags.Switch("--clear", &clear_, "trust the store again");
     flags.Value("--reason", &reason_, "TEXT", "why that is safe; needed with --clear");
-    images_.Declare(flags, ": all images;\nwith --clear");
-    flags.TakesSetting("--cri", {.unless = {"--images"}, .only_with = {"--clear"}});
+    images_.Declare(flags, ": all images;\nwith --clear").TakesSetting();
     flags.Switch("--adopt", &options_.adopt,
                  "with --images: its images without a record are preloaded");
     flags.Switch("--allow-empty", &options_.allow_empty,
@@ -42,23 +27,26 @@ stored. 1 if the store is distrustful.)";
     flags.Switch("--dry-run", &options_.dry_run,
                  "with --clear: say what would be done, and change nothing");
     store_.DeclareRules(flags);
+    const std::string why = "state why the store is whole again";
+    flags.Needs("--clear", {"--reason"}, why);
+    flags.Needs("--reason", {"--clear"}, why);
+    flags.Needs("--images", {"--clear"});
+    flags.Needs("--cri", {"--clear"});
+    // Without a list, --adopt would vouch for whatever comes next.
+    flags.Needs("--adopt", {"--images", "--cri"});
+    flags.Needs("--allow-empty", {"--images", "--cri"});
+    flags.Needs("--dry-run", {"--clear"});
   }
 
   Result<ExitCode> Run(Output& out) override {
-    TRY(store_.Parse());
-    if (clear_ != reason_.has_value()) {
-      return BadFlag("--clear", "--clear and --reason belong together",
-                     "state why the store is whole again");
-    }
-    TRY(CheckBelonging());
     options_.images_on_node = TRY(images_.ReadIfGiven());
     if (!clear_) {
       auto trust = TRY(WithStore(ObserveStore(store_), &NodeStore::GetTrust));
-      Write(trust, {}, store_.rules, out);
+      Write(trust, {}, store_.rules(), out);
       return trust.distrustful ? ExitCode::kNo : ExitCode::kYes;
     }
     std::optional<ObserveReport> observed;
-    Rules rules = store_.rules;
+    Rules rules = store_.rules();
     auto trust = WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<TrustState> {
       observed = TRY(writer.owner().ClearDistrust(*reason_, options_));
       rules = writer.rules();
@@ -70,25 +58,6 @@ stored. 1 if the store is distrustful.)";
   }
 
  private:
-  Result<void> CheckBelonging() const {
-    const struct {
-      std::string_view name;
-      bool given;
-      bool allowed;
-      std::string_view needs;
-    } all[] = {{images_.name(), images_.given(), clear_, "--clear"},
-               // Without a list, --adopt would vouch for whatever comes next.
-               {"--adopt", options_.adopt, images_.given(), "--images or --cri"},
-               {"--allow-empty", options_.allow_empty, images_.given(), "--images or --cri"},
-               {"--dry-run", options_.dry_run, clear_, "--clear"}};
-    for (const auto& flag : all) {
-      if (flag.given && !flag.allowed) {
-        return BadFlag(flag.name, fmt::format("it needs {}", flag.needs));
-      }
-    }
-    return images_.Check();
-  }
-
   void Write(const TrustState& trust, const std::optional<ObserveReport>& observed, Rules rules,
              Output& out) const {
     if (out.json()) {
@@ -132,6 +101,22 @@ stored. 1 if the store is distrustful.)";
 
 }  // namespace
 
-std::unique_ptr<Command> MakeTrustCommand() { return std::make_unique<TrustCommand>(); }
+Command TrustCommand() {
+  return {
+      .name = "trust",
+      .task = kTaskRepair,
+      .summary = "show distrust and its reasons, or clear it",
+      .notes =
+          R"(A store that lost records is distrustful: images that have no record and are not known to
+be preloaded must be pulled, with credentials, before a pod may use them, and no list
+of images is judged. By clearing that you state that the store is whole from now on. The
+images of --images that have neither record nor ledger entry are closed until a pod
+proves credentials; with --adopt, by which you state that no pod's credentials brought
+them, they enter the ledger. Without --images the next list closes them. The reason is
+stored. 1 if the store is distrustful.)",
+      .examples = R"(waybill trust
+waybill trust --clear --reason 'the disk is whole again' --cri auto)",
+      .call = New<TrustCall>};
+}
 
 }  // namespace waybill::cli

@@ -9,19 +9,11 @@
 namespace waybill::cli {
 namespace {
 
-class VerifyCommand final : public Command {
+class VerifyCall final : public Call {
  public:
-  std::string name() const override { return "verify"; }
-  std::string summary() const override { return "check every page and value; change nothing"; }
-  std::string notes() const override {
-    return R"(0 if the store is sound, 3 if it is not. `waybill start` sets a damaged store aside
-and carries over what is sound in it.)";
-  }
-
   void Declare(Flags& flags) override { store_.Declare(flags); }
 
   Result<ExitCode> Run(Output& out) override {
-    TRY(store_.Parse());
     ProgressLine line("verifying", "bytes");
     auto report = WithStore(ObserveStore(store_), [&](const NodeStore& store) {
       return store.Verify(line.UntilStopped());
@@ -42,6 +34,15 @@ and carries over what is sound in it.)";
 
 }  // namespace
 
-std::unique_ptr<Command> MakeVerifyCommand() { return std::make_unique<VerifyCommand>(); }
+Command VerifyCommand() {
+  return {.name = "verify",
+          .task = kTaskRepair,
+          .summary = "check every page and value; change nothing",
+          .notes =
+              R"(0 if the store is sound, 3 if it is not. `waybill start` sets a damaged store aside
+and carries over what is sound in it.)",
+          .examples = R"(waybill verify)",
+          .call = New<VerifyCall>};
+}
 
 }  // namespace waybill::cli

@@ -22,19 +22,6 @@ bool IsSafe(std::string_view word) {
          word.find_first_not_of(kHarmless) == std::string_view::npos;
 }
 
-// The words of "list, add or remove", or of "closed|kubelet". What stands in brackets is no word.
-std::vector<std::string> ChoicesIn(std::string text, std::string_view separators) {
-  for (char& c : text) {
-    if (separators.find(c) != std::string_view::npos) c = ' ';
-  }
-  std::vector<std::string> choices;
-  std::istringstream in(text);
-  for (std::string word; in >> word;) {
-    if (word != "or" && word != "and" && word.front() != '(') choices.push_back(word);
-  }
-  return choices;
-}
-
 // The words before the cursor, and the one that it is in.
 struct Typed {
   std::vector<std::string> before;
@@ -73,9 +60,13 @@ class Completer {
       AddFlags();
     } else if (command_ == nullptr) {
       for (const auto& entry : registry_.entries()) {
-        Add(entry->command->name(), entry->command->summary());
+        if (entry->group == nullptr) Add(entry->command.name, entry->command.summary);
       }
       Add("help", "what a command does");
+    } else if (!command_->actions.empty()) {
+      for (const auto* action : command_->actions) {
+        Add(action->command.name, action->command.summary);
+      }
     } else {
       AddPositional();
     }
@@ -104,6 +95,8 @@ class Completer {
         }
       } else if (command_ == nullptr) {
         if (word != "help") command_ = registry_.Find(word);
+      } else if (!command_->actions.empty()) {
+        if (const auto* action = command_->FindAction(word)) command_ = action;
       } else {
         positionals_.push_back(word);
       }
@@ -112,7 +105,7 @@ class Completer {
   }
 
   const Flag* FindFlag(std::string_view name) const {
-    if (command_ != nullptr) return command_->flags.Find(name);
+    if (command_ != nullptr) return command_->FindFlag(name);
     for (const auto& entry : registry_.entries()) {
       if (const Flag* flag = entry->flags.Find(name)) return flag;
     }
@@ -130,8 +123,9 @@ class Completer {
       Add("--help");
       Add("--version");
     }
-    const auto& flags = command_ != nullptr ? command_->flags : registry_.entries().front()->flags;
-    for (const Flag& flag : flags.all()) {
+    const Registry::Entry* its = command_ != nullptr ? command_ : registry_.entries().front().get();
+    if (its->default_action() != nullptr) its = its->default_action();
+    for (const Flag& flag : its->flags.all()) {
       if (flag.is_positional() || (command_ == nullptr && !flag.common)) continue;
       Add(flag.name, flag.help);
     }
@@ -139,25 +133,13 @@ class Completer {
   }
 
   void AddValues(const Flag& flag, const std::string& prefix) {
-    const auto add = [&](const std::string& value) { Add(prefix + value); };
-    if (flag.name == "--policy") {
-      for (const char* policy : {"NeverVerify", "NeverVerifyPreloadedImages",
-                                 "NeverVerifyAllowlistedImages", "AlwaysVerify"}) {
-        add(policy);
-      }
-      return;
-    }
     const std::string& placeholder = flag.placeholder;
     if (placeholder.starts_with("FILE") || placeholder == "BACKUP") {
       answer_.kind = Completions::Kind::kFiles;
     } else if (placeholder == "DIR") {
       answer_.kind = Completions::Kind::kDirectories;
-    } else if (placeholder == "ENDPOINT|auto") {
-      add("auto");
-      add("unix:///run/containerd/containerd.sock");
-      add("unix:///run/crio/crio.sock");
-    } else if (placeholder.find('|') != std::string::npos) {
-      for (const std::string& choice : ChoicesIn(placeholder, "|")) add(choice);
+    } else if (!flag.choices.empty()) {
+      for (const std::string& choice : flag.choices) Add(prefix + choice);
     } else {
       AddStored(placeholder, prefix);
     }
@@ -171,9 +153,10 @@ class Completer {
         --left;
         continue;
       }
-      if (flag.name == "ACTION" || flag.name == "WHAT" || flag.name == "SHELL") {
-        for (const std::string& choice : ChoicesIn(flag.help, ",")) Add(choice);
-      } else if (flag.name == "PATHS" || flag.name == "BACKUP" || flag.name == "FILE") {
+      if (!flag.choices.empty()) {
+        for (const std::string& choice : flag.choices) Add(choice);
+      } else if (flag.name == "OLD" || flag.name == "NEW" || flag.name == "BACKUP" ||
+                 flag.name == "FILE") {
         answer_.kind = Completions::Kind::kFiles;
       } else if (flag.name == "PAGE") {
         AddPages();
@@ -256,7 +239,7 @@ class Completer {
 
   const Registry& registry_;
   Typed typed_;
-  const Registry::Entry* command_ = nullptr;
+  const Registry::Entry* command_ = nullptr;  // or the action that was named
   std::optional<std::string> store_;
   bool intents_ = false;  // `rm --intent`: its arguments are image strings of open pulls
   std::vector<std::string> positionals_;

@@ -2,156 +2,110 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <sstream>
+#include <stdexcept>
 
-#include "bindings/cli/parse.h"
 #include "bindings/cli/settings.h"
-#include "store/base/try.h"
 
 namespace waybill::cli {
 
-bool Flag::given() const { return option->count() > 0; }
-
-std::vector<std::string> Flag::values() const {
-  std::vector<std::string> values = option->results();
-  for (std::string& value : values) {
-    if (value.starts_with(kShieldedWord)) value.erase(0, 1);
+std::string InWords(const std::vector<std::string>& words, std::string_view last) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += i + 1 == words.size() && !last.empty() ? fmt::format(" {} ", last) : ", ";
+    text += words[i];
   }
-  return values;
+  return text;
 }
 
-std::string Shielded(const std::string& word) {
-  const bool would_be_taken_apart = word.starts_with('[') && word.ends_with(']');
-  return would_be_taken_apart || word.starts_with(kShieldedWord) ? kShieldedWord + word : word;
+Flag& Flag::Required(std::string hint) {
+  required = true;
+  missing_hint = std::move(hint);
+  return *this;
 }
 
-namespace {
-
-// Flags whose default nearly every node keeps, or that are for the day on which something is wrong.
-bool IsSeldomNeeded(std::string_view name) {
-  constexpr std::string_view kSeldom[] = {"--allow-untested-lmdb",
-                                          "--after-gap",
-                                          "--no-after-gap",
-                                          "--strict",
-                                          "--no-migrate",
-                                          "--skip-unreadable",
-                                          "--grace",
-                                          "--window",
-                                          "--remember",
-                                          "--max-age",
-                                          "--max-age-service-accounts",
-                                          "--max-age-node-pods",
-                                          "--keep-revocations",
-                                          "--ids-per-pod",
-                                          "--max-pods",
-                                          "--pool",
-                                          "--subuids",
-                                          "--subgids",
-                                          "--no-user-namespaces",
-                                          "--rules",
-                                          "--forget-witness",
-                                          "--no-witness",
-                                          "--map-size",
-                                          "--runtime-config",
-                                          "--allow-preloaded-only",
-                                          "--wait",
-                                          "--pods-dir"};
-  return std::find(std::begin(kSeldom), std::end(kSeldom), name) != std::end(kSeldom);
+Flag& Flag::Seldom() {
+  seldom = true;
+  return *this;
 }
 
-}  // namespace
+Flag& Flag::TakesSetting(FromSettings when) {
+  settings = std::move(when);
+  return *this;
+}
 
-Flag& Flags::Add(Flag flag) {
-  const bool is_switch = flag.kind == Flag::Kind::kSwitch;
-  const std::string names = flag.name;  // "--quiet", or "-q,--quiet"
-  if (const std::size_t comma = names.find(','); comma != std::string::npos) {
-    flag.short_name = names.substr(0, comma);
-    flag.name = names.substr(comma + 1);
-  }
-  flag.option = is_switch ? app_.add_flag(names)->description(flag.help)
-                          : app_.add_option(names, CLI::callback_t{}, flag.help);
-  if (!is_switch) flag.option->type_name(flag.placeholder);
-  if (flag.kind == Flag::Kind::kList || flag.kind == Flag::Kind::kPositionals) {
-    flag.option->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-        ->allow_extra_args(flag.kind == Flag::Kind::kPositionals);
-  }
-  if (flag.required) flag.option->required();
+bool Flag::given() const {
+  const Values& all = values.empty() ? typed : values;
+  return !all.empty() && (kind != Kind::kSwitch || all.back() != "false");
+}
+
+Result<bool> ParseBoolean(std::string_view flag, const std::string& text) {
+  if (text == "true" || text == "false") return text == "true";
+  return BadFlag(flag, fmt::format("'{}' is neither true nor false", text.substr(0, 200)));
+}
+
+Flag& Flags::Switch(const std::string& name, bool* target, const std::string& help) {
+  return Add(Flag::Kind::kSwitch, name, "", help, Last(LongName(name), target, ParseBoolean));
+}
+
+Flag& Flags::Add(Flag::Kind kind, const std::string& name, const std::string& placeholder,
+                 const std::string& help, Assignment assign) {
+  Flag& flag = all_.emplace_back();
+  flag.kind = kind;
+  flag.name = LongName(name);
+  if (flag.name != name) flag.short_name = name.substr(0, name.find(','));
+  flag.placeholder = placeholder;
+  flag.help = help;
+  flag.assign = std::move(assign);
   flag.common = common_;
-  flag.seldom = IsSeldomNeeded(flag.name);
-  if (common_) {
-    flag.option->group("Options of every command");
-  } else if (flag.seldom) {
-    flag.option->group("Seldom needed");
+  return flag;
+}
+
+std::vector<std::string> Flags::WordsIn(const std::string& words) {
+  std::vector<std::string> all;
+  std::istringstream in(words);
+  for (std::string word; std::getline(in, word, '|');) all.push_back(word);
+  return all;
+}
+
+Error Flags::NoSuchWord(std::string_view flag, const std::string& text, const std::string& words) {
+  return BadFlag(flag, fmt::format("there is no '{}'", text.substr(0, 200)),
+                 "write one of " + words);
+}
+
+void Flags::AddRule(RuleKind kind, std::vector<std::string> names, const std::string& hint) {
+  Rule rule = {.kind = kind, .flags = {}, .hint = hint};
+  for (const std::string& name : names) {
+    const auto flag = std::find_if(all_.begin(), all_.end(),
+                                   [&](const Flag& declared) { return declared.name == name; });
+    if (flag == all_.end())
+      throw std::logic_error("a rule is about " + name + ", which is no flag");
+    rule.flags.push_back(&*flag);
   }
-  return all_.emplace_back(std::move(flag));
+  rules_.push_back(std::move(rule));
 }
 
-void Flags::Switch(const std::string& name, bool* target, const std::string& help) {
-  Add({.kind = Flag::Kind::kSwitch, .name = name, .help = help});
-  assignments_.emplace_back(
-      [name = all_.back().name, target](const std::vector<std::string>& values) -> Result<void> {
-        if (values.empty()) return {};
-        const std::string& value = values.back();
-        if (value != "true" && value != "false") {
-          return BadFlag(name, fmt::format("'{}' is neither true nor false", value.substr(0, 200)));
-        }
-        *target = value == "true";
-        return {};
-      });
+void Flags::Excludes(const std::string& name, const std::vector<std::string>& others,
+                     const std::string& hint) {
+  std::vector<std::string> names = {name};
+  names.insert(names.end(), others.begin(), others.end());
+  AddRule(RuleKind::kExcludes, std::move(names), hint);
 }
 
-void Flags::Value(const std::string& name, std::optional<std::string>* target,
-                  const std::string& placeholder, const std::string& help) {
-  Add({.kind = Flag::Kind::kValue, .name = name, .placeholder = placeholder, .help = help});
-  assignments_.emplace_back([target](const std::vector<std::string>& values) -> Result<void> {
-    if (!values.empty()) *target = values.back();
-    return {};
-  });
+void Flags::Needs(const std::string& name, const std::vector<std::string>& others,
+                  const std::string& hint) {
+  std::vector<std::string> names = {name};
+  names.insert(names.end(), others.begin(), others.end());
+  AddRule(RuleKind::kNeeds, std::move(names), hint);
 }
 
-void Flags::Required(const std::string& name, std::string* target, const std::string& placeholder,
-                     const std::string& help) {
-  Add({.kind = Flag::Kind::kValue,
-       .name = name,
-       .placeholder = placeholder,
-       .help = help,
-       .required = true});
-  assignments_.emplace_back([name, target](const std::vector<std::string>& values) -> Result<void> {
-    *target = values.back();
-    return {};
-  });
+void Flags::Needed(const std::vector<std::string>& names, const std::string& hint) {
+  AddRule(RuleKind::kNeeded, names, hint);
 }
 
-void Flags::List(const std::string& name, std::vector<std::string>* target,
-                 const std::string& placeholder, const std::string& help) {
-  Add({.kind = Flag::Kind::kList, .name = name, .placeholder = placeholder, .help = help});
-  assignments_.emplace_back([target](const std::vector<std::string>& values) -> Result<void> {
-    *target = values;
-    return {};
-  });
-}
-
-void Flags::Positional(const std::string& name, std::optional<std::string>* target,
-                       const std::string& help) {
-  Value(name, target, "", help);
-  all_.back().kind = Flag::Kind::kPositional;
-}
-
-void Flags::Positionals(const std::string& name, std::vector<std::string>* target,
-                        const std::string& help) {
-  Add({.kind = Flag::Kind::kPositionals, .name = name, .help = help});
-  assignments_.emplace_back([target](const std::vector<std::string>& values) -> Result<void> {
-    *target = values;
-    return {};
-  });
-}
-
-void Flags::TakesSetting(std::string_view name, FromSettings when) {
-  const auto flag = std::find_if(all_.begin(), all_.end(),
-                                 [&](const Flag& declared) { return declared.name == name; });
-  flag->settings = std::move(when);
-  flag->option->required(false);
+void Flags::OneOf(const std::vector<std::string>& names, const std::string& hint) {
+  AddRule(RuleKind::kOneOf, names, hint);
 }
 
 const Flag* Flags::Find(std::string_view name) const {
@@ -162,39 +116,117 @@ const Flag* Flags::Find(std::string_view name) const {
   return nullptr;
 }
 
-bool Flags::IsGiven(std::string_view word) const {
-  if (word.starts_with("-")) {
-    const Flag* flag = Find(word);
-    return flag != nullptr && flag->given();
+bool Flags::TakePositionals(const std::vector<std::string>& words) {
+  std::size_t at = 0;
+  for (Flag& flag : all_) {
+    if (!flag.is_positional()) continue;
+    const std::size_t most = flag.kind == Flag::Kind::kPositional ? 1 : words.size();
+    while (at < words.size() && flag.typed.size() < most) flag.typed.push_back(words[at++]);
   }
-  for (const Flag& flag : all_) {
-    if (flag.is_positional()) return flag.given() && flag.values().front() == word;
-  }
-  return false;
+  return at == words.size();
 }
 
+// By what is typed alone: a setting makes no other one count.
 bool Flags::AsksSettings(const Flag& flag) const {
   if (!flag.settings) return false;
-  const auto is_given = [&](const std::string& word) { return IsGiven(word); };
+  const auto is_typed = [](const Flag* other) { return !other->typed.empty() && other->given(); };
+  const auto is_named = [&](const std::string& name) {
+    return std::any_of(all_.begin(), all_.end(),
+                       [&](const Flag& other) { return other.name == name && is_typed(&other); });
+  };
   const auto& [unless, only_with] = *flag.settings;
-  return std::none_of(unless.begin(), unless.end(), is_given) &&
-         (only_with.empty() || std::any_of(only_with.begin(), only_with.end(), is_given));
+  if (std::any_of(unless.begin(), unless.end(), is_named)) return false;
+  if (!only_with.empty() && std::none_of(only_with.begin(), only_with.end(), is_named)) {
+    return false;
+  }
+  for (const Rule& rule : rules_) {
+    const auto its = std::find(rule.flags.begin(), rule.flags.end(), &flag);
+    if (its == rule.flags.end()) continue;
+    const bool is_first = its == rule.flags.begin();
+    const bool any_other = std::any_of(rule.flags.begin() + 1, rule.flags.end(), is_typed);
+    if (rule.kind == RuleKind::kExcludes && (is_first ? any_other : is_typed(rule.flags.front()))) {
+      return false;
+    }
+    if (rule.kind == RuleKind::kNeeds && is_first && !any_other) return false;
+    if (rule.kind == RuleKind::kOneOf &&
+        std::any_of(rule.flags.begin(), rule.flags.end(), is_typed)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+Result<void> Flags::CheckRule(const Rule& rule) const {
+  std::vector<std::string> names;
+  std::vector<std::string> given;
+  for (const Flag* flag : rule.flags) {
+    names.push_back(flag->name);
+    if (flag->given()) given.push_back(flag->name);
+  }
+  const std::string first = names.front();
+  const bool has_first = rule.flags.front()->given();
+  switch (rule.kind) {
+    case RuleKind::kExcludes:
+      if (!has_first || given.size() == 1) return {};
+      given.erase(given.begin());
+      return BadFlag(first, "it excludes " + InWords(given), rule.hint);
+    case RuleKind::kNeeds:
+      if (!has_first || given.size() > 1) return {};
+      names.erase(names.begin());
+      return BadFlag(first, "it needs " + InWords(names, "or"), rule.hint);
+    case RuleKind::kNeeded:
+      if (!given.empty()) return {};
+      names.erase(names.begin());
+      return BadFlag(first, "it is missing",
+                     rule.hint.empty() ? "or give " + InWords(names, "or") : rule.hint);
+    case RuleKind::kOneOf:
+      if (given.size() == 1) return {};
+      return BadFlag(first, fmt::format("exactly one of {} is needed", InWords(names)), rule.hint);
+  }
+  return {};
+}
+
+Result<void> Flags::CheckStandardInput() const {
+  bool is_read = false;
+  for (const Flag& flag : all_) {
+    if (!flag.placeholder.starts_with("FILE|-") || flag.values.empty()) continue;
+    if (flag.values.back() == "-" && std::exchange(is_read, true)) {
+      return BadFlag(flag.name, "only one flag can read standard input");
+    }
+  }
+  return {};
 }
 
 Result<void> Flags::Assign(Settings& settings) {
   // First, since typed flags decide which settings count.
   for (const Flag& flag : all_) {
-    if (!flag.given()) continue;
+    if (flag.typed.empty()) continue;
     TRY(settings.NoteGiven(flag));
   }
-  for (std::size_t i = 0; i < all_.size(); ++i) {
-    const Flag& flag = all_[i];
-    std::vector<std::string> values = flag.values();
-    if (!flag.given() && AsksSettings(flag)) {
-      values = TRY(settings.Ask(flag));
+  for (Flag& flag : all_) {
+    flag.values = flag.typed;
+    if (flag.typed.empty() && AsksSettings(flag)) {
+      flag.values = TRY(settings.Ask(flag));
     }
-    if (values.empty() && flag.required && flag.settings) return settings.Missing(flag);
-    TRY(assignments_[i](values));
+  }
+  for (const Flag& flag : all_) {
+    if (!flag.required || !flag.values.empty()) continue;
+    if (flag.settings) return settings.Missing(flag);
+    return BadFlag(flag.name, "it is missing",
+                   flag.missing_hint.empty() && !flag.placeholder.empty()
+                       ? fmt::format("give {} {}", flag.name, flag.placeholder)
+                       : flag.missing_hint);
+  }
+  for (const Rule& rule : rules_) {
+    TRY(CheckRule(rule));
+  }
+  TRY(CheckStandardInput());
+  for (const Flag& flag : all_) {
+    if (flag.values.empty()) continue;
+    TRY(flag.assign(flag.values));
+  }
+  for (const auto& check : checks_) {
+    TRY(check());
   }
   return {};
 }

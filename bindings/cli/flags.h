@@ -1,113 +1,235 @@
-// The flags of a command: declared once. Help, manual pages, completion, and the configuration file
-// are made from what is declared here.
+// The flags of a command, declared once: their names and help, how their text becomes a value, and
+// what they demand of each other. Help, manual pages, completion, the configuration file and the
+// errors of a wrong call are made from what is declared here.
 
 #ifndef WAYBILL_BINDINGS_CLI_FLAGS_H_
 #define WAYBILL_BINDINGS_CLI_FLAGS_H_
 
+#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "store/base/try.h"
 #include "waybill/result.h"
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
 
 namespace waybill::cli {
 
 class Settings;
 
-// CLI11 takes "[a,b]" apart where several values may stand. A word that it must leave alone begins
-// with this, and Flag::values takes it off again.
-inline constexpr char kShieldedWord = '\x02';
-std::string Shielded(const std::string& word);
+// kInvalidArgument, with a message about the flag `name`.
+inline Error BadFlag(std::string_view name, std::string_view problem, std::string_view hint = {}) {
+  return {ErrorCode::kInvalidArgument, std::string(name).append(": ").append(problem),
+          std::string(hint)};
+}
 
-// When a flag that is not given takes its value from the settings (settings.h).
+// "a, b and c"; with "" "a, b, c".
+std::string InWords(const std::vector<std::string>& words, std::string_view last = "and");
+
+// When a flag that is not given takes its value from the settings (settings.h), beside its rules.
 struct FromSettings {
   // None of these is given.
   std::vector<std::string> unless = {};
-  // One of these is given, if there are any: a flag, or a value of the first positional.
+  // One of these is given, if there are any.
   std::vector<std::string> only_with = {};
 };
 
 struct Flag {
   enum class Kind { kSwitch, kValue, kList, kPositional, kPositionals };
+  using Values = std::vector<std::string>;
 
   Kind kind = Kind::kSwitch;
   std::string name = {};         // "--store"; of a positional "POD"
   std::string short_name = {};   // "-o", or nothing
   std::string placeholder = {};  // "DIR"
   std::string help = {};         // lines
-  bool required = false;
+  std::function<Result<void>(const Values&)> assign = {};
   bool common = false;  // every command has it
-  bool seldom = false;  // help and the manual have it behind the usual ones
+  bool required = false;
+  bool seldom = false;
+  std::string missing_hint = {};
+  Values choices = {};  // for completion
   std::optional<FromSettings> settings = {};
-  CLI::Option* option = nullptr;
+  Values typed = {};   // on the command line
+  Values values = {};  // those, or what the settings say
+
+  // There is no call without it. `hint`: what to do where it is missing.
+  Flag& Required(std::string hint = {});
+  // Nearly every node keeps its default, or it is for the day on which something is wrong: help and
+  // the manual have it behind the usual ones.
+  Flag& Seldom();
+  // Not beside a flag that excludes it, and only with one that it needs.
+  Flag& TakesSetting(FromSettings when = {});
 
   bool is_positional() const { return kind == Kind::kPositional || kind == Kind::kPositionals; }
   bool takes_value() const { return kind == Kind::kValue || kind == Kind::kList; }
+  // Not counting a switch that is set to false.
   bool given() const;
-  // As they were typed.
-  std::vector<std::string> values() const;
 };
 
-// Values reach their targets when Assign is called, byte for byte: CLI11's own conversions would
-// read "{}" as an empty list.
+// The parser of a flag whose value is its text.
+struct AsText {
+  Result<std::string> operator()(std::string_view /*flag*/, const std::string& text) const {
+    return text;
+  }
+};
+
+// What a target holds.
+template <typename T>
+struct Held {
+  using Type = T;
+};
+template <typename T>
+struct Held<std::optional<T>> {
+  using Type = T;
+};
+
+// Values reach their targets when Assign is called. A parser is called with the flag's name and
+// the text; its error names the flag, and quotes nothing that may be a secret. A target is a value
+// or an optional one.
 class Flags {
  public:
-  explicit Flags(CLI::App& app) : app_(app) {}
-
-  // Also --name=true and --name=false.
-  void Switch(const std::string& name, bool* target, const std::string& help);
-  void Value(const std::string& name, std::optional<std::string>* target,
-             const std::string& placeholder, const std::string& help);
-  void Required(const std::string& name, std::string* target, const std::string& placeholder,
-                const std::string& help);
+  // "-q,--quiet" has a short name. Also --name=true and --name=false.
+  Flag& Switch(const std::string& name, bool* target, const std::string& help);
+  template <typename T, typename Parse = AsText>
+  Flag& Value(const std::string& name, T* target, const std::string& placeholder,
+              const std::string& help, Parse parse = {}) {
+    return Add(Flag::Kind::kValue, name, placeholder, help, Last(LongName(name), target, parse));
+  }
+  // One of the words of "presume|close", which the parser knows.
+  template <typename T, typename Parse>
+  Flag& Choice(const std::string& name, T* target, const std::string& words,
+               const std::string& help, Parse parse) {
+    Flag& flag = name.starts_with("-") ? Value(name, target, words, help, parse)
+                                       : Positional(name, target, help, parse);
+    flag.choices = WordsIn(words);
+    return flag;
+  }
+  // One of these words.
+  template <typename T, typename U = typename Held<T>::Type>
+  Flag& Choice(const std::string& name, T* target,
+               const std::vector<std::pair<std::string, U>>& choices, const std::string& help) {
+    return Choice(name, target, Names(choices, "|"), help,
+                  [choices](std::string_view flag, const std::string& text) -> Result<U> {
+                    for (const auto& [word, value] : choices) {
+                      if (word == text) return value;
+                    }
+                    return NoSuchWord(flag, text, Names(choices, ", "));
+                  });
+  }
   // May be repeated; each takes one value.
-  void List(const std::string& name, std::vector<std::string>* target,
-            const std::string& placeholder, const std::string& help);
-  // Values without a flag before them.
-  void Positionals(const std::string& name, std::vector<std::string>* target,
-                   const std::string& help);
+  template <typename T, typename Parse = AsText>
+  Flag& List(const std::string& name, std::vector<T>* target, const std::string& placeholder,
+             const std::string& help, Parse parse = {}) {
+    return Add(Flag::Kind::kList, name, placeholder, help, All(LongName(name), target, parse));
+  }
   // A value without a flag before it.
-  void Positional(const std::string& name, std::optional<std::string>* target,
-                  const std::string& help);
-
-  // The flag that was declared as `name` takes its value from the settings where it is not given.
-  void TakesSetting(std::string_view name, FromSettings when = {});
+  template <typename T, typename Parse = AsText>
+  Flag& Positional(const std::string& name, T* target, const std::string& help, Parse parse = {}) {
+    return Add(Flag::Kind::kPositional, name, "", help, Last(LongName(name), target, parse));
+  }
+  // All that are left.
+  template <typename T, typename Parse = AsText>
+  Flag& Positionals(const std::string& name, std::vector<T>* target, const std::string& help,
+                    Parse parse = {}) {
+    return Add(Flag::Kind::kPositionals, name, "", help, All(LongName(name), target, parse));
+  }
   // All that is declared from here on every command has.
   void BeginCommon() { common_ = true; }
 
-  // What stands after "--", whatever it looks like: CLI11 would not give it to a subcommand.
-  // main.cc puts it there before the rest is parsed.
-  void AfterDashes(std::vector<std::string>* target) { after_dashes_ = target; }
-  std::vector<std::string>* after_dashes() const { return after_dashes_; }
+  // Rules, checked in this order, before any value is looked at. A flag that the settings give
+  // counts, too. `hint`: why, and what to do.
+  //
+  // None of `others` stands beside `name`.
+  void Excludes(const std::string& name, const std::vector<std::string>& others,
+                const std::string& hint = {});
+  // Where `name` is given, one of `others` is.
+  void Needs(const std::string& name, const std::vector<std::string>& others,
+             const std::string& hint = {});
+  // One of these at least, or exactly one.
+  void Needed(const std::vector<std::string>& names, const std::string& hint = {});
+  void OneOf(const std::vector<std::string>& names, const std::string& hint = {});
+  // What no rule can say: called when all flags have their values.
+  void Check(std::function<Result<void>()> check) { checks_.push_back(std::move(check)); }
 
-  const std::vector<Flag>& all() const { return all_; }
+  const std::deque<Flag>& all() const { return all_; }
   // By "--name" or "-n"; nullptr: there is none.
   const Flag* Find(std::string_view name) const;
+  Flag* Find(std::string_view name) { return const_cast<Flag*>(std::as_const(*this).Find(name)); }
+  // false: there is one argument too many.
+  bool TakePositionals(const std::vector<std::string>& words);
 
-  // Gives each target its value: what was typed, or else what `settings` say. kInvalidArgument: a
-  // value is missing, or neither true nor false.
+  // Checks the rules, and gives each target its value: what was typed, or else what `settings` say.
   Result<void> Assign(Settings& settings);
 
  private:
-  Flag& Add(Flag flag);
-  // Whether `flag`, which is not given, asks the settings.
-  bool AsksSettings(const Flag& flag) const;
-  bool IsGiven(std::string_view word) const;
+  enum class RuleKind { kExcludes, kNeeds, kNeeded, kOneOf };
+  struct Rule {
+    RuleKind kind;
+    std::vector<Flag*> flags;  // of kExcludes and kNeeds, the first is the one that does
+    std::string hint;
+  };
+  using Assignment = std::function<Result<void>(const Flag::Values&)>;
 
-  CLI::App& app_;
-  std::vector<Flag> all_;
-  // For the flag with the same index: takes the values with which it was given.
-  std::vector<std::function<Result<void>(const std::vector<std::string>&)>> assignments_;
-  std::vector<std::string>* after_dashes_ = nullptr;
+  template <typename V, typename T>
+  static void Set(V value, T* target) {
+    using Type = typename Held<T>::Type;
+    static_assert(!std::is_same_v<V, std::string> || !std::is_same_v<Type, std::string_view>,
+                  "nothing would hold the text");
+    *target = static_cast<Type>(std::move(value));
+  }
+  template <typename T, typename Parse>
+  static Assignment Last(std::string name, T* target, Parse parse) {
+    return [name = std::move(name), target, parse](const Flag::Values& values) -> Result<void> {
+      auto value = TRY(parse(name, values.back()));
+      Set(std::move(value), target);
+      return {};
+    };
+  }
+  template <typename T, typename Parse>
+  static Assignment All(std::string name, std::vector<T>* target, Parse parse) {
+    return [name = std::move(name), target, parse](const Flag::Values& values) -> Result<void> {
+      for (const std::string& text : values) {
+        auto value = TRY(parse(name, text));
+        Set(std::move(value), &target->emplace_back());
+      }
+      return {};
+    };
+  }
+  template <typename U>
+  static std::string Names(const std::vector<std::pair<std::string, U>>& choices,
+                           std::string_view between) {
+    std::string names;
+    for (const auto& [word, value] : choices) {
+      names.append(names.empty() ? "" : between).append(word);
+    }
+    return names;
+  }
+  static std::string LongName(const std::string& names) {
+    return names.substr(names.find(',') + 1);
+  }
+  static std::vector<std::string> WordsIn(const std::string& words);
+  static Error NoSuchWord(std::string_view flag, const std::string& text, const std::string& words);
+
+  Flag& Add(Flag::Kind kind, const std::string& name, const std::string& placeholder,
+            const std::string& help, Assignment assign);
+  void AddRule(RuleKind kind, std::vector<std::string> names, const std::string& hint);
+  bool AsksSettings(const Flag& flag) const;
+  Result<void> CheckRule(const Rule& rule) const;
+  Result<void> CheckStandardInput() const;
+
+  std::deque<Flag> all_;
+  std::vector<Rule> rules_;
+  std::vector<std::function<Result<void>()>> checks_;
   bool common_ = false;
 };
+
+// "true" or "false".
+Result<bool> ParseBoolean(std::string_view flag, const std::string& text);
 
 }  // namespace waybill::cli
 

@@ -49,12 +49,12 @@ Result<std::string> ReadAll(int fd, const std::string& path, std::size_t most) {
   }
 }
 
-Result<void> CheckDirectory(std::string_view flag, const std::string& directory,
-                            std::string_view hint) {
+Result<std::string> ParseDirectory(std::string_view flag, const std::string& directory,
+                                   std::string_view hint) {
   if (directory.empty()) return BadFlag(flag, "the value is empty");
   struct stat status = {};
   const int error = ::stat(directory.c_str(), &status) == 0 ? 0 : errno;
-  if (error == 0 && S_ISDIR(status.st_mode)) return {};
+  if (error == 0 && S_ISDIR(status.st_mode)) return directory;
   Error failed = FailedPath(directory, error == 0 ? ENOTDIR : error);
   failed.message =
       fmt::format("{}: {}: {}", flag, directory, ::strerror(error == 0 ? ENOTDIR : error));
@@ -132,16 +132,6 @@ Result<std::vector<ImageOnNode>> ReadPreloadedList(const std::string& path) {
                      "with a name needs no ID");
 }
 
-Result<void> CheckStandardInput(std::initializer_list<InputFlag> flags) {
-  bool taken = false;
-  for (const InputFlag& flag : flags) {
-    if (flag.path != "-") continue;
-    if (taken) return BadFlag(flag.name, "only one flag can read standard input");
-    taken = true;
-  }
-  return {};
-}
-
 Result<std::vector<RuntimeHandler>> ReadRuntimeHandlers(const std::string& status,
                                                         const std::optional<std::string>& config) {
   auto handlers = ReadDecoded(status, kMaxDocumentBytes, DecodeRuntimeStatus,
@@ -165,13 +155,13 @@ Result<std::vector<std::string>> ReadPodList(const std::string& path) {
                      "`crictl pods -o json` prints");
 }
 
-Result<void> CheckKubeletDirectory(const std::string& directory) {
-  return CheckDirectory("--kubelet-dir", directory,
+Result<std::string> ParseKubeletDirectory(std::string_view flag, const std::string& directory) {
+  return ParseDirectory(flag, directory,
                         "name the kubelet's root directory, by default /var/lib/kubelet");
 }
 
-Result<void> CheckPodsDirectory(const std::string& directory) {
-  return CheckDirectory("--pods-dir", directory,
+Result<std::string> ParsePodsDirectory(std::string_view flag, const std::string& directory) {
+  return ParseDirectory(flag, directory,
                         "name the directory of the pods, by default /var/lib/kubelet/pods");
 }
 

@@ -4,7 +4,6 @@
 #define WAYBILL_BINDINGS_CLI_INPUT_H_
 
 #include <cstddef>
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -47,13 +46,6 @@ Result<std::vector<ImageOnNode>> ReadImageList(const std::string& path);
 // The same for images that somebody knows to be preloaded: one with a name may lack its ID.
 Result<std::vector<ImageOnNode>> ReadPreloadedList(const std::string& path);
 
-// At most one of these flags reads standard input. kInvalidArgument about the second that does.
-struct InputFlag {
-  std::string_view name;
-  const std::optional<std::string>& path;
-};
-Result<void> CheckStandardInput(std::initializer_list<InputFlag> flags);
-
 // The runtime handlers in `status`, the output of `crictl info`, merged with `config`, a
 // configuration file of containerd. Errors name the file.
 Result<std::vector<RuntimeHandler>> ReadRuntimeHandlers(const std::string& status,
@@ -66,11 +58,10 @@ Result<void> MergeConfigFile(const std::string& config, std::vector<RuntimeHandl
 // `crictl pods -o json`. Errors name the file.
 Result<std::vector<std::string>> ReadPodList(const std::string& path);
 
-// The directory exists: a mistyped --kubelet-dir would look like a node that never pulled anything.
-Result<void> CheckKubeletDirectory(const std::string& directory);
-// The directory exists: a mistyped --pods-dir would look like a node without pods in user
-// namespaces.
-Result<void> CheckPodsDirectory(const std::string& directory);
+// The parsers of directories that exist: a mistyped --kubelet-dir would look like a node that never
+// pulled anything, a mistyped --pods-dir like one without pods in user namespaces.
+Result<std::string> ParseKubeletDirectory(std::string_view flag, const std::string& directory);
+Result<std::string> ParsePodsDirectory(std::string_view flag, const std::string& directory);
 
 }  // namespace waybill::cli
 

@@ -120,11 +120,10 @@ Result<std::vector<std::string>> FilesOf(const std::string& path) {
 
 }  // namespace
 
-void KubeletConfigFlag::Declare(Flags& flags, std::vector<std::string> unless) {
-  flags.List(std::string(kFlag), &paths_, "FILE|DIR",
-             "take the policy and the allowlist from the kubelet's own config.yaml, or\n"
-             "from the directory of its --config-dir; may be repeated, the last wins");
-  flags.TakesSetting(kFlag, {.unless = std::move(unless)});
+Flag& KubeletConfigFlag::Declare(Flags& flags) {
+  return flags.List(std::string(kFlag), &paths_, "FILE|DIR",
+                    "take the policy and the allowlist from the kubelet's own config.yaml, or\n"
+                    "from the directory of its --config-dir; may be repeated, the last wins");
 }
 
 Result<KubeletPolicy> KubeletConfigFlag::Read() const {

@@ -20,8 +20,7 @@ struct KubeletPolicy {
 // --kubelet-config.
 class KubeletConfigFlag {
  public:
-  // `unless`: flags that say the policy themselves.
-  void Declare(Flags& flags, std::vector<std::string> unless);
+  Flag& Declare(Flags& flags);
   bool given() const { return !paths_.empty(); }
   // What a kubelet with these files goes by: a later file wins over an earlier one, and of a
   // directory, as of --config-dir, the files that end in .conf count in the order of their names.

@@ -44,7 +44,7 @@ std::string FormatListToken(const ListToken& token) {
                      BootIdText(token.drawn));
 }
 
-Result<ListToken> ParseListToken(std::string_view text) {
+Result<ListToken> ParseListToken(std::string_view flag, std::string_view text) {
   std::array<std::string_view, 4> parts;
   std::string_view rest = text;
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -64,7 +64,7 @@ Result<ListToken> ParseListToken(std::string_view text) {
     token.drawn.nanoseconds = static_cast<std::int64_t>(nanoseconds);
     return token;
   }
-  return BadFlag("--token", fmt::format("'{}' is not a list token", text.substr(0, 200)),
+  return BadFlag(flag, fmt::format("'{}' is not a list token", text.substr(0, 200)),
                  "give what --begin printed before the list was made");
 }
 
@@ -80,6 +80,11 @@ Result<ExitCode> PrintListToken(const StoreFlags& flags, Output& out) {
     out.WriteName(FormatListToken(token));
   }
   return ExitCode::kYes;
+}
+
+void ListTokenFlags::Declare(Flags& flags, const std::string& lists) {
+  flags.Switch("--begin", &begin, fmt::format("print a token; do this before {} made", lists));
+  flags.Value("--token", &token, "TOKEN", "the token", ParseListToken);
 }
 
 }  // namespace waybill::cli

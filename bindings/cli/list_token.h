@@ -14,8 +14,8 @@
 namespace waybill::cli {
 
 std::string FormatListToken(const ListToken& token);
-// Only what FormatListToken prints. kInvalidArgument, about --token, otherwise.
-Result<ListToken> ParseListToken(std::string_view text);
+// Only what FormatListToken prints.
+Result<ListToken> ParseListToken(std::string_view flag, std::string_view text);
 
 // 32 hex digits.
 std::string BootIdText(const BootTime& time);
@@ -24,6 +24,15 @@ std::string BootIdText(const BootTime& time);
 Result<ListToken> DrawListToken(const StoreFlags& flags);
 // The same, and prints it.
 Result<ExitCode> PrintListToken(const StoreFlags& flags, Output& out);
+
+// --begin and --token, of commands that take a list.
+struct ListTokenFlags {
+  bool begin = false;
+  std::optional<ListToken> token;
+
+  // `lists`: "the list is".
+  void Declare(Flags& flags, const std::string& lists = "the list is");
+};
 
 }  // namespace waybill::cli
 

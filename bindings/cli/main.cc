@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <exception>
 #include <memory>
 #include <string>
@@ -33,95 +32,57 @@ ExitCode ExitCodeOf(const Error& error) {
   }
 }
 
-// CLI11's message, except where it uses its own terms. It quotes an unexpected argument, which may
-// be a secret.
-std::string MessageOf(const CLI::ParseError& error) {
-  std::string message = error.what();
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
-    return "there is one argument too many";
-  }
-  if (message.find("At Most 1 required") != std::string::npos) {
-    return message.substr(0, message.find(':')) + " is given more than once";
-  }
-  return message;
-}
-
-Result<void> SetFormat(const CommonFlags& common, Output& out) {
+void SetFormat(const CommonFlags& common, Output& out) {
   out.set_no_headers(common.no_headers);
   out.set_no_trunc(common.no_trunc);
   HideProgress(common.no_progress || common.quiet);
-  const int said = (common.json ? 1 : 0) + (common.quiet ? 1 : 0) + (common.format ? 1 : 0);
-  if (said > 1) {
-    return BadFlag("--output", "it excludes --json and --quiet, and these each other",
-                   "-o says all that the others say");
-  }
-  const auto format = common.json    ? Format::kJson
-                      : common.quiet ? Format::kName
-                                     : ParseFormat(common.format.value_or("table"));
-  if (!format) {
-    return BadFlag("--output",
-                   fmt::format("there is no format '{}'", common.format->substr(0, 200)),
-                   "write one of table, json, yaml, name");
-  }
-  out.set_format(*format);
-  return {};
+  out.set_format(common.json    ? Format::kJson
+                 : common.quiet ? Format::kName
+                                : common.format.value_or(Format::kTable));
 }
 
-// A command line that was read.
-struct Call {
-  std::unique_ptr<Registry> registry;
-  Registry::Entry* entry = nullptr;  // nullptr: `text` is the answer
+// A call that was read.
+struct Reading {
+  std::unique_ptr<Registry> registry = std::make_unique<Registry>();
+  CommandLine line = {};
   std::unique_ptr<Settings> settings = {};
-  std::string text = {};
-  bool is_version = false;
+
+  bool has_call() const { return line.command != nullptr && !line.wants_help; }
 };
 
 // Gives the flags their values.
-Result<void> AssignFlags(Call& call) {
+Result<void> AssignFlags(Reading& reading) {
   // --config and --verbose come first: the values of other flags depend on them.
-  const Flags& flags = call.entry->flags;
+  Flags& flags = reading.line.command->flags;
   const Flag* config = flags.Find("--config");
-  call.settings = std::make_unique<Settings>(
-      call.registry->FlagsWithSettings(),
-      config->given() ? std::optional(config->values().back()) : std::nullopt,
-      flags.Find("--verbose")->given());
-  if (config->given()) {
-    TRY(call.settings->Load());
+  const bool has_config = !config->typed.empty();
+  reading.settings =
+      std::make_unique<Settings>(reading.registry->FlagsWithSettings(),
+                                 has_config ? std::optional(config->typed.back()) : std::nullopt,
+                                 flags.Find("--verbose")->given());
+  if (has_config) {
+    TRY(reading.settings->Load());
   }
-  return call.entry->flags.Assign(*call.settings);
+  auto assigned = flags.Assign(*reading.settings);
+  if (!assigned) return reading.settings->WithOrigin(assigned.error());
+  return {};
 }
 
-Result<Call> Read(const std::vector<std::string>& arguments) {
-  Call call = {.registry = std::make_unique<Registry>()};
-  auto line = TRY(Arrange(arguments, *call.registry));
-  call.entry = line.command;
-  if (line.has_dashes) {
-    if (std::vector<std::string>* rest = call.entry->flags.after_dashes()) {
-      *rest = line.after_dashes;
-    } else {
-      line.words.emplace_back("--");
-      line.words.insert(line.words.end(), line.after_dashes.begin(), line.after_dashes.end());
-    }
+Result<Reading> Read(const std::vector<std::string>& arguments) {
+  Reading reading;
+  reading.line = TRY(ReadCommandLine(arguments, *reading.registry));
+  if (reading.has_call()) {
+    TRY(AssignFlags(reading));
   }
-  CLI::App& root = call.registry->root();
-  try {
-    root.parse(std::vector<std::string>(line.words.rbegin(), line.words.rend()));
-  } catch (const CLI::CallForVersion& version) {
-    call.text = std::string(version.what()) + "\n";
-    call.is_version = true;
-  } catch (const CLI::CallForHelp&) {
-    call.text = root.help();
-  } catch (const CLI::ParseError& error) {
-    const std::string command = call.entry == nullptr ? "" : " " + call.entry->command->name();
-    return Error{ErrorCode::kInvalidArgument, MessageOf(error),
-                 "see waybill" + command + " --help"};
-  }
-  if (!call.text.empty()) {
-    call.entry = nullptr;
-    return call;
-  }
-  TRY(AssignFlags(call));
-  return call;
+  return reading;
+}
+
+void WriteHelp(const Reading& reading, Output& out) {
+  const CommandLine& line = reading.line;
+  if (line.command != nullptr) return out.WriteRaw(HelpOf(*line.command));
+  if (line.wants_help) return out.WriteRaw(HelpOf(*reading.registry));
+  if (out.json()) return out.WriteJson({{"version", WAYBILL_VERSION}});
+  out.WriteRaw("waybill " WAYBILL_VERSION "\n");
 }
 
 Result<ExitCode> Run(const std::vector<std::string>& arguments, Output& out) {
@@ -130,27 +91,23 @@ Result<ExitCode> Run(const std::vector<std::string>& arguments, Output& out) {
     out.WriteRaw(TextOf(Complete(Registry(), arguments[1])));
     return ExitCode::kYes;
   }
-  auto call = TRY(Read(arguments));
-  if (call.entry == nullptr) {
-    if (call.is_version && out.json()) {
-      out.WriteJson({{"version", WAYBILL_VERSION}});
-    } else {
-      out.WriteRaw(call.text);
-    }
+  auto reading = TRY(Read(arguments));
+  if (!reading.has_call()) {
+    WriteHelp(reading, out);
     return ExitCode::kYes;
   }
-  const CommonFlags& common = call.entry->common;
-  TRY(SetFormat(common, out));
+  const CommonFlags& common = reading.line.command->common;
+  SetFormat(common, out);
   if (common.verbose) {
-    for (const std::string& note : call.settings->notes()) Note(note);
+    for (const std::string& note : reading.settings->notes()) Note(note);
   }
-  Command& command = *call.entry->command;
-  command.set_again([&arguments]() -> Result<std::shared_ptr<Command>> {
+  Call& call = *reading.line.command->call;
+  call.set_again([&arguments]() -> Result<std::shared_ptr<Call>> {
     auto anew = TRY(Read(arguments));
-    return std::shared_ptr<Command>(std::move(anew.entry->command));
+    return std::shared_ptr<Call>(std::move(anew.line.command->call));
   });
-  auto result = command.Run(out);
-  if (!result) return call.settings->WithOrigin(result.error());
+  auto result = call.Run(out);
+  if (!result) return reading.settings->WithOrigin(result.error());
   return result;
 }
 

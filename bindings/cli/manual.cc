@@ -2,12 +2,12 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cstdint>
 #include <map>
 #include <sstream>
 
-#include "bindings/cli/examples.h"
 #include "bindings/cli/glossary.h"
 #include "bindings/cli/settings.h"
 
@@ -107,36 +107,52 @@ std::string FlagList(const Flags& flags, bool common, bool seldom = false) {
   return items.empty() ? "" : ".Bl -tag -width Ds\n" + items + ".El\n";
 }
 
-std::string ExitStatus() {
-  return ".Sh EXIT STATUS\n" + RoffBlock(std::string(kExitCodes).substr(12));
+std::string ExitStatus() { return ".Sh EXIT STATUS\n" + RoffBlock(kExitCodes); }
+
+// "waybill-userns-get".
+std::string PageName(const Registry::Entry& entry) {
+  std::string name = "waybill-" + entry.name();
+  std::replace(name.begin(), name.end(), ' ', '-');
+  return name;
+}
+
+std::string PageItem(const Registry::Entry& entry) {
+  return ".It Xr " + PageName(entry) + " 1\n" + RoffLine(entry.command.summary);
 }
 
 ManualPage CommandPage(const Registry::Entry& entry) {
-  const Command& command = *entry.command;
-  ManualPage page = {.name = "waybill-" + command.name(), .section = "1", .text = {}};
+  const Command& command = entry.command;
+  const Registry::Entry* const default_action = entry.default_action();
+  const Flags& flags = default_action == nullptr ? entry.flags : default_action->flags;
+  ManualPage page = {.name = PageName(entry), .section = "1", .text = {}};
   std::string& text = page.text;
-  text = Head(page.name, page.section, command.summary());
-  text += ".Sh SYNOPSIS\n.Nm waybill Cm " + Roff(command.name()) + "\n.Op Ar options\n";
+  text = Head(page.name, page.section, command.summary);
+  text += ".Sh SYNOPSIS\n.Nm waybill Cm " + Roff(entry.name()) + "\n.Op Ar options\n";
+  if (!entry.actions.empty())
+    text += default_action == nullptr ? ".Ar action\n" : ".Op Ar action\n";
   std::string arguments;
   for (const Flag& flag : entry.flags.all()) {
     if (!flag.is_positional()) continue;
-    text += fmt::format(".Op Ar {}{}\n", flag.name,
+    text += fmt::format(".{} {}{}\n", flag.required ? "Ar" : "Op Ar", flag.name,
                         flag.kind == Flag::Kind::kPositionals ? " ..." : "");
     arguments += ".It Ar " + Roff(flag.name) + "\n" + RoffLines(flag.help);
   }
   text += ".Sh DESCRIPTION\n";
-  text += RoffBlock(command.notes().empty() ? command.summary() + "." : command.notes());
+  text += RoffBlock(command.notes.empty() ? command.summary + "." : command.notes);
   if (!arguments.empty()) text += ".Ss Arguments\n.Bl -tag -width Ds\n" + arguments + ".El\n";
-  const std::string options = FlagList(entry.flags, false);
+  if (!entry.actions.empty()) text += ".Ss Actions\n.Bl -tag -width Ds\n";
+  for (const Registry::Entry* action : entry.actions) text += PageItem(*action);
+  if (!entry.actions.empty()) text += ".El\n";
+  const std::string options = FlagList(flags, false);
   text += ".Ss Options\n" + options;
-  const std::string seldom = FlagList(entry.flags, false, true);
+  const std::string seldom = FlagList(flags, false, true);
   if (!seldom.empty()) text += ".Ss Seldom needed\n" + seldom;
   if (!(options + seldom).empty()) text += ".Pp\n";
+  if (default_action != nullptr)
+    text += "They are those of the default action, " + default_action->command.name + ".\n";
   text += "The options of every command are in\n.Xr waybill 1 .\n";
   text += ExitStatus();
-  if (const std::string examples = ExamplesOf(command.name()); !examples.empty()) {
-    text += ".Sh EXAMPLES\n" + RoffBlock(examples);
-  }
+  if (!command.examples.empty()) text += ".Sh EXAMPLES\n" + RoffBlock(command.examples);
   return page;
 }
 
@@ -151,15 +167,15 @@ ManualPage OverviewPage(const Registry& registry) {
       "The store of a Kubernetes node's image pull records, pull intents, runtime handlers and\n"
       "host ID ranges.\n"
       "Each command has a page of its own.\n";
-  const std::string* task = nullptr;
+  std::string task;
   for (const auto& entry : registry.entries()) {
-    if (task == nullptr || *task != entry->task) {
-      text += std::string(task == nullptr ? "" : ".El\n") + ".Ss " + Roff(entry->task) +
-              "\n.Bl -tag -width Ds\n";
+    if (entry->group != nullptr) continue;
+    if (task != entry->command.task) {
+      text += fmt::format("{}.Ss {}\n.Bl -tag -width Ds\n", task.empty() ? "" : ".El\n",
+                          Roff(entry->command.task));
     }
-    task = &entry->task;
-    text +=
-        ".It Xr waybill-" + entry->command->name() + " 1\n" + RoffLine(entry->command->summary());
+    task = entry->command.task;
+    text += PageItem(*entry);
   }
   text += ".El\n.Ss Options of every command\n" + FlagList(registry.entries().front()->flags, true);
   text += fmt::format(
@@ -183,7 +199,7 @@ ManualPage ConfigPage(const Registry& registry) {
       if (!flag.settings) continue;
       auto& [first, commands] = settings[flag.name];
       if (first == nullptr) first = &flag;
-      commands += (commands.empty() ? "" : ", ") + entry->command->name();
+      commands += (commands.empty() ? "" : ", ") + entry->name();
     }
   }
   ManualPage page = {.name = "waybill-config", .section = "5", .text = {}};

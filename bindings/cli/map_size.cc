@@ -8,18 +8,15 @@
 
 namespace waybill::cli {
 
-Result<void> ParseMapSize(const std::optional<std::string>& text, std::uint64_t& bytes) {
-  if (!text) return {};
-  auto parsed = TRY(ParseNumber("--map-size", *text));
+Result<std::uint64_t> ParseMapSize(std::string_view flag, std::string_view text) {
+  auto parsed = TRY(Number()(flag, text));
   const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   if (parsed == 0 || parsed % page != 0) {
     const std::uint64_t below = parsed / page * page;
-    return BadFlag("--map-size",
-                   fmt::format("{} is not a multiple of the page size, {}", parsed, page),
+    return BadFlag(flag, fmt::format("{} is not a multiple of the page size, {}", parsed, page),
                    below == 0 ? "" : fmt::format("{} is one", below));
   }
-  bytes = parsed;
-  return {};
+  return parsed;
 }
 
 }  // namespace waybill::cli

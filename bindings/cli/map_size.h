@@ -5,15 +5,14 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <optional>
-#include <string>
+#include <string_view>
 
 #include "waybill/result.h"
 
 namespace waybill::cli {
 
-// Leaves `bytes` unchanged if the flag was not given. The library knows the bounds.
-Result<void> ParseMapSize(const std::optional<std::string>& text, std::uint64_t& bytes);
+// Whole pages. The library knows the bounds.
+Result<std::uint64_t> ParseMapSize(std::string_view flag, std::string_view text);
 
 // What deletions keep of the map for themselves (store/README.md, "A full store").
 constexpr double ReserveOf(double map_bytes) {

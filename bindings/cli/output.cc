@@ -229,15 +229,11 @@ std::string RelativeTime(Timestamp time, Timestamp now) {
   return "now";
 }
 
-std::optional<Format> ParseFormat(std::string_view name) {
-  constexpr std::pair<std::string_view, Format> kFormats[] = {{"table", Format::kTable},
-                                                              {"json", Format::kJson},
-                                                              {"yaml", Format::kYaml},
-                                                              {"name", Format::kName}};
-  for (const auto& [known, format] : kFormats) {
-    if (name == known) return format;
-  }
-  return std::nullopt;
+std::vector<std::pair<std::string, Format>> Formats() {
+  return {{"table", Format::kTable},
+          {"json", Format::kJson},
+          {"yaml", Format::kYaml},
+          {"name", Format::kName}};
 }
 
 bool HasColour(int fd) {

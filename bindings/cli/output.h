@@ -63,7 +63,8 @@ enum class Format {
   kName,  // only names, a line each; nothing if there are none
 };
 
-std::optional<Format> ParseFormat(std::string_view name);
+// By their names.
+std::vector<std::pair<std::string, Format>> Formats();
 
 // Whether what goes to `fd` may be coloured: a terminal, unless NO_COLOR or TERM says no.
 bool HasColour(int fd);

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <charconv>
+#include <utility>
 
 #include "bindings/cli/secrets.h"
 #include "store/base/try.h"
@@ -43,35 +44,29 @@ Result<void> CheckParts(std::string_view flag, const std::vector<std::string>& p
   return {};
 }
 
-// An error of the library, with the flag that it is about.
+}  // namespace
+
 Error About(std::string_view flag, Error error) {
   error.message = fmt::format("{}: {}", flag, error.message);
   return error;
 }
 
-}  // namespace
-
-Result<std::uint64_t> ParseNumber(std::string_view flag, std::string_view text) {
+Result<std::uint64_t> Number::operator()(std::string_view flag, std::string_view text) const {
   std::uint64_t value = 0;
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc{} || stop != end) {
-    return BadFlag(flag, fmt::format("'{}' is not a number from 0 to {}", text, UINT64_MAX));
+    return BadFlag(
+        flag, fmt::format("'{}' is not a number from {} to {}", text.substr(0, 200), least, most));
   }
-  return value;
-}
-
-Result<void> ParseNumber(std::string_view flag, const std::optional<std::string>& text,
-                         std::uint64_t& number) {
-  if (!text) return {};
-  return ParseNumber(flag, *text).map([&](std::uint64_t parsed) { number = parsed; });
+  if (value >= least && value <= most) return value;
+  return BadFlag(flag, fmt::format("{} is out of range", value),
+                 fmt::format("use {} to {}", least, most));
 }
 
 Result<PullId> ParsePullId(std::string_view flag, std::string_view text) {
-  std::uint64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error == std::errc{} && stop == end && value != 0) return PullId{value};
+  auto number = Number{.least = 1}(flag, text);
+  if (number) return PullId{*number};
   return BadFlag(flag, fmt::format("'{}' is not the number of a pull", text.substr(0, 200)),
                  "it is the number that `waybill intent` printed, or that `waybill pulls` lists");
 }
@@ -96,17 +91,28 @@ Result<std::chrono::seconds> ParseDuration(std::string_view flag, std::string_vi
                  "write a whole number with s, m, h or d behind it, like 90s or 2h");
 }
 
-Result<void> CheckLength(std::string_view flag, std::string_view value, std::size_t most) {
-  if (value.empty()) return BadFlag(flag, "the value is empty");
-  if (value.size() <= most) return {};
+Result<Timestamp> ParseTime(std::string_view flag, std::string_view text) {
+  auto time = ParseTimestamp(text);
+  if (time) return time;
+  return BadFlag(flag, time.error().message,
+                 "the form is 2026-01-02T03:04:05Z, or with an offset such as +02:00");
+}
+
+Result<std::string> Length::operator()(std::string_view flag, const std::string& text) const {
+  if (text.empty()) return BadFlag(flag, "the value is empty", hint);
+  return LengthOrNone{most}(flag, text);
+}
+
+Result<std::string> LengthOrNone::operator()(std::string_view flag, const std::string& text) const {
+  if (text.size() <= most) return text;
   return Error{
       ErrorCode::kLimitExceeded,
-      fmt::format("{}: the value has {} bytes, and {} are allowed", flag, value.size(), most),
+      fmt::format("{}: the value has {} bytes, and {} are allowed", flag, text.size(), most),
       {}};
 }
 
-Result<void> CheckDigest(std::string_view flag, std::string_view value) {
-  TRY(CheckLength(flag, value, kMaxImageRefBytes));
+Result<std::string> ParseDigest(std::string_view flag, const std::string& text) {
+  auto value = TRY(Length{kMaxImageRefBytes}(flag, text));
   constexpr std::string_view kAlgorithm = "abcdefghijklmnopqrstuvwxyz0123456789+._-";
   constexpr std::string_view kEncoded =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789=_-";
@@ -114,9 +120,14 @@ Result<void> CheckDigest(std::string_view flag, std::string_view value) {
   const bool formed = colon != 0 && colon < value.size() - 1 &&
                       value.find_first_not_of(kAlgorithm) == colon &&
                       value.find_first_not_of(kEncoded, colon + 1) == std::string_view::npos;
-  if (formed) return {};
+  if (formed) return value;
   return BadFlag(flag, fmt::format("'{}' is not a digest", value.substr(0, 200)),
                  "the form is sha256:… or another algorithm's");
+}
+
+Result<std::string> ParseNamespace(std::string_view flag, const std::string& text) {
+  if (text.find('/') == std::string::npos) return Length{kMaxCoordinateBytes}(flag, text);
+  return BadFlag(flag, "a namespace has no '/' in it");
 }
 
 Result<ImagePullSecret> ParseSecret(std::string_view text) {
@@ -137,307 +148,278 @@ Result<void> CheckSecret(std::string_view flag, const ImagePullSecret& secret,
                     form);
 }
 
-Result<ImagePullServiceAccount> ParseServiceAccount(std::string_view text) {
+Result<ImagePullServiceAccount> ParseServiceAccount(std::string_view flag, std::string_view text) {
   std::vector<std::string> parts = Split(text, 3);
   if (parts.size() != 3) {
-    return BadFlag("--service-account", "it does not have 3 parts", kServiceAccountForm);
+    return BadFlag(flag, "it does not have 3 parts", kServiceAccountForm);
   }
-  TRY(CheckParts("--service-account", parts, kServiceAccountForm));
+  TRY(CheckParts(flag, parts, kServiceAccountForm));
   return ImagePullServiceAccount{.uid = parts[2], .namespace_name = parts[0], .name = parts[1]};
 }
 
 void StoreFlags::Declare(Flags& flags) {
-  flags.Required("--store", &store, "DIR",
-                 "the store's directory; else that of WAYBILL_STORE, or of the\n"
-                 "configuration file");
-  flags.TakesSetting("--store");
+  flags
+      .Value("--store", &store, "DIR",
+             "the store's directory; else that of WAYBILL_STORE, or of the\n"
+             "configuration file",
+             Length{.hint = "name the store's directory"})
+      .Required()
+      .TakesSetting();
   DeclareUntestedLmdb(flags);
 }
 
-void StoreFlags::DeclareOptional(Flags& flags) {
-  is_optional_ = true;
-  flags.Value("--store", &optional_store_, "DIR", "the store's directory");
+Flag& StoreFlags::DeclareOptional(Flags& flags) {
   DeclareUntestedLmdb(flags);
-}
-
-void StoreFlags::DeclareWithoutStore(Flags& flags) {
-  is_optional_ = true;
-  DeclareUntestedLmdb(flags);
+  return flags.Value("--store", &store, "DIR", "the store's directory",
+                     Length{.hint = "name the store's directory"});
 }
 
 void StoreFlags::DeclareUntestedLmdb(Flags& flags) {
-  flags.Switch("--allow-untested-lmdb", &allow_untested_lmdb_,
-               "go on with a version of LMDB that waybill was not tested with");
+  flags
+      .Switch("--allow-untested-lmdb", &allow_untested_lmdb_,
+              "go on with a version of LMDB that waybill was not tested with")
+      .Seldom();
+  flags.Check([this]() -> Result<void> {
+    if (allow_untested_lmdb_) AllowUntestedLmdb(true);
+    return {};
+  });
 }
 
 void StoreFlags::DeclareRules(Flags& flags) {
-  flags.Value("--rules", &rules_name, "closed|kubelet",
-              "closed (default), or exactly what the kubelet answers");
+  flags
+      .Choice("--rules", &given_rules, "closed|kubelet",
+              "closed (default), or exactly what the kubelet answers", Named(ParseRules))
+      .Seldom();
+}
+
+void StoreFlags::DeclareToWrite(Flags& flags) {
+  Declare(flags);
+  DeclareWait(flags);
 }
 
 void StoreFlags::DeclareWait(Flags& flags) {
-  flags.Value("--wait", &wait_, "TIME",
-              "how long to wait while another process owns the store: seconds, or\n"
-              "30s, 2m, at most 1d; 0 (default): not at all");
-}
-
-Result<void> StoreFlags::Parse() {
-  if (optional_store_) store = *optional_store_;
-  const bool may_be_empty = is_optional_ && !optional_store_;
-  if (store.empty() && !may_be_empty) {
-    return BadFlag("--store", "the value is empty", "name the store's directory");
-  }
-  if (allow_untested_lmdb_) AllowUntestedLmdb(true);
-  if (wait_) {
-    const bool is_bare =
-        !wait_->empty() && wait_->find_first_not_of("0123456789") == std::string::npos;
-    auto parsed = TRY(ParseDuration("--wait", is_bare ? *wait_ + "s" : *wait_));
-    if (parsed > std::chrono::hours(24)) return BadFlag("--wait", "the most is 1d");
-    wait = parsed;
-  }
-  if (!rules_name) return {};
-  auto parsed = ParseRules(*rules_name);
-  if (!parsed) return About("--rules", parsed.error());
-  rules = *parsed;
-  return {};
+  const auto parse = [](std::string_view flag,
+                        const std::string& text) -> Result<std::chrono::seconds> {
+    const bool is_bare = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+    auto parsed = TRY(ParseDuration(flag, is_bare ? text + "s" : text));
+    if (parsed > std::chrono::hours(24)) return BadFlag(flag, "the most is 1d");
+    return parsed;
+  };
+  flags
+      .Value("--wait", &wait, "TIME",
+             "how long to wait while another process owns the store: seconds, or\n"
+             "30s, 2m, at most 1d; 0 (default): not at all",
+             parse)
+      .Seldom();
 }
 
 void ChangeFlags::DeclareAllowEmpty(Flags& flags, std::string_view list) {
-  flags.Switch("--allow-empty", &options.allow_empty,
+  flags.Switch("--allow-empty", &allow_empty,
                fmt::format("accept an empty {}; otherwise it is refused (2)\n"
                            "if the store holds something",
                            list));
 }
 
 void ChangeFlags::DeclareDryRun(Flags& flags) {
-  flags.Switch("--dry-run", &options.dry_run, "say what would be done, and change nothing");
+  flags.Switch("--dry-run", &dry_run, "say what would be done, and change nothing");
 }
 
 void EvidenceFlags::DeclareShortNames(Flags& flags) {
-  flags.Value("--short-names", &short_names_, "anywhere|docker.io",
+  flags
+      .Choice("--short-names", &short_names_, "anywhere|docker.io",
               "what an image without a registry may name: anything (default), or\n"
-              "only what completing it with docker.io gives (containerd)");
-  flags.TakesSetting("--short-names");
+              "only what completing it with docker.io gives (containerd)",
+              Named(ParseShortNames))
+      .TakesSetting();
 }
 
 void EvidenceFlags::Declare(Flags& flags) {
   DeclareShortNames(flags);
-  flags.Value("--grace", &grace_, "TIME",
-              "how long after a failure that the runtime reported a pull may\n"
-              "still have brought its image: 2m (default)");
-  flags.Value("--window", &window_, "TIME",
-              "the same after an end that is not known: 2h (default)");
-  flags.Value("--remember", &remember_, "TIME",
-              "how long is remembered what was known of an image that is\n"
-              "gone: 30d (default); 0: not at all");
-  for (const char* flag : {"--grace", "--window", "--remember"}) flags.TakesSetting(flag);
+  flags
+      .Value("--grace", &grace_, "TIME",
+             "how long after a failure that the runtime reported a pull may\n"
+             "still have brought its image: 2m (default)",
+             ParseDuration)
+      .Seldom()
+      .TakesSetting();
+  flags
+      .Value("--window", &window_, "TIME", "the same after an end that is not known: 2h (default)",
+             ParseDuration)
+      .Seldom()
+      .TakesSetting();
+  flags
+      .Value("--remember", &remember_, "TIME",
+             "how long is remembered what was known of an image that is\n"
+             "gone: 30d (default); 0: not at all",
+             ParseDuration)
+      .Seldom()
+      .TakesSetting();
 }
 
-Result<void> EvidenceFlags::Parse() {
-  if (short_names_) {
-    auto parsed = ParseShortNames(*short_names_);
-    if (!parsed) return About("--short-names", parsed.error());
-    options.short_names = *parsed;
-  }
-  if (grace_) {
-    options.grace = TRY(ParseDuration("--grace", *grace_));
-  }
-  if (window_) {
-    options.window = TRY(ParseDuration("--window", *window_));
-  }
-  if (remember_) {
-    options.remember = TRY(ParseDuration("--remember", *remember_));
-  }
-  return {};
-}
-
-void FirstStartFlag::Declare(Flags& flags) {
-  flags.Value("--first-start", &name_, "presume|close",
-              "what to make of images that have neither record nor open pull when\n"
-              "the store is new: presume them preloaded, as a kubelet does\n"
-              "(default), or close them");
-  flags.TakesSetting("--first-start");
-}
-
-Result<void> FirstStartFlag::Parse() {
-  if (!name_) return {};
-  auto parsed = ParseFirstStart(*name_);
-  if (!parsed) return About("--first-start", parsed.error());
-  first_start = *parsed;
-  return {};
-}
-
-void AgeFlags::Declare(Flags& flags) {
-  flags.Value("--max-age", &credentials_, "TIME",
-              "how long a credential opens images after a pull proved it: 60s to\n"
-              "365d, or 0, for ever (default). With one of these four flags the\n"
-              "store remembers all four, until a start gives one again");
-  flags.Value("--max-age-service-accounts", &service_accounts_, "TIME",
-              "a shorter one for service accounts");
-  flags.Value("--max-age-node-pods", &node_pods_, "TIME",
-              "the same for images that were pulled without credentials");
-  flags.Value("--keep-revocations", &revocations_, "TIME",
-              "how long what `waybill forget` forgot is kept from coming back:\n"
-              "1d or more, 30d (default)");
-  for (const char* flag :
-       {"--max-age", "--max-age-service-accounts", "--max-age-node-pods", "--keep-revocations"}) {
-    flags.TakesSetting(flag);
-  }
-}
-
-Result<void> AgeFlags::Parse() {
-  AgeLimits parsed;
-  struct Limit {
-    std::string_view name;
-    const std::optional<std::string>& text;
-    std::chrono::seconds& span;
-    std::chrono::seconds least;
-  };
-  for (const Limit& flag :
-       {Limit{"--max-age", credentials_, parsed.credentials, kMinAge},
-        Limit{"--max-age-service-accounts", service_accounts_, parsed.service_accounts, kMinAge},
-        Limit{"--max-age-node-pods", node_pods_, parsed.node_pods, kMinAge},
-        Limit{"--keep-revocations", revocations_, parsed.revocations, std::chrono::hours(24)}}) {
-    if (!flag.text) continue;
-    auto span = TRY(ParseDuration(flag.name, *flag.text));
-    const bool is_off = span.count() == 0 && flag.least == kMinAge;
-    if (!is_off && span < flag.least) {
-      return BadFlag(flag.name, fmt::format("the least is {} seconds", flag.least.count()));
-    }
-    flag.span = span;
-    limits.emplace();
-  }
-  if (!limits) return {};
-  if (parsed.credentials.count() != 0 && parsed.service_accounts > parsed.credentials) {
-    return BadFlag("--max-age-service-accounts", "it is longer than --max-age");
-  }
-  *limits = parsed;
-  return {};
+EvidenceOptions EvidenceFlags::options() const {
+  const EvidenceOptions usual;
+  return {.grace = grace_.value_or(usual.grace),
+          .window = window_.value_or(usual.window),
+          .short_names = short_names_.value_or(usual.short_names),
+          .remember = remember_.value_or(usual.remember)};
 }
 
 Result<void> EvidenceFlags::CheckOwner(const EvidenceOptions& owner) const {
-  const auto differs = [](std::string_view flag, const std::string& value) {
-    return BadFlag(flag, "the process that owns the store goes by " + value,
+  const auto check = [](std::string_view flag, const auto& given, const auto& its,
+                        const std::string& text) -> Result<void> {
+    if (!given || *given == its) return {};
+    return BadFlag(flag, "the process that owns the store goes by " + text,
                    "leave the flag out, or restart that process with it");
   };
   const auto seconds = [](std::chrono::seconds span) { return fmt::format("{}s", span.count()); };
-  if (short_names_ && options.short_names != owner.short_names) {
-    return differs("--short-names", std::string(ShortNamesName(owner.short_names)));
-  }
-  if (grace_ && options.grace != owner.grace) return differs("--grace", seconds(owner.grace));
-  if (window_ && options.window != owner.window) return differs("--window", seconds(owner.window));
-  if (remember_ && options.remember != owner.remember) {
-    return differs("--remember", seconds(owner.remember));
-  }
-  return {};
+  TRY(check("--short-names", short_names_, owner.short_names,
+            std::string(ShortNamesName(owner.short_names))));
+  TRY(check("--grace", grace_, owner.grace, seconds(owner.grace)));
+  TRY(check("--window", window_, owner.window, seconds(owner.window)));
+  return check("--remember", remember_, owner.remember, seconds(owner.remember));
+}
+
+void DeclareFirstStart(Flags& flags, FirstStart* target) {
+  flags
+      .Choice("--first-start", target, "presume|close",
+              "what to make of images that have neither record nor open pull when\n"
+              "the store is new: presume them preloaded, as a kubelet does\n"
+              "(default), or close them",
+              Named(ParseFirstStart))
+      .TakesSetting();
+}
+
+void AgeFlags::Declare(Flags& flags) {
+  const auto declare = [&](const char* name, std::chrono::seconds* target,
+                           std::chrono::seconds least, const char* help) {
+    const auto parse = [this, least](std::string_view flag,
+                                     std::string_view text) -> Result<std::chrono::seconds> {
+      auto span = TRY(ParseDuration(flag, text));
+      const bool is_off = span.count() == 0 && least == kMinAge;
+      if (!is_off && span < least) {
+        return BadFlag(flag, fmt::format("the least is {} seconds", least.count()));
+      }
+      limits.emplace();
+      return span;
+    };
+    flags.Value(name, target, "TIME", help, parse).Seldom().TakesSetting();
+  };
+  declare("--max-age", &parsed_.credentials, kMinAge,
+          "how long a credential opens images after a pull proved it: 60s to\n"
+          "365d, or 0, for ever (default). With one of these four flags the\n"
+          "store remembers all four, until a start gives one again");
+  declare("--max-age-service-accounts", &parsed_.service_accounts, kMinAge,
+          "a shorter one for service accounts");
+  declare("--max-age-node-pods", &parsed_.node_pods, kMinAge,
+          "the same for images that were pulled without credentials");
+  declare("--keep-revocations", &parsed_.revocations, std::chrono::hours(24),
+          "how long what `waybill forget` forgot is kept from coming back:\n"
+          "1d or more, 30d (default)");
+  flags.Check([this]() -> Result<void> {
+    if (parsed_.credentials.count() != 0 && parsed_.service_accounts > parsed_.credentials) {
+      return BadFlag("--max-age-service-accounts", "it is longer than --max-age");
+    }
+    if (limits) limits = parsed_;
+    return {};
+  });
 }
 
 void RuntimeFlag::Declare(Flags& flags) {
   flags.Value("--runtime", &given_, "HANDLER",
               "the runtime handler of the pod's RuntimeClass; '' (default)\n"
-              "or its name is the default handler");
+              "or its name is the default handler",
+              LengthOrNone{kMaxRuntimeHandlerBytes});
 }
 
-Result<void> RuntimeFlag::Parse() {
-  if (!given_ || given_->empty()) return {};
-  handler = *given_;
-  return CheckLength("--runtime", handler, kMaxRuntimeHandlerBytes);
+Flag::Values PolicyNames() {
+  Flag::Values names;
+  for (const VerificationMode mode :
+       {VerificationMode::kNeverVerify, VerificationMode::kNeverVerifyPreloadedImages,
+        VerificationMode::kNeverVerifyAllowlistedImages, VerificationMode::kAlwaysVerify}) {
+    names.emplace_back(VerificationModeName(mode));
+  }
+  return names;
 }
 
 void PolicyFlags::Declare(Flags& flags) {
-  flags.Value("--policy", &policy_name, "POLICY",
-              "NeverVerify, NeverVerifyPreloadedImages (default),\n"
-              "NeverVerifyAllowlistedImages or AlwaysVerify");
-  flags.List("--allow", &allow, "PATTERN",
-             "an image name or PREFIX/* of the allowlist; may be repeated");
-  flags.Switch("--allow-preloaded-only", &allow_preloaded_only,
-               "the allowlist opens only images that were not pulled");
-  const std::vector<std::string> group = {"--policy", "--allow", "--allow-preloaded-only",
-                                          "--kubelet-config"};
-  kubelet_config.Declare(flags, group);
-  for (const char* flag : {"--policy", "--allow", "--allow-preloaded-only"}) {
-    flags.TakesSetting(flag, {.unless = group});
-  }
+  const FromSettings unless = {
+      .unless = {"--policy", "--allow", "--allow-preloaded-only", "--kubelet-config"}};
+  flags
+      .Value("--policy", &mode_, "POLICY",
+             "NeverVerify, NeverVerifyPreloadedImages (default),\n"
+             "NeverVerifyAllowlistedImages or AlwaysVerify",
+             Named(ParseVerificationMode))
+      .TakesSetting(unless)
+      .choices = PolicyNames();
+  flags
+      .List("--allow", &allow_, "PATTERN",
+            "an image name or PREFIX/* of the allowlist; may be repeated")
+      .TakesSetting(unless);
+  flags
+      .Switch("--allow-preloaded-only", &allow_preloaded_only_,
+              "the allowlist opens only images that were not pulled")
+      .Seldom()
+      .TakesSetting(unless);
+  kubelet_config_.Declare(flags).TakesSetting(unless);
+  flags.Excludes("--kubelet-config", {"--policy", "--allow"});
+  flags.Check([this] { return Make(); });
 }
 
-Result<void> PolicyFlags::Parse() {
-  VerificationMode mode = VerificationMode::kNeverVerifyPreloadedImages;
-  if (kubelet_config.given()) {
-    if (policy_name || !allow.empty()) {
-      return BadFlag("--kubelet-config", "it excludes --policy and --allow");
+Result<void> PolicyFlags::Make() {
+  if (kubelet_config_.given()) {
+    auto kubelet = TRY(kubelet_config_.Read());
+    if (kubelet.policy) {
+      mode_ = TRY(Named(ParseVerificationMode)("--policy", *kubelet.policy));
     }
-    auto kubelet = TRY(kubelet_config.Read());
-    policy_name = kubelet.policy;
-    allow = std::move(kubelet.allow);
+    allow_ = std::move(kubelet.allow);
   }
-  if (policy_name) {
-    auto parsed = ParseVerificationMode(*policy_name);
-    if (!parsed) return About("--policy", parsed.error());
-    mode = *parsed;
-  }
+  policy = TRY(MakePolicy(mode_.value_or(VerificationMode::kNeverVerifyPreloadedImages), allow_,
+                          allow_preloaded_only_));
+  return {};
+}
+
+Result<VerificationPolicy> MakePolicy(VerificationMode mode, std::vector<std::string> allow,
+                                      bool allow_preloaded_only) {
   if (allow_preloaded_only && mode != VerificationMode::kNeverVerifyAllowlistedImages) {
     return BadFlag("--allow-preloaded-only", "it needs the policy NeverVerifyAllowlistedImages",
                    "add --policy NeverVerifyAllowlistedImages");
   }
   auto made = VerificationPolicy::Make(
-      mode, allow,
+      mode, std::move(allow),
       allow_preloaded_only ? AllowlistScope::kPreloadedOnly : AllowlistScope::kAnyImage);
   if (!made) return About("--allow", made.error());
-  policy = *std::move(made);
-  return {};
+  return made;
 }
 
-void PullFlags::Declare(Flags& flags) {
-  store.Declare(flags);
-  store.DeclareWait(flags);
-  flags.Value("--image", &image_text, "IMAGE", "the container's image, as the pod spells it");
+void PullFlags::Declare(Flags& flags, bool needs_image) {
+  store.DeclareToWrite(flags);
+  Flag& named = flags.Value("--image", &image, "IMAGE",
+                            "the container's image, as the pod spells it", Length{kMaxImageBytes});
+  if (needs_image) named.Required("give the container's image as the pod spells it");
   flags.Value("--image-ref", &image_ref, "REF",
               "what the runtime calls the image, or for check short for it; '' if it\n"
-              "is not on the node (needed by check and pulled)");
-  flags.List("--secret", &secret_texts, "NS/NAME/UID/HASH|@FILE",
+              "is not on the node (needed by check and pulled)",
+              LengthOrNone{kMaxImageRefBytes});
+  flags.List("--secret", &secrets, "NS/NAME/UID/HASH|@FILE",
              "a pull Secret of the pod; without a hash NS/NAME/UID; @FILE reads\n"
-             "the line from a file; may be repeated");
-  flags.Value("--secrets", &secrets_path, "FILE|-",
+             "the line from a file; may be repeated",
+             ReadSecret);
+  flags.Value("--secrets", &secrets_path_, "FILE|-",
               "pull Secrets of the pod, a line of JSON each; other users can see\n"
               "arguments, but not what is read");
-  flags.Value("--service-account", &service_account_text, "NS/NAME/UID",
-              "the pod's service account");
+  flags.Value("--service-account", &service_account, "NS/NAME/UID", "the pod's service account",
+              ParseServiceAccount);
   runtime.Declare(flags);
   policy.Declare(flags);
   store.DeclareRules(flags);
-  flags.Value("--pull-policy", &pull_policy_name, "Always|IfNotPresent|Never",
-              "the container's imagePullPolicy");
-}
-
-Result<void> PullFlags::Parse() {
-  TRY(store.Parse());
-  TRY(policy.Parse());
-  TRY(runtime.Parse());
-  if (!image_text) {
-    return BadFlag("--image", "it is missing", "give the container's image as the pod spells it");
-  }
-  image = *image_text;
-  TRY(CheckLength("--image", image, kMaxImageBytes));
-  if (image_ref && !image_ref->empty()) {
-    TRY(CheckLength("--image-ref", *image_ref, kMaxImageRefBytes));
-  }
-  for (const std::string& text : secret_texts) {
-    auto secret = TRY(ReadSecret(text));
-    secrets.push_back(std::move(secret));
-  }
-  if (secrets_path) {
-    auto more = TRY(ReadSecrets(*secrets_path));
+  flags.Choice("--pull-policy", &pull_policy, "Always|IfNotPresent|Never",
+               "the container's imagePullPolicy", Named(ParsePullPolicy));
+  flags.Check([this]() -> Result<void> {
+    if (!secrets_path_) return {};
+    auto more = TRY(ReadSecrets(*secrets_path_));
     secrets.insert(secrets.end(), more.begin(), more.end());
-  }
-  if (service_account_text) {
-    service_account = TRY(ParseServiceAccount(*service_account_text));
-  }
-  if (pull_policy_name) {
-    auto parsed = ParsePullPolicy(*pull_policy_name);
-    if (!parsed) return About("--pull-policy", parsed.error());
-    pull_policy = *parsed;
-  }
-  return {};
+    return {};
+  });
 }
 
 }  // namespace waybill::cli

@@ -1,29 +1,12 @@
 #include "bindings/cli/registry.h"
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
-#include <utility>
-
-#include "bindings/cli/examples.h"
-
 namespace waybill::cli {
-
-namespace {
-
-// The lines behind the first, each two columns in.
-std::string Indented(const std::string& text) {
-  std::string out;
-  for (const char c : text) out += c == '\n' ? std::string("\n  ") : std::string(1, c);
-  return out;
-}
-
-}  // namespace
 
 void CommonFlags::Declare(Flags& flags) {
   flags.BeginCommon();
-  flags.Value("-o,--output", &format, "table|json|yaml|name",
-              "how the answer is written: for people (default), as JSON or YAML,\n"
-              "or only names, a line each");
+  flags.Choice("-o,--output", &format, Formats(),
+               "how the answer is written: for people (default), as JSON or YAML,\n"
+               "or only names, a line each");
   flags.Switch("--json", &json, "the same as -o json");
   flags.Switch("-q,--quiet", &quiet, "the same as -o name, and no progress");
   flags.Switch("--no-headers", &no_headers, "tables without their first line");
@@ -32,71 +15,61 @@ void CommonFlags::Declare(Flags& flags) {
   flags.Switch("-v,--verbose", &verbose, "say where the values of flags come from");
   flags.Value("--config", &config, "FILE",
               "the configuration file (/etc/waybill/config.toml); none: no file");
+  flags.Excludes("--output", {"--json", "--quiet"}, "-o says all that the others say");
+  flags.Excludes("--quiet", {"--json"}, "-o says all that the others say");
 }
 
-Registry::Registry()
-    : root_(std::make_unique<CLI::App>(
-          "waybill keeps which image was pulled to this node with whose credentials.", "waybill")) {
-  root_->set_version_flag("--version", "waybill " WAYBILL_VERSION);
-  root_->footer(std::string("waybill help COMMAND says more.\n\n") + kExitCodes);
-  root_->require_subcommand(1);
-  auto formatter = std::make_shared<CLI::Formatter>();
-  formatter->label("SUBCOMMAND", "COMMAND");
-  root_->formatter(formatter);
-  struct Task {
-    const char* name;
-    std::vector<std::unique_ptr<Command> (*)()> makers;
-  };
-  const Task tasks[] = {
-      {"Take over a node",
-       {MakeStartCommand, MakeGuardCommand, MakeObserveCommand, MakePreloadCommand,
-        MakeRuntimesCommand, MakeExportCommand}},
-      {"Ask", {MakeCheckCommand, MakeExplainCommand, MakePreviewCommand}},
-      {"Open, close, remove",
-       {MakeAllowCommand, MakeForgetCommand, MakeReconcileCommand, MakePruneCommand,
-        MakeRmCommand}},
-      {"Record pulls", {MakeIntentCommand, MakePulledCommand, MakeFailedCommand, MakePullsCommand}},
-      {"Look",
-       {MakeListCommand, MakeShowCommand, MakeStatsCommand, MakeMetricsCommand, MakeDumpCommand,
-        MakeDiffCommand}},
-      {"Pods", {MakeUsernsCommand, MakeStreamingCommand}},
-      {"Repair",
-       {MakeVerifyCommand, MakeTrustCommand, MakeBackupCommand, MakeRestoreCommand,
-        MakeMigrateCommand}},
-      {"Plan", {MakeAdviseCommand, MakeManifestCommand, MakeHashCommand}},
-      {"Help", {MakeCompletionCommand}}};
-  for (const auto& [task, makers] : tasks) {
-    for (const auto& make : makers) Add(make(), task);
+std::string Registry::Entry::name() const {
+  return (group == nullptr ? "" : group->command.name + " ") + command.name;
+}
+
+Registry::Entry* Registry::Entry::FindAction(std::string_view name) const {
+  for (Entry* action : actions) {
+    if (action->command.name == name) return action;
   }
-  Add(MakeManCommand(*this), "Help");
+  return nullptr;
 }
 
-Registry::~Registry() = default;
+const Flag* Registry::Entry::FindFlag(std::string_view name) const {
+  for (const Entry* action : actions) {
+    if (const Flag* flag = action->flags.Find(name)) return flag;
+  }
+  return flags.Find(name);
+}
 
-void Registry::Add(std::unique_ptr<Command> command, const char* task) {
-  CLI::App* app = root_->add_subcommand(command->name(), command->summary());
-  app->group(task);
-  const std::string notes = command->notes();
-  std::string examples = ExamplesOf(command->name());
-  if (!examples.empty()) examples = "Examples:\n  " + Indented(examples) + "\n\n";
-  app->footer((notes.empty() ? "" : notes + "\n\n") + examples + kExitCodes);
-  Entry& entry = *entries_.emplace_back(
-      std::make_unique<Entry>(Entry{std::move(command), task, app, Flags(*app)}));
-  entry.command->Declare(entry.flags);
-  entry.common.Declare(entry.flags);
+Registry::Registry() {
+  // In the order of help and manual.
+  for (Command (*command)() :
+       {StartCommand,     GuardCommand,     ObserveCommand,  PreloadCommand, RuntimesCommand,
+        ExportCommand,    CheckCommand,     ExplainCommand,  PreviewCommand, AllowCommand,
+        ForgetCommand,    ReconcileCommand, PruneCommand,    RmCommand,      IntentCommand,
+        PulledCommand,    FailedCommand,    PullsCommand,    ListCommand,    ShowCommand,
+        StatsCommand,     MetricsCommand,   DumpCommand,     DiffCommand,    UsernsCommand,
+        StreamingCommand, VerifyCommand,    TrustCommand,    BackupCommand,  RestoreCommand,
+        MigrateCommand,   AdviseCommand,    ManifestCommand, HashCommand,    CompletionCommand,
+        ManCommand}) {
+    Add(command(), nullptr);
+  }
+}
+
+Registry::Entry* Registry::Add(const Command& command, Entry* group) {
+  Entry* const entry =
+      entries_.emplace_back(std::make_unique<Entry>(Entry{.command = command, .group = group}))
+          .get();
+  if (command.call != nullptr) {
+    entry->call = command.call();
+    entry->call->Declare(entry->flags);
+  }
+  entry->common.Declare(entry->flags);
+  for (const Command& action : command.actions) entry->actions.push_back(Add(action, entry));
+  return entry;
 }
 
 Registry::Entry* Registry::Find(std::string_view name) const {
-  const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const auto& entry) {
-    return entry->command->name() == name;
-  });
-  return found == entries_.end() ? nullptr : found->get();
-}
-
-std::vector<std::string> Registry::Names() const {
-  std::vector<std::string> names;
-  for (const auto& entry : entries_) names.push_back(entry->command->name());
-  return names;
+  for (const auto& entry : entries_) {
+    if (entry->group == nullptr && entry->command.name == name) return entry.get();
+  }
+  return nullptr;
 }
 
 std::map<std::string, const Flag*> Registry::FlagsWithSettings() const {

@@ -13,16 +13,12 @@
 #include "bindings/cli/command.h"
 #include "bindings/cli/flags.h"
 
-namespace CLI {
-class App;
-}
-
 namespace waybill::cli {
 
 // What every command takes.
 struct CommonFlags {
+  std::optional<Format> format;
   bool json = false;
-  std::optional<std::string> format;
   bool quiet = false;
   bool no_headers = false;
   bool no_trunc = false;
@@ -35,40 +31,50 @@ struct CommonFlags {
 
 class Registry {
  public:
+  // A command, or an action of one.
   struct Entry {
-    std::unique_ptr<Command> command;
-    std::string task;  // what it is for, as help and the manual head it
-    CLI::App* app;
-    Flags flags;
+    Command command;
+    Entry* group = nullptr;  // whose action it is
+    std::unique_ptr<Call> call = {};
+    std::vector<Entry*> actions = {};
+    Flags flags = {};
     CommonFlags common = {};
+
+    // "userns get".
+    std::string name() const;
+    // nullptr: there is none, or none by default.
+    Entry* FindAction(std::string_view name) const;
+    Entry* default_action() const { return FindAction(command.default_action); }
+    // Of its own flags, or those of any action.
+    const Flag* FindFlag(std::string_view name) const;
   };
 
   Registry();
-  ~Registry();
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
-  CLI::App& root() { return *root_; }
+  // Each command, with its actions behind it.
   const std::vector<std::unique_ptr<Entry>>& entries() const { return entries_; }
-  // nullptr: there is no such command.
+  // The command of that name; nullptr: there is none.
   Entry* Find(std::string_view name) const;
-  std::vector<std::string> Names() const;
   // The flags of all commands that take settings, by name.
   std::map<std::string, const Flag*> FlagsWithSettings() const;
 
  private:
-  void Add(std::unique_ptr<Command> command, const char* task);
+  Entry* Add(const Command& command, Entry* group);
 
-  std::unique_ptr<CLI::App> root_;
   std::vector<std::unique_ptr<Entry>> entries_;
 };
 
 inline constexpr const char* kExitCodes =
-    "Exit codes:\n"
     "  0  done; the answer is yes; no pull is needed\n"
     "  1  the answer is no; the image must be pulled\n"
     "  2  wrong usage: a flag, or a file that a flag names\n"
-    "  3  the store or the output refused; standard error says what was left as it was";
+    "  3  the store or the output refused; standard error says what was left as it was\n";
+
+// What --help prints: of `waybill`, or of a command.
+std::string HelpOf(const Registry& registry);
+std::string HelpOf(const Registry::Entry& entry);
 
 }  // namespace waybill::cli
 

@@ -7,19 +7,19 @@
 
 namespace waybill::cli {
 
-void CriFlag::Declare(Flags& flags) {
-  flags.Value("--cri", &endpoint_, "ENDPOINT|auto",
-              "ask the container runtime: unix:///PATH of its socket; auto: the\n"
-              "one that crictl finds by itself");
+Flag::Values EndpointChoices() {
+  Flag::Values choices = {"auto"};
+  for (const char* socket : cri::kUsualSockets) choices.push_back(std::string("unix://") + socket);
+  return choices;
 }
 
-Result<void> CriFlag::Check(std::string_view other, bool other_given) const {
-  if (!given()) return {};
-  if (other_given) return BadFlag("--cri", fmt::format("it excludes {}", other));
-  if (endpoint_->empty()) {
-    return BadFlag("--cri", "the value is empty", "write `--cri auto` for the usual endpoints");
-  }
-  return {};
+Flag& CriFlag::Declare(Flags& flags) {
+  Flag& flag = flags.Value("--cri", &endpoint_, "ENDPOINT|auto",
+                           "ask the container runtime: unix:///PATH of its socket; auto: the\n"
+                           "one that crictl finds by itself",
+                           Length{.hint = "write `--cri auto` for the usual endpoints"});
+  flag.choices = EndpointChoices();
+  return flag;
 }
 
 Result<std::unique_ptr<cri::Client>> CriFlag::Connect() const {
@@ -58,9 +58,11 @@ Error CriFlag::About(Error error) const {
   return error;
 }
 
-void ImagesFlags::Declare(Flags& flags, const std::string& what) {
+Flag& ImagesFlags::Declare(Flags& flags, const std::string& what) {
   flags.Value(std::string(name_), &path_, "FILE|-", "what crictl images -o json prints" + what);
-  cri_.Declare(flags);
+  Flag& cri = cri_.Declare(flags);
+  flags.Excludes("--cri", {std::string(name_)});
+  return cri;
 }
 
 Result<std::optional<std::vector<ImageOnNode>>> ImagesFlags::ReadIfGiven() const {

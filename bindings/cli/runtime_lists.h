@@ -18,13 +18,14 @@
 
 namespace waybill::cli {
 
+// What completion offers for --cri.
+Flag::Values EndpointChoices();
+
 // --cri.
 class CriFlag {
  public:
-  void Declare(Flags& flags);
+  Flag& Declare(Flags& flags);
   bool given() const { return endpoint_.has_value(); }
-  // kInvalidArgument: its value is empty, or `other`, the flag that it replaces, is given, too.
-  Result<void> Check(std::string_view other, bool other_given) const;
 
   Result<std::vector<ImageOnNode>> ListImages() const;
   // Merged with `config`, a configuration file of containerd. Empty: the runtime names none, which
@@ -47,15 +48,12 @@ class ImagesFlags {
   // `name`: of the flag with the file.
   explicit ImagesFlags(std::string_view name = "--images") : name_(name) {}
 
-  // `what`: what the list is, or is for.
-  void Declare(Flags& flags, const std::string& what);
-  // kInvalidArgument: both are given.
-  Result<void> Check() const { return cri_.Check(name_, path_.has_value()); }
+  // `what`: what the list is, or is for. Returns --cri.
+  Flag& Declare(Flags& flags, const std::string& what);
 
   bool given() const { return path_ || cri_.given(); }
   // The flag that gives the list.
   std::string_view name() const { return cri_.given() ? "--cri" : name_; }
-  const std::optional<std::string>& path() const { return path_; }
   const CriFlag& cri() const { return cri_; }
 
   // nullopt: neither flag is given.

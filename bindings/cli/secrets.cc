@@ -52,7 +52,7 @@ Result<ImagePullSecret> SecretOf(std::string_view line) {
 
 }  // namespace
 
-Result<ImagePullSecret> ReadSecret(const std::string& text) {
+Result<ImagePullSecret> ReadSecret(std::string_view /*flag*/, const std::string& text) {
   if (!text.starts_with('@')) return ParseSecret(text);
   const std::string path = text.substr(1);
   if (path == "-") {

@@ -15,7 +15,7 @@ namespace waybill::cli {
 
 // --secret: NAMESPACE/NAME/UID/HASH, the hash and the '/' before it optional; or @FILE, a file with
 // one such line.
-Result<ImagePullSecret> ReadSecret(const std::string& text);
+Result<ImagePullSecret> ReadSecret(std::string_view flag, const std::string& text);
 
 // --secrets: the file `path` ("-": standard input), a line each:
 //   {"namespace":"…","name":"…","uid":"…","credentialHash":"…"}

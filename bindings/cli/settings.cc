@@ -214,7 +214,7 @@ Result<std::vector<std::string>> Settings::Ask(const Flag& flag) {
 
 Result<void> Settings::NoteGiven(const Flag& flag) {
   if (!flag.settings) return {};
-  const std::vector<std::string> given = flag.values();
+  const std::vector<std::string>& given = flag.typed;
   given_[flag.name] = given.front();
   if (!verbose_) return {};
   auto found = TRY(Find(flag.name));

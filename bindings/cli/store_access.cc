@@ -32,7 +32,7 @@ Result<std::unique_ptr<NodeStore>> TryToOwn(const StoreFlags& flags, const Openi
   auto store = WithHint(NodeStore::Open({.directory = flags.store,
                                          .create_if_missing = false,
                                          .witness = Witness::Remembered(),
-                                         .rules = flags.rules,
+                                         .rules = flags.rules(),
                                          .policy = how.policy,
                                          .evidence = how.evidence,
                                          .continues_pulls = true,
@@ -95,7 +95,7 @@ Error OpenedStore::InTruth(Error error) const {
 
 Result<OpenedStore> ObserveStore(const StoreFlags& flags, const Opening& how) {
   ObserveOptions options = {.directory = flags.store,
-                            .rules = flags.rules,
+                            .rules = flags.rules(),
                             .policy = how.policy,
                             .user_namespaces = how.user_namespaces,
                             .short_names = how.evidence.short_names,
@@ -129,7 +129,7 @@ Result<Writer> Writer::Try(const StoreFlags& flags, const Opening& how) {
   auto own = TryToOwn(flags, how);
   if (own) {
     auto calls = CallsOf(**own);
-    Writer writer(OpenedStore(*std::move(own)), std::move(calls), flags.rules, flags.wait);
+    Writer writer(OpenedStore(*std::move(own)), std::move(calls), flags.rules(), flags.wait);
     writer.is_owner_ = true;
     return writer;
   }
@@ -143,7 +143,7 @@ Result<Writer> Writer::Try(const StoreFlags& flags, const Opening& how) {
   }
   if (!client) return client.error();
   const OwnerDescription& owner = (*client)->owner();
-  if (flags.rules_name && flags.rules != owner.rules) {
+  if (flags.given_rules && flags.rules() != owner.rules) {
     return BadFlag("--rules",
                    fmt::format("process {}, which owns the store, goes by the rules `{}`",
                                owner.process_id, RulesName(owner.rules)),
@@ -153,7 +153,7 @@ Result<Writer> Writer::Try(const StoreFlags& flags, const Opening& how) {
     TRY(how.evidence_flags->CheckOwner(owner.evidence));
   }
   StoreFlags beside = flags;
-  beside.rules = owner.rules;
+  beside.given_rules = owner.rules;
   Opening reading = how;
   reading.evidence = owner.evidence;
   auto store = TRY(ObserveStore(beside, reading));

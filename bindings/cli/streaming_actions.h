@@ -1,26 +1,19 @@
-// The actions of `waybill streaming`, each in a file of its own.
+// The actions of `waybill streaming`.
 
 #ifndef WAYBILL_BINDINGS_CLI_STREAMING_ACTIONS_H_
 #define WAYBILL_BINDINGS_CLI_STREAMING_ACTIONS_H_
 
-#include <optional>
-#include <string>
-
-#include "bindings/cli/output.h"
-#include "waybill/result.h"
+#include "bindings/cli/command.h"
 
 namespace waybill::cli {
 
-struct StreamingLintArguments {
-  std::optional<std::string> kubelet;
-  std::optional<std::string> kubelet_version;
-  std::optional<std::string> kubelet_config;
-  std::optional<std::string> apiserver;
-  std::optional<std::string> apiserver_version;
-};
+// streaming_requests.cc
+Command StreamingPrepareAction();
+Command StreamingConsumeAction();
+Command StreamingListAction();
 
-// streaming_lint.cc: kNo if something was found, or streaming does not work.
-Result<ExitCode> LintStreamingSettings(const StreamingLintArguments& arguments, Output& out);
+// streaming_lint.cc
+Command StreamingLintAction();
 
 }  // namespace waybill::cli
 

@@ -30,13 +30,8 @@ Result<StreamingInput> ReadSettings(const std::string& path, StreamingComponent 
   return input;
 }
 
-Result<KubernetesVersion> ReadVersionFlag(std::string_view flag,
-                                          const std::optional<std::string>& text,
-                                          std::string_view program) {
-  if (!text) {
-    return BadFlag(flag, "it is missing", fmt::format("give what `{} --version` prints", program));
-  }
-  auto version = ParseKubernetesVersion(*text);
+Result<KubernetesVersion> ParseVersion(std::string_view flag, std::string_view text) {
+  auto version = ParseKubernetesVersion(text);
   if (!version) return BadFlag(flag, version.error().message, version.error().hint);
   return version;
 }
@@ -57,56 +52,6 @@ Result<Linted> Judge(StreamingComponent component, KubernetesVersion version,
     linted.lint.notes.insert(linted.lint.notes.end(), input.notes.begin(), input.notes.end());
   }
   return linted;
-}
-
-Result<Linted> LintKubelet(const StreamingLintArguments& arguments) {
-  constexpr StreamingComponent kKubelet = StreamingComponent::kKubelet;
-  auto version = TRY(ReadVersionFlag("--kubelet-version", arguments.kubelet_version, "kubelet"));
-  std::vector<StreamingInput> inputs;
-  if (arguments.kubelet) {
-    auto input = TRY(ReadSettings(*arguments.kubelet, kKubelet));
-    inputs.push_back(std::move(input));
-  }
-  if (arguments.kubelet_config) {
-    auto input = TRY(ReadSettings(*arguments.kubelet_config, kKubelet));
-    if (!input.configuration) {
-      return BadFlag("--kubelet-config",
-                     fmt::format("{} is {}", InputName(*arguments.kubelet_config),
-                                 StreamingInputFormText(input.form)),
-                     "give a KubeletConfiguration; a command line goes with --kubelet");
-    }
-    if (!inputs.empty() && inputs.front().configuration) {
-      return BadFlag("--kubelet-config", "--kubelet names a KubeletConfiguration already",
-                     "give the kubelet's command line with --kubelet");
-    }
-    inputs.push_back(std::move(input));
-  }
-  return Judge(kKubelet, version, inputs);
-}
-
-Result<Linted> LintApiServer(const StreamingLintArguments& arguments) {
-  constexpr StreamingComponent kApiServer = StreamingComponent::kApiServer;
-  auto version =
-      TRY(ReadVersionFlag("--apiserver-version", arguments.apiserver_version, "kube-apiserver"));
-  auto input = TRY(ReadSettings(*arguments.apiserver, kApiServer));
-  return Judge(kApiServer, version, {std::move(input)});
-}
-
-Result<void> CheckArguments(const StreamingLintArguments& a) {
-  const bool kubelet = a.kubelet || a.kubelet_config;
-  if (!kubelet && !a.apiserver) {
-    return BadFlag("--kubelet", "nothing to judge was given",
-                   "give --kubelet, --kubelet-config or --apiserver");
-  }
-  if (a.kubelet_version && !kubelet) {
-    return BadFlag("--kubelet-version", "there is no --kubelet and no --kubelet-config");
-  }
-  if (a.apiserver_version && !a.apiserver) {
-    return BadFlag("--apiserver-version", "there is no --apiserver");
-  }
-  return CheckStandardInput({{"--kubelet", a.kubelet},
-                             {"--kubelet-config", a.kubelet_config},
-                             {"--apiserver", a.apiserver}});
 }
 
 // --- Output ---
@@ -223,44 +168,109 @@ bool IsSound(const std::vector<Linted>& all, const std::optional<StreamingAnswer
                                      plan->skew == VersionSkew::kSupported));
 }
 
-}  // namespace
+class StreamingLintCall final : public Call {
+ public:
+  void Declare(Flags& flags) override {
+    flags.Value("--kubelet", &kubelet_, "FILE|-", "the kubelet's command line");
+    flags.Value("--kubelet-config", &kubelet_config_, "FILE|-", "the kubelet's configuration");
+    flags.Value("--kubelet-version", &kubelet_version_, "V", "as v1.36.3", ParseVersion);
+    flags.Value("--apiserver", &apiserver_, "FILE|-", "the API server's command line");
+    flags.Value("--apiserver-version", &apiserver_version_, "V", "as v1.36.3", ParseVersion);
+    flags.Needed({"--kubelet", "--kubelet-config", "--apiserver"},
+                 "give --kubelet, --kubelet-config or --apiserver");
+    const std::string kubelet = "give what `kubelet --version` prints";
+    flags.Needs("--kubelet", {"--kubelet-version"}, kubelet);
+    flags.Needs("--kubelet-config", {"--kubelet-version"}, kubelet);
+    flags.Needs("--kubelet-version", {"--kubelet", "--kubelet-config"});
+    flags.Needs("--apiserver", {"--apiserver-version"},
+                "give what `kube-apiserver --version` prints");
+    flags.Needs("--apiserver-version", {"--apiserver"});
+  }
 
-Result<ExitCode> LintStreamingSettings(const StreamingLintArguments& arguments, Output& out) {
-  TRY(CheckArguments(arguments));
-  std::vector<Linted> all;
-  if (arguments.kubelet || arguments.kubelet_config) {
-    auto linted = TRY(LintKubelet(arguments));
-    all.push_back(std::move(linted));
-  }
-  if (arguments.apiserver) {
-    auto linted = TRY(LintApiServer(arguments));
-    all.push_back(std::move(linted));
-  }
-  std::optional<StreamingAnswer> plan;
-  if (all.size() == 2) {
-    plan = TRY(StreamingPlan({.api_server = all[1].version,
-                              .kubelet = all[0].version,
-                              .api_server_settings = all[1].lint.settings,
-                              .kubelet_settings = all[0].lint.settings}));
-    // A setting that could not be parsed is fatal, and not part of the plan.
-    for (const Linted& linted : all) {
-      for (const StreamingFinding& finding : linted.lint.findings) {
-        if (finding.severity == StreamingSeverity::kFatal) {
-          plan->outcome = StreamingOutcome::kDoesNotStart;
+  Result<ExitCode> Run(Output& out) override {
+    std::vector<Linted> all;
+    if (kubelet_ || kubelet_config_) {
+      auto linted = TRY(LintKubelet());
+      all.push_back(std::move(linted));
+    }
+    if (apiserver_) {
+      constexpr StreamingComponent kApiServer = StreamingComponent::kApiServer;
+      auto input = TRY(ReadSettings(*apiserver_, kApiServer));
+      auto linted = TRY(Judge(kApiServer, *apiserver_version_, {std::move(input)}));
+      all.push_back(std::move(linted));
+    }
+    std::optional<StreamingAnswer> plan;
+    if (all.size() == 2) {
+      plan = TRY(StreamingPlan({.api_server = all[1].version,
+                                .kubelet = all[0].version,
+                                .api_server_settings = all[1].lint.settings,
+                                .kubelet_settings = all[0].lint.settings}));
+      // A setting that could not be parsed is fatal, and not part of the plan.
+      for (const Linted& linted : all) {
+        for (const StreamingFinding& finding : linted.lint.findings) {
+          if (finding.severity == StreamingSeverity::kFatal) {
+            plan->outcome = StreamingOutcome::kDoesNotStart;
+          }
         }
       }
     }
+    if (out.json()) {
+      Json answer = {{"components", Json::array()}};
+      for (const Linted& linted : all) answer["components"].push_back(JsonOfLinted(linted));
+      if (plan) answer["plan"] = JsonOfPlan(*plan);
+      out.WriteJson(answer);
+    } else {
+      for (const Linted& linted : all) WriteLinted(linted, out);
+      if (plan) WritePlan(*plan, out);
+    }
+    return IsSound(all, plan) ? ExitCode::kYes : ExitCode::kNo;
   }
-  if (out.json()) {
-    Json answer = {{"components", Json::array()}};
-    for (const Linted& linted : all) answer["components"].push_back(JsonOfLinted(linted));
-    if (plan) answer["plan"] = JsonOfPlan(*plan);
-    out.WriteJson(answer);
-  } else {
-    for (const Linted& linted : all) WriteLinted(linted, out);
-    if (plan) WritePlan(*plan, out);
+
+ private:
+  Result<Linted> LintKubelet() const {
+    constexpr StreamingComponent kKubelet = StreamingComponent::kKubelet;
+    std::vector<StreamingInput> inputs;
+    if (kubelet_) {
+      auto input = TRY(ReadSettings(*kubelet_, kKubelet));
+      inputs.push_back(std::move(input));
+    }
+    if (kubelet_config_) {
+      auto input = TRY(ReadSettings(*kubelet_config_, kKubelet));
+      if (!input.configuration) {
+        return BadFlag("--kubelet-config",
+                       fmt::format("{} is {}", InputName(*kubelet_config_),
+                                   StreamingInputFormText(input.form)),
+                       "give a KubeletConfiguration; a command line goes with --kubelet");
+      }
+      if (!inputs.empty() && inputs.front().configuration) {
+        return BadFlag("--kubelet-config", "--kubelet names a KubeletConfiguration already",
+                       "give the kubelet's command line with --kubelet");
+      }
+      inputs.push_back(std::move(input));
+    }
+    return Judge(kKubelet, *kubelet_version_, inputs);
   }
-  return IsSound(all, plan) ? ExitCode::kYes : ExitCode::kNo;
+
+  std::optional<std::string> kubelet_;
+  std::optional<std::string> kubelet_config_;
+  std::optional<KubernetesVersion> kubelet_version_;
+  std::optional<std::string> apiserver_;
+  std::optional<KubernetesVersion> apiserver_version_;
+};
+
+}  // namespace
+
+Command StreamingLintAction() {
+  return {
+      .name = "lint",
+      .summary = "which settings of a kubelet and an API server are wrong in their releases",
+      .notes =
+          R"(Says which are deprecated, ignored, removed or fatal there; 1 if there are any, or if
+streaming does not work. With both, also who proxies, who follows redirects and who
+translates WebSockets. A FILE may be /proc/PID/cmdline, flags with one a line, a
+KubeletConfiguration or a static pod's manifest.)",
+      .examples = "waybill streaming lint --kubelet /proc/812/cmdline --kubelet-version v1.36.3",
+      .call = New<StreamingLintCall>};
 }
 
 }  // namespace waybill::cli

@@ -1,4 +1,4 @@
-#include "bindings/cli/streaming_requests.h"
+// waybill streaming prepare, consume and list: what a runtime's streaming server does, by hand.
 
 #include <chrono>
 #include <cstddef>
@@ -8,6 +8,7 @@
 
 #include "bindings/cli/input.h"
 #include "bindings/cli/owner_wait.h"
+#include "bindings/cli/streaming_actions.h"
 #include "store/base/try.h"
 #include "waybill/streaming.h"
 
@@ -78,234 +79,229 @@ std::invoke_result_t<Body, StreamingStore&> WithStreams(
   return result;
 }
 
-Result<StreamKind> KindIn(const std::vector<std::string>& rest) {
-  if (rest.empty()) {
-    return BadFlag("KIND", "it is missing", "the kinds are exec, attach and portforward");
-  }
-  auto kind = ParseStreamKind(rest[0]);
-  // The word may be a token, so it is not repeated.
-  if (!kind) return BadFlag("KIND", "there is no such kind", kind.error().hint);
+// The word may be a token, so it is not repeated.
+Result<StreamKind> ParseKind(std::string_view flag, std::string_view text) {
+  auto kind = ParseStreamKind(text);
+  if (!kind) return BadFlag(flag, "there is no such kind", kind.error().hint);
   return kind;
 }
 
+void DeclareKind(Flags& flags, StreamKind* target) {
+  flags.Choice("KIND", target, "exec|attach|portforward", "exec, attach or portforward", ParseKind)
+      .Required("the kinds are exec, attach and portforward");
+}
+
+class StreamingPrepareCall final : public Call {
+ public:
+  void Declare(Flags& flags) override {
+    store_.DeclareOptional(flags).Required();
+    store_.DeclareWait(flags);
+    DeclareKind(flags, &request_.kind);
+    flags.Positionals("COMMAND", &request_.command, "of exec: what to run, behind --");
+    flags.Value("--container", &request_.container_id, "ID", "exec, attach: the container");
+    flags.Value("--pod-sandbox", &request_.pod_sandbox_id, "ID", "portforward: the pod sandbox");
+    flags.Switch("--stdin", &request_.std_in, "exec, attach: stream standard input");
+    flags.Switch("--stdout", &request_.std_out, "exec, attach: stream standard output");
+    flags.Switch("--stderr", &request_.std_err, "exec, attach: stream standard error");
+    flags.Switch("--tty", &request_.tty, "exec, attach: a terminal; excludes --stderr");
+    flags.List("--port", &request_.ports, "N", "portforward: 1 to 65535; may be repeated",
+               Number{1, kLastPort});
+    flags.Value("--ttl", &options_.time_to_live, "DURATION", "how long the token is good (60s)",
+                ParseDuration);
+    flags.Value("--max-open", &options_.max_open, "N", "refuse if so many are open (1000)",
+                Number());
+    flags.Value("--witness", &witness_, "FILE|none",
+                "makes a store that is missing, with this witness or\nwithout one");
+  }
+
+  Result<ExitCode> Run(Output& out) override {
+    // Checked before a store is made for nothing.
+    TRY(CheckStreamingRequest(request_));
+    StreamingOptions options = options_;
+    options.directory = store_.store;
+    options.create_if_missing = witness_.has_value();
+    options.witness = !witness_             ? Witness::Remembered()
+                      : *witness_ == "none" ? Witness::None()
+                                            : Witness::At(*witness_);
+    std::optional<std::chrono::nanoseconds> retry_after;
+    std::string token;
+    auto opened = WhileOwned(store_, [&] { return StreamingStore::Continue(options); });
+    auto prepared = WithStreams(std::move(opened), [&](StreamingStore& streams) -> Result<void> {
+      auto made = streams.Prepare(request_);
+      if (made) {
+        token = *std::move(made);
+        return {};
+      }
+      if (made.error().retry_after.count() == 0) return made.error();
+      retry_after = made.error().retry_after;
+      return {};
+    });
+    if (!prepared) return prepared.error();
+    if (retry_after) {
+      if (out.json()) {
+        out.WriteJson({{"token", nullptr}, {"retryAfterSeconds", Seconds(*retry_after)}});
+      } else {
+        out.Line("full: as many streams wait as may; try again in {:.3f} s", Seconds(*retry_after));
+      }
+      return ExitCode::kNo;
+    }
+    if (out.json()) {
+      out.WriteJson({{"token", token},
+                     {"id", StreamTokenId(token)},
+                     {"timeToLiveSeconds", Seconds(options.time_to_live)}});
+    } else {
+      out.WriteName(token);
+    }
+    return ExitCode::kYes;
+  }
+
+ private:
+  StoreFlags store_;
+  StreamingRequest request_;
+  StreamingOptions options_{.directory = {}, .witness = Witness::Remembered()};
+  std::optional<std::string> witness_;
+};
+
+class StreamingConsumeCall final : public Call {
+ public:
+  void Declare(Flags& flags) override {
+    store_.DeclareOptional(flags).Required();
+    store_.DeclareWait(flags);
+    DeclareKind(flags, &kind_);
+    flags.Positional("TOKEN", &token_, "-: read it from standard input")
+        .Required(
+            "write waybill streaming consume KIND TOKEN, or - to read it from standard input");
+  }
+
+  Result<ExitCode> Run(Output& out) override {
+    std::string token = token_;
+    if (token == "-") {
+      token = TRY(ReadInput("-", kMaxTokenBytes));
+      while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
+    }
+    std::optional<StreamingRequest> request;
+    const StreamingOptions options{
+        .directory = store_.store, .create_if_missing = false, .witness = Witness::Remembered()};
+    auto opened = WhileOwned(store_, [&] { return StreamingStore::Continue(options); });
+    auto consumed = WithStreams(std::move(opened), [&](StreamingStore& streams) -> Result<void> {
+      auto got = streams.Consume(token, kind_);
+      if (got) {
+        request = *std::move(got);
+      } else if (got.error().code != ErrorCode::kNotFound) {
+        return got.error();
+      }
+      return {};
+    });
+    if (!consumed) return consumed.error();
+    if (!request) {
+      if (out.json()) {
+        out.WriteJson({{"found", false}});
+      } else {
+        out.Line("no stream waits under this token");
+      }
+      return ExitCode::kNo;
+    }
+    if (out.json()) {
+      Json answer = {{"found", true}, {"kind", StreamKindName(request->kind)}};
+      if (request->kind == StreamKind::kPortForward) {
+        answer["podSandboxId"] = request->pod_sandbox_id;
+        answer["ports"] = request->ports;
+      } else {
+        answer["containerId"] = request->container_id;
+        if (request->kind == StreamKind::kExec) answer["command"] = request->command;
+        answer["stdin"] = request->std_in;
+        answer["stdout"] = request->std_out;
+        answer["stderr"] = request->std_err;
+        answer["tty"] = request->tty;
+      }
+      out.WriteJson(answer);
+      return ExitCode::kYes;
+    }
+    out.Line("{}", StreamKindName(request->kind));
+    if (request->kind == StreamKind::kPortForward) {
+      out.Line("pod sandbox  {}", request->pod_sandbox_id);
+      for (const std::uint16_t port : request->ports) out.Line("port         {}", port);
+      return ExitCode::kYes;
+    }
+    out.Line("container    {}", request->container_id);
+    if (request->kind == StreamKind::kExec) {
+      std::string line;
+      for (const std::string& argument : request->command) line += " " + ShellWord(argument);
+      out.Line("command     {}", line);
+    }
+    std::string streams;
+    for (const auto& [name, set] : {std::pair("stdin", request->std_in),
+                                    {"stdout", request->std_out},
+                                    {"stderr", request->std_err},
+                                    {"tty", request->tty}}) {
+      if (set) streams += (streams.empty() ? "" : ", ") + std::string(name);
+    }
+    out.Line("streams      {}", streams);
+    return ExitCode::kYes;
+  }
+
+ private:
+  StoreFlags store_;
+  StreamKind kind_ = StreamKind::kExec;
+  std::string token_;
+};
+
+class StreamingListCall final : public Call {
+ public:
+  void Declare(Flags& flags) override { store_.DeclareOptional(flags).Required(); }
+
+  Result<ExitCode> Run(Output& out) override {
+    auto streams = TRY(WithStreams(StreamingStore::Observe(store_.store),
+                                   [](StreamingStore& observed) { return observed.List(); }));
+    if (out.json()) {
+      Json list = Json::array();
+      for (const OpenStream& stream : streams) {
+        list.push_back({{"id", stream.id},
+                        {"kind", StreamKindName(stream.kind)},
+                        {"prepared", FormatTimestamp(stream.prepared)},
+                        {"expiresInSeconds", Seconds(stream.expires_in)}});
+      }
+      out.WriteJson({{"streams", list}});
+      return ExitCode::kYes;
+    }
+    std::vector<std::vector<std::string>> rows;
+    for (const OpenStream& stream : streams) {
+      rows.push_back({stream.id, std::string(StreamKindName(stream.kind)),
+                      out.TimeText(stream.prepared),
+                      fmt::format("{:.1f} s", Seconds(stream.expires_in))});
+    }
+    out.WriteTable({"ID", "KIND", "PREPARED", "EXPIRES IN"}, rows);
+    return ExitCode::kYes;
+  }
+
+ private:
+  StoreFlags store_;
+};
+
 }  // namespace
 
-void StreamingRequestFlags::Declare(Flags& flags) {
-  flags.Value("--container", &container_, "ID", "prepare exec, attach: the container");
-  flags.Value("--pod-sandbox", &sandbox_, "ID", "prepare portforward: the pod sandbox");
-  flags.Switch("--stdin", &std_in_, "prepare exec, attach: stream standard input");
-  flags.Switch("--stdout", &std_out_, "prepare exec, attach: stream standard output");
-  flags.Switch("--stderr", &std_err_, "prepare exec, attach: stream standard error");
-  flags.Switch("--tty", &tty_, "prepare exec, attach: a terminal; excludes --stderr");
-  flags.List("--port", &ports_, "N", "prepare portforward: 1 to 65535; may be repeated");
-  flags.Value("--ttl", &time_to_live_, "DURATION", "prepare: how long the token is good (60s)");
-  flags.Value("--max-open", &max_open_, "N", "prepare: refuse if so many are open (1000)");
-  flags.Value("--witness", &witness_, "FILE|none",
-              "prepare: makes a store that is missing, with this witness or\nwithout one");
+Command StreamingPrepareAction() {
+  return {.name = "prepare",
+          .summary = "store what an exec, attach or portforward asks for, and print a token",
+          .notes = "The token opens it once. 1 if as many wait as may.",
+          .examples =
+              "waybill streaming prepare exec --store streams --container 5e3f --stdout -- ls -l",
+          .call = New<StreamingPrepareCall>};
 }
 
-bool StreamingRequestFlags::Has(std::string_view action) {
-  return action == "prepare" || action == "consume" || action == "list";
+Command StreamingConsumeAction() {
+  return {.name = "consume",
+          .summary = "use a token up, and print its request",
+          .notes = "1 if it opens nothing.",
+          .examples = "waybill streaming consume exec --store streams - < token",
+          .call = New<StreamingConsumeCall>};
 }
 
-std::string StreamingRequestFlags::Given() const {
-  const struct {
-    const char* name;
-    bool given;
-  } all[] = {{"--container", container_.has_value()},
-             {"--pod-sandbox", sandbox_.has_value()},
-             {"--stdin", std_in_},
-             {"--stdout", std_out_},
-             {"--stderr", std_err_},
-             {"--tty", tty_},
-             {"--port", !ports_.empty()},
-             {"--ttl", time_to_live_.has_value()},
-             {"--max-open", max_open_.has_value()},
-             {"--witness", witness_.has_value()}};
-  for (const auto& flag : all) {
-    if (flag.given) return flag.name;
-  }
-  return {};
-}
-
-Result<void> StreamingRequestFlags::CheckBelonging(std::string_view action) const {
-  const std::string given = Given();
-  if (action == "prepare" || given.empty()) return {};
-  return BadFlag(given, "it belongs to prepare");
-}
-
-Result<ExitCode> StreamingRequestFlags::Run(std::string_view action, const StoreFlags& store,
-                                            const std::vector<std::string>& rest,
-                                            Output& out) const {
-  TRY(CheckBelonging(action));
-  if (store.store.empty()) return BadFlag("--store", "it is missing");
-  if (action == "prepare") return Prepare(store, rest, out);
-  if (action == "consume") return Consume(store, rest, out);
-  if (!rest.empty()) return BadFlag("ACTION", "list takes nothing after it");
-  return List(store, out);
-}
-
-Result<ExitCode> StreamingRequestFlags::Prepare(const StoreFlags& store,
-                                                const std::vector<std::string>& rest,
-                                                Output& out) const {
-  auto kind = TRY(KindIn(rest));
-  StreamingRequest request{.kind = kind,
-                           .container_id = container_.value_or(""),
-                           .pod_sandbox_id = sandbox_.value_or(""),
-                           .command = {rest.begin() + 1, rest.end()},
-                           .std_in = std_in_,
-                           .std_out = std_out_,
-                           .std_err = std_err_,
-                           .tty = tty_};
-  for (const std::string& text : ports_) {
-    auto port = TRY(ParseNumber("--port", text));
-    if (port == 0 || port > kLastPort) {
-      return BadFlag("--port", fmt::format("{} is out of range", port), "use 1 to 65535");
-    }
-    request.ports.push_back(static_cast<std::uint16_t>(port));
-  }
-  // Checked before a store is made for nothing.
-  TRY(CheckStreamingRequest(request));
-  StreamingOptions options{.directory = store.store,
-                           .create_if_missing = witness_.has_value(),
-                           .witness = !witness_             ? Witness::Remembered()
-                                      : *witness_ == "none" ? Witness::None()
-                                                            : Witness::At(*witness_)};
-  if (time_to_live_) {
-    options.time_to_live = TRY(ParseDuration("--ttl", *time_to_live_));
-  }
-  std::uint64_t most = options.max_open;
-  TRY(ParseNumber("--max-open", max_open_, most));
-  options.max_open = static_cast<std::size_t>(most);
-  std::optional<std::chrono::nanoseconds> retry_after;
-  std::string token;
-  auto opened = WhileOwned(store, [&] { return StreamingStore::Continue(options); });
-  auto prepared = WithStreams(std::move(opened), [&](StreamingStore& streams) -> Result<void> {
-    auto made = streams.Prepare(request);
-    if (made) {
-      token = *std::move(made);
-      return {};
-    }
-    if (made.error().retry_after.count() == 0) return made.error();
-    retry_after = made.error().retry_after;
-    return {};
-  });
-  if (!prepared) return prepared.error();
-  if (retry_after) {
-    if (out.json()) {
-      out.WriteJson({{"token", nullptr}, {"retryAfterSeconds", Seconds(*retry_after)}});
-    } else {
-      out.Line("full: as many streams wait as may; try again in {:.3f} s", Seconds(*retry_after));
-    }
-    return ExitCode::kNo;
-  }
-  if (out.json()) {
-    out.WriteJson({{"token", token},
-                   {"id", StreamTokenId(token)},
-                   {"timeToLiveSeconds", Seconds(options.time_to_live)}});
-  } else {
-    out.WriteName(token);
-  }
-  return ExitCode::kYes;
-}
-
-Result<ExitCode> StreamingRequestFlags::Consume(const StoreFlags& store,
-                                                const std::vector<std::string>& rest,
-                                                Output& out) const {
-  auto kind = TRY(KindIn(rest));
-  if (rest.size() != 2) {
-    return BadFlag(
-        "TOKEN", rest.size() < 2 ? "it is missing" : "there is more than one",
-        "write waybill streaming consume KIND TOKEN, or - to read it from standard input");
-  }
-  std::string token = rest[1];
-  if (token == "-") {
-    token = TRY(ReadInput("-", kMaxTokenBytes));
-    while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
-  }
-  std::optional<StreamingRequest> request;
-  const StreamingOptions options{
-      .directory = store.store, .create_if_missing = false, .witness = Witness::Remembered()};
-  auto opened = WhileOwned(store, [&] { return StreamingStore::Continue(options); });
-  auto consumed = WithStreams(std::move(opened), [&](StreamingStore& streams) -> Result<void> {
-    auto got = streams.Consume(token, kind);
-    if (got) {
-      request = *std::move(got);
-    } else if (got.error().code != ErrorCode::kNotFound) {
-      return got.error();
-    }
-    return {};
-  });
-  if (!consumed) return consumed.error();
-  if (!request) {
-    if (out.json()) {
-      out.WriteJson({{"found", false}});
-    } else {
-      out.Line("no stream waits under this token");
-    }
-    return ExitCode::kNo;
-  }
-  if (out.json()) {
-    Json answer = {{"found", true}, {"kind", StreamKindName(request->kind)}};
-    if (request->kind == StreamKind::kPortForward) {
-      answer["podSandboxId"] = request->pod_sandbox_id;
-      answer["ports"] = request->ports;
-    } else {
-      answer["containerId"] = request->container_id;
-      if (request->kind == StreamKind::kExec) answer["command"] = request->command;
-      answer["stdin"] = request->std_in;
-      answer["stdout"] = request->std_out;
-      answer["stderr"] = request->std_err;
-      answer["tty"] = request->tty;
-    }
-    out.WriteJson(answer);
-    return ExitCode::kYes;
-  }
-  out.Line("{}", StreamKindName(request->kind));
-  if (request->kind == StreamKind::kPortForward) {
-    out.Line("pod sandbox  {}", request->pod_sandbox_id);
-    for (const std::uint16_t port : request->ports) out.Line("port         {}", port);
-    return ExitCode::kYes;
-  }
-  out.Line("container    {}", request->container_id);
-  if (request->kind == StreamKind::kExec) {
-    std::string line;
-    for (const std::string& argument : request->command) line += " " + ShellWord(argument);
-    out.Line("command     {}", line);
-  }
-  std::string streams;
-  for (const auto& [name, set] : {std::pair("stdin", request->std_in),
-                                  {"stdout", request->std_out},
-                                  {"stderr", request->std_err},
-                                  {"tty", request->tty}}) {
-    if (set) streams += (streams.empty() ? "" : ", ") + std::string(name);
-  }
-  out.Line("streams      {}", streams);
-  return ExitCode::kYes;
-}
-
-Result<ExitCode> StreamingRequestFlags::List(const StoreFlags& store, Output& out) const {
-  auto streams = TRY(WithStreams(StreamingStore::Observe(store.store),
-                                 [](StreamingStore& observed) { return observed.List(); }));
-  if (out.json()) {
-    Json list = Json::array();
-    for (const OpenStream& stream : streams) {
-      list.push_back({{"id", stream.id},
-                      {"kind", StreamKindName(stream.kind)},
-                      {"prepared", FormatTimestamp(stream.prepared)},
-                      {"expiresInSeconds", Seconds(stream.expires_in)}});
-    }
-    out.WriteJson({{"streams", list}});
-    return ExitCode::kYes;
-  }
-  std::vector<std::vector<std::string>> rows;
-  for (const OpenStream& stream : streams) {
-    rows.push_back({stream.id, std::string(StreamKindName(stream.kind)),
-                    out.TimeText(stream.prepared),
-                    fmt::format("{:.1f} s", Seconds(stream.expires_in))});
-  }
-  out.WriteTable({"ID", "KIND", "PREPARED", "EXPIRES IN"}, rows);
-  return ExitCode::kYes;
+Command StreamingListAction() {
+  return {.name = "list",
+          .summary = "what waits for its client; beside a live owner, too",
+          .examples = "waybill streaming list --store streams",
+          .call = New<StreamingListCall>};
 }
 
 }  // namespace waybill::cli

@@ -13,24 +13,18 @@ namespace waybill::cli {
 
 // --ids-per-pod, --max-pods and --no-user-namespaces. The pool is --pool, or that of --subuids and
 // --subgids, or what a kubelet on this node would find out.
-struct UserNamespaceFlags {
-  // Out: parsed.
-  UserNamespaceOptions options;
-
-  // `only_with`: where the settings count (FromSettings).
-  void Declare(Flags& flags, const std::vector<std::string>& only_with = {});
-  // The first of these flags that was given; empty if none was.
-  std::string Given() const;
+class UserNamespaceFlags {
+ public:
+  void Declare(Flags& flags);
   // Reads the files, or runs getsubids: call it last. If nothing is handed out by them, the pool
   // need not be enough for --max-pods.
-  Result<void> Parse(bool hands_out = true);
+  Result<UserNamespaceOptions> Read(bool hands_out = true) const;
 
  private:
-  Result<UserNamespacePool> ParsePool(std::uint64_t ids_per_pod, std::uint64_t max_pods) const;
-
-  std::optional<std::string> ids_per_pod_;
-  std::optional<std::string> max_pods_;
-  std::optional<std::string> pool_;
+  // Of --pool: without the sizes.
+  std::optional<UserNamespacePool> pool_;
+  std::uint64_t ids_per_pod_ = UserNamespacePool().ids_per_pod;
+  std::uint64_t max_pods_ = UserNamespacePool().max_pods;
   std::optional<std::string> subuids_;
   std::optional<std::string> subgids_;
   bool off_ = false;

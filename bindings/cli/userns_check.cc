@@ -8,6 +8,7 @@
 #include "bindings/cli/described_json.h"
 #include "bindings/cli/proc_id_maps.h"
 #include "bindings/cli/store_access.h"
+#include "bindings/cli/user_namespace_flags.h"
 #include "bindings/cli/userns_actions.h"
 #include "bindings/cli/userns_json.h"
 #include "store/base/try.h"
@@ -280,7 +281,7 @@ void WriteFindings(std::string_view label, const std::vector<Finding>& findings,
   }
 }
 
-Json JsonOf(const IdMap& ids) {
+Json JsonOfMap(const IdMap& ids) {
   Json list = Json::array();
   for (const IdMapping& one : ids) {
     list.push_back(
@@ -289,13 +290,13 @@ Json JsonOf(const IdMap& ids) {
   return list;
 }
 
-Json JsonOf(const std::vector<Finding>& findings) {
+Json JsonOfFindings(const std::vector<Finding>& findings) {
   Json list = Json::array();
   for (const Finding& finding : findings) {
     const MappedProcesses& one = *finding.processes;
     list.push_back({{"kind", finding.kind},
-                    {"uids", JsonOf(one.uids)},
-                    {"gids", JsonOf(one.gids)},
+                    {"uids", JsonOfMap(one.uids)},
+                    {"gids", JsonOfMap(one.gids)},
                     {"pods", finding.pods},
                     {"cgroupPod", one.cgroup_pod.empty() ? Json() : Json(one.cgroup_pod)},
                     {"processes", one.count},
@@ -304,7 +305,7 @@ Json JsonOf(const std::vector<Finding>& findings) {
   return list;
 }
 
-Json JsonOf(const std::vector<PodRange>& ranges) {
+Json JsonOfRanges(const std::vector<PodRange>& ranges) {
   Json list = Json::array();
   for (const PodRange& range : ranges) {
     list.push_back({{"podUid", range.pod}, {"hostId", range.first}, {"length", range.length}});
@@ -312,100 +313,143 @@ Json JsonOf(const std::vector<PodRange>& ranges) {
   return list;
 }
 
+class UsernsOwnerCall final : public Call {
+ public:
+  void Declare(Flags& flags) override {
+    store_.Declare(flags);
+    const auto parse = [](std::string_view flag, std::string_view text) -> Result<std::uint64_t> {
+      auto id = TRY(Number()(flag, text));
+      if (id < kHostIds - 1) return id;
+      return BadFlag(flag, fmt::format("{} is not an ID: they go up to {}", id, kHostIds - 2));
+    };
+    flags.Positional("HOST-ID", &id_, "a host's UID or GID", parse).Required();
+  }
+
+  Result<ExitCode> Run(Output& out) override {
+    const std::uint64_t id = id_;
+    auto known = WithStore(ObserveStore(store_), [](NodeStore& store) -> Result<KnownRanges> {
+      KnownRanges all;
+      TRY(AddKnown(store, all));
+      return all;
+    });
+    if (!known) return known.error();
+    Sort(*known);
+    std::vector<PodRange> owners;
+    known->Overlapped({static_cast<std::uint32_t>(id), 0, 1},
+                      [&](const PodRange& range) { owners.push_back(range); });
+    if (out.json()) {
+      Json list = Json::array();
+      for (const PodRange& range : owners) {
+        list.push_back({{"podUid", range.pod},
+                        {"hostId", range.first},
+                        {"length", range.length},
+                        {"containerId", id - range.first},
+                        {"held", range.held}});
+      }
+      Json unknown = Json::array();
+      for (const HeldPod& pod : known->unknown) unknown.push_back(pod.pod_uid);
+      out.WriteJson({{"hostId", id}, {"owners", list}, {"unknownRanges", unknown}});
+    } else {
+      for (const PodRange& range : owners) {
+        out.Line("{}: host ID {} is UID and GID {} of the pod, which has {}{}", PodText(range.pod),
+                 id, id - range.first, RangeText(range.first, range.length),
+                 range.held ? ", unverified: it is held" : "");
+      }
+      if (owners.empty()) {
+        out.Line("host ID {} is of no pod that the store knows{}", id,
+                 id < kIdsPerBlock ? ": it is the host's own" : "");
+      }
+      if (!known->unknown.empty()) {
+        out.Line("held, with ranges that are not known: {}", UnknownText(known->unknown));
+      }
+    }
+    return owners.empty() ? ExitCode::kNo : ExitCode::kYes;
+  }
+
+ private:
+  StoreFlags store_;
+  std::uint64_t id_ = 0;
+};
+
+class UsernsCheckCall final : public Call {
+ public:
+  void Declare(Flags& flags) override {
+    store_.Declare(flags);
+    flags.Value("--proc", &proc_, "DIR", "the /proc of the host's PID namespace (/proc)");
+    pool_.Declare(flags);
+  }
+
+  Result<ExitCode> Run(Output& out) override {
+    const UserNamespaceOptions options = TRY(pool_.Read(false));
+    ProcIdMaps running;
+    std::set<std::string> before;
+    // The store is read before the processes, for pods that are released meanwhile, and after them,
+    // for those that begin.
+    auto known = WithStore(ObserveStore(store_, {.user_namespaces = options}),
+                           [&](NodeStore& store) -> Result<KnownRanges> {
+                             KnownRanges all;
+                             TRY(AddKnown(store, all));
+                             for (const PodRange& range : all.ranges) before.insert(range.pod);
+                             running = TRY(ReadProcIdMaps(proc_));
+                             all.unknown.clear();
+                             TRY(AddKnown(store, all));
+                             return all;
+                           });
+    if (!known) return known.error();
+    Sort(*known);
+    Comparison comparison = Comparer(*known, options).Compare(running);
+    // A pod that began meanwhile may have had no process yet.
+    std::erase_if(comparison.idle,
+                  [&](const PodRange& range) { return before.count(range.pod) == 0; });
+    const bool agrees = comparison.contradictions.empty();
+    std::uint64_t in_namespaces = 0;
+    for (const MappedProcesses& one : running.mapped) in_namespaces += one.count;
+    if (out.json()) {
+      out.WriteJson({{"agrees", agrees},
+                     {"processes", running.processes},
+                     {"inUserNamespaces", in_namespaces},
+                     {"unreadable", running.unreadable},
+                     {"contradictions", JsonOfFindings(comparison.contradictions)},
+                     {"notes", JsonOfFindings(comparison.notes)},
+                     {"podsWithoutProcess", JsonOfRanges(comparison.idle)}});
+    } else {
+      out.Line("agrees         {}", agrees ? "yes" : "no");
+      out.Line("processes      {}, {} in user namespaces", running.processes, in_namespaces);
+      if (running.unreadable > 0) {
+        out.Line("unreadable     {} of them: not compared", running.unreadable);
+      }
+      WriteFindings("contradiction", comparison.contradictions, out);
+      WriteFindings("note         ", comparison.notes, out);
+      for (const PodRange& range : comparison.idle) {
+        out.Line("no process     {} has host IDs {}", range.pod,
+                 RangeText(range.first, range.length));
+      }
+    }
+    return agrees ? ExitCode::kYes : ExitCode::kNo;
+  }
+
+ private:
+  StoreFlags store_;
+  UserNamespaceFlags pool_;
+  std::string proc_ = "/proc";
+};
+
 }  // namespace
 
-Result<ExitCode> FindUsernsOwner(const UsernsArguments& arguments, Output& out) {
-  auto id = TRY(ParseNumber("HOST-ID", *arguments.pod));
-  if (id >= kHostIds - 1) {
-    return BadFlag("HOST-ID", fmt::format("{} is not an ID: they go up to {}", id, kHostIds - 2));
-  }
-  auto known =
-      WithStore(ObserveStore(arguments.store), [](NodeStore& store) -> Result<KnownRanges> {
-        KnownRanges all;
-        TRY(AddKnown(store, all));
-        return all;
-      });
-  if (!known) return known.error();
-  Sort(*known);
-  std::vector<PodRange> owners;
-  known->Overlapped({static_cast<std::uint32_t>(id), 0, 1},
-                    [&](const PodRange& range) { owners.push_back(range); });
-  if (out.json()) {
-    Json list = Json::array();
-    for (const PodRange& range : owners) {
-      list.push_back({{"podUid", range.pod},
-                      {"hostId", range.first},
-                      {"length", range.length},
-                      {"containerId", id - range.first},
-                      {"held", range.held}});
-    }
-    Json unknown = Json::array();
-    for (const HeldPod& pod : known->unknown) unknown.push_back(pod.pod_uid);
-    out.WriteJson({{"hostId", id}, {"owners", list}, {"unknownRanges", unknown}});
-  } else {
-    for (const PodRange& range : owners) {
-      out.Line("{}: host ID {} is UID and GID {} of the pod, which has {}{}", PodText(range.pod),
-               id, id - range.first, RangeText(range.first, range.length),
-               range.held ? ", unverified: it is held" : "");
-    }
-    if (owners.empty()) {
-      out.Line("host ID {} is of no pod that the store knows{}", id,
-               id < kIdsPerBlock ? ": it is the host's own" : "");
-    }
-    if (!known->unknown.empty()) {
-      out.Line("held, with ranges that are not known: {}", UnknownText(known->unknown));
-    }
-  }
-  return owners.empty() ? ExitCode::kNo : ExitCode::kYes;
+Command UsernsOwnerAction() {
+  return {.name = "owner",
+          .summary = "whose host UID or GID that is",
+          .notes = "1 if no pod's.",
+          .examples = "waybill userns owner 131072",
+          .call = New<UsernsOwnerCall>};
 }
 
-Result<ExitCode> CheckUserns(const UsernsArguments& arguments, Output& out) {
-  const UserNamespaceOptions& options = arguments.pool.options;
-  ProcIdMaps running;
-  std::set<std::string> before;
-  // The store is read before the processes, for pods that are released meanwhile, and after them,
-  // for those that begin.
-  auto known = WithStore(ObserveStore(arguments.store, {.user_namespaces = options}),
-                         [&](NodeStore& store) -> Result<KnownRanges> {
-                           KnownRanges all;
-                           TRY(AddKnown(store, all));
-                           for (const PodRange& range : all.ranges) before.insert(range.pod);
-                           running = TRY(ReadProcIdMaps(arguments.proc.value_or("/proc")));
-                           all.unknown.clear();
-                           TRY(AddKnown(store, all));
-                           return all;
-                         });
-  if (!known) return known.error();
-  Sort(*known);
-  Comparison comparison = Comparer(*known, options).Compare(running);
-  // A pod that began meanwhile may have had no process yet.
-  std::erase_if(comparison.idle,
-                [&](const PodRange& range) { return before.count(range.pod) == 0; });
-  const bool agrees = comparison.contradictions.empty();
-  std::uint64_t in_namespaces = 0;
-  for (const MappedProcesses& one : running.mapped) in_namespaces += one.count;
-  if (out.json()) {
-    out.WriteJson({{"agrees", agrees},
-                   {"processes", running.processes},
-                   {"inUserNamespaces", in_namespaces},
-                   {"unreadable", running.unreadable},
-                   {"contradictions", JsonOf(comparison.contradictions)},
-                   {"notes", JsonOf(comparison.notes)},
-                   {"podsWithoutProcess", JsonOf(comparison.idle)}});
-  } else {
-    out.Line("agrees         {}", agrees ? "yes" : "no");
-    out.Line("processes      {}, {} in user namespaces", running.processes, in_namespaces);
-    if (running.unreadable > 0) {
-      out.Line("unreadable     {} of them: not compared", running.unreadable);
-    }
-    WriteFindings("contradiction", comparison.contradictions, out);
-    WriteFindings("note         ", comparison.notes, out);
-    for (const PodRange& range : comparison.idle) {
-      out.Line("no process     {} has host IDs {}", range.pod,
-               RangeText(range.first, range.length));
-    }
-  }
-  return agrees ? ExitCode::kYes : ExitCode::kNo;
+Command UsernsCheckAction() {
+  return {.name = "check",
+          .summary = "compare the store with the ID mappings of what runs",
+          .notes = "1 if they contradict each other.",
+          .examples = "waybill userns check",
+          .call = New<UsernsCheckCall>};
 }
 
 }  // namespace waybill::cli

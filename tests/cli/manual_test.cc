@@ -1,8 +1,10 @@
 // Manual pages and completion: made from the flags that the commands declare.
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <set>
 #include <sstream>
 #include <string>
@@ -36,13 +38,44 @@ std::vector<std::string> LinesOf(const std::string& text) {
   return lines;
 }
 
-// Of `waybill --help`, which has them under headings by task.
+std::vector<std::string> WordsOf(const std::string& text) {
+  std::istringstream in(text);
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
+// Of `waybill COMMAND --help`.
+std::string HelpOf(const std::string& command) {
+  std::vector<std::string> words = WordsOf(command);
+  words.emplace_back("--help");
+  return Waybill(words).out;
+}
+
+// The names under headings that `fits`.
+std::vector<std::string> NamesIn(const std::string& help,
+                                 bool (*fits)(const std::string& heading)) {
+  std::vector<std::string> names;
+  std::string heading;
+  for (const std::string& line : LinesOf(help)) {
+    if (line.ends_with(":")) heading = line;
+    if (line.size() > 2 && line.starts_with("  ") && line[2] >= 'a' && line[2] <= 'z' &&
+        fits(heading)) {
+      names.push_back(line.substr(2, line.find(' ', 2) - 2));
+    }
+  }
+  return names;
+}
+
+std::vector<std::string> ActionsOf(const std::string& command) {
+  return NamesIn(HelpOf(command), [](const std::string& heading) { return heading == "Actions:"; });
+}
+
+// "list", "userns", "userns get".
 std::vector<std::string> Commands() {
   std::vector<std::string> commands;
-  for (const std::string& line : LinesOf(Waybill({"--help"}).out)) {
-    if (line.size() > 2 && line.starts_with("  ") && line[2] >= 'a' && line[2] <= 'z') {
-      commands.push_back(line.substr(2, line.find(' ', 2) - 2));
-    }
+  for (const std::string& command :
+       NamesIn(Waybill({"--help"}).out, [](const std::string&) { return true; })) {
+    commands.push_back(command);
+    for (const std::string& action : ActionsOf(command)) commands.push_back(command + " " + action);
   }
   return commands;
 }
@@ -67,9 +100,10 @@ bool HasShell(const std::string& shell) {
 // An example that does not work teaches nothing: its flags are those of the command.
 BOOST_AUTO_TEST_CASE(each_command_has_examples_with_flags_that_it_has) {
   const std::vector<std::string> commands = Commands();
-  BOOST_TEST(commands.size() > 30U);
+  BOOST_TEST(commands.size() > 60U);
   for (const std::string& command : commands) {
-    const std::string help = Waybill({command, "--help"}).out;
+    const std::string help = HelpOf(command);
+    if (help.find("\nActions:\n") != std::string::npos) continue;
     std::size_t examples = 0;
     bool inside = false;
     for (const std::string& line : LinesOf(help)) {
@@ -79,7 +113,7 @@ BOOST_AUTO_TEST_CASE(each_command_has_examples_with_flags_that_it_has) {
         ++examples;
         std::istringstream words(line.substr(call));
         for (std::string word; words >> word;) {
-          if (!word.starts_with("--")) continue;
+          if (!word.starts_with("--") || word == "--") continue;
           word = word.substr(0, word.find_first_of(")=;"));
           const bool has = help.find("  " + word + " ") != std::string::npos ||
                            help.find("," + word + " ") != std::string::npos;
@@ -114,12 +148,14 @@ BOOST_AUTO_TEST_CASE(each_command_has_a_page_that_mandoc_has_nothing_against) {
   BOOST_TEST(Waybill({"man", "--all", directory}).exit_code == 0);
   std::vector<std::string> check = {"/usr/bin/mandoc", "-Tlint", "-Wwarning"};
   for (const std::string& command : Commands()) {
-    const std::string page = directory + "/waybill-" + command + ".1";
+    std::string name = command;
+    std::replace(name.begin(), name.end(), ' ', '-');
+    const std::string page = directory + "/waybill-" + name + ".1";
     BOOST_TEST(std::filesystem::exists(page), page);
     check.push_back(page);
     // The help and the page have the same flags.
     const std::string text = ReadFile(page);
-    for (const std::string& line : LinesOf(Waybill({command, "--help"}).out)) {
+    for (const std::string& line : LinesOf(HelpOf(command))) {
       if (line == "Options of every command:") break;
       if (!line.starts_with("  --")) continue;
       std::string flag;
@@ -129,7 +165,7 @@ BOOST_AUTO_TEST_CASE(each_command_has_a_page_that_mandoc_has_nothing_against) {
       BOOST_TEST(text.find(".It Sy " + flag) != std::string::npos, page << ": " << flag);
     }
   }
-  BOOST_TEST(check.size() > 30);
+  BOOST_TEST(check.size() > 60);
   check.push_back(directory + "/waybill.1");
   check.push_back(directory + "/waybill-config.5");
   const CommandResult lint = RunCommand(check);
@@ -158,7 +194,7 @@ BOOST_AUTO_TEST_CASE(every_flag_is_completed) {
   for (const std::string& command : Commands()) {
     const std::string line = "waybill " + command + " --";
     const std::string offered = Waybill({"__complete", line}).out;
-    for (const std::string& help : LinesOf(Waybill({command, "--help"}).out)) {
+    for (const std::string& help : LinesOf(HelpOf(command))) {
       if (!help.starts_with("  --")) continue;
       const std::string flag = help.substr(2, help.find_first_of(" ,", 2) - 2);
       BOOST_TEST(offered.find("\n" + flag) != std::string::npos, command << " " << flag);
@@ -196,7 +232,39 @@ BOOST_AUTO_TEST_CASE(bash_gets_commands_flags_values_and_what_the_store_holds) {
   BOOST_TEST(Waybill({"__complete", "waybill hash --registry x --bogus "}).exit_code == 0);
 }
 
+BOOST_AUTO_TEST_CASE(a_command_with_actions_offers_them_and_each_has_its_own_flags) {
+  BOOST_TEST(InBash("waybill userns ") == "get release list cleanup pool adopt owner check\n");
+  BOOST_TEST(InBash("waybill userns --store x cl") == "cleanup\n");
+  BOOST_TEST(InBash("waybill userns get --l") == "--length\n");
+  BOOST_TEST(InBash("waybill userns release --l") == "--lost\n");
+  BOOST_TEST(InBash("waybill streaming prepare ") == "exec attach portforward\n");
+  BOOST_TEST(InBash("waybill guard --policy A") == "AlwaysVerify\n");
+  const std::string get = HelpOf("userns get");
+  BOOST_TEST(get.find("  --length N") != std::string::npos);
+  BOOST_TEST(get.find("--lost") == std::string::npos);
+  // Flags stand before the command, between it and its action, and behind.
+  for (const std::vector<std::string>& call : std::vector<std::vector<std::string>>{
+           {"--host-users", "true", "userns", "get", "pod", "--store", "absent"},
+           {"userns", "--host-users", "true", "get", "pod", "--store", "absent"},
+           {"userns", "get", "--host-users=true", "pod", "--store", "absent"}}) {
+    BOOST_TEST(Waybill(call).exit_code == 3);
+  }
+  BOOST_TEST(Waybill({"help", "userns", "get"}).out == get);
+  BOOST_TEST(Waybill({"userns", "-h", "get"}).out == get);
+  const CommandResult wrong = Waybill({"userns", "got", "pod"});
+  BOOST_TEST(wrong.exit_code == 2);
+  BOOST_TEST(wrong.err.find("the actions are get, release") != std::string::npos, wrong.err);
+  BOOST_TEST(Waybill({"man", "userns", "get"}).out == Waybill({"man", "userns-get"}).out);
+  BOOST_TEST(Waybill({"man", "userns"}).out.find(".It Xr waybill-userns-get 1") !=
+             std::string::npos);
+}
+
 BOOST_AUTO_TEST_CASE(zsh_and_fish_get_the_same) {
+  if (HasShell("fish")) {
+    const CommandResult action =
+        InShell("fish", "waybill completion fish | source; complete -C 'waybill userns ad'");
+    BOOST_TEST(action.out.starts_with("adopt\t"), action.out << action.err);
+  }
   if (HasShell("fish")) {
     const CommandResult fish =
         InShell("fish", "waybill completion fish | source; complete -C 'waybill list --quar'");
