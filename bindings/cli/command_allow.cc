@@ -37,10 +37,8 @@ class AllowCall final : public Call {
     list_.Declare(flags, ", to find images by name; --cri auto (default)").TakesSetting();
     flags.Value("--reason", &reason_, "TEXT", "why; \"allowed by hand\"", Length{kMaxReasonBytes});
     flags.Switch("--pulled-too", &pulled_too_, "also images that were pulled with credentials");
-    flags
-        .Value("--kubelet-dir", &kubelet_directory_, "DIR",
-               "the kubelet's directory: waits for its guard, 5 seconds at most")
-        .TakesSetting();
+    flags.Value("--kubelet-dir", &kubelet_directory_, "DIR",
+                "the kubelet's directory: waits for its guard, 5 seconds at most", kTakesSetting);
     runtime_.Declare(flags);
     change_.DeclareDryRun(flags);
     store_.DeclareRules(flags);

@@ -11,8 +11,8 @@ namespace {
 class DiffCall final : public Call {
  public:
   void Declare(Flags& flags) override {
-    flags.Positional("OLD", &old_, "a store's directory, or a backup", Length()).Required();
-    flags.Positional("NEW", &new_, "another one", Length()).Required();
+    flags.Positional("OLD", &old_, "a store's directory, or a backup", Length(), kRequired);
+    flags.Positional("NEW", &new_, "another one", Length(), kRequired);
     store_.DeclareUntestedLmdb(flags);
   }
 

@@ -14,11 +14,9 @@ class ExportCall final : public Call {
  public:
   void Declare(Flags& flags) override {
     store_.Declare(flags);
-    flags
-        .Value("--kubelet-dir", &options_.kubelet_directory, "DIR",
-               "a kubelet directory, the one with, or for, image_manager/ in it",
-               ParseKubeletDirectory)
-        .Required();
+    flags.Value("--kubelet-dir", &options_.kubelet_directory, "DIR",
+                "a kubelet directory, the one with, or for, image_manager/ in it",
+                ParseKubeletDirectory, kRequired);
     images_.Declare(flags, ": all images").TakesSetting();
     flags.Switch("--allow-empty", &options_.allow_empty,
                  "accept an empty list of images; otherwise it is refused (2)\n"

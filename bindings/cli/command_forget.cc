@@ -91,12 +91,10 @@ class ForgetCall final : public Call {
     store_.DeclareToWrite(flags);
     const std::string help = "which one";
     if constexpr (kKind == RevocationKind::kNamespace) {
-      flags.Positional("NAMESPACE", &what_.who.namespace_name, help, ParseNamespace).Required();
+      flags.Positional("NAMESPACE", &what_.who.namespace_name, help, ParseNamespace, kRequired);
     } else if constexpr (kKind == RevocationKind::kImage) {
-      flags
-          .Positional("REF", &what_.image_ref, help + ", by any spelling of it, or short for one",
-                      Length())
-          .Required();
+      flags.Positional("REF", &what_.image_ref, help + ", by any spelling of it, or short for one",
+                       Length(), kRequired);
       runtime_.Declare(flags);
     } else if constexpr (kKind == RevocationKind::kCredential) {
       flags

@@ -26,57 +26,44 @@ void LogOfGuard(guard::LogLevel level, const std::string& text) {
 class GuardCall final : public Call {
  public:
   void Declare(Flags& flags) override {
-    flags.Value("--store", &store_, "DIR", "the guard's own store", Length()).TakesSetting();
-    flags
-        .Value("--kubelet-dir", &kubelet_directory_, "DIR",
-               "the kubelet's directory, the one with image_manager/ in it", ParseKubeletDirectory)
-        .Required()
-        .TakesSetting();
+    flags.Value("--store", &store_, "DIR", "the guard's own store", Length(), kTakesSetting);
+    flags.Value("--kubelet-dir", &kubelet_directory_, "DIR",
+                "the kubelet's directory, the one with image_manager/ in it", ParseKubeletDirectory,
+                kRequired | kTakesSetting);
     flags
         .Value("--cri", &endpoint_, "ENDPOINT|auto",
                "the runtime's socket, unix:///run/containerd/containerd.sock;\n"
                "auto (default): that of the runtime that answers",
-               Length())
-        .TakesSetting()
+               Length(), kTakesSetting)
         .choices = EndpointChoices();
     flags.Switch("--once", &once_, "put the kubelet's directory right, and end");
-    flags
-        .Value("--wait-runtime", &wait_, "SECONDS",
-               "how long to wait for a runtime that does not answer yet; 30", Number{0, 3600})
-        .TakesSetting();
+    flags.Value("--wait-runtime", &wait_, "SECONDS",
+                "how long to wait for a runtime that does not answer yet; 30", Number{0, 3600},
+                kTakesSetting);
     flags.Switch("--allow-no-runtime", &allow_no_runtime_,
                  "then go on with what is recorded, instead of failing");
     flags.Switch("--no-live", &no_live_,
                  "keep no file that no kubelet can parse in pulled/ and pulling/");
-    flags
-        .Value("--list-every", &list_every_, "SECONDS",
-               "ask the runtime this often for its images; ten times as long\n"
-               "where it tells of changes, as containerd does; 5",
-               Number{1, 3600})
-        .TakesSetting();
-    flags
-        .Value("--on-hole", &on_hole_, "COMMAND",
-               "run this for each hole that was closed, by /bin/sh, with\n"
-               "WAYBILL_HOLE and WAYBILL_IMAGE",
-               Length())
-        .TakesSetting();
-    flags
-        .Value("--metrics-file", &metrics_file_, "FILE",
-               "keep metrics there, for Prometheus' textfile collector", Length())
-        .TakesSetting();
+    flags.Value("--list-every", &list_every_, "SECONDS",
+                "ask the runtime this often for its images; ten times as long\n"
+                "where it tells of changes, as containerd does; 5",
+                Number{1, 3600}, kTakesSetting);
+    flags.Value("--on-hole", &on_hole_, "COMMAND",
+                "run this for each hole that was closed, by /bin/sh, with\n"
+                "WAYBILL_HOLE and WAYBILL_IMAGE",
+                Length(), kTakesSetting);
+    flags.Value("--metrics-file", &metrics_file_, "FILE",
+                "keep metrics there, for Prometheus' textfile collector", Length(), kTakesSetting);
     flags.Switch("--status", &status_, "print what the guard that runs says of itself");
-    flags
-        .Value("--witness", &witness_, "FILE|none",
-               "the witness; else image_manager/waybill-guard/witness in the\n"
-               "kubelet's directory; none: no witness, as start --no-witness",
-               Length())
-        .TakesSetting();
+    flags.Value("--witness", &witness_, "FILE|none",
+                "the witness; else image_manager/waybill-guard/witness in the\n"
+                "kubelet's directory; none: no witness, as start --no-witness",
+                Length(), kTakesSetting);
     flags
         .Value("--policy", &policy_, "POLICY",
                "the kubelet's imagePullCredentialsVerificationPolicy;\n"
                "NeverVerifyPreloadedImages",
-               Named(ParseVerificationMode))
-        .TakesSetting()
+               Named(ParseVerificationMode), kTakesSetting)
         .choices = PolicyNames();
     kubelet_config_.Declare(flags).TakesSetting({.unless = {"--status"}});
     DeclareFirstStart(flags, &first_start_);

@@ -37,8 +37,8 @@ Platform PlatformOfThisMachine() {
 class ManifestCall final : public Call {
  public:
   void Declare(Flags& flags) override {
-    flags.Value("--index", &index_, "FILE|-", "an OCI image index or Docker manifest list")
-        .Required();
+    flags.Value("--index", &index_, "FILE|-", "an OCI image index or Docker manifest list",
+                kRequired);
     flags.Value("--platform", &platform_, "OS/ARCH[/VARIANT]",
                 "what the node runs; default: what this machine is", Named(ParsePlatform));
     flags.Value("--os-version", &os_version_, "V", "the node's OS version, as 10.0.20348.1970",

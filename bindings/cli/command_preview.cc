@@ -26,11 +26,10 @@ class PreviewCall final : public Call {
                 "instead of --store: a kubelet directory, as start would take it\n"
                 "over",
                 ParseKubeletDirectory);
-    flags
-        .Value("--pods", &files_.pods, "FILE|-",
-               "what kubectl get pods -A -o json prints, at most 64 MiB; Secrets\n"
-               "and service accounts in the same list count, too")
-        .Required();
+    flags.Value("--pods", &files_.pods, "FILE|-",
+                "what kubectl get pods -A -o json prints, at most 64 MiB; Secrets\n"
+                "and service accounts in the same list count, too",
+                kRequired);
     flags.Value("--secrets", &files_.secrets, "FILE|-",
                 "what kubectl get secrets -A -o json prints");
     flags.Value("--service-accounts", &files_.service_accounts, "FILE|-",
@@ -55,8 +54,7 @@ class PreviewCall final : public Call {
         .TakesSetting(unless);
     flags
         .Switch("--allow-preloaded-only", &allow_preloaded_only_,
-                "the allowlist opens only images that were not pulled")
-        .Seldom()
+                "the allowlist opens only images that were not pulled", kSeldom)
         .TakesSetting(unless);
     kubelet_config_.Declare(flags).TakesSetting(unless);
     flags.Switch("--registry-down", &registry_down_, "nothing can be pulled");

@@ -19,11 +19,9 @@ class RestoreCall final : public Call {
                      "a data.mdb that was copied, or of a directory with one",
                      Length());
     flags.Switch("--dry-run", &dry_run_, "say what would be done, and change nothing");
-    flags
-        .Value("--map-size", &map_bytes_, "BYTES",
-               "as of waybill start; otherwise as the replaced store remembers it,\nor the backup",
-               ParseMapSize)
-        .Seldom();
+    flags.Value("--map-size", &map_bytes_, "BYTES",
+                "as of waybill start; otherwise as the replaced store remembers it,\nor the backup",
+                ParseMapSize, kSeldom);
     const std::string list = "waybill restore lists the backups";
     flags.Needs("--dry-run", {"BACKUP"}, list);
     flags.Needs("--map-size", {"BACKUP"}, list);

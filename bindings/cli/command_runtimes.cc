@@ -97,10 +97,8 @@ class RuntimesLoadCall final : public Call {
     store_.DeclareToWrite(flags);
     flags.Value("--status", &status_, "FILE|-", "what crictl info prints");
     cri_.Declare(flags).TakesSetting();
-    flags
-        .Value("--runtime-config", &config_, "FILE|-",
-               "containerd's configuration, for what crictl info leaves out")
-        .Seldom();
+    flags.Value("--runtime-config", &config_, "FILE|-",
+                "containerd's configuration, for what crictl info leaves out", kSeldom);
     flags.Switch("--allow-empty", &change_.allow_empty,
                  "accept an empty list of handlers; otherwise it is refused (2)\n"
                  "if the store knows some");

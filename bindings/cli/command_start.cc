@@ -23,16 +23,13 @@ class StartCall final : public Call {
  public:
   void Declare(Flags& flags) override {
     store_.DeclareToWrite(flags);
-    flags
-        .Value("--kubelet-dir", &kubelet_directory_, "DIR",
-               "a kubelet directory, the one with image_manager/ in it", ParseKubeletDirectory)
-        .TakesSetting();
-    flags
-        .Value("--pods-dir", &options_.pods_directory, "DIR",
-               "the pods' directories, to take host IDs over from; else pods/ in\n"
-               "--kubelet-dir",
-               ParsePodsDirectory)
-        .Seldom();
+    flags.Value("--kubelet-dir", &kubelet_directory_, "DIR",
+                "a kubelet directory, the one with image_manager/ in it", ParseKubeletDirectory,
+                kTakesSetting);
+    flags.Value("--pods-dir", &options_.pods_directory, "DIR",
+                "the pods' directories, to take host IDs over from; else pods/ in\n"
+                "--kubelet-dir",
+                ParsePodsDirectory, kSeldom);
     images_.Declare(flags, ": all images").TakesSetting();
     flags.Value("--preloaded", &preloaded_, "FILE|-",
                 "an installer's list of the images that it loaded, in the same form;\n"
@@ -40,58 +37,47 @@ class StartCall final : public Call {
     DeclareFirstStart(flags, &options_.first_start);
     flags.Value("--runtimes", &runtimes_, "FILE|-",
                 "what crictl info prints: the runtime handlers; --cri gives both");
-    flags
-        .Value("--runtime-config", &runtime_config_, "FILE|-",
-               "containerd's configuration, for what crictl info leaves out")
-        .Seldom();
+    flags.Value("--runtime-config", &runtime_config_, "FILE|-",
+                "containerd's configuration, for what crictl info leaves out", kSeldom);
     flags.Switch("--allow-empty", &options_.allow_empty,
                  "accept empty lists (--images, --runtimes); otherwise they are\n"
                  "refused (2) if the store holds something");
-    flags
-        .Switch("--after-gap", &after_gap_,
-                "images were pulled without a record: close them (detected\n"
-                "automatically with --kubelet-dir, but at a first start)")
-        .Seldom();
-    flags.Switch("--no-after-gap", &no_after_gap_, "there was no gap, whatever start detects")
-        .Seldom();
+    flags.Switch("--after-gap", &after_gap_,
+                 "images were pulled without a record: close them (detected\n"
+                 "automatically with --kubelet-dir, but at a first start)",
+                 kSeldom);
+    flags.Switch("--no-after-gap", &no_after_gap_, "there was no gap, whatever start detects",
+                 kSeldom);
     flags.Switch("--dry-run", &dry_run_,
                  "say what would be done, and which images would open and close, on\n"
                  "a copy in TMPDIR, and change nothing");
-    flags
-        .Switch("--strict", &strict_,
-                "exit with 3 if the store is distrustful in the end, after the report")
-        .Seldom();
-    flags.Switch("--no-migrate", &no_migrate_, "refuse a store of an older schema").Seldom();
-    flags
-        .Switch("--skip-unreadable", &options_.skip_unreadable,
-                "go on if the disk refuses to read something: the image that a\n"
-                "kubelet's file is about is closed, the rest of a store is kept")
-        .Seldom();
+    flags.Switch("--strict", &strict_,
+                 "exit with 3 if the store is distrustful in the end, after the report", kSeldom);
+    flags.Switch("--no-migrate", &no_migrate_, "refuse a store of an older schema", kSeldom);
+    flags.Switch("--skip-unreadable", &options_.skip_unreadable,
+                 "go on if the disk refuses to read something: the image that a\n"
+                 "kubelet's file is about is closed, the rest of a store is kept",
+                 kSeldom);
     policy_.Declare(flags);
     evidence_.Declare(flags);
     ages_.Declare(flags);
     user_namespaces_.Declare(flags);
     store_.DeclareRules(flags);
-    flags
-        .Value("--witness", &witness_, "FILE|none",
-               "the witness file, outside the store; none: as --no-witness", Length())
-        .TakesSetting();
-    flags
-        .Switch("--forget-witness", &forget_witness_,
-                "with --witness: the store is the newest, although the witness\n"
-                "that it remembers at another path is gone")
-        .Seldom();
-    flags
-        .Switch("--no-witness", &no_witness_,
-                "no witness, and forget the remembered one: a wiped store then\n"
-                "goes unnoticed")
-        .Seldom();
-    flags
-        .Value("--map-size", &options_.map_bytes, "BYTES",
-               "the largest size that the store may grow to: a multiple of the\n"
-               "page size, which the store remembers; a new one has 16 GiB",
-               ParseMapSize)
-        .Seldom();
+    flags.Value("--witness", &witness_, "FILE|none",
+                "the witness file, outside the store; none: as --no-witness", Length(),
+                kTakesSetting);
+    flags.Switch("--forget-witness", &forget_witness_,
+                 "with --witness: the store is the newest, although the witness\n"
+                 "that it remembers at another path is gone",
+                 kSeldom);
+    flags.Switch("--no-witness", &no_witness_,
+                 "no witness, and forget the remembered one: a wiped store then\n"
+                 "goes unnoticed",
+                 kSeldom);
+    flags.Value("--map-size", &options_.map_bytes, "BYTES",
+                "the largest size that the store may grow to: a multiple of the\n"
+                "page size, which the store remembers; a new one has 16 GiB",
+                ParseMapSize, kSeldom);
     flags.Excludes("--no-witness", {"--witness"});
     flags.Needs("--forget-witness", {"--witness"}, "give it the path of the new witness");
     flags.Excludes("--cri", {"--runtimes"});

@@ -25,11 +25,6 @@ Flag& Flag::Required(std::string hint) {
   return *this;
 }
 
-Flag& Flag::Seldom() {
-  seldom = true;
-  return *this;
-}
-
 Flag& Flag::TakesSetting(FromSettings when) {
   settings = std::move(when);
   return *this;
@@ -45,12 +40,14 @@ Result<bool> ParseBoolean(std::string_view flag, const std::string& text) {
   return BadFlag(flag, fmt::format("'{}' is neither true nor false", text.substr(0, 200)));
 }
 
-Flag& Flags::Switch(const std::string& name, bool* target, const std::string& help) {
-  return Add(Flag::Kind::kSwitch, name, "", help, Last(LongName(name), target, ParseBoolean));
+Flag& Flags::Switch(const std::string& name, bool* target, const std::string& help,
+                    FlagTraits traits) {
+  return Add(Flag::Kind::kSwitch, name, "", help, Last(LongName(name), target, ParseBoolean),
+             traits);
 }
 
 Flag& Flags::Add(Flag::Kind kind, const std::string& name, const std::string& placeholder,
-                 const std::string& help, Assignment assign) {
+                 const std::string& help, Assignment assign, FlagTraits traits) {
   Flag& flag = all_.emplace_back();
   flag.kind = kind;
   flag.name = LongName(name);
@@ -59,6 +56,9 @@ Flag& Flags::Add(Flag::Kind kind, const std::string& name, const std::string& pl
   flag.help = help;
   flag.assign = std::move(assign);
   flag.common = common_;
+  flag.required = (traits & kRequired) != 0;
+  flag.seldom = (traits & kSeldom) != 0;
+  if ((traits & kTakesSetting) != 0) flag.settings.emplace();
   return flag;
 }
 

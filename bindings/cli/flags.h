@@ -38,6 +38,21 @@ struct FromSettings {
   std::vector<std::string> only_with = {};
 };
 
+// What a flag is beside its value.
+enum FlagTraits : unsigned {
+  kUsual = 0,
+  // There is no call without it.
+  kRequired = 1,
+  // Nearly every node keeps its default, or it is for the day on which something is wrong: help and
+  // the manual have it behind the usual ones.
+  kSeldom = 2,
+  // Not beside a flag that excludes it, and only with one that it needs.
+  kTakesSetting = 4,
+};
+constexpr FlagTraits operator|(FlagTraits a, FlagTraits b) {
+  return static_cast<FlagTraits>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
+}
+
 struct Flag {
   enum class Kind { kSwitch, kValue, kList, kPositional, kPositionals };
   using Values = std::vector<std::string>;
@@ -57,12 +72,9 @@ struct Flag {
   Values typed = {};   // on the command line
   Values values = {};  // those, or what the settings say
 
-  // There is no call without it. `hint`: what to do where it is missing.
-  Flag& Required(std::string hint = {});
-  // Nearly every node keeps its default, or it is for the day on which something is wrong: help and
-  // the manual have it behind the usual ones.
-  Flag& Seldom();
-  // Not beside a flag that excludes it, and only with one that it needs.
+  // kRequired; `hint`: what to do where it is missing.
+  Flag& Required(std::string hint);
+  // kTakesSetting, beside the flag's rules.
   Flag& TakesSetting(FromSettings when = {});
 
   bool is_positional() const { return kind == Kind::kPositional || kind == Kind::kPositionals; }
@@ -94,32 +106,40 @@ struct Held<std::optional<T>> {
 class Flags {
  public:
   // "-q,--quiet" has a short name. Also --name=true and --name=false.
-  Flag& Switch(const std::string& name, bool* target, const std::string& help);
-  template <typename T, typename Parse = AsText>
+  Flag& Switch(const std::string& name, bool* target, const std::string& help,
+               FlagTraits traits = kUsual);
+  template <typename T, typename Parse>
   Flag& Value(const std::string& name, T* target, const std::string& placeholder,
-              const std::string& help, Parse parse = {}) {
-    return Add(Flag::Kind::kValue, name, placeholder, help, Last(LongName(name), target, parse));
+              const std::string& help, Parse parse, FlagTraits traits = kUsual) {
+    return Add(Flag::Kind::kValue, name, placeholder, help, Last(LongName(name), target, parse),
+               traits);
   }
-  // One of the words of "presume|close", which the parser knows.
+  template <typename T>
+  Flag& Value(const std::string& name, T* target, const std::string& placeholder,
+              const std::string& help, FlagTraits traits = kUsual) {
+    return Value(name, target, placeholder, help, AsText(), traits);
+  }
+  // One of the words of "presume|close", which the parser knows. Without dashes it is positional.
   template <typename T, typename Parse>
   Flag& Choice(const std::string& name, T* target, const std::string& words,
-               const std::string& help, Parse parse) {
-    Flag& flag = name.starts_with("-") ? Value(name, target, words, help, parse)
-                                       : Positional(name, target, help, parse);
+               const std::string& help, Parse parse, FlagTraits traits = kUsual) {
+    Flag& flag = name.starts_with("-") ? Value(name, target, words, help, parse, traits)
+                                       : Positional(name, target, help, parse, traits);
     flag.choices = WordsIn(words);
     return flag;
   }
   // One of these words.
   template <typename T, typename U = typename Held<T>::Type>
   Flag& Choice(const std::string& name, T* target,
-               const std::vector<std::pair<std::string, U>>& choices, const std::string& help) {
-    return Choice(name, target, Names(choices, "|"), help,
-                  [choices](std::string_view flag, const std::string& text) -> Result<U> {
-                    for (const auto& [word, value] : choices) {
-                      if (word == text) return value;
-                    }
-                    return NoSuchWord(flag, text, Names(choices, ", "));
-                  });
+               const std::vector<std::pair<std::string, U>>& choices, const std::string& help,
+               FlagTraits traits = kUsual) {
+    const auto parse = [choices](std::string_view flag, const std::string& text) -> Result<U> {
+      for (const auto& [word, value] : choices) {
+        if (word == text) return value;
+      }
+      return NoSuchWord(flag, text, Names(choices, ", "));
+    };
+    return Choice(name, target, Names(choices, "|"), help, parse, traits);
   }
   // May be repeated; each takes one value.
   template <typename T, typename Parse = AsText>
@@ -129,14 +149,15 @@ class Flags {
   }
   // A value without a flag before it.
   template <typename T, typename Parse = AsText>
-  Flag& Positional(const std::string& name, T* target, const std::string& help, Parse parse = {}) {
-    return Add(Flag::Kind::kPositional, name, "", help, Last(LongName(name), target, parse));
+  Flag& Positional(const std::string& name, T* target, const std::string& help, Parse parse = {},
+                   FlagTraits traits = kUsual) {
+    return Add(Flag::Kind::kPositional, name, "", help, Last(name, target, parse), traits);
   }
   // All that are left.
   template <typename T, typename Parse = AsText>
   Flag& Positionals(const std::string& name, std::vector<T>* target, const std::string& help,
                     Parse parse = {}) {
-    return Add(Flag::Kind::kPositionals, name, "", help, All(LongName(name), target, parse));
+    return Add(Flag::Kind::kPositionals, name, "", help, All(name, target, parse));
   }
   // All that is declared from here on every command has.
   void BeginCommon() { common_ = true; }
@@ -216,7 +237,7 @@ class Flags {
   static Error NoSuchWord(std::string_view flag, const std::string& text, const std::string& words);
 
   Flag& Add(Flag::Kind kind, const std::string& name, const std::string& placeholder,
-            const std::string& help, Assignment assign);
+            const std::string& help, Assignment assign, FlagTraits traits = kUsual);
   void AddRule(RuleKind kind, std::vector<std::string> names, const std::string& hint);
   bool AsksSettings(const Flag& flag) const;
   Result<void> CheckRule(const Rule& rule) const;

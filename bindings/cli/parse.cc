@@ -158,13 +158,10 @@ Result<ImagePullServiceAccount> ParseServiceAccount(std::string_view flag, std::
 }
 
 void StoreFlags::Declare(Flags& flags) {
-  flags
-      .Value("--store", &store, "DIR",
-             "the store's directory; else that of WAYBILL_STORE, or of the\n"
-             "configuration file",
-             Length{.hint = "name the store's directory"})
-      .Required()
-      .TakesSetting();
+  flags.Value("--store", &store, "DIR",
+              "the store's directory; else that of WAYBILL_STORE, or of the\n"
+              "configuration file",
+              Length{.hint = "name the store's directory"}, kRequired | kTakesSetting);
   DeclareUntestedLmdb(flags);
 }
 
@@ -175,10 +172,8 @@ Flag& StoreFlags::DeclareOptional(Flags& flags) {
 }
 
 void StoreFlags::DeclareUntestedLmdb(Flags& flags) {
-  flags
-      .Switch("--allow-untested-lmdb", &allow_untested_lmdb_,
-              "go on with a version of LMDB that waybill was not tested with")
-      .Seldom();
+  flags.Switch("--allow-untested-lmdb", &allow_untested_lmdb_,
+               "go on with a version of LMDB that waybill was not tested with", kSeldom);
   flags.Check([this]() -> Result<void> {
     if (allow_untested_lmdb_) AllowUntestedLmdb(true);
     return {};
@@ -186,10 +181,8 @@ void StoreFlags::DeclareUntestedLmdb(Flags& flags) {
 }
 
 void StoreFlags::DeclareRules(Flags& flags) {
-  flags
-      .Choice("--rules", &given_rules, "closed|kubelet",
-              "closed (default), or exactly what the kubelet answers", Named(ParseRules))
-      .Seldom();
+  flags.Choice("--rules", &given_rules, "closed|kubelet",
+               "closed (default), or exactly what the kubelet answers", Named(ParseRules), kSeldom);
 }
 
 void StoreFlags::DeclareToWrite(Flags& flags) {
@@ -205,12 +198,10 @@ void StoreFlags::DeclareWait(Flags& flags) {
     if (parsed > std::chrono::hours(24)) return BadFlag(flag, "the most is 1d");
     return parsed;
   };
-  flags
-      .Value("--wait", &wait, "TIME",
-             "how long to wait while another process owns the store: seconds, or\n"
-             "30s, 2m, at most 1d; 0 (default): not at all",
-             parse)
-      .Seldom();
+  flags.Value("--wait", &wait, "TIME",
+              "how long to wait while another process owns the store: seconds, or\n"
+              "30s, 2m, at most 1d; 0 (default): not at all",
+              parse, kSeldom);
 }
 
 void ChangeFlags::DeclareAllowEmpty(Flags& flags, std::string_view list) {
@@ -225,35 +216,24 @@ void ChangeFlags::DeclareDryRun(Flags& flags) {
 }
 
 void EvidenceFlags::DeclareShortNames(Flags& flags) {
-  flags
-      .Choice("--short-names", &short_names_, "anywhere|docker.io",
-              "what an image without a registry may name: anything (default), or\n"
-              "only what completing it with docker.io gives (containerd)",
-              Named(ParseShortNames))
-      .TakesSetting();
+  flags.Choice("--short-names", &short_names_, "anywhere|docker.io",
+               "what an image without a registry may name: anything (default), or\n"
+               "only what completing it with docker.io gives (containerd)",
+               Named(ParseShortNames), kTakesSetting);
 }
 
 void EvidenceFlags::Declare(Flags& flags) {
   DeclareShortNames(flags);
-  flags
-      .Value("--grace", &grace_, "TIME",
-             "how long after a failure that the runtime reported a pull may\n"
-             "still have brought its image: 2m (default)",
-             ParseDuration)
-      .Seldom()
-      .TakesSetting();
-  flags
-      .Value("--window", &window_, "TIME", "the same after an end that is not known: 2h (default)",
-             ParseDuration)
-      .Seldom()
-      .TakesSetting();
-  flags
-      .Value("--remember", &remember_, "TIME",
-             "how long is remembered what was known of an image that is\n"
-             "gone: 30d (default); 0: not at all",
-             ParseDuration)
-      .Seldom()
-      .TakesSetting();
+  flags.Value("--grace", &grace_, "TIME",
+              "how long after a failure that the runtime reported a pull may\n"
+              "still have brought its image: 2m (default)",
+              ParseDuration, kSeldom | kTakesSetting);
+  flags.Value("--window", &window_, "TIME", "the same after an end that is not known: 2h (default)",
+              ParseDuration, kSeldom | kTakesSetting);
+  flags.Value("--remember", &remember_, "TIME",
+              "how long is remembered what was known of an image that is\n"
+              "gone: 30d (default); 0: not at all",
+              ParseDuration, kSeldom | kTakesSetting);
 }
 
 EvidenceOptions EvidenceFlags::options() const {
@@ -280,13 +260,11 @@ Result<void> EvidenceFlags::CheckOwner(const EvidenceOptions& owner) const {
 }
 
 void DeclareFirstStart(Flags& flags, FirstStart* target) {
-  flags
-      .Choice("--first-start", target, "presume|close",
-              "what to make of images that have neither record nor open pull when\n"
-              "the store is new: presume them preloaded, as a kubelet does\n"
-              "(default), or close them",
-              Named(ParseFirstStart))
-      .TakesSetting();
+  flags.Choice("--first-start", target, "presume|close",
+               "what to make of images that have neither record nor open pull when\n"
+               "the store is new: presume them preloaded, as a kubelet does\n"
+               "(default), or close them",
+               Named(ParseFirstStart), kTakesSetting);
 }
 
 void AgeFlags::Declare(Flags& flags) {
@@ -302,7 +280,7 @@ void AgeFlags::Declare(Flags& flags) {
       limits.emplace();
       return span;
     };
-    flags.Value(name, target, "TIME", help, parse).Seldom().TakesSetting();
+    flags.Value(name, target, "TIME", help, parse, kSeldom | kTakesSetting);
   };
   declare("--max-age", &parsed_.credentials, kMinAge,
           "how long a credential opens images after a pull proved it: 60s to\n"
@@ -357,8 +335,7 @@ void PolicyFlags::Declare(Flags& flags) {
       .TakesSetting(unless);
   flags
       .Switch("--allow-preloaded-only", &allow_preloaded_only_,
-              "the allowlist opens only images that were not pulled")
-      .Seldom()
+              "the allowlist opens only images that were not pulled", kSeldom)
       .TakesSetting(unless);
   kubelet_config_.Declare(flags).TakesSetting(unless);
   flags.Excludes("--kubelet-config", {"--policy", "--allow"});

@@ -94,7 +94,7 @@ void DeclareKind(Flags& flags, StreamKind* target) {
 class StreamingPrepareCall final : public Call {
  public:
   void Declare(Flags& flags) override {
-    store_.DeclareOptional(flags).Required();
+    store_.DeclareOptional(flags).Required("name the streaming server's store");
     store_.DeclareWait(flags);
     DeclareKind(flags, &request_.kind);
     flags.Positionals("COMMAND", &request_.command, "of exec: what to run, behind --");
@@ -165,7 +165,7 @@ class StreamingPrepareCall final : public Call {
 class StreamingConsumeCall final : public Call {
  public:
   void Declare(Flags& flags) override {
-    store_.DeclareOptional(flags).Required();
+    store_.DeclareOptional(flags).Required("name the streaming server's store");
     store_.DeclareWait(flags);
     DeclareKind(flags, &kind_);
     flags.Positional("TOKEN", &token_, "-: read it from standard input")
@@ -248,7 +248,9 @@ class StreamingConsumeCall final : public Call {
 
 class StreamingListCall final : public Call {
  public:
-  void Declare(Flags& flags) override { store_.DeclareOptional(flags).Required(); }
+  void Declare(Flags& flags) override {
+    store_.DeclareOptional(flags).Required("name the streaming server's store");
+  }
 
   Result<ExitCode> Run(Output& out) override {
     auto streams = TRY(WithStreams(StreamingStore::Observe(store_.store),

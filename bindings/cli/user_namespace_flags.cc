@@ -30,32 +30,21 @@ Result<UserNamespacePool> ParsePool(std::string_view flag, const std::string& te
 }  // namespace
 
 void UserNamespaceFlags::Declare(Flags& flags) {
-  flags
-      .Value("--ids-per-pod", &ids_per_pod_, "N",
-             "host IDs of each new range (65536), the kubelet's\nuserNamespaces.idsPerPod",
-             Number())
-      .Seldom()
-      .TakesSetting();
-  flags
-      .Value("--max-pods", &max_pods_, "N",
-             "pods that the pool must have room for (110), the kubelet's maxPods", Number())
-      .Seldom()
-      .TakesSetting();
-  flags
-      .Value("--pool", &pool_, "FIRST:COUNT",
-             "the host IDs to take ranges from; else it is what getsubids says of the\n"
-             "user kubelet, or all but the host's own",
-             ParsePool)
-      .Seldom()
-      .TakesSetting();
-  flags
-      .Value("--subuids", &subuids_, "FILE", "what `getsubids kubelet` printed, without running it",
-             ParseOutputFile)
-      .Seldom();
-  flags
-      .Value("--subgids", &subgids_, "FILE", "what `getsubids -g kubelet` printed", ParseOutputFile)
-      .Seldom();
-  flags.Switch("--no-user-namespaces", &off_, "the feature is off: no new ranges").Seldom();
+  flags.Value("--ids-per-pod", &ids_per_pod_, "N",
+              "host IDs of each new range (65536), the kubelet's\nuserNamespaces.idsPerPod",
+              Number(), kSeldom | kTakesSetting);
+  flags.Value("--max-pods", &max_pods_, "N",
+              "pods that the pool must have room for (110), the kubelet's maxPods", Number(),
+              kSeldom | kTakesSetting);
+  flags.Value("--pool", &pool_, "FIRST:COUNT",
+              "the host IDs to take ranges from; else it is what getsubids says of the\n"
+              "user kubelet, or all but the host's own",
+              ParsePool, kSeldom | kTakesSetting);
+  flags.Value("--subuids", &subuids_, "FILE",
+              "what `getsubids kubelet` printed, without running it", ParseOutputFile, kSeldom);
+  flags.Value("--subgids", &subgids_, "FILE", "what `getsubids -g kubelet` printed",
+              ParseOutputFile, kSeldom);
+  flags.Switch("--no-user-namespaces", &off_, "the feature is off: no new ranges", kSeldom);
   flags.Excludes("--no-user-namespaces",
                  {"--ids-per-pod", "--max-pods", "--pool", "--subuids", "--subgids"});
   flags.Excludes("--pool", {"--subuids", "--subgids"});

@@ -322,7 +322,7 @@ class UsernsOwnerCall final : public Call {
       if (id < kHostIds - 1) return id;
       return BadFlag(flag, fmt::format("{} is not an ID: they go up to {}", id, kHostIds - 2));
     };
-    flags.Positional("HOST-ID", &id_, "a host's UID or GID", parse).Required();
+    flags.Positional("HOST-ID", &id_, "a host's UID or GID", parse, kRequired);
   }
 
   Result<ExitCode> Run(Output& out) override {
