@@ -68,11 +68,8 @@ class AdviseCall final : public Call {
       return Error{ErrorCode::kInternal, "the recorded model lacks a preset"};
     }
     const SizingAdvice advice = Advise(model, *figures, question);
-    if (out.json()) {
-      WriteJson(model, question, advice, out);
-    } else {
-      WriteText(model, question, *figures, advice, out);
-    }
+    WriteJson(model, question, advice, out);
+    if (!out.json()) WriteText(model, question, *figures, advice, out);
     return ExitCode::kYes;
   }
 

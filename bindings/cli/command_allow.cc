@@ -48,7 +48,7 @@ class AllowCall final : public Call {
     auto found = TRY(Find());
     std::vector<ImageOnNode> refused;
     std::uint64_t commit = 0;
-    auto done = WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<void> {
+    TRY(WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<void> {
       for (const ImageOnNode& image : found) {
         auto why = TRY(writer.store().Explain(
             {.image = image.id, .image_ref = image.id, .runtime_handler = image.runtime_handler}));
@@ -64,8 +64,7 @@ class AllowCall final : public Call {
       auto statistics = TRY(writer.store().GetStatistics());
       commit = statistics.commit_sequence;
       return {};
-    });
-    if (!done) return done.error();
+    }));
     if (!refused.empty()) return Refuse(refused, out);
     const InForce in_force = change_.dry_run ? InForce::kNow : WhenInForce(found, commit);
     Tell(found, in_force, out);
@@ -128,17 +127,13 @@ class AllowCall final : public Call {
     Json list = Json::array();
     for (const ImageOnNode& image : refused) {
       list.push_back({{"imageRef", image.id}, {"name", NameOf(image)}});
-      if (out.json()) continue;
       out.Line("not allowed: {} ({}): pods pulled it with credentials of their own", NameOf(image),
                image.id);
     }
-    if (out.json()) {
-      out.WriteJson({{"allowed", Json::array()}, {"refused", list}});
-    } else {
-      out.Line(
-          "nothing was changed; `waybill explain` says who may use it now; if it is for every pod "
-          "of this node: --pulled-too");
-    }
+    out.WriteJson({{"allowed", Json::array()}, {"refused", list}});
+    out.Line(
+        "nothing was changed; `waybill explain` says who may use it now; if it is for every pod "
+        "of this node: --pulled-too");
     return ExitCode::kNo;
   }
 
@@ -147,18 +142,14 @@ class AllowCall final : public Call {
     Json list = Json::array();
     for (const ImageOnNode& image : images) {
       list.push_back({{"imageRef", image.id}, {"name", NameOf(image)}});
-      if (out.json()) continue;
       out.Line("allowed: {} ({}){}, to every pod of this node, under every name", NameOf(image),
                image.id, ForHandler(image.runtime_handler));
     }
     constexpr std::string_view kNames[] = {"now", "kubeletRestart", "guardLags", "ownersStart"};
-    if (out.json()) {
-      out.WriteJson({{"allowed", list},
-                     {"reason", reason_},
-                     {"inForce", kNames[static_cast<std::size_t>(in_force)]},
-                     {"dryRun", change_.dry_run}});
-      return;
-    }
+    out.WriteJson({{"allowed", list},
+                   {"reason", reason_},
+                   {"inForce", kNames[static_cast<std::size_t>(in_force)]},
+                   {"dryRun", change_.dry_run}});
     if (change_.dry_run) return;
     switch (in_force) {
       case InForce::kNow:

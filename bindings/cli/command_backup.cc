@@ -16,22 +16,17 @@ class BackupCall final : public Call {
   }
 
   Result<ExitCode> Run(Output& out) override {
-    auto made = file_ ? Write() : WithWriter(Writer::Open(store_), [](Writer& writer) {
+    auto made = TRY(file_ ? Write() : WithWriter(Writer::Open(store_), [](Writer& writer) {
       return writer.owner().MakeBackup();
-    });
-    if (!made) return made.error();
-    if (out.json()) {
-      out.WriteJson({{"name", made->path.filename().string()},
-                     {"path", made->path.string()},
-                     {"schemaVersion", made->schema_version},
-                     {"commitSequence", made->commit_sequence},
-                     {"bytes", made->bytes}});
-    } else if (out.names()) {
-      out.WriteName(made->path.string());
-    } else {
-      out.Line("backup: {}, of commit {}, {} bytes", made->path.string(), made->commit_sequence,
-               made->bytes);
-    }
+    }));
+    out.WriteJson({{"name", made.path.filename().string()},
+                   {"path", made.path.string()},
+                   {"schemaVersion", made.schema_version},
+                   {"commitSequence", made.commit_sequence},
+                   {"bytes", made.bytes}});
+    out.WriteName(made.path.string());
+    out.Line("backup: {}, of commit {}, {} bytes", made.path.string(), made.commit_sequence,
+             made.bytes);
     return ExitCode::kYes;
   }
 

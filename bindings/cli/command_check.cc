@@ -95,17 +95,14 @@ class CheckCall final : public Call {
     }
     const auto list = TRY(images_.ReadIfGiven());
     const auto answer = TRY(WithStore(Open(), [&](NodeStore& store) { return Ask(store, list); }));
-    if (out.json()) {
-      out.WriteJson(AnswerJson(answer));
-    } else {
-      out.WriteLine(TextOf(answer));
-      if (!answer.image_ref.empty()) out.Line("image ref   {}", answer.image_ref);
-      if (answer.explanation) {
-        WriteExplanation(*answer.explanation, answer.decision->reason, out);
-      }
-      if (answer.wrote_back.value_or(false)) {
-        out.Line("written back: the record has the pod's credentials as they are now");
-      }
+    out.WriteJson(AnswerJson(answer));
+    out.WriteLine(TextOf(answer));
+    if (!answer.image_ref.empty()) out.Line("image ref   {}", answer.image_ref);
+    if (answer.explanation) {
+      WriteExplanation(*answer.explanation, answer.decision->reason, out);
+    }
+    if (answer.wrote_back.value_or(false)) {
+      out.Line("written back: the record has the pod's credentials as they are now");
     }
     return answer.pull ? ExitCode::kNo : ExitCode::kYes;
   }

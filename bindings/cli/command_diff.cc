@@ -20,13 +20,10 @@ class DiffCall final : public Call {
     const auto before = TRY(ReadStoreContent(old_));
     const auto after = TRY(ReadStoreContent(new_));
     const std::vector<ContentChange> changes = Compare(before, after);
-    if (out.json()) {
-      Json list = Json::array();
-      for (const ContentChange& change : changes) list.push_back(JsonOf(change));
-      out.WriteJson({{"old", old_}, {"new", new_}, {"changes", list}});
-    } else {
-      for (const ContentChange& change : changes) out.WriteLine(TextOf(change));
-    }
+    Json list = Json::array();
+    for (const ContentChange& change : changes) list.push_back(JsonOf(change));
+    out.WriteJson({{"old", old_}, {"new", new_}, {"changes", list}});
+    for (const ContentChange& change : changes) out.WriteLine(TextOf(change));
     return changes.empty() ? ExitCode::kYes : ExitCode::kNo;
   }
 

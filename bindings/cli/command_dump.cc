@@ -35,7 +35,7 @@ namespace {
 void WriteTyped(std::string_view type, const Json& value, Output& out) {
   Json line = {{"type", type}};
   line.Update(value);
-  out.WriteJson(line);
+  out.WriteData(line);
 }
 
 template <typename T>

@@ -164,14 +164,11 @@ class ExplainCall final : public Call {
 
   static void Write(const std::vector<ExplainedImage>& explained, const HandlerNames& names,
                     const TrustState& trust, Output& out) {
-    if (out.json()) {
-      Json images = Json::array();
-      for (const ExplainedImage& one : explained) images.push_back(JsonOf(one));
-      Json journal = Json::array();
-      for (const TrustEvent& event : trust.journal) journal.push_back(JsonOf(event));
-      out.WriteJson({{"images", images}, {"distrustful", trust.distrustful}, {"journal", journal}});
-      return;
-    }
+    Json images = Json::array();
+    for (const ExplainedImage& one : explained) images.push_back(JsonOf(one));
+    Json journal = Json::array();
+    for (const TrustEvent& event : trust.journal) journal.push_back(JsonOf(event));
+    out.WriteJson({{"images", images}, {"distrustful", trust.distrustful}, {"journal", journal}});
     for (const ExplainedImage& one : explained) {
       WriteExplained(one, names, out);
       if (trust.distrustful) {

@@ -80,10 +80,7 @@ class ExportCall final : public Call {
 
   static Json RemovedOf(const ExportReport& report, bool json) {
     if (json) return report.removed_paths;
-    if (report.removed_paths.empty()) return "none";
-    std::string text;
-    for (const std::string& path : report.removed_paths) text += (text.empty() ? "" : ", ") + path;
-    return text;
+    return report.removed_paths.empty() ? "none" : InWords(report.removed_paths, "");
   }
 
   StoreFlags store_;

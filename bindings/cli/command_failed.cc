@@ -31,20 +31,19 @@ class FailedCall final : public Call {
                                                    : PullFailure::kFailed;
     const std::string handler = flags_.runtime.handler();
     const ImageCopy copy = {.image = flags_.image, .runtime_handler = handler};
-    auto dangling = WithWriter(Writer::Open(flags_.store, {.policy = flags_.policy.policy}),
-                               [&](Writer& writer) -> Result<bool> {
-                                 auto done = writer.Ask([&] {
-                                   return writer.owner().RecordImagePullFailed(copy, how, pull_);
-                                 });
-                                 if (!done) return done.error();
-                                 return writer.store().HasIntent(copy);
-                               });
-    if (!dangling) return dangling.error();
-    if (out.json()) {
-      Json answer = JsonOf(ImagePullIntent{flags_.image, handler});
-      answer["intent"] = *dangling;
-      out.WriteJson(answer);
-    } else if (*dangling) {
+    auto dangling =
+        TRY(WithWriter(Writer::Open(flags_.store, {.policy = flags_.policy.policy}),
+                       [&](Writer& writer) -> Result<bool> {
+                         auto done = writer.Ask([&] {
+                           return writer.owner().RecordImagePullFailed(copy, how, pull_);
+                         });
+                         if (!done) return done.error();
+                         return writer.store().HasIntent(copy);
+                       }));
+    Json answer = JsonOf(ImagePullIntent{flags_.image, handler});
+    answer["intent"] = dangling;
+    out.WriteJson(answer);
+    if (dangling) {
       out.Line("failed: {}{}; a pull of it stays open, since it may have brought the image",
                flags_.image, ForHandler(handler));
     } else {

@@ -159,7 +159,7 @@ class ForgetListCall final : public Call {
       rows.push_back({std::string(RevocationKindName(one.kind)), TextOf(one, names),
                       out.TimeText(one.since), one.untidied ? "not taken out yet" : ""});
     }
-    if (out.json()) return out.WriteJson({{"revocations", list}});
+    out.WriteJson({{"revocations", list}});
     out.WriteTable({"KIND", "WHAT", "SINCE", ""}, rows, Output::Names::kNone);
   }
 
@@ -200,15 +200,14 @@ class ReconcileCall final : public Call {
           "list both, with the rights to see all; --allow-empty confirms that none is "
           "left");
     }
-    auto report = Forgetting(store_, [&](Writer& writer) {
+    auto report = TRY(Forgetting(store_, [&](Writer& writer) {
       return writer.owner().Reconcile(truth, *list_.token, change_);
-    });
-    if (!report) return report.error();
+    }));
     std::vector<Field> counts = {
-        {"known", "of those in records, exist", report->known},
-        {"gone", "do not exist", report->gone},
-        {"newer", "do not exist, but are newer than the token", report->newer}};
-    for (Field& count : CountsOf(report->forgotten)) counts.push_back(std::move(count));
+        {"known", "of those in records, exist", report.known},
+        {"gone", "do not exist", report.gone},
+        {"newer", "do not exist, but are newer than the token", report.newer}};
+    for (Field& count : CountsOf(report.forgotten)) counts.push_back(std::move(count));
     WriteChange(counts, change_.dry_run, out);
     return ExitCode::kYes;
   }

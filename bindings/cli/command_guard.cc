@@ -94,7 +94,7 @@ class GuardCall final : public Call {
     TRY(Parse(service));
     service.again = [this] { return OptionsOfNow(); };
     service.ready = [&](const guard::Guard& started) {
-      if (!once_ && !out.json()) out.Line("ready");
+      if (!once_) out.Line("ready");
       if (started.status().kubelet_ran_before) {
         Warn("a kubelet runs already: what it has in memory stays as it is until its next start",
              "restart the kubelet once: it then starts with records that are right, and sees what "
@@ -183,8 +183,8 @@ class GuardCall final : public Call {
     auto seen = guard::SeeGuard(kubelet_directory_);
     if (!seen) {
       if (seen.error().code == ErrorCode::kNotFound) {
-        if (out.json()) out.WriteJson({{"runs", false}});
-        if (!out.json()) out.WriteLine(seen.error().message);
+        out.WriteJson({{"runs", false}});
+        out.WriteLine(seen.error().message);
         return ExitCode::kNo;
       }
       return seen.error();

@@ -36,18 +36,10 @@ class HashCall final : public Call {
 
  private:
   static void Write(const std::vector<Hashed>& hashed, Output& out) {
-    if (!out.json()) {
-      for (const Hashed& entry : hashed) {
-        if (out.names()) {
-          out.WriteName(entry.hash);
-        } else {
-          out.Line("{}  {}", entry.registry, entry.hash);
-        }
-      }
-      return;
-    }
     Json list = Json::array();
     for (const Hashed& entry : hashed) {
+      out.WriteName(entry.hash);
+      out.Line("{}  {}", entry.registry, entry.hash);
       list.push_back({{"registry", entry.registry}, {"hash", entry.hash}});
     }
     out.WriteJson({{"credentials", list}});

@@ -17,21 +17,16 @@ class IntentCall final : public Call {
   Result<ExitCode> Run(Output& out) override {
     const std::string handler = flags_.runtime.handler();
     const ImageCopy copy = {.image = flags_.image, .runtime_handler = handler};
-    auto pull = WithWriter(
+    auto pull = TRY(WithWriter(
         Writer::Open(flags_.store, {.policy = flags_.policy.policy}), [&](Writer& writer) {
           return writer.Ask([&] { return writer.owner().RecordPullIntent(copy); });
-        });
-    if (!pull) return pull.error();
-    if (out.json()) {
-      Json answer = JsonOf(ImagePullIntent{flags_.image, handler});
-      answer["intent"] = true;
-      answer["pull"] = pull->value;
-      out.WriteJson(answer);
-    } else if (out.names()) {
-      out.WriteName(std::to_string(pull->value));
-    } else {
-      out.Line("intent recorded: {}{}, pull {}", flags_.image, ForHandler(handler), pull->value);
-    }
+        }));
+    Json answer = JsonOf(ImagePullIntent{flags_.image, handler});
+    answer["intent"] = true;
+    answer["pull"] = pull.value;
+    out.WriteJson(answer);
+    out.WriteName(std::to_string(pull.value));
+    out.Line("intent recorded: {}{}, pull {}", flags_.image, ForHandler(handler), pull.value);
     return ExitCode::kYes;
   }
 

@@ -96,10 +96,7 @@ class ListCall final : public Call {
     Json list = Json::array();
     Rows rows;
     for (const ImagePulledRecord& record : records) {
-      if (out.json()) {
-        list.push_back(JsonOf(record, Hashes::kRedacted));
-        continue;
-      }
+      list.push_back(JsonOf(record, Hashes::kRedacted));
       const std::string runtime = names.TextOf(record.runtime_handler);
       const std::string updated = out.TimeText(record.last_updated);
       if (record.credential_mapping.empty()) {
@@ -162,7 +159,7 @@ class ListCall final : public Call {
 
   static void Write(const std::string& key, const Json& list, const std::vector<std::string>& head,
                     const Rows& rows, Output& out) {
-    if (out.json()) return out.WriteJson({{key, list}});
+    out.WriteJson({{key, list}});
     out.WriteTable(head, rows);
   }
 

@@ -90,8 +90,8 @@ class ManifestCall final : public Call {
   }
 
   static void Write(const ManifestDescriptor& chosen, Output& out) {
-    if (out.names()) return out.WriteName(chosen.digest);
-    if (!out.json()) return out.Line("{}  {}", chosen.digest, FormatPlatform(*chosen.platform));
+    out.WriteName(chosen.digest);
+    out.Line("{}  {}", chosen.digest, FormatPlatform(*chosen.platform));
     out.WriteJson({{"digest", chosen.digest},
                    {"mediaType", chosen.media_type},
                    {"size", chosen.size},

@@ -41,19 +41,18 @@ class MetricsCall final : public Call {
   Result<ExitCode> Run(Output& out) override {
     auto pool = TRY(pool_.Read());
     auto got =
-        WithStore(ObserveStore(store_, {.user_namespaces = pool}), [](const NodeStore& store) {
+        TRY(WithStore(ObserveStore(store_, {.user_namespaces = pool}), [](const NodeStore& store) {
           // Where the store can't be read, this says why.
           auto statistics = store.GetStatistics();
           if (!statistics) return Result<Metrics>(statistics.error());
           return Result<Metrics>(store.GetMetrics());
-        });
-    if (!got) return got.error();
+        }));
     if (!out.json()) {
-      out.WriteRaw(got->ToPrometheusText());
+      out.WriteRaw(got.ToPrometheusText());
       return ExitCode::kYes;
     }
     Json json = Json::object();
-    for (const MetricFamily& family : got->Families()) json[family.name] = SeriesJson(family);
+    for (const MetricFamily& family : got.Families()) json[family.name] = SeriesJson(family);
     out.WriteJson(json);
     return ExitCode::kYes;
   }

@@ -48,14 +48,11 @@ class MigrateCall final : public Call {
  private:
   void Write(const MigrationReport& report, bool refused, Output& out) const {
     const bool done = !options_.dry_run && !refused;
-    if (out.json()) {
-      Json answer = JsonOf(report);
-      answer["done"] = done;
-      answer["refused"] = refused;
-      out.WriteJson(answer);
-    } else {
-      WriteMigration(report, done, out);
-    }
+    Json answer = JsonOf(report);
+    answer["done"] = done;
+    answer["refused"] = refused;
+    out.WriteJson(answer);
+    WriteMigration(report, done, out);
     if (!refused) return;
     // The warning comes last. main reports a failed write.
     (void)out.Flush();

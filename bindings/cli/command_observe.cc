@@ -40,14 +40,8 @@ class ObserveCall final : public Call {
         Writer::Open(store_, {.evidence = evidence_.options(), .evidence_flags = &evidence_}),
         [&](Writer& writer) { return writer.owner().ObserveImages(list, change_); });
     if (!report) return images_.cri().About(report.error());
-    WriteDryRun(change_.dry_run, out);
-    if (out.json()) {
-      Json answer = JsonOf(*report);
-      answer["dryRun"] = change_.dry_run;
-      out.WriteJson(answer);
-    } else {
-      WriteObserved(*report, {}, out);
-    }
+    WriteChange(JsonOf(*report), change_.dry_run, out);
+    WriteObserved(*report, {}, out);
     return ExitCode::kYes;
   }
 

@@ -41,10 +41,7 @@ class PreloadListCall final : public Call {
     Json list = Json::array();
     std::vector<std::vector<std::string>> rows;
     for (const LedgerEntry& entry : ledger) {
-      if (out.json()) {
-        list.push_back(JsonOf(entry));
-        continue;
-      }
+      list.push_back(JsonOf(entry));
       const std::string runtime = handlers.TextOf(entry.runtime_handler);
       const std::string since = out.TimeText(entry.since);
       const std::string reason = entry.reason.empty() ? "-" : entry.reason;
@@ -55,7 +52,7 @@ class PreloadListCall final : public Call {
         rows.push_back({entry.image_ref, runtime, "-", entry.source, since, reason});
       }
     }
-    if (out.json()) return out.WriteJson({{"ledger", list}});
+    out.WriteJson({{"ledger", list}});
     out.WriteTable({"IMAGE REF", "RUNTIME", "NAME", "SOURCE", "SINCE", "REASON"}, rows);
   }
 
@@ -75,7 +72,7 @@ class PreloadRemoveCall final : public LedgerChange {
   Result<ExitCode> Run(Output& out) override {
     auto list = TRY(list_.ReadIfGiven());
     std::vector<std::pair<std::string, bool>> removed;
-    auto done = WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<void> {
+    TRY(WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<void> {
       TRY(CheckHandler(writer.store()));
       auto ledger = TRY(writer.store().ListLedger());
       std::vector<std::optional<std::string>> refs;
@@ -97,24 +94,20 @@ class PreloadRemoveCall final : public LedgerChange {
         removed.emplace_back(*refs[i], *was_there);
       }
       return {};
-    });
-    if (!done) return done.error();
+    }));
     WriteDryRun(change_.dry_run, out);
     bool all = true;
     Json images = Json::array();
     for (const auto& [ref, was_there] : removed) {
       all = all && was_there;
       images.push_back({{"imageRef", ref}, {"removed", was_there}});
-      if (out.json()) continue;
       if (was_there) {
         out.Line("removed: {}{} is not preloaded", ref, ForHandler(runtime_.handler()));
       } else {
         out.Line("{}{} is not in the ledger", ref, ForHandler(runtime_.handler()));
       }
     }
-    if (out.json()) {
-      out.WriteJson({{"images", images}, {"reason", reason_}, {"dryRun", change_.dry_run}});
-    }
+    out.WriteJson({{"images", images}, {"reason", reason_}, {"dryRun", change_.dry_run}});
     return all ? ExitCode::kYes : ExitCode::kNo;
   }
 
@@ -167,7 +160,7 @@ class PreloadSettleCall final : public LedgerChange {
   Result<ExitCode> Run(Output& out) override {
     std::vector<LedgerEntry> done;
     std::vector<std::string> fit_none;
-    auto settling = WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<void> {
+    TRY(WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<void> {
       TRY(CheckHandler(writer.store()));
       auto ledger = TRY(writer.store().ListLedger());
       std::erase_if(ledger, [&](const LedgerEntry& entry) {
@@ -200,30 +193,25 @@ class PreloadSettleCall final : public LedgerChange {
         if (*was_presumed) done.push_back(std::move(entry));
       }
       return {};
-    });
-    if (!settling) return settling.error();
+    }));
     WriteDryRun(change_.dry_run, out);
     const bool closed = kSettled == Settled::kClosed;
     Json images = Json::array();
     for (const LedgerEntry& entry : done) {
       images.push_back({{"imageRef", entry.image_ref}, {"names", entry.names}});
       if (!entry.runtime_handler.empty()) images.back()["runtimeHandler"] = entry.runtime_handler;
-      if (out.json()) continue;
       out.Line("{}: {}{}{}", closed ? "closed" : "preloaded", entry.image_ref,
                entry.names.empty() ? "" : " " + entry.names.front(),
                ForHandler(entry.runtime_handler));
     }
-    if (out.json()) {
-      out.WriteJson({{closed ? "closed" : "confirmed", images},
-                     {"fitNone", fit_none},
-                     {"reason", reason_},
-                     {"dryRun", change_.dry_run}});
-    } else {
-      for (const std::string& pattern : fit_none) {
-        out.Line("{} fits no image that is presumed preloaded", pattern);
-      }
-      if (all_ && done.empty()) out.Line("no image is presumed preloaded");
+    out.WriteJson({{closed ? "closed" : "confirmed", images},
+                   {"fitNone", fit_none},
+                   {"reason", reason_},
+                   {"dryRun", change_.dry_run}});
+    for (const std::string& pattern : fit_none) {
+      out.Line("{} fits no image that is presumed preloaded", pattern);
     }
+    if (all_ && done.empty()) out.Line("no image is presumed preloaded");
     return fit_none.empty() ? ExitCode::kYes : ExitCode::kNo;
   }
 

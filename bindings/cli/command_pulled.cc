@@ -58,31 +58,27 @@ class PulledCall final : public Call {
     // The access that this pull gave. Earlier pulls may have given more.
     ImagePullCredentials gave = credentials.value_or(ImagePullCredentials{});
     auto dangling =
-        WithWriter(Writer::Open(flags_.store, {.policy = flags_.policy.policy}),
-                   [&](Writer& writer) -> Result<bool> {
-                     TRY(CheckIsWhole(writer.store()));
-                     auto done = writer.Ask([&] {
-                       return writer.owner().RecordImagePulled(copy, credentials, result);
-                     });
-                     if (!done) return done.error();
-                     auto record = TRY(writer.store().GetRecord(copy));
-                     LeaveWhatIsIn(record, gave);
-                     return writer.store().HasIntent(copy);
-                   });
-    if (!dangling) return dangling.error();
+        TRY(WithWriter(Writer::Open(flags_.store, {.policy = flags_.policy.policy}),
+                       [&](Writer& writer) -> Result<bool> {
+                         TRY(CheckIsWhole(writer.store()));
+                         auto done = writer.Ask([&] {
+                           return writer.owner().RecordImagePulled(copy, credentials, result);
+                         });
+                         if (!done) return done.error();
+                         auto record = TRY(writer.store().GetRecord(copy));
+                         LeaveWhatIsIn(record, gave);
+                         return writer.store().HasIntent(copy);
+                       }));
     const std::string access = AccessText(gave);
-    if (out.json()) {
-      Json answer = JsonOf(ImagePullIntent{flags_.image, handler});
-      answer["imageRef"] = image_ref;
-      answer["access"] = access;
-      answer["nodePodsAccessible"] = credentials && credentials->node_pods_accessible;
-      answer["intent"] = *dangling;
-      out.WriteJson(answer);
-    } else {
-      out.Line("pulled: {}{} is {}", flags_.image, ForHandler(handler), image_ref);
-      out.Line("this pull opens it to: {}", access);
-      if (*dangling) out.Line("another pull of this image stays open");
-    }
+    Json answer = JsonOf(ImagePullIntent{flags_.image, handler});
+    answer["imageRef"] = image_ref;
+    answer["access"] = access;
+    answer["nodePodsAccessible"] = credentials && credentials->node_pods_accessible;
+    answer["intent"] = dangling;
+    out.WriteJson(answer);
+    out.Line("pulled: {}{} is {}", flags_.image, ForHandler(handler), image_ref);
+    out.Line("this pull opens it to: {}", access);
+    if (dangling) out.Line("another pull of this image stays open");
     return ExitCode::kYes;
   }
 

@@ -42,20 +42,11 @@ class PullsListCall final : public Call {
       rows.push_back({std::to_string(pull.id.value), ImageText(pull),
                       names.TextOf(pull.runtime_handler), std::move(state),
                       out.TimeText(pull.began), pull.ended ? out.TimeText(pull.ended) : "-",
-                      Joined(gives)});
+                      InWords(gives, "")});
     }
-    if (out.json()) {
-      out.WriteJson({{"pulls", list}});
-    } else {
-      out.WriteTable({"PULL", "IMAGE", "RUNTIME", "STATE", "BEGAN", "ENDED", "COULD GIVE"}, rows);
-    }
+    out.WriteJson({{"pulls", list}});
+    out.WriteTable({"PULL", "IMAGE", "RUNTIME", "STATE", "BEGAN", "ENDED", "COULD GIVE"}, rows);
     return {};
-  }
-
-  static std::string Joined(const std::vector<std::string>& names) {
-    std::string text;
-    for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-    return text;
   }
 
   StoreFlags store_;
@@ -78,21 +69,17 @@ class PullsDropCall final : public Call {
   }
 
   Result<ExitCode> Run(Output& out) override {
-    auto dropped = WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<OpenPull> {
+    auto dropped = TRY(WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<OpenPull> {
       auto pulls = TRY(writer.store().ListOpenPulls());
       const auto found = std::find_if(pulls.begin(), pulls.end(),
                                       [&](const OpenPull& pull) { return pull.id == pull_; });
       TRY(writer.owner().DropOpenPull(pull_, reason_, change_));
       return found == pulls.end() ? OpenPull{.id = pull_} : *found;
-    });
-    if (!dropped) return dropped.error();
+    }));
     WriteDryRun(change_.dry_run, out);
-    if (out.json()) {
-      out.WriteJson({{"dropped", JsonOf(*dropped)}, {"dryRun", change_.dry_run}});
-    } else {
-      out.Line("dropped: pull {} of {}{}", dropped->id.value, ImageText(*dropped),
-               ForHandler(dropped->runtime_handler));
-    }
+    out.WriteJson({{"dropped", JsonOf(dropped)}, {"dryRun", change_.dry_run}});
+    out.Line("dropped: pull {} of {}{}", dropped.id.value, ImageText(dropped),
+             ForHandler(dropped.runtime_handler));
     return ExitCode::kYes;
   }
 

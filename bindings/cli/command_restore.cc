@@ -72,58 +72,52 @@ class RestoreCall final : public Call {
       rows.push_back({name, std::to_string(backup.schema_version),
                       std::to_string(backup.commit_sequence), std::to_string(backup.bytes)});
     }
-    if (out.json()) {
-      out.WriteJson({{"backups", list}});
-    } else {
-      out.WriteTable({"BACKUP", "VERSION", "COMMIT", "SIZE"}, rows);
-    }
+    out.WriteJson({{"backups", list}});
+    out.WriteTable({"BACKUP", "VERSION", "COMMIT", "SIZE"}, rows);
     return ExitCode::kYes;
   }
 
   void Write(const RestoreReport& report, const std::string& backup, Output& out) const {
     WriteDryRun(dry_run_, out);
-    if (out.json()) {
-      out.WriteJson({{"store", store_.store},
-                     {"backup", backup},
-                     {"schemaVersion", report.schema_version},
-                     {"backupCommitSequence", report.backup_commit_sequence},
-                     {"records", report.records},
-                     {"recordsWithoutCredentials", report.records_without_credentials},
-                     {"idMappings", report.id_mappings},
-                     {"idMappingsKept", report.id_mappings_kept},
-                     {"idMappingsHeld", report.id_mappings_held},
-                     {"idMappingsDropped", report.id_mappings_dropped},
-                     {"idRangesLost", report.id_ranges_lost},
-                     {"replacedPath", report.replaced_path},
-                     {"removedPaths", report.removed_paths},
-                     {"distrustReason", report.distrust_reason},
-                     {"streaming", report.streaming},
-                     {"dryRun", dry_run_}});
+    out.WriteJson({{"store", store_.store},
+                   {"backup", backup},
+                   {"schemaVersion", report.schema_version},
+                   {"backupCommitSequence", report.backup_commit_sequence},
+                   {"records", report.records},
+                   {"recordsWithoutCredentials", report.records_without_credentials},
+                   {"idMappings", report.id_mappings},
+                   {"idMappingsKept", report.id_mappings_kept},
+                   {"idMappingsHeld", report.id_mappings_held},
+                   {"idMappingsDropped", report.id_mappings_dropped},
+                   {"idRangesLost", report.id_ranges_lost},
+                   {"replacedPath", report.replaced_path},
+                   {"removedPaths", report.removed_paths},
+                   {"distrustReason", report.distrust_reason},
+                   {"streaming", report.streaming},
+                   {"dryRun", dry_run_}});
+    out.Line("restored    {}: {} at commit {}, schema version {}", backup,
+             HowMany(report.records, "record"), report.backup_commit_sequence,
+             report.schema_version);
+    if (report.records_without_credentials > 0) {
+      out.Line("to verify   {}: the replaced store had other content for them",
+               HowMany(report.records_without_credentials, "record"));
+    }
+    if (report.id_mappings > 0) {
+      out.Line("host IDs    {}", HowMany(report.id_mappings, "mapping"));
+    }
+    if (report.id_mappings_kept + report.id_mappings_held + report.id_mappings_dropped > 0) {
+      out.Line("host IDs    of the backup's: {} kept, {} held, {} dropped", report.id_mappings_kept,
+               report.id_mappings_held, report.id_mappings_dropped);
+    }
+    if (report.id_ranges_lost) {
+      out.Line("host IDs    some may be lost: no new ones until waybill userns list has all");
+    }
+    if (!report.replaced_path.empty()) out.Line("replaced    kept at {}", report.replaced_path);
+    for (const std::string& path : report.removed_paths) out.Line("removed     {}", path);
+    if (report.streaming) {
+      out.Line("streams     every token is void");
     } else {
-      out.Line("restored    {}: {} at commit {}, schema version {}", backup,
-               HowMany(report.records, "record"), report.backup_commit_sequence,
-               report.schema_version);
-      if (report.records_without_credentials > 0) {
-        out.Line("to verify   {}: the replaced store had other content for them",
-                 HowMany(report.records_without_credentials, "record"));
-      }
-      if (report.id_mappings > 0) {
-        out.Line("host IDs    {}", HowMany(report.id_mappings, "mapping"));
-      }
-      if (report.id_mappings_kept + report.id_mappings_held + report.id_mappings_dropped > 0) {
-        out.Line("host IDs    of the backup's: {} kept, {} held, {} dropped",
-                 report.id_mappings_kept, report.id_mappings_held, report.id_mappings_dropped);
-      }
-      if (report.id_ranges_lost) {
-        out.Line("host IDs    some may be lost: no new ones until waybill userns list has all");
-      }
-      if (!report.replaced_path.empty()) out.Line("replaced    kept at {}", report.replaced_path);
-      for (const std::string& path : report.removed_paths) out.Line("removed     {}", path);
-      if (report.streaming) {
-        out.Line("streams     every token is void");
-      } else {
-        out.Line("trust       DISTRUSTFUL: {}", report.distrust_reason);
-      }
+      out.Line("trust       DISTRUSTFUL: {}", report.distrust_reason);
     }
     if (dry_run_ || report.streaming) return;
     // The warning comes last. main reports a failed write.

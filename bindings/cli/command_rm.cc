@@ -195,18 +195,13 @@ class RmCall final : public Call {
     WriteDryRun(change_.dry_run, out);
     Json list = Json::array();
     for (const Removal& removal : removals) {
-      if (out.json()) {
-        list.push_back(JsonOf(removal));
-      } else {
-        WriteRemoval(removal, out);
-      }
+      list.push_back(JsonOf(removal));
+      WriteRemoval(removal, out);
     }
-    if (out.json()) {
-      Json answer = {{"removed", list}};
-      if (reason_) answer["reason"] = *reason_;
-      answer["dryRun"] = change_.dry_run;
-      out.WriteJson(answer);
-    }
+    Json answer = {{"removed", list}};
+    if (reason_) answer["reason"] = *reason_;
+    answer["dryRun"] = change_.dry_run;
+    out.WriteJson(answer);
     (void)out.Flush();
     for (const Removal& removal : removals) {
       if (!removal.stays_preloaded) continue;
@@ -248,17 +243,13 @@ class RmCall final : public Call {
 
   ExitCode WriteMissing(const std::vector<std::string>& missing, Output& out) const {
     const std::string for_handler = ForHandler(runtime_.handler());
-    if (out.json()) {
-      out.WriteJson(
-          {{"removed", Json::array()}, {"missing", missing}, {"dryRun", change_.dry_run}});
-    } else {
-      for (const std::string& image : missing) {
-        out.Line("{} {}{}",
-                 what_ == Removes::kRecords   ? "no record of"
-                 : what_ == Removes::kIntents ? "no open pull of"
-                                              : "not in the ledger:",
-                 image, for_handler);
-      }
+    out.WriteJson({{"removed", Json::array()}, {"missing", missing}, {"dryRun", change_.dry_run}});
+    for (const std::string& image : missing) {
+      out.Line("{} {}{}",
+               what_ == Removes::kRecords   ? "no record of"
+               : what_ == Removes::kIntents ? "no open pull of"
+                                            : "not in the ledger:",
+               image, for_handler);
     }
     (void)out.Flush();
     const std::string store = " --store " + ShellWord(store_.store);

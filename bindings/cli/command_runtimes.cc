@@ -33,17 +33,14 @@ class RuntimesShowCall final : public Call {
 
   Result<ExitCode> Run(Output& out) override {
     const auto all = TRY(WithStore(ObserveStore(store_, {.shows_any_age = true}), Count));
-    if (out.json()) {
-      Json list = Json::array();
-      for (const Shown& shown : all) {
-        Json& entry = list.push_back(JsonOf(shown.handler));
-        if (!shown.known) entry["userNamespaces"] = nullptr;
-        entry["served"] = shown.served();
-        entry["records"] = shown.records;
-      }
-      out.WriteJson({{"runtimeHandlers", list}});
-      return ExitCode::kYes;
+    Json list = Json::array();
+    for (const Shown& shown : all) {
+      Json& entry = list.push_back(JsonOf(shown.handler));
+      if (!shown.known) entry["userNamespaces"] = nullptr;
+      entry["served"] = shown.served();
+      entry["records"] = shown.records;
     }
+    out.WriteJson({{"runtimeHandlers", list}});
     std::vector<std::vector<std::string>> rows;
     for (const Shown& shown : all) rows.push_back(RowOf(shown));
     out.WriteTable({"NAME", "USER NAMESPACES", "GUEST PLATFORM", "RECORDS"}, rows);
@@ -114,16 +111,11 @@ class RuntimesLoadCall final : public Call {
       return store.ReplaceRuntimeHandlers(handlers, change_);
     });
     if (!report) return cri_.About(report.error());
-    WriteDryRun(change_.dry_run, out);
-    if (out.json()) {
-      Json answer = JsonOf(*report);
-      answer["handlers"] = handlers.size();
-      answer["dryRun"] = change_.dry_run;
-      out.WriteJson(answer);
-    } else {
-      WriteRuntimes(*report, out);
-      out.Line("serves      {}", HowMany(handlers.size(), "handler"));
-    }
+    Json answer = JsonOf(*report);
+    answer["handlers"] = handlers.size();
+    WriteChange(std::move(answer), change_.dry_run, out);
+    WriteRuntimes(*report, out);
+    out.Line("serves      {}", HowMany(handlers.size(), "handler"));
     return ExitCode::kYes;
   }
 
@@ -146,14 +138,8 @@ class RuntimesCollapseCall final : public Call {
     auto report = TRY(WithStore(OwnStore(store_), [&](NodeStore& store) {
       return store.CollapseRuntimeHandlers(change_);
     }));
-    WriteDryRun(change_.dry_run, out);
-    if (out.json()) {
-      Json answer = JsonOf(report);
-      answer["dryRun"] = change_.dry_run;
-      out.WriteJson(answer);
-    } else {
-      WriteCollapse(report, out);
-    }
+    WriteChange(JsonOf(report), change_.dry_run, out);
+    WriteCollapse(report, out);
     return ExitCode::kYes;
   }
 

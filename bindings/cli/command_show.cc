@@ -69,13 +69,10 @@ class ShowCall final : public Call {
     auto record = TRY(Find("--image-ref", store, image_ref));
     if (!record) {
       TRY(names.Check(handler));
-      if (out.json()) {
-        Json answer = {{"imageRef", image_ref}, {"found", false}};
-        if (!handler.empty()) answer["runtimeHandler"] = handler;
-        out.WriteJson(answer);
-      } else {
-        out.Line("no record of {}{}", image_ref, ForHandler(handler));
-      }
+      Json answer = {{"imageRef", image_ref}, {"found", false}};
+      if (!handler.empty()) answer["runtimeHandler"] = handler;
+      out.WriteJson(answer);
+      out.Line("no record of {}{}", image_ref, ForHandler(handler));
       return false;
     }
     WriteRecord(*record, names, out);
@@ -83,7 +80,7 @@ class ShowCall final : public Call {
   }
 
   static void WriteRecord(const ImagePulledRecord& record, const HandlerNames& names, Output& out) {
-    if (out.json()) return out.WriteJson(JsonOf(record, Hashes::kRedacted));
+    out.WriteJson(JsonOf(record, Hashes::kRedacted));
     out.Line("image ref  {}", record.image_ref);
     out.Line("runtime    {}", names.TextOf(record.runtime_handler));
     if (!record.manifest_digest.empty()) out.Line("manifest   {}", record.manifest_digest);
@@ -118,14 +115,11 @@ class ShowCall final : public Call {
     if (!there) {
       TRY(names.Check(handler));
     }
-    if (out.json()) {
-      Json answer = JsonOf(ImagePullIntent{*image_, handler});
-      answer["intent"] = there;
-      out.WriteJson(answer);
-    } else {
-      out.Line("{}{} of {}{} is open", there || intent_ ? "" : "no record, and ",
-               there ? "a pull" : "no pull", *image_, ForHandler(handler));
-    }
+    Json answer = JsonOf(ImagePullIntent{*image_, handler});
+    answer["intent"] = there;
+    out.WriteJson(answer);
+    out.Line("{}{} of {}{} is open", there || intent_ ? "" : "no record, and ",
+             there ? "a pull" : "no pull", *image_, ForHandler(handler));
     return there;
   }
 

@@ -60,17 +60,14 @@ class TrustCall final : public Call {
  private:
   void Write(const TrustState& trust, const std::optional<ObserveReport>& observed, Rules rules,
              Output& out) const {
-    if (out.json()) {
-      Json journal = Json::array();
-      for (const TrustEvent& event : trust.journal) journal.push_back(JsonOf(event));
-      Json answer = {{"distrustful", trust.distrustful}, {"journal", journal}};
-      if (observed) {
-        answer["observed"] = JsonOf(*observed);
-        answer["dryRun"] = options_.dry_run;
-      }
-      out.WriteJson(answer);
-      return;
+    Json journal = Json::array();
+    for (const TrustEvent& event : trust.journal) journal.push_back(JsonOf(event));
+    Json answer = {{"distrustful", trust.distrustful}, {"journal", journal}};
+    if (observed) {
+      answer["observed"] = JsonOf(*observed);
+      answer["dryRun"] = options_.dry_run;
     }
+    out.WriteJson(answer);
     WriteDryRun(options_.dry_run, out);
     if (observed && options_.images_on_node) WriteObserved(*observed, {}, out);
     if (options_.dry_run) return;

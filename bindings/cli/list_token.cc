@@ -74,11 +74,9 @@ Result<ListToken> DrawListToken(const StoreFlags& flags) {
 
 Result<ExitCode> PrintListToken(const StoreFlags& flags, Output& out) {
   auto token = TRY(DrawListToken(flags));
-  if (out.json()) {
-    out.WriteJson({{"token", FormatListToken(token)}});
-  } else {
-    out.WriteName(FormatListToken(token));
-  }
+  out.WriteJson({{"token", FormatListToken(token)}});
+  out.WriteName(FormatListToken(token));
+  out.WriteLine(FormatListToken(token));
   return ExitCode::kYes;
 }
 

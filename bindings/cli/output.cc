@@ -254,12 +254,18 @@ void Output::WriteRaw(std::string_view text) {
 }
 
 void Output::WriteLine(std::string_view text) {
-  if (format_ != Format::kName) WriteRaw(Printable(text) + "\n");
+  if (format_ == Format::kTable) WriteRaw(Printable(text) + "\n");
 }
 
-void Output::WriteName(std::string_view name) { WriteRaw(Printable(name) + "\n"); }
+void Output::WriteName(std::string_view name) {
+  if (names()) WriteRaw(Printable(name) + "\n");
+}
 
 void Output::WriteJson(const Json& value) {
+  if (json()) WriteData(value);
+}
+
+void Output::WriteData(const Json& value) {
   if (format_ == Format::kYaml) {
     if (std::exchange(wrote_document_, true)) WriteRaw("---\n");
     return WriteRaw(YamlOf(value));
@@ -306,6 +312,7 @@ std::vector<std::vector<std::string>> Output::Cells(
 
 void Output::WriteTable(const std::vector<std::string>& head,
                         const std::vector<std::vector<std::string>>& rows, Names names) {
+  if (json()) return;
   if (format_ == Format::kName) {
     if (names == Names::kNone) return;
     std::set<std::string_view> written;
@@ -372,7 +379,13 @@ Json JsonOf(const std::vector<Field>& fields) {
 }
 
 void WriteDryRun(bool dry_run, Output& out) {
-  if (dry_run && !out.json()) out.Line("dry run: nothing was changed; without --dry-run:");
+  if (dry_run) out.Line("dry run: nothing was changed; without --dry-run:");
+}
+
+void WriteChange(Json answer, bool dry_run, Output& out) {
+  WriteDryRun(dry_run, out);
+  answer["dryRun"] = dry_run;
+  out.WriteJson(answer);
 }
 
 void WriteChange(std::vector<Field> fields, bool dry_run, Output& out) {
@@ -390,7 +403,6 @@ void ReportError(const Error& error, Output& out) {
   (void)out.Flush();
   const std::string hint(HintOf(error));
   Complain("error", error.message, hint);
-  if (!out.json()) return;
   out.WriteJson(
       {{"error",
         {{"code", ErrorCodeName(error.code)}, {"message", error.message}, {"hint", hint}}}});

@@ -1,5 +1,5 @@
-// The output of a command: one set of values, written as text or as JSON. Errors go to standard
-// error.
+// The output of a command: one set of values, written as text or as JSON. A command says both; what
+// is written is what the format asks for. Errors go to standard error.
 
 #ifndef WAYBILL_BINDINGS_CLI_OUTPUT_H_
 #define WAYBILL_BINDINGS_CLI_OUTPUT_H_
@@ -82,21 +82,23 @@ class Output {
   void set_no_trunc(bool no_trunc) { no_trunc_ = no_trunc; }
 
   bool names() const { return format_ == Format::kName; }
-  // Whether the answer is one value, for WriteJson: as JSON or as YAML.
+  // Whether the answer is one value: as JSON or as YAML.
   bool json() const { return format_ == Format::kJson || format_ == Format::kYaml; }
 
   template <typename... Args>
   void Line(fmt::format_string<Args...> format, Args&&... args) {
     WriteLine(fmt::format(format, std::forward<Args>(args)...));
   }
-  // One line, made Printable; nothing if only names are wanted.
+  // One line of text for people, made Printable.
   void WriteLine(std::string_view text);
-  // A line that a script wants by itself, such as a token: also if only names are wanted.
+  // What a script wants by itself, such as a token, where only names are wanted.
   void WriteName(std::string_view name);
   // Text as it is, with its line ends.
   void WriteRaw(std::string_view text);
-  // A value on one line of its own, in ASCII; or as a document of YAML.
+  // The answer as one value: on one line of its own, in ASCII; or as a document of YAML.
   void WriteJson(const Json& value);
+  // The same in every format: for what is data alone.
+  void WriteData(const Json& value);
 
   // A JSON object, or aligned lines.
   void WriteFields(const std::vector<Field>& fields);
@@ -135,7 +137,9 @@ Json JsonOf(const std::vector<Field>& fields);
 
 // The first line of the report on a dry run. In JSON the field "dryRun" says so.
 void WriteDryRun(bool dry_run, Output& out);
-// The whole report on a change, with that line or that field.
+// The answer as one value, with that field; in text that line, before the rest of it.
+void WriteChange(Json answer, bool dry_run, Output& out);
+// The whole report on a change.
 void WriteChange(std::vector<Field> fields, bool dry_run, Output& out);
 
 // `warning: message` and `hint: …` on standard error.

@@ -113,7 +113,7 @@ class PreloadAddCall final : public LedgerChange {
   Result<ExitCode> Add(Output& out) const {
     auto images = TRY(Resolve());
     std::vector<std::string> closed;
-    auto added = WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<std::size_t> {
+    TRY(WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<void> {
       TRY(CheckHandler(writer.store()));
       std::size_t done = 0;
       for (const ImageOnNode& image : images) {
@@ -124,20 +124,16 @@ class PreloadAddCall final : public LedgerChange {
             {.image = image.id, .image_ref = image.id, .runtime_handler = runtime_.handler()});
         if (why && why->in_quarantine) closed.push_back(image.id);
       }
-      return done;
-    });
-    if (!added) return added.error();
+      return {};
+    }));
     WriteDryRun(change_.dry_run, out);
     Json list = Json::array();
     for (const ImageOnNode& image : images) {
       list.push_back({{"imageRef", image.id}, {"name", NameOf(image)}});
-      if (out.json()) continue;
       out.Line("preloaded: {}{}", image.id, ForHandler(image.runtime_handler));
     }
-    if (out.json()) {
-      out.WriteJson(
-          {{"added", list}, {"source", source_}, {"reason", reason_}, {"dryRun", change_.dry_run}});
-    }
+    out.WriteJson(
+        {{"added", list}, {"source", source_}, {"reason", reason_}, {"dryRun", change_.dry_run}});
     (void)out.Flush();
     for (const std::string& id : closed) {
       Warn(id + " is in quarantine, which closes it all the same",
@@ -158,14 +154,9 @@ class PreloadAddCall final : public LedgerChange {
     auto report = TRY(WithWriter(
         Writer::Open(store_, {.evidence = evidence_.options(), .evidence_flags = &evidence_}),
         [&](Writer& writer) { return writer.owner().ObserveImages(list, change_); }));
-    WriteDryRun(change_.dry_run, out);
-    if (out.json()) {
-      Json answer = JsonOf(report);
-      answer["notOnNode"] = selected.absent;
-      answer["dryRun"] = change_.dry_run;
-      out.WriteJson(answer);
-      return ExitCode::kYes;
-    }
+    Json answer = JsonOf(report);
+    answer["notOnNode"] = selected.absent;
+    WriteChange(std::move(answer), change_.dry_run, out);
     WriteObserved(report, {}, out);
     for (const std::string& name : selected.absent) {
       out.Line("absent      {}: the runtime does not list it", name);

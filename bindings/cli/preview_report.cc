@@ -163,20 +163,17 @@ Json JsonOf(const PodForecast& pod, const std::vector<PreviewedPolicy>& policies
 
 void WritePreview(const Preview& preview, const PreviewContext& context, Output& out) {
   const LeftOut& left_out = preview.left_out();
-  if (out.json()) {
-    Json pods = Json::array();
-    for (const PodForecast& pod : preview.pods()) pods.push_back(JsonOf(pod, context.policies));
-    out.WriteJson({{"node", preview.node()},
-                   {"registryDown", context.registry_down},
-                   {"migratedFrom", context.migrated_from},
-                   {"pods", pods},
-                   {"leftOut",
-                    {{"otherNodes", left_out.of_other_nodes},
-                     {"unbound", left_out.unbound},
-                     {"finished", left_out.finished}}},
-                   {"summary", SummaryJson(preview, context)}});
-    return;
-  }
+  Json pods = Json::array();
+  for (const PodForecast& pod : preview.pods()) pods.push_back(JsonOf(pod, context.policies));
+  out.WriteJson({{"node", preview.node()},
+                 {"registryDown", context.registry_down},
+                 {"migratedFrom", context.migrated_from},
+                 {"pods", pods},
+                 {"leftOut",
+                  {{"otherNodes", left_out.of_other_nodes},
+                   {"unbound", left_out.unbound},
+                   {"finished", left_out.finished}}},
+                 {"summary", SummaryJson(preview, context)}});
   WriteTable(preview, context, out);
   WriteWhatCannotStart(preview, context, out);
   for (const PodForecast& pod : preview.pods()) {

@@ -214,19 +214,16 @@ void WriteStartReport(const StartOutcome& outcome, const StartContext& context, 
   const RecoveryReport& report = outcome.report;
   const std::string& store = context.store;
   WriteDryRun(context.dry_run, out);
-  if (out.json()) {
-    out.WriteJson(ReportJson(outcome, context));
-  } else {
-    WriteFound(report, store, out);
-    if (report.migration) WriteMigration(*report.migration, true, out);
-    if (report.runtimes) WriteRuntimes(*report.runtimes, out);
-    WriteImported(report.import, out);
-    WriteReplayed(outcome, context.rules, out);
-    WriteGap(report, out);
-    WriteList(report, context, out);
-    WriteUserNamespaces(report.user_namespaces, out);
-    WriteHeld(outcome, context, out);
-  }
+  out.WriteJson(ReportJson(outcome, context));
+  WriteFound(report, store, out);
+  if (report.migration) WriteMigration(*report.migration, true, out);
+  if (report.runtimes) WriteRuntimes(*report.runtimes, out);
+  WriteImported(report.import, out);
+  WriteReplayed(outcome, context.rules, out);
+  WriteGap(report, out);
+  WriteList(report, context, out);
+  WriteUserNamespaces(report.user_namespaces, out);
+  WriteHeld(outcome, context, out);
   // Warnings come last. main reports a failed write.
   (void)out.Flush();
   if (!report.user_namespaces.refused_because.empty()) {

@@ -214,15 +214,12 @@ class StreamingLintCall final : public Call {
         }
       }
     }
-    if (out.json()) {
-      Json answer = {{"components", Json::array()}};
-      for (const Linted& linted : all) answer["components"].push_back(JsonOfLinted(linted));
-      if (plan) answer["plan"] = JsonOfPlan(*plan);
-      out.WriteJson(answer);
-    } else {
-      for (const Linted& linted : all) WriteLinted(linted, out);
-      if (plan) WritePlan(*plan, out);
-    }
+    Json answer = {{"components", Json::array()}};
+    for (const Linted& linted : all) answer["components"].push_back(JsonOfLinted(linted));
+    if (plan) answer["plan"] = JsonOfPlan(*plan);
+    out.WriteJson(answer);
+    for (const Linted& linted : all) WriteLinted(linted, out);
+    if (plan) WritePlan(*plan, out);
     return IsSound(all, plan) ? ExitCode::kYes : ExitCode::kNo;
   }
 

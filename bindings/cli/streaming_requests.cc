@@ -126,7 +126,7 @@ class StreamingPrepareCall final : public Call {
     std::optional<std::chrono::nanoseconds> retry_after;
     std::string token;
     auto opened = WhileOwned(store_, [&] { return StreamingStore::Continue(options); });
-    auto prepared = WithStreams(std::move(opened), [&](StreamingStore& streams) -> Result<void> {
+    TRY(WithStreams(std::move(opened), [&](StreamingStore& streams) -> Result<void> {
       auto made = streams.Prepare(request_);
       if (made) {
         token = *std::move(made);
@@ -135,23 +135,17 @@ class StreamingPrepareCall final : public Call {
       if (made.error().retry_after.count() == 0) return made.error();
       retry_after = made.error().retry_after;
       return {};
-    });
-    if (!prepared) return prepared.error();
+    }));
     if (retry_after) {
-      if (out.json()) {
-        out.WriteJson({{"token", nullptr}, {"retryAfterSeconds", Seconds(*retry_after)}});
-      } else {
-        out.Line("full: as many streams wait as may; try again in {:.3f} s", Seconds(*retry_after));
-      }
+      out.WriteJson({{"token", nullptr}, {"retryAfterSeconds", Seconds(*retry_after)}});
+      out.Line("full: as many streams wait as may; try again in {:.3f} s", Seconds(*retry_after));
       return ExitCode::kNo;
     }
-    if (out.json()) {
-      out.WriteJson({{"token", token},
-                     {"id", StreamTokenId(token)},
-                     {"timeToLiveSeconds", Seconds(options.time_to_live)}});
-    } else {
-      out.WriteName(token);
-    }
+    out.WriteJson({{"token", token},
+                   {"id", StreamTokenId(token)},
+                   {"timeToLiveSeconds", Seconds(options.time_to_live)}});
+    out.WriteName(token);
+    out.WriteLine(token);
     return ExitCode::kYes;
   }
 
@@ -183,7 +177,7 @@ class StreamingConsumeCall final : public Call {
     const StreamingOptions options{
         .directory = store_.store, .create_if_missing = false, .witness = Witness::Remembered()};
     auto opened = WhileOwned(store_, [&] { return StreamingStore::Continue(options); });
-    auto consumed = WithStreams(std::move(opened), [&](StreamingStore& streams) -> Result<void> {
+    TRY(WithStreams(std::move(opened), [&](StreamingStore& streams) -> Result<void> {
       auto got = streams.Consume(token, kind_);
       if (got) {
         request = *std::move(got);
@@ -191,32 +185,25 @@ class StreamingConsumeCall final : public Call {
         return got.error();
       }
       return {};
-    });
-    if (!consumed) return consumed.error();
+    }));
     if (!request) {
-      if (out.json()) {
-        out.WriteJson({{"found", false}});
-      } else {
-        out.Line("no stream waits under this token");
-      }
+      out.WriteJson({{"found", false}});
+      out.Line("no stream waits under this token");
       return ExitCode::kNo;
     }
-    if (out.json()) {
-      Json answer = {{"found", true}, {"kind", StreamKindName(request->kind)}};
-      if (request->kind == StreamKind::kPortForward) {
-        answer["podSandboxId"] = request->pod_sandbox_id;
-        answer["ports"] = request->ports;
-      } else {
-        answer["containerId"] = request->container_id;
-        if (request->kind == StreamKind::kExec) answer["command"] = request->command;
-        answer["stdin"] = request->std_in;
-        answer["stdout"] = request->std_out;
-        answer["stderr"] = request->std_err;
-        answer["tty"] = request->tty;
-      }
-      out.WriteJson(answer);
-      return ExitCode::kYes;
+    Json answer = {{"found", true}, {"kind", StreamKindName(request->kind)}};
+    if (request->kind == StreamKind::kPortForward) {
+      answer["podSandboxId"] = request->pod_sandbox_id;
+      answer["ports"] = request->ports;
+    } else {
+      answer["containerId"] = request->container_id;
+      if (request->kind == StreamKind::kExec) answer["command"] = request->command;
+      answer["stdin"] = request->std_in;
+      answer["stdout"] = request->std_out;
+      answer["stderr"] = request->std_err;
+      answer["tty"] = request->tty;
     }
+    out.WriteJson(answer);
     out.Line("{}", StreamKindName(request->kind));
     if (request->kind == StreamKind::kPortForward) {
       out.Line("pod sandbox  {}", request->pod_sandbox_id);
@@ -255,17 +242,14 @@ class StreamingListCall final : public Call {
   Result<ExitCode> Run(Output& out) override {
     auto streams = TRY(WithStreams(StreamingStore::Observe(store_.store),
                                    [](StreamingStore& observed) { return observed.List(); }));
-    if (out.json()) {
-      Json list = Json::array();
-      for (const OpenStream& stream : streams) {
-        list.push_back({{"id", stream.id},
-                        {"kind", StreamKindName(stream.kind)},
-                        {"prepared", FormatTimestamp(stream.prepared)},
-                        {"expiresInSeconds", Seconds(stream.expires_in)}});
-      }
-      out.WriteJson({{"streams", list}});
-      return ExitCode::kYes;
+    Json list = Json::array();
+    for (const OpenStream& stream : streams) {
+      list.push_back({{"id", stream.id},
+                      {"kind", StreamKindName(stream.kind)},
+                      {"prepared", FormatTimestamp(stream.prepared)},
+                      {"expiresInSeconds", Seconds(stream.expires_in)}});
     }
+    out.WriteJson({{"streams", list}});
     std::vector<std::vector<std::string>> rows;
     for (const OpenStream& stream : streams) {
       rows.push_back({stream.id, std::string(StreamKindName(stream.kind)),

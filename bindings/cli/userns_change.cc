@@ -17,7 +17,7 @@ void DeclarePod(Flags& flags, std::string* target) {
 }
 
 void WriteUserNamespace(const UserNamespace& user_namespace, Output& out) {
-  if (out.json()) return out.WriteJson(JsonOf(user_namespace));
+  out.WriteJson(JsonOf(user_namespace));
   if (user_namespace.mode == NamespaceMode::kNode) {
     return out.Line("NODE: the pod has the host's IDs");
   }
@@ -77,14 +77,11 @@ class UsernsReleaseCall final : public Call {
       return lost_ ? writer.owner().ReleaseLostUserNamespaces(change_)
                    : writer.owner().ReleaseUserNamespace(pod_, change_);
     }));
-    WriteDryRun(change_.dry_run, out);
-    if (out.json()) {
-      Json answer = Json::object();
-      if (!lost_) answer["podUid"] = pod_;
-      answer["released"] = released;
-      answer["dryRun"] = change_.dry_run;
-      out.WriteJson(answer);
-    } else if (lost_) {
+    Json answer = Json::object();
+    if (!lost_) answer["podUid"] = pod_;
+    answer["released"] = released;
+    WriteChange(std::move(answer), change_.dry_run, out);
+    if (lost_) {
       out.Line("{}",
                released ? "released: lost ranges no longer block new ones" : "no ranges were lost");
     } else if (released) {
@@ -162,14 +159,11 @@ class UsernsAdoptCall final : public Call {
                          TRY(writer.owner().AdoptUserNamespace(pod_, first_, length_));
                          return writer.store().GetUserNamespace(pod_);
                        }));
-    if (out.json()) {
-      Json answer = JsonOf(mapping);
-      answer["relation"] = PoolRelationName(mapping.relation);
-      out.WriteJson(answer);
-    } else {
-      out.Line("adopted: {} has host IDs {}, {}", mapping.pod_uid,
-               RangeText(mapping.host_id, mapping.length), PoolRelationText(mapping.relation));
-    }
+    Json answer = JsonOf(mapping);
+    answer["relation"] = PoolRelationName(mapping.relation);
+    out.WriteJson(answer);
+    out.Line("adopted: {} has host IDs {}, {}", mapping.pod_uid,
+             RangeText(mapping.host_id, mapping.length), PoolRelationText(mapping.relation));
     return ExitCode::kYes;
   }
 

@@ -327,41 +327,37 @@ class UsernsOwnerCall final : public Call {
 
   Result<ExitCode> Run(Output& out) override {
     const std::uint64_t id = id_;
-    auto known = WithStore(ObserveStore(store_), [](NodeStore& store) -> Result<KnownRanges> {
+    auto known = TRY(WithStore(ObserveStore(store_), [](NodeStore& store) -> Result<KnownRanges> {
       KnownRanges all;
       TRY(AddKnown(store, all));
       return all;
-    });
-    if (!known) return known.error();
-    Sort(*known);
+    }));
+    Sort(known);
     std::vector<PodRange> owners;
-    known->Overlapped({static_cast<std::uint32_t>(id), 0, 1},
-                      [&](const PodRange& range) { owners.push_back(range); });
-    if (out.json()) {
-      Json list = Json::array();
-      for (const PodRange& range : owners) {
-        list.push_back({{"podUid", range.pod},
-                        {"hostId", range.first},
-                        {"length", range.length},
-                        {"containerId", id - range.first},
-                        {"held", range.held}});
-      }
-      Json unknown = Json::array();
-      for (const HeldPod& pod : known->unknown) unknown.push_back(pod.pod_uid);
-      out.WriteJson({{"hostId", id}, {"owners", list}, {"unknownRanges", unknown}});
-    } else {
-      for (const PodRange& range : owners) {
-        out.Line("{}: host ID {} is UID and GID {} of the pod, which has {}{}", PodText(range.pod),
-                 id, id - range.first, RangeText(range.first, range.length),
-                 range.held ? ", unverified: it is held" : "");
-      }
-      if (owners.empty()) {
-        out.Line("host ID {} is of no pod that the store knows{}", id,
-                 id < kIdsPerBlock ? ": it is the host's own" : "");
-      }
-      if (!known->unknown.empty()) {
-        out.Line("held, with ranges that are not known: {}", UnknownText(known->unknown));
-      }
+    known.Overlapped({static_cast<std::uint32_t>(id), 0, 1},
+                     [&](const PodRange& range) { owners.push_back(range); });
+    Json list = Json::array();
+    for (const PodRange& range : owners) {
+      list.push_back({{"podUid", range.pod},
+                      {"hostId", range.first},
+                      {"length", range.length},
+                      {"containerId", id - range.first},
+                      {"held", range.held}});
+    }
+    Json unknown = Json::array();
+    for (const HeldPod& pod : known.unknown) unknown.push_back(pod.pod_uid);
+    out.WriteJson({{"hostId", id}, {"owners", list}, {"unknownRanges", unknown}});
+    for (const PodRange& range : owners) {
+      out.Line("{}: host ID {} is UID and GID {} of the pod, which has {}{}", PodText(range.pod),
+               id, id - range.first, RangeText(range.first, range.length),
+               range.held ? ", unverified: it is held" : "");
+    }
+    if (owners.empty()) {
+      out.Line("host ID {} is of no pod that the store knows{}", id,
+               id < kIdsPerBlock ? ": it is the host's own" : "");
+    }
+    if (!known.unknown.empty()) {
+      out.Line("held, with ranges that are not known: {}", UnknownText(known.unknown));
     }
     return owners.empty() ? ExitCode::kNo : ExitCode::kYes;
   }
@@ -385,45 +381,41 @@ class UsernsCheckCall final : public Call {
     std::set<std::string> before;
     // The store is read before the processes, for pods that are released meanwhile, and after them,
     // for those that begin.
-    auto known = WithStore(ObserveStore(store_, {.user_namespaces = options}),
-                           [&](NodeStore& store) -> Result<KnownRanges> {
-                             KnownRanges all;
-                             TRY(AddKnown(store, all));
-                             for (const PodRange& range : all.ranges) before.insert(range.pod);
-                             running = TRY(ReadProcIdMaps(proc_));
-                             all.unknown.clear();
-                             TRY(AddKnown(store, all));
-                             return all;
-                           });
-    if (!known) return known.error();
-    Sort(*known);
-    Comparison comparison = Comparer(*known, options).Compare(running);
+    auto known = TRY(WithStore(ObserveStore(store_, {.user_namespaces = options}),
+                               [&](NodeStore& store) -> Result<KnownRanges> {
+                                 KnownRanges all;
+                                 TRY(AddKnown(store, all));
+                                 for (const PodRange& range : all.ranges) before.insert(range.pod);
+                                 running = TRY(ReadProcIdMaps(proc_));
+                                 all.unknown.clear();
+                                 TRY(AddKnown(store, all));
+                                 return all;
+                               }));
+    Sort(known);
+    Comparison comparison = Comparer(known, options).Compare(running);
     // A pod that began meanwhile may have had no process yet.
     std::erase_if(comparison.idle,
                   [&](const PodRange& range) { return before.count(range.pod) == 0; });
     const bool agrees = comparison.contradictions.empty();
     std::uint64_t in_namespaces = 0;
     for (const MappedProcesses& one : running.mapped) in_namespaces += one.count;
-    if (out.json()) {
-      out.WriteJson({{"agrees", agrees},
-                     {"processes", running.processes},
-                     {"inUserNamespaces", in_namespaces},
-                     {"unreadable", running.unreadable},
-                     {"contradictions", JsonOfFindings(comparison.contradictions)},
-                     {"notes", JsonOfFindings(comparison.notes)},
-                     {"podsWithoutProcess", JsonOfRanges(comparison.idle)}});
-    } else {
-      out.Line("agrees         {}", agrees ? "yes" : "no");
-      out.Line("processes      {}, {} in user namespaces", running.processes, in_namespaces);
-      if (running.unreadable > 0) {
-        out.Line("unreadable     {} of them: not compared", running.unreadable);
-      }
-      WriteFindings("contradiction", comparison.contradictions, out);
-      WriteFindings("note         ", comparison.notes, out);
-      for (const PodRange& range : comparison.idle) {
-        out.Line("no process     {} has host IDs {}", range.pod,
-                 RangeText(range.first, range.length));
-      }
+    out.WriteJson({{"agrees", agrees},
+                   {"processes", running.processes},
+                   {"inUserNamespaces", in_namespaces},
+                   {"unreadable", running.unreadable},
+                   {"contradictions", JsonOfFindings(comparison.contradictions)},
+                   {"notes", JsonOfFindings(comparison.notes)},
+                   {"podsWithoutProcess", JsonOfRanges(comparison.idle)}});
+    out.Line("agrees         {}", agrees ? "yes" : "no");
+    out.Line("processes      {}, {} in user namespaces", running.processes, in_namespaces);
+    if (running.unreadable > 0) {
+      out.Line("unreadable     {} of them: not compared", running.unreadable);
+    }
+    WriteFindings("contradiction", comparison.contradictions, out);
+    WriteFindings("note         ", comparison.notes, out);
+    for (const PodRange& range : comparison.idle) {
+      out.Line("no process     {} has host IDs {}", range.pod,
+               RangeText(range.first, range.length));
     }
     return agrees ? ExitCode::kYes : ExitCode::kNo;
   }

@@ -54,11 +54,8 @@ class UsernsListCall final : public Call {
     auto held = store->ListHeldPods();
     if (!held) return store.InTruth(held.error());
     TRY(store->Close());
-    if (!out.json()) {
-      WriteMappings(*mappings, out);
-      if (!held->empty()) WriteHeld(*held, out);
-      return ExitCode::kYes;
-    }
+    WriteMappings(*mappings, out);
+    if (!held->empty()) WriteHeld(*held, out);
     Json mappings_json = Json::array();
     for (const UserNamespaceAllocation& mapping : *mappings) {
       Json entry = JsonOf(mapping);
