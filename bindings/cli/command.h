@@ -34,6 +34,15 @@ class Call {
   Call() = default;
 };
 
+// Of a store.
+class StoreCall : public Call {
+ public:
+  void Declare(Flags& flags) override { store_.Declare(flags); }
+
+ protected:
+  StoreFlags store_;
+};
+
 template <typename T>
 std::unique_ptr<Call> New() {
   return std::make_unique<T>();

@@ -28,7 +28,7 @@ enum class InForce : std::uint8_t {
   kNobody,          // no owner serves: nobody tells a kubelet before the next start
 };
 
-class AllowCall final : public Call {
+class AllowCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
     store_.DeclareToWrite(flags);
@@ -168,7 +168,6 @@ class AllowCall final : public Call {
     }
   }
 
-  StoreFlags store_;
   ChangeFlags change_;
   RuntimeFlag runtime_;
   std::vector<std::string> images_;

@@ -8,7 +8,7 @@
 namespace waybill::cli {
 namespace {
 
-class BackupCall final : public Call {
+class BackupCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
     store_.DeclareToWrite(flags);
@@ -44,7 +44,6 @@ class BackupCall final : public Call {
                      [&](NodeStore& store) { return store.WriteBackup(*file_, progress); });
   }
 
-  StoreFlags store_;
   std::optional<std::string> file_;
 };
 

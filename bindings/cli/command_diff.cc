@@ -8,7 +8,7 @@
 namespace waybill::cli {
 namespace {
 
-class DiffCall final : public Call {
+class DiffCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
     flags.Positional("OLD", &old_, "a store's directory, or a backup", Length(), kRequired);
@@ -28,7 +28,6 @@ class DiffCall final : public Call {
   }
 
  private:
-  StoreFlags store_;
   std::string old_;
   std::string new_;
 };

@@ -45,7 +45,7 @@ Result<void> WriteAll(std::string_view type, const Result<std::vector<T>>& value
   return {};
 }
 
-class DumpCall final : public Call {
+class DumpCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
     store_.Declare(flags);
@@ -82,7 +82,6 @@ class DumpCall final : public Call {
     return ExitCode::kYes;
   }
 
-  StoreFlags store_;
   bool with_hashes_ = false;
 };
 

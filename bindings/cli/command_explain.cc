@@ -17,7 +17,7 @@
 namespace waybill::cli {
 namespace {
 
-class ExplainCall final : public Call {
+class ExplainCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
     store_.Declare(flags);
@@ -179,7 +179,6 @@ class ExplainCall final : public Call {
     }
   }
 
-  StoreFlags store_;
   PolicyFlags policy_;
   RuntimeFlag runtime_;
   EvidenceFlags evidence_;

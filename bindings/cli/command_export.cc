@@ -10,7 +10,7 @@
 namespace waybill::cli {
 namespace {
 
-class ExportCall final : public Call {
+class ExportCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
     store_.Declare(flags);
@@ -83,7 +83,6 @@ class ExportCall final : public Call {
     return report.removed_paths.empty() ? "none" : InWords(report.removed_paths, "");
   }
 
-  StoreFlags store_;
   ImagesFlags images_;
   ExportOptions options_;
 };

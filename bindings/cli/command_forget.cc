@@ -85,7 +85,7 @@ Result<std::string> ParseHash(std::string_view flag, const std::string& text) {
 }
 
 template <RevocationKind kKind>
-class ForgetCall final : public Call {
+class ForgetCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
     store_.DeclareToWrite(flags);
@@ -129,15 +129,17 @@ class ForgetCall final : public Call {
   }
 
  private:
-  StoreFlags store_;
   RuntimeFlag runtime_;
   ChangeFlags change_;
   Revocation what_;
 };
 
-class ForgetListCall final : public Call {
+class ForgetListCall final : public StoreCall {
  public:
-  void Declare(Flags& flags) override { store_.Declare(flags); }
+  void Declare(Flags& flags) override {
+    store_.DeclareToWrite(flags);
+    store_.DeclareRules(flags);
+  }
 
   Result<ExitCode> Run(Output& out) override {
     return WithStore(ObserveStore(store_, {.shows_any_age = true}),
@@ -162,8 +164,6 @@ class ForgetListCall final : public Call {
     out.WriteJson({{"revocations", list}});
     out.WriteTable({"KIND", "WHAT", "SINCE", ""}, rows, Output::Names::kNone);
   }
-
-  StoreFlags store_;
 };
 
 std::vector<CredentialName> NamesOf(const auto& listed) {
@@ -173,7 +173,7 @@ std::vector<CredentialName> NamesOf(const auto& listed) {
   return names;
 }
 
-class ReconcileCall final : public Call {
+class ReconcileCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
     store_.DeclareToWrite(flags);
@@ -213,7 +213,6 @@ class ReconcileCall final : public Call {
   }
 
  private:
-  StoreFlags store_;
   ChangeFlags change_;
   ListTokenFlags list_;
   std::string existing_;

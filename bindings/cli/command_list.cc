@@ -28,7 +28,7 @@ bool IsOpenedBy(const ImagePulledRecord& record, std::string_view namespace_name
                      });
 }
 
-class ListCall final : public Call {
+class ListCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
     store_.Declare(flags);
@@ -163,7 +163,6 @@ class ListCall final : public Call {
     out.WriteTable(head, rows);
   }
 
-  StoreFlags store_;
   bool intents_ = false;
   bool quarantine_ = false;
   bool preloaded_ = false;

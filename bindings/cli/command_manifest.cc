@@ -34,7 +34,7 @@ Platform PlatformOfThisMachine() {
   return PlatformOfMachine(name.sysname, name.machine);
 }
 
-class ManifestCall final : public Call {
+class ManifestCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
     flags.Value("--index", &index_, "FILE|-", "an OCI image index or Docker manifest list",
@@ -101,7 +101,6 @@ class ManifestCall final : public Call {
   std::string index_;
   std::optional<Platform> platform_;
   std::optional<std::string> os_version_;
-  StoreFlags store_;
   RuntimeFlag runtime_;
 };
 

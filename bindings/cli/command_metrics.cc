@@ -31,7 +31,7 @@ Json SeriesJson(const MetricFamily& family) {
   return all;
 }
 
-class MetricsCall final : public Call {
+class MetricsCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
     store_.Declare(flags);
@@ -58,7 +58,6 @@ class MetricsCall final : public Call {
   }
 
  private:
-  StoreFlags store_;
   UserNamespaceFlags pool_;
 };
 

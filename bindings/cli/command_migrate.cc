@@ -11,7 +11,7 @@
 namespace waybill::cli {
 namespace {
 
-class MigrateCall final : public Call {
+class MigrateCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
     store_.DeclareToWrite(flags);
@@ -61,7 +61,6 @@ class MigrateCall final : public Call {
          "if that is meant, add --accept-loss; a backup is made first");
   }
 
-  StoreFlags store_;
   MigrateOptions options_;
 };
 

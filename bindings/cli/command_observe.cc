@@ -11,7 +11,7 @@
 namespace waybill::cli {
 namespace {
 
-class ObserveCall final : public Call {
+class ObserveCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
     store_.DeclareToWrite(flags);
@@ -46,7 +46,6 @@ class ObserveCall final : public Call {
   }
 
  private:
-  StoreFlags store_;
   ChangeFlags change_;
   EvidenceFlags evidence_;
   bool partial_ = false;

@@ -17,10 +17,10 @@
 namespace waybill::cli {
 namespace {
 
-class PreloadListCall final : public Call {
+class PreloadListCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
-    store_.Declare(flags);
+    store_.DeclareToWrite(flags);
     evidence_.Declare(flags);
     store_.DeclareRules(flags);
   }
@@ -56,7 +56,6 @@ class PreloadListCall final : public Call {
     out.WriteTable({"IMAGE REF", "RUNTIME", "NAME", "SOURCE", "SINCE", "REASON"}, rows);
   }
 
-  StoreFlags store_;
   EvidenceFlags evidence_;
 };
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kAlwaysPullImages = "AlwaysPullImages";
 
-class PreviewCall final : public Call {
+class PreviewCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
     store_.DeclareOptional(flags).TakesSetting();
@@ -142,7 +142,6 @@ class PreviewCall final : public Call {
     return QuietStore::OfKubelet(std::move(options));
   }
 
-  StoreFlags store_;
   std::optional<std::string> kubelet_directory_;
   ClusterFiles files_;
   KubeletConfigFlag kubelet_config_;

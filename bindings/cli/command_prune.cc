@@ -10,7 +10,7 @@
 namespace waybill::cli {
 namespace {
 
-class PruneCall final : public Call {
+class PruneCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
     store_.DeclareToWrite(flags);
@@ -50,7 +50,6 @@ class PruneCall final : public Call {
   }
 
  private:
-  StoreFlags store_;
   ChangeFlags change_;
   ImagesFlags images_;
   ListTokenFlags list_;

@@ -13,10 +13,10 @@
 namespace waybill::cli {
 namespace {
 
-class PullsListCall final : public Call {
+class PullsListCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
-    store_.Declare(flags);
+    store_.DeclareToWrite(flags);
     evidence_.DeclareShortNames(flags);
   }
 
@@ -49,11 +49,10 @@ class PullsListCall final : public Call {
     return {};
   }
 
-  StoreFlags store_;
   EvidenceFlags evidence_;
 };
 
-class PullsDropCall final : public Call {
+class PullsDropCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
     store_.DeclareToWrite(flags);
@@ -84,7 +83,6 @@ class PullsDropCall final : public Call {
   }
 
  private:
-  StoreFlags store_;
   ChangeFlags change_;
   EvidenceFlags evidence_;
   PullId pull_;

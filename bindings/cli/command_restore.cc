@@ -10,7 +10,7 @@
 namespace waybill::cli {
 namespace {
 
-class RestoreCall final : public Call {
+class RestoreCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
     store_.DeclareToWrite(flags);
@@ -134,7 +134,6 @@ class RestoreCall final : public Call {
     return next;
   }
 
-  StoreFlags store_;
   std::optional<std::string> backup_;
   bool dry_run_ = false;
   std::uint64_t map_bytes_ = 0;  // RestoreOptions

@@ -39,7 +39,7 @@ std::string ForgottenText(const ForgetReport& report) {
   return text.empty() ? "nothing, since no credential opened it" : text;
 }
 
-class RmCall final : public Call {
+class RmCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
     store_.Declare(flags);
@@ -259,7 +259,6 @@ class RmCall final : public Call {
     return ExitCode::kNo;
   }
 
-  StoreFlags store_;
   RuntimeFlag runtime_;
   ChangeFlags change_;
   std::vector<std::string> images_;

@@ -27,9 +27,9 @@ struct Shown {
   bool served() const { return known || handler.is_default; }
 };
 
-class RuntimesShowCall final : public Call {
+class RuntimesShowCall final : public StoreCall {
  public:
-  void Declare(Flags& flags) override { store_.Declare(flags); }
+  void Declare(Flags& flags) override { store_.DeclareToWrite(flags); }
 
   Result<ExitCode> Run(Output& out) override {
     const auto all = TRY(WithStore(ObserveStore(store_, {.shows_any_age = true}), Count));
@@ -84,11 +84,9 @@ class RuntimesShowCall final : public Call {
             handler.guest_platform ? FormatPlatform(*handler.guest_platform) : "-",
             std::to_string(shown.records)};
   }
-
-  StoreFlags store_;
 };
 
-class RuntimesLoadCall final : public Call {
+class RuntimesLoadCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
     store_.DeclareToWrite(flags);
@@ -120,14 +118,13 @@ class RuntimesLoadCall final : public Call {
   }
 
  private:
-  StoreFlags store_;
   std::optional<std::string> status_;
   CriFlag cri_;
   std::optional<std::string> config_;
   ChangeFlags change_;
 };
 
-class RuntimesCollapseCall final : public Call {
+class RuntimesCollapseCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
     store_.DeclareToWrite(flags);
@@ -144,7 +141,6 @@ class RuntimesCollapseCall final : public Call {
   }
 
  private:
-  StoreFlags store_;
   ChangeFlags change_;
 };
 

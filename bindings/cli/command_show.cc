@@ -16,7 +16,7 @@ std::string Coordinates(std::string_view namespace_name, std::string_view name,
   return fmt::format("{}/{}/{}", namespace_name, name, uid);
 }
 
-class ShowCall final : public Call {
+class ShowCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
     store_.Declare(flags);
@@ -123,7 +123,6 @@ class ShowCall final : public Call {
     return there;
   }
 
-  StoreFlags store_;
   RuntimeFlag runtime_;
   std::optional<std::string> image_ref_;
   std::optional<std::string> image_;

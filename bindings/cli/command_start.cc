@@ -19,7 +19,7 @@
 namespace waybill::cli {
 namespace {
 
-class StartCall final : public Call {
+class StartCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
     store_.DeclareToWrite(flags);
@@ -235,7 +235,6 @@ class StartCall final : public Call {
     });
   }
 
-  StoreFlags store_;
   PolicyFlags policy_;
   UserNamespaceFlags user_namespaces_;
   std::optional<std::string> kubelet_directory_;

@@ -8,19 +8,14 @@
 namespace waybill::cli {
 namespace {
 
-class StatsCall final : public Call {
+class StatsCall final : public StoreCall {
  public:
-  void Declare(Flags& flags) override { store_.Declare(flags); }
-
   Result<ExitCode> Run(Output& out) override {
     auto statistics = TRY(WithStore(ObserveStore(store_), &NodeStore::GetStatistics));
     out.WriteFields(FieldsOf(statistics, {{"nondefaultHandlerRecords", "under other handlers"},
                                           {"maxReaders", "readers at most"}}));
     return ExitCode::kYes;
   }
-
- private:
-  StoreFlags store_;
 };
 
 }  // namespace

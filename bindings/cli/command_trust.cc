@@ -12,7 +12,7 @@
 namespace waybill::cli {
 namespace {
 
-class TrustCall final : public Call {
+class TrustCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
     store_.DeclareToWrite(flags);
@@ -89,7 +89,6 @@ class TrustCall final : public Call {
     out.WriteTable({"AT", "ACTION", "KIND", "STATE", "REASON"}, rows, Output::Names::kNone);
   }
 
-  StoreFlags store_;
   bool clear_ = false;
   ClearOptions options_;
   std::optional<std::string> reason_;

@@ -9,10 +9,8 @@
 namespace waybill::cli {
 namespace {
 
-class VerifyCall final : public Call {
+class VerifyCall final : public StoreCall {
  public:
-  void Declare(Flags& flags) override { store_.Declare(flags); }
-
   Result<ExitCode> Run(Output& out) override {
     ProgressLine line("verifying", "bytes");
     auto report = WithStore(ObserveStore(store_), [&](const NodeStore& store) {
@@ -27,9 +25,6 @@ class VerifyCall final : public Call {
     out.WriteFields(FieldsOf(*report, {{"findings", "finding"}}));
     return report->sound ? ExitCode::kYes : ExitCode::kStore;
   }
-
- private:
-  StoreFlags store_;
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "bindings/cli/printable.h"
 #include "store/base/empty_list.h"
 #include "store/base/json_value.h"
 #include "waybill/result.h"
@@ -31,13 +32,6 @@ enum class ExitCode : int {
   // 4 to 7 have names that mean something else.
   kInside = 8,
 };
-
-// `text` made safe for a terminal: escapes control characters, bytes that are not UTF-8, and
-// characters that reorder or break lines (\n, \x1b, \u202e).
-std::string Printable(std::string_view text);
-
-// `text` as one word of a POSIX shell.
-std::string ShellWord(std::string_view text);
 
 using internal::HowMany;
 

@@ -78,7 +78,8 @@ struct StoreFlags {
   Flag& DeclareOptional(Flags& flags);
   // --wait, of commands that write: WhileOwned (owner_wait.h).
   void DeclareWait(Flags& flags);
-  // Both.
+  // Both. Also of an action that reads, if another of its command writes: a script may give each
+  // the same flags.
   void DeclareToWrite(Flags& flags);
   void DeclareRules(Flags& flags);
   // For a command that names its stores otherwise.

@@ -15,7 +15,7 @@
 
 namespace waybill::cli {
 
-class LedgerChange : public Call {
+class LedgerChange : public StoreCall {
  protected:
   // Returns --reason.
   Flag& DeclareShared(Flags& flags);
@@ -24,7 +24,6 @@ class LedgerChange : public Call {
   // Each image is a transaction of its own: `error` says how many were done before it.
   static Error After(Error error, std::size_t done, std::size_t all, std::string_view what);
 
-  StoreFlags store_;
   ChangeFlags change_;
   EvidenceFlags evidence_;
   RuntimeFlag runtime_;

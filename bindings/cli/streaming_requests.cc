@@ -86,16 +86,20 @@ Result<StreamKind> ParseKind(std::string_view flag, std::string_view text) {
   return kind;
 }
 
+void DeclareStore(Flags& flags, StoreFlags& store) {
+  store.DeclareOptional(flags).Required("name the streaming server's store");
+  store.DeclareWait(flags);
+}
+
 void DeclareKind(Flags& flags, StreamKind* target) {
   flags.Choice("KIND", target, "exec|attach|portforward", "exec, attach or portforward", ParseKind)
       .Required("the kinds are exec, attach and portforward");
 }
 
-class StreamingPrepareCall final : public Call {
+class StreamingPrepareCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
-    store_.DeclareOptional(flags).Required("name the streaming server's store");
-    store_.DeclareWait(flags);
+    DeclareStore(flags, store_);
     DeclareKind(flags, &request_.kind);
     flags.Positionals("COMMAND", &request_.command, "of exec: what to run, behind --");
     flags.Value("--container", &request_.container_id, "ID", "exec, attach: the container");
@@ -150,17 +154,15 @@ class StreamingPrepareCall final : public Call {
   }
 
  private:
-  StoreFlags store_;
   StreamingRequest request_;
   StreamingOptions options_{.directory = {}, .witness = Witness::Remembered()};
   std::optional<std::string> witness_;
 };
 
-class StreamingConsumeCall final : public Call {
+class StreamingConsumeCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
-    store_.DeclareOptional(flags).Required("name the streaming server's store");
-    store_.DeclareWait(flags);
+    DeclareStore(flags, store_);
     DeclareKind(flags, &kind_);
     flags.Positional("TOKEN", &token_, "-: read it from standard input")
         .Required(
@@ -228,16 +230,13 @@ class StreamingConsumeCall final : public Call {
   }
 
  private:
-  StoreFlags store_;
   StreamKind kind_ = StreamKind::kExec;
   std::string token_;
 };
 
-class StreamingListCall final : public Call {
+class StreamingListCall final : public StoreCall {
  public:
-  void Declare(Flags& flags) override {
-    store_.DeclareOptional(flags).Required("name the streaming server's store");
-  }
+  void Declare(Flags& flags) override { DeclareStore(flags, store_); }
 
   Result<ExitCode> Run(Output& out) override {
     auto streams = TRY(WithStreams(StreamingStore::Observe(store_.store),
@@ -259,9 +258,6 @@ class StreamingListCall final : public Call {
     out.WriteTable({"ID", "KIND", "PREPARED", "EXPIRES IN"}, rows);
     return ExitCode::kYes;
   }
-
- private:
-  StoreFlags store_;
 };
 
 }  // namespace

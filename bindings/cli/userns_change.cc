@@ -27,7 +27,7 @@ void WriteUserNamespace(const UserNamespace& user_namespace, Output& out) {
   }
 }
 
-class UsernsGetCall final : public Call {
+class UsernsGetCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
     store_.DeclareToWrite(flags);
@@ -52,14 +52,13 @@ class UsernsGetCall final : public Call {
   }
 
  private:
-  StoreFlags store_;
   std::string pod_;
   UserNamespaceRequest request_{.host_users = false};
   RuntimeFlag runtime_;
   UserNamespaceFlags pool_;
 };
 
-class UsernsReleaseCall final : public Call {
+class UsernsReleaseCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
     store_.DeclareToWrite(flags);
@@ -93,13 +92,12 @@ class UsernsReleaseCall final : public Call {
   }
 
  private:
-  StoreFlags store_;
   ChangeFlags change_;
   std::string pod_;
   bool lost_ = false;
 };
 
-class UsernsCleanupCall final : public Call {
+class UsernsCleanupCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
     store_.DeclareToWrite(flags);
@@ -133,14 +131,13 @@ class UsernsCleanupCall final : public Call {
   }
 
  private:
-  StoreFlags store_;
   ListTokenFlags list_;
   ChangeFlags change_;
   std::string existing_;
   std::string running_;
 };
 
-class UsernsAdoptCall final : public Call {
+class UsernsAdoptCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
     const std::string form = "write waybill userns adopt POD FIRST LENGTH";
@@ -168,7 +165,6 @@ class UsernsAdoptCall final : public Call {
   }
 
  private:
-  StoreFlags store_;
   UserNamespaceFlags pool_;
   std::string pod_;
   std::uint64_t first_ = 0;

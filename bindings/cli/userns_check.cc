@@ -313,10 +313,10 @@ Json JsonOfRanges(const std::vector<PodRange>& ranges) {
   return list;
 }
 
-class UsernsOwnerCall final : public Call {
+class UsernsOwnerCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
-    store_.Declare(flags);
+    store_.DeclareToWrite(flags);
     const auto parse = [](std::string_view flag, std::string_view text) -> Result<std::uint64_t> {
       auto id = TRY(Number()(flag, text));
       if (id < kHostIds - 1) return id;
@@ -363,14 +363,13 @@ class UsernsOwnerCall final : public Call {
   }
 
  private:
-  StoreFlags store_;
   std::uint64_t id_ = 0;
 };
 
-class UsernsCheckCall final : public Call {
+class UsernsCheckCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
-    store_.Declare(flags);
+    store_.DeclareToWrite(flags);
     flags.Value("--proc", &proc_, "DIR", "the /proc of the host's PID namespace (/proc)");
     pool_.Declare(flags);
   }
@@ -421,7 +420,6 @@ class UsernsCheckCall final : public Call {
   }
 
  private:
-  StoreFlags store_;
   UserNamespaceFlags pool_;
   std::string proc_ = "/proc";
 };

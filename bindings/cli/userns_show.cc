@@ -39,10 +39,10 @@ void WriteHeld(const std::vector<HeldPod>& held, Output& out) {
   out.WriteTable({"HELD POD", "HOST IDS", "SINCE", "SOURCE", "REASON"}, rows);
 }
 
-class UsernsListCall final : public Call {
+class UsernsListCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
-    store_.Declare(flags);
+    store_.DeclareToWrite(flags);
     pool_.Declare(flags);
   }
 
@@ -69,14 +69,13 @@ class UsernsListCall final : public Call {
   }
 
  private:
-  StoreFlags store_;
   UserNamespaceFlags pool_;
 };
 
-class UsernsPoolCall final : public Call {
+class UsernsPoolCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
-    store_.Declare(flags);
+    store_.DeclareToWrite(flags);
     pool_.Declare(flags);
   }
 
@@ -106,7 +105,6 @@ class UsernsPoolCall final : public Call {
   }
 
  private:
-  StoreFlags store_;
   UserNamespaceFlags pool_;
 };
 
