@@ -108,14 +108,6 @@ void Flags::OneOf(const std::vector<std::string>& names, const std::string& hint
   AddRule(RuleKind::kOneOf, names, hint);
 }
 
-const Flag* Flags::Find(std::string_view name) const {
-  for (const Flag& flag : all_) {
-    if (flag.is_positional()) continue;
-    if (flag.name == name || (!name.empty() && flag.short_name == name)) return &flag;
-  }
-  return nullptr;
-}
-
 bool Flags::TakePositionals(const std::vector<std::string>& words) {
   std::size_t at = 0;
   for (Flag& flag : all_) {

@@ -179,8 +179,8 @@ class Flags {
 
   const std::deque<Flag>& all() const { return all_; }
   // By "--name" or "-n"; nullptr: there is none.
-  const Flag* Find(std::string_view name) const;
-  Flag* Find(std::string_view name) { return const_cast<Flag*>(std::as_const(*this).Find(name)); }
+  const Flag* Find(std::string_view name) const { return FindIn(all_, name); }
+  Flag* Find(std::string_view name) { return FindIn(all_, name); }
   // false: there is one argument too many.
   bool TakePositionals(const std::vector<std::string>& words);
 
@@ -196,6 +196,14 @@ class Flags {
   };
   using Assignment = std::function<Result<void>(const Flag::Values&)>;
 
+  template <typename All>
+  static auto FindIn(All& all, std::string_view name) -> decltype(&all.front()) {
+    for (auto& flag : all) {
+      if (flag.is_positional()) continue;
+      if (flag.name == name || (!name.empty() && flag.short_name == name)) return &flag;
+    }
+    return nullptr;
+  }
   template <typename V, typename T>
   static void Set(V value, T* target) {
     using Type = typename Held<T>::Type;

@@ -193,13 +193,14 @@ ManualPage OverviewPage(const Registry& registry) {
 
 ManualPage ConfigPage(const Registry& registry) {
   // A flag that several commands have is described by the first of them.
-  std::map<std::string, std::pair<const Flag*, std::string>> settings;
+  std::map<std::string, std::pair<const Flag*, std::vector<std::string>>> settings;
   for (const auto& entry : registry.entries()) {
     for (const Flag& flag : entry->flags.all()) {
       if (!flag.settings) continue;
       auto& [first, commands] = settings[flag.name];
       if (first == nullptr) first = &flag;
-      commands += (commands.empty() ? "" : ", ") + entry->name();
+      const Command& command = (entry->group == nullptr ? entry.get() : entry->group)->command;
+      if (commands.empty() || commands.back() != command.name) commands.push_back(command.name);
     }
   }
   ManualPage page = {.name = "waybill-config", .section = "5", .text = {}};
@@ -220,7 +221,7 @@ ManualPage ConfigPage(const Registry& registry) {
   for (const auto& [name, setting] : settings) {
     const auto& [flag, commands] = setting;
     text += fmt::format(".It Sy {} No ({})\n", Roff(name.substr(2)), SettingType(flag->kind));
-    text += RoffLines(flag->help) + ".br\n" + RoffLine("Of: " + commands + ".");
+    text += RoffLines(flag->help) + ".br\n" + RoffLine("Of: " + InWords(commands, "") + ".");
   }
   text += ".El\n.Sh EXAMPLES\n" +
           RoffBlock(
