@@ -161,7 +161,10 @@ class Completer {
       } else if (flag.name == "PAGE") {
         AddPages();
       } else {
-        AddStored(flag.name == "REF" && intents_ ? "INTENT" : flag.name, "");
+        AddStored(flag.name == "REF" && intents_ ? "INTENT"
+                  : flag.name == "PATTERN"       ? "IMAGE"
+                                                 : flag.name,
+                  "");
       }
       return;
     }

@@ -74,38 +74,18 @@ Error Flags::NoSuchWord(std::string_view flag, const std::string& text, const st
                  "write one of " + words);
 }
 
-void Flags::AddRule(RuleKind kind, std::vector<std::string> names, const std::string& hint) {
+void Flags::AddRule(RuleKind kind, const std::vector<std::string>& first,
+                    const std::vector<std::string>& others, const std::string& hint) {
   Rule rule = {.kind = kind, .flags = {}, .hint = hint};
-  for (const std::string& name : names) {
-    const auto flag = std::find_if(all_.begin(), all_.end(),
-                                   [&](const Flag& declared) { return declared.name == name; });
-    if (flag == all_.end())
-      throw std::logic_error("a rule is about " + name + ", which is no flag");
-    rule.flags.push_back(&*flag);
+  for (const std::vector<std::string>* names : {&first, &others}) {
+    for (const std::string& name : *names) {
+      const auto flag = std::find_if(all_.begin(), all_.end(),
+                                     [&](const Flag& declared) { return declared.name == name; });
+      if (flag == all_.end()) throw std::logic_error("a rule names what is no flag: " + name);
+      rule.flags.push_back(&*flag);
+    }
   }
   rules_.push_back(std::move(rule));
-}
-
-void Flags::Excludes(const std::string& name, const std::vector<std::string>& others,
-                     const std::string& hint) {
-  std::vector<std::string> names = {name};
-  names.insert(names.end(), others.begin(), others.end());
-  AddRule(RuleKind::kExcludes, std::move(names), hint);
-}
-
-void Flags::Needs(const std::string& name, const std::vector<std::string>& others,
-                  const std::string& hint) {
-  std::vector<std::string> names = {name};
-  names.insert(names.end(), others.begin(), others.end());
-  AddRule(RuleKind::kNeeds, std::move(names), hint);
-}
-
-void Flags::Needed(const std::vector<std::string>& names, const std::string& hint) {
-  AddRule(RuleKind::kNeeded, names, hint);
-}
-
-void Flags::OneOf(const std::vector<std::string>& names, const std::string& hint) {
-  AddRule(RuleKind::kOneOf, names, hint);
 }
 
 bool Flags::TakePositionals(const std::vector<std::string>& words) {

@@ -167,13 +167,21 @@ class Flags {
   //
   // None of `others` stands beside `name`.
   void Excludes(const std::string& name, const std::vector<std::string>& others,
-                const std::string& hint = {});
+                const std::string& hint = {}) {
+    AddRule(RuleKind::kExcludes, {name}, others, hint);
+  }
   // Where `name` is given, one of `others` is.
   void Needs(const std::string& name, const std::vector<std::string>& others,
-             const std::string& hint = {});
+             const std::string& hint = {}) {
+    AddRule(RuleKind::kNeeds, {name}, others, hint);
+  }
   // One of these at least, or exactly one.
-  void Needed(const std::vector<std::string>& names, const std::string& hint = {});
-  void OneOf(const std::vector<std::string>& names, const std::string& hint = {});
+  void Needed(const std::vector<std::string>& names, const std::string& hint = {}) {
+    AddRule(RuleKind::kNeeded, names, {}, hint);
+  }
+  void OneOf(const std::vector<std::string>& names, const std::string& hint = {}) {
+    AddRule(RuleKind::kOneOf, names, {}, hint);
+  }
   // What no rule can say: called when all flags have their values.
   void Check(std::function<Result<void>()> check) { checks_.push_back(std::move(check)); }
 
@@ -246,7 +254,8 @@ class Flags {
 
   Flag& Add(Flag::Kind kind, const std::string& name, const std::string& placeholder,
             const std::string& help, Assignment assign, FlagTraits traits = kUsual);
-  void AddRule(RuleKind kind, std::vector<std::string> names, const std::string& hint);
+  void AddRule(RuleKind kind, const std::vector<std::string>& first,
+               const std::vector<std::string>& others, const std::string& hint);
   bool AsksSettings(const Flag& flag) const;
   Result<void> CheckRule(const Rule& rule) const;
   Result<void> CheckStandardInput() const;
