@@ -1,5 +1,7 @@
 #include "bindings/cli/runtime_lists.h"
 
+#include <fmt/core.h>
+
 #include <utility>
 
 #include "bindings/cli/input.h"
