@@ -331,7 +331,8 @@ class Model {
   void ForgetOutdone(const std::vector<Listed>& images);
   bool WasListed(const std::string& ref) const;
   void ForgetSpellings(const std::string& image);
-  std::uint64_t PruneLedger(const std::vector<ImageOnNode>& images, std::uint64_t token);
+  std::uint64_t PruneLedger(const std::vector<ImageOnNode>& images, std::uint64_t token,
+                            bool only_recorded = false);
   bool IsListed(const std::vector<ImageOnNode>& images, const std::string& ref,
                 const std::optional<std::string>& stored) const;
   std::vector<ModelPull>::iterator Choose(const IntentKey& key, PullId id);

@@ -810,8 +810,10 @@ ObserveReport Model::ObserveAt(const ImageList& list, const std::vector<ImageOnN
              (report.left == 0 || IsListed(on_node, one.image_ref, std::nullopt) ||
               WasListed(one.image_ref));
     };
+    const bool keeps_ledger = in_gap && !tells();
+    if (keeps_ledger) report.preloaded_removed = PruneLedger(on_node, token, true);
     report.records_removed = PruneRecords(on_node, old, ignored).removed;
-    if (!in_gap || tells()) report.preloaded_removed = PruneLedger(on_node, token);
+    if (!keeps_ledger) report.preloaded_removed = PruneLedger(on_node, token);
     std::erase_if(rows_, [&](const auto& one) {
       const std::string& image = one.second.image;
       const bool remembered =
@@ -834,13 +836,15 @@ std::optional<ObserveReport> Model::Observe(const ImageList& list, bool allow_em
   return ObserveAt(list, preloaded_, false, allow_empty);
 }
 
-std::uint64_t Model::PruneLedger(const std::vector<ImageOnNode>& images, std::uint64_t token) {
+std::uint64_t Model::PruneLedger(const std::vector<ImageOnNode>& images, std::uint64_t token,
+                                 bool only_recorded) {
   const bool remembers = evidence_.remember.count() > 0;
   std::vector<CopyKey> gone;
   std::uint64_t left = 0;
   for (auto& [copy, entry] : ledger_) {
     if (entry.stamp > token || IsListed(images, copy.first, copy.second)) continue;
     if (remembers && entry.absent_since && !IsOver(*entry.absent_since)) continue;
+    if (only_recorded && !AnyRecordOf(copy.first)) continue;
     left += entry.absent_since ? 0 : 1;
     if (remembers && !entry.absent_since && !IsListed(images, copy.first, std::nullopt)) {
       entry.absent_since = AbsentFrom();

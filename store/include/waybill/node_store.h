@@ -204,7 +204,8 @@ class NodeStore {
   // image unjudged, it does not remove what may be known of that image under another ref. A list
   // that has none of the images that the store knows may come from another runtime, or the disk may
   // not be mounted. Such a list settles no pull and closes no gap, and in a gap it leaves the
-  // ledger as it is, unless ChangeOptions::allow_empty confirms it. A list without a token closes
+  // ledger entries of images without a record as they are, unless ChangeOptions::allow_empty
+  // confirms it. A list without a token closes
   // images, and does nothing else.
   // kInvalidArgument: a token from the future, of another store, or older than that of a list
   // observed before (nothing was changed: list again); or, if remembering is off, an empty complete

@@ -240,6 +240,7 @@ Result<PrunedLedger> PruneLedger(StoreTxn& txn, const ImagesOnNode& images, cons
       remembered.all.emplace_back(entry->absent_since->seconds, key);
       return true;
     }
+    if (limit.only_recorded && !TRY(AnyRecordOfImage(txn, entry->image_ref))) return true;
     const bool is_remembered = limit.remember.count() > 0 && !entry->absent_since && found.empty();
     if (!entry->absent_since) ++pruned.entries;
     (is_remembered ? unlisted : gone).push_back(std::move(*entry));

@@ -38,6 +38,8 @@ struct PruneLimit {
   const Spared* spared = nullptr;
   // How long is remembered what goes; 0: not at all.
   std::chrono::seconds remember{0};
+  // Of ledger entries only those of images that have a record.
+  bool only_recorded = false;
 };
 
 // The images on the node, by every spelling that they are listed or known under. Rules::kKubelet

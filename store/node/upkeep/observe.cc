@@ -399,12 +399,17 @@ Result<void> Remove(StoreTxn& txn, const std::vector<ListedImage>& images, std::
   limit.token = token;
   limit.spared = report.left > 0 ? &spared : nullptr;
   limit.remember = observing.options.remember;
-  auto pruned = TRY(PruneRecords(txn, Rules::kClosed, on_node, limit, {}));
-  report.records_removed = pruned.report.removed;
-  if (!keeps_ledger) {
+  limit.only_recorded = keeps_ledger;
+  const auto prune_ledger = [&]() -> Result<void> {
     auto removed = TRY(PruneLedger(txn, on_node, limit, std::numeric_limits<std::size_t>::max()));
     report.preloaded_removed = removed.entries;
-  }
+    return {};
+  };
+  // While the records are there that decide which entries go.
+  if (keeps_ledger) TRY(prune_ledger());
+  auto pruned = TRY(PruneRecords(txn, Rules::kClosed, on_node, limit, {}));
+  report.records_removed = pruned.report.removed;
+  if (!keeps_ledger) TRY(prune_ledger());
   return report.left > 0 ? Result<void>() : PruneSpellings(txn, on_node, token);
 }
 
@@ -534,7 +539,8 @@ Result<ObserveReport> ObserveList(StoreTxn& txn, const ImageList& list,
       report.pulls_settled =
           TRY(SettlePulls(txn, list, observing.now, observing.options, names_left));
     }
-    // A remembered entry of the ledger does not come back in a gap.
+    // A remembered entry of the ledger does not come back in a gap. One whose image was pulled,
+    // too, must not: what is back may be what that pull brought.
     const bool keeps_ledger = !gap.empty() && !tells();
     TRY(Remove(txn, images, list.token->commit, observing, keeps_ledger, report));
   }
