@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(a_copy_beside_which_the_original_goes_on_is_an_older_one) {
       for (int times = 0; times < 3; ++times) scene.Change(scene.copy, witness);
       if (!first) go_on();
       if (with == With::kRemembered && !first) {
-        ExpectRefused(NodeStore::Observe({.directory = scene.copy}), ErrorCode::kDamaged);
+        ExpectError(NodeStore::Observe({.directory = scene.copy}), ErrorCode::kDamaged);
       }
       fs::rename(scene.store.directory(), scene.store.scratch() / "aside");
       fs::rename(scene.copy, scene.store.directory());
@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(a_copy_that_is_behind_the_original_is_distrustful) {
   store.Start();
   Rotate();
   store.Stop();
-  ExpectRefused(NodeStore::Observe({.directory = copy}), ErrorCode::kDamaged);
+  ExpectError(NodeStore::Observe({.directory = copy}), ErrorCode::kDamaged);
   const Tree outside = Outside();
   const RecoveryReport report = Change(copy);
   BOOST_TEST(report.distrustful);

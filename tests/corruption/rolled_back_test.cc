@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(a_store_that_another_took_the_place_of_opens_nothing) {
       for (int times = 0; times < 2; ++times) {
         scene.Put("store/data.mdb", Moment::kOld);
         scene.Put("store/lock.mdb", Moment::kOld);
-        ExpectRefused(NodeStore::Observe({.directory = scene.directory()}), ErrorCode::kDamaged);
+        ExpectError(NodeStore::Observe({.directory = scene.directory()}), ErrorCode::kDamaged);
         const auto store = Must(NodeStore::Open(scene.Options()));
         BOOST_TEST(store->recovery_report().distrustful);
         BOOST_TEST(!OpensTo(*store, kThief));

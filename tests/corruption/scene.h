@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tests/support/child_process.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/rows.h"
 #include "tests/support/store_fixture.h"
 
@@ -27,12 +28,6 @@ struct Scene {
 
   ScratchStore store{Rules::kClosed};
 };
-
-template <typename T>
-void ExpectRefused(const Result<T>& result, ErrorCode code) {
-  BOOST_REQUIRE(!result.has_value());
-  BOOST_TEST((result.error().code == code), result.error().ToString());
-}
 
 // Answers "pull" or "no pull" on kImage for a secret with the hash that it is told; "nobody": for a
 // pod without secrets; "unknown": on kRef2. "stats": reader slots used and in all.

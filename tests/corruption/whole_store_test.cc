@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(an_older_copy_put_back_is_distrustful_and_opens_nothing) {
   BOOST_REQUIRE(witnessed.has_value());
 
   // Without an owner, an observer reads the witness itself.
-  ExpectRefused(NodeStore::Observe({.directory = store.directory()}), ErrorCode::kDamaged);
+  ExpectError(NodeStore::Observe({.directory = store.directory()}), ErrorCode::kDamaged);
 
   store.Start();
   CheckDistrust("the store is older than its witness");
@@ -255,8 +255,8 @@ BOOST_AUTO_TEST_CASE(a_store_of_a_newer_schema_is_left_untouched) {
     PutIdentity(store.directory(), by_envelope ? 1 : kNewestSchema + 1,
                 by_envelope ? internal::kNewest.header + 1 : internal::kNewest.header);
     const std::string before = ReadFile(database());
-    ExpectRefused(NodeStore::Open(store.Options({})), ErrorCode::kNewerSchema);
-    ExpectRefused(NodeStore::Observe({.directory = store.directory()}), ErrorCode::kNewerSchema);
+    ExpectError(NodeStore::Open(store.Options({})), ErrorCode::kNewerSchema);
+    ExpectError(NodeStore::Observe({.directory = store.directory()}), ErrorCode::kNewerSchema);
     BOOST_TEST(ReadFile(database()) == before);
     BOOST_TEST(ReadFile(store.witness()) == witness);
     BOOST_TEST(!fs::exists(store.directory() / "quarantine"));

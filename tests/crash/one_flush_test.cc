@@ -28,6 +28,7 @@
 #include "tests/crash/recorder.h"
 #include "tests/support/damage.h"
 #include "tests/support/draw.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/forked_child.h"
 #include "tests/support/memory_dir.h"
@@ -575,10 +576,7 @@ BOOST_AUTO_TEST_CASE(a_mark_that_is_not_a_file_or_cannot_be_read_is_an_error) {
   const Crash crash = MakeCrash(bench);
   const auto refused = [&](ErrorCode code) {
     const std::string before = ReadFile(bench.data());
-    const auto opened = NodeStore::Open(bench.Options());
-    BOOST_REQUIRE(!opened);
-    BOOST_TEST((opened.error().code == code), opened.error().ToString());
-    BOOST_TEST(opened.error().message.find("commit.mark") != std::string::npos);
+    ExpectError(NodeStore::Open(bench.Options()), code, "commit.mark");
     BOOST_TEST((ReadFile(bench.data()) == before));
     BOOST_TEST(!fs::exists(bench.store() / "quarantine"));
   };
@@ -707,9 +705,7 @@ BOOST_AUTO_TEST_CASE(a_way_back_whose_flush_failed_is_written_again) {
       Recorder recorder(bench.root(), FilesAfter(log));
       {
         const FailingFlush failing(bench.data());
-        const auto failed = NodeStore::Open(bench.Options());
-        BOOST_REQUIRE(!failed);
-        BOOST_TEST((failed.error().code == ErrorCode::kIo));
+        ExpectError(NodeStore::Open(bench.Options()), ErrorCode::kIo);
       }
       const auto store = bench.Open();
       BOOST_TEST((IntentsOf(*store) == kAcknowledged));
@@ -750,16 +746,11 @@ BOOST_AUTO_TEST_CASE(after_a_failed_flush_nothing_is_written_or_opened_until_the
         BOOST_TEST(!pulls());
         {
           const FailingFlush failing(bench.data());
-          const auto failed = store->PutIntent({.image = Named("last")});
-          BOOST_REQUIRE(!failed);
-          BOOST_TEST((failed.error().code == ErrorCode::kOutcomeUnknown));
-          BOOST_TEST(failed.error().message.find("data.mdb") != std::string::npos,
-                     failed.error().message);
+          ExpectError(store->PutIntent({.image = Named("last")}), ErrorCode::kOutcomeUnknown,
+                      "data.mdb");
         }
         BOOST_TEST(pulls());
-        const auto later = store->PutIntent({.image = Named("later")});
-        BOOST_REQUIRE(!later);
-        BOOST_TEST((later.error().code == ErrorCode::kOutcomeUnknown));
+        ExpectError(store->PutIntent({.image = Named("later")}), ErrorCode::kOutcomeUnknown);
         BOOST_TEST(!store->ListIntents());
         Must(store->Close());
         Append(log, recorder.Take());
@@ -997,9 +988,7 @@ BOOST_AUTO_TEST_CASE(an_observer_without_an_owner_refuses_it) {
   const Crash crash = MakeCrash(bench);
   Put(bench, crash, crash.Begun());
   const Tree before = TreeOf(bench.root());
-  const auto observed = NodeStore::Observe({.directory = bench.store()});
-  BOOST_REQUIRE(!observed);
-  BOOST_TEST((observed.error().code == ErrorCode::kDamaged));
+  ExpectError(NodeStore::Observe({.directory = bench.store()}), ErrorCode::kDamaged);
   BOOST_TEST((TreeOf(bench.root()) == before));
   bench.clock().Reboot();
   Must(bench.Open()->Close());
@@ -1018,9 +1007,7 @@ BOOST_AUTO_TEST_CASE(a_migration_takes_it_back_and_its_dry_run_changes_nothing) 
   options.boot_clock = bench.clock().AsBootClock();
   options.map_bytes = bench.Options().map_bytes;
   const std::string before = ReadFile(bench.data());
-  const auto dry = Migrate(options);
-  BOOST_REQUIRE(!dry);
-  BOOST_TEST((dry.error().code == ErrorCode::kDamaged));
+  ExpectError(Migrate(options), ErrorCode::kDamaged);
   BOOST_TEST((ReadFile(bench.data()) == before));
   BOOST_TEST((*MarkIn(bench.store()) == crash.Begun()));
   options.dry_run = false;

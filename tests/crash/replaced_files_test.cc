@@ -15,6 +15,7 @@
 
 #include "store/base/files.h"
 #include "tests/support/draw.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/forked_child.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/store_fixture.h"
@@ -209,10 +210,9 @@ BOOST_AUTO_TEST_CASE(an_owner_that_only_decides_opens_nothing_any_more) {
       disturbance.run(scratch / "store");
       while (Opens(*store, 1, "mine")) sched_yield();
       // For good, whatever is put under the names now.
-      const auto failed = store->PutIntent({.image = "registry.example/after"});
-      BOOST_REQUIRE(!failed);
-      BOOST_TEST((failed.error().code == ErrorCode::kOwned));
-      BOOST_TEST_MESSAGE(failed.error().ToString());
+      const Error failed =
+          ExpectError(store->PutIntent({.image = "registry.example/after"}), ErrorCode::kOwned);
+      BOOST_TEST_MESSAGE(failed.ToString());
       BOOST_TEST(!Opens(*store, 1, "mine"));
     }
   }
@@ -233,9 +233,7 @@ BOOST_AUTO_TEST_CASE(an_older_data_mdb_that_is_written_in_place_is_noticed) {
       for (std::uint64_t i = 0; i < later; ++i) Must(Step(*store, ++step));
       const internal::Fd file = Must(internal::OpenFile(data, O_RDWR));
       Must(internal::PWriteAll(file, older, 0, data));
-      const auto failed = store->PutIntent({.image = "registry.example/after"});
-      BOOST_REQUIRE(!failed);
-      BOOST_TEST((failed.error().code == ErrorCode::kOwned), failed.error().ToString());
+      ExpectError(store->PutIntent({.image = "registry.example/after"}), ErrorCode::kOwned);
       for (std::uint64_t i = 1; i <= step; ++i) BOOST_TEST(!Opens(*store, i, "mine"));
       const auto again = store->PutIntent({.image = "registry.example/after"});
       BOOST_TEST(!again);
@@ -263,9 +261,7 @@ BOOST_AUTO_TEST_CASE(meta_pages_that_are_written_over_end_no_process) {
     BOOST_TEST(!store->ListLedger());
     BOOST_TEST(!store->GetTrust());
   }
-  const auto failed = store->PutIntent({.image = "registry.example/after"});
-  BOOST_REQUIRE(!failed);
-  BOOST_TEST((failed.error().code == ErrorCode::kOwned), failed.error().ToString());
+  ExpectError(store->PutIntent({.image = "registry.example/after"}), ErrorCode::kOwned);
   static_cast<void>(store->Close());
 }
 

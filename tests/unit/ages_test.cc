@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/expect_error.h"
 #include "tests/support/rows.h"
 
 namespace waybill::testing {
@@ -268,12 +269,9 @@ BOOST_AUTO_TEST_CASE(absurd_ages_are_refused) {
         AgeLimits{.credentials = seconds::max()}}) {
     OpenOptions options = store.Options({});
     options.ages = ages;
-    const auto opened = NodeStore::Open(options);
-    BOOST_TEST_REQUIRE(!opened);
-    BOOST_TEST((opened.error().code == ErrorCode::kInvalidArgument));
-    const auto observed = NodeStore::Observe({.directory = store.directory(), .ages = ages});
-    BOOST_TEST_REQUIRE(!observed);
-    BOOST_TEST((observed.error().code == ErrorCode::kInvalidArgument));
+    ExpectError(NodeStore::Open(options), ErrorCode::kInvalidArgument);
+    ExpectError(NodeStore::Observe({.directory = store.directory(), .ages = ages}),
+                ErrorCode::kInvalidArgument);
   }
 }
 

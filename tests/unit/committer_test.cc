@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "tests/support/expect_error.h"
 #include "tests/support/forked_child.h"
 #include "tests/support/store_fixture.h"
 
@@ -70,9 +71,7 @@ BOOST_AUTO_TEST_CASE(an_exception_fails_the_write_and_holds_up_nobody) {
   };
   const auto opened = Must(NodeStore::Open(options));
   *throws = true;
-  const auto failed = opened->PutIntent({.image = "registry.example/during"});
-  BOOST_REQUIRE(!failed);
-  BOOST_TEST((failed.error().code == ErrorCode::kOutOfMemory));
+  ExpectError(opened->PutIntent({.image = "registry.example/during"}), ErrorCode::kOutOfMemory);
   BOOST_TEST(!Must(opened->HasIntent({.image = "registry.example/during"})));
   // Nothing had been written yet, so the store goes on.
   *throws = false;
@@ -91,9 +90,7 @@ BOOST_AUTO_TEST_CASE(a_second_writer_is_refused_where_owner_lock_was_removed) {
   ScratchStore store(Rules::kClosed);
   std::filesystem::remove(store.directory() / "owner.lock");
   BOOST_TEST(!second.Intends("registry.example/other:1", store.directory()));
-  const auto first = store->PutIntent({.image = "registry.example/mine:1"});
-  BOOST_REQUIRE(!first);
-  BOOST_TEST((first.error().code == ErrorCode::kOwned));
+  ExpectError(store->PutIntent({.image = "registry.example/mine:1"}), ErrorCode::kOwned);
   store.Stop();
   BOOST_TEST(successor.Intends("registry.example/other:1", store.directory()));
   store.Start();

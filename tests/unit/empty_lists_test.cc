@@ -2,6 +2,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "tests/support/expect_error.h"
 #include "tests/support/rows.h"
 #include "tests/support/tree.h"
 #include "tests/support/versioned_store.h"
@@ -24,10 +25,8 @@ BOOST_AUTO_TEST_CASE(
   OpenOptions options = store.Options({});
   options.runtime_handlers.emplace();
   options.allow_empty = false;
-  const auto refused = NodeStore::Open(options);
-  BOOST_TEST_REQUIRE(!refused.has_value());
-  BOOST_TEST((refused.error().code == ErrorCode::kInvalidArgument));
-  BOOST_TEST((refused.error().hint_code == Hint::kAllowEmpty));
+  const Error refused = ExpectError(NodeStore::Open(options), ErrorCode::kInvalidArgument);
+  BOOST_TEST((refused.hint_code == Hint::kAllowEmpty));
   options.allow_empty = true;
   BOOST_TEST(Must(Must(NodeStore::Open(options))->ListRuntimeHandlers()).empty());
 }
@@ -36,7 +35,7 @@ BOOST_AUTO_TEST_CASE(an_observer_makes_no_dry_run) {
   ScratchStore store(Rules::kClosed);
   store.Stop();
   const auto observer = Must(NodeStore::Observe({.directory = store.directory()}));
-  BOOST_TEST((observer->CollapseRuntimeHandlers(kDryRun).error().code == ErrorCode::kNotOwner));
+  ExpectError(observer->CollapseRuntimeHandlers(kDryRun), ErrorCode::kNotOwner);
 }
 
 BOOST_AUTO_TEST_CASE(a_dry_run_of_a_restore_reports_it_and_changes_nothing) {

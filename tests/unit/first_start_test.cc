@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/expect_error.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/rows.h"
 #include "waybill/kubelet_format.h"
@@ -221,10 +222,8 @@ BOOST_AUTO_TEST_CASE(an_operator_settles_what_is_presumed) {
     // What the runtime pins is known, and what is not there can't be settled.
     BOOST_TEST(!settle({.image_ref = kPause.id}, as));
     BOOST_TEST(!settle({.image_ref = Id('f')}, as));
-    BOOST_TEST(
-        (node.store->SettlePresumed(unknown, as, "").error().code == ErrorCode::kInvalidArgument));
-    BOOST_TEST(
-        (node.store->SettlePresumed({}, as, "seen").error().code == ErrorCode::kInvalidArgument));
+    ExpectError(node.store->SettlePresumed(unknown, as, ""), ErrorCode::kInvalidArgument);
+    ExpectError(node.store->SettlePresumed({}, as, "seen"), ErrorCode::kInvalidArgument);
   }
   BOOST_TEST(settle(baked, Settled::kPreloaded));
   BOOST_TEST(settle(unknown, Settled::kClosed));
@@ -263,9 +262,8 @@ BOOST_AUTO_TEST_CASE(what_is_closed_and_has_a_record_keeps_it) {
 
 BOOST_AUTO_TEST_CASE(the_kubelets_rules_keep_no_ledger) {
   ScratchStore store(Rules::kKubelet);
-  BOOST_TEST((
-      store->SettlePresumed({.image_ref = kUnknown.id}, Settled::kPreloaded, "seen").error().code ==
-      ErrorCode::kInvalidArgument));
+  ExpectError(store->SettlePresumed({.image_ref = kUnknown.id}, Settled::kPreloaded, "seen"),
+              ErrorCode::kInvalidArgument);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

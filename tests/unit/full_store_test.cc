@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/support/draw.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/temp_dir.h"
@@ -212,9 +213,7 @@ BOOST_AUTO_TEST_CASE(a_full_store_deletes_while_a_reader_holds_an_old_snapshot) 
     for (std::size_t i = 0; i < 40; ++i) Must(store->DeleteRecord({.image_ref = refs[i]}));
     Must(store->ClearDistrust("a reason is written to a full store, too"));
     // The freed pages are pinned by the reader, so there is no more room than before.
-    const auto refused = store->PutRecord({std::string(4000, 'b'), {}, {}});
-    BOOST_REQUIRE(!refused.has_value());
-    BOOST_TEST((refused.error().code == ErrorCode::kStoreFull));
+    ExpectError(store->PutRecord({std::string(4000, 'b'), {}, {}}), ErrorCode::kStoreFull);
     for (std::size_t i = 40; i < 60; ++i) Must(store->DeleteRecord({.image_ref = refs[i]}));
   }
   // The reader died without releasing its snapshot.
@@ -277,9 +276,7 @@ BOOST_AUTO_TEST_CASE(a_list_that_a_full_store_has_no_room_for_changes_nothing) {
         {.id = "preloaded-" + number, .repo_tags = {"registry.example/a" + number + ":v1"}});
   }
   list.token = Must(store->BeginList());
-  const auto refused = store->ObserveImages(list);
-  BOOST_REQUIRE(!refused.has_value());
-  BOOST_TEST((refused.error().code == ErrorCode::kStoreFull));
+  ExpectError(store->ObserveImages(list), ErrorCode::kStoreFull);
   BOOST_TEST(Must(store->ListLedger()).empty());
   BOOST_TEST(Must(store->ListRecords()).size() == refs.size());
 

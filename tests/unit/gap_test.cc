@@ -11,6 +11,7 @@
 
 #include "store/engine/recovery/new_database.h"
 #include "store/engine/trust/trust.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/rows.h"
 #include "waybill/kubelet_format.h"
@@ -181,7 +182,7 @@ BOOST_FIXTURE_TEST_CASE(an_import_that_was_stopped_ends_under_another_spelling, 
   OpenOptions options = In(kubelet);
   options.gap = Gap::kNo;
   options.import_progress = [](auto, auto) { return false; };
-  BOOST_TEST((NodeStore::Open(options).error().code == ErrorCode::kInterrupted));
+  ExpectError(NodeStore::Open(options), ErrorCode::kInterrupted);
   options = In(respelled);
   options.gap = Gap::kNo;
   auto store = Must(NodeStore::Open(options));
@@ -268,9 +269,8 @@ BOOST_AUTO_TEST_CASE(a_gap_that_is_told_of_while_the_store_is_open_closes_by_the
         {.images = std::move(images), .token = token, .complete = true}, {.allow_empty = true}));
   };
   list({known});
-  BOOST_TEST((store->NoteGap("").error().code == ErrorCode::kInvalidArgument));
-  BOOST_TEST((store->NoteGap(std::string(kMaxReasonBytes + 1, 'x')).error().code ==
-              ErrorCode::kInvalidArgument));
+  ExpectError(store->NoteGap(""), ErrorCode::kInvalidArgument);
+  ExpectError(store->NoteGap(std::string(kMaxReasonBytes + 1, 'x')), ErrorCode::kInvalidArgument);
   BOOST_TEST(!Must(store->GetTrust()).distrustful);
   Must(store->NoteGap(std::string(kMaxReasonBytes, 'x')));
   const std::size_t noted = Must(store->GetTrust()).journal.size();

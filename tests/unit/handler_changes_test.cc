@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/expect_error.h"
 #include "tests/support/rows.h"
 
 namespace waybill::testing {
@@ -99,10 +100,9 @@ BOOST_AUTO_TEST_CASE(of_copies_that_are_gone_the_record_written_last_speaks_for_
 BOOST_AUTO_TEST_CASE(lists_above_a_limit_change_nothing) {
   ScratchStore store(Rules::kClosed);
   Must(store->ReplaceRuntimeHandlers(kRuncAndKata));
-  const auto refused = store->ReplaceRuntimeHandlers(
-      std::vector<RuntimeHandler>(kMaxRuntimeHandlers + 1, Handler("a")));
-  BOOST_TEST_REQUIRE(!refused.has_value());
-  BOOST_TEST((refused.error().code == ErrorCode::kLimitExceeded));
+  ExpectError(store->ReplaceRuntimeHandlers(
+                  std::vector<RuntimeHandler>(kMaxRuntimeHandlers + 1, Handler("a"))),
+              ErrorCode::kLimitExceeded);
   BOOST_TEST(Must(store->ListRuntimeHandlers()).size() == 2U);
 }
 

@@ -5,22 +5,13 @@
 #include <filesystem>
 #include <string>
 
+#include "tests/support/expect_error.h"
 #include "tests/support/rows.h"
 #include "tests/support/store_fixture.h"
 
 namespace waybill::testing {
 
 BOOST_AUTO_TEST_SUITE(image_copy)
-
-namespace {
-
-template <typename T>
-void CheckCode(const Result<T>& result, ErrorCode code) {
-  BOOST_REQUIRE(!result.has_value());
-  BOOST_TEST(ErrorCodeName(result.error().code) == ErrorCodeName(code));
-}
-
-}  // namespace
 
 BOOST_AUTO_TEST_CASE(one_value_does_for_a_decision_and_for_the_pull_after_it) {
   UnderBothRules([](Rules rules) {
@@ -38,7 +29,7 @@ BOOST_AUTO_TEST_CASE(one_value_does_for_a_decision_and_for_the_pull_after_it) {
     BOOST_TEST(store->MustAttemptPull(copy, other).pull);
     BOOST_TEST(Must(store->GetRecord(copy)).image_ref == kRef);
     Must(store->DeleteRecord(copy));
-    CheckCode(store->GetRecord(copy), ErrorCode::kNotFound);
+    ExpectError(store->GetRecord(copy), ErrorCode::kNotFound);
   });
 }
 
@@ -49,19 +40,19 @@ BOOST_AUTO_TEST_CASE(the_other_member_alone_is_refused_and_is_no_answer) {
   store.Pull(kImage, kRef, WithSecret(kSecretA));
   constexpr auto kWrong = ErrorCode::kInvalidArgument;
   const ImageCopy only_ref = {.image_ref = kRef};
-  CheckCode(store->RecordPullIntent(only_ref), kWrong);
-  CheckCode(store->RecordImagePullFailed(only_ref), kWrong);
-  CheckCode(store->RecordImagePulled(only_ref, WithSecret(kSecretA)), kWrong);
-  CheckCode(store->HasIntent(only_ref), kWrong);
-  CheckCode(store->PutIntent(only_ref), kWrong);
-  CheckCode(store->DeleteIntent(only_ref), kWrong);
+  ExpectError(store->RecordPullIntent(only_ref), kWrong);
+  ExpectError(store->RecordImagePullFailed(only_ref), kWrong);
+  ExpectError(store->RecordImagePulled(only_ref, WithSecret(kSecretA)), kWrong);
+  ExpectError(store->HasIntent(only_ref), kWrong);
+  ExpectError(store->PutIntent(only_ref), kWrong);
+  ExpectError(store->DeleteIntent(only_ref), kWrong);
   Pod pod;
   BOOST_TEST(store->MustAttemptPull(only_ref, pod).pull);
 
   const ImageCopy only_image = {.image = kImage};
-  CheckCode(store->GetRecord(only_image), kWrong);
-  CheckCode(store->DeleteRecord(only_image), kWrong);
-  CheckCode(store->RecordImagePulled(only_image, WithSecret(kSecretA)), kWrong);
+  ExpectError(store->GetRecord(only_image), kWrong);
+  ExpectError(store->DeleteRecord(only_image), kWrong);
+  ExpectError(store->RecordImagePulled(only_image, WithSecret(kSecretA)), kWrong);
   BOOST_TEST(Must(store->ListRecords()).size() == 1U);
   BOOST_TEST(Must(store->ListIntents()).empty());
 }
@@ -72,15 +63,15 @@ BOOST_AUTO_TEST_CASE(a_closed_store_says_that_it_is_closed) {
   Must(store->Close());
   const ImageCopy copy = {.image = kImage, .image_ref = kRef};
   constexpr auto kClosed = ErrorCode::kClosed;
-  CheckCode(store->GetRecord(copy), kClosed);
-  CheckCode(store->ListRecords(), kClosed);
-  CheckCode(store->HasIntent(copy), kClosed);
-  CheckCode(store->GetTrust(), kClosed);
-  CheckCode(store->GetStatistics(), kClosed);
-  CheckCode(store->GetUserNamespace("pod-1"), kClosed);
-  CheckCode(store->RecordPullIntent(copy), kClosed);
-  CheckCode(store->DeleteRecord(copy), kClosed);
-  CheckCode(store->BeginList(), kClosed);
+  ExpectError(store->GetRecord(copy), kClosed);
+  ExpectError(store->ListRecords(), kClosed);
+  ExpectError(store->HasIntent(copy), kClosed);
+  ExpectError(store->GetTrust(), kClosed);
+  ExpectError(store->GetStatistics(), kClosed);
+  ExpectError(store->GetUserNamespace("pod-1"), kClosed);
+  ExpectError(store->RecordPullIntent(copy), kClosed);
+  ExpectError(store->DeleteRecord(copy), kClosed);
+  ExpectError(store->BeginList(), kClosed);
   Pod pod({kSecretA});
   BOOST_TEST(store->MustAttemptPull(copy, pod).pull);
 }
@@ -90,9 +81,9 @@ BOOST_AUTO_TEST_CASE(reading_from_a_store_that_was_taken_away_says_so_and_not_da
   store.Pull(kImage, kRef, WithSecret(kSecretA));
   std::filesystem::remove(store.directory() / "owner.lock");
   const ImageCopy copy = {.image = kImage, .image_ref = kRef};
-  CheckCode(store->PutIntent(copy), ErrorCode::kOwned);
-  CheckCode(store->GetRecord(copy), ErrorCode::kOwned);
-  CheckCode(store->ListIntents(), ErrorCode::kOwned);
+  ExpectError(store->PutIntent(copy), ErrorCode::kOwned);
+  ExpectError(store->GetRecord(copy), ErrorCode::kOwned);
+  ExpectError(store->ListIntents(), ErrorCode::kOwned);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

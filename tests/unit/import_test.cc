@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <string>
 
+#include "tests/support/expect_error.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/rows.h"
 
@@ -48,9 +49,7 @@ BOOST_AUTO_TEST_CASE(an_unfinished_import_presumes_nothing_preloaded) {
     }
     OpenOptions options = store.Options({});
     options.import_progress = [](std::uint64_t done, std::uint64_t) { return done == 0; };
-    const auto stopped = NodeStore::Open(options);
-    BOOST_REQUIRE(!stopped);
-    BOOST_TEST((stopped.error().code == ErrorCode::kInterrupted));
+    ExpectError(NodeStore::Open(options), ErrorCode::kInterrupted);
 
     // Opened without the directory, as writing commands do; and observed.
     options.kubelet_directory.clear();

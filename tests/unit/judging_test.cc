@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/support/draw.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/known_images.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/memory_dir.h"
@@ -44,12 +45,6 @@ ObserveReport Observe(ScratchStore& store, Images images, bool complete = false)
 void Cancel(NodeStore& store, std::string_view image) {
   const PullId pull = Must(store.RecordPullIntent({.image = image}));
   Must(store.RecordImagePullFailed({.image = image}, PullFailure::kUnknown, pull));
-}
-
-template <typename T>
-void ExpectRefused(const Result<T>& result, ErrorCode code) {
-  BOOST_TEST_REQUIRE(!result.has_value());
-  BOOST_TEST((result.error().code == code), result.error().ToString());
 }
 
 // Everything that a list may change, in words.
@@ -270,7 +265,7 @@ BOOST_AUTO_TEST_CASE(clearing_distrust_by_a_list) {
     BOOST_TEST(!left.not_judged_because.empty());
     BOOST_TEST(store.Check("r.example/x:1", kRef2).reason == Reason::kStoreDistrustful);
 
-    ExpectRefused(store->ClearDistrust("seen", {.adopt = true}), ErrorCode::kInvalidArgument);
+    ExpectError(store->ClearDistrust("seen", {.adopt = true}), ErrorCode::kInvalidArgument);
     // Nothing is known that an empty list could delete, but it would close nothing either.
     ClearOptions options{.images_on_node = images, .adopt = adopt};
     options.dry_run = true;
@@ -307,7 +302,7 @@ BOOST_AUTO_TEST_CASE(a_complete_list_removes_what_it_lacks_and_was_there_before)
   store.Pull(kImage, Digest('c'), WithSecret(kSecretA));
   Observe(store, {Entry(kRef, {"r.example/a:1"}), Entry(kRef2, {})});
   const ImageList old{.images = {Entry(Digest('d'), {})}, .token = early, .complete = true};
-  ExpectRefused(store->ObserveImages(old), ErrorCode::kInvalidArgument);
+  ExpectError(store->ObserveImages(old), ErrorCode::kInvalidArgument);
   const ListToken token = Must(store->BeginList());
   Must(store->AddToLedger(Entry(Digest('e'), {}), "operator", "newer than the list"));
   const ObserveReport report = Must(
@@ -338,7 +333,7 @@ BOOST_AUTO_TEST_CASE(lists_of_others_name_their_source_and_close_nothing) {
                  .source = "prefetcher"};
   list.token = Must(store->BeginList());
   list.complete = true;
-  ExpectRefused(store->ObserveImages(list), ErrorCode::kInvalidArgument);
+  ExpectError(store->ObserveImages(list), ErrorCode::kInvalidArgument);
   list.complete = false;
   const ObserveReport report = Must(store->ObserveImages(list));
   BOOST_TEST(report.preloaded == 1U);
@@ -351,24 +346,24 @@ BOOST_AUTO_TEST_CASE(lists_of_others_name_their_source_and_close_nothing) {
   list.token.reset();
   BOOST_TEST(Must(store->ObserveImages(list)).left == 1U);
   list.source.assign(kMaxReasonBytes + 1, 's');
-  ExpectRefused(store->ObserveImages(list), ErrorCode::kInvalidArgument);
+  ExpectError(store->ObserveImages(list), ErrorCode::kInvalidArgument);
 }
 
 BOOST_AUTO_TEST_CASE(an_operators_word_is_not_judged_but_must_be_whole) {
   ScratchStore store(Rules::kClosed);
   Cancel(*store, kImage);
   const ImageOnNode image = Entry(kRef, {std::string(kImage), "Not A Name"});
-  ExpectRefused(store->AddToLedger({}, "operator", "why"), ErrorCode::kInvalidArgument);
+  ExpectError(store->AddToLedger({}, "operator", "why"), ErrorCode::kInvalidArgument);
   for (const std::string& wrong : {std::string(), std::string(kMaxReasonBytes + 1, 'r')}) {
-    ExpectRefused(store->AddToLedger(image, wrong, "why"), ErrorCode::kInvalidArgument);
-    ExpectRefused(store->AddToLedger(image, "operator", wrong), ErrorCode::kInvalidArgument);
-    ExpectRefused(store->RemoveFromLedger({.image_ref = kRef}, wrong), ErrorCode::kInvalidArgument);
+    ExpectError(store->AddToLedger(image, wrong, "why"), ErrorCode::kInvalidArgument);
+    ExpectError(store->AddToLedger(image, "operator", wrong), ErrorCode::kInvalidArgument);
+    ExpectError(store->RemoveFromLedger({.image_ref = kRef}, wrong), ErrorCode::kInvalidArgument);
   }
-  ExpectRefused(store->AddToLedger({.id = std::string(kMaxImageRefBytes + 1, 'a')}, "a", "b"),
-                ErrorCode::kLimitExceeded);
-  ExpectRefused(store->AddToLedger({.id = "a", .runtime_handler = "of-no-node"}, "operator", "why"),
-                ErrorCode::kInvalidArgument);
-  ExpectRefused(store->RemoveFromLedger({}, "why"), ErrorCode::kInvalidArgument);
+  ExpectError(store->AddToLedger({.id = std::string(kMaxImageRefBytes + 1, 'a')}, "a", "b"),
+              ErrorCode::kLimitExceeded);
+  ExpectError(store->AddToLedger({.id = "a", .runtime_handler = "of-no-node"}, "operator", "why"),
+              ErrorCode::kInvalidArgument);
+  ExpectError(store->RemoveFromLedger({}, "why"), ErrorCode::kInvalidArgument);
   BOOST_TEST(Must(store->ListLedger()).empty());
   BOOST_TEST(!Must(store->RemoveFromLedger({.image_ref = kRef}, "there is none")));
   BOOST_TEST(Must(store->GetTrust()).journal.empty());
@@ -428,11 +423,11 @@ BOOST_AUTO_TEST_CASE(an_empty_list_is_refused_whatever_it_would_delete) {
     const std::string before = StateOf(*store);
     ImageList list{.token = Must(store->BeginList()), .complete = true};
     const auto refused = store->ObserveImages(list);
-    ExpectRefused(refused, ErrorCode::kInvalidArgument);
+    ExpectError(refused, ErrorCode::kInvalidArgument);
     BOOST_TEST((refused.error().hint_code == Hint::kAllowEmpty));
     BOOST_TEST(StateOf(*store) == before);
-    ExpectRefused(store->ClearDistrust("seen", {.images_on_node = Images()}),
-                  ErrorCode::kInvalidArgument);
+    ExpectError(store->ClearDistrust("seen", {.images_on_node = Images()}),
+                ErrorCode::kInvalidArgument);
     BOOST_TEST(StateOf(*store) == before);
     list.complete = false;
     Must(store->ObserveImages(list));
@@ -448,7 +443,7 @@ BOOST_AUTO_TEST_CASE(an_empty_list_prunes_no_ledger) {
   ScratchStore store(Rules::kClosed);
   Observe(store, {Entry(kRef, {"r.example/a:1"})});
   const ListToken token = Must(store->BeginList());
-  ExpectRefused(store->Prune({}, token), ErrorCode::kInvalidArgument);
+  ExpectError(store->Prune({}, token), ErrorCode::kInvalidArgument);
   BOOST_TEST(!store.Check("r.example/a:1", kRef).pull);
   BOOST_TEST(Must(store->Prune({}, token, {.allow_empty = true})).preloaded_removed == 1U);
 }
@@ -466,14 +461,14 @@ BOOST_AUTO_TEST_CASE(tokens_that_tell_nothing) {
                                      Must(store->GetStatistics()).commit_sequence + 1}) {
     list.token->commit = commit;
     const auto refused = store->ObserveImages(list);
-    ExpectRefused(refused, ErrorCode::kInvalidArgument);
+    ExpectError(refused, ErrorCode::kInvalidArgument);
     BOOST_TEST((refused.error().hint_code == Hint::kBeginList));
     BOOST_TEST(StateOf(*store) == before);
   }
   // It outlives a restart.
   store.Restart();
   list.token = first;
-  ExpectRefused(store->ObserveImages(list), ErrorCode::kInvalidArgument);
+  ExpectError(store->ObserveImages(list), ErrorCode::kInvalidArgument);
 }
 
 BOOST_AUTO_TEST_CASE(entries_that_say_little_or_too_much) {
@@ -572,7 +567,7 @@ BOOST_AUTO_TEST_CASE(a_hundred_thousand_images_and_more_than_are_allowed) {
   images.assign(kMaxListedImages + 1, Entry("a", {}));
   ImageList list{.images = std::move(images)};
   list.token = Must(store->BeginList());
-  ExpectRefused(store->ObserveImages(list), ErrorCode::kLimitExceeded);
+  ExpectError(store->ObserveImages(list), ErrorCode::kLimitExceeded);
 }
 
 // --- Who may
@@ -583,12 +578,12 @@ BOOST_AUTO_TEST_CASE(an_observer_reads_and_changes_nothing) {
   Observe(store, {Entry(kRef, {"r.example/a:1"}), Entry(kRef2, {})});
   store.Stop();
   const auto observer = Must(NodeStore::Observe({.directory = store.directory()}));
-  ExpectRefused(observer->BeginList(), ErrorCode::kNotOwner);
-  ExpectRefused(observer->ObserveImages({.images = {Entry(kRef, {})}}), ErrorCode::kNotOwner);
-  ExpectRefused(observer->AddToLedger(Entry(kRef, {}), "a", "b"), ErrorCode::kNotOwner);
-  ExpectRefused(observer->RemoveFromLedger({.image_ref = kRef}, "a"), ErrorCode::kNotOwner);
+  ExpectError(observer->BeginList(), ErrorCode::kNotOwner);
+  ExpectError(observer->ObserveImages({.images = {Entry(kRef, {})}}), ErrorCode::kNotOwner);
+  ExpectError(observer->AddToLedger(Entry(kRef, {}), "a", "b"), ErrorCode::kNotOwner);
+  ExpectError(observer->RemoveFromLedger({.image_ref = kRef}, "a"), ErrorCode::kNotOwner);
   const PullId pull = Must(observer->ListOpenPulls()).at(0).id;
-  ExpectRefused(observer->DropOpenPull(pull, "a"), ErrorCode::kNotOwner);
+  ExpectError(observer->DropOpenPull(pull, "a"), ErrorCode::kNotOwner);
   BOOST_TEST(Must(observer->ListLedger()).size() == 1U);
   Pod nobody;
   BOOST_TEST(observer->MustAttemptPull({.image = "a", .image_ref = kRef}, nobody).reason ==
@@ -602,8 +597,8 @@ BOOST_AUTO_TEST_CASE(the_kubelet_rules_have_no_ledger) {
   const std::string before = StateOf(*store);
   const ObserveReport report = Observe(store, {Entry(kRef, {})}, true);
   BOOST_TEST(!report.not_judged_because.empty());
-  ExpectRefused(store->AddToLedger(Entry(kRef, {}), "a", "b"), ErrorCode::kInvalidArgument);
-  ExpectRefused(store->RemoveFromLedger({.image_ref = kRef}, "a"), ErrorCode::kInvalidArgument);
+  ExpectError(store->AddToLedger(Entry(kRef, {}), "a", "b"), ErrorCode::kInvalidArgument);
+  ExpectError(store->RemoveFromLedger({.image_ref = kRef}, "a"), ErrorCode::kInvalidArgument);
   BOOST_TEST(Must(store->Explain({.image = kImage, .image_ref = kRef})).pulls.size() == 1U);
   BOOST_TEST(StateOf(*store) == before);
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/support/draw.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/kubelet_content.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/rows.h"
@@ -209,9 +210,8 @@ BOOST_AUTO_TEST_CASE(a_quarantine_entry_without_a_hash_is_refused) {
   ExportContent content;
   content.quarantine = {{QuarantineKind::kImageRef, "../../etc", "", "", kNow}};
   const TempDir dir;
-  const auto refused = ExportKubeletDirectory(content, {.kubelet_directory = dir.path()});
-  BOOST_REQUIRE(!refused.has_value());
-  BOOST_TEST((refused.error().code == ErrorCode::kInvalidArgument));
+  ExpectError(ExportKubeletDirectory(content, {.kubelet_directory = dir.path()}),
+              ErrorCode::kInvalidArgument);
   BOOST_TEST((TreeOf(dir.path()) == Tree{{"image_manager", "directory"}}));
 }
 
@@ -275,11 +275,10 @@ BOOST_AUTO_TEST_CASE(a_distrustful_store_needs_to_know_what_is_on_the_node) {
   content.distrust_reason = "it was wiped";
   content.now = {kNow.seconds, 5};
   const TempDir dir;
-  const auto refused = ExportKubeletDirectory(content, {.kubelet_directory = dir.path()});
-  BOOST_REQUIRE(!refused.has_value());
-  BOOST_TEST((refused.error().code == ErrorCode::kInvalidArgument));
-  BOOST_TEST(refused.error().message.find("it was wiped") != std::string::npos);
-  BOOST_TEST(!refused.error().hint.empty());
+  const Error refused =
+      ExpectError(ExportKubeletDirectory(content, {.kubelet_directory = dir.path()}),
+                  ErrorCode::kInvalidArgument, "it was wiped");
+  BOOST_TEST(!refused.hint.empty());
   BOOST_TEST(std::filesystem::is_empty(dir.path()));
 
   ExportOptions options;

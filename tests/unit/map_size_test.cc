@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "store/engine/recovery/map_bytes.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/temp_dir.h"
@@ -119,13 +120,9 @@ BOOST_FIXTURE_TEST_CASE(out_of_range_is_refused_and_nothing_changes, Sized) {
   const std::string before = ReadFile(database());
   for (const std::uint64_t bad :
        {std::uint64_t{1}, kMiB - 1, (kMiB << 24U) + 1, ~std::uint64_t{0}}) {
-    const auto refused = NodeStore::Open(Options(bad));
-    BOOST_TEST_REQUIRE(!refused.has_value());
-    BOOST_TEST((refused.error().code == ErrorCode::kInvalidArgument), refused.error().ToString());
-    const auto restored =
-        Restore({.directory = directory(), .backup = database(), .map_bytes = bad});
-    BOOST_TEST_REQUIRE(!restored.has_value());
-    BOOST_TEST((restored.error().code == ErrorCode::kInvalidArgument), restored.error().ToString());
+    ExpectError(NodeStore::Open(Options(bad)), ErrorCode::kInvalidArgument);
+    ExpectError(Restore({.directory = directory(), .backup = database(), .map_bytes = bad}),
+                ErrorCode::kInvalidArgument);
   }
   BOOST_TEST((ReadFile(database()) == before));
 }

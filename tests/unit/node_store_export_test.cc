@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "store/base/image_spellings.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/rows.h"
 #include "tests/support/tree.h"
@@ -175,10 +176,7 @@ BOOST_AUTO_TEST_CASE(held_pods_stop_it) {
   BOOST_TEST_REQUIRE(Must(store->ListHeldPods()).size() == 1U);
   ExportOptions options{.kubelet_directory = store.kubelet_directory(), .allow_empty = true};
   options.images_on_node.emplace();
-  const auto refused = store->Export(options);
-  BOOST_REQUIRE(!refused.has_value());
-  BOOST_TEST((refused.error().code == ErrorCode::kConflict));
-  BOOST_TEST(refused.error().message.find("pod broken") != std::string::npos);
+  ExpectError(store->Export(options), ErrorCode::kConflict, "pod broken");
   Must(store->AdoptUserNamespace("broken", 65536, 65536));
   BOOST_TEST(Must(store->Export(options)).id_mappings == 1U);
   BOOST_TEST(ReadFile(store.kubelet_directory() / "pods" / "broken" / "userns").size() > 100U);
@@ -194,18 +192,14 @@ BOOST_AUTO_TEST_CASE(a_distrustful_store_needs_the_images_on_the_node) {
   Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef}, WithSecret(kSecretA)));
   const std::filesystem::path fresh = store.scratch() / "fresh";
   std::filesystem::create_directory(fresh);
-  const auto refused = store->Export({.kubelet_directory = fresh});
-  BOOST_REQUIRE(!refused.has_value());
-  BOOST_TEST((refused.error().code == ErrorCode::kInvalidArgument));
-  BOOST_TEST(refused.error().message.find(reason) != std::string::npos);
+  ExpectError(store->Export({.kubelet_directory = fresh}), ErrorCode::kInvalidArgument, reason);
   std::vector<ImageOnNode> images;
   images.push_back({std::string(kRef), {}, {}});
   images.push_back({std::string(kRef2), {}, {}});
   // The ranges of living pods were lost, too.
-  const auto held = store->Export({.kubelet_directory = fresh, .images_on_node = images});
-  BOOST_REQUIRE(!held.has_value());
-  BOOST_TEST((held.error().code == ErrorCode::kConflict));
-  BOOST_TEST((held.error().hint_code == Hint::kSettleHeldPods));
+  const Error held = ExpectError(
+      store->Export({.kubelet_directory = fresh, .images_on_node = images}), ErrorCode::kConflict);
+  BOOST_TEST((held.hint_code == Hint::kSettleHeldPods));
   BOOST_TEST(Must(store->ReleaseLostUserNamespaces()));
   const ExportReport report = ExportTo(*store, fresh, images);
   BOOST_TEST(report.records == 2U);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/support/draw.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/rows.h"
 
@@ -56,12 +57,6 @@ void Continue(ScratchStore& store) {
   OpenOptions options = store.Options({});
   options.continues_pulls = true;
   Must(Must(NodeStore::Open(options))->Close());
-}
-
-template <typename T>
-void ExpectRefused(const Result<T>& result, ErrorCode code) {
-  BOOST_TEST_REQUIRE(!result.has_value());
-  BOOST_TEST((result.error().code == code), result.error().ToString());
 }
 
 // As the image of a list that arrived just now.
@@ -405,12 +400,12 @@ BOOST_AUTO_TEST_CASE(the_grace_and_the_window_are_options_with_bounds) {
   for (const std::chrono::seconds wrong :
        {std::chrono::seconds(-1), std::chrono::seconds::min(), std::chrono::seconds::max()}) {
     options.evidence = {.grace = wrong};
-    ExpectRefused(NodeStore::Open(options), ErrorCode::kInvalidArgument);
+    ExpectError(NodeStore::Open(options), ErrorCode::kInvalidArgument);
     options.evidence = {.window = wrong};
-    ExpectRefused(NodeStore::Open(options), ErrorCode::kInvalidArgument);
+    ExpectError(NodeStore::Open(options), ErrorCode::kInvalidArgument);
   }
   options.evidence = {.short_names = static_cast<ShortNames>(7)};
-  ExpectRefused(NodeStore::Open(options), ErrorCode::kInvalidArgument);
+  ExpectError(NodeStore::Open(options), ErrorCode::kInvalidArgument);
 }
 
 // --- Too many
@@ -482,13 +477,13 @@ BOOST_AUTO_TEST_CASE(dropping_one_is_an_operators_word) {
   ScratchStore store(Rules::kClosed);
   const PullId pull = Begin(store);
   const PullId other = Begin(store, kOther);
-  ExpectRefused(store->DropOpenPull(pull, "in flight here"), ErrorCode::kConflict);
+  ExpectError(store->DropOpenPull(pull, "in flight here"), ErrorCode::kConflict);
   Fail(store, PullFailure::kUnknown, pull);
   for (const std::string& reason : {std::string(), std::string(kMaxReasonBytes + 1, 'r')}) {
-    ExpectRefused(store->DropOpenPull(pull, reason), ErrorCode::kInvalidArgument);
+    ExpectError(store->DropOpenPull(pull, reason), ErrorCode::kInvalidArgument);
   }
   for (const PullId none : {PullId{}, PullId{other.value + 1}}) {
-    ExpectRefused(store->DropOpenPull(none, "a reason"), ErrorCode::kNotFound);
+    ExpectError(store->DropOpenPull(none, "a reason"), ErrorCode::kNotFound);
   }
   Must(store->DropOpenPull(pull, "a reason", {.dry_run = true}));
   BOOST_TEST(Pulls(store).size() == 2U);
@@ -581,7 +576,7 @@ BOOST_AUTO_TEST_CASE(states_and_short_names_have_names) {
   for (const ShortNames short_names : {ShortNames::kAnywhere, ShortNames::kDockerHub}) {
     BOOST_TEST((Must(ParseShortNames(ShortNamesName(short_names))) == short_names));
   }
-  ExpectRefused(ParseShortNames("quay.io"), ErrorCode::kInvalidArgument);
+  ExpectError(ParseShortNames("quay.io"), ErrorCode::kInvalidArgument);
 }
 
 // --- As intents

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "store/base/files.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/temp_dir.h"
 
@@ -25,7 +26,7 @@ BOOST_AUTO_TEST_CASE(an_owner_that_has_not_walked_vouches_for_nothing) {
   BOOST_TEST(!Must(internal::OwnerVouchesFor(scratch.path(), id)));
   Must(owner.AnnounceRecovered(id));
   BOOST_TEST(Must(internal::OwnerVouchesFor(scratch.path(), id)));
-  BOOST_TEST((internal::OwnerLock::Take(scratch.path()).error().code == ErrorCode::kOwned));
+  ExpectError(internal::OwnerLock::Take(scratch.path()), ErrorCode::kOwned);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

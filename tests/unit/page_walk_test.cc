@@ -4,6 +4,7 @@
 
 #include "store/engine/lmdb/check/page_check.h"
 #include "tests/support/draw.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/raw_lmdb.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/walk_recorder.h"
@@ -215,15 +216,12 @@ BOOST_AUTO_TEST_CASE(one_key_is_found_in_the_newer_and_in_the_older_tree) {
       std::memcpy(&stored, found->data(), sizeof(stored));
       BOOST_TEST(stored == which_id);
     }
-    const auto none =
-        internal::FindInMain(file.fd(), static_cast<int>(id % 2), KeyOf("no-such-key-----"));
-    BOOST_REQUIRE(!none.has_value());
-    BOOST_TEST((none.error().code == ErrorCode::kNotFound));
+    ExpectError(
+        internal::FindInMain(file.fd(), static_cast<int>(id % 2), KeyOf("no-such-key-----")),
+        ErrorCode::kNotFound);
   }
   const OpenedFile file(dir / "data.mdb");
-  const auto table = internal::FindInMain(file.fd(), 0, KeyOf(kTables[1]));
-  BOOST_REQUIRE(!table.has_value());
-  BOOST_TEST((table.error().code == ErrorCode::kDamaged));
+  ExpectError(internal::FindInMain(file.fd(), 0, KeyOf(kTables[1])), ErrorCode::kDamaged);
 }
 
 BOOST_AUTO_TEST_CASE(files_that_are_no_store_are_results) {

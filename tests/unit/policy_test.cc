@@ -9,6 +9,7 @@
 
 #include "tests/support/allocations.h"
 #include "tests/support/draw.h"
+#include "tests/support/expect_error.h"
 #include "waybill/limits.h"
 
 namespace waybill {
@@ -32,12 +33,10 @@ bool Allows(const VerificationPolicy& policy, std::string_view name) {
 
 void CheckRefused(Mode mode, Patterns patterns, std::string_view quoted, std::string_view reason) {
   BOOST_TEST_CONTEXT("pattern " << quoted) {
-    const auto policy = VerificationPolicy::Make(mode, std::move(patterns));
-    BOOST_REQUIRE(!policy.has_value());
-    BOOST_TEST((policy.error().code == ErrorCode::kInvalidArgument));
-    BOOST_TEST(policy.error().message.find(quoted) != std::string::npos, policy.error().message);
-    BOOST_TEST(policy.error().message.find(reason) != std::string::npos, policy.error().message);
-    BOOST_TEST(!policy.error().hint.empty());
+    const Error policy = testing::ExpectError(VerificationPolicy::Make(mode, std::move(patterns)),
+                                              ErrorCode::kInvalidArgument, quoted);
+    BOOST_TEST(policy.message.find(reason) != std::string::npos, policy.message);
+    BOOST_TEST(!policy.hint.empty());
   }
 }
 
@@ -54,11 +53,10 @@ BOOST_AUTO_TEST_CASE(modes_have_the_names_of_the_configuration) {
     BOOST_TEST((ParseVerificationMode(name).value() == mode));
   }
   for (const std::string_view bad : {"", "neververify", "NeverVerify ", "Always"}) {
-    const auto mode = ParseVerificationMode(bad);
-    BOOST_REQUIRE(!mode.has_value());
-    BOOST_TEST((mode.error().code == ErrorCode::kInvalidArgument));
+    const Error mode =
+        testing::ExpectError(ParseVerificationMode(bad), ErrorCode::kInvalidArgument);
     for (const auto& known : modes) {
-      BOOST_TEST(mode.error().ToString().find(known.second) != std::string::npos);
+      BOOST_TEST(mode.ToString().find(known.second) != std::string::npos);
     }
   }
 }
@@ -159,9 +157,8 @@ BOOST_AUTO_TEST_CASE(the_number_of_patterns_is_bounded) {
   for (const std::string& name : patterns) BOOST_REQUIRE(Allows(policy, name));
   BOOST_TEST(!Allows(policy, "a"));
   patterns.push_back("one-more");
-  const auto above = VerificationPolicy::Make(Mode::kNeverVerifyAllowlistedImages, patterns);
-  BOOST_REQUIRE(!above.has_value());
-  BOOST_TEST((above.error().code == ErrorCode::kLimitExceeded));
+  testing::ExpectError(VerificationPolicy::Make(Mode::kNeverVerifyAllowlistedImages, patterns),
+                       ErrorCode::kLimitExceeded);
 }
 
 BOOST_AUTO_TEST_CASE(asking_allocates_nothing) {

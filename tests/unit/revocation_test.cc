@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/expect_error.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/rows.h"
 #include "waybill/kubelet_format.h"
@@ -365,9 +366,7 @@ BOOST_AUTO_TEST_CASE(a_digest_of_two_images_names_neither) {
   Must(store->ObserveImages({.images = {{.id = std::string(kRef), .repo_digests = {digest}},
                                         {.id = std::string(kRef2), .repo_digests = {digest}}},
                              .token = Must(store->BeginList())}));
-  const auto refused = store->ForgetImage({.image_ref = digest});
-  BOOST_TEST_REQUIRE(!refused);
-  BOOST_TEST((refused.error().code == ErrorCode::kInvalidArgument));
+  ExpectError(store->ForgetImage({.image_ref = digest}), ErrorCode::kInvalidArgument);
   BOOST_TEST(!MustPull(store, kSecretA));
   BOOST_TEST(Must(store->ForgetImage({.image_ref = kRef})).records == 1U);
   BOOST_TEST(MustPull(store, kSecretA));
@@ -405,22 +404,19 @@ BOOST_AUTO_TEST_CASE(bad_arguments_change_nothing) {
   PullTwo(store);
   const std::uint64_t before = Commits(store);
   const std::string long_text(kMaxCoordinateBytes + 1, 'x');
-  const auto fails = [](const auto& result, ErrorCode code) {
-    BOOST_TEST_REQUIRE(!result);
-    BOOST_TEST((result.error().code == code));
-  };
-  fails(store->ForgetSecret({"", "pull", {}}), ErrorCode::kInvalidArgument);
-  fails(store->ForgetSecret({"team-a", "", {}}), ErrorCode::kInvalidArgument);
-  fails(store->ForgetServiceAccount({"team-a", "", {}}), ErrorCode::kInvalidArgument);
-  fails(store->ForgetNamespace(""), ErrorCode::kInvalidArgument);
-  fails(store->ForgetNamespace(long_text), ErrorCode::kLimitExceeded);
-  fails(store->ForgetImage({}), ErrorCode::kInvalidArgument);
-  fails(store->ForgetCredential(""), ErrorCode::kInvalidArgument);
+  ExpectError(store->ForgetSecret({"", "pull", {}}), ErrorCode::kInvalidArgument);
+  ExpectError(store->ForgetSecret({"team-a", "", {}}), ErrorCode::kInvalidArgument);
+  ExpectError(store->ForgetServiceAccount({"team-a", "", {}}), ErrorCode::kInvalidArgument);
+  ExpectError(store->ForgetNamespace(""), ErrorCode::kInvalidArgument);
+  ExpectError(store->ForgetNamespace(long_text), ErrorCode::kLimitExceeded);
+  ExpectError(store->ForgetImage({}), ErrorCode::kInvalidArgument);
+  ExpectError(store->ForgetCredential(""), ErrorCode::kInvalidArgument);
   const ListToken token = Must(store->BeginList());
-  fails(store->Reconcile({}, token), ErrorCode::kInvalidArgument);
+  ExpectError(store->Reconcile({}, token), ErrorCode::kInvalidArgument);
   ListToken future = token;
   future.commit += 100;
-  fails(store->Reconcile({.secrets = {{"a", "b", "c"}}}, future), ErrorCode::kInvalidArgument);
+  ExpectError(store->Reconcile({.secrets = {{"a", "b", "c"}}}, future),
+              ErrorCode::kInvalidArgument);
   BOOST_TEST(Commits(store) == before);
 }
 
@@ -434,13 +430,10 @@ BOOST_AUTO_TEST_CASE(after_a_truth_what_is_too_long_is_refused_all_the_same) {
         MakeSecret("team-a", "pull", std::string(kMaxCoordinateBytes + 1, 'x'), "hash-a");
     ImagePulledRecord record = {.image_ref = std::string(kRef)};
     record.credential_mapping[std::string(kName)] = WithSecret(too_long);
-    const auto put = store->PutRecord(record);
-    BOOST_TEST_REQUIRE(!put);
-    BOOST_TEST((put.error().code == ErrorCode::kLimitExceeded));
-    const auto pulled =
-        store->RecordImagePulled({.image = kImage, .image_ref = kRef}, WithSecret(too_long));
-    BOOST_TEST_REQUIRE(!pulled);
-    BOOST_TEST((pulled.error().code == ErrorCode::kLimitExceeded));
+    ExpectError(store->PutRecord(record), ErrorCode::kLimitExceeded);
+    ExpectError(
+        store->RecordImagePulled({.image = kImage, .image_ref = kRef}, WithSecret(too_long)),
+        ErrorCode::kLimitExceeded);
     BOOST_TEST(!MustPull(store, kSecretB));
   });
 }
@@ -465,9 +458,8 @@ BOOST_AUTO_TEST_CASE(a_truth_keeps_what_exists_and_what_is_newer) {
                2U);
     BOOST_TEST(MustPull(store, kSecretA));
     // A truth that is older than the last one is none.
-    const auto older = store->Reconcile({.secrets = {{"team-a", "pull", "uid-a"}}}, token);
-    BOOST_TEST_REQUIRE(!older);
-    BOOST_TEST((older.error().code == ErrorCode::kInvalidArgument));
+    ExpectError(store->Reconcile({.secrets = {{"team-a", "pull", "uid-a"}}}, token),
+                ErrorCode::kInvalidArgument);
     const ListToken last = Must(store->BeginList());
     Must(store->Reconcile({}, last, {.allow_empty = true}));
   });
@@ -613,9 +605,7 @@ BOOST_AUTO_TEST_CASE(going_down_ends_closed) {
     Must(store->ForgetSecret(kNameA));
     store.Stop();
     MigrateOptions down{.directory = store.directory(), .to = 5};
-    const auto refused = Migrate(down);
-    BOOST_TEST_REQUIRE(!refused);
-    BOOST_TEST((refused.error().code == ErrorCode::kConflict));
+    ExpectError(Migrate(down), ErrorCode::kConflict);
     down.accept_loss = true;
     BOOST_TEST(Must(Migrate(down)).steps.back().name == "revocation");
     store.Start();

@@ -16,6 +16,7 @@
 #include "store/control/wire.h"
 #include "tests/support/child_process.h"
 #include "tests/support/draw.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/forked_child.h"
 #include "tests/support/in_threads.h"
 #include "tests/support/memory_dir.h"
@@ -254,10 +255,7 @@ std::vector<std::string> Session(UsernsStore& store, OwnerCalls& owner) {
 
 template <typename T>
 void ExpectRefused(const Result<T>& result, ErrorCode code) {
-  BOOST_TEST_REQUIRE(!result.has_value());
-  BOOST_TEST((result.error().code == code), result.error().ToString());
-  BOOST_TEST(result.error().message.find("othing was changed") != std::string::npos,
-             result.error().message);
+  ExpectError(result, code, "othing was changed");
 }
 
 // The error in an answer.
@@ -321,12 +319,11 @@ BOOST_AUTO_TEST_CASE(a_client_does_not_end_the_pulls_of_the_owner) {
   const std::string ref = Id('a');
   const ImageCopy copy = {.image = "r.example/a:1", .image_ref = ref};
   const PullId own = Must(served.store->RecordPullIntent(copy));
-  const auto code = [](const auto& result) { return result ? ErrorCode{} : result.error().code; };
   for (const PullId named : {PullId{}, own}) {
-    BOOST_TEST((code(client->RecordImagePullFailed(copy, PullFailure::kNothingTransferred,
-                                                   named)) == ErrorCode::kConflict));
-    BOOST_TEST((code(client->RecordImagePulled(copy, std::nullopt, {.pull = named})) ==
-                ErrorCode::kConflict));
+    ExpectError(client->RecordImagePullFailed(copy, PullFailure::kNothingTransferred, named),
+                ErrorCode::kConflict);
+    ExpectError(client->RecordImagePulled(copy, std::nullopt, {.pull = named}),
+                ErrorCode::kConflict);
   }
   BOOST_TEST_REQUIRE(Must(served.store->ListOpenPulls()).size() == 1U);
   // Its own it does, named or not, though the owner's is newer.
@@ -343,7 +340,7 @@ BOOST_AUTO_TEST_CASE(a_client_does_not_end_the_pulls_of_the_owner) {
   BOOST_TEST((left() == std::vector{own.value, newest.value, first.value}), second.value);
   Must(client->RecordImagePulled(copy, std::nullopt, {.pull = first}));
   BOOST_TEST((left() == std::vector{own.value, newest.value}));
-  BOOST_TEST((code(client->RecordImagePulled(copy, std::nullopt, {})) == ErrorCode::kConflict));
+  ExpectError(client->RecordImagePulled(copy, std::nullopt, {}), ErrorCode::kConflict);
   // Of unknown end, nobody runs it any more.
   Must(served.store->RecordImagePullFailed(copy, PullFailure::kUnknown, own));
   Must(client->RecordImagePulled(copy, std::nullopt, {.pull = own}));
@@ -445,8 +442,8 @@ BOOST_AUTO_TEST_CASE(one_that_lost_its_store_does_not_serve) {
   store.Open();
   fs::remove(store.directory() / "owner.lock");
   ExpectRefused(store->RecordPullIntent({.image = "x:1"}), ErrorCode::kOwned);
-  BOOST_TEST((store->Serve().error().code == ErrorCode::kOwned));
-  BOOST_TEST((store->MakeBackup().error().code == ErrorCode::kOwned));
+  ExpectError(store->Serve(), ErrorCode::kOwned);
+  ExpectError(store->MakeBackup(), ErrorCode::kOwned);
   BOOST_TEST(!fs::exists(store.directory() / "owner.sock"));
   BOOST_TEST(!fs::exists(store.directory() / "backup"));
 }
@@ -502,17 +499,11 @@ BOOST_AUTO_TEST_CASE(what_lies_in_the_way_is_left_alone) {
       const fs::path place = store.directory() / "owner.sock";
       put(place);
       const auto type = fs::symlink_status(place).type();
-      const auto refused = store->Serve();
-      BOOST_TEST_REQUIRE(!refused.has_value());
-      BOOST_TEST((refused.error().code == ErrorCode::kUnsafePath), refused.error().ToString());
+      ExpectError(store->Serve(), ErrorCode::kUnsafePath);
       BOOST_TEST((fs::symlink_status(place).type() == type));
-      const auto client = OwnerClient::Connect({.directory = store.directory()});
-      BOOST_TEST_REQUIRE(!client.has_value());
-      BOOST_TEST((client.error().code == ErrorCode::kUnsafePath), client.error().ToString());
+      ExpectError(OwnerClient::Connect({.directory = store.directory()}), ErrorCode::kUnsafePath);
       store.Close();
-      const auto opened = NodeStore::Open(store.Options());
-      BOOST_TEST_REQUIRE(!opened.has_value());
-      BOOST_TEST((opened.error().code == ErrorCode::kUnsafePath), opened.error().ToString());
+      ExpectError(NodeStore::Open(store.Options()), ErrorCode::kUnsafePath);
       BOOST_TEST((fs::symlink_status(place).type() == type));
       fs::remove(place);
       store.Open();
@@ -598,17 +589,12 @@ BOOST_AUTO_TEST_CASE(other_users_are_refused) {
     return [fd](const std::string&) { return std::string("listens"); };
   });
   BOOST_TEST_REQUIRE(impostor.Ask("?") == "listens");
-  const auto fooled = OwnerClient::Connect({.directory = directory});
-  BOOST_TEST_REQUIRE(!fooled.has_value());
-  BOOST_TEST((fooled.error().code == ErrorCode::kUnsafePath), fooled.error().ToString());
-  BOOST_TEST(fooled.error().message.find("65534") != std::string::npos);
+  ExpectError(OwnerClient::Connect({.directory = directory}), ErrorCode::kUnsafePath, "65534");
 
   // Another user's socket is not replaced.
   BOOST_TEST_REQUIRE(lchown((directory / "owner.sock").c_str(), kNobody, kNobody) == 0);
   impostor.Kill();
-  const auto opened = NodeStore::Open(options);
-  BOOST_TEST_REQUIRE(!opened.has_value());
-  BOOST_TEST((opened.error().code == ErrorCode::kUnsafePath), opened.error().ToString());
+  ExpectError(NodeStore::Open(options), ErrorCode::kUnsafePath);
   BOOST_TEST(fs::is_socket(directory / "owner.sock"));
 }
 
@@ -953,10 +939,7 @@ BOOST_AUTO_TEST_CASE(owners_that_lose_the_connection) {
     BOOST_REQUIRE(bind(full.get(), address, sizeof(name)) == 0);
     BOOST_REQUIRE(listen(full.get(), 0) == 0);
     BOOST_REQUIRE(::connect(waiting.get(), address, sizeof(name)) == 0);
-    const auto refused = connect(kShort);
-    BOOST_TEST_REQUIRE(!refused.has_value());
-    BOOST_TEST((refused.error().code == ErrorCode::kUnavailable), refused.error().ToString());
-    BOOST_TEST(refused.error().message.find("too many clients waiting") != std::string::npos);
+    ExpectError(connect(kShort), ErrorCode::kUnavailable, "too many clients waiting");
   }
   {
     const RawOwner closing(directory, [](int) {});
@@ -987,10 +970,9 @@ BOOST_AUTO_TEST_CASE(owners_that_lose_the_connection) {
       RawOwner::Hear(client);
     });
     const auto client = Must(connect());
-    const auto lost = client->AddToLedger({.id = Id('a')}, "source", "reason", {});
-    BOOST_TEST_REQUIRE(!lost.has_value());
-    BOOST_TEST((lost.error().code == ErrorCode::kOutcomeUnknown), lost.error().ToString());
-    BOOST_TEST((client->MakeBackup().error().code == ErrorCode::kOutcomeUnknown));
+    ExpectError(client->AddToLedger({.id = Id('a')}, "source", "reason", {}),
+                ErrorCode::kOutcomeUnknown);
+    ExpectError(client->MakeBackup(), ErrorCode::kOutcomeUnknown);
     ExpectRefused(client->AddToLedger({.id = Id('a')}, "source", "reason", dry),
                   ErrorCode::kUnavailable);
     ExpectRefused(client->BeginList(), ErrorCode::kUnavailable);
@@ -1016,9 +998,8 @@ BOOST_AUTO_TEST_CASE(owners_that_lose_the_connection) {
       RawOwner::Say(client, internal::Framed(FrameKind::kAnswer, answer));
     });
     const auto client = Must(connect());
-    const auto got = client->RemoveFromLedger({.image_ref = Id('a')}, "reason", {});
-    BOOST_TEST_REQUIRE(!got.has_value());
-    BOOST_TEST((got.error().code == ErrorCode::kOutcomeUnknown), got.error().ToString());
+    ExpectError(client->RemoveFromLedger({.image_ref = Id('a')}, "reason", {}),
+                ErrorCode::kOutcomeUnknown);
   }
   // What a later version may say.
   {
@@ -1030,11 +1011,9 @@ BOOST_AUTO_TEST_CASE(owners_that_lose_the_connection) {
                                                                  "", static_cast<Hint>(200)})));
     });
     const auto client = Must(connect());
-    const auto got = client->BeginList();
-    BOOST_TEST_REQUIRE(!got.has_value());
-    BOOST_TEST((got.error().code == ErrorCode::kInternal));
-    BOOST_TEST((got.error().hint_code == Hint::kNone));
-    BOOST_TEST(got.error().message == "odd");
+    const Error got = ExpectError(client->BeginList(), ErrorCode::kInternal);
+    BOOST_TEST((got.hint_code == Hint::kNone));
+    BOOST_TEST(got.message == "odd");
   }
   // A name of a backup that leads elsewhere.
   Bytes backup;
@@ -1046,7 +1025,7 @@ BOOST_AUTO_TEST_CASE(owners_that_lose_the_connection) {
     RawOwner::Hear(client);
     RawOwner::Say(client, internal::Framed(FrameKind::kAnswer, backup));
   });
-  BOOST_TEST((Must(connect())->MakeBackup().error().code == ErrorCode::kOutcomeUnknown));
+  ExpectError(Must(connect())->MakeBackup(), ErrorCode::kOutcomeUnknown);
 }
 
 BOOST_AUTO_TEST_CASE(a_client_that_is_set_wrongly) {
@@ -1056,11 +1035,10 @@ BOOST_AUTO_TEST_CASE(a_client_that_is_set_wrongly) {
                 ErrorCode::kInvalidArgument);
   ExpectRefused(OwnerClient::Connect({.directory = directory, .answer_patience = milliseconds(-1)}),
                 ErrorCode::kInvalidArgument);
-  BOOST_TEST((OwnerClient::Connect({.directory = directory / "none"}).error().code ==
-              ErrorCode::kNotFound));
+  ExpectError(OwnerClient::Connect({.directory = directory / "none"}), ErrorCode::kNotFound);
   fs::create_directory_symlink(directory, directory.parent_path() / "link");
-  BOOST_TEST((OwnerClient::Connect({.directory = directory.parent_path() / "link"}).error().code ==
-              ErrorCode::kUnsafePath));
+  ExpectError(OwnerClient::Connect({.directory = directory.parent_path() / "link"}),
+              ErrorCode::kUnsafePath);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

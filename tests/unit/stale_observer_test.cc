@@ -3,6 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 
+#include "tests/support/expect_error.h"
 #include "tests/support/store_fixture.h"
 
 namespace waybill::testing {
@@ -17,7 +18,7 @@ BOOST_AUTO_TEST_CASE(without_its_witness_a_store_is_shown_and_opens_nothing) {
     store.Stop();
     std::filesystem::remove(store.witness());
     ObserveOptions options{.directory = store.directory(), .rules = rules};
-    BOOST_TEST((NodeStore::Observe(options).error().code == ErrorCode::kDamaged));
+    ExpectError(NodeStore::Observe(options), ErrorCode::kDamaged);
     options.asks_witness = false;
     options.policy = Must(VerificationPolicy::Make(VerificationMode::kNeverVerify, {}));
     const auto shown = Must(NodeStore::Observe(options));

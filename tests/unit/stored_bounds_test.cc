@@ -21,6 +21,7 @@
 #include "store/node/records/pulled_record.h"
 #include "store/node/records/typed_tables.h"
 #include "store/node/records/userns_tables.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/raw_lmdb.h"
 #include "tests/support/rows.h"
@@ -118,9 +119,8 @@ BOOST_AUTO_TEST_CASE(a_backup_with_an_intent_above_the_limits_is_refused) {
   std::filesystem::create_directory(copied);
   std::filesystem::copy(store.directory() / "data.mdb", copied);
   PutLongIntent(copied);
-  const auto refused = Restore({.directory = store.directory(), .backup = copied / "data.mdb"});
-  BOOST_REQUIRE(!refused.has_value());
-  BOOST_TEST((refused.error().code == ErrorCode::kDamaged));
+  ExpectError(Restore({.directory = store.directory(), .backup = copied / "data.mdb"}),
+              ErrorCode::kDamaged);
 }
 
 BOOST_AUTO_TEST_CASE(keys_of_images_above_the_limits_are_hashes_like_others) {

@@ -13,6 +13,7 @@
 
 #include "store/streaming/streaming_facts.h"
 #include "tests/support/draw.h"
+#include "tests/support/expect_error.h"
 
 namespace waybill {
 
@@ -345,26 +346,23 @@ BOOST_AUTO_TEST_CASE(versions_are_parsed) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_wrong_with_a_request) {
-  const auto plan = StreamingPlan({.api_server = {1, 10}, .kubelet = {1, 18}});
-  BOOST_TEST_REQUIRE(!plan.has_value());
-  BOOST_TEST((plan.error().code == ErrorCode::kInvalidArgument));
-  BOOST_TEST(Contains(plan.error().message, "kube-apiserver 1.10"));
+  const Error plan = testing::ExpectError(
+      StreamingPlan({.api_server = {1, 10}, .kubelet = {1, 18}}), ErrorCode::kInvalidArgument);
+  BOOST_TEST(Contains(plan.message, "kube-apiserver 1.10"));
   BOOST_TEST(!StreamingPlan({.api_server = {1, 18}, .kubelet = {2, 18}}).has_value());
   BOOST_TEST(!LintStreaming({Component::kKubelet, {0, 0}, {}, {}}).has_value());
-  const auto configured =
-      LintStreaming({Component::kApiServer, {1, 30}, {}, std::vector<StreamingConfigValue>()});
-  BOOST_TEST_REQUIRE(!configured.has_value());
-  BOOST_TEST((configured.error().code == ErrorCode::kInvalidArgument));
+  testing::ExpectError(
+      LintStreaming({Component::kApiServer, {1, 30}, {}, std::vector<StreamingConfigValue>()}),
+      ErrorCode::kInvalidArgument);
   const Arguments many(kMaxStreamingArguments + 1, "-v");
-  const auto long_line = LintStreaming({Component::kKubelet, {1, 30}, many, {}});
-  BOOST_TEST_REQUIRE(!long_line.has_value());
-  BOOST_TEST((long_line.error().code == ErrorCode::kLimitExceeded));
+  testing::ExpectError(LintStreaming({Component::kKubelet, {1, 30}, many, {}}),
+                       ErrorCode::kLimitExceeded);
   const Arguments large = {std::string(kMaxStreamingSettingsBytes + 1, 'x')};
-  BOOST_TEST((LintStreaming({Component::kKubelet, {1, 30}, large, {}}).error().code ==
-              ErrorCode::kLimitExceeded));
+  testing::ExpectError(LintStreaming({Component::kKubelet, {1, 30}, large, {}}),
+                       ErrorCode::kLimitExceeded);
   StreamingPlanRequest gates = {.api_server = {1, 30}, .kubelet = {1, 30}};
   gates.api_server_settings.gates.resize(kMaxStreamingArguments + 1);
-  BOOST_TEST((StreamingPlan(gates).error().code == ErrorCode::kLimitExceeded));
+  testing::ExpectError(StreamingPlan(gates), ErrorCode::kLimitExceeded);
 }
 
 BOOST_AUTO_TEST_CASE(flags_are_read_as_pflag_reads_them) {

@@ -23,6 +23,7 @@
 #include "store/engine/recovery/open_store.h"
 #include "store/streaming/streaming_product.h"
 #include "store/streaming/streaming_table.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/streaming_scene.h"
@@ -40,12 +41,10 @@ constexpr std::size_t kMaxInFlight = 1000;
 void CheckNotFound(StreamingScene& scene, const std::string& token,
                    StreamKind kind = StreamKind::kExec) {
   const auto counters = scene->GetCounters();
-  const auto request = scene->Consume(token, kind);
-  BOOST_REQUIRE(!request);
-  BOOST_TEST((request.error().code == ErrorCode::kNotFound));
+  const Error request = ExpectError(scene->Consume(token, kind), ErrorCode::kNotFound);
   // One and the same text, whatever the reason.
-  static const std::string text = request.error().ToString();
-  BOOST_TEST(request.error().ToString() == text);
+  static const std::string text = request.ToString();
+  BOOST_TEST(request.ToString() == text);
   BOOST_TEST(scene->GetCounters().open == counters.open);
 }
 
@@ -106,12 +105,10 @@ BOOST_AUTO_TEST_CASE(as_many_are_open_as_may_be) {
   tokens.back() = scene.Prepare(kMaxInFlight);
 
   scene.clock().AdvanceSeconds(7);
-  const auto full = scene->Prepare(NumberedExec(1));
-  BOOST_REQUIRE(!full);
-  BOOST_TEST((full.error().code == ErrorCode::kLimitExceeded));
+  const Error full = ExpectError(scene->Prepare(NumberedExec(1)), ErrorCode::kLimitExceeded);
   // The oldest is good for 60 s, up to and including that moment.
-  BOOST_TEST((full.error().retry_after == std::chrono::seconds(53) + std::chrono::nanoseconds(1)));
-  BOOST_TEST(full.error().message.find("1000 streaming requests") != std::string::npos);
+  BOOST_TEST((full.retry_after == std::chrono::seconds(53) + std::chrono::nanoseconds(1)));
+  BOOST_TEST(full.message.find("1000 streaming requests") != std::string::npos);
   BOOST_TEST(scene->GetCounters().open == kMaxInFlight);
   BOOST_TEST(scene->GetCounters().prepare_full == 1U);
   CheckOpens(scene, tokens.front(), NumberedExec(0));
@@ -380,10 +377,8 @@ BOOST_AUTO_TEST_CASE(what_was_changed_on_the_disk_opens_nothing) {
   scene.Start();
   BOOST_TEST(scene->report().open == 1U);
   scene.clock().AdvanceSeconds(100);
-  const auto request = scene->Consume(token, StreamKind::kExec);
-  BOOST_REQUIRE(!request);
-  BOOST_TEST((request.error().code == ErrorCode::kDamaged));
-  BOOST_TEST(request.error().message.find(token) == std::string::npos);
+  const Error request = ExpectError(scene->Consume(token, StreamKind::kExec), ErrorCode::kDamaged);
+  BOOST_TEST(request.message.find(token) == std::string::npos);
   BOOST_TEST(scene->GetCounters().consume_failed == 1U);
 }
 
@@ -760,10 +755,7 @@ BOOST_AUTO_TEST_CASE(going_down_makes_tokens_void) {
   MigrateOptions options{.directory = scene.directory(), .to = 6};
   options.clock = scene.clock().AsClock();
   options.boot_clock = scene.clock().AsBootClock();
-  const auto refused = Migrate(options);
-  BOOST_REQUIRE(!refused);
-  BOOST_TEST((refused.error().code == ErrorCode::kConflict));
-  BOOST_TEST(refused.error().message.find("1 streaming token") != std::string::npos);
+  ExpectError(Migrate(options), ErrorCode::kConflict, "1 streaming token");
   options.accept_loss = true;
   const MigrationReport report = Must(Migrate(options));
   BOOST_REQUIRE(report.steps.size() == 1U);
@@ -825,14 +817,10 @@ BOOST_AUTO_TEST_CASE(a_nodes_store_and_one_of_streams_are_kept_apart) {
   const std::string before = StoredBytes(scene);
   for (const Rules rules : kBothRules) {
     node.rules = rules;
-    const auto opened = NodeStore::Open(node);
-    BOOST_REQUIRE(!opened);
-    BOOST_TEST((opened.error().code == ErrorCode::kInvalidArgument));
+    ExpectError(NodeStore::Open(node), ErrorCode::kInvalidArgument);
     ObserveOptions observe{.directory = scene.directory()};
     observe.rules = rules;
-    const auto observed = NodeStore::Observe(observe);
-    BOOST_REQUIRE(!observed);
-    BOOST_TEST((observed.error().code == ErrorCode::kInvalidArgument));
+    ExpectError(NodeStore::Observe(observe), ErrorCode::kInvalidArgument);
   }
   BOOST_TEST((StoredBytes(scene) == before));
 
@@ -874,9 +862,8 @@ BOOST_AUTO_TEST_CASE(an_older_store_is_a_nodes_unless_it_was_of_streams) {
   scene.Start();
   scene.Stop();
   Must(Migrate({.directory = scene.directory(), .to = 6, .accept_loss = true}));
-  const auto node = NodeStore::Open({.directory = scene.directory(), .witness = Witness::None()});
-  BOOST_TEST_REQUIRE(!node);
-  BOOST_TEST((node.error().code == ErrorCode::kInvalidArgument));
+  ExpectError(NodeStore::Open({.directory = scene.directory(), .witness = Witness::None()}),
+              ErrorCode::kInvalidArgument);
   scene.Continue();
   CheckOpens(scene, scene.Prepare(1), NumberedExec(1));
 }
@@ -899,12 +886,11 @@ BOOST_AUTO_TEST_CASE(an_observer_lists_beside_the_owner) {
   auto observer = Must(StreamingStore::Observe(scene.directory(), scene.clock().AsBootClock()));
   BOOST_TEST(Must(observer->List()).size() == 2U);
   BOOST_TEST(observer->GetCounters().open == 2U);
-  BOOST_TEST((observer->Prepare(NumberedExec(1)).error().code == ErrorCode::kNotOwner));
-  BOOST_TEST(
-      (observer->Consume(token, StreamKind::kPortForward).error().code == ErrorCode::kNotOwner));
+  ExpectError(observer->Prepare(NumberedExec(1)), ErrorCode::kNotOwner);
+  ExpectError(observer->Consume(token, StreamKind::kPortForward), ErrorCode::kNotOwner);
   BOOST_TEST(Must(observer->Verify()).sound);
   Must(observer->Close());
-  BOOST_TEST((observer->List().error().code == ErrorCode::kClosed));
+  ExpectError(observer->List(), ErrorCode::kClosed);
 }
 
 BOOST_AUTO_TEST_CASE(a_closed_store_answers_nothing) {
@@ -912,9 +898,9 @@ BOOST_AUTO_TEST_CASE(a_closed_store_answers_nothing) {
   scene.Start();
   const std::string token = scene.Prepare(1);
   Must(scene->Close());
-  BOOST_TEST((scene->Prepare(NumberedExec(1)).error().code == ErrorCode::kClosed));
-  BOOST_TEST((scene->Consume(token, StreamKind::kExec).error().code == ErrorCode::kClosed));
-  BOOST_TEST((scene->List().error().code == ErrorCode::kClosed));
+  ExpectError(scene->Prepare(NumberedExec(1)), ErrorCode::kClosed);
+  ExpectError(scene->Consume(token, StreamKind::kExec), ErrorCode::kClosed);
+  ExpectError(scene->List(), ErrorCode::kClosed);
   BOOST_TEST(scene->Close().has_value());
 }
 

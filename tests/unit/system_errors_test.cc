@@ -11,6 +11,7 @@
 
 #include "migrations/kubelet/kubelet_file.h"
 #include "store/base/files.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/store_fixture.h"
 
@@ -73,12 +74,12 @@ BOOST_AUTO_TEST_CASE(a_file_that_can_not_be_opened_now_is_not_skipped) {
   WriteFile(image_manager / "pulled" / name, "{}");
   const NoMoreFiles none;
   for (const auto on_error : {internal::OnReadError::kFail, internal::OnReadError::kSkip}) {
-    const auto file = internal::ReadKubeletFile(image_manager.path(),
-                                                internal::KubeletFolder::kPulled, name, on_error);
-    BOOST_REQUIRE(!file);
-    BOOST_TEST((file.error().code == ErrorCode::kIo));
-    BOOST_TEST((file.error().hint_code == Hint::kNone));
-    BOOST_TEST(file.error().hint.find("LimitNOFILE=") != std::string::npos, file.error().hint);
+    const Error file =
+        ExpectError(internal::ReadKubeletFile(image_manager.path(),
+                                              internal::KubeletFolder::kPulled, name, on_error),
+                    ErrorCode::kIo);
+    BOOST_TEST((file.hint_code == Hint::kNone));
+    BOOST_TEST(file.hint.find("LimitNOFILE=") != std::string::npos, file.hint);
   }
 }
 

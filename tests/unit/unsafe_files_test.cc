@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "store/engine/recovery/store_files.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/tree.h"
 
@@ -38,16 +39,10 @@ void MakeWhole(ScratchStore& store) {
 }
 
 void RequireRefused(ScratchStore& store) {
-  const auto opened = NodeStore::Open(store.Options({}));
-  BOOST_REQUIRE(!opened);
-  BOOST_TEST((opened.error().code == ErrorCode::kUnsafePath), opened.error().ToString());
+  ExpectError(NodeStore::Open(store.Options({})), ErrorCode::kUnsafePath);
   const fs::path backup = store.scratch() / "kept.mdb";
-  const auto restored = Restore({.directory = store.directory(), .backup = backup});
-  BOOST_REQUIRE(!restored);
-  BOOST_TEST((restored.error().code == ErrorCode::kUnsafePath), restored.error().ToString());
-  const auto migrated = Migrate({.directory = store.directory(), .to = 1});
-  BOOST_REQUIRE(!migrated);
-  BOOST_TEST((migrated.error().code == ErrorCode::kUnsafePath), migrated.error().ToString());
+  ExpectError(Restore({.directory = store.directory(), .backup = backup}), ErrorCode::kUnsafePath);
+  ExpectError(Migrate({.directory = store.directory(), .to = 1}), ErrorCode::kUnsafePath);
 }
 
 }  // namespace
@@ -74,13 +69,10 @@ BOOST_AUTO_TEST_CASE(nothing_in_the_directory_is_followed_through_a_symlink) {
         RequireRefused(store);
         BOOST_TEST((TreeOf(store.scratch()) == before));
         if (names == &kFiles) {
-          const auto observed = NodeStore::Observe({.directory = store.directory()});
-          BOOST_REQUIRE(!observed);
-          BOOST_TEST((observed.error().code == ErrorCode::kUnsafePath),
-                     observed.error().ToString());
+          ExpectError(NodeStore::Observe({.directory = store.directory()}), ErrorCode::kUnsafePath);
         }
         if (name == "backup") {
-          BOOST_TEST((ListBackups(store.directory()).error().code == ErrorCode::kUnsafePath));
+          ExpectError(ListBackups(store.directory()), ErrorCode::kUnsafePath);
         }
       }
     }

@@ -10,6 +10,7 @@
 #include "store/node/records/keys.h"
 #include "store/node/records/userns_tables.h"
 #include "store/node/upkeep/node_product.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/userns_store.h"
 #include "tests/support/versions.h"
@@ -222,7 +223,7 @@ BOOST_AUTO_TEST_CASE(a_restored_backup_takes_nobodys_range) {
   BOOST_TEST(!restored.id_ranges_lost);
   store.Open();
   BOOST_TEST(store.Get("now") == now);
-  BOOST_TEST((store->GetUserNamespace("gone").error().code == ErrorCode::kNotFound));
+  ExpectError(store->GetUserNamespace("gone"), ErrorCode::kNotFound);
   store.Get("new");
   store.Close();
   // If the replaced store can't be read, the backup's mappings are used, and others may be lost.
@@ -345,10 +346,7 @@ BOOST_AUTO_TEST_CASE(going_down_is_refused_for_ranges_that_no_kubelets_files_can
     for (const bool dry_run : {true, false}) {
       MigrateOptions options = To(store, version, true);
       options.dry_run = dry_run;
-      const auto refused = Migrate(options);
-      BOOST_TEST_REQUIRE(!refused.has_value());
-      BOOST_TEST((refused.error().code == ErrorCode::kConflict));
-      BOOST_TEST(refused.error().message.find("1 of 65536, 1 of 131072") != std::string::npos);
+      ExpectError(Migrate(options), ErrorCode::kConflict, "1 of 65536, 1 of 131072");
     }
   }
   BOOST_TEST(Must(ListBackups(store.directory())).empty());

@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "tests/support/expect_error.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/userns_store.h"
 #include "tests/support/versions.h"
@@ -117,7 +118,7 @@ BOOST_AUTO_TEST_CASE(an_import_that_stopped_at_the_images) {
   OpenOptions options = store.Options();
   options.kubelet_directory = store.kubelet();
   options.import_progress = [](auto, auto) { return false; };
-  BOOST_TEST((NodeStore::Open(options).error().code == ErrorCode::kInterrupted));
+  ExpectError(NodeStore::Open(options), ErrorCode::kInterrupted);
   options = store.Options();
   options.pods_directory.clear();
   {
@@ -135,7 +136,7 @@ BOOST_AUTO_TEST_CASE(pods_that_could_not_be_listed) {
   fs::create_directories(elsewhere / "living");
   WriteFile(elsewhere / "living" / "userns", UsernsStore::FileOf(5 * kIdsPerBlock, kIdsPerBlock));
   fs::create_directory_symlink(elsewhere, store.pods());
-  BOOST_TEST((NodeStore::Open(store.Options()).error().code == ErrorCode::kUnsafePath));
+  ExpectError(NodeStore::Open(store.Options()), ErrorCode::kUnsafePath);
   fs::remove(store.pods());
   for (const std::uint32_t block : AllThatIsHandedOut(store)) BOOST_TEST(block != 5U);
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/support/draw.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/userns_store.h"
 
 namespace waybill::testing {
@@ -21,11 +22,6 @@ namespace {
 constexpr std::uint32_t kLastBlock = 65535;
 const std::filesystem::path kFixtures =
     std::filesystem::path(WAYBILL_FIXTURES) / "kubelet-v1.36" / "pods";
-
-void ExpectError(const Error& error, ErrorCode code, const std::string& words) {
-  BOOST_TEST((error.code == code), error.ToString());
-  BOOST_TEST(error.message.find(words) != std::string::npos, error.ToString());
-}
 
 }  // namespace
 
@@ -42,7 +38,7 @@ BOOST_AUTO_TEST_CASE(a_pod_has_the_same_mapping_every_time) {
   BOOST_TEST(found.pod_uid == "a");
   BOOST_TEST(found.host_id == a * kIdsPerBlock);
   BOOST_TEST(found.length == kIdsPerBlock);
-  BOOST_TEST((store->GetUserNamespace("c").error().code == ErrorCode::kNotFound));
+  ExpectError(store->GetUserNamespace("c"), ErrorCode::kNotFound);
 }
 
 BOOST_AUTO_TEST_CASE(a_full_pool_says_so_and_what_is_released_is_free_again) {
@@ -50,7 +46,7 @@ BOOST_AUTO_TEST_CASE(a_full_pool_says_so_and_what_is_released_is_free_again) {
   std::set<std::uint32_t> blocks;
   for (const char* pod : {"a", "b", "c", "d"}) blocks.insert(store.Get(pod));
   BOOST_TEST((blocks == std::set<std::uint32_t>{10, 11, 12, 13}));
-  ExpectError(store.Try("e").error(), ErrorCode::kLimitExceeded,
+  ExpectError(store.Try("e"), ErrorCode::kLimitExceeded,
               "could not find an empty slot to allocate a user namespace");
   const std::uint32_t c = store.Get("c");
   BOOST_TEST(Must(store->ReleaseUserNamespace("c")));
@@ -180,10 +176,9 @@ BOOST_AUTO_TEST_CASE(an_observer_answers_for_pods_that_have_one) {
   auto observer = Must(NodeStore::Observe({.directory = store.directory()}));
   const auto got = Must(observer->GetOrCreateUserNamespace({.pod_uid = "a", .host_users = false}));
   BOOST_TEST(got.uids.front().host_id == a * kIdsPerBlock);
-  BOOST_TEST(
-      (observer->GetOrCreateUserNamespace({.pod_uid = "b", .host_users = false}).error().code ==
-       ErrorCode::kNotOwner));
-  BOOST_TEST((observer->ReleaseUserNamespace("a").error().code == ErrorCode::kNotOwner));
+  ExpectError(observer->GetOrCreateUserNamespace({.pod_uid = "b", .host_users = false}),
+              ErrorCode::kNotOwner);
+  ExpectError(observer->ReleaseUserNamespace("a"), ErrorCode::kNotOwner);
 }
 
 BOOST_AUTO_TEST_CASE(a_real_kubelets_pods_keep_their_ids) {
@@ -211,9 +206,7 @@ BOOST_AUTO_TEST_CASE(a_directory_of_pods_that_is_not_there_is_a_mistake_where_it
   UsernsStore store;
   OpenOptions options = store.Options();
   options.pods_directory = store.kubelet() / "pots";
-  const auto refused = NodeStore::Open(options);
-  BOOST_TEST_REQUIRE(!refused.has_value());
-  BOOST_TEST((refused.error().code == ErrorCode::kNotFound));
+  ExpectError(NodeStore::Open(options), ErrorCode::kNotFound);
   BOOST_TEST(!std::filesystem::exists(store.directory()));
   // In a kubelet directory it is found by itself, and may be missing.
   options.pods_directory.clear();
@@ -231,8 +224,7 @@ BOOST_AUTO_TEST_CASE(a_pool_without_room_for_its_pods_is_refused) {
   options.user_namespaces.pool = SmallPool(kLastBlock - 3, 4);
   options.user_namespaces.pool.max_pods = 4;
   const auto refused = NodeStore::Open(options);
-  BOOST_TEST_REQUIRE(!refused.has_value());
-  ExpectError(refused.error(), ErrorCode::kInvalidArgument,
+  ExpectError(refused, ErrorCode::kInvalidArgument,
               "kubelet user assigned IDs are not enough to support 4 pods");
 }
 
@@ -249,7 +241,7 @@ BOOST_AUTO_TEST_CASE(so_many_pods_fit) {
   BOOST_TEST(blocks.size() == 65534U);
   BOOST_TEST(*blocks.begin() == 1U);
   BOOST_TEST(*blocks.rbegin() == kLastBlock - 1);
-  BOOST_TEST((store.Try("too-many").error().code == ErrorCode::kLimitExceeded));
+  ExpectError(store.Try("too-many"), ErrorCode::kLimitExceeded);
   store.Reopen();
   BOOST_TEST(Must(store->GetUserNamespaceStatistics()).free == 0U);
   BOOST_TEST(blocks.contains(store.Get("pod-0")));
