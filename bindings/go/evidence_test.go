@@ -270,6 +270,9 @@ func TestFirstStart(t *testing.T) {
 	if r := s.RecoveryReport(); !r.FirstStart || r.Observed == nil || r.Observed.Preloaded != 1 {
 		t.Errorf("%+v", r)
 	}
+	if entries, err := s.Ledger(); err != nil || len(entries) != 1 || entries[0].Source != "preloaded-list" {
+		t.Errorf("%+v, %v", entries, err)
+	}
 	if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets()); d.Pull() {
 		t.Errorf("%+v", d)
 	}

@@ -8,19 +8,18 @@
 static waybill_error* error;
 
 #define TAG WAYBILL_STRING("registry.example.com/base/pause:3.10")
-#define TYPO WAYBILL_STRING("registry.example.com/base/pause:3.l0")
 #define HEX "cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"
 #define ID WAYBILL_STRING("sha256:" HEX)
 #define BARE_ID WAYBILL_STRING(HEX)
 #define WHY WAYBILL_STRING("a test")
 
-static int64_t boot_seconds = 1000;
-static uint8_t boot_number = 1;
+static const int64_t kBootSeconds = 1000;
+static const uint8_t kBootNumber = 1;
 
 static waybill_boot_time since_boot(void* context) {
   ++*(int*)context;
-  waybill_boot_time time = {.nanoseconds = boot_seconds * 1000000000};
-  time.boot_id[0] = boot_number;
+  waybill_boot_time time = {.nanoseconds = kBootSeconds * 1000000000};
+  time.boot_id[0] = kBootNumber;
   return time;
 }
 
@@ -166,8 +165,8 @@ static void each_pull_has_an_id(void) {
                                         second, &error));
   MUST(waybill_list_open_pulls(store, &pulls, &error));
   CHECK(pulls->count == 1 && pulls->items[0].state == WAYBILL_OPEN_PULL_UNKNOWN);
-  CHECK(pulls->items[0].ended != NULL && pulls->items[0].ended_at.boot_id[0] == boot_number);
-  CHECK(pulls->items[0].ended_at.nanoseconds == boot_seconds * 1000000000);
+  CHECK(pulls->items[0].ended != NULL && pulls->items[0].ended_at.boot_id[0] == kBootNumber);
+  CHECK(pulls->items[0].ended_at.nanoseconds == kBootSeconds * 1000000000);
   const waybill_pull_id unknown = pulls->items[0].id;
   waybill_free(pulls);
   MUST(waybill_drop_open_pull(store, unknown, WHY, &kDryRun, &error));
@@ -183,133 +182,6 @@ static void each_pull_has_an_id(void) {
   MUST(waybill_list_open_pulls(store, &pulls, &error));
   CHECK(pulls->count == 1 && pulls->items[0].state == WAYBILL_OPEN_PULL_RUNNING);
   waybill_free(pulls);
-  end_store(store);
-}
-
-/* What could have come by a pull is closed, and the store says why and until when. */
-static void pulls_close_what_they_could_have_brought(void) {
-  waybill_evidence_options evidence = WAYBILL_EVIDENCE_OPTIONS_INIT;
-  evidence.grace_seconds = 10;
-  evidence.window_seconds = 100;
-  evidence.short_names = WAYBILL_SHORT_NAMES_DOCKER_HUB;
-  waybill_open_options options = on_node_options("judged");
-  options.evidence = &evidence;
-  waybill_store* store = open_with(&options);
-  MUST(waybill_record_pull_intent(store, COPY(.image = TAG), NULL, &error));
-  MUST(waybill_record_image_pull_failed(store, COPY(.image = TAG), WAYBILL_PULL_FAILED, 0, &error));
-  /* Names no registry, but this runtime completes it with docker.io. */
-  MUST(waybill_record_pull_intent(store, COPY(.image = WAYBILL_STRING("pause")), NULL, &error));
-
-  const waybill_image_on_node pulled = {.id = REF, .repo_tags = {&TAG, 1}};
-  waybill_observe_report* report = observe(store, &pulled);
-  CHECK(report->closed == 1 && report->preloaded == 0 && !report->judged[0].preloaded);
-  waybill_free(report);
-  waybill_explanation* explanation = NULL;
-  MUST(waybill_explain(store, COPY(.image = TAG, .image_ref = REF), (waybill_strings){&TAG, 1},
-                       &explanation, &error));
-  CHECK(explanation->ledger_entry == NULL && explanation->recorded);
-  CHECK(explanation->closed_because.length > 0 && explanation->text.length > 0);
-  CHECK(explanation->hint.length > 0);
-  CHECK(explanation->pulls.count == 1 && !explanation->in_quarantine && !explanation->distrustful);
-  CHECK_TEXT(TAG.data, explanation->pulls.items[0].image);
-  CHECK(explanation->pulls.items[0].state == WAYBILL_OPEN_PULL_FAILED);
-  waybill_free(explanation);
-
-  /* The grace is over, the window is not. */
-  boot_seconds += 11;
-  report = observe(store, &pulled);
-  CHECK(report->pulls_settled == 1 && report->known == 1);
-  waybill_free(report);
-  const waybill_string other = WAYBILL_STRING("registry.example.com/base/other:1");
-  const waybill_image_on_node imported = {.id = ID, .repo_tags = {&other, 1}};
-  report = observe(store, &imported);
-  CHECK(report->preloaded == 1 && report->records_removed == 1);
-  waybill_free(report);
-  MUST(waybill_explain(store, COPY(.image = other, .image_ref = ID), (waybill_strings){NULL, 0},
-                       &explanation, &error));
-  CHECK(explanation->ledger_entry != NULL && !explanation->recorded);
-  CHECK_TEXT("", explanation->text);
-  CHECK_TEXT("sha256:" HEX, explanation->ledger_entry->image_ref);
-  waybill_free(explanation);
-  end_store(store);
-}
-
-/* Of a pull that was cut: whether it can bring anything any more, and what it did not bring. */
-static void what_the_runtime_shows(void) {
-  const waybill_open_options options = on_node_options("shown");
-  waybill_store* store = open_with(&options);
-  const waybill_image_on_node image = {.id = ID, .repo_tags = {&TAG, 1}};
-  MUST(waybill_record_pull_intent(store, COPY(.image = TAG), NULL, &error));
-  MUST(waybill_record_image_pull_failed(store, COPY(.image = TAG), WAYBILL_PULL_OUTCOME_UNKNOWN, 0,
-                                        &error));
-  waybill_image_list list = WAYBILL_IMAGE_LIST_INIT;
-  list.images = (waybill_images_on_node){&image, 1};
-  list.complete = true;
-  list.imported = (waybill_strings){&image.id, 1};
-  /* Imported; still under way; over. */
-  for (int step = 0; step < 3; ++step) {
-    waybill_list_token token;
-    MUST(waybill_begin_list(store, &token, &error));
-    CHECK(token.drawn.boot_id[0] == boot_number);
-    CHECK(token.drawn.nanoseconds == boot_seconds * 1000000000);
-    list.token = &token;
-    list.quiet_until = step == 0 ? NULL : &token.drawn;
-    list.names_to_come = (waybill_strings){&TAG, step == 1 ? 1 : 0};
-    waybill_observe_report* report = NULL;
-    MUST(waybill_observe_images(store, &list, NULL, &report, &error));
-    CHECK(report->preloaded == (step == 0 ? 1 : 0));
-    CHECK(report->pulls_settled == (step == 2 ? 1 : 0));
-    waybill_free(report);
-  }
-
-  /* Of another source than the runtime. */
-  const waybill_image_on_node fetched = {.id = REF, .repo_tags = {&TYPO, 1}};
-  waybill_list_token token;
-  MUST(waybill_begin_list(store, &token, &error));
-  list = (waybill_image_list){.struct_size = sizeof(list),
-                              .images = {&fetched, 1},
-                              .token = &token,
-                              .source = WAYBILL_STRING("prefetcher")};
-  MUST(waybill_observe_images(store, &list, NULL, NULL, &error));
-  waybill_ledger_entries* entries = NULL;
-  MUST(waybill_list_ledger(store, &entries, &error));
-  if (!CHECK(entries->count == 2)) check_exit();
-  const bool is_second = entries->items[0].image_ref.length > REF.length;
-  CHECK_TEXT("prefetcher", entries->items[is_second ? 1 : 0].source);
-  waybill_free(entries);
-  end_store(store);
-}
-
-static void under_kubelet_rules(void) {
-  waybill_open_options options = on_node_options("kubelet-rules");
-  options.rules = WAYBILL_RULES_KUBELET;
-  waybill_store* store = open_with(&options);
-  const waybill_image_on_node image = {.id = ID, .repo_tags = {&TAG, 1}};
-  waybill_observe_report* report = observe(store, &image);
-  CHECK(report->preloaded == 0 && report->closed == 0 && report->not_judged_because.length > 0);
-  waybill_free(report);
-  waybill_explanation* explanation = NULL;
-  MUST(waybill_explain(store, COPY(.image = TAG, .image_ref = ID), (waybill_strings){NULL, 0},
-                       &explanation, &error));
-  CHECK(explanation->ledger_entry == NULL && !explanation->recorded);
-  waybill_free(explanation);
-  end_store(store);
-}
-
-static void first_start(void) {
-  const waybill_image_on_node images[] = {{.id = ID, .repo_tags = {&TAG, 1}},
-                                          {.id = REF, .repo_tags = {&TYPO, 1}}};
-  const waybill_images_on_node listed = {images, 2};
-  const waybill_image_on_node named = {.repo_tags = {&TAG, 1}};
-  const waybill_images_on_node preloaded = {&named, 1};
-  waybill_open_options options = on_node_options("first-start");
-  options.images_on_node = &listed;
-  options.preloaded = &preloaded;
-  waybill_store* store = open_with(&options);
-  waybill_recovery_report* report = report_of(store);
-  CHECK(report->first_start && report->observed != NULL);
-  CHECK(report->observed->listed == 2 && report->observed->preloaded == 2);
-  waybill_free(report);
   end_store(store);
 }
 
@@ -423,9 +295,5 @@ int main(void) {
   explanations_say_what_counts();
   preloaded_images_enter_the_ledger();
   each_pull_has_an_id();
-  pulls_close_what_they_could_have_brought();
-  what_the_runtime_shows();
-  under_kubelet_rules();
-  first_start();
   return check_result();
 }

@@ -1,6 +1,4 @@
-/* Credentials that are forgotten and do not come back; how long a proof counts, and when it was
- * made.
- */
+/* What was forgotten, as lists of revocations tell it, and when a credential was proven. */
 
 #include <string.h>
 
@@ -8,14 +6,13 @@
 
 static waybill_error* error;
 
-static int64_t now = 1767225600; /* 2026-01-01 */
+static const int64_t kNow = 1767225600; /* 2026-01-01 */
 
 static waybill_timestamp stands(void* context) {
   (void)context;
-  return (waybill_timestamp){now, 0};
+  return (waybill_timestamp){kNow, 0};
 }
 
-#define HOUR ((int64_t)3600)
 #define REF2 WAYBILL_STRING("sha256:bb")
 static const waybill_credential_name kOfSecret = {{"tenant-a", 8}, {"pull", 4}, {"uid-1", 5}};
 static const waybill_image_pull_service_account kAccount = {
@@ -23,7 +20,6 @@ static const waybill_image_pull_service_account kAccount = {
 static const waybill_image_pull_credentials kWithAccount = {.service_accounts = &kAccount,
                                                             .service_account_count = 1};
 static const waybill_image_pull_credentials kForAll = {.node_pods_accessible = true};
-static const waybill_pod_credentials kPodWithAccount = {.service_account = &kAccount};
 /* The credentials of kSecret, as those of another tenant. */
 static const waybill_image_pull_secret kEqual = {
     {"uid-3", 5}, {"tenant-b", 8}, {"copy", 4}, {"hash-1", 6}};
@@ -36,10 +32,6 @@ static void pull_with(waybill_store* store, waybill_string image_ref,
                                    &result, &error));
 }
 
-static waybill_decision decide(waybill_store* store, const waybill_pod_credentials* pod) {
-  return waybill_must_attempt_pull(store, APP, pod);
-}
-
 /* The only one; the caller frees it. */
 static waybill_revocations* revocations_of(waybill_store* store, size_t count) {
   waybill_revocations* revocations = NULL;
@@ -50,39 +42,6 @@ static waybill_revocations* revocations_of(waybill_store* store, size_t count) {
   CHECK(statistics->revocations == count);
   waybill_free(statistics);
   return revocations;
-}
-
-static void a_secret(void) {
-  waybill_store* store = open_store("secret");
-  pull(store, IMAGE, REF);
-  pull(store, IMAGE, REF2);
-  waybill_forget_report* report = NULL;
-  MUST(waybill_forget_secret(store, kOfSecret, &kDryRun, &report, &error));
-  CHECK(report->records == 2 && report->secrets == 2);
-  waybill_free(report);
-  CHECK(may_use(store, &kPod));
-  waybill_free(revocations_of(store, 0));
-  MUST(waybill_forget_secret(store, kOfSecret, NULL, &report, &error));
-  CHECK(report->records == 2 && report->secrets == 2 && report->service_accounts == 0);
-  CHECK(report->node_pods == 0 && report->equal_hashes == 0 && report->stored);
-  CHECK(report->untidied == 0);
-  waybill_free(report);
-  MUST(waybill_tidy_up(store, &error));
-  CHECK(!may_use(store, &kPod));
-
-  waybill_revocations* revocations = revocations_of(store, 1);
-  const waybill_revocation* one = revocations->items;
-  CHECK(one->kind == WAYBILL_REVOKED_SECRET && !one->untidied && one->commit > 0);
-  CHECK_TEXT("secret", waybill_revocation_kind_name(one->kind));
-  CHECK_TEXT("tenant-a", one->who.namespace_name);
-  CHECK_TEXT("pull", one->who.name);
-  CHECK_TEXT("uid-1", one->who.uid);
-  CHECK_TEXT("", one->image_ref);
-  CHECK_TEXT("", one->runtime_handler);
-  CHECK_TEXT("", one->credential_hash);
-  CHECK(one->since.seconds > 1767225600 && one->since.nanoseconds == 0);
-  waybill_free(revocations);
-  end_store(store);
 }
 
 static void accounts_namespaces_images_and_hashes(void) {
@@ -130,52 +89,9 @@ static void accounts_namespaces_images_and_hashes(void) {
   end_store(store);
 }
 
-static void the_truth(void) {
-  waybill_store* store = open_store("truth");
-  pull(store, IMAGE, REF);
-  pull_with(store, REF, &kWithAccount);
-  waybill_list_token token;
-  MUST(waybill_begin_list(store, &token, &error));
-  waybill_reconcile_report* report = check_poison();
-  waybill_existing_credentials truth = WAYBILL_EXISTING_CREDENTIALS_INIT;
-  truth.secrets = &kOfSecret;
-  truth.secret_count = 1;
-  waybill_list_token wrong = token;
-  wrong.commit += 1000000;
-  INVALID(waybill_reconcile(store, &truth, wrong, NULL, &report, &error));
-  CHECK(report == NULL);
-  wrong = token;
-  ++wrong.store;
-  INVALID(waybill_reconcile(store, &truth, wrong, NULL, &report, &error));
-
-  MUST(waybill_reconcile(store, &truth, token, NULL, &report, &error));
-  CHECK(report->known == 1 && report->gone == 1 && report->newer == 0);
-  CHECK(report->forgotten->records == 1 && report->forgotten->service_accounts == 1);
-  CHECK(report->forgotten->stored && report->forgotten->secrets == 0);
-  waybill_free(report);
-  MUST(waybill_begin_list(store, &token, &error));
-  truth.secret_count = 0;
-  INVALID(waybill_reconcile(store, &truth, token, NULL, &report, &error));
-  CHECK(may_use(store, &kPod));
-  MUST(waybill_reconcile(store, &truth, token, &kMeant, &report, &error));
-  CHECK(report->known == 0 && report->gone == 1);
-  waybill_free(report);
-  end_store(store);
-}
-
-static waybill_open_options aged(const waybill_age_limits* ages) {
-  waybill_open_options options = store_options("aged");
+static void proofs_of_records(void) {
+  waybill_open_options options = store_options("proofs");
   options.clock = stands;
-  options.ages = ages;
-  return options;
-}
-
-static void ages(void) {
-  waybill_age_limits limits = WAYBILL_AGE_LIMITS_INIT;
-  limits.credentials_seconds = 10 * HOUR;
-  limits.service_accounts_seconds = HOUR;
-  limits.node_pods_seconds = 5 * HOUR;
-  waybill_open_options options = aged(&limits);
   waybill_store* store = open_with(&options);
   pull_with(store, REF, &kCredentials);
   pull_with(store, REF, &kWithAccount);
@@ -192,8 +108,8 @@ static void ages(void) {
   }
   const waybill_credential_proofs* proofs = record->proofs;
   CHECK(proofs->node_pods.proven == NULL && proofs->node_pods.pull_began == 0);
-  CHECK(proofs->secrets[0].proven != NULL && proofs->secrets[0].proven->seconds == now);
-  CHECK(proofs->service_accounts[0].proven->seconds == now);
+  CHECK(proofs->secrets[0].proven != NULL && proofs->secrets[0].proven->seconds == kNow);
+  CHECK(proofs->service_accounts[0].proven->seconds == kNow);
   CHECK(proofs->secrets[0].pull_began > 0);
   CHECK(proofs->service_accounts[0].pull_began > proofs->secrets[0].pull_began);
   waybill_free(record);
@@ -212,43 +128,11 @@ static void ages(void) {
     }
   }
   waybill_free(records);
-
-  now += HOUR + 1;
-  waybill_decision decision = decide(store, &kPodWithAccount);
-  CHECK(decision.pull && decision.reason == WAYBILL_REASON_PROOF_TOO_OLD);
-  CHECK(decision.result == WAYBILL_CHECK_MUST_AUTHENTICATE);
-  CHECK_TEXT("proofTooOld", waybill_reason_name(decision.reason));
-  CHECK(may_use(store, &kPod));
-  const waybill_image_copy for_all = COPY(.image = IMAGE, .image_ref = REF2);
-  now += 4 * HOUR;
-  CHECK(waybill_must_attempt_pull(store, for_all, &kPodWithout).reason ==
-        WAYBILL_REASON_PROOF_TOO_OLD);
-  now += 5 * HOUR;
-  CHECK(decide(store, &kPod).reason == WAYBILL_REASON_PROOF_TOO_OLD);
-  end_store(store);
-
-  /* The store remembers them, for observers, too. */
-  options = aged(NULL);
-  store = open_with(&options);
-  CHECK(!may_use(store, &kPod));
-  waybill_observe_options observing = WAYBILL_OBSERVE_OPTIONS_INIT;
-  observing.directory = options.directory;
-  observing.clock = stands;
-  end_store(store);
-  MUST(waybill_observe(&observing, &store, &error));
-  CHECK(!may_use(store, &kPod));
-  end_store(store);
-  limits.credentials_seconds = 0;
-  observing.ages = &limits;
-  MUST(waybill_observe(&observing, &store, &error));
-  CHECK(may_use(store, &kPod));
   end_store(store);
 }
 
 int main(void) {
-  a_secret();
   accounts_namespaces_images_and_hashes();
-  the_truth();
-  ages();
+  proofs_of_records();
   return check_result();
 }

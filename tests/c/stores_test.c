@@ -1,5 +1,5 @@
 /* Whole stores: witness, take-over of a kubelet's files, export, an observer in another process,
- * migration of a store that an earlier version wrote, backups and going back to one. */
+ * migration and what it tells of its progress. */
 
 #define _XOPEN_SOURCE 700
 
@@ -224,97 +224,6 @@ static void observer_beside_the_owner(const char* program) {
   end_store(store);
 }
 
-static void migration_and_the_way_back(void) {
-  const waybill_string directory = scratch("golden");
-  make_directory(directory);
-  copy_file(fixture("golden/v1/data.mdb"), scratch("golden/data.mdb"));
-  waybill_open_options options = store_options("golden");
-  options.no_migration = true;
-  options.skip_unreadable = true; /* of what can be read it skips nothing */
-  waybill_store* store = NULL;
-  CHECK_CODE(WAYBILL_OLDER_SCHEMA, waybill_open(&options, &store, &error));
-
-  waybill_migrate_options migrate = WAYBILL_MIGRATE_OPTIONS_INIT;
-  migrate.directory = directory;
-  migrate.map_bytes = SMALL_MAP;
-  migrate.clock = tick;
-  migrate.dry_run = true;
-  waybill_migration_report* report = NULL;
-  MUST(waybill_migrate(&migrate, &report, &error));
-  CHECK(report->from == 1 && report->to == waybill_newest_schema());
-  CHECK(report->step_count == report->to - report->from);
-  CHECK(report->steps[0].from == 1 && report->steps[0].to == 2);
-  CHECK(report->steps[0].name.length > 0);
-  CHECK_TEXT("", report->backup);
-  waybill_free(report);
-
-  migrate.dry_run = false;
-  MUST(waybill_migrate(&migrate, &report, &error));
-  CHECK(is_there(report->backup) && report->losses.count == 0);
-  waybill_free(report);
-  store = open_with(&options);
-  waybill_recovery_report* opened = report_of(store);
-  CHECK(!opened->set_aside && opened->records > 0 && opened->migration == NULL);
-  waybill_free(opened);
-  CHECK_CODE(WAYBILL_OWNED, waybill_migrate(&migrate, NULL, &error));
-  end_store(store);
-
-  waybill_backups* backups = NULL;
-  MUST(waybill_list_backups(directory, &backups, &error));
-  CHECK(backups->count >= 1 && backups->items[0].bytes > 0);
-  CHECK(backups->items[0].schema_version == 1);
-  waybill_restore_options restore = WAYBILL_RESTORE_OPTIONS_INIT;
-  restore.directory = directory;
-  restore.backup = backups->items[0].path;
-  restore.map_bytes = SMALL_MAP;
-  waybill_restore_report* restored = NULL;
-  MUST(waybill_restore(&restore, &restored, &error));
-  CHECK(restored->schema_version == 1 && restored->records > 0);
-  CHECK(is_there(restored->replaced_path) && restored->distrust_reason.length > 0);
-  waybill_free(restored);
-  MUST(waybill_restore(&restore, NULL, &error));
-  waybill_free(backups);
-
-  /* Opening migrates, too. */
-  options.no_migration = false;
-  store = open_with(&options);
-  opened = report_of(store);
-  CHECK(opened->migration != NULL && opened->migration->from == 1);
-  CHECK(opened->migration->step_count > 0 && is_there(opened->migration->backup));
-  waybill_free(opened);
-  end_store(store);
-}
-
-/* A socket that an OwnerClient finds, and a backup beside the owner. */
-static void served(void) {
-  waybill_store* store = open_store("serves");
-  const waybill_string socket_path = scratch("serves/owner.sock");
-  CHECK(!is_there(socket_path));
-  waybill_serve_options options = WAYBILL_SERVE_OPTIONS_INIT;
-  MUST(waybill_serve(store, &options, &error));
-  CHECK(is_there(socket_path));
-  CHECK_CODE(WAYBILL_CONFLICT, waybill_serve(store, NULL, &error));
-
-  pull(store, IMAGE, REF);
-  waybill_backup* backup = NULL;
-  MUST(waybill_make_backup(store, &backup, &error));
-  CHECK(is_there(backup->path) && backup->bytes > 0);
-  CHECK(backup->schema_version == waybill_newest_schema());
-  waybill_free(backup);
-  waybill_backups* backups = NULL;
-  MUST(waybill_list_backups(scratch("serves"), &backups, &error));
-  CHECK(backups->count == 1);
-  waybill_free(backups);
-  const waybill_string elsewhere = scratch("elsewhere.mdb");
-  MUST(waybill_write_backup(store, elsewhere, NULL, NULL, &backup, &error));
-  CHECK(is_there(elsewhere) && backup->bytes > 0);
-  waybill_free(backup);
-  CHECK_CODE(WAYBILL_INVALID_ARGUMENT,
-             waybill_write_backup(store, elsewhere, NULL, NULL, &backup, &error));
-  end_store(store);
-  CHECK(!is_there(socket_path));
-}
-
 static void migration_down(void) {
   const waybill_runtime_handler handlers[] = {{.name = {"runc", 4}, .is_default = true},
                                               {.name = {"kata", 4}}};
@@ -344,21 +253,6 @@ static void migration_down(void) {
   waybill_free(report);
 }
 
-static void gaps(void) {
-  const waybill_string tag = WAYBILL_STRING("registry.example.com/team/app:v1");
-  const waybill_image_on_node image = {.id = REF, .repo_tags = {&tag, 1}};
-  const waybill_images_on_node images = {&image, 1};
-  waybill_open_options options = store_options("gap");
-  options.gap = WAYBILL_GAP_YES;
-  options.images_on_node = &images;
-  waybill_store* store = open_with(&options);
-  waybill_recovery_report* report = report_of(store);
-  CHECK(report->after_gap && report->gap_reason.length > 0 && report->gap_closed == 1);
-  CHECK(report->gap_images.count == 1);
-  waybill_free(report);
-  end_store(store);
-}
-
 int main(int argc, char** argv) {
   if (argc == 3 && strcmp(argv[1], "observe") == 0) return observe(argv[2]);
   witness_that_is_left();
@@ -367,9 +261,6 @@ int main(int argc, char** argv) {
   take_over_that_is_stopped();
   verified_with_progress();
   observer_beside_the_owner(argv[0]);
-  migration_and_the_way_back();
-  served();
   migration_down();
-  gaps();
   return check_result();
 }

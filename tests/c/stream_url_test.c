@@ -8,61 +8,6 @@
 static waybill_error* error;
 #define LOCAL WAYBILL_STRING("http://127.0.0.1:41231/exec/t0ken?a=b")
 
-static waybill_stream_url_check* check_of(waybill_string url,
-                                          const waybill_stream_url_policy* policy) {
-  waybill_stream_url_check* check = NULL;
-  MUST(waybill_check_stream_url(url, policy, &check, &error));
-  return check;
-}
-
-static void urls(void) {
-  waybill_stream_url_check* check = check_of(LOCAL, NULL);
-  CHECK(check->refusal == WAYBILL_STREAM_URL_ALLOWED && check->scheme == WAYBILL_STREAM_HTTP);
-  CHECK_TEXT("127.0.0.1", check->host);
-  CHECK_TEXT("/exec/t0ken?a=b", check->path);
-  CHECK_TEXT("", check->message);
-  CHECK(check->port == 41231);
-  waybill_free(check);
-
-  check = check_of(WAYBILL_STRING("//127.0.0.1:41231/exec/t0ken"), NULL);
-  CHECK(check->refusal == WAYBILL_STREAM_URL_NO_SCHEME && check->port == 0);
-  CHECK_CONTAINS("no scheme", check->message);
-  CHECK(strstr(check->message.data, "t0ken") == NULL);
-  CHECK_TEXT("", check->host);
-  CHECK_TEXT("", check->path);
-  CHECK_TEXT("noScheme", waybill_stream_url_refusal_name(check->refusal));
-  waybill_free(check);
-
-  const waybill_string hosts[] = {WAYBILL_STRING("10.0.0.7"), WAYBILL_STRING("crio.local")};
-  const uint16_t ports[] = {443, 10010};
-  waybill_stream_url_policy policy = WAYBILL_STREAM_URL_POLICY_INIT;
-  policy.hosts = (waybill_strings){hosts, 2};
-  policy.ports = ports;
-  policy.port_count = 2;
-  policy.require_https = true;
-  check = check_of(WAYBILL_STRING("https://CRIO.local"), &policy);
-  CHECK(check->refusal == WAYBILL_STREAM_URL_ALLOWED && check->scheme == WAYBILL_STREAM_HTTPS);
-  CHECK(check->port == 443);
-  CHECK_TEXT("crio.local", check->host);
-  CHECK_TEXT("/", check->path);
-  CHECK_TEXT("https", waybill_stream_scheme_name(check->scheme));
-  waybill_free(check);
-}
-
-static void redirects(void) {
-  waybill_stream_url_check* check = NULL;
-  const waybill_string there = WAYBILL_STRING("../attach/other");
-  MUST(waybill_check_stream_redirect(LOCAL, there, NULL, &check, &error));
-  CHECK(check->refusal == WAYBILL_STREAM_URL_REDIRECT);
-  waybill_free(check);
-  waybill_stream_url_policy policy = WAYBILL_STREAM_URL_POLICY_INIT;
-  policy.same_host_redirects = true;
-  MUST(waybill_check_stream_redirect(LOCAL, there, &policy, &check, &error));
-  CHECK(check->refusal == WAYBILL_STREAM_URL_ALLOWED && check->port == 41231);
-  CHECK_TEXT("/attach/other", check->path);
-  waybill_free(check);
-}
-
 static void wrong_arguments(void) {
   const waybill_string nowhere = {NULL, 7};
   waybill_stream_url_check* check = check_poison();
@@ -111,8 +56,6 @@ static void rates(void) {
 }
 
 int main(void) {
-  urls();
-  redirects();
   wrong_arguments();
   rates();
   return check_result();

@@ -100,51 +100,6 @@ static void a_token_opens_once(void) {
   waybill_streaming_store_free(store);
 }
 
-static void it_is_full_for_a_while(void) {
-  waybill_streaming_options options = options_of("full");
-  options.max_open = 1;
-  options.time_to_live_ns = UINT64_C(5000000000);
-  waybill_streaming_store* store = open_streams(&options);
-  waybill_string* token = NULL;
-  MUST(waybill_prepare_stream(store, &kExec, &token, &error));
-  waybill_free(token);
-  waybill_error* full = NULL;
-  CHECK(waybill_prepare_stream(store, &kExec, &token, &full) == WAYBILL_LIMIT_EXCEEDED);
-  CHECK(full->retry_after_ns == UINT64_C(5000000001));
-  waybill_free(full);
-  now.nanoseconds += INT64_C(5000000001);
-  MUST(waybill_prepare_stream(store, &kExec, &token, &error));
-  waybill_free(token);
-  waybill_streaming_store_free(store);
-}
-
-static void a_restart(void) {
-  waybill_streaming_options options = options_of("restart");
-  waybill_string* token = NULL;
-  for (int how = 0; how < 3; ++how) {
-    waybill_streaming_store* store = open_streams(&options);
-    MUST(waybill_prepare_stream(store, &kExec, &token, &error));
-    waybill_streaming_store_free(store);
-    options.keeps_tokens = how == 1;
-    options.continues = how == 2;
-    store = open_streams(&options);
-    waybill_streaming_report* report = NULL;
-    MUST(waybill_get_streaming_report(store, &report, &error));
-    CHECK((report->voided == 0) == (how > 0));
-    CHECK((report->open == 1) == (how > 0));
-    CHECK((report->void_reason.length == 0) == (how > 0));
-    CHECK(!report->recovery->created && !report->recovery->distrustful);
-    waybill_free(report);
-    waybill_free(token);
-    options.keeps_tokens = options.continues = false;
-    waybill_streaming_store_free(store);
-  }
-  waybill_streaming_store* observer = NULL;
-  MUST(waybill_streaming_observe(options.directory, &observer, &error));
-  CHECK_CODE(WAYBILL_NOT_OWNER, waybill_prepare_stream(observer, &kExec, &token, &error));
-  waybill_streaming_store_free(observer);
-}
-
 static void requests_are_checked(void) {
   MUST(waybill_check_streaming_request(&kExec, &error));
   waybill_streaming_request wrong = kExec;
@@ -201,8 +156,6 @@ static void null_pointers(void) {
 
 int main(void) {
   a_token_opens_once();
-  it_is_full_for_a_while();
-  a_restart();
   requests_are_checked();
   null_pointers();
   return check_result();

@@ -12,11 +12,9 @@ static const waybill_runtime_handler kHandlers[] = {
     {.name = {"runc", 4}, .is_default = true, .user_namespaces = true}, {.name = {"old", 3}}};
 static const waybill_runtime_handlers kRegistry = {kHandlers, 2};
 
-static waybill_store* open_for_pods(const waybill_user_namespace_options* user_namespaces,
-                                    const char* pods) {
+static waybill_store* open_for_pods(const char* pods) {
   waybill_open_options options = store_options("store");
   options.runtime_handlers = &kRegistry;
-  options.user_namespaces = user_namespaces;
   if (pods != NULL) options.pods_directory = scratch(pods);
   return open_with(&options);
 }
@@ -43,15 +41,8 @@ static uint32_t range_of(waybill_store* store, const char* pod) {
 static void pools(void) {
   waybill_user_namespace_pool pool = waybill_default_user_namespace_pool(BLOCK, 110);
   CHECK(pool.first_id == BLOCK && pool.ids_per_pod == BLOCK && pool.max_pods == 110);
-  MUST(waybill_check_user_namespace_pool(&pool, &error));
   pool.first_id = 5;
   INVALID(waybill_check_user_namespace_pool(&pool, &error));
-
-  const waybill_string ids = WAYBILL_STRING("0: kubelet 131072 7208960\n");
-  MUST(waybill_pool_of_subordinate_ids(true, true, ids, ids, BLOCK, 110, &pool, &error));
-  CHECK(pool.first_id == 2 * BLOCK && pool.id_count == 7208960);
-  MUST(waybill_pool_of_subordinate_ids(false, true, NONE, NONE, BLOCK, 110, &pool, &error));
-  CHECK(pool.first_id == BLOCK);
 }
 
 static void lookups(waybill_store* store) {
@@ -80,48 +71,9 @@ static void lookups(waybill_store* store) {
   waybill_free(all);
 }
 
-static void releases(waybill_store* store) {
-  bool released = false;
-  const waybill_change_options* const how[] = {&kDryRun, NULL, NULL};
-  for (int i = 0; i < 3; ++i) {
-    MUST(waybill_release_user_namespace(store, text("b"), how[i], &released, &error));
-    CHECK(released == (i < 2));
-  }
-
-  range_of(store, "new");
-  range_of(store, "a");
-  range_of(store, "d");
-  waybill_list_token token;
-  MUST(waybill_begin_list(store, &token, &error));
-  range_of(store, "newer");
-  const waybill_string existing = text("a");
-  const waybill_string running = text("d");
-  waybill_user_namespace_cleanup_report* report = NULL;
-  const waybill_strings none = {NULL, 0};
-  MUST(waybill_clean_up_user_namespaces(store, none, none, token, &kDryRun, &report, &error));
-  CHECK(report->released == 3 && report->kept_newer == 1);
-  waybill_free(report);
-  MUST(waybill_clean_up_user_namespaces(store, (waybill_strings){&existing, 1},
-                                        (waybill_strings){&running, 1}, token, NULL, &report,
-                                        &error));
-  CHECK(report->examined == 4 && report->released == 1 && report->kept_in_lists == 2 &&
-        report->kept_newer == 1);
-  CHECK(report->released_pods.count == 1);
-  CHECK_TEXT("new", report->released_pods.items[0]);
-  waybill_free(report);
-
-  waybill_user_namespace_statistics* statistics = NULL;
-  MUST(waybill_get_user_namespace_statistics(store, &statistics, &error));
-  CHECK(statistics->enabled && statistics->allocations == 3);
-  CHECK(statistics->used + statistics->free == statistics->ranges);
-  CHECK(statistics->pool.ids_per_pod == BLOCK && statistics->largest_free_run > 0);
-  CHECK_TEXT("", statistics->refused_because);
-  waybill_free(statistics);
-}
-
 /* A file of a kubelet that can't be understood holds its pod, and an operator lets it go. */
 static void held_pods(void) {
-  waybill_store* store = open_for_pods(NULL, "pods");
+  waybill_store* store = open_for_pods("pods");
   waybill_held_pods* held = NULL;
   MUST(waybill_list_held_pods(store, &held, &error));
   CHECK(held->count == 1);
@@ -140,28 +92,6 @@ static void held_pods(void) {
   end_store(store);
 }
 
-static void small_pool_and_none(void) {
-  waybill_user_namespace_options options = WAYBILL_USER_NAMESPACE_OPTIONS_INIT;
-  options.pool = (waybill_user_namespace_pool){50000ULL * BLOCK, 1 * BLOCK, BLOCK, 1};
-  waybill_store* store = open_for_pods(&options, NULL);
-  waybill_user_namespace got;
-  MUST(ask(store, text("last"), WAYBILL_HOST_USERS_FALSE, NONE, 0, &got));
-  CHECK(got.uids.host_id == 50000U * BLOCK);
-  CHECK_CODE(WAYBILL_LIMIT_EXCEEDED,
-             ask(store, text("no-room"), WAYBILL_HOST_USERS_FALSE, NONE, 0, &got));
-  waybill_user_namespace_allocation* allocation = NULL;
-  MUST(waybill_get_user_namespace(store, text("a"), &allocation, &error));
-  CHECK(allocation->relation == WAYBILL_POOL_OUTSIDE);
-  waybill_free(allocation);
-  end_store(store);
-
-  options.pool.max_pods = 0;
-  options.disabled = true;
-  store = open_for_pods(&options, NULL);
-  CHECK_CODE(WAYBILL_CONFLICT, ask(store, text("a"), WAYBILL_HOST_USERS_FALSE, NONE, 0, &got));
-  end_store(store);
-}
-
 static void write_broken_pod(void) {
   make_directory(scratch("pods"));
   make_directory(scratch("pods/broken"));
@@ -171,12 +101,10 @@ static void write_broken_pod(void) {
 
 int main(void) {
   pools();
-  waybill_store* store = open_for_pods(NULL, NULL);
+  waybill_store* store = open_for_pods(NULL);
   lookups(store);
-  releases(store);
   end_store(store);
   write_broken_pod();
   held_pods();
-  small_pool_and_none();
   return check_result();
 }

@@ -1,4 +1,4 @@
-/* The pure functions: names, hashes, platforms, the kubelet's JSON. */
+/* The pure functions: names, platforms, times, policies, what is no document. */
 
 #include <string.h>
 
@@ -18,63 +18,6 @@ static void versions_and_names(void) {
   CHECK_TEXT("secretHashMatches", waybill_reason_name(WAYBILL_REASON_SECRET_HASH_MATCHES));
   CHECK_TEXT("the image is not on the node", waybill_reason_text(WAYBILL_REASON_IMAGE_ABSENT));
   CHECK_TEXT("ErrImageNeverPull", waybill_ensure_action_name(WAYBILL_ENSURE_NEVER_PULL));
-
-  int32_t number = -1;
-  for (int32_t rules = 0; rules <= WAYBILL_RULES_KUBELET; ++rules) {
-    MUST(waybill_parse_rules(waybill_rules_name(rules), &number, &error));
-    CHECK(number == rules);
-  }
-  for (int32_t mode = 0; mode <= WAYBILL_ALWAYS_VERIFY; ++mode) {
-    MUST(waybill_parse_verification_mode(waybill_verification_mode_name(mode), &number, &error));
-    CHECK(number == mode);
-  }
-  for (int32_t names = 0; names <= WAYBILL_SHORT_NAMES_DOCKER_HUB; ++names) {
-    MUST(waybill_parse_short_names(waybill_short_names_name(names), &number, &error));
-    CHECK(number == names);
-  }
-  CHECK_TEXT("running", waybill_pull_state_name(WAYBILL_OPEN_PULL_RUNNING));
-  CHECK_TEXT("unknown", waybill_pull_state_name(WAYBILL_OPEN_PULL_UNKNOWN));
-  CHECK_TEXT("", waybill_pull_state_name(0));
-  for (int32_t policy = 0; policy <= WAYBILL_PULL_NEVER; ++policy) {
-    MUST(waybill_parse_pull_policy(waybill_pull_policy_name(policy), &number, &error));
-    CHECK(number == policy);
-  }
-  INVALID(waybill_parse_rules(WAYBILL_STRING("x"), &number, &error));
-  INVALID(waybill_parse_verification_mode(NONE, &number, &error));
-  INVALID(waybill_parse_pull_policy(WAYBILL_STRING("always"), &number, &error));
-  INVALID(waybill_parse_short_names(WAYBILL_STRING("docker"), &number, &error));
-}
-
-static void images(void) {
-  waybill_image_parts parts;
-  const waybill_string image = WAYBILL_STRING("example.com:5000/a/b:v1");
-  CHECK(waybill_parse_image(image, &parts));
-  CHECK(parts.domain.data == image.data && parts.domain.length == strlen("example.com:5000"));
-  CHECK(parts.path.length == 3 && memcmp(parts.path.data, "a/b", 3) == 0);
-  CHECK(parts.tag.length == 2 && memcmp(parts.tag.data, "v1", 2) == 0);
-  CHECK(parts.digest.length == 0);
-  CHECK(parts.name.length == strlen("example.com:5000/a/b"));
-  CHECK(!waybill_parse_image(WAYBILL_STRING("Not An Image"), &parts));
-  CHECK(parts.name.length == 0 && parts.path.length == 0);
-
-  waybill_string* result = NULL;
-  MUST(waybill_normalise_image(WAYBILL_STRING("busybox"), &result, &error));
-  CHECK_TEXT("docker.io/library/busybox:latest", *result);
-  waybill_free(result);
-  INVALID(waybill_normalise_image(WAYBILL_STRING("A B"), &result, &error));
-  MUST(waybill_repository_of(image, &result, &error));
-  CHECK_TEXT("example.com:5000/a/b", *result);
-  waybill_free(result);
-}
-
-static void hashes(void) {
-  waybill_string* hash = NULL;
-  MUST(waybill_hash_credentials(NONE, NONE, NONE, &hash, &error));
-  CHECK_TEXT("44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a", *hash);
-  waybill_free(hash);
-  MUST(waybill_hash_credentials(WAYBILL_STRING("user"), NONE, NONE, &hash, &error));
-  CHECK_TEXT("1d03b8b8f9f35bbfb101f2d2d69dccf3f6b313b4aa67dbfab6889fa7bf0fa051", *hash);
-  waybill_free(hash);
 }
 
 #define MANIFEST(digit, platform)                                                        \
@@ -119,93 +62,6 @@ static void platforms(void) {
   waybill_free(index);
   waybill_free(platform);
   INVALID(waybill_decode_image_index(WAYBILL_STRING("{}"), &index, &error));
-}
-
-/* Decoding returns what was encoded. */
-static void kubelet_files(int32_t version) {
-  const waybill_timestamp time = {1767225600, 0};
-  const waybill_credential_mapping mapping = {WAYBILL_STRING("example.com/a"), kCredentials};
-  const waybill_image_pulled_record record = {.image_ref = REF,
-                                              .last_updated = &time,
-                                              .credential_mapping = &mapping,
-                                              .credential_mapping_count = 1};
-  waybill_string* json = NULL;
-  MUST(waybill_encode_pulled_record(&record, version, &json, &error));
-  CHECK_CONTAINS("ImagePulledRecord", *json);
-  waybill_image_pulled_record* again = NULL;
-  MUST(waybill_decode_pulled_record(*json, &again, &error));
-  CHECK_TEXT("sha256:aa", again->image_ref);
-  CHECK(again->last_updated->seconds == time.seconds);
-  CHECK_TEXT("example.com/a", again->credential_mapping[0].image_name);
-  CHECK_TEXT("hash-1", again->credential_mapping[0].credentials.secrets[0].credential_hash);
-  waybill_free(again);
-  waybill_free(json);
-
-  const waybill_image_pull_intent intent = {.image = IMAGE};
-  MUST(waybill_encode_pull_intent(&intent, version, &json, &error));
-  waybill_image_pull_intent* intent_again = NULL;
-  MUST(waybill_decode_pull_intent(*json, &intent_again, &error));
-  CHECK_TEXT(IMAGE.data, intent_again->image);
-  waybill_free(intent_again);
-  waybill_free(json);
-}
-
-static void preloaded_files(void) {
-  const waybill_string observed[2] = {WAYBILL_STRING("example.com/a"),
-                                      WAYBILL_STRING("example.com/b")};
-  const waybill_image_preloaded_record record = {.image_ref = REF,
-                                                 .observed_images = {observed, 2}};
-  waybill_string* json = NULL;
-  MUST(waybill_encode_preloaded_record(&record, WAYBILL_KUBELET_V1BETA1, &json, &error));
-  waybill_image_preloaded_record* again = NULL;
-  MUST(waybill_decode_preloaded_record(*json, &again, &error));
-  CHECK(again->observed_images.count == 2);
-  CHECK_TEXT("example.com/a", again->observed_images.items[0]);
-  waybill_free(again);
-  waybill_free(json);
-}
-
-static void lists_of_the_runtime(void) {
-  waybill_images_on_node* images = NULL;
-  MUST(waybill_decode_image_list(
-      WAYBILL_STRING("{\"images\":[{\"id\":\"sha256:aa\",\"repoTags\":[\"example.com/a:v1\"],"
-                     "\"repoDigests\":[\"example.com/a@sha256:bb\"],\"pinned\":true}]}"),
-      &images, &error));
-  CHECK(images->count == 1 && images->items[0].repo_tags.count == 1);
-  CHECK_TEXT("sha256:aa", images->items[0].id);
-  CHECK(images->items[0].pinned);
-  CHECK_TEXT("example.com/a:v1", images->items[0].repo_tags.items[0]);
-  CHECK_TEXT("example.com/a@sha256:bb", images->items[0].repo_digests.items[0]);
-  CHECK_TEXT("", images->items[0].runtime_handler);
-  waybill_free(images);
-
-  waybill_strings* pods = NULL;
-  MUST(waybill_decode_pod_list(
-      WAYBILL_STRING("{\"kind\":\"List\",\"items\":[{\"kind\":\"Pod\",\"metadata\":{\"uid\":"
-                     "\"11111111-2222-3333-4444-555555555555\"}}]}"),
-      &pods, &error));
-  CHECK(pods->count == 1);
-  CHECK_TEXT(POD.data, pods->items[0]);
-  waybill_free(pods);
-
-  waybill_runtime_handlers* handlers = NULL;
-  MUST(waybill_decode_runtime_status(
-      WAYBILL_STRING("{\"runtimeHandlers\":[{\"features\":{\"user_namespaces\":true}},"
-                     "{\"name\":\"kata\",\"features\":{}}]}"),
-      &handlers, &error));
-  CHECK(handlers->count == 2);
-  waybill_free(handlers);
-
-  waybill_registry_auths* auths = NULL;
-  MUST(waybill_decode_auth_document(
-      WAYBILL_STRING("{\"auths\":{\"example.com\":{\"auth\":\"dXNlcjpwYXNz\",\"email\":\"e\"}}}"),
-      &auths, &error));
-  CHECK(auths->count == 1);
-  CHECK_TEXT("example.com", auths->items[0].registry);
-  CHECK_TEXT("user", auths->items[0].username);
-  CHECK_TEXT("pass", auths->items[0].password);
-  CHECK_TEXT("e", auths->items[0].email);
-  waybill_free(auths);
 }
 
 /* Every decoder refuses other documents. */
@@ -272,13 +128,7 @@ static void policies(void) {
 
 int main(void) {
   versions_and_names();
-  images();
-  hashes();
   platforms();
-  kubelet_files(WAYBILL_KUBELET_V1BETA1);
-  kubelet_files(WAYBILL_KUBELET_V1ALPHA1);
-  preloaded_files();
-  lists_of_the_runtime();
   no_documents();
   times();
   policies();
