@@ -2,6 +2,7 @@ package waybill_test
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
@@ -112,4 +113,11 @@ func TestTimestamps(t *testing.T) {
 	}
 	wantCode(t, second(waybill.FormatTimestamp(time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC))), waybill.ErrInvalidArgument)
 	wantCode(t, second(waybill.ParseTimestamp("yesterday")), waybill.ErrInvalidArgument)
+}
+
+func parsed(t testing.TB, text []byte) any {
+	t.Helper()
+	var value any
+	must(t, json.Unmarshal(text, &value))
+	return value
 }
