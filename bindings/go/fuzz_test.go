@@ -121,9 +121,7 @@ func FuzzRecord(f *testing.F) {
 		if _, err := waybill.DecodePulledRecord(text); err != nil {
 			t.Logf("%q: %v", text, err) // such as bytes that are no UTF-8
 		}
-		if err := s.DeleteRecord(waybill.ImageCopy{ImageRef: r.ImageRef}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.DeleteRecord(waybill.ImageCopy{ImageRef: r.ImageRef}))
 	})
 }
 

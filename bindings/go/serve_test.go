@@ -31,9 +31,7 @@ func TestServe(t *testing.T) {
 
 	// The owner greets, and a client that says nothing does not keep Close from returning.
 	c, err := net.Dial("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
 	greeting := make([]byte, 8)
 	if _, err := io.ReadFull(c, greeting); err != nil || string(greeting) != "waybill\x00" {

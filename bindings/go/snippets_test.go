@@ -40,14 +40,10 @@ func TestSnippets(t *testing.T) {
 	declared := regexp.MustCompile(`(?m)^(\w+), err :=`)
 	scratch := t.TempDir()
 	files := []string{filepath.Join(scratch, "names.go")}
-	if err := os.WriteFile(files[0], []byte(snippetNames), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(files[0], []byte(snippetNames), 0o600))
 	for _, page := range []string{"README.md", "../../docs/linking.md"} {
 		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		blocks := block.FindAllSubmatchIndex(text, -1)
 		if len(blocks) == 0 {
 			t.Errorf("%s has no Go", page)
@@ -68,9 +64,7 @@ func TestSnippets(t *testing.T) {
 			}
 			source.WriteString("return err\n}\n")
 			file := filepath.Join(scratch, fmt.Sprintf("block%d.go", len(files)))
-			if err := os.WriteFile(file, []byte(source.String()), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(file, []byte(source.String()), 0o600))
 			files = append(files, file)
 		}
 	}

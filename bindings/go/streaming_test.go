@@ -31,9 +31,7 @@ func streamingOptionsIn(directory string) waybill.StreamingOptions {
 func openStreaming(t testing.TB, o waybill.StreamingOptions) *waybill.StreamingStore {
 	t.Helper()
 	s, err := waybill.OpenStreaming(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { s.Close() })
 	return s
 }

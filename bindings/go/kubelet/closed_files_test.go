@@ -40,14 +40,10 @@ func (n *swappedNode) inside() *ImagePullManager {
 		VerificationPolicy: kubeletconfig.NeverVerifyPreloadedImages, ImageService: n.runtime,
 		Evidence: waybill.Evidence{ShortNames: waybill.ShortNamesDockerHub}, MapBytes: 64 << 20,
 	})
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	must(n.t, err)
 	n.t.Cleanup(func() { n.store.Close() })
 	manager, err := NewImagePullManager(n.store, n.runtime)
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	must(n.t, err)
 	return manager
 }
 
@@ -59,9 +55,7 @@ func (n *swappedNode) stock() pullmanager.ImagePullManager {
 	}
 	stock := kubeletOverFiles(n.directory)
 	stock.runtime = n.runtime
-	if err := stock.start(stock, step{policy: kubeletconfig.NeverVerifyPreloadedImages}); err != nil {
-		n.t.Fatal(err)
-	}
+	must(n.t, stock.start(stock, step{policy: kubeletconfig.NeverVerifyPreloadedImages}))
 	return stock.manager
 }
 
@@ -71,9 +65,7 @@ func (n *swappedNode) brings(id string, names ...string) {
 
 func (n *swappedNode) pull(manager pullmanager.ImagePullManager, image, id, tenant string) {
 	n.t.Helper()
-	if err := manager.RecordPullIntent(logr.Discard(), image); err != nil {
-		n.t.Fatal(err)
-	}
+	must(n.t, manager.RecordPullIntent(logr.Discard(), image))
 	n.brings(id, image)
 	manager.RecordImagePulled(quiet, image, id, &kubeletconfig.ImagePullCredentials{KubernetesSecrets: []kubeletconfig.ImagePullSecret{secretOf(tenant)}})
 }
@@ -97,9 +89,7 @@ func (n *swappedNode) opens(what string, manager pullmanager.ImagePullManager, i
 func (n *swappedNode) names(folder string) (names []string) {
 	n.t.Helper()
 	entries, err := os.ReadDir(filepath.Join(n.directory, "image_manager", folder))
-	if err != nil {
-		n.t.Fatal(err)
-	}
+	must(n.t, err)
 	for _, entry := range entries {
 		if info, err := entry.Info(); err != nil || info.Mode() != 0o600 {
 			n.t.Errorf("%s: %v, %v", entry.Name(), info.Mode(), err)

@@ -57,9 +57,7 @@ func forEachHistory(t *testing.T, steps uint64, play func(seed uint64, history [
 // inFakeTime runs a body in which time passes only where a history says so.
 func inFakeTime(t *testing.T, scratch string, body func(directory string) string) (found string) {
 	directory, err := os.MkdirTemp(scratch, "history-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer os.RemoveAll(directory)
 	synctest.Test(t, func(*testing.T) { found = body(directory) })
 	return found

@@ -86,16 +86,12 @@ func TestTheRealStreamingServerJudgesRequestsAndHistories(t *testing.T) {
 	config := streaming.DefaultConfig
 	config.Addr = "127.0.0.1:0"
 	server, err := streaming.NewServer(config, neverStreams{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	real := realStreams{server}
 	directory := scratchDir(t)
 	store, err := waybill.OpenStreaming(waybill.StreamingOptions{
 		Directory: filepath.Join(directory, "streams"), Witness: waybill.WitnessNone(), MapBytes: 64 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer store.Close()
 
 	type pair struct {
