@@ -2,10 +2,42 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 namespace waybill::simulation {
 
 namespace {
+
+constexpr Scenario Troubles(std::string_view name) {
+  return {.name = name,
+          .removals = 3 * kHour,
+          .imports = 2 * kHour,
+          .imports_of_tags = 2 * kHour,
+          .kills = 3 * kHour,
+          .handovers = 3 * kHour,
+          .reboots = 12 * kHour,
+          .losses = 12 * kHour,
+          .gaps = 12 * kHour,
+          .operators = kHour,
+          .upgrades = 12 * kHour,
+          .clock_jumps = 6 * kHour,
+          .attacks = 10 * kMinute,
+          .storms = 12 * kHour,
+          .percent_cut = 20,
+          .percent_misreported = 10,
+          .percent_prefetched = 10,
+          .runtime_handlers = true,
+          .older_adapters = true};
+}
+
+constexpr Scenario Forgetful(Scenario scenario) {
+  scenario.rotations = 12 * kHour;
+  scenario.deletions = kHour;
+  scenario.forgettings = 2 * kHour;
+  scenario.backups = 6 * kHour;
+  scenario.ages = true;
+  return scenario;
+}
 
 const std::array kScenarios = {
     // The figures of EVIDENCE.
@@ -21,25 +53,7 @@ const std::array kScenarios = {
              .percent_cut = 50,
              .percent_misreported = 20},
     // Everything else that goes wrong.
-    Scenario{.name = "troubles",
-             .removals = 3 * kHour,
-             .imports = 2 * kHour,
-             .imports_of_tags = 2 * kHour,
-             .kills = 3 * kHour,
-             .handovers = 3 * kHour,
-             .reboots = 12 * kHour,
-             .losses = 12 * kHour,
-             .gaps = 12 * kHour,
-             .operators = kHour,
-             .upgrades = 12 * kHour,
-             .clock_jumps = 6 * kHour,
-             .attacks = 10 * kMinute,
-             .storms = 12 * kHour,
-             .percent_cut = 20,
-             .percent_misreported = 10,
-             .percent_prefetched = 10,
-             .runtime_handlers = true,
-             .older_adapters = true},
+    Troubles("troubles"),
     Scenario{.name = "no-losses",
              .removals = 3 * kHour,
              .imports = 2 * kHour,
@@ -72,30 +86,7 @@ const std::array kScenarios = {
              .runtime_handlers = true,
              .ages = true},
     // And everything else goes wrong meanwhile.
-    Scenario{.name = "forgetful",
-             .removals = 3 * kHour,
-             .imports = 2 * kHour,
-             .imports_of_tags = 2 * kHour,
-             .rotations = 12 * kHour,
-             .kills = 3 * kHour,
-             .handovers = 3 * kHour,
-             .reboots = 12 * kHour,
-             .losses = 12 * kHour,
-             .gaps = 12 * kHour,
-             .operators = kHour,
-             .upgrades = 12 * kHour,
-             .clock_jumps = 6 * kHour,
-             .attacks = 10 * kMinute,
-             .deletions = kHour,
-             .forgettings = 2 * kHour,
-             .backups = 6 * kHour,
-             .storms = 12 * kHour,
-             .percent_cut = 20,
-             .percent_misreported = 10,
-             .percent_prefetched = 10,
-             .runtime_handlers = true,
-             .older_adapters = true,
-             .ages = true},
+    Forgetful(Troubles("forgetful")),
     // A kubelet without waybill runs for a while, with files of its own.
     Scenario{.name = "kubelet-alone",
              .tag_moves = 5 * kMinute,
@@ -212,59 +203,36 @@ const Scenario* FindScenario(std::string_view name) {
 }
 
 std::string_view BreakageName(Breakage breakage) {
-  switch (breakage) {
-    case Breakage::kNone:
-      return "nothing";
-    case Breakage::kNoIntents:
-      return "no intents";
-    case Breakage::kAllNothingTransferred:
-      return "every failure transferred nothing";
-    case Breakage::kCutIsFailed:
-      return "cancelled pulls are failures of the runtime";
-    case Breakage::kSuccessOfCutPulls:
-      return "cancelled pulls succeed";
-    case Breakage::kSuccessOfAnotherPull:
-      return "a success names another pull";
-    case Breakage::kTokenAfterList:
-      return "tokens are drawn after the list";
-    case Breakage::kPartialListAsComplete:
-      return "partial lists are complete";
-    case Breakage::kOldListAsNew:
-      return "old lists get new tokens";
-    case Breakage::kWindowTooShort:
-      return "the window is a second";
-    case Breakage::kShortNamesHaveNoAliases:
-      return "CRI-O is taken for containerd";
-    case Breakage::kGapUnreported:
-      return "a gap is not reported";
-    case Breakage::kLossUnwitnessed:
-      return "the witness is lost with the store";
-    case Breakage::kDistrustClearedByAdoption:
-      return "distrust is cleared by adopting everything";
-    case Breakage::kAnonymousSuccess:
-      return "private images are recorded as public";
-    case Breakage::kEveryStartIsABoot:
-      return "every start is a boot";
-    case Breakage::kPullsNeverEnd:
-      return "pulls of earlier processes never end";
-    case Breakage::kForgettingUntold:
-      return "the store does not hear what is deleted";
-    case Breakage::kBeginsAtItsEnd:
-      return "pulls are announced when they have succeeded";
-    case Breakage::kAgesUntold:
-      return "the owner names no limits of ages";
-    case Breakage::kKubeletUnseen:
-      return "waybill begins without the kubelet's directory";
-    case Breakage::kOtherHashForgotten:
-      return "the store forgets another hash of the Secret";
-    case Breakage::kImportedAlways:
-      return "every image is called imported";
-    case Breakage::kQuietTooEarly:
-      return "the runtime's leases are not seen";
-    case Breakage::kMixedPullsProveNothing:
-      return "a success beside a failure of the same string proves nothing";
-  }
-  return "";
+  static constexpr std::string_view kNames[] = {
+      "nothing",
+      "no intents",
+      "every failure transferred nothing",
+      "cancelled pulls are failures of the runtime",
+      "cancelled pulls succeed",
+      "a success names another pull",
+      "tokens are drawn after the list",
+      "partial lists are complete",
+      "old lists get new tokens",
+      "the window is a second",
+      "CRI-O is taken for containerd",
+      "a gap is not reported",
+      "the witness is lost with the store",
+      "distrust is cleared by adopting everything",
+      "private images are recorded as public",
+      "every start is a boot",
+      "pulls of earlier processes never end",
+      "the store does not hear what is deleted",
+      "pulls are announced when they have succeeded",
+      "the owner names no limits of ages",
+      "waybill begins without the kubelet's directory",
+      "the store forgets another hash of the Secret",
+      "every image is called imported",
+      "the runtime's leases are not seen",
+      "a success beside a failure of the same string proves nothing",
+  };
+  static_assert(std::size(kNames) ==
+                static_cast<std::size_t>(Breakage::kMixedPullsProveNothing) + 1);
+  return kNames[static_cast<std::size_t>(breakage)];
 }
 
 }  // namespace waybill::simulation
