@@ -94,8 +94,7 @@ void Fill(ScratchStore& store) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(rows_that_are_missing_are_made_anew_at_opening) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(rows_that_are_missing_are_made_anew_at_opening, ClosedStore) {
   Fill(store);
   store.Stop();
   LoseRows(store.directory(), 20);
@@ -113,8 +112,7 @@ BOOST_AUTO_TEST_CASE(rows_that_are_missing_are_made_anew_at_opening) {
   BOOST_TEST(Must(store->Verify()).sound);
 }
 
-BOOST_AUTO_TEST_CASE(a_damaged_row_costs_no_credential_and_keeps_none) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(a_damaged_row_costs_no_credential_and_keeps_none, ClosedStore) {
   Fill(store);
   store.Stop();
   DamageRow(store.directory());

@@ -86,10 +86,7 @@ std::string FillAndGoOn(const fs::path& at) {
   const fs::path ballast = at / "ballast";
   const OpenOptions options{.directory = store, .witness = Witness::None()};
   const auto decides = [](NodeStore& of) {
-    Pod pod;
-    return !of.MustAttemptPull({.image = "registry.example/other", .image_ref = "sha256:other"},
-                               pod)
-                .pull;
+    return !DecisionOf(of, {.image = "registry.example/other", .image_ref = "sha256:other"}).pull;
   };
   // Begun before this process has the store open.
   ChildProcess reader([&]() -> ChildProcess::Serve {

@@ -100,8 +100,7 @@ std::string FillASmallDisk(const fs::path& at) {
     }
   }
   if (auto lost = AllThere(*store, stored); !lost.empty()) return "full: " + lost;
-  Pod nobody;
-  if (!store->MustAttemptPull({.image = ImageOf(0), .image_ref = RefOf(0)}, nobody).pull) {
+  if (!DecisionOf(*store, {.image = ImageOf(0), .image_ref = RefOf(0)}).pull) {
     return "opened";
   }
 
@@ -193,8 +192,7 @@ BOOST_FIXTURE_TEST_CASE(a_free_list_with_impossible_pages_is_damage, Scene) {
 
 // --- Rules 14 to 16
 
-BOOST_AUTO_TEST_CASE(rule_14_every_value_is_aligned) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(rule_14_every_value_is_aligned, ClosedStore) {
   std::mt19937_64 random(SeedOfThisRun());
   for (int i = 0; i < 300; ++i) {
     ImagePullCredentials credentials = Usual(i);
@@ -226,8 +224,7 @@ BOOST_AUTO_TEST_CASE(rule_14_every_value_is_aligned) {
   BOOST_TEST(overflow > 5U);
 }
 
-BOOST_AUTO_TEST_CASE(rule_15_no_flip_in_an_envelope_passes) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(rule_15_no_flip_in_an_envelope_passes, ClosedStore) {
   for (int i = 0; i < 6; ++i) store.Pull(ImageOf(i), RefOf(i), Usual(i));
   Must(store->PutIntent({.image = ImageOf(1)}));
   store.Stop();

@@ -88,8 +88,7 @@ class Revoked {
 };
 
 bool OpensTo(NodeStore& store, const ImagePullSecret& secret) {
-  Pod pod(secret);
-  return !store.MustAttemptPull({.image = kImage, .image_ref = kRef}, pod).pull;
+  return !DecisionOf(store, {.image = kImage, .image_ref = kRef}, Pod(secret)).pull;
 }
 
 // Whether the revoked credential opens, to an observer without an owner or to an owner.

@@ -72,8 +72,7 @@ std::size_t CountOpen(NodeStore& store, const ImagePullSecret& secret) {
   std::size_t open = 0;
   for (std::size_t i = 0; i < kRecords; ++i) {
     const std::string ref = Ref(i);
-    Pod pod(secret);
-    open += store.MustAttemptPull({.image = kImage, .image_ref = ref}, pod).pull ? 0U : 1U;
+    open += DecisionOf(store, {.image = kImage, .image_ref = ref}, Pod(secret)).pull ? 0U : 1U;
   }
   return open;
 }
@@ -85,8 +84,7 @@ void Judge(NodeStore& store, std::size_t done) {
   BOOST_TEST((by_c == 0 || (by_c == kRecords && done < kReconciled)));
   BOOST_TEST(CountOpen(store, kSecretB) == kRecords);
   const std::string ref = Ref(0);
-  Pod pod(kSecretA);
-  BOOST_TEST(store.MustAttemptPull({.image = kInFlight, .image_ref = ref}, pod).pull);
+  BOOST_TEST(DecisionOf(store, {.image = kInFlight, .image_ref = ref}, Pod(kSecretA)).pull);
 }
 
 // Opened once more, and tidied up.

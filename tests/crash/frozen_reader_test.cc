@@ -71,8 +71,7 @@ void DecideWhileFrozen(NodeStore& store, FrozenHolder& holder, std::size_t threa
   std::atomic<int> opened{0};
   InThreads(threads, [&](std::size_t) {
     for (int decision = 0; decision < 3; ++decision) {
-      Pod pod;
-      if (!store.MustAttemptPull({.image = kImage, .image_ref = kRef}, pod).pull) ++opened;
+      if (!DecisionOf(store, {.image = kImage, .image_ref = kRef}).pull) ++opened;
     }
   });
   BOOST_TEST(opened == static_cast<int>(3 * threads));

@@ -136,19 +136,17 @@ Witness BesideRecords(const Stage& stage) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(at_first_creation) {
-  const Stage stage;
+BOOST_FIXTURE_TEST_CASE(at_first_creation, OnStage) {
   BOOST_TEST(FailEachCall(stage, stage.Options()) > 100U);
 }
 
-BOOST_AUTO_TEST_CASE(at_first_creation_beside_a_kubelet) {
-  const Stage stage;
+BOOST_FIXTURE_TEST_CASE(at_first_creation_beside_a_kubelet, OnStage) {
   fs::create_directories(stage.kubelet() / "pods");
   BOOST_TEST(FailEachCall(stage, WithWitness(stage.Options(), BesideRecords(stage))) > 100U);
 }
 
-BOOST_AUTO_TEST_CASE(at_an_ordinary_opening_and_where_the_witness_is_remembered_or_moved) {
-  const Stage stage;
+BOOST_FIXTURE_TEST_CASE(at_an_ordinary_opening_and_where_the_witness_is_remembered_or_moved,
+                        OnStage) {
   for (const Witness& witness : {Witness::At(stage.now() / "witness"), Witness::Remembered(),
                                  Witness::At(stage.now() / "another")}) {
     fs::remove_all(stage.now());
@@ -158,8 +156,7 @@ BOOST_AUTO_TEST_CASE(at_an_ordinary_opening_and_where_the_witness_is_remembered_
   }
 }
 
-BOOST_AUTO_TEST_CASE(after_a_crash) {
-  const Stage stage;
+BOOST_FIXTURE_TEST_CASE(after_a_crash, OnStage) {
   Fill(stage.Options(), 20, 3);
   {
     // As a killed owner leaves it: its lock file says that it was open.
@@ -176,15 +173,13 @@ BOOST_AUTO_TEST_CASE(after_a_crash) {
   BOOST_TEST(FailEachCall(stage, options) > 100U);
 }
 
-BOOST_AUTO_TEST_CASE(while_a_kubelet_directory_is_imported) {
-  const Stage stage;
+BOOST_FIXTURE_TEST_CASE(while_a_kubelet_directory_is_imported, OnStage) {
   WriteKubeletFiles(stage.kubelet(), 6, 2, 1);
   BOOST_TEST(FailEachCall(stage, stage.Options()) > 200U);
 }
 
 // A look that fails must not make a file look as if it were written since.
-BOOST_AUTO_TEST_CASE(while_a_kubelet_directory_is_imported_again) {
-  const Stage stage;
+BOOST_FIXTURE_TEST_CASE(while_a_kubelet_directory_is_imported_again, OnStage) {
   WriteKubeletFiles(stage.kubelet(), 6, 2, 1);
   const OpenOptions options = WithWitness(stage.Options(), BesideRecords(stage));
   static_cast<void>(OpenAndTell(options));
@@ -192,8 +187,7 @@ BOOST_AUTO_TEST_CASE(while_a_kubelet_directory_is_imported_again) {
 }
 
 // Only what can be named is closed; each opening ends the same.
-BOOST_AUTO_TEST_CASE(what_cannot_be_read_is_skipped_where_that_is_said) {
-  const Stage stage;
+BOOST_FIXTURE_TEST_CASE(what_cannot_be_read_is_skipped_where_that_is_said, OnStage) {
   WriteKubeletFiles(stage.kubelet(), 6, 2, 1);
   const fs::path bad = stage.kubelet() / RecordFile("pulled", Ref(3));
   const fs::path pod = stage.kubelet() / "pods" / "pod-1" / "userns";
@@ -227,8 +221,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_read_is_skipped_where_that_is_said) {
 }
 
 // Unless the caller says so, a bad sector is not damage: the store stays as it is.
-BOOST_AUTO_TEST_CASE(a_bad_sector_is_damage_where_that_is_said) {
-  const Stage stage;
+BOOST_FIXTURE_TEST_CASE(a_bad_sector_is_damage_where_that_is_said, OnStage) {
   Fill(stage.Options(), 20, 3);
   const fs::path database = stage.database();
   const std::string before = ReadFile(database);
@@ -270,8 +263,7 @@ BOOST_AUTO_TEST_CASE(while_an_older_store_is_migrated) {
 }
 
 // The damage is real: any attempt carries over what can be proven.
-BOOST_AUTO_TEST_CASE(while_a_damaged_store_is_rebuilt) {
-  const Stage stage;
+BOOST_FIXTURE_TEST_CASE(while_a_damaged_store_is_rebuilt, OnStage) {
   Fill(stage.Options(), 20, 3);
   DamageRecord(stage.database(), Ref(7));
   BOOST_TEST(FailEachCall(stage, stage.Options()) > 200U);
@@ -282,8 +274,7 @@ BOOST_AUTO_TEST_CASE(while_a_damaged_store_is_rebuilt) {
 
 // Among the calls is the write of the meta page: LMDB leaves the roots of a commit that fails
 // there.
-BOOST_AUTO_TEST_CASE(while_a_pull_is_recorded) {
-  const Stage stage;
+BOOST_FIXTURE_TEST_CASE(while_a_pull_is_recorded, OnStage) {
   Fill(stage.Options(), 20, 3);
   const Work work = [](NodeStore& store) -> Result<void> {
     const auto begun = store.RecordPullIntent({.image = "registry.example/new:v1"});
@@ -293,8 +284,7 @@ BOOST_AUTO_TEST_CASE(while_a_pull_is_recorded) {
   BOOST_TEST(FailEachCall(stage, stage.Options(), work) > 100U);
 }
 
-BOOST_AUTO_TEST_CASE(while_a_list_is_judged_and_an_operator_speaks) {
-  const Stage stage;
+BOOST_FIXTURE_TEST_CASE(while_a_list_is_judged_and_an_operator_speaks, OnStage) {
   Fill(stage.Options(), 20, 3);
   const Work judge = [](NodeStore& store) -> Result<void> {
     auto token = store.BeginList();
@@ -347,8 +337,7 @@ BOOST_AUTO_TEST_CASE(while_a_store_is_observed) {
 }
 
 // A lookup that fails is neither yes nor no: the search for a free name must end.
-BOOST_AUTO_TEST_CASE(an_export_ends_where_every_look_fails) {
-  const Stage stage;
+BOOST_FIXTURE_TEST_CASE(an_export_ends_where_every_look_fails, OnStage) {
   WriteKubeletFiles(stage.kubelet(), 6, 2, 1);
   stage.Keep();
   const Tree before = TreeOf(stage.kubelet());

@@ -53,13 +53,11 @@ std::uint64_t KillBeforeEachCall(const Stage& stage, const OpenOptions& options,
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(while_a_store_is_made) {
-  const Stage stage;
+BOOST_FIXTURE_TEST_CASE(while_a_store_is_made, OnStage) {
   BOOST_TEST(KillBeforeEachCall(stage, stage.Options()) > 20U);
 }
 
-BOOST_AUTO_TEST_CASE(while_closing) {
-  const Stage stage;
+BOOST_FIXTURE_TEST_CASE(while_closing, OnStage) {
   const OpenOptions options = stage.Options(Rules::kKubelet);
   static_cast<void>(OpenAndTell(options));
   const Then then = [](NodeStore& store) {
@@ -82,14 +80,12 @@ BOOST_AUTO_TEST_CASE(while_intents_are_replayed) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(while_a_kubelet_directory_is_imported) {
-  const Stage stage;
+BOOST_FIXTURE_TEST_CASE(while_a_kubelet_directory_is_imported, OnStage) {
   WriteKubeletFiles(stage.kubelet(), 60, 20, 3);
   BOOST_TEST(KillBeforeEachCall(stage, stage.Options()) > 20U);
 }
 
-BOOST_AUTO_TEST_CASE(while_a_damaged_database_is_rebuilt) {
-  const Stage stage;
+BOOST_FIXTURE_TEST_CASE(while_a_damaged_database_is_rebuilt, OnStage) {
   Fill(stage.Options(), 60, 10);
   DamageRecord(stage.database(), Ref(17));
   BOOST_TEST(KillBeforeEachCall(stage, stage.Options()) > 20U);

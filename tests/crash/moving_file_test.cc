@@ -112,9 +112,8 @@ BOOST_AUTO_TEST_CASE(an_observer_walks_an_unsound_file_once_until_it_changes) {
     before_read = [&](std::size_t bytes) {
       if (bytes == 2 * internal::kMaxPageBytes) ++looks;
     };
-    Pod pod;
     const Decision decision =
-        store->MustAttemptPull({.image = "registry.example/app:v1", .image_ref = ref}, pod);
+        DecisionOf(*store, {.image = "registry.example/app:v1", .image_ref = ref});
     before_read = nullptr;
     BOOST_TEST(decision.pull == pulls);
     return looks / 2;

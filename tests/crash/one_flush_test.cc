@@ -292,12 +292,15 @@ class FailingFlush {
   FailingFlush& operator=(const FailingFlush&) = delete;
 };
 
+struct WithBench {
+  Bench bench;
+};
+
 }  // namespace
 
 // ---- How often a commit flushes
 
-BOOST_AUTO_TEST_CASE(is_enough_after_the_first_commit_of_an_opening) {
-  const Bench bench;
+BOOST_FIXTURE_TEST_CASE(is_enough_after_the_first_commit_of_an_opening, WithBench) {
   for (int opening = 0; opening < 2; ++opening) {
     BOOST_TEST(
         FlushesOfThree(bench, bench.Options(), std::to_string(opening)) == kOnceAfterTheFirst,
@@ -305,24 +308,21 @@ BOOST_AUTO_TEST_CASE(is_enough_after_the_first_commit_of_an_opening) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(is_not_used_if_the_caller_says_so) {
-  const Bench bench;
+BOOST_FIXTURE_TEST_CASE(is_not_used_if_the_caller_says_so, WithBench) {
   OpenOptions options = bench.Options();
   options.flushes_twice = true;
   BOOST_TEST(FlushesOfThree(bench, options) == kAlwaysTwice, boost::test_tools::per_element());
   BOOST_TEST(!MarkIn(bench.store()).value().open);
 }
 
-BOOST_AUTO_TEST_CASE(is_not_used_if_the_boot_is_unknown) {
-  Bench bench;
+BOOST_FIXTURE_TEST_CASE(is_not_used_if_the_boot_is_unknown, WithBench) {
   bench.clock().ForgetBootId();
   BOOST_TEST(FlushesOfThree(bench, bench.Options()) == kAlwaysTwice,
              boost::test_tools::per_element());
   BOOST_TEST(!MarkIn(bench.store()).value().open);
 }
 
-BOOST_AUTO_TEST_CASE(is_not_enough_after_a_transaction_that_was_given_up) {
-  const Bench bench;
+BOOST_FIXTURE_TEST_CASE(is_not_enough_after_a_transaction_that_was_given_up, WithBench) {
   Costs costs(bench.root());
   auto store = bench.Open();
   const auto put = [&](const char* name) {
@@ -343,8 +343,7 @@ BOOST_AUTO_TEST_CASE(is_not_enough_after_a_transaction_that_was_given_up) {
   BOOST_TEST(costs.Flushes() == expected, boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(is_not_used_if_the_mark_cannot_be_written) {
-  const Bench bench;
+BOOST_FIXTURE_TEST_CASE(is_not_used_if_the_mark_cannot_be_written, WithBench) {
   Costs costs(bench.root());
   auto store = bench.Open();
   const auto put = [&](const char* name) {
@@ -369,8 +368,7 @@ BOOST_AUTO_TEST_CASE(is_not_used_if_the_mark_cannot_be_written) {
 }
 
 // Upper bounds: what a pull costs is part of what one flush gains.
-BOOST_AUTO_TEST_CASE(writes_few_pages_for_a_pull) {
-  const Bench bench;
+BOOST_FIXTURE_TEST_CASE(writes_few_pages_for_a_pull, WithBench) {
   Costs costs(bench.root());
   auto store = bench.Open();
   const auto pull = [&](const std::string& name, char digit) {
@@ -398,8 +396,8 @@ BOOST_AUTO_TEST_CASE(writes_few_pages_for_a_pull) {
 // ---- What the mark says of a torn tree
 
 // A limit: "A commit flushes the disk once"
-BOOST_AUTO_TEST_CASE(a_torn_commit_is_taken_back_if_the_mark_and_the_witness_allow_it) {
-  Bench bench;
+BOOST_FIXTURE_TEST_CASE(a_torn_commit_is_taken_back_if_the_mark_and_the_witness_allow_it,
+                        WithBench) {
   const Crash crash = MakeCrash(bench);
   const MarkedCommits& behind = crash.mark;
   MarkedCommits acknowledged = crash.Begun();
@@ -453,8 +451,7 @@ BOOST_AUTO_TEST_CASE(a_torn_commit_is_taken_back_if_the_mark_and_the_witness_all
 // Some virtual machines keep their boot ID over a power cut. The disk's mark may be behind then,
 // and only the time since the boot tells.
 // A limit: "On a machine that keeps its boot ID over a power cut"
-BOOST_AUTO_TEST_CASE(a_boot_that_keeps_its_id_is_told_by_its_time) {
-  const Bench bench;
+BOOST_FIXTURE_TEST_CASE(a_boot_that_keeps_its_id_is_told_by_its_time, WithBench) {
   const Crash crash = MakeCrash(bench);
   BOOST_TEST(crash.mark.written == FakeClock().Boot().nanoseconds);
   MarkedCommits acknowledged = crash.Begun();
@@ -484,8 +481,7 @@ BOOST_AUTO_TEST_CASE(a_boot_that_keeps_its_id_is_told_by_its_time) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_torn_commit_is_damage_without_a_valid_mark) {
-  Bench bench;
+BOOST_FIXTURE_TEST_CASE(a_torn_commit_is_damage_without_a_valid_mark, WithBench) {
   const Crash crash = MakeCrash(bench);
   bench.clock().Reboot();
   Put(bench, crash, crash.mark);
@@ -532,8 +528,7 @@ BOOST_AUTO_TEST_CASE(a_torn_commit_is_damage_without_a_valid_mark) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_torn_commit_is_damage_if_the_one_before_is_not_whole) {
-  Bench bench;
+BOOST_FIXTURE_TEST_CASE(a_torn_commit_is_damage_if_the_one_before_is_not_whole, WithBench) {
   Crash crash = MakeCrash(bench);
   bench.clock().Reboot();
   // One bit of each page that the older tree or its free list may use.
@@ -553,8 +548,7 @@ BOOST_AUTO_TEST_CASE(a_torn_commit_is_damage_if_the_one_before_is_not_whole) {
 }
 
 // A tree that is whole counts, whatever the mark says.
-BOOST_AUTO_TEST_CASE(a_whole_tree_needs_no_mark) {
-  Bench bench;
+BOOST_FIXTURE_TEST_CASE(a_whole_tree_needs_no_mark, WithBench) {
   Crash crash = MakeCrash(bench);
   crash.torn = crash.whole;
   MarkedCommits shut = crash.mark;
@@ -571,8 +565,7 @@ BOOST_AUTO_TEST_CASE(a_whole_tree_needs_no_mark) {
   BOOST_TEST((IntentsOf(*bench.Open()) == kWithLast));
 }
 
-BOOST_AUTO_TEST_CASE(a_mark_that_is_not_a_file_or_cannot_be_read_is_an_error) {
-  const Bench bench;
+BOOST_FIXTURE_TEST_CASE(a_mark_that_is_not_a_file_or_cannot_be_read_is_an_error, WithBench) {
   const Crash crash = MakeCrash(bench);
   const auto refused = [&](ErrorCode code) {
     const std::string before = ReadFile(bench.data());
@@ -652,8 +645,8 @@ std::vector<DiskEvent> LiveUntilKilled(const Bench& bench) {
 }  // namespace
 
 // The next owner serves, and then the power fails.
-BOOST_AUTO_TEST_CASE(what_a_killed_owner_did_not_flush_is_flushed_before_it_is_served) {
-  Bench bench;
+BOOST_FIXTURE_TEST_CASE(what_a_killed_owner_did_not_flush_is_flushed_before_it_is_served,
+                        WithBench) {
   Must(bench.Open()->Close());
   std::vector<DiskEvent> log = LiveUntilKilled(bench);
   const KnownFiles known = FilesAfter(log);
@@ -675,8 +668,7 @@ BOOST_AUTO_TEST_CASE(what_a_killed_owner_did_not_flush_is_flushed_before_it_is_s
 }
 
 // After a commit was taken back, the next one has its transaction ID, and uses its pages.
-BOOST_AUTO_TEST_CASE(the_commit_after_one_that_was_taken_back_flushes_twice) {
-  Bench bench;
+BOOST_FIXTURE_TEST_CASE(the_commit_after_one_that_was_taken_back_flushes_twice, WithBench) {
   const Crash crash = MakeCrash(bench);
   Put(bench, crash, crash.mark);
   bench.clock().Reboot();
@@ -694,8 +686,7 @@ BOOST_AUTO_TEST_CASE(the_commit_after_one_that_was_taken_back_flushes_twice) {
 
 // The mark may have been behind, so that it tells of no commit to take back. An opening takes one
 // back all the same, its flush fails, and the next opening finds a store that looks whole.
-BOOST_AUTO_TEST_CASE(a_way_back_whose_flush_failed_is_written_again) {
-  Bench bench;
+BOOST_FIXTURE_TEST_CASE(a_way_back_whose_flush_failed_is_written_again, WithBench) {
   const Crash crash = MakeCrash(bench);
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Put(bench, crash, crash.mark);
@@ -739,8 +730,7 @@ BOOST_AUTO_TEST_CASE(after_a_failed_flush_nothing_is_written_or_opened_until_the
         Recorder recorder(bench.root(), FilesAfter(log));
         auto store = bench.Open();
         const auto pulls = [&] {
-          Pod pod;
-          return store->MustAttemptPull({.image = Named("x"), .image_ref = kRef}, pod).pull;
+          return DecisionOf(*store, {.image = Named("x"), .image_ref = kRef}).pull;
         };
         for (const char* name : {"a", "b", "c"}) Must(store->PutIntent({.image = Named(name)}));
         BOOST_TEST(!pulls());
@@ -815,8 +805,7 @@ class Watcher {
       }
       int count = -1;
       if (store != nullptr) {
-        Pod pod;
-        if (!store->MustAttemptPull({.image = Named("x"), .image_ref = kRef}, pod).pull) {
+        if (!DecisionOf(*store, {.image = Named("x"), .image_ref = kRef}).pull) {
           told_->opened = true;
         }
         if (const auto intents = store->ListIntents()) count = static_cast<int>(intents->size());
@@ -842,8 +831,7 @@ void PutInPlace(const fs::path& path, const std::string& content) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_live_observer_never_sees_less_than_was_acknowledged) {
-  const Bench bench;
+BOOST_FIXTURE_TEST_CASE(a_live_observer_never_sees_less_than_was_acknowledged, WithBench) {
   Watcher watcher(bench);
   auto store = bench.Open();
   for (const char* name : {"a", "b", "c"}) Must(store->PutIntent({.image = Named(name)}));
@@ -952,8 +940,7 @@ BOOST_AUTO_TEST_CASE(an_id_mapping_is_given_to_nobody_before_it_is_flushed) {
 
 // ---- Other features, where the newest commit on the disk is torn
 
-BOOST_AUTO_TEST_CASE(opening_in_any_way_takes_it_back) {
-  Bench bench;
+BOOST_FIXTURE_TEST_CASE(opening_in_any_way_takes_it_back, WithBench) {
   const Crash crash = MakeCrash(bench);
   const std::pair<const char*, std::function<void(OpenOptions&)>> kWays[] = {
       {"migrate=false", [](OpenOptions& o) { o.migrate = false; }},
@@ -983,8 +970,7 @@ BOOST_AUTO_TEST_CASE(opening_in_any_way_takes_it_back) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(an_observer_without_an_owner_refuses_it) {
-  Bench bench;
+BOOST_FIXTURE_TEST_CASE(an_observer_without_an_owner_refuses_it, WithBench) {
   const Crash crash = MakeCrash(bench);
   Put(bench, crash, crash.Begun());
   const Tree before = TreeOf(bench.root());
@@ -996,8 +982,7 @@ BOOST_AUTO_TEST_CASE(an_observer_without_an_owner_refuses_it) {
   BOOST_TEST((IntentsOf(*store) == kAcknowledged));
 }
 
-BOOST_AUTO_TEST_CASE(a_migration_takes_it_back_and_its_dry_run_changes_nothing) {
-  Bench bench;
+BOOST_FIXTURE_TEST_CASE(a_migration_takes_it_back_and_its_dry_run_changes_nothing, WithBench) {
   const Crash crash = MakeCrash(bench);
   Put(bench, crash, crash.Begun());
   bench.clock().Reboot();
@@ -1046,8 +1031,7 @@ RestoreOptions NewestBackupOf(const Bench& bench) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(restoring_keeps_closed_what_was_acknowledged) {
-  Bench bench;
+BOOST_FIXTURE_TEST_CASE(restoring_keeps_closed_what_was_acknowledged, WithBench) {
   MakeBackups(bench);
   const Crash crash = MakeCrash(bench);
   bench.clock().Reboot();
@@ -1076,8 +1060,7 @@ BOOST_AUTO_TEST_CASE(restoring_keeps_closed_what_was_acknowledged) {
 
 // What is restored in the boot in which an owner was killed, while the power fails: the replaced
 // store is there, whole, or the backup.
-BOOST_AUTO_TEST_CASE(a_power_cut_while_restoring_damages_nothing) {
-  Bench bench;
+BOOST_FIXTURE_TEST_CASE(a_power_cut_while_restoring_damages_nothing, WithBench) {
   MakeBackups(bench);
   std::vector<DiskEvent> log = LiveUntilKilled(bench);
   const std::size_t begin = log.size();
@@ -1108,8 +1091,7 @@ BOOST_AUTO_TEST_CASE(a_power_cut_while_restoring_damages_nothing) {
 }
 
 // Copied while the owner writes nothing.
-BOOST_AUTO_TEST_CASE(a_copy_of_an_open_store_is_whole) {
-  Bench bench;
+BOOST_FIXTURE_TEST_CASE(a_copy_of_an_open_store_is_whole, WithBench) {
   OpenOptions options = bench.Options();
   options.witness = Witness::None();
   auto store = Must(NodeStore::Open(options));
@@ -1129,8 +1111,7 @@ BOOST_AUTO_TEST_CASE(a_copy_of_an_open_store_is_whole) {
 // ---- The mark where something else goes wrong
 
 // The disk takes the write, and holds something else: opening ends all the same.
-BOOST_AUTO_TEST_CASE(a_commit_that_cannot_be_taken_back_is_damage) {
-  Bench bench;
+BOOST_FIXTURE_TEST_CASE(a_commit_that_cannot_be_taken_back_is_damage, WithBench) {
   const Crash crash = MakeCrash(bench);
   Put(bench, crash, crash.Begun());
   bench.clock().Reboot();
@@ -1172,8 +1153,7 @@ BOOST_AUTO_TEST_CASE(a_mark_alone_tells_of_a_store_that_was_lost) {
 }
 
 // An owner that lost its store leaves the mark of the next one alone.
-BOOST_AUTO_TEST_CASE(closing_shuts_no_mark_of_another_owner) {
-  const Bench bench;
+BOOST_FIXTURE_TEST_CASE(closing_shuts_no_mark_of_another_owner, WithBench) {
   auto store = bench.Open();
   for (const char* name : {"a", "b"}) Must(store->PutIntent({.image = Named(name)}));
   fs::remove(bench.store() / "owner.lock");
@@ -1245,8 +1225,7 @@ BOOST_AUTO_TEST_CASE(a_mark_that_cannot_be_flushed_takes_back_nothing) {
 }
 
 // Nor one that the thread which flushes it could not flush.
-BOOST_AUTO_TEST_CASE(a_mark_that_could_not_be_flushed_is_removed) {
-  const Bench bench;
+BOOST_FIXTURE_TEST_CASE(a_mark_that_could_not_be_flushed_is_removed, WithBench) {
   auto store = bench.Open();
   int commits = 0;
   const auto put = [&] { Must(store->PutIntent({.image = Named(std::to_string(++commits))})); };

@@ -63,8 +63,9 @@ Result<void> Step(NodeStore& store, std::uint64_t step) {
 }
 
 bool Opens(NodeStore& store, std::uint64_t step, const std::string& namespace_name) {
-  Pod pod(SecretOf(step, namespace_name));
-  return !store.MustAttemptPull({.image = kImage, .image_ref = kRef}, pod).pull;
+  return !DecisionOf(store, {.image = kImage, .image_ref = kRef},
+                     Pod(SecretOf(step, namespace_name)))
+              .pull;
 }
 
 // Writes until it fails, then closes.
@@ -179,8 +180,7 @@ void Disturb(const Disturbance& disturbance, std::uint64_t steps) {
   list.token = Must((*second)->BeginList());
   BOOST_TEST(Must((*second)->ObserveImages(list)).preloaded == 0U);
   for (const std::string& ref : {kRef, kUnknownRef}) {
-    Pod stranger;
-    BOOST_TEST((*second)->MustAttemptPull({.image = kImage, .image_ref = ref}, stranger).pull);
+    BOOST_TEST(DecisionOf(**second, {.image = kImage, .image_ref = ref}).pull);
   }
   Must((*second)->Close());
 }

@@ -30,6 +30,10 @@ class Stage {
  private:
   MemoryDir scratch_;
 };
+// A fixture.
+struct OnStage {
+  const Stage stage;
+};
 
 std::string Ref(std::size_t i);
 std::string Image(std::size_t i);

@@ -25,8 +25,7 @@ const std::string kImage = "registry.example/team/app:v1";
 const std::string kRef = "sha256:" + std::string(64, 'a');
 
 bool Pulls(NodeStore& store) {
-  Pod pod;
-  return store.MustAttemptPull({.image = kImage, .image_ref = kRef}, pod).pull;
+  return DecisionOf(store, {.image = kImage, .image_ref = kRef}).pull;
 }
 
 void WaitForTheNextTick() {

@@ -494,8 +494,7 @@ BOOST_AUTO_TEST_CASE(decisions) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(maintenance) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(maintenance, ClosedStore) {
   store.Pull(kImage, kRef, WithSecret(kSecretA));
   store.Stop();
   const MigrateOptions down{
@@ -604,8 +603,7 @@ BOOST_AUTO_TEST_CASE(functions_of_values) {
 }
 
 // A token that could not be given out is not open; one that could not be used up still is.
-BOOST_AUTO_TEST_CASE(streaming_requests) {
-  StreamingScene scene;
+BOOST_FIXTURE_TEST_CASE(streaming_requests, Streams) {
   scene.Start();
   const StreamingRequest request = NumberedExec(1);
   Must(scene->Consume(scene.Prepare(), StreamKind::kExec));  // what is allocated once
@@ -645,8 +643,7 @@ BOOST_AUTO_TEST_CASE(streaming_requests) {
 }
 
 // The caller's clock throws.
-BOOST_AUTO_TEST_CASE(what_a_clock_throws_is_an_error_and_nobody_waits_for_ever) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(what_a_clock_throws_is_an_error_and_nobody_waits_for_ever, ClosedStore) {
   store.Stop();
   std::atomic<bool> throws{false};
   OpenOptions options = store.Options({});

@@ -7,6 +7,9 @@
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "tests/support/pod.h"
 #include "tests/support/store_fixture.h"
@@ -40,11 +43,38 @@ inline const ImagePullSecret kSecretA = MakeSecret("team-a", "pull", "uid-a", "h
 inline const ImagePullSecret kSecretB = MakeSecret("team-b", "pull", "uid-b", "hash-b");
 inline const ImagePullServiceAccount kBuilder = {"uid-sa", "team-a", "builder"};
 
-// A row that both sets of rules share.
+inline std::string Digest(char digit) { return "sha256:" + std::string(64, digit); }
+
+// What the runtime's complete list makes of a store, or a part of it.
+inline ObserveReport Observe(NodeStore& store, std::vector<ImageOnNode> images,
+                             bool complete = true) {
+  ImageList list{.images = std::move(images), .complete = complete};
+  list.token = Must(store.BeginList());
+  return Must(store.ObserveImages(list));
+}
+inline ObserveReport ObservePart(NodeStore& store, std::vector<ImageOnNode> images) {
+  return Observe(store, std::move(images), false);
+}
+
+// A pull of which nobody knows how it ended.
+inline PullId Cancel(NodeStore& store, std::string_view image) {
+  const PullId pull = Must(store.RecordPullIntent({.image = image}));
+  Must(store.RecordImagePullFailed({.image = image}, PullFailure::kUnknown, pull));
+  return pull;
+}
+
+// A row that both sets of rules share: of a store, or of the rules.
 template <typename Row>
 void UnderBothRules(Row row) {
   for (const Rules rules : kBothRules) {
-    BOOST_TEST_CONTEXT("rules: " << RulesName(rules)) { row(rules); }
+    BOOST_TEST_CONTEXT("rules: " << RulesName(rules)) {
+      if constexpr (std::is_invocable_v<Row, Rules>) {
+        row(rules);
+      } else {
+        ScratchStore store(rules);
+        row(store);
+      }
+    }
   }
 }
 

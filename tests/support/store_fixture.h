@@ -45,6 +45,11 @@ inline OpenOptions OptionsIn(const std::filesystem::path& directory, Rules rules
   return options;
 }
 
+// What a store decides for a pod; by default one without credentials.
+inline Decision DecisionOf(NodeStore& store, const ImageCopy& copy, Pod pod = Pod()) {
+  return store.MustAttemptPull(copy, pod);
+}
+
 class ScratchStore {
  public:
   // Opens at once: the default policy, and a node without images.
@@ -58,6 +63,7 @@ class ScratchStore {
   NodeStore* operator->() { return store_.get(); }
   NodeStore& operator*() { return *store_; }
   FakeClock& clock() { return clock_; }
+  Rules rules() const { return rules_; }
 
   std::filesystem::path directory() const { return scratch_ / "store"; }
   std::filesystem::path witness() const { return scratch_ / "witness"; }
@@ -129,6 +135,14 @@ class ScratchStore {
   std::optional<std::size_t> tidied_at_once_;
   bool with_witness_;
   std::unique_ptr<NodeStore> store_;
+};
+
+// Fixtures.
+struct ClosedStore {
+  ScratchStore store{Rules::kClosed};
+};
+struct KubeletStore {
+  ScratchStore store{Rules::kKubelet};
 };
 
 }  // namespace waybill::testing

@@ -81,6 +81,14 @@ class StreamingScene {
   std::unique_ptr<StreamingStore> store_;
 };
 
+// Fixtures.
+struct Streams {
+  StreamingScene scene;
+};
+struct KeptStreams {
+  StreamingScene scene{true};
+};
+
 }  // namespace waybill::testing
 
 #endif  // WAYBILL_TESTS_SUPPORT_STREAMING_SCENE_H_

@@ -35,6 +35,11 @@ class TempDir {
   std::filesystem::path path_;
 };
 
+// Its permission bits; of a symlink, its own.
+inline unsigned ModeOf(const std::filesystem::path& path) {
+  return static_cast<unsigned>(std::filesystem::symlink_status(path).permissions());
+}
+
 inline std::string ReadFile(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) throw std::runtime_error("cannot read " + path.string());

@@ -63,6 +63,7 @@ class UsernsStore {
     if (!store_) Open();
     return store_.get();
   }
+  NodeStore& operator*() { return *operator->(); }
 
   Result<UserNamespace> Try(const std::string& pod_uid,
                             std::optional<std::uint32_t> length = std::nullopt) {
@@ -98,6 +99,14 @@ class UsernsStore {
   FakeClock clock_;
   UserNamespaceOptions options_;
   std::unique_ptr<NodeStore> store_;
+};
+
+// Fixtures.
+struct WithUserns {
+  UsernsStore store;
+};
+struct WithFourRanges {
+  UsernsStore store{SmallPool(4, 4)};
 };
 
 }  // namespace waybill::testing

@@ -76,6 +76,14 @@ class VersionedStore {
   FakeClock clock_;
 };
 
+// Fixtures.
+struct OldestStore {
+  const VersionedStore store{1};
+};
+struct NoStoreYet {
+  const VersionedStore store;
+};
+
 }  // namespace waybill::testing
 
 #endif  // WAYBILL_TESTS_SUPPORT_VERSIONED_STORE_H_

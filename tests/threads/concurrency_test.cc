@@ -24,17 +24,21 @@ std::string Ref(std::size_t i) { return "ref-" + std::to_string(i); }
 
 struct OpenStore {
   NodeStore* operator->() const { return store.get(); }
+  NodeStore& operator*() const { return *store; }
 
   MemoryDir scratch;
   std::unique_ptr<NodeStore> store = Must(NodeStore::Open(OptionsIn(scratch.path())));
+};
+
+struct WithOpenStore {
+  const OpenStore store;
 };
 
 }  // namespace
 
 // An image that the owner of its secret pulls again and again is never open to others, and once
 // proven never closed to that owner.
-BOOST_AUTO_TEST_CASE(deciding_while_others_write) {
-  const OpenStore store;
+BOOST_FIXTURE_TEST_CASE(deciding_while_others_write, WithOpenStore) {
   const ImagePullSecret secret = MakeSecret("ns", "pull", "uid", "hash");
   for (std::size_t i = 0; i < kImages; ++i) {
     Must(store->RecordPullIntent({.image = Image(i)}));
@@ -65,9 +69,10 @@ BOOST_AUTO_TEST_CASE(deciding_while_others_write) {
     do {
       for (std::size_t i = 0; i < kImages; ++i) {
         Pod owner(secret);
-        Pod stranger(MakeSecret("evil", "pull", "uid-2", "guess"));
         if (store->MustAttemptPull({.image = Image(i), .image_ref = Ref(i)}, owner).pull) ++wrong;
-        if (!store->MustAttemptPull({.image = Image(i), .image_ref = Ref(i)}, stranger).pull) {
+        if (!DecisionOf(*store, {.image = Image(i), .image_ref = Ref(i)},
+                        Pod(MakeSecret("evil", "pull", "uid-2", "guess")))
+                 .pull) {
           ++wrong;
         }
         if (store->EnsureImage({.image = Image(i), .image_ref = Ref(i)}, PullPolicy::kNever, owner)
@@ -92,8 +97,7 @@ BOOST_AUTO_TEST_CASE(deciding_while_others_write) {
 }
 
 // Each decision meets a secret at new coordinates; Flush writes them to disk.
-BOOST_AUTO_TEST_CASE(write_backs_and_flush) {
-  const OpenStore store;
+BOOST_FIXTURE_TEST_CASE(write_backs_and_flush, WithOpenStore) {
   Must(store->RecordImagePulled({.image = Image(0), .image_ref = Ref(0)},
                                 WithSecret(MakeSecret("ns", "s", "uid", "hash"))));
   std::atomic<std::uint64_t> wrong{0};
@@ -101,8 +105,7 @@ BOOST_AUTO_TEST_CASE(write_backs_and_flush) {
     for (std::size_t i = 0; i < 20; ++i) {
       const ImagePullSecret moved =
           MakeSecret("ns" + std::to_string(which), "s" + std::to_string(i), "uid", "hash");
-      Pod pod(moved);
-      if (store->MustAttemptPull({.image = Image(0), .image_ref = Ref(0)}, pod).pull) ++wrong;
+      if (DecisionOf(*store, {.image = Image(0), .image_ref = Ref(0)}, Pod(moved)).pull) ++wrong;
       if (i % 5 == 0 && !store->Flush()) ++wrong;
       if (i % 7 == 0 && !store->RecordPullIntent({.image = Image(which + 1)})) ++wrong;
     }
@@ -116,8 +119,7 @@ BOOST_AUTO_TEST_CASE(write_backs_and_flush) {
   BOOST_TEST(Must(store->Verify()).sound);
 }
 
-BOOST_AUTO_TEST_CASE(one_invalid_change_of_64_fails_alone) {
-  const OpenStore store;
+BOOST_FIXTURE_TEST_CASE(one_invalid_change_of_64_fails_alone, WithOpenStore) {
   constexpr std::size_t kCallers = 64;
   constexpr std::size_t kInvalid = 17;
   for (int round = 0; round < 3; ++round) {
@@ -142,8 +144,7 @@ BOOST_AUTO_TEST_CASE(one_invalid_change_of_64_fails_alone) {
   BOOST_TEST(Must(store->Verify()).sound);
 }
 
-BOOST_AUTO_TEST_CASE(garbage_collection_beside_pulls) {
-  const OpenStore store;
+BOOST_FIXTURE_TEST_CASE(garbage_collection_beside_pulls, WithOpenStore) {
   std::atomic<std::uint64_t> wrong{0};
   InThreads(4, [&](std::size_t which) {
     for (std::size_t i = 0; i < 40; ++i) {
@@ -167,8 +168,7 @@ BOOST_AUTO_TEST_CASE(garbage_collection_beside_pulls) {
 
 // Lists are judged while pods ask, pulls begin and end, and an operator changes his mind. What is
 // preloaded stays open to all, what a pull may have brought stays closed to strangers.
-BOOST_AUTO_TEST_CASE(observing_beside_decisions) {
-  const OpenStore store;
+BOOST_FIXTURE_TEST_CASE(observing_beside_decisions, WithOpenStore) {
   const std::string preloaded = "registry.example/preloaded:v1";
   const std::string undecided = "registry.example/undecided:v1";
   const ImagePullSecret secret = MakeSecret("ns", "pull", "uid", "hash");
@@ -186,8 +186,9 @@ BOOST_AUTO_TEST_CASE(observing_beside_decisions) {
   std::atomic<std::uint64_t> wrong{0};
   std::atomic<std::uint64_t> judged{0};
   const auto opens = [&](const std::string& image, const std::string& ref) {
-    Pod stranger(MakeSecret("evil", "pull", "uid-2", "guess"));
-    return !store->MustAttemptPull({.image = image, .image_ref = ref}, stranger).pull;
+    return !DecisionOf(*store, {.image = image, .image_ref = ref},
+                       Pod(MakeSecret("evil", "pull", "uid-2", "guess")))
+                .pull;
   };
   InThreads(8, [&](std::size_t which) {
     for (std::size_t i = 0; which < 2 && i < 60; ++i) {

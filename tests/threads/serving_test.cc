@@ -76,11 +76,10 @@ BOOST_AUTO_TEST_CASE(clients_decisions_and_closing) {
           return;
         case 1: {
           while (deciding > 1) {
-            Pod owner(secret);
-            Pod stranger(MakeSecret("evil", "pull", "uid-2", "guess"));
             const ImageCopy copy{.image = "r.example/own:v1", .image_ref = own_ref};
-            if (store->MustAttemptPull(copy, owner).pull) ++wrong;
-            if (!store->MustAttemptPull(copy, stranger).pull) ++wrong;
+            if (DecisionOf(*store, copy, Pod(secret)).pull) ++wrong;
+            if (!DecisionOf(*store, copy, Pod(MakeSecret("evil", "pull", "uid-2", "guess"))).pull)
+              ++wrong;
           }
           --deciding;
           return;

@@ -23,9 +23,8 @@ int Rotate(ScratchStore& store, std::size_t thread, int times) {
   int lost = 0;
   for (int i = 0; i < times; ++i) {
     const std::string hash = "hash-" + std::to_string(i);
-    Pod pod(MakeSecret("team-a", "pull", "uid-a", hash));
-    const Decision decision =
-        store->MustAttemptPull({.image = kImage, .image_ref = RefOf(thread)}, pod);
+    const Decision decision = DecisionOf(*store, {.image = kImage, .image_ref = RefOf(thread)},
+                                         Pod(MakeSecret("team-a", "pull", "uid-a", hash)));
     const auto flushed = store->Flush();
     const auto record = store->GetRecord({.image_ref = RefOf(thread)});
     const bool stored = !decision.pull && flushed && record &&

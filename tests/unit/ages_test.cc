@@ -140,16 +140,15 @@ BOOST_AUTO_TEST_CASE(the_store_remembers_its_limits) {
     // What does not count is not in the record that callers get.
     BOOST_TEST(Must(store->GetRecord({.image_ref = kRef})).credential_mapping.empty());
     store.Stop();
-    Pod pod(kSecretA);
     auto observer = Must(NodeStore::Observe(
         {.directory = store.directory(), .rules = rules, .clock = store.clock().AsClock()}));
-    ExpectTooOld(observer->MustAttemptPull({.image = kImage, .image_ref = kRef}, pod));
+    ExpectTooOld(DecisionOf(*observer, {.image = kImage, .image_ref = kRef}, Pod(kSecretA)));
     observer.reset();
     auto generous = Must(NodeStore::Observe({.directory = store.directory(),
                                              .rules = rules,
                                              .ages = AgeLimits{},
                                              .clock = store.clock().AsClock()}));
-    BOOST_TEST(!generous->MustAttemptPull({.image = kImage, .image_ref = kRef}, pod).pull);
+    BOOST_TEST(!DecisionOf(*generous, {.image = kImage, .image_ref = kRef}, Pod(kSecretA)).pull);
     generous.reset();
     StartWith(store, AgeLimits{});
     BOOST_TEST(!store.Of(kSecretA).pull);
@@ -258,8 +257,7 @@ BOOST_AUTO_TEST_CASE(what_a_backup_brings_back_is_as_old_as_the_store_had_it) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(absurd_ages_are_refused) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(absurd_ages_are_refused, ClosedStore) {
   store.Stop();
   for (const AgeLimits& ages :
        {AgeLimits{.credentials = seconds(-1)}, AgeLimits{.credentials = seconds(59)},

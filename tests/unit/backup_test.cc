@@ -1,7 +1,6 @@
 // Backups: when one is made, what it is, how many are kept, what stands in the way. Putting one
 // back: restore_test.cc.
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
@@ -22,12 +21,6 @@ BOOST_AUTO_TEST_SUITE(backup)
 namespace {
 
 namespace fs = std::filesystem;
-
-mode_t ModeOf(const fs::path& path) {
-  struct stat st {};
-  BOOST_REQUIRE(lstat(path.c_str(), &st) == 0);
-  return st.st_mode & 07777U;
-}
 
 fs::path FolderOf(const VersionedStore& store) { return store.directory() / "backup"; }
 
@@ -53,8 +46,7 @@ void CheckRefused(const VersionedStore& store, ErrorCode code) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(one_is_made_before_the_first_step) {
-  const VersionedStore store(1);
+BOOST_FIXTURE_TEST_CASE(one_is_made_before_the_first_step, OldestStore) {
   const auto state = StateOf(store.directory());
   const RawModel values = ValuesIn(store.directory());
   const MigrationReport report = store.Migrate(2);
@@ -81,8 +73,7 @@ BOOST_AUTO_TEST_CASE(one_is_made_before_the_first_step) {
   BOOST_TEST(listed[0].bytes == fs::file_size(report.backup));
 }
 
-BOOST_AUTO_TEST_CASE(none_is_made_where_no_step_is_done) {
-  const VersionedStore store(1);
+BOOST_FIXTURE_TEST_CASE(none_is_made_where_no_step_is_done, OldestStore) {
   store.Migrate(1);
   MigrateOptions options = store.To(2);
   options.dry_run = true;
@@ -95,8 +86,7 @@ BOOST_AUTO_TEST_CASE(none_is_made_where_no_step_is_done) {
   BOOST_TEST(!fs::exists(FolderOf(fresh)));
 }
 
-BOOST_AUTO_TEST_CASE(opening_makes_one_as_well) {
-  const VersionedStore store(1);
+BOOST_FIXTURE_TEST_CASE(opening_makes_one_as_well, OldestStore) {
   const RecoveryReport report = store.Open();
   BOOST_TEST_REQUIRE(report.migration.has_value());
   BOOST_TEST(fs::exists(report.migration->backup));
@@ -144,8 +134,7 @@ BOOST_AUTO_TEST_CASE(backups_of_one_state_count_once) {
 }
 
 // An earlier store's backups in this directory may have higher sequence numbers.
-BOOST_AUTO_TEST_CASE(the_one_just_made_is_always_kept) {
-  const VersionedStore store(1);
+BOOST_FIXTURE_TEST_CASE(the_one_just_made_is_always_kept, OldestStore) {
   fs::create_directory(FolderOf(store));
   fs::permissions(FolderOf(store), fs::perms::owner_all);
   for (const char* digit : {"1", "2", "3", "4"}) {
@@ -159,8 +148,7 @@ BOOST_AUTO_TEST_CASE(the_one_just_made_is_always_kept) {
   BOOST_TEST(listed[2].path == fs::path(made));
 }
 
-BOOST_AUTO_TEST_CASE(other_names_in_the_folder_are_left_alone) {
-  const VersionedStore store(1);
+BOOST_FIXTURE_TEST_CASE(other_names_in_the_folder_are_left_alone, OldestStore) {
   fs::create_directory(FolderOf(store));
   fs::permissions(FolderOf(store), fs::perms::owner_all);
   const std::set<std::string> foreign = {"notes.txt",

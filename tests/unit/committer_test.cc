@@ -59,8 +59,7 @@ class Process {
 
 // Memory runs out between the begin of a transaction and its commit. The clock, which is read
 // there, throws in its place.
-BOOST_AUTO_TEST_CASE(an_exception_fails_the_write_and_holds_up_nobody) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(an_exception_fails_the_write_and_holds_up_nobody, ClosedStore) {
   Must(store->PutIntent({.image = "registry.example/before"}));
   OpenOptions options = store.Options({});
   store.Stop();

@@ -33,8 +33,7 @@ BOOST_AUTO_TEST_CASE(an_answer_that_needs_none_is_the_answer) {
 }
 
 BOOST_AUTO_TEST_CASE(an_answer_that_needs_them_is_pull_and_not_counted) {
-  UnderBothRules([](Rules rules) {
-    ScratchStore store(rules);
+  UnderBothRules([](ScratchStore& store) {
     BOOST_REQUIRE(store->RecordPullIntent({.image = kImage}));
     BOOST_REQUIRE(
         store->RecordImagePulled({.image = kImage, .image_ref = kRef}, WithSecret(kSecretA)));
@@ -45,16 +44,14 @@ BOOST_AUTO_TEST_CASE(an_answer_that_needs_them_is_pull_and_not_counted) {
     const Metrics uncounted = store->GetMetrics();
     for (const std::uint64_t count : uncounted.mustpull_checks) BOOST_TEST(count == 0U);
 
-    Pod pod(kSecretA);
-    Expect(store->MustAttemptPull({.image = kImage, .image_ref = kRef}, pod), false,
+    Expect(DecisionOf(*store, {.image = kImage, .image_ref = kRef}, Pod(kSecretA)), false,
            CheckResult::kCredentialRecordFound, Reason::kSecretHashMatches);
     BOOST_TEST(store->GetMetrics().mustpull_checks[2] == 1U);
   });
 }
 
 BOOST_AUTO_TEST_CASE(an_outcome_that_needs_them_starts_nothing_and_is_not_counted) {
-  UnderBothRules([](Rules rules) {
-    ScratchStore store(rules);
+  UnderBothRules([](ScratchStore& store) {
     BOOST_REQUIRE(store->RecordPullIntent({.image = kImage}));
     BOOST_REQUIRE(
         store->RecordImagePulled({.image = kImage, .image_ref = kRef}, WithSecret(kSecretA)));

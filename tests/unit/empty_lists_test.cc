@@ -17,9 +17,8 @@ constexpr waybill::ChangeOptions kDryRun{.allow_empty = true, .dry_run = true};
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(
-    opening_with_an_empty_list_of_runtime_handlers_is_refused_where_there_are_some) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(
+    opening_with_an_empty_list_of_runtime_handlers_is_refused_where_there_are_some, ClosedStore) {
   Must(store->ReplaceRuntimeHandlers({{"runc", true, true}}));
   store.Stop();
   OpenOptions options = store.Options({});
@@ -31,8 +30,7 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST(Must(Must(NodeStore::Open(options))->ListRuntimeHandlers()).empty());
 }
 
-BOOST_AUTO_TEST_CASE(an_observer_makes_no_dry_run) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(an_observer_makes_no_dry_run, ClosedStore) {
   store.Stop();
   const auto observer = Must(NodeStore::Observe({.directory = store.directory()}));
   ExpectError(observer->CollapseRuntimeHandlers(kDryRun), ErrorCode::kNotOwner);

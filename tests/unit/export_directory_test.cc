@@ -74,11 +74,9 @@ class KubeletDirectory {
   TempDir dir_;
 };
 
-mode_t ModeOf(const fs::path& path) {
-  struct stat st {};
-  BOOST_REQUIRE(lstat(path.c_str(), &st) == 0);
-  return st.st_mode & 07777U;
-}
+struct WithKubelet {
+  const KubeletDirectory kubelet;
+};
 
 }  // namespace
 
@@ -104,8 +102,7 @@ BOOST_AUTO_TEST_CASE(modes_are_the_kubelets) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_was_there_is_kept) {
-  const KubeletDirectory kubelet;
+BOOST_FIXTURE_TEST_CASE(what_was_there_is_kept, WithKubelet) {
   const fs::path at = kubelet.image_manager();
   WriteRecordFile(kubelet.path(), "pulled", kRef, "an old record");
   WriteRecordFile(kubelet.path(), "pulling", kImage, "an old intent");
@@ -138,8 +135,7 @@ BOOST_AUTO_TEST_CASE(what_was_there_is_kept) {
 }
 
 // A kubelet ran without waybill: its records must neither be lost nor opened.
-BOOST_AUTO_TEST_CASE(files_that_no_import_took_stay_closed) {
-  const KubeletDirectory kubelet;
+BOOST_FIXTURE_TEST_CASE(files_that_no_import_took_stay_closed, WithKubelet) {
   ImagePulledRecord record = SomeContent().records[0];
   record.credential_mapping["name"] = WithSecret(kSecretA);
   WriteRecordFile(kubelet.path(), "pulled", kRef, EncodePulledRecord(record));
@@ -160,8 +156,7 @@ BOOST_AUTO_TEST_CASE(files_that_no_import_took_stay_closed) {
   for (const ImagePulledRecord& kept : now.records) BOOST_TEST(kept.credential_mapping.empty());
 }
 
-BOOST_AUTO_TEST_CASE(files_that_an_import_took_do_not_come_back) {
-  const KubeletDirectory kubelet;
+BOOST_FIXTURE_TEST_CASE(files_that_an_import_took_do_not_come_back, WithKubelet) {
   ImagePulledRecord record = SomeContent().records[0];
   for (const std::string ref : {"pruned", "pruned, then pulled by the kubelet"}) {
     record.image_ref = ref;
@@ -188,8 +183,7 @@ BOOST_AUTO_TEST_CASE(files_that_an_import_took_do_not_come_back) {
   BOOST_TEST(report.closed == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(folders_without_files_are_not_kept) {
-  const KubeletDirectory kubelet;
+BOOST_FIXTURE_TEST_CASE(folders_without_files_are_not_kept, WithKubelet) {
   fs::create_directory(kubelet.image_manager() / "pulled");
   fs::create_directory(kubelet.image_manager() / "pulling");
   BOOST_TEST(Must(kubelet.Export()).replaced_path == "");
@@ -197,8 +191,7 @@ BOOST_AUTO_TEST_CASE(folders_without_files_are_not_kept) {
   BOOST_TEST(kubelet.tree().size() == 5U);  // waybill-exported
 }
 
-BOOST_AUTO_TEST_CASE(what_a_crash_left_is_kept) {
-  const KubeletDirectory kubelet;
+BOOST_FIXTURE_TEST_CASE(what_a_crash_left_is_kept, WithKubelet) {
   const fs::path at = kubelet.image_manager();
   WriteRecordFile(kubelet.path(), "pulled", kRef, "an old record");
   fs::create_directories(at / "export.tmp" / "pulling");
@@ -268,14 +261,12 @@ BOOST_AUTO_TEST_CASE(what_others_can_change_is_not_written_to) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_file_in_place_of_a_folder_is_refused) {
-  const KubeletDirectory kubelet;
+BOOST_FIXTURE_TEST_CASE(a_file_in_place_of_a_folder_is_refused, WithKubelet) {
   WriteFile(kubelet.image_manager() / "pulled", "a file");
   kubelet.CheckRefused(ErrorCode::kUnsafePath, "not a directory");
 }
 
-BOOST_AUTO_TEST_CASE(two_exports_at_once_do_not_mix) {
-  const KubeletDirectory kubelet;
+BOOST_FIXTURE_TEST_CASE(two_exports_at_once_do_not_mix, WithKubelet) {
   const int other = open(kubelet.image_manager().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   BOOST_REQUIRE(other >= 0);
   BOOST_REQUIRE(flock(other, LOCK_EX) == 0);
@@ -285,8 +276,7 @@ BOOST_AUTO_TEST_CASE(two_exports_at_once_do_not_mix) {
   kubelet.CheckPlaced();
 }
 
-BOOST_AUTO_TEST_CASE(a_full_disk_changes_nothing) {
-  const KubeletDirectory kubelet;
+BOOST_FIXTURE_TEST_CASE(a_full_disk_changes_nothing, WithKubelet) {
   ExpectGoodInChild([&]() -> std::string {
     if (!MountSmallFileSystem(kubelet.path(), "1m")) return kMayNotMount;
     WriteRecordFile(kubelet.path(), "pulled", "old", "an old record");

@@ -48,15 +48,25 @@ Decision DecideWhile(ScratchStore& store, bool deferred, Pod pod,
 #endif
 }
 
-using Case = std::function<void(Rules, bool deferred)>;
+// An image of one tenant, whose record is not remembered once it is gone.
+struct RecordOfA : ScratchStore {
+  explicit RecordOfA(Rules rules) : ScratchStore(rules) {
+    RememberNothing();
+    Pull(kImage, kRef, WithSecret(kSecretA));
+  }
+};
+
+using Case = std::function<void(Rules, RecordOfA& store, bool deferred)>;
 void InBothWays(const Case& run) {
   for (const Rules rules : kBothRules) {
 #ifdef WAYBILL_TEST_OF_ONE_CALL
-    run(rules, false);
+    RecordOfA store(rules);
+    run(rules, store, false);
 #else
     for (const bool deferred : {false, true}) {
       BOOST_TEST_CONTEXT("rules: " << RulesName(rules) << ", deferred: " << deferred) {
-        run(rules, deferred);
+        RecordOfA store(rules);
+        run(rules, store, deferred);
       }
     }
 #endif
@@ -87,10 +97,7 @@ const ImagePullSecret kStranger = MakeSecret("team-b", "pull", "uid-b", "hash-b"
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_record_that_goes_while_credentials_are_fetched_does_not_open) {
-  InBothWays([](Rules rules, bool deferred) {
-    ScratchStore store(rules);
-    store.RememberNothing();
-    store.Pull(kImage, kRef, WithSecret(kSecretA));
+  InBothWays([](Rules, RecordOfA& store, bool deferred) {
     Expect(DecideWhile(store, deferred, Pod(kStranger), [&] { PruneTheRecord(store); }), true,
            CheckResult::kMustAuthenticate, Reason::kNoCredentialMatches);
     ExpectCounted(store, CheckResult::kMustAuthenticate);
@@ -99,10 +106,7 @@ BOOST_AUTO_TEST_CASE(a_record_that_goes_while_credentials_are_fetched_does_not_o
 
 // The closed rules know nothing of the image any more.
 BOOST_AUTO_TEST_CASE(credentials_that_match_a_record_that_goes_meanwhile_open_as_in_the_kubelet) {
-  InBothWays([](Rules rules, bool deferred) {
-    ScratchStore store(rules);
-    store.RememberNothing();
-    store.Pull(kImage, kRef, WithSecret(kSecretA));
+  InBothWays([](Rules rules, RecordOfA& store, bool deferred) {
     const Decision decision =
         DecideWhile(store, deferred, Pod(kSecretA), [&] { PruneTheRecord(store); });
     if (rules == Rules::kKubelet) {
@@ -130,10 +134,7 @@ BOOST_AUTO_TEST_CASE(a_ledger_entry_that_comes_meanwhile_does_not_open_what_was_
 }
 
 BOOST_AUTO_TEST_CASE(a_record_that_goes_while_fetching_fails_is_an_error_and_counted_as_one) {
-  InBothWays([](Rules rules, bool deferred) {
-    ScratchStore store(rules);
-    store.RememberNothing();
-    store.Pull(kImage, kRef, WithSecret(kSecretA));
+  InBothWays([](Rules, RecordOfA& store, bool deferred) {
     const Decision decision =
         DecideWhile(store, deferred, Pod::Unavailable(), [&] { PruneTheRecord(store); });
     Expect(decision, true, CheckResult::kError, Reason::kCredentialsUnavailable);
@@ -143,10 +144,7 @@ BOOST_AUTO_TEST_CASE(a_record_that_goes_while_fetching_fails_is_an_error_and_cou
 }
 
 BOOST_AUTO_TEST_CASE(a_record_that_opens_to_all_meanwhile_does_not_open_what_was_closed) {
-  InBothWays([](Rules rules, bool deferred) {
-    ScratchStore store(rules);
-    store.RememberNothing();
-    store.Pull(kImage, kRef, WithSecret(kSecretA));
+  InBothWays([](Rules, RecordOfA& store, bool deferred) {
     BOOST_TEST(DecideWhile(store, deferred, Pod(kStranger), [&] {
                  store.Pull(kImage, kRef, NodeWide());
                }).pull);
@@ -156,10 +154,7 @@ BOOST_AUTO_TEST_CASE(a_record_that_opens_to_all_meanwhile_does_not_open_what_was
 
 // The kubelet compares with what it read; the closed rules also compare with what is there now.
 BOOST_AUTO_TEST_CASE(credentials_that_a_record_loses_meanwhile_open_under_kubelet_rules_only) {
-  InBothWays([](Rules rules, bool deferred) {
-    ScratchStore store(rules);
-    store.RememberNothing();
-    store.Pull(kImage, kRef, WithSecret(kSecretA));
+  InBothWays([](Rules rules, RecordOfA& store, bool deferred) {
     const Decision decision = DecideWhile(store, deferred, Pod(kSecretA), [&] {
       ImagePulledRecord record = Must(store->GetRecord({.image_ref = kRef}));
       record.credential_mapping.at(std::string(kName)) = WithSecret(kStranger);
@@ -172,9 +167,7 @@ BOOST_AUTO_TEST_CASE(credentials_that_a_record_loses_meanwhile_open_under_kubele
 
 BOOST_AUTO_TEST_CASE(the_outer_question_counts_what_it_answered) {
   for (const Rules rules : kBothRules) {
-    ScratchStore store(rules);
-    store.RememberNothing();
-    store.Pull(kImage, kRef, WithSecret(kSecretA));
+    RecordOfA store(rules);
     Fetched source(Pod(kStranger), [&] { PruneTheRecord(store); });
     const EnsureOutcome outcome =
         store->EnsureImage({.image = kImage, .image_ref = kRef}, PullPolicy::kIfNotPresent, source);
@@ -185,9 +178,7 @@ BOOST_AUTO_TEST_CASE(the_outer_question_counts_what_it_answered) {
 
 BOOST_AUTO_TEST_CASE(fetching_that_throws_is_counted_as_an_error) {
   for (const Rules rules : kBothRules) {
-    ScratchStore store(rules);
-    store.RememberNothing();
-    store.Pull(kImage, kRef, WithSecret(kSecretA));
+    RecordOfA store(rules);
     Fetched source(Pod(kSecretA), [] { throw 1; });
     const EnsureOutcome outcome =
         store->EnsureImage({.image = kImage, .image_ref = kRef}, PullPolicy::kIfNotPresent, source);
@@ -199,8 +190,7 @@ BOOST_AUTO_TEST_CASE(fetching_that_throws_is_counted_as_an_error) {
 #ifndef WAYBILL_TEST_OF_ONE_CALL
 // A FirstLook is for one question: what it saw of one image does not apply to another.
 BOOST_AUTO_TEST_CASE(a_first_look_is_of_no_use_for_another_image) {
-  UnderBothRules([](Rules rules) {
-    ScratchStore store(rules);
+  UnderBothRules([](ScratchStore& store) {
     store.RememberNothing();
     store.Pull(kImage, kRef, WithSecret(kSecretA));
     store.Pull(kImage, kRef2, WithSecret(kStranger));

@@ -18,10 +18,8 @@ BOOST_AUTO_TEST_SUITE(first_start)
 
 namespace {
 
-std::string Id(char digit) { return "sha256:" + std::string(64, digit); }
-
 ImageOnNode Image(char digit, std::string tag, bool pinned = false) {
-  return {.id = Id(digit), .repo_tags = {std::move(tag)}, .pinned = pinned};
+  return {.id = Digest(digit), .repo_tags = {std::move(tag)}, .pinned = pinned};
 }
 
 const ImageOnNode kPause = Image('a', "registry.k8s.io/pause:3.10", true);
@@ -50,9 +48,8 @@ struct NewNode {
     return Must(store->ObserveImages(list));
   }
   bool IsOpen(const ImageOnNode& image) const {
-    Pod stranger;
     const ImageCopy copy{.image = image.repo_tags.front(), .image_ref = image.id};
-    return !store->MustAttemptPull(copy, stranger).pull;
+    return !DecisionOf(*store, copy).pull;
   }
   std::map<std::string, std::string> Sources() const {
     std::map<std::string, std::string> sources;
@@ -221,7 +218,7 @@ BOOST_AUTO_TEST_CASE(an_operator_settles_what_is_presumed) {
     BOOST_TEST(node.Sources().at(kUnknown.repo_tags.front()) == "presumed");
     // What the runtime pins is known, and what is not there can't be settled.
     BOOST_TEST(!settle({.image_ref = kPause.id}, as));
-    BOOST_TEST(!settle({.image_ref = Id('f')}, as));
+    BOOST_TEST(!settle({.image_ref = Digest('f')}, as));
     ExpectError(node.store->SettlePresumed(unknown, as, ""), ErrorCode::kInvalidArgument);
     ExpectError(node.store->SettlePresumed({}, as, "seen"), ErrorCode::kInvalidArgument);
   }
@@ -256,12 +253,11 @@ BOOST_AUTO_TEST_CASE(what_is_closed_and_has_a_record_keeps_it) {
   BOOST_TEST(
       Must(node.store->SettlePresumed({.image_ref = kUnknown.id}, Settled::kClosed, "seen")));
   BOOST_TEST(!node.IsOpen(kUnknown));
-  Pod tenant(kSecretA);
-  BOOST_TEST(!node.store->MustAttemptPull({.image = image, .image_ref = kUnknown.id}, tenant).pull);
+  BOOST_TEST(
+      !DecisionOf(*node.store, {.image = image, .image_ref = kUnknown.id}, Pod(kSecretA)).pull);
 }
 
-BOOST_AUTO_TEST_CASE(the_kubelets_rules_keep_no_ledger) {
-  ScratchStore store(Rules::kKubelet);
+BOOST_FIXTURE_TEST_CASE(the_kubelets_rules_keep_no_ledger, KubeletStore) {
   ExpectError(store->SettlePresumed({.image_ref = kUnknown.id}, Settled::kPreloaded, "seen"),
               ErrorCode::kInvalidArgument);
 }

@@ -77,8 +77,7 @@ BOOST_AUTO_TEST_CASE(a_rotated_secret_that_shows_it_opens_nothing_and_what_was_p
 
 // A pull that began since the hash was forgotten proved another one.
 BOOST_AUTO_TEST_CASE(coordinates_that_were_proven_later_do_not_open_it) {
-  UnderBothRules([](Rules rules) {
-    ScratchStore store(rules);
+  UnderBothRules([](ScratchStore& store) {
     store.Pull(kOther, kRef2, WithSecret(kElsewhere));
     Must(store->ForgetCredential(kForgotten));
     store.Pull(kImage, kRef, WithSecret(kSecretA));
@@ -94,8 +93,7 @@ BOOST_AUTO_TEST_CASE(coordinates_that_were_proven_later_do_not_open_it) {
 
 // Nothing in the store has it, and no pull is open: a Secret may be rotated to it all the same.
 BOOST_AUTO_TEST_CASE(a_hash_that_nothing_has_yet_is_kept_from_coming) {
-  UnderBothRules([](Rules rules) {
-    ScratchStore store(rules);
+  UnderBothRules([](ScratchStore& store) {
     store.Pull(kImage, kRef, WithSecret(kSecretA));
     const ForgetReport report = Must(store->ForgetCredential(kForgotten));
     BOOST_TEST(report.records == 0U);
@@ -106,8 +104,7 @@ BOOST_AUTO_TEST_CASE(a_hash_that_nothing_has_yet_is_kept_from_coming) {
 }
 
 BOOST_AUTO_TEST_CASE(it_is_kept_as_long_as_a_secret_could_be_rotated_to_it) {
-  UnderBothRules([](Rules rules) {
-    ScratchStore store(rules);
+  UnderBothRules([](ScratchStore& store) {
     store.Pull(kImage, kRef, WithSecret(kSecretA));
     Must(store->ForgetCredential(kForgotten));
     store.clock().AdvanceSeconds(std::int64_t{31} * 86400);
@@ -129,8 +126,7 @@ BOOST_AUTO_TEST_CASE(it_is_kept_as_long_as_a_secret_could_be_rotated_to_it) {
 }
 
 BOOST_AUTO_TEST_CASE(a_pull_that_began_before_replaces_nothing) {
-  UnderBothRules([](Rules rules) {
-    ScratchStore store(rules);
+  UnderBothRules([](ScratchStore& store) {
     store.Pull(kImage, kRef, WithSecret(kSecretA));
     const ImageCopy copy = {.image = kImage, .image_ref = kRef};
     const PullId before = Must(store->RecordPullIntent(copy));
@@ -170,8 +166,7 @@ BOOST_AUTO_TEST_CASE(an_image_that_was_open_to_all_for_a_late_pull_replaces_noth
 
 // As the kubelet's own manager does, which compares by itself.
 BOOST_AUTO_TEST_CASE(a_whole_record_with_it_keeps_what_it_would_replace) {
-  UnderBothRules([](Rules rules) {
-    ScratchStore store(rules);
+  UnderBothRules([](ScratchStore& store) {
     store.Pull(kImage, kRef, WithSecret(kSecretA));
     store.Pull(kImage, kRef, WithSecret(kSecretB));
     Must(store->ForgetCredential(kForgotten));
@@ -192,8 +187,7 @@ BOOST_AUTO_TEST_CASE(a_whole_record_with_it_keeps_what_it_would_replace) {
 // The Secret was forgotten by its name, and proven anew. A pod shows it with a hash that another
 // Secret proved before that.
 BOOST_AUTO_TEST_CASE(a_copied_secret_does_not_take_the_place_of_what_was_proven_anew) {
-  UnderBothRules([](Rules rules) {
-    ScratchStore store(rules);
+  UnderBothRules([](ScratchStore& store) {
     store.Pull(kImage, kRef, WithSecret(kSecretB));
     store.Pull(kImage, kRef, WithSecret(kSecretA));
     Must(store->ForgetSecret({"team-a", "pull", {}}));
@@ -204,8 +198,7 @@ BOOST_AUTO_TEST_CASE(a_copied_secret_does_not_take_the_place_of_what_was_proven_
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_kubelets_file_under_another_spelling_replaces_nothing) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(a_kubelets_file_under_another_spelling_replaces_nothing, ClosedStore) {
   Must(store->ForgetCredential(kForgotten));
   const auto write = [&](std::string_view ref, std::int64_t seconds, Secrets secrets) {
     ImagePulledRecord record = {.image_ref = std::string(ref),
@@ -222,8 +215,7 @@ BOOST_AUTO_TEST_CASE(a_kubelets_file_under_another_spelling_replaces_nothing) {
 }
 
 BOOST_AUTO_TEST_CASE(a_restored_store_keeps_it_forgotten) {
-  UnderBothRules([](Rules rules) {
-    ScratchStore store(rules);
+  UnderBothRules([](ScratchStore& store) {
     store.Pull(kImage, kRef, WithSecret(kSecretA));
     const std::string backup = Must(store->MakeBackup()).path;
     Must(store->ForgetCredential(kForgotten));
@@ -236,8 +228,7 @@ BOOST_AUTO_TEST_CASE(a_restored_store_keeps_it_forgotten) {
 }
 
 // A limit: "A credential that is forgotten by its hash still opens, by the coordinates"
-BOOST_AUTO_TEST_CASE(a_kubelet_that_compares_by_itself_does_not_know_of_it) {
-  ScratchStore store(Rules::kKubelet);
+BOOST_FIXTURE_TEST_CASE(a_kubelet_that_compares_by_itself_does_not_know_of_it, KubeletStore) {
   store.Pull(kImage, kRef, WithSecret(kSecretA));
   Must(store->ForgetCredential(kForgotten));
   BOOST_TEST(MustPull(*store, kRotated));
@@ -251,8 +242,7 @@ BOOST_AUTO_TEST_CASE(a_kubelet_that_compares_by_itself_does_not_know_of_it) {
 // Version 5 has no place for the hash: a Secret that is rotated to it would open by its
 // coordinates.
 BOOST_AUTO_TEST_CASE(going_down_a_version_ends_closed) {
-  UnderBothRules([](Rules rules) {
-    ScratchStore store(rules);
+  UnderBothRules([](ScratchStore& store) {
     store.Pull(kImage, kRef, WithSecret(kSecretA));
     store.Pull(kImage, kRef2, WithServiceAccount(kBuilder));
     Must(store->ForgetCredential(kForgotten));

@@ -103,15 +103,13 @@ void CheckUnavailable(const Result<T>& result) {
 }
 
 void CheckAnswers(NodeStore& store) {
-  Pod pod(kSecretA);
-  BOOST_TEST(!store.MustAttemptPull(kCopy, pod).pull);
+  BOOST_TEST(!DecisionOf(store, kCopy, Pod(kSecretA)).pull);
   BOOST_TEST(Must(store.ListRecords()).size() == 1U);
 }
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(an_owner_has_its_slots_and_no_more) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(an_owner_has_its_slots_and_no_more, ClosedStore) {
   store.Pull(kImage, kRef, WithSecret(kSecretA));
   store.Stop();
   SlotTaker taker(store.directory());
@@ -137,8 +135,7 @@ BOOST_AUTO_TEST_CASE(an_owner_has_its_slots_and_no_more) {
   CheckAnswers(*store);
 }
 
-BOOST_AUTO_TEST_CASE(an_observer_that_came_before_has_its_slots) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(an_observer_that_came_before_has_its_slots, ClosedStore) {
   store.Pull(kImage, kRef, WithSecret(kSecretA));
   store.Stop();
   SlotTaker taker(store.directory());
@@ -147,8 +144,7 @@ BOOST_AUTO_TEST_CASE(an_observer_that_came_before_has_its_slots) {
   CheckAnswers(*observer);
 }
 
-BOOST_AUTO_TEST_CASE(an_observer_that_comes_too_late_is_refused) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(an_observer_that_comes_too_late_is_refused, ClosedStore) {
   store.Pull(kImage, kRef, WithSecret(kSecretA));
   store.Stop();
   SlotTaker taker(store.directory());

@@ -56,10 +56,13 @@ struct Node : ScratchStore {
   std::unique_ptr<NodeStore> opened;
 };
 
+struct TakenOver {
+  Node node;
+};
+
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_backup_put_back_forgets_no_gap) {
-  Node node;
+BOOST_FIXTURE_TEST_CASE(a_backup_put_back_forgets_no_gap, TakenOver) {
   const auto backup = Must(Migrate({.directory = node.directory(), .to = 3})).backup;
   node.Open(Gap::kYes, std::nullopt);
   node.opened.reset();
@@ -68,9 +71,7 @@ BOOST_AUTO_TEST_CASE(a_backup_put_back_forgets_no_gap) {
   BOOST_TEST(report.after_gap);
   BOOST_TEST(report.gap_closed == 2U);
   Must(node.opened->ClearDistrust("seen"));
-  Pod nobody;
-  BOOST_TEST(
-      node.opened->MustAttemptPull({.image = kImage, .image_ref = kUnrecorded}, nobody).pull);
+  BOOST_TEST(DecisionOf(*node.opened, {.image = kImage, .image_ref = kUnrecorded}).pull);
 }
 
 namespace {
@@ -94,16 +95,13 @@ std::string OwnIntent(std::string_view image) {
 }  // namespace
 
 // No kubelet wrote it, so none ran alone; but it says that the image was pulled.
-BOOST_AUTO_TEST_CASE(files_that_only_close_are_no_kubelets_work) {
-  Node node;
+BOOST_FIXTURE_TEST_CASE(files_that_only_close_are_no_kubelets_work, TakenOver) {
   WriteRecordFile(node.kubelet_directory(), "pulled", kUnrecorded, ClosedFile(kUnrecorded));
   WriteRecordFile(node.kubelet_directory(), "pulled", "sha256:gone", ClosedFile("sha256:gone"));
   const RecoveryReport& report = node.Open(Gap::kDetect, OnNode());
   BOOST_TEST(!report.after_gap);
   BOOST_TEST(report.import.newly_written == "");
-  Pod nobody;
-  BOOST_TEST(
-      node.opened->MustAttemptPull({.image = kImage, .image_ref = kUnrecorded}, nobody).pull);
+  BOOST_TEST(DecisionOf(*node.opened, {.image = kImage, .image_ref = kUnrecorded}).pull);
   // Its image may lie on a disk that is not mounted yet.
   BOOST_TEST(Must(node.opened->GetRecord({.image_ref = "sha256:gone"})).credential_mapping.empty());
 }
@@ -120,8 +118,7 @@ BOOST_AUTO_TEST_CASE(a_kubelet_that_rewrote_a_file_that_only_closed_ran_alone) {
 }
 
 // With credentials it says what a kubelet did: the guard writes such files, too.
-BOOST_AUTO_TEST_CASE(a_file_of_the_guard_with_credentials_tells_of_a_kubelet) {
-  Node node;
+BOOST_FIXTURE_TEST_CASE(a_file_of_the_guard_with_credentials_tells_of_a_kubelet, TakenOver) {
   std::string file = RecordFor(kUnrecorded);
   file.pop_back();
   WriteRecordFile(node.kubelet_directory(), "pulled", kUnrecorded, file);
@@ -129,8 +126,7 @@ BOOST_AUTO_TEST_CASE(a_file_of_the_guard_with_credentials_tells_of_a_kubelet) {
 }
 
 // The store knows the pull; one that it does not know counts.
-BOOST_AUTO_TEST_CASE(intents_that_waybill_wrote) {
-  Node node;
+BOOST_FIXTURE_TEST_CASE(intents_that_waybill_wrote, TakenOver) {
   node.Open(Gap::kDetect, std::nullopt);
   Must(node.opened->RecordPullIntent({.image = "app:1"}));
   node.opened.reset();
@@ -214,8 +210,7 @@ BOOST_AUTO_TEST_CASE(an_exported_file_that_a_kubelet_wrote_again_is_a_gap) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(closing_a_gap_does_not_finish_the_import_that_found_it) {
-  Node node;
+BOOST_FIXTURE_TEST_CASE(closing_a_gap_does_not_finish_the_import_that_found_it, TakenOver) {
   for (int i = 0; i < 600; ++i) {
     const std::string ref = "sha256:of-" + std::to_string(i);
     WriteRecordFile(node.kubelet_directory(), "pulled", ref, RecordFor(ref));
@@ -232,8 +227,7 @@ BOOST_AUTO_TEST_CASE(closing_a_gap_does_not_finish_the_import_that_found_it) {
     const auto store = Must(NodeStore::Open(options));
     BOOST_TEST(store->recovery_report().after_gap);
     BOOST_TEST(store->recovery_report().distrustful);
-    Pod nobody;
-    BOOST_TEST(store->MustAttemptPull({.image = kImage, .image_ref = kRef}, nobody).pull);
+    BOOST_TEST(DecisionOf(*store, {.image = kImage, .image_ref = kRef}).pull);
   }
   const RecoveryReport& report = node.Open(Gap::kDetect, OnNode());
   BOOST_TEST(!report.distrustful);
@@ -259,8 +253,8 @@ BOOST_FIXTURE_TEST_CASE(an_import_that_an_earlier_version_left_unfinished_ends, 
   Must(internal::PrepareDatabase(scratch() / "made", made));
 }
 
-BOOST_AUTO_TEST_CASE(a_gap_that_is_told_of_while_the_store_is_open_closes_by_the_next_list) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(a_gap_that_is_told_of_while_the_store_is_open_closes_by_the_next_list,
+                        ClosedStore) {
   const ImageOnNode known{.id = "sha256:" + std::string(64, '1'), .repo_tags = {"r.example/a:1"}};
   const ImageOnNode missed{.id = "sha256:" + std::string(64, '2'), .repo_tags = {"r.example/b:1"}};
   const auto list = [&](std::vector<ImageOnNode> images) {

@@ -37,8 +37,7 @@ void DamageEach(const std::filesystem::path& path, const std::string& text) {
 // Replacing one damaged record recounts the table. Another unreadable value may be another
 // handler's copy.
 BOOST_AUTO_TEST_CASE(a_damaged_copy_still_closes_its_ref_after_a_recount) {
-  UnderBothRules([](Rules rules) {
-    ScratchStore store(rules);
+  UnderBothRules([](ScratchStore& store) {
     Must(store->ReplaceRuntimeHandlers(kRuncAndKata));
     Must(store->RecordImagePulled(
         {.image = kImage, .image_ref = "ref-of-kata", .runtime_handler = "kata"},
@@ -56,23 +55,19 @@ BOOST_AUTO_TEST_CASE(a_damaged_copy_still_closes_its_ref_after_a_recount) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(an_observer_asks_by_handler_too) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(an_observer_asks_by_handler_too, ClosedStore) {
   Must(store->ReplaceRuntimeHandlers(kRuncAndKata));
   Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef, .runtime_handler = "kata"},
                                 WithSecret(kSecretA)));
   store.Stop();
   auto observer = Must(NodeStore::Observe({.directory = store.directory()}));
-  Pod pod(kSecretA);
-  BOOST_TEST(
-      !observer
-           ->MustAttemptPull({.image = kImage, .image_ref = kRef, .runtime_handler = "kata"}, pod)
-           .pull);
-  BOOST_TEST(observer->MustAttemptPull({.image = kImage, .image_ref = kRef}, pod).pull);
-  BOOST_TEST(
-      observer
-          ->MustAttemptPull({.image = kImage, .image_ref = kRef, .runtime_handler = "runsc"}, pod)
-          .pull);
+  BOOST_TEST(!DecisionOf(*observer, {.image = kImage, .image_ref = kRef, .runtime_handler = "kata"},
+                         Pod(kSecretA))
+                  .pull);
+  BOOST_TEST(DecisionOf(*observer, {.image = kImage, .image_ref = kRef}, Pod(kSecretA)).pull);
+  BOOST_TEST(DecisionOf(*observer, {.image = kImage, .image_ref = kRef, .runtime_handler = "runsc"},
+                        Pod(kSecretA))
+                 .pull);
   BOOST_TEST(Must(observer->ListRuntimeHandlers()).size() == 2U);
 }
 
@@ -97,8 +92,7 @@ BOOST_AUTO_TEST_CASE(of_copies_that_are_gone_the_record_written_last_speaks_for_
   }
 }
 
-BOOST_AUTO_TEST_CASE(lists_above_a_limit_change_nothing) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(lists_above_a_limit_change_nothing, ClosedStore) {
   Must(store->ReplaceRuntimeHandlers(kRuncAndKata));
   ExpectError(store->ReplaceRuntimeHandlers(
                   std::vector<RuntimeHandler>(kMaxRuntimeHandlers + 1, Handler("a"))),

@@ -14,19 +14,16 @@ namespace waybill::testing {
 BOOST_AUTO_TEST_SUITE(image_copy)
 
 BOOST_AUTO_TEST_CASE(one_value_does_for_a_decision_and_for_the_pull_after_it) {
-  UnderBothRules([](Rules rules) {
-    ScratchStore store(rules);
+  UnderBothRules([](ScratchStore& store) {
     ImageCopy copy = {.image = kImage};
-    Pod pod({kSecretA});
-    BOOST_TEST(store->MustAttemptPull(copy, pod).pull);
+    BOOST_TEST(DecisionOf(*store, copy, Pod({kSecretA})).pull);
     Must(store->RecordPullIntent(copy));
     BOOST_TEST(Must(store->HasIntent(copy)));
     copy.image_ref = kRef;
     Must(store->RecordImagePulled(copy, WithSecret(kSecretA)));
     BOOST_TEST(!Must(store->HasIntent(copy)));
-    BOOST_TEST(!store->MustAttemptPull(copy, pod).pull);
-    Pod other;
-    BOOST_TEST(store->MustAttemptPull(copy, other).pull);
+    BOOST_TEST(!DecisionOf(*store, copy, Pod({kSecretA})).pull);
+    BOOST_TEST(DecisionOf(*store, copy).pull);
     BOOST_TEST(Must(store->GetRecord(copy)).image_ref == kRef);
     Must(store->DeleteRecord(copy));
     ExpectError(store->GetRecord(copy), ErrorCode::kNotFound);
@@ -35,8 +32,7 @@ BOOST_AUTO_TEST_CASE(one_value_does_for_a_decision_and_for_the_pull_after_it) {
 
 // With positional strings the answer would be "no record, no intent", as if nothing had been
 // pulled.
-BOOST_AUTO_TEST_CASE(the_other_member_alone_is_refused_and_is_no_answer) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(the_other_member_alone_is_refused_and_is_no_answer, ClosedStore) {
   store.Pull(kImage, kRef, WithSecret(kSecretA));
   constexpr auto kWrong = ErrorCode::kInvalidArgument;
   const ImageCopy only_ref = {.image_ref = kRef};
@@ -46,8 +42,7 @@ BOOST_AUTO_TEST_CASE(the_other_member_alone_is_refused_and_is_no_answer) {
   ExpectError(store->HasIntent(only_ref), kWrong);
   ExpectError(store->PutIntent(only_ref), kWrong);
   ExpectError(store->DeleteIntent(only_ref), kWrong);
-  Pod pod;
-  BOOST_TEST(store->MustAttemptPull(only_ref, pod).pull);
+  BOOST_TEST(DecisionOf(*store, only_ref).pull);
 
   const ImageCopy only_image = {.image = kImage};
   ExpectError(store->GetRecord(only_image), kWrong);
@@ -57,8 +52,7 @@ BOOST_AUTO_TEST_CASE(the_other_member_alone_is_refused_and_is_no_answer) {
   BOOST_TEST(Must(store->ListIntents()).empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_closed_store_says_that_it_is_closed) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(a_closed_store_says_that_it_is_closed, ClosedStore) {
   store.Pull(kImage, kRef, WithSecret(kSecretA));
   Must(store->Close());
   const ImageCopy copy = {.image = kImage, .image_ref = kRef};
@@ -72,12 +66,11 @@ BOOST_AUTO_TEST_CASE(a_closed_store_says_that_it_is_closed) {
   ExpectError(store->RecordPullIntent(copy), kClosed);
   ExpectError(store->DeleteRecord(copy), kClosed);
   ExpectError(store->BeginList(), kClosed);
-  Pod pod({kSecretA});
-  BOOST_TEST(store->MustAttemptPull(copy, pod).pull);
+  BOOST_TEST(DecisionOf(*store, copy, Pod({kSecretA})).pull);
 }
 
-BOOST_AUTO_TEST_CASE(reading_from_a_store_that_was_taken_away_says_so_and_not_damaged) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(reading_from_a_store_that_was_taken_away_says_so_and_not_damaged,
+                        ClosedStore) {
   store.Pull(kImage, kRef, WithSecret(kSecretA));
   std::filesystem::remove(store.directory() / "owner.lock");
   const ImageCopy copy = {.image = kImage, .image_ref = kRef};

@@ -12,8 +12,7 @@ BOOST_AUTO_TEST_SUITE(import_bounds)
 
 // Empty secrets take three bytes each in JSON, and more in the store.
 BOOST_AUTO_TEST_CASE(a_record_too_large_to_store_closes_its_image_and_stops_no_other) {
-  UnderBothRules([](Rules rules) {
-    ScratchStore store(rules);
+  UnderBothRules([](ScratchStore& store) {
     std::string secrets = "{}";
     for (std::size_t i = 1; i < kMaxCredentialsPerName; ++i) secrets += ",{}";
     std::string mapping;

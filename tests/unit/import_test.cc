@@ -59,17 +59,13 @@ BOOST_AUTO_TEST_CASE(an_unfinished_import_presumes_nothing_preloaded) {
       BOOST_TEST(between->recovery_report().distrustful);
       BOOST_TEST(Must(between->ListRecords()).size() < std::size_t{kFiles});
       for (int i = 0; i < kFiles; ++i) {
-        Pod nobody;
-        BOOST_TEST_REQUIRE(
-            between->MustAttemptPull({.image = kImage, .image_ref = RefOf(i)}, nobody).pull);
+        BOOST_TEST_REQUIRE(DecisionOf(*between, {.image = kImage, .image_ref = RefOf(i)}).pull);
       }
     }
     {
       auto observer = Must(NodeStore::Observe({.directory = store.directory(), .rules = rules}));
       for (int i = 0; i < kFiles; i += 100) {
-        Pod nobody;
-        BOOST_TEST(
-            observer->MustAttemptPull({.image = kImage, .image_ref = RefOf(i)}, nobody).pull);
+        BOOST_TEST(DecisionOf(*observer, {.image = kImage, .image_ref = RefOf(i)}).pull);
       }
     }
 
@@ -121,8 +117,7 @@ BOOST_AUTO_TEST_CASE(a_misfiled_record_closes_its_place_and_no_sound_record) {
 
 // Then it is all that tells of the pull.
 BOOST_AUTO_TEST_CASE(a_misfiled_record_closes_what_it_is_about_if_nothing_else_does) {
-  UnderBothRules([](Rules rules) {
-    ScratchStore store(rules);
+  UnderBothRules([](ScratchStore& store) {
     WriteRecordFile(store.kubelet_directory(), "pulled", RefOf(1), RecordJson(RefOf(2), kSecretA));
     store.Restart();
     BOOST_TEST(Must(store->ListQuarantine()).size() == 2U);
@@ -154,8 +149,7 @@ BOOST_AUTO_TEST_CASE(a_misfiled_intent_is_an_intent_of_what_it_is_about) {
 
 // Every pull of an image writes the same intent, byte for byte.
 BOOST_AUTO_TEST_CASE(an_intent_that_was_written_anew_is_a_new_intent) {
-  UnderBothRules([](Rules rules) {
-    ScratchStore store(rules);
+  UnderBothRules([](ScratchStore& store) {
     WriteRecordFile(store.kubelet_directory(), "pulling", kImage, IntentJson(kImage));
     store.Restart();
     Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef}, WithSecret(kSecretA)));
@@ -206,9 +200,7 @@ BOOST_AUTO_TEST_CASE(an_image_that_a_kubelet_alone_pulled_again_is_not_preloaded
       ImageList list{.images = {image, other}, .complete = true};
       list.token = Must(opened->BeginList());
       Must(opened->ObserveImages(list));
-      Pod stranger;
-      BOOST_TEST(opened->MustAttemptPull({.image = kImage, .image_ref = kRef}, stranger).pull ==
-                 !by_hand);
+      BOOST_TEST(DecisionOf(*opened, {.image = kImage, .image_ref = kRef}).pull == !by_hand);
       // Where it is not there again, nothing is left of it.
       list.images = {other};
       list.token = Must(opened->BeginList());
@@ -223,8 +215,7 @@ BOOST_AUTO_TEST_CASE(an_image_that_a_kubelet_alone_pulled_again_is_not_preloaded
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_store_of_which_only_the_owner_lock_is_left_was_lost) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(a_store_of_which_only_the_owner_lock_is_left_was_lost, ClosedStore) {
   store.Stop();
   std::filesystem::remove(store.directory() / "data.mdb");
   std::filesystem::remove(store.directory() / "lock.mdb");

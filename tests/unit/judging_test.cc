@@ -26,25 +26,9 @@ namespace {
 
 using Images = std::vector<ImageOnNode>;
 
-std::string Digest(char digit) { return "sha256:" + std::string(64, digit); }
-
 ImageOnNode Entry(std::string_view id, std::vector<std::string> tags,
                   std::vector<std::string> digests = {}) {
   return {.id = std::string(id), .repo_tags = std::move(tags), .repo_digests = std::move(digests)};
-}
-
-ObserveReport Observe(NodeStore& store, Images images, bool complete = false) {
-  ImageList list{.images = std::move(images), .complete = complete};
-  list.token = Must(store.BeginList());
-  return Must(store.ObserveImages(list));
-}
-ObserveReport Observe(ScratchStore& store, Images images, bool complete = false) {
-  return Observe(*store, std::move(images), complete);
-}
-
-void Cancel(NodeStore& store, std::string_view image) {
-  const PullId pull = Must(store.RecordPullIntent({.image = image}));
-  Must(store.RecordImagePullFailed({.image = image}, PullFailure::kUnknown, pull));
 }
 
 // Everything that a list may change, in words.
@@ -60,12 +44,11 @@ std::string StateOf(const NodeStore& store) {
 
 // --- Rule 7
 
-BOOST_AUTO_TEST_CASE(what_is_judged_is_told) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(what_is_judged_is_told, ClosedStore) {
   Cancel(*store, kImage);
   const ObserveReport report =
-      Observe(store, {Entry(kRef, {std::string(kImage)}), Entry(kRef2, {"r.example/other:v1"}),
-                      Entry(Digest('c'), {})});
+      ObservePart(*store, {Entry(kRef, {std::string(kImage)}), Entry(kRef2, {"r.example/other:v1"}),
+                           Entry(Digest('c'), {})});
   BOOST_TEST(report.listed == 3U);
   BOOST_TEST(report.preloaded == 1U);
   BOOST_TEST(report.closed == 2U);
@@ -88,14 +71,13 @@ BOOST_AUTO_TEST_CASE(what_is_judged_is_told) {
   BOOST_TEST((ledger[0].since == store.clock().Now()));
   BOOST_TEST(store->GetMetrics().preloaded_images == 1U);
   // Judged once.
-  const ObserveReport again = Observe(store, {Entry(kRef, {}), Entry(kRef2, {})});
+  const ObserveReport again = ObservePart(*store, {Entry(kRef, {}), Entry(kRef2, {})});
   BOOST_TEST(again.known == 2U);
   BOOST_TEST(again.judged.empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_record_of_a_closed_image_forgets_why_when_it_is_pulled) {
-  ScratchStore store(Rules::kClosed);
-  Observe(store, {Entry(kRef, {})});
+BOOST_FIXTURE_TEST_CASE(a_record_of_a_closed_image_forgets_why_when_it_is_pulled, ClosedStore) {
+  ObservePart(*store, {Entry(kRef, {})});
   BOOST_TEST(!Must(store->GetRecord({.image_ref = kRef})).closed_because.empty());
   store.Restart({Entry(kRef, {})});
   BOOST_TEST(!Must(store->GetRecord({.image_ref = kRef})).closed_because.empty());
@@ -141,7 +123,7 @@ BOOST_AUTO_TEST_CASE(which_pull_gives_which_name) {
         const bool by_digest = name.find('@') != std::string::npos;
         const std::string id = "sha256:" + Sha256Hex(std::to_string(i++));
         const ObserveReport report =
-            Observe(*store, {by_digest ? Entry(id, {}, {name}) : Entry(id, {name})});
+            ObservePart(*store, {by_digest ? Entry(id, {}, {name}) : Entry(id, {name})});
         BOOST_TEST_REQUIRE(report.preloaded + report.closed == 1U);
         return report.preloaded == 1;
       };
@@ -220,9 +202,7 @@ BOOST_AUTO_TEST_CASE(an_image_is_preloaded_exactly_if_a_name_of_it_has_no_giver)
     }
     BOOST_TEST(report.judged.size() + report.left == expected.size());
     for (const auto& [ref, verdict] : expected) {
-      Pod nobody;
-      const Decision decision =
-          store->MustAttemptPull({.image = "r.example/a:1", .image_ref = ref}, nobody);
+      const Decision decision = DecisionOf(*store, {.image = "r.example/a:1", .image_ref = ref});
       BOOST_TEST(decision.pull == (verdict != Verdict::kPreloaded));
     }
   }
@@ -240,7 +220,7 @@ BOOST_AUTO_TEST_CASE(a_pinned_image_is_closed_by_pulls_of_its_names_only) {
     Images images = {Entry(kRef, {"registry.k8s.io/pause:3.10"}),
                      Entry(kRef2, {"registry.k8s.io/pause:3.9"}), Entry(Digest('c'), {})};
     for (ImageOnNode& image : images) image.pinned = pinned;
-    const ObserveReport report = Observe(store, images);
+    const ObserveReport report = ObservePart(*store, images);
     BOOST_TEST(report.preloaded == (pinned ? 1U : 0U));
     BOOST_TEST(!store.Check("registry.k8s.io/pause:3.10", kRef).pull == pinned);
     BOOST_TEST(store.Check("registry.k8s.io/pause:3.9", kRef2).pull);
@@ -260,7 +240,7 @@ BOOST_AUTO_TEST_CASE(clearing_distrust_by_a_list) {
     store.Start();
     BOOST_TEST_REQUIRE(store->recovery_report().distrustful);
     const Images images = {Entry(kRef, {std::string(kImage)}), Entry(kRef2, {"r.example/x:1"})};
-    const ObserveReport left = Observe(store, images, true);
+    const ObserveReport left = Observe(*store, images);
     BOOST_TEST(left.left == 2U);
     BOOST_TEST(!left.not_judged_because.empty());
     BOOST_TEST(store.Check("r.example/x:1", kRef2).reason == Reason::kStoreDistrustful);
@@ -286,7 +266,7 @@ BOOST_AUTO_TEST_CASE(clearing_distrust_by_a_list) {
       BOOST_TEST(entry.reason == "seen");
     }
     // What arrives afterwards may be of a pull that nobody knows of.
-    BOOST_TEST(Observe(store, {Entry(Digest('d'), {"r.example/late:1"})}).closed == 1U);
+    BOOST_TEST(ObservePart(*store, {Entry(Digest('d'), {"r.example/late:1"})}).closed == 1U);
     const auto pulls = Must(store->ListOpenPulls());
     BOOST_TEST_REQUIRE(pulls.size() == 1U);
     BOOST_TEST(pulls[0].anything);
@@ -296,11 +276,10 @@ BOOST_AUTO_TEST_CASE(clearing_distrust_by_a_list) {
 // --- Rule 11
 
 // A limit: "A list of images must be complete"
-BOOST_AUTO_TEST_CASE(a_complete_list_removes_what_it_lacks_and_was_there_before) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(a_complete_list_removes_what_it_lacks_and_was_there_before, ClosedStore) {
   const ListToken early = Must(store->BeginList());
   store.Pull(kImage, Digest('c'), WithSecret(kSecretA));
-  Observe(store, {Entry(kRef, {"r.example/a:1"}), Entry(kRef2, {})});
+  ObservePart(*store, {Entry(kRef, {"r.example/a:1"}), Entry(kRef2, {})});
   const ImageList old{.images = {Entry(Digest('d'), {})}, .token = early, .complete = true};
   ExpectError(store->ObserveImages(old), ErrorCode::kInvalidArgument);
   const ListToken token = Must(store->BeginList());
@@ -315,10 +294,9 @@ BOOST_AUTO_TEST_CASE(a_complete_list_removes_what_it_lacks_and_was_there_before)
   BOOST_TEST(store.Check("r.example/a:1", kRef2).pull);
 }
 
-BOOST_AUTO_TEST_CASE(a_partial_list_removes_nothing) {
-  ScratchStore store(Rules::kClosed);
-  Observe(store, {Entry(kRef, {"r.example/a:1"}), Entry(kRef2, {})});
-  const ObserveReport report = Observe(store, {Entry(Digest('c'), {"r.example/c:1"})});
+BOOST_FIXTURE_TEST_CASE(a_partial_list_removes_nothing, ClosedStore) {
+  ObservePart(*store, {Entry(kRef, {"r.example/a:1"}), Entry(kRef2, {})});
+  const ObserveReport report = ObservePart(*store, {Entry(Digest('c'), {"r.example/c:1"})});
   BOOST_TEST(report.preloaded_removed + report.records_removed == 0U);
   BOOST_TEST(!store.Check("r.example/a:1", kRef).pull);
   BOOST_TEST(Must(store->ListRecords()).size() == 1U);
@@ -326,8 +304,7 @@ BOOST_AUTO_TEST_CASE(a_partial_list_removes_nothing) {
 
 // --- Rule 12
 
-BOOST_AUTO_TEST_CASE(lists_of_others_name_their_source_and_close_nothing) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(lists_of_others_name_their_source_and_close_nothing, ClosedStore) {
   Cancel(*store, kImage);
   ImageList list{.images = {Entry(kRef, {std::string(kImage)}), Entry(kRef2, {"r.example/a:1"})},
                  .source = "prefetcher"};
@@ -349,8 +326,7 @@ BOOST_AUTO_TEST_CASE(lists_of_others_name_their_source_and_close_nothing) {
   ExpectError(store->ObserveImages(list), ErrorCode::kInvalidArgument);
 }
 
-BOOST_AUTO_TEST_CASE(an_operators_word_is_not_judged_but_must_be_whole) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(an_operators_word_is_not_judged_but_must_be_whole, ClosedStore) {
   Cancel(*store, kImage);
   const ImageOnNode image = Entry(kRef, {std::string(kImage), "Not A Name"});
   ExpectError(store->AddToLedger({}, "operator", "why"), ErrorCode::kInvalidArgument);
@@ -385,11 +361,10 @@ BOOST_AUTO_TEST_CASE(an_operators_word_is_not_judged_but_must_be_whole) {
   BOOST_TEST(store.Check(kImage, kRef).reason == Reason::kEntryWithoutCredentials);
   BOOST_TEST((Must(store->GetTrust()).journal.at(0).action == TrustAction::kNote));
   // It is not judged anew.
-  BOOST_TEST(Observe(store, {Entry(kRef, {"r.example/never-pulled:v1"})}).known == 1U);
+  BOOST_TEST(ObservePart(*store, {Entry(kRef, {"r.example/never-pulled:v1"})}).known == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(a_bad_sector_in_observed_preloaded_is_no_evidence) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(a_bad_sector_in_observed_preloaded_is_no_evidence, ClosedStore) {
   ImagePreloadedRecord seen;
   seen.image_ref = kRef;
   seen.observed_images = {"r.example/a"};
@@ -400,9 +375,8 @@ BOOST_AUTO_TEST_CASE(a_bad_sector_in_observed_preloaded_is_no_evidence) {
   OpenOptions options = store.Options({});
   options.gap = Gap::kNo;
   const auto opened = Must(NodeStore::Open(options));
-  Pod pod;
   const auto must_pull = [&](std::string_view ref) {
-    return opened->MustAttemptPull({.image = "r.example/a:1", .image_ref = ref}, pod).pull;
+    return DecisionOf(*opened, {.image = "r.example/a:1", .image_ref = ref}).pull;
   };
   BOOST_TEST(!must_pull(kRef));
   BOOST_TEST(Must(opened->ListLedger()).at(0).source == "observed-preloaded");
@@ -413,8 +387,8 @@ BOOST_AUTO_TEST_CASE(a_bad_sector_in_observed_preloaded_is_no_evidence) {
 
 BOOST_AUTO_TEST_CASE(an_empty_list_is_refused_whatever_it_would_delete) {
   const std::vector<std::function<void(NodeStore&)>> contents = {
-      [](NodeStore& store) { Observe(store, {Entry(kRef, {})}); },
-      [](NodeStore& store) { Observe(store, {Entry(kRef, {"r.example/a:1"})}); },
+      [](NodeStore& store) { ObservePart(store, {Entry(kRef, {})}); },
+      [](NodeStore& store) { ObservePart(store, {Entry(kRef, {"r.example/a:1"})}); },
       [](NodeStore& store) { Cancel(store, kImage); }};
   for (const auto& fill : contents) {
     ScratchStore store(Rules::kClosed);
@@ -439,17 +413,15 @@ BOOST_AUTO_TEST_CASE(an_empty_list_is_refused_whatever_it_would_delete) {
 }
 
 // A runtime that starts up lists nothing.
-BOOST_AUTO_TEST_CASE(an_empty_list_prunes_no_ledger) {
-  ScratchStore store(Rules::kClosed);
-  Observe(store, {Entry(kRef, {"r.example/a:1"})});
+BOOST_FIXTURE_TEST_CASE(an_empty_list_prunes_no_ledger, ClosedStore) {
+  ObservePart(*store, {Entry(kRef, {"r.example/a:1"})});
   const ListToken token = Must(store->BeginList());
   ExpectError(store->Prune({}, token), ErrorCode::kInvalidArgument);
   BOOST_TEST(!store.Check("r.example/a:1", kRef).pull);
   BOOST_TEST(Must(store->Prune({}, token, {.allow_empty = true})).preloaded_removed == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(tokens_that_tell_nothing) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(tokens_that_tell_nothing, ClosedStore) {
   const ListToken first = Must(store->BeginList());
   store.Pull(kImage, kRef, WithSecret(kSecretA));
   const ListToken second = Must(store->BeginList());
@@ -471,15 +443,14 @@ BOOST_AUTO_TEST_CASE(tokens_that_tell_nothing) {
   ExpectError(store->ObserveImages(list), ErrorCode::kInvalidArgument);
 }
 
-BOOST_AUTO_TEST_CASE(entries_that_say_little_or_too_much) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(entries_that_say_little_or_too_much, ClosedStore) {
   const std::string long_name = "r.example/" + std::string(kMaxImageBytes, 'a') + ":1";
-  const ObserveReport report =
-      Observe(store, {Entry("", {"r.example/without-an-id:1"}),
-                      Entry(std::string(kMaxImageRefBytes + 1, 'a'), {"r.example/long-ref:1"}),
-                      Entry(kRef, {"Not A Name", "<none>:<none>", long_name}, {"<none>@<none>"}),
-                      Entry(kRef, {"r.example/repeated:1"}), Entry(std::string(kRef).substr(7), {}),
-                      Entry(kRef2, {}, {"r.example/x@sha256:too-short"})});
+  const ObserveReport report = ObservePart(
+      *store, {Entry("", {"r.example/without-an-id:1"}),
+               Entry(std::string(kMaxImageRefBytes + 1, 'a'), {"r.example/long-ref:1"}),
+               Entry(kRef, {"Not A Name", "<none>:<none>", long_name}, {"<none>@<none>"}),
+               Entry(kRef, {"r.example/repeated:1"}), Entry(std::string(kRef).substr(7), {}),
+               Entry(kRef2, {}, {"r.example/x@sha256:too-short"})});
   BOOST_TEST(report.listed == 6U);
   BOOST_TEST(report.repeated == 2U);
   BOOST_TEST(report.not_names == 5U);
@@ -489,14 +460,13 @@ BOOST_AUTO_TEST_CASE(entries_that_say_little_or_too_much) {
   BOOST_TEST(store.Check(kImage, kRef2).pull);
 }
 
-BOOST_AUTO_TEST_CASE(each_name_counts_and_so_many_are_kept) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(each_name_counts_and_so_many_are_kept, ClosedStore) {
   Cancel(*store, kImage);
   ImageOnNode image = Entry(kRef, {});
   for (std::size_t i = 0; i < kMaxNamesPerImage + 100; ++i) {
     image.repo_tags.push_back(std::string(kImage));
   }
-  BOOST_TEST(Observe(store, {image}).closed == 1U);
+  BOOST_TEST(ObservePart(*store, {image}).closed == 1U);
   image = Entry(kRef2, {});
   for (std::size_t i = 0; i < kMaxNamesPerImage + 100; ++i) {
     image.repo_tags.push_back("r.example/a:" + std::to_string(i));
@@ -505,20 +475,19 @@ BOOST_AUTO_TEST_CASE(each_name_counts_and_so_many_are_kept) {
   ImageOnNode last =
       Entry(Digest('c'), std::vector<std::string>(kMaxNamesPerImage + 1, std::string(kImage)));
   last.repo_tags.push_back("r.example/unexplained:1");
-  BOOST_TEST(Observe(store, {image, last}).preloaded == 2U);
+  BOOST_TEST(ObservePart(*store, {image, last}).preloaded == 2U);
   for (const LedgerEntry& entry : Must(store->ListLedger())) {
     BOOST_TEST(entry.names.size() == (entry.image_ref == kRef2 ? kMaxNamesPerImage : 2U));
   }
   BOOST_TEST(Must(store->Verify()).sound);
 }
 
-BOOST_AUTO_TEST_CASE(a_digest_of_two_images_is_a_spelling_of_neither) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(a_digest_of_two_images_is_a_spelling_of_neither, ClosedStore) {
   const std::string index = "r.example/x@" + Digest('a');
   store.Pull("r.example/x:1", index, WithSecret(kSecretA));
-  const ObserveReport report = Observe(
-      store, {Entry(kRef, {"r.example/x:1"}, {index}),
-              Entry(kRef2, {"r.example/by-hand:1"}, {index, "r.example/x@" + Digest('b')})});
+  const ObserveReport report = ObservePart(
+      *store, {Entry(kRef, {"r.example/x:1"}, {index}),
+               Entry(kRef2, {"r.example/by-hand:1"}, {index, "r.example/x@" + Digest('b')})});
   BOOST_TEST(report.shared_digests == std::vector<std::string>{Digest('a')},
              boost::test_tools::per_element());
   // The record may be of either.
@@ -544,22 +513,17 @@ BOOST_AUTO_TEST_CASE(a_hundred_thousand_images_and_more_than_are_allowed) {
     images.push_back(Entry("sha256:" + Sha256Hex(number), {"r.example/app" + number + ":1"}));
   }
   Cancel(*store, "r.example/app7:1");
-  const ObserveReport report = Observe(*store, images, true);
+  const ObserveReport report = Observe(*store, images);
   BOOST_TEST(report.preloaded == kImages - 1);
   BOOST_TEST(report.closed == 1U);
   // The first of each kind.
   BOOST_TEST(report.judged.size() == 1000U + 1);
   BOOST_TEST(Must(store->GetStatistics()).ledger_entries == kImages - 1);
-  BOOST_TEST(Observe(*store, images, true).known == kImages);
-  Pod nobody;
-  BOOST_TEST(
-      !store->MustAttemptPull({.image = "r.example/app8:1", .image_ref = images[8].id}, nobody)
-           .pull);
-  BOOST_TEST(
-      store->MustAttemptPull({.image = "r.example/app7:1", .image_ref = images[7].id}, nobody)
-          .pull);
+  BOOST_TEST(Observe(*store, images).known == kImages);
+  BOOST_TEST(!DecisionOf(*store, {.image = "r.example/app8:1", .image_ref = images[8].id}).pull);
+  BOOST_TEST(DecisionOf(*store, {.image = "r.example/app7:1", .image_ref = images[7].id}).pull);
   images.resize(1);
-  const ObserveReport gone = Observe(*store, images, true);
+  const ObserveReport gone = Observe(*store, images);
   BOOST_TEST(gone.preloaded_removed == kImages - 2);
   BOOST_TEST(gone.records_removed == 1U);
   BOOST_TEST(Must(store->Verify()).sound);
@@ -572,10 +536,9 @@ BOOST_AUTO_TEST_CASE(a_hundred_thousand_images_and_more_than_are_allowed) {
 
 // --- Who may
 
-BOOST_AUTO_TEST_CASE(an_observer_reads_and_changes_nothing) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(an_observer_reads_and_changes_nothing, ClosedStore) {
   Cancel(*store, kImage);
-  Observe(store, {Entry(kRef, {"r.example/a:1"}), Entry(kRef2, {})});
+  ObservePart(*store, {Entry(kRef, {"r.example/a:1"}), Entry(kRef2, {})});
   store.Stop();
   const auto observer = Must(NodeStore::Observe({.directory = store.directory()}));
   ExpectError(observer->BeginList(), ErrorCode::kNotOwner);
@@ -585,17 +548,15 @@ BOOST_AUTO_TEST_CASE(an_observer_reads_and_changes_nothing) {
   const PullId pull = Must(observer->ListOpenPulls()).at(0).id;
   ExpectError(observer->DropOpenPull(pull, "a"), ErrorCode::kNotOwner);
   BOOST_TEST(Must(observer->ListLedger()).size() == 1U);
-  Pod nobody;
-  BOOST_TEST(observer->MustAttemptPull({.image = "a", .image_ref = kRef}, nobody).reason ==
+  BOOST_TEST(DecisionOf(*observer, {.image = "a", .image_ref = kRef}).reason ==
              Reason::kPolicyKnownPreloaded);
   BOOST_TEST(Must(observer->Explain({.image = kImage, .image_ref = kRef2})).pulls.size() == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(the_kubelet_rules_have_no_ledger) {
-  ScratchStore store(Rules::kKubelet);
+BOOST_FIXTURE_TEST_CASE(the_kubelet_rules_have_no_ledger, KubeletStore) {
   Must(store->RecordPullIntent({.image = kImage}));
   const std::string before = StateOf(*store);
-  const ObserveReport report = Observe(store, {Entry(kRef, {})}, true);
+  const ObserveReport report = Observe(*store, {Entry(kRef, {})});
   BOOST_TEST(!report.not_judged_because.empty());
   ExpectError(store->AddToLedger(Entry(kRef, {}), "a", "b"), ErrorCode::kInvalidArgument);
   ExpectError(store->RemoveFromLedger({.image_ref = kRef}, "a"), ErrorCode::kInvalidArgument);
@@ -613,15 +574,13 @@ BOOST_AUTO_TEST_CASE(at_a_first_start_an_image_with_an_intent_is_not_presumed_pr
   options.images_on_node = Images{Entry(Digest('1'), {image, "docker.io/testing/test:second"}),
                                   Entry(Digest('2'), {"docker.io/testing/test:third"})};
   const auto store = Must(NodeStore::Open(options));
-  Pod nobody;
-  BOOST_TEST(store->MustAttemptPull({.image = image, .image_ref = Digest('1')}, nobody).pull);
-  BOOST_TEST(!store->MustAttemptPull({.image = image, .image_ref = Digest('2')}, nobody).pull);
+  BOOST_TEST(DecisionOf(*store, {.image = image, .image_ref = Digest('1')}).pull);
+  BOOST_TEST(!DecisionOf(*store, {.image = image, .image_ref = Digest('2')}).pull);
 }
 
 // Entries that were made under the closed rules do not open under the kubelet's, and the time
 // between is a gap.
-BOOST_AUTO_TEST_CASE(a_ledger_does_not_count_under_kubelet_rules) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(a_ledger_does_not_count_under_kubelet_rules, ClosedStore) {
   store.Pull(kImage, kRef, WithSecret(kSecretA));
   Must(store->AddToLedger(Entry(kRef, {}), "operator", "also"));
   BOOST_TEST(!store.Check(kImage, kRef).pull);
@@ -631,14 +590,12 @@ BOOST_AUTO_TEST_CASE(a_ledger_does_not_count_under_kubelet_rules) {
   options.images_on_node.reset();
   {
     const auto kubelet = Must(NodeStore::Open(options));
-    Pod nobody;
-    BOOST_TEST(kubelet->MustAttemptPull({.image = kImage, .image_ref = kRef}, nobody).pull);
+    BOOST_TEST(DecisionOf(*kubelet, {.image = kImage, .image_ref = kRef}).pull);
   }
   options.rules = Rules::kClosed;
   const auto closed = Must(NodeStore::Open(options));
   BOOST_TEST(closed->recovery_report().after_gap);
-  Pod nobody;
-  BOOST_TEST(closed->MustAttemptPull({.image = "a", .image_ref = kRef2}, nobody).pull);
+  BOOST_TEST(DecisionOf(*closed, {.image = "a", .image_ref = kRef2}).pull);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

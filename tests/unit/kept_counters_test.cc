@@ -28,8 +28,7 @@ void Pull(NodeStore& store) {
 // Each is kNodePodsAccessible.
 void Decide(NodeStore& store, int times) {
   for (int i = 0; i < times; ++i) {
-    Pod pod;
-    store.MustAttemptPull({.image = kImage, .image_ref = kRef}, pod);
+    DecisionOf(store, {.image = kImage, .image_ref = kRef});
   }
 }
 

@@ -45,8 +45,7 @@ BOOST_AUTO_TEST_CASE(a_decision_sees_each_commit_that_was_acknowledged) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_snapshot_that_a_decision_left_pins_no_pages) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(a_snapshot_that_a_decision_left_pins_no_pages, ClosedStore) {
   const auto churn = [&] {
     for (int i = 0; i < 100; ++i) {
       store.Check(kImage, kRef);

@@ -22,12 +22,6 @@ ImageOnNode Entry(std::string_view id, std::vector<std::string> tags) {
   return {.id = std::string(id), .repo_tags = std::move(tags)};
 }
 
-ObserveReport Observe(ScratchStore& store, std::vector<ImageOnNode> images) {
-  ImageList list{.images = std::move(images), .complete = true};
-  list.token = Must(store->BeginList());
-  return Must(store->ObserveImages(list));
-}
-
 void End(ScratchStore& store, PullFailure failure) {
   const PullId pull = Must(store->RecordPullIntent({.image = kImage}));
   Must(store->RecordImagePullFailed({.image = kImage}, failure, pull));
@@ -58,11 +52,11 @@ BOOST_AUTO_TEST_CASE(bytes_of_a_record) {
 BOOST_AUTO_TEST_CASE(content_that_comes_after_the_window) {
   for (const bool later : {false, true}) {
     ScratchStore store(Rules::kClosed);
-    Observe(store, {Entry(kRef2, {"r.example/tool:1"})});
+    Observe(*store, {Entry(kRef2, {"r.example/tool:1"})});
     End(store, PullFailure::kUnknown);
     store.clock().AdvanceSeconds(later ? 7201 : 7199);
-    Observe(store, {Entry(kRef2, {"r.example/tool:1"})});
-    Observe(store, {Entry(kRef2, {"r.example/tool:1"}), Entry(kRef, {std::string(kImage)})});
+    Observe(*store, {Entry(kRef2, {"r.example/tool:1"})});
+    Observe(*store, {Entry(kRef2, {"r.example/tool:1"}), Entry(kRef, {std::string(kImage)})});
     BOOST_TEST(IsOpen(store, kImage) == later);
   }
 }
@@ -73,7 +67,7 @@ BOOST_AUTO_TEST_CASE(content_that_comes_after_the_runtime_denied_it) {
     ScratchStore store(Rules::kClosed);
     End(store, failure);
     store.clock().AdvanceSeconds(60);
-    Observe(store, {Entry(kRef, {std::string(kImage)})});
+    Observe(*store, {Entry(kRef, {std::string(kImage)})});
     BOOST_TEST(IsOpen(store, kImage) == (failure == PullFailure::kNothingTransferred));
   }
 }
@@ -100,9 +94,7 @@ BOOST_AUTO_TEST_CASE(a_kubelet_that_left_no_file) {
     ImageList list{.images = {tool, Entry(kRef, {std::string(kImage)})}, .complete = true};
     list.token = Must(store->BeginList());
     Must(store->ObserveImages(list));
-    Pod pod;
-    BOOST_TEST(store->MustAttemptPull({.image = kImage, .image_ref = kRef}, pod).pull ==
-               left_a_file);
+    BOOST_TEST(DecisionOf(*store, {.image = kImage, .image_ref = kRef}).pull == left_a_file);
   }
 }
 
@@ -113,7 +105,7 @@ BOOST_AUTO_TEST_CASE(content_that_came_late_and_is_tagged) {
     End(store, PullFailure::kUnknown);
     std::vector<std::string> tags{std::string(kImage)};
     if (tagged) tags.emplace_back("ops.example/keep/app:1");
-    Observe(store, {Entry(kRef, tags)});
+    Observe(*store, {Entry(kRef, tags)});
     BOOST_TEST(IsOpen(store, kImage) == tagged);
   }
 }
@@ -133,8 +125,7 @@ BOOST_AUTO_TEST_CASE(an_import_that_a_pull_may_have_brought) {
       list.token = Must(opened->BeginList());
       Must(opened->ObserveImages(list));
       const auto must_pull = [&] {
-        Pod pod;
-        return opened->MustAttemptPull({.image = kImage, .image_ref = kRef}, pod).pull;
+        return DecisionOf(*opened, {.image = kImage, .image_ref = kRef}).pull;
       };
       const bool closed = pulled == kImage || short_names == ShortNames::kAnywhere;
       BOOST_TEST(must_pull() == closed);

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "store/engine/recovery/inspect.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/in_threads.h"
 #include "tests/support/store_fixture.h"
 
@@ -36,8 +37,7 @@ internal::Inspection Inspect(const Backup& backup) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(it_is_the_store_as_it_is_and_can_be_put_back) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(it_is_the_store_as_it_is_and_can_be_put_back, ClosedStore) {
   PullMany(store, 0, 20);
   const Statistics statistics = Must(store->GetStatistics());
   const Backup backup = Must(store->MakeBackup());
@@ -69,8 +69,7 @@ BOOST_AUTO_TEST_CASE(it_is_the_store_as_it_is_and_can_be_put_back) {
   BOOST_TEST(store.Check(Image(20), Ref(20), owner).pull);
 }
 
-BOOST_AUTO_TEST_CASE(the_last_three_states_are_kept) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(the_last_three_states_are_kept, ClosedStore) {
   std::vector<fs::path> made;
   for (int i = 0; i < 5; ++i) {
     PullMany(store, i, i + 1);
@@ -86,21 +85,16 @@ BOOST_AUTO_TEST_CASE(the_last_three_states_are_kept) {
   for (std::size_t i = 0; i < 3; ++i) BOOST_TEST(listed[i].path == made[4 - i]);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_in_the_way_is_an_error) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(what_is_in_the_way_is_an_error, ClosedStore) {
   PullMany(store, 0, 1);
   const fs::path folder = store.directory() / "backup";
   fs::create_directory(store.scratch() / "elsewhere");
   fs::create_symlink(store.scratch() / "elsewhere", folder);
-  auto refused = store->MakeBackup();
-  BOOST_TEST_REQUIRE(!refused.has_value());
-  BOOST_TEST((refused.error().code == ErrorCode::kUnsafePath), refused.error().ToString());
+  ExpectError(store->MakeBackup(), ErrorCode::kUnsafePath);
   BOOST_TEST(fs::is_empty(store.scratch() / "elsewhere"));
   fs::remove(folder);
   WriteFile(folder, "precious");
-  refused = store->MakeBackup();
-  BOOST_TEST_REQUIRE(!refused.has_value());
-  BOOST_TEST((refused.error().code == ErrorCode::kUnsafePath), refused.error().ToString());
+  ExpectError(store->MakeBackup(), ErrorCode::kUnsafePath);
   BOOST_TEST(ReadFile(folder) == "precious");
   fs::remove(folder);
   // What a crash left of one.
@@ -112,8 +106,7 @@ BOOST_AUTO_TEST_CASE(what_is_in_the_way_is_an_error) {
 }
 
 // Each copy is of one state, and of none that a crash could take back.
-BOOST_AUTO_TEST_CASE(others_go_on_meanwhile) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(others_go_on_meanwhile, ClosedStore) {
   PullMany(store, 0, 200);
   std::atomic<bool> done{false};
   std::atomic<int> busy{0};
@@ -157,8 +150,7 @@ ErrorCode CodeOfWriting(NodeStore& store, const fs::path& file) {
   return refused ? ErrorCode{} : refused.error().code;
 }
 
-BOOST_AUTO_TEST_CASE(a_file_anywhere_is_the_same_and_can_be_put_back) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(a_file_anywhere_is_the_same_and_can_be_put_back, ClosedStore) {
   PullMany(store, 0, 20);
   const Statistics statistics = Must(store->GetStatistics());
   const fs::path folder = store.scratch() / "elsewhere";
@@ -195,8 +187,7 @@ BOOST_AUTO_TEST_CASE(a_file_anywhere_is_the_same_and_can_be_put_back) {
   BOOST_TEST(store.Check(Image(20), Ref(20), owner).pull);
 }
 
-BOOST_AUTO_TEST_CASE(it_replaces_no_file_and_does_not_go_into_the_store) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(it_replaces_no_file_and_does_not_go_into_the_store, ClosedStore) {
   PullMany(store, 0, 1);
   const fs::path scratch = store.scratch();
   WriteFile(scratch / "precious", "precious");
@@ -223,8 +214,7 @@ BOOST_AUTO_TEST_CASE(it_replaces_no_file_and_does_not_go_into_the_store) {
   BOOST_TEST(!fs::exists(store.directory() / "backup"));
 }
 
-BOOST_AUTO_TEST_CASE(it_can_be_stopped_and_leaves_nothing) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(it_can_be_stopped_and_leaves_nothing, ClosedStore) {
   // More than a pipe holds.
   PullMany(store, 0, 1'000);
   const fs::path folder = store.scratch() / "elsewhere";
@@ -233,8 +223,7 @@ BOOST_AUTO_TEST_CASE(it_can_be_stopped_and_leaves_nothing) {
     int calls = 0;
     const auto stopped = store->WriteBackup(
         folder / "backup", [&](std::uint64_t, std::uint64_t) { return ++calls < stops_after; });
-    BOOST_TEST_REQUIRE(!stopped.has_value());
-    BOOST_TEST((stopped.error().code == ErrorCode::kInterrupted), stopped.error().ToString());
+    ExpectError(stopped, ErrorCode::kInterrupted);
     BOOST_TEST(calls == stops_after);
     BOOST_TEST(fs::is_empty(folder));
   }

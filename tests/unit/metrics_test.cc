@@ -46,8 +46,7 @@ std::uint64_t Decided(const Metrics& metrics, Reason reason) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(names_stay) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(names_stay, ClosedStore) {
   Pod pod;
   store->EnsureImage({.image = kImage}, PullPolicy::kNever, pod);
   std::istringstream text(store->GetMetrics().ToPrometheusText());
@@ -86,8 +85,7 @@ BOOST_AUTO_TEST_CASE(decisions_are_counted_by_reason) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(only_a_live_owner_has_the_kubelets_names) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(only_a_live_owner_has_the_kubelets_names, ClosedStore) {
   store.Pull(kImage, kRef, NodeWide());
   store.Check(kImage, kRef);
   auto owners = Series(*store);
@@ -108,8 +106,7 @@ BOOST_AUTO_TEST_CASE(only_a_live_owner_has_the_kubelets_names) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_store_that_cannot_be_read_has_no_gauges) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(a_store_that_cannot_be_read_has_no_gauges, ClosedStore) {
   store.Pull(kImage, kRef, NodeWide());
   store.Check(kImage, kRef);
   Must(store->Close());

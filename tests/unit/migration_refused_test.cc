@@ -74,21 +74,18 @@ BOOST_AUTO_TEST_CASE(where_there_is_no_store) {
   BOOST_TEST(fs::is_empty(none.directory()));
 }
 
-BOOST_AUTO_TEST_CASE(a_directory_that_others_can_write) {
-  const VersionedStore store(1);
+BOOST_FIXTURE_TEST_CASE(a_directory_that_others_can_write, OldestStore) {
   fs::permissions(store.directory(), fs::perms::all);
   CheckRefused(store, store.To(2), ErrorCode::kUnsafePath);
 }
 
-BOOST_AUTO_TEST_CASE(losses_that_nobody_accepted) {
-  const VersionedStore store;
+BOOST_FIXTURE_TEST_CASE(losses_that_nobody_accepted, NoStoreYet) {
   store.Open([](NodeStore& opened) { Fill(opened, 20, "kata"); });
   CheckRefused(store, store.To(1), ErrorCode::kConflict);
   BOOST_TEST(!fs::exists(store.directory() / "backup"));
 }
 
-BOOST_AUTO_TEST_CASE(a_store_that_is_open_in_this_process) {
-  const VersionedStore store(1);
+BOOST_FIXTURE_TEST_CASE(a_store_that_is_open_in_this_process, OldestStore) {
   auto opened = Must(NodeStore::Open(store.Options()));
   for (const std::uint32_t version : {1U, 2U}) {
     MigrateOptions options = store.To(version);
@@ -102,8 +99,7 @@ BOOST_AUTO_TEST_CASE(a_store_that_is_open_in_this_process) {
 }
 
 // A limit: "One process owns a store"
-BOOST_AUTO_TEST_CASE(a_store_that_another_process_owns) {
-  const VersionedStore store(1);
+BOOST_FIXTURE_TEST_CASE(a_store_that_another_process_owns, OldestStore) {
   ChildProcess owner([&]() -> ChildProcess::Serve {
     std::shared_ptr<NodeStore> opened = Must(NodeStore::Open(store.Options()));
     return [opened](const std::string& image) -> std::string {
@@ -119,8 +115,7 @@ BOOST_AUTO_TEST_CASE(a_store_that_another_process_owns) {
   store.Migrate(1, true);
 }
 
-BOOST_AUTO_TEST_CASE(opening_that_may_not_migrate) {
-  const VersionedStore store(1);
+BOOST_FIXTURE_TEST_CASE(opening_that_may_not_migrate, OldestStore) {
   OpenOptions options = store.Options();
   options.migrate = false;
   const auto check = [&] {
@@ -140,15 +135,13 @@ BOOST_AUTO_TEST_CASE(opening_that_may_not_migrate) {
   Must(Must(NodeStore::Open(options))->Close());
 }
 
-BOOST_AUTO_TEST_CASE(an_observer_does_not_migrate) {
-  const VersionedStore store(1);
+BOOST_FIXTURE_TEST_CASE(an_observer_does_not_migrate, OldestStore) {
   const Tree before = store.Files();
   ExpectError(NodeStore::Observe({.directory = store.directory()}), ErrorCode::kOlderSchema);
   BOOST_TEST((store.Files() == before));
 }
 
-BOOST_AUTO_TEST_CASE(a_newer_store) {
-  const VersionedStore store(1);
+BOOST_FIXTURE_TEST_CASE(a_newer_store, OldestStore) {
   store.Open();
   MakeNewer(store.directory());
   for (const std::uint32_t version : {1U, 2U}) {
@@ -163,8 +156,7 @@ BOOST_AUTO_TEST_CASE(a_newer_store) {
   BOOST_TEST((store.Files() == before));
 }
 
-BOOST_AUTO_TEST_CASE(a_damaged_store_is_for_opening_to_recover) {
-  const VersionedStore store(1);
+BOOST_FIXTURE_TEST_CASE(a_damaged_store_is_for_opening_to_recover, OldestStore) {
   Damage(store, kRefToDamage);
   for (const bool dry_run : {true, false}) {
     MigrateOptions options = store.To(2);
@@ -177,8 +169,7 @@ BOOST_AUTO_TEST_CASE(a_damaged_store_is_for_opening_to_recover) {
   CheckRefused(store, store.To(1), ErrorCode::kDamaged);
 }
 
-BOOST_AUTO_TEST_CASE(opening_recovers_a_damaged_store_as_the_newest_version) {
-  const VersionedStore store(1);
+BOOST_FIXTURE_TEST_CASE(opening_recovers_a_damaged_store_as_the_newest_version, OldestStore) {
   const Contents before = ContentsOf(store.directory());
   Damage(store, kRefToDamage);
   const std::string damaged = ReadFile(store.database());
@@ -204,8 +195,7 @@ BOOST_AUTO_TEST_CASE(opening_recovers_a_damaged_store_as_the_newest_version) {
 }
 
 // Wherever a migration is stopped, the store is as before the step, and the next call succeeds.
-BOOST_AUTO_TEST_CASE(progress_that_stops_it) {
-  const VersionedStore store;
+BOOST_FIXTURE_TEST_CASE(progress_that_stops_it, NoStoreYet) {
   store.Open([](NodeStore& opened) {
     Fill(opened, 1100, "");
     for (std::size_t i = 0; i < 30; ++i) {
@@ -239,8 +229,7 @@ BOOST_AUTO_TEST_CASE(progress_that_stops_it) {
   BOOST_TEST(InspectPath(store.database()).sound);
 }
 
-BOOST_AUTO_TEST_CASE(a_map_without_room_for_the_step) {
-  const VersionedStore store;
+BOOST_FIXTURE_TEST_CASE(a_map_without_room_for_the_step, NoStoreYet) {
   store.Open([](NodeStore& opened) { Fill(opened, 3000, ""); });
   store.Migrate(6);
   MigrateOptions options = store.To(5);

@@ -94,8 +94,7 @@ std::set<std::string> RefsIn(const Contents& contents) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(up_leaves_every_value_as_it_was) {
-  const VersionedStore store(1);
+BOOST_FIXTURE_TEST_CASE(up_leaves_every_value_as_it_was, OldestStore) {
   const RawModel before = Tables(store);
   const Contents contents = ContentsOf(store.directory());
   const auto identity = IdentityOf(store.directory());
@@ -134,8 +133,7 @@ BOOST_AUTO_TEST_CASE(up_leaves_every_value_as_it_was) {
   BOOST_TEST(!state_after.distrustful);
 }
 
-BOOST_AUTO_TEST_CASE(up_and_down_gives_back_every_byte_of_every_table) {
-  const VersionedStore store(1);
+BOOST_FIXTURE_TEST_CASE(up_and_down_gives_back_every_byte_of_every_table, OldestStore) {
   const RawModel before = Tables(store);
   const auto digests = StateOf(store.directory()).tables;
   const auto identity = IdentityOf(store.directory());
@@ -161,8 +159,8 @@ BOOST_AUTO_TEST_CASE(up_and_down_gives_back_every_byte_of_every_table) {
   BOOST_TEST((ContentsOf(store.directory()) == contents));
 }
 
-BOOST_AUTO_TEST_CASE(what_the_newer_version_wrote_without_handlers_goes_down_whole) {
-  const VersionedStore store(1);
+BOOST_FIXTURE_TEST_CASE(what_the_newer_version_wrote_without_handlers_goes_down_whole,
+                        OldestStore) {
   store.Open([](NodeStore& opened) {
     Pull(opened, "new", "");
     Must(opened.PutIntent({.image = ImageOf("new-in-flight")}));
@@ -197,14 +195,13 @@ BOOST_AUTO_TEST_CASE(what_the_newer_version_wrote_without_handlers_goes_down_who
   BOOST_TEST((ContentsOf(store.directory()) == down));
   // The record still opens.
   store.Open([](NodeStore& opened) {
-    Pod pod(kSecretA);
     BOOST_TEST(
-        !opened.MustAttemptPull({.image = ImageOf("new"), .image_ref = RefOf("new")}, pod).pull);
+        !DecisionOf(opened, {.image = ImageOf("new"), .image_ref = RefOf("new")}, Pod(kSecretA))
+             .pull);
   });
 }
 
-BOOST_AUTO_TEST_CASE(to_the_version_that_it_has_nothing_is_done) {
-  const VersionedStore store(1);
+BOOST_FIXTURE_TEST_CASE(to_the_version_that_it_has_nothing_is_done, OldestStore) {
   for (const std::uint32_t version : {1U, 2U}) {
     if (version == 2) store.Migrate(2);
     const RawModel before = Tables(store);
@@ -223,8 +220,7 @@ BOOST_AUTO_TEST_CASE(to_the_version_that_it_has_nothing_is_done) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_witness_follows_each_way) {
-  const VersionedStore store(1);
+BOOST_FIXTURE_TEST_CASE(the_witness_follows_each_way, OldestStore) {
   const RecoveryReport report = store.Open();
   BOOST_TEST_REQUIRE(report.migration.has_value());
   BOOST_TEST(report.migration->from == 1U);
@@ -245,8 +241,7 @@ BOOST_AUTO_TEST_CASE(the_witness_follows_each_way) {
   BOOST_TEST(!store.Open().migration.has_value());
 }
 
-BOOST_AUTO_TEST_CASE(each_loss_is_a_line) {
-  const VersionedStore store;
+BOOST_FIXTURE_TEST_CASE(each_loss_is_a_line, NoStoreYet) {
   store.Open(FillWithHandlers);
   MigrateOptions options = store.To(1);
   options.dry_run = true;
@@ -271,8 +266,7 @@ BOOST_AUTO_TEST_CASE(each_loss_is_a_line) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_guest_platform_of_the_default_handler_is_a_loss) {
-  const VersionedStore store;
+BOOST_FIXTURE_TEST_CASE(a_guest_platform_of_the_default_handler_is_a_loss, NoStoreYet) {
   store.Open([](NodeStore& opened) {
     std::vector<RuntimeHandler> handlers = SomeHandlers();
     handlers[0].guest_platform = Platform{"arm64", "linux"};
@@ -283,8 +277,7 @@ BOOST_AUTO_TEST_CASE(a_guest_platform_of_the_default_handler_is_a_loss) {
   BOOST_TEST(refused.message.find("runc") != std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_lost_is_verified_again_and_never_preloaded) {
-  const VersionedStore store;
+BOOST_FIXTURE_TEST_CASE(what_is_lost_is_verified_again_and_never_preloaded, NoStoreYet) {
   store.Open(FillWithHandlers);
   const MigrationReport report = store.Migrate(1, true);
   BOOST_TEST(report.losses.size() == 7U);
@@ -305,19 +298,19 @@ BOOST_AUTO_TEST_CASE(what_is_lost_is_verified_again_and_never_preloaded) {
   BOOST_TEST(down.intents.size() == 2U);
 
   const RecoveryReport opened = store.Open([](NodeStore& up) {
-    Pod owner(kSecretA);
     BOOST_TEST(
-        !up.MustAttemptPull({.image = ImageOf("plain"), .image_ref = RefOf("plain")}, owner).pull);
+        !DecisionOf(up, {.image = ImageOf("plain"), .image_ref = RefOf("plain")}, Pod(kSecretA))
+             .pull);
     for (const char* name : {"both", "of-kata", "of-gvisor", "chosen"}) {
       BOOST_TEST_CONTEXT(name) {
-        Expect(up.MustAttemptPull({.image = ImageOf(name), .image_ref = RefOf(name)}, owner), true,
-               CheckResult::kMustAuthenticate, Reason::kEntryWithoutCredentials);
+        Expect(DecisionOf(up, {.image = ImageOf(name), .image_ref = RefOf(name)}, Pod(kSecretA)),
+               true, CheckResult::kMustAuthenticate, Reason::kEntryWithoutCredentials);
       }
     }
     for (const char* name : {"in-flight", "both-in-flight"}) {
       BOOST_TEST_CONTEXT(name) {
         BOOST_TEST(
-            up.MustAttemptPull({.image = ImageOf(name), .image_ref = RefOf(name)}, owner).pull);
+            DecisionOf(up, {.image = ImageOf(name), .image_ref = RefOf(name)}, Pod(kSecretA)).pull);
         BOOST_TEST(Must(up.HasIntent({.image = ImageOf(name)})));
       }
     }
@@ -325,8 +318,7 @@ BOOST_AUTO_TEST_CASE(what_is_lost_is_verified_again_and_never_preloaded) {
   BOOST_TEST(!opened.distrustful);
 }
 
-BOOST_AUTO_TEST_CASE(a_dry_run_changes_nothing) {
-  const VersionedStore store(1);
+BOOST_FIXTURE_TEST_CASE(a_dry_run_changes_nothing, OldestStore) {
   const auto dry_run = [&](std::uint32_t to) {
     MigrateOptions options = store.To(to);
     options.dry_run = true;
@@ -350,21 +342,17 @@ BOOST_AUTO_TEST_CASE(a_dry_run_changes_nothing) {
 }
 
 // An observer goes on reading while the store goes down: that must open nothing.
-BOOST_AUTO_TEST_CASE(an_observer_beside_a_way_down_fails_closed) {
-  const VersionedStore store;
+BOOST_FIXTURE_TEST_CASE(an_observer_beside_a_way_down_fails_closed, NoStoreYet) {
   store.Open(FillWithHandlers);
   ChildProcess observer([&]() -> ChildProcess::Serve {
     std::shared_ptr<NodeStore> observed =
         Must(NodeStore::Observe({.directory = store.directory(), .clock = store.Options().clock}));
     return [observed](const std::string& line) -> std::string {
       const auto space = line.find(' ');
-      Pod nobody;
       const std::string name = line.substr(0, space);
-      const Decision decision =
-          observed->MustAttemptPull({.image = ImageOf(name),
-                                     .image_ref = RefOf(name),
-                                     .runtime_handler = line.substr(space + 1)},
-                                    nobody);
+      const Decision decision = DecisionOf(*observed, {.image = ImageOf(name),
+                                                       .image_ref = RefOf(name),
+                                                       .runtime_handler = line.substr(space + 1)});
       return decision.pull ? "pull" : "open";
     };
   });

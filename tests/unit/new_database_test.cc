@@ -79,8 +79,7 @@ BOOST_AUTO_TEST_CASE(what_tells_of_a_loss_stays_until_the_new_database_is_in_pla
 
 // A crash right after the new database is in place, while an observer of the old one lives: LMDB
 // then trusts lock.mdb.
-BOOST_AUTO_TEST_CASE(a_lock_file_of_another_database_is_replaced) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(a_lock_file_of_another_database_is_replaced, ClosedStore) {
   for (int i = 0; i < 5; ++i) {
     Must(store->PutIntent({.image = "registry.example/" + std::to_string(i)}));
   }

@@ -116,8 +116,7 @@ BOOST_AUTO_TEST_CASE(importing_what_was_exported_is_the_identity) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_directory_of_v1_36_comes_back_byte_for_byte) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(a_directory_of_v1_36_comes_back_byte_for_byte, ClosedStore) {
   std::filesystem::copy(kFixtures / "kubelet-v1.36", store.kubelet_directory(), kCopyAll);
   store.Restart();
   const std::filesystem::path fresh = store.scratch() / "fresh";
@@ -144,8 +143,7 @@ BOOST_AUTO_TEST_CASE(a_directory_of_v1_36_comes_back_byte_for_byte) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_was_pruned_is_not_exported) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(what_was_pruned_is_not_exported, ClosedStore) {
   std::filesystem::copy(kFixtures / "kubelet-v1.36", store.kubelet_directory(), kCopyAll);
   store.Restart();
   const auto records = Must(store->ListRecords());
@@ -157,8 +155,7 @@ BOOST_AUTO_TEST_CASE(what_was_pruned_is_not_exported) {
                                       RecordFile("pulled", records.front().image_ref)));
 }
 
-BOOST_AUTO_TEST_CASE(an_observer_exports_too) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(an_observer_exports_too, ClosedStore) {
   Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef}, WithSecret(kSecretA)));
   store.Stop();
   auto observer = Must(NodeStore::Observe({.directory = store.directory()}));
@@ -167,8 +164,7 @@ BOOST_AUTO_TEST_CASE(an_observer_exports_too) {
   BOOST_TEST(std::filesystem::exists(fresh / RecordFile("pulled", kRef)));
 }
 
-BOOST_AUTO_TEST_CASE(held_pods_stop_it) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(held_pods_stop_it, ClosedStore) {
   std::filesystem::create_directory(store.kubelet_directory() / "image_manager");
   std::filesystem::create_directories(store.kubelet_directory() / "pods" / "broken");
   WriteFile(store.kubelet_directory() / "pods" / "broken" / "userns", "{");
@@ -182,8 +178,7 @@ BOOST_AUTO_TEST_CASE(held_pods_stop_it) {
   BOOST_TEST(ReadFile(store.kubelet_directory() / "pods" / "broken" / "userns").size() > 100U);
 }
 
-BOOST_AUTO_TEST_CASE(a_distrustful_store_needs_the_images_on_the_node) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(a_distrustful_store_needs_the_images_on_the_node, ClosedStore) {
   store.Stop();
   std::filesystem::remove_all(store.directory());
   store.Start();

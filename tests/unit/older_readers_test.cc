@@ -35,8 +35,8 @@ void ExpectBothHeaders(const ScratchStore& store, int version) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(both_meta_pages_lead_to_a_header_of_the_version_that_was_gone_to) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(both_meta_pages_lead_to_a_header_of_the_version_that_was_gone_to,
+                        ClosedStore) {
   store.Pull(kImage, kRef, WithSecret(kSecretA));
   store.Stop();
   BOOST_TEST(Must(Migrate({.directory = store.directory(), .to = 1})).steps.size() ==

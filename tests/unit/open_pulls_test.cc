@@ -73,8 +73,7 @@ bool IsPreloaded(ScratchStore& store, std::string_view name) {
 
 // --- IDs
 
-BOOST_AUTO_TEST_CASE(each_pull_has_an_id_and_none_is_used_twice) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(each_pull_has_an_id_and_none_is_used_twice, ClosedStore) {
   std::set<PullId> used;
   PullId last;
   for (int i = 0; i < 40; ++i) {
@@ -101,8 +100,7 @@ BOOST_AUTO_TEST_CASE(each_pull_has_an_id_and_none_is_used_twice) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(ids_of_a_lost_store_are_not_used_again) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(ids_of_a_lost_store_are_not_used_again, ClosedStore) {
   const PullId before = Begin(store);
   store.Stop();
   std::filesystem::remove_all(store.directory());
@@ -111,8 +109,8 @@ BOOST_AUTO_TEST_CASE(ids_of_a_lost_store_are_not_used_again) {
 }
 
 // An older copy put back knows the pulls before it only.
-BOOST_AUTO_TEST_CASE(ids_of_a_store_that_is_newer_than_this_copy_are_not_used_again) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(ids_of_a_store_that_is_newer_than_this_copy_are_not_used_again,
+                        ClosedStore) {
   Begin(store);
   store.Stop();
   const std::string older = ReadFile(store.directory() / "data.mdb");
@@ -127,8 +125,7 @@ BOOST_AUTO_TEST_CASE(ids_of_a_store_that_is_newer_than_this_copy_are_not_used_ag
   BOOST_TEST((Begin(store) > before));
 }
 
-BOOST_AUTO_TEST_CASE(under_kubelet_rules_an_image_has_one_intent_with_one_id) {
-  ScratchStore store(Rules::kKubelet);
+BOOST_FIXTURE_TEST_CASE(under_kubelet_rules_an_image_has_one_intent_with_one_id, KubeletStore) {
   const PullId first = Begin(store);
   BOOST_TEST((first.value != 0));
   BOOST_TEST((Begin(store) == first));
@@ -141,8 +138,7 @@ BOOST_AUTO_TEST_CASE(under_kubelet_rules_an_image_has_one_intent_with_one_id) {
   BOOST_TEST(Pulls(store)[0].image == kOther);
 }
 
-BOOST_AUTO_TEST_CASE(an_id_of_another_string_or_of_none_ends_nothing) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(an_id_of_another_string_or_of_none_ends_nothing, ClosedStore) {
   Begin(store);
   const PullId other = Begin(store, kOther);
   for (const PullId wrong : {other, PullId{other.value + 1}, PullId{~std::uint64_t{0}}}) {
@@ -211,8 +207,7 @@ BOOST_AUTO_TEST_CASE(pulls_of_one_string_end_in_any_order) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(opening_ends_what_ran_unless_it_continues) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(opening_ends_what_ran_unless_it_continues, ClosedStore) {
   const PullId pull = Begin(store);
   Continue(store);
   {
@@ -312,8 +307,7 @@ BOOST_AUTO_TEST_CASE(a_wall_clock_that_jumps_settles_nothing_and_keeps_nothing) 
 }
 
 // A list of the boot before may be older than the pull's end.
-BOOST_AUTO_TEST_CASE(a_token_of_an_earlier_boot_settles_nothing_by_the_reboot) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(a_token_of_an_earlier_boot_settles_nothing_by_the_reboot, ClosedStore) {
   Begin(store);
   const ListToken early = Must(store->BeginList());
   Fail(store, PullFailure::kUnknown);
@@ -324,8 +318,7 @@ BOOST_AUTO_TEST_CASE(a_token_of_an_earlier_boot_settles_nothing_by_the_reboot) {
 }
 
 // A caller that mixes tokens up can't make a pull older than it is.
-BOOST_AUTO_TEST_CASE(a_token_that_was_drawn_later_than_now) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(a_token_that_was_drawn_later_than_now, ClosedStore) {
   Begin(store);
   Fail(store, PullFailure::kUnknown);
   ListToken token = Must(store->BeginList());
@@ -356,8 +349,7 @@ BOOST_AUTO_TEST_CASE(a_token_of_another_store) {
 }
 
 // It pulls on until the machine goes down, so that no boot's time tells when it ended.
-BOOST_AUTO_TEST_CASE(what_ran_when_the_machine_went_down_waits_a_window) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(what_ran_when_the_machine_went_down_waits_a_window, ClosedStore) {
   Begin(store);
   store.clock().Reboot();
   store.Restart();
@@ -367,8 +359,7 @@ BOOST_AUTO_TEST_CASE(what_ran_when_the_machine_went_down_waits_a_window) {
 }
 
 // Uptimes of boots that can't be told apart: a later one is longer only if it waited.
-BOOST_AUTO_TEST_CASE(where_no_boot_can_be_told_the_uptime_decides) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(where_no_boot_can_be_told_the_uptime_decides, ClosedStore) {
   store.clock().Reboot();
   store.clock().ForgetBootId();
   store.clock().AdvanceSeconds(1000);
@@ -382,8 +373,7 @@ BOOST_AUTO_TEST_CASE(where_no_boot_can_be_told_the_uptime_decides) {
   BOOST_TEST(Settle(store) == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(the_grace_and_the_window_are_options_with_bounds) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(the_grace_and_the_window_are_options_with_bounds, ClosedStore) {
   Begin(store);
   Fail(store, PullFailure::kFailed);
   store.Stop();
@@ -473,8 +463,7 @@ BOOST_AUTO_TEST_CASE(the_oldest_of_too_many_become_one_of_anything) {
 
 // --- An operator's word
 
-BOOST_AUTO_TEST_CASE(dropping_one_is_an_operators_word) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(dropping_one_is_an_operators_word, ClosedStore) {
   const PullId pull = Begin(store);
   const PullId other = Begin(store, kOther);
   ExpectError(store->DropOpenPull(pull, "in flight here"), ErrorCode::kConflict);
@@ -508,8 +497,7 @@ BOOST_AUTO_TEST_CASE(dropping_one_is_an_operators_word) {
 }
 
 // Notes are no reasons for distrust, and don't end any.
-BOOST_AUTO_TEST_CASE(a_note_changes_no_trust) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(a_note_changes_no_trust, ClosedStore) {
   store.Stop();
   OpenOptions options = store.Options({});
   options.images_on_node.reset();
@@ -581,8 +569,7 @@ BOOST_AUTO_TEST_CASE(states_and_short_names_have_names) {
 
 // --- As intents
 
-BOOST_AUTO_TEST_CASE(intents_are_the_strings_of_open_pulls) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(intents_are_the_strings_of_open_pulls, ClosedStore) {
   for (int i = 0; i < 3; ++i) Fail(store, PullFailure::kFailed, Begin(store));
   const PullId running = Begin(store);
   Begin(store, kOther);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/expect_error.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/tree.h"
@@ -32,9 +33,7 @@ struct Scene {
 
 template <typename T>
 void RequireRefused(const Result<T>& result) {
-  BOOST_REQUIRE(!result);
-  BOOST_TEST((result.error().code == ErrorCode::kUnsafePath), result.error().ToString());
-  BOOST_TEST(result.error().message.ends_with("nothing was changed"), result.error().message);
+  ExpectError(result, ErrorCode::kUnsafePath, "nothing was changed");
 }
 
 }  // namespace
@@ -78,8 +77,7 @@ BOOST_AUTO_TEST_CASE(nor_does_the_kubelets_own_even_while_it_is_empty) {
   Must(Must(NodeStore::Open(options))->Close());
 }
 
-BOOST_AUTO_TEST_CASE(a_backup_is_not_put_back_there) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(a_backup_is_not_put_back_there, ClosedStore) {
   const fs::path backup = store.scratch() / "backup.mdb";
   Must(store->WriteBackup(backup));
   store.Stop();

@@ -135,8 +135,7 @@ BOOST_AUTO_TEST_CASE(each_commit_is_seen_by_the_next_decision) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(an_intent_that_appears_is_seen) {
-  ScratchStore store(Rules::kKubelet);
+BOOST_FIXTURE_TEST_CASE(an_intent_that_appears_is_seen, KubeletStore) {
   // Not the only one: then the table's count alone would tell.
   Must(store->RecordPullIntent({.image = "registry.example.com/team/other:v1"}));
   for (int i = 0; i < 20; ++i) {
@@ -147,8 +146,7 @@ BOOST_AUTO_TEST_CASE(an_intent_that_appears_is_seen) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_ledger_entry_that_appears_or_goes_is_seen) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(a_ledger_entry_that_appears_or_goes_is_seen, ClosedStore) {
   Must(store->AddToLedger({.id = std::string(kRef2)}, "test", "not the only one"));
   for (int i = 0; i < 20; ++i) {
     ExpectTwice(*store, Pod(), Reason::kNoEvidence);
@@ -161,8 +159,7 @@ BOOST_AUTO_TEST_CASE(a_ledger_entry_that_appears_or_goes_is_seen) {
 }
 
 // An image ID has one key in the tables of records, of the ledger and of spellings.
-BOOST_AUTO_TEST_CASE(one_key_in_several_tables_is_not_confused) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(one_key_in_several_tables_is_not_confused, ClosedStore) {
   Must(store->AddToLedger({.id = std::string(kRef2)}, "test", "the table is not empty"));
   Must(store->PutRecord(RecordWith(kSecretA)));
   for (int i = 0; i < 3; ++i) {
@@ -186,8 +183,7 @@ BOOST_AUTO_TEST_CASE(a_missing_copy_remembers_that_there_are_others) {
 }
 
 BOOST_AUTO_TEST_CASE(a_value_is_verified_though_its_place_is_remembered) {
-  UnderBothRules([](Rules rules) {
-    ScratchStore store(rules);
+  UnderBothRules([](ScratchStore& store) {
     Must(store->PutRecord(RecordWith(kSecretA)));
     ExpectTwice(*store, Pod(kSecretA), Reason::kSecretHashMatches);
     const Pod forged(MakeSecret("team-c", "pull", "uid-c", "hash-c"));

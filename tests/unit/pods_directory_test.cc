@@ -57,6 +57,10 @@ class Pods {
   TempDir dir_;
 };
 
+struct WithPods {
+  const Pods pods;
+};
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(real_ones_are_read_in_order) {
@@ -78,8 +82,7 @@ BOOST_AUTO_TEST_CASE(without_a_directory_there_are_none) {
   BOOST_TEST(ReadPodsDirectory(dir / "missing/pods").value().empty());
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_directory_is_an_error) {
-  const Pods pods;
+BOOST_FIXTURE_TEST_CASE(what_is_no_directory_is_an_error, WithPods) {
   WriteFile(pods.dir() / "file", "");
   ExpectError(ReadPodsDirectory(pods.dir() / "file"), ErrorCode::kIo);
   ExpectError(ReadPodsDirectory(pods.dir() / "file/pods"), ErrorCode::kIo);
@@ -91,8 +94,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_directory_is_an_error) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(each_directory_is_a_pod_and_nothing_else_is) {
-  const Pods pods;
+BOOST_FIXTURE_TEST_CASE(each_directory_is_a_pod_and_nothing_else_is, WithPods) {
   const std::string content = EncodeUsernsFile(65536, 65536);
   WriteFile(pods.Add("b"), content);
   WriteFile(pods.Add("a"), content);
@@ -113,8 +115,7 @@ BOOST_AUTO_TEST_CASE(each_directory_is_a_pod_and_nothing_else_is) {
 }
 
 // A kubelet follows it.
-BOOST_AUTO_TEST_CASE(a_pod_behind_a_symlink_is_a_problem) {
-  const Pods pods;
+BOOST_FIXTURE_TEST_CASE(a_pod_behind_a_symlink_is_a_problem, WithPods) {
   WriteFile(pods.Add("a"), EncodeUsernsFile(65536, 65536));
   fs::create_directory_symlink("a", pods.path() / "link");
   const std::vector<UsernsFile> files = pods.Read();
@@ -151,8 +152,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_regular_file_is_a_problem) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(files_are_read_up_to_their_bound) {
-  const Pods pods;
+BOOST_FIXTURE_TEST_CASE(files_are_read_up_to_their_bound, WithPods) {
   std::string content = EncodeUsernsFile(65536, 65536);
   content.resize(kMaxUsernsFileBytes, '\n');
   WriteFile(pods.Add("uid"), content);
@@ -163,8 +163,7 @@ BOOST_AUTO_TEST_CASE(files_are_read_up_to_their_bound) {
   pods.CheckUnknown("empty document");
 }
 
-BOOST_AUTO_TEST_CASE(what_may_not_be_read_is_a_problem) {
-  const Pods pods;
+BOOST_FIXTURE_TEST_CASE(what_may_not_be_read_is_a_problem, WithPods) {
   WriteFile(pods.Add("file"), EncodeUsernsFile(65536, 65536));
   WriteFile(pods.Add("directory"), EncodeUsernsFile(131072, 65536));
   fs::permissions(pods.dir().path(), fs::perms::all);
@@ -188,8 +187,7 @@ BOOST_AUTO_TEST_CASE(what_may_not_be_read_is_a_problem) {
              "file: it can't be opened: Permission denied. ");
 }
 
-BOOST_AUTO_TEST_CASE(names_are_escaped_where_they_could_do_harm) {
-  const Pods pods;
+BOOST_FIXTURE_TEST_CASE(names_are_escaped_where_they_could_do_harm, WithPods) {
   const std::string hostile = "\x1b[31m\xff\n\"";
   const std::string longest(255, 'x');
   for (const std::string& name : {hostile, longest}) WriteFile(pods.Add(name), "{");

@@ -59,8 +59,7 @@ BOOST_AUTO_TEST_CASE(what_is_written_back_stores_the_record_again) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_deleted_record_comes_back_likewise) {
-  ScratchStore store(Rules::kKubelet);
+BOOST_FIXTURE_TEST_CASE(a_deleted_record_comes_back_likewise, KubeletStore) {
   store.Pull(kImage, kRef, WithSecret(kSecretA));
   BOOST_TEST(
       !DecideAround(store, kRotated, [&] { Must(store->DeleteRecord({.image_ref = kRef})); }).pull);
@@ -68,16 +67,14 @@ BOOST_AUTO_TEST_CASE(a_deleted_record_comes_back_likewise) {
 }
 
 // The kubelet writes nothing then.
-BOOST_AUTO_TEST_CASE(the_very_secret_writes_nothing_back) {
-  ScratchStore store(Rules::kKubelet);
+BOOST_FIXTURE_TEST_CASE(the_very_secret_writes_nothing_back, KubeletStore) {
   store.Pull(kImage, kRef, WithSecret(kSecretA));
   BOOST_TEST(!DecideAround(store, kSecretA, [&] { PruneAll(store); }).pull);
   BOOST_TEST(Must(store->ListRecords()).empty());
 }
 
 // The record says that the image was pulled, and nothing of what was forgotten.
-BOOST_AUTO_TEST_CASE(what_was_forgotten_meanwhile_does_not_come_back_with_it) {
-  ScratchStore store(Rules::kKubelet);
+BOOST_FIXTURE_TEST_CASE(what_was_forgotten_meanwhile_does_not_come_back_with_it, KubeletStore) {
   store.Pull(kImage, kRef, WithSecret(kSecretA));
   BOOST_TEST(!DecideAround(store, kCopied, [&] {
                 Must(store->ForgetNamespace("team-c"));
@@ -89,8 +86,7 @@ BOOST_AUTO_TEST_CASE(what_was_forgotten_meanwhile_does_not_come_back_with_it) {
 }
 
 // Of which guest's copy it was is not known any more.
-BOOST_AUTO_TEST_CASE(another_guest_platform_meanwhile_takes_the_credentials) {
-  ScratchStore store(Rules::kKubelet);
+BOOST_FIXTURE_TEST_CASE(another_guest_platform_meanwhile_takes_the_credentials, KubeletStore) {
   const auto handlers = [](std::optional<Platform> guest) {
     return std::vector<RuntimeHandler>{
         {.name = "runc", .is_default = true, .guest_platform = std::move(guest)}};
@@ -105,8 +101,7 @@ BOOST_AUTO_TEST_CASE(another_guest_platform_meanwhile_takes_the_credentials) {
   BOOST_TEST(store.Check(kImage, kRef, Pod(kSecretB)).pull);
 }
 
-BOOST_AUTO_TEST_CASE(the_closed_rules_answer_pull_and_write_nothing) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(the_closed_rules_answer_pull_and_write_nothing, ClosedStore) {
   store.RememberNothing();
   store.Pull(kImage, kRef, WithSecret(kSecretA));
   BOOST_TEST(DecideAround(store, kRotated, [&] { PruneAll(store); }).pull);

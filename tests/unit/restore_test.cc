@@ -44,8 +44,7 @@ void Replace(NodeStore& store, const std::string& name, const ImagePullCredentia
 
 // Whether a pod with this secret may use the image without a pull.
 bool Opens(NodeStore& store, const std::string& name, const ImagePullSecret& secret) {
-  Pod pod(secret);
-  return !store.MustAttemptPull({.image = ImageOf(name), .image_ref = RefOf(name)}, pod).pull;
+  return !DecisionOf(store, {.image = ImageOf(name), .image_ref = RefOf(name)}, Pod(secret)).pull;
 }
 
 // A store that changed after its backup.

@@ -2,6 +2,7 @@
 
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -49,21 +50,19 @@ const ForgetA kWaysToForgetA[] = {
     },
 };
 
-template <typename Row>
-void ForEachWay(Row row) {
-  UnderBothRules([&](Rules rules) {
-    for (std::size_t way = 0; way < std::size(kWaysToForgetA); ++way) {
-      BOOST_TEST_CONTEXT("way " << way) { row(rules, kWaysToForgetA[way]); }
+void ForEachWay(const std::function<void(ScratchStore& store, ForgetA forget)>& row) {
+  for (std::size_t way = 0; way < std::size(kWaysToForgetA); ++way) {
+    BOOST_TEST_CONTEXT("way " << way) {
+      UnderBothRules([&](ScratchStore& store) { row(store, kWaysToForgetA[way]); });
     }
-  });
+  }
 }
 
 }  // namespace
 
 // A limit: "A pull that begins after a credential was forgotten"
 BOOST_AUTO_TEST_CASE(a_forgotten_secret_opens_nothing_and_others_go_on) {
-  ForEachWay([](Rules rules, ForgetA forget) {
-    ScratchStore store(rules);
+  ForEachWay([](ScratchStore& store, ForgetA forget) {
     PullTwo(store);
     BOOST_TEST(!MustPull(store, kSecretA));
     const ForgetReport report = Must(forget(*store));
@@ -88,8 +87,7 @@ BOOST_AUTO_TEST_CASE(a_forgotten_secret_opens_nothing_and_others_go_on) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_not_there_is_remembered) {
-  ForEachWay([](Rules rules, ForgetA forget) {
-    ScratchStore store(rules);
+  ForEachWay([](ScratchStore& store, ForgetA forget) {
     store.Pull(kImage, kRef, WithSecret(kSecretB));
     const std::uint64_t before = Commits(store);
     const ForgetReport report = Must(forget(*store));
@@ -107,8 +105,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_there_is_remembered) {
 }
 
 BOOST_AUTO_TEST_CASE(a_pull_that_began_before_does_not_bring_it_back) {
-  ForEachWay([](Rules rules, ForgetA forget) {
-    ScratchStore store(rules);
+  ForEachWay([](ScratchStore& store, ForgetA forget) {
     PullTwo(store);
     const ImageCopy copy = {.image = kImage, .image_ref = kRef};
     const PullId pull = Must(store->RecordPullIntent(copy));
@@ -122,11 +119,11 @@ BOOST_AUTO_TEST_CASE(a_pull_that_began_before_does_not_bring_it_back) {
 // Nobody says which of two pulls of one string fails, and which succeeds. Only what was forgotten
 // since the older one began is lost.
 BOOST_AUTO_TEST_CASE(a_success_beside_a_failure_proves_what_nobody_forgot) {
-  ForEachWay([](Rules rules, ForgetA forget) {
+  ForEachWay([](ScratchStore& like, ForgetA forget) {
     for (const PullFailure failure :
          {PullFailure::kFailed, PullFailure::kUnknown, PullFailure::kNothingTransferred}) {
       for (const bool forgets : {false, true}) {
-        ScratchStore store(rules);
+        ScratchStore store(like.rules());
         Must(forget(*store));
         const ImageCopy copy = {.image = kImage, .image_ref = kRef};
         Must(store->RecordPullIntent(copy));
@@ -143,8 +140,7 @@ BOOST_AUTO_TEST_CASE(a_success_beside_a_failure_proves_what_nobody_forgot) {
 }
 
 BOOST_AUTO_TEST_CASE(a_pull_in_flight_is_met_before_any_record_has_its_secret) {
-  UnderBothRules([](Rules rules) {
-    ScratchStore store(rules);
+  UnderBothRules([](ScratchStore& store) {
     const ImageCopy copy = {.image = kImage, .image_ref = kRef};
     const PullId pull = Must(store->RecordPullIntent(copy));
     const ForgetReport report = Must(store->ForgetSecret(kNameA));
@@ -158,8 +154,7 @@ BOOST_AUTO_TEST_CASE(a_pull_in_flight_is_met_before_any_record_has_its_secret) {
 }
 
 BOOST_AUTO_TEST_CASE(a_pull_of_unknown_beginning_counts_as_begun_before) {
-  UnderBothRules([](Rules rules) {
-    ScratchStore store(rules);
+  UnderBothRules([](ScratchStore& store) {
     PullTwo(store);
     Must(store->ForgetSecret(kNameA));
     Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef}, WithSecret(kSecretA)));
@@ -169,8 +164,7 @@ BOOST_AUTO_TEST_CASE(a_pull_of_unknown_beginning_counts_as_begun_before) {
 
 // A decision that read before offers its rotated secret; it is written after.
 BOOST_AUTO_TEST_CASE(a_write_back_by_a_decision_that_read_before_does_not_bring_it_back) {
-  UnderBothRules([](Rules rules) {
-    ScratchStore store(rules);
+  UnderBothRules([](ScratchStore& store) {
     store.Pull(kImage, kRef, WithSecret(kSecretB));
     const ImagePullSecret copy_of_b = MakeSecret("team-a", "pull", "uid-a", "hash-b");
     DeferredCredentials late;
@@ -193,8 +187,7 @@ BOOST_AUTO_TEST_CASE(a_write_back_by_a_decision_that_read_before_does_not_bring_
 
 // No commit follows that would make later decisions newer.
 BOOST_AUTO_TEST_CASE(what_is_refused_drops_no_write_back) {
-  UnderBothRules([](Rules rules) {
-    ScratchStore store(rules);
+  UnderBothRules([](ScratchStore& store) {
     const ListToken old = Must(store->BeginList());
     store.Pull(kImage, kRef, WithSecret(kSecretB));
     const ExistingCredentials truth{.secrets = {{"team-b", "pull", "uid-b"}}};
@@ -208,8 +201,7 @@ BOOST_AUTO_TEST_CASE(what_is_refused_drops_no_write_back) {
 
 // It matched before: what it adds has that proof, which is older than the revocation.
 BOOST_AUTO_TEST_CASE(what_a_match_writes_back_is_as_old_as_what_it_matched) {
-  UnderBothRules([](Rules rules) {
-    ScratchStore store(rules);
+  UnderBothRules([](ScratchStore& store) {
     store.Pull(kImage, kRef, WithSecret(kSecretB));
     store.Pull(kImage, kRef, WithSecret(kSecretA));
     BOOST_TEST(Must(store->ForgetSecret(kNameA)).stored);
@@ -221,8 +213,7 @@ BOOST_AUTO_TEST_CASE(what_a_match_writes_back_is_as_old_as_what_it_matched) {
 }
 
 BOOST_AUTO_TEST_CASE(a_restored_backup_does_not_bring_it_back) {
-  ForEachWay([](Rules rules, ForgetA forget) {
-    ScratchStore store(rules);
+  ForEachWay([](ScratchStore& store, ForgetA forget) {
     PullTwo(store);
     store.Stop();
     // A migration leaves a backup.
@@ -244,8 +235,7 @@ BOOST_AUTO_TEST_CASE(a_restored_backup_does_not_bring_it_back) {
 }
 
 // The kubelet takes two spellings of an image for two images, and so does what it forgets.
-BOOST_AUTO_TEST_CASE(a_restored_store_forgets_by_the_rules_that_it_was_run_under) {
-  ScratchStore store(Rules::kKubelet);
+BOOST_FIXTURE_TEST_CASE(a_restored_store_forgets_by_the_rules_that_it_was_run_under, KubeletStore) {
   const std::string bare = std::string(kRef).substr(std::string_view("sha256:").size());
   store.Pull(kImage, kRef, NodeWide());
   store.Pull(kImage, bare, NodeWide());
@@ -261,8 +251,7 @@ BOOST_AUTO_TEST_CASE(a_restored_store_forgets_by_the_rules_that_it_was_run_under
 }
 
 BOOST_AUTO_TEST_CASE(a_second_import_does_not_bring_it_back) {
-  ForEachWay([](Rules rules, ForgetA forget) {
-    ScratchStore store(rules);
+  ForEachWay([](ScratchStore& store, ForgetA forget) {
     PullTwo(store);
     Must(forget(*store));
     Must(store->DeleteRecord({.image_ref = kRef}));
@@ -277,8 +266,7 @@ BOOST_AUTO_TEST_CASE(a_second_import_does_not_bring_it_back) {
 }
 
 BOOST_AUTO_TEST_CASE(a_whole_record_that_was_read_before_does_not_bring_it_back) {
-  ForEachWay([](Rules rules, ForgetA forget) {
-    ScratchStore store(rules);
+  ForEachWay([](ScratchStore& store, ForgetA forget) {
     PullTwo(store);
     const ImagePulledRecord before = Must(store->GetRecord({.image_ref = kRef}));
     Must(forget(*store));
@@ -293,8 +281,7 @@ BOOST_AUTO_TEST_CASE(a_whole_record_that_was_read_before_does_not_bring_it_back)
 }
 
 BOOST_AUTO_TEST_CASE(service_accounts_and_namespaces) {
-  UnderBothRules([](Rules rules) {
-    ScratchStore store(rules);
+  UnderBothRules([](ScratchStore& store) {
     ImagePullCredentials account;
     account.kubernetes_service_accounts = {kBuilder};
     store.Pull(kImage, kRef, account);
@@ -312,8 +299,7 @@ BOOST_AUTO_TEST_CASE(service_accounts_and_namespaces) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(an_image_is_forgotten_by_any_spelling) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(an_image_is_forgotten_by_any_spelling, ClosedStore) {
   const std::string digest = "registry.example.com/team/app@" + std::string(kRef2);
   const ListToken token = Must(store->BeginList());
   ImagePullCredentials all;
@@ -358,8 +344,7 @@ BOOST_AUTO_TEST_CASE(an_image_is_forgotten_by_a_spelling_that_a_later_list_tells
 }
 
 // "0 records" would pass for "nothing is open".
-BOOST_AUTO_TEST_CASE(a_digest_of_two_images_names_neither) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(a_digest_of_two_images_names_neither, ClosedStore) {
   const std::string digest = "registry.example.com/team/app@sha256:" + std::string(64, '3');
   store.Pull(kImage, kRef, WithSecret(kSecretA));
   store.Pull(kImage, kRef2, WithSecret(kSecretA));
@@ -374,8 +359,7 @@ BOOST_AUTO_TEST_CASE(a_digest_of_two_images_names_neither) {
 }
 
 BOOST_AUTO_TEST_CASE(equal_hashes_elsewhere_are_told_and_stay) {
-  UnderBothRules([](Rules rules) {
-    ScratchStore store(rules);
+  UnderBothRules([](ScratchStore& store) {
     const ImagePullSecret same = MakeSecret("team-c", "pull", "uid-c", "hash-a");
     store.Pull(kImage, kRef, WithSecret(kSecretA));
     store.Pull(kImage, kRef, WithSecret(same));
@@ -390,8 +374,7 @@ BOOST_AUTO_TEST_CASE(equal_hashes_elsewhere_are_told_and_stay) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_dry_run_counts_and_changes_nothing) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(a_dry_run_counts_and_changes_nothing, ClosedStore) {
   PullTwo(store);
   const std::uint64_t before = Commits(store);
   BOOST_TEST(Must(store->ForgetNamespace("team-a", {.dry_run = true})).secrets == 2U);
@@ -399,8 +382,7 @@ BOOST_AUTO_TEST_CASE(a_dry_run_counts_and_changes_nothing) {
   BOOST_TEST(!MustPull(store, kSecretA));
 }
 
-BOOST_AUTO_TEST_CASE(bad_arguments_change_nothing) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(bad_arguments_change_nothing, ClosedStore) {
   PullTwo(store);
   const std::uint64_t before = Commits(store);
   const std::string long_text(kMaxCoordinateBytes + 1, 'x');
@@ -422,8 +404,7 @@ BOOST_AUTO_TEST_CASE(bad_arguments_change_nothing) {
 
 // Also where nothing of what the caller gives would be stored.
 BOOST_AUTO_TEST_CASE(after_a_truth_what_is_too_long_is_refused_all_the_same) {
-  UnderBothRules([](Rules rules) {
-    ScratchStore store(rules);
+  UnderBothRules([](ScratchStore& store) {
     PullTwo(store);
     Must(store->Reconcile({.secrets = {{"team-b", "pull", "uid-b"}}}, Must(store->BeginList())));
     const ImagePullSecret too_long =
@@ -439,8 +420,7 @@ BOOST_AUTO_TEST_CASE(after_a_truth_what_is_too_long_is_refused_all_the_same) {
 }
 
 BOOST_AUTO_TEST_CASE(a_truth_keeps_what_exists_and_what_is_newer) {
-  UnderBothRules([](Rules rules) {
-    ScratchStore store(rules);
+  UnderBothRules([](ScratchStore& store) {
     PullTwo(store);
     const ListToken token = Must(store->BeginList());
     store.Pull(kImage, kRef2, WithSecret(kSecretB));  // proven after the token
@@ -466,8 +446,7 @@ BOOST_AUTO_TEST_CASE(a_truth_keeps_what_exists_and_what_is_newer) {
 }
 
 BOOST_AUTO_TEST_CASE(revocations_are_kept_for_their_time_and_as_long_as_they_are_needed) {
-  UnderBothRules([](Rules rules) {
-    ScratchStore store(rules);
+  UnderBothRules([](ScratchStore& store) {
     PullTwo(store);
     Must(store->ForgetSecret(kNameA));
     store.clock().AdvanceSeconds(29 * 86400);
@@ -480,8 +459,7 @@ BOOST_AUTO_TEST_CASE(revocations_are_kept_for_their_time_and_as_long_as_they_are
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_revocation_is_kept_as_long_as_an_older_backup) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(a_revocation_is_kept_as_long_as_an_older_backup, ClosedStore) {
   PullTwo(store);
   store.Stop();
   Must(Migrate({.directory = store.directory(), .to = 5, .accept_loss = true}));
@@ -498,8 +476,7 @@ BOOST_AUTO_TEST_CASE(a_revocation_is_kept_as_long_as_an_older_backup) {
 
 // More records than one transaction tidies up.
 BOOST_AUTO_TEST_CASE(very_many_records_are_forgotten_at_once_and_tidied_up_later) {
-  UnderBothRules([](Rules rules) {
-    ScratchStore store(rules);
+  UnderBothRules([](ScratchStore& store) {
     constexpr std::size_t kRecords = 5000;
     store.Stop();
     OpenOptions options = store.Options({});
@@ -516,10 +493,8 @@ BOOST_AUTO_TEST_CASE(very_many_records_are_forgotten_at_once_and_tidied_up_later
       for (std::size_t i = 0; i < kRecords; i += 97) {
         const std::string ref = "ref-" + std::to_string(i);
         const ImageCopy copy = {.image = kImage, .image_ref = ref};
-        Pod a(kSecretA);
-        Pod b(kSecretB);
-        BOOST_TEST(opened->MustAttemptPull(copy, a).pull);
-        BOOST_TEST(!opened->MustAttemptPull(copy, b).pull);
+        BOOST_TEST(DecisionOf(*opened, copy, Pod(kSecretA)).pull);
+        BOOST_TEST(!DecisionOf(*opened, copy, Pod(kSecretB)).pull);
         const auto record = Must(opened->GetRecord(copy));
         BOOST_TEST((record.credential_mapping.at(std::string(kName)) == WithSecret(kSecretB)));
       }
@@ -557,8 +532,7 @@ BOOST_AUTO_TEST_CASE(records_are_tidied_up_one_by_one) {
 BOOST_AUTO_TEST_CASE(a_record_that_loses_nothing_keeps_its_stamp) {
   const ImagePullSecret other_uid = MakeSecret("team-a", "pull", "uid-other", "hash-other");
   for (const std::size_t records : {std::size_t{1}, std::size_t{2100}}) {
-    UnderBothRules([&](Rules rules) {
-      ScratchStore store(rules);
+    UnderBothRules([&](ScratchStore& store) {
       store.Pull(kImage, kRef, WithSecret(other_uid));
       for (std::size_t i = 0; i < records; ++i) {
         ImagePulledRecord record = {.image_ref = "ref-" + std::to_string(i)};
@@ -578,8 +552,7 @@ BOOST_AUTO_TEST_CASE(a_record_that_loses_nothing_keeps_its_stamp) {
 
 // It looks first while records are untidied, and compares once they are tidied up.
 BOOST_AUTO_TEST_CASE(a_late_decision_that_looked_before_all_was_tidied_up) {
-  UnderBothRules([](Rules rules) {
-    ScratchStore store(rules);
+  UnderBothRules([](ScratchStore& store) {
     constexpr std::size_t kRecords = 2100;
     for (std::size_t i = 0; i < kRecords; ++i) {
       ImagePulledRecord record = {.image_ref = "ref-" + std::to_string(i)};
@@ -599,8 +572,7 @@ BOOST_AUTO_TEST_CASE(a_late_decision_that_looked_before_all_was_tidied_up) {
 }
 
 BOOST_AUTO_TEST_CASE(going_down_ends_closed) {
-  UnderBothRules([](Rules rules) {
-    ScratchStore store(rules);
+  UnderBothRules([](ScratchStore& store) {
     PullTwo(store);
     Must(store->ForgetSecret(kNameA));
     store.Stop();

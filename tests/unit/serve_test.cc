@@ -21,6 +21,7 @@
 #include "tests/support/in_threads.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/owner_socket.h"
+#include "tests/support/rows.h"
 #include "tests/support/tree.h"
 #include "tests/support/userns_store.h"
 #include "waybill/owner.h"
@@ -39,10 +40,9 @@ using std::chrono::milliseconds;
 constexpr milliseconds kLong{600'000};
 constexpr milliseconds kShort{50};
 
-std::string Id(char digit) { return "sha256:" + std::string(64, digit); }
-
 ImageOnNode Listed(char digit, const std::string& tag) {
-  return {.id = Id(digit), .repo_tags = {tag}, .runtime_handler = "runc", .pinned = digit == 'a'};
+  return {
+      .id = Digest(digit), .repo_tags = {tag}, .runtime_handler = "runc", .pinned = digit == 'a'};
 }
 
 // A store that is served, and may be closed and opened again.
@@ -133,10 +133,10 @@ std::vector<std::string> Session(UsernsStore& store, OwnerCalls& owner) {
   const std::vector<ImageOnNode> images = {
       Listed('a', "r.example/a:1"),
       Listed('b', "r.example/b:1"),
-      {.id = Id('c'),
+      {.id = Digest('c'),
        .repo_tags = {"r.example/c:1", "not a name"},
-       .repo_digests = {"r.example/c@" + Id('d')}},
-      {.id = Id('e'), .repo_digests = {"r.example/e@" + Id('d')}}};
+       .repo_digests = {"r.example/c@" + Digest('d')}},
+      {.id = Digest('e'), .repo_digests = {"r.example/e@" + Digest('d')}}};
   Must(store->RecordPullIntent({.image = "r.example/b:1"}));
   Must(store->RecordImagePullFailed({.image = "r.example/b:1"}, PullFailure::kUnknown));
   const ListToken fresh = Must(owner.BeginList());
@@ -151,21 +151,21 @@ std::vector<std::string> Session(UsernsStore& store, OwnerCalls& owner) {
   note(owner.AddToLedger(Listed('f', "r.example/f:1"), "installer", "why", {}));
   note(owner.AddToLedger({}, "installer", "why", {}));
   note(owner.AddToLedger({.id = std::string(kMaxImageRefBytes + 1, 'x')}, "s", "why", {}));
-  note(owner.AddToLedger({.id = Id('d')}, "installer", "why", {}));
-  note(owner.AddToLedger({.id = Id('f'), .runtime_handler = "odd"}, "installer", "why", {}));
-  note(owner.AddToLedger({.id = Id('f')}, "", std::string(kMaxReasonBytes + 1, 'x'), {}));
-  note(owner.AddToLedger({.id = Id('9')}, std::string(kPresumedSource), "why", {}));
-  note(owner.SettlePresumed({.image_ref = Id('9')}, Settled::kClosed, "why", dry));
-  note(owner.SettlePresumed({.image_ref = Id('9')}, Settled::kPreloaded, "why", {}));
-  note(owner.SettlePresumed({.image_ref = Id('9')}, Settled::kClosed, "why", {}));
-  note(owner.AddToLedger({.id = Id('8')}, std::string(kPresumedSource), "why", {}));
-  note(owner.SettlePresumed({.image_ref = Id('8')}, Settled::kClosed, "why", {}));
-  note(owner.SettlePresumed({.image_ref = Id('8'), .runtime_handler = "odd"}, Settled::kClosed,
+  note(owner.AddToLedger({.id = Digest('d')}, "installer", "why", {}));
+  note(owner.AddToLedger({.id = Digest('f'), .runtime_handler = "odd"}, "installer", "why", {}));
+  note(owner.AddToLedger({.id = Digest('f')}, "", std::string(kMaxReasonBytes + 1, 'x'), {}));
+  note(owner.AddToLedger({.id = Digest('9')}, std::string(kPresumedSource), "why", {}));
+  note(owner.SettlePresumed({.image_ref = Digest('9')}, Settled::kClosed, "why", dry));
+  note(owner.SettlePresumed({.image_ref = Digest('9')}, Settled::kPreloaded, "why", {}));
+  note(owner.SettlePresumed({.image_ref = Digest('9')}, Settled::kClosed, "why", {}));
+  note(owner.AddToLedger({.id = Digest('8')}, std::string(kPresumedSource), "why", {}));
+  note(owner.SettlePresumed({.image_ref = Digest('8')}, Settled::kClosed, "why", {}));
+  note(owner.SettlePresumed({.image_ref = Digest('8'), .runtime_handler = "odd"}, Settled::kClosed,
                             "why", {}));
-  note(owner.RemoveFromLedger({.image_ref = Id('f')}, "why", dry));
-  note(owner.RemoveFromLedger({.image_ref = Id('f')}, "why", {}));
-  note(owner.RemoveFromLedger({.image_ref = Id('f')}, "why", {}));
-  note(owner.RemoveFromLedger({.image_ref = Id('f'), .runtime_handler = "odd"}, "why", {}));
+  note(owner.RemoveFromLedger({.image_ref = Digest('f')}, "why", dry));
+  note(owner.RemoveFromLedger({.image_ref = Digest('f')}, "why", {}));
+  note(owner.RemoveFromLedger({.image_ref = Digest('f')}, "why", {}));
+  note(owner.RemoveFromLedger({.image_ref = Digest('f'), .runtime_handler = "odd"}, "why", {}));
   const PullId pull = Must(store->RecordPullIntent({.image = "r.example/p:1"}));
   note(owner.DropOpenPull(pull, "why", {}));
   Must(store->RecordImagePullFailed({.image = "r.example/p:1"}, PullFailure::kFailed, pull));
@@ -173,12 +173,12 @@ std::vector<std::string> Session(UsernsStore& store, OwnerCalls& owner) {
   note(owner.DropOpenPull(pull, "why", dry));
   note(owner.DropOpenPull(pull, "why", {}));
   note(owner.DropOpenPull({7}, "why", {}));
-  note(owner.Prune({{.id = Id('a')}}, Must(owner.BeginList()), dry));
-  note(owner.Prune({{.id = Id('a')}}, Must(owner.BeginList()), {}));
+  note(owner.Prune({{.id = Digest('a')}}, Must(owner.BeginList()), dry));
+  note(owner.Prune({{.id = Digest('a')}}, Must(owner.BeginList()), {}));
   note(owner.Prune({}, Must(owner.BeginList()), {}));
-  note(owner.Prune({{.id = Id('a')}}, {.commit = 1'000'000}, {}));
-  note(owner.PruneBefore({{.id = Id('a')}}, {kFakeEpoch + 10, 5}, dry));
-  note(owner.PruneBefore({{.id = Id('a')}}, {kFakeEpoch + 10, 5}, {}));
+  note(owner.Prune({{.id = Digest('a')}}, {.commit = 1'000'000}, {}));
+  note(owner.PruneBefore({{.id = Digest('a')}}, {kFakeEpoch + 10, 5}, dry));
+  note(owner.PruneBefore({{.id = Digest('a')}}, {kFakeEpoch + 10, 5}, {}));
   note(owner.PruneBefore({}, {kFakeEpoch, 0}, empty));
   note(owner.ClearDistrust("", {}));
   note(owner.ClearDistrust("why", {.images_on_node = images, .adopt = true, .dry_run = true}));
@@ -202,8 +202,8 @@ std::vector<std::string> Session(UsernsStore& store, OwnerCalls& owner) {
   note(owner.CleanUpUserNamespaces({"pod-3"}, {"pod-5"}, pods, dry));
   note(owner.CleanUpUserNamespaces({"pod-3"}, {"pod-5"}, pods, {}));
   note(owner.CleanUpUserNamespaces({}, {}, pods, empty));
-  const std::string nine = Id('9');
-  const std::string seven = Id('7');
+  const std::string nine = Digest('9');
+  const std::string seven = Digest('7');
   const ImageCopy mine = {.image = "r.example/m:1", .image_ref = nine};
   const auto begun = owner.RecordPullIntent(mine);
   note(begun);
@@ -217,12 +217,12 @@ std::vector<std::string> Session(UsernsStore& store, OwnerCalls& owner) {
                                  MakeSecret("n", "p", "u", "")},
           .kubernetes_service_accounts = {{.uid = "u", .namespace_name = "ns", .name = "sa"}}},
       {.pull = *begun,
-       .manifest = PulledManifest{Id('8'),
+       .manifest = PulledManifest{Digest('8'),
                                   {.architecture = "amd64",
                                    .os = "windows",
                                    .os_version = "10.0.1",
                                    .os_features = {"win32k"}}},
-       .image = ImageOnNode{.id = Id('9'), .repo_tags = {"r.example/m:1"}}}));
+       .image = ImageOnNode{.id = Digest('9'), .repo_tags = {"r.example/m:1"}}}));
   note(owner.RecordPullIntent(mine));
   note(owner.RecordImagePulled(mine, std::nullopt, {}));
   note(owner.RecordImagePulled({.image = "r.example/n:1", .image_ref = seven},
@@ -284,16 +284,19 @@ Bytes RequestFor(const std::function<void(OwnerCalls&)>& call) {
 // Nothing that a client of `served` did matters to others.
 void ExpectWorks(Served& served) {
   BOOST_TEST(served.Connect()->BeginList().has_value());
-  Pod pod;
   BOOST_TEST(
-      (served.store->MustAttemptPull({.image = "r.example/x:1", .image_ref = Id('1')}, pod).pull));
+      (DecisionOf(*served.store, {.image = "r.example/x:1", .image_ref = Digest('1')}).pull));
 }
+
+struct Serving {
+  Served served;
+};
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(each_call_does_what_the_store_does) {
   Served direct;
-  const auto calls = CallsOf(*direct.store.operator->());
+  const auto calls = CallsOf(*direct.store);
   const auto expected = Session(direct.store, *calls);
   Served served;
   const auto client = served.Connect();
@@ -313,10 +316,9 @@ BOOST_AUTO_TEST_CASE(each_call_does_what_the_store_does) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_client_does_not_end_the_pulls_of_the_owner) {
-  Served served;
+BOOST_FIXTURE_TEST_CASE(a_client_does_not_end_the_pulls_of_the_owner, Serving) {
   const auto client = served.Connect();
-  const std::string ref = Id('a');
+  const std::string ref = Digest('a');
   const ImageCopy copy = {.image = "r.example/a:1", .image_ref = ref};
   const PullId own = Must(served.store->RecordPullIntent(copy));
   for (const PullId named : {PullId{}, own}) {
@@ -354,7 +356,7 @@ BOOST_AUTO_TEST_CASE(a_client_does_not_end_the_pulls_of_the_owner) {
 // Of several that it does not name, a client may have ended the one that began first.
 BOOST_AUTO_TEST_CASE(clients_that_name_no_pull_bring_nothing_back) {
   const ImagePullSecret secret = MakeSecret("n", "s", "u", "h");
-  const std::string ref = Id('a');
+  const std::string ref = Digest('a');
   const ImageCopy copy = {.image = "r.example/a:1", .image_ref = ref};
   for (const bool owner_pulls : {false, true}) {
     for (const bool forgotten : {false, true}) {
@@ -365,10 +367,7 @@ BOOST_AUTO_TEST_CASE(clients_that_name_no_pull_bring_nothing_back) {
       if (forgotten) Must(served.store->ForgetCredential("h"));
       Must(client->RecordPullIntent(copy));
       Must(client->RecordImagePulled(copy, WithSecret(secret), {}));
-      const auto must_pull = [&] {
-        Pod pod(secret);
-        return served.store->MustAttemptPull(copy, pod).pull;
-      };
+      const auto must_pull = [&] { return DecisionOf(*served.store, copy, Pod(secret)).pull; };
       // Beside a pull of the owner's, what several of a client's proved is not told apart.
       BOOST_TEST(must_pull() == (forgotten || owner_pulls));
       Must(client->RecordImagePullFailed(copy, PullFailure::kNothingTransferred, {}));
@@ -379,8 +378,7 @@ BOOST_AUTO_TEST_CASE(clients_that_name_no_pull_bring_nothing_back) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(the_owner_says_by_what_it_goes) {
-  UsernsStore store;
+BOOST_FIXTURE_TEST_CASE(the_owner_says_by_what_it_goes, WithUserns) {
   OpenOptions options = store.Options();
   options.rules = Rules::kKubelet;
   options.evidence = {.grace = std::chrono::seconds(7),
@@ -392,14 +390,13 @@ BOOST_AUTO_TEST_CASE(the_owner_says_by_what_it_goes) {
   BOOST_TEST((client->owner() == OwnerDescription{.process_id = getpid(),
                                                   .rules = Rules::kKubelet,
                                                   .evidence = options.evidence}));
-  ExpectRefused(client->AddToLedger({.id = Id('a')}, "source", "reason", {}),
+  ExpectRefused(client->AddToLedger({.id = Digest('a')}, "source", "reason", {}),
                 ErrorCode::kInvalidArgument);
 }
 
 // --- Serving and not
 
-BOOST_AUTO_TEST_CASE(only_an_owner_serves_and_once) {
-  UsernsStore store;
+BOOST_FIXTURE_TEST_CASE(only_an_owner_serves_and_once, WithUserns) {
   store.Open();
   ExpectRefused(store->Serve({.patience = milliseconds(0)}), ErrorCode::kInvalidArgument);
   ExpectRefused(store->Serve({.connections = 0}), ErrorCode::kInvalidArgument);
@@ -421,8 +418,7 @@ BOOST_AUTO_TEST_CASE(only_an_owner_serves_and_once) {
   BOOST_TEST(OwnerClient::Connect({.directory = store.directory()}).has_value());
 }
 
-BOOST_AUTO_TEST_CASE(an_observer_neither_serves_nor_makes_backups) {
-  Served served;
+BOOST_FIXTURE_TEST_CASE(an_observer_neither_serves_nor_makes_backups, Serving) {
   served.store.Close();
   ChildProcess observing([&] {
     return [&](const std::string&) {
@@ -437,8 +433,7 @@ BOOST_AUTO_TEST_CASE(an_observer_neither_serves_nor_makes_backups) {
   BOOST_TEST(served.Connect()->BeginList().has_value());
 }
 
-BOOST_AUTO_TEST_CASE(one_that_lost_its_store_does_not_serve) {
-  UsernsStore store;
+BOOST_FIXTURE_TEST_CASE(one_that_lost_its_store_does_not_serve, WithUserns) {
   store.Open();
   fs::remove(store.directory() / "owner.lock");
   ExpectRefused(store->RecordPullIntent({.image = "x:1"}), ErrorCode::kOwned);
@@ -448,8 +443,7 @@ BOOST_AUTO_TEST_CASE(one_that_lost_its_store_does_not_serve) {
   BOOST_TEST(!fs::exists(store.directory() / "backup"));
 }
 
-BOOST_AUTO_TEST_CASE(a_client_outlives_owners) {
-  Served served;
+BOOST_FIXTURE_TEST_CASE(a_client_outlives_owners, Serving) {
   const auto client = served.Connect();
   BOOST_TEST(client->BeginList().has_value());
   served.store.Close();
@@ -467,8 +461,7 @@ BOOST_AUTO_TEST_CASE(a_client_outlives_owners) {
   ExpectRefused(client->BeginList(), ErrorCode::kConflict);
 }
 
-BOOST_AUTO_TEST_CASE(a_killed_owners_socket_is_replaced) {
-  UsernsStore store;
+BOOST_FIXTURE_TEST_CASE(a_killed_owners_socket_is_replaced, WithUserns) {
   ChildProcess owner([&] {
     store.Open();
     Must(store->Serve());
@@ -513,8 +506,7 @@ BOOST_AUTO_TEST_CASE(what_lies_in_the_way_is_left_alone) {
 }
 
 // Somebody moved the socket away, and put a file there: closing removes only what was bound.
-BOOST_AUTO_TEST_CASE(closing_removes_its_own_socket_only) {
-  Served served;
+BOOST_FIXTURE_TEST_CASE(closing_removes_its_own_socket_only, Serving) {
   fs::rename(served.directory() / "owner.sock", served.directory() / "moved");
   WriteFile(served.directory() / "owner.sock", "precious");
   served.store.Close();
@@ -600,8 +592,7 @@ BOOST_AUTO_TEST_CASE(other_users_are_refused) {
 
 // --- Clients that misbehave
 
-BOOST_AUTO_TEST_CASE(bytes_that_are_no_request) {
-  Served served;
+BOOST_FIXTURE_TEST_CASE(bytes_that_are_no_request, Serving) {
   const Bytes good = RequestFor([](OwnerCalls& owner) { static_cast<void>(owner.BeginList()); });
   const auto refusal = [&](const Bytes& bytes) -> std::string {
     RawClient client(served.directory());
@@ -637,12 +628,11 @@ BOOST_AUTO_TEST_CASE(bytes_that_are_no_request) {
 }
 
 // Each beginning of a request, and then nothing more.
-BOOST_AUTO_TEST_CASE(requests_that_are_cut_off) {
-  Served served;
+BOOST_FIXTURE_TEST_CASE(requests_that_are_cut_off, Serving) {
   const std::uint64_t before = Must(served.store->GetStatistics()).commit_sequence;
   const Bytes whole = internal::Framed(
       FrameKind::kRequest, RequestFor([](OwnerCalls& owner) {
-        static_cast<void>(owner.AddToLedger({.id = Id('a')}, "source", "reason", {}));
+        static_cast<void>(owner.AddToLedger({.id = Digest('a')}, "source", "reason", {}));
       }));
   for (std::size_t bytes = 0; bytes < whole.size(); ++bytes) {
     RawClient client(served.directory());
@@ -655,8 +645,7 @@ BOOST_AUTO_TEST_CASE(requests_that_are_cut_off) {
 }
 
 // Requests with bytes changed: answered, and never acted on in a way that the store refuses.
-BOOST_AUTO_TEST_CASE(requests_that_were_changed) {
-  Served served;
+BOOST_FIXTURE_TEST_CASE(requests_that_were_changed, Serving) {
   Draw draw(SeedOfThisRun());
   const std::vector<Bytes> requests = {
       RequestFor([](OwnerCalls& owner) {
@@ -690,8 +679,7 @@ BOOST_AUTO_TEST_CASE(requests_that_were_changed) {
 }
 
 // A list of elements that are hardly there: what is made of a message is in proportion to its size.
-BOOST_AUTO_TEST_CASE(messages_of_empty_elements_take_no_more_memory) {
-  Served served;
+BOOST_FIXTURE_TEST_CASE(messages_of_empty_elements_take_no_more_memory, Serving) {
   Bytes request = RequestFor([](OwnerCalls& calls) { (void)calls.Prune({}, {}, {}); });
   request.resize(1);  // the number of the call
   request.insert(request.end(), 4, 0xff);
@@ -760,8 +748,7 @@ BOOST_AUTO_TEST_CASE(a_request_whose_options_end_early_is_refused) {
   ExpectWorks(served);
 }
 
-BOOST_AUTO_TEST_CASE(large_lists_pass_and_too_large_ones_are_refused) {
-  Served served;
+BOOST_FIXTURE_TEST_CASE(large_lists_pass_and_too_large_ones_are_refused, Serving) {
   const auto client = served.Connect();
   std::vector<ImageOnNode> images;
   for (std::size_t i = 0; i < kMaxListedImages; ++i) {
@@ -777,8 +764,7 @@ BOOST_AUTO_TEST_CASE(large_lists_pass_and_too_large_ones_are_refused) {
 }
 
 // What is kept of requests that are not whole is bounded over all clients.
-BOOST_AUTO_TEST_CASE(large_requests_that_are_never_finished) {
-  Served served;
+BOOST_FIXTURE_TEST_CASE(large_requests_that_are_never_finished, Serving) {
   Bytes header = internal::Framed(FrameKind::kRequest, {});
   header[15] = 0x08;  // kMaxOwnerMessageBytes
   const Bytes part(std::size_t{1} << 20);
@@ -799,7 +785,7 @@ BOOST_AUTO_TEST_CASE(large_requests_that_are_never_finished) {
   first.Close();
   const auto client = served.Connect();
   const std::vector<ImageOnNode> images(
-      1, {.id = Id('a'), .repo_tags = {std::string(std::size_t{100} << 20, 'x')}});
+      1, {.id = Digest('a'), .repo_tags = {std::string(std::size_t{100} << 20, 'x')}});
   BOOST_TEST(client->ObserveImages({.images = images}, {.dry_run = true}).has_value());
 }
 
@@ -901,8 +887,7 @@ BOOST_AUTO_TEST_CASE(a_flood_of_requests_stops_nobody) {
   for (int i = 0; i < 50; ++i) {
     const auto client = OwnerClient::Connect({.directory = served.directory()});
     if (client && (*client)->BeginList()) ++answered;
-    Pod pod;
-    BOOST_TEST(served.store->MustAttemptPull({.image = "x:1", .image_ref = Id('1')}, pod).pull);
+    BOOST_TEST(DecisionOf(*served.store, {.image = "x:1", .image_ref = Digest('1')}).pull);
   }
   asking.join();
   BOOST_TEST(answered > 0);
@@ -911,8 +896,7 @@ BOOST_AUTO_TEST_CASE(a_flood_of_requests_stops_nobody) {
 
 // --- Owners that misbehave
 
-BOOST_AUTO_TEST_CASE(owners_that_lose_the_connection) {
-  Served served;
+BOOST_FIXTURE_TEST_CASE(owners_that_lose_the_connection, Serving) {
   Bytes greeting;
   {
     RawClient client(served.directory());
@@ -970,10 +954,10 @@ BOOST_AUTO_TEST_CASE(owners_that_lose_the_connection) {
       RawOwner::Hear(client);
     });
     const auto client = Must(connect());
-    ExpectError(client->AddToLedger({.id = Id('a')}, "source", "reason", {}),
+    ExpectError(client->AddToLedger({.id = Digest('a')}, "source", "reason", {}),
                 ErrorCode::kOutcomeUnknown);
     ExpectError(client->MakeBackup(), ErrorCode::kOutcomeUnknown);
-    ExpectRefused(client->AddToLedger({.id = Id('a')}, "source", "reason", dry),
+    ExpectRefused(client->AddToLedger({.id = Digest('a')}, "source", "reason", dry),
                   ErrorCode::kUnavailable);
     ExpectRefused(client->BeginList(), ErrorCode::kUnavailable);
   }
@@ -984,7 +968,7 @@ BOOST_AUTO_TEST_CASE(owners_that_lose_the_connection) {
       RawOwner::WaitForEnd(client);
     });
     const auto client = Must(connect(kShort));
-    const auto lost = client->AddToLedger({.id = Id('a')}, "source", "reason", {});
+    const auto lost = client->AddToLedger({.id = Digest('a')}, "source", "reason", {});
     BOOST_TEST((lost.error().code == ErrorCode::kOutcomeUnknown), lost.error().ToString());
     ExpectRefused(client->BeginList(), ErrorCode::kUnavailable);
   }
@@ -998,7 +982,7 @@ BOOST_AUTO_TEST_CASE(owners_that_lose_the_connection) {
       RawOwner::Say(client, internal::Framed(FrameKind::kAnswer, answer));
     });
     const auto client = Must(connect());
-    ExpectError(client->RemoveFromLedger({.image_ref = Id('a')}, "reason", {}),
+    ExpectError(client->RemoveFromLedger({.image_ref = Digest('a')}, "reason", {}),
                 ErrorCode::kOutcomeUnknown);
   }
   // What a later version may say.
@@ -1028,8 +1012,7 @@ BOOST_AUTO_TEST_CASE(owners_that_lose_the_connection) {
   ExpectError(Must(connect())->MakeBackup(), ErrorCode::kOutcomeUnknown);
 }
 
-BOOST_AUTO_TEST_CASE(a_client_that_is_set_wrongly) {
-  Served served;
+BOOST_FIXTURE_TEST_CASE(a_client_that_is_set_wrongly, Serving) {
   const fs::path directory = served.directory();
   ExpectRefused(OwnerClient::Connect({.directory = directory, .patience = milliseconds(0)}),
                 ErrorCode::kInvalidArgument);

@@ -281,9 +281,8 @@ class SpellingsHistory {
            {std::string("uid-0"), std::string("uid-1"), std::string("no")}) {
         std::optional<bool> first;
         for (const std::string& ref : image.OwnSpellings(shared_)) {
-          Pod pod(MakeSecret("ns", "pull", uid, "hash-" + uid));
-          const Decision decision =
-              store_->MustAttemptPull({.image = string, .image_ref = ref}, pod);
+          const Decision decision = DecisionOf(*store_, {.image = string, .image_ref = ref},
+                                               Pod(MakeSecret("ns", "pull", uid, "hash-" + uid)));
           if (!decision.pull && !MayOpen(image, name, uid)) {
             BOOST_FAIL(fmt::format("{} asked as {} by {} with the ref {} is open: {}{}",
                                    image.hex.substr(0, 6), string, uid, ref,

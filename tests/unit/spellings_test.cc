@@ -30,12 +30,6 @@ const std::vector<std::string> kSpellings = {
     std::string(kRef),   kHex, kByDigest, kMirrored, "sha256:" + std::string(64, 'd'),
     std::string(64, 'd')};
 
-ObserveReport Observe(ScratchStore& store, std::vector<ImageOnNode> images) {
-  ImageList list{.images = std::move(images)};
-  list.token = Must(store->BeginList());
-  return Must(store->ObserveImages(list));
-}
-
 void PullUnder(ScratchStore& store, std::string_view ref, const ImagePullCredentials& credentials,
                std::string_view handler = {}) {
   const ImageCopy copy{.image = kImage, .image_ref = ref, .runtime_handler = handler};
@@ -79,7 +73,7 @@ BOOST_AUTO_TEST_CASE(one_record_answers_under_every_spelling_once_a_list_tells_t
   for (const std::string& recorded : kSpellings) {
     ScratchStore store(Rules::kClosed);
     PullUnder(store, recorded, WithSecret(kSecretA));
-    Observe(store, {Entry()});
+    ObservePart(*store, {Entry()});
     BOOST_TEST_CONTEXT("recorded under " << recorded) {
       ExpectEverywhere(store, TenantA, false);
       ExpectEverywhere(store, TenantB, true);
@@ -89,8 +83,8 @@ BOOST_AUTO_TEST_CASE(one_record_answers_under_every_spelling_once_a_list_tells_t
   }
 }
 
-BOOST_AUTO_TEST_CASE(records_under_several_spellings_become_one_with_what_each_proved) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(records_under_several_spellings_become_one_with_what_each_proved,
+                        ClosedStore) {
   std::vector<ImagePullSecret> secrets;
   for (const std::string& ref : {kByDigest, kMirrored, std::string(kRef)}) {
     const std::string number = std::to_string(secrets.size());
@@ -99,7 +93,7 @@ BOOST_AUTO_TEST_CASE(records_under_several_spellings_become_one_with_what_each_p
     record.credential_mapping[std::string(kName)] = WithSecret(secrets.back());
     Must(store->PutRecord(record));
   }
-  Observe(store, {Entry()});
+  ObservePart(*store, {Entry()});
   BOOST_TEST(Must(store->ListRecords()).size() == 1U);
   for (const ImagePullSecret& secret : secrets) {
     ExpectEverywhere(
@@ -117,12 +111,12 @@ BOOST_AUTO_TEST_CASE(a_record_that_a_list_closed_leaves_what_was_proven_for_a_gu
     const Platform guest{.architecture = "amd64", .os = "windows"};
     Must(store->ReplaceRuntimeHandlers(
         {{.name = "runhcs", .is_default = true, .guest_platform = guest}}));
-    const auto close = [&] { Observe(store, {{.id = std::string(kRef)}}); };
+    const auto close = [&] { ObservePart(*store, {{.id = std::string(kRef)}}); };
     if (closed_first) close();
     PullUnder(store, kByDigest, WithSecret(kSecretA));
     if (!closed_first) close();
     BOOST_TEST(Must(store->ListRecords()).size() == 2U);
-    Observe(store, {Entry()});
+    ObservePart(*store, {Entry()});
     BOOST_TEST(Must(store->ListRecords()).size() == 1U);
     BOOST_TEST_CONTEXT((closed_first ? "closed first" : "pulled first")) {
       ExpectEverywhere(store, TenantA, false);
@@ -141,7 +135,7 @@ BOOST_AUTO_TEST_CASE(of_two_records_the_newer_hash_stays) {
     const std::string second = digest_first ? std::string(kRef) : kByDigest;
     PullUnder(store, first, WithSecret(kSecretA));
     PullUnder(store, second, WithSecret(rotated));
-    Observe(store, {Entry()});
+    ObservePart(*store, {Entry()});
     ExpectEverywhere(
         store, [&] { return Pod(rotated); }, false);
     ExpectEverywhere(
@@ -149,8 +143,8 @@ BOOST_AUTO_TEST_CASE(of_two_records_the_newer_hash_stays) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(records_of_other_manifests_do_not_lend_each_other_credentials) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(records_of_other_manifests_do_not_lend_each_other_credentials,
+                        ClosedStore) {
   const auto pull = [&](std::string_view ref, const ImagePullSecret& secret, char manifest) {
     Must(store->RecordImagePulled(
         {.image = kImage, .image_ref = ref}, WithSecret(secret),
@@ -158,16 +152,15 @@ BOOST_AUTO_TEST_CASE(records_of_other_manifests_do_not_lend_each_other_credentia
   };
   pull(kByDigest, kSecretA, 'a');
   pull(kRef, kSecretB, 'b');
-  Observe(store, {Entry()});
+  ObservePart(*store, {Entry()});
   ExpectEverywhere(store, TenantB, false);
   ExpectEverywhere(store, TenantA, true);
 }
 
 // A credential that decisions met under one spelling is written back to the record under another.
-BOOST_AUTO_TEST_CASE(a_write_back_finds_the_record) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(a_write_back_finds_the_record, ClosedStore) {
   PullUnder(store, kByDigest, WithSecret(kSecretA));
-  Observe(store, {Entry()});
+  ObservePart(*store, {Entry()});
   const ImagePullSecret moved = MakeSecret("team-b", "copy", "uid-b", "hash-a");
   BOOST_TEST(!store.Check(kImage, kHex, Pod(moved)).pull);
   Must(store->Flush());
@@ -182,7 +175,7 @@ BOOST_AUTO_TEST_CASE(a_record_that_is_replaced_or_deleted_leaves_nothing_under_a
     BOOST_TEST_CONTEXT(other) {
       ScratchStore store(Rules::kClosed);
       PullUnder(store, other, WithSecret(kSecretA));
-      Observe(store, {Entry()});
+      ObservePart(*store, {Entry()});
       ImagePulledRecord record{.image_ref = std::string(kRef)};
       record.credential_mapping[std::string(kName)] = WithSecret(kSecretB);
       Must(store->PutRecord(record));
@@ -203,13 +196,13 @@ BOOST_AUTO_TEST_CASE(quarantine_under_any_spelling_closes_all_until_a_pull) {
       ScratchStore store(Rules::kClosed);
       PullUnder(store, kByDigest, NodeWide());
       Must(store->AddToLedger(Entry(), "operator", "also preloaded"));
-      Observe(store, {Entry()});
+      ObservePart(*store, {Entry()});
       WriteRecordFile(store.kubelet_directory(), "pulled", unreadable, "{");
       store.Restart();
       for (const std::string& ref : kSpellings) {
         BOOST_TEST(store.Check(kImage, ref).reason == Reason::kQuarantined, ref);
       }
-      BOOST_TEST(Observe(store, {Entry()}).known == 1U);
+      BOOST_TEST(ObservePart(*store, {Entry()}).known == 1U);
       PullUnder(store, kRef, WithSecret(kSecretA));
       BOOST_TEST(Must(store->ListQuarantine()).empty());
       ExpectEverywhere(store, TenantA, false);
@@ -222,7 +215,7 @@ BOOST_AUTO_TEST_CASE(going_back_opens_nothing_that_is_in_quarantine) {
     ScratchStore store(Rules::kClosed);
     if (has_record) PullUnder(store, kByDigest, WithSecret(kSecretA));
     Must(store->AddToLedger(Entry(), "operator", "preloaded"));
-    Observe(store, {Entry()});
+    ObservePart(*store, {Entry()});
     WriteRecordFile(store.kubelet_directory(), "pulled", kRef, "{");
     store.Restart();
     BOOST_TEST_REQUIRE(store.Check(kImage, kHex, Pod(kSecretA)).pull);
@@ -256,7 +249,7 @@ BOOST_AUTO_TEST_CASE(going_back_opens_nothing_that_is_in_quarantine) {
 BOOST_AUTO_TEST_CASE(an_entry_answers_under_every_spelling) {
   for (const std::string& named : kSpellings) {
     ScratchStore store(Rules::kClosed);
-    Observe(store, {{.id = std::string(kRef), .repo_digests = {kByDigest}}});
+    ObservePart(*store, {{.id = std::string(kRef), .repo_digests = {kByDigest}}});
     Must(store->RemoveFromLedger({.image_ref = kRef}, "to be named by hand"));
     Must(store->AddToLedger({.id = named}, "operator", "preloaded"));
     BOOST_TEST_CONTEXT("named as " << named) {
@@ -272,13 +265,12 @@ BOOST_AUTO_TEST_CASE(an_entry_answers_under_every_spelling) {
 }
 
 // Named by hand under a digest before any list tells of which image that is.
-BOOST_AUTO_TEST_CASE(an_entry_under_a_digest_becomes_its_images) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(an_entry_under_a_digest_becomes_its_images, ClosedStore) {
   Must(store->AddToLedger({.id = kByDigest, .repo_tags = {"r.example/first:1"}}, "a", "b"));
   Must(
       store->AddToLedger({.id = std::string(kRef), .repo_tags = {"r.example/second:1"}}, "a", "b"));
   BOOST_TEST(Must(store->ListLedger()).size() == 2U);
-  Observe(store, {Entry()});
+  ObservePart(*store, {Entry()});
   const auto ledger = Must(store->ListLedger());
   BOOST_TEST_REQUIRE(ledger.size() == 1U);
   BOOST_TEST(ledger[0].image_ref == kRef);
@@ -318,10 +310,9 @@ BOOST_AUTO_TEST_CASE(an_allowlist_of_preloaded_images_asks_for_the_ledgers_names
 }
 
 // A tenant pulls the same content into a repository of his own.
-BOOST_AUTO_TEST_CASE(a_record_does_not_shut_what_is_preloaded) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(a_record_does_not_shut_what_is_preloaded, ClosedStore) {
   Must(store->AddToLedger(Entry(), "operator", "preloaded"));
-  Observe(store, {Entry()});
+  ObservePart(*store, {Entry()});
   PullUnder(store, kByDigest, WithSecret(kSecretA));
   for (const auto& pod : {Nobody, TenantA, TenantB}) ExpectEverywhere(store, pod, false);
   BOOST_TEST(!store.Check("r.example/own:1", kHex).pull);
@@ -340,7 +331,7 @@ struct WithHandlers : ScratchStore {
 };
 
 BOOST_FIXTURE_TEST_CASE(an_entry_is_of_one_handler, WithHandlers) {
-  Observe(*this, {Entry()});
+  ObservePart(**this, {Entry()});
   for (const std::string_view handler : {"", "runc"}) BOOST_TEST(!Ask(handler).pull);
   BOOST_TEST(Ask("kata").pull);
   BOOST_TEST(Ask("kata", kByDigest).pull);
@@ -357,7 +348,7 @@ BOOST_FIXTURE_TEST_CASE(an_entry_is_of_one_handler, WithHandlers) {
 // Listed by the runtime for one handler; a record of another's copy tells that the kubelet pulled.
 BOOST_FIXTURE_TEST_CASE(a_record_under_any_handler_and_spelling_is_a_record, WithHandlers) {
   PullUnder(*this, kByDigest, WithSecret(kSecretA), "kata");
-  const ObserveReport report = Observe(*this, {Entry()});
+  const ObserveReport report = ObservePart(**this, {Entry()});
   BOOST_TEST(report.known == 1U);
   BOOST_TEST(Must((*this)->ListLedger()).empty());
   for (const std::string& ref : kSpellings) {
@@ -384,15 +375,14 @@ BOOST_FIXTURE_TEST_CASE(open_pulls_of_any_handler_count_against_any, WithHandler
   ImageOnNode of_runc = Entry();
   of_runc.runtime_handler = "runc";
   of_runc.repo_digests.clear();
-  BOOST_TEST(Observe(*this, {of_runc}).closed == 1U);
+  BOOST_TEST(ObservePart(**this, {of_runc}).closed == 1U);
 }
 
 // --- An image that the runtime lists by another ID than before
 
-BOOST_AUTO_TEST_CASE(an_upgrade_that_changes_ids_keeps_what_is_known) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(an_upgrade_that_changes_ids_keeps_what_is_known, ClosedStore) {
   PullUnder(store, kRef, WithSecret(kSecretA));
-  Observe(store, {Entry()});
+  ObservePart(*store, {Entry()});
   // From now on its ID is the manifest's digest.
   const ImageOnNode renamed{.id = "sha256:" + std::string(64, 'd'),
                             .repo_tags = {std::string(kImage)},
@@ -408,8 +398,7 @@ BOOST_AUTO_TEST_CASE(an_upgrade_that_changes_ids_keeps_what_is_known) {
 }
 
 // One content in as many repositories as a tenant likes, pulled between two lists.
-BOOST_AUTO_TEST_CASE(more_records_of_one_image_than_it_may_have_refs) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(more_records_of_one_image_than_it_may_have_refs, ClosedStore) {
   constexpr std::size_t kRefs = kMaxSpellingsPerImage + 3;
   const std::string digest = "@sha256:" + std::string(64, 'd');
   const auto repository = [](std::size_t i) { return "evil.example/x" + std::to_string(i); };
@@ -421,7 +410,7 @@ BOOST_AUTO_TEST_CASE(more_records_of_one_image_than_it_may_have_refs) {
   }
   ImageOnNode listed = Entry();
   listed.repo_digests = {repository(0) + digest};
-  const ObserveReport report = Observe(store, {listed});
+  const ObserveReport report = ObservePart(*store, {listed});
   BOOST_TEST(report.united == kRefs - 1);
   BOOST_TEST(report.known == 1U);
   BOOST_TEST(Must(store->ListRecords()).size() == 1U);

@@ -97,8 +97,7 @@ BOOST_AUTO_TEST_CASE(a_rebuild_meets_an_intent_above_the_limits) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_restore_meets_an_intent_above_the_limits) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(a_restore_meets_an_intent_above_the_limits, ClosedStore) {
   store.Pull(kImage, kRef, WithSecret(kSecretA));
   store.Stop();
   const auto backup = store.scratch() / "backup";
@@ -111,8 +110,7 @@ BOOST_AUTO_TEST_CASE(a_restore_meets_an_intent_above_the_limits) {
   BOOST_TEST(Must(store->Verify()).sound);
 }
 
-BOOST_AUTO_TEST_CASE(a_backup_with_an_intent_above_the_limits_is_refused) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(a_backup_with_an_intent_above_the_limits_is_refused, ClosedStore) {
   store.Pull(kImage, kRef, WithSecret(kSecretA));
   store.Stop();
   const auto copied = store.scratch() / "copied";

@@ -90,8 +90,7 @@ std::string StoredBytes(const StreamingScene& scene) {
 }  // namespace
 
 // TestInsert.
-BOOST_AUTO_TEST_CASE(as_many_are_open_as_may_be) {
-  StreamingScene scene;
+BOOST_FIXTURE_TEST_CASE(as_many_are_open_as_may_be, Streams) {
   scene.Start();
   std::vector<std::string> tokens;
   for (std::size_t i = 0; i < kMaxInFlight; ++i) {
@@ -116,8 +115,7 @@ BOOST_AUTO_TEST_CASE(as_many_are_open_as_may_be) {
 }
 
 // With fewer allowed than wait, several must expire first.
-BOOST_AUTO_TEST_CASE(a_full_store_says_when_there_is_room) {
-  StreamingScene scene(true);
+BOOST_FIXTURE_TEST_CASE(a_full_store_says_when_there_is_room, KeptStreams) {
   scene.Start();
   for (std::size_t i = 0; i < 5; ++i) {
     scene.Prepare(i);
@@ -143,8 +141,7 @@ BOOST_AUTO_TEST_CASE(a_full_store_says_when_there_is_room) {
 }
 
 // TestConsume.
-BOOST_AUTO_TEST_CASE(a_token_opens_one_stream_once) {
-  StreamingScene scene;
+BOOST_FIXTURE_TEST_CASE(a_token_opens_one_stream_once, Streams) {
   scene.Start();
   const std::string first = scene.Prepare(1);
   const std::string second = scene.Prepare(2);
@@ -174,8 +171,7 @@ BOOST_AUTO_TEST_CASE(a_token_opens_one_stream_once) {
 }
 
 // As the kubelet's cache: at the very end it is still good.
-BOOST_AUTO_TEST_CASE(a_token_lives_as_long_as_it_is_said_to) {
-  StreamingScene scene;
+BOOST_FIXTURE_TEST_CASE(a_token_lives_as_long_as_it_is_said_to, Streams) {
   StreamingOptions options = scene.Options();
   options.time_to_live = std::chrono::seconds(5);
   scene.Start(options);
@@ -195,8 +191,7 @@ BOOST_AUTO_TEST_CASE(a_token_lives_as_long_as_it_is_said_to) {
 }
 
 // TestGC.
-BOOST_AUTO_TEST_CASE(expired_tokens_make_room) {
-  StreamingScene scene;
+BOOST_FIXTURE_TEST_CASE(expired_tokens_make_room, Streams) {
   scene.Start();
   const std::string first = scene.Prepare(1);
   scene.clock().AdvanceSeconds(10);
@@ -221,8 +216,7 @@ BOOST_AUTO_TEST_CASE(expired_tokens_make_room) {
   BOOST_TEST(scene->GetCounters().open == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(every_kind_comes_back_as_it_was) {
-  StreamingScene scene;
+BOOST_FIXTURE_TEST_CASE(every_kind_comes_back_as_it_was, Streams) {
   scene.Start();
   StreamingRequest without_ports = SomePortForward();
   without_ports.ports.clear();
@@ -234,8 +228,7 @@ BOOST_AUTO_TEST_CASE(every_kind_comes_back_as_it_was) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_token_of_another_kind_stays_good_for_its_own) {
-  StreamingScene scene;
+BOOST_FIXTURE_TEST_CASE(a_token_of_another_kind_stays_good_for_its_own, Streams) {
   scene.Start();
   const std::string token = scene.Prepare(1);
   const std::string before = StoredBytes(scene);
@@ -319,8 +312,7 @@ BOOST_AUTO_TEST_CASE(requests_are_checked) {
   BOOST_TEST(scene->GetCounters().prepare_invalid == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(options_are_checked) {
-  StreamingScene scene;
+BOOST_FIXTURE_TEST_CASE(options_are_checked, Streams) {
   const auto refused = [&](auto change) {
     StreamingOptions options = scene.Options();
     change(options);
@@ -338,8 +330,7 @@ BOOST_AUTO_TEST_CASE(options_are_checked) {
 
 // --- What is at rest -----------------------------------------------------------------------------
 
-BOOST_AUTO_TEST_CASE(neither_token_nor_command_is_at_rest) {
-  StreamingScene scene;
+BOOST_FIXTURE_TEST_CASE(neither_token_nor_command_is_at_rest, Streams) {
   scene.Start();
   StreamingRequest request = NumberedExec(1);
   request.container_id = "container-of-tenant-a";
@@ -384,8 +375,7 @@ BOOST_AUTO_TEST_CASE(what_was_changed_on_the_disk_opens_nothing) {
 
 // --- Opening -------------------------------------------------------------------------------------
 
-BOOST_AUTO_TEST_CASE(a_restart_makes_tokens_void) {
-  StreamingScene scene;
+BOOST_FIXTURE_TEST_CASE(a_restart_makes_tokens_void, Streams) {
   scene.Start();
   const std::string token = scene.Prepare(1);
   const std::string expired = scene.Prepare(2);
@@ -404,8 +394,7 @@ BOOST_AUTO_TEST_CASE(a_restart_makes_tokens_void) {
   BOOST_TEST(scene->GetCounters().open == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(commands_continue) {
-  StreamingScene scene;
+BOOST_FIXTURE_TEST_CASE(commands_continue, Streams) {
   scene.Start();
   const std::string token = scene.Prepare(1);
   scene.Stop();
@@ -415,8 +404,7 @@ BOOST_AUTO_TEST_CASE(commands_continue) {
   CheckOpens(scene, token, NumberedExec(1));
 }
 
-BOOST_AUTO_TEST_CASE(tokens_can_survive_a_restart_but_no_second_use) {
-  StreamingScene scene(true);
+BOOST_FIXTURE_TEST_CASE(tokens_can_survive_a_restart_but_no_second_use, KeptStreams) {
   scene.Start();
   const std::string used = scene.Prepare(1);
   const std::string open = scene.Prepare(2);
@@ -452,8 +440,7 @@ BOOST_AUTO_TEST_CASE(another_boot_makes_tokens_void_always) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_boot_that_is_not_known_makes_tokens_void) {
-  StreamingScene scene(true);
+BOOST_FIXTURE_TEST_CASE(a_boot_that_is_not_known_makes_tokens_void, KeptStreams) {
   scene.clock().ForgetBootId();
   scene.Start();
   const std::string token = scene.Prepare(1);
@@ -464,8 +451,7 @@ BOOST_AUTO_TEST_CASE(a_boot_that_is_not_known_makes_tokens_void) {
 }
 
 // A boot clock cannot go back; if what says the time is broken, tokens open nothing.
-BOOST_AUTO_TEST_CASE(a_token_from_the_future_opens_nothing) {
-  StreamingScene scene(true);
+BOOST_FIXTURE_TEST_CASE(a_token_from_the_future_opens_nothing, KeptStreams) {
   BootTime now = scene.clock().Boot();
   StreamingOptions options = scene.Options();
   options.boot_clock = [&now] { return now; };
@@ -478,8 +464,7 @@ BOOST_AUTO_TEST_CASE(a_token_from_the_future_opens_nothing) {
 }
 
 // What a clock of the caller's says can spoil nothing.
-BOOST_AUTO_TEST_CASE(an_impossible_time_is_refused) {
-  StreamingScene scene(true);
+BOOST_FIXTURE_TEST_CASE(an_impossible_time_is_refused, KeptStreams) {
   BootTime now = scene.clock().Boot();
   StreamingOptions options = scene.Options();
   options.boot_clock = [&now] { return now; };
@@ -601,8 +586,7 @@ BOOST_AUTO_TEST_CASE(no_older_data_opens_a_used_token_without_its_mark) {
 }
 
 // An opening without a mark ends before its commit: it leaves no mark that the next one believes.
-BOOST_AUTO_TEST_CASE(an_opening_that_fails_makes_no_mark) {
-  StreamingScene scene(true);
+BOOST_FIXTURE_TEST_CASE(an_opening_that_fails_makes_no_mark, KeptStreams) {
   StreamingOptions options = scene.Options();
   options.witness = Witness::None();
   scene.Start(options);
@@ -650,8 +634,7 @@ void SpoilPagesWith(const std::filesystem::path& file, std::string_view text) {
   WriteFile(file, bytes);
 }
 
-BOOST_AUTO_TEST_CASE(a_damaged_store_has_no_tokens) {
-  StreamingScene scene(true);
+BOOST_FIXTURE_TEST_CASE(a_damaged_store_has_no_tokens, KeptStreams) {
   scene.Start();
   const std::string token = scene.Prepare(1);
   const std::string id = StreamTokenId(token);
@@ -721,8 +704,7 @@ BOOST_AUTO_TEST_CASE(what_does_not_say_that_it_is_for_streams_is_left_alone) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_restore_puts_no_token_back) {
-  StreamingScene scene(true);
+BOOST_FIXTURE_TEST_CASE(a_restore_puts_no_token_back, KeptStreams) {
   scene.Start();
   const std::string token = scene.Prepare(1);
   scene.Stop();
@@ -747,8 +729,7 @@ BOOST_AUTO_TEST_CASE(a_restore_puts_no_token_back) {
   BOOST_TEST(Must(scene->Verify()).sound);
 }
 
-BOOST_AUTO_TEST_CASE(going_down_makes_tokens_void) {
-  StreamingScene scene(true);
+BOOST_FIXTURE_TEST_CASE(going_down_makes_tokens_void, KeptStreams) {
   scene.Start();
   const std::string token = scene.Prepare(1);
   scene.Stop();
@@ -809,8 +790,7 @@ BOOST_AUTO_TEST_CASE(the_golden_store_opens) {
 
 // --- Beside other features -----------------------------------------------------------------------
 
-BOOST_AUTO_TEST_CASE(a_nodes_store_and_one_of_streams_are_kept_apart) {
-  StreamingScene scene;
+BOOST_FIXTURE_TEST_CASE(a_nodes_store_and_one_of_streams_are_kept_apart, Streams) {
   scene.Start();
   scene.Stop();
   OpenOptions node{.directory = scene.directory(), .witness = Witness::Remembered()};
@@ -868,8 +848,7 @@ BOOST_AUTO_TEST_CASE(an_older_store_is_a_nodes_unless_it_was_of_streams) {
   CheckOpens(scene, scene.Prepare(1), NumberedExec(1));
 }
 
-BOOST_AUTO_TEST_CASE(an_observer_lists_beside_the_owner) {
-  StreamingScene scene;
+BOOST_FIXTURE_TEST_CASE(an_observer_lists_beside_the_owner, Streams) {
   scene.Start();
   scene.Prepare(1);
   scene.clock().AdvanceSeconds(10);
@@ -893,8 +872,7 @@ BOOST_AUTO_TEST_CASE(an_observer_lists_beside_the_owner) {
   ExpectError(observer->List(), ErrorCode::kClosed);
 }
 
-BOOST_AUTO_TEST_CASE(a_closed_store_answers_nothing) {
-  StreamingScene scene;
+BOOST_FIXTURE_TEST_CASE(a_closed_store_answers_nothing, Streams) {
   scene.Start();
   const std::string token = scene.Prepare(1);
   Must(scene->Close());
@@ -904,8 +882,7 @@ BOOST_AUTO_TEST_CASE(a_closed_store_answers_nothing) {
   BOOST_TEST(scene->Close().has_value());
 }
 
-BOOST_AUTO_TEST_CASE(counters_are_metrics) {
-  StreamingScene scene;
+BOOST_FIXTURE_TEST_CASE(counters_are_metrics, Streams) {
   scene.Start();
   scene.Prepare(1);
   static_cast<void>(scene->Consume("no token", StreamKind::kExec));
@@ -922,8 +899,7 @@ BOOST_AUTO_TEST_CASE(counters_are_metrics) {
 
 // --- Full stores and disks -----------------------------------------------------------------------
 
-BOOST_AUTO_TEST_CASE(a_full_store_refuses_and_still_consumes) {
-  StreamingScene scene;
+BOOST_FIXTURE_TEST_CASE(a_full_store_refuses_and_still_consumes, Streams) {
   StreamingOptions options = scene.Options();
   options.map_bytes = std::uint64_t{1} << 20;
   scene.Start(options);

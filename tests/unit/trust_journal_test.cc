@@ -248,8 +248,7 @@ BOOST_AUTO_TEST_CASE(up_and_down_gives_back_every_byte_of_every_table) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(each_reason_goes_down_and_up_as_it_is) {
-  const VersionedStore store;
+BOOST_FIXTURE_TEST_CASE(each_reason_goes_down_and_up_as_it_is, NoStoreYet) {
   OpenOptions options = store.Options();
   options.gap = Gap::kYes;
   Must(Must(NodeStore::Open(options))->Close());

@@ -79,8 +79,7 @@ BOOST_AUTO_TEST_CASE(nothing_in_the_directory_is_followed_through_a_symlink) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(modes_of_our_own_files_are_mended_and_reported) {
-  ScratchStore store(Rules::kClosed);
+BOOST_FIXTURE_TEST_CASE(modes_of_our_own_files_are_mended_and_reported, ClosedStore) {
   MakeWhole(store);
   store.Restart();  // mends what MakeWhole made
   store.Stop();

@@ -16,6 +16,7 @@
 
 #include "migrations/kubelet/kubelet_export.h"
 #include "migrations/kubelet/userns_file.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/tree.h"
 
@@ -80,11 +81,7 @@ class KubeletDirectory {
                     const std::vector<UserNamespaceAllocation>& allocations,
                     const std::vector<HeldPod>& held = {}) const {
     const Tree before = tree();
-    const auto refused = Export(allocations, held);
-    BOOST_TEST_REQUIRE(!refused.has_value());
-    const Error& error = refused.error();
-    BOOST_TEST((error.code == code), error.ToString());
-    BOOST_TEST(error.message.find(about) != std::string::npos, error.ToString());
+    const Error error = ExpectError(Export(allocations, held), code, about);
     BOOST_TEST(error.has_hint(), error.ToString());
     BOOST_TEST((tree() == before));
     BOOST_TEST(fs::is_empty(dir_ / "image_manager"));
@@ -99,11 +96,9 @@ class KubeletDirectory {
   TempDir dir_;
 };
 
-mode_t ModeOf(const fs::path& path) {
-  struct stat st {};
-  BOOST_REQUIRE(lstat(path.c_str(), &st) == 0);
-  return st.st_mode & 07777U;
-}
+struct WithKubelet {
+  const KubeletDirectory kubelet;
+};
 
 }  // namespace
 
@@ -128,8 +123,7 @@ BOOST_AUTO_TEST_CASE(real_files_come_back_byte_for_byte) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(whatever_a_directory_is_called_comes_back) {
-  const KubeletDirectory kubelet;
+BOOST_FIXTURE_TEST_CASE(whatever_a_directory_is_called_comes_back, WithKubelet) {
   std::uint32_t block = 0;
   std::vector<UserNamespaceAllocation> allocations;
   for (const std::string& pod_uid : {"a b"s, "\x1b[31m\xff"s, std::string(255, 'x'), "\n"s}) {
@@ -141,8 +135,7 @@ BOOST_AUTO_TEST_CASE(whatever_a_directory_is_called_comes_back) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(modes_are_the_kubelets) {
-  const KubeletDirectory kubelet;
+BOOST_FIXTURE_TEST_CASE(modes_are_the_kubelets, WithKubelet) {
   fs::remove(kubelet.pods());
   const mode_t before = umask(0);
   kubelet.Exported({Allocation("a", 1)});
@@ -152,8 +145,7 @@ BOOST_AUTO_TEST_CASE(modes_are_the_kubelets) {
   BOOST_TEST(ModeOf(kubelet.pods() / "a" / "userns") == 0600U);
 }
 
-BOOST_AUTO_TEST_CASE(without_mappings_pods_are_not_looked_at) {
-  const KubeletDirectory kubelet;
+BOOST_FIXTURE_TEST_CASE(without_mappings_pods_are_not_looked_at, WithKubelet) {
   WriteFile(kubelet.Pod("foreign"), "broken");
   fs::permissions(kubelet.pods(), fs::perms::all);
   const Tree before = kubelet.tree();
@@ -164,8 +156,7 @@ BOOST_AUTO_TEST_CASE(without_mappings_pods_are_not_looked_at) {
   BOOST_TEST(!fs::exists(kubelet.pods()));
 }
 
-BOOST_AUTO_TEST_CASE(what_says_something_else_is_kept) {
-  const KubeletDirectory kubelet;
+BOOST_FIXTURE_TEST_CASE(what_says_something_else_is_kept, WithKubelet) {
   const auto a = Allocation("a", 1);
   const auto b = Allocation("b", 2);
   const auto c = Allocation("c", 3);
@@ -190,8 +181,7 @@ BOOST_AUTO_TEST_CASE(what_says_something_else_is_kept) {
   BOOST_TEST((kubelet.tree() == expected));
 }
 
-BOOST_AUTO_TEST_CASE(what_was_replaced_has_an_end) {
-  const KubeletDirectory kubelet;
+BOOST_FIXTURE_TEST_CASE(what_was_replaced_has_an_end, WithKubelet) {
   const auto a = Allocation("a", 1);
   std::vector<std::string> removed;
   for (int i = 0; i < 12; ++i) {
@@ -250,8 +240,7 @@ BOOST_AUTO_TEST_CASE(what_a_crash_left_is_replaced) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(held_pods_stop_it) {
-  const KubeletDirectory kubelet;
+BOOST_FIXTURE_TEST_CASE(held_pods_stop_it, WithKubelet) {
   HeldPod held;
   held.pod_uid = "a";
   held.reason = "its file is broken";
@@ -266,8 +255,7 @@ BOOST_AUTO_TEST_CASE(held_pods_stop_it) {
                         {held, held, held, held, held});
 }
 
-BOOST_AUTO_TEST_CASE(several_lengths_stop_it) {
-  const KubeletDirectory kubelet;
+BOOST_FIXTURE_TEST_CASE(several_lengths_stop_it, WithKubelet) {
   kubelet.CheckConflict("2 pods with 65536 IDs, 1 pod with 131072 IDs",
                         {Allocation("a", 1), Allocation("b", 2, 2), Allocation("c", 4)});
   // Of a pod that the store does not know.
@@ -276,8 +264,7 @@ BOOST_AUTO_TEST_CASE(several_lengths_stop_it) {
   BOOST_TEST(kubelet.Exported({Allocation("a", 4, 4)}) == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(ranges_that_overlap_stop_it) {
-  const KubeletDirectory kubelet;
+BOOST_FIXTURE_TEST_CASE(ranges_that_overlap_stop_it, WithKubelet) {
   WriteFile(kubelet.Pod("foreign"), FileOf(Allocation("foreign", 2)));
   kubelet.CheckConflict("of a pod that the store does not know, pods/foreign/userns",
                         {Allocation("a", 1), Allocation("b", 2)});
@@ -287,8 +274,7 @@ BOOST_AUTO_TEST_CASE(ranges_that_overlap_stop_it) {
   BOOST_TEST(kubelet.At("foreign") == FileOf(own));
 }
 
-BOOST_AUTO_TEST_CASE(files_of_unknown_pods_stay) {
-  const KubeletDirectory kubelet;
+BOOST_FIXTURE_TEST_CASE(files_of_unknown_pods_stay, WithKubelet) {
   const auto foreign = Allocation("foreign", 2);
   WriteFile(kubelet.Pod("foreign"), FileOf(foreign));
   kubelet.Pod("without");
@@ -326,8 +312,7 @@ BOOST_AUTO_TEST_CASE(unsafe_paths_stop_it) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_mapping_of_a_pod_is_not_written) {
-  const KubeletDirectory kubelet;
+BOOST_FIXTURE_TEST_CASE(what_is_no_mapping_of_a_pod_is_not_written, WithKubelet) {
   for (const std::string& pod_uid : {""s, "."s, ".."s, "../x"s, "a/b"s, "a\0"s}) {
     kubelet.CheckRefused(ErrorCode::kInvalidArgument, "no directory can have the pod UID",
                          {Allocation(pod_uid, 1)});
@@ -337,8 +322,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_mapping_of_a_pod_is_not_written) {
   kubelet.CheckRefused(ErrorCode::kInvalidArgument, "", {Allocation("a", 65535)});
 }
 
-BOOST_AUTO_TEST_CASE(where_it_fails_the_folders_are_as_they_were) {
-  const KubeletDirectory kubelet;
+BOOST_FIXTURE_TEST_CASE(where_it_fails_the_folders_are_as_they_were, WithKubelet) {
   const std::string hostile =
       "\x9b"
       "31m";

@@ -86,8 +86,7 @@ MigrateOptions To(const UsernsStore& store, std::uint32_t version, bool accept_l
 }  // namespace
 
 // A limit: "A store that lost ranges"
-BOOST_AUTO_TEST_CASE(a_wiped_store_hands_out_nothing_until_somebody_says_so) {
-  UsernsStore store;
+BOOST_FIXTURE_TEST_CASE(a_wiped_store_hands_out_nothing_until_somebody_says_so, WithUserns) {
   store.Get("a");
   store.Close();
   fs::remove_all(store.directory());
@@ -95,8 +94,7 @@ BOOST_AUTO_TEST_CASE(a_wiped_store_hands_out_nothing_until_somebody_says_so) {
   ExpectLostUntilSaidOtherwise(store);
 }
 
-BOOST_AUTO_TEST_CASE(a_lost_database_in_a_directory_that_is_left) {
-  UsernsStore store;
+BOOST_FIXTURE_TEST_CASE(a_lost_database_in_a_directory_that_is_left, WithUserns) {
   store.Get("a");
   store.Close();
   fs::remove(store.database());
@@ -104,8 +102,7 @@ BOOST_AUTO_TEST_CASE(a_lost_database_in_a_directory_that_is_left) {
   ExpectLostUntilSaidOtherwise(store);
 }
 
-BOOST_AUTO_TEST_CASE(an_older_copy_of_the_store) {
-  UsernsStore store;
+BOOST_FIXTURE_TEST_CASE(an_older_copy_of_the_store, WithUserns) {
   const std::uint32_t a = store.Get("a");
   store.Close();
   const std::string older = ReadFile(store.database());
@@ -118,15 +115,13 @@ BOOST_AUTO_TEST_CASE(an_older_copy_of_the_store) {
   ExpectLostUntilSaidOtherwise(store);
 }
 
-BOOST_AUTO_TEST_CASE(a_new_store_has_lost_nothing) {
-  UsernsStore store;
+BOOST_FIXTURE_TEST_CASE(a_new_store_has_lost_nothing, WithUserns) {
   store.Open();
   BOOST_TEST(store.report().refused_because.empty());
   store.Get("a");
 }
 
-BOOST_AUTO_TEST_CASE(a_damaged_record_of_an_image_costs_no_range) {
-  UsernsStore store;
+BOOST_FIXTURE_TEST_CASE(a_damaged_record_of_an_image_costs_no_range, WithUserns) {
   const std::uint32_t a = store.Get("a-pod-with-a-name");
   Must(store->PutIntent({.image = "registry.example/some/image:v1"}));
   store.Close();
@@ -139,8 +134,7 @@ BOOST_AUTO_TEST_CASE(a_damaged_record_of_an_image_costs_no_range) {
 }
 
 // Both its mapping and its block carry the pod's name.
-BOOST_AUTO_TEST_CASE(a_damaged_mapping) {
-  UsernsStore store;
+BOOST_FIXTURE_TEST_CASE(a_damaged_mapping, WithUserns) {
   store.Get("a-pod-with-a-name");
   const std::uint32_t b = store.Get("b");
   store.Close();
@@ -208,8 +202,7 @@ BOOST_AUTO_TEST_CASE(the_database_refuses_a_second_tenant) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(a_restored_backup_takes_nobodys_range) {
-  UsernsStore store;
+BOOST_FIXTURE_TEST_CASE(a_restored_backup_takes_nobodys_range, WithUserns) {
   store.Get("gone");
   store.Close();
   // A migration makes the backup.
@@ -235,8 +228,8 @@ BOOST_AUTO_TEST_CASE(a_restored_backup_takes_nobodys_range) {
 }
 
 // The replaced store was made after a loss, and does not know these pods.
-BOOST_AUTO_TEST_CASE(a_backup_over_a_store_that_lost_ranges_keeps_or_holds_its_mappings) {
-  UsernsStore store;
+BOOST_FIXTURE_TEST_CASE(a_backup_over_a_store_that_lost_ranges_keeps_or_holds_its_mappings,
+                        WithUserns) {
   std::map<std::string, std::uint32_t> listed;
   for (int i = 0; i < 9; ++i) {
     const std::string pod = "listed-" + std::to_string(i);
@@ -277,8 +270,7 @@ BOOST_AUTO_TEST_CASE(a_backup_over_a_store_that_lost_ranges_keeps_or_holds_its_m
   BOOST_TEST(Refuses(store));
 }
 
-BOOST_AUTO_TEST_CASE(a_backup_from_before_there_were_ranges) {
-  UsernsStore store;
+BOOST_FIXTURE_TEST_CASE(a_backup_from_before_there_were_ranges, WithUserns) {
   fs::create_directories(store.directory().parent_path());
   PlaceGolden(store.directory(), 2);
   store.Open();
@@ -299,8 +291,8 @@ BOOST_AUTO_TEST_CASE(a_backup_from_before_there_were_ranges) {
 }
 
 // The store took a kubelet's records over, whose pods have ranges in files.
-BOOST_AUTO_TEST_CASE(coming_up_beside_a_kubelet_hands_out_nothing_before_the_import) {
-  UsernsStore store(SmallPool(4, 4));
+BOOST_FIXTURE_TEST_CASE(coming_up_beside_a_kubelet_hands_out_nothing_before_the_import,
+                        WithFourRanges) {
   PlaceGolden(store.directory(), 2);
   Must(Migrate(To(store, kNewestSchema)));
   BOOST_TEST(Refuses(store));
@@ -315,8 +307,7 @@ BOOST_AUTO_TEST_CASE(coming_up_beside_a_kubelet_hands_out_nothing_before_the_imp
   for (const char* pod : {"a", "b", "c"}) BOOST_TEST(store.Get(pod) != 5U);
 }
 
-BOOST_AUTO_TEST_CASE(going_down_asks_first_and_comes_up_empty) {
-  UsernsStore store;
+BOOST_FIXTURE_TEST_CASE(going_down_asks_first_and_comes_up_empty, WithUserns) {
   store.Get("a");
   store.Get("b");
   store.Close();
@@ -364,8 +355,7 @@ BOOST_AUTO_TEST_CASE(going_down_is_refused_for_ranges_that_no_kubelets_files_can
 }
 
 // The losses of later steps are listed, too.
-BOOST_AUTO_TEST_CASE(losses_of_two_steps_are_told_together) {
-  UsernsStore store;
+BOOST_FIXTURE_TEST_CASE(losses_of_two_steps_are_told_together, WithUserns) {
   store.Get("a");
   store.Close();
   MigrateOptions options = To(store, 1);
@@ -378,8 +368,7 @@ BOOST_AUTO_TEST_CASE(losses_of_two_steps_are_told_together) {
 }
 
 // It may be an old copy of a store with ranges; then these were lost, too.
-BOOST_AUTO_TEST_CASE(a_distrustful_store_comes_up_with_lost_ranges) {
-  UsernsStore store;
+BOOST_FIXTURE_TEST_CASE(a_distrustful_store_comes_up_with_lost_ranges, WithUserns) {
   PlaceGolden(store.directory(), 2);
   store.Open();
   Must(store->PutIntent({.image = "registry.example/a:v1"}));

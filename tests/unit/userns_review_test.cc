@@ -39,8 +39,7 @@ MigrateOptions To(const UsernsStore& store, std::uint32_t version) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_stale_store_put_back) {
-  UsernsStore store(SmallPool(4, 4));
+BOOST_FIXTURE_TEST_CASE(a_stale_store_put_back, WithFourRanges) {
   store.Open();
   store.Close();
   fs::copy(store.database(), store.kubelet() / "copy");
@@ -81,8 +80,7 @@ BOOST_AUTO_TEST_CASE(restores_keep_what_lives) {
     BOOST_TEST((other != a && other != b));
 }
 
-BOOST_AUTO_TEST_CASE(down_and_back_by_the_backup) {
-  UsernsStore store(SmallPool(4, 4));
+BOOST_FIXTURE_TEST_CASE(down_and_back_by_the_backup, WithFourRanges) {
   const std::uint32_t block = store.Get("living");
   store.Close();
   const auto migrated = Must(Migrate(To(store, 2)));
@@ -93,8 +91,7 @@ BOOST_AUTO_TEST_CASE(down_and_back_by_the_backup) {
   for (const std::uint32_t other : AllThatIsHandedOut(store)) BOOST_TEST(other != block);
 }
 
-BOOST_AUTO_TEST_CASE(a_damaged_copy_of_a_version_that_knew_no_ranges) {
-  UsernsStore store(SmallPool(4, 4));
+BOOST_FIXTURE_TEST_CASE(a_damaged_copy_of_a_version_that_knew_no_ranges, WithFourRanges) {
   Must(store->PutIntent({.image = "registry.example/a:v1"}));
   store.Close();
   Must(Migrate(To(store, 2)));
@@ -111,8 +108,7 @@ BOOST_AUTO_TEST_CASE(a_damaged_copy_of_a_version_that_knew_no_ranges) {
   BOOST_TEST(store->recovery_report().set_aside);
 }
 
-BOOST_AUTO_TEST_CASE(an_import_that_stopped_at_the_images) {
-  UsernsStore store(SmallPool(4, 4));
+BOOST_FIXTURE_TEST_CASE(an_import_that_stopped_at_the_images, WithFourRanges) {
   store.WriteMapping("living", 5);
   WriteRecordFile(store.kubelet(), "pulling", "x", "{");
   OpenOptions options = store.Options();
@@ -130,8 +126,7 @@ BOOST_AUTO_TEST_CASE(an_import_that_stopped_at_the_images) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(pods_that_could_not_be_listed) {
-  UsernsStore store(SmallPool(4, 4));
+BOOST_FIXTURE_TEST_CASE(pods_that_could_not_be_listed, WithFourRanges) {
   const fs::path elsewhere = store.kubelet() / "elsewhere";
   fs::create_directories(elsewhere / "living");
   WriteFile(elsewhere / "living" / "userns", UsernsStore::FileOf(5 * kIdsPerBlock, kIdsPerBlock));
@@ -141,8 +136,7 @@ BOOST_AUTO_TEST_CASE(pods_that_could_not_be_listed) {
   for (const std::uint32_t block : AllThatIsHandedOut(store)) BOOST_TEST(block != 5U);
 }
 
-BOOST_AUTO_TEST_CASE(a_store_put_back_while_its_witness_is_moved) {
-  UsernsStore store(SmallPool(4, 4));
+BOOST_FIXTURE_TEST_CASE(a_store_put_back_while_its_witness_is_moved, WithFourRanges) {
   store.Open();
   store.Close();
   fs::copy(store.database(), store.kubelet() / "copy");
@@ -159,8 +153,7 @@ BOOST_AUTO_TEST_CASE(a_store_put_back_while_its_witness_is_moved) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_pods_directory_behind_a_symlink_is_not_passed_over) {
-  UsernsStore store(SmallPool(4, 4));
+BOOST_FIXTURE_TEST_CASE(a_pods_directory_behind_a_symlink_is_not_passed_over, WithFourRanges) {
   const fs::path elsewhere = store.kubelet() / "elsewhere";
   fs::create_directories(elsewhere);
   WriteFile(elsewhere / "userns", UsernsStore::FileOf(5 * kIdsPerBlock, kIdsPerBlock));
@@ -210,8 +203,7 @@ BOOST_AUTO_TEST_CASE(a_backup_that_is_newer_than_the_store_that_it_replaces) {
 
 // Where a kubelet's ranges are still to be taken over, that a pod has none does not say that its
 // range was released.
-BOOST_AUTO_TEST_CASE(down_and_up_and_back_by_the_backup) {
-  UsernsStore store(SmallPool(4, 4));
+BOOST_FIXTURE_TEST_CASE(down_and_up_and_back_by_the_backup, WithFourRanges) {
   WriteRecordFile(store.kubelet(), "pulling", "x", "{");
   OpenOptions options = store.Options();
   options.kubelet_directory = store.kubelet();
@@ -231,8 +223,8 @@ BOOST_AUTO_TEST_CASE(down_and_up_and_back_by_the_backup) {
   for (const std::uint32_t other : AllThatIsHandedOut(store)) BOOST_TEST(other != block);
 }
 
-BOOST_AUTO_TEST_CASE(a_damaged_store_of_a_version_that_knew_no_ranges_beside_a_kubelet) {
-  UsernsStore store(SmallPool(4, 4));
+BOOST_FIXTURE_TEST_CASE(a_damaged_store_of_a_version_that_knew_no_ranges_beside_a_kubelet,
+                        WithFourRanges) {
   WriteRecordFile(store.kubelet(), "pulling", "x", "{");
   OpenOptions options = store.Options();
   options.kubelet_directory = store.kubelet();

@@ -25,8 +25,7 @@ const std::filesystem::path kFixtures =
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_pod_has_the_same_mapping_every_time) {
-  UsernsStore store;
+BOOST_FIXTURE_TEST_CASE(a_pod_has_the_same_mapping_every_time, WithUserns) {
   const std::uint32_t a = store.Get("a");
   const std::uint32_t b = store.Get("b");
   BOOST_TEST(a != b);
@@ -169,8 +168,7 @@ BOOST_AUTO_TEST_CASE(another_pool_moves_nobody_and_what_it_overlaps_stays_blocke
   BOOST_TEST(Must(store->GetUserNamespaceStatistics()).other_length == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(an_observer_answers_for_pods_that_have_one) {
-  UsernsStore store;
+BOOST_FIXTURE_TEST_CASE(an_observer_answers_for_pods_that_have_one, WithUserns) {
   const std::uint32_t a = store.Get("a");
   store.Close();
   auto observer = Must(NodeStore::Observe({.directory = store.directory()}));
@@ -181,8 +179,7 @@ BOOST_AUTO_TEST_CASE(an_observer_answers_for_pods_that_have_one) {
   ExpectError(observer->ReleaseUserNamespace("a"), ErrorCode::kNotOwner);
 }
 
-BOOST_AUTO_TEST_CASE(a_real_kubelets_pods_keep_their_ids) {
-  UsernsStore store;
+BOOST_FIXTURE_TEST_CASE(a_real_kubelets_pods_keep_their_ids, WithUserns) {
   std::filesystem::create_directory(store.pods());
   std::map<std::string, std::string> files;
   for (const auto& entry : std::filesystem::directory_iterator(kFixtures)) {
@@ -202,8 +199,8 @@ BOOST_AUTO_TEST_CASE(a_real_kubelets_pods_keep_their_ids) {
   BOOST_TEST(store.report().imported == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(a_directory_of_pods_that_is_not_there_is_a_mistake_where_it_was_named) {
-  UsernsStore store;
+BOOST_FIXTURE_TEST_CASE(a_directory_of_pods_that_is_not_there_is_a_mistake_where_it_was_named,
+                        WithUserns) {
   OpenOptions options = store.Options();
   options.pods_directory = store.kubelet() / "pots";
   ExpectError(NodeStore::Open(options), ErrorCode::kNotFound);
@@ -228,14 +225,12 @@ BOOST_AUTO_TEST_CASE(a_pool_without_room_for_its_pods_is_refused) {
               "kubelet user assigned IDs are not enough to support 4 pods");
 }
 
-BOOST_AUTO_TEST_CASE(the_default_pool_has_room_for_65534) {
-  UsernsStore store;
+BOOST_FIXTURE_TEST_CASE(the_default_pool_has_room_for_65534, WithUserns) {
   BOOST_TEST(Must(store->GetUserNamespaceStatistics()).ranges == 65534U);
   BOOST_TEST(Must(store->GetUserNamespaceStatistics()).largest_free_run == 65534U);
 }
 
-BOOST_AUTO_TEST_CASE(so_many_pods_fit) {
-  UsernsStore store;
+BOOST_FIXTURE_TEST_CASE(so_many_pods_fit, WithUserns) {
   std::set<std::uint32_t> blocks;
   for (int i = 0; i < 65534; ++i) blocks.insert(store.Get("pod-" + std::to_string(i)));
   BOOST_TEST(blocks.size() == 65534U);

@@ -130,8 +130,7 @@ BOOST_AUTO_TEST_CASE(a_record_that_goes_between_the_looks_leaves_nothing_preload
 }
 
 BOOST_AUTO_TEST_CASE(a_record_that_is_put_afterwards_keeps_what_it_says) {
-  UnderBothRules([](Rules rules) {
-    ScratchStore store(rules);
+  UnderBothRules([](ScratchStore& store) {
     for (int i = 0; i < 50; ++i) {
       store.Pull(kImage, kRef, WithSecret(kSecretA));
       BOOST_REQUIRE(!MustPull(*store, kRef, kRotated, Way::kAtHand));
@@ -148,8 +147,7 @@ BOOST_AUTO_TEST_CASE(a_record_that_is_put_afterwards_keeps_what_it_says) {
 }
 
 BOOST_AUTO_TEST_CASE(garbage_collection_sees_the_record_as_it_was_met) {
-  UnderBothRules([](Rules rules) {
-    ScratchStore store(rules);
+  UnderBothRules([](ScratchStore& store) {
     for (int i = 0; i < 50; ++i) {
       store.Pull(kImage, kRef, WithSecret(kSecretA));
       store.clock().AdvanceSeconds(30);
