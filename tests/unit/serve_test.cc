@@ -733,7 +733,7 @@ BOOST_AUTO_TEST_CASE(values_of_other_versions_are_understood) {
 BOOST_AUTO_TEST_CASE(a_request_whose_options_end_early_is_refused) {
   Served served;
   Bytes request = RequestFor([](OwnerCalls& calls) {
-    (void)calls.AddToLedger({.id = Id('a')}, "source", "reason", {.dry_run = true});
+    (void)calls.AddToLedger({.id = Digest('a')}, "source", "reason", {.dry_run = true});
   });
   // ChangeOptions are the last: their length, allow_empty, dry_run.
   BOOST_TEST_REQUIRE(request[request.size() - 6] == 2U);
