@@ -221,6 +221,22 @@ BOOST_FIXTURE_TEST_CASE(nor_does_it_close_a_gap, ClosedStore) {
   BOOST_TEST(!IsOpen(store, kImage, kRef));
 }
 
+// Preloaded, removed and pulled before any list showed that it was gone; then its disk is away in a
+// gap, and back.
+BOOST_FIXTURE_TEST_CASE(nor_does_it_keep_in_the_ledger_what_was_pulled_too, ClosedStore) {
+  const auto all = std::vector{kOther, Named(kRef, std::string(kImage))};
+  Observe(*store, all);
+  store.Pull(kImage, kRef, WithSecret(kSecretA));
+  Must(store->NoteGap("somebody looked away"));
+  Observe(*store, {});
+  Must(store->NoteGap("and again"));
+  Observe(*store, all);
+  BOOST_TEST(IsOpenTo(store, kSecretA));
+  BOOST_TEST(!IsOpenTo(store, kSecretB));
+  // Nobody pulled that one, so it is as it was.
+  BOOST_TEST(IsOpen(store, "r.example/other:1", kOther.id));
+}
+
 // Of a new store, too: what a gap or a pull brought may lie on a disk that is not mounted yet.
 BOOST_FIXTURE_TEST_CASE(nor_does_an_empty_list_of_a_store_that_knows_nothing, ClosedStore) {
   Must(store->NoteGap("somebody looked away"));

@@ -389,6 +389,31 @@ BOOST_AUTO_TEST_CASE(an_image_to_be_judged_keeps_no_other_in_the_ledger) {
   BOOST_TEST(store.Check("r.example/p:1", left).pull);
 }
 
+// A pull by the digest of an index is recorded as one of the only image that had it. That image is
+// pulled again by a digest of its own, so that the record has that one; then a list shows both.
+BOOST_AUTO_TEST_CASE(a_pull_by_a_digest_that_turns_out_to_be_of_two_images) {
+  const std::string index = "r.example/p@sha256:" + std::string(64, 'c');
+  const std::string own = "r.example/p@sha256:" + std::string(64, 'd');
+  const ImageOnNode first{.id = "sha256:" + std::string(64, 'a'),
+                          .repo_tags = {"r.example/p:1"},
+                          .repo_digests = {own, index}};
+  const ImageOnNode second{.id = "sha256:" + std::string(64, 'b'),
+                           .repo_tags = {"r.example/p:1"},
+                           .repo_digests = {index}};
+  ScratchStore store(Rules::kClosed);
+  const auto observe = [&](const std::vector<ImageOnNode>& images) {
+    const ListToken token = Must(store->BeginList());
+    Must(store->ObserveImages({.images = images, .token = token, .complete = true}));
+  };
+  const ImagePullSecret secret = MakeSecret("ns", "pull", "uid", "hash");
+  store.Pull("r.example/p:1", first.id, WithSecret(secret));
+  observe({first});
+  store.Pull("r.example/p:1", index, WithSecret(secret));  // it brings the second
+  store.Pull("r.example/p:1", own, WithSecret(secret));
+  observe({first, second});
+  BOOST_TEST(store.Check("r.example/p:1", second.id).pull);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace waybill::testing

@@ -296,8 +296,13 @@ Result<Learnt> LearnSpellings(StoreTxn& txn, std::vector<ListedImage>& images,
       }
     }
   }
+  std::map<std::string, std::string> owners;  // of digests, until this list
   for (const auto& [digest, of] : digests) {
-    if (of.size() > 1) learnt.shared_digests.push_back(digest);
+    if (of.size() > 1) {
+      learnt.shared_digests.push_back(digest);
+      auto row = TRY(FindSpelling(txn, digest));
+      if (row && !row->image.empty()) owners.emplace(digest, std::move(row->image));
+    }
     // The row of an ID has the image's refs, below.
     if (refs.contains(digest) && of.size() == 1 && *of.begin() == digest) continue;
     auto is_new = TRY(Learn(txn, {digest, of.size() > 1 ? "" : *of.begin(), {}}));
@@ -313,6 +318,13 @@ Result<Learnt> LearnSpellings(StoreTxn& txn, std::vector<ListedImage>& images,
     }
   }
   std::sort(learnt.shared_digests.begin(), learnt.shared_digests.end());
+  for (ListedImage& image : images) {
+    for (const std::string& digest : image.shared) {
+      const auto owner = owners.find(SpellingOf(digest));
+      if (owner == owners.end() || owner->second == image.image) continue;
+      if (TRY(AnyRecordOfImage(txn, owner->second))) image.recorded_as = owner->second;
+    }
+  }
 
   for (auto& [image, of_image] : refs) {
     // An ID that another image has as a repo digest is known by itself only.
