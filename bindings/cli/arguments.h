@@ -1,4 +1,7 @@
 // Reads a command line: which command is called, and the texts of its flags.
+//
+// Not by a library: CLI11 takes no flag before the command, reads values such as "[a]" and "{}" in
+// its own way, and quotes words in its errors. So it was given what had been read here already.
 
 #ifndef WAYBILL_BINDINGS_CLI_ARGUMENTS_H_
 #define WAYBILL_BINDINGS_CLI_ARGUMENTS_H_

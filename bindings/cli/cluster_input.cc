@@ -22,7 +22,7 @@ constexpr std::string_view kNarrower =
 // Wipes what functions that have returned left on the stack: blocks that were hashed, groups of
 // base64.
 [[gnu::noinline]] void WipeStackBelow() {
-  std::array<char, std::size_t{64} << 10> below;
+  std::array<char, std::size_t{64} << 10> below;  // NOLINT(*-member-init): it is wiped
   ::explicit_bzero(below.data(), below.size());
 }
 
