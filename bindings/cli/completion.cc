@@ -206,10 +206,11 @@ class Completer {
     }
     // The store's order is that of its keys, which says nothing to people.
     auto& words = answer_.words;
-    const auto text = [](const Completions::Word& word) -> const std::string& { return word.text; };
-    std::ranges::sort(words, {}, text);
-    const auto again = std::ranges::unique(words, {}, text);
-    words.erase(again.begin(), again.end());
+    std::sort(words.begin(), words.end(),
+              [](const auto& a, const auto& b) { return a.text < b.text; });
+    const auto again = std::unique(words.begin(), words.end(),
+                                   [](const auto& a, const auto& b) { return a.text == b.text; });
+    words.erase(again, words.end());
   }
 
   void AddImages(const NodeStore& store, bool refs, const std::string& prefix) {

@@ -48,7 +48,7 @@ std::string PathOfTool() {
   std::string_view path = variable == nullptr ? "" : variable;
   while (!path.empty()) {
     const std::size_t end = std::min(path.find(':'), path.size());
-    const std::string file = std::string(path.substr(0, end)) + "/getsubids";
+    std::string file = std::string(path.substr(0, end)) + "/getsubids";
     path.remove_prefix(std::min(end + 1, path.size()));
     struct stat status = {};
     if (file[0] != '/' || ::stat(file.c_str(), &status) != 0) continue;
@@ -74,6 +74,7 @@ class Child {
     if (::pipe2(ends, O_CLOEXEC) != 0) return errno;
     output_ = ends[0];
     std::vector<char*> pointers;
+    pointers.reserve(arguments.size() + 1);
     for (std::string& argument : arguments) pointers.push_back(argument.data());
     pointers.push_back(nullptr);
     posix_spawn_file_actions_t actions;
