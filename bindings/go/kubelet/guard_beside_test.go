@@ -85,7 +85,13 @@ func (w *guardWorld) listJudged(images []listedImage) {
 			w.shut[image.ID] = true
 		}
 	}
+	// A list of nothing that the guard knows may be of a disk that is not mounted: it ends no gap.
+	tells := slices.ContainsFunc(images, func(image listedImage) bool {
+		_, err := os.Stat(w.recordFile(image.ID))
+		return err == nil || w.known[image.ID]
+	})
 	switch {
+	case w.gap && !tells:
 	case w.gap:
 		w.gap, w.gapClosed = false, time.Now()
 	case w.begunAt.Sub(w.gapClosed) > guardWindow+time.Second:
