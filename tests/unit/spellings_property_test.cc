@@ -67,6 +67,7 @@ struct ModelImage {
 class SpellingsHistory {
  public:
   explicit SpellingsHistory(std::uint64_t seed) : draw_(seed) {
+    Say("WAYBILL_SEED=" + std::to_string(seed));
     std::filesystem::create_directory(scratch_ / "kubelet");
     // One index has the manifests of images 0 and 1, which are of one repository.
     const std::string index = "sha256:" + Hex(draw_);
@@ -82,6 +83,8 @@ class SpellingsHistory {
                             : std::make_shared<std::map<std::string, std::set<std::string>>>();
       image.on_node = i < 3;
       image.by_hand = image.on_node;
+      Say(fmt::format("{} of {}, digests {}", image.hex.substr(0, 6), image.repository,
+                      fmt::join(image.digests, " ")));
       images_.push_back(std::move(image));
     }
     Open();

@@ -47,6 +47,41 @@ Result<bool> Learn(StoreTxn& txn, SpellingRow row) {
   return true;
 }
 
+// Of every handler. What can't be read is left out.
+Result<std::vector<ImagePulledRecord>> RecordsUnder(const StoreTxn& txn, const std::string& ref) {
+  std::vector<ImagePulledRecord> records;
+  TRY(txn.ForEachWithPrefix(Table::kPulled, FirstPulledKeyOfRef(ref, txn.seed()), kRefKeyBytes,
+                            [&](const Key16&, Payload payload) -> Result<bool> {
+                              auto record = DecodePulledRecordValue(payload);
+                              if (record && record->image_ref == ref) {
+                                records.push_back(std::move(*record));
+                              }
+                              return true;
+                            }));
+  return records;
+}
+
+// Whether a pull of the digest's image was recorded since the digest became its own.
+Result<bool> PulledSince(const StoreTxn& txn, const SpellingRow& digest) {
+  auto refs = TRY(RefsOfImage(txn, digest.image));
+  for (const std::string& ref : refs) {
+    auto records = TRY(RecordsUnder(txn, ref));
+    for (const ImagePulledRecord& record : records) {
+      if (record.stamp > digest.stamp) return true;
+    }
+  }
+  return false;
+}
+
+// The digest is another image's now, or two images': what is stored under it is not this one's.
+Result<void> LoseRef(StoreTxn& txn, const std::string& image, const std::string& digest) {
+  auto row = TRY(FindSpelling(txn, image));
+  if (!row || row->image != image) return {};
+  const auto lost =
+      std::erase_if(row->refs, [&](const std::string& ref) { return SpellingOf(ref) == digest; });
+  return lost == 0 ? Result<void>() : PutSpelling(txn, std::move(*row));
+}
+
 // An image may have more refs than are kept. Those that something is stored under are.
 Result<std::vector<std::string>> AsManyAsAreKept(const StoreTxn& txn,
                                                  const std::set<std::string>& refs) {
@@ -119,20 +154,6 @@ Result<std::map<std::string, std::set<std::string>>> RefsOfRecords(
     }
   }
   return stored;
-}
-
-// Of every handler. What can't be read is left out.
-Result<std::vector<ImagePulledRecord>> RecordsUnder(const StoreTxn& txn, const std::string& ref) {
-  std::vector<ImagePulledRecord> records;
-  TRY(txn.ForEachWithPrefix(Table::kPulled, FirstPulledKeyOfRef(ref, txn.seed()), kRefKeyBytes,
-                            [&](const Key16&, Payload payload) -> Result<bool> {
-                              auto record = DecodePulledRecordValue(payload);
-                              if (record && record->image_ref == ref) {
-                                records.push_back(std::move(*record));
-                              }
-                              return true;
-                            }));
-  return records;
 }
 
 // Makes one record, for each handler, of those under the refs: the newest takes the others in. It
@@ -296,18 +317,18 @@ Result<Learnt> LearnSpellings(StoreTxn& txn, std::vector<ListedImage>& images,
       }
     }
   }
-  std::map<std::string, std::string> owners;  // of digests, until this list
+  std::map<std::string, SpellingRow> owners;  // of digests, until this list
   for (const auto& [digest, of] : digests) {
-    if (of.size() > 1) {
-      learnt.shared_digests.push_back(digest);
-      auto row = TRY(FindSpelling(txn, digest));
-      if (row && !row->image.empty()) owners.emplace(digest, std::move(row->image));
-    }
+    if (of.size() > 1) learnt.shared_digests.push_back(digest);
+    auto before = TRY(FindSpelling(txn, digest));
+    const bool had_owner = before && !before->image.empty() && before->image != digest;
+    if (had_owner && of.size() > 1) owners.emplace(digest, *before);
     // The row of an ID has the image's refs, below.
     if (refs.contains(digest) && of.size() == 1 && *of.begin() == digest) continue;
     auto is_new = TRY(Learn(txn, {digest, of.size() > 1 ? "" : *of.begin(), {}}));
     any_new = any_new || is_new;
     if (!is_new) continue;
+    if (had_owner) TRY(LoseRef(txn, before->image, digest));
     if (of.size() == 1) new_digests.push_back(digest);
     // What was known under it is neither's.
     const bool is_id = refs.contains(digest);
@@ -321,8 +342,8 @@ Result<Learnt> LearnSpellings(StoreTxn& txn, std::vector<ListedImage>& images,
   for (ListedImage& image : images) {
     for (const std::string& digest : image.shared) {
       const auto owner = owners.find(SpellingOf(digest));
-      if (owner == owners.end() || owner->second == image.image) continue;
-      if (TRY(AnyRecordOfImage(txn, owner->second))) image.recorded_as = owner->second;
+      if (owner == owners.end() || owner->second.image == image.image) continue;
+      if (TRY(PulledSince(txn, owner->second))) image.recorded_as = owner->second.image;
     }
   }
 
@@ -335,8 +356,9 @@ Result<Learnt> LearnSpellings(StoreTxn& txn, std::vector<ListedImage>& images,
     if (row) {
       for (std::string& ref : row->refs) {
         const auto at = digests.find(SpellingOf(ref));
-        const bool shared = at != digests.end() && at->second.size() > 1;
-        if (!shared) of_image.insert(std::move(ref));
+        const bool is_own =
+            at == digests.end() || (at->second.size() == 1 && at->second.contains(image));
+        if (is_own) of_image.insert(std::move(ref));
       }
     }
     auto all = TRY(AsManyAsAreKept(txn, of_image));
