@@ -265,6 +265,12 @@ func (c *closedRun) judgements(s step, before, now evidence) string {
 			// By a file of ours that no list has swept away yet.
 		case at < 0:
 			return fmt.Sprintf("%q was closed, but the runtime does not have it", ref)
+		case strings.Contains(because, "a digest in common") && slices.ContainsFunc(s.onNode, func(other kubecontainer.Image) bool {
+			return plain(other.ID) != ref && slices.ContainsFunc(s.onNode[at].RepoDigests, func(digest string) bool {
+				return plain(digest) == plain(other.ID) || slices.ContainsFunc(other.RepoDigests, func(its string) bool { return plain(its) == plain(digest) })
+			})
+		}):
+			// A pull of that digest may have brought either.
 		case s.what == restart && c.mayBePulled(s.onNode[at], evidence{pulls: slices.Concat(before.pulls, c.left), closed: before.closed, names: before.names}, c.onNode):
 		case !c.mayBePulled(s.onNode[at], before, c.onNode): // lists before this one may be forgotten
 			return fmt.Sprintf("%q was closed (%s), but no pull may have brought it: %+v", ref, because, before.pulls)
