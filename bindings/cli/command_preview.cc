@@ -38,25 +38,15 @@ class PreviewCall final : public StoreCall {
     images_.Declare(flags,
                     ": all images; otherwise an image\n"
                     "is taken from the pod's status, the ledger, or its digest");
-    const FromSettings unless = {
-        .unless = {"--policy", "--allow", "--allow-preloaded-only", "--kubelet-config"}};
     Flag& policy = flags
                        .List("--policy", &policy_names_, "POLICY",
                              "NeverVerify, NeverVerifyPreloadedImages (default),\n"
                              "NeverVerifyAllowlistedImages, AlwaysVerify or AlwaysPullImages;\n"
                              "may be repeated")
-                       .TakesSetting(unless);
+                       .TakesSetting(UnlessPolicyIsTyped());
     policy.choices = PolicyNames();
     policy.choices.emplace_back(kAlwaysPullImages);
-    flags
-        .List("--allow", &allow_, "PATTERN",
-              "an image name or PREFIX/* of the allowlist; may be repeated")
-        .TakesSetting(unless);
-    flags
-        .Switch("--allow-preloaded-only", &allow_preloaded_only_,
-                "the allowlist opens only images that were not pulled", kSeldom)
-        .TakesSetting(unless);
-    kubelet_config_.Declare(flags).TakesSetting(unless);
+    DeclareAllowlist(flags, &allow_, &allow_preloaded_only_, kubelet_config_);
     flags.Switch("--registry-down", &registry_down_, "nothing can be pulled");
     flags.Value("--node", &node_, "NAME",
                 "whose pods; by default those of the node that is called as this\n"

@@ -319,25 +319,35 @@ Flag::Values PolicyNames() {
   return names;
 }
 
-void PolicyFlags::Declare(Flags& flags) {
-  const FromSettings unless = {
+const FromSettings& UnlessPolicyIsTyped() {
+  static const FromSettings kUnless = {
       .unless = {"--policy", "--allow", "--allow-preloaded-only", "--kubelet-config"}};
+  return kUnless;
+}
+
+void DeclareAllowlist(Flags& flags, std::vector<std::string>* allow, bool* preloaded_only,
+                      KubeletConfigFlag& kubelet_config) {
+  const FromSettings& unless = UnlessPolicyIsTyped();
+  flags
+      .List("--allow", allow, "PATTERN",
+            "an image name or PREFIX/* of the allowlist; may be repeated")
+      .TakesSetting(unless);
+  flags
+      .Switch("--allow-preloaded-only", preloaded_only,
+              "the allowlist opens only images that were not pulled", kSeldom)
+      .TakesSetting(unless);
+  kubelet_config.Declare(flags).TakesSetting(unless);
+}
+
+void PolicyFlags::Declare(Flags& flags) {
   flags
       .Value("--policy", &mode_, "POLICY",
              "NeverVerify, NeverVerifyPreloadedImages (default),\n"
              "NeverVerifyAllowlistedImages or AlwaysVerify",
              Named(ParseVerificationMode))
-      .TakesSetting(unless)
+      .TakesSetting(UnlessPolicyIsTyped())
       .choices = PolicyNames();
-  flags
-      .List("--allow", &allow_, "PATTERN",
-            "an image name or PREFIX/* of the allowlist; may be repeated")
-      .TakesSetting(unless);
-  flags
-      .Switch("--allow-preloaded-only", &allow_preloaded_only_,
-              "the allowlist opens only images that were not pulled", kSeldom)
-      .TakesSetting(unless);
-  kubelet_config_.Declare(flags).TakesSetting(unless);
+  DeclareAllowlist(flags, &allow_, &allow_preloaded_only_, kubelet_config_);
   flags.Excludes("--kubelet-config", {"--policy", "--allow"});
   flags.Check([this] { return Make(); });
 }

@@ -138,6 +138,12 @@ struct RuntimeFlag {
 };
 
 // --policy, --allow, --allow-preloaded-only, and --kubelet-config in place of the first two.
+// --allow, --allow-preloaded-only and --kubelet-config, beside --policy, which is declared before.
+void DeclareAllowlist(Flags& flags, std::vector<std::string>* allow, bool* preloaded_only,
+                      KubeletConfigFlag& kubelet_config);
+// What is typed of these four, so that no setting of them counts.
+const FromSettings& UnlessPolicyIsTyped();
+
 struct PolicyFlags {
   VerificationPolicy policy;
 

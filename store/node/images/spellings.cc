@@ -39,9 +39,8 @@ Result<std::string> ImageOfId(const StoreTxn& txn, const std::string& id,
   return row->image;
 }
 
-// Stores the row if it says something new. True: it does.
-Result<bool> Learn(StoreTxn& txn, SpellingRow row) {
-  auto known = TRY(FindSpelling(txn, row.spelling));
+// Stores the row if it says something new beside the one that is known. True: it does.
+Result<bool> Learn(StoreTxn& txn, const std::optional<SpellingRow>& known, SpellingRow row) {
   if (known && known->image == row.image && known->refs == row.refs) return false;
   TRY(PutSpelling(txn, std::move(row)));
   return true;
@@ -325,7 +324,7 @@ Result<Learnt> LearnSpellings(StoreTxn& txn, std::vector<ListedImage>& images,
     if (had_owner && of.size() > 1) owners.emplace(digest, *before);
     // The row of an ID has the image's refs, below.
     if (refs.contains(digest) && of.size() == 1 && *of.begin() == digest) continue;
-    auto is_new = TRY(Learn(txn, {digest, of.size() > 1 ? "" : *of.begin(), {}}));
+    auto is_new = TRY(Learn(txn, before, {digest, of.size() > 1 ? "" : *of.begin(), {}}));
     any_new = any_new || is_new;
     if (!is_new) continue;
     if (had_owner) TRY(LoseRef(txn, before->image, digest));
@@ -354,15 +353,15 @@ Result<Learnt> LearnSpellings(StoreTxn& txn, std::vector<ListedImage>& images,
     }
     auto row = TRY(FindSpelling(txn, image));
     if (row) {
-      for (std::string& ref : row->refs) {
+      for (const std::string& ref : row->refs) {
         const auto at = digests.find(SpellingOf(ref));
         const bool is_own =
             at == digests.end() || (at->second.size() == 1 && at->second.contains(image));
-        if (is_own) of_image.insert(std::move(ref));
+        if (is_own) of_image.insert(ref);
       }
     }
     auto all = TRY(AsManyAsAreKept(txn, of_image));
-    auto is_new = TRY(Learn(txn, {image, image, std::move(all)}));
+    auto is_new = TRY(Learn(txn, row, {image, image, std::move(all)}));
     any_new = any_new || is_new;
   }
   if (!any_new && !scope.is_whole) return learnt;
