@@ -8,6 +8,15 @@ using waybill::NodeStore;
 using waybill::Result;
 using waybill::StreamingStore;
 
+waybill_string waybill_proof_checker_name(int32_t checker) {
+  return NameOf(checker, waybill::ProofChecker::kUnknown, waybill::ProofChecker::kMirror,
+                waybill::ProofCheckerName);
+}
+waybill_code waybill_parse_proof_checker(waybill_string name, int32_t* checker,
+                                         waybill_error** error) {
+  return ParseName(name, waybill::ParseProofChecker, checker, "checker", error);
+}
+
 waybill_string waybill_pull_state_name(int32_t state) {
   return NameOf(state, waybill::PullState::kRunning, waybill::PullState::kUnknown,
                 waybill::PullStateName);
@@ -29,6 +38,13 @@ waybill_code waybill_parse_verification_mode(waybill_string name, int32_t* mode,
   return ParseName(name, waybill::ParseVerificationMode, mode, "mode", error);
 }
 
+waybill_string waybill_proofs_name(int32_t proofs) {
+  return NameOf(proofs, waybill::Proofs::kAny, waybill::Proofs::kRegistry, waybill::ProofsName);
+}
+waybill_code waybill_parse_proofs(waybill_string name, int32_t* proofs, waybill_error** error) {
+  return ParseName(name, waybill::ParseProofs, proofs, "proofs", error);
+}
+
 waybill_string waybill_short_names_name(int32_t short_names) {
   return NameOf(short_names, waybill::ShortNames::kAnywhere, waybill::ShortNames::kDockerHub,
                 waybill::ShortNamesName);
@@ -39,7 +55,7 @@ waybill_code waybill_parse_short_names(waybill_string name, int32_t* short_names
 }
 
 waybill_string waybill_reason_name(int32_t reason) {
-  return NameOf(reason, waybill::Reason::kImageAbsent, waybill::Reason::kProofTooOld,
+  return NameOf(reason, waybill::Reason::kImageAbsent, waybill::Reason::kProofNotByRegistry,
                 waybill::ReasonName);
 }
 
@@ -59,7 +75,7 @@ waybill_string waybill_ensure_action_name(int32_t action) {
 
 waybill_string waybill_credential_standing_name(int32_t standing) {
   return NameOf(standing, waybill::CredentialStanding::kCounts,
-                waybill::CredentialStanding::kForgotten, waybill::CredentialStandingName);
+                waybill::CredentialStanding::kNotByRegistry, waybill::CredentialStandingName);
 }
 
 waybill_string waybill_revocation_kind_name(int32_t kind) {

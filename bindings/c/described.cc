@@ -48,6 +48,8 @@ waybill_proof ToC(const Proof& from, Memory& memory) {
   waybill_proof to{};
   to.proven = ToCIfAny(from.proven, memory);
   to.pull_began = from.pull_began;
+  to.checker = static_cast<std::int32_t>(from.checker);
+  to.good_until = ToCIfAny(from.good_until, memory);
   return to;
 }
 
@@ -195,6 +197,13 @@ ManifestDescriptor FromC(const waybill_manifest_descriptor& from, Arguments& arg
   to.size = from.size;
   to.platform = FromCIfAny(from.platform, arguments);
   to.is_attestation = from.is_attestation;
+  return to;
+}
+
+ProofRule FromC(const waybill_proof_rule& from, Arguments& arguments) {
+  ProofRule to;
+  to.pattern = arguments.String(from.pattern, "pattern");
+  to.proofs = arguments.OneOf(from.proofs, Proofs::kRegistry, "proofs");
   return to;
 }
 
@@ -390,6 +399,13 @@ waybill_recovery_report ToC(const RecoveryReport& from, Memory& memory) {
   return to;
 }
 
+ProofTerms FromC(const waybill_proof_terms& from, Arguments& arguments) {
+  ProofTerms to;
+  to.checker = arguments.OneOf(from.checker, ProofChecker::kMirror, "checker");
+  to.good_until = FromCIfAny(from.good_until, arguments);
+  return to;
+}
+
 PullResult FromC(const waybill_pull_result* from, Arguments& arguments) {
   PullResult to;
   if (from == nullptr) return to;
@@ -397,6 +413,7 @@ PullResult FromC(const waybill_pull_result* from, Arguments& arguments) {
   to.pull = PullId{known.pull};
   to.manifest = FromCIfAny(known.manifest, arguments);
   to.image = FromCIfAny(known.image, arguments);
+  to.terms = FromC(known.terms, arguments);
   return to;
 }
 
@@ -629,6 +646,9 @@ waybill_metrics ToC(const Metrics& from, Memory& memory) {
   to.counters = ToCIfAny(from.counters, memory);
   to.last_opening = ToCIfAny(from.last_opening, memory);
   to.presumed_images = from.presumed_images;
+  static_assert(sizeof(to.credentials_by_checker) == sizeof(from.credentials_by_checker));
+  std::memcpy(&to.credentials_by_checker, &from.credentials_by_checker,
+              sizeof(to.credentials_by_checker));
   return to;
 }
 

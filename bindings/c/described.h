@@ -31,6 +31,7 @@ waybill_runtime_handler ToC(const RuntimeHandler& from, Memory& memory);
 RuntimeHandler FromC(const waybill_runtime_handler& from, Arguments& arguments);
 waybill_manifest_descriptor ToC(const ManifestDescriptor& from, Memory& memory);
 ManifestDescriptor FromC(const waybill_manifest_descriptor& from, Arguments& arguments);
+ProofRule FromC(const waybill_proof_rule& from, Arguments& arguments);
 waybill_user_namespace_pool ToC(const UserNamespacePool& from, Memory& memory);
 UserNamespacePool FromC(const waybill_user_namespace_pool& from, Arguments& arguments);
 waybill_id_mapping ToC(const IdMapping& from, Memory& memory);
@@ -45,6 +46,7 @@ waybill_user_namespace_report ToC(const UserNamespaceReport& from, Memory& memor
 waybill_judged_image ToC(const JudgedImage& from, Memory& memory);
 waybill_observe_report ToC(const ObserveReport& from, Memory& memory);
 waybill_recovery_report ToC(const RecoveryReport& from, Memory& memory);
+ProofTerms FromC(const waybill_proof_terms& from, Arguments& arguments);
 PullResult FromC(const waybill_pull_result* from, Arguments& arguments);
 waybill_explained_credential ToC(const ExplainedCredential& from, Memory& memory);
 waybill_explanation ToC(const Explanation& from, Memory& memory);

@@ -55,13 +55,14 @@ waybill_string waybill_check_result_name(int32_t result) {
                 waybill::CheckResultName);
 }
 waybill_string waybill_reason_text(int32_t reason) {
-  return NameOf(reason, waybill::Reason{}, waybill::Reason::kProofTooOld, waybill::ReasonText);
+  return NameOf(reason, waybill::Reason{}, waybill::Reason::kProofNotByRegistry,
+                waybill::ReasonText);
 }
 waybill_code waybill_other_answer(int32_t reason, waybill_string hint, waybill_string** answer,
                                   waybill_error** error) {
   if (answer != nullptr) *answer = nullptr;
   return Call(error, [&](Arguments& arguments) -> Result<void> {
-    const auto of = arguments.OneOf(reason, waybill::Reason::kProofTooOld, "reason");
+    const auto of = arguments.OneOf(reason, waybill::Reason::kProofNotByRegistry, "reason");
     // It uses only the hint of an explanation.
     const waybill::Explanation why{.hint = arguments.String(hint, "hint")};
     arguments.Given(answer, "answer");
@@ -147,6 +148,20 @@ waybill_code waybill_policy_make(int32_t mode, waybill_strings patterns, int32_t
   });
 }
 
+waybill_code waybill_policy_with_proofs(const waybill_policy* policy,
+                                        const waybill_proof_rule* rules, size_t count,
+                                        waybill_policy** made, waybill_error** error) {
+  if (made != nullptr) *made = nullptr;
+  return Call(error, [&](Arguments& arguments) -> Result<void> {
+    if (!arguments.Given(made, "made")) return arguments.error();
+    const auto list = ListFromC<waybill::ProofRule>(rules, count, "rules", arguments);
+    if (!arguments.ok()) return arguments.error();
+    auto with = TRY(Asked(policy, [&](const auto& p) { return p.WithProofs(list); }));
+    *made = new waybill_policy{std::move(with)};
+    return {};
+  });
+}
+
 void waybill_policy_free(waybill_policy* policy) { delete policy; }
 
 int32_t waybill_policy_mode(const waybill_policy* policy) {
@@ -155,6 +170,17 @@ int32_t waybill_policy_mode(const waybill_policy* policy) {
 
 int32_t waybill_policy_scope(const waybill_policy* policy) {
   return static_cast<std::int32_t>(Asked(policy, [](const auto& p) { return p.scope(); }));
+}
+
+bool waybill_policy_proof_counts(const waybill_policy* policy, waybill_string image_name,
+                                 int32_t checker) {
+  if (checker < 0 || checker > static_cast<std::int32_t>(waybill::ProofChecker::kGuest) ||
+      !IsText(image_name)) {
+    return false;
+  }
+  return Asked(policy, [&](const auto& p) {
+    return p.ProofCounts(View(image_name), static_cast<waybill::ProofChecker>(checker));
+  });
 }
 
 bool waybill_policy_requires_verification(const waybill_policy* policy, waybill_string image_name,

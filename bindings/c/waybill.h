@@ -324,13 +324,35 @@ typedef struct waybill_credential_name {
   waybill_string uid WAYBILL_EMPTY; /* empty: whatever the UID */
 } waybill_credential_name;
 
-/* When a credential was last proven by a pull. A match proves nothing: a credential that is written
- * back because it matched gets the proof of the one that it matched. Set by the store, ignored in
- * arguments, and not compared: two values with different proofs are equal. */
+/* Who checked a credential when a pull proved it. The numbers are stored. */
+enum {
+  WAYBILL_CHECKER_UNKNOWN = 0, /* nobody said */
+  /* the image's own registry, or nobody else by the runtime's configuration */
+  WAYBILL_CHECKER_REGISTRY = 1,
+  /* By the runtime's configuration another host may have served the pull. Many of them ask for no
+   * credentials: then any Secret "proves" itself. */
+  WAYBILL_CHECKER_MIRROR = 2
+};
+/* "unknown", "registry", "mirror", "guest" */
+WAYBILL_API waybill_string waybill_proof_checker_name(int32_t checker);
+/* The inverse. WAYBILL_INVALID_ARGUMENT for any other spelling. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_parse_proof_checker(waybill_string name,
+                                                                        int32_t* checker,
+                                                                        waybill_error** error);
+
+/* When and by whom a credential was last proven. A match proves nothing: a credential that is
+ * written back because it matched gets the proof of the one that it matched. A newer proof takes
+ * the place of an older one, unless the registry checked the older one alone, and it still counts.
+ * Set by the store, ignored in arguments, and not compared: two values with different proofs are
+ * equal. */
 typedef struct waybill_proof {
   const waybill_timestamp* proven; /* whole seconds; NULL: unknown */
   /* The commit in which that pull began (waybill_record_pull_intent); 0: unknown. */
   uint64_t pull_began;
+  int32_t checker; /* WAYBILL_CHECKER_UNKNOWN … */
+  /* From then on the proof does not count, whatever waybill_age_limits say. Whole seconds; NULL:
+   * not said. */
+  const waybill_timestamp* good_until;
 } waybill_proof;
 
 typedef struct waybill_image_pulled_records {
@@ -696,6 +718,28 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_parse_verification_mode(wayb
 /* What an allowlist pattern opens. The kubelet's code compares names alone; KEP-2535 speaks of
  * images that the kubelet did not pull. */
 enum { WAYBILL_ALLOWLIST_ANY_IMAGE = 0, WAYBILL_ALLOWLIST_PRELOADED_ONLY = 1 };
+
+/* Which proofs count, by who checked the credential (WAYBILL_CHECKER_…). Kubelets count any. */
+enum {
+  WAYBILL_PROOFS_ANY = 0,
+  /* Only those that the registry checked. With any other the image is pulled again instead of
+   * opened. That does not make the mirror ask: it still gives the image to whoever pulls. */
+  WAYBILL_PROOFS_REGISTRY = 1
+};
+/* "any", "registry" */
+WAYBILL_API waybill_string waybill_proofs_name(int32_t proofs);
+/* The inverse. WAYBILL_INVALID_ARGUMENT for any other spelling. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_parse_proofs(waybill_string name,
+                                                                 int32_t* proofs,
+                                                                 waybill_error** error);
+
+/* Of the images that a pattern names. `pattern`: as in an allowlist; empty: all that no other rule
+ * names. */
+typedef struct waybill_proof_rule {
+  waybill_string pattern;
+  int32_t proofs; /* WAYBILL_PROOFS_ANY … */
+} waybill_proof_rule;
+
 /* What is known of an image's origin when the policy is asked. */
 enum {
   WAYBILL_ORIGIN_KUBELET_PULLED = 0, /* a record exists; WAYBILL_RULES_KUBELET: or an intent */
@@ -714,6 +758,11 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_policy_make(int32_t mode,
                                                                 int32_t scope,
                                                                 waybill_policy** policy,
                                                                 waybill_error** error);
+/* `made`: the same policy with other rules for proofs. WAYBILL_INVALID_ARGUMENT,
+ * WAYBILL_LIMIT_EXCEEDED: VerificationPolicy::WithProofs. policy NULL: the default policy. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code
+waybill_policy_with_proofs(const waybill_policy* policy, const waybill_proof_rule* rules,
+                           size_t count, waybill_policy** made, waybill_error** error);
 WAYBILL_API void waybill_policy_free(waybill_policy* policy);
 /* WAYBILL_NEVER_VERIFY …; for NULL, the mode of the default policy. */
 WAYBILL_API int32_t waybill_policy_mode(const waybill_policy* policy);
@@ -721,6 +770,10 @@ WAYBILL_API int32_t waybill_policy_scope(const waybill_policy* policy);
 /* NULL: the default policy. true for an unknown origin. */
 WAYBILL_API bool waybill_policy_requires_verification(const waybill_policy* policy,
                                                       waybill_string image_name, int32_t origin);
+/* Whether a proof that `checker` checked counts (VerificationPolicy::ProofCounts). NULL: the
+ * default policy. false for an unknown checker. */
+WAYBILL_API bool waybill_policy_proof_counts(const waybill_policy* policy,
+                                             waybill_string image_name, int32_t checker);
 
 /* --- User namespaces: values -------------------------------------------------------------------
  */
@@ -1282,8 +1335,11 @@ enum {
   WAYBILL_REASON_POLICY_KNOWN_PRELOADED = 23, /* WAYBILL_RULES_CLOSED: the image is in the ledger */
   /* WAYBILL_RULES_CLOSED: no record, and not in the ledger (Explain says more) */
   WAYBILL_REASON_NO_EVIDENCE = 24,
-  /* a credential matches, but was proven too long ago (waybill_age_limits) */
-  WAYBILL_REASON_PROOF_TOO_OLD = 25
+  /* A credential matches, but was proven too long ago (waybill_age_limits), or ended
+   * (waybill_proof.good_until). */
+  WAYBILL_REASON_PROOF_TOO_OLD = 25,
+  /* one matches, but waybill_proof_counts says that it does not */
+  WAYBILL_REASON_PROOF_NOT_BY_REGISTRY = 26
 };
 /* "secretHashMatches" */
 WAYBILL_API waybill_string waybill_reason_name(int32_t reason);
@@ -1404,6 +1460,14 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_record_pull_intent(waybill_s
                                                                        waybill_pull_id* pull,
                                                                        waybill_error** error);
 
+/* What a caller says of the proof that a pull brought, beside that it succeeded. */
+typedef struct waybill_proof_terms {
+  int32_t checker; /* WAYBILL_CHECKER_UNKNOWN … */
+  /* Until when the credential is good by its own word: a token's `exp`, a credential provider's
+   * cacheDuration. Its fraction of a second does not count. NULL: it does not say. */
+  const waybill_timestamp* good_until;
+} waybill_proof_terms;
+
 /* What the runtime says of a pull that succeeded. */
 typedef struct waybill_pull_result {
   size_t struct_size;
@@ -1411,6 +1475,7 @@ typedef struct waybill_pull_result {
   const waybill_pulled_manifest* manifest; /* which one of an index it was; NULL: none */
   /* the runtime's entry, for the image's spellings; NULL: none */
   const waybill_image_on_node* image;
+  waybill_proof_terms terms; /* who checked the credentials, and how long they last */
 } waybill_pull_result;
 #define WAYBILL_PULL_RESULT_INIT WAYBILL_INIT(waybill_pull_result)
 
@@ -1421,11 +1486,11 @@ typedef struct waybill_pull_result {
  * intent and count stay (kubelet behaviour). An unreadable record is replaced. `result.manifest` is
  * kept with the record (digest and platform, if within their bounds). If the manifest or the guest
  * platform differs from the record's, it is another image: proofs for the old one are dropped.
- * WAYBILL_RULES_CLOSED removes only the open pull `result.pull`; without an ID, the newest running
- * pull of this string, or else the newest of unknown end. Without an ID it may be any of these, so
- * credentials forgotten since the oldest of them began are not proven. A record under another
- * spelling of the image is taken over: it is then stored under this ref. WAYBILL_RULES_KUBELET
- * removes the intent when no count is left. */
+ * `result.terms` are kept with each proof. WAYBILL_RULES_CLOSED removes only the open pull
+ * `result.pull`; without an ID, the newest running pull of this string, or else the newest of
+ * unknown end. Without an ID it may be any of these, so credentials forgotten since the oldest of
+ * them began are not proven. A record under another spelling of the image is taken over: it is then
+ * stored under this ref. WAYBILL_RULES_KUBELET removes the intent when no count is left. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_record_image_pulled(waybill_store* store, waybill_image_copy copy,
                             const waybill_image_pull_credentials* credentials,
@@ -1595,8 +1660,11 @@ enum {
 /* Whether a credential in a record still counts. */
 enum {
   WAYBILL_STANDING_COUNTS = 0,
-  WAYBILL_STANDING_TOO_OLD = 1,  /* proven too long ago (waybill_age_limits) */
-  WAYBILL_STANDING_FORGOTTEN = 2 /* revoked, and not taken out yet */
+  /* proven too long ago (waybill_age_limits), or past its own end (waybill_proof.good_until) */
+  WAYBILL_STANDING_TOO_OLD = 1,
+  WAYBILL_STANDING_FORGOTTEN = 2, /* revoked, and not taken out yet */
+  /* the policy counts only what the registry checked (WAYBILL_PROOFS_…) */
+  WAYBILL_STANDING_NOT_BY_REGISTRY = 3
 };
 /* "counts", "tooOld", … */
 WAYBILL_API waybill_string waybill_credential_standing_name(int32_t standing);
@@ -1830,9 +1898,10 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_prune_before(
  * not.
  */
 
-/* Returns the record without credentials that are past their age, or forgotten but not taken out
- * yet; so does waybill_list_records. WAYBILL_RULES_CLOSED finds it under any spelling of the image;
- * so does waybill_delete_record. WAYBILL_NOT_FOUND: there is certainly no such record. */
+/* Returns the record without credentials that do not count: past their age or their own end, not
+ * checked by whom the policy demands, or forgotten but not taken out yet. So does
+ * waybill_list_records. WAYBILL_RULES_CLOSED finds it under any spelling of the image; so does
+ * waybill_delete_record. WAYBILL_NOT_FOUND: there is certainly no such record. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_record(waybill_store* store,
                                                                waybill_image_copy copy,
                                                                waybill_image_pulled_record** record,
@@ -1868,10 +1937,10 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_proven_records(
 /* Replaces the record of record.image_ref under record.runtime_handler. A credential that counts in
  * the stored record keeps its proof. One that matches such a credential by hash or coordinates gets
  * that one's proof (but a forgotten hash gets none by its coordinates). Any other is proven by the
- * running pull of the image name. Credentials forgotten since that pull began, or forgotten at all
- * if none runs, are left out; the stored Secret of the same coordinates stays. Clears the ref's
- * quarantine entry. WAYBILL_INVALID_ARGUMENT: an empty ref, or an unknown handler without such a
- * record. */
+ * running pull of the image name, on `terms`. Credentials forgotten since that pull began, or
+ * forgotten at all if none runs, are left out; the stored Secret of the same coordinates stays.
+ * Clears the ref's quarantine entry. WAYBILL_INVALID_ARGUMENT: an empty ref, or an unknown handler
+ * without such a record. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_put_record(
     waybill_store* store, const waybill_image_pulled_record* record, waybill_error** error);
 /* Deletes the record, if it exists; records of the ref under other handlers stay, and so does a
@@ -2153,6 +2222,8 @@ typedef struct waybill_metrics {
   const waybill_opening_summary* last_opening; /* NULL: likewise */
   /* Of preloaded_images, those presumed since a first start. waybill_presumed_images */
   uint64_t presumed_images;
+  /* Credentials on record, by WAYBILL_CHECKER_…. waybill_credentials */
+  uint64_t credentials_by_checker[4];
 } waybill_metrics;
 
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_metrics(waybill_store* store,
@@ -2323,7 +2394,7 @@ typedef struct waybill_migrate_options {
  * each step. waybill_open does the same up to the newest version unless told not to. Idempotent:
  * after a crash the store has the version before or after a step, and the same call continues from
  * there. Uses the witness that the store remembers. WAYBILL_INVALID_ARGUMENT: a version below 1 or
- * above 7. WAYBILL_CONFLICT: going down would lose something and accept_loss is false; or, from 3
+ * above 8. WAYBILL_CONFLICT: going down would lose something and accept_loss is false; or, from 3
  * to 2 and whatever accept_loss says, a kubelet's files can't hold the ID ranges (held pods, ranges
  * of several lengths). The message says which. WAYBILL_DISK_FULL: no room for the backup or for a
  * step. WAYBILL_OWNED: the store is in use. WAYBILL_NOT_FOUND: no store. WAYBILL_DAMAGED: the store

@@ -66,6 +66,7 @@ class GuardCall final : public Call {
                Named(ParseVerificationMode), kTakesSetting)
         .choices = PolicyNames();
     kubelet_config_.Declare(flags).TakesSetting({.unless = {"--status"}});
+    proofs_.Declare(flags);
     DeclareFirstStart(flags, &first_start_);
     flags.Value("--preloaded", &preloaded_, "FILE|-",
                 "when the store is new: an installer's list of the images that it\n"
@@ -154,6 +155,7 @@ class GuardCall final : public Call {
     guard::GuardOptions options;
     options.kubelet_directory = kubelet_directory_;
     options.store.directory = store_;
+    options.store.policy = TRY(proofs_.In(VerificationPolicy()));
     // As everywhere. A file of that name: ./none.
     if (witness_ == "none") {
       options.store.witness = Witness::None();
@@ -277,6 +279,7 @@ class GuardCall final : public Call {
   std::optional<std::string> metrics_file_;
   bool status_ = false;
   VerificationMode policy_ = VerificationMode::kNeverVerifyPreloadedImages;
+  ProofsFlag proofs_;
   std::optional<std::string> witness_;
   KubeletConfigFlag kubelet_config_;
   Again again_;

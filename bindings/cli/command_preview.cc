@@ -47,6 +47,7 @@ class PreviewCall final : public StoreCall {
     policy.choices = PolicyNames();
     policy.choices.emplace_back(kAlwaysPullImages);
     DeclareAllowlist(flags, &allow_, &allow_preloaded_only_, kubelet_config_);
+    proofs_.Declare(flags);
     flags.Switch("--registry-down", &registry_down_, "nothing can be pulled");
     flags.Value("--node", &node_, "NAME",
                 "whose pods; by default those of the node that is called as this\n"
@@ -108,6 +109,7 @@ class PreviewCall final : public StoreCall {
       allowlisted = allowlisted || has_list;
       policy.policy = TRY(MakePolicy(mode, has_list ? allow_ : std::vector<std::string>(),
                                      has_list && allow_preloaded_only_));
+      policy.policy = TRY(proofs_.In(policy.policy));
     }
     if (!allowlisted && (!allow_.empty() || allow_preloaded_only_)) {
       return BadFlag(allow_.empty() ? "--allow-preloaded-only" : "--allow",
@@ -135,6 +137,7 @@ class PreviewCall final : public StoreCall {
   std::optional<std::string> kubelet_directory_;
   ClusterFiles files_;
   KubeletConfigFlag kubelet_config_;
+  ProofsFlag proofs_;
   ImagesFlags images_;
   std::vector<std::string> policy_names_;
   std::vector<std::string> allow_;

@@ -27,6 +27,14 @@ class PulledCall final : public Call {
                 Named(ParsePlatform));
     flags.Value("--os-version", &os_version_, "V", "its OS version, for Windows",
                 Length{kMaxPlatformFieldBytes});
+    flags
+        .Value("--checker", &terms_.checker, "CHECKER",
+               "who checked the credentials: registry, mirror (another host may have\n"
+               "served the pull), guest or unknown (default)",
+               Named(ParseProofChecker))
+        .choices = {"registry", "mirror", "guest", "unknown"};
+    flags.Value("--good-until", &terms_.good_until, "TIME",
+                "when the credentials end by themselves, in RFC 3339", ParseTime);
     flags.Value("--pull", &pull_, "PULL", "which pull: the number of waybill intent", ParsePullId);
     listed_.Declare(flags,
                     " after the pull: the ID and the\n"
@@ -125,6 +133,7 @@ class PulledCall final : public Call {
   Result<PullResult> WhatRuntimeSays() const {
     PullResult result;
     result.pull = pull_;
+    result.terms = terms_;
     if (manifest_) result.manifest = PulledManifest{*manifest_, *platform_};
     if (os_version_) result.manifest->platform.os_version = *os_version_;
     if (listed_.given()) {
@@ -156,6 +165,7 @@ class PulledCall final : public Call {
   std::optional<Platform> platform_;
   std::optional<std::string> os_version_;
   PullId pull_;
+  ProofTerms terms_;
   ImagesFlags listed_ = ImagesFlags("--listed");
 };
 
@@ -172,7 +182,8 @@ as in the kubelet. With --credentials-unknown it is open to no pod until it is p
 again. --manifest and --platform tell which manifest of an image index was pulled;
 another manifest of the same ref is another image. --pull says which pull it was, by
 the number that `waybill intent` printed; otherwise it is the newest of the image that
-runs. Only that one ends: another pull of the image stays open.)",
+runs. Only that one ends: another pull of the image stays open. --checker says who
+checked the credentials, for --proofs of the commands that decide.)",
       .examples =
           R"(waybill pulled --image registry.example/app:v1 --image-ref sha256:2c26b46b68ff --secrets secrets.jsonl --pull 7)",
       .call = New<PulledCall>};

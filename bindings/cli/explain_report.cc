@@ -15,6 +15,20 @@ std::string_view KindName(ExplainedCredential::Kind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
+std::string_view CheckerText(ProofChecker checker) {
+  switch (checker) {
+    case ProofChecker::kUnknown:
+      break;
+    case ProofChecker::kRegistry:
+      return ", checked by the registry";
+    case ProofChecker::kMirror:
+      return ", checked by a mirror at most";
+    case ProofChecker::kGuest:
+      return ", pulled in the guest: checked by nobody on this node";
+  }
+  return ", by whom it was checked is not known";
+}
+
 std::string CredentialText(const ExplainedCredential& one, const Output& out) {
   std::string text;
   if (one.kind == ExplainedCredential::Kind::kNodePods) {
@@ -27,7 +41,12 @@ std::string CredentialText(const ExplainedCredential& one, const Output& out) {
   }
   text += one.proof.proven ? ", proven " + out.TimeText(one.proof.proven)
                            : ", when it was proven is not known";
+  text += CheckerText(one.proof.checker);
+  if (one.proof.good_until) text += ", good until " + out.TimeText(one.proof.good_until);
   if (one.standing == CredentialStanding::kTooOld) text += "; TOO OLD, does not count";
+  if (one.standing == CredentialStanding::kNotByRegistry) {
+    text += "; NOT CHECKED BY THE REGISTRY, does not count";
+  }
   if (one.standing == CredentialStanding::kForgotten) text += "; FORGOTTEN, does not count";
   return text;
 }
@@ -40,6 +59,8 @@ Json JsonOfCredential(const ExplainedCredential& one) {
     object["uid"] = one.who.uid;
   }
   object["proven"] = JsonOf(one.proof.proven);
+  object["checker"] = ProofCheckerName(one.proof.checker);
+  object["goodUntil"] = JsonOf(one.proof.good_until);
   object["standing"] = CredentialStandingName(one.standing);
   return object;
 }

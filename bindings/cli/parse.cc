@@ -348,6 +348,7 @@ void PolicyFlags::Declare(Flags& flags) {
       .TakesSetting(UnlessPolicyIsTyped())
       .choices = PolicyNames();
   DeclareAllowlist(flags, &allow_, &allow_preloaded_only_, kubelet_config_);
+  proofs_.Declare(flags);
   flags.Excludes("--kubelet-config", {"--policy", "--allow"});
   flags.Check([this] { return Make(); });
 }
@@ -362,6 +363,7 @@ Result<void> PolicyFlags::Make() {
   }
   policy = TRY(MakePolicy(mode_.value_or(VerificationMode::kNeverVerifyPreloadedImages), allow_,
                           allow_preloaded_only_));
+  policy = TRY(proofs_.In(policy));
   return {};
 }
 

@@ -13,6 +13,7 @@
 
 #include "bindings/cli/flags.h"
 #include "bindings/cli/kubelet_config.h"
+#include "bindings/cli/proofs_flag.h"
 #include "waybill/waybill.h"
 
 namespace waybill::cli {
@@ -137,7 +138,8 @@ struct RuntimeFlag {
   std::string none_;
 };
 
-// --policy, --allow, --allow-preloaded-only, and --kubelet-config in place of the first two.
+// --policy, --allow, --allow-preloaded-only, and --kubelet-config in place of the first two;
+// --proofs.
 // --allow, --allow-preloaded-only and --kubelet-config, beside --policy, which is declared before.
 void DeclareAllowlist(Flags& flags, std::vector<std::string>* allow, bool* preloaded_only,
                       KubeletConfigFlag& kubelet_config);
@@ -156,8 +158,9 @@ struct PolicyFlags {
   std::vector<std::string> allow_;
   bool allow_preloaded_only_ = false;
   KubeletConfigFlag kubelet_config_;
+  ProofsFlag proofs_;
 };
-// The policy of these flags, all but --kubelet-config. Errors are about them.
+// The policy of these flags, all but --kubelet-config and --proofs. Errors are about them.
 Result<VerificationPolicy> MakePolicy(VerificationMode mode, std::vector<std::string> allow,
                                       bool allow_preloaded_only);
 // For --policy.

@@ -27,10 +27,14 @@ Json CredentialsJson(const ImagePullCredentials& credentials, Hashes hashes) {
 }
 
 Json ProofJson(const Proof& proof) {
-  return {{"proven", JsonOf(proof.proven)}, {"pullBegan", proof.pull_began}};
+  Json json = {{"proven", JsonOf(proof.proven)},
+               {"pullBegan", proof.pull_began},
+               {"checker", ProofCheckerName(proof.checker)}};
+  if (proof.good_until) json["goodUntil"] = JsonOf(proof.good_until);
+  return json;
 }
 
-// When each credential was proven: in the order of credentialMapping.
+// When each credential was proven, and by whom: in the order of credentialMapping.
 Json ProofsJson(const ImagePulledRecord& record) {
   const auto is_known = [](const Proof& proof) { return proof.proven || proof.pull_began != 0; };
   Json proofs = Json::object();

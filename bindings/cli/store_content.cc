@@ -140,7 +140,7 @@ class Ages {
 
  private:
   bool Young(const Proof& proof, std::chrono::seconds most) const {
-    return !internal::IsPastAge(proof.proven ? proof.proven->seconds : 0, most, now_);
+    return !internal::IsPastAge(proof, most, now_);
   }
 
   const AgeLimits& limits_;
@@ -282,6 +282,10 @@ std::string WhyClosed(const Side& after, const ImagePulledRecord& old_one, const
                       const ImagePulledRecord* new_one, const Grant* too_old) {
   if (new_one == nullptr) return "its record is gone";
   if (too_old != nullptr) {
+    if (too_old->proof.good_until) {
+      return "it was good until " + SecondsText(*too_old->proof.good_until) +
+             " only, or is past its age";
+    }
     return too_old->proof.proven
                ? "it is past its age: proven " + SecondsText(*too_old->proof.proven)
                : "it is past its age: when it was proven is not known";
@@ -300,6 +304,10 @@ bool IsSame(const Proof& a, const Proof& b) {
 std::string WhyOpened(const Side& before, const ImagePulledRecord& new_one, const Grant& has,
                       const Grant* too_old) {
   if (too_old != nullptr) {
+    if (too_old->proof.good_until) {
+      return "it was good until " + SecondsText(*too_old->proof.good_until) +
+             " only, or is past its age";
+    }
     return IsSame(too_old->proof, has.proof) ? "only OLD has an age limit that it is past"
                                              : "a pull proved it again: in OLD it is past its age";
   }

@@ -44,7 +44,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%T(%d): %q, want %q", c.value, c.value, got, c.want)
 		}
 	}
-	for r := waybill.ReasonImageAbsent; r <= waybill.ReasonProofTooOld; r++ {
+	for r := waybill.ReasonImageAbsent; r <= waybill.ReasonProofNotByRegistry; r++ {
 		if r.Text() == "" || r.Text() == r.String() {
 			t.Errorf("%v has no sentence", r)
 		}

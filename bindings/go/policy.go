@@ -28,9 +28,31 @@ func NewVerificationPolicy(mode VerificationMode, patterns []string, scope Allow
 	if err := takeError(code, e); err != nil {
 		return nil, err
 	}
+	return ownedPolicy(policy), nil
+}
+
+// WithProofs returns the same policy with other rules for proofs. Of several that name an image,
+// that with its very name counts, else that with the longest prefix. ErrInvalidArgument names the
+// pattern that is refused or that two rules have; ErrLimitExceeded: there are more than 65,536.
+func (p *VerificationPolicy) WithProofs(rules ...ProofRule) (*VerificationPolicy, error) {
+	var a arena
+	defer a.free()
+	list, count := cList(&a, rules, cProofRule)
+	from, made := p.c()
+	var policy *C.waybill_policy
+	var e *C.waybill_error
+	code := C.waybill_policy_with_proofs(from, list, count, &policy, &e)
+	runtime.KeepAlive(made)
+	if err := takeError(code, e); err != nil {
+		return nil, err
+	}
+	return ownedPolicy(policy), nil
+}
+
+func ownedPolicy(policy *C.waybill_policy) *VerificationPolicy {
 	made := &madePolicy{policy}
 	runtime.AddCleanup(made, func(policy *C.waybill_policy) { C.waybill_policy_free(policy) }, policy)
-	return &VerificationPolicy{made}, nil
+	return &VerificationPolicy{made}
 }
 
 // c returns what C gets for p, and what to keep alive until C has finished.
@@ -64,4 +86,13 @@ func (p *VerificationPolicy) RequiresVerification(imageName string, origin Image
 	required := C.waybill_policy_requires_verification(policy, borrow(imageName), C.int32_t(origin))
 	runtime.KeepAlive(made)
 	return bool(required)
+}
+
+// ProofCounts says whether a proof that the checker checked counts under the image name. false for an
+// unknown checker.
+func (p *VerificationPolicy) ProofCounts(imageName string, checker ProofChecker) bool {
+	policy, made := p.c()
+	counts := C.waybill_policy_proof_counts(policy, borrow(imageName), C.int32_t(checker))
+	runtime.KeepAlive(made)
+	return bool(counts)
 }

@@ -3,6 +3,7 @@ package waybill_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"waybill.dev/go"
 )
@@ -40,4 +41,38 @@ func TestPolicy(t *testing.T) {
 	}
 	wantCode(t, second(waybill.NewVerificationPolicy(9, nil, 0)), waybill.ErrInvalidArgument)
 	wantCode(t, second(waybill.NewVerificationPolicy(waybill.AlwaysVerify, nil, 9)), waybill.ErrInvalidArgument)
+}
+
+func TestOnlyWhatTheRegistryChecked(t *testing.T) {
+	var standard *waybill.VerificationPolicy
+	policy, err := standard.WithProofs(waybill.ProofRule{Pattern: "registry.example.com/*", Proofs: waybill.ProofsRegistry})
+	must(t, err)
+	if policy.ProofCounts("registry.example.com/a", waybill.CheckerMirror) || !policy.ProofCounts("nginx", waybill.CheckerMirror) ||
+		!standard.ProofCounts("registry.example.com/a", waybill.CheckerUnknown) {
+		t.Error("the rule is another")
+	}
+	wantCode(t, second(policy.WithProofs(waybill.ProofRule{}, waybill.ProofRule{})), waybill.ErrInvalidArgument)
+
+	options := waybill.OpenOptions{Directory: t.TempDir() + "/store", NoWitness: true, Policy: policy}
+	s, err := waybill.Open(options)
+	must(t, err)
+	defer s.Close()
+	image := waybill.ImageCopy{Image: "registry.example.com/a:v1", ImageRef: "sha256:a"}
+	end := time.Unix(4_000_000_000, 0)
+	for _, checker := range []waybill.ProofChecker{waybill.CheckerMirror, waybill.CheckerRegistry} {
+		must(t, s.RecordImagePulled(waybill.PulledImage{
+			ImageCopy:   image,
+			Credentials: &waybill.ImagePullCredentials{NodePodsAccessible: true},
+			Terms:       waybill.ProofTerms{Checker: checker, GoodUntil: end},
+		}))
+		d := s.MustAttemptPull(image, waybill.PodCredentials{})
+		if d.Pull != (checker == waybill.CheckerMirror) {
+			t.Errorf("%v: %+v", checker, d)
+		}
+	}
+	record, err := s.GetRecord(image)
+	must(t, err)
+	if p := record.Proofs["registry.example.com/a"].NodePods; p.Checker != waybill.CheckerRegistry || !p.GoodUntil.Equal(end) {
+		t.Errorf("%+v", p)
+	}
 }

@@ -37,6 +37,8 @@ type PulledImage struct {
 	Manifest *PulledManifest
 	// The runtime's entry of the image, for its spellings; nil: unknown.
 	Entry *ImageOnNode
+	// Who checked the credentials, and until when they are good.
+	Terms ProofTerms
 }
 
 // RecordImagePulled merges the credentials into the record of p.ImageRef, drops one in-flight count
@@ -68,6 +70,7 @@ func (s *Store) RecordImagePulled(p PulledImage) error {
 		*entry = cImageOnNode(&a, p.Entry)
 		result.image = entry
 	}
+	result.terms = cProofTerms(&a, &p.Terms)
 	return s.call(func(h handle, e errorOut) C.waybill_code {
 		return C.waybill_record_image_pulled(h, borrowCopy(&p.ImageCopy), credentials, result, e)
 	})

@@ -115,6 +115,31 @@ const (
 	HintReplaceWitness Hint = C.WAYBILL_HINT_REPLACE_WITNESS
 )
 
+// ProofChecker says who checked a credential when a pull proved it. The numbers are stored.
+type ProofChecker int32
+
+const (
+	CheckerUnknown ProofChecker = C.WAYBILL_CHECKER_UNKNOWN // nobody said
+	// CheckerRegistry: the image's own registry, or nobody else by the runtime's configuration
+	CheckerRegistry ProofChecker = C.WAYBILL_CHECKER_REGISTRY
+	// CheckerMirror: By the runtime's configuration another host may have served the pull. Many of
+	// them ask for no credentials: then any Secret "proves" itself.
+	CheckerMirror ProofChecker = C.WAYBILL_CHECKER_MIRROR
+)
+
+// String returns the name of a ProofChecker, as the library spells it.
+func (p ProofChecker) String() string {
+	return nameOr(C.waybill_proof_checker_name(C.int32_t(p)), "ProofChecker", int64(p))
+}
+
+// ParseProofChecker is the inverse of String; ErrInvalidArgument for any other spelling.
+func ParseProofChecker(name string) (ProofChecker, error) {
+	var out C.int32_t
+	var e *C.waybill_error
+	code := C.waybill_parse_proof_checker(borrow(name), &out, &e)
+	return ProofChecker(out), takeError(code, e)
+}
+
 // PullState says what state an open pull is in. The numbers are stored.
 type PullState int32
 
@@ -218,6 +243,31 @@ const (
 // String returns "anyImage" or "preloadedOnly".
 func (a AllowlistScope) String() string {
 	return word(int64(a), "AllowlistScope", "anyImage", "preloadedOnly")
+}
+
+// Proofs says which proofs count, by who checked the credential ([ProofChecker]). Kubelets count
+// any.
+type Proofs int32
+
+const (
+	ProofsAny Proofs = C.WAYBILL_PROOFS_ANY
+	// ProofsRegistry: Only those that the registry checked. With any other the image is pulled
+	// again instead of opened. That does not make the mirror ask: it still gives the image to
+	// whoever pulls.
+	ProofsRegistry Proofs = C.WAYBILL_PROOFS_REGISTRY
+)
+
+// String returns the name of a Proofs, as the library spells it.
+func (p Proofs) String() string {
+	return nameOr(C.waybill_proofs_name(C.int32_t(p)), "Proofs", int64(p))
+}
+
+// ParseProofs is the inverse of String; ErrInvalidArgument for any other spelling.
+func ParseProofs(name string) (Proofs, error) {
+	var out C.int32_t
+	var e *C.waybill_error
+	code := C.waybill_parse_proofs(borrow(name), &out, &e)
+	return Proofs(out), takeError(code, e)
 }
 
 // ImageOrigin says what is known of an image's origin when the policy is asked.
@@ -396,8 +446,12 @@ const (
 	ReasonPolicyKnownPreloaded Reason = C.WAYBILL_REASON_POLICY_KNOWN_PRELOADED
 	// ReasonNoEvidence: RulesClosed: no record, and not in the ledger (Explain says more)
 	ReasonNoEvidence Reason = C.WAYBILL_REASON_NO_EVIDENCE
-	// ReasonProofTooOld: a credential matches, but was proven too long ago ([AgeLimits])
+	// ReasonProofTooOld: A credential matches, but was proven too long ago ([AgeLimits]), or ended
+	// ([Proof.GoodUntil])
 	ReasonProofTooOld Reason = C.WAYBILL_REASON_PROOF_TOO_OLD
+	// ReasonProofNotByRegistry: one matches, but [VerificationPolicy.ProofCounts] says that it does
+	// not
+	ReasonProofNotByRegistry Reason = C.WAYBILL_REASON_PROOF_NOT_BY_REGISTRY
 )
 
 // String returns the name of a Reason, as the library spells it.
@@ -496,9 +550,12 @@ func (e ExplainedKind) String() string {
 type CredentialStanding int32
 
 const (
-	StandingCounts    CredentialStanding = C.WAYBILL_STANDING_COUNTS
-	StandingTooOld    CredentialStanding = C.WAYBILL_STANDING_TOO_OLD   // proven too long ago ([AgeLimits])
+	StandingCounts CredentialStanding = C.WAYBILL_STANDING_COUNTS
+	// StandingTooOld: proven too long ago ([AgeLimits]), or past its own end ([Proof.GoodUntil])
+	StandingTooOld    CredentialStanding = C.WAYBILL_STANDING_TOO_OLD
 	StandingForgotten CredentialStanding = C.WAYBILL_STANDING_FORGOTTEN // revoked, and not taken out yet
+	// StandingNotByRegistry: the policy counts only what the registry checked ([Proofs])
+	StandingNotByRegistry CredentialStanding = C.WAYBILL_STANDING_NOT_BY_REGISTRY
 )
 
 // String returns the name of a CredentialStanding, as the library spells it.
@@ -850,19 +907,27 @@ func cCredentialName(a *arena, from *CredentialName) (c C.waybill_credential_nam
 	return c
 }
 
-// Proof says when a credential was last proven by a pull. A match proves nothing: a credential that
-// is written back because it matched gets the proof of the one that it matched. Set by the store,
-// ignored in arguments, and not compared: two values with different proofs are equal.
+// Proof says when and by whom a credential was last proven. A match proves nothing: a credential
+// that is written back because it matched gets the proof of the one that it matched. A newer proof
+// takes the place of an older one, unless the registry checked the older one alone, and it still
+// counts. Set by the store, ignored in arguments, and not compared: two values with different
+// proofs are equal.
 type Proof struct {
 	Proven time.Time // whole seconds; zero: unknown
 	// The commit in which that pull began ([Store.RecordPullIntent]); 0: unknown
 	PullBegan uint64
+	Checker   ProofChecker
+	// From then on the proof does not count, whatever [AgeLimits] say. Whole seconds; zero: not
+	// said.
+	GoodUntil time.Time
 }
 
 func goProof(c *C.waybill_proof) Proof {
 	return Proof{
 		Proven:    goTimeOrZero(c.proven),
 		PullBegan: uint64(c.pull_began),
+		Checker:   ProofChecker(c.checker),
+		GoodUntil: goTimeOrZero(c.good_until),
 	}
 }
 
@@ -1102,6 +1167,19 @@ func cManifestDescriptor(a *arena, from *ManifestDescriptor) (c C.waybill_manife
 	c.size = C.uint64_t(from.Size)
 	c.platform = cIfAny(a, from.Platform, cPlatform)
 	c.is_attestation = C.bool(from.IsAttestation)
+	return c
+}
+
+// ProofRule: Of the images that a pattern names. Pattern: as in an allowlist; empty: all that no
+// other rule names.
+type ProofRule struct {
+	Pattern string
+	Proofs  Proofs
+}
+
+func cProofRule(a *arena, from *ProofRule) (c C.waybill_proof_rule) {
+	c.pattern = a.string(from.Pattern)
+	c.proofs = C.int32_t(from.Proofs)
 	return c
 }
 
@@ -1491,6 +1569,20 @@ func goRecoveryReport(c *C.waybill_recovery_report) RecoveryReport {
 		CommitUndone:              bool(c.commit_undone),
 		CopyOf:                    goString(c.copy_of),
 	}
+}
+
+// ProofTerms says what a caller says of the proof that a pull brought, beside that it succeeded.
+type ProofTerms struct {
+	Checker ProofChecker
+	// Until when the credential is good by its own word: a token's exp, a credential provider's
+	// cacheDuration. Its fraction of a second does not count. zero: it does not say.
+	GoodUntil time.Time
+}
+
+func cProofTerms(a *arena, from *ProofTerms) (c C.waybill_proof_terms) {
+	c.checker = C.int32_t(from.Checker)
+	c.good_until = a.time(from.GoodUntil)
+	return c
 }
 
 // ExplainedCredential says what a record has under an image name: a Secret, a service account, or
@@ -1890,6 +1982,8 @@ type Metrics struct {
 	LastOpening        *OpeningSummary // nil: likewise
 	// Of preloaded_images, those presumed since a first start. waybill_presumed_images
 	PresumedImages uint64
+	// Credentials on record, by [ProofChecker]. waybill_credentials
+	CredentialsByChecker [4]uint64
 }
 
 func goMetrics(c *C.waybill_metrics) Metrics {
@@ -1929,6 +2023,7 @@ func goMetrics(c *C.waybill_metrics) Metrics {
 		Counters:                          goIfAny(c.counters, goStoreCounters),
 		LastOpening:                       goIfAny(c.last_opening, goOpeningSummary),
 		PresumedImages:                    uint64(c.presumed_images),
+		CredentialsByChecker:              *(*[4]uint64)(unsafe.Pointer(&c.credentials_by_checker)),
 	}
 }
 

@@ -15,6 +15,7 @@
 #include "store/engine/recovery/backup.h"
 #include "store/engine/recovery/inspect.h"
 #include "store/engine/trust/trust_journal.h"
+#include "store/node/records/pulled_record.h"
 
 namespace waybill::internal {
 
@@ -98,7 +99,8 @@ Result<void> WriteHeader(Working& working, const Move& move, Purpose purpose) {
   TRY(after.PutHeaderRecord(kTrustKey, RecordKind::kTrustJournal,
                             EncodeJournal(*events, move.to())));
   TRY(after.PutHeaderRecord(kIdentityKey, RecordKind::kIdentity, EncodeIdentity(working.identity)));
-  if (move.to() < kFirstWithCounters) TRY(after.DeleteHeaderRecord(kCountersKey));
+  // An older version may not read them.
+  if (move.to() < move.from()) TRY(after.DeleteHeaderRecord(kCountersKey));
   return after.WriteState();
 }
 
@@ -214,9 +216,25 @@ Result<void> Report(StepRun& run, std::uint64_t total) {
   return Error{ErrorCode::kInterrupted, "the migration was stopped", "run it again to go on"};
 }
 
+Result<std::vector<Key16>> KeysOfRecords(const StoreTxn& txn) {
+  std::vector<Key16> keys;
+  TRY(txn.ForEach(Table::kPulled, [&](const Key16& key, Payload) -> Result<bool> {
+    keys.push_back(key);
+    return true;
+  }));
+  return keys;
+}
+
+Result<ImagePulledRecord> RecordUnder(const StoreTxn& txn, const Key16& key) {
+  auto payload = TRY(txn.Get(Table::kPulled, key));
+  auto record = payload ? DecodePulledRecordValue(*payload) : std::nullopt;
+  if (!record) return Error{ErrorCode::kDamaged, "a record can't be read", {}, Hint::kRecover};
+  return *std::move(record);
+}
+
 std::span<const Step> Steps() {
-  static const Step steps[] = {kStepV1ToV2, kStepV2ToV3, kStepV3ToV4,
-                               kStepV4ToV5, kStepV5ToV6, kStepV6ToV7};
+  static const Step steps[] = {kStepV1ToV2, kStepV2ToV3, kStepV3ToV4, kStepV4ToV5,
+                               kStepV5ToV6, kStepV6ToV7, kStepV7ToV8};
   static_assert(std::size(steps) == kNewestSchema - kOldestSchema);
   return steps;
 }

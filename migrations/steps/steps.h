@@ -14,6 +14,7 @@
 
 #include "store/engine/database/store_txn.h"
 #include "waybill/result.h"
+#include "waybill/types.h"
 
 namespace waybill::internal {
 
@@ -32,6 +33,10 @@ struct StepRun {
 
 // Counts one more written value of `total`. kInterrupted: the progress stops the step.
 Result<void> Report(StepRun& run, std::uint64_t total);
+
+// Of every pulled record; and one of them, decoded.
+Result<std::vector<Key16>> KeysOfRecords(const StoreTxn& txn);
+Result<ImagePulledRecord> RecordUnder(const StoreTxn& txn, const Key16& key);
 
 struct Step {
   std::uint32_t from;
@@ -54,6 +59,7 @@ extern const Step kStepV3ToV4;
 extern const Step kStepV4ToV5;
 extern const Step kStepV5ToV6;
 extern const Step kStepV6ToV7;
+extern const Step kStepV7ToV8;
 
 }  // namespace waybill::internal
 

@@ -23,15 +23,6 @@ namespace waybill::internal {
 namespace v5_to_v6 {
 namespace {
 
-Result<std::vector<Key16>> KeysOfRecords(const StoreTxn& txn) {
-  std::vector<Key16> keys;
-  TRY(txn.ForEach(Table::kPulled, [&](const Key16& key, Payload) -> Result<bool> {
-    keys.push_back(key);
-    return true;
-  }));
-  return keys;
-}
-
 Result<void> Up(StepRun& run) {
   auto keys = TRY(KeysOfRecords(run.txn));
   for (const Key16& key : keys) {
@@ -72,17 +63,15 @@ Result<void> Down(StepRun& run) {
   auto keys = TRY(KeysOfRecords(run.txn));
   auto forgot_hashes = TRY(ForgotHashes(run.txn));
   for (const Key16& key : keys) {
-    auto payload = TRY(run.txn.Get(Table::kPulled, key));
-    auto record = payload ? DecodePulledRecordValue(*payload) : std::nullopt;
-    if (!record) return Error{ErrorCode::kDamaged, "a record can't be read", {}, Hint::kRecover};
-    TRY(DropForgotten(run.txn, *record));
-    DropLimited(run.txn.state().ages, forgot_hashes, *record);
-    for (auto& [name, entry] : record->credential_mapping) {
+    auto record = TRY(RecordUnder(run.txn, key));
+    TRY(DropForgotten(run.txn, record));
+    DropLimited(run.txn.state().ages, forgot_hashes, record);
+    for (auto& [name, entry] : record.credential_mapping) {
       entry.node_pods_proof = {};
       for (ImagePullSecret& secret : entry.kubernetes_secrets) secret.proof = {};
       for (auto& account : entry.kubernetes_service_accounts) account.proof = {};
     }
-    auto encoded = TRY(EncodePulledRecordValue(*record));
+    auto encoded = TRY(EncodePulledRecordValue(record));
     TRY(run.txn.PutAs(SchemaOf(5), Table::kPulled, key, encoded));
     if (auto r = Report(run, keys.size()); !r) return r;
   }

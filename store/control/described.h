@@ -32,6 +32,8 @@ inline constexpr auto kLast<Settled> = 1;
 template <>
 inline constexpr auto kLast<RevocationKind> = 5;
 template <>
+inline constexpr auto kLast<ProofChecker> = 2;
+template <>
 inline constexpr auto kLast<PullFailure> = 2;
 
 template <>
@@ -206,7 +208,8 @@ struct Members<ReconcileReport> {
 
 template <>
 struct Members<Proof> {
-  static constexpr std::tuple value{Member<&Proof::proven>(), Member<&Proof::pull_began>()};
+  static constexpr std::tuple value{Member<&Proof::proven>(), Member<&Proof::pull_began>(),
+                                    Member<&Proof::checker>(), Member<&Proof::good_until>()};
 };
 
 template <>
@@ -246,9 +249,15 @@ struct Members<PulledManifest> {
 };
 
 template <>
+struct Members<ProofTerms> {
+  static constexpr std::tuple value{Member<&ProofTerms::checker>(),
+                                    Member<&ProofTerms::good_until>()};
+};
+
+template <>
 struct Members<PullResult> {
   static constexpr std::tuple value{Member<&PullResult::pull>(), Member<&PullResult::manifest>(),
-                                    Member<&PullResult::image>()};
+                                    Member<&PullResult::image>(), Member<&PullResult::terms>()};
 };
 
 }  // namespace waybill::internal

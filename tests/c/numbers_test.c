@@ -246,6 +246,8 @@ static void have_no_name(int32_t number) {
   CHECK(is_empty(waybill_short_names_name(number)));
   CHECK(is_empty(waybill_revocation_kind_name(number)));
   CHECK(is_empty(waybill_credential_standing_name(number)));
+  CHECK(is_empty(waybill_proof_checker_name(number)));
+  CHECK(is_empty(waybill_proofs_name(number)));
   CHECK(is_empty(waybill_stream_url_refusal_name(number)));
   CHECK(is_empty(waybill_stream_scheme_name(number)));
   waybill_string* answer = check_poison();

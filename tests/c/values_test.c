@@ -108,7 +108,21 @@ static void policies(void) {
   const waybill_string open = WAYBILL_STRING("example.com/open/a");
   CHECK(!waybill_policy_requires_verification(policy, open, WAYBILL_ORIGIN_PRELOADED));
   CHECK(waybill_policy_requires_verification(policy, open, WAYBILL_ORIGIN_KUBELET_PULLED));
+  CHECK(waybill_policy_proof_counts(policy, open, WAYBILL_CHECKER_MIRROR));
+  const waybill_proof_rule rule = {pattern, WAYBILL_PROOFS_REGISTRY};
+  waybill_policy* chooser = NULL;
+  MUST(waybill_policy_with_proofs(policy, &rule, 1, &chooser, &error));
   waybill_policy_free(policy);
+  CHECK(waybill_policy_mode(chooser) == WAYBILL_NEVER_VERIFY_ALLOWLISTED_IMAGES);
+  CHECK(!waybill_policy_proof_counts(chooser, open, WAYBILL_CHECKER_MIRROR));
+  CHECK(waybill_policy_proof_counts(chooser, open, WAYBILL_CHECKER_REGISTRY));
+  CHECK(waybill_policy_proof_counts(chooser, IMAGE, WAYBILL_CHECKER_GUEST));
+  const waybill_proof_rule twice[2] = {rule, rule};
+  policy = chooser;
+  INVALID(waybill_policy_with_proofs(chooser, twice, 2, &policy, &error));
+  CHECK(policy == NULL);
+  waybill_policy_free(chooser);
+  CHECK(waybill_policy_proof_counts(NULL, IMAGE, WAYBILL_CHECKER_UNKNOWN));
   const waybill_string wrong = WAYBILL_STRING("*");
   INVALID(waybill_policy_make(WAYBILL_NEVER_VERIFY_ALLOWLISTED_IMAGES, (waybill_strings){&wrong, 1},
                               WAYBILL_ALLOWLIST_ANY_IMAGE, &policy, &error));
@@ -126,11 +140,42 @@ static void policies(void) {
   end_store(store);
 }
 
+static void checkers(void) {
+  int32_t number = -1;
+  MUST(waybill_parse_proof_checker(WAYBILL_STRING("guest"), &number, &error));
+  CHECK(number == WAYBILL_CHECKER_GUEST);
+  MUST(waybill_parse_proofs(WAYBILL_STRING("registry"), &number, &error));
+  CHECK(number == WAYBILL_PROOFS_REGISTRY);
+  CHECK_TEXT("mirror", waybill_proof_checker_name(WAYBILL_CHECKER_MIRROR));
+  CHECK_TEXT("any", waybill_proofs_name(WAYBILL_PROOFS_ANY));
+
+  waybill_open_options options = store_options("checkers");
+  waybill_store* store = open_with(&options);
+  const waybill_timestamp end = {4000000000, 0};
+  waybill_pull_result result = {.struct_size = sizeof result};
+  result.terms = (waybill_proof_terms){WAYBILL_CHECKER_MIRROR, &end};
+  const waybill_image_pull_credentials all = {.node_pods_accessible = true};
+  MUST(waybill_record_image_pulled(store, APP, &all, &result, &error));
+  waybill_proven_record* proven = NULL;
+  MUST(waybill_get_proven_record(store, APP, &proven, &error));
+  CHECK(proven->proofs[0].node_pods.checker == WAYBILL_CHECKER_MIRROR);
+  CHECK(proven->proofs[0].node_pods.good_until->seconds == end.seconds);
+  waybill_free(proven);
+  result.terms.checker = 4;
+  INVALID(waybill_record_image_pulled(store, APP, &all, &result, &error));
+  waybill_metrics* metrics = NULL;
+  MUST(waybill_get_metrics(store, &metrics, &error));
+  CHECK(metrics->credentials_by_checker[WAYBILL_CHECKER_MIRROR] == 1);
+  waybill_free(metrics);
+  end_store(store);
+}
+
 int main(void) {
   versions_and_names();
   platforms();
   no_documents();
   times();
   policies();
+  checkers();
   return check_result();
 }

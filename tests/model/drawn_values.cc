@@ -122,7 +122,19 @@ ModelPod DrawPod(Draw& draw) {
   return pod;
 }
 
-ModelPolicy DrawPolicy(Draw& draw) {
+namespace {
+
+std::vector<ProofRule> DrawProofs(Draw& draw) {
+  const auto proofs = [&] { return draw.OneIn(2) ? Proofs::kRegistry : Proofs::kAny; };
+  std::vector<ProofRule> rules;
+  for (const char* pattern : {"", "nginx", "registry.example.com:5000/*",
+                              "registry.example.com:5000/team/*", "localhost/tool"}) {
+    if (draw.OneIn(2)) rules.push_back({pattern, proofs()});
+  }
+  return rules;
+}
+
+ModelPolicy DrawMode(Draw& draw) {
   switch (draw.Below(6)) {
     case 0:
       return {VerificationMode::kNeverVerify};
@@ -135,6 +147,23 @@ ModelPolicy DrawPolicy(Draw& draw) {
     default:
       return {};
   }
+}
+
+}  // namespace
+
+ModelPolicy DrawPolicy(Draw& draw) {
+  ModelPolicy policy = DrawMode(draw);
+  if (draw.OneIn(3)) policy.proofs = DrawProofs(draw);
+  return policy;
+}
+
+ProofTerms DrawTerms(Draw& draw, Timestamp now) {
+  ProofTerms terms;
+  if (!draw.OneIn(3)) terms.checker = static_cast<ProofChecker>(draw.Below(4));
+  if (draw.OneIn(6)) {
+    terms.good_until = Timestamp{now.seconds + static_cast<std::int64_t>(draw.Below(400)) - 20, 0};
+  }
+  return terms;
 }
 
 ImagePulledRecord DrawRecord(Draw& draw, Timestamp now) {

@@ -25,6 +25,7 @@ std::vector<ImagePullSecret> DrawSecrets(Draw& draw);
 std::optional<ImagePullCredentials> DrawCredentials(Draw& draw);
 ModelPod DrawPod(Draw& draw);
 ModelPolicy DrawPolicy(Draw& draw);
+ProofTerms DrawTerms(Draw& draw, Timestamp now);
 ImagePulledRecord DrawRecord(Draw& draw, Timestamp now);
 std::vector<ImageOnNode> DrawImagesOnNode(Draw& draw);
 std::vector<std::string> DrawRefs(Draw& draw);

@@ -31,6 +31,9 @@ ModelOpening History::DrawOpening() {
 
 std::string History::DescribeOpening(const ModelOpening& opening) const {
   std::string what = " under " + std::string(VerificationModeName(policy_.mode));
+  for (const ProofRule& rule : policy_.proofs) {
+    what += ", proofs of " + Quote(rule.pattern) + " by " + std::string(ProofsName(rule.proofs));
+  }
   if (opening.handlers) what += ", handlers" + DescribeHandlers(*opening.handlers);
   if (opening.continues_pulls) what += ", continuing pulls";
   if (opening.preloaded) what += ", preloaded:" + DescribeListed(*opening.preloaded);
@@ -86,6 +89,7 @@ void History::Open(Side& side, ModelOpening opening) {
     }
   }
   auto policy = VerificationPolicy::Make(policy_.mode, policy_.patterns, policy_.scope);
+  if (policy) policy = policy->WithProofs(policy_.proofs);
   Expect(policy.has_value(), side, "the policy is refused");
   OpenOptions options{.directory = side.directory,
                       .witness = Witness::At(side.directory.string() + ".witness")};

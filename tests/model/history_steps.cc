@@ -56,16 +56,21 @@ void History::PulledStep() {
   const auto manifest = DrawManifest();
   std::optional<ImageOnNode> entry;
   if (draw_.OneIn(2)) entry = ImageOfRef(ref);
+  const ProofTerms terms = DrawTerms(draw_, clock_.Now());
   Note(
       std::string(begun ? "pulled by ID " : "pulled ") + (entry ? "with its entry " : "") +
       Quote(image.image) + " " + Quote(ref) + For(handler) + " " +
       (credentials ? DescribeCredentials(*credentials) : "unknown") +
-      (manifest ? " manifest " + manifest->digest + " " + FormatPlatform(manifest->platform) : ""));
+      (manifest ? " manifest " + manifest->digest + " " + FormatPlatform(manifest->platform) : "") +
+      " checked by " + std::string(ProofCheckerName(terms.checker)) +
+      (terms.good_until ? " until " + std::to_string(terms.good_until->seconds) : ""));
   if (!Agree([&](const Model& model) { return model.MayEnd(image, handler); })) return;
   for (Side& side : sides_) {
     const std::string name = Named(side, handler);
-    const PullResult how{
-        .pull = begun ? side.pulls[*begun] : PullId(), .manifest = manifest, .image = entry};
+    const PullResult how{.pull = begun ? side.pulls[*begun] : PullId(),
+                         .manifest = manifest,
+                         .image = entry,
+                         .terms = terms};
     const auto result = side.store->RecordImagePulled(
         {.image = image.image, .image_ref = ref, .runtime_handler = name}, credentials, how);
     ExpectTaken(result, side.model.Pulled(image, ref, credentials, name, how), side);

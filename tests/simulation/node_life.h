@@ -68,7 +68,8 @@ class NodeLife {
     std::optional<FullName> name = {};
     std::optional<ContentIndex> content = {};  // that it would bring
     bool anonymous = false;                    // the registry wanted no credentials
-    Proof proof = {};                          // that the registry was shown
+    ProofTerms terms = {};
+    Proof proof = {};  // that the registry was shown
     Step began = 0;
     Millis leased_from = 0;
     PullId id = {};
@@ -111,6 +112,8 @@ class NodeLife {
   // --- pulls.cc ---
   static ImageCopy CopyOf(const Pull& pull);  // without the ref
   void StartPull(const Question& question);
+  // Who checks what it shows, and until when that is good.
+  void DrawTerms(Pull& pull, bool mirrored);
   void PlanEnd(const PullPointer& pull, Millis duration);
   void Done(const PullPointer& pull);
   void Arrive(const PullPointer& pull);

@@ -28,9 +28,13 @@ void NodeLife::StartPull(const Question& question) {
   pull->question = question;
   pull->name = runtime_.Complete(question.image);
   pull->proof = ProofOf(question.pod);
-  if (registries_reachable_ && pull->name) {
+  const bool mirrored =
+      scenario_.percent_mirrored > 0 && Percent(draw_, scenario_.percent_mirrored);
+  DrawTerms(*pull, mirrored);
+  if ((registries_reachable_ || mirrored) && pull->name) {
     const std::optional<ContentIndex> served = world_.Serve(*pull->name);
-    if (served && world_.MayPull(question.pod, *world_.Find(pull->name->repository))) {
+    if (served &&
+        (mirrored || world_.MayPull(question.pod, *world_.Find(pull->name->repository)))) {
       pull->content = served;
       pull->anonymous = world_.Find(pull->name->repository)->is_public;
     }
@@ -59,6 +63,16 @@ void NodeLife::StartPull(const Question& question) {
   strange.policy = PullPolicy::kAlways;
   strange.is_hasty = draw_.OneIn(4);
   timeline_.After(Between(draw_, 0, duration), [this, strange] { Ask(strange); });
+}
+
+void NodeLife::DrawTerms(Pull& pull, bool mirrored) {
+  if (scenario_.percent_mirrored > 0) {
+    pull.terms.checker = mirrored ? ProofChecker::kMirror : ProofChecker::kRegistry;
+  }
+  if (scenario_.percent_ending > 0 && Percent(draw_, scenario_.percent_ending)) {
+    pull.terms.good_until =
+        Timestamp{clock_.Now().seconds + Between(draw_, kMinute, 2 * kHour) / kSecond, 0};
+  }
 }
 
 void NodeLife::PlanEnd(const PullPointer& pull, Millis duration) {
@@ -192,11 +206,14 @@ void NodeLife::Succeed(const PullPointer& pull) {
     known_began = KnownBeginning(*pull);
     RecordSuccess(*pull, content);
   }
-  const Proof proof = pull->anonymous ? Proof{.anonymous = true} : pull->proof;
+  Proof proof = pull->anonymous ? Proof{.anonymous = true} : pull->proof;
+  // It proved nothing.
+  if (pull->terms.checker == ProofChecker::kMirror) proof = {};
   truth_.Proven(content,
                 {std::string(*ImageName(pull->question.image)),
                  std::string(pull->question.pod.runtime_handler)},
-                proof, pull->began, known_began, NextStep());
+                proof, pull->began, known_began, NextStep(),
+                pull->terms.good_until ? pull->terms.good_until->seconds : 0);
   EndWaits(pull->question.pod.tenant, content, pull->question.image);
   LogPull(*pull, "is recorded as " + runtime_.PullRef(content, *pull->name));
 }
@@ -217,6 +234,9 @@ Step NodeLife::KnownBeginning(const Pull& pull) const {
 void NodeLife::RecordSuccess(const Pull& pull, ContentIndex content) {
   const std::string ref = runtime_.PullRef(content, *pull.name);
   PullResult result;
+  result.terms = pull.terms;
+  if (Broken(Breakage::kMirrorsUntold)) result.terms.checker = ProofChecker::kRegistry;
+  if (Broken(Breakage::kEndsUntold)) result.terms.good_until.reset();
   if (names_pulls_) result.pull = pull.id;
   if (passes_entries_ && runtime_.Has(content)) result.image = runtime_.Entry(content);
   if (Broken(Breakage::kSuccessOfAnotherPull)) {

@@ -52,7 +52,11 @@ struct Scenario {
   std::size_t percent_strangers = 0;    // of pulls: another tenant pulls the same string, in vain
   std::size_t percent_answered = 0;     // of pods that wait: an operator imports what they name
   std::size_t percent_foretold = 0;     // of questions: of what does not exist yet
-  bool pods_wait = false;               // those that are not let in ask again and again
+  // Of pulls: an open mirror serves them, to whoever asks. Then only what the registry checked
+  // counts.
+  std::size_t percent_mirrored = 0;
+  std::size_t percent_ending = 0;  // of pulls: their credential ends by itself
+  bool pods_wait = false;          // those that are not let in ask again and again
   bool reachable_half_the_time = false;
   bool runtime_down_at_start = true;  // sometimes: no list at opening
   bool runtime_handlers = false;      // some pods name one
@@ -103,6 +107,8 @@ enum class Breakage {
   kOtherHashForgotten,  // the store hears of the hash that the Secret has now
   kImportedAlways,      // every image passes for imported
   kQuietTooEarly,       // the runtime's leases are not seen
+  kMirrorsUntold,       // what a mirror served passes for the registry's
+  kEndsUntold,          // nobody says when a credential ends
   // Shuts out, and opens nothing.
   kMixedPullsProveNothing,  // a success beside a failure of the same string has no credentials
 };

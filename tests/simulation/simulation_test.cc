@@ -78,6 +78,11 @@ BOOST_AUTO_TEST_CASE(mistakes_are_noticed_where_the_runtime_tells_more) {
   CheckNoticed(Breakage::kQuietTooEarly, {"by-hand"});
 }
 
+BOOST_AUTO_TEST_CASE(mistakes_are_noticed_where_a_mirror_asks_nobody) {
+  CheckNoticed(Breakage::kMirrorsUntold, {"mirrors"});
+  CheckNoticed(Breakage::kEndsUntold, {"mirrors"});
+}
+
 BOOST_AUTO_TEST_CASE(what_is_brought_by_hand_is_seldom_shut) {
   const Scenario& by_hand = *FindScenario("by-hand");
   Scenario untold = by_hand;

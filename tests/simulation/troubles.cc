@@ -80,6 +80,9 @@ void NodeLife::Open(Mode mode, bool continues_pulls) {
       runtime_.kind() == RuntimeKind::kCrio && !Broken(Breakage::kShortNamesHaveNoAliases)
           ? ShortNames::kAnywhere
           : ShortNames::kDockerHub;
+  if (scenario_.percent_mirrored > 0) {
+    options.policy = Must(options.policy.WithProofs({{"", Proofs::kRegistry}}), "WithProofs");
+  }
   if (!scenario_.remembers) options.evidence.remember = std::chrono::seconds(0);
   if (Broken(Breakage::kWindowTooShort)) options.evidence.window = std::chrono::seconds(1);
   options.continues_pulls = continues_pulls || Broken(Breakage::kPullsNeverEnd);

@@ -36,8 +36,12 @@ bool SpeaksOf(const Revocation& what, const T& credential) {
 
 // Unless another one is worth no less.
 void AddEvidence(std::vector<Evidence>& all, const Evidence& evidence) {
-  const auto is_worth = [](const Evidence& one, const Evidence& other) {
-    return one.began >= other.began && one.proven >= other.proven && one.recorded >= other.recorded;
+  const auto outlasts = [](const Evidence& one, const Evidence& other) {
+    return one.good_until == 0 || (other.good_until != 0 && one.good_until >= other.good_until);
+  };
+  const auto is_worth = [&](const Evidence& one, const Evidence& other) {
+    return one.began >= other.began && one.proven >= other.proven &&
+           one.recorded >= other.recorded && outlasts(one, other);
   };
   const bool needless = std::any_of(all.begin(), all.end(),
                                     [&](const Evidence& one) { return is_worth(one, evidence); });
@@ -71,6 +75,7 @@ void Truth::Proofs::Drop(const Leaves& leaves) {
 }
 
 bool Truth::Counts(const Evidence& evidence, std::chrono::seconds most, Kind kind) const {
+  if (evidence.good_until != 0 && clock_ >= evidence.good_until) return false;
   if (most.count() == 0) return true;
   const std::int64_t age = clock_ - evidence.proven;
   if (kind == Kind::kTrue) return age <= most.count() + slack_;
@@ -138,7 +143,7 @@ void Truth::BroughtByPull(ContentIndex content, bool was_there, bool late, bool 
 }
 
 void Truth::Proven(ContentIndex content, const CopyName& name, const Proof& proof, Step began,
-                   std::optional<Step> known_began, Step now) {
+                   std::optional<Step> known_began, Step now, std::int64_t good_until) {
   Image& image = images_[content];
   image.recorded = now;
   const auto prove = [&](Proofs& proofs, const Evidence& evidence, Kind kind) {
@@ -161,8 +166,9 @@ void Truth::Proven(ContentIndex content, const CopyName& name, const Proof& proo
       AddCredential(proofs.accounts, *proof.account, evidence);
     }
   };
-  prove(image.proofs[name], {began, clock_, now}, Kind::kTrue);
-  if (known_began) prove(image.known_proofs[name], {*known_began, clock_, now}, Kind::kKnown);
+  prove(image.proofs[name], {began, clock_, now, good_until}, Kind::kTrue);
+  if (known_began)
+    prove(image.known_proofs[name], {*known_began, clock_, now, good_until}, Kind::kKnown);
 }
 
 void Truth::WrittenBack(ContentIndex content, const CopyName& name, const ImagePullSecret& secret,

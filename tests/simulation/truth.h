@@ -42,6 +42,7 @@ struct Evidence {
   Step began = 0;           // the pull; 0: nobody can say
   std::int64_t proven = 0;  // by the node's clock, in seconds
   Step recorded = 0;
+  std::int64_t good_until = 0;  // by that clock; 0: it does not end by itself
 };
 
 // What proofs are kept under: the image name, of one runtime handler's copy.
@@ -64,7 +65,7 @@ class Truth {
   // store takes the pull to have begun, which may be earlier. nullopt: the store need not hear of
   // it.
   void Proven(ContentIndex content, const CopyName& name, const Proof& proof, Step began,
-              std::optional<Step> known_began, Step now);
+              std::optional<Step> known_began, Step now, std::int64_t good_until = 0);
   // The kubelet without waybill takes it for preloaded, and is believed.
   void Presumed(ContentIndex content) { images_[content].presumed = true; }
   // A match opened it, and what the pod held out is kept with what that match was worth. Not

@@ -116,6 +116,9 @@ Model::Answer Model::DecideCopy(const KnownImage& image, const std::string& ref,
                                                              : Reason::kNoEntryForImageName));
   }
   if (entry->second.node_pods_accessible) {
+    if (!IsCheckedEnough(*image.name, entry->second.node_pods_proof)) {
+      return unless_preloaded(MustAuthenticate(Reason::kProofNotByRegistry));
+    }
     if (IsPastAge(entry->second.node_pods_proof, ages_.node_pods)) {
       return unless_preloaded(MustAuthenticate(Reason::kProofTooOld));
     }
@@ -126,7 +129,7 @@ Model::Answer Model::DecideCopy(const KnownImage& image, const std::string& ref,
   if (!pod.available) {
     return {{true, CheckResult::kError, Reason::kCredentialsUnavailable, true}, {}};
   }
-  return Compare(entry->second, pod);
+  return Compare(*image.name, entry->second, pod);
 }
 
 Model::Answer Model::WithoutRecord(const KnownImage& image, const std::string& ref) const {
@@ -155,17 +158,20 @@ std::optional<Model::Answer> Model::LedgerOpens(const KnownImage& image,
   return AllowedByPolicy(Reason::kPolicyKnownPreloaded);
 }
 
-Model::Answer Model::Compare(const ImagePullCredentials& entry, const ModelPod& pod) const {
+Model::Answer Model::Compare(const std::string& name, const ImagePullCredentials& entry,
+                             const ModelPod& pod) const {
   const auto found = [](Reason reason, std::optional<ImagePullSecret> write_back) {
     return Answer{{false, CheckResult::kCredentialRecordFound, reason, true},
                   std::move(write_back)};
   };
   const bool room = entry.kubernetes_secrets.size() < 100;
-  bool too_old = false;
+  Reason none = Reason::kNoCredentialMatches;
   const auto counts = [&](const Proof& proof, std::chrono::seconds most) {
+    const bool is_checked = IsCheckedEnough(name, proof);
     const bool is_old = IsPastAge(proof, most);
-    too_old = too_old || is_old;
-    return !is_old;
+    if (is_checked && is_old) none = Reason::kProofTooOld;
+    if (!is_checked) none = Reason::kProofNotByRegistry;
+    return is_checked && !is_old;
   };
   for (const ImagePullSecret& mine : pod.secrets) {
     for (const ImagePullSecret& stored : entry.kubernetes_secrets) {
@@ -188,8 +194,7 @@ Model::Answer Model::Compare(const ImagePullCredentials& entry, const ModelPod& 
       return found(Reason::kServiceAccountMatches, std::nullopt);
     }
   }
-  const Reason reason = too_old ? Reason::kProofTooOld : Reason::kNoCredentialMatches;
-  return {{true, CheckResult::kMustAuthenticate, reason, true}, {}};
+  return {{true, CheckResult::kMustAuthenticate, none, true}, {}};
 }
 
 Model::Answer Model::Check(const KnownImage& image, const std::string& ref, const ModelPod& pod,

@@ -38,6 +38,7 @@ struct ModelPolicy {
   VerificationMode mode = VerificationMode::kNeverVerifyPreloadedImages;
   std::vector<std::string> patterns = {};
   AllowlistScope scope = AllowlistScope::kAnyImage;
+  std::vector<ProofRule> proofs = {};
 };
 
 // What a store is opened with, beside its policy.
@@ -157,9 +158,9 @@ class Model {
   const std::vector<Revocation>& revocations() const { return revocations_; }
   // An older schema version has no place for something of it.
   bool HasForgotten() const {
-    return !revocations_.empty() || last_truth_ != 0 || ages_ != AgeLimits();
+    return !revocations_.empty() || last_truth_ != 0 || ages_ != AgeLimits() || AnyEnds();
   }
-  // The record as it counts: without what is past its age.
+  // The record as it counts: without what is past its age, or not checked as the policy demands.
   ImagePulledRecord Counting(ImagePulledRecord record) const;
   // The commits in which records were tidied up.
   void set_stamp(const CopyKey& copy, std::uint64_t stamp) { records_.at(copy).stamp = stamp; }
@@ -222,10 +223,22 @@ class Model {
 
   Timestamp NowForAges() const;
   bool IsPastAge(const Proof& proof, std::chrono::seconds most) const;
+  bool IsCheckedEnough(const std::string& name, const Proof& proof) const;
+  // Of two proofs of the same credentials.
+  Proof Better(const Proof& a, const Proof& b, std::chrono::seconds most) const;
+  template <typename T>
+  bool MergeList(std::vector<T>& list, const std::vector<T>& added,
+                 std::chrono::seconds most) const;
+  // Merges what a pull proved into a record, as the kubelet does. Whether it changed anything but
+  // proofs.
+  bool Merge(ImagePulledRecord& record, const std::string& name,
+             const ImagePullCredentials& added) const;
+  bool AnyEnds() const;
   std::chrono::seconds AgeOfAccounts() const;
   std::uint64_t PullBegan(const KnownImage& image, const std::string& stored, PullId id) const;
   std::uint64_t PullOfNameBegan(const std::string& name, const std::string& stored) const;
-  ImagePullCredentials Proven(ImagePullCredentials credentials, std::uint64_t began) const;
+  ImagePullCredentials Proven(ImagePullCredentials credentials, std::uint64_t began,
+                              const ProofTerms& terms) const;
   void GiveProofs(const ImagePulledRecord& before, ImagePulledRecord& put) const;
   void PutRevocation(const Revocation& revocation);
   template <typename T>
@@ -243,7 +256,8 @@ class Model {
 
   Answer DecideCopy(const KnownImage& image, const std::string& ref, const std::string& stored,
                     const ModelPod& pod) const;
-  Answer Compare(const ImagePullCredentials& entry, const ModelPod& pod) const;
+  Answer Compare(const std::string& name, const ImagePullCredentials& entry,
+                 const ModelPod& pod) const;
   Answer WithoutRecord(const KnownImage& image, const std::string& ref) const;
   bool PolicyOpens(const KnownImage& image, ImageOrigin origin) const;
   Answer AllowedByPolicy(Reason preloaded) const;
@@ -390,11 +404,6 @@ class Model {
   Metrics metrics_;
 };
 
-// Of two proofs of the same credentials.
-Proof Later(const Proof& a, const Proof& b);
-// Merges what a pull proved into a record, as the kubelet does. Whether it changed anything but
-// proofs.
-bool Merge(ImagePulledRecord& record, const std::string& name, const ImagePullCredentials& added);
 // The digest that a ref spells, or the ref itself.
 std::string SpellingOf(const std::string& ref);
 // `ref`, and the other ways to write its digest without a repository.

@@ -130,12 +130,13 @@ std::string DescribeCredentials(const ImagePullCredentials& credentials) {
   return "{" + text + "}";
 }
 
-// When each credential was proven, and in which commit that pull began.
+// When and by whom each credential was proven, in which commit that pull began, and when it ends.
 std::string DescribeProofs(const ImagePulledRecord& record) {
   std::string text = " proven";
   const auto add = [&](const Proof& proof) {
     text += " " + (proof.proven ? std::to_string(proof.proven->seconds) : "?") + "/" +
-            std::to_string(proof.pull_began);
+            std::to_string(proof.pull_began) + "/" + std::string(ProofCheckerName(proof.checker)) +
+            (proof.good_until ? "/until " + std::to_string(proof.good_until->seconds) : "");
   };
   for (const auto& [name, entry] : record.credential_mapping) {
     text += " " + name + ":";

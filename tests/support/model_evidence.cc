@@ -222,6 +222,9 @@ std::uint64_t Model::UniteRecords(const std::function<bool(const std::string&)>&
     if (of_refs(copy.first) && ids.contains(ImageOf(copy.first)))
       of_images[{ImageOf(copy.first), copy.second}].push_back(record);
   }
+  const auto merge = [&](auto& into, const auto& name, const auto& added) {
+    return Merge(into, name, added);
+  };
   std::uint64_t united = 0;
   for (auto& [image, records] : of_images) {
     if (records.size() < 2) continue;
@@ -232,7 +235,7 @@ std::uint64_t Model::UniteRecords(const std::function<bool(const std::string&)>&
     for (const ImagePulledRecord& record : records) {
       records_.erase({record.image_ref, record.runtime_handler});
       if (&record == &records.front()) continue;
-      one = Unite(one, record, Merge);
+      one = Unite(one, record, merge);
       ++united;
     }
     const auto id = ids.find(image.first);
@@ -252,6 +255,9 @@ void Model::LearnEntry(const ImageOnNode& image) {
 }
 
 void Model::TakeOverRecord(const std::string& ref, const std::string& stored) {
+  const auto merge = [&](auto& into, const auto& name, const auto& added) {
+    return Merge(into, name, added);
+  };
   const auto refs = RefsOf(ref);
   LearnRef(ref);
   for (const std::string& other : refs) {
@@ -263,7 +269,7 @@ void Model::TakeOverRecord(const std::string& ref, const std::string& stored) {
     DropForgotten(record);
     if (const auto own = records_.find({ref, stored}); own != records_.end()) {
       DropForgotten(own->second);
-      record = Unite(own->second, record, Merge);
+      record = Unite(own->second, record, merge);
     }
     records_[{ref, stored}] = record;
     records_.erase(at);

@@ -29,8 +29,11 @@ std::vector<T> WithoutDoubles(const std::vector<T>& list) {
   return kept;
 }
 
+}  // namespace
+
 template <typename T>
-bool MergeList(std::vector<T>& list, const std::vector<T>& added) {
+bool Model::MergeList(std::vector<T>& list, const std::vector<T>& added,
+                      std::chrono::seconds most) const {
   bool changed = false;
   std::vector<T> merged = WithoutDoubles(list);
   for (const T& item : added) {
@@ -38,7 +41,7 @@ bool MergeList(std::vector<T>& list, const std::vector<T>& added) {
                                    [&](const T& other) { return SameCoordinates(item, other); });
     if (same != merged.end() && *same == item) {
       // Proven once more.
-      same->proof = Later(same->proof, item.proof);
+      same->proof = Better(same->proof, item.proof, most);
       continue;
     }
     changed = true;
@@ -61,13 +64,22 @@ bool MergeList(std::vector<T>& list, const std::vector<T>& added) {
   return true;
 }
 
-}  // namespace
-
-Proof Later(const Proof& a, const Proof& b) {
-  return {std::max(a.proven, b.proven), std::max(a.pull_began, b.pull_began)};
+Proof Model::Better(const Proof& a, const Proof& b, std::chrono::seconds most) const {
+  const auto is_before = [](const Proof& x, const Proof& y) {
+    return x.proven != y.proven ? x.proven < y.proven : x.pull_began < y.pull_began;
+  };
+  Proof later = is_before(a, b) ? b : a;
+  const Proof earlier = is_before(a, b) ? a : b;
+  if (earlier.checker == later.checker) {
+    later.pull_began = std::max(a.pull_began, b.pull_began);
+    return later;
+  }
+  const bool stays = earlier.checker == ProofChecker::kRegistry && !IsPastAge(earlier, most);
+  return stays ? earlier : later;
 }
 
-bool Merge(ImagePulledRecord& record, const std::string& name, const ImagePullCredentials& added) {
+bool Model::Merge(ImagePulledRecord& record, const std::string& name,
+                  const ImagePullCredentials& added) const {
   const bool nothing = !added.node_pods_accessible && added.kubernetes_secrets.empty() &&
                        added.kubernetes_service_accounts.empty();
   if (nothing) return false;
@@ -78,7 +90,7 @@ bool Merge(ImagePulledRecord& record, const std::string& name, const ImagePullCr
   ImagePullCredentials& entry = record.credential_mapping[name];
   if (entry.node_pods_accessible) {
     if (added.node_pods_accessible) {
-      entry.node_pods_proof = Later(entry.node_pods_proof, added.node_pods_proof);
+      entry.node_pods_proof = Better(entry.node_pods_proof, added.node_pods_proof, ages_.node_pods);
     }
     return false;
   }
@@ -87,9 +99,10 @@ bool Merge(ImagePulledRecord& record, const std::string& name, const ImagePullCr
     return true;
   }
   if (!added.kubernetes_secrets.empty()) {
-    return MergeList(entry.kubernetes_secrets, added.kubernetes_secrets);
+    return MergeList(entry.kubernetes_secrets, added.kubernetes_secrets, ages_.credentials);
   }
-  return MergeList(entry.kubernetes_service_accounts, added.kubernetes_service_accounts);
+  return MergeList(entry.kubernetes_service_accounts, added.kubernetes_service_accounts,
+                   AgeOfAccounts());
 }
 
 std::optional<std::string> Model::Stored(const std::string& handler) const {
@@ -227,7 +240,7 @@ bool Model::Pulled(const KnownImage& image, const std::string& ref,
   if (closed_) awaits_first_list_ = false;
   // Nobody can tell for which guest a handler that went away pulled.
   auto proven = Stored(handler) ? credentials : std::nullopt;
-  if (proven) proven = Proven(*proven, PullBegan(image, *stored, result.pull));
+  if (proven) proven = Proven(*proven, PullBegan(image, *stored, result.pull), result.terms);
   const bool is_forgotten = proven && !DropForgottenOf({ref, *stored}, *proven);
   const bool is_new = !records_.contains({ref, *stored});
   ImagePulledRecord& record = records_[{ref, *stored}];
@@ -257,8 +270,9 @@ bool Model::Pulled(const KnownImage& image, const std::string& ref,
   const bool proves = proven && !proven->empty();
   if (proves && record.credential_mapping.contains(*image.name)) {
     const ImagePullCredentials& entry = record.credential_mapping.at(*image.name);
-    // What was open to all and is too old gives way.
-    if (entry.node_pods_accessible && IsPastAge(entry.node_pods_proof, ages_.node_pods)) {
+    // What was open to all and does not count gives way.
+    if (entry.node_pods_accessible && (IsPastAge(entry.node_pods_proof, ages_.node_pods) ||
+                                       !IsCheckedEnough(*image.name, entry.node_pods_proof))) {
       record.credential_mapping.erase(*image.name);
     }
   }
@@ -330,8 +344,11 @@ void Model::WriteBack(const KnownImage& image, const std::string& ref,
   ImagePullCredentials added;
   added.kubernetes_secrets.push_back(secret);
   added.kubernetes_secrets[0].proof =
-      ProofOfMatch(record.credential_mapping.at(image.name.value()).kubernetes_secrets, secret,
-                   [&](auto& one) { return !IsPastAge(one.proof, ages_.credentials); });
+      FindProofOfMatch(
+          record.credential_mapping.at(image.name.value()).kubernetes_secrets, secret,
+          [&](auto& one) { return !IsPastAge(one.proof, ages_.credentials); },
+          [&](const Proof& a, const Proof& b) { return Better(a, b, ages_.credentials); })
+          .value_or(Proof());
   if (!DropForgottenOf({record.image_ref, record.runtime_handler}, added)) return;
   if (!Merge(record, image.name.value(), added)) return;
   record.last_updated = TimeOfWriting();

@@ -69,6 +69,13 @@ bool Drop(ImagePulledRecord& record, const Gone& gone, const NodeGone& node_gone
   return any;
 }
 
+// What ends by itself. Whether there was any.
+bool DropEnding(ImagePulledRecord& record) {
+  return Drop(
+      record, [](const auto& one) { return one.proof.good_until.has_value(); },
+      [](const Proof& proof) { return proof.good_until.has_value(); });
+}
+
 }  // namespace
 
 // --- Ages
@@ -78,10 +85,36 @@ Timestamp Model::NowForAges() const {
 }
 
 bool Model::IsPastAge(const Proof& proof, std::chrono::seconds most) const {
-  if (most == kForEver) return false;
   const std::int64_t now = NowForAges().seconds;
+  if (proof.good_until && now >= proof.good_until->seconds) return true;
+  if (most == kForEver) return false;
   if (!proof.proven || proof.proven->seconds > now + kDay) return true;
   return now - proof.proven->seconds > most.count();
+}
+
+// The very name, else the longest prefix, else the rest.
+bool Model::IsCheckedEnough(const std::string& name, const Proof& proof) const {
+  const ProofRule* chosen = nullptr;
+  for (const ProofRule& rule : policy_.proofs) {
+    const std::string& pattern = rule.pattern;
+    if (pattern == name) {
+      chosen = &rule;
+      break;
+    }
+    const bool is_prefix = pattern.ends_with("/*");
+    if (!pattern.empty() && !is_prefix) continue;
+    if (is_prefix && !name.starts_with(pattern.substr(0, pattern.size() - 1))) continue;
+    if (chosen == nullptr || pattern.size() > chosen->pattern.size()) chosen = &rule;
+  }
+  return chosen == nullptr || chosen->proofs == Proofs::kAny ||
+         proof.checker == ProofChecker::kRegistry;
+}
+
+bool Model::AnyEnds() const {
+  return std::any_of(records_.begin(), records_.end(), [](const auto& one) {
+    ImagePulledRecord record = one.second;
+    return DropEnding(record);
+  });
 }
 
 std::chrono::seconds Model::AgeOfAccounts() const {
@@ -89,28 +122,41 @@ std::chrono::seconds Model::AgeOfAccounts() const {
 }
 
 ImagePulledRecord Model::Counting(ImagePulledRecord record) const {
-  Drop(
-      record,
-      [&]<typename T>(const T& one) {
-        return IsPastAge(one.proof, kIsSecret<T> ? ages_.credentials : AgeOfAccounts());
-      },
-      [&](const Proof& proof) { return IsPastAge(proof, ages_.node_pods); });
-  return record;
+  // Under each name by its own rule.
+  ImagePulledRecord counting = record;
+  counting.credential_mapping.clear();
+  for (const auto& [name, entry] : record.credential_mapping) {
+    ImagePulledRecord alone;
+    alone.credential_mapping[name] = entry;
+    Drop(
+        alone,
+        [&]<typename T>(const T& one) {
+          return !IsCheckedEnough(name, one.proof) ||
+                 IsPastAge(one.proof, kIsSecret<T> ? ages_.credentials : AgeOfAccounts());
+        },
+        [&](const Proof& proof) {
+          return !IsCheckedEnough(name, proof) || IsPastAge(proof, ages_.node_pods);
+        });
+    counting.credential_mapping.merge(alone.credential_mapping);
+  }
+  return counting;
 }
 
-// An older version has no ages, and opens to a Secret that is rotated to a forgotten hash. Whether
-// there was anything of that.
+// An older version has no ages and no ends, and opens to a Secret that is rotated to a forgotten
+// hash. Whether there was anything of that.
 bool Model::DropLimited(ImagePulledRecord& record) const {
   const bool forgot_hashes =
       std::any_of(revocations_.begin(), revocations_.end(),
                   [](const auto& one) { return one.kind == RevocationKind::kCredential; });
-  return Drop(
+  const bool ended = DropEnding(record);
+  const bool limited = Drop(
       record,
       [&]<typename T>(const T&) {
         if (kIsSecret<T> && forgot_hashes) return true;
         return (kIsSecret<T> ? ages_.credentials : AgeOfAccounts()) != kForEver;
       },
       [&](const Proof&) { return ages_.node_pods != kForEver; });
+  return ended || limited;
 }
 
 // --- Proofs
@@ -142,8 +188,9 @@ std::uint64_t Model::PullOfNameBegan(const std::string& name, const std::string&
   return oldest;
 }
 
-ImagePullCredentials Model::Proven(ImagePullCredentials credentials, std::uint64_t began) const {
-  const Proof proof{Timestamp{NowForAges().seconds, 0}, began};
+ImagePullCredentials Model::Proven(ImagePullCredentials credentials, std::uint64_t began,
+                                   const ProofTerms& terms) const {
+  const Proof proof{Timestamp{NowForAges().seconds, 0}, began, terms.checker, terms.good_until};
   credentials.node_pods_proof = proof;
   for (auto& secret : credentials.kubernetes_secrets) secret.proof = proof;
   for (auto& account : credentials.kubernetes_service_accounts) account.proof = proof;
@@ -157,6 +204,9 @@ ImagePullCredentials Model::Proven(ImagePullCredentials credentials, std::uint64
 
 // Of a record that is put whole.
 void Model::GiveProofs(const ImagePulledRecord& before, ImagePulledRecord& put) const {
+  const auto better = [&](const Proof& a, const Proof& b) {
+    return Better(a, b, ages_.credentials);
+  };
   for (auto& [name, entry] : put.credential_mapping) {
     ImagePullCredentials stored;
     if (before.credential_mapping.contains(name)) stored = before.credential_mapping.at(name);
@@ -174,9 +224,9 @@ void Model::GiveProofs(const ImagePulledRecord& before, ImagePulledRecord& put) 
         return one == secret && secret_counts(one);
       });
       const bool by_coordinates = !IsHashForgotten(secret.credential_hash);
-      const auto inherited = same != all.end()
-                                 ? std::optional(same->proof)
-                                 : FindProofOfMatch(all, secret, secret_counts, by_coordinates);
+      const auto inherited =
+          same != all.end() ? std::optional(same->proof)
+                            : FindProofOfMatch(all, secret, secret_counts, better, by_coordinates);
       secret.proof = inherited.value_or(fresh);
       return !inherited && may_be_gone;
     });

@@ -142,7 +142,9 @@ enum class Reason : std::uint8_t {
   kCredentialsNeeded,       // the answer depends on credentials that are deferred
   kPolicyKnownPreloaded,    // Rules::kClosed: the image is in the ledger
   kNoEvidence,              // Rules::kClosed: no record, and not in the ledger (Explain says more)
-  kProofTooOld,             // a credential matches, but was proven too long ago (AgeLimits)
+  // A credential matches, but was proven too long ago (AgeLimits), or ended (Proof::good_until).
+  kProofTooOld,
+  kProofNotByRegistry,  // one matches, but VerificationPolicy::ProofCounts says that it does not
 };
 std::string_view ReasonName(Reason reason);  // "secretHashMatches"
 std::string_view ReasonText(Reason reason);  // one sentence, no full stop

@@ -182,8 +182,9 @@ struct ObserveReport {
 // Whether a credential in a record still counts.
 enum class CredentialStanding : std::uint8_t {
   kCounts,
-  kTooOld,     // proven too long ago (AgeLimits)
-  kForgotten,  // revoked, and not taken out yet
+  kTooOld,         // proven too long ago (AgeLimits), or past its own end (Proof::good_until)
+  kForgotten,      // revoked, and not taken out yet
+  kNotByRegistry,  // the policy counts only what the registry checked (Proofs)
 };
 std::string_view CredentialStandingName(CredentialStanding standing);  // "counts", "tooOld", …
 

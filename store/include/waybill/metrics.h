@@ -141,6 +141,8 @@ struct Metrics {
   std::optional<OpeningSummary> last_opening = {};
   // Of preloaded_images, those presumed since a first start. waybill_presumed_images
   std::uint64_t presumed_images = 0;
+  // Credentials on record, by ProofChecker. waybill_credentials
+  std::array<std::uint64_t, 4> credentials_by_checker{};
 
   // Every family that applies, in a fixed order. Series that are 0 are included, so that a rate is
   // defined from the first scrape. Left out are the kubelet's names without a live owner; gauges

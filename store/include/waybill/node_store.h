@@ -153,11 +153,11 @@ class NodeStore {
   // intent and count stay (kubelet behaviour). An unreadable record is replaced. `result.manifest`
   // is kept with the record (digest and platform, if within their bounds). If the manifest or the
   // guest platform differs from the record's, it is another image: proofs for the old one are
-  // dropped. Rules::kClosed removes only the open pull `result.pull`; without an ID, the newest
-  // running pull of this string, or else the newest of unknown end. Without an ID it may be any of
-  // these, so credentials forgotten since the oldest of them began are not proven. A record under
-  // another spelling of the image is taken over: it is then stored under this ref. Rules::kKubelet
-  // removes the intent when no count is left.
+  // dropped. `result.terms` are kept with each proof. Rules::kClosed removes only the open pull
+  // `result.pull`; without an ID, the newest running pull of this string, or else the newest of
+  // unknown end. Without an ID it may be any of these, so credentials forgotten since the oldest of
+  // them began are not proven. A record under another spelling of the image is taken over: it is
+  // then stored under this ref. Rules::kKubelet removes the intent when no count is left.
   Result<void> RecordImagePulled(const ImageCopy& copy,
                                  const std::optional<ImagePullCredentials>& credentials,
                                  const PullResult& result = {});
@@ -343,20 +343,21 @@ class NodeStore {
   // kInvalidArgument: the member that the call needs is empty and the other is not. (Both may be
   // empty: a kubelet's files can hold a record of the empty ref and an intent of the empty image.)
 
-  // Returns the record without credentials that are past their age, or forgotten but not taken out
-  // yet; so does ListRecords. Rules::kClosed finds it under any spelling of the image; so does
-  // DeleteRecord. kNotFound: there is certainly no such record.
+  // Returns the record without credentials that do not count: past their age or their own end, not
+  // checked by whom the policy demands, or forgotten but not taken out yet. So does ListRecords.
+  // Rules::kClosed finds it under any spelling of the image; so does DeleteRecord. kNotFound: there
+  // is certainly no such record.
   Result<ImagePulledRecord> GetRecord(const ImageCopy& copy) const;
   // Lists all records, in no order. If one can't be read, none is returned.
   Result<std::vector<ImagePulledRecord>> ListRecords() const;
   // Replaces the record of record.image_ref under record.runtime_handler. A credential that counts
   // in the stored record keeps its proof. One that matches such a credential by hash or coordinates
   // gets that one's proof (but a forgotten hash gets none by its coordinates). Any other is proven
-  // by the running pull of the image name. Credentials forgotten since that pull began, or
-  // forgotten at all if none runs, are left out; the stored Secret of the same coordinates stays.
-  // Clears the ref's quarantine entry. kInvalidArgument: an empty ref, or an unknown handler
+  // by the running pull of the image name, on `terms`. Credentials forgotten since that pull began,
+  // or forgotten at all if none runs, are left out; the stored Secret of the same coordinates
+  // stays. Clears the ref's quarantine entry. kInvalidArgument: an empty ref, or an unknown handler
   // without such a record.
-  Result<void> PutRecord(const ImagePulledRecord& record);
+  Result<void> PutRecord(const ImagePulledRecord& record, const ProofTerms& terms = {});
   // Deletes the record, if it exists; records of the ref under other handlers stay, and so does a
   // quarantine entry.
   Result<void> DeleteRecord(const ImageCopy& copy);

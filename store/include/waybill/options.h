@@ -188,6 +188,7 @@ struct PullResult {
   PullId pull = {};                             // as RecordPullIntent returned it
   std::optional<PulledManifest> manifest = {};  // which one of an index it was
   std::optional<ImageOnNode> image = {};        // the runtime's entry, for the image's spellings
+  ProofTerms terms = {};  // who checked the credentials, and how long they last
 };
 
 // How distrust is cleared (NodeStore::ClearDistrust).

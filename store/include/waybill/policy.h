@@ -5,11 +5,14 @@
 #define WAYBILL_POLICY_H_
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "waybill/result.h"
+#include "waybill/types.h"
 
 namespace [[gnu::visibility("default")]] waybill {
 
@@ -38,6 +41,26 @@ enum class ImageOrigin : std::uint8_t {
   kUnknown,    // neither is known
 };
 
+// Which proofs count, by who checked the credential (ProofChecker). Kubelets count any.
+enum class Proofs : std::uint8_t {
+  kAny,
+  // Only those that the registry checked. With any other the image is pulled again instead of
+  // opened. That does not make the mirror ask: it still gives the image to whoever pulls.
+  kRegistry,
+};
+std::string_view ProofsName(Proofs proofs);  // "any", "registry"
+// kInvalidArgument for any other name.
+Result<Proofs> ParseProofs(std::string_view name);
+
+// Of the images that a pattern names. `pattern`: as in an allowlist; empty: all that no other rule
+// names.
+struct ProofRule {
+  std::string pattern = {};
+  Proofs proofs = Proofs::kAny;
+
+  friend bool operator==(const ProofRule&, const ProofRule&) = default;
+};
+
 // A policy with its allowlist, validated once. Immutable; safe to read from any thread.
 class VerificationPolicy {
  public:
@@ -51,6 +74,16 @@ class VerificationPolicy {
   // kMaxAllowlistPatterns. What stands before "/*" is not parsed (kubelet behaviour).
   static Result<VerificationPolicy> Make(VerificationMode mode, std::vector<std::string> patterns,
                                          AllowlistScope scope = AllowlistScope::kAnyImage);
+
+  // The same policy with other rules for proofs. Of several that name an image, that with its very
+  // name counts, else that with the longest prefix. kInvalidArgument, naming the pattern: one that
+  // Make would refuse, or that two rules have. kLimitExceeded above kMaxAllowlistPatterns.
+  Result<VerificationPolicy> WithProofs(const std::vector<ProofRule>& rules) const;
+
+  // Whether a proof that `checker` checked counts under the image name. Allocates nothing.
+  bool ProofCounts(std::string_view image_name, ProofChecker checker) const;
+  // Whether some proof may not count.
+  bool chooses_proofs() const { return !proofs_.empty(); }
 
   VerificationMode mode() const { return mode_; }
   AllowlistScope scope() const { return scope_; }
@@ -66,6 +99,8 @@ class VerificationPolicy {
   AllowlistScope scope_ = AllowlistScope::kAnyImage;
   std::vector<std::string> names_;     // sorted
   std::vector<std::string> prefixes_;  // sorted, ending in '/'
+  // By name, by prefix that ends in '/', and under "" for the rest. Empty: any counts everywhere.
+  std::map<std::string, Proofs, std::less<>> proofs_;
 };
 
 }  // namespace waybill

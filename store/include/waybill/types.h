@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "waybill/platform.h"
+#include "waybill/result.h"
 
 namespace [[gnu::visibility("default")]] waybill {
 
@@ -28,13 +29,42 @@ struct Timestamp {
   friend auto operator<=>(const Timestamp&, const Timestamp&) = default;
 };
 
-// When a credential was last proven by a pull. A match proves nothing: a credential that is written
-// back because it matched gets the proof of the one that it matched. Set by the store, ignored in
-// arguments, and not compared: two values with different proofs are equal.
+// Who checked a credential when a pull proved it. The numbers are stored.
+enum class ProofChecker : std::uint8_t {
+  kUnknown = 0,   // nobody said
+  kRegistry = 1,  // the image's own registry, or nobody else by the runtime's configuration
+  // By the runtime's configuration another host may have served the pull. Many of them ask for no
+  // credentials: then any Secret "proves" itself.
+  kMirror = 2,
+  kGuest =
+      3,  // the pull happened in the guest of a confidential container: the node proved nothing
+};
+std::string_view ProofCheckerName(
+    ProofChecker checker);  // "unknown", "registry", "mirror", "guest"
+// kInvalidArgument for any other name; the text lists the four.
+Result<ProofChecker> ParseProofChecker(std::string_view name);
+
+// What a caller says of the proof that a pull brought, beside that it succeeded.
+struct ProofTerms {
+  ProofChecker checker = ProofChecker::kUnknown;
+  // Until when the credential is good by its own word: a token's `exp`, a credential provider's
+  // cacheDuration. Its fraction of a second does not count. nullopt: it does not say.
+  std::optional<Timestamp> good_until = {};
+};
+
+// When and by whom a credential was last proven. A match proves nothing: a credential that is
+// written back because it matched gets the proof of the one that it matched. A newer proof takes
+// the place of an older one, unless the registry checked the older one alone, and it still counts.
+// Set by the store, ignored in arguments, and not compared: two values with different proofs are
+// equal.
 struct Proof {
   std::optional<Timestamp> proven = {};  // whole seconds; nullopt: unknown
   // The commit in which that pull began (RecordPullIntent); 0: unknown.
   std::uint64_t pull_began = 0;
+  ProofChecker checker = ProofChecker::kUnknown;
+  // From then on the proof does not count, whatever AgeLimits say. Whole seconds; nullopt: not
+  // said.
+  std::optional<Timestamp> good_until = {};
 };
 
 // Coordinates of a Kubernetes Secret and the hash of the credentials that it held when an image was

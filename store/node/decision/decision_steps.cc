@@ -23,10 +23,17 @@ constexpr Decision Pull(CheckResult result, Reason reason) { return {true, resul
 constexpr Decision Allow(CheckResult result, Reason reason) {
   return {false, result, reason, false};
 }
-constexpr Decision kNoneMatches = {true, CheckResult::kMustAuthenticate,
-                                   Reason::kNoCredentialMatches, true};
-constexpr Decision kOnlyTooOld = {true, CheckResult::kMustAuthenticate, Reason::kProofTooOld, true};
+constexpr Decision NoneMatches(Reason reason) {
+  return {true, CheckResult::kMustAuthenticate, reason, true};
+}
+constexpr Decision kNoneMatches = NoneMatches(Reason::kNoCredentialMatches);
 constexpr Decision Fail(Reason reason) { return Pull(CheckResult::kError, reason); }
+
+// Why what matches does not count.
+constexpr Reason ReasonOf(Standing::Verdict verdict) {
+  return verdict == Standing::Verdict::kNotByRegistry ? Reason::kProofNotByRegistry
+                                                      : Reason::kProofTooOld;
+}
 
 // True on an error, too: closed.
 bool InQuarantine(const ReaderPool::Lease& snapshot, QuarantineKind kind, std::string_view text) {
@@ -275,9 +282,8 @@ DecisionOrEntry DecideWithoutCredentials(const ReaderPool::Lease& snapshot,
 
   // 6. Open to all pods of the node, or to none.
   if (result.entry->node_pods_accessible()) {
-    if (Standing(snapshot, question).OfNodePods(*result.entry) != Standing::Verdict::kCounts) {
-      return pull_unless_in_ledger(Reason::kProofTooOld);
-    }
+    const auto verdict = Standing(snapshot, question).OfNodePods(*result.entry);
+    if (verdict != Standing::Verdict::kCounts) return pull_unless_in_ledger(ReasonOf(verdict));
     return answer(Allow(CheckResult::kCredentialRecordFound, Reason::kNodePodsAccessible));
   }
   if (result.entry->secret_count() == 0 && result.entry->service_account_count() == 0) {
@@ -286,15 +292,24 @@ DecisionOrEntry DecideWithoutCredentials(const ReaderPool::Lease& snapshot,
   return result;
 }
 
-bool Standing::IsTooOld(const StoredProof& proof, std::chrono::seconds most) const {
-  return most.count() != 0 &&
-         IsPastAge(proof.proven, most,
-                   NowForAges(question_.clock(), snapshot_.state().latest_time));
+Standing::Standing(const ReaderPool::Lease& snapshot, const Question& question)
+    : snapshot_(snapshot), question_(question) {
+  const VerificationPolicy& policy = question.policy;
+  if (!policy.chooses_proofs()) return;
+  const auto name = ImageName(question.image);
+  only_registry_ = !policy.ProofCounts(name.value_or(question.image), ProofChecker::kUnknown);
+}
+
+Standing::Verdict Standing::Of(const StoredProof& proof, std::chrono::seconds most) const {
+  if (only_registry_ && proof.checker != ProofChecker::kRegistry) return Verdict::kNotByRegistry;
+  if (most.count() == 0 && proof.good_until == 0) return Verdict::kCounts;
+  const Timestamp now = NowForAges(question_.clock(), snapshot_.state().latest_time);
+  return IsPastAge(proof, most, now) ? Verdict::kTooOld : Verdict::kCounts;
 }
 
 Standing::Verdict Standing::OfNodePods(const EntryView& entry) const {
   if (!snapshot_) return Verdict::kForgotten;
-  return IsTooOld(entry.node_pods_proof(), ages().node_pods) ? Verdict::kTooOld : Verdict::kCounts;
+  return Of(entry.node_pods_proof(), ages().node_pods);
 }
 
 Standing::Verdict Standing::OfSecret(const EntryView& entry, std::size_t secret) const {
@@ -302,8 +317,7 @@ Standing::Verdict Standing::OfSecret(const EntryView& entry, std::size_t secret)
   if (AsksRevocations() && IsForgotten(snapshot_, entry.secret(secret))) {
     return Verdict::kForgotten;
   }
-  return IsTooOld(entry.secret_proof(secret), ages().credentials) ? Verdict::kTooOld
-                                                                  : Verdict::kCounts;
+  return Of(entry.secret_proof(secret), ages().credentials);
 }
 
 Standing::Verdict Standing::OfServiceAccount(const EntryView& entry, std::size_t account) const {
@@ -311,9 +325,7 @@ Standing::Verdict Standing::OfServiceAccount(const EntryView& entry, std::size_t
   if (AsksRevocations() && IsForgotten(snapshot_, entry.service_account(account))) {
     return Verdict::kForgotten;
   }
-  return IsTooOld(entry.service_account_proof(account), AgeOfServiceAccounts(ages()))
-             ? Verdict::kTooOld
-             : Verdict::kCounts;
+  return Of(entry.service_account_proof(account), AgeOfServiceAccounts(ages()));
 }
 
 bool Standing::IsHashForgotten(std::string_view hash) const {
@@ -324,10 +336,11 @@ Decision CompareCredentials(const EntryView& entry, const PodCredentials& creden
                             const Standing& standing, SecretToStore& write_back) {
   const std::size_t stored = entry.secret_count();
   const bool may_write_back = stored < kMaxSecretsForWriteBack;
-  bool too_old = false;
+  Reason none = Reason::kNoCredentialMatches;
   const auto counts = [&](Standing::Verdict verdict) {
-    too_old = too_old || verdict == Standing::Verdict::kTooOld;
-    return verdict == Standing::Verdict::kCounts;
+    if (verdict == Standing::Verdict::kCounts) return true;
+    if (verdict != Standing::Verdict::kForgotten) none = ReasonOf(verdict);
+    return false;
   };
   // 7. A secret that the image was pulled with.
   for (const ImagePullSecretView& secret : credentials.secrets) {
@@ -358,7 +371,7 @@ Decision CompareCredentials(const EntryView& entry, const PodCredentials& creden
     }
   }
   // 9. No credential matches.
-  return too_old ? kOnlyTooOld : kNoneMatches;
+  return NoneMatches(none);
 }
 
 Decision CompareWithCopy(Payload record, std::string_view asked, const Question& question,

@@ -7,8 +7,8 @@
 //      spellings, too, and in the ledger of preloaded images.
 //   4. The policy does not verify such images: use it.
 //   5. There is no record, or it has no entry for the image name: pull.
-//   6. The entry is open to all pods of the node: use it. Here and below what is past its age, or
-//      was forgotten since, does not count (Standing).
+//   6. The entry is open to all pods of the node: use it. Here and below what is past its age, was
+//      forgotten since, or was not checked by whom the policy demands, does not count (Standing).
 //      Only now the pod's credentials are fetched, by the caller.
 //   7. One of the pod's secrets is in the entry: use it.
 //   8. Its service account is in the entry: use it.
@@ -51,13 +51,12 @@ struct Question {
   const Clock& clock;
 };
 
-// Whether what an entry has still counts: not past its age, and not forgotten since the record was
-// written. Asks for the time, and for what was forgotten, only if it must. The snapshot may be
-// renewed meanwhile.
+// Whether what an entry has still counts: not past its age or its own end, checked by whom the
+// policy demands, and not forgotten since the record was written. Asks for the time, and for what
+// was forgotten, only if it must. The snapshot may be renewed meanwhile.
 class Standing {
  public:
-  Standing(const ReaderPool::Lease& snapshot, const Question& question)
-      : snapshot_(snapshot), question_(question) {}
+  Standing(const ReaderPool::Lease& snapshot, const Question& question);
 
   // Of a copy of a record that an earlier snapshot had: there what was forgotten may not have been
   // taken out yet, though it is by now.
@@ -67,7 +66,7 @@ class Standing {
     return standing;
   }
 
-  enum class Verdict : std::uint8_t { kCounts, kTooOld, kForgotten };
+  enum class Verdict : std::uint8_t { kCounts, kTooOld, kNotByRegistry, kForgotten };
   Verdict OfNodePods(const EntryView& entry) const;
   Verdict OfSecret(const EntryView& entry, std::size_t secret) const;
   Verdict OfServiceAccount(const EntryView& entry, std::size_t account) const;
@@ -75,7 +74,7 @@ class Standing {
   bool IsHashForgotten(std::string_view hash) const;
 
  private:
-  bool IsTooOld(const StoredProof& proof, std::chrono::seconds most) const;
+  Verdict Of(const StoredProof& proof, std::chrono::seconds most) const;
   bool AsksRevocations() const {
     const State& state = snapshot_.state();
     return state.untidied != 0 || (of_copy_ && state.digest(Table::kRevocations).count != 0);
@@ -86,6 +85,7 @@ class Standing {
 
   const ReaderPool::Lease& snapshot_;
   const Question& question_;
+  bool only_registry_ = false;
   bool of_copy_ = false;
 };
 

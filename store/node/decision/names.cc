@@ -44,13 +44,15 @@ constexpr std::string_view kRevocationKinds[] = {"",          "secret", "service
                                                  "namespace", "image",  "credential"};
 constexpr std::string_view kPullStates[] = {"", "running", "failed", "unknown"};
 constexpr std::string_view kShortNames[] = {"anywhere", "docker.io"};
+constexpr std::string_view kCheckers[] = {"unknown", "registry", "mirror", "guest"};
+constexpr std::string_view kProofs[] = {"any", "registry"};
 constexpr std::string_view kFirstStarts[] = {"presume", "close"};
 
 struct ReasonNames {
   std::string_view name;
   std::string_view text;
 };
-constexpr std::array<ReasonNames, 26> kReasons = {{
+constexpr std::array<ReasonNames, 27> kReasons = {{
     {"imageAbsent", "the image is not on the node"},
     {"policyNeverVerifies", "the policy NeverVerify asks for no credentials"},
     {"policyPresumedPreloaded",
@@ -85,7 +87,10 @@ constexpr std::array<ReasonNames, 26> kReasons = {{
      "the image is in the ledger of preloaded ones, which the policy allows to all pods"},
     {"noEvidence",
      "no pull of this image is on record, and it is not in the ledger of preloaded ones"},
-    {"proofTooOld", "a credential matches, but it was proven too long ago"},
+    {"proofTooOld", "a credential matches, but it was proven too long ago, or has ended by itself"},
+    {"proofNotByRegistry",
+     "a credential matches, but the registry itself is not known to have checked it, as the policy "
+     "demands"},
 }};
 
 }  // namespace
@@ -105,7 +110,7 @@ std::string_view EnsureActionName(EnsureAction action) { return NameIn(kEnsureAc
 std::string_view RevocationKindName(RevocationKind kind) { return NameIn(kRevocationKinds, kind); }
 std::string_view PullStateName(PullState state) { return NameIn(kPullStates, state); }
 
-static_assert(kReasons.size() == static_cast<std::size_t>(Reason::kProofTooOld) + 1);
+static_assert(kReasons.size() == static_cast<std::size_t>(Reason::kProofNotByRegistry) + 1);
 static_assert(kReasons.size() <= kMaxReasons);
 std::size_t internal::ReasonCount() { return kReasons.size(); }
 std::string_view ReasonName(Reason reason) {
@@ -118,6 +123,16 @@ std::string_view ReasonText(Reason reason) {
 std::string_view ShortNamesName(ShortNames short_names) { return NameIn(kShortNames, short_names); }
 Result<ShortNames> ParseShortNames(std::string_view name) {
   return Parse<ShortNames>(name, kShortNames, "meaning of short names");
+}
+
+std::string_view ProofCheckerName(ProofChecker checker) { return NameIn(kCheckers, checker); }
+Result<ProofChecker> ParseProofChecker(std::string_view name) {
+  return Parse<ProofChecker>(name, kCheckers, "checker of a proof");
+}
+
+std::string_view ProofsName(Proofs proofs) { return NameIn(kProofs, proofs); }
+Result<Proofs> ParseProofs(std::string_view name) {
+  return Parse<Proofs>(name, kProofs, "word for the proofs that count");
 }
 
 std::string_view FirstStartName(FirstStart first_start) {

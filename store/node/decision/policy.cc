@@ -129,6 +129,51 @@ Result<VerificationPolicy> VerificationPolicy::Make(VerificationMode mode,
   return internal::Caught();
 }
 
+Result<VerificationPolicy> VerificationPolicy::WithProofs(const std::vector<ProofRule>& rules) const
+    try {
+  if (rules.size() > kMaxAllowlistPatterns) {
+    return Error{ErrorCode::kLimitExceeded, std::to_string(rules.size()) +
+                                                " rules for proofs are above the " +
+                                                std::to_string(kMaxAllowlistPatterns) + " allowed"};
+  }
+  VerificationPolicy policy = *this;
+  policy.proofs_.clear();
+  for (const ProofRule& rule : rules) {
+    const std::string_view reason = rule.pattern.empty() ? "" : Refusal(rule.pattern);
+    if (!reason.empty()) {
+      return Error{ErrorCode::kInvalidArgument,
+                   "the pattern " + QuoteForMessage(rule.pattern) +
+                       " of a rule for proofs is refused: " + std::string(reason),
+                   std::string(kListHint)};
+    }
+    std::string key = rule.pattern;
+    if (key.ends_with(kWildcard)) key.pop_back();
+    if (!policy.proofs_.emplace(std::move(key), rule.proofs).second) {
+      return Error{ErrorCode::kInvalidArgument,
+                   "two rules for proofs have the pattern " + QuoteForMessage(rule.pattern),
+                   "leave one"};
+    }
+  }
+  const auto is_any = [](const auto& rule) { return rule.second == Proofs::kAny; };
+  if (std::ranges::all_of(policy.proofs_, is_any)) policy.proofs_.clear();
+  return policy;
+} catch (...) {
+  return internal::Caught();
+}
+
+bool VerificationPolicy::ProofCounts(std::string_view image_name, ProofChecker checker) const {
+  if (proofs_.empty() || checker == ProofChecker::kRegistry) return true;
+  auto rule = proofs_.find(image_name);
+  // Its prefixes, the longest first.
+  for (std::size_t end = image_name.size(); rule == proofs_.end() && end > 0;) {
+    end = image_name.rfind('/', end - 1);
+    if (end == std::string_view::npos) break;
+    rule = proofs_.find(image_name.substr(0, end + 1));
+  }
+  if (rule == proofs_.end()) rule = proofs_.find(std::string_view());
+  return rule == proofs_.end() || rule->second == Proofs::kAny;
+}
+
 bool VerificationPolicy::RequiresVerification(std::string_view image_name,
                                               ImageOrigin origin) const {
   const bool preloaded = origin == ImageOrigin::kPreloaded;

@@ -55,21 +55,27 @@ bool Has(const std::vector<ExplainedCredential>& all, const ExplainedCredential&
   });
 }
 
-// What is left without what was forgotten, and then without what is too old, tells why the rest
+// What is left without what was forgotten, and then without what does not count, tells why the rest
 // does not count.
-void TellStandings(const ReaderPool::Lease& snapshot, const AgeLimits& ages, Timestamp now,
+void TellStandings(const ReaderPool::Lease& snapshot, const NodeStore::Impl& impl,
                    const ImagePulledRecord& stored, Explanation& why) {
   ImagePulledRecord remembered = stored;
-  internal::LeaveWhatCounts(snapshot, AgeLimits{}, now, remembered);
-  ImagePulledRecord young = stored;
-  internal::LeaveWhatCounts(snapshot, ages, now, young);
+  internal::LeaveWhatIsRemembered(snapshot, remembered);
+  ImagePulledRecord good = stored;
+  internal::LeaveWhatCounts(snapshot, impl.policy, impl.AgesIn(snapshot), impl.clock(), good);
   const auto not_forgotten = CredentialsOf(remembered);
-  const auto counting = CredentialsOf(young);
+  const auto counting = CredentialsOf(good);
   why.credentials = CredentialsOf(stored);
   for (ExplainedCredential& one : why.credentials) {
-    one.standing = Has(counting, one)        ? CredentialStanding::kCounts
-                   : Has(not_forgotten, one) ? CredentialStanding::kTooOld
-                                             : CredentialStanding::kForgotten;
+    if (Has(counting, one)) {
+      one.standing = CredentialStanding::kCounts;
+    } else if (!Has(not_forgotten, one)) {
+      one.standing = CredentialStanding::kForgotten;
+    } else if (!impl.policy.ProofCounts(one.image_name, one.proof.checker)) {
+      one.standing = CredentialStanding::kNotByRegistry;
+    } else {
+      one.standing = CredentialStanding::kTooOld;
+    }
   }
   why.record = stored;
   for (const auto& [image_name, entry] : stored.credential_mapping) {
@@ -104,7 +110,11 @@ void TellWhatStoppedCounting(Explanation& why) {
   };
   if (is_any(CredentialStanding::kCounts)) return;
   if (is_any(CredentialStanding::kTooOld)) {
-    why.text = "a pull is on record, but what it proved is past its age";
+    why.text = "a pull is on record, but what it proved is past its age, or has ended by itself";
+  } else if (is_any(CredentialStanding::kNotByRegistry)) {
+    why.text = "a pull is on record, but the registry itself is not known to have checked it";
+    why.hint =
+        "a pull that the registry answers proves it; `--proofs any` counts a mirror's answer, too";
   } else if (is_any(CredentialStanding::kForgotten)) {
     why.text = "a pull is on record, but what it proved was forgotten";
   } else {
@@ -115,7 +125,7 @@ void TellWhatStoppedCounting(Explanation& why) {
 }  // namespace
 
 std::string_view CredentialStandingName(CredentialStanding standing) {
-  constexpr std::string_view kNames[] = {"counts", "tooOld", "forgotten"};
+  constexpr std::string_view kNames[] = {"counts", "tooOld", "forgotten", "notByRegistry"};
   return internal::NameIn(kNames, standing);
 }
 
@@ -153,6 +163,8 @@ std::string OtherAnswer(Reason reason, const Explanation& why) {
       return "the store can be read again";
     case Reason::kProofTooOld:
       return "a pull proves the credential again";
+    case Reason::kProofNotByRegistry:
+      return "a pull proves the credential that the registry itself answers";
     case Reason::kNoRecord:
     case Reason::kStoreDistrustful:
     case Reason::kPulledForOtherHandler:
@@ -215,7 +227,7 @@ Result<Explanation> NodeStore::Explain(const ImageCopy& copy,
       why.recorded = true;
       why.closed_because = record->closed_because;
       has_credentials = !record->credential_mapping.empty();
-      TellStandings(snapshot, impl_->AgesIn(snapshot), impl_->clock(), *record, why);
+      TellStandings(snapshot, *impl_, *record, why);
       break;
     }
     auto quarantine = TRY(ListIn(*impl_, snapshot, Table::kQuarantine, "the quarantine entries",

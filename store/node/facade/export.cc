@@ -12,6 +12,7 @@
 #include "store/node/records/pulled_record.h"
 #include "store/node/records/typed_tables.h"
 #include "store/node/records/userns_tables.h"
+#include "store/node/revocation/forget.h"
 
 namespace waybill {
 
@@ -28,6 +29,8 @@ Result<internal::ExportContent> Collect(const NodeStore::Impl& impl,
     return ListIn(impl, snapshot, table, what, decode);
   };
   content.records = TRY(impl.ListRecordsIn(snapshot));
+  // A kubelet's files have no ends.
+  for (ImagePulledRecord& record : content.records) internal::LeaveWhatNeverEnds(record);
   auto pulls = TRY(read(Table::kIntents, "the intents", internal::DecodeOpenPull));
   content.ledger = TRY(read(Table::kLedger, "the ledger", internal::DecodeLedgerEntry));
   content.spellings = TRY(read(Table::kSpellings, "the spellings", internal::DecodeSpelling));

@@ -56,6 +56,9 @@ Result<internal::RecordCounts> NodeStore::Impl::CountRecords(const ReaderPool::L
     if (record.IsClosed()) ++counts.closed;
     const auto proofs = record.CountProofs();
     counts.undated += proofs.undated;
+    for (std::size_t i = 0; i < counts.by_checker.size(); ++i) {
+      counts.by_checker[i] += proofs.by_checker[i];
+    }
     if (proofs.oldest != 0 && (counts.oldest_proof == 0 || proofs.oldest < counts.oldest_proof)) {
       counts.oldest_proof = proofs.oldest;
     }
@@ -107,6 +110,7 @@ Result<void> FillGauges(const NodeStore& store, NodeStore::Impl& impl, Metrics& 
     metrics.closed_images = records.closed;
     if (records.oldest_proof != 0) metrics.oldest_credential = Timestamp{records.oldest_proof, 0};
     metrics.undated_credentials = records.undated;
+    metrics.credentials_by_checker = records.by_checker;
   }
   auto trust = TRY(store.GetTrust());
   const std::vector<bool> in_force = internal::InForce(trust.journal);

@@ -136,6 +136,13 @@ void WriteRecords(const Metrics& metrics, Writer& out) {
   out.Gauge("waybill_undated_credentials",
             "Credentials on record for which it is not known when they were proven.",
             metrics.undated_credentials);
+  out.Family("waybill_credentials", "gauge",
+             "Credentials on record, by who checked them when a pull proved them.");
+  for (std::size_t i = 0; i < metrics.credentials_by_checker.size(); ++i) {
+    const auto checker = static_cast<ProofChecker>(i);
+    out.Series({{"checker", std::string(ProofCheckerName(checker))}},
+               metrics.credentials_by_checker[i]);
+  }
   out.Gauge("waybill_revocations", "What was forgotten, and must not come back.",
             metrics.revocations);
   out.Gauge("waybill_quarantine_entries",

@@ -17,11 +17,9 @@ namespace {
 
 ImagePullSecret Stored(const internal::SecretToStore& to_store) {
   const ImagePullSecretView& secret = *to_store.secret;
-  const internal::StoredProof& proof = to_store.proof;
   ImagePullSecret stored{std::string(secret.uid), std::string(secret.namespace_name),
                          std::string(secret.name), std::string(secret.credential_hash)};
-  if (proof.proven != 0) stored.proof.proven = Timestamp{proof.proven, 0};
-  stored.proof.pull_began = proof.pull_began;
+  stored.proof = internal::ToProof(to_store.proof);
   return stored;
 }
 

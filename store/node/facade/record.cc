@@ -62,6 +62,24 @@ Result<void> CheckPull(const ImageCopy& copy) {
   return CheckHandler(copy.runtime_handler);
 }
 
+constexpr std::int64_t kLastSecond = 253'402'300'799;  // of the year 9999
+
+Result<void> CheckTerms(const ProofTerms& terms) {
+  if (ProofCheckerName(terms.checker).empty()) {
+    return Error{ErrorCode::kInvalidArgument, "there is no checker of a proof with the number " +
+                                                  std::to_string(static_cast<int>(terms.checker)) +
+                                                  "; nothing was changed"};
+  }
+  // 0 is stored for "not said".
+  const bool is_time = !terms.good_until ||
+                       (terms.good_until->seconds > 0 && terms.good_until->seconds <= kLastSecond);
+  if (is_time) return {};
+  return Error{ErrorCode::kInvalidArgument,
+               "the time until which the credential is good is not one of the years 1970 to 9999; "
+               "nothing was changed",
+               "leave it out if the credential does not say"};
+}
+
 Error Unknown(const StoreTxn& txn, std::string_view runtime_handler) {
   auto known = internal::ReadRuntimeHandlers(txn);
   return known ? internal::UnknownHandler(runtime_handler, *known) : known.error();
@@ -118,6 +136,7 @@ Result<void> NodeStore::RecordImagePulled(const ImageCopy& copy,
     if (auto r = CheckLength("image", copy.image, kMaxImageBytes); !r) return r;
     if (auto r = CheckHandler(copy.runtime_handler); !r) return r;
     if (auto r = CheckRef(copy); !r) return r;
+    if (auto r = CheckTerms(result.terms); !r) return r;
     name = ImageName(copy.image);
     if (name) return {};
     return Error{ErrorCode::kInvalidArgument,
@@ -139,7 +158,8 @@ Result<void> NodeStore::RecordImagePulled(const ImageCopy& copy,
     return internal::RecordPulled(
         txn, impl_->in_flight, impl_->rules,
         {copy.image, *name, ref, handler.stored, result.pull, handler.known ? credentials : unknown,
-         result.manifest, handler.guest_platform, impl_->boot_clock()});
+         result.manifest, handler.guest_platform, result.terms, impl_->policy,
+         impl_->boot_clock()});
   };
   return WriteCopy(*impl_, copy, check, record);
 }
@@ -295,7 +315,8 @@ Result<ImagePulledRecord> NodeStore::GetRecord(const ImageCopy& copy) const {
       if (!record || record->image_ref != ref || record->runtime_handler != *handler) {
         return impl_->Unreadable(what);
       }
-      internal::LeaveWhatCounts(snapshot, impl_->AgesIn(snapshot), impl_->clock(), *record);
+      internal::LeaveWhatCounts(snapshot, impl_->policy, impl_->AgesIn(snapshot), impl_->clock(),
+                                *record);
       return std::move(*record);
     }
     return Error{ErrorCode::kNotFound,
@@ -312,7 +333,7 @@ Result<std::vector<ImagePulledRecord>> NodeStore::Impl::ListRecordsIn(
   if (records) {
     const Timestamp now = clock();
     for (ImagePulledRecord& record : *records) {
-      internal::LeaveWhatCounts(snapshot, AgesIn(snapshot), now, record);
+      internal::LeaveWhatCounts(snapshot, policy, AgesIn(snapshot), now, record);
     }
   }
   return records;
@@ -322,11 +343,12 @@ Result<std::vector<ImagePulledRecord>> NodeStore::ListRecords() const {
   return Guarded([&] { return impl_->ListRecordsIn(impl_->Read()); });
 }
 
-Result<void> NodeStore::PutRecord(const ImagePulledRecord& record) {
+Result<void> NodeStore::PutRecord(const ImagePulledRecord& record, const ProofTerms& terms) {
   const ImageCopy of_record = {.image_ref = record.image_ref,
                                .runtime_handler = record.runtime_handler};
-  const auto check = [](const ImageCopy& copy) -> Result<void> {
+  const auto check = [&](const ImageCopy& copy) -> Result<void> {
     if (auto r = CheckRef(copy); !r) return r;
+    if (auto r = CheckTerms(terms); !r) return r;
     return CheckHandler(copy.runtime_handler);
   };
   const auto put = [&](StoreTxn& txn, const FoundHandler& handler) -> Result<void> {
@@ -349,7 +371,7 @@ Result<void> NodeStore::PutRecord(const ImagePulledRecord& record) {
     if (!before && before.error().code != ErrorCode::kDamaged) return before.error();
     // Of what the caller gives, not of what is left of it.
     if (auto r = internal::CheckRecordLimits(stored); !r) return r;
-    TRY(internal::GiveProofs(txn, before ? *before : std::nullopt, stored));
+    TRY(internal::GiveProofs(txn, before ? *before : std::nullopt, terms, stored));
     if (auto r = internal::StoreRecord(txn, std::move(stored)); !r) return r;
     return internal::ClearRefQuarantine(txn, record.image_ref, impl_->rules);
   };

@@ -14,7 +14,8 @@ namespace {
 // Merges secrets or service accounts by their coordinates, and sorts them as the kubelet does.
 // Returns whether anything changed; if not, the order is unchanged, too.
 template <typename T>
-bool Merge(std::vector<T>& all, const std::vector<T>& added) {
+bool Merge(std::vector<T>& all, const std::vector<T>& added, std::chrono::seconds most,
+           Timestamp now) {
   std::map<std::tuple<std::string, std::string, std::string>, T> merged;
   for (const T& one : all) {
     merged.insert_or_assign({one.namespace_name, one.name, one.uid}, one);
@@ -24,7 +25,7 @@ bool Merge(std::vector<T>& all, const std::vector<T>& added) {
     const auto [at, is_new] = merged.try_emplace({one.namespace_name, one.name, one.uid}, one);
     const bool same = at->second == one;
     changed = changed || is_new || !same;
-    const Proof proof = same ? Later(at->second.proof, one.proof) : one.proof;
+    const Proof proof = same ? Better(at->second.proof, one.proof, most, now) : one.proof;
     at->second = one;
     at->second.proof = proof;
   }
@@ -39,19 +40,29 @@ bool Merge(std::vector<T>& all, const std::vector<T>& added) {
 
 }  // namespace
 
-Proof Later(const Proof& a, const Proof& b) {
-  return {std::max(a.proven, b.proven), std::max(a.pull_began, b.pull_began)};
+Proof Better(const Proof& a, const Proof& b, std::chrono::seconds most, Timestamp now) {
+  const auto when = [](const Proof& proof) { return std::tie(proof.proven, proof.pull_began); };
+  const Proof& later = when(a) < when(b) ? b : a;
+  const Proof& earlier = &later == &a ? b : a;
+  if (later.checker != earlier.checker) {
+    const bool stays = earlier.checker == ProofChecker::kRegistry && !IsPastAge(earlier, most, now);
+    return stays ? earlier : later;
+  }
+  Proof better = later;
+  better.pull_began = std::max(a.pull_began, b.pull_began);
+  return better;
 }
 
 bool MergeCredentials(ImagePulledRecord& record, std::string_view image_name,
-                      const ImagePullCredentials& added) {
+                      const ImagePullCredentials& added, const Aging& aging) {
   if (added.empty()) return false;
   const auto [at, is_new] = record.credential_mapping.try_emplace(std::string(image_name), added);
   if (is_new) return true;
   ImagePullCredentials& entry = at->second;
   if (entry.node_pods_accessible) {
     if (added.node_pods_accessible) {
-      entry.node_pods_proof = Later(entry.node_pods_proof, added.node_pods_proof);
+      entry.node_pods_proof =
+          Better(entry.node_pods_proof, added.node_pods_proof, aging.limits.node_pods, aging.now);
     }
     return false;
   }
@@ -62,9 +73,11 @@ bool MergeCredentials(ImagePulledRecord& record, std::string_view image_name,
     return true;
   }
   if (!added.kubernetes_secrets.empty()) {
-    return Merge(entry.kubernetes_secrets, added.kubernetes_secrets);
+    return Merge(entry.kubernetes_secrets, added.kubernetes_secrets, aging.limits.credentials,
+                 aging.now);
   }
-  return Merge(entry.kubernetes_service_accounts, added.kubernetes_service_accounts);
+  return Merge(entry.kubernetes_service_accounts, added.kubernetes_service_accounts,
+               AgeOfServiceAccounts(aging.limits), aging.now);
 }
 
 }  // namespace waybill::internal

@@ -257,7 +257,7 @@ Result<ImagePulledRecord> Unite(const StoreTxn& txn, ImagePulledRecord newer,
   if (other_manifest) return newer;
   // The newer hash of a Secret wins, so it is added last.
   for (const auto& [name, credentials] : newer.credential_mapping) {
-    MergeCredentials(older, name, credentials);
+    MergeCredentials(older, name, credentials, AgingIn(txn));
     older.credential_mapping.try_emplace(name, credentials);
   }
   newer.credential_mapping = std::move(older.credential_mapping);

@@ -92,12 +92,16 @@ Timestamp TimeOfProof(const StoreTxn& txn) {
   return {NowForAges(txn.clock(), txn.state().latest_time).seconds, 0};
 }
 
+Proof FreshProof(const StoreTxn& txn, std::uint64_t began, const ProofTerms& terms) {
+  return {TimeOfProof(txn), began, terms.checker, terms.good_until};
+}
+
 // What the pull proved. One that began before the last truth may have been made with a Secret that
 // the truth did not have.
 ImagePullCredentials Proven(const StoreTxn& txn, const ImagePullCredentials& credentials,
-                            std::uint64_t began) {
+                            std::uint64_t began, const ProofTerms& terms) {
   ImagePullCredentials proven = credentials;
-  const Proof proof{TimeOfProof(txn), began};
+  const Proof proof = FreshProof(txn, began, terms);
   proven.node_pods_proof = proof;
   for (ImagePullSecret& secret : proven.kubernetes_secrets) secret.proof = proof;
   for (auto& account : proven.kubernetes_service_accounts) account.proof = proof;
@@ -108,14 +112,16 @@ ImagePullCredentials Proven(const StoreTxn& txn, const ImagePullCredentials& cre
   return proven;
 }
 
-// That all pods may use the image, past its age, gives way to what a pull proves: otherwise nothing
-// could be added to it.
-void DropAgedNodePods(const StoreTxn& txn, ImagePulledRecord& record, std::string_view image_name) {
+// That all pods may use the image gives way to what a pull proves if it does not count, by its age
+// or by who checked it: otherwise nothing could be added to it.
+void DropIdleNodePods(const StoreTxn& txn, const VerificationPolicy& policy,
+                      ImagePulledRecord& record, std::string_view image_name) {
   const auto at = record.credential_mapping.find(std::string(image_name));
   if (at == record.credential_mapping.end() || !at->second.node_pods_accessible) return;
   const Proof& proof = at->second.node_pods_proof;
-  const Timestamp now = NowForAges(txn.clock(), txn.state().latest_time);
-  if (IsPastAge(proof.proven ? proof.proven->seconds : 0, txn.state().ages.node_pods, now)) {
+  const Aging aging = AgingIn(txn);
+  if (IsPastAge(proof, aging.limits.node_pods, aging.now) ||
+      !policy.ProofCounts(image_name, proof.checker)) {
     record.credential_mapping.erase(at);
   }
 }
@@ -146,8 +152,7 @@ template <typename T>
 std::vector<T> WithoutAged(const std::vector<T>& stored, std::chrono::seconds most, Timestamp now) {
   std::vector<T> young;
   for (const T& one : stored) {
-    const std::int64_t proven = one.proof.proven ? one.proof.proven->seconds : 0;
-    if (!IsPastAge(proven, most, now)) young.push_back(one);
+    if (!IsPastAge(one.proof, most, now)) young.push_back(one);
   }
   return young;
 }
@@ -155,13 +160,14 @@ std::vector<T> WithoutAged(const std::vector<T>& stored, std::chrono::seconds mo
 // nullopt: none of them is the secret, or matches it. A hash that was forgotten inherits nothing
 // from another one of the same coordinates.
 Result<std::optional<Proof>> InheritedBy(const StoreTxn& txn, const ImagePullSecret& secret,
-                                         const std::vector<ImagePullSecret>& stored) {
+                                         const std::vector<ImagePullSecret>& stored,
+                                         const Aging& aging) {
   std::optional<Proof> by_hash;
   std::optional<Proof> by_coordinates;
   for (const ImagePullSecret& one : stored) {
     if (one == secret) return std::optional(one.proof);
     if (!one.credential_hash.empty() && one.credential_hash == secret.credential_hash) {
-      by_hash = Later(by_hash.value_or(one.proof), one.proof);
+      by_hash = Better(by_hash.value_or(one.proof), one.proof, aging.limits.credentials, aging.now);
     }
     if (one.uid == secret.uid && one.name == secret.name &&
         one.namespace_name == secret.namespace_name) {
@@ -174,7 +180,8 @@ Result<std::optional<Proof>> InheritedBy(const StoreTxn& txn, const ImagePullSec
 }
 
 Result<std::optional<Proof>> InheritedBy(const StoreTxn&, const ImagePullServiceAccount& account,
-                                         const std::vector<ImagePullServiceAccount>& stored) {
+                                         const std::vector<ImagePullServiceAccount>& stored,
+                                         const Aging&) {
   const auto at = std::find(stored.begin(), stored.end(), account);
   return at == stored.end() ? std::nullopt : std::optional(at->proof);
 }
@@ -221,12 +228,12 @@ Result<void> StoreAgain(StoreTxn& txn, const MatchedSecret& matched, bool forgot
 }  // namespace
 
 Result<void> GiveProofs(const StoreTxn& txn, const std::optional<ImagePulledRecord>& before,
-                        ImagePulledRecord& put) {
+                        const ProofTerms& terms, ImagePulledRecord& put) {
   auto pulls = TRY(AllOpenPulls(txn));
   std::optional<ImagePulledRecord> standing = before;
   if (standing && txn.state().untidied != 0) TRY(DropForgotten(txn, *standing));
-  const AgeLimits& ages = txn.state().ages;
-  const Timestamp now = NowForAges(txn.clock(), txn.state().latest_time);
+  const Aging aging = AgingIn(txn);
+  const auto& [ages, now] = aging;
   for (auto& [name, entry] : put.credential_mapping) {
     ImagePullCredentials stored;
     if (standing) {
@@ -235,12 +242,12 @@ Result<void> GiveProofs(const StoreTxn& txn, const std::optional<ImagePulledReco
     }
     const std::uint64_t began = PullOfNameBegan(pulls, name, put.runtime_handler);
     Proof fresh;
-    if (began != 0) fresh = {TimeOfProof(txn), began};
+    if (began != 0) fresh = FreshProof(txn, began, terms);
     const bool may_be_gone = txn.state().last_truth != 0 && began <= txn.state().last_truth;
     Result<void> failed;
     const auto give = [&](auto& credentials, const auto& counting) {
       std::erase_if(credentials, [&](auto& one) {
-        auto inherited = InheritedBy(txn, one, counting);
+        auto inherited = InheritedBy(txn, one, counting, aging);
         if (!inherited) failed = inherited.error();
         if (!failed) return false;
         one.proof = inherited->value_or(fresh);
@@ -254,9 +261,7 @@ Result<void> GiveProofs(const StoreTxn& txn, const std::optional<ImagePulledReco
     if (failed) failed = KeepWhatIsNotForgotten(txn, young, entry.kubernetes_secrets);
     if (!failed) return failed;
     const Proof& of_node = stored.node_pods_proof;
-    const bool still_open =
-        stored.node_pods_accessible &&
-        !IsPastAge(of_node.proven ? of_node.proven->seconds : 0, ages.node_pods, now);
+    const bool still_open = stored.node_pods_accessible && !IsPastAge(of_node, ages.node_pods, now);
     entry.node_pods_proof = still_open ? of_node : fresh;
   }
   return {};
@@ -325,13 +330,14 @@ Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules,
     ImagePulledRecord proven;
     proven.image_ref = pulled.image_ref;
     proven.runtime_handler = pulled.runtime_handler;
-    proven.credential_mapping.emplace(pulled.image_name, Proven(txn, *pulled.credentials, began));
+    proven.credential_mapping.emplace(pulled.image_name,
+                                      Proven(txn, *pulled.credentials, began, pulled.terms));
     // Here already: what was forgotten since it began must not take the place of what was not.
     TRY(DropForgotten(txn, proven));
     for (const auto& [name, entry] : proven.credential_mapping) {
       proves = !entry.empty();
-      if (proves) DropAgedNodePods(txn, record, name);
-      const bool merged = MergeCredentials(record, name, entry);
+      if (proves) DropIdleNodePods(txn, pulled.policy, record, name);
+      const bool merged = MergeCredentials(record, name, entry, AgingIn(txn));
       // On a new record the kubelet keeps even an entry without credentials.
       if (is_new) record.credential_mapping.try_emplace(name, entry);
       changed = changed || merged;
@@ -424,13 +430,16 @@ Result<void> WriteBack(StoreTxn& txn, const MatchedSecret& matched, bool forgot)
   // A match proves nothing: what it adds has the proof of what it matched.
   std::optional<Proof> by_hash;
   std::optional<Proof> by_coordinates;
-  const Timestamp now = NowForAges(txn.clock(), txn.state().latest_time);
-  for (const auto& stored : WithoutAged(secrets, txn.state().ages.credentials, now)) {
+  const Aging aging = AgingIn(txn);
+  for (const auto& stored : WithoutAged(secrets, aging.limits.credentials, aging.now)) {
     const bool hash =
         !stored.credential_hash.empty() && stored.credential_hash == secret.credential_hash;
     const bool coordinates = stored.uid == secret.uid && stored.name == secret.name &&
                              stored.namespace_name == secret.namespace_name;
-    if (hash) by_hash = Later(by_hash.value_or(stored.proof), stored.proof);
+    if (hash) {
+      by_hash =
+          Better(by_hash.value_or(stored.proof), stored.proof, aging.limits.credentials, aging.now);
+    }
     if (coordinates) by_coordinates = stored.proof;
   }
   if (!by_hash && !by_coordinates) return {};
@@ -444,7 +453,7 @@ Result<void> WriteBack(StoreTxn& txn, const MatchedSecret& matched, bool forgot)
   }
   if (!forgotten) return forgotten.error();
   if (*forgotten) return {};
-  if (!MergeCredentials(**record, matched.image_name, added)) return {};
+  if (!MergeCredentials(**record, matched.image_name, added, aging)) return {};
   (*record)->last_updated = txn.now();
   return StoreRecord(txn, std::move(**record));
 }

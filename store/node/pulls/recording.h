@@ -11,6 +11,7 @@
 #include "store/engine/database/store_txn.h"
 #include "store/node/pulls/in_flight.h"
 #include "waybill/evidence.h"
+#include "waybill/policy.h"
 #include "waybill/result.h"
 #include "waybill/rules.h"
 #include "waybill/types.h"
@@ -30,6 +31,8 @@ struct PulledImage {
   const std::optional<ImagePullCredentials>& credentials;
   const std::optional<PulledManifest>& manifest;
   const std::optional<Platform>& guest_platform;  // of the handler
+  const ProofTerms& terms;
+  const VerificationPolicy& policy;
   BootTime now;
 };
 Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules,
@@ -60,7 +63,7 @@ Result<void> ForgetIntent(StoreTxn& txn, const InFlight& in_flight, std::string_
 // Gives the credentials of a record that a caller puts the proofs that NodeStore::PutRecord says.
 // `before`: what is stored, if anything.
 Result<void> GiveProofs(const StoreTxn& txn, const std::optional<ImagePulledRecord>& before,
-                        ImagePulledRecord& put);
+                        const ProofTerms& terms, ImagePulledRecord& put);
 
 // The image is closed for a ref that could not be read no more. Closed rules: under no spelling.
 Result<void> ClearRefQuarantine(StoreTxn& txn, std::string_view image_ref, Rules rules);

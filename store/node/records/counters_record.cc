@@ -4,14 +4,14 @@
 #include <array>
 #include <bit>
 
-#include "schema/v6/counters_generated.h"
+#include "schema/v8/counters_generated.h"
 #include "store/engine/database/flatbuffer.h"
 #include "store/engine/database/tables.h"
 #include "store/engine/lmdb/env.h"
 
 namespace waybill::internal {
 
-namespace v6 = schema::v6;
+namespace v8 = schema::v8;
 
 namespace {
 
@@ -27,16 +27,16 @@ bool TakeNumbers(const flatbuffers::Vector<std::uint64_t>* from, std::array<std:
   return true;
 }
 
-flatbuffers::Offset<v6::Opening> EncodeOpening(flatbuffers::FlatBufferBuilder& builder,
+flatbuffers::Offset<v8::Opening> EncodeOpening(flatbuffers::FlatBufferBuilder& builder,
                                                const OpeningSummary& opening) {
   const schema::v1::Time at = ToTime(opening.at);
-  return v6::CreateOpening(builder, &at, opening.damage, opening.warnings, opening.modes_mended,
+  return v8::CreateOpening(builder, &at, opening.damage, opening.warnings, opening.modes_mended,
                            opening.import_problems, opening.id_range_problems, opening.gap_closed,
                            opening.created, opening.rebuilt, opening.commit_undone,
                            opening.witness_made, opening.clock_was_ahead, opening.after_gap);
 }
 
-OpeningSummary DecodeOpening(const v6::Opening& opening) {
+OpeningSummary DecodeOpening(const v8::Opening& opening) {
   return {.at = FromTime(*opening.at()),
           .damage = opening.damage(),
           .warnings = opening.warnings(),
@@ -64,16 +64,16 @@ std::vector<std::uint8_t> EncodeCounters(const KeptCounters& kept) {
   const auto checks =
       builder.CreateVector(counters.mustpull_checks.data(), counters.mustpull_checks.size());
   const auto flat = builder.CreateVector(requests.data(), requests.size());
-  flatbuffers::Offset<v6::Opening> opening;
+  flatbuffers::Offset<v8::Opening> opening;
   if (kept.opening) opening = EncodeOpening(builder, *kept.opening);
   return Finish(builder,
-                v6::CreateCounters(builder, decisions, checks, flat, counters.commit_failures,
+                v8::CreateCounters(builder, decisions, checks, flat, counters.commit_failures,
                                    counters.write_back_failures, counters.write_backs_dropped,
                                    counters.id_range_failures, opening));
 }
 
 std::optional<KeptCounters> DecodeCounters(std::span<const std::uint8_t> payload) {
-  const auto* const root = Root<v6::Counters>(payload);
+  const auto* const root = Root<v8::Counters>(payload);
   if (root == nullptr) return std::nullopt;
   KeptCounters kept;
   FlatRequests requests{};
@@ -87,7 +87,7 @@ std::optional<KeptCounters> DecodeCounters(std::span<const std::uint8_t> payload
   kept.counters.write_back_failures = root->write_back_failures();
   kept.counters.write_backs_dropped = root->write_backs_dropped();
   kept.counters.id_range_failures = root->id_range_failures();
-  if (const v6::Opening* const opening = root->opening()) {
+  if (const v8::Opening* const opening = root->opening()) {
     if (opening->at() == nullptr) return std::nullopt;
     kept.opening = DecodeOpening(*opening);
   }

@@ -1,4 +1,4 @@
-// The counters of the store's life, a record of the main table (schema/v6/counters.fbs). No digest
+// The counters of the store's life, a record of the main table (schema/v8/counters.fbs). No digest
 // covers it: it opens nothing, and whoever finds it damaged begins at 0.
 
 #ifndef WAYBILL_STORE_NODE_RECORDS_COUNTERS_RECORD_H_

@@ -7,8 +7,8 @@
 #include <array>
 #include <cstring>
 
-#include "schema/v6/pulled_record_generated.h"
 #include "schema/v6/revocation_generated.h"
+#include "schema/v8/pulled_record_generated.h"
 #include "store/base/hex.h"
 #include "store/engine/database/flatbuffer.h"
 #include "store/engine/database/tables.h"
@@ -18,6 +18,7 @@ namespace waybill::internal {
 namespace {
 
 namespace v6 = schema::v6;
+namespace v8 = schema::v8;
 
 constexpr std::size_t kHalfKeyBytes = sizeof(Key16) / 2;
 
@@ -128,16 +129,16 @@ std::vector<Key16> IndexKeysOf(std::span<const std::uint8_t> payload, const Key1
   const auto add_name = [&](RevocationKind kind, const auto& stored) {
     add(FirstUseKeyOfName(kind, Text(stored.namespace_name()), Text(stored.name()), seed));
   };
-  for (const v6::Entry* entry :
-       *flatbuffers::GetRoot<v6::PulledRecord>(payload.data())->entries()) {
+  for (const v8::Entry* entry :
+       *flatbuffers::GetRoot<v8::PulledRecord>(payload.data())->entries()) {
     if (entry->secrets() != nullptr) {
-      for (const v6::Secret* secret : *entry->secrets()) {
+      for (const v8::Secret* secret : *entry->secrets()) {
         add_name(RevocationKind::kSecret, *secret);
         if (HasHash(*secret)) add(FirstKeyOfHash(*secret, seed));
       }
     }
     if (entry->service_accounts() == nullptr) continue;
-    for (const v6::ServiceAccount* account : *entry->service_accounts()) {
+    for (const v8::ServiceAccount* account : *entry->service_accounts()) {
       add_name(RevocationKind::kServiceAccount, *account);
     }
   }

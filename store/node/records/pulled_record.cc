@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string>
 
-#include "schema/v6/pulled_record_generated.h"
+#include "schema/v8/pulled_record_generated.h"
 #include "store/base/hex.h"
 #include "store/base/try.h"
 #include "store/engine/database/flatbuffer.h"
@@ -18,7 +18,7 @@
 namespace waybill::internal {
 
 namespace v1 = schema::v1;
-namespace v6 = schema::v6;
+namespace v8 = schema::v8;
 
 namespace {
 
@@ -74,24 +74,35 @@ bool WithinLimits(const Platform& platform) {
          std::all_of(platform.os_features.begin(), platform.os_features.end(), fits);
 }
 
-std::int64_t SecondsOf(const Proof& proof) { return proof.proven ? proof.proven->seconds : 0; }
+std::int64_t SecondsOf(const std::optional<Timestamp>& time) { return time ? time->seconds : 0; }
+std::optional<Timestamp> TimeOf(std::int64_t seconds) {
+  return seconds == 0 ? std::nullopt : std::optional(Timestamp{seconds, 0});
+}
+
+// A number of a later version says nothing that counts.
+ProofChecker CheckerOf(std::uint8_t stored) {
+  return stored <= static_cast<std::uint8_t>(ProofChecker::kGuest)
+             ? static_cast<ProofChecker>(stored)
+             : ProofChecker::kUnknown;
+}
 
 template <typename T>
 StoredProof StoredProofOf(const T& credential) {
-  return {credential.proven(), credential.pull_began()};
+  return {credential.proven(), credential.pull_began(), credential.good_until(),
+          CheckerOf(credential.checker())};
 }
 
 template <typename T>
 Proof ProofOf(const T& credential) {
-  Proof proof;
-  if (credential.proven() != 0) proof.proven = Timestamp{credential.proven(), 0};
-  proof.pull_began = credential.pull_began();
-  return proof;
+  return ToProof(StoredProofOf(credential));
 }
 
+std::uint8_t NumberOf(ProofChecker checker) { return static_cast<std::uint8_t>(checker); }
+
 // Namespaces and names repeat within a record; CreateSharedString keeps each once.
-flatbuffers::Offset<v6::Secret> Encode(flatbuffers::FlatBufferBuilder& builder,
+flatbuffers::Offset<v8::Secret> Encode(flatbuffers::FlatBufferBuilder& builder,
                                        const ImagePullSecret& secret) {
+  const StoredProof proof = ToStored(secret.proof);
   const ProbeSecret probe{ImagePullSecretView(secret)};
   const v1::Uuid uid(Raw(probe.uid.raw));
   const v1::Sha256 hash(Raw(probe.hash_raw));
@@ -102,20 +113,22 @@ flatbuffers::Offset<v6::Secret> Encode(flatbuffers::FlatBufferBuilder& builder,
   if (!probe.hash_is_raw && !secret.credential_hash.empty()) {
     hash_text = builder.CreateSharedString(secret.credential_hash);
   }
-  return v6::CreateSecret(builder, probe.uid.is_raw ? &uid : nullptr, uid_text, namespace_name,
-                          name, probe.hash_is_raw ? &hash : nullptr, hash_text,
-                          SecondsOf(secret.proof), secret.proof.pull_began);
+  return v8::CreateSecret(builder, probe.uid.is_raw ? &uid : nullptr, uid_text, namespace_name,
+                          name, probe.hash_is_raw ? &hash : nullptr, hash_text, proof.proven,
+                          proof.pull_began, NumberOf(proof.checker), proof.good_until);
 }
 
-flatbuffers::Offset<v6::ServiceAccount> Encode(flatbuffers::FlatBufferBuilder& builder,
+flatbuffers::Offset<v8::ServiceAccount> Encode(flatbuffers::FlatBufferBuilder& builder,
                                                const ImagePullServiceAccount& account) {
+  const StoredProof proof = ToStored(account.proof);
   const ProbeUid probe(account.uid);
   const v1::Uuid uid(Raw(probe.raw));
   const auto namespace_name = builder.CreateSharedString(account.namespace_name);
   const auto name = builder.CreateSharedString(account.name);
   const auto uid_text = probe.is_raw ? 0 : builder.CreateSharedString(account.uid);
-  return v6::CreateServiceAccount(builder, probe.is_raw ? &uid : nullptr, uid_text, namespace_name,
-                                  name, SecondsOf(account.proof), account.proof.pull_began);
+  return v8::CreateServiceAccount(builder, probe.is_raw ? &uid : nullptr, uid_text, namespace_name,
+                                  name, proof.proven, proof.pull_began, NumberOf(proof.checker),
+                                  proof.good_until);
 }
 
 // Whether the UID, in one form, and both names are present and within limits.h.
@@ -126,18 +139,18 @@ bool IsComplete(const T& coordinates) {
          Fits(coordinates.name(), kMaxCoordinateBytes);
 }
 
-bool IsComplete(const v6::Entry& entry) {
+bool IsComplete(const v8::Entry& entry) {
   if (entry.image_name() == nullptr || !Fits(entry.image_name(), kMaxImageBytes)) return false;
   if (entry.secrets() != nullptr) {
     if (entry.secrets()->size() > kMaxCredentialsPerName) return false;
-    for (const v6::Secret* secret : *entry.secrets()) {
+    for (const v8::Secret* secret : *entry.secrets()) {
       if (!IsComplete(*secret) || !Fits(secret->hash_text(), kMaxCoordinateBytes)) return false;
       if (secret->hash_raw() != nullptr && secret->hash_text() != nullptr) return false;
     }
   }
   if (entry.service_accounts() != nullptr) {
     if (entry.service_accounts()->size() > kMaxCredentialsPerName) return false;
-    for (const v6::ServiceAccount* account : *entry.service_accounts()) {
+    for (const v8::ServiceAccount* account : *entry.service_accounts()) {
       if (!IsComplete(*account)) return false;
     }
   }
@@ -145,8 +158,8 @@ bool IsComplete(const v6::Entry& entry) {
 }
 
 // nullptr: the FlatBuffer does not verify, is incomplete, out of order or above limits.h.
-const v6::PulledRecord* ValidRoot(std::span<const std::uint8_t> payload) {
-  const auto* root = Root<v6::PulledRecord>(payload);
+const v8::PulledRecord* ValidRoot(std::span<const std::uint8_t> payload) {
+  const auto* root = Root<v8::PulledRecord>(payload);
   if (root == nullptr) return nullptr;
   if ((root->ref_raw() == nullptr) == (root->ref_text() == nullptr)) return nullptr;
   if (root->entries() == nullptr || root->entries()->size() > kMaxImageNamesPerRecord) {
@@ -158,8 +171,8 @@ const v6::PulledRecord* ValidRoot(std::span<const std::uint8_t> payload) {
       !Fits(root->guest_platform()) || !Fits(root->closed_because(), kMaxReasonBytes)) {
     return nullptr;
   }
-  const v6::Entry* previous = nullptr;
-  for (const v6::Entry* entry : *root->entries()) {
+  const v8::Entry* previous = nullptr;
+  for (const v8::Entry* entry : *root->entries()) {
     if (!IsComplete(*entry)) return nullptr;
     if (previous != nullptr && Text(previous->image_name()) >= Text(entry->image_name())) {
       return nullptr;
@@ -169,12 +182,12 @@ const v6::PulledRecord* ValidRoot(std::span<const std::uint8_t> payload) {
   return root;
 }
 
-std::string RefOf(const v6::PulledRecord& record) {
+std::string RefOf(const v8::PulledRecord& record) {
   if (record.ref_raw() == nullptr) return record.ref_text()->str();
   return std::string(kRefPrefix) + HexEncode({record.ref_raw()->bytes()->data(), 32});
 }
 
-ImagePullSecret Decode(const v6::Secret& secret) {
+ImagePullSecret Decode(const v8::Secret& secret) {
   std::string hash;
   if (secret.hash_raw() != nullptr) {
     hash = HexEncode({secret.hash_raw()->bytes()->data(), 32});
@@ -185,15 +198,15 @@ ImagePullSecret Decode(const v6::Secret& secret) {
           ProofOf(secret)};
 }
 
-ImagePullServiceAccount Decode(const v6::ServiceAccount& account) {
+ImagePullServiceAccount Decode(const v8::ServiceAccount& account) {
   return {UidOf(account), account.namespace_name()->str(), account.name()->str(), ProofOf(account)};
 }
 
-const v6::Secret* SecretAt(const v6::Entry* entry, std::size_t secret) {
+const v8::Secret* SecretAt(const v8::Entry* entry, std::size_t secret) {
   return entry->secrets()->Get(static_cast<flatbuffers::uoffset_t>(secret));
 }
 
-const v6::ServiceAccount* ServiceAccountAt(const v6::Entry* entry, std::size_t account) {
+const v8::ServiceAccount* ServiceAccountAt(const v8::Entry* entry, std::size_t account) {
   return entry->service_accounts()->Get(static_cast<flatbuffers::uoffset_t>(account));
 }
 
@@ -205,6 +218,14 @@ void DecodeAll(const flatbuffers::Vector<flatbuffers::Offset<T>>* in, std::vecto
 }
 
 }  // namespace
+
+StoredProof ToStored(const Proof& proof) {
+  return {SecondsOf(proof.proven), proof.pull_began, SecondsOf(proof.good_until), proof.checker};
+}
+
+Proof ToProof(const StoredProof& proof) {
+  return {TimeOf(proof.proven), proof.pull_began, proof.checker, TimeOf(proof.good_until)};
+}
 
 Result<void> CheckRecordLimits(const ImagePulledRecord& record) {
   if (record.image_ref.size() > kMaxImageRefBytes)
@@ -248,20 +269,21 @@ Result<void> CheckRecordLimits(const ImagePulledRecord& record) {
 Result<std::vector<std::uint8_t>> EncodePulledRecordValue(const ImagePulledRecord& record) {
   TRY(CheckRecordLimits(record));
   flatbuffers::FlatBufferBuilder builder(512);
-  std::vector<flatbuffers::Offset<v6::Entry>> entries;
+  std::vector<flatbuffers::Offset<v8::Entry>> entries;
   for (const auto& [name, credentials] : record.credential_mapping) {
-    std::vector<flatbuffers::Offset<v6::Secret>> secrets;
+    std::vector<flatbuffers::Offset<v8::Secret>> secrets;
     for (const auto& s : credentials.kubernetes_secrets) secrets.push_back(Encode(builder, s));
-    std::vector<flatbuffers::Offset<v6::ServiceAccount>> accounts;
+    std::vector<flatbuffers::Offset<v8::ServiceAccount>> accounts;
     for (const auto& s : credentials.kubernetes_service_accounts) {
       accounts.push_back(Encode(builder, s));
     }
+    const StoredProof proof = ToStored(credentials.node_pods_proof);
     const auto image_name = builder.CreateString(name);
     const auto secrets_at = secrets.empty() ? 0 : builder.CreateVector(secrets);
     const auto accounts_at = accounts.empty() ? 0 : builder.CreateVector(accounts);
-    entries.push_back(v6::CreateEntry(
-        builder, image_name, credentials.node_pods_accessible, secrets_at, accounts_at,
-        SecondsOf(credentials.node_pods_proof), credentials.node_pods_proof.pull_began));
+    entries.push_back(v8::CreateEntry(builder, image_name, credentials.node_pods_accessible,
+                                      secrets_at, accounts_at, proof.proven, proof.pull_began,
+                                      NumberOf(proof.checker), proof.good_until));
   }
   std::array<std::uint8_t, 32> raw{};
   const bool is_raw = DecodeRef(record.image_ref, raw);
@@ -274,7 +296,7 @@ Result<std::vector<std::uint8_t>> EncodePulledRecordValue(const ImagePulledRecor
   const auto guest = EncodePlatform(builder, record.guest_platform);
   const auto because = StringUnlessEmpty(builder, record.closed_because);
   const v1::Time time = ToTime(record.last_updated.value_or(Timestamp{}));
-  builder.Finish(v6::CreatePulledRecord(
+  builder.Finish(v8::CreatePulledRecord(
       builder, is_raw ? &ref : nullptr, ref_text, record.last_updated ? &time : nullptr,
       record.stamp, entries_at, handler, manifest, platform, guest, because,
       record.absent_since ? record.absent_since->seconds : 0, record.closed_by_list));
@@ -314,7 +336,7 @@ std::optional<ImagePulledRecord> DecodePulledRecordValue(std::span<const std::ui
   record.closed_because = Text(root->closed_because());
   record.closed_by_list = root->closed_by_list();
   if (root->absent_since() != 0) record.absent_since = Timestamp{root->absent_since(), 0};
-  for (const v6::Entry* entry : *root->entries()) {
+  for (const v8::Entry* entry : *root->entries()) {
     ImagePullCredentials& credentials = record.credential_mapping[entry->image_name()->str()];
     credentials.node_pods_accessible = entry->node_pods_accessible();
     if (credentials.node_pods_accessible) credentials.node_pods_proof = ProofOf(*entry);
@@ -340,7 +362,7 @@ std::size_t EntryView::service_account_count() const {
 }
 
 SecretMatch EntryView::Match(std::size_t secret, const ProbeSecret& probe) const {
-  const v6::Secret* stored = SecretAt(entry_, secret);
+  const v8::Secret* stored = SecretAt(entry_, secret);
   SecretMatch match;
   if (probe.hash_is_raw) {
     match.hash = stored->hash_raw() != nullptr &&
@@ -375,7 +397,7 @@ ImagePullServiceAccount EntryView::service_account(std::size_t account) const {
 }
 
 PulledRecordView::PulledRecordView(std::span<const std::uint8_t> payload)
-    : record_(flatbuffers::GetRoot<v6::PulledRecord>(payload.data())) {}
+    : record_(flatbuffers::GetRoot<v8::PulledRecord>(payload.data())) {}
 
 std::string_view PulledRecordView::runtime_handler() const {
   return Text(record_->runtime_handler());
@@ -388,6 +410,7 @@ std::optional<Platform> PulledRecordView::guest_platform() const {
 PulledRecordView::Proofs PulledRecordView::CountProofs() const {
   Proofs proofs;
   const auto count = [&proofs](const StoredProof& proof) {
+    ++proofs.by_checker[NumberOf(proof.checker)];
     if (proof.proven == 0) {
       ++proofs.undated;
     } else if (proofs.oldest == 0 || proof.proven < proofs.oldest) {
@@ -425,7 +448,7 @@ std::optional<EntryView> PulledRecordView::Find(std::string_view image_name) con
   flatbuffers::uoffset_t high = entries->size();
   while (low < high) {
     const flatbuffers::uoffset_t middle = low + (high - low) / 2;
-    const v6::Entry* entry = entries->Get(middle);
+    const v8::Entry* entry = entries->Get(middle);
     const int order = Text(entry->image_name()).compare(image_name);
     if (order == 0) return EntryView(entry);
     if (order < 0) {

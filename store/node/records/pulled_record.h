@@ -1,4 +1,4 @@
-// Encodes pulled records, decodes them, and reads them in place (schema/v6/pulled_record.fbs).
+// Encodes pulled records, decodes them, and reads them in place (schema/v8/pulled_record.fbs).
 
 #ifndef WAYBILL_STORE_NODE_RECORDS_PULLED_RECORD_H_
 #define WAYBILL_STORE_NODE_RECORDS_PULLED_RECORD_H_
@@ -16,10 +16,10 @@
 #include "waybill/result.h"
 #include "waybill/types.h"
 
-namespace waybill::schema::v6 {
+namespace waybill::schema::v8 {
 struct Entry;
 struct PulledRecord;
-}  // namespace waybill::schema::v6
+}  // namespace waybill::schema::v8
 
 namespace waybill::internal {
 
@@ -60,12 +60,16 @@ struct SecretMatch {
 struct StoredProof {
   std::int64_t proven = 0;  // seconds since 1970; 0: unknown
   std::uint64_t pull_began = 0;
+  std::int64_t good_until = 0;  // seconds since 1970; 0: not said
+  ProofChecker checker = ProofChecker::kUnknown;
 };
+StoredProof ToStored(const Proof& proof);
+Proof ToProof(const StoredProof& proof);
 
 // The credentials under one image name, in place.
 class EntryView {
  public:
-  explicit EntryView(const schema::v6::Entry* entry) : entry_(entry) {}
+  explicit EntryView(const schema::v8::Entry* entry) : entry_(entry) {}
   bool node_pods_accessible() const;
   std::size_t secret_count() const;
   std::size_t service_account_count() const;
@@ -81,7 +85,7 @@ class EntryView {
   ImagePullServiceAccount service_account(std::size_t account) const;
 
  private:
-  const schema::v6::Entry* entry_;
+  const schema::v8::Entry* entry_;
 };
 
 // A record in place. `payload` must come from an envelope that verified: then it is what was
@@ -100,15 +104,16 @@ class PulledRecordView {
   struct Proofs {
     std::int64_t oldest = 0;
     std::uint64_t undated = 0;
+    std::array<std::uint64_t, 4> by_checker{};
   };
   Proofs CountProofs() const;
   // Nobody knows where the image came from (closed_because).
   bool IsClosed() const;
   std::string ref() const;
-  const schema::v6::PulledRecord& root() const { return *record_; }
+  const schema::v8::PulledRecord& root() const { return *record_; }
 
  private:
-  const schema::v6::PulledRecord* record_;
+  const schema::v8::PulledRecord* record_;
 };
 
 }  // namespace waybill::internal

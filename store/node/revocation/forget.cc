@@ -532,26 +532,81 @@ Result<void> DropOldRevocations(StoreTxn& txn, std::uint64_t oldest_backup) {
   return {};
 }
 
-void LeaveWhatCounts(const ReaderPool::Lease& snapshot, const AgeLimits& ages, Timestamp clock,
-                     ImagePulledRecord& record) {
-  const Timestamp now = NowForAges(clock, snapshot.state().latest_time);
-  const auto is_old = [&](const Proof& proof, std::chrono::seconds most) {
-    return IsPastAge(proof.proven ? proof.proven->seconds : 0, most, now);
-  };
-  const bool untidied = snapshot.state().untidied != 0;
+namespace {
+
+// Keeps in the record what `counts` accepts: of Secrets, service accounts, and the proofs that
+// every pod may use it, each with its image name.
+template <typename Counts>
+void LeaveIf(const Counts& counts, ImagePulledRecord& record) {
   for (auto at = record.credential_mapping.begin(); at != record.credential_mapping.end();) {
+    const std::string& name = at->first;
     ImagePullCredentials& entry = at->second;
     const bool was_empty = entry.empty();
-    if (is_old(entry.node_pods_proof, ages.node_pods)) entry.node_pods_accessible = false;
-    std::erase_if(entry.kubernetes_secrets, [&](const ImagePullSecret& one) {
-      return is_old(one.proof, ages.credentials) || (untidied && IsForgotten(snapshot, one));
-    });
-    std::erase_if(entry.kubernetes_service_accounts, [&](const ImagePullServiceAccount& one) {
-      return is_old(one.proof, AgeOfServiceAccounts(ages)) ||
-             (untidied && IsForgotten(snapshot, one));
-    });
+    if (!counts(name, entry.node_pods_proof)) entry.node_pods_accessible = false;
+    std::erase_if(entry.kubernetes_secrets, [&](const auto& one) { return !counts(name, one); });
+    std::erase_if(entry.kubernetes_service_accounts,
+                  [&](const auto& one) { return !counts(name, one); });
     at = !was_empty && entry.empty() ? record.credential_mapping.erase(at) : std::next(at);
   }
+}
+
+class IsRemembered {
+ public:
+  explicit IsRemembered(const ReaderPool::Lease& snapshot) : snapshot_(snapshot) {}
+  bool operator()(const std::string&, const Proof&) const { return true; }
+  template <typename T>
+  bool operator()(const std::string&, const T& one) const {
+    return !IsForgotten(snapshot_, one);
+  }
+
+ private:
+  const ReaderPool::Lease& snapshot_;
+};
+
+struct HasNoEnd {
+  bool operator()(const std::string&, const Proof& proof) const { return !proof.good_until; }
+  template <typename T>
+  bool operator()(const std::string&, const T& one) const {
+    return !one.proof.good_until;
+  }
+};
+
+class IsGood {
+ public:
+  IsGood(const VerificationPolicy& policy, const AgeLimits& ages, Timestamp now)
+      : policy_(policy), ages_(ages), now_(now) {}
+  bool operator()(const std::string& name, const Proof& of_node_pods) const {
+    return Is(name, of_node_pods, ages_.node_pods);
+  }
+  bool operator()(const std::string& name, const ImagePullSecret& one) const {
+    return Is(name, one.proof, ages_.credentials);
+  }
+  bool operator()(const std::string& name, const ImagePullServiceAccount& one) const {
+    return Is(name, one.proof, AgeOfServiceAccounts(ages_));
+  }
+
+ private:
+  bool Is(const std::string& name, const Proof& proof, std::chrono::seconds most) const {
+    return !IsPastAge(proof, most, now_) && policy_.ProofCounts(name, proof.checker);
+  }
+
+  const VerificationPolicy& policy_;
+  const AgeLimits& ages_;
+  Timestamp now_;
+};
+
+}  // namespace
+
+void LeaveWhatIsRemembered(const ReaderPool::Lease& snapshot, ImagePulledRecord& record) {
+  if (snapshot.state().untidied != 0) LeaveIf(IsRemembered(snapshot), record);
+}
+
+void LeaveWhatNeverEnds(ImagePulledRecord& record) { LeaveIf(HasNoEnd(), record); }
+
+void LeaveWhatCounts(const ReaderPool::Lease& snapshot, const VerificationPolicy& policy,
+                     const AgeLimits& ages, Timestamp clock, ImagePulledRecord& record) {
+  LeaveWhatIsRemembered(snapshot, record);
+  LeaveIf(IsGood(policy, ages, NowForAges(clock, snapshot.state().latest_time)), record);
 }
 
 }  // namespace waybill::internal

@@ -49,9 +49,13 @@ Result<void> RebuildIndex(StoreTxn& txn);
 // Of a hash: only if no record has a Secret, which might be rotated to it.
 Result<void> DropOldRevocations(StoreTxn& txn, std::uint64_t oldest_backup);
 
-// The record as it counts: without what is forgotten but not tidied yet, and what is past its age.
-void LeaveWhatCounts(const ReaderPool::Lease& snapshot, const AgeLimits& ages, Timestamp clock,
-                     ImagePulledRecord& record);
+// The record without what is forgotten but not tidied yet.
+void LeaveWhatIsRemembered(const ReaderPool::Lease& snapshot, ImagePulledRecord& record);
+// The record without credentials that end by themselves (Proof::good_until).
+void LeaveWhatNeverEnds(ImagePulledRecord& record);
+// The record as it counts: nor what is past its age, nor what the policy does not count.
+void LeaveWhatCounts(const ReaderPool::Lease& snapshot, const VerificationPolicy& policy,
+                     const AgeLimits& ages, Timestamp clock, ImagePulledRecord& record);
 
 }  // namespace waybill::internal
 

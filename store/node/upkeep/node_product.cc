@@ -127,9 +127,24 @@ bool HasNoRanges(const Replaced& replaced) {
          });
 }
 
-// Whether something was forgotten, or grows old.
+bool HasEnd(const ImagePulledRecord& record) {
+  const auto ends = [](const auto& one) { return one.proof.good_until.has_value(); };
+  return std::ranges::any_of(record.credential_mapping, [&](const auto& named) {
+    const ImagePullCredentials& entry = named.second;
+    return entry.node_pods_proof.good_until ||
+           std::ranges::any_of(entry.kubernetes_secrets, ends) ||
+           std::ranges::any_of(entry.kubernetes_service_accounts, ends);
+  });
+}
+
+// Whether something was forgotten, grows old, or ends by itself.
 bool HasForgotten(const Replaced& replaced) {
   return !replaced.values.of(Table::kRevocations).empty() ||
+         std::ranges::any_of(replaced.values.of(Table::kPulled),
+                             [](const auto& payload) {
+                               const auto record = DecodePulledRecordValue(payload);
+                               return record && HasEnd(*record);
+                             }) ||
          (replaced.state &&
           (replaced.state->last_truth != 0 || replaced.state->ages != AgeLimits()));
 }
