@@ -75,6 +75,7 @@ struct Command {
 
 Command StartCommand();
 Command GuardCommand();
+Command DoctorCommand();
 Command ObserveCommand();
 Command PreloadCommand();
 Command RuntimesCommand();

@@ -87,9 +87,11 @@ Result<void> TakeFile(std::string_view file, KubeletPolicy& policy, Gates& said)
   return {};
 }
 
+}  // namespace
+
 // In the order in which the kubelet walks a directory: by name, level for level, into no symbolic
 // link.
-Result<std::vector<std::string>> FilesOf(const std::string& path) {
+Result<std::vector<std::string>> KubeletConfigFiles(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code error;
   if (!fs::is_directory(path, error)) return std::vector<std::string>{path};
@@ -118,8 +120,6 @@ Result<std::vector<std::string>> FilesOf(const std::string& path) {
   return std::vector<std::string>(found.begin(), found.end());
 }
 
-}  // namespace
-
 Flag& KubeletConfigFlag::Declare(Flags& flags) {
   return flags.List(std::string(kFlag), &paths_, "FILE|DIR",
                     "take the policy and the allowlist from the kubelet's own config.yaml, or\n"
@@ -132,7 +132,7 @@ Result<KubeletPolicy> KubeletConfigFlag::Read() const {
   std::size_t files_read = 0;
   for (const std::string& path : paths_) {
     if (path.empty() || path == "-") return BadFlag(kFlag, "it takes a file or a directory");
-    auto files = TRY(FilesOf(path));
+    auto files = TRY(KubeletConfigFiles(path));
     for (const std::string& file : files) {
       auto content = ReadOwnFile(file, kMaxYamlBytes);
       if (!content && content.error().code == ErrorCode::kIo) return content.error();

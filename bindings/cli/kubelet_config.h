@@ -31,6 +31,10 @@ class KubeletConfigFlag {
   std::vector<std::string> paths_;
 };
 
+// The files that a kubelet takes of a file, which is itself, or of a directory of drop-ins, in the
+// order in which it takes them. kInvalidArgument, kIo.
+Result<std::vector<std::string>> KubeletConfigFiles(const std::string& path);
+
 }  // namespace waybill::cli
 
 #endif  // WAYBILL_BINDINGS_CLI_KUBELET_CONFIG_H_

@@ -1,0 +1,156 @@
+// waybill doctor: whether this node keeps one tenant's images from another. Needs no store, and
+// changes nothing.
+
+#include <array>
+#include <memory>
+#include <string>
+
+#include "bindings/cli/command.h"
+#include "bindings/cli/input.h"
+#include "bindings/cli/runtime_lists.h"
+#include "doctor/checks.h"
+#include "doctor/node.h"
+#include "store/base/try.h"
+
+namespace waybill::cli {
+namespace {
+
+using doctor::Finding;
+using doctor::Protection;
+using doctor::Verdict;
+
+// The names of the checks that are of this verdict, each once.
+std::vector<std::string> Named(const doctor::Findings& findings, Verdict verdict,
+                               bool only_tenants) {
+  std::vector<std::string> names;
+  for (const doctor::Check& check : doctor::Checks()) {
+    if (only_tenants && check.matters != doctor::Matters::kTenants) continue;
+    for (const Finding& finding : findings) {
+      if (finding.check != check.name || finding.verdict != verdict) continue;
+      names.emplace_back(check.name);
+      break;
+    }
+  }
+  return names;
+}
+
+class DoctorCall final : public Call {
+ public:
+  void Declare(Flags& flags) override {
+    const FromSettings here{.unless = {"--root"}};
+    flags
+        .Value("--kubelet-dir", &options_.kubelet_directory, "DIR",
+               "the kubelet's directory; else that of the kubelet that runs", Length())
+        .TakesSetting(here);
+    Flag& cri =
+        flags.Value("--cri", &options_.cri, "ENDPOINT|auto|DIR",
+                    "the runtime's socket; auto (default): the kubelet's; or a folder with\n"
+                    "version.json, images.json and info.json, as crictl prints them",
+                    Length());
+    cri.choices = EndpointChoices();
+    cri.TakesSetting(here);
+    flags
+        .List("--kubelet-config", &options_.kubelet_config, "FILE|DIR",
+              "the kubelet's own config.yaml, or the directory of its --config-dir; else\n"
+              "those that the kubelet names; may be repeated, the last wins",
+              Length())
+        .TakesSetting(here);
+    flags
+        .Value("--store", &options_.store, "DIR",
+               "waybill's store; else /var/lib/waybill, or the one inside the kubelet", Length())
+        .TakesSetting(here);
+    flags.Value("--node", &node_, "FILE|-",
+                "what kubectl get node NAME -o json prints: which release the kubelet is");
+    flags.Value("--root", &root_, "DIR",
+                "look at the node whose root directory is there; all other paths but\n"
+                "that of --node and of the folder of --cri are its own",
+                Length(), kSeldom);
+  }
+
+  Result<ExitCode> Run(Output& out) override {
+    if (root_) options_.root = std::filesystem::absolute(*root_);
+    if (node_) options_.node_json = TRY(ReadInput(*node_, kMaxDocumentBytes));
+    const auto node = TRY(doctor::Node::Find(options_));
+    const doctor::Findings findings = doctor::Examine(*node);
+    WriteJson(findings, out);
+    WriteText(findings, out);
+    for (const std::string& name : Named(findings, Verdict::kFail, false)) out.WriteName(name);
+    return Named(findings, Verdict::kFail, false).empty() ? ExitCode::kYes : ExitCode::kNo;
+  }
+
+ private:
+  static void WriteJson(const doctor::Findings& findings, Output& out) {
+    Json protects;
+    switch (doctor::ProtectionBy(findings)) {
+      case Protection::kYes:
+        protects = true;
+        break;
+      case Protection::kNo:
+        protects = false;
+        break;
+      case Protection::kNotKnown:
+        break;
+    }
+    Json list = Json::array();
+    for (const Finding& finding : findings) {
+      list.push_back({{"check", finding.check},
+                      {"group", finding.group},
+                      {"verdict", doctor::VerdictName(finding.verdict)},
+                      {"seen", finding.seen},
+                      {"next", finding.next}});
+    }
+    out.WriteJson({{"protects", protects}, {"findings", list}});
+  }
+
+  static void WriteText(const doctor::Findings& findings, Output& out) {
+    switch (doctor::ProtectionBy(findings)) {
+      case Protection::kYes:
+        out.Line("this node keeps one tenant's images from another");
+        break;
+      case Protection::kNo:
+        out.Line("this node DOES NOT keep one tenant's images from another: {}",
+                 InWords(Named(findings, Verdict::kFail, true)));
+        break;
+      case Protection::kNotKnown:
+        out.Line("whether this node keeps one tenant's images from another is not known: {}",
+                 InWords(Named(findings, Verdict::kUnknown, true)));
+        break;
+    }
+    std::size_t width = 0;
+    for (const Finding& finding : findings) width = std::max(width, finding.check.size());
+    std::string_view group;
+    for (const Finding& finding : findings) {
+      if (finding.group != group) out.Line("{}", finding.group);
+      group = finding.group;
+      out.Line("  {:<7}  {:<{}}  {}", doctor::VerdictName(finding.verdict), finding.check, width,
+               finding.seen);
+      if (!finding.next.empty()) out.Line("  {:<7}  {:<{}}  {}", "", "", width, finding.next);
+    }
+  }
+
+  doctor::NodeOptions options_;
+  std::optional<std::string> node_;
+  std::optional<std::string> root_;
+};
+
+}  // namespace
+
+Command DoctorCommand() {
+  return {
+      .name = "doctor",
+      .task = kTaskTakeOver,
+      .summary = "say whether this node keeps one tenant's images from another",
+      .notes =
+          R"(Looks at the kubelet, the runtime, who checks credentials, user namespaces, waybill and
+the disk, and says for each thing what it saw and what to do next: ok, warn, fail, or
+unknown where it could not see. It needs no store, changes nothing, and runs no program
+of the node. The section of the same name in docs/operations.md says more. 1: something
+fails. -o name prints the checks that fail.
+
+As root it sees most.)",
+      .examples = R"(waybill doctor
+kubectl get node node-7 -o json | waybill doctor --node -)",
+      .call = New<DoctorCall>};
+}
+
+}  // namespace waybill::cli

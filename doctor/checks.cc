@@ -1,0 +1,71 @@
+#include "doctor/checks.h"
+
+#include <algorithm>
+#include <exception>
+
+namespace waybill::doctor {
+namespace {
+
+constexpr Check kChecks[] = {
+    {"kubelet-version", kTheKubelet, Matters::kTenants, true, KubeletVersionCheck},
+};
+
+const Check* CheckOf(const Finding& finding) {
+  const auto* const found =
+      std::find_if(std::begin(kChecks), std::end(kChecks),
+                   [&](const Check& check) { return finding.check == check.name; });
+  return found == std::end(kChecks) ? nullptr : found;
+}
+
+Findings Look(const Check& check, const Node& node) {
+  try {
+    return check.look(node);
+  } catch (const std::exception& error) {
+    return {Unknown(std::string("the check could not end: ") + error.what(),
+                    "run it again; if it stays, report it with what -o json prints")};
+  }
+}
+
+}  // namespace
+
+std::string_view VerdictName(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kOk:
+      return "ok";
+    case Verdict::kUnknown:
+      return "unknown";
+    case Verdict::kWarn:
+      return "warn";
+    case Verdict::kFail:
+      return "fail";
+  }
+  return "unknown";
+}
+
+std::span<const Check> Checks() { return kChecks; }
+
+Findings Examine(const Node& node, bool only_guards) {
+  Findings all;
+  for (const Check& check : kChecks) {
+    if (only_guards && !check.guard) continue;
+    for (Finding& finding : Look(check, node)) {
+      finding.check = check.name;
+      finding.group = check.group;
+      all.push_back(std::move(finding));
+    }
+  }
+  return all;
+}
+
+Protection ProtectionBy(const Findings& findings) {
+  Protection protection = Protection::kYes;
+  for (const Finding& finding : findings) {
+    const Check* const check = CheckOf(finding);
+    if (check == nullptr || check->matters != Matters::kTenants) continue;
+    if (finding.verdict == Verdict::kFail) return Protection::kNo;
+    if (finding.verdict == Verdict::kUnknown) protection = Protection::kNotKnown;
+  }
+  return protection;
+}
+
+}  // namespace waybill::doctor

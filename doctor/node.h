@@ -1,0 +1,153 @@
+// What the doctor looks at: the files of a node, its kubelet, its runtime. Everything is read
+// through this, so that tests play nodes from a folder, and a node that is mounted elsewhere can be
+// looked at. Nothing is opened for writing, and no program of the node is run.
+
+#ifndef WAYBILL_DOCTOR_NODE_H_
+#define WAYBILL_DOCTOR_NODE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bindings/cli/yaml_document.h"
+#include "cri/runtime.h"
+#include "doctor/kubelet_version.h"
+#include "waybill/result.h"
+#include "waybill/types.h"
+
+namespace waybill::doctor {
+
+// Where to look. Paths are the node's own, below `root`. Empty: found by itself.
+struct NodeOptions {
+  std::filesystem::path root = "/";
+  std::string kubelet_directory = {};
+  std::vector<std::string> kubelet_config = {};  // files, and directories of drop-ins
+  std::string store = {};
+  // An endpoint, auto, or a folder with what crictl prints (recorded_runtime.h).
+  std::string cri = {};
+  // What `kubectl get node NAME -o json` prints.
+  std::optional<std::string> node_json = std::nullopt;
+};
+
+// A file system, as it is now.
+struct DiskSpace {
+  std::uint64_t total = 0;      // bytes
+  std::uint64_t available = 0;  // to root
+  std::uint64_t inodes = 0;     // 0: it has no fixed number
+  std::uint64_t inodes_free = 0;
+};
+
+// What only a running kernel can say. Tests say it instead.
+struct Kernel {
+  std::function<Result<DiskSpace>(const std::filesystem::path&)> space;
+  // Whether the file system of the directory can be mounted with mapped IDs. An error: it could not
+  // be tried.
+  std::function<Result<bool>(const std::filesystem::path&)> maps_ids;
+  std::function<Timestamp()> now;
+};
+Kernel ThisKernel();
+
+// A process that is a kubelet.
+struct KubeletProcess {
+  std::string pid = {};
+  std::vector<std::string> words = {};  // its command line
+
+  // Each value of --NAME, in order.
+  std::vector<std::string> Values(std::string_view name) const;
+  // The last one.
+  std::optional<std::string> Flag(std::string_view name) const;
+};
+
+// The kubelet's configuration files as one document, key by key as the kubelet merges them.
+struct KubeletSettings {
+  std::vector<std::string> files = {};  // the node's paths
+  cli::YamlNode merged = {};
+
+  // nullopt: not said, or null.
+  std::optional<std::string> Text(std::string_view key) const;
+  const cli::YamlNode* Find(std::string_view key) const { return merged.Find(key); }
+};
+
+class Node {
+ public:
+  // kInvalidArgument: something that `options` name is not there.
+  static Result<std::unique_ptr<Node>> Find(NodeOptions options, Kernel kernel = ThisKernel());
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  // --- Files ------------------------------------------------------------------------------------
+
+  // Where a path of the node is for this process; symbolic links, too, stay below the root.
+  // kNotFound, kIo, kUnsafePath.
+  Result<std::filesystem::path> Resolve(const std::filesystem::path& path) const;
+  bool Has(const std::filesystem::path& path) const { return Resolve(path).has_value(); }
+  // The whole of a regular file. Also kLimitExceeded; the error names the node's path.
+  Result<std::string> Read(const std::filesystem::path& path,
+                           std::size_t most = std::size_t{1} << 20) const;
+  // The caller closes it.
+  Result<int> OpenToRead(const std::filesystem::path& path) const;
+  // Its first line, without the line's end.
+  Result<std::string> ReadLine(const std::filesystem::path& path) const;
+  // The names in a directory, sorted.
+  Result<std::vector<std::string>> List(const std::filesystem::path& path) const;
+
+  // --- The kubelet ------------------------------------------------------------------------------
+
+  // The one that is looked at; nullptr: none runs.
+  const KubeletProcess* kubelet() const { return kubelets_.empty() ? nullptr : &kubelets_.front(); }
+  // All, that one first.
+  const std::vector<KubeletProcess>& kubelets() const { return kubelets_; }
+  // Its --root-dir, or the usual one. The node's path; it need not exist.
+  const std::string& kubelet_directory() const { return options_.kubelet_directory; }
+  // What its files say. An error: they can't be read.
+  const Result<KubeletSettings>& settings() const { return settings_; }
+  // Which release it is. Found once.
+  const Result<KubeletVersion>& Version() const;
+  const std::optional<std::string>& node_json() const { return options_.node_json; }
+
+  // --- The runtime ------------------------------------------------------------------------------
+
+  // An error: none answers.
+  const Result<std::shared_ptr<cri::Runtime>>& runtime() const { return runtime_; }
+  // "containerd v2.4.2"; empty: none answers.
+  const std::string& runtime_name() const { return runtime_name_; }
+  // Asked once.
+  const Result<std::vector<ImageOnNode>>& Images() const;
+
+  // --- Waybill ----------------------------------------------------------------------------------
+
+  // The node's path; empty: there is none.
+  const std::string& store() const { return options_.store; }
+
+  const Kernel& kernel() const { return kernel_; }
+
+ private:
+  Node(NodeOptions options, Kernel kernel)
+      : options_(std::move(options)), kernel_(std::move(kernel)) {}
+
+  Result<void> FindKubelet();
+  Result<void> FindSettings();
+  Result<void> FindStore();
+  void FindRuntime();
+  Result<int> Open(const std::filesystem::path& path, int flags) const;
+  Result<KubeletSettings> ReadSettings(const std::vector<std::string>& paths) const;
+
+  NodeOptions options_;
+  Kernel kernel_;
+  std::vector<KubeletProcess> kubelets_;
+  Result<KubeletSettings> settings_ = KubeletSettings();
+  Result<std::shared_ptr<cri::Runtime>> runtime_ = std::shared_ptr<cri::Runtime>();
+  std::string runtime_name_;
+  mutable std::optional<Result<KubeletVersion>> version_;
+  mutable std::optional<Result<std::vector<ImageOnNode>>> images_;
+};
+
+}  // namespace waybill::doctor
+
+#endif  // WAYBILL_DOCTOR_NODE_H_

@@ -1,0 +1,55 @@
+#include "doctor/recorded_runtime.h"
+
+#include <algorithm>
+
+#include "store/base/files.h"
+#include "store/base/json_value.h"
+#include "store/base/try.h"
+#include "waybill/kubelet_format.h"
+#include "waybill/limits.h"
+
+namespace waybill::doctor {
+namespace {
+
+Result<std::string> ReadAnswer(const std::filesystem::path& folder, const char* name) {
+  return internal::ReadWholeFile(folder / name, kMaxDocumentBytes);
+}
+
+}  // namespace
+
+Result<std::string> RecordedRuntime::Name() const {
+  const auto text = TRY(ReadAnswer(folder_, "version.json"));
+  const auto version = internal::Json::Parse(text);
+  const std::string name = version.TextAt("runtimeName");
+  if (name.empty()) {
+    return Error{ErrorCode::kInvalidArgument,
+                 (folder_ / "version.json").string() + " names no runtime",
+                 "put there what `crictl version -o json` prints"};
+  }
+  return name + " " + version.TextAt("runtimeVersion");
+}
+
+Result<std::vector<ImageOnNode>> RecordedRuntime::ListImages() {
+  const auto text = TRY(ReadAnswer(folder_, "images.json"));
+  return DecodeImageList(text);
+}
+
+Result<std::vector<RuntimeHandler>> RecordedRuntime::RuntimeHandlers() {
+  const auto text = TRY(ReadAnswer(folder_, "info.json"));
+  return DecodeRuntimeStatus(text);
+}
+
+Result<std::optional<ImageOnNode>> RecordedRuntime::ImageStatus(const std::string& image) {
+  const auto images = TRY(ListImages());
+  const auto has = [&](const std::vector<std::string>& names) {
+    return std::find(names.begin(), names.end(), image) != names.end();
+  };
+  for (const ImageOnNode& listed : images) {
+    if (listed.id == image || has(listed.repo_tags) || has(listed.repo_digests)) {
+      return std::optional(listed);
+    }
+  }
+  return std::optional<ImageOnNode>();
+}
+
+}  // namespace waybill::doctor
