@@ -8,6 +8,26 @@ namespace {
 
 constexpr Check kChecks[] = {
     {"kubelet-version", kTheKubelet, Matters::kTenants, true, KubeletVersionCheck},
+    {"kubelet-gate", kTheKubelet, Matters::kTenants, true, KubeletGateCheck},
+    {"kubelet-policy", kTheKubelet, Matters::kTenants, true, KubeletPolicyCheck},
+    {"kubelet-directory", kTheKubelet, Matters::kTenants, true, KubeletDirectoryCheck},
+    {"kubelet-records", kTheKubelet, Matters::kTenants, true, KubeletRecordsCheck},
+    {"kubelet-runtime-classes", kTheKubelet, Matters::kOtherwise, true, KubeletRuntimeClassesCheck},
+    {"kubelet-pulls", kTheKubelet, Matters::kOtherwise, false, KubeletPullsCheck},
+    {"userns-kernel", kUserNamespaces, Matters::kOtherwise, false, UsernsKernelCheck},
+    {"userns-pool", kUserNamespaces, Matters::kOtherwise, false, UsernsPoolCheck},
+    {"userns-mappings", kUserNamespaces, Matters::kOtherwise, false, UsernsMappingsCheck},
+    {"userns-mounts", kUserNamespaces, Matters::kOtherwise, false, UsernsMountsCheck},
+    {"userns-handlers", kUserNamespaces, Matters::kOtherwise, false, UsernsHandlersCheck},
+    {"waybill-store", kWaybill, Matters::kTenants, false, WaybillStoreCheck},
+    {"waybill-trust", kWaybill, Matters::kOtherwise, false, WaybillTrustCheck},
+    {"waybill-witness", kWaybill, Matters::kOtherwise, false, WaybillWitnessCheck},
+    {"waybill-backup", kWaybill, Matters::kOtherwise, false, WaybillBackupCheck},
+    {"waybill-guard", kWaybill, Matters::kTenants, false, WaybillGuardCheck},
+    {"waybill-owner", kWaybill, Matters::kTenants, true, WaybillOwnerCheck},
+    {"waybill-versions", kWaybill, Matters::kOtherwise, true, WaybillVersionsCheck},
+    {"disk-file-system", kTheDisk, Matters::kOtherwise, true, DiskFileSystemCheck},
+    {"disk-space", kTheDisk, Matters::kOtherwise, true, DiskSpaceCheck},
 };
 
 const Check* CheckOf(const Finding& finding) {
@@ -51,6 +71,9 @@ Findings Examine(const Node& node, bool only_guards) {
     for (Finding& finding : Look(check, node)) {
       finding.check = check.name;
       finding.group = check.group;
+      if (finding.verdict != Verdict::kOk && finding.next.empty()) {
+        finding.next = "run it as root, on the node itself";
+      }
       all.push_back(std::move(finding));
     }
   }

@@ -47,7 +47,31 @@ Protection ProtectionBy(const Findings& findings);
 
 // --- One file each ------------------------------------------------------------------------------
 
+// kubelet_version.cc, kubelet_checks.cc
 Findings KubeletVersionCheck(const Node& node);
+Findings KubeletGateCheck(const Node& node);
+Findings KubeletPolicyCheck(const Node& node);
+Findings KubeletDirectoryCheck(const Node& node);
+Findings KubeletRecordsCheck(const Node& node);
+Findings KubeletRuntimeClassesCheck(const Node& node);
+Findings KubeletPullsCheck(const Node& node);
+// user_namespaces.cc
+Findings UsernsKernelCheck(const Node& node);
+Findings UsernsPoolCheck(const Node& node);
+Findings UsernsMappingsCheck(const Node& node);
+Findings UsernsMountsCheck(const Node& node);
+Findings UsernsHandlersCheck(const Node& node);
+// waybill_checks.cc
+Findings WaybillStoreCheck(const Node& node);
+Findings WaybillTrustCheck(const Node& node);
+Findings WaybillWitnessCheck(const Node& node);
+Findings WaybillBackupCheck(const Node& node);
+Findings WaybillGuardCheck(const Node& node);
+Findings WaybillOwnerCheck(const Node& node);
+Findings WaybillVersionsCheck(const Node& node);
+// disk.cc
+Findings DiskFileSystemCheck(const Node& node);
+Findings DiskSpaceCheck(const Node& node);
 
 }  // namespace waybill::doctor
 

@@ -16,6 +16,7 @@
 #include <cstring>
 
 #include "doctor/node.h"
+#include "guard/session.h"
 #include "store/base/files.h"
 #include "waybill/maintenance.h"
 
@@ -134,6 +135,12 @@ Result<bool> MapsIds(const std::filesystem::path& path) {
 
 }  // namespace
 
-Kernel ThisKernel() { return {.space = SpaceOf, .maps_ids = MapsIds, .now = SystemClock}; }
+Kernel ThisKernel() {
+  return {.space = SpaceOf,
+          .maps_ids = MapsIds,
+          .is_locked = guard::IsLocked,
+          .now = SystemClock,
+          .read_store = {}};
+}
 
 }  // namespace waybill::doctor

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <utility>
 
 #include "bindings/cli/kubelet_config.h"
@@ -95,6 +96,33 @@ std::optional<std::string> KubeletProcess::Flag(std::string_view name) const {
   return std::move(values.back());
 }
 
+std::optional<std::string> KubeletProcess::BooleanFlag(std::string_view name) const {
+  std::optional<std::string> value;
+  for (std::string_view word : words) {
+    if (!word.starts_with('-')) continue;
+    word.remove_prefix(word.starts_with("--") ? 2 : 1);
+    if (word == name) value = "true";
+    if (word.size() > name.size() && word.starts_with(name) && word[name.size()] == '=') {
+      value = word.substr(name.size() + 1);
+    }
+  }
+  return value;
+}
+
+std::string KubeletProcess::RootDirectory() const {
+  return Flag("root-dir").value_or(kUsualKubeletDirectory);
+}
+
+std::optional<std::uint64_t> KubeletSettings::Number(std::string_view key) const {
+  const auto text = Text(key);
+  std::uint64_t number = 0;
+  if (!text) return std::nullopt;
+  const char* const end = text->data() + text->size();
+  const auto read = std::from_chars(text->data(), end, number);
+  if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
+  return number;
+}
+
 std::optional<std::string> KubeletSettings::Text(std::string_view key) const {
   const cli::YamlNode* const found = merged.Find(key);
   if (found == nullptr || !found->IsScalar() || cli::JsonOfScalar(*found) == "null") {
@@ -106,7 +134,9 @@ std::optional<std::string> KubeletSettings::Text(std::string_view key) const {
 // --- Files ---------------------------------------------------------------------------------------
 
 Result<int> Node::Open(const fs::path& path, int flags) const {
-  flags |= O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  flags |= O_CLOEXEC;
+  // A FIFO does not wait for its writer. A path alone takes no such flags.
+  if ((flags & O_PATH) == 0) flags |= O_NOCTTY | O_NONBLOCK;
   const auto failed = [&](int error) { return internal::SystemError(error, "read", path); };
   if (options_.root == "/") {
     const int fd = ::open(path.c_str(), flags);
@@ -205,14 +235,13 @@ Result<void> Node::FindKubelet() {
   // The one of this directory comes first.
   if (!named.empty()) {
     std::stable_partition(kubelets_.begin(), kubelets_.end(), [&](const KubeletProcess& process) {
-      const auto a = Resolve(process.Flag("root-dir").value_or(kUsualKubeletDirectory));
+      const auto a = Resolve(process.RootDirectory());
       const auto b = Resolve(named);
       return a && b && internal::IsSameFile(*a, *b);
     });
   } else {
     options_.kubelet_directory =
-        kubelets_.empty() ? kUsualKubeletDirectory
-                          : kubelets_.front().Flag("root-dir").value_or(kUsualKubeletDirectory);
+        kubelets_.empty() ? kUsualKubeletDirectory : kubelets_.front().RootDirectory();
   }
   return {};
 }
@@ -307,6 +336,21 @@ void Node::FindRuntime() {
   }
   runtime_name_ = (*client)->runtime();
   runtime_ = std::shared_ptr<cri::Runtime>(*std::move(client));
+}
+
+bool Node::IsInside() const {
+  const auto lock = Resolve(kubelet_directory() + "/" + kStoreInside + "/owner.lock");
+  return lock && kernel_.is_locked(*lock).value_or(false);
+}
+
+const Result<StoreFacts>& Node::ReadStore() const {
+  if (!facts_) {
+    const auto real = options_.store.empty()
+                          ? Result<fs::path>(Error{ErrorCode::kNotFound, "there is no store", ""})
+                          : Resolve(options_.store);
+    facts_ = real ? kernel_.read_store(*real) : Result<StoreFacts>(real.error());
+  }
+  return *facts_;
 }
 
 const Result<KubeletVersion>& Node::Version() const {

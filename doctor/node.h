@@ -33,6 +33,15 @@ struct NodeOptions {
   std::string cri = {};
   // What `kubectl get node NAME -o json` prints.
   std::optional<std::string> node_json = std::nullopt;
+  std::string waybill_version = {};  // of this command
+};
+
+// What a store says of itself.
+struct StoreFacts {
+  std::uint32_t schema_version = 0;
+  std::string distrusted_because = {};  // empty: it trusts itself
+  bool witness_in_store = false;        // and would be lost with it
+  std::string copy_of = {};             // another directory, from which it was copied
 };
 
 // A file system, as it is now.
@@ -43,14 +52,19 @@ struct DiskSpace {
   std::uint64_t inodes_free = 0;
 };
 
-// What only a running kernel can say. Tests say it instead.
+// What files do not say by themselves. Tests say it instead.
 struct Kernel {
   std::function<Result<DiskSpace>(const std::filesystem::path&)> space;
   // Whether the file system of the directory can be mounted with mapped IDs. An error: it could not
   // be tried.
   std::function<Result<bool>(const std::filesystem::path&)> maps_ids;
+  // Whether a process holds a lock on the file.
+  std::function<Result<bool>(const std::filesystem::path&)> is_locked;
   std::function<Timestamp()> now;
+  // Reads a store, and changes nothing in it.
+  std::function<Result<StoreFacts>(const std::filesystem::path&)> read_store;
 };
+// All but read_store, which the command has.
 Kernel ThisKernel();
 
 // A process that is a kubelet.
@@ -62,6 +76,10 @@ struct KubeletProcess {
   std::vector<std::string> Values(std::string_view name) const;
   // The last one.
   std::optional<std::string> Flag(std::string_view name) const;
+  // "true" or "false", of a flag that may stand alone.
+  std::optional<std::string> BooleanFlag(std::string_view name) const;
+  // Where it keeps its files.
+  std::string RootDirectory() const;
 };
 
 // The kubelet's configuration files as one document, key by key as the kubelet merges them.
@@ -71,13 +89,14 @@ struct KubeletSettings {
 
   // nullopt: not said, or null.
   std::optional<std::string> Text(std::string_view key) const;
+  std::optional<std::uint64_t> Number(std::string_view key) const;
   const cli::YamlNode* Find(std::string_view key) const { return merged.Find(key); }
 };
 
 class Node {
  public:
   // kInvalidArgument: something that `options` name is not there.
-  static Result<std::unique_ptr<Node>> Find(NodeOptions options, Kernel kernel = ThisKernel());
+  static Result<std::unique_ptr<Node>> Find(NodeOptions options, Kernel kernel);
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
@@ -124,6 +143,11 @@ class Node {
 
   // The node's path; empty: there is none.
   const std::string& store() const { return options_.store; }
+  // Read once. kNotFound: there is none.
+  const Result<StoreFacts>& ReadStore() const;
+  const std::string& waybill_version() const { return options_.waybill_version; }
+  // Whether the kubelet has waybill inside, and so keeps its records in a store of its own.
+  bool IsInside() const;
 
   const Kernel& kernel() const { return kernel_; }
 
@@ -144,6 +168,7 @@ class Node {
   Result<KubeletSettings> settings_ = KubeletSettings();
   Result<std::shared_ptr<cri::Runtime>> runtime_ = std::shared_ptr<cri::Runtime>();
   std::string runtime_name_;
+  mutable std::optional<Result<StoreFacts>> facts_;
   mutable std::optional<Result<KubeletVersion>> version_;
   mutable std::optional<Result<std::vector<ImageOnNode>>> images_;
 };

@@ -8,6 +8,7 @@
 #include "bindings/cli/command.h"
 #include "bindings/cli/input.h"
 #include "bindings/cli/runtime_lists.h"
+#include "bindings/cli/store_access.h"
 #include "doctor/checks.h"
 #include "doctor/node.h"
 #include "store/base/try.h"
@@ -70,7 +71,10 @@ class DoctorCall final : public Call {
   Result<ExitCode> Run(Output& out) override {
     if (root_) options_.root = std::filesystem::absolute(*root_);
     if (node_) options_.node_json = TRY(ReadInput(*node_, kMaxDocumentBytes));
-    const auto node = TRY(doctor::Node::Find(options_));
+    options_.waybill_version = WAYBILL_VERSION;
+    doctor::Kernel kernel = doctor::ThisKernel();
+    kernel.read_store = ReadStore;
+    const auto node = TRY(doctor::Node::Find(options_, std::move(kernel)));
     const doctor::Findings findings = doctor::Examine(*node);
     WriteJson(findings, out);
     WriteText(findings, out);
@@ -79,6 +83,25 @@ class DoctorCall final : public Call {
   }
 
  private:
+  static Result<doctor::StoreFacts> ReadStore(const std::filesystem::path& directory) {
+    StoreFlags flags;
+    flags.store = directory.string();
+    return WithStore(ObserveStore(flags), [](NodeStore& store) -> Result<doctor::StoreFacts> {
+      const auto trust = TRY(store.GetTrust());
+      const auto statistics = TRY(store.GetStatistics());
+      doctor::StoreFacts facts{.schema_version = statistics.schema_version,
+                               .witness_in_store = store.recovery_report().witness_in_store,
+                               .copy_of = store.recovery_report().copy_of};
+      if (trust.distrustful) {
+        facts.distrusted_because = "see waybill trust";
+        for (const TrustEvent& event : trust.journal) {
+          if (event.distrustful) facts.distrusted_because = event.reason;
+        }
+      }
+      return facts;
+    });
+  }
+
   static void WriteJson(const doctor::Findings& findings, Output& out) {
     Json protects;
     switch (doctor::ProtectionBy(findings)) {

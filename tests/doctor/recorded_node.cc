@@ -1,7 +1,10 @@
 #include "tests/doctor/recorded_node.h"
 
 #include <boost/test/unit_test.hpp>
+#include <ctime>
 #include <stdexcept>
+
+#include "waybill/maintenance.h"
 
 namespace waybill::testing {
 namespace {
@@ -22,7 +25,41 @@ RecordedNode::RecordedNode() {
   options.root = dir_ / "root";
   options.cri = (dir_ / "cri").string();
   fs::create_directories(options.cri);
+  kernel = {.space = [](const fs::path&) -> Result<doctor::DiskSpace> {
+              return doctor::DiskSpace{.total = std::uint64_t{100} << 30,
+                                       .available = std::uint64_t{40} << 30,
+                                       .inodes = 1000,
+                                       .inodes_free = 900};
+            },
+            .maps_ids = [](const fs::path&) -> Result<bool> { return true; },
+            .is_locked = [this](const fs::path& path) -> Result<bool> {
+              return locked.contains(fs::relative(path, options.root).string());
+            },
+            .now = [] { return Timestamp{.seconds = ::time(nullptr)}; },
+            .read_store = [](const fs::path&) -> Result<doctor::StoreFacts> {
+              return doctor::StoreFacts{.schema_version = kNewestSchema};
+            }};
   RunsKubelet("v1.36.3");
+  Write("/var/lib/kubelet/image_manager/pulled/sha256-" + std::string(64, 'a'),
+        R"({"kind":"ImagePulledRecord","lastUpdatedTime":"2026-11-26T10:00:00Z"})");
+  Write("/var/lib/kubelet/image_manager/waybill-guard/status.json",
+        R"({"version":"0.1.0","store":"/var/lib/waybill","since":"2026-11-26T09:00:00Z",)"
+        R"("kubeletRanBefore":false,"runtimeError":"","holes":{"record-lost":2}})");
+  Write("/var/lib/kubelet/image_manager/waybill-guard/lock", "");
+  locked.insert("var/lib/kubelet/image_manager/waybill-guard/lock");
+  Write("/var/lib/kubelet/pods/b7c1/userns",
+        R"({"uidMappings":[{"hostId":131072,"containerId":0,"length":65536}]})");
+  Write("/var/lib/waybill/data.mdb", "");
+  options.waybill_version = "0.1.0";
+  Write("/proc/sys/user/max_user_namespaces", "63432\n");
+  Write("/proc/sys/kernel/osrelease", "6.12.48+deb13-amd64\n");
+  Write("/proc/self/mountinfo",
+        "26 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
+        "41 26 8:2 / /var rw,relatime shared:2 - xfs /dev/sda2 rw\n");
+  Write("/etc/passwd", "root:x:0:0:root:/root:/bin/bash\nkubelet:x:999:999::/:/sbin/nologin\n");
+  Write("/etc/subuid", "kubelet:65536:7208960\n");
+  Write("/etc/subgid", "kubelet:65536:7208960\n");
+  Write("/usr/bin/getsubids", "");
   Write("/var/lib/kubelet/config.yaml",
         "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n");
   Answer("version.json", R"({"runtimeName":"containerd","runtimeVersion":"v2.4.2"})");

@@ -5,6 +5,7 @@
 #define WAYBILL_TESTS_DOCTOR_RECORDED_NODE_H_
 
 #include <filesystem>
+#include <set>
 #include <string>
 
 #include "doctor/checks.h"
@@ -37,6 +38,7 @@ class RecordedNode {
 
   doctor::NodeOptions options;
   doctor::Kernel kernel;
+  std::set<std::string> locked = {};  // files that a process holds, without the first slash
 
  private:
   TempDir dir_;
