@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "bindings/cli/toml_document.h"
+#include "store/base/toml_document.h"
 #include "store/base/try.h"
 #include "store/maintenance/for_the_command.h"
 #include "waybill/limits.h"
@@ -18,7 +18,7 @@ constexpr std::string_view kImagesPlugin = "io.containerd.cri.v1.images";
 
 Error Refused(const toml::node& node, std::string_view what,
               ErrorCode code = ErrorCode::kInvalidArgument) {
-  return AboutLine(node.source(), what, code);
+  return internal::AboutLine(node.source(), what, code);
 }
 
 // The table `name` in `parent`; null if it is missing.
@@ -204,7 +204,7 @@ Result<void> MergePlatforms(const toml::table& root, std::vector<RuntimeHandler>
 }  // namespace
 
 Result<void> MergeRuntimeConfig(std::string_view toml, std::vector<RuntimeHandler>& handlers) {
-  const auto root = TRY(ReadToml(toml, kMaxRuntimeConfigBytes));
+  const auto root = TRY(internal::ReadToml(toml, kMaxRuntimeConfigBytes));
   std::vector<RuntimeHandler> merged = handlers;
   for (const std::string_view plugin : kRuntimePlugins) {
     TRY(MergeRuntimes(root, plugin, merged));

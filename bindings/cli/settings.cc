@@ -13,7 +13,7 @@
 #include "bindings/cli/nearest.h"
 #include "bindings/cli/output.h"
 #include "bindings/cli/parse.h"
-#include "bindings/cli/toml_document.h"
+#include "store/base/toml_document.h"
 #include "store/base/try.h"
 
 namespace waybill::cli {
@@ -27,11 +27,13 @@ constexpr std::string_view kOfItsNode[] = {kStoreFlag, kKubeletFlag, "--witness"
 Result<std::string> SettingText(const toml::node& node, std::string_view key) {
   if (const auto* text = node.as_string()) {
     if (text->get().size() <= kMaxSettingBytes) return text->get();
-    return AboutLine(node.source(), fmt::format("{} has more than {} bytes", key, kMaxSettingBytes),
-                     ErrorCode::kLimitExceeded);
+    return internal::AboutLine(node.source(),
+                               fmt::format("{} has more than {} bytes", key, kMaxSettingBytes),
+                               ErrorCode::kLimitExceeded);
   }
   if (const auto* number = node.as_integer()) return std::to_string(number->get());
-  return AboutLine(node.source(), fmt::format("{} is neither a string nor a number", key));
+  return internal::AboutLine(node.source(),
+                             fmt::format("{} is neither a string nor a number", key));
 }
 
 Result<std::vector<std::string>> SettingValues(const toml::node& node, std::string_view key,
@@ -39,15 +41,15 @@ Result<std::vector<std::string>> SettingValues(const toml::node& node, std::stri
   if (flag.kind == Flag::Kind::kSwitch) {
     const auto* value = node.as_boolean();
     if (value == nullptr) {
-      return AboutLine(node.source(), fmt::format("{} is neither true nor false", key));
+      return internal::AboutLine(node.source(), fmt::format("{} is neither true nor false", key));
     }
     return std::vector<std::string>{value->get() ? "true" : "false"};
   }
   const toml::array* array = flag.kind == Flag::Kind::kList ? node.as_array() : nullptr;
   if (array != nullptr && array->size() > kMaxSettingValues) {
-    return AboutLine(node.source(),
-                     fmt::format("{} has more than {} values", key, kMaxSettingValues),
-                     ErrorCode::kLimitExceeded);
+    return internal::AboutLine(node.source(),
+                               fmt::format("{} has more than {} values", key, kMaxSettingValues),
+                               ErrorCode::kLimitExceeded);
   }
   std::vector<std::string> values;
   const auto take = [&](const toml::node& item) -> Result<void> {
@@ -56,7 +58,7 @@ Result<std::vector<std::string>> SettingValues(const toml::node& node, std::stri
     const bool is_path =
         flag.placeholder.starts_with("DIR") || flag.placeholder.starts_with("FILE");
     if (is_path && !text.starts_with("/")) {
-      return AboutLine(item.source(), fmt::format("{} must be an absolute path", key));
+      return internal::AboutLine(item.source(), fmt::format("{} must be an absolute path", key));
     }
     values.push_back(std::move(text));
     return {};
@@ -104,15 +106,15 @@ std::string_view SettingType(Flag::Kind kind) {
 }
 
 Result<void> Settings::TakeConfig(std::string_view text, const std::string& path) {
-  auto table = TRY(ReadToml(text, kMaxConfigBytes));
+  auto table = TRY(internal::ReadToml(text, kMaxConfigBytes));
   for (const auto& [key, node] : table) {
     const std::string flag = "--" + std::string(key.str());
     const auto known = known_.find(flag);
     if (known == known_.end()) {
       std::vector<std::string> keys;
       for (const auto& [name, setting] : known_) keys.push_back(name.substr(2));
-      Error error = AboutLine(key.source(),
-                              fmt::format("there is no setting '{}'", key.str().substr(0, 200)));
+      Error error = internal::AboutLine(
+          key.source(), fmt::format("there is no setting '{}'", key.str().substr(0, 200)));
       error.hint = DidYouMean(key.str(), keys, "see man waybill-config, or waybill man config");
       return error;
     }

@@ -1,7 +1,7 @@
 // TOML that people wrote, read with toml++ within bounds.
 
-#ifndef WAYBILL_BINDINGS_CLI_TOML_DOCUMENT_H_
-#define WAYBILL_BINDINGS_CLI_TOML_DOCUMENT_H_
+#ifndef WAYBILL_STORE_BASE_TOML_DOCUMENT_H_
+#define WAYBILL_STORE_BASE_TOML_DOCUMENT_H_
 
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
@@ -13,7 +13,7 @@
 
 #include "waybill/result.h"
 
-namespace waybill::cli {
+namespace waybill::internal {
 
 // kInvalidArgument, with the line: it is not TOML. kLimitExceeded: it has more than `most` bytes,
 // or too many dots in a line.
@@ -23,6 +23,6 @@ Result<toml::table> ReadToml(std::string_view text, std::size_t most);
 Error AboutLine(const toml::source_region& source, std::string_view what,
                 ErrorCode code = ErrorCode::kInvalidArgument);
 
-}  // namespace waybill::cli
+}  // namespace waybill::internal
 
-#endif  // WAYBILL_BINDINGS_CLI_TOML_DOCUMENT_H_
+#endif  // WAYBILL_STORE_BASE_TOML_DOCUMENT_H_
