@@ -53,6 +53,7 @@ constexpr std::size_t FirstSize(const waybill_change_options*) { return 16; }
 constexpr std::size_t FirstSize(const waybill_serve_options*) { return 16; }
 constexpr std::size_t FirstSize(const waybill_age_limits*) { return 40; }
 constexpr std::size_t FirstSize(const waybill_existing_credentials*) { return 40; }
+constexpr std::size_t FirstSize(const waybill_runtime_answers*) { return 72; }
 constexpr std::size_t FirstSize(const waybill_streaming_options*) { return 120; }
 constexpr std::size_t FirstSize(const waybill_stream_url_policy*) { return 48; }
 constexpr std::size_t FirstSize(const waybill_streaming_plan_request*) { return 64; }

@@ -276,6 +276,32 @@ waybill_code waybill_decode_runtime_status(waybill_string json, waybill_runtime_
   });
 }
 
+waybill_code waybill_read_runtime_pulls(const waybill_runtime_answers* answers,
+                                        waybill_runtime_pulls** pulls, waybill_error** error) {
+  if (pulls != nullptr) *pulls = nullptr;
+  return Call(error, [&](Arguments& arguments) -> Result<void> {
+    if (!arguments.Given(pulls, "pulls")) return arguments.error();
+    const auto answers_in = FromC(answers, arguments);
+    if (!arguments.ok()) return arguments.error();
+    return Give(waybill::ReadRuntimePulls(answers_in), pulls);
+  });
+}
+
+waybill_code waybill_pull_sources_of(const waybill_runtime_pulls* pulls, waybill_string image,
+                                     waybill_string runtime_handler, waybill_pull_sources** sources,
+                                     waybill_error** error) {
+  if (sources != nullptr) *sources = nullptr;
+  return Call(error, [&](Arguments& arguments) -> Result<void> {
+    if (!arguments.Given(sources, "sources")) return arguments.error();
+    if (!arguments.Given(pulls, "pulls")) return arguments.error();
+    const auto pulls_in = FromC(*pulls, arguments);
+    const auto image_in = arguments.Text(image, "image");
+    const auto runtime_handler_in = arguments.Text(runtime_handler, "runtime_handler");
+    if (!arguments.ok()) return arguments.error();
+    return Give(waybill::PullSourcesOf(pulls_in, image_in, runtime_handler_in), sources);
+  });
+}
+
 waybill_code waybill_decode_auth_document(waybill_string json, waybill_registry_auths** auths,
                                           waybill_error** error) {
   if (auths != nullptr) *auths = nullptr;

@@ -200,6 +200,106 @@ ManifestDescriptor FromC(const waybill_manifest_descriptor& from, Arguments& arg
   return to;
 }
 
+RuntimeAnswers FromC(const waybill_runtime_answers* from, Arguments& arguments) {
+  RuntimeAnswers to;
+  if (from == nullptr) return to;
+  const auto known = arguments.Options(from, "options");
+  to.version = arguments.String(known.version, "version");
+  to.status = arguments.String(known.status, "status");
+  to.config = arguments.String(known.config, "config");
+  to.root = arguments.String(known.root, "root");
+  return to;
+}
+
+waybill_registry_endpoints ToC(const RegistryEndpoints& from, Memory& memory) {
+  waybill_registry_endpoints to{};
+  to.registry = Copy(from.registry, memory);
+  to.endpoints = CopyStrings(from.endpoints, memory);
+  to.where = Copy(from.where, memory);
+  return to;
+}
+
+RegistryEndpoints FromC(const waybill_registry_endpoints& from, Arguments& arguments) {
+  RegistryEndpoints to;
+  to.registry = arguments.String(from.registry, "registry");
+  to.endpoints = arguments.Strings(from.endpoints, "endpoints");
+  to.where = arguments.String(from.where, "where");
+  return to;
+}
+
+waybill_guest_puller ToC(const GuestPuller& from, Memory& memory) {
+  waybill_guest_puller to{};
+  to.handler = Copy(from.handler, memory);
+  to.because = Copy(from.because, memory);
+  return to;
+}
+
+GuestPuller FromC(const waybill_guest_puller& from, Arguments& arguments) {
+  GuestPuller to;
+  to.handler = arguments.String(from.handler, "handler");
+  to.because = arguments.String(from.because, "because");
+  return to;
+}
+
+waybill_runtime_pulls ToC(const RuntimePulls& from, Memory& memory) {
+  waybill_runtime_pulls to{};
+  to.runtime = static_cast<std::int32_t>(from.runtime);
+  to.config_path = CopyStrings(from.config_path, memory);
+  to.mirrors = EachToC<waybill_registry_endpoints>(from.mirrors, memory);
+  to.mirror_count = from.mirrors.size();
+  to.registries_conf = Copy(from.registries_conf, memory);
+  to.registries_conf_dirs = CopyStrings(from.registries_conf_dirs, memory);
+  to.default_handler = Copy(from.default_handler, memory);
+  to.handlers = CopyStrings(from.handlers, memory);
+  to.guest_pullers = EachToC<waybill_guest_puller>(from.guest_pullers, memory);
+  to.guest_puller_count = from.guest_pullers.size();
+  to.own_credentials = CopyStrings(from.own_credentials, memory);
+  to.files = CopyStrings(from.files, memory);
+  to.problems = CopyStrings(from.problems, memory);
+  to.root = Copy(from.root, memory);
+  return to;
+}
+
+RuntimePulls FromC(const waybill_runtime_pulls& from, Arguments& arguments) {
+  RuntimePulls to;
+  to.runtime = arguments.OneOf(from.runtime, PullRuntime::kCriO, "runtime");
+  to.config_path = arguments.Strings(from.config_path, "config_path");
+  to.mirrors = ListFromC(from.mirrors, from.mirror_count, "mirrors", arguments);
+  to.registries_conf = arguments.String(from.registries_conf, "registries_conf");
+  to.registries_conf_dirs = arguments.Strings(from.registries_conf_dirs, "registries_conf_dirs");
+  to.default_handler = arguments.String(from.default_handler, "default_handler");
+  to.handlers = arguments.Strings(from.handlers, "handlers");
+  to.guest_pullers =
+      ListFromC(from.guest_pullers, from.guest_puller_count, "guest_pullers", arguments);
+  to.own_credentials = arguments.Strings(from.own_credentials, "own_credentials");
+  to.files = arguments.Strings(from.files, "files");
+  to.problems = arguments.Strings(from.problems, "problems");
+  to.root = arguments.String(from.root, "root");
+  return to;
+}
+
+waybill_pull_source ToC(const PullSource& from, Memory& memory) {
+  waybill_pull_source to{};
+  to.host = Copy(from.host, memory);
+  to.serves_manifests = from.serves_manifests;
+  to.serves_layers = from.serves_layers;
+  to.insecure = from.insecure;
+  to.open = from.open;
+  to.open_because = Copy(from.open_because, memory);
+  to.where = Copy(from.where, memory);
+  return to;
+}
+
+waybill_pull_sources ToC(const PullSources& from, Memory& memory) {
+  waybill_pull_sources to{};
+  to.registry = Copy(from.registry, memory);
+  to.others = EachToC<waybill_pull_source>(from.others, memory);
+  to.other_count = from.others.size();
+  to.checker = static_cast<std::int32_t>(from.checker);
+  to.problems = CopyStrings(from.problems, memory);
+  return to;
+}
+
 ProofRule FromC(const waybill_proof_rule& from, Arguments& arguments) {
   ProofRule to;
   to.pattern = arguments.String(from.pattern, "pattern");

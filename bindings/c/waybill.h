@@ -654,6 +654,87 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_decode_pod_list(waybill_stri
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_decode_runtime_status(
     waybill_string json, waybill_runtime_handlers** handlers, waybill_error** error);
 
+/* --- Who serves a pull -------------------------------------------------------------------------
+ */
+
+enum { WAYBILL_RUNTIME_UNKNOWN = 0, WAYBILL_RUNTIME_CONTAINERD = 1, WAYBILL_RUNTIME_CRI_O = 2 };
+/* What waybill_read_runtime_pulls begins with. What is empty is not known. */
+typedef struct waybill_runtime_answers {
+  size_t struct_size;
+  /* Name and version, as CRI's VersionResponse has them: "containerd v2.4.2", "cri-o 1.33.1". */
+  waybill_string version;
+  /* CRI's StatusResponse, as `crictl info` prints it: containerd's says how it runs. */
+  waybill_string status;
+  waybill_string config; /* The runtime's configuration file, where it is not at its usual place. */
+  waybill_string root;   /* Below which all files are looked for, symlinks too; empty: "/". */
+} waybill_runtime_answers;
+#define WAYBILL_RUNTIME_ANSWERS_INIT WAYBILL_INIT(waybill_runtime_answers)
+/* containerd's registry.mirrors: the endpoints that are asked before a registry; "*": any other. */
+typedef struct waybill_registry_endpoints {
+  waybill_string registry;
+  waybill_strings endpoints;
+  waybill_string where; /* the file, or what else says so */
+} waybill_registry_endpoints;
+/* A runtime handler whose images are pulled in the guest. */
+typedef struct waybill_guest_puller {
+  waybill_string handler;
+  waybill_string because;
+} waybill_guest_puller;
+/* How a runtime is configured to pull. A plain value: keep it while the runtime runs. What it names
+ * (folders, registries.conf) is read again for each image. */
+typedef struct waybill_runtime_pulls {
+  int32_t runtime; /* WAYBILL_RUNTIME_UNKNOWN … */
+  /* containerd's config_path: folders with a folder for each registry. */
+  waybill_strings config_path;
+  const waybill_registry_endpoints* mirrors; /* instead of config_path */
+  size_t mirror_count;
+  waybill_string registries_conf; /* CRI-O's registries.conf, and its folders of drop-ins. */
+  waybill_strings registries_conf_dirs;
+  waybill_string default_handler;
+  waybill_strings handlers; /* that are configured */
+  const waybill_guest_puller* guest_pullers;
+  size_t guest_puller_count;
+  /* Hosts, "*" for any, that the runtime shows credentials or a certificate of its own. */
+  waybill_strings own_credentials;
+  waybill_strings files;    /* that were read */
+  waybill_strings problems; /* what could not be read: the checker is unknown */
+  waybill_string root;
+} waybill_runtime_pulls;
+
+/* Reads the runtime's configuration: from its own answers, and from files where these say less
+ * (containerd from 2.0 on leaves out registries). An answer or a file that can't be understood is
+ * one of `problems`. At most 1 MiB a file, and 256 files. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_read_runtime_pulls(
+    const waybill_runtime_answers* answers, waybill_runtime_pulls** pulls, waybill_error** error);
+
+/* A host that may serve a pull instead of the registry. */
+typedef struct waybill_pull_source {
+  waybill_string host;   /* with the port, if it is named, and a path that is not the usual */
+  bool serves_manifests; /* of this image: by tag, or by digest. Who does checks credentials */
+  bool serves_layers;
+  /* Plain HTTP, or its certificate is not verified: whoever is on the way can answer. */
+  bool insecure;
+  bool open; /* Said to ask no pod for its credentials. */
+  waybill_string open_because;
+  waybill_string where; /* "/etc/containerd/certs.d/_default/hosts.toml, line 3" */
+} waybill_pull_source;
+typedef struct waybill_pull_sources {
+  waybill_string registry;           /* of the image's full name: "docker.io" */
+  const waybill_pull_source* others; /* in the order in which they are asked */
+  size_t other_count;
+  int32_t checker;          /* WAYBILL_CHECKER_UNKNOWN … */
+  waybill_strings problems; /* why it is unknown */
+} waybill_pull_sources;
+
+/* Which hosts may serve a pull of `image`, as a pod writes it, for a runtime handler (empty: the
+ * default). The registry's own names are not others: docker.io is index.docker.io and
+ * registry-1.docker.io, and a port that is the usual one may be named. Unknown, never registry:
+ * where anything of the configuration can't be read, where the registry is shown the node's own
+ * credentials, and for an image that does not parse. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_pull_sources_of(
+    const waybill_runtime_pulls* pulls, waybill_string image, waybill_string runtime_handler,
+    waybill_pull_sources** sources, waybill_error** error);
+
 typedef struct waybill_registry_auth {
   waybill_string registry;
   waybill_string username;

@@ -141,6 +141,34 @@ func DecodeRuntimeStatus(json []byte) ([]RuntimeHandler, error) {
 	return take(out, goRuntimeHandlers), takeError(code, e)
 }
 
+// ReadRuntimePulls reads the runtime's configuration: from its own answers, and from files where
+// these say less (containerd from 2.0 on leaves out registries). An answer or a file that can't be
+// understood is one of problems. At most 1 MiB a file, and 256 files. ErrOutOfMemory.
+func ReadRuntimePulls(answers RuntimeAnswers) (RuntimePulls, error) {
+	var a arena
+	defer a.free()
+	answersIn := put(&a, cRuntimeAnswers(&a, &answers))
+	var out *C.waybill_runtime_pulls
+	var e *C.waybill_error
+	code := C.waybill_read_runtime_pulls(answersIn, &out, &e)
+	return take(out, goRuntimePulls), takeError(code, e)
+}
+
+// PullSourcesOf says which hosts may serve a pull of image, as a pod writes it, for a runtime
+// handler (empty: the default). The registry's own names are not others: docker.io is
+// index.docker.io and registry-1.docker.io, and a port that is the usual one may be named. Unknown,
+// never registry: where anything of the configuration can't be read, where the registry is shown
+// the node's own credentials, and for an image that does not parse. ErrOutOfMemory.
+func PullSourcesOf(pulls RuntimePulls, image string, runtimeHandler string) (PullSources, error) {
+	var a arena
+	defer a.free()
+	pullsIn := put(&a, cRuntimePulls(&a, &pulls))
+	var out *C.waybill_pull_sources
+	var e *C.waybill_error
+	code := C.waybill_pull_sources_of(pullsIn, borrow(image), borrow(runtimeHandler), &out, &e)
+	return take(out, goPullSources), takeError(code, e)
+}
+
 // FormatTimestamp returns "2026-01-02T03:04:05Z", with a fraction if the time has one.
 // ErrOutOfMemory.
 func FormatTimestamp(t time.Time) (string, error) {

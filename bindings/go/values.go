@@ -182,6 +182,19 @@ func (k KubeletAPIVersion) String() string {
 	return word(int64(k), "KubeletAPIVersion", "v1beta1", "v1alpha1")
 }
 
+type PullRuntime int32
+
+const (
+	RuntimeUnknown    PullRuntime = C.WAYBILL_RUNTIME_UNKNOWN
+	RuntimeContainerd PullRuntime = C.WAYBILL_RUNTIME_CONTAINERD
+	RuntimeCriO       PullRuntime = C.WAYBILL_RUNTIME_CRI_O
+)
+
+// String returns "unknown", "containerd" or "cri-o".
+func (p PullRuntime) String() string {
+	return word(int64(p), "PullRuntime", "unknown", "containerd", "cri-o")
+}
+
 // Rules: By which rules a store decides.
 type Rules int32
 
@@ -1168,6 +1181,163 @@ func cManifestDescriptor(a *arena, from *ManifestDescriptor) (c C.waybill_manife
 	c.platform = cIfAny(a, from.Platform, cPlatform)
 	c.is_attestation = C.bool(from.IsAttestation)
 	return c
+}
+
+// RuntimeAnswers says what [ReadRuntimePulls] begins with. What is empty is not known.
+type RuntimeAnswers struct {
+	// Name and version, as CRI's VersionResponse has them: "containerd v2.4.2", "cri-o 1.33.1"
+	Version string
+	// CRI's StatusResponse, as `crictl info` prints it: containerd's says how it runs
+	Status string
+	// The runtime's configuration file, where it is not at its usual place
+	Config string
+	// Below which all files are looked for, symlinks too; empty: "/"
+	Root string
+}
+
+func cRuntimeAnswers(a *arena, from *RuntimeAnswers) (c C.waybill_runtime_answers) {
+	c.struct_size = C.size_t(unsafe.Sizeof(c))
+	c.version = a.string(from.Version)
+	c.status = a.string(from.Status)
+	c.config = a.string(from.Config)
+	c.root = a.string(from.Root)
+	return c
+}
+
+// RegistryEndpoints: containerd's registry.mirrors: the endpoints that are asked before a registry;
+// "*": any other.
+type RegistryEndpoints struct {
+	Registry  string
+	Endpoints []string
+	Where     string // the file, or what else says so
+}
+
+func goRegistryEndpoints(c *C.waybill_registry_endpoints) RegistryEndpoints {
+	return RegistryEndpoints{
+		Registry:  goString(c.registry),
+		Endpoints: goStrings(c.endpoints),
+		Where:     goString(c.where),
+	}
+}
+
+func cRegistryEndpoints(a *arena, from *RegistryEndpoints) (c C.waybill_registry_endpoints) {
+	c.registry = a.string(from.Registry)
+	c.endpoints = a.strings(from.Endpoints)
+	c.where = a.string(from.Where)
+	return c
+}
+
+// GuestPuller is a runtime handler whose images are pulled in the guest.
+type GuestPuller struct {
+	Handler string
+	Because string
+}
+
+func goGuestPuller(c *C.waybill_guest_puller) GuestPuller {
+	return GuestPuller{
+		Handler: goString(c.handler),
+		Because: goString(c.because),
+	}
+}
+
+func cGuestPuller(a *arena, from *GuestPuller) (c C.waybill_guest_puller) {
+	c.handler = a.string(from.Handler)
+	c.because = a.string(from.Because)
+	return c
+}
+
+// RuntimePulls says how a runtime is configured to pull. A plain value: keep it while the runtime
+// runs. What it names (folders, registries.conf) is read again for each image.
+type RuntimePulls struct {
+	Runtime PullRuntime
+	// containerd's config_path: folders with a folder for each registry
+	ConfigPath         []string
+	Mirrors            []RegistryEndpoints // instead of config_path
+	RegistriesConf     string              // CRI-O's registries.conf, and its folders of drop-ins
+	RegistriesConfDirs []string
+	DefaultHandler     string
+	Handlers           []string // that are configured
+	GuestPullers       []GuestPuller
+	// Hosts, "*" for any, that the runtime shows credentials or a certificate of its own
+	OwnCredentials []string
+	Files          []string // that were read
+	Problems       []string // what could not be read: the checker is unknown
+	Root           string
+}
+
+func goRuntimePulls(c *C.waybill_runtime_pulls) RuntimePulls {
+	return RuntimePulls{
+		Runtime:            PullRuntime(c.runtime),
+		ConfigPath:         goStrings(c.config_path),
+		Mirrors:            goList(c.mirrors, c.mirror_count, goRegistryEndpoints),
+		RegistriesConf:     goString(c.registries_conf),
+		RegistriesConfDirs: goStrings(c.registries_conf_dirs),
+		DefaultHandler:     goString(c.default_handler),
+		Handlers:           goStrings(c.handlers),
+		GuestPullers:       goList(c.guest_pullers, c.guest_puller_count, goGuestPuller),
+		OwnCredentials:     goStrings(c.own_credentials),
+		Files:              goStrings(c.files),
+		Problems:           goStrings(c.problems),
+		Root:               goString(c.root),
+	}
+}
+
+func cRuntimePulls(a *arena, from *RuntimePulls) (c C.waybill_runtime_pulls) {
+	c.runtime = C.int32_t(from.Runtime)
+	c.config_path = a.strings(from.ConfigPath)
+	c.mirrors, c.mirror_count = cList(a, from.Mirrors, cRegistryEndpoints)
+	c.registries_conf = a.string(from.RegistriesConf)
+	c.registries_conf_dirs = a.strings(from.RegistriesConfDirs)
+	c.default_handler = a.string(from.DefaultHandler)
+	c.handlers = a.strings(from.Handlers)
+	c.guest_pullers, c.guest_puller_count = cList(a, from.GuestPullers, cGuestPuller)
+	c.own_credentials = a.strings(from.OwnCredentials)
+	c.files = a.strings(from.Files)
+	c.problems = a.strings(from.Problems)
+	c.root = a.string(from.Root)
+	return c
+}
+
+// PullSource is a host that may serve a pull instead of the registry.
+type PullSource struct {
+	// with the port, if it is named, and a path that is not the usual
+	Host string
+	// of this image: by tag, or by digest. Who does checks credentials
+	ServesManifests bool
+	ServesLayers    bool
+	// Plain HTTP, or its certificate is not verified: whoever is on the way can answer
+	Insecure    bool
+	Open        bool // Said to ask no pod for its credentials
+	OpenBecause string
+	Where       string // "/etc/containerd/certs.d/_default/hosts.toml, line 3"
+}
+
+func goPullSource(c *C.waybill_pull_source) PullSource {
+	return PullSource{
+		Host:            goString(c.host),
+		ServesManifests: bool(c.serves_manifests),
+		ServesLayers:    bool(c.serves_layers),
+		Insecure:        bool(c.insecure),
+		Open:            bool(c.open),
+		OpenBecause:     goString(c.open_because),
+		Where:           goString(c.where),
+	}
+}
+
+type PullSources struct {
+	Registry string       // of the image's full name: "docker.io"
+	Others   []PullSource // in the order in which they are asked
+	Checker  ProofChecker
+	Problems []string // why it is unknown
+}
+
+func goPullSources(c *C.waybill_pull_sources) PullSources {
+	return PullSources{
+		Registry: goString(c.registry),
+		Others:   goList(c.others, c.other_count, goPullSource),
+		Checker:  ProofChecker(c.checker),
+		Problems: goStrings(c.problems),
+	}
 }
 
 // ProofRule: Of the images that a pattern names. Pattern: as in an allowlist; empty: all that no

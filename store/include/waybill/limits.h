@@ -67,6 +67,9 @@ inline constexpr std::size_t kMaxCommandArguments = 65536;
 inline constexpr std::size_t kMaxCommandBytes = std::size_t{1} << 20;
 inline constexpr std::size_t kMaxRequestPorts = 1024;
 inline constexpr std::size_t kMaxOpenStreams = 65536;
+// Bytes of one file of a runtime's configuration, and how many files are read of it.
+inline constexpr std::size_t kMaxPullConfigBytes = std::size_t{1} << 20;
+inline constexpr std::size_t kMaxPullConfigFiles = 256;
 // Patterns in an allowlist.
 inline constexpr std::size_t kMaxAllowlistPatterns = 65536;
 // Entries in the journal of distrust. With more, the oldest that are no longer in force are

@@ -17,6 +17,7 @@
 #include "waybill/owner.h"              // IWYU pragma: export
 #include "waybill/platform.h"           // IWYU pragma: export
 #include "waybill/policy.h"             // IWYU pragma: export
+#include "waybill/pull_sources.h"       // IWYU pragma: export
 #include "waybill/rate_limit.h"         // IWYU pragma: export
 #include "waybill/report.h"             // IWYU pragma: export
 #include "waybill/result.h"             // IWYU pragma: export

@@ -1,0 +1,58 @@
+package waybill_test
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"waybill.dev/go"
+)
+
+// Each field passes through C in both directions.
+func TestPullSources(t *testing.T) {
+	root := scratch(t)
+	has := func(path, content string) {
+		t.Helper()
+		must(t, os.MkdirAll(filepath.Join(root, filepath.Dir(path)), 0o755))
+		must(t, os.WriteFile(filepath.Join(root, path), []byte(content), 0o644))
+	}
+	has("etc/containerd/config.toml", `
+[plugins."io.containerd.grpc.v1.cri".containerd]
+default_runtime_name = "runc"
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.kata-remote]
+[plugins."io.containerd.grpc.v1.cri".registry.mirrors."*"]
+endpoint = ["http://127.0.0.1:5000", "https://registry.example.com"]
+`)
+	pulls, err := waybill.ReadRuntimePulls(waybill.RuntimeAnswers{Version: "containerd 1.7.27", Root: root})
+	must(t, err)
+	sources, err := waybill.PullSourcesOf(pulls, image, "")
+	must(t, err)
+	want := waybill.PullSources{
+		Registry: "registry.example.com",
+		Others: []waybill.PullSource{{
+			Host:            "127.0.0.1:5000",
+			ServesManifests: true,
+			ServesLayers:    true,
+			Insecure:        true,
+			Open:            true,
+			OpenBecause:     sources.Others[0].OpenBecause,
+			Where:           "/etc/containerd/config.toml, line 5",
+		}},
+		Checker: waybill.CheckerMirror,
+	}
+	if !reflect.DeepEqual(sources, want) {
+		t.Errorf("%+v", sources)
+	}
+	guest, err := waybill.PullSourcesOf(pulls, image, "kata-remote")
+	must(t, err)
+	if guest.Checker != waybill.CheckerGuest || guest.Checker.String() != "guest" {
+		t.Errorf("%+v", guest)
+	}
+	pulls.Problems = append(pulls.Problems, "seen by the caller")
+	unknown, err := waybill.PullSourcesOf(pulls, image, "")
+	must(t, err)
+	if unknown.Checker != waybill.CheckerUnknown || !reflect.DeepEqual(unknown.Problems, pulls.Problems) {
+		t.Errorf("%+v", unknown)
+	}
+}
