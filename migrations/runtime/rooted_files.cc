@@ -53,9 +53,12 @@ Result<std::optional<std::string>> RootedFiles::Read(const std::string& path) co
   if (!S_ISREG(status.st_mode)) {
     return Error{ErrorCode::kInvalidArgument, QuoteForMessage(path) + " is not a file", {}};
   }
-  std::string content(kMaxPullConfigBytes + 1, '\0');
+  // One byte more than it says shows its end, unless it grows.
+  const auto said = static_cast<std::size_t>(std::max<off_t>(status.st_size, 0));
+  std::string content(std::min(said, kMaxPullConfigBytes) + 1, '\0');
   std::size_t size = 0;
-  while (size < content.size()) {
+  while (size <= kMaxPullConfigBytes) {
+    if (size == content.size()) content.resize(std::min(2 * size, kMaxPullConfigBytes + 1));
     const ssize_t got = ::read(fd.get(), content.data() + size, content.size() - size);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return SystemError(errno, "read", path);
