@@ -1,5 +1,6 @@
 #include "migrations/runtime/registries_conf.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "migrations/runtime/toml_fields.h"
@@ -12,8 +13,14 @@ namespace {
 Result<std::string> ReadLocation(const toml::table& table, std::string_view name) {
   auto location = TRY(TomlText(&table, name));
   while (location.ends_with('/')) location.pop_back();
-  if (location.find("://") != std::string::npos) {
-    return AboutLine(table.source(), std::string(name) + " has a scheme");
+  // A scheme, too.
+  const auto usual = [](char c) {
+    return IsDigit(c) || (ToLower(c) >= 'a' && ToLower(c) <= 'z') ||
+           std::string_view("*.-_:/@[]").find(c) != std::string_view::npos;
+  };
+  if (location.find("://") != std::string::npos ||
+      !std::all_of(location.begin(), location.end(), usual)) {
+    return AboutLine(table.source(), std::string(name) + " is not the name of a registry");
   }
   return location;
 }

@@ -586,6 +586,7 @@ BOOST_AUTO_TEST_CASE(refused_registries_conf) {
         "[[registry]]\nprefix = \"a.test\"\n", "[[registry]]\nlocation = \"https://a.test\"\n",
         "[[REGISTRY]]\nlocation = \"a.test\"\n", "[[registry]]\nprefix = \"*.a.test/b\"\n",
         "[[registry]]\nlocation = 1\n",
+        "[[registry]]\nlocation = \"a b\"\n",
         "[[registry]]\nlocation = \"a.test\"\npull-from-mirror = \"all\"\n",
         "[[registry]]\nlocation = \"a.test\"\n[[registry.mirror]]\n",
         "[[registry]]\nlocation = \"a.test\"\nblocked = 1\n", "[registries]\nsearch = 1\n",
