@@ -64,6 +64,19 @@ Result<std::vector<ImageOnNode>> ImagesOf(const v1::ListImagesResponse& list) {
   return DecodeImageList(json);
 }
 
+// The handlers, and what the runtime says of its configuration.
+Result<std::string> StatusJson(const v1::StatusResponse& status) {
+  v1::StatusResponse handlers;
+  *handlers.mutable_runtime_handlers() = status.runtime_handlers();
+  auto json = TRY(JsonOf(handlers));
+  // crictl prints each piece of information that is JSON as a member of its own.
+  const auto config = status.info().find("config");
+  if (config != status.info().end() && nlohmann::json::accept(config->second)) {
+    json.insert(1, "\"config\":" + config->second + (json == "{}" ? "" : ","));
+  }
+  return json;
+}
+
 Result<void> CheckSize(const std::string& answer, std::size_t most) {
   if (answer.size() <= most) return {};
   return Error{
@@ -101,15 +114,17 @@ Result<std::vector<RuntimeHandler>> DecodeHandlers(const std::string& answer) {
     v1::StatusResponse status;
     TRY(Parse(answer, status));
     if (status.runtime_handlers().empty()) return std::vector<RuntimeHandler>{};
-    v1::StatusResponse handlers;
-    *handlers.mutable_runtime_handlers() = status.runtime_handlers();
-    auto json = TRY(JsonOf(handlers));
-    // crictl prints each piece of information that is JSON as a member of its own.
-    const auto config = status.info().find("config");
-    if (config != status.info().end() && nlohmann::json::accept(config->second)) {
-      json.insert(1, "\"config\":" + config->second + ",");
-    }
+    const auto json = TRY(StatusJson(status));
     return DecodeRuntimeStatus(json);
+  });
+}
+
+Result<std::string> DecodeStatus(const std::string& answer) {
+  return internal::Guarded([&]() -> Result<std::string> {
+    TRY(CheckSize(answer, kMaxAnswerBytes));
+    v1::StatusResponse status;
+    TRY(Parse(answer, status));
+    return StatusJson(status);
   });
 }
 

@@ -25,6 +25,9 @@ Result<std::vector<ImageOnNode>> DecodeImages(const std::string& answer);
 Result<std::optional<ImageOnNode>> DecodeImageStatus(const std::string& answer);
 // StatusResponse. Empty: the runtime names no handlers.
 Result<std::vector<RuntimeHandler>> DecodeHandlers(const std::string& answer);
+// StatusResponse, as `crictl info` prints it: handlers, and the configuration that the runtime
+// says.
+Result<std::string> DecodeStatus(const std::string& answer);
 // VersionResponse: "containerd v2.4.2".
 Result<std::string> DecodeVersion(const std::string& answer);
 

@@ -29,6 +29,9 @@ class Runtime {
   // containerd before 2.0.
   virtual Result<std::vector<RuntimeHandler>> RuntimeHandlers() = 0;
 
+  // The same answer, with what the runtime says of its configuration, for ReadRuntimePulls.
+  virtual Result<std::string> Status() = 0;
+
   // The image that `image`, a name, an ID or a repo digest, stands for. nullopt: it is not there.
   virtual Result<std::optional<ImageOnNode>> ImageStatus(const std::string& image) = 0;
 

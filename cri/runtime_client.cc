@@ -112,13 +112,21 @@ Result<std::vector<ImageOnNode>> Client::ListImages() {
   return images;
 }
 
-Result<std::vector<RuntimeHandler>> Client::RuntimeHandlers() {
+Result<std::string> Client::AskStatus() const {
   runtime::v1::StatusRequest request;
-  request.set_verbose(true);  // for the default handler's name
-  auto answer = Call(path_, kRuntimeService, "Status", request.SerializeAsString(), kMaxAnswerBytes,
-                     timeout_, cancelled_);
-  if (!answer) return answer.error();
-  return FromRuntime(path_, "Status", DecodeHandlers(*answer));
+  request.set_verbose(true);  // for its configuration
+  return Call(path_, kRuntimeService, "Status", request.SerializeAsString(), kMaxAnswerBytes,
+              timeout_, cancelled_);
+}
+
+Result<std::vector<RuntimeHandler>> Client::RuntimeHandlers() {
+  const auto answer = TRY(AskStatus());
+  return FromRuntime(path_, "Status", DecodeHandlers(answer));
+}
+
+Result<std::string> Client::Status() {
+  const auto answer = TRY(AskStatus());
+  return FromRuntime(path_, "Status", DecodeStatus(answer));
 }
 
 Result<std::optional<ImageOnNode>> Client::ImageStatus(const std::string& image) {

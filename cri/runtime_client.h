@@ -38,6 +38,7 @@ class Client final : public Runtime {
   // imported is marked (Containerd::Imported); if it can't be asked just then, none is.
   Result<std::vector<ImageOnNode>> ListImages() override;
   Result<std::vector<RuntimeHandler>> RuntimeHandlers() override;
+  Result<std::string> Status() override;
   Result<std::optional<ImageOnNode>> ImageStatus(const std::string& image) override;
 
   // unix:///run/containerd/containerd.sock
@@ -47,6 +48,7 @@ class Client final : public Runtime {
 
  private:
   Client(std::string path, const ClientOptions& options, std::string runtime);
+  Result<std::string> AskStatus() const;
 
   std::string path_;
   std::chrono::milliseconds timeout_;

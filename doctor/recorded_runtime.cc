@@ -39,6 +39,8 @@ Result<std::vector<RuntimeHandler>> RecordedRuntime::RuntimeHandlers() {
   return DecodeRuntimeStatus(text);
 }
 
+Result<std::string> RecordedRuntime::Status() { return ReadAnswer(folder_, "info.json"); }
+
 Result<std::optional<ImageOnNode>> RecordedRuntime::ImageStatus(const std::string& image) {
   const auto images = TRY(ListImages());
   const auto has = [&](const std::vector<std::string>& names) {

@@ -25,6 +25,7 @@ class RecordedRuntime final : public cri::Runtime {
   Result<std::string> Name() const;
   Result<std::vector<ImageOnNode>> ListImages() override;
   Result<std::vector<RuntimeHandler>> RuntimeHandlers() override;
+  Result<std::string> Status() override;
   Result<std::optional<ImageOnNode>> ImageStatus(const std::string& image) override;
 
  private:
