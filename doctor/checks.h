@@ -55,6 +55,13 @@ Findings KubeletDirectoryCheck(const Node& node);
 Findings KubeletRecordsCheck(const Node& node);
 Findings KubeletRuntimeClassesCheck(const Node& node);
 Findings KubeletPullsCheck(const Node& node);
+// runtime_checks.cc, mirrors.cc
+Findings RuntimeVersionCheck(const Node& node);
+Findings RuntimeImageRefsCheck(const Node& node);
+Findings RuntimeGuestPullsCheck(const Node& node);
+Findings RuntimeShortNamesCheck(const Node& node);
+Findings RuntimeProxyCheck(const Node& node);
+Findings CredentialsMirrorsCheck(const Node& node);
 // user_namespaces.cc
 Findings UsernsKernelCheck(const Node& node);
 Findings UsernsPoolCheck(const Node& node);

@@ -15,6 +15,7 @@
 #include "bindings/cli/kubelet_config.h"
 #include "cri/runtime_client.h"
 #include "doctor/recorded_runtime.h"
+#include "doctor/runtime_process.h"
 #include "store/base/files.h"
 #include "store/base/try.h"
 
@@ -361,6 +362,32 @@ const Result<KubeletVersion>& Node::Version() const {
 const Result<std::vector<ImageOnNode>>& Node::Images() const {
   if (!images_) images_ = runtime_ ? (*runtime_)->ListImages() : runtime_.error();
   return *images_;
+}
+
+Result<RuntimePulls> Node::FindPulls() const {
+  RuntimeAnswers answers;
+  answers.version = runtime_name_;
+  if (options_.root != "/") answers.root = options_.root.string();
+  // One that does not answer has files all the same.
+  if (runtime_) {
+    if (auto status = (*runtime_)->Status()) answers.status = *std::move(status);
+  }
+  const auto process = FindRuntimeProcess(*this);
+  if (process) answers.config = process->config;
+  auto pulls = TRY(ReadRuntimePulls(answers));
+  if (process) {
+    for (const std::string& what : process->elsewhere) {
+      pulls.problems.push_back(what +
+                               " of the runtime's process says where registries are, and "
+                               "is not followed");
+    }
+  }
+  return pulls;
+}
+
+const Result<RuntimePulls>& Node::Pulls() const {
+  if (!pulls_) pulls_ = FindPulls();
+  return *pulls_;
 }
 
 }  // namespace waybill::doctor

@@ -18,6 +18,7 @@
 #include "bindings/cli/yaml_document.h"
 #include "cri/runtime.h"
 #include "doctor/kubelet_version.h"
+#include "waybill/pull_sources.h"
 #include "waybill/result.h"
 #include "waybill/types.h"
 
@@ -138,6 +139,8 @@ class Node {
   const std::string& runtime_name() const { return runtime_name_; }
   // Asked once.
   const Result<std::vector<ImageOnNode>>& Images() const;
+  // How it is configured to pull: by its answer, and by files. Read once.
+  const Result<RuntimePulls>& Pulls() const;
 
   // --- Waybill ----------------------------------------------------------------------------------
 
@@ -161,6 +164,7 @@ class Node {
   void FindRuntime();
   Result<int> Open(const std::filesystem::path& path, int flags) const;
   Result<KubeletSettings> ReadSettings(const std::vector<std::string>& paths) const;
+  Result<RuntimePulls> FindPulls() const;
 
   NodeOptions options_;
   Kernel kernel_;
@@ -171,6 +175,7 @@ class Node {
   mutable std::optional<Result<StoreFacts>> facts_;
   mutable std::optional<Result<KubeletVersion>> version_;
   mutable std::optional<Result<std::vector<ImageOnNode>>> images_;
+  mutable std::optional<Result<RuntimePulls>> pulls_;
 };
 
 }  // namespace waybill::doctor
