@@ -10,7 +10,6 @@
 #include "migrations/runtime/rooted_files.h"
 #include "store/base/caught.h"
 #include "store/base/image_spellings.h"
-#include "store/base/names.h"
 #include "store/base/quote.h"
 #include "store/base/try.h"
 #include "waybill/image_name.h"
