@@ -35,6 +35,9 @@ type closedFiles struct {
 	mu    sync.Mutex
 	held  map[string]int  // names of files that calls under way need
 	fresh map[string]bool // those that calls needed since begin
+	// Intents that no pull has any more, but an image may: only a list tells the ID by which a kubelet
+	// knows it. Those that the process before this one left count, too.
+	kept map[string]bool
 }
 
 // guardsClosingLine begins a record that a guard left only to close its image (kClosingLine in
@@ -117,7 +120,7 @@ func closedFilesOf(store *waybill.Store) *closedFiles {
 	}
 	f := &closedFiles{
 		store: store, directory: filepath.Join(store.KubeletDirectory(), "image_manager"),
-		held: map[string]int{}, fresh: map[string]bool{},
+		held: map[string]int{}, fresh: map[string]bool{}, kept: map[string]bool{},
 	}
 	// An error here shows when a file can't be written.
 	for _, folder := range []string{pulledFolder, pullingFolder} {
@@ -127,6 +130,12 @@ func closedFilesOf(store *waybill.Store) *closedFiles {
 	}
 	_ = syncFolder(f.directory)
 	_ = syncFolder(store.KubeletDirectory())
+	wanted, _ := f.wantedIntents()
+	for name := range f.names(pullingFolder) {
+		if _, open := wanted[name]; !open {
+			f.kept[name] = true
+		}
+	}
 	return f
 }
 
@@ -162,6 +171,18 @@ func (f *closedFiles) hold(files ...closedFile) (release func(), err error) {
 	}, err
 }
 
+// keepIntents leaves the intents of an image to a list that begins from now on.
+func (f *closedFiles) keepIntents(image string) {
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, file := range intentFiles(image) {
+		f.kept[file.name], f.fresh[file.name] = true, true
+	}
+}
+
 // dropIntents removes the intents of an image that no open pull has any more.
 func (f *closedFiles) dropIntents(logger klog.Logger, image string) {
 	if f == nil {
@@ -174,7 +195,7 @@ func (f *closedFiles) dropIntents(logger klog.Logger, image string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, file := range intentFiles(image) {
-		if _, open := wanted[file.name]; !open && f.held[file.name] == 0 {
+		if _, open := wanted[file.name]; !open && f.held[file.name] == 0 && !f.kept[file.name] {
 			f.remove(logger, file.name)
 		}
 	}
@@ -342,6 +363,7 @@ func (f *closedFiles) sweep(logger klog.Logger, folder string, wanted map[string
 		}
 		f.mu.Lock()
 		if f.held[name] == 0 && !f.fresh[name] {
+			delete(f.kept, name)
 			f.remove(logger, name)
 		}
 		f.mu.Unlock()

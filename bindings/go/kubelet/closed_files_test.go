@@ -166,6 +166,40 @@ func TestBackToStockInThePull(t *testing.T) {
 	}
 }
 
+// A runtime may call what a pull brought by a digest, and list it by its ID. Until a list tells that,
+// the intent closes it, also after another pull of that name.
+func TestBackToStockAfterAPullByDigest(t *testing.T) {
+	digest := "registry.example/a/app@" + idOf('d')
+	for _, then := range []string{"", "restart", "list"} {
+		n := newSwappedNode(t, waybill.RulesClosed)
+		inside := n.inside()
+		pulled := func(ref string) {
+			inside.RecordImagePulled(quiet, imageOfA, ref, &kubeletconfig.ImagePullCredentials{KubernetesSecrets: []kubeletconfig.ImagePullSecret{secretOf("a")}})
+		}
+		must(t, inside.RecordPullIntent(logr.Discard(), imageOfA))
+		// The list under way began before the image was there.
+		n.runtime.during = func(context.Context) {
+			n.runtime.during = nil
+			pulled(digest)
+		}
+		inside.PruneUnknownRecords(quiet, nil, time.Now())
+		n.runtime.images = append(n.runtime.images, kubecontainer.Image{ID: idOf('a'), RepoDigests: []string{digest}})
+		switch then {
+		case "restart":
+			n.store.Close()
+			n.runtime.err = errors.New("the runtime is away")
+			inside = n.inside()
+			n.runtime.err = nil
+		case "list":
+			inside.PruneUnknownRecords(quiet, nil, time.Now())
+			same(t, "intents after a list", n.names(pullingFolder), []string(nil))
+		}
+		must(t, inside.RecordPullIntent(logr.Discard(), imageOfA))
+		pulled(idOf('b'))
+		n.opens("stock", n.stock(), imageOfA, idOf('a'), "b", false)
+	}
+}
+
 // What an earlier version left, or an operator removed, is there again after the start.
 func TestTheStartWritesMissingFiles(t *testing.T) {
 	for _, rules := range []waybill.Rules{waybill.RulesClosed, waybill.RulesKubelet} {

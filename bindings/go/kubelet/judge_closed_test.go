@@ -283,6 +283,7 @@ func (c *closedRun) judgements(s step, before, now evidence) string {
 func (c *closedRun) ruleOfRecord(s step, ref string, before [2]state, asked bool) string {
 	_, kubelets := c.stored[0].records[ref]
 	_, ours := c.stored[1].records[ref]
+	_, kubeletsBefore := before[0].records[ref]
 	_, oursBefore := before[1].records[ref]
 	switch {
 	case ours && c.known.closed[plain(ref)] != "":
@@ -295,7 +296,7 @@ func (c *closedRun) ruleOfRecord(s step, ref string, before [2]state, asked bool
 		return byLists // the collector's list left it out
 	case asked && kubelets && !ours && oursBefore && !c.onNode[plain(ref)]:
 		return byLists
-	case s.what == restart && kubelets && !ours && !s.noList:
+	case s.what == restart && kubelets && !kubeletsBefore && !ours && !s.noList:
 		// The kubelet replays an intent: for us it is an open pull, and the image may be known otherwise.
 		return byPulls
 	}
