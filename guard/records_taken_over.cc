@@ -132,7 +132,9 @@ Result<void> RecordsTakenOver::TakeOverUnproven(const std::vector<ImageOnNode>* 
     if (life_.Hurries() && !life_.starting) return {};
     const ImagePulledRecord& record = unproven_.back();
     if (images == nullptr || listed.contains(internal::SpellingOf(record.image_ref))) {
-      TRY(life_.store->PutRecord(record));
+      // What a pull has proven since stays.
+      const auto known = life_.store->GetRecord({.image_ref = record.image_ref});
+      TRY(known ? Result<void>() : life_.store->PutRecord(record));
     }
     unproven_.pop_back();
   }

@@ -254,6 +254,22 @@ BOOST_AUTO_TEST_CASE(a_pull_that_left_no_record_may_still_bring_something) {
   BOOST_TEST(node.Found(HoleKind::kUnrecordedImage));
 }
 
+// A kubelet's replay writes a record without credentials, and then a pull proves some, before any
+// list.
+BOOST_AUTO_TEST_CASE(what_a_pull_proves_before_a_list_counts) {
+  Node node;
+  node.Start();
+  node.images = {Listed('1', kAppV1)};
+  node.WriteRecord({.image_ref = Ref('1')});
+  Must(node.guard().HandleEvents());
+  node.WriteRecord('1', "a");
+  node.Follow();
+  BOOST_TEST(
+      Must(node.its_store().GetRecord({.image_ref = Ref('1')})).credential_mapping.contains(kApp));
+  BOOST_TEST(node.Record(Ref('1'))->credential_mapping.contains(kApp));
+  BOOST_TEST(node.holes.empty());
+}
+
 BOOST_AUTO_TEST_CASE(a_decision_that_adds_a_secret_proves_no_pull) {
   Node node;
   node.images = {Listed('1', kAppV1)};
