@@ -53,7 +53,8 @@ Result<std::vector<ImageOnNode>> ListedImages::WithoutNameless(
   const std::int64_t now = life_.Now();
   for (const ImageOnNode& image : images) {
     if (image.repo_tags.empty() && image.repo_digests.empty()) {
-      auto known = TRY(life_.RecordOf(image.id));
+      auto why = TRY(life_.store->Explain({.image = image.id, .image_ref = image.id}));
+      const bool known = why.recorded || why.ledger_entry;
       const auto before = nameless_.find(image.id);
       const std::int64_t since = before == nameless_.end() ? now : before->second;
       if (!known && now - since < kNamesMayCome) {

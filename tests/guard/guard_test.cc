@@ -270,6 +270,20 @@ BOOST_AUTO_TEST_CASE(what_a_pull_proves_before_a_list_counts) {
   BOOST_TEST(node.holes.empty());
 }
 
+// A tag that moves leaves an image without a name. That one is known, so the list is whole: it
+// shows which other one is gone.
+BOOST_AUTO_TEST_CASE(a_known_image_that_lost_its_name_leaves_the_list_whole) {
+  Node node;
+  const std::string other = "r.example/other/app:1";
+  node.images = {Listed('1', kAppV1), Listed('2', other)};
+  node.StartLongAgo();
+  node.images = {Listed('1', ""), Listed('3', "r.example/pre/loaded:1")};
+  node.List();
+  const auto ledger = Must(node.its_store().ListLedger());
+  BOOST_TEST(std::none_of(ledger.begin(), ledger.end(),
+                          [](const LedgerEntry& entry) { return entry.image_ref == Ref('2'); }));
+}
+
 BOOST_AUTO_TEST_CASE(a_decision_that_adds_a_secret_proves_no_pull) {
   Node node;
   node.images = {Listed('1', kAppV1)};

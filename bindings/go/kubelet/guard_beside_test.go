@@ -85,11 +85,17 @@ func (w *guardWorld) listJudged(images []listedImage) {
 			w.shut[image.ID] = true
 		}
 	}
-	// A list of nothing that the guard knows may be of a disk that is not mounted: it ends no gap.
-	tells := slices.ContainsFunc(images, func(image listedImage) bool {
+	isKnown := func(image listedImage) bool {
 		_, err := os.Stat(w.recordFile(image.ID))
 		return err == nil || w.known[image.ID]
-	})
+	}
+	isNew := func(image listedImage) bool {
+		return len(image.RepoTags)+len(image.RepoDigests) == 0 && !w.known[image.ID]
+	}
+	// A list of nothing that the guard knows may be of a disk that is not mounted: it ends no gap, and leaves the
+	// ledger as it was. So does one with an image whose names may still come: it is not whole.
+	tells := slices.ContainsFunc(images, isKnown)
+	leavesLedger := w.gap && !tells || slices.ContainsFunc(images, isNew)
 	switch {
 	case w.gap && !tells:
 	case w.gap:
@@ -99,7 +105,9 @@ func (w *guardWorld) listJudged(images []listedImage) {
 	}
 	for _, c := range w.contents {
 		if !slices.ContainsFunc(images, func(image listedImage) bool { return image.ID == c.id }) {
-			delete(w.wasByHand, c.id)
+			if !leavesLedger {
+				delete(w.wasByHand, c.id)
+			}
 			if _, err := os.Stat(w.recordFile(c.id)); err != nil { // else the kubelet's collector has not come yet
 				delete(w.shut, c.id)
 			}
