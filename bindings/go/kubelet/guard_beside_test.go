@@ -92,12 +92,12 @@ func (w *guardWorld) listJudged(images []listedImage) {
 	isNew := func(image listedImage) bool {
 		return len(image.RepoTags)+len(image.RepoDigests) == 0 && !w.known[image.ID]
 	}
-	// A list of nothing that the guard knows may be of a disk that is not mounted: it ends no gap, and leaves the
-	// ledger as it was. So does one with an image whose names may still come: it is not whole.
+	// A list of nothing that the guard knows may be of a disk that is not mounted: it ends no gap and no pull, and in
+	// a gap leaves the ledger as it was. So does one with an image whose names may still come: it is not whole.
 	tells := slices.ContainsFunc(images, isKnown)
 	leavesLedger := w.gap && !tells || slices.ContainsFunc(images, isNew)
 	switch {
-	case w.gap && !tells:
+	case !tells:
 	case w.gap:
 		w.gap, w.gapClosed = false, time.Now()
 	case w.begunAt.Sub(w.gapClosed) > guardWindow+time.Second:
