@@ -80,6 +80,7 @@ func (w *guardWorld) missedSomething() bool {
 
 func (w *guardWorld) listJudged(images []listedImage) {
 	for _, image := range images {
+		delete(w.unlisted, image.ID)
 		nameless := len(image.RepoTags)+len(image.RepoDigests) == 0 // EVIDENCE, rule 7: nothing tells where it came from
 		if w.byHand[image.ID] && !w.known[image.ID] && (nameless || w.missedSomething()) {
 			w.shut[image.ID] = true

@@ -114,6 +114,7 @@ type worldPull struct {
 type awayImage struct {
 	*listedImage
 	byHand bool
+	until  time.Time // as in unlisted; zero: a list had it
 }
 
 type latePull struct {
@@ -140,6 +141,8 @@ type guardWorld struct {
 	node map[string]*listedImage
 	late []latePull
 	away map[string]awayImage // on a disk that is not mounted
+	// Images that pulls brought and no list had yet: until when a list must have them, or they are late.
+	unlisted map[string]time.Time
 
 	// Ground truth.
 	byHand map[string]bool // what is on the node came by hand
@@ -245,7 +248,7 @@ func newGuardWorld(r *rand.Rand, driver, directory string, saw map[string]int) *
 	w := &guardWorld{
 		saw: saw, mayPull: map[string][]int{}, registry: map[string]map[string]string{}, node: map[string]*listedImage{},
 		byHand: map[string]bool{}, wasByHand: map[string]bool{}, shut: map[string]bool{}, proven: map[proof]bool{}, driver: &driverProcess{path: driver, directory: directory},
-		known: map[string]bool{}, unseen: map[string]bool{}, lost: map[string]bool{}, forgot: map[string]bool{}, removed: map[string]bool{}, intents: map[string]bool{},
+		unlisted: map[string]time.Time{}, known: map[string]bool{}, unseen: map[string]bool{}, lost: map[string]bool{}, forgot: map[string]bool{}, removed: map[string]bool{}, intents: map[string]bool{},
 		followed: map[string]*kubeletconfig.ImagePulledRecord{}, usable: map[use]bool{}, copies: map[string][]byte{},
 		calm: r.IntN(3) == 0, boot: 1, booted: time.Now().Add(-time.Hour),
 	}
@@ -623,6 +626,9 @@ func (w *guardWorld) resolve(image string) string {
 }
 
 func (w *guardWorld) bring(pull *worldPull) {
+	if _, there := w.node[pull.id]; !there {
+		w.unlisted[pull.id] = time.Now().Add(latest)
+	}
 	w.deliver(pull.image, pull.id, true)
 	pull.arrived = true
 }
@@ -685,7 +691,11 @@ func (w *guardWorld) arriveLate(r *rand.Rand) {
 	late := w.late[at]
 	w.late = slices.Delete(w.late, at, at+1)
 	w.say("%s of %s", w.short(late.id), w.short(late.image))
+	_, there := w.node[late.id]
 	w.bring(&worldPull{image: late.image, id: late.id})
+	if !there {
+		w.unlisted[late.id] = late.until
+	}
 	if w.kubelet != nil && w.kubelet.seesFiles && late.isSeen {
 		w.checkClosedFor(late.image, "late, before any list has it,")
 	}
@@ -732,7 +742,7 @@ func (w *guardWorld) wipeRuntime(*rand.Rand) {
 	w.saw[sawGuardWiped]++
 	w.away = map[string]awayImage{}
 	for _, id := range w.nodeIDs() {
-		w.away[id] = awayImage{w.node[id], w.byHand[id]}
+		w.away[id] = awayImage{w.node[id], w.byHand[id], w.unlisted[id]}
 		w.imageGoes(id)
 	}
 }
@@ -747,6 +757,12 @@ func (w *guardWorld) mountAgain(*rand.Rand) {
 		w.imageGoes(id)
 	}
 	for id, image := range w.away {
+		if !image.until.IsZero() {
+			if !image.byHand && time.Now().After(image.until) {
+				continue // later than the window
+			}
+			w.unlisted[id] = image.until
+		}
 		w.node[id], w.byHand[id] = image.listedImage, image.byHand
 		delete(w.known, id)
 	}
@@ -755,6 +771,7 @@ func (w *guardWorld) mountAgain(*rand.Rand) {
 
 func (w *guardWorld) imageGoes(id string) {
 	delete(w.node, id)
+	delete(w.unlisted, id)
 	w.removed[id] = true
 	w.wasByHand[id], w.byHand[id] = w.wasByHand[id] || w.byHand[id], false
 	w.forgetUses(func(u use) bool { return u.id == id })
