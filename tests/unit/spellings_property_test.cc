@@ -69,19 +69,21 @@ class SpellingsHistory {
   explicit SpellingsHistory(std::uint64_t seed) : draw_(seed) {
     Say("WAYBILL_SEED=" + std::to_string(seed));
     std::filesystem::create_directory(scratch_ / "kubelet");
-    // One index has the manifests of images 0 and 1, which are of one repository.
+    // One index has the manifests of images 0 to 2, which are of one repository.
     const std::string index = "sha256:" + Hex(draw_);
     shared_.insert(index);
     for (int i = 0; i < 6; ++i) {
       ModelImage image;
       image.hex = Hex(draw_);
-      image.repository = fmt::format("r.example/p{}", i < 2 ? 0 : i);
+      const bool is_of_index = i < 3;
+      image.repository = fmt::format("r.example/p{}", is_of_index ? 0 : i);
       image.digests.push_back("sha256:" + Hex(draw_));
       if (draw_.OneIn(2)) image.digests.push_back("sha256:" + Hex(draw_));
-      if (i < 2) image.digests.push_back(index);
-      image.proven = i == 1 ? images_[0].proven
-                            : std::make_shared<std::map<std::string, std::set<std::string>>>();
-      image.on_node = i < 3;
+      if (is_of_index) image.digests.push_back(index);
+      image.proven = is_of_index && i > 0
+                         ? images_[0].proven
+                         : std::make_shared<std::map<std::string, std::set<std::string>>>();
+      image.on_node = i < 4;
       image.by_hand = image.on_node;
       Say(fmt::format("{} of {}, digests {}", image.hex.substr(0, 6), image.repository,
                       fmt::join(image.digests, " ")));
@@ -92,10 +94,12 @@ class SpellingsHistory {
 
   void Step() {
     ModelImage& image = images_[draw_.Below(images_.size())];
-    switch (draw_.Below(12)) {
+    switch (draw_.Below(13)) {
       case 0:
       case 1:
         return List(true);
+      case 12:
+        return drawn_ ? TakeDrawn() : DrawList();
       case 2:
         return List(false);
       case 3:
@@ -167,6 +171,18 @@ class SpellingsHistory {
     Must(store_->ObserveImages({.images = list, .token = token, .complete = complete},
                                {.allow_empty = true}));
     if (complete) ForgetGone();
+  }
+  // A complete list that other things happen before it is taken.
+  void DrawList() {
+    Say("a complete list is drawn");
+    const ListToken token = Must(store_->BeginList());
+    drawn_ = ImageList{.images = Listed(), .token = token, .complete = true};
+  }
+  void TakeDrawn() {
+    Say("the list that was drawn is taken");
+    // It may be older than one that was taken meanwhile.
+    static_cast<void>(store_->ObserveImages(*drawn_, {.allow_empty = true}));
+    drawn_.reset();
   }
   void ForgetGone() {
     for (ModelImage& image : images_) {
@@ -318,6 +334,7 @@ class SpellingsHistory {
   MemoryDir scratch_;
   std::set<std::string> shared_;  // digests of two images
   std::vector<ModelImage> images_;
+  std::optional<ImageList> drawn_;
   std::unique_ptr<NodeStore> store_;
   std::vector<std::string> said_;
 };
@@ -394,6 +411,7 @@ BOOST_AUTO_TEST_CASE(an_image_to_be_judged_keeps_no_other_in_the_ledger) {
 
 // A pull by the digest of an index is recorded as one of the only image that had it. That image is
 // pulled again by a digest of its own, so that the record has that one; then a list shows both.
+// Meanwhile something else may show that the digest is not that image's alone.
 BOOST_AUTO_TEST_CASE(a_pull_by_a_digest_that_turns_out_to_be_of_two_images) {
   const std::string index = "r.example/p@sha256:" + std::string(64, 'c');
   const std::string own = "r.example/p@sha256:" + std::string(64, 'd');
@@ -403,18 +421,50 @@ BOOST_AUTO_TEST_CASE(a_pull_by_a_digest_that_turns_out_to_be_of_two_images) {
   const ImageOnNode second{.id = "sha256:" + std::string(64, 'b'),
                            .repo_tags = {"r.example/p:1"},
                            .repo_digests = {index}};
-  ScratchStore store(Rules::kClosed);
-  const auto observe = [&](const std::vector<ImageOnNode>& images) {
-    const ListToken token = Must(store->BeginList());
-    Must(store->ObserveImages({.images = images, .token = token, .complete = true}));
-  };
+  const ImageOnNode third{.id = "sha256:" + std::string(64, 'e'),
+                          .repo_tags = {"r.example/p:1"},
+                          .repo_digests = {index}};
   const ImagePullSecret secret = MakeSecret("ns", "pull", "uid", "hash");
-  store.Pull("r.example/p:1", first.id, WithSecret(secret));
-  observe({first});
-  store.Pull("r.example/p:1", index, WithSecret(secret));  // it brings the second
-  store.Pull("r.example/p:1", own, WithSecret(secret));
-  observe({first, second});
-  BOOST_TEST(store.Check("r.example/p:1", second.id).pull);
+  enum class Shown { kByThisList, kByAPull, kByAPartialList, kBefore };
+  for (int i = 0; i < 8; ++i) {
+    const auto shown = static_cast<Shown>(i % 4);
+    const bool was_preloaded = i >= 4;
+    ScratchStore store(Rules::kClosed);
+    const auto observe = [&](const std::vector<ImageOnNode>& images, bool complete = true) {
+      const ListToken token = Must(store->BeginList());
+      Must(store->ObserveImages({.images = images, .token = token, .complete = complete}));
+    };
+    const auto pull_third = [&](const std::optional<ImageOnNode>& entry) {
+      const PullId pull = Must(store->RecordPullIntent({.image = "r.example/p:1"}));
+      Must(store->RecordImagePulled({.image = "r.example/p:1", .image_ref = third.id},
+                                    WithSecret(secret), {.pull = pull, .image = entry}));
+    };
+    if (was_preloaded) {
+      observe({second});
+      BOOST_TEST(!store.Check("r.example/p:1", second.id).pull);
+    }
+    store.Pull("r.example/p:1", first.id, WithSecret(secret));
+    if (shown == Shown::kBefore) {
+      pull_third(third);
+      observe({first, third});
+    } else {
+      observe({first});
+    }
+    const ListToken token = Must(store->BeginList());
+    store.Pull("r.example/p:1", index, WithSecret(secret));  // it brings the second
+    store.Pull("r.example/p:1", own, WithSecret(secret));
+    if (shown == Shown::kBefore) {
+      // A list that was made before.
+      Must(store->ObserveImages({.images = {first}, .token = token, .complete = true}));
+    }
+    if (shown == Shown::kByAPull) pull_third(third);
+    if (shown == Shown::kByAPartialList) {
+      pull_third(std::nullopt);
+      observe({first, third}, false);
+    }
+    observe({first, second});
+    BOOST_TEST(store.Check("r.example/p:1", second.id).pull, "variant " << i);
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -227,9 +227,15 @@ Result<std::string> Givers::MayBeKnown(const StoreTxn& txn, const ListedImage& i
       return "a record of " + QuoteForMessage(ref) + ", one of its digests, may be its own";
     }
   }
-  if (!image.recorded_as.empty()) {
-    return "a pull that was recorded as one of " + QuoteForMessage(image.recorded_as) +
-           ", which has a digest in common with it, may have brought it";
+  // Nor does the digest of an index tell which of its images a pull brought.
+  for (const std::string& digest : image.shared) {
+    auto row = TRY(FindSpelling(txn, SpellingOf(digest)));
+    if (!row || !row->image.empty()) continue;
+    for (const std::string& other : row->refs) {
+      if (other == image.image) continue;
+      return "a pull that was recorded as one of " + QuoteForMessage(other) +
+             ", which has a digest in common with it, may have brought it";
+    }
   }
   if (image.was_shared) {
     return std::string("its ID is new, and two images had one of its digests");

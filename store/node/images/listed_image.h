@@ -28,9 +28,6 @@ struct ListedImage {
   std::vector<std::string> formerly;
   // Two images had one of its digests, and its ID is new: it may be either.
   bool was_shared = false;
-  // A listed image that alone had one of its digests until this list, and of which a pull was
-  // recorded meanwhile: it may have been of that digest, and have brought this one. Empty: none.
-  std::string recorded_as = {};
 };
 
 }  // namespace waybill::internal

@@ -72,6 +72,33 @@ Result<bool> PulledSince(const StoreTxn& txn, const SpellingRow& digest) {
   return false;
 }
 
+// Whether a record stands under the digest, in whatever repository.
+Result<bool> AnyRecordSpelt(const StoreTxn& txn, const std::string& digest) {
+  bool found = false;
+  TRY(txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
+    found = !payload.empty() && SpellingOf(PulledRecordView(payload).ref()) == digest;
+    return !found;
+  }));
+  return found;
+}
+
+// As which images pulls of a digest were recorded, so far, that becomes another image's or two
+// images' (`owner` empty). Two of them tell as much as more.
+Result<std::vector<std::string>> RecordedAs(const StoreTxn& txn,
+                                            const std::optional<SpellingRow>& before,
+                                            const std::string& digest, const std::string& owner) {
+  constexpr std::size_t kEnough = 2;
+  // The row of an ID has the image's refs.
+  if (!before || before->image == digest) return std::vector<std::string>();
+  std::vector<std::string> images = before->refs;
+  if (before->image == owner || images.size() >= kEnough) return images;
+  const bool was_shared = before->image.empty();
+  const bool any = TRY(was_shared ? AnyRecordSpelt(txn, digest) : PulledSince(txn, *before));
+  const std::string& as = was_shared ? digest : before->image;
+  if (any && std::find(images.begin(), images.end(), as) == images.end()) images.push_back(as);
+  return images;
+}
+
 // The digest is another image's now, or two images': what is stored under it is not this one's.
 Result<void> LoseRef(StoreTxn& txn, const std::string& image, const std::string& digest) {
   auto row = TRY(FindSpelling(txn, image));
@@ -316,15 +343,15 @@ Result<Learnt> LearnSpellings(StoreTxn& txn, std::vector<ListedImage>& images,
       }
     }
   }
-  std::map<std::string, SpellingRow> owners;  // of digests, until this list
   for (const auto& [digest, of] : digests) {
     if (of.size() > 1) learnt.shared_digests.push_back(digest);
     auto before = TRY(FindSpelling(txn, digest));
     const bool had_owner = before && !before->image.empty() && before->image != digest;
-    if (had_owner && of.size() > 1) owners.emplace(digest, *before);
     // The row of an ID has the image's refs, below.
     if (refs.contains(digest) && of.size() == 1 && *of.begin() == digest) continue;
-    auto is_new = TRY(Learn(txn, before, {digest, of.size() > 1 ? "" : *of.begin(), {}}));
+    const std::string owner = of.size() > 1 ? "" : *of.begin();
+    auto recorded_as = TRY(RecordedAs(txn, before, digest, owner));
+    auto is_new = TRY(Learn(txn, before, {digest, owner, std::move(recorded_as)}));
     any_new = any_new || is_new;
     if (!is_new) continue;
     if (had_owner) TRY(LoseRef(txn, before->image, digest));
@@ -338,13 +365,6 @@ Result<Learnt> LearnSpellings(StoreTxn& txn, std::vector<ListedImage>& images,
     }
   }
   std::sort(learnt.shared_digests.begin(), learnt.shared_digests.end());
-  for (ListedImage& image : images) {
-    for (const std::string& digest : image.shared) {
-      const auto owner = owners.find(SpellingOf(digest));
-      if (owner == owners.end() || owner->second.image == image.image) continue;
-      if (TRY(PulledSince(txn, owner->second))) image.recorded_as = owner->second.image;
-    }
-  }
 
   for (auto& [image, of_image] : refs) {
     // An ID that another image has as a repo digest is known by itself only.
@@ -352,7 +372,7 @@ Result<Learnt> LearnSpellings(StoreTxn& txn, std::vector<ListedImage>& images,
       continue;
     }
     auto row = TRY(FindSpelling(txn, image));
-    if (row) {
+    if (row && row->image == image) {
       for (const std::string& ref : row->refs) {
         const auto at = digests.find(SpellingOf(ref));
         const bool is_own =

@@ -3,7 +3,9 @@
 //
 // A row of kSpellings tells of which image a digest is: an image ID of itself, a repo digest of the
 // ID that the runtime listed it for. A repo digest that was listed for two images is of neither.
-// The row of an ID also has the image's other refs, under which records may be stored.
+// The row of an ID also has the image's other refs, under which records may be stored. The row of a
+// repo digest has the images as which pulls of it were recorded before it became another's or two
+// images': any image that has it may be what they brought.
 
 #ifndef WAYBILL_STORE_NODE_RECORDS_EVIDENCE_TABLES_H_
 #define WAYBILL_STORE_NODE_RECORDS_EVIDENCE_TABLES_H_
