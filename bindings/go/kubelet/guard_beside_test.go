@@ -335,6 +335,7 @@ func (w *guardWorld) damage(r *rand.Rand) {
 		how = "the record of " + w.short(other)
 	}
 	w.say("somebody puts %s in place of the record of %s", how, w.short(id))
+	w.damaged = id
 	if w.gap = true; string(was) != string(content) && (w.unseen[id] || w.forgot[id]) {
 		w.lost[id] = true
 	}
@@ -432,6 +433,8 @@ func (w *guardWorld) checkKept(runtime bool) {
 				case !byRecord && !runtime:
 					// Without a list the guard can't tell which pulls name an image of the ledger, so their intents
 					// stay; and the kubelet's replay closes what they name.
+				case byRecord && !runtime && w.damaged == id && (w.byHand[id] || w.wasByHand[id]):
+					// Likewise; and of an image of the ledger no record is put back.
 				default:
 					w.wrong = w.short(fmt.Sprintf("%s could use %s by %s before (by a record: %t), and can't after a guarded start", u.tenant, u.id, u.image, byRecord))
 				}

@@ -171,6 +171,7 @@ type guardWorld struct {
 	forgot   map[string]bool
 	removed  map[string]bool                             // images that were removed once
 	lost     map[string]bool                             // of those, what the power took, or somebody damaged
+	damaged  string                                      // the image whose record somebody damaged since the latest life
 	intents  map[string]bool                             // written since the guard looked
 	followed map[string]*kubeletconfig.ImagePulledRecord // records that the guard has seen
 
@@ -480,7 +481,7 @@ func (w *guardWorld) endLife() {
 	if w.kubelet == nil {
 		return
 	}
-	w.usable, w.lost = map[use]bool{}, map[string]bool{}
+	w.usable, w.lost, w.damaged = map[use]bool{}, map[string]bool{}, ""
 	w.eachUse(func(u use) {
 		if !w.mustPull(u) && w.mayUse(u) {
 			record, _, err := w.kubelet.accessor.GetImagePulledRecord(u.id)
