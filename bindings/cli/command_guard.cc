@@ -298,7 +298,7 @@ Command GuardCommand() {
       .task = kTaskTakeOver,
       .summary = "keep the records of a kubelet that nobody rebuilt right",
       .notes =
-          R"(Beside an unmodified kubelet, 1.33 to 1.36. Start it before the kubelet: it takes over
+          R"(Beside an unmodified kubelet, 1.33 to 1.37. Start it before the kubelet: it takes over
 what the kubelet wrote, judges it by its own store and by what the runtime lists, and
 writes the kubelet's files anew where they are lost, damaged or older. Then it says
 READY to systemd, prints "ready", and follows the kubelet: what that writes is synced

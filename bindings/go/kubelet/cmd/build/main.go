@@ -1,6 +1,6 @@
 // Command build makes a kubelet with waybill inside, of a released version of Kubernetes:
 //
-//	go run ./cmd/build v1.36.3 /usr/local/bin/kubelet
+//	go run ./cmd/build v1.37.0 /usr/local/bin/kubelet
 //
 // The sources come from the Go module proxy; the change is package change's. Needed are Go, a C compiler,
 // and pkg-config that finds waybill-c.
@@ -34,6 +34,7 @@ import (
 var tagsOf = map[string]string{
 	"1.35": "waybill_kubelet_1_35",
 	"1.36": "",
+	"1.37": "",
 }
 
 func main() {
@@ -41,7 +42,7 @@ func main() {
 		fmt.Fprintf(flag.CommandLine.Output(), `build VERSION OUT: makes a kubelet with waybill inside
 build -check VERSION: only checks that the change compiles
 
-VERSION is a release of Kubernetes: v1.36.3, or 1.36 for its newest patch. Known: %s.
+VERSION is a release of Kubernetes: v1.37.0, or 1.37 for its newest patch. Known: %s.
 OUT is the kubelet that is made. Nothing else is left, but what Go caches.
 `, known())
 		flag.PrintDefaults()
@@ -126,7 +127,7 @@ type builder struct {
 	cflags  string // for C, with what the C library is
 
 	kubernetes moduleJSON
-	minor      string // 1.36
+	minor      string // 1.37
 	adapters   string // the folder of waybill.dev/go/kubelet
 	binding    string // that of waybill.dev/go
 }

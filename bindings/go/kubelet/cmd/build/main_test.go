@@ -17,7 +17,7 @@ func program(t *testing.T, arguments ...string) ([]byte, error) {
 
 // Of each release that the program knows: what it changes, and what the documentation shows, compiles.
 func TestChangedSourcesCompile(t *testing.T) {
-	releases := []string{"v1.36.3", "v1.35.4"}
+	releases := []string{"v1.37.0", "v1.36.3", "v1.35.4"}
 	if len(releases) != len(tagsOf) {
 		t.Errorf("%d releases are checked, and %d are known", len(releases), len(tagsOf))
 	}
@@ -37,10 +37,10 @@ func TestRefusals(t *testing.T) {
 		want      string
 	}{
 		"no arguments":       {nil, "build VERSION OUT"},
-		"an unknown release": {[]string{"v1.30.1", out}, "v1.30.1 is not known; known: 1.35, 1.36"},
+		"an unknown release": {[]string{"v1.30.1", out}, "v1.30.1 is not known; known: 1.35, 1.36, 1.37"},
 		"not a release":      {[]string{"latest", out}, "vlatest is not known"},
-		"nowhere":            {[]string{"v1.36.3", filepath.Join(out, "kubelet")}, "which is no directory"},
-		"a folder":           {[]string{"v1.36.3", filepath.Dir(out)}, "is not a file"},
+		"nowhere":            {[]string{"v1.37.0", filepath.Join(out, "kubelet")}, "which is no directory"},
+		"a folder":           {[]string{"v1.37.0", filepath.Dir(out)}, "is not a file"},
 	} {
 		if got, err := program(t, test.arguments...); err == nil || !strings.Contains(string(got), test.want) {
 			t.Errorf("%s: %v, %s; want %q", name, err, got, test.want)
