@@ -1,7 +1,7 @@
 // Package kubelet lets a kubelet keep its image pull records and its pods' user namespaces in a
 // waybill store: adapters that satisfy the kubelet's own Go interfaces.
 //
-// The adapters are for Kubernetes 1.36 (v1.36.3), and with the build tag waybill_kubelet_1_35 for 1.35.
+// The adapters are for Kubernetes 1.37 (v1.37.0) and 1.36, and with the build tag waybill_kubelet_1_35 for 1.35.
 // They replace:
 //
 //	kubelet                                   here
@@ -13,7 +13,7 @@
 //
 // One command builds it, of a release that the Go module proxy has:
 //
-//	go run waybill.dev/go/kubelet/cmd/build v1.36.3 ./kubelet
+//	go run waybill.dev/go/kubelet/cmd/build v1.37.0 ./kubelet
 //
 // It makes the changes below in three files, which import:
 //

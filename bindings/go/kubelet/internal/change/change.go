@@ -263,7 +263,7 @@ func changeImageManager(s *source) error {
 		}
 	}
 	s.replace(intent, PullIntent)
-	// Nothing uses the logger then.
+	// Up to 1.36 nothing uses the logger then.
 	loggers := find(function.Body, func(n *ast.Ident) bool { return n.Name == "logger" })
 	first, ok := function.Body.List[0].(*ast.AssignStmt)
 	if ok && len(loggers) == 2 && s.text(first) == "logger := klog.FromContext(ctx)" && s.text(call.Args[0]) == "logger" {

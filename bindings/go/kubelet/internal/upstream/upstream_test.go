@@ -222,6 +222,8 @@ func imagesTestOf(t *testing.T, path string) []byte {
 		{`"k8s.io/kubernetes/test/utils/ktesting"`, "", 1},
 		{`"k8s.io/kubernetes/pkg/controller/testutil"`, "", 1},
 		{"ktesting.Init(t)", "newContext(t)", 0},
+		{"ktesting.TContext", "testContext", 0},
+		{"ktesting.TB", "*testing.T", 1},
 		{"testutil.NewFakeRecorder()", "newEventRecorder()", 0},
 		{"*testutil.FakeRecorder", "*eventRecorder", 1},
 		{"NewImageManager(fakeRecorder, keyring, fakeRuntime, pullManager, ", "NewImageManager(fakeRecorder, keyring, fakeRuntime, inPlaceOf(t, pullManager.config), ", 1},

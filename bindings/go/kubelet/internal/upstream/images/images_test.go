@@ -35,6 +35,11 @@ func newContext(t *testing.T) testContext {
 	return testContext{klog.NewContext(t.Context(), logr.Discard()), t}
 }
 
+func (c testContext) TB() *testing.T { return c.t }
+
+// SyncTest takes its time: what the store does is outside Go, and no bubble's clock waits for it.
+func (c testContext) SyncTest(_ string, test func(testContext)) { test(c) }
+
 func (c testContext) Errorf(format string, args ...any) { c.t.Errorf(format, args...) }
 
 type eventRecorder struct {
