@@ -49,7 +49,7 @@
 //		return nil, nil, nil, err
 //	}
 //	if utilfeature.DefaultFeatureGate.Enabled(features.KubeletEnsureSecretPulledImages) {
-//		imagePullManager, err = waybillkubelet.NewImagePullManager(waybillStore, kubeRuntimeManager)
+//		imagePullManager, err = waybillkubelet.NewImagePullManager(waybillStore, kubeRuntimeManager, waybillkubelet.RegistryCheckOfEnvironment())
 //		if err != nil {
 //			return nil, nil, nil, fmt.Errorf("failed to create image pull manager: %w", err)
 //		}
@@ -70,6 +70,14 @@
 //
 // in place of its call of m.imagePullManager.RecordPullIntent, so that the context with which the end is
 // recorded says it. Without this change a success counts as begun with the oldest of its string.
+//
+// Behind the statement that gets the pull's result stands
+//
+//	ctx, imagePullResult.credentialsUsed, imagePullResult.err = waybillkubelet.CheckPull(
+//		ctx, m.imagePullManager, image, imagePullResult.imageRef, pullCredentials, imagePullResult.credentialsUsed, imagePullResult.err)
+//
+// which asks the registry itself, if the environment has WAYBILL_REGISTRY_CHECK=on. What it refuses is a
+// pull that failed.
 //
 // # The user namespace manager
 //

@@ -14,6 +14,7 @@ import (
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	"k8s.io/kubernetes/pkg/kubelet/images/pullmanager"
 	"waybill.dev/go"
+	"waybill.dev/go/kubelet/internal/registry"
 )
 
 var _ pullmanager.ImagePullManager = (*ImagePullManager)(nil)
@@ -35,19 +36,29 @@ type ImagePullManager struct {
 	store        *waybill.Store
 	imageService kubecontainer.ImageService
 	metrics      *kubeletMetrics
-	lists        *imageLists  // waybill.RulesClosed only
-	files        *closedFiles // nil: none
+	lists        *imageLists    // waybill.RulesClosed only
+	files        *closedFiles   // nil: none
+	check        *RegistryCheck // nil: no registry is asked
+	ask          func(ctx context.Context, image, digest string, credential registry.Credential) (registry.Answer, error)
 }
 
 // NewImagePullManager replaces pullmanager.NewImagePullManager. The store stays the caller's. Open it
 // with the policy (VerificationPolicy) and the runtime's images (ImagesOnNode); OpenStore does all of
 // this. Under waybill.RulesClosed the manager asks imageService for its images, and whether an image is
 // there whose pull failed; under waybill.RulesKubelet it may be nil.
-func NewImagePullManager(store *waybill.Store, imageService kubecontainer.ImageService) (*ImagePullManager, error) {
+func NewImagePullManager(store *waybill.Store, imageService kubecontainer.ImageService, options ...ManagerOption) (*ImagePullManager, error) {
 	if store == nil {
 		return nil, errNilStore
 	}
 	m := &ImagePullManager{store: store, imageService: imageService, metrics: sharedMetrics(), files: closedFilesOf(store)}
+	for _, option := range options {
+		if err := option(m); err != nil {
+			return nil, err
+		}
+	}
+	if imageService == nil && m.check != nil {
+		return nil, errors.New("the image service is nil: to ask registries needs the runtime's list of images")
+	}
 	if store.Rules() == waybill.RulesClosed {
 		if imageService == nil {
 			return nil, errors.New("the image service is nil: the closed rules need the runtime's list of images")
@@ -165,6 +176,10 @@ func (m *ImagePullManager) RecordImagePulled(ctx context.Context, image, imageRe
 // answer, the image may still arrive. The kubelet's interface tells no other reason: a connection
 // to the runtime that was lost and is there again counts as an error that the runtime reported.
 func (m *ImagePullManager) RecordImagePullFailed(ctx context.Context, image string) {
+	if of, ok := m.checkOf(ctx); ok && of.answer == registry.No {
+		m.RecordImagePulled(ctx, image, of.imageRef, nil)
+		return
+	}
 	logger := klog.FromContext(ctx)
 	failure := waybill.PullFailed
 	if m.closed() {

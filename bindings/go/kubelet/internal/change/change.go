@@ -48,7 +48,7 @@ if err != nil {
 	return nil, nil, nil, err
 }
 if utilfeature.DefaultFeatureGate.Enabled(features.KubeletEnsureSecretPulledImages) {
-	imagePullManager, err = waybillkubelet.NewImagePullManager(waybillStore, kubeRuntimeManager)
+	imagePullManager, err = waybillkubelet.NewImagePullManager(waybillStore, kubeRuntimeManager, waybillkubelet.RegistryCheckOfEnvironment())
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("failed to create image pull manager: %w", err)
 	}
@@ -73,6 +73,10 @@ if err != nil {
 	// PullIntent replaces the statement in which pullImage records the intent. The end that is
 	// recorded with this context later is this pull's.
 	PullIntent = `ctx, err = waybillkubelet.RecordPullIntent(ctx, m.imagePullManager, image)`
+
+	// PullCheck stands behind the statement in which pullImage gets the pull's result.
+	PullCheck = `ctx, imagePullResult.credentialsUsed, imagePullResult.err = waybillkubelet.CheckPull(
+	ctx, m.imagePullManager, image, imagePullResult.imageRef, pullCredentials, imagePullResult.credentialsUsed, imagePullResult.err)`
 )
 
 // Sources returns the changed files of the module k8s.io/kubernetes in `module`, by their paths below it.
@@ -262,6 +266,11 @@ func changeImageManager(s *source) error {
 			return fmt.Errorf("expected one call of m.imagePullManager.%s(ctx, image, …) in pullImage, after that of RecordPullIntent", name)
 		}
 	}
+	results := find(function.Body, func(n *ast.AssignStmt) bool { return s.text(n) == "imagePullResult := <-pullChan" })
+	if len(results) != 1 || results[0].Pos() < branch.End() || !slices.Contains(namesOf(function.Type.Params), "pullCredentials") {
+		return errors.New("expected imagePullResult := <-pullChan and the parameter pullCredentials in pullImage")
+	}
+	s.insert(results[0].End(), "\n"+PullCheck)
 	s.replace(intent, PullIntent)
 	// Up to 1.36 nothing uses the logger then.
 	loggers := find(function.Body, func(n *ast.Ident) bool { return n.Name == "logger" })
