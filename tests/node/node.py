@@ -19,13 +19,14 @@ from pathlib import Path
 
 import cluster
 from cluster import HOME, LOGS, wait_for
-from registry import ADDRESS, Image, Registry
+from registry import ADDRESS, MIRROR, Image, Registry
 
 KUBELET_DIR = Path("/var/lib/kubelet")
 RECORDS = KUBELET_DIR / "image_manager"
 STORE = KUBELET_DIR / "waybill"
 GUARD_STORE = Path("/var/lib/waybill")  # where the package has it
 RUNTIME_DIR = Path("/var/lib/containerd")
+RUNTIME_CONFIG = Path("/etc/containerd")
 SOCKET = Path("/run/containerd/containerd.sock")
 WAYBILL = Path("build/release/bindings/cli/waybill").resolve()
 
@@ -64,6 +65,7 @@ class Node:
         self.config = Path("/run/node/kubelet.json")
         self.endpoint = SOCKET  # the kubelet's
         self.kubelet_flags = []
+        self.asks_registry = False  # waybill inside
         self.device = None  # of the kubelet's own disk
         self.collected = None  # pods whose answers are waited for together
         self.program = (HOME / "bin/app").read_bytes()
@@ -83,6 +85,8 @@ class Node:
         run("mkfs.ext4", "-q", "-O", "^has_journal", "-m", "0", disk)
         run("mount", "-t", "tmpfs", "tmpfs", "/run")
         os.makedirs("/run/disk")
+        RUNTIME_CONFIG.mkdir(exist_ok=True)
+        run("mount", "-t", "tmpfs", "tmpfs", RUNTIME_CONFIG)
         run("mount", "-o", "loop", disk, "/run/disk")
         disk.unlink()
         for path in (KUBELET_DIR, RUNTIME_DIR, GUARD_STORE):
@@ -103,24 +107,22 @@ class Node:
 
     def _start_containerd(self):
         home = Path("/run/node")
-        (home / "certs.d").mkdir(parents=True)
-        (home / "cni").mkdir()
+        (home / "cni").mkdir(parents=True)
         (home / "cni/10-node.conflist").write_text(json.dumps({
             "cniVersion": "0.4.0", "name": "node", "plugins": [{
                 "type": "bridge", "bridge": "pods", "isGateway": True,
                 "ipam": {"type": "host-local", "ranges": [[{"subnet": "10.98.0.0/24"}]]}}]}))
         # docker.io is this registry, too: short names end there.
         for host in (ADDRESS, "docker.io"):
-            (home / "certs.d" / host).mkdir()
-            (home / "certs.d" / host / "hosts.toml").write_text(
-                f'server = "http://{ADDRESS}"\n[host."http://{ADDRESS}"]\n  capabilities = ["pull", "resolve"]\n')
-        (home / "containerd.toml").write_text(f"""version = 3
+            (RUNTIME_CONFIG / "certs.d" / host).mkdir(parents=True)
+        self._pulls_from(ADDRESS)
+        (RUNTIME_CONFIG / "config.toml").write_text(f"""version = 3
 [plugins.'io.containerd.cri.v1.images']
   snapshotter = "overlayfs"
   [plugins.'io.containerd.cri.v1.images'.pinned_images]
     sandbox = "{ADDRESS}/public/pause:1"
   [plugins.'io.containerd.cri.v1.images'.registry]
-    config_path = "{home}/certs.d"
+    config_path = "{RUNTIME_CONFIG}/certs.d"
 [plugins.'io.containerd.cri.v1.runtime']
   restrict_oom_score_adj = true
   [plugins.'io.containerd.cri.v1.runtime'.cni]
@@ -134,9 +136,20 @@ class Node:
         self.registry.push("public/pause", "1", Image(self.program, "pause"))
         self._run_containerd()
 
+    def _pulls_from(self, *addresses):
+        """containerd reads this at each pull."""
+        for file in (RUNTIME_CONFIG / "certs.d").glob("*"):
+            (file / "hosts.toml").write_text(f'server = "http://{ADDRESS}"\n' + "".join(
+                f'[host."http://{address}"]\n  capabilities = ["pull", "resolve"]\n' for address in addresses))
+
+    def open_mirror(self):
+        """From now on containerd asks a mirror first, and that asks nobody."""
+        self.registry.open_mirror()
+        self._pulls_from(MIRROR, ADDRESS)
+
     def _run_containerd(self):
         self.containerd = cluster.start(
-            f"{self.name}.containerd", HOME / "bin/containerd", "--config", "/run/node/containerd.toml")
+            f"{self.name}.containerd", HOME / "bin/containerd")
         wait_for("containerd", 30, SOCKET.exists)
         wait_for("containerd's CRI", 30, self._runtime_answers)
 
@@ -172,7 +185,7 @@ class Node:
         self.kubelet = cluster.start(
             f"{self.name}.kubelet", HOME / "bin" / binary, "--config", self.config, "--kubeconfig", kubeconfig,
             "--root-dir", KUBELET_DIR, "--cert-dir", "/run/node/pki", "--hostname-override", self.name, "--v", "4",
-            *self.kubelet_flags)
+            *self.kubelet_flags, env={**os.environ, "WAYBILL_REGISTRY_CHECK": "on" if self.asks_registry else "off"})
         wait_for("the kubelet", 60, self._healthy)
 
     def starts(self, text):
@@ -498,10 +511,11 @@ class Tenant:
         cluster.call("POST", "/api/v1/namespaces", {"metadata": {"name": self.namespace}})
         self.set_credential("pull", f"{name}-password")
 
-    def set_credential(self, secret, password, user=None):
-        """Makes or replaces a Secret, and lets the registry take its password."""
+    def set_credential(self, secret, password, user=None, garbage=False):
+        """Makes or replaces a Secret, and lets the registry take its password, unless that is garbage."""
         user = user or self.name
-        self.node.registry.users[user] = (password, self.name + "/")
+        if not garbage:
+            self.node.registry.users[user] = (password, self.name + "/")
         login = {"username": user, "password": password,
                  "auth": base64.b64encode(f"{user}:{password}".encode()).decode()}
         content = json.dumps({"auths": {ADDRESS: login, "https://index.docker.io/v1/": login}}).encode()

@@ -10,6 +10,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 ADDRESS = "127.0.0.1:5000"
+MIRROR = "127.0.0.1:5001"  # has what the registry has, and asks for no credentials
 OCI = "application/vnd.oci.image."
 
 
@@ -65,10 +66,17 @@ class Registry:
 
     def up(self):
         self._is_down = False
-        server = self._server = ThreadingHTTPServer(("127.0.0.1", 5000), self._handler())
+        self._server = self._serve(ADDRESS, self._handler())
+
+    def open_mirror(self):
+        self._serve(MIRROR, self._handler(asks=False))
+
+    def _serve(self, address, handler):
+        server = ThreadingHTTPServer((address.partition(":")[0], int(address.partition(":")[2])), handler)
         server.daemon_threads = True
         server.handle_error = lambda *_: None  # connections of a kubelet that was killed
         threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        return server
 
     def down(self):
         """Nobody answers there. Pulls that are held break off."""
@@ -114,17 +122,17 @@ class Registry:
                 return "application/octet-stream", image.blobs[name]
         return None
 
-    def _handler(registry):
+    def _handler(registry, asks=True):
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def do_GET(self):
-                if registry._is_down:
+                if registry._is_down and asks:
                     self.close_connection = True
                     return
                 path = self.path.partition("?")[0].removeprefix("/v2/")
                 repository, kind, name = ([""] * 3 + path.rsplit("/", 2))[-3:]
-                status = registry._may(self.headers.get("Authorization", ""), repository)
+                status = registry._may(self.headers.get("Authorization", ""), repository) if asks else 200
                 found = registry._find(repository, kind, name) if repository else ("application/json", b"{}")
                 if status != 200 or not found:
                     status, found = (status if status != 200 else 404), ("application/json", b'{"errors":[]}')

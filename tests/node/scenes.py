@@ -39,6 +39,12 @@ TAKEN_FOR_OLD = on(
     "At its start the kubelet finds the old image under that tag, takes A's pull for ended, and"
     " drops the intent.")
 FORGOTTEN = on("stock", "The kubelet takes an image without a record for preloaded.")
+UNRECORDED = on("stock", "With its gate off the kubelet records no pull. Later it takes the image for preloaded.")
+GATE_UNTOLD = on(
+    "guard",
+    "A guard that does not know of the gate sees images that no pull recorded, and takes them for images that came by hand. Told by "
+    "`--kubelet-config` it refuses to start.")
+GATE_WAS_OFF = on("inside", "What is there when the gate is turned on may have been pulled unrecorded: it waits for `waybill allow`.")
 MISNAMED = on("stock", "The kubelet takes a file with the record of another image for no record.")
 UNREADABLE = on("stock", "The kubelet cannot read the record, and has no other.")
 COLLECTED = on(
@@ -87,6 +93,13 @@ STORE_DAMAGED = on("inside", "What stood on the damaged page is gone: a new pull
 STORE_OLDER = on(
     "inside",
     "An older copy may hold credentials that were revoked since: a new pull opens the image.")
+GATE_OFF = on(
+    "stock guard inside",
+    "With its gate off, or by NeverVerify, a kubelet asks nobody who may use an image that is there. No guard can change that.")
+OPEN_MIRROR = on("stock guard", "The mirror gives the image to whoever pulls, and the kubelet takes that for a proof.")
+NOBODY_TO_ASK = on(
+    "stock guard inside",
+    "The mirror gives the image to whoever pulls, and the registry, which would say no, can't be asked.")
 CONTRADICTION = on(
     "inside",
     "File and store contradict each other: no pod gets either range while that one lives, and "
@@ -814,6 +827,66 @@ def policies(node):
         b.asks("B the preloaded image that A proved, NeverVerifyPreloadedImages", own.name, IN, PROVEN, **NEVER)
 
 
+# As in a kubelet up to 1.34 by default.
+GATE = "KubeletEnsureSecretPulledImages"
+
+
+def gate_off(node):
+    """The kubelet's feature gate KubeletEnsureSecretPulledImages is off, as up to 1.34, and then on"""
+    unverified(node, "the gate off", featureGates={GATE: False})
+
+
+def never_verify(node):
+    """The kubelet's policy is NeverVerify, and then the default"""
+    node.guard_flags = ["--kubelet-config", node.config]
+    unverified(node, "NeverVerify", imagePullCredentialsVerificationPolicy="NeverVerify")
+
+
+def unverified(node, how, **configuration):
+    a, b = node.tenant("a"), node.tenant("b")
+    tools = "registry.example/tools:v1"
+    node.preload(node.image("tools"), tools)
+    image, own = node.push("a/app"), node.push("b/app")
+    node.start(**configuration)
+    a.pulls(image.name).delete()
+    with node.at_once():
+        b.asks(f"B with {how}, Never", image.name, OUT, GATE_OFF, **NEVER)
+        b.asks(f"B without a Secret with {how}, IfNotPresent", image.name, OUT, GATE_OFF, secret=None)
+        b.asks(f"B with {how}, Always", image.name, OUT, policy="Always")
+        a.asks(f"A with {how}, Never", image.name, IN, **NEVER)
+        b.asks(f"B its own image with {how}, IfNotPresent", own.name, IN)
+    off = how == "the gate off"
+    node.restart()
+    with node.at_once():
+        b.asks("B after that, Never", image.name, OUT, UNRECORDED | GATE_UNTOLD if off else {}, **NEVER)
+        b.asks("B a preloaded image after that, Never", tools, IN, GATE_WAS_OFF if off else {}, **NEVER)
+    a.asks("A after that, IfNotPresent", image.name, IN)
+    b.asks("B its own image after that, IfNotPresent", own.name, IN)
+
+
+def open_mirror(node):
+    """A mirror asks for no credentials, and B has a garbage Secret (waybill inside asks the registry)"""
+    a, b = node.tenant("a"), node.tenant("b")
+    node.asks_registry = True
+    node.open_mirror()
+    b.set_credential("garbage", "garbage", user="nobody", garbage=True)
+    image, other, late = node.push("a/app"), node.push("a/other"), node.push("a/late")
+    garbage = {"secret": "garbage"}
+    node.start()
+    a.asks("A, IfNotPresent", image.name, IN)
+    b.asks("B with a garbage Secret, Never", image.name, OUT, **garbage, **NEVER)
+    b.asks("B with a garbage Secret, IfNotPresent", image.name, OUT, OPEN_MIRROR, **garbage)
+    b.asks("B with a garbage Secret after that, Never", image.name, OUT, OPEN_MIRROR, **garbage, **NEVER)
+    b.asks("B with its own Secret, IfNotPresent", image.name, OUT, OPEN_MIRROR)
+    a.asks("A after that, Never", image.name, IN, **NEVER)
+    b.asks("B without a Secret what nobody pulled, IfNotPresent", other.name, OUT, OPEN_MIRROR, secret=None)
+    b.asks("B with a garbage Secret the same, Never", other.name, OUT, OPEN_MIRROR, **garbage, **NEVER)
+    a.asks("A the same, IfNotPresent", other.name, IN)
+    node.registry.down()
+    b.asks("B with a garbage Secret while the registry is down, IfNotPresent", late.name, OUT, NOBODY_TO_ASK, **garbage)
+    a.asks("A while the registry is down, IfNotPresent", late.name, IN)
+
+
 def policies_told(node):
     """The same, and the guard is told by the kubelet's own configuration"""
     if node.kind != "guard":
@@ -952,4 +1025,4 @@ SCENES = [
     preloaded_by_hand, garbage_collection, guard_comes_late, there_and_back, user_namespaces,
     repair_by_hand, repair_after_kill, foretold_names, imported_while_down, rebooted_without_registry,
     runtime_wiped, both_wiped, both_pull, late_content, guard_storms, full_disk, deleted_live, policies, policies_told,
-    forgotten_export, all_kinds, guard_beside_inside, service_accounts]
+    gate_off, never_verify, open_mirror, forgotten_export, all_kinds, guard_beside_inside, service_accounts]
