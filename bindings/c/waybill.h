@@ -2101,9 +2101,9 @@ waybill_collapse_runtime_handlers(waybill_store* store, const waybill_change_opt
  * answers for pods with a mapping; for others it returns WAYBILL_NOT_OWNER. Errors, in this order:
  *   WAYBILL_CONFLICT         hostUsers is set, and user namespaces are switched off (kubelet's
  * words) WAYBILL_INVALID_ARGUMENT  the runtime handler does not support user namespaces, or is not
- * in the registry (kubelet's words). Without a loaded registry no handler supports them: an old
- * runtime would ignore the mapping and run the pod as the host's root WAYBILL_CONFLICT         the
- * pod is held (waybill_held_pod), or its mapping has another length than request.length
+ * in the registry (kubelet's words); or no registry was ever loaded: an old runtime would ignore
+ * the mapping and run the pod as the host's root WAYBILL_CONFLICT         the pod is held
+ * (waybill_held_pod), or its mapping has another length than request.length
  *   WAYBILL_INVALID_ARGUMENT  request.length is not the pool's, for a pod without a mapping
  *   WAYBILL_CONFLICT         a pod of unknown range is held, so no new range is handed out
  *   WAYBILL_LIMIT_EXCEEDED    the pool is full (kubelet's words)

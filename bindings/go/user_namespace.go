@@ -27,7 +27,8 @@ type UserNamespaceRequest struct {
 // ErrNotOwner. The errors, in this order, the first two and the last in the kubelet's words:
 //
 //	ErrConflict         HostUsers is set, and user namespaces are switched off
-//	ErrInvalidArgument  the runtime handler does not support user namespaces, or is not in the registry
+//	ErrInvalidArgument  the runtime handler does not support user namespaces, or is not in the registry;
+//	                    or no registry was ever loaded
 //	ErrConflict         the pod is held, or its mapping has another length than r.Length
 //	ErrInvalidArgument  the pod has no mapping, and r.Length is not the pool's length
 //	ErrConflict         a pod with an unknown range is held, so no new range is handed out

@@ -42,6 +42,9 @@ UsernsModel::Asked UsernsModel::Get(const UserNamespaceRequest& request) {
   }
   if (request.host_users.value_or(true)) return {Answer::kNode};
   if (!IsPodUid(request.pod_uid)) return refuse(ErrorCode::kInvalidArgument, "invalid pod UID");
+  if (handlers_.empty()) {
+    return refuse(ErrorCode::kInvalidArgument, "was never told the runtime's handlers");
+  }
   const auto handler = std::find_if(handlers_.begin(), handlers_.end(), [&](const auto& known) {
     return request.runtime_handler.empty() ? known.is_default
                                            : known.name == request.runtime_handler;

@@ -415,9 +415,8 @@ class NodeStore {
   // order:
   //   kConflict         hostUsers is set, and user namespaces are switched off (kubelet's words)
   //   kInvalidArgument  the runtime handler does not support user namespaces, or is not in the
-  //                     registry (kubelet's words). Without a loaded registry no handler supports
-  //                     them: an old runtime would ignore the mapping and run the pod as the host's
-  //                     root
+  //                     registry (kubelet's words); or no registry was ever loaded: an old runtime
+  //                     would ignore the mapping and run the pod as the host's root
   //   kConflict         the pod is held (HeldPod), or its mapping has another length than
   //                     request.length
   //   kInvalidArgument  request.length is not the pool's, for a pod without a mapping

@@ -45,6 +45,15 @@ Error NotSupported(std::string_view handler, bool is_known) {
   return {ErrorCode::kInvalidArgument, message, {}, Hint::kLoadHandlers};
 }
 
+Error NeverTold() {
+  return {
+      ErrorCode::kInvalidArgument,
+      "can't set `spec.hostUsers: false`: the store was never told the runtime's handlers, so it "
+      "does not know whether one supports user namespaces",
+      {},
+      Hint::kLoadHandlers};
+}
+
 // nullopt: the snapshot has no mapping of the pod.
 struct Found {
   IdMapping mapping;
@@ -147,6 +156,8 @@ Result<UserNamespace> NodeStore::GetOrCreateUserNamespace(const UserNamespaceReq
           break;
         case UserNamespaceSupport::kNo:
           return NotSupported(request.runtime_handler, true);
+        case UserNamespaceSupport::kNeverTold:
+          return NeverTold();
         case UserNamespaceSupport::kUnknownHandler:
           return NotSupported(request.runtime_handler, false);
         case UserNamespaceSupport::kDamaged:

@@ -115,7 +115,7 @@ Result<void> CheckRuntimeHandlers(const std::vector<RuntimeHandler>& handlers) {
 UserNamespaceSupport LookUpUserNamespaces(const ReaderPool::Lease& snapshot,
                                           std::string_view name) {
   if (snapshot.state().digest(Table::kRuntimeHandlers).count == 0) {
-    return UserNamespaceSupport::kNo;
+    return UserNamespaceSupport::kNeverTold;
   }
   if (name.size() > kMaxRuntimeHandlerBytes) return UserNamespaceSupport::kUnknownHandler;
   Payload payload;

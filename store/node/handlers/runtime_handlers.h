@@ -23,9 +23,9 @@ namespace waybill::internal {
 // error names the handler.
 Result<void> CheckRuntimeHandlers(const std::vector<RuntimeHandler>& handlers);
 
-// Whether the handler supports user namespaces, by the kubelet's rules. Without a loaded registry
-// no handler does: the runtime may be too old to say.
-enum class UserNamespaceSupport : std::uint8_t { kYes, kNo, kUnknownHandler, kDamaged };
+// Whether the handler supports user namespaces, by the kubelet's rules. kNeverTold: there is no
+// registry, and the runtime may be too old to say.
+enum class UserNamespaceSupport : std::uint8_t { kYes, kNo, kNeverTold, kUnknownHandler, kDamaged };
 UserNamespaceSupport LookUpUserNamespaces(const ReaderPool::Lease& snapshot, std::string_view name);
 
 struct FoundHandler {
