@@ -4,6 +4,7 @@
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/input.h"
+#include "bindings/cli/kubelet_config.h"
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/systemd_journal.h"
 #include "bindings/cli/user_namespace_flags.h"
@@ -65,8 +66,8 @@ class GuardCall final : public Call {
                "NeverVerifyPreloadedImages",
                Named(ParseVerificationMode), kTakesSetting)
         .choices = PolicyNames();
-    kubelet_config_.Declare(flags).TakesSetting({.unless = {"--status"}});
     proofs_.Declare(flags);
+    Flag& kubelet_config = DeclareKubeletConfig(flags);
     DeclareFirstStart(flags, &first_start_);
     flags.Value("--preloaded", &preloaded_, "FILE|-",
                 "when the store is new: an installer's list of the images that it\n"
@@ -74,6 +75,7 @@ class GuardCall final : public Call {
     evidence_.Declare(flags);
     ages_.Declare(flags);
     user_namespaces_.Declare(flags);
+    kubelet_config.TakesSetting({.unless = {"--status"}, .beside_excluded = true});
     flags.Excludes("--status", {"--once", "--wait-runtime", "--allow-no-runtime", "--no-live",
                                 "--list-every", "--on-hole", "--metrics-file"});
     flags.Needed({"--store", "--status"},
@@ -116,12 +118,6 @@ class GuardCall final : public Call {
 
  private:
   Result<void> Parse(guard::ServiceOptions& service) {
-    if (kubelet_config_.given()) {
-      auto kubelet = TRY(kubelet_config_.Read());
-      if (kubelet.policy) {
-        policy_ = TRY(Named(ParseVerificationMode)("--policy", *kubelet.policy));
-      }
-    }
     const bool is_named = endpoint_ && *endpoint_ != "auto";
     service.runtime = cri::ClientOptions{.endpoint = is_named ? *endpoint_ : ""};
     service.wait_runtime = std::chrono::seconds(wait_);
@@ -281,7 +277,6 @@ class GuardCall final : public Call {
   VerificationMode policy_ = VerificationMode::kNeverVerifyPreloadedImages;
   ProofsFlag proofs_;
   std::optional<std::string> witness_;
-  KubeletConfigFlag kubelet_config_;
   Again again_;
   FirstStart first_start_ = FirstStart::kPresume;
   std::optional<std::string> preloaded_;

@@ -46,7 +46,7 @@ class PreviewCall final : public StoreCall {
                        .TakesSetting(UnlessPolicyIsTyped());
     policy.choices = PolicyNames();
     policy.choices.emplace_back(kAlwaysPullImages);
-    DeclareAllowlist(flags, &allow_, &allow_preloaded_only_, kubelet_config_);
+    DeclareAllowlist(flags, &allow_, &allow_preloaded_only_);
     proofs_.Declare(flags);
     flags.Switch("--registry-down", &registry_down_, "nothing can be pulled");
     flags.Value("--node", &node_, "NAME",
@@ -88,11 +88,6 @@ class PreviewCall final : public StoreCall {
  private:
   Result<std::vector<PreviewedPolicy>> ParsePolicies() {
     std::vector<std::string> names = policy_names_;
-    if (kubelet_config_.given()) {
-      auto kubelet = TRY(kubelet_config_.Read());
-      if (kubelet.policy) names.push_back(*kubelet.policy);
-      allow_ = std::move(kubelet.allow);
-    }
     if (names.empty()) names.emplace_back("NeverVerifyPreloadedImages");
     std::vector<PreviewedPolicy> policies;
     bool allowlisted = false;
@@ -136,7 +131,6 @@ class PreviewCall final : public StoreCall {
 
   std::optional<std::string> kubelet_directory_;
   ClusterFiles files_;
-  KubeletConfigFlag kubelet_config_;
   ProofsFlag proofs_;
   ImagesFlags images_;
   std::vector<std::string> policy_names_;

@@ -46,6 +46,14 @@ Flag& Flags::Switch(const std::string& name, bool* target, const std::string& he
              traits);
 }
 
+Flag& Flags::Source(const std::string& name, const std::string& placeholder,
+                    const std::string& help, Supply supply) {
+  const auto nothing = [](const Flag::Values&) { return Result<void>(); };
+  Flag& flag = Add(Flag::Kind::kList, name, placeholder, help, nothing);
+  sources_.emplace_back(&flag, supply);
+  return flag;
+}
+
 Flag& Flags::Add(Flag::Kind kind, const std::string& name, const std::string& placeholder,
                  const std::string& help, Assignment assign, FlagTraits traits) {
   Flag& flag = all_.emplace_back();
@@ -106,11 +114,12 @@ bool Flags::AsksSettings(const Flag& flag) const {
     return std::any_of(all_.begin(), all_.end(),
                        [&](const Flag& other) { return other.name == name && is_typed(&other); });
   };
-  const auto& [unless, only_with] = *flag.settings;
+  const auto& [unless, only_with, beside_excluded] = *flag.settings;
   if (std::any_of(unless.begin(), unless.end(), is_named)) return false;
   if (!only_with.empty() && std::none_of(only_with.begin(), only_with.end(), is_named)) {
     return false;
   }
+  if (beside_excluded) return true;
   for (const Rule& rule : rules_) {
     const auto its = std::find(rule.flags.begin(), rule.flags.end(), &flag);
     if (its == rule.flags.end()) continue;
@@ -139,6 +148,12 @@ Result<void> Flags::CheckRule(const Rule& rule) const {
   const bool has_first = rule.flags.front()->given();
   switch (rule.kind) {
     case RuleKind::kExcludes:
+      // What is typed and what the settings say don't contradict each other: the former wins.
+      given.clear();
+      for (const Flag* flag : rule.flags) {
+        const bool same_origin = flag->typed.empty() == rule.flags.front()->typed.empty();
+        if (flag->given() && same_origin) given.push_back(flag->name);
+      }
       if (!has_first || given.size() == 1) return {};
       given.erase(given.begin());
       return BadFlag(first, "it excludes " + InWords(given), rule.hint);
@@ -169,6 +184,24 @@ Result<void> Flags::CheckStandardInput() const {
   return {};
 }
 
+Result<void> Flags::TakeSupplied(Settings& settings) {
+  for (const auto& [source, supply] : sources_) {
+    if (source->values.empty()) continue;
+    const auto all = TRY(supply(*this, source->values));
+    for (const Supplied& supplied : all) {
+      Flag* flag = Find(supplied.flag);
+      if (flag == nullptr) continue;
+      if (flag->values.empty()) {
+        flag->values = supplied.values;
+        settings.NoteOrigin(*flag, supplied.values, supplied.origin);
+      } else if (flag->values != supplied.values) {
+        settings.NoteWins(*flag, supplied.origin);
+      }
+    }
+  }
+  return {};
+}
+
 Result<void> Flags::Assign(Settings& settings) {
   // First, since typed flags decide which settings count.
   for (const Flag& flag : all_) {
@@ -192,6 +225,7 @@ Result<void> Flags::Assign(Settings& settings) {
   for (const Rule& rule : rules_) {
     TRY(CheckRule(rule));
   }
+  TRY(TakeSupplied(settings));
   TRY(CheckStandardInput());
   for (const Flag& flag : all_) {
     if (flag.values.empty()) continue;

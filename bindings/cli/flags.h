@@ -36,6 +36,8 @@ struct FromSettings {
   std::vector<std::string> unless = {};
   // One of these is given, if there are any.
   std::vector<std::string> only_with = {};
+  // Also beside a typed flag that it excludes: what is typed wins, piece by piece.
+  bool beside_excluded = false;
 };
 
 // What a flag is beside its value.
@@ -153,6 +155,16 @@ class Flags {
                    FlagTraits traits = kUsual) {
     return Add(Flag::Kind::kPositional, name, "", help, Last(name, target, parse), traits);
   }
+  // May be repeated. `supply`, called with its values after the rules, says what flags have that
+  // got no value otherwise.
+  struct Supplied {
+    std::string flag = {};  // the command need not have it
+    Flag::Values values = {};
+    std::string origin = {};
+  };
+  using Supply = Result<std::vector<Supplied>> (*)(const Flags& flags, const Flag::Values& values);
+  Flag& Source(const std::string& name, const std::string& placeholder, const std::string& help,
+               Supply supply);
   // All that are left.
   template <typename T, typename Parse = AsText>
   Flag& Positionals(const std::string& name, std::vector<T>* target, const std::string& help,
@@ -258,10 +270,12 @@ class Flags {
                const std::vector<std::string>& others, const std::string& hint);
   bool AsksSettings(const Flag& flag) const;
   Result<void> CheckRule(const Rule& rule) const;
+  Result<void> TakeSupplied(Settings& settings);
   Result<void> CheckStandardInput() const;
 
   std::deque<Flag> all_;
   std::vector<Rule> rules_;
+  std::vector<std::pair<const Flag*, Supply>> sources_;
   std::vector<std::function<Result<void>()>> checks_;
   bool common_ = false;
 };

@@ -4,13 +4,18 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
 #include <system_error>
+#include <vector>
 
 #include "bindings/cli/failed_path.h"
 #include "bindings/cli/input.h"
 #include "bindings/cli/parse.h"
 #include "bindings/cli/yaml_document.h"
 #include "store/base/try.h"
+#include "waybill/user_namespace.h"
 
 namespace waybill::cli {
 namespace {
@@ -37,26 +42,79 @@ Error Nothing(std::string_view key) {
   return NotTaken(fmt::format("{} has no value", key), "give it one, or leave it out");
 }
 
-Result<void> TakeAllowlist(const YamlNode& list, std::vector<std::string>& allow) {
+constexpr std::string_view kUsernsGate = "UserNamespacesSupport";
+
+// What the files say, the last word of each.
+struct Said {
+  std::map<std::string, Flags::Supplied> flags;
+  std::optional<bool> gate;
+  std::optional<bool> all_beta;
+
+  void Set(std::string flag, Flag::Values values, const std::string& file) {
+    flags[flag] = {flag, std::move(values), file};
+  }
+};
+
+Result<Flag::Values> TakeAllowlist(const YamlNode& list) {
   if (!list.IsList()) return NotTaken("preloadedImagesVerificationAllowlist is no list");
-  allow.clear();
+  Flag::Values allow;
   for (const YamlNode& item : list.items) {
     if (!item.IsScalar()) {
       return NotTaken("preloadedImagesVerificationAllowlist holds what is no string");
     }
     allow.push_back(item.text);
   }
+  return allow;
+}
+
+Result<std::string> TakeNumber(std::string_view key, const YamlNode& node) {
+  if (IsNothing(node)) return Nothing(key);
+  std::string number = node.IsScalar() ? JsonOfScalar(node) : "";
+  const std::size_t digits = number.starts_with('-') ? 1 : 0;
+  if (number.size() == digits ||
+      number.find_first_not_of("0123456789", digits) != std::string::npos) {
+    return NotTaken(fmt::format("{} is no whole number", key));
+  }
+  return number;
+}
+
+Result<void> TakePool(const YamlNode& root, const std::string& path, Said& said) {
+  if (const YamlNode* pods = root.Find("maxPods")) {
+    auto number = TRY(TakeNumber("maxPods", *pods));
+    // A kubelet does not tell it from nothing.
+    if (number != "0") said.Set("--max-pods", {std::move(number)}, path);
+  }
+  const YamlNode* userns = root.Find("userNamespaces");
+  if (userns == nullptr) return {};
+  if (IsNothing(*userns)) return Nothing("userNamespaces");
+  if (!userns->IsMap()) return NotTaken("userNamespaces is no map");
+  if (const YamlNode* ids = userns->Find("idsPerPod")) {
+    auto number = TRY(TakeNumber("userNamespaces.idsPerPod", *ids));
+    if (number == "0") number = std::to_string(UserNamespacePool().ids_per_pod);
+    said.Set("--ids-per-pod", {std::move(number)}, path);
+  }
   return {};
 }
 
-// What the files say of the feature.
-struct Gates {
-  std::optional<bool> gate;
-  std::optional<bool> all_beta;
-};
+Result<void> TakeGates(const YamlNode& root, const std::string& path, Said& said) {
+  const YamlNode* gates = root.Find("featureGates");
+  if (gates == nullptr) return {};
+  if (!gates->IsMap()) return NotTaken("featureGates is no map");
+  const auto find = [&](std::string_view name) -> std::optional<bool> {
+    const YamlNode* its = gates->Find(name);
+    if (its == nullptr) return std::nullopt;
+    return its->IsScalar() && JsonOfScalar(*its) == "true";
+  };
+  if (const auto gate = find(kGate)) said.gate = gate;
+  if (const auto all_beta = find("AllBeta")) said.all_beta = all_beta;
+  if (const auto userns = find(kUsernsGate)) {
+    said.Set("--no-user-namespaces", {*userns ? "false" : "true"}, path);
+  }
+  return {};
+}
 
-// `file` wins over what `policy` and `said` have from earlier ones.
-Result<void> TakeFile(std::string_view file, KubeletPolicy& policy, Gates& said) {
+// `file` wins over what `said` has from earlier ones.
+Result<void> TakeFile(std::string_view file, const std::string& path, Said& said) {
   auto root = TRY(ReadYaml(file));
   if (!root.IsMap() || !IsText(root.Find("kind"), "KubeletConfiguration") ||
       !IsText(root.Find("apiVersion"), kVersion)) {
@@ -68,23 +126,15 @@ Result<void> TakeFile(std::string_view file, KubeletPolicy& policy, Gates& said)
   if (mode != nullptr) {
     if (IsNothing(*mode)) return Nothing("imagePullCredentialsVerificationPolicy");
     if (!mode->IsScalar()) return NotTaken("imagePullCredentialsVerificationPolicy is no string");
-    policy.policy = mode->text;
+    said.Set("--policy", {mode->text}, path);
   }
   const YamlNode* allow = root.Find("preloadedImagesVerificationAllowlist");
   if (allow != nullptr) {
     if (IsNothing(*allow)) return Nothing("preloadedImagesVerificationAllowlist");
-    TRY(TakeAllowlist(*allow, policy.allow));
+    said.Set("--allow", TRY(TakeAllowlist(*allow)), path);
   }
-  const YamlNode* gates = root.Find("featureGates");
-  if (gates == nullptr) return {};
-  if (!gates->IsMap()) return NotTaken("featureGates is no map");
-  const auto take = [&](std::string_view name, std::optional<bool>& says) {
-    const YamlNode* its = gates->Find(name);
-    if (its != nullptr) says = its->IsScalar() && JsonOfScalar(*its) == "true";
-  };
-  take(kGate, said.gate);
-  take("AllBeta", said.all_beta);
-  return {};
+  TRY(TakePool(root, path, said));
+  return TakeGates(root, path, said);
 }
 
 }  // namespace
@@ -120,17 +170,12 @@ Result<std::vector<std::string>> KubeletConfigFiles(const std::string& path) {
   return std::vector<std::string>(found.begin(), found.end());
 }
 
-Flag& KubeletConfigFlag::Declare(Flags& flags) {
-  return flags.List(std::string(kFlag), &paths_, "FILE|DIR",
-                    "take the policy and the allowlist from the kubelet's own config.yaml, or\n"
-                    "from the directory of its --config-dir; may be repeated, the last wins");
-}
+namespace {
 
-Result<KubeletPolicy> KubeletConfigFlag::Read() const {
-  KubeletPolicy policy;
-  Gates said;
+Result<Said> ReadFiles(const Flag::Values& paths) {
+  Said said;
   std::size_t files_read = 0;
-  for (const std::string& path : paths_) {
+  for (const std::string& path : paths) {
     if (path.empty() || path == "-") return BadFlag(kFlag, "it takes a file or a directory");
     auto files = TRY(KubeletConfigFiles(path));
     for (const std::string& file : files) {
@@ -138,24 +183,52 @@ Result<KubeletPolicy> KubeletConfigFlag::Read() const {
       if (!content && content.error().code == ErrorCode::kIo) return content.error();
       if (!content) return BadFlag(kFlag, content.error().message, content.error().hint);
       ++files_read;
-      if (auto taken = TakeFile(*content, policy, said); !taken) {
+      if (auto taken = TakeFile(*content, file, said); !taken) {
         return AboutInput(file, taken.error(), "nothing was done");
       }
     }
   }
   if (files_read == 0) {
-    return BadFlag(kFlag, fmt::format("{} has no file that ends in .conf", paths_.front()),
+    return BadFlag(kFlag, fmt::format("{} has no file that ends in .conf", paths.front()),
                    "name the kubelet's config.yaml, too");
   }
+  return said;
+}
+
+Result<std::vector<Flags::Supplied>> Supply(const Flags& flags, const Flag::Values& paths) {
+  auto said = TRY(ReadFiles(paths));
+  const auto has_values = [&](std::string_view name) {
+    const Flag* flag = flags.Find(name);
+    return flag != nullptr && !flag->values.empty();
+  };
+  const bool has_policy = has_values("--policy") || has_values("--allow");
   // AllBeta is for gates of that stage that are not named themselves.
-  if (!said.gate.value_or(said.all_beta.value_or(true))) {
+  if (flags.Find("--policy") != nullptr && !has_policy &&
+      !said.gate.value_or(said.all_beta.value_or(true))) {
     return BadFlag(kFlag,
                    fmt::format("the feature gate {} is off there: this kubelet verifies "
                                "nothing",
                                kGate),
                    "turn the gate on, or say with --policy what waybill is to go by");
   }
-  return policy;
+  std::vector<Flags::Supplied> supplied;
+  for (auto& [name, values] : said.flags) {
+    // Never half of a policy.
+    const bool is_policy = name == "--policy" || name == "--allow";
+    if (is_policy && has_policy && !has_values(name)) continue;
+    supplied.push_back(std::move(values));
+  }
+  return supplied;
+}
+
+}  // namespace
+
+Flag& DeclareKubeletConfig(Flags& flags) {
+  return flags.Source(std::string(kFlag), "FILE|DIR",
+                      "take the policy, the allowlist and the sizes of the pool of host IDs\n"
+                      "from the kubelet's own config.yaml, or from the directory of its\n"
+                      "--config-dir; may be repeated, the last wins",
+                      Supply);
 }
 
 }  // namespace waybill::cli

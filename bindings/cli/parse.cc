@@ -5,6 +5,7 @@
 #include <charconv>
 #include <utility>
 
+#include "bindings/cli/kubelet_config.h"
 #include "bindings/cli/secrets.h"
 #include "store/base/try.h"
 
@@ -325,8 +326,7 @@ const FromSettings& UnlessPolicyIsTyped() {
   return kUnless;
 }
 
-void DeclareAllowlist(Flags& flags, std::vector<std::string>* allow, bool* preloaded_only,
-                      KubeletConfigFlag& kubelet_config) {
+void DeclareAllowlist(Flags& flags, std::vector<std::string>* allow, bool* preloaded_only) {
   const FromSettings& unless = UnlessPolicyIsTyped();
   flags
       .List("--allow", allow, "PATTERN",
@@ -336,7 +336,7 @@ void DeclareAllowlist(Flags& flags, std::vector<std::string>* allow, bool* prelo
       .Switch("--allow-preloaded-only", preloaded_only,
               "the allowlist opens only images that were not pulled", kSeldom)
       .TakesSetting(unless);
-  kubelet_config.Declare(flags).TakesSetting(unless);
+  DeclareKubeletConfig(flags).TakesSetting(unless);
 }
 
 void PolicyFlags::Declare(Flags& flags) {
@@ -347,20 +347,13 @@ void PolicyFlags::Declare(Flags& flags) {
              Named(ParseVerificationMode))
       .TakesSetting(UnlessPolicyIsTyped())
       .choices = PolicyNames();
-  DeclareAllowlist(flags, &allow_, &allow_preloaded_only_, kubelet_config_);
+  DeclareAllowlist(flags, &allow_, &allow_preloaded_only_);
   proofs_.Declare(flags);
   flags.Excludes("--kubelet-config", {"--policy", "--allow"});
   flags.Check([this] { return Make(); });
 }
 
 Result<void> PolicyFlags::Make() {
-  if (kubelet_config_.given()) {
-    auto kubelet = TRY(kubelet_config_.Read());
-    if (kubelet.policy) {
-      mode_ = TRY(Named(ParseVerificationMode)("--policy", *kubelet.policy));
-    }
-    allow_ = std::move(kubelet.allow);
-  }
   policy = TRY(MakePolicy(mode_.value_or(VerificationMode::kNeverVerifyPreloadedImages), allow_,
                           allow_preloaded_only_));
   policy = TRY(proofs_.In(policy));

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "bindings/cli/flags.h"
-#include "bindings/cli/kubelet_config.h"
 #include "bindings/cli/proofs_flag.h"
 #include "waybill/waybill.h"
 
@@ -141,8 +140,7 @@ struct RuntimeFlag {
 // --policy, --allow, --allow-preloaded-only, and --kubelet-config in place of the first two;
 // --proofs.
 // --allow, --allow-preloaded-only and --kubelet-config, beside --policy, which is declared before.
-void DeclareAllowlist(Flags& flags, std::vector<std::string>* allow, bool* preloaded_only,
-                      KubeletConfigFlag& kubelet_config);
+void DeclareAllowlist(Flags& flags, std::vector<std::string>* allow, bool* preloaded_only);
 // What is typed of these four, so that no setting of them counts.
 const FromSettings& UnlessPolicyIsTyped();
 
@@ -157,7 +155,6 @@ struct PolicyFlags {
   std::optional<VerificationMode> mode_;
   std::vector<std::string> allow_;
   bool allow_preloaded_only_ = false;
-  KubeletConfigFlag kubelet_config_;
   ProofsFlag proofs_;
 };
 // The policy of these flags, all but --kubelet-config and --proofs. Errors are about them.

@@ -208,10 +208,21 @@ Result<std::vector<std::string>> Settings::Ask(const Flag& flag) {
                                    own->second.origin));
     }
   }
-  origins_[flag.name] = setting.origin;
-  notes_.push_back(
-      fmt::format("{} {}, from {}", flag.name, ShellWords(setting.values), setting.origin));
+  NoteOrigin(flag, setting.values, setting.origin);
   return setting.values;
+}
+
+void Settings::NoteOrigin(const Flag& flag, const std::vector<std::string>& values,
+                          const std::string& origin) {
+  origins_[flag.name] = origin;
+  notes_.push_back(fmt::format("{} {}, from {}", flag.name, ShellWords(values), origin));
+}
+
+void Settings::NoteWins(const Flag& flag, const std::string& over) {
+  const auto origin = origins_.find(flag.name);
+  notes_.push_back(fmt::format("{} of {} wins over that of {}", flag.name,
+                               origin == origins_.end() ? "the command line" : origin->second,
+                               over));
 }
 
 Result<void> Settings::NoteGiven(const Flag& flag) {
@@ -221,8 +232,7 @@ Result<void> Settings::NoteGiven(const Flag& flag) {
   if (!verbose_) return {};
   auto found = TRY(Find(flag.name));
   if (found == nullptr || found->values == given) return {};
-  notes_.push_back(
-      fmt::format("{} of the command line wins over that of {}", flag.name, found->origin));
+  NoteWins(flag, found->origin);
   return {};
 }
 

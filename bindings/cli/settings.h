@@ -58,6 +58,12 @@ class Settings {
   // The command line has the flag.
   Result<void> NoteGiven(const Flag& flag);
 
+  // The flag has these values from `origin`: a file that another flag names.
+  void NoteOrigin(const Flag& flag, const std::vector<std::string>& values,
+                  const std::string& origin);
+  // The flag has other values than `over` says.
+  void NoteWins(const Flag& flag, const std::string& over);
+
   // The error for a flag that is needed and has no value.
   Error Missing(const Flag& flag) const;
   // Adds to the hint of an error about a flag ("--flag: …") where the flag's value came from.
@@ -88,7 +94,7 @@ class Settings {
   std::optional<Setting> store_variable_;
   std::map<std::string, std::string> given_;    // on the command line
   bool left_store_ = false;                     // the file's, since it is another node's
-  std::map<std::string, std::string> origins_;  // of the values that Ask gave
+  std::map<std::string, std::string> origins_;  // of values that were not typed
   std::vector<std::string> notes_;
 };
 

@@ -4,6 +4,7 @@
 
 #include "bindings/cli/getsubids.h"
 #include "bindings/cli/input.h"
+#include "bindings/cli/kubelet_config.h"
 #include "store/base/try.h"
 
 namespace waybill::cli {
@@ -30,12 +31,24 @@ Result<UserNamespacePool> ParsePool(std::string_view flag, const std::string& te
 }  // namespace
 
 void UserNamespaceFlags::Declare(Flags& flags) {
-  flags.Value("--ids-per-pod", &ids_per_pod_, "N",
-              "host IDs of each new range (65536), the kubelet's\nuserNamespaces.idsPerPod",
-              Number(), kSeldom | kTakesSetting);
-  flags.Value("--max-pods", &max_pods_, "N",
-              "pods that the pool must have room for (110), the kubelet's maxPods", Number(),
-              kSeldom | kTakesSetting);
+  Flag* kubelet_config = flags.Find("--kubelet-config");
+  if (kubelet_config == nullptr) {
+    kubelet_config = &DeclareKubeletConfig(flags);
+    kubelet_config->seldom = true;
+  }
+  // Also beside a policy that is typed: the sizes are still its.
+  kubelet_config->TakesSetting({.beside_excluded = true});
+  const FromSettings unless = {.unless = {"--kubelet-config"}};
+  flags
+      .Value("--ids-per-pod", &ids_per_pod_, "N",
+             "host IDs of each new range (65536), the kubelet's\nuserNamespaces.idsPerPod",
+             Number(), kSeldom)
+      .TakesSetting(unless);
+  flags
+      .Value("--max-pods", &max_pods_, "N",
+             "pods that the pool must have room for (110), the kubelet's maxPods", Number(),
+             kSeldom)
+      .TakesSetting(unless);
   flags.Value("--pool", &pool_, "FIRST:COUNT",
               "the host IDs to take ranges from; else it is what getsubids says of the\n"
               "user kubelet, or all but the host's own",

@@ -11,7 +11,8 @@
 
 namespace waybill::cli {
 
-// --ids-per-pod, --max-pods and --no-user-namespaces. The pool is --pool, or that of --subuids and
+// --ids-per-pod, --max-pods and --no-user-namespaces, or what --kubelet-config says of them (which
+// is declared here, unless it was before). The pool is --pool, or that of --subuids and
 // --subgids, or what a kubelet on this node would find out.
 class UserNamespaceFlags {
  public:

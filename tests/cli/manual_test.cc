@@ -184,6 +184,12 @@ BOOST_AUTO_TEST_CASE(the_configuration_file_of_the_package_is_right_with_all_tha
     config += line + "\n";
   }
   BOOST_TEST(settings > 5);
+  const std::string kubelet = "/var/lib/kubelet/config.yaml";
+  const auto at = config.find(kubelet);
+  BOOST_REQUIRE(at != std::string::npos);
+  const std::string own = (scratch.path() / "kubelet.yaml").string();
+  config.replace(at, kubelet.size(), own);
+  WriteFile(own, "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n");
   const std::string path = (scratch.path() / "config.toml").string();
   WriteFile(path, config);
   const CommandResult result = Waybill({"userns", "--store", "absent", "list", "--config", path});
