@@ -31,7 +31,7 @@ constexpr Check kChecks[] = {
     {"waybill-backup", kWaybill, Matters::kOtherwise, false, WaybillBackupCheck},
     {"waybill-guard", kWaybill, Matters::kTenants, false, WaybillGuardCheck},
     {"waybill-owner", kWaybill, Matters::kTenants, true, WaybillOwnerCheck},
-    {"waybill-versions", kWaybill, Matters::kOtherwise, true, WaybillVersionsCheck},
+    {"waybill-versions", kWaybill, Matters::kOtherwise, false, WaybillVersionsCheck},
     {"disk-file-system", kTheDisk, Matters::kOtherwise, true, DiskFileSystemCheck},
     {"disk-space", kTheDisk, Matters::kOtherwise, true, DiskSpaceCheck},
 };

@@ -25,6 +25,8 @@ struct Finding {
   Verdict verdict = Verdict::kOk;
   std::string seen = {};  // one line
   std::string next = {};  // one line; empty: nothing is to be done
+  // The kubelet verifies no image at all.
+  bool verifies_nothing = false;
 };
 using Findings = std::vector<Finding>;
 
@@ -35,6 +37,11 @@ inline Finding Warn(std::string seen, std::string next) {
 }
 inline Finding Fail(std::string seen, std::string next) {
   return {.verdict = Verdict::kFail, .seen = std::move(seen), .next = std::move(next)};
+}
+inline Finding VerifiesNothing(std::string seen, std::string next) {
+  Finding finding = Fail(std::move(seen), std::move(next));
+  finding.verifies_nothing = true;
+  return finding;
 }
 inline Finding Unknown(std::string seen, std::string next) {
   return {.verdict = Verdict::kUnknown, .seen = std::move(seen), .next = std::move(next)};

@@ -71,8 +71,10 @@ Result<GateState> StateOf(const Gate& gate, const Node& node) {
     state->by = std::string("by ") + stage + ", " + state->by;
     return *state;
   }
+  const std::string doubt =
+      node.kubelet() == nullptr ? " (none runs, so its flags are not known)" : "";
   return GateState{gate.on_since != 0 && version.minor >= gate.on_since,
-                   "by default in " + version.text};
+                   "by default in " + version.text + doubt};
 }
 
 }  // namespace waybill::doctor

@@ -87,9 +87,9 @@ Findings KubeletGateCheck(const Node& node) {
   if (gate->on) return {Ok("on " + gate->by)};
   // kubelet-version says so.
   if (node.Version() && node.Version()->minor < kOldestMinor) return {Ok("not in this release")};
-  return {
-      Fail(std::string(kVerifies.name) + " is off " + gate->by + ": the kubelet verifies nothing",
-           RestartAfter("turn it on (featureGates)"))};
+  return {VerifiesNothing(
+      std::string(kVerifies.name) + " is off " + gate->by + ": the kubelet verifies nothing",
+      RestartAfter("turn it on (featureGates)"))};
 }
 
 Findings KubeletPolicyCheck(const Node& node) {
@@ -112,8 +112,8 @@ Findings KubeletPolicyCheck(const Node& node) {
                  RestartAfter("correct " + std::string(kPolicy)))};
   }
   if (*mode == VerificationMode::kNeverVerify) {
-    return {
-        Fail("NeverVerify: the kubelet verifies nothing", RestartAfter("take NeverVerify out"))};
+    return {VerifiesNothing("NeverVerify: the kubelet verifies nothing",
+                            RestartAfter("take NeverVerify out"))};
   }
   if (const auto made = VerificationPolicy::Make(*mode, patterns); !made) {
     return {Fail("the kubelet does not start: " + made.error().message,
@@ -136,13 +136,10 @@ Findings KubeletDirectoryCheck(const Node& node) {
     return {Unknown(directory + " is not there",
                     "name the kubelet's root directory with --kubelet-dir")};
   }
-  if (const KubeletProcess* const kubelet = node.kubelet()) {
-    const auto its = kubelet->RootDirectory();
-    const auto its_real = node.Resolve(its);
-    if (!its_real || !internal::IsSameFile(*its_real, *real)) {
-      return {Fail("the kubelet that runs keeps its files in " + its + ", not in " + directory,
-                   "say so: kubelet-dir = \"" + its + "\" in /etc/waybill/config.toml")};
-    }
+  if (node.kubelet() == nullptr && !node.kubelets().empty()) {
+    const std::string its = node.kubelets().front().RootDirectory();
+    return {Fail("the kubelet that runs keeps its files in " + its + ", not in " + directory,
+                 "say so: kubelet-dir = \"" + its + "\" in /etc/waybill/config.toml")};
   }
   for (const char* folder : {"/image_manager", "/image_manager/pulled", "/image_manager/pulling"}) {
     const auto path = node.Resolve(directory + folder);
@@ -168,8 +165,8 @@ Findings KubeletRecordsCheck(const Node& node) {
     if (node.kubelet() == nullptr) {
       return {Unknown("there is no " + folder, "start a kubelet with the gate on, and look again")};
     }
-    return {Fail("the kubelet runs and made no " + folder + ": it keeps no records",
-                 "see whether the gate is on in the process that runs, and restart it")};
+    return {VerifiesNothing("the kubelet runs and made no " + folder + ": it keeps no records",
+                            "see whether the gate is on in the process that runs, and restart it")};
   }
   std::size_t records = 0;
   const auto record = NewestRecord(node, folder, records);

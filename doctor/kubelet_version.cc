@@ -137,8 +137,8 @@ Findings KubeletVersionCheck(const Node& node) {
   const auto& version = node.Version();
   if (!version) return {Unknown(version.error())};
   if (version->minor < kOldestMinor) {
-    return {Fail(version->text + " verifies nothing: the feature came with 1.33",
-                 "upgrade the kubelet to 1.35 or newer")};
+    return {VerifiesNothing(version->text + " verifies nothing: the feature came with 1.33",
+                            "upgrade the kubelet to 1.35 or newer")};
   }
   if (version->minor > kNewestMinor) {
     return {Warn(version->text + " is newer than this waybill knows (1.37)",

@@ -44,6 +44,16 @@ std::vector<std::string> SplitAtZeros(const std::string& text) {
   return words;
 }
 
+// Whether the process has a PID of its own in another namespace, by /proc/PID/status.
+bool IsInContainer(const Result<std::string>& status) {
+  constexpr std::string_view kPids = "\nNSpid:\t";
+  const std::size_t at = status ? status->find(kPids) : std::string::npos;
+  if (at == std::string::npos) return false;
+  const std::size_t from = at + kPids.size();
+  const std::string_view pids(status->data() + from, status->find('\n', from) - from);
+  return pids.find('\t') != std::string_view::npos;
+}
+
 // What a later file says wins, key by key; null takes a key away (a JSON merge patch).
 void Merge(cli::YamlNode& into, const cli::YamlNode& from) {
   if (!into.IsMap() || !from.IsMap()) {
@@ -230,20 +240,23 @@ Result<void> Node::FindKubelet() {
       if (!directory || ::stat(directory->c_str(), &owner) != 0) continue;
       if (owner.st_uid != 0 && owner.st_uid != ::geteuid()) continue;
       if (process.words.empty() || fs::path(process.words[0]).filename() != "kubelet") continue;
+      if (IsInContainer(Read("/proc/" + pid + "/status"))) continue;
       kubelets_.push_back(std::move(process));
     }
   }
-  // The one of this directory comes first.
-  if (!named.empty()) {
-    std::stable_partition(kubelets_.begin(), kubelets_.end(), [&](const KubeletProcess& process) {
-      const auto a = Resolve(process.RootDirectory());
-      const auto b = Resolve(named);
-      return a && b && internal::IsSameFile(*a, *b);
-    });
-  } else {
+  if (named.empty()) {
+    has_kubelet_ = !kubelets_.empty();
     options_.kubelet_directory =
-        kubelets_.empty() ? kUsualKubeletDirectory : kubelets_.front().RootDirectory();
+        has_kubelet_ ? kubelets_.front().RootDirectory() : kUsualKubeletDirectory;
+    return {};
   }
+  const auto others =
+      std::stable_partition(kubelets_.begin(), kubelets_.end(), [&](const KubeletProcess& process) {
+        const auto its = Resolve(process.RootDirectory());
+        const auto ours = Resolve(named);
+        return its && ours && internal::IsSameFile(*its, *ours);
+      });
+  has_kubelet_ = others != kubelets_.begin();
   return {};
 }
 
@@ -330,7 +343,7 @@ void Node::FindRuntime() {
       endpoint = settings_->Text("containerRuntimeEndpoint").value_or("");
     }
   }
-  auto client = cri::Client::Connect({.endpoint = endpoint});
+  auto client = cri::Client::Connect({.endpoint = endpoint, .cancelled = options_.cancelled});
   if (!client) {
     runtime_ = client.error();
     return;

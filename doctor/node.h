@@ -35,6 +35,8 @@ struct NodeOptions {
   // What `kubectl get node NAME -o json` prints.
   std::optional<std::string> node_json = std::nullopt;
   std::string waybill_version = {};  // of this command
+  // Asked now and then while the runtime is: true ends the call. Missing: never.
+  std::function<bool()> cancelled = {};
 };
 
 // What a store says of itself.
@@ -119,9 +121,9 @@ class Node {
 
   // --- The kubelet ------------------------------------------------------------------------------
 
-  // The one that is looked at; nullptr: none runs.
-  const KubeletProcess* kubelet() const { return kubelets_.empty() ? nullptr : &kubelets_.front(); }
-  // All, that one first.
+  // The one that is looked at; nullptr: none runs on this directory.
+  const KubeletProcess* kubelet() const { return has_kubelet_ ? &kubelets_.front() : nullptr; }
+  // All, that one first. Not those in containers, which are other nodes.
   const std::vector<KubeletProcess>& kubelets() const { return kubelets_; }
   // Its --root-dir, or the usual one. The node's path; it need not exist.
   const std::string& kubelet_directory() const { return options_.kubelet_directory; }
@@ -169,6 +171,7 @@ class Node {
   NodeOptions options_;
   Kernel kernel_;
   std::vector<KubeletProcess> kubelets_;
+  bool has_kubelet_ = false;
   Result<KubeletSettings> settings_ = KubeletSettings();
   Result<std::shared_ptr<cri::Runtime>> runtime_ = std::shared_ptr<cri::Runtime>();
   std::string runtime_name_;

@@ -418,6 +418,23 @@ Result<void> Guard::SeeToFolders() {
   return PutMarkers();
 }
 
+void Guard::TakeChecks(std::vector<CheckResult> checks) {
+  const auto fails = [](const std::vector<CheckResult>& all, const CheckResult& one) {
+    return std::any_of(all.begin(), all.end(), [&](const CheckResult& other) {
+      return other.failed && other.check == one.check && other.seen == one.seen;
+    });
+  };
+  for (const CheckResult& result : checks) {
+    if (!result.failed || fails(life_.status.checks, result)) continue;
+    life_.Log(LogLevel::kError, result.check + ": " + result.seen + "; " + result.next);
+  }
+  for (const CheckResult& before : life_.status.checks) {
+    if (!before.failed || fails(checks, before)) continue;
+    life_.Log(LogLevel::kNotice, before.check + " no longer finds: " + before.seen);
+  }
+  life_.status.checks = std::move(checks);
+}
+
 Result<void> Guard::KubeletStarted() {
   TRY(HandleEvents());
   // The pulls of the kubelet before it have ended, and its memory is gone: the new one begins with

@@ -88,6 +88,8 @@ class Guard {
 
   const std::filesystem::path& kubelet_directory() const { return life_.options.kubelet_directory; }
   const GuardStatus& status() const { return life_.status; }
+  // What the node was found to be; a check that begins to fail, or ends to, is logged.
+  void TakeChecks(std::vector<CheckResult> checks);
   Result<std::string> StatusJson() const { return life_.StatusJson(); }
   std::string MetricsText() const { return life_.MetricsText(); }
   std::filesystem::path status_path() const {

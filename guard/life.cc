@@ -1,5 +1,6 @@
 #include "guard/life.h"
 
+#include <map>
 #include <utility>
 
 #include "store/base/json_value.h"
@@ -70,6 +71,13 @@ void Life::NoteVersion(const std::string& content) {
   api_version = is_beta ? KubeletApiVersion::kV1Beta1 : KubeletApiVersion::kV1Alpha1;
 }
 
+std::string GuardStatus::VerifiesNothing() const {
+  for (const CheckResult& result : checks) {
+    if (result.verifies_nothing) return result.seen;
+  }
+  return {};
+}
+
 std::string Life::MetricsText() const {
   const auto number = [](std::uint64_t value) { return static_cast<double>(value); };
   const auto counter = [&](const char* name, const char* help, std::uint64_t value) {
@@ -80,8 +88,26 @@ std::string Life::MetricsText() const {
   for (std::size_t i = 0; i < kHoleKinds; ++i) {
     holes.series.push_back({{{"kind", std::string(kHoleNames[i])}}, number(status.holes[i])});
   }
+  // A check that found several things fails if one of them does.
+  std::map<std::string, bool> failed_checks;
+  for (const CheckResult& result : status.checks) {
+    bool& failed = failed_checks[result.check];
+    failed = failed || result.failed;
+  }
+  MetricFamily failed{
+      "waybill_guard_check_failed", "gauge", "Whether this check of waybill doctor fails.", {}};
+  for (const auto& [check, does] : failed_checks) {
+    failed.series.push_back({{{"check", check}}, does ? 1.0 : 0.0});
+  }
+  MetricFamily nothing{"waybill_guard_kubelet_verifies_nothing",
+                       "gauge",
+                       "Whether the kubelet verifies no image, whatever the guard does.",
+                       {}};
+  if (!status.checks.empty()) {
+    nothing.series.push_back({{}, status.VerifiesNothing().empty() ? 0.0 : 1.0});
+  }
   return ToPrometheusText(
-      {holes,
+      {nothing, failed, holes,
        counter("waybill_guard_events_total", "Changes of the kubelet's files.", status.events),
        counter("waybill_guard_comparisons_total", "Comparisons of all files.", status.comparisons),
        counter("waybill_guard_files_written_total", "Files written for the kubelet.",
@@ -96,7 +122,16 @@ Result<std::string> Life::StatusJson() const {
   };
   internal::Json holes;
   for (std::size_t i = 0; i < kHoleKinds; ++i) holes[std::string(kHoleNames[i])] = status.holes[i];
-  const internal::Json json = {{"kubeletDirectory", options.kubelet_directory.string()},
+  internal::Json checks = internal::Json::array();
+  for (const CheckResult& result : status.checks) {
+    checks.push_back({{"check", result.check},
+                      {"verdict", result.verdict},
+                      {"seen", result.seen},
+                      {"next", result.next}});
+  }
+  const internal::Json json = {{"verifiesNothing", status.VerifiesNothing()},
+                               {"version", options.version},
+                               {"kubeletDirectory", options.kubelet_directory.string()},
                                {"store", options.store.directory.string()},
                                {"since", time(status.since)},
                                {"kubeletRanBefore", status.kubelet_ran_before},
@@ -120,7 +155,8 @@ Result<std::string> Life::StatusJson() const {
                                {"unlisted", status.unlisted},
                                {"judgedCommit", status.judged_commit},
                                {"waiting", status.waiting},
-                               {"holes", holes}};
+                               {"holes", holes},
+                               {"checks", checks}};
   return json.Text(internal::Json::Letters::kAny, internal::Json::Lines::kIndented) + "\n";
 }
 

@@ -40,6 +40,18 @@ struct Hole {
   std::string image;  // a name or a ref
 };
 
+// What a check of the node found; which there are, is the command's business.
+struct CheckResult {
+  std::string check = {};  // its name, which stays
+  std::string verdict = {};
+  std::string seen = {};
+  std::string next = {};  // what to do; empty: nothing
+  bool failed = false;
+  bool verifies_nothing = false;  // so the kubelet verifies no image at all
+
+  friend bool operator==(const CheckResult&, const CheckResult&) = default;
+};
+
 struct GuardStatus {
   Timestamp since = {};
   bool kubelet_ran_before = false;  // the kubelet ran when the guard started
@@ -64,6 +76,10 @@ struct GuardStatus {
   // old ones until it starts again.
   std::set<std::string> waiting = {};
   std::uint64_t holes[kHoleKinds] = {};
+  std::vector<CheckResult> checks = {};
+
+  // Why the kubelet verifies nothing, whatever the guard does. Empty: nothing shows that.
+  std::string VerifiesNothing() const;
 
   friend bool operator==(const GuardStatus&, const GuardStatus&) = default;
 };
@@ -83,6 +99,7 @@ struct GuardOptions {
   std::function<bool(const Error&)> try_again;
   // Whether a start without a list of images is an error.
   bool needs_runtime = true;
+  std::string version = {};  // of the command, for the status
   // Whether the kubelet's policy opens preloaded images to all pods (NeverVerifyPreloadedImages,
   // the default). Otherwise their records stay, since such a kubelet verifies them by these.
   bool preloaded_is_open = true;

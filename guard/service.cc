@@ -17,6 +17,7 @@
 #include <cerrno>
 #include <cstring>
 #include <deque>
+#include <future>
 #include <map>
 #include <memory>
 #include <set>
@@ -41,6 +42,8 @@ constexpr std::chrono::seconds kRewrite{60};
 // The shortest time between two lists: the next one has what happened meanwhile.
 constexpr milliseconds kMinBetweenLists{200};
 constexpr milliseconds kBetweenTries{500};
+// A start waits so long for what is found of the node; later it is told all the same.
+constexpr milliseconds kWaitForChecks{2000};
 // For recording at the end; the rest is left to the next start.
 constexpr milliseconds kTimeToStop{500};
 constexpr int kWithEvents = 10;
@@ -183,6 +186,37 @@ class BackgroundList {
   std::thread thread_;
 };
 
+// Looks at the node on a thread of its own: what it asks may be slow to answer.
+class BackgroundChecks {
+ public:
+  using Examine = decltype(ServiceOptions::examine);
+
+  explicit BackgroundChecks(Examine examine) : examine_(std::move(examine)) {}
+  ~BackgroundChecks() { cancelled_ = true; }
+  BackgroundChecks(const BackgroundChecks&) = delete;
+  BackgroundChecks& operator=(const BackgroundChecks&) = delete;
+
+  // Unless one runs.
+  void Begin() {
+    if (!examine_ || results_.valid()) return;
+    results_ = std::async(std::launch::async,
+                          [this] { return examine_([this] { return cancelled_.load(); }); });
+  }
+  // What was found, if that is known within `wait`; once.
+  std::optional<std::vector<CheckResult>> Take(milliseconds wait) {
+    if (!results_.valid() || results_.wait_for(wait) != std::future_status::ready) {
+      return std::nullopt;
+    }
+    return results_.get();
+  }
+
+ private:
+  Examine examine_;
+  std::atomic<bool> cancelled_ = false;
+  // Its destructor waits.
+  std::future<std::vector<CheckResult>> results_;
+};
+
 // Runs the operator's command for each hole, a few at a time.
 class HoleCommand {
  public:
@@ -270,6 +304,7 @@ class Service {
       if (!anew) return End();
       // While a list is still awaited, nothing that the kubelet does is lost. Later it would be.
       list_.reset();
+      checks_.reset();
       Tell(Reloading());
       const GuardStatus before = guard_->status();
       TRY(guard_->Stop(true));
@@ -283,6 +318,7 @@ class Service {
 
  private:
   Result<GuardStatus> End() {
+    checks_.reset();
     Tell("STOPPING=1");
     if (!options_.once || WantsToEnd()) stop_by_ = steady_clock::now() + kTimeToStop;
     GuardStatus status = guard_->status();
@@ -344,9 +380,19 @@ class Service {
       }
     }
     WriteStatus();
+    checks_.emplace(options_.examine);
+    checks_->Begin();
+    if (TakeChecks(kWaitForChecks)) WriteStatus();
     Tell("READY=1");
     if (options_.ready && !again) options_.ready(*guard_);
     return {};
+  }
+
+  bool TakeChecks(milliseconds wait) {
+    auto results = checks_->Take(wait);
+    if (!results) return false;
+    guard_->TakeChecks(*std::move(results));
+    return true;
   }
 
   // With --once it is another service that starts, and READY would be about that.
@@ -384,6 +430,7 @@ class Service {
     auto listed = began;
     auto compared = began;
     auto ticked = began;
+    auto examined = began;
     auto watched_events = began;
     std::chrono::seconds watch_anew{0};
     bool image_changed = false;
@@ -426,11 +473,18 @@ class Service {
       if (now - ticked >= tick) {
         ticked = now;
         if (watchdog) Tell("WATCHDOG=1");
+        TakeChecks(milliseconds(0));
+        if (now - examined >= options_.examine_every) {
+          examined = now;
+          checks_->Begin();
+        }
         if (WriteStatus()) image_changed = true;
         if (const std::string life = KubeletLife(guard_->kubelet_directory());
             life != kubelet_life_) {
           kubelet_life_ = life;
           TRY(guard_->KubeletStarted());
+          // Only now its command line is known.
+          examined = now - options_.examine_every;
         }
       }
       if (now - compared >= options_.compare_every) {
@@ -559,6 +613,7 @@ class Service {
   std::optional<Asked> runtime_;
   std::unique_ptr<Guard> guard_;
   std::string kubelet_life_;
+  std::optional<BackgroundChecks> checks_;
   std::atomic<bool> ends_ = false;
   std::optional<steady_clock::time_point> stop_by_;
   // It may wait for a runtime that hangs: after the guard has ended.

@@ -30,6 +30,10 @@ struct ServiceOptions {
   std::string on_hole;
   // For node_exporter's textfile collector. Empty: none.
   std::filesystem::path metrics_file;
+  // Looks at the node, at the start and then now and then, on a thread of its own; `cancelled`:
+  // whether nobody waits for it any more. Missing: nobody looks.
+  std::function<std::vector<CheckResult>(const std::function<bool()>& cancelled)> examine;
+  std::chrono::seconds examine_every{3600};
   // Only the phase before the kubelet starts.
   bool once = false;
   // Called when the kubelet may start.

@@ -8,6 +8,7 @@
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/systemd_journal.h"
 #include "bindings/cli/user_namespace_flags.h"
+#include "doctor/checks.h"
 #include "guard/kubelet_process.h"
 #include "guard/service.h"
 #include "store/base/try.h"
@@ -68,6 +69,7 @@ class GuardCall final : public Call {
         .choices = PolicyNames();
     proofs_.Declare(flags);
     Flag& kubelet_config = DeclareKubeletConfig(flags);
+    kubelet_config_ = &kubelet_config;
     DeclareFirstStart(flags, &first_start_);
     flags.Value("--preloaded", &preloaded_, "FILE|-",
                 "when the store is new: an installer's list of the images that it\n"
@@ -97,6 +99,9 @@ class GuardCall final : public Call {
     TRY(Parse(service));
     service.again = [this] { return OptionsOfNow(); };
     service.ready = [&](const guard::Guard& started) {
+      if (const std::string why = started.status().VerifiesNothing(); !why.empty()) {
+        out.Line("no protection: {}", why);
+      }
       if (!once_) out.Line("ready");
       if (started.status().kubelet_ran_before) {
         Warn("a kubelet runs already: what it has in memory stays as it is until its next start",
@@ -126,7 +131,51 @@ class GuardCall final : public Call {
     if (on_hole_) service.on_hole = *on_hole_;
     if (metrics_file_) service.metrics_file = *metrics_file_;
     service.guard = TRY(OptionsOfGuard());
+    service.examine = [looks = LooksAt(),
+                       policy = policy_](const std::function<bool()>& cancelled) {
+      return Examine(looks, policy, cancelled);
+    };
     return {};
+  }
+
+  doctor::NodeOptions LooksAt() const {
+    return {.kubelet_directory = kubelet_directory_,
+            .kubelet_config = kubelet_config_->values,
+            .store = std::filesystem::absolute(store_).string(),
+            .cri = endpoint_.value_or(""),
+            .waybill_version = WAYBILL_VERSION};
+  }
+
+  // What concerns the guard. `policy`: the kubelet's, as the guard was told.
+  static std::vector<guard::CheckResult> Examine(doctor::NodeOptions looks, VerificationMode policy,
+                                                 const std::function<bool()>& cancelled) {
+    looks.cancelled = cancelled;
+    doctor::Kernel kernel = doctor::ThisKernel();
+    // Its own store is no news to it.
+    kernel.read_store = [](const std::filesystem::path&) {
+      return Error{ErrorCode::kOwned, "the guard owns the store", ""};
+    };
+    auto node = doctor::Node::Find(std::move(looks), std::move(kernel));
+    if (!node) return {};
+    std::vector<guard::CheckResult> results;
+    for (const doctor::Finding& finding : doctor::Examine(**node, true)) {
+      results.push_back({.check = finding.check,
+                         .verdict = std::string(doctor::VerdictName(finding.verdict)),
+                         .seen = finding.seen,
+                         .next = finding.next,
+                         .failed = finding.verdict == doctor::Verdict::kFail,
+                         .verifies_nothing = finding.verifies_nothing});
+    }
+    if (policy == VerificationMode::kNeverVerify) {
+      results.push_back({.check = "kubelet-policy",
+                         .verdict = "fail",
+                         .seen = "NeverVerify: the kubelet verifies nothing",
+                         .next = "take NeverVerify out of the kubelet's configuration, and say so "
+                                 "to the guard",
+                         .failed = true,
+                         .verifies_nothing = true});
+    }
+    return results;
   }
 
   // After SIGHUP: what the same command line means now.
@@ -170,6 +219,7 @@ class GuardCall final : public Call {
     options.verifies_recorded =
         options.preloaded_is_open || policy_ == VerificationMode::kAlwaysVerify;
     options.live = !no_live_ && !once_;
+    options.version = WAYBILL_VERSION;
     options.kubelet_runs = [directory = kubelet_directory_] {
       return guard::KubeletRuns(directory);
     };
@@ -199,7 +249,11 @@ class GuardCall final : public Call {
       out.WriteJson(answer);
       return seen->runs ? ExitCode::kYes : ExitCode::kNo;
     }
-    std::vector<Field> fields = {{"runs", "guard", seen->runs ? "runs" : "does not run"}};
+    std::vector<Field> fields;
+    if (const std::string why = status.TextAt("verifiesNothing"); !why.empty()) {
+      fields.push_back({"verifiesNothing", "protection", "none: " + why});
+    }
+    fields.push_back({"runs", "guard", seen->runs ? "runs" : "does not run"});
     constexpr std::pair<const char*, const char*> kLabels[] = {
         {"kubeletDirectory", "watches"},
         {"store", "store"},
@@ -232,6 +286,14 @@ class GuardCall final : public Call {
     if (status.contains("waiting") && !status["waiting"].empty()) {
       fields.push_back({"waiting", "from the kubelet's next start", status["waiting"]});
     }
+    std::vector<std::string> failed;
+    if (const Json* const checks = status.Find("checks")) {
+      for (const Json& check : *checks) {
+        if (check.TextAt("verdict") != "fail") continue;
+        failed.push_back(check.TextAt("check") + ": " + check.TextAt("seen"));
+      }
+    }
+    if (!failed.empty()) fields.push_back({"failed", "waybill doctor", Json(failed)});
     for (const auto& [kind, count] : holes.items()) {
       if (count != 0) fields.push_back({kind, "holes: " + kind, count});
     }
@@ -277,6 +339,7 @@ class GuardCall final : public Call {
   VerificationMode policy_ = VerificationMode::kNeverVerifyPreloadedImages;
   ProofsFlag proofs_;
   std::optional<std::string> witness_;
+  const Flag* kubelet_config_ = nullptr;
   Again again_;
   FirstStart first_start_ = FirstStart::kPresume;
   std::optional<std::string> preloaded_;

@@ -196,6 +196,16 @@ BOOST_AUTO_TEST_CASE(a_kubelet_with_another_directory) {
   ExpectOnly(node, "kubelet-directory", "fail", "keeps its files in /data/kubelet");
 }
 
+// Of which another container is the node.
+BOOST_AUTO_TEST_CASE(a_kubelet_in_a_container) {
+  RecordedNode node;
+  node.Write("/proc/33/cmdline", std::string("kubelet\0--root-dir=/x\0", 22));
+  node.Write("/proc/33/status", "Name:\tkubelet\nNStgid:\t33\t7\nNSpid:\t33\t7\nNSpgid:\t33\t7\n");
+  BOOST_TEST(testing::Wrong(node.Examine()) == "");
+  node.Write("/proc/33/status", "Name:\tkubelet\nNSpid:\t33\n");
+  BOOST_TEST(testing::Wrong(node.Examine()) != "");
+}
+
 BOOST_AUTO_TEST_CASE(a_directory_that_others_can_write) {
   RecordedNode node;
   std::filesystem::permissions(node.At(kRecords), std::filesystem::perms::others_write,
