@@ -1,6 +1,7 @@
 #include "migrations/runtime/containerd_config.h"
 
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "migrations/runtime/toml_fields.h"
@@ -12,9 +13,11 @@
 namespace waybill::internal {
 namespace {
 
+// From version 3 of the file on, the last two alone count.
 constexpr std::string_view kPlugins[] = {"cri", "io.containerd.grpc.v1.cri",
                                          "io.containerd.cri.v1.images",
                                          "io.containerd.cri.v1.runtime"};
+constexpr std::size_t kOlderPlugins = 2;
 
 bool IsShown(std::string_view header) {
   const std::string name = ToLower(header);
@@ -196,7 +199,13 @@ Result<void> ReadContainerdToml(std::string_view text, const std::string& place,
   const auto socket = TRY(TomlText(grpc, "address"));
   if (!socket.empty()) config.socket = ContainerdSocket(socket);
   const toml::table* plugins = TRY(TomlTable(&root, "plugins"));
-  for (const std::string_view name : kPlugins) {
+  std::span<const std::string_view> names = kPlugins;
+  if (const toml::node* version = TRY(TomlField(root, "version"))) {
+    const auto* number = version->as_integer();
+    if (number == nullptr) return AboutLine(version->source(), "version is not a number");
+    if (number->get() >= 3) names = names.subspan(kOlderPlugins);
+  }
+  for (const std::string_view name : names) {
     const toml::table* plugin = TRY(TomlTable(plugins, name));
     if (plugin != nullptr) TRY(ReadPlugin(*plugin, place, config));
   }

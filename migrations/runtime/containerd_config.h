@@ -12,7 +12,7 @@
 //     [….runtimes.kata]                            runtime_type, snapshotter, options.ConfigPath
 //
 // In version 2 of the file all of it is in plugins."io.containerd.grpc.v1.cri", in version 1 in
-// plugins.cri.
+// plugins.cri; from version 3 on these count no more.
 
 #ifndef WAYBILL_MIGRATIONS_RUNTIME_CONTAINERD_CONFIG_H_
 #define WAYBILL_MIGRATIONS_RUNTIME_CONTAINERD_CONFIG_H_

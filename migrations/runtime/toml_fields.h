@@ -3,6 +3,7 @@
 #ifndef WAYBILL_MIGRATIONS_RUNTIME_TOML_FIELDS_H_
 #define WAYBILL_MIGRATIONS_RUNTIME_TOML_FIELDS_H_
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,14 +15,18 @@
 
 namespace waybill::internal {
 
-// Null: missing. kInvalidArgument: it is there in another case.
+// Null: missing. kInvalidArgument: it is there in another case, or may be: Go takes some letters
+// that are not ASCII for others' capitals.
 inline Result<const toml::node*> TomlField(const toml::table& table, std::string_view name) {
   const toml::node* found = nullptr;
   for (const auto& [key, node] : table) {
     if (key.str() == name) {
       found = &node;
-    } else if (key.str().size() == name.size() && ToLower(key.str()) == ToLower(name)) {
+    } else if (ToLower(key.str()) == ToLower(name)) {
       return AboutLine(node.source(), std::string(name) + " is written in another case");
+    } else if (std::any_of(key.str().begin(), key.str().end(),
+                           [](char c) { return static_cast<unsigned char>(c) >= 0x80; })) {
+      return AboutLine(node.source(), "a field whose name is not ASCII");
     }
   }
   return found;

@@ -241,7 +241,8 @@ BOOST_AUTO_TEST_CASE(says_where) {
 BOOST_AUTO_TEST_CASE(what_can_not_be_understood_is_never_the_registry) {
   for (const char* toml :
        {"server = ", "[host]\n\"https://m.example.com\" = 1\n", "host = 1\n", "server = 1\n",
-        "Server = \"https://m.example.com\"\n", "[HOST.\"https://m.example.com\"]\n",
+        "Server = \"https://m.example.com\"\n", "\"\u017ferver\" = \"https://m.example.com\"\n",
+        "[HOST.\"https://m.example.com\"]\n",
         "[host.\"https://m.example.com\"]\ncapabilities = [\"steal\"]\n",
         "[host.\"https://m.example.com\"]\ncapabilities = \"pull\"\n", "[host.\"\"]\n",
         "[host.\"ftp://m.example.com\"]\n", "server = \"https://a@m.example.com\"\n",
@@ -295,6 +296,20 @@ BOOST_AUTO_TEST_CASE(config_path_of_each_version) {
         .Has("/opt/hosts/_default/hosts.toml", "server = \"m.example.com\"\n");
     BOOST_TEST(Text(node.Of(kImage)) == "mirror: m.example.com", plugin);
   }
+}
+
+BOOST_AUTO_TEST_CASE(an_older_section_in_a_newer_file_is_not_in_force) {
+  const auto with = [](const std::string& version) {
+    Node node;
+    node.Runs("containerd v2.4.2")
+        .Has("/etc/containerd/config.toml",
+             version + Config("io.containerd.grpc.v1.cri", "config_path = \"/opt/hosts\"\n"))
+        .Has(kDefault, "server = \"m.example.com\"\n");
+    return Text(node.Of(kImage));
+  };
+  BOOST_TEST(with("version = 2\n") == "registry");
+  BOOST_TEST(with("version = 3\n") == "mirror: m.example.com");
+  BOOST_TEST(with("version = \"3\"\n") == "unknown");
 }
 
 BOOST_AUTO_TEST_CASE(where_config_path_is_not_set) {
@@ -585,8 +600,7 @@ BOOST_AUTO_TEST_CASE(refused_registries_conf) {
        {"registry = 1\n", "registry = [1]\n", "[[registry]]\n",
         "[[registry]]\nprefix = \"a.test\"\n", "[[registry]]\nlocation = \"https://a.test\"\n",
         "[[REGISTRY]]\nlocation = \"a.test\"\n", "[[registry]]\nprefix = \"*.a.test/b\"\n",
-        "[[registry]]\nlocation = 1\n",
-        "[[registry]]\nlocation = \"a b\"\n",
+        "[[registry]]\nlocation = 1\n", "[[registry]]\nlocation = \"a b\"\n",
         "[[registry]]\nlocation = \"a.test\"\npull-from-mirror = \"all\"\n",
         "[[registry]]\nlocation = \"a.test\"\n[[registry.mirror]]\n",
         "[[registry]]\nlocation = \"a.test\"\nblocked = 1\n", "[registries]\nsearch = 1\n",
