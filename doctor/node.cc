@@ -16,6 +16,7 @@
 #include "cri/runtime_client.h"
 #include "doctor/recorded_runtime.h"
 #include "doctor/runtime_process.h"
+#include "doctor/text.h"
 #include "store/base/files.h"
 #include "store/base/try.h"
 
@@ -32,16 +33,6 @@ constexpr std::size_t kMaxCommandLine = std::size_t{1} << 20;
 
 Error NotThere(std::string what, std::string hint) {
   return {ErrorCode::kInvalidArgument, std::move(what), std::move(hint)};
-}
-
-std::vector<std::string> SplitAtZeros(const std::string& text) {
-  std::vector<std::string> words;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\0', at), text.size());
-    words.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return words;
 }
 
 // Whether the process has a PID of its own in another namespace, by /proc/PID/status.

@@ -7,6 +7,7 @@
 #include "doctor/checks.h"
 #include "doctor/kubelet_records.h"
 #include "doctor/runtime_process.h"
+#include "doctor/text.h"
 #include "store/base/image_spellings.h"
 
 namespace waybill::doctor {
@@ -37,8 +38,7 @@ Findings RuntimeVersionCheck(const Node& node) {
   if (const auto& images = node.Images()) {
     const auto pinned = std::count_if(images->begin(), images->end(),
                                       [](const ImageOnNode& image) { return image.pinned; });
-    seen +=
-        ", " + std::to_string(images->size()) + " images, " + std::to_string(pinned) + " pinned";
+    seen += ", " + Count(images->size(), "image") + ", " + std::to_string(pinned) + " pinned";
   }
   return {Ok(seen)};
 }
@@ -62,10 +62,10 @@ Findings RuntimeImageRefsCheck(const Node& node) {
     example = "a record of " + ref + ", an image " + image->second;
   }
   if (missed != 0) {
-    return {Fail("the runtime spells image refs otherwise than " + std::to_string(missed) +
-                     " records: " + example,
-                 "a kubelet does not find these records, and may take the images for preloaded: "
-                 "pull them again, or guard the node with waybill, which knows both spellings")};
+    return {Fail(
+        "the runtime spells image refs otherwise than " + Count(missed, "record") + ": " + example,
+        "a kubelet does not find these records, and may take the images for preloaded: "
+        "pull them again, or guard the node with waybill, which knows both spellings")};
   }
   const bool prefixed = std::all_of(images->begin(), images->end(), [](const ImageOnNode& image) {
     return image.id.starts_with("sha256:");

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "doctor/text.h"
 #include "store/base/ascii.h"
 
 namespace waybill::doctor {
@@ -12,16 +13,6 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kElsewhere = {"registries-conf", "registries-conf-dir",
                                                         "config-dir"};
-
-std::vector<std::string> SplitAtZeros(const std::string& text) {
-  std::vector<std::string> words;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\0', at), text.size());
-    words.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return words;
-}
 
 bool WasStartedByTheFirstProcess(const Node& node, const std::string& pid) {
   const auto status = node.Read("/proc/" + pid + "/status");

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "store/base/empty_list.h"
@@ -27,6 +28,16 @@ std::string Bytes(std::uint64_t bytes) {
   constexpr std::uint64_t kMib = std::uint64_t{1} << 20;
   if (bytes >= 10 * kGib) return std::to_string(bytes / kGib) + " GiB";
   return std::to_string(bytes / kMib) + " MiB";
+}
+
+std::vector<std::string> SplitAtZeros(const std::string& text) {
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\0', at), text.size());
+    words.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
 }
 
 }  // namespace waybill::doctor

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "waybill/result.h"
 #include "waybill/types.h"
@@ -19,6 +20,8 @@ std::string Count(std::uint64_t count, std::string_view what);
 std::string Day(Timestamp time);
 // When the file was written last.
 Result<Timestamp> ChangedAt(const std::filesystem::path& path);
+// A command line or an environment, as /proc has it.
+std::vector<std::string> SplitAtZeros(const std::string& text);
 // "12 GiB", "340 MiB".
 std::string Bytes(std::uint64_t bytes);
 

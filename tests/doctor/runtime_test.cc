@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(a_proxy) {
 BOOST_AUTO_TEST_CASE(records_under_another_spelling) {
   RecordedNode node;
   HasRecord(node, "registry.example.com/team/app", kHex);
-  ExpectOnly(node, "runtime-image-refs", "fail", "otherwise than 1 records");
+  ExpectOnly(node, "runtime-image-refs", "fail", "otherwise than 1 record");
 }
 
 BOOST_AUTO_TEST_CASE(pulls_in_the_guest) {

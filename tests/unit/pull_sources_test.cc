@@ -309,7 +309,7 @@ BOOST_AUTO_TEST_CASE(an_older_section_in_a_newer_file_is_not_in_force) {
   };
   BOOST_TEST(with("version = 2\n") == "registry");
   BOOST_TEST(with("version = 3\n") == "mirror: m.example.com");
-  BOOST_TEST(with("version = \"3\"\n") == "unknown");
+  BOOST_TEST(with("version = \"3\"\n").starts_with("unknown"));
 }
 
 BOOST_AUTO_TEST_CASE(where_config_path_is_not_set) {
