@@ -92,7 +92,10 @@ class RecordsTakenOver {
  private:
   ImagePulledRecord Seen(const std::string& name) const;
   Result<void> Close(const std::string& ref);
-  Result<bool> Put(const ImagePulledRecord& record, const std::string& what);
+  Result<bool> Put(const ImagePulledRecord& record, const std::string& what,
+                   const ProofTerms& terms = {});
+  // Of what a kubelet has proven just now.
+  ProofTerms TermsOf(const ImagePulledRecord& proven) const;
 
   Life& life_;
   RecordPlan& plan_;

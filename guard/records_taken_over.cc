@@ -67,6 +67,7 @@ Result<void> RecordsTakenOver::TakeOverContent(const std::string& name,
   // if nothing was written since the last guard ended, or if something newer was lost.
   const bool is_older = known && SecondsOf(record) < SecondsOf(*known);
   if (life_.starting && (!life_.gap || life_.lost || is_older)) put.credential_mapping.clear();
+  const ProofTerms terms = TermsOf(put);
   if (!known && put.credential_mapping.empty()) {
     seen_[name] = United(record, seen);
     unproven_.push_back(std::move(put));
@@ -84,7 +85,7 @@ Result<void> RecordsTakenOver::TakeOverContent(const std::string& name,
     put.last_updated = std::max(record.last_updated, known->last_updated);
   }
   if (!known || begins_anew || !SaysTheSame(put, *known)) {
-    auto stored = TRY(Put(put, (life_.pulled.path() / name).string()));
+    auto stored = TRY(Put(put, (life_.pulled.path() / name).string(), terms));
     auto now = life_.store->GetRecord({.image_ref = record.image_ref});
     if (!now) return stored ? now.error() : Result<void>();
     known = *std::move(now);
@@ -99,12 +100,28 @@ Result<void> RecordsTakenOver::TakeOverContent(const std::string& name,
 }
 
 // Returns whether the store could keep it. `what` begins the sentence that says why not.
-Result<bool> RecordsTakenOver::Put(const ImagePulledRecord& record, const std::string& what) {
-  auto stored = life_.store->PutRecord(record);
+Result<bool> RecordsTakenOver::Put(const ImagePulledRecord& record, const std::string& what,
+                                   const ProofTerms& terms) {
+  auto stored = life_.store->PutRecord(record, terms);
   if (stored) return true;
   if (stored.error().code != ErrorCode::kLimitExceeded) return stored.error();
   life_.Log(LogLevel::kWarning, what + " can't be kept: " + stored.error().ToString());
   return false;
+}
+
+ProofTerms RecordsTakenOver::TermsOf(const ImagePulledRecord& proven) const {
+  // How the runtime was configured before this start is not known.
+  if (life_.starting || !life_.options.who_checks || proven.credential_mapping.empty()) return {};
+  ProofTerms terms = {.checker = ProofChecker::kRegistry};
+  for (const auto& [image, credentials] : proven.credential_mapping) {
+    const ProofChecker checker = life_.options.who_checks(image);
+    if (checker == ProofChecker::kRegistry) continue;
+    // Not of one kind: what is said of all must be true of each.
+    const bool fits = terms.checker == ProofChecker::kRegistry || terms.checker == checker;
+    terms.checker = fits ? checker : ProofChecker::kUnknown;
+    if (!fits) break;
+  }
+  return terms;
 }
 
 Result<void> RecordsTakenOver::Gone(const std::string& name) {

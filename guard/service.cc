@@ -27,6 +27,7 @@
 #include "cri/containerd.h"
 #include "guard/kubelet_process.h"
 #include "guard/notify.h"
+#include "guard/who_checks.h"
 #include "store/base/try.h"
 #include "waybill/metrics.h"
 
@@ -81,8 +82,16 @@ class Asked {
     }
     auto list = client_->ListImages();
     // Another runtime may answer the next time.
-    if (!list) client_.reset();
+    if (!list) {
+      client_.reset();
+    } else {
+      who_checks_.Learn(*client_);
+    }
     return list;
+  }
+  // Also while another thread asks.
+  ProofChecker WhoChecked(const std::string& image_name) const {
+    return who_checks_.Of(image_name);
   }
   // With an endpoint, once the runtime has answered.
   const cri::ClientOptions& options() const { return options_; }
@@ -91,6 +100,7 @@ class Asked {
   std::atomic<bool> cancelled_ = false;
   cri::ClientOptions options_;
   std::unique_ptr<cri::Client> client_;
+  WhoChecks who_checks_;
 };
 
 // Asks containerd whether pulls that ended can bring anything any more (cri/pull_ends.h).
@@ -368,6 +378,7 @@ class Service {
     if (options_.runtime) {
       runtime_.emplace(*options_.runtime, [this] { return WantsToEnd(); });
       options.list_images = [this] { return runtime_->ListImages(); };
+      options.who_checks = [this](const std::string& name) { return runtime_->WhoChecked(name); };
     }
     auto guard = TRY(Guard::Start(std::move(options)));
     guard_ = std::move(guard);

@@ -110,6 +110,9 @@ class Node {
     options.store.map_bytes = std::uint64_t{64} << 20U;
     options.store.evidence.short_names = ShortNames::kDockerHub;
     options.list_images = [this]() -> Result<std::vector<ImageOnNode>> { return images; };
+    options.who_checks = [this](const std::string& name) {
+      return name == kApp ? checker : ProofChecker::kUnknown;
+    };
     options.kubelet_runs = [this] { return kubelet_runs; };
     options.verifies_recorded = verifies_recorded;
     options.log = [this](waybill::guard::LogLevel, const std::string& text) {
@@ -192,6 +195,7 @@ class Node {
 
   std::vector<ImageOnNode> images;
   bool kubelet_runs = false;
+  ProofChecker checker = ProofChecker::kRegistry;
   bool verifies_recorded = true;
   std::optional<int> patience;
   std::function<void()> meanwhile;  // at each question whether the guard shall hurry
@@ -234,6 +238,48 @@ BOOST_AUTO_TEST_CASE(a_pull_is_followed_to_its_record) {
   BOOST_TEST(
       Must(node.its_store().GetRecord({.image_ref = Ref('1')})).credential_mapping.contains(kApp));
   BOOST_TEST(node.holes.empty());
+}
+
+// By the runtime's configuration as it is when the kubelet records the pull; what it was before a
+// start is not known.
+BOOST_AUTO_TEST_CASE(a_proof_says_who_checked_it) {
+  Node node;
+  node.images = {Listed('1', kAppV1)};
+  const auto record = [&](const Strings& tenants) {
+    ImagePulledRecord all = {.image_ref = Ref('1')};
+    auto& secrets = all.credential_mapping[kApp].kubernetes_secrets;
+    for (const std::string& tenant : tenants) {
+      secrets.push_back(SecretOf(tenant).kubernetes_secrets.front());
+    }
+    node.WriteRecord(all);
+  };
+  const auto pulls = [&](const Strings& tenants) {
+    node.WriteIntent(kAppV1);
+    Must(node.guard().HandleEvents());
+    record(tenants);
+    std::filesystem::remove(node.Pulling(kAppV1));
+    node.Follow();
+  };
+  const auto checkers = [&] {
+    std::string text;
+    const auto stored = Must(node.its_store().GetRecord({.image_ref = Ref('1')}));
+    for (const ImagePullSecret& secret : stored.credential_mapping.at(kApp).kubernetes_secrets) {
+      text +=
+          secret.namespace_name + " " + std::string(ProofCheckerName(secret.proof.checker)) + ";";
+    }
+    return text;
+  };
+  node.Start();
+  node.checker = ProofChecker::kMirror;
+  pulls({"a"});
+  BOOST_TEST(checkers() == "a mirror;");
+  node.checker = ProofChecker::kRegistry;
+  pulls({"a", "b"});
+  BOOST_TEST(checkers() == "a mirror;b registry;");
+  node.Kill();
+  record({"a", "b", "c"});
+  node.Start();
+  BOOST_TEST(checkers() == "a mirror;b registry;c unknown;");
 }
 
 BOOST_AUTO_TEST_CASE(a_pull_that_left_no_record_may_still_bring_something) {
