@@ -47,7 +47,7 @@ func (w *guardWorld) startGuard(kubeletRuns, runtime bool) {
 			return
 		}
 	}
-	images := w.runtimeList()
+	images, recorded := w.runtimeList(), w.recordedImages()
 	answer, ok := w.tell("start", map[string]any{"kubeletRuns": kubeletRuns, "runtime": runtime, "images": images})
 	if !ok {
 		return
@@ -61,7 +61,7 @@ func (w *guardWorld) startGuard(kubeletRuns, runtime bool) {
 		w.gap = true // no list tells which records are of images that are gone, so they may be of any
 	} else {
 		w.begunAt = time.Now()
-		w.listJudged(images)
+		w.listJudged(images, recorded)
 	}
 }
 
@@ -78,7 +78,19 @@ func (w *guardWorld) missedSomething() bool {
 	return w.gap || !w.gapClosed.IsZero()
 }
 
-func (w *guardWorld) listJudged(images []listedImage) {
+// recordedImages are those that have a file in pulled/.
+func (w *guardWorld) recordedImages() map[string]bool {
+	recorded := map[string]bool{}
+	for _, c := range w.contents {
+		if _, err := os.Stat(w.recordFile(c.id)); err == nil {
+			recorded[c.id] = true
+		}
+	}
+	return recorded
+}
+
+// listJudged: recorded are the images that had a record before.
+func (w *guardWorld) listJudged(images []listedImage, recorded map[string]bool) {
 	for _, image := range images {
 		delete(w.unlisted, image.ID)
 		nameless := len(image.RepoTags)+len(image.RepoDigests) == 0 // EVIDENCE, rule 7: nothing tells where it came from
@@ -86,10 +98,7 @@ func (w *guardWorld) listJudged(images []listedImage) {
 			w.shut[image.ID] = true
 		}
 	}
-	isKnown := func(image listedImage) bool {
-		_, err := os.Stat(w.recordFile(image.ID))
-		return err == nil || w.known[image.ID]
-	}
+	isKnown := func(image listedImage) bool { return recorded[image.ID] || w.known[image.ID] }
 	isNew := func(image listedImage) bool {
 		return len(image.RepoTags)+len(image.RepoDigests) == 0 && !w.known[image.ID]
 	}
@@ -108,9 +117,6 @@ func (w *guardWorld) listJudged(images []listedImage) {
 		if !slices.ContainsFunc(images, func(image listedImage) bool { return image.ID == c.id }) {
 			if !leavesLedger {
 				delete(w.wasByHand, c.id)
-			}
-			if _, err := os.Stat(w.recordFile(c.id)); err != nil { // else the kubelet's collector has not come yet
-				delete(w.shut, c.id)
 			}
 			delete(w.followed, c.id)
 			w.forgot[c.id] = true
@@ -192,10 +198,11 @@ func (w *guardWorld) takeList(*rand.Rand) {
 		w.drawn = w.runtimeList()
 	}
 	w.say("%s", w.short(fmt.Sprint(w.drawn)))
+	recorded := w.recordedImages()
 	answer, ok := w.tell("list", map[string]any{"images": w.drawn})
 	if ok {
 		w.count(answer)
-		w.listJudged(w.drawn)
+		w.listJudged(w.drawn, recorded)
 		w.nowFollowed()
 	}
 	w.began, w.drawn = false, nil

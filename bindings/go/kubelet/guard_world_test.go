@@ -113,8 +113,9 @@ type worldPull struct {
 
 type awayImage struct {
 	*listedImage
-	byHand bool
-	until  time.Time // as in unlisted; zero: a list had it
+	byHand    bool
+	wasByHand bool
+	until     time.Time // as in unlisted; zero: a list had it
 }
 
 type latePull struct {
@@ -159,7 +160,9 @@ type guardWorld struct {
 	begunAt time.Time
 	drawn   []listedImage   // the list that was made since; nil: none yet
 	known   map[string]bool // images that came by hand, and were open when the guard had seen them
-	shut    map[string]bool // images that came by hand, and were closed, since it had missed something
+	// Images that came by hand, and were closed, since it had missed something: the store remembers that when
+	// they are gone.
+	shut map[string]bool
 
 	// What the guard can't know.
 	calm      bool            // it misses nothing: else an open pull of anything hides what single pulls would do
@@ -743,7 +746,7 @@ func (w *guardWorld) wipeRuntime(*rand.Rand) {
 	w.saw[sawGuardWiped]++
 	w.away = map[string]awayImage{}
 	for _, id := range w.nodeIDs() {
-		w.away[id] = awayImage{w.node[id], w.byHand[id], w.unlisted[id]}
+		w.away[id] = awayImage{w.node[id], w.byHand[id], w.wasByHand[id], w.unlisted[id]}
 		w.imageGoes(id)
 	}
 }
@@ -764,7 +767,7 @@ func (w *guardWorld) mountAgain(*rand.Rand) {
 			}
 			w.unlisted[id] = image.until
 		}
-		w.node[id], w.byHand[id] = image.listedImage, image.byHand
+		w.node[id], w.byHand[id], w.wasByHand[id] = image.listedImage, image.byHand, image.wasByHand
 		delete(w.known, id)
 	}
 	w.away = nil
