@@ -346,7 +346,10 @@ void Model::WriteBack(const KnownImage& image, const std::string& ref,
   added.kubernetes_secrets[0].proof =
       FindProofOfMatch(
           record.credential_mapping.at(image.name.value()).kubernetes_secrets, secret,
-          [&](auto& one) { return !IsPastAge(one.proof, ages_.credentials); },
+          [&](auto& one) {
+            return IsCheckedEnough(*image.name, one.proof) &&
+                   !IsPastAge(one.proof, ages_.credentials);
+          },
           [&](const Proof& a, const Proof& b) { return Better(a, b, ages_.credentials); })
           .value_or(Proof());
   if (!DropForgottenOf({record.image_ref, record.runtime_handler}, added)) return;

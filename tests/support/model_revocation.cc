@@ -216,7 +216,7 @@ void Model::GiveProofs(const ImagePulledRecord& before, ImagePulledRecord& put) 
     const bool may_be_gone = last_truth_ != 0 && began <= last_truth_;
 
     const auto secret_counts = [&](const ImagePullSecret& one) {
-      return !IsPastAge(one.proof, ages_.credentials);
+      return IsCheckedEnough(name, one.proof) && !IsPastAge(one.proof, ages_.credentials);
     };
     std::erase_if(entry.kubernetes_secrets, [&](ImagePullSecret& secret) {
       const auto& all = stored.kubernetes_secrets;
@@ -242,13 +242,15 @@ void Model::GiveProofs(const ImagePulledRecord& before, ImagePulledRecord& put) 
     std::erase_if(entry.kubernetes_service_accounts, [&](ImagePullServiceAccount& account) {
       const auto& all = stored.kubernetes_service_accounts;
       const auto same = std::find_if(all.begin(), all.end(), [&](const auto& one) {
-        return one == account && !IsPastAge(one.proof, AgeOfAccounts());
+        return one == account && IsCheckedEnough(name, one.proof) &&
+               !IsPastAge(one.proof, AgeOfAccounts());
       });
       account.proof = same != all.end() ? same->proof : fresh;
       return same == all.end() && may_be_gone;
     });
-    const bool still_open =
-        stored.node_pods_accessible && !IsPastAge(stored.node_pods_proof, ages_.node_pods);
+    const bool still_open = stored.node_pods_accessible &&
+                            IsCheckedEnough(name, stored.node_pods_proof) &&
+                            !IsPastAge(stored.node_pods_proof, ages_.node_pods);
     entry.node_pods_proof = still_open ? stored.node_pods_proof : fresh;
   }
 }

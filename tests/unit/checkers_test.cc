@@ -165,6 +165,37 @@ BOOST_AUTO_TEST_CASE(nothing_opens_from_the_end_of_a_credential_on) {
   });
 }
 
+// A guard puts whole records, as the kubelet's files have them.
+BOOST_AUTO_TEST_CASE(a_record_that_is_put_inherits_only_what_counts) {
+  UnderBothRules([](Rules rules) {
+    ScratchStore store(rules, OnlyRegistry());
+    Must(Pull(store, WithSecret(kSecretA), {.checker = ProofChecker::kMirror}));
+    ImagePulledRecord put{.image_ref = std::string(kRef)};
+    put.credential_mapping[std::string(kName)] = WithSecret(kSecretA);
+    static_cast<void>(Must(store->RecordPullIntent({.image = kImage})));
+    Must(store->PutRecord(put, {.checker = ProofChecker::kRegistry}));
+    BOOST_TEST(ReasonFor(store, kSecretA) == Reason::kSecretHashMatches);
+    // One that counts keeps its proof.
+    Must(store->PutRecord(put, {.checker = ProofChecker::kMirror}));
+    BOOST_TEST(ReasonFor(store, kSecretA) == Reason::kSecretHashMatches);
+  });
+}
+
+// It matches one by its hash, which a mirror answered, and one by its coordinates, which counts.
+BOOST_AUTO_TEST_CASE(what_is_written_back_has_the_proof_of_what_the_registry_checked) {
+  UnderBothRules([](Rules rules) {
+    ScratchStore store(rules, OnlyRegistry());
+    Must(Pull(store, WithSecret(kSecretA), {.checker = ProofChecker::kMirror}));
+    Must(Pull(store, WithSecret(kSecretB), {.checker = ProofChecker::kRegistry}));
+    const ImagePullSecret rotated = MakeSecret("team-b", "pull", "uid-b", "hash-a");
+    BOOST_TEST(!store.Check(kImage, kRef, Pod(rotated)).pull);
+    Must(store->Flush());
+    BOOST_TEST(ReasonFor(store, rotated) == Reason::kSecretHashMatches);
+    BOOST_TEST(ReasonFor(store, kSecretA) == Reason::kSecretHashMatches);
+    BOOST_TEST(store.Check(kImage, kRef, Pod(kCopy)).pull == false);
+  });
+}
+
 BOOST_AUTO_TEST_CASE(terms_that_are_refused) {
   ScratchStore store(Rules::kClosed);
   const auto pull = [&](const ProofTerms& terms) {

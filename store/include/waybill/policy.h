@@ -82,6 +82,10 @@ class VerificationPolicy {
 
   // Whether a proof that `checker` checked counts under the image name. Allocates nothing.
   bool ProofCounts(std::string_view image_name, ProofChecker checker) const;
+  // Whether only the registry's do. Allocates nothing.
+  bool CountsOnlyRegistry(std::string_view image_name) const {
+    return !ProofCounts(image_name, ProofChecker::kUnknown);
+  }
   // Whether some proof may not count.
   bool chooses_proofs() const { return !proofs_.empty(); }
 

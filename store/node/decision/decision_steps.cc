@@ -297,7 +297,7 @@ Standing::Standing(const ReaderPool::Lease& snapshot, const Question& question)
   const VerificationPolicy& policy = question.policy;
   if (!policy.chooses_proofs()) return;
   const auto name = ImageName(question.image);
-  only_registry_ = !policy.ProofCounts(name.value_or(question.image), ProofChecker::kUnknown);
+  only_registry_ = policy.CountsOnlyRegistry(name.value_or(question.image));
 }
 
 Standing::Verdict Standing::Of(const StoredProof& proof, std::chrono::seconds most) const {

@@ -152,6 +152,7 @@ class Deciding {
                                     .image_ref = std::string(copy_.image_ref),
                                     .runtime_handler = std::string(now_.runtime_handler),
                                     .secret = Stored(write_back)};
+    matched.only_registry = impl_.policy.CountsOnlyRegistry(matched.image_name);
     if (impl_.rules == Rules::kKubelet) {
       matched.read = internal::DecodePulledRecordValue(record);
       if (matched.read) matched.read->credential_mapping.clear();

@@ -371,7 +371,7 @@ Result<void> NodeStore::PutRecord(const ImagePulledRecord& record, const ProofTe
     if (!before && before.error().code != ErrorCode::kDamaged) return before.error();
     // Of what the caller gives, not of what is left of it.
     if (auto r = internal::CheckRecordLimits(stored); !r) return r;
-    TRY(internal::GiveProofs(txn, before ? *before : std::nullopt, terms, stored));
+    TRY(internal::GiveProofs(txn, before ? *before : std::nullopt, terms, impl_->policy, stored));
     if (auto r = internal::StoreRecord(txn, std::move(stored)); !r) return r;
     return internal::ClearRefQuarantine(txn, record.image_ref, impl_->rules);
   };

@@ -149,12 +149,14 @@ std::uint64_t PullOfNameBegan(const std::vector<OpenPull>& pulls, std::string_vi
 
 // The stored credentials whose proofs others may inherit: those that count.
 template <typename T>
-std::vector<T> WithoutAged(const std::vector<T>& stored, std::chrono::seconds most, Timestamp now) {
-  std::vector<T> young;
+std::vector<T> Counting(const std::vector<T>& stored, bool only_registry, std::chrono::seconds most,
+                        Timestamp now) {
+  std::vector<T> counting;
   for (const T& one : stored) {
-    if (!IsPastAge(one.proof, most, now)) young.push_back(one);
+    const bool is_checked = !only_registry || one.proof.checker == ProofChecker::kRegistry;
+    if (is_checked && !IsPastAge(one.proof, most, now)) counting.push_back(one);
   }
-  return young;
+  return counting;
 }
 
 // nullopt: none of them is the secret, or matches it. A hash that was forgotten inherits nothing
@@ -228,7 +230,8 @@ Result<void> StoreAgain(StoreTxn& txn, const MatchedSecret& matched, bool forgot
 }  // namespace
 
 Result<void> GiveProofs(const StoreTxn& txn, const std::optional<ImagePulledRecord>& before,
-                        const ProofTerms& terms, ImagePulledRecord& put) {
+                        const ProofTerms& terms, const VerificationPolicy& policy,
+                        ImagePulledRecord& put) {
   auto pulls = TRY(AllOpenPulls(txn));
   std::optional<ImagePulledRecord> standing = before;
   if (standing && txn.state().untidied != 0) TRY(DropForgotten(txn, *standing));
@@ -254,14 +257,18 @@ Result<void> GiveProofs(const StoreTxn& txn, const std::optional<ImagePulledReco
         return !*inherited && may_be_gone;
       });
     };
-    const auto young = WithoutAged(stored.kubernetes_secrets, ages.credentials, now);
-    give(entry.kubernetes_secrets, young);
+    const bool only_registry = policy.CountsOnlyRegistry(name);
+    const auto secrets = Counting(stored.kubernetes_secrets, only_registry, ages.credentials, now);
+    give(entry.kubernetes_secrets, secrets);
     give(entry.kubernetes_service_accounts,
-         WithoutAged(stored.kubernetes_service_accounts, AgeOfServiceAccounts(ages), now));
-    if (failed) failed = KeepWhatIsNotForgotten(txn, young, entry.kubernetes_secrets);
+         Counting(stored.kubernetes_service_accounts, only_registry, AgeOfServiceAccounts(ages),
+                  now));
+    if (failed) failed = KeepWhatIsNotForgotten(txn, secrets, entry.kubernetes_secrets);
     if (!failed) return failed;
     const Proof& of_node = stored.node_pods_proof;
-    const bool still_open = stored.node_pods_accessible && !IsPastAge(of_node, ages.node_pods, now);
+    const bool still_open = stored.node_pods_accessible &&
+                            policy.ProofCounts(name, of_node.checker) &&
+                            !IsPastAge(of_node, ages.node_pods, now);
     entry.node_pods_proof = still_open ? of_node : fresh;
   }
   return {};
@@ -431,7 +438,8 @@ Result<void> WriteBack(StoreTxn& txn, const MatchedSecret& matched, bool forgot)
   std::optional<Proof> by_hash;
   std::optional<Proof> by_coordinates;
   const Aging aging = AgingIn(txn);
-  for (const auto& stored : WithoutAged(secrets, aging.limits.credentials, aging.now)) {
+  for (const auto& stored :
+       Counting(secrets, matched.only_registry, aging.limits.credentials, aging.now)) {
     const bool hash =
         !stored.credential_hash.empty() && stored.credential_hash == secret.credential_hash;
     const bool coordinates = stored.uid == secret.uid && stored.name == secret.name &&

@@ -63,7 +63,8 @@ Result<void> ForgetIntent(StoreTxn& txn, const InFlight& in_flight, std::string_
 // Gives the credentials of a record that a caller puts the proofs that NodeStore::PutRecord says.
 // `before`: what is stored, if anything.
 Result<void> GiveProofs(const StoreTxn& txn, const std::optional<ImagePulledRecord>& before,
-                        const ProofTerms& terms, ImagePulledRecord& put);
+                        const ProofTerms& terms, const VerificationPolicy& policy,
+                        ImagePulledRecord& put);
 
 // The image is closed for a ref that could not be read no more. Closed rules: under no spelling.
 Result<void> ClearRefQuarantine(StoreTxn& txn, std::string_view image_ref, Rules rules);
@@ -73,7 +74,8 @@ struct MatchedSecret {
   std::string image_name;
   std::string image_ref;
   std::string runtime_handler;
-  ImagePullSecret secret;  // its proof is that of what it matched
+  bool only_registry = false;  // what else was checked does not count
+  ImagePullSecret secret;      // its proof is that of what it matched
   // Rules::kKubelet: the record that was read, without credentials.
   std::optional<ImagePulledRecord> read = std::nullopt;
 };
