@@ -19,7 +19,7 @@ Result<ProofRule> ParseProofRule(std::string_view flag, const std::string& given
     rule.pattern = text.substr(0, equals);
     text.remove_prefix(equals + 1);
   }
-  rule.proofs = TRY(Named(ParseProofs)(flag, text));
+  rule.proofs = TRY(Named(ParseProofs)(flag, std::string(text)));
   return rule;
 }
 
