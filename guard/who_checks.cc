@@ -3,9 +3,7 @@
 #include <string_view>
 #include <utility>
 
-#include "cri/containerd.h"
-#include "store/base/files.h"
-#include "waybill/limits.h"
+#include "cri/runtime_answers.h"
 
 namespace waybill::guard {
 namespace {
@@ -13,32 +11,6 @@ namespace {
 constexpr std::chrono::seconds kLearnEvery{60};
 constexpr std::string_view kAnyDigest =
     "@sha256:0000000000000000000000000000000000000000000000000000000000000000";
-
-// The file that containerd's command line names; empty: none, or nobody can tell.
-std::string ConfigOf(const std::string& endpoint) {
-  const auto containerd = cri::Containerd::At({.endpoint = endpoint});
-  if (!containerd) return {};
-  const auto process = containerd->Process();
-  if (!process) return {};
-  const auto words = internal::ReadWholeFile("/proc/" + std::to_string(process->pid) + "/cmdline",
-                                             kMaxPullConfigBytes);
-  if (!words) return {};
-  std::string_view rest = *words;
-  std::string config;
-  bool is_value = false;
-  while (!rest.empty()) {
-    const std::string_view word = rest.substr(0, rest.find('\0'));
-    rest.remove_prefix(std::min(word.size() + 1, rest.size()));
-    if (std::exchange(is_value, false)) config = word;
-    for (const std::string_view flag : {"--config", "-config", "--c", "-c"}) {
-      if (word == flag) is_value = true;
-      if (word.starts_with(flag) && word.substr(flag.size()).starts_with('=')) {
-        config = word.substr(flag.size() + 1);
-      }
-    }
-  }
-  return config;
-}
 
 }  // namespace
 
@@ -49,10 +21,8 @@ void WhoChecks::Learn(cri::Client& runtime) {
     if (pulls_ && now - learnt_ < kLearnEvery) return;
   }
   std::shared_ptr<const RuntimePulls> learnt;
-  if (auto status = runtime.Status()) {
-    RuntimeAnswers answers = {.version = runtime.runtime(), .status = *std::move(status)};
-    if (answers.version.starts_with("containerd ")) answers.config = ConfigOf(runtime.endpoint());
-    if (auto pulls = ReadRuntimePulls(answers)) {
+  if (const auto answers = cri::AnswersOf(runtime)) {
+    if (auto pulls = ReadRuntimePulls(*answers)) {
       learnt = std::make_shared<const RuntimePulls>(*std::move(pulls));
     }
   }

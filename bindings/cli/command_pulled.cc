@@ -28,12 +28,13 @@ class PulledCall final : public Call {
     flags.Value("--os-version", &os_version_, "V", "its OS version, for Windows",
                 Length{kMaxPlatformFieldBytes});
     flags
-        .Value("--checker", &terms_.checker, "CHECKER",
+        .Value("--checker", &checker_, "CHECKER",
                "who checked the credentials: registry, mirror (another host may have\n"
-               "served the pull), guest or unknown (default)",
+               "served the pull), guest or unknown; by default what the configuration of\n"
+               "the runtime of --cri says, else unknown",
                Named(ParseProofChecker))
         .choices = {"registry", "mirror", "guest", "unknown"};
-    flags.Value("--good-until", &terms_.good_until, "TIME",
+    flags.Value("--good-until", &good_until_, "TIME",
                 "when the credentials end by themselves, in RFC 3339", ParseTime);
     flags.Value("--pull", &pull_, "PULL", "which pull: the number of waybill intent", ParsePullId);
     listed_.Declare(flags,
@@ -133,7 +134,7 @@ class PulledCall final : public Call {
   Result<PullResult> WhatRuntimeSays() const {
     PullResult result;
     result.pull = pull_;
-    result.terms = terms_;
+    result.terms = {.checker = Checker(), .good_until = good_until_};
     if (manifest_) result.manifest = PulledManifest{*manifest_, *platform_};
     if (os_version_) result.manifest->platform.os_version = *os_version_;
     if (listed_.given()) {
@@ -146,6 +147,15 @@ class PulledCall final : public Call {
       result.image = same_handler == entries.end() ? entries.front() : *same_handler;
     }
     return result;
+  }
+
+  // A runtime that can't say how it pulls must not keep a pull from being recorded.
+  ProofChecker Checker() const {
+    if (checker_ || !listed_.cri().given()) return checker_.value_or(ProofChecker::kUnknown);
+    const auto pulls = listed_.cri().Pulls();
+    if (!pulls) return ProofChecker::kUnknown;
+    const auto sources = PullSourcesOf(*pulls, flags_.image, flags_.runtime.handler());
+    return sources ? sources->checker : ProofChecker::kUnknown;
   }
 
   std::optional<ImagePullCredentials> Credentials(bool given) const {
@@ -165,7 +175,8 @@ class PulledCall final : public Call {
   std::optional<Platform> platform_;
   std::optional<std::string> os_version_;
   PullId pull_;
-  ProofTerms terms_;
+  std::optional<ProofChecker> checker_;
+  std::optional<Timestamp> good_until_;
   ImagesFlags listed_ = ImagesFlags("--listed");
 };
 

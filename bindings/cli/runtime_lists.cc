@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "bindings/cli/input.h"
+#include "cri/runtime_answers.h"
 #include "store/base/try.h"
 
 namespace waybill::cli {
@@ -47,6 +48,12 @@ Result<std::vector<RuntimeHandler>> CriFlag::ListHandlers(const std::optional<st
   if (!config) return handlers;
   TRY(MergeConfigFile(*config, *handlers));
   return handlers;
+}
+
+Result<RuntimePulls> CriFlag::Pulls() const {
+  const auto client = TRY(Connect());
+  const auto answers = TRY(cri::AnswersOf(*client));
+  return ReadRuntimePulls(answers);
 }
 
 Error CriFlag::About(Error error) const {

@@ -12,6 +12,7 @@
 
 #include "bindings/cli/parse.h"
 #include "cri/runtime_client.h"
+#include "waybill/pull_sources.h"
 #include "waybill/result.h"
 #include "waybill/runtime_handler.h"
 #include "waybill/types.h"
@@ -32,6 +33,9 @@ class CriFlag {
   // is kInvalidArgument where some are `needed`.
   Result<std::vector<RuntimeHandler>> ListHandlers(const std::optional<std::string>& config,
                                                    bool needed) const;
+
+  // How it is configured to pull.
+  Result<RuntimePulls> Pulls() const;
 
   // An error about an empty list is about the runtime.
   Error About(Error error) const;

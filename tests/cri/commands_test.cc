@@ -156,6 +156,38 @@ BOOST_AUTO_TEST_CASE(every_command_answers_as_with_a_file) {
   BOOST_TEST(pulled({"--cri", fake.endpoint()}) == pulled({"--listed", kNew + "images.json"}));
 }
 
+// By the runtime's own word: containerd 1.6 says its registries.
+BOOST_AUTO_TEST_CASE(pulled_says_who_checked_by_the_runtimes_configuration) {
+  FakeRuntime fake;
+  Play(fake, kOld);
+  const CliStore scene;
+  BOOST_REQUIRE(scene.Start().exit_code == 0);
+  const auto checker = [&](char digit, const Strings& flags) -> std::string {
+    const std::string ref = "sha256:" + std::string(64, digit);
+    const Strings image = {"--image",     "127.0.0.1:5000/tenant-a/app:v1",
+                           "--image-ref", ref,
+                           "--secret",    "a/pull/u/cafe"};
+    const Strings intent(image.begin(), image.begin() + 2);
+    BOOST_TEST(scene.Run("intent", intent).exit_code == 0);
+    const CommandResult pulled = scene.Run("pulled", image + flags);
+    BOOST_TEST(pulled.exit_code == 0, pulled.err);
+    constexpr std::string_view kChecker = "\"checker\":\"";
+    const std::string dump = Dump(scene);
+    const std::size_t at = dump.find(kChecker, dump.find(ref));
+    if (at == std::string::npos) return dump;
+    const std::size_t from = at + kChecker.size();
+    return dump.substr(from, dump.find('"', from) - from);
+  };
+  const Strings cri = {"--cri", fake.endpoint()};
+  BOOST_TEST(checker('1', {}) == "unknown");
+  BOOST_TEST(checker('2', cri) == "registry");
+  nlohmann::json info = nlohmann::json::parse(ReadFile(kOld + "info.json"));
+  info["config"]["registry"]["mirrors"]["*"]["endpoint"] = {"http://127.0.0.1:30020"};
+  fake.Answer("Status", StatusFrom(info.dump()));
+  BOOST_TEST(checker('3', cri) == "mirror");
+  BOOST_TEST(checker('4', cri + Strings{"--checker", "registry"}) == "registry");
+}
+
 BOOST_AUTO_TEST_CASE(check_looks_the_ref_up) {
   FakeRuntime fake;
   Play(fake, kNew);
