@@ -13,6 +13,13 @@
 namespace waybill::doctor {
 namespace {
 
+// Which runtime pulls is not known, so nothing is said of how.
+Finding NotSaid(const RuntimePulls& pulls) {
+  return Unknown("how images are pulled is not known" +
+                     (pulls.problems.empty() ? std::string() : ": " + pulls.problems.front()),
+                 "give --cri the runtime that the kubelet uses");
+}
+
 // A name that no list of aliases has.
 constexpr const char* kShortName = "short-name-that-nobody-has";
 
@@ -76,6 +83,7 @@ Findings RuntimeImageRefsCheck(const Node& node) {
 Findings RuntimeGuestPullsCheck(const Node& node) {
   const auto& pulls = node.Pulls();
   if (!pulls) return {Unknown(pulls.error())};
+  if (pulls->runtime == PullRuntime::kUnknown) return {NotSaid(*pulls)};
   Findings findings;
   for (const GuestPuller& puller : pulls->guest_pullers) {
     findings.push_back(
@@ -91,6 +99,7 @@ Findings RuntimeGuestPullsCheck(const Node& node) {
 Findings RuntimeShortNamesCheck(const Node& node) {
   const auto& pulls = node.Pulls();
   if (!pulls) return {Unknown(pulls.error())};
+  if (pulls->runtime == PullRuntime::kUnknown) return {NotSaid(*pulls)};
   const auto sources = PullSourcesOf(*pulls, kShortName, "");
   if (!sources) return {Unknown(sources.error())};
   std::set<std::string> hosts;
