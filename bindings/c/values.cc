@@ -154,7 +154,7 @@ waybill_code waybill_policy_with_proofs(const waybill_policy* policy,
   if (made != nullptr) *made = nullptr;
   return Call(error, [&](Arguments& arguments) -> Result<void> {
     if (!arguments.Given(made, "made")) return arguments.error();
-    const auto list = ListFromC<waybill::ProofRule>(rules, count, "rules", arguments);
+    const auto list = ListFromC(rules, count, "rules", arguments);
     if (!arguments.ok()) return arguments.error();
     auto with = TRY(Asked(policy, [&](const auto& p) { return p.WithProofs(list); }));
     *made = new waybill_policy{std::move(with)};
