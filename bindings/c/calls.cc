@@ -397,6 +397,17 @@ waybill_code waybill_record_image_pull_failed(waybill_store* store, waybill_imag
   });
 }
 
+waybill_code waybill_record_image_pull_error(waybill_store* store, waybill_image_copy copy,
+                                             const waybill_pull_error* failed,
+                                             waybill_error** error) {
+  return OnStore(store, error, [&](NodeStore& opened, Arguments& arguments) -> Result<void> {
+    const auto copy_in = FromC(copy, arguments);
+    const auto failed_in = FromC(failed, arguments);
+    if (!arguments.ok()) return arguments.error();
+    return opened.RecordImagePullError(copy_in, failed_in);
+  });
+}
+
 waybill_code waybill_begin_list(waybill_store* store, waybill_list_token* token,
                                 waybill_error** error) {
   return OnStore(store, error, [&](NodeStore& opened, Arguments& arguments) -> Result<void> {

@@ -177,6 +177,9 @@ waybill_store_counters ToC(const StoreCounters& counters, Memory&) {
   to.write_back_failures = counters.write_back_failures;
   to.write_backs_dropped = counters.write_backs_dropped;
   to.id_range_failures = counters.id_range_failures;
+  CopyNumbers(counters.pulls, to.pulls);
+  to.pull_nanoseconds = counters.pull_nanoseconds;
+  to.pull_count = counters.pull_count;
   to.reverification_ratio = counters.ReverificationRatio().value_or(-1);
   return to;
 }

@@ -517,6 +517,16 @@ PullResult FromC(const waybill_pull_result* from, Arguments& arguments) {
   return to;
 }
 
+PullError FromC(const waybill_pull_error* from, Arguments& arguments) {
+  PullError to;
+  if (from == nullptr) return to;
+  const auto known = arguments.Options(from, "options");
+  to.failure = arguments.OneOf(known.failure, PullFailure::kNothingTransferred, "failure");
+  to.error_class = arguments.OneOf(known.error_class, PullErrorClass::kOther, "error_class");
+  to.pull = PullId{known.pull};
+  return to;
+}
+
 waybill_explained_credential ToC(const ExplainedCredential& from, Memory& memory) {
   waybill_explained_credential to{};
   to.image_name = Copy(from.image_name, memory);

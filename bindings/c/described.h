@@ -57,6 +57,7 @@ waybill_observe_report ToC(const ObserveReport& from, Memory& memory);
 waybill_recovery_report ToC(const RecoveryReport& from, Memory& memory);
 ProofTerms FromC(const waybill_proof_terms& from, Arguments& arguments);
 PullResult FromC(const waybill_pull_result* from, Arguments& arguments);
+PullError FromC(const waybill_pull_error* from, Arguments& arguments);
 waybill_explained_credential ToC(const ExplainedCredential& from, Memory& memory);
 waybill_explanation ToC(const Explanation& from, Memory& memory);
 waybill_forget_report ToC(const ForgetReport& from, Memory& memory);

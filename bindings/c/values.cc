@@ -31,6 +31,15 @@ auto Asked(const waybill_policy* policy, const Ask& ask) {
 
 }  // namespace
 
+int32_t waybill_classify_pull_error(waybill_string text) {
+  if (text.data == nullptr) return WAYBILL_PULL_ERROR_UNKNOWN;
+  try {
+    return static_cast<int32_t>(waybill::ClassifyPullError({text.data, text.size}));
+  } catch (...) {  // out of memory
+    return WAYBILL_PULL_ERROR_UNKNOWN;
+  }
+}
+
 waybill_string waybill_code_name(waybill_code code) {
   switch (code) {
     case WAYBILL_OK:

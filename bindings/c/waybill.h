@@ -1594,6 +1594,32 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_record_image_pull_failed(waybill_store* store, waybill_image_copy copy, int32_t failure,
                                  waybill_pull_id pull, waybill_error** error);
 
+/* What kind of error a pull ended with, for metrics alone. Numbers do not change. */
+enum {
+  WAYBILL_PULL_ERROR_UNKNOWN = 0, /* nobody said */
+  WAYBILL_PULL_ERROR_AUTH = 1, /* the registry refused the credentials, or wants some: 401, 403 */
+  WAYBILL_PULL_ERROR_NOT_FOUND = 2, /* it has no such image: 404 */
+  /* it can't be reached, or does not serve now: time-outs, 429, 5xx */
+  WAYBILL_PULL_ERROR_UNAVAILABLE = 3,
+  WAYBILL_PULL_ERROR_OTHER = 4 /* an error of none of these kinds */
+};
+/* Reads the text of an error of containerd, CRI-O, a CRI client or a kubelet; of an empty text
+ * nothing is known. Metrics go by it, and no decision: registries choose some of these words. */
+WAYBILL_API int32_t waybill_classify_pull_error(waybill_string text);
+/* How a pull did not succeed, and why. */
+typedef struct waybill_pull_error {
+  size_t struct_size;
+  int32_t failure;      /* WAYBILL_PULL_FAILED … */
+  int32_t error_class;  /* WAYBILL_PULL_ERROR_UNKNOWN … */
+  waybill_pull_id pull; /* 0: it is not named */
+} waybill_pull_error;
+#define WAYBILL_PULL_ERROR_INIT WAYBILL_INIT(waybill_pull_error)
+/* As waybill_record_image_pull_failed, which counts it as of no known class:
+ * waybill_store_counters.pulls. */
+WAYBILL_API WAYBILL_MUST_CHECK waybill_code
+waybill_record_image_pull_error(waybill_store* store, waybill_image_copy copy,
+                                const waybill_pull_error* failed, waybill_error** error);
+
 /* Options of changes that delete. */
 typedef struct waybill_change_options {
   size_t struct_size;
@@ -2229,6 +2255,11 @@ typedef struct waybill_store_counters {
   uint64_t write_backs_dropped;            /* not written back, since too many waited */
   uint64_t id_range_failures;  /* requests for a pod in a user namespace that got no mapping */
   double reverification_ratio; /* 0 to 1 (KEP-2535); -1: there was no request */
+  /* by how they ended (0 succeeded, 1 failed, 2 it is not known), and by WAYBILL_PULL_ERROR_… */
+  uint64_t pulls[3][8];
+  /* how long they took, as far as it is known, and how many that is of */
+  uint64_t pull_nanoseconds;
+  uint64_t pull_count;
 } waybill_store_counters;
 
 /* What an opening as the owner found, in numbers; waybill_recovery_report has the words. */

@@ -95,6 +95,7 @@ Command PullsCommand();
 Command ListCommand();
 Command ShowCommand();
 Command StatsCommand();
+Command TopCommand();
 Command MetricsCommand();
 Command DumpCommand();
 Command DiffCommand();

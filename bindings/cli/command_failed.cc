@@ -19,6 +19,12 @@ class FailedCall final : public Call {
     flags.Switch("--nothing-transferred", &nothing_transferred_,
                  "the runtime reported an error, was asked afterwards, and said that\n"
                  "the image is not there");
+    flags.Choice("--class", &error_class_, "auth|notFound|unavailable|other",
+                 "the class of the error, for metrics", Named(ParsePullErrorClass));
+    flags.Value("--error", &error_, "TEXT",
+                "instead of --class: what the runtime or the kubelet said, of which the\n"
+                "class is made; the text is not kept");
+    flags.Excludes("--class", {"--error"});
     flags.Value("--pull", &pull_, "PULL", "which pull: the number of waybill intent", ParsePullId);
     flags.Excludes("--nothing-transferred", {"--unknown"});
     flags.Needs("--nothing-transferred", {"--pull"},
@@ -34,9 +40,7 @@ class FailedCall final : public Call {
     auto dangling =
         TRY(WithWriter(Writer::Open(flags_.store, {.policy = flags_.policy.policy}),
                        [&](Writer& writer) -> Result<bool> {
-                         auto done = writer.Ask([&] {
-                           return writer.owner().RecordImagePullFailed(copy, how, pull_);
-                         });
+                         auto done = writer.Ask([&] { return Record(writer.owner(), copy, how); });
                          if (!done) return done.error();
                          return writer.store().HasIntent(copy);
                        }));
@@ -53,7 +57,19 @@ class FailedCall final : public Call {
   }
 
  private:
+  Result<void> Record(OwnerCalls& owner, const ImageCopy& copy, PullFailure how) const {
+    const PullErrorClass error_class =
+        error_ ? ClassifyPullError(*error_) : error_class_.value_or(PullErrorClass::kUnknown);
+    // An owner of an earlier version knows this one.
+    if (error_class == PullErrorClass::kUnknown) {
+      return owner.RecordImagePullFailed(copy, how, pull_);
+    }
+    return owner.RecordImagePullError(copy, {how, error_class, pull_});
+  }
+
   PullFlags flags_;
+  std::optional<PullErrorClass> error_class_;
+  std::optional<std::string> error_;
   bool unknown_ = false;
   bool nothing_transferred_ = false;
   PullId pull_;
@@ -72,8 +88,9 @@ end is not known: it may still have brought its image, which `waybill observe` f
 out. With --nothing-transferred it is dropped. --pull says which pull, by the number
 that `waybill intent` printed; otherwise it is the newest of the image that runs. It
 uses --store, --image, --runtime, --rules and its own flags; the others are only
-checked.)",
-      .examples = R"(waybill failed --image registry.example/app:v1 --pull 7)",
+checked. Metrics count pulls by --class.)",
+      .examples = R"(waybill failed --image registry.example/app:v1 --pull 7
+waybill failed --image registry.example/app:v1 --error "401 Unauthorized")",
       .call = New<FailedCall>};
 }
 

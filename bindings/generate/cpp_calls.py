@@ -101,7 +101,7 @@ SHOWN = ("MigrationReport", "RuntimesReport", "CollapseReport", "ImportReport",
          "UserNamespaceReport", "ObserveReport", "ImagePreloadedRecord", "QuarantineEntry",
          "TrustEvent", "IdMapping", "HeldPod", "UserNamespaceAllocation", "PruneReport",
          "ForgetReport", "UserNamespaceCleanupReport", "Statistics", "VerifyReport",
-         "ExportReport", "LedgerEntry", "StreamingFinding")
+         "ExportReport", "LedgerEntry", "ReverificationReport", "StreamingFinding")
 JSON_NAMES = {"last_updated": "lastUpdatedTime", "is_default": "default"}
 
 

@@ -199,6 +199,17 @@ func (s *Store) RecordImagePullFailed(copy ImageCopy, failure PullFailure, pull 
 	})
 }
 
+// RecordImagePullError: As [Store.RecordImagePullFailed], which counts it as of no known class:
+// [StoreCounters.Pulls]. Further errors as of [Store.RecordPullIntent].
+func (s *Store) RecordImagePullError(copy ImageCopy, failed PullError) error {
+	var a arena
+	defer a.free()
+	failedIn := put(&a, cPullError(&a, &failed))
+	return s.call(func(h handle, e errorOut) C.waybill_code {
+		return C.waybill_record_image_pull_error(h, borrowCopy(&copy), failedIn, e)
+	})
+}
+
 // BeginList draws a token. Call it before you list the images, the pods
 // ([Store.CleanUpUserNamespaces]), or the Secrets and service accounts ([Store.Reconcile]). Errors
 // as of [Store.RecordPullIntent].

@@ -29,6 +29,7 @@ func TestNames(t *testing.T) {
 		{waybill.AllowlistAnyImage, "anyImage"}, {waybill.AllowlistPreloadedOnly, "preloadedOnly"},
 		{waybill.OriginKubeletPulled, "kubeletPulled"}, {waybill.OriginPreloaded, "preloaded"}, {waybill.OriginUnknown, "unknown"},
 		{waybill.PullFailed, "failed"}, {waybill.PullOutcomeUnknown, "outcomeUnknown"}, {waybill.PullNothingTransferred, "nothingTransferred"},
+		{waybill.PullErrorAuth, "auth"}, {waybill.PullErrorOther, "other"}, {waybill.PullErrorClass(7), "PullErrorClass(7)"},
 		{waybill.PullRunning, "running"}, {waybill.PullStateFailed, "failed"}, {waybill.PullStateUnknown, "unknown"}, {waybill.PullState(0), "PullState(0)"},
 		{waybill.ShortNamesAnywhere, "anywhere"}, {waybill.ShortNamesDockerHub, "docker.io"}, {waybill.ShortNames(7), "ShortNames(7)"},
 		{waybill.QuarantinedImageRef, "imageRef"}, {waybill.QuarantinedImage, "image"}, {waybill.QuarantineKind(0), "QuarantineKind(0)"},

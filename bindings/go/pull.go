@@ -75,3 +75,13 @@ func (s *Store) RecordImagePulled(p PulledImage) error {
 		return C.waybill_record_image_pulled(h, borrowCopy(&p.ImageCopy), credentials, result, e)
 	})
 }
+
+// ClassifyPullError reads the text of an error of containerd, CRI-O, a CRI client (a gRPC status) or
+// a kubelet. Metrics go by it, and no decision: registries choose some of these words.
+// PullErrorUnknown: err is nil.
+func ClassifyPullError(err error) PullErrorClass {
+	if err == nil {
+		return PullErrorUnknown
+	}
+	return PullErrorClass(C.waybill_classify_pull_error(borrow(err.Error())))
+}

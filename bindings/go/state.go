@@ -17,6 +17,10 @@ type StoreCounters struct {
 	WriteBackFailures   uint64 // rotated credentials that could not be written back
 	WriteBacksDropped   uint64 // likewise, since too many waited
 	IDRangeFailures     uint64 // requests for a pod in a user namespace that got no mapping
+	// By how they ended (0 succeeded, 1 failed, 2 it is not known), and by PullErrorClass.
+	Pulls           [3][8]uint64
+	PullNanoseconds uint64 // how long they took, as far as it is known
+	PullCount       uint64 // how many that is of
 	// KEP-2535's service level indicator, 0 to 1. -1: there was no request.
 	ReverificationRatio float64
 }
@@ -38,6 +42,9 @@ func goStoreCounters(c *C.waybill_store_counters) StoreCounters {
 		WriteBackFailures:   uint64(c.write_back_failures),
 		WriteBacksDropped:   uint64(c.write_backs_dropped),
 		IDRangeFailures:     uint64(c.id_range_failures),
+		Pulls:               *(*[3][8]uint64)(unsafe.Pointer(&c.pulls)),
+		PullNanoseconds:     uint64(c.pull_nanoseconds),
+		PullCount:           uint64(c.pull_count),
 		ReverificationRatio: float64(c.reverification_ratio),
 	}
 }

@@ -531,6 +531,25 @@ func (p PullFailure) String() string {
 	return word(int64(p), "PullFailure", "failed", "outcomeUnknown", "nothingTransferred")
 }
 
+// PullErrorClass says what kind of error a pull ended with, for metrics alone. Numbers do not
+// change.
+type PullErrorClass int32
+
+const (
+	PullErrorUnknown PullErrorClass = C.WAYBILL_PULL_ERROR_UNKNOWN // nobody said
+	// PullErrorAuth: the registry refused the credentials, or wants some: 401, 403
+	PullErrorAuth     PullErrorClass = C.WAYBILL_PULL_ERROR_AUTH
+	PullErrorNotFound PullErrorClass = C.WAYBILL_PULL_ERROR_NOT_FOUND // it has no such image: 404
+	// PullErrorUnavailable: it can't be reached, or does not serve now: time-outs, 429, 5xx
+	PullErrorUnavailable PullErrorClass = C.WAYBILL_PULL_ERROR_UNAVAILABLE
+	PullErrorOther       PullErrorClass = C.WAYBILL_PULL_ERROR_OTHER // an error of none of these kinds
+)
+
+// String returns "unknown", "auth", "notFound", "unavailable" or "other".
+func (p PullErrorClass) String() string {
+	return word(int64(p), "PullErrorClass", "unknown", "auth", "notFound", "unavailable", "other")
+}
+
 // Settled is an operator's word on an image that is presumed preloaded.
 type Settled int32
 
@@ -1752,6 +1771,21 @@ type ProofTerms struct {
 func cProofTerms(a *arena, from *ProofTerms) (c C.waybill_proof_terms) {
 	c.checker = C.int32_t(from.Checker)
 	c.good_until = a.time(from.GoodUntil)
+	return c
+}
+
+// PullError says how a pull did not succeed, and why.
+type PullError struct {
+	Failure    PullFailure
+	ErrorClass PullErrorClass
+	Pull       PullID // 0: it is not named
+}
+
+func cPullError(_ *arena, from *PullError) (c C.waybill_pull_error) {
+	c.struct_size = C.size_t(unsafe.Sizeof(c))
+	c.failure = C.int32_t(from.Failure)
+	c.error_class = C.int32_t(from.ErrorClass)
+	c.pull = C.waybill_pull_id(from.Pull)
 	return c
 }
 

@@ -42,7 +42,8 @@ using CallsOfOwner =
              &OwnerCalls::ReleaseLostUserNamespaces, &OwnerCalls::CleanUpUserNamespaces,
              &OwnerCalls::MakeBackup, &OwnerCalls::Forget, &OwnerCalls::Reconcile,
              &OwnerCalls::RecordPullIntent, &OwnerCalls::RecordImagePulled,
-             &OwnerCalls::RecordImagePullFailed>;
+             &OwnerCalls::RecordImagePullFailed, &OwnerCalls::RecordImagePullError,
+             &OwnerCalls::TopReverifications>;
 
 // Makes a request of each call, and takes its result out of the answer.
 class AskingCalls : public OwnerClient {
@@ -82,6 +83,8 @@ class AskingCalls : public OwnerClient {
                                  const PullResult& result) override;
   Result<void> RecordImagePullFailed(const ImageCopy& copy, PullFailure failure,
                                      PullId pull) override;
+  Result<void> RecordImagePullError(const ImageCopy& copy, const PullError& failed) override;
+  Result<ReverificationReport> TopReverifications() override;
 
  protected:
   // What the owner answers. `changes`: the request may change the store, so if no answer comes,
@@ -170,6 +173,10 @@ class CallsOn : public OwnerCalls {
                                      PullId pull) override {
     return store_.RecordImagePullFailed(copy, failure, pull);
   }
+  Result<void> RecordImagePullError(const ImageCopy& copy, const PullError& failed) override {
+    return store_.RecordImagePullError(copy, failed);
+  }
+  Result<ReverificationReport> TopReverifications() override { return store_.TopReverifications(); }
 
  protected:
   const Store& store() const { return store_; }

@@ -35,6 +35,8 @@ template <>
 inline constexpr auto kLast<ProofChecker> = 2;
 template <>
 inline constexpr auto kLast<PullFailure> = 2;
+template <>
+inline constexpr auto kLast<PullErrorClass> = 4;
 
 template <>
 struct Members<Error> {
@@ -258,6 +260,26 @@ template <>
 struct Members<PullResult> {
   static constexpr std::tuple value{Member<&PullResult::pull>(), Member<&PullResult::manifest>(),
                                     Member<&PullResult::image>(), Member<&PullResult::terms>()};
+};
+
+template <>
+struct Members<PullError> {
+  static constexpr std::tuple value{Member<&PullError::failure>(),
+                                    Member<&PullError::error_class>(), Member<&PullError::pull>()};
+};
+
+template <>
+struct Members<Reverified> {
+  static constexpr std::tuple value{Member<&Reverified::name>(), Member<&Reverified::count>(),
+                                    Member<&Reverified::over>()};
+};
+
+template <>
+struct Members<ReverificationReport> {
+  static constexpr std::tuple value{
+      Member<&ReverificationReport::since>(), Member<&ReverificationReport::counted>(),
+      Member<&ReverificationReport::missed>(), Member<&ReverificationReport::images>(),
+      Member<&ReverificationReport::namespaces>()};
 };
 
 }  // namespace waybill::internal

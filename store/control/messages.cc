@@ -146,7 +146,9 @@ template <auto Method, typename... Args>
 auto AskingCalls::Call(const Args&... arguments) {
   using R = std::invoke_result_t<decltype(Method), OwnerCalls&, const Args&...>;
   using T = typename R::value_type;
-  const bool changes = !IsSame<Method, &OwnerCalls::BeginList>() && !(IsDry(arguments) || ...);
+  constexpr bool kReads =
+      IsSame<Method, &OwnerCalls::BeginList>() || IsSame<Method, &OwnerCalls::TopReverifications>();
+  const bool changes = !kReads && !(IsDry(arguments) || ...);
   bool asked = false;
   try {
     const Bytes request = Message(CallsOfOwner::NumberOf<Method>(), arguments...);

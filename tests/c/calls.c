@@ -30,6 +30,8 @@ static const waybill_string kTag = {"registry.example.com/team/other:v1", 34};
 static const waybill_image_on_node kImage = {.id = {"sha256:aa", 9}, .repo_tags = {&kTag, 1}};
 static const waybill_images_on_node kListed = {&kImage, 1};
 static const waybill_image_on_node kPreloaded = {.id = {"sha256:cc", 9}, .repo_tags = {&kTag, 1}};
+static const waybill_pull_error kRefused = {.struct_size = sizeof kRefused,
+                                            .error_class = WAYBILL_PULL_ERROR_AUTH};
 static const waybill_strings kNoNames = {NULL, 0};
 static const waybill_image_pulled_record kRecord = {.image_ref = {"sha256:bb", 9}};
 static const waybill_runtime_handlers kNoHandlers = {NULL, 0};
@@ -66,6 +68,8 @@ PLAIN_CALL(flush, waybill_flush(store, error))
 PLAIN_CALL(record_pull_intent,
            waybill_record_pull_intent(store, COPY(.image = IMAGE), &pull_id, error))
 PLAIN_CALL(record_image_pulled, waybill_record_image_pulled(store, APP, &kCredentials, NULL, error))
+PLAIN_CALL(record_image_pull_error,
+           waybill_record_image_pull_error(store, COPY(.image = IMAGE), &kRefused, error))
 PLAIN_CALL(record_image_pull_failed,
            waybill_record_image_pull_failed(store, COPY(.image = IMAGE), WAYBILL_PULL_FAILED, 0,
                                             error))
@@ -247,6 +251,7 @@ const store_call kStoreCalls[] = {
     OWNER(record_pull_intent),
     OWNER(record_image_pulled),
     OWNER(record_image_pull_failed),
+    OWNER(record_image_pull_error),
     ANYONE(ensure_image),
     ANYONE(ensure_image_lazily),
     OWNER(begin_list),

@@ -18,6 +18,9 @@ static void versions_and_names(void) {
   CHECK_TEXT("secretHashMatches", waybill_reason_name(WAYBILL_REASON_SECRET_HASH_MATCHES));
   CHECK_TEXT("the image is not on the node", waybill_reason_text(WAYBILL_REASON_IMAGE_ABSENT));
   CHECK_TEXT("ErrImageNeverPull", waybill_ensure_action_name(WAYBILL_ENSURE_NEVER_PULL));
+  CHECK(waybill_classify_pull_error(WAYBILL_STRING("x: 401 Unauthorized")) ==
+        WAYBILL_PULL_ERROR_AUTH);
+  CHECK(waybill_classify_pull_error(NONE) == WAYBILL_PULL_ERROR_UNKNOWN);
 }
 
 #define MANIFEST(digit, platform)                                                        \

@@ -51,6 +51,7 @@ Names RealNames() {
   store->EnsureImage({.image = "r.example/a:1", .image_ref = "ref"}, PullPolicy::kIfNotPresent,
                      pod);
   store.Pull("r.example/a:1", "ref", NodeWide());
+  Must(store->RecordImagePullError({.image = "r.example/b:1"}, {}));
   Names names;
   for (const MetricFamily& family : store->GetMetrics().Families()) {
     auto& labels = names[family.name];

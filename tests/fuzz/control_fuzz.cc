@@ -175,6 +175,16 @@ class Notes final : public OwnerCalls {
            std::to_string(static_cast<int>(failure)) + std::to_string(pull.value);
     return {};
   }
+  Result<void> RecordImagePullError(const ImageCopy& copy, const PullError& error) override {
+    text = "error" + TextOf({std::string(copy.image), std::string(copy.runtime_handler)}) +
+           std::to_string(static_cast<int>(error.failure)) +
+           std::to_string(static_cast<int>(error.error_class)) + std::to_string(error.pull.value);
+    return {};
+  }
+  Result<ReverificationReport> TopReverifications() override {
+    text = "top";
+    return ReverificationReport{.images = {{"a", 2, 1}}};
+  }
 };
 
 // Asks what it is asked for, through a second request to `notes`.

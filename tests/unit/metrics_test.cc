@@ -49,6 +49,7 @@ std::uint64_t Decided(const Metrics& metrics, Reason reason) {
 BOOST_FIXTURE_TEST_CASE(names_stay, ClosedStore) {
   Pod pod;
   store->EnsureImage({.image = kImage}, PullPolicy::kNever, pod);
+  Must(store->RecordImagePullFailed({.image = kImage}));
   std::istringstream text(store->GetMetrics().ToPrometheusText());
   std::string names;
   for (std::string line; std::getline(text, line);) {
@@ -124,6 +125,68 @@ BOOST_FIXTURE_TEST_CASE(a_store_that_cannot_be_read_has_no_gauges, ClosedStore) 
     BOOST_TEST(name.find("waybill_records") == std::string::npos, name);
     BOOST_TEST(name.find("waybill_distrust") == std::string::npos, name);
   }
+}
+
+BOOST_AUTO_TEST_CASE(pulls_are_counted_by_outcome_and_class) {
+  for (const Rules rules : kBothRules) {
+    ScratchStore store(rules);
+    FakeClock& clock = store.clock();
+    BOOST_TEST(!Series(*store).contains("waybill_pull_durations_total"));
+    const ImageCopy copy = {.image = kImage, .image_ref = kRef};
+    const auto begin = [&] { return Must(store->RecordPullIntent(copy)); };
+    PullId pull = begin();
+    clock.AdvanceSeconds(3);
+    clock.JumpSeconds(-1000);  // the wall clock alone
+    Must(store->RecordImagePulled(copy, NodeWide(), {.pull = pull}));
+    clock.JumpSeconds(1000);
+    pull = begin();
+    clock.AdvanceSeconds(4);
+    Must(store->RecordImagePullError(copy, {.error_class = PullErrorClass::kAuth, .pull = pull}));
+    pull = begin();
+    Must(store->RecordImagePullError(copy, {.failure = PullFailure::kUnknown,
+                                            .error_class = PullErrorClass::kUnavailable,
+                                            .pull = pull}));
+    pull = begin();
+    Must(store->RecordImagePullFailed(copy, PullFailure::kNothingTransferred, pull));
+    // Without an intent there is no duration; what is refused is not counted.
+    Must(store->RecordImagePullError({.image = "r.example/other:1"},
+                                     {.error_class = PullErrorClass::kNotFound}));
+    const std::string too_long(kMaxImageBytes + 1, 'x');
+    BOOST_TEST(!store->RecordImagePullError({.image = too_long}, {}).has_value());
+    const auto series = Series(*store);
+    const std::map<std::string, double> expected = {
+        {"{outcome=\"succeeded\"}", 1},
+        {"{outcome=\"failed\",class=\"auth\"}", 1},
+        {"{outcome=\"failed\",class=\"notFound\"}", 1},
+        {"{outcome=\"failed\",class=\"unknown\"}", 1},
+        {"{outcome=\"unknown\",class=\"unavailable\"}", 1}};
+    double sum = 0;
+    for (const auto& [name, value] : series) {
+      if (name.starts_with("waybill_pulls_total")) sum += value;
+    }
+    BOOST_TEST(sum == 5);
+    for (const auto& [labels, count] : expected) {
+      BOOST_TEST(series.at("waybill_pulls_total" + labels) == count, labels);
+    }
+    BOOST_TEST(series.at("waybill_pull_duration_seconds_total") == 7);
+    BOOST_TEST(series.at("waybill_pull_durations_total") == 4);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(how_pulls_ended_is_kept_and_another_process_s_is_not_timed) {
+  ScratchStore store(Rules::kClosed);
+  const ImageCopy copy = {.image = kImage, .image_ref = kRef};
+  const PullId first = Must(store->RecordPullIntent(copy));
+  const PullId second = Must(store->RecordPullIntent(copy));
+  store.clock().AdvanceSeconds(5);
+  Must(store->RecordImagePullError(copy, {.error_class = PullErrorClass::kAuth, .pull = first}));
+  store.Restart();
+  store.clock().AdvanceSeconds(5);
+  Must(store->RecordImagePullError(copy, {.error_class = PullErrorClass::kAuth, .pull = second}));
+  const StoreCounters counters = store->GetMetrics().counters.value();
+  BOOST_TEST(counters.pulls[1][1] == 2U);
+  BOOST_TEST(counters.pull_count == 1U);
+  BOOST_TEST(counters.pull_nanoseconds == 5'000'000'000U);
 }
 
 BOOST_AUTO_TEST_CASE(what_closes_images_is_counted) {

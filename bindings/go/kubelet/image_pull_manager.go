@@ -185,12 +185,22 @@ func (m *ImagePullManager) RecordImagePullFailed(ctx context.Context, image stri
 	if m.closed() {
 		failure = m.failureOf(ctx, image)
 	}
-	if err := m.store.RecordImagePullFailed(waybill.ImageCopy{Image: image}, failure, m.pullOf(ctx, image)); err != nil {
+	class, _ := ctx.Value(pullErrorKey{}).(waybill.PullErrorClass)
+	failed := waybill.PullError{Failure: failure, ErrorClass: class, Pull: m.pullOf(ctx, image)}
+	if err := m.store.RecordImagePullError(waybill.ImageCopy{Image: image}, failed); err != nil {
 		logger.Error(err, "failed to remove image pull intent", "image", image)
 		return
 	}
 	m.files.dropIntents(logger, image)
 	m.metrics.noteIntents(logger, m.store)
+}
+
+type pullErrorKey struct{}
+
+// WithPullError returns a context for [ImagePullManager.RecordImagePullFailed] that says what the
+// pull ended with, for metrics alone. The kubelet's interface does not say it.
+func WithPullError(ctx context.Context, err error) context.Context {
+	return context.WithValue(ctx, pullErrorKey{}, waybill.ClassifyPullError(err))
 }
 
 // failureOf asks the runtime what a failed pull left.

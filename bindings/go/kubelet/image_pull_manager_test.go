@@ -140,6 +140,23 @@ func TestACancelledPullKeepsItsIntentUnderClosedRules(t *testing.T) {
 	}
 }
 
+func TestPullErrorReachesTheMetrics(t *testing.T) {
+	store := openTestStore(t, waybill.Options{})
+	manager, err := NewImagePullManager(store, &runtimeImages{})
+	must(t, err)
+	manager.RecordImagePullFailed(WithPullError(quiet, errors.New("unexpected status: 401 Unauthorized")), "nginx")
+	manager.RecordImagePullFailed(quiet, "nginx")
+	counted := map[waybill.PullErrorClass]uint64{}
+	for _, classes := range store.Metrics().Counters.Pulls {
+		for class, count := range classes {
+			counted[waybill.PullErrorClass(class)] += count
+		}
+	}
+	if counted[waybill.PullErrorAuth] != 1 || counted[waybill.PullErrorUnknown] != 1 {
+		t.Errorf("counted %v", counted)
+	}
+}
+
 func TestManagerWrongUse(t *testing.T) {
 	store := openTestStore(t, waybill.Options{})
 	if _, err := NewImagePullManager(nil, nil); err == nil {

@@ -82,6 +82,28 @@ enum class PullFailure : std::uint8_t {
                         // image is not there
 };
 
+// What kind of error a pull ended with, for metrics alone. Numbers do not change.
+enum class PullErrorClass : std::uint8_t {
+  kUnknown,      // nobody said
+  kAuth,         // the registry refused the credentials, or wants some: 401, 403
+  kNotFound,     // it has no such image: 404
+  kUnavailable,  // it can't be reached, or does not serve now: time-outs, 429, 5xx
+  kOther,        // an error of none of these kinds
+};
+// "unknown", "auth", "notFound", "unavailable", "other".
+std::string_view PullErrorClassName(PullErrorClass error_class);
+Result<PullErrorClass> ParsePullErrorClass(std::string_view name);
+// Reads the text of an error of containerd, CRI-O, a CRI client or a kubelet; of an empty text
+// nothing is known. Metrics go by it, and no decision: registries choose some of these words.
+PullErrorClass ClassifyPullError(std::string_view text);
+
+// How a pull did not succeed, and why.
+struct PullError {
+  PullFailure failure = PullFailure::kFailed;
+  PullErrorClass error_class = PullErrorClass::kUnknown;
+  PullId pull = {};  // 0: it is not named
+};
+
 // Which names the pull could have given an image: "r.example/x:1", "r.example/x@…", or "anything".
 std::vector<std::string> NamesGivenBy(const OpenPull& pull, ShortNames short_names);
 

@@ -28,6 +28,16 @@ inline constexpr std::size_t kMaxTrustKinds = 16;
 // By PullPolicy, then present_locally and pull_required: 0 false, 1 true, 2 unknown.
 using EnsureImageRequests = std::array<std::array<std::array<std::uint64_t, 3>, 3>, 3>;
 
+// How a pull ended, for StoreCounters::pulls. Numbers do not change.
+enum class PullOutcome : std::uint8_t {
+  kSucceeded,
+  kFailed,   // PullFailure::kFailed or kNothingTransferred
+  kUnknown,  // PullFailure::kUnknown
+};
+inline constexpr std::size_t kPullOutcomes = 3;
+// How many values of PullErrorClass there is room for.
+inline constexpr std::size_t kMaxPullErrorClasses = 8;
+
 // What owners of a store count.
 struct StoreCounters {
   std::array<std::uint64_t, kMaxReasons> decisions{};  // by Reason; those that are counted
@@ -38,6 +48,13 @@ struct StoreCounters {
   std::uint64_t write_backs_dropped = 0;  // likewise, since the queue was full (Rules::kClosed)
   // Requests for a pod with hostUsers: false that got no mapping.
   std::uint64_t id_range_failures = 0;
+  // Pulls that RecordImagePulled, RecordImagePullFailed and RecordImagePullError ended, by
+  // PullOutcome and PullErrorClass; of those that succeeded in [0].
+  std::array<std::array<std::uint64_t, kMaxPullErrorClasses>, kPullOutcomes> pulls{};
+  // How long pulls took, from the intent to the end, and how many that is of: those of which one
+  // process recorded both. By the boot clock.
+  std::uint64_t pull_nanoseconds = 0;
+  std::uint64_t pull_count = 0;
 
   // KEP-2535's service level indicator, 0 to 1: the share of requests that had to verify a present
   // image again, among those without an error and with a policy other than Always. Above 0.9 hardly
@@ -45,6 +62,29 @@ struct StoreCounters {
   std::optional<double> ReverificationRatio() const;
 
   friend bool operator==(const StoreCounters&, const StoreCounters&) = default;
+};
+
+// An image or a namespace, and how many decisions about it were "pull".
+struct Reverified {
+  std::string name = {};
+  std::uint64_t count = 0;  // never too few
+  std::uint64_t over = 0;   // of these, at most so many were of other names
+
+  friend bool operator==(const Reverified&, const Reverified&) = default;
+};
+
+// What causes most pulls of images that are on the node: decisions that were counted, and "pull".
+// Kept in the memory of the process that decides, in a fixed number of places: a name that is more
+// frequent than one in kMaxReverified is there.
+inline constexpr std::size_t kMaxReverified = 64;
+struct ReverificationReport {
+  Timestamp since = {};
+  std::uint64_t counted = 0;
+  std::uint64_t missed = 0;             // not looked at, since another thread was counting
+  std::vector<Reverified> images = {};  // as pods spell them; the most frequent first
+  // Of the pull Secrets or the service account that decisions were shown, which are the pod's. A
+  // decision that asked for no credentials, or got none, is of "".
+  std::vector<Reverified> namespaces = {};
 };
 
 // What an opening as the owner found, in numbers; RecoveryReport has the words.

@@ -37,6 +37,7 @@
 #include "waybill/evidence.h"
 #include "waybill/limits.h"
 #include "waybill/maintenance.h"
+#include "waybill/metrics.h"
 #include "waybill/options.h"
 #include "waybill/owner.h"
 #include "waybill/policy.h"
@@ -168,6 +169,8 @@ class NodeStore {
   // begun with the oldest that it may be. Rules::kKubelet removes the intent when no count is left.
   Result<void> RecordImagePullFailed(const ImageCopy& copy,
                                      PullFailure failure = PullFailure::kFailed, PullId pull = {});
+  // As RecordImagePullFailed, which counts it as of no known class: StoreCounters::pulls.
+  Result<void> RecordImagePullError(const ImageCopy& copy, const PullError& failed);
 
   // --- Evidence (owner) --------------------------------------------------------------------------
   // Under Rules::kClosed an image is open for one of two reasons: a credential was proven for it,
@@ -502,6 +505,9 @@ class NodeStore {
   // Returns what the store counts and holds (waybill/metrics.h). Never fails: Metrics::readable
   // says whether the gauges could be read.
   Metrics GetMetrics() const;
+  // Which images and namespaces had to be verified again most often since this owner opened the
+  // store. kNotOwner: an observer.
+  Result<ReverificationReport> TopReverifications() const;
 
   // Walks the raw pages, reads every value, recomputes the digests. Damage is not an error; the
   // report lists it. Blocks the commits of this process meanwhile. Beside a busy owner it may have

@@ -28,6 +28,7 @@
 
 #include "waybill/evidence.h"
 #include "waybill/maintenance.h"
+#include "waybill/metrics.h"
 #include "waybill/options.h"
 #include "waybill/report.h"
 #include "waybill/result.h"
@@ -91,6 +92,9 @@ class OwnerCalls {
                                          const PullResult& result) = 0;
   virtual Result<void> RecordImagePullFailed(const ImageCopy& copy, PullFailure failure,
                                              PullId pull) = 0;
+  virtual Result<void> RecordImagePullError(const ImageCopy& copy, const PullError& failed) = 0;
+
+  virtual Result<ReverificationReport> TopReverifications() = 0;
 
  protected:
   OwnerCalls() = default;

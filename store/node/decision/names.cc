@@ -43,6 +43,8 @@ constexpr std::string_view kEnsureActions[] = {"Pull", "UsePresent", "InvalidIma
 constexpr std::string_view kRevocationKinds[] = {"",          "secret", "serviceAccount",
                                                  "namespace", "image",  "credential"};
 constexpr std::string_view kPullStates[] = {"", "running", "failed", "unknown"};
+constexpr std::string_view kPullErrorClasses[] = {"unknown", "auth", "notFound", "unavailable",
+                                                  "other"};
 constexpr std::string_view kShortNames[] = {"anywhere", "docker.io"};
 constexpr std::string_view kCheckers[] = {"unknown", "registry", "mirror", "guest"};
 constexpr std::string_view kProofs[] = {"any", "registry"};
@@ -140,6 +142,13 @@ std::string_view FirstStartName(FirstStart first_start) {
 }
 Result<FirstStart> ParseFirstStart(std::string_view name) {
   return Parse<FirstStart>(name, kFirstStarts, "first start");
+}
+
+std::string_view PullErrorClassName(PullErrorClass error_class) {
+  return NameIn(kPullErrorClasses, error_class);
+}
+Result<PullErrorClass> ParsePullErrorClass(std::string_view name) {
+  return Parse<PullErrorClass>(name, kPullErrorClasses, "class of errors");
 }
 
 }  // namespace waybill

@@ -178,6 +178,7 @@ void NodeStore::Impl::AddCounters(StoreCounters& to) const {
   to.write_back_failures += write_back_counts.failures.load(std::memory_order_relaxed);
   to.write_backs_dropped += write_back_counts.dropped.load(std::memory_order_relaxed);
   to.id_range_failures += id_range_failures.load(std::memory_order_relaxed);
+  pull_counts.AddTo(to);
 }
 
 OpeningSummary NodeStore::Impl::SummaryOfOpening() const {
@@ -237,6 +238,15 @@ void NodeStore::Impl::KeepCounters() noexcept {
       return {};
     });
   }));
+}
+
+Result<ReverificationReport> NodeStore::TopReverifications() const {
+  return Guarded([&]() -> Result<ReverificationReport> {
+    if (!impl_->is_owner()) return impl_->NotOwner();
+    ReverificationReport report = impl_->reverifications.Report();
+    if (impl_->last_opening) report.since = impl_->last_opening->at;
+    return report;
+  });
 }
 
 Metrics NodeStore::GetMetrics() const {

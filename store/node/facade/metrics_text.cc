@@ -236,6 +236,32 @@ void WriteCounters(const StoreCounters& counters, Writer& out) {
               counters.id_range_failures);
 }
 
+// Left out where no pull was recorded: a guard's store, whose kubelet pulls.
+void WritePulls(const StoreCounters& counters, Writer& out) {
+  if (counters.pulls == StoreCounters().pulls) return;
+  const auto count = [&](PullOutcome outcome, PullErrorClass error_class) {
+    return counters.pulls[static_cast<std::size_t>(outcome)][static_cast<std::size_t>(error_class)];
+  };
+  out.Family("waybill_pulls_total", "counter",
+             "Pulls that ended, by outcome, and by the class of the error that the caller told; "
+             "unknown: it told none. Over restarts.");
+  out.Series({{"outcome", "succeeded"}}, count(PullOutcome::kSucceeded, PullErrorClass::kUnknown));
+  for (const auto& [outcome, name] :
+       {std::pair(PullOutcome::kFailed, "failed"), std::pair(PullOutcome::kUnknown, "unknown")}) {
+    for (const PullErrorClass error_class :
+         {PullErrorClass::kUnknown, PullErrorClass::kAuth, PullErrorClass::kNotFound,
+          PullErrorClass::kUnavailable, PullErrorClass::kOther}) {
+      out.Series({{"outcome", name}, {"class", std::string(PullErrorClassName(error_class))}},
+                 count(outcome, error_class));
+    }
+  }
+  constexpr double kNanosecondsPerSecond = 1e9;
+  out.Family("waybill_pull_duration_seconds_total", "counter",
+             "How long pulls took together, from the intent to the end, over restarts.");
+  out.Series({}, static_cast<double>(counters.pull_nanoseconds) / kNanosecondsPerSecond);
+  out.Counter("waybill_pull_durations_total", "The pulls in that sum.", counters.pull_count);
+}
+
 void WriteOpening(const OpeningSummary& opening, Writer& out) {
   out.Gauge("waybill_last_opening_timestamp_seconds", "When an owner opened the store last.",
             SecondsOf(opening.at));
@@ -311,7 +337,10 @@ std::vector<MetricFamily> Metrics::Families() const {
     WriteIdRanges(*this, out);
     WriteDatabase(*this, out);
   }
-  if (counters) WriteCounters(*counters, out);
+  if (counters) {
+    WriteCounters(*counters, out);
+    WritePulls(*counters, out);
+  }
   if (last_opening) WriteOpening(*last_opening, out);
   return out.Take();
 }

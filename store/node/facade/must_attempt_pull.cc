@@ -45,7 +45,7 @@ class Deciding {
   Decision Decide() {
     FirstLook* const of_both_calls = source_.first_look();
     if (of_both_calls != nullptr && *of_both_calls && !source_.deferred()) {
-      const auto credentials = source_.Fetch();
+      const auto credentials = Fetch();
       return credentials ? CompareCopy(*of_both_calls, *credentials) : kNoCredentials;
     }
     if (now_.decision) return *now_.decision;
@@ -54,7 +54,21 @@ class Deciding {
     return LookFirst(of_both_calls != nullptr ? *of_both_calls : of_this_call);
   }
 
+  // Of the pod, as far as its credentials show it; "": they do not. Lives as long as they do.
+  std::string_view namespace_name() const { return namespace_name_; }
+
  private:
+  Result<PodCredentials> Fetch() {
+    auto credentials = source_.Fetch();
+    if (!credentials) return credentials;
+    if (!credentials->secrets.empty()) {
+      namespace_name_ = credentials->secrets.front().namespace_name;
+    } else if (credentials->service_account) {
+      namespace_name_ = credentials->service_account->namespace_name;
+    }
+    return credentials;
+  }
+
   static constexpr Decision kNoCredentials{true, CheckResult::kError,
                                            Reason::kCredentialsUnavailable, true};
 
@@ -101,7 +115,7 @@ class Deciding {
       return {true, CheckResult::kNotCounted, Reason::kCredentialsNeeded, false};
     }
     snapshot_.Release();
-    const auto credentials = source_.Fetch();
+    const auto credentials = Fetch();
     if (!credentials) return kNoCredentials;
     LookAgain();
     return CompareCopy(first, *credentials);
@@ -121,7 +135,7 @@ class Deciding {
 
   Decision CompareOnSnapshot() {
     const std::uint64_t read = read_at();
-    const auto credentials = source_.Fetch();
+    const auto credentials = Fetch();
     if (!credentials) return kNoCredentials;
     internal::SecretToStore write_back;
     Decision decision =
@@ -168,6 +182,7 @@ class Deciding {
   const Question question_;
   const Standing standing_;
   DecisionOrEntry now_;  // as the snapshot has it
+  std::string_view namespace_name_;
 };
 
 constexpr std::size_t kFalse = 0;
@@ -185,8 +200,10 @@ Decision NodeStore::Impl::Decide(const ImageCopy& copy, CredentialSource& source
     // Read before the snapshot is taken, which then has what is written in between.
     const bool write_backs_queued = rules == Rules::kKubelet && write_backs && write_backs->busy();
     ReaderPool::Lease snapshot = Read();
-    const Decision decision = Deciding(*this, copy, source, snapshot, write_backs_queued).Decide();
+    Deciding deciding(*this, copy, source, snapshot, write_backs_queued);
+    const Decision decision = deciding.Decide();
     if (decision.result == CheckResult::kNotCounted) return decision;
+    if (decision.pull && is_owner_) reverifications.Count(copy.image, deciding.namespace_name());
     const std::size_t counter = internal::CounterOf(decision.result, decision.reason);
     if (!snapshot.Count(counter)) readers.CountWithoutSlot(counter);
     return decision;

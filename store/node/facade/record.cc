@@ -111,6 +111,14 @@ Result<void> WriteCopy(NodeStore::Impl& impl, const ImageCopy& copy, const Check
   });
 }
 
+// For its duration. 0: no intent was recorded, or it can't be read, which recording says.
+PullId PullThatEnds(const StoreTxn& txn, const ImageCopy& copy, const FoundHandler& handler,
+                    PullId named) {
+  if (named.value != 0) return named;
+  auto found = internal::FindEndingPull(txn, {copy.image, handler.stored, named});
+  return found && *found ? (*found)->id : PullId();
+}
+
 }  // namespace
 
 Result<PullId> NodeStore::RecordPullIntent(const ImageCopy& copy) {
@@ -124,6 +132,7 @@ Result<PullId> NodeStore::RecordPullIntent(const ImageCopy& copy) {
   return Guarded([&]() -> Result<PullId> {
     auto written = WriteCopy(*impl_, copy, CheckPull, record);
     if (!written) return std::move(written.error());
+    impl_->pull_counts.Begin(id, impl_->boot_clock());
     return id;
   });
 }
@@ -132,6 +141,7 @@ Result<void> NodeStore::RecordImagePulled(const ImageCopy& copy,
                                           const std::optional<ImagePullCredentials>& credentials,
                                           const PullResult& result) {
   std::optional<std::string_view> name;
+  std::optional<internal::PullCounts::Ended> counted;
   const auto check = [&](const ImageCopy&) -> Result<void> {
     if (auto r = CheckLength("image", copy.image, kMaxImageBytes); !r) return r;
     if (auto r = CheckHandler(copy.runtime_handler); !r) return r;
@@ -145,6 +155,7 @@ Result<void> NodeStore::RecordImagePulled(const ImageCopy& copy,
   };
   const auto record = [&](StoreTxn& txn, const FoundHandler& handler) -> Result<void> {
     if (auto r = CheckBegun(txn, impl_->in_flight, copy, handler); !r) return r;
+    const PullId ended = PullThatEnds(txn, copy, handler, result.pull);
     std::string ref(copy.image_ref);
     if (impl_->rules == Rules::kClosed && result.image) {
       TRY(internal::LearnEntry(txn, *result.image));
@@ -155,24 +166,46 @@ Result<void> NodeStore::RecordImagePulled(const ImageCopy& copy,
     }
     // An unknown handler is gone, so its platform is unknown: verify again.
     const std::optional<ImagePullCredentials> unknown;
-    return internal::RecordPulled(
+    TRY(internal::RecordPulled(
         txn, impl_->in_flight, impl_->rules,
         {copy.image, *name, ref, handler.stored, result.pull, handler.known ? credentials : unknown,
          result.manifest, handler.guest_platform, result.terms, impl_->policy,
-         impl_->boot_clock()});
+         impl_->boot_clock()}));
+    if (!counted) {
+      counted = impl_->pull_counts.End(ended, PullOutcome::kSucceeded, PullErrorClass::kUnknown,
+                                       impl_->boot_clock());
+    }
+    return {};
   };
-  return WriteCopy(*impl_, copy, check, record);
+  auto recorded = WriteCopy(*impl_, copy, check, record);
+  if (!recorded && counted) impl_->pull_counts.TakeBack(*counted);
+  return recorded;
 }
 
 Result<void> NodeStore::RecordImagePullFailed(const ImageCopy& copy, PullFailure failure,
                                               PullId pull) {
+  return RecordImagePullError(copy, {.failure = failure, .pull = pull});
+}
+
+Result<void> NodeStore::RecordImagePullError(const ImageCopy& copy, const PullError& failed) {
+  std::optional<internal::PullCounts::Ended> counted;
   const auto record = [&](StoreTxn& txn, const FoundHandler& handler) -> Result<void> {
     if (auto r = CheckBegun(txn, impl_->in_flight, copy, handler); !r) return r;
-    return internal::RecordFailed(txn, impl_->in_flight, impl_->rules,
-                                  {copy.image, handler.stored, pull, failure, impl_->boot_clock(),
-                                   impl_->opened_at, impl_->last_token.load()});
+    const PullId ended = PullThatEnds(txn, copy, handler, failed.pull);
+    TRY(internal::RecordFailed(txn, impl_->in_flight, impl_->rules,
+                               {copy.image, handler.stored, failed.pull, failed.failure,
+                                impl_->boot_clock(), impl_->opened_at, impl_->last_token.load()}));
+    const bool is_unknown = failed.failure == PullFailure::kUnknown;
+    if (!counted) {
+      counted =
+          impl_->pull_counts.End(ended, is_unknown ? PullOutcome::kUnknown : PullOutcome::kFailed,
+                                 failed.error_class, impl_->boot_clock());
+    }
+    return {};
   };
-  return WriteCopy(*impl_, copy, CheckPull, record);
+  auto recorded = WriteCopy(*impl_, copy, CheckPull, record);
+  if (!recorded && counted) impl_->pull_counts.TakeBack(*counted);
+  return recorded;
 }
 
 namespace {

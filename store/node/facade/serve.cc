@@ -53,10 +53,15 @@ class CallsOfClients final : public CallsOfStore {
   }
   Result<void> RecordImagePullFailed(const ImageCopy& copy, PullFailure failure,
                                      PullId pull) override {
-    return End(copy, pull, [&](Ending ending) {
-      const bool brought_nothing = failure == PullFailure::kNothingTransferred;
-      return CallsOfStore::RecordImagePullFailed(
-          copy, brought_nothing && !ending.is_known ? PullFailure::kFailed : failure, ending.pull);
+    return RecordImagePullError(copy, {.failure = failure, .pull = pull});
+  }
+  Result<void> RecordImagePullError(const ImageCopy& copy, const PullError& error) override {
+    return End(copy, error.pull, [&](Ending ending) {
+      PullError ended = error;
+      ended.pull = ending.pull;
+      const bool brought_nothing = error.failure == PullFailure::kNothingTransferred;
+      if (brought_nothing && !ending.is_known) ended.failure = PullFailure::kFailed;
+      return CallsOfStore::RecordImagePullError(copy, ended);
     });
   }
 

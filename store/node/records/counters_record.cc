@@ -20,6 +20,11 @@ using FlatRequests = std::array<std::uint64_t, kRequests>;
 
 static_assert(sizeof(FlatRequests) == sizeof(EnsureImageRequests));
 
+using Pulls = decltype(StoreCounters::pulls);
+using FlatPulls = std::array<std::uint64_t, kPullOutcomes * kMaxPullErrorClasses>;
+
+static_assert(sizeof(FlatPulls) == sizeof(Pulls));
+
 template <std::size_t N>
 bool TakeNumbers(const flatbuffers::Vector<std::uint64_t>* from, std::array<std::uint64_t, N>& to) {
   if (from == nullptr || from->size() != N) return false;
@@ -64,12 +69,15 @@ std::vector<std::uint8_t> EncodeCounters(const KeptCounters& kept) {
   const auto checks =
       builder.CreateVector(counters.mustpull_checks.data(), counters.mustpull_checks.size());
   const auto flat = builder.CreateVector(requests.data(), requests.size());
+  const auto pulls_row = std::bit_cast<FlatPulls>(counters.pulls);
+  const auto pulls = builder.CreateVector(pulls_row.data(), pulls_row.size());
   flatbuffers::Offset<v8::Opening> opening;
   if (kept.opening) opening = EncodeOpening(builder, *kept.opening);
   return Finish(builder,
                 v8::CreateCounters(builder, decisions, checks, flat, counters.commit_failures,
                                    counters.write_back_failures, counters.write_backs_dropped,
-                                   counters.id_range_failures, opening));
+                                   counters.id_range_failures, opening, pulls,
+                                   counters.pull_nanoseconds, counters.pull_count));
 }
 
 std::optional<KeptCounters> DecodeCounters(std::span<const std::uint8_t> payload) {
@@ -87,6 +95,12 @@ std::optional<KeptCounters> DecodeCounters(std::span<const std::uint8_t> payload
   kept.counters.write_back_failures = root->write_back_failures();
   kept.counters.write_backs_dropped = root->write_backs_dropped();
   kept.counters.id_range_failures = root->id_range_failures();
+  // Absent: of an earlier version.
+  FlatPulls pulls{};
+  if (root->pulls() != nullptr && !TakeNumbers(root->pulls(), pulls)) return std::nullopt;
+  kept.counters.pulls = std::bit_cast<Pulls>(pulls);
+  kept.counters.pull_nanoseconds = root->pull_nanoseconds();
+  kept.counters.pull_count = root->pull_count();
   if (const v8::Opening* const opening = root->opening()) {
     if (opening->at() == nullptr) return std::nullopt;
     kept.opening = DecodeOpening(*opening);

@@ -1,0 +1,53 @@
+#include "store/node/facade/pull_counts.h"
+
+#include "waybill/limits.h"
+
+namespace waybill::internal {
+
+void PullCounts::Begin(PullId pull, const BootTime& now) noexcept try {
+  const std::scoped_lock lock(mutex_);
+  // Kubelet rules: pulls of one image share an intent, which is as old as the first.
+  if (began_.size() < kMaxInFlightImages) began_.emplace(pull.value, now.nanoseconds);
+} catch (...) {
+}
+
+std::optional<std::int64_t> PullCounts::TakeBegin(PullId pull) noexcept {
+  const std::scoped_lock lock(mutex_);
+  const auto at = began_.find(pull.value);
+  if (at == began_.end()) return std::nullopt;
+  const std::int64_t began = at->second;
+  began_.erase(at);
+  return began;
+}
+
+PullCounts::Ended PullCounts::End(PullId pull, PullOutcome outcome, PullErrorClass error_class,
+                                  const BootTime& now) noexcept {
+  Ended ended{static_cast<std::size_t>(outcome), static_cast<std::size_t>(error_class)};
+  const auto began = TakeBegin(pull);
+  if (began && now.nanoseconds >= *began) {
+    ended.nanoseconds = static_cast<std::uint64_t>(now.nanoseconds - *began);
+    ended.timed = 1;
+  }
+  pulls_[ended.outcome][ended.error_class].fetch_add(1, std::memory_order_relaxed);
+  nanoseconds_.fetch_add(ended.nanoseconds, std::memory_order_relaxed);
+  count_.fetch_add(ended.timed, std::memory_order_relaxed);
+  return ended;
+}
+
+void PullCounts::TakeBack(const Ended& ended) noexcept {
+  pulls_[ended.outcome][ended.error_class].fetch_sub(1, std::memory_order_relaxed);
+  nanoseconds_.fetch_sub(ended.nanoseconds, std::memory_order_relaxed);
+  count_.fetch_sub(ended.timed, std::memory_order_relaxed);
+}
+
+void PullCounts::AddTo(StoreCounters& to) const {
+  for (std::size_t outcome = 0; outcome < kPullOutcomes; ++outcome) {
+    for (std::size_t one = 0; one < kMaxPullErrorClasses; ++one) {
+      to.pulls[outcome][one] += pulls_[outcome][one].load(std::memory_order_relaxed);
+    }
+  }
+  to.pull_nanoseconds += nanoseconds_.load(std::memory_order_relaxed);
+  to.pull_count += count_.load(std::memory_order_relaxed);
+}
+
+}  // namespace waybill::internal

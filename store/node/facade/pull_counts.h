@@ -1,0 +1,51 @@
+// Counts how pulls end, and how long they take. In memory; metrics.cc keeps the sums.
+
+#ifndef WAYBILL_STORE_NODE_FACADE_PULL_COUNTS_H_
+#define WAYBILL_STORE_NODE_FACADE_PULL_COUNTS_H_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+
+#include "waybill/evidence.h"
+#include "waybill/metrics.h"
+
+namespace waybill::internal {
+
+// Used by any thread. Times are those of the boot clock, and no process lives longer than a boot.
+class PullCounts {
+ public:
+  // An intent was recorded. Never fails: out of memory, the pull has no duration.
+  void Begin(PullId pull, const BootTime& now) noexcept;
+  // What one pull added.
+  struct Ended {
+    std::size_t outcome = 0;
+    std::size_t error_class = 0;
+    std::uint64_t nanoseconds = 0;
+    std::uint64_t timed = 0;  // 0 or 1
+  };
+  // In the change that records it, so that its commit takes the count along. 0: which pull it was
+  // is not known, or no intent was recorded.
+  Ended End(PullId pull, PullOutcome outcome, PullErrorClass error_class,
+            const BootTime& now) noexcept;
+  // It was not committed.
+  void TakeBack(const Ended& ended) noexcept;
+  void AddTo(StoreCounters& to) const;
+
+ private:
+  std::optional<std::int64_t> TakeBegin(PullId pull) noexcept;
+
+  std::array<std::array<std::atomic<std::uint64_t>, kMaxPullErrorClasses>, kPullOutcomes> pulls_{};
+  std::atomic<std::uint64_t> nanoseconds_{0};
+  std::atomic<std::uint64_t> count_{0};
+  std::mutex mutex_;
+  std::unordered_map<std::uint64_t, std::int64_t> began_;  // guarded by mutex_
+};
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_NODE_FACADE_PULL_COUNTS_H_
