@@ -774,6 +774,37 @@ BOOST_AUTO_TEST_CASE(a_command_hears_of_each_hole) {
   BOOST_TEST(guard.End().exit_code == 0);
 }
 
+// Whatever it is told by: nobody may take that for protection.
+BOOST_AUTO_TEST_CASE(it_says_that_the_kubelet_verifies_nothing) {
+  Node node;
+  node.List({1});
+  const path metrics = node / "waybill.prom";
+  const auto says_so = [&](const Strings& arguments, const std::string& why) {
+    GuardProcess guard(node.Arguments(arguments));
+    BOOST_REQUIRE(guard.BecomesReady());
+    BOOST_TEST(guard.out().starts_with("no protection: " + why), guard.out());
+    BOOST_TEST(guard.Says(why));
+    const auto status = RunWaybill({"guard", "--status", "--kubelet-dir", node.kubelet().string()});
+    BOOST_TEST(status.out.starts_with("protection"), status.out);
+    BOOST_TEST(Contains(status.out, why));
+    BOOST_TEST(guard.End().exit_code == 0);
+  };
+  says_so({"--policy", "NeverVerify", "--metrics-file", metrics.string()},
+          "NeverVerify: the kubelet verifies nothing");
+  const std::string text = ReadFile(metrics);
+  BOOST_TEST(Contains(text, "waybill_guard_kubelet_verifies_nothing 1\n"));
+  BOOST_TEST(Contains(text, "waybill_guard_check_failed{check=\"kubelet-policy\"} 1\n"));
+  // A process that calls itself a kubelet, of this directory.
+  const RunningCommand kubelet(
+      {"/bin/bash", "-c",
+       "exec -a kubelet /bin/bash -c 'sleep 60; :' x --root-dir=" + node.kubelet().string() +
+           " --feature-gates=KubeletEnsureSecretPulledImages=false"});
+  const path words = "/proc/" + std::to_string(kubelet.pid()) + "/cmdline";
+  BOOST_REQUIRE(Becomes([&] { return ReadFile(words).starts_with("kubelet"); }));
+  says_so({}, "KubeletEnsureSecretPulledImages is off by its command line");
+  kill(kubelet.pid(), SIGKILL);
+}
+
 BOOST_AUTO_TEST_CASE(prometheus_reads_its_metrics) {
   Node node;
   node.List({1, 7, 8, 9});

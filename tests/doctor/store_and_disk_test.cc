@@ -192,6 +192,14 @@ BOOST_AUTO_TEST_CASE(the_command_says_it_and_changes_nothing) {
   BOOST_TEST((testing::TreeOf(node.options.root) == before));
 }
 
+BOOST_AUTO_TEST_CASE(each_check_has_its_heading) {
+  const std::string page = testing::ReadFile(WAYBILL_FIXTURES "/../../docs/operations.md");
+  for (const doctor::Check& check : doctor::Checks()) {
+    BOOST_TEST(page.find("\n### `" + std::string(check.name) + "`\n") != std::string::npos,
+               check.name);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(what_is_named_must_be_there) {
   const RecordedNode node;
   for (const char* flag : {"--kubelet-dir", "--store", "--kubelet-config"}) {

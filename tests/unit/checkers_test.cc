@@ -69,6 +69,7 @@ BOOST_AUTO_TEST_CASE(rules_that_are_refused) {
               "above");
 }
 
+// A limit: "A proof says that a pull with that credential succeeded, and no more"
 BOOST_AUTO_TEST_CASE(a_mirrors_proof_opens_nothing_where_the_registry_must_check) {
   UnderBothRules([](Rules rules) {
     for (const auto checker : kOthers) {
@@ -162,6 +163,16 @@ BOOST_AUTO_TEST_CASE(nothing_opens_from_the_end_of_a_credential_on) {
     BOOST_TEST(ReasonFor(store, kSecretA) == Reason::kProofTooOld);
     Must(Pull(store, WithSecret(kSecretA), {}));
     BOOST_TEST(!store.Check(kImage, kRef, Pod(kSecretA)).pull);
+  });
+}
+
+// A limit: "A pull without credentials that a mirror served"
+BOOST_AUTO_TEST_CASE(a_mirrors_pull_without_credentials_takes_the_place_of_secrets) {
+  UnderBothRules([](Rules rules) {
+    ScratchStore store(rules, OnlyRegistry());
+    Must(Pull(store, WithSecret(kSecretA), {.checker = ProofChecker::kRegistry}));
+    Must(Pull(store, NodeWide(), {.checker = ProofChecker::kMirror}));
+    BOOST_TEST(ReasonFor(store, kSecretA) == Reason::kProofNotByRegistry);
   });
 }
 
