@@ -49,7 +49,8 @@
 //		return nil, nil, nil, err
 //	}
 //	if utilfeature.DefaultFeatureGate.Enabled(features.KubeletEnsureSecretPulledImages) {
-//		imagePullManager, err = waybillkubelet.NewImagePullManager(waybillStore, kubeRuntimeManager, waybillkubelet.RegistryCheckOfEnvironment())
+//		imagePullManager, err = waybillkubelet.NewImagePullManager(waybillStore, kubeRuntimeManager,
+//			waybillkubelet.CheckersOf(kubeRuntimeManager.runtimeName), waybillkubelet.RegistryCheckOfEnvironment())
 //		if err != nil {
 //			return nil, nil, nil, fmt.Errorf("failed to create image pull manager: %w", err)
 //		}
@@ -74,10 +75,10 @@
 // Behind the statement that gets the pull's result stands
 //
 //	ctx, imagePullResult.credentialsUsed, imagePullResult.err = waybillkubelet.CheckPull(
-//		ctx, m.imagePullManager, image, imagePullResult.imageRef, pullCredentials, imagePullResult.credentialsUsed, imagePullResult.err)
+//		ctx, m.imagePullManager, image, imgSpec.RuntimeHandler, imagePullResult.imageRef, pullCredentials, imagePullResult.credentialsUsed, imagePullResult.err)
 //
-// which asks the registry itself, if the environment has WAYBILL_REGISTRY_CHECK=on. What it refuses is a
-// pull that failed.
+// by which the end is recorded with who checked the credentials, and until when they are good. If the
+// environment has WAYBILL_REGISTRY_CHECK=on, it asks the registry itself. What that refuses is a pull that failed.
 //
 // # The user namespace manager
 //

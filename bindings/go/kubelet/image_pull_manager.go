@@ -36,10 +36,13 @@ type ImagePullManager struct {
 	store        *waybill.Store
 	imageService kubecontainer.ImageService
 	metrics      *kubeletMetrics
-	lists        *imageLists    // waybill.RulesClosed only
-	files        *closedFiles   // nil: none
-	check        *RegistryCheck // nil: no registry is asked
-	ask          func(ctx context.Context, image, digest string, credential registry.Credential) (registry.Answer, error)
+	lists        *imageLists  // waybill.RulesClosed only
+	files        *closedFiles // nil: none
+	// Who checks the credentials of a pull; nil: unknown.
+	checker func(image, runtimeHandler string) waybill.ProofChecker
+	// Asks a registry; nil: none is asked.
+	ask     func(ctx context.Context, image, digest string, credential registry.Credential) (registry.Answer, error)
+	timeout time.Duration // of all that is asked after one pull
 }
 
 // NewImagePullManager replaces pullmanager.NewImagePullManager. The store stays the caller's. Open it
@@ -56,7 +59,7 @@ func NewImagePullManager(store *waybill.Store, imageService kubecontainer.ImageS
 			return nil, err
 		}
 	}
-	if imageService == nil && m.check != nil {
+	if imageService == nil && m.ask != nil {
 		return nil, errors.New("the image service is nil: to ask registries needs the runtime's list of images")
 	}
 	if store.Rules() == waybill.RulesClosed {
@@ -151,6 +154,7 @@ func (m *ImagePullManager) RecordImagePulled(ctx context.Context, image, imageRe
 		ImageCopy:   waybill.ImageCopy{Image: image, ImageRef: imageRef},
 		Credentials: credentialsToStore(credentials),
 		Pull:        m.pullOf(ctx, image),
+		Terms:       m.pulledProofOf(ctx).terms,
 	}
 	release, fileErr := m.files.hold(recordFile(imageRef))
 	defer release()
@@ -161,10 +165,8 @@ func (m *ImagePullManager) RecordImagePulled(ctx context.Context, image, imageRe
 	switch {
 	case fileErr != nil:
 		logger.Error(fileErr, "the intent's file stays in its place until this can be written", "image", image)
-	case isImageID(imageRef):
+	case isImageID(imageRef): // otherwise the next list tells the ID, which a kubelet goes by
 		m.files.dropIntents(logger, image)
-	default: // the next list tells the ID, which a kubelet goes by
-		m.files.keepIntents(image)
 	}
 	m.metrics.noteRecords(logger, m.store)
 	m.metrics.noteIntents(logger, m.store)
@@ -176,7 +178,7 @@ func (m *ImagePullManager) RecordImagePulled(ctx context.Context, image, imageRe
 // answer, the image may still arrive. The kubelet's interface tells no other reason: a connection
 // to the runtime that was lost and is there again counts as an error that the runtime reported.
 func (m *ImagePullManager) RecordImagePullFailed(ctx context.Context, image string) {
-	if of, ok := m.checkOf(ctx); ok && of.answer == registry.No {
+	if of := m.pulledProofOf(ctx); of.refused {
 		m.RecordImagePulled(ctx, image, of.imageRef, nil)
 		return
 	}

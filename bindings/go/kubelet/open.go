@@ -29,6 +29,8 @@ type Setup struct {
 	// The kubelet's configuration, as VerificationPolicy takes it.
 	VerificationPolicy kubeletconfig.ImagePullCredentialsVerificationPolicy
 	Allowlist          []string
+	// Whose proofs count, by image; empty: anybody's, as in a kubelet.
+	Proofs []waybill.ProofRule
 	// Asked for the images on the node, once for each attempt to open. ForAccessor: not asked.
 	ImageService kubecontainer.ImageService
 	// The store is for NewRecordsAccessor, not for NewImagePullManager: the kubelet's own manager judges
@@ -190,7 +192,9 @@ func (s *Setup) options() (waybill.Options, error) {
 	}
 	// With the gate off the kubelet's configuration must not have a policy.
 	if utilfeature.DefaultFeatureGate.Enabled(features.KubeletEnsureSecretPulledImages) {
-		options.Policy, err = VerificationPolicy(s.VerificationPolicy, s.Allowlist)
+		if options.Policy, err = VerificationPolicy(s.VerificationPolicy, s.Allowlist); err == nil && len(s.Proofs) > 0 {
+			options.Policy, err = options.Policy.WithProofs(s.Proofs...)
+		}
 	}
 	return options, err
 }

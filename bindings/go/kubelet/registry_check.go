@@ -3,8 +3,11 @@ package kubelet
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -20,24 +23,46 @@ import (
 
 // RegistryCheck asks an image's registry itself, past every mirror, whether the credentials of a pod
 // open what was just pulled with them. The runtime does not say who checked them: a mirror may ask for
-// none, and gives the image to whoever pulls. The zero value asks after each pull.
+// none, and gives the image to whoever pulls. The zero value is ready.
 type RegistryCheck struct {
 	// For one pull; 0: 5 seconds. The pod waits.
 	Timeout time.Duration
 	// Registries, as host or host:port, that are asked without TLS. Those of the loopback are anyway.
 	PlainHTTP []string
-	// Whether another host than the registry may have served a pull of this string; nil: always.
-	MayBeMirrored func(image string) bool
 }
 
 // ManagerOption is one of NewImagePullManager's.
 type ManagerOption func(*ImagePullManager) error
 
-// AskRegistries lets the manager ask. It needs CheckPull in the kubelet's pullImage, as cmd/build puts
+// CheckersOf says who checks the credentials of a pull: the registry, or by the configuration of the runtime
+// (by the name that it says: containerd, cri-o) another host. It is read anew for each pull. What
+// waybill.PullSourcesOf can't see, this can't. Without this option nobody is said to have checked.
+func CheckersOf(runtimeName string) ManagerOption {
+	return checkersOf(waybill.RuntimeAnswers{Version: runtimeName})
+}
+
+func checkersOf(runtime waybill.RuntimeAnswers) ManagerOption {
+	return func(m *ImagePullManager) error {
+		m.checker = func(image, runtimeHandler string) waybill.ProofChecker {
+			pulls, err := waybill.ReadRuntimePulls(runtime)
+			if err != nil {
+				return waybill.CheckerUnknown
+			}
+			sources, err := waybill.PullSourcesOf(pulls, image, runtimeHandler)
+			if err != nil {
+				return waybill.CheckerUnknown
+			}
+			return sources.Checker
+		}
+		return nil
+	}
+}
+
+// AskRegistries lets the manager ask where CheckersOf does not say that the registry checked. It needs CheckPull in the kubelet's pullImage, as cmd/build puts
 // it there; without, nobody is asked.
 func AskRegistries(check RegistryCheck) ManagerOption {
 	return func(m *ImagePullManager) error {
-		m.check = &check
+		m.timeout = cmp.Or(check.Timeout, registry.DefaultTimeout)
 		m.ask = (&registry.Client{Timeout: check.Timeout, PlainHTTP: check.PlainHTTP}).Ask
 		return nil
 	}
@@ -59,44 +84,54 @@ func RegistryCheckOfEnvironment() ManagerOption {
 
 const checkVariable = "WAYBILL_REGISTRY_CHECK"
 
-// checked is what is known of a pull beside its credentials.
-type checked struct {
+// pulledProof is what is known of what a pull proved, beside its credentials.
+type pulledProof struct {
 	manager  *ImagePullManager
 	imageRef string
-	answer   registry.Answer
+	terms    waybill.ProofTerms
+	refused  bool // by the registry
 }
 
-type checkedKey struct{}
+type pulledProofKey struct{}
 
-func (m *ImagePullManager) checkOf(ctx context.Context) (checked, bool) {
-	of, ok := ctx.Value(checkedKey{}).(checked)
-	return of, ok && of.manager == m
+func (m *ImagePullManager) pulledProofOf(ctx context.Context) pulledProof {
+	if of, ok := ctx.Value(pulledProofKey{}).(pulledProof); ok && of.manager == m {
+		return of
+	}
+	return pulledProof{}
 }
 
 var errRefused = errors.New("the registry does not give this image to the pod's credentials: a mirror did, which does not ask for them")
 
-// CheckPull stands behind a pull, and before its end is recorded with the returned context. Of the
-// credentials that the pod has it returns those that the registry takes: where a mirror asks for none, the
-// pull shows the first. If the registry takes none, the pull counts as failed, and what it brought as
-// pulled with credentials that nobody knows. If it is not reached, the pull counts as the mirror's.
-// A pull that failed stays as it is, and so does one of a manager that was not told to ask.
-func CheckPull(ctx context.Context, manager pullmanager.ImagePullManager, image, imageRef string, all []credentialprovider.TrackedAuthConfig,
+// CheckPull stands behind a pull, and before its end is recorded with the returned context: that says who
+// checked the credentials (CheckersOf), and until when they are good by their own word. If the manager was
+// told to ask (AskRegistries) and another host may have served the pull, the registry is asked. Of the credentials
+// that the pod has, CheckPull returns those that the registry takes: where a mirror asks for none, the pull shows the
+// first. If the registry takes none, the pull counts as failed, and what it brought as pulled with
+// credentials that nobody knows. A pull that failed stays as it is.
+func CheckPull(ctx context.Context, manager pullmanager.ImagePullManager, image, runtimeHandler, imageRef string, all []credentialprovider.TrackedAuthConfig,
 	used *credentialprovider.TrackedAuthConfig, pullErr error) (context.Context, *credentialprovider.TrackedAuthConfig, error) {
 	m, ours := manager.(*ImagePullManager)
-	if !ours || m.check == nil || pullErr != nil || imageRef == "" || m.check.MayBeMirrored != nil && !m.check.MayBeMirrored(image) {
+	if !ours || pullErr != nil || imageRef == "" {
 		return ctx, used, pullErr
 	}
-	answer, taken, err := m.askFor(ctx, image, imageRef, all, used)
-	ctx = context.WithValue(ctx, checkedKey{}, checked{m, imageRef, answer})
-	switch answer {
-	case registry.Yes:
-		return ctx, taken, nil
-	case registry.No:
-		return ctx, used, errRefused
-	default:
-		klog.FromContext(ctx).Error(err, "The registry did not say whether it gives the image to the pod's credentials; a mirror may have given it to anybody", "image", image)
-		return ctx, used, nil
+	is := pulledProof{manager: m, imageRef: imageRef}
+	if m.checker != nil {
+		is.terms.Checker = m.checker(image, runtimeHandler)
 	}
+	if m.ask != nil && is.terms.Checker != waybill.CheckerRegistry {
+		switch answer, taken, err := m.askFor(ctx, image, imageRef, all, used); answer {
+		case registry.Yes:
+			is.terms.Checker, used = waybill.CheckerRegistry, taken
+		case registry.No:
+			is.refused = true
+			return context.WithValue(ctx, pulledProofKey{}, is), used, errRefused
+		default:
+			klog.FromContext(ctx).Error(err, "The registry did not say whether it gives the image to the pod's credentials; a mirror may have given it to anybody", "image", image)
+		}
+	}
+	is.terms.GoodUntil = goodUntil(used)
+	return context.WithValue(ctx, pulledProofKey{}, is), used, nil
 }
 
 // askFor asks for each credential, first for the one that was used.
@@ -108,7 +143,7 @@ func (m *ImagePullManager) askFor(ctx context.Context, image, imageRef string, a
 			tried = append(tried, &all[i])
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(m.check.Timeout, registry.DefaultTimeout))
+	ctx, cancel := context.WithTimeout(ctx, m.timeout)
 	defer cancel()
 	digest := m.digestOf(ctx, image, imageRef)
 	var unknown error
@@ -166,4 +201,49 @@ func sameRepository(a, b string) bool {
 	}
 	second, err := reference.ParseNormalizedNamed(b)
 	return err == nil && first.Name() == second.Name()
+}
+
+// goodUntil returns the time at which a credential ends, if it says so itself: a JSON Web Token, as a credential
+// provider with the cache type Token passes it on. The claims are those of the pod's own credential, and
+// an end can only close, so the signature does not matter. The zero value: unknown.
+func goodUntil(credential *credentialprovider.TrackedAuthConfig) time.Time {
+	var until time.Time
+	if credential == nil {
+		return until
+	}
+	for _, token := range []string{credential.Password, credential.RegistryToken, credential.IdentityToken} {
+		if end := expiryOf(token); !end.IsZero() && (until.IsZero() || end.Before(until)) {
+			until = end
+		}
+	}
+	return until
+}
+
+func expiryOf(token string) time.Time {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 || len(token) > 64<<10 {
+		return time.Time{}
+	}
+	header, err := base64.RawURLEncoding.DecodeString(parts[0])
+	if err != nil {
+		return time.Time{}
+	}
+	var kind struct {
+		Algorithm string `json:"alg"`
+	}
+	if json.Unmarshal(header, &kind) != nil || kind.Algorithm == "" {
+		return time.Time{}
+	}
+	claims, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return time.Time{}
+	}
+	var end struct {
+		Expiry *float64 `json:"exp"`
+	}
+	if json.Unmarshal(claims, &end) != nil || end.Expiry == nil || *end.Expiry < 0 || *end.Expiry > 253402300799 { // of year 9999
+		return time.Time{}
+	}
+	seconds, _ := math.Modf(*end.Expiry)
+	return time.Unix(int64(seconds), 0)
 }

@@ -2,9 +2,13 @@ package kubelet
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
+	"time"
 
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 
@@ -57,7 +61,7 @@ func pullsAs(t *testing.T, manager *ImagePullManager, all []credentialprovider.T
 	t.Helper()
 	ctx, err := RecordPullIntent(klog.NewContext(t.Context(), logr.Discard()), manager, private)
 	must(t, err)
-	ctx, used, err = CheckPull(ctx, manager, private, privateID, all, used, nil)
+	ctx, used, err = CheckPull(ctx, manager, private, "", privateID, all, used, nil)
 	if err != nil {
 		manager.RecordImagePullFailed(ctx, private)
 		return err
@@ -70,11 +74,11 @@ func pullsAs(t *testing.T, manager *ImagePullManager, all []credentialprovider.T
 	return nil
 }
 
-func askingManager(t *testing.T, a *asked, check RegistryCheck) *ImagePullManager {
+func askingManager(t *testing.T, a *asked) *ImagePullManager {
 	t.Helper()
 	images := &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:cc", pause)}}
 	_, manager := newManager(t, waybill.RulesClosed, images)
-	must(t, AskRegistries(check)(manager))
+	must(t, AskRegistries(RegistryCheck{})(manager))
 	manager.ask = a.ask
 	manager.lists.beforeFirstPull(t.Context())
 	images.images = append(images.images, kubecontainer.Image{ID: privateID, RepoTags: []string{private},
@@ -108,7 +112,7 @@ func TestTheRegistryIsAsked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := &asked{answers: test.answers}
-			manager := askingManager(t, a, RegistryCheck{})
+			manager := askingManager(t, a)
 			var used *credentialprovider.TrackedAuthConfig
 			if len(test.all) > 0 {
 				used = &test.all[0]
@@ -138,17 +142,73 @@ func TestTheRegistryIsNotAsked(t *testing.T) {
 	secret := trackedSecret("1", "first")
 	all := []credentialprovider.TrackedAuthConfig{secret}
 	a := &asked{}
-	manager := askingManager(t, a, RegistryCheck{MayBeMirrored: func(image string) bool { return image != private }})
+	manager := askingManager(t, a)
+	manager.checker = func(string, string) waybill.ProofChecker { return waybill.CheckerRegistry }
 	must(t, pullsAs(t, manager, all, &all[0]))
+	manager.checker = nil
 	failed := errors.New("the pull failed")
-	manager.check.MayBeMirrored = nil
-	if _, _, err := CheckPull(t.Context(), manager, private, "", all, nil, failed); err != failed {
+	if _, _, err := CheckPull(t.Context(), manager, private, "", privateID, all, nil, failed); err != failed {
 		t.Errorf("after a pull that failed: %v", err)
 	}
 	_, silent := newManager(t, waybill.RulesClosed, &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:cc", pause)}})
-	silent.ask = a.ask
 	must(t, pullsAs(t, silent, all, &all[0]))
 	same(t, "questions", a.questions, "[]")
+}
+
+// The record says who checked, and until when the credential is good.
+func TestAPullIsRecordedWithItsTerms(t *testing.T) {
+	end := time.Unix(1_900_000_060, 0)
+	token := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"RS256"}`)) + "." +
+		base64.RawURLEncoding.EncodeToString([]byte(`{"exp":1900000060}`)) + ".signature"
+	for name, test := range map[string]struct {
+		asks   bool
+		answer registry.Answer
+		by     waybill.ProofChecker // the runtime's configuration
+		want   waybill.ProofChecker
+	}{
+		"nobody is asked":                        {want: waybill.CheckerUnknown},
+		"no other host serves":                   {by: waybill.CheckerRegistry, want: waybill.CheckerRegistry},
+		"a mirror serves":                        {by: waybill.CheckerMirror, want: waybill.CheckerMirror},
+		"a mirror serves, the registry says yes": {asks: true, answer: registry.Yes, by: waybill.CheckerMirror, want: waybill.CheckerRegistry},
+		"a mirror serves, the registry is down":  {asks: true, by: waybill.CheckerMirror, want: waybill.CheckerMirror},
+		"nothing is known, and it says yes":      {asks: true, answer: registry.Yes, want: waybill.CheckerRegistry},
+	} {
+		t.Run(name, func(t *testing.T) {
+			manager := askingManager(t, &asked{answers: map[string]registry.Answer{token: test.answer}})
+			if !test.asks {
+				manager.ask = nil
+			}
+			manager.checker = func(image, _ string) waybill.ProofChecker { return test.by }
+			all := []credentialprovider.TrackedAuthConfig{trackedSecret("1", token)}
+			must(t, pullsAs(t, manager, all, &all[0]))
+			record, err := manager.store.GetRecord(waybill.ImageCopy{ImageRef: privateID})
+			must(t, err)
+			proofs := record.Proofs["registry.example/a/app"].Secrets
+			if len(proofs) != 1 || proofs[0].Checker != test.want || !proofs[0].GoodUntil.Equal(end) {
+				t.Errorf("%+v, want %v until %v", proofs, test.want, end)
+			}
+		})
+	}
+}
+
+// As containerd reads it.
+func TestCheckersOf(t *testing.T) {
+	root := scratchDir(t)
+	write := func(path, text string) {
+		must(t, os.MkdirAll(filepath.Dir(filepath.Join(root, path)), 0o755))
+		must(t, os.WriteFile(filepath.Join(root, path), []byte(text), 0o644))
+	}
+	write("etc/containerd/config.toml", `version = 3
+[plugins.'io.containerd.cri.v1.images'.registry]
+config_path = '/etc/containerd/certs.d'
+`)
+	manager := &ImagePullManager{}
+	must(t, checkersOf(waybill.RuntimeAnswers{Version: "containerd", Root: root})(manager))
+	same(t, "without a mirror", manager.checker(private, ""), waybill.CheckerRegistry)
+	write("etc/containerd/certs.d/registry.example/hosts.toml", `[host."https://mirror.example"]`)
+	same(t, "with one, from the next pull on", manager.checker(private, ""), waybill.CheckerMirror)
+	must(t, checkersOf(waybill.RuntimeAnswers{Version: "another", Root: root})(manager))
+	same(t, "another runtime", manager.checker(private, ""), waybill.CheckerUnknown)
 }
 
 func TestRegistryCheckOfEnvironment(t *testing.T) {
@@ -157,7 +217,7 @@ func TestRegistryCheckOfEnvironment(t *testing.T) {
 		t.Setenv(checkVariable, value)
 		manager, err := NewImagePullManager(store, &runtimeImages{}, RegistryCheckOfEnvironment())
 		must(t, err)
-		same(t, "asks with "+value, manager.check != nil, want)
+		same(t, "asks with "+value, manager.ask != nil, want)
 	}
 	t.Setenv(checkVariable, "true")
 	if _, err := NewImagePullManager(store, &runtimeImages{}, RegistryCheckOfEnvironment()); err == nil {
@@ -167,7 +227,7 @@ func TestRegistryCheckOfEnvironment(t *testing.T) {
 
 // A digest that the runtime does not say, or not as the only one, is not asked for.
 func TestWhichManifestIsAskedFor(t *testing.T) {
-	manager := askingManager(t, &asked{}, RegistryCheck{})
+	manager := askingManager(t, &asked{})
 	images := manager.imageService.(*runtimeImages)
 	at := len(images.images) - 1
 	for _, test := range []struct {
@@ -185,5 +245,61 @@ func TestWhichManifestIsAskedFor(t *testing.T) {
 	} {
 		images.images[at].RepoDigests = test.digests
 		same(t, fmt.Sprint(test), manager.digestOf(t.Context(), test.image, test.ref), test.want)
+	}
+}
+
+func TestGoodUntil(t *testing.T) {
+	token := func(header, claims string) string {
+		encode := base64.RawURLEncoding.EncodeToString
+		return encode([]byte(header)) + "." + encode([]byte(claims)) + ".signature"
+	}
+	early, late := time.Unix(1_900_000_000, 0), time.Unix(1_900_000_060, 0)
+	jwt := token(`{"alg":"RS256"}`, `{"exp":1900000060,"sub":"system:serviceaccount:a:builder"}`)
+	for password, want := range map[string]time.Time{
+		jwt: late,
+		token(`{"alg":"RS256"}`, `{"exp":1900000000.9}`): early,
+		"secret":                       {},
+		"":                             {},
+		token(`{"alg":"RS256"}`, `{}`): {},
+		token(`{"alg":"RS256"}`, `{"exp":"tomorrow"}`): {},
+		token(`{"alg":"RS256"}`, `{"exp":-1}`):         {},
+		token(`{"alg":"RS256"}`, `{"exp":1e300}`):      {},
+		token(`{}`, `{"exp":1900000000}`):              {},
+		token(`{"alg":"RS256"}`, `not JSON`):           {},
+		"a.b.c":                                        {},
+	} {
+		of := credentialprovider.TrackedAuthConfig{AuthConfig: credentialprovider.AuthConfig{Password: password}}
+		if got := goodUntil(&of); !got.Equal(want) {
+			t.Errorf("%.60s: %v, not %v", password, got, want)
+		}
+	}
+	both := credentialprovider.AuthConfig{Password: token(`{"alg":"none"}`, `{"exp":1900000000}`), IdentityToken: jwt}
+	if got := goodUntil(&credentialprovider.TrackedAuthConfig{AuthConfig: both}); !got.Equal(early) {
+		t.Errorf("what ends first counts: %v", got)
+	}
+	if !goodUntil(nil).IsZero() {
+		t.Error("an anonymous pull ends")
+	}
+}
+
+// A mirror's proof opens nothing where the policy wants the registry's.
+func TestProofsByTheRegistry(t *testing.T) {
+	for by, open := range map[waybill.ProofChecker]bool{waybill.CheckerMirror: false, waybill.CheckerUnknown: false, waybill.CheckerRegistry: true} {
+		directory := scratchDir(t)
+		images := &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:cc", pause)}}
+		store, err := OpenStore(t.Context(), Setup{
+			Directory: filepath.Join(directory, "waybill"), KubeletDirectory: directory, MapBytes: 16 << 20, NoSocket: true, ImageService: images,
+			VerificationPolicy: kubeletconfig.NeverVerifyPreloadedImages, Proofs: []waybill.ProofRule{{Proofs: waybill.ProofsRegistry}},
+		})
+		must(t, err)
+		manager, err := NewImagePullManager(store, images)
+		must(t, err)
+		manager.checker = func(string, string) waybill.ProofChecker { return by }
+		all := []credentialprovider.TrackedAuthConfig{trackedSecret("1", "garbage")}
+		must(t, pullsAs(t, manager, all, &all[0]))
+		if got := !mustPull(t, manager, private, privateID, credentialsOf(imagePullSecret(all[0]))); got != open {
+			t.Errorf("checked by %v: open %v", by, got)
+		}
+		must(t, store.Close())
 	}
 }

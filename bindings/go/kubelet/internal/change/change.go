@@ -48,7 +48,8 @@ if err != nil {
 	return nil, nil, nil, err
 }
 if utilfeature.DefaultFeatureGate.Enabled(features.KubeletEnsureSecretPulledImages) {
-	imagePullManager, err = waybillkubelet.NewImagePullManager(waybillStore, kubeRuntimeManager, waybillkubelet.RegistryCheckOfEnvironment())
+	imagePullManager, err = waybillkubelet.NewImagePullManager(waybillStore, kubeRuntimeManager,
+		waybillkubelet.CheckersOf(kubeRuntimeManager.runtimeName), waybillkubelet.RegistryCheckOfEnvironment())
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("failed to create image pull manager: %w", err)
 	}
@@ -76,7 +77,7 @@ if err != nil {
 
 	// PullCheck stands behind the statement in which pullImage gets the pull's result.
 	PullCheck = `ctx, imagePullResult.credentialsUsed, imagePullResult.err = waybillkubelet.CheckPull(
-	ctx, m.imagePullManager, image, imagePullResult.imageRef, pullCredentials, imagePullResult.credentialsUsed, imagePullResult.err)`
+	ctx, m.imagePullManager, image, imgSpec.RuntimeHandler, imagePullResult.imageRef, pullCredentials, imagePullResult.credentialsUsed, imagePullResult.err)`
 )
 
 // Sources returns the changed files of the module k8s.io/kubernetes in `module`, by their paths below it.
@@ -267,8 +268,9 @@ func changeImageManager(s *source) error {
 		}
 	}
 	results := find(function.Body, func(n *ast.AssignStmt) bool { return s.text(n) == "imagePullResult := <-pullChan" })
-	if len(results) != 1 || results[0].Pos() < branch.End() || !slices.Contains(namesOf(function.Type.Params), "pullCredentials") {
-		return errors.New("expected imagePullResult := <-pullChan and the parameter pullCredentials in pullImage")
+	names := namesOf(function.Type.Params)
+	if len(results) != 1 || results[0].Pos() < branch.End() || !slices.Contains(names, "pullCredentials") || !slices.Contains(names, "imgSpec") {
+		return errors.New("expected imagePullResult := <-pullChan and the parameters pullCredentials and imgSpec in pullImage")
 	}
 	s.insert(results[0].End(), "\n"+PullCheck)
 	s.replace(intent, PullIntent)
