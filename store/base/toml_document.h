@@ -15,7 +15,7 @@
 
 namespace waybill::internal {
 
-// kInvalidArgument, with the line: it is not TOML. kLimitExceeded: it has more than `most` bytes,
+// kInvalidArgument, with the line: it is not TOML 1.0. kLimitExceeded: it has more than `most` bytes,
 // or too many dots in a line.
 Result<toml::table> ReadToml(std::string_view text, std::size_t most);
 

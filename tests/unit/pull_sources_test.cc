@@ -256,6 +256,17 @@ BOOST_AUTO_TEST_CASE(what_can_not_be_understood_is_never_the_registry) {
   BOOST_TEST(WithHosts("a" + std::string(300, '.') + "b = 1\n").starts_with("unknown"));
 }
 
+// Where toml++ would run into what it calls unreachable.
+BOOST_AUTO_TEST_CASE(letters_that_are_not_ascii) {
+  for (const char* toml :
+       {"\u00e9 = 1\n", "[\u00e9]\n", "a = 1 \u00e9\n", "a = [1, \u02cc]\n", "a \u00e9 = 1\n",
+        "a = '\u00e9' \u00e9\n", "a = '''\n''' \u00e9\n", "a = \"\\\"\" \u00e9\n"}) {
+    BOOST_TEST(WithHosts(toml) == "unknown", toml);
+  }
+  BOOST_TEST(WithHosts("# \u00e9 '\na = \"\\\"\u00e9\"\nb = '''\n\u00e9 '\n'''\nc = '\u00e9'\n") ==
+             "registry");
+}
+
 BOOST_AUTO_TEST_CASE(what_is_not_a_file_holds_nobody) {
   Node node;
   node.Runs("containerd v2.4.2").Has("/etc/containerd/config.toml", "");
