@@ -261,12 +261,13 @@ BOOST_AUTO_TEST_CASE(a_proof_says_who_checked_it) {
     node.Follow();
   };
   const auto checkers = [&] {
-    std::string text;
+    std::map<std::string, std::string> by_tenant;
     const auto stored = Must(node.its_store().GetRecord({.image_ref = Ref('1')}));
     for (const ImagePullSecret& secret : stored.credential_mapping.at(kApp).kubernetes_secrets) {
-      text +=
-          secret.namespace_name + " " + std::string(ProofCheckerName(secret.proof.checker)) + ";";
+      by_tenant[secret.namespace_name] = ProofCheckerName(secret.proof.checker);
     }
+    std::string text;
+    for (const auto& [tenant, checker] : by_tenant) text += tenant + " " + checker + ";";
     return text;
   };
   node.Start();
