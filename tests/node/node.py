@@ -188,6 +188,20 @@ class Node:
             *self.kubelet_flags, env={**os.environ, "WAYBILL_REGISTRY_CHECK": "on" if self.asks_registry else "off"})
         wait_for("the kubelet", 60, self._healthy)
 
+    def doctor_objects_to(self, check):
+        """Whether `waybill doctor` says of it that it is not as it should be."""
+        done = subprocess.run([WAYBILL, "doctor", "--kubelet-dir", KUBELET_DIR, "--kubelet-config", self.config,
+                               "--cri", f"unix://{SOCKET}", "--json"], capture_output=True)
+        print(done.stdout.decode(), done.stderr.decode(), file=sys.stderr)
+        verdicts = {c["check"]: c["verdict"] for c in json.loads(done.stdout)["findings"]}
+        self.says(f"The doctor objects to {check}", True, verdicts.get(check) in ("fail", "warn"), verdicts.get(check))
+
+    def guard_says_nothing_is_verified(self):
+        if self.guard:
+            status = run(WAYBILL, "guard", "--status", "--kubelet-dir", KUBELET_DIR).decode()
+            print(status, file=sys.stderr)
+            self.says("The guard says that nothing is verified", True, "verifies nothing" in status, status)
+
     def starts(self, text):
         """Whether it comes up. If the guard refuses, what docs/operations.md says is done."""
         try:

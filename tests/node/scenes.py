@@ -856,6 +856,8 @@ def unverified(node, how, **configuration):
         a.asks(f"A with {how}, Never", image.name, IN, **NEVER)
         b.asks(f"B its own image with {how}, IfNotPresent", own.name, IN)
     off = how == "the gate off"
+    node.doctor_objects_to("kubelet-gate" if off else "kubelet-policy")
+    node.guard_says_nothing_is_verified()
     node.restart()
     with node.at_once():
         b.asks("B after that, Never", image.name, OUT, UNRECORDED | GATE_UNTOLD if off else {}, **NEVER)
@@ -874,6 +876,7 @@ def open_mirror(node):
     garbage = {"secret": "garbage"}
     node.start()
     a.asks("A, IfNotPresent", image.name, IN)
+    node.doctor_objects_to("credentials-mirrors")
     b.asks("B with a garbage Secret, Never", image.name, OUT, **garbage, **NEVER)
     b.asks("B with a garbage Secret, IfNotPresent", image.name, OUT, OPEN_MIRROR, **garbage)
     b.asks("B with a garbage Secret after that, Never", image.name, OUT, OPEN_MIRROR, **garbage, **NEVER)
