@@ -34,7 +34,7 @@ auto Asked(const waybill_policy* policy, const Ask& ask) {
 int32_t waybill_classify_pull_error(waybill_string text) {
   if (text.data == nullptr) return WAYBILL_PULL_ERROR_UNKNOWN;
   try {
-    return static_cast<int32_t>(waybill::ClassifyPullError({text.data, text.size}));
+    return static_cast<int32_t>(waybill::ClassifyPullError({text.data, text.length}));
   } catch (...) {  // out of memory
     return WAYBILL_PULL_ERROR_UNKNOWN;
   }

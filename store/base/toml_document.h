@@ -6,6 +6,8 @@
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
 #define TOML_MAX_NESTED_VALUES 16
+// 3.3 asserts that a table's name begins as a key does, say, and refuses it afterwards all the same.
+#define TOML_ASSERT(expr) static_assert(true)
 #include <toml++/toml.h>
 
 #include <cstddef>

@@ -257,6 +257,14 @@ BOOST_AUTO_TEST_CASE(what_can_not_be_understood_is_never_the_registry) {
 }
 
 // Where toml++ would run into what it calls unreachable.
+BOOST_AUTO_TEST_CASE(tables_whose_name_is_no_key) {
+  for (const char* toml : {"[\r", "[\r\n", "[\n", "[=", "[[=", "[ \t#", "a = [\n1]\n[.",
+                           "[[[a]]]\n", "\x01 = 1\n", "a = 1\r", "[a]\n [\x7f"}) {
+    BOOST_TEST(WithHosts(toml).starts_with("unknown"), toml);
+  }
+  BOOST_TEST(WithHosts("a = [\n[1, 2],\n[\n]]\r\n [ a-b ]\n[[\"c\"]]\n['d']\n[1]\n") == "registry");
+}
+
 BOOST_AUTO_TEST_CASE(letters_that_are_not_ascii) {
   for (const char* toml :
        {"\u00e9 = 1\n", "[\u00e9]\n", "a = 1 \u00e9\n", "a = [1, \u02cc]\n", "a \u00e9 = 1\n",
