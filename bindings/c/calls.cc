@@ -9,7 +9,7 @@ using waybill::Result;
 using waybill::StreamingStore;
 
 waybill_string waybill_proof_checker_name(int32_t checker) {
-  return NameOf(checker, waybill::ProofChecker::kUnknown, waybill::ProofChecker::kMirror,
+  return NameOf(checker, waybill::ProofChecker::kUnknown, waybill::ProofChecker::kGuest,
                 waybill::ProofCheckerName);
 }
 waybill_code waybill_parse_proof_checker(waybill_string name, int32_t* checker,

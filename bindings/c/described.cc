@@ -501,7 +501,7 @@ waybill_recovery_report ToC(const RecoveryReport& from, Memory& memory) {
 
 ProofTerms FromC(const waybill_proof_terms& from, Arguments& arguments) {
   ProofTerms to;
-  to.checker = arguments.OneOf(from.checker, ProofChecker::kMirror, "checker");
+  to.checker = arguments.OneOf(from.checker, ProofChecker::kGuest, "checker");
   to.good_until = FromCIfAny(from.good_until, arguments);
   return to;
 }

@@ -331,9 +331,11 @@ enum {
   WAYBILL_CHECKER_REGISTRY = 1,
   /* By the runtime's configuration another host may have served the pull. Many of them ask for no
    * credentials: then any Secret "proves" itself. */
-  WAYBILL_CHECKER_MIRROR = 2
+  WAYBILL_CHECKER_MIRROR = 2,
+  /* The pull happened in the guest of a confidential container: the node proved nothing. */
+  WAYBILL_CHECKER_GUEST = 3
 };
-/* "unknown", "registry", "mirror", "guest" */
+/* "unknown", "registry", "mirror", "guest"; "" for a number of a later version. */
 WAYBILL_API waybill_string waybill_proof_checker_name(int32_t checker);
 /* The inverse. WAYBILL_INVALID_ARGUMENT for any other spelling. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_parse_proof_checker(waybill_string name,
@@ -710,7 +712,7 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_read_runtime_pulls(
 /* A host that may serve a pull instead of the registry. */
 typedef struct waybill_pull_source {
   waybill_string host;   /* with the port, if it is named, and a path that is not the usual */
-  bool serves_manifests; /* of this image: by tag, or by digest. Who does checks credentials */
+  bool serves_manifests; /* Of this image: by tag, or by digest. Who does checks credentials. */
   bool serves_layers;
   /* Plain HTTP, or its certificate is not verified: whoever is on the way can answer. */
   bool insecure;

@@ -152,8 +152,8 @@ class Reader:
                 number = int(m[2]) if m[2] else number + 1
                 enum.values.append(
                     Enumerator(m[1], number, sentence_parts(self.take(), m[3] or "")))
-            else:
-                self.take()
+            elif code:
+                raise SystemExit(f"enum {name}: this line is no enumerator: {code}")
 
     def declaration(self, code):
         above, paragraph = self.above, self.paragraph

@@ -125,6 +125,9 @@ const (
 	// CheckerMirror: By the runtime's configuration another host may have served the pull. Many of
 	// them ask for no credentials: then any Secret "proves" itself.
 	CheckerMirror ProofChecker = C.WAYBILL_CHECKER_MIRROR
+	// CheckerGuest: The pull happened in the guest of a confidential container: the node proved
+	// nothing
+	CheckerGuest ProofChecker = C.WAYBILL_CHECKER_GUEST
 )
 
 // String returns the name of a ProofChecker, as the library spells it.
@@ -1321,7 +1324,7 @@ func cRuntimePulls(a *arena, from *RuntimePulls) (c C.waybill_runtime_pulls) {
 type PullSource struct {
 	// with the port, if it is named, and a path that is not the usual
 	Host string
-	// of this image: by tag, or by digest. Who does checks credentials
+	// Of this image: by tag, or by digest. Who does checks credentials.
 	ServesManifests bool
 	ServesLayers    bool
 	// Plain HTTP, or its certificate is not verified: whoever is on the way can answer

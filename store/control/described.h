@@ -32,7 +32,7 @@ inline constexpr auto kLast<Settled> = 1;
 template <>
 inline constexpr auto kLast<RevocationKind> = 5;
 template <>
-inline constexpr auto kLast<ProofChecker> = 2;
+inline constexpr auto kLast<ProofChecker> = 3;
 template <>
 inline constexpr auto kLast<PullFailure> = 2;
 template <>

@@ -75,8 +75,8 @@ Result<RuntimePulls> ReadRuntimePulls(const RuntimeAnswers& answers);
 // A host that may serve a pull instead of the registry.
 struct PullSource {
   std::string host = {};  // with the port, if it is named, and a path that is not the usual
-  bool serves_manifests =
-      false;  // of this image: by tag, or by digest. Who does checks credentials
+  // Of this image: by tag, or by digest. Who does checks credentials.
+  bool serves_manifests = false;
   bool serves_layers = false;
   // Plain HTTP, or its certificate is not verified: whoever is on the way can answer.
   bool insecure = false;

@@ -36,11 +36,11 @@ enum class ProofChecker : std::uint8_t {
   // By the runtime's configuration another host may have served the pull. Many of them ask for no
   // credentials: then any Secret "proves" itself.
   kMirror = 2,
-  kGuest =
-      3,  // the pull happened in the guest of a confidential container: the node proved nothing
+  // The pull happened in the guest of a confidential container: the node proved nothing.
+  kGuest = 3,
 };
-std::string_view ProofCheckerName(
-    ProofChecker checker);  // "unknown", "registry", "mirror", "guest"
+// "unknown", "registry", "mirror", "guest"; "" for a number of a later version.
+std::string_view ProofCheckerName(ProofChecker checker);
 // kInvalidArgument for any other name; the text lists the four.
 Result<ProofChecker> ParseProofChecker(std::string_view name);
 
