@@ -78,7 +78,11 @@ static void opening(void) {
   MUST(waybill_clear_distrust(store, WAYBILL_STRING("a test"), &clear.known, NULL, &error));
 
   GROWN(waybill_pull_result) result = {.known = {.pull = 0}};
-  SIZES(result, waybill_record_image_pulled(store, APP, NULL, &result.known, &error));
+  const size_t first_result = offsetof(waybill_pull_result, terms);
+  SIZES_SINCE(result, first_result,
+              waybill_record_image_pulled(store, APP, NULL, &result.known, &error));
+  result.known.struct_size = first_result;
+  result.known.terms.good_until = check_poison(); /* behind what an older caller passes */
   MUST(waybill_record_image_pulled(store, APP, NULL, &result.known, &error));
   end_store(store);
 }
