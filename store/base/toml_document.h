@@ -6,7 +6,8 @@
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
 #define TOML_MAX_NESTED_VALUES 16
-// 3.3 asserts that a table's name begins as a key does, say, and refuses it afterwards all the same.
+// 3.3 asserts that a table's name begins as a key does, say, and refuses it afterwards all the
+// same.
 #define TOML_ASSERT(expr) static_assert(true)
 #include <toml++/toml.h>
 
@@ -17,8 +18,8 @@
 
 namespace waybill::internal {
 
-// kInvalidArgument, with the line: it is not TOML 1.0. kLimitExceeded: it has more than `most` bytes,
-// or too many dots in a line.
+// kInvalidArgument, with the line: it is not TOML 1.0. kLimitExceeded: it has more than `most`
+// bytes, or too many dots in a line.
 Result<toml::table> ReadToml(std::string_view text, std::size_t most);
 
 // "line 3: …".
