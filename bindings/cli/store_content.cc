@@ -1,5 +1,7 @@
 #include "bindings/cli/store_content.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -346,6 +348,11 @@ void CompareRecords(const StoreContent& before, const StoreContent& after,
             changes.push_back(std::move(change));
           } else if (now->hash() != grant.hash()) {
             change.because = "its credentials changed";
+            changes.push_back(std::move(change));
+          } else if (now->proof.checker != grant.proof.checker) {
+            change.because = fmt::format("its checker is {}, and was {}",
+                                         ProofCheckerName(now->proof.checker),
+                                         ProofCheckerName(grant.proof.checker));
             changes.push_back(std::move(change));
           }
         }
