@@ -38,7 +38,13 @@ void MeasureRecordingCalls(const Micro& micro, const MicroStore& on) {
         Must(store.RecordImagePullFailed({.image = image}, kNothingTransferred, pull));
       },
       begin);
-  Must(store.RecordImagePullFailed({.image = image}, kNothingTransferred, pull));
+  const auto fail = [&](std::size_t) {
+    Must(store.RecordImagePullError(
+        {.image = image},
+        {.failure = kNothingTransferred, .error_class = PullErrorClass::kNotFound, .pull = pull}));
+  };
+  row("RecordImagePullError: nothing transferred", fail, begin);
+  fail(0);
 
   struct NewPull {
     explicit NewPull(std::uint64_t index)

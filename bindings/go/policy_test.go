@@ -1,6 +1,7 @@
 package waybill_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -53,8 +54,9 @@ func TestOnlyWhatTheRegistryChecked(t *testing.T) {
 	}
 	wantCode(t, second(policy.WithProofs(waybill.ProofRule{}, waybill.ProofRule{})), waybill.ErrInvalidArgument)
 
-	options := waybill.OpenOptions{Directory: t.TempDir() + "/store", NoWitness: true, Policy: policy}
-	s, err := waybill.Open(options)
+	options := optionsIn(scratch(t))
+	options.Policy = policy
+	s, err := waybill.Open(context.Background(), options)
 	must(t, err)
 	defer s.Close()
 	image := waybill.ImageCopy{Image: "registry.example.com/a:v1", ImageRef: "sha256:a"}

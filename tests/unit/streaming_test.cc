@@ -739,8 +739,8 @@ BOOST_FIXTURE_TEST_CASE(going_down_makes_tokens_void, KeptStreams) {
   ExpectError(Migrate(options), ErrorCode::kConflict, "1 streaming token");
   options.accept_loss = true;
   const MigrationReport report = Must(Migrate(options));
-  BOOST_REQUIRE(report.steps.size() == 1U);
-  BOOST_TEST(report.steps[0].name == "streaming");
+  BOOST_REQUIRE(report.steps.size() == kNewestSchema - 6U);
+  BOOST_TEST(report.steps.back().name == "streaming");
   scene.Start();
   BOOST_TEST(scene->report().recovery.migration->to == kNewestSchema);
   CheckNotFound(scene, token);

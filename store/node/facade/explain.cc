@@ -114,7 +114,8 @@ void TellWhatStoppedCounting(Explanation& why) {
   } else if (is_any(CredentialStanding::kNotByRegistry)) {
     why.text = "a pull is on record, but the registry itself is not known to have checked it";
     why.hint =
-        "a pull that the registry answers proves it; `--proofs any` counts a mirror's answer, too";
+        "a pull that the registry itself answers proves it; a policy that counts any proof counts "
+        "a mirror's, too";
   } else if (is_any(CredentialStanding::kForgotten)) {
     why.text = "a pull is on record, but what it proved was forgotten";
   } else {
