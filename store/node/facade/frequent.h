@@ -9,7 +9,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -39,7 +38,7 @@ class Frequent {
     ++place->count;
     place->hash = hash;
     place->size = name.size();
-    std::memcpy(place->text.data(), cut.data(), cut.size());
+    std::ranges::copy(cut, place->text.begin());
   }
   std::vector<Reverified> Most() const {
     std::vector<Reverified> all;
