@@ -165,8 +165,10 @@ func (m *ImagePullManager) RecordImagePulled(ctx context.Context, image, imageRe
 	switch {
 	case fileErr != nil:
 		logger.Error(fileErr, "the intent's file stays in its place until this can be written", "image", image)
-	case isImageID(imageRef): // otherwise the next list tells the ID, which a kubelet goes by
+	case isImageID(imageRef):
 		m.files.dropIntents(logger, image)
+	default: // the next list tells the ID, which a kubelet goes by
+		m.files.keepIntents(image)
 	}
 	m.metrics.noteRecords(logger, m.store)
 	m.metrics.noteIntents(logger, m.store)
