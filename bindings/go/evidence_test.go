@@ -148,7 +148,7 @@ func TestExplanationSaysWhatCounts(t *testing.T) {
 	for got, want := range map[fmt.Stringer]string{
 		waybill.ExplainedNodePods: "nodePods", waybill.ExplainedSecret: "secret", waybill.ExplainedServiceAccount: "serviceAccount",
 		waybill.ExplainedKind(3): "ExplainedKind(3)", waybill.StandingCounts: "counts", waybill.StandingTooOld: "tooOld",
-		waybill.StandingForgotten: "forgotten", waybill.CredentialStanding(3): "CredentialStanding(3)",
+		waybill.StandingForgotten: "forgotten", waybill.StandingNotByRegistry: "notByRegistry", waybill.CredentialStanding(4): "CredentialStanding(4)",
 	} {
 		if got.String() != want {
 			t.Errorf("%q, not %q", got, want)

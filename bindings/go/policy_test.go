@@ -68,7 +68,7 @@ func TestOnlyWhatTheRegistryChecked(t *testing.T) {
 			Terms:       waybill.ProofTerms{Checker: checker, GoodUntil: end},
 		}))
 		d := s.MustAttemptPull(image, waybill.PodCredentials{})
-		if d.Pull != (checker == waybill.CheckerMirror) {
+		if d.Pull() != (checker == waybill.CheckerMirror) {
 			t.Errorf("%v: %+v", checker, d)
 		}
 	}
