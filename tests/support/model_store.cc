@@ -254,11 +254,29 @@ ModelOpened Model::Restart(const ModelOpening& opening) {
   return opened;
 }
 
+namespace {
+
+bool SaysWhoChecked(const ImagePulledRecord& record) {
+  const auto says = [](const auto& one) { return one.proof.checker != ProofChecker::kUnknown; };
+  return std::any_of(record.credential_mapping.begin(), record.credential_mapping.end(),
+                     [&](const auto& named) {
+                       const ImagePullCredentials& entry = named.second;
+                       return (entry.node_pods_accessible &&
+                               entry.node_pods_proof.checker != ProofChecker::kUnknown) ||
+                              std::any_of(entry.kubernetes_secrets.begin(),
+                                          entry.kubernetes_secrets.end(), says) ||
+                              std::any_of(entry.kubernetes_service_accounts.begin(),
+                                          entry.kubernetes_service_accounts.end(), says);
+                     });
+}
+
+}  // namespace
+
 bool Model::DownLoses() const {
   const bool records = std::any_of(records_.begin(), records_.end(), [&](const auto& record) {
     ImagePulledRecord without = record.second;
     return !record.first.second.empty() || SaysMoreThanVersionOne(record.second) ||
-           DropLimited(without);
+           DropLimited(without) || SaysWhoChecked(record.second);
   });
   const auto all = intents();
   const bool intents = std::any_of(all.begin(), all.end(),
