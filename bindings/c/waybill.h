@@ -705,7 +705,8 @@ typedef struct waybill_runtime_pulls {
 
 /* Reads the runtime's configuration: from its own answers, and from files where these say less
  * (containerd from 2.0 on leaves out registries). An answer or a file that can't be understood is
- * one of `problems`. At most 1 MiB a file, and 256 files. */
+ * one of `problems`. At most 1 MiB a file, and 256 files. WAYBILL_INTERNAL alone. Any thread may
+ * call this and waybill_pull_sources_of at any time. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_read_runtime_pulls(
     const waybill_runtime_answers* answers, waybill_runtime_pulls** pulls, waybill_error** error);
 
@@ -1606,7 +1607,8 @@ enum {
   WAYBILL_PULL_ERROR_OTHER = 4 /* an error of none of these kinds */
 };
 /* Reads the text of an error of containerd, CRI-O, a CRI client or a kubelet; of an empty text
- * nothing is known. Metrics go by it, and no decision: registries choose some of these words. */
+ * nothing is known. Metrics go by it, and no decision: registries choose some of these words. Never
+ * fails; thread-safe. */
 WAYBILL_API int32_t waybill_classify_pull_error(waybill_string text);
 /* How a pull did not succeed, and why. */
 typedef struct waybill_pull_error {

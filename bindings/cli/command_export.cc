@@ -3,6 +3,7 @@
 #include "bindings/cli/command.h"
 #include "bindings/cli/input.h"
 #include "bindings/cli/list_token.h"
+#include "bindings/cli/proofs_flag.h"
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
 #include "store/base/try.h"
@@ -26,6 +27,7 @@ class ExportCall final : public StoreCall {
         {{"v1beta1", KubeletApiVersion::kV1Beta1}, {"v1alpha1", KubeletApiVersion::kV1Alpha1}},
         "v1beta1 (default; kubelets since v1.35) or v1alpha1 (to v1.34)");
     store_.DeclareRules(flags);
+    proofs_.Declare(flags);
     flags.Needs("--allow-empty", {"--images", "--cri"});
   }
 
@@ -34,7 +36,8 @@ class ExportCall final : public StoreCall {
     if (images_.cri().given() && store_.rules() == Rules::kClosed) token = DrawToken();
     options_.images_on_node = TRY(images_.ReadIfGiven());
     if (token) Judge(*token, *options_.images_on_node);
-    auto report = WithStore(ObserveStore(store_),
+    const VerificationPolicy policy = TRY(proofs_.In({}));
+    auto report = WithStore(ObserveStore(store_, {.policy = policy}),
                             [&](const NodeStore& store) { return store.Export(options_); });
     if (!report) return images_.cri().About(report.error());
     out.WriteFields({{"records", "records written", report->records},
@@ -84,6 +87,7 @@ class ExportCall final : public StoreCall {
   }
 
   ImagesFlags images_;
+  ProofsFlag proofs_;
   ExportOptions options_;
 };
 

@@ -112,52 +112,18 @@ class Revoked {
   std::map<Identity, const Revocation*> by_identity_;
 };
 
-// Keeps in the record what `counts` accepts: of Secrets, service accounts, and the proofs that
-// every pod may use it.
-template <typename Counts>
-void LeaveIf(const Counts& counts, ImagePulledRecord& record) {
-  for (auto at = record.credential_mapping.begin(); at != record.credential_mapping.end();) {
-    ImagePullCredentials& entry = at->second;
-    const bool was_empty = entry.empty();
-    if (!counts(entry.node_pods_proof)) entry.node_pods_accessible = false;
-    std::erase_if(entry.kubernetes_secrets, [&](const auto& one) { return !counts(one); });
-    std::erase_if(entry.kubernetes_service_accounts, [&](const auto& one) { return !counts(one); });
-    at = !was_empty && entry.empty() ? record.credential_mapping.erase(at) : std::next(at);
-  }
-}
-
-// Whether what has that proof counts by the limits.
-class Ages {
- public:
-  Ages(const AgeLimits& limits, Timestamp now) : limits_(limits), now_(now) {}
-  bool operator()(const ImagePullSecret& one) const {
-    return Young(one.proof, limits_.credentials);
-  }
-  bool operator()(const ImagePullServiceAccount& one) const {
-    return Young(one.proof, internal::AgeOfServiceAccounts(limits_));
-  }
-  bool operator()(const Proof& of_node_pods) const {
-    return Young(of_node_pods, limits_.node_pods);
-  }
-
- private:
-  bool Young(const Proof& proof, std::chrono::seconds most) const {
-    return !internal::IsPastAge(proof, most, now_);
-  }
-
-  const AgeLimits& limits_;
-  Timestamp now_;
-};
-
 // Leaves out forgotten credentials that records still store, as the store's own answers do.
 void LeaveWhatCounts(const AgeLimits& ages, Timestamp latest_time, StoreContent& content) {
   const Revoked revoked(content.revocations);
   for (ImagePulledRecord& record : content.records) {
-    LeaveIf([&](const auto& one) { return revoked.Find(record, one) == nullptr; }, record);
+    internal::LeaveIf(
+        [&](const std::string&, const auto& one) { return revoked.Find(record, one) == nullptr; },
+        record);
   }
   content.records_of_any_age = content.records;
-  const Ages young(ages, internal::NowForAges(SystemClock(), latest_time));
-  for (ImagePulledRecord& record : content.records) LeaveIf(young, record);
+  const VerificationPolicy any;
+  const internal::IsGood good(any, ages, internal::NowForAges(SystemClock(), latest_time));
+  for (ImagePulledRecord& record : content.records) internal::LeaveIf(good, record);
 }
 
 Result<StoreContent> ReadFromFile(const std::string& path) {
@@ -350,9 +316,9 @@ void CompareRecords(const StoreContent& before, const StoreContent& after,
             change.because = "its credentials changed";
             changes.push_back(std::move(change));
           } else if (now->proof.checker != grant.proof.checker) {
-            change.because = fmt::format("its checker is {}, and was {}",
-                                         ProofCheckerName(now->proof.checker),
-                                         ProofCheckerName(grant.proof.checker));
+            change.because =
+                fmt::format("its checker is {}, and was {}", ProofCheckerName(now->proof.checker),
+                            ProofCheckerName(grant.proof.checker));
             changes.push_back(std::move(change));
           }
         }

@@ -143,7 +143,8 @@ func DecodeRuntimeStatus(json []byte) ([]RuntimeHandler, error) {
 
 // ReadRuntimePulls reads the runtime's configuration: from its own answers, and from files where
 // these say less (containerd from 2.0 on leaves out registries). An answer or a file that can't be
-// understood is one of problems. At most 1 MiB a file, and 256 files. ErrOutOfMemory.
+// understood is one of problems. At most 1 MiB a file, and 256 files. ErrInternal alone. Any thread
+// may call this and [PullSourcesOf] at any time.
 func ReadRuntimePulls(answers RuntimeAnswers) (RuntimePulls, error) {
 	var a arena
 	defer a.free()

@@ -1,7 +1,7 @@
 // For the command (../../bindings/cli/) alone. Where the public API is too little for it:
 //
-//   it reads a store, but no backup without restoring it                       ReadBackup, age.h
-//   it opens a store; the command also copies one that must not change         owner_lock.h,
+//   it reads a store, but no backup without restoring it                       ReadBackup,
+//   what_counts.h it opens a store; the command also copies one that must not change owner_lock.h,
 //                                                                              store_files.h
 //   it reads a Secret, and what a runtime says of a guest platform, as         auth_document.h,
 //   documents of their own; the command finds them inside others               guest_platform.h
@@ -16,7 +16,7 @@
 #include "migrations/runtime/guest_platform.h"
 #include "store/engine/recovery/owner_lock.h"
 #include "store/engine/recovery/store_files.h"
-#include "store/node/records/age.h"
+#include "store/node/records/what_counts.h"
 #include "waybill/evidence.h"
 #include "waybill/revocation.h"
 #include "waybill/types.h"

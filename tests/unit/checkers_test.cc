@@ -176,6 +176,29 @@ BOOST_AUTO_TEST_CASE(a_mirrors_pull_without_credentials_takes_the_place_of_secre
   });
 }
 
+// What a mirror answered afterwards opens it, though the registry's proof is still in the record.
+BOOST_AUTO_TEST_CASE(a_registrys_proof_that_was_forgotten_stands_in_no_ones_way) {
+  UnderBothRules([](Rules rules) {
+    ScratchStore store(rules);
+    store.TidyAtOnce(1);
+    const auto pull = [&](std::string_view ref, ProofChecker checker) {
+      const PullId id = Must(store->RecordPullIntent({.image = kImage}));
+      Must(store->RecordImagePulled({.image = kImage, .image_ref = ref}, WithSecret(kSecretA),
+                                    {.pull = id, .terms = {.checker = checker}}));
+    };
+    for (const char digit : std::string_view("345678")) {
+      pull(Digest(digit), ProofChecker::kRegistry);
+    }
+    static_cast<void>(Must(store->Forget(
+        {.kind = RevocationKind::kSecret, .who = {.namespace_name = "team-a", .name = "pull"}})));
+    for (const char digit : std::string_view("345678")) pull(Digest(digit), ProofChecker::kMirror);
+    Must(store->TidyUp());
+    for (const char digit : std::string_view("345678")) {
+      BOOST_TEST(!store.Check(kImage, Digest(digit), Pod(kSecretA)).pull);
+    }
+  });
+}
+
 // A guard puts whole records, as the kubelet's files have them.
 BOOST_AUTO_TEST_CASE(a_record_that_is_put_inherits_only_what_counts) {
   UnderBothRules([](Rules rules) {

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"slices"
 	"strings"
@@ -241,9 +240,9 @@ func expiryOf(token string) time.Time {
 	var end struct {
 		Expiry *float64 `json:"exp"`
 	}
-	if json.Unmarshal(claims, &end) != nil || end.Expiry == nil || *end.Expiry < 0 || *end.Expiry > 253402300799 { // of year 9999
+	if json.Unmarshal(claims, &end) != nil || end.Expiry == nil || *end.Expiry > 253402300799 { // of year 9999
 		return time.Time{}
 	}
-	seconds, _ := math.Modf(*end.Expiry)
-	return time.Unix(int64(seconds), 0)
+	// The store takes times after 1970; what ended before has ended.
+	return time.Unix(int64(max(*end.Expiry, 1)), 0)
 }

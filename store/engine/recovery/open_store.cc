@@ -225,7 +225,7 @@ class Opening {
     };
     auto whole =
         TRY(unfinished_->FindWhole(lock_.database(), inspection_, OnReadErrorIn(options_), ask));
-    if (!whole.sound || whole.counters_damaged) return false;
+    if (!whole.sound || (inspection_.sound && whole.counters_damaged)) return false;
     TRY(unfinished_->TakeBack(lock_.database(), whole));
     hearing_.reset();
     taken_back_ = true;

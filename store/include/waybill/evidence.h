@@ -94,7 +94,8 @@ enum class PullErrorClass : std::uint8_t {
 std::string_view PullErrorClassName(PullErrorClass error_class);
 Result<PullErrorClass> ParsePullErrorClass(std::string_view name);
 // Reads the text of an error of containerd, CRI-O, a CRI client or a kubelet; of an empty text
-// nothing is known. Metrics go by it, and no decision: registries choose some of these words.
+// nothing is known. Metrics go by it, and no decision: registries choose some of these words. Never
+// fails; thread-safe.
 PullErrorClass ClassifyPullError(std::string_view text);
 
 // How a pull did not succeed, and why.

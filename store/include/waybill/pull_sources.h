@@ -69,7 +69,8 @@ struct RuntimePulls {
 
 // Reads the runtime's configuration: from its own answers, and from files where these say less
 // (containerd from 2.0 on leaves out registries). An answer or a file that can't be understood is
-// one of `problems`. At most kMaxPullConfigBytes a file, and kMaxPullConfigFiles files.
+// one of `problems`. At most kMaxPullConfigBytes a file, and kMaxPullConfigFiles files. kInternal
+// alone. Any thread may call this and PullSourcesOf at any time.
 Result<RuntimePulls> ReadRuntimePulls(const RuntimeAnswers& answers);
 
 // A host that may serve a pull instead of the registry.

@@ -12,7 +12,7 @@
 #include "store/node/records/pulled_record.h"
 #include "store/node/records/typed_tables.h"
 #include "store/node/records/userns_tables.h"
-#include "store/node/revocation/forget.h"
+#include "store/node/records/what_counts.h"
 
 namespace waybill {
 
@@ -30,7 +30,7 @@ Result<internal::ExportContent> Collect(const NodeStore::Impl& impl,
   };
   content.records = TRY(impl.ListRecordsIn(snapshot));
   // A kubelet's files have no ends.
-  for (ImagePulledRecord& record : content.records) internal::LeaveWhatNeverEnds(record);
+  for (ImagePulledRecord& record : content.records) internal::LeaveIf(internal::HasNoEnd(), record);
   auto pulls = TRY(read(Table::kIntents, "the intents", internal::DecodeOpenPull));
   content.ledger = TRY(read(Table::kLedger, "the ledger", internal::DecodeLedgerEntry));
   content.spellings = TRY(read(Table::kSpellings, "the spellings", internal::DecodeSpelling));

@@ -317,6 +317,8 @@ Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules,
   const bool is_new = !found || !*found;  // an unreadable record is replaced
   ImagePulledRecord record;
   if (!is_new) record = std::move(**found);
+  // A proof that was forgotten must not outlive a later one (Better).
+  if (txn.state().untidied != 0) TRY(DropForgotten(txn, record));
   record.image_ref = pulled.image_ref;
   record.runtime_handler = pulled.runtime_handler;
   const bool other_guest = record.guest_platform != pulled.guest_platform;

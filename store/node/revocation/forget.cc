@@ -12,7 +12,6 @@
 
 #include "store/base/try.h"
 #include "store/node/images/list_token.h"
-#include "store/node/records/age.h"
 #include "store/node/records/credential_index.h"
 #include "store/node/records/evidence_tables.h"
 #include "store/node/records/keys.h"
@@ -20,6 +19,7 @@
 #include "store/node/records/pulled_record.h"
 #include "store/node/records/revocations_table.h"
 #include "store/node/records/typed_tables.h"
+#include "store/node/records/what_counts.h"
 #include "waybill/limits.h"
 
 namespace waybill::internal {
@@ -534,22 +534,6 @@ Result<void> DropOldRevocations(StoreTxn& txn, std::uint64_t oldest_backup) {
 
 namespace {
 
-// Keeps in the record what `counts` accepts: of Secrets, service accounts, and the proofs that
-// every pod may use it, each with its image name.
-template <typename Counts>
-void LeaveIf(const Counts& counts, ImagePulledRecord& record) {
-  for (auto at = record.credential_mapping.begin(); at != record.credential_mapping.end();) {
-    const std::string& name = at->first;
-    ImagePullCredentials& entry = at->second;
-    const bool was_empty = entry.empty();
-    if (!counts(name, entry.node_pods_proof)) entry.node_pods_accessible = false;
-    std::erase_if(entry.kubernetes_secrets, [&](const auto& one) { return !counts(name, one); });
-    std::erase_if(entry.kubernetes_service_accounts,
-                  [&](const auto& one) { return !counts(name, one); });
-    at = !was_empty && entry.empty() ? record.credential_mapping.erase(at) : std::next(at);
-  }
-}
-
 class IsRemembered {
  public:
   explicit IsRemembered(const ReaderPool::Lease& snapshot) : snapshot_(snapshot) {}
@@ -563,45 +547,11 @@ class IsRemembered {
   const ReaderPool::Lease& snapshot_;
 };
 
-struct HasNoEnd {
-  bool operator()(const std::string&, const Proof& proof) const { return !proof.good_until; }
-  template <typename T>
-  bool operator()(const std::string&, const T& one) const {
-    return !one.proof.good_until;
-  }
-};
-
-class IsGood {
- public:
-  IsGood(const VerificationPolicy& policy, const AgeLimits& ages, Timestamp now)
-      : policy_(policy), ages_(ages), now_(now) {}
-  bool operator()(const std::string& name, const Proof& of_node_pods) const {
-    return Is(name, of_node_pods, ages_.node_pods);
-  }
-  bool operator()(const std::string& name, const ImagePullSecret& one) const {
-    return Is(name, one.proof, ages_.credentials);
-  }
-  bool operator()(const std::string& name, const ImagePullServiceAccount& one) const {
-    return Is(name, one.proof, AgeOfServiceAccounts(ages_));
-  }
-
- private:
-  bool Is(const std::string& name, const Proof& proof, std::chrono::seconds most) const {
-    return !IsPastAge(proof, most, now_) && policy_.ProofCounts(name, proof.checker);
-  }
-
-  const VerificationPolicy& policy_;
-  const AgeLimits& ages_;
-  Timestamp now_;
-};
-
 }  // namespace
 
 void LeaveWhatIsRemembered(const ReaderPool::Lease& snapshot, ImagePulledRecord& record) {
   if (snapshot.state().untidied != 0) LeaveIf(IsRemembered(snapshot), record);
 }
-
-void LeaveWhatNeverEnds(ImagePulledRecord& record) { LeaveIf(HasNoEnd(), record); }
 
 void LeaveWhatCounts(const ReaderPool::Lease& snapshot, const VerificationPolicy& policy,
                      const AgeLimits& ages, Timestamp clock, ImagePulledRecord& record) {

@@ -51,8 +51,6 @@ Result<void> DropOldRevocations(StoreTxn& txn, std::uint64_t oldest_backup);
 
 // The record without what is forgotten but not tidied yet.
 void LeaveWhatIsRemembered(const ReaderPool::Lease& snapshot, ImagePulledRecord& record);
-// The record without credentials that end by themselves (Proof::good_until).
-void LeaveWhatNeverEnds(ImagePulledRecord& record);
 // The record as it counts: nor what is past its age, nor what the policy does not count.
 void LeaveWhatCounts(const ReaderPool::Lease& snapshot, const VerificationPolicy& policy,
                      const AgeLimits& ages, Timestamp clock, ImagePulledRecord& record);

@@ -15,6 +15,7 @@
 #include "store/node/records/pulled_record.h"
 #include "store/node/records/typed_tables.h"
 #include "store/node/records/userns_tables.h"
+#include "store/node/records/what_counts.h"
 #include "store/node/upkeep/carry_over.h"
 #include "store/node/upkeep/gap.h"
 #include "store/node/upkeep/restore_ranges.h"
@@ -128,13 +129,9 @@ bool HasNoRanges(const Replaced& replaced) {
 }
 
 bool HasEnd(const ImagePulledRecord& record) {
-  const auto ends = [](const auto& one) { return one.proof.good_until.has_value(); };
-  return std::ranges::any_of(record.credential_mapping, [&](const auto& named) {
-    const ImagePullCredentials& entry = named.second;
-    return entry.node_pods_proof.good_until ||
-           std::ranges::any_of(entry.kubernetes_secrets, ends) ||
-           std::ranges::any_of(entry.kubernetes_service_accounts, ends);
-  });
+  ImagePulledRecord endless = record;
+  LeaveIf(HasNoEnd(), endless);
+  return endless != record;
 }
 
 // Whether something was forgotten, grows old, or ends by itself.
