@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <pwd.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
@@ -13,8 +12,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <string>
 #include <string_view>
+#include <tl/expected.hpp>
+#include <utility>
 #include <vector>
 
 #include "store/base/try.h"
@@ -28,27 +30,13 @@ Error Failed(std::string message, std::string hint) {
   return {ErrorCode::kIo, std::move(message), std::move(hint)};
 }
 
-Result<bool> UserExists(const std::string& user) {
-  constexpr std::size_t kMostBytes = std::size_t{1} << 20;
-  for (std::vector<char> buffer(4096);; buffer.resize(buffer.size() * 4)) {
-    struct passwd entry = {};
-    struct passwd* found = nullptr;
-    const int error = ::getpwnam_r(user.c_str(), &entry, buffer.data(), buffer.size(), &found);
-    if (error == 0 || error == ENOENT) return found != nullptr;
-    if (error == EINTR) continue;
-    if (error == ERANGE && buffer.size() < kMostBytes) continue;
-    return Failed(fmt::format("cannot look up the user {}: {}", user, ::strerror(error)),
-                  "or say what the pool is with --pool FIRST:COUNT");
-  }
-}
-
 // Empty: it is not installed. Relative directories of PATH are not the node's.
-std::string PathOfTool() {
+std::string PathOfTool(std::string_view name) {
   const char* const variable = std::getenv("PATH");
   std::string_view path = variable == nullptr ? "" : variable;
   while (!path.empty()) {
     const std::size_t end = std::min(path.find(':'), path.size());
-    std::string file = std::string(path.substr(0, end)) + "/getsubids";
+    std::string file = fmt::format("{}/{}", path.substr(0, end), name);
     path.remove_prefix(std::min(end + 1, path.size()));
     struct stat status = {};
     if (file[0] != '/' || ::stat(file.c_str(), &status) != 0) continue;
@@ -141,6 +129,53 @@ class Child {
   int output_ = -1;
 };
 
+struct Ended {
+  std::string output;
+  int status = 0;  // as waitpid has it
+};
+
+// Runs a program. The error says why it could not be run to its end.
+tl::expected<Ended, std::string> RunTool(std::vector<std::string> arguments) {
+  Child child;
+  Ended ended;
+  if (const int error = child.Start(std::move(arguments)); error != 0) {
+    return tl::unexpected<std::string>(::strerror(error));
+  }
+  if (const int error = child.Read(kMaxSubordinateIdBytes, ended.output); error != 0) {
+    return tl::unexpected<std::string>(::strerror(error));
+  }
+  if (ended.output.size() > kMaxSubordinateIdBytes) {
+    return tl::unexpected(fmt::format("it printed more than {} bytes", kMaxSubordinateIdBytes));
+  }
+  ended.status = child.Wait();
+  if (WIFSIGNALED(ended.status)) {
+    return tl::unexpected(fmt::format("signal {}", WTERMSIG(ended.status)));
+  }
+  return ended;
+}
+
+// By getent, since a user's name may come from other places than a file, and a program without
+// shared libraries can't ask those. Without getent by /etc/passwd.
+Result<bool> UserExists(const std::string& user) {
+  const auto failed = [&](std::string_view why) {
+    return Failed(fmt::format("cannot look up the user {}: {}", user, why),
+                  "or say what the pool is with --pool FIRST:COUNT");
+  };
+  if (const std::string getent = PathOfTool("getent"); !getent.empty()) {
+    constexpr int kNotFound = 2;
+    const auto ended = RunTool({getent, "passwd", user});
+    if (!ended) return failed("getent: " + ended.error());
+    const int status = WEXITSTATUS(ended->status);
+    if (status == 0 || status == kNotFound) return status == 0;
+    return failed(fmt::format("getent ends with exit status {}", status));
+  }
+  std::ifstream users("/etc/passwd");
+  for (std::string line; std::getline(users, line);) {
+    if (line.starts_with(user + ":")) return true;
+  }
+  return false;
+}
+
 // The tool's output.
 Result<std::string> OutputOf(std::vector<std::string> arguments, std::string_view ids) {
   std::string command = "getsubids";
@@ -151,21 +186,12 @@ Result<std::string> OutputOf(std::vector<std::string> arguments, std::string_vie
         fmt::format("error retrieving additional {} for user \"{}\": {}", ids, user, why),
         fmt::format("see what `{}` says, or give the pool with --pool FIRST:COUNT", command));
   };
-  Child child;
-  std::string out;
-  if (const int error = child.Start(std::move(arguments)); error != 0) {
-    return failed(::strerror(error));
+  auto ended = RunTool(std::move(arguments));
+  if (!ended) return failed(ended.error());
+  if (const int status = WEXITSTATUS(ended->status); status != 0) {
+    return failed(fmt::format("exit status {}", status));
   }
-  if (const int error = child.Read(kMaxSubordinateIdBytes, out); error != 0) {
-    return failed(::strerror(error));
-  }
-  if (out.size() > kMaxSubordinateIdBytes) {
-    return failed(fmt::format("it printed more than {} bytes", kMaxSubordinateIdBytes));
-  }
-  const int status = child.Wait();
-  if (WIFSIGNALED(status)) return failed(fmt::format("signal {}", WTERMSIG(status)));
-  if (WEXITSTATUS(status) != 0) return failed(fmt::format("exit status {}", WEXITSTATUS(status)));
-  return out;
+  return std::move(ended->output);
 }
 
 }  // namespace
@@ -174,7 +200,7 @@ Result<SubordinateIds> FindSubordinateIds(const std::string& user) {
   SubordinateIds found;
   found.user_exists = TRY(UserExists(user));
   if (!found.user_exists) return found;
-  const std::string tool = PathOfTool();
+  const std::string tool = PathOfTool("getsubids");
   found.tool_exists = !tool.empty();
   if (!found.tool_exists) return found;
   auto uids = TRY(OutputOf({tool, user}, "uids"));
