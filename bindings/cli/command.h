@@ -76,6 +76,7 @@ struct Command {
 Command StartCommand();
 Command GuardCommand();
 Command DoctorCommand();
+Command InstallCommand();
 Command ObserveCommand();
 Command PreloadCommand();
 Command RuntimesCommand();

@@ -1,9 +1,7 @@
 // waybill: the command line over NodeStore. Parses the arguments and runs one command. Only this
 // file turns errors into exit codes.
 
-#ifdef WAYBILL_PORTABLE
 #include <openssl/crypto.h>
-#endif
 #include <signal.h>
 #include <unistd.h>
 
@@ -122,10 +120,10 @@ Result<ExitCode> Run(const std::vector<std::string>& arguments, Output& out) {
 }
 
 int Main(int argc, char** argv) {
-#ifdef WAYBILL_PORTABLE
-  // The node's configuration of OpenSSL names modules of the node's OpenSSL, not of this one.
-  ::OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
-#endif
+  if (WAYBILL_PORTABLE) {
+    // The node's configuration of OpenSSL names modules of the node's OpenSSL, not of this one.
+    ::OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
+  }
   ::signal(SIGPIPE, SIG_IGN);
   Output out(STDOUT_FILENO);
   Result<ExitCode> result = ExitCode::kStore;

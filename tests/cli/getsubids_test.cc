@@ -27,6 +27,7 @@ class ToolDirectory {
 
   void SetPath(const std::string& path) { ::setenv("PATH", path.c_str(), 1); }
   std::string path() const { return dir_.path().string(); }
+  const testing::TempDir& dir() const { return dir_; }
   void Install(const std::string& script) const {
     testing::WriteFile(dir_ / "getsubids", "#!/bin/sh\n" + script);
     std::filesystem::permissions(dir_ / "getsubids", std::filesystem::perms::owner_all);
@@ -45,6 +46,22 @@ Error ErrorOf(const std::string& user = kSomebody) {
 }
 
 }  // namespace
+
+// A user who is not in /etc/passwd, such as one of a directory service.
+BOOST_FIXTURE_TEST_CASE(getent_says_who_exists, ToolDirectory) {
+  constexpr const char* kElsewhere = "waybill-from-elsewhere";
+  BOOST_TEST(!testing::Must(FindSubordinateIds(kElsewhere)).user_exists);
+  const auto getent = [&](const std::string& script) {
+    testing::WriteFile(dir() / "getent", "#!/bin/sh\n" + script);
+    std::filesystem::permissions(dir() / "getent", std::filesystem::perms::owner_all);
+  };
+  getent("[ \"$*\" = \"passwd waybill-from-elsewhere\" ]");
+  BOOST_TEST(testing::Must(FindSubordinateIds(kElsewhere)).user_exists);
+  getent("exit 2");
+  BOOST_TEST(!testing::Must(FindSubordinateIds(kElsewhere)).user_exists);
+  getent("exit 3");
+  BOOST_TEST(ErrorOf(kElsewhere).message.find("exit status 3") != std::string::npos);
+}
 
 BOOST_FIXTURE_TEST_CASE(what_it_prints_is_taken_as_it_is, ToolDirectory) {
   Install("echo \"$# $*\"; printf 'x\\n\\n'");

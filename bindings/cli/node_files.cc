@@ -1,0 +1,273 @@
+#include "bindings/cli/node_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <sstream>
+#include <system_error>
+#include <utility>
+
+#include "store/base/files.h"
+#include "store/base/hex.h"
+#include "store/base/sha256.h"
+#include "store/base/try.h"
+
+namespace waybill::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kCommand = "/opt/waybill/bin/waybill";
+constexpr const char* kConfig = "/etc/waybill/config.toml";
+constexpr const char* kSetAside = "/etc/waybill/config.toml.before-waybill-install";
+constexpr const char* kListFile = "/opt/waybill/installed";
+constexpr const char* kOnPath = "/usr/local/bin/waybill";
+constexpr const char* kTmpfiles = "/etc/tmpfiles.d/waybill.conf";
+constexpr const char* kUnits = "/etc/systemd/system/";
+constexpr const char* kDropIn = "/etc/systemd/system/kubelet.service.d/";
+constexpr std::size_t kMaxFileBytes = std::size_t{256} << 20;
+constexpr std::string_view kLinkTo = "-> ";
+
+struct Text {
+  std::string_view place;
+  std::string_view content;
+};
+// packaging/systemd and packaging/config.toml.
+constexpr Text kTexts[] = {
+#include "node_files.inc"
+};
+
+// The unit as a package has it, with this command.
+std::string ForThisCommand(std::string_view unit) {
+  std::string text(unit);
+  for (const auto& [from, to] :
+       {std::pair<std::string_view, std::string_view>{"/usr/bin/waybill", kCommand},
+        {" file:///usr/share/doc/waybill/operations.md", ""}}) {
+    for (std::size_t at = text.find(from); at != text.npos; at = text.find(from, at + to.size())) {
+      text.replace(at, from.size(), to);
+    }
+  }
+  return text;
+}
+
+// Whatever a list says, nothing else is ever removed.
+bool IsOurs(const std::string& path) {
+  if (path == kCommand || path == kOnPath || path == kConfig || path == kTmpfiles) return true;
+  return path.find("/..") == path.npos &&
+         (path.starts_with(std::string(kUnits) + "waybill-") || path.starts_with(kDropIn));
+}
+
+Error Failed(const fs::path& path, const char* what, int error) {
+  return {ErrorCode::kIo, std::string(what) + " " + path.string() + ": " + ::strerror(error),
+          "the files are as they were, or as installed; mend it and say the same again, or "
+          "`waybill install --remove`"};
+}
+
+}  // namespace
+
+struct NodeFiles::File {
+  std::string path;
+  std::string content;  // of a link: its target
+  bool is_link = false;
+  bool is_program = false;
+
+  Result<std::string> State() const {
+    if (is_link) return std::string(kLinkTo) + content;
+    return internal::HexEncode(TRY(internal::Sha256(content)));
+  }
+};
+
+fs::path NodeFiles::On(const std::string& path) const { return root_ / path.substr(1); }
+
+std::vector<NodeFiles::File> NodeFiles::Wanted(std::string_view command,
+                                               const std::optional<std::string>& config) const {
+  std::vector<File> files;
+  files.push_back({.path = kCommand, .content = std::string(command), .is_program = true});
+  files.push_back({.path = kOnPath, .content = kCommand, .is_link = true});
+  for (const Text& text : kTexts) {
+    std::string path(text.place);
+    if (path == kConfig && config) continue;
+    files.push_back({.path = std::move(path), .content = ForThisCommand(text.content)});
+  }
+  if (config) files.push_back({.path = kConfig, .content = *config});
+  return files;
+}
+
+Result<bool> NodeFiles::HasPackage() const {
+  for (const char* units : {"/usr/lib/systemd/system/", "/lib/systemd/system/"}) {
+    if (TRY(internal::Exists(On(std::string(units) + "waybill-guard.service")))) return true;
+  }
+  return false;
+}
+
+Result<NodeFiles::List> NodeFiles::ReadList() const {
+  const fs::path path = On(kListFile);
+  List list;
+  if (!TRY(internal::Exists(path))) return list;
+  constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
+  std::istringstream lines(TRY(internal::ReadWholeFile(path, kMaxBytes)));
+  constexpr std::string_view kHead = "waybill ";
+  std::string line;
+  bool sound = std::getline(lines, line) && line.starts_with(kHead) && line.size() > kHead.size();
+  if (sound) list.version = line.substr(kHead.size());
+  while (sound && std::getline(lines, line)) {
+    const std::size_t gap = line.rfind("  ");
+    sound = gap != line.npos && IsOurs(line.substr(gap + 2));
+    if (sound) list.files[line.substr(gap + 2)].insert(line.substr(0, gap));
+  }
+  if (sound) return list;
+  return Error{ErrorCode::kInvalidArgument,
+               path.string() + " is not a list that `waybill install` wrote; nothing was changed",
+               "move it away and install anew; files that differ are then kept, and named"};
+}
+
+Result<void> NodeFiles::WriteList(const List& list) const {
+  std::string text = "waybill " + list.version + "\n";
+  for (const auto& [path, states] : list.files) {
+    for (const std::string& state : states) text += state + "  " + path + "\n";
+  }
+  return internal::WriteFileDurably(On(kListFile), text);
+}
+
+Result<std::string> NodeFiles::StateOf(const std::string& path) const {
+  const fs::path file = On(path);
+  struct stat status = {};
+  if (::lstat(file.c_str(), &status) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return std::string();
+    return Failed(file, "looking at", errno);
+  }
+  if (S_ISLNK(status.st_mode)) {
+    std::error_code error;
+    const fs::path target = fs::read_symlink(file, error);
+    if (error) return Failed(file, "reading", error.value());
+    return std::string(kLinkTo) + target.string();
+  }
+  if (!S_ISREG(status.st_mode)) return std::string("neither a file nor a link");
+  return internal::HexEncode(
+      TRY(internal::Sha256(TRY(internal::ReadWholeFile(file, kMaxFileBytes)))));
+}
+
+Result<void> NodeFiles::Write(const File& file) const {
+  const fs::path path = On(file.path);
+  std::error_code error;
+  fs::create_directories(path.parent_path(), error);
+  if (error) return Failed(path.parent_path(), "making", error.value());
+  const fs::path staged = path.string() + ".new";
+  TRY(internal::RemoveFile(staged));
+  if (file.is_link) {
+    if (::symlink(file.content.c_str(), staged.c_str()) != 0) return Failed(path, "making", errno);
+  } else {
+    TRY(internal::WriteFileDurably(staged, file.content));
+    if (::chmod(staged.c_str(), file.is_program ? 0755 : 0644) != 0) {
+      return Failed(path, "setting the mode of", errno);
+    }
+  }
+  return internal::RenameDurably(staged, path);
+}
+
+Result<void> NodeFiles::TakeAway(const std::string& path) const {
+  TRY(internal::RemoveFile(On(path)));
+  // Directories of its own, if nothing else is in them.
+  for (fs::path directory = fs::path(path).parent_path();
+       directory == "/opt/waybill/bin" || directory == kInstallDirectory ||
+       directory == "/etc/waybill" || directory.string() + "/" == kDropIn;
+       directory = directory.parent_path()) {
+    if (::rmdir(On(directory.string()).c_str()) != 0) break;
+  }
+  return {};
+}
+
+Result<NodeFileChanges> NodeFiles::Install(std::string_view command,
+                                           const std::optional<std::string>& config,
+                                           bool dry_run) const {
+  const List before = TRY(ReadList());
+  NodeFileChanges changes{.was = before.version};
+  List list{.version = WAYBILL_VERSION, .files = before.files};
+  List meanwhile = list;
+  std::vector<File> to_write;
+  for (File& file : Wanted(command, config)) {
+    const std::string is = TRY(StateOf(file.path));
+    const std::string state = TRY(file.State());
+    const auto listed = before.files.find(file.path);
+    const bool ours = listed != before.files.end() && listed->second.contains(is);
+    if (is == state) {
+      changes.unchanged.push_back(file.path);
+      if (listed != before.files.end()) list.files[file.path] = {state};
+      continue;
+    }
+    if (!is.empty() && !ours) {
+      if (file.path == kConfig && config) {
+        changes.set_aside = kSetAside;
+      } else if (file.path == kConfig || file.path == kOnPath) {
+        changes.kept.push_back(file.path);
+        list.files.erase(file.path);
+        continue;
+      } else {
+        return Error{ErrorCode::kUnsafePath,
+                     On(file.path).string() +
+                         " is not as `waybill install` would have left it; nothing was changed",
+                     "look at it; move it away, and say the same again"};
+      }
+    }
+    // Where there is no such directory (Flatcar has /opt/bin), the command has its own path only.
+    if (file.path == kOnPath && ::access(On("/usr/local/bin").c_str(), W_OK) != 0) continue;
+    meanwhile.files[file.path].insert(state);
+    list.files[file.path] = {state};
+    changes.written.push_back(file.path);
+    to_write.push_back(std::move(file));
+  }
+  // What an older version had and this one has not.
+  for (const auto& [path, states] : before.files) {
+    bool wanted = false;
+    for (const File& file : Wanted({}, config)) wanted = wanted || file.path == path;
+    if (wanted) continue;
+    (states.contains(TRY(StateOf(path))) ? changes.removed : changes.kept).push_back(path);
+  }
+  if (dry_run) return changes;
+  std::error_code error;
+  fs::create_directories(On(kInstallDirectory), error);
+  if (error) return Failed(On(kInstallDirectory), "making", error.value());
+  TRY(WriteList(meanwhile));
+  if (changes.set_aside) {
+    TRY(internal::RenameDurably(On(kConfig), On(*changes.set_aside)));
+  }
+  for (const File& file : to_write) {
+    TRY(Write(file));
+  }
+  for (const std::string& path : changes.removed) {
+    TRY(TakeAway(path));
+    list.files.erase(path);
+  }
+  for (const std::string& path : changes.kept) list.files.erase(path);
+  TRY(WriteList(list));
+  return changes;
+}
+
+Result<NodeFileChanges> NodeFiles::Remove(bool dry_run) const {
+  const List list = TRY(ReadList());
+  NodeFileChanges changes{.was = list.version};
+  for (const auto& [path, states] : list.files) {
+    const std::string is = TRY(StateOf(path));
+    if (is.empty()) continue;
+    (states.contains(is) ? changes.removed : changes.kept).push_back(path);
+  }
+  const bool is_config_gone =
+      !TRY(internal::Exists(On(kConfig))) ||
+      std::count(changes.removed.begin(), changes.removed.end(), kConfig) > 0;
+  if (is_config_gone && TRY(internal::Exists(On(kSetAside)))) changes.set_aside = kSetAside;
+  if (dry_run || list.version.empty()) return changes;
+  for (const std::string& path : changes.removed) {
+    TRY(TakeAway(path));
+  }
+  if (changes.set_aside) {
+    TRY(internal::RenameDurably(On(kSetAside), On(kConfig)));
+  }
+  TRY(TakeAway(kListFile));
+  return changes;
+}
+
+}  // namespace waybill::cli
