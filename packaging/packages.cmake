@@ -87,7 +87,7 @@ in flight when the node went down, and which host IDs belong to which pod. It
 gives the kubelet's answers, on LMDB, and knows when something was lost.
 This is its library for C and for languages that call C.")
 waybill_package(libwaybill-dev libdevel COMPONENTS dev
-  DEPENDS "libwaybill0 (= ${debian_version}), libwaybill-c1 (= ${debian_version}), libexpected-dev, liblmdb-dev, libssl-dev, liburiparser-dev, libxxhash-dev"
+  DEPENDS "libwaybill0 (= ${debian_version}), libwaybill-c1 (= ${debian_version}), libexpected-dev, liblmdb-dev, libssl-dev, libxxhash-dev"
   SUGGESTS "pkg-config, cmake"
   SUMMARY "store of a Kubernetes node's image pull records, to build with"
   TEXT "waybill keeps which image was pulled with whose credentials, which pulls were

@@ -1,19 +1,16 @@
-// Two readers must agree on every URL: RFC 3986's grammar by uriparser, and the split below, which
-// looks for nothing but the ends of scheme, authority, host and port. What only one of them accepts
-// is refused.
+// URLs by RFC 3986, in two steps: TakeApart looks for nothing but the ends of the parts, so that
+// messages can name the part that is wrong; then IsReference holds each part against the grammar.
+// The judge is uriparser, in tests/unit/stream_url_judge_test.cc.
 
 #include "waybill/stream_url.h"
 
 #include <arpa/inet.h>
-#include <uriparser/Uri.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -132,15 +129,6 @@ struct Subject {
   const char* name;
 };
 
-// Where the parts of a URL end, as views into it.
-struct Split {
-  std::string_view scheme;
-  std::string_view authority;
-  std::string_view host;  // with the brackets of an IPv6 address
-  std::optional<std::string_view> port;
-  std::string_view path;  // with query and fragment
-};
-
 // Empty: the URL has none.
 std::string_view SchemeOf(std::string_view url) {
   if (url.empty() || !IsLetter(url[0])) return {};
@@ -154,6 +142,47 @@ std::string_view SchemeOf(std::string_view url) {
 
 std::string_view UpToPath(std::string_view text) {
   return text.substr(0, text.find_first_of("/?#"));
+}
+
+// The parts of a URL or a relative reference as views into it, whatever is in them (RFC 3986,
+// appendix B).
+struct Parts {
+  std::string_view scheme;  // empty: none
+  std::optional<std::string_view> authority;
+  std::string_view path;
+  std::optional<std::string_view> query;
+  std::optional<std::string_view> fragment;
+};
+
+Parts TakeApart(std::string_view text) {
+  Parts parts;
+  parts.scheme = SchemeOf(text);
+  if (!parts.scheme.empty()) text.remove_prefix(parts.scheme.size() + 1);
+  if (text.starts_with("//")) {
+    parts.authority = UpToPath(text.substr(2));
+    text.remove_prefix(2 + parts.authority->size());
+  }
+  const auto cut_off = [&text](char begin) -> std::optional<std::string_view> {
+    const std::size_t at = text.find(begin);
+    if (at == std::string_view::npos) return {};
+    const std::string_view part = text.substr(at + 1);
+    text = text.substr(0, at);
+    return part;
+  };
+  parts.fragment = cut_off('#');
+  parts.query = cut_off('?');
+  parts.path = text;
+  return parts;
+}
+
+// With the brackets of an IPv6 address; if they are not closed, all of it.
+std::string_view HostOf(std::string_view authority) {
+  std::size_t end = authority.find(':');
+  if (authority.starts_with('[')) {
+    end = authority.find(']');
+    if (end != std::string_view::npos) ++end;
+  }
+  return authority.substr(0, end);
 }
 
 // "host:port", up to the path.
@@ -199,59 +228,45 @@ StreamUrlCheck NoScheme(const Subject& url) {
                      "http:// or https:// (in Go, Config.BaseURL with its Scheme)");
 }
 
-// Fills `into`, or says why not.
-std::optional<StreamUrlCheck> SplitUrl(const Subject& url, const StreamUrlPolicy& policy,
-                                       Split& into) {
+// What is wrong with scheme and authority, by which messages are told apart.
+std::optional<StreamUrlCheck> OriginProblem(const Subject& url, const Parts& parts,
+                                            const StreamUrlPolicy& policy) {
   const std::string name = url.name;
-  into.scheme = SchemeOf(url.text);
-  const std::string scheme = ToLower(into.scheme);
+  const std::string scheme = ToLower(parts.scheme);
   if (scheme != "http" && scheme != "https") {
     if (scheme.empty() || BeginsWithHostAndPort(url.text)) return NoScheme(url);
     return Refused(StreamUrlRefusal::kScheme, name + " has the scheme " +
-                                                  QuoteForMessage(into.scheme) +
+                                                  QuoteForMessage(parts.scheme) +
                                                   ": streams go over http or https");
   }
   if (policy.require_https && scheme != "https") {
     return Refused(StreamUrlRefusal::kNotHttps,
                    name + " has the scheme http, but the policy asks for https");
   }
-  std::string_view rest = url.text.substr(into.scheme.size() + 1);
-  const bool has_authority = rest.starts_with("//");
-  if (has_authority) rest.remove_prefix(2);
-  into.authority = has_authority ? UpToPath(rest) : std::string_view();
-  into.path = rest.substr(into.authority.size());
-  if (into.authority.find('@') != std::string_view::npos) {
+  const std::string_view authority = parts.authority.value_or("");
+  if (authority.find('@') != std::string_view::npos) {
     return Refused(StreamUrlRefusal::kUserInfo, name +
                                                     " has user information ('@' before the path): "
                                                     "the streaming server needs none");
   }
-  if (into.authority.empty() || into.authority.front() == ':') {
+  if (authority.empty() || authority.front() == ':') {
     return Refused(StreamUrlRefusal::kNoHost, name +
                                                   " has no host: give the runtime's streaming "
                                                   "server a loopback address, such as 127.0.0.1");
   }
-  std::size_t host_end = into.authority.find(':');
-  if (into.authority.front() == '[') {
-    host_end = into.authority.find(']');
-    if (host_end != std::string_view::npos) ++host_end;
-  }
-  into.host = into.authority.substr(0, host_end);
-  if (into.host.find('%') != std::string_view::npos) {
-    if (into.host.front() == '[') {
+  const std::string_view host = HostOf(authority);
+  if (host.find('%') != std::string_view::npos) {
+    if (host.front() == '[') {
       return Refused(StreamUrlRefusal::kZone,
-                     name + " has the host " + QuoteForMessage(into.host) +
+                     name + " has the host " + QuoteForMessage(host) +
                          " with a zone: an address that depends on the interface is not loopback");
     }
-    return Refused(
-        StreamUrlRefusal::kEncodedHost,
-        name + " has the host " + QuoteForMessage(into.host) + " with a percent-encoded byte");
+    return Refused(StreamUrlRefusal::kEncodedHost, name + " has the host " + QuoteForMessage(host) +
+                                                       " with a percent-encoded byte");
   }
-  const std::string_view after_host = into.authority.substr(into.host.size());
-  if (after_host.starts_with(':')) {
-    into.port = after_host.substr(1);
-  } else if (!after_host.empty()) {
+  if (host.size() < authority.size() && authority[host.size()] != ':') {
     return Refused(StreamUrlRefusal::kSyntax,
-                   name + " has text after the brackets of its host " + QuoteForMessage(into.host));
+                   name + " has text after the brackets of its host " + QuoteForMessage(host));
   }
   return {};
 }
@@ -266,69 +281,136 @@ std::uint16_t ReadPort(std::string_view text) {
   return error == std::errc() && end == text.data() + text.size() ? port : std::uint16_t{0};
 }
 
-// What uriparser makes of a URL, as views into it. Its recursion is bounded by kMaxStreamUrlBytes.
-class Uri {
- public:
-  Uri() = default;
-  ~Uri() { uriFreeUriMembersA(&uri_); }
-  Uri(const Uri&) = delete;
-  Uri& operator=(const Uri&) = delete;
+bool IsUnreservedOrSubDelimiter(char c) {
+  return IsLetter(c) || IsDigit(c) ||
+         std::string_view("-._~!$&'()*+,;=").find(c) != std::string_view::npos;
+}
 
-  // False: not a URI reference of RFC 3986.
-  bool Parse(std::string_view text) {
-    return Succeeded(uriParseSingleUriExA(&uri_, text.data(), text.data() + text.size(), nullptr));
-  }
-  // RFC 3986, section 5.2.
-  bool Resolve(const Uri& reference, const Uri& base) {
-    return Succeeded(uriAddBaseUriA(&uri_, &reference.uri_, &base.uri_));
-  }
-  std::optional<std::string> ToString() const {
-    int length = 0;
-    if (!Succeeded(uriToStringCharsRequiredA(&uri_, &length)) || length < 0) return {};
-    std::string text(static_cast<std::size_t>(length) + 1, '\0');
-    int written = 0;
-    if (!Succeeded(uriToStringA(text.data(), &uri_, length + 1, &written))) return {};
-    text.resize(std::strlen(text.c_str()));
-    return text;
-  }
-
-  std::string_view scheme() const { return View(uri_.scheme); }
-  std::string_view host() const { return View(uri_.hostText); }
-  std::string_view port() const { return View(uri_.portText); }
-  bool has_port() const { return uri_.portText.first != nullptr; }
-  bool has_user() const { return uri_.userInfo.first != nullptr; }
-  bool has_fragment() const { return uri_.fragment.first != nullptr; }
-  bool is_name() const {
-    const auto& data = uri_.hostData;
-    return data.ip4 == nullptr && data.ip6 == nullptr && data.ipFuture.first == nullptr;
-  }
-  // Whether it read the very same address.
-  bool Is(const Address& address) const {
-    if (uri_.hostData.ip4 != nullptr) {
-      return IsMapped(address) && std::memcmp(uri_.hostData.ip4->data, &address[12], 4) == 0;
+// Whether a part has nothing but these characters, `more`, and bytes that are percent-encoded.
+bool HasOnly(std::string_view part, std::string_view more) {
+  for (std::size_t at = 0; at < part.size(); ++at) {
+    if (IsUnreservedOrSubDelimiter(part[at]) || more.find(part[at]) != std::string_view::npos) {
+      continue;
     }
-    return uri_.hostData.ip6 != nullptr &&
-           std::memcmp(uri_.hostData.ip6->data, address.data(), address.size()) == 0;
+    if (part[at] != '%' || part.size() - at < 3 || !IsHexDigit(part[at + 1]) ||
+        !IsHexDigit(part[at + 2])) {
+      return false;
+    }
+    at += 2;
   }
+  return true;
+}
 
- private:
-  static bool Succeeded(int code) {
-    if (code == URI_ERROR_MALLOC) throw std::bad_alloc();
-    return code == URI_SUCCESS;
+// "[::1]", "[v1.x]".
+bool IsIpLiteral(std::string_view host) {
+  if (host.size() < 2 || host.front() != '[' || host.back() != ']') return false;
+  host = host.substr(1, host.size() - 2);
+  if (ToLower(host.substr(0, 1)) != "v") {
+    return host.find(':') != std::string_view::npos && ReadAddress(host).has_value();
   }
-  static std::string_view View(const UriTextRangeA& range) {
-    if (range.first == nullptr) return {};
-    return {range.first, static_cast<std::size_t>(range.afterLast - range.first)};
+  const std::size_t dot = host.find('.');
+  if (dot == std::string_view::npos) return false;
+  const std::string_view version = host.substr(1, dot - 1);
+  const std::string_view address = host.substr(dot + 1);
+  return !version.empty() && std::all_of(version.begin(), version.end(), IsHexDigit) &&
+         !address.empty() && std::all_of(address.begin(), address.end(), [](char c) {
+           return c == ':' || IsUnreservedOrSubDelimiter(c);
+         });
+}
+
+bool IsAuthority(std::string_view authority) {
+  if (const std::size_t at = authority.find('@'); at != std::string_view::npos) {
+    if (!HasOnly(authority.substr(0, at), ":")) return false;
+    authority.remove_prefix(at + 1);
   }
+  const std::string_view host = HostOf(authority);
+  const std::string_view port = authority.substr(host.size());
+  if (!port.empty() &&
+      (port.front() != ':' || !std::all_of(port.begin() + 1, port.end(), IsDigit))) {
+    return false;
+  }
+  return host.starts_with('[') ? IsIpLiteral(host) : HasOnly(host, {});
+}
 
-  UriUriA uri_{};
-};
+// Whether the whole is a URI reference of RFC 3986. A relative one whose first segment has a ':' is
+// none: it would be a scheme.
+bool IsReference(const Parts& parts) {
+  const bool is_relative_path = parts.scheme.empty() && !parts.authority;
+  return (!is_relative_path ||
+          parts.path.substr(0, parts.path.find('/')).find(':') == std::string_view::npos) &&
+         (!parts.authority || IsAuthority(*parts.authority)) && HasOnly(parts.path, ":@/") &&
+         HasOnly(parts.query.value_or(""), ":@/?") && HasOnly(parts.fragment.value_or(""), ":@/?");
+}
 
-std::optional<StreamUrlCheck> HostProblem(const std::string& name, const Uri& uri,
+// RFC 3986, section 5.2.4.
+std::string RemoveDotSegments(std::string_view path) {
+  std::string kept;
+  const auto remove_last = [&kept] {
+    const std::size_t slash = kept.rfind('/');
+    kept.resize(slash == std::string::npos ? 0 : slash);
+  };
+  while (!path.empty()) {
+    if (path.starts_with("../")) {
+      path.remove_prefix(3);
+    } else if (path.starts_with("./") || path.starts_with("/./")) {
+      path.remove_prefix(2);
+    } else if (path.starts_with("/../")) {
+      path.remove_prefix(3);
+      remove_last();
+    } else if (path == "/.") {
+      path = "/";
+    } else if (path == "/..") {
+      path = "/";
+      remove_last();
+    } else if (path == "." || path == "..") {
+      path = {};
+    } else {
+      const std::string_view segment = path.substr(0, path.find('/', 1));
+      kept += segment;
+      path.remove_prefix(segment.size());
+    }
+  }
+  return kept;
+}
+
+// RFC 3986, sections 5.2.2 and 5.3; the base has an authority.
+std::string Resolve(const Parts& base, const Parts& reference) {
+  Parts to = reference;
+  std::string path;
+  if (!reference.scheme.empty() || reference.authority || reference.path.starts_with('/')) {
+    path = RemoveDotSegments(reference.path);
+  } else if (reference.path.empty()) {
+    path = base.path;
+    if (!to.query) to.query = base.query;
+  } else {
+    const std::string_view folder = base.path.substr(0, base.path.rfind('/') + 1);
+    path = RemoveDotSegments((folder.empty() ? "/" : std::string(folder)).append(reference.path));
+  }
+  if (reference.scheme.empty()) {
+    to.scheme = base.scheme;
+    if (!reference.authority) to.authority = base.authority;
+  }
+  std::string url = std::string(to.scheme) + ":";
+  if (to.authority) {
+    url.append("//").append(*to.authority);
+  } else if (path.starts_with("//")) {
+    url += "/.";  // or the path would be read as an authority
+  }
+  url += path;
+  if (to.query) url.append("?").append(*to.query);
+  if (to.fragment) url.append("#").append(*to.fragment);
+  return url;
+}
+
+// `written` is as the URL has it; `host` is to be what the answer has.
+std::optional<StreamUrlCheck> HostProblem(const std::string& name, std::string_view written,
                                           const StreamUrlPolicy& policy, std::string& host) {
-  const std::string shown = QuoteForMessage(uri.host());
-  if (uri.is_name()) {
-    host = ToLower(uri.host());
+  const bool in_brackets = written.starts_with('[');
+  if (in_brackets) written = written.substr(1, written.size() - 2);
+  const std::string shown = QuoteForMessage(written);
+  const auto address = ReadAddress(written);
+  if (!address && !in_brackets) {
+    host = ToLower(written);
     if (EndsInNumber(host)) {
       return Refused(StreamUrlRefusal::kAddressForm,
                      name + " has the host " + shown +
@@ -341,8 +423,7 @@ std::optional<StreamUrlCheck> HostProblem(const std::string& name, const Uri& ur
                        ", which leads where the resolver says: give the runtime's streaming "
                        "server a loopback address, such as 127.0.0.1, or list the name");
   }
-  const auto address = ReadAddress(uri.host());
-  if (!address || !uri.Is(*address)) {
+  if (!address) {
     return Refused(StreamUrlRefusal::kAddressForm,
                    name + " has the host " + shown + ", which is not an IPv4 or IPv6 address");
   }
@@ -360,8 +441,8 @@ std::optional<StreamUrlCheck> HostProblem(const std::string& name, const Uri& ur
                      "a loopback address, such as 127.0.0.1, or list this one");
 }
 
-// After resolving, a path that begins with "//", or still has the segment "." or "..": the latter
-// if only the query was replaced, or where uriparser writes "//" as "/.//".
+// After resolving, a path that begins with "//", or still has the segment "." or "..", as it does
+// if only the query was replaced.
 bool IsAmbiguous(std::string_view path) {
   path = path.substr(0, path.find('?'));
   if (path.starts_with("//")) return true;
@@ -381,48 +462,41 @@ StreamUrlCheck Check(const Subject& url, const StreamUrlPolicy& policy) {
                    "the policy for streaming URLs " + problem + "; no URL was checked");
   }
   if (auto problem = CharacterProblem(url)) return *std::move(problem);
-  Split split;
-  if (auto problem = SplitUrl(url, policy, split)) return *std::move(problem);
+  const Parts parts = TakeApart(url.text);
+  if (auto problem = OriginProblem(url, parts, policy)) return *std::move(problem);
 
   StreamAddress address;
-  address.scheme = split.scheme.size() == 5 ? StreamScheme::kHttps : StreamScheme::kHttp;
+  address.scheme = parts.scheme.size() == 5 ? StreamScheme::kHttps : StreamScheme::kHttp;
   address.port = address.scheme == StreamScheme::kHttps ? 443 : 80;
-  if (split.port) {
-    address.port = ReadPort(*split.port);
+  const std::string_view host = HostOf(*parts.authority);
+  if (host.size() < parts.authority->size()) {
+    const std::string_view port = parts.authority->substr(host.size() + 1);
+    address.port = ReadPort(port);
     if (address.port == 0) {
-      return Refused(StreamUrlRefusal::kPort, name + " has the port " +
-                                                  QuoteForMessage(*split.port) +
+      return Refused(StreamUrlRefusal::kPort, name + " has the port " + QuoteForMessage(port) +
                                                   ", not a number from 1 to 65535 (an IPv6 address "
                                                   "needs brackets)");
     }
   }
-
-  Uri uri;
-  std::string_view bare_host = split.host;
-  if (bare_host.starts_with('[') && bare_host.ends_with(']')) {
-    bare_host = bare_host.substr(1, bare_host.size() - 2);
-  }
-  if (!uri.Parse(url.text) || uri.has_user() || uri.scheme() != split.scheme ||
-      uri.host() != bare_host || uri.has_port() != split.port.has_value() ||
-      uri.port() != split.port.value_or("")) {
+  if (!IsReference(parts)) {
     return Refused(StreamUrlRefusal::kSyntax,
                    name +
                        " is not a URL (RFC 3986): a character stands where it may not, in its "
                        "host, path or query");
   }
-  if (uri.has_fragment()) {
+  if (parts.fragment) {
     return Refused(StreamUrlRefusal::kFragment,
                    name + " has a fragment ('#'), which no client sends");
   }
-  if (auto problem = HostProblem(name, uri, policy, address.host)) return *std::move(problem);
+  if (auto problem = HostProblem(name, host, policy, address.host)) return *std::move(problem);
   if (!policy.ports.empty() &&
       std::find(policy.ports.begin(), policy.ports.end(), address.port) == policy.ports.end()) {
     return Refused(StreamUrlRefusal::kPortNotAllowed, name + " has the port " +
                                                           std::to_string(address.port) +
                                                           ", which the policy does not list");
   }
-  if (!split.path.starts_with('/')) address.path = "/";
-  address.path += split.path;
+  address.path = parts.path.empty() ? "/" : parts.path;
+  if (parts.query) address.path.append("?").append(*parts.query);
   return {.address = std::move(address)};
 }
 
@@ -469,17 +543,12 @@ StreamUrlCheck CheckStreamRedirect(std::string_view original, std::string_view l
   if (location.empty()) {
     return Refused(StreamUrlRefusal::kRedirectHost, "the redirect names no location");
   }
-  Uri base;
-  Uri reference;
-  Uri resolved;
-  std::optional<std::string> url;
-  if (base.Parse(original) && reference.Parse(location) && resolved.Resolve(reference, base)) {
-    url = resolved.ToString();
-  }
-  if (!url) {
+  const Parts reference = TakeApart(location);
+  if (!IsReference(reference)) {
     return Refused(StreamUrlRefusal::kSyntax, std::string(kName) + " is not a URL (RFC 3986)");
   }
-  StreamUrlCheck to = Check({.text = *url, .name = kName}, policy);
+  const std::string url = Resolve(TakeApart(original), reference);
+  StreamUrlCheck to = Check({.text = url, .name = kName}, policy);
   if (!to.allowed()) return to;
   if (to.address.host != from.address.host) {
     return Refused(StreamUrlRefusal::kRedirectHost,

@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(the_longest) {
   BOOST_TEST(Message("http://" + long_host).size() < 600U);
   urls.push_back("http://" + long_host);
 
-  // The parser calls itself for each part: the longest URL must fit a small stack.
+  // The longest URL must fit a small stack.
   pthread_attr_t small;
   BOOST_REQUIRE(pthread_attr_init(&small) == 0);
   BOOST_REQUIRE(pthread_attr_setstacksize(&small, std::size_t{512} << 10) == 0);
@@ -270,6 +270,9 @@ BOOST_AUTO_TEST_CASE(redirects) {
   BOOST_TEST(shown("http:x", from, follow) == "noHost");
   BOOST_TEST(shown("http:///x", from, follow) == "noHost");
   BOOST_TEST(shown("///x", from, follow) == "noHost");
+  // Not http://127.0.0.1/x: a path without its dots is still no host.
+  BOOST_TEST(shown("http:/.//127.0.0.1/x", from, follow) == "noHost");
+  BOOST_TEST(shown("http:/a/..//127.0.0.1/x", from, follow) == "noHost");
   BOOST_TEST(shown("#x", from, follow) == "fragment");
   BOOST_TEST(shown("127.0.0.1:80/t0kenT0KEN", from, follow) == "syntax");
   // By RFC 3986 a path; for others a host.
