@@ -74,7 +74,7 @@ class InstallCall final : public Call {
     flags.Switch("--host", &host_,
                  "in a container with hostPID and privileged: on the host, whose files are\n"
                  "those of process 1");
-    flags.Value("--config", &config_, "FILE",
+    flags.Value("--with-config", &config_, "FILE",
                 "as /etc/waybill/config.toml; what it replaces is kept beside it, if\n"
                 "`install` did not write that itself");
     flags.Switch("--restart-kubelet", &restart_kubelet_,
@@ -85,10 +85,11 @@ class InstallCall final : public Call {
     flags.Switch("--hold", &hold_, "do nothing until SIGTERM: for a container that has installed");
     flags.Value("--root", &root_, "DIR",
                 "a node whose root directory is there; nothing is enabled or started", kSeldom);
-    flags.Excludes("--hold",
-                   {"--host", "--config", "--restart-kubelet", "--remove", "--dry-run", "--root"},
-                   "--hold changes nothing");
-    flags.Excludes("--remove", {"--config", "--restart-kubelet"}, "they are for installing");
+    flags.Excludes(
+        "--hold",
+        {"--host", "--with-config", "--restart-kubelet", "--remove", "--dry-run", "--root"},
+        "--hold changes nothing");
+    flags.Excludes("--remove", {"--with-config", "--restart-kubelet"}, "they are for installing");
     flags.Excludes("--root", {"--host", "--restart-kubelet"}, "nothing runs there");
   }
 
@@ -100,7 +101,7 @@ class InstallCall final : public Call {
     if (host_) {
       TRY(EnterHost());
     }
-    const NodeFiles files(root_ ? std::filesystem::absolute(*root_) : "/");
+    const NodeFiles files(root_ ? std::filesystem::absolute(*root_) : "/", WAYBILL_VERSION);
     if (!root_) {
       TRY(CheckNode(files));
     }
@@ -261,7 +262,7 @@ differs, and restarts the guard only then; that is how a newer one is installed.
 that can't start for the first time is disabled again, so that it keeps no kubelet back.
 What somebody changed is kept, and named. --remove leaves stores and witnesses.)",
       .examples = R"(waybill install --restart-kubelet
-waybill install --host --config /etc/waybill-config/config.toml
+waybill install --host --with-config /etc/waybill-config/config.toml
 waybill install --remove)",
       .call = New<InstallCall>};
 }

@@ -186,7 +186,7 @@ Result<NodeFileChanges> NodeFiles::Install(std::string_view command,
                                            bool dry_run) const {
   const List before = TRY(ReadList());
   NodeFileChanges changes{.was = before.version};
-  List list{.version = WAYBILL_VERSION, .files = before.files};
+  List list{.version = version_, .files = before.files};
   List meanwhile = list;
   std::vector<File> to_write;
   for (File& file : Wanted(command, config)) {
@@ -200,17 +200,18 @@ Result<NodeFileChanges> NodeFiles::Install(std::string_view command,
       continue;
     }
     if (!is.empty() && !ours) {
-      if (file.path == kConfig && config) {
+      if (file.path == kConfig && config && !TRY(internal::Exists(On(kSetAside)))) {
         changes.set_aside = kSetAside;
-      } else if (file.path == kConfig || file.path == kOnPath) {
+      } else if ((file.path == kConfig && !config) || file.path == kOnPath) {
         changes.kept.push_back(file.path);
         list.files.erase(file.path);
         continue;
       } else {
-        return Error{ErrorCode::kUnsafePath,
-                     On(file.path).string() +
-                         " is not as `waybill install` would have left it; nothing was changed",
-                     "look at it; move it away, and say the same again"};
+        return Error{
+            ErrorCode::kUnsafePath,
+            On(file.path).string() + " is not as `waybill install` left it; nothing was changed",
+            "look at it, and at " + std::string(kSetAside) +
+                " if there is one; move them away, and say the same again"};
       }
     }
     // Where there is no such directory (Flatcar has /opt/bin), the command has its own path only.

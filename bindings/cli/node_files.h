@@ -30,14 +30,15 @@ struct NodeFileChanges {
   std::vector<std::string> unchanged = {};
   std::vector<std::string> removed = {};
   std::vector<std::string> kept = {};  // somebody else's, or changed by somebody
-  // Where the configuration is that --config replaced, or from where Remove puts it back.
+  // Where the configuration is that a given one replaced, or from where Remove puts it back.
   std::optional<std::string> set_aside = {};
 };
 
 class NodeFiles {
  public:
-  // Of the node whose root directory is there.
-  explicit NodeFiles(std::filesystem::path root) : root_(std::move(root)) {}
+  // Of the node whose root directory is there; `version`: of what Install writes.
+  NodeFiles(std::filesystem::path root, std::string version)
+      : root_(std::move(root)), version_(std::move(version)) {}
 
   // Whether a package of the distribution has its units there.
   Result<bool> HasPackage() const;
@@ -70,6 +71,7 @@ class NodeFiles {
   Result<void> TakeAway(const std::string& path) const;
 
   std::filesystem::path root_;
+  std::string version_;
 };
 
 }  // namespace waybill::cli

@@ -7,13 +7,14 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "bindings/cli/node_files.h"
 #include "tests/support/draw.h"
-#include "tests/support/memory_dir.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/memory_dir.h"
 #include "tests/support/run_command.h"
 
 namespace waybill::testing {
@@ -25,6 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kConfig = "/etc/waybill/config.toml";
+constexpr const char* kAside = "/etc/waybill/config.toml.before-waybill-install";
 constexpr const char* kGuardUnit = "/etc/systemd/system/waybill-guard.service";
 
 // Each file and link of a node, by its path.
@@ -76,7 +78,8 @@ BOOST_FIXTURE_TEST_CASE(what_it_writes_it_takes_away, Node) {
   BOOST_TEST(now[kGuardUnit].find("ExecStart=/opt/waybill/bin/waybill guard\n") !=
              std::string::npos);
   for (const auto& [path, text] : now) {
-    BOOST_TEST((path.ends_with("installed") || text.find("/usr/bin/waybill") == std::string::npos));
+    BOOST_TEST(
+        (path == "/opt/waybill/bin/waybill" || text.find("/usr/bin/waybill") == std::string::npos));
   }
   const auto mode = [&](const std::string& path) { return fs::status(On(path)).permissions(); };
   BOOST_TEST((mode("/opt/waybill/bin/waybill") == fs::perms(0755)));
@@ -85,7 +88,7 @@ BOOST_FIXTURE_TEST_CASE(what_it_writes_it_takes_away, Node) {
   BOOST_TEST(Install({"--dry-run", "--remove"}).exit_code == 0);
   BOOST_TEST((files() == now));
   const CommandResult again = Install({"--json"});
-  BOOST_TEST(again.out.find("\"written\": []") != std::string::npos);
+  BOOST_TEST(again.out.find("\"written\":[]") != std::string::npos);
   BOOST_TEST((files() == now));
 
   BOOST_TEST(Install({"--remove"}).exit_code == 0);
@@ -97,9 +100,16 @@ BOOST_FIXTURE_TEST_CASE(what_it_writes_it_takes_away, Node) {
 BOOST_FIXTURE_TEST_CASE(a_configuration_goes_aside_and_comes_back, Node) {
   Write(kConfig, "store = \"/var/lib/mine\"\n");
   const auto before = files();
-  Write("/../new.toml", "cri = \"auto\"\n");
-  BOOST_TEST(Install({"--config", On("/../new.toml").string()}).exit_code == 0);
+  const TempDir elsewhere;
+  WriteFile(elsewhere / "new.toml", "cri = \"auto\"\n");
+  const auto install_it = [&] { return Install({"--with-config", (elsewhere / "new.toml").string()}); };
+  BOOST_TEST(install_it().exit_code == 0);
   BOOST_TEST(files()[kConfig] == "cri = \"auto\"\n");
+  // The place aside is taken.
+  Write(kConfig, "store = \"/var/lib/another\"\n");
+  BOOST_TEST(install_it().exit_code == 3);
+  BOOST_TEST(files()[kConfig] == "store = \"/var/lib/another\"\n");
+  Write(kConfig, "cri = \"auto\"\n");
   BOOST_TEST(Install({"--remove"}).exit_code == 0);
   BOOST_TEST((files() == before));
 }
@@ -136,8 +146,9 @@ BOOST_AUTO_TEST_CASE(whatever_comes_nothing_of_the_operators_is_lost) {
   constexpr int kSteps = 12;
   for (int life = 0; life < kLives; ++life) {
     const Node node;
-    const cli::NodeFiles install(node.root());
-    std::map<std::string, std::string> own;  // the operator's text at each path
+    const cli::NodeFiles install(node.root(), "0.0");
+    std::set<std::string> own;  // the operator's texts
+    bool has_unit = false;      // of his own
     const auto is_there = [&](const std::string& text) {
       const auto all = node.files();
       return std::any_of(all.begin(), all.end(), [&](const auto& f) { return f.second == text; });
@@ -146,14 +157,19 @@ BOOST_AUTO_TEST_CASE(whatever_comes_nothing_of_the_operators_is_lost) {
       switch (draw.Below(5)) {
         case 0: {
           const std::string path = draw.Below(2) == 0 ? kConfig : kGuardUnit;
-          own[path] = "# of life " + std::to_string(life) + ", step " + std::to_string(step);
-          node.Write(path, own[path]);
+          own.erase(node.files()[path]);
+          const std::string text = "# of step " + std::to_string(step);
+          node.Write(path, text);
+          own.insert(text);
+          has_unit = has_unit || path == kGuardUnit;
           break;
         }
-        case 1: {  // he takes his unit away again
-          if (own.erase(kGuardUnit) > 0) fs::remove(node.On(kGuardUnit));
+        case 1:  // he takes his unit away again
+          if (!has_unit) break;
+          own.erase(node.files()[kGuardUnit]);
+          fs::remove(node.On(kGuardUnit));
+          has_unit = false;
           break;
-        }
         case 2:
           (void)install.Remove(draw.Below(4) == 0);
           break;
@@ -171,21 +187,23 @@ BOOST_AUTO_TEST_CASE(whatever_comes_nothing_of_the_operators_is_lost) {
           if (fails) {
             BOOST_TEST(!done.has_value());
             fs::remove(in_the_way);
-          } else if (!own.contains(kGuardUnit)) {
-            const auto changes = Must(done);
+          } else if (done) {
+            BOOST_TEST(!has_unit);
             BOOST_TEST(node.files()["/opt/waybill/bin/waybill"] == command);
             if (config) BOOST_TEST(node.files()[kConfig] == *config);
+          } else {
+            BOOST_TEST((has_unit || node.files().contains(kAside)));
           }
         }
       }
-      for (const auto& [path, text] : own) {
+      for (const std::string& text : own) {
         BOOST_TEST_REQUIRE(is_there(text), "seed " << seed << ", life " << life << ", step " << step
-                                                   << ": lost what was at " << path);
+                                                   << ": lost " << text);
       }
     }
     Must(install.Remove(false));
     for (const auto& [path, text] : node.files()) {
-      BOOST_TEST((own.contains(path) ? text == own[path] : path == "/etc/tmpfiles.d"),
+      BOOST_TEST((own.contains(text) || path == "/etc/tmpfiles.d"),
                  "seed " << seed << ", life " << life << ": " << path << " is left: " << text);
     }
   }
