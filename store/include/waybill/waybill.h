@@ -3,6 +3,10 @@
 #ifndef WAYBILL_WAYBILL_H_
 #define WAYBILL_WAYBILL_H_
 
+#if __cplusplus < 202002L
+#error "waybill's headers need C++20, which is not this compiler's default: -std=c++20"
+#endif
+
 #include "waybill/credential_hash.h"    // IWYU pragma: export
 #include "waybill/decision.h"           // IWYU pragma: export
 #include "waybill/evidence.h"           // IWYU pragma: export
