@@ -18,9 +18,9 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_CURRENT_SOURCE_DIR}/finish.cmake)
 set(debian_version ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})
 
-# Each 0.x version may change the C++ ABI; what was linked with one is kept from the next.
-math(EXPR next_minor "${PROJECT_VERSION_MINOR} + 1")
-set(WAYBILL_NEXT_ABI ${PROJECT_VERSION_MAJOR}.${next_minor}~)
+# Packages of libraries have the soname's version in their names: those of two series can be installed.
+set(WAYBILL_LIBRARY libwaybill${WAYBILL_CXX_ABI})
+set(WAYBILL_C_LIBRARY libwaybill-c${WAYBILL_C_ABI})
 
 set(WAYBILL_UNITS ${units})
 list(JOIN WAYBILL_UNITS " " WAYBILL_UNITS)
@@ -33,22 +33,25 @@ foreach(unit ${units})
 endforeach()
 list(JOIN WAYBILL_RUNNING_UNITS " " WAYBILL_RUNNING_UNITS)
 
-# waybill_package(NAME SECTION components… DEPENDS … SUGGESTS … SUMMARY … TEXT …)
+# waybill_package(NAME SECTION FOLDER COMPONENTS … DEPENDS … SUGGESTS … SUMMARY … TEXT …). FOLDER: below
+# debian/; NAME, if not given.
 function(waybill_package name section)
-  cmake_parse_arguments(of "" "DEPENDS;SUGGESTS;SUMMARY;TEXT" "COMPONENTS" ${ARGN})
+  cmake_parse_arguments(of "" "FOLDER;DEPENDS;SUGGESTS;SUMMARY;TEXT" "COMPONENTS" ${ARGN})
   string(TOUPPER ${name} group)
+  set(folder ${name})
+  if(of_FOLDER)
+    set(folder ${of_FOLDER})
+  endif()
   # Its own copyright and changelog. finish.cmake makes the changelog.
   set(doc share/doc/${name})
   install(FILES ${CMAKE_CURRENT_SOURCE_DIR}/debian/copyright DESTINATION ${doc}
     COMPONENT ${name}-doc EXCLUDE_FROM_ALL)
-  set(overrides ${CMAKE_CURRENT_SOURCE_DIR}/debian/${name}/lintian-overrides)
-  if(EXISTS ${overrides})
-    install(FILES ${overrides} DESTINATION share/lintian/overrides RENAME ${name}
-      COMPONENT ${name}-doc EXCLUDE_FROM_ALL)
-  endif()
+  configure_file(debian/${folder}/lintian-overrides debian/${name}/lintian-overrides @ONLY)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/debian/${name}/lintian-overrides
+    DESTINATION share/lintian/overrides RENAME ${name} COMPONENT ${name}-doc EXCLUDE_FROM_ALL)
   set(control)
   foreach(part preinst postinst prerm postrm shlibs triggers)
-    set(from ${CMAKE_CURRENT_SOURCE_DIR}/debian/${name}/${part})
+    set(from ${CMAKE_CURRENT_SOURCE_DIR}/debian/${folder}/${part})
     if(EXISTS ${from})
       configure_file(${from} debian/${name}/${part} @ONLY)
       list(APPEND control ${CMAKE_CURRENT_BINARY_DIR}/debian/${name}/${part})
@@ -74,20 +77,20 @@ function(waybill_package name section)
 endfunction()
 
 set(CPACK_COMPONENTS_ALL)
-waybill_package(libwaybill0 libs COMPONENTS runtime
+waybill_package(${WAYBILL_LIBRARY} libs FOLDER libwaybill COMPONENTS runtime
   SUMMARY "store of a Kubernetes node's image pull records, C++ library"
   TEXT "waybill keeps which image was pulled with whose credentials, which pulls were
 in flight when the node went down, and which host IDs belong to which pod. It
 gives the kubelet's answers, on LMDB, and knows when something was lost.
 This is its C++ library.")
-waybill_package(libwaybill-c1 libs COMPONENTS c
+waybill_package(${WAYBILL_C_LIBRARY} libs FOLDER libwaybill-c COMPONENTS c
   SUMMARY "store of a Kubernetes node's image pull records, C library"
   TEXT "waybill keeps which image was pulled with whose credentials, which pulls were
 in flight when the node went down, and which host IDs belong to which pod. It
 gives the kubelet's answers, on LMDB, and knows when something was lost.
 This is its library for C and for languages that call C.")
 waybill_package(libwaybill-dev libdevel COMPONENTS dev
-  DEPENDS "libwaybill0 (= ${debian_version}), libwaybill-c1 (= ${debian_version}), libexpected-dev, liblmdb-dev, libssl-dev, libxxhash-dev"
+  DEPENDS "${WAYBILL_LIBRARY} (= ${debian_version}), ${WAYBILL_C_LIBRARY} (= ${debian_version}), libexpected-dev, liblmdb-dev, libssl-dev, libxxhash-dev"
   SUGGESTS "pkg-config, cmake"
   SUMMARY "store of a Kubernetes node's image pull records, to build with"
   TEXT "waybill keeps which image was pulled with whose credentials, which pulls were
