@@ -1,16 +1,14 @@
-// waybill forget: credentials stop opening images. waybill reconcile: so do all that do not exist.
+// waybill forget: credentials stop opening images.
 
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "bindings/cli/cluster_input.h"
 #include "bindings/cli/command.h"
-#include "bindings/cli/described_json.h"
+#include "bindings/cli/forgetting.h"
 #include "bindings/cli/handler_names.h"
 #include "bindings/cli/image_lookup.h"
 #include "bindings/cli/input.h"
-#include "bindings/cli/list_token.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
 #include "store/base/try.h"
@@ -51,26 +49,6 @@ std::string TextOf(const Revocation& what, const HandlerNames& names) {
       break;
   }
   return who.namespace_name + "/" + who.name + (who.uid.empty() ? "" : "/" + who.uid);
-}
-
-std::vector<Field> CountsOf(const ForgetReport& report) {
-  return FieldsOf(report, {{"secrets", "secrets forgotten"},
-                           {"serviceAccounts", "service accounts forgotten"},
-                           {"nodePods", "image names closed that were open to all"},
-                           {"equalHashes", "equal credentials that stay elsewhere"},
-                           {"stored", ""},
-                           {"untidied", ""}});
-}
-
-// If very many records still have forgotten credentials, takes them out before the command ends.
-template <typename Call>
-auto Forgetting(const StoreFlags& flags, const Call& call) {
-  return WithWriter(Writer::Open(flags), [&](Writer& writer) -> decltype(call(writer)) {
-    auto report = call(writer);
-    if (!report) return report;
-    TRY(writer.TidyUp());
-    return report;
-  });
 }
 
 // The hash, or @FILE: a file with it.
@@ -166,58 +144,6 @@ class ForgetListCall final : public StoreCall {
   }
 };
 
-std::vector<CredentialName> NamesOf(const auto& listed) {
-  std::vector<CredentialName> names;
-  names.reserve(listed.size());
-  for (const auto& one : listed) names.push_back({one.namespace_name, one.name, one.uid});
-  return names;
-}
-
-class ReconcileCall final : public StoreCall {
- public:
-  void Declare(Flags& flags) override {
-    store_.DeclareToWrite(flags);
-    list_.Declare(flags);
-    flags.Value("--existing", &existing_, "FILE|-",
-                "what kubectl get secrets,serviceaccounts -A -o json prints");
-    change_.DeclareAllowEmpty(flags, "list");
-    change_.DeclareDryRun(flags);
-    store_.DeclareRules(flags);
-    flags.Excludes("--begin", {"--existing", "--token", "--allow-empty", "--dry-run"});
-    flags.Needed({"--existing", "--begin"}, "or draw a token with --begin");
-    flags.Needed({"--token", "--begin"}, "draw a token with --begin, before the list is made");
-  }
-
-  Result<ExitCode> Run(Output& out) override {
-    if (list_.begin) return PrintListToken(store_, out);
-    auto objects = TRY(ReadExistingCredentials(existing_));
-    const ExistingCredentials truth = {.secrets = NamesOf(objects.secrets),
-                                       .service_accounts = NamesOf(objects.service_accounts)};
-    if (!change_.allow_empty && (truth.secrets.empty() || truth.service_accounts.empty())) {
-      return BadFlag(
-          "--existing",
-          truth.secrets.empty() ? "there is no Secret in it" : "there is no service account in it",
-          "list both, with the rights to see all; --allow-empty confirms that none is "
-          "left");
-    }
-    auto report = TRY(Forgetting(store_, [&](Writer& writer) {
-      return writer.owner().Reconcile(truth, *list_.token, change_);
-    }));
-    std::vector<Field> counts = {
-        {"known", "of those in records, exist", report.known},
-        {"gone", "do not exist", report.gone},
-        {"newer", "do not exist, but are newer than the token", report.newer}};
-    for (Field& count : CountsOf(report.forgotten)) counts.push_back(std::move(count));
-    WriteChange(counts, change_.dry_run, out);
-    return ExitCode::kYes;
-  }
-
- private:
-  ChangeFlags change_;
-  ListTokenFlags list_;
-  std::string existing_;
-};
-
 }  // namespace
 
 Command ForgetCommand() {
@@ -256,24 +182,6 @@ it restarts.)",
                    .summary = "what was forgotten, and is kept from coming back",
                    .examples = "waybill forget list",
                    .call = New<ForgetListCall>}}};
-}
-
-Command ReconcileCommand() {
-  return {.name = "reconcile",
-          .task = kTaskOpenClose,
-          .summary = "forget every Secret and service account that does not exist",
-          .notes = R"(    token=$(waybill reconcile --store DIR --begin)
-    kubectl get secrets,serviceaccounts -A -o json |
-      waybill reconcile --store DIR --existing - --token "$token"
-
-The list must have every Secret and every service account of the cluster: what it lacks
-is forgotten, if it was proven by a pull that began before the token was drawn. So it
-must be made after that, with the rights to see all. One that has no Secret or no service
-account at all is refused without --allow-empty. Nothing that Secrets hold is kept,
-printed or compared.)",
-          .examples = R"(token=$(waybill reconcile --begin)
-kubectl get secrets,serviceaccounts -A -o json | waybill reconcile --existing - --token "$token")",
-          .call = New<ReconcileCall>};
 }
 
 }  // namespace waybill::cli

@@ -1,0 +1,329 @@
+// waybill reconcile: forgets all credentials that do not exist any more.
+
+#include <time.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings/cli/cluster_input.h"
+#include "bindings/cli/command.h"
+#include "bindings/cli/forgetting.h"
+#include "bindings/cli/input.h"
+#include "bindings/cli/list_token.h"
+#include "bindings/cli/progress.h"
+#include "bindings/cli/published_list.h"
+#include "waybill/kubelet_format.h"
+#include "waybill/owner.h"
+
+namespace waybill::cli {
+namespace {
+
+constexpr std::int64_t kNanosPerSecond = 1'000'000'000;
+
+std::vector<CredentialName> NamesOf(const auto& listed) {
+  std::vector<CredentialName> names;
+  names.reserve(listed.size());
+  for (const auto& one : listed) names.push_back({one.namespace_name, one.name, one.uid});
+  return names;
+}
+
+std::vector<Field> FieldsOfTruth(const ReconcileReport& report) {
+  std::vector<Field> counts = {
+      {"known", "of those in records, exist", report.known},
+      {"gone", "do not exist", report.gone},
+      {"newer", "do not exist, but are newer than the token", report.newer}};
+  for (Field& count : CountsOf(report.forgotten)) counts.push_back(std::move(count));
+  return counts;
+}
+
+// `path`: the file, or the volume's directory. Errors name the file.
+Result<PublishedList> ReadPublishedList(const std::string& path) {
+  std::string file = path;
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    file = (std::filesystem::path(path) / kPublishedKey).string();
+  }
+  auto bytes = ReadOwnFile(file, kMaxPublishedBytes);
+  if (!bytes) {
+    Error error = bytes.error();
+    if (error.code == ErrorCode::kNotFound) {
+      error = BadFlag("--published", fmt::format("{}: nothing was published yet", file),
+                      "look at the job of waybill-existing in the cluster");
+    }
+    error.message += "; nothing was forgotten";
+    return error;
+  }
+  auto list = DecodePublishedList(*bytes);
+  if (!list) {
+    Error error = AboutInput(file, list.error(), "publish it again: run waybill-existing");
+    error.message += "; nothing was forgotten";
+    return error;
+  }
+  return list;
+}
+
+// The seconds since 1970 in which the token was drawn. kInvalidArgument: that can't be known.
+Result<std::int64_t> WhenDrawn(const ListToken& token, std::int64_t now) {
+  const BootTime boot = SystemBootClock();
+  if (token.drawn.boot_id != boot.boot_id || token.drawn.boot_id == BootTime().boot_id ||
+      token.drawn.nanoseconds > boot.nanoseconds) {
+    return BadFlag("--token",
+                   "when it was drawn is not known: the machine booted since; nothing was "
+                   "forgotten",
+                   "draw another with --begin, and use it with a list of later");
+  }
+  return now - (boot.nanoseconds - token.drawn.nanoseconds) / kNanosPerSecond;
+}
+
+// Reads what the records hold, hands on what of it is listed, and so forgets the rest. Nothing is
+// asked of the owner if nothing is gone: then nothing is written.
+Result<ReconcileReport> ReconcileWith(const PublishedList& list, const ListToken& token,
+                                      const NodeStore& store, OwnerCalls& owner,
+                                      ChangeOptions change) {
+  using Kind = RevocationKind;
+  std::set<std::pair<Kind, CredentialName>> known;
+  std::set<std::pair<Kind, CredentialName>> gone;
+  std::set<std::pair<Kind, CredentialName>> newer;
+  const auto sort_out = [&](Kind kind, const auto& all) {
+    for (const auto& one : all) {
+      const bool exists = list.Has(kind, one.uid);
+      auto& which = exists ? known : one.proof.pull_began > token.commit ? newer : gone;
+      which.insert({kind, {one.namespace_name, one.name, one.uid}});
+    }
+  };
+  const auto records = TRY(store.ListRecords());
+  for (const ImagePulledRecord& record : records) {
+    for (const auto& [image, entry] : record.credential_mapping) {
+      sort_out(Kind::kSecret, entry.kubernetes_secrets);
+      sort_out(Kind::kServiceAccount, entry.kubernetes_service_accounts);
+    }
+  }
+  if (gone.empty()) return ReconcileReport{.known = known.size(), .newer = newer.size()};
+  ExistingCredentials truth;
+  for (const auto& [kind, who] : known) {
+    (kind == Kind::kSecret ? truth.secrets : truth.service_accounts).push_back(who);
+  }
+  // It may be empty, if nothing on this node exists any more: the list itself is not.
+  change.allow_empty = true;
+  return owner.Reconcile(truth, token, change);
+}
+
+class ReconcileCall final : public StoreCall {
+ public:
+  void Declare(Flags& flags) override {
+    store_.DeclareToWrite(flags);
+    list_.Declare(flags);
+    flags.Value("--existing", &existing_, "FILE|-",
+                "what kubectl get secrets,serviceaccounts -A -o json prints");
+    flags.Value("--published", &published_, "FILE|DIR",
+                "what waybill-existing published: the file, or the volume of its\n"
+                "ConfigMap");
+    flags.Value("--every", &every_, "TIME",
+                "go on: look at it this often, and apply each new list; with\n"
+                "--published",
+                ParseDuration);
+    flags.Value("--clock-margin", &margin_, "TIME",
+                "how far the clocks of node and cluster may differ; 5m", ParseDuration, kSeldom);
+    flags.Value("--stale-after", &stale_after_, "TIME",
+                "warn of a published list that is older; 3d", ParseDuration, kSeldom);
+    change_.DeclareAllowEmpty(flags, "list");
+    change_.DeclareDryRun(flags);
+    store_.DeclareRules(flags);
+    flags.Excludes("--begin", {"--existing", "--published", "--every", "--token", "--allow-empty",
+                               "--dry-run"});
+    flags.Excludes("--published", {"--existing", "--allow-empty"});
+    flags.Excludes("--every", {"--token", "--dry-run"}, "it draws its tokens itself");
+    flags.Needs("--every", {"--published"});
+    flags.Needs("--clock-margin", {"--published"});
+    flags.Needs("--stale-after", {"--published"});
+    flags.Needed({"--existing", "--published", "--begin"}, "or draw a token with --begin");
+    flags.Needed({"--token", "--every", "--begin"},
+                 "draw a token with --begin, before the list is made");
+    flags.Check([this]() -> Result<void> {
+      if (!every_ || every_->count() > 0) return {};
+      return BadFlag("--every", "0 is no time to wait", "write 10m");
+    });
+  }
+
+  Result<ExitCode> Run(Output& out) override {
+    if (list_.begin) return PrintListToken(store_, out);
+    if (every_) return GoOn(out);
+    if (!published_.empty()) return RunPublished(out);
+    auto objects = TRY(ReadExistingCredentials(existing_));
+    const ExistingCredentials truth = {.secrets = NamesOf(objects.secrets),
+                                       .service_accounts = NamesOf(objects.service_accounts)};
+    if (!change_.allow_empty && (truth.secrets.empty() || truth.service_accounts.empty())) {
+      return BadFlag(
+          "--existing",
+          truth.secrets.empty() ? "there is no Secret in it" : "there is no service account in it",
+          "list both, with the rights to see all; --allow-empty confirms that none is "
+          "left");
+    }
+    auto report = TRY(Forgetting(store_, [&](Writer& writer) {
+      return writer.owner().Reconcile(truth, *list_.token, change_);
+    }));
+    WriteChange(FieldsOfTruth(report), change_.dry_run, out);
+    return ExitCode::kYes;
+  }
+
+ private:
+  static std::string Text(std::int64_t seconds) { return FormatTimestamp({.seconds = seconds}); }
+
+  // Nothing: the list was made after the token was drawn, by whatever clock. Otherwise what it
+  // would lose.
+  Result<std::string> TooEarly(const PublishedList& list, const ListToken& token) const {
+    const auto now = static_cast<std::int64_t>(::time(nullptr));
+    const auto margin = static_cast<std::int64_t>(margin_.count());
+    const std::int64_t as_of = list.as_of.seconds;
+    if (as_of > now + margin) {
+      return BadFlag(
+          "--published",
+          fmt::format("the list is of {}, which is yet to come here; nothing was forgotten",
+                      Text(as_of)),
+          "set the clocks of this node and of the cluster");
+    }
+    const auto drawn = TRY(WhenDrawn(token, now));
+    if (as_of > drawn + margin) return std::string();
+    return fmt::format(
+        "the list is of {}, and the token of {}: it may lack what was proven before "
+        "the token",
+        Text(as_of), Text(drawn));
+  }
+
+  std::string StaleText(const PublishedList& list) const {
+    const auto now = static_cast<std::int64_t>(::time(nullptr));
+    if (now - list.as_of.seconds <= stale_after_.count()) return {};
+    return fmt::format(
+        "the published list is of {}: Secrets that were deleted since still open images",
+        Text(list.as_of.seconds));
+  }
+  static constexpr std::string_view kStaleHint =
+      "look at the job of waybill-existing in the cluster";
+
+  std::vector<Field> FieldsOfList(const PublishedList& list, const ReconcileReport& report) const {
+    std::vector<Field> fields = {{"asOf", "the list is of", Text(list.as_of.seconds)}};
+    for (Field& count : FieldsOfTruth(report)) fields.push_back(std::move(count));
+    return fields;
+  }
+
+  Result<ExitCode> RunPublished(Output& out) {
+    const auto list = TRY(ReadPublishedList(published_));
+    if (const auto early = TRY(TooEarly(list, *list_.token)); !early.empty()) {
+      return BadFlag("--published", early + "; nothing was forgotten",
+                     "wait for a list of later than that and --clock-margin");
+    }
+    if (const std::string stale = StaleText(list); !stale.empty()) Warn(stale, kStaleHint);
+    const auto report = TRY(Forgetting(store_, [&](Writer& writer) {
+      return ReconcileWith(list, *list_.token, writer.store(), writer.owner(), change_);
+    }));
+    WriteChange(FieldsOfList(list, report), change_.dry_run, out);
+    return ExitCode::kYes;
+  }
+
+  // Once: what was applied, if there was news. A token is drawn as soon as the one before was used,
+  // so each list forgets what was proven before the list before it came.
+  Result<std::optional<ReconcileReport>> Look(PublishedList& list) {
+    list = TRY(ReadPublishedList(published_));
+    std::unique_ptr<OwnerClient> owner;
+    if (!list_.token || list.digest != applied_) {
+      // The owner alone: opening the store here would keep a guard that starts from it.
+      owner = TRY(WhileBusy(store_.wait,
+                            [&] { return OwnerClient::Connect({.directory = store_.store}); }));
+    }
+    if (!list_.token) list_.token = TRY(owner->BeginList());
+    if (list.digest == applied_) return std::optional<ReconcileReport>();
+    if (const auto early = TRY(TooEarly(list, *list_.token)); !early.empty()) {
+      if (list.digest != waits_with_) Note(early + "; the next list will tell");
+      waits_with_ = list.digest;
+      return std::optional<ReconcileReport>();
+    }
+    auto report = WithStore(ObserveStore(store_), [&](const NodeStore& store) {
+      return WhileBusy(store_.wait,
+                       [&] { return ReconcileWith(list, *list_.token, store, *owner, change_); });
+    });
+    // The store may be another one, or somebody applied a later truth.
+    if (!report && report.error().code == ErrorCode::kInvalidArgument) list_.token.reset();
+    if (!report) return report.error();
+    applied_ = list.digest;
+    list_.token.reset();
+    list_.token = TRY(owner->BeginList());
+    return std::optional(*report);
+  }
+
+  // Says the same once.
+  void Complain(std::string_view message, std::string_view hint) {
+    if (message == complaint_) return;
+    complaint_ = message;
+    if (!message.empty()) Warn(message, hint);
+  }
+
+  Result<ExitCode> GoOn(Output& out) {
+    CatchStopSignals();
+    while (!StopRequested()) {
+      PublishedList list;
+      if (const auto report = Look(list); !report) {
+        Complain(report.error().message, report.error().hint);
+      } else {
+        Complain(StaleText(list), kStaleHint);
+        if (*report) {
+          const ReconcileReport& done = **report;
+          out.WriteJson(JsonOf(FieldsOfList(list, done)));
+          out.Line("list of {}: {} exist, {} gone, {} newer; {} changed", Text(list.as_of.seconds),
+                   done.known, done.gone, done.newer, HowMany(done.forgotten.records, "record"));
+          TRY(out.Flush());
+        }
+      }
+      // In short naps: a signal may come before one begins.
+      for (auto left = *every_; left.count() > 0 && !StopRequested(); --left) {
+        const struct timespec second = {.tv_sec = 1, .tv_nsec = 0};
+        static_cast<void>(::nanosleep(&second, nullptr));
+      }
+    }
+    return ExitCode::kYes;
+  }
+
+  ChangeFlags change_;
+  ListTokenFlags list_;
+  std::string existing_;
+  std::string published_;
+  std::optional<std::chrono::seconds> every_;
+  std::chrono::seconds margin_{std::chrono::minutes(5)};
+  std::chrono::seconds stale_after_{std::chrono::hours(72)};
+  std::string applied_;     // the digest of the last list
+  std::string waits_with_;  // that of one that is too early
+  std::string complaint_;   // the last
+};
+
+}  // namespace
+
+Command ReconcileCommand() {
+  return {.name = "reconcile",
+          .task = kTaskOpenClose,
+          .summary = "forget every Secret and service account that does not exist",
+          .notes = R"(    token=$(waybill reconcile --store DIR --begin)
+    kubectl get secrets,serviceaccounts -A -o json |
+      waybill reconcile --store DIR --existing - --token "$token"
+
+The list must have every Secret and every service account of the cluster: what it lacks
+is forgotten, if it was proven by a pull that began before the token was drawn. So it
+must be made after that, with the rights to see all. One that has no Secret or no service
+account at all is refused without --allow-empty. Nothing that Secrets hold is kept,
+printed or compared.
+
+A published list has the UIDs alone, so that nodes learn no name of a Secret. It says of
+when it is, and counts only if the token was drawn before that, by --clock-margin at
+least. With --every the command goes on until SIGTERM, asks the owner of the store alone,
+and draws its tokens itself: a Secret that was deleted opens nothing here after the
+second list from then at the latest. It writes only if something is gone.)",
+          .examples = R"(token=$(waybill reconcile --begin)
+kubectl get secrets,serviceaccounts -A -o json | waybill reconcile --existing - --token "$token"
+waybill reconcile --published /run/waybill-existing --every 10m)",
+          .call = New<ReconcileCall>};
+}
+
+}  // namespace waybill::cli

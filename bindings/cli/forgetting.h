@@ -1,0 +1,36 @@
+// What `forget` and `reconcile` share.
+
+#ifndef WAYBILL_BINDINGS_CLI_FORGETTING_H_
+#define WAYBILL_BINDINGS_CLI_FORGETTING_H_
+
+#include <vector>
+
+#include "bindings/cli/described_json.h"
+#include "bindings/cli/store_access.h"
+#include "store/base/try.h"
+
+namespace waybill::cli {
+
+inline std::vector<Field> CountsOf(const ForgetReport& report) {
+  return FieldsOf(report, {{"secrets", "secrets forgotten"},
+                           {"serviceAccounts", "service accounts forgotten"},
+                           {"nodePods", "image names closed that were open to all"},
+                           {"equalHashes", "equal credentials that stay elsewhere"},
+                           {"stored", ""},
+                           {"untidied", ""}});
+}
+
+// If very many records still have forgotten credentials, takes them out before the command ends.
+template <typename Call>
+auto Forgetting(const StoreFlags& flags, const Call& call) {
+  return WithWriter(Writer::Open(flags), [&](Writer& writer) -> decltype(call(writer)) {
+    auto report = call(writer);
+    if (!report) return report;
+    TRY(writer.TidyUp());
+    return report;
+  });
+}
+
+}  // namespace waybill::cli
+
+#endif  // WAYBILL_BINDINGS_CLI_FORGETTING_H_
