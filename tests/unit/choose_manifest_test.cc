@@ -114,7 +114,8 @@ BOOST_AUTO_TEST_CASE(windows_runs_what_microsoft_says) {
     const Strings images = row["runs"];
     const std::string host = "windows/amd64 " + row["version"].get<std::string>();
     for (const auto& other : rows) {
-      const bool runs = std::find(images.begin(), images.end(), other["windows"]) != images.end();
+      const bool runs = std::find(images.begin(), images.end(),
+                                  other["windows"].get<std::string>()) != images.end();
       // Revisions do not matter, on either side.
       const std::string image = "windows/amd64 " + other["version"].get<std::string>() + ".9999";
       BOOST_TEST((Chosen({image}, host) == image) == runs, image << " on " << host);
