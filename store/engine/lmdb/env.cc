@@ -9,10 +9,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "store/base/try.h"
 #include "store/engine/lmdb/check/page_format.h"
@@ -25,6 +28,7 @@ namespace {
 
 constexpr MDB_dbi kMaxTables = 16;
 constexpr mdb_mode_t kFileMode = 0600;
+constexpr int kOpenAgain = 20;
 // A cache line for each reader, and two for LMDB.
 constexpr off_t kLockFileBytes = (off_t{kMaxReaders} + 2) * 64;
 
@@ -78,6 +82,24 @@ bool NearlyFull(const std::filesystem::path& directory) {
   if (statvfs(directory.c_str(), &st) != 0) return false;
   constexpr unsigned long kFewBytes = 256UL << 10;
   return st.f_bavail * st.f_frsize < kFewBytes;
+}
+
+// EINVAL: the mutexes in lock.mdb are destroyed. LMDB 0.9.26 to 0.9.31 do that at closing, if
+// nobody else has the file open (ITS#10095); who was opening it just then finds them so.
+int OpenLmdb(const EnvOptions& options, MDB_env** env) {
+  int rc = mdb_env_create(env);
+  if (rc == MDB_SUCCESS) rc = mdb_env_set_maxreaders(*env, kMaxReaders);
+  if (rc == MDB_SUCCESS) rc = mdb_env_set_maxdbs(*env, kMaxTables);
+  if (rc == MDB_SUCCESS && options.map_bytes != 0) {
+    rc = mdb_env_set_mapsize(*env, options.map_bytes);
+  }
+  const unsigned flags = MDB_NOTLS | (options.read_only ? unsigned{MDB_RDONLY} : 0U);
+  if (rc == MDB_SUCCESS) rc = mdb_env_open(*env, options.directory.c_str(), flags, kFileMode);
+  if (rc != MDB_SUCCESS) return rc;
+  MDB_txn* txn = nullptr;
+  const int locks = mdb_txn_begin(*env, nullptr, MDB_RDONLY, &txn);
+  if (locks == MDB_SUCCESS) mdb_txn_abort(txn);
+  return locks == EINVAL ? EINVAL : MDB_SUCCESS;
 }
 
 Result<std::string> ReadMetaPages(int fd, std::size_t page_bytes) {
@@ -160,15 +182,20 @@ Result<std::unique_ptr<Env>> Env::Open(const EnvOptions& options) {
   env->registered_ = true;
   TRY(MakeRoomForLocks(options.directory));
 
-  int rc = mdb_env_create(&env->env_);
-  if (rc == MDB_SUCCESS) rc = mdb_env_set_maxreaders(env->env_, kMaxReaders);
-  if (rc == MDB_SUCCESS) rc = mdb_env_set_maxdbs(env->env_, kMaxTables);
-  if (rc == MDB_SUCCESS && options.map_bytes != 0) {
-    rc = mdb_env_set_mapsize(env->env_, options.map_bytes);
+  int rc = OpenLmdb(options, &env->env_);
+  // LMDB makes them anew once all such processes have closed it.
+  for (int again = 1; rc == EINVAL && again <= kOpenAgain; ++again) {
+    if (env->env_ != nullptr) mdb_env_close(std::exchange(env->env_, nullptr));
+    // Not all at the same time.
+    std::this_thread::sleep_for(std::chrono::milliseconds(1 + getpid() % (4 * again)));
+    rc = OpenLmdb(options, &env->env_);
   }
-  const unsigned flags = MDB_NOTLS | (options.read_only ? unsigned{MDB_RDONLY} : 0U);
-  if (rc == MDB_SUCCESS) {
-    rc = mdb_env_open(env->env_, options.directory.c_str(), flags, kFileMode);
+  if (rc == EINVAL) {
+    return Error{ErrorCode::kIo,
+                 "the locks in " + (options.directory / "lock.mdb").string() +
+                     " are not usable, and a process that has the file open keeps them so; "
+                     "nothing was changed",
+                 "stop everything that has the store open, then try again"};
   }
   if (rc != MDB_SUCCESS) return MakeError(rc, "opening the database", options.directory);
 
@@ -252,7 +279,7 @@ Result<void> CommitOrPutBack(Txn& txn, const Env& env, Flushes flushes) {
     txn.Abort();
     return WasWrittenOver(env.directory());
   }
-  // LMDB 0.9.24 knows this flag of the environment only, and of no single transaction. There is one
+  // LMDB 0.9 knows this flag of the environment only, and of no single transaction. There is one
   // writer, so nobody else commits meanwhile.
   const bool by_caller = flushes == Flushes::kByCaller;
   if (by_caller) mdb_env_set_flags(env.get(), MDB_NOSYNC, 1);
