@@ -528,7 +528,7 @@ bool Matches(const json& expected, const json& got) {
   }
   if (!expected.is_object()) return expected == got;
   if (IsError(got)) {
-    return expected.value("error", "") == got["error"] &&
+    return json(expected.value("error", "")) == got["error"] &&
            Contains(got["message"], expected.value("message", ""));
   }
   for (const std::string_view sentence : kSentences) {
