@@ -22,12 +22,10 @@ import (
 // version is set when it is built.
 var version = "unknown"
 
-// What a kubelet puts into a pod with a service account.
-const account = "/var/run/secrets/kubernetes.io/serviceaccount"
-
 func main() {
 	configMap := flag.String("configmap", "waybill-existing", "the ConfigMap that is written; it must exist")
 	namespace := flag.String("namespace", "", "its namespace; else that of the pod")
+	account := flag.String("account", "/var/run/secrets/kubernetes.io/serviceaccount", "the service account's directory")
 	deadline := flag.Duration("deadline", 5*time.Minute, "how long it may take")
 	shows := flag.Bool("version", false, "print the version")
 	flag.Parse()
@@ -37,13 +35,13 @@ func main() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), *deadline)
 	defer cancel()
-	if err := run(ctx, *namespace, *configMap); err != nil {
+	if err := run(ctx, *account, *namespace, *configMap); err != nil {
 		fmt.Fprintf(os.Stderr, "waybill-existing: %v; nothing was published, nodes go on with the last list\n", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, namespace, configMap string) error {
+func run(ctx context.Context, account, namespace, configMap string) error {
 	cluster, err := inPod(account)
 	if err != nil {
 		return err
