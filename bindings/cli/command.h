@@ -112,6 +112,7 @@ Command ManifestCommand();
 Command HashCommand();
 Command CompletionCommand();
 Command ManCommand();
+Command VersionCommand();
 
 }  // namespace waybill::cli
 

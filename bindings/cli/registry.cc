@@ -47,7 +47,7 @@ Registry::Registry() {
         ListCommand,     ShowCommand,     StatsCommand,      TopCommand,       MetricsCommand,
         DumpCommand,     DiffCommand,     UsernsCommand,     StreamingCommand, VerifyCommand,
         TrustCommand,    BackupCommand,   RestoreCommand,    MigrateCommand,   AdviseCommand,
-        ManifestCommand, HashCommand,     CompletionCommand, ManCommand}) {
+        ManifestCommand, HashCommand,     CompletionCommand, ManCommand,       VersionCommand}) {
     Add(command(), nullptr);
   }
 }
