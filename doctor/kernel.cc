@@ -16,6 +16,7 @@
 #include <cstring>
 
 #include "doctor/node.h"
+#include "guard/opening.h"
 #include "guard/session.h"
 #include "store/base/files.h"
 #include "waybill/maintenance.h"
@@ -139,6 +140,7 @@ Kernel ThisKernel() {
   return {.space = SpaceOf,
           .maps_ids = MapsIds,
           .is_locked = guard::IsLocked,
+          .was_used = guard::WasUsed,
           .now = SystemClock,
           .read_store = {}};
 }

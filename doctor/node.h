@@ -63,6 +63,8 @@ struct Kernel {
   std::function<Result<bool>(const std::filesystem::path&)> maps_ids;
   // Whether a process holds a lock on the file.
   std::function<Result<bool>(const std::filesystem::path&)> is_locked;
+  // Whether a guard, or a kubelet with waybill inside, marked the directory as used.
+  std::function<bool(const std::filesystem::path&)> was_used;
   std::function<Timestamp()> now;
   // Reads a store, and changes nothing in it.
   std::function<Result<StoreFacts>(const std::filesystem::path&)> read_store;

@@ -67,7 +67,40 @@ Findings WaybillTrustCheck(const Node& node) {
                "see waybill trust; until it is cleared, preloaded images wait")};
 }
 
+// What a store that is gone left in the kubelet's directory; empty: nothing.
+std::string LeftOfFormerStore(const Node& node) {
+  for (const std::string& witness :
+       {GuardFolder(node) + "/witness", node.kubelet_directory() + "/image_manager/waybill"}) {
+    if (node.Has(witness)) return witness;
+  }
+  return {};
+}
+
+Findings FormerStoreCheck(const Node& node) {
+  const std::string guards = GuardStatus(node).TextAt("store");
+  if (!guards.empty() && node.Has(guards + "/data.mdb")) return {};  // waybill-owner says where
+  const std::string witness = LeftOfFormerStore(node);
+  const std::string& kubelet = node.kubelet_directory();
+  const std::string then = " (docs/operations.md, A lost node)";
+  if (!witness.empty()) {
+    return {Warn("a former store left its witness " + witness +
+                     ", and is gone, as after a loss: the next one will distrust itself",
+                 "if it was lost: mkdir -m 0700 STORE && waybill restore --store STORE BACKUP; if "
+                 "it was removed on purpose: rm -f " +
+                     witness + " " + witness + ".store && setfattr -x user.waybill " + kubelet +
+                     then)};
+  }
+  const auto real = node.Resolve(kubelet);
+  if (!real || !node.kernel().was_used(*real)) return {};
+  return {
+      Warn("waybill was used on " + kubelet +
+               " (its attribute user.waybill), and neither its store nor a witness is left: the "
+               "next guard closes what nobody knows",
+           "if that was on purpose: setfattr -x user.waybill " + kubelet + then)};
+}
+
 Findings WaybillWitnessCheck(const Node& node) {
+  if (node.store().empty()) return FormerStoreCheck(node);
   const auto facts = node.ReadStore();
   if (!facts) return {};
   if (facts->witness_in_store) {

@@ -98,6 +98,26 @@ bool LostSomething(const NodeStore& store) {
   });
 }
 
+// The store was lost, or somebody removed it.
+void TellOfFormerStore(const Life& life, const std::filesystem::path& witness) {
+  const std::string store = life.options.store.directory.string();
+  const std::string stop = "systemctl stop kubelet waybill-guard && rm -rf " + store + " " +
+                           witness.string() + " " + witness.string() + ".store && ";
+  const std::string start = " && systemctl start waybill-guard kubelet";
+  life.Log(LogLevel::kWarning,
+           "a store was here before: its witness " + witness.string() +
+               " is left, and the store is gone, as after a loss; this new one opens only what it "
+               "knows");
+  life.Log(LogLevel::kWarning, "if it was lost, put a backup back: " + stop + "mkdir -m 0700 " +
+                                   store + " && waybill restore --store " + store + " BACKUP" +
+                                   start);
+  life.Log(LogLevel::kWarning,
+           "if it was removed on purpose, begin anew: " + stop + "setfattr -x " + kWasHere + " " +
+               life.options.kubelet_directory.string() + start +
+               "; an image without a record is presumed preloaded then, but for first-start = "
+               "\"close\"");
+}
+
 void TellOpened(const Life& life, bool lost_all) {
   const RecoveryReport& report = life.store->recovery_report();
   for (const auto* lines : {&report.findings, &report.warnings, &report.import.problems}) {
@@ -119,6 +139,10 @@ void TellOpened(const Life& life, bool lost_all) {
 
 }  // namespace
 
+bool WasUsed(const std::filesystem::path& kubelet_directory) {
+  return ::getxattr(kubelet_directory.c_str(), kWasHere, nullptr, 0) >= 0;
+}
+
 Result<bool> LostAll(const std::filesystem::path& kubelet_directory) {
   auto lost = TRY(OnlyWasHere(kubelet_directory));
   if (lost) SetWasHere(kubelet_directory, kLost);
@@ -136,6 +160,10 @@ StoreState StateOf(const std::filesystem::path& directory) {
 Result<void> OpenStore(Life& life, Session& session, bool lost_all, Left& left) {
   const std::filesystem::path& directory = life.options.store.directory;
   auto there = TRY(internal::Exists(directory / "data.mdb"));
+  const Witness& named = life.options.store.witness;
+  const std::filesystem::path witness =
+      named.path().empty() ? life.image_manager / kOwnFolder / kWitness : named.path();
+  const bool lost = internal::Exists(witness).value_or(false);
   const StoreState before = there ? StateOf(directory) : StoreState();
   auto fits = TRY(session.TakeMark(before.uuid, before.commit_sequence, left));
   // At a first start the store's own import takes the files over.
@@ -153,6 +181,9 @@ Result<void> OpenStore(Life& life, Session& session, bool lost_all, Left& left) 
   life.store = *std::move(store);
   SetWasHere(life.options.kubelet_directory, "");
   TellOpened(life, lost_all);
+  if (!there && lost && life.store->recovery_report().distrustful) {
+    TellOfFormerStore(life, witness);
+  }
   life.lost = LostSomething(*life.store);
   auto statistics = TRY(life.store->GetStatistics());
   // A running kubelet may remember credentials that the store has forgotten, and write them with

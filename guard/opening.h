@@ -17,6 +17,9 @@ namespace waybill::guard {
 // opened afterwards takes the mark away.
 Result<bool> LostAll(const std::filesystem::path& kubelet_directory);
 
+// Whether a guard, or a kubelet with waybill inside, was used on this directory.
+bool WasUsed(const std::filesystem::path& kubelet_directory);
+
 struct StoreState {
   std::string uuid;
   std::uint64_t commit_sequence = 0;

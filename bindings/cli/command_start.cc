@@ -103,6 +103,8 @@ class StartCall final : public StoreCall {
       if (!handlers.empty()) options.runtime_handlers = std::move(handlers);
     }
     // Before opening, which creates the directory for the witness.
+    const bool lost = ::access((store_.store + "/data.mdb").c_str(), F_OK) != 0 &&
+                      ::access(options.witness.path().c_str(), F_OK) == 0;
     const bool nothing_there =
         kubelet_directory_ && ::access((*kubelet_directory_ + "/image_manager").c_str(), F_OK) != 0;
     const StartContext context{.store = store_.store,
@@ -115,6 +117,7 @@ class StartCall final : public StoreCall {
     if (!outcome) return images_.cri().About(outcome.error());
     const RecoveryReport* const report = &outcome->report;
     WriteStartReport(*outcome, context, out);
+    if (lost && report->distrustful) WarnOfFormerStore(options.witness.path().string());
     const ExitCode ending = strict_ && report->distrustful ? ExitCode::kStore : ExitCode::kYes;
     if (dry_run_) return ending;
     // The report on a gap says more.
@@ -199,6 +202,21 @@ class StartCall final : public StoreCall {
   }
 
   // On a copy, since only opening finds out what opening does.
+  // Its witness is left.
+  void WarnOfFormerStore(const std::string& witness) const {
+    const std::string store = ShellWord(store_.store);
+    const std::string remove =
+        "rm -rf " + store + " " + ShellWord(witness) + " " + ShellWord(witness + ".store");
+    Warn("a store was here before: its witness " + witness +
+             " is left, and the store is gone, as after a loss; this new one opens only what it "
+             "knows",
+         "if it was lost, put a backup back: " + remove + " && mkdir -m 0700 " + store +
+             " && waybill restore --store " + store + " BACKUP; if it was removed on purpose, " +
+             remove +
+             " and start again: an image without a record is presumed preloaded then, but for "
+             "--first-start close");
+  }
+
   static Result<StartOutcome> Try(const OpenOptions& options) {
     ProgressLine copying("copying", "bytes");
     auto scratch = ScratchStart::Make(options, copying.UntilStopped());

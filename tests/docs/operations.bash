@@ -67,8 +67,10 @@ before_the_runtime_lost_its_images() {
   echo '{"images":[]}' >"$D/images.json"
 }
 before_an_image_that_was_imported_is_closed() { start_guard; }
+before_remove_waybill() { start_guard; }
 before_a_lost_node() {
   start_guard
+  waybill backup "$D/mnt/node-7.mdb" >/dev/null
   stop_guard
   rm -r "$store"
 }

@@ -35,6 +35,7 @@ RecordedNode::RecordedNode() {
             .is_locked = [this](const fs::path& path) -> Result<bool> {
               return locked.contains(fs::relative(path, options.root).string());
             },
+            .was_used = [](const fs::path&) { return false; },
             .now = [] { return Timestamp{.seconds = ::time(nullptr)}; },
             .read_store = [](const fs::path&) -> Result<doctor::StoreFacts> {
               return doctor::StoreFacts{.schema_version = kNewestSchema};

@@ -72,6 +72,37 @@ BOOST_AUTO_TEST_CASE(a_copied_store) {
              "/mnt/old");
 }
 
+BOOST_AUTO_TEST_CASE(a_former_store_left_its_witness) {
+  RecordedNode node;
+  node.Remove("/var/lib/waybill");
+  node.locked.clear();
+  const std::string witness = "/var/lib/kubelet/image_manager/waybill-guard/witness";
+  node.Write(witness, "");
+  const std::string wrong = testing::Wrong(node.Examine());
+  BOOST_TEST(wrong.find("warn waybill-witness: a former store left its witness " + witness) !=
+                 std::string::npos,
+             wrong);
+  // Not if that one is only elsewhere.
+  node.Write("/srv/waybill/data.mdb", "");
+  node.Replace(kStatus, R"("store":"/var/lib/waybill")", R"("store":"/srv/waybill")");
+  BOOST_TEST(testing::Wrong(node.Examine()).find("waybill-witness") == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_former_store_left_nothing_but_its_mark) {
+  RecordedNode node;
+  node.Remove("/var/lib/waybill");
+  node.Remove("/var/lib/kubelet/image_manager/waybill-guard");
+  node.locked.clear();
+  BOOST_TEST(testing::Wrong(node.Examine()).find("waybill-witness") == std::string::npos);
+  node.kernel.was_used = [](const std::filesystem::path& path) {
+    return path.filename() == "kubelet";
+  };
+  const std::string wrong = testing::Wrong(node.Examine());
+  BOOST_TEST(
+      wrong.find("warn waybill-witness: waybill was used on /var/lib/kubelet") != std::string::npos,
+      wrong);
+}
+
 BOOST_AUTO_TEST_CASE(an_old_backup) {
   RecordedNode node;
   const std::string backup = "/var/lib/waybill/backup/v7-00000000000000000012-1767225600.mdb";

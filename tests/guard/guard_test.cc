@@ -995,9 +995,13 @@ BOOST_AUTO_TEST_CASE(a_lost_store_leaves_no_credentials) {
   node.images = {Listed('1', kAppV1), Listed('2', "r.example/pre/loaded:1")};
   node.WriteRecord('1', "a");
   node.Start();
+  BOOST_TEST(!node.SaysOnce("a store was here before"));
   node.Stop();
   std::filesystem::remove_all(node.store());
   node.Start();
+  BOOST_TEST(node.SaysOnce("a store was here before"));
+  BOOST_TEST(node.SaysOnce("if it was lost, put a backup back"));
+  BOOST_TEST(node.SaysOnce("if it was removed on purpose, begin anew"));
   BOOST_TEST(node.IsClosedToAll('1'));
   BOOST_TEST(node.IsClosedToAll('2'));
   // An operator settles it; the placeholder of the preloaded image goes with the next list.
