@@ -1,19 +1,16 @@
 # Run by CPack on the files of all packages: what Debian wants stripped or compressed, the same bytes
-# each time. SOURCE_DATE_EPOCH is set.
+# each time. `build` made the changelog.
 set(files ${CPACK_TEMPORARY_DIRECTORY}/*/usr)
 
 macro(run)
   execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
 endmacro()
 
-string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC) # of SOURCE_DATE_EPOCH
-set(changelog "waybill (${CPACK_PACKAGE_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}) unstable; urgency=medium\n\n\
-  * Version ${CPACK_PACKAGE_VERSION}.\n\n -- ${CPACK_PACKAGE_CONTACT}  ${date}\n")
 file(GLOB_RECURSE copyrights ${files}/share/doc/*/copyright)
 foreach(copyright ${copyrights})
   get_filename_component(doc ${copyright} DIRECTORY)
-  file(WRITE ${doc}/changelog.Debian "${changelog}")
-  file(CHMOD ${doc}/changelog.Debian PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
+  configure_file(${CPACK_WAYBILL_CHANGELOG} ${doc}/changelog.Debian COPYONLY
+    FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
   run(gzip -9n ${doc}/changelog.Debian)
 endforeach()
 

@@ -1,11 +1,8 @@
 # CPack: one .deb a group of components. packaging/build runs it.
 find_program(DPKG_SHLIBDEPS dpkg-shlibdeps)
-set(WAYBILL_MAINTAINER "waybill maintainers <maintainers@waybill.example>" CACHE STRING
-  "Maintainer of the .deb packages")
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME waybill)
-set(CPACK_PACKAGE_CONTACT "${WAYBILL_MAINTAINER}")
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS ${CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS})
