@@ -225,23 +225,28 @@ class ReconcileCall final : public StoreCall {
     return ExitCode::kYes;
   }
 
-  // Once: what was applied, if there was news. A token is drawn as soon as the one before was used,
-  // so each list forgets what was proven before the list before it came.
+  // The owner alone: opening the store here would keep a guard that starts from it.
+  Result<std::unique_ptr<OwnerClient>> Connect() const {
+    return WhileBusy(store_.wait,
+                     [&] { return OwnerClient::Connect({.directory = store_.store}); });
+  }
+
+  // Once: what was applied, if there was news. A token is drawn at first, and as soon as the one
+  // before was used: so each list forgets what was proven before the list before it came.
   Result<std::optional<ReconcileReport>> Look(PublishedList& list) {
-    list = TRY(ReadPublishedList(published_));
     std::unique_ptr<OwnerClient> owner;
-    if (!list_.token || list.digest != applied_) {
-      // The owner alone: opening the store here would keep a guard that starts from it.
-      owner = TRY(WhileBusy(store_.wait,
-                            [&] { return OwnerClient::Connect({.directory = store_.store}); }));
+    if (!list_.token) {
+      owner = TRY(Connect());
+      list_.token = TRY(owner->BeginList());
     }
-    if (!list_.token) list_.token = TRY(owner->BeginList());
+    list = TRY(ReadPublishedList(published_));
     if (list.digest == applied_) return std::optional<ReconcileReport>();
     if (const auto early = TRY(TooEarly(list, *list_.token)); !early.empty()) {
       if (list.digest != waits_with_) Note(early + "; the next list will tell");
       waits_with_ = list.digest;
       return std::optional<ReconcileReport>();
     }
+    if (!owner) owner = TRY(Connect());
     auto report = WithStore(ObserveStore(store_), [&](const NodeStore& store) {
       return WhileBusy(store_.wait,
                        [&] { return ReconcileWith(list, *list_.token, store, *owner, change_); });
@@ -251,7 +256,7 @@ class ReconcileCall final : public StoreCall {
     if (!report) return report.error();
     applied_ = list.digest;
     list_.token.reset();
-    list_.token = TRY(owner->BeginList());
+    if (auto next = owner->BeginList(); next) list_.token = *next;  // otherwise the next time
     return std::optional(*report);
   }
 

@@ -392,20 +392,23 @@ BOOST_FIXTURE_TEST_CASE(it_goes_on_with_each_new_list_and_no_owner_is_in_its_way
   Must(owner->Close());
   RunningCommand command({WAYBILL_CLI, "reconcile", "--store", files.store(), "--published",
                           volume(), "--every", "1s", "--clock-margin", "0"});
-  Until(command, [&] { return Contains(command.err(), "nothing was published yet"); });
-  // One that is newer than anything, but not than the token that is drawn once it is seen.
-  const std::int64_t first = Now();
-  Publish({.as_of = first - 10, .secrets = {1}, .accounts = {5}});
   Until(command, [&] { return Contains(command.err(), "owner"); });
   owner = Must(NodeStore::Open({.directory = files.store(), .witness = Witness::Remembered()}));
   Must(owner->Serve());
+  Until(command, [&] { return Contains(command.err(), "nothing was published yet"); });
   Prove(1);
   Prove(2);
+  // Newer than anything, but not than the token.
+  const std::int64_t first = Now();
+  Publish({.as_of = first - 10, .secrets = {1}, .accounts = {5}});
   Until(command, [&] { return Contains(command.err(), "the next list will tell"); });
   BOOST_TEST(Proven().size() == 2U);
+  // The first that is newer than the token forgets nothing that was proven after that.
   std::this_thread::sleep_for(std::chrono::seconds(2));
-  const std::int64_t second = Now();
-  Publish({.as_of = second, .secrets = {1}, .accounts = {5}});
+  Publish({.as_of = Now(), .secrets = {1}, .accounts = {5}});
+  Until(command, [&] { return Contains(command.out(), "1 exist, 0 gone, 1 newer; 0 records"); });
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+  Publish({.as_of = Now(), .secrets = {1}, .accounts = {5, 6}});
   Until(command, [&] { return Contains(command.out(), "1 exist, 1 gone, 0 newer; 1 record"); });
   BOOST_TEST(Proven() == (std::set<std::string>{UidOf(1)}), boost::test_tools::per_element());
   // An older one, put back, and one that is damaged.
