@@ -10,3 +10,5 @@ before() {
 # What these do is tried by ../consumer/run.
 cmake() { :; }
 ninja() { :; }
+# And this by ../rpm.
+rpm() { :; }
