@@ -133,7 +133,8 @@ class InstallCall final : public Call {
   }
 
   Result<void> CheckNode(const NodeFiles& files) const {
-    if (TRY(files.HasPackage())) {
+    // What was installed before the package came can be removed beside it.
+    if (!remove_ && TRY(files.HasPackage())) {
       return Error{ErrorCode::kInvalidArgument,
                    "a package of this system has waybill-guard.service; nothing was changed",
                    "let the package manager upgrade or remove it, then say the same again"};
@@ -175,6 +176,11 @@ class InstallCall final : public Call {
     }
     if (auto done = Systemctl({"enable", kGuardUnit}); !done) {
       return failed("systemctl enable " + std::string(kGuardUnit), done.error());
+    }
+    if (!Systemctl({"cat", "kubelet.service"})) {
+      Note(
+          "systemd knows no kubelet.service: the guard runs, but nothing keeps the kubelet from "
+          "starting before it, or going on without it");
     }
     const char* const verb = ran && !changes.written.empty() ? "restart" : "start";
     if (auto done = Systemctl({verb, kGuardUnit}); !done) {
