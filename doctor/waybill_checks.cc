@@ -197,8 +197,10 @@ Findings WaybillVersionsCheck(const Node& node) {
   for (const char* folder : kLibraryFolders) {
     const auto names = node.List(folder);
     if (!names) continue;
+    constexpr std::string_view kLibrary = "libwaybill.so.";
+    // Those of other series may be installed beside it.
+    if (std::binary_search(names->begin(), names->end(), std::string(kLibrary) + own)) continue;
     for (const std::string& name : *names) {
-      constexpr std::string_view kLibrary = "libwaybill.so.";
       if (!name.starts_with(kLibrary)) continue;
       const std::string version = name.substr(kLibrary.size());
       if (std::count(version.begin(), version.end(), '.') != 2 || version == own) continue;

@@ -156,6 +156,9 @@ BOOST_AUTO_TEST_CASE(a_library_of_another_version) {
   RecordedNode node;
   node.Write("/usr/lib/x86_64-linux-gnu/libwaybill.so.0.2.0", "");
   ExpectOnly(node, "waybill-versions", "warn", "is 0.2.0, this command 0.1.0");
+  // One of its own version is there, too.
+  node.Write("/usr/lib/x86_64-linux-gnu/libwaybill.so.0.1.0", "");
+  BOOST_TEST(testing::Wrong(node.Examine()) == "");
 }
 
 // --- The disk ------------------------------------------------------------------------------------
