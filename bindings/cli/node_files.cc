@@ -1,7 +1,8 @@
 #include "bindings/cli/node_files.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <fmt/format.h>
+#include <openssl/sha.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,8 +13,6 @@
 #include <utility>
 
 #include "store/base/files.h"
-#include "store/base/hex.h"
-#include "store/base/sha256.h"
 #include "store/base/try.h"
 
 namespace waybill::cli {
@@ -54,6 +53,15 @@ std::string ForThisCommand(std::string_view unit) {
   return text;
 }
 
+// As sha256sum prints it.
+std::string HashOf(std::string_view bytes) {
+  unsigned char digest[SHA256_DIGEST_LENGTH];
+  ::SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest);
+  std::string text;
+  for (const unsigned char byte : digest) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
 // Whatever a list says, nothing else is ever removed.
 bool IsOurs(const std::string& path) {
   if (path == kCommand || path == kOnPath || path == kConfig || path == kTmpfiles) return true;
@@ -75,10 +83,7 @@ struct NodeFiles::File {
   bool is_link = false;
   bool is_program = false;
 
-  Result<std::string> State() const {
-    if (is_link) return std::string(kLinkTo) + content;
-    return internal::HexEncode(TRY(internal::Sha256(content)));
-  }
+  std::string State() const { return is_link ? std::string(kLinkTo) + content : HashOf(content); }
 };
 
 fs::path NodeFiles::On(const std::string& path) const { return root_ / path.substr(1); }
@@ -147,8 +152,7 @@ Result<std::string> NodeFiles::StateOf(const std::string& path) const {
     return std::string(kLinkTo) + target.string();
   }
   if (!S_ISREG(status.st_mode)) return std::string("neither a file nor a link");
-  return internal::HexEncode(
-      TRY(internal::Sha256(TRY(internal::ReadWholeFile(file, kMaxFileBytes)))));
+  return HashOf(TRY(internal::ReadWholeFile(file, kMaxFileBytes)));
 }
 
 Result<void> NodeFiles::Write(const File& file) const {
@@ -191,7 +195,7 @@ Result<NodeFileChanges> NodeFiles::Install(std::string_view command,
   std::vector<File> to_write;
   for (File& file : Wanted(command, config)) {
     const std::string is = TRY(StateOf(file.path));
-    const std::string state = TRY(file.State());
+    const std::string state = file.State();
     const auto listed = before.files.find(file.path);
     const bool ours = listed != before.files.end() && listed->second.contains(is);
     if (is == state) {

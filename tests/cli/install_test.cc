@@ -142,7 +142,7 @@ BOOST_FIXTURE_TEST_CASE(a_list_that_names_other_files_removes_none, Node) {
 BOOST_AUTO_TEST_CASE(whatever_comes_nothing_of_the_operators_is_lost) {
   const std::uint64_t seed = SeedOfThisRun();
   Draw draw(seed);
-  constexpr int kLives = 40;
+  constexpr int kLives = 15;
   constexpr int kSteps = 12;
   for (int life = 0; life < kLives; ++life) {
     const Node node;

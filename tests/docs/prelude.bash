@@ -18,8 +18,18 @@ host_processes() {
   ln -s 1 "$D/proc/self"
 }
 
+# A node that is another directory. What runs there is tried by ../../packaging/boot_test.
+on_node() {
+  mkdir -p "$D/node"
+  command "$WAYBILL_CLI" "${@/#--restart-kubelet/--no-progress}" --root "$D/node"
+}
+
 # With the runtime and the processes of the section where these are looked for.
 waybill() {
+  if [ "$1" = install ]; then
+    on_node "$@"
+    return
+  fi
   local words=() word before=
   for word in "$@"; do
     [ "$before" != --cri ] || [ "$word" != auto ] || word=unix://$socket
@@ -59,6 +69,16 @@ record() {
 }
 
 apt() { :; }
+# The portable archive: this command.
+tar() {
+  mkdir waybill-0-linux-amd64
+  {
+    printf '#!/bin/bash\nD=%q WAYBILL_CLI=%q\n' "$D" "$WAYBILL_CLI"
+    declare -f on_node
+    printf 'on_node "$@"\n'
+  } >waybill-0-linux-amd64/waybill
+  chmod +x waybill-0-linux-amd64/waybill
+}
 journalctl() { cat "$D/journal"; }
 guard_runs() { command "$WAYBILL_CLI" guard --status --kubelet-dir "$kubelet" >/dev/null 2>&1; }
 until_so() {

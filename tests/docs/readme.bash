@@ -20,3 +20,6 @@ waybill() {
   local words=("${@:2}")
   start_guard "${words[@]/#auto/unix://$socket}"
 }
+
+# The chart is tried by deploy/check.
+helm() { :; }

@@ -1,0 +1,2 @@
+# page: packaging/portable/README.md
+# shellcheck shell=bash
