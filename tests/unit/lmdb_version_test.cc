@@ -58,6 +58,24 @@ BOOST_AUTO_TEST_CASE(one_that_was_not_tested_is_refused_unless_it_is_allowed) {
   check(NodeStore::Open(store.Options({})));
 }
 
+BOOST_AUTO_TEST_CASE(those_that_the_message_names_are_used_and_no_others) {
+  struct Reset {
+    ~Reset() { patch = -1; }
+  } const reset;
+  ScratchStore store(Rules::kClosed);
+  store.Stop();
+  patch = 99;
+  const auto refused = NodeStore::Observe({.directory = store.directory()});
+  const std::string named =
+      ExpectError(refused, ErrorCode::kInvalidArgument, "but with 0.9.24, ").message;
+  for (patch = 0; patch < 99; ++patch) {
+    const std::string version = " 0.9." + std::to_string(patch);
+    const bool tested = named.find(version + ",") != std::string::npos ||
+                        named.find(version + ";") != std::string::npos;
+    BOOST_TEST(NodeStore::Observe({.directory = store.directory()}).has_value() == tested, version);
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace waybill::testing

@@ -3,7 +3,7 @@
 // crash on any bytes, and take time linear in the file's size. If memory runs out they throw
 // std::bad_alloc, which says nothing about the file. The rules are in page_check.cc.
 //
-// If WalkFile calls a file sound, and liblmdb 0.9.24 opens it without a lock.mdb, then it holds
+// If WalkFile calls a file sound, and a tested liblmdb opens it without a lock.mdb, then it holds
 // exactly what the visitor was shown: iterating, looking up each key and looking up any other key
 // agree with that, and a later commit overwrites no page in use. The walk can't know whether a
 // value is what was written (see checksums), or whether a page or the whole file went back in time
