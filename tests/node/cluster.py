@@ -67,9 +67,12 @@ _tls = ssl._create_unverified_context()
 
 
 def call(method, path, body=None):
+    """body: of JSON, or a manifest as text."""
+    kind = "yaml" if isinstance(body, str) else "json"
+    data = body if body is None or kind == "yaml" else json.dumps(body)
     request = urllib.request.Request(
-        SERVER + path, method=method, data=None if body is None else json.dumps(body).encode(),
-        headers={"Authorization": f"Bearer {ADMIN}", "Content-Type": "application/json"})
+        SERVER + path, method=method, data=None if data is None else data.encode(),
+        headers={"Authorization": f"Bearer {ADMIN}", "Content-Type": f"application/{kind}"})
     try:
         with urllib.request.urlopen(request, context=_tls, timeout=20) as answer:
             return json.load(answer)

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -29,6 +30,8 @@ RUNTIME_DIR = Path("/var/lib/containerd")
 RUNTIME_CONFIG = Path("/etc/containerd")
 SOCKET = Path("/run/containerd/containerd.sock")
 WAYBILL = Path("build/release/bindings/cli/waybill").resolve()
+PORTABLE = Path("build/portable").resolve()
+STATIC_PODS = Path("/run/node/static-pods")
 
 KINDS = {
     "stock": "stock kubelet",
@@ -427,6 +430,39 @@ json.dump({{"apiVersion": request["apiVersion"], "kind": "CredentialProviderResp
         self.kubelet_flags = ["--image-credential-provider-config", config,
                               "--image-credential-provider-bin-dir", directory]
 
+    # The guard in a pod (deploy/).
+
+    def put_static_pod(self, image):
+        """As deploy/static-pod.yaml has it, with this image."""
+        text = Path("deploy/static-pod.yaml").read_text()
+        text, count = re.subn(r"(?m)^(\s+image: ).*$", rf"\g<1>{image}", text)
+        assert count == 1
+        # A kubelet reads a file that is there; one that is half there, too.
+        (STATIC_PODS / ".new").write_text(text)
+        (STATIC_PODS / ".new").rename(STATIC_PODS / "waybill-guard.yaml")
+
+    def guard_status(self):
+        """What a guard that runs says of itself; None: none runs."""
+        done = subprocess.run([WAYBILL, "guard", "--status", "--kubelet-dir", KUBELET_DIR, "--json"], capture_output=True)
+        return json.loads(done.stdout) if done.returncode == 0 else None
+
+    def wait_for_guard(self, but=None):
+        """Until one runs. but: another than the one with this status."""
+        def other():
+            status = self.guard_status()
+            return status if status and status["since"] != (but or {}).get("since") else None
+        return wait_for("a guard in a pod", 90, other)
+
+    def run_pod(self, namespace, name, manifest, image, change):
+        """A pod as the template in this manifest has it, which change(spec) changes. There is no controller here."""
+        spec = cluster.call("POST", f"{manifest[0]}?dryRun=All", manifest[1])["spec"]
+        spec = spec.get("jobTemplate", {}).get("spec", spec)["template"]["spec"]
+        spec["nodeName"] = self.name
+        spec["containers"][0]["image"] = image
+        change(spec)
+        cluster.call("POST", f"/api/v1/namespaces/{namespace}/pods", {"metadata": {"name": name}, "spec": spec})
+        return f"/api/v1/namespaces/{namespace}/pods/{name}"
+
     # Images.
 
     def image(self, salt, padding=b""):
@@ -443,8 +479,22 @@ json.dump({{"apiVersion": request["apiVersion"], "kind": "CredentialProviderResp
         """What an operator does by hand; no kubelet has a part in it."""
         archive = Path("/run/node/import.tar")
         archive.write_bytes(image.archive(name))
-        run(HOME / "bin/ctr", "--address", SOCKET, "--namespace", "k8s.io", "images", "import", archive)
+        self._ctr("import", archive)
         self.wait_for_image(image)
+
+    def import_archive(self, name):
+        """Of an image that ./dev image made. Its own name."""
+        archives = list(PORTABLE.glob(f"{name}-[0-9]*-linux-*.oci.tar"))
+        if len(archives) != 1:
+            raise RuntimeError(f"{PORTABLE} has {len(archives)} images of {name}, and `./dev image` makes one")
+        self._ctr("import", archives[0])
+        return next(line.split()[0] for line in self._ctr("ls").decode().splitlines() if line.startswith(f"waybill.dev/{name}:"))
+
+    def tag(self, name, other):
+        self._ctr("tag", name, other)
+
+    def _ctr(self, *arguments):
+        return run(HOME / "bin/ctr", "--address", SOCKET, "--namespace", "k8s.io", "images", *arguments)
 
     def images(self):
         return json.loads(run(HOME / "bin/cri", "images"))["images"]
@@ -540,6 +590,11 @@ class Tenant:
             cluster.call("PUT", f"{path}/{secret}", body)
         except cluster.NotFound:
             cluster.call("POST", path, body)
+
+    def delete_credential(self, secret):
+        """The Secret, and what it opened at the registry."""
+        cluster.call("DELETE", f"/api/v1/namespaces/{self.namespace}/secrets/{secret}")
+        del self.node.registry.users[self.name]
 
     def service_account(self, name):
         cluster.call("POST", f"/api/v1/namespaces/{self.namespace}/serviceaccounts", {"metadata": {"name": name}})

@@ -7,10 +7,13 @@ truth: what registry and operator would say, not what any rules do.
 
 import json
 import os
+import re
 import shutil
 import time
+from pathlib import Path
 
-from node import GUARD_STORE, KUBELET_DIR, RECORDS, RUNTIME_DIR, STORE, GuardEnded, run, wait_for
+import cluster
+from node import GUARD_STORE, KUBELET_DIR, RECORDS, RUNTIME_DIR, STATIC_PODS, STORE, WAYBILL, GuardEnded, run, wait_for
 from registry import ADDRESS
 
 IN, OUT = True, False
@@ -1022,10 +1025,143 @@ def service_accounts(node):
     a.asks("A by a new service account of that name, IfNotPresent", image.name, IN, **builder)
 
 
+def guard_in_a_pod(node):
+    """The guard is a static pod that comes after the kubelet, is upgraded and removed; and a Secret is deleted"""
+    if node.kind != "guard":
+        return
+    a, b = node.tenant("a"), node.tenant("b")
+    first, second, gone, others = (node.push(name) for name in ("a/first", "a/second", "a/gone", "b/app"))
+    preloaded = "registry.example/preloaded:v1"
+    image = node.import_archive("waybill")
+    STATIC_PODS.mkdir()
+
+    def start():
+        node.start("stock", staticPodPath=str(STATIC_PODS))
+
+    def ask(when):
+        with node.at_once():
+            for tenant, name, what, ought in (
+                    (b, first.name, "B what A pulled", OUT), (b, second.name, "B what A pulled beside the guard", OUT),
+                    (a, first.name, "A what it pulled", IN), (a, second.name, "A what it pulled beside the guard", IN),
+                    (b, preloaded, "B a preloaded image", IN)):
+                tenant.asks(f"{what}, {when}, Never", name, ought, **NEVER)
+
+    node.preload(node.image("preloaded"), preloaded)
+    start()
+    a.pulls(first.name).delete()
+    files = node_files()
+    node.put_static_pod(image)
+    status = node.wait_for_guard()
+    node.says("The guard says that a kubelet ran before", True, status["kubeletRanBefore"])
+    b.asks("B what A pulled before the guard came, Never", first.name, OUT, **NEVER)
+    node.stop_kubelet()
+    start()
+    wait_for("the guard to see the new kubelet", 60, lambda: not node.guard_status()["kubeletRanBefore"])
+    node.says("The guard that went on says so no more", True, node.guard_status()["since"] == status["since"])
+    a.pulls(second.name).delete()
+    a.pulls(gone.name).delete()
+    b.pulls(others.name).delete()
+    for name in ("pulled", "pulling"):  # a stock kubelet that starts now takes all for preloaded
+        node.wipe(RECORDS / name)
+    wait_for("the records", 30, lambda: len(list((RECORDS / "pulled").glob("sha256-*"))) >= 4)
+    node.stop_kubelet()
+    start()
+    ask("when the records were deleted")
+
+    node.tag(image, "waybill.dev/waybill:newer")
+    node.put_static_pod("waybill.dev/waybill:newer")
+    status = node.wait_for_guard(but=status)
+    ask("after an upgrade")
+
+    is_forgotten = forgets_in_pods(node, a, image)
+    a.delete_credential("pull")
+    node.says("The deleted Secret is forgotten", True, is_forgotten())
+    wait_for("the records without it", 30, lambda: not any(
+        a.namespace.encode() in file.read_bytes() for file in (RECORDS / "pulled").glob("sha256-*")))
+    node.stop_kubelet()
+    start()
+    a.set_credential("pull", "a-password", garbage=True)  # another UID, and the registry takes it no more
+    a.asks("A by a Secret of the same content, Never", gone.name, OUT, **NEVER)
+    b.asks("B what it pulled itself, Never", others.name, IN, **NEVER)
+    a.set_credential("pull", "a-password")
+    for lost in (first, second):
+        a.pulls(lost.name).delete()
+
+    (STATIC_PODS / "waybill-guard.yaml").unlink()
+    wait_for("the end of the guard", 60, lambda: node.guard_status() is None)
+    ask("when the guard was removed")
+    node.stop_kubelet()
+    start()
+    ask("when the guard was removed and the kubelet started anew")
+    stays = sorted(node_files() - files)
+    node.says("Store and witness are all that stays", True, all(
+        path.startswith((f"{GUARD_STORE}/", f"{RECORDS}/waybill-guard/")) for path in stays), str(stays))
+
+
+def node_files():
+    """Of the guard, or written by it: all but records and intents of images."""
+    files = {str(path) for root in (RECORDS, GUARD_STORE) for path in root.rglob("*") if path.is_file()}
+    return {path for path in files if not re.fullmatch(r".*/pull(ed|ing)/sha256-[0-9a-f]{64}", path)}
+
+
+def forgets_in_pods(node, tenant, image):
+    """Sets up deploy/kustomize/reconcile. is_forgotten(): publishes what exists, and waits for its effect."""
+    namespace = "waybill-system"
+    manifests = dict((re.search(r"(?m)^kind: (\w+)$", text)[1], text) for text in re.split(
+        r"(?m)^---$", Path("deploy/kustomize/reconcile/waybill.yaml").read_text()) if "kind:" in text)
+    base = f"/namespaces/{namespace}"
+    job_image = node.import_archive("waybill-existing")
+    cluster.call("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
+    cluster.call("POST", f"/api/v1{base}/configmaps", manifests["ConfigMap"])
+    cluster.call("POST", f"/api/v1{base}/serviceaccounts", manifests["ServiceAccount"])
+    # What a controller manager and an admission plugin do elsewhere.
+    cluster.call("POST", f"/api/v1{base}/configmaps", {
+        "metadata": {"name": "kube-root-ca.crt"}, "data": {"ca.crt": Path("/tmp/api/pki/apiserver.crt").read_text()}})
+    host, port = cluster.SERVER.removeprefix("https://").split(":")
+
+    def as_there(spec):
+        spec["hostNetwork"] = True
+        spec["volumes"] = [{"name": "account", "projected": {"sources": [
+            {"serviceAccountToken": {"path": "token", "expirationSeconds": 3600}},
+            {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+            {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": {"fieldPath": "metadata.namespace"}}]}}]}}]
+        spec["containers"][0].update(
+            env=[{"name": "KUBERNETES_SERVICE_HOST", "value": host}, {"name": "KUBERNETES_SERVICE_PORT", "value": port}],
+            volumeMounts=[{"name": "account", "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount", "readOnly": True}])
+
+    def quickly(spec):
+        spec["containers"][0]["args"] = [
+            re.sub("^(--every|--clock-margin)=.*", r"\1=1s", argument) for argument in spec["containers"][0]["args"]]
+
+    path = node.run_pod(namespace, "reconcile", (f"/apis/apps/v1{base}/daemonsets", manifests["DaemonSet"]), image, quickly)
+    wait_for("the pod of reconcile", 60, lambda: cluster.call("GET", path)["status"].get("phase") == "Running")
+    published = []
+
+    def publish():
+        published.append(len(published))
+        job = node.run_pod(namespace, f"existing-{len(published)}", (f"/apis/batch/v1{base}/cronjobs", manifests["CronJob"]), job_image,
+                           as_there)
+        wait_for("the job", 60, lambda: cluster.call("GET", job)["status"].get("phase") in ("Succeeded", "Failed"))
+        if cluster.call("GET", job)["status"]["phase"] != "Succeeded":
+            raise RuntimeError(f"the job failed: {cluster.call('GET', job)['status']}")
+
+    def forgotten():
+        all_of_it = json.loads(run(WAYBILL, "forget", "list", "--store", GUARD_STORE, "--json"))["revocations"]
+        return any(one["kind"] == "secret" and one["namespace"] == tenant.namespace for one in all_of_it)
+
+    def is_forgotten():
+        time.sleep(4)  # the token is older than what is listed now
+        publish()
+        # The kubelet delivers it within a minute or two.
+        return bool(wait_for("the Secret to be forgotten", 180, forgotten))
+
+    return is_forgotten
+
+
 SCENES = [
     two_tenants, killed_before, killed_after, killed_short_name, killed_tag_and_digest, tag_and_digest, moved_tag, moved_tag_late,
     records_deleted, directory_deleted, records_emptied, records_of_another, records_older, store_deleted, all_deleted,
     preloaded_by_hand, garbage_collection, guard_comes_late, there_and_back, user_namespaces,
     repair_by_hand, repair_after_kill, foretold_names, imported_while_down, rebooted_without_registry,
     runtime_wiped, both_wiped, both_pull, late_content, guard_storms, full_disk, deleted_live, policies, policies_told,
-    gate_off, never_verify, open_mirror, forgotten_export, all_kinds, guard_beside_inside, service_accounts]
+    gate_off, never_verify, open_mirror, forgotten_export, all_kinds, guard_beside_inside, service_accounts, guard_in_a_pod]
