@@ -138,6 +138,7 @@ class ReconcileCall final : public StoreCall {
                                "--dry-run"});
     flags.Excludes("--published", {"--existing", "--allow-empty"});
     flags.Excludes("--every", {"--token", "--dry-run"}, "it draws its tokens itself");
+    flags.Excludes("--every", {"--rules"}, "the owner's rules count");
     flags.Needs("--every", {"--published"});
     flags.Needs("--clock-margin", {"--published"});
     flags.Needs("--stale-after", {"--published"});
@@ -247,7 +248,9 @@ class ReconcileCall final : public StoreCall {
       return std::optional<ReconcileReport>();
     }
     if (!owner) owner = TRY(Connect());
-    auto report = WithStore(ObserveStore(store_), [&](const NodeStore& store) {
+    StoreFlags beside = store_;
+    beside.given_rules = owner->owner().rules;
+    auto report = WithStore(ObserveStore(beside), [&](const NodeStore& store) {
       return WhileBusy(store_.wait,
                        [&] { return ReconcileWith(list, *list_.token, store, *owner, change_); });
     });
