@@ -18,6 +18,7 @@ HOME = Path(__file__).resolve().parent.parent / "build/node"
 SERVER = "https://127.0.0.1:16443"
 NAMESPACE = "waybill-system"
 SECRETS, NAMESPACES = int(os.environ.get("WAYBILL_SECRETS", "2000")), 200
+WATCHERS = int(os.environ.get("WAYBILL_WATCHERS", "200"))
 
 _tls = ssl._create_unverified_context()
 
@@ -208,6 +209,38 @@ def the_job_does_its_work(work, job, services):
         print(f"the ConfigMap in {name}: {len(body)} bytes")
 
 
+def what_an_update_costs(services, updates=5):
+    """The processor time of the API server for each node that watches the ConfigMap, as its kubelet does."""
+    path = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
+    name = "waybill-existing"
+    content = base64.b64decode(must("GET", f"{path}/{name}")["binaryData"]["existing"])
+    version = must("GET", f"{path}/{name}")["metadata"]["resourceVersion"]
+    received = [0] * WATCHERS
+
+    def watch(number):
+        request = urllib.request.Request(
+            f"{SERVER}{path}?watch=true&fieldSelector=metadata.name%3D{name}&resourceVersion={version}",
+            headers={"Authorization": "Bearer admin", "Accept": "application/vnd.kubernetes.protobuf;stream=watch"})
+        with urllib.request.urlopen(request, context=_tls, timeout=60) as answer:
+            while received[number] < updates * len(content):
+                received[number] += len(answer.read1(1 << 20))
+
+    with concurrent.futures.ThreadPoolExecutor(WATCHERS) as pool:
+        watching = [pool.submit(watch, number) for number in range(WATCHERS)]
+        time.sleep(10)
+        before = seconds_of(services[1])
+        for second in range(updates):
+            changed = content[:39] + bytes([second]) + content[40:]
+            must("PATCH", f"{path}/{name}", {"binaryData": {"existing": base64.b64encode(changed).decode()}},
+                 kind="application/merge-patch+json")
+        for one in watching:
+            one.result()
+    used = (seconds_of(services[1]) - before) / updates
+    size = sum(received) / WATCHERS / updates
+    print(f"an update to {WATCHERS} watchers: {size:.0f} bytes each; {used:.3f} s of the API server's processor, "
+          f"{1000 * used / WATCHERS:.2f} ms each")
+
+
 def main():
     work, job = Path(sys.argv[1]), sys.argv[2]
     if not (HOME / "bin/kube-apiserver").exists() or not (HOME / "debian/usr/bin/etcd").exists():
@@ -218,6 +251,7 @@ def main():
     try:
         everything_is_taken(work)
         the_job_does_its_work(work, job, services)
+        what_an_update_costs(services)
     finally:
         stop(services)
 
