@@ -14,7 +14,8 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-HOME = Path(__file__).resolve().parent.parent / "build/node"
+HERE = Path(__file__).resolve().parent
+HOME = HERE.parent / "build/node"
 SERVER = "https://127.0.0.1:16443"
 NAMESPACE = "waybill-system"
 SECRETS, NAMESPACES = int(os.environ.get("WAYBILL_SECRETS", "2000")), 200
@@ -85,8 +86,8 @@ KINDS = {"Pod": "api/v1/namespaces/{}/pods", "ConfigMap": "api/v1/namespaces/{}/
          "ClusterRoleBinding": "apis/rbac.authorization.k8s.io/v1/clusterrolebindings"}
 
 
-def create(manifest, dry_run):
-    """Each object, strictly: a field that the API does not know is an error."""
+def take(manifest):
+    """Each object, strictly: a field that the API does not know is an error. Nothing is kept."""
     count = 0
     for document in re.split(r"^---$", manifest.read_text(), flags=re.M):
         kind = re.search(r"^kind: (\w+)$", document, re.M)
@@ -94,8 +95,7 @@ def create(manifest, dry_run):
             continue
         namespace = re.search(r"^  namespace: (\S+)$", document, re.M)
         path = KINDS[kind[1]].format(namespace[1] if namespace else "")
-        query = "?fieldValidation=Strict" + ("&dryRun=All" if dry_run else "")
-        must("POST", f"/{path}{query}", document.encode(), kind="application/yaml")
+        must("POST", f"/{path}?fieldValidation=Strict&dryRun=All", document.encode(), kind="application/yaml")
         count += 1
     return count
 
@@ -103,7 +103,7 @@ def create(manifest, dry_run):
 def everything_is_taken(work):
     for name in (NAMESPACE, "kube-system"):
         call("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
-    objects = sum(create(manifest, True) for manifest in sorted(work.glob("*.yaml")))
+    objects = sum(take(manifest) for manifest in sorted(work.glob("*.yaml")))
     print(f"manifests: {objects} objects taken by the API server, no unknown field")
 
 
@@ -127,6 +127,46 @@ def fill():
         list(pool.map(make, range(SECRETS)))
 
 
+def helm(*arguments):
+    """As an operator calls it."""
+    done = subprocess.run([HERE / "helm", "--kubeconfig", os.environ["KUBECONFIG"], "-n", NAMESPACE, *arguments], capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"error: helm {' '.join(arguments)}: {done.stderr}")
+    return done.stdout
+
+
+def helm_installs(home):
+    config = home / "kubeconfig"
+    config.write_text(json.dumps({
+        "apiVersion": "v1", "kind": "Config", "current-context": "c", "users": [{"name": "u", "user": {"token": "admin"}}],
+        "clusters": [{"name": "c", "cluster": {"server": SERVER, "insecure-skip-tls-verify": True}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]}))
+    os.environ["KUBECONFIG"] = str(config)
+    notes = helm("install", "waybill", str(HERE / "chart/waybill"), "--set", "reconcile.enabled=true")
+    if "mode=remove" not in notes:
+        sys.exit(f"error: the notes don't say how it is removed: {notes}")
+
+
+def helm_removes():
+    """The way that the notes say. What the job published stays until the release goes."""
+    daemonset = f"/apis/apps/v1/namespaces/{NAMESPACE}/daemonsets/waybill"
+    configmap = f"/api/v1/namespaces/{NAMESPACE}/configmaps/waybill-existing"
+    init = must("GET", daemonset)["spec"]["template"]["spec"]["initContainers"][0]
+    if init["args"] != ["install", "--host", "--restart-kubelet"]:
+        sys.exit(f"error: the release installs by {init['args']}")
+    before = must("GET", configmap)["binaryData"]
+    helm("upgrade", "waybill", str(HERE / "chart/waybill"), "--reuse-values", "--set", "mode=remove")
+    init = must("GET", daemonset)["spec"]["template"]["spec"]["initContainers"]
+    if [one["args"] for one in init] != [["install", "--host", "--remove"]] or must("GET", configmap)["binaryData"] != before:
+        sys.exit("error: the upgrade to mode=remove does something else, or loses what was published")
+    helm("uninstall", "waybill")
+    left = [path for path in (*KINDS.values(),) for item in must("GET", "/" + path.format(NAMESPACE))["items"]
+            if "waybill" in item["metadata"]["name"]]
+    if left:
+        sys.exit(f"error: helm uninstall leaves {left}")
+    print("helm: installed, turned to mode=remove with what was published kept, uninstalled; nothing is left")
+
+
 def seconds_of(process):
     """Of the processor, until now."""
     fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
@@ -134,7 +174,6 @@ def seconds_of(process):
 
 
 def the_job_does_its_work(work, job, services):
-    create(work / "none-true.yaml", False)
     fill()
     # As the kubelet hands it to the job's pod.
     token = must("POST", f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/waybill-existing/token",
@@ -161,7 +200,7 @@ def the_job_does_its_work(work, job, services):
     if (secrets, accounts) != want or len(content) != 72 + 16 * (secrets + accounts):
         sys.exit(f"error: {secrets} Secrets and {accounts} accounts were published instead of {want}")
     listed = {item["metadata"]["uid"].replace("-", "") for path in ("secrets", "serviceaccounts")
-              for item in must("GET", f"/api/v1/{path}")["items"] if item.get("type", "") != "Opaque"}
+              for item in must("GET", f"/api/v1/{path}")["items"] if item.get("type", "kubernetes.io/docker").startswith("kubernetes.io/docker")}
     found = {content[at:at + 16].hex() for at in range(72, len(content), 16)}
     if listed != found:
         sys.exit(f"error: {len(listed ^ found)} UIDs differ from what exists")
@@ -250,8 +289,10 @@ def main():
     services = start(home)
     try:
         everything_is_taken(work)
+        helm_installs(home)
         the_job_does_its_work(work, job, services)
         what_an_update_costs(services)
+        helm_removes()
     finally:
         stop(services)
 
