@@ -40,7 +40,8 @@ class VersionCall final : public Call {
     out.Line("commit    {}", kCommit.empty() ? "unknown" : kCommit);
     out.Line("schema    writes {}; opens {} to {}", kNewestSchema, kOldestSchema, kNewestSchema);
     out.Line("LMDB      {}", lmdb);
-    out.Line("portable  {}", WAYBILL_PORTABLE != 0 ? "yes: it needs no library of the system" : "no");
+    out.Line("portable  {}",
+             WAYBILL_PORTABLE != 0 ? "yes: it needs no library of the system" : "no");
     return ExitCode::kYes;
   }
 };

@@ -102,7 +102,9 @@ BOOST_FIXTURE_TEST_CASE(a_configuration_goes_aside_and_comes_back, Node) {
   const auto before = files();
   const TempDir elsewhere;
   WriteFile(elsewhere / "new.toml", "cri = \"auto\"\n");
-  const auto install_it = [&] { return Install({"--with-config", (elsewhere / "new.toml").string()}); };
+  const auto install_it = [&] {
+    return Install({"--with-config", (elsewhere / "new.toml").string()});
+  };
   BOOST_TEST(install_it().exit_code == 0);
   BOOST_TEST(files()[kConfig] == "cri = \"auto\"\n");
   // The place aside is taken.
