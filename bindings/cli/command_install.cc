@@ -7,9 +7,13 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -78,8 +82,8 @@ class InstallCall final : public Call {
                 "as /etc/waybill/config.toml; what it replaces is kept beside it, if\n"
                 "`install` did not write that itself");
     flags.Switch("--restart-kubelet", &restart_kubelet_,
-                 "where the guard did not run before: restart the kubelet, so that it starts\n"
-                 "beside the guard; its containers run on");
+                 "where the kubelet ran before the guard: restart it, so that it starts beside\n"
+                 "the guard; its containers run on");
     flags.Switch("--remove", &remove_, "stop the guard, and take away what `install` wrote");
     flags.Switch("--dry-run", &dry_run_, "say what would be written or removed");
     flags.Switch("--hold", &hold_, "do nothing until SIGTERM: for a container that has installed");
@@ -101,22 +105,56 @@ class InstallCall final : public Call {
     if (host_) {
       TRY(EnterHost());
     }
+    if (config) {
+      TRY(CheckConfig(*config));
+    }
     const NodeFiles files(root_ ? std::filesystem::absolute(*root_) : "/", WAYBILL_VERSION);
     if (!root_) {
       TRY(CheckNode(files));
     }
     if (remove_) return Remove(files, out);
-    const bool ran = !root_ && !dry_run_ && Systemctl({"is-active", kGuardUnit}).has_value();
+    ::umask(022);  // of the directories that it makes
+    const bool acts = !root_ && !dry_run_;
+    const bool ran = acts && Systemctl({"is-active", kGuardUnit}).has_value();
+    const bool was_enabled = acts && Systemctl({"is-enabled", kGuardUnit}).has_value();
     auto changes = TRY(files.Install(command, config, dry_run_));
-    if (!root_ && !dry_run_) {
-      TRY(StartGuard(changes, ran));
+    if (acts) {
+      TRY(StartGuard(changes, ran, was_enabled));
+    }
+    if (!dry_run_) {
+      TRY(files.Settle());
     }
     Report(changes, out);
     return ExitCode::kYes;
   }
 
  private:
-  static constexpr std::size_t kMaxConfigBytes = std::size_t{1} << 20;
+  static constexpr std::size_t kMaxConfigBytes = std::size_t{64} << 10;
+
+  // By a command that reads it, as the guard will: a guard that is restarted with one that it
+  // refuses leaves its node without a kubelet.
+  static Result<void> CheckConfig(const std::string& config) {
+    const internal::Fd file(::memfd_create("config.toml", 0));
+    const std::string path = fmt::format("/proc/{}/fd/{}", ::getpid(), file.get());
+    if (file.get() < 0 || ::fchmod(file.get(), 0600) != 0) {
+      return Error{
+          ErrorCode::kIo,
+          fmt::format("can't hold a file in memory: {}; nothing was changed", ::strerror(errno)),
+          {}};
+    }
+    TRY(internal::PWriteAll(file, config, 0, path));
+    const auto ended =
+        RunProgram({"/proc/self/exe", "version", "--config", path}, {.errors_too = true});
+    if (!ended)
+      return Error{ErrorCode::kIo,
+                   "can't check --with-config: " + ended.error() + "; nothing was changed",
+                   {}};
+    if (ended->status == 0) return {};
+    std::string said = ended->output;
+    if (said.starts_with("error: " + path + ": ")) said.erase(0, 9 + path.size());
+    return BadFlag("--with-config", said.substr(0, said.find('\n')) + "; nothing was changed",
+                   "see man waybill-config, or waybill man config");
+  }
 
   // Also as the first process of a container, to which no signal has a default.
   static Result<ExitCode> Hold(Output& out) {
@@ -158,11 +196,30 @@ class InstallCall final : public Call {
     arguments.insert(arguments.begin(), program);
     auto ended = RunProgram(std::move(arguments), {.errors_too = true});
     if (!ended) return tl::unexpected(ended.error());
-    if (ended->status != 0) return tl::unexpected(ended->output);
+    if (ended->status != 0) {
+      std::string said = std::move(ended->output);
+      while (said.ends_with('\n')) said.pop_back();
+      std::replace(said.begin(), said.end(), '\n', ' ');
+      return tl::unexpected(std::move(said));
+    }
     return std::move(ended->output);
   }
 
-  Result<void> StartGuard(const NodeFileChanges& changes, bool ran) const {
+  // Microseconds since the machine booted; 0: unknown, or never.
+  static std::uint64_t When(const char* unit, const char* property) {
+    const auto shown = Systemctl({"show", "-P", property, unit});
+    std::uint64_t when = 0;
+    if (shown) (void)std::from_chars(shown->data(), shown->data() + shown->size(), when);
+    return when;
+  }
+
+  // A call that was interrupted may have started the guard, and not the kubelet anew.
+  static bool KubeletRanBefore() {
+    const std::uint64_t kubelet = When("kubelet.service", "ExecMainStartTimestampMonotonic");
+    return kubelet != 0 && kubelet < When(kGuardUnit, "ActiveEnterTimestampMonotonic");
+  }
+
+  Result<void> StartGuard(const NodeFileChanges& changes, bool ran, bool was_enabled) const {
     const auto failed = [&](const std::string& what, const std::string& why) {
       return Error{ErrorCode::kIo, what + " failed: " + why,
                    "journalctl -u waybill-guard says why; mend it and say the same again, or "
@@ -182,14 +239,17 @@ class InstallCall final : public Call {
           "systemd knows no kubelet.service: the guard runs, but nothing keeps the kubelet from "
           "starting before it, or going on without it");
     }
-    const char* const verb = ran && !changes.written.empty() ? "restart" : "start";
+    const char* const verb =
+        ran && (!changes.written.empty() || changes.was_interrupted) ? "restart" : "start";
     if (auto done = Systemctl({verb, kGuardUnit}); !done) {
-      // While it is enabled, no kubelet starts without it.
-      if (!ran) (void)Systemctl({"disable", "--now", kGuardUnit});
-      return failed(fmt::format("systemctl {} {}", verb, kGuardUnit),
-                    done.error() + (ran ? "" : "; it is disabled, so the kubelet goes on alone"));
+      // While it is enabled, no kubelet starts without it; a node that had it keeps to that.
+      if (!was_enabled) (void)Systemctl({"disable", "--now", kGuardUnit});
+      return failed(
+          fmt::format("systemctl {} {}", verb, kGuardUnit),
+          done.error() + (was_enabled ? "; it stays enabled, so no kubelet starts without it"
+                                      : "; it is disabled, so the kubelet goes on alone"));
     }
-    if (restart_kubelet_ && !ran) {
+    if (restart_kubelet_ && (!ran || KubeletRanBefore())) {
       if (auto done = Systemctl({"try-restart", "kubelet.service"}); !done) {
         return failed("systemctl try-restart kubelet.service", done.error());
       }
@@ -200,17 +260,35 @@ class InstallCall final : public Call {
   Result<ExitCode> Remove(const NodeFiles& files, Output& out) const {
     auto changes = TRY(files.Remove(true));
     if (!changes.was.empty() && !dry_run_) {
-      if (!root_) {
-        // In this order: a guard that is enabled takes its kubelet along.
-        auto done = Systemctl(
-            {"disable", "--now", kGuardUnit, "waybill-metrics.timer", "waybill-prune.timer"});
-        if (!done) {
-          return Error{ErrorCode::kIo, "systemctl disable --now failed: " + done.error(),
+      // The package's units have the same names, and go on where these were enabled.
+      const bool has_package = !root_ && TRY(files.HasPackage());
+      std::vector<std::string> enabled;
+      for (const char* const unit : {kGuardUnit, "waybill-metrics.timer", "waybill-prune.timer"}) {
+        if (root_) break;
+        if (has_package) {
+          if (Systemctl({"is-enabled", unit})) enabled.emplace_back(unit);
+        } else if (!Systemctl({"cat", unit})) {
+          // A call that was interrupted did not write it, or has removed it.
+          (void)Systemctl({"stop", unit});
+        } else if (auto done = Systemctl({"disable", "--now", unit}); !done) {
+          // In this order: a guard that is enabled takes its kubelet along.
+          return Error{ErrorCode::kIo,
+                       fmt::format("systemctl disable --now {} failed: {}", unit, done.error()),
                        "no file was removed; mend it and say the same again"};
         }
       }
       changes = TRY(files.Remove(false));
       if (!root_) (void)Systemctl({"daemon-reload"});
+      for (const std::string& unit : enabled) {
+        auto done = Systemctl({"reenable", unit});
+        if (done) done = Systemctl({"restart", unit});
+        if (!done) {
+          return Error{ErrorCode::kIo, fmt::format("restarting {} failed: {}", unit, done.error()),
+                       fmt::format("the files are removed, and the package's are there: systemctl "
+                                   "enable {0} && systemctl restart {0}",
+                                   unit)};
+        }
+      }
     }
     Report(changes, out);
     return ExitCode::kYes;

@@ -30,6 +30,8 @@ constexpr const char* kUnits = "/etc/systemd/system/";
 constexpr const char* kDropIn = "/etc/systemd/system/kubelet.service.d/";
 constexpr std::size_t kMaxFileBytes = std::size_t{256} << 20;
 constexpr std::string_view kLinkTo = "-> ";
+// Behind the name of a file until it is whole; a name that nobody else gives.
+constexpr const char* kStaged = ".waybill-install";
 
 struct Text {
   std::string_view place;
@@ -109,6 +111,25 @@ Result<bool> NodeFiles::HasPackage() const {
   return false;
 }
 
+Result<void> NodeFiles::CheckInside() const {
+  const fs::path root = fs::weakly_canonical(root_);
+  for (const char* const path :
+       {kListFile, kCommand, kOnPath, kConfig, kTmpfiles, kUnits, kDropIn}) {
+    std::error_code error;
+    const fs::path directory = fs::weakly_canonical(On(path).parent_path(), error);
+    if (error) return Failed(On(path).parent_path(), "looking at", error.value());
+    if (root == "/" ||
+        std::mismatch(root.begin(), root.end(), directory.begin(), directory.end()).first ==
+            root.end())
+      continue;
+    return Error{ErrorCode::kUnsafePath,
+                 On(path).parent_path().string() + " leads out of " + root.string() + ", to " +
+                     directory.string() + "; nothing was changed",
+                 "look at the links in it: each file is written below --root alone"};
+  }
+  return {};
+}
+
 Result<NodeFiles::List> NodeFiles::ReadList() const {
   const fs::path path = On(kListFile);
   List list;
@@ -160,7 +181,7 @@ Result<void> NodeFiles::Write(const File& file) const {
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
   if (error) return Failed(path.parent_path(), "making", error.value());
-  const fs::path staged = path.string() + ".new";
+  const fs::path staged = path.string() + kStaged;
   TRY(internal::RemoveFile(staged));
   if (file.is_link) {
     if (::symlink(file.content.c_str(), staged.c_str()) != 0) return Failed(path, "making", errno);
@@ -174,7 +195,10 @@ Result<void> NodeFiles::Write(const File& file) const {
 }
 
 Result<void> NodeFiles::TakeAway(const std::string& path) const {
-  TRY(internal::RemoveFile(On(path)));
+  // Those of a call that was interrupted, too.
+  for (const std::string& file : {path + kStaged + ".tmp", path + kStaged, path}) {
+    TRY(internal::RemoveFile(On(file)));
+  }
   // Directories of its own, if nothing else is in them.
   for (fs::path directory = fs::path(path).parent_path();
        directory == "/opt/waybill/bin" || directory == kInstallDirectory ||
@@ -188,6 +212,7 @@ Result<void> NodeFiles::TakeAway(const std::string& path) const {
 Result<NodeFileChanges> NodeFiles::Install(std::string_view command,
                                            const std::optional<std::string>& config,
                                            bool dry_run) const {
+  TRY(CheckInside());
   const List before = TRY(ReadList());
   NodeFileChanges changes{.was = before.version};
   List list{.version = version_, .files = before.files};
@@ -200,7 +225,10 @@ Result<NodeFileChanges> NodeFiles::Install(std::string_view command,
     const bool ours = listed != before.files.end() && listed->second.contains(is);
     if (is == state) {
       changes.unchanged.push_back(file.path);
-      if (listed != before.files.end()) list.files[file.path] = {state};
+      if (listed != before.files.end()) {
+        changes.was_interrupted = changes.was_interrupted || listed->second.size() > 1;
+        list.files[file.path] = {state};
+      }
       continue;
     }
     if (!is.empty() && !ours) {
@@ -248,17 +276,33 @@ Result<NodeFileChanges> NodeFiles::Install(std::string_view command,
     list.files.erase(path);
   }
   for (const std::string& path : changes.kept) list.files.erase(path);
+  // What each file was stays listed until the guard runs with what it is.
+  for (auto& [path, states] : meanwhile.files) {
+    if (list.files.contains(path)) list.files[path].insert(states.begin(), states.end());
+  }
   TRY(WriteList(list));
   return changes;
 }
 
+Result<void> NodeFiles::Settle() const {
+  List list = TRY(ReadList());
+  for (auto& [path, states] : list.files) {
+    if (auto is = TRY(StateOf(path)); states.contains(is)) states = {std::move(is)};
+  }
+  return WriteList(list);
+}
+
 Result<NodeFileChanges> NodeFiles::Remove(bool dry_run) const {
+  TRY(CheckInside());
   const List list = TRY(ReadList());
+  // It took the configuration over, and does not start without it.
+  const bool has_package = TRY(HasPackage());
   NodeFileChanges changes{.was = list.version};
   for (const auto& [path, states] : list.files) {
     const std::string is = TRY(StateOf(path));
     if (is.empty()) continue;
-    (states.contains(is) ? changes.removed : changes.kept).push_back(path);
+    const bool ours = states.contains(is) && !(path == kConfig && has_package);
+    (ours ? changes.removed : changes.kept).push_back(path);
   }
   const bool is_config_gone =
       !TRY(internal::Exists(On(kConfig))) ||

@@ -30,6 +30,8 @@ struct NodeFileChanges {
   std::vector<std::string> unchanged = {};
   std::vector<std::string> removed = {};
   std::vector<std::string> kept = {};  // somebody else's, or changed by somebody
+  // A call before wrote some of this, and did not say Settle.
+  bool was_interrupted = false;
   // Where the configuration is that a given one replaced, or from where Remove puts it back.
   std::optional<std::string> set_aside = {};
 };
@@ -48,6 +50,8 @@ class NodeFiles {
   // interrupted can be repeated, or taken back.
   Result<NodeFileChanges> Install(std::string_view command,
                                   const std::optional<std::string>& config, bool dry_run) const;
+  // What Install wrote is in use: of what was there before nothing is known any more.
+  Result<void> Settle() const;
   // Takes away what Install wrote. Stores, witnesses and backups are none of it.
   Result<NodeFileChanges> Remove(bool dry_run) const;
 
@@ -60,6 +64,8 @@ class NodeFiles {
     Listed files;
   };
 
+  // That no link of another root leads to this machine's files.
+  Result<void> CheckInside() const;
   std::filesystem::path On(const std::string& path) const;
   std::vector<File> Wanted(std::string_view command,
                            const std::optional<std::string>& config) const;

@@ -1,6 +1,8 @@
 // `waybill install` on the node of --root. The seed of what is drawn is printed, and WAYBILL_SEED
 // plays it again.
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
@@ -16,6 +18,7 @@
 #include "tests/support/expect_error.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/run_command.h"
+#include "tests/support/store_fixture.h"
 
 namespace waybill::testing {
 
@@ -101,19 +104,32 @@ BOOST_FIXTURE_TEST_CASE(a_configuration_goes_aside_and_comes_back, Node) {
   Write(kConfig, "store = \"/var/lib/mine\"\n");
   const auto before = files();
   const TempDir elsewhere;
-  WriteFile(elsewhere / "new.toml", "cri = \"auto\"\n");
+  WriteFile(elsewhere / "new.toml", "first-start = \"close\"\n");
   const auto install_it = [&] {
     return Install({"--with-config", (elsewhere / "new.toml").string()});
   };
   BOOST_TEST(install_it().exit_code == 0);
-  BOOST_TEST(files()[kConfig] == "cri = \"auto\"\n");
+  BOOST_TEST(files()[kConfig] == "first-start = \"close\"\n");
   // The place aside is taken.
   Write(kConfig, "store = \"/var/lib/another\"\n");
   BOOST_TEST(install_it().exit_code == 3);
   BOOST_TEST(files()[kConfig] == "store = \"/var/lib/another\"\n");
-  Write(kConfig, "cri = \"auto\"\n");
+  Write(kConfig, "first-start = \"close\"\n");
   BOOST_TEST(Install({"--remove"}).exit_code == 0);
   BOOST_TEST((files() == before));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_configuration_that_a_guard_refuses_changes_nothing, Node) {
+  BOOST_TEST(Install().exit_code == 0);
+  const auto before = files();
+  const TempDir elsewhere;
+  for (const char* const text : {"stor = \"/x\"\n", "cri = \"auto\"\n", "["}) {
+    WriteFile(elsewhere / "new.toml", text);
+    const CommandResult refused = Install({"--with-config", (elsewhere / "new.toml").string()});
+    BOOST_TEST(refused.exit_code == 2, text);
+    BOOST_TEST(refused.err.find("nothing was changed") != std::string::npos, refused.err);
+    BOOST_TEST((files() == before));
+  }
 }
 
 BOOST_FIXTURE_TEST_CASE(what_stands_in_its_place_stops_it_before_anything_is_written, Node) {
@@ -137,6 +153,61 @@ BOOST_FIXTURE_TEST_CASE(a_list_that_names_other_files_removes_none, Node) {
     BOOST_TEST(Install({"--remove"}).exit_code == 2);
     BOOST_TEST((files() == before));
   }
+}
+
+BOOST_FIXTURE_TEST_CASE(whatever_the_umask_nobody_else_may_write, Node) {
+  const mode_t was = ::umask(0);
+  const int code = Install().exit_code;
+  ::umask(was);
+  BOOST_TEST(code == 0);
+  for (const auto& entry : fs::recursive_directory_iterator(On("/opt"))) {
+    BOOST_TEST(((entry.status().permissions() & fs::perms(022)) == fs::perms::none),
+               entry.path().string());
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(no_link_of_the_root_leads_out_of_it, Node) {
+  const TempDir machine;
+  fs::create_directories(On("/opt"));
+  fs::create_directory_symlink(machine.path(), On("/opt/waybill"));
+  const CommandResult refused = Install();
+  BOOST_TEST(refused.exit_code == 3);
+  BOOST_TEST(refused.err.find("leads out of") != std::string::npos);
+  BOOST_TEST(fs::is_empty(machine.path()));
+}
+
+BOOST_FIXTURE_TEST_CASE(what_a_killed_call_left_half_written_goes_too, Node) {
+  const auto before = files();
+  Write("/etc/waybill/config.toml.new", "the operator's");
+  BOOST_TEST(Install().exit_code == 0);
+  Write("/opt/waybill/bin/waybill.waybill-install", "half");
+  Write(std::string(kGuardUnit) + ".waybill-install.tmp", "half");
+  BOOST_TEST(Install({"--remove"}).exit_code == 0);
+  auto now = files();
+  BOOST_TEST(now["/etc/waybill/config.toml.new"] == "the operator's");
+  now.erase("/etc/waybill/config.toml.new");
+  BOOST_TEST((now == before));
+}
+
+// Until Settle it is not known that the guard runs with what is written.
+BOOST_FIXTURE_TEST_CASE(a_call_that_ended_early_is_known_to_the_next, Node) {
+  const cli::NodeFiles install(root(), "0.0");
+  BOOST_TEST(!Must(install.Install("one", {}, false)).was_interrupted);
+  Must(install.Settle());
+  BOOST_TEST(!Must(install.Install("two", {}, false)).was_interrupted);
+  const auto again = Must(install.Install("two", {}, false));
+  BOOST_TEST(again.written.empty());
+  BOOST_TEST(again.was_interrupted);
+  Must(install.Settle());
+  BOOST_TEST(!Must(install.Install("two", {}, false)).was_interrupted);
+}
+
+BOOST_FIXTURE_TEST_CASE(the_configuration_stays_with_a_package, Node) {
+  BOOST_TEST(Install().exit_code == 0);
+  Write("/usr/lib/systemd/system/waybill-guard.service", "the package's");
+  BOOST_TEST(Install({"--remove"}).exit_code == 0);
+  BOOST_TEST(files().contains(kConfig));
+  BOOST_TEST(!files().contains(kGuardUnit));
 }
 
 // Installs, upgrades, failures half way, removals, and an operator who writes files of his own. No
