@@ -133,6 +133,11 @@ func (c *cluster) do(request *http.Request) ([]byte, error) {
 	request.Header.Set("User-Agent", "waybill-existing/"+version)
 	response, err := c.client.Do(request)
 	if err != nil {
+		// Its text has the URL, and so the key at which a list goes on: a Secret's name.
+		var about *url.Error
+		if errors.As(err, &about) {
+			err = about.Err
+		}
 		return nil, err
 	}
 	defer response.Body.Close()

@@ -241,6 +241,23 @@ func TestAFailureAtAnyRequestPublishesNothing(t *testing.T) {
 	}
 }
 
+// A list goes on at a key, which is a Secret's name.
+func TestNoErrorSaysWhereAListGoesOn(t *testing.T) {
+	s := newServer(t)
+	s.answer = func(w http.ResponseWriter, r *http.Request, asked int) bool {
+		if r.URL.Query().Get("continue") == "" {
+			return false
+		}
+		connection, _, _ := w.(http.Hijacker).Hijack()
+		connection.Close()
+		return true
+	}
+	err := publishOnce(s, atNoon)
+	if err == nil || !strings.Contains(err.Error(), "listing /api/v1/secrets") || strings.Contains(err.Error(), "continue") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestAListThatExpiresBeginsAnewWithANewTime(t *testing.T) {
 	s := newServer(t)
 	s.answer = func(w http.ResponseWriter, r *http.Request, asked int) bool {
