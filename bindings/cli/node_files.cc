@@ -30,7 +30,8 @@ constexpr const char* kUnits = "/etc/systemd/system/";
 constexpr const char* kDropIn = "/etc/systemd/system/kubelet.service.d/";
 constexpr std::size_t kMaxFileBytes = std::size_t{256} << 20;
 constexpr std::string_view kLinkTo = "-> ";
-// Behind the name of a file until it is whole; a name that nobody else gives.
+// Behind the name of a file until it is whole; a name that nobody else gives. What a killed call
+// left of such goes with the removal.
 constexpr const char* kStaged = ".waybill-install";
 
 struct Text {
@@ -195,10 +196,7 @@ Result<void> NodeFiles::Write(const File& file) const {
 }
 
 Result<void> NodeFiles::TakeAway(const std::string& path) const {
-  // Those of a call that was interrupted, too.
-  for (const std::string& file : {path + kStaged + ".tmp", path + kStaged, path}) {
-    TRY(internal::RemoveFile(On(file)));
-  }
+  TRY(internal::RemoveFile(On(path)));
   // Directories of its own, if nothing else is in them.
   for (fs::path directory = fs::path(path).parent_path();
        directory == "/opt/waybill/bin" || directory == kInstallDirectory ||
@@ -309,6 +307,11 @@ Result<NodeFileChanges> NodeFiles::Remove(bool dry_run) const {
       std::count(changes.removed.begin(), changes.removed.end(), kConfig) > 0;
   if (is_config_gone && TRY(internal::Exists(On(kSetAside)))) changes.set_aside = kSetAside;
   if (dry_run || list.version.empty()) return changes;
+  for (const auto& [path, states] : list.files) {
+    for (const char* const end : {".tmp", ""}) {
+      TRY(internal::RemoveFile(On(path + kStaged + end)));
+    }
+  }
   for (const std::string& path : changes.removed) {
     TRY(TakeAway(path));
   }

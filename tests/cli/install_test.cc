@@ -182,6 +182,7 @@ BOOST_FIXTURE_TEST_CASE(what_a_killed_call_left_half_written_goes_too, Node) {
   BOOST_TEST(Install().exit_code == 0);
   Write("/opt/waybill/bin/waybill.waybill-install", "half");
   Write(std::string(kGuardUnit) + ".waybill-install.tmp", "half");
+  fs::remove(On(kGuardUnit));
   BOOST_TEST(Install({"--remove"}).exit_code == 0);
   auto now = files();
   BOOST_TEST(now["/etc/waybill/config.toml.new"] == "the operator's");
