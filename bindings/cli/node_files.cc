@@ -147,9 +147,11 @@ Result<NodeFiles::List> NodeFiles::ReadList() const {
     if (sound) list.files[line.substr(gap + 2)].insert(line.substr(0, gap));
   }
   if (sound) return list;
-  return Error{ErrorCode::kInvalidArgument,
-               path.string() + " is not a list that `waybill install` wrote; nothing was changed",
-               "move it away and install anew; files that differ are then kept, and named"};
+  return Error{
+      ErrorCode::kInvalidArgument,
+      path.string() + " is not a list that `waybill install` wrote; nothing was changed",
+      "without it no file counts as installed: remove /opt/waybill, and in /etc/systemd/system "
+      "waybill-* and kubelet.service.d/10-waybill-guard.conf, then install anew"};
 }
 
 Result<void> NodeFiles::WriteList(const List& list) const {
