@@ -40,8 +40,16 @@ std::map<std::string, std::string> FilesOf(const fs::path& root) {
     if (entry.is_symlink()) {
       files[path] = "-> " + fs::read_symlink(entry.path()).string();
     } else if (entry.is_regular_file()) {
+      // Of the command its beginning and its size.
+      constexpr std::uintmax_t kLarge = std::uintmax_t{1} << 20;
       std::ifstream file(entry.path(), std::ios::binary);
-      files[path] = {std::istreambuf_iterator<char>(file), {}};
+      if (entry.file_size() > kLarge) {
+        std::string begins(4, '\0');
+        file.read(begins.data(), 4);
+        files[path] = begins + std::to_string(entry.file_size());
+      } else {
+        files[path] = {std::istreambuf_iterator<char>(file), {}};
+      }
     }
   }
   return files;
