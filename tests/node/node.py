@@ -484,9 +484,9 @@ json.dump({{"apiVersion": request["apiVersion"], "kind": "CredentialProviderResp
 
     def import_archive(self, name):
         """Of an image that ./dev image made. Its own name."""
-        archives = list(PORTABLE.glob(f"{name}-[0-9]*-linux-*.oci.tar"))
+        archives = list(PORTABLE.glob(f"{name}-[0-9]*-linux-amd64.oci.tar"))
         if len(archives) != 1:
-            raise RuntimeError(f"{PORTABLE} has {len(archives)} images of {name}, and `./dev image` makes one")
+            raise RuntimeError(f"{PORTABLE} has {len(archives)} images of {name} for amd64, and `./dev image` makes one")
         self._ctr("import", archives[0])
         return next(line.split()[0] for line in self._ctr("ls").decode().splitlines() if line.startswith(f"waybill.dev/{name}:"))
 
