@@ -145,10 +145,11 @@ class InstallCall final : public Call {
     TRY(internal::PWriteAll(file, config, 0, path));
     const auto ended =
         RunProgram({"/proc/self/exe", "version", "--config", path}, {.errors_too = true});
-    if (!ended)
+    if (!ended) {
       return Error{ErrorCode::kIo,
                    "can't check --with-config: " + ended.error() + "; nothing was changed",
                    {}};
+    }
     if (ended->status == 0) return {};
     std::string said = ended->output;
     if (said.starts_with("error: " + path + ": ")) said.erase(0, 9 + path.size());
@@ -301,8 +302,9 @@ class InstallCall final : public Call {
                                       {"kept as it is", &changes.kept}}) {
       for (const std::string& path : *paths) out.Line("{:<14} {}", word, path);
     }
-    if (changes.set_aside)
+    if (changes.set_aside) {
       out.Line("{:<14} {}", remove_ ? "put back" : "set aside", *changes.set_aside);
+    }
     for (const std::string& path : remove_ ? changes.removed : changes.written) out.WriteName(path);
     if (remove_) {
       if (changes.was.empty()) out.Line("nothing that `waybill install` wrote is here");

@@ -1,8 +1,6 @@
 #include "bindings/cli/node_files.h"
 
 #include <errno.h>
-#include <fmt/format.h>
-#include <openssl/sha.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,6 +12,7 @@
 
 #include "store/base/files.h"
 #include "store/base/try.h"
+#include "store/maintenance/for_the_command.h"
 
 namespace waybill::cli {
 namespace {
@@ -57,12 +56,8 @@ std::string ForThisCommand(std::string_view unit) {
 }
 
 // As sha256sum prints it.
-std::string HashOf(std::string_view bytes) {
-  unsigned char digest[SHA256_DIGEST_LENGTH];
-  ::SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), digest);
-  std::string text;
-  for (const unsigned char byte : digest) text += fmt::format("{:02x}", byte);
-  return text;
+Result<std::string> HashOf(std::string_view bytes) {
+  return internal::HexEncode(TRY(internal::Sha256(bytes)));
 }
 
 // Whatever a list says, nothing else is ever removed.
@@ -86,7 +81,10 @@ struct NodeFiles::File {
   bool is_link = false;
   bool is_program = false;
 
-  std::string State() const { return is_link ? std::string(kLinkTo) + content : HashOf(content); }
+  Result<std::string> State() const {
+    if (is_link) return std::string(kLinkTo) + content;
+    return HashOf(content);
+  }
 };
 
 fs::path NodeFiles::On(const std::string& path) const { return root_ / path.substr(1); }
@@ -121,8 +119,9 @@ Result<void> NodeFiles::CheckInside() const {
     if (error) return Failed(On(path).parent_path(), "looking at", error.value());
     if (root == "/" ||
         std::mismatch(root.begin(), root.end(), directory.begin(), directory.end()).first ==
-            root.end())
+            root.end()) {
       continue;
+    }
     return Error{ErrorCode::kUnsafePath,
                  On(path).parent_path().string() + " leads out of " + root.string() + ", to " +
                      directory.string() + "; nothing was changed",
@@ -218,9 +217,11 @@ Result<NodeFileChanges> NodeFiles::Install(std::string_view command,
   List list{.version = version_, .files = before.files};
   List meanwhile = list;
   std::vector<File> to_write;
+  std::set<std::string> wanted;
   for (File& file : Wanted(command, config)) {
+    wanted.insert(file.path);
     const std::string is = TRY(StateOf(file.path));
-    const std::string state = file.State();
+    const std::string state = TRY(file.State());
     const auto listed = before.files.find(file.path);
     const bool ours = listed != before.files.end() && listed->second.contains(is);
     if (is == state) {
@@ -255,9 +256,7 @@ Result<NodeFileChanges> NodeFiles::Install(std::string_view command,
   }
   // What an older version had and this one has not.
   for (const auto& [path, states] : before.files) {
-    bool wanted = false;
-    for (const File& file : Wanted({}, config)) wanted = wanted || file.path == path;
-    if (wanted) continue;
+    if (wanted.contains(path)) continue;
     (states.contains(TRY(StateOf(path))) ? changes.removed : changes.kept).push_back(path);
   }
   if (dry_run) return changes;

@@ -5,8 +5,8 @@
 //                                                                              store_files.h
 //   it reads a Secret, and what a runtime says of a guest platform, as         auth_document.h,
 //   documents of their own; the command finds them inside others               guest_platform.h
-//   it compares UIDs, and digests of what it stores; the command does so with   sha256.h, uuid.h
-//   those of a list that a cluster published
+//   it compares UIDs, and digests of what it stores; the command does so with  hex.h, sha256.h,
+//   those of a list that a cluster published, and of files that it installs    uuid.h
 
 #ifndef WAYBILL_STORE_MAINTENANCE_FOR_THE_COMMAND_H_
 #define WAYBILL_STORE_MAINTENANCE_FOR_THE_COMMAND_H_
@@ -16,6 +16,7 @@
 
 #include "migrations/runtime/auth_document.h"
 #include "migrations/runtime/guest_platform.h"
+#include "store/base/hex.h"
 #include "store/base/sha256.h"
 #include "store/engine/database/uuid.h"
 #include "store/engine/recovery/owner_lock.h"
