@@ -2510,7 +2510,7 @@ typedef struct waybill_migrate_options {
  * each step. waybill_open does the same up to the newest version unless told not to. Idempotent:
  * after a crash the store has the version before or after a step, and the same call continues from
  * there. Uses the witness that the store remembers. WAYBILL_INVALID_ARGUMENT: a version below 1 or
- * above 8. WAYBILL_CONFLICT: going down would lose something and accept_loss is false; or, from 3
+ * above 9. WAYBILL_CONFLICT: going down would lose something and accept_loss is false; or, from 3
  * to 2 and whatever accept_loss says, a kubelet's files can't hold the ID ranges (held pods, ranges
  * of several lengths). The message says which. WAYBILL_DISK_FULL: no room for the backup or for a
  * step. WAYBILL_OWNED: the store is in use. WAYBILL_NOT_FOUND: no store. WAYBILL_DAMAGED: the store

@@ -104,7 +104,7 @@ Result<void> WriteHeader(Working& working, const Move& move, Purpose purpose) {
   return after.WriteState();
 }
 
-// Drops tables that the older version does not have.
+// Drops tables that the version does not have to which the move goes.
 Result<void> DropTables(Working& working, const Move& move) {
   for (const TableSpec& spec : kTables) {
     if (!SchemaOf(move.from()).has(spec) || SchemaOf(move.to()).has(spec)) continue;
@@ -154,17 +154,15 @@ Result<MigrationStep> RunStep(OwnedStore& store, const Move& move, const Migrate
   int rc = txn.BeginWrite(env);
   if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "beginning a write", env.directory());
   Working working(store, txn.get(), request.clock());
-  if (move.up) {
-    rc = OpenTables(txn.get(), move.to(), true, working.handles);
-    if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "making the tables", env.directory());
-  }
+  rc = OpenTables(txn.get(), move.to(), true, working.handles);
+  if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "making the tables", env.directory());
   // Steps read and write as the newer version.
   working.identity.schema_version = move.step->to;
   StoreTxn store_txn(working.context, working.state);
   StepRun run{store_txn, request.progress, request.boot_clock()};
   TRY((move.up ? move.step->up : move.step->down)(run));
   const std::uint64_t pages = store_txn.PagesCopied();
-  if (!move.up) TRY(DropTables(working, move));
+  TRY(DropTables(working, move));
   TRY(WriteHeader(working, move, request.purpose));
   room.Make(env.GetInfo(), pages);
   TRY(Commit(txn, working, store, room));
@@ -234,7 +232,7 @@ Result<ImagePulledRecord> RecordUnder(const StoreTxn& txn, const Key16& key) {
 
 std::span<const Step> Steps() {
   static const Step steps[] = {kStepV1ToV2, kStepV2ToV3, kStepV3ToV4, kStepV4ToV5,
-                               kStepV5ToV6, kStepV6ToV7, kStepV7ToV8};
+                               kStepV5ToV6, kStepV6ToV7, kStepV7ToV8, kStepV8ToV9};
   static_assert(std::size(steps) == kNewestSchema - kOldestSchema);
   return steps;
 }

@@ -21,8 +21,8 @@ namespace waybill::internal {
 // Values done so far in this step, and in all; false stops it.
 using StepProgress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
 
-// What a step works on. Tables that only the newer version has exist in both directions: they are
-// made before going up and dropped after going down. `txn` reads and writes as the newer version; a
+// What a step works on. The tables of both versions exist: those of the version that the step goes
+// to are made before, those that it does not have are dropped after. `txn` reads and writes as the newer version; a
 // step down writes the remaining values as the older one, with StoreTxn::PutAs.
 struct StepRun {
   StoreTxn& txn;
@@ -60,6 +60,7 @@ extern const Step kStepV4ToV5;
 extern const Step kStepV5ToV6;
 extern const Step kStepV6ToV7;
 extern const Step kStepV7ToV8;
+extern const Step kStepV8ToV9;
 
 }  // namespace waybill::internal
 

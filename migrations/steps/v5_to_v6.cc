@@ -1,8 +1,6 @@
-// Version 6 can forget: it stores what was forgotten, which records mention which credential, and
-// when each credential was proven.
+// Version 6 can forget: it stores what was forgotten, and when each credential was proven.
 //
-// Up: the index of credentials is made. Records stay as they are: when their credentials were
-// proven is unknown.
+// Up: records stay as they are: when their credentials were proven is unknown.
 //
 // Down: records are written without forgotten credentials. Version 5 has no ages, so credentials
 // whose age is limited are left out, too: their images must be verified again.
@@ -23,14 +21,7 @@ namespace waybill::internal {
 namespace v5_to_v6 {
 namespace {
 
-Result<void> Up(StepRun& run) {
-  auto keys = TRY(KeysOfRecords(run.txn));
-  for (const Key16& key : keys) {
-    if (auto r = run.txn.IndexAnew(Table::kPulled, key); !r) return r;
-    if (auto r = Report(run, keys.size()); !r) return r;
-  }
-  return {};
-}
+Result<void> Up(StepRun&) { return {}; }
 
 // Version 5 would open an image, by the coordinates, to a Secret that was rotated to a forgotten
 // hash.

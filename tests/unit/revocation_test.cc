@@ -571,6 +571,46 @@ BOOST_AUTO_TEST_CASE(a_late_decision_that_looked_before_all_was_tidied_up) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(a_record_is_found_by_each_form_of_its_credentials) {
+  UnderBothRules([](ScratchStore& store) {
+    const std::string hex(64, 'a');
+    const auto raw = MakeSecret("team-a", "raw", "0b1e3f00-0000-4000-8000-000000000001", hex);
+    const auto text = MakeSecret("team-a", "text", "uid", "not hex");
+    const auto upper = MakeSecret("team-b", "upper", "uid", std::string(64, 'A'));
+    const std::vector<ImagePullSecret> all{raw, text, upper};
+    const auto pull = [&] {
+      for (const auto& secret : all) store.Pull(kImage, "ref-" + secret.name, WithSecret(secret));
+    };
+    pull();
+    BOOST_TEST(Must(store->ForgetCredential(hex)).secrets == 1U);
+    BOOST_TEST(Must(store->ForgetCredential("not hex")).secrets == 1U);
+    BOOST_TEST(Must(store->ForgetCredential(upper.credential_hash)).secrets == 1U);
+    for (const auto& secret : all) BOOST_TEST(MustPull(store, secret, "ref-" + secret.name));
+    pull();
+    BOOST_TEST(Must(store->ForgetSecret({"team-a", "text", {}})).secrets == 1U);
+    BOOST_TEST(Must(store->ForgetServiceAccount({"team-a", "raw", {}})).secrets == 0U);
+    BOOST_TEST(Must(store->ForgetNamespace("team-a")).secrets == 1U);
+    BOOST_TEST(!MustPull(store, upper, "ref-upper"));
+  });
+}
+
+// Version 8 had an index of credentials, and makes it anew if it lacks rows.
+BOOST_AUTO_TEST_CASE(the_index_goes_and_what_is_forgotten_is_found_without) {
+  UnderBothRules([](ScratchStore& store) {
+    PullTwo(store);
+    store.Stop();
+    BOOST_TEST(Must(Migrate({.directory = store.directory(), .to = 8})).steps.back().name ==
+               "no index");
+    store.Start();
+    BOOST_TEST(store->recovery_report().migration.has_value());
+    BOOST_TEST(Must(store->Verify()).sound);
+    const ForgetReport report = Must(store->ForgetNamespace("team-a"));
+    BOOST_TEST(report.records == 2U);
+    BOOST_TEST(MustPull(store, kSecretA));
+    BOOST_TEST(!MustPull(store, kSecretB));
+  });
+}
+
 BOOST_AUTO_TEST_CASE(going_down_ends_closed) {
   UnderBothRules([](ScratchStore& store) {
     PullTwo(store);

@@ -46,7 +46,7 @@ void CheckForward(const Calls& calls, std::uint64_t file_bytes) {
 
 // A store of some MiB.
 void Fill(ScratchStore& store) {
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < 120; ++i) {
     ImagePulledRecord record{.image_ref = "ref-" + std::to_string(i)};
     auto& secrets = record.credential_mapping["registry.example/app"].kubernetes_secrets;
     for (int j = 0; j < 200; ++j) {

@@ -99,8 +99,9 @@ std::vector<std::uint8_t> EncodeState(const State& state, std::uint32_t schema_v
     std::vector<v1::TableDigest> tables;
     tables.reserve(kTableCount);
     for (const TableSpec& spec : kTables) {
-      // Version 4 refuses digests of tables that it does not know. Later tables come last.
-      if (SchemaOf(schema_version).has(spec)) tables.push_back(ToDigest(state.digest(spec.table)));
+      // Version 4 refuses digests of tables that it does not know. Later tables come last, and one
+      // that is gone keeps its place.
+      if (SchemaOf(schema_version).had(spec)) tables.push_back(ToDigest(state.digest(spec.table)));
     }
     const auto tables_at = builder.CreateVectorOfStructs(tables);
     v6::StateBuilder fields(builder);

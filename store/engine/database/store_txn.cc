@@ -190,46 +190,6 @@ Result<void> StoreTxn::PutFromReserve(Table table, const Key16& key, Payload pay
                Seal(key, SpecOf(table).kind, schema().version(table), payload), Room::kReserve);
 }
 
-const IndexSpec* StoreTxn::IndexOf(Table table, const Schema& schema) const {
-  const IndexSpec* index = SpecOf(table).index;
-  const bool has_rows =
-      index != nullptr && schema.has(index->rows) && this->schema().has(index->rows);
-  return has_rows ? index : nullptr;
-}
-
-Result<std::vector<Key16>> StoreTxn::IndexedBefore(Table table, const IndexSpec& index,
-                                                   const Key16& key) const {
-  auto stored = Get(table, key);
-  if (!stored && stored.error().code != ErrorCode::kDamaged) return stored.error();
-  if (!stored || !*stored) return std::vector<Key16>();
-  return index.keys_of(**stored, key, seed());
-}
-
-Result<void> StoreTxn::Reindex(const IndexSpec& index, const Key16& key,
-                               const std::vector<Key16>& before, Payload payload) {
-  std::vector<Key16> rows;
-  if (!payload.empty()) rows = index.keys_of(payload, key, seed());
-  auto old = before.begin();
-  for (const Key16& row : rows) {
-    for (; old != before.end() && *old < row; ++old) TRY(Delete(index.rows, *old));
-    if (old != before.end() && *old == row) {
-      ++old;
-      continue;
-    }
-    TRY(Put(index.rows, row, index.encode(row, key)));
-  }
-  for (; old != before.end(); ++old) TRY(Delete(index.rows, *old));
-  return {};
-}
-
-Result<void> StoreTxn::IndexAnew(Table table, const Key16& key) {
-  auto stored = Get(table, key);
-  if (!stored && stored.error().code != ErrorCode::kDamaged) return stored.error();
-  if (!stored || !*stored) return {};
-  return Reindex(*SpecOf(table).index, key, {},
-                 std::vector<std::uint8_t>((*stored)->begin(), (*stored)->end()));
-}
-
 Result<void> StoreTxn::Clear(Table table) {
   const int rc = mdb_drop(context_.txn, context_.handles->of(table), 0);
   if (rc != MDB_SUCCESS) return LmdbError(rc, "emptying a table");
@@ -250,28 +210,17 @@ Result<bool> StoreTxn::PutNew(Table table, const Key16& key, Payload payload) {
   dirty_ = true;
   if (rc != MDB_SUCCESS) return LmdbError(rc, "writing a record");
   state_.digest(table).Add(StoredChecksum(value));
-  if (const IndexSpec* index = IndexOf(table, schema())) {
-    TRY(Reindex(*index, key, {}, payload));
-  }
   return true;
 }
 
 Result<void> StoreTxn::PutAs(const Schema& schema, Table table, const Key16& key, Payload payload) {
   if (auto r = CheckSize(payload); !r) return r;
-  const IndexSpec* const index = IndexOf(table, schema);
-  std::vector<Key16> before;
-  if (index != nullptr) before = TRY(IndexedBefore(table, *index, key));
   Touch(table, payload.size());
-  auto stored = Store(context_.handles->of(table), state_.digest(table), key,
-                      Seal(key, SpecOf(table).kind, schema.version(table), payload));
-  return stored && index != nullptr ? Reindex(*index, key, before, payload) : stored;
+  return Store(context_.handles->of(table), state_.digest(table), key,
+               Seal(key, SpecOf(table).kind, schema.version(table), payload));
 }
 
 Result<bool> StoreTxn::Delete(Table table, const Key16& key) {
-  if (const IndexSpec* index = IndexOf(table, schema())) {
-    auto before = TRY(IndexedBefore(table, *index, key));
-    TRY(Reindex(*index, key, before, {}));
-  }
   const MDB_dbi dbi = context_.handles->of(table);
   TableDigest& digest = state_.digest(table);
   MDB_val k = lmdb::ToVal(key.span());

@@ -11,7 +11,6 @@
 #include <limits>
 #include <optional>
 #include <string_view>
-#include <vector>
 
 #include "store/base/function_ref.h"
 #include "store/engine/database/header.h"
@@ -86,9 +85,6 @@ class StoreTxn {
   Result<bool> PutNew(Table table, const Key16& key, Payload payload);
   // For migrations: writes in the form of another schema version.
   Result<void> PutAs(const Schema& schema, Table table, const Key16& key, Payload payload);
-  // Makes the index rows (IndexSpec) that a stored value needs: for values that were stored before
-  // there was an index. Every write of a value keeps them otherwise.
-  Result<void> IndexAnew(Table table, const Key16& key);
   // Deletes every value.
   Result<void> Clear(Table table);
   // False: there was no such key. Deletes damaged values too.
@@ -126,13 +122,6 @@ class StoreTxn {
   Result<void> Store(MDB_dbi dbi, TableDigest& digest, const Key16& key, Value value,
                      Room room = Room::kGrowth);
   Result<void> Recount(MDB_dbi dbi, TableDigest& digest) const;
-  // nullptr: values of `table`, written as `schema`, have no rows.
-  const IndexSpec* IndexOf(Table table, const Schema& schema) const;
-  // The keys of the index rows that the stored value has; none if it is missing or damaged.
-  Result<std::vector<Key16>> IndexedBefore(Table table, const IndexSpec& index,
-                                           const Key16& key) const;
-  Result<void> Reindex(const IndexSpec& index, const Key16& key, const std::vector<Key16>& before,
-                       Payload payload);
 
   // What was changed of a table, and its size before.
   struct Touched {

@@ -3,13 +3,13 @@
 #ifndef WAYBILL_STORE_ENGINE_DATABASE_TABLES_H_
 #define WAYBILL_STORE_ENGINE_DATABASE_TABLES_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "store/engine/database/envelope.h"
 #include "store/engine/database/key.h"
@@ -31,7 +31,7 @@ enum class Table : std::uint8_t {
   kLedger,
   kSpellings,
   kRevocations,
-  kCredentialIndex,
+  kCredentialIndex,  // versions 6 to 8; empty if a newer one went down to them
   kStreamingTokens,
 };
 
@@ -49,19 +49,6 @@ KeyFunction KeyOfPulledRecord, KeyOfIntent, KeyOfQuarantine, KeyOfPreloaded, Key
 // The value under kCountersKey can be read.
 bool CountersVerify(Value value);
 
-// The rows of another table that a value needs, of which StoreTxn takes care.
-struct IndexSpec {
-  Table rows;
-  // Sorted. The payload is that of a stored value.
-  std::vector<Key16> (*keys_of)(Payload payload, const Key16& key, std::uint64_t seed);
-  std::vector<std::uint8_t> (*encode)(const Key16& row, const Key16& key);
-};
-// credential_index.h
-std::vector<Key16> IndexKeysOf(Payload record, const Key16& key, std::uint64_t seed);
-std::vector<std::uint8_t> EncodeCredentialUse(const Key16& row, const Key16& record);
-inline constexpr IndexSpec kCredentialRows{Table::kCredentialIndex, IndexKeysOf,
-                                           EncodeCredentialUse};
-
 // Two tables that say the same: the sums over their values are equal.
 using SumFunction = std::uint64_t(const Key16& key, Payload payload, std::uint64_t seed);
 struct Agreement {
@@ -71,14 +58,11 @@ struct Agreement {
   SumFunction* of_other;
   const char* broken;  // says so
 };
-SumFunction SumOfUsernsMapping, SumOfUsernsBlock, SumOfIndexedRecord, SumOfCredentialUse;
+SumFunction SumOfUsernsMapping, SumOfUsernsBlock;
 inline constexpr auto kAgreements = std::to_array<Agreement>({
     {Table::kUsernsMappings, SumOfUsernsMapping, Table::kUsernsBlocks, SumOfUsernsBlock,
      "the table of blocks of host IDs contradicts the ID mappings; the next owner that opens the "
      "store mends it"},
-    {Table::kPulled, SumOfIndexedRecord, Table::kCredentialIndex, SumOfCredentialUse,
-     "the index of credentials has not what the records have; the next owner that opens the store "
-     "makes it anew"},
 });
 
 // A new table needs a value of Table, an entry in kTables, a function for its keys, and a product
@@ -92,38 +76,37 @@ struct TableSpec {
   std::array<std::uint16_t, kNewestSchema> versions;
   KeyFunction* key_of;
   std::uint64_t Statistics::*statistic;  // counts its values; may be null
-  const IndexSpec* index = nullptr;      // null: no table has rows of its values
 };
 
 // clang-format off
 inline constexpr auto kTables = std::to_array<TableSpec>({
-    {Table::kPulled, "pulled-records-1", RecordKind::kPulledRecord, {1, 2, 2, 2, 5, 6, 6, 8},
-     KeyOfPulledRecord, &Statistics::records, &kCredentialRows},
-    {Table::kIntents, "pull-intents---1", RecordKind::kPullIntent, {1, 2, 2, 2, 5, 5, 5, 5},
+    {Table::kPulled, "pulled-records-1", RecordKind::kPulledRecord, {1, 2, 2, 2, 5, 6, 6, 8, 8},
+     KeyOfPulledRecord, &Statistics::records},
+    {Table::kIntents, "pull-intents---1", RecordKind::kPullIntent, {1, 2, 2, 2, 5, 5, 5, 5, 5},
      KeyOfIntent, &Statistics::intents},
-    {Table::kQuarantine, "quarantine-----1", RecordKind::kQuarantine, {1, 1, 1, 1, 1, 1, 1, 1},
+    {Table::kQuarantine, "quarantine-----1", RecordKind::kQuarantine, {1, 1, 1, 1, 1, 1, 1, 1, 1},
      KeyOfQuarantine, &Statistics::quarantine_entries},
-    {Table::kPreloaded, "observed-preload", RecordKind::kPreloadedRecord, {1, 1, 1, 1, 1, 1, 1, 1},
+    {Table::kPreloaded, "observed-preload", RecordKind::kPreloadedRecord, {1, 1, 1, 1, 1, 1, 1, 1, 1},
      KeyOfPreloaded, &Statistics::preloaded_records},
-    {Table::kImported, "imported-files-1", RecordKind::kImportedFile, {1, 1, 1, 1, 1, 1, 1, 1},
+    {Table::kImported, "imported-files-1", RecordKind::kImportedFile, {1, 1, 1, 1, 1, 1, 1, 1, 1},
      KeyOfImportedFile, &Statistics::imported_files},
-    {Table::kRuntimeHandlers, "runtime-handlers", RecordKind::kRuntimeHandler, {0, 2, 2, 2, 2, 2, 2, 2},
+    {Table::kRuntimeHandlers, "runtime-handlers", RecordKind::kRuntimeHandler, {0, 2, 2, 2, 2, 2, 2, 2, 2},
      KeyOfRuntimeHandler, &Statistics::runtime_handlers},
-    {Table::kUsernsMappings, "userns-mappings1", RecordKind::kUsernsMapping, {0, 0, 3, 3, 3, 3, 3, 3},
+    {Table::kUsernsMappings, "userns-mappings1", RecordKind::kUsernsMapping, {0, 0, 3, 3, 3, 3, 3, 3, 3},
      KeyOfUsernsMapping, &Statistics::id_mappings},
-    {Table::kUsernsBlocks, "userns-blocks--1", RecordKind::kUsernsBlock, {0, 0, 3, 3, 3, 3, 3, 3},
+    {Table::kUsernsBlocks, "userns-blocks--1", RecordKind::kUsernsBlock, {0, 0, 3, 3, 3, 3, 3, 3, 3},
      KeyOfUsernsBlock, nullptr},
-    {Table::kUsernsHeld, "userns-held----1", RecordKind::kUsernsHeld, {0, 0, 3, 4, 4, 4, 4, 4},
+    {Table::kUsernsHeld, "userns-held----1", RecordKind::kUsernsHeld, {0, 0, 3, 4, 4, 4, 4, 4, 4},
      KeyOfUsernsHeld, &Statistics::held_pods},
-    {Table::kLedger, "preload-ledger--", RecordKind::kLedgerEntry, {0, 0, 0, 0, 5, 5, 5, 5},
+    {Table::kLedger, "preload-ledger--", RecordKind::kLedgerEntry, {0, 0, 0, 0, 5, 5, 5, 5, 5},
      KeyOfLedgerEntry, &Statistics::ledger_entries},
-    {Table::kSpellings, "image-spellings-", RecordKind::kSpelling, {0, 0, 0, 0, 5, 5, 5, 5},
+    {Table::kSpellings, "image-spellings-", RecordKind::kSpelling, {0, 0, 0, 0, 5, 5, 5, 5, 5},
      KeyOfSpelling, &Statistics::spellings},
-    {Table::kRevocations, "revocations----1", RecordKind::kRevocation, {0, 0, 0, 0, 0, 6, 6, 6},
+    {Table::kRevocations, "revocations----1", RecordKind::kRevocation, {0, 0, 0, 0, 0, 6, 6, 6, 6},
      KeyOfRevocation, &Statistics::revocations},
-    {Table::kCredentialIndex, "credential-index", RecordKind::kCredentialUse, {0, 0, 0, 0, 0, 6, 6, 6},
+    {Table::kCredentialIndex, "credential-index", RecordKind::kCredentialUse, {0, 0, 0, 0, 0, 6, 6, 6, 0},
      KeyOfCredentialUse, nullptr},
-    {Table::kStreamingTokens, "streaming-tokens", RecordKind::kStreamingToken, {0, 0, 0, 0, 0, 0, 7, 7},
+    {Table::kStreamingTokens, "streaming-tokens", RecordKind::kStreamingToken, {0, 0, 0, 0, 0, 0, 7, 7, 7},
      KeyOfStreamingToken, nullptr},
 });
 // clang-format on
@@ -158,6 +141,11 @@ struct Schema {
   constexpr std::uint16_t version(Table table) const { return version(SpecOf(table)); }
   constexpr bool has(const TableSpec& spec) const { return version(spec) != 0; }
   constexpr bool has(Table table) const { return has(SpecOf(table)); }
+  // It, or an earlier one.
+  constexpr bool had(const TableSpec& spec) const {
+    return std::any_of(spec.versions.begin(), spec.versions.begin() + (header - kOldestSchema) + 1,
+                       [](std::uint16_t version) { return version != 0; });
+  }
 };
 // `version` is one of kOldestSchema to kNewestSchema.
 constexpr Schema SchemaOf(std::uint32_t version) { return {static_cast<std::uint16_t>(version)}; }

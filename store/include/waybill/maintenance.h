@@ -33,7 +33,7 @@ using Progress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
 void AllowUntestedLmdb(bool allow);
 
 // The schema version that this library writes, and the oldest that it opens.
-inline constexpr std::uint32_t kNewestSchema = 8;
+inline constexpr std::uint32_t kNewestSchema = 9;
 inline constexpr std::uint32_t kOldestSchema = 1;
 
 // --- Migrating ----------------------------------------------------------------------------------

@@ -46,20 +46,12 @@ Result<void> NodeStore::Impl::CheckAges(const std::optional<AgeLimits>& ages) {
 }
 
 Result<void> NodeStore::Impl::OpenRevocations(const OpenOptions& options) {
-  const internal::State state = committer->state();
-  const bool other_ages = options.ages && *options.ages != state.ages;
-  const bool index_disagrees =
-      owned->disagrees[Index(Table::kCredentialIndex)] && !report.migration;
-  if (other_ages || index_disagrees) {
+  if (options.ages && *options.ages != committer->state().ages) {
     TRY(committer->Run([&](StoreTxn& txn) -> Result<void> {
-      if (options.ages) txn.state().ages = *options.ages;
+      txn.state().ages = *options.ages;
       txn.Touch();
-      return index_disagrees ? internal::RebuildIndex(txn) : Result<void>();
+      return {};
     }));
-  }
-  if (index_disagrees) {
-    report.warnings.emplace_back(
-        "the index of credentials did not have what the records have; it was made anew");
   }
   return DropOldRevocations();
 }
@@ -169,9 +161,8 @@ Result<ReconcileReport> NodeStore::Reconcile(const ExistingCredentials& truth,
     TRY(internal::CheckTruth(truth));
     return impl_->Revoke(
         [&](StoreTxn& txn) -> Result<ReconcileReport> {
-          const auto rows = txn.state().digest(Table::kCredentialIndex).count;
-          if (truth.secrets.empty() && truth.service_accounts.empty() && rows > 0 &&
-              !options.allow_empty) {
+          const bool is_empty = truth.secrets.empty() && truth.service_accounts.empty();
+          if (is_empty && !options.allow_empty && TRY(internal::MentionsAny(txn))) {
             return internal::EmptyList("the list of Secrets and service accounts is",
                                        "has records that mention some", "nothing was forgotten");
           }

@@ -14,7 +14,6 @@
 //   preload-ledger--   as pulled-records-1, of the spelling of the image's ID
 //   image-spellings-   XXH3-128 of the spelling
 //   revocations----1   XXH3-128 of the kind and three parts, each after its length
-//   credential-index   credential_index.h
 //   streaming-tokens   the first 16 bytes of the token's SHA-256. Not hashed: tokens are random
 //   userns-mappings1   XXH3-128 of the pod UID
 //   userns-blocks--1   "userns-block" and the block's number, 4 bytes big-endian. Not hashed: a

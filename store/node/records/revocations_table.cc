@@ -1,9 +1,11 @@
 #include "store/node/records/revocations_table.h"
 
 #include <flatbuffers/flatbuffers.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "schema/v6/revocation_generated.h"
 #include "store/base/hex.h"
@@ -278,6 +280,19 @@ bool IsHashForgotten(const ReaderPool::Lease& snapshot, std::string_view hash) {
     return !snapshot.CountIsTrue(Table::kRevocations);
   }
   return AnyForgotten(snapshot, {{RevocationKind::kCredential, hash}}, 0);
+}
+
+// Of versions 6 to 8, which nothing reads any more.
+std::optional<Key16> KeyOfCredentialUse(std::span<const std::uint8_t> payload, std::uint64_t seed) {
+  const auto* use = Root<v6::CredentialUse>(payload);
+  if (use == nullptr || use->record() == nullptr) return std::nullopt;
+  const auto& record = *use->record()->bytes();
+  const std::uint64_t halves[] = {
+      __builtin_bswap64(use->credential()),
+      __builtin_bswap64(XXH3_64bits_withSeed(record.data(), record.size(), seed))};
+  Key16 key;
+  std::memcpy(key.bytes.data(), halves, sizeof(halves));
+  return key;
 }
 
 }  // namespace waybill::internal

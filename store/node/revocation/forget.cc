@@ -1,18 +1,21 @@
 #include "store/node/revocation/forget.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <limits>
-#include <set>
 #include <string>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
+#include "schema/v8/pulled_record_generated.h"
+#include "store/base/function_ref.h"
+#include "store/base/hex.h"
 #include "store/base/try.h"
+#include "store/engine/database/flatbuffer.h"
 #include "store/node/images/list_token.h"
-#include "store/node/records/credential_index.h"
 #include "store/node/records/evidence_tables.h"
 #include "store/node/records/keys.h"
 #include "store/node/records/open_pulls_table.h"
@@ -25,6 +28,8 @@
 namespace waybill::internal {
 
 namespace {
+
+namespace v8 = schema::v8;
 
 bool IsNamed(const CredentialName& who, const CredentialName& one) {
   return who.namespace_name == one.namespace_name && who.name == one.name &&
@@ -105,96 +110,78 @@ Result<std::optional<ImagePulledRecord>> RecordUnder(const StoreTxn& txn, const 
   return DecodePulledRecordValue(**payload);
 }
 
-// Where the index rows of a revocation begin, and how much of their keys they share.
-std::pair<Key16, std::size_t> RowsOf(const Revocation& what, std::uint64_t seed) {
-  if (what.kind == RevocationKind::kNamespace) {
-    return {FirstUseKeyOfNamespace(what.who.namespace_name, seed), kNamespaceKeyBytes};
-  }
-  if (what.kind == RevocationKind::kCredential) {
-    return {FirstUseKeyOfHash(what.credential_hash, seed), kHashKeyBytes};
-  }
-  return {FirstUseKeyOfName(what.kind, what.who.namespace_name, what.who.name, seed),
-          kCoordinateKeyBytes};
-}
+// Whether a record may mention what is forgotten, in place: by its names, whatever the UID.
+class MayMention {
+ public:
+  explicit MayMention(const Revocation& what)
+      : what_(what), hash_is_raw_(HexDecode(what.credential_hash, hash_raw_)) {}
 
-struct Found {
-  std::vector<Key16> records;  // sorted
-  std::optional<Key16> next;   // nullopt: these are the last
-  bool row_unreadable = false;
+  bool operator()(Payload payload) const {
+    if (payload.empty()) return false;
+    const auto* entries = PulledRecordView(payload).root().entries();
+    return std::any_of(entries->begin(), entries->end(), [&](const v8::Entry* entry) {
+      return AnyOf(entry->secrets()) || AnyOf(entry->service_accounts());
+    });
+  }
+
+ private:
+  template <typename All>
+  bool AnyOf(const All* all) const {
+    return all != nullptr &&
+           std::any_of(all->begin(), all->end(), [&](const auto* one) { return Is(*one); });
+  }
+  template <typename T>
+  bool IsNamed(const T& one) const {
+    return Text(one.namespace_name()) == what_.who.namespace_name &&
+           (what_.kind == RevocationKind::kNamespace || Text(one.name()) == what_.who.name);
+  }
+  bool Is(const v8::ServiceAccount& account) const {
+    return what_.kind != RevocationKind::kCredential && IsNamed(account);
+  }
+  bool Is(const v8::Secret& secret) const {
+    if (what_.kind != RevocationKind::kCredential) return IsNamed(secret);
+    if (!hash_is_raw_) return Text(secret.hash_text()) == what_.credential_hash;
+    return secret.hash_raw() != nullptr &&
+           std::equal(hash_raw_.begin(), hash_raw_.end(), secret.hash_raw()->bytes()->begin());
+  }
+
+  const Revocation& what_;
+  std::array<std::uint8_t, 32> hash_raw_{};
+  bool hash_is_raw_;  // initialised after hash_raw_, which decoding fills
 };
 
-// At most `most` records that may mention what is forgotten, from the index row `from` on; or, with
-// `all_records`, at most `most` of all records.
-Result<Found> FindRecords(const StoreTxn& txn, const Revocation& what,
-                          const std::optional<Key16>& from, bool all_records, std::size_t most) {
-  Found found;
-  if (what.kind == RevocationKind::kImage) {
-    found.records.push_back(PulledKey(what.image_ref, what.runtime_handler, txn.seed()));
-    return found;
-  }
-  const auto rows = all_records ? std::pair<Key16, std::size_t>{} : RowsOf(what, txn.seed());
-  const Key16& first = rows.first;
-  const auto shared = static_cast<std::ptrdiff_t>(rows.second);
-  const auto visit = [&](const Key16& key, Payload payload) -> Result<bool> {
-    const auto record = all_records ? std::optional(key) : RecordOfCredentialUse(payload);
-    if (!record) {
-      found.row_unreadable = true;
-      return false;
-    }
-    found.records.push_back(*record);
-    if (found.records.size() < most) return true;
-    found.next = key.Next();
-    return false;
-  };
-  const Table table = all_records ? Table::kPulled : Table::kCredentialIndex;
-  // From the middle of a range on, whose end the visitor can't see by its first bytes alone.
-  TRY(txn.ForEachFrom(
-      table, from.value_or(first), [&](const Key16& key, Payload payload) -> Result<bool> {
-        if (!std::equal(first.bytes.begin(), first.bytes.begin() + shared, key.bytes.begin())) {
-          return false;
-        }
-        return visit(key, payload);
-      }));
-  std::sort(found.records.begin(), found.records.end());
-  found.records.erase(std::unique(found.records.begin(), found.records.end()), found.records.end());
-  return found;
-}
+using VisitRecord = FunctionRef<void(const Key16& key, const ImagePulledRecord& record)>;
 
-// All of them.
-Result<std::vector<Key16>> FindAllRecords(const StoreTxn& txn, const Revocation& what) {
-  constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
-  auto found = FindRecords(txn, what, std::nullopt, false, kAll);
-  if (found && found->row_unreadable) found = FindRecords(txn, what, std::nullopt, true, kAll);
-  if (!found) return found.error();
-  return std::move(found->records);
+// Those that `may` accepts. One that can't be read opens nothing.
+template <typename May>
+Result<void> ForEachRecord(const StoreTxn& txn, const May& may, VisitRecord visit) {
+  return txn.ForEach(Table::kPulled, [&](const Key16& key, Payload payload) -> Result<bool> {
+    if (!may(key, payload)) return true;
+    if (const auto record = DecodePulledRecordValue(payload)) visit(key, *record);
+    return true;
+  });
 }
 
 // Secrets with one of the hashes that leave, which stay themselves.
 template <typename IsForgotten>
 Result<std::uint64_t> CountEqualHashes(const StoreTxn& txn, Tally& tally,
                                        const IsForgotten& is_forgotten) {
-  std::sort(tally.records.begin(), tally.records.end());
   std::uint64_t count = 0;
-  std::set<Key16> others;
+  if (tally.hashes.empty()) return count;
+  std::sort(tally.records.begin(), tally.records.end());
   for (const std::string& hash : tally.hashes) {
     if (const auto at = tally.stay.find(hash); at != tally.stay.end()) count += at->second;
-    Revocation of_hash;
-    of_hash.kind = RevocationKind::kCredential;
-    of_hash.credential_hash = hash;
-    auto records = TRY(FindAllRecords(txn, of_hash));
-    for (const Key16& key : records) {
-      if (!std::binary_search(tally.records.begin(), tally.records.end(), key)) others.insert(key);
-    }
   }
-  for (const Key16& key : others) {
-    auto record = TRY(RecordUnder(txn, key));
-    if (!record) continue;
-    for (const auto& [name, entry] : record->credential_mapping) {
+  const auto is_other = [&](const Key16& key, Payload) {
+    return !std::binary_search(tally.records.begin(), tally.records.end(), key);
+  };
+  TRY(ForEachRecord(txn, is_other, [&](const Key16&, const ImagePulledRecord& record) {
+    for (const auto& [name, entry] : record.credential_mapping) {
       for (const ImagePullSecret& secret : entry.kubernetes_secrets) {
         if (tally.hashes.contains(secret.credential_hash) && !is_forgotten(secret)) ++count;
       }
     }
-  }
+  }));
   return count;
 }
 
@@ -335,12 +322,19 @@ Result<ForgetReport> Forget(StoreTxn& txn, Revocation what, std::size_t at_once)
   Tally tally;
   const Covers covers{what};
   std::vector<Key16> changed;
-  for (const Revocation& one : all) {
-    auto records = TRY(FindAllRecords(txn, one));
-    for (const Key16& key : records) {
+  const auto count = [&](const Key16& key, const ImagePulledRecord& record) {
+    if (tally.Count(key, record, covers, covers.node_pods())) changed.push_back(key);
+  };
+  if (what.kind == RevocationKind::kImage) {
+    for (const Revocation& one : all) {
+      const Key16 key = PulledKey(one.image_ref, one.runtime_handler, txn.seed());
       auto record = TRY(RecordUnder(txn, key));
-      if (record && tally.Count(key, *record, covers, covers.node_pods())) changed.push_back(key);
+      if (record) count(key, *record);
     }
+  } else {
+    const MayMention may(what);
+    TRY(ForEachRecord(
+        txn, [&](const Key16&, Payload payload) { return may(payload); }, count));
   }
   ForgetReport& report = tally.report;
   // Even if nothing has it: a pull may be under way, a kubelet's file or a backup have it, and a
@@ -399,7 +393,6 @@ Result<ReconcileReport> ReconcileWith(StoreTxn& txn, const ExistingCredentials& 
   std::unordered_set<std::string> newer;
   std::unordered_map<std::string, std::pair<RevocationKind, CredentialName>> gone;
   std::vector<Key16> changed;
-  // By the records themselves: an index that lacks a row must not keep a credential.
   TRY(txn.ForEach(Table::kPulled, [&](const Key16& key, Payload payload) -> Result<bool> {
     const auto record = DecodePulledRecordValue(payload);
     if (!record) return true;
@@ -453,59 +446,43 @@ Result<bool> TidyUp(StoreTxn& txn, TidyCursor& cursor, std::size_t most) {
   if (cursor.left.empty()) {
     auto all = TRY(ReadRevocations(txn));
     std::erase_if(all, [](const Revocation& one) { return !one.untidied; });
-    cursor = {};
-    cursor.left = std::move(all);
-    std::sort(cursor.left.begin(), cursor.left.end(), [&](const auto& a, const auto& b) {
-      return RowsOf(a, txn.seed()) < RowsOf(b, txn.seed());
-    });
+    cursor = {.left = std::move(all), .next = Key16{}};
     if (cursor.left.empty()) {
       txn.state().untidied = 0;  // the count was wrong
       txn.Touch();
       return false;
     }
   }
-  for (std::size_t done = 0; done < most && !cursor.left.empty();) {
-    auto found =
-        TRY(FindRecords(txn, cursor.left.back(), cursor.next, cursor.all_records, most - done));
-    if (found.row_unreadable) {
-      cursor.all_records = true;
-      cursor.next.reset();
-      continue;
-    }
-    for (const Key16& key : found.records) TRY(StoreWithoutForgotten(txn, key));
-    done += found.records.size();
-    cursor.next = found.next;
-    if (cursor.next) continue;
-    // What was walked was tidied up for others, too: for each UID of a Secret that was made anew
-    // many times, since its rows lie in one range.
-    const bool all = std::exchange(cursor.all_records, false);
-    const auto rows = RowsOf(cursor.left.back(), txn.seed());
-    const auto is_done_too = [&](const Revocation& one) {
-      return all || (done < most && RowsOf(one, txn.seed()) == rows);
-    };
-    do {
-      Revocation tidied = std::move(cursor.left.back());
-      cursor.left.pop_back();
-      ++done;
-      // Forgotten once more meanwhile: again from the beginning.
-      auto stored = TRY(FindRevocation(txn, tidied));
-      if (!stored || stored->commit != tidied.commit) continue;
-      tidied.untidied = false;
-      TRY(PutRevocation(txn, tidied));
-    } while (!cursor.left.empty() && is_done_too(cursor.left.back()));
+  if (cursor.next) {
+    std::vector<Key16> keys;
+    TRY(txn.ForEachFrom(Table::kPulled, *cursor.next, [&](const Key16& key, Payload) {
+      keys.push_back(key);
+      return Result<bool>(keys.size() < most);
+    }));
+    for (const Key16& key : keys) TRY(StoreWithoutForgotten(txn, key));
+    cursor.next = keys.size() < most ? std::nullopt : std::optional(keys.back().Next());
+    return true;
+  }
+  for (std::size_t done = 0; done < most && !cursor.left.empty(); ++done) {
+    Revocation tidied = std::move(cursor.left.back());
+    cursor.left.pop_back();
+    auto stored = TRY(FindRevocation(txn, tidied));
+    // Forgotten once more meanwhile: again from the beginning.
+    if (!stored || stored->commit != tidied.commit) continue;
+    tidied.untidied = false;
+    TRY(PutRevocation(txn, tidied));
   }
   return txn.state().untidied != 0;
 }
 
-Result<void> RebuildIndex(StoreTxn& txn) {
-  if (auto r = txn.Clear(Table::kCredentialIndex); !r) return r;
-  std::vector<Key16> keys;
-  TRY(txn.ForEach(Table::kPulled, [&](const Key16& key, Payload) -> Result<bool> {
-    keys.push_back(key);
-    return true;
+Result<bool> MentionsAny(const StoreTxn& txn) {
+  bool any = false;
+  TRY(txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
+    const auto record = DecodePulledRecordValue(payload);
+    if (record) ForEachCredential(*record, [&](const auto&) { any = true; });
+    return !any;
   }));
-  for (const Key16& key : keys) TRY(txn.IndexAnew(Table::kPulled, key));
-  return {};
+  return any;
 }
 
 Result<void> DropOldRevocations(StoreTxn& txn, std::uint64_t oldest_backup) {

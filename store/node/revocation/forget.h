@@ -1,5 +1,6 @@
-// Forgetting credentials (waybill/revocation.h). A change finds the records by the credential index
-// and takes the credentials out of them. If there are very many, it only stores the revocation,
+// Forgetting credentials (waybill/revocation.h). A change looks at every record, in place, and takes
+// the credentials out of those that have them: no index says which they are, since each pull would
+// write it, and a node forgets rarely. If there are very many, it only stores the revocation,
 // untidied: decisions honour that from then on, and batches tidy up.
 
 #ifndef WAYBILL_STORE_NODE_REVOCATION_FORGET_H_
@@ -34,15 +35,14 @@ Result<ReconcileReport> ReconcileWith(StoreTxn& txn, const ExistingCredentials& 
 
 // Where tidying up goes on. Not stored: after a crash it begins anew.
 struct TidyCursor {
-  std::vector<Revocation> left;  // untidied, by index rows; the last one is under way
-  std::optional<Key16> next;     // of its index rows, or of the records
-  bool all_records = false;      // an index row can't be read, so every record is looked at
+  std::vector<Revocation> left;  // that were untidied when the walk over the records began
+  std::optional<Key16> next;     // of the records; nullopt: all were looked at
 };
-// Takes what was forgotten out of about `most` records. False: nothing remains.
+// Looks at `most` records, and takes what was forgotten out of them. False: nothing remains.
 Result<bool> TidyUp(StoreTxn& txn, TidyCursor& cursor, std::size_t most);
 
-// Makes the credential index anew from the records.
-Result<void> RebuildIndex(StoreTxn& txn);
+// Whether any record mentions a Secret or service account.
+Result<bool> MentionsAny(const StoreTxn& txn);
 
 // Drops revocations that need not be kept any more: older than AgeLimits::revocations, than every
 // backup (`oldest_backup`: its commit, or the largest number) and than every open pull, and tidied.

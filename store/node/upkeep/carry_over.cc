@@ -58,7 +58,7 @@ Result<void> CarryOne(StoreTxn& txn, const TableSpec& spec, Payload payload,
       const auto pull = DecodeOpenPull(payload);
       return pull ? CarryPull(txn, *pull, rules.now) : Result<void>();
     }
-    case Table::kCredentialIndex:  // made from the records
+    case Table::kCredentialIndex:  // nothing reads it
     case Table::kStreamingTokens:  // an older copy has some that opened a stream since
       return {};
     case Table::kQuarantine:  // these only close images, or open none by themselves
