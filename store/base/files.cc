@@ -142,6 +142,14 @@ bool LookAt(const char* path, FileLook& look) {
   return true;
 }
 
+bool LookAtDirectory(const char* path, DirectoryLook& look) {
+  struct stat st {};
+  if (lstat(path, &st) != 0) return false;
+  look = {{st.st_dev, st.st_ino},
+          std::int64_t{st.st_ctim.tv_sec} * 1'000'000'000 + st.st_ctim.tv_nsec};
+  return true;
+}
+
 Result<FileId> FileIdOf(const std::filesystem::path& path) {
   FileLook look;
   if (!LookAt(path.c_str(), look)) return SystemError(errno, "look at", path);

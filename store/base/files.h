@@ -68,6 +68,14 @@ struct FileLook {
   std::int64_t bytes = 0;
 };
 bool LookAt(const char* path, FileLook& look);
+// A directory, and when an entry of it was made, removed or renamed last, in nanoseconds since
+// 1970. False: errno says why.
+struct DirectoryLook {
+  FileId id;
+  std::int64_t changed = 0;
+  friend bool operator==(const DirectoryLook&, const DirectoryLook&) = default;
+};
+bool LookAtDirectory(const char* path, DirectoryLook& look);
 Result<FileId> FileIdOf(const std::filesystem::path& path);
 Result<FileId> FileIdOf(const Fd& fd, const std::filesystem::path& path);
 

@@ -176,7 +176,9 @@ Result<void> StreamingStore::Impl::FinishOpening(Start start) {
   }
   Committer::Hooks hooks;
   hooks.clock = options_.clock;
-  hooks.still_owned = [&opened] { return internal::CheckStillOwned(opened); };
+  hooks.still_owned = [&opened](Committer::When when) {
+    return internal::CheckStillOwned(opened, when);
+  };
   hooks.committed = [this](std::uint64_t sequence) {
     readers_.DropOldSnapshots();
     if (owned_->witness) owned_->witness->Advance(sequence);

@@ -9,9 +9,12 @@
 
 #include <atomic>
 #include <boost/test/unit_test.hpp>
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "store/base/files.h"
 #include "tests/support/draw.h"
@@ -195,6 +198,31 @@ BOOST_AUTO_TEST_CASE(a_writing_owner_loses_nothing_that_it_acknowledged) {
       BOOST_TEST_CONTEXT(disturbance.name << " after " << steps << " steps") {
         Disturb(disturbance, steps);
       }
+    }
+  }
+}
+
+// Between the look before a commit and the one after it, in a directory that has not changed for
+// long: then the latter looks at the directory alone.
+BOOST_AUTO_TEST_CASE(what_happens_during_a_commit_is_noticed_after_it) {
+  for (const Disturbance& disturbance : kDisturbances) {
+    BOOST_TEST_CONTEXT(disturbance.name) {
+      const MemoryDir scratch;
+      OpenOptions options = OptionsIn(scratch.path());
+      bool disturbs = false;
+      options.clock = [&, clock = options.clock] {
+        if (std::exchange(disturbs, false)) disturbance.run(options.directory);
+        return clock();
+      };
+      auto store = Must(NodeStore::Open(options));
+      Must(Step(*store, 1));
+      std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+      Must(Step(*store, 2));
+      disturbs = true;
+      ExpectError(store->PutIntent({.image = "registry.example/late"}), ErrorCode::kOutcomeUnknown);
+      BOOST_TEST(!disturbs);
+      BOOST_TEST(!Opens(*store, 2, "mine"));
+      static_cast<void>(store->Close());
     }
   }
 }

@@ -214,7 +214,7 @@ Error Committer::WhyFailed() const {
 
 bool Committer::CheckOwnership() {
   if (failed()) return false;
-  auto owned = StillOwned();
+  auto owned = StillOwned(When::kBefore);
   if (owned) return true;
   if (owned.error().code == ErrorCode::kOwned) Stop(NothingChanged(owned.error()));
   return false;
@@ -351,7 +351,7 @@ bool Committer::TryTogether(std::span<Request* const> batch, std::size_t& withou
 
 bool Committer::TryTransaction(std::span<Request* const> batch, std::size_t& without, Error& error,
                                bool& committing) {
-  if (auto owned = StillOwned(); !owned) {
+  if (auto owned = StillOwned(When::kBefore); !owned) {
     error = NothingChanged(owned.error());
     if (error.code == ErrorCode::kOwned) Stop(error);
     return false;
@@ -427,7 +427,7 @@ bool Committer::TryTransaction(std::span<Request* const> batch, std::size_t& wit
       return false;
     }
     // If the files were replaced before the commit, processes that opened the new ones missed it.
-    if (auto owned = StillOwned(); !owned) {
+    if (auto owned = StillOwned(When::kAfter); !owned) {
       error = MayNotStand(owned.error());
       Stop(NothingChanged(owned.error()));
       return false;

@@ -62,6 +62,8 @@ class UndoLog {
 class Committer {
  public:
   using Change = FunctionRef<Result<void>(StoreTxn&)>;
+  // Before, a file that was truncated counts, too: LMDB would end the process by SIGBUS.
+  enum class When : std::uint8_t { kBefore, kAfter };
 
   struct Hooks {
     std::function<Timestamp()> clock;
@@ -74,7 +76,7 @@ class Committer {
     CommitMark* mark = nullptr;
     // Called before and after each commit. kOwned: the open files are no longer the store's, and no
     // later write is acknowledged. The committer adds to the message what became of the write.
-    std::function<Result<void>()> still_owned;
+    std::function<Result<void>(When when)> still_owned;
     // Called by the leader in each transaction that is committed, after its changes. They are not
     // to blame for an error of its own: it returns only those that end the transaction anyway.
     std::function<Result<void>(StoreTxn&)> before_commit;
@@ -137,8 +139,8 @@ class Committer {
   Result<void> CommitState(lmdb::Txn& txn, State& state, bool& committing);
   // Every later Run fails, with the first `why`.
   void Stop(const Error& why);
-  Result<void> StillOwned() const {
-    return hooks_.still_owned ? hooks_.still_owned() : Result<void>();
+  Result<void> StillOwned(When when) const {
+    return hooks_.still_owned ? hooks_.still_owned(when) : Result<void>();
   }
   StoreTxn::Context MakeContext(MDB_txn* txn, const State& state) const;
   Room FindRoom(const lmdb::Env::Info& info) const;

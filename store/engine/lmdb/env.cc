@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
@@ -205,10 +206,18 @@ Result<std::unique_ptr<Env>> Env::Open(const EnvOptions& options) {
   if (fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
     return MakeSystemError(errno, "setting close-on-exec", options.directory);
   }
+  const std::size_t meta_bytes = 2 * env->GetInfo().page_size;
+  void* const meta = mmap(nullptr, meta_bytes, PROT_READ, MAP_SHARED, fd, 0);
+  if (meta == MAP_FAILED) {
+    return MakeSystemError(errno, "mapping the meta pages", options.directory);
+  }
+  env->meta_ = meta;
+  env->meta_bytes_ = meta_bytes;
   return env;
 }
 
 Env::~Env() {
+  if (meta_ != nullptr) munmap(meta_, meta_bytes_);
   if (env_ != nullptr) mdb_env_close(env_);
   if (registered_) Unregister(id_);
 }
@@ -265,15 +274,11 @@ int Txn::BeginWrite(const Env& env) {
 Result<void> CommitOrPutBack(Txn& txn, const Env& env, Flushes flushes) {
   mdb_filehandle_t fd = -1;
   mdb_env_get_fd(env.get(), &fd);  // fails without an environment only
-  const std::size_t page_bytes = env.GetInfo().page_size;
-  auto before = ReadMetaPages(fd, page_bytes);
-  if (!before) {
-    txn.Abort();
-    return before.error();
-  }
+  const std::string before(env.MetaPages());
+  const std::size_t page_bytes = before.size() / 2;
   const std::size_t which = txn.id() % 2;
   internal::MetaRecord follows;
-  std::memcpy(&follows, before->data() + (1 - which) * page_bytes + internal::kPageHeaderBytes,
+  std::memcpy(&follows, before.data() + (1 - which) * page_bytes + internal::kPageHeaderBytes,
               sizeof(follows));
   if (follows.txn_id + 1 != txn.id()) {
     txn.Abort();
@@ -288,7 +293,7 @@ Result<void> CommitOrPutBack(Txn& txn, const Env& env, Flushes flushes) {
   if (rc == MDB_SUCCESS) return {};
   // A file takes a page at any place but a negative one, which LMDB has from a damaged free list.
   if (rc == EINVAL) rc = MDB_CORRUPTED;
-  if (PutBack(fd, *before, page_bytes, which)) return MakeError(rc, "committing", env.directory());
+  if (PutBack(fd, before, page_bytes, which)) return MakeError(rc, "committing", env.directory());
   return Error{ErrorCode::kOutcomeUnknown,
                "a commit in " + env.directory().string() +
                    " failed half way, and the state on disk is unknown",

@@ -47,6 +47,10 @@ class Env {
   MDB_env* get() const { return env_; }
   const std::filesystem::path& directory() const { return directory_; }
 
+  // Both meta pages as they are now, also if something else wrote them: looked at in the kernel's
+  // cache, without a call. For a file that is not truncated.
+  std::string_view MetaPages() const { return {static_cast<const char*>(meta_), meta_bytes_}; }
+
   // The open file's, even if data.mdb is another file by now.
   Result<internal::FileId> DataFileId() const;
 
@@ -71,6 +75,8 @@ class Env {
   Env() = default;
 
   MDB_env* env_ = nullptr;
+  void* meta_ = nullptr;  // a mapping
+  std::size_t meta_bytes_ = 0;
   std::filesystem::path directory_;
   internal::FileId id_;
   bool registered_ = false;

@@ -413,15 +413,16 @@ Result<void> CommitAtOpening(const OpenOptions& options, OwnedStore& store,
   OpenedDatabase& database = store.database;
   Committer::Hooks hooks;
   hooks.clock = options.clock;
-  hooks.still_owned = [&] { return CheckStillOwned(database); };
+  hooks.still_owned = [&](Committer::When when) { return CheckStillOwned(database, when); };
   Committer committer(*database.env, database.handles, database.identity, store.state, hooks);
   if (auto r = committer.Run(change); !r) return r;
   store.state = committer.state();
   return {};
 }
 
-Result<void> CheckStillOwned(const OpenedDatabase& database) {
-  const StoreFiles::Look look = database.files->LookAgain();
+Result<void> CheckStillOwned(const OpenedDatabase& database, Committer::When when) {
+  const bool all = when == Committer::When::kBefore;
+  const StoreFiles::Look look = all ? database.files->LookAgain() : database.files->LookAtNames();
   if (look.state == StoreFiles::State::kSame) return {};
   if (look.state == StoreFiles::State::kUnknown) {
     return SystemError(look.error_number, "look at", look.path);

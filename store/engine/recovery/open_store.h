@@ -98,7 +98,8 @@ Error OlderSchema(const std::filesystem::path& directory, std::uint32_t version)
 // kOwned: a file of the store was removed, replaced or truncated, so the store is no longer this
 // owner's. kIo: that can't be checked. The message names the file and the change; the caller adds
 // the consequence.
-Result<void> CheckStillOwned(const OpenedDatabase& database);
+Result<void> CheckStillOwned(const OpenedDatabase& database,
+                             Committer::When when = Committer::When::kBefore);
 
 // How to treat read errors of the disk, by the caller's options.
 inline OnReadError OnReadErrorIn(const OpenOptions& options) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <ctime>
 #include <string_view>
 
 #include "store/base/quote.h"
@@ -155,11 +156,17 @@ constexpr std::size_t kLockFile = 1;
 // Its size is not compared: opening may make its line shorter.
 constexpr std::size_t kOwnerLock = 2;
 
+std::int64_t Tick(clockid_t clock) {
+  struct timespec now {};
+  clock_gettime(clock, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
 }  // namespace
 
 StoreFiles::StoreFiles(const std::filesystem::path& directory, const FileId& data,
                        const FileId& lock, const std::optional<FileId>& owner)
-    : count_(owner ? 3 : 2) {
+    : count_(owner ? 3 : 2), directory_(directory.string()) {
   const std::array<FileId, 3> ids = {data, lock, owner.value_or(FileId())};
   for (std::size_t i = 0; i < count_; ++i) {
     files_[i].path = (directory / kTexts[i].name).string();
@@ -168,6 +175,7 @@ StoreFiles::StoreFiles(const std::filesystem::path& directory, const FileId& dat
 }
 
 StoreFiles::Look StoreFiles::LookAgain() const {
+  const std::int64_t tick = Tick(CLOCK_MONOTONIC_COARSE);
   for (std::size_t i = 0; i < count_; ++i) {
     const File& file = files_[i];
     const Texts& texts = kTexts[i];
@@ -186,7 +194,24 @@ StoreFiles::Look StoreFiles::LookAgain() const {
                                              std::memory_order_relaxed)) {
     }
   }
+  looked_at_.store(tick, std::memory_order_relaxed);
   return {};
+}
+
+bool StoreFiles::LookedThisTick() const {
+  return looked_at_.load(std::memory_order_relaxed) == Tick(CLOCK_MONOTONIC_COARSE);
+}
+
+StoreFiles::Look StoreFiles::LookAtNames() const {
+  DirectoryLook now;
+  const bool is_known = LookAtDirectory(directory_.c_str(), now);
+  if (is_known && now.changed != 0 && now == unchanged_since_) return {};
+  const Look look = LookAgain();
+  // Another change within the same tick of the file system's clock would not show.
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  const bool is_past = is_known && now.changed < Tick(CLOCK_REALTIME_COARSE) - kSecond;
+  unchanged_since_ = is_past && look.state == State::kSame ? now : DirectoryLook();
+  return look;
 }
 
 void StoreFiles::ExtendLockFile() const {

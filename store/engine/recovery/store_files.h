@@ -56,6 +56,11 @@ class StoreFiles {
   };
   // One system call for each file. Allocates nothing; from any thread.
   Look LookAgain() const;
+  // Whether LookAgain found all as it was, in this tick of the kernel's coarse clock (1 to 10 ms).
+  bool LookedThisTick() const;
+  // Whether the names still lead to the files; a truncated one counts as the same. One call as long
+  // as the directory's time of change shows that no entry of it changed. By one thread at a time.
+  Look LookAtNames() const;
   // To be called before LMDB closes and writes to lock.mdb: restores the length of a truncated
   // file, since the write would raise SIGBUS.
   void ExtendLockFile() const;
@@ -70,6 +75,9 @@ class StoreFiles {
 
   std::array<File, 3> files_;
   std::size_t count_ = 0;
+  std::string directory_;
+  mutable std::atomic<std::int64_t> looked_at_{-1};  // LookAgain's tick
+  mutable DirectoryLook unchanged_since_;            // LookAtNames; no time: not known
 };
 
 }  // namespace waybill::internal

@@ -193,8 +193,8 @@ class NodeStore::Impl {
   // userns.cc
   Result<void> OpenUserNamespaces(const OpenOptions& options);
   Result<void> TakeOverUserNamespaces(const OpenOptions& options);
-  // Owner: whether it may answer. Looks at the store's files at most once a tick of the kernel's
-  // coarse clock (1 to 10 ms), so that a decision hardly ever pays for it.
+  // Owner: whether it may answer. Looks at the store's files if neither a decision nor a commit did
+  // in this tick of the kernel's coarse clock (1 to 10 ms), so that a decision hardly ever pays.
   bool OwnsStill();
   // Observer: whether the files that are open are those under the store's names.
   bool FilesAreCurrent();
@@ -203,9 +203,8 @@ class NodeStore::Impl {
   // Observer: reopens the files. False: that can't be done right now.
   bool Reopen();
 
-  internal::SeenUnowned seen_unowned_;       // guarded by observed_mutex
-  bool asks_witness_ = true;                 // ObserveOptions
-  std::atomic<std::int64_t> looked_at_{-1};  // the tick of OwnsStill's last look
+  internal::SeenUnowned seen_unowned_;  // guarded by observed_mutex
+  bool asks_witness_ = true;            // ObserveOptions
   bool is_owner_ = false;
   bool closed_ = false;
 };

@@ -180,7 +180,9 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
   hooks.clock = options.clock;
   hooks.time_never_goes_back = rules == Rules::kClosed;
   hooks.undo = &in_flight;
-  hooks.still_owned = [this] { return internal::CheckStillOwned(owned->database); };
+  hooks.still_owned = [this](Committer::When when) {
+    return internal::CheckStillOwned(owned->database, when);
+  };
   hooks.before_commit = [this](StoreTxn& txn) { return WriteCounters(txn); };
   hooks.committed = [this](std::uint64_t sequence) {
     counters_written.swap(counters_in_commit);
@@ -401,13 +403,7 @@ bool NodeStore::Impl::FilesAreCurrent() {
 
 bool NodeStore::Impl::OwnsStill() {
   if (committer->failed()) return false;
-  struct timespec now {};
-  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  const std::int64_t tick = std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-  if (looked_at_.load(std::memory_order_relaxed) == tick) return true;
-  if (!committer->CheckOwnership()) return false;
-  looked_at_.store(tick, std::memory_order_relaxed);
-  return true;
+  return owned->database.files->LookedThisTick() || committer->CheckOwnership();
 }
 
 bool NodeStore::Impl::Reopen() {
