@@ -1700,10 +1700,11 @@ typedef struct waybill_image_list {
  * list that has none of the images that the store knows may come from another runtime, or the disk
  * may not be mounted. Such a list settles no pull and closes no gap, and in a gap it leaves the
  * ledger entries of images without a record as they are, unless waybill_change_options.allow_empty
- * confirms it. A list without a token closes images, and does nothing else.
- * WAYBILL_INVALID_ARGUMENT: a token from the future, of another store, or older than that of a list
- * observed before (nothing was changed: list again); or, if remembering is off, an empty complete
- * list although there are records, open pulls or ledger entries
+ * confirms it. A list without a token closes images, and does nothing else. A list that changes
+ * nothing is not written, and a later process knows of its token only if something was written
+ * since. WAYBILL_INVALID_ARGUMENT: a token from the future, of another store, or older than that of
+ * a list observed before (nothing was changed: list again); or, if remembering is off, an empty
+ * complete list although there are records, open pulls or ledger entries
  * (waybill_change_options.allow_empty). WAYBILL_LIMIT_EXCEEDED: more than 200,000 images. `report`
  * may be NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_observe_images(

@@ -249,10 +249,12 @@ func (s *Store) BeginList() (ListToken, error) {
 // knows may come from another runtime, or the disk may not be mounted. Such a list settles no pull
 // and closes no gap, and in a gap it leaves the ledger entries of images without a record as they
 // are, unless [AllowEmpty] confirms it. A list without a token closes images, and does nothing
-// else. ErrInvalidArgument: a token from the future, of another store, or older than that of a list
-// observed before (nothing was changed: list again); or, if remembering is off, an empty complete
-// list although there are records, open pulls or ledger entries ([AllowEmpty]). ErrLimitExceeded:
-// more than 200,000 images. Further errors as of [Store.RecordPullIntent].
+// else. A list that changes nothing is not written, and a later process knows of its token only if
+// something was written since. ErrInvalidArgument: a token from the future, of another store, or
+// older than that of a list observed before (nothing was changed: list again); or, if remembering
+// is off, an empty complete list although there are records, open pulls or ledger entries
+// ([AllowEmpty]). ErrLimitExceeded: more than 200,000 images. Further errors as of
+// [Store.RecordPullIntent].
 func (s *Store) ObserveImages(list ImageList, options ...ChangeOption) (ObserveReport, error) {
 	var a arena
 	defer a.free()

@@ -58,9 +58,6 @@ struct Side {
   std::deque<PullId> pulls;         // of History::begun_
   std::deque<ModelBackup> backups;  // oldest first
   std::uint32_t version = kNewestSchema;
-  // The last commit when a call found nothing to forget: what is offered before the next one is not
-  // written back.
-  std::uint64_t forgot_nothing_at = 0;
 };
 
 // A pull that began, and that may have ended since.

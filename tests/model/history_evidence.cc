@@ -44,7 +44,9 @@ void History::ObserveStep() {
     const auto rehearsed =
         side.store->ObserveImages(list, {.allow_empty = allow_empty, .dry_run = true});
     ExpectSame(side, "a dry run changed the store: ");
+    const auto commits = Must(side.store->GetStatistics()).commit_sequence;
     const auto got = side.store->ObserveImages(list, {.allow_empty = allow_empty});
+    const bool committed = Must(side.store->GetStatistics()).commit_sequence != commits;
     Expect(rehearsed.has_value() == got.has_value(), side, "the dry run ended otherwise");
     if (!side.model.closed()) {
       Expect(got && !got->not_judged_because.empty(), side, "a list was judged");
@@ -58,6 +60,7 @@ void History::ObserveStep() {
       continue;
     }
     if (!got) Expect(false, side, got.error().ToString());
+    Expect(!committed || side.model.changed(), side, "a list that changed nothing committed");
     Expect(Describe(*rehearsed) == Describe(*got), side, "the dry run said otherwise");
     Expect(Describe(*got) == Describe(*expected), side,
            Describe(*got) + "\n  instead of " + Describe(*expected));

@@ -29,8 +29,6 @@ std::set<std::string> Both(const std::set<std::string>& a, const std::set<std::s
 
 void History::HandlersStep() {
   if (relation_ == Relation::kSameAnswers) {
-    // Until the next commit what is offered is not written back, and here only one side makes one.
-    if (sides_[0].model.token() == sides_[0].forgot_nothing_at) return;
     // The same default, and others that come and go.
     const auto known = sides_[1].model.handlers();
     const auto its_default =

@@ -79,7 +79,8 @@ void History::ForgetIn(Side& side, const std::optional<Question>& in_flight, con
   // Refused: nothing was forgotten.
   if (in_flight && !expected) side.model.Count(first);
   const std::uint64_t last = Must(side.store->GetStatistics()).commit_sequence;
-  if (expected && last == before.token()) side.forgot_nothing_at = last;
+  Expect(!expected || last == before.token() || side.model.changed(), side,
+         "what forgot nothing committed");
   if (in_flight && expected) {
     Decision decision = first;
     const ModelPod& pod = in_flight->pod;

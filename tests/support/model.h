@@ -69,6 +69,10 @@ struct ModelPull {
   OpenPull pull;
   KnownImage image;
   std::uint64_t number = 0;  // as the pulls began; of several, the last
+
+  friend bool operator==(const ModelPull& a, const ModelPull& b) {
+    return a.pull == b.pull && a.number == b.number;
+  }
 };
 
 class Model {
@@ -88,9 +92,14 @@ class Model {
   // later one. What was committed since the last call was written now, though perhaps nothing of it
   // shows. Without this, the model numbers its own writes.
   void CommittedSoFar(std::uint64_t commits) {
-    if (commits > writes_) latest_ = std::max(latest_, now_);
+    if (commits > writes_) Committed();
     writes_ = commits;
     counts_ = false;
+  }
+  // The process ended. What no commit has is forgotten.
+  void Ended() {
+    last_list_ = kept_list_;
+    last_truth_ = kept_truth_;
   }
 
   // The name under which records are kept; nullopt: not in the registry. Handlers are named here as
@@ -124,6 +133,8 @@ class Model {
   // Whether the end of a pull may be recorded.
   bool MayEnd(const KnownImage& image, const std::string& handler) const;
 
+  // Whether the last list, prune by token or call that forgets had to be committed.
+  bool changed() const { return changed_; }
   // A token is the number of the last commit.
   std::uint64_t token() const { return writes_; }
   PruneReport Prune(const std::vector<ImageOnNode>& images, std::uint64_t token);
@@ -283,7 +294,10 @@ class Model {
   void CloseGap(const std::vector<ImageOnNode>& images, ModelOpened& opened);
   bool EraseIntents(const IntentKey& key);
   void Written();
+  void Committed();
   Timestamp TimeOfWriting() const;
+  // Whether a list is committed for the time alone, by which ages are measured.
+  bool MustKeepTime() const;
 
   // --- Rules::kClosed
 
@@ -306,7 +320,13 @@ class Model {
     std::string image;
     std::vector<std::string> refs = {};  // a list puts them in order
     std::uint64_t stamp = 0;
+
+    friend bool operator==(const Row&, const Row&) = default;
   };
+  // What lists change.
+  auto Evidence() const {
+    return std::tie(records_, ledger_, pulls_, rows_, gap_, awaits_first_list_, evidence_removed_);
+  }
 
   std::string ImageOf(const std::string& ref) const;
   Records::const_iterator FindRecord(const std::string& ref, const std::string& stored) const;
@@ -387,11 +407,12 @@ class Model {
   bool awaits_first_list_ = true;
   std::vector<ImageOnNode> preloaded_;  // an installer's list
   std::uint64_t opened_at_ = 0;
-  std::vector<std::string> left_;       // names of images that the last list left
-  bool learnt_ = false;                 // the last list told something new
+  std::vector<std::string> left_;  // names of images that the last list left
+  bool changed_ = false;
   bool never_listed_went_ = false;      // with the last prune: a record that no list had
   std::uint64_t last_token_ = 0;        // drawn by this process
-  std::uint64_t last_list_ = 0;         // its token
+  std::uint64_t last_list_ = 0;         // its token; one that changed nothing is in no commit yet
+  std::uint64_t kept_list_ = 0;         // that of the last commit
   std::uint64_t evidence_removed_ = 0;  // when something last went that tells of a pull
   // Why it is distrustful. A gap ends when the images that came meanwhile are closed; a loss, when
   // an operator says so.
@@ -401,6 +422,7 @@ class Model {
   AgeLimits ages_;
   std::vector<Revocation> revocations_;  // one of an identity
   std::uint64_t last_truth_ = 0;         // its token; 0: there was none
+  std::uint64_t kept_truth_ = 0;         // as kept_list_
   Metrics metrics_;
 };
 

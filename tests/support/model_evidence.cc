@@ -160,7 +160,6 @@ std::uint64_t Model::Learn(const std::vector<Listed>& images, ListScope scope) {
     learn(id, id, image.digests);
     for (const std::string& digest : image.digests) learn(SpellingOf(digest), id, {});
   }
-  learnt_ = is_new;
   if (!is_new && scope != ListScope::kWhole) return 0;
   std::vector<std::string> refs;
   if (scope == ListScope::kOnePull) {
@@ -761,10 +760,10 @@ void Model::CloseUnknown(const std::vector<Listed>& images,
 
 ObserveReport Model::ObserveAt(const ImageList& list, const std::vector<ImageOnNode>& preloaded,
                                bool after_gap, bool allow_empty) {
+  const Model before = *this;
   ObserveReport report;
   auto images = Prepare(list.images, report);
   for (Listed& image : images) image.imported = image.imported && list.source.empty();
-  const bool first = awaits_first_list_;
   const bool had_any = !records_.empty() || !ledger_.empty();
   // A list without anything that was known may be another node's, so to say.
   const auto tells = [&] {
@@ -772,7 +771,6 @@ ObserveReport Model::ObserveAt(const ImageList& list, const std::vector<ImageOnN
   };
   const bool in_gap = after_gap || gap_;
   const bool placed = list.token && list.token->commit >= evidence_removed_;
-  learnt_ = false;
   left_.clear();
   std::vector<ImageOnNode> on_node = list.images;
   for (ImageOnNode& image : on_node) {
@@ -830,16 +828,18 @@ ObserveReport Model::ObserveAt(const ImageList& list, const std::vector<ImageOnN
              !IsListed(on_node, one.first, std::nullopt);
     });
   }
-  const bool wrote = list.token || learnt_ || first != awaits_first_list_ || after_gap ||
-                     report.united + report.preloaded + report.closed > 0;
-  if (wrote) Written();
   if (list.token) last_list_ = list.token->commit;
+  changed_ = after_gap || before.Evidence() != Evidence();
+  if (changed_) Written();
   return report;
 }
 
 std::optional<ObserveReport> Model::Observe(const ImageList& list, bool allow_empty) {
   if (list.token && list.token->commit < last_list_) return std::nullopt;
-  return ObserveAt(list, preloaded_, false, allow_empty);
+  const bool keeps_time = MustKeepTime();
+  ObserveReport report = ObserveAt(list, preloaded_, false, allow_empty);
+  if (keeps_time && !std::exchange(changed_, true)) Written();
+  return report;
 }
 
 std::uint64_t Model::PruneLedger(const std::vector<ImageOnNode>& images, std::uint64_t token,
@@ -972,7 +972,7 @@ void Model::SpellOut() {
   }
   ledger_.clear();
   rows_.clear();
-  last_list_ = 0;
+  last_list_ = kept_list_ = 0;
   evidence_removed_ = 0;
 }
 
@@ -1022,7 +1022,7 @@ void Model::RestoreEvidence(const Model& backup, std::uint32_t backup_version,
   });
   ledger_ = std::move(entries);
   rows_.clear();
-  last_list_ = 0;
+  last_list_ = kept_list_ = 0;
 }
 
 }  // namespace waybill::testing

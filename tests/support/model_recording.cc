@@ -142,8 +142,14 @@ void Model::Written() {
   for (auto& [copy, record] : records_) {
     if (record.stamp > writes_) DropForgotten(record);
   }
-  latest_ = std::max(latest_, now_);
+  Committed();
   if (counts_) ++writes_;
+}
+
+void Model::Committed() {
+  latest_ = std::max(latest_, now_);
+  kept_list_ = last_list_;
+  kept_truth_ = last_truth_;
 }
 
 std::set<Model::IntentKey> Model::intents() const {

@@ -84,6 +84,17 @@ Timestamp Model::NowForAges() const {
   return latest_.seconds > now_.seconds + kDay ? now_ : std::max(now_, latest_);
 }
 
+bool Model::MustKeepTime() const {
+  constexpr std::int64_t kHour = 3600;
+  if (now_.seconds - latest_.seconds < kHour) return false;
+  return ages_.credentials != kForEver || ages_.service_accounts != kForEver ||
+         ages_.node_pods != kForEver ||
+         std::any_of(records_.begin(), records_.end(), [](const auto& one) {
+           ImagePulledRecord record = one.second;
+           return DropEnding(record);
+         });
+}
+
 bool Model::IsPastAge(const Proof& proof, std::chrono::seconds most) const {
   const std::int64_t now = NowForAges().seconds;
   if (proof.good_until && now >= proof.good_until->seconds) return true;
@@ -375,6 +386,7 @@ ForgetReport Model::Forget(Revocation what) {
         [&](const Proof&) { return is_image && is_its(record); });
     if (loses || (is_image && is_its(record))) record.stamp = writes_ + 1;
   }
+  changed_ = true;
   Written();
   return report;
 }
@@ -431,14 +443,20 @@ std::optional<ReconcileReport> Model::Reconcile(const ExistingCredentials& truth
     one.since = TimeOfWriting();
     PutRevocation(one);
   }
-  last_truth_ = token;
+  const std::uint64_t before = std::exchange(last_truth_, token);
+  bool changes = before == 0 || !gone.empty() ||
+                 std::any_of(pulls_.begin(), pulls_.end(), [&](const ModelPull& one) {
+                   return one.pull.stamp > before && one.pull.stamp <= token;
+                 });
   for (auto& [copy, record] : records_) {
     const bool loses = Drop(
         record, [&](const auto& one) { return leaves(one, record); },
         [](const Proof&) { return false; });
     if (loses) record.stamp = writes_ + 1;
+    changes = changes || loses;
   }
-  Written();
+  changed_ = changes;
+  if (changes) Written();
   return report;
 }
 

@@ -113,7 +113,9 @@ PruneReport Model::PruneRecords(const std::vector<ImageOnNode>& images, const Ol
 }
 
 PruneReport Model::Prune(const std::vector<ImageOnNode>& images, std::uint64_t token) {
-  bool wrote = closed_;
+  const Model before = *this;
+  const bool keeps_time = closed_ && MustKeepTime();
+  bool wrote = false;
   PruneReport report = PruneRecords(
       images, [&](const ImagePulledRecord& record) { return record.stamp <= token; }, wrote);
   if (never_listed_went_) PullOfAnything();
@@ -121,7 +123,8 @@ PruneReport Model::Prune(const std::vector<ImageOnNode>& images, std::uint64_t t
     report.preloaded_removed = PruneLedger(images, token);
     last_list_ = std::max(last_list_, token);
   }
-  if (wrote) Written();
+  changed_ = wrote || before.Evidence() != Evidence() || keeps_time;
+  if (changed_) Written();
   return report;
 }
 

@@ -60,8 +60,10 @@ struct State {
   std::uint64_t lmdb_txn_id = 0;
   bool distrustful = false;
   Timestamp latest_time;
-  std::uint64_t last_pull_id = 0;      // of the newest open pull
-  std::uint64_t last_list = 0;         // commit of the newest token of a list that was observed
+  std::uint64_t last_pull_id = 0;  // of the newest open pull
+  // Commit of the newest token of a list that was observed; of one that changed nothing only if
+  // something was committed since. Likewise last_truth.
+  std::uint64_t last_list = 0;
   std::uint64_t evidence_removed = 0;  // schema/v5/header.fbs
   bool awaits_first_list = false;
   bool kubelet_rules = false;

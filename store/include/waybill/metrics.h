@@ -38,7 +38,8 @@ inline constexpr std::size_t kPullOutcomes = 3;
 // How many values of PullErrorClass there is room for.
 inline constexpr std::size_t kMaxPullErrorClasses = 8;
 
-// What owners of a store count.
+// What owners of a store count. Commits take it along, and closing commits what was decided and
+// pulled since. What was refused since then is forgotten with the process.
 struct StoreCounters {
   std::array<std::uint64_t, kMaxReasons> decisions{};  // by Reason; those that are counted
   std::array<std::uint64_t, 5> mustpull_checks{};      // by CheckResult; [kNotCounted] stays 0

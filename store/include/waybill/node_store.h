@@ -208,12 +208,12 @@ class NodeStore {
   // that has none of the images that the store knows may come from another runtime, or the disk may
   // not be mounted. Such a list settles no pull and closes no gap, and in a gap it leaves the
   // ledger entries of images without a record as they are, unless ChangeOptions::allow_empty
-  // confirms it. A list without a token closes
-  // images, and does nothing else.
-  // kInvalidArgument: a token from the future, of another store, or older than that of a list
-  // observed before (nothing was changed: list again); or, if remembering is off, an empty complete
-  // list although there are records, open pulls or ledger entries (ChangeOptions::allow_empty).
-  // kLimitExceeded: more than kMaxListedImages.
+  // confirms it. A list without a token closes images, and does nothing else. A list that changes
+  // nothing is not written, and a later process knows of its token only if something was written
+  // since. kInvalidArgument: a token from the future, of another store, or older than that of a
+  // list observed before (nothing was changed: list again); or, if remembering is off, an empty
+  // complete list although there are records, open pulls or ledger entries
+  // (ChangeOptions::allow_empty). kLimitExceeded: more than kMaxListedImages.
   Result<ObserveReport> ObserveImages(const ImageList& list, const ChangeOptions& options = {});
 
   // Notes a gap while the store is open, as Gap::kYes does at opening: nobody recorded a pull that

@@ -18,6 +18,7 @@ struct RecordCounts {
   std::uint64_t closed = 0;
   std::int64_t oldest_proof = 0;  // as PulledRecordView::Proofs
   std::uint64_t undated = 0;
+  std::uint64_t ending = 0;
   std::array<std::uint64_t, 4> by_checker{};
 
   // Of other handlers than the default.

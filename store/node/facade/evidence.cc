@@ -90,6 +90,19 @@ Result<void> TakeOut(StoreTxn& txn, const LedgerEntry& entry, std::string_view r
 
 }  // namespace
 
+Result<bool> NodeStore::Impl::MustKeepTime(const StoreTxn& txn) {
+  // So much younger at most does a clock that goes back make a proof.
+  constexpr std::int64_t kMostSeconds = 3600;
+  if (txn.now().seconds - txn.state().latest_time.seconds < kMostSeconds) return false;
+  const AgeLimits& limits = txn.state().ages;
+  for (const auto& most : {limits.credentials, limits.service_accounts, limits.node_pods}) {
+    if (most.count() != 0) return true;
+  }
+  const auto snapshot = Read();
+  const auto counts = snapshot ? CountRecords(snapshot) : NoSnapshot(snapshot, "the records");
+  return !counts || counts->ending > 0;
+}
+
 Result<ListToken> NodeStore::BeginList() try {
   if (!impl_->committer) return impl_->NotOwner();
   const std::uint64_t token = impl_->committer->state().commit_sequence;
@@ -117,12 +130,19 @@ Result<ObserveReport> NodeStore::ObserveImages(const ImageList& list,
     report.not_judged_because = "the rules `kubelet` keep no ledger";
     return report;
   }
-  const internal::Observing observing{.options = impl_->evidence,
-                                      .now = impl_->boot_clock(),
-                                      .allow_empty = options.allow_empty,
-                                      .preloaded = impl_->preloaded ? &*impl_->preloaded : nullptr};
-  return WriteAndGet(
-      *impl_, [&](StoreTxn& txn) { return internal::ObserveList(txn, list, observing); }, options);
+  internal::Observing observing{.options = impl_->evidence,
+                                .now = impl_->boot_clock(),
+                                .allow_empty = options.allow_empty,
+                                .preloaded = impl_->preloaded ? &*impl_->preloaded : nullptr};
+  const auto observe = [&](StoreTxn& txn) -> Result<ObserveReport> {
+    observing.last_list = impl_->last_list.load();
+    auto observed = TRY(internal::ObserveList(txn, list, observing));
+    if (TRY(impl_->MustKeepTime(txn))) txn.Touch();
+    return observed;
+  };
+  auto observed = WriteAndGet(*impl_, observe, options);
+  if (observed && !options.dry_run && list.token) impl_->NoteList(list.token->commit);
+  return observed;
 } catch (...) {
   return internal::Caught();
 }

@@ -89,6 +89,10 @@ class NodeStore::Impl {
   // cleaned up by lists that were made before its pod came back.
   std::atomic<std::uint64_t> last_token{0};
   std::uint64_t opened_at = 0;  // the commit sequence when opening ended
+  // Of lists and truths that were used in this process. Those that changed nothing are in no
+  // commit: if they are forgotten, that is as if they had never come.
+  std::atomic<std::uint64_t> last_list{0};
+  std::atomic<std::uint64_t> last_truth{0};
 
   // revocation.cc
   static Result<void> CheckAges(const std::optional<AgeLimits>& ages);
@@ -134,11 +138,13 @@ class NodeStore::Impl {
   // Mends them. Returns how many records had a later time.
   Result<std::uint64_t> MendClock();
 
-  void NoteToken(std::uint64_t token) {
-    std::uint64_t last = last_token.load();
-    while (last < token && !last_token.compare_exchange_weak(last, token)) {
-    }
-  }
+  void NoteToken(std::uint64_t token) { Raise(last_token, token); }
+  // A list or a truth with that token was used. The next commit remembers it.
+  void NoteList(std::uint64_t token) { Raise(last_list, token); }
+  void NoteTruth(std::uint64_t token) { Raise(last_truth, token); }
+  // Owner, in a transaction: whether a list that changes nothing must be committed all the same.
+  // Ages are measured by the newest commit's time where the clock went back.
+  Result<bool> MustKeepTime(const internal::StoreTxn& txn);
 
   // serve.cc
   Result<void> Serve(NodeStore& store, const ServeOptions& options);
@@ -180,6 +186,12 @@ class NodeStore::Impl {
         preloaded(options.preloaded),
         ages(options.ages),
         user_namespaces(options.user_namespaces) {}
+
+  static void Raise(std::atomic<std::uint64_t>& newest, std::uint64_t to) {
+    std::uint64_t last = newest.load();
+    while (last < to && !newest.compare_exchange_weak(last, to)) {
+    }
+  }
 
   Result<void> FinishOpening(const OpenOptions& options);
   // The steps between the opened database and the readers.

@@ -56,6 +56,7 @@ Result<internal::RecordCounts> NodeStore::Impl::CountRecords(const ReaderPool::L
     if (record.IsClosed()) ++counts.closed;
     const auto proofs = record.CountProofs();
     counts.undated += proofs.undated;
+    counts.ending += proofs.ending;
     for (std::size_t i = 0; i < counts.by_checker.size(); ++i) {
       counts.by_checker[i] += proofs.by_checker[i];
     }
@@ -232,7 +233,11 @@ void NodeStore::Impl::KeepCounters() noexcept {
   static_cast<void>(Guarded([this]() -> Result<void> {
     const auto kept = internal::DecodeCounters(counters_written);
     const StoreCounters before = kept ? kept->counters : StoreCounters();
-    if (CountersNow().counters == before) return {};
+    StoreCounters now = CountersNow().counters;
+    // Calls that were refused write nothing.
+    now.id_range_failures = before.id_range_failures;
+    now.commit_failures = before.commit_failures;
+    if (now == before) return {};
     return committer->Run([](internal::StoreTxn& txn) -> Result<void> {
       txn.Touch();
       return {};

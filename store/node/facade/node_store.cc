@@ -183,7 +183,11 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
   hooks.still_owned = [this](Committer::When when) {
     return internal::CheckStillOwned(owned->database, when);
   };
-  hooks.before_commit = [this](StoreTxn& txn) { return WriteCounters(txn); };
+  hooks.before_commit = [this](StoreTxn& txn) {
+    txn.state().last_list = std::max(txn.state().last_list, last_list.load());
+    txn.state().last_truth = std::max(txn.state().last_truth, last_truth.load());
+    return WriteCounters(txn);
+  };
   hooks.committed = [this](std::uint64_t sequence) {
     counters_written.swap(counters_in_commit);
     readers.DropOldSnapshots();

@@ -254,7 +254,7 @@ Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ImageOnNode
       // The records are done: the next part is of the ledger alone.
       if (ledger.more) pruned->next = internal::Key16::Last();
       txn.state().last_list = std::max(txn.state().last_list, limit.token);
-      txn.Touch();
+      if (TRY(impl.MustKeepTime(txn))) txn.Touch();
       return pruned;
     };
     const auto pruned = WriteAndGet(impl, prune, options);
@@ -280,7 +280,9 @@ Result<PruneReport> NodeStore::Prune(const std::vector<ImageOnNode>& images, con
   internal::PruneLimit limit;
   limit.token = token.commit;
   limit.remember = impl_->Remember();
-  return PruneTo(*impl_, images, limit, token, options);
+  auto report = PruneTo(*impl_, images, limit, token, options);
+  if (report && !options.dry_run && impl_->rules == Rules::kClosed) impl_->NoteList(token.commit);
+  return report;
 } catch (...) {
   return internal::Caught();
 }

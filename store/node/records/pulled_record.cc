@@ -411,6 +411,7 @@ PulledRecordView::Proofs PulledRecordView::CountProofs() const {
   Proofs proofs;
   const auto count = [&proofs](const StoredProof& proof) {
     ++proofs.by_checker[NumberOf(proof.checker)];
+    if (proof.good_until != 0) ++proofs.ending;
     if (proof.proven == 0) {
       ++proofs.undated;
     } else if (proofs.oldest == 0 || proof.proven < proofs.oldest) {

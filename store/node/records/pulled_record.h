@@ -104,6 +104,7 @@ class PulledRecordView {
   struct Proofs {
     std::int64_t oldest = 0;
     std::uint64_t undated = 0;
+    std::uint64_t ending = 0;  // by themselves
     std::array<std::uint64_t, 4> by_checker{};
   };
   Proofs CountProofs() const;

@@ -358,6 +358,22 @@ Result<ForgetReport> Forget(StoreTxn& txn, Revocation what, std::size_t at_once)
   return report;
 }
 
+namespace {
+
+// Whether a truth with that token changes what a pull that ends later may record. If not, the next
+// commit remembers the token early enough.
+bool ConcernsPulls(const StoreTxn& txn, std::uint64_t token) {
+  const std::uint64_t last = txn.state().last_truth;
+  if (last == 0) return true;  // pulls whose beginning is not on record
+  if (txn.state().digest(Table::kIntents).count == 0) return false;
+  const auto pulls = AllOpenPulls(txn);
+  return !pulls || std::any_of(pulls->begin(), pulls->end(), [&](const OpenPull& pull) {
+    return pull.stamp > last && pull.stamp <= token;
+  });
+}
+
+}  // namespace
+
 Result<void> CheckTruth(const ExistingCredentials& truth) {
   if (truth.secrets.size() + truth.service_accounts.size() > kMaxTruth) {
     return Error{ErrorCode::kLimitExceeded,
@@ -371,13 +387,15 @@ Result<void> CheckTruth(const ExistingCredentials& truth) {
 }
 
 Result<ReconcileReport> ReconcileWith(StoreTxn& txn, const ExistingCredentials& truth,
-                                      const ListToken& token, std::size_t at_once) {
+                                      const ListToken& token, std::uint64_t last_truth,
+                                      std::size_t at_once) {
   TRY(CheckToken(txn, token, Hint::kBeginList));
-  if (token.commit < txn.state().last_truth) {
+  last_truth = std::max(last_truth, txn.state().last_truth);
+  if (token.commit < last_truth) {
     return Error{ErrorCode::kInvalidArgument,
                  "the token " + std::to_string(token.commit) +
-                     " is older than that of the last truth, " +
-                     std::to_string(txn.state().last_truth) + "; nothing was changed",
+                     " is older than that of the last truth, " + std::to_string(last_truth) +
+                     "; nothing was changed",
                  "draw a token, then list what exists again"};
   }
   const Truth exists(truth);
@@ -431,8 +449,8 @@ Result<ReconcileReport> ReconcileWith(StoreTxn& txn, const ExistingCredentials& 
     one.untidied = many;
     TRY(PutRevocation(txn, one));
   }
+  if (ConcernsPulls(txn, token.commit)) txn.Touch();
   txn.state().last_truth = token.commit;
-  txn.Touch();
   if (many) {
     report.forgotten.untidied = changed.size();
     return report;

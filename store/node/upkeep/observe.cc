@@ -450,11 +450,12 @@ Result<void> CheckList(const StoreTxn& txn, const ImageList& list, const Observi
                  {},
                  Hint::kBeginList};
   }
-  if (list.token && list.token->commit < txn.state().last_list) {
+  const std::uint64_t last_list = std::max(txn.state().last_list, observing.last_list);
+  if (list.token && list.token->commit < last_list) {
     return Error{ErrorCode::kInvalidArgument,
                  "the token " + std::to_string(list.token->commit) +
                      " is older than that of a list that was observed already (" +
-                     std::to_string(txn.state().last_list) + "); nothing was changed",
+                     std::to_string(last_list) + "); nothing was changed",
                  {},
                  Hint::kBeginList};
   }
@@ -545,7 +546,6 @@ Result<ObserveReport> ObserveList(StoreTxn& txn, const ImageList& list,
     TRY(Remove(txn, images, list.token->commit, observing, keeps_ledger, report));
   }
   txn.state().last_list = list.token->commit;
-  txn.Touch();
   return report;
 }
 

@@ -5,6 +5,7 @@
 #ifndef WAYBILL_STORE_NODE_UPKEEP_OBSERVE_H_
 #define WAYBILL_STORE_NODE_UPKEEP_OBSERVE_H_
 
+#include <cstdint>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -22,9 +23,12 @@ struct Observing {
   bool allow_empty = false;
   // An operator's or installer's list of preloaded images (OpenOptions::preloaded).
   const std::vector<ImageOnNode>* preloaded = nullptr;
+  // As State::last_list, of lists that changed nothing else, so that no commit has it yet.
+  std::uint64_t last_list = 0;
 };
 
-// `list` names handlers as the runtime does. kInvalidArgument, kLimitExceeded: as ObserveImages.
+// `list` names handlers as the runtime does. A list that changes nothing leaves `txn` clean: the
+// caller remembers its token. kInvalidArgument, kLimitExceeded: as ObserveImages.
 Result<ObserveReport> ObserveList(StoreTxn& txn, const ImageList& list, const Observing& observing);
 
 // The spellings of one image, as a pull of it returned them.

@@ -1,0 +1,422 @@
+// Where nothing happens, nothing is written: every call that changes a file or syncs one is
+// counted.
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/crash/recorder.h"
+#include "tests/support/expect_error.h"
+#include "tests/support/fake_clock.h"
+#include "tests/support/memory_dir.h"
+#include "tests/support/store_fixture.h"
+
+namespace waybill::testing {
+
+BOOST_AUTO_TEST_SUITE(idle)
+
+namespace {
+
+constexpr int kImages = 110;
+
+std::string RefOf(int number) {
+  return "sha256:" + std::string(60, '0') + std::to_string(1000 + number);
+}
+
+std::vector<ImageOnNode> Images() {
+  std::vector<ImageOnNode> images;
+  for (int i = 0; i < kImages; ++i) {
+    const std::string name = "registry.example/app-" + std::to_string(i);
+    images.push_back(
+        {.id = RefOf(i),
+         .repo_tags = {name + ":v1"},
+         .repo_digests = {name + "@sha256:" + std::string(60, 'f') + std::to_string(1000 + i)}});
+  }
+  return images;
+}
+
+const std::string kRef = RefOf(0);
+const std::string kNowhere = "sha256:" + std::string(64, 'e');
+constexpr const char* kImage = "registry.example/app-0:v1";
+constexpr const char* kNever = "registry.example/never:v1";
+constexpr const char* kPod = "0b9a4c0e-5f0a-4a3b-9a57-1d4c7a8b9c0d";
+const ImageCopy kPulled = {.image = kImage, .image_ref = kRef};
+const ImageCopy kUnknown = {.image = kNever, .image_ref = kNowhere};
+const ImageCopy kOfNoHandler = {.image = kImage, .image_ref = kRef, .runtime_handler = "none"};
+const ImageCopy kNoRef = {.image = kImage};
+
+ExistingCredentials Truth() {
+  ExistingCredentials truth;
+  truth.secrets.push_back({.namespace_name = "ns", .name = "secret", .uid = "uid"});
+  return truth;
+}
+
+// A node with images that were pulled, and some that came without the kubelet.
+class Node {
+ public:
+  Node() {
+    Open();
+    for (int i = 0; i < kImages; i += 2) {
+      ImagePullCredentials credentials;
+      credentials.kubernetes_secrets.push_back({"uid", "ns", "secret", std::to_string(i)});
+      const std::string image = "registry.example/app-" + std::to_string(i) + ":v1";
+      Must(store_->RecordPullIntent({.image = image}));
+      Must(store_->RecordImagePulled({.image = image, .image_ref = RefOf(i)}, credentials));
+    }
+    Must(Observe());
+    Open();  // the mark's own flush comes late
+  }
+
+  void Open(const std::optional<AgeLimits>& ages = std::nullopt) {
+    store_.reset();
+    OpenOptions options = OptionsIn(root_.path());
+    options.clock = clock_.AsClock();
+    options.boot_clock = clock_.AsBootClock();
+    options.continues_pulls = true;
+    options.ages = ages;
+    store_ = Must(NodeStore::Open(std::move(options)));
+  }
+  NodeStore& operator*() { return *store_; }
+  NodeStore* operator->() { return store_.get(); }
+  FakeClock& clock() { return clock_; }
+
+  Result<ObserveReport> Observe(const ChangeOptions& options = {}) {
+    return Observe(Must(store_->BeginList()), options);
+  }
+  Result<ObserveReport> Observe(const ListToken& token, const ChangeOptions& options = {}) {
+    return store_->ObserveImages({.images = Images(), .token = token, .complete = true}, options);
+  }
+  std::filesystem::path store() const { return root_ / "store"; }
+  std::uint64_t commits() { return Must(store_->GetStatistics()).commit_sequence; }
+
+  // What `call` does to the files.
+  template <typename Call>
+  std::size_t Events(const Call& call) {
+    Recorder recorder(root_.path(), FilesAfter(LogOf(root_.path())));
+    call();
+    const auto log = recorder.Take();
+    for (const DiskEvent& event : log) {
+      BOOST_TEST_MESSAGE("event " << static_cast<int>(event.kind) << " of " << event.file << " "
+                                  << event.path << " at " << event.offset);
+    }
+    return log.size();
+  }
+
+ private:
+  const MemoryDir root_;
+  FakeClock clock_;
+  std::unique_ptr<NodeStore> store_;
+};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(lists_of_an_hour_write_nothing, Node) {
+  const std::uint64_t before = commits();
+  const std::size_t events = Events([&] {
+    for (int second = 0; second < 3600; second += 5) {
+      clock().AdvanceSeconds(5);
+      const ObserveReport report = Must(Observe());
+      BOOST_TEST_REQUIRE(report.known == kImages);
+      if (second % 300 == 0) Must((*this)->Prune(Images(), Must((*this)->BeginList())));
+    }
+  });
+  BOOST_TEST(events == 0U);
+  BOOST_TEST(commits() == before);
+}
+
+// A list that changed nothing is in no commit, and its token is none the less for that.
+BOOST_FIXTURE_TEST_CASE(an_older_list_is_refused, Node) {
+  const ListToken older = Must((*this)->BeginList());
+  Must((*this)->PutIntent({.image = kNever}));
+  Must(Observe());
+  const std::uint64_t before = commits();
+  ExpectError(Observe(older), ErrorCode::kInvalidArgument, "is older than that of a list");
+  BOOST_TEST(commits() == before);
+  // The next commit takes it along.
+  Must((*this)->PutIntent({.image = "registry.example/other:v1"}));
+  Open();
+  ExpectError(Observe(older), ErrorCode::kInvalidArgument, "is older than that of a list");
+}
+
+// Forgotten with the process, it is as if it had never come: what an older list then does is what
+// it would have done.
+BOOST_FIXTURE_TEST_CASE(one_that_is_forgotten_opened_nothing, Node) {
+  const ListToken older = Must((*this)->BeginList());
+  Must((*this)->RecordPullIntent({.image = kNever}));
+  const ListToken newer = Must((*this)->BeginList());
+  Must(Observe(newer));
+  Open();
+  // The older list has what that pull brought.
+  std::vector<ImageOnNode> images = Images();
+  images.push_back({.id = kNowhere, .repo_tags = {kNever}});
+  const ObserveReport report =
+      Must((*this)->ObserveImages({.images = images, .token = older, .complete = true}));
+  BOOST_TEST(report.preloaded == 0U);
+  BOOST_TEST(DecisionOf(**this, kUnknown).pull);
+}
+
+// What a truth says of pulls that end later must outlive the process, and nothing else of it.
+BOOST_FIXTURE_TEST_CASE(a_truth_is_committed_for_pulls_that_run, Node) {
+  const auto reconcile = [&](const ListToken& token) {
+    return (*this)->Reconcile(Truth(), token).has_value();
+  };
+  const ListToken older = Must((*this)->BeginList());
+  BOOST_TEST(reconcile(older));  // the first: of pulls whose beginning nobody recorded
+  BOOST_TEST(commits() == older.commit + 1);
+  Must((*this)->RecordPullIntent({.image = kNever}));
+  const ListToken newer = Must((*this)->BeginList());
+  BOOST_TEST(reconcile(newer));
+  BOOST_TEST(commits() == newer.commit + 1);
+  Open();
+  ImagePullCredentials gone;
+  gone.kubernetes_secrets.push_back({"uid", "ns", "gone", "hash"});
+  Must((*this)->RecordImagePulled(kUnknown, gone));
+  BOOST_TEST(DecisionOf(**this, kUnknown, Pod(MakeSecret("ns", "gone", "uid", "hash"))).pull);
+
+  const ListToken newest = Must((*this)->BeginList());
+  BOOST_TEST(reconcile(newest));
+  BOOST_TEST(commits() == newest.commit);
+  BOOST_TEST(!reconcile(newer));
+  Must((*this)->RecordPullIntent({.image = kNever}));
+  Open();
+  BOOST_TEST(!reconcile(newer));
+}
+
+// By ages the newest commit's time counts, where a clock goes back.
+BOOST_FIXTURE_TEST_CASE(where_proofs_grow_old_an_hour_is_kept, Node) {
+  Open(AgeLimits{.credentials = std::chrono::hours(24)});
+  const std::uint64_t before = commits();
+  for (int minute = 0; minute < 25 * 60; ++minute) {
+    clock().AdvanceSeconds(60);
+    Must(Observe());
+  }
+  BOOST_TEST(commits() > before);
+  BOOST_TEST(commits() <= before + 25);
+  const auto asks = [&] {
+    return ReasonName(
+        DecisionOf(**this, kPulled, Pod(MakeSecret("ns", "secret", "uid", "0"))).reason);
+  };
+  BOOST_TEST(asks() == ReasonName(Reason::kProofTooOld));
+  clock().JumpSeconds(-20 * 3600);
+  BOOST_TEST(asks() == ReasonName(Reason::kProofTooOld));
+}
+
+BOOST_FIXTURE_TEST_CASE(one_that_changes_something_is_durable, Node) {
+  std::vector<ImageOnNode> images = Images();
+  images.pop_back();
+  const std::size_t events = Events([&] {
+    Must((*this)->ObserveImages(
+        {.images = images, .token = Must((*this)->BeginList()), .complete = true}));
+  });
+  BOOST_TEST(events > 0U);
+}
+
+namespace {
+
+// Whether it did what its row says.
+using Call = std::function<bool(Node&)>;
+struct Row {
+  const char* what;
+  Call call;
+};
+
+template <typename T>
+bool Done(const Result<T>& result) {
+  if (!result) BOOST_TEST_MESSAGE(result.error().ToString());
+  return result.has_value();
+}
+template <typename T>
+bool Refused(const Result<T>& result) {
+  return !result.has_value();
+}
+
+const std::vector<RuntimeHandler> kHandlers = {
+    {.name = "runc", .is_default = true, .user_namespaces = true}};
+constexpr ChangeOptions kDry = {.dry_run = true};
+
+UserNamespaceRequest OfPod(const char* pod_uid) {
+  return {.pod_uid = pod_uid, .host_users = false};
+}
+
+// What a call does the second time, where the first may have changed something.
+const std::vector<Row>& Rows() {
+  static const std::vector<Row> rows = {
+      {"a decision",
+       [](Node& node) {
+         DecisionOf(*node, kPulled);
+         return true;
+       }},
+      {"EnsureImage",
+       [](Node& node) {
+         Pod pod;
+         node->EnsureImage(kUnknown, PullPolicy::kNever, pod);
+         return true;
+       }},
+      {"Flush", [](Node& node) { return Done(node->Flush()); }},
+      {"an intent for no handler",
+       [](Node& node) { return Refused(node->RecordPullIntent(kOfNoHandler)); }},
+      {"a pull without a ref",
+       [](Node& node) { return Refused(node->RecordImagePulled(kNoRef, {})); }},
+      {"the end of no pull",
+       [](Node& node) { return Done(node->RecordImagePullFailed(kUnknown)); }},
+      {"ObserveImages", [](Node& node) { return Done(node.Observe()); }},
+      {"ObserveImages, dry",
+       [](Node& node) {
+         return Done(node->ObserveImages({.images = {{.id = kNowhere, .repo_tags = {kNever}}},
+                                          .token = Must(node->BeginList()),
+                                          .complete = true},
+                                         kDry));
+       }},
+      {"a list from the future",
+       [](Node& node) {
+         ListToken token = Must(node->BeginList());
+         ++token.commit;
+         return Refused(node.Observe(token));
+       }},
+      {"ListOpenPulls", [](Node& node) { return Done(node->ListOpenPulls()); }},
+      {"DropOpenPull", [](Node& node) { return Refused(node->DropOpenPull({99}, "a test")); }},
+      {"ListLedger", [](Node& node) { return Done(node->ListLedger()); }},
+      {"AddToLedger, dry",
+       [](Node& node) {
+         return Done(node->AddToLedger({.id = kNowhere}, "test", "a test", kDry));
+       }},
+      {"AddToLedger", [](Node& node) { return Refused(node->AddToLedger({}, "test", "a test")); }},
+      {"RemoveFromLedger",
+       [](Node& node) { return Done(node->RemoveFromLedger(kUnknown, "a test")); }},
+      {"RemoveFromLedger, dry",
+       [](Node& node) {
+         return Done(node->RemoveFromLedger({.image_ref = RefOf(1)}, "a test", kDry));
+       }},
+      {"SettlePresumed",
+       [](Node& node) { return Done(node->SettlePresumed(kPulled, Settled::kClosed, "a test")); }},
+      {"Explain", [](Node& node) { return Done(node->Explain(kPulled)); }},
+      {"ForgetSecret, dry",
+       [](Node& node) {
+         return Done(node->ForgetSecret({.namespace_name = "ns", .name = "secret"}, kDry));
+       }},
+      {"ForgetNamespace", [](Node& node) { return Refused(node->ForgetNamespace("")); }},
+      {"Reconcile",
+       [](Node& node) { return Done(node->Reconcile(Truth(), Must(node->BeginList()))); }},
+      {"Reconcile, dry",
+       [](Node& node) {
+         return Done(
+             node->Reconcile({}, Must(node->BeginList()), {.allow_empty = true, .dry_run = true}));
+       }},
+      {"Reconcile with nothing",
+       [](Node& node) { return Refused(node->Reconcile({}, Must(node->BeginList()))); }},
+      {"TidyUp", [](Node& node) { return Done(node->TidyUp()); }},
+      {"ListRevocations", [](Node& node) { return Done(node->ListRevocations()); }},
+      {"Prune", [](Node& node) { return Done(node->Prune(Images(), Must(node->BeginList()))); }},
+      {"Prune, dry",
+       [](Node& node) {
+         return Done(
+             node->Prune({}, Must(node->BeginList()), {.allow_empty = true, .dry_run = true}));
+       }},
+      {"Prune with nothing",
+       [](Node& node) { return Refused(node->Prune({}, Must(node->BeginList()))); }},
+      {"PruneBefore",
+       [](Node& node) { return Done(node->PruneBefore(Images(), node.clock().Now())); }},
+      {"GetRecord", [](Node& node) { return Done(node->GetRecord(kPulled)); }},
+      {"ListRecords", [](Node& node) { return Done(node->ListRecords()); }},
+      {"PutRecord",
+       [](Node& node) { return Refused(node->PutRecord({.runtime_handler = "none"})); }},
+      {"DeleteRecord", [](Node& node) { return Done(node->DeleteRecord(kUnknown)); }},
+      {"HasIntent", [](Node& node) { return Done(node->HasIntent(kPulled)); }},
+      {"ListIntents", [](Node& node) { return Done(node->ListIntents()); }},
+      {"PutIntent for no handler",
+       [](Node& node) { return Refused(node->PutIntent(kOfNoHandler)); }},
+      {"DeleteIntent", [](Node& node) { return Done(node->DeleteIntent(kPulled)); }},
+      {"ListQuarantine", [](Node& node) { return Done(node->ListQuarantine()); }},
+      {"ListPreloaded", [](Node& node) { return Done(node->ListPreloaded()); }},
+      {"ListRuntimeHandlers", [](Node& node) { return Done(node->ListRuntimeHandlers()); }},
+      {"ReplaceRuntimeHandlers",
+       [](Node& node) { return Done(node->ReplaceRuntimeHandlers(kHandlers)); }},
+      {"ReplaceRuntimeHandlers, dry",
+       [](Node& node) { return Done(node->ReplaceRuntimeHandlers({{.name = "kata"}}, kDry)); }},
+      {"ReplaceRuntimeHandlers with nothing",
+       [](Node& node) { return Refused(node->ReplaceRuntimeHandlers({})); }},
+      {"CollapseRuntimeHandlers",
+       [](Node& node) { return Done(node->CollapseRuntimeHandlers(kDry)); }},
+      {"GetOrCreateUserNamespace",
+       [](Node& node) { return Done(node->GetOrCreateUserNamespace(OfPod(kPod))); }},
+      {"GetOrCreateUserNamespace, malformed",
+       [](Node& node) { return Refused(node->GetOrCreateUserNamespace(OfPod("a/b"))); }},
+      {"GetUserNamespace", [](Node& node) { return Done(node->GetUserNamespace(kPod)); }},
+      {"GetUserNamespace, malformed",
+       [](Node& node) { return Refused(node->GetUserNamespace("a/b")); }},
+      {"ReleaseUserNamespace",
+       [](Node& node) { return Done(node->ReleaseUserNamespace("no-pod")); }},
+      {"ReleaseUserNamespace, dry",
+       [](Node& node) { return Done(node->ReleaseUserNamespace(kPod, kDry)); }},
+      {"ListUserNamespaces", [](Node& node) { return Done(node->ListUserNamespaces()); }},
+      {"ListHeldPods", [](Node& node) { return Done(node->ListHeldPods()); }},
+      {"CleanUpUserNamespaces",
+       [](Node& node) {
+         return Done(node->CleanUpUserNamespaces({kPod}, {}, Must(node->BeginList())));
+       }},
+      {"CleanUpUserNamespaces, dry",
+       [](Node& node) {
+         return Done(node->CleanUpUserNamespaces({"other"}, {}, Must(node->BeginList()), kDry));
+       }},
+      {"AdoptUserNamespace",
+       [](Node& node) { return Refused(node->AdoptUserNamespace(kPod, 1, 1)); }},
+      {"AdoptUserNamespace of its own",
+       [](Node& node) {
+         const auto own = Must(node->GetUserNamespace(kPod));
+         return Done(node->AdoptUserNamespace(kPod, own.host_id, own.length));
+       }},
+      {"ReleaseLostUserNamespaces",
+       [](Node& node) { return Done(node->ReleaseLostUserNamespaces()); }},
+      {"GetUserNamespaceStatistics",
+       [](Node& node) { return Done(node->GetUserNamespaceStatistics()); }},
+      {"GetStatistics", [](Node& node) { return Done(node->GetStatistics()); }},
+      {"GetMetrics", [](Node& node) { return node->GetMetrics().readable; }},
+      {"TopReverifications", [](Node& node) { return Done(node->TopReverifications()); }},
+      {"Verify", [](Node& node) { return Done(node->Verify()); }},
+      {"GetTrust", [](Node& node) { return Done(node->GetTrust()); }},
+      {"ClearDistrust, dry",
+       [](Node& node) { return Done(node->ClearDistrust("a test", {.dry_run = true})); }},
+      {"ClearDistrust without a reason",
+       [](Node& node) { return Refused(node->ClearDistrust("")); }},
+  };
+  return rows;
+}
+
+}  // namespace
+
+// By a process for each, as commands are.
+BOOST_FIXTURE_TEST_CASE(refused_calls_are_not_committed_at_the_end, Node) {
+  const std::uint64_t before = commits();
+  ExpectError((*this)->GetOrCreateUserNamespace(OfPod("a/b")), ErrorCode::kInvalidArgument);
+  Open();
+  BOOST_TEST(commits() == before);
+  // Where something is committed, it has them.
+  ExpectError((*this)->GetOrCreateUserNamespace(OfPod("a/b")), ErrorCode::kInvalidArgument);
+  DecisionOf(**this, kPulled);
+  Open();
+  BOOST_TEST(commits() == before + 1);
+  BOOST_TEST((*this)->GetMetrics().counters->id_range_failures == 1U);
+}
+
+BOOST_FIXTURE_TEST_CASE(calls_that_change_nothing_write_nothing, Node) {
+  Must((*this)->ReplaceRuntimeHandlers(kHandlers));
+  Must((*this)->GetOrCreateUserNamespace(OfPod(kPod)));
+  Open();
+  for (const Row& row : Rows()) {
+    BOOST_TEST_CONTEXT(row.what) {
+      BOOST_TEST(row.call(*this));
+      const std::uint64_t before = commits();
+      const std::size_t events = Events([&] { BOOST_TEST(row.call(*this)); });
+      BOOST_TEST(events == 0U);
+      BOOST_TEST(commits() == before);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing
