@@ -32,6 +32,7 @@
 #include "waybill/streaming.h"          // IWYU pragma: export
 #include "waybill/streaming_plan.h"     // IWYU pragma: export
 #include "waybill/streaming_request.h"  // IWYU pragma: export
+#include "waybill/trace.h"              // IWYU pragma: export
 #include "waybill/types.h"              // IWYU pragma: export
 #include "waybill/user_namespace.h"     // IWYU pragma: export
 
