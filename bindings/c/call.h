@@ -45,6 +45,7 @@ constexpr std::size_t FirstSize(const waybill_open_options*) { return 216; }
 constexpr std::size_t FirstSize(const waybill_observe_options*) { return 72; }
 constexpr std::size_t FirstSize(const waybill_pull_result*) { return 32; }
 constexpr std::size_t FirstSize(const waybill_pull_error*) { return 24; }
+constexpr std::size_t FirstSize(const waybill_trace_options*) { return 40; }
 constexpr std::size_t FirstSize(const waybill_image_list*) { return 56; }
 constexpr std::size_t FirstSize(const waybill_clear_options*) { return 24; }
 constexpr std::size_t FirstSize(const waybill_export_options*) { return 40; }

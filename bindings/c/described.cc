@@ -759,6 +759,9 @@ waybill_metrics ToC(const Metrics& from, Memory& memory) {
   static_assert(sizeof(to.credentials_by_checker) == sizeof(from.credentials_by_checker));
   std::memcpy(&to.credentials_by_checker, &from.credentials_by_checker,
               sizeof(to.credentials_by_checker));
+  to.writes_trace = from.writes_trace;
+  to.trace_events = from.trace_events;
+  to.trace_events_dropped = from.trace_events_dropped;
   return to;
 }
 

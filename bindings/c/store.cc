@@ -126,6 +126,16 @@ std::optional<AgeLimits> ToAges(const waybill_age_limits* limits, Arguments& arg
   return to;
 }
 
+TraceOptions ToTrace(const waybill_trace_options* trace, Arguments& arguments) {
+  TraceOptions to;
+  if (trace == nullptr) return to;
+  const auto known = arguments.Options(trace, "trace");
+  to.path = arguments.Path(known.path, "trace");
+  if (known.max_file_bytes != 0) to.max_file_bytes = known.max_file_bytes;
+  if (known.files != 0) to.files = known.files;
+  return to;
+}
+
 VerificationPolicy ToPolicy(const waybill_policy* policy) {
   return policy == nullptr ? VerificationPolicy{} : policy->policy;
 }
@@ -168,6 +178,7 @@ waybill_code waybill_open(const waybill_open_options* options, waybill_store** s
         to.migration_progress = ToProgress(o.migration_progress, o.migration_context, made);
         to.clock = ToClock(o.clock, o.clock_context, made);
         if (o.map_bytes != 0) to.map_bytes = o.map_bytes;
+        to.trace = ToTrace(o.trace, arguments);
         if (!arguments.ok()) return arguments.error();
         return waybill::NodeStore::Open(std::move(to));
       });

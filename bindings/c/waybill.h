@@ -1074,6 +1074,18 @@ typedef struct waybill_age_limits {
 } waybill_age_limits;
 #define WAYBILL_AGE_LIMITS_INIT WAYBILL_INIT(waybill_age_limits)
 
+/* A trace of what the owner does, for whoever plans capacity (docs/trace.md). No call fails for it:
+ * what can't be written is dropped, and waybill_metrics counts it. */
+typedef struct waybill_trace_options {
+  size_t struct_size;
+  /* A file of the caller's, outside the store's directory; empty: no trace. Beside it come path.1,
+   * … and path.salt. */
+  waybill_string path;
+  uint64_t max_file_bytes; /* 262,144 or more; 0: 16 MiB */
+  uint32_t files;          /* 1 to 100; 0: 4 */
+} waybill_trace_options;
+#define WAYBILL_TRACE_OPTIONS_INIT WAYBILL_INIT(waybill_trace_options)
+
 /* All zero but struct_size, directory and witness_kind: the defaults. */
 typedef struct waybill_open_options {
   size_t struct_size;
@@ -1114,9 +1126,10 @@ typedef struct waybill_open_options {
   bool leaves_witness;           /* opening reads the witness, but neither makes nor writes it */
   waybill_boot_clock boot_clock; /* NULL: the system's */
   void* boot_clock_context;
-  bool flushes_twice;             /* each commit flushes the disk twice, even if once is safe */
-  const waybill_age_limits* ages; /* the store remembers them; NULL: as remembered */
-  int32_t first_start;            /* WAYBILL_FIRST_START_… */
+  bool flushes_twice;                 /* each commit flushes the disk twice, even if once is safe */
+  const waybill_age_limits* ages;     /* the store remembers them; NULL: as remembered */
+  int32_t first_start;                /* WAYBILL_FIRST_START_… */
+  const waybill_trace_options* trace; /* NULL: none */
 } waybill_open_options;
 #define WAYBILL_OPEN_OPTIONS_INIT WAYBILL_INIT(waybill_open_options)
 
@@ -2341,6 +2354,11 @@ typedef struct waybill_metrics {
   uint64_t presumed_images;
   /* Credentials on record, by WAYBILL_CHECKER_…. waybill_credentials */
   uint64_t credentials_by_checker[4];
+  /* The owner writes a trace (waybill_trace_options): events that it wrote, and that it could not
+   * write. */
+  bool writes_trace;
+  uint64_t trace_events;
+  uint64_t trace_events_dropped;
 } waybill_metrics;
 
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_metrics(waybill_store* store,

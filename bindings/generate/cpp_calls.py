@@ -4,6 +4,11 @@ import re
 NOTE = "// Made by ./dev generate from the public headers."
 
 
+# Members that stay in their process: a client of another version would not send them, and its
+# request be refused.
+NOT_SENT = {("ImageOnNode", "bytes")}
+
+
 class Control:
     def __init__(self, api):
         self.api = api
@@ -42,7 +47,8 @@ class Control:
             last = self.api.enums[name].values[-1].number
             out += ["template <>", f"inline constexpr auto kLast<{name}> = {last};"]
         for name in self.structs:
-            members = ", ".join(f"Member<&{name}::{m.name}>()" for m in self.api.structs[name].members)
+            members = ", ".join(f"Member<&{name}::{m.name}>()" for m in self.api.structs[name].members
+                                if (name, m.name) not in NOT_SENT)
             out += ["", "template <>", f"struct Members<{name}> {{",
                     f"static constexpr std::tuple value{{{members}}};", "};"]
         return "\n".join(out + ["", "}  // namespace waybill::internal", "",

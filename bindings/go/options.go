@@ -35,6 +35,27 @@ func WitnessRemembered() Witness { return Witness{kind: C.WAYBILL_WITNESS_REMEMB
 // remembers.
 func WitnessNone() Witness { return Witness{kind: C.WAYBILL_WITNESS_NONE} }
 
+// Trace is a file that the owner writes what it does to, for whoever plans capacity: `waybill advise`
+// reads it. No call fails for it: what can't be written is dropped, and [Store.Metrics] counts it.
+type Trace struct {
+	// A file of the caller's, outside the store's directory; beside it come Path.1, … and Path.salt.
+	Path         string
+	MaxFileBytes uint64 // 262,144 or more; 0: 16 MiB
+	Files        uint32 // 1 to 100; 0: 4
+}
+
+func (t *Trace) c(a *arena) *C.waybill_trace_options {
+	if t == nil {
+		return nil
+	}
+	c := one[C.waybill_trace_options](a)
+	c.struct_size = C.size_t(unsafe.Sizeof(*c))
+	c.path = a.string(t.Path)
+	c.max_file_bytes = C.uint64_t(t.MaxFileBytes)
+	c.files = C.uint32_t(t.Files)
+	return c
+}
+
 // Options are those of [Open]. The zero value of each but Directory and Witness is its default.
 type Options struct {
 	// The store's own directory. If it is missing, Open makes it (0700) unless MustExist; its parent
@@ -96,6 +117,7 @@ type Options struct {
 	// Bytes of the memory map, and so the bound of the store's size: 1 MiB to 16 TiB. The store
 	// remembers it. 0: as remembered, 16 GiB for a new store.
 	MapBytes  uint64
+	Trace     *Trace           // nil: none
 	Clock     *ManualClock     // nil: the system's
 	BootClock *ManualBootClock // nil: the system's
 }
@@ -145,6 +167,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	c.runtime_handlers = listOrNil(&a, o.RuntimeHandlers, cRuntimeHandlers)
 	c.user_namespaces = cUserNamespaceOptions(&a, o.UserNamespaces)
 	c.map_bytes = C.uint64_t(o.MapBytes)
+	c.trace = o.Trace.c(&a)
 	var clock *cell
 	c.clock, c.clock_context, clock = cClock(o.Clock)
 	var boot *bootCell

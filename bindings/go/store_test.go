@@ -63,6 +63,31 @@ func TestOptionsAreChecked(t *testing.T) {
 	}
 }
 
+func TestTrace(t *testing.T) {
+	directory := scratch(t)
+	o := optionsIn(directory)
+	o.Trace = &waybill.Trace{Path: filepath.Join(directory, "trace"), Files: 101}
+	_, err := waybill.Open(context.Background(), o)
+	wantCode(t, err, waybill.ErrInvalidArgument)
+	o.Trace.Files = 0
+	s := open(t, o)
+	pull(t, s, image, ref, waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}})
+	if m := s.Metrics(); !m.WritesTrace || m.TraceEventsDropped != 0 {
+		t.Errorf("metrics: writes %v, dropped %d", m.WritesTrace, m.TraceEventsDropped)
+	}
+	must(t, s.Close())
+	text, err := os.ReadFile(o.Trace.Path)
+	must(t, err)
+	for _, part := range []string{`{"waybill_trace":1,"source":"owner"}`, `"event":"pullBegun"`, `"event":"pulled"`} {
+		if !strings.Contains(string(text), part) {
+			t.Errorf("the trace lacks %s:\n%s", part, text)
+		}
+	}
+	if strings.Contains(string(text), secret.CredentialHash) {
+		t.Error("the trace has a credential hash")
+	}
+}
+
 func TestContexts(t *testing.T) {
 	o := optionsIn(scratch(t))
 	//lint:ignore SA1012 the error for such a caller

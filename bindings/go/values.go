@@ -2191,6 +2191,10 @@ type Metrics struct {
 	PresumedImages uint64
 	// Credentials on record, by [ProofChecker]. waybill_credentials
 	CredentialsByChecker [4]uint64
+	// The owner writes a trace ([TraceOptions]): events that it wrote, and that it could not write
+	WritesTrace        bool
+	TraceEvents        uint64
+	TraceEventsDropped uint64
 }
 
 func goMetrics(c *C.waybill_metrics) Metrics {
@@ -2231,6 +2235,9 @@ func goMetrics(c *C.waybill_metrics) Metrics {
 		LastOpening:                       goIfAny(c.last_opening, goOpeningSummary),
 		PresumedImages:                    uint64(c.presumed_images),
 		CredentialsByChecker:              *(*[4]uint64)(unsafe.Pointer(&c.credentials_by_checker)),
+		WritesTrace:                       bool(c.writes_trace),
+		TraceEvents:                       uint64(c.trace_events),
+		TraceEventsDropped:                uint64(c.trace_events_dropped),
 	}
 }
 

@@ -1,10 +1,12 @@
 // The images on the node, as `crictl images -o json` prints them:
 //
 //   {"images":[{"id":"sha256:…","repoTags":["…"],"repoDigests":["…"],"pinned":false,
-//               "spec":{"runtimeHandler":"…", …}, …}]}
+//               "size":"123","spec":{"runtimeHandler":"…", …}, …}]}
 //
 // Records of images that are not in a complete list are removed. So a missing list or an image
 // without an ID is an error, not an empty list.
+
+#include <charconv>
 
 #include "store/base/caught.h"
 #include "store/base/json_document.h"
@@ -40,6 +42,15 @@ Result<void> ReadId(JsonValue image, Ids ids, ImageOnNode& out) {
   return internal::ReadString(id, kMaxImageRefBytes, out.id);
 }
 
+// Nothing is decided by it, so what is no number is no error: 0.
+std::uint64_t SizeOf(JsonValue image) {
+  const auto size = image.Find("size");
+  const std::string_view digits = size ? size->text() : std::string_view();
+  std::uint64_t bytes = 0;
+  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), bytes);
+  return read.ec == std::errc() && read.ptr == digits.data() + digits.size() ? bytes : 0;
+}
+
 Result<void> ReadImage(JsonValue image, Ids ids, ImageOnNode& out) {
   TRY(internal::CheckFields(image, {"id", "repoTags", "repoDigests", "spec", "pinned"}));
   auto read = ReadId(image, ids, out);
@@ -54,6 +65,7 @@ Result<void> ReadImage(JsonValue image, Ids ids, ImageOnNode& out) {
     read = internal::ReadBool(*pinned, out.pinned);
   }
   if (!read) return read;
+  out.bytes = SizeOf(image);
   if (out.id.empty() && out.repo_tags.empty() && out.repo_digests.empty()) {
     return image.Fail("the image has neither an ID nor a name");
   }

@@ -156,6 +156,27 @@ static void observing(void) {
   end_store(store);
 }
 
+static void trace_of_a_store(void) {
+  GROWN(waybill_trace_options) trace = {.known = {.path = scratch("trace")}};
+  waybill_open_options options = store_options("traced");
+  options.trace = &trace.known;
+  waybill_store* store = NULL;
+  SIZES(trace, waybill_open(&options, &store, &error));
+  trace.known.files = 101;
+  INVALID(waybill_open(&options, &store, &error));
+  trace.known.files = 2;
+  trace.known.max_file_bytes = 1;
+  INVALID(waybill_open(&options, &store, &error));
+  trace.known.max_file_bytes = (uint64_t)1 << 20;
+  MUST(waybill_open(&options, &store, &error));
+  waybill_metrics* metrics = NULL;
+  MUST(waybill_get_metrics(store, &metrics, &error));
+  CHECK(metrics->writes_trace && metrics->trace_events_dropped == 0);
+  waybill_free(metrics);
+  end_store(store);
+  CHECK(is_there(trace.known.path));
+}
+
 static void whole_stores(void) {
   GROWN(waybill_migrate_options) migrate = {.known = {.directory = scratch("store")}};
   SIZES(migrate, waybill_migrate(&migrate.known, NULL, &error));
@@ -185,6 +206,7 @@ int main(void) {
   serving();
   ages_of_a_store();
   observing();
+  trace_of_a_store();
   whole_stores();
   streaming();
   return check_result();

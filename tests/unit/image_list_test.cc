@@ -25,6 +25,17 @@ BOOST_AUTO_TEST_CASE(pinned_is_read) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_size_is_read_or_unknown) {
+  const auto list = Must(DecodeImageList(
+      R"({"images":[{"id":"a","size":"636128"},{"id":"b","size":18446744073709551615},{"id":"c"},
+          {"id":"d","size":"-1"},{"id":"e","size":"1 MB"},{"id":"f","size":{}},{"id":"g","size":""},
+          {"id":"h","size":"18446744073709551616"}]})"));
+  BOOST_TEST_REQUIRE(list.size() == 8U);
+  BOOST_TEST(list[0].bytes == 636128U);
+  BOOST_TEST(list[1].bytes == 18446744073709551615U);
+  for (std::size_t i = 2; i < list.size(); ++i) BOOST_TEST(list[i].bytes == 0U, list[i].id);
+}
+
 BOOST_AUTO_TEST_CASE(a_list_of_preloaded_images_may_lack_ids_but_not_names) {
   const std::string without_ids =
       R"({"images":[{"repoTags":["a:1"]},{"id":"","repoDigests":["a@sha256:1"]},{"id":null,"repoTags":["b"]},{"id":"c"}]})";

@@ -54,6 +54,7 @@ type Setup struct {
 	// remembers them.
 	RuntimeHandlers []waybill.RuntimeHandler
 	MapBytes        uint64               // the bound of the store's size; 0: as the store remembers it
+	Trace           *waybill.Trace       // of what this kubelet does, for whoever plans capacity; nil: none
 	Clock           *waybill.ManualClock // nil: the system's
 	// How long to wait for a kubelet that still has the store; 0: 10 seconds, negative: not at all.
 	OwnerWait time.Duration
@@ -173,6 +174,7 @@ func (s *Setup) options() (waybill.Options, error) {
 		Gap:             s.Gap,
 		Ages:            s.Ages,
 		MapBytes:        s.MapBytes,
+		Trace:           s.Trace,
 		Clock:           s.Clock,
 	}
 	var err error

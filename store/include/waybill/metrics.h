@@ -184,6 +184,10 @@ struct Metrics {
   std::uint64_t presumed_images = 0;
   // Credentials on record, by ProofChecker. waybill_credentials
   std::array<std::uint64_t, 4> credentials_by_checker{};
+  // The owner writes a trace (TraceOptions): events that it wrote, and that it could not write.
+  bool writes_trace = false;
+  std::uint64_t trace_events = 0;
+  std::uint64_t trace_events_dropped = 0;
 
   // Every family that applies, in a fixed order. Series that are 0 are included, so that a rate is
   // defined from the first scrape. Left out are the kubelet's names without a live owner; gauges

@@ -19,6 +19,7 @@
 #include "waybill/revocation.h"
 #include "waybill/rules.h"
 #include "waybill/runtime_handler.h"
+#include "waybill/trace.h"
 #include "waybill/types.h"
 #include "waybill/user_namespace.h"
 
@@ -68,6 +69,19 @@ enum class Gap : std::uint8_t {
   kDetect,
   kYes,
   kNo,
+};
+
+// A trace of what the owner does (docs/trace.md, waybill/trace.h), for whoever plans capacity. It
+// costs a decision some hundred nanoseconds, is written within a second, and is not synced. No call
+// fails for it, and no opening: RecoveryReport::warnings says why there is none. What can't be
+// written is dropped, and Metrics counts it.
+struct TraceOptions {
+  // A file of the caller's, 0600, outside the store's directory. With what was rotated (path.1, …)
+  // and path.salt, which makes the pseudonyms of credentials. Empty: no trace.
+  std::filesystem::path path = {};
+  // Bytes of one file, 256 KiB or more; files, 1 to kMaxTraceFiles.
+  std::uint64_t max_file_bytes = std::uint64_t{16} << 20;
+  std::size_t files = 4;
 };
 
 struct OpenOptions {
@@ -158,6 +172,7 @@ struct OpenOptions {
   // The store remembers it. A larger store gets what it needs. 0: as remembered, or else
   // kDefaultMapBytes; a store that is rebuilt gets what it needs then, too.
   std::uint64_t map_bytes = 0;
+  TraceOptions trace = {};
 };
 
 struct ObserveOptions {

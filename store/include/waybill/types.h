@@ -224,6 +224,8 @@ struct ImageOnNode {
   // The runtime shows that no pull by anyone brought it. Never set it by guessing: the image is
   // then open to all pods.
   bool imported = false;
+  // On the node's disk, by the runtime's word; 0: unknown. For a trace alone.
+  std::uint64_t bytes = 0;
 
   friend bool operator==(const ImageOnNode&, const ImageOnNode&) = default;
 };

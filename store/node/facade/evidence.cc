@@ -124,7 +124,9 @@ Result<ObserveReport> NodeStore::ObserveImages(const ImageList& list,
                      " is said to be complete, but only the runtime knows every image; nothing was "
                      "changed"};
   }
+  const bool is_traced = impl_->trace && list.complete && !options.dry_run;
   if (impl_->rules == Rules::kKubelet) {
+    if (is_traced) impl_->trace->AddList(list.images);
     ObserveReport report;
     report.listed = list.images.size();
     report.not_judged_because = "the rules `kubelet` keep no ledger";
@@ -142,6 +144,7 @@ Result<ObserveReport> NodeStore::ObserveImages(const ImageList& list,
   };
   auto observed = WriteAndGet(*impl_, observe, options);
   if (observed && !options.dry_run && list.token) impl_->NoteList(list.token->commit);
+  if (observed && is_traced) impl_->trace->AddList(list.images);
   return observed;
 } catch (...) {
   return internal::Caught();

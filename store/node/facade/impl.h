@@ -26,6 +26,7 @@
 #include "store/node/facade/counts.h"
 #include "store/node/facade/frequent.h"
 #include "store/node/facade/pull_counts.h"
+#include "store/node/facade/trace_writer.h"
 #include "store/node/pulls/in_flight.h"
 #include "store/node/pulls/write_back_queue.h"
 #include "store/node/records/counters_record.h"
@@ -93,6 +94,8 @@ class NodeStore::Impl {
   // commit: if they are forgotten, that is as if they had never come.
   std::atomic<std::uint64_t> last_list{0};
   std::atomic<std::uint64_t> last_truth{0};
+
+  std::unique_ptr<internal::TraceWriter> trace;  // null: none is written
 
   // revocation.cc
   static Result<void> CheckAges(const std::optional<AgeLimits>& ages);
@@ -194,6 +197,7 @@ class NodeStore::Impl {
   }
 
   Result<void> FinishOpening(const OpenOptions& options);
+  void OpenTrace(const OpenOptions& options);
   // The steps between the opened database and the readers.
   Result<void> MendClockAtOpening();
   Result<void> OpenRevocations(const OpenOptions& options);

@@ -266,6 +266,11 @@ Metrics NodeStore::GetMetrics() const {
     metrics.counters = now.counters;
     metrics.last_opening = now.opening;
   }
+  if (impl_->trace) {
+    metrics.writes_trace = true;
+    metrics.trace_events = impl_->trace->written();
+    metrics.trace_events_dropped = impl_->trace->dropped();
+  }
   const auto filled = Guarded([&]() -> Result<void> {
     auto statistics = TRY(GetStatistics());
     FillFromStatistics(statistics, *impl_, metrics);

@@ -188,6 +188,14 @@ void WriteIdRanges(const Metrics& metrics, Writer& out) {
             metrics.id_ranges_refused);
 }
 
+void WriteTrace(const Metrics& metrics, Writer& out) {
+  if (!metrics.writes_trace) return;
+  out.Family("waybill_trace_events_total", "counter",
+             "Events of the owner's trace since it was opened, by what became of them.");
+  out.Series({{"result", "written"}}, metrics.trace_events);
+  out.Series({{"result", "dropped"}}, metrics.trace_events_dropped);
+}
+
 void WriteDatabase(const Metrics& metrics, Writer& out) {
   out.Gauge("waybill_schema_version", "Schema version of the store.", metrics.schema_version);
   out.Counter("waybill_commits_total", "Commits since the store was made.",
@@ -342,6 +350,7 @@ std::vector<MetricFamily> Metrics::Families() const {
     WritePulls(*counters, out);
   }
   if (last_opening) WriteOpening(*last_opening, out);
+  WriteTrace(*this, out);
   return out.Take();
 }
 

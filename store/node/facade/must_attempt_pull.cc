@@ -56,6 +56,8 @@ class Deciding {
 
   // Of the pod, as far as its credentials show it; "": they do not. Lives as long as they do.
   std::string_view namespace_name() const { return namespace_name_; }
+  // nullptr: they were not asked for, or could not be had.
+  const PodCredentials* credentials() const { return credentials_ ? &*credentials_ : nullptr; }
 
  private:
   Result<PodCredentials> Fetch() {
@@ -66,6 +68,7 @@ class Deciding {
     } else if (credentials->service_account) {
       namespace_name_ = credentials->service_account->namespace_name;
     }
+    credentials_ = *credentials;
     return credentials;
   }
 
@@ -183,7 +186,20 @@ class Deciding {
   const Standing standing_;
   DecisionOrEntry now_;  // as the snapshot has it
   std::string_view namespace_name_;
+  std::optional<PodCredentials> credentials_;
 };
+
+// A container wants an image; without a decision, whatever is known of it.
+void TraceUse(internal::TraceWriter& trace, const ImageCopy& copy, const Decision& decision,
+              const Deciding* deciding) {
+  internal::TraceWriter::Noted noted{
+      .copy = copy, .reason = ReasonName(decision.reason), .must_pull = decision.pull};
+  if (deciding != nullptr) {
+    noted.pod_namespace = deciding->namespace_name();
+    noted.credentials = deciding->credentials();
+  }
+  trace.Add(noted);
+}
 
 constexpr std::size_t kFalse = 0;
 constexpr std::size_t kTrue = 1;
@@ -193,7 +209,11 @@ constexpr std::size_t kUnknown = 2;
 
 Decision NodeStore::Impl::Decide(const ImageCopy& copy, CredentialSource& source) {
   // An absent image needs no store, and is not counted.
-  if (copy.image_ref.empty()) return {true, CheckResult::kNotCounted, Reason::kImageAbsent, false};
+  if (copy.image_ref.empty()) {
+    constexpr Decision kAbsent{true, CheckResult::kNotCounted, Reason::kImageAbsent, false};
+    if (trace) TraceUse(*trace, copy, kAbsent, nullptr);
+    return kAbsent;
+  }
   // What may be older than its witness opens nothing.
   if (!asks_witness_) return {};
   try {
@@ -203,6 +223,7 @@ Decision NodeStore::Impl::Decide(const ImageCopy& copy, CredentialSource& source
     Deciding deciding(*this, copy, source, snapshot, write_backs_queued);
     const Decision decision = deciding.Decide();
     if (decision.result == CheckResult::kNotCounted) return decision;
+    if (trace) TraceUse(*trace, copy, decision, &deciding);
     if (decision.pull && is_owner_) reverifications.Count(copy.image, deciding.namespace_name());
     const std::size_t counter = internal::CounterOf(decision.result, decision.reason);
     if (!snapshot.Count(counter)) readers.CountWithoutSlot(counter);
@@ -236,6 +257,7 @@ EnsureOutcome NodeStore::EnsureImage(const ImageCopy& copy, PullPolicy policy,
   const std::size_t present = copy.image_ref.empty() ? kFalse : kTrue;
   if (policy == PullPolicy::kAlways) {
     count(present, kTrue);
+    if (impl_->trace) impl_->trace->Add({.copy = copy, .must_pull = true});
     return outcome;
   }
   const std::string quoted = "\"" + std::string(image) + "\"";  // a sound name needs no escape

@@ -152,6 +152,7 @@ Result<void> SetRules(StoreTxn& txn, const OpenOptions& options, bool created) {
 Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(OpenOptions options) {
   TRY(CheckEvidence(options.evidence));
   TRY(CheckAges(options.ages));
+  TRY(internal::CheckTraceOptions(options.trace));
   if (options.runtime_handlers) {
     TRY(internal::CheckRuntimeHandlers(*options.runtime_handlers));
   }
@@ -172,7 +173,20 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(OpenOptions 
   impl->is_owner_ = true;
   impl->owned = TRY(internal::OpenNewest(options, internal::NodeProduct(), impl->report));
   TRY(impl->FinishOpening(options));
+  impl->OpenTrace(options);
   return impl;
+}
+
+void NodeStore::Impl::OpenTrace(const OpenOptions& options) {
+  if (options.trace.path.empty()) return;
+  auto opened = internal::TraceWriter::Open(options.trace, options.clock);
+  if (!opened) {
+    report.warnings.push_back("no trace is written: " + opened.error().ToString());
+    return;
+  }
+  trace = *std::move(opened);
+  trace->Add({.kind = TraceEvent::Kind::kStart});
+  if (options.images_on_node) trace->AddList(*options.images_on_node);
 }
 
 Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
@@ -382,6 +396,8 @@ Result<void> NodeStore::Impl::Close() noexcept {
   closed_ = true;
   Result<void> result;
   if (write_backs) result = Guarded([this] { return write_backs->Flush(); });
+  // The object stays: a decision may be about to note something.
+  if (trace) trace->Stop();
   const bool was_open = write_backs != nullptr;
   write_backs.reset();
   tidier.reset();

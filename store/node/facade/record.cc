@@ -121,6 +121,36 @@ PullId PullThatEnds(const StoreTxn& txn, const ImageCopy& copy, const FoundHandl
 
 }  // namespace
 
+namespace {
+
+std::optional<std::int64_t> TookMs(const std::optional<internal::PullCounts::Ended>& ended) {
+  if (!ended || ended->timed == 0) return std::nullopt;
+  return static_cast<std::int64_t>(ended->nanoseconds / 1'000'000);
+}
+
+void TracePulled(internal::TraceWriter& trace, const ImageCopy& copy,
+                 const std::optional<ImagePullCredentials>& credentials, const PullResult& result,
+                 const std::optional<internal::PullCounts::Ended>& ended) {
+  internal::TraceWriter::Noted noted{.kind = TraceEvent::Kind::kPulled,
+                                     .copy = copy,
+                                     .bytes = result.image ? result.image->bytes : 0,
+                                     .took_ms = TookMs(ended)};
+  std::vector<ImagePullSecretView> secrets;
+  PodCredentials proven;
+  if (credentials) {
+    secrets.assign(credentials->kubernetes_secrets.begin(), credentials->kubernetes_secrets.end());
+    proven.secrets = secrets;
+    const auto& accounts = credentials->kubernetes_service_accounts;
+    if (!accounts.empty()) proven.service_account = accounts.front();
+    noted.credentials = &proven;
+    if (!secrets.empty()) noted.pod_namespace = secrets.front().namespace_name;
+    if (!accounts.empty()) noted.pod_namespace = proven.service_account->namespace_name;
+  }
+  trace.Add(noted);
+}
+
+}  // namespace
+
 Result<PullId> NodeStore::RecordPullIntent(const ImageCopy& copy) {
   PullId id;
   const auto record = [&](StoreTxn& txn, const FoundHandler& handler) -> Result<void> {
@@ -133,6 +163,7 @@ Result<PullId> NodeStore::RecordPullIntent(const ImageCopy& copy) {
     auto written = WriteCopy(*impl_, copy, CheckPull, record);
     if (!written) return std::move(written.error());
     impl_->pull_counts.Begin(id, impl_->boot_clock());
+    if (impl_->trace) impl_->trace->Add({.kind = TraceEvent::Kind::kPullBegun, .copy = copy});
     return id;
   });
 }
@@ -179,6 +210,7 @@ Result<void> NodeStore::RecordImagePulled(const ImageCopy& copy,
   };
   auto recorded = WriteCopy(*impl_, copy, check, record);
   if (!recorded && counted) impl_->pull_counts.TakeBack(*counted);
+  if (recorded && impl_->trace) TracePulled(*impl_->trace, copy, credentials, result, counted);
   return recorded;
 }
 
@@ -205,6 +237,10 @@ Result<void> NodeStore::RecordImagePullError(const ImageCopy& copy, const PullEr
   };
   auto recorded = WriteCopy(*impl_, copy, CheckPull, record);
   if (!recorded && counted) impl_->pull_counts.TakeBack(*counted);
+  if (recorded && impl_->trace && failed.failure != PullFailure::kUnknown) {
+    impl_->trace->Add(
+        {.kind = TraceEvent::Kind::kPullFailed, .copy = copy, .took_ms = TookMs(counted)});
+  }
   return recorded;
 }
 
@@ -386,6 +422,7 @@ Result<void> NodeStore::PutRecord(const ImagePulledRecord& record, const ProofTe
     if (auto r = CheckTerms(terms); !r) return r;
     return CheckHandler(copy.runtime_handler);
   };
+  std::optional<ImagePulledRecord> before_put;
   const auto put = [&](StoreTxn& txn, const FoundHandler& handler) -> Result<void> {
     ImagePulledRecord stored = record;
     stored.absent_since.reset();
@@ -404,13 +441,18 @@ Result<void> NodeStore::PutRecord(const ImagePulledRecord& record, const ProofTe
     }
     auto before = internal::FindRecord(txn, record.image_ref, handler.stored);
     if (!before && before.error().code != ErrorCode::kDamaged) return before.error();
+    if (impl_->trace) before_put = before ? *before : std::nullopt;
     // Of what the caller gives, not of what is left of it.
     if (auto r = internal::CheckRecordLimits(stored); !r) return r;
     TRY(internal::GiveProofs(txn, before ? *before : std::nullopt, terms, impl_->policy, stored));
     if (auto r = internal::StoreRecord(txn, std::move(stored)); !r) return r;
     return internal::ClearRefQuarantine(txn, record.image_ref, impl_->rules);
   };
-  return WriteCopy(*impl_, of_record, check, put);
+  auto written = WriteCopy(*impl_, of_record, check, put);
+  if (written && impl_->trace) {
+    impl_->trace->AddRecord(before_put ? &*before_put : nullptr, record);
+  }
+  return written;
 }
 
 Result<void> NodeStore::DeleteRecord(const ImageCopy& copy) {

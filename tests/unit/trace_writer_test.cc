@@ -1,0 +1,372 @@
+// What an owner writes of what it does (OpenOptions::trace).
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/support/expect_error.h"
+#include "tests/support/store_fixture.h"
+#include "waybill/trace.h"
+
+namespace waybill {
+
+BOOST_AUTO_TEST_SUITE(trace_writer)
+
+namespace {
+
+using testing::ExpectError;
+using testing::Must;
+using testing::Pod;
+
+constexpr const char* kImage = "registry.example.com/team/app:1";
+constexpr const char* kRef = "sha256:0123";
+constexpr const char* kHash = "0000000000000000000000000000000000000000000000000000000000000abc";
+
+class Traced {
+ public:
+  explicit Traced(TraceOptions options = {}, Rules rules = Rules::kClosed)
+      : options_(std::move(options)), rules_(rules) {
+    options_.path = directory_ / "node.trace";
+    Start();
+  }
+  void Start() {
+    OpenOptions options = testing::OptionsIn(directory_.path(), rules_);
+    options.clock = clock_.AsClock();
+    options.trace = options_;
+    store_ = Must(NodeStore::Open(std::move(options)));
+  }
+  void Stop() {
+    if (store_) Must(store_->Close());
+    store_.reset();
+  }
+  NodeStore& store() { return *store_; }
+  testing::FakeClock& clock() { return clock_; }
+  std::filesystem::path path() const { return options_.path; }
+  std::filesystem::path operator/(const std::string& name) const { return directory_ / name; }
+
+  // Ends the owner.
+  std::vector<TraceEvent> Events() {
+    Stop();
+    std::vector<TraceEvent> events;
+    auto reader = Must(TraceReader::Open(path()));
+    BOOST_TEST(reader.source() == "owner");
+    while (auto event = Must(reader.Next())) events.push_back(*std::move(event));
+    return events;
+  }
+
+ private:
+  testing::TempDir directory_;
+  testing::FakeClock clock_;
+  TraceOptions options_;
+  Rules rules_;
+  std::unique_ptr<NodeStore> store_;
+};
+
+std::string ContentOf(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::vector<std::string> Kinds(const std::vector<TraceEvent>& events) {
+  std::vector<std::string> kinds;
+  for (const TraceEvent& event : events) kinds.emplace_back(TraceKindName(event.kind));
+  return kinds;
+}
+
+ImagePullSecret Secret(const char* name_space = "team-a", const char* hash = kHash) {
+  return {"uid-1", name_space, "pull", hash};
+}
+
+void PullIt(NodeStore& store, std::uint64_t bytes = 0) {
+  const ImageCopy copy{.image = kImage, .image_ref = kRef};
+  const PullId pull = Must(store.RecordPullIntent(copy));
+  PullResult result{.pull = pull};
+  if (bytes > 0) {
+    result.image = ImageOnNode{.id = kRef, .repo_tags = {kImage}};
+    result.image->bytes = bytes;
+  }
+  Must(store.RecordImagePulled(copy, ImagePullCredentials{.kubernetes_secrets = {Secret()}},
+                               result));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_day) {
+  Traced node;
+  PullIt(node.store(), 123);
+  Pod pod({Secret()});
+  const ImageCopy copy{.image = kImage, .image_ref = kRef};
+  BOOST_TEST(!node.store().MustAttemptPull(copy, pod).pull);
+  Pod stranger;
+  BOOST_TEST(node.store().MustAttemptPull(copy, stranger).pull);
+  Must(node.store().RecordPullIntent({.image = "other:1"}));
+  Must(node.store().RecordImagePullFailed({.image = "other:1"}, PullFailure::kFailed));
+
+  const std::vector<TraceEvent> events = node.Events();
+  BOOST_REQUIRE(Kinds(events) == std::vector<std::string>({"start", "pullBegun", "pulled", "use",
+                                                           "use", "pullBegun", "pullFailed"}));
+  BOOST_TEST(events[1].image == kImage);
+  const TraceEvent& pulled = events[2];
+  BOOST_TEST(pulled.image == kImage);
+  BOOST_TEST(pulled.ref == kRef);
+  BOOST_TEST(pulled.pod_namespace == "team-a");
+  BOOST_TEST((pulled.bytes == 123U));
+  BOOST_TEST(pulled.took_ms.has_value());
+  BOOST_REQUIRE(pulled.credentials.size() == 1U);
+  const TraceEvent& use = events[3];
+  BOOST_TEST(use.reason == "secretHashMatches");
+  BOOST_TEST((use.must_pull == false));
+  BOOST_TEST(use.pod_namespace == "team-a");
+  BOOST_TEST(use.credentials == pulled.credentials);
+  BOOST_TEST(events[4].credentials.empty());
+  BOOST_TEST((events[4].must_pull == true));
+  BOOST_TEST(events[6].image == "other:1");
+}
+
+BOOST_AUTO_TEST_CASE(it_has_no_secret) {
+  Traced node;
+  PullIt(node.store());
+  Pod pod({Secret(), Secret("team-b", "")});
+  node.store().MustAttemptPull({.image = kImage, .image_ref = kRef}, pod);
+  const auto events = node.Events();
+  BOOST_TEST(events.back().credentials.size() == 2U);
+  const std::string text = ContentOf(node.path());
+  const std::string salt = ContentOf(node.path().string() + ".salt");
+  BOOST_TEST(salt.size() == 32U);
+  for (const std::string& hidden : {std::string(kHash), std::string("uid-1"), salt}) {
+    BOOST_TEST(text.find(hidden) == std::string::npos);
+  }
+  BOOST_TEST(testing::ModeOf(node.path()) == 0600U);
+  BOOST_TEST(testing::ModeOf(node.path().string() + ".salt") == 0600U);
+}
+
+BOOST_AUTO_TEST_CASE(pseudonyms_stay_over_a_restart_and_differ_between_traces) {
+  Traced node;
+  PullIt(node.store());
+  node.Stop();
+  node.Start();
+  PullIt(node.store());
+  std::set<std::string> pseudonyms;
+  int pulls = 0;
+  for (const TraceEvent& event : node.Events()) {
+    if (event.kind != TraceEvent::Kind::kPulled) continue;
+    ++pulls;
+    pseudonyms.insert(event.credentials.begin(), event.credentials.end());
+  }
+  BOOST_TEST(pulls == 2);
+  BOOST_TEST(pseudonyms.size() == 1U);
+  Traced other;
+  PullIt(other.store());
+  BOOST_TEST(!pseudonyms.contains(other.Events()[2].credentials.front()));
+}
+
+BOOST_AUTO_TEST_CASE(of_lists_only_changes_are_written) {
+  for (const Rules rules : testing::kBothRules) {
+    Traced node({}, rules);
+    const auto list = [&](std::vector<ImageOnNode> images, bool complete = true) {
+      const auto token = Must(node.store().BeginList());
+      Must(node.store().ObserveImages(
+          {.images = std::move(images), .token = token, .complete = complete}));
+    };
+    ImageOnNode a{.id = "sha256:a", .repo_tags = {"a:1"}};
+    a.bytes = 10;
+    const ImageOnNode b{.id = "sha256:b", .repo_tags = {"b:1"}};
+    list({a, b});
+    list({a, b});
+    list({b, a});
+    list({a}, false);
+    a.bytes = 11;
+    list({a});
+    node.clock().AdvanceSeconds(3599);
+    list({a});
+    node.clock().AdvanceSeconds(1);
+    list({a});
+    const auto events = node.Events();
+    BOOST_REQUIRE(Kinds(events) == std::vector<std::string>({"start", "image", "image", "list",
+                                                             "image", "removed", "list", "list"}));
+    BOOST_TEST(events[1].ref == "sha256:a");
+    BOOST_TEST(events[1].image == "a:1");
+    BOOST_TEST((events[1].bytes == 10U));
+    BOOST_TEST(!events[2].bytes.has_value());
+    BOOST_TEST((events[4].bytes == 11U));
+    BOOST_TEST(events[5].ref == "sha256:b");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_list_that_was_tried_is_not_there) {
+  Traced node;
+  const auto token = Must(node.store().BeginList());
+  Must(node.store().ObserveImages(
+      {.images = {{.id = "sha256:a"}}, .token = token, .complete = true}, {.dry_run = true}));
+  BOOST_TEST(Kinds(node.Events()) == std::vector<std::string>({"start"}));
+}
+
+BOOST_AUTO_TEST_CASE(a_record_that_is_put_shows_its_new_credentials) {
+  Traced node;
+  ImagePulledRecord record{.image_ref = kRef};
+  record.credential_mapping["registry.example.com/team/app"].kubernetes_secrets = {Secret()};
+  Must(node.store().PutRecord(record));
+  Must(node.store().PutRecord(record));
+  record.credential_mapping["registry.example.com/team/app"].kubernetes_secrets.push_back(
+      Secret("team-b", "1111111111111111111111111111111111111111111111111111111111111111"));
+  Must(node.store().PutRecord(record));
+  const auto events = node.Events();
+  BOOST_REQUIRE(Kinds(events) == std::vector<std::string>({"start", "use", "use"}));
+  BOOST_TEST(events[1].pod_namespace == "team-a");
+  BOOST_TEST(events[2].pod_namespace == "team-b");
+  BOOST_TEST(!events[2].must_pull.has_value());
+}
+
+BOOST_AUTO_TEST_CASE(its_files_are_bounded) {
+  Traced node({.max_file_bytes = 256 << 10, .files = 3});
+  const std::string image = "registry.example.com/" + std::string(200, 'a');
+  for (int round = 0; round < 12; ++round) {
+    for (int i = 0; i < 300; ++i) {
+      Pod pod;
+      node.store().MustAttemptPull({.image = image, .image_ref = kRef}, pod);
+    }
+    node.Stop();
+    node.Start();
+  }
+  node.Stop();
+  for (const char* part : {"node.trace", "node.trace.1", "node.trace.2"}) {
+    BOOST_TEST(std::filesystem::file_size(node / part) <= 256U << 10, part);
+    BOOST_TEST(ContentOf(node / part).starts_with(TraceHeaderLine("owner")), part);
+  }
+  BOOST_TEST(!std::filesystem::exists(node / "node.trace.3"));
+  BOOST_TEST(node.Events().size() > 1000U);
+}
+
+BOOST_AUTO_TEST_CASE(fewer_files_than_before) {
+  Traced node({.max_file_bytes = 256 << 10, .files = 1});
+  for (const char* part : {"node.trace.1", "node.trace.2"}) std::ofstream(node / part) << "old";
+  for (int round = 0; round < 4; ++round) {
+    for (int i = 0; i < 900; ++i) {
+      Pod pod;
+      node.store().MustAttemptPull({.image = kImage, .image_ref = kRef}, pod);
+    }
+    node.Stop();
+    node.Start();
+  }
+  node.Stop();
+  BOOST_TEST(!std::filesystem::exists(node / "node.trace.1"));
+  BOOST_TEST(!std::filesystem::exists(node / "node.trace.2"));
+}
+
+BOOST_AUTO_TEST_CASE(bounds_are_checked) {
+  testing::TempDir directory;
+  OpenOptions options = testing::OptionsIn(directory.path());
+  options.trace = {.path = directory / "trace", .max_file_bytes = (256 << 10) - 1};
+  ExpectError(NodeStore::Open(options), ErrorCode::kInvalidArgument, "bounded by 262143 bytes");
+  options.trace = {.path = directory / "trace", .files = 0};
+  ExpectError(NodeStore::Open(options), ErrorCode::kInvalidArgument, "can't have 0 files");
+  options.trace.files = kMaxTraceFiles + 1;
+  ExpectError(NodeStore::Open(options), ErrorCode::kInvalidArgument, "can't have 101 files");
+}
+
+BOOST_AUTO_TEST_CASE(a_store_opens_without_its_trace) {
+  testing::TempDir directory;
+  const auto warning = [&](const std::filesystem::path& path) {
+    OpenOptions options = testing::OptionsIn(directory.path());
+    options.trace.path = path;
+    auto store = Must(NodeStore::Open(std::move(options)));
+    const auto& warnings = store->recovery_report().warnings;
+    BOOST_REQUIRE(warnings.size() == 1U);
+    BOOST_TEST(!store->GetMetrics().writes_trace);
+    const std::string text = warnings.front();
+    Must(store->Close());
+    return text;
+  };
+  const auto says = [&](const std::filesystem::path& path, std::string_view about) {
+    const std::string text = warning(path);
+    BOOST_TEST(text.starts_with("no trace is written: "), text);
+    BOOST_TEST(text.find(about) != std::string::npos, text);
+  };
+  says(directory / "missing" / "trace", "missing");
+  std::ofstream(directory / "diary") << "Dear diary,\n";
+  says(directory / "diary", "is no trace of an owner");
+  BOOST_TEST(ContentOf(directory / "diary") == "Dear diary,\n");
+  std::filesystem::create_symlink(directory / "elsewhere", directory / "link");
+  says(directory / "link", "link");
+  BOOST_TEST(!std::filesystem::exists(directory / "elsewhere"));
+  std::ofstream(directory / "two");
+  std::filesystem::create_hard_link(directory / "two", directory / "names");
+  says(directory / "two", "second name");
+}
+
+BOOST_AUTO_TEST_CASE(a_trace_has_one_writer) {
+  Traced node;
+  testing::TempDir directory;
+  OpenOptions options = testing::OptionsIn(directory.path());
+  options.trace.path = node.path();
+  auto store = Must(NodeStore::Open(std::move(options)));
+  BOOST_REQUIRE(store->recovery_report().warnings.size() == 1U);
+  BOOST_TEST(store->recovery_report().warnings[0].find("another process writes the trace") !=
+             std::string::npos);
+  BOOST_TEST(node.store().recovery_report().warnings.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_line_that_was_cut_short_ends_a_part) {
+  Traced node;
+  node.Stop();
+  std::ofstream(node.path(), std::ios::app) << "{\"time\":\"20";
+  node.Start();
+  BOOST_TEST(Kinds(node.Events()) == std::vector<std::string>({"start", "start"}));
+  BOOST_TEST(std::filesystem::exists(node.path().string() + ".1"));
+}
+
+BOOST_AUTO_TEST_CASE(a_file_that_was_taken_away_is_made_anew) {
+  Traced node;
+  PullIt(node.store());
+  // Until that is written.
+  while (node.store().GetMetrics().trace_events < 3) std::this_thread::yield();
+  std::filesystem::rename(node.path(), node / "taken");
+  PullIt(node.store());
+  BOOST_TEST(Kinds(node.Events()) == std::vector<std::string>({"pullBegun", "pulled"}));
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_written_is_dropped_and_counted) {
+  Traced node;
+  while (node.store().GetMetrics().trace_events < 1) std::this_thread::yield();
+  // As a full disk would: in the place of the file is something that can't be one.
+  std::filesystem::remove(node.path());
+  std::filesystem::create_directory(node.path());
+  PullIt(node.store());
+  while (node.store().GetMetrics().trace_events_dropped < 2) std::this_thread::yield();
+  const Metrics metrics = node.store().GetMetrics();
+  BOOST_TEST(metrics.writes_trace);
+  BOOST_TEST(metrics.trace_events == 1U);
+  const std::string text = metrics.ToPrometheusText();
+  BOOST_TEST(text.find("waybill_trace_events_total{result=\"dropped\"} 2\n") != std::string::npos);
+  std::filesystem::remove(node.path());
+  PullIt(node.store());
+  BOOST_TEST(Kinds(node.Events()) == std::vector<std::string>({"pullBegun", "pulled"}));
+}
+
+BOOST_AUTO_TEST_CASE(decisions_of_many_threads) {
+  Traced node;
+  PullIt(node.store());
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 2000; ++round) {
+        Pod pod({Secret()});
+        node.store().MustAttemptPull({.image = kImage, .image_ref = kRef}, pod);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const std::uint64_t dropped = node.store().GetMetrics().trace_events_dropped;
+  const auto events = node.Events();
+  // Whatever the buffer had no room for was counted.
+  BOOST_TEST(events.size() + dropped == 3U + 8000U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill
