@@ -56,6 +56,10 @@ class GuardCall final : public Call {
                 Length(), kTakesSetting);
     flags.Value("--metrics-file", &metrics_file_, "FILE",
                 "keep metrics there, for Prometheus' textfile collector", Length(), kTakesSetting);
+    flags.Value("--trace", &trace_, "FILE",
+                "write there what happens, for `waybill advise`: 64 MiB at most, in\n"
+                "four files, without secrets",
+                Length(), kTakesSetting);
     flags.Switch("--status", &status_, "print what the guard that runs says of itself");
     flags.Value("--witness", &witness_, "FILE|none",
                 "the witness; else image_manager/waybill-guard/witness in the\n"
@@ -79,7 +83,7 @@ class GuardCall final : public Call {
     user_namespaces_.Declare(flags);
     kubelet_config.TakesSetting({.unless = {"--status"}, .beside_excluded = true});
     flags.Excludes("--status", {"--once", "--wait-runtime", "--allow-no-runtime", "--no-live",
-                                "--list-every", "--on-hole", "--metrics-file"});
+                                "--list-every", "--on-hole", "--metrics-file", "--trace"});
     flags.Needed({"--store", "--status"},
                  "give the guard's own store, as /var/lib/waybill, or write it into the "
                  "configuration file");
@@ -213,6 +217,7 @@ class GuardCall final : public Call {
     }
     options.store.evidence = evidence_.options();
     options.store.ages = ages_.limits;
+    if (trace_) options.store.trace.path = std::filesystem::absolute(*trace_);
     options.store.user_namespaces = TRY(user_namespaces_.Read());
     options.needs_runtime = !allow_no_runtime_;
     options.preloaded_is_open = policy_ == VerificationMode::kNeverVerifyPreloadedImages;
@@ -335,6 +340,7 @@ class GuardCall final : public Call {
   std::uint64_t list_every_ = 5;
   std::optional<std::string> on_hole_;
   std::optional<std::string> metrics_file_;
+  std::optional<std::string> trace_;
   bool status_ = false;
   VerificationMode policy_ = VerificationMode::kNeverVerifyPreloadedImages;
   ProofsFlag proofs_;

@@ -78,6 +78,11 @@ class StartCall final : public StoreCall {
                 "the largest size that the store may grow to: a multiple of the\n"
                 "page size, which the store remembers; a new one has 16 GiB",
                 ParseMapSize, kSeldom);
+    flags.Value("--trace", &trace_, "FILE",
+                "add to a trace that the store began, and the images of --images,\n"
+                "for `waybill advise`; a kubelet with waybill inside, or the guard,\n"
+                "goes on with it",
+                Length(), kSeldom);
     flags.Excludes("--no-witness", {"--witness"});
     flags.Needs("--forget-witness", {"--witness"}, "give it the path of the new witness");
     flags.Excludes("--cri", {"--runtimes"});
@@ -167,6 +172,7 @@ class StartCall final : public StoreCall {
     } else {
       options.witness = Witness::Remembered();
     }
+    if (trace_ && !dry_run_) options.trace.path = std::filesystem::absolute(*trace_);
     options.evidence = evidence_.options();
     options.ages = ages_.limits;
     options.gap = after_gap_ ? Gap::kYes : no_after_gap_ ? Gap::kNo : Gap::kDetect;
@@ -261,6 +267,7 @@ class StartCall final : public StoreCall {
   ImagesFlags images_;
   std::optional<std::string> preloaded_;
   bool dry_run_ = false;
+  std::optional<std::string> trace_;
   std::optional<std::string> witness_;
   bool forget_witness_ = false;
   bool no_witness_ = false;
