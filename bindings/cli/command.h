@@ -107,6 +107,7 @@ Command TrustCommand();
 Command BackupCommand();
 Command RestoreCommand();
 Command MigrateCommand();
+Command TraceCommand();
 Command AdviseCommand();
 Command ManifestCommand();
 Command HashCommand();

@@ -38,7 +38,7 @@ struct Text {
   std::string_view content;
 };
 // packaging/systemd and packaging/config.toml.
-constexpr Text kTexts[] = {
+constexpr Text kFiles[] = {
 #include "node_files.inc"
 };
 
@@ -94,7 +94,7 @@ std::vector<NodeFiles::File> NodeFiles::Wanted(std::string_view command,
   std::vector<File> files;
   files.push_back({.path = kCommand, .content = std::string(command), .is_program = true});
   files.push_back({.path = kOnPath, .content = kCommand, .is_link = true});
-  for (const Text& text : kTexts) {
+  for (const Text& text : kFiles) {
     std::string path(text.place);
     if (path == kConfig && config) continue;
     files.push_back({.path = std::move(path), .content = ForThisCommand(text.content)});

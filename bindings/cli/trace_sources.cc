@@ -1,0 +1,605 @@
+#include "bindings/cli/trace_sources.h"
+
+#include <fmt/core.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+#include <unordered_map>
+
+#include "bindings/cli/input.h"
+#include "bindings/cli/json_stream.h"
+#include "bindings/cli/parse.h"
+#include "bindings/cli/pull_message.h"
+#include "store/base/json_document.h"
+#include "store/base/try.h"
+#include "store/maintenance/for_the_command.h"
+#include "waybill/image_name.h"
+#include "waybill/kubelet_format.h"
+#include "waybill/limits.h"
+
+namespace waybill::cli {
+namespace {
+
+using internal::JsonDocument;
+using internal::JsonKind;
+using internal::JsonValue;
+
+constexpr std::int64_t kMillisecondsPerSecond = 1000;
+// An event says how often it happened; above this the rest is left out.
+constexpr std::uint64_t kMaxRepeats = 100'000;
+// A container starts soon after the event about its image, by the same clock.
+constexpr std::int64_t kStartsWithin = 300 * kMillisecondsPerSecond;
+constexpr std::int64_t kStartsBefore = 60 * kMillisecondsPerSecond;
+constexpr std::size_t kMaxRequestBytes = std::size_t{64} << 10;
+
+// The names that messages may quote. Pods have secrets under others: values of variables.
+constexpr auto kQuotableFields = std::to_array<std::string_view>({"items",
+                                                                  "metadata",
+                                                                  "namespace",
+                                                                  "name",
+                                                                  "uid",
+                                                                  "spec",
+                                                                  "status",
+                                                                  "involvedObject",
+                                                                  "reason",
+                                                                  "message",
+                                                                  "count",
+                                                                  "series",
+                                                                  "containers",
+                                                                  "initContainers",
+                                                                  "ephemeralContainers",
+                                                                  "containerStatuses",
+                                                                  "initContainerStatuses",
+                                                                  "ephemeralContainerStatuses",
+                                                                  "image",
+                                                                  "imageID",
+                                                                  "imageRef",
+                                                                  "state",
+                                                                  "lastState",
+                                                                  "running",
+                                                                  "terminated",
+                                                                  "startedAt",
+                                                                  "createdAt",
+                                                                  "labels",
+                                                                  "imagePullSecrets",
+                                                                  "nodeName",
+                                                                  "source",
+                                                                  "host",
+                                                                  "reportingInstance",
+                                                                  "timestamp",
+                                                                  "http.request.method",
+                                                                  "http.request.uri",
+                                                                  "http.response.status",
+                                                                  "http.response.written"});
+
+// Of what others wrote much is missing: then it is empty.
+std::optional<JsonValue> At(std::optional<JsonValue> value,
+                            std::initializer_list<std::string_view> path) {
+  for (const std::string_view name : path) {
+    if (value) value = value->Find(name);
+  }
+  return value;
+}
+std::string TextAt(std::optional<JsonValue> value, std::initializer_list<std::string_view> path) {
+  const auto found = At(value, path);
+  return found && found->is_string() ? std::string(found->text()) : std::string();
+}
+std::uint64_t NumberAt(std::optional<JsonValue> value,
+                       std::initializer_list<std::string_view> path) {
+  const auto found = At(value, path);
+  std::uint64_t number = 0;
+  if (!found) return 0;
+  const std::string_view digits = found->text();
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return number;
+}
+std::optional<std::int64_t> TimeAt(std::optional<JsonValue> value,
+                                   std::initializer_list<std::string_view> path) {
+  const auto time = ParseTimestamp(TextAt(value, path));
+  return time ? std::optional(TraceTime(*time)) : std::nullopt;
+}
+
+// Calls `take(JsonValue)` for each object of the file; of a list, for each of `items`.
+template <typename Take>
+Result<void> ForEachObject(const std::string& path, std::string_view items, std::size_t most,
+                           const Take& take) {
+  auto stream = TRY(JsonStream::Open(path, most));
+  while (const auto text = TRY(stream.Next())) {
+    auto document = JsonDocument::ParseSecret(*text, most, kQuotableFields);
+    if (!document) return AboutInput(stream.where(), document.error(), {});
+    const JsonValue root = document->root();
+    const auto list = root.Find(items);
+    if (!list || list->kind() != JsonKind::kArray) {
+      TRY(take(root));
+      continue;
+    }
+    for (const JsonValue item : list->members()) TRY(take(item));
+  }
+  return {};
+}
+
+// FILE@TIME, or FILE: when it was last written.
+struct Snapshot {
+  std::string path = {};
+  std::int64_t time_ms = 0;
+};
+
+Result<Snapshot> ParseSnapshot(const std::string& flag, const std::string& text) {
+  const std::size_t at = text.rfind('@');
+  if (at != std::string::npos && at > 0) {
+    const auto time = ParseTimestamp(text.substr(at + 1));
+    if (time) return Snapshot{text.substr(0, at), TraceTime(*time)};
+  }
+  struct stat about = {};
+  if (text == "-" || ::stat(text.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) {
+    return BadFlag(flag, fmt::format("{} does not say when it was made", text.substr(0, 200)),
+                   "name a file, which was last written then, or add the time: "
+                   "FILE@2026-01-02T03:04:05Z");
+  }
+  return Snapshot{
+      text, about.st_mtim.tv_sec * kMillisecondsPerSecond + about.st_mtim.tv_nsec / 1'000'000};
+}
+
+class Importer {
+ public:
+  Importer(const TraceSources& sources, TraceSorter& sorter) : sources_(sources), sorter_(sorter) {}
+
+  Result<TraceImport> Import() {
+    if (::getrandom(salt_.data(), salt_.size(), 0) != static_cast<ssize_t>(salt_.size())) {
+      return Error{ErrorCode::kIo, "the kernel gave no random bytes", {}};
+    }
+    // What images are called, then who has which credentials, then what happened.
+    TRY(ReadImages());
+    for (const std::string& path : sources_.pods) TRY(ReadPods(path));
+    for (const std::string& path : sources_.containers) TRY(ReadContainers(path));
+    for (const std::string& path : sources_.events) TRY(ReadEvents(path));
+    TRY(AddStarts());
+    TRY(ReadKubelets());
+    for (const std::string& path : sources_.registry) TRY(ReadRegistry(path));
+    for (const std::string& path : sources_.traces) TRY(ReadTrace(path));
+    NameSources();
+    return std::move(import_);
+  }
+
+ private:
+  // A container that started, by a pod's status or by the runtime.
+  struct Start {
+    std::string pod = {};  // namespace/name
+    TraceEvent event = {};
+  };
+  struct Known {
+    std::string ref = {};
+    std::uint64_t bytes = 0;
+  };
+
+  void NameSources() {
+    const auto add = [&](bool given, std::string_view name) {
+      if (!given) return;
+      if (!import_.sources.empty()) import_.sources += '+';
+      import_.sources += name;
+    };
+    add(!sources_.traces.empty(), "trace");
+    add(!sources_.events.empty(), "events");
+    add(!sources_.pods.empty(), "pods");
+    add(!sources_.images.empty() || !sources_.containers.empty(), "crictl");
+    add(!sources_.kubelet_dirs.empty(), "kubelet-dir");
+    add(!sources_.registry.empty(), "registry");
+  }
+
+  // Whether this is of the history that is wanted; "": nobody knows, so it is.
+  bool IsWanted(const std::string& node) {
+    const bool wanted = sources_.node.empty() || node.empty() || node == sources_.node;
+    if (!wanted) ++import_.other_nodes;
+    return wanted;
+  }
+  void NoteNode(const std::string& node) {
+    constexpr std::size_t kMaxNodes = 10'000;
+    if (!node.empty() && import_.nodes.size() < kMaxNodes) import_.nodes.insert(node);
+  }
+
+  Result<std::string> Pseudonym(std::string_view pod_namespace, std::string_view name) const {
+    std::string salted(salt_.begin(), salt_.end());
+    salted.append(pod_namespace).append("/").append(name);
+    const auto digest = TRY(internal::Sha256(salted));
+    return internal::HexEncode(std::span(digest).first(kTracePseudonymDigits / 2));
+  }
+
+  // The event with what else is known of its image, if it fits a line.
+  Result<void> Add(TraceEvent event) {
+    if (event.image.size() > kMaxImageBytes) event.image.clear();
+    if (event.ref.size() > kMaxImageRefBytes) event.ref.clear();
+    if (event.pod_namespace.size() > kMaxCoordinateBytes) event.pod_namespace.clear();
+    std::ranges::sort(event.credentials);
+    const auto same = std::ranges::unique(event.credentials);
+    event.credentials.erase(same.begin(), same.end());
+    if (event.credentials.size() > kMaxTraceCredentials) {
+      event.credentials.resize(kMaxTraceCredentials);
+    }
+    if (event.kind != TraceEvent::Kind::kImage && event.kind != TraceEvent::Kind::kList) {
+      const Known* const known = Find(event);
+      if (known != nullptr) {
+        event.ref = known->ref;
+        if (!event.bytes && known->bytes > 0) event.bytes = known->bytes;
+      }
+    }
+    return sorter_.Add(event);
+  }
+
+  const Known* Find(const TraceEvent& event) const {
+    for (const std::string& name : {event.ref, event.image}) {
+      if (name.empty()) continue;
+      auto found = known_.find(name);
+      if (found == known_.end()) {
+        if (const auto full = NormaliseImage(name)) found = known_.find(*full);
+      }
+      if (found != known_.end()) return &found->second;
+    }
+    return nullptr;
+  }
+
+  // ---- crictl
+
+  Result<void> ReadImages() {
+    std::vector<Snapshot> snapshots;
+    for (const std::string& text : sources_.images) {
+      snapshots.push_back(TRY(ParseSnapshot("--images", text)));
+    }
+    std::ranges::stable_sort(snapshots, {}, &Snapshot::time_ms);
+    std::map<std::string, ImageOnNode> before;
+    for (const Snapshot& snapshot : snapshots) {
+      const auto list = TRY(ReadImageList(snapshot.path));
+      std::map<std::string, ImageOnNode> now;
+      for (const ImageOnNode& image : list) {
+        for (const std::string& name : image.repo_tags) known_[name] = {image.id, image.bytes};
+        for (const std::string& name : image.repo_digests) known_[name] = {image.id, image.bytes};
+        known_[image.id] = {image.id, image.bytes};
+        now.try_emplace(image.id, image);
+      }
+      for (const auto& [id, image] : now) {
+        const auto was = before.find(id);
+        if (was == before.end() || was->second.bytes != image.bytes) {
+          TRY(Add(OfList(TraceEvent::Kind::kImage, snapshot, image)));
+        }
+      }
+      for (const auto& [id, image] : before) {
+        if (!now.contains(id)) TRY(Add(OfList(TraceEvent::Kind::kRemoved, snapshot, image)));
+      }
+      TRY(Add({.kind = TraceEvent::Kind::kList, .time_ms = snapshot.time_ms}));
+      before = std::move(now);
+    }
+    return {};
+  }
+
+  static TraceEvent OfList(TraceEvent::Kind kind, const Snapshot& snapshot,
+                           const ImageOnNode& image) {
+    TraceEvent event{.kind = kind,
+                     .time_ms = snapshot.time_ms,
+                     .ref = image.id,
+                     .runtime_handler = image.runtime_handler};
+    if (!image.repo_tags.empty()) {
+      event.image = image.repo_tags.front();
+    } else if (!image.repo_digests.empty()) {
+      event.image = image.repo_digests.front();
+    }
+    if (image.bytes > 0) event.bytes = image.bytes;
+    return event;
+  }
+
+  Result<void> ReadContainers(const std::string& path) {
+    return ForEachObject(
+        path, "containers", kMaxDocumentBytes, [&](JsonValue item) -> Result<void> {
+          const auto nanoseconds = static_cast<std::int64_t>(NumberAt(item, {"createdAt"}));
+          if (nanoseconds <= 0) {
+            return Error{ErrorCode::kInvalidArgument,
+                         fmt::format("{}: {}: it says no createdAt", InputName(path), item.Path()),
+                         "give what `crictl ps -a -o json` prints"};
+          }
+          Start start;
+          start.event.time_ms = nanoseconds / 1'000'000;
+          start.event.image = TextAt(item, {"image", "userSpecifiedImage"});
+          if (start.event.image.empty()) start.event.image = TextAt(item, {"image", "image"});
+          start.event.ref = TextAt(item, {"imageRef"});
+          start.event.pod_namespace = TextAt(item, {"labels", "io.kubernetes.pod.namespace"});
+          start.pod =
+              PodKey(start.event.pod_namespace, TextAt(item, {"labels", "io.kubernetes.pod.name"}));
+          starts_.push_back(std::move(start));
+          return {};
+        });
+  }
+
+  // ---- kubectl
+
+  static std::string PodKey(std::string_view pod_namespace, std::string_view name) {
+    return std::string(pod_namespace).append("/").append(name);
+  }
+
+  Result<void> ReadPods(const std::string& path) {
+    return ForEachObject(path, "items", kMaxDocumentBytes, [&](JsonValue item) -> Result<void> {
+      const std::string pod_namespace = TextAt(item, {"metadata", "namespace"});
+      const std::string pod = PodKey(pod_namespace, TextAt(item, {"metadata", "name"}));
+      const std::string node = TextAt(item, {"spec", "nodeName"});
+      if (!IsWanted(node)) return {};
+      NoteNode(node);
+      std::vector<std::string>& credentials = credentials_[pod];
+      if (const auto secrets = At(item, {"spec", "imagePullSecrets"})) {
+        for (const JsonValue secret : secrets->members()) {
+          const std::string name = TextAt(secret, {"name"});
+          if (!name.empty()) credentials.push_back(TRY(Pseudonym(pod_namespace, name)));
+        }
+      }
+      constexpr std::pair<std::string_view, std::string_view> kKinds[] = {
+          {"containers", "containerStatuses"},
+          {"initContainers", "initContainerStatuses"},
+          {"ephemeralContainers", "ephemeralContainerStatuses"}};
+      for (const auto& [containers, statuses] : kKinds) {
+        const auto list = At(item, {"status", statuses});
+        if (!list) continue;
+        for (const JsonValue status : list->members()) {
+          AddContainer(pod, pod_namespace, At(item, {"spec", containers}), status);
+        }
+      }
+      return {};
+    });
+  }
+
+  void AddContainer(const std::string& pod, const std::string& pod_namespace,
+                    std::optional<JsonValue> specs, JsonValue status) {
+    Start start{.pod = pod};
+    start.event.pod_namespace = pod_namespace;
+    start.event.image = TextAt(status, {"image"});
+    // The status has the runtime's spelling; the pod's is in its specification.
+    const std::string name = TextAt(status, {"name"});
+    if (specs) {
+      for (const JsonValue spec : specs->members()) {
+        if (TextAt(spec, {"name"}) == name) start.event.image = TextAt(spec, {"image"});
+      }
+    }
+    start.event.ref = TextAt(status, {"imageID"});
+    if (const std::size_t scheme = start.event.ref.find("://"); scheme != std::string::npos) {
+      start.event.ref.erase(0, scheme + 3);
+    }
+    for (const std::string_view state : {"state", "lastState"}) {
+      for (const std::string_view phase : {"running", "terminated"}) {
+        const auto began = TimeAt(status, {state, phase, "startedAt"});
+        // One that never started has the year 1 there.
+        if (!began || *began <= 0) continue;
+        start.event.time_ms = *began;
+        starts_.push_back(start);
+      }
+    }
+  }
+
+  struct Seen {
+    std::uint64_t count = 0;
+    std::int64_t last_ms = 0;
+  };
+
+  Result<void> ReadEvents(const std::string& path) {
+    return ForEachObject(path, "items", kMaxDocumentBytes, [&](JsonValue item) -> Result<void> {
+      // Of a watch with --output-watch-events.
+      if (const auto object = item.Find("object")) return ReadEvent(*object);
+      return ReadEvent(item);
+    });
+  }
+
+  Result<void> ReadEvent(JsonValue item) {
+    if (TextAt(item, {"involvedObject", "kind"}) != "Pod") return {};
+    const auto message = ParsePullMessage(TextAt(item, {"reason"}), TextAt(item, {"message"}));
+    if (!message) return {};
+    std::string node = TextAt(item, {"source", "host"});
+    if (node.empty()) node = TextAt(item, {"reportingInstance"});
+    if (!IsWanted(node)) return {};
+    NoteNode(node);
+    auto last = TimeAt(item, {"series", "lastObservedTime"});
+    if (!last) last = TimeAt(item, {"lastTimestamp"});
+    if (!last) last = TimeAt(item, {"eventTime"});
+    if (!last) last = TimeAt(item, {"metadata", "creationTimestamp"});
+    if (!last) return {};
+    auto first = TimeAt(item, {"firstTimestamp"});
+    if (!first) first = TimeAt(item, {"eventTime"});
+    const std::uint64_t count = std::max<std::uint64_t>(
+        {1, NumberAt(item, {"count"}), NumberAt(item, {"series", "count"})});
+    // A watch tells the same event again, with a higher count.
+    Seen& seen = seen_[TextAt(item, {"metadata", "uid"})];
+    const bool is_new = seen.count == 0;
+    if (count <= seen.count && !TextAt(item, {"metadata", "uid"}).empty()) return {};
+    const std::uint64_t news = std::min(is_new ? count : count - seen.count, kMaxRepeats);
+    const std::int64_t from = is_new ? std::min(first.value_or(*last), *last) : seen.last_ms;
+    TraceEvent event;
+    event.pod_namespace = TextAt(item, {"involvedObject", "namespace"});
+    event.image = message->image;
+    const std::string pod = PodKey(event.pod_namespace, TextAt(item, {"involvedObject", "name"}));
+    if (const auto found = credentials_.find(pod); found != credentials_.end()) {
+      event.credentials = found->second;
+    }
+    // Only the first and the last time are known: the others are spread between them.
+    const std::uint64_t steps = is_new ? news - 1 : news;
+    for (std::uint64_t i = 0; i < news; ++i) {
+      const std::uint64_t step = is_new ? i : i + 1;
+      event.time_ms = steps == 0
+                          ? *last
+                          : from + static_cast<std::int64_t>(static_cast<double>(*last - from) *
+                                                             static_cast<double>(step) /
+                                                             static_cast<double>(steps));
+      TRY(AddPull(*message, event, pod));
+    }
+    seen = {.count = count, .last_ms = *last};
+    return {};
+  }
+
+  Result<void> AddPull(const PullMessage& message, TraceEvent event, const std::string& pod) {
+    event.kind = message.kind;
+    if (message.kind == TraceEvent::Kind::kPullBegun || message.kind == TraceEvent::Kind::kUse) {
+      TraceEvent use = event;
+      use.kind = TraceEvent::Kind::kUse;
+      use.must_pull = message.kind == TraceEvent::Kind::kPullBegun;
+      if (!starts_.empty()) used_[pod + "/" + event.image].push_back(event.time_ms);
+      TRY(Add(std::move(use)));
+      if (message.kind == TraceEvent::Kind::kUse) return {};
+      event.credentials.clear();
+    }
+    event.took_ms = message.took_ms;
+    event.bytes = message.bytes;
+    return Add(std::move(event));
+  }
+
+  // Of those that no event tells.
+  Result<void> AddStarts() {
+    std::ranges::stable_sort(starts_, {}, [](const Start& start) { return start.event.time_ms; });
+    for (auto& [key, times] : used_) std::ranges::sort(times);
+    for (Start& start : starts_) {
+      std::vector<std::int64_t>& times = used_[start.pod + "/" + start.event.image];
+      const std::int64_t time = start.event.time_ms;
+      const auto near = std::ranges::lower_bound(times, time - kStartsWithin);
+      if (near != times.end() && *near <= time + kStartsBefore) continue;
+      // A pod's status and the runtime tell the same start.
+      times.insert(std::ranges::upper_bound(times, time), time);
+      if (const auto found = credentials_.find(start.pod); found != credentials_.end()) {
+        start.event.credentials = found->second;
+      }
+      TRY(Add(std::move(start.event)));
+    }
+    starts_.clear();
+    used_.clear();
+    return {};
+  }
+
+  // ---- A kubelet's records
+
+  Result<void> ReadKubelets() {
+    std::map<std::string, ImagePulledRecord> before;
+    for (const std::string& directory : sources_.kubelet_dirs) {
+      const std::string pulled = directory + "/image_manager/pulled";
+      std::map<std::string, ImagePulledRecord> now;
+      for (const std::string& name : TRY(internal::ListDirectory(pulled))) {
+        // Others are a kubelet's half-written files, or a guard's.
+        if (!name.starts_with("sha256-")) continue;
+        auto content = internal::ReadWholeFile(pulled + "/" + name, kMaxRecordFileBytes);
+        auto record = content ? DecodePulledRecord(*content) : content.error();
+        if (!record) {
+          ++import_.unreadable;
+          continue;
+        }
+        now.emplace(name, *std::move(record));
+      }
+      struct stat about = {};
+      // A record's removal changes the folder.
+      const std::int64_t seen_ms =
+          ::stat(pulled.c_str(), &about) == 0 ? about.st_mtim.tv_sec * kMillisecondsPerSecond : 0;
+      for (const auto& [name, record] : now) {
+        const auto was = before.find(name);
+        if (was != before.end() && was->second.last_updated == record.last_updated) continue;
+        TRY(AddRecord(record, seen_ms));
+      }
+      for (const auto& [name, record] : before) {
+        if (now.contains(name)) continue;
+        TRY(Add({.kind = TraceEvent::Kind::kRemoved, .time_ms = seen_ms, .ref = record.image_ref}));
+      }
+      before = std::move(now);
+    }
+    return {};
+  }
+
+  Result<void> AddRecord(const ImagePulledRecord& record, std::int64_t seen_ms) {
+    TraceEvent event{.kind = TraceEvent::Kind::kPulled, .ref = record.image_ref};
+    event.time_ms = record.last_updated ? TraceTime(*record.last_updated) : seen_ms;
+    for (const auto& [image, has] : record.credential_mapping) {
+      event.image = image;
+      event.credentials.clear();
+      std::set<std::string> namespaces;
+      for (const ImagePullSecret& secret : has.kubernetes_secrets) {
+        namespaces.insert(secret.namespace_name);
+        event.credentials.push_back(TRY(Pseudonym(secret.namespace_name, secret.name)));
+      }
+      for (const ImagePullServiceAccount& account : has.kubernetes_service_accounts) {
+        namespaces.insert(account.namespace_name);
+        event.credentials.push_back(
+            TRY(Pseudonym(account.namespace_name, "serviceaccount/" + account.name)));
+      }
+      // Of several nobody knows which one pulled.
+      event.pod_namespace = namespaces.size() == 1 ? *namespaces.begin() : "";
+      TRY(Add(event));
+    }
+    return {};
+  }
+
+  // ---- A registry's requests
+
+  Result<void> ReadRegistry(const std::string& path) {
+    return ForEachObject(path, {}, kMaxRequestBytes, [&](JsonValue item) -> Result<void> {
+      const auto time = TimeAt(item, {"timestamp"});
+      const std::string uri = TextAt(item, {"http.request.uri"});
+      if (!time || uri.empty()) {
+        return Error{ErrorCode::kInvalidArgument,
+                     fmt::format("{}: a request has no \"timestamp\" or no \"http.request.uri\"",
+                                 InputName(path)),
+                     "give records as IBM published them: docs/trace.md"};
+      }
+      const std::uint64_t status = NumberAt(item, {"http.response.status"});
+      if (TextAt(item, {"http.request.method"}) != "GET" || status < 200 || status >= 400)
+        return {};
+      if (!IsWanted(TextAt(item, {"http.request.remoteaddr"}))) return {};
+      return AddRequest(*time, uri, status == 200 ? NumberAt(item, {"http.response.written"}) : 0);
+    });
+  }
+
+  // [/]v2/NAMESPACE/REPOSITORY/manifests|blobs/WHAT
+  Result<void> AddRequest(std::int64_t time_ms, std::string_view uri, std::uint64_t written) {
+    if (uri.starts_with('/')) uri.remove_prefix(1);
+    if (!uri.starts_with("v2/")) return {};
+    uri.remove_prefix(3);
+    const std::size_t last = uri.rfind('/');
+    const std::size_t kind = last == std::string_view::npos ? last : uri.rfind('/', last - 1);
+    if (kind == std::string_view::npos || kind == 0 || last + 1 == uri.size()) return {};
+    const std::string_view what = uri.substr(last + 1);
+    const std::string_view of = uri.substr(kind + 1, last - kind - 1);
+    const std::string repository(uri.substr(0, kind));
+    const bool is_blob = of == "blobs";
+    if (!is_blob && of != "manifests") return {};
+    if (sources_.objects == (is_blob ? RegistryObjects::kManifests : RegistryObjects::kBlobs)) {
+      return {};
+    }
+    TraceEvent event{.time_ms = time_ms};
+    event.pod_namespace = repository.substr(0, repository.find('/'));
+    if (is_blob) {
+      event.ref = what;
+      if (written > 0) event.bytes = written;
+    } else {
+      event.image = fmt::format("{}{}{}", repository,
+                                what.find(':') == std::string_view::npos ? ':' : '@', what);
+      event.ref = event.image;
+    }
+    return Add(std::move(event));
+  }
+
+  // ---- Traces
+
+  Result<void> ReadTrace(const std::string& path) {
+    auto reader = TRY(TraceReader::Open(path));
+    while (auto event = TRY(reader.Next())) TRY(Add(*std::move(event)));
+    return {};
+  }
+
+  const TraceSources& sources_;
+  TraceSorter& sorter_;
+  TraceImport import_;
+  std::array<char, 32> salt_{};
+  std::unordered_map<std::string, Known> known_;                           // by each name
+  std::unordered_map<std::string, std::vector<std::string>> credentials_;  // of pods
+  std::vector<Start> starts_;
+  // When an event said that a pod's container wants an image, by both.
+  std::unordered_map<std::string, std::vector<std::int64_t>> used_;
+  std::unordered_map<std::string, Seen> seen_;  // events, by UID
+};
+
+}  // namespace
+
+Result<TraceImport> ImportTrace(const TraceSources& sources, TraceSorter& sorter) {
+  return Importer(sources, sorter).Import();
+}
+
+}  // namespace waybill::cli

@@ -1,0 +1,403 @@
+// `waybill trace`: a node's history out of what others recorded. fixtures/trace/ has such files, in
+// the forms that kubectl 1.33, crictl and the registry's trace have.
+
+#include "waybill/trace.h"
+
+#include <boost/test/unit_test.hpp>
+#include <string>
+#include <vector>
+
+#include "bindings/cli/json_stream.h"
+#include "bindings/cli/pull_message.h"
+#include "bindings/cli/trace_sorter.h"
+#include "tests/support/cli_store.h"
+#include "tests/support/expect_error.h"
+
+namespace waybill::testing {
+
+BOOST_AUTO_TEST_SUITE(trace)
+
+namespace {
+
+using Strings = std::vector<std::string>;
+
+std::string Fixture(const std::string& name) { return WAYBILL_FIXTURES "/trace/" + name; }
+
+CommandResult Import(Strings more, const std::string& input = {}) {
+  more.insert(more.begin(), {"trace", "import"});
+  return RunWaybill(more, input);
+}
+
+// The lines behind header and start, which are looked at here.
+Strings LinesOf(const CommandResult& result, const std::string& source) {
+  BOOST_REQUIRE_MESSAGE(result.exit_code == 0, result.err);
+  Strings lines;
+  std::size_t at = 0;
+  while (at < result.out.size()) {
+    const std::size_t end = result.out.find('\n', at);
+    BOOST_REQUIRE(end != std::string::npos);
+    lines.push_back(result.out.substr(at, end - at));
+    at = end + 1;
+  }
+  BOOST_REQUIRE(lines.size() > 2U);
+  BOOST_TEST(lines[0] + "\n" == TraceHeaderLine(source));
+  const std::string time = lines[2].substr(0, lines[2].find(','));
+  BOOST_TEST(lines[1] == time + ",\"event\":\"start\"}");
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    BOOST_TEST(ParseTraceLine(lines[i]).has_value(), lines[i]);
+  }
+  lines.erase(lines.begin(), lines.begin() + 2);
+  return lines;
+}
+
+std::vector<TraceEvent> EventsOf(const CommandResult& result, const std::string& source) {
+  std::vector<TraceEvent> events;
+  for (const std::string& line : LinesOf(result, source)) {
+    events.push_back(Must(ParseTraceLine(line)));
+  }
+  return events;
+}
+
+constexpr const char* kWeb = "\"image\":\"registry.example.com/team-a/web:1\"";
+
+std::string Line(const std::string& time, const std::string& rest) {
+  return "{\"time\":\"" + time + "\"," + rest + "}";
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(messages_of_a_kubelet) {
+  using cli::ParsePullMessage;
+  using Kind = TraceEvent::Kind;
+  const auto says = [](const char* reason, const char* message) {
+    const auto pull = ParsePullMessage(reason, message);
+    BOOST_REQUIRE_MESSAGE(pull.has_value(), message);
+    return *pull;
+  };
+  auto pull = says("Pulled",
+                   "Successfully pulled image \"a:1\" in 796ms (1.594s including waiting). Image "
+                   "size: 543804759 bytes.");
+  BOOST_TEST((pull.kind == Kind::kPulled));
+  BOOST_TEST(pull.image == "a:1");
+  BOOST_TEST((pull.took_ms == 796));
+  BOOST_TEST((pull.bytes == 543804759U));
+  // Before 1.30, 1.27 and 1.19.
+  pull = says("Pulled", "Successfully pulled image \"a:1\" in 1m2.5s (1m3s including waiting)");
+  BOOST_TEST((pull.took_ms == 62500));
+  BOOST_TEST(!pull.bytes.has_value());
+  pull = says("Pulled", "Successfully pulled image \"a:1\" in 2.000000001s");
+  BOOST_TEST((pull.took_ms == 2000));
+  pull = says("Pulled", "Successfully pulled image \"a:1\"");
+  BOOST_TEST(!pull.took_ms.has_value());
+  BOOST_TEST(
+      (says("Pulled", "Container image \"a:1\" already present on machine").kind == Kind::kUse));
+  BOOST_TEST((says("Pulling", "Pulling image \"a:1\"").kind == Kind::kPullBegun));
+  BOOST_TEST((says("Failed", "Failed to pull image \"a:1\": rpc error").kind == Kind::kPullFailed));
+  for (const auto& [reason, message] :
+       {std::pair("Failed", "Error: ErrImagePull"), std::pair("Pulling", "Pulling image \"\""),
+        std::pair("Pulling", "Pulling image \"a"), std::pair("Pulled", "Pulling image \"a:1\""),
+        std::pair("Pulled", "Container image \"a:1\" is somewhere"),
+        std::pair("BackOff", "Back-off pulling image \"a:1\"")}) {
+    BOOST_TEST(!ParsePullMessage(reason, message).has_value(), message);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(durations_of_go) {
+  using cli::ParseGoDuration;
+  BOOST_TEST((ParseGoDuration("1h2m3.004s") == 3723004));
+  BOOST_TEST((ParseGoDuration("15.6µs") == 0));
+  BOOST_TEST((ParseGoDuration("0") == 0));
+  for (const char* wrong :
+       {"", "s", "1", "-1s", "1d", "1s ", "1e9s", "nan", "infs", "99999999999999999999999h"}) {
+    BOOST_TEST(!ParseGoDuration(wrong).has_value(), wrong);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(objects_one_behind_the_other) {
+  const TempDir scratch;
+  const auto objects = [&](const std::string& text, std::size_t most = 100) -> Result<Strings> {
+    const std::string path = (scratch / "file").string();
+    WriteFile(path, text);
+    auto stream = cli::JsonStream::Open(path, most);
+    if (!stream) return stream.error();
+    Strings found;
+    for (;;) {
+      auto next = stream->Next();
+      if (!next) return next.error();
+      if (!*next) return found;
+      found.emplace_back(**next);
+    }
+  };
+  const Strings both = {R"({"a":"}]\"\\"})", R"({"b":[{}]})"};
+  for (const std::string& text :
+       {both[0] + both[1], both[0] + "\n" + both[1] + "\n", "[" + both[0] + ",\n " + both[1] + "]",
+        "[" + both[0] + "]\n[" + both[1] + "]"}) {
+    BOOST_TEST(Must(objects(text)) == both, text);
+  }
+  BOOST_TEST(Must(objects("")).empty());
+  BOOST_TEST(Must(objects("[]\n")).empty());
+  ExpectError(objects("[{}"), ErrorCode::kInvalidArgument, "byte 3: the array breaks off");
+  ExpectError(objects("{\"a\":\"}"), ErrorCode::kInvalidArgument, "JSON breaks off");
+  ExpectError(objects("{}x"), ErrorCode::kInvalidArgument, "byte 2: expected an object");
+  ExpectError(objects("[[{}]]"), ErrorCode::kInvalidArgument, "byte 1: expected an object");
+  ExpectError(objects("{\"a\":\"" + std::string(100, 'x') + "\"}"), ErrorCode::kLimitExceeded,
+              "byte 0: an object has more than 100 bytes");
+  // Longer than what is read at once.
+  const std::string large = "{\"a\":\"" + std::string(300'000, 'x') + "\"}";
+  BOOST_TEST(Must(objects(large + large, 1 << 20)).size() == 2U);
+}
+
+BOOST_AUTO_TEST_CASE(the_order_of_time_with_little_memory) {
+  cli::TraceSorter sorter(2000);
+  Strings ordered;
+  for (int i = 0; i < 500; ++i) {
+    TraceEvent event{.time_ms = (i * 7919) % 100};
+    event.image = std::to_string(i);
+    Must(sorter.Add(event));
+  }
+  std::int64_t before = -1;
+  int last = -1;
+  std::size_t lines = 0;
+  Must(sorter.Finish([&](std::int64_t time_ms, std::string_view line) {
+    const int number = std::stoi(Must(ParseTraceLine(line)).image);
+    BOOST_TEST(before <= time_ms);
+    if (before == time_ms) BOOST_TEST(last < number);
+    before = time_ms;
+    last = number;
+    ++lines;
+  }));
+  BOOST_TEST(lines == 500U);
+}
+
+BOOST_AUTO_TEST_CASE(events) {
+  const CommandResult result = Import({"--events", Fixture("events.json"), "--node", "worker-1"});
+  BOOST_TEST(result.err == "note: left out, of other nodes: 1\n");
+  const std::string of = std::string(kWeb) + ",\"namespace\":\"team-a\"";
+  const Strings expected = {
+      Line("2026-11-20T08:00:01Z", "\"event\":\"use\"," + of + ",\"mustPull\":true"),
+      Line("2026-11-20T08:00:01Z", "\"event\":\"pullBegun\"," + of),
+      Line("2026-11-20T08:00:03Z",
+           "\"event\":\"pulled\"," + of + ",\"bytes\":129338587,\"tookMs\":1200"),
+      Line("2026-11-20T08:10:00Z", "\"event\":\"use\"," + of + ",\"mustPull\":false"),
+      Line("2026-11-20T08:15:00Z", "\"event\":\"use\"," + of + ",\"mustPull\":false"),
+      Line("2026-11-20T08:20:00Z", "\"event\":\"use\"," + of + ",\"mustPull\":false")};
+  BOOST_TEST(LinesOf(result, "events") == expected, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_mixture_of_nodes_is_said) {
+  const CommandResult result = Import({"--events", Fixture("events.json")});
+  BOOST_TEST(result.err ==
+             "warning: the trace mixes 2 nodes, as if all shared one disk\n"
+             "hint: take one by --node, as --node worker-1\n");
+  BOOST_TEST(LinesOf(result, "events").size() == 7U);
+}
+
+BOOST_AUTO_TEST_CASE(a_watch_tells_an_event_again) {
+  const auto event = [](const char* last, int count) {
+    return R"({"kind":"Event","involvedObject":{"kind":"Pod","namespace":"a","name":"p"},)"
+           R"("reason":"Pulled","message":"Container image \"x:1\" already present on machine",)"
+           R"("metadata":{"uid":"1"},"firstTimestamp":"2026-11-20T08:00:00Z","lastTimestamp":")" +
+           std::string(last) + R"(","count":)" + std::to_string(count) + "}\n";
+  };
+  const auto events = EventsOf(Import({"--events", "-"}, event("2026-11-20T08:00:00Z", 1) +
+                                                             event("2026-11-20T08:00:00Z", 1) +
+                                                             event("2026-11-20T08:10:00Z", 3)),
+                               "events");
+  BOOST_REQUIRE(events.size() == 3U);
+  BOOST_TEST(events[1].time_ms - events[0].time_ms == 300'000);
+  BOOST_TEST(events[2].time_ms - events[1].time_ms == 300'000);
+}
+
+BOOST_AUTO_TEST_CASE(an_event_of_the_events_api) {
+  const auto events =
+      EventsOf(Import({"--events", "-", "--node", "n"},
+                      R"({"involvedObject":{"kind":"Pod","namespace":"a","name":"p"},
+                          "reason":"Pulled","message":"Container image \"x:1\" already present",
+                          "eventTime":"2026-11-20T08:00:00.000001Z","reportingInstance":"n",
+                          "series":{"count":2,"lastObservedTime":"2026-11-20T09:00:00.000000Z"}})"),
+               "events");
+  BOOST_REQUIRE(events.size() == 2U);
+  BOOST_TEST(events[1].time_ms - events[0].time_ms == 3'600'000);
+}
+
+BOOST_AUTO_TEST_CASE(all_of_a_node_together) {
+  const CommandResult result =
+      Import({"--events", Fixture("events.json"), "--pods", Fixture("pods.json"), "--containers",
+              Fixture("containers.json"), "--images",
+              Fixture("images-monday.json") + "@2026-11-20T08:00:00Z", "--images",
+              Fixture("images-friday.json") + "@2026-11-24T00:00:00Z", "--node", "worker-1"});
+  const auto events = EventsOf(result, "events+pods+crictl");
+  std::vector<std::string> told;
+  std::set<std::string> credentials;
+  for (const TraceEvent& event : events) {
+    told.push_back(std::string(TraceKindName(event.kind)) + " " +
+                   (event.ref.empty() ? "-" : event.ref.substr(7, 4)) + " " +
+                   std::to_string(event.bytes.value_or(0)));
+    credentials.insert(event.credentials.begin(), event.credentials.end());
+  }
+  // What an event and a pod's status tell, or the runtime, is there once; all have the runtime's ID
+  // and the size by its list.
+  const Strings expected = {"use bbbb 4269694",
+                            "image aaaa 129338587",
+                            "image bbbb 4269694",
+                            "list - 0",
+                            "use cccc 0",
+                            "use aaaa 129338587",
+                            "pullBegun aaaa 129338587",
+                            "pulled aaaa 129338587",
+                            "use aaaa 129338587",
+                            "use aaaa 129338587",
+                            "use aaaa 129338587",
+                            "removed bbbb 4269694",
+                            "list - 0"};
+  BOOST_TEST(told == expected, boost::test_tools::per_element());
+  BOOST_TEST(credentials.size() == 1U);
+  BOOST_TEST(result.out.find("\"pull\"") == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_pod_tells_when_its_containers_started) {
+  const auto events = EventsOf(Import({"--pods", Fixture("pods.json")}), "pods");
+  BOOST_REQUIRE(events.size() == 3U);
+  BOOST_TEST(events[0].image == "busybox");
+  BOOST_TEST(events[1].image == "registry.example.com/team-a/web:1");
+  BOOST_TEST(events[2].time_ms - events[1].time_ms == 1'197'000);
+  for (const TraceEvent& event : events) {
+    BOOST_TEST((event.kind == TraceEvent::Kind::kUse));
+    BOOST_TEST(event.credentials == events[0].credentials);
+    BOOST_TEST(event.credentials.size() == 1U);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(requests_to_a_registry) {
+  const CommandResult all = Import({"--registry", Fixture("registry.json")});
+  BOOST_TEST(all.err == "");
+  const Strings expected = {
+      Line(
+          "2017-07-01T01:39:36.5Z",
+          R"("event":"use","image":"4715bf4e/ca64f105:5f9b3c1e","ref":"4715bf4e/ca64f105:5f9b3c1e",)"
+          R"("namespace":"4715bf4e")"),
+      Line("2017-07-01T01:39:37.098Z",
+           R"("event":"use","ref":"3b5cf54e","namespace":"4715bf4e","bytes":1518)"),
+      Line("2017-07-01T01:40:00Z",
+           R"("event":"use","ref":"3b5cf54e","namespace":"4715bf4e","bytes":1518)")};
+  BOOST_TEST(LinesOf(all, "registry") == expected, boost::test_tools::per_element());
+  const auto with = [&](const Strings& more) {
+    Strings arguments = {"--registry", Fixture("registry.json")};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return LinesOf(Import(arguments), "registry");
+  };
+  BOOST_TEST(with({"--node", "77d0a5b6"}) == Strings({expected[2]}));
+  BOOST_TEST(with({"--registry-objects", "manifests"}) == Strings({expected[0]}));
+  BOOST_TEST(with({"--registry-objects", "blobs"}) == Strings({expected[1], expected[2]}));
+}
+
+BOOST_AUTO_TEST_CASE(a_kubelets_directory_at_two_times) {
+  const TempDir scratch;
+  const auto record = [&](const char* directory, const char* name, const char* time) {
+    const auto folder = scratch / directory / "image_manager" / "pulled";
+    std::filesystem::create_directories(folder);
+    WriteFile(
+        folder / name,
+        std::string(R"({"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1beta1",)"
+                    R"("lastUpdatedTime":")") +
+            time + R"(","imageRef":"sha256:)" + name +
+            R"(","credentialMapping":{"registry.example.com/app":{"kubernetesSecrets":)"
+            R"([{"uid":"u","namespace":"team-a","name":"pull","credentialHash":"00ff"}]}}})");
+  };
+  record("monday", "sha256-a", "2026-01-05T10:00:00Z");
+  record("monday", "sha256-b", "2026-01-05T11:00:00Z");
+  record("monday", "sha256-c", "2026-01-05T12:00:00Z");
+  record("friday", "sha256-a", "2026-01-05T10:00:00Z");
+  record("friday", "sha256-b", "2026-01-09T11:00:00Z");
+  WriteFile(scratch / "friday" / "image_manager" / "pulled" / "sha256-d", "damaged");
+  WriteFile(scratch / "friday" / "image_manager" / "pulled" / ".tmp", "half");
+  const CommandResult result = Import({"--kubelet-dir", (scratch / "monday").string(),
+                                       "--kubelet-dir", (scratch / "friday").string()});
+  BOOST_TEST(result.err == "note: left out: 1 kubelet's record that can't be read\n");
+  Strings told;
+  for (const TraceEvent& event : EventsOf(result, "kubelet-dir")) {
+    told.push_back(std::string(TraceKindName(event.kind)) + " " + event.ref);
+    if (event.kind != TraceEvent::Kind::kPulled) continue;
+    BOOST_TEST(event.image == "registry.example.com/app");
+    BOOST_TEST(event.pod_namespace == "team-a");
+    BOOST_TEST(event.credentials.size() == 1U);
+  }
+  BOOST_TEST(
+      told == Strings({"pulled sha256:sha256-a", "pulled sha256:sha256-b", "pulled sha256:sha256-c",
+                       "pulled sha256:sha256-b", "removed sha256:sha256-c"}),
+      boost::test_tools::per_element());
+  BOOST_TEST(result.out.find("00ff") == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(what_an_owner_wrote_joins_in) {
+  CliStore store;
+  const std::string path = (store / "trace").string();
+  BOOST_TEST(store.Start({"--trace", path, "--images", Fixture("images-friday.json")}).exit_code ==
+             0);
+  const auto events =
+      EventsOf(Import({"--trace", path, "--registry", Fixture("registry.json")}), "trace+registry");
+  BOOST_REQUIRE(events.size() == 6U);
+  BOOST_TEST(events[0].image == "4715bf4e/ca64f105:5f9b3c1e");
+  BOOST_TEST((events[3].kind == TraceEvent::Kind::kStart));
+  BOOST_TEST((events[4].kind == TraceEvent::Kind::kImage));
+  BOOST_TEST((events[4].bytes == 129338587U));
+  BOOST_TEST((events[5].kind == TraceEvent::Kind::kList));
+}
+
+BOOST_AUTO_TEST_CASE(wrong_input_is_named) {
+  const TempDir scratch;
+  const std::string file = (scratch / "file").string();
+  const auto says = [](const CommandResult& result, const std::string& about) {
+    BOOST_TEST(result.exit_code == 2, result.err);
+    BOOST_TEST(result.err.find(about) != std::string::npos, result.err);
+    BOOST_TEST(result.out == "");
+  };
+  says(Import({"--events", file}), file);
+  WriteFile(file, "{\"items\":[yes]}");
+  says(Import({"--events", file}), file + ": byte 0: not JSON at byte 10");
+  WriteFile(file, "[]");
+  says(Import({"--events", file}), "there is no event in what was given");
+  says(Import({"--events", Fixture("events.json"), "--node", "worker-9"}), "--node");
+  says(Import({"--images", "-"}), "does not say when it was made");
+  says(Import({"--containers", Fixture("pods.json")}), "it says no createdAt");
+  says(Import({"--registry", Fixture("events.json")}), "no \"timestamp\"");
+  says(Import({"--trace", Fixture("events.json")}), ":1: this is no trace");
+  says(Import({}), "--events");
+}
+
+BOOST_AUTO_TEST_CASE(show_and_check) {
+  const TempDir scratch;
+  const std::string path = (scratch / "node.trace").string();
+  WriteFile(path, Import({"--events", Fixture("events.json"), "--pods", Fixture("pods.json"),
+                          "--node", "worker-1"})
+                      .out);
+  const auto shown = nlohmann::json::parse(RunWaybill({"trace", "show", path, "--json"}).out);
+  BOOST_TEST(shown["source"] == "events+pods");
+  BOOST_TEST(shown["events"] == 8);
+  BOOST_TEST(shown["use"] == 5);
+  BOOST_TEST(shown["pulled"] == 1);
+  BOOST_TEST(shown["answers"] == 4);
+  BOOST_TEST(shown["mustPull"] == 1);
+  BOOST_TEST(shown["namespaces"] == 1);
+  BOOST_TEST(shown["credentials"] == 1);
+  BOOST_TEST(shown["pulledBytes"] == 129338587);
+  BOOST_TEST(shown["from"] == "2026-11-20T07:59:58Z");
+  BOOST_TEST(shown["to"] == "2026-11-20T08:20:00Z");
+  BOOST_TEST(RunWaybill({"trace", "check", path}).exit_code == 0);
+
+  WriteFile(path, TraceHeaderLine("generated") + TraceLine({.time_ms = 2}) + "{}\n" +
+                      TraceLine({.time_ms = 1}) + "{\"time");
+  const CommandResult wrong = RunWaybill({"trace", "check", path, "--json"});
+  BOOST_TEST(wrong.exit_code == 1);
+  const auto found = nlohmann::json::parse(wrong.out);
+  BOOST_TEST(found["events"] == 2);
+  BOOST_TEST(found["wrong"] == 1);
+  BOOST_TEST(found["timeGoesBack"] == 1);
+  BOOST_TEST(found["cutLines"] == 1);
+  BOOST_TEST(found["problems"][0] == path + ":3: document: field \"event\" is missing");
+  BOOST_TEST(found["problems"][1] == path + ":4: the time goes back");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing

@@ -1,0 +1,15 @@
+# page: docs/trace.md
+# shellcheck shell=bash disable=SC2154
+
+kubectl() {
+  case $2 in
+  events) cat "$FIXTURES/trace/events.json" ;;
+  pods) cat "$FIXTURES/trace/pods.json" ;;
+  esac
+}
+crictl() {
+  case $1 in
+  images) cat "$FIXTURES/trace/images-monday.json" ;;
+  ps) cat "$FIXTURES/trace/containers.json" ;;
+  esac
+}
