@@ -108,6 +108,7 @@ class Node {
     options.store.clock = clock_.AsClock();
     options.store.boot_clock = clock_.AsBootClock();
     options.store.map_bytes = std::uint64_t{64} << 20U;
+    options.store.trace = trace;
     options.store.evidence.short_names = ShortNames::kDockerHub;
     options.list_images = [this]() -> Result<std::vector<ImageOnNode>> { return images; };
     options.who_checks = [this](const std::string& name) {
@@ -193,6 +194,7 @@ class Node {
     return std::find(holes.begin(), holes.end(), kind) != holes.end();
   }
 
+  TraceOptions trace;
   std::vector<ImageOnNode> images;
   bool kubelet_runs = false;
   ProofChecker checker = ProofChecker::kRegistry;
@@ -238,6 +240,44 @@ BOOST_AUTO_TEST_CASE(a_pull_is_followed_to_its_record) {
   BOOST_TEST(
       Must(node.its_store().GetRecord({.image_ref = Ref('1')})).credential_mapping.contains(kApp));
   BOOST_TEST(node.holes.empty());
+}
+
+// A kubelet's decisions are its own: what the guard sees of uses is who got into a record.
+BOOST_AUTO_TEST_CASE(a_trace_of_what_it_saw) {
+  Node node;
+  node.trace.path = node.kubelet().parent_path() / "trace";
+  node.Start();
+  node.WriteIntent(kAppV1);
+  Must(node.guard().HandleEvents());
+  node.images = {Listed('1', kAppV1)};
+  node.images[0].bytes = 129338587;
+  node.WriteRecord('1', "a");
+  std::filesystem::remove(node.Pulling(kAppV1));
+  node.Follow();
+  // Lists that change nothing.
+  node.List();
+  node.List();
+  node.images.clear();
+  node.List();
+  node.Stop();
+  auto reader = Must(TraceReader::Open(node.trace.path));
+  Strings told;
+  while (const auto event = Must(reader.Next())) {
+    told.push_back(std::string(TraceKindName(event->kind)) + " " + event->image + " " +
+                   std::to_string(event->bytes.value_or(0)) + " " + event->pod_namespace + " " +
+                   std::to_string(event->credentials.size()));
+  }
+  const std::string app = kApp;
+  const Strings expected = {"start  0  0",
+                            "list  0  0",
+                            "pullBegun " + app + ":v1 0  0",
+                            "use " + app + " 0 a 1",
+                            "pulled " + app + ":v1 129338587  0",
+                            "image " + app + ":v1 129338587  0",
+                            "list  0  0",
+                            "removed " + app + ":v1 129338587  0",
+                            "list  0  0"};
+  BOOST_TEST(told == expected, boost::test_tools::per_element());
 }
 
 // By the runtime's configuration as it is when the kubelet records the pull; what it was before a
