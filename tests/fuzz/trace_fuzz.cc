@@ -1,11 +1,13 @@
-// A trace: no crash, whatever its bytes are; a bad line costs that line alone; what was read is
-// within bounds, and comes back when it is written.
+// A trace, and a kubelet's message that becomes an event of one: no crash, whatever the bytes are;
+// a bad line costs that line alone; what was read is within bounds, and comes back when it is
+// written.
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 
+#include "bindings/cli/pull_message.h"
 #include "waybill/limits.h"
 #include "waybill/trace.h"
 
@@ -40,6 +42,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (event) Judge(**event);
       Must(left > 1);
     }
+  }
+  for (const char* reason : {"Pulling", "Pulled", "Failed"}) {
+    const auto pull = waybill::cli::ParsePullMessage(reason, text);
+    if (pull) Must(!pull->image.empty() && pull->took_ms.value_or(0) >= 0);
   }
   return 0;
 }
