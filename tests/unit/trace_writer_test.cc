@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/allocations.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/store_fixture.h"
 #include "waybill/trace.h"
@@ -32,6 +33,7 @@ class Traced {
   explicit Traced(TraceOptions options = {}, Rules rules = Rules::kClosed)
       : options_(std::move(options)), rules_(rules) {
     options_.path = directory_ / "node.trace";
+    options_.written_within = std::chrono::milliseconds(10);
     Start();
   }
   void Start() {
@@ -265,6 +267,9 @@ BOOST_AUTO_TEST_CASE(bounds_are_checked) {
   ExpectError(NodeStore::Open(options), ErrorCode::kInvalidArgument, "bounded by 262143 bytes");
   options.trace = {.path = directory / "trace", .files = 0};
   ExpectError(NodeStore::Open(options), ErrorCode::kInvalidArgument, "can't have 0 files");
+  options.trace = {.path = directory / "trace", .written_within = std::chrono::milliseconds(0)};
+  ExpectError(NodeStore::Open(options), ErrorCode::kInvalidArgument, "within 0 milliseconds");
+  options.trace.written_within = std::chrono::milliseconds(5000);
   options.trace.files = kMaxTraceFiles + 1;
   ExpectError(NodeStore::Open(options), ErrorCode::kInvalidArgument, "can't have 101 files");
 }
@@ -346,6 +351,23 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_written_is_dropped_and_counted) {
   std::filesystem::remove(node.path());
   PullIt(node.store());
   BOOST_TEST(Kinds(node.Events()) == std::vector<std::string>({"pullBegun", "pulled"}));
+}
+
+BOOST_AUTO_TEST_CASE(a_decision_allocates_nothing_for_it) {
+  Traced node;
+  PullIt(node.store());
+  const ImagePullSecret secret = Secret();
+  const ImagePullSecretView view(secret);
+  const auto decide = [&] {
+    FixedCredentials credentials({.secrets = {&view, 1}});
+    return node.store().MustAttemptPull({.image = kImage, .image_ref = kRef}, credentials);
+  };
+  BOOST_TEST(!decide().pull);
+  const std::size_t before = testing::AllocationsOfThread();
+  for (int i = 0; i < 100; ++i) decide();
+  const std::size_t after = testing::AllocationsOfThread();
+  BOOST_TEST(after == before);
+  BOOST_TEST(node.Events().size() == 3U + 101U);
 }
 
 BOOST_AUTO_TEST_CASE(decisions_of_many_threads) {

@@ -3,6 +3,7 @@
 #ifndef WAYBILL_OPTIONS_H_
 #define WAYBILL_OPTIONS_H_
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -71,10 +72,10 @@ enum class Gap : std::uint8_t {
   kNo,
 };
 
-// A trace of what the owner does (docs/trace.md, waybill/trace.h), for whoever plans capacity. It
-// costs a decision some hundred nanoseconds, is written within a second, and is not synced. No call
-// fails for it, and no opening: RecoveryReport::warnings says why there is none. What can't be
-// written is dropped, and Metrics counts it.
+// A trace of what the owner does (docs/trace.md, waybill/trace.h), for whoever plans capacity. A
+// decision notes it in memory, and waits for nothing. It is not synced. No call fails for it, and
+// no opening: RecoveryReport::warnings says why there is none. What can't be written is dropped,
+// and Metrics counts it.
 struct TraceOptions {
   // A file of the caller's, 0600, outside the store's directory. With what was rotated (path.1, …)
   // and path.salt, which makes the pseudonyms of credentials. Empty: no trace.
@@ -82,6 +83,8 @@ struct TraceOptions {
   // Bytes of one file, 256 KiB or more; files, 1 to kMaxTraceFiles.
   std::uint64_t max_file_bytes = std::uint64_t{16} << 20;
   std::size_t files = 4;
+  // How long an event may wait in memory; how often a thread looks for one. 1 ms to 1 h.
+  std::chrono::milliseconds written_within{5000};
 };
 
 struct OpenOptions {

@@ -23,7 +23,6 @@ namespace waybill::internal {
 
 namespace {
 
-constexpr std::chrono::seconds kWriteWithin{1};
 constexpr std::int64_t kSecondsBetweenLists = 3600;
 constexpr std::string_view kSource = "owner";
 
@@ -103,6 +102,14 @@ Result<void> CheckTraceOptions(const TraceOptions& options) {
                  "a file of a trace can't be bounded by " + std::to_string(options.max_file_bytes) +
                      " bytes; nothing was changed",
                  "give it " + std::to_string(kLeast) + " or more"};
+  }
+  if (options.written_within < std::chrono::milliseconds(1) ||
+      options.written_within > std::chrono::hours(1)) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "a trace can't be written within " +
+                     std::to_string(options.written_within.count()) +
+                     " milliseconds; nothing was changed",
+                 "give it 1 to 3,600,000"};
   }
   if (options.files >= 1 && options.files <= kMaxTraceFiles) return {};
   return Error{
@@ -267,7 +274,7 @@ void TraceWriter::Add(const Noted& noted, std::size_t most) noexcept {
     });
     ++noted_;
     const bool is_half = before < kBuffer / 2 && buffer_.size() >= kBuffer / 2;
-    if (before == 0 || is_half) news_.notify_one();
+    if (is_half) news_.notify_one();
   } catch (...) {
     dropped_.fetch_add(1, std::memory_order_relaxed);
   }
@@ -361,9 +368,8 @@ void TraceWriter::Run() {
   noted.reserve(kBuffer);
   std::unique_lock lock(mutex_);
   for (;;) {
-    news_.wait(lock, [&] { return stopping_ || !buffer_.empty(); });
-    // More comes in bursts; a full buffer would drop it.
-    news_.wait_for(lock, kWriteWithin, [&] { return stopping_ || buffer_.size() >= kBuffer / 2; });
+    news_.wait_for(lock, options_.written_within,
+                   [&] { return stopping_ || buffer_.size() >= kBuffer / 2; });
     if (buffer_.empty()) {
       if (stopping_) return;
       continue;

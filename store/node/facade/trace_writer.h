@@ -1,7 +1,7 @@
 // Writes an owner's trace (waybill/trace.h). What happens is noted in memory, under a mutex held
-// for moments, and a thread of its own writes it within a second: no caller waits for the disk, and
-// none gets an error. What can't be written is dropped, and counted. While nothing happens the
-// thread sleeps.
+// for moments, and a thread of its own writes it: no caller waits for the disk, and none gets an
+// error. What can't be written is dropped, and counted. The thread looks now and then, since waking
+// it would cost a decision more than all else; only a buffer that fills up wakes it.
 //
 // Beside the trace lies FILE.salt, 32 random bytes that make pseudonyms of credentials, so that
 // those of one trace stay the same over restarts. It is locked: a trace has one writer.
