@@ -64,10 +64,10 @@ std::optional<PullMessage> ParsePullMessage(std::string_view reason, std::string
     return std::nullopt;
   }
   if (pull.kind != TraceEvent::Kind::kPulled || !skip(" in ")) return pull;
+  // Behind it stands how long that was including waiting for other pulls.
   const std::size_t end = std::min(message.find(' '), message.size());
   pull.took_ms = ParseGoDuration(message.substr(0, end));
   message.remove_prefix(end);
-  // The time without waiting for other pulls: what the pull itself took.
   const std::size_t size = message.find("Image size: ");
   if (size == std::string_view::npos) return pull;
   message.remove_prefix(size + std::string_view("Image size: ").size());

@@ -404,9 +404,11 @@ class Importer {
     const std::uint64_t count = std::max<std::uint64_t>(
         {1, NumberAt(item, {"count"}), NumberAt(item, {"series", "count"})});
     // A watch tells the same event again, with a higher count.
-    Seen& seen = seen_[TextAt(item, {"metadata", "uid"})];
+    const std::string uid = TextAt(item, {"metadata", "uid"});
+    Seen unnamed;
+    Seen& seen = uid.empty() ? unnamed : seen_[uid];
     const bool is_new = seen.count == 0;
-    if (count <= seen.count && !TextAt(item, {"metadata", "uid"}).empty()) return {};
+    if (count <= seen.count) return {};
     const std::uint64_t news = std::min(is_new ? count : count - seen.count, kMaxRepeats);
     const std::int64_t from = is_new ? std::min(first.value_or(*last), *last) : seen.last_ms;
     TraceEvent event;

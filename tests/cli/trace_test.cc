@@ -209,6 +209,9 @@ BOOST_AUTO_TEST_CASE(a_watch_tells_an_event_again) {
 }
 
 BOOST_AUTO_TEST_CASE(an_event_of_the_events_api) {
+  const std::string once = R"({"involvedObject":{"kind":"Pod","namespace":"a","name":"p"},
+      "reason":"Pulling","message":"Pulling image \"x:1\"","eventTime":"2026-11-20T10:00:00Z"})";
+  BOOST_TEST(EventsOf(Import({"--events", "-"}, once + once), "events").size() == 4U);
   const auto events =
       EventsOf(Import({"--events", "-", "--node", "n"},
                       R"({"involvedObject":{"kind":"Pod","namespace":"a","name":"p"},
