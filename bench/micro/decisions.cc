@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
 #include <thread>
 
@@ -128,6 +129,37 @@ void MeasureAllowlists(const Micro& micro, const MicroStore& on) {
     }
     on.store.Open();
   }
+}
+
+void MeasureTraced(const Micro& micro, const MicroStore& on) {
+  // Fills more than half of the writer's buffer, so that it is written at once, and not all of it:
+  // what is dropped costs less.
+  const std::size_t batch = micro.pace.quick ? 2 : 700;
+  on.store.Close();
+  OpenOptions options = on.store.Options();
+  options.trace.path = micro.scratch.path() / "trace";
+  {
+    const auto store = Must(NodeStore::Open(options));
+    std::size_t asked = 1;  // the owner's start is an event, too
+    const auto written = [&] {
+      Metrics metrics;
+      do {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        metrics = store->GetMetrics();
+      } while (metrics.trace_events + metrics.trace_events_dropped < asked);
+      if (metrics.trace_events_dropped > 0) throw std::runtime_error("a trace lacks decisions");
+    };
+    const Questions& hits = on.questions;
+    Beside(
+        micro.figures, micro.pace, "MustAttemptPull: hit, with a trace", batch,
+        [&](std::size_t i) {
+          ++asked;
+          Expect(*store, hits[i % hits.size()], Reason::kSecretHashMatches);
+        },
+        micro.pace.quick ? 2 : 200, [&] { on.bare.Lookup(); }, written, micro.pace.fewest_turns);
+    Must(store->Close());
+  }
+  on.store.Open();
 }
 
 void MeasureThreads(const Micro& micro, const MicroStore& on) {

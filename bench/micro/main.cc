@@ -49,6 +49,7 @@ void MeasureStore(const Micro& micro, std::size_t records, bool smallest,
   begin("decisions", "x lookup");
   MeasureKindsOfDecisions(micro, on);
   MeasureAllowlists(micro, on);
+  MeasureTraced(micro, on);
   begin("decisions on several threads", "x 1 thread");
   MeasureThreads(micro, on);
   begin("decisions through C and Go", "x C++");

@@ -34,6 +34,7 @@ std::vector<ImageOnNode> ListOfImages(std::uint64_t first, std::size_t count);
 // decisions.cc
 void MeasureKindsOfDecisions(const Micro& micro, const MicroStore& on);
 void MeasureAllowlists(const Micro& micro, const MicroStore& on);
+void MeasureTraced(const Micro& micro, const MicroStore& on);
 void MeasureThreads(const Micro& micro, const MicroStore& on);
 // Makes stores of its own.
 void MeasureSecrets(const Micro& micro);
