@@ -181,6 +181,7 @@ BOOST_AUTO_TEST_CASE(of_lists_only_changes_are_written) {
     list({a, b});
     list({a, b});
     list({b, a});
+    list({{.id = "sha256:a", .repo_tags = {"a:1"}}, b});
     list({a}, false);
     a.bytes = 11;
     list({a});
@@ -242,6 +243,31 @@ BOOST_AUTO_TEST_CASE(its_files_are_bounded) {
   }
   BOOST_TEST(!std::filesystem::exists(node / "node.trace.3"));
   BOOST_TEST(node.Events().size() > 1000U);
+}
+
+BOOST_AUTO_TEST_CASE(each_part_has_the_images_of_its_time) {
+  Traced node({.max_file_bytes = 256 << 10, .files = 2});
+  const auto list = [&] {
+    const auto token = Must(node.store().BeginList());
+    Must(node.store().ObserveImages(
+        {.images = {{.id = "sha256:a"}}, .token = token, .complete = true}));
+  };
+  list();
+  for (std::uint64_t asked = 3; asked < 3000;) {
+    for (int i = 0; i < 300; ++i, ++asked) {
+      Pod pod;
+      node.store().MustAttemptPull({.image = kImage, .image_ref = kRef}, pod);
+    }
+    while (node.store().GetMetrics().trace_events < asked) std::this_thread::yield();
+  }
+  list();
+  list();
+  node.Stop();
+  const std::string newest = ContentOf(node.path());
+  BOOST_TEST(std::filesystem::exists(node.path().string() + ".1"));
+  const std::size_t image = newest.find("\"event\":\"image\"");
+  BOOST_TEST(image != std::string::npos);
+  BOOST_TEST(newest.find("\"event\":\"image\"", image + 1) == std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(fewer_files_than_before) {

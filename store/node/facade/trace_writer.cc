@@ -188,9 +188,15 @@ Result<void> TraceWriter::OpenFile() {
 
 Result<void> TraceWriter::BeginFile() {
   const std::string header = TraceHeaderLine(kSource);
-  TRY(PWriteAll(file_, header, 0, options_.path));
-  file_bytes_ = header.size();
-  return {};
+  auto written = PWriteAll(file_, header, 0, options_.path);
+  if (written) {
+    file_bytes_ = header.size();
+    return {};
+  }
+  // Empty again, it is begun at the next try.
+  static_cast<void>(::ftruncate(file_.get(), 0) == 0);
+  file_.Reset();
+  return written;
 }
 
 Result<void> TraceWriter::Rotate() {
@@ -206,6 +212,7 @@ Result<void> TraceWriter::Rotate() {
     }
   }
   if (options_.files == 1) TRY(RemoveFile(options_.path));
+  rotations_.fetch_add(1, std::memory_order_relaxed);
   file_ = TRY(internal::OpenFile(options_.path, O_RDWR | O_CREAT | O_EXCL | O_APPEND));
   return BeginFile();
 }
@@ -283,21 +290,27 @@ void TraceWriter::Add(const Noted& noted, std::size_t most) noexcept {
 void TraceWriter::AddList(const std::vector<ImageOnNode>& images) noexcept {
   try {
     const std::scoped_lock lock(list_mutex_);
+    // The parts with the images of earlier lists will go.
+    const std::uint64_t rotations = rotations_.load(std::memory_order_relaxed);
+    const bool anew = std::exchange(listed_in_, rotations) != rotations;
     std::map<std::string, Listed> now;
     bool changed = false;
     for (const ImageOnNode& image : images) {
       const std::string& name = !image.repo_tags.empty()      ? image.repo_tags.front()
                                 : !image.repo_digests.empty() ? image.repo_digests.front()
                                                               : std::string();
-      const auto [at, added] =
-          now.try_emplace(image.id, Listed{name, image.runtime_handler, image.bytes});
-      if (!added) continue;
       const auto was = listed_.find(image.id);
-      if (was != listed_.end() && was->second == at->second) continue;
+      // Not every list says it: one that came through the socket does not.
+      const std::uint64_t bytes =
+          image.bytes == 0 && was != listed_.end() ? was->second.bytes : image.bytes;
+      const auto [at, added] =
+          now.try_emplace(image.id, Listed{name, image.runtime_handler, bytes});
+      if (!added) continue;
+      if (!anew && was != listed_.end() && was->second == at->second) continue;
       changed = true;
       Add({.kind = TraceEvent::Kind::kImage,
            .copy = {.image = name, .image_ref = image.id, .runtime_handler = image.runtime_handler},
-           .bytes = image.bytes},
+           .bytes = bytes},
           kBufferOfLists);
     }
     for (const auto& [ref, listed] : listed_) {

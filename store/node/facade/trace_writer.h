@@ -100,9 +100,11 @@ class TraceWriter {
   std::uint64_t file_bytes_ = 0;
   std::atomic<std::uint64_t> written_{0};
   std::atomic<std::uint64_t> dropped_{0};
+  std::atomic<std::uint64_t> rotations_{0};
 
   std::mutex list_mutex_;
-  std::map<std::string, Listed> listed_;   // by ref; guarded by list_mutex_, as is
+  std::map<std::string, Listed> listed_;   // by ref; guarded by list_mutex_, as are
+  std::uint64_t listed_in_ = 0;            // rotations_ at the last list
   std::optional<std::int64_t> listed_at_;  // when the last list was written, in seconds
 
   std::mutex mutex_;
