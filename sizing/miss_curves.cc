@@ -21,13 +21,20 @@ std::uint64_t Scaled(std::uint64_t size, double rate) {
 
 }  // namespace
 
-std::vector<std::uint64_t> SizesFor(const Requests& requests, Unit unit, std::size_t points) {
+std::vector<std::uint64_t> SizesFor(const Requests& requests, Unit unit, std::size_t points,
+                                    double rate) {
+  // With less of them a sample's cache is a matter of luck.
+  constexpr double kLeastObjects = 100;
   std::vector<std::uint64_t> sizes;
   if (requests.bytes.empty() || points == 0) return sizes;
   const bool objects = unit == Unit::kObjects;
-  const double least =
-      objects ? 1 : AsReal(*std::max_element(requests.bytes.begin(), requests.bytes.end()));
   const std::uint64_t most = objects ? requests.bytes.size() : requests.distinct_bytes();
+  double least =
+      objects ? 1 : AsReal(*std::max_element(requests.bytes.begin(), requests.bytes.end()));
+  if (rate < 1) {
+    const double one = AsReal(most) / AsReal(requests.bytes.size());
+    least = std::max(least, std::min(AsReal(most), kLeastObjects * one / rate));
+  }
   const double factor =
       points < 2 ? 1 : std::pow(AsReal(most) / least, 1 / static_cast<double>(points - 1));
   for (std::size_t i = 0; i + 1 < points; ++i) {
@@ -42,7 +49,6 @@ std::vector<std::uint64_t> SizesFor(const Requests& requests, Unit unit, std::si
 MissCurves CurvesOf(const Requests& requests, Unit unit, const CurveOptions& options) {
   MissCurves result{.unit = unit};
   if (requests.all.empty()) return result;
-  const std::vector<std::uint64_t> sizes = SizesFor(requests, unit, options.points);
   Sample sample;
   const bool whole = requests.bytes.size() <= options.most_objects;
   if (!whole) {
@@ -50,6 +56,7 @@ MissCurves CurvesOf(const Requests& requests, Unit unit, const CurveOptions& opt
     result.rate = sample.rate;
   }
   const Requests& played = whole ? requests : sample.requests;
+  const std::vector<std::uint64_t> sizes = SizesFor(requests, unit, options.points, result.rate);
   std::vector<std::uint64_t> capacities;
   for (const std::uint64_t size : sizes) capacities.push_back(Scaled(size, result.rate));
 

@@ -43,8 +43,10 @@ struct CurveOptions {
 MissCurves CurvesOf(const Requests& requests, Unit unit, const CurveOptions& options = {});
 
 // From the smallest size that is worth a look (one object; by bytes the largest one) to what holds
-// all: ascending, each about as many times the one before.
-std::vector<std::uint64_t> SizesFor(const Requests& requests, Unit unit, std::size_t points);
+// all: ascending, each about as many times the one before. Of a sample of `rate`, from the size of
+// which it shows enough objects.
+std::vector<std::uint64_t> SizesFor(const Requests& requests, Unit unit, std::size_t points,
+                                    double rate = 1);
 
 }  // namespace waybill::sizing
 
