@@ -1,0 +1,208 @@
+// Image garbage collection against a slow play of the kubelet's code: every tick looks at every
+// image.
+
+#include "sizing/image_disk.h"
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <deque>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "tests/support/draw.h"
+
+namespace waybill::testing {
+
+BOOST_AUTO_TEST_SUITE(image_disk)
+
+namespace {
+
+using namespace waybill::sizing;  // NOLINT(google-build-using-namespace)
+
+class SlowKubelet {
+ public:
+  SlowKubelet(const Requests& requests, const ImageGc& gc, std::size_t running,
+              std::uint64_t capacity)
+      : requests_(requests), gc_(gc), most_running_(running), capacity_(capacity) {}
+
+  DiskPoint Play() {
+    point_.disk_bytes = capacity_;
+    const std::int64_t start = requests_.all.front().time_ms;
+    std::int64_t next = start + kGcPeriodMs;
+    for (const Request& request : requests_.all) {
+      for (; next <= request.time_ms; next += kGcPeriodMs) GarbageCollect(next, start);
+      Run(request.object);
+    }
+    return point_;
+  }
+
+ private:
+  struct Record {
+    std::int64_t first_detected = 0;
+    std::int64_t last_used = -1'000'000'000'000'000;
+  };
+
+  std::set<std::uint32_t> InUse() const { return {running_.begin(), running_.end()}; }
+  std::int64_t Used() const {
+    std::int64_t sum = 0;
+    for (const std::uint32_t image : on_disk_) sum += BytesOf(image);
+    return sum;
+  }
+  std::int64_t BytesOf(std::uint32_t image) const {
+    return static_cast<std::int64_t>(requests_.bytes[image]);
+  }
+
+  void GarbageCollect(std::int64_t now, std::int64_t start) {
+    const std::set<std::uint32_t> in_use = InUse();
+    std::vector<std::uint32_t> order;
+    for (const std::uint32_t image : on_disk_) {
+      Record& record = records_.try_emplace(image, Record{.first_detected = now}).first->second;
+      if (in_use.contains(image)) {
+        record.last_used = now;
+      } else {
+        order.push_back(image);
+      }
+    }
+    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+      const Record& left = records_.at(a);
+      const Record& right = records_.at(b);
+      if (left.last_used != right.last_used) return left.last_used < right.last_used;
+      return left.first_detected != right.first_detected
+                 ? left.first_detected < right.first_detected
+                 : a < b;
+    });
+    if (gc_.max_age_ms > 0 && now - start > gc_.max_age_ms) {
+      std::vector<std::uint32_t> left;
+      for (const std::uint32_t image : order) {
+        if (now - records_.at(image).last_used > gc_.max_age_ms) {
+          Remove(image);
+        } else {
+          left.push_back(image);
+        }
+      }
+      order = left;
+    }
+    const auto capacity = static_cast<std::int64_t>(capacity_);
+    const std::int64_t available = capacity - Used();
+    const std::int64_t usage = 100 - available * 100 / capacity;
+    if (usage < static_cast<std::int64_t>(gc_.high_percent)) return;
+    const std::int64_t wanted =
+        capacity * (100 - static_cast<std::int64_t>(gc_.low_percent)) / 100 - available;
+    std::int64_t freed = 0;
+    for (const std::uint32_t image : order) {
+      if (now - records_.at(image).first_detected < gc_.min_age_ms) continue;
+      Remove(image);
+      freed += BytesOf(image);
+      if (freed >= wanted) break;
+    }
+  }
+
+  void Remove(std::uint32_t image) {
+    on_disk_.erase(image);
+    records_.erase(image);
+    ++point_.collected;
+  }
+
+  void Run(std::uint32_t image) {
+    const auto capacity = static_cast<std::int64_t>(capacity_);
+    if (!on_disk_.contains(image)) {
+      if (Used() + BytesOf(image) > capacity) {
+        const std::set<std::uint32_t> in_use = InUse();
+        const std::set<std::uint32_t> before = on_disk_;
+        for (const std::uint32_t one : before) {
+          if (!in_use.contains(one)) Remove(one);
+        }
+      }
+      if (Used() + BytesOf(image) > capacity) {
+        ++point_.without_room;
+        return;
+      }
+      on_disk_.insert(image);
+      ++point_.pulled.requests;
+      point_.pulled.bytes += requests_.bytes[image];
+      if (!ever_.insert(image).second) {
+        ++point_.again.requests;
+        point_.again.bytes += requests_.bytes[image];
+      }
+      point_.most_bytes = std::max(point_.most_bytes, static_cast<std::uint64_t>(Used()));
+    }
+    running_.push_back(image);
+    if (running_.size() > most_running_) running_.pop_front();
+  }
+
+  const Requests& requests_;
+  ImageGc gc_;
+  std::size_t most_running_;
+  std::uint64_t capacity_;
+  std::set<std::uint32_t> on_disk_;
+  std::set<std::uint32_t> ever_;
+  std::map<std::uint32_t, Record> records_;
+  std::deque<std::uint32_t> running_;
+  DiskPoint point_;
+};
+
+Requests Drawn(Draw& draw) {
+  Requests requests;
+  const std::size_t objects = 1 + draw.Below(30);
+  for (std::size_t i = 0; i < objects; ++i) requests.bytes.push_back(1 + draw.Below(100));
+  std::int64_t now = static_cast<std::int64_t>(draw.Below(1000));
+  for (std::size_t i = 0; i < 300; ++i) {
+    // Also at the very moment of a tick.
+    now += static_cast<std::int64_t>(draw.OneIn(4) ? draw.Below(4) * 300'000 : draw.Below(200'000));
+    requests.all.push_back({static_cast<std::uint32_t>(draw.Below(objects)), now});
+  }
+  return requests;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(as_a_slow_play_of_the_kubelets_code) {
+  const std::uint64_t seed = SeedOfThisRun();
+  Draw draw(seed);
+  std::uint64_t collected = 0;
+  std::uint64_t without_room = 0;
+  for (int round = 0; round < 300; ++round) {
+    const Requests requests = Drawn(draw);
+    ImageGc gc;
+    gc.high_percent = draw.Below(101);
+    gc.low_percent = draw.Below(gc.high_percent + 1);
+    gc.min_age_ms = static_cast<std::int64_t>(draw.Below(3) * 200'000);
+    gc.max_age_ms = static_cast<std::int64_t>(draw.Below(3) * 1'500'000);
+    const std::size_t running = 1 + draw.Below(20);
+    const std::uint64_t capacity = 20 + draw.Below(requests.distinct_bytes() + 20);
+    BOOST_TEST_CONTEXT("round " << round << ", seed " << seed << ", " << capacity << " bytes, "
+                                << running << " run, " << gc.high_percent << " " << gc.low_percent
+                                << " " << gc.min_age_ms << " " << gc.max_age_ms) {
+      const DiskPoint found = PlayDisk(requests, gc, running, capacity);
+      const DiskPoint slow = SlowKubelet(requests, gc, running, capacity).Play();
+      BOOST_TEST(found.pulled.requests == slow.pulled.requests);
+      BOOST_TEST(found.pulled.bytes == slow.pulled.bytes);
+      BOOST_TEST(found.again.bytes == slow.again.bytes);
+      BOOST_TEST(found.collected == slow.collected);
+      BOOST_TEST(found.most_bytes == slow.most_bytes);
+      BOOST_TEST(found.without_room == slow.without_room);
+      BOOST_TEST((found == slow));
+      collected += found.collected;
+      without_room += found.without_room;
+    }
+  }
+  BOOST_TEST(collected > 1000U);
+  BOOST_TEST(without_room > 100U);
+}
+
+BOOST_AUTO_TEST_CASE(a_disk_with_room_for_all_pulls_nothing_again) {
+  Draw draw(SeedOfThisRun());
+  for (int round = 0; round < 20; ++round) {
+    const Requests requests = Drawn(draw);
+    const std::vector<DiskPoint> curve = DiskCurve(requests, {}, 5, 8);
+    BOOST_TEST(curve.size() == 8U);
+    BOOST_TEST(curve.back().again.requests == 0U);
+    BOOST_TEST(curve.back().collected == 0U);
+    BOOST_TEST(curve.back().pulled.bytes <= requests.distinct_bytes());
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing
