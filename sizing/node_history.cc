@@ -1,0 +1,322 @@
+#include "sizing/node_history.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "store/base/try.h"
+#include "waybill/decision.h"
+#include "waybill/image_name.h"
+
+namespace waybill::sizing {
+
+namespace {
+
+constexpr double kDayMs = 86'400'000;
+
+using Numbers = std::unordered_map<std::string, std::uint32_t>;
+
+class Counting {
+ public:
+  explicit Counting(const HistoryLimits& limits) : limits_(limits) {}
+
+  Result<void> Add(const TraceEvent& event) {
+    if (history_.events++ == 0) history_.span = {event.time_ms, event.time_ms};
+    if (!event.credentials.empty()) history_.has_credentials = true;
+    // A clock that goes back stands still.
+    history_.span.last_ms = std::max(history_.span.last_ms, event.time_ms);
+    if (history_.days() > limits_.days) {
+      return TooMuch("spans more than ten years", "a clock was wrong: cut the trace there");
+    }
+    switch (event.kind) {
+      case TraceEvent::Kind::kStart:
+        ++history_.starts;
+        return {};
+      case TraceEvent::Kind::kList:
+        ++history_.lists;
+        return {};
+      case TraceEvent::Kind::kPullFailed:
+        ++history_.failed_pulls;
+        return {};
+      case TraceEvent::Kind::kPullBegun:
+        return {};
+      case TraceEvent::Kind::kImage: {
+        const std::uint32_t image = TRY(ImageOf(event));
+        Arrived(image);
+        return {};
+      }
+      case TraceEvent::Kind::kRemoved: {
+        const std::uint32_t image = TRY(ImageOf(event));
+        Removed(image);
+        return {};
+      }
+      case TraceEvent::Kind::kPulled:
+        return AddPull(event);
+      case TraceEvent::Kind::kUse:
+        return AddUse(event);
+    }
+    return {};
+  }
+
+  NodeHistory Take() {
+    Requests& requests = history_.requests;
+    history_.requests_are_pulls = requests.all.empty();
+    if (history_.requests_are_pulls) requests.all = std::move(pulls_);
+    Number(requests);
+    for (std::size_t i = 0; i < images_.size(); ++i) {
+      const Image& image = images_[i];
+      if (image.same_as) continue;
+      if (image.has_ref || image.app_uses) ++history_.apps[image.app].refs;
+      if (image.was_pulled) {
+        history_.secrets.push_back(static_cast<std::uint32_t>(image.credentials.size()));
+      }
+    }
+    for (auto& [credential, holders] : holders_) {
+      if (holders.size() < 2) continue;
+      for (const std::uint32_t tenant : holders) history_.tenants[tenant].shares = true;
+    }
+    for (std::size_t i = 0; i < history_.apps.size(); ++i) {
+      history_.apps[i].tenants = static_cast<std::uint32_t>(app_tenants_[i].size());
+    }
+    return std::move(history_);
+  }
+
+ private:
+  struct Image {
+    std::uint32_t app = 0;
+    std::optional<std::uint32_t> same_as = {};  // found out later: the image of a ref
+    std::uint64_t bytes = 0;                    // 0: unknown
+    bool has_ref = false;
+    bool app_uses = false;  // it is used, or pulled
+    bool on_node = false;
+    bool has_record = false;
+    bool was_pulled = false;
+    std::set<std::string> credentials = {};  // proven
+    std::set<std::uint32_t> tenants = {};    // that are in the record
+  };
+
+  static Error TooMuch(std::string_view what, std::string_view hint) {
+    return {ErrorCode::kLimitExceeded, "the trace " + std::string(what), std::string(hint)};
+  }
+  Error TooMany(std::size_t most, std::string_view what) const {
+    return TooMuch("has more than " + std::to_string(most) + " " + std::string(what),
+                   "take a part of it, or that of fewer nodes");
+  }
+
+  Result<std::uint32_t> AppOf(const std::string& name) {
+    const auto next = static_cast<std::uint32_t>(history_.apps.size());
+    const auto [found, is_new] = apps_.emplace(name, next);
+    if (is_new) {
+      if (next >= limits_.images) return TooMany(limits_.images, "images");
+      history_.apps.emplace_back();
+      app_tenants_.emplace_back();
+    }
+    return found->second;
+  }
+
+  Result<std::uint32_t> NewImage(const TraceEvent& event) {
+    if (images_.size() >= limits_.images) return TooMany(limits_.images, "images");
+    const std::uint32_t app =
+        TRY(AppOf(event.image.empty() ? event.ref : RepositoryOf(event.image)));
+    images_.push_back({.app = app, .has_ref = !event.ref.empty()});
+    return static_cast<std::uint32_t>(images_.size() - 1);
+  }
+
+  // By its ref. An absent image has none: it is the one that a pull of the same string brings.
+  Result<std::uint32_t> ImageOf(const TraceEvent& event) {
+    const std::string handler = event.runtime_handler + '\n';
+    const bool has_ref = !event.ref.empty();
+    Numbers& numbers = has_ref ? by_ref_ : by_name_;
+    const std::string key = handler + (has_ref ? event.ref : event.image);
+    std::uint32_t image = 0;
+    if (const auto known = numbers.find(key); known != numbers.end()) {
+      image = known->second;
+    } else {
+      image = TRY(NewImage(event));
+      numbers.emplace(key, image);
+    }
+    if (event.bytes && *event.bytes > 0) images_[image].bytes = *event.bytes;
+    if (has_ref && !event.image.empty() && event.kind != TraceEvent::Kind::kUse) {
+      const auto waiting = by_name_.find(handler + event.image);
+      if (waiting != by_name_.end()) {
+        images_[waiting->second].same_as = image;
+        images_[image].app_uses |= images_[waiting->second].app_uses;
+        if (images_[image].bytes == 0) images_[image].bytes = images_[waiting->second].bytes;
+        by_name_.erase(waiting);
+      }
+    }
+    return image;
+  }
+
+  void Arrived(std::uint32_t image) {
+    if (std::exchange(images_[image].on_node, true)) return;
+    history_.images_at_once = std::max(history_.images_at_once, ++on_node_);
+  }
+
+  void Removed(std::uint32_t image) {
+    ++history_.removed;
+    Image& gone = images_[image];
+    if (std::exchange(gone.on_node, false)) --on_node_;
+    if (std::exchange(gone.has_record, false)) --records_;
+    gone.tenants.clear();
+  }
+
+  Result<void> AddRequest(std::vector<Request>& list, std::uint32_t image) {
+    if (list.size() >= limits_.requests) return TooMany(limits_.requests, "uses of images");
+    list.push_back({image, history_.span.last_ms});
+    images_[image].app_uses = true;
+    return {};
+  }
+
+  Result<void> AddPull(const TraceEvent& event) {
+    const std::uint32_t number = TRY(ImageOf(event));
+    ++history_.pulls;
+    Arrived(number);
+    TRY(AddRequest(pulls_, number));
+    Image& image = images_[number];
+    image.was_pulled = true;
+    if (!std::exchange(image.has_record, true)) {
+      history_.records_at_once = std::max(history_.records_at_once, ++records_);
+    }
+    (event.credentials.empty() ? history_.apps[image.app].is_public
+                               : history_.apps[image.app].is_private) = true;
+    for (const std::string& credential : event.credentials) {
+      if (image.credentials.insert(credential).second) TRY(CountCredential());
+    }
+    if (event.pod_namespace.empty()) return {};
+    const std::uint32_t tenant = TRY(TenantOf(event.pod_namespace));
+    image.tenants.insert(tenant);
+    return {};
+  }
+
+  Result<void> CountCredential() {
+    if (++credentials_ > limits_.credentials) return TooMany(limits_.credentials, "credentials");
+    return {};
+  }
+
+  Result<std::uint32_t> TenantOf(const std::string& name) {
+    const auto next = static_cast<std::uint32_t>(history_.tenants.size());
+    const auto [found, is_new] = tenants_.emplace(name, next);
+    if (is_new) {
+      if (next >= limits_.namespaces) return TooMany(limits_.namespaces, "namespaces");
+      history_.tenants.push_back({.alive = {history_.span.last_ms, history_.span.last_ms}});
+      credentials_of_.emplace_back();
+    }
+    return found->second;
+  }
+
+  Result<void> AddUse(const TraceEvent& event) {
+    const std::uint32_t number = TRY(ImageOf(event));
+    TRY(AddRequest(history_.requests.all, number));
+    ++history_.uses;
+    if (event.must_pull) {
+      ++history_.answered;
+      if (*event.must_pull) ++history_.must_pull;
+      ++history_.reasons[event.reason];
+    }
+    Image& image = images_[number];
+    SeenApp& app = history_.apps[image.app];
+    ++app.uses;
+    const auto is = [&event](Reason reason) { return event.reason == ReasonName(reason); };
+    if (is(Reason::kNodePodsAccessible)) app.is_public = true;
+    if (is(Reason::kPolicyPresumedPreloaded) || is(Reason::kPolicyKnownPreloaded)) {
+      app.is_preloaded = true;
+    }
+    if (event.pod_namespace.empty()) return {};
+    const std::uint32_t tenant = TRY(TenantOf(event.pod_namespace));
+    history_.tenants[tenant].alive.last_ms = history_.span.last_ms;
+    if (event.credentials.empty()) return {};
+    if (app_tenants_[image.app].insert(tenant).second) TRY(CountCredential());
+    const bool matches = is(Reason::kSecretHashMatches) || is(Reason::kServiceAccountMatches);
+    const bool rotated = is(Reason::kSecretCoordinatesMatch);
+    if (matches || rotated) app.is_private = true;
+    if (rotated || (matches && image.tenants.insert(tenant).second)) ++history_.write_backs;
+    for (const std::string& credential : event.credentials) TRY(Holds(tenant, credential));
+    return {};
+  }
+
+  Result<void> Holds(std::uint32_t tenant, const std::string& credential) {
+    std::vector<Lifetime>& held = history_.tenants[tenant].credentials;
+    const auto [found, is_new] =
+        credentials_of_[tenant].emplace(credential, static_cast<std::uint32_t>(held.size()));
+    if (is_new) {
+      TRY(CountCredential());
+      held.push_back({history_.span.last_ms, history_.span.last_ms});
+      holders_[credential].insert(tenant);
+    }
+    held[found->second].last_ms = history_.span.last_ms;
+    return {};
+  }
+
+  // The images that are asked for, numbered anew, with their bytes.
+  void Number(Requests& requests) {
+    constexpr std::uint32_t kNone = UINT32_MAX;
+    std::vector<std::uint32_t> number(images_.size(), kNone);
+    std::vector<std::uint64_t> known;
+    for (Request& request : requests.all) {
+      std::uint32_t image = request.object;
+      if (images_[image].same_as) image = *images_[image].same_as;
+      if (number[image] == kNone) {
+        number[image] = static_cast<std::uint32_t>(requests.bytes.size());
+        requests.bytes.push_back(images_[image].bytes);
+        if (images_[image].bytes != 0) known.push_back(images_[image].bytes);
+      }
+      request.object = number[image];
+    }
+    history_.images_without_bytes = requests.bytes.size() - known.size();
+    std::uint64_t median = 1;
+    if (!known.empty()) {
+      const auto middle = known.begin() + static_cast<std::ptrdiff_t>(known.size() / 2);
+      std::nth_element(known.begin(), middle, known.end());
+      median = *middle;
+    }
+    std::replace(requests.bytes.begin(), requests.bytes.end(), std::uint64_t{0}, median);
+  }
+
+  HistoryLimits limits_;
+  NodeHistory history_;
+  std::vector<Request> pulls_;
+  std::vector<Image> images_;
+  Numbers by_ref_;
+  Numbers by_name_;
+  Numbers apps_;
+  Numbers tenants_;
+  std::vector<std::set<std::uint32_t>> app_tenants_;
+  std::vector<Numbers> credentials_of_;  // tenants', by their place in SeenTenant::credentials
+  std::unordered_map<std::string, std::set<std::uint32_t>> holders_;
+  std::uint64_t on_node_ = 0;
+  std::uint64_t records_ = 0;
+  std::size_t credentials_ = 0;
+};
+
+}  // namespace
+
+double NodeHistory::days() const {
+  return (static_cast<double>(span.last_ms) - static_cast<double>(span.first_ms)) / kDayMs;
+}
+
+double NodeHistory::PerDay(std::uint64_t count) const {
+  return days() <= 0 ? 0 : static_cast<double>(count) / days();
+}
+
+Result<NodeHistory> ReadHistory(TraceReader& reader, const HistoryLimits& limits) {
+  Counting counting(limits);
+  while (true) {
+    auto event = TRY(reader.Next());
+    if (!event) break;
+    if (auto added = counting.Add(*event); !added) {
+      Error error = std::move(added.error());
+      error.message = reader.where() + ": " + error.message;
+      return error;
+    }
+  }
+  NodeHistory history = counting.Take();
+  history.source = reader.source();
+  history.cut_lines = reader.cut_lines();
+  return history;
+}
+
+}  // namespace waybill::sizing

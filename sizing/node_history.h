@@ -1,0 +1,90 @@
+// What a trace (waybill/trace.h) tells of a node, counted in one pass.
+
+#ifndef WAYBILL_SIZING_NODE_HISTORY_H_
+#define WAYBILL_SIZING_NODE_HISTORY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sizing/requests.h"
+#include "waybill/result.h"
+#include "waybill/trace.h"
+
+namespace waybill::sizing {
+
+// Bounds of what is kept of one trace. A clock that was wrong for a moment looks like centuries.
+struct HistoryLimits {
+  std::size_t requests = 20'000'000;
+  std::size_t images = 200'000;
+  std::size_t namespaces = 100'000;
+  std::size_t credentials = 2'000'000;  // of all images and namespaces
+  double days = 3660;
+};
+
+// From its first to its last use in the trace.
+struct Lifetime {
+  std::int64_t first_ms = 0;
+  std::int64_t last_ms = 0;
+};
+
+// A repository: an image with all its versions.
+struct SeenApp {
+  std::uint64_t uses = 0;
+  std::uint32_t refs = 0;
+  std::uint32_t tenants = 0;  // namespaces that use it with a credential
+  bool is_public = false;     // pulled, or open, without credentials
+  bool is_private = false;    // pulled with some
+  bool is_preloaded = false;  // open as one that came with the node
+};
+
+struct SeenTenant {
+  Lifetime alive = {};
+  std::vector<Lifetime> credentials = {};
+  bool shares = false;  // a credential with another namespace
+};
+
+struct NodeHistory {
+  std::string source = {};
+  std::uint64_t events = 0;
+  std::uint64_t cut_lines = 0;
+  Lifetime span = {};
+  bool has_credentials = false;  // without, nobody knows who used what with which
+
+  std::uint64_t uses = 0;
+  std::uint64_t answered = 0;  // uses of which the answer is known
+  std::uint64_t must_pull = 0;
+  std::map<std::string, std::uint64_t> reasons = {};  // of these; "": unknown
+  std::uint64_t pulls = 0;
+  std::uint64_t failed_pulls = 0;
+  std::uint64_t lists = 0;
+  std::uint64_t starts = 0;
+  std::uint64_t removed = 0;
+  // Uses that wrote a credential to the record: another namespace's, or a rotated one.
+  std::uint64_t write_backs = 0;
+
+  // By image, the uses; if there are none, the pulls.
+  Requests requests = {};
+  bool requests_are_pulls = false;
+  std::uint64_t images_without_bytes = 0;  // they count as the median of the others
+  bool has_bytes() const { return images_without_bytes < requests.bytes.size(); }
+  std::uint64_t images_at_once = 0;  // at most, as far as the trace knows
+  std::uint64_t records_at_once = 0;
+  std::vector<std::uint32_t> secrets = {};  // of each record
+
+  std::vector<SeenApp> apps = {};
+  std::vector<SeenTenant> tenants = {};
+
+  double days() const;
+  // 0 where the trace spans no time.
+  double PerDay(std::uint64_t count) const;
+};
+
+// kLimitExceeded: beyond `limits`. Errors of the reader name file and line.
+Result<NodeHistory> ReadHistory(TraceReader& reader, const HistoryLimits& limits = {});
+
+}  // namespace waybill::sizing
+
+#endif  // WAYBILL_SIZING_NODE_HISTORY_H_

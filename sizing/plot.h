@@ -1,0 +1,43 @@
+// Line charts as SVG.
+
+#ifndef WAYBILL_SIZING_PLOT_H_
+#define WAYBILL_SIZING_PLOT_H_
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace waybill::sizing {
+
+struct Axis {
+  std::string title = {};           // with its unit
+  bool log = false;                 // values are above 0 then
+  std::optional<double> from = {};  // else from the data
+  std::optional<double> to = {};
+  // What stands at a tick, in place of the number.
+  std::string (*text)(double) = nullptr;
+};
+
+// Its name stands beside its right end, in its colour. Colours (Okabe and Ito's, which colour-blind
+// people can tell apart), dashes and marks follow from its place.
+struct Series {
+  std::string name = {};
+  std::vector<std::pair<double, double>> points = {};  // x ascends
+  std::optional<std::size_t> place = {};               // else its own in the panel
+  bool faint = false;                                  // a limit or a reference
+};
+
+struct Panel {
+  std::string title = {};
+  Axis x = {};
+  Axis y = {};
+  std::vector<Series> series = {};
+};
+
+// One below the other.
+std::string SvgOf(const std::string& title, const std::vector<Panel>& panels);
+
+}  // namespace waybill::sizing
+
+#endif  // WAYBILL_SIZING_PLOT_H_

@@ -1,0 +1,209 @@
+#include "sizing/shape_fit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <iterator>
+#include <utility>
+
+namespace waybill::sizing {
+
+namespace {
+
+double Real(std::uint64_t count) { return static_cast<double>(count); }
+
+// How many are alive at once, at most. One that ends when another begins is gone.
+std::uint64_t MostAlive(const std::vector<SeenTenant>& tenants) {
+  std::vector<std::pair<std::int64_t, int>> changes;
+  for (const SeenTenant& tenant : tenants) {
+    changes.emplace_back(tenant.alive.first_ms, 1);
+    changes.emplace_back(tenant.alive.last_ms + 1, -1);
+  }
+  std::sort(changes.begin(), changes.end());
+  std::int64_t alive = 0;
+  std::int64_t most = 0;
+  for (const auto& [time, change] : changes) most = std::max(most, alive += change);
+  return static_cast<std::uint64_t>(most);
+}
+
+// Credentials that came after another one of the namespace was used for the last time.
+std::uint64_t Rotations(const SeenTenant& tenant) {
+  std::int64_t first_end = INT64_MAX;
+  for (const Lifetime& one : tenant.credentials) first_end = std::min(first_end, one.last_ms);
+  return static_cast<std::uint64_t>(
+      std::count_if(tenant.credentials.begin(), tenant.credentials.end(),
+                    [&](const Lifetime& one) { return one.first_ms > first_end; }));
+}
+
+}  // namespace
+
+double FitZipf(std::span<const std::uint64_t> uses) {
+  std::vector<double> counts;
+  for (const std::uint64_t count : uses) {
+    if (count > 0) counts.push_back(Real(count));
+  }
+  if (counts.size() < 2) return 0;
+  std::sort(counts.begin(), counts.end(), std::greater<>());
+  double all = 0;
+  double logs = 0;  // of the ranks, as often as each is used
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    all += counts[i];
+    logs += counts[i] * std::log(Real(i + 1));
+  }
+  // The mean log of the rank falls as the exponent grows; it is to be the one that was seen.
+  const auto mean_log = [&](double skew) {
+    double weights = 0;
+    double sum = 0;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      const double log = std::log(Real(i + 1));
+      const double weight = std::exp(-skew * log);
+      weights += weight;
+      sum += weight * log;
+    }
+    return sum / weights;
+  };
+  double low = 0;
+  double high = 4;
+  for (int i = 0; i < 50; ++i) {
+    const double middle = (low + high) / 2;
+    (mean_log(middle) > logs / all ? low : high) = middle;
+  }
+  return (low + high) / 2;
+}
+
+double FitFixedPart(double repositories, double unchanged, double versions) {
+  if (repositories <= 0) return 0;
+  const double seen = std::clamp(unchanged / repositories, 0.0, 1.0);
+  if (versions <= 0) return seen;
+  double low = 0;
+  double high = seen;
+  for (int i = 0; i < 50; ++i) {
+    const double fixed = (low + high) / 2;
+    const double changing = repositories * (1 - fixed);
+    const double expected =
+        fixed + (1 - fixed) * (changing <= 0 ? 0 : std::exp(-versions / changing));
+    (expected < seen ? low : high) = fixed;
+  }
+  return (low + high) / 2;
+}
+
+std::vector<Fitted> FitShape(const NodeHistory& history, double containers_per_pod) {
+  std::vector<Fitted> shape;
+  const auto add = [&](std::string_view flag, double value, std::string from) {
+    shape.push_back({flag, value, std::move(from)});
+  };
+  const double days = history.days();
+
+  if (history.images_at_once > 0) {
+    add("--images", Real(history.images_at_once), "the most images on the node at once");
+  } else if (!history.requests.bytes.empty()) {
+    add("--images", Real(history.requests.bytes.size()),
+        fmt::format("{} images that were used", history.requests.bytes.size()));
+  }
+
+  std::vector<std::uint64_t> uses;
+  double repositories = 0;
+  double public_ones = 0;
+  double known = 0;
+  double private_ones = 0;
+  double tenants_of_private = 0;
+  double preloaded = 0;
+  double unchanged = 0;
+  double versions = 0;
+  for (const SeenApp& app : history.apps) {
+    if (app.refs == 0) continue;
+    uses.push_back(app.uses);
+    if (app.is_preloaded && !app.is_private) {
+      ++preloaded;
+      continue;
+    }
+    ++repositories;
+    versions += app.refs - 1;
+    if (app.refs == 1) ++unchanged;
+    if (app.is_private || app.is_public) ++known;
+    if (app.is_public && !app.is_private) ++public_ones;
+    if (app.tenants > 0 && !(app.is_public && !app.is_private)) {
+      ++private_ones;
+      tenants_of_private += app.tenants;
+    }
+  }
+  if (history.uses > 0 && uses.size() > 1) {
+    add("--zipf-skew", FitZipf(uses),
+        fmt::format("{} uses of {} repositories", history.uses, uses.size()));
+  }
+  if (history.has_credentials && known > 0) {
+    add("--public-percent", 100 * public_ones / known,
+        fmt::format("{:.0f} of {:.0f} repositories were pulled or used without credentials",
+                    public_ones, known));
+  }
+  if (private_ones > 0) {
+    add("--secrets-per-image", tenants_of_private / private_ones,
+        fmt::format("namespaces with credentials, of {:.0f} repositories", private_ones));
+  }
+  if (history.answered > 0) {
+    add("--preloaded", preloaded, fmt::format("{:.0f} repositories whose uses say so", preloaded));
+  }
+
+  if (days > 0) {
+    if (history.uses > 0) {
+      add("--pod-starts-per-day", history.PerDay(history.uses) / containers_per_pod,
+          fmt::format("{} uses in {:.1f} days, {:g} containers a pod", history.uses, days,
+                      containers_per_pod));
+    }
+    if (repositories > 0) {
+      add("--versions-per-day", versions / days,
+          fmt::format("{:.0f} new refs of known repositories", versions));
+      add("--fixed-percent", 100 * FitFixedPart(repositories, unchanged, versions),
+          fmt::format("{:.0f} of {:.0f} repositories had one ref, and some would change later",
+                      unchanged, repositories));
+    }
+    if (history.lists > 0) {
+      add("--lists-per-day", std::max(1.0, history.PerDay(history.lists)),
+          fmt::format("{} lists", history.lists));
+    }
+    if (history.starts > 0) {
+      // The first is the history's own.
+      add("--restarts-per-year", history.PerDay(history.starts - 1) * 365,
+          fmt::format("{} starts after the first", history.starts - 1));
+    }
+  }
+  if (history.pulls + history.failed_pulls > 0) {
+    add("--failed-pulls-percent",
+        100 * Real(history.failed_pulls) / Real(history.pulls + history.failed_pulls),
+        fmt::format("{} of {} pulls", history.failed_pulls, history.pulls + history.failed_pulls));
+  }
+
+  std::vector<SeenTenant> tenants;
+  std::copy_if(history.tenants.begin(), history.tenants.end(), std::back_inserter(tenants),
+               [](const SeenTenant& tenant) { return !tenant.credentials.empty(); });
+  if (tenants.empty()) return shape;
+  const std::uint64_t at_once = MostAlive(tenants);
+  add("--tenants", Real(at_once),
+      fmt::format("namespaces with credentials between their first and last use, of {} in all",
+                  tenants.size()));
+  const auto sharing = static_cast<double>(std::count_if(
+      tenants.begin(), tenants.end(), [](const SeenTenant& tenant) { return tenant.shares; }));
+  add("--shared-percent", 100 * sharing / Real(tenants.size()),
+      fmt::format("{:.0f} of {} namespaces hold a credential that another holds", sharing,
+                  tenants.size()));
+  if (days > 0) {
+    // Those that are new in the first half may only be seen late.
+    const std::int64_t middle =
+        history.span.first_ms + (history.span.last_ms - history.span.first_ms) / 2;
+    std::uint64_t born = 0;
+    std::uint64_t rotations = 0;
+    for (const SeenTenant& tenant : tenants) {
+      if (tenant.alive.first_ms > middle) ++born;
+      rotations += Rotations(tenant);
+    }
+    add("--turnover-percent", 100 * Real(born) / (days / 2) / Real(at_once),
+        fmt::format("{} new namespaces in the second half", born));
+    add("--rotations-per-year", Real(rotations) / Real(at_once) / days * 365,
+        fmt::format("{} credentials that took the place of another", rotations));
+  }
+  return shape;
+}
+
+}  // namespace waybill::sizing
