@@ -37,6 +37,7 @@ class Counting {
         return {};
       case TraceEvent::Kind::kList:
         ++history_.lists;
+        if (std::exchange(removed_since_list_, false)) ++history_.collections;
         return {};
       case TraceEvent::Kind::kPullFailed:
         ++history_.failed_pulls;
@@ -70,8 +71,9 @@ class Counting {
       const Image& image = images_[i];
       if (image.same_as) continue;
       if (image.has_ref || image.app_uses) ++history_.apps[image.app].refs;
-      if (image.was_pulled) {
-        history_.secrets.push_back(static_cast<std::uint32_t>(image.credentials.size()));
+      if (image.is_recorded) {
+        history_.secrets.push_back(static_cast<std::uint32_t>(
+            std::max(image.credentials.size(), image.tenants_ever.size())));
       }
     }
     for (auto& [credential, holders] : holders_) {
@@ -93,9 +95,10 @@ class Counting {
     bool app_uses = false;  // it is used, or pulled
     bool on_node = false;
     bool has_record = false;
-    bool was_pulled = false;
-    std::set<std::string> credentials = {};  // proven
+    bool is_recorded = false;                // was pulled, or a use says so
+    std::set<std::string> credentials = {};  // proven by pulls
     std::set<std::uint32_t> tenants = {};    // that are in the record
+    std::set<std::uint32_t> tenants_ever = {};
   };
 
   static Error TooMuch(std::string_view what, std::string_view hint) {
@@ -158,6 +161,7 @@ class Counting {
 
   void Removed(std::uint32_t image) {
     ++history_.removed;
+    removed_since_list_ = true;
     Image& gone = images_[image];
     if (std::exchange(gone.on_node, false)) --on_node_;
     if (std::exchange(gone.has_record, false)) --records_;
@@ -177,7 +181,7 @@ class Counting {
     Arrived(number);
     TRY(AddRequest(pulls_, number));
     Image& image = images_[number];
-    image.was_pulled = true;
+    image.is_recorded = true;
     if (!std::exchange(image.has_record, true)) {
       history_.records_at_once = std::max(history_.records_at_once, ++records_);
     }
@@ -189,6 +193,7 @@ class Counting {
     if (event.pod_namespace.empty()) return {};
     const std::uint32_t tenant = TRY(TenantOf(event.pod_namespace));
     image.tenants.insert(tenant);
+    if (!event.credentials.empty()) image.tenants_ever.insert(tenant);
     return {};
   }
 
@@ -221,7 +226,7 @@ class Counting {
     SeenApp& app = history_.apps[image.app];
     ++app.uses;
     const auto is = [&event](Reason reason) { return event.reason == ReasonName(reason); };
-    if (is(Reason::kNodePodsAccessible)) app.is_public = true;
+    if (is(Reason::kNodePodsAccessible)) app.is_public = image.is_recorded = true;
     if (is(Reason::kPolicyPresumedPreloaded) || is(Reason::kPolicyKnownPreloaded)) {
       app.is_preloaded = true;
     }
@@ -232,8 +237,13 @@ class Counting {
     if (app_tenants_[image.app].insert(tenant).second) TRY(CountCredential());
     const bool matches = is(Reason::kSecretHashMatches) || is(Reason::kServiceAccountMatches);
     const bool rotated = is(Reason::kSecretCoordinatesMatch);
-    if (matches || rotated) app.is_private = true;
-    if (rotated || (matches && image.tenants.insert(tenant).second)) ++history_.write_backs;
+    if (matches || rotated) {
+      app.is_private = image.is_recorded = true;
+      image.tenants_ever.insert(tenant);
+    }
+    // What is in a record of before the trace is not known.
+    const bool adds = matches && image.tenants.insert(tenant).second && image.has_record;
+    if (rotated || adds) ++history_.write_backs;
     for (const std::string& credential : event.credentials) TRY(Holds(tenant, credential));
     return {};
   }
@@ -287,6 +297,7 @@ class Counting {
   std::vector<std::set<std::uint32_t>> app_tenants_;
   std::vector<Numbers> credentials_of_;  // tenants', by their place in SeenTenant::credentials
   std::unordered_map<std::string, std::set<std::uint32_t>> holders_;
+  bool removed_since_list_ = false;
   std::uint64_t on_node_ = 0;
   std::uint64_t records_ = 0;
   std::size_t credentials_ = 0;

@@ -60,6 +60,7 @@ struct NodeHistory {
   std::uint64_t pulls = 0;
   std::uint64_t failed_pulls = 0;
   std::uint64_t lists = 0;
+  std::uint64_t collections = 0;  // of these, after images were removed
   std::uint64_t starts = 0;
   std::uint64_t removed = 0;
   // Uses that wrote a credential to the record: another namespace's, or a rotated one.

@@ -10,6 +10,7 @@
 #include "bench/machine.h"
 #include "bench/scratch.h"
 #include "bench/sizing/report.h"
+#include "bench/sizing/trace_events.h"
 
 namespace waybill::bench {
 namespace {
@@ -27,6 +28,7 @@ struct Flags {
   std::string text;
   std::string columns;
   std::string model;
+  std::string trace;
 };
 
 void Write(const std::string& path, const std::string& content) {
@@ -60,12 +62,20 @@ void Declare(CLI::App& app, Flags& flags, std::vector<double>& values) {
   app.add_option("--columns", flags.columns, "write columns for gnuplot to this directory");
   app.add_option("--record-model", flags.model,
                  "write bindings/cli/sizing_model.inc; needs all presets and --year");
+  app.add_option("--write-trace", flags.trace,
+                 "write the first preset's life as a trace for waybill advise, and end");
   for (std::size_t i = 0; i < cli::kShapeFields.size(); ++i) {
     const cli::ShapeField& field = cli::kShapeFields[i];
     app.add_option(std::string(field.flag), values[i], std::string(field.unit))
         ->check(CLI::Range(field.least, field.most))
         ->group("Instead of the preset's");
   }
+}
+
+cli::NodeShape ShapeOf(const Flags& flags, const std::string& preset) {
+  cli::NodeShape shape = *cli::FindPreset(preset);
+  for (const auto& [field, value] : flags.fields) shape.*field->value = value;
+  return shape;
 }
 
 Run Measure(const Flags& flags, const std::filesystem::path& directory) {
@@ -82,8 +92,7 @@ Run Measure(const Flags& flags, const std::filesystem::path& directory) {
   std::fprintf(stderr, "calibrating…\n");
   run.calibration = Calibrate(directory);
   for (const std::string& name : flags.presets) {
-    cli::NodeShape shape = *cli::FindPreset(name);
-    for (const auto& [field, value] : flags.fields) shape.*field->value = value;
+    const cli::NodeShape shape = ShapeOf(flags, name);
     StudyOptions options = flags.study;
     options.directory = directory;
     options.days = DaysOf(shape, flags);
@@ -112,6 +121,11 @@ int Main(int argc, char** argv) {
   }
   if (flags.presets.empty()) {
     for (const cli::NodeShape& preset : cli::kPresets) flags.presets.emplace_back(preset.name);
+  }
+  if (!flags.trace.empty()) {
+    const cli::NodeShape shape = ShapeOf(flags, flags.presets.front());
+    Write(flags.trace, TraceText(shape, flags.study.seed, DaysOf(shape, flags)));
+    return 0;
   }
   if (!flags.model.empty() &&
       (!flags.year || !flags.fields.empty() || flags.presets.size() != cli::kPresets.size())) {

@@ -78,6 +78,7 @@ BOOST_AUTO_TEST_CASE(a_day_is_counted) {
       At(9, Kind::kImage, "pause", "sha256:4"),
       At(10, Kind::kList, ""),
       At(11, Kind::kRemoved, "app:1", "sha256:1"),
+      At(12, Kind::kList, ""),
       Use(24, "app:2", "sha256:2", "two", kB, Reason::kSecretCoordinatesMatch),
   });
   BOOST_REQUIRE(history.has_value());
@@ -86,7 +87,8 @@ BOOST_AUTO_TEST_CASE(a_day_is_counted) {
   BOOST_TEST(history->must_pull == 3U);
   BOOST_TEST(history->pulls == 3U);
   BOOST_TEST(history->failed_pulls == 1U);
-  BOOST_TEST(history->lists == 1U);
+  BOOST_TEST(history->lists == 2U);
+  BOOST_TEST(history->collections == 1U);
   BOOST_TEST(history->starts == 1U);
   BOOST_TEST(history->removed == 1U);
   BOOST_TEST(history->write_backs == 2U);
@@ -100,7 +102,8 @@ BOOST_AUTO_TEST_CASE(a_day_is_counted) {
   BOOST_TEST(history->requests.all[0].object == history->requests.all[1].object);
   auto secrets = history->secrets;
   std::sort(secrets.begin(), secrets.end());
-  BOOST_TEST((secrets == std::vector<std::uint32_t>{1, 2}));
+  // The tool's is open to all.
+  BOOST_TEST((secrets == std::vector<std::uint32_t>{0, 1, 2}));
   BOOST_TEST(history->has_credentials);
   BOOST_TEST(history->tenants.size() == 2U);
   BOOST_TEST(std::count_if(history->tenants.begin(), history->tenants.end(),

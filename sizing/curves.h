@@ -1,0 +1,42 @@
+// All curves of a node's history, as a picture, a table and JSON.
+
+#ifndef WAYBILL_SIZING_CURVES_H_
+#define WAYBILL_SIZING_CURVES_H_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sizing/image_disk.h"
+#include "sizing/miss_curves.h"
+#include "sizing/node_history.h"
+#include "store/base/json_value.h"
+
+namespace waybill::sizing {
+
+struct NodeCurves {
+  double days = 0;
+  MissCurves records = {};
+  // Without the images' bytes there are neither of these.
+  std::optional<MissCurves> bytes = {};
+  std::vector<DiskPoint> disk = {};
+  ImageGc gc = {};
+  std::size_t running = 0;
+};
+
+NodeCurves CurvesOf(const NodeHistory& history, const ImageGc& gc, std::size_t running);
+
+// The smallest disk of the curve on which each image had room; and on which nothing was pulled
+// again. nullptr: none.
+const DiskPoint* LeastWithRoom(const NodeCurves& curves);
+const DiskPoint* LeastWithoutAgain(const NodeCurves& curves);
+
+std::string SvgOf(const NodeCurves& curves);
+// A line each point: curve, policy, size and what it says; a cell that does not apply is empty.
+std::string CsvOf(const NodeCurves& curves);
+internal::Json JsonOf(const NodeCurves& curves);
+
+}  // namespace waybill::sizing
+
+#endif  // WAYBILL_SIZING_CURVES_H_
