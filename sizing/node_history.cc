@@ -76,12 +76,16 @@ class Counting {
             std::max(image.credentials.size(), image.tenants_ever.size())));
       }
     }
-    for (auto& [credential, holders] : holders_) {
-      if (holders.size() < 2) continue;
-      for (const std::uint32_t tenant : holders) history_.tenants[tenant].shares = true;
+    for (const auto& [credential, holders] : holders_) {
+      if (holders.tenants.size() < 2) continue;
+      for (const std::uint32_t tenant : holders.tenants) history_.tenants[tenant].shares = true;
     }
     for (std::size_t i = 0; i < history_.apps.size(); ++i) {
-      history_.apps[i].tenants = static_cast<std::uint32_t>(app_tenants_[i].size());
+      std::vector<Lifetime> lifetimes;
+      for (const std::uint32_t tenant : app_tenants_[i]) {
+        lifetimes.push_back(history_.tenants[tenant].alive);
+      }
+      history_.apps[i].tenants = static_cast<std::uint32_t>(MostAtOnce(lifetimes));
     }
     return std::move(history_);
   }
@@ -99,6 +103,12 @@ class Counting {
     std::set<std::string> credentials = {};  // proven by pulls
     std::set<std::uint32_t> tenants = {};    // that are in the record
     std::set<std::uint32_t> tenants_ever = {};
+  };
+
+  // Of a credential.
+  struct Holders {
+    std::uint32_t number = 0;
+    std::set<std::uint32_t> tenants = {};
   };
 
   static Error TooMuch(std::string_view what, std::string_view hint) {
@@ -249,15 +259,17 @@ class Counting {
   }
 
   Result<void> Holds(std::uint32_t tenant, const std::string& credential) {
-    std::vector<Lifetime>& held = history_.tenants[tenant].credentials;
+    std::vector<SeenCredential>& held = history_.tenants[tenant].credentials;
     const auto [found, is_new] =
         credentials_of_[tenant].emplace(credential, static_cast<std::uint32_t>(held.size()));
     if (is_new) {
       TRY(CountCredential());
-      held.push_back({history_.span.last_ms, history_.span.last_ms});
-      holders_[credential].insert(tenant);
+      Holders& holders = holders_[credential];
+      if (holders.tenants.empty()) holders.number = static_cast<std::uint32_t>(holders_.size());
+      holders.tenants.insert(tenant);
+      held.push_back({holders.number, {history_.span.last_ms, history_.span.last_ms}});
     }
-    held[found->second].last_ms = history_.span.last_ms;
+    held[found->second].used.last_ms = history_.span.last_ms;
     return {};
   }
 
@@ -296,7 +308,7 @@ class Counting {
   Numbers tenants_;
   std::vector<std::set<std::uint32_t>> app_tenants_;
   std::vector<Numbers> credentials_of_;  // tenants', by their place in SeenTenant::credentials
-  std::unordered_map<std::string, std::set<std::uint32_t>> holders_;
+  std::unordered_map<std::string, Holders> holders_;
   bool removed_since_list_ = false;
   std::uint64_t on_node_ = 0;
   std::uint64_t records_ = 0;
@@ -304,6 +316,20 @@ class Counting {
 };
 
 }  // namespace
+
+// One that ends when another begins is gone.
+std::uint64_t MostAtOnce(const std::vector<Lifetime>& lifetimes) {
+  std::vector<std::pair<std::int64_t, int>> changes;
+  for (const Lifetime& one : lifetimes) {
+    changes.emplace_back(one.first_ms, 1);
+    changes.emplace_back(one.last_ms + 1, -1);
+  }
+  std::sort(changes.begin(), changes.end());
+  std::int64_t alive = 0;
+  std::int64_t most = 0;
+  for (const auto& [time, change] : changes) most = std::max(most, alive += change);
+  return static_cast<std::uint64_t>(most);
+}
 
 double NodeHistory::days() const {
   return (static_cast<double>(span.last_ms) - static_cast<double>(span.first_ms)) / kDayMs;

@@ -34,15 +34,20 @@ struct Lifetime {
 struct SeenApp {
   std::uint64_t uses = 0;
   std::uint32_t refs = 0;
-  std::uint32_t tenants = 0;  // namespaces that use it with a credential
+  std::uint32_t tenants = 0;  // namespaces that use it with a credential: at once, at most
   bool is_public = false;     // pulled, or open, without credentials
   bool is_private = false;    // pulled with some
   bool is_preloaded = false;  // open as one that came with the node
 };
 
+struct SeenCredential {
+  std::uint32_t number = 0;
+  Lifetime used = {};
+};
+
 struct SeenTenant {
   Lifetime alive = {};
-  std::vector<Lifetime> credentials = {};
+  std::vector<SeenCredential> credentials = {};
   bool shares = false;  // a credential with another namespace
 };
 
@@ -82,6 +87,9 @@ struct NodeHistory {
   // 0 where the trace spans no time.
   double PerDay(std::uint64_t count) const;
 };
+
+// How many of these are alive at once, at most.
+std::uint64_t MostAtOnce(const std::vector<Lifetime>& lifetimes);
 
 // kLimitExceeded: beyond `limits`. Errors of the reader name file and line.
 Result<NodeHistory> ReadHistory(TraceReader& reader, const HistoryLimits& limits = {});

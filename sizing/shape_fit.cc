@@ -6,6 +6,7 @@
 #include <cmath>
 #include <functional>
 #include <iterator>
+#include <set>
 #include <utility>
 
 namespace waybill::sizing {
@@ -14,27 +15,20 @@ namespace {
 
 double Real(std::uint64_t count) { return static_cast<double>(count); }
 
-// How many are alive at once, at most. One that ends when another begins is gone.
-std::uint64_t MostAlive(const std::vector<SeenTenant>& tenants) {
-  std::vector<std::pair<std::int64_t, int>> changes;
+// Credentials that came after another one of the namespace was used for the last time; a shared
+// one counts once.
+std::uint64_t Rotations(const std::vector<SeenTenant>& tenants) {
+  std::set<std::uint32_t> rotated;
   for (const SeenTenant& tenant : tenants) {
-    changes.emplace_back(tenant.alive.first_ms, 1);
-    changes.emplace_back(tenant.alive.last_ms + 1, -1);
+    std::int64_t first_end = INT64_MAX;
+    for (const SeenCredential& one : tenant.credentials) {
+      first_end = std::min(first_end, one.used.last_ms);
+    }
+    for (const SeenCredential& one : tenant.credentials) {
+      if (one.used.first_ms > first_end) rotated.insert(one.number);
+    }
   }
-  std::sort(changes.begin(), changes.end());
-  std::int64_t alive = 0;
-  std::int64_t most = 0;
-  for (const auto& [time, change] : changes) most = std::max(most, alive += change);
-  return static_cast<std::uint64_t>(most);
-}
-
-// Credentials that came after another one of the namespace was used for the last time.
-std::uint64_t Rotations(const SeenTenant& tenant) {
-  std::int64_t first_end = INT64_MAX;
-  for (const Lifetime& one : tenant.credentials) first_end = std::min(first_end, one.last_ms);
-  return static_cast<std::uint64_t>(
-      std::count_if(tenant.credentials.begin(), tenant.credentials.end(),
-                    [&](const Lifetime& one) { return one.first_ms > first_end; }));
+  return rotated.size();
 }
 
 }  // namespace
@@ -153,9 +147,13 @@ std::vector<Fitted> FitShape(const NodeHistory& history, double containers_per_p
                       containers_per_pod));
     }
     if (repositories > 0) {
-      add("--versions-per-day", versions / days,
-          fmt::format("{:.0f} new refs of known repositories", versions));
-      add("--fixed-percent", 100 * FitFixedPart(repositories, unchanged, versions),
+      // The generator also draws those that never change.
+      const double fixed = FitFixedPart(repositories, unchanged, versions);
+      const double changing = std::max(1.0, repositories * (1 - fixed));
+      add("--versions-per-day", versions / days * (repositories + preloaded) / changing,
+          fmt::format("{:.0f} new refs, and as often for repositories that never change",
+                      versions));
+      add("--fixed-percent", 100 * fixed,
           fmt::format("{:.0f} of {:.0f} repositories had one ref, and some would change later",
                       unchanged, repositories));
     }
@@ -179,7 +177,9 @@ std::vector<Fitted> FitShape(const NodeHistory& history, double containers_per_p
   std::copy_if(history.tenants.begin(), history.tenants.end(), std::back_inserter(tenants),
                [](const SeenTenant& tenant) { return !tenant.credentials.empty(); });
   if (tenants.empty()) return shape;
-  const std::uint64_t at_once = MostAlive(tenants);
+  std::vector<Lifetime> lifetimes;
+  for (const SeenTenant& tenant : tenants) lifetimes.push_back(tenant.alive);
+  const std::uint64_t at_once = MostAtOnce(lifetimes);
   add("--tenants", Real(at_once),
       fmt::format("namespaces with credentials between their first and last use, of {} in all",
                   tenants.size()));
@@ -193,14 +193,15 @@ std::vector<Fitted> FitShape(const NodeHistory& history, double containers_per_p
     const std::int64_t middle =
         history.span.first_ms + (history.span.last_ms - history.span.first_ms) / 2;
     std::uint64_t born = 0;
-    std::uint64_t rotations = 0;
     for (const SeenTenant& tenant : tenants) {
       if (tenant.alive.first_ms > middle) ++born;
-      rotations += Rotations(tenant);
     }
     add("--turnover-percent", 100 * Real(born) / (days / 2) / Real(at_once),
         fmt::format("{} new namespaces in the second half", born));
-    add("--rotations-per-year", Real(rotations) / Real(at_once) / days * 365,
+    const std::uint64_t rotations = Rotations(tenants);
+    const double own = Real(at_once) * (1 - sharing / Real(tenants.size()));
+    add("--rotations-per-year",
+        Real(rotations) / std::max(1.0, own + (sharing > 0 ? 1 : 0)) / days * 365,
         fmt::format("{} credentials that took the place of another", rotations));
   }
   return shape;

@@ -6,11 +6,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "bench/sizing/calibrate.h"
 #include "bench/sizing/io_count.h"
@@ -19,7 +21,9 @@
 #include "bench/sizing/replay.h"
 #include "bench/sizing/study.h"
 #include "bench/sizing/trace.h"
+#include "bench/sizing/trace_events.h"
 #include "bindings/cli/sizing_model.h"
+#include "sizing/shape_fit.h"
 
 namespace waybill::bench {
 namespace {
@@ -230,6 +234,52 @@ BOOST_AUTO_TEST_CASE(advice_follows_the_question) {
     still.pod_starts_per_day = 0;
     BOOST_TEST(!Advise(model, figures, {.shape = still}).cache_pays);
     BOOST_TEST(as_is.cache.hit_rate <= 1);
+  }
+}
+
+// What is fitted to a simulated node's trace is the shape that it was made from, as near as a month
+// can tell: of what happens some times a year it knows little.
+BOOST_AUTO_TEST_CASE(the_shape_of_a_node_is_found_again_in_its_trace) {
+  struct Bound {
+    std::string_view flag;
+    double part;
+    double plus;
+  };
+  constexpr Bound kBounds[] = {{"--images", 0.05, 0},
+                               {"--zipf-skew", 0, 0.03},
+                               {"--public-percent", 0, 5},
+                               {"--secrets-per-image", 0.1, 0},
+                               {"--preloaded", 0, 0},
+                               {"--pod-starts-per-day", 0.01, 0},
+                               {"--versions-per-day", 0.15, 0},
+                               {"--fixed-percent", 0, 5},
+                               {"--lists-per-day", 0.01, 0},
+                               {"--tenants", 0.1, 0},
+                               {"--shared-percent", 0, 10},
+                               {"--turnover-percent", 0.2, 1},
+                               {"--failed-pulls-percent", 0, 1},
+                               {"--rotations-per-year", 0.5, 0},
+                               {"--restarts-per-year", 0, 30}};
+  for (const std::string_view preset : {"default", "ci"}) {
+    const cli::NodeShape& shape = *cli::FindPreset(preset);
+    auto reader = TraceReader::OfText(TraceText(shape, 1, 30));
+    BOOST_REQUIRE(reader.has_value());
+    const auto history = sizing::ReadHistory(*reader);
+    BOOST_REQUIRE(history.has_value());
+    const auto fitted = sizing::FitShape(*history, shape.containers_per_pod);
+    BOOST_TEST(fitted.size() == std::size(kBounds));
+    for (const Bound& bound : kBounds) {
+      const auto found = std::find_if(fitted.begin(), fitted.end(),
+                                      [&](const auto& one) { return one.flag == bound.flag; });
+      BOOST_REQUIRE(found != fitted.end());
+      const auto field =
+          std::find_if(cli::kShapeFields.begin(), cli::kShapeFields.end(),
+                       [&](const cli::ShapeField& one) { return one.flag == bound.flag; });
+      const double truth = shape.*field->value;
+      BOOST_TEST(std::abs(found->value - truth) <= truth * bound.part + bound.plus,
+                 preset << " " << bound.flag << ": " << found->value << ", made from " << truth
+                        << "; " << found->from);
+    }
   }
 }
 
