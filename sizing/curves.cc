@@ -35,12 +35,12 @@ Panel MissPanel(const MissCurves& curves) {
   const bool objects = curves.unit == Unit::kObjects;
   Panel panel;
   panel.title = objects ? "A cache of records: decisions that miss"
-                        : "A store of images, by what it evicts: bytes that must be pulled";
+                        : "A store of images, by what it evicts: bytes that are pulled";
   const double largest = Real(curves.curves.front().points.back().size);
   const ByteUnit unit = UnitFor(largest);
   panel.x = {.title = objects ? "records that it holds" : fmt::format("size, {}", unit.name),
              .log = objects};
-  panel.y = {.title = objects ? "misses, % of all uses" : "% of all bytes that are used",
+  panel.y = {.title = objects ? "misses, % of uses" : "pulled, % of the bytes that are used",
              .to = 100.0};
   for (const MissCurve& curve : curves.curves) {
     Series series{.name = std::string(NameOf(curve.policy))};
@@ -73,12 +73,14 @@ Panel DiskPanel(const NodeCurves& curves, bool of_bytes) {
     all.points.emplace_back(at, value(point.pulled) / unit.bytes);
     again.points.emplace_back(at, value(point.again) / unit.bytes);
   }
-  return {.title = fmt::format("The kubelet's image disk, collected at {} % down to {} %: {}",
-                               curves.gc.high_percent, curves.gc.low_percent,
-                               of_bytes ? "bytes pulled" : "pulls"),
-          .x = {.title = fmt::format("disk, {}", size.name)},
-          .y = {.title = of_bytes ? fmt::format("{} a day", unit.name) : "pulls a day"},
-          .series = {std::move(all), std::move(again)}};
+  return {
+      .title = fmt::format("The kubelet's image disk, collected at {} % down to {} %: {}",
+                           curves.gc.high_percent, curves.gc.low_percent,
+                           of_bytes ? "bytes pulled" : "pulls"),
+      .x = {.title = fmt::format("disk, {0}; from {1:.1f} {0} on there is room for all that runs",
+                                 size.name, Real(curves.disk.front().disk_bytes) / size.bytes)},
+      .y = {.title = of_bytes ? fmt::format("{} a day", unit.name) : "pulls a day"},
+      .series = {std::move(all), std::move(again)}};
 }
 
 Json JsonOfMisses(const MissCurves& curves) {
@@ -108,24 +110,15 @@ void AppendMisses(const MissCurves& curves, std::string_view name, std::string& 
 
 }  // namespace
 
-NodeCurves CurvesOf(const NodeHistory& history, const ImageGc& gc, std::size_t running) {
+NodeCurves CurvesOf(const NodeHistory& history, const ImageGc& gc, std::size_t running, bool all) {
   // Of less than an hour no day can be told.
   NodeCurves curves{.days = std::max(history.days(), 1.0 / 24), .gc = gc, .running = running};
   if (history.requests.all.empty()) return curves;
-  curves.records = CurvesOf(history.requests, Unit::kObjects);
+  if (all) curves.records = CurvesOf(history.requests, Unit::kObjects);
   if (!history.has_bytes()) return curves;
-  curves.bytes = CurvesOf(history.requests, Unit::kBytes);
+  if (all) curves.bytes = CurvesOf(history.requests, Unit::kBytes);
   curves.disk = DiskCurve(history.requests, gc, running, kDiskPoints);
   return curves;
-}
-
-const DiskPoint* LeastWithRoom(const NodeCurves& curves) {
-  // From the largest down: a smaller disk that had room by luck does not count.
-  const DiskPoint* least = nullptr;
-  for (auto at = curves.disk.rbegin(); at != curves.disk.rend() && at->without_room == 0; ++at) {
-    least = &*at;
-  }
-  return least;
 }
 
 const DiskPoint* LeastWithoutAgain(const NodeCurves& curves) {

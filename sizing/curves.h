@@ -25,11 +25,10 @@ struct NodeCurves {
   std::size_t running = 0;
 };
 
-NodeCurves CurvesOf(const NodeHistory& history, const ImageGc& gc, std::size_t running);
+// `all`: not only the image disk's.
+NodeCurves CurvesOf(const NodeHistory& history, const ImageGc& gc, std::size_t running, bool all);
 
-// The smallest disk of the curve on which each image had room; and on which nothing was pulled
-// again. nullptr: none.
-const DiskPoint* LeastWithRoom(const NodeCurves& curves);
+// The smallest disk of the curve from which on nothing was pulled again. nullptr: none.
 const DiskPoint* LeastWithoutAgain(const NodeCurves& curves);
 
 std::string SvgOf(const NodeCurves& curves);

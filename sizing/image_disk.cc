@@ -123,6 +123,8 @@ class Disk {
     if (image.users++ == 0) {
       unused_.erase(OrderOf(request.object));
       image.used_since = request.time_ms;
+      in_use_ += BytesOf(request.object);
+      point_.most_in_use = std::max(point_.most_in_use, in_use_);
     }
     running_.push_back(request.object);
     if (running_.size() <= most_running_) return;
@@ -130,6 +132,7 @@ class Disk {
     running_.pop_front();
     Image& ended = images_[ends];
     if (--ended.users > 0) return;
+    in_use_ -= BytesOf(ends);
     if (tick_ > ended.used_since) ended.last_used = tick_;
     unused_.insert(OrderOf(ends));
   }
@@ -143,6 +146,7 @@ class Disk {
   std::int64_t began_ = 0;
   std::int64_t tick_ = 0;  // the last one
   std::uint64_t used_ = 0;
+  std::uint64_t in_use_ = 0;
   DiskPoint point_;
 };
 
@@ -158,10 +162,10 @@ std::vector<DiskPoint> DiskCurve(const Requests& requests, const ImageGc& gc, st
   std::vector<DiskPoint> curve;
   if (requests.all.empty() || points < 2) return curve;
   const auto percent = static_cast<double>(std::max<std::uint64_t>(1, gc.high_percent)) / 100;
-  const double least =
-      static_cast<double>(*std::max_element(requests.bytes.begin(), requests.bytes.end())) /
-      percent;
   const double most = static_cast<double>(requests.distinct_bytes()) / percent * 1.01 + 100;
+  const DiskPoint all =
+      PlayDisk(requests, gc, running, static_cast<std::uint64_t>(std::ceil(most)));
+  const auto least = static_cast<double>(all.most_in_use);
   for (std::size_t i = 0; i < points; ++i) {
     const double part = static_cast<double>(i) / static_cast<double>(points - 1);
     const auto bytes = static_cast<std::uint64_t>(std::ceil(least + (most - least) * part));

@@ -26,6 +26,7 @@ struct DiskPoint {
   Misses pulled = {};              // first and again
   Misses again = {};               // of these, what was on the disk before
   std::uint64_t collected = 0;     // images that were deleted
+  std::uint64_t most_in_use = 0;   // bytes of images of which containers run, at once
   std::uint64_t most_bytes = 0;    // on the disk at once
   std::uint64_t without_room = 0;  // uses whose image did not fit beside those in use
 
@@ -38,7 +39,7 @@ struct DiskPoint {
 DiskPoint PlayDisk(const Requests& requests, const ImageGc& gc, std::size_t running,
                    std::uint64_t disk_bytes);
 
-// From what holds the largest image to what never collects for want of room.
+// From what just holds the images that are in use at once to what never collects for want of room.
 std::vector<DiskPoint> DiskCurve(const Requests& requests, const ImageGc& gc, std::size_t running,
                                  std::size_t points);
 

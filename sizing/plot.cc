@@ -202,6 +202,13 @@ class Drawing {
     return series.place.value_or(own);
   }
 
+  static std::string StrokeOf(const Series& series, std::size_t place) {
+    const Style& style = kStyles[place % kStyles.size()];
+    return fmt::format(R"(stroke="{}" stroke-width="{}" stroke-dasharray="{}")",
+                       series.faint ? "#888888" : style.colour, series.faint ? "1" : "2",
+                       series.faint ? "3 3" : style.dash);
+  }
+
   void Line(const Series& series, std::size_t own, const Ruler& x, const Ruler& y) {
     if (series.points.empty()) return;
     const std::size_t place = PlaceOf(series, own);
@@ -210,10 +217,7 @@ class Drawing {
     for (const auto& [at, value] : series.points) {
       path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x.At(at), y.At(value));
     }
-    Add(R"(<path d="{}" stroke="{}" stroke-width="{}" stroke-dasharray="{}" fill="none" )"
-        R"(stroke-linejoin="round"/>)",
-        path, series.faint ? "#888888" : style.colour, series.faint ? "1" : "2",
-        series.faint ? "3 3" : style.dash);
+    Add(R"(<path d="{}" {} fill="none" stroke-linejoin="round"/>)", path, StrokeOf(series, place));
     if (series.faint || series.points.size() > 40) return;
     for (const auto& [at, value] : series.points) {
       out_ += Mark(place, x.At(at), y.At(value), style.colour) + '\n';
@@ -243,10 +247,20 @@ class Drawing {
       const Series& series = panel.series[order[k]];
       const char* const colour =
           series.faint ? "#666666" : kStyles[PlaceOf(series, order[k]) % kStyles.size()].colour;
-      Add(R"(<path d="M{:.1f} {:.1f}L{:.1f} {:.1f}" stroke="{}" stroke-width="0.8"/>)",
-          x.At(series.points.back().first) + 3, end_of(order[k]), right + 18, places[k], colour);
-      Text(right + 22, places[k] + 4.5, series.name, fmt::format(R"(fill="{}")", colour));
+      const double end = x.At(series.points.back().first) + 4;
+      Add(R"(<path d="M{:.1f} {:.1f}L{:.1f} {:.1f}" stroke="#999999" stroke-width="0.6"/>)", end,
+          end_of(order[k]), right + 14, places[k]);
+      Sample(series, order[k], right + 18, places[k]);
+      Text(right + 50, places[k] + 4.5, series.name, fmt::format(R"(fill="{}")", colour));
     }
+  }
+
+  // A piece of the line, so that it is known by its dashes and marks, too.
+  void Sample(const Series& series, std::size_t own, double x, double y) {
+    const std::size_t place = PlaceOf(series, own);
+    Add(R"(<path d="M{:.1f} {:.1f}h26" {}/>)", x, y, StrokeOf(series, place));
+    if (!series.faint)
+      out_ += Mark(place, x + 13, y, kStyles[place % kStyles.size()].colour) + '\n';
   }
 
   std::string& out_;

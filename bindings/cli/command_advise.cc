@@ -1,12 +1,19 @@
 // waybill advise: how large a store and its map must be, and whether a cache in front would pay.
-// Needs no store: it answers from the recorded model (sizing_model.h).
+// Needs no store: it answers from the recorded model (sizing_model.h), and of a node that has a
+// trace, a store or a kubelet directory from what that says (node_sources.h).
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "bindings/cli/command.h"
+#include "bindings/cli/input.h"
+#include "bindings/cli/kubelet_config.h"
+#include "bindings/cli/node_sources.h"
 #include "bindings/cli/sizing_model.h"
+#include "sizing/curves.h"
+#include "sizing/stack_distances.h"
+#include "store/base/files.h"
 #include "store/base/try.h"
 
 namespace waybill::cli {
@@ -32,7 +39,8 @@ constexpr std::uint64_t kMostPullsPerDay = 1'000'000;
 
 std::string Notes() {
   std::string text =
-      "Needs no store. Answers from simulated nodes; what no flag states is the preset's:";
+      "Answers from simulated nodes; what neither a flag nor a trace, store or kubelet\n"
+      "directory states is the preset's, of these the one most like it:";
   for (const NodeShape& p : kPresets) {
     text +=
         fmt::format("\n  {:<8} {:.0f} pods, {:.0f} images, {:.0f} tenants, {:g} Secrets an image",
@@ -41,9 +49,54 @@ std::string Notes() {
   return text;
 }
 
+const ShapeField& FieldOf(std::string_view flag) {
+  return *std::find_if(kShapeFields.begin(), kShapeFields.end(),
+                       [&](const ShapeField& field) { return field.flag == flag; });
+}
+
+// How many times as much.
+double Ratio(double value, double before) { return before <= 0 ? 1 : value / before; }
+
+// The preset whose node is most like this one.
+const NodeShape* Nearest(const std::vector<sizing::Fitted>& shape) {
+  const NodeShape* nearest = FindPreset("default");
+  double least = INFINITY;
+  for (const NodeShape& preset : kPresets) {
+    double distance = 0;
+    for (const sizing::Fitted& one : shape) {
+      if (one.flag != "--images" && one.flag != "--tenants" && one.flag != "--pod-starts-per-day") {
+        continue;
+      }
+      const double its = preset.*FieldOf(one.flag).value;
+      distance += std::abs(std::log(std::max(one.value, 1.0) / its));
+    }
+    if (distance < least) {
+      least = distance;
+      nearest = &preset;
+    }
+  }
+  return nearest;
+}
+
+// A value of the answer, and what it was computed from.
+struct Row {
+  std::string key;
+  std::string label;
+  Json value;
+  std::string text;
+  std::string from;
+};
+
 class AdviseCall final : public Call {
  public:
   void Declare(Flags& flags) override {
+    flags.Value("--trace", &trace_, "FILE|-",
+                "a node's history, of waybill guard --trace or waybill trace import", Length());
+    store_.DeclareOptional(flags);
+    flags.Value("--kubelet-dir", &kubelet_directory_, "DIR",
+                "a kubelet directory, as start would take it over", ParseKubeletDirectory);
+    flags.Excludes("--trace", {"--store", "--kubelet-dir"});
+    flags.Excludes("--store", {"--kubelet-dir"});
     std::vector<std::pair<std::string, const NodeShape*>> presets;
     for (const NodeShape& preset : kPresets) presets.emplace_back(preset.name, &preset);
     flags.Choice("--preset", &preset_, presets, "the kind of node (default)");
@@ -58,9 +111,17 @@ class AdviseCall final : public Call {
     }
     flags.Value("--pulls-per-day", &pulls_, "N", "pulls of images, new or again",
                 Number{0, kMostPullsPerDay});
+    flags.Value("--curves", &curves_, "PREFIX",
+                "write PREFIX.svg, PREFIX.csv and PREFIX.json: what caches and image\n"
+                "disks of each size would have missed",
+                Length());
+    flags.Needs("--curves", {"--trace"});
+    DeclareImageGc(flags);
   }
 
   Result<ExitCode> Run(Output& out) override {
+    if (trace_ || kubelet_directory_ || !store_.store.empty()) return RunOfNode(out);
+    if (preset_ == nullptr) preset_ = FindPreset("default");
     const SizingModel& model = RecordedModel();
     auto question = TRY(Question());
     const PresetFigures* figures = FindFigures(model, question.shape.name);
@@ -74,6 +135,35 @@ class AdviseCall final : public Call {
   }
 
  private:
+  // The kubelet's fields of its image garbage collection, by the names of its old flags.
+  void DeclareImageGc(Flags& flags) {
+    const auto percent = [&](const char* name, std::uint64_t* target, const char* help) {
+      flags.Value(name, target, "PERCENT", help, Number{0, 100}, kSeldom);
+    };
+    percent("--image-gc-high-threshold", &gc_.high_percent,
+            "imageGCHighThresholdPercent of the kubelet; 85");
+    percent("--image-gc-low-threshold", &gc_.low_percent, "imageGCLowThresholdPercent; 80");
+    flags.Value("--image-minimum-gc-age", &minimum_age_, "TIME", "imageMinimumGCAge; 2m",
+                ParseDuration, kSeldom);
+    flags.Value("--image-maximum-gc-age", &maximum_age_, "TIME", "imageMaximumGCAge; 0: none",
+                ParseDuration, kSeldom);
+    for (const char* const name : {"--image-gc-high-threshold", "--image-gc-low-threshold",
+                                   "--image-minimum-gc-age", "--image-maximum-gc-age"}) {
+      flags.Needs(name, {"--trace"}, "only a trace says which images were used when");
+    }
+    DeclareKubeletConfig(flags, "the four fields of image garbage collection");
+    flags.Needs("--kubelet-config", {"--trace"}, "only a trace says which images were used when");
+    flags.Check([this]() -> Result<void> {
+      gc_.min_age_ms = std::chrono::milliseconds(minimum_age_).count();
+      gc_.max_age_ms = std::chrono::milliseconds(maximum_age_).count();
+      if (gc_.low_percent <= gc_.high_percent) return {};
+      return BadFlag(
+          "--image-gc-low-threshold",
+          fmt::format("{} % is above the high threshold, {} %", gc_.low_percent, gc_.high_percent),
+          "a kubelet refuses that, too");
+    });
+  }
+
   Result<SizingQuestion> Question() const {
     SizingQuestion question{.shape = *preset_};
     NodeShape& shape = question.shape;
@@ -83,13 +173,18 @@ class AdviseCall final : public Call {
     question.pulls_per_day = pulls_;
     // More pods start more often.
     shape.pod_starts_per_day *= shape.pods / preset_->pods;
+    TRY(CheckSecrets(shape));
+    return question;
+  }
+
+  static Result<void> CheckSecrets(const NodeShape& shape) {
     if (shape.secrets_per_image > shape.tenants) {
       return BadFlag("--secrets-per-image",
                      fmt::format("{:g} Secrets an image are more than {:.0f} tenants have",
                                  shape.secrets_per_image, shape.tenants),
                      "state --tenants, too");
     }
-    return question;
+    return {};
   }
 
   static bool IsExtrapolated(const NodeShape& shape) {
@@ -176,7 +271,298 @@ class AdviseCall final : public Call {
                    {"recordedWith", model.recorded_with}});
   }
 
-  const NodeShape* preset_ = FindPreset("default");
+  Result<ExitCode> RunOfNode(Output& out) {
+    std::optional<sizing::NodeHistory> history;
+    if (trace_) {
+      auto reader = TRY(TraceReader::Open(*trace_));
+      history = TRY(sizing::ReadHistory(reader));
+      if (history->events == 0) {
+        return Error{ErrorCode::kInvalidArgument, InputName(*trace_) + " has no events",
+                     "a trace of some days says something of a node"};
+      }
+    }
+    const NodeShape& any = *FindPreset("default");
+    const NodeSource source =
+        history ? SourceOf(*history, InputName(*trace_),
+                           (preset_ == nullptr ? any : *preset_).containers_per_pod)
+                : TRY(kubelet_directory_ ? SourceOfKubelet(*kubelet_directory_)
+                                         : SourceOfStore(store_));
+    const NodeShape& base = preset_ == nullptr ? *Nearest(source.shape) : *preset_;
+    const SizingModel& model = RecordedModel();
+    const PresetFigures* figures = FindFigures(model, base.name);
+    if (figures == nullptr) {
+      return Error{ErrorCode::kInternal, "the recorded model lacks a preset"};
+    }
+    const NodeShape fitted = Fitted(base, source);
+    SizingQuestion question = TRY(QuestionOf(fitted, source, model));
+    if (history && !history->requests.all.empty()) {
+      const auto capacity =
+          static_cast<std::uint64_t>(std::llround(KubeletsCapacity(question.shape.pods)));
+      const auto misses =
+          sizing::LruMisses(history->requests, sizing::Unit::kObjects, std::vector{capacity});
+      question.cache_hit_rate = 1 - static_cast<double>(misses.front().requests) /
+                                        static_cast<double>(history->requests.all.size());
+    }
+    const SizingAdvice advice = Advise(model, *figures, question);
+    std::vector<Row> rows = RowsOf(source, question, *figures, advice);
+    std::optional<sizing::NodeCurves> curves;
+    if (history) {
+      const auto running = static_cast<std::size_t>(
+          std::llround(question.shape.pods * question.shape.containers_per_pod));
+      curves = sizing::CurvesOf(*history, gc_, running, curves_.has_value());
+      AddDisk(*history, *curves, rows);
+    }
+    Write(source, fitted, question, rows, out);
+    if (curves_) TRY(WriteCurves(*curves, *curves_));
+    return ExitCode::kYes;
+  }
+
+  // The preset with what the source says in place of its values, within the bounds of each field.
+  static NodeShape Fitted(const NodeShape& base, const NodeSource& source) {
+    NodeShape shape = base;
+    for (const sizing::Fitted& one : source.shape) {
+      const ShapeField& field = FieldOf(one.flag);
+      shape.*field.value = std::clamp(one.value, field.least, field.most);
+    }
+    return shape;
+  }
+
+  // What the flags make of the node: twice as many tenants, if so many are stated.
+  Result<SizingQuestion> QuestionOf(const NodeShape& fitted, const NodeSource& source,
+                                    const SizingModel& model) const {
+    SizingQuestion question{.shape = fitted};
+    NodeShape& shape = question.shape;
+    for (std::size_t i = 0; i < std::size(kOverrides); ++i) {
+      if (values_[i]) shape.*kOverrides[i].value = *values_[i];
+    }
+    const double images = Ratio(shape.images, fitted.images);
+    const double tenants = Ratio(shape.tenants, fitted.tenants);
+    // Each tenant uses as many images as before.
+    if (!values_[kSecretsPerImage]) {
+      shape.secrets_per_image =
+          std::clamp(shape.secrets_per_image * tenants / images, 1.0, std::max(1.0, shape.tenants));
+    }
+    TRY(CheckSecrets(shape));
+    const double secrets = Ratio(shape.secrets_per_image, fitted.secrets_per_image);
+    const auto times = [](const std::optional<Known>& known, double factor) {
+      return known ? std::optional(known->value * factor) : std::nullopt;
+    };
+    question.records = times(source.records, images);
+    question.decisions_per_day = times(source.decisions_per_day, 1);
+    question.failed_pulls_per_day = times(source.failed_pulls_per_day, images);
+    question.write_backs_per_day = times(source.write_backs_per_day, tenants);
+    question.collections_per_day = times(source.collections_per_day, 1);
+    question.pulls_per_day = pulls_;
+    if (!pulls_ && source.pulls_per_day) {
+      question.pulls_per_day = source.pulls_per_day->value *
+                               (source.proving_part * tenants + (1 - source.proving_part) * images);
+    }
+    if (!source.secrets.empty()) {
+      double sum = 0;
+      double bytes = 0;
+      for (const double count : source.secrets) {
+        sum += count * secrets;
+        bytes += BytesOfRecord(model, count * secrets);
+      }
+      const auto records = static_cast<double>(source.secrets.size());
+      question.secrets_per_record = sum / records;
+      question.bytes_per_record = bytes / records;
+    }
+    return question;
+  }
+
+  // ", scaled to 50 tenants".
+  std::string Scaled() const {
+    std::vector<std::string> words;
+    for (std::size_t i = 0; i < std::size(kOverrides); ++i) {
+      if (!values_[i] || i == kPods) continue;
+      const std::string_view flag = kOverrides[i].flag;
+      words.push_back(fmt::format("{} {:g}", flag, *values_[i]));
+    }
+    return words.empty() ? "" : ", scaled by " + InWords(words);
+  }
+
+  static std::string FlushesFrom(const SizingQuestion& question, const PresetFigures& figures,
+                                 const SizingAdvice& a) {
+    std::string text =
+        fmt::format("{:.1f} pulls at {:.1f}", a.pulls_per_day, figures.flushes_per_pull);
+    if (question.write_backs_per_day) {
+      text += fmt::format(", {:.1f} new credentials at {:.1f}", *question.write_backs_per_day,
+                          figures.flushes_per_write_back);
+    }
+    text += fmt::format(", {:.0f} lists at {:.1f}", question.shape.lists_per_day,
+                        figures.flushes_per_list);
+    return text + fmt::format("; flushes of the simulated node {}", figures.name);
+  }
+
+  std::vector<Row> RowsOf(const NodeSource& source, const SizingQuestion& question,
+                          const PresetFigures& figures, const SizingAdvice& a) const {
+    const std::string preset = fmt::format("the simulated node {}", figures.name);
+    const auto from = [&](const std::optional<Known>& known) {
+      return known ? known->from : preset;
+    };
+    const std::string scaled = Scaled();
+    std::vector<Row> rows;
+    for (const NodeSource::Fact& fact : source.facts) {
+      rows.push_back({fact.field.key, fact.field.label, fact.field.value, fact.text, fact.from});
+    }
+    const auto add = [&](std::string key, std::string label, Json value, std::string text,
+                         std::string its) {
+      rows.push_back(
+          {std::move(key), std::move(label), std::move(value), std::move(text), std::move(its)});
+    };
+    const auto whole = [](double value) { return static_cast<std::uint64_t>(std::llround(value)); };
+    add("records", "records", whole(a.records), fmt::format("{:.0f}", a.records),
+        from(source.records) + scaled);
+    add("bytesPerRecord", "a record", whole(a.bytes_per_record),
+        fmt::format("{} with {:.1f} Secrets", BytesText(a.bytes_per_record), a.secrets_per_record),
+        (source.secrets.empty() ? preset : source.secrets_from) + scaled +
+            "; bytes by Secrets from the recorded model");
+    add("diskBytes", "disk", whole(a.disk_bytes),
+        fmt::format("{} at most, and as much again for a backup", BytesText(a.disk_bytes)),
+        fmt::format("records, as {} grew in {:g} days", preset, a.simulated_days));
+    add("mapBytes", "map", whole(a.map_bytes),
+        fmt::format("{}: --map-size {:.0f}", BytesText(a.map_bytes), a.map_bytes),
+        fmt::format("4 times the disk, and {} for deletions", BytesText(a.reserve_bytes)));
+    add("residentBytes", "memory", whole(a.resident_bytes), BytesText(a.resident_bytes),
+        "the part of the disk that " + preset + " touched");
+    add("pullsPerDay", "pulls", a.pulls_per_day, fmt::format("{:.1f} a day", a.pulls_per_day),
+        pulls_ ? "--pulls-per-day" : from(source.pulls_per_day) + scaled);
+    add("flushesPerDay", "flushes", whole(a.flushes_per_day),
+        fmt::format("{:.0f} a day", a.flushes_per_day), FlushesFrom(question, figures, a));
+    add("writtenBytesPerDay", "written", whole(a.written_bytes_per_day),
+        fmt::format("{} a day", BytesText(a.written_bytes_per_day)),
+        fmt::format("the same commits, {} a pull and {} a list, {}",
+                    BytesText(figures.bytes_per_pull), BytesText(figures.bytes_per_list), preset));
+    add("startSeconds", "start", a.start_seconds,
+        fmt::format("{}, every page checked, after a crash, too", SecondsText(a.start_seconds)),
+        "the disk; time by size from the recorded model");
+    add("decisionsPerDay", "decisions", whole(a.decisions_per_day),
+        fmt::format("{:.0f} a day, {} each, 99 % within {}", a.decisions_per_day,
+                    SecondsText(a.decision_p50_ns / 1e9), SecondsText(a.decision_p99_ns / 1e9)),
+        from(source.decisions_per_day) + "; times from the recorded model");
+    AddReasons(source, rows);
+    rows.push_back({"cache", "cache", Json(),
+                    fmt::format("{}: {:.0f} decoded records, {:.1f} % hits",
+                                a.cache_pays ? "would pay" : "would not pay", a.cache.capacity,
+                                100 * a.cache.hit_rate),
+                    question.cache_hit_rate ? "an LRU of the kubelet's size, played" : preset});
+    rows.back().value = Json{{"records", whole(a.cache.capacity)},
+                             {"hitRate", a.cache.hit_rate},
+                             {"savesSecondsPerDay", a.cache_saves_seconds_per_day},
+                             {"pays", a.cache_pays}};
+    return rows;
+  }
+
+  static void AddReasons(const NodeSource& source, std::vector<Row>& rows) {
+    if (source.reasons.empty()) return;
+    std::vector<std::pair<std::uint64_t, std::string>> reasons;
+    std::uint64_t all = 0;
+    Json json = Json::object();
+    for (const auto& [name, count] : source.reasons) {
+      reasons.emplace_back(count, name.empty() ? "unknown" : name);
+      json[reasons.back().second] = count;
+      all += count;
+    }
+    std::sort(reasons.rbegin(), reasons.rend());
+    std::string text;
+    constexpr std::size_t kShown = 3;
+    for (std::size_t i = 0; i < std::min(reasons.size(), kShown); ++i) {
+      text += fmt::format("{}{} {:.1f} %", i == 0 ? "" : ", ", reasons[i].second,
+                          100 * static_cast<double>(reasons[i].first) / static_cast<double>(all));
+    }
+    rows.push_back({"reasons", "why", std::move(json), std::move(text),
+                    HowMany(all, "decision") + " with a known answer"});
+  }
+
+  static void AddDisk(const sizing::NodeHistory& history, const sizing::NodeCurves& curves,
+                      std::vector<Row>& rows) {
+    if (curves.disk.empty()) return;
+    const sizing::DiskPoint* const none = sizing::LeastWithoutAgain(curves);
+    const auto bytes = [](const sizing::DiskPoint& point) {
+      return BytesText(static_cast<double>(point.disk_bytes));
+    };
+    Json json = {{"leastBytes", curves.disk.front().disk_bytes}};
+    if (none != nullptr) json["nothingAgainBytes"] = none->disk_bytes;
+    std::string from = fmt::format("the kubelet's collection, {} % down to {} %",
+                                   curves.gc.high_percent, curves.gc.low_percent);
+    if (history.images_without_bytes > 0) {
+      from += fmt::format("; {} of {} images have the others' median size",
+                          history.images_without_bytes, history.requests.bytes.size());
+    }
+    rows.push_back(
+        {"imageDisk", "image disk", std::move(json),
+         fmt::format("{} for what runs at once; {} pulls nothing again", bytes(curves.disk.front()),
+                     none == nullptr ? "no size" : bytes(*none)),
+         std::move(from)});
+    rows.push_back({"assumed", "assumed", Json(curves.running),
+                    fmt::format("the {} containers that started last run still", curves.running),
+                    "no trace says when pods end; --pods states how many run"});
+  }
+
+  void Write(const NodeSource& source, const NodeShape& fitted, const SizingQuestion& question,
+             const std::vector<Row>& rows, Output& out) const {
+    const NodeShape& shape = question.shape;
+    Json json = {{"source", source.name}, {"preset", fitted.name}};
+    Json from = Json::object();
+    for (const Row& row : rows) {
+      json[row.key] = row.value;
+      from[row.key] = row.from;
+    }
+    Json fields = Json::object();
+    std::string flags;
+    for (const ShapeField& field : kShapeFields) {
+      const auto known =
+          std::find_if(source.shape.begin(), source.shape.end(),
+                       [&](const sizing::Fitted& one) { return one.flag == field.flag; });
+      const double value = shape.*field.value;
+      const bool changed = value != fitted.*field.value;
+      fields[field.flag.substr(2)] =
+          Json{{"value", value},
+               {"from", changed                       ? "flags"
+                        : known == source.shape.end() ? "preset " + std::string(fitted.name)
+                                                      : known->from}};
+      if (changed || known != source.shape.end()) {
+        flags += fmt::format(" {} {:.4g}", field.flag, value);
+      }
+    }
+    json["shape"] = std::move(fields);
+    json["from"] = std::move(from);
+    out.WriteJson(json);
+    if (out.json()) return;
+    std::vector<std::vector<std::string>> table;
+    for (const Row& row : rows) table.push_back({row.label, row.text, row.from});
+    out.WriteTable({"WHAT", "VALUE", "FROM"}, table, Output::Names::kNone);
+    out.Line("to simulate it: ./dev bench sizing --preset {}{}", fitted.name, flags);
+  }
+
+  static Result<void> WriteCurves(const sizing::NodeCurves& curves, const std::string& prefix) {
+    const std::pair<const char*, std::string> files[] = {
+        {".svg", sizing::SvgOf(curves)},
+        {".csv", sizing::CsvOf(curves)},
+        {".json", sizing::JsonOf(curves).Text() + "\n"}};
+    for (const auto& [suffix, content] : files) {
+      auto written = internal::WriteFileDurably(prefix + suffix, content);
+      if (written) continue;
+      Error error = std::move(written.error());
+      error.message = "--curves: " + error.message;
+      return error;
+    }
+    return {};
+  }
+
+  // Of kOverrides.
+  static constexpr std::size_t kPods = 0;
+  static constexpr std::size_t kSecretsPerImage = 3;
+
+  std::optional<std::string> trace_;
+  StoreFlags store_;
+  std::optional<std::string> kubelet_directory_;
+  std::optional<std::string> curves_;
+  sizing::ImageGc gc_;
+  std::chrono::seconds minimum_age_{120};
+  std::chrono::seconds maximum_age_{0};
+  const NodeShape* preset_ = nullptr;  // default, or the one most like a source
   std::optional<double> values_[std::size(kOverrides)];
   std::optional<double> pulls_;
 };
@@ -188,7 +574,9 @@ Command AdviseCommand() {
           .task = kTaskPlan,
           .summary = "say how large a node's store and map must be",
           .notes = Notes(),
-          .examples = R"(waybill advise)",
+          .examples = R"(waybill advise --preset dense
+waybill advise --trace /var/lib/waybill/node.trace --curves curves
+waybill advise --trace /var/lib/waybill/node.trace --tenants 50)",
           .call = New<AdviseCall>};
 }
 

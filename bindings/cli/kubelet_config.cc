@@ -3,11 +3,15 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "bindings/cli/failed_path.h"
@@ -96,6 +100,53 @@ Result<void> TakePool(const YamlNode& root, const std::string& path, Said& said)
   return {};
 }
 
+// A duration of Go's, in whole seconds: "2m0s", "1.5h".
+Result<std::string> TakeDuration(std::string_view key, const YamlNode& node) {
+  if (IsNothing(node)) return Nothing(key);
+  constexpr std::pair<std::string_view, double> kUnits[] = {{"h", 3600},  {"ms", 1e-3}, {"m", 60},
+                                                            {"us", 1e-6}, {"ns", 1e-9}, {"s", 1}};
+  const std::string text = node.IsScalar() ? node.text : "";
+  constexpr double kMostSeconds = 1e9;
+  double seconds = 0;
+  std::size_t at = text == "0" ? 1 : 0;
+  while (at < text.size()) {
+    const std::size_t end = text.find_first_not_of("0123456789.", at);
+    double number = 0;
+    const char* const last = text.data() + (end == std::string::npos ? text.size() : end);
+    const auto [stop, error] = std::from_chars(text.data() + at, last, number);
+    const auto unit = std::find_if(std::begin(kUnits), std::end(kUnits), [&](const auto& one) {
+      return end != std::string::npos && text.compare(end, one.first.size(), one.first) == 0;
+    });
+    if (error != std::errc{} || stop != last || unit == std::end(kUnits)) break;
+    seconds += number * unit->second;
+    at = end + unit->first.size();
+  }
+  if (text.empty() || at < text.size() || seconds > kMostSeconds) {
+    return NotTaken(fmt::format("{} is no duration", key), "the form is 2m or 168h0m0s");
+  }
+  return fmt::format("{:.0f}s", std::floor(seconds));
+}
+
+Result<void> TakeImageGc(const YamlNode& root, const std::string& path, Said& said) {
+  const auto take = [&](const char* key, const char* flag, auto parse) -> Result<void> {
+    const YamlNode* const node = root.Find(key);
+    if (node == nullptr) return {};
+    auto value = TRY(parse(key, *node));
+    said.Set(flag, {std::move(value)}, path);
+    return {};
+  };
+  TRY(take("imageGCHighThresholdPercent", "--image-gc-high-threshold", TakeNumber));
+  TRY(take("imageGCLowThresholdPercent", "--image-gc-low-threshold", TakeNumber));
+  TRY(take("imageMinimumGCAge", "--image-minimum-gc-age", TakeDuration));
+  TRY(take("imageMaximumGCAge", "--image-maximum-gc-age", TakeDuration));
+  // To a kubelet that is its default.
+  if (const auto minimum = said.flags.find("--image-minimum-gc-age");
+      minimum != said.flags.end() && minimum->second.values.front() == "0s") {
+    said.flags.erase(minimum);
+  }
+  return {};
+}
+
 Result<void> TakeGates(const YamlNode& root, const std::string& path, Said& said) {
   const YamlNode* gates = root.Find("featureGates");
   if (gates == nullptr) return {};
@@ -134,6 +185,7 @@ Result<void> TakeFile(std::string_view file, const std::string& path, Said& said
     said.Set("--allow", TRY(TakeAllowlist(*allow)), path);
   }
   TRY(TakePool(root, path, said));
+  TRY(TakeImageGc(root, path, said));
   return TakeGates(root, path, said);
 }
 
@@ -223,12 +275,14 @@ Result<std::vector<Flags::Supplied>> Supply(const Flags& flags, const Flag::Valu
 
 }  // namespace
 
-Flag& DeclareKubeletConfig(Flags& flags) {
-  return flags.Source(std::string(kFlag), "FILE|DIR",
-                      "take the policy, the allowlist and the sizes of the pool of host IDs\n"
-                      "from the kubelet's own config.yaml, or from the directory of its\n"
-                      "--config-dir; may be repeated, the last wins",
-                      Supply);
+Flag& DeclareKubeletConfig(Flags& flags, std::string_view what) {
+  return flags.Source(
+      std::string(kFlag), "FILE|DIR",
+      fmt::format("take {}\n"
+                  "from the kubelet's own config.yaml, or from the directory of its\n"
+                  "--config-dir; may be repeated, the last wins",
+                  what),
+      Supply);
 }
 
 }  // namespace waybill::cli

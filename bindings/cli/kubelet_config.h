@@ -3,6 +3,10 @@
 #ifndef WAYBILL_BINDINGS_CLI_KUBELET_CONFIG_H_
 #define WAYBILL_BINDINGS_CLI_KUBELET_CONFIG_H_
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "bindings/cli/flags.h"
 
 namespace waybill::cli {
@@ -16,10 +20,15 @@ namespace waybill::cli {
 //   --ids-per-pod         userNamespaces.idsPerPod
 //   --max-pods            maxPods
 //   --no-user-namespaces  the gate UserNamespacesSupport is off
+//   --image-gc-high-threshold, --image-gc-low-threshold, --image-minimum-gc-age,
+//   --image-maximum-gc-age  imageGCHighThresholdPercent, imageGCLowThresholdPercent,
+//                         imageMinimumGCAge, imageMaximumGCAge
 //
 // kInvalidArgument: a file can't be read or is no KubeletConfiguration; or the command asks for a
 // policy, and the files turn verification off.
-Flag& DeclareKubeletConfig(Flags& flags);
+Flag& DeclareKubeletConfig(
+    Flags& flags,
+    std::string_view what = "the policy, the allowlist and the sizes of the pool of host IDs");
 
 // The files that a kubelet takes of a file, which is itself, or of a directory of drop-ins, in the
 // order in which it takes them. kInvalidArgument, kIo.

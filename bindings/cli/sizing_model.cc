@@ -27,9 +27,6 @@ double OnLine(double x, double x0, double y0, double x1, double y1) {
   return x1 == x0 ? y0 : y0 + (y1 - y0) * (x - x0) / (x1 - x0);
 }
 
-// The LRU that the kubelet has for so many pods: five records a pod, at most 2,000.
-double KubeletsCapacity(double pods) { return std::clamp(5 * pods, 1.0, 2000.0); }
-
 // What a cache of this capacity does on a node that is `scale` times as large as the preset's.
 CachePoint CacheOf(const PresetFigures& figures, double capacity, double scale, double records) {
   const auto& points = figures.caches;
@@ -79,14 +76,19 @@ double BytesOfRecord(const SizingModel& model, double secrets) {
   return OnLine(secrets, a.secrets, a.bytes, b.secrets, b.bytes);
 }
 
+// Five records a pod, at most 2,000.
+double KubeletsCapacity(double pods) { return std::clamp(5 * pods, 1.0, 2000.0); }
+
 SizingAdvice Advise(const SizingModel& model, const PresetFigures& figures,
                     const SizingQuestion& question) {
   const NodeShape& shape = question.shape;
   const NodeShape& preset = *FindPreset(figures.name);
   SizingAdvice advice;
-  advice.records = shape.images * figures.records_per_image;
-  advice.secrets_per_record = shape.secrets_per_image * figures.secrets_growth;
-  advice.bytes_per_record = BytesOfRecord(model, advice.secrets_per_record);
+  advice.records = question.records.value_or(shape.images * figures.records_per_image);
+  advice.secrets_per_record =
+      question.secrets_per_record.value_or(shape.secrets_per_image * figures.secrets_growth);
+  advice.bytes_per_record =
+      question.bytes_per_record.value_or(BytesOfRecord(model, advice.secrets_per_record));
   advice.disk_bytes =
       (model.empty_bytes + advice.records * advice.bytes_per_record) * figures.disk_growth;
   advice.simulated_days = figures.year_days;
@@ -97,13 +99,16 @@ SizingAdvice Advise(const SizingModel& model, const PresetFigures& figures,
 
   const double size_scale = shape.images / preset.images;
   advice.pulls_per_day = question.pulls_per_day.value_or(figures.pulls_per_day * size_scale);
-  advice.decisions_per_day =
-      figures.decisions_per_day * shape.pod_starts_per_day / preset.pod_starts_per_day;
+  advice.decisions_per_day = question.decisions_per_day.value_or(
+      figures.decisions_per_day * shape.pod_starts_per_day / preset.pod_starts_per_day);
   const double pull_scale =
       figures.pulls_per_day == 0 ? 0 : advice.pulls_per_day / figures.pulls_per_day;
-  const double failed = figures.failed_pulls_per_day * pull_scale;
-  const double collections = figures.collections_per_day * pull_scale;
-  const double write_backs = figures.write_backs_per_day * shape.tenants / preset.tenants;
+  const double failed =
+      question.failed_pulls_per_day.value_or(figures.failed_pulls_per_day * pull_scale);
+  const double collections =
+      question.collections_per_day.value_or(figures.collections_per_day * pull_scale);
+  const double write_backs = question.write_backs_per_day.value_or(figures.write_backs_per_day *
+                                                                   shape.tenants / preset.tenants);
   advice.flushes_per_day =
       advice.pulls_per_day * figures.flushes_per_pull + failed * figures.flushes_per_failed_pull +
       write_backs * figures.flushes_per_write_back + collections * figures.flushes_per_collection +
@@ -119,6 +124,7 @@ SizingAdvice Advise(const SizingModel& model, const PresetFigures& figures,
   advice.decision_p99_ns = figures.decision_p99_ns;
 
   advice.cache = CacheOf(figures, KubeletsCapacity(shape.pods), size_scale, advice.records);
+  if (question.cache_hit_rate) advice.cache.hit_rate = *question.cache_hit_rate;
   // A hit costs what one costs an LRU that holds everything; a miss costs that beside waybill.
   const double hit_ns = figures.caches.back().p50_ns;
   const double gain_ns = advice.cache.hit_rate * advice.decision_p50_ns - hit_ns;

@@ -80,6 +80,15 @@ const SizingModel& RecordedModel();
 struct SizingQuestion {
   NodeShape shape = {};
   std::optional<double> pulls_per_day = {};  // nullopt: as the preset's node had, for its images
+  // What is known of the node itself, in place of what the preset's did.
+  std::optional<double> records = {};
+  std::optional<double> secrets_per_record = {};
+  std::optional<double> bytes_per_record = {};
+  std::optional<double> decisions_per_day = {};
+  std::optional<double> failed_pulls_per_day = {};
+  std::optional<double> write_backs_per_day = {};
+  std::optional<double> collections_per_day = {};
+  std::optional<double> cache_hit_rate = {};
 };
 
 struct SizingAdvice {
@@ -108,6 +117,9 @@ struct SizingAdvice {
 
 // A cache pays if it saves a processor more time a day than this.
 inline constexpr double kCacheMustSaveSeconds = 1;
+
+// Of a cache in front for so many pods, the size that the kubelet's own has.
+double KubeletsCapacity(double pods);
 
 SizingAdvice Advise(const SizingModel& model, const PresetFigures& figures,
                     const SizingQuestion& question);

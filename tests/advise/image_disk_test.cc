@@ -128,6 +128,9 @@ class SlowKubelet {
       point_.most_bytes = std::max(point_.most_bytes, static_cast<std::uint64_t>(Used()));
     }
     running_.push_back(image);
+    std::uint64_t in_use = 0;
+    for (const std::uint32_t one : InUse()) in_use += requests_.bytes[one];
+    point_.most_in_use = std::max(point_.most_in_use, in_use);
     if (running_.size() > most_running_) running_.pop_front();
   }
 
@@ -181,6 +184,7 @@ BOOST_AUTO_TEST_CASE(as_a_slow_play_of_the_kubelets_code) {
       BOOST_TEST(found.again.bytes == slow.again.bytes);
       BOOST_TEST(found.collected == slow.collected);
       BOOST_TEST(found.most_bytes == slow.most_bytes);
+      BOOST_TEST(found.most_in_use == slow.most_in_use);
       BOOST_TEST(found.without_room == slow.without_room);
       BOOST_TEST((found == slow));
       collected += found.collected;
@@ -197,6 +201,8 @@ BOOST_AUTO_TEST_CASE(a_disk_with_room_for_all_pulls_nothing_again) {
     const Requests requests = Drawn(draw);
     const std::vector<DiskPoint> curve = DiskCurve(requests, {}, 5, 8);
     BOOST_TEST(curve.size() == 8U);
+    for (const DiskPoint& point : curve) BOOST_TEST(point.without_room == 0U);
+    BOOST_TEST(curve.front().disk_bytes == curve.front().most_in_use);
     BOOST_TEST(curve.back().again.requests == 0U);
     BOOST_TEST(curve.back().collected == 0U);
     BOOST_TEST(curve.back().pulled.bytes <= requests.distinct_bytes());

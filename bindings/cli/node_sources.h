@@ -1,0 +1,58 @@
+// What a node's own history, store or kubelet directory says, for `waybill advise`: what takes the
+// place of a preset's values, each with where it is from.
+
+#ifndef WAYBILL_BINDINGS_CLI_NODE_SOURCES_H_
+#define WAYBILL_BINDINGS_CLI_NODE_SOURCES_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bindings/cli/output.h"
+#include "bindings/cli/parse.h"
+#include "bindings/cli/sizing_model.h"
+#include "sizing/node_history.h"
+#include "sizing/shape_fit.h"
+
+namespace waybill::cli {
+
+// A number that a source knows.
+struct Known {
+  double value = 0;
+  std::string from = {};
+};
+
+struct NodeSource {
+  std::string name = {};  // the file or directory
+  std::vector<sizing::Fitted> shape = {};
+  std::optional<Known> records = {};
+  std::vector<double> secrets = {};  // of each record that is known
+  std::string secrets_from = {};
+  std::optional<Known> decisions_per_day = {};
+  std::map<std::string, std::uint64_t> reasons = {};  // of decisions
+  std::optional<Known> pulls_per_day = {};
+  // Of these, the part that pulled an image that was on the node, for a pod to prove itself.
+  double proving_part = 0;
+  std::optional<Known> failed_pulls_per_day = {};
+  std::optional<Known> write_backs_per_day = {};
+  std::optional<Known> collections_per_day = {};
+  // What is there now, as fields of the answer: key, label, value; and where from.
+  struct Fact {
+    Field field = {};
+    std::string text = {};
+    std::string from = {};
+  };
+  std::vector<Fact> facts = {};
+};
+
+NodeSource SourceOf(const sizing::NodeHistory& history, const std::string& path,
+                    double containers_per_pod);
+// Observes the store. Errors: ObserveStore.
+Result<NodeSource> SourceOfStore(const StoreFlags& flags);
+// Takes it over into a store in TMPDIR, as `start` would. Errors: QuietStore::OfKubelet.
+Result<NodeSource> SourceOfKubelet(const std::string& directory);
+
+}  // namespace waybill::cli
+
+#endif  // WAYBILL_BINDINGS_CLI_NODE_SOURCES_H_
