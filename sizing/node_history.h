@@ -20,7 +20,8 @@ struct HistoryLimits {
   std::size_t requests = 20'000'000;
   std::size_t images = 200'000;
   std::size_t namespaces = 100'000;
-  std::size_t credentials = 2'000'000;  // of all images and namespaces
+  std::size_t credentials = 2'000'000;                 // of all images and namespaces
+  std::uint64_t image_bytes = std::uint64_t{1} << 38;  // so that no sum of them overflows
   double days = 3660;
 };
 

@@ -274,8 +274,15 @@ class AdviseCall final : public Call {
   Result<ExitCode> RunOfNode(Output& out) {
     std::optional<sizing::NodeHistory> history;
     if (trace_) {
-      auto reader = TRY(TraceReader::Open(*trace_));
-      history = TRY(sizing::ReadHistory(reader));
+      auto reader = TraceReader::Open(*trace_);
+      if (!reader) {
+        // The flag is wrong, not the system.
+        if (reader.error().code == ErrorCode::kNotFound) {
+          reader.error().code = ErrorCode::kInvalidArgument;
+        }
+        return reader.error();
+      }
+      history = TRY(sizing::ReadHistory(*reader));
       if (history->events == 0) {
         return Error{ErrorCode::kInvalidArgument, InputName(*trace_) + " has no events",
                      "a trace of some days says something of a node"};
@@ -312,8 +319,8 @@ class AdviseCall final : public Call {
       curves = sizing::CurvesOf(*history, gc_, running, curves_.has_value());
       AddDisk(*history, *curves, rows);
     }
-    Write(source, fitted, question, rows, out);
     if (curves_) TRY(WriteCurves(*curves, *curves_));
+    Write(source, fitted, question, rows, out);
     return ExitCode::kYes;
   }
 
@@ -432,7 +439,7 @@ class AdviseCall final : public Call {
         fmt::format("{:.0f} a day", a.flushes_per_day), FlushesFrom(question, figures, a));
     add("writtenBytesPerDay", "written", whole(a.written_bytes_per_day),
         fmt::format("{} a day", BytesText(a.written_bytes_per_day)),
-        fmt::format("the same commits, {} a pull and {} a list, {}",
+        fmt::format("the same commits, {} a pull and {} a list on {}",
                     BytesText(figures.bytes_per_pull), BytesText(figures.bytes_per_list), preset));
     add("startSeconds", "start", a.start_seconds,
         fmt::format("{}, every page checked, after a crash, too", SecondsText(a.start_seconds)),
@@ -546,6 +553,10 @@ class AdviseCall final : public Call {
       if (written) continue;
       Error error = std::move(written.error());
       error.message = "--curves: " + error.message;
+      if (error.code == ErrorCode::kNotFound || error.code == ErrorCode::kUnsafePath) {
+        error.code = ErrorCode::kInvalidArgument;
+        error.hint = "name a directory that exists, and how the files' names begin";
+      }
       return error;
     }
     return {};

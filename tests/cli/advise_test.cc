@@ -1,0 +1,151 @@
+// waybill advise --trace, asked about nodes of which all is known: their traces are made by the
+// simulator of ../../bench/sizing.
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "bench/sizing/trace_events.h"
+#include "tests/support/run_command.h"
+#include "tests/support/temp_dir.h"
+#include "waybill/trace.h"
+
+namespace waybill::testing {
+
+BOOST_AUTO_TEST_SUITE(advise)
+
+namespace {
+
+using nlohmann::json;
+
+class Node {
+ public:
+  Node(const cli::NodeShape& shape, double days)
+      : text_(bench::TraceText(shape, 1, days)), path_((directory_ / "node.trace").string()) {
+    WriteFile(path_, text_);
+  }
+
+  const std::string& text() const { return text_; }
+  std::string operator/(const std::string& name) const { return (directory_ / name).string(); }
+
+  json Ask(std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), {"advise", "--json", "--trace", path_});
+    const CommandResult result = RunWaybill(more);
+    BOOST_TEST(result.exit_code == 0, result.err);
+    return json::parse(result.out);
+  }
+
+ private:
+  TempDir directory_;
+  std::string text_;
+  std::string path_;
+};
+
+cli::NodeShape Default() { return *cli::FindPreset("default"); }
+
+void CheckNear(double found, double truth, double part, const std::string& what) {
+  BOOST_TEST(std::abs(found - truth) <= part * truth,
+             what << ": " << found << ", and it was " << truth);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(what_happened_is_counted) {
+  constexpr double kDays = 3;
+  const Node node(Default(), kDays);
+  std::map<std::string, std::uint64_t> reasons;
+  std::uint64_t events = 0;
+  std::uint64_t pulls = 0;
+  std::uint64_t uses = 0;
+  std::istringstream lines(node.text());
+  std::string line;
+  std::getline(lines, line);
+  while (std::getline(lines, line)) {
+    const auto event = ParseTraceLine(line);
+    BOOST_REQUIRE(event.has_value());
+    ++events;
+    if (event->kind == TraceEvent::Kind::kPulled) ++pulls;
+    if (event->kind != TraceEvent::Kind::kUse) continue;
+    ++uses;
+    ++reasons[event->reason];
+  }
+  const json answer = node.Ask();
+  BOOST_TEST(answer["preset"] == "default");
+  BOOST_TEST(answer["events"] == events);
+  CheckNear(answer["pullsPerDay"], static_cast<double>(pulls) / kDays, 0.001, "pulls");
+  CheckNear(answer["decisionsPerDay"], static_cast<double>(uses) / kDays, 0.001, "decisions");
+  BOOST_TEST(answer["reasons"] == json(reasons));
+  // Each value says where it is from.
+  for (const auto& [key, value] : answer.items()) {
+    if (key == "source" || key == "preset" || key == "shape" || key == "from") continue;
+    BOOST_TEST(!answer["from"].value(key, "").empty(), key);
+  }
+  BOOST_TEST(answer["shape"].size() == cli::kShapeFields.size());
+}
+
+// The same node with twice as many tenants, foretold, and as it is then.
+BOOST_AUTO_TEST_CASE(twice_as_many_tenants_are_foretold) {
+  const Node before(Default(), 7);
+  const json foretold = before.Ask({"--tenants", "50"});
+  cli::NodeShape shape = Default();
+  shape.tenants *= 2;
+  shape.secrets_per_image *= 2;
+  const Node after(shape, 7);
+  const json truth = after.Ask();
+  BOOST_TEST(before.Ask()["pullsPerDay"].get<double>() < 0.7 * truth["pullsPerDay"].get<double>());
+  for (const char* const key : {"pullsPerDay", "bytesPerRecord", "records", "flushesPerDay",
+                                "writtenBytesPerDay", "decisionsPerDay"}) {
+    CheckNear(foretold[key], truth[key], 0.15, key);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(curves_are_written_as_picture_table_and_json) {
+  const Node node(*cli::FindPreset("edge"), 7);
+  const json answer = node.Ask({"--curves", node / "c"});
+  const json curves = json::parse(ReadFile(node / "c.json"));
+  std::size_t points = curves["imageDisk"]["points"].size();
+  BOOST_TEST(points > 10U);
+  for (const char* const kind : {"records", "bytes"}) {
+    BOOST_TEST(curves[kind]["curves"].size() == 5U);
+    for (const json& curve : curves[kind]["curves"]) {
+      points += curve["points"].size();
+      for (const json& point : curve["points"]) {
+        for (const char* const part : {"requests", "bytes"}) {
+          BOOST_TEST(point[part].get<double>() >= 0);
+          BOOST_TEST(point[part].get<double>() <= 1);
+        }
+      }
+      // Room for all: first uses alone.
+      CheckNear(curve["points"].back()["requests"], curves[kind]["firstRequests"], 1e-9, kind);
+    }
+  }
+  const std::string table = ReadFile(node / "c.csv");
+  BOOST_TEST(static_cast<std::size_t>(std::count(table.begin(), table.end(), '\n')) == points + 1);
+
+  // More disk, less that is pulled again; what the answer says is on the curve.
+  const json& disk = curves["imageDisk"]["points"];
+  BOOST_TEST(disk.front()["diskBytes"] == answer["imageDisk"]["leastBytes"]);
+  BOOST_TEST(disk.front()["again"].get<int>() > disk.back()["again"].get<int>());
+  BOOST_TEST(disk.back()["again"] == 0);
+  BOOST_TEST(disk.front()["withoutRoom"] == 0);
+
+  const std::string picture = ReadFile(node / "c.svg");
+  BOOST_TEST(picture.starts_with("<svg "));
+  BOOST_TEST(picture.ends_with("</svg>\n"));
+  for (const char* const word : {"nan", "inf"}) {
+    BOOST_TEST(picture.find(word) == std::string::npos, word);
+  }
+  for (const char* const word : {">LRU<", ">LFU<", ">FIFO<", ">S3-FIFO<", ">SIEVE<", ">first uses<",
+                                 "GiB a day", "pulls a day", "records that it holds"}) {
+    BOOST_TEST(picture.find(word) != std::string::npos, word);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing
