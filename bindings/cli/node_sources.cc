@@ -176,17 +176,17 @@ NodeSource SourceOf(const sizing::NodeHistory& history, const std::string& path,
   if (history.days() <= 0) return source;
   const auto per_day = [&](std::uint64_t count, std::string_view what) {
     return Known{history.PerDay(count),
-                 fmt::format("{} {} in {:.1f} days", count, what, history.days())};
+                 fmt::format("{} in {:.1f} days", HowMany(count, what), history.days())};
   };
-  if (history.uses > 0) source.decisions_per_day = per_day(history.uses, "uses");
-  source.pulls_per_day = per_day(history.pulls, "pulls");
-  source.failed_pulls_per_day = per_day(history.failed_pulls, "failed pulls");
+  if (history.uses > 0) source.decisions_per_day = per_day(history.uses, "use");
+  source.pulls_per_day = per_day(history.pulls, "pull");
+  source.failed_pulls_per_day = per_day(history.failed_pulls, "failed pull");
   if (history.has_credentials) {
     source.write_backs_per_day =
-        per_day(history.write_backs, "credentials that were new to a record");
+        per_day(history.write_backs, "credential");
   }
   if (history.lists > 0) {
-    source.collections_per_day = per_day(history.collections, "lists after images had gone");
+    source.collections_per_day = per_day(history.collections, "list");
   }
   if (history.must_pull > 0) {
     const auto absent = history.reasons.find(std::string(ReasonName(Reason::kImageAbsent)));

@@ -124,3 +124,12 @@ before_trust() {
   rm -r "$D/store"
   waybill start --store store --kubelet-dir kubelet >/dev/null
 }
+before_advise() {
+  local app='"image":"registry.example.com/app:1","ref":"sha256:aa","namespace":"x","credentials":["0123456789abcdef"]'
+  cat >"$D/node.trace" <<END
+{"waybill_trace":1,"source":"owner"}
+{"time":"2026-01-01T00:00:00Z","event":"pulled",$app,"bytes":3000000000}
+{"time":"2026-01-01T00:00:01Z","event":"list"}
+{"time":"2026-01-03T00:00:00Z","event":"use",$app,"reason":"secretHashMatches","mustPull":false}
+END
+}
