@@ -1,5 +1,7 @@
 #include "sizing/node_history.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -160,6 +162,7 @@ class Counting {
       const auto waiting = by_name_.find(handler + event.image);
       if (waiting != by_name_.end()) {
         images_[waiting->second].same_as = image;
+        if (std::exchange(images_[waiting->second].on_node, false)) --on_node_;
         images_[image].app_uses |= images_[waiting->second].app_uses;
         if (images_[image].bytes == 0) images_[image].bytes = images_[waiting->second].bytes;
         by_name_.erase(waiting);
@@ -231,15 +234,20 @@ class Counting {
     const std::uint32_t number = TRY(ImageOf(event));
     TRY(AddRequest(history_.requests.all, number));
     ++history_.uses;
+    const auto is = [&event](Reason reason) { return event.reason == ReasonName(reason); };
+    const bool is_absent =
+        is(Reason::kImageAbsent) || (event.reason.empty() && event.must_pull.value_or(false));
     if (event.must_pull) {
       ++history_.answered;
       if (*event.must_pull) ++history_.must_pull;
+      if (*event.must_pull && !event.reason.empty() && !is_absent) ++history_.must_prove;
       ++history_.reasons[event.reason];
     }
+    // What is used is there, or a pull brings it.
+    if (!is_absent) Arrived(number);
     Image& image = images_[number];
     SeenApp& app = history_.apps[image.app];
     ++app.uses;
-    const auto is = [&event](Reason reason) { return event.reason == ReasonName(reason); };
     if (is(Reason::kNodePodsAccessible)) app.is_public = image.is_recorded = true;
     if (is(Reason::kPolicyPresumedPreloaded) || is(Reason::kPolicyKnownPreloaded)) {
       app.is_preloaded = true;
@@ -337,6 +345,14 @@ std::uint64_t MostAtOnce(const std::vector<Lifetime>& lifetimes) {
 
 double NodeHistory::days() const {
   return (static_cast<double>(span.last_ms) - static_cast<double>(span.first_ms)) / kDayMs;
+}
+
+std::string NodeHistory::SpanText() const {
+  const double minutes = days() * 24 * 60;
+  if (days() >= 1) return fmt::format("{:.1f} days", days());
+  if (minutes < 2) return fmt::format("{:.0f} seconds", minutes * 60);
+  return minutes >= 120 ? fmt::format("{:.1f} hours", minutes / 60)
+                        : fmt::format("{:.0f} minutes", minutes);
 }
 
 double NodeHistory::PerDay(std::uint64_t count) const {

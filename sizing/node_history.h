@@ -62,6 +62,7 @@ struct NodeHistory {
   std::uint64_t uses = 0;
   std::uint64_t answered = 0;  // uses of which the answer is known
   std::uint64_t must_pull = 0;
+  std::uint64_t must_prove = 0;                       // of these, those whose image was on the node
   std::map<std::string, std::uint64_t> reasons = {};  // of these; "": unknown
   std::uint64_t pulls = 0;
   std::uint64_t failed_pulls = 0;
@@ -85,6 +86,7 @@ struct NodeHistory {
   std::vector<SeenTenant> tenants = {};
 
   double days() const;
+  std::string SpanText() const;  // "7.0 days", "12 minutes"
   // 0 where the trace spans no time.
   double PerDay(std::uint64_t count) const;
 };

@@ -143,7 +143,7 @@ std::vector<Fitted> FitShape(const NodeHistory& history, double containers_per_p
   if (days > 0) {
     if (history.uses > 0) {
       add("--pod-starts-per-day", history.PerDay(history.uses) / containers_per_pod,
-          fmt::format("{} uses in {:.1f} days, {:g} containers a pod", history.uses, days,
+          fmt::format("{} uses in {}, {:g} containers a pod", history.uses, history.SpanText(),
                       containers_per_pod));
     }
     if (repositories > 0) {

@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(the_shape_of_a_node_is_found_again_in_its_trace) {
                                {"--restarts-per-year", 0, 30}};
   for (const std::string_view preset : {"default", "ci"}) {
     const cli::NodeShape& shape = *cli::FindPreset(preset);
-    auto reader = TraceReader::OfText(TraceText(shape, 1, 30));
+    auto reader = TraceReader::OfText(TraceText(shape, 1, preset == "ci" ? 12 : 30));
     BOOST_REQUIRE(reader.has_value());
     const auto history = sizing::ReadHistory(*reader);
     BOOST_REQUIRE(history.has_value());

@@ -462,7 +462,11 @@ class AdviseCall final : public Call {
   }
 
   static void AddReasons(const NodeSource& source, std::vector<Row>& rows) {
-    if (source.reasons.empty()) return;
+    // Nothing but unknown ones.
+    if (source.reasons.empty() ||
+        (source.reasons.size() == 1 && source.reasons.begin()->first.empty())) {
+      return;
+    }
     std::vector<std::pair<std::uint64_t, std::string>> reasons;
     std::uint64_t all = 0;
     Json json = Json::object();

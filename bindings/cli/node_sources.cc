@@ -153,7 +153,7 @@ NodeSource SourceOf(const sizing::NodeHistory& history, const std::string& path,
                     double containers_per_pod) {
   NodeSource source{.name = path, .shape = sizing::FitShape(history, containers_per_pod)};
   AddFact(source, "events", "history", history.events,
-          fmt::format("{:.1f} days, {}", history.days(), HowMany(history.events, "event")),
+          fmt::format("{}, {}", history.SpanText(), HowMany(history.events, "event")),
           history.source);
   const auto preloaded = static_cast<std::uint64_t>(
       std::count_if(history.apps.begin(), history.apps.end(), [](const sizing::SeenApp& app) {
@@ -176,22 +176,26 @@ NodeSource SourceOf(const sizing::NodeHistory& history, const std::string& path,
   if (history.days() <= 0) return source;
   const auto per_day = [&](std::uint64_t count, std::string_view what) {
     return Known{history.PerDay(count),
-                 fmt::format("{} in {:.1f} days", HowMany(count, what), history.days())};
+                 fmt::format("{} in {}", HowMany(count, what), history.SpanText())};
   };
   if (history.uses > 0) source.decisions_per_day = per_day(history.uses, "use");
-  source.pulls_per_day = per_day(history.pulls, "pull");
-  source.failed_pulls_per_day = per_day(history.failed_pulls, "failed pull");
+  // Some sources know of no pulls.
+  if (history.pulls + history.failed_pulls + history.answered > 0) {
+    source.pulls_per_day = per_day(history.pulls, "pull");
+    source.failed_pulls_per_day = per_day(history.failed_pulls, "failed pull");
+  }
   if (history.has_credentials) {
-    source.write_backs_per_day =
-        per_day(history.write_backs, "credential");
+    source.write_backs_per_day = per_day(history.write_backs, "credential");
   }
   if (history.lists > 0) {
     source.collections_per_day = per_day(history.collections, "list");
   }
   if (history.must_pull > 0) {
-    const auto absent = history.reasons.find(std::string(ReasonName(Reason::kImageAbsent)));
-    const std::uint64_t first = absent == history.reasons.end() ? 0 : absent->second;
-    source.proving_part = 1 - std::min(1.0, Real(first) / Real(history.must_pull));
+    source.proving_part = Real(history.must_prove) / Real(history.must_pull);
+  }
+  if (history.days() < 1) {
+    AddFact(source, "note", "note", "less than a day",
+            "less than a day: what is a day may be far off", "the trace");
   }
   return source;
 }

@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(a_sample_tells_what_all_objects_do) {
   for (const std::uint64_t seed : {1, 2}) {
     const Requests requests = Zipf(seed, 100'000, 400'000, 0.9);
     for (const auto unit : {sizing::Unit::kObjects, sizing::Unit::kBytes}) {
-      const MissCurves sampled = CurvesOf(requests, unit, {.points = 10, .most_objects = 8'000});
+      const MissCurves sampled = CurvesOf(requests, unit, {.points = 6, .most_objects = 8'000});
       BOOST_TEST(std::abs(sampled.rate - 0.08) < 0.001);
       for (const MissCurve& curve : sampled.curves) {
         double error = 0;

@@ -95,7 +95,8 @@ BOOST_AUTO_TEST_CASE(a_day_is_counted) {
   BOOST_TEST(history->removed == 1U);
   BOOST_TEST(history->write_backs == 2U);
   BOOST_TEST(history->reasons.at("secretHashMatches") == 2U);
-  BOOST_TEST(history->images_at_once == 3U);
+  BOOST_TEST(history->must_prove == 1U);
+  BOOST_TEST(history->images_at_once == 4U);
   BOOST_TEST(history->records_at_once == 2U);
   // Three images are used; the tool's bytes are unknown.
   BOOST_TEST(history->requests.all.size() == 7U);
