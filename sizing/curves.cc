@@ -36,10 +36,9 @@ Panel MissPanel(const MissCurves& curves) {
   Panel panel;
   panel.title = objects ? "A cache of records: decisions that miss"
                         : "A store of images, by what it evicts: bytes that are pulled";
-  const double largest = Real(curves.curves.front().points.back().size);
-  const ByteUnit unit = UnitFor(largest);
+  const ByteUnit unit = UnitFor(Real(curves.curves.front().points.front().size));
   panel.x = {.title = objects ? "records that it holds" : fmt::format("size, {}", unit.name),
-             .log = objects};
+             .log = true};
   panel.y = {.title = objects ? "misses, % of uses" : "pulled, % of the bytes that are used",
              .to = 100.0};
   for (const MissCurve& curve : curves.curves) {
@@ -59,7 +58,7 @@ Panel MissPanel(const MissCurves& curves) {
 }
 
 Panel DiskPanel(const NodeCurves& curves, bool of_bytes) {
-  const ByteUnit size = UnitFor(Real(curves.disk.back().disk_bytes));
+  const ByteUnit size = UnitFor(Real(curves.disk.front().disk_bytes));
   const auto value = [&](const Misses& misses) {
     return Real(of_bytes ? misses.bytes : misses.requests) / curves.days;
   };
@@ -78,7 +77,8 @@ Panel DiskPanel(const NodeCurves& curves, bool of_bytes) {
                            curves.gc.high_percent, curves.gc.low_percent,
                            of_bytes ? "bytes pulled" : "pulls"),
       .x = {.title = fmt::format("disk, {0}; from {1:.1f} {0} on there is room for all that runs",
-                                 size.name, Real(curves.disk.front().disk_bytes) / size.bytes)},
+                                 size.name, Real(curves.disk.front().disk_bytes) / size.bytes),
+            .log = true},
       .y = {.title = of_bytes ? fmt::format("{} a day", unit.name) : "pulls a day"},
       .series = {std::move(all), std::move(again)}};
 }
@@ -121,12 +121,12 @@ NodeCurves CurvesOf(const NodeHistory& history, const ImageGc& gc, std::size_t r
   return curves;
 }
 
-const DiskPoint* LeastWithoutAgain(const NodeCurves& curves) {
-  const DiskPoint* least = nullptr;
-  for (auto at = curves.disk.rbegin(); at != curves.disk.rend() && at->again.requests == 0; ++at) {
-    least = &*at;
-  }
-  return least;
+const DiskPoint* LeastWithAgain(const NodeCurves& curves, double part) {
+  const auto is_over = [&](const DiskPoint& point) {
+    return Real(point.again.bytes) > part * Real(point.pulled.bytes - point.again.bytes);
+  };
+  const auto last_over = std::find_if(curves.disk.rbegin(), curves.disk.rend(), is_over);
+  return last_over == curves.disk.rbegin() ? nullptr : &*last_over.base();
 }
 
 std::string SvgOf(const NodeCurves& curves) {

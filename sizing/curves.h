@@ -28,8 +28,9 @@ struct NodeCurves {
 // `all`: not only the image disk's.
 NodeCurves CurvesOf(const NodeHistory& history, const ImageGc& gc, std::size_t running, bool all);
 
-// The smallest disk of the curve from which on nothing was pulled again. nullptr: none.
-const DiskPoint* LeastWithoutAgain(const NodeCurves& curves);
+// The smallest disk of the curve from which on no more bytes were pulled again than this part of
+// those that were pulled for the first time. nullptr: none.
+const DiskPoint* LeastWithAgain(const NodeCurves& curves, double part);
 
 std::string SvgOf(const NodeCurves& curves);
 // A line each point: curve, policy, size and what it says; a cell that does not apply is empty.

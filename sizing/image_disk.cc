@@ -168,7 +168,7 @@ std::vector<DiskPoint> DiskCurve(const Requests& requests, const ImageGc& gc, st
   const auto least = static_cast<double>(all.most_in_use);
   for (std::size_t i = 0; i < points; ++i) {
     const double part = static_cast<double>(i) / static_cast<double>(points - 1);
-    const auto bytes = static_cast<std::uint64_t>(std::ceil(least + (most - least) * part));
+    const auto bytes = static_cast<std::uint64_t>(std::ceil(least * std::pow(most / least, part)));
     curve.push_back(PlayDisk(requests, gc, running, bytes));
   }
   return curve;

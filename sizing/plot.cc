@@ -55,7 +55,7 @@ std::string Escaped(std::string_view text) {
 }
 
 std::string NumberText(double value) {
-  if (std::abs(value) < 10'000) return fmt::format("{:g}", value);
+  if (std::abs(value) < 1000) return fmt::format("{:g}", value);
   std::string digits = fmt::format("{:.0f}", value);
   for (std::size_t i = digits.size(); i > 3 && digits[i - 4] != '-';) {
     digits.insert(i -= 3, ",");

@@ -489,23 +489,26 @@ class AdviseCall final : public Call {
   static void AddDisk(const sizing::NodeHistory& history, const sizing::NodeCurves& curves,
                       std::vector<Row>& rows) {
     if (curves.disk.empty()) return;
-    const sizing::DiskPoint* const none = sizing::LeastWithoutAgain(curves);
     const auto bytes = [](const sizing::DiskPoint& point) {
       return BytesText(static_cast<double>(point.disk_bytes));
     };
+    std::string text = bytes(curves.disk.front()) + " for what runs at once";
     Json json = {{"leastBytes", curves.disk.front().disk_bytes}};
-    if (none != nullptr) json["nothingAgainBytes"] = none->disk_bytes;
+    if (const auto* const tenth = sizing::LeastWithAgain(curves, 0.1)) {
+      text += fmt::format("; {} pulls a tenth again", bytes(*tenth));
+      json["tenthAgainBytes"] = tenth->disk_bytes;
+    }
+    if (const auto* const none = sizing::LeastWithAgain(curves, 0)) {
+      text += fmt::format("; {} nothing", bytes(*none));
+      json["nothingAgainBytes"] = none->disk_bytes;
+    }
     std::string from = fmt::format("the kubelet's collection, {} % down to {} %",
                                    curves.gc.high_percent, curves.gc.low_percent);
     if (history.images_without_bytes > 0) {
       from += fmt::format("; {} of {} images have the others' median size",
                           history.images_without_bytes, history.requests.bytes.size());
     }
-    rows.push_back(
-        {"imageDisk", "image disk", std::move(json),
-         fmt::format("{} for what runs at once; {} pulls nothing again", bytes(curves.disk.front()),
-                     none == nullptr ? "no size" : bytes(*none)),
-         std::move(from)});
+    rows.push_back({"imageDisk", "image disk", std::move(json), std::move(text), std::move(from)});
     rows.push_back({"assumed", "assumed", Json(curves.running),
                     fmt::format("the {} containers that started last run still", curves.running),
                     "no trace says when pods end; --pods states how many run"});

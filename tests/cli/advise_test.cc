@@ -132,6 +132,13 @@ BOOST_AUTO_TEST_CASE(curves_are_written_as_picture_table_and_json) {
   BOOST_TEST(disk.front()["diskBytes"] == answer["imageDisk"]["leastBytes"]);
   BOOST_TEST(disk.front()["again"].get<int>() > disk.back()["again"].get<int>());
   BOOST_TEST(disk.back()["again"] == 0);
+  for (const json& point : disk) {
+    const auto size = point["diskBytes"].get<std::uint64_t>();
+    const auto again = point["againBytes"].get<double>();
+    const auto first = point["pulledBytes"].get<double>() - again;
+    if (size >= answer["imageDisk"]["tenthAgainBytes"]) BOOST_TEST(again <= first / 10);
+    if (size >= answer["imageDisk"]["nothingAgainBytes"]) BOOST_TEST(again == 0);
+  }
   BOOST_TEST(disk.front()["withoutRoom"] == 0);
 
   const std::string picture = ReadFile(node / "c.svg");
