@@ -58,6 +58,7 @@ MissCurves CurvesOf(const Requests& requests, Unit unit, const CurveOptions& opt
   const Requests& played = whole ? requests : sample.requests;
   const std::vector<std::uint64_t> sizes = SizesFor(requests, unit, options.points, result.rate);
   std::vector<std::uint64_t> capacities;
+  capacities.reserve(sizes.size());
   for (const std::uint64_t size : sizes) capacities.push_back(Scaled(size, result.rate));
 
   // What a sample of this rate has on average. SHARDS-adj counts what this one has more or less of

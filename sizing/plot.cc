@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <numeric>
 #include <string_view>
 
@@ -99,7 +100,9 @@ class Ruler {
     const std::vector<double> parts = decades <= 2.5   ? std::vector<double>{1, 2, 5}
                                       : decades <= 4.5 ? std::vector<double>{1, 3}
                                                        : std::vector<double>{1};
-    for (double decade = std::pow(10, std::floor(std::log10(from_))); decade <= to_; decade *= 10) {
+    const int last = static_cast<int>(std::floor(std::log10(to_)));
+    for (int power = static_cast<int>(std::floor(std::log10(from_))); power <= last; ++power) {
+      const double decade = std::pow(10, power);
       for (const double part : parts) {
         const double tick = decade * part;
         if (tick >= from_ * (1 - 1e-9) && tick <= to_ * (1 + 1e-9)) ticks.push_back(tick);
@@ -125,8 +128,8 @@ class Ruler {
 };
 
 std::pair<double, double> RangeOf(const Panel& panel, bool of_x) {
-  double least = INFINITY;
-  double most = -INFINITY;
+  double least = std::numeric_limits<double>::infinity();
+  double most = -least;
   for (const Series& series : panel.series) {
     for (const auto& [x, y] : series.points) {
       least = std::min(least, of_x ? x : y);
@@ -235,6 +238,7 @@ class Drawing {
     std::stable_sort(order.begin(), order.end(),
                      [&](std::size_t a, std::size_t b) { return end_of(a) < end_of(b); });
     std::vector<double> places;
+    places.reserve(order.size());
     for (const std::size_t i : order) {
       places.push_back(std::max(end_of(i), places.empty() ? top + 4 : places.back() + kLine));
     }

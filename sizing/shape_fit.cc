@@ -178,6 +178,7 @@ std::vector<Fitted> FitShape(const NodeHistory& history, double containers_per_p
                [](const SeenTenant& tenant) { return !tenant.credentials.empty(); });
   if (tenants.empty()) return shape;
   std::vector<Lifetime> lifetimes;
+  lifetimes.reserve(tenants.size());
   for (const SeenTenant& tenant : tenants) lifetimes.push_back(tenant.alive);
   const std::uint64_t at_once = MostAtOnce(lifetimes);
   add("--tenants", Real(at_once),

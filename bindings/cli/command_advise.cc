@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "bindings/cli/command.h"
@@ -21,6 +22,10 @@ namespace {
 
 // Beyond this many times the simulated node, or below that part of it, figures are extrapolated.
 constexpr double kFarFromSimulated = 10;
+
+// What is asked about where nothing else says.
+constexpr const NodeShape& kDefault = kPresets[1];
+static_assert(kDefault.name == "default");
 
 // A flag of the command that takes the place of a preset's value.
 struct Override {
@@ -59,8 +64,8 @@ double Ratio(double value, double before) { return before <= 0 ? 1 : value / bef
 
 // The preset whose node is most like this one.
 const NodeShape* Nearest(const std::vector<sizing::Fitted>& shape) {
-  const NodeShape* nearest = FindPreset("default");
-  double least = INFINITY;
+  const NodeShape* nearest = &kDefault;
+  double least = std::numeric_limits<double>::infinity();
   for (const NodeShape& preset : kPresets) {
     double distance = 0;
     for (const sizing::Fitted& one : shape) {
@@ -98,6 +103,7 @@ class AdviseCall final : public Call {
     flags.Excludes("--trace", {"--store", "--kubelet-dir"});
     flags.Excludes("--store", {"--kubelet-dir"});
     std::vector<std::pair<std::string, const NodeShape*>> presets;
+    presets.reserve(kPresets.size());
     for (const NodeShape& preset : kPresets) presets.emplace_back(preset.name, &preset);
     flags.Choice("--preset", &preset_, presets, "the kind of node (default)");
     for (std::size_t i = 0; i < std::size(kOverrides); ++i) {
@@ -121,7 +127,7 @@ class AdviseCall final : public Call {
 
   Result<ExitCode> Run(Output& out) override {
     if (trace_ || kubelet_directory_ || !store_.store.empty()) return RunOfNode(out);
-    if (preset_ == nullptr) preset_ = FindPreset("default");
+    if (preset_ == nullptr) preset_ = &kDefault;
     const SizingModel& model = RecordedModel();
     auto question = TRY(Question());
     const PresetFigures* figures = FindFigures(model, question.shape.name);
@@ -271,29 +277,34 @@ class AdviseCall final : public Call {
                    {"recordedWith", model.recorded_with}});
   }
 
-  Result<ExitCode> RunOfNode(Output& out) {
-    std::optional<sizing::NodeHistory> history;
-    if (trace_) {
-      auto reader = TraceReader::Open(*trace_);
-      if (!reader) {
-        // The flag is wrong, not the system.
-        if (reader.error().code == ErrorCode::kNotFound) {
-          reader.error().code = ErrorCode::kInvalidArgument;
-        }
-        return reader.error();
+  Result<std::optional<sizing::NodeHistory>> History() const {
+    if (!trace_) return std::nullopt;
+    auto reader = TraceReader::Open(*trace_);
+    if (!reader) {
+      // The flag is wrong, not the system.
+      if (reader.error().code == ErrorCode::kNotFound) {
+        reader.error().code = ErrorCode::kInvalidArgument;
       }
-      history = TRY(sizing::ReadHistory(*reader));
-      if (history->events == 0) {
-        return Error{ErrorCode::kInvalidArgument, InputName(*trace_) + " has no events",
-                     "a trace of some days says something of a node"};
-      }
+      return reader.error();
     }
-    const NodeShape& any = *FindPreset("default");
-    const NodeSource source =
-        history ? SourceOf(*history, InputName(*trace_),
-                           (preset_ == nullptr ? any : *preset_).containers_per_pod)
-                : TRY(kubelet_directory_ ? SourceOfKubelet(*kubelet_directory_)
-                                         : SourceOfStore(store_));
+    auto history = TRY(sizing::ReadHistory(*reader));
+    if (history.events == 0) {
+      return Error{ErrorCode::kInvalidArgument, InputName(*trace_) + " has no events",
+                   "a trace of some days says something of a node"};
+    }
+    return history;
+  }
+
+  Result<NodeSource> Source(const std::optional<sizing::NodeHistory>& history) const {
+    if (kubelet_directory_) return SourceOfKubelet(*kubelet_directory_);
+    if (!history) return SourceOfStore(store_);
+    const NodeShape* const preset = preset_ == nullptr ? &kDefault : preset_;
+    return SourceOf(*history, InputName(*trace_), preset->containers_per_pod);
+  }
+
+  Result<ExitCode> RunOfNode(Output& out) {
+    const auto history = TRY(History());
+    const auto source = TRY(Source(history));
     const NodeShape& base = preset_ == nullptr ? *Nearest(source.shape) : *preset_;
     const SizingModel& model = RecordedModel();
     const PresetFigures* figures = FindFigures(model, base.name);
@@ -545,6 +556,7 @@ class AdviseCall final : public Call {
     out.WriteJson(json);
     if (out.json()) return;
     std::vector<std::vector<std::string>> table;
+    table.reserve(rows.size());
     for (const Row& row : rows) table.push_back({row.label, row.text, row.from});
     out.WriteTable({"WHAT", "VALUE", "FROM"}, table, Output::Names::kNone);
     out.Line("to simulate it: ./dev bench sizing --preset {}{}", fitted.name, flags);
