@@ -19,6 +19,14 @@ namespace {
 
 constexpr double kDayMs = 86'400'000;
 
+// Reasons of a later version are not told apart.
+std::string Known(const std::string& reason) {
+  for (int i = 0; i <= static_cast<int>(Reason::kProofNotByRegistry); ++i) {
+    if (reason == ReasonName(static_cast<Reason>(i))) return reason;
+  }
+  return reason.empty() ? "" : "other";
+}
+
 using Numbers = std::unordered_map<std::string, std::uint32_t>;
 
 class Counting {
@@ -125,10 +133,17 @@ class Counting {
                    "take a part of it, or that of fewer nodes");
   }
 
+  Result<void> Keep(const std::string& text) {
+    text_bytes_ += text.size();
+    if (text_bytes_ <= limits_.text_bytes) return {};
+    return TooMany(limits_.text_bytes, "bytes of names");
+  }
+
   Result<std::uint32_t> AppOf(const std::string& name) {
     const auto next = static_cast<std::uint32_t>(history_.apps.size());
     const auto [found, is_new] = apps_.emplace(name, next);
     if (is_new) {
+      TRY(Keep(name));
       if (next >= limits_.images) return TooMany(limits_.images, "images");
       history_.apps.emplace_back();
       app_tenants_.emplace_back();
@@ -155,6 +170,7 @@ class Counting {
       image = known->second;
     } else {
       image = TRY(NewImage(event));
+      TRY(Keep(key));
       numbers.emplace(key, image);
     }
     if (event.bytes && *event.bytes > 0) images_[image].bytes = *event.bytes;
@@ -223,6 +239,7 @@ class Counting {
     const auto next = static_cast<std::uint32_t>(history_.tenants.size());
     const auto [found, is_new] = tenants_.emplace(name, next);
     if (is_new) {
+      TRY(Keep(name));
       if (next >= limits_.namespaces) return TooMany(limits_.namespaces, "namespaces");
       history_.tenants.push_back({.alive = {history_.span.last_ms, history_.span.last_ms}});
       credentials_of_.emplace_back();
@@ -241,7 +258,7 @@ class Counting {
       ++history_.answered;
       if (*event.must_pull) ++history_.must_pull;
       if (*event.must_pull && !event.reason.empty() && !is_absent) ++history_.must_prove;
-      ++history_.reasons[event.reason];
+      ++history_.reasons[Known(event.reason)];
     }
     // What is used is there, or a pull brings it.
     if (!is_absent) Arrived(number);
@@ -325,6 +342,7 @@ class Counting {
   std::uint64_t on_node_ = 0;
   std::uint64_t records_ = 0;
   std::size_t credentials_ = 0;
+  std::size_t text_bytes_ = 0;
 };
 
 }  // namespace

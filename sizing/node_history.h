@@ -21,6 +21,7 @@ struct HistoryLimits {
   std::size_t images = 200'000;
   std::size_t namespaces = 100'000;
   std::size_t credentials = 2'000'000;                 // of all images and namespaces
+  std::size_t text_bytes = std::size_t{256} << 20;     // of all names
   std::uint64_t image_bytes = std::uint64_t{1} << 38;  // so that no sum of them overflows
   double days = 3660;
 };
@@ -63,7 +64,7 @@ struct NodeHistory {
   std::uint64_t answered = 0;  // uses of which the answer is known
   std::uint64_t must_pull = 0;
   std::uint64_t must_prove = 0;                       // of these, those whose image was on the node
-  std::map<std::string, std::uint64_t> reasons = {};  // of these; "": unknown
+  std::map<std::string, std::uint64_t> reasons = {};  // of these; "": unknown; "other"
   std::uint64_t pulls = 0;
   std::uint64_t failed_pulls = 0;
   std::uint64_t lists = 0;

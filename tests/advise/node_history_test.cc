@@ -113,6 +113,18 @@ BOOST_AUTO_TEST_CASE(a_day_is_counted) {
                            [](const SeenTenant& tenant) { return tenant.shares; }) == 2);
 }
 
+BOOST_AUTO_TEST_CASE(reasons_of_a_later_version_are_one) {
+  std::vector<TraceEvent> events;
+  for (int i = 0; i < 3; ++i) {
+    events.push_back(Use(i, "app", "sha256:1", "one", kA, Reason::kSecretHashMatches));
+    events.back().reason = "newReason" + std::to_string(i);
+  }
+  const auto history = Read(events);
+  BOOST_REQUIRE(history.has_value());
+  BOOST_TEST(history->reasons.size() == 1U);
+  BOOST_TEST(history->reasons.at("other") == 3U);
+}
+
 BOOST_AUTO_TEST_CASE(without_uses_pulls_are_what_is_asked_for) {
   const auto history = Read({Pulled(0, "a", "", "", "", 5), Pulled(1, "b", "", "", "", 6),
                              Pulled(2, "a", "", "", "", 5)});
@@ -153,6 +165,7 @@ BOOST_AUTO_TEST_CASE(what_is_kept_has_bounds) {
   refused({.images = 4}, "more than 4 images");
   refused({.namespaces = 4}, "more than 4 namespaces");
   refused({.credentials = 4}, "more than 4 credentials");
+  refused({.text_bytes = 100}, "more than 100 bytes of names");
   const auto large = Read({Pulled(0, "a", "", "", "", (std::uint64_t{1} << 38) + 1)});
   BOOST_REQUIRE(!large.has_value());
   BOOST_TEST(large.error().message.find("an image of 274877906945 bytes") != std::string::npos);
