@@ -29,6 +29,8 @@ namespace waybill::bench {
 inline constexpr std::size_t kRecords = 2000;
 inline constexpr std::size_t kHot = 200;
 inline constexpr std::uint64_t kPreloaded = 30'000'000;
+inline constexpr std::uint64_t kShared = 40'000'000;
+inline constexpr std::size_t kSecrets = 100;
 // Each pass asks all kHot once. The least of the passes counts: now and then the library looks
 // whether it still owns the store.
 inline constexpr int kPasses = 5;
@@ -38,6 +40,8 @@ struct Operations {
   BareLmdb* peer = nullptr;
   std::vector<Question> hits;
   std::vector<Question> preloaded;
+  std::vector<Question> shared;                // an image with kSecrets Secrets, each time
+  std::vector<ImagePullSecretView> of_tenant;  // of a pod with as many; the last one matches
   std::vector<std::string> pods;
   std::size_t good = 0;  // answers as expected
 };
@@ -92,6 +96,16 @@ extern "C" {
   }
 }
 
+[[gnu::noinline]] void counted_decision_secrets(Operations& all) {
+  for (const Question& question : all.shared) {
+    waybill::FixedCredentials credentials({.secrets = all.of_tenant, .service_account = {}});
+    all.good += !all.store
+                     ->MustAttemptPull({.image = question.image, .image_ref = question.image_ref},
+                                       credentials)
+                     .pull;
+  }
+}
+
 [[gnu::noinline]] void counted_decision_preloaded(Operations& all) {
   for (const Question& question : all.preloaded) {
     all.good += Answers(all, question, waybill::Reason::kPolicyKnownPreloaded);
@@ -142,11 +156,24 @@ std::vector<std::string> Pods() {
   return pods;
 }
 
+std::vector<ImagePullSecret> SecretsFrom(std::uint64_t first) {
+  std::vector<ImagePullSecret> secrets;
+  for (std::uint64_t i = first; i < first + kSecrets; ++i) {
+    secrets.push_back(CredentialsOf(i).kubernetes_secrets.front());
+  }
+  return secrets;
+}
+
 void Prepare(const std::filesystem::path& directory) {
   const auto store = Must(NodeStore::Open(Options(directory)));
   for (std::size_t i = 0; i < kRecords; ++i) Must(store->PutRecord(RecordOf(i)));
+  ImagePulledRecord shared = RecordOf(kShared);
+  auto& secrets = shared.credential_mapping.begin()->second.kubernetes_secrets;
+  secrets = SecretsFrom(kShared);
+  Must(store->PutRecord(shared));
   ImageList list{.images = ListOf(kPreloaded, kHot)};
   for (ImageOnNode& image : ListOf(0, kRecords)) list.images.push_back(std::move(image));
+  list.images.push_back(ListOf(kShared, 1).front());
   list.token = Must(store->BeginList());
   list.complete = true;
   if (Must(store->ObserveImages(list)).preloaded != kHot) {
@@ -177,8 +204,12 @@ void Count(Operations& all, void (*counted)(Operations&)) {
 void Measure(const std::filesystem::path& directory) {
   const Questions hits(kRecords);
   const Questions preloaded(kHot, kPreloaded);
+  const Questions shared(1, kShared);
+  const std::vector<ImagePullSecret> of_tenant = SecretsFrom(kShared + kSecrets - 1);
   BareLmdb peer(directory / "store", directory / "lookups");
-  Operations all{nullptr, &peer, Hot(hits), Hot(preloaded), Pods()};
+  Operations all{nullptr, &peer, Hot(hits), Hot(preloaded), {}, {}, Pods()};
+  all.shared.assign(kHot, shared[0]);
+  all.of_tenant.assign(of_tenant.rbegin(), of_tenant.rend());
   Count(all, counted_bare_lookup);
 
   OpenOptions options = Options(directory);
@@ -186,6 +217,7 @@ void Measure(const std::filesystem::path& directory) {
   all.store = store.get();
   Count(all, counted_decision_hit);
   Count(all, counted_decision_miss);
+  Count(all, counted_decision_secrets);
   Count(all, counted_decision_preloaded);
   Count(all, counted_id_mapping);
   Must(store->Close());

@@ -6,6 +6,7 @@
 
 #include "store/base/image_spellings.h"
 #include "store/base/sha256.h"
+#include "store/node/decision/likely_matches.h"
 #include "store/node/records/age.h"
 #include "store/node/records/evidence_tables.h"
 #include "store/node/records/keys.h"
@@ -332,46 +333,98 @@ bool Standing::IsHashForgotten(std::string_view hash) const {
   return !snapshot_ || internal::IsHashForgotten(snapshot_, hash);
 }
 
+namespace {
+
+// Whether a verdict counts. If not, `why` says so, unless what matches was forgotten.
+bool Counts(Standing::Verdict verdict, Reason& why) {
+  if (verdict == Standing::Verdict::kCounts) return true;
+  if (verdict != Standing::Verdict::kForgotten) why = ReasonOf(verdict);
+  return false;
+}
+
+// What step 7 compares a pod's secrets with.
+struct StoredSecrets {
+  const EntryView& entry;
+  const Standing& standing;
+  std::size_t count = entry.secret_count();
+  bool may_write_back = count < kMaxSecretsForWriteBack;
+};
+
+// Whether the stored secret `i` opens the image to a pod that has `secret`. `why` says by what, or
+// why it does not.
+[[gnu::always_inline]] inline bool Opens(const StoredSecrets& stored, std::size_t i,
+                                         const ImagePullSecretView& secret,
+                                         const ProbeSecret& probe, SecretToStore& write_back,
+                                         Reason& why) {
+  const auto& [entry, standing, count, may_write_back] = stored;
+  const SecretMatch match = entry.Match(i, probe);
+  if (match.hash) {
+    if (!Counts(standing.OfSecret(entry, i), why)) return false;
+    if (!match.coordinates && may_write_back) write_back = {&secret, entry.secret_proof(i)};
+    why = Reason::kSecretHashMatches;
+    return true;
+  }
+  // At the limit a changed Secret can't be stored, so it does not match (kubelet behaviour).
+  if (!match.coordinates || !may_write_back || standing.IsHashForgotten(secret.credential_hash) ||
+      !Counts(standing.OfSecret(entry, i), why)) {
+    return false;
+  }
+  write_back = {&secret, entry.secret_proof(i)};
+  why = Reason::kSecretCoordinatesMatch;
+  return true;
+}
+
+// Whether one of many secrets does. Keeps what it needs out of the stack of other decisions.
+[[gnu::noinline]] bool AnyOpens(const StoredSecrets& stored,
+                                std::span<const ImagePullSecretView> secrets,
+                                SecretToStore& write_back, Reason& why) {
+  if (!stored.standing.has_snapshot()) return false;
+  LikelyMatches likely(stored.entry, secrets, stored.may_write_back, stored.standing.seed());
+  for (std::size_t at = 0; at < secrets.size(); ++at) {
+    std::size_t i = likely.Next(at, 0);
+    if (i == stored.count) continue;
+    const ProbeSecret probe(secrets[at]);
+    for (; i < stored.count; i = likely.Next(at, i + 1)) {
+      if (Opens(stored, i, secrets[at], probe, write_back, why)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 Decision CompareCredentials(const EntryView& entry, const PodCredentials& credentials,
                             const Standing& standing, SecretToStore& write_back) {
-  const std::size_t stored = entry.secret_count();
-  const bool may_write_back = stored < kMaxSecretsForWriteBack;
-  Reason none = Reason::kNoCredentialMatches;
-  const auto counts = [&](Standing::Verdict verdict) {
-    if (verdict == Standing::Verdict::kCounts) return true;
-    if (verdict != Standing::Verdict::kForgotten) none = ReasonOf(verdict);
-    return false;
+  constexpr auto opened = [](Reason why) {
+    return Decision{false, CheckResult::kCredentialRecordFound, why, true};
   };
-  // 7. A secret that the image was pulled with.
-  for (const ImagePullSecretView& secret : credentials.secrets) {
+  Reason why = Reason::kNoCredentialMatches;
+  // 7. A secret that the image was pulled with. Most pods have one or two, and one of the first
+  // matches: they are compared with all.
+  const StoredSecrets stored{entry, standing};
+  const std::size_t few = std::min<std::size_t>(credentials.secrets.size(), 2);
+  for (const ImagePullSecretView& secret : credentials.secrets.first(few)) {
     const ProbeSecret probe(secret);
-    for (std::size_t i = 0; i < stored; ++i) {
-      const SecretMatch match = entry.Match(i, probe);
-      if (match.hash && counts(standing.OfSecret(entry, i))) {
-        if (!match.coordinates && may_write_back) write_back = {&secret, entry.secret_proof(i)};
-        return {false, CheckResult::kCredentialRecordFound, Reason::kSecretHashMatches, true};
-      }
-      // At the limit a changed Secret can't be stored, so it does not match (kubelet behaviour).
-      if (!match.hash && match.coordinates && may_write_back &&
-          !standing.IsHashForgotten(secret.credential_hash) &&
-          counts(standing.OfSecret(entry, i))) {
-        write_back = {&secret, entry.secret_proof(i)};
-        return {false, CheckResult::kCredentialRecordFound, Reason::kSecretCoordinatesMatch, true};
-      }
+    for (std::size_t i = 0; i < stored.count; ++i) {
+      if (Opens(stored, i, secret, probe, write_back, why)) return opened(why);
     }
+  }
+  if (few < credentials.secrets.size() &&
+      AnyOpens(stored, credentials.secrets.subspan(few), write_back, why)) {
+    return opened(why);
   }
   // 8. A service account that the image was pulled with.
   if (credentials.service_account) {
     const ProbeUid uid(credentials.service_account->uid);
     for (std::size_t i = 0; i < entry.service_account_count(); ++i) {
       if (entry.MatchServiceAccount(i, uid, *credentials.service_account) &&
-          counts(standing.OfServiceAccount(entry, i))) {
-        return {false, CheckResult::kCredentialRecordFound, Reason::kServiceAccountMatches, true};
+          Counts(standing.OfServiceAccount(entry, i), why)) {
+        return opened(Reason::kServiceAccountMatches);
       }
     }
   }
   // 9. No credential matches.
-  return NoneMatches(none);
+  return NoneMatches(why);
 }
 
 Decision CompareWithCopy(Payload record, std::string_view asked, const Question& question,

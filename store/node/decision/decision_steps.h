@@ -72,6 +72,10 @@ class Standing {
   Verdict OfServiceAccount(const EntryView& entry, std::size_t account) const;
   // Of a hash that a pod shows, which only its secret's coordinates match.
   bool IsHashForgotten(std::string_view hash) const;
+  // False: nothing counts.
+  bool has_snapshot() const { return static_cast<bool>(snapshot_); }
+  // The store's, which no pod knows. Needs a snapshot.
+  std::uint64_t seed() const { return snapshot_.seed(); }
 
  private:
   Verdict Of(const StoredProof& proof, std::chrono::seconds most) const;

@@ -3,6 +3,9 @@
 #include <flatbuffers/flatbuffers.h>
 #include <openssl/crypto.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -45,6 +48,27 @@ bool HasCoordinates(const T& stored, const ProbeUid& uid, std::string_view names
 // In constant time. OpenSSL compares 16 bytes at once, but other sizes byte by byte.
 bool SameHash(const std::uint8_t* a, const std::uint8_t* b) {
   return (CRYPTO_memcmp(a, b, 16) | CRYPTO_memcmp(a + 16, b + 16, 16)) == 0;
+}
+
+// Of what a text decodes to, or of the text if that is stored: `raw` is nullptr then.
+std::uint64_t HashOf(const std::uint8_t* raw, std::size_t raw_size, std::string_view text,
+                     std::uint64_t key) {
+  return raw != nullptr ? XXH3_64bits_withSeed(raw, raw_size, key)
+                        : XXH3_64bits_withSeed(text.data(), text.size(), key);
+}
+
+SecretTag TagOf(std::uint64_t hash) { return static_cast<SecretTag>(hash) | 1; }
+
+SecretTag HashTagOf(const std::uint8_t* raw, std::string_view text, std::uint64_t key) {
+  return raw == nullptr && text.empty() ? kNoTag : TagOf(HashOf(raw, 32, text, key));
+}
+
+SecretTag CoordinatesTagOf(const std::uint8_t* uid_raw, std::string_view uid,
+                           std::string_view namespace_name, std::string_view name,
+                           std::uint64_t key) {
+  key = HashOf(uid_raw, 16, uid, key);
+  key = HashOf(nullptr, 0, namespace_name, key);
+  return TagOf(HashOf(nullptr, 0, name, key));
 }
 
 Error TooLong(std::string_view what, std::size_t limit) {
@@ -351,6 +375,15 @@ ProbeUid::ProbeUid(std::string_view uid) : text(uid), is_raw(DecodeUuid(uid, raw
 ProbeSecret::ProbeSecret(const ImagePullSecretView& secret)
     : text(secret), uid(secret.uid), hash_is_raw(HexDecode(secret.credential_hash, hash_raw)) {}
 
+SecretTag ProbeSecret::HashTag(std::uint64_t key) const {
+  return HashTagOf(hash_is_raw ? hash_raw.data() : nullptr, text.credential_hash, key);
+}
+
+SecretTag ProbeSecret::CoordinatesTag(std::uint64_t key) const {
+  return CoordinatesTagOf(uid.is_raw ? uid.raw.data() : nullptr, uid.text, text.namespace_name,
+                          text.name, key);
+}
+
 bool EntryView::node_pods_accessible() const { return entry_->node_pods_accessible(); }
 
 std::size_t EntryView::secret_count() const {
@@ -375,6 +408,19 @@ SecretMatch EntryView::Match(std::size_t secret, const ProbeSecret& probe) const
   match.coordinates =
       HasCoordinates(*stored, probe.uid, probe.text.namespace_name, probe.text.name);
   return match;
+}
+
+SecretTag EntryView::HashTag(std::size_t secret, std::uint64_t key) const {
+  const v8::Secret* stored = SecretAt(entry_, secret);
+  const auto* raw = stored->hash_raw();
+  return HashTagOf(raw == nullptr ? nullptr : raw->bytes()->data(), Text(stored->hash_text()), key);
+}
+
+SecretTag EntryView::CoordinatesTag(std::size_t secret, std::uint64_t key) const {
+  const v8::Secret* stored = SecretAt(entry_, secret);
+  const auto* raw = stored->uid_raw();
+  return CoordinatesTagOf(raw == nullptr ? nullptr : raw->bytes()->data(), Text(stored->uid_text()),
+                          Text(stored->namespace_name()), Text(stored->name()), key);
 }
 
 bool EntryView::MatchServiceAccount(std::size_t account, const ProbeUid& uid,

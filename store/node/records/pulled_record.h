@@ -41,9 +41,16 @@ struct ProbeUid {
   bool is_raw;  // initialised after `raw`, which decoding fills
 };
 
+// Secrets that match have the same tag, and few others do. It is made under a key that no pod
+// knows, so that how long it takes to look for one says nothing about a credential's hash.
+using SecretTag = std::uint32_t;
+inline constexpr SecretTag kNoTag = 0;  // there is no hash, which matches nothing
+
 // A pod's secret, its hash and UID decoded once for many comparisons.
 struct ProbeSecret {
   explicit ProbeSecret(const ImagePullSecretView& secret);
+  SecretTag HashTag(std::uint64_t key) const;
+  SecretTag CoordinatesTag(std::uint64_t key) const;
 
   ImagePullSecretView text;
   ProbeUid uid;
@@ -75,6 +82,8 @@ class EntryView {
   std::size_t service_account_count() const;
   // Compares hashes in constant time.
   SecretMatch Match(std::size_t secret, const ProbeSecret& probe) const;
+  SecretTag HashTag(std::size_t secret, std::uint64_t key) const;
+  SecretTag CoordinatesTag(std::size_t secret, std::uint64_t key) const;
   bool MatchServiceAccount(std::size_t account, const ProbeUid& uid,
                            const ImagePullServiceAccountView& probe) const;
   StoredProof node_pods_proof() const;
