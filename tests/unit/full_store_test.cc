@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "store/base/hex.h"
+#include "store/base/sha256.h"
 #include "tests/support/draw.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/fake_clock.h"
@@ -42,6 +44,21 @@ std::vector<std::string> Fill(NodeStore& store, char tag,
     refs.pop_back();
     return refs;
   }
+}
+
+std::vector<ImageOnNode> ImagesWithDigests(std::size_t first, std::size_t count,
+                                           std::size_t digests) {
+  std::vector<ImageOnNode> images;
+  for (std::size_t i = first; i < first + count; ++i) {
+    const std::string name = "registry.example/app-" + std::to_string(i);
+    images.push_back(
+        {.id = "sha256:" + internal::HexEncode(*internal::Sha256(name)), .repo_tags = {name}});
+    for (std::size_t k = 0; k < digests; ++k) {
+      const std::string digest = internal::HexEncode(*internal::Sha256(name + std::to_string(k)));
+      images.back().repo_digests.push_back(name + "@sha256:" + digest);
+    }
+  }
+  return images;
 }
 
 std::vector<ImageOnNode> EveryOther(const std::vector<std::string>& refs) {
@@ -270,7 +287,7 @@ BOOST_AUTO_TEST_CASE(a_list_that_a_full_store_has_no_room_for_changes_nothing) {
   const auto store = Must(NodeStore::Open(SmallStore(scratch, clock, kMiB)));
   const std::vector<std::string> refs = Fill(*store, 'a', 300);
   ImageList list;
-  for (std::size_t i = 0; i < 8; ++i) {
+  for (std::size_t i = 0; i < 200; ++i) {
     const std::string number = std::to_string(i);
     list.images.push_back(
         {.id = "preloaded-" + number, .repo_tags = {"registry.example/a" + number + ":v1"}});
@@ -283,7 +300,52 @@ BOOST_AUTO_TEST_CASE(a_list_that_a_full_store_has_no_room_for_changes_nothing) {
   Must(store->Prune({{.id = refs[0]}}, Must(store->BeginList())));
   list.token = Must(store->BeginList());
   // No list had the records that went, so the images may be theirs.
-  BOOST_TEST(Must(store->ObserveImages(list)).closed == 8U);
+  BOOST_TEST(Must(store->ObserveImages(list)).closed == 200U);
+  BOOST_TEST(Must(store->Verify()).sound);
+}
+
+// What a list stores lies side by side: its values share most pages.
+BOOST_AUTO_TEST_CASE(a_long_list_takes_no_more_room_than_it_needs) {
+  const TempDir scratch;
+  FakeClock clock;
+  const auto store = Must(NodeStore::Open(SmallStore(scratch, clock, 4 * kMiB)));
+  for (std::size_t i = 0; i < 500; ++i) {
+    Must(store->PutRecord({.image_ref = "ref-" + std::to_string(i)}));
+  }
+  ImageList list{.images = ImagesWithDigests(0, 1500, 2)};
+  list.token = Must(store->BeginList());
+  BOOST_TEST(Must(store->ObserveImages(list)).listed == 1500U);
+  BOOST_TEST(Must(store->Verify()).sound);
+}
+
+// Long lists and short ones, until there is room for none.
+BOOST_AUTO_TEST_CASE(what_lists_filled_can_be_pruned) {
+  Draw draw(SeedOfThisRun());
+  const TempDir scratch;
+  FakeClock clock;
+  OpenOptions options = SmallStore(scratch, clock, (1 + draw.Below(2)) * kMiB);
+  options.evidence.remember = std::chrono::seconds(0);
+  const auto store = Must(NodeStore::Open(options));
+  std::vector<ImageOnNode> there;
+  for (std::size_t next = 0, round = 0; round < 5; ++round) {
+    std::size_t most = 1000;
+    while (most > 0) {
+      ImageList list{.images = ImagesWithDigests(next, 1 + draw.Below(most), draw.Below(4))};
+      list.token = Must(store->BeginList());
+      next += list.images.size();
+      const auto observed = store->ObserveImages(list);
+      if (observed) {
+        there.insert(there.end(), list.images.begin(), list.images.end());
+      } else {
+        BOOST_TEST((observed.error().code == ErrorCode::kStoreFull), observed.error().ToString());
+        most /= 2;
+      }
+    }
+    const std::size_t one_in = 1 + draw.Below(3);
+    std::erase_if(there, [&](const ImageOnNode&) { return draw.OneIn(one_in); });
+    const auto pruned = store->Prune(there, Must(store->BeginList()), {.allow_empty = true});
+    BOOST_TEST(pruned.has_value(), "round " << round);
+  }
   BOOST_TEST(Must(store->Verify()).sound);
 }
 

@@ -111,6 +111,10 @@ Result<void> StoreTxn::TakeRoom(MDB_dbi dbi, std::size_t bytes) {
   // LMDB copies the path to the leaf, and may split each page of it. A large value has pages of its
   // own.
   const std::uint64_t pages = 2 * (std::uint64_t{stat.ms_depth} + 1) + bytes / stat.ms_psize + 1;
+  // Many values of one change share the pages that they copy.
+  if (context_.growth_pages - pages_taken_ < pages) {
+    pages_taken_ = std::min(pages_taken_, PagesCopied());
+  }
   if (context_.growth_pages - pages_taken_ < pages) {
     return LmdbError(MDB_MAP_FULL, "adding a record");
   }
@@ -154,7 +158,8 @@ std::uint64_t StoreTxn::PagesCopied() const {
     pages += std::min(2 * one.changes + paths, one.pages);
     if (const std::uint64_t all = PagesOf(now); all > one.pages) pages += all - one.pages;
   }
-  return pages;
+  // The free list takes 8 bytes for each page that is free now, and may be copied, too.
+  return pages + pages / 256;
 }
 
 Result<void> StoreTxn::Store(MDB_dbi dbi, TableDigest& digest, const Key16& key, Value value,
