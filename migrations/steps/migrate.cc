@@ -214,20 +214,76 @@ Result<void> Report(StepRun& run, std::uint64_t total) {
   return Error{ErrorCode::kInterrupted, "the migration was stopped", "run it again to go on"};
 }
 
-Result<std::vector<Key16>> KeysOfRecords(const StoreTxn& txn) {
-  std::vector<Key16> keys;
-  TRY(txn.ForEach(Table::kPulled, [&](const Key16& key, Payload) -> Result<bool> {
-    keys.push_back(key);
-    return true;
-  }));
-  return keys;
+Result<ImagePulledRecord> Decoded(Payload payload) {
+  auto record = DecodePulledRecordValue(payload);
+  if (!record) return Error{ErrorCode::kDamaged, "a record can't be read", {}, Hint::kRecover};
+  return *std::move(record);
 }
 
 Result<ImagePulledRecord> RecordUnder(const StoreTxn& txn, const Key16& key) {
   auto payload = TRY(txn.Get(Table::kPulled, key));
-  auto record = payload ? DecodePulledRecordValue(*payload) : std::nullopt;
-  if (!record) return Error{ErrorCode::kDamaged, "a record can't be read", {}, Hint::kRecover};
-  return *std::move(record);
+  return Decoded(payload.value_or(Payload()));
+}
+
+namespace {
+
+bool IsKnown(const Proof& proof) { return proof.proven || proof.pull_began != 0; }
+bool SaysTerms(const Proof& proof) {
+  return proof.good_until || proof.checker != ProofChecker::kUnknown;
+}
+
+// The oldest version whose form of the record (schema/v<N>/pulled_record.fbs) has all that it says.
+std::uint32_t OldestThatHolds(const ImagePulledRecord& record) {
+  std::uint32_t oldest = 1;
+  const auto at_least = [&](std::uint32_t version) { oldest = std::max(oldest, version); };
+  const auto look_at = [&](const Proof& proof) {
+    if (IsKnown(proof)) at_least(6);
+    if (SaysTerms(proof)) at_least(8);
+  };
+  if (!record.runtime_handler.empty() || !record.manifest_digest.empty() || record.platform ||
+      record.guest_platform) {
+    at_least(2);
+  }
+  if (!record.closed_because.empty()) at_least(5);
+  if (record.absent_since || record.closed_by_list) at_least(6);
+  for (const auto& [name, entry] : record.credential_mapping) {
+    look_at(entry.node_pods_proof);
+    for (const ImagePullSecret& secret : entry.kubernetes_secrets) look_at(secret.proof);
+    for (const auto& account : entry.kubernetes_service_accounts) look_at(account.proof);
+  }
+  return oldest;
+}
+
+}  // namespace
+
+Result<void> PutAsOldest(StepRun& run, const Key16& key, const ImagePulledRecord& record,
+                         std::uint32_t to) {
+  auto encoded = TRY(EncodePulledRecordValue(record));
+  const std::uint32_t version = std::min(to, OldestThatHolds(record));
+  return run.txn.PutAs(SchemaOf(version), Table::kPulled, key, encoded);
+}
+
+Result<void> RewriteRecords(StepRun& run, std::uint32_t to,
+                            FunctionRef<Result<void>(ImagePulledRecord&)> change) {
+  constexpr std::size_t kAtOnce = 1024;
+  const std::uint64_t total = run.txn.state().digest(Table::kPulled).count;
+  std::vector<std::pair<Key16, ImagePulledRecord>> records;
+  // Reads and writes take turns, since a table must not change while it is read.
+  do {
+    const Key16 next = records.empty() ? Key16() : records.back().first.Next();
+    records.clear();
+    TRY(run.txn.ForEachFrom(Table::kPulled, next,
+                            [&](const Key16& key, Payload payload) -> Result<bool> {
+                              records.emplace_back(key, TRY(Decoded(payload)));
+                              return records.size() < kAtOnce;
+                            }));
+    for (auto& [key, record] : records) {
+      TRY(change(record));
+      TRY(PutAsOldest(run, key, record, to));
+      TRY(Report(run, total));
+    }
+  } while (records.size() == kAtOnce);
+  return {};
 }
 
 std::span<const Step> Steps() {

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "store/base/function_ref.h"
 #include "store/engine/database/store_txn.h"
 #include "waybill/result.h"
 #include "waybill/types.h"
@@ -22,8 +23,8 @@ namespace waybill::internal {
 using StepProgress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
 
 // What a step works on. The tables of both versions exist: those of the version that the step goes
-// to are made before, those that it does not have are dropped after. `txn` reads and writes as the newer version; a
-// step down writes the remaining values as the older one, with StoreTxn::PutAs.
+// to are made before, those that it does not have are dropped after. `txn` reads and writes as the
+// newer version; a step down writes the remaining values as the older one, with StoreTxn::PutAs.
 struct StepRun {
   StoreTxn& txn;
   const StepProgress& progress;
@@ -34,9 +35,16 @@ struct StepRun {
 // Counts one more written value of `total`. kInterrupted: the progress stops the step.
 Result<void> Report(StepRun& run, std::uint64_t total);
 
-// Of every pulled record; and one of them, decoded.
-Result<std::vector<Key16>> KeysOfRecords(const StoreTxn& txn);
+// A pulled record. kDamaged: it can't be decoded.
+Result<ImagePulledRecord> Decoded(Payload payload);
 Result<ImagePulledRecord> RecordUnder(const StoreTxn& txn, const Key16& key);
+// For a step down to version `to`: writes the record as the oldest version that can hold it. So the
+// steps below find it as they would write it, and its page is written once.
+Result<void> PutAsOldest(StepRun& run, const Key16& key, const ImagePulledRecord& record,
+                         std::uint32_t to);
+// Writes every record so, as `change` leaves it.
+Result<void> RewriteRecords(StepRun& run, std::uint32_t to,
+                            FunctionRef<Result<void>(ImagePulledRecord&)> change);
 
 struct Step {
   std::uint32_t from;

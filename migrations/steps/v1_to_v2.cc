@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "migrations/steps/steps.h"
+#include "schema/v8/pulled_record_generated.h"
 #include "store/base/empty_list.h"
 #include "store/base/try.h"
 #include "store/node/handlers/runtime_handlers.h"
@@ -29,8 +30,9 @@ constexpr std::size_t kValuesAtOnce = 1024;
 
 Result<void> Up(StepRun&) { return {}; }
 
-bool SaysMoreThanV1(const ImagePulledRecord& record) {
-  return !record.manifest_digest.empty() || record.platform || record.guest_platform;
+bool SaysMoreThanV1(const PulledRecordView& record) {
+  return record.root().manifest_digest() != nullptr || record.root().platform() != nullptr ||
+         record.root().guest_platform() != nullptr;
 }
 
 // Writes every value of a table as version 1. Reads and writes take turns, since a table must not
@@ -56,9 +58,8 @@ Result<void> SealAsV1(StepRun& run, Table table, std::uint64_t& done, std::uint6
       return values.size() < kValuesAtOnce;
     }));
     for (Value& value : values) {
-      if (table == Table::kPulled) {
-        auto record = DecodePulledRecordValue(value.payload);
-        if (record && SaysMoreThanV1(*record)) {
+      if (table == Table::kPulled && SaysMoreThanV1(PulledRecordView(value.payload))) {
+        if (auto record = DecodePulledRecordValue(value.payload)) {
           record->credential_mapping.clear();
           record->manifest_digest.clear();
           record->platform.reset();
@@ -96,11 +97,11 @@ Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
   std::map<std::string, std::uint64_t> intents;
   std::uint64_t manifests = 0;
   TRY(txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
-    const auto record = DecodePulledRecordValue(payload);
-    if (!record) return true;
-    if (!record->runtime_handler.empty()) {
-      ++records[record->runtime_handler];
-    } else if (SaysMoreThanV1(*record)) {
+    if (payload.empty()) return true;
+    const PulledRecordView record(payload);
+    if (!record.runtime_handler().empty()) {
+      ++records[std::string(record.runtime_handler())];
+    } else if (SaysMoreThanV1(record)) {
       ++manifests;
     }
     return true;

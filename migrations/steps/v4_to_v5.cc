@@ -10,9 +10,8 @@
 // too.
 
 #include <algorithm>
-#include <set>
+#include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -88,7 +87,7 @@ Result<bool> InQuarantine(const StoreTxn& txn, const std::string& image_ref) {
   return false;
 }
 
-// Records whose credentials AddQuarantined takes.
+// Records whose credentials RecordsDown drops.
 Result<std::uint64_t> CountQuarantined(const StoreTxn& txn) {
   std::uint64_t count = 0;
   if (txn.state().kubelet_rules || txn.state().digest(Table::kQuarantine).count == 0) return count;
@@ -103,14 +102,11 @@ Result<std::uint64_t> CountQuarantined(const StoreTxn& txn) {
   return count;
 }
 
-// If an image is in quarantine under one spelling, nothing is proven under the others: its records
-// lose their credentials, and an image of the ledger gets a record without any.
-Result<void> AddQuarantined(const StoreTxn& txn, std::vector<ImagePulledRecord>& records) {
-  if (txn.state().kubelet_rules) return {};
-  for (ImagePulledRecord& record : records) {
-    if (TRY(InQuarantine(txn, record.image_ref))) record.credential_mapping.clear();
-  }
-  return txn.ForEach(Table::kLedger, [&](const Key16&, Payload payload) -> Result<bool> {
+// Entries of the ledger whose image is in quarantine under one spelling. Nothing is proven of it
+// under the others either: it gets a record without credentials.
+Result<std::vector<ImagePulledRecord>> QuarantinedEntries(const StoreTxn& txn) {
+  std::vector<ImagePulledRecord> records;
+  TRY(txn.ForEach(Table::kLedger, [&](const Key16&, Payload payload) -> Result<bool> {
     const auto entry = DecodeLedgerEntry(payload);
     if (!entry) return true;
     auto there = InQuarantine(txn, entry->image_ref);
@@ -124,7 +120,8 @@ Result<void> AddQuarantined(const StoreTxn& txn, std::vector<ImagePulledRecord>&
                          .runtime_handler = entry->runtime_handler});
     }
     return true;
-  });
+  }));
+  return records;
 }
 
 Result<bool> HasSharedDigests(const StoreTxn& txn) {
@@ -137,53 +134,65 @@ Result<bool> HasSharedDigests(const StoreTxn& txn) {
   return shared;
 }
 
+// A record by what names it.
+struct Name {
+  std::string image_ref;
+  std::string runtime_handler;
+
+  Key16 Key(const StoreTxn& txn) const { return PulledKey(image_ref, runtime_handler, txn.seed()); }
+  friend auto operator<=>(const Name&, const Name&) = default;
+};
+
+// A spelling that several records share gets a copy of the first. The order must be the same in
+// every store, which the order of the keys is not.
+Result<void> CopyToSpellings(StepRun& run, std::vector<Name> records) {
+  std::sort(records.begin(), records.end());
+  for (const Name& name : records) {
+    auto refs = TRY(RefsOfImage(run.txn, name.image_ref));
+    std::optional<ImagePulledRecord> record;
+    for (std::string& ref : refs) {
+      const Key16 key = Name{ref, name.runtime_handler}.Key(run.txn);
+      if (TRY(run.txn.Get(Table::kPulled, key))) continue;
+      if (!record) record = TRY(RecordUnder(run.txn, name.Key(run.txn)));
+      record->image_ref = std::move(ref);
+      TRY(PutAsOldest(run, key, *record, 4));
+      TRY(Report(run, records.size()));
+    }
+  }
+  return {};
+}
+
 Result<void> RecordsDown(StepRun& run) {
-  std::vector<ImagePulledRecord> records;
-  TRY(run.txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
-    auto record = DecodePulledRecordValue(payload);
-    if (!record) return Error{ErrorCode::kDamaged, "a record can't be read", {}, Hint::kRecover};
-    records.push_back(std::move(*record));
-    return true;
-  }));
-  const auto put = [&](const ImagePulledRecord& record) -> Result<void> {
-    auto payload = TRY(EncodePulledRecordValue(record));
-    auto done =
-        run.txn.PutAs(SchemaOf(4), Table::kPulled,
-                      PulledKey(record.image_ref, record.runtime_handler, run.txn.seed()), payload);
-    return done ? Report(run, records.size()) : done;
-  };
-  std::set<std::pair<std::string, std::string>> there;
-  // Version 4 finds quarantine under the exact ref only.
-  if (auto r = AddQuarantined(run.txn, records); !r) return r;
-  for (ImagePulledRecord& record : records) {
+  const bool kubelet = run.txn.state().kubelet_rules;
+  const bool quarantine = !kubelet && run.txn.state().digest(Table::kQuarantine).count != 0;
+  std::vector<ImagePulledRecord> of_ledger;
+  if (quarantine) of_ledger = TRY(QuarantinedEntries(run.txn));
+  std::vector<Name> records;
+  TRY(RewriteRecords(run, 4, [&](ImagePulledRecord& record) -> Result<void> {
+    // Version 4 finds quarantine under the exact ref only.
+    if (quarantine && TRY(InQuarantine(run.txn, record.image_ref))) {
+      record.credential_mapping.clear();
+    }
     record.closed_because.clear();
     record.closed_by_list = false;
     record.absent_since.reset();
-    there.emplace(record.image_ref, record.runtime_handler);
-    if (auto r = put(record); !r) return r;
+    records.push_back({record.image_ref, record.runtime_handler});
+    return {};
+  }));
+  for (const ImagePulledRecord& record : of_ledger) {
+    records.push_back({record.image_ref, record.runtime_handler});
+    TRY(PutAsOldest(run, records.back().Key(run.txn), record, 4));
+    TRY(Report(run, records.size()));
   }
   // Under the rules `kubelet` a record counts for its own ref only.
-  if (run.txn.state().kubelet_rules) return {};
+  if (kubelet) return {};
   auto shared = TRY(HasSharedDigests(run.txn));
   if (shared && !records.empty()) {
     TRY(SetDistrust(run.txn, {TrustKind::kOther,
                               "a digest that two images have may be of a private one; version "
                               "4 has no other way to say so"}));
   }
-  // A spelling that several records share gets a copy of the first. The order must be the same in
-  // every store, which the order of the keys is not.
-  std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.image_ref, a.runtime_handler) < std::tie(b.image_ref, b.runtime_handler);
-  });
-  for (ImagePulledRecord& record : records) {
-    auto refs = TRY(RefsOfImage(run.txn, record.image_ref));
-    for (std::string& ref : refs) {
-      if (!there.emplace(ref, record.runtime_handler).second) continue;
-      record.image_ref = std::move(ref);
-      if (auto r = put(record); !r) return r;
-    }
-  }
-  return {};
+  return CopyToSpellings(run, std::move(records));
 }
 
 Result<void> Down(StepRun& run) {

@@ -51,10 +51,8 @@ bool DropLimited(const AgeLimits& ages, bool forgot_hashes, ImagePulledRecord& r
 }
 
 Result<void> Down(StepRun& run) {
-  auto keys = TRY(KeysOfRecords(run.txn));
   auto forgot_hashes = TRY(ForgotHashes(run.txn));
-  for (const Key16& key : keys) {
-    auto record = TRY(RecordUnder(run.txn, key));
+  return RewriteRecords(run, 5, [&](ImagePulledRecord& record) -> Result<void> {
     TRY(DropForgotten(run.txn, record));
     DropLimited(run.txn.state().ages, forgot_hashes, record);
     for (auto& [name, entry] : record.credential_mapping) {
@@ -62,11 +60,8 @@ Result<void> Down(StepRun& run) {
       for (ImagePullSecret& secret : entry.kubernetes_secrets) secret.proof = {};
       for (auto& account : entry.kubernetes_service_accounts) account.proof = {};
     }
-    auto encoded = TRY(EncodePulledRecordValue(record));
-    TRY(run.txn.PutAs(SchemaOf(5), Table::kPulled, key, encoded));
-    if (auto r = Report(run, keys.size()); !r) return r;
-  }
-  return {};
+    return {};
+  });
 }
 
 Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
@@ -80,6 +75,8 @@ Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
   auto forgot_hashes = TRY(ForgotHashes(txn));
   std::uint64_t limited = 0;
   std::uint64_t rotatable = 0;
+  const bool any_limit = !(txn.state().ages == AgeLimits());
+  if (!any_limit && !forgot_hashes) return losses;
   TRY(txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
     auto record = DecodePulledRecordValue(payload);
     if (record && DropLimited(txn.state().ages, false, *record)) {

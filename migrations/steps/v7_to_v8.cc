@@ -51,26 +51,21 @@ Dropped DropTerms(ImagePulledRecord& record) {
 }
 
 Result<void> Down(StepRun& run) {
-  auto keys = TRY(KeysOfRecords(run.txn));
-  for (const Key16& key : keys) {
-    auto record = TRY(RecordUnder(run.txn, key));
+  return RewriteRecords(run, 7, [](ImagePulledRecord& record) -> Result<void> {
     DropTerms(record);
-    auto encoded = TRY(EncodePulledRecordValue(record));
-    TRY(run.txn.PutAs(SchemaOf(7), Table::kPulled, key, encoded));
-    TRY(Report(run, keys.size()));
-  }
-  return {};
+    return {};
+  });
 }
 
 Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
   Dropped all;
-  auto keys = TRY(KeysOfRecords(txn));
-  for (const Key16& key : keys) {
-    auto record = TRY(RecordUnder(txn, key));
+  TRY(txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
+    auto record = TRY(Decoded(payload));
     const Dropped dropped = DropTerms(record);
     all.ending += dropped.ending;
     all.checked += dropped.checked;
-  }
+    return true;
+  }));
   std::vector<std::string> losses;
   if (all.ending > 0) {
     losses.push_back(HowMany(all.ending, "credential") +

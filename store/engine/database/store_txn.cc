@@ -162,15 +162,22 @@ std::uint64_t StoreTxn::PagesCopied() const {
   return pages + pages / 256;
 }
 
-Result<void> StoreTxn::Store(MDB_dbi dbi, TableDigest& digest, const Key16& key, Value value,
-                             Room room) {
+Result<void> StoreTxn::Store(std::optional<Table> table, TableDigest& digest, const Key16& key,
+                             Value value, Room room) {
+  const MDB_dbi dbi = table ? context_.handles->of(*table) : context_.handles->main;
   MDB_val k = lmdb::ToVal(key.span());
   MDB_val old{};
   const int found = mdb_get(context_.txn, dbi, &k, &old);
   if (found != MDB_SUCCESS && found != MDB_NOTFOUND) return LmdbError(found, "reading a record");
   const bool exists = found == MDB_SUCCESS;
+  if (exists && old.mv_size == value.size() &&
+      std::memcmp(old.mv_data, value.data(), value.size()) == 0) {
+    dirty_ = true;
+    return {};
+  }
+  if (table) Touch(*table, value.size());
   // The main table's records always find room: they are small, and one says what was lost.
-  const bool needs_room = dbi != context_.handles->main && room == Room::kGrowth;
+  const bool needs_room = table && room == Room::kGrowth;
   if (needs_room && (!exists || old.mv_size < value.size())) {
     if (auto r = TakeRoom(dbi, value.size()); !r) return r;
   }
@@ -190,8 +197,7 @@ Result<void> StoreTxn::Put(Table table, const Key16& key, Payload payload) {
 
 Result<void> StoreTxn::PutFromReserve(Table table, const Key16& key, Payload payload) {
   if (auto r = CheckSize(payload); !r) return r;
-  Touch(table, payload.size());
-  return Store(context_.handles->of(table), state_.digest(table), key,
+  return Store(table, state_.digest(table), key,
                Seal(key, SpecOf(table).kind, schema().version(table), payload), Room::kReserve);
 }
 
@@ -220,8 +226,7 @@ Result<bool> StoreTxn::PutNew(Table table, const Key16& key, Payload payload) {
 
 Result<void> StoreTxn::PutAs(const Schema& schema, Table table, const Key16& key, Payload payload) {
   if (auto r = CheckSize(payload); !r) return r;
-  Touch(table, payload.size());
-  return Store(context_.handles->of(table), state_.digest(table), key,
+  return Store(table, state_.digest(table), key,
                Seal(key, SpecOf(table).kind, schema.version(table), payload));
 }
 
@@ -278,7 +283,7 @@ Result<void> StoreTxn::PutHeaderRecord(const Key16& key, RecordKind kind, Payloa
   // depends on.
   TableDigest ignored;
   const bool covered = key != kStateKey && key != kCountersKey;
-  return Store(context_.handles->main, covered ? state_.header : ignored, key,
+  return Store(std::nullopt, covered ? state_.header : ignored, key,
                Seal(key, kind, schema().header, payload));
 }
 

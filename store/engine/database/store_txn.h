@@ -119,7 +119,8 @@ class StoreTxn {
   // Call before changing a value; `bytes` of the new one, 0 to delete it.
   void Touch(Table table, std::size_t bytes);
   enum class Room : std::uint8_t { kGrowth, kReserve };
-  Result<void> Store(MDB_dbi dbi, TableDigest& digest, const Key16& key, Value value,
+  // nullopt: the main table. Writes nothing if the value is there already.
+  Result<void> Store(std::optional<Table> table, TableDigest& digest, const Key16& key, Value value,
                      Room room = Room::kGrowth);
   Result<void> Recount(MDB_dbi dbi, TableDigest& digest) const;
 
