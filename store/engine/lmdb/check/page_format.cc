@@ -36,24 +36,34 @@ Result<PageFile> PageFile::Open(int fd, Mode mode) {
   PageFile file;
   file.fd_ = fd;
   file.size_bytes_ = static_cast<std::uint64_t>(info.st_size);
-  if (mode == Mode::kWhole && file.size_bytes_ > 0 && file.size_bytes_ <= kMaxWholeBytes &&
-      !file.ReadWhole()) {
-    file.whole_.reset();
+  if (mode == Mode::kWhole && file.size_bytes_ > 0 && file.size_bytes_ <= kMaxWholeBytes) {
+    file.ReserveWhole();
   }
   return file;
 }
 
-bool PageFile::ReadWhole() {
-  constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
-  const std::size_t size = static_cast<std::size_t>(size_bytes_);
-  const bool huge = size >= 2 * kHugePageBytes;
-  const std::size_t alignment = huge ? kHugePageBytes : 64;
+void PageFile::ReserveWhole() {
+  const auto size = static_cast<std::size_t>(size_bytes_);
+  const bool huge = size >= 2 * kChunkBytes;
+  const std::size_t alignment = huge ? kChunkBytes : 64;
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
   whole_.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, rounded)));
-  if (whole_ == nullptr) return false;
+  if (whole_ == nullptr) return;
+  loaded_.resize((size + kChunkBytes - 1) / kChunkBytes);
   // A hint only: it spares most page faults of the copy.
   if (huge) madvise(whole_.get(), rounded, MADV_HUGEPAGE);
-  return ReadExactly(fd_, whole_.get(), size_bytes_, 0) == Outcome::kRead;
+}
+
+bool PageFile::LoadChunks(std::uint64_t offset, std::uint64_t count) {
+  if (whole_ == nullptr) return false;
+  for (std::uint64_t at = offset / kChunkBytes; at * kChunkBytes < offset + count; ++at) {
+    if (loaded_[at]) continue;
+    const std::uint64_t begin = at * kChunkBytes;
+    const std::uint64_t bytes = std::min(kChunkBytes, size_bytes_ - begin);
+    if (ReadExactly(fd_, whole_.get() + begin, bytes, begin) != Outcome::kRead) return false;
+    loaded_[at] = true;
+  }
+  return true;
 }
 
 const std::byte* PageFile::Read(std::uint64_t offset, std::uint64_t count, Scratch& scratch) {
@@ -61,7 +71,7 @@ const std::byte* PageFile::Read(std::uint64_t offset, std::uint64_t count, Scrat
     why_ = "it lies past the end of the file";
     return nullptr;
   }
-  if (whole_ != nullptr) return whole_.get() + offset;
+  if (LoadChunks(offset, count)) return whole_.get() + offset;
   if (count > kMaxExtentBytes) {
     why_ = "it is larger than any value may be";
     return nullptr;

@@ -32,6 +32,7 @@
 #include <cstring>
 #include <memory>
 #include <type_traits>
+#include <vector>
 
 #include "store/base/files.h"
 #include "waybill/result.h"
@@ -135,10 +136,12 @@ constexpr bool IsPageSize(std::uint32_t bytes) {
 // Reads with pread only, so that a shrinking file or a bad sector is an error and not a signal.
 class PageFile {
  public:
-  // kWhole reads the file into memory, unless it is larger than kMaxWholeBytes or has an unreadable
-  // part. Those, and kOnDemand, read each extent when it is asked for.
+  // kWhole keeps what it read in memory, a chunk of kChunkBytes at a time: what no tree uses, much
+  // of a file after a migration, is not read. If the file is larger than kMaxWholeBytes, and where
+  // a chunk is not readable, each extent is read when it is asked for, as by kOnDemand.
   enum class Mode { kWhole, kOnDemand };
   static constexpr std::uint64_t kMaxWholeBytes = std::uint64_t{512} << 20;
+  static constexpr std::uint64_t kChunkBytes = std::uint64_t{2} << 20;  // a huge page
   // No single extent is larger.
   static constexpr std::uint64_t kMaxExtentBytes = std::uint64_t{1} << 30;
 
@@ -180,11 +183,14 @@ class PageFile {
   enum class Outcome { kRead, kEnd, kFailed };
 
   static Outcome ReadExactly(int fd, std::byte* to, std::uint64_t count, std::uint64_t offset);
-  bool ReadWhole();
+  void ReserveWhole();
+  // Whether the bytes are in memory now.
+  bool LoadChunks(std::uint64_t offset, std::uint64_t count);
 
   int fd_ = -1;
   std::uint64_t size_bytes_ = 0;
   std::unique_ptr<std::byte, Free> whole_;
+  std::vector<bool> loaded_;  // each chunk of whole_
   const char* why_ = "";
   Result<void> failure_;  // the first read that failed
 };
