@@ -48,7 +48,12 @@ std::size_t CheckGroup(const Json& group) {
 void CheckRun(const char* path) {
   std::ifstream in(path);
   const Json run = Json::parse(in);
-  Require(run.at("machine").size() > 3, "the machine is not described", run.at("machine"));
+  const Json& machine = run.at("machine");
+  for (const char* fact : {"commit", "date", "machine", "rounds"}) {
+    Require(!machine.at(fact).get<std::string>().empty(), "the run is not described", machine);
+  }
+  Require(machine.at("load").get<std::string>().find("after it") != std::string::npos,
+          "no load after the run", machine);
   std::size_t ratios = 0;
   for (const Json& group : run.at("groups")) ratios += CheckGroup(group);
   Require(ratios >= kFewestRatios, "hardly any ratios", ratios);

@@ -119,8 +119,13 @@ void Figures::Add(const Figure& figure) {
   std::fflush(stdout);
 }
 
-void Figures::PrintFoot() const {
-  fmt::print("\n");
+void Figures::PrintFoot() {
+  const Load::Report load = load_.End();
+  for (auto& [name, value] : head_.facts) {
+    if (name == "load") value = load.text;
+  }
+  head_.warnings.insert(head_.warnings.end(), load.warnings.begin(), load.warnings.end());
+  fmt::print("\n{:<12} {}\n", "load", load.text);
   PrintAll(head_.warnings);
 }
 

@@ -1,7 +1,7 @@
 // Figures of several contenders beside each other: ratios first, medians with their quartiles.
 // Printed as a text table, group by group, and written as JSON, a row a line:
 //
-//   {"name": …, "again": the command, "machine": {…}, "warnings": […],
+//   {"name": …, "again": the command, "machine": {"commit", "date", "load", …}, "warnings": […],
 //    "groups": [{"group": …, "ratio": what it is of, "rows": [
 //      {"what": …, "ratio": [median, low, high], "ns": [median, low, high], "flushes": …,
 //       "note": …}, …]}, …]}
@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/machine.h"
 #include "bench/measure.h"
 
 namespace waybill::bench {
@@ -49,7 +50,8 @@ class Figures {
   void Begin(const std::string& group, const std::string& ratio = "x waybill");
   // Prints it immediately, since a run takes a while.
   void Add(const Figure& figure);
-  void PrintFoot() const;
+  // Ends the run: the load of the machine is then known.
+  void PrintFoot();
   std::string Json() const;
 
  private:
@@ -60,6 +62,7 @@ class Figures {
   };
 
   Head head_;
+  Load load_;
   std::vector<Group> groups_;
 };
 

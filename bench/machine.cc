@@ -5,13 +5,17 @@
 #include <fmt/format.h>
 #include <lmdb.h>
 #include <openssl/crypto.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 #include <xxhash.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -104,10 +108,36 @@ constexpr bool IsSanitised() {
 
 long Cpus() { return ::sysconf(_SC_NPROCESSORS_ONLN); }
 
-double Load() {
+double LoadNow() {
   double load = 0;
   return ::getloadavg(&load, 1) == 1 ? load : 0;
 }
+
+std::string Commit() {
+  const char* const commit = std::getenv("WAYBILL_COMMIT");
+  return commit == nullptr || *commit == '\0' ? "not given" : commit;
+}
+
+std::string Today() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm day{};
+  gmtime_r(&now, &day);
+  char text[16];
+  return std::string(text, std::strftime(text, sizeof text, "%Y-%m-%d", &day));
+}
+
+double SecondsOf(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+}
+
+double SecondsOfProcessor(int who) {
+  rusage usage{};
+  getrusage(who, &usage);
+  return SecondsOf(usage.ru_utime) + SecondsOf(usage.ru_stime);
+}
+
+// Above that they may have changed the figures. The kernel's own threads are among them.
+constexpr double kShareOfOthers = 0.2;
 
 bool InMemory(const std::filesystem::path& path) {
   const std::string type = MountOf(path).type;
@@ -129,10 +159,12 @@ std::vector<std::pair<std::string, std::string>> MachineFacts(
   struct utsname kernel {};
   uname(&kernel);
   const Mount mount = MountOf(scratch);
-  return {{"seed", std::to_string(kSeed)},
+  return {{"commit", Commit()},
+          {"date", Today()},
+          {"seed", std::to_string(kSeed)},
           {"machine", fmt::format("{}, {} CPUs{}, {} {}", CpuModel(), Cpus(), caches,
                                   kernel.sysname, kernel.release)},
-          {"load", fmt::format("{:.1f} before the run", Load())},
+          {"load", fmt::format("{:.1f} before the run", LoadNow())},
           {"compiler", fmt::format("{}, {}", Compiler(), WAYBILL_BUILD_TYPE)},
           {"libraries", Libraries()},
           {"disk", fmt::format("{} ({}); a write of 4 KiB with its flush takes {:.0f} us",
@@ -152,10 +184,40 @@ std::vector<std::string> MachineWarnings(const std::filesystem::path& scratch) {
     warnings.emplace_back(
         "the store lies in memory: durable writes cost nothing there; set TMPDIR to a disk");
   }
-  if (Load() > static_cast<double>(Cpus()) / 2) {
-    warnings.push_back(fmt::format("the machine is busy (load {:.1f} on {} CPUs)", Load(), Cpus()));
+  if (const double load = LoadNow(); load > static_cast<double>(Cpus()) / 2) {
+    warnings.push_back(fmt::format("the machine is busy (load {:.1f} on {} CPUs)", load, Cpus()));
   }
   return warnings;
+}
+
+Load::Load() : before_(LoadNow()), began_(TicksNow()) {}
+
+Load::Ticks Load::TicksNow() {
+  std::ifstream in("/proc/stat");
+  std::string cpu;
+  double user = 0, nice = 0, system = 0, idle = 0, wait = 0, irq = 0, softirq = 0, stolen = 0;
+  in >> cpu >> user >> nice >> system >> idle >> wait >> irq >> softirq >> stolen;
+  const double busy = user + nice + system + irq + softirq + stolen;
+  return {.all = busy + idle + wait,
+          .busy = busy,
+          .own = (SecondsOfProcessor(RUSAGE_SELF) + SecondsOfProcessor(RUSAGE_CHILDREN)) *
+                 static_cast<double>(::sysconf(_SC_CLK_TCK))};
+}
+
+Load::Report Load::End() const {
+  const Ticks now = TicksNow();
+  const double all = now.all - began_.all;
+  const double others = (now.busy - began_.busy) - (now.own - began_.own);
+  const double share = all > 0 ? std::clamp(others / all, 0.0, 1.0) : 0;
+  Report report{fmt::format("{:.1f} before the run, {:.1f} after it; others took {:.0f} % of the "
+                            "CPUs meanwhile",
+                            before_, LoadNow(), share * 100),
+                {}};
+  if (share > kShareOfOthers) {
+    report.warnings.push_back(
+        fmt::format("the machine was busy (others took {:.0f} % of the CPUs)", share * 100));
+  }
+  return report;
 }
 
 void RequireDisk(const std::filesystem::path& scratch) {

@@ -121,6 +121,11 @@ bench() {
     case $argument in --quick | -quick) quick=--quick ;; esac
   done
   export TMPDIR=$scratch
+  # What the figures are of; what benchmarks write is no change.
+  WAYBILL_COMMIT=$(git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+  [ -z "$(git status --porcelain -- . ':!bench/results' ':!bindings/cli/sizing_model.inc' ':!*.md' 2>/dev/null)" ] ||
+    WAYBILL_COMMIT+=+changes
+  export WAYBILL_COMMIT
   for name in "${names[@]}"; do
     [ ${#names[@]} -eq 1 ] || echo "== $name"
     "bench_$name" "$@"

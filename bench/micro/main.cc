@@ -79,13 +79,17 @@ int Measure(const Options& options, const std::string& go_program) {
                                           options.quick ? " --quick" : "")};
   head.warnings = WarningsOf(options, scratch.path());
   head.facts = MachineFacts(scratch.path());
+  const Pace pace = options.quick ? QuickPace() : Pace();
+  head.facts.emplace_back(
+      "rounds", fmt::format("{} to {} turns a row, {} of calls on whole stores", pace.fewest_turns,
+                            pace.most_turns, pace.long_turns));
   head.facts.emplace_back("ratios",
                           "lookup: bare LMDB hashes the ref, renews a transaction, mdb_get; "
                           "commit: bare LMDB commits one value; scan: bare LMDB opens and reads "
                           "every entry");
   Figures figures(std::move(head));
   figures.PrintHead();
-  const Micro micro{scratch, options.quick ? QuickPace() : Pace(), figures};
+  const Micro micro{scratch, pace, figures};
   for (const std::size_t records : sizes) {
     MeasureStore(micro, records, records == sizes.front(), go_program);
     MeasureRevocation(micro, records);

@@ -87,6 +87,13 @@ Figures::Head HeadOf(const Plan& plan, const Options& options, const std::string
   if (kubelet.empty()) {
     head.warnings.emplace_back("no Go: the rows of the kubelet's own manager are missing");
   }
+  std::string rounds = std::to_string(plan.reads.turns) + " turns of reads";
+  for (const WritePlan& writes : plan.writes) {
+    rounds += "; +" + std::to_string(writes.latency.count()) +
+              " ms a flush: " + std::to_string(writes.turns) + " alone, " +
+              std::to_string(writes.together_turns) + " of 64 callers";
+  }
+  head.facts.emplace_back("rounds", rounds);
   head.facts.emplace_back(
       "ratios", "how many times as long as waybill, turn by turn; above 1, waybill is faster");
   return head;

@@ -79,6 +79,7 @@ cli::NodeShape ShapeOf(const Flags& flags, const std::string& preset) {
 }
 
 Run Measure(const Flags& flags, const std::filesystem::path& directory) {
+  const Load load;
   Run run{.facts = MachineFacts(directory), .warnings = {}, .seed = flags.study.seed};
   for (const std::string& warning : MachineWarnings(directory)) {
     // Flushes are not waited for.
@@ -102,6 +103,11 @@ Run Measure(const Flags& flags, const std::filesystem::path& directory) {
     std::fprintf(stderr, "%s: %g days of a year…\n", name.c_str(), flags.year_days);
     run.years.push_back({shape, StudyYear(shape, options, flags.year_days)});
   }
+  const Load::Report report = load.End();
+  for (auto& [name, value] : run.facts) {
+    if (name == "load") value = report.text;
+  }
+  run.warnings.insert(run.warnings.end(), report.warnings.begin(), report.warnings.end());
   return run;
 }
 
