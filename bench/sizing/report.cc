@@ -226,7 +226,7 @@ std::string TextOf(const Run& run) {
 }
 
 std::string JsonOf(const Run& run) {
-  ordered_json json;
+  ordered_json json = {{"name", "sizing"}, {"again", "./dev bench sizing"}};
   for (const auto& [name, value] : run.facts) json["machine"][name] = value;
   json["warnings"] = run.warnings;
   json["seed"] = run.seed;
@@ -284,11 +284,12 @@ std::string ModelOf(const Run& run) {
     return "unknown";
   };
   std::string out =
-      "// Written by `./dev bench sizing --year --record-model`; do not edit.\n\n"
+      "// Written by `./dev bench sizing`; do not edit.\n\n"
       "// clang-format off\n";
   out += fmt::format("constexpr std::string_view kRecordedOn =\n    \"{}\";\n", fact("machine"));
-  out += fmt::format("constexpr std::string_view kRecordedWith = \"{}, schema {}, seed {}\";\n",
-                     fact("LMDB"), kNewestSchema, run.seed);
+  out += fmt::format(
+      "constexpr std::string_view kRecordedWith = \"commit {}, {}, schema {}, seed {}\";\n",
+      fact("commit"), fact("date"), kNewestSchema, run.seed);
   out += fmt::format("constexpr double kEmptyBytes = {};\n", run.calibration.empty_bytes);
   out += fmt::format("constexpr double kStartSecondsPerByte = {:.4g};\n",
                      run.calibration.start_seconds_per_byte);
