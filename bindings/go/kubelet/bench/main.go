@@ -8,6 +8,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"text/tabwriter"
@@ -61,6 +63,7 @@ func main() {
 	streams := flag.Bool("streams", false, "streaming requests only")
 	brief := flag.Bool("brief", false, "one size and one goroutine only")
 	flag.Parse()
+	before := load()
 	p := plan{
 		directory: *directory, rounds: *rounds, each: *each, steps: 64,
 		records: []int{50, 100, 200, 500, cacheSize - 2}, perCPU: []int{0, 1, 2, 8, 16},
@@ -76,10 +79,10 @@ func main() {
 	if *streams {
 		var figures []streamFigure
 		if figures, err = p.runStreams(streamSteps, os.Stdout); err == nil && *jsonFile != "" {
-			err = writeJSON(*jsonFile, "streams", figures)
+			err = writeJSON(*jsonFile, "streams", before, figures)
 		}
 	} else if err = run(p, os.Stdout); err == nil && *jsonFile != "" {
-		err = writeJSON(*jsonFile, "kubelet", *p.rows)
+		err = writeJSON(*jsonFile, "kubelet", before, *p.rows)
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "error: %v\n", err)
@@ -87,13 +90,34 @@ func main() {
 	}
 }
 
-// writeJSON writes {"name": …, "machine": {…}, "rows": […]}, a row a line.
-func writeJSON[T any](path, name string, rows []T) error {
-	machine, err := json.Marshal(map[string]string{"go": runtime.Version(), "arch": runtime.GOARCH, "cpus": strconv.Itoa(runtime.NumCPU())})
+// load returns how many threads wanted a CPU in the last minute, or 0.
+func load() float64 {
+	text, _ := os.ReadFile("/proc/loadavg")
+	first, _, _ := strings.Cut(string(text), " ")
+	value, _ := strconv.ParseFloat(first, 64)
+	return value
+}
+
+// writeJSON writes {"name": …, "machine": {…}, "warnings": […], "rows": […]}, a row a line. before is
+// the load before the run.
+func writeJSON[T any](path, name string, before float64, rows []T) error {
+	machine, err := json.Marshal(map[string]string{
+		"commit": cmp.Or(os.Getenv("WAYBILL_COMMIT"), "not given"), "date": time.Now().UTC().Format(time.DateOnly),
+		"go": runtime.Version(), "arch": runtime.GOARCH, "cpus": strconv.Itoa(runtime.NumCPU()),
+		"load": fmt.Sprintf("%.1f before the run, %.1f after it", before, load()),
+	})
 	if err != nil {
 		return err
 	}
-	text := bytes.NewBufferString("{\"name\": \"" + name + "\", \"machine\": " + string(machine) + ", \"rows\": [\n")
+	warnings := []string{}
+	if before > float64(runtime.NumCPU())/2 {
+		warnings = append(warnings, fmt.Sprintf("the machine is busy (load %.1f on %d CPUs)", before, runtime.NumCPU()))
+	}
+	warned, err := json.Marshal(warnings)
+	if err != nil {
+		return err
+	}
+	text := bytes.NewBufferString("{\"name\": \"" + name + "\", \"machine\": " + string(machine) + ", \"warnings\": " + string(warned) + ", \"rows\": [\n")
 	for i, r := range rows {
 		one, err := json.Marshal(r)
 		if err != nil {

@@ -26,16 +26,23 @@ func TestQuickRun(t *testing.T) {
 		}
 	}
 	file := filepath.Join(t.TempDir(), "rows.json")
-	if err := writeJSON(file, "kubelet", *rows); err != nil {
+	if err := writeJSON(file, "kubelet", 100_000, *rows); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(file)
-	var read struct{ Rows []row }
+	var read struct {
+		Machine  map[string]string
+		Warnings []string
+		Rows     []row
+	}
 	if err == nil {
 		err = json.Unmarshal(text, &read)
 	}
 	if err != nil || !slices.Equal(read.Rows, *rows) {
 		t.Errorf("the file holds other rows (%v): %s", err, text)
+	}
+	if read.Machine["commit"] == "" || !strings.Contains(read.Machine["load"], "100000.0 before") || len(read.Warnings) != 1 {
+		t.Errorf("the file does not say what it is of: %s", text)
 	}
 	if lines := strings.Count(out.String(), "\n"); lines < 3*len(scenarios) {
 		t.Errorf("%d lines:\n%s", lines, out.String())
