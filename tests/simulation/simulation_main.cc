@@ -4,6 +4,7 @@
 //                   names plays it again
 //   --scenario NAME only this one
 //   --details yes   also what happened, and histories of some wrong closings
+//   --json FILE     write the table there, too, as docs/figures.md cites it
 //   --rules LIST    of imported, quiet and remember, with commas between: only these; none: without
 
 #include <fmt/format.h>
@@ -11,10 +12,12 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <optional>
 #include <random>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tests/simulation/node_life.h"
 #include "tests/simulation/simulate.h"
@@ -32,6 +35,7 @@ struct Arguments {
   std::string scenario = {};
   bool details = false;
   std::optional<std::string> rules = {};  // nullopt: as the scenarios say
+  std::string json = {};
 };
 
 bool Parse(int argc, char** argv, Arguments& arguments) {
@@ -45,6 +49,8 @@ bool Parse(int argc, char** argv, Arguments& arguments) {
       arguments.scenario = argv[i + 1];
     } else if (name == "--rules") {
       arguments.rules = argv[i + 1];
+    } else if (name == "--json") {
+      arguments.json = argv[i + 1];
     } else if (name == "--details") {
       arguments.details = true;
     } else {
@@ -125,12 +131,40 @@ void PrintDetails(const Figures& figures) {
   for (const std::string& example : figures.examples) fmt::print("  {}\n", example);
 }
 
+std::string JsonOf(const Scenario& scenario, const Figures& figures) {
+  return fmt::format(
+      "{{\"what\": \"{}\", \"decisions\": {}, \"rightful\": {}, \"closedIn1000\": {:.3f}, "
+      "\"opened\": {}, \"late\": {}, \"partialLists\": {}, \"retagged\": {}, \"lost\": {}, "
+      "\"openedByKubelet\": {}, \"openPulls\": {}, \"openPullsAfterStorm\": {}, "
+      "\"refusedSeconds\": {:.0f}, \"waits\": {}, \"waitMedianSeconds\": {:.0f}, "
+      "\"wait99Seconds\": {:.0f}}}",
+      scenario.name, figures.decisions, figures.rightful, figures.WrongClosingsIn1000(),
+      figures.late + figures.partial_lists + figures.retagged + figures.lost, figures.late,
+      figures.partial_lists, figures.retagged, figures.lost, figures.opened_by_kubelet,
+      figures.open_pulls_most, figures.open_pulls_after_storm_most,
+      InSeconds(figures.refused_longest), figures.waits.size(), InSeconds(figures.WaitOf(50)),
+      InSeconds(figures.WaitOf(99)));
+}
+
+bool WriteJson(const Arguments& arguments, const std::vector<std::string>& rows) {
+  const char* const commit = std::getenv("WAYBILL_COMMIT");
+  std::ofstream out(arguments.json);
+  out << fmt::format(
+      "{{\"name\": \"simulation\", \"again\": \"./dev bench simulation --decisions {} --seed "
+      "{}\",\n"
+      " \"machine\": {{\"commit\": \"{}\"}}, \"decisions\": {}, \"seed\": {}, \"rows\": [\n"
+      "  {}]}}\n",
+      arguments.decisions, arguments.seed, commit == nullptr ? "not given" : commit,
+      arguments.decisions, arguments.seed, fmt::join(rows, ",\n  "));
+  return !!out.flush();
+}
+
 int Main(int argc, char** argv) {
   Arguments arguments;
   if (!Parse(argc, argv, arguments)) {
     fmt::print(stderr,
                "usage: {} [--decisions N] [--seed S] [--scenario NAME] [--details yes] "
-               "[--rules LIST]\nscenarios:",
+               "[--rules LIST] [--json FILE]\nscenarios:",
                argv[0]);
     for (const Scenario& scenario : Scenarios()) fmt::print(stderr, " {}", scenario.name);
     fmt::print(stderr, "\n");
@@ -147,6 +181,7 @@ int Main(int argc, char** argv) {
     scenarios = {one, 1};
   }
   bool all_kept = true;
+  std::vector<std::string> rows;
   PrintHeader();
   try {
     for (const Scenario& one : scenarios) {
@@ -157,9 +192,14 @@ int Main(int argc, char** argv) {
       const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
       all_kept = Print(scenario, figures, took.count()) && all_kept;
       if (arguments.details) PrintDetails(figures);
+      rows.push_back(JsonOf(scenario, figures));
     }
   } catch (const Wrong& wrong) {
     fmt::print("WRONG: {}\n", wrong.what());
+    return 1;
+  }
+  if (!arguments.json.empty() && !WriteJson(arguments, rows)) {
+    fmt::print(stderr, "cannot write {}\n", arguments.json);
     return 1;
   }
   return all_kept ? 0 : 1;
