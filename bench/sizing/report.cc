@@ -288,8 +288,9 @@ std::string ModelOf(const Run& run) {
       "// clang-format off\n";
   out += fmt::format("constexpr std::string_view kRecordedOn =\n    \"{}\";\n", fact("machine"));
   out += fmt::format(
-      "constexpr std::string_view kRecordedWith = \"commit {}, {}, schema {}, seed {}\";\n",
-      fact("commit"), fact("date"), kNewestSchema, run.seed);
+      "constexpr std::string_view kRecordedWith =\n    \"commit {}, {}, schema {}, seed {}{}\";\n",
+      fact("commit"), fact("date"), kNewestSchema, run.seed,
+      run.warnings.empty() ? "" : "; " + run.warnings.front());
   out += fmt::format("constexpr double kEmptyBytes = {};\n", run.calibration.empty_bytes);
   out += fmt::format("constexpr double kStartSecondsPerByte = {:.4g};\n",
                      run.calibration.start_seconds_per_byte);
