@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # ./dev bench [NAME] [OPTION…], read by ./dev, whose functions it uses. Each name prints a table, and
-# leaves it with its JSON in bench/results, unless the run is a quick one. Stores lie in a directory
-# that is removed, below TMPDIR or /var/tmp, which must be a disk.
+# leaves it with its JSON in bench/results, unless the run is a quick one. Then the pages that cite
+# these are filled anew, or checked. Stores lie in a directory that is removed, below TMPDIR or /var/tmp, which must
+# be a disk.
 
 # have_bench PROGRAM…: builds them, with SQLite and RocksDB if they can be had.
 have_bench() {
@@ -63,18 +64,20 @@ bench_sizing() {
   bench/sizing/run build/release "$@"
 }
 
-# Counts are the same in a quick run.
+# What must not grow lies beside the program; nothing is written to bench/results.
 bench_instructions() {
   setup valgrind
   build release waybill_instructions >&2
   [ "${1:-}" != --quick ] || shift
-  bench/instructions/count build/release/bench/instructions/waybill_instructions "$@" |
-    tee "$scratch/instructions.txt"
-  if [ -z "$quick" ]; then
-    mkdir -p bench/results
-    mv "$scratch/instructions.txt" bench/results/
-    echo "-> bench/results/instructions.txt"
-  fi
+  bench/instructions/count build/release/bench/instructions/waybill_instructions "$@"
+}
+
+# The same on every machine, and however busy it is.
+bench_simulation() {
+  build release waybill_simulation >&2
+  local options=(--decisions 10000000 --seed 2071545764)
+  if [ -n "$quick" ]; then options=(--decisions 2000 --seed 1); elif [ $# -gt 0 ]; then options=("$@"); fi
+  keep simulation build/release/tests/simulation/waybill_simulation "${options[@]}"
 }
 
 bench_kubelet() {
@@ -99,7 +102,10 @@ bench_streams() {
 bench() {
   local all=(peers micro sizing instructions) names
   case ${1:-} in
-    peers | micro | sizing | instructions | kubelet | streams)
+    fill)
+      exec bench/fill "${@:2}"
+      ;;
+    peers | micro | sizing | instructions | simulation | kubelet | streams)
       names=("$1")
       shift
       ;;
@@ -109,7 +115,7 @@ bench() {
       names=("${all[@]}")
       ;;
     *)
-      echo "./dev bench: peers, micro, sizing, instructions, kubelet or streams, not: $1" >&2
+      echo "./dev bench: peers, micro, sizing, instructions, simulation, kubelet, streams or fill, not: $1" >&2
       return 1
       ;;
   esac
@@ -130,4 +136,5 @@ bench() {
     [ ${#names[@]} -eq 1 ] || echo "== $name"
     "bench_$name" "$@"
   done
+  bench/fill ${quick:+--check}
 }
