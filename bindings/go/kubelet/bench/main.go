@@ -27,6 +27,7 @@ import (
 )
 
 type plan struct {
+	before    float64 // the load before the run
 	directory string
 	records   []int
 	perCPU    []int // goroutines; 0: one alone
@@ -63,8 +64,8 @@ func main() {
 	streams := flag.Bool("streams", false, "streaming requests only")
 	brief := flag.Bool("brief", false, "one size and one goroutine only")
 	flag.Parse()
-	before := load()
 	p := plan{
+		before:    load(),
 		directory: *directory, rounds: *rounds, each: *each, steps: 64,
 		records: []int{50, 100, 200, 500, cacheSize - 2}, perCPU: []int{0, 1, 2, 8, 16},
 		rows: new([]row),
@@ -79,10 +80,10 @@ func main() {
 	if *streams {
 		var figures []streamFigure
 		if figures, err = p.runStreams(streamSteps, os.Stdout); err == nil && *jsonFile != "" {
-			err = writeJSON(*jsonFile, "streams", before, figures)
+			err = writeJSON(*jsonFile, "streams", p, figures)
 		}
 	} else if err = run(p, os.Stdout); err == nil && *jsonFile != "" {
-		err = writeJSON(*jsonFile, "kubelet", before, *p.rows)
+		err = writeJSON(*jsonFile, "kubelet", p, *p.rows)
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "error: %v\n", err)
@@ -98,20 +99,19 @@ func load() float64 {
 	return value
 }
 
-// writeJSON writes {"name": …, "machine": {…}, "warnings": […], "rows": […]}, a row a line. before is
-// the load before the run.
-func writeJSON[T any](path, name string, before float64, rows []T) error {
+// writeJSON writes {"name": …, "machine": {…}, "warnings": […], "rows": […]}, a row a line.
+func writeJSON[T any](path, name string, p plan, rows []T) error {
 	machine, err := json.Marshal(map[string]string{
 		"commit": cmp.Or(os.Getenv("WAYBILL_COMMIT"), "not given"), "date": time.Now().UTC().Format(time.DateOnly),
 		"go": runtime.Version(), "arch": runtime.GOARCH, "cpus": strconv.Itoa(runtime.NumCPU()),
-		"load": fmt.Sprintf("%.1f before the run, %.1f after it", before, load()),
+		"load": fmt.Sprintf("%.1f before the run, %.1f after it", p.before, load()), "rounds": strconv.Itoa(p.rounds),
 	})
 	if err != nil {
 		return err
 	}
 	warnings := []string{}
-	if before > float64(runtime.NumCPU())/2 {
-		warnings = append(warnings, fmt.Sprintf("the machine is busy (load %.1f on %d CPUs)", before, runtime.NumCPU()))
+	if p.before > float64(runtime.NumCPU())/2 {
+		warnings = append(warnings, fmt.Sprintf("the machine is busy (load %.1f on %d CPUs)", p.before, runtime.NumCPU()))
 	}
 	warned, err := json.Marshal(warnings)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 func TestQuickRun(t *testing.T) {
 	var out strings.Builder
 	rows := new([]row)
-	p := plan{rows: rows, directory: t.TempDir(), records: []int{50}, perCPU: []int{0, 1}, rounds: 1, each: time.Millisecond, steps: 2}
+	p := plan{before: 100_000, rows: rows, directory: t.TempDir(), records: []int{50}, perCPU: []int{0, 1}, rounds: 1, each: time.Millisecond, steps: 2}
 	if err := run(p, &out); err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestQuickRun(t *testing.T) {
 		}
 	}
 	file := filepath.Join(t.TempDir(), "rows.json")
-	if err := writeJSON(file, "kubelet", 100_000, *rows); err != nil {
+	if err := writeJSON(file, "kubelet", p, *rows); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(file)
@@ -41,7 +41,7 @@ func TestQuickRun(t *testing.T) {
 	if err != nil || !slices.Equal(read.Rows, *rows) {
 		t.Errorf("the file holds other rows (%v): %s", err, text)
 	}
-	if read.Machine["commit"] == "" || !strings.Contains(read.Machine["load"], "100000.0 before") || len(read.Warnings) != 1 {
+	if read.Machine["commit"] == "" || read.Machine["rounds"] != "1" || !strings.Contains(read.Machine["load"], "100000.0 before") || len(read.Warnings) != 1 {
 		t.Errorf("the file does not say what it is of: %s", text)
 	}
 	if lines := strings.Count(out.String(), "\n"); lines < 3*len(scenarios) {
