@@ -228,6 +228,18 @@ BOOST_AUTO_TEST_CASE(a_hostile_last_page_or_count_is_refused_cheaply) {
       if (field > offsetof(internal::MetaRecord, map_bytes)) BOOST_TEST(!result.sound);
     }
   }
+  // A sparse file, longer than any map, has room for all the pages that it claims.
+  const std::uint64_t claim = std::uint64_t{1} << 33;
+  std::string bytes = store.Bytes();
+  std::memcpy(bytes.data() + FieldOf(id % 2, offsetof(internal::MetaRecord, last_page)), &claim,
+              sizeof(claim));
+  state.Set(bytes);
+  std::error_code too_long;
+  std::filesystem::resize_file(state.dir() / "data.mdb", (claim + 1) * kPage, too_long);
+  if (too_long) return;  // ext4
+  const auto findings = state.Walk().result.findings;
+  BOOST_TEST_REQUIRE(!findings.empty());
+  BOOST_TEST(findings.front().find("its last page is not possible") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -14,7 +14,6 @@
 namespace waybill::internal {
 
 inline constexpr std::uint64_t kMinMapBytes = std::uint64_t{1} << 20;
-inline constexpr std::uint64_t kMaxMapBytes = std::uint64_t{1} << 44;
 
 // kInvalidArgument: what a caller gives is out of range. 0, for "as remembered", is not.
 Result<void> CheckMapBytes(std::uint64_t given);

@@ -426,8 +426,10 @@ void WalkNewer(PageFile& file, const MetaPages& metas, PageVisitor& visitor, Wal
   const MetaRecord& meta = metas.page[static_cast<std::size_t>(metas.newer)].record;
   const std::uint64_t file_pages = file.size_bytes() / metas.page_bytes;
   result.last_page = meta.last_page;
-  // The free list names each page past the file's end, by 8 bytes in the file.
-  if (meta.last_page > file_pages + file.size_bytes() / sizeof(PageNumber)) {
+  // The free list names each page past the file's end, by 8 bytes in the file. A sparse file may be
+  // much longer than any map, and the walk takes memory for each page.
+  if (meta.last_page > file_pages + file.size_bytes() / sizeof(PageNumber) ||
+      meta.last_page >= kMaxMapBytes / metas.page_bytes) {
     result.Add("meta page " + std::to_string(metas.newer) + ": its last page is not possible");
     return;
   }

@@ -27,6 +27,9 @@
 
 namespace waybill::internal {
 
+// No store's map is larger.
+inline constexpr std::uint64_t kMaxMapBytes = std::uint64_t{1} << 44;
+
 using PageKey = std::span<const std::byte, 16>;
 
 // Called in this order: OnTable for the main tree, named "", then OnValue for its values in key
