@@ -322,6 +322,8 @@ BOOST_AUTO_TEST_CASE(a_store_opens_without_its_trace) {
   std::ofstream(directory / "diary") << "Dear diary,\n";
   says(directory / "diary", "is no trace of an owner");
   BOOST_TEST(ContentOf(directory / "diary") == "Dear diary,\n");
+  says(directory / "store" / "trace", "lies in the store's directory");
+  BOOST_TEST(!std::filesystem::exists(directory / "store" / "trace"));
   std::filesystem::create_symlink(directory / "elsewhere", directory / "link");
   says(directory / "link", "link");
   BOOST_TEST(!std::filesystem::exists(directory / "elsewhere"));

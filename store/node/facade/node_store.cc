@@ -179,6 +179,12 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(OpenOptions 
 
 void NodeStore::Impl::OpenTrace(const OpenOptions& options) {
   if (options.trace.path.empty()) return;
+  // There it would keep a lost store from being made anew.
+  if (internal::IsBelow(options.trace.path, directory)) {
+    report.warnings.push_back("no trace is written: " + options.trace.path.string() +
+                              " lies in the store's directory; name a file elsewhere");
+    return;
+  }
   auto opened = internal::TraceWriter::Open(options.trace, options.clock);
   if (!opened) {
     report.warnings.push_back("no trace is written: " + opened.error().ToString());
