@@ -372,6 +372,39 @@ BOOST_FIXTURE_TEST_CASE(an_observer_beside_a_way_down_fails_closed, NoStoreYet) 
   all_closed();
 }
 
+// So the steps below leave it as it is.
+BOOST_AUTO_TEST_CASE(a_record_goes_down_as_the_oldest_version_that_can_hold_it) {
+  const VersionedStore store;
+  store.Open([](NodeStore& opened) {
+    Must(opened.ReplaceRuntimeHandlers({{.name = "", .is_default = true}, {.name = "kata"}}));
+    Must(opened.PutRecord({.image_ref = RefOf("put")}));
+    Pull(opened, "pulled", "");
+    Pull(opened, "of-kata", "kata");
+  });
+  const auto records = [&] { return ValuesIn(store.directory()).at("pulled-records-1"); };
+  const auto versions = [&] {
+    std::multiset<int> all;
+    for (const auto& [key, value] : records()) all.insert(value.at(2));
+    return all;
+  };
+  BOOST_TEST((versions() == std::multiset<int>{8, 8, 8}));
+  store.Migrate(7, true);
+  BOOST_TEST((versions() == std::multiset<int>{1, 6, 6}));  // two say when a pull proved them
+  store.Migrate(5, true);
+  BOOST_TEST((versions() == std::multiset<int>{1, 1, 2}));
+  const auto before = records();
+  store.Migrate(2, true);
+  const auto after = records();
+  BOOST_TEST(after.size() == 6U);  // each also by its digest alone
+  for (const auto& [key, value] : before) BOOST_TEST((after.at(key) == value));
+  store.Migrate(1, true);
+  BOOST_TEST((versions() == std::multiset<int>{1, 1, 1, 1, 1, 1}));
+  for (const auto& [key, value] : records()) {
+    if (after.contains(key)) BOOST_TEST((after.at(key) == value));
+  }
+  CheckSound(store, 1);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace waybill::testing
