@@ -113,6 +113,7 @@ class Counting {
     bool app_uses = false;  // it is used, or pulled
     bool on_node = false;
     bool has_record = false;
+    bool tenants_known = true;               // each pull said whose it was
     bool is_recorded = false;                // was pulled, or a use says so
     std::set<std::string> credentials = {};  // proven by pulls
     std::set<std::uint32_t> tenants = {};    // that are in the record
@@ -223,6 +224,9 @@ class Counting {
     for (const std::string& credential : event.credentials) {
       if (image.credentials.insert(credential).second) TRY(CountCredential());
     }
+    if (event.credentials.size() > (event.pod_namespace.empty() ? 0U : 1U)) {
+      image.tenants_known = false;
+    }
     if (event.pod_namespace.empty()) return {};
     const std::uint32_t tenant = TRY(TenantOf(event.pod_namespace));
     image.tenants.insert(tenant);
@@ -281,7 +285,8 @@ class Counting {
       image.tenants_ever.insert(tenant);
     }
     // What is in a record of before the trace is not known.
-    const bool adds = matches && image.tenants.insert(tenant).second && image.has_record;
+    const bool adds =
+        matches && image.tenants.insert(tenant).second && image.has_record && image.tenants_known;
     if (rotated || adds) ++history_.write_backs;
     for (const std::string& credential : event.credentials) TRY(Holds(tenant, credential));
     return {};

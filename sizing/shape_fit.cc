@@ -157,7 +157,8 @@ std::vector<Fitted> FitShape(const NodeHistory& history, double containers_per_p
           fmt::format("{:.0f} of {:.0f} repositories had one ref, and some would change later",
                       unchanged, repositories));
     }
-    if (history.lists > 0) {
+    // An owner only writes lists that changed something.
+    if (history.lists > 0 && history.source.find("owner") == std::string::npos) {
       add("--lists-per-day", std::max(1.0, history.PerDay(history.lists)),
           fmt::format("{} lists", history.lists));
     }

@@ -72,7 +72,8 @@ class Player {
   Player(const cli::NodeShape& shape, const ReplayOptions& options)
       : options_(options), trace_(shape, options.seed, options.days), node_(trace_.preloaded()) {
     if (options.store) {
-      store_ = std::make_unique<StoreSide>(options.directory / "store", options.rules, node_);
+      store_ = std::make_unique<StoreSide>(options.directory / "store", options.rules, node_,
+                                           options.trace);
     }
     if (options.cache) {
       const CountAsFiles files;

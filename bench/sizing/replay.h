@@ -27,6 +27,7 @@ struct ReplayOptions {
   std::int64_t sample_days = 0;           // 0: no samples
   bool flushing = true;                   // after the node was filled
   bool measures_start = true;
+  std::filesystem::path trace = {};  // the store's owner writes one there
 };
 
 struct Times {

@@ -283,4 +283,49 @@ BOOST_AUTO_TEST_CASE(the_shape_of_a_node_is_found_again_in_its_trace) {
   }
 }
 
+// The trace that an owner really writes of a simulated node, beside the one that is made of it.
+BOOST_AUTO_TEST_CASE(an_owners_trace_tells_what_happened) {
+  const Directory directory;
+  ReplayOptions options{.directory = directory.path(), .seed = 1, .days = 1};
+  options.flushing = false;
+  options.measures_start = false;
+  options.trace = directory.path() / "node.trace";
+  const cli::NodeShape& shape = *cli::FindPreset("default");
+  const ReplayResult result = Replay(shape, options);
+  BOOST_TEST(result.differences == 0, result.first_difference);
+  auto written = TraceReader::Open(options.trace.string());
+  BOOST_REQUIRE(written.has_value());
+  const auto found = sizing::ReadHistory(*written);
+  BOOST_REQUIRE(found.has_value());
+  auto made = TraceReader::OfText(TraceText(shape, 1, 1));
+  BOOST_REQUIRE(made.has_value());
+  const auto truth = sizing::ReadHistory(*made);
+  BOOST_REQUIRE(truth.has_value());
+  BOOST_TEST(found->source == "owner");
+  BOOST_TEST(found->uses == truth->uses);
+  BOOST_TEST(found->must_pull == truth->must_pull);
+  BOOST_TEST(found->must_prove == truth->must_prove);
+  BOOST_TEST(found->images_at_once == truth->images_at_once);
+  BOOST_TEST(found->requests.bytes.size() == truth->requests.bytes.size());
+  // The images that it begins with are pulled there, too.
+  BOOST_TEST(found->pulls > truth->pulls);
+  for (const Reason reason : {Reason::kImageAbsent, Reason::kNoCredentialMatches,
+                              Reason::kNodePodsAccessible, Reason::kPolicyKnownPreloaded}) {
+    const std::string name(ReasonName(reason));
+    BOOST_TEST(found->reasons.at(name) == truth->reasons.at(name), name);
+  }
+  // Whose the credentials of a pull were an owner does not say of each.
+  BOOST_TEST(10 * found->write_backs <= 12 * truth->write_backs);
+  BOOST_TEST(10 * found->write_backs >= 8 * truth->write_backs);
+  for (const sizing::Fitted& one : sizing::FitShape(*truth, shape.containers_per_pod)) {
+    // Of these the two know different things: what was before, and lists that change nothing.
+    if (one.flag == "--lists-per-day" || one.flag == "--restarts-per-year") continue;
+    for (const sizing::Fitted& other : sizing::FitShape(*found, shape.containers_per_pod)) {
+      if (other.flag != one.flag) continue;
+      BOOST_TEST(std::abs(other.value - one.value) <= 0.01 * one.value,
+                 one.flag << ": " << other.value << ", and it was " << one.value);
+    }
+  }
+}
+
 }  // namespace waybill::bench

@@ -79,8 +79,9 @@ void NodeState::Remove(const std::vector<ImageId>& images) {
   }
 }
 
-StoreSide::StoreSide(std::filesystem::path directory, Rules rules, const NodeState& node)
-    : directory_(std::move(directory)), rules_(rules), node_(node) {
+StoreSide::StoreSide(std::filesystem::path directory, Rules rules, const NodeState& node,
+                     std::filesystem::path trace)
+    : directory_(std::move(directory)), rules_(rules), node_(node), trace_(std::move(trace)) {
   list_.complete = true;
   Open();
 }
@@ -93,6 +94,7 @@ void StoreSide::Open() {
   options.allow_empty = true;
   options.clock = node_.AsClock();
   options.boot_clock = node_.AsBootClock();
+  options.trace.path = trace_;
   store_ = Must(NodeStore::Open(std::move(options)));
 }
 

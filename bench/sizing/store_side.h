@@ -41,8 +41,10 @@ class NodeState {
 
 class StoreSide {
  public:
-  // A first start on that node. `node` must outlive this.
-  StoreSide(std::filesystem::path directory, Rules rules, const NodeState& node);
+  // A first start on that node. `node` must outlive this. `trace`: where the owner writes one;
+  // empty: it writes none.
+  StoreSide(std::filesystem::path directory, Rules rules, const NodeState& node,
+            std::filesystem::path trace = {});
 
   NodeStore& store() { return *store_; }
   void Pull(ImageId image, const ImagePullCredentials& credentials);
@@ -64,6 +66,7 @@ class StoreSide {
   std::filesystem::path directory_;
   Rules rules_;
   const NodeState& node_;
+  std::filesystem::path trace_;
   ImageList list_;
   std::unique_ptr<NodeStore> store_;
 };

@@ -119,7 +119,9 @@ void AddCounters(const Metrics& metrics, const Statistics& statistics, const fs:
                  NodeSource& source) {
   const auto days = DaysSinceBirth(directory / "owner.lock");
   if (!days) return;
-  const std::string since = fmt::format("in the {:.1f} days since the store was made", *days);
+  const std::string since =
+      *days < 2 ? fmt::format("in the {:.1f} hours since the store was made", *days * 24)
+                : fmt::format("in the {:.1f} days since the store was made", *days);
   AddFact(source, "commitsPerDay", "commits", Real(statistics.commit_sequence) / *days,
           fmt::format("{:.1f} a day", Real(statistics.commit_sequence) / *days),
           HowMany(statistics.commit_sequence, "commit") + " " + since);
