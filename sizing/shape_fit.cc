@@ -86,7 +86,8 @@ double FitFixedPart(double repositories, double unchanged, double versions) {
 std::vector<Fitted> FitShape(const NodeHistory& history, double containers_per_pod) {
   std::vector<Fitted> shape;
   const auto add = [&](std::string_view flag, double value, std::string from) {
-    shape.push_back({flag, value, std::move(from)});
+    // Four places: what is behind them is the search's.
+    shape.push_back({flag, std::round(value * 1e4) / 1e4, std::move(from)});
   };
   const double days = history.days();
 
