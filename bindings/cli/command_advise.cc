@@ -422,8 +422,8 @@ Command AdviseCommand() {
           .summary = "say how large a node's store and map must be",
           .notes = Notes(),
           .examples = R"(waybill advise --preset dense
-waybill advise --trace /var/lib/waybill/node.trace --curves curves
-waybill advise --trace /var/lib/waybill/node.trace --tenants 50)",
+waybill advise --trace /var/log/waybill/node.trace --curves curves
+waybill advise --trace /var/log/waybill/node.trace --tenants 50)",
           .call = New<AdviseCall>};
 }
 
