@@ -1,32 +1,16 @@
-// One gRPC call to a runtime.
+// Calls of a runtime, and what their failures mean.
 
 #ifndef WAYBILL_CRI_CALL_H_
 #define WAYBILL_CRI_CALL_H_
 
-#include <grpcpp/channel.h>
-
 #include <chrono>
 #include <cstddef>
 #include <functional>
-#include <memory>
 #include <string>
 
 #include "waybill/result.h"
 
 namespace waybill::cri {
-
-// gRPC runs while one of these lives. The end of the last one ends its threads, so that none lives
-// on to the end of the process.
-class GrpcRuns {
- public:
-  GrpcRuns();
-  ~GrpcRuns();
-  GrpcRuns(const GrpcRuns&) = delete;
-  GrpcRuns& operator=(const GrpcRuns&) = delete;
-};
-
-// A connection to the socket at `path`, which is not made again when it breaks.
-Result<std::shared_ptr<grpc::Channel>> OpenChannel(const std::string& path, std::size_t most);
 
 // Calls `service`/`method`. The answer's bytes: what is in them is bounded before they are parsed.
 // `cancelled`: as in ClientOptions.

@@ -1,22 +1,21 @@
 #include "cri/containerd.h"
 
-#include <google/protobuf/stubs/logging.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
-#include "containerd.pb.h"
 #include "cri/answers.h"
 #include "cri/call.h"
-#include "cri/count_fields.h"
 #include "cri/endpoint.h"
+#include "cri/message.h"
 #include "store/base/caught.h"
 #include "store/base/files.h"
 #include "store/base/quote.h"
@@ -24,8 +23,6 @@
 
 namespace waybill::cri {
 namespace {
-
-namespace messages = waybill::containerd;
 
 constexpr const char* kLeasesService = "containerd.services.leases.v1.Leases";
 constexpr const char* kImagesService = "containerd.services.images.v1.Images";
@@ -60,13 +57,27 @@ Error NotKnown(const std::string& path, const std::string& why) {
           "run it in the PID namespace of containerd, with its /proc"};
 }
 
-// Nanoseconds since 1970. nullopt: no such time, as where none was sent.
-std::optional<std::int64_t> Time(const messages::Timestamp& time) {
-  constexpr std::int64_t kYear2200 = 7'258'118'400;
-  if (time.seconds() <= 0 || time.seconds() > kYear2200) return std::nullopt;
-  if (time.nanos() < 0 || time.nanos() >= kNanoseconds) return std::nullopt;
-  return time.seconds() * kNanoseconds + time.nanos();
-}
+// google.protobuf.Timestamp
+struct Time {
+  std::int64_t seconds = 0;      // 1
+  std::int64_t nanoseconds = 0;  // 2
+
+  bool Read(std::string_view bytes) {
+    Message message(bytes);
+    while (message.Next()) {
+      if (message.field() == 1) message.Read(seconds);
+      if (message.field() == 2) message.Read(nanoseconds);
+    }
+    return message.is_sound();
+  }
+  // Nanoseconds since 1970. nullopt: no such time, as where none was sent.
+  std::optional<std::int64_t> Sum() const {
+    constexpr std::int64_t kYear2200 = 7'258'118'400;
+    if (seconds <= 0 || seconds > kYear2200) return std::nullopt;
+    if (nanoseconds < 0 || nanoseconds >= kNanoseconds) return std::nullopt;
+    return seconds * kNanoseconds + nanoseconds;
+  }
+};
 
 bool IsDigest(std::string_view text) {
   constexpr std::string_view kAlgorithm = "sha256:";
@@ -99,17 +110,21 @@ std::optional<std::int64_t> StatField(std::string_view stat, int number) {
   return value;
 }
 
-// `fields` counts those of this answer and of those before, along `nested` as CountFields does.
-template <typename List>
-Result<List> Parse(const std::string& answer, const std::vector<int>& nested, std::size_t& fields,
-                   const std::string& path, std::string_view service) {
-  const auto counted = CountFields(answer, nested, kMaxFields);
+// Reads the messages in field 1 of an answer. `fields` counts those of this answer and of those
+// before, with those of the messages and of what they have in their field `labels`.
+template <typename Reader>
+Result<void> ReadList(const std::string& answer, int labels, std::size_t& fields,
+                      const std::string& path, std::string_view service, const Reader& read) {
+  const auto counted = CountFields(answer, {1, labels}, kMaxFields);
   if (!counted) return NotContainerd(path, service);
   fields += *counted;
   if (fields > kMaxFields) return TooMuch(path, service);
-  List list;
-  if (!list.ParseFromString(answer)) return NotContainerd(path, service);
-  return list;
+  Message message(answer);
+  while (message.Next()) {
+    if (message.field() != 1 || !message.bytes()) continue;
+    TRY(read(*message.bytes()));
+  }
+  return {};
 }
 
 // What counts of a blob.
@@ -122,17 +137,22 @@ struct Blob {
 };
 using Content = std::unordered_map<std::string, Blob>;
 
-Blob BlobOf(const messages::Info& info) {
-  Blob blob;
-  for (const auto& [key, value] : info.labels()) {
-    if (key.starts_with(kSource)) blob.fetched = true;
-    if (key == kSchema1Layer) blob.schema1_layer = true;
-    // A second one is called config1.
-    if (key.starts_with(kRefConfig)) blob.configs.push_back(value);
-    if (key.starts_with(kRefLayer)) blob.layers.push_back(value);
-    if (key.starts_with(kRefManifest)) blob.manifests.push_back(value);
+void AddLabel(const std::string& key, const std::string& value, Blob& blob) {
+  if (key.starts_with(kSource)) blob.fetched = true;
+  if (key == kSchema1Layer) blob.schema1_layer = true;
+  // A second one is called config1.
+  if (key.starts_with(kRefConfig)) blob.configs.push_back(value);
+  if (key.starts_with(kRefLayer)) blob.layers.push_back(value);
+  if (key.starts_with(kRefManifest)) blob.manifests.push_back(value);
+}
+
+// Of a Descriptor.
+bool ReadDigest(std::string_view bytes, std::string& digest) {
+  Message message(bytes);
+  while (message.Next()) {
+    if (message.field() == 2) message.Read(digest);
   }
-  return blob;
+  return message.is_sound();
 }
 
 class Proof {
@@ -191,9 +211,6 @@ Containerd::Containerd(std::string path, const ClientOptions& options)
 
 Result<Containerd> Containerd::At(const ClientOptions& options) {
   return internal::Guarded([&]() -> Result<Containerd> {
-    // Otherwise protobuf would report a message that can't be parsed on standard error.
-    static const auto before = google::protobuf::SetLogHandler(nullptr);
-    static_cast<void>(before);
     std::string endpoint = options.endpoint;
     if (endpoint.empty()) {
       auto client = TRY(Client::Connect(options));
@@ -243,17 +260,25 @@ Result<std::vector<Lease>> Containerd::Leases() const {
   return internal::Guarded([&]() -> Result<std::vector<Lease>> {
     std::vector<Lease> leases;
     std::size_t fields = 0;
-    const auto take = [&](const std::string& answer) -> Result<void> {
-      auto list = TRY(Parse<messages::ListLeasesResponse>(
-          answer, {messages::ListLeasesResponse::kLeasesFieldNumber}, fields, path_,
-          kLeasesService));
-      for (const auto& lease : list.leases()) {
-        const auto created = Time(lease.created_at());
-        if (lease.id().empty() || !created) return NotContainerd(path_, kLeasesService);
-        if (leases.size() == kMaxLeases) return TooMuch(path_, kLeasesService);
-        leases.push_back({.id = lease.id(), .created = *created});
+    const auto read = [&](std::string_view bytes) -> Result<void> {
+      Lease lease;  // 1: id, 2: created_at
+      Time created;
+      Message message(bytes);
+      while (message.Next()) {
+        if (message.field() == 1) message.Read(lease.id);
+        if (message.field() == 2) message.Within([&](auto time) { return created.Read(time); });
       }
+      const auto sum = created.Sum();
+      if (!message.is_sound() || lease.id.empty() || !sum) {
+        return NotContainerd(path_, kLeasesService);
+      }
+      if (leases.size() == kMaxLeases) return TooMuch(path_, kLeasesService);
+      lease.created = *sum;
+      leases.push_back(std::move(lease));
       return {};
+    };
+    const auto take = [&](const std::string& answer) {
+      return ReadList(answer, 0, fields, path_, kLeasesService, read);
     };
     TRY(ListOfContainerd(path_, kLeasesService, kMaxAnswerBytes, timeout_, cancelled_, take));
     return leases;
@@ -279,25 +304,36 @@ Result<std::vector<ContainerdImage>> Containerd::Images() const {
   return internal::Guarded([&]() -> Result<std::vector<ContainerdImage>> {
     std::vector<ContainerdImage> images;
     std::size_t fields = 0;
-    const auto take = [&](const std::string& answer) -> Result<void> {
-      auto list = TRY(Parse<messages::ListImagesResponse>(
-          answer,
-          {messages::ListImagesResponse::kImagesFieldNumber, messages::Image::kLabelsFieldNumber},
-          fields, path_, kImagesService));
-      for (const auto& image : list.images()) {
-        const auto created = Time(image.created_at());
-        const auto updated = Time(image.updated_at());
-        if (image.name().empty() || !created || !updated) {
-          return NotContainerd(path_, kImagesService);
-        }
-        if (images.size() == kMaxListedImages) return TooMuch(path_, kImagesService);
-        images.push_back({.name = image.name(),
-                          .target = image.target().digest(),
-                          .created = *created,
-                          .updated = *updated,
-                          .labels = {image.labels().begin(), image.labels().end()}});
+    const auto read = [&](std::string_view bytes) -> Result<void> {
+      ContainerdImage image;  // 1: name, 2: labels, 3: target, 7: created_at, 8: updated_at
+      Time created;
+      Time updated;
+      Message message(bytes);
+      while (message.Next()) {
+        if (message.field() == 1) message.Read(image.name);
+        message.Within([&](std::string_view within) {
+          if (message.field() == 7) return created.Read(within);
+          if (message.field() == 8) return updated.Read(within);
+          if (message.field() == 3) return ReadDigest(within, image.target);
+          if (message.field() != 2) return true;
+          auto label = ReadEntry(within);
+          if (label) image.labels[std::move(label->first)] = std::move(label->second);
+          return label.has_value();
+        });
       }
+      const auto created_at = created.Sum();
+      const auto updated_at = updated.Sum();
+      if (!message.is_sound() || image.name.empty() || !created_at || !updated_at) {
+        return NotContainerd(path_, kImagesService);
+      }
+      if (images.size() == kMaxListedImages) return TooMuch(path_, kImagesService);
+      image.created = *created_at;
+      image.updated = *updated_at;
+      images.push_back(std::move(image));
       return {};
+    };
+    const auto take = [&](const std::string& answer) {
+      return ReadList(answer, 2, fields, path_, kImagesService, read);
     };
     TRY(ListOfContainerd(path_, kImagesService, kMaxListBytes, timeout_, cancelled_, take));
     return images;
@@ -309,19 +345,29 @@ Result<std::vector<ImportedImage>> Containerd::Imported() const {
     auto before = TRY(Images());
     Content content;
     std::size_t fields = 0;
-    const auto take = [&](const std::string& answer) -> Result<void> {
-      auto list = TRY(Parse<messages::ListContentResponse>(
-          answer,
-          {messages::ListContentResponse::kInfoFieldNumber, messages::Info::kLabelsFieldNumber},
-          fields, path_, kContentService));
-      for (const auto& info : list.info()) {
-        // A blob that is listed twice is ambiguous.
-        if (!IsDigest(info.digest())) continue;
-        if (!content.emplace(info.digest(), BlobOf(info)).second) {
-          return NotContainerd(path_, kContentService);
-        }
+    const auto read = [&](std::string_view bytes) -> Result<void> {
+      std::string digest;                         // 1
+      std::map<std::string, std::string> labels;  // 5
+      Message message(bytes);
+      while (message.Next()) {
+        if (message.field() == 1) message.Read(digest);
+        if (message.field() != 5) continue;
+        message.Within([&](std::string_view within) {
+          auto label = ReadEntry(within);
+          if (label) labels[std::move(label->first)] = std::move(label->second);
+          return label.has_value();
+        });
       }
-      return {};
+      if (!message.is_sound()) return NotContainerd(path_, kContentService);
+      if (!IsDigest(digest)) return {};
+      Blob blob;
+      for (const auto& [key, value] : labels) AddLabel(key, value, blob);
+      // A blob that is listed twice is ambiguous.
+      if (content.emplace(std::move(digest), std::move(blob)).second) return {};
+      return NotContainerd(path_, kContentService);
+    };
+    const auto take = [&](const std::string& answer) {
+      return ReadList(answer, 5, fields, path_, kContentService, read);
     };
     TRY(ListOfContainerd(path_, kContentService, kMaxListBytes, timeout_, cancelled_, take));
     // A record that was there all the time kept its content from being collected and imported anew.

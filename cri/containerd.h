@@ -48,7 +48,7 @@ class Containerd {
   static constexpr std::size_t kMaxLeases = 10'000;
 
   // If the endpoint is given, asks nothing; otherwise does as Client::Connect. In a build without
-  // gRPC always kInvalidArgument.
+  // WAYBILL_BUILD_CRI always kInvalidArgument.
   static Result<Containerd> At(const ClientOptions& options);
 
   // Errors also: kUnavailable: nobody can tell which process listens (it is in another PID

@@ -1,39 +1,58 @@
 #include <errno.h>
-#include <grpcpp/grpcpp.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
+#include <string>
+#include <thread>
 #include <utility>
 
-#include "containerd_events.grpc.pb.h"
 #include "cri/answers.h"
-#include "cri/call.h"
 #include "cri/endpoint.h"
+#include "cri/grpc_call.h"
+#include "cri/message.h"
 #include "cri/runtime_client.h"
+#include "store/base/caught.h"
+#include "store/base/files.h"
 
 namespace waybill::cri {
+namespace {
 
-namespace events = containerd::services::events::v1;
+constexpr const char* kSubscribe = "/containerd.services.events.v1.Events/Subscribe";
 
-class ImageEvents::Stream final : public grpc::ClientReadReactor<events::Envelope> {
- public:
-  Stream() : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
-
-  ~Stream() override {
-    if (stub_) {
-      context_.TryCancel();
-      std::unique_lock lock(mutex_);
-      ended_.wait(lock, [&] { return done_; });
-    }
-    if (fd_ >= 0) ::close(fd_);
+// SubscribeRequest: its field 1 has filters, and an event is sent if one of them matches. What
+// happened is not looked at: a list of the images says more.
+std::string Request() {
+  std::string request;
+  for (const char* topic : {"/images/create", "/images/update", "/images/delete"}) {
+    request += Field(1, "namespace==k8s.io,topic==\"" + std::string(topic) + "\"");
   }
+  return request;
+}
+
+void Signal(const internal::Fd& fd) {
+  const std::uint64_t one = 1;
+  // It fails only after so many signals that the descriptor is readable anyway.
+  (void)!::write(fd.get(), &one, sizeof(one));
+}
+
+}  // namespace
+
+class ImageEvents::Stream {
+ public:
+  Stream()
+      : fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+        stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+  ~Stream() {
+    Signal(stop_);
+    if (thread_.joinable()) thread_.join();
+  }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
 
   void Begin(const ClientOptions& options) {
-    if (fd_ < 0) return;
+    if (!fd_.valid() || !stop_.valid()) return;
     auto path = SocketPath(options.endpoint);
     if (options.endpoint.empty()) {
       auto client = Client::Connect(options);
@@ -41,52 +60,35 @@ class ImageEvents::Stream final : public grpc::ClientReadReactor<events::Envelop
       path = SocketPath((*client)->endpoint());
     }
     if (!path) return;
-    auto channel = OpenChannel(*path, kMaxAnswerBytes);
-    if (!channel) return;
-    stub_ = events::Events::NewStub(*std::move(channel));
-    for (const char* topic : {"/images/create", "/images/update", "/images/delete"}) {
-      request_.add_filters("namespace==k8s.io,topic==\"" + std::string(topic) + "\"");
-    }
+    const auto connected = ConnectSocket(*path);
+    if (!connected) return;
+    internal::Fd socket(*connected);
+    GrpcCall call{.method = kSubscribe,
+                  .request = Request(),
+                  .most = kMaxAnswerBytes,
+                  .stop_fd = stop_.get(),
+                  .take = [this](const std::string&) {
+                    Signal(fd_);
+                    return true;
+                  }};
     available_ = true;
-    stub_->async()->Subscribe(&context_, &request_, this);
-    StartRead(&envelope_);
-    StartCall();
+    thread_ = std::thread([this, call = std::move(call), socket = std::move(socket)]() mutable {
+      const auto status = internal::Guarded(
+          [&]() -> Result<std::optional<GrpcStatus>> { return Run(std::move(socket), call); });
+      available_ = false;
+      const bool serves = !status || !*status || (*status)->code != GrpcStatus::kUnimplemented;
+      if (serves) Signal(fd_);
+    });
   }
 
-  void OnReadDone(bool ok) override {
-    if (!ok) return;
-    Signal();
-    StartRead(&envelope_);
-  }
-
-  void OnDone(const grpc::Status& status) override {
-    available_ = false;
-    if (status.error_code() != grpc::StatusCode::UNIMPLEMENTED) Signal();
-    const std::lock_guard lock(mutex_);
-    done_ = true;
-    ended_.notify_all();
-  }
-
-  int fd() const { return fd_; }
+  int fd() const { return fd_.get(); }
   bool available() const { return available_; }
 
  private:
-  void Signal() const {
-    const std::uint64_t one = 1;
-    // It fails only after so many signals that the descriptor is readable anyway.
-    (void)!::write(fd_, &one, sizeof(one));
-  }
-
-  const GrpcRuns running_;
-  const int fd_;
-  std::unique_ptr<events::Events::Stub> stub_;
-  grpc::ClientContext context_;
-  events::SubscribeRequest request_;
-  events::Envelope envelope_;
+  const internal::Fd fd_;
+  const internal::Fd stop_;
   std::atomic<bool> available_ = false;
-  std::mutex mutex_;
-  std::condition_variable ended_;
-  bool done_ = false;
+  std::thread thread_;
 };
 
 ImageEvents::ImageEvents(std::unique_ptr<Stream> stream) : stream_(std::move(stream)) {}

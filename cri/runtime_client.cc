@@ -5,11 +5,11 @@
 #include <unordered_set>
 #include <utility>
 
-#include "cri.pb.h"
 #include "cri/answers.h"
 #include "cri/call.h"
 #include "cri/containerd.h"
 #include "cri/endpoint.h"
+#include "cri/message.h"
 #include "store/base/caught.h"
 #include "store/base/try.h"
 
@@ -31,9 +31,8 @@ Result<T> FromRuntime(const std::string& path, const char* method, Result<T> dec
 }
 
 Result<std::string> AskVersion(const std::string& path, const ClientOptions& options) {
-  auto answer =
-      TRY(Call(path, kRuntimeService, "Version", runtime::v1::VersionRequest().SerializeAsString(),
-               kMaxAnswerBytes, options.timeout, options.cancelled));
+  auto answer = TRY(Call(path, kRuntimeService, "Version", std::string(), kMaxAnswerBytes,
+                         options.timeout, options.cancelled));
   return FromRuntime(path, "Version", DecodeVersion(answer));
 }
 
@@ -96,9 +95,8 @@ Result<std::unique_ptr<Client>> Client::Connect(const ClientOptions& options) {
 }
 
 Result<std::vector<ImageOnNode>> Client::ListImages() {
-  auto answer = TRY(Call(path_, kImageService, "ListImages",
-                         runtime::v1::ListImagesRequest().SerializeAsString(), kMaxListBytes,
-                         timeout_, cancelled_));
+  auto answer = TRY(
+      Call(path_, kImageService, "ListImages", std::string(), kMaxListBytes, timeout_, cancelled_));
   auto images = FromRuntime(path_, "ListImages", DecodeImages(answer));
   if (!images || images->empty() || !TellsOrigins(runtime_)) return images;
   // Asked after the list: an image that was imported since may be open as well.
@@ -113,10 +111,9 @@ Result<std::vector<ImageOnNode>> Client::ListImages() {
 }
 
 Result<std::string> Client::AskStatus() const {
-  runtime::v1::StatusRequest request;
-  request.set_verbose(true);  // for its configuration
-  return Call(path_, kRuntimeService, "Status", request.SerializeAsString(), kMaxAnswerBytes,
-              timeout_, cancelled_);
+  // StatusRequest: verbose, for its configuration.
+  const std::string request("\x08\x01", 2);
+  return Call(path_, kRuntimeService, "Status", request, kMaxAnswerBytes, timeout_, cancelled_);
 }
 
 Result<std::vector<RuntimeHandler>> Client::RuntimeHandlers() {
@@ -131,10 +128,10 @@ Result<std::string> Client::Status() {
 
 Result<std::optional<ImageOnNode>> Client::ImageStatus(const std::string& image) {
   return internal::Guarded([&]() -> Result<std::optional<ImageOnNode>> {
-    runtime::v1::ImageStatusRequest request;
-    request.mutable_image()->set_image(image);
-    auto answer = TRY(Call(path_, kImageService, "ImageStatus", request.SerializeAsString(),
-                           kMaxAnswerBytes, timeout_, cancelled_));
+    // ImageStatusRequest: an ImageSpec with the image.
+    const std::string request = Field(1, Field(1, image));
+    auto answer = TRY(
+        Call(path_, kImageService, "ImageStatus", request, kMaxAnswerBytes, timeout_, cancelled_));
     return FromRuntime(path_, "ImageStatus", DecodeImageStatus(answer));
   });
 }

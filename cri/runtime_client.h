@@ -31,7 +31,7 @@ class Client final : public Runtime {
  public:
   // Asks for the version once. Errors as of Runtime, and: kInvalidArgument: the endpoint is not a
   // unix socket, or none is named and several runtimes answer. kIo: it may not be opened. In a
-  // build without gRPC always kInvalidArgument.
+  // build without WAYBILL_BUILD_CRI always kInvalidArgument.
   static Result<std::unique_ptr<Client>> Connect(const ClientOptions& options);
 
   // If the runtime is a containerd that is known to tell (1.6 or newer), each image that is proven
@@ -62,7 +62,7 @@ class Client final : public Runtime {
 // ListImages shows its image.
 class ImageEvents {
  public:
-  // Returns at once, also where nothing can be watched. Watches in a thread of gRPC's.
+  // Returns at once, also where nothing can be watched. Watches in a thread.
   static std::unique_ptr<ImageEvents> Watch(const ClientOptions& options);
   ~ImageEvents();
   ImageEvents(const ImageEvents&) = delete;

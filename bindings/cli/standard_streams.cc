@@ -1,5 +1,5 @@
 // If a standard stream is closed, the next file that is opened gets its number: one of the store's,
-// and an answer would be written into the database; or an eventfd, which gRPC makes before main. So
+// and an answer would be written into the database; or a library's, which it opens before main. So
 // each closed stream gets a descriptor of its own before any library is initialised.
 
 #include <errno.h>

@@ -349,6 +349,93 @@ BOOST_AUTO_TEST_CASE(something_else_listens) {
   BOOST_TEST((ConnectError(closes.path()).code == ErrorCode::kUnavailable));
 }
 
+namespace {
+
+std::string Frame(char type, char flags, const std::string& payload) {
+  std::string frame = {'\0',
+                       static_cast<char>(payload.size() >> 8U),
+                       static_cast<char>(payload.size()),
+                       type,
+                       flags,
+                       0,
+                       0,
+                       0,
+                       1};
+  if (type == '\4') frame.back() = 0;  // SETTINGS: of the connection
+  return frame + payload;
+}
+std::string Headers(const std::string& fields, bool last) {
+  return Frame('\1', last ? '\5' : '\4', fields);
+}
+std::string Literal(const std::string& name, const std::string& value) {
+  return std::string(1, '\0') + static_cast<char>(name.size()) + name +
+         static_cast<char>(value.size()) + value;
+}
+std::string Data(const std::string& bytes, bool last = false) {
+  return Frame('\0', last ? '\1' : '\0', bytes);
+}
+std::string Status(const std::string& code) { return Headers(Literal("grpc-status", code), true); }
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(answers_byte_by_byte) {
+  const std::string begin = Headers("\x88", false);  // :status 200
+  const std::string empty("\0\0\0\0\0", 5);
+  const std::string version("\0\0\0\0\4\x12\2ab", 9);
+  struct Row {
+    std::string frames;
+    ErrorCode code;
+    std::string text;
+  };
+  const Row rows[] = {
+      {begin + Data("\1" + empty.substr(1)), ErrorCode::kUnavailable, "is compressed"},
+      {begin + Data(version.substr(0, 7)) + Status("0"), ErrorCode::kUnavailable, "cut short"},
+      {begin + Data(version.substr(0, 3), true), ErrorCode::kUnavailable, "cut short"},
+      {begin + Data(version, true), ErrorCode::kUnavailable, "does not say how the call ended"},
+      {begin + Data(version + version) + Status("0"), ErrorCode::kUnavailable, "two answers"},
+      {begin + Status("0"), ErrorCode::kUnavailable, "there is no answer"},
+      {begin + Data("\0\xff\xff\xff\xff"), ErrorCode::kUnavailable, "Version"},
+      {begin + Data(std::string("\0\xff\xff\xff\xff", 5)), ErrorCode::kLimitExceeded, "4294967295"},
+      {begin + Data(version) + Status("nonsense"), ErrorCode::kUnavailable, "does not say"},
+      {Headers("\x8d", true), ErrorCode::kInvalidArgument, "HTTP status 404"},
+      {Headers("\x8e", true), ErrorCode::kUnavailable, "HTTP status 500"},
+      {Headers("\x88" + Literal("grpc-status", "2") + Literal("grpc-message", "a%20b%zz%2"), true),
+       ErrorCode::kUnavailable, "a b%zz%2"},
+      {begin + Frame('\3', '\0', std::string("\0\0\0\2", 4)), ErrorCode::kUnavailable,
+       "gave the call up"},
+      {begin + Data(version), ErrorCode::kUnavailable, "closed the connection"},
+      {Headers("\xff\xff\xff\xff\xff", true), ErrorCode::kUnavailable, "Version"},
+      {std::string(100, '\xff'), ErrorCode::kUnavailable, "Version"},
+  };
+  for (const Row& row : rows) {
+    const RawRuntime raw([&](int fd, const auto&) {
+      std::array<char, 4096> request = {};
+      (void)!::read(fd, request.data(), request.size());
+      const std::string answer = Frame('\4', '\0', "") + row.frames;
+      // In two parts, as a socket may give them.
+      const std::size_t half = answer.size() / 2;
+      (void)!::send(fd, answer.data(), half, MSG_NOSIGNAL);
+      (void)!::send(fd, answer.data() + half, answer.size() - half, MSG_NOSIGNAL);
+      ::shutdown(fd, SHUT_WR);
+      while (::read(fd, request.data(), request.size()) > 0) {
+      }
+    });
+    const Error error = ConnectError(raw.path());
+    BOOST_TEST(Has(error, row.text), row.text << ": " << error.ToString());
+    BOOST_TEST((error.code == row.code), row.text << ": " << error.ToString());
+  }
+  const RawRuntime sound([&](int fd, const auto&) {
+    const std::string answer = Frame('\4', '\0', "") + begin + Data(version) + Status("0");
+    for (const char byte : answer) (void)!::send(fd, &byte, 1, MSG_NOSIGNAL);
+    std::array<char, 4096> request = {};
+    while (::read(fd, request.data(), request.size()) > 0) {
+    }
+  });
+  const auto client = Client::Connect({.endpoint = sound.path()});
+  BOOST_REQUIRE(client);
+  BOOST_TEST((*client)->runtime() == "ab ");
+}
+
 BOOST_AUTO_TEST_CASE(answers_that_are_no_messages) {
   FakeRuntime fake;
   const auto client = Connected(fake);

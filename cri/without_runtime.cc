@@ -1,4 +1,4 @@
-// In place of the client, in a build without gRPC.
+// In place of the client, in a build that asks none.
 
 #include "cri/containerd.h"
 #include "cri/runtime_client.h"
