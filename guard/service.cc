@@ -1,10 +1,12 @@
 #include "guard/service.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/inotify.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -37,7 +39,9 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
+// How long it waits after something happened; and while nothing does.
 constexpr milliseconds kTick{1000};
+constexpr milliseconds kIdleTick{5000};
 // How old the times in status and metrics may get while nothing else changes.
 constexpr std::chrono::seconds kRewrite{60};
 // The shortest time between two lists: the next one has what happened meanwhile.
@@ -212,6 +216,7 @@ class BackgroundChecks {
     results_ = std::async(std::launch::async,
                           [this] { return examine_([this] { return cancelled_.load(); }); });
   }
+  bool runs() const { return results_.valid(); }
   // What was found, if that is known within `wait`; once.
   std::optional<std::vector<CheckResult>> Take(milliseconds wait) {
     if (!results_.valid() || results_.wait_for(wait) != std::future_status::ready) {
@@ -225,6 +230,42 @@ class BackgroundChecks {
   std::atomic<bool> cancelled_ = false;
   // Its destructor waits.
   std::future<std::vector<CheckResult>> results_;
+};
+
+// Readable when the store may have changed, by a command that asked the guard, or when the socket
+// that a kubelet makes at its start may have come or gone.
+class Stirring {
+ public:
+  Stirring(const std::filesystem::path& store, std::filesystem::path kubelet)
+      : kubelet_(std::move(kubelet)), fd_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
+    if (!fd_.valid()) return;
+    is_whole_ = Watch(store, IN_MODIFY) && Watch(kubelet_, kNames);
+    WatchSocket();
+  }
+
+  int fd() const { return fd_.get(); }
+  // Otherwise somebody has to look each second.
+  bool is_whole() const { return is_whole_; }
+  // Makes fd() unreadable until the next change.
+  void Drain() {
+    std::array<char, 4096> events;
+    while (::read(fd_.get(), events.data(), events.size()) > 0) {
+    }
+    WatchSocket();
+  }
+
+ private:
+  static constexpr std::uint32_t kNames = IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_MOVED_FROM;
+
+  bool Watch(const std::filesystem::path& folder, std::uint32_t what) const {
+    return ::inotify_add_watch(fd_.get(), folder.c_str(), what | IN_ONLYDIR) >= 0;
+  }
+  // Its folder may come later, or be another one.
+  void WatchSocket() const { static_cast<void>(Watch(kubelet_ / "pod-resources", kNames)); }
+
+  std::filesystem::path kubelet_;
+  internal::Fd fd_;
+  bool is_whole_ = false;
 };
 
 // Runs the operator's command for each hole, a few at a time.
@@ -394,6 +435,8 @@ class Service {
     checks_.emplace(options_.examine);
     checks_->Begin();
     if (TakeChecks(kWaitForChecks)) WriteStatus();
+    // A start needs more memory than what comes after it, and so do the checks.
+    ::malloc_trim(0);
     Tell("READY=1");
     if (options_.ready && !again) options_.ready(*guard_);
     return {};
@@ -403,6 +446,7 @@ class Service {
     auto results = checks_->Take(wait);
     if (!results) return false;
     guard_->TakeChecks(*std::move(results));
+    ::malloc_trim(0);
     return true;
   }
 
@@ -432,6 +476,9 @@ class Service {
   // Runs until a signal. Returns what to start the guard anew with; nullopt: it ends.
   Result<std::optional<ServiceOptions>> Watch() {
     TRY(Add(guard_->fd()));
+    Stirring stirring(options_.guard.store.directory, guard_->kubelet_directory());
+    if (stirring.is_whole()) TRY(Add(stirring.fd()));
+    bool stirs = true;
     if (runtime_) {
       list_.emplace(*runtime_);
       TRY(Add(list_->fd()));
@@ -448,11 +495,13 @@ class Service {
     // A list that began before the runtime's events were watched may have missed some.
     bool listed_since = false;
     const auto watchdog = WatchdogInterval();
-    const milliseconds tick =
-        watchdog ? std::clamp(std::chrono::duration_cast<milliseconds>(*watchdog / 3),
-                              milliseconds(1), kTick)
-                 : kTick;
+    const milliseconds most =
+        watchdog
+            ? std::max(std::chrono::duration_cast<milliseconds>(*watchdog / 3), milliseconds(1))
+            : kIdleTick;
     for (;;) {
+      const bool is_idle = stirring.is_whole() && !stirs && !checks_->runs();
+      const milliseconds tick = std::min(most, is_idle ? kIdleTick : kTick);
       std::array<epoll_event, 8> ready{};
       const bool wants_list = list_ && !list_->runs() && (guard_->wants_list() || image_changed);
       const auto wait = wants_list ? std::min(Between(), tick) : tick;
@@ -461,7 +510,11 @@ class Service {
       if (count < 0 && errno != EINTR) return CallFailed("epoll_wait");
       for (int i = 0; i < count; ++i) {
         const int fd = ready[static_cast<std::size_t>(i)].data.fd;
-        if (fd == signals_.get()) {
+        // A list that shows nothing new stirs nothing.
+        stirs = stirs || !list_ || fd != list_->fd();
+        if (fd == stirring.fd()) {
+          stirring.Drain();
+        } else if (fd == signals_.get()) {
           if (auto ends = TakeSignals()) return *std::move(ends);
         } else if (fd == guard_->fd()) {
           if (auto handled = guard_->HandleEvents(); !handled) return handled.error();
@@ -483,13 +536,14 @@ class Service {
       const auto now = steady_clock::now();
       if (now - ticked >= tick) {
         ticked = now;
+        stirs = false;
         if (watchdog) Tell("WATCHDOG=1");
         TakeChecks(milliseconds(0));
         if (now - examined >= options_.examine_every) {
           examined = now;
           checks_->Begin();
         }
-        if (WriteStatus()) image_changed = true;
+        if (WriteStatus()) stirs = image_changed = true;
         if (const std::string life = KubeletLife(guard_->kubelet_directory());
             life != kubelet_life_) {
           kubelet_life_ = life;
@@ -638,7 +692,11 @@ class Service {
 
 }  // namespace
 
-Result<GuardStatus> RunService(const ServiceOptions& options) { return Service(options).Run(); }
+Result<GuardStatus> RunService(const ServiceOptions& options) {
+  // Its threads hardly ever run at the same time: one heap is enough for all.
+  ::mallopt(M_ARENA_MAX, 1);
+  return Service(options).Run();
+}
 
 Result<GuardSeen> SeeGuard(const std::filesystem::path& kubelet_directory) {
   const std::filesystem::path own = kubelet_directory / "image_manager" / kOwnFolder;

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -1593,6 +1594,40 @@ BOOST_AUTO_TEST_CASE(host_ids_of_pods_are_kept) {
   Must(node.guard().HandleEvents());
   BOOST_TEST(!node.its_store().GetUserNamespace("pod-a").has_value());
   BOOST_TEST(Must(node.its_store().GetUserNamespace("pod-c")).host_id == 65536U);
+}
+
+BOOST_AUTO_TEST_CASE(where_nothing_happens_nothing_is_written) {
+  Node node;
+  for (char digit = '1'; digit <= '5'; ++digit) {
+    node.WriteRecord(digit, "a");
+    node.images.push_back(Listed(digit, std::string("r.example/a/app:v") + digit));
+  }
+  node.images.push_back(Listed('6', "r.example/pre/loaded:1"));
+  node.StartLongAgo();
+  Must(node.guard().Compare());
+  node.List();
+  // Each file, but LMDB's table of readers.
+  const auto files = [&] {
+    std::map<std::string, std::tuple<ino_t, off_t, time_t, long>> seen;
+    for (const auto& root : {node.store(), node.kubelet()}) {
+      for (const auto& entry : std::filesystem::recursive_directory_iterator(root)) {
+        struct stat st {};
+        BOOST_REQUIRE(::lstat(entry.path().c_str(), &st) == 0);
+        if (entry.path().filename() == "lock.mdb") continue;
+        seen[entry.path()] = {st.st_ino, st.st_size, st.st_ctim.tv_sec, st.st_ctim.tv_nsec};
+      }
+    }
+    return seen;
+  };
+  const auto before = files();
+  const auto commits = Must(node.its_store().GetStatistics()).commit_sequence;
+  for (int second = 0; second < 3600; second += 5) {
+    node.clock().AdvanceSeconds(5);
+    node.List();
+    if (second % 300 == 0) Must(node.guard().Compare());
+  }
+  BOOST_TEST(Must(node.its_store().GetStatistics()).commit_sequence == commits);
+  BOOST_TEST((files() == before));
 }
 
 BOOST_AUTO_TEST_CASE(folders_that_are_replaced_are_watched_again) {

@@ -61,6 +61,26 @@ func TestAMissAsksTheRuntime(t *testing.T) {
 	same(t, "counted, the second answer only", counted, [4]float64{3, 0, 0, 0})
 }
 
+func TestAListThatShowsNothingNewCommitsNothing(t *testing.T) {
+	images := &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:aa", pause)}}
+	store, manager := newManager(t, waybill.RulesClosed, images)
+	commits := func() uint64 {
+		statistics, err := store.Statistics()
+		must(t, err)
+		return statistics.CommitSequence
+	}
+	// As the kubelet's garbage collection does every few minutes.
+	collect := func() { manager.PruneUnknownRecords(context.Background(), []string{"sha256:aa"}, time.Now()) }
+	collect()
+	collect()
+	before := commits()
+	for range 12 {
+		collect()
+	}
+	same(t, "lists", images.listed, 14)
+	same(t, "commits", commits(), before)
+}
+
 func TestAMissListsAtMostOnceASecond(t *testing.T) {
 	directory := scratchDir(t)
 	synctest.Test(t, func(t *testing.T) {
