@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t kReadAtOnce = std::size_t{64} << 10;
 constexpr std::string_view kHowToMakeOne =
-    "a trace comes from `waybill guard --trace`, or from `waybill trace import`";
+    "take a trace that an owner wrote, or one that was imported";
 
 // Unlike the store's own files, a trace may be a pipe, and lie behind a symlink.
 Result<Fd> OpenPart(const std::string& path) {
