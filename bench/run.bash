@@ -66,10 +66,13 @@ bench_sizing() {
 
 # What must not grow lies beside the program; nothing is written to bench/results.
 bench_instructions() {
-  setup valgrind
+  setup valgrind strace
   build release waybill_instructions >&2
   [ "${1:-}" != --quick ] || shift
-  bench/instructions/count build/release/bench/instructions/waybill_instructions "$@"
+  local what
+  for what in count calls; do
+    "bench/instructions/$what" build/release/bench/instructions/waybill_instructions "$@"
+  done
 }
 
 # The same on every machine, and however busy it is.

@@ -1,10 +1,13 @@
-// waybill_instructions: the hot operations, for callgrind, which counts the instructions of each
-// (run, beside this file). The files are prepared by a run of their own, without callgrind.
+// waybill_instructions: the hot operations, for callgrind, which counts the instructions of each,
+// and pulls, for strace, which counts their system calls (count and calls, beside this file). The
+// files are prepared by a run of their own, without callgrind.
 
 #include <fmt/format.h>
 #include <lmdb.h>
+#include <unistd.h>
 #include <xxhash.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -14,6 +17,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -233,6 +237,25 @@ void Measure(const std::filesystem::path& directory) {
   Must(store->Close());
 }
 
+// For calls, beside this file: strace sees the names that access is asked for.
+void Pull(const std::filesystem::path& directory) {
+  constexpr std::uint64_t kFirst = 40'000'000;
+  constexpr std::uint64_t kPulls = 17;
+  const auto store = Must(NodeStore::Open(Options(directory)));
+  // A directory that was changed in the last second is looked at more closely after each commit.
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  for (std::uint64_t i = kFirst; i < kFirst + kPulls; ++i) {
+    const std::string image = ImageOf(i);
+    const std::string ref = ImageRefOf(i);
+    const ImagePullCredentials credentials = CredentialsOf(i);
+    static_cast<void>(access("pull_begins", F_OK));
+    const PullId id = Must(store->RecordPullIntent({.image = image}));
+    Must(store->RecordImagePulled({.image = image, .image_ref = ref}, credentials, {.pull = id}));
+    static_cast<void>(access("pull_ends", F_OK));
+  }
+  Must(store->Close());
+}
+
 }  // namespace
 }  // namespace waybill::bench
 
@@ -243,6 +266,8 @@ int main(int argc, char** argv) {
       waybill::bench::Prepare(arguments[2]);
     } else if (argc == 3 && std::string_view(arguments[1]) == "measure") {
       waybill::bench::Measure(arguments[2]);
+    } else if (argc == 3 && std::string_view(arguments[1]) == "pulls") {
+      waybill::bench::Pull(arguments[2]);
     } else if (argc == 2 && std::string_view(arguments[1]) == "hot") {
       std::printf("%zu\n", waybill::bench::kHot);
     } else if (argc == 2 && std::string_view(arguments[1]) == "built") {
@@ -250,7 +275,8 @@ int main(int argc, char** argv) {
       std::printf("%s %d, LMDB %d.%d, xxHash %d.%d\n", kCompiler, kCompilerVersion,
                   MDB_VERSION_MAJOR, MDB_VERSION_MINOR, XXH_VERSION_MAJOR, XXH_VERSION_MINOR);
     } else {
-      std::fprintf(stderr, "usage: waybill_instructions prepare|measure DIRECTORY, or built|hot\n");
+      std::fprintf(stderr,
+                   "usage: waybill_instructions prepare|measure|pulls DIRECTORY, or built|hot\n");
       return 2;
     }
   } catch (const std::exception& e) {

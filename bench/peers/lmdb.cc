@@ -1,9 +1,14 @@
-// Bare LMDB with its default durability: the data by fdatasync, the meta page by O_DSYNC.
+// Bare LMDB, with its default durability (the data by fdatasync, the meta page by O_DSYNC), and
+// with one fdatasync a commit into room that was written before. The latter writes the pages that
+// waybill writes, as it writes them, and does nothing else: it is the limit of a store over LMDB.
+// By itself it is not durable: what tells a whole commit from a torn one is waybill's.
 
 #include <lmdb.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <climits>
+#include <mutex>
 #include <utility>
 
 #include "bench/peers/peer.h"
@@ -43,14 +48,22 @@ class LmdbWrite {
   MDB_txn* txn_ = nullptr;
 };
 
+enum class Flush : std::uint8_t { kByLmdb, kOnce };
+
 class LmdbPeer final : public Peer {
  public:
-  using Peer::Peer;
+  LmdbPeer(std::filesystem::path directory, Flush flush)
+      : Peer(std::move(directory)), flush_(flush) {}
   ~LmdbPeer() override { Close(); }
 
-  std::string name() const override { return "bare LMDB"; }
+  std::string name() const override {
+    return flush_ == Flush::kOnce ? "bare LMDB, one flush" : "bare LMDB";
+  }
   std::string how_it_writes() const override {
-    return "put; put and delete in one transaction; default durability";
+    return std::string("put; put and delete in one transaction; ") +
+           (flush_ == Flush::kOnce
+                ? "MDB_NOSYNC and one fdatasync, into written room: the limit of waybill's commits"
+                : "default durability");
   }
   std::string how_it_reads() const override {
     return "hash the image ref, renew a read transaction, mdb_get";
@@ -77,7 +90,8 @@ class LmdbPeer final : public Peer {
     CheckLmdb(mdb_env_create(&env_), "create");
     CheckLmdb(mdb_env_set_maxdbs(env_, 4), "set tables");
     CheckLmdb(mdb_env_set_mapsize(env_, std::size_t{1} << 32), "set the map's size");
-    CheckLmdb(mdb_env_open(env_, directory().c_str(), MDB_NOTLS, 0600), "open");
+    const unsigned flags = MDB_NOTLS | (flush_ == Flush::kOnce ? unsigned{MDB_NOSYNC} : 0U);
+    CheckLmdb(mdb_env_open(env_, directory().c_str(), flags, 0600), "open");
     MDB_txn* txn = nullptr;
     const int rc = mdb_txn_begin(env_, nullptr, MDB_RDONLY, &txn);
     CheckLmdb(rc, "begin");
@@ -133,23 +147,48 @@ class LmdbPeer final : public Peer {
   }
 
   void PutIntent(Pull& pull) override {
+    MakeRoom();
     LmdbWrite write(env_);
     write.Put(intents_, BareKey(pull.image), bytes_->Intent());
-    write.Commit();
+    Commit(write);
   }
   void DropIntent(Pull& pull) override {
     LmdbWrite write(env_);
     write.Delete(intents_, BareKey(pull.image));
-    write.Commit();
+    Commit(write);
   }
   void PutRecord(Pull& pull) override {
     LmdbWrite write(env_);
     write.Put(records_, BareKey(pull.image_ref), bytes_->Record(pull.index));
     write.Delete(intents_, BareKey(pull.image));
-    write.Commit();
+    Commit(write);
   }
 
  private:
+  void Commit(LmdbWrite& write) {
+    write.Commit();
+    if (flush_ == Flush::kOnce) CheckLmdb(mdb_env_sync(env_, 1), "flush");
+  }
+
+  // Behind the last page, once, for all that a run writes.
+  void MakeRoom() {
+    if (flush_ != Flush::kOnce) return;
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(has_room_, true)) return;
+    constexpr std::size_t kBytes = std::size_t{64} << 20;
+    mdb_filehandle_t file = -1;
+    CheckLmdb(mdb_env_get_fd(env_, &file), "get the file");
+    const std::string zeros(kBytes, '\0');
+    const off_t end = lseek(file, 0, SEEK_END);
+    if (end < 0 || pwrite(file, zeros.data(), zeros.size(), end) != static_cast<ssize_t>(kBytes) ||
+        fsync(file) != 0) {
+      throw std::runtime_error("LMDB: no room for " + directory().string());
+    }
+  }
+
+  const Flush flush_;
+  std::mutex mutex_;
+  bool has_room_ = false;  // guarded by mutex_
   const StoredBytes* bytes_ = nullptr;
   MDB_env* env_ = nullptr;
   MDB_txn* reader_ = nullptr;  // reset between reads
@@ -160,7 +199,10 @@ class LmdbPeer final : public Peer {
 }  // namespace
 
 std::unique_ptr<Peer> MakeLmdb(const std::filesystem::path& directory) {
-  return std::make_unique<LmdbPeer>(directory);
+  return std::make_unique<LmdbPeer>(directory, Flush::kByLmdb);
+}
+std::unique_ptr<Peer> MakeLmdbOfOneFlush(const std::filesystem::path& directory) {
+  return std::make_unique<LmdbPeer>(directory, Flush::kOnce);
 }
 
 }  // namespace waybill::bench

@@ -27,6 +27,7 @@ std::vector<std::unique_ptr<Peer>> MakePeers(const std::filesystem::path& direct
   };
   add(MakeWaybill(directory / "waybill"));
   add(MakeLmdb(directory / "lmdb"));
+  add(MakeLmdbOfOneFlush(directory / "lmdb-one-flush"));
   add(MakeSqlite(directory / "sqlite"));
   add(MakeRocksdb(directory / "rocksdb"));
   add(MakeFiles(directory / "files-synced", true));

@@ -92,6 +92,7 @@ class BareKey {
 
 std::unique_ptr<Peer> MakeWaybill(const std::filesystem::path& directory);
 std::unique_ptr<Peer> MakeLmdb(const std::filesystem::path& directory);
+std::unique_ptr<Peer> MakeLmdbOfOneFlush(const std::filesystem::path& directory);
 std::unique_ptr<Peer> MakeFiles(const std::filesystem::path& directory, bool synced);
 // nullptr: this program was built without the library.
 std::unique_ptr<Peer> MakeSqlite(const std::filesystem::path& directory);
