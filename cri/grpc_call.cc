@@ -231,7 +231,9 @@ class Connection {
         if (error == std::errc() && end == text.data() + text.size()) to = read;
       };
       if (key == ":status") number(connection.http_);
-      if (key == "grpc-status") number(connection.code_);
+      // Only what ends the answer says how the call ended.
+      const bool is_end = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+      if (key == "grpc-status" && is_end) number(connection.code_);
       if (key == "grpc-message") {
         connection.text_ = Unescaped(text.substr(0, kMaxTextBytes));
       }
@@ -289,7 +291,7 @@ class Connection {
   }
 
   GrpcStatus StatusAt(std::uint32_t error) {
-    const bool is_cut = length_ || !message_.empty();
+    const bool is_cut = length_ || !message_.empty() || error != NGHTTP2_NO_ERROR;
     if (code_ && !(is_cut && *code_ == GrpcStatus::kOk)) return {*code_, std::move(text_)};
     if (http_ && *http_ != kHttpOk) {
       return {*http_ == kHttpNotFound ? GrpcStatus::kUnimplemented : GrpcStatus::kUnavailable,

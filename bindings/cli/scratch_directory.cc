@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -48,6 +49,12 @@ Result<void> CopyOpenFile(const internal::Fd& from, const fs::path& name, const 
   auto file = TRY(internal::OpenFile(to, O_WRONLY | O_CREAT | O_EXCL));
   const off_t total = ::lseek(from.get(), 0, SEEK_END);
   if (total < 0) return CopyFailed(name, ::strerror(errno));
+  // Before a file that claims to be huge fills the memory that a file system may lie in.
+  struct ::statvfs room {};
+  if (::fstatvfs(file.get(), &room) == 0 &&
+      static_cast<std::uint64_t>(total) > std::uint64_t{room.f_bavail} * room.f_frsize) {
+    return CopyFailed(name, fmt::format("there is no room for {} bytes", total));
+  }
   std::string buffer(std::size_t{1} << 20, '\0');
   for (off_t at = 0; at < total;) {
     const ssize_t got = ::pread(from.get(), buffer.data(), buffer.size(), at);

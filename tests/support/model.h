@@ -99,7 +99,6 @@ class Model {
   // The process ended. What no commit has is forgotten.
   void Ended() {
     last_list_ = kept_list_;
-    last_truth_ = kept_truth_;
   }
 
   // The name under which records are kept; nullopt: not in the registry. Handlers are named here as
@@ -422,7 +421,6 @@ class Model {
   AgeLimits ages_;
   std::vector<Revocation> revocations_;  // one of an identity
   std::uint64_t last_truth_ = 0;         // its token; 0: there was none
-  std::uint64_t kept_truth_ = 0;         // as kept_list_
   Metrics metrics_;
 };
 

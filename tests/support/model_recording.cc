@@ -149,7 +149,6 @@ void Model::Written() {
 void Model::Committed() {
   latest_ = std::max(latest_, now_);
   kept_list_ = last_list_;
-  kept_truth_ = last_truth_;
 }
 
 std::set<Model::IntentKey> Model::intents() const {

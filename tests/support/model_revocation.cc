@@ -86,10 +86,11 @@ Timestamp Model::NowForAges() const {
 
 bool Model::MustKeepTime() const {
   constexpr std::int64_t kHour = 3600;
-  if (now_.seconds - latest_.seconds < kHour) return false;
-  return ages_.credentials != kForEver || ages_.service_accounts != kForEver ||
-         ages_.node_pods != kForEver ||
-         std::any_of(records_.begin(), records_.end(), [](const auto& one) {
+  const std::int64_t since = now_.seconds - latest_.seconds;
+  for (const auto& most : {ages_.credentials, ages_.service_accounts, ages_.node_pods}) {
+    if (most != kForEver && since >= std::min<std::int64_t>(most.count(), kHour)) return true;
+  }
+  return since >= kHour && std::any_of(records_.begin(), records_.end(), [](const auto& one) {
            ImagePulledRecord record = one.second;
            return DropEnding(record);
          });
@@ -443,20 +444,15 @@ std::optional<ReconcileReport> Model::Reconcile(const ExistingCredentials& truth
     one.since = TimeOfWriting();
     PutRevocation(one);
   }
-  const std::uint64_t before = std::exchange(last_truth_, token);
-  bool changes = before == 0 || !gone.empty() ||
-                 std::any_of(pulls_.begin(), pulls_.end(), [&](const ModelPull& one) {
-                   return one.pull.stamp > before && one.pull.stamp <= token;
-                 });
+  last_truth_ = token;
   for (auto& [copy, record] : records_) {
     const bool loses = Drop(
         record, [&](const auto& one) { return leaves(one, record); },
         [](const Proof&) { return false; });
     if (loses) record.stamp = writes_ + 1;
-    changes = changes || loses;
   }
-  changed_ = changes;
-  if (changes) Written();
+  changed_ = true;
+  Written();
   return report;
 }
 

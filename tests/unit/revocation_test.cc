@@ -571,6 +571,29 @@ BOOST_AUTO_TEST_CASE(a_late_decision_that_looked_before_all_was_tidied_up) {
   });
 }
 
+// The pull ended without a trace, and the truth that it began before had no news. Still the backup
+// has it as running.
+BOOST_AUTO_TEST_CASE(a_pull_of_a_backup_began_before_the_last_truth) {
+  UnderBothRules([](ScratchStore& store) {
+    const ExistingCredentials truth{.secrets = {{"team-a", "pull", "uid-a"}}};
+    store.Pull(kImage, kRef, WithSecret(kSecretA));
+    Must(store->Reconcile(truth, Must(store->BeginList())));
+    const PullId pull = Must(store->RecordPullIntent({.image = kImage}));
+    const auto backup = store.directory().parent_path() / "backup.mdb";
+    Must(store->WriteBackup(backup));
+    Must(store->RecordImagePullFailed({.image = kImage}, PullFailure::kNothingTransferred, pull));
+    Must(store->Reconcile(truth, Must(store->BeginList())));
+    store.Stop();
+    Must(Restore({.directory = store.directory(), .backup = backup}));
+    auto opened = Must(NodeStore::Open({.directory = store.directory(),
+                                        .witness = store.Options({}).witness,
+                                        .continues_pulls = true}));
+    Must(opened->RecordImagePulled({.image = kImage, .image_ref = kRef2}, WithSecret(kSecretB),
+                                   {.pull = pull}));
+    BOOST_TEST(DecisionOf(*opened, {.image = kImage, .image_ref = kRef2}, Pod(kSecretB)).pull);
+  });
+}
+
 BOOST_AUTO_TEST_CASE(a_record_is_found_by_each_form_of_its_credentials) {
   UnderBothRules([](ScratchStore& store) {
     const std::string hex(64, 'a');

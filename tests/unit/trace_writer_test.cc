@@ -1,5 +1,7 @@
 // What an owner writes of what it does (OpenOptions::trace).
 
+#include "store/node/facade/trace_writer.h"
+
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
@@ -272,7 +274,9 @@ BOOST_AUTO_TEST_CASE(each_part_has_the_images_of_its_time) {
 
 BOOST_AUTO_TEST_CASE(fewer_files_than_before) {
   Traced node({.max_file_bytes = 256 << 10, .files = 1});
-  for (const char* part : {"node.trace.1", "node.trace.2"}) std::ofstream(node / part) << "old";
+  for (const char* part : {"node.trace.1", "node.trace.2"}) {
+    std::ofstream(node / part) << TraceHeaderLine("owner");
+  }
   for (int round = 0; round < 4; ++round) {
     for (int i = 0; i < 900; ++i) {
       Pod pod;
@@ -284,6 +288,26 @@ BOOST_AUTO_TEST_CASE(fewer_files_than_before) {
   node.Stop();
   BOOST_TEST(!std::filesystem::exists(node / "node.trace.1"));
   BOOST_TEST(!std::filesystem::exists(node / "node.trace.2"));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_trace_stays_as_it_is) {
+  for (const char* name : {"node.trace", "node.trace.1", "node.trace.5", "node.trace.salt"}) {
+    BOOST_TEST_CONTEXT(name) {
+      const testing::TempDir directory;
+      const std::filesystem::path theirs = directory / name;
+      std::ofstream(theirs) << "theirs";
+      std::filesystem::permissions(theirs, std::filesystem::perms(0644));
+      const auto opened =
+          internal::TraceWriter::Open({.path = directory / "node.trace", .files = 2}, [] {
+            return Timestamp{testing::kFakeEpoch, 0};
+          });
+      BOOST_TEST(!opened.has_value());
+      BOOST_TEST(ContentOf(theirs) == "theirs");
+      BOOST_TEST((std::filesystem::status(theirs).permissions() == std::filesystem::perms(0644)));
+      BOOST_TEST((name == std::string("node.trace.salt") ||
+                  !std::filesystem::exists(directory / "node.trace.salt")));
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(bounds_are_checked) {

@@ -62,7 +62,7 @@ struct State {
   Timestamp latest_time;
   std::uint64_t last_pull_id = 0;  // of the newest open pull
   // Commit of the newest token of a list that was observed; of one that changed nothing only if
-  // something was committed since. Likewise last_truth.
+  // something was committed since.
   std::uint64_t last_list = 0;
   std::uint64_t evidence_removed = 0;  // schema/v5/header.fbs
   bool awaits_first_list = false;

@@ -91,13 +91,14 @@ Result<void> TakeOut(StoreTxn& txn, const LedgerEntry& entry, std::string_view r
 }  // namespace
 
 Result<bool> NodeStore::Impl::MustKeepTime(const StoreTxn& txn) {
-  // So much younger at most does a clock that goes back make a proof.
-  constexpr std::int64_t kMostSeconds = 3600;
-  if (txn.now().seconds - txn.state().latest_time.seconds < kMostSeconds) return false;
+  // So much younger at most does a clock that goes back make a proof; and not by more than a limit.
+  constexpr std::chrono::seconds kMost{3600};
+  const std::chrono::seconds since(txn.now().seconds - txn.state().latest_time.seconds);
   const AgeLimits& limits = txn.state().ages;
   for (const auto& most : {limits.credentials, limits.service_accounts, limits.node_pods}) {
-    if (most.count() != 0) return true;
+    if (most.count() != 0 && since >= std::min(most, kMost)) return true;
   }
+  if (since < kMost) return false;
   const auto snapshot = Read();
   const auto counts = snapshot ? CountRecords(snapshot) : NoSnapshot(snapshot, "the records");
   return !counts || counts->ending > 0;

@@ -93,7 +93,6 @@ class NodeStore::Impl {
   // Of lists and truths that were used in this process. Those that changed nothing are in no
   // commit: if they are forgotten, that is as if they had never come.
   std::atomic<std::uint64_t> last_list{0};
-  std::atomic<std::uint64_t> last_truth{0};
 
   std::unique_ptr<internal::TraceWriter> trace;  // null: none is written
 
@@ -144,7 +143,6 @@ class NodeStore::Impl {
   void NoteToken(std::uint64_t token) { Raise(last_token, token); }
   // A list or a truth with that token was used. The next commit remembers it.
   void NoteList(std::uint64_t token) { Raise(last_list, token); }
-  void NoteTruth(std::uint64_t token) { Raise(last_truth, token); }
   // Owner, in a transaction: whether a list that changes nothing must be committed all the same.
   // Ages are measured by the newest commit's time where the clock went back.
   Result<bool> MustKeepTime(const internal::StoreTxn& txn);

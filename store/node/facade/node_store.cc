@@ -205,7 +205,6 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
   };
   hooks.before_commit = [this](StoreTxn& txn) {
     txn.state().last_list = std::max(txn.state().last_list, last_list.load());
-    txn.state().last_truth = std::max(txn.state().last_truth, last_truth.load());
     return WriteCounters(txn);
   };
   hooks.committed = [this](std::uint64_t sequence) {

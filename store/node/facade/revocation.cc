@@ -75,8 +75,9 @@ auto NodeStore::Impl::Revoke(const Change& change, const ChangeOptions& options)
         *this,
         [&](StoreTxn& txn) -> Reported {
           auto changed = change(txn);
-          // Not if no commit follows: then what later decisions offer would be dropped, too.
-          if (changed && txn.dirty() && !options.dry_run && write_backs) {
+          // Not if it is refused: then no commit follows, and what later decisions offer would be
+          // dropped, too.
+          if (changed && !options.dry_run && write_backs) {
             write_backs->DropReadUpTo(txn.state().commit_sequence);
           }
           return changed;
@@ -158,19 +159,16 @@ Result<ReconcileReport> NodeStore::Reconcile(const ExistingCredentials& truth,
                                              const ListToken& token, const ChangeOptions& options) {
   return Guarded([&]() -> Result<ReconcileReport> {
     TRY(internal::CheckTruth(truth));
-    auto reconciled = impl_->Revoke(
+    return impl_->Revoke(
         [&](StoreTxn& txn) -> Result<ReconcileReport> {
           const bool is_empty = truth.secrets.empty() && truth.service_accounts.empty();
           if (is_empty && !options.allow_empty && TRY(internal::MentionsAny(txn))) {
             return internal::EmptyList("the list of Secrets and service accounts is",
                                        "has records that mention some", "nothing was forgotten");
           }
-          return internal::ReconcileWith(txn, truth, token, impl_->last_truth.load(),
-                                         impl_->tidied_at_once);
+          return internal::ReconcileWith(txn, truth, token, impl_->tidied_at_once);
         },
         options);
-    if (reconciled && !options.dry_run) impl_->NoteTruth(token.commit);
-    return reconciled;
   });
 }
 

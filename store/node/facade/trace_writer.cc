@@ -86,10 +86,35 @@ Result<struct ::stat> TakeAsOwn(const Fd& fd, const std::filesystem::path& path)
   return about;
 }
 
+std::filesystem::path PartOf(const std::filesystem::path& path, std::size_t number) {
+  return path.string() + (number == 0 ? "" : "." + std::to_string(number));
+}
+
 Error NotATrace(const std::filesystem::path& path) {
   return {ErrorCode::kInvalidArgument,
           path.string() + " is no trace of an owner, so nothing is added to it",
           "name a file that does not exist, or remove this one"};
+}
+
+// Whether the file is empty, or begins as an owner's trace. Nothing else is written to, renamed or
+// removed. kNotFound: there is none.
+Result<bool> IsTrace(const std::filesystem::path& path) {
+  const Fd file = TRY(internal::OpenFile(path, O_RDONLY));
+  const std::string header = TraceHeaderLine(kSource);
+  std::string first(header.size(), '\0');
+  const ssize_t read = ::pread(file.get(), first.data(), first.size(), 0);
+  if (read < 0) return SystemError(errno, "read", path);
+  return read == 0 || first == header;
+}
+
+Result<void> CheckParts(const TraceOptions& options, std::size_t first) {
+  for (std::size_t number = first; number < kMaxTraceFiles; ++number) {
+    const std::filesystem::path path = PartOf(options.path, number);
+    const auto is_trace = IsTrace(path);
+    if (!is_trace && is_trace.error().code != ErrorCode::kNotFound) return is_trace.error();
+    if (is_trace && !*is_trace) return NotATrace(path);
+  }
+  return {};
 }
 
 }  // namespace
@@ -124,6 +149,7 @@ TraceWriter::TraceWriter(const TraceOptions& options, Clock clock)
 Result<std::unique_ptr<TraceWriter>> TraceWriter::Open(const TraceOptions& options,
                                                        Clock clock) try {
   std::unique_ptr<TraceWriter> writer(new TraceWriter(options, std::move(clock)));
+  TRY(CheckParts(options, 0));
   TRY(writer->OpenSalt());
   TRY(writer->OpenFile());
   writer->buffer_.reserve(kBuffer);
@@ -153,6 +179,13 @@ Result<void> TraceWriter::OpenSalt() {
   if (::flock(salt_file_.get(), LOCK_EX | LOCK_NB) != 0) {
     return Error{ErrorCode::kOwned, "another process writes the trace " + options_.path.string(),
                  "give each owner a trace of its own"};
+  }
+  struct ::stat there {};
+  if (::fstat(salt_file_.get(), &there) != 0) return SystemError(errno, "look at", path);
+  if (there.st_size != 0 && there.st_size != static_cast<off_t>(salt_.size())) {
+    return Error{ErrorCode::kInvalidArgument,
+                 path + " is not what makes the pseudonyms of a trace, so no trace is written",
+                 "name another file for the trace, or remove this one"};
   }
   TRY(TakeAsOwn(salt_file_, path));
   const ssize_t read = ::pread(salt_file_.get(), salt_.data(), salt_.size(), 0);
@@ -200,9 +233,8 @@ Result<void> TraceWriter::BeginFile() {
 }
 
 Result<void> TraceWriter::Rotate() {
-  const auto part = [&](std::size_t number) {
-    return options_.path.string() + (number == 0 ? "" : "." + std::to_string(number));
-  };
+  const auto part = [&](std::size_t number) { return PartOf(options_.path, number).string(); };
+  TRY(CheckParts(options_, 1));
   for (std::size_t number = options_.files; number < kMaxTraceFiles; ++number) {
     if (::unlink(part(number).c_str()) != 0) break;
   }
@@ -272,6 +304,8 @@ void TraceWriter::Add(const Noted& noted, std::size_t most) noexcept {
       return;
     }
     const std::size_t before = buffer_.size();
+    // Nothing throws after this, so no event is half there.
+    if (before + size > buffer_.capacity()) buffer_.reserve(std::max(2 * before, before + size));
     buffer_.append(reinterpret_cast<const char*>(&packed), sizeof(packed));
     buffer_.append(image).append(ref).append(handler).append(pod_namespace);
     each_identity([&](const CredentialIdentity& identity, bool) {

@@ -358,22 +358,6 @@ Result<ForgetReport> Forget(StoreTxn& txn, Revocation what, std::size_t at_once)
   return report;
 }
 
-namespace {
-
-// Whether a truth with that token changes what a pull that ends later may record. If not, the next
-// commit remembers the token early enough.
-bool ConcernsPulls(const StoreTxn& txn, std::uint64_t token) {
-  const std::uint64_t last = txn.state().last_truth;
-  if (last == 0) return true;  // pulls whose beginning is not on record
-  if (txn.state().digest(Table::kIntents).count == 0) return false;
-  const auto pulls = AllOpenPulls(txn);
-  return !pulls || std::any_of(pulls->begin(), pulls->end(), [&](const OpenPull& pull) {
-    return pull.stamp > last && pull.stamp <= token;
-  });
-}
-
-}  // namespace
-
 Result<void> CheckTruth(const ExistingCredentials& truth) {
   if (truth.secrets.size() + truth.service_accounts.size() > kMaxTruth) {
     return Error{ErrorCode::kLimitExceeded,
@@ -387,10 +371,9 @@ Result<void> CheckTruth(const ExistingCredentials& truth) {
 }
 
 Result<ReconcileReport> ReconcileWith(StoreTxn& txn, const ExistingCredentials& truth,
-                                      const ListToken& token, std::uint64_t last_truth,
-                                      std::size_t at_once) {
+                                      const ListToken& token, std::size_t at_once) {
   TRY(CheckToken(txn, token, Hint::kBeginList));
-  last_truth = std::max(last_truth, txn.state().last_truth);
+  const std::uint64_t last_truth = txn.state().last_truth;
   if (token.commit < last_truth) {
     return Error{ErrorCode::kInvalidArgument,
                  "the token " + std::to_string(token.commit) +
@@ -449,8 +432,10 @@ Result<ReconcileReport> ReconcileWith(StoreTxn& txn, const ExistingCredentials& 
     one.untidied = many;
     TRY(PutRevocation(txn, one));
   }
-  if (ConcernsPulls(txn, token.commit)) txn.Touch();
+  // Even if nothing is gone. Pulls that began before it, also those of a backup that is put back,
+  // what is queued to be written back, and the age of proofs depend on it.
   txn.state().last_truth = token.commit;
+  txn.Touch();
   if (many) {
     report.forgotten.untidied = changed.size();
     return report;

@@ -28,12 +28,10 @@ Result<void> CheckForgettable(const Revocation& what);
 Result<ForgetReport> Forget(StoreTxn& txn, Revocation what, std::size_t at_once);
 
 // The records keep what was proven by pulls that began after the token. kInvalidArgument: the token
-// is older than that of the last truth, which no commit may have yet (`last_truth`). A truth that
-// changes nothing leaves `txn` clean.
+// is older than that of the last truth.
 Result<void> CheckTruth(const ExistingCredentials& truth);
 Result<ReconcileReport> ReconcileWith(StoreTxn& txn, const ExistingCredentials& truth,
-                                      const ListToken& token, std::uint64_t last_truth,
-                                      std::size_t at_once);
+                                      const ListToken& token, std::size_t at_once);
 
 // Where tidying up goes on. Not stored: after a crash it begins anew.
 struct TidyCursor {
