@@ -90,8 +90,8 @@ class NodeStore::Impl {
   // cleaned up by lists that were made before its pod came back.
   std::atomic<std::uint64_t> last_token{0};
   std::uint64_t opened_at = 0;  // the commit sequence when opening ended
-  // Of lists and truths that were used in this process. Those that changed nothing are in no
-  // commit: if they are forgotten, that is as if they had never come.
+  // The newest token of a list that was used in this process. One that changed nothing is in no
+  // commit: if it is forgotten, that is as if the list had never come.
   std::atomic<std::uint64_t> last_list{0};
 
   std::unique_ptr<internal::TraceWriter> trace;  // null: none is written
@@ -141,7 +141,7 @@ class NodeStore::Impl {
   Result<std::uint64_t> MendClock();
 
   void NoteToken(std::uint64_t token) { Raise(last_token, token); }
-  // A list or a truth with that token was used. The next commit remembers it.
+  // A list with that token was used. The next commit remembers it.
   void NoteList(std::uint64_t token) { Raise(last_list, token); }
   // Owner, in a transaction: whether a list that changes nothing must be committed all the same.
   // Ages are measured by the newest commit's time where the clock went back.

@@ -130,7 +130,7 @@ std::optional<std::int64_t> TookMs(const std::optional<internal::PullCounts::End
 
 void TracePulled(internal::TraceWriter& trace, const ImageCopy& copy,
                  const std::optional<ImagePullCredentials>& credentials, const PullResult& result,
-                 const std::optional<internal::PullCounts::Ended>& ended) {
+                 const std::optional<internal::PullCounts::Ended>& ended) noexcept try {
   internal::TraceWriter::Noted noted{.kind = TraceEvent::Kind::kPulled,
                                      .copy = copy,
                                      .bytes = result.image ? result.image->bytes : 0,
@@ -147,6 +147,9 @@ void TracePulled(internal::TraceWriter& trace, const ImageCopy& copy,
     if (!accounts.empty()) noted.pod_namespace = proven.service_account->namespace_name;
   }
   trace.Add(noted);
+} catch (...) {
+  // The pull is recorded, and no error of the trace may say otherwise.
+  trace.Drop();
 }
 
 }  // namespace

@@ -199,24 +199,17 @@ Result<void> TraceWriter::OpenSalt() {
 
 Result<void> TraceWriter::OpenFile() {
   file_.Reset();
+  const auto is_trace = IsTrace(options_.path);
+  if (is_trace && !*is_trace) return NotATrace(options_.path);
   Fd opened = TRY(internal::OpenFile(options_.path, O_RDWR | O_CREAT | O_APPEND));
   const auto about = TRY(TakeAsOwn(opened, options_.path));
   file_ = std::move(opened);
   file_bytes_ = static_cast<std::uint64_t>(about.st_size);
   if (file_bytes_ == 0) return BeginFile();
-  // Nothing but a trace is appended to, or rotated.
-  const std::string header = TraceHeaderLine(kSource);
-  std::string first(header.size(), '\0');
-  char last = 0;
-  const bool is_trace =
-      ::pread(file_.get(), first.data(), first.size(), 0) == static_cast<ssize_t>(first.size()) &&
-      ::pread(file_.get(), &last, 1, about.st_size - 1) == 1 && first == header;
-  if (!is_trace) {
-    file_.Reset();
-    return NotATrace(options_.path);
-  }
   // A line that was cut short, by a full disk say, ends a part.
-  return last == '\n' ? Result<void>() : Rotate();
+  char last = 0;
+  const bool is_whole = ::pread(file_.get(), &last, 1, about.st_size - 1) == 1 && last == '\n';
+  return is_whole ? Result<void>() : Rotate();
 }
 
 Result<void> TraceWriter::BeginFile() {
@@ -300,7 +293,7 @@ void TraceWriter::Add(const Noted& noted, std::size_t most) noexcept {
 
     const std::scoped_lock lock(mutex_);
     if (stopping_ || buffer_.size() + size > most) {
-      dropped_.fetch_add(1, std::memory_order_relaxed);
+      Drop();
       return;
     }
     const std::size_t before = buffer_.size();
@@ -317,7 +310,7 @@ void TraceWriter::Add(const Noted& noted, std::size_t most) noexcept {
     const bool is_half = before < kBuffer / 2 && buffer_.size() >= kBuffer / 2;
     if (is_half) news_.notify_one();
   } catch (...) {
-    dropped_.fetch_add(1, std::memory_order_relaxed);
+    Drop();
   }
 }
 
@@ -365,7 +358,7 @@ void TraceWriter::AddList(const std::vector<ImageOnNode>& images) noexcept {
     listed_at_ = seconds;
     Add({.kind = TraceEvent::Kind::kList}, kBufferOfLists);
   } catch (...) {
-    dropped_.fetch_add(1, std::memory_order_relaxed);
+    Drop();
   }
 }
 
@@ -406,7 +399,7 @@ void TraceWriter::AddRecord(const ImagePulledRecord* before,
       }
     }
   } catch (...) {
-    dropped_.fetch_add(1, std::memory_order_relaxed);
+    Drop();
   }
 }
 
