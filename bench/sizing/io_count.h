@@ -24,7 +24,8 @@ struct IoCount {
   }
 };
 
-// Of all threads, but for what CountAsFiles scopes did.
+// Of all threads, but for what CountAsFiles scopes did. Without the flush of commit.mark in the
+// background, and without the zeros by which the store's file grows.
 IoCount IoOfStore();
 // What was done in CountAsFiles scopes.
 IoCount IoOfFiles();

@@ -210,10 +210,12 @@ BOOST_AUTO_TEST_CASE(the_recorded_model_tells_what_a_node_writes) {
       {&Figures::bytes_per_pull, "bytes of a pull"},
       {&Figures::flushes_per_write_back, "flushes of a write-back"},
       {&Figures::bytes_per_write_back, "bytes of a write-back"},
-      {&Figures::flushes_per_list, "flushes of a list"},
-      {&Figures::bytes_per_list, "bytes of a list"},
   };
   for (const auto& [figure, what] : figures) CheckNear(found.*figure, recorded->*figure, what);
+  // Few lists commit anything, so a single one more is a large part of them.
+  const double lists = static_cast<double>(study.store.lists.count);
+  BOOST_TEST(std::abs(found.flushes_per_list - recorded->flushes_per_list) * lists <= 3);
+  BOOST_TEST(std::abs(found.bytes_per_list - recorded->bytes_per_list) * lists <= 100'000);
 }
 
 BOOST_AUTO_TEST_CASE(advice_follows_the_question) {
