@@ -1,7 +1,10 @@
 // Changes that share a commit: a refused one fails alone, whether or not it had written.
 
+#include <unistd.h>
+
 #include <atomic>
 #include <boost/test/unit_test.hpp>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -18,6 +21,69 @@ namespace waybill::testing {
 
 BOOST_AUTO_TEST_SUITE(shared_commits)
 
+namespace {
+
+// A committer alone on a store's files.
+struct Alone {
+  explicit Alone(const OpenOptions& options)
+      : owned(Must(internal::OpenAsOwner(options, internal::OnDamage::kRefuse,
+                                         {&internal::NodeProduct()}, report))),
+        committer(*owned.database.env, owned.database.handles, owned.database.identity, owned.state,
+                  {.clock = options.clock, .undo = &in_flight}) {}
+  void Settle() {
+    owned.witness->Advance(committer.state().commit_sequence);
+    Must(owned.witness->Sync());
+  }
+
+  Result<void> StoreIntent(internal::StoreTxn& txn, const std::string& image) {
+    auto stored = internal::StoreIntent(txn, image, "", Rules::kClosed, BootTime());
+    return stored ? Result<void>() : stored.error();
+  }
+
+  RecoveryReport report;
+  internal::OwnedStore owned;
+  internal::InFlight in_flight;
+  internal::Committer committer;
+};
+
+bool Sleeps(pid_t thread) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  const std::size_t name_ends = text.rfind(") ");
+  return name_ends != std::string::npos && text[name_ends + 2] == 'S';
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(who_comes_while_a_change_runs_joins_its_commit) {
+  ScratchStore store(Rules::kClosed);
+  const OpenOptions options = store.Options({});
+  store.Stop();
+  {
+    Alone alone(options);
+    const std::uint64_t before = alone.committer.state().commit_sequence;
+    std::atomic<pid_t> late{0};
+    std::thread other;
+    Must(alone.committer.Run([&](internal::StoreTxn& txn) {
+      if (!other.joinable()) {
+        other = std::thread([&] {
+          late = gettid();
+          Must(alone.committer.Run(
+              [&](internal::StoreTxn& its) { return alone.StoreIntent(its, "late"); }));
+        });
+        while (late == 0 || !Sleeps(late)) std::this_thread::yield();
+      }
+      return alone.StoreIntent(txn, "early");
+    }));
+    other.join();
+    BOOST_TEST(alone.committer.state().commit_sequence == before + 1);
+    alone.Settle();
+  }
+  store.Start();
+  BOOST_TEST(Must(store->ListIntents()).size() == 2U);
+}
+
 BOOST_AUTO_TEST_CASE(a_change_that_is_refused_fails_alone) {
   constexpr int kCallers = 24;
   constexpr int kRounds = 20;
@@ -26,15 +92,9 @@ BOOST_AUTO_TEST_CASE(a_change_that_is_refused_fails_alone) {
   const OpenOptions options = store.Options({});
   store.Stop();
   {
-    RecoveryReport report;
-    auto owned = Must(internal::OpenAsOwner(options, internal::OnDamage::kRefuse,
-                                            {&internal::NodeProduct()}, report));
-    internal::InFlight in_flight;
-    internal::Committer::Hooks hooks;
-    hooks.clock = options.clock;
-    hooks.undo = &in_flight;
-    internal::Committer committer(*owned.database.env, owned.database.handles,
-                                  owned.database.identity, owned.state, hooks);
+    Alone alone(options);
+    internal::Committer& committer = alone.committer;
+    internal::InFlight& in_flight = alone.in_flight;
     std::atomic<int> wrong{0};
     for (int round = 0; round < kRounds; ++round) {
       std::atomic<int> here{0};
@@ -47,8 +107,7 @@ BOOST_AUTO_TEST_CASE(a_change_that_is_refused_fails_alone) {
           while (here < kCallers) std::this_thread::yield();
           in_flight.Set(image, "", {1});
           if (kind == kBeforeWriting) return Error{ErrorCode::kConflict, image, ""};
-          auto stored = internal::StoreIntent(txn, image, "", Rules::kClosed, BootTime());
-          if (!stored) return stored.error();
+          if (auto stored = alone.StoreIntent(txn, image); !stored) return stored;
           if (kind == kAfterWriting) return Error{ErrorCode::kNotFound, image, ""};
           return {};
         });
@@ -64,8 +123,7 @@ BOOST_AUTO_TEST_CASE(a_change_that_is_refused_fails_alone) {
     }
     BOOST_TEST(wrong == 0);
     BOOST_TEST(in_flight.size() == std::size_t{kCallers / kKinds * kRounds});
-    owned.witness->Advance(committer.state().commit_sequence);
-    Must(owned.witness->Sync());
+    alone.Settle();
   }
   store.Start();
   BOOST_TEST(!store->recovery_report().set_aside);

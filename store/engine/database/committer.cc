@@ -137,7 +137,8 @@ Result<void> Committer::Run(Change change) {
   Request request(change);
   std::unique_lock lock(mutex_);
   queue_.push_back(&request);
-  changed_.wait(lock, [&] { return request.done || (!leading_ && queue_.front() == &request); });
+  request.wake.wait(lock,
+                    [&] { return request.done || (!leading_ && queue_.front() == &request); });
   if (!request.done) Lead(lock);
   if (!request.result && IsFailure(request.result.error().code)) {
     failures_.fetch_add(1, std::memory_order_relaxed);
@@ -147,8 +148,8 @@ Result<void> Committer::Run(Change change) {
 
 void Committer::Lead(std::unique_lock<std::mutex>& lock) {
   leading_ = true;
-  const std::size_t size = std::min(queue_.size(), kMaxBatch);
-  batch_.assign(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(size));
+  batch_.assign(queue_.begin(),
+                queue_.begin() + static_cast<std::ptrdiff_t>(std::min(queue_.size(), kMaxBatch)));
   lock.unlock();
   try {
     RunBatch(batch_);
@@ -162,10 +163,18 @@ void Committer::Lead(std::unique_lock<std::mutex>& lock) {
     for (Request* request : batch_) request->result = Error{ErrorCode::kOutcomeUnknown, "", ""};
   }
   lock.lock();
-  queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(size));
-  for (Request* request : batch_) request->done = true;
+  queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(batch_.size()));
+  for (Request* request : batch_) {
+    request->done = true;
+    request->wake.notify_one();  // under mutex_: until then the request is there
+  }
+  LetLead();
+}
+
+void Committer::LetLead() {
   leading_ = false;
-  changed_.notify_all();
+  if (!queue_.empty()) queue_.front()->wake.notify_one();
+  nobody_leads_.notify_all();
 }
 
 bool Committer::FreePending() {
@@ -182,13 +191,12 @@ bool Committer::FreePending() {
 
 Result<void> Committer::WithoutCommits(FunctionRef<Result<void>()> work) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return !leading_; });
+  nobody_leads_.wait(lock, [&] { return !leading_; });
   leading_ = true;
   lock.unlock();
   const auto give_back = [&] {
     lock.lock();
-    leading_ = false;
-    changed_.notify_all();
+    LetLead();
   };
   try {
     Result<void> result = work();
@@ -331,7 +339,7 @@ Result<void> Committer::CommitState(lmdb::Txn& txn, State& state, bool& committi
   return committed;
 }
 
-bool Committer::TryTogether(std::span<Request* const> batch, std::size_t& without, Error& error) {
+bool Committer::TryTogether(std::span<Request*>& batch, std::size_t& without, Error& error) {
   while (true) {
     bool committing = false;
     bool done = false;
@@ -349,7 +357,18 @@ bool Committer::TryTogether(std::span<Request* const> batch, std::size_t& withou
   }
 }
 
-bool Committer::TryTransaction(std::span<Request* const> batch, std::size_t& without, Error& error,
+bool Committer::TakeMore(std::span<Request*>& batch) {
+  // Not while the parts of a batch are tried one by one.
+  if (batch.data() != batch_.data() || batch.size() != batch_.size()) return false;
+  const std::lock_guard lock(mutex_);
+  const std::size_t before = batch_.size();
+  const std::size_t most = std::min(queue_.size(), kMaxBatch);
+  for (std::size_t i = before; i < most; ++i) batch_.push_back(queue_[i]);
+  batch = batch_;
+  return most > before;
+}
+
+bool Committer::TryTransaction(std::span<Request*>& batch, std::size_t& without, Error& error,
                                bool& committing) {
   if (auto owned = StillOwned(When::kBefore); !owned) {
     error = NothingChanged(owned.error());
@@ -388,7 +407,7 @@ bool Committer::TryTransaction(std::span<Request* const> batch, std::size_t& wit
   bool any_dirty = false;
   Room room = FindRoom(info);
   std::uint64_t copied = 0;
-  for (std::size_t i = 0; i < batch.size(); ++i) {
+  for (std::size_t i = 0; i < batch.size() || TakeMore(batch); ++i) {
     Request& request = *batch[i];
     const std::size_t mark = undo != nullptr ? undo->Mark() : 0;
     State next = state;

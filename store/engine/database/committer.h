@@ -3,6 +3,9 @@
 //
 //   caller --> queue --> leader: begin | change 1 | change 2 | … | state | commit | flush
 //
+// Who comes while it runs the changes still joins. Otherwise callers that write again and again
+// split into two halves, each of which waits for the other's flush.
+//
 // LMDB flushes twice: the pages, and then the meta page that names them. With a CommitMark one
 // flush is enough:
 //
@@ -66,7 +69,7 @@ class Committer {
   enum class When : std::uint8_t { kBefore, kAfter };
 
   struct Hooks {
-    std::function<Timestamp()> clock;
+    std::function<Timestamp()> clock = {};
     // Rules::kClosed: if the clock goes back, changes keep the latest time that the store knows.
     bool time_never_goes_back = true;
     UndoLog* undo = nullptr;
@@ -76,12 +79,12 @@ class Committer {
     CommitMark* mark = nullptr;
     // Called before and after each commit. kOwned: the open files are no longer the store's, and no
     // later write is acknowledged. The committer adds to the message what became of the write.
-    std::function<Result<void>(When when)> still_owned;
+    std::function<Result<void>(When when)> still_owned = {};
     // Called by the leader in each transaction that is committed, after its changes. They are not
     // to blame for an error of its own: it returns only those that end the transaction anyway.
-    std::function<Result<void>(StoreTxn&)> before_commit;
+    std::function<Result<void>(StoreTxn&)> before_commit = {};
     // Called by the leader after each commit. Must not call the committer.
-    std::function<void(std::uint64_t sequence)> committed;
+    std::function<void(std::uint64_t sequence)> committed = {};
   };
 
   Committer(const lmdb::Env& env, const TableHandles& handles, const Identity& identity,
@@ -116,15 +119,20 @@ class Committer {
     Change change;
     Result<void> result;
     bool done = false;
+    std::condition_variable wake;  // it is done, or has to lead
   };
 
   void Lead(std::unique_lock<std::mutex>& lock);
+  // Under mutex_: the first in the queue leads, or WithoutCommits goes on.
+  void LetLead();
   void RunBatch(std::span<Request*> batch);
   // False: nothing was changed. Either request number `without` failed after it had written, or
   // `error` says why the transaction failed.
-  bool TryTogether(std::span<Request* const> batch, std::size_t& without, Error& error);
-  bool TryTransaction(std::span<Request* const> batch, std::size_t& without, Error& error,
+  bool TryTogether(std::span<Request*>& batch, std::size_t& without, Error& error);
+  bool TryTransaction(std::span<Request*>& batch, std::size_t& without, Error& error,
                       bool& committing);
+  // Callers that came meanwhile join: a flush for all takes no longer. False: nobody came.
+  bool TakeMore(std::span<Request*>& batch);
   // Pages of the map.
   struct Room {
     std::uint64_t growth = 0;   // for what makes the store larger
@@ -154,7 +162,7 @@ class Committer {
   const Hooks hooks_;
 
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable nobody_leads_;
   std::deque<Request*> queue_;  // guarded by mutex_
   bool leading_ = false;        // guarded by mutex_; only the leader uses the members below
   std::vector<Request*> batch_;
