@@ -90,6 +90,9 @@ Result<std::vector<std::string>> RecordFiles::Names() const {
     return !internal::IsRecordName(name) || IsDirectoryItself(path_ / name);
   });
   std::sort(names->begin(), names->end());
+  std::erase_if(on_disk_, [&](const auto& known) {
+    return !known.first.empty() && !std::ranges::binary_search(*names, known.first);
+  });
   return names;
 }
 
@@ -110,18 +113,34 @@ Result<std::optional<RecordFile>> RecordFiles::Read(const std::string& name) con
   return file;
 }
 
-Result<void> RecordFiles::SyncFile(const std::string& name) const {
-  const std::filesystem::path path = path_ / name;
-  auto file = internal::OpenFile(path, O_RDONLY);
-  if (!file) {
-    // Something other than a file has nothing to sync, and counts as damaged.
-    const ErrorCode code = file.error().code;
-    if (code == ErrorCode::kNotFound || code == ErrorCode::kUnsafePath) return {};
-    return file.error();
+Result<void> RecordFiles::SyncOnce(const std::string& name, Sync sync) const {
+  const std::filesystem::path path = name.empty() ? path_ : path_ / name;
+  internal::ChangeLook look;
+  const bool is_seen = internal::LookAtChange(path.c_str(), look);
+  const auto known = on_disk_.find(name);
+  if (is_seen && known != on_disk_.end() && known->second == look) return {};
+  auto there = TRY(sync(path));
+  if (there && synced_) synced_(path);
+  if (there && is_seen && look.IsPast()) {
+    on_disk_[name] = look;
+  } else {
+    on_disk_.erase(name);
   }
-  TRY(internal::SyncFile(*file, path));
-  if (synced_) synced_(path);
   return {};
+}
+
+Result<void> RecordFiles::SyncFile(const std::string& name) const {
+  return SyncOnce(name, [](const std::filesystem::path& path) -> Result<bool> {
+    auto file = internal::OpenFile(path, O_RDONLY);
+    if (!file) {
+      // Something other than a file has nothing to sync, and counts as damaged.
+      const ErrorCode code = file.error().code;
+      if (code == ErrorCode::kNotFound || code == ErrorCode::kUnsafePath) return false;
+      return file.error();
+    }
+    TRY(internal::SyncFile(*file, path));
+    return true;
+  });
 }
 
 Result<bool> RecordFiles::Create(const std::string& name, std::string_view content) const {
@@ -215,9 +234,10 @@ Result<std::filesystem::path> RecordFiles::Stage(const std::string& name, std::s
 }
 
 Result<void> RecordFiles::SyncFolder() const {
-  TRY(internal::SyncDirectory(path_));
-  if (synced_) synced_(path_);
-  return {};
+  return SyncOnce("", [](const std::filesystem::path& path) -> Result<bool> {
+    TRY(internal::SyncDirectory(path));
+    return true;
+  });
 }
 
 }  // namespace waybill::guard

@@ -14,9 +14,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "store/base/files.h"
+#include "store/base/function_ref.h"
 #include "store/maintenance/for_the_guard.h"
 #include "waybill/result.h"
 
@@ -62,8 +64,8 @@ class RecordFiles {
   // damaged.
   Result<std::optional<RecordFile>> Read(const std::string& name) const;
 
-  // Syncs what the kubelet renamed into place: the file, then the folder. A file that is gone is
-  // not an error.
+  // Syncs what the kubelet renamed into place: the file, then the folder. What was synced before,
+  // and did not change since, costs no flush. A file that is gone is not an error.
   Result<void> SyncFile(const std::string& name) const;
   Result<void> SyncFolder() const;
 
@@ -81,6 +83,9 @@ class RecordFiles {
 
  private:
   std::filesystem::path Scratch(const std::string& name) const;
+  // Syncs the file, or with no name the folder, by `sync`, which says whether there is one.
+  using Sync = internal::FunctionRef<Result<bool>(const std::filesystem::path&)>;
+  Result<void> SyncOnce(const std::string& name, Sync sync) const;
   Result<std::filesystem::path> Stage(const std::string& name, std::string_view content,
                                       Durable durable = Durable::kNow) const;
 
@@ -88,6 +93,8 @@ class RecordFiles {
   KubeletFolder folder_;
   std::filesystem::path path_;
   SyncObserver synced_;
+  // How they were when they were synced, by name; the folder itself has none.
+  mutable std::unordered_map<std::string, internal::ChangeLook> on_disk_;
 };
 
 }  // namespace waybill::guard

@@ -42,8 +42,9 @@ using std::chrono::steady_clock;
 // How long it waits after something happened; and while nothing does.
 constexpr milliseconds kTick{1000};
 constexpr milliseconds kIdleTick{5000};
-// How old the times in status and metrics may get while nothing else changes.
-constexpr std::chrono::seconds kRewrite{60};
+// How old may get what changes where nothing happens: times, and how often was compared.
+constexpr std::chrono::seconds kRewrite{3600};
+constexpr std::chrono::seconds kCountAnew{60};
 // The shortest time between two lists: the next one has what happened meanwhile.
 constexpr milliseconds kMinBetweenLists{200};
 constexpr milliseconds kBetweenTries{500};
@@ -632,16 +633,24 @@ class Service {
     GuardStatus status = guard_->status();
     status.last_list.reset();
     status.last_comparison.reset();
+    status.comparisons = 0;
     const bool store_changed =
         statistics->commit_sequence != std::exchange(written_commit_, statistics->commit_sequence);
     const auto now = steady_clock::now();
-    if (!store_changed && status == written_status_ && now - written_ < kRewrite) return false;
-    written_ = now;
-    written_status_ = std::move(status);
-    if (auto json = guard_->StatusJson()) Write(guard_->status_path(), *json);
-    if (!options_.metrics_file.empty()) {
-      Write(options_.metrics_file,
-            guard_->store().GetMetrics().ToPrometheusText() + guard_->MetricsText());
+    const bool changed = store_changed || status != written_status_ || now - written_ >= kRewrite;
+    if (changed) {
+      written_ = now;
+      written_status_ = std::move(status);
+      if (auto json = guard_->StatusJson()) Write(guard_->status_path(), *json);
+    }
+    // Decisions that commands ask of it change nothing else.
+    if (!options_.metrics_file.empty() && (changed || now - counted_ >= kCountAnew)) {
+      counted_ = now;
+      std::string counts = guard_->store().GetMetrics().ToPrometheusText();
+      if (changed || counts != written_counts_) {
+        Write(options_.metrics_file, counts + guard_->MetricsText());
+        written_counts_ = std::move(counts);
+      }
     }
     return store_changed;
   }
@@ -687,6 +696,8 @@ class Service {
   GuardStatus written_status_;
   std::uint64_t written_commit_ = 0;
   steady_clock::time_point written_;
+  std::string written_counts_;
+  steady_clock::time_point counted_;
   std::map<std::filesystem::path, std::string> write_problems_;
 };
 

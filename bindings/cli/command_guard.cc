@@ -245,7 +245,8 @@ class GuardCall final : public Call {
     Json status = Json::Parse(seen->json);
     if (!status.is_object()) {
       return Error{ErrorCode::kDamaged, "the guard's status can't be read",
-                   "a guard that runs writes it again each second"};
+                   "a guard that runs writes it again when something changes, at the latest "
+                   "after an hour; one that is started anew does so at once"};
     }
     Json holes = status.contains("holes") ? status["holes"] : Json::object();
     if (out.json()) {

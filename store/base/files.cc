@@ -142,7 +142,13 @@ bool LookAt(const char* path, FileLook& look) {
   return true;
 }
 
-bool LookAtDirectory(const char* path, DirectoryLook& look) {
+bool ChangeLook::IsPast() const {
+  struct timespec now {};
+  clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  return changed != 0 && changed < (std::int64_t{now.tv_sec} - 1) * 1'000'000'000 + now.tv_nsec;
+}
+
+bool LookAtChange(const char* path, ChangeLook& look) {
   struct stat st {};
   if (lstat(path, &st) != 0) return false;
   look = {{st.st_dev, st.st_ino},

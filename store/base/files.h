@@ -68,14 +68,17 @@ struct FileLook {
   std::int64_t bytes = 0;
 };
 bool LookAt(const char* path, FileLook& look);
-// A directory, and when an entry of it was made, removed or renamed last, in nanoseconds since
-// 1970. False: errno says why.
-struct DirectoryLook {
+// A file, or a directory with the names in it, and when it changed last, in nanoseconds since 1970.
+struct ChangeLook {
   FileId id;
   std::int64_t changed = 0;
-  friend bool operator==(const DirectoryLook&, const DirectoryLook&) = default;
+  // Whether the next change will show: within the same tick of the file system's clock it would
+  // not.
+  bool IsPast() const;
+  friend bool operator==(const ChangeLook&, const ChangeLook&) = default;
 };
-bool LookAtDirectory(const char* path, DirectoryLook& look);
+// False: errno says why.
+bool LookAtChange(const char* path, ChangeLook& look);
 Result<FileId> FileIdOf(const std::filesystem::path& path);
 Result<FileId> FileIdOf(const Fd& fd, const std::filesystem::path& path);
 

@@ -156,9 +156,9 @@ constexpr std::size_t kLockFile = 1;
 // Its size is not compared: opening may make its line shorter.
 constexpr std::size_t kOwnerLock = 2;
 
-std::int64_t Tick(clockid_t clock) {
+std::int64_t Tick() {
   struct timespec now {};
-  clock_gettime(clock, &now);
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
 }
 
@@ -175,7 +175,7 @@ StoreFiles::StoreFiles(const std::filesystem::path& directory, const FileId& dat
 }
 
 StoreFiles::Look StoreFiles::LookAgain() const {
-  const std::int64_t tick = Tick(CLOCK_MONOTONIC_COARSE);
+  const std::int64_t tick = Tick();
   for (std::size_t i = 0; i < count_; ++i) {
     const File& file = files_[i];
     const Texts& texts = kTexts[i];
@@ -199,18 +199,16 @@ StoreFiles::Look StoreFiles::LookAgain() const {
 }
 
 bool StoreFiles::LookedThisTick() const {
-  return looked_at_.load(std::memory_order_relaxed) == Tick(CLOCK_MONOTONIC_COARSE);
+  return looked_at_.load(std::memory_order_relaxed) == Tick();
 }
 
 StoreFiles::Look StoreFiles::LookAtNames() const {
-  DirectoryLook now;
-  const bool is_known = LookAtDirectory(directory_.c_str(), now);
+  ChangeLook now;
+  const bool is_known = LookAtChange(directory_.c_str(), now);
   if (is_known && now.changed != 0 && now == unchanged_since_) return {};
   const Look look = LookAgain();
-  // Another change within the same tick of the file system's clock would not show.
-  constexpr std::int64_t kSecond = 1'000'000'000;
-  const bool is_past = is_known && now.changed < Tick(CLOCK_REALTIME_COARSE) - kSecond;
-  unchanged_since_ = is_past && look.state == State::kSame ? now : DirectoryLook();
+  const bool is_past = is_known && now.IsPast();
+  unchanged_since_ = is_past && look.state == State::kSame ? now : ChangeLook();
   return look;
 }
 

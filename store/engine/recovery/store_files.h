@@ -77,7 +77,7 @@ class StoreFiles {
   std::size_t count_ = 0;
   std::string directory_;
   mutable std::atomic<std::int64_t> looked_at_{-1};  // LookAgain's tick
-  mutable DirectoryLook unchanged_since_;            // LookAtNames; no time: not known
+  mutable ChangeLook unchanged_since_;               // LookAtNames; no time: not known
 };
 
 }  // namespace waybill::internal
