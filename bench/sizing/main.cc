@@ -26,7 +26,7 @@ struct Flags {
   bool list_presets = false;
   std::string json;
   std::string text;
-  std::string columns;
+  std::filesystem::path plots;
   std::string model;
   std::string trace;
 };
@@ -59,7 +59,7 @@ void Declare(CLI::App& app, Flags& flags, std::vector<double>& values) {
   app.add_flag("--list-presets", flags.list_presets, "print the presets, with units, and end");
   app.add_option("--json", flags.json, "write the figures to this file, too");
   app.add_option("--text", flags.text, "write the table to this file, too");
-  app.add_option("--columns", flags.columns, "write columns for gnuplot to this directory");
+  app.add_option("--plots", flags.plots, "write plots to this directory");
   app.add_option("--record-model", flags.model,
                  "write bindings/cli/sizing_model.inc; needs all presets and --year");
   app.add_option("--write-trace", flags.trace,
@@ -144,7 +144,10 @@ int Main(int argc, char** argv) {
   std::fputs(text.c_str(), stdout);
   Write(flags.text, text);
   Write(flags.json, JsonOf(run));
-  if (!flags.columns.empty()) WriteColumns(run, flags.columns);
+  if (!flags.plots.empty()) {
+    Write(flags.plots / "sizing.svg", PlotOfCaches(run));
+    Write(flags.plots / "sizing-year.svg", PlotOfYears(run));
+  }
   if (!flags.model.empty()) Write(flags.model, ModelOf(run));
   return 0;
 }

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "sizing/plot.h"
 #include "waybill/maintenance.h"
 
 namespace waybill::bench {
@@ -252,28 +252,70 @@ std::string JsonOf(const Run& run) {
   return json.dump(1) + "\n";
 }
 
-void WriteColumns(const Run& run, const std::filesystem::path& directory) {
-  std::filesystem::create_directories(directory);
+namespace {
+
+std::string RecordsText(double records) { return fmt::format("{:.0f}", records); }
+std::string PercentText(double percent) { return fmt::format("{:.0f}", percent); }
+
+}  // namespace
+
+std::string PlotOfCaches(const Run& run) {
+  const auto largest = std::ranges::max_element(
+      run.studies, {}, [](const Study& study) { return study.shape.pods; });
+  if (largest == run.studies.end()) return {};
+  const sizing::Axis capacity{
+      .title = "records that the LRU holds", .log = true, .text = RecordsText};
+  sizing::Panel times{.title = fmt::format("a node of {:.0f} pods", largest->shape.pods),
+                      .x = capacity,
+                      .y = {.title = "time of a decision", .log = true, .text = NsText}};
+  sizing::Panel hits{
+      .title = "all simulated nodes",
+      .x = capacity,
+      .y = {.title = "hit rate of the LRU, %", .from = 0, .to = 100, .text = PercentText}};
+  const std::pair<const char*, double Times::*> quantiles[] = {{"p99", &Times::p99},
+                                                               {"p50", &Times::p50}};
+  for (const auto& [name, quantile] : quantiles) {
+    sizing::Series files{.name = fmt::format("files + LRU, {}", name)};
+    sizing::Series waybill{.name = fmt::format("waybill, {}", name)};
+    for (const CacheStudy& cache : largest->caches) {
+      const auto x = static_cast<double>(cache.capacity);
+      files.points.emplace_back(x, cache.decision.median.*quantile);
+      waybill.points.emplace_back(x, largest->decision.median.*quantile);
+    }
+    times.series.push_back(std::move(files));
+    times.series.push_back(std::move(waybill));
+  }
   for (const Study& study : run.studies) {
-    std::ofstream out(directory / (std::string(study.shape.name) + ".tsv"));
+    sizing::Series series{.name = std::string(study.shape.name)};
     for (const CacheStudy& cache : study.caches) {
-      out << fmt::format("{}\t{:.1f}\t{:.1f}\t{:.3f}\t{:.1f}\t{:.1f}\n", cache.capacity,
-                         cache.decision.median.p50, cache.decision.median.p99, cache.hit_rate * 100,
-                         study.decision.median.p50, study.decision.median.p99);
+      series.points.emplace_back(static_cast<double>(cache.capacity), 100 * cache.hit_rate);
     }
-    if (!out.flush()) throw std::runtime_error("cannot write below " + directory.string());
+    hits.series.push_back(std::move(series));
   }
+  return sizing::SvgOf("waybill, and an LRU of decoded records in front of files", {times, hits});
+}
+
+std::string PlotOfYears(const Run& run) {
+  const sizing::Axis days{.title = "days", .from = 0};
+  sizing::Panel secrets{.x = days, .y = {.title = "Secrets in a record, mean", .from = 0}};
+  sizing::Panel bytes{.x = days, .y = {.title = "KiB on disk for a record", .from = 0}};
+  sizing::Series files{.name = "as files", .faint = true};
   for (const Year& year : run.years) {
-    std::ofstream out(directory / (std::string(year.shape.name) + "-year.tsv"));
+    sizing::Series of_secrets{.name = std::string(year.shape.name)};
+    sizing::Series of_bytes = of_secrets;
+    files.points.clear();
     for (const Sample& sample : year.result.samples) {
-      const auto secrets = static_cast<double>(std::max<std::uint64_t>(1, sample.secrets));
-      out << fmt::format("{:.0f}\t{}\t{:.3f}\t{}\t{}\t{}\t{:.1f}\t{:.1f}\n", sample.day,
-                         sample.records, SecretsOf(sample), sample.most_secrets, sample.store_bytes,
-                         sample.file_bytes, static_cast<double>(sample.store_bytes) / secrets,
-                         static_cast<double>(sample.file_bytes) / secrets);
+      const double kib = 1024 * static_cast<double>(std::max<std::uint64_t>(1, sample.records));
+      of_secrets.points.emplace_back(sample.day, SecretsOf(sample));
+      of_bytes.points.emplace_back(sample.day, static_cast<double>(sample.store_bytes) / kib);
+      files.points.emplace_back(sample.day, static_cast<double>(sample.file_bytes) / kib);
     }
-    if (!out.flush()) throw std::runtime_error("cannot write below " + directory.string());
+    secrets.series.push_back(std::move(of_secrets));
+    bytes.series.push_back(std::move(of_bytes));
   }
+  bytes.series.push_back(std::move(files));  // the same on each node but for a few large records
+  return sizing::SvgOf("How what is stored for an image grows on simulated nodes",
+                       {secrets, bytes});
 }
 
 std::string ModelOf(const Run& run) {

@@ -1,9 +1,8 @@
-// What a run found: as a table, as JSON, as columns for gnuplot, and as the recorded model.
+// What a run found: as a table, as JSON, as plots, and as the recorded model.
 
 #ifndef WAYBILL_BENCH_SIZING_REPORT_H_
 #define WAYBILL_BENCH_SIZING_REPORT_H_
 
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,8 +30,9 @@ struct Run {
 
 std::string TextOf(const Run& run);
 std::string JsonOf(const Run& run);
-// PRESET.tsv: capacity, p50, p99 and hit rate of LRUs, and waybill's; PRESET-year.tsv: samples.
-void WriteColumns(const Run& run, const std::filesystem::path& directory);
+// SVG. How long decisions take beside LRUs of each size; and how records grow.
+std::string PlotOfCaches(const Run& run);
+std::string PlotOfYears(const Run& run);
 // Needs each preset's study and year.
 std::string ModelOf(const Run& run);
 std::string PresetsText();
