@@ -156,10 +156,14 @@ void Player::Decide(const Event& event) {
     Account(event.writes_back ? result_.write_backs : nothing);
   }
   OnFiles([&](KubeletFiles& files) {
-    bool write_back = false;
-    Compare(event, file_times_.Time([&] { return files.MustAttemptPull(copy, view, &write_back); }),
+    // It writes back before it answers, as the kubelet does.
+    Compare(event, file_times_.Time([&] {
+      bool write_back = false;
+      const Decision decision = files.MustAttemptPull(copy, view, &write_back);
+      if (write_back) files.WriteBack(copy, secret, node_.now());
+      return decision;
+    }),
             "the side of files");
-    if (write_back) files.WriteBack(copy, secret, node_.now());
   });
 }
 

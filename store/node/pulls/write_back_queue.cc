@@ -1,6 +1,11 @@
 #include "store/node/pulls/write_back_queue.h"
 
+#include <sys/timerfd.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <system_error>
 #include <utility>
 
 #include "store/base/caught.h"
@@ -8,8 +13,20 @@
 
 namespace waybill::internal {
 
+namespace {
+
+// Those of a burst follow each other without another wait.
+constexpr std::chrono::milliseconds kDelay{10};
+constexpr std::chrono::nanoseconds kNow{1};
+
+}  // namespace
+
 WriteBackQueue::WriteBackQueue(Committer& committer, Rules rules, WriteBackCounts& counts)
-    : committer_(committer), rules_(rules), counts_(counts) {
+    : committer_(committer),
+      rules_(rules),
+      counts_(counts),
+      timer_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC)) {
+  if (!timer_.valid()) throw std::system_error(errno, std::generic_category(), "make a timer");
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -18,8 +35,15 @@ WriteBackQueue::~WriteBackQueue() {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
-  offered_.notify_one();
+  WakeIn(kNow);
   thread_.join();
+}
+
+void WriteBackQueue::WakeIn(std::chrono::nanoseconds delay) const noexcept {
+  const struct itimerspec once {
+    .it_interval = {}, .it_value = {.tv_sec = 0, .tv_nsec = delay.count() }
+  };
+  timerfd_settime(timer_.get(), 0, &once, nullptr);
 }
 
 void WriteBackQueue::Offer(MatchedSecret matched, std::uint64_t read_at) {
@@ -31,19 +55,22 @@ void WriteBackQueue::Offer(MatchedSecret matched, std::uint64_t read_at) {
   }
   std::list<Item> made;  // allocated before the mutex is taken
   made.push_back({0, std::move(matched), read_at});
+  bool is_first = false;
   {
     std::unique_lock lock(mutex_);
     if (rules_ == Rules::kKubelet) {
+      if (items_.size() >= kMaxQueuedWriteBacks) WakeIn(kNow);
       written_.wait(lock, [&] { return items_.size() < kMaxQueuedWriteBacks; });
     } else if (items_.size() >= kMaxQueuedWriteBacks) {
       counts_.dropped.fetch_add(1, std::memory_order_relaxed);
       return;
     }
+    is_first = items_.empty();
     made.front().number = ++last_offered_;
     items_.splice(items_.end(), made);
     unwritten_.fetch_add(1, std::memory_order_release);
   }
-  offered_.notify_one();
+  if (is_first) WakeIn(kDelay);
 }
 
 void WriteBackQueue::DropReadUpTo(std::uint64_t commit) {
@@ -53,6 +80,7 @@ void WriteBackQueue::DropReadUpTo(std::uint64_t commit) {
 }
 
 void WriteBackQueue::WaitUntilWritten(std::unique_lock<std::mutex>& lock, std::uint64_t number) {
+  if (last_written_ < number) WakeIn(kNow);
   written_.wait(lock, [&] { return last_written_ >= number; });
 }
 
@@ -93,8 +121,14 @@ Result<void> WriteBackQueue::Write(const Item& item) {
 void WriteBackQueue::Run() {
   std::unique_lock lock(mutex_);
   while (true) {
-    offered_.wait(lock, [&] { return stopping_ || !items_.empty(); });
-    if (items_.empty()) return;
+    if (items_.empty()) {
+      if (stopping_) return;
+      lock.unlock();
+      std::uint64_t times = 0;
+      static_cast<void>(!read(timer_.get(), &times, sizeof(times)));
+      lock.lock();
+      continue;
+    }
     const Item& oldest = items_.front();  // only this thread removes items
     lock.unlock();
     Result<void> written = Write(oldest);
