@@ -4,8 +4,9 @@
 //   "waybill-witness 1 <uuid, 36> <commit sequence, 20 digits> <XXH3-64 of what precedes, 16
 //   hex>\n"
 //
-// The store is written first, the witness second. A witness behind its store follows a crash; a
-// witness ahead of its store proves that the store went back in time.
+// The store is written first, the witness second, and then the call returns. So after a kill the
+// witness lacks at most the commit that nobody was told of; after a power cut it may be further
+// behind. A witness ahead of its store proves that the store went back in time.
 
 #ifndef WAYBILL_STORE_ENGINE_RECOVERY_WITNESS_H_
 #define WAYBILL_STORE_ENGINE_RECOVERY_WITNESS_H_
