@@ -7,6 +7,7 @@
 #include "store/engine/recovery/witness.h"
 #include "tests/corruption/scene.h"
 #include "tests/support/damage.h"
+#include "tests/support/forked_child.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/versions.h"
@@ -140,6 +141,22 @@ BOOST_AUTO_TEST_CASE(an_older_copy_put_back_is_distrustful_and_opens_nothing) {
   Must(store->ClearDistrust("the node was emptied"));
   store.Restart();
   CheckTrust();
+}
+
+// Even if only one commit is missing, and its owner was killed as soon as it was acknowledged.
+BOOST_AUTO_TEST_CASE(so_is_one_of_just_before_a_kill) {
+  store.Stop();
+  Child killed([&] {
+    store.Start();
+    CopyAside();
+    Rotate();
+    return raise(SIGKILL);
+  });
+  BOOST_TEST(killed.Wait() == -SIGKILL);
+  PutBack();
+  store.Start();
+  CheckDistrust("the store is older than its witness");
+  BOOST_TEST(Pulls(kThief));
 }
 
 BOOST_AUTO_TEST_CASE(another_store_swapped_in_is_distrustful_and_opens_nothing) {
