@@ -41,10 +41,6 @@ class Counting {
     if (history_.days() > limits_.days) {
       return TooMuch("spans more than ten years", "a clock was wrong: cut the trace there");
     }
-    if (event.bytes.value_or(0) > limits_.image_bytes) {
-      return TooMuch("has an image of " + std::to_string(*event.bytes) + " bytes",
-                     "the most is " + std::to_string(limits_.image_bytes));
-    }
     switch (event.kind) {
       case TraceEvent::Kind::kStart:
         ++history_.starts;

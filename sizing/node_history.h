@@ -20,9 +20,8 @@ struct HistoryLimits {
   std::size_t requests = 20'000'000;
   std::size_t images = 200'000;
   std::size_t namespaces = 100'000;
-  std::size_t credentials = 2'000'000;                 // of all images and namespaces
-  std::size_t text_bytes = std::size_t{256} << 20;     // of all names
-  std::uint64_t image_bytes = std::uint64_t{1} << 38;  // so that no sum of them overflows
+  std::size_t credentials = 2'000'000;              // of all images and namespaces
+  std::size_t text_bytes = std::size_t{256} << 20;  // of all names
   double days = 3660;
 };
 

@@ -120,7 +120,7 @@ std::string TraceLine(const TraceEvent& event) {
   }
   AppendString("reason", event.reason, line);
   if (event.must_pull) line += *event.must_pull ? ",\"mustPull\":true" : ",\"mustPull\":false";
-  if (event.bytes) AppendNumber("bytes", *event.bytes, line);
+  if (event.bytes && *event.bytes <= kMaxTraceImageSize) AppendNumber("bytes", *event.bytes, line);
   if (event.took_ms && *event.took_ms >= 0) {
     AppendNumber("tookMs", static_cast<std::uint64_t>(*event.took_ms), line);
   }
@@ -150,7 +150,7 @@ Result<TraceEvent> ParseTraceLine(std::string_view line) {
     TRY(internal::ReadBool(*value, must_pull));
     event.must_pull = must_pull;
   }
-  event.bytes = TRY(ReadNumber(root, "bytes", std::numeric_limits<std::uint64_t>::max()));
+  event.bytes = TRY(ReadNumber(root, "bytes", kMaxTraceImageSize));
   const auto took = TRY(ReadNumber(root, "tookMs", std::numeric_limits<std::int64_t>::max()));
   if (took) event.took_ms = static_cast<std::int64_t>(*took);
   return event;

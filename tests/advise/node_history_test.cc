@@ -166,9 +166,15 @@ BOOST_AUTO_TEST_CASE(what_is_kept_has_bounds) {
   refused({.namespaces = 4}, "more than 4 namespaces");
   refused({.credentials = 4}, "more than 4 credentials");
   refused({.text_bytes = 100}, "more than 100 bytes of names");
-  const auto large = Read({Pulled(0, "a", "", "", "", (std::uint64_t{1} << 38) + 1)});
-  BOOST_REQUIRE(!large.has_value());
-  BOOST_TEST(large.error().message.find("an image of 274877906945 bytes") != std::string::npos);
+  auto large = TraceReader::OfText(
+      TraceHeaderLine("owner") +
+      R"({"time":"1970-01-01T00:00:01Z","event":"pulled","ref":"sha256:1","bytes":274877906945})"
+      "\n");
+  BOOST_REQUIRE(large.has_value());
+  const auto too_large = ReadHistory(*large);
+  BOOST_REQUIRE(!too_large.has_value());
+  BOOST_TEST(too_large.error().message.find("bytes: is above 274877906944") != std::string::npos,
+             too_large.error().message);
   const auto far = Read({At(0, Kind::kList, ""), At(24 * 4000, Kind::kList, "")});
   BOOST_REQUIRE(!far.has_value());
   BOOST_TEST(far.error().message.find("more than ten years") != std::string::npos);

@@ -401,6 +401,29 @@ BOOST_AUTO_TEST_CASE(show_and_check) {
   BOOST_TEST(found["problems"][1] == path + ":4: the time goes back");
 }
 
+// Sizes whose sum is 2^64 and more: whoever reads a trace refuses the same line of it.
+BOOST_AUTO_TEST_CASE(sizes_that_no_image_has) {
+  const TempDir scratch;
+  const std::string path = (scratch / "node.trace").string();
+  std::string trace = TraceHeaderLine("generated");
+  for (const std::string size : {"5000", "18446744073709551615"}) {
+    trace += R"({"time":"2026-01-01T00:00:00Z","event":"pulled","ref":"sha256:)" + size +
+             R"(","bytes":)" + size + "}\n";
+  }
+  WriteFile(path, trace);
+  const std::string says = path + ":3: bytes: is above 274877906944";
+  for (const std::vector<std::string>& call : {std::vector<std::string>{"trace", "show", path},
+                                               {"trace", "import", "--trace", path},
+                                               {"advise", "--trace", path}}) {
+    const CommandResult refused = RunWaybill(call);
+    BOOST_TEST(refused.exit_code == 2, call[0] + " " + call[1] + ": " + refused.out);
+    BOOST_TEST(refused.err.find(says) != std::string::npos, refused.err);
+  }
+  const CommandResult wrong = RunWaybill({"trace", "check", path, "--json"});
+  BOOST_TEST(wrong.exit_code == 1);
+  BOOST_TEST(nlohmann::json::parse(wrong.out)["problems"][0] == says);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace waybill::testing

@@ -96,6 +96,17 @@ BOOST_AUTO_TEST_CASE(the_longest_event_fits_a_line) {
   BOOST_TEST((**again == event));
 }
 
+// What a reader would refuse is not written: the other lines of a trace stay readable.
+BOOST_AUTO_TEST_CASE(a_size_that_no_image_has_is_unknown) {
+  TraceEvent event = Full();
+  event.bytes = kMaxTraceImageSize;
+  BOOST_TEST((ParseTraceLine(TraceLine(event)).value() == event));
+  event.bytes = kMaxTraceImageSize + 1;
+  const auto again = ParseTraceLine(TraceLine(event));
+  BOOST_REQUIRE(again);
+  BOOST_TEST(!again->bytes.has_value());
+}
+
 BOOST_AUTO_TEST_CASE(fields_of_later_versions_are_ignored) {
   const auto event = ParseTraceLine(
       R"({"time":"1970-01-01T00:00:01Z","event":"removed","ref":"sha256:1","node":{"a":[1]}})");
@@ -122,6 +133,7 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_is_named) {
   refused(R"("event":"use","credentials":["0123"])", "credentials: a pseudonym");
   refused(R"("event":"use","bytes":-1)", "bytes: expected a whole number");
   refused(R"("event":"use","bytes":18446744073709551616)", "bytes: expected a whole number");
+  refused(R"("event":"pulled","bytes":274877906945)", "bytes: is above 274877906944");
   refused(R"("event":"pulled","tookMs":9223372036854775808)", "tookMs: is above");
   refused(R"("event":"use","mustPull":"no")", "mustPull: expected a boolean");
   refused(R"("event":"use","event":"use")", "is there twice");

@@ -28,6 +28,8 @@ inline constexpr std::size_t kMaxTraceCredentials = 256;
 inline constexpr std::size_t kMaxTraceFiles = 100;
 // Digits of a pseudonym that stands for a credential.
 inline constexpr std::size_t kTracePseudonymDigits = 16;
+// Bytes of one image, 256 GiB: 60 million such images sum up within 64 bits.
+inline constexpr std::uint64_t kMaxTraceImageSize = std::uint64_t{1} << 38;
 
 struct TraceEvent {
   enum class Kind : std::uint8_t {
@@ -51,7 +53,7 @@ struct TraceEvent {
   std::vector<std::string> credentials = {};
   std::string reason = {};                   // kUse: why that answer (ReasonName)
   std::optional<bool> must_pull = {};        // kUse: the answer
-  std::optional<std::uint64_t> bytes = {};   // of the image
+  std::optional<std::uint64_t> bytes = {};   // of the image, at most kMaxTraceImageSize
   std::optional<std::int64_t> took_ms = {};  // kPulled, kPullFailed
 
   friend bool operator==(const TraceEvent&, const TraceEvent&) = default;
@@ -66,7 +68,7 @@ std::int64_t TraceTime(Timestamp time);
 // The first line of a trace from `source`: owner, events, pods, crictl, kubelet-dir, registry,
 // generated; several are joined by "+".
 std::string TraceHeaderLine(std::string_view source);
-// One JSON object and a newline.
+// One JSON object and a newline. A size that no image has is left out, as if it were unknown.
 std::string TraceLine(const TraceEvent& event);
 // kInvalidArgument, or kLimitExceeded: which field is wrong. The line may end with its newline.
 Result<TraceEvent> ParseTraceLine(std::string_view line);
