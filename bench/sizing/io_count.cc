@@ -11,6 +11,7 @@
 #include <array>
 #include <atomic>
 #include <string_view>
+#include <utility>
 
 namespace waybill::bench {
 
@@ -26,6 +27,7 @@ struct Counters {
 std::array<Counters, 2> counters;  // of the store, of files
 std::atomic<bool> flushing{true};
 thread_local std::size_t side = 0;
+thread_local std::function<void()> before_flush;
 
 bool IsNamed(int fd, std::string_view name) {
   std::array<char, 4096> path;
@@ -46,6 +48,7 @@ bool IsRoomAhead(int fd, off_t at) {
 }
 
 bool CountFlush(int fd) {
+  if (before_flush && IsNamed(fd, "/data.mdb")) std::exchange(before_flush, nullptr)();
   if (!IsMarkInBackground(fd)) ++counters[side].flushes;
   return flushing;
 }
@@ -72,6 +75,7 @@ ssize_t CountWrite(int fd, long written) {
 IoCount IoOfStore() { return counters[0].Read(); }
 IoCount IoOfFiles() { return counters[1].Read(); }
 void SetFlushing(bool value) { flushing = value; }
+void BeforeNextCommitsFlush(std::function<void()> call) { before_flush = std::move(call); }
 
 CountAsFiles::CountAsFiles() { side = 1; }
 CountAsFiles::~CountAsFiles() { side = 0; }

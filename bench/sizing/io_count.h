@@ -4,6 +4,7 @@
 #define WAYBILL_BENCH_SIZING_IO_COUNT_H_
 
 #include <cstdint>
+#include <functional>
 
 namespace waybill::bench {
 
@@ -41,6 +42,9 @@ class CountAsFiles {
 
 // Without, flushes are counted, but do nothing: to make a large store quickly.
 void SetFlushing(bool flushing);
+
+// Called once, before this thread's next flush of a data.mdb: what a kill leaves within a commit.
+void BeforeNextCommitsFlush(std::function<void()> call);
 
 }  // namespace waybill::bench
 

@@ -81,6 +81,8 @@ void AppendStudy(const Run& run, const Study& study, std::string& out) {
     const cli::PresetFigures figures = FiguresOf(study, run.calibration, year, earlier);
     const cli::SizingModel model{.empty_bytes = run.calibration.empty_bytes,
                                  .start_seconds_per_byte = run.calibration.start_seconds_per_byte,
+                                 .recovery_base_seconds = run.calibration.recovery.base,
+                                 .recovery_seconds_per_byte = run.calibration.recovery.slope,
                                  .record_sizes = run.calibration.record_sizes};
     const cli::SizingQuestion question{.shape = study.shape};
     line("  advice: " + cli::AdviceLine(question, cli::Advise(model, figures, question)));
@@ -220,6 +222,11 @@ std::string TextOf(const Run& run) {
     for (const cli::RecordSize& size : run.calibration.record_sizes) {
       out += fmt::format("  {:.0f}: {:.0f} B", size.secrets, size.bytes);
     }
+    out += "\nan opening, by records, and after a kill within a commit, a pull in flight:";
+    for (const StoreSize& size : run.calibration.openings) {
+      out += fmt::format("  {:.0f}: {}, {}", size.records, SecondsText(size.start_seconds),
+                         SecondsText(size.recovery_seconds));
+    }
     out += "\n";
   }
   return out;
@@ -238,6 +245,14 @@ std::string JsonOf(const Run& run) {
     sizes.push_back({{"secrets", size.secrets}, {"bytes", size.bytes}});
   }
   json["recordSizes"] = sizes;
+  ordered_json openings = ordered_json::array();
+  for (const StoreSize& size : run.calibration.openings) {
+    openings.push_back({{"records", size.records},
+                        {"bytes", size.bytes},
+                        {"startSeconds", size.start_seconds},
+                        {"recoverySeconds", size.recovery_seconds}});
+  }
+  json["openings"] = openings;
   json["nodes"] = ordered_json::array();
   for (const Study& study : run.studies) json["nodes"].push_back(JsonOfStudy(study));
   json["years"] = ordered_json::array();
@@ -336,6 +351,10 @@ std::string ModelOf(const Run& run) {
   out += fmt::format("constexpr double kEmptyBytes = {};\n", run.calibration.empty_bytes);
   out += fmt::format("constexpr double kStartSecondsPerByte = {:.4g};\n",
                      run.calibration.start_seconds_per_byte);
+  out += fmt::format("constexpr double kRecoveryBaseSeconds = {:.4g};\n",
+                     run.calibration.recovery.base);
+  out += fmt::format("constexpr double kRecoverySecondsPerByte = {:.4g};\n",
+                     run.calibration.recovery.slope);
   const auto& sizes = run.calibration.record_sizes;
   out += fmt::format("constexpr std::array<RecordSize, {}> kRecordSizes = {{{{\n", sizes.size());
   for (const cli::RecordSize& size : sizes) {

@@ -19,6 +19,7 @@
 #include "bench/sizing/kubelet_files.h"
 #include "bench/sizing/live_bytes.h"
 #include "bench/sizing/replay.h"
+#include "bench/sizing/store_side.h"
 #include "bench/sizing/study.h"
 #include "bench/sizing/trace.h"
 #include "bench/sizing/trace_events.h"
@@ -191,6 +192,38 @@ BOOST_AUTO_TEST_CASE(the_recorded_model_tells_the_size_of_records) {
   }
 }
 
+// The opening can't know whether the commit's pages reached the disk, and writes all pages again.
+BOOST_AUTO_TEST_CASE(what_recovers_was_killed_within_a_commit) {
+  const Directory directory;
+  NodeState node({});
+  StoreSide side(directory.path() / "store", Rules::kClosed, node);
+  for (std::uint32_t i = 0; i < 100; ++i) {
+    node.Add({i, i});
+    side.Pull({i, i}, {});
+  }
+  side.Restart();  // learns what the images are called
+  const auto written_by = [](const auto& opening) {
+    const IoCount before = IoOfStore();
+    BOOST_TEST(opening() > 0);
+    return (IoOfStore() - before).bytes;
+  };
+  BOOST_TEST(written_by([&] { return side.Restart(); }) < side.UsedBytes());
+  BOOST_TEST(written_by([&] { return side.Recover(); }) > side.UsedBytes());
+  // The store itself goes on, with the pulls that Recover began.
+  BOOST_TEST(side.store().GetStatistics().value().intents == 2);
+}
+
+BOOST_AUTO_TEST_CASE(a_recovery_is_fitted_by_size) {
+  const Line line = RecoveryBySize({{.bytes = 10, .recovery_seconds = 3},
+                                    {.bytes = 20, .recovery_seconds = 6},
+                                    {.bytes = 60, .recovery_seconds = 12}});
+  BOOST_TEST(line.slope == 6.0 / 35, boost::test_tools::tolerance(1e-9));
+  BOOST_TEST(line.base == 7 - 30 * 6.0 / 35, boost::test_tools::tolerance(1e-9));
+  const Line steep =
+      RecoveryBySize({{.bytes = 10, .recovery_seconds = 1}, {.bytes = 20, .recovery_seconds = 9}});
+  BOOST_TEST(steep.base == 0);
+}
+
 BOOST_AUTO_TEST_CASE(the_recorded_model_tells_what_a_node_writes) {
   const Directory directory;
   const cli::NodeShape& shape = *cli::FindPreset("edge");
@@ -229,6 +262,8 @@ BOOST_AUTO_TEST_CASE(advice_follows_the_question) {
     BOOST_TEST(more.disk_bytes > 5 * as_is.disk_bytes);
     BOOST_TEST(more.map_bytes > more.disk_bytes + more.reserve_bytes);
     BOOST_TEST(more.start_seconds > as_is.start_seconds);
+    BOOST_TEST(more.recovery_seconds > as_is.recovery_seconds);
+    BOOST_TEST(as_is.recovery_seconds >= as_is.start_seconds);
     const cli::SizingAdvice idle = Advise(model, figures, {.shape = shape, .pulls_per_day = 0});
     BOOST_TEST(idle.flushes_per_day < as_is.flushes_per_day);
     // No cache holds more than all, and none pays on a node that decides nothing.

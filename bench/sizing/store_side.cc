@@ -7,6 +7,7 @@
 
 #include "bench/measure.h"
 #include "bench/scratch.h"
+#include "bench/sizing/io_count.h"
 
 namespace waybill::bench {
 
@@ -14,6 +15,11 @@ namespace {
 
 constexpr std::int64_t kBegin = 1'767'225'600;  // 2026-01-01T00:00:00Z
 constexpr std::int64_t kUptime = 1'000'000;     // longer than any window
+constexpr std::uint32_t kCutImages = 1U << 30;  // from here on, images that no trace has
+
+std::filesystem::path WitnessOf(const std::filesystem::path& directory) {
+  return directory.string() + ".witness";
+}
 
 }  // namespace
 
@@ -83,19 +89,18 @@ StoreSide::StoreSide(std::filesystem::path directory, Rules rules, const NodeSta
                      std::filesystem::path trace)
     : directory_(std::move(directory)), rules_(rules), node_(node), trace_(std::move(trace)) {
   list_.complete = true;
-  Open();
+  store_ = Open(directory_);
 }
 
-void StoreSide::Open() {
-  OpenOptions options{.directory = directory_,
-                      .witness = Witness::At(directory_.string() + ".witness")};
+std::unique_ptr<NodeStore> StoreSide::Open(const std::filesystem::path& directory) const {
+  OpenOptions options{.directory = directory, .witness = Witness::At(WitnessOf(directory))};
   options.rules = rules_;
   options.images_on_node = node_.images();
   options.allow_empty = true;
   options.clock = node_.AsClock();
   options.boot_clock = node_.AsBootClock();
-  options.trace.path = trace_;
-  store_ = Must(NodeStore::Open(std::move(options)));
+  if (directory == directory_) options.trace.path = trace_;
+  return Must(NodeStore::Open(std::move(options)));
 }
 
 void StoreSide::Pull(ImageId image, const ImagePullCredentials& credentials) {
@@ -131,7 +136,33 @@ void StoreSide::List(bool collected) {
 double StoreSide::Restart() {
   Must(store_->Close());
   store_.reset();
-  return NanosecondsOf([&] { Open(); }) / 1e9;
+  return NanosecondsOf([&] { store_ = Open(directory_); }) / 1e9;
+}
+
+double StoreSide::Recover() {
+  namespace fs = std::filesystem;
+  const fs::path copy = directory_.string() + ".killed";
+  const auto cut = [&] {
+    const std::uint32_t image = kCutImages + cut_pulls_++;
+    CutPull({image, image});
+  };
+  cut();
+  BeforeNextCommitsFlush([&] {
+    fs::copy(directory_, copy);
+    fs::copy(WitnessOf(directory_), WitnessOf(copy));
+  });
+  cut();
+  if (!fs::exists(copy)) throw std::runtime_error("a pull was begun without a flush");
+  std::unique_ptr<NodeStore> killed;
+  const double seconds = NanosecondsOf([&] { killed = Open(copy); }) / 1e9;
+  // The one that was being flushed may be gone.
+  if (Must(killed->GetStatistics()).intents + 1 < cut_pulls_) {
+    throw std::runtime_error("a pull that was cut off is forgotten");
+  }
+  Must(killed->Close());
+  fs::remove_all(copy);
+  fs::remove(WitnessOf(copy));
+  return seconds;
 }
 
 std::uint64_t StoreSide::UsedBytes() const { return Must(store_->GetStatistics()).used_bytes; }

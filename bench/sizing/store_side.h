@@ -55,18 +55,23 @@ class StoreSide {
   void List(bool collected);
   // Closes, and opens with the list of images. Returns the seconds that opening took.
   double Restart();
+  // Begins two pulls, and returns the seconds that opening would take if the owner had been killed
+  // while the second was flushed: measured on a copy of that moment.
+  double Recover();
 
   // Of data.mdb without the room ahead; pages of its map that are in memory.
   std::uint64_t UsedBytes() const;
   std::uint64_t ResidentBytes() const;
 
  private:
-  void Open();
+  // With the list of images.
+  std::unique_ptr<NodeStore> Open(const std::filesystem::path& directory) const;
 
   std::filesystem::path directory_;
   Rules rules_;
   const NodeState& node_;
   std::filesystem::path trace_;
+  std::uint32_t cut_pulls_ = 0;  // of Recover
   ImageList list_;
   std::unique_ptr<NodeStore> store_;
 };

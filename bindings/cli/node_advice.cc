@@ -90,8 +90,12 @@ std::vector<AdviceRow> RowsOf(const NodeSource& source, const SizingQuestion& qu
       fmt::format("the same commits, {} a pull and {} a list on {}",
                   BytesText(figures.bytes_per_pull), BytesText(figures.bytes_per_list), preset));
   add("startSeconds", "start", a.start_seconds,
-      fmt::format("{}, every page checked, after a crash, too", SecondsText(a.start_seconds)),
+      fmt::format("{}, every page checked", SecondsText(a.start_seconds)),
       "the disk; time by size from the recorded model");
+  add("recoverySeconds", "recovery", a.recovery_seconds,
+      fmt::format("{} after a kill within a commit, a pull in flight",
+                  SecondsText(a.recovery_seconds)),
+      "the same, of stores whose owner was killed");
   add("decisionsPerDay", "decisions", whole(a.decisions_per_day),
       fmt::format("{:.0f} a day, {} each, 99 % within {}", a.decisions_per_day,
                   SecondsText(a.decision_p50_ns / 1e9), SecondsText(a.decision_p99_ns / 1e9)),

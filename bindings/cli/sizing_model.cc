@@ -54,6 +54,8 @@ const SizingModel& RecordedModel() {
                                          .recorded_with = kRecordedWith,
                                          .empty_bytes = kEmptyBytes,
                                          .start_seconds_per_byte = kStartSecondsPerByte,
+                                         .recovery_base_seconds = kRecoveryBaseSeconds,
+                                         .recovery_seconds_per_byte = kRecoverySecondsPerByte,
                                          .record_sizes = kRecordSizes,
                                          .presets = kFigures};
   return kModel;
@@ -119,6 +121,10 @@ SizingAdvice Advise(const SizingModel& model, const PresetFigures& figures,
       shape.lists_per_day * figures.bytes_per_list;
   advice.start_seconds =
       figures.start_base_seconds + advice.disk_bytes * model.start_seconds_per_byte;
+  // A start, and more.
+  advice.recovery_seconds =
+      std::max(advice.start_seconds,
+               model.recovery_base_seconds + advice.disk_bytes * model.recovery_seconds_per_byte);
   advice.file_start_seconds = figures.file_start_seconds_per_record * advice.records;
   advice.decision_p50_ns = figures.decision_p50_ns;
   advice.decision_p99_ns = figures.decision_p99_ns;

@@ -70,6 +70,9 @@ struct SizingModel {
   std::string_view recorded_with = {};  // LMDB and schema
   double empty_bytes = 0;               // of a store without records
   double start_seconds_per_byte = 0;
+  // Of a store whose owner was killed within a commit, a pull in flight.
+  double recovery_base_seconds = 0;
+  double recovery_seconds_per_byte = 0;
   std::span<const RecordSize> record_sizes = {};  // by number of Secrets, ascending
   std::span<const PresetFigures> presets = {};
 };
@@ -106,6 +109,7 @@ struct SizingAdvice {
   double flushes_per_day = 0;
   double written_bytes_per_day = 0;
   double start_seconds = 0;
+  double recovery_seconds = 0;
   double file_start_seconds = 0;
   double decision_p50_ns = 0;
   double decision_p99_ns = 0;

@@ -85,6 +85,12 @@ BOOST_AUTO_TEST_CASE(what_happened_is_counted) {
     if (key == "source" || key == "preset" || key == "shape" || key == "from") continue;
     BOOST_TEST(!answer["from"].value(key, "").empty(), key);
   }
+  BOOST_TEST(answer["recoverySeconds"].get<double>() >= answer["startSeconds"].get<double>());
+  const auto says = [&](const char* key, const char* words) {
+    const std::string from = answer["from"][key];
+    BOOST_TEST(from.find(words) != std::string::npos, from);
+  };
+  says("recoverySeconds", "stores whose owner was killed");
   BOOST_TEST(answer["shape"].size() == cli::kShapeFields.size());
 }
 
