@@ -23,7 +23,8 @@ std::string FlushesFrom(const SizingQuestion& question, const PresetFigures& fig
   }
   text += fmt::format(", {:.0f} lists at {:.1f}", question.shape.lists_per_day,
                       figures.flushes_per_list);
-  return text + fmt::format("; flushes of the simulated node {}", figures.name);
+  return text +
+         fmt::format("; flushes that a caller waits for, of the simulated node {}", figures.name);
 }
 
 void AddReasons(const NodeSource& source, std::vector<AdviceRow>& rows) {

@@ -91,6 +91,7 @@ BOOST_AUTO_TEST_CASE(what_happened_is_counted) {
     BOOST_TEST(from.find(words) != std::string::npos, from);
   };
   says("recoverySeconds", "stores whose owner was killed");
+  says("flushesPerDay", "flushes that a caller waits for");
   BOOST_TEST(answer["shape"].size() == cli::kShapeFields.size());
 }
 
