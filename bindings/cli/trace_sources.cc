@@ -154,13 +154,13 @@ class Importer {
     }
     // What images are called, then who has which credentials, then what happened.
     TRY(ReadImages());
+    for (const std::string& path : sources_.traces) TRY(ReadTrace(path));
     for (const std::string& path : sources_.pods) TRY(ReadPods(path));
     for (const std::string& path : sources_.containers) TRY(ReadContainers(path));
     for (const std::string& path : sources_.events) TRY(ReadEvents(path));
     TRY(AddStarts());
     TRY(ReadKubelets());
     for (const std::string& path : sources_.registry) TRY(ReadRegistry(path));
-    for (const std::string& path : sources_.traces) TRY(ReadTrace(path));
     NameSources();
     return std::move(import_);
   }
@@ -174,6 +174,7 @@ class Importer {
   struct Known {
     std::string ref = {};
     std::uint64_t bytes = 0;
+    bool listed = false;  // by --images, which counts more than a trace
   };
 
   void NameSources() {
@@ -254,9 +255,11 @@ class Importer {
       const auto list = TRY(ReadImageList(snapshot.path));
       std::map<std::string, ImageOnNode> now;
       for (const ImageOnNode& image : list) {
-        for (const std::string& name : image.repo_tags) known_[name] = {image.id, image.bytes};
-        for (const std::string& name : image.repo_digests) known_[name] = {image.id, image.bytes};
-        known_[image.id] = {image.id, image.bytes};
+        for (const std::string& name : image.repo_tags)
+          known_[name] = {image.id, image.bytes, true};
+        for (const std::string& name : image.repo_digests)
+          known_[name] = {image.id, image.bytes, true};
+        known_[image.id] = {image.id, image.bytes, true};
         now.try_emplace(image.id, image);
       }
       for (const auto& [id, image] : now) {
@@ -582,8 +585,22 @@ class Importer {
 
   Result<void> ReadTrace(const std::string& path) {
     auto reader = TRY(TraceReader::Open(path));
-    while (auto event = TRY(reader.Next())) TRY(Add(*std::move(event)));
+    while (auto event = TRY(reader.Next())) {
+      if (event->kind == TraceEvent::Kind::kImage && !event->ref.empty()) {
+        Learn(event->image, *event);
+        Learn(event->ref, *event);
+      }
+      TRY(Add(*std::move(event)));
+    }
     return {};
+  }
+
+  // What the owner's runtime calls the images that pods name.
+  void Learn(const std::string& name, const TraceEvent& image) {
+    constexpr std::size_t kMostNames = 400'000;
+    if (name.empty() || known_.size() >= kMostNames) return;
+    Known& known = known_[name];
+    if (!known.listed) known = {image.ref, image.bytes.value_or(known.bytes), false};
   }
 
   const TraceSources& sources_;

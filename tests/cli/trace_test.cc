@@ -347,6 +347,27 @@ BOOST_AUTO_TEST_CASE(what_an_owner_wrote_joins_in) {
   BOOST_TEST((events[5].kind == TraceEvent::Kind::kList));
 }
 
+// The guard sees pulls and lists, and no pods: those are the cluster's to tell.
+BOOST_AUTO_TEST_CASE(pods_add_their_uses_to_a_guards_trace) {
+  const CommandResult result = Import(
+      {"--trace", Fixture("guard.trace"), "--pods", Fixture("pods.json"), "--node", "worker-1"});
+  std::vector<std::string> told;
+  for (const TraceEvent& event : EventsOf(result, "trace+pods")) {
+    told.push_back(std::string(TraceKindName(event.kind)) + " " + event.ref.substr(0, 11) + " " +
+                   event.pod_namespace + " " + std::to_string(event.bytes.value_or(0)));
+  }
+  // A pod calls its image as the guard's list does, so it is that one, of that size.
+  const Strings expected = {"start   0",
+                            "use docker.io/l team-a 0",
+                            "pullBegun   0",
+                            "use sha256:aaaa team-a 129338587",
+                            "image sha256:aaaa  129338587",
+                            "list   0",
+                            "pulled sha256:aaaa team-a 129338587",
+                            "use sha256:aaaa team-a 129338587"};
+  BOOST_TEST(told == expected, boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(wrong_input_is_named) {
   const TempDir scratch;
   const std::string file = (scratch / "file").string();

@@ -1,6 +1,7 @@
 # page: docs/trace.md
 # shellcheck shell=bash disable=SC2154
 
+before_from_what_is_there_already() { cp "$FIXTURES/trace/guard.trace" "$D"; }
 kubectl() {
   case $2 in
   events) cat "$FIXTURES/trace/events.json" ;;
