@@ -13,9 +13,9 @@ namespace waybill::internal {
 
 PageFile::Outcome PageFile::ReadExactly(int fd, std::byte* to, std::uint64_t count,
                                         std::uint64_t offset) {
-  constexpr std::uint64_t kChunkBytes = std::uint64_t{4} << 20;
+  constexpr std::uint64_t kMostAtOnce = std::uint64_t{4} << 20;
   while (count > 0) {
-    const auto chunk = static_cast<std::size_t>(std::min(count, kChunkBytes));
+    const auto chunk = static_cast<std::size_t>(std::min(count, kMostAtOnce));
     const ssize_t got = pread(fd, to, chunk, static_cast<off_t>(offset));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return Outcome::kFailed;
