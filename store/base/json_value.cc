@@ -182,7 +182,11 @@ void Json::Update(const Json& other) {
   for (const auto& [key, value] : other.fields_) (*this)[key] = value;
 }
 
-bool Json::operator==(const Json& other) const = default;
+// Clang 14 fails on a default one.
+bool Json::operator==(const Json& other) const {
+  return kind_ == other.kind_ && number_ == other.number_ && real_ == other.real_ &&
+         text_ == other.text_ && elements_ == other.elements_ && fields_ == other.fields_;
+}
 
 std::string Json::Text(Letters letters, Lines lines) const {
   std::string out;
