@@ -132,6 +132,18 @@ BOOST_AUTO_TEST_CASE(a_day) {
   BOOST_TEST(events[6].image == "other:1");
 }
 
+// Each byte that is not UTF-8 is read as three.
+BOOST_AUTO_TEST_CASE(what_a_caller_names_makes_no_line_unreadable) {
+  Traced node;
+  Pod pod({Secret(std::string(kMaxCoordinateBytes, '\xff').c_str())});
+  const std::string image(kMaxImageBytes, '\xff');
+  node.store().MustAttemptPull({.image = image, .image_ref = image}, pod);
+  node.store().MustAttemptPull({.image = "a\xff", .image_ref = std::string_view("\0b", 2)}, pod);
+  PullIt(node.store());
+  BOOST_TEST(Kinds(node.Events()) ==
+             std::vector<std::string>({"start", "use", "use", "pullBegun", "pulled"}));
+}
+
 BOOST_AUTO_TEST_CASE(it_has_no_secret) {
   Traced node;
   PullIt(node.store());

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "store/base/caught.h"
+#include "store/base/go_json.h"
 #include "store/base/hex.h"
 #include "store/base/random.h"
 #include "store/base/try.h"
@@ -43,9 +44,11 @@ struct Packed {
 };
 static_assert(std::is_trivially_copyable_v<Packed>);
 
-// Above the bound it is left out: no such image, and no such pod, is used.
+// Above the bound, or not UTF-8, it is left out: no such image, and no such pod, is used, and no
+// reader would take it.
 std::string_view Fitting(std::string_view text, std::size_t most) {
-  return text.size() <= most ? text : std::string_view();
+  const bool fits = text.size() <= most && ValidUtf8Prefix(text) == text.size();
+  return fits ? text : std::string_view();
 }
 
 // What tells one credential from another.
