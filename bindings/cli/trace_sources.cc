@@ -552,8 +552,9 @@ class Importer {
     });
   }
 
-  // [/]v2/NAMESPACE/REPOSITORY/manifests|blobs/WHAT
+  // [/]v2/NAMESPACE/REPOSITORY/manifests|blobs/WHAT[?QUERY]; a query may have a secret.
   Result<void> AddRequest(std::int64_t time_ms, std::string_view uri, std::uint64_t written) {
+    uri = uri.substr(0, uri.find('?'));
     if (uri.starts_with('/')) uri.remove_prefix(1);
     if (!uri.starts_with("v2/")) return {};
     uri.remove_prefix(3);
