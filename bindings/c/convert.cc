@@ -84,6 +84,9 @@ ImageList FromC(const waybill_image_list* list, Arguments& arguments) {
   const auto imported = arguments.Strings(known.imported, "imported");
   const std::set<std::string> ids(imported.begin(), imported.end());
   for (ImageOnNode& image : to.images) image.imported = ids.contains(image.id);
+  if (known.sizes != nullptr) {
+    for (std::size_t i = 0; i < to.images.size(); ++i) to.images[i].bytes = known.sizes[i];
+  }
   return to;
 }
 

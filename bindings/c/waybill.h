@@ -1683,6 +1683,9 @@ typedef struct waybill_image_list {
   /* Names that the runtime has, but that the list does not show yet. quiet_until does not end a
    * pull that could have given one of them. */
   waybill_strings names_to_come;
+  /* Bytes of each of images on the node's disk, 0: unknown; as many as images. NULL: none is known.
+   * For a trace alone. */
+  const uint64_t* sizes;
 } waybill_image_list;
 #define WAYBILL_IMAGE_LIST_INIT WAYBILL_INIT(waybill_image_list)
 

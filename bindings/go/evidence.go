@@ -72,6 +72,9 @@ type ImageList struct {
 	// Names that the runtime has, but that the list does not show yet. QuietUntil does not end a pull
 	// that could have given one of them.
 	NamesToCome []string
+	// Bytes of each of Images on the node's disk, 0: unknown; as many as Images, or none. For a trace
+	// alone.
+	Sizes []uint64
 }
 
 // OtherAnswer says what would have to change to reverse a decision with this reason, in one
@@ -112,6 +115,9 @@ func cImageList(a *arena, l *ImageList) (c C.waybill_image_list) {
 		c.quiet_until = put(a, cBootTime(*l.QuietUntil))
 	}
 	c.names_to_come = a.strings(l.NamesToCome)
+	if len(l.Sizes) == len(l.Images) {
+		c.sizes, _ = cList(a, l.Sizes, func(_ *arena, size *uint64) C.uint64_t { return C.uint64_t(*size) })
+	}
 	return c
 }
 

@@ -40,6 +40,15 @@ func ImagesOnNode(images []kubecontainer.Image) []waybill.ImageOnNode {
 	return converted
 }
 
+// sizesOf says how large the images are, for a trace. The kubelet has it in the same list.
+func sizesOf(images []kubecontainer.Image) []uint64 {
+	sizes := make([]uint64, 0, len(images))
+	for _, image := range images {
+		sizes = append(sizes, uint64(max(image.Size, 0)))
+	}
+	return sizes
+}
+
 // RuntimeHandlers converts the handlers of the runtime's status (kubecontainer.RuntimeStatus.Handlers).
 // The nameless handler is the default.
 func RuntimeHandlers(handlers []kubecontainer.RuntimeHandler) []waybill.RuntimeHandler {

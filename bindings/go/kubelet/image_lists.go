@@ -165,7 +165,7 @@ func (l *imageLists) observe(ctx context.Context) bool {
 		return false
 	}
 	onNode := ImagesOnNode(images)
-	report, err := l.store.ObserveImages(waybill.ImageList{Images: onNode, Token: &token, Complete: true})
+	report, err := l.store.ObserveImages(waybill.ImageList{Images: onNode, Token: &token, Complete: true, Sizes: sizesOf(images)})
 	if err != nil {
 		logger.Error(err, "failed to judge the images on the node")
 		return false

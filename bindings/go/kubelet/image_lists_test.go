@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -455,4 +457,22 @@ func TestACallersLockStopsNoDecision(t *testing.T) {
 			t.Error("a preloaded image is to be pulled")
 		}
 	})
+}
+
+func TestATraceHasTheSizesOfTheKubeletsList(t *testing.T) {
+	images := &runtimeImages{images: []kubecontainer.Image{
+		{ID: "sha256:aa", RepoTags: []string{pause}, Size: 320448},
+		{ID: "sha256:bb", RepoTags: []string{"registry.example/app:1"}},
+	}}
+	path := filepath.Join(scratchDir(t), "trace")
+	store := openTestStore(t, waybill.Options{Trace: &waybill.Trace{Path: path}})
+	manager, err := NewImagePullManager(store, images)
+	must(t, err)
+	mustPull(t, manager, pause, "sha256:aa", neverAsked(t))
+	must(t, store.Close())
+	text, err := os.ReadFile(path)
+	must(t, err)
+	if !strings.Contains(string(text), `"ref":"sha256:aa","bytes":320448}`) || strings.Count(string(text), `"bytes"`) != 1 {
+		t.Errorf("the sizes:\n%s", text)
+	}
 }
