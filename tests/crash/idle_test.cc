@@ -142,6 +142,22 @@ BOOST_FIXTURE_TEST_CASE(an_older_list_is_refused, Node) {
   ExpectError(Observe(older), ErrorCode::kInvalidArgument, "is older than that of a list");
 }
 
+// Where nothing is committed many tokens have one commit. What such a list has may be gone since.
+BOOST_FIXTURE_TEST_CASE(of_one_commit_the_list_counts_that_began_last, Node) {
+  const ListToken older = Must((*this)->BeginList());
+  std::vector<ImageOnNode> images = Images();
+  images.push_back({.id = kNowhere, .repo_tags = {kNever}});
+  clock().AdvanceSeconds(3600);
+  Must(Observe());
+  ExpectError((*this)->ObserveImages({.images = images, .token = older, .complete = true}),
+              ErrorCode::kInvalidArgument, "is older than that of a list");
+  ImagePullCredentials theirs;
+  theirs.kubernetes_secrets.push_back({"uid", "ns", "secret", "hash"});
+  Must((*this)->RecordPullIntent({.image = kNever}));
+  Must((*this)->RecordImagePulled(kUnknown, theirs));
+  BOOST_TEST(DecisionOf(**this, kUnknown).pull);
+}
+
 // Forgotten with the process, it is as if it had never come: what an older list then does is what
 // it would have done.
 BOOST_FIXTURE_TEST_CASE(one_that_is_forgotten_opened_nothing, Node) {

@@ -138,13 +138,13 @@ Result<ObserveReport> NodeStore::ObserveImages(const ImageList& list,
                                 .allow_empty = options.allow_empty,
                                 .preloaded = impl_->preloaded ? &*impl_->preloaded : nullptr};
   const auto observe = [&](StoreTxn& txn) -> Result<ObserveReport> {
-    observing.last_list = impl_->last_list.load();
+    observing.last_list = impl_->last_list;
     auto observed = TRY(internal::ObserveList(txn, list, observing));
     if (TRY(impl_->MustKeepTime(txn))) txn.Touch();
+    if (!options.dry_run && list.token) impl_->NoteList(*list.token);
     return observed;
   };
   auto observed = WriteAndGet(*impl_, observe, options);
-  if (observed && !options.dry_run && list.token) impl_->NoteList(list.token->commit);
   if (observed && is_traced) impl_->trace->AddList(list.images);
   return observed;
 } catch (...) {

@@ -90,9 +90,9 @@ class NodeStore::Impl {
   // cleaned up by lists that were made before its pod came back.
   std::atomic<std::uint64_t> last_token{0};
   std::uint64_t opened_at = 0;  // the commit sequence when opening ended
-  // The newest token of a list that was used in this process. One that changed nothing is in no
-  // commit: if it is forgotten, that is as if the list had never come.
-  std::atomic<std::uint64_t> last_list{0};
+  // Of the newest list that was used in this process; for transactions. One that changed nothing is
+  // in no commit: if it is forgotten, that is as if it had never come.
+  ListToken last_list;
 
   std::unique_ptr<internal::TraceWriter> trace;  // null: none is written
 
@@ -140,9 +140,18 @@ class NodeStore::Impl {
   // Mends them. Returns how many records had a later time.
   Result<std::uint64_t> MendClock();
 
-  void NoteToken(std::uint64_t token) { Raise(last_token, token); }
-  // A list with that token was used. The next commit remembers it.
-  void NoteList(std::uint64_t token) { Raise(last_list, token); }
+  void NoteToken(std::uint64_t token) {
+    std::uint64_t last = last_token.load();
+    while (last < token && !last_token.compare_exchange_weak(last, token)) {
+    }
+  }
+  // Owner, in a transaction that uses a list with that token.
+  void NoteList(const ListToken& token) {
+    const bool is_later =
+        token.commit > last_list.commit || (token.commit == last_list.commit &&
+                                            token.drawn.nanoseconds >= last_list.drawn.nanoseconds);
+    if (is_later) last_list = token;
+  }
   // Owner, in a transaction: whether a list that changes nothing must be committed all the same.
   // Ages are measured by the newest commit's time where the clock went back.
   Result<bool> MustKeepTime(const internal::StoreTxn& txn);
@@ -187,12 +196,6 @@ class NodeStore::Impl {
         preloaded(options.preloaded),
         ages(options.ages),
         user_namespaces(options.user_namespaces) {}
-
-  static void Raise(std::atomic<std::uint64_t>& newest, std::uint64_t to) {
-    std::uint64_t last = newest.load();
-    while (last < to && !newest.compare_exchange_weak(last, to)) {
-    }
-  }
 
   Result<void> FinishOpening(const OpenOptions& options);
   void OpenTrace(const OpenOptions& options);

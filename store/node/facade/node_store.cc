@@ -204,7 +204,7 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
     return internal::CheckStillOwned(owned->database, when);
   };
   hooks.before_commit = [this](StoreTxn& txn) {
-    txn.state().last_list = std::max(txn.state().last_list, last_list.load());
+    txn.state().last_list = std::max(txn.state().last_list, last_list.commit);
     return WriteCounters(txn);
   };
   hooks.committed = [this](std::uint64_t sequence) {

@@ -294,6 +294,7 @@ Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ImageOnNode
       if (ledger.more) pruned->next = internal::Key16::Last();
       txn.state().last_list = std::max(txn.state().last_list, limit.token);
       if (TRY(impl.MustKeepTime(txn))) txn.Touch();
+      if (token && !options.dry_run) impl.NoteList(*token);
       return pruned;
     };
     const auto pruned = WriteAndGet(impl, prune, options);
@@ -319,9 +320,7 @@ Result<PruneReport> NodeStore::Prune(const std::vector<ImageOnNode>& images, con
   internal::PruneLimit limit;
   limit.token = token.commit;
   limit.remember = impl_->Remember();
-  auto report = PruneTo(*impl_, images, limit, token, options);
-  if (report && !options.dry_run && impl_->rules == Rules::kClosed) impl_->NoteList(token.commit);
-  return report;
+  return PruneTo(*impl_, images, limit, token, options);
 } catch (...) {
   return internal::Caught();
 }

@@ -450,8 +450,13 @@ Result<void> CheckList(const StoreTxn& txn, const ImageList& list, const Observi
                  {},
                  Hint::kBeginList};
   }
-  const std::uint64_t last_list = std::max(txn.state().last_list, observing.last_list);
-  if (list.token && list.token->commit < last_list) {
+  const ListToken& last = observing.last_list;
+  const std::uint64_t last_list = std::max(txn.state().last_list, last.commit);
+  // Lists between which nothing was committed have one number.
+  const bool began_earlier = list.token && list.token->commit == last.commit &&
+                             list.token->drawn.boot_id == last.drawn.boot_id &&
+                             list.token->drawn.nanoseconds < last.drawn.nanoseconds;
+  if (list.token && (list.token->commit < last_list || began_earlier)) {
     return Error{ErrorCode::kInvalidArgument,
                  "the token " + std::to_string(list.token->commit) +
                      " is older than that of a list that was observed already (" +

@@ -23,8 +23,8 @@ struct Observing {
   bool allow_empty = false;
   // An operator's or installer's list of preloaded images (OpenOptions::preloaded).
   const std::vector<ImageOnNode>* preloaded = nullptr;
-  // As State::last_list, of lists that changed nothing else, so that no commit has it yet.
-  std::uint64_t last_list = 0;
+  // The token of the newest list that this process used; no commit may have it yet.
+  ListToken last_list = {};
 };
 
 // `list` names handlers as the runtime does. A list that changes nothing leaves `txn` clean: the
