@@ -18,7 +18,6 @@
 #include <vector>
 
 #include "store/base/files.h"
-#include "store/base/function_ref.h"
 #include "store/maintenance/for_the_guard.h"
 #include "waybill/result.h"
 
@@ -84,7 +83,7 @@ class RecordFiles {
  private:
   std::filesystem::path Scratch(const std::string& name) const;
   // Syncs the file, or with no name the folder, by `sync`, which says whether there is one.
-  using Sync = internal::FunctionRef<Result<bool>(const std::filesystem::path&)>;
+  using Sync = Result<bool> (*)(const std::filesystem::path&);
   Result<void> SyncOnce(const std::string& name, Sync sync) const;
   Result<std::filesystem::path> Stage(const std::string& name, std::string_view content,
                                       Durable durable = Durable::kNow) const;
