@@ -46,6 +46,20 @@ void MeasureKindsOfDecisions(const Micro& micro, const MicroStore& on) {
   if (testing::AllocationsOfThread() != allocations) {
     throw std::runtime_error("a decision allocates memory");
   }
+  // It takes a new snapshot, and so does the lookup.
+  bool there = false;
+  const auto commit = [&] {
+    const ImageCopy copy{.image = "registry.example.com/commits:1"};
+    Must(there ? store.DeleteIntent(copy) : store.PutIntent(copy));
+    there = !there;
+    on.bare.Commit();
+  };
+  commit();
+  Beside(
+      micro.figures, micro.pace, "MustAttemptPull: hit, just after a commit", 1,
+      [&](std::size_t i) { Expect(store, hits[i % hits.size()], Reason::kSecretHashMatches); }, 1,
+      [&] { on.bare.Lookup(); }, commit, micro.pace.fewest_turns);
+  if (there) commit();
   const std::size_t listed = std::min(on.records, kMostListed);
   Must(store.ObserveImages(
       {.images = ListOfImages(0, listed), .token = Must(store.BeginList()), .complete = false}));
