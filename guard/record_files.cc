@@ -90,9 +90,8 @@ Result<std::vector<std::string>> RecordFiles::Names() const {
     return !internal::IsRecordName(name) || IsDirectoryItself(path_ / name);
   });
   std::sort(names->begin(), names->end());
-  std::erase_if(on_disk_, [&](const auto& known) {
-    return !known.first.empty() && !std::ranges::binary_search(*names, known.first);
-  });
+  // Many are of files that are gone.
+  if (on_disk_.size() > 2 * names->size() + 64) on_disk_.clear();
   return names;
 }
 
@@ -117,15 +116,10 @@ Result<void> RecordFiles::SyncOnce(const std::string& name, Sync sync) const {
   const std::filesystem::path path = name.empty() ? path_ : path_ / name;
   internal::ChangeLook look;
   const bool is_seen = internal::LookAtChange(path.c_str(), look);
-  const auto known = on_disk_.find(name);
-  if (is_seen && known != on_disk_.end() && known->second == look) return {};
+  if (is_seen && std::ranges::find(on_disk_, look) != on_disk_.end()) return {};
   auto there = TRY(sync(path));
   if (there && synced_) synced_(path);
-  if (there && is_seen && look.IsPast()) {
-    on_disk_[name] = look;
-  } else {
-    on_disk_.erase(name);
-  }
+  if (there && is_seen && look.IsPast()) on_disk_.push_back(look);
   return {};
 }
 

@@ -14,7 +14,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "store/base/files.h"
@@ -92,8 +91,9 @@ class RecordFiles {
   KubeletFolder folder_;
   std::filesystem::path path_;
   SyncObserver synced_;
-  // How they were when they were synced, by name; the folder itself has none.
-  mutable std::unordered_map<std::string, internal::ChangeLook> on_disk_;
+  // Files, and the folder, as they were when they were synced. In one piece, so that it pins no
+  // pages of what the start needed.
+  mutable std::vector<internal::ChangeLook> on_disk_;
 };
 
 }  // namespace waybill::guard

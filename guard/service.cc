@@ -1,12 +1,14 @@
 #include "guard/service.h"
 
 #include <fcntl.h>
+#include <link.h>
 #include <malloc.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
+#include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -334,6 +336,24 @@ class HoleCommand {
   std::deque<Hole> waiting_;
 };
 
+// A start needs more memory than what comes after it, and so do the checks: of the heap, and of the
+// command's code, which the kernel reads again where it is run again.
+void GiveMemoryBack() {
+  ::malloc_trim(0);
+  const auto drop = [](dl_phdr_info* program, std::size_t, void*) {
+    for (std::size_t i = 0; i < program->dlpi_phnum; ++i) {
+      const ElfW(Phdr)& part = program->dlpi_phdr[i];
+      if (part.p_type != PT_LOAD || (part.p_flags & PF_W) != 0) continue;
+      const std::uintptr_t page = part.p_align - 1;
+      const std::uintptr_t begin = (program->dlpi_addr + part.p_vaddr) & ~page;
+      const std::uintptr_t end = program->dlpi_addr + part.p_vaddr + part.p_memsz;
+      ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+    }
+    return 1;  // the first one is the command; libraries are shared with others
+  };
+  ::dl_iterate_phdr(drop, nullptr);
+}
+
 class Service {
  public:
   explicit Service(const ServiceOptions& options)
@@ -436,8 +456,7 @@ class Service {
     checks_.emplace(options_.examine);
     checks_->Begin();
     if (TakeChecks(kWaitForChecks)) WriteStatus();
-    // A start needs more memory than what comes after it, and so do the checks.
-    ::malloc_trim(0);
+    GiveMemoryBack();
     Tell("READY=1");
     if (options_.ready && !again) options_.ready(*guard_);
     return {};
@@ -447,7 +466,7 @@ class Service {
     auto results = checks_->Take(wait);
     if (!results) return false;
     guard_->TakeChecks(*std::move(results));
-    ::malloc_trim(0);
+    GiveMemoryBack();
     return true;
   }
 

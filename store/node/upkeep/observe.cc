@@ -459,8 +459,9 @@ Result<void> CheckList(const StoreTxn& txn, const ImageList& list, const Observi
   if (list.token && (list.token->commit < last_list || began_earlier)) {
     return Error{ErrorCode::kInvalidArgument,
                  "the token " + std::to_string(list.token->commit) +
-                     " is older than that of a list that was observed already (" +
-                     std::to_string(last_list) + "); nothing was changed",
+                     " is older than that of a list that was observed already" +
+                     (began_earlier ? "" : " (" + std::to_string(last_list) + ")") +
+                     "; nothing was changed",
                  {},
                  Hint::kBeginList};
   }
