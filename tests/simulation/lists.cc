@@ -151,7 +151,11 @@ void NodeLife::ListNow() {
 }
 
 void NodeLife::Observe(const Listing& listing, bool complete) {
-  const bool is_older = listing.token.commit < newest_token_;
+  const ListToken& token = listing.token;
+  const bool is_older =
+      token.commit < newest_token_.commit ||
+      (token.commit == newest_token_.commit && token.drawn.boot_id == newest_token_.drawn.boot_id &&
+       token.drawn.nanoseconds < newest_token_.drawn.nanoseconds);
   const Result<ObserveReport> report =
       store_->ObserveImages({.images = listing.images,
                              .token = listing.token,
@@ -165,7 +169,7 @@ void NodeLife::Observe(const Listing& listing, bool complete) {
     Fail("ObserveImages: " + report.error().ToString(), std::nullopt);
   }
   if (is_older) Fail("a list is taken although a newer one was observed", std::nullopt);
-  newest_token_ = listing.token.commit;
+  newest_token_ = listing.token;
   figures_.judged_preloaded += report->preloaded;
   figures_.judged_closed += report->closed;
   const bool judged = report->not_judged_because.empty();
@@ -291,7 +295,7 @@ void NodeLife::CollectGarbage() {
   Listing listing = BeginListing();
   Take(listing);
   Must(store_->Prune(listing.images, listing.token), "Prune");
-  newest_token_ = listing.token.commit;
+  newest_token_ = listing.token;
   truth_.SeenGone(listing.contents, listing.token_step);
 }
 

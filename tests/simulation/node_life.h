@@ -256,7 +256,7 @@ class NodeLife {
   bool passes_entries_ = true;  // asks the runtime for the entry of what it pulled
   bool listed_since_start_ = false;
   Millis last_list_on_a_miss_ = -kDay;
-  std::uint64_t newest_token_ = 0;  // the commit of the newest list that was observed
+  ListToken newest_token_;  // of the newest list that was observed, in this process
   std::optional<std::vector<ImageOnNode>> old_list_;
   // Those that run or may still bring something, by their numbers.
   std::map<std::uint64_t, PullPointer> pulls_;

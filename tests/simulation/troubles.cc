@@ -111,7 +111,7 @@ void NodeLife::Open(Mode mode, bool continues_pulls) {
   }
   store_ = Must(NodeStore::Open(options), "Open");
   const RecoveryReport& report = store_->recovery_report();
-  newest_token_ = 0;
+  newest_token_ = {};
   last_truth_ = 0;
   ReconcileSoon();
   if (lost_) {
