@@ -211,7 +211,8 @@ func (c *closedRun) mayBePulled(image kubecontainer.Image, known evidence, place
 			if given || placed == nil || placed[plain(ref)] || known.closed[plain(ref)] != "" {
 				continue
 			}
-			// Without entries only its ref tells the repository, or nothing does.
+			// A name that is none tells nothing. Without one only its ref tells the repository, or nothing does.
+			names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { _, err := waybill.NormaliseImage(n); return err != nil })
 			if _, ok := waybill.ParseImage(ref); len(names) == 0 && ok && strings.Contains(ref, "@") {
 				names = []string{ref}
 			}
