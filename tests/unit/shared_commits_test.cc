@@ -5,6 +5,7 @@
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <fstream>
+#include <functional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,11 +26,14 @@ namespace {
 
 // A committer alone on a store's files.
 struct Alone {
-  explicit Alone(const OpenOptions& options)
+  explicit Alone(const OpenOptions& options,
+                 std::function<Result<void>(internal::StoreTxn&)> before_commit = {})
       : owned(Must(internal::OpenAsOwner(options, internal::OnDamage::kRefuse,
                                          {&internal::NodeProduct()}, report))),
         committer(*owned.database.env, owned.database.handles, owned.database.identity, owned.state,
-                  {.clock = options.clock, .undo = &in_flight}) {}
+                  {.clock = options.clock,
+                   .undo = &in_flight,
+                   .before_commit = std::move(before_commit)}) {}
   void Settle() {
     owned.witness->Advance(committer.state().commit_sequence);
     Must(owned.witness->Sync());
@@ -56,32 +60,39 @@ bool Sleeps(pid_t thread) {
 
 }  // namespace
 
+// Also if that commit fails: then each is committed alone.
 BOOST_AUTO_TEST_CASE(who_comes_while_a_change_runs_joins_its_commit) {
-  ScratchStore store(Rules::kClosed);
-  const OpenOptions options = store.Options({});
-  store.Stop();
-  {
-    Alone alone(options);
-    const std::uint64_t before = alone.committer.state().commit_sequence;
-    std::atomic<pid_t> late{0};
-    std::thread other;
-    Must(alone.committer.Run([&](internal::StoreTxn& txn) {
-      if (!other.joinable()) {
-        other = std::thread([&] {
-          late = gettid();
-          Must(alone.committer.Run(
-              [&](internal::StoreTxn& its) { return alone.StoreIntent(its, "late"); }));
-        });
-        while (late == 0 || !Sleeps(late)) std::this_thread::yield();
-      }
-      return alone.StoreIntent(txn, "early");
-    }));
-    other.join();
-    BOOST_TEST(alone.committer.state().commit_sequence == before + 1);
-    alone.Settle();
+  for (const bool fails : {false, true}) {
+    ScratchStore store(Rules::kClosed);
+    const OpenOptions options = store.Options({});
+    store.Stop();
+    {
+      bool failed = !fails;
+      Alone alone(options, [&](internal::StoreTxn&) -> Result<void> {
+        if (std::exchange(failed, true)) return {};
+        return Error{ErrorCode::kIo, "a test", ""};
+      });
+      const std::uint64_t before = alone.committer.state().commit_sequence;
+      std::atomic<pid_t> late{0};
+      std::thread other;
+      Must(alone.committer.Run([&](internal::StoreTxn& txn) {
+        if (!other.joinable()) {
+          other = std::thread([&] {
+            late = gettid();
+            Must(alone.committer.Run(
+                [&](internal::StoreTxn& its) { return alone.StoreIntent(its, "late"); }));
+          });
+          while (late == 0 || !Sleeps(late)) std::this_thread::yield();
+        }
+        return alone.StoreIntent(txn, "early");
+      }));
+      other.join();
+      BOOST_TEST(alone.committer.state().commit_sequence == before + (fails ? 2 : 1));
+      alone.Settle();
+    }
+    store.Start();
+    BOOST_TEST(Must(store->ListIntents()).size() == 2U);
   }
-  store.Start();
-  BOOST_TEST(Must(store->ListIntents()).size() == 2U);
 }
 
 BOOST_AUTO_TEST_CASE(a_change_that_is_refused_fails_alone) {

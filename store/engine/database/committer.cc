@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "store/base/caught.h"
@@ -11,6 +12,7 @@ namespace waybill::internal {
 namespace {
 
 constexpr std::size_t kMaxBatch = 256;
+constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 // Commits between two searches for dead readers, which keep old pages from being used again.
 constexpr std::uint64_t kReaderCheckInterval = 256;
 // Pages that only deletions may use, so that a full store can be pruned. A small deletion takes
@@ -234,10 +236,10 @@ void Committer::RunBatch(std::span<Request*> batch) {
     return;
   }
   while (!batch.empty()) {
-    std::size_t without = batch.size();
+    std::size_t without = kNone;  // not batch.size(): others may join
     Error error;
     if (TryTogether(batch, without, error)) return;
-    if (without < batch.size()) {
+    if (without != kNone) {
       // Its result is set. The others run again, in their order.
       std::rotate(batch.begin() + static_cast<std::ptrdiff_t>(without),
                   batch.begin() + static_cast<std::ptrdiff_t>(without) + 1, batch.end());
