@@ -158,6 +158,19 @@ BOOST_FIXTURE_TEST_CASE(of_one_commit_the_list_counts_that_began_last, Node) {
   BOOST_TEST(DecisionOf(**this, kUnknown).pull);
 }
 
+BOOST_FIXTURE_TEST_CASE(a_list_of_an_earlier_boot_began_earlier, Node) {
+  const ListToken older = Must((*this)->BeginList());
+  clock().Reboot();
+  Open();
+  const ListToken newer = Must((*this)->BeginList());
+  Must(Observe(newer));
+  ListToken earlier = newer;
+  earlier.drawn = older.drawn;
+  for (const ListToken& token : {older, earlier}) {
+    ExpectError(Observe(token), ErrorCode::kInvalidArgument, "is older than that of a list");
+  }
+}
+
 // Forgotten with the process, it is as if it had never come: what an older list then does is what
 // it would have done.
 BOOST_FIXTURE_TEST_CASE(one_that_is_forgotten_opened_nothing, Node) {

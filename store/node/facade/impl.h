@@ -147,9 +147,10 @@ class NodeStore::Impl {
   }
   // Owner, in a transaction that uses a list with that token.
   void NoteList(const ListToken& token) {
-    const bool is_later =
-        token.commit > last_list.commit || (token.commit == last_list.commit &&
-                                            token.drawn.nanoseconds >= last_list.drawn.nanoseconds);
+    const bool is_later = token.commit > last_list.commit ||
+                          (token.commit == last_list.commit &&
+                           (token.drawn.boot_id != last_list.drawn.boot_id ||
+                            token.drawn.nanoseconds >= last_list.drawn.nanoseconds));
     if (is_later) last_list = token;
   }
   // Owner, in a transaction: whether a list that changes nothing must be committed all the same.

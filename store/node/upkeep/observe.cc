@@ -453,9 +453,12 @@ Result<void> CheckList(const StoreTxn& txn, const ImageList& list, const Observi
   const ListToken& last = observing.last_list;
   const std::uint64_t last_list = std::max(txn.state().last_list, last.commit);
   // Lists between which nothing was committed have one number.
-  const bool began_earlier = list.token && list.token->commit == last.commit &&
-                             list.token->drawn.boot_id == last.drawn.boot_id &&
-                             list.token->drawn.nanoseconds < last.drawn.nanoseconds;
+  const auto is_before_last = [&](const BootTime& drawn) {
+    if (drawn.boot_id != last.drawn.boot_id) return last.drawn.boot_id == observing.now.boot_id;
+    return drawn.nanoseconds < last.drawn.nanoseconds;
+  };
+  const bool began_earlier =
+      list.token && list.token->commit == last.commit && is_before_last(list.token->drawn);
   if (list.token && (list.token->commit < last_list || began_earlier)) {
     return Error{ErrorCode::kInvalidArgument,
                  "the token " + std::to_string(list.token->commit) +
