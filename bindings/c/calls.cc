@@ -18,7 +18,7 @@ waybill_code waybill_parse_proof_checker(waybill_string name, int32_t* checker,
 }
 
 waybill_string waybill_pull_state_name(int32_t state) {
-  return NameOf(state, waybill::PullState::kRunning, waybill::PullState::kUnknown,
+  return NameOf(state, waybill::PullState::kRunning, waybill::PullState::kDropped,
                 waybill::PullStateName);
 }
 

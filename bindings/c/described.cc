@@ -132,7 +132,7 @@ OpenPull FromC(const waybill_open_pull& from, Arguments& arguments) {
   to.several = from.several;
   to.image = arguments.String(from.image, "image");
   to.runtime_handler = arguments.String(from.runtime_handler, "runtime_handler");
-  to.state = arguments.OneOf(from.state, PullState::kRunning, PullState::kUnknown, "state");
+  to.state = arguments.OneOf(from.state, PullState::kRunning, PullState::kDropped, "state");
   to.began = FromC(from.began, arguments);
   to.ended = FromCIfAny(from.ended, arguments);
   to.ended_at = FromC(from.ended_at, arguments);

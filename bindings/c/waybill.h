@@ -420,9 +420,13 @@ enum {
   /* the runtime reported an error, but something may have been transferred */
   WAYBILL_OPEN_PULL_FAILED = 2,
   /* cancelled, timed out, connection lost, or the process that pulled ended */
-  WAYBILL_OPEN_PULL_UNKNOWN = 3
+  WAYBILL_OPEN_PULL_UNKNOWN = 3,
+  /* No pull: more images were gone than are remembered (10,000), and it stands for those that were
+   * dropped, as one of anything. It ends when the node has run for as long as
+   * waybill_evidence_options.remember_seconds since the last of them. */
+  WAYBILL_OPEN_PULL_DROPPED = 4
 };
-/* "running", "failed", "unknown"; "" for a number of a later version. */
+/* "running", "failed", "unknown", "dropped"; "" for a number of a later version. */
 WAYBILL_API waybill_string waybill_pull_state_name(int32_t state);
 
 /* A pull that may still bring an image, or may have brought one that nobody recorded. */

@@ -154,8 +154,9 @@ Command ForgetCommand() {
       .summary = "credentials stop opening images",
       .notes =
           R"(The images stay, and are verified again: the next pod pulls. What was forgotten does not
-come back by a pull that began before, a restored backup or an import, for 30 days or
---keep-revocations of `waybill start`. Equal credentials under other names still open
+come back by a pull that began before, a restored backup or an import, before the node
+has run for 30 days (--keep-revocations of `waybill start`) and then boots, or the guard
+sees another kubelet begin. Equal credentials under other names still open
 what they opened. A kubelet that runs without waybill keeps what it has in memory until
 it restarts.)",
       .actions = {{.name = "secret",

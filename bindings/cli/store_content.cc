@@ -113,7 +113,7 @@ class Revoked {
 };
 
 // Leaves out forgotten credentials that records still store, as the store's own answers do.
-void LeaveWhatCounts(const AgeLimits& ages, Timestamp latest_time, StoreContent& content) {
+void LeaveWhatCounts(const AgeLimits& ages, const internal::Clocks& clocks, StoreContent& content) {
   const Revoked revoked(content.revocations);
   for (ImagePulledRecord& record : content.records) {
     internal::LeaveIf(
@@ -122,7 +122,7 @@ void LeaveWhatCounts(const AgeLimits& ages, Timestamp latest_time, StoreContent&
   }
   content.records_of_any_age = content.records;
   const VerificationPolicy any;
-  const internal::IsGood good(any, ages, internal::NowForAges(SystemClock(), latest_time));
+  const internal::IsGood good(any, ages, clocks.At(SystemBootClock(), SystemClock()));
   for (ImagePulledRecord& record : content.records) internal::LeaveIf(good, record);
 }
 
@@ -134,7 +134,7 @@ Result<StoreContent> ReadFromFile(const std::string& path) {
                        .pulls = std::move(backup.pulls),
                        .quarantine = std::move(backup.quarantine),
                        .distrustful = backup.distrustful};
-  LeaveWhatCounts(backup.ages, backup.latest_time, content);
+  LeaveWhatCounts(backup.ages, backup.clocks, content);
   return content;
 }
 

@@ -141,7 +141,8 @@ def shown(api):
     for name in structs:
         out += ["", "template <typename Show>",
                 f"void EachMember(const {name}& value, const Show& show) {{"]
-        out += [f'show("{json_name(m.name)}", value.{m.name});' for m in api.structs[name].members]
+        out += [f'show("{json_name(m.name)}", value.{m.name});' for m in api.structs[name].members
+                if "used inside the store" not in " ".join(m.comment).lower()]
         out.append("}")
     return "\n".join(out + ["", "}  // namespace waybill::cli", "",
                             "#endif  // WAYBILL_BINDINGS_CLI_DESCRIBED_H_", ""])

@@ -152,6 +152,10 @@ const (
 	PullStateFailed PullState = C.WAYBILL_OPEN_PULL_FAILED
 	// PullStateUnknown: cancelled, timed out, connection lost, or the process that pulled ended
 	PullStateUnknown PullState = C.WAYBILL_OPEN_PULL_UNKNOWN
+	// PullStateDropped: No pull: more images were gone than are remembered (10,000), and it stands
+	// for those that were dropped, as one of anything. It ends when the node has run for as long as
+	// [Evidence.Remember] since the last of them.
+	PullStateDropped PullState = C.WAYBILL_OPEN_PULL_DROPPED
 )
 
 // String returns the name of a PullState, as the library spells it.

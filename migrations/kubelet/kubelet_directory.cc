@@ -347,4 +347,24 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
   return committer.Run([&](StoreTxn& txn) { return EndImport(txn, directory, uncut); });
 }
 
+Result<std::vector<ImagePulledRecord>> SyncAndReadRecords(const std::filesystem::path& directory) {
+  const std::filesystem::path image_manager = directory / "image_manager";
+  std::vector<Entry> entries;
+  ImportReport ignored;
+  for (const KubeletFolder folder : {KubeletFolder::kPulling, KubeletFolder::kPulled}) {
+    if (!TRY(Exists(image_manager / FolderName(folder)))) continue;
+    TRY(SyncDirectory(image_manager / FolderName(folder)));
+    entries.clear();
+    TRY(List(image_manager, folder, entries, ignored));
+  }
+  std::vector<ImagePulledRecord> records;
+  for (const Entry& entry : entries) {
+    if (entry.folder != KubeletFolder::kPulled) continue;
+    auto file = TRY(ReadKubeletFile(image_manager, entry.folder, entry.name, OnReadError::kFail));
+    auto* const record = std::get_if<ImagePulledRecord>(&file.content);
+    if (record != nullptr) records.push_back(std::move(*record));
+  }
+  return records;
+}
+
 }  // namespace waybill::internal

@@ -52,6 +52,10 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
                                     const ImportOptions& options, const Progress& progress,
                                     ImportReport& report);
 
+// The readable records in pulled/, after a sync of both folders: no power cut brings another file
+// back. kIo; kNotFound: there is no such directory.
+Result<std::vector<ImagePulledRecord>> SyncAndReadRecords(const std::filesystem::path& directory);
+
 }  // namespace waybill::internal
 
 #endif  // WAYBILL_MIGRATIONS_KUBELET_KUBELET_DIRECTORY_H_

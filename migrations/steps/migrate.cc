@@ -42,13 +42,15 @@ std::vector<Move> MovesBetween(std::uint32_t from, std::uint32_t to) {
 
 // The working copy of the store's state in one transaction.
 struct Working {
-  Working(const OwnedStore& store, MDB_txn* txn, Timestamp now)
+  Working(const OwnedStore& store, MDB_txn* txn, Timestamp clock, const BootTime& boot)
       : identity(store.database.identity), handles(store.database.handles), state(store.state) {
     context.txn = txn;
     context.handles = &handles;
     context.identity = &identity;
     context.directory = &store.database.env->directory();
-    context.now = std::max(now, state.latest_time);
+    context.now = std::max(clock, state.latest_time);
+    context.clock = clock;
+    context.boot = boot;
   }
   Working(const Working&) = delete;
   Working& operator=(const Working&) = delete;
@@ -76,7 +78,7 @@ Result<std::vector<std::string>> LossesOf(const OwnedStore& store, const Move& m
   if (rc != MDB_SUCCESS) {
     return lmdb::MakeError(rc, "reading the store", store.database.env->directory());
   }
-  Working working(store, txn.get(), {});
+  Working working(store, txn.get(), {}, {});
   return move.step->losses(StoreTxn(working.context, working.state));
 }
 
@@ -153,7 +155,7 @@ Result<MigrationStep> RunStep(OwnedStore& store, const Move& move, const Migrate
   lmdb::Txn txn;
   int rc = txn.BeginWrite(env);
   if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "beginning a write", env.directory());
-  Working working(store, txn.get(), request.clock());
+  Working working(store, txn.get(), request.clock(), request.boot_clock());
   rc = OpenTables(txn.get(), move.to(), true, working.handles);
   if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "making the tables", env.directory());
   // Steps read and write as the newer version.
@@ -178,7 +180,7 @@ Result<void> SettleBothMetaPages(OwnedStore& store, const MigrateRequest& reques
   lmdb::Txn txn;
   const int rc = txn.BeginWrite(env);
   if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "beginning a write", env.directory());
-  Working working(store, txn.get(), request.clock());
+  Working working(store, txn.get(), request.clock(), request.boot_clock());
   if (auto r = StoreTxn(working.context, working.state).WriteState(); !r) return r;
   return Commit(txn, working, store, room);
 }

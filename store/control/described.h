@@ -183,7 +183,8 @@ struct Members<Revocation> {
                                     Member<&Revocation::credential_hash>(),
                                     Member<&Revocation::commit>(),
                                     Member<&Revocation::since>(),
-                                    Member<&Revocation::untidied>()};
+                                    Member<&Revocation::untidied>(),
+                                    Member<&Revocation::ran>()};
 };
 
 template <>

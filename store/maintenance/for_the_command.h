@@ -37,7 +37,7 @@ struct BackupContent {
   std::vector<Revocation> revocations = {};
   bool distrustful = false;
   AgeLimits ages = {};
-  Timestamp latest_time = {};  // of its newest commit (NowForAges)
+  Clocks clocks = {};  // of its newest commit
 };
 
 // Reads the file of a backup, and changes nothing. kNotFound, kUnsafePath, kIo, kDamaged,

@@ -34,7 +34,7 @@ Result<BackupContent> ReadBackup(const std::filesystem::path& path) {
   content.revocations = values.All(Table::kRevocations, DecodeRevocation);
   content.distrustful = inspection.state->distrustful;
   content.ages = inspection.state->ages;
-  content.latest_time = inspection.state->latest_time;
+  content.clocks = inspection.state->clocks;
   return content;
 }
 

@@ -5,8 +5,8 @@
 //   open    a start; what ran before ends. Answer: the report. Fields that last: policy, allow,
 //           preloadedOnly; pool, userNamespaces; shortNames, grace, window (seconds); rules, in
 //           cases of one set of rules. And: onNode (null: unknown), preloaded, continuesPulls,
-//           gap ("yes", "no"; absent: detect), mapBytes. A case that begins without one is opened
-//           with the defaults and an empty onNode.
+//           gap ("yes", "no"; absent: detect), maxAge (seconds; lasts), mapBytes. A case that
+//           begins without one is opened with the defaults and an empty onNode.
 //   check, ensure   image, imageRef, handler, secrets, serviceAccount, credentialsUnavailable
 //   intent  image, handler, as: a name for the pull's ID
 //   pulled, failed   pull: such a name, or a number; entry: what the runtime lists for the image;
@@ -20,6 +20,9 @@
 //   prune   inUse, until; or token, absent: the one drawn last
 //   addToLedger     entry, source, reason
 //   removeFromLedger  imageRef, handler, reason
+//   forget  namespace, name, uid; hash; or imageRef, handler
+//   kubeletBegan    ago: seconds; absent: 0
+//   mostRemembered  count: how many gone images are remembered, in this case
 //   openPulls, ledger, dropPull (pull, reason), explain (image, imageRef, handler, names)
 //   clearDistrust   reason, onNode, adopt
 //   commits how many there were since the last such line
@@ -51,6 +54,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/node/evidence/prune.h"
 #include "tests/replay/fields.h"
 #include "tests/replay/player.h"
 #include "tests/replay/userns_calls.h"
@@ -100,7 +104,9 @@ PullFailure FailureOf(const json& line) {
 // One node under one set of rules.
 class Node {
  public:
-  explicit Node(Rules rules) : rules_(rules) {}
+  explicit Node(Rules rules) : rules_(rules) {
+    internal::SetMostRememberedForTests(kMaxRemembered);
+  }
 
   // Scratch directories are "DIR" in the answer.
   json Do(const std::string& op, const json& line) {
@@ -227,6 +233,16 @@ class Node {
       return AsJson(store_->RemoveFromLedger({.image_ref = ref, .runtime_handler = handler},
                                              StringOf(line, "reason"), options_));
     }
+    if (op == "forget") return Forget(line, ref, handler);
+    if (op == "kubeletBegan") {
+      BootTime began = clock_.Boot();
+      began.nanoseconds -= line.value("ago", std::int64_t{0}) * 1'000'000'000;
+      return AsJson(store_->NoteKubeletBegan(began));
+    }
+    if (op == "mostRemembered") {
+      internal::SetMostRememberedForTests(line.at("count").get<std::size_t>());
+      return "done";
+    }
     if (op == "explain") {
       return AsJson(store_->Explain({.image = image, .image_ref = ref, .runtime_handler = handler},
                                     StringsOf(line, "names")));
@@ -286,6 +302,9 @@ class Node {
     if (line.contains("window")) {
       evidence_.window = std::chrono::seconds(line["window"].get<std::int64_t>());
     }
+    if (line.contains("remember")) {
+      evidence_.remember = std::chrono::seconds(line["remember"].get<std::int64_t>());
+    }
     options.evidence = evidence_;
     options.continues_pulls = FlagOf(line, "continuesPulls");
     if (std::filesystem::exists(scratch_ / "kubelet")) {
@@ -296,6 +315,9 @@ class Node {
       user_namespaces_.enabled = FlagOf(line, "userNamespaces");
     }
     options.user_namespaces = user_namespaces_;
+    if (line.contains("maxAge")) {
+      options.ages = AgeLimits{.credentials = std::chrono::seconds(line["maxAge"].get<int>())};
+    }
     const std::string gap = StringOf(line, "gap");
     options.gap = gap == "yes" ? Gap::kYes : gap == "no" ? Gap::kNo : Gap::kDetect;
     options.allow_empty = !line.contains("allowEmpty") || FlagOf(line, "allowEmpty");
@@ -398,6 +420,19 @@ class Node {
       if (!ended) return AsJson(ended);
     }
     return "done";
+  }
+
+  json Forget(const json& line, const std::string& ref, const std::string& handler) {
+    const std::string name = StringOf(line, "name");
+    const std::string space = StringOf(line, "namespace");
+    const auto forgotten =
+        line.contains("hash") ? store_->ForgetCredential(StringOf(line, "hash"), options_)
+        : !ref.empty()
+            ? store_->ForgetImage({.image_ref = ref, .runtime_handler = handler}, options_)
+        : name.empty() ? store_->ForgetNamespace(space, options_)
+                       : store_->ForgetSecret({space, name, StringOf(line, "uid")}, options_);
+    if (!forgotten) return AsJson(forgotten.error());
+    return {{"records", forgotten->records}, {"secrets", forgotten->secrets}};
   }
 
   // With the names that lines gave them.
@@ -568,7 +603,7 @@ class HistoryPlayer final : public Player {
         {"op", "answer", "closed",
          // open
          "policy", "allow", "preloadedOnly", "pool", "userNamespaces", "shortNames", "grace",
-         "window", "rules", "onNode", "preloaded", "continuesPulls", "gap",
+         "window", "remember", "rules", "onNode", "preloaded", "continuesPulls", "gap",
          // check, pull
          "image", "imageRef", "handler", "secrets", "serviceAccount", "credentials",
          "credentialsUnavailable", "manifest", "platform", "as", "pull", "entry", "how", "count",
@@ -579,7 +614,9 @@ class HistoryPlayer final : public Player {
          "lastUpdated", "credentialMapping", "handlers", "folder", "key", "content", "path",
          "apiVersion",
          // time, whole stores
-         "mapBytes", "seconds", "bootId", "to", "schema",
+         "mapBytes", "seconds", "bootId", "to", "schema", "maxAge", "ago",
+         // what is forgotten
+         "namespace", "name", "uid", "hash",
          // pods
          "pod", "block", "blocks", "hostId", "length", "hostUsers", "existing", "running"});
     for (auto& [rules, node] : nodes_) {

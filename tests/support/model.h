@@ -97,9 +97,7 @@ class Model {
     counts_ = false;
   }
   // The process ended. What no commit has is forgotten.
-  void Ended() {
-    last_list_ = kept_list_;
-  }
+  void Ended() { last_list_ = kept_list_; }
 
   // The name under which records are kept; nullopt: not in the registry. Handlers are named here as
   // callers name them.
@@ -231,7 +229,6 @@ class Model {
 
   // --- Revocation and ages
 
-  Timestamp NowForAges() const;
   bool IsPastAge(const Proof& proof, std::chrono::seconds most) const;
   bool IsCheckedEnough(const std::string& name, const Proof& proof) const;
   // Of two proofs of the same credentials.
@@ -358,7 +355,7 @@ class Model {
   const LedgerEntry* ComesBack(const Listed& image, std::optional<std::uint64_t> until,
                                bool first) const;
   void GiveBack(const Listed& image);
-  bool IsOver(Timestamp absent_since) const;
+  bool IsOver(std::uint64_t absent_ran) const;
   Timestamp AbsentFrom() const;
   void ForgetAbsent(const std::string& ref, const std::string& stored);
   void ForgetOutdone(const std::vector<Listed>& images);
@@ -392,6 +389,21 @@ class Model {
   Timestamp now_;
   BootTime boot_;
   Timestamp latest_{};  // of anything written
+  // In nanoseconds, as of what was written last: how long the node ran, and two clocks that go on
+  // by that or by the wall clock.
+  struct Times {
+    BootTime boot;
+    std::int64_t wall = 0;
+    std::int64_t ran = 0;
+    std::int64_t boot_began = 0;
+    std::int64_t ages = 0;
+    std::int64_t ends = 0;
+  };
+  Times TimesNow() const;
+  std::uint64_t RanSeconds() const;
+  Times times_;
+  bool took_files_over_ = false;
+  bool is_old_ = false;  // of a schema version that knows the latest time alone
   std::uint64_t writes_ = 0;
   bool counts_ = true;
   Records records_;

@@ -62,7 +62,7 @@ std::string DescribeRevocation(const Revocation& one) {
   return std::string(RevocationKindName(one.kind)) + " " + one.who.namespace_name + "/" +
          one.who.name + "/" + one.who.uid + " " + one.image_ref + "@" + one.runtime_handler + " " +
          one.credential_hash + " in commit " + std::to_string(one.commit) + " at " +
-         DescribeTime(one.since);
+         DescribeTime(one.since) + ", when the node had run " + std::to_string(one.ran) + " ns";
 }
 
 std::string DifferenceOf(std::multiset<std::string> held, std::multiset<std::string> expected) {
@@ -150,7 +150,9 @@ std::string DescribeProofs(const ImagePulledRecord& record) {
 std::string DescribeRecord(const ImagePulledRecord& record) {
   std::string text = record.image_ref + " at " + DescribeTime(record.last_updated);
   if (!record.runtime_handler.empty()) text += " @" + record.runtime_handler;
-  if (record.absent_since) text += " gone since " + DescribeTime(record.absent_since);
+  if (record.absent_since)
+    text += " gone since " + DescribeTime(record.absent_since) + ", run " +
+            std::to_string(record.absent_ran) + " s";
   if (!record.manifest_digest.empty() || record.platform || record.guest_platform) {
     text += " manifest " + record.manifest_digest + " of " + DescribePlatform(record.platform) +
             " for " + DescribePlatform(record.guest_platform);

@@ -521,8 +521,8 @@ bool Model::Gives(const ModelPull& one, const KnownImage& name, bool pinned,
          CouldGive(completed, name);
 }
 
-bool Model::IsOver(Timestamp absent_since) const {
-  return TimeOfWriting().seconds - absent_since.seconds >= evidence_.remember.count();
+bool Model::IsOver(std::uint64_t absent_ran) const {
+  return RanSeconds() >= absent_ran + static_cast<std::uint64_t>(evidence_.remember.count());
 }
 
 Timestamp Model::AbsentFrom() const {
@@ -849,11 +849,12 @@ std::uint64_t Model::PruneLedger(const std::vector<ImageOnNode>& images, std::ui
   std::uint64_t left = 0;
   for (auto& [copy, entry] : ledger_) {
     if (entry.stamp > token || IsListed(images, copy.first, copy.second)) continue;
-    if (remembers && entry.absent_since && !IsOver(*entry.absent_since)) continue;
+    if (remembers && entry.absent_since && !IsOver(entry.absent_ran)) continue;
     if (only_recorded && !AnyRecordOf(copy.first)) continue;
     left += entry.absent_since ? 0 : 1;
     if (remembers && !entry.absent_since && !IsListed(images, copy.first, std::nullopt)) {
       entry.absent_since = AbsentFrom();
+      entry.absent_ran = RanSeconds();
       entry.stamp = writes_ + 1;
     } else {
       gone.push_back(copy);
@@ -988,6 +989,7 @@ void Model::TakeOverIntents() {
 }
 
 void Model::Up() {
+  is_old_ = false;
   TakeOverIntents();
   awaits_first_list_ = true;
   evidence_removed_ = writes_ + 1;

@@ -13,7 +13,9 @@ namespace waybill::testing {
 namespace {
 
 constexpr std::chrono::seconds kForEver{0};
+constexpr std::int64_t kHour = 3600;
 constexpr std::int64_t kDay = 86400;
+constexpr std::int64_t kSecond = 1'000'000'000;
 
 template <typename T>
 constexpr bool kIsSecret = requires(const T& one) {
@@ -80,28 +82,47 @@ bool DropEnding(ImagePulledRecord& record) {
 
 // --- Ages
 
-Timestamp Model::NowForAges() const {
-  return latest_.seconds > now_.seconds + kDay ? now_ : std::max(now_, latest_);
+Model::Times Model::TimesNow() const {
+  Times now = times_;
+  std::int64_t since = 0;
+  if (boot_.boot_id != BootTime().boot_id) {
+    const bool same = times_.boot.boot_id == boot_.boot_id;
+    if (same) since = std::max<std::int64_t>(boot_.nanoseconds - times_.boot.nanoseconds, 0);
+    if (!same && times_.boot.boot_id != BootTime().boot_id) {
+      since = boot_.nanoseconds;
+      now.boot_began = times_.ran + std::min<std::int64_t>(since, 1);
+    }
+    if (!same || since > 0) now.boot = boot_;
+  }
+  now.ran += since;
+  now.wall = now_.seconds * kSecond + now_.nanoseconds;
+  const bool is_first = times_.wall == 0;
+  now.ages = is_first ? now.wall : times_.ages + std::max(since, now.wall - times_.wall);
+  now.ends = std::max(now.wall, times_.ends + since);
+  if (now.ends >= now.wall + (kDay + 1) * kSecond) now.ends = now.wall;
+  return now;
+}
+
+std::uint64_t Model::RanSeconds() const {
+  return static_cast<std::uint64_t>(TimesNow().ran / kSecond + 1);
 }
 
 bool Model::MustKeepTime() const {
-  constexpr std::int64_t kHour = 3600;
-  const std::int64_t since = now_.seconds - latest_.seconds;
+  const std::int64_t since = TimesNow().ages - times_.ages;
   for (const auto& most : {ages_.credentials, ages_.service_accounts, ages_.node_pods}) {
-    if (most != kForEver && since >= std::min<std::int64_t>(most.count(), kHour)) return true;
+    if (most != kForEver && since >= std::min<std::int64_t>(most.count(), kHour) * kSecond) {
+      return true;
+    }
   }
-  return since >= kHour && std::any_of(records_.begin(), records_.end(), [](const auto& one) {
-           ImagePulledRecord record = one.second;
-           return DropEnding(record);
-         });
+  return since >= kHour * kSecond && AnyEnds();
 }
 
 bool Model::IsPastAge(const Proof& proof, std::chrono::seconds most) const {
-  const std::int64_t now = NowForAges().seconds;
-  if (proof.good_until && now >= proof.good_until->seconds) return true;
+  const Times now = TimesNow();
+  if (proof.good_until && now.ends / kSecond >= proof.good_until->seconds) return true;
   if (most == kForEver) return false;
-  if (!proof.proven || proof.proven->seconds > now + kDay) return true;
-  return now - proof.proven->seconds > most.count();
+  const std::int64_t age = now.ages / kSecond - (proof.proven ? proof.proven->seconds : 0);
+  return !proof.proven || age < 0 || age > most.count();
 }
 
 // The very name, else the longest prefix, else the rest.
@@ -137,6 +158,7 @@ ImagePulledRecord Model::Counting(ImagePulledRecord record) const {
   // Under each name by its own rule.
   ImagePulledRecord counting = record;
   counting.credential_mapping.clear();
+  if (!counting.absent_since) counting.absent_ran = 0;
   for (const auto& [name, entry] : record.credential_mapping) {
     ImagePulledRecord alone;
     alone.credential_mapping[name] = entry;
@@ -202,7 +224,8 @@ std::uint64_t Model::PullOfNameBegan(const std::string& name, const std::string&
 
 ImagePullCredentials Model::Proven(ImagePullCredentials credentials, std::uint64_t began,
                                    const ProofTerms& terms) const {
-  const Proof proof{Timestamp{NowForAges().seconds, 0}, began, terms.checker, terms.good_until};
+  const Proof proof{Timestamp{TimesNow().ages / kSecond, 0}, began, terms.checker,
+                    terms.good_until};
   credentials.node_pods_proof = proof;
   for (auto& secret : credentials.kubernetes_secrets) secret.proof = proof;
   for (auto& account : credentials.kubernetes_service_accounts) account.proof = proof;
@@ -224,7 +247,7 @@ void Model::GiveProofs(const ImagePulledRecord& before, ImagePulledRecord& put) 
     if (before.credential_mapping.contains(name)) stored = before.credential_mapping.at(name);
     const std::uint64_t began = PullOfNameBegan(name, put.runtime_handler);
     Proof fresh;
-    if (began != 0) fresh = {Timestamp{NowForAges().seconds, 0}, began};
+    if (began != 0) fresh = {Timestamp{TimesNow().ages / kSecond, 0}, began};
     const bool may_be_gone = last_truth_ != 0 && began <= last_truth_;
 
     const auto secret_counts = [&](const ImagePullSecret& one) {
@@ -274,6 +297,7 @@ void Model::PutRevocation(const Revocation& revocation) {
     if (!SameIdentity(one, revocation)) continue;
     one.commit = std::max(one.commit, revocation.commit);
     one.since = std::max(one.since, revocation.since);
+    one.ran = std::max(one.ran, revocation.ran);
     return;
   }
   revocations_.push_back(revocation);
@@ -365,6 +389,7 @@ ForgetReport Model::Forget(Revocation what) {
   }
   what.commit = writes_ + 1;
   what.since = TimeOfWriting();
+  what.ran = static_cast<std::uint64_t>(TimesNow().ran);
   const auto refs = is_image ? RefsOf(what.image_ref) : std::vector<std::string>{""};
   const auto is_its = [&](const ImagePulledRecord& record) {
     return record.runtime_handler == what.runtime_handler &&
@@ -442,6 +467,7 @@ std::optional<ReconcileReport> Model::Reconcile(const ExistingCredentials& truth
     one.who = who;
     one.commit = token;
     one.since = TimeOfWriting();
+    one.ran = static_cast<std::uint64_t>(TimesNow().ran);
     PutRevocation(one);
   }
   last_truth_ = token;
@@ -456,8 +482,9 @@ std::optional<ReconcileReport> Model::Reconcile(const ExistingCredentials& truth
   return report;
 }
 
-// Kept for their time, as long as an older backup, and as long as a pull that began before is open;
-// those of hashes also as long as a Secret might be rotated to them.
+// Kept while the node runs for their time, until another boot, as long as an older backup, and as
+// long as a pull that began before is open; those of hashes also as long as a Secret might be
+// rotated to them.
 void Model::DropOldRevocations(std::uint64_t oldest_backup) {
   std::uint64_t oldest = oldest_backup;
   for (const ModelPull& one : pulls_) {
@@ -470,7 +497,9 @@ void Model::DropOldRevocations(std::uint64_t oldest_backup) {
   });
   const auto gone = std::erase_if(revocations_, [&](const Revocation& one) {
     const bool is_hash = one.kind == RevocationKind::kCredential;
-    return NowForAges().seconds - one.since.seconds > ages_.revocations.count() &&
+    const Times now = TimesNow();
+    const auto made = static_cast<std::int64_t>(one.ran);
+    return now.ran - made > ages_.revocations.count() * kSecond && now.boot_began > made &&
            oldest > one.commit && !(is_hash && any_secret);
   });
   if (gone > 0) Written();

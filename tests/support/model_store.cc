@@ -60,7 +60,7 @@ PruneReport Model::PruneRecords(const std::vector<ImageOnNode>& images, const Ol
         wrote = true;
       }
     } else if (remembers && record.absent_since && !IsListed(images, copy.first, std::nullopt) &&
-               !IsOver(*record.absent_since)) {
+               !IsOver(record.absent_ran)) {
       continue;
     } else if (!old_enough(record)) {
       kept = &report.kept_newer;
@@ -102,6 +102,7 @@ PruneReport Model::PruneRecords(const std::vector<ImageOnNode>& images, const Ol
     report.removed += was_absent ? 0 : 1;
     if (remembers && goes && !was_absent) {
       record.absent_since = AbsentFrom();
+      record.absent_ran = RanSeconds();
       record.stamp = writes_ + 1;
     } else {
       records_.erase(copy);
@@ -230,13 +231,18 @@ ModelOpened Model::Restart(const ModelOpening& opening) {
     ages_ = *opening.ages;
     Written();
   }
-  DropOldRevocations(opening.oldest_backup);
   if (opening.handlers) opened.runtimes = Replace(*opening.handlers);
   // What follows is another commit.
   const bool replaced = std::any_of(records_.begin(), records_.end(),
                                     [&](const auto& one) { return one.second.stamp > writes_; });
   if (replaced && !counts_) ++writes_;
   TakeBroken(opening);
+  // An opening that names no directory of a kubelet does not know what its files say.
+  const bool names_it = !opening.broken_refs.empty() || !opening.broken_images.empty();
+  took_files_over_ = took_files_over_ || names_it;
+  if (!opening.continues_pulls && (names_it || !took_files_over_)) {
+    DropOldRevocations(opening.oldest_backup);
+  }
   opened.intents_found = CountPulls();
   if (closed_ && !opening.continues_pulls) EndRunningPulls();
   const bool after_gap =
@@ -326,6 +332,7 @@ void Model::Down() {
     record.guest_platform.reset();
   }
   handlers_.clear();
+  is_old_ = true;
   Written();
 }
 
@@ -351,6 +358,8 @@ std::uint64_t Model::Restore(const Model& backup, std::uint32_t backup_version,
   // An older version has no place for them: then there were none.
   if (version == kNewestSchema) {
     for (const Revocation& one : backup.revocations_) PutRevocation(one);
+    // How long they and what is remembered last begins anew.
+    for (Revocation& one : revocations_) one.ran = static_cast<std::uint64_t>(TimesNow().ran);
     last_truth_ = std::max(last_truth_, backup.last_truth_);
   }
   RestoreEvidence(backup, backup_version, version);
@@ -361,6 +370,11 @@ std::uint64_t Model::Restore(const Model& backup, std::uint32_t backup_version,
   loss_ = true;
   in_flight_.clear();
   latest_ = std::max(latest_, backup.latest_);
+  times_.ages = std::max(times_.ages, backup.times_.ages);
+  took_files_over_ = backup.took_files_over_;
+  is_old_ = version != kNewestSchema;
+  for (auto& [copy, record] : records_) record.absent_ran = RanSeconds();
+  for (auto& [copy, entry] : ledger_) entry.absent_ran = RanSeconds();
   EvidenceRemoved();
   Written();
   return without_credentials;

@@ -177,22 +177,28 @@ BOOST_AUTO_TEST_CASE(a_clock_that_went_back_makes_nothing_younger) {
   ExpectTooOld(store.Of(kSecretA));
 }
 
-BOOST_AUTO_TEST_CASE(a_jump_forward_that_is_taken_back_ages_nothing_for_ever) {
+// A limit: "After a clock that jumped ahead"
+BOOST_AUTO_TEST_CASE(a_jump_forward_ages_what_was_proven_before_and_nothing_else) {
   AgedStore store(Rules::kClosed, {.credentials = hours(10)});
   store.Pull(kImage, kRef, WithSecret(kSecretA));
   store.clock().JumpSeconds(400 * 24 * kHour);
   store.Pull(kImage, kRef, WithSecret(kSecretB));
   ExpectTooOld(store.Of(kSecretA));
   store.clock().JumpSeconds(-400 * 24 * kHour);
-  BOOST_TEST(!store.Of(kSecretA).pull);
-  // When B was proven nobody knows.
-  ExpectTooOld(store.Of(kSecretB));
+  // Whether the machine was off for that long nobody knows.
+  ExpectTooOld(store.Of(kSecretA));
+  BOOST_TEST(!store.Of(kSecretB).pull);
   store.Restart();
-  BOOST_TEST(!store.Of(kSecretA).pull);
+  ExpectTooOld(store.Of(kSecretA));
+  BOOST_TEST(!store.Of(kSecretB).pull);
+  store.clock().AdvanceSeconds(10 * kHour + 1);
   ExpectTooOld(store.Of(kSecretB));
-  // Nor once the clock comes to that time.
-  store.clock().AdvanceSeconds(400 * 24 * kHour);
-  ExpectTooOld(store.Of(kSecretB));
+  // Nor is it young once the clock comes to that time.
+  store.clock().AdvanceSeconds(400 * 24 * kHour - 20 * kHour);
+  for (int hour = 0; hour < 24; ++hour) {
+    ExpectTooOld(store.Of(kSecretB));
+    store.clock().AdvanceSeconds(kHour);
+  }
   store.Pull(kImage, kRef, WithSecret(kSecretB));
   BOOST_TEST(!store.Of(kSecretB).pull);
 }
@@ -219,6 +225,25 @@ BOOST_AUTO_TEST_CASE(after_a_jump_that_is_taken_back_a_pull_makes_young_at_once)
       }
     }
   });
+}
+
+// A limit: "The end of a token"
+BOOST_FIXTURE_TEST_CASE(an_end_that_somebody_set_goes_by_the_wall_clock, ClosedStore) {
+  const PullId pull = Must(store->RecordPullIntent({.image = kImage}));
+  Must(store->RecordImagePulled(
+      {.image = kImage, .image_ref = kRef}, WithSecret(kSecretA),
+      {.pull = pull, .terms = {.good_until = Timestamp{store.clock().Now().seconds + kHour, 0}}}));
+  const auto opens = [&] { return !store.Check(kImage, kRef, Pod(kSecretA)).pull; };
+  BOOST_TEST(opens());
+  // By less than a day the clock is not believed.
+  store.clock().JumpSeconds(-20 * kHour);
+  store.clock().AdvanceSeconds(kHour - 1);
+  BOOST_TEST(opens());
+  store.clock().AdvanceSeconds(1);
+  BOOST_TEST(!opens());
+  store.clock().JumpSeconds(-30 * 24 * kHour);
+  store.Restart();
+  BOOST_TEST(opens());
 }
 
 BOOST_AUTO_TEST_CASE(the_ledger_and_other_policies_are_not_touched) {

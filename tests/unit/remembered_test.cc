@@ -173,6 +173,7 @@ BOOST_AUTO_TEST_CASE(the_oldest_go_first) {
   FakeClock clock;
   OpenOptions options = OptionsIn(scratch.path());
   options.clock = clock.AsClock();
+  options.boot_clock = clock.AsBootClock();
   options.map_bytes = std::uint64_t{2} << 30U;
   const auto store = Must(NodeStore::Open(options));
   std::vector<ImageOnNode> images{kOther};

@@ -454,9 +454,26 @@ BOOST_AUTO_TEST_CASE(revocations_are_kept_for_their_time_and_as_long_as_they_are
     BOOST_TEST(Must(store->ListRevocations()).size() == 1U);
     store.clock().AdvanceSeconds(2 * 86400);
     store.Restart();
+    // The kubelet that ran then may still run.
+    BOOST_TEST(Must(store->ListRevocations()).size() == 1U);
+    BootTime began = store.clock().Boot();
+    began.nanoseconds -= std::int64_t{30} * 86400 * 1'000'000'000;
+    Must(store->NoteKubeletBegan(began));
+    BOOST_TEST(Must(store->ListRevocations()).size() == 1U);
+    store.Restart();
     BOOST_TEST(Must(store->ListRevocations()).empty());
     BOOST_TEST(MustPull(store, kSecretA));
   });
+}
+
+BOOST_FIXTURE_TEST_CASE(a_kubelet_begins_in_this_boot_and_not_later_than_now, ClosedStore) {
+  BootTime began = store.clock().Boot();
+  ++began.nanoseconds;
+  ExpectError(store->NoteKubeletBegan(began), ErrorCode::kInvalidArgument);
+  began = store.clock().Boot();
+  began.boot_id = {99};
+  ExpectError(store->NoteKubeletBegan(began), ErrorCode::kInvalidArgument);
+  ExpectError(store->NoteKubeletBegan({}), ErrorCode::kInvalidArgument);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_revocation_is_kept_as_long_as_an_older_backup, ClosedStore) {
@@ -465,6 +482,7 @@ BOOST_FIXTURE_TEST_CASE(a_revocation_is_kept_as_long_as_an_older_backup, ClosedS
   Must(Migrate({.directory = store.directory(), .to = 5, .accept_loss = true}));
   store.Start();
   Must(store->ForgetSecret(kNameA));
+  store.clock().Reboot();
   store.clock().AdvanceSeconds(400 * 86400);
   store.Restart();
   BOOST_TEST(Must(store->ListRevocations()).size() == 1U);

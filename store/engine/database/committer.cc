@@ -261,6 +261,7 @@ StoreTxn::Context Committer::MakeContext(MDB_txn* txn, const State& state) const
   context.identity = &identity_;
   context.directory = &env_.directory();
   context.clock = hooks_.clock();
+  if (hooks_.boot_clock) context.boot = hooks_.boot_clock();
   context.now = context.clock;
   if (hooks_.time_never_goes_back) context.now = std::max(context.now, state.latest_time);
   return context;

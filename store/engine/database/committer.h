@@ -70,6 +70,8 @@ class Committer {
 
   struct Hooks {
     std::function<Timestamp()> clock = {};
+    // How long the node runs. Missing: not known, so what counts by it stands still.
+    BootClock boot_clock = {};
     // Rules::kClosed: if the clock goes back, changes keep the latest time that the store knows.
     bool time_never_goes_back = true;
     UndoLog* undo = nullptr;

@@ -37,6 +37,34 @@ std::chrono::seconds FromSeconds(std::uint64_t seconds) {
   return std::chrono::seconds(static_cast<std::int64_t>(std::min(seconds, most)));
 }
 
+std::uint64_t ToCount(std::int64_t count) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(count, 0));
+}
+std::chrono::nanoseconds FromCount(std::uint64_t count) {
+  const auto most = static_cast<std::uint64_t>(kLongestRun.count());
+  return std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(count, most)));
+}
+
+// Before they were stored, ages were measured by the latest time.
+Clocks ClocksIn(const v6::State& state) {
+  Clocks clocks;
+  clocks.wall = clocks.ages = clocks.ends = FromTime(*state.latest_time());
+  if (state.boot() == nullptr || state.wall() == nullptr || state.age_clock() == nullptr ||
+      state.end_clock() == nullptr) {
+    return clocks;
+  }
+  std::memcpy(clocks.boot.boot_id.data(), state.boot()->bytes()->data(),
+              clocks.boot.boot_id.size());
+  clocks.boot.nanoseconds = FromCount(state.boot_time()).count();
+  clocks.wall = FromTime(*state.wall());
+  clocks.ran = FromCount(state.ran());
+  clocks.boot_ran = FromCount(state.boot_ran());
+  clocks.kubelet_ran = FromCount(state.kubelet_ran());
+  clocks.ages = FromTime(*state.age_clock());
+  clocks.ends = FromTime(*state.end_clock());
+  return clocks;
+}
+
 // The fields with the tables' digests in older versions.
 constexpr auto kDigestFields = std::to_array<flatbuffers::voffset_t>(
     {v3::State::VT_PULLED_RECORDS, v3::State::VT_PULL_INTENTS, v3::State::VT_QUARANTINE,
@@ -104,6 +132,10 @@ std::vector<std::uint8_t> EncodeState(const State& state, std::uint32_t schema_v
       if (SchemaOf(schema_version).had(spec)) tables.push_back(ToDigest(state.digest(spec.table)));
     }
     const auto tables_at = builder.CreateVectorOfStructs(tables);
+    const v1::Uuid boot(Raw(state.clocks.boot.boot_id));
+    const v1::Time wall = ToTime(state.clocks.wall);
+    const v1::Time age_clock = ToTime(state.clocks.ages);
+    const v1::Time end_clock = ToTime(state.clocks.ends);
     v6::StateBuilder fields(builder);
     fields.add_commit_sequence(state.commit_sequence);
     fields.add_lmdb_txn_id(state.lmdb_txn_id);
@@ -125,6 +157,15 @@ std::vector<std::uint8_t> EncodeState(const State& state, std::uint32_t schema_v
       fields.add_max_age_service_accounts(ToSeconds(state.ages.service_accounts));
       fields.add_max_age_node_pods(ToSeconds(state.ages.node_pods));
       fields.add_revocations_kept(ToSeconds(state.ages.revocations));
+      const Clocks& clocks = state.clocks;
+      fields.add_boot(&boot);
+      fields.add_boot_time(ToCount(clocks.boot.nanoseconds));
+      fields.add_wall(&wall);
+      fields.add_ran(ToCount(clocks.ran.count()));
+      fields.add_boot_ran(ToCount(clocks.boot_ran.count()));
+      fields.add_kubelet_ran(ToCount(clocks.kubelet_ran.count()));
+      fields.add_age_clock(&age_clock);
+      fields.add_end_clock(&end_clock);
     }
     return Finish(builder, fields.Finish());
   }
@@ -171,6 +212,7 @@ std::optional<State> DecodeState(std::span<const std::uint8_t> payload) {
   if (root->revocations_kept() != 0) {
     state.ages.revocations = FromSeconds(root->revocations_kept());
   }
+  state.clocks = ClocksIn(*root);
   state.header = FromDigest(*root->header());
   const bool has_list = root->tables() != nullptr;
   if (has_list && root->tables()->size() > kTableCount) return std::nullopt;

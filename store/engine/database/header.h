@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "store/engine/database/clocks.h"
 #include "store/engine/database/tables.h"
 #include "waybill/revocation.h"
 #include "waybill/types.h"
@@ -70,6 +71,7 @@ struct State {
   std::uint64_t last_truth = 0;  // commit of the newest token of a truth; 0: there was none
   std::uint64_t untidied = 0;    // revocations whose credentials are still in records
   AgeLimits ages;
+  Clocks clocks;
   TableDigest header;
   std::array<TableDigest, kTableCount> tables{};
 

@@ -315,6 +315,7 @@ Result<void> StoreTxn::WriteState() {
   ++state_.commit_sequence;
   state_.lmdb_txn_id = mdb_txn_id(context_.txn);
   state_.latest_time = std::max(state_.latest_time, context_.now);
+  state_.clocks = clocks();
   std::uint64_t nondefault = 0;
   if (HasNondefaultCount(identity().schema_version)) {
     nondefault = TRY(CountNondefault(*this));

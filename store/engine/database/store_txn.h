@@ -44,6 +44,7 @@ class StoreTxn {
     const std::filesystem::path* directory = nullptr;
     Timestamp now;    // the time of this change
     Timestamp clock;  // what the clock says; earlier than `now` if it went back
+    BootTime boot;    // what the boot clock says
     // Pages that may be used to make the store larger; the rest is for deletions.
     std::uint64_t growth_pages = std::numeric_limits<std::uint64_t>::max();
   };
@@ -57,6 +58,8 @@ class StoreTxn {
   Schema schema() const { return SchemaOf(context_.identity->schema_version); }
   Timestamp now() const { return context_.now; }
   Timestamp clock() const { return context_.clock; }
+  // What the store knows of time, as of this change.
+  Clocks clocks() const { return state_.clocks.At(context_.boot, context_.clock); }
   // Sets `now` to the clock, for this change and later ones.
   void TrustClock() {
     context_.now = context_.clock;

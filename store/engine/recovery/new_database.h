@@ -25,6 +25,7 @@ struct NewDatabase {
   Journal journal;             // entries that it takes over
   Distrust distrust;           // empty: trustful
   Timestamp now;
+  BootTime boot;
   std::uint64_t map_bytes = 0;
   bool map_may_grow = false;  // to what is needed; `fill` may then run several times
   std::function<Result<void>(StoreTxn&)> fill;  // empty: nothing more

@@ -126,6 +126,7 @@ Result<void> Create(const OpenOptions& options, const Hearing& witness, bool own
   made.distrust = TRY(lost.empty() ? product.DistrustOfNew(options)
                                    : Result<Distrust>(Distrust{TrustKind::kStoreLost, lost}));
   made.now = options.clock();
+  made.boot = options.boot_clock();
   made.map_bytes = ChooseMapBytes(options.map_bytes, 0);
   made.fill = [&](StoreTxn& txn) { return product.FillNew(txn, options, lost); };
   auto identity = TRY(NewIdentity(made.now));

@@ -57,6 +57,7 @@ Result<void> Rebuild(const OpenOptions& options, const Fd& file, const Inspectio
   }
   NewDatabase made;
   made.now = options.clock();
+  made.boot = options.boot_clock();
   made.map_bytes = ChooseMapBytes(options.map_bytes, RememberedMapBytes(inspection));
   made.map_may_grow = options.map_bytes == 0;
   made.sequence = choice.state ? choice.state->commit_sequence : 0;
@@ -83,7 +84,10 @@ Result<void> Rebuild(const OpenOptions& options, const Fd& file, const Inspectio
   const Rebuilding from{salvaged,     choice.state,         choice.newest,
                         made.journal, made.distrust.reason, options.boot_clock()};
   made.fill = [&](StoreTxn& txn) -> Result<void> {
-    if (choice.state) txn.state().latest_time = choice.state->latest_time;
+    if (choice.state) {
+      txn.state().latest_time = choice.state->latest_time;
+      txn.state().clocks = choice.state->clocks;
+    }
     return product.FillRebuilt(txn, from, report);
   };
   if (auto r = PrepareDatabase(directory, made); !r) return r;

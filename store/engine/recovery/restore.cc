@@ -213,6 +213,7 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options, const Product
   made.journal = source.values.journal;
   made.distrust = {TrustKind::kStoreRestored, report.distrust_reason};
   made.now = options.clock();
+  made.boot = options.boot_clock();
   made.map_bytes = ChooseMapBytes(options.map_bytes, replaced.map_bytes != 0
                                                          ? replaced.map_bytes
                                                          : RememberedMapBytes(source.inspection));
@@ -222,8 +223,12 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options, const Product
   made.fill = [&](StoreTxn& txn) -> Result<void> {
     report = unfilled;
     txn.state().latest_time = state.latest_time;
+    txn.state().clocks = state.clocks;
     if (replaced.state) {
       txn.state().latest_time = std::max(state.latest_time, replaced.state->latest_time);
+      txn.state().clocks = replaced.state->clocks;
+      // Of the two what makes proofs the older.
+      txn.state().clocks.ages = std::max(state.clocks.ages, replaced.state->clocks.ages);
     }
     TRY(KeepOpen(txn, replaced.values.journal));
     return product.FillRestored(txn, from, report);

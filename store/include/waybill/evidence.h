@@ -41,7 +41,7 @@ struct EvidenceOptions {
   std::chrono::seconds window{7200};  // after an unknown end; a reboot ends it, too
   ShortNames short_names = ShortNames::kAnywhere;
   // How long the store remembers what it knew of an image that is gone (NodeStore::ObserveImages),
-  // by the store's time. 0: not at all.
+  // in time that the node ran. 0: not at all.
   std::chrono::seconds remember{30 * 24 * 3600};
 };
 
@@ -50,8 +50,12 @@ enum class PullState : std::uint8_t {
   kRunning = 1,
   kFailed = 2,   // the runtime reported an error, but something may have been transferred
   kUnknown = 3,  // cancelled, timed out, connection lost, or the process that pulled ended
+  // No pull: more images were gone than are remembered (kMaxRemembered), and it stands for those
+  // that were dropped, as one of anything. It ends when the node has run for as long as
+  // EvidenceOptions::remember since the last of them.
+  kDropped = 4,
 };
-// "running", "failed", "unknown"; "" for a number of a later version.
+// "running", "failed", "unknown", "dropped"; "" for a number of a later version.
 std::string_view PullStateName(PullState state);
 
 // A pull that may still bring an image, or may have brought one that nobody recorded.
@@ -70,6 +74,7 @@ struct OpenPull {
   std::uint64_t stamp = 0;              // the commit in which it began
   // Used inside the store; 0 in every pull that is listed.
   std::uint64_t nothing_at = 0;
+  std::uint64_t dropped_ran = 0;  // kDropped: how long the node had run by then; likewise
 
   friend bool operator==(const OpenPull&, const OpenPull&) = default;
 };
@@ -138,6 +143,7 @@ struct LedgerEntry {
   // Since when the image has been gone from the node. The entry is then only remembered, and opens
   // nothing. Whole seconds.
   std::optional<Timestamp> absent_since = {};
+  std::uint64_t absent_ran = 0;  // used inside the store: how long the node had run by then
 
   friend bool operator==(const LedgerEntry&, const LedgerEntry&) = default;
 };

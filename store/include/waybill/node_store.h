@@ -223,6 +223,12 @@ class NodeStore {
   // `why` (1 to kMaxReasonBytes, kInvalidArgument otherwise) goes into the journal of trust.
   Result<void> NoteGap(std::string_view why);
 
+  // A kubelet on this node began no earlier than `began`, of the present boot, and what it read
+  // then lacked everything that was forgotten before. Revocations of before may end (AgeLimits),
+  // since no kubelet has in its memory what they are about. kInvalidArgument: that is of another
+  // boot or in the future; nothing was changed.
+  Result<void> NoteKubeletBegan(const BootTime& began);
+
   // Lists all open pulls, the oldest first.
   Result<std::vector<OpenPull>> ListOpenPulls() const;
   // Records an operator's word that this pull brought nothing, and will bring nothing. The reason

@@ -186,6 +186,7 @@ struct ObserveOptions {
   ShortNames short_names = ShortNames::kAnywhere;  // for Explain
   std::optional<AgeLimits> ages = std::nullopt;    // nullopt: those of the owner
   Clock clock = SystemClock;
+  BootClock boot_clock = SystemBootClock;  // for ages
   // False: a store that no process owns is read whatever its witness says, so it may be an older
   // copy. This is for showing its content: every decision is "pull".
   bool asks_witness = true;

@@ -18,17 +18,21 @@ namespace [[gnu::visibility("default")]] waybill {
 // How long a proof counts. Past the limit a matching credential gives "pull", kProofTooOld, until a
 // pull proves it again. A credential whose time of proof is unknown (Proof) is past every limit. 0:
 // for ever; otherwise kMinAge to kMaxAge. The store remembers the limits that an owner gave last.
-// Age is measured by the clock, or by the newest commit's time if the clock is behind that. The
-// time of a proof more than a day in the future counts as unknown: the clock was ahead.
+// Age goes on with the time that the node ran (CLOCK_BOOTTIME) or with the wall clock, whichever is
+// more: a clock that jumps ahead makes what was proven before older by that jump, and nothing
+// younger when it is put right.
 struct AgeLimits {
   std::chrono::seconds credentials{0};  // Secrets and service accounts
   // A shorter one for service accounts, whose tokens live an hour. 0: as `credentials`.
   std::chrono::seconds service_accounts{0};
   std::chrono::seconds node_pods{0};  // for images that were pulled without credentials
-  // How long a revocation is kept at least: 1 day to kMaxAge. It is kept longer while backup/ holds
-  // an older backup, a pull that began before it is open, or records are still to be tidied up. A
-  // revocation of a hash is also kept while any record has a Secret, which may be rotated to that
-  // hash.
+  // How long the node must run (CLOCK_BOOTTIME, summed up over boots) before a revocation can end:
+  // 1 day to kMaxAge. It ends when the store is then opened as a restart, and no kubelet that ran
+  // when it was made can still run: the machine booted since, or NodeStore::NoteKubeletBegan was
+  // told of a later one. It is kept longer while the kubelet's directory, if the opening names one,
+  // has a record with what was forgotten, or can't be read or synced; while backup/ holds an older
+  // backup, a pull that began before it is open, or records are still to be tidied up. A revocation
+  // of a hash is also kept while any record has a Secret, which may be rotated to that hash.
   std::chrono::seconds revocations{std::chrono::hours(24 * 30)};
 
   friend bool operator==(const AgeLimits&, const AgeLimits&) = default;
@@ -70,6 +74,8 @@ struct Revocation {
   std::uint64_t commit = 0;
   Timestamp since = {};
   bool untidied = false;  // records still store some of it, which no longer counts
+  // Used inside the store; 0 in every revocation that is listed.
+  std::uint64_t ran = 0;
 
   friend bool operator==(const Revocation&, const Revocation&) = default;
 };

@@ -188,6 +188,7 @@ struct ImagePulledRecord {
   // Since when the image has been gone from the node: the record is remembered
   // (EvidenceOptions::remember). Whole seconds. Set by the store; ignored in arguments.
   std::optional<Timestamp> absent_since = {};
+  std::uint64_t absent_ran = 0;  // used inside the store: how long the node had run by then
 
   friend bool operator==(const ImagePulledRecord&, const ImagePulledRecord&) = default;
 };

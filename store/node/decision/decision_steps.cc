@@ -304,7 +304,7 @@ Standing::Standing(const ReaderPool::Lease& snapshot, const Question& question)
 Standing::Verdict Standing::Of(const StoredProof& proof, std::chrono::seconds most) const {
   if (only_registry_ && proof.checker != ProofChecker::kRegistry) return Verdict::kNotByRegistry;
   if (most.count() == 0 && proof.good_until == 0) return Verdict::kCounts;
-  const Timestamp now = NowForAges(question_.clock(), snapshot_.state().latest_time);
+  const Clocks now = snapshot_.state().clocks.At(question_.boot_clock(), question_.clock());
   return IsPastAge(proof, most, now) ? Verdict::kTooOld : Verdict::kCounts;
 }
 

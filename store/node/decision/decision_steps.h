@@ -49,6 +49,7 @@ struct Question {
   std::string_view runtime_handler;      // as the caller names it
   const std::optional<AgeLimits>& ages;  // nullopt: those that the store remembers
   const Clock& clock;
+  const BootClock& boot_clock;
 };
 
 // Whether what an entry has still counts: not past its age or its own end, checked by whom the

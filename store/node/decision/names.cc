@@ -42,7 +42,7 @@ constexpr std::string_view kEnsureActions[] = {"Pull", "UsePresent", "InvalidIma
 
 constexpr std::string_view kRevocationKinds[] = {"",          "secret", "serviceAccount",
                                                  "namespace", "image",  "credential"};
-constexpr std::string_view kPullStates[] = {"", "running", "failed", "unknown"};
+constexpr std::string_view kPullStates[] = {"", "running", "failed", "unknown", "dropped"};
 constexpr std::string_view kPullErrorClasses[] = {"unknown", "auth", "notFound", "unavailable",
                                                   "other"};
 constexpr std::string_view kShortNames[] = {"anywhere", "docker.io"};

@@ -28,6 +28,10 @@ Result<bool> AnyInQuarantine(const StoreTxn& txn, const std::vector<std::string>
 }  // namespace
 
 std::string Describe(const OpenPull& pull) {
+  if (pull.state == PullState::kDropped) {
+    return "an image that was gone, and dropped when too many were remembered at " +
+           FormatTimestamp(pull.began);
+  }
   std::string text =
       pull.anything ? "a pull that can't be named" : "a pull of " + QuoteForMessage(pull.image);
   if (pull.several) text = "several pulls" + text.substr(std::string_view("a pull").size());
@@ -68,7 +72,7 @@ Result<Givers> Givers::Collect(const StoreTxn& txn, const Options& options) {
     all.givers_.push_back(std::move(giver));
   };
   for (OpenPull& pull : pulls) {
-    if (pull.anything && options.first_start) {
+    if (pull.anything && options.first_start && pull.state != PullState::kDropped) {
       all.leaves_anything_out_ = true;
       continue;
     }
@@ -171,8 +175,10 @@ bool Givers::IsNamedByPulls(const ListedImage& image) const {
 
 bool Givers::HasOwnName(const ListedImage& image, const std::vector<std::string>& names) const {
   constexpr bool kNotAnything = true;
-  const bool any_unnamed = std::any_of(anything_.begin(), anything_.end(),
-                                       [&](std::size_t i) { return givers_[i].pull.anything; });
+  // What is remembered was not dropped.
+  const bool any_unnamed = std::any_of(anything_.begin(), anything_.end(), [&](std::size_t i) {
+    return givers_[i].pull.anything && givers_[i].pull.state != PullState::kDropped;
+  });
   if (any_unnamed) return false;
   for (std::size_t i = 0; i < image.names.size(); ++i) {
     if (std::find(names.begin(), names.end(), image.names[i]) == names.end()) continue;

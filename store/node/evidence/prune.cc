@@ -1,6 +1,7 @@
 #include "store/node/evidence/prune.h"
 
 #include <algorithm>
+#include <atomic>
 #include <iterator>
 #include <map>
 #include <set>
@@ -10,6 +11,7 @@
 
 #include "store/base/image_spellings.h"
 #include "store/base/try.h"
+#include "store/node/pulls/open_pulls.h"
 #include "store/node/records/clock_ahead.h"
 #include "store/node/records/evidence_tables.h"
 #include "store/node/records/keys.h"
@@ -38,18 +40,23 @@ Timestamp AbsentFrom(const StoreTxn& txn) {
   return {std::max<std::int64_t>(txn.now().seconds, 1), 0};
 }
 
-bool IsOver(const StoreTxn& txn, Timestamp absent_since, std::chrono::seconds remember) {
-  return txn.now().seconds - absent_since.seconds >= remember.count();
+template <typename T>
+void BeginAbsence(const StoreTxn& txn, T& one) {
+  one.absent_since = AbsentFrom(txn);
+  one.absent_ran = txn.clocks().RanSeconds();
 }
+
+std::atomic<std::size_t> most_remembered = kMaxRemembered;
 
 // What is remembered by a whole walk. Beyond the bound the oldest go.
 struct Remembered {
-  std::vector<std::pair<std::int64_t, Key16>> all;  // since when
+  std::vector<std::pair<std::uint64_t, Key16>> all;  // since when, by what the node ran
 
   std::vector<Key16> BeyondBound() {
     std::vector<Key16> beyond;
-    if (all.size() <= kMaxRemembered) return beyond;
-    const auto last = all.begin() + static_cast<std::ptrdiff_t>(all.size() - kMaxRemembered);
+    const std::size_t most = most_remembered;
+    if (all.size() <= most) return beyond;
+    const auto last = all.begin() + static_cast<std::ptrdiff_t>(all.size() - most);
     std::nth_element(all.begin(), last, all.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     std::transform(all.begin(), last, std::back_inserter(beyond),
@@ -105,6 +112,8 @@ Result<bool> IsRemembered(const StoreTxn& txn, const std::string& image) {
 }
 
 }  // namespace
+
+void SetMostRememberedForTests(std::size_t most) { most_remembered = most; }
 
 Result<void> ImagesOnNode::Add(const std::string& ref,
                                const std::optional<std::string>& runtime_handler) {
@@ -183,8 +192,8 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& 
       return true;
     }
     if (record->absent_since && listed.empty() &&
-        !IsOver(txn, *record->absent_since, limit.remember)) {
-      remembered.all.emplace_back(record->absent_since->seconds, key);
+        !HasRunSince(txn, record->absent_ran, limit.remember)) {
+      remembered.all.emplace_back(record->absent_ran, key);
       return true;
     }
     if (!OldEnough(*record, rules, limit, txn.clock())) return keep(report.kept_newer, *record);
@@ -201,8 +210,8 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& 
     ++changes;
     if (listed.empty() && limit.remember.count() > 0 && !record->absent_since) {
       ++report.removed;
-      record->absent_since = AbsentFrom(txn);
-      remembered.all.emplace_back(record->absent_since->seconds, key);
+      BeginAbsence(txn, *record);
+      remembered.all.emplace_back(record->absent_ran, key);
       turned.push_back(std::move(*record));
     } else if (listed.empty()) {
       if (!record->absent_since || limit.remember.count() == 0) ++report.removed;
@@ -218,6 +227,11 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& 
   if (part.first == Key16() && !pruned.next) {
     const auto beyond = remembered.BeyondBound();
     gone.insert(gone.end(), beyond.begin(), beyond.end());
+    // They closed their images. Something must go on to.
+    if (!beyond.empty()) {
+      TRY(OpenPullOfDropped(txn));
+      NoteEvidenceRemoved(txn);
+    }
   }
   for (const Key16& key : gone) TRY(txn.Delete(Table::kPulled, key));
   TRY(RemoveCopies(txn, std::move(copies), report));
@@ -236,8 +250,8 @@ Result<PrunedLedger> PruneLedger(StoreTxn& txn, const ImagesOnNode& images, cons
     if (!entry || entry->stamp > limit.token) return true;
     auto found = TRY(images.Find(entry->image_ref));
     if (found.contains(entry->runtime_handler) || found.contains(std::nullopt)) return true;
-    if (entry->absent_since && !IsOver(txn, *entry->absent_since, limit.remember)) {
-      remembered.all.emplace_back(entry->absent_since->seconds, key);
+    if (entry->absent_since && !HasRunSince(txn, entry->absent_ran, limit.remember)) {
+      remembered.all.emplace_back(entry->absent_ran, key);
       return true;
     }
     if (limit.only_recorded && !TRY(AnyRecordOfImage(txn, entry->image_ref))) return true;
@@ -248,7 +262,7 @@ Result<PrunedLedger> PruneLedger(StoreTxn& txn, const ImagesOnNode& images, cons
     return !pruned.more;
   }));
   for (LedgerEntry& entry : unlisted) {
-    entry.absent_since = AbsentFrom(txn);
+    BeginAbsence(txn, entry);
     TRY(StoreAbsence(txn, std::move(entry)));
   }
   for (const Key16& key : remembered.BeyondBound()) TRY(txn.Delete(Table::kLedger, key));

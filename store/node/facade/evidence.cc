@@ -93,7 +93,7 @@ Result<void> TakeOut(StoreTxn& txn, const LedgerEntry& entry, std::string_view r
 Result<bool> NodeStore::Impl::MustKeepTime(const StoreTxn& txn) {
   // So much younger at most does a clock that goes back make a proof; and not by more than a limit.
   constexpr std::chrono::seconds kMost{3600};
-  const std::chrono::seconds since(txn.now().seconds - txn.state().latest_time.seconds);
+  const auto since = internal::Between(txn.state().clocks.ages, txn.clocks().ages);
   const AgeLimits& limits = txn.state().ages;
   for (const auto& most : {limits.credentials, limits.service_accounts, limits.node_pods}) {
     if (most.count() != 0 && since >= std::min(most, kMost)) return true;

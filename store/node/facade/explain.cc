@@ -62,7 +62,8 @@ void TellStandings(const ReaderPool::Lease& snapshot, const NodeStore::Impl& imp
   ImagePulledRecord remembered = stored;
   internal::LeaveWhatIsRemembered(snapshot, remembered);
   ImagePulledRecord good = stored;
-  internal::LeaveWhatCounts(snapshot, impl.policy, impl.AgesIn(snapshot), impl.clock(), good);
+  internal::LeaveWhatCounts(snapshot, impl.policy, impl.AgesIn(snapshot), impl.ClocksIn(snapshot),
+                            good);
   const auto not_forgotten = CredentialsOf(remembered);
   const auto counting = CredentialsOf(good);
   why.credentials = CredentialsOf(stored);

@@ -67,7 +67,7 @@ class NodeStore::Impl {
   const Rules rules;
   const VerificationPolicy policy;
   const Clock clock;
-  const BootClock boot_clock;  // owner only
+  const BootClock boot_clock;
   const EvidenceOptions evidence;
   const std::optional<std::vector<ImageOnNode>> preloaded;  // OpenOptions::preloaded
   const std::optional<AgeLimits> ages;  // nullopt: those that the store remembers
@@ -106,6 +106,9 @@ class NodeStore::Impl {
       const internal::ReaderPool::Lease& snapshot) const;
   const AgeLimits& AgesIn(const internal::ReaderPool::Lease& snapshot) const {
     return ages ? *ages : snapshot.state().ages;
+  }
+  internal::Clocks ClocksIn(const internal::ReaderPool::Lease& snapshot) const {
+    return snapshot.state().clocks.At(boot_clock(), clock());
   }
 
   // metrics.cc. kDamaged: unreadable.
@@ -203,7 +206,7 @@ class NodeStore::Impl {
   // The steps between the opened database and the readers.
   Result<void> MendClockAtOpening();
   Result<void> OpenRevocations(const OpenOptions& options);
-  Result<void> DropOldRevocations();
+  Result<void> DropOldRevocations(std::filesystem::path kubelet_directory);
   Result<void> TakeOver(const OpenOptions& options);
   Result<void> CountPulls(std::uint64_t& count);
   Result<void> Replay(const OpenOptions& options);

@@ -38,7 +38,7 @@ class Deciding {
         snapshot_(snapshot),
         write_backs_queued_(write_backs_queued),
         question_{impl.rules,           impl.policy, copy.image, copy.image_ref,
-                  copy.runtime_handler, impl.ages,   impl.clock},
+                  copy.runtime_handler, impl.ages,   impl.clock, impl.boot_clock},
         standing_(snapshot, question_),
         now_(LookAtStore()) {}
 

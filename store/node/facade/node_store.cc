@@ -198,6 +198,7 @@ void NodeStore::Impl::OpenTrace(const OpenOptions& options) {
 Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
   Committer::Hooks hooks;
   hooks.clock = options.clock;
+  hooks.boot_clock = options.boot_clock;
   hooks.time_never_goes_back = rules == Rules::kClosed;
   hooks.undo = &in_flight;
   hooks.still_owned = [this](Committer::When when) {
@@ -232,6 +233,8 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
     }));
   }
   if (!options.kubelet_directory.empty()) TRY(TakeOver(options));
+  // A command says nothing of the kubelet that may run.
+  if (!options.continues_pulls) TRY(DropOldRevocations(options.kubelet_directory));
   if (auto r = Replay(options); !r) return r;
   if (auto r = CountPulls(report.intents_left); !r) return r;
 
@@ -375,6 +378,7 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenObserver(
   known.rules = options.rules;
   known.policy = options.policy;
   known.clock = options.clock;
+  known.boot_clock = options.boot_clock;
   known.evidence = {.short_names = options.short_names};
   known.ages = options.ages;
   known.user_namespaces = options.user_namespaces;

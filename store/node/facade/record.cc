@@ -388,8 +388,8 @@ Result<ImagePulledRecord> NodeStore::GetRecord(const ImageCopy& copy) const {
       if (!record || record->image_ref != ref || record->runtime_handler != *handler) {
         return impl_->Unreadable(what);
       }
-      internal::LeaveWhatCounts(snapshot, impl_->policy, impl_->AgesIn(snapshot), impl_->clock(),
-                                *record);
+      internal::LeaveWhatCounts(snapshot, impl_->policy, impl_->AgesIn(snapshot),
+                                impl_->ClocksIn(snapshot), *record);
       return std::move(*record);
     }
     return Error{ErrorCode::kNotFound,
@@ -404,7 +404,7 @@ Result<std::vector<ImagePulledRecord>> NodeStore::Impl::ListRecordsIn(
   auto records =
       ListIn(*this, snapshot, Table::kPulled, "the records", internal::DecodePulledRecordValue);
   if (records) {
-    const Timestamp now = clock();
+    const internal::Clocks now = ClocksIn(snapshot);
     for (ImagePulledRecord& record : *records) {
       internal::LeaveWhatCounts(snapshot, policy, AgesIn(snapshot), now, record);
     }

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "migrations/kubelet/kubelet_directory.h"
 #include "store/base/empty_list.h"
 #include "store/base/try.h"
 #include "store/node/facade/impl.h"
@@ -53,18 +54,54 @@ Result<void> NodeStore::Impl::OpenRevocations(const OpenOptions& options) {
       return {};
     }));
   }
-  return DropOldRevocations();
+  return {};
 }
 
-Result<void> NodeStore::Impl::DropOldRevocations() {
-  if (committer->state().digest(Table::kRevocations).count == 0) return {};
+namespace {
+
+// The kubelet directory that the witness lies in; empty: it lies elsewhere.
+std::filesystem::path KubeletDirectoryOf(const std::filesystem::path& witness) {
+  std::filesystem::path directory = witness.parent_path();
+  while (directory.has_relative_path() && directory.filename() != "image_manager") {
+    directory = directory.parent_path();
+  }
+  return directory.filename() == "image_manager" ? directory.parent_path()
+                                                 : std::filesystem::path();
+}
+
+}  // namespace
+
+Result<void> NodeStore::Impl::DropOldRevocations(std::filesystem::path kubelet_directory) {
+  const internal::State state = committer->state();
+  if (state.digest(Table::kRevocations).count == 0) return {};
+  if (kubelet_directory.empty()) {
+    kubelet_directory = KubeletDirectoryOf(owned->database.identity.witness_path);
+  }
+  // It is somewhere.
+  if (kubelet_directory.empty() && state.digest(Table::kImported).count > 0) return {};
   auto backups = ListBackups(directory);
   if (!backups && backups.error().code != ErrorCode::kNotFound) return backups.error();
   std::uint64_t oldest = std::numeric_limits<std::uint64_t>::max();
   if (backups) {
     for (const Backup& backup : *backups) oldest = std::min(oldest, backup.commit_sequence);
   }
-  return committer->Run([&](StoreTxn& txn) { return internal::DropOldRevocations(txn, oldest); });
+  auto old =
+      TRY(WriteAndGet(*this, [&](StoreTxn& txn) { return internal::OldRevocations(txn, oldest); }));
+  if (old.empty()) return {};
+  if (!kubelet_directory.empty()) {
+    // Where the disk refuses that, nothing ends.
+    auto records = internal::SyncAndReadRecords(kubelet_directory);
+    if (!records) return {};
+    std::erase_if(old, [&](const Revocation& one) {
+      return std::any_of(records->begin(), records->end(), [&](const ImagePulledRecord& record) {
+        return internal::IsCovered(one, record);
+      });
+    });
+  }
+  return committer->Run([&](StoreTxn& txn) -> Result<void> {
+    for (const Revocation& one : old) TRY(internal::EraseRevocation(txn, one));
+    return {};
+  });
 }
 
 template <typename Change>
@@ -169,6 +206,26 @@ Result<ReconcileReport> NodeStore::Reconcile(const ExistingCredentials& truth,
           return internal::ReconcileWith(txn, truth, token, impl_->tidied_at_once);
         },
         options);
+  });
+}
+
+Result<void> NodeStore::NoteKubeletBegan(const BootTime& began) {
+  return impl_->Write([&](StoreTxn& txn) -> Result<void> {
+    const internal::Clocks now = txn.clocks();
+    const std::chrono::nanoseconds since(now.boot.nanoseconds - began.nanoseconds);
+    if (began.boot_id != now.boot.boot_id || began.boot_id == BootTime().boot_id ||
+        began.nanoseconds < 0 || since.count() < 0) {
+      return Error{
+          ErrorCode::kInvalidArgument,
+          "the kubelet is said to have begun in another boot or in the future; nothing was "
+          "changed",
+          "say when it began by CLOCK_BOOTTIME"};
+    }
+    const auto ran = std::max(now.ran - since, std::chrono::nanoseconds(0));
+    if (ran <= now.kubelet_ran) return {};
+    txn.state().clocks.kubelet_ran = ran;
+    txn.Touch();
+    return {};
   });
 }
 

@@ -66,7 +66,7 @@ std::size_t SizeOf(const CredentialIdentity& identity) {
   for (const std::string_view part : identity) size += part.size();
   return size;
 }
-bool Fits(const CredentialIdentity& identity) {
+bool FitsALine(const CredentialIdentity& identity) {
   return std::ranges::all_of(
       identity, [](std::string_view part) { return part.size() <= kMaxCoordinateBytes; });
 }
@@ -276,14 +276,14 @@ void TraceWriter::Add(const Noted& noted, std::size_t most) noexcept {
       if (noted.credentials == nullptr) return;
       std::size_t count = 0;
       const auto& account = noted.credentials->service_account;
-      if (account && Fits(IdentityOf(*account))) {
+      if (account && FitsALine(IdentityOf(*account))) {
         take(IdentityOf(*account), true);
         ++count;
       }
       for (const ImagePullSecretView& secret : noted.credentials->secrets) {
         if (count == kMaxTraceCredentials) break;
         const CredentialIdentity identity = IdentityOf(secret);
-        if (!Fits(identity)) continue;
+        if (!FitsALine(identity)) continue;
         take(identity, false);
         ++count;
       }

@@ -15,7 +15,7 @@ namespace {
 // Returns whether anything changed; if not, the order is unchanged, too.
 template <typename T>
 bool Merge(std::vector<T>& all, const std::vector<T>& added, std::chrono::seconds most,
-           Timestamp now) {
+           const Clocks& now) {
   std::map<std::tuple<std::string, std::string, std::string>, T> merged;
   for (const T& one : all) {
     merged.insert_or_assign({one.namespace_name, one.name, one.uid}, one);
@@ -40,7 +40,7 @@ bool Merge(std::vector<T>& all, const std::vector<T>& added, std::chrono::second
 
 }  // namespace
 
-Proof Better(const Proof& a, const Proof& b, std::chrono::seconds most, Timestamp now) {
+Proof Better(const Proof& a, const Proof& b, std::chrono::seconds most, const Clocks& now) {
   const auto when = [](const Proof& proof) { return std::tie(proof.proven, proof.pull_began); };
   const Proof& later = when(a) < when(b) ? b : a;
   const Proof& earlier = &later == &a ? b : a;

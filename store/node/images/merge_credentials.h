@@ -13,7 +13,7 @@ namespace waybill::internal {
 
 // Which of two proofs of one credential stays: the later one, unless the registry checked the
 // earlier one alone, and that is not past its age, `most`.
-Proof Better(const Proof& a, const Proof& b, std::chrono::seconds most, Timestamp now);
+Proof Better(const Proof& a, const Proof& b, std::chrono::seconds most, const Clocks& now);
 
 // Merges `added` into the entry of `image_name` (kubelet behaviour). Returns whether anything
 // changed but proofs, of which the better one is kept. Node-wide access wins and clears both lists;

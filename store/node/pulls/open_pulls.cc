@@ -57,7 +57,7 @@ Result<void> MakeRoom(StoreTxn& txn, const BootTime& now) {
   auto pulls = TRY(AllOpenPulls(txn));
   std::optional<OpenPull> before;
   for (const OpenPull& one : pulls) {
-    if (one.anything) before = one;
+    if (one.anything && one.state == PullState::kUnknown) before = one;
   }
   std::erase_if(pulls, [](const OpenPull& one) { return !one.ended || one.anything; });
   if (pulls.size() + kAtOnce <= kMaxEndedPulls) return {};
@@ -164,7 +164,10 @@ Result<void> CarryPull(StoreTxn& txn, const OpenPull& pull, const BootTime& now)
     return TakeOverIntent(txn, pull.image, pull.runtime_handler, pull.began, now);
   }
   const bool is_intent = !pull.anything && pull.nothing_at == 0;
-  return is_intent || has_ids ? PutOpenPull(txn, pull) : Result<void>();
+  if (!is_intent && !has_ids) return {};
+  OpenPull carried = pull;
+  if (carried.state == PullState::kDropped) carried.dropped_ran = txn.clocks().RanSeconds();
+  return PutOpenPull(txn, carried);
 }
 
 Result<void> EndRunningPulls(StoreTxn& txn, const BootTime& now) {
@@ -189,6 +192,17 @@ Result<void> OpenPullOfAnything(StoreTxn& txn, const BootTime& now) {
   pull.ended = txn.now();
   pull.ended_at = now;
   pull.stamp = 0;
+  return KeepEnded(txn, std::move(pull));
+}
+
+Result<void> OpenPullOfDropped(StoreTxn& txn) {
+  OpenPull pull;
+  pull.id = NextPullId(txn);
+  pull.anything = true;
+  pull.state = PullState::kDropped;
+  pull.began = txn.now();
+  pull.ended = txn.now();
+  pull.dropped_ran = txn.clocks().RanSeconds();
   return KeepEnded(txn, std::move(pull));
 }
 
@@ -222,6 +236,12 @@ Result<std::uint64_t> SettlePulls(StoreTxn& txn, const ImageList& list, const Bo
   std::uint64_t settled = 0;
   for (const OpenPull& pull : pulls) {
     if (!pull.ended || needed.contains(pull.id)) continue;
+    if (pull.state == PullState::kDropped) {
+      if (!HasRunSince(txn, pull.dropped_ran, options.remember)) continue;
+      TRY(EraseOpenPull(txn, pull));
+      ++settled;
+      continue;
+    }
     const bool is_nothing = pull.nothing_at != 0 && commit >= pull.nothing_at;
     const bool rebooted = knows_boot && pull.ended_at.boot_id != now.boot_id &&
                           pull.ended_at.boot_id != BootTime().boot_id;

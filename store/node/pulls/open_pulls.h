@@ -55,6 +55,9 @@ Result<void> EndRunningPulls(StoreTxn& txn, const BootTime& now);
 // One open pull stands for those that can't be named.
 Result<void> OpenPullOfAnything(StoreTxn& txn, const BootTime& now);
 
+// One stands for images of which too many were gone to be remembered (PullState::kDropped).
+Result<void> OpenPullOfDropped(StoreTxn& txn);
+
 // Those that may have given one of the names, the newest first.
 std::vector<OpenPull> PullsOfAny(std::vector<OpenPull> pulls, const std::vector<std::string>& names,
                                  ShortNames short_names);
@@ -62,8 +65,9 @@ std::vector<OpenPull> PullsOfAny(std::vector<OpenPull> pulls, const std::vector<
 // Drops open pulls that can bring nothing any more, after a complete list with a token: failed ones
 // that ended `grace` before, unknown ones that ended `window` before, those that ended before the
 // machine's last boot, and those of which the runtime showed that they are over
-// (ImageList::quiet_until). Not those that may have given one of the names: their images are on the
-// list, and not judged yet. Returns how many.
+// (ImageList::quiet_until); kDropped once the node has run for as long as gone images are
+// remembered. Not those that may have given one of the names: their images are on the list, and not
+// judged yet. Returns how many.
 Result<std::uint64_t> SettlePulls(StoreTxn& txn, const ImageList& list, const BootTime& now,
                                   const EvidenceOptions& options,
                                   const std::vector<std::string>& names_left);

@@ -86,11 +86,8 @@ Result<std::uint64_t> PullBegan(const StoreTxn& txn, std::string_view image,
   return began.value_or(0);
 }
 
-// The time by which ages are measured: after a clock was ahead, or went back, what is proven now
-// would otherwise be too old or from the future, and no pull could make it young.
-Timestamp TimeOfProof(const StoreTxn& txn) {
-  return {NowForAges(txn.clock(), txn.state().latest_time).seconds, 0};
-}
+// By the clock of ages.
+Timestamp TimeOfProof(const StoreTxn& txn) { return {txn.clocks().ages.seconds, 0}; }
 
 Proof FreshProof(const StoreTxn& txn, std::uint64_t began, const ProofTerms& terms) {
   return {TimeOfProof(txn), began, terms.checker, terms.good_until};
@@ -150,7 +147,7 @@ std::uint64_t PullOfNameBegan(const std::vector<OpenPull>& pulls, std::string_vi
 // The stored credentials whose proofs others may inherit: those that count.
 template <typename T>
 std::vector<T> Counting(const std::vector<T>& stored, bool only_registry, std::chrono::seconds most,
-                        Timestamp now) {
+                        const Clocks& now) {
   std::vector<T> counting;
   for (const T& one : stored) {
     const bool is_checked = !only_registry || one.proof.checker == ProofChecker::kRegistry;

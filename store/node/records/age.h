@@ -3,48 +3,37 @@
 #ifndef WAYBILL_STORE_NODE_RECORDS_AGE_H_
 #define WAYBILL_STORE_NODE_RECORDS_AGE_H_
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
+#include "store/engine/database/clocks.h"
 #include "store/engine/database/store_txn.h"
-#include "store/node/records/clock_ahead.h"
 #include "store/node/records/pulled_record.h"
 #include "waybill/revocation.h"
 #include "waybill/types.h"
 
 namespace waybill::internal {
 
-// The time by which ages are measured. A clock that went back makes nothing younger than the
-// newest commit; a time from a clock that was ahead makes nothing older.
-inline Timestamp NowForAges(Timestamp clock, Timestamp latest) {
-  return IsFromClockAhead(latest, clock) ? clock : std::max(clock, latest);
-}
-
-// `proven` in seconds since 1970, 0 if unknown. `most` 0: for ever.
-inline bool IsPastAge(std::int64_t proven, std::chrono::seconds most, Timestamp now) {
+// `proven` in seconds of Clocks::ages, 0 if unknown. `most` 0: for ever.
+inline bool IsPastAge(std::int64_t proven, std::chrono::seconds most, const Clocks& now) {
   if (most.count() == 0) return false;
-  // One in the future is from a clock that was ahead: when it really was is unknown.
-  if (proven <= 0 || proven > now.seconds + kMaxClockLeadSeconds) return true;
-  return now.seconds - proven > most.count();
+  return proven <= 0 || proven > now.ages.seconds || now.ages.seconds - proven > most.count();
 }
 
-inline bool IsPastAge(const StoredProof& proof, std::chrono::seconds most, Timestamp now) {
-  return (proof.good_until != 0 && now.seconds >= proof.good_until) ||
+inline bool IsPastAge(const StoredProof& proof, std::chrono::seconds most, const Clocks& now) {
+  return (proof.good_until != 0 && now.ends.seconds >= proof.good_until) ||
          IsPastAge(proof.proven, most, now);
 }
-inline bool IsPastAge(const Proof& proof, std::chrono::seconds most, Timestamp now) {
+inline bool IsPastAge(const Proof& proof, std::chrono::seconds most, const Clocks& now) {
   return IsPastAge(ToStored(proof), most, now);
 }
 
 // By what a change judges ages.
 struct Aging {
   const AgeLimits& limits;
-  Timestamp now;
+  Clocks now;
 };
-inline Aging AgingIn(const StoreTxn& txn) {
-  return {txn.state().ages, NowForAges(txn.clock(), txn.state().latest_time)};
-}
+inline Aging AgingIn(const StoreTxn& txn) { return {txn.state().ages, txn.clocks()}; }
 
 // How long service accounts count.
 inline std::chrono::seconds AgeOfServiceAccounts(const AgeLimits& ages) {

@@ -7,24 +7,16 @@
 
 #include <cstdint>
 
+#include "store/engine/database/clocks.h"
 #include "store/engine/database/store_txn.h"
 #include "waybill/result.h"
 #include "waybill/types.h"
 
 namespace waybill::internal {
 
-// One day: a clock that is corrected by less catches up soon.
-inline constexpr std::int64_t kMaxClockLeadSeconds = std::int64_t{24} * 60 * 60;
-// 2025-01-01. A clock before that has lost its time and proves nothing.
-inline constexpr std::int64_t kEarliestClockSeconds = 1735689600;
-
-// Whether `time` came from a clock that was ahead. `clock` is the time now.
-bool IsFromClockAhead(Timestamp time, Timestamp clock);
-
 // If the store's latest time came from a clock that was ahead, continues with the clock's time.
 // Gives that time to each record whose time came from a clock that was ahead. They were all written
-// before, so none becomes older than it is. Of their proofs nobody knows the time any more. Returns
-// how many changed.
+// before, so none becomes older than it is. Returns how many changed.
 Result<std::uint64_t> MendTimes(StoreTxn& txn);
 
 }  // namespace waybill::internal

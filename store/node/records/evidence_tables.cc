@@ -59,9 +59,10 @@ std::vector<std::uint8_t> EncodeLedgerEntry(const LedgerEntry& entry) {
   const auto source = builder.CreateString(entry.source);
   const auto reason = StringUnlessEmpty(builder, entry.reason);
   const v1::Time since = ToTime(entry.since);
-  return Finish(builder, v5::CreateLedgerEntry(
-                             builder, ref, handler, names, source, reason, &since, entry.stamp,
-                             entry.absent_since ? entry.absent_since->seconds : 0));
+  return Finish(builder, v5::CreateLedgerEntry(builder, ref, handler, names, source, reason, &since,
+                                               entry.stamp,
+                                               entry.absent_since ? entry.absent_since->seconds : 0,
+                                               entry.absent_since ? entry.absent_ran : 0));
 }
 
 std::optional<LedgerEntry> DecodeLedgerEntry(Payload payload) {
@@ -85,7 +86,8 @@ std::optional<LedgerEntry> DecodeLedgerEntry(Payload payload) {
                      .reason = std::string(Text(root->reason())),
                      .since = FromTime(*root->since()),
                      .stamp = root->stamp(),
-                     .absent_since = absent_since};
+                     .absent_since = absent_since,
+                     .absent_ran = root->absent_ran()};
 }
 
 std::vector<std::uint8_t> EncodeSpelling(const SpellingRow& row) {
@@ -261,6 +263,11 @@ Result<bool> EraseLedgerEntry(StoreTxn& txn, std::string_view image_ref,
     was_there = was_there || erased;
   }
   return was_there;
+}
+
+bool HasRunSince(const StoreTxn& txn, std::uint64_t ran, std::chrono::seconds span) {
+  const std::uint64_t now = txn.clocks().RanSeconds();
+  return now >= ran && now - ran >= static_cast<std::uint64_t>(span.count());
 }
 
 Result<void> EraseRemembered(StoreTxn& txn, std::string_view image_ref,

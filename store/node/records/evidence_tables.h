@@ -10,6 +10,7 @@
 #ifndef WAYBILL_STORE_NODE_RECORDS_EVIDENCE_TABLES_H_
 #define WAYBILL_STORE_NODE_RECORDS_EVIDENCE_TABLES_H_
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -76,6 +77,9 @@ Result<void> StoreAbsence(StoreTxn& txn, LedgerEntry entry);
 // True: there was one.
 Result<bool> EraseLedgerEntry(StoreTxn& txn, std::string_view image_ref,
                               std::string_view runtime_handler);
+
+// Whether the node has run for that long since it had run for `ran` seconds.
+bool HasRunSince(const StoreTxn& txn, std::uint64_t ran, std::chrono::seconds span);
 
 // Forgets the entry if it is only remembered: a pull brought the image anew.
 Result<void> EraseRemembered(StoreTxn& txn, std::string_view image_ref,

@@ -44,7 +44,7 @@ std::vector<std::uint8_t> EncodeOpenPull(const OpenPull& pull) {
                                      static_cast<std::uint8_t>(pull.state), pull.stamp,
                                      pull.ended ? &ended : nullptr, pull.ended ? &boot : nullptr,
                                      pull.ended_at.nanoseconds, pull.anything, pull.several,
-                                     pull.nothing_at));
+                                     pull.nothing_at, pull.dropped_ran));
 }
 
 std::optional<OpenPull> DecodeOpenPull(Payload payload) {
@@ -63,13 +63,15 @@ std::optional<OpenPull> DecodeOpenPull(Payload payload) {
   pull.state = static_cast<PullState>(root->state());
   const bool runs = pull.state == PullState::kRunning;
   if (PullStateName(pull.state).empty() || runs != (root->ended() == nullptr) ||
-      (root->ended() == nullptr) != (root->ended_boot() == nullptr)) {
+      (root->ended() == nullptr) != (root->ended_boot() == nullptr) ||
+      (pull.state == PullState::kDropped && !root->anything())) {
     return std::nullopt;
   }
   pull.stamp = root->stamp();
   pull.anything = root->anything();
   pull.several = root->several();
   pull.nothing_at = root->nothing_at();
+  pull.dropped_ran = root->dropped_ran();
   if (runs) return pull;
   pull.ended = FromTime(*root->ended());
   std::memcpy(pull.ended_at.boot_id.data(), root->ended_boot()->bytes()->data(),

@@ -323,7 +323,8 @@ Result<std::vector<std::uint8_t>> EncodePulledRecordValue(const ImagePulledRecor
   builder.Finish(v8::CreatePulledRecord(
       builder, is_raw ? &ref : nullptr, ref_text, record.last_updated ? &time : nullptr,
       record.stamp, entries_at, handler, manifest, platform, guest, because,
-      record.absent_since ? record.absent_since->seconds : 0, record.closed_by_list));
+      record.absent_since ? record.absent_since->seconds : 0, record.closed_by_list,
+      record.absent_since ? record.absent_ran : 0));
   const auto span = builder.GetBufferSpan();
   if (span.size() > kMaxValueBytes) {
     return Error{ErrorCode::kLimitExceeded,
@@ -360,6 +361,7 @@ std::optional<ImagePulledRecord> DecodePulledRecordValue(std::span<const std::ui
   record.closed_because = Text(root->closed_because());
   record.closed_by_list = root->closed_by_list();
   if (root->absent_since() != 0) record.absent_since = Timestamp{root->absent_since(), 0};
+  record.absent_ran = root->absent_ran();
   for (const v8::Entry* entry : *root->entries()) {
     ImagePullCredentials& credentials = record.credential_mapping[entry->image_name()->str()];
     credentials.node_pods_accessible = entry->node_pods_accessible();

@@ -165,10 +165,10 @@ std::vector<std::uint8_t> EncodeRevocation(const Revocation& revocation) {
   const auto ref = StringUnlessEmpty(builder, revocation.image_ref);
   const auto handler = StringUnlessEmpty(builder, revocation.runtime_handler);
   const v1::Time since = ToTime(revocation.since);
-  return Finish(builder,
-                v6::CreateRevocation(builder, static_cast<std::uint8_t>(revocation.kind),
-                                     namespace_name, name, uid, is_raw ? &hash : nullptr, hash_text,
-                                     ref, handler, revocation.commit, &since, revocation.untidied));
+  return Finish(builder, v6::CreateRevocation(builder, static_cast<std::uint8_t>(revocation.kind),
+                                              namespace_name, name, uid, is_raw ? &hash : nullptr,
+                                              hash_text, ref, handler, revocation.commit, &since,
+                                              revocation.untidied, revocation.ran));
 }
 
 std::optional<Revocation> DecodeRevocation(Payload payload) {
@@ -190,6 +190,7 @@ std::optional<Revocation> DecodeRevocation(Payload payload) {
   revocation.commit = root->commit();
   revocation.since = FromTime(*root->since());
   revocation.untidied = root->untidied();
+  revocation.ran = root->ran();
   return revocation;
 }
 
@@ -219,6 +220,7 @@ Result<void> PutRevocation(StoreTxn& txn, const Revocation& revocation) {
     stored.untidied = stored.untidied || (before->untidied && before->commit > stored.commit);
     stored.commit = std::max(stored.commit, before->commit);
     stored.since = std::max(stored.since, before->since);
+    stored.ran = std::max(stored.ran, before->ran);
     if (before->untidied) --txn.state().untidied;
   }
   if (stored.untidied) ++txn.state().untidied;

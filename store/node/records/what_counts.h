@@ -42,7 +42,7 @@ struct HasNoEnd {
 // By the policy and the limits. Neither may end before it.
 class IsGood {
  public:
-  IsGood(const VerificationPolicy& policy, const AgeLimits& ages, Timestamp now)
+  IsGood(const VerificationPolicy& policy, const AgeLimits& ages, const Clocks& now)
       : policy_(policy), ages_(ages), now_(now) {}
   bool operator()(const std::string& name, const Proof& of_node_pods) const {
     return Is(name, of_node_pods, ages_.node_pods);
@@ -61,7 +61,7 @@ class IsGood {
 
   const VerificationPolicy& policy_;
   const AgeLimits& ages_;
-  Timestamp now_;
+  Clocks now_;
 };
 
 }  // namespace waybill::internal

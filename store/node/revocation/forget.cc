@@ -13,6 +13,7 @@
 #include "schema/v8/pulled_record_generated.h"
 #include "store/base/function_ref.h"
 #include "store/base/hex.h"
+#include "store/base/image_spellings.h"
 #include "store/base/try.h"
 #include "store/engine/database/flatbuffer.h"
 #include "store/node/images/list_token.h"
@@ -162,6 +163,11 @@ Result<void> ForEachRecord(const StoreTxn& txn, const May& may, VisitRecord visi
   });
 }
 
+// How long the node has run, in nanoseconds.
+std::uint64_t Ran(const StoreTxn& txn) {
+  return static_cast<std::uint64_t>(txn.clocks().ran.count());
+}
+
 // Secrets with one of the hashes that leave, which stay themselves.
 template <typename IsForgotten>
 Result<std::uint64_t> CountEqualHashes(const StoreTxn& txn, Tally& tally,
@@ -309,6 +315,7 @@ Result<void> CheckForgettable(const Revocation& what) {
 Result<ForgetReport> Forget(StoreTxn& txn, Revocation what, std::size_t at_once) {
   what.commit = txn.sequence();
   what.since = txn.now();
+  what.ran = Ran(txn);
   what.untidied = false;
   std::vector<Revocation> all{what};
   if (what.kind == RevocationKind::kImage && !txn.state().kubelet_rules) {
@@ -429,6 +436,7 @@ Result<ReconcileReport> ReconcileWith(StoreTxn& txn, const ExistingCredentials& 
     std::tie(one.kind, one.who) = who;
     one.commit = token.commit;
     one.since = txn.now();
+    one.ran = Ran(txn);
     one.untidied = many;
     TRY(PutRevocation(txn, one));
   }
@@ -488,28 +496,40 @@ Result<bool> MentionsAny(const StoreTxn& txn) {
   return any;
 }
 
-Result<void> DropOldRevocations(StoreTxn& txn, std::uint64_t oldest_backup) {
-  if (txn.state().digest(Table::kRevocations).count == 0) return {};
+Result<std::vector<Revocation>> OldRevocations(const StoreTxn& txn, std::uint64_t oldest_backup) {
   auto all = TRY(ReadRevocations(txn));
   auto pulls = TRY(AllOpenPulls(txn));
-  std::uint64_t oldest_pull = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t oldest = oldest_backup;
   for (const OpenPull& pull : pulls) {
-    if (pull.nothing_at == 0) oldest_pull = std::min(oldest_pull, pull.stamp);
+    if (pull.nothing_at == 0) oldest = std::min(oldest, pull.stamp);
   }
-  const std::int64_t now = NowForAges(txn.clock(), txn.state().latest_time).seconds;
-  const std::int64_t kept = txn.state().ages.revocations.count();
+  const Clocks now = txn.clocks();
+  // A kubelet that began before still has in its memory what was forgotten, and writes it again.
+  const std::chrono::nanoseconds kubelet_began = std::max(now.boot_ran, now.kubelet_ran);
   std::optional<bool> any_secret;
-  for (const Revocation& one : all) {
-    bool is_needed = one.untidied || now - one.since.seconds <= kept ||
-                     std::min(oldest_backup, oldest_pull) <= one.commit;
+  std::vector<Revocation> old;
+  for (Revocation& one : all) {
+    const std::chrono::nanoseconds made(
+        std::min(one.ran, static_cast<std::uint64_t>(kLongestRun.count())));
+    bool is_needed = one.untidied || now.ran - made <= txn.state().ages.revocations ||
+                     kubelet_began <= made || oldest <= one.commit;
     if (!is_needed && one.kind == RevocationKind::kCredential) {
       if (!any_secret) any_secret = TRY(AnySecret(txn));
       is_needed = *any_secret;
     }
-    if (is_needed) continue;
-    if (auto r = EraseRevocation(txn, one); !r) return r;
+    if (!is_needed) old.push_back(std::move(one));
   }
-  return {};
+  return old;
+}
+
+bool IsCovered(const Revocation& what, const ImagePulledRecord& record) {
+  if (what.kind == RevocationKind::kImage) {
+    return SpellingOf(what.image_ref) == SpellingOf(record.image_ref);
+  }
+  const Covers covers{what};
+  bool any = false;
+  ForEachCredential(record, [&](const auto& one) { any = any || covers(one); });
+  return any;
 }
 
 namespace {
@@ -534,9 +554,9 @@ void LeaveWhatIsRemembered(const ReaderPool::Lease& snapshot, ImagePulledRecord&
 }
 
 void LeaveWhatCounts(const ReaderPool::Lease& snapshot, const VerificationPolicy& policy,
-                     const AgeLimits& ages, Timestamp clock, ImagePulledRecord& record) {
+                     const AgeLimits& ages, const Clocks& now, ImagePulledRecord& record) {
   LeaveWhatIsRemembered(snapshot, record);
-  LeaveIf(IsGood(policy, ages, NowForAges(clock, snapshot.state().latest_time)), record);
+  LeaveIf(IsGood(policy, ages, now), record);
 }
 
 }  // namespace waybill::internal

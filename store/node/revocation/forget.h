@@ -44,16 +44,19 @@ Result<bool> TidyUp(StoreTxn& txn, TidyCursor& cursor, std::size_t most);
 // Whether any record mentions a Secret or service account.
 Result<bool> MentionsAny(const StoreTxn& txn);
 
-// Drops revocations that need not be kept any more: older than AgeLimits::revocations, than every
-// backup (`oldest_backup`: its commit, or the largest number) and than every open pull, and tidied.
-// Of a hash: only if no record has a Secret, which might be rotated to it.
-Result<void> DropOldRevocations(StoreTxn& txn, std::uint64_t oldest_backup);
+// Revocations that need not be kept any more: the node ran for AgeLimits::revocations since, and no
+// kubelet that ran then still runs; they are older than every backup (`oldest_backup`: its commit,
+// or the largest number) and than every open pull, and tidied. Of a hash: only if no record has a
+// Secret, which might be rotated to it.
+Result<std::vector<Revocation>> OldRevocations(const StoreTxn& txn, std::uint64_t oldest_backup);
+// Whether the record has something that the revocation is about.
+bool IsCovered(const Revocation& what, const ImagePulledRecord& record);
 
 // The record without what is forgotten but not tidied yet.
 void LeaveWhatIsRemembered(const ReaderPool::Lease& snapshot, ImagePulledRecord& record);
 // The record as it counts: nor what is past its age, nor what the policy does not count.
 void LeaveWhatCounts(const ReaderPool::Lease& snapshot, const VerificationPolicy& policy,
-                     const AgeLimits& ages, Timestamp clock, ImagePulledRecord& record);
+                     const AgeLimits& ages, const Clocks& now, ImagePulledRecord& record);
 
 }  // namespace waybill::internal
 

@@ -29,6 +29,12 @@ Result<void> CarryValue(StoreTxn& txn, const TableSpec& spec, Payload payload) {
   return {};
 }
 
+// How long an image is remembered begins anew, as for revocations.
+template <typename T>
+void BeginAbsence(const StoreTxn& txn, T& remembered) {
+  if (remembered.absent_since) remembered.absent_ran = txn.clocks().RanSeconds();
+}
+
 Result<void> CarryRecord(StoreTxn& txn, Payload payload, const CarryRules& rules,
                          Carried& carried) {
   auto record = DecodePulledRecordValue(payload);
@@ -38,6 +44,7 @@ Result<void> CarryRecord(StoreTxn& txn, Payload payload, const CarryRules& rules
     ++carried.records_without_credentials;
   }
   ++carried.records;
+  BeginAbsence(txn, *record);
   return StoreRecord(txn, std::move(*record));
 }
 
@@ -51,8 +58,10 @@ Result<void> CarryOne(StoreTxn& txn, const TableSpec& spec, Payload payload,
     case Table::kSpellings:  // they say which record an image has
       return rules.spellings ? CarryValue(txn, spec, payload) : Result<void>();
     case Table::kLedger: {
-      const auto entry = DecodeLedgerEntry(payload);
-      return entry && rules.keeps_entry(*entry) ? CarryValue(txn, spec, payload) : Result<void>();
+      auto entry = DecodeLedgerEntry(payload);
+      if (!entry || !rules.keeps_entry(*entry)) return {};
+      BeginAbsence(txn, *entry);
+      return CarryValue(txn, spec, EncodeLedgerEntry(*entry));
     }
     case Table::kIntents: {
       const auto pull = DecodeOpenPull(payload);
@@ -95,6 +104,8 @@ Result<void> CarryRevocations(StoreTxn& txn, const Salvaged& salvaged) {
   if (!txn.schema().has(Table::kRevocations)) return {};
   for (Revocation& one : salvaged.All(Table::kRevocations, DecodeRevocation)) {
     one.untidied = false;  // records are stored without it
+    // The other store may count from another beginning: its time begins anew.
+    one.ran = static_cast<std::uint64_t>(txn.clocks().ran.count());
     TRY(PutRevocation(txn, one));
   }
   return {};
