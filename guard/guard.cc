@@ -86,6 +86,7 @@ Result<void> Guard::Begin() {
   // If a kubelet runs, the mark would lack what it did since the comparison.
   if (!life_.kubelet_runs) session_->Capture();
   auto put = PutAllRight();
+  put_right_at_ = life_.Now();
   // A start that failed, for example without a runtime, missed nothing: the next one can begin as
   // this one did.
   if (!put && !life_.gap) static_cast<void>(LeaveMark());
@@ -444,7 +445,17 @@ Result<void> Guard::KubeletStarted() {
   life_.status.waiting.clear();
   life_.status.kubelet_ran_before = false;
   life_.believes_memory = true;
-  return {};
+  return NoteKubeletBegan();
+}
+
+// It reads what the files say, and what was forgotten is not in them. But what was forgotten in the
+// minute before may still have been there.
+Result<void> Guard::NoteKubeletBegan() {
+  constexpr std::int64_t kMinute = 60 * kNanosecondsPerSecond;
+  auto began = life_.options.kubelet_began ? life_.options.kubelet_began() : std::nullopt;
+  if (!began || began->nanoseconds < std::max(put_right_at_, kMinute)) return {};
+  began->nanoseconds -= kMinute;
+  return Survive(store().NoteKubeletBegan(*began), "note when the kubelet began");
 }
 
 Result<void> Guard::Stop(bool again) {

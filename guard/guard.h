@@ -129,6 +129,7 @@ class Guard {
 
   // Logs an error after which the call can be tried again, and returns any other.
   Result<void> Survive(Result<void> result, const std::string& doing);
+  Result<void> NoteKubeletBegan();
 
   Life life_;
   std::optional<Session> session_;
@@ -139,6 +140,7 @@ class Guard {
   RecordPlan plan_{life_, listed_};
   RecordsTakenOver taken_over_{life_, plan_, pulls_};
   RecordsPutRight put_right_{life_, listed_, plan_, taken_over_};
+  std::int64_t put_right_at_ = 0;      // when the start was done, by the boot clock
   Timestamp judged_at_ = {};           // the last list
   std::vector<WatchEvent> unhandled_;  // tried again before the next list is judged
   Left left_;  // by the guard before this one, until it is recorded; at the end, for the next one

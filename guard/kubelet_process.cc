@@ -7,11 +7,15 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "guard/life.h"
 #include "guard/session.h"
 #include "store/base/ascii.h"
 #include "store/base/files.h"
@@ -23,19 +27,24 @@ constexpr std::string_view kUsualRoot = "/var/lib/kubelet";
 // What the adapter for kubelets calls its store's directory (bindings/go/kubelet).
 constexpr std::string_view kStoreInKubelet = "waybill";
 constexpr std::size_t kMaxCommandLine = std::size_t{1} << 20;
+constexpr std::size_t kMaxStat = 4096;
 
-bool Answers(const std::filesystem::path& path) {
+// Of whoever listens at the socket: 0 if it is busy, or of another PID namespace. nullopt: nobody.
+std::optional<pid_t> Listener(const std::filesystem::path& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   const std::string& text = path.native();
-  if (text.size() >= sizeof(address.sun_path)) return false;
+  if (text.size() >= sizeof(address.sun_path)) return std::nullopt;
   std::memcpy(address.sun_path, text.data(), text.size());
   const internal::Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket.valid()) return false;
-  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
-    return true;
+  if (!socket.valid()) return std::nullopt;
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) {
+    return errno == EAGAIN ? std::optional<pid_t>(0) : std::nullopt;
   }
-  return errno == EAGAIN;  // one that is busy
+  ucred peer{};
+  socklen_t size = sizeof(peer);
+  if (::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) return 0;
+  return std::max<pid_t>(peer.pid, 0);
 }
 
 std::vector<std::string> Words(const std::string& command_line) {
@@ -64,12 +73,17 @@ std::string RootOf(const std::vector<std::string>& words) {
 
 }  // namespace
 
-bool KubeletRuns(const std::filesystem::path& kubelet_directory,
-                 const std::filesystem::path& proc) {
-  if (Answers(kubelet_directory / "pod-resources" / "kubelet.sock")) return true;
+namespace {
+
+// The name of its folder in /proc; "": it answers, but its process is not known. nullopt: none
+// runs.
+std::optional<std::string> KubeletProcess(const std::filesystem::path& kubelet_directory,
+                                          const std::filesystem::path& proc) {
+  const auto listener = Listener(kubelet_directory / "pod-resources" / "kubelet.sock");
+  if (listener) return *listener == 0 ? std::string() : std::to_string(*listener);
   auto processes = internal::ListDirectory(proc);
-  if (!processes) return false;
-  return std::any_of(processes->begin(), processes->end(), [&](const std::string& pid) {
+  if (!processes) return std::nullopt;
+  const auto at = std::find_if(processes->begin(), processes->end(), [&](const std::string& pid) {
     if (pid.empty() || !internal::IsDigit(pid.front())) return false;
     // Any process can have this name.
     struct stat owner {};
@@ -82,6 +96,34 @@ bool KubeletRuns(const std::filesystem::path& kubelet_directory,
     std::error_code ignored;
     return std::filesystem::equivalent(RootOf(words), kubelet_directory, ignored);
   });
+  return at == processes->end() ? std::nullopt : std::optional(*at);
+}
+
+}  // namespace
+
+bool KubeletRuns(const std::filesystem::path& kubelet_directory,
+                 const std::filesystem::path& proc) {
+  return KubeletProcess(kubelet_directory, proc).has_value();
+}
+
+std::optional<BootTime> KubeletBegan(const std::filesystem::path& kubelet_directory,
+                                     const std::filesystem::path& proc) {
+  const auto process = KubeletProcess(kubelet_directory, proc);
+  if (!process || process->empty()) return std::nullopt;
+  const auto stat = internal::ReadWholeFile(proc / *process / "stat", kMaxStat);
+  if (!stat) return std::nullopt;
+  // proc(5): the name, in parentheses, may hold anything; field 22, starttime, is the 20th after
+  // it.
+  std::istringstream fields(stat->substr(std::min(stat->rfind(')'), stat->size() - 1) + 1));
+  std::string skipped;
+  for (int i = 0; i < 19; ++i) fields >> skipped;
+  std::int64_t ticks = 0;
+  const std::int64_t per_second = ::sysconf(_SC_CLK_TCK);
+  if (!(fields >> ticks) || ticks < 0 || per_second <= 0) return std::nullopt;
+  BootTime began = SystemBootClock();
+  began.nanoseconds = ticks / per_second * kNanosecondsPerSecond +
+                      ticks % per_second * (kNanosecondsPerSecond / per_second);
+  return began;
 }
 
 std::string KubeletLife(const std::filesystem::path& kubelet_directory) {

@@ -4,8 +4,10 @@
 #define WAYBILL_GUARD_KUBELET_PROCESS_H_
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
+#include "waybill/evidence.h"
 #include "waybill/result.h"
 
 namespace waybill::guard {
@@ -15,6 +17,10 @@ namespace waybill::guard {
 // starting has no socket yet. `proc`: /proc.
 bool KubeletRuns(const std::filesystem::path& kubelet_directory,
                  const std::filesystem::path& proc = "/proc");
+
+// When that process began, by the boot clock; nullopt: none runs, or it can't be told.
+std::optional<BootTime> KubeletBegan(const std::filesystem::path& kubelet_directory,
+                                     const std::filesystem::path& proc = "/proc");
 
 // Tells one life of the kubelet from the next: which socket it made at its start. Empty: none yet.
 std::string KubeletLife(const std::filesystem::path& kubelet_directory);

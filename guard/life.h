@@ -112,6 +112,8 @@ struct GuardOptions {
   bool live = true;
   // Whether a kubelet runs on this directory. Missing: none does.
   std::function<bool()> kubelet_runs;
+  // When the kubelet that runs began. Missing or nullopt: nobody knows.
+  std::function<std::optional<BootTime>()> kubelet_began;
   // If a guard ran until just now: what its status said. nullopt: as kubelet_runs says.
   std::optional<bool> kubelet_ran_before = {};
   std::set<std::string> waiting = {};  // likewise

@@ -228,6 +228,9 @@ class GuardCall final : public Call {
     options.kubelet_runs = [directory = kubelet_directory_] {
       return guard::KubeletRuns(directory);
     };
+    options.kubelet_began = [directory = kubelet_directory_] {
+      return guard::KubeletBegan(directory);
+    };
     options.log = LogOfGuard;
     return options;
   }

@@ -1,0 +1,76 @@
+// Which process is the kubelet, and when it began.
+
+#include "guard/kubelet_process.h"
+
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <string>
+
+#include "tests/support/kubelet_dir.h"
+#include "tests/support/temp_dir.h"
+
+namespace waybill::testing {
+
+BOOST_AUTO_TEST_SUITE(kubelet_process)
+
+struct Proc {
+  TempDir scratch;
+  std::filesystem::path root = scratch.path() / "kubelet";
+  std::filesystem::path proc = scratch.path() / "proc";
+
+  Proc() { std::filesystem::create_directories(root); }
+  void Add(const std::string& pid, const std::string& name, const std::string& started) const {
+    std::filesystem::create_directories(proc / pid);
+    WriteFile(proc / pid / "cmdline", name + '\0' + "--root-dir=" + root.string() + '\0');
+    WriteFile(
+        proc / pid / "stat",
+        pid + " (ku) S (b) S 1 2 3 0 -1 4 5 6 7 8 9 10 11 12 20 0 30 0 " + started + " 31 32\n");
+  }
+};
+
+BOOST_FIXTURE_TEST_CASE(a_kubelet_began_when_its_process_did, Proc) {
+  BOOST_TEST(!guard::KubeletRuns(root, proc));
+  BOOST_TEST(!guard::KubeletBegan(root, proc).has_value());
+  Add("12", "/usr/bin/other", "100");
+  BOOST_TEST(!guard::KubeletBegan(root, proc).has_value());
+  Add("13", "/usr/bin/kubelet", "4250");
+  BOOST_TEST(guard::KubeletRuns(root, proc));
+  const auto began = guard::KubeletBegan(root, proc);
+  BOOST_TEST_REQUIRE(began.has_value());
+  BOOST_TEST((began->boot_id == SystemBootClock().boot_id));
+  const std::int64_t per_second = ::sysconf(_SC_CLK_TCK);
+  BOOST_TEST(began->nanoseconds == 4250 * (1'000'000'000 / per_second));
+}
+
+BOOST_FIXTURE_TEST_CASE(what_can_not_be_read_tells_nothing, Proc) {
+  for (const std::string& stat : {"", ")", "13 (kubelet)", "13 (kubelet) S 1 2 3", "13 (kubelet"}) {
+    Add("13", "kubelet", "4250");
+    WriteFile(proc / "13" / "stat", stat);
+    BOOST_TEST(guard::KubeletRuns(root, proc));
+    BOOST_TEST(!guard::KubeletBegan(root, proc).has_value());
+  }
+  Add("13", "kubelet", "-1");
+  BOOST_TEST(!guard::KubeletBegan(root, proc).has_value());
+}
+
+// The system's own: this process is one that began.
+BOOST_AUTO_TEST_CASE(a_real_process_began_before_now) {
+  const TempDir scratch;
+  const std::filesystem::path root = scratch.path() / "kubelet";
+  const std::string pid = std::to_string(::getpid());
+  std::filesystem::create_directories(root);
+  std::filesystem::create_directories(scratch.path() / "proc" / pid);
+  WriteFile(scratch.path() / "proc" / pid / "cmdline",
+            std::string("kubelet") + '\0' + "--root-dir=" + root.string() + '\0');
+  WriteFile(scratch.path() / "proc" / pid / "stat", ReadFile("/proc/self/stat"));
+  const auto began = guard::KubeletBegan(root, scratch.path() / "proc");
+  BOOST_TEST_REQUIRE(began.has_value());
+  BOOST_TEST(began->nanoseconds > 0);
+  BOOST_TEST(began->nanoseconds <= SystemBootClock().nanoseconds);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing
