@@ -72,15 +72,15 @@ Panel DiskPanel(const NodeCurves& curves, bool of_bytes) {
     all.points.emplace_back(at, value(point.pulled) / unit.bytes);
     again.points.emplace_back(at, value(point.again) / unit.bytes);
   }
-  return {
-      .title = fmt::format("The kubelet's image disk, collected at {} % down to {} %: {}",
-                           curves.gc.high_percent, curves.gc.low_percent,
-                           of_bytes ? "bytes pulled" : "pulls"),
-      .x = {.title = fmt::format("disk, {0}; from {1:.1f} {0} on there is room for all that runs",
-                                 size.name, Real(curves.disk.front().disk_bytes) / size.bytes),
-            .log = true},
-      .y = {.title = of_bytes ? fmt::format("{} a day", unit.name) : "pulls a day"},
-      .series = {std::move(all), std::move(again)}};
+  return {.title = fmt::format("The kubelet's image disk, collected at {} % down to {} %: {}",
+                               curves.gc.high_percent, curves.gc.low_percent,
+                               of_bytes ? "bytes pulled" : "pulls"),
+          .x = Axis{.title = fmt::format(
+                        "disk, {0}; from {1:.1f} {0} on there is room for all that runs", size.name,
+                        Real(curves.disk.front().disk_bytes) / size.bytes),
+                    .log = true},
+          .y = Axis{.title = of_bytes ? fmt::format("{} a day", unit.name) : "pulls a day"},
+          .series = {std::move(all), std::move(again)}};
 }
 
 Json JsonOfMisses(const MissCurves& curves) {

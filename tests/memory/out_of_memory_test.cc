@@ -494,6 +494,50 @@ BOOST_AUTO_TEST_CASE(decisions) {
   }
 }
 
+// Open pulls of each end, records that no list had, an unreadable record and intent: whatever may
+// have brought an image that is listed now.
+BOOST_FIXTURE_TEST_CASE(a_list_beside_all_that_may_have_brought_its_images, ClosedStore) {
+  const std::string repository = "registry.example.com/a-team/an-app-of-some-length";
+  const auto manager = store.kubelet_directory() / "image_manager";
+  for (const char* folder : {"pulled", "pulling"}) {
+    std::filesystem::create_directories(manager / folder);
+    WriteFile(manager / folder / ("sha256-" + std::string(64, 'e')), "cut off");
+  }
+  store.Restart();
+  BOOST_TEST(Must(store->ListQuarantine()).size() == 2U);
+  const auto ref_of = [](char digit) { return "sha256:" + std::string(64, digit); };
+  const auto begin = [&](const std::string& tag) {
+    return Must(store->RecordPullIntent({.image = repository + tag}));
+  };
+  store.Pull(repository + ":proven", ref_of('1'), WithSecret(kSecretA));
+  store.Pull(repository + "-of-unknown:v1", ref_of('2'), std::nullopt);
+  begin(":runs");
+  Must(store->RecordImagePullFailed({.image = repository + ":failed"}, PullFailure::kFailed,
+                                    begin(":failed")));
+  Must(store->RecordImagePullFailed({.image = repository + ":unknown"}, PullFailure::kUnknown,
+                                    begin(":unknown")));
+  begin("-a-short-name-that-nobody-completes");
+  const auto observe = [&]() -> Code {
+    auto token = store->BeginList();
+    if (!token) return token.error().code;
+    ImageList list;
+    try {
+      for (const char* tag : {":proven", ":runs", ":failed", ":unknown", ":other", "-x:v1"}) {
+        list.images.push_back({.id = ref_of('a') + tag, .repo_tags = {repository + tag}});
+      }
+      list.images.push_back({.id = ref_of('3'), .repo_tags = {"registry.example.com/other:v1"}});
+    } catch (const std::bad_alloc&) {
+      return ErrorCode::kOutOfMemory;  // the caller's own
+    }
+    list.token = *token;
+    list.complete = false;
+    return CodeOf(store->ObserveImages(list, {.dry_run = true}));
+  };
+  const Counts counts = EachFails("ObserveImages", observe);
+  BOOST_TEST(counts.out_of_memory > 100U);
+  BOOST_TEST(Must(store->Verify()).sound);
+}
+
 BOOST_FIXTURE_TEST_CASE(maintenance, ClosedStore) {
   store.Pull(kImage, kRef, WithSecret(kSecretA));
   store.Stop();

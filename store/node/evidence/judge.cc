@@ -118,9 +118,12 @@ Result<Givers> Givers::Collect(const StoreTxn& txn, const Options& options) {
     if (!record || !record->closed_because.empty() || record->absent_since) return true;
     // Whatever its stamp: that is of the end of its pull, so the list may have what it brought.
     const auto giver_of = [&](const std::string& name) {
-      return Giver{{.image = name, .began = record->last_updated.value_or(Timestamp{})},
-                   ReadName(name),
-                   true};
+      Giver giver;
+      giver.named = ReadName(name);
+      giver.is_record = true;
+      giver.pull.image = name;
+      giver.pull.began = record->last_updated.value_or(Timestamp{});
+      return giver;
     };
     bool has_name = false;
     for (const auto& [name, credentials] : record->credential_mapping) {

@@ -158,13 +158,13 @@ std::optional<UsernsHeld> DecodeUsernsHeld(Payload payload) {
       root->reason() == nullptr || root->since() == nullptr) {
     return std::nullopt;
   }
-  UsernsHeld held{{UidOf(*root),
-                   {},
-                   root->source()->str(),
-                   root->reason()->str(),
-                   FromTime(*root->since()),
-                   static_cast<HeldKind>(root->kind())},
-                  root->stamp()};
+  UsernsHeld held;
+  held.pod.pod_uid = UidOf(*root);
+  held.pod.source = root->source()->str();
+  held.pod.reason = root->reason()->str();
+  held.pod.since = FromTime(*root->since());
+  held.pod.kind = static_cast<HeldKind>(root->kind());
+  held.stamp = root->stamp();
   for (const v3::IdRange* range : *root->ranges()) {
     if (range->first() > kHostIds || range->length() > kHostIds) return std::nullopt;
     held.pod.ranges.push_back({range->first(), range->length()});
