@@ -95,6 +95,69 @@ BOOST_AUTO_TEST_CASE(is_not_rebuilt) {
   }
 }
 
+// A command opens the store, writes and goes, between any two reads of an observer: it looks again,
+// and blames nothing.
+BOOST_AUTO_TEST_CASE(an_observer_looks_again_while_commands_write) {
+  const MemoryDir scratch;
+  OpenOptions options = OptionsIn(scratch.path());
+  int commands = 0;
+  const auto command = [&] {
+    auto owner = Must(NodeStore::Open(options));
+    Must(owner->PutIntent({.image = "registry.example/app/" + std::to_string(++commands)}));
+    Must(owner->Close());
+  };
+  command();
+  // `most`: of commands. Returns how often the observer read.
+  const auto observe = [&](int first, int most) {
+    int read = 0;
+    int left = most;
+    bool runs = false;
+    before_read = [&](std::size_t) {
+      if (runs || ++read < first || left == 0) return;
+      --left;
+      runs = true;
+      command();
+      runs = false;
+    };
+    const auto observer = NodeStore::Observe({.directory = options.directory});
+    before_read = nullptr;
+    BOOST_TEST(observer.has_value(), (observer ? "" : observer.error().ToString()));
+    if (observer) BOOST_TEST(!Must((*observer)->ListIntents()).empty());
+    return read;
+  };
+  const int reads = observe(1, 0);
+  for (int at = 1; at <= reads; ++at) {
+    BOOST_TEST_CONTEXT("at read " << at) { observe(at, 1); }
+  }
+  // At every read for some time, which ends before its patience does.
+  observe(1, 3 * reads);
+}
+
+// What is wrong with a store that stands still is said at once.
+BOOST_AUTO_TEST_CASE(an_observer_looks_once_at_a_store_that_stands_still) {
+  const MemoryDir scratch;
+  const OpenOptions options = OptionsIn(scratch.path());
+  const fs::path database = options.directory / "data.mdb";
+  const auto write = [&](const std::string& image) {
+    auto owner = Must(NodeStore::Open(options));
+    Must(owner->PutIntent({.image = image}));
+    Must(owner->Close());
+  };
+  write("registry.example/app/1");
+  const std::string older = ReadFile(database);
+  write("registry.example/app/2");
+  WriteFile(database, older);
+  int looks = 0;
+  before_read = [&](std::size_t bytes) {
+    if (bytes == 2 * internal::kMaxPageBytes) ++looks;
+  };
+  const auto observer = NodeStore::Observe({.directory = options.directory});
+  before_read = nullptr;
+  BOOST_REQUIRE(!observer);
+  BOOST_TEST((observer.error().code == ErrorCode::kDamaged), observer.error().ToString());
+  BOOST_TEST(looks == 2);  // the beginning and the end of one walk
+}
+
 // Without an owner, an observer walks the file itself, but not again until it changes.
 BOOST_AUTO_TEST_CASE(an_observer_walks_an_unsound_file_once_until_it_changes) {
   const MemoryDir scratch;

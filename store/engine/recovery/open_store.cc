@@ -19,6 +19,7 @@
 #include "store/engine/recovery/new_database.h"
 #include "store/engine/recovery/product.h"
 #include "store/engine/recovery/rebuild.h"
+#include "store/engine/recovery/store_sight.h"
 #include "store/engine/recovery/unfinished_commit.h"
 #include "store/engine/recovery/witness_settling.h"
 #include "store/engine/trust/trust.h"
@@ -356,10 +357,10 @@ Result<std::uint64_t> InspectUnowned(const std::filesystem::path& directory, con
 
 }  // namespace
 
-Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory,
-                                      const Product& product, bool asks_witness,
-                                      SeenUnowned& seen) {
-  TRY(lmdb::CheckVersion());
+namespace {
+
+Result<OpenedDatabase> ObserveOnce(const std::filesystem::path& directory, const Product& product,
+                                   bool asks_witness, SeenUnowned& seen) {
   TRY(CheckPrivateDirectory(directory));
   TRY(CheckStoreFiles(directory));
   const std::filesystem::path path = directory / "data.mdb";
@@ -384,6 +385,31 @@ Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory,
                  "try again"};
   }
   return database;
+}
+
+// How often an observer looks at a store that moves, and how long it waits in between: a command
+// that opens it, writes and goes takes some milliseconds.
+constexpr int kMostLooks = 12;
+constexpr long kFirstPauseNanoseconds = 250'000;
+
+void Pause(int looks) {
+  const struct timespec pause { 0, kFirstPauseNanoseconds << looks };
+  nanosleep(&pause, nullptr);
+}
+
+}  // namespace
+
+Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory,
+                                      const Product& product, bool asks_witness,
+                                      SeenUnowned& seen) {
+  TRY(lmdb::CheckVersion());
+  for (int looks = 1;; ++looks) {
+    const StoreSight before = LookAtStore(directory);
+    auto opened = ObserveOnce(directory, product, asks_witness, seen);
+    // What is wrong with a store that stands still is wrong.
+    if (opened || looks == kMostLooks || !HasMoved(before, LookAtStore(directory))) return opened;
+    Pause(looks);
+  }
 }
 
 Result<void> ClaimPurpose(const OpenOptions& options, const Product& product, OwnedStore& store) {

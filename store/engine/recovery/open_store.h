@@ -78,7 +78,8 @@ struct SeenUnowned {
 };
 
 // Errors: NodeStore::Observe; kInvalidArgument as above. A finding that keeps the store closed is
-// stored in `seen`, and holds until the file's inode, size or time changes.
+// stored in `seen`, and holds until the file's inode, size or time changes. Where a writer moves the
+// store meanwhile it looks again, up to a second.
 Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory,
                                       const Product& product, bool asks_witness, SeenUnowned& seen);
 

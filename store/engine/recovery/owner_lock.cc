@@ -136,6 +136,20 @@ Result<void> CheckUnowned(const Fd& file, const std::filesystem::path& path) {
   return lock.l_type == F_UNLCK ? Result<void>() : InUse(path);
 }
 
+OwnerSight LookAtOwner(const std::filesystem::path& directory) {
+  const std::filesystem::path path = PathIn(directory);
+  const auto file = OpenFile(path, O_RDONLY);
+  if (!file) return {};
+  const auto line = ReadLine(*file, path);
+  if (!line) return {};
+  // Asked for after the line was read: an owner that came in between writes another.
+  struct flock owned = LockOf(kOwnedByte, F_RDLCK);
+  struct flock recovered = LockOf(kRecoveredByte, F_RDLCK);
+  const bool known = fcntl(file->get(), F_OFD_GETLK, &recovered) == 0 &&
+                     fcntl(file->get(), F_OFD_GETLK, &owned) == 0;
+  return {*line, known && owned.l_type != F_UNLCK && recovered.l_type == F_UNLCK};
+}
+
 Result<bool> OwnerVouchesFor(const std::filesystem::path& directory, const FileId& database) {
   const std::filesystem::path path = PathIn(directory);
   auto file = OpenFile(path, O_RDONLY);

@@ -12,6 +12,7 @@
 #define WAYBILL_STORE_ENGINE_RECOVERY_OWNER_LOCK_H_
 
 #include <filesystem>
+#include <string>
 
 #include "store/base/files.h"
 #include "waybill/result.h"
@@ -51,6 +52,14 @@ Result<void> LockOutOwners(const Fd& file, const std::filesystem::path& path);
 
 // kOwned: the data.mdb `file` has an owner now. Locks nothing.
 Result<void> CheckUnowned(const Fd& file, const std::filesystem::path& path);
+
+// What owner.lock says, and whether a process that is about to own the store holds it. Empty: it
+// can't be read.
+struct OwnerSight {
+  std::string line;
+  bool is_opening = false;
+};
+OwnerSight LookAtOwner(const std::filesystem::path& directory);
 
 // Whether a live owner has verified `database`.
 Result<bool> OwnerVouchesFor(const std::filesystem::path& directory, const FileId& database);
