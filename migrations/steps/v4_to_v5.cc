@@ -72,10 +72,7 @@ Result<void> PullsDown(StepRun& run) {
     if (auto r = Report(run, pulls.size()); !r) return r;
   }
   if (!anything) return {};
-  return SetDistrust(run.txn,
-                     {TrustKind::kOther,
-                      "pulls that can't be named may have brought images; version 4 has no "
-                      "other way to say so"});
+  return SetDistrust(run.txn, {TrustKind::kOther, std::string(kUnnamedPulls)});
 }
 
 Result<bool> InQuarantine(const StoreTxn& txn, const std::string& image_ref) {
@@ -188,9 +185,7 @@ Result<void> RecordsDown(StepRun& run) {
   if (kubelet) return {};
   auto shared = TRY(HasSharedDigests(run.txn));
   if (shared && !records.empty()) {
-    TRY(SetDistrust(run.txn, {TrustKind::kOther,
-                              "a digest that two images have may be of a private one; version "
-                              "4 has no other way to say so"}));
+    TRY(SetDistrust(run.txn, {TrustKind::kOther, std::string(kSharedDigests)}));
   }
   return CopyToSpellings(run, std::move(records));
 }

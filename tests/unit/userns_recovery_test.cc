@@ -381,6 +381,22 @@ BOOST_FIXTURE_TEST_CASE(a_distrustful_store_comes_up_with_lost_ranges, WithUsern
   ExpectLostUntilSaidOtherwise(store);
 }
 
+// Distrust of what pulls brought says nothing of ranges: those are in the kubelet's files.
+BOOST_FIXTURE_TEST_CASE(distrust_about_images_is_no_loss_of_ranges, WithUserns) {
+  fs::create_directory(store.pods());
+  store.Open();
+  Must(store->ClearDistrust("a test"));  // leaves a pull of anything
+  const std::uint32_t a = store.Get("a");
+  store.WriteMapping("a", a);
+  store.Close();
+  Must(Migrate(To(store, 2, true)));
+  store.Open();
+  BOOST_TEST(store->recovery_report().distrustful);
+  BOOST_TEST(store.report().refused_because == "");
+  BOOST_TEST(store.Get("a") == a);
+  BOOST_TEST(store.Get("one-more") != a);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace waybill::testing

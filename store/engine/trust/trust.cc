@@ -107,6 +107,9 @@ Result<bool> DropLastDistrust(StoreTxn& txn, const Distrust& why) {
 }
 
 bool LosesNothing(const Distrust& why) {
+  if (why.kind == TrustKind::kOther) {
+    return why.reason == kUnnamedPulls || why.reason == kSharedDigests;
+  }
   return why.kind == TrustKind::kImportUnfinished || why.kind == TrustKind::kGap;
 }
 
