@@ -399,6 +399,66 @@ BOOST_AUTO_TEST_CASE(a_file_that_was_taken_away_is_made_anew) {
   BOOST_TEST(Kinds(node.Events()) == std::vector<std::string>({"pullBegun", "pulled"}));
 }
 
+BOOST_AUTO_TEST_CASE(a_file_that_is_emptied_or_cut_off_under_its_owner_stays_a_trace) {
+  Traced node;
+  const auto list = [&] {
+    const auto token = Must(node.store().BeginList());
+    Must(node.store().ObserveImages(
+        {.images = {{.id = "sha256:a"}}, .token = token, .complete = true}));
+  };
+  list();
+  std::uint64_t events = 3;  // with the start
+  const auto written = [&] {
+    while (node.store().GetMetrics().trace_events < events) std::this_thread::yield();
+  };
+  written();
+  const std::string header =
+      ContentOf(node.path()).substr(0, ContentOf(node.path()).find('\n') + 1);
+  // To nothing, within the first line, to just that.
+  for (const std::size_t bytes : {std::size_t{0}, header.size() / 2, header.size()}) {
+    std::filesystem::resize_file(node.path(), bytes);
+    PullIt(node.store());
+    events += 2;
+    written();
+    const std::string content = ContentOf(node.path());
+    BOOST_TEST(content.starts_with(header));
+    BOOST_TEST(content.find("pulled") != std::string::npos);
+  }
+  // Within an event: that ends a part.
+  std::filesystem::resize_file(node.path(), header.size() + 5);
+  PullIt(node.store());
+  events += 2;
+  written();
+  BOOST_TEST(std::filesystem::exists(node.path().string() + ".1"));
+  // What the images are is told again.
+  std::filesystem::resize_file(node.path(), 0);
+  list();
+  PullIt(node.store());
+  events += 4;
+  written();
+  list();
+  events += 2;
+  written();
+  const auto kinds = Kinds(node.Events());
+  BOOST_TEST(kinds.back() == "list");
+  // Another owner goes on with it.
+  node.Start();
+  BOOST_TEST(Kinds(node.Events()).size() == kinds.size() + 1);
+}
+
+// What somebody wrote over it is not the owner's any more.
+BOOST_AUTO_TEST_CASE(a_file_that_was_written_over_stays_as_it_is) {
+  Traced node;
+  PullIt(node.store());
+  while (node.store().GetMetrics().trace_events < 3) std::this_thread::yield();
+  const std::string other = "something else\n";
+  std::ofstream(node.path(), std::ios::trunc) << other;
+  PullIt(node.store());
+  while (node.store().GetMetrics().trace_events_dropped < 2) std::this_thread::yield();
+  node.Stop();
+  BOOST_TEST(ContentOf(node.path()) == other);
+}
+
 BOOST_AUTO_TEST_CASE(what_cannot_be_written_is_dropped_and_counted) {
   Traced node;
   while (node.store().GetMetrics().trace_events < 1) std::this_thread::yield();

@@ -89,6 +89,12 @@ Result<struct ::stat> TakeAsOwn(const Fd& fd, const std::filesystem::path& path)
   return about;
 }
 
+Result<std::uint64_t> BytesOf(const Fd& fd, const std::filesystem::path& path) {
+  struct ::stat about {};
+  if (::fstat(fd.get(), &about) != 0) return SystemError(errno, "look at", path);
+  return static_cast<std::uint64_t>(about.st_size);
+}
+
 std::filesystem::path PartOf(const std::filesystem::path& path, std::size_t number) {
   return path.string() + (number == 0 ? "" : "." + std::to_string(number));
 }
@@ -215,7 +221,28 @@ Result<void> TraceWriter::OpenFile() {
   return is_whole ? Result<void>() : Rotate();
 }
 
+// Somebody emptied the file, or cut it off: it is a trace again, or nothing is added to it.
+Result<void> TraceWriter::MendIfCut() {
+  if (TRY(BytesOf(file_, options_.path)) == file_bytes_) return {};
+  // What is left of the first line is this owner's own.
+  const std::string header = TraceHeaderLine(kSource);
+  std::string left(header.size(), '\0');
+  const ssize_t read = ::pread(file_.get(), left.data(), left.size(), 0);
+  if (read < 0) return SystemError(errno, "read", options_.path);
+  left.resize(static_cast<std::size_t>(read));
+  if (left == header || !header.starts_with(left)) return OpenFile();
+  TRY(Empty());
+  return BeginFile();
+}
+
+Result<void> TraceWriter::Empty() {
+  if (::ftruncate(file_.get(), 0) != 0) return SystemError(errno, "empty", options_.path);
+  return {};
+}
+
 Result<void> TraceWriter::BeginFile() {
+  // The images of earlier lists are not in it.
+  rotations_.fetch_add(1, std::memory_order_relaxed);
   const std::string header = TraceHeaderLine(kSource);
   auto written = PWriteAll(file_, header, 0, options_.path);
   if (written) {
@@ -240,7 +267,6 @@ Result<void> TraceWriter::Rotate() {
     }
   }
   if (options_.files == 1) TRY(RemoveFile(options_.path));
-  rotations_.fetch_add(1, std::memory_order_relaxed);
   file_ = TRY(internal::OpenFile(options_.path, O_RDWR | O_CREAT | O_EXCL | O_APPEND));
   return BeginFile();
 }
@@ -457,6 +483,7 @@ void TraceWriter::Write(std::string_view noted) {
 // All of the lines or none.
 Result<void> TraceWriter::Append(std::string_view lines) {
   if (!file_.valid()) TRY(OpenFile());
+  TRY(MendIfCut());
   if (file_bytes_ + lines.size() > options_.max_file_bytes) TRY(Rotate());
   auto written = PWriteAll(file_, lines, static_cast<off_t>(file_bytes_), options_.path);
   if (!written) {
@@ -464,7 +491,11 @@ Result<void> TraceWriter::Append(std::string_view lines) {
     return written;
   }
   file_bytes_ += lines.size();
-  return {};
+  if (TRY(BytesOf(file_, options_.path)) != lines.size()) return {};
+  // Emptied since the look: what was added is all that it has.
+  TRY(Empty());
+  TRY(BeginFile());
+  return Append(lines);
 }
 
 std::string TraceWriter::Pseudonym(std::string_view kind, std::string_view identity) const {

@@ -83,6 +83,8 @@ class TraceWriter {
   TraceWriter(const TraceOptions& options, Clock clock);
   Result<void> OpenSalt();
   Result<void> OpenFile();
+  Result<void> MendIfCut();
+  Result<void> Empty();
   Result<void> BeginFile();
   Result<void> Rotate();
   // Whether the open file is still the one under its name.
