@@ -18,11 +18,21 @@ Error Damaged(const std::filesystem::path& directory, const std::string& what) {
           Hint::kRecover};
 }
 
+// LMDB's table of readers knows processes by their IDs, and locks the byte of each.
+Error SameProcessId(const std::filesystem::path& directory) {
+  return {ErrorCode::kOwned,
+          directory.string() + " is in use by another process with the process ID " +
+              std::to_string(getpid()) +
+              ", in another PID namespace, and LMDB can't tell the two apart; nothing was changed",
+          "run both in one PID namespace (of a pod: hostPID: true), or stop the other one"};
+}
+
 // Reads the identity and opens the handles in one read transaction.
 Result<void> LoadHeader(OpenedDatabase& database) {
   const auto& directory = database.env->directory();
   lmdb::Txn txn;
   int rc = txn.BeginRead(*database.env);
+  if (rc == EAGAIN) return SameProcessId(directory);
   if (rc == MDB_SUCCESS) rc = mdb_dbi_open(txn.get(), nullptr, 0, &database.handles.main);
   if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "opening the tables", directory);
   database.txn_id = txn.id();
