@@ -30,13 +30,19 @@ bool IsLocked(const Node& node, const std::string& path) {
   return real && node.kernel().is_locked(*real).value_or(false);
 }
 
+// The folder of the guard that runs, or ran: one that stands aside has its own (guard/aside.h).
+std::string FolderInUse(const Node& node) {
+  const std::string aside = node.kubelet_directory() + "/waybill-guard";
+  return IsLocked(node, aside + "/lock") ? aside : GuardFolder(node);
+}
+
 // What the guard said last. Null: there never was one.
 Json GuardStatus(const Node& node) {
-  const auto text = node.Read(GuardFolder(node) + "/status.json");
+  const auto text = node.Read(FolderInUse(node) + "/status.json");
   return text ? Json::Parse(*text) : Json();
 }
 
-bool GuardRuns(const Node& node) { return IsLocked(node, GuardFolder(node) + "/lock"); }
+bool GuardRuns(const Node& node) { return IsLocked(node, FolderInUse(node) + "/lock"); }
 
 }  // namespace
 
@@ -137,6 +143,11 @@ Findings WaybillGuardCheck(const Node& node) {
     if (node.store().empty() && status.is_null()) return {};  // waybill-store says so
     return {Fail("it does not run: what the kubelet forgets stays forgotten",
                  "systemctl enable --now waybill-guard && systemctl restart kubelet")};
+  }
+  if (const std::string why = status.TextAt("notProtected"); !why.empty()) {
+    return {Fail("it protects nothing: " + why,
+                 "let root own the kubelet's folders and links, and nobody else write there; then "
+                 "restart the kubelet")};
   }
   if (status.Find("kubeletRanBefore") != nullptr && status.Find("kubeletRanBefore")->is_true()) {
     return {Warn("it came after the kubelet, which goes by what it had in memory",

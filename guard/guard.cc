@@ -28,6 +28,8 @@ constexpr int kMaxCaptures = 8;
 // How often the handling of a kubelet's change is tried again.
 constexpr int kMaxTries = 3;
 
+constexpr std::string_view kImageManager = "image_manager";
+
 // With more events, everything is compared instead.
 constexpr std::size_t kMaxUnhandled = 10'000;
 
@@ -67,10 +69,9 @@ Result<std::unique_ptr<Guard>> Guard::Start(GuardOptions options) {
 Result<void> Guard::Begin() {
   TRY(MakeKubeletDirectory());
   TRY(CheckNoneInside(kubelet_directory(), life_.options.store.directory));
-  TRY(internal::MakePrivateDirectory(life_.image_manager));
-  TRY(internal::CheckPrivateDirectory(life_.image_manager));
+  TRY(life_.FindFolders());
   auto lost_all = TRY(LostAll(kubelet_directory()));
-  auto session = TRY(Session::Begin(life_.image_manager));
+  auto session = TRY(Session::Begin(life_.own(), life_.Stamped()));
   session_.emplace(std::move(session));
   watches_ = TRY(Watches::Make());
   // Before anything is read, so that nothing is missed in between.
@@ -107,12 +108,12 @@ Result<void> Guard::MakeKubeletDirectory() const {
   return {};
 }
 
-Result<void> Guard::MakeFolders() const {
+Result<void> Guard::MakeFolders() {
   for (const RecordFiles* files : {&life_.pulled, &life_.pulling}) {
     TRY(internal::MakePrivateDirectory(files->path()));
-    TRY(internal::CheckPrivateDirectory(files->path()));
+    TRY(files->DropStaged());
   }
-  return {};
+  return life_.FindFolders();
 }
 
 Result<void> Guard::PutMarkers() const {
@@ -144,7 +145,10 @@ Result<void> Guard::PutAllRight() {
     life_.Log(LogLevel::kWarning, begun.error().ToString());
   }
   TRY(PutMarkers());
-  TRY(pods_->PutRight());
+  auto pods = pods_->PutRight();
+  // A kubelet follows a symlink there that others can change, too.
+  if (!pods && pods.error().code != ErrorCode::kUnsafePath) return pods;
+  TRY(Survive(std::move(pods), "put the pods' ID mappings right"));
   life_.starting = false;
   life_.status.last_comparison = life_.options.store.clock();
   return {};
@@ -234,6 +238,7 @@ Result<void> Guard::TakeList(const ListToken& token, Result<std::vector<ImageOnN
   if (!life_.starting) {
     TRY(CheckNoneInside(kubelet_directory(), life_.options.store.directory));
   }
+  if (lost_its_place_) return {};
   if (!list) {
     const std::string text = list.error().ToString();
     if (life_.status.runtime_error != text) {
@@ -313,7 +318,8 @@ Result<void> Guard::PutRight() {
   TRY(plan_.Make());
   // Intents first: new intents beside old records can only close.
   TRY(pulls_.PutRight(plan_.preloaded()));
-  return put_right_.PutRight();
+  TRY(put_right_.PutRight());
+  return NarrowFolders();
 }
 
 Result<void> Guard::HandleEvents() {
@@ -362,7 +368,7 @@ Result<void> Guard::Handle(const WatchEvent& event) {
   if (event.what == What::kReplaced && event.folder != WatchedFolder::kPod) return CompareNow();
   if (event.folder == WatchedFolder::kRoot) {
     // Made, moved there, or moved away: that is no event of pulled/ in it.
-    const bool ours = event.name == life_.image_manager.filename();
+    const bool ours = event.name == kImageManager;
     const bool pods = event.what == What::kMade && event.name == "pods";
     return ours ? CompareNow() : pods ? pods_->Compare() : Result<void>();
   }
@@ -390,7 +396,8 @@ Result<void> Guard::Compare() {
 }
 
 Result<void> Guard::CompareNow() {
-  TRY(SeeToFolders());
+  auto in_place = TRY(SeeToFolders());
+  if (!in_place) return {};
   ++life_.status.comparisons;
   life_.status.last_comparison = life_.options.store.clock();
   life_.wants_list = true;
@@ -401,22 +408,65 @@ Result<void> Guard::CompareNow() {
   return Survive(pods_->Compare(), "compare the pods' ID mappings");
 }
 
-// Begins anew with folders that were replaced.
-Result<void> Guard::SeeToFolders() {
-  if (!session_->InPlace()) {
+Result<bool> Guard::SeeToFolders() {
+  auto found = life_.FindFolders();
+  if (!found && found.error().code == ErrorCode::kUnsafePath) {
+    lost_its_place_ = true;
+    life_.status.not_protected = found.error().message;
+    TRY(life_.Missed(found.error().message));
+    return false;
+  }
+  if (!found) return found.error();
+  session_->Stamp(life_.Stamped());
+  if (!session_->InPlace(life_.own())) {
     // The lock guards nothing any more.
-    TRY(internal::MakePrivateDirectory(life_.image_manager));
-    auto session = TRY(Session::Begin(life_.image_manager));
+    auto session = TRY(Session::Begin(life_.own(), life_.Stamped()));
     session_.emplace(std::move(session));
   }
   if (!watches_->IsStale(WatchedFolder::kPulled, life_.pulled.path()) &&
       !watches_->IsStale(WatchedFolder::kPulling, life_.pulling.path())) {
-    return {};
+    return true;
   }
   TRY(life_.Missed("image_manager was replaced"));
   TRY(MakeFolders());
   TRY(Watch());
-  return PutMarkers();
+  TRY(PutMarkers());
+  return true;
+}
+
+std::string Guard::Wide() const {
+  std::string wide = life_.pulled.Wide();
+  return wide.empty() ? life_.pulling.Wide() : wide;
+}
+
+// Takes folders from others who could write there, once all that counts is put right.
+Result<void> Guard::NarrowFolders() {
+  const std::string wide = Wide();
+  if (wide.empty()) {
+    life_.status.not_protected.clear();
+    return {};
+  }
+  if (life_.status.not_protected != wide) {
+    life_.Log(LogLevel::kError, wide + ": nothing new in it counts");
+    // Of what they removed nothing is left.
+    TRY(life_.Missed(wide));
+  }
+  life_.status.not_protected = wide;
+  // What comes until nobody can write there any more does not count either.
+  life_.pulled.Distrust(wide);
+  for (const std::filesystem::path& folder :
+       {life_.image_manager, life_.pulled.path(), life_.pulling.path()}) {
+    auto place = internal::FindPlace(folder);
+    if (place && !place->wide.empty()) static_cast<void>(::chmod(folder.c_str(), S_IRWXU));
+  }
+  auto taken = taken_over_.TakeOverAll();
+  auto put = taken && *taken ? put_right_.PutRight() : Result<void>();
+  life_.pulled.Distrust({});
+  if (!taken) return taken.error();
+  if (!put || !Wide().empty()) return put;
+  life_.status.not_protected.clear();
+  life_.Log(LogLevel::kNotice, "nobody else may write there any more");
+  return {};
 }
 
 void Guard::TakeChecks(std::vector<CheckResult> checks) {
@@ -495,7 +545,7 @@ Result<void> Guard::LeaveToNext(const WatchEvent& event) {
   // The next start compares the pods' ID mappings.
   if (IsOfPods(event)) return {};
   const bool of_root = event.folder == WatchedFolder::kRoot;
-  if (IsOfAll(event) || (of_root && event.name == life_.image_manager.filename())) {
+  if (IsOfAll(event) || (of_root && event.name == kImageManager)) {
     left_.missed = "there was no time to compare the kubelet's files";
     return {};
   }

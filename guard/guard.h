@@ -72,6 +72,9 @@ class Guard {
                         EndedPulls ended = {});
   // When pulls ended whose images may still come, in this boot.
   Result<std::vector<BootTime>> EndsOfPulls() const;
+  // Whether others decide by now what a kubelet finds: the guard must be started anew, or stand
+  // aside (aside.h).
+  bool lost_its_place() const { return lost_its_place_; }
   // Whether something happened that only a list can settle.
   bool wants_list() const { return life_.wants_list; }
   // Compares everything with everything, and sees to directories that were replaced. To be called
@@ -92,9 +95,7 @@ class Guard {
   void TakeChecks(std::vector<CheckResult> checks);
   Result<std::string> StatusJson() const { return life_.StatusJson(); }
   std::string MetricsText() const { return life_.MetricsText(); }
-  std::filesystem::path status_path() const {
-    return life_.image_manager / kOwnFolder / "status.json";
-  }
+  std::filesystem::path own_folder() const { return life_.own(); }
   NodeStore& store() const { return *life_.store; }
 
  private:
@@ -102,7 +103,7 @@ class Guard {
 
   Result<void> Begin();
   Result<void> MakeKubeletDirectory() const;
-  Result<void> MakeFolders() const;
+  Result<void> MakeFolders();
   Result<void> PutMarkers() const;
   Result<void> Watch();
   Result<void> PutAllRight();
@@ -114,7 +115,10 @@ class Guard {
   Result<void> HandleOrRetry(WatchEvent event);
   Result<void> Handle(const WatchEvent& event);
   Result<void> CompareNow();
-  Result<void> SeeToFolders();
+  // Begins anew with folders that were replaced. false: others decide what a kubelet finds.
+  Result<bool> SeeToFolders();
+  Result<void> NarrowFolders();
+  std::string Wide() const;
   // Since the last list was judged.
   bool NothingChanged(const std::vector<ImageOnNode>& images) const;
   Result<void> Judge(const ListToken& token, std::vector<ImageOnNode> images, EndedPulls ended);
@@ -140,8 +144,9 @@ class Guard {
   RecordPlan plan_{life_, listed_};
   RecordsTakenOver taken_over_{life_, plan_, pulls_};
   RecordsPutRight put_right_{life_, listed_, plan_, taken_over_};
-  std::int64_t put_right_at_ = 0;      // when the start was done, by the boot clock
-  Timestamp judged_at_ = {};           // the last list
+  std::int64_t put_right_at_ = 0;  // when the start was done, by the boot clock
+  Timestamp judged_at_ = {};       // the last list
+  bool lost_its_place_ = false;
   std::vector<WatchEvent> unhandled_;  // tried again before the next list is judged
   Left left_;  // by the guard before this one, until it is recorded; at the end, for the next one
 };

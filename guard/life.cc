@@ -25,6 +25,34 @@ Life::Life(GuardOptions from)
       pulled(image_manager, KubeletFolder::kPulled, options.synced),
       pulling(image_manager, KubeletFolder::kPulling, options.synced) {}
 
+Result<void> Life::FindFolders() {
+  const std::filesystem::path named = options.kubelet_directory / "image_manager";
+  TRY(internal::MakePrivateDirectory(named));
+  links_.clear();
+  const auto find = [this](const std::filesystem::path& path) -> Result<std::filesystem::path> {
+    auto place = TRY(FindFolder(path));
+    if (!place.link.empty()) links_.push_back(place.link);
+    if (!place.unsafe.empty()) {
+      return Error{ErrorCode::kUnsafePath, place.unsafe + "; nothing was changed",
+                   "let it belong to the kubelet's user, and nobody else write there"};
+    }
+    return place.path.empty() ? path : place.path;
+  };
+  image_manager = TRY(find(named));
+  for (const KubeletFolder folder : {KubeletFolder::kPulled, KubeletFolder::kPulling}) {
+    RecordFiles& files = folder == KubeletFolder::kPulled ? pulled : pulling;
+    auto path = TRY(find(image_manager / internal::FolderName(folder)));
+    files.MoveTo(image_manager, std::move(path));
+  }
+  return {};
+}
+
+std::vector<std::filesystem::path> Life::Stamped() const {
+  std::vector<std::filesystem::path> all = {pulled.path(), pulling.path()};
+  all.insert(all.end(), links_.begin(), links_.end());
+  return all;
+}
+
 Result<bool> Life::BreaksOff() const {
   if (!Hurries()) return false;
   if (!starting) return true;
@@ -78,6 +106,13 @@ std::string GuardStatus::VerifiesNothing() const {
   return {};
 }
 
+MetricFamily NotProtected(const std::string& why) {
+  return {"waybill_guard_not_protected",
+          "gauge",
+          "Whether others may write the kubelet's files, so that the guard protects nothing.",
+          {{{}, why.empty() ? 0.0 : 1.0}}};
+}
+
 std::string Life::MetricsText() const {
   const auto number = [](std::uint64_t value) { return static_cast<double>(value); };
   const auto counter = [&](const char* name, const char* help, std::uint64_t value) {
@@ -107,7 +142,7 @@ std::string Life::MetricsText() const {
     nothing.series.push_back({{}, status.VerifiesNothing().empty() ? 0.0 : 1.0});
   }
   return ToPrometheusText(
-      {nothing, failed, holes,
+      {nothing, NotProtected(status.not_protected), failed, holes,
        counter("waybill_guard_events_total", "Changes of the kubelet's files.", status.events),
        counter("waybill_guard_comparisons_total", "Comparisons of all files.", status.comparisons),
        counter("waybill_guard_files_written_total", "Files written for the kubelet.",
@@ -130,6 +165,7 @@ Result<std::string> Life::StatusJson() const {
                       {"next", result.next}});
   }
   const internal::Json json = {{"verifiesNothing", status.VerifiesNothing()},
+                               {"notProtected", status.not_protected},
                                {"version", options.version},
                                {"kubeletDirectory", options.kubelet_directory.string()},
                                {"store", options.store.directory.string()},

@@ -16,6 +16,7 @@
 
 #include "guard/record_files.h"
 #include "waybill/kubelet_format.h"
+#include "waybill/metrics.h"
 #include "waybill/node_store.h"
 
 namespace waybill::guard {
@@ -56,8 +57,10 @@ struct GuardStatus {
   Timestamp since = {};
   bool kubelet_ran_before = false;  // the kubelet ran when the guard started
   bool gap = false;                 // the time before this start was a gap
-  std::uint64_t images = 0;         // on the last list
-  std::uint64_t presumed = 0;       // ledger entries that are presumed
+  // Why what the guard writes protects nothing. Empty: nothing shows that.
+  std::string not_protected = {};
+  std::uint64_t images = 0;    // on the last list
+  std::uint64_t presumed = 0;  // ledger entries that are presumed
   std::uint64_t events = 0;
   std::uint64_t comparisons = 0;
   std::optional<Timestamp> last_comparison = {};
@@ -128,8 +131,19 @@ struct GuardOptions {
 
 inline constexpr std::int64_t kNanosecondsPerSecond = 1'000'000'000;
 
+// A metric. Empty: nothing shows that.
+MetricFamily NotProtected(const std::string& why);
+
 struct Life {
   explicit Life(GuardOptions from);
+
+  // Finds the folders where they are now, through symlinks, and makes image_manager if it is
+  // missing. kUnsafePath: others decide what a kubelet finds there.
+  Result<void> FindFolders();
+  // The guard's own folder.
+  std::filesystem::path own() const { return image_manager / kOwnFolder; }
+  // What changes when somebody writes a record or an intent, or puts a folder elsewhere.
+  std::vector<std::filesystem::path> Stamped() const;
 
   bool Hurries() const { return options.hurry && options.hurry(); }
   // Whether to break off in a hurry. A start fails then; a running guard is told the rest by
@@ -172,7 +186,8 @@ struct Life {
   KubeletApiVersion api_version = KubeletApiVersion::kV1Alpha1;
 
  private:
-  std::set<std::string> left_alone_;  // said to be
+  std::vector<std::filesystem::path> links_;  // that lead to the folders
+  std::set<std::string> left_alone_;          // said to be
 };
 
 }  // namespace waybill::guard

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "guard/aside.h"
 #include "store/base/files.h"
 #include "store/base/try.h"
 #include "store/maintenance/for_the_guard.h"
@@ -53,9 +54,9 @@ OpenOptions OptionsOf(const Life& life, bool there, bool lost_all) {
   // A first start presumes; one after everything was lost knows that there were records.
   if (lost_all) options.gap = Gap::kYes;
   const std::filesystem::path pods = life.options.kubelet_directory / "pods";
-  auto has_pods = internal::IsDirectory(pods);
+  auto place = internal::FindPlace(pods);
   // Only at a first start: later a file may have been put back, and the store knows better.
-  if (!there && has_pods.has_value() && *has_pods) options.pods_directory = pods;
+  if (!there && place && !place->path.empty()) options.pods_directory = pods;
   return options;
 }
 
@@ -63,7 +64,7 @@ Result<std::unique_ptr<NodeStore>> Open(const Life& life, OpenOptions options) {
   const bool is_own_place = options.witness.kind() == Witness::Kind::kRemembered;
   if (is_own_place) {
     // Not at the place where `waybill start` puts the witness of its own store.
-    options.witness = Witness::At(life.image_manager / kOwnFolder / kWitness);
+    options.witness = Witness::At(life.own() / kWitness);
   }
   auto store = NodeStore::Open(options);
   // Nobody chose that place, and no state of the disk may keep a kubelet from starting.
@@ -161,15 +162,18 @@ Result<void> OpenStore(Life& life, Session& session, bool lost_all, Left& left) 
   const std::filesystem::path& directory = life.options.store.directory;
   auto there = TRY(internal::Exists(directory / "data.mdb"));
   const Witness& named = life.options.store.witness;
-  const std::filesystem::path witness =
-      named.path().empty() ? life.image_manager / kOwnFolder / kWitness : named.path();
+  const std::filesystem::path witness = named.path().empty() ? life.own() / kWitness : named.path();
   const bool lost = internal::Exists(witness).value_or(false);
   const StoreState before = there ? StateOf(directory) : StoreState();
   auto fits = TRY(session.TakeMark(before.uuid, before.commit_sequence, left));
+  const bool was_aside = TRY(Aside::WasHere(life.options.kubelet_directory));
+  fits = fits && !was_aside;
   // At a first start the store's own import takes the files over.
   life.gap = there && !fits;
   lost_all = lost_all && !there;
-  auto store = Open(life, OptionsOf(life, there, lost_all));
+  OpenOptions options = OptionsOf(life, there, lost_all);
+  if (was_aside) options.gap = Gap::kYes;
+  auto store = Open(life, std::move(options));
   if (!store) {
     // Nothing was missed yet.
     if (fits) {
@@ -180,6 +184,7 @@ Result<void> OpenStore(Life& life, Session& session, bool lost_all, Left& left) 
   }
   life.store = *std::move(store);
   SetWasHere(life.options.kubelet_directory, "");
+  if (was_aside) TRY(Aside::IsOver(life.options.kubelet_directory));
   TellOpened(life, lost_all);
   if (!there && lost && life.store->recovery_report().distrustful) {
     TellOfFormerStore(life, witness);

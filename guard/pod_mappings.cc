@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <system_error>
+#include <utility>
 
 #include "store/base/quote.h"
 #include "store/base/try.h"
@@ -16,6 +18,12 @@ namespace {
 constexpr std::string_view kFileName = "userns";
 
 }  // namespace
+
+std::filesystem::path PodMappings::PodsOf(const std::filesystem::path& kubelet_directory) {
+  std::filesystem::path pods = kubelet_directory / "pods";
+  auto place = internal::FindPlace(pods);
+  return place && !place->path.empty() ? std::move(place->path) : std::move(pods);
+}
 
 Result<void> PodMappings::PutRight() {
   TRY(internal::Exists(pods_));
@@ -60,6 +68,8 @@ Result<void> PodMappings::WatchPod(const std::string& pod) {
 }
 
 Result<void> PodMappings::WatchAll() {
+  std::error_code ignored;
+  if (std::filesystem::is_symlink(pods_, ignored)) return {};  // PutRight tells of it
   auto watched = TRY(watches_.Add(WatchedFolder::kPods, pods_));
   if (!watched) return {};
   auto names = TRY(internal::ListDirectory(pods_));
@@ -85,11 +95,15 @@ Result<void> PodMappings::Compare() {
 
 Result<void> PodMappings::Take(const std::string& pod) {
   const std::filesystem::path path = pods_ / pod / kFileName;
-  auto content = internal::ReadWholeFile(path, kMaxUsernsFileBytes);
-  if (!content) {
-    return content.error().code == ErrorCode::kNotFound ? Result<void>() : content.error();
+  auto bytes = internal::ReadKubeletBytes(path, kMaxUsernsFileBytes);
+  if (!bytes) {
+    return bytes.error().code == ErrorCode::kNotFound ? Result<void>() : bytes.error();
   }
-  const auto file = internal::DecodeUsernsFile(pod, path.string(), *content);
+  auto file = internal::DecodeUsernsFile(pod, path.string(), bytes->content);
+  if (!bytes->planted.empty()) {
+    file.mapping.reset();
+    file.problem = "somebody else may have written it: " + bytes->planted;
+  }
   if (!file.mapping) {
     life_.Log(LogLevel::kWarning, path.string() + " is no mapping that a kubelet accepts (" +
                                       file.problem + "); the store keeps what it knows of the pod");

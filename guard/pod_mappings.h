@@ -15,7 +15,7 @@ namespace waybill::guard {
 class PodMappings {
  public:
   PodMappings(Life& life, Watches& watches)
-      : pods_(life.options.kubelet_directory / "pods"), life_(life), watches_(watches) {}
+      : pods_(PodsOf(life.options.kubelet_directory)), life_(life), watches_(watches) {}
 
   // Before the kubelet starts: takes over the files of pods that the store does not know, and
   // writes those that are lost, damaged or name other IDs than the pod got.
@@ -32,7 +32,9 @@ class PodMappings {
   Result<void> Write(const UserNamespaceAllocation& allocation);
   Result<void> FreeOfGonePods(const std::string& pod, const HostIdRange& range);
 
-  std::filesystem::path pods_;
+  static std::filesystem::path PodsOf(const std::filesystem::path& kubelet_directory);
+
+  std::filesystem::path pods_;  // behind a symlink that nobody else can change: where that leads
   Life& life_;
   Watches& watches_;
 };

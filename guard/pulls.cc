@@ -307,9 +307,9 @@ Result<void> Pulls::PutRight(const std::set<std::string>& preloaded) {
     if (life_.Hurries()) return {};
     auto file = TRY(life_.pulling.Read(name));
     if (!file || file->is_later_format) continue;
-    // While a kubelet runs, only files that the guard itself wrote go: any other is a pull that is
-    // just beginning.
-    if (!life_.starting && !file->judged.is_own) continue;
+    // While a kubelet runs, only files that no kubelet wrote go: any other is a pull that is just
+    // beginning.
+    if (!life_.starting && !file->judged.is_own && !file->is_planted) continue;
     auto removed = TRY(life_.pulling.Remove(name, file->content));
     if (removed) ++life_.status.files_removed;
   }

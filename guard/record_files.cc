@@ -68,6 +68,16 @@ std::string RecordNameOf(std::string_view ref_or_image) {
   return hash ? "sha256-" + internal::HexEncode(*hash) : std::string();
 }
 
+Result<internal::KubeletPlace> FindFolder(const std::filesystem::path& named) {
+  auto place = TRY(internal::FindPlace(named));
+  if (place.link.empty() || !place.unsafe.empty()) return place;
+  if (::access(place.path.c_str(), W_OK) == 0) return place;
+  place.unsafe =
+      named.string() + " is a symlink, and the guard may not write in " + place.path.string();
+  place.path.clear();
+  return place;
+}
+
 bool IsDirectoryItself(const std::filesystem::path& path) {
   struct stat st {};
   return ::lstat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode);
@@ -79,6 +89,34 @@ RecordFiles::RecordFiles(std::filesystem::path image_manager, KubeletFolder fold
       folder_(folder),
       path_(image_manager_ / internal::FolderName(folder)),
       synced_(std::move(synced)) {}
+
+void RecordFiles::MoveTo(std::filesystem::path image_manager, std::filesystem::path folder) {
+  image_manager_ = std::move(image_manager);
+  path_ = std::move(folder);
+}
+
+Result<void> RecordFiles::DropStaged() const {
+  auto there = TRY(internal::Exists(ScratchFolder()));
+  if (!there) return {};
+  auto names = TRY(internal::ListDirectory(ScratchFolder()));
+  for (const std::string& name : names) {
+    struct stat st {};
+    const std::filesystem::path path = ScratchFolder() / name;
+    if (::lstat(path.c_str(), &st) != 0 || !S_ISREG(st.st_mode) || st.st_nlink < 2) continue;
+    TRY(internal::RemoveFile(path));
+  }
+  return {};
+}
+
+std::string RecordFiles::Wide() const {
+  if (!distrusted_.empty()) return distrusted_;
+  for (const std::filesystem::path* folder : {&image_manager_, &path_}) {
+    auto place = internal::FindPlace(*folder);
+    // One that can't be looked at now can't be read either.
+    if (place && !place->wide.empty()) return place->wide;
+  }
+  return {};
+}
 
 Result<std::vector<std::string>> RecordFiles::Names() const {
   auto there = TRY(internal::Exists(path_));
@@ -98,17 +136,34 @@ Result<std::vector<std::string>> RecordFiles::Names() const {
 Result<std::optional<RecordFile>> RecordFiles::Read(const std::string& name) const {
   const std::filesystem::path path = path_ / name;
   RecordFile file;
-  auto content = internal::ReadWholeFile(path, kMaxRecordFileBytes);
-  if (!content) {
-    if (content.error().code == ErrorCode::kNotFound || IsDirectoryItself(path))
+  auto bytes = internal::ReadKubeletBytes(path, kMaxRecordFileBytes);
+  if (!bytes) {
+    if (bytes.error().code == ErrorCode::kNotFound || IsDirectoryItself(path))
       return std::optional<RecordFile>();
     file.judged.folder = folder_;
-    file.judged.problem = content.error().message;
+    file.judged.problem = bytes.error().message;
+    // No kubelet makes links, pipes or devices.
+    file.is_planted = bytes.error().code == ErrorCode::kUnsafePath;
     return file;
   }
-  file.content = std::move(*content);
+  file.content = std::move(bytes->content);
   file.judged = internal::JudgeKubeletFile(folder_, name, file.content);
-  file.is_later_format = !file.readable() && IsLaterFormat(file.content);
+  std::string planted = std::move(bytes->planted);
+  // An intent can only close.
+  const bool may_open = folder_ == KubeletFolder::kPulled && !IsOwnClosing(file.judged);
+  if (planted.empty() && may_open) {
+    planted = Wide();
+    file.in_wide = !planted.empty();
+  }
+  if (planted.empty()) {
+    file.is_later_format = !file.readable() && IsLaterFormat(file.content);
+    return file;
+  }
+  if (auto* record = std::get_if<ImagePulledRecord>(&file.judged.content)) {
+    file.shows = std::move(*record);
+  }
+  file.is_planted = true;
+  internal::CountAsPlanted(file.judged, planted);
   return file;
 }
 
@@ -181,6 +236,7 @@ Result<bool> RecordFiles::Replace(const std::string& name, const std::string& wa
 Result<bool> RecordFiles::Remove(const std::string& name, const std::string& was) const {
   const std::filesystem::path place = path_ / name;
   const std::filesystem::path scratch = Scratch(name);
+  TRY(MakeScratch());
   if (auto taken = Rename(place, scratch, 0); !taken) {
     if (taken.error().code == ErrorCode::kNotFound) return false;
     return taken.error();
@@ -208,13 +264,24 @@ Result<void> RecordFiles::TakeMarkerAway() const {
   return SyncFolder();
 }
 
+std::filesystem::path RecordFiles::ScratchFolder() const {
+  return (path_.parent_path() == image_manager_ ? image_manager_ : path_) / kOwnFolder;
+}
+
 std::filesystem::path RecordFiles::Scratch(const std::string& name) const {
-  return image_manager_ / kOwnFolder / (std::string(internal::FolderName(folder_)) + "-" + name);
+  return ScratchFolder() / (std::string(internal::FolderName(folder_)) + "-" + name);
+}
+
+Result<void> RecordFiles::MakeScratch() const {
+  if (path_.parent_path() == image_manager_) return {};  // made by who holds the lock in it
+  TRY(internal::MakePrivateDirectory(ScratchFolder()));
+  return internal::CheckPrivateDirectory(ScratchFolder());
 }
 
 Result<std::filesystem::path> RecordFiles::Stage(const std::string& name, std::string_view content,
                                                  Durable durable) const {
   const std::filesystem::path path = Scratch(name);
+  TRY(MakeScratch());
   TRY(internal::RemoveFile(path));
   auto file = TRY(internal::OpenFile(path, O_WRONLY | O_CREAT | O_EXCL));
   auto written = internal::PWriteAll(file, content, 0, path);

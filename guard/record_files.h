@@ -5,6 +5,8 @@
 //   image_manager/pulled/sha256-<hex>            a kubelet's record
 //   image_manager/pulled/sha256-waybill-guard    the marker (kMarkerName)
 //   image_manager/waybill-guard/                 the guard's own: files being written, session.h
+//
+// Where pulled/ or pulling/ is a symlink, its files are being written in a waybill-guard/ in it.
 
 #ifndef WAYBILL_GUARD_RECORD_FILES_H_
 #define WAYBILL_GUARD_RECORD_FILES_H_
@@ -26,6 +28,7 @@ using internal::KubeletFolder;
 using internal::OwnForm;
 
 inline constexpr std::string_view kOwnFolder = "waybill-guard";
+inline constexpr std::string_view kStatusFile = "status.json";  // in it
 
 // A file that no kubelet can parse. It keeps the kubelet's cache from counting as complete, so that
 // what the guard puts back is seen (kubelet behaviour, since 1.34). Import and export pass over it,
@@ -38,6 +41,10 @@ using SyncObserver = std::function<void(const std::filesystem::path&)>;
 // The name of the file about an image ref or, in pulling/, an image string.
 std::string RecordNameOf(std::string_view ref_or_image);
 
+// A folder of a kubelet's directory. One behind a symlink is unsafe also if the guard may not write
+// there: its unit may allow it the kubelet's directory only.
+Result<internal::KubeletPlace> FindFolder(const std::filesystem::path& named);
+
 // Whether it is a directory, not through a symlink.
 bool IsDirectoryItself(const std::filesystem::path& path);
 
@@ -46,6 +53,11 @@ struct RecordFile {
   internal::KubeletFile judged;
   // A later kubelet's format: left alone.
   bool is_later_format = false;
+  // Whether somebody else may have written it; it counts as unreadable then.
+  bool is_planted = false;
+  bool in_wide = false;  // for no other reason than that others may write in the folder
+  // What it shows to a kubelet all the same, if it is a planted record.
+  std::optional<ImagePulledRecord> shows = {};
 
   bool readable() const { return !std::holds_alternative<std::monostate>(judged.content); }
 };
@@ -55,6 +67,16 @@ class RecordFiles {
   RecordFiles(std::filesystem::path image_manager, KubeletFolder folder, SyncObserver synced);
 
   const std::filesystem::path& path() const { return path_; }
+  // Where the folder is, if a symlink leads there.
+  void MoveTo(std::filesystem::path image_manager, std::filesystem::path folder);
+  // Removes what a crash left of files that were being made: with a second link such a file would
+  // count as planted.
+  Result<void> DropStaged() const;
+
+  // That others may write in the folder, so nothing new in it counts. Empty: they may not.
+  std::string Wide() const;
+  // Until it is called without a reason, nothing new counts.
+  void Distrust(std::string why) { distrusted_ = std::move(why); }
 
   // The names of records, sorted. Empty if the folder does not exist.
   Result<std::vector<std::string>> Names() const;
@@ -80,6 +102,8 @@ class RecordFiles {
   Result<void> TakeMarkerAway() const;
 
  private:
+  // Where files are being made: on the file system of the folder.
+  std::filesystem::path ScratchFolder() const;
   std::filesystem::path Scratch(const std::string& name) const;
   // Syncs the file, or with no name the folder, by `sync`, which says whether there is one.
   using Sync = Result<bool> (*)(const std::filesystem::path&);
@@ -87,9 +111,12 @@ class RecordFiles {
   Result<std::filesystem::path> Stage(const std::string& name, std::string_view content,
                                       Durable durable = Durable::kNow) const;
 
+  Result<void> MakeScratch() const;
+
   std::filesystem::path image_manager_;
   KubeletFolder folder_;
   std::filesystem::path path_;
+  std::string distrusted_;
   SyncObserver synced_;
   // Files, and the folder, as they were when they were synced. In one piece, so that it pins no
   // pages of what the start needed.

@@ -141,6 +141,7 @@ class RecordsPutRight {
   Result<void> TakeAway(const std::string& name, const RecordFile& file);
   Result<void> SeeToUnlisted(const std::string& name, const RecordFile& file,
                              const ImagePulledRecord& there);
+  Result<void> SeeToPlanted(const std::string& name, const RecordFile& file);
   Result<void> LeaveWhatCounts(const std::string& name, const RecordFile& file,
                                const ImagePulledRecord& there);
   bool IsUnknown(const ImagePulledRecord& record) const;

@@ -42,6 +42,8 @@ Result<void> RecordsPutRight::Put(const std::string& name, const ImagePulledReco
   if (!file) return Make(name, planned);
   if (file->is_later_format) return {};
   const auto* there = RecordIn(*file);
+  // Nothing in it is new.
+  if (file->in_wide && file->shows && SaysTheSame(*file->shows, planned)) return {};
   if (there == nullptr) return Rewrite(name, *file, planned);
   if (SaysTheSame(*there, planned)) return SetForm(name, *file);
   if (life_.starting) return Rewrite(name, *file, planned);
@@ -78,10 +80,11 @@ Result<void> RecordsPutRight::Rewrite(const std::string& name, const RecordFile&
   if (!file.judged.is_closing) WaitsForKubelet(wanted.image_ref);
   if (life_.starting) taken_over_.Saw(name, wanted);
   if (is_damaged) {
-    life_.Found(HoleKind::kRecordDamaged, wanted.image_ref,
-                "its record could not be read (" + file.judged.problem + "); it is written again" +
-                    (wanted.credential_mapping.empty() ? ", without credentials" : "") +
-                    kept.value_or(""));
+    life_.Found(
+        HoleKind::kRecordDamaged, wanted.image_ref,
+        (file.is_planted ? "its record is no kubelet's word (" : "its record could not be read (") +
+            file.judged.problem + "); it is written again" +
+            (wanted.credential_mapping.empty() ? ", without credentials" : "") + kept.value_or(""));
   } else {
     life_.Found(HoleKind::kRecordStale, wanted.image_ref,
                 "its record had credentials that do not count; it is written again");
@@ -119,6 +122,7 @@ Result<void> RecordsPutRight::Sweep(const std::string& name) {
   if (there != nullptr && listed_.known() && !is_preloaded) {
     return SeeToUnlisted(name, *file, *there);
   }
+  if (file->is_planted && !is_preloaded) return SeeToPlanted(name, *file);
   if (MustGo(name, there)) return TakeAway(name, *file);
   if (is_preloaded && there != nullptr) WaitsForKubelet(there->image_ref);
   return {};
@@ -141,19 +145,20 @@ bool RecordsPutRight::MustGo(const std::string& name, const ImagePulledRecord* t
 
 Result<void> RecordsPutRight::TakeAway(const std::string& name, const RecordFile& file) {
   const auto kept = KeepAside(name, file);
-  if (!kept) return {};
+  if (!kept && !file.is_planted) return {};
   auto removed = TRY(life_.pulled.Remove(name, file.content));
   if (!removed) return {};
   ++life_.status.files_removed;
   const auto* there = RecordIn(file);
   if (there != nullptr && !file.judged.is_closing) WaitsForKubelet(there->image_ref);
-  life_.Log(kept->empty() ? LogLevel::kInfo : LogLevel::kNotice,
+  const std::string why = file.is_planted ? ": " + file.judged.problem : ": it can't be read";
+  life_.Log(kept && kept->empty() ? LogLevel::kInfo : LogLevel::kNotice,
             "removed " + (life_.pulled.path() / name).string() +
                 (there == nullptr ? "" : ", the record of " + QuoteForMessage(there->image_ref)) +
                 (plan_.preloaded().contains(name)
                      ? ": its image came without the kubelet, and is open to all pods"
-                     : ": it can't be read, and is about no image that the runtime lists") +
-                *kept);
+                     : why + ", and is about no image that the runtime lists") +
+                kept.value_or(""));
   return {};
 }
 
@@ -182,13 +187,27 @@ Result<void> RecordsPutRight::SeeToUnlisted(const std::string& name, const Recor
   return life_.starting ? LeaveWhatCounts(name, file, there) : Result<void>();
 }
 
+// One that somebody else put there. If it is about an image that is not listed, its image may have
+// been pulled all the same.
+Result<void> RecordsPutRight::SeeToPlanted(const std::string& name, const RecordFile& file) {
+  if (file.shows && RecordNameOf(file.shows->image_ref) == name) {
+    return LeaveWhatCounts(name, file, *file.shows);
+  }
+  if (listed_.known()) return TakeAway(name, file);
+  // Until a list tells what it is about, no kubelet may read it, nor find none.
+  KeepAside(name, file);
+  auto replaced = TRY(life_.pulled.Replace(name, file.content, internal::kClosingLine));
+  if (replaced) ++life_.status.files_written;
+  return {};
+}
+
 Result<void> RecordsPutRight::LeaveWhatCounts(const std::string& name, const RecordFile& file,
                                               const ImagePulledRecord& there) {
   auto known = TRY(life_.RecordOf(there.image_ref));
   // Recorded under another ref.
-  if (known && !known->absent_since) return {};
+  if (known && !known->absent_since && !file.is_planted) return {};
   ImagePulledRecord wanted = std::move(known).value_or(ImagePulledRecord());
-  if (SaysTheSame(there, wanted)) return {};
+  if (SaysTheSame(there, wanted) && (!file.is_planted || file.in_wide)) return {};
   wanted.image_ref = there.image_ref;
   wanted.last_updated = there.last_updated.value_or(life_.options.store.clock());
   const auto kept = KeepAside(name, file);
@@ -198,9 +217,10 @@ Result<void> RecordsPutRight::LeaveWhatCounts(const std::string& name, const Rec
   if (!replaced) return {};
   ++life_.status.files_written;
   taken_over_.Saw(name, wanted);
+  const std::string why = file.is_planted ? " is no kubelet's word (" + file.judged.problem + ")"
+                                          : " had credentials that do not count";
   life_.Found(HoleKind::kRecordStale, there.image_ref,
-              "the runtime does not list it, and its record had credentials that do not count; it "
-              "is written again" +
+              "the runtime does not list it, and its record" + why + "; it is written again" +
                   kept.value_or(""));
   return {};
 }

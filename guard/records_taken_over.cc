@@ -43,6 +43,8 @@ Result<void> RecordsTakenOver::TakeOver(const std::string& name) {
     } else {
       damaged_.insert(name);
       life_.wants_list = true;
+      // A kubelet that read it may write it again as its own.
+      if (file->shows) seen_[name] = United(*file->shows, Seen(name));
     }
     return {};
   }

@@ -29,6 +29,7 @@
 #include <utility>
 
 #include "cri/containerd.h"
+#include "guard/aside.h"
 #include "guard/kubelet_process.h"
 #include "guard/notify.h"
 #include "guard/who_checks.h"
@@ -362,7 +363,9 @@ class Service {
 
   Result<GuardStatus> Run() {
     TRY(MakeDescriptors());
-    TRY(StartGuard(false));
+    auto aside = TRY(StandAside());
+    if (aside) return *aside;
+    TRY(StartGuard(told_aside_));
     if (options_.once) {
       const bool in_a_hurry = WantsToEnd();
       auto ended = End();
@@ -384,6 +387,8 @@ class Service {
       options_ = *std::move(anew);
       options_.guard.kubelet_ran_before = before.kubelet_ran_before;
       options_.guard.waiting = before.waiting;
+      aside = TRY(StandAside());
+      if (aside) return *aside;
       TRY(StartGuard(true));
     }
   }
@@ -397,6 +402,47 @@ class Service {
     TRY(guard_->Stop());
     guard_.reset();
     return status;
+  }
+
+  // As long as it has to. Returns the status at the end of the service; nullopt: it goes on.
+  Result<std::optional<GuardStatus>> StandAside() {
+    std::string why = TRY(WhyAside(options_.guard.kubelet_directory));
+    if (why.empty()) return std::optional<GuardStatus>();
+    log_ = options_.guard.log;
+    Log(LogLevel::kError, why + ": so no guard protects this kubelet");
+    const Aside aside = TRY(Aside::Begin(options_.guard));
+    options_.guard.kubelet_ran_before.reset();
+    options_.guard.waiting.clear();
+    const auto watchdog = WatchdogInterval();
+    const auto wait = std::min(
+        watchdog ? std::chrono::duration_cast<milliseconds>(*watchdog / 3) : kIdleTick, kIdleTick);
+    bool is_ready = false;
+    for (std::string told; !why.empty();) {
+      if (why != std::exchange(told, why)) {
+        Write(aside.status_path(), aside.StatusJson(why));
+        if (!options_.metrics_file.empty()) {
+          Write(options_.metrics_file, ToPrometheusText({NotProtected(why)}));
+        }
+      }
+      if (options_.once) return std::optional(GuardStatus{.not_protected = why});
+      if (!std::exchange(is_ready, true)) {
+        Tell("READY=1");
+        if (!std::exchange(told_aside_, true) && options_.aside) options_.aside(why);
+      }
+      epoll_event event{};
+      if (::epoll_wait(epoll_.get(), &event, 1, static_cast<int>(wait.count())) < 0 &&
+          errno != EINTR) {
+        return CallFailed("epoll_wait");
+      }
+      if (watchdog) Tell("WATCHDOG=1");
+      if (auto ends = TakeSignals()) {
+        if (!*ends) return std::optional(GuardStatus{.not_protected = why});
+        options_ = **std::move(ends);
+      }
+      why = TRY(WhyAside(options_.guard.kubelet_directory));
+    }
+    Log(LogLevel::kNotice, "nobody else decides any more what the kubelet finds");
+    return std::optional<GuardStatus>();
   }
 
   Result<void> MakeDescriptors() {
@@ -572,10 +618,11 @@ class Service {
           examined = now - options_.examine_every;
         }
       }
-      if (now - compared >= options_.compare_every) {
+      if (now - compared >= options_.compare_every || PlaceChanged()) {
         compared = now;
         TRY(guard_->Compare());
       }
+      if (guard_->lost_its_place()) return std::optional(options_);
       if (!list_ || list_->runs()) continue;
       const bool has_events = events && events->available();
       if (!has_events && now - watched_events >= watch_anew &&
@@ -599,6 +646,12 @@ class Service {
     }
   }
 
+  // Whether others may write the kubelet's files by now, or no longer.
+  bool PlaceChanged() const {
+    const auto why = WhyNotProtected(guard_->kubelet_directory());
+    return why && *why != guard_->status().not_protected;
+  }
+
   milliseconds Between() const {
     // A runtime that does not answer is asked less often.
     return guard_->status().runtime_error.empty() ? kMinBetweenLists : milliseconds(2000);
@@ -607,7 +660,8 @@ class Service {
   // On a full disk a guard that has ended could not start again, and without a guard no kubelet
   // runs.
   Result<void> CheckRoom() const {
-    const auto path = guard_->kubelet_directory() / "image_manager" / kOwnFolder / "room";
+    if (!guard_) return {};
+    const auto path = guard_->own_folder() / "room";
     auto written = internal::WriteFileDurably(path, std::string(kRoomBytes, '\0'));
     std::error_code ignored;
     std::filesystem::remove(path, ignored);
@@ -660,7 +714,7 @@ class Service {
     if (changed) {
       written_ = now;
       written_status_ = std::move(status);
-      if (auto json = guard_->StatusJson()) Write(guard_->status_path(), *json);
+      if (auto json = guard_->StatusJson()) Write(guard_->own_folder() / kStatusFile, *json);
     }
     // Decisions that commands ask of it change nothing else.
     if (!options_.metrics_file.empty() && (changed || now - counted_ >= kCountAnew)) {
@@ -712,6 +766,7 @@ class Service {
   // It may wait for a runtime that hangs: after the guard has ended.
   std::optional<BackgroundList> list_;
   bool told_waiting_ = false;
+  bool told_aside_ = false;
   GuardStatus written_status_;
   std::uint64_t written_commit_ = 0;
   steady_clock::time_point written_;
@@ -729,15 +784,21 @@ Result<GuardStatus> RunService(const ServiceOptions& options) {
 }
 
 Result<GuardSeen> SeeGuard(const std::filesystem::path& kubelet_directory) {
-  const std::filesystem::path own = kubelet_directory / "image_manager" / kOwnFolder;
-  auto json = internal::ReadWholeFile(own / "status.json", kMaxStatusBytes);
+  auto aside = TRY(WhyAside(kubelet_directory));
+  auto stands_aside = TRY(Session::Runs(AsideFolder(kubelet_directory)));
+  const std::filesystem::path own = stands_aside || !aside.empty()
+                                        ? AsideFolder(kubelet_directory)
+                                        : kubelet_directory / "image_manager" / kOwnFolder;
+  auto json = internal::ReadWholeFile(own / kStatusFile, kMaxStatusBytes);
   if (!json) {
     if (json.error().code != ErrorCode::kNotFound) return json.error();
     return Error{ErrorCode::kNotFound, "no guard ever ran on " + kubelet_directory.string(),
                  "start one: waybill guard --store DIR --kubelet-dir DIR --cri ENDPOINT"};
   }
-  auto runs = TRY(Session::Runs(own.parent_path()));
-  return GuardSeen{.runs = runs, .json = *std::move(json)};
+  auto runs = TRY(Session::Runs(own));
+  auto not_protected = TRY(WhyNotProtected(kubelet_directory));
+  return GuardSeen{
+      .not_protected = std::move(not_protected), .runs = runs, .json = *std::move(json)};
 }
 
 }  // namespace waybill::guard

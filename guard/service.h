@@ -38,10 +38,14 @@ struct ServiceOptions {
   bool once = false;
   // Called when the kubelet may start.
   std::function<void(const Guard&)> ready;
+  // Likewise, if the guard has to stand aside: why.
+  std::function<void(const std::string& why)> aside;
   // What to go on with after SIGHUP; with an error, as before. Empty: with these.
   std::function<Result<ServiceOptions>()> again;
 };
 
+// Where a guard has to stand aside (aside.h), it does, and starts once it needs not any more.
+//
 // Until SIGTERM or SIGINT; SIGHUP ends the guard in order and starts it anew, with what `again`
 // says then. Blocks these signals and SIGCHLD in the calling thread. Returns what the guard counted
 // (the last one). Errors: those of Guard::Start, and what ended a guard that ran: start it again.
@@ -50,6 +54,8 @@ Result<GuardStatus> RunService(const ServiceOptions& options);
 // What the guard on this kubelet directory last wrote, as JSON, and whether it runs. kNotFound:
 // there never was one.
 struct GuardSeen {
+  // Why the guard protects nothing, as the folders are now. Empty: nothing shows that.
+  std::string not_protected = {};
   bool runs = false;
   std::string json;
 };

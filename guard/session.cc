@@ -34,10 +34,10 @@ internal::Json FolderMark(const std::filesystem::path& path) {
           st.st_ctim.tv_nsec};
 }
 
-// pulled/ and pulling/ as they are now.
-std::string FoldersOf(const std::filesystem::path& image_manager) {
-  return internal::Json{FolderMark(image_manager / "pulled"), FolderMark(image_manager / "pulling")}
-      .Text();
+std::string FoldersOf(const std::vector<std::filesystem::path>& stamped) {
+  internal::Json marks = internal::Json::array();
+  for (const std::filesystem::path& path : stamped) marks.push_back(FolderMark(path));
+  return marks.Text();
 }
 
 std::string MarkOf(const std::string& folders, const std::string& store_uuid,
@@ -100,12 +100,10 @@ Result<bool> IsLocked(const std::filesystem::path& path) {
   return whole.l_type != F_UNLCK;
 }
 
-Result<bool> Session::Runs(const std::filesystem::path& image_manager) {
-  return IsLocked(image_manager / kOwnFolder / "lock");
-}
+Result<bool> Session::Runs(const std::filesystem::path& own) { return IsLocked(own / "lock"); }
 
-Result<Session> Session::Begin(const std::filesystem::path& image_manager) {
-  const std::filesystem::path own = image_manager / kOwnFolder;
+Result<Session> Session::Begin(const std::filesystem::path& own,
+                               std::vector<std::filesystem::path> stamped) {
   TRY(internal::MakePrivateDirectory(own));
   TRY(internal::CheckPrivateDirectory(own));
   const std::filesystem::path path = own / "lock";
@@ -118,14 +116,14 @@ Result<Session> Session::Begin(const std::filesystem::path& image_manager) {
                      "; nothing was changed",
                  "one guard is enough: stop that one first"};
   }
-  return Session(image_manager, std::move(lock));
+  return Session(own, std::move(stamped), std::move(lock));
 }
 
 Result<bool> Session::TakeMark(const std::string& store_uuid, std::uint64_t commit_sequence,
                                Left& left) {
   Capture();
   left = {};
-  const std::filesystem::path path = image_manager_ / kOwnFolder / "session";
+  const std::filesystem::path path = own_ / "session";
   auto text = internal::ReadWholeFile(path, kMaxMarkBytes);
   TRY(internal::RemoveFile(path));
   TRY(internal::SyncDirectory(path.parent_path()));
@@ -160,14 +158,14 @@ bool Session::FitsMark(const Left& left) {
 
 Result<void> Session::LeaveMark(const std::string& store_uuid, std::uint64_t commit_sequence,
                                 const Left& left) const {
-  return internal::WriteFileDurably(image_manager_ / kOwnFolder / "session",
+  return internal::WriteFileDurably(own_ / "session",
                                     MarkOf(folders_, store_uuid, commit_sequence, left));
 }
 
-void Session::Capture() { folders_ = FoldersOf(image_manager_); }
+void Session::Capture() { folders_ = FoldersOf(stamped_); }
 
-bool Session::InPlace() const {
-  const std::filesystem::path path = image_manager_ / kOwnFolder / "lock";
+bool Session::InPlace(const std::filesystem::path& own) const {
+  const std::filesystem::path path = own / "lock";
   auto held = internal::FileIdOf(lock_, path);
   auto there = internal::FileIdOf(path);
   return held && there && *held == *there;

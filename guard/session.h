@@ -6,8 +6,8 @@
 //   status.json  what `waybill guard --status` prints
 //
 // The mark is one line of JSON: the store and its commit sequence, and inode and times of change of
-// pulled/ and pulling/. If all are still the same at the next start, no kubelet recorded anything
-// meanwhile. Otherwise pulls may be unrecorded: a gap.
+// pulled/ and pulling/, and of symlinks that lead there. If all are still the same at the next
+// start, no kubelet recorded anything meanwhile. Otherwise pulls may be unrecorded: a gap.
 //
 // A guard that had to end at once leaves in its mark what it saw but had not recorded yet (Left);
 // the next start records it first. To an older waybill such a mark does not fit.
@@ -22,6 +22,8 @@
 #include <deque>
 #include <filesystem>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "store/base/files.h"
 #include "waybill/result.h"
@@ -47,16 +49,20 @@ Result<bool> IsLocked(const std::filesystem::path& path);
 
 class Session {
  public:
-  // Makes the folder if it is missing. kOwned: another guard runs. kUnsafePath, kIo, kDiskFull.
-  static Result<Session> Begin(const std::filesystem::path& image_manager);
+  // `own`: the guard's folder, which is made if it is missing. `stamped`: pulled/ and pulling/, and
+  // links that lead there. kOwned: another guard runs. kUnsafePath, kIo, kDiskFull.
+  static Result<Session> Begin(const std::filesystem::path& own,
+                               std::vector<std::filesystem::path> stamped);
 
-  // Whether a guard runs.
-  static Result<bool> Runs(const std::filesystem::path& image_manager);
+  // Whether a guard runs that has this folder.
+  static Result<bool> Runs(const std::filesystem::path& own);
 
   // Takes the mark away, for good, and returns whether it was there and fits: since the guard
   // before this one ended, nothing was recorded except what it left. Remembers the folders, too.
   // `commit_sequence`: the store's, before it was opened.
   Result<bool> TakeMark(const std::string& store_uuid, std::uint64_t commit_sequence, Left& left);
+  // What `stamped` is from now on.
+  void Stamp(std::vector<std::filesystem::path> stamped) { stamped_ = std::move(stamped); }
   // Remembers the folders as they are now, for the mark.
   void Capture();
   // The last thing that a guard does, after Capture. `commit_sequence`: after the store was closed.
@@ -66,14 +72,15 @@ class Session {
   // Whether a mark can hold it.
   static bool FitsMark(const Left& left);
 
-  // Whether the folder is still the one that this guard locked.
-  bool InPlace() const;
+  // Whether the guard's folder, which is there now, is still the one that this guard locked.
+  bool InPlace(const std::filesystem::path& own) const;
 
  private:
-  Session(std::filesystem::path image_manager, internal::Fd lock)
-      : image_manager_(std::move(image_manager)), lock_(std::move(lock)) {}
+  Session(std::filesystem::path own, std::vector<std::filesystem::path> stamped, internal::Fd lock)
+      : own_(std::move(own)), stamped_(std::move(stamped)), lock_(std::move(lock)) {}
 
-  std::filesystem::path image_manager_;
+  std::filesystem::path own_;
+  std::vector<std::filesystem::path> stamped_;
   internal::Fd lock_;
   std::string folders_;
 };

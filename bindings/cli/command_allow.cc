@@ -103,7 +103,7 @@ class AllowCall final : public StoreCall {
     for (;;) {
       auto seen = guard::SeeGuard(*kubelet_directory_);
       const Json status = seen ? Json::Parse(seen->json) : Json();
-      if (!seen || !seen->runs || !status.is_object()) return InForce::kNobody;
+      if (!seen || !seen->runs || !status.contains("judgedCommit")) return InForce::kNobody;
       if (status.NumberAt("judgedCommit") >= commit) {
         const Json* const waits = status.Find("waiting");
         for (const ImageOnNode& image : images) {

@@ -103,15 +103,21 @@ class GuardCall final : public Call {
     TRY(Parse(service));
     service.again = [this] { return OptionsOfNow(); };
     service.ready = [&](const guard::Guard& started) {
-      if (const std::string why = started.status().VerifiesNothing(); !why.empty()) {
-        out.Line("no protection: {}", why);
+      const guard::GuardStatus& status = started.status();
+      for (const std::string& why : {status.not_protected, status.VerifiesNothing()}) {
+        if (!why.empty()) out.Line("no protection: {}", why);
       }
       if (!once_) out.Line("ready");
-      if (started.status().kubelet_ran_before) {
+      if (status.kubelet_ran_before) {
         Warn("a kubelet runs already: what it has in memory stays as it is until its next start",
              "restart the kubelet once: it then starts with records that are right, and sees what "
              "the guard puts back");
       }
+      static_cast<void>(out.Flush());
+    };
+    service.aside = [&](const std::string& why) {
+      out.Line("no protection: {}", why);
+      out.Line("ready");
       static_cast<void>(out.Flush());
     };
     auto status = guard::RunService(service);
@@ -252,13 +258,20 @@ class GuardCall final : public Call {
                    "after an hour; one that is started anew does so at once"};
     }
     Json holes = status.contains("holes") ? status["holes"] : Json::object();
+    const std::string not_protected =
+        seen->not_protected.empty() ? status.TextAt("notProtected") : seen->not_protected;
+    const ExitCode protects = seen->runs && not_protected.empty() ? ExitCode::kYes : ExitCode::kNo;
     if (out.json()) {
       Json answer = {{"runs", seen->runs}};
       answer.Update(status);
+      answer["notProtected"] = not_protected;
       out.WriteJson(answer);
-      return seen->runs ? ExitCode::kYes : ExitCode::kNo;
+      return protects;
     }
     std::vector<Field> fields;
+    if (!not_protected.empty()) {
+      fields.push_back({"notProtected", "protection", "none: " + not_protected});
+    }
     if (const std::string why = status.TextAt("verifiesNothing"); !why.empty()) {
       fields.push_back({"verifiesNothing", "protection", "none: " + why});
     }
@@ -307,7 +320,7 @@ class GuardCall final : public Call {
       if (count != 0) fields.push_back({kind, "holes: " + kind, count});
     }
     out.WriteFields(fields);
-    return seen->runs ? ExitCode::kYes : ExitCode::kNo;
+    return protects;
   }
 
   static void WriteStart(const guard::GuardStatus& status, Output& out) {
@@ -320,6 +333,10 @@ class GuardCall final : public Call {
                                  {"recordsUnlisted", "records unlisted", status.records_unlisted},
                                  {"afterGap", "after a gap", status.gap},
                                  {"kubeletRan", "a kubelet runs", status.kubelet_ran_before}};
+    if (!status.not_protected.empty()) {
+      fields.insert(fields.begin(),
+                    {"notProtected", "protection", "none: " + status.not_protected});
+    }
     if (!status.unlisted.empty()) {
       fields.push_back({"unlisted", "not listed", Json(status.unlisted)});
     }
@@ -387,7 +404,7 @@ A kubelet with waybill inside needs no guard: beside one it ends, with 8.
 
 SIGTERM ends it in order; SIGHUP starts it anew in place, with the configuration file read
 again. --status says what it watches, and the holes that it closed; 1 if no
-guard runs.)",
+guard runs, or if it protects nothing, since others may write the kubelet's files.)",
       .examples = R"(waybill guard --kubelet-dir /var/lib/kubelet --cri auto
 waybill guard --status --kubelet-dir /var/lib/kubelet)",
       .call = New<GuardCall>};

@@ -11,6 +11,7 @@
 
 #include "migrations/kubelet/export_manifest.h"
 #include "migrations/kubelet/kubelet_file.h"
+#include "migrations/kubelet/kubelet_places.h"
 #include "store/base/files.h"
 #include "store/base/image_spellings.h"
 #include "store/base/try.h"
@@ -34,24 +35,47 @@ constexpr std::size_t kMaxProblems = 100;
 struct Entry {
   KubeletFolder folder;
   std::string name;
+  std::string wide = {};  // why others may have put it there; empty: nothing says so
 };
 
-// Lists the records in one folder, sorted by name. A missing folder is empty.
-Result<void> List(const std::filesystem::path& image_manager, KubeletFolder folder,
-                  std::vector<Entry>& entries, ImportReport& report) {
-  const std::filesystem::path path = image_manager / FolderName(folder);
-  if (!TRY(Exists(path))) return {};
-  auto names = TRY(ListDirectory(path));
-  std::sort(names.begin(), names.end());
-  for (std::string& name : names) {
-    ++report.files_seen;
-    if (IsRecordName(name)) {
-      entries.push_back({folder, std::move(name)});
-    } else {
-      ++report.skipped;
+// What a kubelet directory has, in the folders that nobody else decides about.
+struct Found {
+  std::vector<Entry> entries;
+  bool is_there = false;
+  // Why others may have removed files; empty: they can't have.
+  std::string doubt;
+
+  // Whether the folder may be used.
+  bool Take(const KubeletPlace& place) {
+    is_there = is_there || !place.path.empty() || !place.unsafe.empty();
+    if (doubt.empty()) doubt = place.unsafe.empty() ? place.wide : place.unsafe;
+    return !place.path.empty();
+  }
+};
+
+// Lists the records of each folder, sorted by name. A missing folder is empty.
+Result<Found> List(const std::filesystem::path& image_manager, ImportReport& report) {
+  Found found;
+  const KubeletPlace around = TRY(FindPlace(image_manager));
+  if (!found.Take(around)) return found;
+  for (const KubeletFolder folder : kKubeletFolders) {
+    const KubeletPlace place = TRY(FindPlace(image_manager / FolderName(folder)));
+    if (!found.Take(place)) continue;
+    // An intent can only close.
+    const bool can_open = folder != KubeletFolder::kPulling;
+    const std::string& wide = around.wide.empty() ? place.wide : around.wide;
+    auto names = TRY(ListDirectory(place.path));
+    std::sort(names.begin(), names.end());
+    for (std::string& name : names) {
+      ++report.files_seen;
+      if (IsRecordName(name)) {
+        found.entries.push_back({folder, std::move(name), can_open ? wide : ""});
+      } else {
+        ++report.skipped;
+      }
     }
   }
-  return {};
+  return found;
 }
 
 // What an earlier import took under this path.
@@ -122,6 +146,7 @@ class Importer {
   }
 
   Result<void> Take(const KubeletFile& file) {
+    if (!file.planted.empty()) Tell(file);
     auto remembered = TRY(FindRemembered(txn_, file.path));
     if (remembered && file.identity && remembered->content == file.identity->content) {
       const auto* record = std::get_if<ImagePulledRecord>(&file.content);
@@ -149,10 +174,13 @@ class Importer {
     return NoteGap(txn_, GapOf(report_.newly_written));
   }
 
+  void Tell(const KubeletFile& file) {
+    if (report_.problems.size() >= kMaxProblems) return;
+    report_.problems.push_back(file.path + ": " + file.problem);
+  }
+
   Result<void> TakeContent(const KubeletFile& file, std::monostate) {
-    if (report_.problems.size() < kMaxProblems) {
-      report_.problems.push_back(file.path + ": " + file.problem);
-    }
+    if (file.planted.empty()) Tell(file);
     for (const QuarantineEntry& entry : file.quarantine) TRY(Close(entry));
     if (file.misfiled.empty()) return {};
     if (file.folder == KubeletFolder::kPulling) return TakeIntent(file.misfiled);
@@ -273,12 +301,10 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
                                     ImportReport& report) {
   TRY(OpenDirectory(directory));
   const std::filesystem::path image_manager = directory / "image_manager";
-  if (!TRY(Exists(image_manager))) return {};
-  TRY(OpenDirectory(image_manager));
-  std::vector<Entry> entries;
-  for (const KubeletFolder folder : kKubeletFolders) {
-    if (auto r = List(image_manager, folder, entries, report); !r) return r;
-  }
+  const Found found = TRY(List(image_manager, report));
+  if (!found.is_there) return {};
+  const std::vector<Entry>& entries = found.entries;
+  if (!found.doubt.empty()) report.problems.push_back(found.doubt + ": nothing new in it counts");
   const Distrust unfinished = ImportUnfinished(directory);
   const std::uint64_t since = committer.state().commit_sequence;
   // A store that lost something knows neither which files it took before nor what was revoked
@@ -298,6 +324,8 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
     uncut = options.created || !goes_on;
     look_for_gap = options.taken_over_before && (without_credentials || !goes_on);
     if (options.first && !entries.empty()) TRY(OpenPullOfAnything(txn, options.now));
+    // A record that somebody removed leaves nothing that could be found.
+    if (!found.doubt.empty()) TRY(NoteGap(txn, GapToldOf(found.doubt)));
     auto known = TRY(AllPathsAreRemembered(txn, entries));
     return known ? Result<void>() : SetDistrust(txn, unfinished);
   }));
@@ -333,6 +361,7 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
            bytes < kBytesPerTransaction) {
       const Entry& next = entries[done++];
       auto file = TRY(ReadKubeletFile(image_manager, next.folder, next.name, options.on_error));
+      if (!next.wide.empty() && !IsOwnClosing(file)) CountAsPlanted(file, next.wide);
       bytes += file.bytes;
       (file.misfiled.empty() ? files : misfiled).push_back(std::move(file));
     }

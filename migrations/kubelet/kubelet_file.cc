@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "migrations/kubelet/kubelet_places.h"
 #include "store/base/files.h"
 #include "store/base/hex.h"
 #include "store/base/sha256.h"
@@ -22,6 +23,9 @@ constexpr std::string_view kNamePrefix = "sha256-";
 constexpr std::size_t kHexDigits = 64;
 // Remembered in place of the content.
 constexpr std::string_view kSkipped = "skipped";
+// kOwnMark, behind a line end.
+constexpr std::string_view kOwnEnd = "\n \t\t \t  \t";
+static_assert(kOwnEnd.substr(1) == kOwnMark);
 
 // The kubelet writes whole seconds. The record counts as written at the end of its second, so that
 // garbage collection never takes it for older than it is.
@@ -107,7 +111,9 @@ Result<std::optional<ImportedFile>> WithTimeOfChange(const std::filesystem::path
 }
 
 std::string OwnForm(std::string kubelets_form) {
+  if (kubelets_form.ends_with(kOwnEnd)) return kubelets_form;
   while (kubelets_form.ends_with('\n')) kubelets_form.pop_back();
+  kubelets_form += kOwnEnd;
   return kubelets_form;
 }
 
@@ -142,9 +148,8 @@ KubeletFile JudgeKubeletFile(KubeletFolder folder, const std::string& name,
   KubeletFile file;
   file.folder = folder;
   file.path = std::string(FolderName(folder)) + "/" + name;
-  file.is_own = !json.empty() && json.back() != '\n';
-  file.is_closing =
-      folder == KubeletFolder::kPulled && file.is_own && json.starts_with(kClosingLine);
+  file.is_closing = folder == KubeletFolder::kPulled && json.starts_with(kClosingLine);
+  file.is_own = file.is_closing || json.ends_with(kOwnEnd);
   const std::string hash_in_name = name.substr(kNamePrefix.size());
   const auto content_hash = Sha256(json);
   if (!content_hash) {
@@ -168,32 +173,40 @@ KubeletFile JudgeKubeletFile(KubeletFolder folder, const std::string& name,
   return file;
 }
 
+void CountAsPlanted(KubeletFile& file, const std::string& why) {
+  file.planted = why;
+  if (std::holds_alternative<std::monostate>(file.content)) return;
+  const std::string name = std::filesystem::path(file.path).filename();
+  Refuse(file, name.substr(kNamePrefix.size()), "somebody else may have written it: " + why);
+}
+
 Result<KubeletFile> ReadKubeletFile(const std::filesystem::path& image_manager,
                                     KubeletFolder folder, const std::string& name,
                                     OnReadError on_error) {
   KubeletFile file;
   file.folder = folder;
   file.path = std::string(FolderName(folder)) + "/" + name;
-  const auto json = ReadWholeFile(image_manager / file.path, kMaxRecordFileBytes);
-  if (!json) {
-    file.skipped = json.error().code == ErrorCode::kIo;
-    Error error = CanBeSkipped(json.error());
+  const auto bytes = ReadKubeletBytes(image_manager / file.path, kMaxRecordFileBytes);
+  if (!bytes) {
+    file.skipped = bytes.error().code == ErrorCode::kIo;
+    Error error = CanBeSkipped(bytes.error());
     const bool by_disk = error.hint_code == Hint::kSkipUnreadable;
     if (file.skipped && (on_error == OnReadError::kFail || !by_disk)) return error;
-    Refuse(file, name.substr(kNamePrefix.size()), json.error().message);
+    Refuse(file, name.substr(kNamePrefix.size()), bytes.error().message);
     if (!file.skipped) return file;
     // Remembered as skipped, or each import would take it for new.
     const auto nothing_read = Sha256(kSkipped);
     if (nothing_read) file.identity = ImportedFile{file.path, *nothing_read};
     return file;
   }
-  file = JudgeKubeletFile(folder, name, *json);
+  file = JudgeKubeletFile(folder, name, bytes->content);
   if (file.identity && (folder == KubeletFolder::kPulling || !file.quarantine.empty())) {
     auto identity = WithTimeOfChange(image_manager, *file.identity);
     if (!identity && on_error == OnReadError::kFail) return identity.error();
     if (identity) file.identity = std::move(*identity);
     file.identity_has_time = true;
   }
+  if (!bytes->planted.empty()) CountAsPlanted(file, bytes->planted);
   return file;
 }
 

@@ -28,8 +28,9 @@ std::string_view FolderName(KubeletFolder folder);  // "pulled"
 bool IsRecordName(std::string_view name);
 
 // Files that waybill writes beside a kubelet's, by the guard or by a kubelet with waybill inside
-// (bindings/go/kubelet/closed_files.go), lack the final line end that a kubelet writes. By that
-// waybill recognises them.
+// (bindings/go/kubelet/closed_files.go), have this behind the final line end. By that waybill
+// recognises them: nobody writes it by chance, and each kubelet reads JSON with blanks behind it.
+inline constexpr std::string_view kOwnMark = " \t\t \t  \t";
 std::string OwnForm(std::string kubelets_form);
 
 // A record without credentials, as the guard keeps it while a kubelet runs: this line, and then
@@ -56,6 +57,9 @@ struct KubeletFile {
   // For a sound file under another's name: the ref or image that it is about. Such a record shows
   // only that this was pulled, such an intent only that it is being pulled.
   std::string misfiled;
+  // Why somebody else may have written it; such a file counts as unreadable. Empty: nobody can
+  // have.
+  std::string planted;
   // Whether the disk refused to read it.
   bool skipped = false;
   bool is_own = false;      // OwnForm or ClosingForm
@@ -80,6 +84,9 @@ bool WasSkipped(const ImportedFile& remembered);
 // Judges the content of the file <folder>/<name>. `identity` is that of the content alone.
 KubeletFile JudgeKubeletFile(KubeletFolder folder, const std::string& name,
                              const std::string& json);
+
+// Lets nothing count of what the file says, since somebody else may have written it.
+void CountAsPlanted(KubeletFile& file, const std::string& why);
 
 // Reads image_manager/<folder>/<name>; the result says what is wrong with it. kIo: the disk refuses
 // to read it, unless that counts as damage.

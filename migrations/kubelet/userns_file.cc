@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "migrations/kubelet/kubelet_places.h"
 #include "store/base/json_document.h"
 #include "store/base/quote.h"
 #include "store/base/try.h"
@@ -142,12 +143,12 @@ struct CloseDir {
 };
 
 Result<Fd> OpenPods(const std::filesystem::path& path) {
-  std::error_code ignored;
-  if (std::filesystem::is_symlink(path, ignored)) {
-    return Error{ErrorCode::kUnsafePath, path.string() + " is a symlink; no ID mapping was read",
-                 "name the real directory"};
-  }
-  return OpenDirectory(path);
+  const KubeletPlace place = TRY(FindPlace(path));
+  if (place.link.empty()) return OpenDirectory(path);
+  if (place.unsafe.empty() && place.wide.empty()) return OpenDirectory(place.path);
+  const std::string why =
+      place.unsafe.empty() ? path.string() + " is a symlink, and " + place.wide : place.unsafe;
+  return Error{ErrorCode::kUnsafePath, why + "; no ID mapping was read", "name the real directory"};
 }
 
 // A kubelet follows symlinks. We don't, but must not miss a pod behind one. An entry that can't be
@@ -200,6 +201,9 @@ Content ReadFrom(const Fd& file) {
   struct stat st {};
   if (fstat(file.get(), &st) != 0) return Failed("it can't be looked at");
   if (!S_ISREG(st.st_mode)) return {{}, "it is not a regular file", {}};
+  if (std::string why = WhyPlanted(st); !why.empty()) {
+    return {{}, "somebody else may have written it: " + why, {}};
+  }
   Content content;
   content.bytes.resize(kMaxUsernsFileBytes + 1);
   std::size_t size = 0;

@@ -33,9 +33,10 @@ UsernsFile DecodeUsernsFile(std::string pod_uid, std::string source, std::string
 std::string EncodeUsernsFile(std::uint32_t host_id, std::uint32_t length);
 
 // The ID mappings of all pods that have a userns file, sorted by pod UID. As in the kubelet, each
-// directory is a pod, whatever its name; symlinks do not count. A file that is forbidden or not
-// regular is a problem of that pod. Empty if `pods` does not exist. kUnsafePath: `pods` is not a
-// directory. kIo: it can't be listed, or the disk refuses a file, unless that counts as damage (a
+// directory is a pod, whatever its name; symlinks do not count. A file that is forbidden, not
+// regular, or that somebody else may have written (kubelet_places.h) is a problem of that pod.
+// Empty if `pods` does not exist. kUnsafePath: `pods` is not a directory, or a symlink that others
+// can change. kIo: it can't be listed, or the disk refuses a file, unless that counts as damage (a
 // problem of that pod).
 Result<std::vector<UsernsFile>> ReadPodsDirectory(const std::filesystem::path& pods,
                                                   OnReadError on_error = OnReadError::kFail);

@@ -3,6 +3,7 @@
 // is changing:
 //
 //   what a record or an intent says, and the forms of those that waybill writes   kubelet_file.h
+//   whether somebody else may have written them                                   kubelet_places.h
 //   what a pod's ID mappings say                                                  userns_file.h
 //   where a kubelet with waybill inside has its witness (WitnessIn)               gap.h
 
@@ -10,6 +11,7 @@
 #define WAYBILL_STORE_MAINTENANCE_FOR_THE_GUARD_H_
 
 #include "migrations/kubelet/kubelet_file.h"
+#include "migrations/kubelet/kubelet_places.h"
 #include "migrations/kubelet/userns_file.h"
 #include "store/node/upkeep/gap.h"
 

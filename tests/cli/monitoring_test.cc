@@ -61,6 +61,7 @@ Names RealNames() {
   }
   // Of a guard (tests/cri/guard_service_test.cc).
   names["waybill_guard_kubelet_verifies_nothing"];
+  names["waybill_guard_not_protected"];
   names["waybill_guard_check_failed"]["check"];
   return names;
 }

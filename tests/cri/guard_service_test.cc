@@ -919,13 +919,104 @@ BOOST_AUTO_TEST_CASE(kubelet_directories_that_are_none) {
   BOOST_TEST(!std::filesystem::exists(node / "missing"));
   std::filesystem::remove_all(node.kubelet() / "image_manager");
   WriteFile(node.kubelet() / "image_manager", "");
+  // A kubelet that verifies nothing starts there.
   const auto file = node.Once();
-  BOOST_TEST(file.exit_code == 3);
-  BOOST_TEST(Contains(file.err, "image_manager"));
+  BOOST_TEST(file.exit_code == 0);
+  BOOST_TEST(Contains(file.out, "none: " + (node.kubelet() / "image_manager").string()));
   std::filesystem::remove(node.kubelet() / "image_manager");
   std::filesystem::create_directory_symlink(node / "elsewhere", node.kubelet() / "image_manager");
-  BOOST_TEST(node.Once().exit_code == 3);
+  BOOST_TEST(node.Once().exit_code == 0);
   BOOST_TEST(!std::filesystem::exists(node / "elsewhere"));
+  BOOST_TEST(!std::filesystem::exists(node.store()));
+}
+
+// A kubelet follows them.
+BOOST_AUTO_TEST_CASE(folders_behind_symlinks_on_another_file_system) {
+  if (!IsRoot()) return;
+  Node node;
+  node.List({1});
+  node.WriteRecord(1);
+  BOOST_REQUIRE(node.Once().exit_code == 0);
+  std::filesystem::create_directory(node / "disk");
+  Strings arguments = node.Arguments({"--once"});
+  arguments.insert(arguments.begin(), {node.kubelet().string(), (node / "disk").string()});
+  const auto result = InMounts(R"(
+kubelet=$1 disk=$2
+shift 2
+mount -t tmpfs -o mode=0700 tmpfs "$disk" || exit 99
+cp -a "$kubelet/image_manager/pulled" "$disk/"
+rm -r "$kubelet/image_manager/pulled"
+ln -s "$disk/pulled" "$kubelet/image_manager/pulled"
+rm "$disk"/pulled/sha256-*
+"$@"
+echo "exit $?"
+cat "$disk"/pulled/sha256-*
+)",
+                               arguments);
+  BOOST_TEST(Contains(result.out, "exit 0\n{\"kind\":\"ImagePulledRecord\""), result.err);
+}
+
+// The kubelet starts, as it would without a guard, and nobody may take that for protection.
+BOOST_AUTO_TEST_CASE(where_others_decide_what_a_kubelet_finds_it_protects_nothing) {
+  for (const std::string name : {"image_manager", "image_manager/pulled"}) {
+    Node node;
+    node.List({1});
+    node.WriteRecord(1);
+    const path metrics = node / "waybill.prom";
+    const path way = node / "way";
+    const path link = node.kubelet() / name;
+    std::filesystem::create_directory(way);
+    std::filesystem::rename(link, way / "target");
+    std::filesystem::create_directory_symlink(way / "target", link);
+    std::filesystem::permissions(way, std::filesystem::perms::all);
+    const std::string why =
+        link.string() + " is a symlink, and others may write in " + way.string();
+
+    const auto once = node.Once();
+    BOOST_TEST(once.exit_code == 0, once.err);
+    BOOST_TEST(once.out.starts_with("protection"), once.out);
+    BOOST_TEST(Contains(once.out, "none: " + why));
+
+    Manager manager(node / "manager");
+    const Environment socket("NOTIFY_SOCKET", (node / "manager").string());
+    GuardProcess guard(node.Arguments({"--metrics-file", metrics.string()}));
+    BOOST_REQUIRE(guard.BecomesReady());
+    BOOST_TEST(guard.out().starts_with("no protection: " + why), guard.out());
+    BOOST_TEST(manager.Hears("READY=1"));
+    BOOST_TEST(guard.Says(why));
+    auto seen = node.Seen();
+    BOOST_TEST(seen.at("exit") == 1);
+    BOOST_TEST(seen.at("runs") == true);
+    BOOST_TEST(seen.at("notProtected") == why);
+    const auto status = RunWaybill({"guard", "--status", "--kubelet-dir", node.kubelet().string()});
+    BOOST_TEST(status.exit_code == 1);
+    BOOST_TEST(status.out.starts_with("protection"), status.out);
+    BOOST_TEST(Contains(ReadFile(metrics), "waybill_guard_not_protected 1\n"));
+    BOOST_TEST(node.Tenant(1) == "a");
+    BOOST_TEST(!std::filesystem::exists(node.store()));
+    // One is enough.
+    BOOST_TEST(RunCommand(node.Arguments()).exit_code == 3);
+
+    // Mended under its eyes: what happened meanwhile is a gap.
+    node.List({1, 2});
+    std::filesystem::permissions(way, std::filesystem::perms::owner_all);
+    BOOST_TEST(node.SeenBecomes("afterGap", [](const auto& gap) { return gap == true; }));
+    BOOST_TEST(node.SeenBecomes("images", [](const auto& images) { return images == 2; }));
+    BOOST_TEST(Becomes([&] { return node.Tenant(2) == "closed"; }));
+    BOOST_TEST(node.Tenant(1) == "a");
+    seen = node.Seen();
+    BOOST_TEST(seen.at("exit") == 0);
+    BOOST_TEST(seen.at("notProtected") == "");
+    BOOST_TEST(
+        Becomes([&] { return Contains(ReadFile(metrics), "waybill_guard_not_protected 0\n"); }));
+
+    // And spoiled again.
+    std::filesystem::permissions(way, std::filesystem::perms::all);
+    BOOST_TEST(node.SeenBecomes("notProtected", [&](const auto& text) { return text == why; }));
+    BOOST_TEST(Becomes([&] { return node.Seen().at("since") != seen.at("since"); }));
+    BOOST_TEST(node.Seen().at("exit") == 1);
+    BOOST_TEST(guard.End().exit_code == 0);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_kubelet_directory_that_can_not_be_written) {

@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
@@ -89,7 +90,11 @@ class Node {
       std::filesystem::permissions(folder, std::filesystem::perms::owner_all);
     }
     std::ofstream(path.string() + ".tmp", std::ios::binary) << content;
+    Chmod(path.string() + ".tmp", 0600);
     std::filesystem::rename(path.string() + ".tmp", path);
+  }
+  static void Chmod(const std::filesystem::path& path, mode_t mode) {
+    BOOST_REQUIRE(::chmod(path.c_str(), mode) == 0);
   }
   void WriteRecord(ImagePulledRecord record) const {
     record.last_updated = clock_.Now();
@@ -1180,6 +1185,288 @@ BOOST_AUTO_TEST_CASE(what_is_no_file_is_no_record) {
     BOOST_TEST(
         std::filesystem::is_regular_file(std::filesystem::symlink_status(node.Pulled(Ref(digit)))));
     BOOST_TEST((node.Record(Ref(digit))->credential_mapping.at(kApp) == SecretOf("a")));
+  }
+}
+
+namespace {
+
+// Ways in which somebody else may have written a record.
+using Planting = std::function<void(const std::filesystem::path& file)>;
+std::map<std::string, Planting> Plantings() {
+  using Path = std::filesystem::path;
+  std::map<std::string, Planting> all = {
+      {"a mode", [](const Path& file) { Node::Chmod(file, 0666); }},
+      {"a link",
+       [](const Path& file) { std::filesystem::create_hard_link(file, file.string() + ".x"); }},
+      {"a wide folder", [](const Path& file) { Node::Chmod(file.parent_path(), 0777); }},
+      {"a wide image_manager",
+       [](const Path& file) { Node::Chmod(file.parent_path().parent_path(), 0770); }},
+  };
+  if (::geteuid() == 0) {
+    all["an owner"] = [](const Path& file) {
+      BOOST_REQUIRE(::chown(file.c_str(), 65534, 65534) == 0);
+    };
+  }
+  return all;
+}
+
+void CheckIsOurs(const Node& node, const std::filesystem::path& file) {
+  struct stat st {};
+  BOOST_REQUIRE(::lstat(file.c_str(), &st) == 0);
+  BOOST_TEST(S_ISREG(st.st_mode));
+  BOOST_TEST(st.st_uid == ::geteuid());
+  BOOST_TEST((st.st_mode & 022U) == 0U);
+  BOOST_TEST(st.st_nlink == 1U);
+  for (const char* folder : {"image_manager", "image_manager/pulled", "image_manager/pulling"}) {
+    BOOST_REQUIRE(::stat((node.kubelet() / folder).c_str(), &st) == 0);
+    BOOST_TEST((st.st_mode & 022U) == 0U, folder);
+  }
+}
+
+}  // namespace
+
+// At a first start, after a time without a guard, and under its eyes.
+BOOST_AUTO_TEST_CASE(a_record_that_somebody_else_may_have_written_opens_nothing) {
+  for (const auto& [what, plant] : Plantings()) {
+    for (const std::string when : {"first", "later", "now"}) {
+      for (const bool is_known : {false, true}) {
+        if (is_known && when == "first") continue;
+        Node node;
+        node.images = {Listed('2', "r.example/other:1")};
+        if (is_known) node.images.push_back(Listed('1', kAppV1));
+        if (is_known) node.WriteRecord('1', "a");
+        if (when != "first") node.Start();
+        if (when == "later") node.Kill();
+        if (is_known) node.WriteRecord('1', "b");
+        if (!is_known) node.images.push_back(Listed('1', kAppV1));
+        if (!is_known) node.WriteRecord('1', "b");
+        plant(node.Pulled(Ref('1')));
+        if (when == "now") {
+          node.kubelet_runs = true;
+          node.Follow();
+          Must(node.guard().Compare());
+          node.List();
+        } else {
+          node.Start();
+        }
+        BOOST_TEST_CONTEXT(what << " " << when << ", known " << is_known) {
+          const auto record = node.Record(Ref('1'));
+          BOOST_REQUIRE(record.has_value());
+          const CredentialsByName wanted =
+              is_known ? CredentialsByName{{kApp, SecretOf("a")}} : CredentialsByName{};
+          BOOST_TEST((record->credential_mapping == wanted));
+          const auto stored = Must(node.its_store().GetRecord({.image_ref = Ref('1')}));
+          BOOST_TEST((stored.credential_mapping == wanted));
+          CheckIsOurs(node, node.Pulled(Ref('1')));
+          BOOST_TEST(node.guard().status().not_protected == "");
+          // What the store says is told no second time, and not believed the next time.
+          node.Restart();
+          BOOST_TEST((node.Record(Ref('1'))->credential_mapping == wanted));
+          // A kubelet that read it may write it again.
+          node.WriteRecord('1', "c");
+          node.Follow();
+          BOOST_TEST(Must(node.its_store().GetRecord({.image_ref = Ref('1')}))
+                         .credential_mapping.contains(kApp));
+        }
+      }
+    }
+  }
+}
+
+// A kubelet that runs read it, and writes what it read with the next pull.
+BOOST_AUTO_TEST_CASE(what_a_kubelet_read_in_a_planted_record_is_no_proof) {
+  Node node;
+  node.images = {Listed('1', kAppV1)};
+  node.WriteRecord('1', "a");
+  node.StartLongAgo();
+  node.WriteRecord('1', "planted");
+  Node::Chmod(node.Pulled(Ref('1')), 0666);
+  node.Follow();
+  auto both = SecretOf("planted");
+  both.kubernetes_secrets.push_back(SecretOf("c").kubernetes_secrets.front());
+  node.WriteRecord({.image_ref = Ref('1'), .credential_mapping = {{kApp, both}}});
+  node.Follow();
+  for (const ImagePullSecret& secret : Must(node.its_store().GetRecord({.image_ref = Ref('1')}))
+                                           .credential_mapping.at(kApp)
+                                           .kubernetes_secrets) {
+    BOOST_TEST(secret.namespace_name != "planted");
+  }
+}
+
+// Nothing tells whether it is about an image that comes back.
+BOOST_AUTO_TEST_CASE(a_planted_record_of_an_image_that_is_away_keeps_it_closed) {
+  for (const auto& [what, plant] : Plantings()) {
+    for (const bool has_runtime : {true, false}) {
+      Node node;
+      node.images = {Listed('2', "r.example/other:1")};
+      node.WriteRecord('1', "b");
+      plant(node.Pulled(Ref('1')));
+      auto options = node.Options();
+      options.needs_runtime = false;
+      if (!has_runtime) options.list_images = nullptr;
+      const auto guard = Must(Guard::Start(options));
+      BOOST_TEST_CONTEXT(what << ", a runtime: " << has_runtime) {
+        BOOST_TEST((!node.Record(Ref('1')) || node.IsClosedToAll('1')));
+        BOOST_TEST(std::filesystem::exists(node.Pulled(Ref('1'))));
+        CheckIsOurs(node, node.Pulled(Ref('1')));
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_is_planted_in_pulling_hangs_nobody) {
+  Node node;
+  node.images = {Listed('1', "r.example/pre/loaded:1")};
+  node.Start();
+  for (const bool running : {false, true}) {
+    if (!running) node.Kill();
+    std::filesystem::remove(node.Pulling(kAppV1));
+    BOOST_REQUIRE(::mkfifo(node.Pulling(kAppV1).c_str(), 0600) == 0);
+    if (!running) node.Start();
+    if (running) node.Follow();
+    Must(node.guard().Compare());
+    node.List();
+    BOOST_TEST(!std::filesystem::exists(std::filesystem::symlink_status(node.Pulling(kAppV1))));
+    // A pull of anything may have been planned by it.
+    node.images.push_back(Listed(running ? '4' : '3', "r.example/new:1"));
+    node.List();
+    BOOST_TEST(node.IsClosedToAll(running ? '4' : '3'));
+  }
+}
+
+// Anybody may leave that out; only waybill writes its mark.
+BOOST_AUTO_TEST_CASE(an_intent_without_a_line_end_counts) {
+  for (const bool running : {false, true}) {
+    Node node;
+    if (running) node.Start();
+    std::string intent = EncodePullIntent({.image = kAppV1});
+    intent.pop_back();
+    node.WriteFile(node.Pulling(kAppV1), intent);
+    if (!running) node.Start();
+    node.Follow();
+    BOOST_TEST_CONTEXT("running " << running) {
+      BOOST_TEST(Must(node.its_store().HasIntent({.image = kAppV1})));
+      std::filesystem::remove(node.Pulling(kAppV1));
+      node.Follow();
+      node.images = {Listed('1', kAppV1)};
+      node.List();
+      BOOST_TEST(node.IsClosedToAll('1'));
+    }
+  }
+}
+
+// What was left of one is as good as what a kubelet wrote.
+BOOST_AUTO_TEST_CASE(a_crash_while_a_file_is_made_plants_nothing) {
+  Node node;
+  node.images = {Listed('1', kAppV1)};
+  node.WriteRecord('1', "a");
+  node.Start();
+  node.Kill();
+  std::filesystem::create_hard_link(
+      node.Pulled(Ref('1')),
+      node.kubelet() / "image_manager/waybill-guard" / ("pulled-" + FileName(Ref('1'))));
+  node.Start();
+  BOOST_TEST((node.Record(Ref('1'))->credential_mapping.at(kApp) == SecretOf("a")));
+  BOOST_TEST(!node.Found(HoleKind::kRecordDamaged));
+}
+
+namespace {
+
+// Puts a folder of image_manager ("": itself) elsewhere, behind a symlink.
+std::filesystem::path PutElsewhere(const Node& node, const std::string& name,
+                                   const std::string& elsewhere = "way/elsewhere") {
+  const std::filesystem::path image_manager = node.kubelet() / "image_manager";
+  const std::filesystem::path place = name.empty() ? image_manager : image_manager / name;
+  const std::filesystem::path target = node.kubelet().parent_path() / elsewhere;
+  std::filesystem::create_directories(target.parent_path());
+  Node::Chmod(target.parent_path(), 0755);
+  std::filesystem::rename(place, target);
+  std::filesystem::create_directory_symlink(target, place);
+  return target;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(folders_behind_symlinks_are_kept_right) {
+  for (const std::string name : {"", "pulled", "pulling"}) {
+    BOOST_TEST_CONTEXT("'" << name << "'") {
+      Node node;
+      node.images = {Listed('1', kAppV1)};
+      node.WriteRecord('1', "a");
+      node.WriteIntent("r.example/open/pull:1");
+      PutElsewhere(node, name);
+      node.Start();
+      BOOST_TEST(node.guard().status().not_protected == "");
+      BOOST_TEST(Must(node.its_store().HasIntent({.image = "r.example/open/pull:1"})));
+      std::filesystem::remove(node.Pulled(Ref('1')));
+      node.Follow();
+      BOOST_TEST((node.Record(Ref('1'))->credential_mapping.at(kApp) == SecretOf("a")));
+      std::filesystem::remove(node.Pulling("r.example/open/pull:1"));
+      node.Follow();
+      BOOST_TEST(node.HasIntent("r.example/open/pull:1"));
+      node.WriteIntent("r.example/a/app:v2");
+      node.images.push_back(Listed('2', "r.example/a/app:v2"));
+      node.WriteRecord('2', "b");
+      node.Follow();
+      BOOST_TEST(node.its_store().GetRecord({.image_ref = Ref('2')}).has_value());
+      Must(node.guard().Compare());
+      node.List();
+      BOOST_TEST(!node.guard().status().gap);
+      node.Restart();
+      BOOST_TEST(!node.guard().status().gap);
+      // Another target is as much as other folders, also under its eyes.
+      node.Stop();
+      const auto link = node.kubelet() / "image_manager" / name;
+      const std::filesystem::path at = name.empty() ? node.kubelet() / "image_manager" : link;
+      const auto target = std::filesystem::read_symlink(at);
+      std::filesystem::remove(at);
+      std::filesystem::create_directory_symlink(target, at);
+      node.Start();
+      BOOST_TEST(node.guard().status().gap);
+      std::filesystem::remove(at);
+      std::filesystem::copy(target, target.string() + ".other",
+                            std::filesystem::copy_options::recursive);
+      std::filesystem::create_directory_symlink(target.string() + ".other", at);
+      Must(node.guard().Compare());
+      node.images.push_back(Listed('3', "r.example/by/hand:1"));
+      node.List();
+      BOOST_TEST(node.IsClosedToAll('3'));
+      node.WriteRecord('4', "b");
+      node.images.push_back(Listed('4', "r.example/a/app:v4"));
+      node.Follow();
+      BOOST_TEST(node.its_store().GetRecord({.image_ref = Ref('4')}).has_value());
+    }
+  }
+}
+
+// Whoever drives the guard lets the kubelet start all the same (aside.h).
+BOOST_AUTO_TEST_CASE(a_symlink_that_others_can_change_ends_a_guard) {
+  for (const std::string name : {"", "pulled", "pulling"}) {
+    BOOST_TEST_CONTEXT("'" << name << "'") {
+      Node node;
+      node.images = {Listed('1', kAppV1)};
+      node.WriteRecord('1', "a");
+      node.WriteIntent("r.example/open/pull:1");
+      const auto target = PutElsewhere(node, name);
+      node.Start();
+      Node::Chmod(target.parent_path(), 0777);
+      Must(node.guard().Compare());
+      BOOST_TEST(node.guard().lost_its_place());
+      BOOST_TEST(node.guard().status().not_protected.find("others may write in") !=
+                 std::string::npos);
+      // Nothing is judged by what others put there.
+      node.images.push_back(Listed('3', "r.example/by/hand:1"));
+      node.List();
+      BOOST_TEST(node.guard().status().images == 1U);
+      node.Stop();
+      const auto refused = Guard::Start(node.Options());
+      BOOST_REQUIRE(!refused);
+      BOOST_TEST((refused.error().code == ErrorCode::kUnsafePath));
+      Node::Chmod(target.parent_path(), 0755);
+      node.Start();
+      BOOST_TEST(node.IsClosedToAll('3'));
+      BOOST_TEST((node.Record(Ref('1'))->credential_mapping.at(kApp) == SecretOf("a")));
+    }
   }
 }
 

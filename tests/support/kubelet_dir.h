@@ -41,6 +41,12 @@ inline void WriteRecordFile(const std::filesystem::path& kubelet_directory, std:
   const std::filesystem::path path = kubelet_directory / RecordFile(folder, key);
   std::filesystem::create_directories(path.parent_path());
   WriteFile(path, content);
+  // As a kubelet makes them, whatever this process' umask.
+  using std::filesystem::perms;
+  std::filesystem::permissions(path, perms::owner_read | perms::owner_write);
+  for (const auto& made : {path.parent_path(), path.parent_path().parent_path()}) {
+    std::filesystem::permissions(made, perms::owner_all);
+  }
 }
 
 }  // namespace waybill::testing

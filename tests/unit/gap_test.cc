@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "migrations/kubelet/kubelet_file.h"
 #include "store/engine/recovery/new_database.h"
 #include "store/engine/trust/trust.h"
 #include "tests/support/expect_error.h"
@@ -76,20 +77,17 @@ BOOST_FIXTURE_TEST_CASE(a_backup_put_back_forgets_no_gap, TakenOver) {
 
 namespace {
 
-// What the guard and a kubelet with waybill inside write to close an image: without a line end.
+// What the guard and a kubelet with waybill inside write to close an image: with waybill's mark.
 std::string ClosedFile(std::string_view ref) {
   ImagePulledRecord record;
   record.image_ref = ref;
   record.last_updated = Timestamp{1'767'000'000, 0};
-  std::string file = EncodePulledRecord(record, KubeletApiVersion::kV1Alpha1);
-  file.pop_back();
-  return file;
+  return internal::OwnForm(EncodePulledRecord(record, KubeletApiVersion::kV1Alpha1));
 }
 
 std::string OwnIntent(std::string_view image) {
-  std::string file = EncodePullIntent({std::string(image), {}}, KubeletApiVersion::kV1Alpha1);
-  file.pop_back();
-  return file;
+  return internal::OwnForm(
+      EncodePullIntent({std::string(image), {}}, KubeletApiVersion::kV1Alpha1));
 }
 
 }  // namespace
@@ -119,9 +117,8 @@ BOOST_AUTO_TEST_CASE(a_kubelet_that_rewrote_a_file_that_only_closed_ran_alone) {
 
 // With credentials it says what a kubelet did: the guard writes such files, too.
 BOOST_FIXTURE_TEST_CASE(a_file_of_the_guard_with_credentials_tells_of_a_kubelet, TakenOver) {
-  std::string file = RecordFor(kUnrecorded);
-  file.pop_back();
-  WriteRecordFile(node.kubelet_directory(), "pulled", kUnrecorded, file);
+  WriteRecordFile(node.kubelet_directory(), "pulled", kUnrecorded,
+                  internal::OwnForm(RecordFor(kUnrecorded)));
   BOOST_TEST(node.Open(Gap::kDetect, OnNode()).after_gap);
 }
 

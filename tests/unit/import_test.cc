@@ -1,10 +1,17 @@
 // Taking over a kubelet directory: what is closed while it is not finished, and what
 // histories/imports.jsonl can't say.
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/support/expect_error.h"
 #include "tests/support/kubelet_dir.h"
@@ -165,6 +172,203 @@ BOOST_AUTO_TEST_CASE(an_intent_that_was_written_anew_is_a_new_intent) {
     BOOST_TEST(Must(store->HasIntent({.image = kImage})));
     BOOST_TEST(store.Check(kImage, kRef).pull);
   });
+}
+
+namespace {
+
+constexpr uid_t kNobody = 65534;
+constexpr std::string_view kOther = "registry.example.com/other:v1";
+
+using Path = std::filesystem::path;
+void Chmod(const Path& path, mode_t mode) { BOOST_REQUIRE(::chmod(path.c_str(), mode) == 0); }
+void ToNobody(const Path& path) { BOOST_REQUIRE(::chown(path.c_str(), kNobody, kNobody) == 0); }
+
+// Ways in which somebody else may have written a record, with the words that say so.
+struct Planting {
+  std::string why;
+  std::function<void(const Path& file)> plant;
+  bool needs_root = false;
+};
+const std::vector<Planting>& Plantings() {
+  static const std::vector<Planting> all = {
+      {"belongs to user 65534", ToNobody, true},
+      {"others may write it", [](const Path& file) { Chmod(file, 0622); }},
+      {"others may write it", [](const Path& file) { Chmod(file, 0660); }},
+      {"2 links",
+       [](const Path& file) { std::filesystem::create_hard_link(file, file.string() + ".x"); }},
+      {"symlink",
+       [](const Path& file) {
+         std::filesystem::rename(file, file.string() + ".x");
+         std::filesystem::create_symlink(file.string() + ".x", file);
+       }},
+      {"others may write in", [](const Path& file) { Chmod(file.parent_path(), 0777); }},
+      {"others may write in", [](const Path& file) { Chmod(file.parent_path(), 0770); }},
+      {"others may write in",
+       [](const Path& file) { Chmod(file.parent_path().parent_path(), 0777); }},
+      {"belongs to user 65534", [](const Path& file) { ToNobody(file.parent_path()); }, true},
+      {"belongs to user 65534",
+       [](const Path& file) { ToNobody(file.parent_path().parent_path()); }, true},
+  };
+  return all;
+}
+
+bool Tells(const std::vector<std::string>& problems, const std::string& part) {
+  return std::any_of(problems.begin(), problems.end(),
+                     [&](const std::string& line) { return line.find(part) != std::string::npos; });
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(what_somebody_else_may_have_written_opens_nothing) {
+  for (const Rules rules : {Rules::kKubelet, Rules::kClosed}) {
+    for (const bool first_start : {true, false}) {
+      for (const Planting& planting : Plantings()) {
+        if (planting.needs_root && geteuid() != 0) continue;
+        ScratchStore store(rules);
+        if (first_start) {
+          store.Stop();
+          std::filesystem::remove_all(store.directory());
+          std::filesystem::remove(store.witness());
+        }
+        WriteRecordFile(store.kubelet_directory(), "pulled", kRef, RecordJson(kRef, kSecretA));
+        planting.plant(store.kubelet_directory() / RecordFile("pulled", kRef));
+        const ImageOnNode image{.id = std::string(kRef), .repo_tags = {std::string(kImage)}};
+        store.Restart({image});
+        BOOST_TEST_CONTEXT(planting.why << ", rules " << static_cast<int>(rules) << ", first "
+                                        << first_start) {
+          BOOST_TEST(store.Check(kImage, kRef, Pod(kSecretA)).pull);
+          BOOST_TEST(store.Check(kImage, kRef).pull);
+          BOOST_TEST(Tells(store->recovery_report().import.problems, planting.why));
+        }
+      }
+    }
+  }
+}
+
+// It may be a copy that was made with links; and the store knows what it took.
+BOOST_AUTO_TEST_CASE(what_was_taken_before_stays_whoever_may_write_it_now) {
+  for (const Planting& planting : Plantings()) {
+    if (planting.needs_root && geteuid() != 0) continue;
+    if (planting.why == "symlink") continue;
+    ScratchStore store(Rules::kClosed);
+    WriteRecordFile(store.kubelet_directory(), "pulled", kRef, RecordJson(kRef, kSecretA));
+    const ImageOnNode image{.id = std::string(kRef), .repo_tags = {std::string(kImage)}};
+    store.Restart({image});
+    BOOST_TEST(!store.Check(kImage, kRef, Pod(kSecretA)).pull);
+    planting.plant(store.kubelet_directory() / RecordFile("pulled", kRef));
+    store.Restart({image});
+    BOOST_TEST_CONTEXT(planting.why) {
+      BOOST_TEST(!store.Check(kImage, kRef, Pod(kSecretA)).pull);
+      BOOST_TEST(store.Check(kImage, kRef).pull);
+      BOOST_TEST(Tells(store->recovery_report().import.problems, planting.why));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(an_intent_of_somebody_else_closes_and_a_preloaded_record_opens_nothing) {
+  for (const bool fifo : {false, true}) {
+    ScratchStore store(Rules::kClosed);
+    WriteRecordFile(store.kubelet_directory(), "pulling", kImage, IntentJson(kImage));
+    WriteRecordFile(
+        store.kubelet_directory(), "observed-preloaded", kRef,
+        R"({"kind":"ImagePreloadedRecord","apiVersion":"kubelet.config.k8s.io/v1beta1",)"
+        R"("imageRef":")" +
+            std::string(kRef) + R"(","observedImages":{")" + std::string(kName) + R"(":{}}})");
+    for (const Path& file : {store.kubelet_directory() / RecordFile("pulling", kImage),
+                             store.kubelet_directory() / RecordFile("observed-preloaded", kRef)}) {
+      if (fifo) std::filesystem::remove(file);
+      if (fifo) BOOST_REQUIRE(::mkfifo(file.c_str(), 0600) == 0);
+      if (!fifo) Chmod(file, 0666);
+    }
+    store.Restart();
+    BOOST_TEST(Must(store->ListQuarantine()).size() == 1U);
+    BOOST_TEST(store->recovery_report().import.preloaded == 0U);
+    BOOST_TEST(store.Check(kImage, kRef).pull);
+  }
+}
+
+// As a kubelet finds them.
+BOOST_AUTO_TEST_CASE(folders_behind_symlinks_are_taken_over) {
+  for (const bool relative : {false, true}) {
+    for (const std::string name : {"", "pulled", "pulling"}) {
+      ScratchStore store(Rules::kClosed);
+      const Path kubelet = store.kubelet_directory();
+      Chmod(kubelet, 0755);
+      WriteRecordFile(kubelet, "pulled", kRef, RecordJson(kRef, kSecretA));
+      WriteRecordFile(kubelet, "pulling", kOther, IntentJson(kOther));
+      const Path folder = kubelet / "image_manager" / name;
+      const Path place = name.empty() ? kubelet / "image_manager" : folder;
+      const Path target = store.scratch() / "elsewhere";
+      std::filesystem::rename(place, target);
+      const Path up = name.empty() ? "../elsewhere" : "../../elsewhere";
+      std::filesystem::create_directory_symlink(relative ? up : target, place);
+      store.Restart({{.id = std::string(kRef), .repo_tags = {std::string(kImage)}}});
+      BOOST_TEST_CONTEXT(name) {
+        BOOST_TEST(!store.Check(kImage, kRef, Pod(kSecretA)).pull);
+        BOOST_TEST(Must(store->HasIntent({.image = kOther})));
+        BOOST_TEST(store->recovery_report().import.problems.empty());
+      }
+    }
+  }
+}
+
+// Whoever can change the link, or what it leads through, decides what is found. The node starts.
+BOOST_AUTO_TEST_CASE(a_symlink_that_others_can_change_leads_to_nothing_that_counts) {
+  const std::vector<std::pair<std::string, std::function<void(const Path& link, const Path& way)>>>
+      ways = {
+          {"others may write in", [](const Path&, const Path& way) { Chmod(way, 0777); }},
+          {"belongs to user 65534", [](const Path&, const Path& way) { ToNobody(way); }},
+          {"belongs to user 65534",
+           [](const Path& link, const Path&) {
+             BOOST_REQUIRE(::lchown(link.c_str(), kNobody, kNobody) == 0);
+           }},
+          {"others may write in",
+           [](const Path& link, const Path&) { Chmod(link.parent_path(), 0777); }},
+          {"there is no", [](const Path&, const Path& way) { std::filesystem::remove_all(way); }}};
+  for (const auto& [why, spoil] : ways) {
+    if (geteuid() != 0 && why == "belongs to user 65534") continue;
+    for (const std::string name : {"", "pulled"}) {
+      ScratchStore store(Rules::kClosed);
+      store.Stop();
+      std::filesystem::remove_all(store.directory());
+      std::filesystem::remove(store.witness());
+      const Path kubelet = store.kubelet_directory();
+      WriteRecordFile(kubelet, "pulled", kRef, RecordJson(kRef, kSecretA));
+      const Path place = kubelet / "image_manager" / name;
+      const Path link = name.empty() ? kubelet / "image_manager" : place;
+      const Path way = store.scratch() / "way";
+      std::filesystem::create_directory(way);
+      std::filesystem::rename(link, way / "target");
+      std::filesystem::create_directory_symlink(way / "target", link);
+      spoil(link, way);
+      OpenOptions options =
+          store.Options({{.id = std::string(kRef), .repo_tags = {"r.example/x"}}});
+      options.kubelet_directory = kubelet;
+      auto opened = Must(NodeStore::Open(options));
+      BOOST_TEST_CONTEXT(why << ", " << name) {
+        BOOST_TEST(DecisionOf(*opened, {.image = kImage, .image_ref = kRef}).pull);
+        BOOST_TEST(opened->recovery_report().after_gap);
+        BOOST_TEST(Tells(opened->recovery_report().import.problems, why));
+      }
+    }
+  }
+}
+
+// Nobody writes that by chance; a missing line end anybody does.
+BOOST_AUTO_TEST_CASE(an_intent_without_a_line_end_is_a_kubelets) {
+  for (const std::string_view end : {"", "\n", " ", "\n\t", "\n \t\t \t  \t ", " \t\t \t  \t"}) {
+    ScratchStore store(Rules::kClosed);
+    WriteRecordFile(store.kubelet_directory(), "pulled", kRef, RecordJson(kRef, kSecretA));
+    store.Restart();
+    WriteRecordFile(store.kubelet_directory(), "pulling", kImage,
+                    IntentJson(kImage) + std::string(end));
+    store.Restart();
+    BOOST_TEST_CONTEXT("'" << end << "'") {
+      // It shows that a kubelet ran.
+      BOOST_TEST(store->recovery_report().after_gap);
+      BOOST_TEST(Must(store->HasIntent({.image = kImage})));
+    }
+  }
 }
 
 // A kubelet that pulls an image again by a credential that it knows writes no file.

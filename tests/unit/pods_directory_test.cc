@@ -86,7 +86,15 @@ BOOST_FIXTURE_TEST_CASE(what_is_no_directory_is_an_error, WithPods) {
   WriteFile(pods.dir() / "file", "");
   ExpectError(ReadPodsDirectory(pods.dir() / "file"), ErrorCode::kIo);
   ExpectError(ReadPodsDirectory(pods.dir() / "file/pods"), ErrorCode::kIo);
-  fs::create_directory_symlink(pods.path(), pods.dir() / "link");
+}
+
+// A kubelet follows it, whoever can change it.
+BOOST_FIXTURE_TEST_CASE(a_symlink_is_followed_if_nobody_else_can_change_it, WithPods) {
+  WriteFile(pods.Add("a"), EncodeUsernsFile(65536, 65536));
+  fs::create_directory(pods.dir() / "way");
+  fs::create_directory_symlink(pods.dir() / "way" / ".." / "pods", pods.dir() / "link");
+  BOOST_TEST(Must(ReadPodsDirectory(pods.dir() / "link/")).size() == 1U);
+  fs::permissions(pods.dir() / "way", fs::perms::all);
   for (const std::string name : {"link", "link/", "link/."}) {
     const Error refused =
         ExpectError(ReadPodsDirectory(pods.dir() / name), ErrorCode::kUnsafePath, "symlink");
@@ -112,6 +120,25 @@ BOOST_FIXTURE_TEST_CASE(each_directory_is_a_pod_and_nothing_else_is, WithPods) {
   BOOST_TEST(files[1].pod_uid == "a");
   BOOST_TEST(files[2].pod_uid == "b");
   for (const UsernsFile& file : files) BOOST_TEST(file.mapping.has_value());
+}
+
+// Its range is not known then.
+BOOST_FIXTURE_TEST_CASE(what_somebody_else_may_have_written_is_a_problem, WithPods) {
+  WriteFile(pods.Add("mode"), EncodeUsernsFile(65536, 65536));
+  BOOST_REQUIRE(::chmod((pods.path() / "mode" / "userns").c_str(), 0666) == 0);
+  WriteFile(pods.Add("link"), EncodeUsernsFile(2 * 65536, 65536));
+  fs::create_hard_link(pods.path() / "link" / "userns", pods.path() / "link" / "other");
+  if (::geteuid() == 0) {
+    WriteFile(pods.Add("owner"), EncodeUsernsFile(3 * 65536, 65536));
+    BOOST_REQUIRE(::chown((pods.path() / "owner" / "userns").c_str(), 65534, 65534) == 0);
+  }
+  for (const UsernsFile& file : pods.Read()) {
+    BOOST_TEST_CONTEXT(file.pod_uid) {
+      BOOST_TEST(!file.mapping.has_value());
+      BOOST_TEST(file.ranges.empty());
+      BOOST_TEST(file.problem.starts_with("somebody else may have written it: "));
+    }
+  }
 }
 
 // A kubelet follows it.

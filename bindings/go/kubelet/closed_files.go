@@ -6,12 +6,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -25,9 +27,8 @@ import (
 // preloaded.
 //
 // A file is on disk before the store's commit: a crash leaves one too many, never one too few. A
-// kubelet's own file is neither replaced nor removed. Our files lack the line end that a kubelet
-// writes (OwnForm in migrations/kubelet/kubelet_file.h), so the store does not take them for a
-// kubelet's.
+// kubelet's own file is neither replaced nor removed. Our files have ownMark behind them, so the
+// store does not take them for a kubelet's.
 type closedFiles struct {
 	store     *waybill.Store
 	directory string // image_manager/
@@ -43,6 +44,12 @@ type closedFiles struct {
 // guardsClosingLine begins a record that a guard left only to close its image (kClosingLine in
 // migrations/kubelet/kubelet_file.h).
 const guardsClosingLine = "waybill guard closes this image. No kubelet can read this, so none remembers it.\n"
+
+// ownMark stands behind the final line end of what waybill writes (kOwnMark in the same file): nobody
+// writes it by chance, and each kubelet reads JSON with blanks behind it.
+const ownMark = " \t\t \t  \t"
+
+func isOwn(content []byte) bool { return bytes.HasSuffix(content, []byte("\n"+ownMark)) }
 
 // closedFile is one of them.
 type closedFile struct {
@@ -84,7 +91,7 @@ func (f closedFile) content() (json []byte, err error) {
 	} else {
 		json, err = waybill.EncodePulledRecord(waybill.ImagePulledRecord{ImageRef: f.what, LastUpdatedTime: time.Now()}, waybill.KubeletV1Alpha1)
 	}
-	return bytes.TrimRight(json, "\n"), err
+	return append(json, ownMark...), err
 }
 
 // doneBy says whether a file with that content keeps the image closed. A record that a kubelet
@@ -100,18 +107,51 @@ func (f closedFile) doneBy(content []byte) bool {
 
 // ownRecord reads a record of ours.
 func ownRecord(content []byte) (imageRef string, ours bool) {
-	if bytes.HasSuffix(content, []byte("\n")) {
+	content, closes := bytes.CutPrefix(content, []byte(guardsClosingLine))
+	if !closes && !isOwn(content) {
 		return "", false
 	}
-	content = bytes.TrimPrefix(content, []byte(guardsClosingLine))
 	record, err := waybill.DecodePulledRecord(content)
 	return record.ImageRef, err == nil && len(record.CredentialMapping) == 0
 }
 
 func isOwnIntent(content []byte) bool {
 	_, err := waybill.DecodePullIntent(content)
-	return err == nil && !bytes.HasSuffix(content, []byte("\n"))
+	return err == nil && isOwn(content)
 }
+
+// errPlanted says that somebody else than the kubelet may have written a file.
+var errPlanted = errors.New("somebody else may have written it")
+
+// isPlanted says whether a file is anything but a regular one that nobody but root and this process'
+// user can have written (WhyPlanted in migrations/kubelet/kubelet_places.h).
+func isPlanted(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return !info.Mode().IsRegular() || info.Mode().Perm()&0o022 != 0 || !ok || stat.Nlink > 1 || stat.Uid != 0 && int(stat.Uid) != os.Geteuid()
+}
+
+// readFile reads a file that is not planted. It never waits, as a pipe would have it.
+func (f *closedFiles) readFile(name string) ([]byte, error) {
+	file, err := os.OpenFile(filepath.Join(f.directory, name), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) {
+		return nil, errPlanted
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err == nil && isPlanted(info) {
+		err = errPlanted
+	}
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(file, maxFileBytes+1))
+}
+
+// maxFileBytes is what waybill reads of a record (kMaxRecordFileBytes).
+const maxFileBytes = 4 << 20
 
 // closedFilesOf returns nil, which keeps none, if the store took over no kubelet directory.
 func closedFilesOf(store *waybill.Store) *closedFiles {
@@ -332,7 +372,9 @@ func (f *closedFiles) fill(logger klog.Logger, folder string, wanted map[string]
 	any, there := false, f.names(folder)
 	for name, file := range wanted {
 		if there[name] {
-			continue
+			if info, e := os.Lstat(filepath.Join(f.directory, name)); e == nil && !isPlanted(info) {
+				continue
+			}
 		}
 		f.mu.Lock()
 		written, e := f.write(file)
@@ -357,7 +399,7 @@ func (f *closedFiles) sweep(logger klog.Logger, folder string, wanted map[string
 		if _, is := wanted[name]; is {
 			continue
 		}
-		content, err := os.ReadFile(filepath.Join(f.directory, name))
+		content, err := f.readFile(name)
 		if err != nil || !goes(content) {
 			continue
 		}
@@ -378,8 +420,9 @@ func (f *closedFiles) write(file closedFile) (written bool, err error) {
 		return false, nil
 	}
 	path := filepath.Join(f.directory, file.name)
-	content, err := os.ReadFile(path)
-	if err == nil && file.doneBy(content) || err != nil && !errors.Is(err, fs.ErrNotExist) {
+	content, err := f.readFile(file.name)
+	// What is planted is replaced: a stock kubelet would read it.
+	if err == nil && file.doneBy(content) || err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errPlanted) {
 		return false, err
 	}
 	if content, err = file.content(); err != nil {
@@ -402,7 +445,7 @@ func (f *closedFiles) write(file closedFile) (written bool, err error) {
 // only close. f.mu is held.
 func (f *closedFiles) remove(logger klog.Logger, name string) {
 	path := filepath.Join(f.directory, name)
-	content, err := os.ReadFile(path)
+	content, err := f.readFile(name)
 	if err != nil {
 		return
 	}
@@ -415,7 +458,11 @@ func (f *closedFiles) remove(logger klog.Logger, name string) {
 }
 
 func writeSynced(path string, content []byte) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	// Not what somebody else put under that name.
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}

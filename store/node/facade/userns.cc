@@ -125,9 +125,15 @@ Result<void> NodeStore::Impl::TakeOverUserNamespaces(const OpenOptions& options)
   if (pods.empty() && !options.kubelet_directory.empty()) pods = options.kubelet_directory / "pods";
   bool were_read = false;
   if (!pods.empty()) {
-    files = TRY(internal::ReadPodsDirectory(pods, internal::OnReadErrorIn(options)));
+    auto read = internal::ReadPodsDirectory(pods, internal::OnReadErrorIn(options));
+    // What nobody named must not keep a kubelet from starting. Ranges stay held.
+    const bool is_skipped =
+        !read && options.pods_directory.empty() && read.error().code == ErrorCode::kUnsafePath;
+    if (is_skipped) report.user_namespaces.problems.push_back(read.error().message);
+    if (!read && !is_skipped) return read.error();
+    if (read) files = *std::move(read);
     for (const auto& place : {pods, options.kubelet_directory}) {
-      if (place.empty() || were_read) continue;
+      if (place.empty() || were_read || is_skipped) continue;
       were_read = TRY(internal::Exists(place));
     }
   }

@@ -1,0 +1,124 @@
+package kubelet
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"waybill.dev/go"
+)
+
+// Every release reads what waybill marks as its own, with its own decoder, and none what only closes.
+func TestKubeletsReadWaybillsMark(t *testing.T) {
+	marked := func(json []byte, err error) string {
+		t.Helper()
+		must(t, err)
+		return string(json) + ownMark
+	}
+	intent, err := intentFiles(imageOfA)[0].content()
+	must(t, err)
+	record, err := recordFile(idOf('a')).content()
+	must(t, err)
+	proven := waybill.ImagePulledRecord{ImageRef: idOf('b'), CredentialMapping: map[string]waybill.ImagePullCredentials{
+		"registry.example/b/app": {NodePodsAccessible: true},
+		"registry.example/c/app": {KubernetesSecrets: []waybill.ImagePullSecret{{UID: "u", Namespace: "c", Name: "pull", CredentialHash: "h"}}},
+	}}
+	files := []struct{ content, want string }{
+		{string(intent), "intent " + imageOfA},
+		{string(record), "record " + idOf('a') + ", 0 names"},
+		{marked(waybill.EncodePulledRecord(proven, waybill.KubeletV1Alpha1)), "record " + idOf('b') + ", 2 names"},
+		{marked(waybill.EncodePulledRecord(proven, waybill.KubeletV1Beta1)), "record " + idOf('b') + ", 2 names"},
+		{marked(waybill.EncodePullIntent(waybill.ImagePullIntent{Image: imageOfA}, waybill.KubeletV1Beta1)), "intent " + imageOfA},
+		{guardsClosingLine + string(record), "unreadable"},
+		{string(record) + "x", "unreadable"},
+	}
+	directory := scratchDir(t)
+	var paths, want []string
+	for i, file := range files {
+		if i < 5 && !isOwn([]byte(file.content)) {
+			t.Errorf("not marked: %q", file.content)
+		}
+		path := filepath.Join(directory, string(rune('a'+i)))
+		must(t, os.WriteFile(path, []byte(file.content), 0o600))
+		paths, want = append(paths, path), append(want, file.want)
+	}
+	releases, err := filepath.Glob("testdata/decoders/*.mod")
+	must(t, err)
+	if len(releases) != 5 {
+		t.Fatalf("%v", releases)
+	}
+	for _, release := range releases {
+		command := exec.Command("go", slices.Concat([]string{"run", "-modfile", filepath.Base(release), "."}, paths)...)
+		command.Dir = "testdata/decoders"
+		command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly")
+		out, err := command.Output()
+		var failed *exec.ExitError
+		if errors.As(err, &failed) {
+			t.Fatalf("%s: %v\n%s", release, err, failed.Stderr)
+		}
+		must(t, err)
+		same(t, release, strings.Split(strings.TrimSpace(string(out)), "\n"), want)
+	}
+}
+
+// Nobody has to write a line end.
+func TestAFileWithoutALineEndIsNotOurs(t *testing.T) {
+	n := newSwappedNode(t, waybill.RulesClosed)
+	inside := n.inside()
+	record, err := waybill.EncodePulledRecord(waybill.ImagePulledRecord{ImageRef: idOf('a')}, waybill.KubeletV1Beta1)
+	must(t, err)
+	writeKubeletFile(t, n.directory, pulledFolder, idOf('a'), strings.TrimSuffix(string(record), "\n"))
+	inside.files.dropRecord(quiet, idOf('a'))
+	same(t, "records", n.names(pulledFolder), []string{recordFile(idOf('a')).name})
+}
+
+// A kubelet without waybill would read it, or wait for it.
+func TestAPlantedFileIsReplaced(t *testing.T) {
+	for what, plant := range map[string]func(path, content string) error{
+		"a pipe": func(path, _ string) error { return syscall.Mkfifo(path, 0o600) },
+		"a link": func(path, content string) error {
+			return errors.Join(os.WriteFile(path+".x", []byte(content), 0o600), os.Symlink(path+".x", path))
+		},
+		"a hard link": func(path, content string) error {
+			return errors.Join(os.WriteFile(path+".x", []byte(content), 0o600), os.Link(path+".x", path))
+		},
+		"a mode": func(path, content string) error {
+			return errors.Join(os.WriteFile(path, []byte(content), 0o600), os.Chmod(path, 0o666))
+		},
+	} {
+		for _, late := range []bool{false, true} {
+			n := newSwappedNode(t, waybill.RulesClosed)
+			inside := n.inside()
+			record, err := waybill.EncodePulledRecord(waybill.ImagePulledRecord{ImageRef: idOf('a'), CredentialMapping: map[string]waybill.ImagePullCredentials{
+				"registry.example/a/app": {NodePodsAccessible: true}}}, waybill.KubeletV1Beta1)
+			must(t, err)
+			path := filepath.Join(n.directory, "image_manager", recordFile(idOf('a')).name)
+			if late { // a list sees it
+				n.pull(inside, imageOfA, idOf('a'), "a")
+				must(t, os.Remove(path))
+			}
+			must(t, plant(path, string(record)))
+			must(t, syscall.Mkfifo(filepath.Join(n.directory, "image_manager", intentFiles(laterOfA)[0].name), 0o600))
+			if !late {
+				n.pull(inside, imageOfA, idOf('a'), "a")
+			}
+			inside.PruneUnknownRecords(quiet, nil, time.Now())
+			inside.PruneUnknownRecords(quiet, nil, time.Now())
+			info, err := os.Lstat(path)
+			must(t, err)
+			content, err := inside.files.readFile(recordFile(idOf('a')).name)
+			if isPlanted(info) || err != nil || !isOwn(content) {
+				t.Errorf("%s, %t: %v, %q, %v", what, late, info.Mode(), content, err)
+			}
+			must(t, inside.RecordPullIntent(logr.Discard(), laterOfA))
+			n.opens(what, n.stock(), imageOfA, idOf('a'), "b", false)
+		}
+	}
+}
