@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ struct Figures {
   std::uint64_t lost = 0;
   std::uint64_t opened_by_kubelet = 0;  // wrongly, by one beside it; where there is one
   std::uint64_t presumed = 0;
+  std::map<std::string, std::uint64_t> wrong_openings = {};  // by what makes them wrong
 
   std::uint64_t pulls = 0;
   std::uint64_t unrecorded_arrivals = 0;
@@ -69,6 +71,7 @@ struct Figures {
     lost += other.lost;
     opened_by_kubelet += other.opened_by_kubelet;
     presumed += other.presumed;
+    for (const auto& [why, number] : other.wrong_openings) wrong_openings[why] += number;
     pulls += other.pulls;
     unrecorded_arrivals += other.unrecorded_arrivals;
     lists += other.lists;

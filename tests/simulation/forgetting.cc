@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <tuple>
 #include <utility>
@@ -192,6 +193,7 @@ void NodeLife::ForgetImage(ContentIndex content) {
   Log(content, fmt::format("step {}: what was proven for it is forgotten{}{}: {} records{}", step_,
                            copy.runtime_handler.empty() ? "" : " for ", copy.runtime_handler,
                            report.records, report.stored ? "" : ", nothing is kept of it"));
+  if (!runtime_.Has(content)) return;
   AskAbout(runtime_.Entry(content), SomePod(draw_.Below(World::kTenants)));
 }
 
@@ -257,17 +259,18 @@ void NodeLife::ReconcileSoon() {
 void NodeLife::DrawAges() {
   using std::chrono::seconds;
   const auto some = [&](std::int64_t most) {
-    return draw_.OneIn(3) ? seconds(0)
-                          : seconds(Between(draw_, kHour, kDay) / kSecond * most / kSecondsADay);
+    if (draw_.OneIn(3)) return seconds(0);
+    const Millis age = Between(draw_, kHour, kDay) / kSecond * most / kSecondsADay;
+    return std::max(kMinAge, seconds(age));
   };
   ages_ = {};
   ages_told_ = false;
   // A clock that jumps would end them at any time.
-  ages_.revocations = scenario_.clock_jumps > 0
+  ages_.revocations = scenario_.clock_jumps > 0 && !scenario_.wrong_clocks
                           ? kMaxAge
                           : seconds(draw_.OneIn(2) ? kSecondsADay : 30 * kSecondsADay);
   if (draw_.OneIn(3)) return;
-  ages_.credentials = some(2 * kSecondsADay);
+  ages_.credentials = some(scenario_.wrong_clocks ? kSecondsADay / 4 : 2 * kSecondsADay);
   ages_.service_accounts =
       some(ages_.credentials.count() == 0 ? kSecondsADay : ages_.credentials.count());
   ages_.node_pods = some(kSecondsADay);
@@ -276,11 +279,13 @@ void NodeLife::DrawAges() {
 // The store remembers them, but another one may be there now.
 void NodeLife::LimitAges(OpenOptions& options) {
   if (!scenario_.ages) return;
-  if (draw_.OneIn(10)) DrawAges();
+  // By a clock that is wrong more is past its age than that.
+  if (!scenario_.wrong_clocks && draw_.OneIn(10)) DrawAges();
   if ((!ages_told_ || draw_.OneIn(2)) && !Broken(Breakage::kAgesUntold)) options.ages = ages_;
   ages_told_ = true;
   // What was written while the clock was ahead, or before it went back, has that later time.
-  truth_.LimitAges(ages_, scenario_.clock_jumps > 0 ? kSecondsADay : 0);
+  const std::int64_t slack = scenario_.clock_jumps > 0 ? kSecondsADay : 0;
+  truth_.LimitAges(ages_, scenario_.wrong_clocks ? kMinute / kSecond : slack);
 }
 
 }  // namespace waybill::simulation

@@ -10,7 +10,7 @@
 namespace waybill::simulation {
 
 void NodeLife::ListRegularly() {
-  timeline_.After(5 * kMinute, [this] { ListRegularly(); });
+  timeline_.After(scenario_.lists, [this] { ListRegularly(); });
   if (mode_ != Mode::kWaybill) return;
   if (Broken(Breakage::kOldListAsNew) && old_list_ && draw_.OneIn(2)) {
     Listing listing = BeginListing();
@@ -170,6 +170,7 @@ void NodeLife::Observe(const Listing& listing, bool complete) {
   }
   if (is_older) Fail("a list is taken although a newer one was observed", std::nullopt);
   newest_token_ = listing.token;
+  left_ = report->left;
   figures_.judged_preloaded += report->preloaded;
   figures_.judged_closed += report->closed;
   const bool judged = report->not_judged_because.empty();
@@ -222,7 +223,8 @@ void NodeLife::CheckOpenPulls(const ListToken& token, bool any_left) {
       running.insert(pull.image);
       continue;
     }
-    if (any_left) continue;
+    // What stands for images beyond the bound stays.
+    if (any_left || (scenario_.most_remembered > 0 && pull.anything)) continue;
     if (pull.ended_at.boot_id != token.drawn.boot_id) {
       Fail("an open pull of an earlier boot stays: " + pull.image, std::nullopt);
     }
@@ -258,7 +260,7 @@ void NodeLife::RemoveImage(ContentIndex content) {
 
 // Nobody needs it any more: no image, no pull that holds a lease.
 void NodeLife::CollectContent(ContentIndex content) {
-  if (!scenario_.tells_imports || runtime_.Has(content)) return;
+  if (!scenario_.tells_imports || runtime_.Has(content) || away_.contains(content)) return;
   for (const auto* pulls : {&pulls_, &not_shown_}) {
     for (const auto& [number, pull] : *pulls) {
       if (pull->content == content) return;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "store/node/evidence/prune.h"
 #include "tests/simulation/machine.h"
 
 namespace waybill::simulation {
@@ -31,6 +32,10 @@ NodeLife::NodeLife(const Scenario& scenario, std::filesystem::path directory, st
     kubelet_.emplace(directory_ / "kubelet");
   }
   if (scenario.kubelet_beside) kubelet_.emplace(std::filesystem::path());
+  if (scenario.rewritings > 0) memory_.emplace(std::filesystem::path());
+  if (memory_) truth_.KubeletBegan(NextStep());
+  internal::SetMostRememberedForTests(scenario.most_remembered > 0 ? scenario.most_remembered
+                                                                   : kMaxRemembered);
   FirstStart();
   timeline_.After(kSecond, [this] { ListRegularly(); });
   const auto every = [this](Millis mean, void (NodeLife::*what)()) {
@@ -53,7 +58,11 @@ NodeLife::NodeLife(const Scenario& scenario, std::filesystem::path directory, st
   every(scenario.outages, &NodeLife::LoseRegistries);
   every(scenario.runtime_restarts, &NodeLife::RestartRuntime);
   every(scenario.wipes, &NodeLife::WipeRuntime);
-  every(scenario.clock_jumps, &NodeLife::JumpClock);
+  every(scenario.clock_jumps,
+        scenario.wrong_clocks ? &NodeLife::MistakeTheTime : &NodeLife::JumpClock);
+  every(scenario.disks, &NodeLife::DiskGoes);
+  every(scenario.words, &NodeLife::SpeakOfAway);
+  every(scenario.rewritings, &NodeLife::KubeletWritesAgain);
   every(scenario.attacks, &NodeLife::Attack);
   every(scenario.storms, &NodeLife::Storm);
   every(scenario.deletions, &NodeLife::DeleteSomething);
@@ -79,8 +88,7 @@ NodeLife::~NodeLife() = default;
 void NodeLife::Live(std::uint64_t decisions, Millis time) {
   while (figures_.decisions < decisions && timeline_.now() < time) {
     const Timeline::Event event = timeline_.Next();
-    clock_.Set({testing::kFakeEpoch + (timeline_.now() + clock_offset_) / kSecond, 0});
-    truth_.SetClock(clock_.Now().seconds);
+    SetClocks();
     machine_->Set(Uptime());
     event();
   }

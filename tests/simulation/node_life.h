@@ -183,6 +183,17 @@ class NodeLife {
   void WipeRuntime();
   void LoseRegistries();
 
+  // --- away.cc: disks that go and come back, clocks that are wrong for a while
+  void SetClocks();
+  void DiskGoes();
+  void DiskComesBack();
+  void SpeakOfAway();
+  void CloseAway(ContentIndex content, const ImageCopy& copy, const LedgerEntry& entry);
+  void MistakeTheTime();
+  void SetWrongTime();
+  void PutTheClockRight(Millis after);
+  void KubeletWritesAgain();
+
   // --- people.cc: developers, prefetchers, operators, tenants who mean no good ---
   void MoveTag();
   void ImportFile();
@@ -243,13 +254,16 @@ class NodeLife {
   Mode mode_ = Mode::kDown;
   testing::FakeClock clock_;
   Millis clock_offset_ = 0;
-  struct Machine;  // its boot clock, which the store may ask for at any time
+  Millis uncounted_ = 0;  // what a store can't have counted of the time
+  struct Machine;         // its boot clock, which the store may ask for at any time
   std::shared_ptr<Machine> machine_;
   Millis booted_ = 0;
   std::unique_ptr<NodeStore> store_;
   std::optional<StockKubelet> kubelet_;  // that runs at other times, or beside
   bool kubelet_ran_ = false;             // since waybill did
-  bool took_over_ = false;               // the kubelet's directory, at least once
+  // The memory of one that runs beside, and whose guard keeps the store.
+  std::optional<StockKubelet> memory_;
+  bool took_over_ = false;  // the kubelet's directory, at least once
   // Pods name images without a registry or by IDs, each of which may stand for anything.
   bool short_names_ = true;
   bool names_pulls_ = true;     // ends pulls by their IDs
@@ -284,6 +298,13 @@ class NodeLife {
   std::map<std::uint64_t, PullPointer> not_shown_;  // by CRI, yet
   bool looks_again_ = false;
   std::uint64_t files_imported_ = 0;
+  // Of the last list, and of a disk that is away: what the ledger had of it.
+  std::uint64_t left_ = 0;
+  struct Away {
+    Runtime::Image image;
+    std::optional<LedgerEntry> entry;
+  };
+  std::map<ContentIndex, Away> away_;
   Millis last_storm_ = 0;
   AgeLimits ages_;
   bool ages_told_ = false;        // the store remembers these

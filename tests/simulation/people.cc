@@ -90,14 +90,16 @@ void NodeLife::Operate() {
     Retag(content);
     return;
   }
-  if (!truth_.CameByHand(content) || runtime_.IsPinned(content)) return;
-  if (draw_.OneIn(3)) {
+  const bool is_closed = truth_.IsClosed(content);
+  if (!(is_closed || truth_.CameByHand(content)) || runtime_.IsPinned(content)) return;
+  if (is_closed ? !draw_.OneIn(4) : draw_.OneIn(3)) {
     const bool was_there =
+        Broken(Breakage::kClosingsUntold) ||
         Must(store_->RemoveFromLedger({.image_ref = runtime_.Id(content)}, "not ours"),
              "RemoveFromLedger");
     if (!was_there) return;
     Log(content, "an operator says that it is not preloaded");
-    truth_.CalledNotPreloaded(content);
+    truth_.CalledNotPreloaded(content, scenario_.closes_for_good);
     return;
   }
   Log(content, "an operator says that it is preloaded");

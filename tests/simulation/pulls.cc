@@ -196,6 +196,10 @@ void NodeLife::Succeed(const PullPointer& pull) {
         scenario_.kubelet_beside ? runtime_.Id(content) : runtime_.PullRef(content, *pull->name);
     kubelet_->Succeed(pull->question.image, ref, AcceptedCredentials(*pull), clock_.Now());
   }
+  if (memory_) {
+    memory_->Succeed(pull->question.image, runtime_.Id(content), AcceptedCredentials(*pull),
+                     clock_.Now());
+  }
   if (Broken(Breakage::kBeginsAtItsEnd)) {
     ReportFailure(pull, PullFailure::kUnknown);
     pull->id = Must(store_->RecordPullIntent(CopyOf(*pull)), "RecordPullIntent");

@@ -330,10 +330,15 @@ void NodeLife::CheckOpen(const Pod& pod, const std::string& image, std::string_v
     case Limit::kNone:
       break;
   }
-  Fail(fmt::format("{} is open for a pod of tenant {} ({}{}) that asks {} with the ref {}: {}",
-                   NameOf(content), pod.tenant, pod.runtime_handler.empty() ? "" : "kata, ",
-                   HeldOut(proof), image, ref, ReasonName(decision.reason)),
-       content);
+  const std::string_view why = truth_.WhyClosed(content, name, proof);
+  const std::string what = fmt::format(
+      "{} is open for a pod of tenant {} ({}{}) that asks {} with the ref {}: {}, although {}",
+      NameOf(content), pod.tenant, pod.runtime_handler.empty() ? "" : "kata, ", HeldOut(proof),
+      image, ref, ReasonName(decision.reason), why);
+  if (!scenario_.counts_openings) Fail(what, content);
+  if (++figures_.wrong_openings[std::string(why)] > 1) return;
+  figures_.examples.push_back(what + "\n  truth: " + truth_.Describe(content) +
+                              History(content, 60));
 }
 
 void NodeLife::CheckClosed(const Question& question, ContentIndex content, bool opened,

@@ -201,6 +201,22 @@ bool Runtime::IsImported(ContentIndex content) const {
          !labelled_.contains(world_.content(content).top_digest());
 }
 
+Runtime::Image Runtime::Take(ContentIndex content) {
+  Image image = images_.at(content);
+  Remove(content);
+  return image;
+}
+
+void Runtime::GiveBack(ContentIndex content, const Image& image) {
+  const auto [at, is_gone] = images_.try_emplace(content, image);
+  if (!is_gone) return;
+  at->second.tags.clear();
+  for (const std::string& tag : image.tags) {
+    if (!by_tag_.contains(tag)) GiveTag(content, tag);
+  }
+  Changed();
+}
+
 void Runtime::Remove(ContentIndex content) {
   for (const std::string& tag : images_.at(content).tags) by_tag_.erase(tag);
   images_.erase(content);

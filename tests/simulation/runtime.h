@@ -22,6 +22,13 @@ enum class RuntimeKind { kContainerd, kCrio };
 
 class Runtime {
  public:
+  struct Image {
+    std::vector<std::string> tags;     // "repo:tag"
+    std::vector<std::string> digests;  // "repo@digest", as pulled
+    bool pinned = false;
+    Millis last_used = 0;
+  };
+
   // `tells_imports`: lists say of an image that no pull brought it.
   Runtime(const World& world, RuntimeKind kind, bool tells_imports);
 
@@ -52,6 +59,10 @@ class Runtime {
   // Only with this tag, which it takes from another image; empty: without a name.
   void Import(ContentIndex content, const std::string& tag);
   void Remove(ContentIndex content);
+  // Its disk goes, and comes back. Of an image that was brought to another disk meanwhile nothing
+  // changes, and tags that another image has now are not given back.
+  Image Take(ContentIndex content);
+  void GiveBack(ContentIndex content, const Image& image);
   // A pull walks through the content, which has a label from then on; until nobody needs it.
   void Label(ContentIndex content);
   void Collect(ContentIndex content);
@@ -62,12 +73,6 @@ class Runtime {
   Millis last_used(ContentIndex content) const { return images_.at(content).last_used; }
 
  private:
-  struct Image {
-    std::vector<std::string> tags;     // "repo:tag"
-    std::vector<std::string> digests;  // "repo@digest", as pulled
-    bool pinned = false;
-    Millis last_used = 0;
-  };
   void GiveTag(ContentIndex content, const std::string& tag);
   bool IsImported(ContentIndex content) const;
   std::vector<std::string> RepoDigests(ContentIndex content, const Image& image) const;

@@ -39,6 +39,61 @@ constexpr Scenario Forgetful(Scenario scenario) {
   return scenario;
 }
 
+// A disk with images goes for hours, and comes back, while a cluster pulls little.
+constexpr Scenario Away(std::string_view name) {
+  return {.name = name,
+          .life = 8 * kDay,
+          .questions = 2 * kMinute,
+          .lists = 15 * kMinute,
+          .tag_moves = 2 * kHour,
+          .collections = 4 * kHour,
+          .kills = 12 * kHour,
+          .reboots = 2 * kDay,
+          .disks = 8 * kHour,
+          .percent_cut = 10};
+}
+
+// The clock is wrong for one command, for hours, at a start or at a boot.
+constexpr Scenario WrongClocks(Scenario scenario) {
+  scenario.clock_jumps = 4 * kHour;
+  scenario.forgettings = 2 * kHour;
+  scenario.rewritings = 20 * kMinute;
+  scenario.ages = true;
+  scenario.wrong_clocks = true;
+  return scenario;
+}
+
+// A backup takes the place of a store that is sound, which has heard of more since.
+constexpr Scenario Restores(Scenario scenario) {
+  scenario.tag_moves = 20 * kMinute;
+  scenario.imports = kHour;
+  scenario.imports_of_tags = 6 * kHour;
+  scenario.losses = 12 * kHour;
+  scenario.operators = 30 * kMinute;
+  scenario.backups = 4 * kHour;
+  scenario.containerd = true;
+  scenario.tells_imports = true;
+  scenario.only_restores = true;
+  scenario.closes_for_good = true;
+  return scenario;
+}
+
+// Operators speak of images that are away.
+constexpr Scenario Words(Scenario scenario) {
+  scenario.imports = 2 * kHour;
+  scenario.imports_of_tags = 6 * kHour;
+  scenario.operators = 4 * kHour;
+  scenario.words = kHour;
+  scenario.closes_for_good = true;
+  return scenario;
+}
+
+// More images are away than are remembered.
+constexpr Scenario Many(Scenario scenario) {
+  scenario.most_remembered = 12;
+  return scenario;
+}
+
 const std::array kScenarios = {
     // The figures of EVIDENCE.
     Scenario{.name = "reachable", .wrong_closings_at_most = 0.01, .imports = kDay},
@@ -199,6 +254,10 @@ const std::array kScenarios = {
              .runtime_handlers = true,
              .older_adapters = true,
              .ages = true},
+    WrongClocks(Away("wrong-clocks")),
+    Restores(Away("restores")),
+    Words(Away("words")),
+    Many(Words(Away("many-away"))),
     // Beyond what EVIDENCE promises: each such opening is counted.
     Scenario{.name = "limits",
              .removals = 3 * kHour,
@@ -251,6 +310,7 @@ std::string_view BreakageName(Breakage breakage) {
       "the runtime's leases are not seen",
       "what a mirror served passes for the registry's",
       "nobody says when a credential ends",
+      "the store does not hear what an operator closes",
       "a success beside a failure of the same string proves nothing",
   };
   static_assert(std::size(kNames) ==

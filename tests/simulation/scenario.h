@@ -20,6 +20,7 @@ struct Scenario {
   int open_pulls_at_most = -1;
   Millis life = 20 * kDay;
   Millis questions = 10 * kSecond;
+  Millis lists = 5 * kMinute;  // regular ones
   Millis tag_moves = 30 * kMinute;
   Millis collections = kHour;    // of garbage, followed by a list
   Millis removals = 12 * kHour;  // of an image, by hand: no list follows
@@ -44,6 +45,10 @@ struct Scenario {
   Millis outages = 0;                   // of all registries, for hours
   Millis runtime_restarts = 0;          // it is killed, and its pulls with it
   Millis wipes = 0;                     // of the runtime's disk
+  Millis disks = 0;                     // that go, with images on them, and come back
+  Millis words = 0;                     // of operators on images that are away with their disk
+  Millis rewritings = 0;                // by a kubelet, of what it remembers; its owner goes on
+  std::size_t most_remembered = 0;      // images that are away; 0: the store's own bound
   std::size_t percent_cut = 5;          // of pulls: deleted, timed out, cut off
   std::size_t percent_late = 40;        // of those: the content arrives all the same
   std::size_t percent_misreported = 2;  // of pulls: failed, although the content arrives
@@ -73,6 +78,12 @@ struct Scenario {
   bool tells_imports = false;  // ImageOnNode::imported
   bool tells_quiet = false;    // ImageList::quiet_until
   bool beyond_limits = false;  // now and then what EVIDENCE names as limits
+  // Clocks jump far ahead, or have lost their time, and are put right: for one command, for hours,
+  // at a start, at a boot. Ages and revocations go by real time.
+  bool wrong_clocks = false;
+  bool only_restores = false;    // of the losses: a backup takes the place of a store that is sound
+  bool closes_for_good = false;  // what an operator closed stays so until he takes it back
+  bool counts_openings = false;  // wrong ones; otherwise the first ends it
 };
 
 std::span<const Scenario> Scenarios();
@@ -109,6 +120,7 @@ enum class Breakage {
   kQuietTooEarly,       // the runtime's leases are not seen
   kMirrorsUntold,       // what a mirror served passes for the registry's
   kEndsUntold,          // nobody says when a credential ends
+  kClosingsUntold,      // the store does not hear what an operator closes
   // Shuts out, and opens nothing.
   kMixedPullsProveNothing,  // a success beside a failure of the same string has no credentials
 };

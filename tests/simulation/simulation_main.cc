@@ -5,6 +5,7 @@
 //   --scenario NAME only this one
 //   --details yes   also what happened, and histories of some wrong closings
 //   --json FILE     write the table there, too, as docs/figures.md cites it
+//   --count yes     wrong openings are counted, and the first one ends nothing
 //   --rules LIST    of imported, quiet and remember, with commas between: only these; none: without
 
 #include <fmt/format.h>
@@ -34,6 +35,7 @@ struct Arguments {
   std::uint64_t seed = std::random_device{}();
   std::string scenario = {};
   bool details = false;
+  bool counts = false;
   std::optional<std::string> rules = {};  // nullopt: as the scenarios say
   std::string json = {};
 };
@@ -53,6 +55,8 @@ bool Parse(int argc, char** argv, Arguments& arguments) {
       arguments.json = argv[i + 1];
     } else if (name == "--details") {
       arguments.details = true;
+    } else if (name == "--count") {
+      arguments.counts = true;
     } else {
       return false;
     }
@@ -112,6 +116,10 @@ bool Print(const Scenario& scenario, const Figures& figures, double seconds) {
     fmt::print("  a kubelet without waybill beside it opens wrongly: {}\n",
                figures.opened_by_kubelet);
   }
+  for (const auto& [why, number] : figures.wrong_openings) {
+    all_kept = false;
+    fmt::print("  WRONG: {} openings, although {}\n", number, why);
+  }
   std::fflush(stdout);
   return all_kept;
 }
@@ -164,7 +172,7 @@ int Main(int argc, char** argv) {
   if (!Parse(argc, argv, arguments)) {
     fmt::print(stderr,
                "usage: {} [--decisions N] [--seed S] [--scenario NAME] [--details yes] "
-               "[--rules LIST] [--json FILE]\nscenarios:",
+               "[--count yes] [--rules LIST] [--json FILE]\nscenarios:",
                argv[0]);
     for (const Scenario& scenario : Scenarios()) fmt::print(stderr, " {}", scenario.name);
     fmt::print(stderr, "\n");
@@ -185,7 +193,8 @@ int Main(int argc, char** argv) {
   PrintHeader();
   try {
     for (const Scenario& one : scenarios) {
-      const Scenario scenario = WithRules(one, arguments.rules);
+      Scenario scenario = WithRules(one, arguments.rules);
+      scenario.counts_openings = arguments.counts;
       const auto began = std::chrono::steady_clock::now();
       const Figures figures =
           Simulate(scenario, arguments.decisions / scenarios.size(), arguments.seed);

@@ -27,10 +27,6 @@ std::vector<std::string> FilesIn(const fs::path& folder) {
   return contents;
 }
 
-bool SameSecret(const ImagePullSecret& a, const ImagePullSecret& b) {
-  return a.uid == b.uid && a.namespace_name == b.namespace_name && a.name == b.name;
-}
-
 // Returns whether anything changed.
 bool Merge(ImagePullCredentials& into, const ImagePullCredentials& from) {
   if (into.node_pods_accessible) return false;
@@ -203,6 +199,11 @@ bool StockKubelet::LeftASign() const {
   };
   return std::any_of(intents_.begin(), intents_.end(), is_new) ||
          std::any_of(records_.begin(), records_.end(), was_written);
+}
+
+const ImagePulledRecord* StockKubelet::Find(const std::string& ref) const {
+  const auto found = records_.find(ref);
+  return found == records_.end() ? nullptr : &found->second;
 }
 
 bool StockKubelet::Presumes(const ImageOnNode& image) const {

@@ -42,6 +42,8 @@ class StockKubelet {
   // From now on it runs alone. Whether it has left a file since by which that shows.
   void RunAlone(Timestamp now);
   bool LeftASign() const;
+  // What it has in memory of the ref; nullptr: nothing.
+  const ImagePulledRecord* Find(const std::string& ref) const;
   // Whether it takes an image for preloaded.
   bool Presumes(const ImageOnNode& image) const;
 

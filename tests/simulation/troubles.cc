@@ -105,7 +105,7 @@ void NodeLife::Open(Mode mode, bool continues_pulls) {
   if (has_list) options.images_on_node = Listed();
   // A copy of today's store, to be put back one day.
   const fs::path data = directory_ / "store" / "data.mdb";
-  if (scenario_.losses > 0 && fs::exists(data) && draw_.OneIn(3)) {
+  if (scenario_.losses > 0 && !scenario_.only_restores && fs::exists(data) && draw_.OneIn(3)) {
     fs::copy_file(data, directory_ / "copy.mdb", fs::copy_options::overwrite_existing);
     copied_sequence_ = sequence_;
   }
@@ -182,7 +182,16 @@ void NodeLife::Reboot() {
   const Mode mode = mode_;
   StopProcess();
   for (const auto& [number, pull] : std::map(pulls_)) Done(pull);
-  timeline_.After(Between(draw_, kMinute, 10 * kMinute), [this, mode] {
+  // What it ran since its last commit is lost with what it was off: at most an hour, and until a
+  // list has committed that.
+  uncounted_ += 90 * kMinute;
+  timeline_.After(Between(draw_, kMinute, 10 * kMinute), [this, mode, off = timeline_.now()] {
+    uncounted_ += timeline_.now() - off;
+    if (memory_) {
+      memory_.emplace(fs::path());
+      truth_.KubeletBegan(NextStep());
+    }
+    SetClocks();
     booted_ = timeline_.now();
     machine_->Boot();
     server_ = {.pid = server_.pid + 1};
@@ -191,13 +200,14 @@ void NodeLife::Reboot() {
 }
 
 void NodeLife::LoseStore() {
-  if (mode_ != Mode::kWaybill) return;
+  if (mode_ != Mode::kWaybill || (scenario_.only_restores && !backup_)) return;
   ++figures_.troubles;
   StopProcess();
   LoseFiles();
   lost_ = true;
   timeline_.After(Around(draw_, kMinute), [this] { Open(Mode::kWaybill); });
-  timeline_.After(Between(draw_, 10 * kMinute, 6 * kHour), [this] { ClearDistrust(); });
+  const Millis longest = scenario_.only_restores ? kHour : 6 * kHour;
+  timeline_.After(Between(draw_, 10 * kMinute, longest), [this] { ClearDistrust(); });
 }
 
 void NodeLife::LoseFiles() {
@@ -212,7 +222,7 @@ void NodeLife::LoseFiles() {
                   fs::copy_options::overwrite_existing);
     fs::remove(store / "lock.mdb");
     Log(std::nullopt, "an older copy of the store takes its place");
-  } else if (backup_ && draw_.OneIn(2)) {
+  } else if (backup_ && (scenario_.only_restores || draw_.OneIn(2))) {
     Must(Restore({.directory = store,
                   .backup = backup_->path,
                   .clock = clock_.AsClock(),
@@ -264,7 +274,8 @@ void NodeLife::ClearDistrust() {
   if (options.adopt && !Broken(Breakage::kDistrustClearedByAdoption)) {
     for (const ContentIndex content : runtime_.Contents()) {
       // What has a record is not adopted.
-      if (!truth_.IsRecorded(content)) truth_.CalledPreloaded(content, NextStep());
+      if (truth_.IsRecorded(content) || truth_.IsClosed(content)) continue;
+      truth_.CalledPreloaded(content, NextStep());
     }
   }
   GapClosed();

@@ -4,11 +4,11 @@
 
 namespace waybill::simulation {
 
-namespace {
-
 bool SameSecret(const ImagePullSecret& a, const ImagePullSecret& b) {
   return a.uid == b.uid && a.namespace_name == b.namespace_name && a.name == b.name;
 }
+
+namespace {
 
 template <typename T>
 CredentialName NameOf(const T& credential) {
@@ -40,7 +40,7 @@ void AddEvidence(std::vector<Evidence>& all, const Evidence& evidence) {
     return one.good_until == 0 || (other.good_until != 0 && one.good_until >= other.good_until);
   };
   const auto is_worth = [&](const Evidence& one, const Evidence& other) {
-    return one.began >= other.began && one.proven >= other.proven &&
+    return one.began >= other.began && one.proven >= other.proven && one.counted >= other.counted &&
            one.recorded >= other.recorded && outlasts(one, other);
   };
   const bool needless = std::any_of(all.begin(), all.end(),
@@ -77,9 +77,8 @@ void Truth::Proofs::Drop(const Leaves& leaves) {
 bool Truth::Counts(const Evidence& evidence, std::chrono::seconds most, Kind kind) const {
   if (evidence.good_until != 0 && clock_ >= evidence.good_until) return false;
   if (most.count() == 0) return true;
-  const std::int64_t age = clock_ - evidence.proven;
-  if (kind == Kind::kTrue) return age <= most.count() + slack_;
-  return age <= most.count() && evidence.recorded > jumped_;
+  if (kind == Kind::kTrue) return counted_ - evidence.counted <= most.count() + slack_;
+  return clock_ - evidence.proven <= most.count() && evidence.recorded > jumped_;
 }
 
 bool Truth::Match(const Proofs& proofs, const Proof& proof, Kind kind) const {
@@ -102,9 +101,14 @@ bool Truth::Match(const Proofs& proofs, const Proof& proof, Kind kind) const {
          });
 }
 
+// After that time the store need not know of it any more.
+bool Truth::IsOver(const Forgetting& forgetting) const {
+  return clock_ - forgetting.clock > ages_.revocations.count() && kubelet_began_ > forgetting.at;
+}
+
 bool Truth::IsHashForgotten(std::string_view hash, Kind kind) const {
   return std::any_of(forgettings_.begin(), forgettings_.end(), [&](const Forgetting& one) {
-    const bool is_over = kind == Kind::kTrue && clock_ - one.clock > ages_.revocations.count();
+    const bool is_over = kind == Kind::kTrue && IsOver(one);
     return !is_over && !one.content && !one.existing &&
            one.what.kind == RevocationKind::kCredential && one.what.credential_hash == hash;
   });
@@ -166,9 +170,9 @@ void Truth::Proven(ContentIndex content, const CopyName& name, const Proof& proo
       AddCredential(proofs.accounts, *proof.account, evidence);
     }
   };
-  prove(image.proofs[name], {began, clock_, now, good_until}, Kind::kTrue);
-  if (known_began)
-    prove(image.known_proofs[name], {*known_began, clock_, now, good_until}, Kind::kKnown);
+  prove(image.proofs[name], {began, clock_, counted_, now, good_until}, Kind::kTrue);
+  if (!known_began) return;
+  prove(image.known_proofs[name], {*known_began, clock_, counted_, now, good_until}, Kind::kKnown);
 }
 
 void Truth::WrittenBack(ContentIndex content, const CopyName& name, const ImagePullSecret& secret,
@@ -246,8 +250,7 @@ bool Truth::IsRevoked(const T* credential, const Evidence& evidence, ContentInde
   return std::any_of(forgettings_.begin(), forgettings_.end(), [&](const Forgetting& one) {
     // A truth takes what the store has, and what pulls that run may bring.
     if (by_match && one.existing && kind == Kind::kTrue) return false;
-    // After that time the store need not know of it any more.
-    const bool is_over = kind == Kind::kTrue && clock_ - one.clock > ages_.revocations.count();
+    const bool is_over = kind == Kind::kTrue && IsOver(one);
     return !is_over && Covers(one, credential, evidence, content, name, kind);
   });
 }
@@ -307,7 +310,8 @@ void Truth::Removed(ContentIndex content) {
 void Truth::SeenGone(const std::set<ContentIndex>& listed, Step token) {
   for (auto at = images_.begin(); at != images_.end();) {
     Image& image = at->second;
-    if (listed.contains(at->first)) {
+    if (listed.contains(at->first) || image.away) {
+      if (!listed.contains(at->first)) Forget(image);
       ++at;
       continue;
     }
@@ -331,8 +335,8 @@ void Truth::SeenGone(const std::set<ContentIndex>& listed, Step token) {
       image.left_out = false;
       image.retagged_unjudged = false;
     }
-    const bool nothing_left =
-        image.by_hand == 0 && image.recorded == 0 && image.pulled == 0 && image.proofs.empty();
+    const bool nothing_left = !image.closed && image.by_hand == 0 && image.recorded == 0 &&
+                              image.pulled == 0 && image.proofs.empty();
     at = nothing_left ? images_.erase(at) : std::next(at);
   }
 }
@@ -347,14 +351,23 @@ void Truth::OfOneIndex(ContentIndex a, ContentIndex b) {
 void Truth::CalledPreloaded(ContentIndex content, Step now) {
   Image& image = images_[content];
   image.by_hand = now;
-  image.stayed = true;
-  image.knowable = true;
+  image.stayed = !image.away;
+  image.knowable = !image.away;
+  image.closed = false;
 }
 
-void Truth::CalledNotPreloaded(ContentIndex content) {
+void Truth::CalledNotPreloaded(ContentIndex content, bool for_good) {
   Image& image = images_[content];
   image.by_hand = 0;
   image.stayed = false;
+  image.closed = for_good;
+}
+
+void Truth::WentAway(ContentIndex content) {
+  Image& image = images_[content];
+  Forget(image);
+  image.stayed = false;
+  image.away = true;
 }
 
 void Truth::Retagged(ContentIndex content) {
@@ -385,10 +398,8 @@ void Truth::RanUnseen() {
 
 bool Truth::MayHave(ContentIndex content, const CopyName& name, const Proof& proof,
                     Means means) const {
-  const Image* const image = Find(content);
   // Lists without handlers are the default's.
-  if (means == Means::kAnyway && image != nullptr && image->by_hand != 0 &&
-      name.runtime_handler.empty()) {
+  if (means == Means::kAnyway && CameByHand(content) && name.runtime_handler.empty()) {
     return true;
   }
   return AnyOfIndex(content, [&](ContentIndex one) {
@@ -402,7 +413,8 @@ bool Truth::MayHave(ContentIndex content, const CopyName& name, const Proof& pro
 bool Truth::MustKnow(ContentIndex content, const CopyName& name, const Proof& proof) const {
   const Image* const image = Find(content);
   if (image == nullptr) return false;
-  if (image->stayed && image->knowable && name.runtime_handler.empty()) return true;
+  if (image->stayed && image->knowable && !image->closed && name.runtime_handler.empty())
+    return true;
   const auto proofs = image->known_proofs.find(name);
   return proofs != image->known_proofs.end() && Match(proofs->second, proof, Kind::kKnown);
 }
@@ -420,7 +432,12 @@ bool Truth::HasVery(ContentIndex content, const CopyName& name,
 
 bool Truth::CameByHand(ContentIndex content) const {
   const Image* const image = Find(content);
-  return image != nullptr && image->by_hand != 0;
+  return image != nullptr && image->by_hand != 0 && !image->closed;
+}
+
+bool Truth::IsClosed(ContentIndex content) const {
+  const Image* const image = Find(content);
+  return image != nullptr && image->closed;
 }
 
 bool Truth::IsRecorded(ContentIndex content) const {
@@ -443,10 +460,25 @@ Limit Truth::WhyOpen(ContentIndex content) const {
   return image->first_pull_late ? Limit::kLate : Limit::kNone;
 }
 
+std::string_view Truth::WhyClosed(ContentIndex content, const CopyName& name,
+                                  const Proof& proof) const {
+  if (IsClosed(content)) return "an operator closed it";
+  Truth ageless = *this;
+  ageless.ages_ = {.revocations = ages_.revocations};
+  if (ageless.MayHave(content, name, proof, Means::kByProof)) return "it was proven too long ago";
+  const auto speaks = [&](const Forgetting& one) {
+    return one.content == content || (proof.secret && SpeaksOf(one.what, *proof.secret)) ||
+           (proof.account && SpeaksOf(one.what, *proof.account));
+  };
+  if (std::any_of(forgettings_.begin(), forgettings_.end(), speaks)) return "it was forgotten";
+  return IsRecorded(content) ? "others pulled it" : "nobody is known to have pulled it";
+}
+
 std::string Truth::Describe(ContentIndex content) const {
   const Image* const image = Find(content);
   if (image == nullptr) return "nothing ever brought it";
   std::string text = image->by_hand != 0 ? "brought by hand" : "brought by pulls only";
+  if (image->closed) text += ", closed by an operator";
   if (image->recorded == 0) text += ", no pull of it recorded";
   for (const auto& [name, proofs] : image->proofs) {
     text += "; under " + name.name + (name.runtime_handler.empty() ? ":" : " for kata:");

@@ -6,6 +6,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -34,13 +35,17 @@ struct Proof {
   std::optional<ImagePullServiceAccount> account = {};
 };
 
+// By their coordinates.
+bool SameSecret(const ImagePullSecret& a, const ImagePullSecret& b);
+
 // By which of them a pod may have an image.
 enum class Means { kAnyway, kByProof };
 
 // One pull that proved something.
 struct Evidence {
-  Step began = 0;           // the pull; 0: nobody can say
-  std::int64_t proven = 0;  // by the node's clock, in seconds
+  Step began = 0;            // the pull; 0: nobody can say
+  std::int64_t proven = 0;   // by the node's clock, in seconds
+  std::int64_t counted = 0;  // by what the node's store can have counted, in seconds
   Step recorded = 0;
   std::int64_t good_until = 0;  // by that clock; 0: it does not end by itself
 };
@@ -80,7 +85,11 @@ class Truth {
   void Judged(ContentIndex content) { images_[content].judged = true; }
   // An operator's words, both true.
   void CalledPreloaded(ContentIndex content, Step now);
-  void CalledNotPreloaded(ContentIndex content);
+  // `for_good`: until somebody calls it preloaded, whoever brings it anew.
+  void CalledNotPreloaded(ContentIndex content, bool for_good);
+  // Its disk goes, with all that is true of it, and comes back. What a store must know of it ends.
+  void WentAway(ContentIndex content);
+  void CameBack(ContentIndex content) { images_[content].away = false; }
   // Who may pull an index may pull each of its images, so what was proven for one of them counts
   // for the other, too: a runtime that returns the index's digest does not tell which one it was.
   void OfOneIndex(ContentIndex a, ContentIndex b);
@@ -102,8 +111,14 @@ class Truth {
     ages_ = ages;
     slack_ = slack;
   }
-  void SetClock(std::int64_t seconds) { clock_ = seconds; }
+  // The time, and what a store can have counted of it.
+  void SetClock(std::int64_t seconds, std::int64_t counted) {
+    clock_ = seconds;
+    counted_ = counted;
+  }
   void ClockJumped(Step now) { jumped_ = now; }
+  // A kubelet has its memory until the machine reboots: so long no revocation from before ends.
+  void KubeletBegan(Step now) { kubelet_began_ = now; }
   // The store lost what it knew, or closed what it could not tell from what was pulled.
   void Forgotten();
   void Forgotten(ContentIndex content) { Forget(images_[content]); }
@@ -120,12 +135,16 @@ class Truth {
   // Whether this very Secret, as it is now, was proven.
   bool HasVery(ContentIndex content, const CopyName& name, const ImagePullSecret& secret) const;
   bool CameByHand(ContentIndex content) const;
+  // By an operator's word that holds.
+  bool IsClosed(ContentIndex content) const;
   bool IsRecorded(ContentIndex content) const;
   // Brought by pulls only, none recorded since.
   bool IsUnrecorded(ContentIndex content) const;
   // Which limit explains that the content is open to all.
   Limit WhyOpen(ContentIndex content) const;
   std::string Describe(ContentIndex content) const;
+  // Why a pod that holds this out must not have the content: what a store that let it in forgot.
+  std::string_view WhyClosed(ContentIndex content, const CopyName& name, const Proof& proof) const;
 
  private:
   template <typename T>
@@ -150,6 +169,7 @@ class Truth {
     Step at = 0;
     std::int64_t clock = 0;
   };
+  bool IsOver(const Forgetting& forgetting) const;
   struct Image {
     Step by_hand = 0;      // 0: not, as far as any list can tell
     bool stayed = false;   // on the node since it was brought by hand, and brought by hand first
@@ -161,7 +181,9 @@ class Truth {
     bool judged = false;
     bool left_out = false;
     bool retagged_unjudged = false;
-    Step recorded = 0;  // the last record; 0: none
+    bool closed = false;  // by an operator, for good
+    bool away = false;    // with its disk
+    Step recorded = 0;    // the last record; 0: none
     std::map<CopyName, Proofs> proofs;
     std::map<CopyName, Proofs> known_proofs;  // of these, what was not lost
   };
@@ -193,7 +215,9 @@ class Truth {
   AgeLimits ages_;
   std::int64_t slack_ = 0;
   std::int64_t clock_ = 0;
+  std::int64_t counted_ = 0;
   Step jumped_ = 0;
+  Step kubelet_began_ = std::numeric_limits<Step>::max();
 };
 
 }  // namespace waybill::simulation

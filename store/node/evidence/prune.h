@@ -77,6 +77,9 @@ struct PrunedPart {
   bool never_listed = false;
 };
 
+// Instead of kMaxRemembered, in the whole process.
+void SetMostRememberedForTests(std::size_t most);
+
 Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& images,
                                 const PruneLimit& limit, const PrunePart& part);
 
