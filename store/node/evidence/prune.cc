@@ -23,8 +23,6 @@ namespace waybill::internal {
 
 namespace {
 
-std::atomic<std::size_t> most_remembered = kMaxRemembered;
-
 bool OldEnough(const ImagePulledRecord& record, Rules rules, const PruneLimit& limit,
                Timestamp clock) {
   if (limit.by_stamp) return record.stamp <= limit.token;
@@ -149,8 +147,6 @@ Result<ImagesOnNode::Handlers> ImagesOnNode::Find(const std::string& ref) const 
   add(image);
   return found;
 }
-
-void SetMostRememberedForTests(std::size_t most) { most_remembered = most; }
 
 Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& images,
                                 const PruneLimit& limit, const PrunePart& part) {

@@ -92,9 +92,6 @@ struct PrunedLedger {
 Result<PrunedLedger> PruneLedger(StoreTxn& txn, const ImagesOnNode& images, const PruneLimit& limit,
                                  std::size_t most);
 
-// Instead of kMaxRemembered.
-void SetMostRememberedForTests(std::size_t most);
-
 // Spellings of images that are neither listed nor remembered. Only for a list that was judged: a
 // spelling tells the image of a record that went under another ID.
 Result<void> PruneSpellings(StoreTxn& txn, const ImagesOnNode& images, std::uint64_t token);
