@@ -24,6 +24,7 @@ Result<void> RecordPlan::Make() {
   }
   // For images that are newer than the list, or if there is no list.
   auto ledger = TRY(life_.store->ListLedger());
+  std::erase_if(ledger, [](const LedgerEntry& entry) { return entry.absent_since.has_value(); });
   for (const LedgerEntry& entry : ledger) listed.insert(internal::SpellingOf(entry.image_ref));
   life_.status.presumed = static_cast<std::uint64_t>(std::ranges::count_if(ledger, IsPresumed));
   auto all = TRY(life_.store->ListRecords());

@@ -149,6 +149,7 @@ waybill_ledger_entry ToC(const LedgerEntry& from, Memory& memory) {
   to.reason = Copy(from.reason, memory);
   to.since = ToC(from.since, memory);
   to.stamp = from.stamp;
+  to.absent_since = ToCIfAny(from.absent_since, memory);
   return to;
 }
 
@@ -556,6 +557,7 @@ waybill_explanation ToC(const Explanation& from, Memory& memory) {
   to.other_handlers = CopyStrings(from.other_handlers, memory);
   to.quarantine =
       ListOf<waybill_quarantine_entries, waybill_quarantine_entry>(from.quarantine, memory);
+  to.gone_entry = ToCIfAny(from.gone_entry, memory);
   return to;
 }
 

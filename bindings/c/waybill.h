@@ -454,8 +454,8 @@ typedef struct waybill_open_pulls {
  * where it came from. */
 #define WAYBILL_PRESUMED_SOURCE "presumed"
 
-/* An image that is known or presumed to have come to the node without the kubelet. It is open to
- * all pods, under every name. */
+/* An image that is known or presumed to have come to the node without the kubelet. While it is on
+ * the node, it is open to all pods, under every name. */
 typedef struct waybill_ledger_entry {
   waybill_string image_ref;
   waybill_string runtime_handler; /* empty: the default handler's copy */
@@ -467,6 +467,9 @@ typedef struct waybill_ledger_entry {
   waybill_string reason; /* an operator's; may be empty */
   waybill_timestamp since;
   uint64_t stamp; /* the commit that wrote it */
+  /* Since when the image has been gone from the node. The entry is then only remembered, and opens
+   * nothing. Whole seconds. NULL: none */
+  const waybill_timestamp* absent_since;
 } waybill_ledger_entry;
 
 typedef struct waybill_ledger_entries {
@@ -1706,27 +1709,28 @@ typedef struct waybill_image_list {
  * entry, and ends the gap. If the runtime shows that nobody pulled an image
  * (waybill_image_list.imported), it enters the ledger in each of these cases, even if a list closed
  * it before, or if it was pulled and a complete list lacked it since. It does not if an operator
- * closed it, or if the pulled image was never gone.
+ * closed it, if the pulled image was never gone, or if a record is of another handler's copy; an
+ * entry without a handler is about every copy if all of the image's entries say so. What the
+ * runtime pins enters the ledger after a gap, too, unless an open pull names it.
  *
  * A complete list also drops open pulls that can bring nothing any more (waybill_evidence_options,
  * waybill_image_list.quiet_until). Records and ledger entries of images that are not on it are
  * remembered, unless they are newer than its token (waybill_evidence_options.remember_seconds;
  * 10,000 of each, the oldest go first). If the image comes back without a recorded pull, its record
  * counts again, less what was forgotten or grew too old. Its ledger entry counts again if the image
- * has one of the entry's names that no named open pull could have given it, no open pull of
- * anything exists (waybill_open_pull.anything), and the image does not come back in a gap. A pull
- * that succeeds begins anew: what was proven before the image was gone no longer counts. If a list
- * leaves an image unjudged, it does not remove what may be known of that image under another ref. A
- * list that has none of the images that the store knows may come from another runtime, or the disk
- * may not be mounted. Such a list settles no pull and closes no gap, and in a gap it leaves the
- * ledger entries of images without a record as they are, unless waybill_change_options.allow_empty
- * confirms it. A list without a token closes images, and does nothing else. A list that changes
- * nothing is not written, and a later process knows of its token only if something was written
- * since. WAYBILL_INVALID_ARGUMENT: a token from the future, of another store, or older than that of
- * a list observed before (nothing was changed: list again); or, if remembering is off, an empty
- * complete list although there are records, open pulls or ledger entries
- * (waybill_change_options.allow_empty). WAYBILL_LIMIT_EXCEEDED: more than 200,000 images. `report`
- * may be NULL. */
+ * has one of the entry's names that no open pull could have given it, and the image does not come
+ * back in a gap. A pull that succeeds begins anew: what was proven before the image was gone no
+ * longer counts. If a list leaves an image unjudged, it does not remove what may be known of that
+ * image under another ref. A list that has none of the images that the store knows may come from
+ * another runtime, or the disk may not be mounted. Such a list settles no pull and closes no gap,
+ * and in a gap it leaves the ledger entries of images without a record as they are, unless
+ * waybill_change_options.allow_empty confirms it. A list without a token closes images, and does
+ * nothing else. A list that changes nothing is not written, and a later process knows of its token
+ * only if something was written since. WAYBILL_INVALID_ARGUMENT: a token from the future, of
+ * another store, or older than that of a list observed before (nothing was changed: list again);
+ * or, if remembering is off, an empty complete list although there are records, open pulls or
+ * ledger entries (waybill_change_options.allow_empty). WAYBILL_LIMIT_EXCEEDED: more than 200,000
+ * images. `report` may be NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_observe_images(
     waybill_store* store, const waybill_image_list* list, const waybill_change_options* options,
     waybill_observe_report** report, waybill_error** error);
@@ -1750,19 +1754,24 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_drop_open_pull(waybill_store* store, waybill_pull_id pull, waybill_string reason,
                        const waybill_change_options* options, waybill_error** error);
 
-/* Lists all ledger entries, sorted by image ref and handler. */
+/* Lists all ledger entries, sorted by image ref and handler; also those that are only remembered
+ * since their image is gone, which open nothing (waybill_ledger_entry.absent_since). */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_list_ledger(waybill_store* store,
                                                                 waybill_ledger_entries** entries,
                                                                 waybill_error** error);
 /* Records an operator's word that this image is preloaded, so that lists do not judge it.
  * `image.id` is any spelling of it; its names are kept. `source` and `reason`: 1 to 1,024 bytes.
- * Records of the image stay; so does its quarantine, which closes it all the same.
- * WAYBILL_INVALID_ARGUMENT: no ID, or a digest that two images have. */
+ * Records of the image stay, but an operator's closing of this copy is taken back; its quarantine
+ * stays, too, and closes it all the same. WAYBILL_INVALID_ARGUMENT: no ID, or a digest that two
+ * images have. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_add_to_ledger(
     waybill_store* store, const waybill_image_on_node* image, waybill_string source,
     waybill_string reason, const waybill_change_options* options, waybill_error** error);
-/* Records an operator's word that the image is not preloaded. An image without a record gets one
- * without credentials, or the next list would enter it again. The reason goes into the journal of
+/* Records an operator's word that the image is not preloaded, also of one that is gone and only
+ * remembered. Without a record of this copy it gets one without credentials, or the next list would
+ * enter it again; of an image that is gone that is remembered, too, and closes it when it is back.
+ * What was proven stays. From then on no list enters the image, whatever the runtime says of it,
+ * until waybill_add_to_ledger: only what pulls prove opens it. The reason goes into the journal of
  * trust. *removed (may be NULL) says whether there was an entry. Ignores copy.image. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_remove_from_ledger(
     waybill_store* store, waybill_image_copy copy, waybill_string reason,
@@ -1775,8 +1784,9 @@ enum {
   WAYBILL_SETTLED_CLOSED = 1
 };
 /* Records an operator's word on an image that is presumed preloaded (WAYBILL_PRESUMED_SOURCE).
- * Returns whether it was presumed; otherwise nothing is changed. `reason`: 1 to 1,024 bytes; it is
- * kept in the entry, or in the record that closes the image. Ignores copy.image.
+ * Returns whether it was presumed; otherwise nothing is changed. One that is gone and only
+ * remembered can be closed, as by waybill_remove_from_ledger, but not confirmed. `reason`: 1 to
+ * 1,024 bytes; it is kept in the entry, or in the record that closes the image. Ignores copy.image.
  * WAYBILL_INVALID_ARGUMENT: no image ref, no reason or a longer one, an unknown runtime handler, or
  * WAYBILL_RULES_KUBELET. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_settle_presumed(
@@ -1831,6 +1841,9 @@ typedef struct waybill_explanation {
   waybill_strings spellings;             /* of the image, as the store knows them, sorted */
   waybill_strings other_handlers;        /* that have a record of it; "": the default */
   waybill_quarantine_entries quarantine; /* those that close it */
+  /* What is remembered of an image that was preloaded, and is gone
+   * (waybill_ledger_entry.absent_since). It opens nothing. NULL: none */
+  const waybill_ledger_entry* gone_entry;
 } waybill_explanation;
 
 /* Explains why the image is open or closed: everything that bears on the answer except the pod's
@@ -2450,7 +2463,8 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_trust(waybill_store* sto
 typedef struct waybill_clear_options {
   size_t struct_size;
   /* The runtime's complete list. Its images that have neither record nor ledger entry get a record
-   * without credentials, or with `adopt` a ledger entry. NULL: the next list does that. */
+   * without credentials, or a ledger entry with `adopt`, and if the runtime pins them and no open
+   * pull names them. NULL: the next list does that. */
   const waybill_images_on_node* images_on_node;
   bool adopt; /* the operator's word that no pod's credentials brought those images */
   bool allow_empty;
@@ -2609,6 +2623,8 @@ typedef struct waybill_restore_options {
 typedef struct waybill_restore_report {
   uint32_t schema_version;
   uint64_t backup_commit_sequence;
+  /* Beside these, each image that the replaced store has on record, and the backup lacks, stays on
+   * record without credentials, present or gone: it was pulled, or closed, after the backup. */
   uint64_t records;
   /* Of those, without credentials, and so to be verified again: the credentials may have been
    * revoked after the backup. Either the replaced store held other ones, or it was unreadable,
@@ -2634,21 +2650,22 @@ typedef struct waybill_restore_report {
 
 /* Replaces the store with a backup. The replaced store is kept under quarantine/ (3 are kept). The
  * new store is distrustful, since images pulled after the backup have no record in it. Images that
- * the replaced store had closed, by its quarantine or its intents, stay closed. Pods keep the ID
- * ranges that the replaced store gave them. If that store is unreadable or had lost ranges itself,
- * the backup's ranges are kept or held as well, ranges count as lost (waybill_held_pod), and a
- * backup of a version without ranges is restored as the newest version. Credentials that the
- * replaced store had forgotten stay forgotten. Credentials that both stores have keep the replaced
- * store's proofs (waybill_proof). If the replaced store is older than the backup, pods whose ranges
- * differ between the two are held. Streaming tokens are not put back: they may have opened their
- * streams since. WAYBILL_DAMAGED: the backup fails its check, for instance because data.mdb was
- * copied during a write. WAYBILL_CONFLICT: the backup belongs to another store (by UUID, against
- * the store or its witness), or one of the two is a streaming store and the other a node's.
- * WAYBILL_INVALID_ARGUMENT: the backup is the store itself. WAYBILL_OWNED: a process owns the
- * store, or the store whose data.mdb the backup is. WAYBILL_NEWER_SCHEMA, WAYBILL_NOT_FOUND,
- * WAYBILL_UNSAFE_PATH, WAYBILL_DISK_FULL, WAYBILL_IO. After each of these the store is unchanged;
- * if the final sync of the directory fails, or after a crash, it is the old or the new one, intact.
- * `report` may be NULL. */
+ * the replaced store had closed, by its quarantine, its intents or an operator's word, stay closed,
+ * and so do those of which only that store has a record, as far as it can be read, whether they are
+ * on the node or gone. Pods keep the ID ranges that the replaced store gave them. If that store is
+ * unreadable or had lost ranges itself, the backup's ranges are kept or held as well, ranges count
+ * as lost (waybill_held_pod), and a backup of a version without ranges is restored as the newest
+ * version. Credentials that the replaced store had forgotten stay forgotten. Credentials that both
+ * stores have keep the replaced store's proofs (waybill_proof). If the replaced store is older than
+ * the backup, pods whose ranges differ between the two are held. Streaming tokens are not put back:
+ * they may have opened their streams since. WAYBILL_DAMAGED: the backup fails its check, for
+ * instance because data.mdb was copied during a write. WAYBILL_CONFLICT: the backup belongs to
+ * another store (by UUID, against the store or its witness), or one of the two is a streaming store
+ * and the other a node's. WAYBILL_INVALID_ARGUMENT: the backup is the store itself. WAYBILL_OWNED:
+ * a process owns the store, or the store whose data.mdb the backup is. WAYBILL_NEWER_SCHEMA,
+ * WAYBILL_NOT_FOUND, WAYBILL_UNSAFE_PATH, WAYBILL_DISK_FULL, WAYBILL_IO. After each of these the
+ * store is unchanged; if the final sync of the directory fails, or after a crash, it is the old or
+ * the new one, intact. `report` may be NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_restore(const waybill_restore_options* options,
                                                             waybill_restore_report** report,
                                                             waybill_error** error);

@@ -93,8 +93,10 @@ class ForgetCall final : public StoreCall {
     Revocation what = what_;
     what.kind = kKind;
     what.runtime_handler = runtime_.handler();
+    std::optional<Explanation> why;
     auto report = TRY(Forgetting(store_, [&](Writer& writer) -> Result<ForgetReport> {
       what.image_ref = TRY(ResolveRef("REF", what.image_ref, writer.store()));
+      if (kKind == RevocationKind::kImage) why = Explained(writer.store(), what);
       return writer.owner().Forget(what, change_);
     }));
     auto fields = CountsOf(report);
@@ -102,11 +104,25 @@ class ForgetCall final : public StoreCall {
       fields.insert(fields.begin(), {"imageRef", "image ref", what.image_ref});
     }
     WriteChange(std::move(fields), change_.dry_run, out);
+    if (why && (why->ledger_entry || why->gone_entry)) {
+      (void)out.Flush();
+      Warn(what.image_ref + ForHandler(what.runtime_handler) +
+               (why->ledger_entry ? " is in the ledger of preloaded images, and stays open to all"
+                                  : " is gone, and is remembered as preloaded"),
+           "if that is wrong: waybill preload remove, with a --reason");
+    }
     // As `rm`: an image without a record is open by none.
     return kKind == RevocationKind::kImage && report.records == 0 ? ExitCode::kNo : ExitCode::kYes;
   }
 
  private:
+  static std::optional<Explanation> Explained(const NodeStore& store, const Revocation& what) {
+    auto why = store.Explain({.image = what.image_ref,
+                              .image_ref = what.image_ref,
+                              .runtime_handler = what.runtime_handler});
+    return why ? std::optional(*std::move(why)) : std::nullopt;
+  }
+
   RuntimeFlag runtime_;
   ChangeFlags change_;
   Revocation what_;

@@ -45,11 +45,12 @@ class PreloadListCall final : public StoreCall {
       const std::string runtime = handlers.TextOf(entry.runtime_handler);
       const std::string since = out.TimeText(entry.since);
       const std::string reason = entry.reason.empty() ? "-" : entry.reason;
+      const std::string source = entry.source + (entry.absent_since ? " (gone)" : "");
       for (const std::string& name : entry.names) {
-        rows.push_back({entry.image_ref, runtime, name, entry.source, since, reason});
+        rows.push_back({entry.image_ref, runtime, name, source, since, reason});
       }
       if (entry.names.empty()) {
-        rows.push_back({entry.image_ref, runtime, "-", entry.source, since, reason});
+        rows.push_back({entry.image_ref, runtime, "-", source, since, reason});
       }
     }
     out.WriteJson({{"ledger", list}});
@@ -163,7 +164,7 @@ class PreloadSettleCall final : public LedgerChange {
       TRY(CheckHandler(writer.store()));
       auto ledger = TRY(writer.store().ListLedger());
       std::erase_if(ledger, [&](const LedgerEntry& entry) {
-        return !IsPresumed(entry) ||
+        return !IsPresumed(entry) || (!kCloses && entry.absent_since) ||
                (runtime_.given() && entry.runtime_handler != runtime_.handler());
       });
       std::set<std::size_t> chosen;
@@ -194,27 +195,30 @@ class PreloadSettleCall final : public LedgerChange {
       return {};
     }));
     WriteDryRun(change_.dry_run, out);
-    const bool closed = kSettled == Settled::kClosed;
     Json images = Json::array();
     for (const LedgerEntry& entry : done) {
       images.push_back({{"imageRef", entry.image_ref}, {"names", entry.names}});
       if (!entry.runtime_handler.empty()) images.back()["runtimeHandler"] = entry.runtime_handler;
-      out.Line("{}: {}{}{}", closed ? "closed" : "preloaded", entry.image_ref,
+      out.Line("{}: {}{}{}", kCloses ? "closed" : "preloaded", entry.image_ref,
                entry.names.empty() ? "" : " " + entry.names.front(),
                ForHandler(entry.runtime_handler));
     }
-    out.WriteJson({{closed ? "closed" : "confirmed", images},
+    out.WriteJson({{kCloses ? "closed" : "confirmed", images},
                    {"fitNone", fit_none},
                    {"reason", reason_},
                    {"dryRun", change_.dry_run}});
+    // What is gone is remembered, and can be closed.
+    const std::string_view image = kCloses ? "image" : "image on the node";
     for (const std::string& pattern : fit_none) {
-      out.Line("{} fits no image that is presumed preloaded", pattern);
+      out.Line("{} fits no {} that is presumed preloaded", pattern, image);
     }
-    if (all_ && done.empty()) out.Line("no image is presumed preloaded");
+    if (all_ && done.empty()) out.Line("no {} is presumed preloaded", image);
     return fit_none.empty() ? ExitCode::kYes : ExitCode::kNo;
   }
 
  private:
+  static constexpr bool kCloses = kSettled == Settled::kClosed;
+
   static bool Fits(const std::string& pattern, const LedgerEntry& entry) {
     const auto fits = [&](const std::string& text) {
       return ::fnmatch(pattern.c_str(), text.c_str(), FNM_NOESCAPE) == 0;
@@ -261,15 +265,16 @@ Command PreloadCommand() {
             .summary = "the ledger of preloaded images",
             .notes =
                 R"(Images that are known to have come to the node without the kubelet, or presumed so
-since a first start (source "presumed"), and so are open to all pods under every name.)",
+since a first start (source "presumed"), and so are open to all pods under every name. One
+that is gone is remembered, and opens nothing; closed, it is closed when it is back.)",
             .examples = "waybill preload list",
             .call = New<PreloadListCall>},
            PreloadAddAction(),
            {.name = "remove",
             .summary = "state that images are not preloaded",
             .notes =
-                R"(Without a record they are closed until a pod proves credentials. 1 if one was not in the
-ledger.)",
+                R"(They are closed until a pod proves credentials, also those that are gone when they are back;
+no list opens them, until `waybill preload add`. 1 if one was not in the ledger.)",
             .examples = "waybill preload remove 2c26b46b68ff --reason 'it is of a tenant'",
             .call = New<PreloadRemoveCall>},
            {.name = "confirm",

@@ -67,13 +67,15 @@ class RmCall final : public StoreCall {
     what_ = intent_ ? Removes::kIntents : preloaded_ ? Removes::kLedgerEntries : Removes::kRecords;
     std::vector<Removal> removals;
     std::vector<std::string> missing;
+    bool only_preloaded = false;  // one of them
     TRY(WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<void> {
       auto names = TRY(HandlerNames::Of(writer.store()));
-      TRY(Find(writer.store(), names, removals, missing));
+      TRY(Find(writer.store(), names, removals, missing, only_preloaded));
       if (!missing.empty()) return {};
       return RemoveAll(writer.owner(), removals);
     }));
-    return missing.empty() ? WriteRemoved(removals, out) : WriteMissing(missing, out);
+    return missing.empty() ? WriteRemoved(removals, out)
+                           : WriteMissing(missing, only_preloaded, out);
   }
 
  private:
@@ -81,7 +83,8 @@ class RmCall final : public StoreCall {
 
   // All arguments, before the first is removed.
   Result<void> Find(const NodeStore& store, const HandlerNames& names,
-                    std::vector<Removal>& removals, std::vector<std::string>& missing) const {
+                    std::vector<Removal>& removals, std::vector<std::string>& missing,
+                    bool& only_preloaded) const {
     const std::string handler = names.StoredNameOf(runtime_.handler());
     std::set<std::string> found_already;
     for (const std::string& image : images_) {
@@ -90,6 +93,9 @@ class RmCall final : public StoreCall {
                                                     : FindEntry(store, image, handler));
       if (!found) {
         missing.push_back(image);
+        if (what_ == Removes::kRecords) {
+          only_preloaded = only_preloaded || TRY(FindEntry(store, image, handler)).has_value();
+        }
       } else if (found_already.insert(found->image).second) {
         removals.push_back(std::move(*found));
       }
@@ -139,8 +145,10 @@ class RmCall final : public StoreCall {
     // The argument may be another spelling of an image in the ledger.
     if (!IsSpelling(ref)) return std::optional<Removal>();
     const auto why = store.Explain({.image = ref, .image_ref = ref, .runtime_handler = handler});
-    if (!why || !why->ledger_entry) return std::optional<Removal>();
-    return std::optional(Removal{.image = why->ledger_entry->image_ref, .handler = handler});
+    if (!why) return std::optional<Removal>();
+    const auto& entry = why->ledger_entry ? why->ledger_entry : why->gone_entry;
+    if (!entry) return std::optional<Removal>();
+    return std::optional(Removal{.image = entry->image_ref, .handler = handler});
   }
 
   // --- Removing
@@ -241,7 +249,8 @@ class RmCall final : public StoreCall {
     }
   }
 
-  ExitCode WriteMissing(const std::vector<std::string>& missing, Output& out) const {
+  ExitCode WriteMissing(const std::vector<std::string>& missing, bool only_preloaded,
+                        Output& out) const {
     const std::string for_handler = ForHandler(runtime_.handler());
     out.WriteJson({{"removed", Json::array()}, {"missing", missing}, {"dryRun", change_.dry_run}});
     for (const std::string& image : missing) {
@@ -253,9 +262,11 @@ class RmCall final : public StoreCall {
     }
     (void)out.Flush();
     const std::string store = " --store " + ShellWord(store_.store);
-    Warn("nothing was removed", what_ == Removes::kRecords   ? "see waybill list" + store
-                                : what_ == Removes::kIntents ? "see waybill pulls" + store
-                                                             : "see waybill preload" + store);
+    Warn("nothing was removed",
+         only_preloaded ? "what is preloaded is closed by waybill rm --preloaded, with a --reason"
+         : what_ == Removes::kRecords ? "see waybill list" + store
+         : what_ == Removes::kIntents ? "see waybill pulls" + store
+                                      : "see waybill preload" + store);
     return ExitCode::kNo;
   }
 

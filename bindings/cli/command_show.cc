@@ -91,6 +91,7 @@ class ShowCall final : public StoreCall {
     out.Line("updated    {}", out.TimeText(record.last_updated));
     out.Line("stamp      {}", record.stamp);
     if (!record.closed_because.empty()) out.Line("closed     {}", record.closed_because);
+    if (record.closed_by_operator) out.Line("operator   closed it: no list opens it");
     if (record.absent_since) {
       out.Line("gone       not on the node since {}; remembered",
                FormatTimestamp(*record.absent_since));

@@ -253,8 +253,9 @@ class StartCall final : public StoreCall {
       outcome.anything = std::any_of(pulls.begin(), pulls.end(),
                                      [](const OpenPull& pull) { return pull.anything; });
       auto ledger = TRY(opened.ListLedger());
-      outcome.presumed =
-          static_cast<std::uint64_t>(std::count_if(ledger.begin(), ledger.end(), IsPresumed));
+      outcome.presumed = static_cast<std::uint64_t>(std::count_if(
+          ledger.begin(), ledger.end(),
+          [](const LedgerEntry& entry) { return IsPresumed(entry) && !entry.absent_since; }));
       return outcome;
     });
   }

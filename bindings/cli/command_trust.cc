@@ -107,8 +107,8 @@ Command TrustCommand() {
 be preloaded must be pulled, with credentials, before a pod may use them, and no list
 of images is judged. By clearing that you state that the store is whole from now on. The
 images of --images that have neither record nor ledger entry are closed until a pod
-proves credentials; with --adopt, by which you state that no pod's credentials brought
-them, they enter the ledger. Without --images the next list closes them. The reason is
+proves credentials; those that the runtime pins, and no open pull names, enter the ledger.
+With --adopt, by which you state that no pod's credentials brought them, all others do. Without --images the next list closes them. The reason is
 stored. 1 if the store is distrustful.)",
       .examples = R"(waybill trust
 waybill trust --clear --reason 'the disk is whole again' --cri auto)",

@@ -51,7 +51,7 @@ Json JsonOf(const OpenPull& pull) {
 Json JsonOf(const Explanation& explanation) {
   Json pulls = Json::array();
   for (const OpenPull& pull : explanation.pulls) pulls.push_back(JsonOf(pull));
-  return {
+  Json object = {
       {"text", explanation.text},
       {"hint", explanation.hint},
       {"pulls", pulls},
@@ -60,6 +60,8 @@ Json JsonOf(const Explanation& explanation) {
       {"closedBecause", explanation.closed_because},
       {"inQuarantine", explanation.in_quarantine},
       {"distrustful", explanation.distrustful}};
+  if (explanation.gone_entry) object["goneEntry"] = JsonOf(*explanation.gone_entry);
+  return object;
 }
 
 std::string ImageText(const OpenPull& pull) { return pull.anything ? "(anything)" : pull.image; }

@@ -75,6 +75,7 @@ void WriteRecordOf(const Explanation& why, Output& out) {
   out.Line("record      of {}, updated {}, by commit {}", record.image_ref,
            out.TimeText(record.last_updated), record.stamp);
   if (!record.closed_because.empty()) out.Line("            closed: {}", record.closed_because);
+  if (record.closed_by_operator) out.Line("            an operator closed it: no list opens it");
   if (record.absent_since) {
     out.Line("            not on the node since {}; remembered",
              FormatTimestamp(*record.absent_since));
@@ -109,6 +110,11 @@ void WriteEvidenceOf(const Explanation& why, const HandlerNames& names, Output& 
       out.Line("ledger      preloaded since {}, source {}{}", out.TimeText(entry.since),
                entry.source, entry.reason.empty() ? "" : ": " + entry.reason);
     }
+    for (const std::string& name : entry.names) out.Line("            by the name {}", name);
+  } else if (why.gone_entry) {
+    const LedgerEntry& entry = *why.gone_entry;
+    out.Line("ledger      remembered, source {}: not on the node since {}, and opens nothing",
+             entry.source, out.TimeText(entry.absent_since));
     for (const std::string& name : entry.names) out.Line("            by the name {}", name);
   } else {
     out.Line("ledger      not in it");

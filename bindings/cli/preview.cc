@@ -298,6 +298,7 @@ Result<void> Preview::FindImages(NodeStore& store) {
   } else {
     auto ledger = TRY(store.ListLedger());
     for (const LedgerEntry& entry : ledger) {
+      if (entry.absent_since) continue;
       for (const std::string& name : entry.names) {
         places.ledger[{entry.runtime_handler, name}].insert(entry.image_ref);
       }

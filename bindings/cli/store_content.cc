@@ -29,6 +29,7 @@ Result<StoreContent> ContentOf(const NodeStore& store) {
   StoreContent content;
   auto records = TRY(store.ListRecords());
   auto ledger = TRY(store.ListLedger());
+  std::erase_if(ledger, [](const LedgerEntry& entry) { return entry.absent_since.has_value(); });
   auto pulls = TRY(store.ListOpenPulls());
   auto quarantine = TRY(store.ListQuarantine());
   auto revocations = TRY(store.ListRevocations());

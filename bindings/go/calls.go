@@ -234,27 +234,28 @@ func (s *Store) BeginList() (ListToken, error) {
 // ([Options.Gap]) a complete list closes each image that has neither record nor ledger entry, and
 // ends the gap. If the runtime shows that nobody pulled an image ([ImageList.Imported]), it enters
 // the ledger in each of these cases, even if a list closed it before, or if it was pulled and a
-// complete list lacked it since. It does not if an operator closed it, or if the pulled image was
-// never gone.
+// complete list lacked it since. It does not if an operator closed it, if the pulled image was
+// never gone, or if a record is of another handler's copy; an entry without a handler is about
+// every copy if all of the image's entries say so. What the runtime pins enters the ledger after a
+// gap, too, unless an open pull names it.
 //
 // A complete list also drops open pulls that can bring nothing any more ([Evidence],
 // [ImageList.QuietUntil]). Records and ledger entries of images that are not on it are remembered,
 // unless they are newer than its token ([Evidence.Remember]; 10,000 of each, the oldest go first).
 // If the image comes back without a recorded pull, its record counts again, less what was forgotten
 // or grew too old. Its ledger entry counts again if the image has one of the entry's names that no
-// named open pull could have given it, no open pull of anything exists ([OpenPull.Anything]), and
-// the image does not come back in a gap. A pull that succeeds begins anew: what was proven before
-// the image was gone no longer counts. If a list leaves an image unjudged, it does not remove what
-// may be known of that image under another ref. A list that has none of the images that the store
-// knows may come from another runtime, or the disk may not be mounted. Such a list settles no pull
-// and closes no gap, and in a gap it leaves the ledger entries of images without a record as they
-// are, unless [AllowEmpty] confirms it. A list without a token closes images, and does nothing
-// else. A list that changes nothing is not written, and a later process knows of its token only if
-// something was written since. ErrInvalidArgument: a token from the future, of another store, or
-// older than that of a list observed before (nothing was changed: list again); or, if remembering
-// is off, an empty complete list although there are records, open pulls or ledger entries
-// ([AllowEmpty]). ErrLimitExceeded: more than 200,000 images. Further errors as of
-// [Store.RecordPullIntent].
+// open pull could have given it, and the image does not come back in a gap. A pull that succeeds
+// begins anew: what was proven before the image was gone no longer counts. If a list leaves an
+// image unjudged, it does not remove what may be known of that image under another ref. A list that
+// has none of the images that the store knows may come from another runtime, or the disk may not be
+// mounted. Such a list settles no pull and closes no gap, and in a gap it leaves the ledger entries
+// of images without a record as they are, unless [AllowEmpty] confirms it. A list without a token
+// closes images, and does nothing else. A list that changes nothing is not written, and a later
+// process knows of its token only if something was written since. ErrInvalidArgument: a token from
+// the future, of another store, or older than that of a list observed before (nothing was changed:
+// list again); or, if remembering is off, an empty complete list although there are records, open
+// pulls or ledger entries ([AllowEmpty]). ErrLimitExceeded: more than 200,000 images. Further
+// errors as of [Store.RecordPullIntent].
 func (s *Store) ObserveImages(list ImageList, options ...ChangeOption) (ObserveReport, error) {
 	var a arena
 	defer a.free()
@@ -300,7 +301,9 @@ func (s *Store) DropOpenPull(pull PullID, reason string, options ...ChangeOption
 	})
 }
 
-// Ledger lists all ledger entries, sorted by image ref and handler. Errors as of [Store.GetRecord].
+// Ledger lists all ledger entries, sorted by image ref and handler; also those that are only
+// remembered since their image is gone, which open nothing ([LedgerEntry.AbsentSince]). Errors as
+// of [Store.GetRecord].
 func (s *Store) Ledger() ([]LedgerEntry, error) {
 	var out *C.waybill_ledger_entries
 	err := s.call(func(h handle, e errorOut) C.waybill_code {
@@ -311,9 +314,9 @@ func (s *Store) Ledger() ([]LedgerEntry, error) {
 
 // AddToLedger records an operator's word that this image is preloaded, so that lists do not judge
 // it. image.ID is any spelling of it; its names are kept. source and reason: 1 to 1,024 bytes.
-// Records of the image stay; so does its quarantine, which closes it all the same.
-// ErrInvalidArgument: no ID, or a digest that two images have. Further errors as of
-// [Store.RecordPullIntent].
+// Records of the image stay, but an operator's closing of this copy is taken back; its quarantine
+// stays, too, and closes it all the same. ErrInvalidArgument: no ID, or a digest that two images
+// have. Further errors as of [Store.RecordPullIntent].
 func (s *Store) AddToLedger(image ImageOnNode, source string, reason string, options ...ChangeOption) error {
 	var a arena
 	defer a.free()
@@ -324,9 +327,12 @@ func (s *Store) AddToLedger(image ImageOnNode, source string, reason string, opt
 	})
 }
 
-// RemoveFromLedger records an operator's word that the image is not preloaded. An image without a
-// record gets one without credentials, or the next list would enter it again. The reason goes into
-// the journal of trust. Returns whether there was an entry. Ignores copy.Image. Errors as of
+// RemoveFromLedger records an operator's word that the image is not preloaded, also of one that is
+// gone and only remembered. Without a record of this copy it gets one without credentials, or the
+// next list would enter it again; of an image that is gone that is remembered, too, and closes it
+// when it is back. What was proven stays. From then on no list enters the image, whatever the
+// runtime says of it, until [Store.AddToLedger]: only what pulls prove opens it. The reason goes
+// into the journal of trust. Returns whether there was an entry. Ignores copy.Image. Errors as of
 // [Store.RecordPullIntent].
 func (s *Store) RemoveFromLedger(copy ImageCopy, reason string, options ...ChangeOption) (bool, error) {
 	var a arena
@@ -340,10 +346,11 @@ func (s *Store) RemoveFromLedger(copy ImageCopy, reason string, options ...Chang
 }
 
 // SettlePresumed records an operator's word on an image that is presumed preloaded
-// (PresumedSource). Returns whether it was presumed; otherwise nothing is changed. reason: 1 to
-// 1,024 bytes; it is kept in the entry, or in the record that closes the image. Ignores copy.Image.
-// ErrInvalidArgument: no image ref, no reason or a longer one, an unknown runtime handler, or
-// RulesKubelet. Further errors as of [Store.RecordPullIntent].
+// (PresumedSource). Returns whether it was presumed; otherwise nothing is changed. One that is gone
+// and only remembered can be closed, as by [Store.RemoveFromLedger], but not confirmed. reason: 1
+// to 1,024 bytes; it is kept in the entry, or in the record that closes the image. Ignores
+// copy.Image. ErrInvalidArgument: no image ref, no reason or a longer one, an unknown runtime
+// handler, or RulesKubelet. Further errors as of [Store.RecordPullIntent].
 func (s *Store) SettlePresumed(copy ImageCopy, settled Settled, reason string, options ...ChangeOption) (bool, error) {
 	var a arena
 	defer a.free()

@@ -1105,7 +1105,7 @@ func cOpenPull(a *arena, from *OpenPull) (c C.waybill_open_pull) {
 }
 
 // LedgerEntry is an image that is known or presumed to have come to the node without the kubelet.
-// It is open to all pods, under every name.
+// While it is on the node, it is open to all pods, under every name.
 type LedgerEntry struct {
 	ImageRef       string
 	RuntimeHandler string   // empty: the default handler's copy
@@ -1117,6 +1117,9 @@ type LedgerEntry struct {
 	Reason string // an operator's; may be empty
 	Since  time.Time
 	Stamp  uint64 // the commit that wrote it
+	// Since when the image has been gone from the node. The entry is then only remembered, and
+	// opens nothing. Whole seconds.
+	AbsentSince time.Time
 }
 
 func goLedgerEntry(c *C.waybill_ledger_entry) LedgerEntry {
@@ -1128,6 +1131,7 @@ func goLedgerEntry(c *C.waybill_ledger_entry) LedgerEntry {
 		Reason:         goString(c.reason),
 		Since:          goTime(c.since),
 		Stamp:          uint64(c.stamp),
+		AbsentSince:    goTimeOrZero(c.absent_since),
 	}
 }
 
@@ -1835,6 +1839,9 @@ type Explanation struct {
 	Spellings     []string          // of the image, as the store knows them, sorted
 	OtherHandlers []string          // that have a record of it; "": the default
 	Quarantine    []QuarantineEntry // those that close it
+	// What is remembered of an image that was preloaded, and is gone ([LedgerEntry.AbsentSince]).
+	// It opens nothing.
+	GoneEntry *LedgerEntry
 }
 
 func goExplanation(c *C.waybill_explanation) Explanation {
@@ -1854,6 +1861,7 @@ func goExplanation(c *C.waybill_explanation) Explanation {
 		Spellings:     goStrings(c.spellings),
 		OtherHandlers: goStrings(c.other_handlers),
 		Quarantine:    goList(c.quarantine.items, c.quarantine.count, goQuarantineEntry),
+		GoneEntry:     goIfAny(c.gone_entry, goLedgerEntry),
 	}
 }
 
@@ -2299,7 +2307,8 @@ func goTrustState(c *C.waybill_trust_state) TrustState {
 // ClearOptions says how distrust is cleared ([Store.ClearDistrust]).
 type ClearOptions struct {
 	// The runtime's complete list. Its images that have neither record nor ledger entry get a
-	// record without credentials, or with Adopt a ledger entry. nil: the next list does that.
+	// record without credentials, or a ledger entry with Adopt, and if the runtime pins them and no
+	// open pull names them. nil: the next list does that.
 	ImagesOnNode []ImageOnNode
 	// the operator's word that no pod's credentials brought those images
 	Adopt      bool
@@ -2370,7 +2379,9 @@ func goBackup(c *C.waybill_backup) Backup {
 type RestoreReport struct {
 	SchemaVersion        uint32
 	BackupCommitSequence uint64
-	Records              uint64
+	// Beside these, each image that the replaced store has on record, and the backup lacks, stays
+	// on record without credentials, present or gone: it was pulled, or closed, after the backup
+	Records uint64
 	// Of those, without credentials, and so to be verified again: the credentials may have been
 	// revoked after the backup. Either the replaced store held other ones, or it was unreadable,
 	// older than its witness or than the backup, or its witness was missing.

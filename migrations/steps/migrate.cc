@@ -248,6 +248,7 @@ std::uint32_t OldestThatHolds(const ImagePulledRecord& record) {
   }
   if (!record.closed_because.empty()) at_least(5);
   if (record.absent_since || record.closed_by_list) at_least(6);
+  if (record.closed_by_operator) at_least(9);
   for (const auto& [name, entry] : record.credential_mapping) {
     look_at(entry.node_pods_proof);
     for (const ImagePullSecret& secret : entry.kubernetes_secrets) look_at(secret.proof);

@@ -187,7 +187,7 @@ void History::RestoreBackup() {
     const bool as_newest =
         (!held->empty() || before.HasForgotten()) && restored->schema_version == kNewestSchema;
     Expect((restored->schema_version == backup.version || as_newest) &&
-               restored->records == side.model.records().size() &&
+               restored->records == backup.model->records().size() &&
                restored->records_without_credentials == without_credentials &&
                std::filesystem::exists(restored->replaced_path) &&
                !restored->distrust_reason.empty(),

@@ -122,12 +122,14 @@ std::vector<ImageOnNode> ImagesOf(const json& object, const char* field) {
 }
 
 ImageOnNode ImageOf(const json& value) {
-  RequireOnly(value, {"id", "repoTags", "repoDigests", "handler", "pinned", "moreDigests"});
+  RequireOnly(value,
+              {"id", "repoTags", "repoDigests", "handler", "pinned", "imported", "moreDigests"});
   ImageOnNode image{.id = StringOr(value, "id", ""),
                     .repo_tags = StringsOf(value, "repoTags"),
                     .repo_digests = StringsOf(value, "repoDigests"),
                     .runtime_handler = StringOr(value, "handler", ""),
-                    .pinned = FlagOf(value, "pinned")};
+                    .pinned = FlagOf(value, "pinned"),
+                    .imported = FlagOf(value, "imported")};
   for (int i = 0; Has(value, "moreDigests") && i < value["moreDigests"].get<int>(); ++i) {
     const std::string number = std::to_string(i);
     image.repo_digests.push_back(

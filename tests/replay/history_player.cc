@@ -3,9 +3,10 @@
 //   let     let: names for values; where a value is to stand, "$name" may stand
 //   case    case, why, rules (absent: both): from here on another node, with an empty store
 //   open    a start; what ran before ends. Answer: the report. Fields that last: policy, allow,
-//           preloadedOnly; pool, userNamespaces; shortNames, grace, window (seconds); rules, in
-//           cases of one set of rules. And: onNode (null: unknown), preloaded, continuesPulls,
-//           gap ("yes", "no"; absent: detect), maxAge (seconds; lasts), mapBytes. A case that
+//           preloadedOnly; pool, userNamespaces; shortNames, grace, window, remember (seconds;
+//           absent: 0); rules, in cases of one set of rules. And: onNode (null: unknown),
+//           preloaded, continuesPulls, gap ("yes", "no"; absent: detect), maxAge (seconds; lasts),
+//           mapBytes. A case that
 //           begins without one is opened with the defaults and an empty onNode.
 //   check, ensure   image, imageRef, handler, secrets, serviceAccount, credentialsUnavailable
 //   intent  image, handler, as: a name for the pull's ID
@@ -23,6 +24,7 @@
 //   forget  namespace, name, uid; hash; or imageRef, handler
 //   kubeletBegan    ago: seconds; absent: 0
 //   mostRemembered  count: how many gone images are remembered, in this case
+//   settle  imageRef, handler, reason, how: "preloaded" or "closed"
 //   openPulls, ledger, dropPull (pull, reason), explain (image, imageRef, handler, names)
 //   clearDistrust   reason, onNode, adopt
 //   commits how many there were since the last such line
@@ -31,6 +33,7 @@
 //   write   path, content (null: removed): a file, or with a slash at its end a directory
 //   close; advance (seconds pass); jump (seconds: the wall clock alone is moved); reboot (bootId:
 //           false if it can't be read from then on)
+//   backup  makes one
 //   migrate (to), restore (schema: of the backup, the newest): no process runs; losses are accepted
 //   userns, adopt, cleanUp, …   userns_calls.h
 //
@@ -242,6 +245,16 @@ class Node {
     if (op == "mostRemembered") {
       internal::SetMostRememberedForTests(line.at("count").get<std::size_t>());
       return "done";
+    }
+    if (op == "backup") {
+      Valid(store_->MakeBackup());
+      return "done";
+    }
+    if (op == "settle") {
+      const bool closes = RequireString(line, "how") == "closed";
+      return AsJson(store_->SettlePresumed({.image_ref = ref, .runtime_handler = handler},
+                                           closes ? Settled::kClosed : Settled::kPreloaded,
+                                           StringOf(line, "reason"), options_));
     }
     if (op == "explain") {
       return AsJson(store_->Explain({.image = image, .image_ref = ref, .runtime_handler = handler},

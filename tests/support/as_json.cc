@@ -102,7 +102,8 @@ json AsJson(const LedgerEntry& entry) {
                   {"handler", entry.runtime_handler},
                   {"names", Listed(entry.names)},
                   {"source", entry.source},
-                  {"reason", entry.reason}});
+                  {"reason", entry.reason},
+                  {"gone", entry.absent_since.has_value()}});
 }
 
 json AsJson(const ObserveReport& report) {
@@ -123,6 +124,7 @@ json AsJson(const ObserveReport& report) {
 
 json AsJson(const Explanation& explanation) {
   return Telling({{"ledgerEntry", OrNull(explanation.ledger_entry)},
+                  {"goneEntry", OrNull(explanation.gone_entry)},
                   {"recorded", explanation.recorded},
                   {"closedBecause", explanation.closed_because},
                   {"pulls", AsJson(explanation.pulls)},

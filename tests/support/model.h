@@ -286,6 +286,7 @@ class Model {
   void TakeBroken(const ModelOpening& opening);
   bool Close(const std::string& ref, const std::string& stored, Timestamp time,
              bool by_list = false);
+  void KeepRecorded(const ImagePulledRecord& old, std::uint32_t version);
   void Replay(const std::vector<ImageOnNode>& images, ModelOpened& opened);
   void CloseGap(const std::vector<ImageOnNode>& images, ModelOpened& opened);
   bool EraseIntents(const IntentKey& key);
@@ -342,8 +343,9 @@ class Model {
   void JudgeAll(const std::vector<Listed>& images, const ImageList& list,
                 const std::vector<ImageOnNode>& preloaded, bool allow_empty, ObserveReport& report);
   bool Names(const std::vector<ImageOnNode>& preloaded, const Listed& image) const;
+  // `is_stale`: the list may be older than what was removed since.
   void CloseUnknown(const std::vector<Listed>& images, const std::vector<ImageOnNode>& preloaded,
-                    bool may_enter, ObserveReport& report);
+                    bool may_enter, bool is_stale, ObserveReport& report);
   ObserveReport ObserveAt(const ImageList& list, const std::vector<ImageOnNode>& preloaded,
                           bool after_gap, bool allow_empty);
   std::uint64_t SettlePulls(const ImageList& list);

@@ -55,6 +55,7 @@ std::string DescribeEntry(const LedgerEntry& entry) {
   std::string text = DescribeIntent(entry.image_ref, entry.runtime_handler) + " of " +
                      entry.source + " (" + entry.reason + ") at " + DescribeTime(entry.since) + ":";
   for (const std::string& name : entry.names) text += " " + name;
+  if (entry.absent_since) text += " gone since " + DescribeTime(entry.absent_since);
   return text;
 }
 
@@ -104,9 +105,7 @@ std::string DifferenceOfEvidence(const Model& model, const NodeStore& store) {
   held.clear();
   expected.clear();
   for (const LedgerEntry& entry : *ledger) held.insert(DescribeEntry(entry));
-  for (const auto& [copy, entry] : model.ledger()) {
-    if (!entry.absent_since) expected.insert(DescribeEntry(entry));
-  }
+  for (const auto& [copy, entry] : model.ledger()) expected.insert(DescribeEntry(entry));
   const std::string entries = DifferenceOf(held, expected);
   return entries.empty() ? "" : "ledger" + entries;
 }
@@ -153,6 +152,7 @@ std::string DescribeRecord(const ImagePulledRecord& record) {
   if (record.absent_since)
     text += " gone since " + DescribeTime(record.absent_since) + ", run " +
             std::to_string(record.absent_ran) + " s";
+  if (record.closed_by_operator) text += " closed by an operator";
   if (!record.manifest_digest.empty() || record.platform || record.guest_platform) {
     text += " manifest " + record.manifest_digest + " of " + DescribePlatform(record.platform) +
             " for " + DescribePlatform(record.guest_platform);

@@ -30,6 +30,7 @@ ImagePulledRecord Unite(const ImagePulledRecord& newer, const ImagePulledRecord&
   ImagePulledRecord one = newer;
   if (!older.absent_since) one.absent_since.reset();
   one.closed_by_list = newer.closed_by_list && older.closed_by_list;
+  one.closed_by_operator = newer.closed_by_operator || older.closed_by_operator;
   const auto only_closed = [](const ImagePulledRecord& record) {
     return !record.guest_platform && record.credential_mapping.empty() &&
            record.manifest_digest.empty();
@@ -534,17 +535,33 @@ void Model::ForgetAbsent(const std::string& ref, const std::string& stored) {
   if (entry != ledger_.end() && entry->second.absent_since) ledger_.erase(entry);
 }
 
+// What the runtime says of a copy says nothing of another one, and nothing against an operator.
 void Model::ForgetOutdone(const std::vector<Listed>& images) {
   for (const Listed& image : images) {
-    if (!image.imported) continue;
+    const auto says_so = [&](const std::string& stored) {
+      bool its_own = false;
+      bool any_copy = false;
+      bool all = true;
+      for (const Listed& other : images) {
+        if (ImageOf(other.id) != ImageOf(image.id)) continue;
+        if (!other.imported && !other.has_handler) return false;
+        all = all && other.imported;
+        any_copy = any_copy || !other.has_handler;
+        its_own = its_own || (other.has_handler && other.imported && other.stored == stored);
+      }
+      return its_own || (any_copy && all);
+    };
+    const auto is_guess = [](const ImagePulledRecord& record) {
+      return record.closed_by_list ? record.credential_mapping.empty()
+                                   : record.absent_since && record.closed_because.empty();
+    };
     std::vector<CopyKey> outdone;
     bool all = true;
     for (const std::string& ref : RefsOf(image.id)) {
       for (const auto& [copy, record] : records_) {
         if (copy.first != ref) continue;
         outdone.push_back(copy);
-        all = all && (record.closed_by_list ? record.credential_mapping.empty()
-                                            : record.absent_since && record.closed_because.empty());
+        all = all && !record.closed_by_operator && is_guess(record) && says_so(copy.second);
       }
     }
     if (!all) continue;
@@ -560,8 +577,7 @@ const LedgerEntry* Model::ComesBack(const Listed& image, std::optional<std::uint
   const bool has_own = std::any_of(image.names.begin(), image.names.end(), [&](const auto& name) {
     return std::find(had.begin(), had.end(), name) != had.end() &&
            std::none_of(pulls_.begin(), pulls_.end(), [&](const ModelPull& one) {
-             const bool is_named = !one.pull.anything;
-             return Gives(one, *FindKnownImage(name), is_named, until, first);
+             return Gives(one, *FindKnownImage(name), false, until, first);
            });
   });
   return has_own ? &entry->second : nullptr;
@@ -731,18 +747,19 @@ bool Model::Names(const std::vector<ImageOnNode>& preloaded, const Listed& image
 }
 
 void Model::CloseUnknown(const std::vector<Listed>& images,
-                         const std::vector<ImageOnNode>& preloaded, bool may_enter,
+                         const std::vector<ImageOnNode>& preloaded, bool may_enter, bool is_stale,
                          ObserveReport& report) {
   const std::vector<Listed> unknown = Unknown(images, report);
   std::vector<std::string> sources;  // by what was known before
   for (const Listed& image : unknown) {
     const bool first = awaits_first_list_;
+    const bool may_pin = first || !is_stale;
     const bool pinned =
         image.pinned && JudgeOrigin(image, std::nullopt, false) == Origin::kPreloaded;
     const bool imported = image.imported && !IsRecordedAs(image);
     sources.push_back(first && Names(preloaded, image) ? "preloaded-list"
                       : may_enter && imported          ? "imported"
-                      : first && pinned                ? "pinned"
+                      : may_pin && pinned              ? "pinned"
                                                        : "");
   }
   for (std::size_t i = 0; i < unknown.size(); ++i) {
@@ -783,7 +800,8 @@ ObserveReport Model::ObserveAt(const ImageList& list, const std::vector<ImageOnN
   if (placed) ForgetOutdone(images);
   if (list.complete && list.source.empty() && in_gap) {
     gap_ = true;
-    CloseUnknown(images, preloaded, placed || (awaits_first_list_ && !list.token), report);
+    CloseUnknown(images, preloaded, placed || (awaits_first_list_ && !list.token),
+                 list.token && !placed, report);
     if (tells()) {
       gap_ = false;
       PullOfAnything();
@@ -885,7 +903,13 @@ bool Model::WasListed(const std::string& ref) const { return rows_.contains(Spel
 void Model::AddToLedger(const ImageOnNode& image, const std::string& source,
                         const std::string& reason) {
   ObserveReport ignored;
-  Enter(Prepare({image}, ignored).front(), source, reason);
+  const Listed entry = Prepare({image}, ignored).front();
+  const auto refs = RefsOf(entry.id);
+  for (auto& [copy, record] : records_) {
+    const bool is_own = std::find(refs.begin(), refs.end(), copy.first) != refs.end();
+    if (is_own && copy.second == entry.stored) record.closed_by_operator = false;
+  }
+  Enter(entry, source, reason);
   Written();
 }
 
@@ -893,16 +917,24 @@ bool Model::RemoveFromLedger(const std::string& ref, const std::string& handler)
   const std::string stored = Stored(handler).value_or(handler);
   const std::string image = ImageOf(ref);
   const auto entry = ledger_.find({image, stored});
-  if (entry == ledger_.end() || entry->second.absent_since) return false;
+  if (entry == ledger_.end()) return false;
+  const auto absent_since = entry->second.absent_since;
   ledger_.erase(entry);
   const auto refs = RefsOf(image);
+  bool has_own = false;
   for (auto& [copy, record] : records_) {
-    if (!record.closed_by_list) continue;
     if (std::find(refs.begin(), refs.end(), copy.first) == refs.end()) continue;
-    record.closed_by_list = false;
-    record.stamp = writes_ + 1;
+    has_own = has_own || copy.second == stored;
+    if (!record.closed_by_list && copy.second != stored) continue;
+    record.closed_by_operator = true;
+    if (std::exchange(record.closed_by_list, false)) record.stamp = writes_ + 1;
   }
-  if (!AnyRecordOf(image)) Close(image, stored, TimeOfWriting());
+  if (!has_own) {
+    Close(image, stored, TimeOfWriting());
+    ImagePulledRecord& closed = records_.at({image, stored});
+    closed.closed_by_operator = true;
+    closed.absent_since = absent_since;
+  }
   EvidenceRemoved();
   Written();
   return true;
@@ -911,9 +943,9 @@ bool Model::RemoveFromLedger(const std::string& ref, const std::string& handler)
 bool Model::SettlePresumed(const std::string& ref, const std::string& handler, Settled settled,
                            const std::string& reason) {
   const auto entry = ledger_.find({ImageOf(ref), Stored(handler).value_or(handler)});
-  if (entry == ledger_.end() || entry->second.absent_since) return false;
-  if (entry->second.source != "presumed") return false;
+  if (entry == ledger_.end() || entry->second.source != "presumed") return false;
   if (settled == Settled::kClosed) return RemoveFromLedger(ref, handler);
+  if (entry->second.absent_since) return false;
   entry->second.source = "operator";
   entry->second.reason = reason;
   entry->second.since = TimeOfWriting();
@@ -934,9 +966,11 @@ ObserveReport Model::ClearDistrust(const ClearOptions& options, const std::strin
   if (options.images_on_node) {
     const auto images = Prepare(*options.images_on_node, report);
     report.united = Learn(images, ListScope::kSome);
-    if (!options.adopt) CloseUnknown(images, {}, false, report);
+    if (!options.adopt) CloseUnknown(images, {}, false, false, report);
     for (const Listed& image : options.adopt ? Unknown(images, report) : std::vector<Listed>()) {
-      Enter(image, "adopted", reason);
+      const bool pinned =
+          image.pinned && JudgeOrigin(image, std::nullopt, false) == Origin::kPreloaded;
+      Enter(image, pinned ? "pinned" : "adopted", pinned ? "" : reason);
       ++report.preloaded;
     }
   }

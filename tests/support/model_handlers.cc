@@ -65,6 +65,7 @@ std::vector<std::string> NamesWithout(const Handlers& handlers, const Handlers& 
 // whether there was anything to do.
 bool Model::Fold(const Chosen& chosen, Timestamp time, bool by_image, CollapseReport& report) {
   std::map<std::string, std::optional<Timestamp>> refs;  // with the latest time of what goes
+  std::set<std::string> closed_by_operator;
   std::set<std::string> names;
   const auto takes = [&](const std::string& stored) { return !stored.empty() && chosen(stored); };
   for (auto at = records_.begin(); at != records_.end();) {
@@ -75,6 +76,7 @@ bool Model::Fold(const Chosen& chosen, Timestamp time, bool by_image, CollapseRe
     }
     refs[ref] = std::max(refs[ref], at->second.last_updated);
     names.insert(stored);
+    if (at->second.closed_by_operator) closed_by_operator.insert(ref);
     ++report.records;
     at = records_.erase(at);
   }
@@ -82,7 +84,9 @@ bool Model::Fold(const Chosen& chosen, Timestamp time, bool by_image, CollapseRe
     ImagePulledRecord record;
     record.image_ref = ref;
     record.last_updated = std::max<std::optional<Timestamp>>(time, latest);
+    record.closed_by_operator = closed_by_operator.contains(ref);
     if (const auto own = records_.find({ref, ""}); own != records_.end()) {
+      record.closed_by_operator = record.closed_by_operator || own->second.closed_by_operator;
       record.last_updated = std::max(record.last_updated, own->second.last_updated);
     }
     record.stamp = writes_ + 1;

@@ -388,6 +388,7 @@ bool Model::Put(const ImagePulledRecord& record) {
   put = record;
   put.absent_since.reset();
   put.closed_by_list = false;
+  put.closed_by_operator = before.closed_by_operator;
   put.runtime_handler = stored.value_or(handler);
   put.guest_platform = guest;
   GiveProofs(before, put);

@@ -336,6 +336,35 @@ void Model::Down() {
   Written();
 }
 
+// A record of the store that a backup replaces: it closes what the backup has no record of.
+void Model::KeepRecorded(const ImagePulledRecord& old, std::uint32_t version) {
+  const std::string stored =
+      version == 1 ? "" : Stored(old.runtime_handler).value_or(old.runtime_handler);
+  CopyKey copy{old.image_ref, stored};
+  for (const std::string& spelt :
+       closed_ ? PlainSpellings(old.image_ref) : std::vector<std::string>()) {
+    if (!records_.contains(copy) && records_.contains({spelt, stored})) copy.first = spelt;
+  }
+  const auto [at, is_new] = records_.try_emplace(copy);
+  ImagePulledRecord& kept = at->second;
+  const std::string because = old.closed_because.empty() ? "a restore" : old.closed_because;
+  if (is_new) {
+    kept.image_ref = old.image_ref;
+    kept.runtime_handler = stored;
+    kept.last_updated = old.last_updated;
+    kept.closed_because = because;
+    kept.closed_by_list = old.closed_by_list;
+    kept.closed_by_operator = old.closed_by_operator;
+    kept.absent_since = old.absent_since;
+    kept.stamp = writes_ + 1;
+    return;
+  }
+  kept.closed_by_operator = kept.closed_by_operator || old.closed_by_operator;
+  kept.closed_by_list = kept.closed_by_list && old.closed_by_list;
+  if (!kept.credential_mapping.empty()) return;
+  if (kept.closed_because.empty() != old.closed_because.empty()) kept.closed_because = because;
+}
+
 std::uint64_t Model::Restore(const Model& backup, std::uint32_t backup_version,
                              std::uint32_t version) {
   const auto replaced = std::move(records_);
@@ -355,6 +384,7 @@ std::uint64_t Model::Restore(const Model& backup, std::uint32_t backup_version,
     ++without_credentials;
   }
   handlers_ = backup.handlers_;
+  for (const auto& [copy, record] : replaced) KeepRecorded(record, version);
   // An older version has no place for them: then there were none.
   if (version == kNewestSchema) {
     for (const Revocation& one : backup.revocations_) PutRevocation(one);

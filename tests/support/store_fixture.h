@@ -3,6 +3,7 @@
 #ifndef WAYBILL_TESTS_SUPPORT_STORE_FIXTURE_H_
 #define WAYBILL_TESTS_SUPPORT_STORE_FIXTURE_H_
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -144,6 +145,14 @@ struct ClosedStore {
 struct KubeletStore {
   ScratchStore store{Rules::kKubelet};
 };
+
+// Whether the ledger has the image, and says that it is gone.
+inline bool IsGone(const NodeStore& store, std::string_view ref) {
+  const auto ledger = Must(store.ListLedger());
+  return std::any_of(ledger.begin(), ledger.end(), [&](const LedgerEntry& entry) {
+    return entry.image_ref == ref && entry.absent_since.has_value();
+  });
+}
 
 }  // namespace waybill::testing
 

@@ -269,13 +269,20 @@ BOOST_AUTO_TEST_CASE(what_a_backup_brings_back_is_as_old_as_the_store_had_it) {
       }
       store.Stop();
       const Clock clock = store.clock().AsClock();
+      const BootClock boot = store.clock().AsBootClock();
       if (!pulled_again) {
         // An older version keeps no proofs.
-        Must(Migrate(
-            {.directory = store.directory(), .to = 5, .accept_loss = true, .clock = clock}));
-        Must(Migrate({.directory = store.directory(), .clock = clock}));
+        Must(Migrate({.directory = store.directory(),
+                      .to = 5,
+                      .accept_loss = true,
+                      .clock = clock,
+                      .boot_clock = boot}));
+        Must(Migrate({.directory = store.directory(), .clock = clock, .boot_clock = boot}));
       }
-      Must(Restore({.directory = store.directory(), .backup = backup.path, .clock = clock}));
+      Must(Restore({.directory = store.directory(),
+                    .backup = backup.path,
+                    .clock = clock,
+                    .boot_clock = boot}));
       StartWith(store, ages);
       BOOST_TEST(store.Of(kSecretA).pull == !pulled_again, "pulled again: " << pulled_again);
     }

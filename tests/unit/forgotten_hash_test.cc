@@ -113,6 +113,7 @@ BOOST_AUTO_TEST_CASE(it_is_kept_as_long_as_a_secret_could_be_rotated_to_it) {
     // Also one that was proven later: with another hash.
     Must(store->ForgetImage({.image_ref = kRef}));
     store.Pull(kImage, kRef, WithSecret(kSecretA));
+    store.clock().Reboot();
     store.clock().AdvanceSeconds(std::int64_t{31} * 86400);
     store.Restart();
     BOOST_TEST(!MustPull(*store, kSecretA));

@@ -48,7 +48,7 @@ Clocks Clocks::At(const BootTime& now, Timestamp clock) const {
   std::chrono::nanoseconds since{0};
   const bool is_known = boot.boot_id != BootTime().boot_id;
   if (now.boot_id == boot.boot_id) {
-    if (is_known && now.nanoseconds > boot.nanoseconds) {
+    if (is_known && now.nanoseconds > std::max<std::int64_t>(boot.nanoseconds, 0)) {
       since =
           std::chrono::nanoseconds(now.nanoseconds - std::max<std::int64_t>(boot.nanoseconds, 0));
       later.boot = now;

@@ -127,8 +127,8 @@ Result<FirstStart> ParseFirstStart(std::string_view name);
 // pins, or that an operator's list names, has another source.
 inline constexpr std::string_view kPresumedSource = "presumed";
 
-// An image that is known or presumed to have come to the node without the kubelet. It is open to
-// all pods, under every name.
+// An image that is known or presumed to have come to the node without the kubelet. While it is on
+// the node, it is open to all pods, under every name.
 struct LedgerEntry {
   std::string image_ref = {};
   std::string runtime_handler = {};     // empty: the default handler's copy
@@ -247,6 +247,9 @@ struct Explanation {
   std::vector<std::string> spellings = {};       // of the image, as the store knows them, sorted
   std::vector<std::string> other_handlers = {};  // that have a record of it; "": the default
   std::vector<QuarantineEntry> quarantine = {};  // those that close it
+  // What is remembered of an image that was preloaded, and is gone (LedgerEntry::absent_since). It
+  // opens nothing.
+  std::optional<LedgerEntry> gone_entry = {};
 };
 
 // What would have to change to reverse a decision with this reason, in one sentence without a full

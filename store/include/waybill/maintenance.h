@@ -113,6 +113,8 @@ struct RestoreOptions {
 struct RestoreReport {
   std::uint32_t schema_version = 0;
   std::uint64_t backup_commit_sequence = 0;
+  // Beside these, each image that the replaced store has on record, and the backup lacks, stays on
+  // record without credentials, present or gone: it was pulled, or closed, after the backup.
   std::uint64_t records = 0;
   // Of those, without credentials, and so to be verified again: the credentials may have been
   // revoked after the backup. Either the replaced store held other ones, or it was unreadable,
@@ -138,8 +140,9 @@ struct RestoreReport {
 
 // Replaces the store with a backup. The replaced store is kept under quarantine/ (kMaxKeptAside).
 // The new store is distrustful, since images pulled after the backup have no record in it. Images
-// that the replaced store had closed, by its quarantine or its intents, stay closed. Pods keep the
-// ID ranges that the replaced store gave them. If that store is unreadable or had lost ranges
+// that the replaced store had closed, by its quarantine, its intents or an operator's word, stay
+// closed, and so do those of which only that store has a record, as far as it can be read, whether
+// they are on the node or gone. Pods keep the ID ranges that the replaced store gave them. If that store is unreadable or had lost ranges
 // itself, the backup's ranges are kept or held as well, ranges count as lost (HeldPod), and a
 // backup of a version without ranges is restored as the newest version. Credentials that the
 // replaced store had forgotten stay forgotten. Credentials that both stores have keep the replaced

@@ -194,15 +194,17 @@ class NodeStore {
   // entry, and ends the gap. If the runtime shows that nobody pulled an image
   // (ImageOnNode::imported), it enters the ledger in each of these cases, even if a list closed it
   // before, or if it was pulled and a complete list lacked it since. It does not if an operator
-  // closed it, or if the pulled image was never gone.
+  // closed it, if the pulled image was never gone, or if a record is of another handler's copy; an
+  // entry without a handler is about every copy if all of the image's entries say so. What the
+  // runtime pins enters the ledger after a gap, too, unless an open pull names it.
   //
   // A complete list also drops open pulls that can bring nothing any more (EvidenceOptions,
   // ImageList::quiet_until). Records and ledger entries of images that are not on it are
   // remembered, unless they are newer than its token (EvidenceOptions::remember; kMaxRemembered of
   // each, the oldest go first). If the image comes back without a recorded pull, its record counts
   // again, less what was forgotten or grew too old. Its ledger entry counts again if the image has
-  // one of the entry's names that no named open pull could have given it, no open pull of anything
-  // exists (OpenPull::anything), and the image does not come back in a gap. A pull that succeeds
+  // one of the entry's names that no open pull could have given it, and the image does not come
+  // back in a gap. A pull that succeeds
   // begins anew: what was proven before the image was gone no longer counts. If a list leaves an
   // image unjudged, it does not remove what may be known of that image under another ref. A list
   // that has none of the images that the store knows may come from another runtime, or the disk may
@@ -237,22 +239,28 @@ class NodeStore {
   Result<void> DropOpenPull(PullId pull, std::string_view reason,
                             const ChangeOptions& options = {});
 
-  // Lists all ledger entries, sorted by image ref and handler.
+  // Lists all ledger entries, sorted by image ref and handler; also those that are only remembered
+  // since their image is gone, which open nothing (LedgerEntry::absent_since).
   Result<std::vector<LedgerEntry>> ListLedger() const;
   // Records an operator's word that this image is preloaded, so that lists do not judge it.
   // `image.id` is any spelling of it; its names are kept. `source` and `reason`: 1 to
-  // kMaxReasonBytes. Records of the image stay; so does its quarantine, which closes it all the
-  // same. kInvalidArgument: no ID, or a digest that two images have.
+  // kMaxReasonBytes. Records of the image stay, but an operator's closing of this copy is taken
+  // back; its quarantine stays, too, and closes it all the same. kInvalidArgument: no ID, or a
+  // digest that two images have.
   Result<void> AddToLedger(const ImageOnNode& image, std::string_view source,
                            std::string_view reason, const ChangeOptions& options = {});
-  // Records an operator's word that the image is not preloaded. An image without a record gets one
-  // without credentials, or the next list would enter it again. The reason goes into the journal of
-  // trust. Returns whether there was an entry. Ignores copy.image.
+  // Records an operator's word that the image is not preloaded, also of one that is gone and only
+  // remembered. Without a record of this copy it gets one without credentials, or the next list
+  // would enter it again; of an image that is gone that is remembered, too, and closes it when it
+  // is back. What was proven stays. From then on no list enters the image, whatever the runtime
+  // says of it, until AddToLedger: only what pulls prove opens it. The reason goes into the journal
+  // of trust. Returns whether there was an entry. Ignores copy.image.
   Result<bool> RemoveFromLedger(const ImageCopy& copy, std::string_view reason,
                                 const ChangeOptions& options = {});
 
   // Records an operator's word on an image that is presumed preloaded (kPresumedSource). Returns
-  // whether it was presumed; otherwise nothing is changed. `reason`: 1 to kMaxReasonBytes; it is
+  // whether it was presumed; otherwise nothing is changed. One that is gone and only remembered can
+  // be closed, as by RemoveFromLedger, but not confirmed. `reason`: 1 to kMaxReasonBytes; it is
   // kept in the entry, or in the record that closes the image. Ignores copy.image.
   // kInvalidArgument: no image ref, no reason or a longer one, an unknown runtime handler, or
   // Rules::kKubelet.

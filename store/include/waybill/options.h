@@ -213,7 +213,8 @@ struct PullResult {
 // How distrust is cleared (NodeStore::ClearDistrust).
 struct ClearOptions {
   // The runtime's complete list. Its images that have neither record nor ledger entry get a record
-  // without credentials, or with `adopt` a ledger entry. nullopt: the next list does that.
+  // without credentials, or a ledger entry with `adopt`, and if the runtime pins them and no open
+  // pull names them. nullopt: the next list does that.
   std::optional<std::vector<ImageOnNode>> images_on_node = std::nullopt;
   bool adopt = false;  // the operator's word that no pod's credentials brought those images
   bool allow_empty = false;

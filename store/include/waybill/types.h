@@ -185,6 +185,10 @@ struct ImagePulledRecord {
   // A list closed it, since an open pull or a gap may have brought it: the runtime's word that
   // nobody pulled it (ImageOnNode::imported) opens it. Set by the store; ignored in arguments.
   bool closed_by_list = false;
+  // An operator closed the image (NodeStore::RemoveFromLedger), and did not take that back
+  // (NodeStore::AddToLedger): only what pulls prove opens it, whatever a runtime says of it. A pull
+  // leaves this. Set by the store; ignored in arguments.
+  bool closed_by_operator = false;
   // Since when the image has been gone from the node: the record is remembered
   // (EvidenceOptions::remember). Whole seconds. Set by the store; ignored in arguments.
   std::optional<Timestamp> absent_since = {};

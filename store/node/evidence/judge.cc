@@ -142,7 +142,8 @@ Result<Givers> Givers::Collect(const StoreTxn& txn, const Options& options) {
   return all;
 }
 
-const Givers::Giver* Givers::FindGiver(const NamedImage& name, bool pinned, bool records) const {
+const Givers::Giver* Givers::FindGiver(const NamedImage& name, bool pinned, bool records,
+                                       bool dropped) const {
   const Giver* later = nullptr;
   const auto closes = [&](const Giver& giver) {
     if (!IsLater(giver)) return true;
@@ -161,6 +162,7 @@ const Givers::Giver* Givers::FindGiver(const NamedImage& name, bool pinned, bool
   for (const std::size_t i : anything_) {
     const Giver& giver = givers_[i];
     if (giver.is_record != records) continue;
+    if (!dropped && giver.pull.state == PullState::kDropped) continue;
     // Of what brought nothing the runtime said so under that very string.
     const bool by_its_end = options_.first_start || giver.pull.nothing_at != 0;
     const bool gives = records || !by_its_end || CouldComplete(giver.named, name);
@@ -172,20 +174,20 @@ const Givers::Giver* Givers::FindGiver(const NamedImage& name, bool pinned, bool
 bool Givers::IsNamedByPulls(const ListedImage& image) const {
   constexpr bool kNotAnything = true;
   return std::all_of(image.parsed.begin(), image.parsed.end(), [&](const NamedImage& name) {
-    return FindGiver(name, kNotAnything, false) != nullptr;
+    const auto completes = [&](std::size_t i) {
+      const Giver& giver = givers_[i];
+      return !giver.is_record && !giver.pull.anything && CouldComplete(giver.named, name);
+    };
+    return FindGiver(name, kNotAnything, false) != nullptr ||
+           std::any_of(anything_.begin(), anything_.end(), completes);
   });
 }
 
 bool Givers::HasOwnName(const ListedImage& image, const std::vector<std::string>& names) const {
-  constexpr bool kNotAnything = true;
-  // What is remembered was not dropped.
-  const bool any_unnamed = std::any_of(anything_.begin(), anything_.end(), [&](std::size_t i) {
-    return givers_[i].pull.anything && givers_[i].pull.state != PullState::kDropped;
-  });
-  if (any_unnamed) return false;
   for (std::size_t i = 0; i < image.names.size(); ++i) {
     if (std::find(names.begin(), names.end(), image.names[i]) == names.end()) continue;
-    if (FindGiver(image.parsed[i], kNotAnything, false) == nullptr) return true;
+    // What is remembered was not dropped.
+    if (FindGiver(image.parsed[i], false, false, false) == nullptr) return true;
   }
   return false;
 }
@@ -357,7 +359,8 @@ void Conclude(Rules rules, bool has_credentials, Explanation& why) {
                       : "the store is distrustful, so it presumes no image preloaded";
     why.hint += "; an operator can clear the distrust, with a reason";
   } else if (closed) {
-    why.text = "no list of images had it yet";
+    why.text = why.gone_entry ? "it was preloaded, and no list of images has had it since it went"
+                              : "no list of images had it yet";
     why.hint.insert(0, "the runtime's list judges it; ");
   } else {
     why.hint.clear();

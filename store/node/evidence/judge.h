@@ -51,10 +51,11 @@ class Givers {
     std::string because;  // one sentence
   };
   Result<Judgement> Judge(const StoreTxn& txn, const ListedImage& image) const;
-  // Whether pulls that can be named may have given it every name.
+  // Whether pulls that can be named may have given it every name; a short one counts if the name
+  // ends so.
   bool IsNamedByPulls(const ListedImage& image) const;
-  // Whether it has one of `names` that no pull may have given it. Strings that a runtime may
-  // complete do not count, but pulls that can't be named do.
+  // Whether it has one of `names` that no pull may have given it; a pull that may give any name is
+  // one.
   bool HasOwnName(const ListedImage& image, const std::vector<std::string>& names) const;
   // Why a record or a quarantine entry under a ref that is not the image's own may be about it.
   // Empty: there is none.
@@ -67,7 +68,9 @@ class Givers {
     bool is_record = false;
   };
   // One that closes, if there is one; otherwise one that leaves the image to a later list.
-  const Giver* FindGiver(const NamedImage& name, bool pinned, bool records) const;
+  // `dropped`: what stands for dropped images counts, too.
+  const Giver* FindGiver(const NamedImage& name, bool pinned, bool records,
+                         bool dropped = true) const;
   bool IsLater(const Giver& giver) const;
   const Giver* IntentFor(const ListedImage& image) const;
   Result<bool> UnreadableIntentGives(const StoreTxn& txn, const std::string& name,

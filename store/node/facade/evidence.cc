@@ -52,40 +52,73 @@ Result<std::string> StoredHandler(const StoreTxn& txn, std::string_view runtime_
   return known ? internal::UnknownHandler(runtime_handler, *known) : known.error();
 }
 
-// nullopt: it has none.
+// Also one that is only remembered. nullopt: it has none.
 Result<std::optional<LedgerEntry>> FindEntry(const StoreTxn& txn, const ImageCopy& copy) {
   auto handler = TRY(StoredHandler(txn, copy.runtime_handler));
-  return internal::FindLedgerEntry(txn, copy.image_ref, handler);
+  return internal::FindRememberedEntry(txn, copy.image_ref, handler);
 }
 
-Result<void> TakeOut(StoreTxn& txn, const LedgerEntry& entry, std::string_view reason) {
-  const std::string& handler = entry.runtime_handler;
-  TRY(internal::EraseLedgerEntry(txn, entry.image_ref, handler));
-  internal::NoteEvidenceRemoved(txn);
-  const std::string because = "an operator took it out of the ledger: " + std::string(reason);
-  auto refs = TRY(internal::RefsOfImage(txn, entry.image_ref));
-  bool recorded = false;
-  std::vector<ImagePulledRecord> guesses;
+// The image's readable records, under any handler.
+Result<std::vector<ImagePulledRecord>> RecordsOfImage(const StoreTxn& txn,
+                                                      std::string_view image_ref) {
+  std::vector<ImagePulledRecord> records;
+  auto refs = TRY(internal::RefsOfImage(txn, image_ref));
   for (const std::string& ref : refs) {
     TRY(txn.ForEachWithPrefix(
         Table::kPulled, internal::FirstPulledKeyOfRef(ref, txn.seed()), internal::kRefKeyBytes,
         [&](const internal::Key16&, Payload payload) -> Result<bool> {
           auto record = payload.empty() ? std::nullopt : internal::DecodePulledRecordValue(payload);
-          if (record && record->image_ref != ref) return true;
-          recorded = true;
-          if (record && record->closed_by_list) guesses.push_back(*std::move(record));
+          if (record && record->image_ref == ref) records.push_back(*std::move(record));
           return true;
         }));
   }
-  // What a list guessed, under any handler, becomes the operator's word.
-  for (ImagePulledRecord& record : guesses) {
-    record.closed_by_list = false;
-    record.closed_because = because.substr(0, kMaxReasonBytes);
-    if (auto r = internal::StoreRecord(txn, std::move(record)); !r) return r;
+  return records;
+}
+
+// The closing of an image that is gone waits for it: a record that is gone, too.
+Result<void> CloseCopyOf(StoreTxn& txn, const LedgerEntry& entry, std::string_view because) {
+  auto closed = TRY(internal::CloseCopy(txn, entry.image_ref, entry.runtime_handler, because,
+                                        internal::ClosedBy::kOperator));
+  if (!closed || !entry.absent_since) return {};
+  auto record = TRY(internal::FindRecord(txn, entry.image_ref, entry.runtime_handler));
+  record->absent_since = entry.absent_since;
+  return internal::StoreAbsence(txn, *std::move(record));
+}
+
+Result<void> TakeOut(StoreTxn& txn, const LedgerEntry& entry, std::string_view reason) {
+  TRY(internal::EraseLedgerEntry(txn, entry.image_ref, entry.runtime_handler));
+  internal::NoteEvidenceRemoved(txn);
+  const std::string because =
+      (std::string(internal::kTakenOut) + std::string(reason)).substr(0, kMaxReasonBytes);
+  auto records = TRY(RecordsOfImage(txn, entry.image_ref));
+  bool has_own = false;
+  for (ImagePulledRecord& record : records) {
+    const bool is_own = record.runtime_handler == entry.runtime_handler;
+    has_own = has_own || is_own;
+    // What a list guessed, under any handler, becomes the operator's word.
+    const bool is_guess = std::exchange(record.closed_by_list, false);
+    if (!is_own && !is_guess) continue;
+    record.closed_by_operator = true;
+    if (is_guess) record.closed_because = because;
+    // What its pulls proved stays, and is no newer than it was.
+    TRY(is_guess ? internal::StoreRecord(txn, std::move(record))
+                 : internal::StoreProofs(txn, std::move(record)));
   }
-  if (recorded) return {};
-  auto closed = internal::CloseCopy(txn, entry.image_ref, handler, because);
-  return closed ? Result<void>() : closed.error();
+  return has_own ? Result<void>() : CloseCopyOf(txn, entry, because);
+}
+
+// An operator says that the image is preloaded: the newest word counts.
+Result<void> TakeBackClosing(StoreTxn& txn, const LedgerEntry& entry) {
+  auto records = TRY(RecordsOfImage(txn, entry.image_ref));
+  for (ImagePulledRecord& record : records) {
+    if (record.runtime_handler != entry.runtime_handler) continue;
+    if (!std::exchange(record.closed_by_operator, false)) continue;
+    if (!record.closed_because.empty()) {
+      record.closed_because = "an operator closed it, and took that back";
+    }
+    TRY(internal::StoreProofs(txn, std::move(record)));
+  }
+  return {};
 }
 
 }  // namespace
@@ -203,8 +236,6 @@ Result<void> NodeStore::DropOpenPull(PullId pull, std::string_view reason,
 Result<std::vector<LedgerEntry>> NodeStore::ListLedger() const {
   auto entries = ListTable(*impl_, Table::kLedger, "the ledger", internal::DecodeLedgerEntry);
   if (entries) {
-    std::erase_if(*entries,
-                  [](const LedgerEntry& entry) { return entry.absent_since.has_value(); });
     std::sort(entries->begin(), entries->end(), [](const LedgerEntry& a, const LedgerEntry& b) {
       return std::tie(a.image_ref, a.runtime_handler) < std::tie(b.image_ref, b.runtime_handler);
     });
@@ -235,6 +266,7 @@ Result<void> NodeStore::AddToLedger(const ImageOnNode& image, std::string_view s
         }
         std::sort(entry.names.begin(), entry.names.end());
         entry.names.erase(std::unique(entry.names.begin(), entry.names.end()), entry.names.end());
+        TRY(TakeBackClosing(txn, entry));
         return internal::PutLedgerEntry(txn, std::move(entry));
       },
       options);
@@ -251,7 +283,6 @@ Result<bool> NodeStore::RemoveFromLedger(const ImageCopy& copy, std::string_view
         auto entry = TRY(FindEntry(txn, copy));
         if (!entry) return false;
         TRY(TakeOut(txn, *entry, reason));
-
         TRY(internal::NoteInJournal(txn, "took " + internal::QuoteForMessage(copy.image_ref) +
                                              " out of the ledger: " + std::string(reason)));
         return true;
@@ -273,6 +304,8 @@ Result<bool> NodeStore::SettlePresumed(const ImageCopy& copy, Settled settled,
           auto taken = TakeOut(txn, *entry, reason);
           return taken ? Result<bool>(true) : taken.error();
         }
+        // What comes back need not be what is confirmed here.
+        if (entry->absent_since) return false;
         entry->source = kOperatorSource;
         entry->reason = reason;
         entry->since = txn.now();

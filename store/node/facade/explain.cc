@@ -200,6 +200,9 @@ Result<Explanation> NodeStore::Explain(const ImageCopy& copy,
       const Lookup in_ledger = internal::FindLedgerEntry(snapshot, copy.image_ref, handler, entry);
       if (in_ledger == Lookup::kDamaged) return impl_->Unreadable("the ledger");
       if (in_ledger == Lookup::kFound) why.ledger_entry = internal::DecodeLedgerEntry(entry);
+      const Lookup gone = internal::FindGoneEntry(snapshot, copy.image_ref, handler, entry);
+      if (gone == Lookup::kDamaged) return impl_->Unreadable("the ledger");
+      if (gone == Lookup::kFound) why.gone_entry = internal::DecodeLedgerEntry(entry);
       if (internal::RefsOfImage(snapshot, copy.image_ref, refs) == Lookup::kDamaged) {
         return impl_->Unreadable("the spellings");
       }

@@ -124,8 +124,9 @@ Result<void> FillGauges(const NodeStore& store, NodeStore::Impl& impl, Metrics& 
   }
   if (impl.rules == Rules::kClosed) {
     auto ledger = TRY(store.ListLedger());
-    metrics.presumed_images =
-        static_cast<std::uint64_t>(std::count_if(ledger.begin(), ledger.end(), IsPresumed));
+    metrics.presumed_images = static_cast<std::uint64_t>(std::count_if(
+        ledger.begin(), ledger.end(),
+        [](const LedgerEntry& entry) { return IsPresumed(entry) && !entry.absent_since; }));
     auto pulls = TRY(store.ListOpenPulls());
     for (const OpenPull& pull : pulls) {
       const auto state = static_cast<std::size_t>(pull.state);

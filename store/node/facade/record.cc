@@ -446,6 +446,7 @@ Result<void> NodeStore::PutRecord(const ImagePulledRecord& record, const ProofTe
     if (impl_->trace) before_put = before ? *before : std::nullopt;
     // Of what the caller gives, not of what is left of it.
     if (auto r = internal::CheckRecordLimits(stored); !r) return r;
+    stored.closed_by_operator = before && *before && (*before)->closed_by_operator;
     TRY(internal::GiveProofs(txn, before ? *before : std::nullopt, terms, impl_->policy, stored));
     if (auto r = internal::StoreRecord(txn, std::move(stored)); !r) return r;
     return internal::ClearRefQuarantine(txn, record.image_ref, impl_->rules);

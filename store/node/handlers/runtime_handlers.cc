@@ -237,6 +237,7 @@ Result<CollapseReport> Fold(StoreTxn& txn, const Chosen& chosen) {
   struct Copies {
     std::vector<std::string> handlers;
     std::optional<Timestamp> updated;  // the latest time of these copies
+    bool closed_by_operator = false;
   };
   std::map<std::string, Copies> refs;
   TRY(txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
@@ -247,17 +248,20 @@ Result<CollapseReport> Fold(StoreTxn& txn, const Chosen& chosen) {
       Copies& copies = refs[record->image_ref];
       copies.handlers.push_back(std::move(record->runtime_handler));
       copies.updated = std::max(copies.updated, record->last_updated);
+      copies.closed_by_operator |= record->closed_by_operator;
     }
     return true;
   }));
   for (const auto& [ref, copies] : refs) {
     ImagePulledRecord record;
     record.image_ref = ref;
+    record.closed_by_operator = copies.closed_by_operator;
     // Garbage collection uses this time: at least as new as each replaced record.
     record.last_updated = std::max<std::optional<Timestamp>>(txn.now(), copies.updated);
     const auto existing = FindRecord(txn, ref, "");
     if (existing && *existing) {
       record.last_updated = std::max(record.last_updated, (*existing)->last_updated);
+      record.closed_by_operator |= (*existing)->closed_by_operator;
     }
     TRY(StoreRecord(txn, std::move(record)));
     ++report.records_to_verify;

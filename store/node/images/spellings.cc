@@ -275,6 +275,7 @@ Result<ImagePulledRecord> Unite(const StoreTxn& txn, ImagePulledRecord newer,
   if (only_closed(newer)) newer.guest_platform = older.guest_platform;
   if (!older.absent_since) newer.absent_since.reset();
   newer.closed_by_list = newer.closed_by_list && older.closed_by_list;
+  newer.closed_by_operator = newer.closed_by_operator || older.closed_by_operator;
   if (newer.guest_platform != older.guest_platform && !only_closed(older)) {
     newer.credential_mapping.clear();
     return newer;

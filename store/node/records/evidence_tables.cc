@@ -333,8 +333,10 @@ Lookup FindImage(const ReaderPool::Lease& snapshot, std::string_view own, std::s
   return found == Lookup::kDamaged ? found : Lookup::kFound;
 }
 
-Lookup FindEntry(const ReaderPool::Lease& snapshot, std::string_view spelling,
-                 std::string_view runtime_handler, Payload& payload) {
+enum class Whose : std::uint8_t { kOnNode, kGone };
+
+Lookup FindEntryUnder(const ReaderPool::Lease& snapshot, std::string_view spelling,
+                      std::string_view runtime_handler, Whose whose, Payload& payload) {
   const Lookup found =
       snapshot.Get(Table::kLedger, PulledKey(spelling, runtime_handler, snapshot.seed()), payload);
   if (found != Lookup::kFound) return found;
@@ -342,23 +344,34 @@ Lookup FindEntry(const ReaderPool::Lease& snapshot, std::string_view spelling,
   const bool is_it =
       Text(entry->image_ref()) == spelling && Text(entry->runtime_handler()) == runtime_handler;
   if (!is_it) return Lookup::kDamaged;
-  return entry->absent_since() == 0 ? Lookup::kFound : Lookup::kAbsent;
+  const Whose its = entry->absent_since() == 0 ? Whose::kOnNode : Whose::kGone;
+  return its == whose ? Lookup::kFound : Lookup::kAbsent;
+}
+
+Lookup FindEntry(const ReaderPool::Lease& snapshot, std::string_view image_ref,
+                 std::string_view runtime_handler, Whose whose, Payload& payload) {
+  if (snapshot.state().digest(Table::kLedger).count == 0) {
+    return snapshot.CountIsTrue(Table::kLedger) ? Lookup::kAbsent : Lookup::kDamaged;
+  }
+  const Spelling own(image_ref);
+  const Lookup found = FindEntryUnder(snapshot, own.text(), runtime_handler, whose, payload);
+  if (found != Lookup::kAbsent) return found;
+  std::string_view image;
+  if (FindImage(snapshot, own.text(), image) == Lookup::kDamaged) return Lookup::kDamaged;
+  if (image == own.text()) return Lookup::kAbsent;
+  return FindEntryUnder(snapshot, image, runtime_handler, whose, payload);
 }
 
 }  // namespace
 
 Lookup FindLedgerEntry(const ReaderPool::Lease& snapshot, std::string_view image_ref,
                        std::string_view runtime_handler, Payload& payload) {
-  if (snapshot.state().digest(Table::kLedger).count == 0) {
-    return snapshot.CountIsTrue(Table::kLedger) ? Lookup::kAbsent : Lookup::kDamaged;
-  }
-  const Spelling own(image_ref);
-  const Lookup found = FindEntry(snapshot, own.text(), runtime_handler, payload);
-  if (found != Lookup::kAbsent) return found;
-  std::string_view image;
-  if (FindImage(snapshot, own.text(), image) == Lookup::kDamaged) return Lookup::kDamaged;
-  if (image == own.text()) return Lookup::kAbsent;
-  return FindEntry(snapshot, image, runtime_handler, payload);
+  return FindEntry(snapshot, image_ref, runtime_handler, Whose::kOnNode, payload);
+}
+
+Lookup FindGoneEntry(const ReaderPool::Lease& snapshot, std::string_view image_ref,
+                     std::string_view runtime_handler, Payload& payload) {
+  return FindEntry(snapshot, image_ref, runtime_handler, Whose::kGone, payload);
 }
 
 Lookup RefsOfImage(const ReaderPool::Lease& snapshot, std::string_view image_ref,

@@ -100,6 +100,9 @@ Result<bool> AnyRecordOfImage(const StoreTxn& txn, std::string_view image_ref);
 // The same on a snapshot. RefsOfImage allocates. kDamaged: something can't be read.
 Lookup FindLedgerEntry(const ReaderPool::Lease& snapshot, std::string_view image_ref,
                        std::string_view runtime_handler, Payload& payload);
+// Only one whose image is gone.
+Lookup FindGoneEntry(const ReaderPool::Lease& snapshot, std::string_view image_ref,
+                     std::string_view runtime_handler, Payload& payload);
 Lookup RefsOfImage(const ReaderPool::Lease& snapshot, std::string_view image_ref,
                    std::vector<std::string>& refs);
 

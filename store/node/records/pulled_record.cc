@@ -324,7 +324,7 @@ Result<std::vector<std::uint8_t>> EncodePulledRecordValue(const ImagePulledRecor
       builder, is_raw ? &ref : nullptr, ref_text, record.last_updated ? &time : nullptr,
       record.stamp, entries_at, handler, manifest, platform, guest, because,
       record.absent_since ? record.absent_since->seconds : 0, record.closed_by_list,
-      record.absent_since ? record.absent_ran : 0));
+      record.absent_since ? record.absent_ran : 0, record.closed_by_operator));
   const auto span = builder.GetBufferSpan();
   if (span.size() > kMaxValueBytes) {
     return Error{ErrorCode::kLimitExceeded,
@@ -360,6 +360,10 @@ std::optional<ImagePulledRecord> DecodePulledRecordValue(std::span<const std::ui
   record.guest_platform = DecodePlatform(root->guest_platform());
   record.closed_because = Text(root->closed_because());
   record.closed_by_list = root->closed_by_list();
+  // What was stored before the flag was has the text alone.
+  record.closed_by_operator =
+      root->closed_by_operator() ||
+      (!record.closed_by_list && record.closed_because.starts_with(kTakenOut));
   if (root->absent_since() != 0) record.absent_since = Timestamp{root->absent_since(), 0};
   record.absent_ran = root->absent_ran();
   for (const v8::Entry* entry : *root->entries()) {

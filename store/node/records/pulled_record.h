@@ -23,6 +23,9 @@ struct PulledRecord;
 
 namespace waybill::internal {
 
+// How closed_because begins of what an operator closed.
+inline constexpr std::string_view kTakenOut = "an operator took it out of the ledger: ";
+
 // kLimitExceeded: above limits.h; the message names the bound and where.
 Result<void> CheckRecordLimits(const ImagePulledRecord& record);
 // The payload. Errors as above.

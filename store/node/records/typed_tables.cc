@@ -223,6 +223,7 @@ Result<bool> CloseCopy(StoreTxn& txn, std::string_view image_ref, std::string_vi
   record.last_updated = txn.now();
   record.closed_because = because.substr(0, kMaxReasonBytes);
   record.closed_by_list = by == ClosedBy::kList;
+  record.closed_by_operator = by == ClosedBy::kOperator;
   TRY(StoreRecord(txn, std::move(record)));
   return true;
 }

@@ -78,14 +78,14 @@ Result<void> StoreRecord(StoreTxn& txn, ImagePulledRecord record);
 // The same for one that changes by `absent_since` alone. It takes room that is kept for deletions,
 // since it stands for one.
 Result<void> StoreAbsence(StoreTxn& txn, ImagePulledRecord record);
-// The same, but the record keeps its stamp: only proofs changed, or a record without credentials
-// learns its guest platform.
+// The same, but the record keeps its stamp: only proofs changed, an operator closed its image or
+// took that back, or a record without credentials learns its guest platform.
 Result<void> StoreProofs(StoreTxn& txn, ImagePulledRecord record);
 // If the ref has no record under the handler, makes one without credentials: then the image counts
 // as pulled, and pods must verify. True: the record was made. A damaged record stays, since it
 // closes the image as well. A ref that is empty or above limits.h is ignored. `because`: the
 // record's closed_because.
-enum class ClosedBy : std::uint8_t { kList, kOther };
+enum class ClosedBy : std::uint8_t { kList, kOperator, kOther };
 Result<bool> CloseCopy(StoreTxn& txn, std::string_view image_ref, std::string_view runtime_handler,
                        std::string_view because, ClosedBy by = ClosedBy::kOther);
 Result<bool> EraseRecord(StoreTxn& txn, std::string_view image_ref,

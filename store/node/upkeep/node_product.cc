@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -113,6 +114,60 @@ Result<void> KeepClosed(StoreTxn& txn, const Salvaged& replaced, const BootTime&
   for (OpenPull& pull : replaced.All(Table::kIntents, DecodeOpenPull)) {
     pull.runtime_handler = has_handlers ? StoredName(registry, pull.runtime_handler) : "";
     TRY(CarryPull(txn, pull, now));
+  }
+  return {};
+}
+
+// What a record of the replaced store says, but for what its pulls proved.
+ImagePulledRecord Closing(const ImagePulledRecord& of) {
+  ImagePulledRecord closing;
+  closing.image_ref = of.image_ref;
+  closing.last_updated = of.last_updated;
+  closing.runtime_handler = of.runtime_handler;
+  closing.closed_because =
+      of.closed_because.empty() ? "it was pulled after the backup" : of.closed_because;
+  closing.closed_by_list = of.closed_by_list;
+  closing.closed_by_operator = of.closed_by_operator;
+  closing.absent_since = of.absent_since;
+  return closing;
+}
+
+// The restored record of the image, which may have another spelling; spellings are not restored.
+Result<std::optional<ImagePulledRecord>> FindRestored(const StoreTxn& txn,
+                                                      const ImagePulledRecord& of) {
+  std::vector<std::string> refs{of.image_ref};
+  if (!txn.state().kubelet_rules) refs = TRY(RefsOfImage(txn, of.image_ref));
+  for (const std::string& ref : refs) {
+    auto found = TRY(FindRecord(txn, ref, of.runtime_handler));
+    if (found) return found;
+  }
+  return std::optional<ImagePulledRecord>();
+}
+
+// An image that the backup lacks was pulled or closed since, and may be what comes back when its
+// disk does. Of one that it has the later closing counts.
+Result<void> KeepRecorded(StoreTxn& txn, const Salvaged& replaced) {
+  const bool has_handlers = txn.schema().has(Table::kRuntimeHandlers);
+  auto registry = TRY(ReadRuntimeHandlers(txn));
+  // Of several spellings the first one stays, in every store the same.
+  auto records = replaced.All(Table::kPulled, DecodePulledRecordValue);
+  std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.image_ref, a.runtime_handler) < std::tie(b.image_ref, b.runtime_handler);
+  });
+  for (ImagePulledRecord& record : records) {
+    record.runtime_handler = has_handlers ? StoredName(registry, record.runtime_handler) : "";
+    auto found = TRY(FindRestored(txn, record));
+    if (!found) {
+      TRY(StoreRecord(txn, Closing(record)));
+      continue;
+    }
+    ImagePulledRecord kept = *found;
+    kept.closed_by_operator |= record.closed_by_operator;
+    kept.closed_by_list &= record.closed_by_list;
+    if (kept.credential_mapping.empty() && kept.closed_because != record.closed_because) {
+      kept.closed_because = Closing(record).closed_because;
+    }
+    if (kept != *found) TRY(StoreRecord(txn, std::move(kept)));
   }
   return {};
 }
@@ -262,6 +317,7 @@ class Node final : public Product {
          .now = from.now}));
     report.records = carried.records;
     report.records_without_credentials = carried.records_without_credentials;
+    TRY(KeepRecorded(txn, replaced.values));
     TRY(CarryCounters(txn, replaced.values, &from.values));
     TRY(KeepClosed(txn, replaced.values, from.now));
     auto known = replaced.sequence() >= from.state.commit_sequence ? ReplacedRanges::kNewer

@@ -144,6 +144,15 @@ class Judge {
     return entered ? Result<bool>(true) : entered.error();
   }
 
+  // Enters it if the runtime pins it, and no open pull names it: true.
+  Result<bool> Pinned(const ListedImage& image, const Givers& givers) {
+    if (!image.pinned) return false;
+    auto judgement = TRY(givers.Judge(txn_, image));
+    if (judgement.verdict != Givers::Verdict::kPreloaded) return false;
+    auto entered = Preloaded(image, kPinned, "", std::string(kIsPinned));
+    return entered ? Result<bool>(true) : entered.error();
+  }
+
   Result<void> Close(const ListedImage& image, std::string because) {
     TRY(CloseCopy(txn_, image.id, image.runtime_handler, because, ClosedBy::kList));
     if (auto r = EraseRemembered(txn_, image.id, image.runtime_handler); !r) return r;
@@ -183,28 +192,53 @@ Result<std::vector<const ListedImage*>> Unknown(const StoreTxn& txn,
 // Whether the runtime's word that nobody pulled what is there now outdoes the record: a list made
 // it by a guess, or it is of what was there before, and is gone. Not what an operator closed.
 bool IsOutdone(const ImagePulledRecord& record) {
+  if (record.closed_by_operator) return false;
   if (record.closed_by_list) return record.credential_mapping.empty();
   return record.absent_since && record.closed_because.empty();
 }
 
-// Records that the runtime's word outdoes: their images are judged anew.
-Result<void> ForgetOutdone(StoreTxn& txn, const std::vector<ListedImage>& images) {
+// Of each image, by its ID, the handlers whose copies the runtime says nobody pulled; nullopt: all.
+using ImportedCopies = std::map<std::string, std::set<std::optional<std::string>>>;
+
+// An entry without a handler is about every copy. So it counts if all of the image's entries say
+// so, and if it does not say so, none does.
+ImportedCopies FindImported(const std::vector<ListedImage>& images) {
+  ImportedCopies imported;
+  std::set<std::string> not_all;
+  std::set<std::string> none;
   for (const ListedImage& image : images) {
-    if (!image.imported) continue;
-    auto refs = TRY(RefsOfImage(txn, image.id));
+    if (image.imported) {
+      imported[image.image].insert(image.has_handler ? std::optional(image.runtime_handler)
+                                                     : std::nullopt);
+    } else {
+      (image.has_handler ? not_all : none).insert(image.image);
+    }
+  }
+  for (const std::string& image : none) imported.erase(image);
+  for (const std::string& image : not_all) {
+    if (const auto at = imported.find(image); at != imported.end()) at->second.erase(std::nullopt);
+  }
+  return imported;
+}
+
+// Records that the runtime's word outdoes: their images are judged anew. Its word is about copies
+// of one handler, and while another record stays, the image is known.
+Result<void> ForgetOutdone(StoreTxn& txn, const std::vector<ListedImage>& images) {
+  for (const auto& [image, copies] : FindImported(images)) {
+    auto refs = TRY(RefsOfImage(txn, image));
     std::vector<std::pair<std::string, std::string>> outdone;
     bool all = true;
     for (const std::string& ref : refs) {
-      TRY(txn.ForEachWithPrefix(Table::kPulled, FirstPulledKeyOfRef(ref, txn.seed()), kRefKeyBytes,
-                                [&](const Key16&, Payload payload) -> Result<bool> {
-                                  const auto record = payload.empty()
-                                                          ? std::nullopt
-                                                          : DecodePulledRecordValue(payload);
-                                  if (record && record->image_ref != ref) return true;
-                                  all = record && IsOutdone(*record);
-                                  if (all) outdone.emplace_back(ref, record->runtime_handler);
-                                  return all;
-                                }));
+      TRY(txn.ForEachWithPrefix(
+          Table::kPulled, FirstPulledKeyOfRef(ref, txn.seed()), kRefKeyBytes,
+          [&](const Key16&, Payload payload) -> Result<bool> {
+            const auto record = payload.empty() ? std::nullopt : DecodePulledRecordValue(payload);
+            if (record && record->image_ref != ref) return true;
+            all = record && IsOutdone(*record) &&
+                  (copies.contains(std::nullopt) || copies.contains(record->runtime_handler));
+            if (all) outdone.emplace_back(ref, record->runtime_handler);
+            return all;
+          }));
       if (!all) break;
     }
     if (!all) continue;
@@ -325,8 +359,8 @@ Result<void> LeaveAllButImported(StoreTxn& txn, const std::vector<ListedImage>& 
 }
 
 // A runtime may list an image by another ID than before. The ledger entry goes with it, though a
-// short name is being pulled; but not while a pull of its own name is open, since the digest may be
-// an index's, and the image that of another platform.
+// short name is being pulled; but not while a pull of its own name is open, or of a string that its
+// name ends with, since the digest may be an index's, and the image that of another platform.
 Result<void> MoveEntries(StoreTxn& txn, const std::vector<ListedImage>& images, std::uint64_t token,
                          const Observing& observing) {
   std::optional<Givers> givers;
@@ -349,8 +383,8 @@ Result<void> MoveEntries(StoreTxn& txn, const std::vector<ListedImage>& images, 
 }
 
 // After a gap. What the runtime shows to be imported came without a pull all the same; what is back
-// may be what a pull brought that nobody recorded. At a first start an installer's list counts,
-// too, and what the runtime pins.
+// may be what a pull brought that nobody recorded. What the runtime pins counts, too, and at a
+// first start an installer's list.
 Result<void> CloseAll(StoreTxn& txn, const std::vector<ListedImage>& images, const ImageList& list,
                       const Observing& observing, ObserveReport& report) {
   auto unknown = TRY(Unknown(txn, images, report));
@@ -368,12 +402,10 @@ Result<void> CloseAll(StoreTxn& txn, const std::vector<ListedImage>& images, con
     if (may_enter) {
       if (TRY(judge.Imported(*image, givers))) continue;
     }
-    if (first_start && image->pinned) {
-      auto judgement = TRY(givers.Judge(txn, *image));
-      if (judgement.verdict == Givers::Verdict::kPreloaded) {
-        TRY(judge.Preloaded(*image, kPinned, "", std::string(kIsPinned)));
-        continue;
-      }
+    // Unless the list may be older than what was removed since.
+    const bool may_be_stale = list.token && !IsPlaced(txn, list);
+    if (!may_be_stale || first_start) {
+      if (TRY(judge.Pinned(*image, givers))) continue;
     }
     TRY(judge.Close(*image, "images may have been pulled that nobody recorded"));
   }
@@ -600,6 +632,7 @@ Result<ObserveReport> CloseOrAdopt(StoreTxn& txn, const std::optional<ImageList>
     auto givers = TRY(Givers::Collect(txn, {observing.options.short_names, std::nullopt, false}));
     Judge judge(txn, report);
     for (const ListedImage* image : unknown) {
+      if (TRY(judge.Pinned(*image, givers))) continue;
       auto may_be_known = TRY(givers.MayBeKnown(txn, *image));
       if (!may_be_known.empty()) {
         TRY(judge.Close(*image, std::move(may_be_known)));
