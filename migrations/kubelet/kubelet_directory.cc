@@ -378,16 +378,15 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
 
 Result<std::vector<ImagePulledRecord>> SyncAndReadRecords(const std::filesystem::path& directory) {
   const std::filesystem::path image_manager = directory / "image_manager";
-  std::vector<Entry> entries;
   ImportReport ignored;
+  const Found found = TRY(List(image_manager, ignored));
+  if (!found.doubt.empty()) return Error{ErrorCode::kUnsafePath, found.doubt};
   for (const KubeletFolder folder : {KubeletFolder::kPulling, KubeletFolder::kPulled}) {
-    if (!TRY(Exists(image_manager / FolderName(folder)))) continue;
-    TRY(SyncDirectory(image_manager / FolderName(folder)));
-    entries.clear();
-    TRY(List(image_manager, folder, entries, ignored));
+    const std::filesystem::path path = image_manager / FolderName(folder);
+    if (TRY(Exists(path))) TRY(SyncDirectory(path));
   }
   std::vector<ImagePulledRecord> records;
-  for (const Entry& entry : entries) {
+  for (const Entry& entry : found.entries) {
     if (entry.folder != KubeletFolder::kPulled) continue;
     auto file = TRY(ReadKubeletFile(image_manager, entry.folder, entry.name, OnReadError::kFail));
     auto* const record = std::get_if<ImagePulledRecord>(&file.content);

@@ -53,7 +53,7 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
                                     ImportReport& report);
 
 // The readable records in pulled/, after a sync of both folders: no power cut brings another file
-// back. kIo; kNotFound: there is no such directory.
+// back. kIo; kUnsafePath: others may have written there.
 Result<std::vector<ImagePulledRecord>> SyncAndReadRecords(const std::filesystem::path& directory);
 
 }  // namespace waybill::internal
