@@ -99,6 +99,17 @@ class History {
   void SettlePresumedStep();
   void DropPullStep();
   void SpellingsStep();
+  void ObserveIn(const ImageList& drawn, std::optional<std::size_t> token, bool allow_empty);
+  void RemoveFromLedger(const std::string& ref, const std::string& handler);
+  void SettlePresumed(const std::string& ref, const std::string& handler, Settled settled);
+  // Clocks that are wrong, images that are away (history_away.cc).
+  void WrongClockStep();
+  void AwayStep();
+  void BeyondBoundStep();
+  void BackupStep();
+  void ObserveComplete(std::vector<ImageOnNode> images);
+  // One step more of this step.
+  void Also(Action action);
   // Revocation (history_revocation.cc).
   void ForgetStep();
   void ReconcileStep();

@@ -32,6 +32,12 @@ void History::ObserveStep() {
   if (!tokens.empty() && !draw_.OneIn(6)) {
     which = draw_.OneIn(2) ? tokens.size() - 1 : draw_.Below(tokens.size());
   }
+  ObserveIn(drawn, which, allow_empty);
+}
+
+void History::ObserveIn(const ImageList& drawn, std::optional<std::size_t> which,
+                        bool allow_empty) {
+  const auto& tokens = sides_[0].tokens;
   const std::string token =
       which ? ", by token " + std::to_string(*which) + " of " + std::to_string(tokens.size())
             : ", without a token";
@@ -88,6 +94,10 @@ void History::AddToLedgerStep() {
 void History::RemoveFromLedgerStep() {
   const std::string& ref = draw_.From(Refs());
   const std::string handler = draw_.OneIn(3) ? DrawHandler() : "";
+  RemoveFromLedger(ref, handler);
+}
+
+void History::RemoveFromLedger(const std::string& ref, const std::string& handler) {
   Note("remove from the ledger " + Quote(ref) + For(handler));
   for (Side& side : sides_) {
     if (!side.model.closed()) continue;
@@ -105,6 +115,10 @@ void History::SettlePresumedStep() {
   const std::string& ref = draw_.From(Refs());
   const std::string handler = draw_.OneIn(3) ? DrawHandler() : "";
   const Settled settled = draw_.OneIn(2) ? Settled::kClosed : Settled::kPreloaded;
+  SettlePresumed(ref, handler, settled);
+}
+
+void History::SettlePresumed(const std::string& ref, const std::string& handler, Settled settled) {
   Note((settled == Settled::kClosed ? "close if presumed " : "confirm if presumed ") + Quote(ref) +
        For(handler));
   for (Side& side : sides_) {

@@ -130,6 +130,10 @@ void History::GoUp(Side& side) {
 
 void History::NoteBackup(Side& side, const std::string& path) {
   Expect(std::filesystem::exists(path), side, "there is no backup " + path);
+  // Of several of the same state only the last is kept.
+  std::erase_if(side.backups, [&](const ModelBackup& one) {
+    return one.path == path || !std::filesystem::exists(one.path);
+  });
   side.backups.push_back({path, side.version, moment_, std::make_shared<Model>(side.model)});
   if (side.backups.size() > kBackupsKept) side.backups.pop_front();
 }

@@ -87,6 +87,8 @@ class Model {
     boot_ = boot;
   }
   void set_policy(ModelPolicy policy) { policy_ = std::move(policy); }
+  // Instead of kMaxRemembered. Here it is known of 0 alone, which ones are beyond it.
+  void set_most_remembered(std::size_t most) { most_remembered_ = most; }
   void set_evidence(EvidenceOptions options) { evidence_ = options; }
   // The store's last commit, before a step and before time passes: whatever the step writes is of a
   // later one. What was committed since the last call was written now, though perhaps nothing of it
@@ -190,6 +192,7 @@ class Model {
 
   // The store was created, which is a write at this time.
   void Made() { Written(); }
+
   // A new process.
   ModelOpened Restart(const ModelOpening& opening);
   ModelOpened Restart() { return Restart({}); }
@@ -229,6 +232,9 @@ class Model {
 
   // --- Revocation and ages
 
+  // By more than a day. Such a clock is right now, and so are the times of records.
+  bool IsAhead(Timestamp time) const;
+  void MendTimes();
   bool IsPastAge(const Proof& proof, std::chrono::seconds most) const;
   bool IsCheckedEnough(const std::string& name, const Proof& proof) const;
   // Of two proofs of the same credentials.
@@ -375,6 +381,7 @@ class Model {
   void EndRunningPulls();
   void TakeOverIntent(const KnownImage& image, const std::string& stored, Timestamp began);
   void PullOfAnything();
+  void PullOfDropped();
   bool HasPullOfAnything() const;
   void SortPulls();
   std::uint64_t FoldPulls(const Chosen& takes, std::set<std::string>& names);
@@ -388,6 +395,7 @@ class Model {
   const bool closed_;
   ModelPolicy policy_;
   EvidenceOptions evidence_;
+  std::size_t most_remembered_ = kMaxRemembered;
   Timestamp now_;
   BootTime boot_;
   Timestamp latest_{};  // of anything written
@@ -423,6 +431,7 @@ class Model {
   std::vector<std::string> left_;  // names of images that the last list left
   bool changed_ = false;
   bool never_listed_went_ = false;      // with the last prune: a record that no list had
+  bool met_ahead_ = false;              // and one stays whose time is ahead of the clock
   std::uint64_t last_token_ = 0;        // drawn by this process
   std::uint64_t last_list_ = 0;         // its token; one that changed nothing is in no commit yet
   std::uint64_t kept_list_ = 0;         // that of the last commit

@@ -388,6 +388,13 @@ void Model::PullOfAnything() {
   KeepEnded({pull, {}, ++last_number_});
 }
 
+void Model::PullOfDropped() {
+  OpenPull pull{.anything = true, .state = PullState::kDropped};
+  pull.began = TimeOfWriting();
+  pull.dropped_ran = RanSeconds();
+  KeepEnded({pull, {}, ++last_number_});
+}
+
 bool Model::HasPullOfAnything() const {
   return std::any_of(pulls_.begin(), pulls_.end(),
                      [](const ModelPull& one) { return one.pull.anything; });
@@ -437,6 +444,10 @@ std::uint64_t Model::SettlePulls(const ImageList& list) {
                                     CouldGive(pulled, *FindKnownImage(name));
                            });
     if (is_needed) return false;
+    if (pull.state == PullState::kDropped) {
+      settled += IsOver(pull.dropped_ran) ? 1 : 0;
+      return IsOver(pull.dropped_ran);
+    }
     if (pull.nothing_at != 0 && token.commit >= pull.nothing_at) return true;
     const bool this_boot = pull.ended_at.boot_id == boot_.boot_id;
     const std::chrono::nanoseconds since(drawn.nanoseconds - pull.ended_at.nanoseconds);
@@ -507,7 +518,7 @@ bool Model::Gives(const ModelPull& one, const KnownImage& name, bool pinned,
                   std::optional<std::uint64_t> until, bool first) const {
   const bool docker_hub = evidence_.short_names == ShortNames::kDockerHub;
   const KnownImage& pulled = one.image;
-  if (one.pull.anything && first) return false;
+  if (one.pull.anything && first) return one.pull.state == PullState::kDropped;
   if (one.pull.nothing_at != 0 && (!until || *until >= one.pull.nothing_at)) return false;
   if (IsBareId(pulled.image)) return false;  // no runtime pulls by ID
   const bool anything =
@@ -577,7 +588,9 @@ const LedgerEntry* Model::ComesBack(const Listed& image, std::optional<std::uint
   const bool has_own = std::any_of(image.names.begin(), image.names.end(), [&](const auto& name) {
     return std::find(had.begin(), had.end(), name) != had.end() &&
            std::none_of(pulls_.begin(), pulls_.end(), [&](const ModelPull& one) {
-             return Gives(one, *FindKnownImage(name), false, until, first);
+             // What is remembered was not dropped.
+             return one.pull.state != PullState::kDropped &&
+                    Gives(one, *FindKnownImage(name), false, until, first);
            });
   });
   return has_own ? &entry->second : nullptr;
@@ -864,10 +877,14 @@ std::uint64_t Model::PruneLedger(const std::vector<ImageOnNode>& images, std::ui
                                  bool only_recorded) {
   const bool remembers = evidence_.remember.count() > 0;
   std::vector<CopyKey> gone;
+  std::vector<CopyKey> beyond;
   std::uint64_t left = 0;
   for (auto& [copy, entry] : ledger_) {
     if (entry.stamp > token || IsListed(images, copy.first, copy.second)) continue;
-    if (remembers && entry.absent_since && !IsOver(entry.absent_ran)) continue;
+    if (remembers && entry.absent_since && !IsOver(entry.absent_ran)) {
+      if (most_remembered_ == 0) beyond.push_back(copy);
+      continue;
+    }
     if (only_recorded && !AnyRecordOf(copy.first)) continue;
     left += entry.absent_since ? 0 : 1;
     if (remembers && !entry.absent_since && !IsListed(images, copy.first, std::nullopt)) {
@@ -878,6 +895,7 @@ std::uint64_t Model::PruneLedger(const std::vector<ImageOnNode>& images, std::ui
       gone.push_back(copy);
     }
   }
+  for (const CopyKey& copy : beyond) ledger_.erase(copy);
   for (const CopyKey& copy : gone) {
     ledger_.erase(copy);
     if (!AnyRecordOf(copy.first)) ForgetSpellings(copy.first);

@@ -45,6 +45,7 @@ bool Model::IsListed(const std::vector<ImageOnNode>& images, const std::string& 
 PruneReport Model::PruneRecords(const std::vector<ImageOnNode>& images, const OldEnough& old_enough,
                                 bool& wrote) {
   PruneReport report;
+  met_ahead_ = false;
   std::vector<CopyKey> gone;
   std::map<std::string, std::vector<CopyKey>> surplus;  // by refs that others are listed for
   std::set<std::string> spoken_for;                     // refs of which a record stays
@@ -59,14 +60,15 @@ PruneReport Model::PruneRecords(const std::vector<ImageOnNode>& images, const Ol
         record.stamp = writes_ + 1;
         wrote = true;
       }
-    } else if (remembers && record.absent_since && !IsListed(images, copy.first, std::nullopt) &&
-               !IsOver(record.absent_ran)) {
+    } else if (closed_ && record.absent_since && !IsListed(images, copy.first, std::nullopt) &&
+               (record.closed_by_operator || (remembers && !IsOver(record.absent_ran)))) {
       continue;
     } else if (!old_enough(record)) {
       kept = &report.kept_newer;
     }
     if (kept != nullptr) {
       ++*kept;
+      met_ahead_ = met_ahead_ || (record.last_updated && IsAhead(*record.last_updated));
       spoken_for.insert(copy.first);
     } else if (IsListed(images, copy.first, std::nullopt)) {
       surplus[copy.first].push_back(copy);
@@ -93,14 +95,24 @@ PruneReport Model::PruneRecords(const std::vector<ImageOnNode>& images, const Ol
     gone.insert(gone.end(), copies.begin(), copies.end());
   }
   never_listed_went_ = false;
+  std::size_t forgotten = 0;  // beyond the bound
+  if (remembers && most_remembered_ == 0) {
+    forgotten = std::erase_if(records_, [&](const auto& one) {
+      return one.second.absent_since && !one.second.closed_by_operator &&
+             !IsListed(images, one.first.first, std::nullopt) && !IsOver(one.second.absent_ran);
+    });
+    std::erase_if(gone, [&](const CopyKey& copy) { return !records_.contains(copy); });
+  }
   for (const CopyKey& copy : gone) {
     const bool goes = std::none_of(surplus.begin(), surplus.end(),
                                    [&](const auto& one) { return one.first == copy.first; });
     never_listed_went_ = never_listed_went_ || (closed_ && goes && !WasListed(copy.first));
     ImagePulledRecord& record = records_.at(copy);
-    const bool was_absent = remembers && goes && record.absent_since;
+    const bool stays = closed_ && record.closed_by_operator;
+    const bool was_absent = (remembers || stays) && goes && record.absent_since;
     report.removed += was_absent ? 0 : 1;
-    if (remembers && goes && !was_absent) {
+    if (remembers && goes && !was_absent && !stays && most_remembered_ == 0) ++forgotten;
+    if (goes && !was_absent && (stays || (remembers && most_remembered_ > 0))) {
       record.absent_since = AbsentFrom();
       record.absent_ran = RanSeconds();
       record.stamp = writes_ + 1;
@@ -108,8 +120,9 @@ PruneReport Model::PruneRecords(const std::vector<ImageOnNode>& images, const Ol
       records_.erase(copy);
     }
   }
-  wrote = wrote || !gone.empty();
-  if (report.removed > 0) EvidenceRemoved();
+  wrote = wrote || !gone.empty() || forgotten > 0;
+  if (forgotten > 0) PullOfDropped();
+  if (report.removed > 0 || forgotten > 0) EvidenceRemoved();
   return report;
 }
 
@@ -142,6 +155,7 @@ PruneReport Model::PruneBefore(const std::vector<ImageOnNode>& images, Timestamp
       wrote);
   if (never_listed_went_) PullOfAnything();
   if (wrote) Written();
+  if (closed_ && met_ahead_) MendTimes();
   return report;
 }
 
@@ -221,8 +235,21 @@ void Model::CloseGap(const std::vector<ImageOnNode>& images, ModelOpened& opened
   gap_ = false;
 }
 
+bool Model::IsAhead(Timestamp time) const { return time.seconds > now_.seconds + 86400; }
+
+void Model::MendTimes() {
+  if (IsAhead(latest_)) latest_ = now_;
+  for (auto& [copy, record] : records_) {
+    if (!record.last_updated || !IsAhead(*record.last_updated)) continue;
+    record.last_updated = TimeOfWriting();
+    record.stamp = writes_ + 1;
+  }
+  Written();
+}
+
 ModelOpened Model::Restart(const ModelOpening& opening) {
   ModelOpened opened;
+  if (closed_ && IsAhead(latest_)) MendTimes();
   in_flight_.clear();
   metrics_ = {};
   last_token_ = 0;

@@ -113,6 +113,7 @@ Result<bool> IsRemembered(const StoreTxn& txn, const std::string& image) {
 
 }  // namespace
 
+std::size_t MostRemembered() { return most_remembered; }
 void SetMostRememberedForTests(std::size_t most) { most_remembered = most; }
 
 Result<void> ImagesOnNode::Add(const std::string& ref,
@@ -191,9 +192,11 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& 
       }
       return true;
     }
+    // An operator's closing waits for its image, however long that is gone.
+    const bool stays = rules == Rules::kClosed && record->closed_by_operator;
     if (record->absent_since && listed.empty() &&
-        !HasRunSince(txn, record->absent_ran, limit.remember)) {
-      remembered.all.emplace_back(record->absent_ran, key);
+        (stays || !HasRunSince(txn, record->absent_ran, limit.remember))) {
+      if (!stays) remembered.all.emplace_back(record->absent_ran, key);
       return true;
     }
     if (!OldEnough(*record, rules, limit, txn.clock())) return keep(report.kept_newer, *record);
@@ -208,10 +211,10 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& 
       pruned.never_listed = pruned.never_listed || !was_listed;
     }
     ++changes;
-    if (listed.empty() && limit.remember.count() > 0 && !record->absent_since) {
+    if (listed.empty() && (stays || limit.remember.count() > 0) && !record->absent_since) {
       ++report.removed;
       BeginAbsence(txn, *record);
-      remembered.all.emplace_back(record->absent_ran, key);
+      if (!stays) remembered.all.emplace_back(record->absent_ran, key);
       turned.push_back(std::move(*record));
     } else if (listed.empty()) {
       if (!record->absent_since || limit.remember.count() == 0) ++report.removed;

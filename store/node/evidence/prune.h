@@ -77,7 +77,8 @@ struct PrunedPart {
   bool never_listed = false;
 };
 
-// Instead of kMaxRemembered, in the whole process.
+// kMaxRemembered, or what a test set instead, in the whole process.
+std::size_t MostRemembered();
 void SetMostRememberedForTests(std::size_t most);
 
 Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& images,

@@ -9,6 +9,7 @@
 #include "store/base/try.h"
 #include "store/engine/trust/trust.h"
 #include "store/node/evidence/judge.h"
+#include "store/node/evidence/prune.h"
 #include "store/node/facade/impl.h"
 #include "store/node/handlers/runtime_handlers.h"
 #include "store/node/records/evidence_tables.h"
@@ -85,7 +86,25 @@ Result<void> CloseCopyOf(StoreTxn& txn, const LedgerEntry& entry, std::string_vi
   return internal::StoreAbsence(txn, *std::move(record));
 }
 
+// Operators' closings have no end, so their number has one.
+Result<void> CheckClosings(const StoreTxn& txn) {
+  const std::size_t most = internal::MostRemembered();
+  if (txn.state().digest(Table::kPulled).count < most) return {};
+  std::size_t closings = 0;
+  TRY(txn.ForEach(Table::kPulled, [&](const internal::Key16&, Payload payload) -> Result<bool> {
+    const auto record = payload.empty() ? std::nullopt : internal::DecodePulledRecordValue(payload);
+    if (record && record->closed_by_operator) ++closings;
+    return closings < most;
+  }));
+  if (closings < most) return {};
+  return Error{ErrorCode::kLimitExceeded,
+               "operators closed " + std::to_string(most) +
+                   " images, and no more are allowed; nothing was changed",
+               "take back the closings of images that come no more: `waybill allow IMAGE`"};
+}
+
 Result<void> TakeOut(StoreTxn& txn, const LedgerEntry& entry, std::string_view reason) {
+  TRY(CheckClosings(txn));
   TRY(internal::EraseLedgerEntry(txn, entry.image_ref, entry.runtime_handler));
   internal::NoteEvidenceRemoved(txn);
   const std::string because =

@@ -202,6 +202,7 @@ Result<void> OpenPullOfDropped(StoreTxn& txn) {
   pull.state = PullState::kDropped;
   pull.began = txn.now();
   pull.ended = txn.now();
+  pull.ended_at = txn.clocks().boot;
   pull.dropped_ran = txn.clocks().RanSeconds();
   return KeepEnded(txn, std::move(pull));
 }
