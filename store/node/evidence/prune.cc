@@ -11,7 +11,6 @@
 
 #include "store/base/image_spellings.h"
 #include "store/base/try.h"
-#include "store/node/pulls/open_pulls.h"
 #include "store/node/records/clock_ahead.h"
 #include "store/node/records/evidence_tables.h"
 #include "store/node/records/keys.h"
@@ -230,15 +229,11 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& 
   if (part.first == Key16() && !pruned.next) {
     const auto beyond = remembered.BeyondBound();
     gone.insert(gone.end(), beyond.begin(), beyond.end());
-    // They closed their images. Something must go on to.
-    if (!beyond.empty()) {
-      TRY(OpenPullOfDropped(txn));
-      NoteEvidenceRemoved(txn);
-    }
+    pruned.dropped = !beyond.empty();
   }
   for (const Key16& key : gone) TRY(txn.Delete(Table::kPulled, key));
   TRY(RemoveCopies(txn, std::move(copies), report));
-  if (report.removed > part.before.removed) NoteEvidenceRemoved(txn);
+  if (report.removed > part.before.removed || pruned.dropped) NoteEvidenceRemoved(txn);
   return pruned;
 }
 

@@ -75,6 +75,9 @@ struct PrunedPart {
   std::optional<Key16> next;  // where the next part begins; nullopt: this was the last
   // A record went that no list ever had: what it is about may be listed under another ref.
   bool never_listed = false;
+  // More were gone than are remembered. Those that went closed their images, and something must go
+  // on to (OpenPullOfDropped).
+  bool dropped = false;
 };
 
 // kMaxRemembered, or what a test set instead, in the whole process.
