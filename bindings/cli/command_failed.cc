@@ -1,10 +1,13 @@
 // waybill failed: records that a pull did not succeed.
 
+#include <algorithm>
+
 #include "bindings/cli/command.h"
 #include "bindings/cli/described_json.h"
 #include "bindings/cli/handler_names.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
+#include "store/base/quote.h"
 #include "store/base/try.h"
 
 namespace waybill::cli {
@@ -40,6 +43,7 @@ class FailedCall final : public Call {
     auto dangling =
         TRY(WithWriter(Writer::Open(flags_.store, {.policy = flags_.policy.policy}),
                        [&](Writer& writer) -> Result<bool> {
+                         TRY(CheckIsOpen(writer.store(), copy));
                          auto done = writer.Ask([&] { return Record(writer.owner(), copy, how); });
                          if (!done) return done.error();
                          return writer.store().HasIntent(copy);
@@ -57,6 +61,26 @@ class FailedCall final : public Call {
   }
 
  private:
+  // A kubelet's call for a pull that is not open does nothing. Whoever types it is mistaken.
+  Result<void> CheckIsOpen(const NodeStore& store, const ImageCopy& copy) const {
+    bool is_open = TRY(store.HasIntent(copy));
+    if (is_open && pull_.value != 0) {
+      auto pulls = TRY(store.ListOpenPulls());
+      is_open = std::any_of(pulls.begin(), pulls.end(), [&](const OpenPull& one) {
+        // One that stands for several has the number of the last.
+        return one.image == copy.image &&
+               (one.id == pull_ || (one.several && one.id.value > pull_.value));
+      });
+    }
+    if (is_open) return {};
+    const std::string which = pull_.value == 0 ? "pull" : "pull " + std::to_string(pull_.value);
+    return Error{ErrorCode::kNotFound,
+                 fmt::format("there is no open {} of {}{}; nothing was changed", which,
+                             internal::QuoteForMessage(copy.image),
+                             ForHandler(std::string(copy.runtime_handler))),
+                 "list them with `waybill pulls`: it may have ended since"};
+  }
+
   Result<void> Record(OwnerCalls& owner, const ImageCopy& copy, PullFailure how) const {
     const PullErrorClass error_class =
         error_ ? ClassifyPullError(*error_) : error_class_.value_or(PullErrorClass::kUnknown);
@@ -86,9 +110,9 @@ Command FailedCommand() {
           R"(Under the closed rules the pull stays open, as failed or, with --unknown, as one whose
 end is not known: it may still have brought its image, which `waybill observe` finds
 out. With --nothing-transferred it is dropped. --pull says which pull, by the number
-that `waybill intent` printed; otherwise it is the newest of the image that runs. It
-uses --store, --image, --runtime, --rules and its own flags; the others are only
-checked. Metrics count pulls by --class.)",
+that `waybill intent` printed; otherwise it is the newest of the image that runs. If
+none is open the command is refused. It uses --store, --image, --runtime, --rules and
+its own flags; the others are only checked. Metrics count pulls by --class.)",
       .examples = R"(waybill failed --image registry.example/app:v1 --pull 7
 waybill failed --image registry.example/app:v1 --error "401 Unauthorized")",
       .call = New<FailedCall>};

@@ -5,7 +5,9 @@
 #include "bindings/cli/handler_names.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
+#include "store/base/quote.h"
 #include "store/base/try.h"
+#include "waybill/image_name.h"
 
 namespace waybill::cli {
 namespace {
@@ -15,6 +17,13 @@ class IntentCall final : public Call {
   void Declare(Flags& flags) override { flags_.Declare(flags); }
 
   Result<ExitCode> Run(Output& out) override {
+    // A kubelet refuses the container, and never begins a pull.
+    if (!NormaliseImage(flags_.image)) {
+      return BadFlag("--image",
+                     internal::QuoteForMessage(flags_.image) +
+                         " is no image that a registry has; no pull was recorded",
+                     "write it as the pod does: a name in lower case, with a tag or a digest");
+    }
     const std::string handler = flags_.runtime.handler();
     const ImageCopy copy = {.image = flags_.image, .runtime_handler = handler};
     auto pull = TRY(WithWriter(
@@ -43,7 +52,8 @@ Command IntentCommand() {
       .summary = "record that a pull is about to begin",
       .notes =
           R"(The pull is on disk as an open pull when the command ends, and its number is printed:
-give that to `waybill pulled` or `waybill failed` (--pull). It uses --store, --image,
+give that to `waybill pulled` or `waybill failed` (--pull). An image that no registry
+can have is refused, as a kubelet refuses its container. It uses --store, --image,
 --runtime and --rules; the other flags are only checked.)",
       .examples = R"(waybill intent --image registry.example/app:v1)",
       .call = New<IntentCall>};

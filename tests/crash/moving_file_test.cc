@@ -15,6 +15,7 @@
 #include "store/base/files.h"
 #include "store/engine/lmdb/check/page_format.h"
 #include "tests/crash/recorder.h"
+#include "tests/support/forked_child.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/store_fixture.h"
 
@@ -99,25 +100,38 @@ BOOST_AUTO_TEST_CASE(is_not_rebuilt) {
 // and blames nothing.
 BOOST_AUTO_TEST_CASE(an_observer_looks_again_while_commands_write) {
   const MemoryDir scratch;
-  OpenOptions options = OptionsIn(scratch.path());
-  int commands = 0;
+  const OpenOptions options = OptionsIn(scratch.path());
+  int asks[2];
+  int answers[2];
+  BOOST_TEST_REQUIRE(pipe(asks) == 0);
+  BOOST_TEST_REQUIRE(pipe(answers) == 0);
+  Child commands([&] {
+    close(asks[1]);
+    char byte = 0;
+    for (int n = 0; read(asks[0], &byte, 1) == 1; ++n) {
+      auto owner = NodeStore::Open(options);
+      if (!owner) return 1;
+      const std::string image = "registry.example/app/" + std::to_string(n);
+      if (!(*owner)->PutIntent({.image = image}) || !(*owner)->Close()) return 2;
+      if (write(answers[1], &byte, 1) != 1) return 3;
+    }
+    return 0;
+  });
+  close(answers[1]);
   const auto command = [&] {
-    auto owner = Must(NodeStore::Open(options));
-    Must(owner->PutIntent({.image = "registry.example/app/" + std::to_string(++commands)}));
-    Must(owner->Close());
+    char byte = 0;
+    BOOST_TEST_REQUIRE(write(asks[1], &byte, 1) == 1);
+    BOOST_TEST_REQUIRE(read(answers[0], &byte, 1) == 1);
   };
   command();
   // `most`: of commands. Returns how often the observer read.
   const auto observe = [&](int first, int most) {
     int read = 0;
     int left = most;
-    bool runs = false;
     before_read = [&](std::size_t) {
-      if (runs || ++read < first || left == 0) return;
+      if (++read < first || left == 0) return;
       --left;
-      runs = true;
       command();
-      runs = false;
     };
     const auto observer = NodeStore::Observe({.directory = options.directory});
     before_read = nullptr;
@@ -131,6 +145,10 @@ BOOST_AUTO_TEST_CASE(an_observer_looks_again_while_commands_write) {
   }
   // At every read for some time, which ends before its patience does.
   observe(1, 3 * reads);
+  close(asks[1]);
+  BOOST_TEST(commands.Wait() == 0);
+  close(asks[0]);
+  close(answers[0]);
 }
 
 // What is wrong with a store that stands still is said at once.

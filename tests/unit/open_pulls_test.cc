@@ -138,21 +138,45 @@ BOOST_FIXTURE_TEST_CASE(under_kubelet_rules_an_image_has_one_intent_with_one_id,
   BOOST_TEST(Pulls(store)[0].image == kOther);
 }
 
-BOOST_FIXTURE_TEST_CASE(an_id_of_another_string_or_of_none_ends_nothing, ClosedStore) {
+// It may have been dropped or settled since, and its image have come all the same.
+BOOST_FIXTURE_TEST_CASE(an_id_of_a_pull_that_is_over_ends_nothing, ClosedStore) {
   Begin(store);
   const PullId other = Begin(store, kOther);
-  for (const PullId wrong : {other, PullId{other.value + 1}, PullId{~std::uint64_t{0}}}) {
-    Begin(store);
+  const PullId over{other.value + 1};
+  Begin(store);
+  const std::vector<OpenPull> before = Pulls(store);
+  Fail(store, PullFailure::kNothingTransferred, over);
+  Begin(store);
+  Fail(store, PullFailure::kUnknown, over);
+  Begin(store);
+  Succeed(store, over);
+  const std::vector<OpenPull> after = Pulls(store);
+  BOOST_TEST(std::includes(after.begin(), after.end(), before.begin(), before.end(),
+                           [](const OpenPull& a, const OpenPull& b) { return a.id < b.id; }));
+  BOOST_TEST(after.size() == before.size() + 2);
+}
+
+BOOST_AUTO_TEST_CASE(an_id_that_never_was_or_is_of_another_string_is_refused) {
+  for (const Rules rules : kBothRules) {
+    ScratchStore store(rules);
+    const PullId own = Begin(store);
+    const PullId other = Begin(store, kOther);
     const std::vector<OpenPull> before = Pulls(store);
-    Fail(store, PullFailure::kNothingTransferred, wrong);
-    Begin(store);
-    Fail(store, PullFailure::kUnknown, wrong);
-    Begin(store);
-    Succeed(store, wrong);
-    const std::vector<OpenPull> after = Pulls(store);
-    BOOST_TEST(std::includes(after.begin(), after.end(), before.begin(), before.end(),
-                             [](const OpenPull& a, const OpenPull& b) { return a.id < b.id; }));
-    BOOST_TEST(after.size() == before.size() + 2);
+    const PullId last{~std::uint64_t{0}};
+    const PullId next{other.value + (std::uint64_t{1} << 20U)};
+    for (const PullId wrong : {other, PullId{1}, PullId{4242}, next, last}) {
+      const ImageCopy copy = {.image = kImage, .image_ref = kRef};
+      const auto pulled = store->RecordImagePulled(copy, NodeWide(), {.pull = wrong});
+      const auto failed = store->RecordImagePullFailed(copy, PullFailure::kFailed, wrong);
+      ExpectError(pulled, ErrorCode::kNotFound);
+      ExpectError(failed, ErrorCode::kNotFound);
+      BOOST_TEST(pulled.error().message.find("nothing was changed") != std::string::npos);
+    }
+    BOOST_TEST(Must(store->ListRecords()).empty());
+    BOOST_TEST(Pulls(store).size() == before.size());
+    // Nor was it counted as an end.
+    Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef}, NodeWide(), {.pull = own}));
+    BOOST_TEST(Pulls(store).size() == before.size() - 1);
   }
 }
 

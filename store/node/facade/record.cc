@@ -98,6 +98,13 @@ Result<void> CheckBegun(const StoreTxn& txn, const internal::InFlight& in_flight
   return pulls && pulls->empty() ? Unknown(txn, copy.runtime_handler) : Result<void>();
 }
 
+// Also that the pull which it names, if it does, is one of the image.
+Result<void> CheckEnding(const StoreTxn& txn, const internal::InFlight& in_flight,
+                         const ImageCopy& copy, const FoundHandler& handler, PullId named) {
+  TRY(CheckBegun(txn, in_flight, copy, handler));
+  return internal::CheckNamedPull(txn, {copy.image, handler.stored, named});
+}
+
 // Checks the copy, then runs `change` with its handler, known or not. No exception leaves it.
 template <typename Check, typename Change>
 Result<void> WriteCopy(NodeStore::Impl& impl, const ImageCopy& copy, const Check& check,
@@ -188,7 +195,7 @@ Result<void> NodeStore::RecordImagePulled(const ImageCopy& copy,
                      "\" does not parse; no record was written, its intent stays"};
   };
   const auto record = [&](StoreTxn& txn, const FoundHandler& handler) -> Result<void> {
-    if (auto r = CheckBegun(txn, impl_->in_flight, copy, handler); !r) return r;
+    TRY(CheckEnding(txn, impl_->in_flight, copy, handler, result.pull));
     const PullId ended = PullThatEnds(txn, copy, handler, result.pull);
     std::string ref(copy.image_ref);
     if (impl_->rules == Rules::kClosed && result.image) {
@@ -225,7 +232,7 @@ Result<void> NodeStore::RecordImagePullFailed(const ImageCopy& copy, PullFailure
 Result<void> NodeStore::RecordImagePullError(const ImageCopy& copy, const PullError& failed) {
   std::optional<internal::PullCounts::Ended> counted;
   const auto record = [&](StoreTxn& txn, const FoundHandler& handler) -> Result<void> {
-    if (auto r = CheckBegun(txn, impl_->in_flight, copy, handler); !r) return r;
+    TRY(CheckEnding(txn, impl_->in_flight, copy, handler, failed.pull));
     const PullId ended = PullThatEnds(txn, copy, handler, failed.pull);
     TRY(internal::RecordFailed(txn, impl_->in_flight, impl_->rules,
                                {copy.image, handler.stored, failed.pull, failed.failure,

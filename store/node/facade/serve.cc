@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
 #include <list>
 #include <mutex>
 #include <string>
@@ -13,6 +12,7 @@
 #include "store/base/try.h"
 #include "store/engine/recovery/backup.h"
 #include "store/node/facade/impl.h"
+#include "store/node/records/open_pulls_table.h"
 #include "waybill/owner.h"
 
 namespace waybill {
@@ -77,8 +77,6 @@ class CallsOfClients final : public CallsOfStore {
   };
   // Beyond it the oldest count as the owner's.
   static constexpr std::size_t kMaxBegun = 65'536;
-  // Of no pull: what is recorded ends none.
-  static constexpr PullId kNone{std::numeric_limits<std::uint64_t>::max()};
 
   template <typename Record>
   Result<void> End(const ImageCopy& copy, PullId named, const Record& record) {
@@ -143,7 +141,7 @@ class CallsOfClients final : public CallsOfStore {
             "record the begin of a pull of your own first, and name it when it ends"};
       }
     }
-    return named.value == 0 ? kNone : named;
+    return named.value == 0 ? internal::kNoPull : named;
   }
 
   bool IsClients(PullId id) const {

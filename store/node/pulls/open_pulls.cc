@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "store/base/image_spellings.h"
+#include "store/base/quote.h"
 #include "store/base/try.h"
 #include "store/node/records/evidence_tables.h"
 #include "store/node/records/open_pulls_table.h"
@@ -89,6 +90,27 @@ std::set<PullId> NeededFor(const std::vector<OpenPull>& pulls,
 }
 
 }  // namespace
+
+Result<void> CheckNamedPull(const StoreTxn& txn, const EndingPull& pull) {
+  if (pull.id.value == 0) return {};
+  const std::string hint = "leave the number out: the newest pull of the image that runs ends";
+  const std::string number = std::to_string(pull.id.value);
+  if (!WasGiven(txn, pull.id)) {
+    return Error{ErrorCode::kNotFound, "there was no pull " + number + "; nothing was changed",
+                 hint};
+  }
+  // Most name one of theirs: then the pulls of others are not read.
+  const auto is_named = [&](const OpenPull& one) { return one.id == pull.id; };
+  auto own = TRY(FindOpenPulls(txn, pull.image, pull.runtime_handler));
+  if (std::any_of(own.begin(), own.end(), is_named)) return {};
+  auto all = TRY(AllOpenPulls(txn));
+  const auto at = std::find_if(all.begin(), all.end(), is_named);
+  if (at == all.end() || at->anything || at->image == pull.image) return {};
+  return Error{ErrorCode::kNotFound,
+               "pull " + number + " is one of " + QuoteForMessage(at->image) + ", not of " +
+                   QuoteForMessage(pull.image) + "; nothing was changed",
+               hint};
+}
 
 Result<std::optional<OpenPull>> FindEndingPull(const StoreTxn& txn, const EndingPull& ending) {
   auto pulls = TRY(FindOpenPulls(txn, ending.image, ending.runtime_handler));

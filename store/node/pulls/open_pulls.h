@@ -36,6 +36,9 @@ struct EndingPull {
   std::string_view runtime_handler;
   PullId id;  // 0: not named
 };
+// Of a pull that is named: that it is, or was, one of this string. One that is over is none to
+// complain about: it was dropped, settled or ended, and may have brought the image all the same.
+Result<void> CheckNamedPull(const StoreTxn& txn, const EndingPull& pull);
 // nullopt: there is none.
 Result<std::optional<OpenPull>> FindEndingPull(const StoreTxn& txn, const EndingPull& pull);
 // It brought nothing that has no record: removed.

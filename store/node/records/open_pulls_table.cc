@@ -22,6 +22,7 @@ namespace {
 constexpr std::uint16_t kOpenPullsVersion = 5;
 // Of the commit sequence in an ID. More pulls than fit begin in one commit only if IDs run ahead.
 constexpr int kIdsPerCommitBits = 16;
+static_assert(kNoPull.value + 1 == std::uint64_t{2} << kIdsPerCommitBits);
 
 }  // namespace
 
@@ -135,6 +136,12 @@ PullId NextPullId(StoreTxn& txn) {
   std::uint64_t& last = txn.state().last_pull_id;
   last = std::max(last + 1, txn.sequence() << kIdsPerCommitBits);
   return {last};
+}
+
+bool WasGiven(const StoreTxn& txn, PullId id) {
+  // A restored store goes on past the commits of the one that it replaced.
+  const std::uint64_t commit = id.value >> kIdsPerCommitBits;
+  return commit != 0 && (id.value <= txn.state().last_pull_id || commit <= txn.sequence());
 }
 
 namespace {

@@ -43,6 +43,11 @@ Result<std::uint64_t> CountOpenPulls(const StoreTxn& txn);
 // The next ID: above all others, also above those of a store that was lost (the commit sequence
 // goes on past its witness).
 PullId NextPullId(StoreTxn& txn);
+// Whether NextPullId may have given it, here or in a store whose place this one took.
+bool WasGiven(const StoreTxn& txn, PullId id);
+// Of no pull, and no mistake: what is recorded of it ends none. The last that the first commit
+// could give; no commit begins so many.
+inline constexpr PullId kNoPull{(std::uint64_t{2} << 16U) - 1};
 // Stores it under its ID; in an older schema version as the intent of its string and handler.
 Result<void> PutOpenPull(StoreTxn& txn, const OpenPull& pull);
 Result<void> EraseOpenPull(StoreTxn& txn, const OpenPull& pull);
