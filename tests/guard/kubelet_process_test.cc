@@ -45,7 +45,7 @@ BOOST_FIXTURE_TEST_CASE(a_kubelet_began_when_its_process_did, Proc) {
 }
 
 BOOST_FIXTURE_TEST_CASE(what_can_not_be_read_tells_nothing, Proc) {
-  for (const std::string& stat : {"", ")", "13 (kubelet)", "13 (kubelet) S 1 2 3", "13 (kubelet"}) {
+  for (const std::string stat : {"", ")", "13 (kubelet)", "13 (kubelet) S 1 2 3", "13 (kubelet"}) {
     Add("13", "kubelet", "4250");
     WriteFile(proc / "13" / "stat", stat);
     BOOST_TEST(guard::KubeletRuns(root, proc));
