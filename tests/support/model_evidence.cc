@@ -952,6 +952,7 @@ bool Model::RemoveFromLedger(const std::string& ref, const std::string& handler)
     ImagePulledRecord& closed = records_.at({image, stored});
     closed.closed_by_operator = true;
     closed.absent_since = absent_since;
+    closed.absent_ran = RanSeconds();
   }
   EvidenceRemoved();
   Written();

@@ -62,6 +62,12 @@ PruneReport Model::PruneRecords(const std::vector<ImageOnNode>& images, const Ol
       }
     } else if (closed_ && record.absent_since && !IsListed(images, copy.first, std::nullopt) &&
                (record.closed_by_operator || (remembers && !IsOver(record.absent_ran)))) {
+      // What pulls proved of it goes in its time.
+      if ((!remembers || IsOver(record.absent_ran)) && !record.credential_mapping.empty()) {
+        record.credential_mapping.clear();
+        record.stamp = writes_ + 1;
+        wrote = true;
+      }
       continue;
     } else if (!old_enough(record)) {
       kept = &report.kept_newer;
@@ -114,6 +120,7 @@ PruneReport Model::PruneRecords(const std::vector<ImageOnNode>& images, const Ol
     if (remembers && goes && !was_absent && !stays && most_remembered_ == 0) ++forgotten;
     if (goes && !was_absent && (stays || (remembers && most_remembered_ > 0))) {
       record.absent_since = AbsentFrom();
+      if (!remembers) record.credential_mapping.clear();
       record.absent_ran = RanSeconds();
       record.stamp = writes_ + 1;
     } else {

@@ -112,7 +112,6 @@ Result<bool> IsRemembered(const StoreTxn& txn, const std::string& image) {
 
 }  // namespace
 
-std::size_t MostRemembered() { return most_remembered; }
 void SetMostRememberedForTests(std::size_t most) { most_remembered = most; }
 
 Result<void> ImagesOnNode::Add(const std::string& ref,
@@ -191,11 +190,15 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& 
       }
       return true;
     }
-    // An operator's closing waits for its image, however long that is gone.
+    // An operator's closing waits for its image, however long that is gone. What pulls proved goes.
     const bool stays = rules == Rules::kClosed && record->closed_by_operator;
-    if (record->absent_since && listed.empty() &&
-        (stays || !HasRunSince(txn, record->absent_ran, limit.remember))) {
+    const bool is_over = HasRunSince(txn, record->absent_ran, limit.remember);
+    if (record->absent_since && listed.empty() && (stays || !is_over)) {
       if (!stays) remembered.all.emplace_back(record->absent_ran, key);
+      if (stays && is_over && !record->credential_mapping.empty()) {
+        record->credential_mapping.clear();
+        turned.push_back(std::move(*record));
+      }
       return true;
     }
     if (!OldEnough(*record, rules, limit, txn.clock())) return keep(report.kept_newer, *record);
@@ -213,6 +216,7 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& 
     if (listed.empty() && (stays || limit.remember.count() > 0) && !record->absent_since) {
       ++report.removed;
       BeginAbsence(txn, *record);
+      if (limit.remember.count() == 0) record->credential_mapping.clear();
       if (!stays) remembered.all.emplace_back(record->absent_ran, key);
       turned.push_back(std::move(*record));
     } else if (listed.empty()) {

@@ -80,8 +80,7 @@ struct PrunedPart {
   bool dropped = false;
 };
 
-// kMaxRemembered, or what a test set instead, in the whole process.
-std::size_t MostRemembered();
+// Instead of kMaxRemembered, in the whole process.
 void SetMostRememberedForTests(std::size_t most);
 
 Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& images,

@@ -9,7 +9,6 @@
 #include "store/base/try.h"
 #include "store/engine/trust/trust.h"
 #include "store/node/evidence/judge.h"
-#include "store/node/evidence/prune.h"
 #include "store/node/facade/impl.h"
 #include "store/node/handlers/runtime_handlers.h"
 #include "store/node/records/evidence_tables.h"
@@ -88,19 +87,19 @@ Result<void> CloseCopyOf(StoreTxn& txn, const LedgerEntry& entry, std::string_vi
 
 // Operators' closings have no end, so their number has one.
 Result<void> CheckClosings(const StoreTxn& txn) {
-  const std::size_t most = internal::MostRemembered();
-  if (txn.state().digest(Table::kPulled).count < most) return {};
+  constexpr std::size_t kMost = kMaxRemembered;
+  if (txn.state().digest(Table::kPulled).count < kMost) return {};
   std::size_t closings = 0;
   TRY(txn.ForEach(Table::kPulled, [&](const internal::Key16&, Payload payload) -> Result<bool> {
     const auto record = payload.empty() ? std::nullopt : internal::DecodePulledRecordValue(payload);
     if (record && record->closed_by_operator) ++closings;
-    return closings < most;
+    return closings < kMost;
   }));
-  if (closings < most) return {};
+  if (closings < kMost) return {};
   return Error{ErrorCode::kLimitExceeded,
-               "operators closed " + std::to_string(most) +
+               "operators closed " + std::to_string(kMost) +
                    " images, and no more are allowed; nothing was changed",
-               "take back the closings of images that come no more: `waybill allow IMAGE`"};
+               "take the closings back of images that come no more"};
 }
 
 Result<void> TakeOut(StoreTxn& txn, const LedgerEntry& entry, std::string_view reason) {

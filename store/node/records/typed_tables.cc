@@ -184,6 +184,16 @@ Result<bool> AnyRecordOf(const StoreTxn& txn, std::string_view image_ref) {
   return found;
 }
 
+namespace {
+
+// It is gone from now on, unless it was before.
+void CountAbsence(const StoreTxn& txn, ImagePulledRecord& record) {
+  if (!record.absent_since) record.absent_ran = 0;
+  if (record.absent_since && record.absent_ran == 0) record.absent_ran = txn.clocks().RanSeconds();
+}
+
+}  // namespace
+
 Result<void> StoreRecord(StoreTxn& txn, ImagePulledRecord record) {
   record.stamp = txn.sequence();
   return StoreProofs(txn, std::move(record));
@@ -191,6 +201,7 @@ Result<void> StoreRecord(StoreTxn& txn, ImagePulledRecord record) {
 
 Result<void> StoreAbsence(StoreTxn& txn, ImagePulledRecord record) {
   record.stamp = txn.sequence();
+  CountAbsence(txn, record);
   auto dropped = TRY(DropForgotten(txn, record));
   // The index of credentials changes, too.
   if (dropped) return StoreProofs(txn, std::move(record));
@@ -204,6 +215,7 @@ Result<void> StoreProofs(StoreTxn& txn, ImagePulledRecord record) {
   auto existing = FindRecord(txn, record.image_ref, record.runtime_handler);
   if (!existing && !IsDamaged(existing.error())) return existing.error();
   TRY(DropForgotten(txn, record));
+  CountAbsence(txn, record);
   auto payload = TRY(EncodePulledRecordValue(record));
   return txn.Put(Table::kPulled, key, payload);
 }
