@@ -166,6 +166,9 @@ void MeasureRecordingCalls(const Micro& micro, const MicroStore& on) {
   row(
       "NoteGap", [&](std::size_t) { Must(store.NoteGap("measured")); },
       [&](std::size_t) { Must(store.ClearDistrust("measured")); });
+  row(
+      "NoteKubeletBegan", [&](std::size_t) { Must(store.NoteKubeletBegan(SystemBootClock())); },
+      stays);
 }
 
 void MeasureRevocationCalls(const Micro& micro, const MicroStore& on) {

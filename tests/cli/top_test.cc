@@ -47,6 +47,9 @@ BOOST_AUTO_TEST_CASE(the_owner_says_what_had_to_be_pulled_again) {
         {"--error", "unexpected status from HEAD request to https://r/v2/x: 401 Unauthorized"},
         {"--unknown", "--error", "dial tcp: lookup r.example: no such host"},
         {}}) {
+    const CommandResult begun =
+        RunWaybill({"intent", "--store", directory, "--image", "r.example/c:1"});
+    BOOST_TEST(begun.exit_code == 0, begun.err);
     std::vector<std::string> words = {"failed", "--store", directory, "--image", "r.example/c:1"};
     words.insert(words.end(), more.begin(), more.end());
     const CommandResult result = RunWaybill(words);

@@ -129,19 +129,25 @@ std::string LedgerModel::Do(const Operation& operation, std::uint32_t result) {
         };
       };
       std::erase_if(held_.entries, goes(fresh_->entries));
-      std::erase_if(held_.records, goes(fresh_->records));
+      const auto record_goes = goes(fresh_->records);
+      // An operator's closing waits for its image.
+      std::erase_if(held_.records, [&](const std::string& one) {
+        return !words_.contains(one) && record_goes(one);
+      });
       std::erase_if(guesses_, [&](const std::string& one) { return !held_.records.contains(one); });
       return "";
     }
     case Kind::kAddPreloaded:
       if (result != std::uint32_t{closed_}) return ref + " was not added to the ledger";
       if (closed_) enter();
+      if (closed_) words_.erase(ref);
       return "";
     case Kind::kRemovePreloaded:
       if (held_.entries.erase(ref) != result) {
         return ref + " was in the ledger or not, and the removal said otherwise";
       }
       if (result == 0) return "";
+      words_.insert(ref);
       // What a list guessed is written anew as the operator's word.
       if (held_.records.insert(ref).second || guesses_.contains(ref)) {
         if (fresh_) fresh_->records.insert(ref);

@@ -59,6 +59,7 @@ class LedgerModel {
   bool closed_;
   Held held_;
   std::set<std::string> guesses_;  // records that a list made, and no operator confirmed
+  std::set<std::string> words_;    // images that an operator closed
   std::optional<Held> fresh_;      // written since the token was drawn, if one was
 };
 

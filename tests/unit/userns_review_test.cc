@@ -131,6 +131,8 @@ BOOST_FIXTURE_TEST_CASE(pods_that_could_not_be_listed, WithFourRanges) {
   fs::create_directories(elsewhere / "living");
   WriteFile(elsewhere / "living" / "userns", UsernsStore::FileOf(5 * kIdsPerBlock, kIdsPerBlock));
   fs::create_directory_symlink(elsewhere, store.pods());
+  // Anybody could put another one in its place.
+  fs::permissions(elsewhere, fs::perms::all);
   ExpectError(NodeStore::Open(store.Options()), ErrorCode::kUnsafePath);
   fs::remove(store.pods());
   for (const std::uint32_t block : AllThatIsHandedOut(store)) BOOST_TEST(block != 5U);

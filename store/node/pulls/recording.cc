@@ -323,7 +323,8 @@ Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules,
   const bool was_absent = rules == Rules::kClosed && record.absent_since;
   if (was_absent) record.credential_mapping.clear();
   record.absent_since.reset();
-  bool changed = TakeManifest(record, pulled, is_new) || is_new || was_absent;
+  const bool was_closed = !record.closed_because.empty() || record.closed_by_list;
+  bool changed = TakeManifest(record, pulled, is_new) || is_new || was_absent || was_closed;
   record.closed_because.clear();
   record.closed_by_list = false;
   bool proves = false;
