@@ -1556,11 +1556,9 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_flush(waybill_store* store,
 /* Records that a pull begins. Call it before each pull, and after the pull exactly one of
  * waybill_record_image_pulled and waybill_record_image_pull_failed. Counts the pull as in flight,
  * and returns its ID, by which a later process can end it, too. WAYBILL_LIMIT_EXCEEDED also above
- * 65,536. The image need not parse, as in the kubelet: waybill_ensure_image refuses such an image
- * before its pull, and so must a caller without it (waybill_normalise_image). Ignores
- * copy.image_ref. Under WAYBILL_RULES_CLOSED each call makes an open pull of its own; under
- * WAYBILL_RULES_KUBELET an image has one intent, whose ID every call returns. `pull` may be NULL.
- */
+ * 65,536. The image need not parse. Ignores copy.image_ref. Under WAYBILL_RULES_CLOSED each call
+ * makes an open pull of its own; under WAYBILL_RULES_KUBELET an image has one intent, whose ID
+ * every call returns. `pull` may be NULL. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_record_pull_intent(waybill_store* store,
                                                                        waybill_image_copy copy,
                                                                        waybill_pull_id* pull,
@@ -1589,16 +1587,14 @@ typedef struct waybill_pull_result {
  * that the runtime returned after the pull), drops one in-flight count of copy.image, and clears
  * the quarantine entries of both. NULL: credentials unknown; the record then only says that the
  * kubelet pulled it. WAYBILL_INVALID_ARGUMENT: the image does not parse, or the ref is empty;
- * intent and count stay (kubelet behaviour). So they do at WAYBILL_NOT_FOUND: no pull ever had the
- * ID `result.pull`, or it is an open one of another image. An unreadable record is replaced.
- * `result.manifest` is kept with the record (digest and platform, if within their bounds). If the
- * manifest or the guest platform differs from the record's, it is another image: proofs for the old
- * one are dropped. `result.terms` are kept with each proof. WAYBILL_RULES_CLOSED removes only the
- * open pull `result.pull`; without an ID, the newest running pull of this string, or else the
- * newest of unknown end. Without an ID it may be any of these, so credentials forgotten since the
- * oldest of them began are not proven. A record under another spelling of the image is taken over:
- * it is then stored under this ref. WAYBILL_RULES_KUBELET removes the intent when no count is left.
- */
+ * intent and count stay (kubelet behaviour). An unreadable record is replaced. `result.manifest` is
+ * kept with the record (digest and platform, if within their bounds). If the manifest or the guest
+ * platform differs from the record's, it is another image: proofs for the old one are dropped.
+ * `result.terms` are kept with each proof. WAYBILL_RULES_CLOSED removes only the open pull
+ * `result.pull`; without an ID, the newest running pull of this string, or else the newest of
+ * unknown end. Without an ID it may be any of these, so credentials forgotten since the oldest of
+ * them began are not proven. A record under another spelling of the image is taken over: it is then
+ * stored under this ref. WAYBILL_RULES_KUBELET removes the intent when no count is left. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_record_image_pulled(waybill_store* store, waybill_image_copy copy,
                             const waybill_image_pull_credentials* credentials,
@@ -1612,12 +1608,11 @@ enum {
   /* the runtime reported an error, was asked afterwards, and said that the image is not there */
   WAYBILL_PULL_NOTHING_TRANSFERRED = 2
 };
-/* Records that the pull did not succeed. Drops one in-flight count. Ignores copy.image_ref. If no
- * pull of the image is open nothing happens (kubelet behaviour). WAYBILL_NOT_FOUND as
- * waybill_record_image_pulled. WAYBILL_RULES_CLOSED chooses the open pull as
- * waybill_record_image_pulled does, removes it after WAYBILL_PULL_NOTHING_TRANSFERRED, and
- * otherwise marks it failed or unknown; without an ID it then counts as begun with the oldest that
- * it may be. WAYBILL_RULES_KUBELET removes the intent when no count is left. */
+/* Records that the pull did not succeed. Drops one in-flight count. Ignores copy.image_ref.
+ * WAYBILL_RULES_CLOSED chooses the open pull as waybill_record_image_pulled does, removes it after
+ * WAYBILL_PULL_NOTHING_TRANSFERRED, and otherwise marks it failed or unknown; without an ID it then
+ * counts as begun with the oldest that it may be. WAYBILL_RULES_KUBELET removes the intent when no
+ * count is left. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_record_image_pull_failed(waybill_store* store, waybill_image_copy copy, int32_t failure,
                                  waybill_pull_id pull, waybill_error** error);

@@ -190,11 +190,10 @@ func (s *Store) Flush() error {
 }
 
 // RecordImagePullFailed records that the pull did not succeed. Drops one in-flight count. Ignores
-// copy.ImageRef. If no pull of the image is open nothing happens (kubelet behaviour). ErrNotFound
-// as [Store.RecordImagePulled]. RulesClosed chooses the open pull as [Store.RecordImagePulled]
-// does, removes it after PullNothingTransferred, and otherwise marks it failed or unknown; without
-// an ID it then counts as begun with the oldest that it may be. RulesKubelet removes the intent
-// when no count is left. Further errors as of [Store.RecordPullIntent].
+// copy.ImageRef. RulesClosed chooses the open pull as [Store.RecordImagePulled] does, removes it
+// after PullNothingTransferred, and otherwise marks it failed or unknown; without an ID it then
+// counts as begun with the oldest that it may be. RulesKubelet removes the intent when no count is
+// left. Errors as of [Store.RecordPullIntent].
 func (s *Store) RecordImagePullFailed(copy ImageCopy, failure PullFailure, pull PullID) error {
 	return s.call(func(h handle, e errorOut) C.waybill_code {
 		return C.waybill_record_image_pull_failed(h, borrowCopy(&copy), C.int32_t(failure), C.waybill_pull_id(pull), e)
