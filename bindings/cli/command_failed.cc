@@ -73,6 +73,13 @@ class FailedCall final : public Call {
       });
     }
     if (is_open) return {};
+    // Of a handler that nobody knows the call says so.
+    const auto known = TRY(store.ListRuntimeHandlers());
+    const bool is_known = copy.runtime_handler.empty() ||
+                          std::any_of(known.begin(), known.end(), [&](const RuntimeHandler& one) {
+                            return one.name == copy.runtime_handler;
+                          });
+    if (!is_known) return {};
     const std::string which = pull_.value == 0 ? "pull" : "pull " + std::to_string(pull_.value);
     return Error{ErrorCode::kNotFound,
                  fmt::format("there is no open {} of {}{}; nothing was changed", which,
