@@ -398,6 +398,7 @@ Result<void> Guard::Compare() {
 Result<void> Guard::CompareNow() {
   auto in_place = TRY(SeeToFolders());
   if (!in_place) return {};
+  TRY(NoteWide(Wide()));
   ++life_.status.comparisons;
   life_.status.last_comparison = life_.options.store.clock();
   life_.wants_list = true;
@@ -439,19 +440,19 @@ std::string Guard::Wide() const {
   return wide.empty() ? life_.pulling.Wide() : wide;
 }
 
+// Notes that others may write in a folder, or no longer.
+Result<void> Guard::NoteWide(const std::string& wide) {
+  if (std::exchange(life_.status.not_protected, wide) == wide || wide.empty()) return {};
+  life_.Log(LogLevel::kError, wide + ": nothing new in it counts");
+  // Of what they removed nothing is left.
+  return life_.Missed(wide);
+}
+
 // Takes folders from others who could write there, once all that counts is put right.
 Result<void> Guard::NarrowFolders() {
   const std::string wide = Wide();
-  if (wide.empty()) {
-    life_.status.not_protected.clear();
-    return {};
-  }
-  if (life_.status.not_protected != wide) {
-    life_.Log(LogLevel::kError, wide + ": nothing new in it counts");
-    // Of what they removed nothing is left.
-    TRY(life_.Missed(wide));
-  }
-  life_.status.not_protected = wide;
+  TRY(NoteWide(wide));
+  if (wide.empty()) return {};
   // What comes until nobody can write there any more does not count either.
   life_.pulled.Distrust(wide);
   for (const std::filesystem::path& folder :
@@ -464,9 +465,8 @@ Result<void> Guard::NarrowFolders() {
   life_.pulled.Distrust({});
   if (!taken) return taken.error();
   if (!put || !Wide().empty()) return put;
-  life_.status.not_protected.clear();
   life_.Log(LogLevel::kNotice, "nobody else may write there any more");
-  return {};
+  return NoteWide({});
 }
 
 void Guard::TakeChecks(std::vector<CheckResult> checks) {

@@ -117,6 +117,7 @@ class Guard {
   Result<void> CompareNow();
   // Begins anew with folders that were replaced. false: others decide what a kubelet finds.
   Result<bool> SeeToFolders();
+  Result<void> NoteWide(const std::string& wide);
   Result<void> NarrowFolders();
   std::string Wide() const;
   // Since the last list was judged.

@@ -102,8 +102,10 @@ Result<void> RecordFiles::DropStaged() const {
   for (const std::string& name : names) {
     struct stat st {};
     const std::filesystem::path path = ScratchFolder() / name;
-    if (::lstat(path.c_str(), &st) != 0 || !S_ISREG(st.st_mode) || st.st_nlink < 2) continue;
-    TRY(internal::RemoveFile(path));
+    if (path.native().starts_with(Scratch("sha256-").native()) && ::lstat(path.c_str(), &st) == 0 &&
+        S_ISREG(st.st_mode) && st.st_nlink > 1) {
+      TRY(internal::RemoveFile(path));
+    }
   }
   return {};
 }

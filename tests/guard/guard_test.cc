@@ -1363,9 +1363,13 @@ BOOST_AUTO_TEST_CASE(a_crash_while_a_file_is_made_plants_nothing) {
   std::filesystem::create_hard_link(
       node.Pulled(Ref('1')),
       node.kubelet() / "image_manager/waybill-guard" / ("pulled-" + FileName(Ref('1'))));
+  // A copy with links of all that is there touches nothing else.
+  const auto witness = node.kubelet() / "image_manager/waybill-guard/witness";
+  std::filesystem::create_hard_link(witness, witness.string() + ".copy");
   node.Start();
   BOOST_TEST((node.Record(Ref('1'))->credential_mapping.at(kApp) == SecretOf("a")));
   BOOST_TEST(!node.Found(HoleKind::kRecordDamaged));
+  BOOST_TEST(std::filesystem::exists(witness));
 }
 
 namespace {
