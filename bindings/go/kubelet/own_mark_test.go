@@ -75,7 +75,7 @@ func TestAFileWithoutALineEndIsNotOurs(t *testing.T) {
 	record, err := waybill.EncodePulledRecord(waybill.ImagePulledRecord{ImageRef: idOf('a')}, waybill.KubeletV1Beta1)
 	must(t, err)
 	writeKubeletFile(t, n.directory, pulledFolder, idOf('a'), strings.TrimSuffix(string(record), "\n"))
-	inside.files.dropRecord(quiet, idOf('a'))
+	inside.files.dropRecord(logr.Discard(), idOf('a'))
 	same(t, "records", n.names(pulledFolder), []string{recordFile(idOf('a')).name})
 }
 
