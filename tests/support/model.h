@@ -99,7 +99,9 @@ class Model {
     counts_ = false;
   }
   // The process ended. What no commit has is forgotten.
-  void Ended() { last_list_ = kept_list_; }
+  void Ended() {
+    last_list_ = kept_list_;
+  }
 
   // The name under which records are kept; nullopt: not in the registry. Handlers are named here as
   // callers name them.

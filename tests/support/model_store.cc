@@ -381,7 +381,8 @@ void Model::KeepRecorded(const ImagePulledRecord& old, std::uint32_t version) {
   }
   const auto [at, is_new] = records_.try_emplace(copy);
   ImagePulledRecord& kept = at->second;
-  const std::string because = old.closed_because.empty() ? "a restore" : old.closed_because;
+  std::string because = old.closed_because;
+  if (closed_ && because.empty()) because = "a restore";
   if (is_new) {
     kept.image_ref = old.image_ref;
     kept.runtime_handler = stored;
