@@ -323,8 +323,7 @@ Result<void> RecordPulled(StoreTxn& txn, InFlight& in_flight, Rules rules,
   const bool was_absent = rules == Rules::kClosed && record.absent_since;
   if (was_absent) record.credential_mapping.clear();
   record.absent_since.reset();
-  const bool was_closed = !record.closed_because.empty() || record.closed_by_list;
-  bool changed = TakeManifest(record, pulled, is_new) || is_new || was_absent || was_closed;
+  bool changed = TakeManifest(record, pulled, is_new) || is_new || was_absent;
   record.closed_because.clear();
   record.closed_by_list = false;
   bool proves = false;
