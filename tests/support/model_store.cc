@@ -71,6 +71,8 @@ PruneReport Model::PruneRecords(const std::vector<ImageOnNode>& images, const Ol
       continue;
     } else if (!old_enough(record)) {
       kept = &report.kept_newer;
+    } else if (closed_ && record.closed_by_operator && IsListed(images, copy.first, std::nullopt)) {
+      kept = &report.kept_in_list;
     }
     if (kept != nullptr) {
       ++*kept;

@@ -202,6 +202,7 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& 
       return true;
     }
     if (!OldEnough(*record, rules, limit, txn.clock())) return keep(report.kept_newer, *record);
+    if (stays && !listed.empty()) return keep(report.kept_in_list, *record);
     if (rules == Rules::kClosed && listed.empty()) {
       auto was_listed = TRY(WasListed(txn, record->image_ref));
       if (limit.spared != nullptr) {
