@@ -71,10 +71,6 @@ std::string RootOf(const std::vector<std::string>& words) {
   return root;
 }
 
-}  // namespace
-
-namespace {
-
 // The name of its folder in /proc; "": it answers, but its process is not known. nullopt: none
 // runs.
 std::optional<std::string> KubeletProcess(const std::filesystem::path& kubelet_directory,

@@ -355,10 +355,6 @@ Result<std::uint64_t> InspectUnowned(const std::filesystem::path& directory, con
   return *refusal;
 }
 
-}  // namespace
-
-namespace {
-
 Result<OpenedDatabase> ObserveOnce(const std::filesystem::path& directory, const Product& product,
                                    bool asks_witness, SeenUnowned& seen) {
   TRY(CheckPrivateDirectory(directory));
