@@ -77,4 +77,9 @@ std::uint64_t Clocks::RanSeconds() const {
   return static_cast<std::uint64_t>(ran.count() / kPerSecond) + 1;
 }
 
+bool Clocks::HasRunSince(std::uint64_t earlier, std::chrono::seconds span) const {
+  const std::uint64_t now = RanSeconds();
+  return now >= earlier && now - earlier >= static_cast<std::uint64_t>(span.count());
+}
+
 }  // namespace waybill::internal

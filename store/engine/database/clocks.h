@@ -42,6 +42,8 @@ struct Clocks {
   Clocks At(const BootTime& now, Timestamp clock) const;
   // `ran` in seconds, and never 0, which is stored for "not said".
   std::uint64_t RanSeconds() const;
+  // Whether the node has run for that long since RanSeconds() was `earlier`.
+  bool HasRunSince(std::uint64_t earlier, std::chrono::seconds span) const;
 
   friend bool operator==(const Clocks&, const Clocks&) = default;
 };

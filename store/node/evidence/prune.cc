@@ -192,7 +192,7 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& 
     }
     // An operator's closing waits for its image, however long that is gone. What pulls proved goes.
     const bool stays = rules == Rules::kClosed && record->closed_by_operator;
-    const bool is_over = HasRunSince(txn, record->absent_ran, limit.remember);
+    const bool is_over = txn.clocks().HasRunSince(record->absent_ran, limit.remember);
     if (record->absent_since && listed.empty() && (stays || !is_over)) {
       if (!stays) remembered.all.emplace_back(record->absent_ran, key);
       if (stays && is_over && !record->credential_mapping.empty()) {
@@ -253,7 +253,7 @@ Result<PrunedLedger> PruneLedger(StoreTxn& txn, const ImagesOnNode& images, cons
     if (!entry || entry->stamp > limit.token) return true;
     auto found = TRY(images.Find(entry->image_ref));
     if (found.contains(entry->runtime_handler) || found.contains(std::nullopt)) return true;
-    if (entry->absent_since && !HasRunSince(txn, entry->absent_ran, limit.remember)) {
+    if (entry->absent_since && !txn.clocks().HasRunSince(entry->absent_ran, limit.remember)) {
       remembered.all.emplace_back(entry->absent_ran, key);
       return true;
     }

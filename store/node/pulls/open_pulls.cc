@@ -260,7 +260,7 @@ Result<std::uint64_t> SettlePulls(StoreTxn& txn, const ImageList& list, const Bo
   for (const OpenPull& pull : pulls) {
     if (!pull.ended || needed.contains(pull.id)) continue;
     if (pull.state == PullState::kDropped) {
-      if (!HasRunSince(txn, pull.dropped_ran, options.remember)) continue;
+      if (!txn.clocks().HasRunSince(pull.dropped_ran, options.remember)) continue;
       TRY(EraseOpenPull(txn, pull));
       ++settled;
       continue;

@@ -265,11 +265,6 @@ Result<bool> EraseLedgerEntry(StoreTxn& txn, std::string_view image_ref,
   return was_there;
 }
 
-bool HasRunSince(const StoreTxn& txn, std::uint64_t ran, std::chrono::seconds span) {
-  const std::uint64_t now = txn.clocks().RanSeconds();
-  return now >= ran && now - ran >= static_cast<std::uint64_t>(span.count());
-}
-
 Result<void> EraseRemembered(StoreTxn& txn, std::string_view image_ref,
                              std::string_view runtime_handler) {
   auto entry = TRY(FindRememberedEntry(txn, image_ref, runtime_handler));

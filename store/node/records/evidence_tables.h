@@ -78,9 +78,6 @@ Result<void> StoreAbsence(StoreTxn& txn, LedgerEntry entry);
 Result<bool> EraseLedgerEntry(StoreTxn& txn, std::string_view image_ref,
                               std::string_view runtime_handler);
 
-// Whether the node has run for that long since it had run for `ran` seconds.
-bool HasRunSince(const StoreTxn& txn, std::uint64_t ran, std::chrono::seconds span);
-
 // Forgets the entry if it is only remembered: a pull brought the image anew.
 Result<void> EraseRemembered(StoreTxn& txn, std::string_view image_ref,
                              std::string_view runtime_handler);

@@ -29,12 +29,6 @@ Result<void> CarryValue(StoreTxn& txn, const TableSpec& spec, Payload payload) {
   return {};
 }
 
-// How long an image is remembered begins anew, as for revocations.
-template <typename T>
-void BeginAbsence(const StoreTxn& txn, T& remembered) {
-  if (remembered.absent_since) remembered.absent_ran = txn.clocks().RanSeconds();
-}
-
 Result<void> CarryRecord(StoreTxn& txn, Payload payload, const CarryRules& rules,
                          Carried& carried) {
   auto record = DecodePulledRecordValue(payload);
@@ -44,7 +38,7 @@ Result<void> CarryRecord(StoreTxn& txn, Payload payload, const CarryRules& rules
     ++carried.records_without_credentials;
   }
   ++carried.records;
-  BeginAbsence(txn, *record);
+  record->absent_ran = 0;  // how long it is remembered begins anew, likewise below
   return StoreRecord(txn, std::move(*record));
 }
 
@@ -60,7 +54,7 @@ Result<void> CarryOne(StoreTxn& txn, const TableSpec& spec, Payload payload,
     case Table::kLedger: {
       auto entry = DecodeLedgerEntry(payload);
       if (!entry || !rules.keeps_entry(*entry)) return {};
-      BeginAbsence(txn, *entry);
+      if (entry->absent_since) entry->absent_ran = txn.clocks().RanSeconds();
       return CarryValue(txn, spec, EncodeLedgerEntry(*entry));
     }
     case Table::kIntents: {
