@@ -76,7 +76,7 @@ struct PrunedPart {
   // A record went that no list ever had: what it is about may be listed under another ref.
   bool never_listed = false;
   // More were gone than are remembered. Those that went closed their images, and something must go
-  // on to (OpenPullOfDropped).
+  // on to (PullState::kDropped).
   bool dropped = false;
 };
 

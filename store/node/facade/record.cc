@@ -294,7 +294,9 @@ Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ImageOnNode
       if (pruned && pruned->never_listed) {
         TRY(internal::OpenPullOfAnything(txn, impl.boot_clock()));
       }
-      if (pruned && pruned->dropped) TRY(internal::OpenPullOfDropped(txn));
+      if (pruned && pruned->dropped) {
+        TRY(internal::OpenPullOfAnything(txn, impl.boot_clock(), PullState::kDropped));
+      }
       if (!pruned || pruned->next || !prunes_ledger) return pruned;
       auto ledger = TRY(internal::PruneLedger(txn, images, limit, part.most));
       pruned->report.preloaded_removed += ledger.entries;

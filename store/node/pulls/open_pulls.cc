@@ -205,27 +205,15 @@ Result<void> EndRunningPulls(StoreTxn& txn, const BootTime& now) {
   return {};
 }
 
-Result<void> OpenPullOfAnything(StoreTxn& txn, const BootTime& now) {
+Result<void> OpenPullOfAnything(StoreTxn& txn, const BootTime& now, PullState state) {
   OpenPull pull;
   pull.id = NextPullId(txn);
   pull.anything = true;
-  pull.state = PullState::kUnknown;
+  pull.state = state;
   pull.began = txn.now();
   pull.ended = txn.now();
   pull.ended_at = now;
-  pull.stamp = 0;
-  return KeepEnded(txn, std::move(pull));
-}
-
-Result<void> OpenPullOfDropped(StoreTxn& txn) {
-  OpenPull pull;
-  pull.id = NextPullId(txn);
-  pull.anything = true;
-  pull.state = PullState::kDropped;
-  pull.began = txn.now();
-  pull.ended = txn.now();
-  pull.ended_at = txn.clocks().boot;
-  pull.dropped_ran = txn.clocks().RanSeconds();
+  if (state == PullState::kDropped) pull.dropped_ran = txn.clocks().RanSeconds();
   return KeepEnded(txn, std::move(pull));
 }
 

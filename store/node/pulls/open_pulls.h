@@ -55,11 +55,10 @@ Result<void> TakeOverIntent(StoreTxn& txn, std::string_view image, std::string_v
 Result<void> CarryPull(StoreTxn& txn, const OpenPull& pull, const BootTime& now);
 // Every pull that runs has ended, with its process.
 Result<void> EndRunningPulls(StoreTxn& txn, const BootTime& now);
-// One open pull stands for those that can't be named.
-Result<void> OpenPullOfAnything(StoreTxn& txn, const BootTime& now);
-
-// One stands for images of which too many were gone to be remembered (PullState::kDropped).
-Result<void> OpenPullOfDropped(StoreTxn& txn);
+// One open pull stands for those that can't be named; with kDropped for images of which too many
+// were gone to be remembered.
+Result<void> OpenPullOfAnything(StoreTxn& txn, const BootTime& now,
+                                PullState state = PullState::kUnknown);
 
 // Those that may have given one of the names, the newest first.
 std::vector<OpenPull> PullsOfAny(std::vector<OpenPull> pulls, const std::vector<std::string>& names,

@@ -440,7 +440,7 @@ Result<void> Remove(StoreTxn& txn, const std::vector<ListedImage>& images, std::
   // While the records are there that decide which entries go.
   if (keeps_ledger) TRY(prune_ledger());
   auto pruned = TRY(PruneRecords(txn, Rules::kClosed, on_node, limit, {}));
-  if (pruned.dropped) TRY(OpenPullOfDropped(txn));
+  if (pruned.dropped) TRY(OpenPullOfAnything(txn, txn.clocks().boot, PullState::kDropped));
   report.records_removed = pruned.report.removed;
   if (!keeps_ledger) TRY(prune_ledger());
   return report.left > 0 ? Result<void>() : PruneSpellings(txn, on_node, token);
