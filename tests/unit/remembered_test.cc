@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/expect_error.h"
 #include "tests/support/kubelet_dir.h"
+#include "tests/support/memory_dir.h"
 #include "tests/support/rows.h"
 #include "waybill/limits.h"
 
@@ -25,6 +27,10 @@ ImageOnNode Imported(std::string_view id, const std::string& tag) {
   ImageOnNode image = Named(id, tag);
   image.imported = true;
   return image;
+}
+std::string RefOf(std::size_t i) {
+  const std::string number = std::to_string(100'000 + i);
+  return "sha256:" + std::string(64 - number.size(), 'a') + number;
 }
 // On the node throughout.
 const ImageOnNode kOther = Named(Digest('f'), "r.example/other:1");
@@ -181,8 +187,7 @@ BOOST_AUTO_TEST_CASE(the_oldest_go_first) {
   const auto store = Must(NodeStore::Open(options));
   std::vector<ImageOnNode> images{kOther};
   for (std::size_t i = 0; i < kMaxRemembered + kMore; ++i) {
-    const std::string number = std::to_string(100'000 + i);
-    images.push_back({.id = "sha256:" + std::string(64 - number.size(), 'a') + number});
+    images.push_back({.id = RefOf(i)});
   }
   const auto observe = [&](std::vector<ImageOnNode> list) {
     const ListToken token = Must(store->BeginList());
@@ -197,6 +202,28 @@ BOOST_AUTO_TEST_CASE(the_oldest_go_first) {
   for (const ImagePulledRecord& record : records) {
     BOOST_TEST_REQUIRE((record.absent_since == Timestamp{clock.Now().seconds, 0}));
   }
+}
+
+// A limit: "Operators can close 10,000 copies of images"
+BOOST_AUTO_TEST_CASE(one_closing_too_many_is_refused) {
+  const MemoryDir scratch;
+  OpenOptions options = OptionsIn(scratch.path());
+  options.map_bytes = std::uint64_t{2} << 30U;
+  const auto store = Must(NodeStore::Open(options));
+  ImageList list{.token = Must(store->BeginList()), .complete = true};
+  for (std::size_t i = 0; i <= kMaxClosings; ++i) {
+    list.images.push_back(Named(RefOf(i), "r.example/" + std::to_string(i) + ":1"));
+  }
+  Must(store->ObserveImages(list));
+  for (std::size_t i = 0; i < kMaxClosings; ++i) {
+    BOOST_TEST_REQUIRE(Must(store->RemoveFromLedger({.image_ref = RefOf(i)}, "a tenant's")));
+  }
+  const std::string ref = RefOf(kMaxClosings);
+  const ImageCopy last{.image_ref = ref};
+  ExpectError(store->RemoveFromLedger(last, "a tenant's"), ErrorCode::kLimitExceeded);
+  BOOST_TEST(Must(store->GetStatistics()).ledger_entries == 1U);
+  Must(store->AddToLedger({.id = RefOf(0)}, "an operator", "it comes no more"));
+  BOOST_TEST(Must(store->RemoveFromLedger(last, "a tenant's")));
 }
 
 // --- A list that tells nothing of this node

@@ -87,17 +87,16 @@ Result<void> CloseCopyOf(StoreTxn& txn, const LedgerEntry& entry, std::string_vi
 
 // Operators' closings have no end, so their number has one.
 Result<void> CheckClosings(const StoreTxn& txn) {
-  constexpr std::size_t kMost = kMaxRemembered;
-  if (txn.state().digest(Table::kPulled).count < kMost) return {};
+  if (txn.state().digest(Table::kPulled).count < kMaxClosings) return {};
   std::size_t closings = 0;
   TRY(txn.ForEach(Table::kPulled, [&](const internal::Key16&, Payload payload) -> Result<bool> {
     const auto record = payload.empty() ? std::nullopt : internal::DecodePulledRecordValue(payload);
     if (record && record->closed_by_operator) ++closings;
-    return closings < kMost;
+    return closings < kMaxClosings;
   }));
-  if (closings < kMost) return {};
+  if (closings < kMaxClosings) return {};
   return Error{ErrorCode::kLimitExceeded,
-               "operators closed " + std::to_string(kMost) +
+               "operators closed " + std::to_string(kMaxClosings) +
                    " images, and no more are allowed; nothing was changed",
                "take the closings back of images that come no more"};
 }
