@@ -15,9 +15,9 @@
 
 namespace waybill::guard {
 
-// Why a guard has to stand aside; empty: it needs not.
+// Why a guard has to stand aside; empty: nothing asks for it.
 Result<std::string> WhyAside(const std::filesystem::path& kubelet_directory);
-// Also if it needs not: why what it writes protects nothing as long as that is so.
+// The same, and why what a guard that need not stand aside writes protects nothing.
 Result<std::string> WhyNotProtected(const std::filesystem::path& kubelet_directory);
 
 // Where such a guard has its lock and its status: nothing below image_manager is safe.

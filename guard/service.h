@@ -44,7 +44,7 @@ struct ServiceOptions {
   std::function<Result<ServiceOptions>()> again;
 };
 
-// Where a guard has to stand aside (aside.h), it does, and starts once it needs not any more.
+// While others decide what a kubelet finds, the guard stands aside (aside.h); then it starts.
 //
 // Until SIGTERM or SIGINT; SIGHUP ends the guard in order and starts it anew, with what `again`
 // says then. Blocks these signals and SIGCHLD in the calling thread. Returns what the guard counted

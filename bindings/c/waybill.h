@@ -348,7 +348,9 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_parse_proof_checker(waybill_
  * Set by the store, ignored in arguments, and not compared: two values with different proofs are
  * equal. */
 typedef struct waybill_proof {
-  const waybill_timestamp* proven; /* whole seconds; NULL: unknown */
+  /* Whole seconds; NULL: unknown. By the clock of ages (waybill_age_limits): where the wall clock
+   * was put back after a jump, it is ahead of that clock for good. */
+  const waybill_timestamp* proven;
   /* The commit in which that pull began (waybill_record_pull_intent); 0: unknown. */
   uint64_t pull_began;
   int32_t checker; /* WAYBILL_CHECKER_UNKNOWN … */
@@ -1772,7 +1774,8 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_add_to_ledger(
  * enter it again; of an image that is gone that is remembered, too, and closes it when it is back.
  * What was proven stays. From then on no list enters the image, whatever the runtime says of it,
  * until waybill_add_to_ledger: only what pulls prove opens it. The reason goes into the journal of
- * trust. *removed (may be NULL) says whether there was an entry. Ignores copy.image. */
+ * trust. *removed (may be NULL) says whether there was an entry. Ignores copy.image.
+ * WAYBILL_LIMIT_EXCEEDED: operators closed 10,000 copies; nothing was changed. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_remove_from_ledger(
     waybill_store* store, waybill_image_copy copy, waybill_string reason,
     const waybill_change_options* options, bool* removed, waybill_error** error);
@@ -1788,7 +1791,7 @@ enum {
  * remembered can be closed, as by waybill_remove_from_ledger, but not confirmed. `reason`: 1 to
  * 1,024 bytes; it is kept in the entry, or in the record that closes the image. Ignores copy.image.
  * WAYBILL_INVALID_ARGUMENT: no image ref, no reason or a longer one, an unknown runtime handler, or
- * WAYBILL_RULES_KUBELET. */
+ * WAYBILL_RULES_KUBELET. WAYBILL_LIMIT_EXCEEDED: as there. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_settle_presumed(
     waybill_store* store, waybill_image_copy copy, int32_t settled, waybill_string reason,
     const waybill_change_options* options, bool* presumed, waybill_error** error);

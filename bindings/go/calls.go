@@ -332,7 +332,8 @@ func (s *Store) AddToLedger(image ImageOnNode, source string, reason string, opt
 // next list would enter it again; of an image that is gone that is remembered, too, and closes it
 // when it is back. What was proven stays. From then on no list enters the image, whatever the
 // runtime says of it, until [Store.AddToLedger]: only what pulls prove opens it. The reason goes
-// into the journal of trust. Returns whether there was an entry. Ignores copy.Image. Errors as of
+// into the journal of trust. Returns whether there was an entry. Ignores copy.Image.
+// ErrLimitExceeded: operators closed 10,000 copies; nothing was changed. Further errors as of
 // [Store.RecordPullIntent].
 func (s *Store) RemoveFromLedger(copy ImageCopy, reason string, options ...ChangeOption) (bool, error) {
 	var a arena
@@ -350,7 +351,8 @@ func (s *Store) RemoveFromLedger(copy ImageCopy, reason string, options ...Chang
 // and only remembered can be closed, as by [Store.RemoveFromLedger], but not confirmed. reason: 1
 // to 1,024 bytes; it is kept in the entry, or in the record that closes the image. Ignores
 // copy.Image. ErrInvalidArgument: no image ref, no reason or a longer one, an unknown runtime
-// handler, or RulesKubelet. Further errors as of [Store.RecordPullIntent].
+// handler, or RulesKubelet. ErrLimitExceeded: as there. Further errors as of
+// [Store.RecordPullIntent].
 func (s *Store) SettlePresumed(copy ImageCopy, settled Settled, reason string, options ...ChangeOption) (bool, error) {
 	var a arena
 	defer a.free()

@@ -952,7 +952,9 @@ func cCredentialName(a *arena, from *CredentialName) (c C.waybill_credential_nam
 // counts. Set by the store, ignored in arguments, and not compared: two values with different
 // proofs are equal.
 type Proof struct {
-	Proven time.Time // whole seconds; zero: unknown
+	// Whole seconds; zero: unknown. By the clock of ages ([AgeLimits]): where the wall clock was
+	// put back after a jump, it is ahead of that clock for good.
+	Proven time.Time
 	// The commit in which that pull began ([Store.RecordPullIntent]); 0: unknown
 	PullBegan uint64
 	Checker   ProofChecker

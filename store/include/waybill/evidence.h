@@ -72,9 +72,9 @@ struct OpenPull {
   std::optional<Timestamp> ended = {};  // nullopt: it is running
   BootTime ended_at = {};               // the same moment, by the boot clock
   std::uint64_t stamp = 0;              // the commit in which it began
-  // Used inside the store; 0 in every pull that is listed.
+  // Used inside the store; `nothing_at` is 0 in every pull that is listed.
   std::uint64_t nothing_at = 0;
-  std::uint64_t dropped_ran = 0;  // kDropped: how long the node had run by then; likewise
+  std::uint64_t dropped_ran = 0;  // kDropped: how long the node had run by then
 
   friend bool operator==(const OpenPull&, const OpenPull&) = default;
 };

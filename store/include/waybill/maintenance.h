@@ -142,19 +142,19 @@ struct RestoreReport {
 // The new store is distrustful, since images pulled after the backup have no record in it. Images
 // that the replaced store had closed, by its quarantine, its intents or an operator's word, stay
 // closed, and so do those of which only that store has a record, as far as it can be read, whether
-// they are on the node or gone. Pods keep the ID ranges that the replaced store gave them. If that store is unreadable or had lost ranges
-// itself, the backup's ranges are kept or held as well, ranges count as lost (HeldPod), and a
-// backup of a version without ranges is restored as the newest version. Credentials that the
-// replaced store had forgotten stay forgotten. Credentials that both stores have keep the replaced
-// store's proofs (Proof). If the replaced store is older than the backup, pods whose ranges differ
-// between the two are held. Streaming tokens are not put back: they may have opened their streams
-// since. kDamaged: the backup fails its check, for instance because data.mdb was copied during a
-// write. kConflict: the backup belongs to another store (by UUID, against the store or its
-// witness), or one of the two is a streaming store and the other a node's. kInvalidArgument: the
-// backup is the store itself. kOwned: a process owns the store, or the store whose data.mdb the
-// backup is. kNewerSchema, kNotFound, kUnsafePath, kDiskFull, kIo. After each of these the store is
-// unchanged; if the final sync of the directory fails, or after a crash, it is the old or the new
-// one, intact.
+// they are on the node or gone. Pods keep the ID ranges that the replaced store gave them. If that
+// store is unreadable or had lost ranges itself, the backup's ranges are kept or held as well,
+// ranges count as lost (HeldPod), and a backup of a version without ranges is restored as the
+// newest version. Credentials that the replaced store had forgotten stay forgotten. Credentials
+// that both stores have keep the replaced store's proofs (Proof). If the replaced store is older
+// than the backup, pods whose ranges differ between the two are held. Streaming tokens are not put
+// back: they may have opened their streams since. kDamaged: the backup fails its check, for
+// instance because data.mdb was copied during a write. kConflict: the backup belongs to another
+// store (by UUID, against the store or its witness), or one of the two is a streaming store and the
+// other a node's. kInvalidArgument: the backup is the store itself. kOwned: a process owns the
+// store, or the store whose data.mdb the backup is. kNewerSchema, kNotFound, kUnsafePath,
+// kDiskFull, kIo. After each of these the store is unchanged; if the final sync of the directory
+// fails, or after a crash, it is the old or the new one, intact.
 Result<RestoreReport> Restore(const RestoreOptions& options);
 
 // --- Going back to a kubelet without waybill -----------------------------------------------------

@@ -204,17 +204,16 @@ class NodeStore {
   // each, the oldest go first). If the image comes back without a recorded pull, its record counts
   // again, less what was forgotten or grew too old. Its ledger entry counts again if the image has
   // one of the entry's names that no open pull could have given it, and the image does not come
-  // back in a gap. A pull that succeeds
-  // begins anew: what was proven before the image was gone no longer counts. If a list leaves an
-  // image unjudged, it does not remove what may be known of that image under another ref. A list
-  // that has none of the images that the store knows may come from another runtime, or the disk may
-  // not be mounted. Such a list settles no pull and closes no gap, and in a gap it leaves the
-  // ledger entries of images without a record as they are, unless ChangeOptions::allow_empty
-  // confirms it. A list without a token closes images, and does nothing else. A list that changes
-  // nothing is not written, and a later process knows of its token only if something was written
-  // since. kInvalidArgument: a token from the future, of another store, or older than that of a
-  // list observed before (nothing was changed: list again); or, if remembering is off, an empty
-  // complete list although there are records, open pulls or ledger entries
+  // back in a gap. A pull that succeeds begins anew: what was proven before the image was gone no
+  // longer counts. If a list leaves an image unjudged, it does not remove what may be known of that
+  // image under another ref. A list that has none of the images that the store knows may come from
+  // another runtime, or the disk may not be mounted. Such a list settles no pull and closes no gap,
+  // and in a gap it leaves the ledger entries of images without a record as they are, unless
+  // ChangeOptions::allow_empty confirms it. A list without a token closes images, and does nothing
+  // else. A list that changes nothing is not written, and a later process knows of its token only
+  // if something was written since. kInvalidArgument: a token from the future, of another store, or
+  // older than that of a list observed before (nothing was changed: list again); or, if remembering
+  // is off, an empty complete list although there are records, open pulls or ledger entries
   // (ChangeOptions::allow_empty). kLimitExceeded: more than kMaxListedImages.
   Result<ObserveReport> ObserveImages(const ImageList& list, const ChangeOptions& options = {});
 
@@ -227,8 +226,9 @@ class NodeStore {
 
   // A kubelet on this node began no earlier than `began`, of the present boot, and what it read
   // then lacked everything that was forgotten before. Revocations of before may end (AgeLimits),
-  // since no kubelet has in its memory what they are about. kInvalidArgument: that is of another
-  // boot or in the future; nothing was changed.
+  // since no kubelet has in its memory what they are about. Owner only, from any thread.
+  // kInvalidArgument: that is of another boot or in the future; nothing was changed. Otherwise
+  // errors as in "Recording a pull".
   Result<void> NoteKubeletBegan(const BootTime& began);
 
   // Lists all open pulls, the oldest first.
@@ -254,7 +254,8 @@ class NodeStore {
   // would enter it again; of an image that is gone that is remembered, too, and closes it when it
   // is back. What was proven stays. From then on no list enters the image, whatever the runtime
   // says of it, until AddToLedger: only what pulls prove opens it. The reason goes into the journal
-  // of trust. Returns whether there was an entry. Ignores copy.image.
+  // of trust. Returns whether there was an entry. Ignores copy.image. kLimitExceeded: operators
+  // closed kMaxClosings copies; nothing was changed.
   Result<bool> RemoveFromLedger(const ImageCopy& copy, std::string_view reason,
                                 const ChangeOptions& options = {});
 
@@ -263,7 +264,7 @@ class NodeStore {
   // be closed, as by RemoveFromLedger, but not confirmed. `reason`: 1 to kMaxReasonBytes; it is
   // kept in the entry, or in the record that closes the image. Ignores copy.image.
   // kInvalidArgument: no image ref, no reason or a longer one, an unknown runtime handler, or
-  // Rules::kKubelet.
+  // Rules::kKubelet. kLimitExceeded: as there.
   Result<bool> SettlePresumed(const ImageCopy& copy, Settled settled, std::string_view reason,
                               const ChangeOptions& options = {});
 

@@ -74,8 +74,7 @@ struct Revocation {
   std::uint64_t commit = 0;
   Timestamp since = {};
   bool untidied = false;  // records still store some of it, which no longer counts
-  // Used inside the store; 0 in every revocation that is listed.
-  std::uint64_t ran = 0;
+  std::uint64_t ran = 0;  // used inside the store: how long the node had run by then
 
   friend bool operator==(const Revocation&, const Revocation&) = default;
 };

@@ -58,7 +58,9 @@ struct ProofTerms {
 // Set by the store, ignored in arguments, and not compared: two values with different proofs are
 // equal.
 struct Proof {
-  std::optional<Timestamp> proven = {};  // whole seconds; nullopt: unknown
+  // Whole seconds; nullopt: unknown. By the clock of ages (AgeLimits): where the wall clock was put
+  // back after a jump, it is ahead of that clock for good.
+  std::optional<Timestamp> proven = {};
   // The commit in which that pull began (RecordPullIntent); 0: unknown.
   std::uint64_t pull_began = 0;
   ProofChecker checker = ProofChecker::kUnknown;
