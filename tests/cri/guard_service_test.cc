@@ -48,7 +48,7 @@ std::string Tag(int number) { return kApp + ":v" + std::to_string(number); }
 // Whether it becomes so. The bound is for what never does.
 template <typename Condition>
 bool Becomes(Condition condition) {
-  for (int i = 0; i < 6000; ++i) {
+  for (int i = 0; i < 18'000; ++i) {
     if (condition()) return true;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
