@@ -57,6 +57,21 @@ struct Node : ScratchStore {
   std::unique_ptr<NodeStore> opened;
 };
 
+// A list without a token only closes, whatever the runtime pins.
+BOOST_AUTO_TEST_CASE(a_list_without_a_token_enters_nothing_after_a_gap) {
+  for (const bool has_token : {false, true}) {
+    ScratchStore store(Rules::kClosed);
+    store.Pull(kImage, kRef2, WithSecret(kSecretA));
+    Observe(*store, {OnNode()[0]});
+    Must(store->NoteGap("nobody recorded"));
+    ImageList list{.images = OnNode(), .complete = true};
+    for (ImageOnNode& image : list.images) image.pinned = true;
+    if (has_token) list.token = Must(store->BeginList());
+    Must(store->ObserveImages(list));
+    BOOST_TEST(store.Check(OnNode()[1].repo_tags[0], kUnrecorded).pull == !has_token);
+  }
+}
+
 struct TakenOver {
   Node node;
 };

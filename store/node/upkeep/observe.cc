@@ -402,9 +402,8 @@ Result<void> CloseAll(StoreTxn& txn, const std::vector<ListedImage>& images, con
     if (may_enter) {
       if (TRY(judge.Imported(*image, givers))) continue;
     }
-    // Unless the list may be older than what was removed since.
-    const bool may_be_stale = list.token && !IsPlaced(txn, list);
-    if (!may_be_stale || first_start) {
+    // A list without a token, or one that may be older than what was removed since, only closes.
+    if (IsPlaced(txn, list) || first_start) {
       if (TRY(judge.Pinned(*image, givers))) continue;
     }
     TRY(judge.Close(*image, "images may have been pulled that nobody recorded"));
