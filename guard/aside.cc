@@ -71,12 +71,17 @@ std::string Aside::StatusJson(const std::string& why) const {
   return json.Text(internal::Json::Letters::kAny, internal::Json::Lines::kIndented) + "\n";
 }
 
-Result<bool> Aside::WasHere(const std::filesystem::path& kubelet_directory) {
-  return internal::Exists(AsideFolder(kubelet_directory) / kAsideFile);
+bool Aside::MayHaveBeenHere(const std::filesystem::path& kubelet_directory) {
+  const std::filesystem::path folder = AsideFolder(kubelet_directory);
+  const auto there = internal::Exists(folder);
+  if (there.has_value() && !*there) return false;
+  if (!internal::CheckPrivateDirectory(folder)) return true;
+  const auto mark = internal::Exists(folder / kAsideFile);
+  return !mark.has_value() || *mark;
 }
 
-Result<void> Aside::IsOver(const std::filesystem::path& kubelet_directory) {
-  return internal::RemoveFile(AsideFolder(kubelet_directory) / kAsideFile);
+void Aside::IsOver(const std::filesystem::path& kubelet_directory) {
+  static_cast<void>(internal::RemoveFile(AsideFolder(kubelet_directory) / kAsideFile));
 }
 
 }  // namespace waybill::guard

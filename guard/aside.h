@@ -31,9 +31,11 @@ class Aside {
   std::filesystem::path status_path() const;
   std::string StatusJson(const std::string& why) const;
 
-  // Whether a guard stood aside since this was said to be over.
-  static Result<bool> WasHere(const std::filesystem::path& kubelet_directory);
-  static Result<void> IsOver(const std::filesystem::path& kubelet_directory);
+  // Whether a guard may have stood aside since this was said to be over: also where nothing can say
+  // so.
+  static bool MayHaveBeenHere(const std::filesystem::path& kubelet_directory);
+  // If that fails, the next start sees a gap, too.
+  static void IsOver(const std::filesystem::path& kubelet_directory);
 
  private:
   Aside(const GuardOptions& options, Session session);

@@ -166,7 +166,7 @@ Result<void> OpenStore(Life& life, Session& session, bool lost_all, Left& left) 
   const bool lost = internal::Exists(witness).value_or(false);
   const StoreState before = there ? StateOf(directory) : StoreState();
   auto fits = TRY(session.TakeMark(before.uuid, before.commit_sequence, left));
-  const bool was_aside = TRY(Aside::WasHere(life.options.kubelet_directory));
+  const bool was_aside = Aside::MayHaveBeenHere(life.options.kubelet_directory);
   fits = fits && !was_aside;
   // At a first start the store's own import takes the files over.
   life.gap = there && !fits;
@@ -184,7 +184,7 @@ Result<void> OpenStore(Life& life, Session& session, bool lost_all, Left& left) 
   }
   life.store = *std::move(store);
   SetWasHere(life.options.kubelet_directory, "");
-  if (was_aside) TRY(Aside::IsOver(life.options.kubelet_directory));
+  if (was_aside) Aside::IsOver(life.options.kubelet_directory);
   TellOpened(life, lost_all);
   if (!there && lost && life.store->recovery_report().distrustful) {
     TellOfFormerStore(life, witness);

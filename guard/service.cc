@@ -410,7 +410,10 @@ class Service {
     if (why.empty()) return std::optional<GuardStatus>();
     log_ = options_.guard.log;
     Log(LogLevel::kError, why + ": so no guard protects this kubelet");
-    const Aside aside = TRY(Aside::Begin(options_.guard));
+    auto aside = Aside::Begin(options_.guard);
+    // A kubelet has to start, also where there is no place for the guard's status.
+    if (!aside && aside.error().code == ErrorCode::kOwned) return aside.error();
+    if (!aside) Log(LogLevel::kError, "it has no status: " + aside.error().ToString());
     options_.guard.kubelet_ran_before.reset();
     options_.guard.waiting.clear();
     const auto watchdog = WatchdogInterval();
@@ -419,7 +422,7 @@ class Service {
     bool is_ready = false;
     for (std::string told; !why.empty();) {
       if (why != std::exchange(told, why)) {
-        Write(aside.status_path(), aside.StatusJson(why));
+        if (aside) Write(aside->status_path(), aside->StatusJson(why));
         if (!options_.metrics_file.empty()) {
           Write(options_.metrics_file, ToPrometheusText({NotProtected(why)}));
         }
@@ -785,7 +788,7 @@ Result<GuardStatus> RunService(const ServiceOptions& options) {
 
 Result<GuardSeen> SeeGuard(const std::filesystem::path& kubelet_directory) {
   auto aside = TRY(WhyAside(kubelet_directory));
-  auto stands_aside = TRY(Session::Runs(AsideFolder(kubelet_directory)));
+  const bool stands_aside = Session::Runs(AsideFolder(kubelet_directory)).value_or(false);
   const std::filesystem::path own = stands_aside || !aside.empty()
                                         ? AsideFolder(kubelet_directory)
                                         : kubelet_directory / "image_manager" / kOwnFolder;

@@ -1019,6 +1019,30 @@ BOOST_AUTO_TEST_CASE(where_others_decide_what_a_kubelet_finds_it_protects_nothin
   }
 }
 
+// Not even that has a place.
+BOOST_AUTO_TEST_CASE(a_guard_that_stands_aside_starts_the_kubelet_without_its_own_status) {
+  Node node;
+  node.List({1});
+  node.WriteRecord(1);
+  const path way = node / "way";
+  const path link = node.kubelet() / "image_manager";
+  std::filesystem::create_directory(way);
+  std::filesystem::rename(link, way / "target");
+  std::filesystem::create_directory_symlink(way / "target", link);
+  std::filesystem::permissions(way, std::filesystem::perms::all);
+  WriteFile(node.kubelet() / "waybill-guard", "");
+  auto once = node.Once();
+  BOOST_TEST(once.exit_code == 0, once.err);
+  BOOST_TEST(Contains(once.err, "it has no status"));
+  // Nothing says that it stood aside, so it may have.
+  std::filesystem::permissions(way, std::filesystem::perms::owner_all);
+  for (int starts = 0; starts < 2; ++starts) {
+    once = node.Once();
+    BOOST_TEST(once.exit_code == 0, once.err);
+    BOOST_TEST(node.Seen().at("afterGap") == true);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_kubelet_directory_that_can_not_be_written) {
   if (!IsRoot()) return;
   Node node;
