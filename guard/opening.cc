@@ -50,6 +50,7 @@ OpenOptions OptionsOf(const Life& life, bool there, bool lost_all) {
   options.rules = Rules::kClosed;
   options.images_on_node.reset();
   options.kubelet_directory = there ? std::filesystem::path() : life.options.kubelet_directory;
+  options.kubelet_files = life.options.kubelet_directory;
   if (there) options.gap = life.gap ? Gap::kYes : Gap::kNo;
   // A first start presumes; one after everything was lost knows that there were records.
   if (lost_all) options.gap = Gap::kYes;

@@ -381,6 +381,8 @@ Result<std::vector<ImagePulledRecord>> SyncAndReadRecords(const std::filesystem:
   ImportReport ignored;
   const Found found = TRY(List(image_manager, ignored));
   if (!found.doubt.empty()) return Error{ErrorCode::kUnsafePath, found.doubt};
+  const std::filesystem::path pulled = image_manager / FolderName(KubeletFolder::kPulled);
+  if (!TRY(Exists(pulled))) return SystemError(ENOENT, "look at", pulled);
   for (const KubeletFolder folder : {KubeletFolder::kPulling, KubeletFolder::kPulled}) {
     const std::filesystem::path path = image_manager / FolderName(folder);
     if (TRY(Exists(path))) TRY(SyncDirectory(path));
@@ -390,7 +392,8 @@ Result<std::vector<ImagePulledRecord>> SyncAndReadRecords(const std::filesystem:
     if (entry.folder != KubeletFolder::kPulled) continue;
     auto file = TRY(ReadKubeletFile(image_manager, entry.folder, entry.name, OnReadError::kFail));
     auto* const record = std::get_if<ImagePulledRecord>(&file.content);
-    if (record != nullptr) records.push_back(std::move(*record));
+    if (record == nullptr) return Error{ErrorCode::kDamaged, file.problem};
+    records.push_back(std::move(*record));
   }
   return records;
 }

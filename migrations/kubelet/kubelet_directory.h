@@ -52,8 +52,9 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
                                     const ImportOptions& options, const Progress& progress,
                                     ImportReport& report);
 
-// The readable records in pulled/, after a sync of both folders: no power cut brings another file
-// back. kIo; kUnsafePath: others may have written there.
+// The records in pulled/, after a sync of both folders: no power cut brings another file back.
+// kNotFound: pulled/ is away; kDamaged: a record can't be read; kIo; kUnsafePath: others may have
+// written there.
 Result<std::vector<ImagePulledRecord>> SyncAndReadRecords(const std::filesystem::path& directory);
 
 }  // namespace waybill::internal

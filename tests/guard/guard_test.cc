@@ -1134,6 +1134,26 @@ BOOST_AUTO_TEST_CASE(what_is_forgotten_goes_from_the_files) {
   BOOST_TEST(node.Record(Ref('1'))->credential_mapping[kApp].empty());
 }
 
+// Wherever the store's witness lies.
+BOOST_AUTO_TEST_CASE(what_is_forgotten_stays_so_while_the_files_say_it) {
+  Node node;
+  node.images = {Listed('1', kAppV1)};
+  node.WriteRecord('1', "a");
+  const auto options = [&] {
+    GuardOptions with_witness = node.Options();
+    with_witness.store.witness = Witness::At(node.store().string() + ".witness");
+    return with_witness;
+  };
+  Must(Must(Guard::Start(options()))->Stop());
+  Must(Must(NodeStore::Open(options().store))->ForgetNamespace("a"));
+  node.WriteRecord('1', "a");
+  node.clock().Reboot();
+  node.clock().AdvanceSeconds(31 * 86400);
+  const auto guard = Must(Guard::Start(options()));
+  BOOST_TEST(Must(guard->store().ListRevocations()).size() == 1U);
+  BOOST_TEST(node.Record(Ref('1'))->credential_mapping[kApp].empty());
+}
+
 // A kubelet keeps records in memory, and writes them again with what it adds.
 BOOST_AUTO_TEST_CASE(what_is_forgotten_does_not_come_back_with_another_tenants_pull) {
   for (const bool restarted : {false, true}) {

@@ -466,6 +466,44 @@ BOOST_AUTO_TEST_CASE(revocations_are_kept_for_their_time_and_as_long_as_they_are
   });
 }
 
+// What the kubelet's files may still say does not open, and files that can't be read may say it.
+BOOST_AUTO_TEST_CASE(a_revocation_waits_for_all_that_the_kubelets_files_may_say) {
+  namespace fs = std::filesystem;
+  using Spoil = std::function<void(const fs::path& pulled, const fs::path& file)>;
+  const std::pair<const char*, Spoil> cases[] = {
+      {"as it is", [](auto&, auto&) {}},
+      {"gone", [](auto&, auto& file) { fs::remove(file); }},
+      {"pulled/ is away",
+       [](auto& pulled, auto&) { fs::rename(pulled, pulled.string() + ".away"); }},
+      {"linked", [](auto&, auto& file) { fs::create_hard_link(file, file.string() + ".link"); }},
+      {"anybody's", [](auto&, auto& file) { fs::permissions(file, fs::perms::all); }},
+      {"cut short", [](auto&, auto& file) { fs::resize_file(file, 20); }},
+      {"another's name",
+       [](auto& pulled, auto& file) {
+         fs::rename(file, pulled / fs::path(RecordFile("pulled", kRef2)).filename());
+       }},
+  };
+  for (const auto& [what, spoil] : cases) {
+    ScratchStore store(Rules::kClosed);
+    PullTwo(store);
+    const fs::path files = store.scratch() / "files";
+    ImagePulledRecord record{.image_ref = std::string(kRef)};
+    record.credential_mapping[std::string(kName)] = WithSecret(kSecretA);
+    WriteRecordFile(files, "pulled", kRef, EncodePulledRecord(record));
+    Must(store->ForgetSecret(kNameA));
+    const fs::path file = files / RecordFile("pulled", kRef);
+    spoil(file.parent_path(), file);
+    store.clock().Reboot();
+    store.clock().AdvanceSeconds(31 * 86400);
+    store.Stop();
+    OpenOptions options = store.Options({});
+    options.kubelet_files = files;
+    const auto opened = Must(NodeStore::Open(options));
+    const bool is_over = std::string_view(what) == "gone";
+    BOOST_TEST(Must(opened->ListRevocations()).empty() == is_over, what);
+  }
+}
+
 BOOST_FIXTURE_TEST_CASE(a_kubelet_begins_in_this_boot_and_not_later_than_now, ClosedStore) {
   BootTime began = store.clock().Boot();
   ++began.nanoseconds;

@@ -133,6 +133,9 @@ struct OpenOptions {
   bool allow_empty = false;
   // A kubelet directory (the one with image_manager/ in it) to take over. Empty: none.
   std::filesystem::path kubelet_directory = {};
+  // The kubelet directory whose files revocations wait for, where kubelet_directory is empty.
+  // Empty: the one that the witness lies in.
+  std::filesystem::path kubelet_files = {};
   // Counts the files of the import. If it stops the import, the files taken so far are kept, and
   // the next import goes on from there.
   Progress import_progress = {};
