@@ -164,7 +164,8 @@ BOOST_AUTO_TEST_CASE(an_id_that_never_was_or_is_of_another_string_is_refused) {
     const std::vector<OpenPull> before = Pulls(store);
     const PullId last{~std::uint64_t{0}};
     const PullId next{other.value + (std::uint64_t{1} << 20U)};
-    for (const PullId wrong : {other, PullId{1}, PullId{4242}, next, last}) {
+    const PullId after{other.value + 1};
+    for (const PullId wrong : {other, PullId{1}, PullId{4242}, after, next, last}) {
       const ImageCopy copy = {.image = kImage, .image_ref = kRef};
       const auto pulled = store->RecordImagePulled(copy, NodeWide(), {.pull = wrong});
       const auto failed = store->RecordImagePullFailed(copy, PullFailure::kFailed, wrong);

@@ -139,9 +139,12 @@ PullId NextPullId(StoreTxn& txn) {
 }
 
 bool WasGiven(const StoreTxn& txn, PullId id) {
-  // A restored store goes on past the commits of the one that it replaced.
-  const std::uint64_t commit = id.value >> kIdsPerCommitBits;
-  return commit != 0 && (id.value <= txn.state().last_pull_id || commit <= txn.sequence());
+  return id.value >> kIdsPerCommitBits != 0 && id.value <= txn.state().last_pull_id;
+}
+
+void CountAllAsGiven(StoreTxn& txn) {
+  std::uint64_t& last = txn.state().last_pull_id;
+  last = std::max(last, (txn.sequence() << kIdsPerCommitBits) - 1);
 }
 
 namespace {

@@ -45,6 +45,8 @@ Result<std::uint64_t> CountOpenPulls(const StoreTxn& txn);
 PullId NextPullId(StoreTxn& txn);
 // Whether NextPullId may have given it, here or in a store whose place this one took.
 bool WasGiven(const StoreTxn& txn, PullId id);
+// In a store made of others: which IDs they gave can't be told.
+void CountAllAsGiven(StoreTxn& txn);
 // Of no pull, and no mistake: what is recorded of it ends none. The last that the first commit
 // could give; no commit begins so many.
 inline constexpr PullId kNoPull{(std::uint64_t{2} << 16U) - 1};

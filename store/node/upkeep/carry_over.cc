@@ -89,6 +89,7 @@ Result<Carried> CarryOver(StoreTxn& txn, const Salvaged& salvaged, const CarryRu
     }
   }
   carried.intents = salvaged.of(Table::kIntents).size();
+  CountAllAsGiven(txn);
   // A list that was drawn before may miss what was lost.
   NoteEvidenceRemoved(txn);
   return carried;
