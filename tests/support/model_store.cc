@@ -376,17 +376,18 @@ void Model::Down() {
 void Model::KeepRecorded(const ImagePulledRecord& old, std::uint32_t version) {
   const std::string stored =
       version == 1 ? "" : Stored(old.runtime_handler).value_or(old.runtime_handler);
-  CopyKey copy{old.image_ref, stored};
-  for (const std::string& spelt :
-       closed_ ? PlainSpellings(old.image_ref) : std::vector<std::string>()) {
-    if (!records_.contains(copy) && records_.contains({spelt, stored})) copy.first = spelt;
-  }
-  const auto [at, is_new] = records_.try_emplace(copy);
-  ImagePulledRecord& kept = at->second;
   std::string because = old.closed_because;
   if (closed_ && because.empty()) because = "a restore";
-  if (is_new) {
-    kept.image_ref = old.image_ref;
+  const auto place_of = [&](const std::string& ref) {
+    CopyKey copy{ref, stored};
+    for (const std::string& spelt : closed_ ? PlainSpellings(ref) : std::vector<std::string>()) {
+      if (!records_.contains(copy) && records_.contains({spelt, stored})) copy.first = spelt;
+    }
+    return copy;
+  };
+  const auto close = [&](const CopyKey& copy) {
+    ImagePulledRecord& kept = records_[copy];
+    kept.image_ref = copy.first;
     kept.runtime_handler = stored;
     kept.last_updated = old.last_updated;
     kept.closed_because = because;
@@ -394,8 +395,20 @@ void Model::KeepRecorded(const ImagePulledRecord& old, std::uint32_t version) {
     kept.closed_by_operator = old.closed_by_operator;
     kept.absent_since = old.absent_since;
     kept.stamp = writes_ + 1;
-    return;
+  };
+  const CopyKey own = place_of(old.image_ref);
+  const bool is_new = !records_.contains(own);
+  // The image may come back with another ID, and the same digest.
+  const auto row = rows_.find(SpellingOf(old.image_ref));
+  if (closed_ && (is_new || old.closed_by_operator) && row != rows_.end()) {
+    const std::string image = row->second.image;
+    for (const auto& [spelling, other] : rows_) {
+      if (image.empty() || other.image != image || spelling == row->first) continue;
+      if (const CopyKey copy = place_of(spelling); !records_.contains(copy)) close(copy);
+    }
   }
+  if (is_new) return close(own);
+  ImagePulledRecord& kept = records_[own];
   kept.closed_by_operator = kept.closed_by_operator || old.closed_by_operator;
   kept.closed_by_list = kept.closed_by_list && old.closed_by_list;
   if (!kept.credential_mapping.empty()) return;

@@ -221,9 +221,47 @@ BOOST_AUTO_TEST_CASE(one_closing_too_many_is_refused) {
   const std::string ref = RefOf(kMaxClosings);
   const ImageCopy last{.image_ref = ref};
   ExpectError(store->RemoveFromLedger(last, "a tenant's"), ErrorCode::kLimitExceeded);
+  // An image that has a record needs no other row.
+  Must(store->RecordImagePulled({.image = kTool, .image_ref = kRef}, NodeWide()));
+  Must(store->AddToLedger({.id = std::string(kRef)}, "an operator", "once more"));
+  BOOST_TEST(Must(store->RemoveFromLedger({.image_ref = kRef}, "a tenant's")));
   BOOST_TEST(Must(store->GetStatistics()).ledger_entries == 1U);
-  Must(store->AddToLedger({.id = RefOf(0)}, "an operator", "it comes no more"));
+  for (const std::string& back : {std::string(kRef), RefOf(0)}) {
+    Must(store->AddToLedger({.id = back}, "an operator", "it comes no more"));
+  }
   BOOST_TEST(Must(store->RemoveFromLedger(last, "a tenant's")));
+}
+
+// Its repo digest is what tells that it is the same image.
+BOOST_AUTO_TEST_CASE(what_a_restore_hands_over_closes_the_image_under_another_id) {
+  for (const bool by_operator : {false, true}) {
+    ScratchStore store(Rules::kClosed);
+    Observe(*store, {kOther});
+    const std::string backup = Must(store->MakeBackup()).path;
+    const auto image_as = [&](char id) {
+      ImageOnNode image = Imported(Digest(id), std::string(kImage));
+      image.imported = by_operator;
+      image.repo_digests = {std::string(kName) + "@" + std::string(Digest('d'))};
+      return image;
+    };
+    if (!by_operator) store.Pull(kImage, Digest('1'), WithSecret(kSecretA));
+    Observe(*store, {kOther, image_as('1')});
+    if (by_operator) Must(store->RemoveFromLedger({.image_ref = Digest('1')}, "a tenant's"));
+    Observe(*store, {kOther});
+    store.Stop();
+    Must(Restore({.directory = store.directory(),
+                  .backup = backup,
+                  .clock = store.clock().AsClock(),
+                  .boot_clock = store.clock().AsBootClock()}));
+    store.Start();
+    Must(store->ClearDistrust("restored"));
+    Observe(*store, {kOther});
+    store.clock().AdvanceSeconds(3 * 3600);
+    for (int lists = 0; lists < 2; ++lists) {
+      Observe(*store, {kOther, image_as('2')});
+      BOOST_TEST(!IsOpen(store, kImage, Digest('2')));
+    }
+  }
 }
 
 // --- A list that tells nothing of this node

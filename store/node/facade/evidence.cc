@@ -98,11 +98,10 @@ Result<void> CheckClosings(const StoreTxn& txn) {
   return Error{ErrorCode::kLimitExceeded,
                "operators closed " + std::to_string(kMaxClosings) +
                    " images, and no more are allowed; nothing was changed",
-               "take the closings back of images that come no more"};
+               "remove the records of images that come no more (waybill rm)"};
 }
 
 Result<void> TakeOut(StoreTxn& txn, const LedgerEntry& entry, std::string_view reason) {
-  TRY(CheckClosings(txn));
   TRY(internal::EraseLedgerEntry(txn, entry.image_ref, entry.runtime_handler));
   internal::NoteEvidenceRemoved(txn);
   const std::string because =
@@ -121,7 +120,9 @@ Result<void> TakeOut(StoreTxn& txn, const LedgerEntry& entry, std::string_view r
     TRY(is_guess ? internal::StoreRecord(txn, std::move(record))
                  : internal::StoreProofs(txn, std::move(record)));
   }
-  return has_own ? Result<void>() : CloseCopyOf(txn, entry, because);
+  if (has_own) return {};
+  TRY(CheckClosings(txn));
+  return CloseCopyOf(txn, entry, because);
 }
 
 // An operator says that the image is preloaded: the newest word counts.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "store/base/files.h"
+#include "store/base/image_spellings.h"
 #include "store/base/try.h"
 #include "store/node/handlers/runtime_handlers.h"
 #include "store/node/pulls/open_pulls.h"
@@ -144,9 +145,34 @@ Result<std::optional<ImagePulledRecord>> FindRestored(const StoreTxn& txn,
   return std::optional<ImagePulledRecord>();
 }
 
+// The other spellings of each image that the replaced store knew.
+class Spelt {
+ public:
+  explicit Spelt(const Salvaged& replaced) {
+    for (SpellingRow& row : replaced.All(Table::kSpellings, DecodeSpelling)) {
+      if (row.image.empty()) continue;
+      image_of_[row.spelling] = row.image;
+      spelt_[row.image].push_back(std::move(row.spelling));
+    }
+  }
+  std::vector<std::string> OthersOf(const std::string& image_ref) const {
+    const std::string own = SpellingOf(image_ref);
+    const auto image = image_of_.find(own);
+    if (image == image_of_.end()) return {};
+    std::vector<std::string> others = spelt_.at(image->second);
+    std::erase(others, own);
+    return others;
+  }
+
+ private:
+  std::map<std::string, std::string> image_of_;
+  std::map<std::string, std::vector<std::string>> spelt_;
+};
+
 // An image that the backup lacks was pulled or closed since, and may be what comes back when its
-// disk does. Of one that it has the later closing counts.
+// disk does, perhaps under another ID. Of one that it has the later closing counts.
 Result<void> KeepRecorded(StoreTxn& txn, const Salvaged& replaced) {
+  const Spelt spelt(replaced);
   const bool has_handlers = txn.schema().has(Table::kRuntimeHandlers);
   auto registry = TRY(ReadRuntimeHandlers(txn));
   // Of several spellings the first one stays, in every store the same.
@@ -157,6 +183,13 @@ Result<void> KeepRecorded(StoreTxn& txn, const Salvaged& replaced) {
   for (ImagePulledRecord& record : records) {
     record.runtime_handler = has_handlers ? StoredName(registry, record.runtime_handler) : "";
     auto found = TRY(FindRestored(txn, record));
+    if (!txn.state().kubelet_rules && (!found || record.closed_by_operator)) {
+      for (std::string& ref : spelt.OthersOf(record.image_ref)) {
+        ImagePulledRecord other = Closing(record);
+        other.image_ref = std::move(ref);
+        if (!TRY(FindRestored(txn, other))) TRY(StoreRecord(txn, std::move(other)));
+      }
+    }
     if (!found) {
       TRY(StoreRecord(txn, Closing(record)));
       continue;
