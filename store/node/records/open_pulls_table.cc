@@ -139,7 +139,8 @@ PullId NextPullId(StoreTxn& txn) {
 }
 
 bool WasGiven(const StoreTxn& txn, PullId id) {
-  return id.value >> kIdsPerCommitBits != 0 && id.value <= txn.state().last_pull_id;
+  return id == kNoPull ||
+         (id.value >> kIdsPerCommitBits != 0 && id.value <= txn.state().last_pull_id);
 }
 
 void CountAllAsGiven(StoreTxn& txn) {
