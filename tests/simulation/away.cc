@@ -64,7 +64,7 @@ void NodeLife::DiskComesBack() {
   const auto back = std::exchange(away_, {});
   for (const auto& [content, away] : back) {
     runtime_.GiveBack(content, away.image);
-    truth_.CameBack(content);
+    truth_.CameBack(content, NextStep());
     Log(content, NameOf(content) + " is back");
   }
   timeline_.After(Around(draw_, 5 * kMinute), [this, back] {

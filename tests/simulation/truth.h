@@ -89,7 +89,10 @@ class Truth {
   void CalledNotPreloaded(ContentIndex content, bool for_good);
   // Its disk goes, with all that is true of it, and comes back. What a store must know of it ends.
   void WentAway(ContentIndex content);
-  void CameBack(ContentIndex content) { images_[content].away = false; }
+  void CameBack(ContentIndex content, Step now) {
+    images_[content].away = false;
+    images_[content].back = now;
+  }
   // Who may pull an index may pull each of its images, so what was proven for one of them counts
   // for the other, too: a runtime that returns the index's digest does not tell which one it was.
   void OfOneIndex(ContentIndex a, ContentIndex b);
@@ -183,6 +186,7 @@ class Truth {
     bool retagged_unjudged = false;
     bool closed = false;  // by an operator, for good
     bool away = false;    // with its disk
+    Step back = 0;        // a list that was drawn before can't say that it is gone
     Step recorded = 0;    // the last record; 0: none
     std::map<CopyName, Proofs> proofs;
     std::map<CopyName, Proofs> known_proofs;  // of these, what was not lost
