@@ -80,8 +80,10 @@ bool Aside::MayHaveBeenHere(const std::filesystem::path& kubelet_directory) {
   return !mark.has_value() || *mark;
 }
 
-void Aside::IsOver(const std::filesystem::path& kubelet_directory) {
-  static_cast<void>(internal::RemoveFile(AsideFolder(kubelet_directory) / kAsideFile));
+Result<void> Aside::IsOver(const std::filesystem::path& kubelet_directory) {
+  const std::filesystem::path folder = AsideFolder(kubelet_directory);
+  TRY(internal::CheckPrivateDirectory(folder));
+  return internal::RemoveFile(folder / kAsideFile);
 }
 
 }  // namespace waybill::guard

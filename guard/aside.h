@@ -17,7 +17,7 @@ namespace waybill::guard {
 
 // Why a guard has to stand aside; empty: nothing asks for it.
 Result<std::string> WhyAside(const std::filesystem::path& kubelet_directory);
-// The same, and why what a guard that need not stand aside writes protects nothing.
+// The same; where a guard may run, also why it protects nothing.
 Result<std::string> WhyNotProtected(const std::filesystem::path& kubelet_directory);
 
 // Where such a guard has its lock and its status: nothing below image_manager is safe.
@@ -34,8 +34,8 @@ class Aside {
   // Whether a guard may have stood aside since this was said to be over: also where nothing can say
   // so.
   static bool MayHaveBeenHere(const std::filesystem::path& kubelet_directory);
-  // If that fails, the next start sees a gap, too.
-  static void IsOver(const std::filesystem::path& kubelet_directory);
+  // If that fails, the next start sees a gap, too. kUnsafePath, kIo.
+  static Result<void> IsOver(const std::filesystem::path& kubelet_directory);
 
  private:
   Aside(const GuardOptions& options, Session session);

@@ -185,7 +185,13 @@ Result<void> OpenStore(Life& life, Session& session, bool lost_all, Left& left) 
   }
   life.store = *std::move(store);
   SetWasHere(life.options.kubelet_directory, "");
-  if (was_aside) Aside::IsOver(life.options.kubelet_directory);
+  if (was_aside) {
+    auto over = Aside::IsOver(life.options.kubelet_directory);
+    if (!over) {
+      life.Log(LogLevel::kWarning,
+               over.error().message + "; until that is mended, each start counts as after a gap");
+    }
+  }
   TellOpened(life, lost_all);
   if (!there && lost && life.store->recovery_report().distrustful) {
     TellOfFormerStore(life, witness);

@@ -1040,6 +1040,7 @@ BOOST_AUTO_TEST_CASE(a_guard_that_stands_aside_starts_the_kubelet_without_its_ow
     once = node.Once();
     BOOST_TEST(once.exit_code == 0, once.err);
     BOOST_TEST(node.Seen().at("afterGap") == true);
+    BOOST_TEST(Contains(once.err, "each start counts as after a gap"));
   }
 }
 

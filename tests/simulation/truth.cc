@@ -310,7 +310,7 @@ void Truth::Removed(ContentIndex content) {
 void Truth::SeenGone(const std::set<ContentIndex>& listed, Step token) {
   for (auto at = images_.begin(); at != images_.end();) {
     Image& image = at->second;
-    if (listed.contains(at->first) || image.away || image.back >= token) {
+    if (listed.contains(at->first) || image.away || image.back > token) {
       if (!listed.contains(at->first)) Forget(image);
       ++at;
       continue;

@@ -234,9 +234,10 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
   }
   if (!options.kubelet_directory.empty()) TRY(TakeOver(options));
   // A command says nothing of the kubelet that may run.
-  if (!options.continues_pulls)
-    TRY(DropOldRevocations(options.kubelet_directory.empty() ? options.kubelet_files
-                                                             : options.kubelet_directory));
+  if (!options.continues_pulls) {
+    const bool is_known = !options.kubelet_directory.empty();
+    TRY(DropOldRevocations(is_known ? options.kubelet_directory : options.kubelet_files));
+  }
   if (auto r = Replay(options); !r) return r;
   if (auto r = CountPulls(report.intents_left); !r) return r;
 

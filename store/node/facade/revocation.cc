@@ -89,7 +89,7 @@ Result<void> NodeStore::Impl::DropOldRevocations(std::filesystem::path kubelet_d
       TRY(WriteAndGet(*this, [&](StoreTxn& txn) { return internal::OldRevocations(txn, oldest); }));
   if (old.empty()) return {};
   if (!kubelet_directory.empty()) {
-    // Where the disk refuses that, nothing ends.
+    // Where they can't all be synced and read, nothing ends.
     auto records = internal::SyncAndReadRecords(kubelet_directory);
     if (!records) return {};
     std::erase_if(old, [&](const Revocation& one) {
