@@ -49,7 +49,7 @@ void NodeLife::ImportFile() {
     const Tag& tag = draw_.From(repository.tags);
     if (!world_.content(tag.content).index.empty()) {
       const ContentIndex other = world_.OtherPlatformOf(tag.content);
-      truth_.OfOneIndex(tag.content, other);
+      truth_.NewOfIndex(tag.content, other);
       BringByHand(other, {repository.name, tag.name + "-arm64-" + number, ""}, false);
       return;
     }

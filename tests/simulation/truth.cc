@@ -119,11 +119,9 @@ const Truth::Image* Truth::Find(ContentIndex content) const {
   return found == images_.end() ? nullptr : &found->second;
 }
 
-template <typename Predicate>
-bool Truth::AnyOfIndex(ContentIndex content, Predicate holds) const {
-  const auto others = of_one_index_.find(content);
-  if (others == of_one_index_.end()) return holds(content);
-  return std::any_of(others->second.begin(), others->second.end(), holds);
+std::vector<ContentIndex> Truth::AllOfIndex(ContentIndex content) const {
+  const auto all = of_one_index_.find(content);
+  return all == of_one_index_.end() ? std::vector{content} : all->second;
 }
 
 void Truth::BroughtByHand(ContentIndex content, bool was_there, Step now) {
@@ -148,16 +146,17 @@ void Truth::BroughtByPull(ContentIndex content, bool was_there, bool late, bool 
 
 void Truth::Proven(ContentIndex content, const CopyName& name, const Proof& proof, Step began,
                    std::optional<Step> known_began, Step now, std::int64_t good_until) {
-  Image& image = images_[content];
-  image.recorded = now;
-  const auto prove = [&](Proofs& proofs, const Evidence& evidence, Kind kind) {
+  images_[content].recorded = now;
+  const auto prove = [&](ContentIndex of, const Evidence& evidence, Kind kind) {
+    Image& image = images_[of];
+    Proofs& proofs = (kind == Kind::kTrue ? image.proofs : image.known_proofs)[name];
     constexpr const ImagePullSecret* kAllPods = nullptr;
-    if (proof.anonymous && !IsRevoked(kAllPods, evidence, content, name, kind)) {
+    if (proof.anonymous && !IsRevoked(kAllPods, evidence, of, name, kind)) {
       AddEvidence(proofs.anonymous, evidence);
     }
     // It may have been made with what the truth did not have.
     if (kind == Kind::kKnown && evidence.began < last_truth_) return;
-    if (proof.secret && !IsRevoked(&*proof.secret, evidence, content, name, kind)) {
+    if (proof.secret && !IsRevoked(&*proof.secret, evidence, of, name, kind)) {
       // A record keeps only the newest hash of a Secret. Two records may have one each.
       if (kind == Kind::kKnown) {
         std::erase_if(proofs.secrets, [&](const auto& known) {
@@ -166,20 +165,22 @@ void Truth::Proven(ContentIndex content, const CopyName& name, const Proof& proo
       }
       AddCredential(proofs.secrets, *proof.secret, evidence);
     }
-    if (proof.account && !IsRevoked(&*proof.account, evidence, content, name, kind)) {
+    if (proof.account && !IsRevoked(&*proof.account, evidence, of, name, kind)) {
       AddCredential(proofs.accounts, *proof.account, evidence);
     }
   };
-  prove(image.proofs[name], {began, clock_, counted_, now, good_until}, Kind::kTrue);
+  for (const ContentIndex one : AllOfIndex(content)) {
+    prove(one, {began, clock_, counted_, now, good_until}, Kind::kTrue);
+  }
   if (!known_began) return;
-  prove(image.known_proofs[name], {*known_began, clock_, counted_, now, good_until}, Kind::kKnown);
+  prove(content, {*known_began, clock_, counted_, now, good_until}, Kind::kKnown);
 }
 
 void Truth::WrittenBack(ContentIndex content, const CopyName& name, const ImagePullSecret& secret,
                         bool by_hash, bool is_sure, Step now) {
-  const auto worth = [&](ContentIndex of, Kind kind) {
+  const auto worth = [&](Kind kind) {
     std::vector<Evidence> all;
-    const Image* const image = Find(of);
+    const Image* const image = Find(content);
     if (image == nullptr) return all;
     const auto& proofs = kind == Kind::kTrue ? image->proofs : image->known_proofs;
     const auto found = proofs.find(name);
@@ -194,20 +195,16 @@ void Truth::WrittenBack(ContentIndex content, const CopyName& name, const ImageP
     }
     return all;
   };
-  std::vector<Evidence> evidence;
-  AnyOfIndex(content, [&](ContentIndex one) {
-    const std::vector<Evidence> its = worth(one, Kind::kTrue);
-    evidence.insert(evidence.end(), its.begin(), its.end());
-    return false;
-  });
   const bool is_new = !HasVery(content, name, secret);
-  const std::vector<Evidence> known_evidence = worth(content, Kind::kKnown);
+  const std::vector<Evidence> known_evidence = worth(Kind::kKnown);
+  for (const Evidence& one : worth(Kind::kTrue)) {
+    for (const ContentIndex of : AllOfIndex(content)) {
+      if (IsRevoked(&secret, one, of, name, Kind::kTrue, true)) continue;
+      AddCredential(images_[of].proofs[name].secrets, secret, one);
+    }
+  }
   Image& image = images_[content];
   image.recorded = now;
-  for (const Evidence& one : evidence) {
-    if (IsRevoked(&secret, one, content, name, Kind::kTrue, true)) continue;
-    AddCredential(image.proofs[name].secrets, secret, one);
-  }
   if (!is_new) return;
   // It takes the place of the Secret's earlier hash.
   Proofs& known = image.known_proofs[name];
@@ -229,8 +226,9 @@ bool Truth::Covers(const Forgetting& forgetting, const T* credential, const Evid
     if (name.runtime_handler != forgetting.what.runtime_handler) return false;
     if (content == *forgetting.content) return true;
     // Under its index's digest the store may have taken the one for the other.
+    const std::vector<ContentIndex> all = AllOfIndex(content);
     return kind == Kind::kKnown &&
-           AnyOfIndex(content, [&](ContentIndex one) { return one == *forgetting.content; });
+           std::find(all.begin(), all.end(), *forgetting.content) != all.end();
   }
   if (credential == nullptr) return false;
   if (!forgetting.existing) return SpeaksOf(forgetting.what, *credential);
@@ -319,8 +317,9 @@ void Truth::SeenGone(const std::set<ContentIndex>& listed, Step token) {
       image.by_hand = 0;
       image.stayed = false;
     }
+    const std::vector<ContentIndex> all = AllOfIndex(at->first);
     const bool record_may_stay =
-        AnyOfIndex(at->first, [&](ContentIndex one) { return listed.contains(one); });
+        std::any_of(all.begin(), all.end(), [&](ContentIndex one) { return listed.contains(one); });
     if (image.recorded < token && !record_may_stay) {
       image.recorded = 0;
       // What was proven for it goes on counting when it comes back. It need not.
@@ -341,10 +340,21 @@ void Truth::SeenGone(const std::set<ContentIndex>& listed, Step token) {
   }
 }
 
-void Truth::OfOneIndex(ContentIndex a, ContentIndex b) {
-  std::vector<ContentIndex> all = of_one_index_[a];
-  if (all.empty()) all.push_back(a);
-  all.push_back(b);
+void Truth::NewOfIndex(ContentIndex of, ContentIndex content) {
+  std::vector<ContentIndex> all = AllOfIndex(of);
+  for (const ContentIndex other : all) {
+    for (const auto& [name, proofs] : images_[other].proofs) {
+      Proofs& own = images_[content].proofs[name];
+      for (const Evidence& one : proofs.anonymous) AddEvidence(own.anonymous, one);
+      for (const auto& [secret, evidence] : proofs.secrets) {
+        for (const Evidence& one : evidence) AddCredential(own.secrets, secret, one);
+      }
+      for (const auto& [account, evidence] : proofs.accounts) {
+        for (const Evidence& one : evidence) AddCredential(own.accounts, account, one);
+      }
+    }
+  }
+  all.push_back(content);
   for (const ContentIndex one : all) of_one_index_[one] = all;
 }
 
@@ -402,12 +412,10 @@ bool Truth::MayHave(ContentIndex content, const CopyName& name, const Proof& pro
   if (means == Means::kAnyway && CameByHand(content) && name.runtime_handler.empty()) {
     return true;
   }
-  return AnyOfIndex(content, [&](ContentIndex one) {
-    const Image* const its = Find(one);
-    if (its == nullptr) return false;
-    const auto proofs = its->proofs.find(name);
-    return proofs != its->proofs.end() && Match(proofs->second, proof, Kind::kTrue);
-  });
+  const Image* const image = Find(content);
+  if (image == nullptr) return false;
+  const auto proofs = image->proofs.find(name);
+  return proofs != image->proofs.end() && Match(proofs->second, proof, Kind::kTrue);
 }
 
 bool Truth::MustKnow(ContentIndex content, const CopyName& name, const Proof& proof) const {

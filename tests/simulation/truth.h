@@ -93,9 +93,10 @@ class Truth {
     images_[content].away = false;
     images_[content].back = now;
   }
-  // Who may pull an index may pull each of its images, so what was proven for one of them counts
-  // for the other, too: a runtime that returns the index's digest does not tell which one it was.
-  void OfOneIndex(ContentIndex a, ContentIndex b);
+  // A new image of the index that has `of`. Who may pull an index may pull each of its images, so
+  // what was proven for one of them is true of each: a runtime that returns the index's digest does
+  // not tell which one it was. What is forgotten of one of them stays true of the others.
+  void NewOfIndex(ContentIndex of, ContentIndex content);
   // Somebody gave it another name by hand.
   void Retagged(ContentIndex content);
   // A partial list without it was passed as complete while it was on the node.
@@ -208,9 +209,8 @@ class Truth {
     return ages_.service_accounts.count() == 0 ? ages_.credentials : ages_.service_accounts;
   }
   const Image* Find(ContentIndex content) const;
-  // Whether it holds for the content or for another one of its index.
-  template <typename Predicate>
-  bool AnyOfIndex(ContentIndex content, Predicate holds) const;
+  // Itself among them.
+  std::vector<ContentIndex> AllOfIndex(ContentIndex content) const;
 
   std::map<ContentIndex, Image> images_;
   std::map<ContentIndex, std::vector<ContentIndex>> of_one_index_;
