@@ -48,6 +48,21 @@ BOOST_AUTO_TEST_CASE(intents_become_pulls_of_unknown_end) {
   });
 }
 
+// Nothing else tells it of an ID that it gave once.
+BOOST_AUTO_TEST_CASE(an_id_from_before_the_way_down_was_given) {
+  const TempDir scratch;
+  const ImageCopy copy = {.image = kImage, .image_ref = kRef};
+  PullId given;
+  {
+    const auto opened = Must(NodeStore::Open(OptionsIn(scratch.path())));
+    given = Must(opened->RecordPullIntent(copy));
+    Must(opened->RecordImagePulled(copy, WithSecret(kSecretA), {.pull = given}));
+  }
+  Must(Migrate({.directory = OptionsIn(scratch.path()).directory, .to = 4, .accept_loss = true}));
+  const auto opened = Must(NodeStore::Open(OptionsIn(scratch.path())));
+  Must(opened->RecordImagePulled(copy, WithSecret(kSecretB), {.pull = given}));
+}
+
 BOOST_AUTO_TEST_CASE(the_first_list_after_it_is_a_first_start) {
   const VersionedStore store(4);
   OpenOptions options = store.Options();
