@@ -80,7 +80,7 @@ void History::Step() {
       {2, &History::SettlePresumedStep}, {1, &History::DropPullStep},
       {6, &History::SpellingsStep},      {4, &History::ForgetStep},
       {2, &History::ReconcileStep},      {3, &History::AwayStep},
-      {1, &History::BeyondBoundStep},
+      {1, &History::BeyondBoundStep},    {1, &History::BackupStep},
   };
   by_own_name_ = draw_.OneIn(2);
   Also(draw_.Weighted(actions));

@@ -676,6 +676,9 @@ bool Model::IsRecordedAs(const Listed& image) const {
   for (const auto& [copy, record] : records_) {
     recorded.insert({SpellingOf(copy.first), ImageOf(copy.first)});
   }
+  for (const std::string& broken : broken_refs_) {
+    recorded.insert({SpellingOf(broken), ImageOf(broken)});
+  }
   std::set<std::string> spellings = {SpellingOf(image.id)};
   for (const std::string& digest : image.digests) spellings.insert(SpellingOf(digest));
   return std::any_of(spellings.begin(), spellings.end(), [&](const std::string& one) {
@@ -760,13 +763,13 @@ bool Model::Names(const std::vector<ImageOnNode>& preloaded, const Listed& image
 }
 
 void Model::CloseUnknown(const std::vector<Listed>& images,
-                         const std::vector<ImageOnNode>& preloaded, bool may_enter, bool is_stale,
+                         const std::vector<ImageOnNode>& preloaded, bool may_enter, bool placed,
                          ObserveReport& report) {
   const std::vector<Listed> unknown = Unknown(images, report);
   std::vector<std::string> sources;  // by what was known before
   for (const Listed& image : unknown) {
     const bool first = awaits_first_list_;
-    const bool may_pin = first || !is_stale;
+    const bool may_pin = first || placed;
     const bool pinned =
         image.pinned && JudgeOrigin(image, std::nullopt, false) == Origin::kPreloaded;
     const bool imported = image.imported && !IsRecordedAs(image);
@@ -813,8 +816,7 @@ ObserveReport Model::ObserveAt(const ImageList& list, const std::vector<ImageOnN
   if (placed) ForgetOutdone(images);
   if (list.complete && list.source.empty() && in_gap) {
     gap_ = true;
-    CloseUnknown(images, preloaded, placed || (awaits_first_list_ && !list.token),
-                 list.token && !placed, report);
+    CloseUnknown(images, preloaded, placed || (awaits_first_list_ && !list.token), placed, report);
     if (tells()) {
       gap_ = false;
       PullOfAnything();
@@ -1070,10 +1072,13 @@ void Model::RestoreEvidence(const Model& backup, std::uint32_t backup_version,
     pulls_.push_back(one);
   }
   SortPulls();
+  // What can't be read closes an image under every spelling, and spellings are not restored.
+  const bool any_broken = !broken_refs_.empty() || !broken_images_.empty() ||
+                          !backup.broken_refs_.empty() || !backup.broken_images_.empty();
   auto entries = backup.ledger_;
   std::erase_if(entries, [&](const auto& one) {
     const auto same = ledger_.find(one.first);
-    return same == ledger_.end() || same->second != one.second;
+    return any_broken || same == ledger_.end() || same->second != one.second;
   });
   ledger_ = std::move(entries);
   rows_.clear();

@@ -454,7 +454,9 @@ std::uint64_t Model::Restore(const Model& backup, std::uint32_t backup_version,
   took_files_over_ = backup.took_files_over_;
   is_old_ = version != kNewestSchema;
   for (auto& [copy, record] : records_) record.absent_ran = RanSeconds();
-  for (auto& [copy, entry] : ledger_) entry.absent_ran = RanSeconds();
+  for (auto& [copy, entry] : ledger_) {
+    if (entry.absent_since) entry.absent_ran = RanSeconds();
+  }
   EvidenceRemoved();
   Written();
   return without_credentials;
