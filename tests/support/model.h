@@ -351,9 +351,8 @@ class Model {
   void JudgeAll(const std::vector<Listed>& images, const ImageList& list,
                 const std::vector<ImageOnNode>& preloaded, bool allow_empty, ObserveReport& report);
   bool Names(const std::vector<ImageOnNode>& preloaded, const Listed& image) const;
-  // `placed`: the list is not older than what was removed since.
   void CloseUnknown(const std::vector<Listed>& images, const std::vector<ImageOnNode>& preloaded,
-                    bool may_enter, bool placed, ObserveReport& report);
+                    bool may_enter, bool may_pin, ObserveReport& report);
   ObserveReport ObserveAt(const ImageList& list, const std::vector<ImageOnNode>& preloaded,
                           bool after_gap, bool allow_empty);
   std::uint64_t SettlePulls(const ImageList& list);

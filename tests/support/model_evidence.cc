@@ -763,13 +763,12 @@ bool Model::Names(const std::vector<ImageOnNode>& preloaded, const Listed& image
 }
 
 void Model::CloseUnknown(const std::vector<Listed>& images,
-                         const std::vector<ImageOnNode>& preloaded, bool may_enter, bool placed,
+                         const std::vector<ImageOnNode>& preloaded, bool may_enter, bool may_pin,
                          ObserveReport& report) {
   const std::vector<Listed> unknown = Unknown(images, report);
   std::vector<std::string> sources;  // by what was known before
   for (const Listed& image : unknown) {
     const bool first = awaits_first_list_;
-    const bool may_pin = first || placed;
     const bool pinned =
         image.pinned && JudgeOrigin(image, std::nullopt, false) == Origin::kPreloaded;
     const bool imported = image.imported && !IsRecordedAs(image);
@@ -816,7 +815,8 @@ ObserveReport Model::ObserveAt(const ImageList& list, const std::vector<ImageOnN
   if (placed) ForgetOutdone(images);
   if (list.complete && list.source.empty() && in_gap) {
     gap_ = true;
-    CloseUnknown(images, preloaded, placed || (awaits_first_list_ && !list.token), placed, report);
+    CloseUnknown(images, preloaded, placed || (awaits_first_list_ && !list.token),
+                 placed || awaits_first_list_, report);
     if (tells()) {
       gap_ = false;
       PullOfAnything();
@@ -987,7 +987,7 @@ ObserveReport Model::ClearDistrust(const ClearOptions& options, const std::strin
   if (options.images_on_node) {
     const auto images = Prepare(*options.images_on_node, report);
     report.united = Learn(images, ListScope::kSome);
-    if (!options.adopt) CloseUnknown(images, {}, false, false, report);
+    if (!options.adopt) CloseUnknown(images, {}, false, true, report);
     for (const Listed& image : options.adopt ? Unknown(images, report) : std::vector<Listed>()) {
       const bool pinned =
           image.pinned && JudgeOrigin(image, std::nullopt, false) == Origin::kPreloaded;
