@@ -671,6 +671,7 @@ Model::Origin Model::JudgeOrigin(const Listed& image, std::optional<std::uint64_
 }
 
 // Whether a record has the same content under a digest that is not known as the image's.
+// By what may be its own record, readable or not.
 bool Model::IsRecordedAs(const Listed& image) const {
   std::set<std::string> recorded;
   for (const auto& [copy, record] : records_) {
@@ -774,12 +775,14 @@ void Model::CloseUnknown(const std::vector<Listed>& images,
     const bool imported = image.imported && !IsRecordedAs(image);
     sources.push_back(first && Names(preloaded, image) ? "preloaded-list"
                       : may_enter && imported          ? "imported"
-                      : may_pin && pinned              ? "pinned"
+                      : pinned                         ? "pinned"
                                                        : "");
   }
   for (std::size_t i = 0; i < unknown.size(); ++i) {
     const Listed& image = unknown[i];
-    if (!sources[i].empty()) {
+    if (sources[i] == "pinned" && !may_pin) {
+      Leave(image, report);
+    } else if (!sources[i].empty()) {
       Enter(image, sources[i], "");
       ++report.preloaded;
     } else {

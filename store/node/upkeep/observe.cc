@@ -144,13 +144,14 @@ class Judge {
     return entered ? Result<bool>(true) : entered.error();
   }
 
-  // Enters it if the runtime pins it, and no open pull names it: true.
-  Result<bool> Pinned(const ListedImage& image, const Givers& givers) {
+  // Whether the runtime pins it, and no open pull names it.
+  Result<bool> IsPinned(const ListedImage& image, const Givers& givers) const {
     if (!image.pinned) return false;
     auto judgement = TRY(givers.Judge(txn_, image));
-    if (judgement.verdict != Givers::Verdict::kPreloaded) return false;
-    auto entered = Preloaded(image, kPinned, "", std::string(kIsPinned));
-    return entered ? Result<bool>(true) : entered.error();
+    return judgement.verdict == Givers::Verdict::kPreloaded;
+  }
+  Result<void> EnterPinned(const ListedImage& image) {
+    return Preloaded(image, kPinned, "", std::string(kIsPinned));
   }
 
   Result<void> Close(const ListedImage& image, std::string because) {
@@ -288,6 +289,12 @@ Result<std::set<const ListedImage*>> NamedBy(const StoreTxn& txn, const Givers& 
   return named;
 }
 
+// A later list judges it.
+void Leave(const ListedImage& image, ObserveReport& report, std::vector<std::string>& names_left) {
+  ++report.left;
+  names_left.insert(names_left.end(), image.names.begin(), image.names.end());
+}
+
 // Whether the list can't have what a removed record, ledger entry or open pull brought.
 bool IsPlaced(const StoreTxn& txn, const ImageList& list) {
   return list.token && list.token->commit >= txn.state().evidence_removed;
@@ -330,8 +337,7 @@ Result<void> JudgeAll(StoreTxn& txn, const std::vector<ListedImage>& images, con
                (judgement.verdict == Givers::Verdict::kUnplaced && !list.complete) ||
                !list.source.empty()) {
       // Only the runtime's word closes: it knows every name.
-      ++report.left;
-      names_left.insert(names_left.end(), image->names.begin(), image->names.end());
+      Leave(*image, report, names_left);
     } else {
       TRY(judge.Close(*image, std::move(judgement.because)));
     }
@@ -386,27 +392,31 @@ Result<void> MoveEntries(StoreTxn& txn, const std::vector<ListedImage>& images, 
 // may be what a pull brought that nobody recorded. What the runtime pins counts, too, and at a
 // first start an installer's list.
 Result<void> CloseAll(StoreTxn& txn, const std::vector<ListedImage>& images, const ImageList& list,
-                      const Observing& observing, ObserveReport& report) {
+                      const Observing& observing, ObserveReport& report,
+                      std::vector<std::string>& names_left) {
   auto unknown = TRY(Unknown(txn, images, report));
   auto givers = TRY(Givers::Collect(txn, {observing.options.short_names, std::nullopt, false}));
   const bool first_start = txn.state().awaits_first_list;
   std::set<const ListedImage*> preloaded;
   if (first_start) preloaded = TRY(NamedBy(txn, givers, observing, unknown));
-  const bool may_enter = IsPlaced(txn, list) || (first_start && !list.token);
+  const bool is_placed = IsPlaced(txn, list);
   Judge judge(txn, report);
   for (const ListedImage* image : unknown) {
     if (preloaded.contains(image)) {
       TRY(judge.Preloaded(*image, kPreloadedList, "", std::string(kNamed)));
       continue;
     }
-    if (may_enter) {
+    if (is_placed || (first_start && !list.token)) {
       if (TRY(judge.Imported(*image, givers))) continue;
     }
-    // A list without a token, or one that may be older than what was removed since, only closes.
-    if (IsPlaced(txn, list) || first_start) {
-      if (TRY(judge.Pinned(*image, givers))) continue;
+    if (!TRY(judge.IsPinned(*image, givers))) {
+      TRY(judge.Close(*image, "images may have been pulled that nobody recorded"));
+    } else if (is_placed || first_start) {
+      TRY(judge.EnterPinned(*image));
+    } else {
+      // The list may be older than what was removed since. A newer one will say the same.
+      Leave(*image, report, names_left);
     }
-    TRY(judge.Close(*image, "images may have been pulled that nobody recorded"));
   }
   return {};
 }
@@ -551,7 +561,7 @@ Result<ObserveReport> ObserveList(StoreTxn& txn, const ImageList& list,
   const bool is_whole = list.complete && list.source.empty();
   if (IsPlaced(txn, list) && !txn.state().kubelet_rules) TRY(ForgetOutdone(txn, images));
   if (is_whole && !gap.empty()) {
-    TRY(CloseAll(txn, images, list, observing, report));
+    TRY(CloseAll(txn, images, list, observing, report, names_left));
     if (tells()) {
       TRY(TakeBackDistrust(txn, gap));
       TRY(OpenPullOfAnything(txn, observing.now));
@@ -632,7 +642,10 @@ Result<ObserveReport> CloseOrAdopt(StoreTxn& txn, const std::optional<ImageList>
     auto givers = TRY(Givers::Collect(txn, {observing.options.short_names, std::nullopt, false}));
     Judge judge(txn, report);
     for (const ListedImage* image : unknown) {
-      if (TRY(judge.Pinned(*image, givers))) continue;
+      if (TRY(judge.IsPinned(*image, givers))) {
+        TRY(judge.EnterPinned(*image));
+        continue;
+      }
       auto may_be_known = TRY(givers.MayBeKnown(txn, *image));
       if (!may_be_known.empty()) {
         TRY(judge.Close(*image, std::move(may_be_known)));
