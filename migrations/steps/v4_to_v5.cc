@@ -49,7 +49,7 @@ Result<void> Up(StepRun& run) {
     TRY(TakeOverIntent(run.txn, pull.image, pull.runtime_handler, pull.began, run.now));
     if (auto r = Report(run, pulls.size()); !r) return r;
   }
-  // The store may have been at version 5 before.
+  // Version 4 has no last ID, and the store may have been at version 5 before.
   CountAllAsGiven(run.txn);
   run.txn.state().awaits_first_list = true;
   // A list from before may enter nothing in the ledger: nobody knows what was removed meanwhile.

@@ -86,10 +86,14 @@ void History::AwayStep() {
 // Whatever is away is beyond it.
 void History::BeyondBoundStep() {
   Note("nothing that is away is remembered");
-  internal::SetMostRememberedForTests(0);
+  // A mismatch ends this history, and the next one has to begin with the bound.
+  struct Bound {
+    Bound() { internal::SetMostRememberedForTests(0); }
+    ~Bound() { internal::SetMostRememberedForTests(kMaxRemembered); }
+  };
+  const Bound bound;
   for (Side& side : sides_) side.model.set_most_remembered(0);
   Also(&History::AwayStep);
-  internal::SetMostRememberedForTests(kMaxRemembered);
   for (Side& side : sides_) side.model.set_most_remembered(kMaxRemembered);
 }
 

@@ -226,9 +226,9 @@ bool Truth::Covers(const Forgetting& forgetting, const T* credential, const Evid
     if (name.runtime_handler != forgetting.what.runtime_handler) return false;
     if (content == *forgetting.content) return true;
     // Under its index's digest the store may have taken the one for the other.
+    if (kind != Kind::kKnown) return false;
     const std::vector<ContentIndex> all = AllOfIndex(content);
-    return kind == Kind::kKnown &&
-           std::find(all.begin(), all.end(), *forgetting.content) != all.end();
+    return std::find(all.begin(), all.end(), *forgetting.content) != all.end();
   }
   if (credential == nullptr) return false;
   if (!forgetting.existing) return SpeaksOf(forgetting.what, *credential);

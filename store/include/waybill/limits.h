@@ -47,7 +47,8 @@ inline constexpr std::size_t kMaxInFlightImages = 65536;
 inline constexpr std::size_t kMaxEndedPulls = 4096;
 // Records, and ledger entries, of images that are gone. With more, the oldest go first.
 inline constexpr std::size_t kMaxRemembered = 10'000;
-// Copies that operators closed (ImagePulledRecord::closed_by_operator), which have no end.
+// Copies that operators closed (ImagePulledRecord::closed_by_operator), which have no end. With as
+// many, no other copy can be closed that has no record yet.
 inline constexpr std::size_t kMaxClosings = 10'000;
 // Images in one list; names that are kept of one image (all count when it is judged); repo digests
 // of one image that count as spellings.

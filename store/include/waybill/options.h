@@ -133,8 +133,8 @@ struct OpenOptions {
   bool allow_empty = false;
   // A kubelet directory (the one with image_manager/ in it) to take over. Empty: none.
   std::filesystem::path kubelet_directory = {};
-  // The kubelet directory whose files revocations wait for, where kubelet_directory is empty.
-  // Empty: the one that the witness lies in.
+  // Where the kubelet's files are if kubelet_directory is empty. A revocation ends only when all of
+  // its records can be read, and none has the credential. Empty: where the witness is.
   std::filesystem::path kubelet_files = {};
   // Counts the files of the import. If it stops the import, the files taken so far are kept, and
   // the next import goes on from there.

@@ -235,8 +235,8 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
   if (!options.kubelet_directory.empty()) TRY(TakeOver(options));
   // A command says nothing of the kubelet that may run.
   if (!options.continues_pulls) {
-    const bool is_known = !options.kubelet_directory.empty();
-    TRY(DropOldRevocations(is_known ? options.kubelet_directory : options.kubelet_files));
+    TRY(DropOldRevocations(options.kubelet_directory.empty() ? options.kubelet_files
+                                                             : options.kubelet_directory));
   }
   if (auto r = Replay(options); !r) return r;
   if (auto r = CountPulls(report.intents_left); !r) return r;

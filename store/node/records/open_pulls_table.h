@@ -45,7 +45,7 @@ Result<std::uint64_t> CountOpenPulls(const StoreTxn& txn);
 PullId NextPullId(StoreTxn& txn);
 // Whether NextPullId may have given it, here or in a store whose place this one took.
 bool WasGiven(const StoreTxn& txn, PullId id);
-// In a store made of others: which IDs they gave can't be told.
+// All up to this commit: where nothing tells which were given.
 void CountAllAsGiven(StoreTxn& txn);
 // Of no pull, and no mistake: what is recorded of it ends none. The last that the first commit
 // could give; no commit begins so many.
