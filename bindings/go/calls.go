@@ -237,7 +237,7 @@ func (s *Store) BeginList() (ListToken, error) {
 // complete list lacked it since. It does not if an operator closed it, if the pulled image was
 // never gone, or if a record is of another handler's copy; an entry without a handler is about
 // every copy if all of the image's entries say so. What the runtime pins enters the ledger after a
-// gap, too, unless an open pull names it.
+// gap, too, unless an open pull names it; a list without a token leaves it to a later one.
 //
 // A complete list also drops open pulls that can bring nothing any more ([Evidence],
 // [ImageList.QuietUntil]). Records and ledger entries of images that are not on it are remembered,

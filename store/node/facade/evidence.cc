@@ -98,7 +98,7 @@ Result<void> CheckClosings(const StoreTxn& txn) {
   return Error{ErrorCode::kLimitExceeded,
                "operators closed " + std::to_string(kMaxClosings) +
                    " images, and no more are allowed; nothing was changed",
-               "remove the records of images that come no more with `waybill rm`"};
+               "remove the records of images that come no more"};
 }
 
 Result<void> TakeOut(StoreTxn& txn, const LedgerEntry& entry, std::string_view reason) {
