@@ -241,11 +241,12 @@ BOOST_AUTO_TEST_CASE(a_full_store_deletes_while_a_reader_holds_an_old_snapshot) 
   BOOST_TEST(Must(store->Verify()).sound);
 }
 
-// A store that is full, with pulls that run.
+// A store that is full, with so many pulls that run that no commit could end them all.
 struct FullWithPulls {
+  static constexpr std::size_t kPulls = 450;
   FullWithPulls() {
     store = Must(NodeStore::Open(options));
-    for (std::size_t i = 0; i < 300; ++i) {
+    for (std::size_t i = 0; i < kPulls; ++i) {
       pulls.push_back(Must(store->RecordPullIntent({.image = Image(i)})));
     }
     Fill(*store, 'a');
@@ -268,7 +269,7 @@ BOOST_FIXTURE_TEST_CASE(pulls_end_in_a_full_store, FullWithPulls) {
     Must(store->RecordImagePullFailed({.image = Image(i)}, failure, pulls[i]));
   }
   Must(store->DropOpenPull(pulls[1], "a reason is written to a full store, too"));
-  BOOST_TEST(Must(store->ListOpenPulls()).size() == 298U);
+  BOOST_TEST(Must(store->ListOpenPulls()).size() == FullWithPulls::kPulls - 2);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_full_store_opens_after_the_process_that_pulled_died, FullWithPulls) {

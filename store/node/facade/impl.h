@@ -205,6 +205,7 @@ class NodeStore::Impl {
   void OpenTrace(const OpenOptions& options);
   // The steps between the opened database and the readers.
   Result<void> MendClockAtOpening();
+  Result<void> EndRunningPulls();
   Result<void> OpenRevocations(const OpenOptions& options);
   Result<void> DropOldRevocations(std::filesystem::path kubelet_directory);
   Result<void> TakeOver(const OpenOptions& options);

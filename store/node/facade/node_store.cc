@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <utility>
 
 #include "migrations/kubelet/kubelet_directory.h"
@@ -307,6 +308,26 @@ Result<void> NodeStore::Impl::CountPulls(std::uint64_t& count) {
   return {};
 }
 
+// A full store has no room to copy all pages of the table at once, but those of a few pulls.
+Result<void> NodeStore::Impl::EndRunningPulls() {
+  constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+  constexpr std::size_t kAFew = 4;
+  std::size_t at_once = kAll;
+  for (bool more = true; more;) {
+    auto ended = WriteAndGet(*this, [&](StoreTxn& txn) {
+      return internal::EndRunningPulls(txn, boot_clock(), at_once);
+    });
+    if (ended) {
+      more = *ended;
+    } else if (at_once == kAll && ended.error().code == ErrorCode::kStoreFull) {
+      at_once = kAFew;
+    } else {
+      return ended.error();
+    }
+  }
+  return {};
+}
+
 Result<void> NodeStore::Impl::Replay(const OpenOptions& options) {
   report.replay_skipped = !options.images_on_node.has_value();
   if (auto r = CountPulls(report.intents_found); !r) return r;
@@ -335,8 +356,7 @@ Result<void> NodeStore::Impl::Replay(const OpenOptions& options) {
   });
   if (!replayed || rules == Rules::kKubelet) return replayed;
   if (!options.continues_pulls) {
-    auto ended =
-        committer->Run([&](StoreTxn& txn) { return internal::EndRunningPulls(txn, boot_clock()); });
+    auto ended = EndRunningPulls();
     if (!GoesOnWhenFull(ended, "pulls of an earlier process count as running", report)) {
       return ended;
     }

@@ -192,17 +192,18 @@ Result<void> CarryPull(StoreTxn& txn, const OpenPull& pull, const BootTime& now)
   return PutOpenPull(txn, carried);
 }
 
-Result<void> EndRunningPulls(StoreTxn& txn, const BootTime& now) {
+Result<bool> EndRunningPulls(StoreTxn& txn, const BootTime& now, std::size_t at_most) {
   auto pulls = TRY(AllOpenPulls(txn));
   for (OpenPull& pull : pulls) {
     if (pull.state != PullState::kRunning) continue;
-    if (auto r = EraseOpenPull(txn, pull); !r) return r;
+    if (at_most-- == 0) return true;
+    TRY(EraseOpenPull(txn, pull));
     pull.state = PullState::kUnknown;
     pull.ended = txn.now();
     pull.ended_at = now;
-    if (auto r = KeepEnded(txn, std::move(pull)); !r) return r;
+    TRY(KeepEnded(txn, std::move(pull)));
   }
-  return {};
+  return false;
 }
 
 Result<void> OpenPullOfAnything(StoreTxn& txn, const BootTime& now, PullState state) {
