@@ -670,8 +670,8 @@ Model::Origin Model::JudgeOrigin(const Listed& image, std::optional<std::uint64_
   return later ? Origin::kLater : unplaced ? Origin::kUnplaced : Origin::kPulled;
 }
 
-// Whether a record has the same content under a digest that is not known as the image's.
-// By what may be its own record, readable or not.
+// Whether a record, readable or not, has the same content under a digest that is not known as the
+// image's.
 bool Model::IsRecordedAs(const Listed& image) const {
   std::set<std::string> recorded;
   for (const auto& [copy, record] : records_) {

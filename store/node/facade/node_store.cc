@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <utility>
 
 #include "migrations/kubelet/kubelet_directory.h"
@@ -308,24 +307,21 @@ Result<void> NodeStore::Impl::CountPulls(std::uint64_t& count) {
   return {};
 }
 
-// A full store has no room to copy all pages of the table at once, but those of a few pulls.
+// A commit copies the pages that it changes, and a full store has no room for all of them at once.
 Result<void> NodeStore::Impl::EndRunningPulls() {
-  constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
-  constexpr std::size_t kAFew = 4;
-  std::size_t at_once = kAll;
-  for (bool more = true; more;) {
+  auto at_most = std::max<std::uint64_t>(committer->state().digest(Table::kIntents).count, 1);
+  for (;;) {
     auto ended = WriteAndGet(*this, [&](StoreTxn& txn) {
-      return internal::EndRunningPulls(txn, boot_clock(), at_once);
+      return internal::EndRunningPulls(txn, boot_clock(), at_most);
     });
     if (ended) {
-      more = *ended;
-    } else if (at_once == kAll && ended.error().code == ErrorCode::kStoreFull) {
-      at_once = kAFew;
-    } else {
+      if (*ended < at_most) return {};
+    } else if (ended.error().code != ErrorCode::kStoreFull || at_most == 1) {
       return ended.error();
+    } else {
+      at_most /= 2;
     }
   }
-  return {};
 }
 
 Result<void> NodeStore::Impl::Replay(const OpenOptions& options) {

@@ -192,18 +192,20 @@ Result<void> CarryPull(StoreTxn& txn, const OpenPull& pull, const BootTime& now)
   return PutOpenPull(txn, carried);
 }
 
-Result<bool> EndRunningPulls(StoreTxn& txn, const BootTime& now, std::size_t at_most) {
+Result<std::uint64_t> EndRunningPulls(StoreTxn& txn, const BootTime& now, std::uint64_t at_most) {
+  std::uint64_t ended = 0;
   auto pulls = TRY(AllOpenPulls(txn));
   for (OpenPull& pull : pulls) {
+    if (ended == at_most) break;
     if (pull.state != PullState::kRunning) continue;
-    if (at_most-- == 0) return true;
     TRY(EraseOpenPull(txn, pull));
     pull.state = PullState::kUnknown;
     pull.ended = txn.now();
     pull.ended_at = now;
     TRY(KeepEnded(txn, std::move(pull)));
+    ++ended;
   }
-  return false;
+  return ended;
 }
 
 Result<void> OpenPullOfAnything(StoreTxn& txn, const BootTime& now, PullState state) {

@@ -53,8 +53,8 @@ Result<void> TakeOverIntent(StoreTxn& txn, std::string_view image, std::string_v
                             Timestamp began, const BootTime& now);
 // Stores one of another database, of any schema version, in the form of this one's.
 Result<void> CarryPull(StoreTxn& txn, const OpenPull& pull, const BootTime& now);
-// Pulls that run have ended, with their process. True: there were more than `at_most`.
-Result<bool> EndRunningPulls(StoreTxn& txn, const BootTime& now, std::size_t at_most);
+// Pulls that run have ended, with their process. Returns how many it ended of them.
+Result<std::uint64_t> EndRunningPulls(StoreTxn& txn, const BootTime& now, std::uint64_t at_most);
 // One open pull stands for those that can't be named; with kDropped for images of which too many
 // were gone to be remembered.
 Result<void> OpenPullOfAnything(StoreTxn& txn, const BootTime& now,
