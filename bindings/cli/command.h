@@ -99,7 +99,6 @@ Command StatsCommand();
 Command TopCommand();
 Command MetricsCommand();
 Command DumpCommand();
-Command DiffCommand();
 Command UsernsCommand();
 Command StreamingCommand();
 Command VerifyCommand();

@@ -21,8 +21,8 @@ using doctor::Protection;
 using doctor::Verdict;
 
 // The names of the checks that are of this verdict, each once.
-std::vector<std::string> Named(const doctor::Findings& findings, Verdict verdict,
-                               bool only_tenants) {
+std::vector<std::string> NamesOf(const doctor::Findings& findings, Verdict verdict,
+                                 bool only_tenants) {
   std::vector<std::string> names;
   for (const doctor::Check& check : doctor::Checks()) {
     if (only_tenants && check.matters != doctor::Matters::kTenants) continue;
@@ -78,8 +78,8 @@ class DoctorCall final : public Call {
     const doctor::Findings findings = doctor::Examine(*node);
     WriteJson(findings, out);
     WriteText(findings, out);
-    for (const std::string& name : Named(findings, Verdict::kFail, false)) out.WriteName(name);
-    return Named(findings, Verdict::kFail, false).empty() ? ExitCode::kYes : ExitCode::kNo;
+    for (const std::string& name : NamesOf(findings, Verdict::kFail, false)) out.WriteName(name);
+    return NamesOf(findings, Verdict::kFail, false).empty() ? ExitCode::kYes : ExitCode::kNo;
   }
 
  private:
@@ -132,11 +132,11 @@ class DoctorCall final : public Call {
         break;
       case Protection::kNo:
         out.Line("this node DOES NOT keep one tenant's images from another: {}",
-                 InWords(Named(findings, Verdict::kFail, true)));
+                 InWords(NamesOf(findings, Verdict::kFail, true)));
         break;
       case Protection::kNotKnown:
         out.Line("whether this node keeps one tenant's images from another is not known: {}",
-                 InWords(Named(findings, Verdict::kUnknown, true)));
+                 InWords(NamesOf(findings, Verdict::kUnknown, true)));
         break;
     }
     std::size_t width = 0;

@@ -91,8 +91,7 @@ Result<QuietStore> QuietStore::Of(const fs::path& directory, const Progress& pro
                  path.string() +
                      " is in use by a process that owns its store, and who reads beside it needs "
                      "a lock.mdb that can be written; nothing was changed",
-                 "run this where the store can be written, or there write a backup (waybill backup "
-                 "FILE), and read that: waybill diff, waybill restore"};
+                 "run this where the store can be written"};
   }
   if (!before) return before.error();
   auto scratch = TRY(ScratchDirectory::Make("waybill-copy"));
@@ -134,7 +133,7 @@ Result<std::unique_ptr<NodeStore>> QuietStore::Observe(ObserveOptions options) {
   options.directory = readable();
   auto observed = NodeStore::Observe(options);
   if (!observed && observed.error().code == ErrorCode::kOlderSchema && copy_) {
-    auto migrated = Migrate(options.rules, Witness::Remembered());
+    auto migrated = Migrate(options.rules);
     if (!migrated) return InTruth(migrated.error());
     observed = NodeStore::Observe(std::move(options));
   }
@@ -142,32 +141,17 @@ Result<std::unique_ptr<NodeStore>> QuietStore::Observe(ObserveOptions options) {
   return observed;
 }
 
-Result<std::unique_ptr<NodeStore>> QuietStore::ObserveAnyAge(ObserveOptions options) {
-  if (copy_) {
-    auto migrated = Migrate(options.rules, Witness::None());
-    if (!migrated) return InTruth(migrated.error());
-  }
-  return Observe(std::move(options));
-}
-
-Result<void> QuietStore::Migrate(Rules rules, const Witness& witness) {
-  auto migrated =
-      WithStore(NodeStore::Open({.directory = directory_,
-                                 .create_if_missing = false,
-                                 .witness = witness,
-                                 .leaves_witness = true,
-                                 .rules = rules,
-                                 .continues_pulls = true}),
-                [&](const NodeStore& opened) -> Result<std::uint32_t> {
-                  const RecoveryReport& report = opened.recovery_report();
-                  if (report.set_aside && witness.kind() == Witness::Kind::kNone) {
-                    return Error{ErrorCode::kDamaged,
-                                 directory_.string() + " is damaged; nothing was changed",
-                                 {},
-                                 Hint::kRecover};
-                  }
-                  return report.migration ? report.migration->from : 0;
-                });
+Result<void> QuietStore::Migrate(Rules rules) {
+  auto migrated = WithStore(NodeStore::Open({.directory = directory_,
+                                             .create_if_missing = false,
+                                             .witness = Witness::Remembered(),
+                                             .leaves_witness = true,
+                                             .rules = rules,
+                                             .continues_pulls = true}),
+                            [](const NodeStore& opened) -> Result<std::uint32_t> {
+                              const RecoveryReport& report = opened.recovery_report();
+                              return report.migration ? report.migration->from : 0;
+                            });
   if (!migrated) return migrated.error();
   migrated_from_ = *migrated;
   return {};
@@ -189,7 +173,7 @@ Error QuietStore::InTruth(Error error) const {
     error.hint_code = Hint::kNone;
     error.hint =
         "if it is the node's own store, migrate it with `waybill migrate`, which makes a backup "
-        "first; `waybill preview` and `waybill diff` read an older schema as it is";
+        "first; `waybill preview` reads an older schema as it is";
   }
   return error;
 }

@@ -36,10 +36,6 @@ class QuietStore {
   // The same, but a copy of an older schema is migrated first.
   Result<std::unique_ptr<NodeStore>> Observe(ObserveOptions options);
 
-  // The same, but a copy is read whatever its witness says: it may be older. kDamaged also: it
-  // would have to be recovered.
-  Result<std::unique_ptr<NodeStore>> ObserveAnyAge(ObserveOptions options);
-
   // `error` about the real directory, with advice that fits it.
   Error InTruth(Error error) const;
 
@@ -52,7 +48,7 @@ class QuietStore {
  private:
   explicit QuietStore(std::filesystem::path real) : real_(std::move(real)) {}
   // Opens the copy as its owner, which takes it to the newest schema.
-  Result<void> Migrate(Rules rules, const Witness& witness);
+  Result<void> Migrate(Rules rules);
 
   std::filesystem::path real_;
   std::optional<ScratchDirectory> copy_;

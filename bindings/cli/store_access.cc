@@ -67,8 +67,7 @@ Result<void> CheckIsNoFile(const fs::path& path) {
   if (!fs::is_regular_file(path, ignored)) return {};
   return Error{
       ErrorCode::kUnsafePath, path.string() + " is not a directory; nothing was changed",
-      "name the directory that data.mdb lies in; `waybill diff` reads a backup's file, and "
-      "`waybill restore` puts one back"};
+      "name the directory that data.mdb lies in; `waybill restore` puts a backup's file back"};
 }
 
 Result<OpenedStore> TryToObserve(const ObserveOptions& options) {

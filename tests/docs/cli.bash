@@ -82,15 +82,6 @@ END
   printf '{"kind":"List","items":[{"kind":"Secret","metadata":{"namespace":"x","name":"pull","uid":"u"},"type":"kubernetes.io/dockerconfigjson","data":{".dockerconfigjson":"%s"}}]}' \
     "$(printf %s "$auths" | base64 -w0)" >"$D/secrets.kubectl"
 }
-before_diff() {
-  echo '{"images":[{"id":"sha256:cccc","repoTags":["docker.io/library/redis:7"]}]}' >"$D/redis.json"
-  waybill start --store store --no-witness --images redis.json >/dev/null
-  pulled --image r.example/app:v1 --image-ref sha256:aaaa --secret tenant/pull/uid-1/cafe
-  waybill backup --store store before.mdb >/dev/null
-  pulled --image r.example/app:v1 --image-ref sha256:aaaa --secret tenant/pull/uid-1/f00d
-  pulled --image r.example/app:v1 --image-ref sha256:aaaa --secret second/pull/uid-3/abba
-  waybill preload remove sha256:cccc --store store --reason 'not ours' >/dev/null
-}
 before_intent__pulled__failed() { waybill start --store store --no-witness >/dev/null; }
 before_runtimes() {
   started
