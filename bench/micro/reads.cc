@@ -34,7 +34,6 @@ void MeasureReadingCalls(const Micro& micro, const MicroStore& on) {
     if (Must(store.GetStatistics()).records < on.records) Unexpected("GetStatistics");
   });
   row("GetMetrics", [&](std::size_t) { (void)store.GetMetrics(); });
-  row("TopReverifications", [&](std::size_t) { (void)Must(store.TopReverifications()); });
   const Metrics metrics = store.GetMetrics();
   row("Metrics::ToPrometheusText", [&](std::size_t) {
     if (metrics.ToPrometheusText().empty()) Unexpected("ToPrometheusText");

@@ -96,7 +96,6 @@ Command PullsCommand();
 Command ListCommand();
 Command ShowCommand();
 Command StatsCommand();
-Command TopCommand();
 Command MetricsCommand();
 Command DumpCommand();
 Command UsernsCommand();

@@ -257,22 +257,6 @@ void EachMember(const LedgerEntry& value, const Show& show) {
 }
 
 template <typename Show>
-void EachMember(const Reverified& value, const Show& show) {
-  show("name", value.name);
-  show("count", value.count);
-  show("over", value.over);
-}
-
-template <typename Show>
-void EachMember(const ReverificationReport& value, const Show& show) {
-  show("since", value.since);
-  show("counted", value.counted);
-  show("missed", value.missed);
-  show("images", value.images);
-  show("namespaces", value.namespaces);
-}
-
-template <typename Show>
 void EachMember(const StreamingFinding& value, const Show& show) {
   show("component", value.component);
   show("origin", value.origin);

@@ -42,8 +42,7 @@ using CallsOfOwner =
              &OwnerCalls::ReleaseLostUserNamespaces, &OwnerCalls::CleanUpUserNamespaces,
              &OwnerCalls::MakeBackup, &OwnerCalls::Forget, &OwnerCalls::Reconcile,
              &OwnerCalls::RecordPullIntent, &OwnerCalls::RecordImagePulled,
-             &OwnerCalls::RecordImagePullFailed, &OwnerCalls::RecordImagePullError,
-             &OwnerCalls::TopReverifications>;
+             &OwnerCalls::RecordImagePullFailed, &OwnerCalls::RecordImagePullError>;
 
 // Makes a request of each call, and takes its result out of the answer.
 class AskingCalls : public OwnerClient {
@@ -84,7 +83,6 @@ class AskingCalls : public OwnerClient {
   Result<void> RecordImagePullFailed(const ImageCopy& copy, PullFailure failure,
                                      PullId pull) override;
   Result<void> RecordImagePullError(const ImageCopy& copy, const PullError& failed) override;
-  Result<ReverificationReport> TopReverifications() override;
 
  protected:
   // What the owner answers. `changes`: the request may change the store, so if no answer comes,
@@ -176,7 +174,6 @@ class CallsOn : public OwnerCalls {
   Result<void> RecordImagePullError(const ImageCopy& copy, const PullError& failed) override {
     return store_.RecordImagePullError(copy, failed);
   }
-  Result<ReverificationReport> TopReverifications() override { return store_.TopReverifications(); }
 
  protected:
   const Store& store() const { return store_; }

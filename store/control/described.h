@@ -269,20 +269,6 @@ struct Members<PullError> {
                                     Member<&PullError::error_class>(), Member<&PullError::pull>()};
 };
 
-template <>
-struct Members<Reverified> {
-  static constexpr std::tuple value{Member<&Reverified::name>(), Member<&Reverified::count>(),
-                                    Member<&Reverified::over>()};
-};
-
-template <>
-struct Members<ReverificationReport> {
-  static constexpr std::tuple value{
-      Member<&ReverificationReport::since>(), Member<&ReverificationReport::counted>(),
-      Member<&ReverificationReport::missed>(), Member<&ReverificationReport::images>(),
-      Member<&ReverificationReport::namespaces>()};
-};
-
 }  // namespace waybill::internal
 
 #endif  // WAYBILL_STORE_CONTROL_DESCRIBED_H_

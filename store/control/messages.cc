@@ -146,8 +146,7 @@ template <auto Method, typename... Args>
 auto AskingCalls::Call(const Args&... arguments) {
   using R = std::invoke_result_t<decltype(Method), OwnerCalls&, const Args&...>;
   using T = typename R::value_type;
-  constexpr bool kReads =
-      IsSame<Method, &OwnerCalls::BeginList>() || IsSame<Method, &OwnerCalls::TopReverifications>();
+  constexpr bool kReads = IsSame<Method, &OwnerCalls::BeginList>();
   const bool changes = !kReads && !(IsDry(arguments) || ...);
   bool asked = false;
   try {

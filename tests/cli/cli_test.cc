@@ -212,6 +212,25 @@ BOOST_FIXTURE_TEST_CASE(an_owner_goes_by_its_own_rules, Owned) {
   BOOST_TEST(observe({"--grace", "2m", "--window", "2h", "--rules", "closed"}).exit_code == 0);
 }
 
+BOOST_FIXTURE_TEST_CASE(an_owner_counts_how_pulls_failed, Owned) {
+  BOOST_TEST(owner->Serve().has_value());
+  for (const Strings& how :
+       {Strings{"--class", "auth"},
+        {"--error", "unexpected status from HEAD request to https://r/v2/x: 401 Unauthorized"},
+        {"--unknown", "--error", "dial tcp: lookup r.example: no such host"},
+        {}}) {
+    Strings failed = {"--image", "app:v1"};
+    BOOST_TEST(store.Run("intent", failed).exit_code == 0);
+    failed.insert(failed.end(), how.begin(), how.end());
+    const CommandResult result = store.Run("failed", failed);
+    BOOST_TEST(result.exit_code == 0, result.err);
+  }
+  const auto pulls = owner->GetMetrics().counters.value().pulls;
+  BOOST_TEST(pulls[1][static_cast<std::size_t>(PullErrorClass::kAuth)] == 2U);
+  BOOST_TEST(pulls[2][static_cast<std::size_t>(PullErrorClass::kUnavailable)] == 1U);
+  BOOST_TEST(pulls[1][static_cast<std::size_t>(PullErrorClass::kUnknown)] == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(after_an_owner_commands_own_the_store_again) {
   const CliStore store;
   BOOST_TEST(store.Start().exit_code == 0);

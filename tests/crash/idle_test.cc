@@ -402,7 +402,6 @@ const std::vector<Row>& Rows() {
        [](Node& node) { return Done(node->GetUserNamespaceStatistics()); }},
       {"GetStatistics", [](Node& node) { return Done(node->GetStatistics()); }},
       {"GetMetrics", [](Node& node) { return node->GetMetrics().readable; }},
-      {"TopReverifications", [](Node& node) { return Done(node->TopReverifications()); }},
       {"Verify", [](Node& node) { return Done(node->Verify()); }},
       {"GetTrust", [](Node& node) { return Done(node->GetTrust()); }},
       {"ClearDistrust, dry",

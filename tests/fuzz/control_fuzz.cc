@@ -181,10 +181,6 @@ class Notes final : public OwnerCalls {
            std::to_string(static_cast<int>(error.error_class)) + std::to_string(error.pull.value);
     return {};
   }
-  Result<ReverificationReport> TopReverifications() override {
-    text = "top";
-    return ReverificationReport{.images = {{"a", 2, 1}}};
-  }
 };
 
 // Asks what it is asked for, through a second request to `notes`.

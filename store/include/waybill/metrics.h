@@ -65,29 +65,6 @@ struct StoreCounters {
   friend bool operator==(const StoreCounters&, const StoreCounters&) = default;
 };
 
-// An image or a namespace, and how many decisions about it were "pull".
-struct Reverified {
-  std::string name = {};
-  std::uint64_t count = 0;  // never too few
-  std::uint64_t over = 0;   // of these, at most so many were of other names
-
-  friend bool operator==(const Reverified&, const Reverified&) = default;
-};
-
-// What causes most pulls of images that are on the node: decisions that were counted, and "pull".
-// Kept in the memory of the process that decides, in a fixed number of places: a name that is more
-// frequent than one in kMaxReverified is there.
-inline constexpr std::size_t kMaxReverified = 64;
-struct ReverificationReport {
-  Timestamp since = {};
-  std::uint64_t counted = 0;
-  std::uint64_t missed = 0;             // not looked at, since another thread was counting
-  std::vector<Reverified> images = {};  // as pods spell them; the most frequent first
-  // Of the pull Secrets or the service account that decisions were shown, which are the pod's. A
-  // decision that asked for no credentials, or got none, is of "".
-  std::vector<Reverified> namespaces = {};
-};
-
 // What an opening as the owner found, in numbers; RecoveryReport has the words.
 struct OpeningSummary {
   Timestamp at = {};         // when it ended

@@ -521,9 +521,6 @@ class NodeStore {
   // Returns what the store counts and holds (waybill/metrics.h). Never fails: Metrics::readable
   // says whether the gauges could be read.
   Metrics GetMetrics() const;
-  // Which images and namespaces had to be verified again most often since this owner opened the
-  // store. kNotOwner: an observer.
-  Result<ReverificationReport> TopReverifications() const;
 
   // Walks the raw pages, reads every value, recomputes the digests. Damage is not an error; the
   // report lists it. Blocks the commits of this process meanwhile. Beside a busy owner it may have

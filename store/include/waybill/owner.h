@@ -28,7 +28,6 @@
 
 #include "waybill/evidence.h"
 #include "waybill/maintenance.h"
-#include "waybill/metrics.h"
 #include "waybill/options.h"
 #include "waybill/report.h"
 #include "waybill/result.h"
@@ -93,8 +92,6 @@ class OwnerCalls {
   virtual Result<void> RecordImagePullFailed(const ImageCopy& copy, PullFailure failure,
                                              PullId pull) = 0;
   virtual Result<void> RecordImagePullError(const ImageCopy& copy, const PullError& failed) = 0;
-
-  virtual Result<ReverificationReport> TopReverifications() = 0;
 
  protected:
   OwnerCalls() = default;

@@ -24,7 +24,6 @@
 #include "store/engine/recovery/open_store.h"
 #include "store/node/decision/decision_steps.h"
 #include "store/node/facade/counts.h"
-#include "store/node/facade/frequent.h"
 #include "store/node/facade/pull_counts.h"
 #include "store/node/facade/trace_writer.h"
 #include "store/node/pulls/in_flight.h"
@@ -122,7 +121,6 @@ class NodeStore::Impl {
   std::atomic<std::uint64_t> id_range_failures{0};
   internal::WriteBackCounts write_back_counts;
   internal::PullCounts pull_counts;
-  internal::Reverifications reverifications;
   // Owner: what earlier owners counted. Does not change after opening.
   StoreCounters counted_before;
   std::optional<OpeningSummary> last_opening;

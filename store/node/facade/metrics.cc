@@ -246,15 +246,6 @@ void NodeStore::Impl::KeepCounters() noexcept {
   }));
 }
 
-Result<ReverificationReport> NodeStore::TopReverifications() const {
-  return Guarded([&]() -> Result<ReverificationReport> {
-    if (!impl_->is_owner()) return impl_->NotOwner();
-    ReverificationReport report = impl_->reverifications.Report();
-    if (impl_->last_opening) report.since = impl_->last_opening->at;
-    return report;
-  });
-}
-
 Metrics NodeStore::GetMetrics() const {
   Metrics metrics;
   StoreCounters since_opening;

@@ -224,7 +224,6 @@ Decision NodeStore::Impl::Decide(const ImageCopy& copy, CredentialSource& source
     const Decision decision = deciding.Decide();
     if (decision.result == CheckResult::kNotCounted) return decision;
     if (trace) TraceUse(*trace, copy, decision, &deciding);
-    if (decision.pull && is_owner_) reverifications.Count(copy.image, deciding.namespace_name());
     const std::size_t counter = internal::CounterOf(decision.result, decision.reason);
     if (!snapshot.Count(counter)) readers.CountWithoutSlot(counter);
     return decision;
