@@ -13,7 +13,6 @@
 #include "bindings/cli/glossary.h"
 #include "bindings/cli/hints.h"
 #include "bindings/cli/systemd_journal.h"
-#include "bindings/cli/yaml_text.h"
 #include "waybill/kubelet_format.h"
 #include "waybill/node_store.h"
 
@@ -149,10 +148,7 @@ std::string RelativeTime(Timestamp time, Timestamp now) {
 }
 
 std::vector<std::pair<std::string, Format>> Formats() {
-  return {{"table", Format::kTable},
-          {"json", Format::kJson},
-          {"yaml", Format::kYaml},
-          {"name", Format::kName}};
+  return {{"table", Format::kTable}, {"json", Format::kJson}, {"name", Format::kName}};
 }
 
 bool HasColour(int fd) {
@@ -184,13 +180,7 @@ void Output::WriteJson(const Json& value) {
   if (json()) WriteData(value);
 }
 
-void Output::WriteData(const Json& value) {
-  if (format_ == Format::kYaml) {
-    if (std::exchange(wrote_document_, true)) WriteRaw("---\n");
-    return WriteRaw(YamlOf(value));
-  }
-  WriteRaw(value.Text(Json::Letters::kAscii) + "\n");
-}
+void Output::WriteData(const Json& value) { WriteRaw(value.Text(Json::Letters::kAscii) + "\n"); }
 
 void Output::WriteFields(const std::vector<Field>& fields) {
   if (json()) return WriteJson(JsonOf(fields));

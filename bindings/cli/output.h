@@ -53,7 +53,6 @@ struct Field {
 enum class Format {
   kTable,  // text for people
   kJson,
-  kYaml,
   kName,  // only names, a line each; nothing if there are none
 };
 
@@ -76,8 +75,8 @@ class Output {
   void set_no_trunc(bool no_trunc) { no_trunc_ = no_trunc; }
 
   bool names() const { return format_ == Format::kName; }
-  // Whether the answer is one value: as JSON or as YAML.
-  bool json() const { return format_ == Format::kJson || format_ == Format::kYaml; }
+  // Whether the answer is one value.
+  bool json() const { return format_ == Format::kJson; }
 
   template <typename... Args>
   void Line(fmt::format_string<Args...> format, Args&&... args) {
@@ -89,7 +88,7 @@ class Output {
   void WriteName(std::string_view name);
   // Text as it is, with its line ends.
   void WriteRaw(std::string_view text);
-  // The answer as one value: on one line of its own, in ASCII; or as a document of YAML.
+  // The answer as one value: on one line of its own, in ASCII.
   void WriteJson(const Json& value);
   // The same in every format: for what is data alone.
   void WriteData(const Json& value);
@@ -120,7 +119,6 @@ class Output {
   Format format_ = Format::kTable;
   bool no_headers_ = false;
   bool no_trunc_ = false;
-  bool wrote_document_ = false;
   bool terminal_;
   std::string buffer_;
   std::optional<Error> failed_;
