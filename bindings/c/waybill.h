@@ -2287,7 +2287,7 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_statistics(waybill_store
                                                                    waybill_statistics** statistics,
                                                                    waybill_error** error);
 
-/* What owners count over the life of a store. */
+/* What the owner of a store counts, since it opened the store. */
 typedef struct waybill_store_counters {
   uint64_t decisions[32];                  /* by WAYBILL_REASON_…, those that are counted */
   uint64_t mustpull_checks[5];             /* by WAYBILL_CHECK_… */
@@ -2370,9 +2370,9 @@ typedef struct waybill_metrics {
   /* When the oldest credential was proven by a pull, among those for which that is known; NULL:
    * there is none. A forgotten credential counts until it is taken out of its record. */
   const waybill_timestamp* oldest_credential;
-  uint64_t undated_credentials;           /* nobody knows when they were proven */
-  uint64_t revocations;                   /* that are kept */
-  const waybill_store_counters* counters; /* NULL: this is an observer, and no owner left any. */
+  uint64_t undated_credentials;                /* nobody knows when they were proven */
+  uint64_t revocations;                        /* that are kept */
+  const waybill_store_counters* counters;      /* NULL: this is an observer. */
   const waybill_opening_summary* last_opening; /* NULL: likewise */
   /* Of preloaded_images, those presumed since a first start. waybill_presumed_images */
   uint64_t presumed_images;
@@ -2389,10 +2389,10 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_get_metrics(waybill_store* s
                                                                 waybill_metrics** metrics,
                                                                 waybill_error** error);
 /* Every family that applies, in a fixed order. Series that are 0 are included, so that a rate is
- * defined from the first scrape. Left out are the kubelet's names without a live owner; gauges that
- * could not be read (waybill_store_readable is 0 then); ranges without user namespaces; counters
- * that no owner left; the age of the oldest credential without one; the ratio without requests. As
- * Prometheus' text exposition format, version 0.0.4. */
+ * defined from the first scrape. Left out are, without a live owner, the kubelet's names, what
+ * owners count, and the last opening; gauges that could not be read (waybill_store_readable is 0
+ * then); ranges without user namespaces; the age of the oldest credential without one; the ratio
+ * without requests. As Prometheus' text exposition format, version 0.0.4. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code waybill_metrics_text(waybill_store* store,
                                                                  waybill_string** text,
                                                                  waybill_error** error);

@@ -71,8 +71,9 @@ Command MetricsCommand() {
       .notes =
           R"(The metrics of waybill, as the store knows them, for a file that node_exporter reads:
   waybill metrics --store DIR > waybill.prom.new && mv waybill.prom.new waybill.prom
-Those under the kubelet's names belong to the process that decides: ask that one. The ranges
-of host IDs are those of the pool, with the flags that it has elsewhere.)",
+Counters, and what is under the kubelet's names, are in the memory of the process that owns the
+store: ask that one. The ranges of host IDs are those of the pool, with the flags that it has
+elsewhere.)",
       .examples = R"(waybill metrics > /var/lib/node_exporter/waybill.prom)",
       .call = New<MetricsCall>};
 }

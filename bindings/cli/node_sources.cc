@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <numeric>
 #include <set>
 #include <system_error>
 #include <utility>
@@ -16,7 +15,6 @@
 #include "bindings/cli/quiet_store.h"
 #include "bindings/cli/store_access.h"
 #include "store/base/try.h"
-#include "waybill/decision.h"
 
 namespace waybill::cli {
 
@@ -114,9 +112,8 @@ void AddFact(NodeSource& source, std::string key, std::string label, Json value,
       {{std::move(key), std::move(label), std::move(value)}, std::move(text), std::move(from)});
 }
 
-// What its owners counted in its whole life.
-void AddCounters(const Metrics& metrics, const Statistics& statistics, const fs::path& directory,
-                 NodeSource& source) {
+// How often it committed since it was made.
+void AddCommits(const Statistics& statistics, const fs::path& directory, NodeSource& source) {
   const auto days = DaysSinceBirth(directory / "owner.lock");
   if (!days) return;
   const std::string since =
@@ -125,28 +122,6 @@ void AddCounters(const Metrics& metrics, const Statistics& statistics, const fs:
   AddFact(source, "commitsPerDay", "commits", Real(statistics.commit_sequence) / *days,
           fmt::format("{:.1f} a day", Real(statistics.commit_sequence) / *days),
           HowMany(statistics.commit_sequence, "commit") + " " + since);
-  if (!metrics.counters) return;
-  const StoreCounters& counters = *metrics.counters;
-  std::uint64_t decisions = 0;
-  for (std::size_t i = 0; i < counters.decisions.size(); ++i) {
-    if (counters.decisions[i] == 0) continue;
-    decisions += counters.decisions[i];
-    source.reasons[std::string(ReasonName(static_cast<Reason>(i)))] = counters.decisions[i];
-  }
-  if (decisions > 0) {
-    source.decisions_per_day = {Real(decisions) / *days,
-                                HowMany(decisions, "decision") + " " + since};
-  }
-  const auto sum = [](const auto& counts) {
-    return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
-  };
-  const auto& pulls = counters.pulls;
-  const std::uint64_t good = sum(pulls[static_cast<std::size_t>(PullOutcome::kSucceeded)]);
-  const std::uint64_t bad = sum(pulls[static_cast<std::size_t>(PullOutcome::kFailed)]) +
-                            sum(pulls[static_cast<std::size_t>(PullOutcome::kUnknown)]);
-  if (good + bad == 0) return;
-  source.pulls_per_day = {Real(good) / *days, HowMany(good, "pull") + " " + since};
-  source.failed_pulls_per_day = {Real(bad) / *days, HowMany(bad, "failed pull") + " " + since};
 }
 
 }  // namespace
@@ -215,7 +190,7 @@ Result<NodeSource> SourceOfStore(const StoreFlags& flags) {
             fmt::format("{} of a map of {}", BytesText(Real(statistics.used_bytes)),
                         BytesText(Real(statistics.map_bytes))),
             "the store's pages");
-    AddCounters(store.GetMetrics(), statistics, flags.store, source);
+    AddCommits(statistics, flags.store, source);
     return source;
   });
 }

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// StoreCounters is what the owners of a store count, over its whole life.
+// StoreCounters is what the owner of a store counts, since it opened the store.
 type StoreCounters struct {
 	Decisions           [32]uint64 // by Reason, those that are counted
 	MustPullChecks      [5]uint64  // by CheckResult

@@ -2199,7 +2199,7 @@ type Metrics struct {
 	OldestCredential   time.Time
 	UndatedCredentials uint64          // nobody knows when they were proven
 	Revocations        uint64          // that are kept
-	Counters           *StoreCounters  // nil: this is an observer, and no owner left any
+	Counters           *StoreCounters  // nil: this is an observer
 	LastOpening        *OpeningSummary // nil: likewise
 	// Of preloaded_images, those presumed since a first start. waybill_presumed_images
 	PresumedImages uint64

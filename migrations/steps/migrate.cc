@@ -101,8 +101,8 @@ Result<void> WriteHeader(Working& working, const Move& move, Purpose purpose) {
   TRY(after.PutHeaderRecord(kTrustKey, RecordKind::kTrustJournal,
                             EncodeJournal(*events, move.to())));
   TRY(after.PutHeaderRecord(kIdentityKey, RecordKind::kIdentity, EncodeIdentity(working.identity)));
-  // An older version may not read them.
-  if (move.to() < move.from()) TRY(after.DeleteHeaderRecord(kCountersKey));
+  // Of the versions before 6 none knows it.
+  TRY(after.DeleteHeaderRecord(kCountersKey));
   return after.WriteState();
 }
 

@@ -185,7 +185,6 @@ class Lives {
         steps_.push_back({0, now_});
         closed = Work(*store, with_fault) && draw_.OneIn(2);
         if (closed) {
-          // Closing keeps the counters, by a commit.
           closed = store->Close().has_value();
           failed_half_way_ = failed_half_way_ || !closed;
         }

@@ -68,7 +68,7 @@ void History::Stop(Side& side) {
   CompareMetrics(side);
   if (draw_.OneIn(2)) ExpectDone(side.store->Close(), side);
   side.store.reset();
-  // Closing commits what was counted, and with it the last list's token.
+  // Closing may commit what is queued, and with it the last list's token.
   const auto closed = Must(NodeStore::Observe({.directory = side.directory}));
   side.model.CommittedSoFar(Must(closed->GetStatistics()).commit_sequence);
   side.model.Ended();

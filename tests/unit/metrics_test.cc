@@ -101,6 +101,10 @@ BOOST_FIXTURE_TEST_CASE(only_a_live_owner_has_the_kubelets_names, ClosedStore) {
   auto observed = Series(*observer);
   BOOST_TEST(observed.at("waybill_live_owner") == 0);
   BOOST_TEST(observed.at("waybill_records{runtime_handler=\"(default)\"}") == 1);
+  BOOST_TEST(owners.at("waybill_decisions_total{reason=\"nodePodsAccessible\"}") == 1);
+  BOOST_TEST(!observed.contains("waybill_decisions_total{reason=\"nodePodsAccessible\"}"));
+  BOOST_TEST(owners.contains("waybill_last_opening_timestamp_seconds"));
+  BOOST_TEST(!observed.contains("waybill_last_opening_timestamp_seconds"));
   for (const auto& [name, value] : observed) {
     BOOST_TEST(!name.starts_with("kubelet_"), name);
     BOOST_TEST(owners.contains(name), name);
@@ -173,20 +177,26 @@ BOOST_AUTO_TEST_CASE(pulls_are_counted_by_outcome_and_class) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(how_pulls_ended_is_kept_and_another_process_s_is_not_timed) {
+BOOST_AUTO_TEST_CASE(each_opening_counts_from_0_and_times_no_pull_of_another_process) {
   ScratchStore store(Rules::kClosed);
   const ImageCopy copy = {.image = kImage, .image_ref = kRef};
   const PullId first = Must(store->RecordPullIntent(copy));
   const PullId second = Must(store->RecordPullIntent(copy));
   store.clock().AdvanceSeconds(5);
   Must(store->RecordImagePullError(copy, {.error_class = PullErrorClass::kAuth, .pull = first}));
-  store.Restart();
-  store.clock().AdvanceSeconds(5);
-  Must(store->RecordImagePullError(copy, {.error_class = PullErrorClass::kAuth, .pull = second}));
-  const StoreCounters counters = store->GetMetrics().counters.value();
-  BOOST_TEST(counters.pulls[1][1] == 2U);
+  store.Check(kImage, kRef);
+  StoreCounters counters = store->GetMetrics().counters.value();
+  BOOST_TEST(counters.pulls[1][1] == 1U);
   BOOST_TEST(counters.pull_count == 1U);
   BOOST_TEST(counters.pull_nanoseconds == 5'000'000'000U);
+  store.Restart();
+  BOOST_TEST((store->GetMetrics().counters == StoreCounters()));
+  store.clock().AdvanceSeconds(5);
+  Must(store->RecordImagePullError(copy, {.error_class = PullErrorClass::kAuth, .pull = second}));
+  counters = store->GetMetrics().counters.value();
+  BOOST_TEST(counters.pulls[1][1] == 1U);
+  BOOST_TEST(counters.pull_count == 0U);
+  BOOST_TEST(counters.pull_nanoseconds == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(what_closes_images_is_counted) {

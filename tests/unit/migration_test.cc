@@ -10,6 +10,7 @@
 #include "store/base/image_spellings.h"
 #include "store/engine/recovery/witness.h"
 #include "tests/support/child_process.h"
+#include "tests/support/damage.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/kubelet_dir.h"
@@ -370,6 +371,28 @@ BOOST_FIXTURE_TEST_CASE(an_observer_beside_a_way_down_fails_closed, NoStoreYet) 
   all_closed();
   store.Migrate(2);
   all_closed();
+}
+
+// Builds that kept what metrics count left a record that nothing reads.
+BOOST_AUTO_TEST_CASE(a_record_of_counters_changes_nothing_and_does_not_migrate) {
+  const std::string key = "waybill-counters";
+  const VersionedStore store(kNewestSchema);
+  std::string bytes = ReadFile(store.database());
+  const auto places = PlacesOf(bytes, key);
+  BOOST_TEST(!places.empty());
+  for (const std::size_t at : places) bytes[at + key.size() + 20] ^= 1;
+  WriteFile(store.database(), bytes);
+  const RecoveryReport report = store.Open([](NodeStore& opened) {
+    BOOST_TEST(Must(opened.Verify()).sound);
+    BOOST_TEST((opened.GetMetrics().counters == StoreCounters()));
+    Must(opened.RecordPullIntent({.image = "registry.example/other:v1"}));
+  });
+  BOOST_TEST(report.findings.empty());
+  CheckSound(store, kNewestSchema);
+  BOOST_TEST(ValuesIn(store.directory())[""].contains(key));
+  store.Migrate(5, true);
+  BOOST_TEST(!ValuesIn(store.directory())[""].contains(key));
+  CheckSound(store, 5);
 }
 
 // So the steps below leave it as it is.

@@ -47,7 +47,7 @@ enum class RecordKind : std::uint8_t {
   kSpelling = 14,
   kRevocation = 15,
   kCredentialUse = 16,
-  kCounters = 17,
+  // 17: of the record under kCountersKey.
   kStreamingToken = 18,
 };
 

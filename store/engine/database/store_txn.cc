@@ -279,11 +279,9 @@ Result<void> StoreTxn::ForEachWithPrefix(Table table, const Key16& first, std::s
 
 Result<void> StoreTxn::PutHeaderRecord(const Key16& key, RecordKind kind, Payload payload) {
   if (auto r = CheckSize(payload); !r) return r;
-  // No digest covers the state record, which holds the digests, and the counters, which nothing
-  // depends on.
+  // No digest covers the state record, which holds the digests.
   TableDigest ignored;
-  const bool covered = key != kStateKey && key != kCountersKey;
-  return Store(std::nullopt, covered ? state_.header : ignored, key,
+  return Store(std::nullopt, key == kStateKey ? ignored : state_.header, key,
                Seal(key, kind, schema().header, payload));
 }
 

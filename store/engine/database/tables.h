@@ -46,9 +46,6 @@ KeyFunction KeyOfPulledRecord, KeyOfIntent, KeyOfQuarantine, KeyOfPreloaded, Key
     KeyOfRuntimeHandler, KeyOfUsernsMapping, KeyOfUsernsBlock, KeyOfUsernsHeld, KeyOfLedgerEntry,
     KeyOfSpelling, KeyOfRevocation, KeyOfCredentialUse, KeyOfStreamingToken;
 
-// The value under kCountersKey can be read.
-bool CountersVerify(Value value);
-
 // Two tables that say the same: the sums over their values are equal.
 using SumFunction = std::uint64_t(const Key16& key, Payload payload, std::uint64_t seed);
 struct Agreement {
@@ -127,9 +124,9 @@ static_assert(SpecsAreInOrder());
 inline constexpr Key16 kIdentityKey = Key16::OfName("waybill-identity");
 inline constexpr Key16 kStateKey = Key16::OfName("waybill-state---");
 inline constexpr Key16 kTrustKey = Key16::OfName("waybill-trust---");
-// Since version 6; may be missing. counters_record.h
+// A record that stores of versions 6 to 9 may have, from builds that kept what metrics count. No
+// digest covers it, and nothing reads or writes it.
 inline constexpr Key16 kCountersKey = Key16::OfName("waybill-counters");
-inline constexpr std::uint32_t kFirstWithCounters = 6;
 
 // The versions of records in one schema version.
 struct Schema {

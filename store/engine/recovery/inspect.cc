@@ -81,9 +81,6 @@ class ValueCheck final : public PageVisitor {
       return;
     }
     const State& state = *inspection_.state;
-    if (has_counters_ && schema().header < kFirstWithCounters) {
-      Find("the main table has a record that is not ours");
-    }
     if (header_ != state.header) Find("the digest of the header does not match");
     for (std::size_t i = 0; i < kAgreements.size(); ++i) {
       const Table other = kAgreements[i].other;
@@ -115,11 +112,7 @@ class ValueCheck final : public PageVisitor {
       inspection_.state = ReadState(value);
       return;
     }
-    if (key == kCountersKey) {
-      has_counters_ = true;
-      inspection_.counters_damaged = !CountersVerify(value);
-      return;
-    }
+    if (key == kCountersKey) return;
     if (value.size() >= kEnvelopeBytes) header_.Add(StoredChecksum(value));
     if (key == kIdentityKey) {
       const Opened opened = OpenEnvelope(key, value, RecordKind::kIdentity, kNewest.header);
@@ -172,7 +165,6 @@ class ValueCheck final : public PageVisitor {
   std::array<bool, kTableCount> seen_{};
   std::array<std::array<std::uint64_t, 2>, kAgreements.size()> sums_{};
   bool trust_seen_ = false;
-  bool has_counters_ = false;
   TableDigest header_;
   std::array<TableDigest, kTableCount> digests_{};
 };

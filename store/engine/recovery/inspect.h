@@ -41,8 +41,6 @@ struct Inspection {
   std::vector<std::string> findings;
   // Tables of sound values that do not agree with another one (kAgreements): opening mends them.
   std::bitset<kTableCount> disagrees;
-  // Likewise: no metric but starts at 0 (store/node/records/counters_record.h).
-  bool counters_damaged = false;
 
   // ": <the first finding>", or nothing.
   std::string Why() const { return findings.empty() ? "" : ": " + findings.front(); }

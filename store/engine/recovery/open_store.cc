@@ -218,16 +218,14 @@ class Opening {
   // First of all: what a torn tree says, of its schema too, counts for nothing. Once only: a disk
   // may hold something else than what it took.
   Result<bool> TakeBackTornCommit() {
-    // No digest covers the counters, but their page may be the one that was not written.
-    const bool whole_already = inspection_.sound && !inspection_.counters_damaged;
-    if (whole_already || !may_write_ || taken_back_) return false;
+    if (inspection_.sound || !may_write_ || taken_back_) return false;
     const auto ask = [&](const Identity& identity, const State& state) -> Result<std::string> {
       auto heard = TRY(HearWitness(options_, identity, state));
       return std::move(heard.contradiction);
     };
     auto whole =
         TRY(unfinished_->FindWhole(lock_.database(), inspection_, OnReadErrorIn(options_), ask));
-    if (!whole.sound || (inspection_.sound && whole.counters_damaged)) return false;
+    if (!whole.sound) return false;
     TRY(unfinished_->TakeBack(lock_.database(), whole));
     hearing_.reset();
     taken_back_ = true;

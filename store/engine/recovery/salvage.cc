@@ -36,9 +36,6 @@ class Collector final : public PageVisitor {
       const Opened opened = OpenEnvelope(key, value, RecordKind::kTrustJournal, kNewest.header);
       if (opened.state != EnvelopeState::kSound) return;
       if (auto journal = DecodeJournal(opened.payload)) salvaged_.journal = std::move(*journal);
-    } else if (key == kCountersKey) {
-      const Opened opened = OpenEnvelope(key, value, RecordKind::kCounters, kNewest.header);
-      salvaged_.counters.assign(opened.payload.begin(), opened.payload.end());
     }
   }
 

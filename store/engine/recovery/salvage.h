@@ -18,7 +18,6 @@ namespace waybill::internal {
 struct Salvaged {
   std::optional<Identity> identity;
   Journal journal;
-  std::vector<std::uint8_t> counters;  // the payload of that record; empty: none verifies
   // Payloads of the values that verify, by table, in key order.
   std::array<std::vector<std::vector<std::uint8_t>>, kTableCount> payloads;
   // Of the values that verify; of the damaged ones by the checksum that they carry; and of the

@@ -99,8 +99,6 @@ Result<Inspection> UnfinishedCommit::FindWhole(const Fd& file, const Inspection&
     auto whole = InspectTreeOf(file, which, on_error);
     if (!whole) return whole.error();
     if (!whole->sound || whole->moved || !MayEndWith(*whole)) continue;
-    // Nothing is won by another tree where the newest lacks its counters alone.
-    if (newest.sound && whole->counters_damaged) continue;
     auto contradiction = TRY(ask_witness(*whole->identity, *whole->state));
     if (contradiction.empty()) return whole;
   }

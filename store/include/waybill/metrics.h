@@ -1,10 +1,9 @@
 // What a store counts and holds, for Prometheus.
 //
-// There are two sets of names. The names of KEP-2535 and of the kubelet's code (kubelet_…) come
-// only from a live owner; they count from the moment it opened the store, as the kubelet's own
-// count from its start. waybill's names (waybill_…) say what the store knows, so an observer beside
-// an owner has them, too; their counters cover the store's whole life. Names, labels and types do
-// not change; new ones may be added.
+// There are two sets of names: those of KEP-2535 and of the kubelet's code (kubelet_…), and
+// waybill's (waybill_…). Counters come only from a live owner, and begin at 0 when it opens the
+// store, as the kubelet's own do at its start; an observer has the gauges that say what the store
+// holds. Names, labels and types do not change; new ones may be added.
 
 #ifndef WAYBILL_METRICS_H_
 #define WAYBILL_METRICS_H_
@@ -38,8 +37,7 @@ inline constexpr std::size_t kPullOutcomes = 3;
 // How many values of PullErrorClass there is room for.
 inline constexpr std::size_t kMaxPullErrorClasses = 8;
 
-// What owners of a store count. Commits take it along, and closing commits what was decided and
-// pulled since. What was refused since then is forgotten with the process.
+// What the owner of a store counts, since it opened the store. It is forgotten with the process.
 struct StoreCounters {
   std::array<std::uint64_t, kMaxReasons> decisions{};  // by Reason; those that are counted
   std::array<std::uint64_t, 5> mustpull_checks{};      // by CheckResult; [kNotCounted] stays 0
@@ -153,7 +151,7 @@ struct Metrics {
   std::optional<Timestamp> oldest_credential = {};
   std::uint64_t undated_credentials = 0;  // nobody knows when they were proven
   std::uint64_t revocations = 0;          // that are kept
-  // nullopt: this is an observer, and no owner left any.
+  // nullopt: this is an observer.
   std::optional<StoreCounters> counters = {};
   // nullopt: likewise
   std::optional<OpeningSummary> last_opening = {};
@@ -167,10 +165,10 @@ struct Metrics {
   std::uint64_t trace_events_dropped = 0;
 
   // Every family that applies, in a fixed order. Series that are 0 are included, so that a rate is
-  // defined from the first scrape. Left out are the kubelet's names without a live owner; gauges
-  // that could not be read (waybill_store_readable is 0 then); ranges without user namespaces;
-  // counters that no owner left; the age of the oldest credential without one; the ratio without
-  // requests.
+  // defined from the first scrape. Left out are, without a live owner, the kubelet's names, what
+  // owners count, and the last opening; gauges that could not be read (waybill_store_readable is 0
+  // then); ranges without user namespaces; the age of the oldest credential without one; the ratio
+  // without requests.
   std::vector<MetricFamily> Families() const;
 
   // Families as Prometheus' text exposition format, version 0.0.4.

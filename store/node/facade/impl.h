@@ -28,9 +28,9 @@
 #include "store/node/facade/trace_writer.h"
 #include "store/node/pulls/in_flight.h"
 #include "store/node/pulls/write_back_queue.h"
-#include "store/node/records/counters_record.h"
 #include "store/node/revocation/tidier.h"
 #include "store/node/userns/allocator.h"
+#include "waybill/metrics.h"
 #include "waybill/node_store.h"
 
 namespace waybill {
@@ -112,8 +112,8 @@ class NodeStore::Impl {
 
   // metrics.cc. kDamaged: unreadable.
   Result<internal::RecordCounts> CountRecords(const internal::ReaderPool::Lease& snapshot);
-  // Adds what was counted since the store was opened.
-  void AddCounters(StoreCounters& to) const;
+  // Since the store was opened.
+  StoreCounters CountersNow() const;
   OpeningSummary SummaryOfOpening() const;
   std::mutex counted_mutex;
   std::optional<internal::RecordCounts> counted_records;  // guarded by counted_mutex; likewise:
@@ -121,20 +121,7 @@ class NodeStore::Impl {
   std::atomic<std::uint64_t> id_range_failures{0};
   internal::WriteBackCounts write_back_counts;
   internal::PullCounts pull_counts;
-  // Owner: what earlier owners counted. Does not change after opening.
-  StoreCounters counted_before;
-  std::optional<OpeningSummary> last_opening;
-  // Owner: reads what earlier ones left.
-  Result<void> ReadCounters();
-  // Of the store's whole life.
-  internal::KeptCounters CountersNow() const;
-  // Owner, in a transaction that is about to be committed: writes them if they changed.
-  Result<void> WriteCounters(internal::StoreTxn& txn);
-  // Owner: commits them if there is something that no commit took along.
-  void KeepCounters() noexcept;
-  // Payloads; the committer's leader's. What is committed, and what is about to be.
-  std::vector<std::uint8_t> counters_written;
-  std::vector<std::uint8_t> counters_in_commit;
+  std::optional<OpeningSummary> last_opening;  // owner: of this opening
 
   // Rules::kClosed: the commit that mended times from a clock that was ahead; 0: none.
   std::atomic<std::uint64_t> clock_mended_at{0};

@@ -173,14 +173,16 @@ void FillFromStatistics(const Statistics& statistics, const NodeStore::Impl& imp
 
 }  // namespace
 
-void NodeStore::Impl::AddCounters(StoreCounters& to) const {
-  AddDecisions(readers.SumCounters(), to);
-  AddRequests(ensure_requests, to.ensure_image_requests);
-  if (committer) to.commit_failures += committer->failures();
-  to.write_back_failures += write_back_counts.failures.load(std::memory_order_relaxed);
-  to.write_backs_dropped += write_back_counts.dropped.load(std::memory_order_relaxed);
-  to.id_range_failures += id_range_failures.load(std::memory_order_relaxed);
-  pull_counts.AddTo(to);
+StoreCounters NodeStore::Impl::CountersNow() const {
+  StoreCounters now;
+  AddDecisions(readers.SumCounters(), now);
+  AddRequests(ensure_requests, now.ensure_image_requests);
+  if (committer) now.commit_failures = committer->failures();
+  now.write_back_failures = write_back_counts.failures.load(std::memory_order_relaxed);
+  now.write_backs_dropped = write_back_counts.dropped.load(std::memory_order_relaxed);
+  now.id_range_failures = id_range_failures.load(std::memory_order_relaxed);
+  pull_counts.AddTo(now);
+  return now;
 }
 
 OpeningSummary NodeStore::Impl::SummaryOfOpening() const {
@@ -201,62 +203,15 @@ OpeningSummary NodeStore::Impl::SummaryOfOpening() const {
   return summary;
 }
 
-Result<void> NodeStore::Impl::ReadCounters() {
-  lmdb::Txn txn;
-  // Unlike a read, this needs no reader slot.
-  const int rc = txn.BeginWrite(*owned->database.env);
-  if (rc != MDB_SUCCESS) return lmdb::MakeError(rc, "reading the counters", directory);
-  const internal::FoundCounters found =
-      internal::FindCounters(txn.get(), owned->database.handles.main);
-  if (found.damaged) report.findings.emplace_back("the counters can't be read: they begin at 0");
-  if (!found.kept) return {};
-  counted_before = found.kept->counters;
-  last_opening = found.kept->opening;
-  counters_written = internal::EncodeCounters(*found.kept);
-  return {};
-}
-
-internal::KeptCounters NodeStore::Impl::CountersNow() const {
-  internal::KeptCounters kept{counted_before, last_opening};
-  AddCounters(kept.counters);
-  return kept;
-}
-
-Result<void> NodeStore::Impl::WriteCounters(internal::StoreTxn& txn) {
-  counters_in_commit = internal::EncodeCounters(CountersNow());
-  if (counters_in_commit == counters_written) return {};
-  return txn.PutHeaderRecord(internal::kCountersKey, internal::RecordKind::kCounters,
-                             counters_in_commit);
-}
-
-void NodeStore::Impl::KeepCounters() noexcept {
-  // Nobody loses anything by an error but these counts.
-  static_cast<void>(Guarded([this]() -> Result<void> {
-    const auto kept = internal::DecodeCounters(counters_written);
-    const StoreCounters before = kept ? kept->counters : StoreCounters();
-    StoreCounters now = CountersNow().counters;
-    // Calls that were refused write nothing.
-    now.id_range_failures = before.id_range_failures;
-    now.commit_failures = before.commit_failures;
-    if (now == before) return {};
-    return committer->Run([](internal::StoreTxn& txn) -> Result<void> {
-      txn.Touch();
-      return {};
-    });
-  }));
-}
-
 Metrics NodeStore::GetMetrics() const {
   Metrics metrics;
-  StoreCounters since_opening;
-  impl_->AddCounters(since_opening);
-  metrics.mustpull_checks = since_opening.mustpull_checks;
-  metrics.ensure_image_requests = since_opening.ensure_image_requests;
+  const StoreCounters counters = impl_->CountersNow();
+  metrics.mustpull_checks = counters.mustpull_checks;
+  metrics.ensure_image_requests = counters.ensure_image_requests;
   metrics.live_owner = impl_->is_owner();
   if (metrics.live_owner) {
-    internal::KeptCounters now = impl_->CountersNow();
-    metrics.counters = now.counters;
-    metrics.last_opening = now.opening;
+    metrics.counters = counters;
+    metrics.last_opening = impl_->last_opening;
   }
   if (impl_->trace) {
     metrics.writes_trace = true;
@@ -266,15 +221,6 @@ Metrics NodeStore::GetMetrics() const {
   const auto filled = Guarded([&]() -> Result<void> {
     auto statistics = TRY(GetStatistics());
     FillFromStatistics(statistics, *impl_, metrics);
-    if (!metrics.live_owner) {
-      const ReaderPool::Lease snapshot = impl_->Read();
-      if (!snapshot) return impl_->NoSnapshot(snapshot, "the counters");
-      const auto found = internal::FindCounters(snapshot.txn(), snapshot.main_dbi());
-      if (found.kept) {
-        metrics.counters = found.kept->counters;
-        metrics.last_opening = found.kept->opening;
-      }
-    }
     return FillGauges(*this, *impl_, metrics);
   });
   metrics.readable = filled.has_value();

@@ -210,11 +210,10 @@ void WriteDatabase(const Metrics& metrics, Writer& out) {
 }
 
 void WriteCounters(const StoreCounters& counters, Writer& out) {
-  out.Checks("waybill_mustpull_checks_total",
-             "Checks whether an image must be pulled, by result, over restarts.",
+  out.Checks("waybill_mustpull_checks_total", "Checks whether an image must be pulled, by result.",
              counters.mustpull_checks);
   out.Family("waybill_decisions_total", "counter",
-             "Checks whether an image must be pulled, by reason, over restarts.");
+             "Checks whether an image must be pulled, by reason.");
   for (std::size_t i = 0; i < internal::ReasonCount(); ++i) {
     const auto reason = static_cast<Reason>(i);
     // These two are not counted.
@@ -223,12 +222,12 @@ void WriteCounters(const StoreCounters& counters, Writer& out) {
   }
   out.Requests("waybill_ensure_image_requests_total",
                "Requests for an image, by pull policy, presence on the node, and whether a pull "
-               "was needed, over restarts.",
+               "was needed.",
                counters.ensure_image_requests);
   if (const auto ratio = counters.ReverificationRatio()) {
     out.Gauge("waybill_reverification_ratio",
               "Of the requests for an image that may use one on the node, those that had to verify "
-              "a present one again (KEP-2535), over restarts.",
+              "a present one again (KEP-2535).",
               *ratio);
   }
   out.Counter("waybill_commit_failures_total",
@@ -252,7 +251,7 @@ void WritePulls(const StoreCounters& counters, Writer& out) {
   };
   out.Family("waybill_pulls_total", "counter",
              "Pulls that ended, by outcome, and by the class of the error that the caller told; "
-             "unknown: it told none. Over restarts.");
+             "unknown: it told none.");
   out.Series({{"outcome", "succeeded"}}, count(PullOutcome::kSucceeded, PullErrorClass::kUnknown));
   for (const auto& [outcome, name] :
        {std::pair(PullOutcome::kFailed, "failed"), std::pair(PullOutcome::kUnknown, "unknown")}) {
@@ -265,13 +264,13 @@ void WritePulls(const StoreCounters& counters, Writer& out) {
   }
   constexpr double kNanosecondsPerSecond = 1e9;
   out.Family("waybill_pull_duration_seconds_total", "counter",
-             "How long pulls took together, from the intent to the end, over restarts.");
+             "How long pulls took together, from the intent to the end.");
   out.Series({}, static_cast<double>(counters.pull_nanoseconds) / kNanosecondsPerSecond);
   out.Counter("waybill_pull_durations_total", "The pulls in that sum.", counters.pull_count);
 }
 
 void WriteOpening(const OpeningSummary& opening, Writer& out) {
-  out.Gauge("waybill_last_opening_timestamp_seconds", "When an owner opened the store last.",
+  out.Gauge("waybill_last_opening_timestamp_seconds", "When the owner opened the store.",
             SecondsOf(opening.at));
   out.Family("waybill_last_opening_findings", "gauge",
              "What that opening found and did; its report has the words.");

@@ -206,15 +206,12 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
   };
   hooks.before_commit = [this](StoreTxn& txn) {
     txn.state().last_list = std::max(txn.state().last_list, last_list.commit);
-    return WriteCounters(txn);
+    return Result<void>();
   };
   hooks.committed = [this](std::uint64_t sequence) {
-    counters_written.swap(counters_in_commit);
     readers.DropOldSnapshots();
     if (owned->witness) owned->witness->Advance(sequence);
   };
-  // Before the first commit, which writes them.
-  if (auto r = ReadCounters(); !r) return r;
   const internal::OpenedDatabase& opened = owned->database;
   mark = internal::MarkFor(directory, opened.identity, boot_clock, options.flushes_twice);
   hooks.mark = mark.get();
@@ -251,11 +248,7 @@ Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
   if (owned->witness) TRY(owned->witness->Sync());
   readers.Attach(*opened.env, opened.handles, opened.identity.hash_seed,
                  ReaderPool::Keep::kUntilNextCommit, ReaderPool::kSlots, Table::kPulled);
-  // A command that goes on with what others do is no restart, unless it found something.
-  const OpeningSummary opening = SummaryOfOpening();
-  if (!options.continues_pulls || opening.created || opening.rebuilt || opening.damage > 0) {
-    last_opening = opening;
-  }
+  last_opening = SummaryOfOpening();
   write_backs = std::make_unique<internal::WriteBackQueue>(*committer, rules, write_back_counts);
   tidied_at_once = std::max<std::size_t>(options.tidied_at_once, 1);
   tidier = std::make_unique<internal::Tidier>(*committer, tidied_at_once);
@@ -426,10 +419,8 @@ Result<void> NodeStore::Impl::Close() noexcept {
   if (write_backs) result = Guarded([this] { return write_backs->Flush(); });
   // The object stays: a decision may be about to note something.
   if (trace) trace->Stop();
-  const bool was_open = write_backs != nullptr;
   write_backs.reset();
   tidier.reset();
-  if (was_open && committer) KeepCounters();
   if (database() != nullptr) database()->files->ExtendLockFile();
   readers.Detach();
   if (owned) {

@@ -20,24 +20,17 @@ std::optional<std::int64_t> PullCounts::TakeBegin(PullId pull) noexcept {
   return began;
 }
 
-PullCounts::Ended PullCounts::End(PullId pull, PullOutcome outcome, PullErrorClass error_class,
-                                  const BootTime& now) noexcept {
-  Ended ended{static_cast<std::size_t>(outcome), static_cast<std::size_t>(error_class)};
+std::optional<std::int64_t> PullCounts::End(PullId pull, PullOutcome outcome,
+                                            PullErrorClass error_class,
+                                            const BootTime& now) noexcept {
+  pulls_[static_cast<std::size_t>(outcome)][static_cast<std::size_t>(error_class)].fetch_add(
+      1, std::memory_order_relaxed);
   const auto began = TakeBegin(pull);
-  if (began && now.nanoseconds >= *began) {
-    ended.nanoseconds = static_cast<std::uint64_t>(now.nanoseconds - *began);
-    ended.timed = 1;
-  }
-  pulls_[ended.outcome][ended.error_class].fetch_add(1, std::memory_order_relaxed);
-  nanoseconds_.fetch_add(ended.nanoseconds, std::memory_order_relaxed);
-  count_.fetch_add(ended.timed, std::memory_order_relaxed);
-  return ended;
-}
-
-void PullCounts::TakeBack(const Ended& ended) noexcept {
-  pulls_[ended.outcome][ended.error_class].fetch_sub(1, std::memory_order_relaxed);
-  nanoseconds_.fetch_sub(ended.nanoseconds, std::memory_order_relaxed);
-  count_.fetch_sub(ended.timed, std::memory_order_relaxed);
+  if (!began || now.nanoseconds < *began) return std::nullopt;
+  const std::int64_t took = now.nanoseconds - *began;
+  nanoseconds_.fetch_add(static_cast<std::uint64_t>(took), std::memory_order_relaxed);
+  count_.fetch_add(1, std::memory_order_relaxed);
+  return took;
 }
 
 void PullCounts::AddTo(StoreCounters& to) const {

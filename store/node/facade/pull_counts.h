@@ -1,4 +1,4 @@
-// Counts how pulls end, and how long they take. In memory; metrics.cc keeps the sums.
+// Counts how pulls end, and how long they take. In memory.
 
 #ifndef WAYBILL_STORE_NODE_FACADE_PULL_COUNTS_H_
 #define WAYBILL_STORE_NODE_FACADE_PULL_COUNTS_H_
@@ -21,19 +21,10 @@ class PullCounts {
  public:
   // An intent was recorded. Never fails: out of memory, the pull has no duration.
   void Begin(PullId pull, const BootTime& now) noexcept;
-  // What one pull added.
-  struct Ended {
-    std::size_t outcome = 0;
-    std::size_t error_class = 0;
-    std::uint64_t nanoseconds = 0;
-    std::uint64_t timed = 0;  // 0 or 1
-  };
-  // In the change that records it, so that its commit takes the count along. 0: which pull it was
-  // is not known, or no intent was recorded.
-  Ended End(PullId pull, PullOutcome outcome, PullErrorClass error_class,
-            const BootTime& now) noexcept;
-  // It was not committed.
-  void TakeBack(const Ended& ended) noexcept;
+  // Its end is recorded. 0: which pull it was is not known, or no intent was recorded. Returns how
+  // many nanoseconds it took, if that is known.
+  std::optional<std::int64_t> End(PullId pull, PullOutcome outcome, PullErrorClass error_class,
+                                  const BootTime& now) noexcept;
   void AddTo(StoreCounters& to) const;
 
  private:

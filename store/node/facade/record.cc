@@ -130,18 +130,18 @@ PullId PullThatEnds(const StoreTxn& txn, const ImageCopy& copy, const FoundHandl
 
 namespace {
 
-std::optional<std::int64_t> TookMs(const std::optional<internal::PullCounts::Ended>& ended) {
-  if (!ended || ended->timed == 0) return std::nullopt;
-  return static_cast<std::int64_t>(ended->nanoseconds / 1'000'000);
+std::optional<std::int64_t> ToMs(std::optional<std::int64_t> nanoseconds) {
+  if (nanoseconds) *nanoseconds /= 1'000'000;
+  return nanoseconds;
 }
 
 void TracePulled(internal::TraceWriter& trace, const ImageCopy& copy,
                  const std::optional<ImagePullCredentials>& credentials, const PullResult& result,
-                 const std::optional<internal::PullCounts::Ended>& ended) noexcept try {
+                 std::optional<std::int64_t> took) noexcept try {
   internal::TraceWriter::Noted noted{.kind = TraceEvent::Kind::kPulled,
                                      .copy = copy,
                                      .bytes = result.image ? result.image->bytes : 0,
-                                     .took_ms = TookMs(ended)};
+                                     .took_ms = ToMs(took)};
   std::vector<ImagePullSecretView> secrets;
   PodCredentials proven;
   if (credentials) {
@@ -182,7 +182,8 @@ Result<void> NodeStore::RecordImagePulled(const ImageCopy& copy,
                                           const std::optional<ImagePullCredentials>& credentials,
                                           const PullResult& result) {
   std::optional<std::string_view> name;
-  std::optional<internal::PullCounts::Ended> counted;
+  PullId ended;
+  BootTime now;
   const auto check = [&](const ImageCopy&) -> Result<void> {
     if (auto r = CheckLength("image", copy.image, kMaxImageBytes); !r) return r;
     if (auto r = CheckHandler(copy.runtime_handler); !r) return r;
@@ -196,7 +197,8 @@ Result<void> NodeStore::RecordImagePulled(const ImageCopy& copy,
   };
   const auto record = [&](StoreTxn& txn, const FoundHandler& handler) -> Result<void> {
     TRY(CheckEnding(txn, impl_->in_flight, copy, handler, result.pull));
-    const PullId ended = PullThatEnds(txn, copy, handler, result.pull);
+    ended = PullThatEnds(txn, copy, handler, result.pull);
+    now = impl_->boot_clock();
     std::string ref(copy.image_ref);
     if (impl_->rules == Rules::kClosed && result.image) {
       TRY(internal::LearnEntry(txn, *result.image));
@@ -207,21 +209,16 @@ Result<void> NodeStore::RecordImagePulled(const ImageCopy& copy,
     }
     // An unknown handler is gone, so its platform is unknown: verify again.
     const std::optional<ImagePullCredentials> unknown;
-    TRY(internal::RecordPulled(
+    return internal::RecordPulled(
         txn, impl_->in_flight, impl_->rules,
         {copy.image, *name, ref, handler.stored, result.pull, handler.known ? credentials : unknown,
-         result.manifest, handler.guest_platform, result.terms, impl_->policy,
-         impl_->boot_clock()}));
-    if (!counted) {
-      counted = impl_->pull_counts.End(ended, PullOutcome::kSucceeded, PullErrorClass::kUnknown,
-                                       impl_->boot_clock());
-    }
-    return {};
+         result.manifest, handler.guest_platform, result.terms, impl_->policy, now});
   };
-  auto recorded = WriteCopy(*impl_, copy, check, record);
-  if (!recorded && counted) impl_->pull_counts.TakeBack(*counted);
-  if (recorded && impl_->trace) TracePulled(*impl_->trace, copy, credentials, result, counted);
-  return recorded;
+  TRY(WriteCopy(*impl_, copy, check, record));
+  const auto took =
+      impl_->pull_counts.End(ended, PullOutcome::kSucceeded, PullErrorClass::kUnknown, now);
+  if (impl_->trace) TracePulled(*impl_->trace, copy, credentials, result, took);
+  return {};
 }
 
 Result<void> NodeStore::RecordImagePullFailed(const ImageCopy& copy, PullFailure failure,
@@ -230,28 +227,24 @@ Result<void> NodeStore::RecordImagePullFailed(const ImageCopy& copy, PullFailure
 }
 
 Result<void> NodeStore::RecordImagePullError(const ImageCopy& copy, const PullError& failed) {
-  std::optional<internal::PullCounts::Ended> counted;
+  PullId ended;
+  BootTime now;
   const auto record = [&](StoreTxn& txn, const FoundHandler& handler) -> Result<void> {
     TRY(CheckEnding(txn, impl_->in_flight, copy, handler, failed.pull));
-    const PullId ended = PullThatEnds(txn, copy, handler, failed.pull);
-    TRY(internal::RecordFailed(txn, impl_->in_flight, impl_->rules,
-                               {copy.image, handler.stored, failed.pull, failed.failure,
-                                impl_->boot_clock(), impl_->opened_at, impl_->last_token.load()}));
-    const bool is_unknown = failed.failure == PullFailure::kUnknown;
-    if (!counted) {
-      counted =
-          impl_->pull_counts.End(ended, is_unknown ? PullOutcome::kUnknown : PullOutcome::kFailed,
-                                 failed.error_class, impl_->boot_clock());
-    }
-    return {};
+    ended = PullThatEnds(txn, copy, handler, failed.pull);
+    now = impl_->boot_clock();
+    return internal::RecordFailed(txn, impl_->in_flight, impl_->rules,
+                                  {copy.image, handler.stored, failed.pull, failed.failure, now,
+                                   impl_->opened_at, impl_->last_token.load()});
   };
-  auto recorded = WriteCopy(*impl_, copy, CheckPull, record);
-  if (!recorded && counted) impl_->pull_counts.TakeBack(*counted);
-  if (recorded && impl_->trace && failed.failure != PullFailure::kUnknown) {
-    impl_->trace->Add(
-        {.kind = TraceEvent::Kind::kPullFailed, .copy = copy, .took_ms = TookMs(counted)});
+  TRY(WriteCopy(*impl_, copy, CheckPull, record));
+  const bool is_unknown = failed.failure == PullFailure::kUnknown;
+  const auto took = impl_->pull_counts.End(
+      ended, is_unknown ? PullOutcome::kUnknown : PullOutcome::kFailed, failed.error_class, now);
+  if (impl_->trace && !is_unknown) {
+    impl_->trace->Add({.kind = TraceEvent::Kind::kPullFailed, .copy = copy, .took_ms = ToMs(took)});
   }
-  return recorded;
+  return {};
 }
 
 namespace {

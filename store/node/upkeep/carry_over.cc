@@ -4,7 +4,6 @@
 
 #include "store/base/try.h"
 #include "store/node/pulls/open_pulls.h"
-#include "store/node/records/counters_record.h"
 #include "store/node/records/evidence_tables.h"
 #include "store/node/records/open_pulls_table.h"
 #include "store/node/records/pulled_record.h"
@@ -104,13 +103,6 @@ Result<void> CarryRevocations(StoreTxn& txn, const Salvaged& salvaged) {
     TRY(PutRevocation(txn, one));
   }
   return {};
-}
-
-Result<void> CarryCounters(StoreTxn& txn, const Salvaged& newer, const Salvaged* older) {
-  auto counters = DecodeCounters(newer.counters);
-  if (!counters && older != nullptr) counters = DecodeCounters(older->counters);
-  if (!counters || txn.schema().header < kFirstWithCounters) return {};
-  return txn.PutHeaderRecord(kCountersKey, RecordKind::kCounters, EncodeCounters(*counters));
 }
 
 Result<void> CarryIdRanges(StoreTxn& txn, const Salvaged& salvaged) {

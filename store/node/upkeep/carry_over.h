@@ -36,9 +36,6 @@ Result<Carried> CarryOver(StoreTxn& txn, const Salvaged& salvaged, const CarryRu
 // What was forgotten. Before records are stored, which are then stored without it.
 Result<void> CarryRevocations(StoreTxn& txn, const Salvaged& salvaged);
 
-// The counters of `newer`, or if it has none, of `older` (may be null).
-Result<void> CarryCounters(StoreTxn& txn, const Salvaged& newer, const Salvaged* older = nullptr);
-
 // Host ID ranges, unchanged: opening reconciles them. Existing keys keep their values.
 Result<void> CarryIdRanges(StoreTxn& txn, const Salvaged& salvaged);
 // Whether they include every range of `state`, for any pod.

@@ -312,7 +312,6 @@ class Node final : public Product {
     report.records_carried = carried.records;
     report.records_without_credentials = carried.records_without_credentials;
     report.intents_carried = carried.intents;
-    TRY(CarryCounters(txn, salvaged));
     return RebuildRanges(txn, from);
   }
 
@@ -351,7 +350,6 @@ class Node final : public Product {
     report.records = carried.records;
     report.records_without_credentials = carried.records_without_credentials;
     TRY(KeepRecorded(txn, replaced.values));
-    TRY(CarryCounters(txn, replaced.values, &from.values));
     TRY(KeepClosed(txn, replaced.values, from.now));
     auto known = replaced.sequence() >= from.state.commit_sequence ? ReplacedRanges::kNewer
                                                                    : ReplacedRanges::kMayBeOlder;
