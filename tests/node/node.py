@@ -68,7 +68,6 @@ class Node:
         self.config = Path("/run/node/kubelet.json")
         self.endpoint = SOCKET  # the kubelet's
         self.kubelet_flags = []
-        self.asks_registry = False  # waybill inside
         self.device = None  # of the kubelet's own disk
         self.collected = None  # pods whose answers are waited for together
         self.program = (HOME / "bin/app").read_bytes()
@@ -188,7 +187,7 @@ class Node:
         self.kubelet = cluster.start(
             f"{self.name}.kubelet", HOME / "bin" / binary, "--config", self.config, "--kubeconfig", kubeconfig,
             "--root-dir", KUBELET_DIR, "--cert-dir", "/run/node/pki", "--hostname-override", self.name, "--v", "4",
-            *self.kubelet_flags, env={**os.environ, "WAYBILL_REGISTRY_CHECK": "on" if self.asks_registry else "off"})
+            *self.kubelet_flags)
         wait_for("the kubelet", 60, self._healthy)
 
     def doctor_objects_to(self, check):

@@ -50,7 +50,7 @@
 //	}
 //	if utilfeature.DefaultFeatureGate.Enabled(features.KubeletEnsureSecretPulledImages) {
 //		imagePullManager, err = waybillkubelet.NewImagePullManager(waybillStore, kubeRuntimeManager,
-//			waybillkubelet.CheckersOf(kubeRuntimeManager.runtimeName), waybillkubelet.RegistryCheckOfEnvironment())
+//			waybillkubelet.CheckersOf(kubeRuntimeManager.runtimeName))
 //		if err != nil {
 //			return nil, nil, nil, fmt.Errorf("failed to create image pull manager: %w", err)
 //		}
@@ -74,11 +74,9 @@
 //
 // Behind the statement that gets the pull's result stands
 //
-//	ctx, imagePullResult.credentialsUsed, imagePullResult.err = waybillkubelet.CheckPull(
-//		ctx, m.imagePullManager, image, imgSpec.RuntimeHandler, imagePullResult.imageRef, pullCredentials, imagePullResult.credentialsUsed, imagePullResult.err)
+//	ctx = waybillkubelet.WithPulledCredential(ctx, m.imagePullManager, imgSpec.RuntimeHandler, imagePullResult.credentialsUsed)
 //
-// by which the end is recorded with who checked the credentials, and until when they are good. If the
-// environment has WAYBILL_REGISTRY_CHECK=on, it asks the registry itself. What that refuses is a pull that failed.
+// by which the end is recorded with who checked the credentials, and until when they are good.
 //
 // # The user namespace manager
 //

@@ -14,7 +14,6 @@ import (
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	"k8s.io/kubernetes/pkg/kubelet/images/pullmanager"
 	"waybill.dev/go"
-	"waybill.dev/go/kubelet/internal/registry"
 )
 
 var _ pullmanager.ImagePullManager = (*ImagePullManager)(nil)
@@ -40,9 +39,6 @@ type ImagePullManager struct {
 	files        *closedFiles // nil: none
 	// Who checks the credentials of a pull; nil: unknown.
 	checker func(image, runtimeHandler string) waybill.ProofChecker
-	// Asks a registry; nil: none is asked.
-	ask     func(ctx context.Context, image, digest string, credential registry.Credential) (registry.Answer, error)
-	timeout time.Duration // of all that is asked after one pull
 }
 
 // NewImagePullManager replaces pullmanager.NewImagePullManager. The store stays the caller's. Open it
@@ -55,12 +51,7 @@ func NewImagePullManager(store *waybill.Store, imageService kubecontainer.ImageS
 	}
 	m := &ImagePullManager{store: store, imageService: imageService, metrics: sharedMetrics(), files: closedFilesOf(store)}
 	for _, option := range options {
-		if err := option(m); err != nil {
-			return nil, err
-		}
-	}
-	if imageService == nil && m.ask != nil {
-		return nil, errors.New("the image service is nil: to ask registries needs the runtime's list of images")
+		option(m)
 	}
 	if store.Rules() == waybill.RulesClosed {
 		if imageService == nil {
@@ -154,7 +145,7 @@ func (m *ImagePullManager) RecordImagePulled(ctx context.Context, image, imageRe
 		ImageCopy:   waybill.ImageCopy{Image: image, ImageRef: imageRef},
 		Credentials: credentialsToStore(credentials),
 		Pull:        m.pullOf(ctx, image),
-		Terms:       m.pulledProofOf(ctx).terms,
+		Terms:       m.termsOf(ctx, image),
 	}
 	release, fileErr := m.files.hold(recordFile(imageRef))
 	defer release()
@@ -180,10 +171,6 @@ func (m *ImagePullManager) RecordImagePulled(ctx context.Context, image, imageRe
 // answer, the image may still arrive. The kubelet's interface tells no other reason: a connection
 // to the runtime that was lost and is there again counts as an error that the runtime reported.
 func (m *ImagePullManager) RecordImagePullFailed(ctx context.Context, image string) {
-	if of := m.pulledProofOf(ctx); of.refused {
-		m.RecordImagePulled(ctx, image, of.imageRef, nil)
-		return
-	}
 	logger := klog.FromContext(ctx)
 	failure := waybill.PullFailed
 	if m.closed() {

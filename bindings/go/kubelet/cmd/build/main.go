@@ -119,9 +119,6 @@ func build(ctx context.Context, version, out, keep string, check bool) (err erro
 	return install(made, out)
 }
 
-// What the adapters need that no kubelet has.
-const orasModule = "oras.land/oras-go/v2"
-
 type builder struct {
 	ctx     context.Context
 	scratch string
@@ -133,7 +130,6 @@ type builder struct {
 	minor      string // 1.37
 	adapters   string // the folder of waybill.dev/go/kubelet
 	binding    string // that of waybill.dev/go
-	oras       string // the version of oras.land/oras-go/v2, which the adapters need
 }
 
 type moduleJSON struct {
@@ -188,17 +184,16 @@ func (b *builder) checkLibrary() error {
 	}
 	b.cflags = fmt.Sprintf("%s -DWAYBILL_C_IS=%x", cmp.Or(os.Getenv("CGO_CFLAGS"), "-O2 -g"), library.Sum(nil))
 	// In the module in which this program is run.
-	out, err := b.run("", "go", "list", "-m", "-f", "{{.Version}}\t{{.Dir}}", "waybill.dev/go/kubelet", "waybill.dev/go", orasModule)
+	out, err := b.run("", "go", "list", "-m", "-f", "{{.Version}}\t{{.Dir}}", "waybill.dev/go/kubelet", "waybill.dev/go")
 	if err != nil {
 		return fmt.Errorf("run this in a module that requires waybill.dev/go/kubelet, such as bindings/go/kubelet: %w", err)
 	}
 	modules := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
-	if len(modules) != 3 {
-		return fmt.Errorf("go list -m names %d modules instead of three: %q", len(modules), modules)
+	if len(modules) != 2 {
+		return fmt.Errorf("go list -m names %d modules instead of two: %q", len(modules), modules)
 	}
 	_, b.adapters, _ = strings.Cut(modules[0], "\t")
 	_, b.binding, _ = strings.Cut(modules[1], "\t")
-	b.oras, _, _ = strings.Cut(modules[2], "\t")
 	return nil
 }
 
@@ -306,7 +301,7 @@ func (b *builder) writeModule() error {
 	}
 	staged := "v0." + strings.TrimPrefix(b.kubernetes.Version, "v1.")
 	edit := []string{"go", "mod", "edit",
-		"-require=" + orasModule + "@" + b.oras, "-require=waybill.dev/go@v0.0.0", "-replace=waybill.dev/go=" + b.binding,
+		"-require=waybill.dev/go@v0.0.0", "-replace=waybill.dev/go=" + b.binding,
 		"-require=waybill.dev/go/kubelet@v0.0.0", "-replace=waybill.dev/go/kubelet=" + filepath.Join(b.scratch, "adapters")}
 	replaced := 0
 	for _, r := range parsed.Replace {

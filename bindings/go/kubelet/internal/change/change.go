@@ -49,7 +49,7 @@ if err != nil {
 }
 if utilfeature.DefaultFeatureGate.Enabled(features.KubeletEnsureSecretPulledImages) {
 	imagePullManager, err = waybillkubelet.NewImagePullManager(waybillStore, kubeRuntimeManager,
-		waybillkubelet.CheckersOf(kubeRuntimeManager.runtimeName), waybillkubelet.RegistryCheckOfEnvironment())
+		waybillkubelet.CheckersOf(kubeRuntimeManager.runtimeName))
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("failed to create image pull manager: %w", err)
 	}
@@ -75,9 +75,8 @@ if err != nil {
 	// recorded with this context later is this pull's.
 	PullIntent = `ctx, err = waybillkubelet.RecordPullIntent(ctx, m.imagePullManager, image)`
 
-	// PullCheck stands behind the statement in which pullImage gets the pull's result.
-	PullCheck = `ctx, imagePullResult.credentialsUsed, imagePullResult.err = waybillkubelet.CheckPull(
-	ctx, m.imagePullManager, image, imgSpec.RuntimeHandler, imagePullResult.imageRef, pullCredentials, imagePullResult.credentialsUsed, imagePullResult.err)`
+	// PulledWith stands behind the statement in which pullImage gets the pull's result.
+	PulledWith = `ctx = waybillkubelet.WithPulledCredential(ctx, m.imagePullManager, imgSpec.RuntimeHandler, imagePullResult.credentialsUsed)`
 )
 
 // Sources returns the changed files of the module k8s.io/kubernetes in `module`, by their paths below it.
@@ -268,11 +267,10 @@ func changeImageManager(s *source) error {
 		}
 	}
 	results := find(function.Body, func(n *ast.AssignStmt) bool { return s.text(n) == "imagePullResult := <-pullChan" })
-	names := namesOf(function.Type.Params)
-	if len(results) != 1 || results[0].Pos() < branch.End() || !slices.Contains(names, "pullCredentials") || !slices.Contains(names, "imgSpec") {
-		return errors.New("expected imagePullResult := <-pullChan and the parameters pullCredentials and imgSpec in pullImage")
+	if len(results) != 1 || results[0].Pos() < branch.End() || !slices.Contains(namesOf(function.Type.Params), "imgSpec") {
+		return errors.New("expected imagePullResult := <-pullChan and the parameter imgSpec in pullImage")
 	}
-	s.insert(results[0].End(), "\n"+PullCheck)
+	s.insert(results[0].End(), "\n"+PulledWith)
 	s.replace(intent, PullIntent)
 	// Up to 1.36 nothing uses the logger then.
 	loggers := find(function.Body, func(n *ast.Ident) bool { return n.Name == "logger" })

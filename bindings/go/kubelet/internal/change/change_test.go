@@ -24,7 +24,7 @@ func TestDocumentationShowsTheChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, shown := range []string{Imports, Parameter, Result, PullManager, UserNamespaces, UsernsManager, UsernsField, PullIntent, PullCheck} {
+	for _, shown := range []string{Imports, Parameter, Result, PullManager, UserNamespaces, UsernsManager, UsernsField, PullIntent, PulledWith} {
 		var block strings.Builder
 		block.WriteString("\n//\n")
 		for line := range strings.Lines(shown + "\n") {
