@@ -71,27 +71,6 @@ struct Spread {
 
 inline double Median(std::vector<double> values) { return Spread(std::move(values)).median; }
 
-struct Comparison {
-  double ours = 0;  // medians
-  double theirs = 0;
-  Spread ratio;  // of ours / theirs, turn by turn
-};
-
-class Turns {
- public:
-  void Add(double ours, double theirs) {
-    ours_.push_back(ours);
-    theirs_.push_back(theirs);
-    ratios_.push_back(ours / theirs);
-  }
-  Comparison Result() const { return {Median(ours_), Median(theirs_), Spread(ratios_)}; }
-
- private:
-  std::vector<double> ours_;
-  std::vector<double> theirs_;
-  std::vector<double> ratios_;
-};
-
 }  // namespace waybill::bench
 
 #endif  // WAYBILL_BENCH_MEASURE_H_

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdio>
 #include <fstream>
+#include <functional>
 #include <stdexcept>
 #include <string>
 
@@ -92,23 +93,23 @@ void MeasureBindings(const Micro& micro, const MicroStore& on, const std::string
   const std::filesystem::path list = micro.scratch.path() / "questions.tsv";
   WriteQuestions(on.questions, list);
   on.store.Close();
-  const std::size_t batch = micro.pace.bindings_batch;
-  const std::string command = fmt::format("'{}' '{}' '{}' {}", go_program,
-                                          on.store.directory().string(), list.string(), batch);
-  Turns c;
-  Turns go;
-  for (std::size_t i = 0; i < micro.pace.bindings_turns; ++i) {
-    const double cxx = AskInCxx(on.store, on.questions, batch);
-    c.Add(AskInC(on.store, on.questions, batch), cxx);
-    if (!go_program.empty()) go.Add(AskInGo(command), cxx);
+  const std::size_t batch = micro.quick ? 10 : 20'000;
+  const auto row = [&](const char* through, const std::function<double()>& ask) {
+    const auto body = [&](State& state) {
+      for (auto _ : state) {
+        state.counters[kBare] = AskInCxx(on.store, on.questions, batch);
+        state.SetIterationTime(ask() / 1e9);
+      }
+    };
+    micro.Row(std::string("MustAttemptPull: hit, through ") + through, body, {.iterations = 1});
+  };
+  row("C", [&] { return AskInC(on.store, on.questions, batch); });
+  if (!go_program.empty()) {
+    const std::string command = fmt::format("'{}' '{}' '{}' {}", go_program,
+                                            on.store.directory().string(), list.string(), batch);
+    row("Go", [&] { return AskInGo(command); });
   }
   on.store.Open();
-  const auto add = [&](const char* what, const Turns& turns) {
-    const Comparison result = turns.Result();
-    micro.figures.Add({.what = what, .ratio = result.ratio, .value = result.ours});
-  };
-  add("MustAttemptPull: hit, through C", c);
-  if (!go_program.empty()) add("MustAttemptPull: hit, through Go", go);
 }
 
 }  // namespace waybill::bench

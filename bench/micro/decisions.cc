@@ -37,12 +37,14 @@ void MeasureKindsOfDecisions(const Micro& micro, const MicroStore& on) {
   NodeStore& store = *on.store;
   const Questions& hits = on.questions;
   const auto row = [&](const std::string& kind, const auto& ours) {
-    BesideLookup(micro.figures, micro.pace, on.bare, "MustAttemptPull: " + kind, ours);
+    BesideLookup(micro, on.bare, "MustAttemptPull: " + kind, ours);
   };
-  row("hit",
-      [&](std::size_t i) { Expect(store, hits[i % hits.size()], Reason::kSecretHashMatches); });
+  const auto hit = [&](std::size_t i) {
+    Expect(store, hits[i % hits.size()], Reason::kSecretHashMatches);
+  };
+  row("hit", hit);
   const std::size_t allocations = testing::AllocationsOfThread();
-  Expect(store, hits[0], Reason::kSecretHashMatches);
+  hit(0);
   if (testing::AllocationsOfThread() != allocations) {
     throw std::runtime_error("a decision allocates memory");
   }
@@ -55,10 +57,13 @@ void MeasureKindsOfDecisions(const Micro& micro, const MicroStore& on) {
     on.bare.Commit();
   };
   commit();
-  Beside(
-      micro.figures, micro.pace, "MustAttemptPull: hit, just after a commit", 1,
-      [&](std::size_t i) { Expect(store, hits[i % hits.size()], Reason::kSecretHashMatches); }, 1,
-      [&] { on.bare.Lookup(); }, commit, micro.pace.fewest_turns);
+  std::size_t next = 0;
+  micro.Row("MustAttemptPull: hit, just after a commit",
+            [&](State& state) {
+              Beside(
+                  state, [&] { on.bare.Lookup(); }, kNothing, [&] { hit(next++); }, commit);
+            },
+            {.iterations = 10});
   if (there) commit();
   const std::size_t listed = std::min(on.records, kMostListed);
   Must(store.ObserveImages(
@@ -84,7 +89,7 @@ void MeasureKindsOfDecisions(const Micro& micro, const MicroStore& on) {
 
   // Each queues a write-back, which is waited for outside the time. What the data set says is put
   // back at the end.
-  const std::size_t batch = micro.pace.quick ? 2 : 50;
+  const std::size_t batch = micro.quick ? 2 : 50;
   std::vector<std::string> hashes;
   std::size_t asked = 0;
   const auto prepare = [&] {
@@ -92,32 +97,36 @@ void MeasureKindsOfDecisions(const Micro& micro, const MicroStore& on) {
     hashes.clear();
     for (std::size_t k = 0; k < batch; ++k) hashes.push_back(RotatedHash(1 + asked + k));
   };
-  prepare();
-  Beside(
-      micro.figures, micro.pace, "MustAttemptPull: rotated secret", batch,
-      [&](std::size_t i) {
-        Question question = hits[i % hits.size()];
-        question.secret.credential_hash = hashes[asked++ % batch];
-        Expect(store, question, Reason::kSecretCoordinatesMatch);
-      },
-      batch, [&] { on.bare.Lookup(); }, prepare, micro.pace.fewest_turns);
+  const auto lookups = [&] {
+    for (std::size_t k = 0; k < batch; ++k) on.bare.Lookup();
+  };
+  const auto rotate = [&] {
+    for (const std::string& hash : hashes) {
+      Question question = hits[asked++ % hits.size()];
+      question.secret.credential_hash = hash;
+      Expect(store, question, Reason::kSecretCoordinatesMatch);
+    }
+  };
+  micro.Row("MustAttemptPull: rotated secret",
+            [&](State& state) { Beside(state, lookups, prepare, rotate, kNothing, batch, batch); },
+            {.iterations = 10});
+  Must(store.Flush());
   for (std::size_t i = 0; i < std::min(asked, hits.size()); ++i) {
     Expect(store, hits[i], Reason::kSecretCoordinatesMatch);
     if (i % 500 == 499) Must(store.Flush());
   }
   Must(store.Flush());
 
-  BesideLookup(micro.figures, micro.pace, on.bare, "EnsureImage: IfNotPresent, hit",
-               [&](std::size_t i) {
-                 const Question& question = hits[i % hits.size()];
-                 FixedCredentials credentials({.secrets = {&question.secret, 1}});
-                 if (store
-                         .EnsureImage({.image = question.image, .image_ref = question.image_ref},
-                                      PullPolicy::kIfNotPresent, credentials)
-                         .action != EnsureAction::kUsePresent) {
-                   Unexpected("EnsureImage");
-                 }
-               });
+  BesideLookup(micro, on.bare, "EnsureImage: IfNotPresent, hit", [&](std::size_t i) {
+    const Question& question = hits[i % hits.size()];
+    FixedCredentials credentials({.secrets = {&question.secret, 1}});
+    if (store
+            .EnsureImage({.image = question.image, .image_ref = question.image_ref},
+                         PullPolicy::kIfNotPresent, credentials)
+            .action != EnsureAction::kUsePresent) {
+      Unexpected("EnsureImage");
+    }
+  });
 }
 
 void MeasureAllowlists(const Micro& micro, const MicroStore& on) {
@@ -135,8 +144,8 @@ void MeasureAllowlists(const Micro& micro, const MicroStore& on) {
         VerificationPolicy::Make(VerificationMode::kNeverVerifyAllowlistedImages, std::move(list)));
     {
       const auto store = Must(NodeStore::Open(options));
-      BesideLookup(micro.figures, micro.pace, on.bare,
-                   fmt::format("MustAttemptPull: allowlist of {}", patterns), [&](std::size_t i) {
+      BesideLookup(micro, on.bare, fmt::format("MustAttemptPull: allowlist of {}", patterns),
+                   [&](std::size_t i) {
                      Expect(*store, hits[i % hits.size()], Reason::kPolicyAllowlisted);
                    });
       Must(store->Close());
@@ -148,7 +157,7 @@ void MeasureAllowlists(const Micro& micro, const MicroStore& on) {
 void MeasureTraced(const Micro& micro, const MicroStore& on) {
   // Fills more than half of the writer's buffer, so that it is written at once, and not all of it:
   // what is dropped costs less.
-  const std::size_t batch = micro.pace.quick ? 2 : 700;
+  const std::size_t batch = micro.quick ? 2 : 700;
   on.store.Close();
   OpenOptions options = on.store.Options();
   options.trace.path = micro.scratch.path() / "trace";
@@ -163,14 +172,17 @@ void MeasureTraced(const Micro& micro, const MicroStore& on) {
       } while (metrics.trace_events + metrics.trace_events_dropped < asked);
       if (metrics.trace_events_dropped > 0) throw std::runtime_error("a trace lacks decisions");
     };
-    const Questions& hits = on.questions;
-    Beside(
-        micro.figures, micro.pace, "MustAttemptPull: hit, with a trace", batch,
-        [&](std::size_t i) {
-          ++asked;
-          Expect(*store, hits[i % hits.size()], Reason::kSecretHashMatches);
-        },
-        micro.pace.quick ? 2 : 200, [&] { on.bare.Lookup(); }, written, micro.pace.fewest_turns);
+    const auto hits = [&] {
+      for (std::size_t i = 0; i < batch; ++i) {
+        Expect(*store, on.questions[asked++ % on.questions.size()], Reason::kSecretHashMatches);
+      }
+    };
+    const auto lookups = [&] {
+      for (std::size_t i = 0; i < batch; ++i) on.bare.Lookup();
+    };
+    micro.Row("MustAttemptPull: hit, with a trace",
+              [&](State& state) { Beside(state, lookups, kNothing, hits, written, batch, batch); },
+              {.iterations = 3});
     Must(store->Close());
   }
   on.store.Open();
@@ -179,46 +191,31 @@ void MeasureTraced(const Micro& micro, const MicroStore& on) {
 void MeasureThreads(const Micro& micro, const MicroStore& on) {
   NodeStore& store = *on.store;
   const Questions& hits = on.questions;
-  const std::size_t decisions = micro.pace.quick ? 64 : 40'000;  // of a turn, of all threads
-  const auto rate = [&](std::size_t threads) {
-    std::atomic<std::size_t> ready{0};
-    std::atomic<bool> go{false};
-    std::atomic<bool> wrong{false};
-    std::vector<std::jthread> deciding;
-    for (std::size_t t = 0; t < threads; ++t) {
-      deciding.emplace_back([&, t] {
-        ++ready;
-        while (!go) std::this_thread::yield();
-        for (std::size_t i = t; i < decisions; i += threads) {
-          if (Decide(store, hits[i % hits.size()]).pull) wrong = true;
-        }
-      });
-    }
-    while (ready < threads) std::this_thread::yield();
-    const double took = NanosecondsOf([&] {
-      go = true;
-      deciding.clear();
-    });
-    if (wrong) Unexpected("MustAttemptPull");
-    return 1e9 * static_cast<double>(decisions) / took;
-  };
-  for (const std::size_t threads : {1, 2, 4, 8, 16}) {
-    std::vector<double> rates;
-    std::vector<double> ratios;
-    for (std::size_t turn = 0; turn < (micro.pace.quick ? 1U : 9U); ++turn) {
-      rates.push_back(rate(threads));
-      ratios.push_back(threads == 1 ? 1 : rates.back() / rate(1));
-    }
-    micro.figures.Add(
-        {.what = fmt::format("MustAttemptPull: hit, {} thread{}", threads, threads == 1 ? "" : "s"),
-         .ratio = Spread(std::move(ratios)),
-         .value = Spread(std::move(rates)),
-         .unit = Unit::kPerSecond});
+  for (const int threads : {1, 2, 4, 8, 16}) {
+    const auto body = [&](State& state) {
+      auto i = static_cast<std::size_t>(state.thread_index());
+      const auto decide = [&] {
+        if (Decide(store, hits[i % hits.size()]).pull) state.SkipWithError("a decision was no hit");
+        i += static_cast<std::size_t>(threads);
+      };
+      for (auto _ : state) decide();
+      state.SetItemsProcessed(state.iterations());
+      if (state.thread_index() != 0) return;
+      // Beside one thread, when all have ended.
+      state.counters[kBare] = NanosecondsOf([&] {
+                                for (benchmark::IterationCount k = 0; k < state.iterations(); ++k) {
+                                  decide();
+                                }
+                              }) /
+                              static_cast<double>(state.iterations());
+    };
+    micro.Row(fmt::format("MustAttemptPull: hit, {} thread{}", threads, threads == 1 ? "" : "s"),
+              body, {.threads = threads, .by_hand = false});
   }
 }
 
 void MeasureSecrets(const Micro& micro) {
-  const std::size_t records = micro.pace.quick ? 20 : 1000;
+  const std::size_t records = micro.quick ? 20 : 1000;
   const Questions questions(records);
   for (const std::size_t secrets : {1, 10, 100}) {
     const std::string count = fmt::format("{} secret{}", secrets, secrets == 1 ? "" : "s");
@@ -238,7 +235,7 @@ void MeasureSecrets(const Micro& micro) {
     store.Open();
     Bare bare(peer, questions);
     BesideLookup(
-        micro.figures, micro.pace, bare, fmt::format("MustAttemptPull: hit, {} an image", count),
+        micro, bare, fmt::format("MustAttemptPull: hit, {} an image", count),
         [&](std::size_t i) { Expect(*store, questions[i % records], Reason::kSecretHashMatches); });
     // The pod has as many secrets, and only the last one is the image's.
     std::vector<ImagePullSecret> others;
@@ -248,8 +245,8 @@ void MeasureSecrets(const Micro& micro) {
     std::vector<ImagePullSecretView> pod(others.begin(), others.end());
     pod.emplace_back();
     BesideLookup(
-        micro.figures, micro.pace, bare,
-        fmt::format("MustAttemptPull: hit, {} an image and a pod", count), [&](std::size_t i) {
+        micro, bare, fmt::format("MustAttemptPull: hit, {} an image and a pod", count),
+        [&](std::size_t i) {
           const Question& question = questions[i % records];
           pod.back() = question.secret;
           FixedCredentials credentials({.secrets = pod});

@@ -23,7 +23,7 @@ std::string FileName(const std::string& key) {
 }  // namespace
 
 void MeasureImport(const Micro& micro) {
-  const std::size_t files = micro.pace.import_files;
+  const std::size_t files = micro.quick ? 50 : 10'000;
   const std::filesystem::path kubelet = micro.scratch.path() / "kubelet";
   const std::filesystem::path pulled = kubelet / "image_manager" / "pulled";
   std::filesystem::create_directories(pulled);
@@ -39,17 +39,18 @@ void MeasureImport(const Micro& micro) {
     }
     if (bytes == 0) Unexpected("the export");
   };
-  Beside(
-      micro.figures, micro.pace, fmt::format("import of {} files", Grouped(files)), 1,
-      [&](std::size_t i) {
-        ScratchStore store(micro.scratch.path() / fmt::format("import-{}", i));
-        OpenOptions options = store.Options();
-        options.kubelet_directory = kubelet;
-        if (Must(NodeStore::Open(options))->recovery_report().import.records != files) {
-          Unexpected("the import");
-        }
-      },
-      1, read, kNothingAfter, micro.pace.long_turns);
+  std::size_t stores = 0;
+  const auto import = [&] {
+    ScratchStore store(micro.scratch.path() / fmt::format("import-{}", stores++));
+    OpenOptions options = store.Options();
+    options.kubelet_directory = kubelet;
+    if (Must(NodeStore::Open(options))->recovery_report().import.records != files) {
+      Unexpected("the import");
+    }
+  };
+  micro.Row(
+      fmt::format("import of {} files", Grouped(files)),
+      [&](State& state) { Beside(state, read, kNothing, import); }, kLong);
 }
 
 }  // namespace waybill::bench

@@ -14,11 +14,40 @@ namespace waybill::bench {
 
 namespace {
 
+// Makes a figure of a row's repetitions.
+class Reporter final : public benchmark::BenchmarkReporter {
+ public:
+  explicit Reporter(Figures& figures) : figures_(figures) {}
+
+  bool ReportContext(const Context& /*context*/) override { return true; }
+  void ReportRuns(const std::vector<Run>& runs) override {
+    if (runs.front().run_type == Run::RT_Aggregate) return;
+    const bool rate = runs.front().counters.contains("items_per_second");
+    std::vector<double> values;
+    std::vector<double> ratios;
+    for (const Run& run : runs) {
+      if (run.error_occurred)
+        throw std::runtime_error(run.error_message + "; the figures are void");
+      const double ours = run.GetAdjustedRealTime();
+      const double bare = run.counters.at(kBare);
+      values.push_back(rate ? 1e9 / ours : ours);
+      ratios.push_back(rate ? bare / ours : ours / bare);
+    }
+    figures_.Add({.what = runs.front().run_name.function_name,
+                  .ratio = Spread(std::move(ratios)),
+                  .value = Spread(std::move(values)),
+                  .unit = rate ? Unit::kPerSecond : Unit::kNanoseconds});
+  }
+
+ private:
+  Figures& figures_;
+};
+
 void MeasureStore(const Micro& micro, std::size_t records, bool smallest,
                   const std::string& go_program) {
   ScratchStore store(micro.scratch.path() / fmt::format("store-{}", records));
   store.Fill(records);
-  const std::size_t ledger = std::min<std::size_t>(records, micro.pace.quick ? 10 : 1000);
+  const std::size_t ledger = std::min<std::size_t>(records, micro.quick ? 10 : 1000);
   FromAllCallers(ledger, [&](std::size_t i) {
     return store
         ->AddToLedger(ListOfImages(kLedgerImages + i, 1).front(), "bench", "there from the start")
@@ -79,17 +108,23 @@ int Measure(const Options& options, const std::string& go_program) {
                                           options.quick ? " --quick" : "")};
   head.warnings = WarningsOf(options, scratch.path());
   head.facts = MachineFacts(scratch.path());
-  const Pace pace = options.quick ? QuickPace() : Pace();
+  std::vector<std::string> flags{"waybill_micro", "--benchmark_repetitions=21",
+                                 "--benchmark_min_time=0.003"};
+  if (options.quick) flags = {flags[0], "--benchmark_repetitions=2", "--benchmark_min_time=0"};
   head.facts.emplace_back(
-      "rounds", fmt::format("{} to {} turns a row, {} of calls on whole stores", pace.fewest_turns,
-                            pace.most_turns, pace.long_turns));
+      "rounds", fmt::format("{}; {} of calls on whole stores",
+                            fmt::join(flags.begin() + 1, flags.end(), " "), kLong.repetitions));
+  std::vector<char*> arguments;
+  for (std::string& flag : flags) arguments.push_back(flag.data());
+  auto count = static_cast<int>(arguments.size());
+  benchmark::Initialize(&count, arguments.data());
   head.facts.emplace_back("ratios",
                           "lookup: bare LMDB hashes the ref, renews a transaction, mdb_get; "
                           "commit: bare LMDB commits one value; scan: bare LMDB opens and reads "
                           "every entry");
   Figures figures(std::move(head));
   figures.PrintHead();
-  const Micro micro{scratch, pace, figures};
+  const Micro micro{scratch, options.quick, figures};
   for (const std::size_t records : sizes) {
     MeasureStore(micro, records, records == sizes.front(), go_program);
     MeasureRevocation(micro, records);
@@ -106,6 +141,19 @@ int Measure(const Options& options, const std::string& go_program) {
 }
 
 }  // namespace
+
+void Micro::Row(const std::string& what, const std::function<void(State&)>& body,
+                const Times& times) const {
+  auto* const row = benchmark::RegisterBenchmark(what.c_str(), body);
+  times.by_hand ? row->UseManualTime() : row->UseRealTime();
+  if (times.iterations > 0) row->Iterations(quick ? 1 : times.iterations);
+  if (times.repetitions > 0) row->Repetitions(quick ? 1 : times.repetitions);
+  row->Threads(times.threads);
+  Reporter reporter(figures);
+  benchmark::RunSpecifiedBenchmarks(&reporter);
+  benchmark::ClearRegisteredBenchmarks();
+}
+
 }  // namespace waybill::bench
 
 int main(int argc, char** argv) {

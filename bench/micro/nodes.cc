@@ -15,27 +15,26 @@ std::string UidOf(std::size_t i) { return fmt::format("{:08x}-2222-4222-8333-444
 void MeasureHandlersAndNamespaces(const Micro& micro, const MicroStore& on) {
   NodeStore& store = *on.store;
   const auto read = [&](const char* what, const auto& ours) {
-    BesideLookup(micro.figures, micro.pace, on.bare, what, ours);
+    BesideLookup(micro, on.bare, what, ours);
   };
-  const auto write = [&](const char* what, const auto& ours, const auto& undo) {
-    BesideCommit(micro.figures, micro.pace, on.bare, what, ours, undo);
+  const auto write = [&](const char* what, const auto& before, const auto& ours,
+                         const auto& after) {
+    BesideCommit(micro, on.bare, what, before, ours, after);
   };
 
   const std::vector<RuntimeHandler> handlers = {
       {.name = "", .is_default = true, .user_namespaces = true},
       {.name = "kata", .user_namespaces = true}};
-  write(
-      "ReplaceRuntimeHandlers", [&](std::size_t) { Must(store.ReplaceRuntimeHandlers(handlers)); },
-      [&](std::size_t) { Must(store.CollapseRuntimeHandlers()); });
-  Must(store.ReplaceRuntimeHandlers(handlers));
-  write(
-      "CollapseRuntimeHandlers", [&](std::size_t) { Must(store.CollapseRuntimeHandlers()); },
-      [&](std::size_t) { Must(store.ReplaceRuntimeHandlers(handlers)); });
+  const auto replace = [&] { Must(store.ReplaceRuntimeHandlers(handlers)); };
+  const auto collapse = [&] { Must(store.CollapseRuntimeHandlers()); };
+  write("ReplaceRuntimeHandlers", kNothing, replace, collapse);
+  write("CollapseRuntimeHandlers", replace, collapse, kNothing);
+  replace();
   read("ListRuntimeHandlers", [&](std::size_t) {
     if (Must(store.ListRuntimeHandlers()).size() != 2) Unexpected("ListRuntimeHandlers");
   });
 
-  const std::size_t pods = micro.pace.quick ? 5 : 110;  // as many as a kubelet runs
+  const std::size_t pods = micro.quick ? 5 : 110;  // as many as a kubelet runs
   std::vector<std::string> uids;
   for (std::size_t i = 0; i < pods; ++i) {
     uids.push_back(UidOf(i));
@@ -55,45 +54,42 @@ void MeasureHandlersAndNamespaces(const Micro& micro, const MicroStore& on) {
        [&](std::size_t) { Must(store.GetUserNamespaceStatistics()); });
 
   const std::string uid = UidOf(pods);
-  const auto release = [&](std::size_t) {
+  const auto release = [&] {
     if (!Must(store.ReleaseUserNamespace(uid))) Unexpected("ReleaseUserNamespace");
   };
-  const auto create = [&](std::size_t) {
+  const auto create = [&] {
     Must(store.GetOrCreateUserNamespace({.pod_uid = uid, .host_users = false}));
   };
-  write("GetOrCreateUserNamespace: new", create, release);
-  create(0);
-  write("ReleaseUserNamespace", release, create);
-  release(0);
+  write("GetOrCreateUserNamespace: new", kNothing, create, release);
+  write("ReleaseUserNamespace", create, release, kNothing);
   constexpr std::uint64_t kFarRange = 60'000 * kIdsPerBlock;
   write(
-      "AdoptUserNamespace",
-      [&](std::size_t) { Must(store.AdoptUserNamespace(uid, kFarRange, kIdsPerBlock)); }, release);
+      "AdoptUserNamespace", kNothing,
+      [&] { Must(store.AdoptUserNamespace(uid, kFarRange, kIdsPerBlock)); }, release);
   read("ReleaseLostUserNamespaces: none", [&](std::size_t) {
     if (Must(store.ReleaseLostUserNamespaces())) Unexpected("ReleaseLostUserNamespaces");
   });
   ListToken token;
-  const auto add_pod = [&](std::size_t) {
-    create(0);
-    token = Must(store.BeginList());
-  };
-  add_pod(0);
   write(
       "CleanUpUserNamespaces: one pod of 110 is gone",
-      [&](std::size_t) {
+      [&] {
+        create();
+        token = Must(store.BeginList());
+      },
+      [&] {
         if (Must(store.CleanUpUserNamespaces(uids, uids, token)).released != 1) {
           Unexpected("CleanUpUserNamespaces");
         }
       },
-      add_pod);
-  Must(store.ReleaseUserNamespace(uid));
+      kNothing);
 }
 
 void MeasureFullPool(const Micro& micro) {
   ScratchStore empty(micro.scratch.path() / "pool-empty");
   ScratchStore full(micro.scratch.path() / "pool-full");
-  const std::size_t few = micro.pace.pods / 100;
-  for (const auto& [store, pods] : {std::pair(&empty, few), {&full, micro.pace.pods - few}}) {
+  const std::size_t all = micro.quick ? 200 : 65'534;
+  const std::size_t few = all / 100;
+  for (const auto& [store, pods] : {std::pair(&empty, few), {&full, all - few}}) {
     store->Open();
     Must((*store)->ReplaceRuntimeHandlers(
         {{.name = "", .is_default = true, .user_namespaces = true}}));
@@ -103,18 +99,17 @@ void MeasureFullPool(const Micro& micro) {
           .has_value();
     });
   }
-  const std::string uid = UidOf(micro.pace.pods);
+  const std::string uid = UidOf(all);
   const auto create = [&](ScratchStore& store) {
     Must(store->GetOrCreateUserNamespace({.pod_uid = uid, .host_users = false}));
   };
-  Beside(
-      micro.figures, micro.pace, "GetOrCreateUserNamespace: new, pool 99 % full", 1,
-      [&](std::size_t) { create(full); }, 1, [&] { create(empty); },
-      [&] {
-        // In front of the next turn. The first finds none to release.
-        for (ScratchStore* store : {&empty, &full}) Must((*store)->ReleaseUserNamespace(uid));
-      },
-      micro.pace.fewest_turns);
+  const auto release = [&] {
+    for (ScratchStore* store : {&empty, &full}) Must((*store)->ReleaseUserNamespace(uid));
+  };
+  micro.Row("GetOrCreateUserNamespace: new, pool 99 % full", [&](State& state) {
+    Beside(
+        state, [&] { create(empty); }, kNothing, [&] { create(full); }, release);
+  });
   for (ScratchStore* store : {&empty, &full}) store->Close();
 }
 

@@ -85,17 +85,19 @@ void MeasurePreviews(const Micro& micro, const MicroStore& on) {
   const Questions& questions = on.questions;
   for (const std::size_t pods : {std::size_t{110}, std::size_t{1000}}) {
     const Node node = NodeOf(pods, on.records);
+    const std::size_t decisions = 2 * pods;
     std::size_t next = 0;
-    Beside(
-        micro.figures, micro.pace, fmt::format("preview of {} pods", Grouped(pods)), 1,
-        [&](std::size_t) {
-          if (PreviewOf(*observer, node) < pods) Unexpected("Preview");
-        },
-        2 * pods,
-        [&] {
-          if (!Hit(*observer, questions[next++ % questions.size()])) Unexpected("MustAttemptPull");
-        },
-        kNothingAfter, micro.pace.fewest_turns);
+    const auto decide = [&] {
+      for (std::size_t i = 0; i < decisions; ++i) {
+        if (!Hit(*observer, questions[next++ % questions.size()])) Unexpected("MustAttemptPull");
+      }
+    };
+    const auto preview = [&] {
+      if (PreviewOf(*observer, node) < pods) Unexpected("Preview");
+    };
+    micro.Row(fmt::format("preview of {} pods", Grouped(pods)), [&](State& state) {
+      Beside(state, decide, kNothing, preview, kNothing, 1, decisions);
+    });
   }
   Must(observer->Close());
   on.store.Open();

@@ -22,16 +22,11 @@ constexpr const char* kIndex = R"({"schemaVersion":2,
  "digest":"sha256:0000000000000000000000000000000000000000000000000000000000000002",
  "platform":{"architecture":"arm64","os":"linux","variant":"v8"}}]})";
 
-template <typename T>
-void Use(const T& value) {
-  asm volatile("" : : "g"(&value) : "memory");
-}
-
 }  // namespace
 
 void MeasurePureFunctions(const Micro& micro, Bare& bare) {
   const auto row = [&](const std::string& what, const auto& ours) {
-    BesideLookup(micro.figures, micro.pace, bare, what, [&](std::size_t) { Use(ours()); });
+    BesideLookup(micro, bare, what, [&](std::size_t) { benchmark::DoNotOptimize(ours()); });
   };
   const std::string image = ImageOf(1);
   row("ParseImage", [&] { return ParseImage(image).value(); });

@@ -8,7 +8,7 @@ void MeasureReadingCalls(const Micro& micro, const MicroStore& on) {
   NodeStore& store = *on.store;
   const Questions& known = on.questions;
   const auto row = [&](const char* what, const auto& ours) {
-    BesideLookup(micro.figures, micro.pace, on.bare, what, ours);
+    BesideLookup(micro, on.bare, what, ours);
   };
   const auto copy = [&known](std::size_t i) {
     const Question& question = known[i % known.size()];

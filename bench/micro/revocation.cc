@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <functional>
 #include <stdexcept>
 #include <string>
 
@@ -85,15 +86,12 @@ void Expect(std::uint64_t got, std::uint64_t wanted) {
   if (got != wanted) throw std::runtime_error("not all was forgotten; the figures are void");
 }
 
-double Forget(NodeStore& store, std::size_t mentions) {
-  ForgetReport report;
-  const double time = NanosecondsOf([&] { report = Must(store.ForgetNamespace(kGone)); });
-  Expect(report.records, mentions);
-  return time;
+void Forget(NodeStore& store, std::size_t mentions) {
+  Expect(Must(store.ForgetNamespace(kGone)).records, mentions);
 }
 
 // Every second credential of the records exists.
-double ReconcileHalf(NodeStore& store, std::size_t records) {
+ExistingCredentials HalfOf(std::size_t records) {
   ExistingCredentials truth;
   for (std::uint64_t i = 0; i < records; i += 2) {
     for (const auto& [name, entry] : RecordIn(i, kOneIn).credential_mapping) {
@@ -102,30 +100,26 @@ double ReconcileHalf(NodeStore& store, std::size_t records) {
       }
     }
   }
-  const ListToken token = Must(store.BeginList());
-  ReconcileReport report;
-  const double time = NanosecondsOf([&] { report = Must(store.Reconcile(truth, token)); });
-  Expect(report.gone, records / 2);
-  return time;
+  return truth;
 }
 
 // Beside `bare`, which is LMDB, or a store that has nothing else; and with what tidying up takes.
-template <typename Work, typename BareWork>
 void MeasureRenewed(const Micro& micro, RenewedStore& store, const std::string& what,
-                    const Work& work, const BareWork& bare) {
-  Turns calls;
-  Turns tidied;
-  for (std::size_t i = 0; i < micro.pace.long_turns; ++i) {
-    NodeStore& renewed = store.Renew();
-    const double call = work(renewed);
-    const double tidying = NanosecondsOf([&] { Must(renewed.TidyUp()); });
-    const double theirs = bare();
-    calls.Add(call, theirs);
-    tidied.Add(call + tidying, theirs);
-  }
-  for (const auto& [turns, with] : {std::pair(&calls, ""), {&tidied, ", with TidyUp"}}) {
-    const Comparison result = turns->Result();
-    micro.figures.Add({.what = what + with, .ratio = result.ratio, .value = result.ours});
+                    const std::function<void(NodeStore&)>& work,
+                    const std::function<double()>& bare) {
+  for (const bool tidied : {false, true}) {
+    const auto body = [&](State& state) {
+      for (auto _ : state) {
+        NodeStore& renewed = store.Renew();
+        state.SetIterationTime(NanosecondsOf([&] {
+                                 work(renewed);
+                                 if (tidied) Must(renewed.TidyUp());
+                               }) /
+                               1e9);
+        state.counters[kBare] = bare();
+      }
+    };
+    micro.Row(what + (tidied ? ", with TidyUp" : ""), body, kLong);
   }
 }
 
@@ -146,15 +140,22 @@ void MeasureRevocation(const Micro& micro, std::size_t records) {
       "x without others");
   MeasureRenewed(
       micro, large, fmt::format("ForgetNamespace: {}", Grouped(mentions)),
-      [&](NodeStore& store) { return Forget(store, mentions); },
-      [&] { return Forget(small.Renew(), mentions); });
+      [&](NodeStore& store) { Forget(store, mentions); },
+      [&] {
+        NodeStore& renewed = small.Renew();
+        return NanosecondsOf([&] { Forget(renewed, mentions); });
+      });
   micro.figures.Begin(fmt::format("forgetting very many of {} records", Grouped(records)),
                       "x rewriting all");
+  const ExistingCredentials truth = HalfOf(records);
   MeasureRenewed(
       micro, large, "Reconcile: half is gone",
-      [&](NodeStore& store) { return ReconcileHalf(store, records); }, rewrite);
+      [&](NodeStore& store) {
+        Expect(Must(store.Reconcile(truth, Must(store.BeginList()))).gone, records / 2);
+      },
+      rewrite);
   MeasureRenewed(
-      micro, all, "ForgetNamespace: all", [&](NodeStore& store) { return Forget(store, records); },
+      micro, all, "ForgetNamespace: all", [&](NodeStore& store) { Forget(store, records); },
       rewrite);
 }
 

@@ -1,20 +1,137 @@
-// The rows of a run: each function adds those of one kind.
+// The rows of a run, each a benchmark of Google Benchmark: one operation, and bare work (a lookup,
+// a commit or a scan of LMDB on the same records) in each of its repetitions.
 
 #ifndef WAYBILL_BENCH_MICRO_ROWS_H_
 #define WAYBILL_BENCH_MICRO_ROWS_H_
 
-#include <cstddef>
-#include <string>
+#include <benchmark/benchmark.h>
 
-#include "bench/micro/frame.h"
+#include <cstddef>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "bench/data_set.h"
+#include "bench/figures.h"
+#include "bench/measure.h"
+#include "bench/peer_lmdb.h"
+#include "bench/scratch.h"
 
 namespace waybill::bench {
 
+using benchmark::State;
+
+struct Times {
+  int repetitions = 0;  // 0: as many as the run says
+  int iterations = 0;   // of a repetition; 0: as many as it takes
+  int threads = 1;
+  bool by_hand = true;  // the body says what an iteration took
+};
+// Of operations on whole stores.
+inline constexpr Times kLong{.repetitions = 3, .iterations = 1};
+
 struct Micro {
   const Scratch& scratch;
-  Pace pace;
+  bool quick;
   Figures& figures;
+
+  // Adds a row: runs the body at once, since rows change the store, and what stands between two
+  // belongs to the second. The body sets the counter kBare.
+  void Row(const std::string& what, const std::function<void(State&)>& body,
+           const Times& times = {}) const;
 };
+
+// Nanoseconds of the work that the row's ratio is to.
+inline constexpr char kBare[] = "bare";
+
+// The bare work.
+class Bare {
+ public:
+  // `peer` has the records that `questions` ask for. Both outlive this.
+  Bare(BareLmdb& peer, const Questions& questions) : peer_(peer), questions_(questions) {}
+
+  void Lookup() {
+    if (!peer_.Lookup(questions_[next_++ % questions_.size()].image_ref)) {
+      throw std::runtime_error("a bare lookup found nothing; the figures are void");
+    }
+  }
+  void Commit() {
+    there_ ? peer_.DeleteIntent("registry.example.com/bare:1")
+           : peer_.PutIntent("registry.example.com/bare:1");
+    there_ = !there_;
+  }
+  void Scan() {
+    if (peer_.ReopenAndScan() < questions_.size()) {
+      throw std::runtime_error("bare LMDB lost records; the figures are void");
+    }
+  }
+
+ private:
+  BareLmdb& peer_;
+  const Questions& questions_;
+  std::size_t next_ = 0;
+  bool there_ = false;
+};
+
+inline void Unexpected(const std::string& what) {
+  throw std::runtime_error(what + " did not do what was expected; the figures are void");
+}
+
+inline constexpr auto kNothing = [] {};
+
+// Each iteration times `bare`, then `ours`: so many operations each. `before` and `after` stand
+// around ours, outside its time.
+template <typename BareWork, typename Before, typename Ours, typename After = decltype(kNothing)>
+void Beside(State& state, const BareWork& bare, const Before& before, const Ours& ours,
+            const After& after = kNothing, std::size_t batch = 1, std::size_t bare_batch = 1) {
+  double theirs = 0;
+  for (auto _ : state) {
+    theirs += NanosecondsOf(bare) / static_cast<double>(bare_batch);
+    before();
+    state.SetIterationTime(NanosecondsOf(ours) / 1e9 / static_cast<double>(batch));
+    after();
+  }
+  state.counters[kBare] = theirs / static_cast<double>(state.iterations());
+}
+
+// Operation number i, which is short and reads, or uses no disk at all; then bare lookups.
+template <typename Ours>
+void BesideLookup(const Micro& micro, Bare& bare, const std::string& what, const Ours& ours) {
+  std::size_t i = 0;
+  const auto body = [&](State& state) {
+    for (auto _ : state) ours(i++);
+    constexpr std::size_t kLookups = 1000;
+    state.counters[kBare] = NanosecondsOf([&] {
+                              for (std::size_t k = 0; k < kLookups; ++k) bare.Lookup();
+                            }) /
+                            static_cast<double>(kLookups);
+  };
+  micro.Row(what, body, {.by_hand = false});
+}
+
+// An operation that commits, beside a bare commit of one value.
+template <typename Before, typename Ours, typename After = decltype(kNothing)>
+void BesideCommit(const Micro& micro, Bare& bare, const std::string& what, const Before& before,
+                  const Ours& ours, const After& after = kNothing) {
+  micro.Row(what, [&](State& state) {
+    Beside(
+        state, [&] { bare.Commit(); }, before, ours, after);
+  });
+}
+
+// An operation on the whole store, beside a bare opening and scan.
+template <typename Before, typename Ours, typename After = decltype(kNothing)>
+void BesideScan(const Micro& micro, Bare& bare, const std::string& what, const Before& before,
+                const Ours& ours, const After& after = kNothing) {
+  micro.Row(
+      what,
+      [&](State& state) {
+        Beside(
+            state, [&] { bare.Scan(); }, before, ours, after);
+      },
+      kLong);
+}
 
 // A store with `records` records of the data set, and up to 1000 images in its ledger.
 struct MicroStore {

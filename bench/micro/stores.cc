@@ -29,85 +29,64 @@ std::vector<ImageOnNode> ListOfImages(std::uint64_t first, std::size_t count) {
 
 void MeasureWholeStores(const Micro& micro, const MicroStore& on) {
   ScratchStore& store = on.store;
-  const auto row = [&](const std::string& what, const auto& ours, const auto& undo) {
-    BesideScan(micro.figures, micro.pace, on.bare, what, ours, undo);
+  const auto row = [&](const std::string& what, const auto& before, const auto& ours,
+                       const auto&... after) {
+    BesideScan(micro, on.bare, what, before, ours, after...);
   };
-  const auto nothing = [] {};
+  const auto read = [&](const std::string& what, const auto& ours) { row(what, kNothing, ours); };
 
-  row(
-      "ListRecords",
-      [&](std::size_t) {
-        if (Must(store->ListRecords()).size() < on.records) Unexpected("ListRecords");
-      },
-      nothing);
-  row(
-      fmt::format("ListLedger: at least {}", Grouped(on.ledger)),
-      [&](std::size_t) {
-        if (Must(store->ListLedger()).size() < on.ledger) Unexpected("ListLedger");
-      },
-      nothing);
-  row(
-      "ListRevocations",
-      [&](std::size_t) {
-        if (Must(store->ListRevocations()).empty()) Unexpected("ListRevocations");
-      },
-      nothing);
-  row(
-      "TidyUp: nothing to do", [&](std::size_t) { Must(store->TidyUp()); }, nothing);
+  read("ListRecords", [&] {
+    if (Must(store->ListRecords()).size() < on.records) Unexpected("ListRecords");
+  });
+  read(fmt::format("ListLedger: at least {}", Grouped(on.ledger)), [&] {
+    if (Must(store->ListLedger()).size() < on.ledger) Unexpected("ListLedger");
+  });
+  read("ListRevocations", [&] {
+    if (Must(store->ListRevocations()).empty()) Unexpected("ListRevocations");
+  });
+  read("TidyUp: nothing to do", [&] { Must(store->TidyUp()); });
   // The truth lacks every Secret.
-  ListToken truth;
-  const auto draw_for_truth = [&] { truth = Must(store->BeginList()); };
-  draw_for_truth();
-  row(
-      "Reconcile: dry run",
-      [&](std::size_t) {
-        if (Must(store->Reconcile({.secrets = {{"team", "name", {}}}}, truth, {.dry_run = true}))
-                .gone == 0) {
-          Unexpected("Reconcile");
-        }
-      },
-      draw_for_truth);
-  row(
-      "MakeBackup", [&](std::size_t) { Must(store->MakeBackup()); }, nothing);
+  ListToken token;
+  const auto draw = [&] { token = Must(store->BeginList()); };
+  row("Reconcile: dry run", draw, [&] {
+    if (Must(store->Reconcile({.secrets = {{"team", "name", {}}}}, token, {.dry_run = true}))
+            .gone == 0) {
+      Unexpected("Reconcile");
+    }
+  });
+  read("MakeBackup", [&] { Must(store->MakeBackup()); });
   const std::filesystem::path file = micro.scratch.path() / "backup.mdb";
   row(
-      "WriteBackup", [&](std::size_t) { Must(store->WriteBackup(file)); },
+      "WriteBackup", kNothing, [&] { Must(store->WriteBackup(file)); },
       [&] { std::filesystem::remove(file); });
-  row(
-      "Verify",
-      [&](std::size_t) {
-        if (!Must(store->Verify()).sound) Unexpected("Verify");
-      },
-      nothing);
+  read("Verify", [&] {
+    if (!Must(store->Verify()).sound) Unexpected("Verify");
+  });
 
   ImageList list{.images = ListOfImages(0, std::min(on.records, kMostListed))};
-  const auto draw = [&] { list.token = Must(store->BeginList()); };
-  draw();
   row(
       fmt::format("ObserveImages: {} recorded images", Grouped(list.images.size())),
-      [&](std::size_t) {
+      [&] { list.token = Must(store->BeginList()); },
+      [&] {
         if (Must(store->ObserveImages(list)).listed != list.images.size()) {
           Unexpected("ObserveImages");
         }
-      },
-      draw);
+      });
   {
     ScratchStore fresh(micro.scratch.path() / fmt::format("lists-{}", on.records));
     fresh.Open();
     std::uint64_t first = kNewImages;
-    const auto next = [&] {
-      list.images = ListOfImages(first += list.images.size(), list.images.size());
-      list.token = Must(fresh->BeginList());
-    };
-    next();
     row(
         fmt::format("ObserveImages: {} new images", Grouped(list.images.size())),
-        [&](std::size_t) {
+        [&] {
+          list.images = ListOfImages(first += list.images.size(), list.images.size());
+          list.token = Must(fresh->BeginList());
+        },
+        [&] {
           if (Must(fresh->ObserveImages(list)).listed != list.images.size()) {
             Unexpected("ObserveImages");
           }
-        },
-        next);
+        });
     fresh.Close();
   }
   std::vector<ImageOnNode> images;
@@ -117,19 +96,12 @@ void MeasureWholeStores(const Micro& micro, const MicroStore& on) {
   for (const LedgerEntry& entry : Must(store->ListLedger())) {
     images.push_back({.id = entry.image_ref});
   }
-  ListToken token = Must(store->BeginList());
-  row(
-      "Prune: all are listed",
-      [&](std::size_t) {
-        if (Must(store->Prune(images, token)).removed != 0) Unexpected("Prune");
-      },
-      [&] { token = Must(store->BeginList()); });
-  row(
-      "PruneBefore: all are listed",
-      [&](std::size_t) {
-        if (Must(store->PruneBefore(images, SystemClock())).removed != 0) Unexpected("PruneBefore");
-      },
-      nothing);
+  row("Prune: all are listed", draw, [&] {
+    if (Must(store->Prune(images, token)).removed != 0) Unexpected("Prune");
+  });
+  read("PruneBefore: all are listed", [&] {
+    if (Must(store->PruneBefore(images, SystemClock())).removed != 0) Unexpected("PruneBefore");
+  });
 
   if (on.records <= kMostExported) {
     const std::filesystem::path kubelet =
@@ -138,75 +110,45 @@ void MeasureWholeStores(const Micro& micro, const MicroStore& on) {
     ExportOptions options;
     options.kubelet_directory = kubelet;
     options.images_on_node = images;
-    row(
-        "Export", [&](std::size_t) { Must(store->Export(options)); }, nothing);
+    read("Export", [&] { Must(store->Export(options)); });
   }
 
   store.Close();
   std::unique_ptr<NodeStore> opened;
+  const auto open = [&] { opened = Must(NodeStore::Open(store.Options())); };
+  const auto close = [&] {
+    Must(opened->Close());
+    opened.reset();
+  };
+  row("NodeStore::Open", kNothing, open, close);
   row(
-      "NodeStore::Open", [&](std::size_t) { opened = Must(NodeStore::Open(store.Options())); },
-      [&] {
-        Must(opened->Close());
-        opened.reset();
-      });
-  opened = Must(NodeStore::Open(store.Options()));
+      "Close", open, [&] { Must(opened->Close()); }, [&] { opened.reset(); });
   row(
-      "Close", [&](std::size_t) { Must(opened->Close()); },
-      [&] {
-        opened.reset();
-        opened = Must(NodeStore::Open(store.Options()));
-      });
+      "Serve", open, [&] { Must(opened->Serve()); }, close);
   row(
-      "Serve", [&](std::size_t) { Must(opened->Serve()); },
-      [&] {
-        Must(opened->Close());
-        opened.reset();
-        opened = Must(NodeStore::Open(store.Options()));
-      });
-  Must(opened->Close());
-  opened.reset();
-  row(
-      "NodeStore::Observe",
-      [&](std::size_t) { opened = Must(NodeStore::Observe({.directory = store.directory()})); },
+      "NodeStore::Observe", kNothing,
+      [&] { opened = Must(NodeStore::Observe({.directory = store.directory()})); },
       [&] { opened.reset(); });
-
   store.Open();
 
   // Of records alone, which version 1 can hold.
   ScratchStore plain(micro.scratch.path() / fmt::format("plain-{}", on.records));
   plain.Fill(on.records);
   plain.Close();
-  const MigrateOptions down{.directory = plain.directory(), .to = 1};
-  const MigrateOptions up{.directory = plain.directory()};
-  row(
-      "Migrate: down to version 1",
-      [&](std::size_t) {
-        if (Must(Migrate(down)).steps.empty()) Unexpected("Migrate");
-      },
-      [&] { Must(Migrate(up)); });
-  Must(Migrate(down));
-  row(
-      "Migrate: up from version 1",
-      [&](std::size_t) {
-        if (Must(Migrate(up)).steps.empty()) Unexpected("Migrate");
-      },
-      [&] { Must(Migrate(down)); });
-  Must(Migrate(up));
+  const auto migrate = [](const MigrateOptions& options) {
+    if (Must(Migrate(options)).steps.empty()) Unexpected("Migrate");
+  };
+  const auto down = [&] { migrate({.directory = plain.directory(), .to = 1}); };
+  const auto up = [&] { migrate({.directory = plain.directory()}); };
+  row("Migrate: down to version 1", kNothing, down, up);
+  row("Migrate: up from version 1", down, up);
   std::vector<Backup> backups;
-  row(
-      "ListBackups",
-      [&](std::size_t) {
-        backups = Must(ListBackups(plain.directory()));
-        if (backups.empty()) Unexpected("ListBackups");
-      },
-      nothing);
-  row(
-      "Restore",
-      [&](std::size_t) {
-        Must(Restore({.directory = plain.directory(), .backup = backups.front().path}));
-      },
-      nothing);
+  read("ListBackups", [&] {
+    backups = Must(ListBackups(plain.directory()));
+    if (backups.empty()) Unexpected("ListBackups");
+  });
+  read("Restore",
+       [&] { Must(Restore({.directory = plain.directory(), .backup = backups.front().path})); });
 }
 
 }  // namespace waybill::bench

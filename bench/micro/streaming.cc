@@ -21,13 +21,13 @@ void MeasureStreaming(const Micro& micro, Bare& bare) {
                            .witness = Witness::At(micro.scratch.path() / "streams-witness")};
   auto store = Must(StreamingStore::Open(options));
   std::string token;
-  const auto consume = [&](std::size_t) { Must(store->Consume(token, StreamKind::kExec)); };
-  const auto prepare = [&](std::size_t) { token = Must(store->Prepare(request)); };
-  BesideCommit(micro.figures, micro.pace, bare, "Prepare", prepare, consume);
-  prepare(0);
-  BesideCommit(micro.figures, micro.pace, bare, "Consume", consume, prepare);
+  const auto consume = [&] { Must(store->Consume(token, StreamKind::kExec)); };
+  const auto prepare = [&] { token = Must(store->Prepare(request)); };
+  BesideCommit(micro, bare, "Prepare", kNothing, prepare, consume);
+  BesideCommit(micro, bare, "Consume", prepare, consume);
+  prepare();
   const auto lookup = [&](const char* what, const auto& ours) {
-    BesideLookup(micro.figures, micro.pace, bare, what, ours);
+    BesideLookup(micro, bare, what, ours);
   };
   const std::string unknown(32, '0');
   lookup("Consume: unknown token", [&](std::size_t) {

@@ -15,36 +15,25 @@ constexpr auto kNothingTransferred = PullFailure::kNothingTransferred;
 
 void MeasureRecordingCalls(const Micro& micro, const MicroStore& on) {
   NodeStore& store = *on.store;
-  const auto row = [&](const char* what, const auto& ours, const auto& undo) {
-    BesideCommit(micro.figures, micro.pace, on.bare, what, ours, undo);
+  const auto row = [&](const char* what, const auto& before, const auto& ours,
+                       const auto&... after) {
+    BesideCommit(micro, on.bare, what, before, ours, after...);
   };
-  const auto stays = [](std::size_t) {};
   std::uint64_t fresh = kNewImages;
 
   PullId pull;
   const std::string image = ImageOf(fresh);
-  row(
-      "RecordPullIntent",
-      [&](std::size_t) { pull = Must(store.RecordPullIntent({.image = image})); },
-      [&](std::size_t) {
-        Must(store.RecordImagePullFailed({.image = image}, kNothingTransferred, pull));
-      });
-  // Prepared by `undo` for the next one.
-  const auto begin = [&](std::size_t) { pull = Must(store.RecordPullIntent({.image = image})); };
-  begin(0);
-  row(
-      "RecordImagePullFailed: nothing transferred",
-      [&](std::size_t) {
-        Must(store.RecordImagePullFailed({.image = image}, kNothingTransferred, pull));
-      },
-      begin);
-  const auto fail = [&](std::size_t) {
+  const auto begin = [&] { pull = Must(store.RecordPullIntent({.image = image})); };
+  const auto fail = [&] {
+    Must(store.RecordImagePullFailed({.image = image}, kNothingTransferred, pull));
+  };
+  row("RecordPullIntent", kNothing, begin, fail);
+  row("RecordImagePullFailed: nothing transferred", begin, fail);
+  row("RecordImagePullError: nothing transferred", begin, [&] {
     Must(store.RecordImagePullError(
         {.image = image},
         {.failure = kNothingTransferred, .error_class = PullErrorClass::kNotFound, .pull = pull}));
-  };
-  row("RecordImagePullError: nothing transferred", fail, begin);
-  fail(0);
+  });
 
   struct NewPull {
     explicit NewPull(std::uint64_t index)
@@ -54,121 +43,90 @@ void MeasureRecordingCalls(const Micro& micro, const MicroStore& on) {
     ImagePullCredentials credentials;
   };
   std::optional<NewPull> pulled;
-  const auto begin_new = [&](std::size_t) {
+  const auto begin_again = [&] { pull = Must(store.RecordPullIntent({.image = pulled->image})); };
+  const auto begin_new = [&] {
     pulled.emplace(++fresh);
-    pull = Must(store.RecordPullIntent({.image = pulled->image}));
+    begin_again();
   };
-  const auto end_pull = [&](std::size_t) {
+  const auto end_pull = [&] {
     Must(store.RecordImagePulled({.image = pulled->image, .image_ref = pulled->ref},
                                  pulled->credentials, {.pull = pull}));
   };
-  begin_new(0);
-  row("RecordImagePulled: new image", end_pull, begin_new);
-  row(
-      "RecordImagePulled: new image, with the runtime's entry",
-      [&](std::size_t) {
-        Must(store.RecordImagePulled({.image = pulled->image, .image_ref = pulled->ref},
-                                     pulled->credentials,
-                                     {.pull = pull, .image = ListOfImages(fresh, 1).front()}));
-      },
-      begin_new);
-  const auto begin_again = [&](std::size_t) {
-    pull = Must(store.RecordPullIntent({.image = pulled->image}));
-  };
-  end_pull(0);
-  begin_again(0);
-  row("RecordImagePulled: same image again", end_pull, begin_again);
-  end_pull(0);
+  row("RecordImagePulled: new image", begin_new, end_pull);
+  row("RecordImagePulled: new image, with the runtime's entry", begin_new, [&] {
+    Must(store.RecordImagePulled({.image = pulled->image, .image_ref = pulled->ref},
+                                 pulled->credentials,
+                                 {.pull = pull, .image = ListOfImages(fresh, 1).front()}));
+  });
+  row("RecordImagePulled: same image again", begin_again, end_pull);
 
   std::optional<ImagePulledRecord> record;
-  const auto next_record = [&](std::size_t) { record = RecordOf(++fresh); };
-  next_record(0);
-  row(
-      "PutRecord: new", [&](std::size_t) { Must(store.PutRecord(*record)); }, next_record);
-  const auto put_next = [&](std::size_t) {
-    record = RecordOf(++fresh);
-    Must(store.PutRecord(*record));
-  };
-  put_next(0);
+  const auto next_record = [&] { record = RecordOf(++fresh); };
+  const auto put = [&] { Must(store.PutRecord(*record)); };
+  row("PutRecord: new", next_record, put);
   row(
       "DeleteRecord",
-      [&](std::size_t) { Must(store.DeleteRecord({.image_ref = record->image_ref})); }, put_next);
+      [&] {
+        next_record();
+        put();
+      },
+      [&] { Must(store.DeleteRecord({.image_ref = record->image_ref})); });
 
+  const auto put_intent = [&] { Must(store.PutIntent({.image = image})); };
+  const auto delete_intent = [&] { Must(store.DeleteIntent({.image = image})); };
+  row("PutIntent", kNothing, put_intent, delete_intent);
+  row("DeleteIntent", put_intent, delete_intent);
   row(
-      "PutIntent", [&](std::size_t) { Must(store.PutIntent({.image = image})); },
-      [&](std::size_t) { Must(store.DeleteIntent({.image = image})); });
-  const auto put_intent = [&](std::size_t) { Must(store.PutIntent({.image = image})); };
-  put_intent(0);
-  row(
-      "DeleteIntent", [&](std::size_t) { Must(store.DeleteIntent({.image = image})); }, put_intent);
-  const auto find_pull = [&](std::size_t) {
-    Must(store.PutIntent({.image = image}));
-    pull = {};
-    for (const OpenPull& open : Must(store.ListOpenPulls())) {
-      if (open.image == image) pull = open.id;
-    }
-    if (pull.value == 0) Unexpected("ListOpenPulls");
-  };
-  find_pull(0);
-  row(
-      "DropOpenPull", [&](std::size_t) { Must(store.DropOpenPull(pull, "measured")); }, find_pull);
+      "DropOpenPull",
+      [&] {
+        put_intent();
+        pull = {};
+        for (const OpenPull& open : Must(store.ListOpenPulls())) {
+          if (open.image == image) pull = open.id;
+        }
+        if (pull.value == 0) Unexpected("ListOpenPulls");
+      },
+      [&] { Must(store.DropOpenPull(pull, "measured")); });
 
   std::vector<ImageOnNode> preloaded;
-  const auto next_preloaded = [&](std::size_t) { preloaded = ListOfImages(++fresh, 1); };
-  next_preloaded(0);
-  row(
-      "AddToLedger",
-      [&](std::size_t) { Must(store.AddToLedger(preloaded.front(), "bench", "measured")); },
-      next_preloaded);
-  const auto add_next = [&](std::size_t) {
-    preloaded = ListOfImages(++fresh, 1);
-    Must(store.AddToLedger(preloaded.front(), "bench", "measured"));
+  const auto next_preloaded = [&] { preloaded = ListOfImages(++fresh, 1); };
+  const auto add_as = [&](std::string_view source) {
+    next_preloaded();
+    Must(store.AddToLedger(preloaded.front(), source, "measured"));
   };
-  add_next(0);
+  row("AddToLedger", next_preloaded,
+      [&] { Must(store.AddToLedger(preloaded.front(), "bench", "measured")); });
   row(
-      "RemoveFromLedger",
-      [&](std::size_t) {
+      "RemoveFromLedger", [&] { add_as("bench"); },
+      [&] {
         if (!Must(store.RemoveFromLedger({.image_ref = preloaded.front().id}, "measured"))) {
           Unexpected("RemoveFromLedger");
         }
-      },
-      add_next);
-
-  const auto presume_next = [&](std::size_t) {
-    preloaded = ListOfImages(++fresh, 1);
-    Must(store.AddToLedger(preloaded.front(), kPresumedSource, "measured"));
-  };
-  presume_next(0);
+      });
   row(
-      "SettlePresumed",
-      [&](std::size_t) {
+      "SettlePresumed", [&] { add_as(kPresumedSource); },
+      [&] {
         const ImageCopy copy{.image_ref = preloaded.front().id};
         if (!Must(store.SettlePresumed(copy, Settled::kPreloaded, "measured"))) {
           Unexpected("SettlePresumed");
         }
-      },
-      presume_next);
+      });
 
   ImageList list;
-  const auto next_list = [&](std::size_t) {
-    list.images = ListOfImages(++fresh, 1);
-    list.token = Must(store.BeginList());
-  };
-  next_list(0);
   row(
       "ObserveImages: one new image",
-      [&](std::size_t) {
-        if (Must(store.ObserveImages(list)).listed != 1) Unexpected("ObserveImages");
+      [&] {
+        list.images = ListOfImages(++fresh, 1);
+        list.token = Must(store.BeginList());
       },
-      next_list);
+      [&] {
+        if (Must(store.ObserveImages(list)).listed != 1) Unexpected("ObserveImages");
+      });
+  const auto clear = [&] { Must(store.ClearDistrust("measured")); };
+  row("ClearDistrust", kNothing, clear);
   row(
-      "ClearDistrust", [&](std::size_t) { Must(store.ClearDistrust("measured")); }, stays);
-  row(
-      "NoteGap", [&](std::size_t) { Must(store.NoteGap("measured")); },
-      [&](std::size_t) { Must(store.ClearDistrust("measured")); });
-  row(
-      "NoteKubeletBegan", [&](std::size_t) { Must(store.NoteKubeletBegan(SystemBootClock())); },
-      stays);
+      "NoteGap", kNothing, [&] { Must(store.NoteGap("measured")); }, clear);
+  row("NoteKubeletBegan", kNothing, [&] { Must(store.NoteKubeletBegan(SystemBootClock())); });
 }
 
 void MeasureRevocationCalls(const Micro& micro, const MicroStore& on) {
@@ -177,7 +135,7 @@ void MeasureRevocationCalls(const Micro& micro, const MicroStore& on) {
   ImagePullSecret secret;
   std::string ref;
   // A record of a namespace of its own, with a Secret and a service account.
-  const auto put_next = [&](std::size_t) {
+  const auto put_next = [&] {
     ImagePulledRecord record = RecordOf(++fresh);
     ImagePullCredentials& entry = record.credential_mapping.begin()->second;
     secret = entry.kubernetes_secrets.front();
@@ -188,13 +146,9 @@ void MeasureRevocationCalls(const Micro& micro, const MicroStore& on) {
     Must(store.PutRecord(record));
   };
   const auto row = [&](const char* what, const auto& forget) {
-    put_next(0);
-    BesideCommit(
-        micro.figures, micro.pace, on.bare, what,
-        [&](std::size_t) {
-          if (Must(forget()).records != 1) Unexpected(what);
-        },
-        put_next);
+    BesideCommit(micro, on.bare, what, put_next, [&] {
+      if (Must(forget()).records != 1) Unexpected(what);
+    });
   };
   row("ForgetSecret", [&] {
     return store.ForgetSecret({secret.namespace_name, secret.name, secret.uid});
