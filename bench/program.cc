@@ -22,8 +22,7 @@ int RunProgram(int argc, char** argv, const CommandLine& line,
         ->check(CLI::Range(std::size_t{10}, line.max_records));
   }
   for (const TextOption& text : line.texts) {
-    auto* const option = app.add_option(text.flag, *text.value, text.help);
-    if (text.help.empty()) option->group("");
+    app.add_option(text.flag, *text.value, text.help);
   }
   CLI11_PARSE(app, argc, argv);
   try {

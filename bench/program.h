@@ -19,7 +19,7 @@ struct Options {
 
 struct TextOption {
   std::string flag;
-  std::string help;  // empty: --help does not show it
+  std::string help;
   std::string* value;
 };
 

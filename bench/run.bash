@@ -24,28 +24,9 @@ keep() {
   fi
 }
 
-# Go writes -json.
-kubelet_bench() {
-  local options=()
-  while [ $# -gt 0 ]; do
-    case $1 in
-      --*) options+=("${1#-}") ;;
-      *) options+=("$1") ;;
-    esac
-    shift
-  done
-  in_go go/kubelet go run ./bench -dir "$scratch" "${options[@]}"
-}
-
 bench_peers() {
-  have_bench waybill_peers waybill_c
-  local go=()
-  if have_go; then
-    echo "the kubelet's own manager first, in Go:" >&2
-    kubelet_bench --brief ${quick:+"$quick"} --json "$scratch/manager.json" >&2
-    go=(--kubelet "$scratch/manager.json")
-  fi
-  keep peers build/release/bench/peers/waybill_peers "${go[@]}" "$@"
+  have_bench waybill_peers
+  keep peers build/release/bench/peers/waybill_peers "$@"
 }
 
 bench_micro() {
@@ -83,32 +64,13 @@ bench_simulation() {
   keep simulation build/release/tests/simulation/waybill_simulation "${options[@]}"
 }
 
-bench_kubelet() {
-  have_go || {
-    # shellcheck disable=SC2154  # ./dev's
-    echo "this needs Go $go_needed or newer" >&2
-    return 1
-  }
-  build release waybill_c >&2
-  keep kubelet kubelet_bench "$@"
-}
-
-bench_streams() {
-  have_go || {
-    echo "this needs Go $go_needed or newer" >&2
-    return 1
-  }
-  build release waybill_c >&2
-  keep streams kubelet_bench --streams "$@"
-}
-
 bench() {
   local all=(peers micro sizing instructions) names
   case ${1:-} in
     fill)
       exec bench/fill "${@:2}"
       ;;
-    peers | micro | sizing | instructions | simulation | kubelet | streams)
+    peers | micro | sizing | instructions | simulation)
       names=("$1")
       shift
       ;;
@@ -118,7 +80,7 @@ bench() {
       names=("${all[@]}")
       ;;
     *)
-      echo "./dev bench: peers, micro, sizing, instructions, simulation, kubelet, streams or fill, not: $1" >&2
+      echo "./dev bench: peers, micro, sizing, instructions, simulation or fill, not: $1" >&2
       return 1
       ;;
   esac

@@ -9,7 +9,6 @@
 #include "bench/machine.h"
 #include "bench/peers/flushes.h"
 #include "bench/peers/peer.h"
-#include "bench/peers/resident.h"
 #include "bench/peers/rows.h"
 #include "bench/program.h"
 #include "bench/scratch.h"
@@ -52,7 +51,6 @@ void MeasureSizes(const Plan& plan, const Scratch& scratch, Figures& figures) {
       for (const auto& peer : peers) peer->Fill(records, bytes);
       if (&writes == plan.writes.data()) {
         MeasureDisk(peers, records, figures);
-        MeasureMemory(peers, records, figures);
         MeasureOpenings(peers, records, plan.reads, figures);
         for (const auto& peer : peers) peer->Open();
         MeasureReads(peers, records, plan.reads, figures);
@@ -66,8 +64,7 @@ void MeasureSizes(const Plan& plan, const Scratch& scratch, Figures& figures) {
   }
 }
 
-Figures::Head HeadOf(const Plan& plan, const Options& options, const std::string& kubelet,
-                     const Scratch& scratch) {
+Figures::Head HeadOf(const Plan& plan, const Options& options, const Scratch& scratch) {
   Figures::Head head{.name = "peers", .again = "./dev bench peers", .flushes = true};
   head.facts = MachineFacts(scratch.path());
   std::string sizes;
@@ -84,9 +81,6 @@ Figures::Head HeadOf(const Plan& plan, const Options& options, const std::string
       head.facts.emplace_back(library, version);
     }
   }
-  if (kubelet.empty()) {
-    head.warnings.emplace_back("no Go: the rows of the kubelet's own manager are missing");
-  }
   std::string rounds = std::to_string(plan.reads.turns) + " turns of reads";
   for (const WritePlan& writes : plan.writes) {
     rounds += "; +" + std::to_string(writes.latency.count()) +
@@ -99,26 +93,18 @@ Figures::Head HeadOf(const Plan& plan, const Options& options, const std::string
   return head;
 }
 
-int Measure(const Options& options, const std::string& kubelet) {
+int Measure(const Options& options) {
   Plan plan = options.quick ? QuickPlan() : Plan();
   if (!options.records.empty()) plan.sizes = options.records;
   const Scratch scratch;
-  Figures figures(HeadOf(plan, options, kubelet, scratch));
+  Figures figures(HeadOf(plan, options, scratch));
   CheckThatFlushesAreCounted(scratch.path());
   figures.PrintHead();
   DescribePeers(MakePeers(scratch.path()));
   MeasureSizes(plan, scratch, figures);
-  if (!kubelet.empty()) AddKubelet(kubelet, figures);
   figures.PrintFoot();
   WriteText(options.json, figures.Json());
   return 0;
-}
-
-int MeasureResident(const std::string& name, const std::string& store, std::size_t records) {
-  for (const auto& peer : MakePeers(store)) {
-    if (peer->name() == name) return RunResident(*peer, records);
-  }
-  throw std::runtime_error("there is no peer " + name);
 }
 
 }  // namespace
@@ -126,19 +112,10 @@ int MeasureResident(const std::string& name, const std::string& store, std::size
 
 int main(int argc, char** argv) {
   using namespace waybill::bench;
-  std::string kubelet;
-  std::string resident;  // see resident.h
-  std::string store;
   const CommandLine line{
       .about =
           "Measures waybill beside LMDB, SQLite, RocksDB and files, on the same data, in one "
           "run. Their stores are made below TMPDIR, or below /var/tmp, which must be a disk.",
-      .records_help = "sizes of the stores (2000,20000)",
-      .texts = {{"--kubelet", "figures of bindings/go/kubelet/bench, to show them, too", &kubelet},
-                {"--resident", "", &resident},
-                {"--store", "", &store}}};
-  return RunProgram(argc, argv, line, [&](const Options& options) {
-    if (!resident.empty()) return MeasureResident(resident, store, options.records.at(0));
-    return Measure(options, kubelet);
-  });
+      .records_help = "sizes of the stores (2000,20000)"};
+  return RunProgram(argc, argv, line, Measure);
 }

@@ -4,14 +4,11 @@
 #include <sys/stat.h>
 
 #include <cstdio>
-#include <fstream>
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "bench/measure.h"
 #include "bench/peers/flushes.h"
-#include "bench/peers/resident.h"
 
 namespace waybill::bench {
 
@@ -160,26 +157,6 @@ void MeasureDisk(const Peers& peers, std::size_t records, Figures& figures) {
   }
 }
 
-void MeasureMemory(const Peers& peers, std::size_t records, Figures& figures) {
-  figures.Begin(
-      fmt::format("memory after {0} reads of {0} records: private and mapped, without "
-                  "the kernel's cache of files that are read",
-                  Grouped(records)));
-  std::optional<double> ours;
-  for (const auto& peer : peers) {
-    const Resident resident = ResidentAfterReads(*peer, records);
-    const auto bytes = static_cast<double>(resident.private_bytes + resident.mapped_bytes);
-    if (!ours) ours = bytes;
-    Figure figure{.what = peer->name(),
-                  .value = bytes,
-                  .unit = Unit::kBytes,
-                  .note = fmt::format("private {} KiB, mapped {} KiB",
-                                      resident.private_bytes / 1024, resident.mapped_bytes / 1024)};
-    if (bytes > 0) figure.ratio = bytes / *ours;
-    figures.Add(figure);
-  }
-}
-
 void MeasureOpenings(const Peers& peers, std::size_t records, const ReadPlan& plan,
                      Figures& figures) {
   const Questions questions(records);
@@ -271,30 +248,6 @@ void MeasureWrites(const Peers& peers, std::size_t records, const WritePlan& pla
     const auto together = run(writes, true, plan.together_turns, plan.together);
     figures.Begin(fmt::format("{}, {} callers, {}", writes.what, kCallers, where));
     AddRows(peers, together, As::kRate, figures);
-  }
-}
-
-void AddKubelet(const std::string& file, Figures& figures) {
-  std::ifstream in(file);
-  const nlohmann::json json = nlohmann::json::parse(in);
-  std::string group;
-  for (const auto& row : json.at("rows")) {
-    const std::string begins = fmt::format(
-        "the kubelet's own manager in Go, in a run of its own: {}, {} records, {}",
-        row.at("scenario").get<std::string>(), Grouped(row.at("records").get<std::size_t>()),
-        row.at("goroutines").get<std::string>());
-    if (begins != group) figures.Begin(group = begins);
-    const auto spread = [&row](const char* name) {
-      const auto& from = row.at(name);
-      Spread result(from.at("median").get<double>());
-      result.low = from.at("low").get<double>();
-      result.high = from.at("high").get<double>();
-      return result;
-    };
-    figures.Add({.what = row.at("over").get<std::string>(),
-                 .ratio = spread("ratio"),
-                 .value = spread("ns"),
-                 .note = row.at("durable").get<bool>() ? "" : "its writes are NOT durable"});
   }
 }
 

@@ -36,7 +36,6 @@ void DescribePeers(const Peers& peers);
 
 // The peers are closed, before and after.
 void MeasureDisk(const Peers& peers, std::size_t records, Figures& figures);
-void MeasureMemory(const Peers& peers, std::size_t records, Figures& figures);
 void MeasureOpenings(const Peers& peers, std::size_t records, const ReadPlan& plan,
                      Figures& figures);
 
@@ -45,9 +44,6 @@ void MeasureReads(const Peers& peers, std::size_t records, const ReadPlan& plan,
 // Intents alone, pulls alone, and both from 64 callers. Adds the records of its pulls.
 void MeasureWrites(const Peers& peers, std::size_t records, const WritePlan& plan,
                    Figures& figures);
-
-// Of the file that `go run ./bench -json` wrote in bindings/go/kubelet.
-void AddKubelet(const std::string& file, Figures& figures);
 
 }  // namespace waybill::bench
 
