@@ -65,6 +65,16 @@ ImagePulledRecord RecordOf(std::uint64_t index) {
   return record;
 }
 
+std::vector<ImageOnNode> ListOfImages(std::uint64_t first, std::size_t count) {
+  std::vector<ImageOnNode> list;
+  list.reserve(count);
+  for (std::uint64_t i = first; i < first + count; ++i) {
+    list.push_back(
+        {.id = ImageRefOf(i), .repo_tags = {ImageOf(i)}, .repo_digests = {RepoDigestOf(i)}});
+  }
+  return list;
+}
+
 Questions::Questions(std::size_t records, std::uint64_t first, RefOf ref_of) {
   std::vector<std::uint64_t> order(records);
   std::iota(order.begin(), order.end(), first);

@@ -145,9 +145,6 @@ inline constexpr std::uint64_t kLedgerImages = 30'000'000;  // the index of the 
 inline constexpr std::uint64_t kNewImages = 60'000'000;     // of images that no store has
 inline constexpr std::size_t kMostListed = 20'000;          // one list is one transaction
 
-// An entry for each of the images from `first` on, with a tag and a digest.
-std::vector<ImageOnNode> ListOfImages(std::uint64_t first, std::size_t count);
-
 // decisions.cc
 void MeasureKindsOfDecisions(const Micro& micro, const MicroStore& on);
 void MeasureAllowlists(const Micro& micro, const MicroStore& on);

@@ -17,16 +17,6 @@ constexpr std::size_t kMostExported = 2000;
 
 }  // namespace
 
-std::vector<ImageOnNode> ListOfImages(std::uint64_t first, std::size_t count) {
-  std::vector<ImageOnNode> list;
-  list.reserve(count);
-  for (std::uint64_t i = first; i < first + count; ++i) {
-    list.push_back(
-        {.id = ImageRefOf(i), .repo_tags = {ImageOf(i)}, .repo_digests = {RepoDigestOf(i)}});
-  }
-  return list;
-}
-
 void MeasureWholeStores(const Micro& micro, const MicroStore& on) {
   ScratchStore& store = on.store;
   const auto row = [&](const std::string& what, const auto& before, const auto& ours,

@@ -9,6 +9,7 @@
 
 #include "bench/measure.h"
 #include "bench/peers/flushes.h"
+#include "bench/scratch.h"
 
 namespace waybill::bench {
 
@@ -146,15 +147,23 @@ void DescribePeers(const Peers& peers) {
 void MeasureDisk(const Peers& peers, std::size_t records, Figures& figures) {
   figures.Begin(fmt::format("disk, {} records: blocks of all its files, closed", Grouped(records)));
   const auto ours = static_cast<double>(DiskBytes(peers[0]->directory()));
-  for (const auto& peer : peers) {
-    const auto bytes = static_cast<double>(DiskBytes(peer->directory()));
+  const auto add = [&](const std::string& what, const std::filesystem::path& directory) {
+    const auto bytes = static_cast<double>(DiskBytes(directory));
     figures.Add(
-        {.what = peer->name(),
+        {.what = what,
          .ratio = bytes / ours,
          .value = bytes,
          .unit = Unit::kBytes,
          .note = fmt::format("{:.0f} bytes a record", bytes / static_cast<double>(records))});
-  }
+  };
+  for (const auto& peer : peers) add(peer->name(), peer->directory());
+  // As on a node, where the runtime lists each image that was pulled.
+  ScratchStore listed(peers[0]->directory().parent_path() / "listed");
+  listed.Fill(records);
+  Must(listed->ObserveImages(
+      {.images = ListOfImages(0, records), .token = Must(listed->BeginList()), .complete = true}));
+  listed.Close();
+  add("waybill, each image listed", listed.directory());
 }
 
 void MeasureOpenings(const Peers& peers, std::size_t records, const ReadPlan& plan,
