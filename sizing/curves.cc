@@ -13,7 +13,7 @@ namespace {
 
 using internal::Json;
 
-constexpr std::size_t kDiskPoints = 32;
+constexpr std::size_t kPoints = 32;
 
 double Real(std::uint64_t count) { return static_cast<double>(count); }
 
@@ -31,30 +31,19 @@ ByteUnit UnitFor(double bytes) {
   return {"bytes", 1};
 }
 
-Panel MissPanel(const MissCurves& curves) {
-  const bool objects = curves.unit == Unit::kObjects;
-  Panel panel;
-  panel.title = objects ? "A cache of records: decisions that miss"
-                        : "A store of images, by what it evicts: bytes that are pulled";
-  const ByteUnit unit = UnitFor(Real(curves.curves.front().points.front().size));
-  panel.x = {.title = objects ? "records that it holds" : fmt::format("size, {}", unit.name),
-             .log = true};
-  panel.y = {.title = objects ? "misses, % of uses" : "pulled, % of the bytes that are used",
-             .to = 100.0};
-  for (const MissCurve& curve : curves.curves) {
-    Series series{.name = std::string(NameOf(curve.policy))};
-    for (const MissPoint& point : curve.points) {
-      series.points.emplace_back(Real(point.size) / (objects ? 1 : unit.bytes),
-                                 100 * (objects ? point.requests : point.bytes));
-    }
-    panel.series.push_back(std::move(series));
+Panel MissPanel(const MissCurve& curve) {
+  Series lru{.name = "LRU"};
+  for (const MissPoint& point : curve.points) {
+    lru.points.emplace_back(Real(point.size), 100 * point.requests);
   }
-  const auto& points = panel.series.front().points;
-  const double first = 100 * (objects ? curves.first_requests : curves.first_bytes);
-  panel.series.push_back({.name = "first uses",
-                          .points = {{points.front().first, first}, {points.back().first, first}},
-                          .faint = true});
-  return panel;
+  const double first = 100 * curve.first_requests;
+  Series first_uses{.name = "first uses",
+                    .points = {{lru.points.front().first, first}, {lru.points.back().first, first}},
+                    .faint = true};
+  return {.title = "A cache of records: decisions that miss",
+          .x = {.title = "records that it holds", .log = true},
+          .y = {.title = "misses, % of uses", .to = 100.0},
+          .series = {std::move(lru), std::move(first_uses)}};
 }
 
 Panel DiskPanel(const NodeCurves& curves, bool of_bytes) {
@@ -83,41 +72,14 @@ Panel DiskPanel(const NodeCurves& curves, bool of_bytes) {
           .series = {std::move(all), std::move(again)}};
 }
 
-Json JsonOfMisses(const MissCurves& curves) {
-  Json list = Json::array();
-  for (const MissCurve& curve : curves.curves) {
-    Json points = Json::array();
-    for (const MissPoint& point : curve.points) {
-      points.push_back(
-          {{"size", point.size}, {"requests", point.requests}, {"bytes", point.bytes}});
-    }
-    list.push_back({{"policy", NameOf(curve.policy)}, {"points", points}});
-  }
-  return {{"sampled", curves.rate},
-          {"firstRequests", curves.first_requests},
-          {"firstBytes", curves.first_bytes},
-          {"curves", list}};
-}
-
-void AppendMisses(const MissCurves& curves, std::string_view name, std::string& out) {
-  for (const MissCurve& curve : curves.curves) {
-    for (const MissPoint& point : curve.points) {
-      out += fmt::format("{},{},{},{:.6f},{:.6f},,,,\n", name, NameOf(curve.policy), point.size,
-                         point.requests, point.bytes);
-    }
-  }
-}
-
 }  // namespace
 
 NodeCurves CurvesOf(const NodeHistory& history, const ImageGc& gc, std::size_t running, bool all) {
   // Of less than an hour no day can be told.
   NodeCurves curves{.days = std::max(history.days(), 1.0 / 24), .gc = gc, .running = running};
   if (history.requests.all.empty()) return curves;
-  if (all) curves.records = CurvesOf(history.requests, Unit::kObjects);
-  if (!history.has_bytes()) return curves;
-  if (all) curves.bytes = CurvesOf(history.requests, Unit::kBytes);
-  curves.disk = DiskCurve(history.requests, gc, running, kDiskPoints);
+  if (all) curves.records = LruCurve(history.requests, kPoints);
+  if (history.has_bytes()) curves.disk = DiskCurve(history.requests, gc, running, kPoints);
   return curves;
 }
 
@@ -131,8 +93,7 @@ const DiskPoint* LeastWithAgain(const NodeCurves& curves, double part) {
 
 std::string SvgOf(const NodeCurves& curves) {
   std::vector<Panel> panels;
-  if (!curves.records.curves.empty()) panels.push_back(MissPanel(curves.records));
-  if (curves.bytes) panels.push_back(MissPanel(*curves.bytes));
+  if (!curves.records.points.empty()) panels.push_back(MissPanel(curves.records));
   if (!curves.disk.empty()) {
     panels.push_back(DiskPanel(curves, true));
     panels.push_back(DiskPanel(curves, false));
@@ -142,13 +103,14 @@ std::string SvgOf(const NodeCurves& curves) {
 
 std::string CsvOf(const NodeCurves& curves) {
   std::string out =
-      "curve,policy,size,missed_requests,missed_bytes,pulls_per_day,pulled_bytes_per_day,"
-      "again_per_day,again_bytes_per_day\n";
-  AppendMisses(curves.records, "records", out);
-  if (curves.bytes) AppendMisses(*curves.bytes, "bytes", out);
+      "curve,size,missed_requests,pulls_per_day,pulled_bytes_per_day,again_per_day,"
+      "again_bytes_per_day\n";
+  for (const MissPoint& point : curves.records.points) {
+    out += fmt::format("records,{},{:.6f},,,,\n", point.size, point.requests);
+  }
   for (const DiskPoint& point : curves.disk) {
     out += fmt::format(
-        "image_disk,kubelet,{},,,{:.3f},{:.0f},{:.3f},{:.0f}\n", point.disk_bytes,
+        "image_disk,{},,{:.3f},{:.0f},{:.3f},{:.0f}\n", point.disk_bytes,
         Real(point.pulled.requests) / curves.days, Real(point.pulled.bytes) / curves.days,
         Real(point.again.requests) / curves.days, Real(point.again.bytes) / curves.days);
   }
@@ -156,8 +118,12 @@ std::string CsvOf(const NodeCurves& curves) {
 }
 
 Json JsonOf(const NodeCurves& curves) {
-  Json json = {{"days", curves.days}, {"records", JsonOfMisses(curves.records)}};
-  if (curves.bytes) json["bytes"] = JsonOfMisses(*curves.bytes);
+  Json sizes = Json::array();
+  for (const MissPoint& point : curves.records.points) {
+    sizes.push_back({{"size", point.size}, {"requests", point.requests}});
+  }
+  Json json = {{"days", curves.days},
+               {"records", {{"firstRequests", curves.records.first_requests}, {"points", sizes}}}};
   if (curves.disk.empty()) return json;
   Json points = Json::array();
   for (const DiskPoint& point : curves.disk) {

@@ -4,12 +4,11 @@
 #define WAYBILL_SIZING_CURVES_H_
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "sizing/image_disk.h"
-#include "sizing/miss_curves.h"
+#include "sizing/lru.h"
 #include "sizing/node_history.h"
 #include "store/base/json_value.h"
 
@@ -17,10 +16,8 @@ namespace waybill::sizing {
 
 struct NodeCurves {
   double days = 0;
-  MissCurves records = {};
-  // Without the images' bytes there are neither of these.
-  std::optional<MissCurves> bytes = {};
-  std::vector<DiskPoint> disk = {};
+  MissCurve records = {};
+  std::vector<DiskPoint> disk = {};  // none without the images' bytes
   ImageGc gc = {};
   std::size_t running = 0;
 };
@@ -33,7 +30,7 @@ NodeCurves CurvesOf(const NodeHistory& history, const ImageGc& gc, std::size_t r
 const DiskPoint* LeastWithAgain(const NodeCurves& curves, double part);
 
 std::string SvgOf(const NodeCurves& curves);
-// A line each point: curve, policy, size and what it says; a cell that does not apply is empty.
+// A line each point: curve, size and what it says; a cell that does not apply is empty.
 std::string CsvOf(const NodeCurves& curves);
 internal::Json JsonOf(const NodeCurves& curves);
 

@@ -14,7 +14,7 @@
 #include "bindings/cli/node_sources.h"
 #include "bindings/cli/sizing_model.h"
 #include "sizing/curves.h"
-#include "sizing/stack_distances.h"
+#include "sizing/lru.h"
 #include "store/base/try.h"
 
 namespace waybill::cli {
@@ -109,8 +109,8 @@ class AdviseCall final : public Call {
     flags.Value("--pulls-per-day", &pulls_, "N", "pulls of images, new or again",
                 Number{0, kMostPullsPerDay});
     flags.Value("--curves", &curves_, "PREFIX",
-                "write PREFIX.svg, PREFIX.csv and PREFIX.json: what caches and image\n"
-                "disks of each size would have missed",
+                "write PREFIX.svg, PREFIX.csv and PREFIX.json: what a cache and an image\n"
+                "disk of each size would have missed",
                 Length());
     flags.Needs("--curves", {"--trace"});
     DeclareImageGc(flags);
@@ -310,9 +310,8 @@ class AdviseCall final : public Call {
     if (history && !history->requests.all.empty()) {
       const auto capacity =
           static_cast<std::uint64_t>(std::llround(KubeletsCapacity(question.shape.pods)));
-      const auto misses =
-          sizing::LruMisses(history->requests, sizing::Unit::kObjects, std::vector{capacity});
-      question.cache_hit_rate = 1 - static_cast<double>(misses.front().requests) /
+      const auto misses = sizing::LruMisses(history->requests, std::vector{capacity});
+      question.cache_hit_rate = 1 - static_cast<double>(misses.front()) /
                                         static_cast<double>(history->requests.all.size());
     }
     const SizingAdvice advice = Advise(model, *figures, question);

@@ -115,22 +115,11 @@ BOOST_AUTO_TEST_CASE(curves_are_written_as_picture_table_and_json) {
   const Node node(*cli::FindPreset("edge"), 7);
   const json answer = node.Ask({"--curves", node / "c"});
   const json curves = json::parse(ReadFile(node / "c.json"));
-  std::size_t points = curves["imageDisk"]["points"].size();
-  BOOST_TEST(points > 10U);
-  for (const char* const kind : {"records", "bytes"}) {
-    BOOST_TEST(curves[kind]["curves"].size() == 5U);
-    for (const json& curve : curves[kind]["curves"]) {
-      points += curve["points"].size();
-      for (const json& point : curve["points"]) {
-        for (const char* const part : {"requests", "bytes"}) {
-          BOOST_TEST(point[part].get<double>() >= 0);
-          BOOST_TEST(point[part].get<double>() <= 1);
-        }
-      }
-      // Room for all: first uses alone.
-      CheckNear(curve["points"].back()["requests"], curves[kind]["firstRequests"], 1e-9, kind);
-    }
-  }
+  const json& records = curves["records"];
+  BOOST_TEST(records["points"].size() > 10U);
+  // Room for all: first uses alone.
+  CheckNear(records["points"].back()["requests"], records["firstRequests"], 1e-9, "records");
+  const std::size_t points = records["points"].size() + curves["imageDisk"]["points"].size();
   const std::string table = ReadFile(node / "c.csv");
   BOOST_TEST(static_cast<std::size_t>(std::count(table.begin(), table.end(), '\n')) == points + 1);
 
@@ -154,8 +143,8 @@ BOOST_AUTO_TEST_CASE(curves_are_written_as_picture_table_and_json) {
   for (const char* const word : {"nan", "inf"}) {
     BOOST_TEST(picture.find(word) == std::string::npos, word);
   }
-  for (const char* const word : {">LRU<", ">LFU<", ">FIFO<", ">S3-FIFO<", ">SIEVE<", ">first uses<",
-                                 "GiB a day", "pulls a day", "records that it holds"}) {
+  for (const char* const word :
+       {">LRU<", ">first uses<", "GiB a day", "pulls a day", "records that it holds"}) {
     BOOST_TEST(picture.find(word) != std::string::npos, word);
   }
 }
