@@ -32,23 +32,9 @@ class TraceImportCall final : public Call {
                "crictl images -o json, made when the file was last written, or\n"
                "at TIME; of several, what changed");
     flags.List("--containers", &sources_.containers, "FILE|-", "crictl ps -a -o json");
-    flags.List("--kubelet-dir", &sources_.kubelet_dirs, "DIR",
-               "a kubelet directory, or a copy; of several, the oldest first, what\n"
-               "changed",
-               ParseKubeletDirectory);
-    flags.List("--registry", &sources_.registry, "FILE|-",
-               "requests to a registry, as IBM published those of its data centres");
     flags.List("--trace", &sources_.traces, "FILE|-", "a trace that is there already");
-    flags.Value("--node", &sources_.node, "NAME",
-                "only what happened there; of a registry's requests, that client");
-    flags.Choice("--registry-objects", &sources_.objects,
-                 {{"all", RegistryObjects::kAll},
-                  {"manifests", RegistryObjects::kManifests},
-                  {"blobs", RegistryObjects::kBlobs}},
-                 "which requests to a registry count: all (default)", kSeldom);
-    flags.Needed({"--events", "--pods", "--images", "--containers", "--kubelet-dir", "--registry",
-                  "--trace"});
-    flags.Needs("--registry-objects", {"--registry"});
+    flags.Value("--node", &sources_.node, "NAME", "only what happened there");
+    flags.Needed({"--events", "--pods", "--images", "--containers", "--trace"});
   }
 
   Result<ExitCode> Run(Output& out) override {
@@ -77,10 +63,6 @@ class TraceImportCall final : public Call {
     }
     if (imported.other_nodes > 0) {
       Note(fmt::format("left out, of other nodes: {}", imported.other_nodes));
-    }
-    if (imported.unreadable > 0) {
-      Note(fmt::format("left out: {} that can't be read",
-                       HowMany(imported.unreadable, "kubelet's record")));
     }
     return ExitCode::kYes;
   }
@@ -202,7 +184,7 @@ Command TraceCommand() {
       .summary = "make and read the history of a node",
       .actions = {
           {.name = "import",
-           .summary = "make a trace of what kubectl, crictl, a kubelet or a registry recorded",
+           .summary = "make a trace of what kubectl and crictl recorded",
            .notes =
                R"(Prints a trace: JSON lines without secrets (docs/trace.md), which `waybill advise`
 reads. Several files become one history in the order of time. Pull Secrets become
@@ -211,8 +193,7 @@ pseudonyms, which no second import repeats.
 Events last an hour in most clusters: keep a `kubectl get events -A -w -o json` running
 for as long as the history shall be. An event that happened several times says only when
 first and last; the times between are spread evenly. With --images what events and pods
-call an image finds its ID and its size. A kubelet's record says when it was last
-written, not who used it since.)",
+call an image finds its ID and its size.)",
            .examples =
                R"(kubectl get events -A -w -o json > events.json
 waybill trace import --events events.json --pods pods.json --node worker-1 > node.trace

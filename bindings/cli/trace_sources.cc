@@ -18,7 +18,6 @@
 #include "store/base/try.h"
 #include "store/maintenance/for_the_command.h"
 #include "waybill/image_name.h"
-#include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
 
 namespace waybill::cli {
@@ -34,7 +33,6 @@ constexpr std::uint64_t kMaxRepeats = 100'000;
 // A container starts soon after the event about its image, by the same clock.
 constexpr std::int64_t kStartsWithin = 300 * kMillisecondsPerSecond;
 constexpr std::int64_t kStartsBefore = 60 * kMillisecondsPerSecond;
-constexpr std::size_t kMaxRequestBytes = std::size_t{64} << 10;
 
 // The names that messages may quote. Pods have secrets under others: values of variables.
 constexpr auto kQuotableFields = std::to_array<std::string_view>({"items",
@@ -69,12 +67,7 @@ constexpr auto kQuotableFields = std::to_array<std::string_view>({"items",
                                                                   "nodeName",
                                                                   "source",
                                                                   "host",
-                                                                  "reportingInstance",
-                                                                  "timestamp",
-                                                                  "http.request.method",
-                                                                  "http.request.uri",
-                                                                  "http.response.status",
-                                                                  "http.response.written"});
+                                                                  "reportingInstance"});
 
 // Of what others wrote much is missing: then it is empty.
 std::optional<JsonValue> At(std::optional<JsonValue> value,
@@ -105,11 +98,10 @@ std::optional<std::int64_t> TimeAt(std::optional<JsonValue> value,
 
 // Calls `take(JsonValue)` for each object of the file; of a list, for each of `items`.
 template <typename Take>
-Result<void> ForEachObject(const std::string& path, std::string_view items, std::size_t most,
-                           const Take& take) {
-  auto stream = TRY(JsonStream::Open(path, most));
+Result<void> ForEachObject(const std::string& path, std::string_view items, const Take& take) {
+  auto stream = TRY(JsonStream::Open(path, kMaxDocumentBytes));
   while (const auto text = TRY(stream.Next())) {
-    auto document = JsonDocument::ParseSecret(*text, most, kQuotableFields);
+    auto document = JsonDocument::ParseSecret(*text, kMaxDocumentBytes, kQuotableFields);
     if (!document) return AboutInput(stream.where(), document.error(), {});
     const JsonValue root = document->root();
     const auto list = root.Find(items);
@@ -159,8 +151,6 @@ class Importer {
     for (const std::string& path : sources_.containers) TRY(ReadContainers(path));
     for (const std::string& path : sources_.events) TRY(ReadEvents(path));
     TRY(AddStarts());
-    TRY(ReadKubelets());
-    for (const std::string& path : sources_.registry) TRY(ReadRegistry(path));
     NameSources();
     return std::move(import_);
   }
@@ -187,8 +177,6 @@ class Importer {
     add(!sources_.events.empty(), "events");
     add(!sources_.pods.empty(), "pods");
     add(!sources_.images.empty() || !sources_.containers.empty(), "crictl");
-    add(!sources_.kubelet_dirs.empty(), "kubelet-dir");
-    add(!sources_.registry.empty(), "registry");
   }
 
   // Whether this is of the history that is wanted; "": nobody knows, so it is.
@@ -293,25 +281,24 @@ class Importer {
   }
 
   Result<void> ReadContainers(const std::string& path) {
-    return ForEachObject(
-        path, "containers", kMaxDocumentBytes, [&](JsonValue item) -> Result<void> {
-          const auto nanoseconds = static_cast<std::int64_t>(NumberAt(item, {"createdAt"}));
-          if (nanoseconds <= 0) {
-            return Error{ErrorCode::kInvalidArgument,
-                         fmt::format("{}: {}: it says no createdAt", InputName(path), item.Path()),
-                         "give what `crictl ps -a -o json` prints"};
-          }
-          Start start;
-          start.event.time_ms = nanoseconds / 1'000'000;
-          start.event.image = TextAt(item, {"image", "userSpecifiedImage"});
-          if (start.event.image.empty()) start.event.image = TextAt(item, {"image", "image"});
-          start.event.ref = TextAt(item, {"imageRef"});
-          start.event.pod_namespace = TextAt(item, {"labels", "io.kubernetes.pod.namespace"});
-          start.pod =
-              PodKey(start.event.pod_namespace, TextAt(item, {"labels", "io.kubernetes.pod.name"}));
-          starts_.push_back(std::move(start));
-          return {};
-        });
+    return ForEachObject(path, "containers", [&](JsonValue item) -> Result<void> {
+      const auto nanoseconds = static_cast<std::int64_t>(NumberAt(item, {"createdAt"}));
+      if (nanoseconds <= 0) {
+        return Error{ErrorCode::kInvalidArgument,
+                     fmt::format("{}: {}: it says no createdAt", InputName(path), item.Path()),
+                     "give what `crictl ps -a -o json` prints"};
+      }
+      Start start;
+      start.event.time_ms = nanoseconds / 1'000'000;
+      start.event.image = TextAt(item, {"image", "userSpecifiedImage"});
+      if (start.event.image.empty()) start.event.image = TextAt(item, {"image", "image"});
+      start.event.ref = TextAt(item, {"imageRef"});
+      start.event.pod_namespace = TextAt(item, {"labels", "io.kubernetes.pod.namespace"});
+      start.pod =
+          PodKey(start.event.pod_namespace, TextAt(item, {"labels", "io.kubernetes.pod.name"}));
+      starts_.push_back(std::move(start));
+      return {};
+    });
   }
 
   // ---- kubectl
@@ -321,7 +308,7 @@ class Importer {
   }
 
   Result<void> ReadPods(const std::string& path) {
-    return ForEachObject(path, "items", kMaxDocumentBytes, [&](JsonValue item) -> Result<void> {
+    return ForEachObject(path, "items", [&](JsonValue item) -> Result<void> {
       const std::string pod_namespace = TextAt(item, {"metadata", "namespace"});
       const std::string pod = PodKey(pod_namespace, TextAt(item, {"metadata", "name"}));
       const std::string node = TextAt(item, {"spec", "nodeName"});
@@ -382,7 +369,7 @@ class Importer {
   };
 
   Result<void> ReadEvents(const std::string& path) {
-    return ForEachObject(path, "items", kMaxDocumentBytes, [&](JsonValue item) -> Result<void> {
+    return ForEachObject(path, "items", [&](JsonValue item) -> Result<void> {
       // Of a watch with --output-watch-events.
       if (const auto object = item.Find("object")) return ReadEvent(*object);
       return ReadEvent(item);
@@ -471,115 +458,6 @@ class Importer {
     starts_.clear();
     used_.clear();
     return {};
-  }
-
-  // ---- A kubelet's records
-
-  Result<void> ReadKubelets() {
-    std::map<std::string, ImagePulledRecord> before;
-    for (const std::string& directory : sources_.kubelet_dirs) {
-      const std::string pulled = directory + "/image_manager/pulled";
-      std::map<std::string, ImagePulledRecord> now;
-      for (const std::string& name : TRY(internal::ListDirectory(pulled))) {
-        // Others are a kubelet's half-written files, or a guard's.
-        if (!name.starts_with("sha256-")) continue;
-        auto content = internal::ReadWholeFile(pulled + "/" + name, kMaxRecordFileBytes);
-        auto record = content ? DecodePulledRecord(*content) : content.error();
-        if (!record) {
-          ++import_.unreadable;
-          continue;
-        }
-        now.emplace(name, *std::move(record));
-      }
-      struct stat about = {};
-      // A record's removal changes the folder.
-      const std::int64_t seen_ms =
-          ::stat(pulled.c_str(), &about) == 0 ? about.st_mtim.tv_sec * kMillisecondsPerSecond : 0;
-      for (const auto& [name, record] : now) {
-        const auto was = before.find(name);
-        if (was != before.end() && was->second.last_updated == record.last_updated) continue;
-        TRY(AddRecord(record, seen_ms));
-      }
-      for (const auto& [name, record] : before) {
-        if (now.contains(name)) continue;
-        TRY(Add({.kind = TraceEvent::Kind::kRemoved, .time_ms = seen_ms, .ref = record.image_ref}));
-      }
-      before = std::move(now);
-    }
-    return {};
-  }
-
-  Result<void> AddRecord(const ImagePulledRecord& record, std::int64_t seen_ms) {
-    TraceEvent event{.kind = TraceEvent::Kind::kPulled, .ref = record.image_ref};
-    event.time_ms = record.last_updated ? TraceTime(*record.last_updated) : seen_ms;
-    for (const auto& [image, has] : record.credential_mapping) {
-      event.image = image;
-      event.credentials.clear();
-      std::set<std::string> namespaces;
-      for (const ImagePullSecret& secret : has.kubernetes_secrets) {
-        namespaces.insert(secret.namespace_name);
-        event.credentials.push_back(TRY(Pseudonym(secret.namespace_name, secret.name)));
-      }
-      for (const ImagePullServiceAccount& account : has.kubernetes_service_accounts) {
-        namespaces.insert(account.namespace_name);
-        event.credentials.push_back(
-            TRY(Pseudonym(account.namespace_name, "serviceaccount/" + account.name)));
-      }
-      // Of several nobody knows which one pulled.
-      event.pod_namespace = namespaces.size() == 1 ? *namespaces.begin() : "";
-      TRY(Add(event));
-    }
-    return {};
-  }
-
-  // ---- A registry's requests
-
-  Result<void> ReadRegistry(const std::string& path) {
-    return ForEachObject(path, {}, kMaxRequestBytes, [&](JsonValue item) -> Result<void> {
-      const auto time = TimeAt(item, {"timestamp"});
-      const std::string uri = TextAt(item, {"http.request.uri"});
-      if (!time || uri.empty()) {
-        return Error{ErrorCode::kInvalidArgument,
-                     fmt::format("{}: a request has no \"timestamp\" or no \"http.request.uri\"",
-                                 InputName(path)),
-                     "give records as IBM published them: docs/trace.md"};
-      }
-      const std::uint64_t status = NumberAt(item, {"http.response.status"});
-      if (TextAt(item, {"http.request.method"}) != "GET" || status < 200 || status >= 400)
-        return {};
-      if (!IsWanted(TextAt(item, {"http.request.remoteaddr"}))) return {};
-      return AddRequest(*time, uri, status == 200 ? NumberAt(item, {"http.response.written"}) : 0);
-    });
-  }
-
-  // [/]v2/NAMESPACE/REPOSITORY/manifests|blobs/WHAT[?QUERY]; a query may have a secret.
-  Result<void> AddRequest(std::int64_t time_ms, std::string_view uri, std::uint64_t written) {
-    uri = uri.substr(0, uri.find('?'));
-    if (uri.starts_with('/')) uri.remove_prefix(1);
-    if (!uri.starts_with("v2/")) return {};
-    uri.remove_prefix(3);
-    const std::size_t last = uri.rfind('/');
-    const std::size_t kind = last == std::string_view::npos ? last : uri.rfind('/', last - 1);
-    if (kind == std::string_view::npos || kind == 0 || last + 1 == uri.size()) return {};
-    const std::string_view what = uri.substr(last + 1);
-    const std::string_view of = uri.substr(kind + 1, last - kind - 1);
-    const std::string repository(uri.substr(0, kind));
-    const bool is_blob = of == "blobs";
-    if (!is_blob && of != "manifests") return {};
-    if (sources_.objects == (is_blob ? RegistryObjects::kManifests : RegistryObjects::kBlobs)) {
-      return {};
-    }
-    TraceEvent event{.time_ms = time_ms};
-    event.pod_namespace = repository.substr(0, repository.find('/'));
-    if (is_blob) {
-      event.ref = what;
-      if (written > 0) event.bytes = written;
-    } else {
-      event.image = fmt::format("{}{}{}", repository,
-                                what.find(':') == std::string_view::npos ? ':' : '@', what);
-      event.ref = event.image;
-    }
-    return Add(std::move(event));
   }
 
   // ---- Traces

@@ -15,25 +15,18 @@
 
 namespace waybill::cli {
 
-// Which requests of a registry's trace count.
-enum class RegistryObjects : std::uint8_t { kAll, kManifests, kBlobs };
-
 struct TraceSources {
   std::vector<std::string> traces = {};
-  std::vector<std::string> events = {};        // kubectl get events -A -o json, also with -w
-  std::vector<std::string> pods = {};          // kubectl get pods -A -o json
-  std::vector<std::string> images = {};        // crictl images -o json; FILE@TIME
-  std::vector<std::string> containers = {};    // crictl ps -a -o json
-  std::vector<std::string> kubelet_dirs = {};  // the oldest first
-  std::vector<std::string> registry = {};      // a registry's trace, as IBM published its
-  std::string node = {};                       // of whose history; empty: of all
-  RegistryObjects objects = RegistryObjects::kAll;
+  std::vector<std::string> events = {};      // kubectl get events -A -o json, also with -w
+  std::vector<std::string> pods = {};        // kubectl get pods -A -o json
+  std::vector<std::string> images = {};      // crictl images -o json; FILE@TIME
+  std::vector<std::string> containers = {};  // crictl ps -a -o json
+  std::string node = {};                     // of whose history; empty: of all
 };
 
 struct TraceImport {
   std::string sources = {};          // "events+crictl", for the first line
   std::uint64_t other_nodes = 0;     // what was left out: of other nodes
-  std::uint64_t unreadable = 0;      // records of a kubelet that can't be read
   std::set<std::string> nodes = {};  // of the events that were taken
 };
 

@@ -1,5 +1,5 @@
 // `waybill trace`: a node's history out of what others recorded. fixtures/trace/ has such files, in
-// the forms that kubectl 1.33, crictl and the registry's trace have.
+// the forms that kubectl 1.33 and crictl have.
 
 #include "waybill/trace.h"
 
@@ -271,80 +271,23 @@ BOOST_AUTO_TEST_CASE(a_pod_tells_when_its_containers_started) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(requests_to_a_registry) {
-  const CommandResult all = Import({"--registry", Fixture("registry.json")});
-  BOOST_TEST(all.err == "");
-  const Strings expected = {
-      Line(
-          "2017-07-01T01:39:36.5Z",
-          R"("event":"use","image":"4715bf4e/ca64f105:5f9b3c1e","ref":"4715bf4e/ca64f105:5f9b3c1e",)"
-          R"("namespace":"4715bf4e")"),
-      Line("2017-07-01T01:39:37.098Z",
-           R"("event":"use","ref":"3b5cf54e","namespace":"4715bf4e","bytes":1518)"),
-      Line("2017-07-01T01:40:00Z",
-           R"("event":"use","ref":"3b5cf54e","namespace":"4715bf4e","bytes":1518)")};
-  BOOST_TEST(LinesOf(all, "registry") == expected, boost::test_tools::per_element());
-  const auto with = [&](const Strings& more) {
-    Strings arguments = {"--registry", Fixture("registry.json")};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return LinesOf(Import(arguments), "registry");
-  };
-  BOOST_TEST(with({"--node", "77d0a5b6"}) == Strings({expected[2]}));
-  BOOST_TEST(with({"--registry-objects", "manifests"}) == Strings({expected[0]}));
-  BOOST_TEST(with({"--registry-objects", "blobs"}) == Strings({expected[1], expected[2]}));
-}
-
-BOOST_AUTO_TEST_CASE(a_kubelets_directory_at_two_times) {
-  const TempDir scratch;
-  const auto record = [&](const char* directory, const char* name, const char* time) {
-    const auto folder = scratch / directory / "image_manager" / "pulled";
-    std::filesystem::create_directories(folder);
-    WriteFile(
-        folder / name,
-        std::string(R"({"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1beta1",)"
-                    R"("lastUpdatedTime":")") +
-            time + R"(","imageRef":"sha256:)" + name +
-            R"(","credentialMapping":{"registry.example.com/app":{"kubernetesSecrets":)"
-            R"([{"uid":"u","namespace":"team-a","name":"pull","credentialHash":"00ff"}]}}})");
-  };
-  record("monday", "sha256-a", "2026-01-05T10:00:00Z");
-  record("monday", "sha256-b", "2026-01-05T11:00:00Z");
-  record("monday", "sha256-c", "2026-01-05T12:00:00Z");
-  record("friday", "sha256-a", "2026-01-05T10:00:00Z");
-  record("friday", "sha256-b", "2026-01-09T11:00:00Z");
-  WriteFile(scratch / "friday" / "image_manager" / "pulled" / "sha256-d", "damaged");
-  WriteFile(scratch / "friday" / "image_manager" / "pulled" / ".tmp", "half");
-  const CommandResult result = Import({"--kubelet-dir", (scratch / "monday").string(),
-                                       "--kubelet-dir", (scratch / "friday").string()});
-  BOOST_TEST(result.err == "note: left out: 1 kubelet's record that can't be read\n");
-  Strings told;
-  for (const TraceEvent& event : EventsOf(result, "kubelet-dir")) {
-    told.push_back(std::string(TraceKindName(event.kind)) + " " + event.ref);
-    if (event.kind != TraceEvent::Kind::kPulled) continue;
-    BOOST_TEST(event.image == "registry.example.com/app");
-    BOOST_TEST(event.pod_namespace == "team-a");
-    BOOST_TEST(event.credentials.size() == 1U);
-  }
-  BOOST_TEST(
-      told == Strings({"pulled sha256:sha256-a", "pulled sha256:sha256-b", "pulled sha256:sha256-c",
-                       "pulled sha256:sha256-b", "removed sha256:sha256-c"}),
-      boost::test_tools::per_element());
-  BOOST_TEST(result.out.find("00ff") == std::string::npos);
-}
-
 BOOST_AUTO_TEST_CASE(what_an_owner_wrote_joins_in) {
   CliStore store;
   const std::string path = (store / "trace").string();
   BOOST_TEST(store.Start({"--trace", path, "--images", Fixture("images-friday.json")}).exit_code ==
              0);
   const auto events =
-      EventsOf(Import({"--trace", path, "--registry", Fixture("registry.json")}), "trace+registry");
+      EventsOf(Import({"--trace", path, "--pods", Fixture("pods.json")}), "trace+pods");
   BOOST_REQUIRE(events.size() == 6U);
-  BOOST_TEST(events[0].image == "4715bf4e/ca64f105:5f9b3c1e");
-  BOOST_TEST((events[3].kind == TraceEvent::Kind::kStart));
-  BOOST_TEST((events[4].kind == TraceEvent::Kind::kImage));
-  BOOST_TEST((events[4].bytes == 129338587U));
-  BOOST_TEST((events[5].kind == TraceEvent::Kind::kList));
+  std::vector<TraceEvent> written;
+  for (const TraceEvent& event : events) {
+    if (event.kind != TraceEvent::Kind::kUse) written.push_back(event);
+  }
+  BOOST_REQUIRE(written.size() == 3U);
+  BOOST_TEST((written[0].kind == TraceEvent::Kind::kStart));
+  BOOST_TEST((written[1].kind == TraceEvent::Kind::kImage));
+  BOOST_TEST((written[1].bytes == 129338587U));
+  BOOST_TEST((written[2].kind == TraceEvent::Kind::kList));
 }
 
 // The guard sees pulls and lists, and no pods: those are the cluster's to tell.
@@ -384,7 +327,6 @@ BOOST_AUTO_TEST_CASE(wrong_input_is_named) {
   says(Import({"--events", Fixture("events.json"), "--node", "worker-9"}), "--node");
   says(Import({"--images", "-"}), "does not say when it was made");
   says(Import({"--containers", Fixture("pods.json")}), "it says no createdAt");
-  says(Import({"--registry", Fixture("events.json")}), "no \"timestamp\"");
   says(Import({"--trace", Fixture("events.json")}), ":1: this is no trace");
   says(Import({}), "--events");
 }

@@ -65,8 +65,8 @@ std::string_view TraceKindName(TraceEvent::Kind kind);
 // Milliseconds since 1970.
 std::int64_t TraceTime(Timestamp time);
 
-// The first line of a trace from `source`: owner, events, pods, crictl, kubelet-dir, registry,
-// generated; several are joined by "+".
+// The first line of a trace from `source`: owner, events, pods, crictl, generated;
+// several are joined by "+".
 std::string TraceHeaderLine(std::string_view source);
 // One JSON object and a newline. A size that no image has is left out, as if it were unknown.
 std::string TraceLine(const TraceEvent& event);
