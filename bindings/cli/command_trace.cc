@@ -71,7 +71,7 @@ class TraceImportCall final : public Call {
   TraceSources sources_;
 };
 
-class OneTraceCall : public Call {
+class TraceShowCall final : public Call {
  public:
   void Declare(Flags& flags) override {
     flags.Positional("FILE", &file_,
@@ -79,12 +79,6 @@ class OneTraceCall : public Call {
                      kRequired);
   }
 
- protected:
-  std::string file_;
-};
-
-class TraceShowCall final : public OneTraceCall {
- public:
   Result<ExitCode> Run(Output& out) override {
     auto reader = TRY(TraceReader::Open(file_));
     std::array<std::uint64_t, kKinds> kinds{};
@@ -93,7 +87,25 @@ class TraceShowCall final : public OneTraceCall {
     std::uint64_t pulled_bytes = 0;
     std::uint64_t answers = 0;
     std::uint64_t must_pull = 0;
-    while (const auto event = TRY(reader.Next())) {
+    std::uint64_t wrong = 0;
+    std::uint64_t back = 0;
+    std::optional<std::int64_t> before;
+    for (;;) {
+      auto next = reader.Next();
+      if (!next) {
+        // What can't be read any further, can't be shown.
+        if (next.error().code != ErrorCode::kInvalidArgument) return next.error();
+        ++wrong;
+        AddProblem(std::move(next.error().message));
+        continue;
+      }
+      const auto& event = *next;
+      if (!event) break;
+      if (event->time_ms < before.value_or(event->time_ms)) {
+        ++back;
+        AddProblem(fmt::format("{}: the time goes back", reader.where()));
+      }
+      before = event->time_ms;
       ++kinds[static_cast<std::size_t>(event->kind)];
       first = std::min(first.value_or(event->time_ms), event->time_ms);
       last = std::max(first == event->time_ms ? event->time_ms : last, event->time_ms);
@@ -122,57 +134,29 @@ class TraceShowCall final : public OneTraceCall {
     fields.push_back({"pulledBytes", "bytes pulled, as far as known", pulled_bytes});
     fields.push_back(
         {"cutLines", reader.cut_lines() == 0 ? "" : "lines cut short", reader.cut_lines()});
+    fields.push_back({"wrong", wrong == 0 ? "" : "lines that are no event", wrong});
+    fields.push_back({"timeGoesBack", back == 0 ? "" : "times that go back", back});
+    fields.push_back({"problems", problems_.empty() ? "" : "problems", Json(problems_)});
     out.WriteFields(fields);
-    return ExitCode::kYes;
+    return wrong + back == 0 ? ExitCode::kYes : ExitCode::kNo;
   }
 
  private:
+  void AddProblem(std::string text) {
+    constexpr std::size_t kMostShown = 20;
+    if (problems_.size() < kMostShown) problems_.push_back(std::move(text));
+  }
+
   using Names = std::unordered_set<std::uint64_t>;
   static void Count(const std::string& name, Names& names) {
     if (!name.empty()) names.insert(std::hash<std::string>()(name));
   }
 
+  std::string file_;
+  std::vector<std::string> problems_;
   Names images_;
   Names namespaces_;
   Names credentials_;
-};
-
-class TraceCheckCall final : public OneTraceCall {
- public:
-  Result<ExitCode> Run(Output& out) override {
-    constexpr std::size_t kMostShown = 20;
-    auto reader = TRY(TraceReader::Open(file_));
-    std::vector<std::string> problems;
-    std::uint64_t wrong = 0;
-    std::uint64_t back = 0;
-    std::optional<std::int64_t> before;
-    for (;;) {
-      auto event = reader.Next();
-      if (!event) {
-        // What can't be read any further, can't be checked.
-        const bool is_line = event.error().code == ErrorCode::kInvalidArgument ||
-                             event.error().code == ErrorCode::kLimitExceeded;
-        if (!is_line || event.error().code == ErrorCode::kLimitExceeded) return event.error();
-        ++wrong;
-        if (problems.size() < kMostShown) problems.push_back(event.error().message);
-        continue;
-      }
-      if (!*event) break;
-      if (before && (*event)->time_ms < *before) {
-        ++back;
-        if (problems.size() < kMostShown) {
-          problems.push_back(fmt::format("{}: the time goes back", reader.where()));
-        }
-      }
-      before = (*event)->time_ms;
-    }
-    out.WriteFields({{"events", "events", reader.events()},
-                     {"wrong", "lines that are no event", wrong},
-                     {"timeGoesBack", "times that go back", back},
-                     {"cutLines", "lines cut short", reader.cut_lines()},
-                     {"problems", problems.empty() ? "" : "problems", Json(problems)}});
-    return wrong + back == 0 ? ExitCode::kYes : ExitCode::kNo;
-  }
 };
 
 }  // namespace
@@ -200,14 +184,10 @@ waybill trace import --events events.json --pods pods.json --node worker-1 > nod
 waybill trace import --images monday.json --images friday.json > node.trace)",
            .call = New<TraceImportCall>},
           {.name = "show",
-           .summary = "say what is in a trace",
+           .summary = "say what is in a trace; 1: something is wrong with it",
+           .notes = R"(Names the lines that are no event, and the times that go back.)",
            .examples = R"(waybill trace show node.trace)",
-           .call = New<TraceShowCall>},
-          {.name = "check",
-           .summary = "say what is wrong with a trace; 1: something is",
-           .notes = R"(Names each line that is no event, and each time that goes back.)",
-           .examples = R"(waybill trace check node.trace)",
-           .call = New<TraceCheckCall>}}};
+           .call = New<TraceShowCall>}}};
 }
 
 }  // namespace waybill::cli

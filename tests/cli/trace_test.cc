@@ -331,7 +331,7 @@ BOOST_AUTO_TEST_CASE(wrong_input_is_named) {
   says(Import({}), "--events");
 }
 
-BOOST_AUTO_TEST_CASE(show_and_check) {
+BOOST_AUTO_TEST_CASE(what_is_in_a_trace_and_what_is_wrong) {
   const TempDir scratch;
   const std::string path = (scratch / "node.trace").string();
   WriteFile(path, Import({"--events", Fixture("events.json"), "--pods", Fixture("pods.json"),
@@ -349,11 +349,14 @@ BOOST_AUTO_TEST_CASE(show_and_check) {
   BOOST_TEST(shown["pulledBytes"] == 129338587);
   BOOST_TEST(shown["from"] == "2026-11-20T07:59:58Z");
   BOOST_TEST(shown["to"] == "2026-11-20T08:20:00Z");
-  BOOST_TEST(RunWaybill({"trace", "check", path}).exit_code == 0);
+  BOOST_TEST(shown["wrong"] == 0);
+  BOOST_TEST(shown["timeGoesBack"] == 0);
+  BOOST_TEST(shown["problems"].empty());
+  BOOST_TEST(RunWaybill({"trace", "show", path}).exit_code == 0);
 
   WriteFile(path, TraceHeaderLine("generated") + TraceLine({.time_ms = 2}) + "{}\n" +
                       TraceLine({.time_ms = 1}) + "{\"time");
-  const CommandResult wrong = RunWaybill({"trace", "check", path, "--json"});
+  const CommandResult wrong = RunWaybill({"trace", "show", path, "--json"});
   BOOST_TEST(wrong.exit_code == 1);
   const auto found = nlohmann::json::parse(wrong.out);
   BOOST_TEST(found["events"] == 2);
@@ -375,14 +378,14 @@ BOOST_AUTO_TEST_CASE(sizes_that_no_image_has) {
   }
   WriteFile(path, trace);
   const std::string says = path + ":3: bytes: is above 274877906944";
-  for (const std::vector<std::string>& call : {std::vector<std::string>{"trace", "show", path},
-                                               {"trace", "import", "--trace", path},
-                                               {"advise", "--trace", path}}) {
+  for (const std::vector<std::string>& call :
+       {std::vector<std::string>{"trace", "import", "--trace", path},
+        {"advise", "--trace", path}}) {
     const CommandResult refused = RunWaybill(call);
     BOOST_TEST(refused.exit_code == 2, call[0] + " " + call[1] + ": " + refused.out);
     BOOST_TEST(refused.err.find(says) != std::string::npos, refused.err);
   }
-  const CommandResult wrong = RunWaybill({"trace", "check", path, "--json"});
+  const CommandResult wrong = RunWaybill({"trace", "show", path, "--json"});
   BOOST_TEST(wrong.exit_code == 1);
   BOOST_TEST(nlohmann::json::parse(wrong.out)["problems"][0] == says);
 }
