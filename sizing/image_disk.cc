@@ -161,16 +161,20 @@ std::vector<DiskPoint> DiskCurve(const Requests& requests, const ImageGc& gc, st
                                  std::size_t points) {
   std::vector<DiskPoint> curve;
   if (requests.all.empty() || points < 2) return curve;
-  const auto percent = static_cast<double>(std::max<std::uint64_t>(1, gc.high_percent)) / 100;
-  const double most = static_cast<double>(requests.distinct_bytes()) / percent * 1.01 + 100;
-  const DiskPoint all =
-      PlayDisk(requests, gc, running, static_cast<std::uint64_t>(std::ceil(most)));
+  // The kubelet rounds the free percent down, so 101 - high percent must be free beside all images.
+  // From below 2 it collects whatever is free.
+  const std::uint64_t high = std::max<std::uint64_t>(2, gc.high_percent) - 1;
+  const auto most =
+      static_cast<std::uint64_t>((Wide(requests.distinct_bytes()) * 100 + high - 1) / high);
+  const DiskPoint all = PlayDisk(requests, gc, running, most);
   const auto least = static_cast<double>(all.most_in_use);
-  for (std::size_t i = 0; i < points; ++i) {
+  const double factor = static_cast<double>(most) / least;
+  for (std::size_t i = 0; i + 1 < points; ++i) {
     const double part = static_cast<double>(i) / static_cast<double>(points - 1);
-    const auto bytes = static_cast<std::uint64_t>(std::ceil(least * std::pow(most / least, part)));
+    const auto bytes = static_cast<std::uint64_t>(std::ceil(least * std::pow(factor, part)));
     curve.push_back(PlayDisk(requests, gc, running, bytes));
   }
+  curve.push_back(all);
   return curve;
 }
 

@@ -39,8 +39,8 @@ struct DiskPoint {
 DiskPoint PlayDisk(const Requests& requests, const ImageGc& gc, std::size_t running,
                    std::uint64_t disk_bytes);
 
-// From what just holds the images that are in use at once to what never collects for want of room:
-// each about as many times the one before.
+// From what just holds the images that are in use at once to the smallest disk that never collects
+// for want of room: each about as many times the one before.
 std::vector<DiskPoint> DiskCurve(const Requests& requests, const ImageGc& gc, std::size_t running,
                                  std::size_t points);
 

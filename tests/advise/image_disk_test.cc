@@ -209,6 +209,34 @@ BOOST_AUTO_TEST_CASE(a_disk_with_room_for_all_pulls_nothing_again) {
   }
 }
 
+// The kubelet rounds the free percent down, so it collects below what the threshold seems to say.
+// Below 2 it always does.
+BOOST_AUTO_TEST_CASE(the_last_point_is_where_nothing_is_pulled_again) {
+  const std::uint64_t seed = SeedOfThisRun();
+  Draw draw(seed);
+  for (std::uint64_t high = 2; high <= 100; ++high) {
+    Requests requests = Drawn(draw);
+    for (std::uint64_t& bytes : requests.bytes) bytes = 10'000'000 + draw.Below(990'000'001);
+    // All that was ever used, once more, and two looks of the kubelet at it.
+    for (std::uint32_t object = 0; object < requests.bytes.size(); ++object) {
+      requests.all.push_back({object, requests.all.back().time_ms});
+    }
+    for (int i = 0; i < 3; ++i) requests.all.push_back({0, requests.all.back().time_ms + 300'000});
+    const ImageGc gc{.high_percent = high, .low_percent = std::min<std::uint64_t>(high, 80)};
+    const std::size_t running = 1 + draw.Below(5);
+    BOOST_TEST_CONTEXT("threshold " << high << ", seed " << seed) {
+      const std::uint64_t last = DiskCurve(requests, gc, running, 4).back().disk_bytes;
+      const DiskPoint slow = SlowKubelet(requests, gc, running, last).Play();
+      BOOST_TEST(slow.again.requests == 0U);
+      BOOST_TEST(slow.collected == 0U);
+      // Nor is it larger than that takes.
+      if (requests.bytes.size() > running) {
+        BOOST_TEST(SlowKubelet(requests, gc, running, last - 1).Play().collected > 0U);
+      }
+    }
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace waybill::testing
