@@ -31,7 +31,10 @@ using Numbers = std::unordered_map<std::string, std::uint32_t>;
 
 class Counting {
  public:
-  explicit Counting(const HistoryLimits& limits) : limits_(limits) {}
+  Counting(const HistoryLimits& limits, std::string_view source) : limits_(limits) {
+    history_.source = source;
+    history_.pulls_tell_credentials = source.find("events") == std::string_view::npos;
+  }
 
   Result<void> Add(const TraceEvent& event) {
     if (history_.events++ == 0) history_.span = {event.time_ms, event.time_ms};
@@ -110,7 +113,7 @@ class Counting {
     bool on_node = false;
     bool has_record = false;
     bool tenants_known = true;               // each pull said whose it was
-    bool is_recorded = false;                // was pulled, or a use says so
+    bool is_recorded = false;                // a pull or a use told whose it is
     std::set<std::string> credentials = {};  // proven by pulls
     std::set<std::uint32_t> tenants = {};    // that are in the record
     std::set<std::uint32_t> tenants_ever = {};
@@ -211,12 +214,14 @@ class Counting {
     Arrived(number);
     TRY(AddRequest(pulls_, number));
     Image& image = images_[number];
-    image.is_recorded = true;
     if (!std::exchange(image.has_record, true)) {
       history_.records_at_once = std::max(history_.records_at_once, ++records_);
     }
-    (event.credentials.empty() ? history_.apps[image.app].is_public
-                               : history_.apps[image.app].is_private) = true;
+    if (!event.credentials.empty()) {
+      image.is_recorded = history_.apps[image.app].is_private = true;
+    } else if (history_.pulls_tell_credentials) {
+      image.is_recorded = history_.apps[image.app].is_public = true;
+    }
     for (const std::string& credential : event.credentials) {
       if (image.credentials.insert(credential).second) TRY(CountCredential());
     }
@@ -379,7 +384,7 @@ double NodeHistory::PerDay(std::uint64_t count) const {
 }
 
 Result<NodeHistory> ReadHistory(TraceReader& reader, const HistoryLimits& limits) {
-  Counting counting(limits);
+  Counting counting(limits, reader.source());
   while (true) {
     auto event = TRY(reader.Next());
     if (!event) break;
@@ -390,7 +395,6 @@ Result<NodeHistory> ReadHistory(TraceReader& reader, const HistoryLimits& limits
     }
   }
   NodeHistory history = counting.Take();
-  history.source = reader.source();
   history.cut_lines = reader.cut_lines();
   return history;
 }

@@ -58,6 +58,8 @@ struct NodeHistory {
   std::uint64_t cut_lines = 0;
   Lifetime span = {};
   bool has_credentials = false;  // without, nobody knows who used what with which
+  // A pull without credentials took none. A cluster's events tell none of any pull.
+  bool pulls_tell_credentials = true;
 
   std::uint64_t uses = 0;
   std::uint64_t answered = 0;  // uses of which the answer is known

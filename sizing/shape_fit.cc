@@ -128,7 +128,7 @@ std::vector<Fitted> FitShape(const NodeHistory& history, double containers_per_p
     add("--zipf-skew", FitZipf(uses),
         fmt::format("{} uses of {} repositories", history.uses, uses.size()));
   }
-  if (history.has_credentials && known > 0) {
+  if (history.has_credentials && history.pulls_tell_credentials && known > 0) {
     add("--public-percent", 100 * public_ones / known,
         fmt::format("{:.0f} of {:.0f} repositories were pulled or used without credentials",
                     public_ones, known));

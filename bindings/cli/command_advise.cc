@@ -3,6 +3,7 @@
 // trace, a store or a kubelet directory from what that says (node_sources.h).
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -132,6 +133,8 @@ class AdviseCall final : public Call {
   }
 
  private:
+  using Values = std::array<std::optional<double>, std::size(kOverrides)>;
+
   // The kubelet's fields of its image garbage collection, by the names of its old flags.
   void DeclareImageGc(Flags& flags) {
     const auto percent = [&](const char* name, std::uint64_t* target, const char* help) {
@@ -306,7 +309,7 @@ class AdviseCall final : public Call {
       return Error{ErrorCode::kInternal, "the recorded model lacks a preset"};
     }
     const NodeShape fitted = Fitted(base, source);
-    SizingQuestion question = TRY(QuestionOf(fitted, source, model));
+    SizingQuestion question = TRY(QuestionOf(fitted, source, model, values_));
     if (history && !history->requests.all.empty()) {
       const auto capacity =
           static_cast<std::uint64_t>(std::llround(KubeletsCapacity(question.shape.pods)));
@@ -316,7 +319,8 @@ class AdviseCall final : public Call {
     }
     const SizingAdvice advice = Advise(model, *figures, question);
     std::vector<AdviceRow> rows = RowsOf(source, question, *figures, advice);
-    Explain(rows);
+    const SizingQuestion plain = TRY(QuestionOf(fitted, source, model, {}));
+    Explain(RowsOf(source, plain, *figures, Advise(model, *figures, plain)), rows);
     std::optional<sizing::NodeCurves> curves;
     if (history) {
       const auto running = static_cast<std::size_t>(
@@ -341,16 +345,16 @@ class AdviseCall final : public Call {
 
   // What the flags make of the node: twice as many tenants, if so many are stated.
   Result<SizingQuestion> QuestionOf(const NodeShape& fitted, const NodeSource& source,
-                                    const SizingModel& model) const {
+                                    const SizingModel& model, const Values& values) const {
     SizingQuestion question{.shape = fitted};
     NodeShape& shape = question.shape;
     for (std::size_t i = 0; i < std::size(kOverrides); ++i) {
-      if (values_[i]) shape.*kOverrides[i].value = *values_[i];
+      if (values[i]) shape.*kOverrides[i].value = *values[i];
     }
     const double images = Ratio(shape.images, fitted.images);
     const double tenants = Ratio(shape.tenants, fitted.tenants);
     // Each tenant uses as many images as before.
-    if (!values_[kSecretsPerImage]) {
+    if (!values[kSecretsPerImage]) {
       shape.secrets_per_image =
           std::clamp(shape.secrets_per_image * tenants / images, 1.0, std::max(1.0, shape.tenants));
     }
@@ -383,18 +387,20 @@ class AdviseCall final : public Call {
     return question;
   }
 
-  // What flags had a part in.
-  void Explain(std::vector<AdviceRow>& rows) const {
+  // What flags had a part in: what differs from the rows without them, `plain`.
+  void Explain(const std::vector<AdviceRow>& plain, std::vector<AdviceRow>& rows) const {
     std::vector<std::string> words;
     for (std::size_t i = 0; i < std::size(kOverrides); ++i) {
       if (!values_[i] || i == kPods) continue;
       words.push_back(fmt::format("{} {:g}", kOverrides[i].flag, *values_[i]));
     }
-    for (AdviceRow& row : rows) {
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      AdviceRow& row = rows[i];
       if (pulls_ && row.key == "pullsPerDay") {
         row.from = "--pulls-per-day";
-      } else if (!words.empty() && (row.key == "records" || row.key == "bytesPerRecord" ||
-                                    row.key == "pullsPerDay")) {
+      } else if (!(row.value == plain[i].value && row.text == plain[i].text) &&
+                 (row.key == "records" || row.key == "bytesPerRecord" ||
+                  row.key == "pullsPerDay")) {
         row.from += "; scaled by " + InWords(words);
       }
     }
@@ -412,7 +418,7 @@ class AdviseCall final : public Call {
   std::chrono::seconds minimum_age_{120};
   std::chrono::seconds maximum_age_{0};
   const NodeShape* preset_ = nullptr;  // default, or the one most like a source
-  std::optional<double> values_[std::size(kOverrides)];
+  Values values_;
   std::optional<double> pulls_;
 };
 

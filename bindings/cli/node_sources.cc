@@ -144,7 +144,10 @@ NodeSource SourceOf(const sizing::NodeHistory& history, const std::string& path,
             ? Known{Real(on_node), "images at once, less those that came with the node"}
             : Known{Real(history.records_at_once), "images that were pulled, at once"};
   }
-  if (history.has_credentials) {
+  if (!history.pulls_tell_credentials && history.secrets.empty()) {
+    AddFact(source, "credentials", "credentials", Json(), "not known",
+            "events tell none of a pull: Secrets are the preset's");
+  } else if (history.has_credentials) {
     source.secrets.assign(history.secrets.begin(), history.secrets.end());
     source.secrets_from =
         fmt::format("credentials of {}", HowMany(history.secrets.size(), "record"));
@@ -161,7 +164,7 @@ NodeSource SourceOf(const sizing::NodeHistory& history, const std::string& path,
     source.pulls_per_day = per_day(history.pulls, "pull");
     source.failed_pulls_per_day = per_day(history.failed_pulls, "failed pull");
   }
-  if (history.has_credentials) {
+  if (history.has_credentials && history.pulls_tell_credentials) {
     source.write_backs_per_day = per_day(history.write_backs, "credential");
   }
   if (history.lists > 0) {

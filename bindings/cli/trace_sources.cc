@@ -174,7 +174,8 @@ class Importer {
       import_.sources += name;
     };
     add(!sources_.traces.empty(), "trace");
-    add(!sources_.events.empty(), "events");
+    // Of a trace that was imported, too: its reader must know that events tell no credentials.
+    add(!sources_.events.empty() || traces_have_events_, "events");
     add(!sources_.pods.empty(), "pods");
     add(!sources_.images.empty() || !sources_.containers.empty(), "crictl");
   }
@@ -464,6 +465,7 @@ class Importer {
 
   Result<void> ReadTrace(const std::string& path) {
     auto reader = TRY(TraceReader::Open(path));
+    if (reader.source().find("events") != std::string_view::npos) traces_have_events_ = true;
     while (auto event = TRY(reader.Next())) {
       if (event->kind == TraceEvent::Kind::kImage && !event->ref.empty()) {
         Learn(event->image, *event);
@@ -485,6 +487,7 @@ class Importer {
   const TraceSources& sources_;
   TraceSorter& sorter_;
   TraceImport import_;
+  bool traces_have_events_ = false;
   std::array<char, 32> salt_{};
   std::unordered_map<std::string, Known> known_;                           // by each name
   std::unordered_map<std::string, std::vector<std::string>> credentials_;  // of pods

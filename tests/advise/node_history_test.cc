@@ -24,8 +24,9 @@ using Kind = TraceEvent::Kind;
 
 constexpr std::int64_t kHour = 3'600'000;
 
-Result<NodeHistory> Read(const std::vector<TraceEvent>& events, const HistoryLimits& limits = {}) {
-  std::string text = TraceHeaderLine("generated");
+Result<NodeHistory> Read(const std::vector<TraceEvent>& events, const HistoryLimits& limits = {},
+                         std::string_view source = "generated") {
+  std::string text = TraceHeaderLine(source);
   for (const TraceEvent& event : events) text += TraceLine(event);
   auto reader = TraceReader::OfText(text);
   if (!reader) return reader.error();
@@ -136,6 +137,30 @@ BOOST_AUTO_TEST_CASE(without_uses_pulls_are_what_is_asked_for) {
   for (const Fitted& field : FitShape(*history, 2)) {
     BOOST_TEST(field.flag != "--public-percent");
     BOOST_TEST(field.flag != "--tenants");
+  }
+}
+
+// A cluster's events say of no pull what it took, so that is neither public nor without Secrets.
+BOOST_AUTO_TEST_CASE(what_events_do_not_tell_is_not_known) {
+  const std::vector<TraceEvent> events = {
+      Use(0, "a:1", "sha256:1", "one", kA, Reason::kImageAbsent),
+      Pulled(1, "a:1", "sha256:1", "one", "", 5), Pulled(2, "b:1", "sha256:2", "one", "", 6),
+      Pulled(3, "c:1", "sha256:3", "one", kA, 6)};
+  const auto has_public = [](const NodeHistory& history) {
+    const auto shape = FitShape(history, 2);
+    return std::any_of(shape.begin(), shape.end(),
+                       [](const Fitted& field) { return field.flag == "--public-percent"; });
+  };
+  const auto owner = Read(events, {}, "owner");
+  BOOST_REQUIRE(owner.has_value());
+  BOOST_TEST(has_public(*owner));
+  BOOST_TEST((owner->secrets == std::vector<std::uint32_t>{0, 0, 1}));
+  for (const char* const source : {"events", "events+pods", "trace+events"}) {
+    const auto history = Read(events, {}, source);
+    BOOST_REQUIRE(history.has_value());
+    BOOST_TEST(!has_public(*history), source);
+    BOOST_TEST((history->secrets == std::vector<std::uint32_t>{1}), source);
+    BOOST_TEST(history->records_at_once == 3U);
   }
 }
 
