@@ -113,7 +113,7 @@ keep the same records, and how large store and map must be for a node.")
 get_property(targets DIRECTORY ${PROJECT_SOURCE_DIR} PROPERTY BUILDSYSTEM_TARGETS)
 add_custom_target(waybill_packages)
 foreach(target waybill_shared waybill_static waybill_c waybill_c_static waybill_cli waybill_docs
-    ${WAYBILL_BENCH_PROGRAMS})
+    waybill_bench)
   if(TARGET ${target})
     add_dependencies(waybill_packages ${target})
   endif()

@@ -61,7 +61,7 @@ void Declare(CLI::App& app, Flags& flags, std::vector<double>& values) {
   app.add_option("--text", flags.text, "write the table to this file, too");
   app.add_option("--plots", flags.plots, "write plots to this directory");
   app.add_option("--record-model", flags.model,
-                 "write bindings/cli/sizing_model.inc; needs all presets and --year");
+                 "write what waybill advise knows; needs all presets and --year");
   app.add_option("--write-trace", flags.trace,
                  "write the first preset's life as a trace for waybill advise, and end");
   for (std::size_t i = 0; i < cli::kShapeFields.size(); ++i) {

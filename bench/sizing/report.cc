@@ -233,7 +233,7 @@ std::string TextOf(const Run& run) {
 }
 
 std::string JsonOf(const Run& run) {
-  ordered_json json = {{"name", "sizing"}, {"again", "./dev bench sizing"}};
+  ordered_json json = {{"name", "sizing"}};
   for (const auto& [name, value] : run.facts) json["machine"][name] = value;
   json["warnings"] = run.warnings;
   json["seed"] = run.seed;

@@ -175,7 +175,7 @@ void WriteNodeAdvice(const NodeSource& source, const NodeShape& fitted, const No
   table.reserve(rows.size());
   for (const AdviceRow& row : rows) table.push_back({row.label, row.text, row.from});
   out.WriteTable({"WHAT", "VALUE", "FROM"}, table, Output::Names::kNone);
-  out.Line("to simulate it: ./dev bench sizing --preset {}{}", fitted.name, flags);
+  out.Line("to simulate it: waybill-bench sizing --preset {}{}", fitted.name, flags);
 }
 
 Result<void> WriteCurves(const sizing::NodeCurves& curves, const std::string& prefix) {
