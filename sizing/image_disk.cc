@@ -42,7 +42,7 @@ class Disk {
     std::int64_t detected = 0;        // the first tick that sees it
   };
 
-  std::uint64_t BytesOf(std::uint32_t object) const { return requests_.bytes[object]; }
+  std::uint64_t BytesOf(std::uint32_t object) const { return requests_.BytesOnDisk(object); }
   Order OrderOf(std::uint32_t object) const {
     return {images_[object].last_used, images_[object].detected, object};
   }
@@ -76,15 +76,17 @@ class Disk {
       }
     }
     if (!IsOver()) return;
-    // Also where that is nothing one image goes.
     const auto wanted_free =
         static_cast<std::int64_t>(Wide(point_.disk_bytes) * (100 - gc_.low_percent) / 100);
-    const auto aim = static_cast<std::int64_t>(point_.disk_bytes) - wanted_free;
+    const auto available = static_cast<std::int64_t>(point_.disk_bytes - used_);
+    std::int64_t freed = 0;
     for (auto at = unused_.begin(); at != unused_.end();) {
       const auto [last_used, detected, object] = *at++;
       if (tick_ - detected < gc_.min_age_ms) continue;
       Delete(object);
-      if (static_cast<std::int64_t>(used_) <= aim) break;
+      // The kubelet counts what the runtime lists. Also where nothing is wanted one image goes.
+      freed += static_cast<std::int64_t>(requests_.bytes[object]);
+      if (freed >= wanted_free - available) break;
     }
   }
 
@@ -105,11 +107,12 @@ class Disk {
       ++point_.without_room;
       return false;
     }
+    const std::uint64_t listed = requests_.bytes[request.object];
     ++point_.pulled.requests;
-    point_.pulled.bytes += bytes;
+    point_.pulled.bytes += listed;
     if (image.was_present) {
       ++point_.again.requests;
-      point_.again.bytes += bytes;
+      point_.again.bytes += listed;
     }
     used_ += bytes;
     point_.most_bytes = std::max(point_.most_bytes, used_);
@@ -164,8 +167,9 @@ std::vector<DiskPoint> DiskCurve(const Requests& requests, const ImageGc& gc, st
   // The kubelet rounds the free percent down, so 101 - high percent must be free beside all images.
   // From below 2 it collects whatever is free.
   const std::uint64_t high = std::max<std::uint64_t>(2, gc.high_percent) - 1;
-  const auto most =
-      static_cast<std::uint64_t>((Wide(requests.distinct_bytes()) * 100 + high - 1) / high);
+  Wide distinct = 0;
+  for (std::uint32_t i = 0; i < requests.bytes.size(); ++i) distinct += requests.BytesOnDisk(i);
+  const auto most = static_cast<std::uint64_t>((distinct * 100 + high - 1) / high);
   const DiskPoint all = PlayDisk(requests, gc, running, most);
   const auto least = static_cast<double>(all.most_in_use);
   const double factor = static_cast<double>(most) / least;

@@ -23,10 +23,10 @@ inline constexpr std::int64_t kGcPeriodMs = 300 * 1000;
 
 struct DiskPoint {
   std::uint64_t disk_bytes = 0;
-  Misses pulled = {};              // first and again
+  Misses pulled = {};              // first and again; bytes as listed
   Misses again = {};               // of these, what was on the disk before
   std::uint64_t collected = 0;     // images that were deleted
-  std::uint64_t most_in_use = 0;   // bytes of images of which containers run, at once
+  std::uint64_t most_in_use = 0;   // bytes on the disk of images of which containers run, at once
   std::uint64_t most_bytes = 0;    // on the disk at once
   std::uint64_t without_room = 0;  // uses whose image did not fit beside those in use
 

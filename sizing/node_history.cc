@@ -27,6 +27,13 @@ std::string Known(const std::string& reason) {
   return reason.empty() ? "" : "other";
 }
 
+// CRI-O calls images by bare digits, containerd by sha256: and digits.
+bool IsCrioId(std::string_view ref) {
+  constexpr std::size_t kDigits = 64;
+  return ref.size() == kDigits &&
+         ref.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 using Numbers = std::unordered_map<std::string, std::uint32_t>;
 
 class Counting {
@@ -50,6 +57,7 @@ class Counting {
         return {};
       case TraceEvent::Kind::kList:
         ++history_.lists;
+        if (event.unpacked_percent) unpacked_percent_ = *event.unpacked_percent;
         if (std::exchange(removed_since_list_, false)) ++history_.collections;
         return {};
       case TraceEvent::Kind::kPullFailed:
@@ -80,6 +88,15 @@ class Counting {
     history_.requests_are_pulls = requests.all.empty();
     if (history_.requests_are_pulls) requests.all = std::move(pulls_);
     Number(requests);
+    if (unpacked_percent_ > 0) {
+      requests.unpacked = unpacked_percent_ / 100.0;
+      history_.unpacked_as = "as unpacked, measured";
+    } else if (is_crio_) {
+      history_.unpacked_as = "as CRI-O lists them, unpacked";
+    } else {
+      requests.unpacked = kContainerdUnpacked;
+      history_.unpacked_as = "as unpacked on containerd, estimated";
+    }
     for (std::size_t i = 0; i < images_.size(); ++i) {
       const Image& image = images_[i];
       if (image.same_as) continue;
@@ -173,7 +190,10 @@ class Counting {
       TRY(Keep(key));
       numbers.emplace(key, image);
     }
-    if (event.bytes && *event.bytes > 0) images_[image].bytes = *event.bytes;
+    if (event.bytes && *event.bytes > 0) {
+      images_[image].bytes = *event.bytes;
+      is_crio_ = is_crio_ || IsCrioId(event.ref);
+    }
     if (has_ref && !event.image.empty() && event.kind != TraceEvent::Kind::kUse) {
       const auto waiting = by_name_.find(handler + event.image);
       if (waiting != by_name_.end()) {
@@ -345,6 +365,8 @@ class Counting {
   std::vector<Numbers> credentials_of_;  // tenants', by their place in SeenTenant::credentials
   std::unordered_map<std::string, Holders> holders_;
   bool removed_since_list_ = false;
+  std::uint32_t unpacked_percent_ = 0;  // 0: unknown
+  bool is_crio_ = false;
   std::uint64_t on_node_ = 0;
   std::uint64_t records_ = 0;
   std::size_t credentials_ = 0;

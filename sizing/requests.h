@@ -3,8 +3,9 @@
 #ifndef WAYBILL_SIZING_REQUESTS_H_
 #define WAYBILL_SIZING_REQUESTS_H_
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
-#include <numeric>
 #include <vector>
 
 namespace waybill::sizing {
@@ -15,12 +16,15 @@ struct Request {
 };
 
 struct Requests {
-  std::vector<std::uint64_t> bytes = {};  // of each object, at least 1; an object is its place here
+  // Of each object, as its runtime lists it, at least 1. An object is its place here.
+  std::vector<std::uint64_t> bytes = {};
   std::vector<Request> all = {};
+  // What an object takes on the disk, for each byte that is listed.
+  double unpacked = 1;
 
-  // Of all objects.
-  std::uint64_t distinct_bytes() const {
-    return std::accumulate(bytes.begin(), bytes.end(), std::uint64_t{0});
+  std::uint64_t BytesOnDisk(std::uint32_t object) const {
+    return static_cast<std::uint64_t>(
+        std::max(1LL, std::llround(static_cast<double>(bytes[object]) * unpacked)));
   }
 };
 

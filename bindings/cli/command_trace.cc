@@ -30,7 +30,8 @@ class TraceImportCall final : public Call {
                "pull Secrets");
     flags.List("--images", &sources_.images, "FILE[@TIME]",
                "crictl images -o json, made when the file was last written, or\n"
-               "at TIME; of several, what changed");
+               "at TIME; of several, what changed. Beside a list: crictl imagefsinfo\n"
+               "-o json, which says what its images take on the disk");
     flags.List("--containers", &sources_.containers, "FILE|-", "crictl ps -a -o json");
     flags.List("--trace", &sources_.traces, "FILE|-", "a trace that is there already");
     flags.Value("--node", &sources_.node, "NAME", "only what happened there");

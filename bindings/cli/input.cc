@@ -122,8 +122,13 @@ Result<std::string> ReadOwnFile(const std::string& path, std::size_t most) {
 }
 
 Result<std::vector<ImageOnNode>> ReadImageList(const std::string& path) {
-  return ReadDecoded(path, kMaxDocumentBytes, DecodeImageList,
-                     "a list of images is what `crictl images -o json` prints");
+  return ParseImageList(path, TRY(ReadInput(path, kMaxDocumentBytes)));
+}
+
+Result<std::vector<ImageOnNode>> ParseImageList(const std::string& path, std::string_view content) {
+  auto list = DecodeImageList(content);
+  if (list) return list;
+  return AboutInput(path, list.error(), "a list of images is what `crictl images -o json` prints");
 }
 
 Result<std::vector<ImageOnNode>> ReadPreloadedList(const std::string& path) {

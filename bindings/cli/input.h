@@ -42,6 +42,8 @@ Result<T> ReadDecoded(const std::string& path, std::size_t most,
 
 // The images in `path`: the output of `crictl images -o json`. Errors name the file.
 Result<std::vector<ImageOnNode>> ReadImageList(const std::string& path);
+// The same, of what `path` holds.
+Result<std::vector<ImageOnNode>> ParseImageList(const std::string& path, std::string_view content);
 
 // The same for images that somebody knows to be preloaded: one with a name may lack its ID.
 Result<std::vector<ImageOnNode>> ReadPreloadedList(const std::string& path);

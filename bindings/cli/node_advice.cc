@@ -132,6 +132,11 @@ void AddImageDisk(const sizing::NodeHistory& history, const sizing::NodeCurves& 
   }
   std::string from = fmt::format("the kubelet's collection, {} % down to {} %",
                                  curves.gc.high_percent, curves.gc.low_percent);
+  from += "; sizes " + history.unpacked_as;
+  if (history.requests.unpacked != 1) {
+    from += fmt::format(": {:.2g} times those listed", history.requests.unpacked);
+    json["unpackedTimes"] = history.requests.unpacked;
+  }
   if (history.images_without_bytes > 0) {
     from += fmt::format("; {} of {} images have the others' median size",
                         history.images_without_bytes, history.requests.bytes.size());

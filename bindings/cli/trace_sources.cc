@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <map>
 #include <unordered_map>
 
@@ -14,6 +15,7 @@
 #include "bindings/cli/json_stream.h"
 #include "bindings/cli/parse.h"
 #include "bindings/cli/pull_message.h"
+#include "bindings/cli/sizing_model.h"
 #include "store/base/json_document.h"
 #include "store/base/try.h"
 #include "store/maintenance/for_the_command.h"
@@ -240,8 +242,20 @@ class Importer {
     }
     std::ranges::stable_sort(snapshots, {}, &Snapshot::time_ms);
     std::map<std::string, ImageOnNode> before;
+    std::optional<TraceEvent> list_event;
     for (const Snapshot& snapshot : snapshots) {
-      const auto list = TRY(ReadImageList(snapshot.path));
+      const std::string content = TRY(ReadInput(snapshot.path, kMaxDocumentBytes));
+      if (const auto used = BytesOfImages(content)) {
+        if (!list_event) {
+          return BadFlag("--images",
+                         InputName(snapshot.path) + " is older than each list of images",
+                         "make it after `crictl images -o json`, or add its time: FILE@TIME");
+        }
+        list_event->unpacked_percent = TRY(PercentOf(*used, before, snapshot.path));
+        continue;
+      }
+      const auto list = TRY(ParseImageList(snapshot.path, content));
+      if (list_event) TRY(Add(*std::exchange(list_event, std::nullopt)));
       std::map<std::string, ImageOnNode> now;
       for (const ImageOnNode& image : list) {
         for (const std::string& name : image.repo_tags)
@@ -260,10 +274,43 @@ class Importer {
       for (const auto& [id, image] : before) {
         if (!now.contains(id)) TRY(Add(OfList(TraceEvent::Kind::kRemoved, snapshot, image)));
       }
-      TRY(Add({.kind = TraceEvent::Kind::kList, .time_ms = snapshot.time_ms}));
+      list_event = TraceEvent{.kind = TraceEvent::Kind::kList, .time_ms = snapshot.time_ms};
       before = std::move(now);
     }
-    return {};
+    return list_event ? Add(*std::move(list_event)) : Result<void>();
+  }
+
+  // Of what `crictl imagefsinfo -o json` prints: what the images take on the disk, unpacked.
+  // nullopt: that is something else. Older ones print one file system alone.
+  static std::optional<std::uint64_t> BytesOfImages(std::string_view content) {
+    const auto document = JsonDocument::Parse(content, kMaxDocumentBytes);
+    if (!document) return std::nullopt;
+    const auto status = document->root().Find("status");
+    if (At(status, {"usedBytes"})) return NumberAt(status, {"usedBytes", "value"});
+    const auto systems = At(status, {"imageFilesystems"});
+    if (!systems || systems->kind() != JsonKind::kArray) return std::nullopt;
+    std::uint64_t used = 0;
+    for (const JsonValue system : systems->members()) {
+      used += NumberAt(system, {"usedBytes", "value"});
+    }
+    return used;
+  }
+
+  static Result<std::uint32_t> PercentOf(std::uint64_t used,
+                                         const std::map<std::string, ImageOnNode>& images,
+                                         const std::string& path) {
+    double listed = 0;
+    for (const auto& [id, image] : images) listed += static_cast<double>(image.bytes);
+    const double percent = std::round(100 * static_cast<double>(used) / std::max(listed, 1.0));
+    constexpr double kLeast = 10;
+    if (listed > 0 && percent >= kLeast && percent <= kMaxTraceUnpackedPercent) {
+      return static_cast<std::uint32_t>(percent);
+    }
+    return BadFlag(
+        "--images",
+        fmt::format("{}: images of {} take {} there, so it is not of the list before it",
+                    InputName(path), BytesText(listed), BytesText(static_cast<double>(used))),
+        "make both on one node, one after the other");
   }
 
   static TraceEvent OfList(TraceEvent::Kind kind, const Snapshot& snapshot,

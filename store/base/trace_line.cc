@@ -124,6 +124,9 @@ std::string TraceLine(const TraceEvent& event) {
   if (event.took_ms && *event.took_ms >= 0) {
     AppendNumber("tookMs", static_cast<std::uint64_t>(*event.took_ms), line);
   }
+  if (event.unpacked_percent && *event.unpacked_percent <= kMaxTraceUnpackedPercent) {
+    AppendNumber("unpackedPercent", *event.unpacked_percent, line);
+  }
   line += "}\n";
   return line;
 }
@@ -153,6 +156,8 @@ Result<TraceEvent> ParseTraceLine(std::string_view line) {
   event.bytes = TRY(ReadNumber(root, "bytes", kMaxTraceImageSize));
   const auto took = TRY(ReadNumber(root, "tookMs", std::numeric_limits<std::int64_t>::max()));
   if (took) event.took_ms = static_cast<std::int64_t>(*took);
+  const auto unpacked = TRY(ReadNumber(root, "unpackedPercent", kMaxTraceUnpackedPercent));
+  if (unpacked) event.unpacked_percent = static_cast<std::uint32_t>(*unpacked);
   return event;
 }
 

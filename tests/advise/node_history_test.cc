@@ -140,6 +140,24 @@ BOOST_AUTO_TEST_CASE(without_uses_pulls_are_what_is_asked_for) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(whose_sizes_they_are) {
+  const auto of = [](std::vector<TraceEvent> events, std::optional<std::uint32_t> percent) {
+    events.push_back(At(9, Kind::kList, ""));
+    events.back().unpacked_percent = percent;
+    const auto history = Read(events);
+    BOOST_REQUIRE(history.has_value());
+    return std::pair(history->requests.unpacked, history->unpacked_as);
+  };
+  const TraceEvent containerd = Pulled(0, "a", "sha256:" + std::string(64, '1'), "", "", 5);
+  const TraceEvent crio = Pulled(0, "a", std::string(64, '1'), "", "", 5);
+  BOOST_TEST((of({containerd}, {}) ==
+              std::pair(kContainerdUnpacked, std::string("as unpacked on containerd, estimated"))));
+  BOOST_TEST((of({crio}, {}) == std::pair(1.0, std::string("as CRI-O lists them, unpacked"))));
+  for (const TraceEvent& event : {containerd, crio}) {
+    BOOST_TEST((of({event}, 319) == std::pair(3.19, std::string("as unpacked, measured"))));
+  }
+}
+
 // A cluster's events say of no pull what it took, so that is neither public nor without Secrets.
 BOOST_AUTO_TEST_CASE(what_events_do_not_tell_is_not_known) {
   const std::vector<TraceEvent> events = {

@@ -258,6 +258,39 @@ BOOST_AUTO_TEST_CASE(all_of_a_node_together) {
   BOOST_TEST(result.out.find("\"pull\"") == std::string::npos);
 }
 
+// Of the list before it; as crictl 1.29 prints it, and as older ones do.
+BOOST_AUTO_TEST_CASE(what_images_take_on_the_disk) {
+  const TempDir scratch;
+  const std::string older = (scratch / "older.json").string();
+  WriteFile(older, R"({"status":{"timestamp":"1","fsId":{"mountpoint":"/a"},)"
+                   R"("usedBytes":{"value":"425593877"},"inodesUsed":{"value":"1"}}})");
+  const std::string monday = Fixture("images-monday.json") + "@2026-11-20T08:00:00Z";
+  const std::string friday = Fixture("images-friday.json") + "@2026-11-24T08:00:00Z";
+  for (const std::string& info : {Fixture("imagefs.json"), older}) {
+    std::vector<std::optional<std::uint32_t>> lists;
+    for (const TraceEvent& event :
+         EventsOf(Import({"--images", monday, "--images", info + "@2026-11-20T08:00:05Z",
+                          "--images", friday}),
+                  "crictl")) {
+      if (event.kind == TraceEvent::Kind::kList) lists.push_back(event.unpacked_percent);
+    }
+    BOOST_TEST((lists == std::vector<std::optional<std::uint32_t>>{319, std::nullopt}));
+  }
+  const auto refused = [&](const Strings& images, const std::string& about) {
+    Strings arguments;
+    for (const std::string& image : images) {
+      arguments.insert(arguments.end(), {"--images", image});
+    }
+    const CommandResult result = Import(arguments);
+    BOOST_TEST(result.exit_code == 2);
+    BOOST_TEST(result.out == "");
+    BOOST_TEST(result.err.find(about) != std::string::npos, result.err);
+  };
+  refused({monday, older + "@2026-11-20T07:00:00Z"}, "is older than each list of images");
+  WriteFile(older, R"({"status":{"imageFilesystems":[{"usedBytes":{"value":"1000"}}]}})");
+  refused({monday, older + "@2026-11-20T08:00:05Z"}, "it is not of the list before it");
+}
+
 BOOST_AUTO_TEST_CASE(a_pod_tells_when_its_containers_started) {
   const auto events = EventsOf(Import({"--pods", Fixture("pods.json")}), "pods");
   BOOST_REQUIRE(events.size() == 3U);

@@ -30,6 +30,7 @@ inline constexpr std::size_t kMaxTraceFiles = 100;
 inline constexpr std::size_t kTracePseudonymDigits = 16;
 // Bytes of one image, 256 GiB: 60 million such images sum up within 64 bits.
 inline constexpr std::uint64_t kMaxTraceImageSize = std::uint64_t{1} << 38;
+inline constexpr std::uint32_t kMaxTraceUnpackedPercent = 10'000;
 
 struct TraceEvent {
   enum class Kind : std::uint8_t {
@@ -55,6 +56,9 @@ struct TraceEvent {
   std::optional<bool> must_pull = {};        // kUse: the answer
   std::optional<std::uint64_t> bytes = {};   // of the image, at most kMaxTraceImageSize
   std::optional<std::int64_t> took_ms = {};  // kPulled, kPullFailed
+  // kList: what its images take on the disk, unpacked, in percent of the bytes that it says. At
+  // most kMaxTraceUnpackedPercent.
+  std::optional<std::uint32_t> unpacked_percent = {};
 
   friend bool operator==(const TraceEvent&, const TraceEvent&) = default;
 };
