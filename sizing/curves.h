@@ -4,6 +4,7 @@
 #define WAYBILL_SIZING_CURVES_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,15 +16,21 @@
 namespace waybill::sizing {
 
 struct NodeCurves {
+  std::string node = {};         // its name, or its trace's
+  std::string unpacked_as = {};  // of the disk's bytes
   double days = 0;
   MissCurve records = {};
   std::vector<DiskPoint> disk = {};  // none without the images' bytes
   ImageGc gc = {};
   std::size_t running = 0;
+  std::uint64_t kubelet_records = 0;  // that a kubelet's own cache holds; 0: no mark
 };
 
 // `all`: not only the image disk's.
 NodeCurves CurvesOf(const NodeHistory& history, const ImageGc& gc, std::size_t running, bool all);
+
+// "12.95 GiB": rounded up, so that a disk of so much is large enough.
+std::string DiskText(std::uint64_t bytes);
 
 // The smallest disk of the curve from which on no more bytes were pulled again than this part of
 // those that were pulled for the first time. nullptr: none.

@@ -417,6 +417,7 @@ Result<NodeHistory> ReadHistory(TraceReader& reader, const HistoryLimits& limits
     }
   }
   NodeHistory history = counting.Take();
+  history.node = reader.node();
   history.cut_lines = reader.cut_lines();
   return history;
 }

@@ -59,6 +59,7 @@ inline constexpr double kContainerdUnpacked = 2.7;
 
 struct NodeHistory {
   std::string source = {};
+  std::string node = {};  // "": the trace does not name it
   std::uint64_t events = 0;
   std::uint64_t cut_lines = 0;
   Lifetime span = {};

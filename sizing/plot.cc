@@ -49,7 +49,8 @@ std::string Escaped(std::string_view text) {
         out += "&gt;";
         break;
       default:
-        out += c;
+        // XML has no control characters.
+        out += static_cast<unsigned char>(c) < ' ' ? '?' : c;
     }
   }
   return out;
@@ -73,7 +74,7 @@ class Ruler {
     to_ = axis.to.value_or(most);
     if (!(to_ > from_)) to_ = axis.log ? from_ * 10 : from_ + 1;
     if (!axis.log && !axis.to) {
-      const double step = Step();
+      const double step = Step(kParts);
       to_ = std::ceil(to_ / step - 1e-9) * step;
     }
   }
@@ -85,16 +86,26 @@ class Ruler {
     return begin_ + (end_ - begin_) * part;
   }
 
+  // Three at least.
   std::vector<double> Ticks() const {
     std::vector<double> ticks;
-    if (!axis_.log) {
-      const double step = Step();
+    if (axis_.log) ticks = LogTicks();
+    for (double parts = kParts; ticks.size() < 3; parts *= 2) {
+      ticks.clear();
+      const double step = Step(parts);
       const double first = std::ceil(from_ / step - 1e-9);
-      for (int i = 0; (first + i) * step <= to_ * (1 + 1e-9); ++i) {
+      for (int i = 0; (first + i) * step <= to_ + 1e-9 * step; ++i) {
         ticks.push_back((first + i) * step);
       }
-      return ticks;
     }
+    return ticks;
+  }
+
+ private:
+  static constexpr double kParts = 6;
+
+  std::vector<double> LogTicks() const {
+    std::vector<double> ticks;
     // As many of 1, 2 and 5 as there is room for.
     const double decades = std::log10(to_ / from_);
     const std::vector<double> parts = decades <= 2.5   ? std::vector<double>{1, 2, 5}
@@ -111,10 +122,9 @@ class Ruler {
     return ticks;
   }
 
- private:
-  // 1, 2 or 5 times a power of ten, six or so in all.
-  double Step() const {
-    const double rough = (to_ - from_) / 6;
+  // 1, 2 or 5 times a power of ten, so many parts or so in all.
+  double Step(double parts) const {
+    const double rough = (to_ - from_) / parts;
     const double power = std::pow(10, std::floor(std::log10(rough)));
     const double digit = rough / power;
     return power * (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10);
@@ -139,7 +149,7 @@ std::pair<double, double> RangeOf(const Panel& panel, bool of_x) {
   return least <= most ? std::pair(least, most) : std::pair(1.0, 2.0);
 }
 
-std::string Mark(std::size_t place, double x, double y, const char* colour) {
+std::string Dot(std::size_t place, double x, double y, const char* colour) {
   switch (place % 4) {
     case 0:
       return fmt::format(R"(<circle cx="{:.1f}" cy="{:.1f}" r="3" fill="{}"/>)", x, y, colour);
@@ -169,12 +179,12 @@ class Drawing {
     for (const double tick : y.Ticks()) {
       const double at = y.At(tick);
       Add(R"(<path d="M{:.1f} {:.1f}H{:.1f}" stroke="#dddddd"/>)", kLeft, at, right);
-      Text(kLeft - 8, at + 4, TickText(panel.y, tick), R"(text-anchor="end")");
+      Text(kLeft - 8, at + 4, NumberText(tick), R"(text-anchor="end")");
     }
     for (const double tick : x.Ticks()) {
       const double at = x.At(tick);
       Add(R"(<path d="M{:.1f} {:.1f}v5" stroke="#555555"/>)", at, bottom);
-      Text(at, bottom + 20, TickText(panel.x, tick), R"(text-anchor="middle")");
+      Text(at, bottom + 20, NumberText(tick), R"(text-anchor="middle")");
     }
     Add(R"(<path d="M{:.1f} {:.1f}V{:.1f}H{:.1f}" stroke="#555555" fill="none"/>)", kLeft,
         top + kPanelTop, bottom, right);
@@ -183,6 +193,7 @@ class Drawing {
     Text(18, middle, panel.y.title,
          fmt::format(R"svg(text-anchor="middle" transform="rotate(-90 18 {:.1f})")svg", middle));
     for (std::size_t i = 0; i < panel.series.size(); ++i) Line(panel.series[i], i, x, y);
+    Marks(panel, x, top + kPanelTop, bottom);
     Names(panel, x, y, top + kPanelTop, bottom, right);
   }
 
@@ -195,10 +206,6 @@ class Drawing {
   void Add(fmt::format_string<Args...> format, Args&&... args) {
     out_ += fmt::format(format, std::forward<Args>(args)...);
     out_ += '\n';
-  }
-
-  static std::string TickText(const Axis& axis, double tick) {
-    return axis.text != nullptr ? axis.text(tick) : NumberText(tick);
   }
 
   static std::size_t PlaceOf(const Series& series, std::size_t own) {
@@ -223,7 +230,24 @@ class Drawing {
     Add(R"(<path d="{}" {} fill="none" stroke-linejoin="round"/>)", path, StrokeOf(series, place));
     if (series.faint || series.points.size() > 40) return;
     for (const auto& [at, value] : series.points) {
-      out_ += Mark(place, x.At(at), y.At(value), style.colour) + '\n';
+      out_ += Dot(place, x.At(at), y.At(value), style.colour) + '\n';
+    }
+  }
+
+  // Words stand upright, on the left of their line if there is room.
+  void Marks(const Panel& panel, const Ruler& x, double top, double bottom) {
+    double before = kLeft;
+    for (const Mark& mark : panel.marks) {
+      const double at = x.At(mark.x);
+      const double beside = at - before < kLine + 4 ? at + kLine - 3 : at - 5;
+      before = std::max(at, beside);
+      Add(R"(<path d="M{:.1f} {:.1f}V{:.1f}" stroke="#009e73" stroke-dasharray="6 4"/>)", at, top,
+          bottom);
+      Text(beside, top + 6, mark.text,
+           fmt::format(
+               R"svg(fill="#006b4f" stroke="#ffffff" stroke-width="4" paint-order="stroke" )svg"
+               R"svg(text-anchor="end" transform="rotate(-90 {:.1f} {:.1f})")svg",
+               beside, top + 6));
     }
   }
 
@@ -263,8 +287,7 @@ class Drawing {
   void Sample(const Series& series, std::size_t own, double x, double y) {
     const std::size_t place = PlaceOf(series, own);
     Add(R"(<path d="M{:.1f} {:.1f}h26" {}/>)", x, y, StrokeOf(series, place));
-    if (!series.faint)
-      out_ += Mark(place, x + 13, y, kStyles[place % kStyles.size()].colour) + '\n';
+    if (!series.faint) out_ += Dot(place, x + 13, y, kStyles[place % kStyles.size()].colour) + '\n';
   }
 
   std::string& out_;

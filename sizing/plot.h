@@ -15,8 +15,6 @@ struct Axis {
   bool log = false;                 // values are above 0 then
   std::optional<double> from = {};  // else from the data
   std::optional<double> to = {};
-  // What stands at a tick, in place of the number.
-  std::string (*text)(double) = nullptr;
 };
 
 // Its name stands beside its right end, in its colour. Colours (Okabe and Ito's, which colour-blind
@@ -28,11 +26,18 @@ struct Series {
   bool faint = false;                                  // a limit or a reference
 };
 
+// A line across the panel at `x`, with its words beside it.
+struct Mark {
+  double x = 0;
+  std::string text = {};
+};
+
 struct Panel {
   std::string title = {};
   Axis x = {};
   Axis y = {};
   std::vector<Series> series = {};
+  std::vector<Mark> marks = {};
 };
 
 // One below the other.

@@ -146,7 +146,7 @@ int Main(int argc, char** argv) {
   Write(flags.json, JsonOf(run));
   if (!flags.plots.empty()) {
     Write(flags.plots / "sizing.svg", PlotOfCaches(run));
-    Write(flags.plots / "sizing-year.svg", PlotOfYears(run));
+    if (flags.year) Write(flags.plots / "sizing-year.svg", PlotOfYears(run));
   }
   if (!flags.model.empty()) Write(flags.model, ModelOf(run));
   return 0;

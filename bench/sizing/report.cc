@@ -267,26 +267,19 @@ std::string JsonOf(const Run& run) {
   return json.dump(1) + "\n";
 }
 
-namespace {
-
-std::string RecordsText(double records) { return fmt::format("{:.0f}", records); }
-std::string PercentText(double percent) { return fmt::format("{:.0f}", percent); }
-
-}  // namespace
-
 std::string PlotOfCaches(const Run& run) {
   const auto largest = std::ranges::max_element(
       run.studies, {}, [](const Study& study) { return study.shape.pods; });
-  if (largest == run.studies.end()) return {};
-  const sizing::Axis capacity{
-      .title = "records that the LRU holds", .log = true, .text = RecordsText};
-  sizing::Panel times{.title = fmt::format("a node of {:.0f} pods", largest->shape.pods),
-                      .x = capacity,
-                      .y = {.title = "time of a decision", .log = true, .text = NsText}};
-  sizing::Panel hits{
-      .title = "all simulated nodes",
+  const sizing::Axis capacity{.title = "records that the LRU holds", .log = true};
+  const double kubelet = cli::KubeletsCapacity(largest->shape.pods);
+  sizing::Panel times{
+      .title = fmt::format("{}: {:.0f} pods", largest->shape.name, largest->shape.pods),
       .x = capacity,
-      .y = {.title = "hit rate of the LRU, %", .from = 0, .to = 100, .text = PercentText}};
+      .y = {.title = "time of a decision, µs", .log = true},
+      .marks = {{kubelet, fmt::format("{:.0f}: a kubelet's", kubelet)}}};
+  sizing::Panel hits{.title = "all simulated nodes",
+                     .x = capacity,
+                     .y = {.title = "hit rate of the LRU, %", .from = 0, .to = 100}};
   const std::pair<const char*, double Times::*> quantiles[] = {{"p99", &Times::p99},
                                                                {"p50", &Times::p50}};
   for (const auto& [name, quantile] : quantiles) {
@@ -294,8 +287,8 @@ std::string PlotOfCaches(const Run& run) {
     sizing::Series waybill{.name = fmt::format("waybill, {}", name)};
     for (const CacheStudy& cache : largest->caches) {
       const auto x = static_cast<double>(cache.capacity);
-      files.points.emplace_back(x, cache.decision.median.*quantile);
-      waybill.points.emplace_back(x, largest->decision.median.*quantile);
+      files.points.emplace_back(x, cache.decision.median.*quantile / 1000);
+      waybill.points.emplace_back(x, largest->decision.median.*quantile / 1000);
     }
     times.series.push_back(std::move(files));
     times.series.push_back(std::move(waybill));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <filesystem>
 #include <limits>
 #include <utility>
 
@@ -327,6 +328,17 @@ class AdviseCall final : public Call {
           std::llround(question.shape.pods * question.shape.containers_per_pod));
       curves = sizing::CurvesOf(*history, gc_, running, curves_.has_value());
       AddImageDisk(*history, *curves, rows);
+      curves->kubelet_records = static_cast<std::uint64_t>(std::llround(advice.cache.capacity));
+      curves->node = history->node.empty()
+                         ? std::filesystem::path(InputName(*trace_)).filename().string()
+                         : history->node;
+    }
+    if (curves_ && curves->records.points.empty()) {
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("--curves: {} says of no image that it was used or pulled; no file "
+                               "was written",
+                               InputName(*trace_)),
+                   "take a trace of some days with uses or pulls of images"};
     }
     if (curves_) TRY(WriteCurves(*curves, *curves_));
     WriteNodeAdvice(source, fitted, question.shape, rows, out);

@@ -47,7 +47,9 @@ class TraceImportCall final : public Call {
                        ? "check that the files are of the kinds that the flags say"
                        : "check the name of --node"};
     }
-    out.WriteRaw(TraceHeaderLine(imported.sources));
+    const bool is_one = sources_.node.empty() && imported.nodes.size() == 1;
+    out.WriteRaw(
+        TraceHeaderLine(imported.sources, is_one ? *imported.nodes.begin() : sources_.node));
     bool began = false;
     TRY(sorter.Finish([&](std::int64_t time_ms, std::string_view line) {
       if (!began) {

@@ -118,7 +118,7 @@ void AddImageDisk(const sizing::NodeHistory& history, const sizing::NodeCurves& 
                   std::vector<AdviceRow>& rows) {
   if (curves.disk.empty()) return;
   const auto bytes = [](const sizing::DiskPoint& point) {
-    return BytesText(static_cast<double>(point.disk_bytes));
+    return sizing::DiskText(point.disk_bytes);
   };
   std::string text = bytes(curves.disk.front()) + " for what runs at once";
   Json json = {{"leastBytes", curves.disk.front().disk_bytes}};

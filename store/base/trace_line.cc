@@ -93,9 +93,10 @@ std::int64_t TraceTime(Timestamp time) {
   return time.seconds * 1000 + time.nanoseconds / 1'000'000;
 }
 
-std::string TraceHeaderLine(std::string_view source) {
+std::string TraceHeaderLine(std::string_view source, std::string_view node) {
   std::string line = "{\"waybill_trace\":" + std::to_string(kTraceVersion);
   AppendString("source", source, line);
+  if (node.size() <= kMaxTraceNodeBytes) AppendString("node", node, line);
   return line + "}\n";
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <tuple>
 #include <utility>
 
 #include "store/base/caught.h"
@@ -37,7 +38,8 @@ Result<Fd> OpenPart(const std::string& path) {
   return fd;
 }
 
-Result<std::string> ParseHeader(std::string_view line) {
+// Source and node.
+Result<std::pair<std::string, std::string>> ParseHeader(std::string_view line) {
   auto document = JsonDocument::Parse(line, kMaxTraceLineBytes);
   const auto version = document ? document->root().Find("waybill_trace") : std::nullopt;
   if (!version || version->kind() != JsonKind::kNumber) {
@@ -53,10 +55,14 @@ Result<std::string> ParseHeader(std::string_view line) {
                  "use the waybill that wrote it"};
   }
   std::string source;
+  std::string node;
   if (const auto value = document->root().Find("source")) {
     TRY(internal::ReadString(*value, internal::kMaxQuotedBytes, source));
   }
-  return source;
+  if (const auto value = document->root().Find("node")) {
+    TRY(internal::ReadString(*value, kMaxTraceNodeBytes, node));
+  }
+  return std::pair(std::move(source), std::move(node));
 }
 
 }  // namespace
@@ -73,6 +79,7 @@ struct TraceReader::Impl {
   bool header_read = false;
   bool any_header = false;
   std::string source;
+  std::string node;
   std::string name;  // of the part
   std::uint64_t line = 0;
   std::uint64_t events = 0;
@@ -148,7 +155,7 @@ struct TraceReader::Impl {
     if (!first) line = 1;
     auto read = ParseHeader(first.value_or(std::string_view()));
     if (!read) return At(std::move(read.error()));
-    if (source.empty()) source = *std::move(read);
+    if (source.empty()) std::tie(source, node) = *std::move(read);
     header_read = true;
     any_header = true;
     return {};
@@ -224,6 +231,7 @@ Result<std::optional<TraceEvent>> TraceReader::Next() {
 }
 
 std::string_view TraceReader::source() const { return impl_->source; }
+std::string_view TraceReader::node() const { return impl_->node; }
 std::uint64_t TraceReader::events() const { return impl_->events; }
 std::uint64_t TraceReader::cut_lines() const { return impl_->cut_lines; }
 std::string TraceReader::where() const { return impl_->Where(); }

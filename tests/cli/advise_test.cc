@@ -144,7 +144,9 @@ BOOST_AUTO_TEST_CASE(curves_are_written_as_picture_table_and_json) {
     BOOST_TEST(picture.find(word) == std::string::npos, word);
   }
   for (const char* const word :
-       {">LRU<", ">first uses<", "GiB a day", "pulls a day", "records that it holds"}) {
+       {">LRU<", ">first uses<", "GiB a day", "pulls a day", "records that it holds",
+        ">node.trace: 7.0 days<", ": what runs at once<", ": nothing again<", ": a kubelet's<",
+        "sizes as unpacked on containerd, estimated"}) {
     BOOST_TEST(picture.find(word) != std::string::npos, word);
   }
 }

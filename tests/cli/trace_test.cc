@@ -40,7 +40,7 @@ Strings LinesOf(const CommandResult& result, const std::string& source) {
     at = end + 1;
   }
   BOOST_REQUIRE(lines.size() > 2U);
-  BOOST_TEST(lines[0] + "\n" == TraceHeaderLine(source));
+  BOOST_TEST(lines[0].starts_with(R"({"waybill_trace":1,"source":")" + source + '"'), lines[0]);
   const std::string time = lines[2].substr(0, lines[2].find(','));
   BOOST_TEST(lines[1] == time + ",\"event\":\"start\"}");
   for (std::size_t i = 1; i < lines.size(); ++i) {
@@ -289,6 +289,20 @@ BOOST_AUTO_TEST_CASE(what_images_take_on_the_disk) {
   refused({monday, older + "@2026-11-20T07:00:00Z"}, "is older than each list of images");
   WriteFile(older, R"({"status":{"imageFilesystems":[{"usedBytes":{"value":"1000"}}]}})");
   refused({monday, older + "@2026-11-20T08:00:05Z"}, "it is not of the list before it");
+}
+
+BOOST_AUTO_TEST_CASE(one_node_names_the_trace) {
+  const auto header = [](const CommandResult& result) {
+    return result.out.substr(0, result.out.find('\n') + 1);
+  };
+  BOOST_TEST(header(Import({"--pods", Fixture("pods.json")})) ==
+             TraceHeaderLine("pods", "worker-1"));
+  BOOST_TEST(header(Import({"--events", Fixture("events.json")})) == TraceHeaderLine("events"));
+  BOOST_TEST(header(Import({"--events", Fixture("events.json"), "--node", "worker-1"})) ==
+             TraceHeaderLine("events", "worker-1"));
+  auto reader = Must(TraceReader::OfText(TraceHeaderLine("owner", "worker-1")));
+  BOOST_TEST(reader.node() == "worker-1");
+  BOOST_TEST(TraceHeaderLine("owner", std::string(254, 'x')) == TraceHeaderLine("owner"));
 }
 
 BOOST_AUTO_TEST_CASE(a_pod_tells_when_its_containers_started) {

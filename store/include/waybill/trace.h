@@ -30,6 +30,8 @@ inline constexpr std::size_t kMaxTraceFiles = 100;
 inline constexpr std::size_t kTracePseudonymDigits = 16;
 // Bytes of one image, 256 GiB: 60 million such images sum up within 64 bits.
 inline constexpr std::uint64_t kMaxTraceImageSize = std::uint64_t{1} << 38;
+// Bytes of a node's name.
+inline constexpr std::size_t kMaxTraceNodeBytes = 253;
 inline constexpr std::uint32_t kMaxTraceUnpackedPercent = 10'000;
 
 struct TraceEvent {
@@ -70,8 +72,8 @@ std::string_view TraceKindName(TraceEvent::Kind kind);
 std::int64_t TraceTime(Timestamp time);
 
 // The first line of a trace from `source`: owner, events, pods, crictl, generated;
-// several are joined by "+".
-std::string TraceHeaderLine(std::string_view source);
+// several are joined by "+". `node`: whose history it is; "", or too long: unknown.
+std::string TraceHeaderLine(std::string_view source, std::string_view node = {});
 // One JSON object and a newline. A size that no image has is left out, as if it were unknown.
 std::string TraceLine(const TraceEvent& event);
 // kInvalidArgument, or kLimitExceeded: which field is wrong. The line may end with its newline.
@@ -90,6 +92,7 @@ class TraceReader {
   Result<std::optional<TraceEvent>> Next();
 
   std::string_view source() const;  // of the oldest part
+  std::string_view node() const;    // of the same; "": unknown
   std::uint64_t events() const;     // that Next returned
   std::uint64_t cut_lines() const;  // that were skipped
   // "node.trace.1:17": of the last event.
