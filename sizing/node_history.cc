@@ -85,8 +85,7 @@ class Counting {
 
   NodeHistory Take() {
     Requests& requests = history_.requests;
-    history_.requests_are_pulls = requests.all.empty();
-    if (history_.requests_are_pulls) requests.all = std::move(pulls_);
+    if (requests.all.empty()) requests.all = std::move(pulls_);
     Number(requests);
     if (unpacked_percent_ > 0) {
       requests.unpacked = unpacked_percent_ / 100.0;
@@ -213,7 +212,6 @@ class Counting {
   }
 
   void Removed(std::uint32_t image) {
-    ++history_.removed;
     removed_since_list_ = true;
     Image& gone = images_[image];
     if (std::exchange(gone.on_node, false)) --on_node_;
@@ -418,7 +416,6 @@ Result<NodeHistory> ReadHistory(TraceReader& reader, const HistoryLimits& limits
   }
   NodeHistory history = counting.Take();
   history.node = reader.node();
-  history.cut_lines = reader.cut_lines();
   return history;
 }
 

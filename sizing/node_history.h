@@ -61,7 +61,6 @@ struct NodeHistory {
   std::string source = {};
   std::string node = {};  // "": the trace does not name it
   std::uint64_t events = 0;
-  std::uint64_t cut_lines = 0;
   Lifetime span = {};
   bool has_credentials = false;  // without, nobody knows who used what with which
   // A pull without credentials took none. A cluster's events tell none of any pull.
@@ -77,13 +76,11 @@ struct NodeHistory {
   std::uint64_t lists = 0;
   std::uint64_t collections = 0;  // of these, after images were removed
   std::uint64_t starts = 0;
-  std::uint64_t removed = 0;
   // Uses that wrote a credential to the record: another namespace's, or a rotated one.
   std::uint64_t write_backs = 0;
 
   // By image, the uses; if there are none, the pulls.
   Requests requests = {};
-  bool requests_are_pulls = false;
   std::uint64_t images_without_bytes = 0;  // they count as the median of the others
   // Whose sizes they are on the disk, and how that is known.
   std::string unpacked_as = {};

@@ -13,14 +13,6 @@ namespace {
 
 constexpr std::int64_t kDay = 86'400;
 
-// splitmix64's finaliser.
-std::uint64_t Spread(std::uint64_t z) {
-  z += 0x9e3779b97f4a7c15;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
-
 std::string Hex64(std::uint64_t number, std::uint64_t part) {
   const std::uint64_t at = number * 64 + part;
   return fmt::format("{:016x}{:016x}{:016x}{:016x}", Spread(at), Spread(at + 1), Spread(at + 2),
@@ -32,6 +24,13 @@ std::string NameText(std::uint32_t app) {
 }
 
 }  // namespace
+
+std::uint64_t Spread(std::uint64_t z) {
+  z += 0x9e3779b97f4a7c15;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
 
 std::string ImageText(ImageId image) {
   return fmt::format("{}:v1.{}", NameText(image.app), image.ref);

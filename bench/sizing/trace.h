@@ -50,6 +50,9 @@ struct Event {
   std::vector<ImageId> collected = {};
 };
 
+// The same 64 bits for the same number everywhere: splitmix64's finaliser.
+std::uint64_t Spread(std::uint64_t z);
+
 // The texts of a trace, as a node would have them.
 std::string ImageText(ImageId image);
 std::string RefText(std::uint32_t ref);

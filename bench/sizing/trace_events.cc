@@ -11,27 +11,19 @@ namespace waybill::bench {
 
 namespace {
 
-// The same 64 bits for the same number everywhere (splitmix64).
-constexpr std::uint64_t Mixed(std::uint64_t value) {
-  value += 0x9e3779b97f4a7c15;
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
-  return value ^ (value >> 31);
-}
-
 constexpr std::int64_t kBegin = 1'767'225'600'000;  // 2026-01-01
 
 // From some MB to some GB, 150 MB for half of them: as what registries hold.
 std::uint64_t BytesOf(ImageId image) {
   double sum = 0;
   for (std::uint64_t i = 0; i < 12; ++i) {
-    sum += static_cast<double>(Mixed(image.app * 16 + i) >> 11) * 0x1p-53;
+    sum += static_cast<double>(Spread(image.app * 16 + i) >> 11) * 0x1p-53;
   }
   return static_cast<std::uint64_t>(150e6 * std::exp((sum - 6) * 1.1));
 }
 
 std::string Pseudonym(std::uint32_t credential) {
-  return fmt::format("{:016x}", Mixed(credential));
+  return fmt::format("{:016x}", Spread(credential));
 }
 
 }  // namespace

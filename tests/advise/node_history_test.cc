@@ -93,7 +93,6 @@ BOOST_AUTO_TEST_CASE(a_day_is_counted) {
   BOOST_TEST(history->lists == 2U);
   BOOST_TEST(history->collections == 1U);
   BOOST_TEST(history->starts == 1U);
-  BOOST_TEST(history->removed == 1U);
   BOOST_TEST(history->write_backs == 2U);
   BOOST_TEST(history->reasons.at("secretHashMatches") == 2U);
   BOOST_TEST(history->must_prove == 1U);
@@ -130,7 +129,6 @@ BOOST_AUTO_TEST_CASE(without_uses_pulls_are_what_is_asked_for) {
   const auto history = Read({Pulled(0, "a", "", "", "", 5), Pulled(1, "b", "", "", "", 6),
                              Pulled(2, "a", "", "", "", 5)});
   BOOST_REQUIRE(history.has_value());
-  BOOST_TEST(history->requests_are_pulls);
   BOOST_TEST(history->requests.all.size() == 3U);
   BOOST_TEST(history->requests.bytes.size() == 2U);
   // Nothing is known of credentials, so nothing is public.
