@@ -59,7 +59,7 @@ constexpr std::size_t FirstSize(const waybill_runtime_answers*) { return 72; }
 constexpr std::size_t FirstSize(const waybill_streaming_options*) { return 120; }
 constexpr std::size_t FirstSize(const waybill_stream_url_policy*) { return 48; }
 constexpr std::size_t FirstSize(const waybill_streaming_plan_request*) { return 64; }
-constexpr std::size_t FirstSize(const waybill_streaming_lint_request*) { return 64; }
+constexpr std::size_t FirstSize(const waybill_streaming_lint_request*) { return 40; }
 
 // Checks and converts arguments. Remembers the first that is wrong.
 class Arguments {

@@ -942,7 +942,6 @@ StreamingGateSetting FromC(const waybill_streaming_gate_setting& from, Arguments
 waybill_streaming_finding ToC(const StreamingFinding& from, Memory& memory) {
   waybill_streaming_finding to{};
   to.component = static_cast<std::int32_t>(from.component);
-  to.origin = static_cast<std::int32_t>(from.origin);
   to.severity = static_cast<std::int32_t>(from.severity);
   to.subject = Copy(from.subject, memory);
   to.setting = Copy(from.setting, memory);
@@ -964,13 +963,6 @@ waybill_streaming_answer ToC(const StreamingAnswer& from, Memory& memory) {
   to.findings =
       ListOf<waybill_streaming_findings, waybill_streaming_finding>(from.findings, memory);
   to.notes = CopyStrings(from.notes, memory);
-  return to;
-}
-
-StreamingConfigValue FromC(const waybill_streaming_config_value& from, Arguments& arguments) {
-  StreamingConfigValue to;
-  to.key = arguments.String(from.key, "key");
-  to.value = arguments.String(from.value, "value");
   return to;
 }
 

@@ -91,7 +91,6 @@ waybill_streaming_gate_setting ToC(const StreamingGateSetting& from, Memory& mem
 StreamingGateSetting FromC(const waybill_streaming_gate_setting& from, Arguments& arguments);
 waybill_streaming_finding ToC(const StreamingFinding& from, Memory& memory);
 waybill_streaming_answer ToC(const StreamingAnswer& from, Memory& memory);
-StreamingConfigValue FromC(const waybill_streaming_config_value& from, Arguments& arguments);
 
 }  // namespace waybill::c
 

@@ -38,17 +38,6 @@ bool waybill_find_streaming_gate(waybill_string name, int32_t* gate) {
   return found.has_value();
 }
 
-bool waybill_is_streaming_flag(waybill_string name) {
-  bool known = false;
-  // Out of memory: a flag that can't be judged counts as one that matters.
-  const waybill_code code = Call(nullptr, [&](Arguments& arguments) -> Result<void> {
-    const auto view = arguments.Text(name, "name");
-    if (arguments.ok()) known = waybill::IsStreamingFlag(view);
-    return {};
-  });
-  return known || code != WAYBILL_OK;
-}
-
 waybill_code waybill_streaming_plan(const waybill_streaming_plan_request* request,
                                     waybill_streaming_answer** answer, waybill_error** error) {
   if (answer != nullptr) *answer = nullptr;
@@ -80,10 +69,6 @@ waybill_code waybill_lint_streaming(const waybill_streaming_lint_request* reques
         arguments.OneOf(from.component, waybill::StreamingComponent::kApiServer, "component");
     to.version = FromC(from.version, arguments);
     to.arguments = arguments.Strings(from.arguments, "arguments");
-    if (from.has_configuration) {
-      to.configuration =
-          ListFromC(from.configuration, from.configuration_count, "configuration", arguments);
-    }
     if (!arguments.ok()) return arguments.error();
     const auto linted = TRY(waybill::LintStreaming(to));
     *lint = NewResult<waybill_streaming_lint>(

@@ -2996,10 +2996,6 @@ enum {
 WAYBILL_API waybill_string waybill_streaming_gate_name(int32_t gate);
 /* Whether the name is exactly that of a gate. `gate` may be NULL. */
 WAYBILL_API bool waybill_find_streaming_gate(waybill_string name, int32_t* gate);
-/* Whether waybill_lint_streaming judges the flag for at least one component. `name` is without the
- * leading dashes, in upper or lower case, with dashes or underscores. A caller that can't see a
- * flag's value (a pod's variable) should refuse such a flag. */
-WAYBILL_API bool waybill_is_streaming_flag(waybill_string name);
 
 /* The setting of a feature gate in a component. */
 typedef struct waybill_streaming_gate_setting {
@@ -3025,13 +3021,9 @@ enum {
 /* "ignored", "deprecated", "removed", "fatal". */
 WAYBILL_API waybill_string waybill_streaming_severity_name(int32_t severity);
 
-/* Where a setting was found. */
-enum { WAYBILL_STREAMING_COMMAND_LINE = 0, WAYBILL_STREAMING_CONFIGURATION = 1 };
-
 /* What a release makes of one setting. The texts are on one line, without control characters. */
 typedef struct waybill_streaming_finding {
   int32_t component; /* WAYBILL_STREAMING_KUBELET … */
-  int32_t origin;    /* WAYBILL_STREAMING_COMMAND_LINE … */
   int32_t severity;  /* WAYBILL_STREAMING_IGNORED … */
   /* "--redirect-container-streaming", "StreamingProxyRedirects": for programs that compare. */
   waybill_string subject;
@@ -3127,29 +3119,17 @@ WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_streaming_plan(const waybill_streaming_plan_request* request,
                        waybill_streaming_answer** answer, waybill_error** error);
 
-/* A value of a configuration file: its key with dots between levels
- * ("featureGates.StreamingProxyRedirects") and its value as JSON (true, "4h"). */
-typedef struct waybill_streaming_config_value {
-  waybill_string key;
-  waybill_string value;
-} waybill_streaming_config_value;
-
 typedef struct waybill_streaming_lint_request {
   size_t struct_size;
   int32_t component; /* WAYBILL_STREAMING_KUBELET … */
   waybill_kubernetes_version version;
   waybill_strings arguments; /* behind the program's name */
-  bool has_configuration;    /* false: it is not at hand, and `configuration` is ignored */
-  /* A KubeletConfiguration's values; NULL: not at hand. Keys that have nothing to do with streaming
-   * are allowed, and ignored. */
-  const waybill_streaming_config_value* configuration;
-  size_t configuration_count;
 } waybill_streaming_lint_request;
 #define WAYBILL_STREAMING_LINT_REQUEST_INIT WAYBILL_INIT(waybill_streaming_lint_request)
 
 typedef struct waybill_streaming_lint {
-  /* Flags and keys in their order, then feature gates. A repeated setting is one finding, with its
-   * last spelling, unless it is wrong in several ways. */
+  /* Flags in their order, then feature gates. A repeated setting is one finding, with its last
+   * spelling, unless it is wrong in several ways. */
   waybill_streaming_findings findings;
   int32_t redirect_container_streaming; /* WAYBILL_FLAG_… */
   const waybill_streaming_gate_setting* gates;
@@ -3162,9 +3142,8 @@ typedef struct waybill_streaming_lint {
  * not know which other flags take a value, so it reads what follows such a flag as a flag if it
  * looks like one.
  *
- * WAYBILL_INVALID_ARGUMENT: the version, as for waybill_streaming_plan; an API server with a
- * configuration. WAYBILL_LIMIT_EXCEEDED: more than 10,000 arguments or values, or more than 1 MiB
- * of them. */
+ * WAYBILL_INVALID_ARGUMENT: the version, as for waybill_streaming_plan. WAYBILL_LIMIT_EXCEEDED:
+ * more than 10,000 arguments, or more than 1 MiB of them. */
 WAYBILL_API WAYBILL_MUST_CHECK waybill_code
 waybill_lint_streaming(const waybill_streaming_lint_request* request, waybill_streaming_lint** lint,
                        waybill_error** error);

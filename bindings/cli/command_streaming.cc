@@ -8,7 +8,7 @@ namespace waybill::cli {
 Command StreamingCommand() {
   return {.name = "streaming",
           .task = kTaskPods,
-          .summary = "give out tokens that open a stream once; judge settings of streaming",
+          .summary = "give out tokens that open a stream once; judge flags of streaming",
           .actions = {StreamingPrepareAction(), StreamingConsumeAction(), StreamingListAction(),
                       StreamingLintAction()}};
 }

@@ -14,7 +14,6 @@ inline std::string_view NameOf(TrustKind value) { return TrustKindName(value); }
 inline std::string_view NameOf(TrustAction value) { return TrustActionName(value); }
 inline std::string_view NameOf(HeldKind value) { return HeldKindName(value); }
 inline std::string_view NameOf(StreamingComponent value) { return StreamingComponentName(value); }
-inline std::string_view NameOf(StreamingOrigin value) { return StreamingOriginName(value); }
 inline std::string_view NameOf(StreamingSeverity value) { return StreamingSeverityName(value); }
 
 template <typename Show>
@@ -259,7 +258,6 @@ void EachMember(const LedgerEntry& value, const Show& show) {
 template <typename Show>
 void EachMember(const StreamingFinding& value, const Show& show) {
   show("component", value.component);
-  show("origin", value.origin);
   show("severity", value.severity);
   show("subject", value.subject);
   show("setting", value.setting);

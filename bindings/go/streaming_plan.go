@@ -20,10 +20,6 @@ func FindStreamingGate(name string) (StreamingGate, bool) {
 	return StreamingGate(gate), bool(found)
 }
 
-// IsStreamingFlag says whether [LintStreaming] judges the flag for at least one component. name is
-// without the leading dashes, in upper or lower case, with dashes or underscores.
-func IsStreamingFlag(name string) bool { return bool(C.waybill_is_streaming_flag(borrow(name))) }
-
 // StreamingSettings are the settings of a component on which [StreamingPlan] depends.
 type StreamingSettings struct {
 	// RedirectContainerStreaming is the kubelet's flag --redirect-container-streaming; nil: not given.
@@ -69,8 +65,6 @@ type StreamingLintRequest struct {
 	Component StreamingComponent
 	Version   KubernetesVersion
 	Arguments []string // behind the program's name
-	// Configuration has a KubeletConfiguration's values; nil: not at hand.
-	Configuration []StreamingConfigValue
 }
 
 // StreamingLint says what a release makes of settings.
@@ -80,11 +74,11 @@ type StreamingLint struct {
 	Notes    []string          // what could not be judged, and why
 }
 
-// LintStreaming reads a command line and a configuration as the component does, and says which of their
-// streaming settings are deprecated, ignored, removed or fatal.
+// LintStreaming reads a command line as the component does, and says which of its streaming settings are
+// deprecated, ignored, removed or fatal.
 //
-// ErrInvalidArgument: a version before 1.11; an API server with a configuration. ErrLimitExceeded: more
-// than 10,000 arguments or values, or more than 1 MiB of them.
+// ErrInvalidArgument: a version before 1.11. ErrLimitExceeded: more than 10,000 arguments, or more than
+// 1 MiB of them.
 func LintStreaming(request StreamingLintRequest) (StreamingLint, error) {
 	var a arena
 	defer a.free()
@@ -93,11 +87,6 @@ func LintStreaming(request StreamingLintRequest) (StreamingLint, error) {
 	c.component = C.int32_t(request.Component)
 	c.version = cVersion(request.Version)
 	c.arguments = a.strings(request.Arguments)
-	c.has_configuration = C.bool(request.Configuration != nil)
-	c.configuration, c.configuration_count = cList(&a, request.Configuration,
-		func(a *arena, v *StreamingConfigValue) C.waybill_streaming_config_value {
-			return C.waybill_streaming_config_value{key: a.string(v.Key), value: a.string(v.Value)}
-		})
 	var lint *C.waybill_streaming_lint
 	var e *C.waybill_error
 	code := C.waybill_lint_streaming(c, &lint, &e)

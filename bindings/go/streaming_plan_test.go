@@ -56,15 +56,9 @@ func TestLintStreaming(t *testing.T) {
 		!reflect.DeepEqual(lint.Settings.Gates, []waybill.StreamingGateSetting{{Gate: waybill.GateStreamingProxyRedirects, Enabled: true}}) {
 		t.Errorf("%+v, %v", lint, err)
 	}
-	// With a configuration at hand, empty or not, there is nothing to note.
-	request.Configuration = []waybill.StreamingConfigValue{}
-	if lint, err := waybill.LintStreaming(request); err != nil || len(lint.Notes) != 0 {
-		t.Errorf("%+v, %v", lint, err)
-	}
-	request.Configuration = []waybill.StreamingConfigValue{{Key: "featureGates.PortForwardWebsockets", Value: "true"}}
+	request.Arguments = []string{"--feature-gates=PortForwardWebsockets=true"}
 	lint, err = waybill.LintStreaming(request)
-	if err != nil || len(lint.Findings) != 2 || lint.Findings[0].Severity != waybill.StreamingFatal ||
-		lint.Findings[0].Origin != waybill.StreamingConfiguration {
+	if err != nil || len(lint.Findings) != 1 || lint.Findings[0].Severity != waybill.StreamingFatal || len(lint.Notes) != 0 {
 		t.Errorf("%+v, %v", lint, err)
 	}
 	request.Version.Minor = 18
@@ -91,16 +85,12 @@ func TestStreamingNames(t *testing.T) {
 	if _, ok := waybill.FindStreamingGate("x"); ok {
 		t.Error("found x")
 	}
-	if !waybill.IsStreamingFlag("redirect_container_streaming") || waybill.IsStreamingFlag("config") {
-		t.Error("flags")
-	}
 	for got, want := range map[string]string{
 		waybill.StreamingAPIServer.String(): "kube-apiserver", waybill.StreamingFatal.String(): "fatal",
-		waybill.StreamingConfiguration.String(): "configuration", waybill.StreamingProxyRedirect.String(): "redirect",
-		waybill.RedirectNobody.String(): "nobody", waybill.RedirectCheckNone.String(): "none",
-		waybill.WebSocketsKubelet.String(): "kubelet", waybill.StreamingDoesNotStart.String(): "doesNotStart",
-		waybill.SkewKubeletNewer.String(): "kubeletNewer", waybill.StreamingGate(99).String(): "StreamingGate(99)",
-		waybill.StreamingSeverity(9).String(): "StreamingSeverity(9)",
+		waybill.StreamingProxyRedirect.String(): "redirect", waybill.RedirectNobody.String(): "nobody",
+		waybill.RedirectCheckNone.String(): "none", waybill.WebSocketsKubelet.String(): "kubelet",
+		waybill.StreamingDoesNotStart.String(): "doesNotStart", waybill.SkewKubeletNewer.String(): "kubeletNewer",
+		waybill.StreamingGate(99).String(): "StreamingGate(99)", waybill.StreamingSeverity(9).String(): "StreamingSeverity(9)",
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)

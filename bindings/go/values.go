@@ -785,19 +785,6 @@ func (s StreamingSeverity) String() string {
 	return nameOr(C.waybill_streaming_severity_name(C.int32_t(s)), "StreamingSeverity", int64(s))
 }
 
-// StreamingOrigin says where a setting was found.
-type StreamingOrigin int32
-
-const (
-	StreamingCommandLine   StreamingOrigin = C.WAYBILL_STREAMING_COMMAND_LINE
-	StreamingConfiguration StreamingOrigin = C.WAYBILL_STREAMING_CONFIGURATION
-)
-
-// String returns "commandLine" or "configuration".
-func (s StreamingOrigin) String() string {
-	return word(int64(s), "StreamingOrigin", "commandLine", "configuration")
-}
-
 // StreamingProxy says what the kubelet does with a streaming request.
 type StreamingProxy int32
 
@@ -2566,7 +2553,6 @@ func cStreamingGateSetting(_ *arena, from *StreamingGateSetting) (c C.waybill_st
 // control characters.
 type StreamingFinding struct {
 	Component StreamingComponent
-	Origin    StreamingOrigin
 	Severity  StreamingSeverity
 	// "--redirect-container-streaming", "StreamingProxyRedirects": for programs that compare
 	Subject string
@@ -2582,7 +2568,6 @@ type StreamingFinding struct {
 func goStreamingFinding(c *C.waybill_streaming_finding) StreamingFinding {
 	return StreamingFinding{
 		Component: StreamingComponent(c.component),
-		Origin:    StreamingOrigin(c.origin),
 		Severity:  StreamingSeverity(c.severity),
 		Subject:   goString(c.subject),
 		Setting:   goString(c.setting),
@@ -2620,19 +2605,6 @@ func goStreamingAnswer(c *C.waybill_streaming_answer) StreamingAnswer {
 		Findings:              goList(c.findings.items, c.findings.count, goStreamingFinding),
 		Notes:                 goStrings(c.notes),
 	}
-}
-
-// StreamingConfigValue is a value of a configuration file: its key with dots between levels
-// ("featureGates.StreamingProxyRedirects") and its value as JSON (true, "4h").
-type StreamingConfigValue struct {
-	Key   string
-	Value string
-}
-
-func cStreamingConfigValue(a *arena, from *StreamingConfigValue) (c C.waybill_streaming_config_value) {
-	c.key = a.string(from.Key)
-	c.value = a.string(from.Value)
-	return c
 }
 
 func cImagePullIntents(a *arena, from []ImagePullIntent) (c C.waybill_image_pull_intents) {

@@ -31,8 +31,6 @@ static_assert(RowsRise(std::begin(kFlagFacts), std::end(kFlagFacts),
                        [](const FlagFact& a, const FlagFact& b) {
                          return a.component == b.component && a.flag == b.flag;
                        }));
-static_assert(RowsRise(std::begin(kConfigFacts), std::end(kConfigFacts),
-                       [](const ConfigFact& a, const ConfigFact& b) { return a.key == b.key; }));
 
 bool IsGroup(StreamingGate gate) {
   return gate == StreamingGate::kAllAlpha || gate == StreamingGate::kAllBeta;
@@ -141,10 +139,6 @@ const FlagFact* FindFlagFact(StreamingComponent component, std::string_view flag
   return LastRow(kFlagFacts, version, [&](const FlagFact& fact) {
     return fact.component == component && fact.flag == flag;
   });
-}
-
-const ConfigFact* FindConfigFact(std::string_view key, KubernetesVersion version) {
-  return LastRow(kConfigFacts, version, [&](const ConfigFact& fact) { return fact.key == key; });
 }
 
 Result<void> CheckVersion(std::string_view what, KubernetesVersion version) {

@@ -247,58 +247,6 @@ inline constexpr std::uint32_t kLastRedirectingKubelet = 19;
 // (v1.18.20 and v1.19.0 cmd/kube-apiserver/app/server.go).
 inline constexpr std::uint32_t kApiServerRefusesArgumentsFrom = 19;
 
-// --- KubeletConfiguration ---
-
-// What the kubelet makes of a key of its configuration.
-struct ConfigFact {
-  std::string_view key;
-  std::uint32_t from;
-  bool works;
-  std::string_view words;
-  std::string_view advice;
-  std::string_view source;
-};
-
-// A key that is not in v1beta1 is skipped: the kubelet decodes again, less strictly.
-inline constexpr std::string_view kLenientWords =
-    "using lenient decoding as strict decoding failed";
-inline constexpr std::string_view kNewLenientWords =
-    "Using lenient decoding as strict decoding failed";
-inline constexpr std::string_view kOldLenientSource =
-    "kubernetes v1.17.0 pkg/kubelet/kubeletconfig/util/codec/codec.go; no such field in "
-    "pkg/kubelet/apis/config/types.go";
-inline constexpr std::string_view kLenientSource =
-    "kubernetes v1.21.0 pkg/kubelet/kubeletconfig/util/codec/codec.go; no such field in "
-    "pkg/kubelet/apis/config/types.go";
-inline constexpr std::string_view kNoFieldSource =
-    "kubernetes v1.11.0 pkg/kubelet/apis: no such field";
-inline constexpr std::string_view kNoRedirectField =
-    "take it out: it was a flag of the kubelet, never a field of its configuration";
-inline constexpr std::string_view kNoBytesField =
-    "take it out: KEP-1558 announced it, and no release has it; limit it at the API server with "
-    "--max-connection-bytes-per-sec";
-
-inline constexpr ConfigFact kConfigFacts[] = {
-    {"redirectContainerStreaming", 11, false, {}, kNoRedirectField, kNoFieldSource},
-    {"redirectContainerStreaming", 17, false, kLenientWords, kNoRedirectField, kOldLenientSource},
-    {"redirectContainerStreaming", 21, false, kNewLenientWords, kNoRedirectField, kLenientSource},
-    {"maxConnectionBytesPerSec", 11, false, {}, kNoBytesField, kNoFieldSource},
-    {"maxConnectionBytesPerSec", 17, false, kLenientWords, kNoBytesField, kOldLenientSource},
-    {"maxConnectionBytesPerSec", 21, false, kNewLenientWords, kNoBytesField, kLenientSource},
-    {"streamingConnectionIdleTimeout",
-     11,
-     true,
-     {},
-     {},
-     "kubernetes v1.11.0 pkg/kubelet/kubelet.go: read for dockershim"},
-    {"streamingConnectionIdleTimeout",
-     24,
-     false,
-     {},
-     "take it out: only dockershim read it; set the timeout in the runtime",
-     "kubernetes v1.24.0 pkg/kubelet/kubelet.go: stored, and read by nothing"},
-};
-
 // --- Looking up ---
 
 // nullptr: the release does not know the gate. Not for kAllAlpha and kAllBeta.
@@ -309,7 +257,6 @@ bool IsGateOn(const std::vector<StreamingGateSetting>& settings, StreamingGate g
 // `flag` in dashes, without those in front. nullptr: not a flag of the table.
 const FlagFact* FindFlagFact(StreamingComponent component, std::string_view flag,
                              KubernetesVersion version);
-const ConfigFact* FindConfigFact(std::string_view key, KubernetesVersion version);
 // Whether the version is one of the table, or newer. `what` stands before it in the message.
 Result<void> CheckVersion(std::string_view what, KubernetesVersion version);
 

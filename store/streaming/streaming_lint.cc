@@ -1,5 +1,5 @@
-// Reads a component's settings as the component does: its command line by the rules of pflag
-// (v1.0.5 flag.go), its feature gates by those of component-base.
+// Reads a component's flags as the component does: by the rules of pflag (v1.0.5 flag.go), and its
+// feature gates by those of component-base.
 
 #include <algorithm>
 
@@ -16,7 +16,6 @@ using internal::FlagFact, internal::FlagState, internal::FlagType, internal::IsD
     internal::QuoteForMessage, internal::ShownSetting, internal::ToLower;
 
 constexpr std::string_view kGatesFlag = "feature-gates";
-constexpr std::string_view kGatesKey = "featureGates.";
 
 // Underscores stand for dashes (component-base cli/flag/flags.go).
 std::string InDashes(std::string_view name) {
@@ -109,20 +108,14 @@ class Linter {
 
   void Run() {
     ReadArguments();
-    if (request_.configuration) ReadConfiguration(*request_.configuration);
-    // Gates of the command line win (v1.36.3 cmd/kubelet/app/server.go,
-    // kubeletConfigFlagPrecedence): they come last.
-    std::stable_sort(gates_.begin(), gates_.end(),
-                     [](const TakenGate& a, const TakenGate& b) { return a.origin > b.origin; });
     for (const TakenGate& taken : gates_) lint_.settings.gates.push_back(taken.setting);
     JudgeGates();
   }
 
  private:
-  // A gate as its last setting leaves it, on the command line or in the configuration.
+  // A gate as its last setting leaves it.
   struct TakenGate {
     StreamingGateSetting setting;
-    StreamingOrigin origin;
     std::string text;
   };
 
@@ -133,8 +126,8 @@ class Linter {
     finding.component = request_.component;
     const auto same = std::find_if(
         lint_.findings.begin(), lint_.findings.end(), [&](const StreamingFinding& other) {
-          return other.subject == finding.subject && other.origin == finding.origin &&
-                 other.severity == finding.severity && other.source == finding.source;
+          return other.subject == finding.subject && other.severity == finding.severity &&
+                 other.source == finding.source;
         });
     if (same != lint_.findings.end()) {
       *same = std::move(finding);
@@ -147,10 +140,8 @@ class Linter {
   }
 
   void Fatal(std::string subject, std::string_view setting, std::string words,
-             std::string_view advice, std::string_view source,
-             StreamingOrigin origin = StreamingOrigin::kCommandLine) {
+             std::string_view advice, std::string_view source) {
     StreamingFinding finding;
-    finding.origin = origin;
     finding.severity = StreamingSeverity::kFatal;
     finding.subject = std::move(subject);
     finding.setting = ShownSetting(setting);
@@ -333,8 +324,8 @@ class Linter {
   }
 
   void NoteOtherFlag(std::string_view dashes) {
-    if (IsKubelet() && dashes == "config" && !request_.configuration) {
-      Note("the kubelet also reads the file of --config, which was not given");
+    if (IsKubelet() && dashes == "config") {
+      Note("the kubelet also reads the file of --config, which is not judged");
     } else if (IsKubelet() && dashes == "config-dir") {
       Note("the kubelet also reads the files of --config-dir, which are not judged");
     } else if (!IsKubelet() && dashes == "emulated-version") {
@@ -422,23 +413,20 @@ class Linter {
             "component-base v0.18.0 featuregate/feature_gate.go, cli/flag/map_string_bool.go");
       return;
     }
-    TakeGate(name, *enabled, setting, StreamingOrigin::kCommandLine);
+    TakeGate(name, *enabled, setting);
   }
 
   // The gate is judged when all are known: of one gate the last setting counts.
-  void TakeGate(std::string_view name, bool enabled, std::string_view text,
-                StreamingOrigin origin) {
+  void TakeGate(std::string_view name, bool enabled, std::string_view text) {
     if (const auto gate = FindStreamingGate(name)) {
-      std::erase_if(gates_, [&](const TakenGate& taken) {
-        return taken.setting.gate == *gate && taken.origin == origin;
-      });
-      gates_.push_back({{*gate, enabled}, origin, std::string(text)});
+      std::erase_if(gates_, [&](const TakenGate& taken) { return taken.setting.gate == *gate; });
+      gates_.push_back({{*gate, enabled}, std::string(text)});
       return;
     }
     if (!LooksLikeGate(name)) return;
     Fatal(ShownSetting(name), text, "unrecognized feature gate: " + ShownSetting(name),
           "take it out, or write it as the release spells it",
-          "component-base v0.18.0 featuregate/feature_gate.go", origin);
+          "component-base v0.18.0 featuregate/feature_gate.go");
   }
 
   // A gate's name in other letters, or with a prefix that this component does not take.
@@ -457,64 +445,17 @@ class Linter {
     for (const TakenGate& taken : gates_) {
       auto finding = internal::JudgeGate(request_.component, request_.version, taken.setting);
       if (!finding) continue;
-      finding->origin = taken.origin;
       finding->setting = ShownSetting(taken.text);
-      if (&Winner(taken.setting.gate) != &taken) {
-        finding->advice += "; the command line sets it too, and wins";
-      }
       Report(std::move(*finding));
     }
     for (auto& finding :
          internal::JudgeGatesTogether(request_.component, request_.version, lint_.settings.gates)) {
-      if (const auto gate = FindStreamingGate(finding.subject)) {
-        finding.origin = Winner(*gate).origin;
-        finding.setting = ShownSetting(Winner(*gate).text);
+      for (const TakenGate& taken : gates_) {
+        if (StreamingGateName(taken.setting.gate) != finding.subject) continue;
+        finding.setting = ShownSetting(taken.text);
       }
       Report(std::move(finding));
     }
-  }
-
-  // The setting of a gate that counts; one exists.
-  const TakenGate& Winner(StreamingGate gate) const {
-    const auto last = std::find_if(gates_.rbegin(), gates_.rend(), [&](const TakenGate& taken) {
-      return taken.setting.gate == gate;
-    });
-    return last == gates_.rend() ? gates_.back() : *last;
-  }
-
-  // --- KubeletConfiguration ---
-
-  void ReadConfiguration(const std::vector<StreamingConfigValue>& values) {
-    for (const StreamingConfigValue& value : values) {
-      const std::string_view key = value.key;
-      const std::string setting = value.key + ": " + value.value;
-      if (key.starts_with(kGatesKey)) {
-        ReadConfiguredGate(key.substr(kGatesKey.size()), value.value, setting);
-        continue;
-      }
-      const auto* fact = internal::FindConfigFact(key, request_.version);
-      if (fact == nullptr || fact->works) continue;
-      StreamingFinding finding;
-      finding.origin = StreamingOrigin::kConfiguration;
-      finding.severity = key == "streamingConnectionIdleTimeout" ? StreamingSeverity::kRemoved
-                                                                 : StreamingSeverity::kIgnored;
-      finding.subject = fact->key;
-      finding.setting = ShownSetting(setting);
-      finding.words = fact->words;
-      finding.advice = fact->advice;
-      finding.source = fact->source;
-      Report(std::move(finding));
-    }
-  }
-
-  void ReadConfiguredGate(std::string_view name, std::string_view value, std::string_view setting) {
-    if (value == "true" || value == "false") {
-      TakeGate(name, value == "true", setting, StreamingOrigin::kConfiguration);
-      return;
-    }
-    Fatal(ShownSetting(name), setting, {}, "write true or false, without quotes",
-          "kubelet v0.36.3 config/v1beta1/types.go: featureGates map[string]bool",
-          StreamingOrigin::kConfiguration);
   }
 
   const StreamingLintRequest& request_;
@@ -523,47 +464,29 @@ class Linter {
   std::optional<bool> gate_prefixed_;
 };
 
-Error TooMuch(std::string_view what, std::size_t most, std::string_view of) {
-  return {ErrorCode::kLimitExceeded,
-          std::string(what) + " has more than " + std::to_string(most) + " " + std::string(of),
-          {}};
-}
-
-Result<void> CheckSize(const StreamingLintRequest& request) {
+Result<void> CheckSize(const std::vector<std::string>& arguments) {
+  const auto too_much = [](std::size_t most, std::string_view of) {
+    return Error{ErrorCode::kLimitExceeded,
+                 "the command line has more than " + std::to_string(most) + " " + std::string(of),
+                 {}};
+  };
   std::size_t bytes = 0;
-  for (const std::string& argument : request.arguments) bytes += argument.size();
-  std::size_t values = 0;
-  if (request.configuration) {
-    values = request.configuration->size();
-    for (const auto& value : *request.configuration) bytes += value.key.size() + value.value.size();
+  for (const std::string& argument : arguments) bytes += argument.size();
+  if (arguments.size() > kMaxStreamingArguments) {
+    return too_much(kMaxStreamingArguments, "arguments");
   }
-  if (request.arguments.size() > kMaxStreamingArguments) {
-    return TooMuch("the command line", kMaxStreamingArguments, "arguments");
-  }
-  if (values > kMaxStreamingArguments) {
-    return TooMuch("the configuration", kMaxStreamingArguments, "values");
-  }
-  if (bytes > kMaxStreamingSettingsBytes) {
-    return TooMuch("the command line with the configuration", kMaxStreamingSettingsBytes, "bytes");
-  }
+  if (bytes > kMaxStreamingSettingsBytes) return too_much(kMaxStreamingSettingsBytes, "bytes");
   return {};
 }
 
 }  // namespace
-
-bool IsStreamingFlag(std::string_view name) { return IsKnownFlag(ToLower(InDashes(name))); }
 
 Result<StreamingLint> LintStreaming(const StreamingLintRequest& request) {
   const std::string name = std::string(StreamingComponentName(request.component)) + " ";
   if (auto checked = internal::CheckVersion(name, request.version); !checked) {
     return checked.error();
   }
-  if (request.component == StreamingComponent::kApiServer && request.configuration) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "a configuration was given for kube-apiserver, which reads none",
-                 "give its command line alone"};
-  }
-  TRY(CheckSize(request));
+  TRY(CheckSize(request.arguments));
   StreamingLint lint;
   if (request.version > kNewestStreamingVersion) {
     lint.notes.push_back(name + request.version.ToString() +

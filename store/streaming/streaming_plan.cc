@@ -206,11 +206,6 @@ std::string_view StreamingSeverityName(StreamingSeverity severity) {
   return NameIn(kNames, severity);
 }
 
-std::string_view StreamingOriginName(StreamingOrigin origin) {
-  constexpr std::string_view kNames[] = {"commandLine", "configuration"};
-  return NameIn(kNames, origin);
-}
-
 std::string_view StreamingProxyName(StreamingProxy proxy) {
   constexpr std::string_view kNames[] = {"kubelet", "redirect"};
   return NameIn(kNames, proxy);

@@ -19,8 +19,6 @@ static void names(void) {
   CHECK(!waybill_find_streaming_gate(NONE, NULL));
   CHECK_TEXT("", waybill_streaming_gate_name(8));
   CHECK_TEXT("", waybill_streaming_severity_name(-1));
-  CHECK(waybill_is_streaming_flag(WAYBILL_STRING("Redirect_container-streaming")));
-  CHECK(!waybill_is_streaming_flag(WAYBILL_STRING("config")));
 }
 
 static void plan(void) {
@@ -50,27 +48,22 @@ static void plan(void) {
 }
 
 static void lint(void) {
-  const waybill_streaming_config_value values[] = {
-      {WAYBILL_STRING("featureGates.StreamingProxyRedirects"), WAYBILL_STRING("true")}};
+  const waybill_string gate = WAYBILL_STRING("--feature-gates=StreamingProxyRedirects=true");
   waybill_streaming_lint_request request = WAYBILL_STREAMING_LINT_REQUEST_INIT;
   request.component = WAYBILL_STREAMING_KUBELET;
   request.version = (waybill_kubernetes_version){1, 24};
-  request.configuration = values;
-  request.configuration_count = 1;
   waybill_streaming_lint* found = check_poison();
   MUST(waybill_lint_streaming(&request, &found, &error));
-  CHECK(found->findings.count == 0); /* has_configuration is false */
+  CHECK(found->findings.count == 0);
   waybill_free(found);
-  request.has_configuration = true;
+  request.arguments = (waybill_strings){&gate, 1};
   MUST(waybill_lint_streaming(&request, &found, &error));
   CHECK(found->findings.count == 1 && found->gate_count == 1);
   waybill_free(found);
 
-  request.component = WAYBILL_STREAMING_API_SERVER;
-  INVALID(waybill_lint_streaming(&request, &found, &error));
-  CHECK(found == NULL);
   request.component = 2;
   INVALID(waybill_lint_streaming(&request, &found, &error));
+  CHECK(found == NULL);
   INVALID(waybill_lint_streaming(&request, NULL, &error));
   INVALID(waybill_lint_streaming(NULL, &found, &error));
 }

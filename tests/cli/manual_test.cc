@@ -113,7 +113,8 @@ BOOST_AUTO_TEST_CASE(each_command_has_examples_with_flags_that_it_has) {
         ++examples;
         std::istringstream words(line.substr(call));
         for (std::string word; words >> word;) {
-          if (!word.starts_with("--") || word == "--") continue;
+          if (word == "--") break;
+          if (!word.starts_with("--")) continue;
           word = word.substr(0, word.find_first_of(")=;"));
           const bool has = help.find("  " + word + " ") != std::string::npos ||
                            help.find("," + word + " ") != std::string::npos;

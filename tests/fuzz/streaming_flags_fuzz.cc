@@ -1,6 +1,6 @@
-// Settings of streaming requests: no crash on any version, command line, configuration or file;
-// what is reported can be printed; whatever is read is judged the same way twice, and what a
-// command line has as fatal stays fatal whatever stands around it.
+// Flags of streaming requests: no crash on any version or command line; what is reported can be
+// printed; whatever is read is judged the same way twice, and what a command line has as fatal
+// stays fatal whatever stands around it.
 
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +8,6 @@
 #include <string>
 #include <string_view>
 
-#include "bindings/cli/streaming_input.h"
 #include "waybill/streaming_plan.h"
 
 namespace {
@@ -70,33 +69,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   waybill::StreamingLintRequest request;
   request.component = component;
   request.version = {1, 11 + data[0] / 2U % 30U};
-  // A file, in whatever form.
-  if (auto file = waybill::cli::ReadStreamingInput(input, component)) {
-    for (const std::string& note : file->notes) CheckText(note);
-    request.arguments = file->arguments;
-    request.configuration = file->configuration;
-    Judge(request);
-  } else {
-    CheckText(file.error().ToString());
-  }
-  // The lines of the input as arguments, and as keys and values.
-  request.arguments.clear();
-  request.configuration.reset();
-  std::vector<waybill::StreamingConfigValue> values;
+  // The lines of the input as arguments.
   for (std::string_view rest = input; !rest.empty();) {
     const std::size_t end = rest.find('\n');
-    const std::string_view line = rest.substr(0, end);
-    request.arguments.emplace_back(line);
-    const std::size_t colon = line.find(':');
-    if (colon != std::string_view::npos) {
-      values.push_back({std::string(line.substr(0, colon)), std::string(line.substr(colon + 1))});
-    }
+    request.arguments.emplace_back(rest.substr(0, end));
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
   }
   Judge(request);
-  if (component == StreamingComponent::kKubelet) {
-    request.configuration = std::move(values);
-    Judge(request);
-  }
   return 0;
 }

@@ -59,10 +59,8 @@ std::string Summary(const StreamingAnswer& answer) {
   return summary.append(VersionSkewName(answer.skew));
 }
 
-StreamingLint Lint(Component component, std::uint32_t minor, Arguments arguments,
-                   std::optional<std::vector<StreamingConfigValue>> configuration = std::nullopt) {
-  return LintStreaming({component, {1, minor}, std::move(arguments), std::move(configuration)})
-      .value();
+StreamingLint Lint(Component component, std::uint32_t minor, Arguments arguments) {
+  return LintStreaming({component, {1, minor}, std::move(arguments)}).value();
 }
 
 // "fatal --x; ignored Y"
@@ -350,15 +348,12 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_with_a_request) {
       StreamingPlan({.api_server = {1, 10}, .kubelet = {1, 18}}), ErrorCode::kInvalidArgument);
   BOOST_TEST(Contains(plan.message, "kube-apiserver 1.10"));
   BOOST_TEST(!StreamingPlan({.api_server = {1, 18}, .kubelet = {2, 18}}).has_value());
-  BOOST_TEST(!LintStreaming({Component::kKubelet, {0, 0}, {}, {}}).has_value());
-  testing::ExpectError(
-      LintStreaming({Component::kApiServer, {1, 30}, {}, std::vector<StreamingConfigValue>()}),
-      ErrorCode::kInvalidArgument);
+  BOOST_TEST(!LintStreaming({Component::kKubelet, {0, 0}, {}}).has_value());
   const Arguments many(kMaxStreamingArguments + 1, "-v");
-  testing::ExpectError(LintStreaming({Component::kKubelet, {1, 30}, many, {}}),
+  testing::ExpectError(LintStreaming({Component::kKubelet, {1, 30}, many}),
                        ErrorCode::kLimitExceeded);
   const Arguments large = {std::string(kMaxStreamingSettingsBytes + 1, 'x')};
-  testing::ExpectError(LintStreaming({Component::kKubelet, {1, 30}, large, {}}),
+  testing::ExpectError(LintStreaming({Component::kKubelet, {1, 30}, large}),
                        ErrorCode::kLimitExceeded);
   StreamingPlanRequest gates = {.api_server = {1, 30}, .kubelet = {1, 30}};
   gates.api_server_settings.gates.resize(kMaxStreamingArguments + 1);
@@ -498,41 +493,10 @@ BOOST_AUTO_TEST_CASE(other_flags_of_streaming) {
   BOOST_TEST(brief(Component::kApiServer, 18, {redirect}) == "fatal " + redirect);
 }
 
-BOOST_AUTO_TEST_CASE(the_command_line_wins_over_the_configuration) {
-  const std::vector<StreamingConfigValue> configuration = {
-      {"featureGates.ExtendWebSocketsToKubelet", "true"},
-      {"featureGates.PortForwardWebsockets", "true"},
-      {"redirectContainerStreaming", "true"},
-      {"maxConnectionBytesPerSec", "1000"},
-      {"streamingConnectionIdleTimeout", "\"4h\""},
-      {"address", "\"127.0.0.1\""}};
-  const auto lint = Lint(Component::kKubelet, 36,
-                         {"--feature-gates=ExtendWebSocketsToKubelet=false"}, configuration);
-  BOOST_TEST(Brief(lint.findings) ==
-             "ignored redirectContainerStreaming; ignored maxConnectionBytesPerSec; removed "
-             "streamingConnectionIdleTimeout; ignored PortForwardWebsockets");
-  for (const StreamingFinding& finding : lint.findings) {
-    BOOST_TEST((finding.origin == StreamingOrigin::kConfiguration));
-  }
-  StreamingPlanRequest request = {.api_server = {1, 36}, .kubelet = {1, 36}};
-  request.kubelet_settings = lint.settings;
-  BOOST_TEST((StreamingPlan(request)->exec_websockets == Translator::kApiServer));
-  const auto deprecated =
-      Lint(Component::kKubelet, 23, {"--feature-gates=StreamingProxyRedirects=false"},
-           {{{"featureGates.StreamingProxyRedirects", "true"}}});
-  BOOST_TEST_REQUIRE(deprecated.findings.size() == 2U);
-  BOOST_TEST(Contains(deprecated.findings[0].advice + deprecated.findings[1].advice,
-                      "the command line sets it too, and wins"));
-  BOOST_TEST((deprecated.settings.gates.back() ==
-              StreamingGateSetting{Gate::kStreamingProxyRedirects, false}));
-  // A gate that is no boolean stops the kubelet, whichever it is.
-  for (const std::string value : {"\"true\"", "1", "null", "yes"}) {
-    const auto bad = Lint(Component::kKubelet, 30, {}, {{{"featureGates.Some", value}}});
-    BOOST_TEST(Brief(bad.findings) == "fatal Some");
-  }
-  // Without the configuration, the lint says that it did not see it.
-  BOOST_TEST(Lint(Component::kKubelet, 36, {"--config", "/x"}).notes.size() == 1U);
-  BOOST_TEST(Lint(Component::kKubelet, 36, {"--config", "/x"}, configuration).notes.empty());
+BOOST_AUTO_TEST_CASE(files_that_a_flag_names_are_not_judged) {
+  BOOST_TEST(Lint(Component::kKubelet, 36, {"--config", "/x", "--config-dir=/y"}).notes.size() ==
+             2U);
+  BOOST_TEST(Lint(Component::kApiServer, 36, {"--config", "/x"}).notes.empty());
 }
 
 // Whatever the table has as fatal in a release is never passed over, however it is spelt.
@@ -589,11 +553,6 @@ BOOST_AUTO_TEST_CASE(nothing_fatal_is_passed_over) {
           BOOST_TEST_CONTEXT("1." << minor << " " << list << " seed " << seed) {
             BOOST_TEST(has_fatal(Lint(component, minor, arguments)));
           }
-          if (component == Component::kApiServer) continue;
-          BOOST_TEST(
-              has_fatal(Lint(component, minor, {},
-                             {{{"featureGates." + std::string(StreamingGateName(setting.gate)),
-                                enabled ? "true" : "false"}}})));
         }
       }
     }
@@ -621,7 +580,6 @@ BOOST_AUTO_TEST_CASE(names) {
   BOOST_TEST(!FindStreamingGate("").has_value());
   BOOST_TEST(StreamingGateName(static_cast<Gate>(200)).empty());
   BOOST_TEST(StreamingComponentName(Component::kApiServer) == "kube-apiserver");
-  BOOST_TEST(StreamingOriginName(StreamingOrigin::kConfiguration) == "configuration");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -95,15 +95,9 @@ enum class StreamingSeverity : std::uint8_t {
 // "ignored", "deprecated", "removed", "fatal".
 std::string_view StreamingSeverityName(StreamingSeverity severity);
 
-// Where a setting was found.
-enum class StreamingOrigin : std::uint8_t { kCommandLine, kConfiguration };
-// "commandLine", "configuration".
-std::string_view StreamingOriginName(StreamingOrigin origin);
-
 // What a release makes of one setting. The texts are on one line, without control characters.
 struct StreamingFinding {
   StreamingComponent component = StreamingComponent::kKubelet;
-  StreamingOrigin origin = StreamingOrigin::kCommandLine;
   StreamingSeverity severity = StreamingSeverity::kIgnored;
   // "--redirect-container-streaming", "StreamingProxyRedirects": for programs that compare.
   std::string subject;
@@ -190,30 +184,15 @@ struct StreamingAnswer {
 // the answer covers it, too.
 Result<StreamingAnswer> StreamingPlan(const StreamingPlanRequest& request);
 
-// A value of a configuration file: its key with dots between levels
-// ("featureGates.StreamingProxyRedirects") and its value as JSON (true, "4h").
-struct StreamingConfigValue {
-  std::string key;
-  std::string value;
-};
-
-// Whether LintStreaming judges the flag for at least one component. `name` is without the leading
-// dashes, in upper or lower case, with dashes or underscores. A caller that can't see a flag's
-// value (a pod's variable) should refuse such a flag.
-bool IsStreamingFlag(std::string_view name);
-
 struct StreamingLintRequest {
   StreamingComponent component = StreamingComponent::kKubelet;
   KubernetesVersion version;
   // What stands behind the program's name on its command line.
   std::vector<std::string> arguments = {};
-  // A KubeletConfiguration's values; nullopt: not at hand. Keys that have nothing to do with
-  // streaming are allowed, and ignored.
-  std::optional<std::vector<StreamingConfigValue>> configuration = std::nullopt;
 };
 
 struct StreamingLint {
-  // Flags and keys in their order, then feature gates. A repeated setting is one finding, with its
+  // Flags in their order, then feature gates. A repeated setting is one finding, with its
   // last spelling, unless it is wrong in several ways.
   std::vector<StreamingFinding> findings;
   // For StreamingPlan: the last of repeated flags; the gates, those that win last. What can't be
@@ -227,9 +206,8 @@ struct StreamingLint {
 // not know which other flags take a value, so it reads what follows such a flag as a flag if it
 // looks like one.
 //
-// kInvalidArgument: the version, as for StreamingPlan; an API server with a configuration.
-// kLimitExceeded: more than kMaxStreamingArguments arguments or values, or more than
-// kMaxStreamingSettingsBytes of them.
+// kInvalidArgument: the version, as for StreamingPlan. kLimitExceeded: more than
+// kMaxStreamingArguments arguments, or more than kMaxStreamingSettingsBytes of them.
 Result<StreamingLint> LintStreaming(const StreamingLintRequest& request);
 
 }  // namespace waybill
