@@ -25,6 +25,7 @@ constexpr Check kChecks[] = {
     {"userns-mappings", kUserNamespaces, Matters::kOtherwise, false, UsernsMappingsCheck},
     {"userns-mounts", kUserNamespaces, Matters::kOtherwise, false, UsernsMountsCheck},
     {"userns-handlers", kUserNamespaces, Matters::kOtherwise, false, UsernsHandlersCheck},
+    {"userns-processes", kUserNamespaces, Matters::kOtherwise, false, UsernsProcessesCheck},
     {"waybill-store", kWaybill, Matters::kTenants, false, WaybillStoreCheck},
     {"waybill-trust", kWaybill, Matters::kOtherwise, false, WaybillTrustCheck},
     {"waybill-witness", kWaybill, Matters::kOtherwise, false, WaybillWitnessCheck},

@@ -8,6 +8,7 @@
 
 #include "doctor/finding.h"
 #include "doctor/node.h"
+#include "waybill/user_namespace.h"
 
 namespace waybill::doctor {
 
@@ -68,6 +69,10 @@ Findings UsernsPoolCheck(const Node& node);
 Findings UsernsMappingsCheck(const Node& node);
 Findings UsernsMountsCheck(const Node& node);
 Findings UsernsHandlersCheck(const Node& node);
+// The host IDs that the kubelet gives to pods, as it finds them. kUnavailable: files do not say it.
+Result<UserNamespacePool> PoolOf(const Node& node);
+// userns_processes.cc
+Findings UsernsProcessesCheck(const Node& node);
 // waybill_checks.cc
 Findings WaybillStoreCheck(const Node& node);
 Findings WaybillTrustCheck(const Node& node);

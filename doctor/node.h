@@ -39,12 +39,21 @@ struct NodeOptions {
   std::function<bool()> cancelled = {};
 };
 
+// Host IDs that a store gave to a pod.
+struct PodIds {
+  std::string pod = {};  // empty: of pods whose UIDs were lost
+  std::uint64_t first = 0;
+  std::uint64_t length = 0;  // 0: which IDs it has is not known
+  bool held = false;         // not verified
+};
+
 // What a store says of itself.
 struct StoreFacts {
   std::uint32_t schema_version = 0;
   std::string distrusted_because = {};  // empty: it trusts itself
   bool witness_in_store = false;        // and would be lost with it
   std::string copy_of = {};             // another directory, from which it was copied
+  std::vector<PodIds> host_ids = {};
 };
 
 // A file system, as it is now.

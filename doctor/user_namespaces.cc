@@ -102,7 +102,28 @@ std::uint64_t MaxPods(const Node& node) {
   return node.settings()->Number("maxPods").value_or(kUsual);
 }
 
-// As the kubelet finds it. kUnavailable: it can't be told from files.
+// What a pod's file has: its first host ID, and how many.
+struct Mapping {
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+};
+
+std::optional<Mapping> MappingIn(const std::string& text) {
+  const internal::Json file = internal::Json::Parse(text);
+  const internal::Json* const uids = file.Find("uidMappings");
+  if (uids == nullptr || !uids->is_array() || uids->size() != 1) return std::nullopt;
+  const internal::Json& mapping = *uids->begin();
+  return Mapping{.first = mapping.NumberAt("hostId"), .count = mapping.NumberAt("length")};
+}
+
+// Nothing of these matters where the gate is off.
+bool IsOff(const Node& node) {
+  const auto gate = StateOf(kUserNamespaceGate, node);
+  return gate && !gate->on;
+}
+
+}  // namespace
+
 Result<UserNamespacePool> PoolOf(const Node& node) {
   if (!node.settings()) return node.settings().error();
   SubordinateIds found;
@@ -128,28 +149,6 @@ Result<UserNamespacePool> PoolOf(const Node& node) {
   }
   return PoolOfSubordinateIds(found, IdsPerPod(*node.settings()), MaxPods(node));
 }
-
-// What a pod's file has: its first host ID, and how many.
-struct Mapping {
-  std::uint64_t first = 0;
-  std::uint64_t count = 0;
-};
-
-std::optional<Mapping> MappingIn(const std::string& text) {
-  const internal::Json file = internal::Json::Parse(text);
-  const internal::Json* const uids = file.Find("uidMappings");
-  if (uids == nullptr || !uids->is_array() || uids->size() != 1) return std::nullopt;
-  const internal::Json& mapping = *uids->begin();
-  return Mapping{.first = mapping.NumberAt("hostId"), .count = mapping.NumberAt("length")};
-}
-
-// Nothing of these matters where the gate is off.
-bool IsOff(const Node& node) {
-  const auto gate = StateOf(kUserNamespaceGate, node);
-  return gate && !gate->on;
-}
-
-}  // namespace
 
 Findings UsernsKernelCheck(const Node& node) {
   if (IsOff(node)) return {Ok("the gate is off")};

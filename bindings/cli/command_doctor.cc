@@ -92,6 +92,19 @@ class DoctorCall final : public Call {
       doctor::StoreFacts facts{.schema_version = statistics.schema_version,
                                .witness_in_store = store.recovery_report().witness_in_store,
                                .copy_of = store.recovery_report().copy_of};
+      const auto mappings = TRY(store.ListUserNamespaces());
+      for (const UserNamespaceAllocation& one : mappings) {
+        facts.host_ids.push_back({one.pod_uid, one.host_id, one.length});
+      }
+      const auto held = TRY(store.ListHeldPods());
+      for (const HeldPod& pod : held) {
+        if (pod.ranges.empty()) facts.host_ids.push_back({.pod = pod.pod_uid, .held = true});
+        for (const HostIdRange& range : pod.ranges) {
+          // A range in the store is bounded; a range from a file may not be.
+          if (range.first >= kHostIds || range.length > kHostIds) continue;
+          facts.host_ids.push_back({pod.pod_uid, range.first, range.length, true});
+        }
+      }
       if (trust.distrustful) {
         facts.distrusted_because = "see waybill trust";
         for (const TrustEvent& event : trust.journal) {

@@ -11,7 +11,7 @@ Command UsernsCommand() {
           .summary = "give host IDs to pods in user namespaces, and take them back",
           .actions = {UsernsGetAction(), UsernsReleaseAction(), UsernsListAction(),
                       UsernsCleanupAction(), UsernsPoolAction(), UsernsAdoptAction(),
-                      UsernsOwnerAction(), UsernsCheckAction()}};
+                      UsernsOwnerAction()}};
 }
 
 }  // namespace waybill::cli

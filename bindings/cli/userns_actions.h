@@ -17,9 +17,8 @@ Command UsernsAdoptAction();
 Command UsernsListAction();
 Command UsernsPoolAction();
 
-// userns_check.cc
+// userns_owner.cc
 Command UsernsOwnerAction();
-Command UsernsCheckAction();
 
 }  // namespace waybill::cli
 

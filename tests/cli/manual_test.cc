@@ -240,7 +240,7 @@ BOOST_AUTO_TEST_CASE(bash_gets_commands_flags_values_and_what_the_store_holds) {
 }
 
 BOOST_AUTO_TEST_CASE(a_command_with_actions_offers_them_and_each_has_its_own_flags) {
-  BOOST_TEST(InBash("waybill userns ") == "get release list cleanup pool adopt owner check\n");
+  BOOST_TEST(InBash("waybill userns ") == "get release list cleanup pool adopt owner\n");
   BOOST_TEST(InBash("waybill userns --store x cl") == "cleanup\n");
   BOOST_TEST(InBash("waybill userns get --l") == "--length\n");
   BOOST_TEST(InBash("waybill userns release --l") == "--lost\n");

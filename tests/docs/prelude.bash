@@ -11,20 +11,13 @@ if [ -e "$D/etc/waybill/config.toml" ]; then WAYBILL_CONFIG=$D/etc/waybill/confi
 
 whole() { :; }
 
-# The processes of a host on which nothing runs in a user namespace: what `userns check` looks at.
-host_processes() {
-  mkdir -p "$D/proc/1"
-  echo '0 0 4294967295' | tee "$D/proc/1/uid_map" >"$D/proc/1/gid_map"
-  ln -s 1 "$D/proc/self"
-}
-
 # A node that is another directory. What runs there is tried by ../../packaging/boot_test.
 on_node() {
   mkdir -p "$D/node"
   command "$WAYBILL_CLI" "${@/#--restart-kubelet/--no-progress}" --root "$D/node"
 }
 
-# With the runtime and the processes of the section where these are looked for.
+# With the runtime of the section where it is looked for.
 waybill() {
   if [ "$1" = install ]; then
     on_node "$@"
@@ -37,7 +30,6 @@ waybill() {
     words+=("$word")
     before=$word
   done
-  [ "$1 ${2:-}" != "userns check" ] || words+=(--proc "$D/proc")
   command "$WAYBILL_CLI" "${words[@]}"
 }
 

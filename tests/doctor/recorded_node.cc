@@ -54,6 +54,7 @@ RecordedNode::RecordedNode() {
   options.waybill_version = "0.1.0";
   Write("/proc/sys/user/max_user_namespaces", "63432\n");
   Write("/proc/sys/kernel/osrelease", "6.12.48+deb13-amd64\n");
+  Maps("self", "0 0 4294967295\n");
   Write("/proc/self/mountinfo",
         "26 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
         "41 26 8:2 / /var rw,relatime shared:2 - xfs /dev/sda2 rw\n");
@@ -118,6 +119,11 @@ void RecordedNode::RunsKubelet(const std::string& version, const std::string& fl
                                 version + std::string("\0go", 3));
   Remove("/proc/4242/exe");
   Link("/proc/4242/exe", "/usr/bin/kubelet");
+}
+
+void RecordedNode::Maps(const std::string& pid, const std::string& ids) {
+  Write("/proc/" + pid + "/uid_map", ids);
+  Write("/proc/" + pid + "/gid_map", ids);
 }
 
 doctor::Findings RecordedNode::Examine() const {

@@ -30,6 +30,9 @@ class RecordedNode {
   void ReplaceInAnswer(const std::string& name, const std::string& from, const std::string& to);
   std::string AnswerOf(const std::string& name) const;
 
+  // A process with these IDs, as its uid_map and gid_map say.
+  void Maps(const std::string& pid, const std::string& ids);
+
   // The kubelet's release, as its makers link it in, and its further flags.
   void RunsKubelet(const std::string& version, const std::string& flags = {});
 
