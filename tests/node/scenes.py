@@ -1101,10 +1101,10 @@ def node_files():
 
 
 def forgets_in_pods(node, tenant, image):
-    """Sets up deploy/kustomize/reconcile. is_forgotten(): publishes what exists, and waits for its effect."""
+    """Sets up what the chart has for reconcile. is_forgotten(): publishes what exists, and waits for its effect."""
     namespace = "waybill-system"
     manifests = dict((re.search(r"(?m)^kind: (\w+)$", text)[1], text) for text in re.split(
-        r"(?m)^---$", Path("deploy/kustomize/reconcile/waybill.yaml").read_text()) if "kind:" in text)
+        r"(?m)^---$", (cluster.HOME / "reconcile.yaml").read_text()) if "kind:" in text)
     base = f"/namespaces/{namespace}"
     job_image = node.import_archive("waybill-existing")
     cluster.call("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
