@@ -24,6 +24,10 @@ namespace waybill::cli {
 namespace {
 
 constexpr std::int64_t kNanosPerSecond = 1'000'000'000;
+// How far the clocks of node and cluster may differ, in seconds.
+constexpr std::int64_t kClockMargin = 300;
+// A published list that is older, in seconds, is warned of.
+constexpr std::int64_t kStaleAfter = std::int64_t{3} * 24 * 3600;
 
 std::vector<CredentialName> NamesOf(const auto& listed) {
   std::vector<CredentialName> names;
@@ -127,10 +131,6 @@ class ReconcileCall final : public StoreCall {
                 "go on: look at it this often, and apply each new list; with\n"
                 "--published",
                 ParseDuration);
-    flags.Value("--clock-margin", &margin_, "TIME",
-                "how far the clocks of node and cluster may differ; 5m", ParseDuration, kSeldom);
-    flags.Value("--stale-after", &stale_after_, "TIME",
-                "warn of a published list that is older; 3d", ParseDuration, kSeldom);
     change_.DeclareAllowEmpty(flags, "list");
     change_.DeclareDryRun(flags);
     store_.DeclareRules(flags);
@@ -140,8 +140,6 @@ class ReconcileCall final : public StoreCall {
     flags.Excludes("--every", {"--token", "--dry-run"}, "it draws its tokens itself");
     flags.Excludes("--every", {"--rules"}, "the owner's rules count");
     flags.Needs("--every", {"--published"});
-    flags.Needs("--clock-margin", {"--published"});
-    flags.Needs("--stale-after", {"--published"});
     flags.Needed({"--existing", "--published", "--begin"}, "or draw a token with --begin");
     flags.Needed({"--token", "--every", "--begin"},
                  "draw a token with --begin, before the list is made");
@@ -177,11 +175,10 @@ class ReconcileCall final : public StoreCall {
 
   // Nothing: the list was made after the token was drawn, by whatever clock. Otherwise what it
   // would lose.
-  Result<std::string> TooEarly(const PublishedList& list, const ListToken& token) const {
+  static Result<std::string> TooEarly(const PublishedList& list, const ListToken& token) {
     const auto now = static_cast<std::int64_t>(::time(nullptr));
-    const auto margin = static_cast<std::int64_t>(margin_.count());
     const std::int64_t as_of = list.as_of.seconds;
-    if (as_of > now + margin) {
+    if (as_of > now + kClockMargin) {
       return BadFlag(
           "--published",
           fmt::format("the list is of {}, which is yet to come here; nothing was forgotten",
@@ -189,16 +186,16 @@ class ReconcileCall final : public StoreCall {
           "set the clocks of this node and of the cluster");
     }
     const auto drawn = TRY(WhenDrawn(token, now));
-    if (as_of > drawn + margin) return std::string();
+    if (as_of > drawn + kClockMargin) return std::string();
     return fmt::format(
         "the list is of {}, and the token of {}: it may lack what was proven before "
         "the token",
         Text(as_of), Text(drawn));
   }
 
-  std::string StaleText(const PublishedList& list) const {
+  static std::string StaleText(const PublishedList& list) {
     const auto now = static_cast<std::int64_t>(::time(nullptr));
-    if (now - list.as_of.seconds <= stale_after_.count()) return {};
+    if (now - list.as_of.seconds <= kStaleAfter) return {};
     return fmt::format(
         "the published list is of {}: Secrets that were deleted since still open images",
         Text(list.as_of.seconds));
@@ -216,7 +213,7 @@ class ReconcileCall final : public StoreCall {
     const auto list = TRY(ReadPublishedList(published_));
     if (const auto early = TRY(TooEarly(list, *list_.token)); !early.empty()) {
       return BadFlag("--published", early + "; nothing was forgotten",
-                     "wait for a list of later than that and --clock-margin");
+                     "wait for a list that is 5 minutes younger than the token");
     }
     if (const std::string stale = StaleText(list); !stale.empty()) Warn(stale, kStaleHint);
     const auto report = TRY(Forgetting(store_, [&](Writer& writer) {
@@ -300,8 +297,6 @@ class ReconcileCall final : public StoreCall {
   std::string existing_;
   std::string published_;
   std::optional<std::chrono::seconds> every_;
-  std::chrono::seconds margin_{std::chrono::minutes(5)};
-  std::chrono::seconds stale_after_{std::chrono::hours(72)};
   std::string applied_;     // the digest of the last list
   std::string waits_with_;  // that of one that is too early
   std::string complaint_;   // the last
@@ -324,8 +319,8 @@ account at all is refused without --allow-empty. Nothing that Secrets hold is ke
 printed or compared.
 
 A published list has the UIDs alone, so that nodes learn no name of a Secret. It says of
-when it is, and counts only if the token was drawn before that, by --clock-margin at
-least. With --every the command goes on until SIGTERM, asks the owner of the store alone,
+when it is, and counts only if the token was drawn before that, by 5 minutes at least,
+since clocks differ. With --every the command goes on until SIGTERM, asks the owner of the store alone,
 and draws its tokens itself: a Secret that was deleted opens nothing here after the
 second list from then at the latest. It writes only if something is gone.)",
           .examples = R"(token=$(waybill reconcile --begin)
