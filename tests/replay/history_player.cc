@@ -1,27 +1,40 @@
 // histories/*.jsonl: what happens to a node, and what the store answers, under both sets of rules.
 //
 //   let     let: names for values; where a value is to stand, "$name" may stand
-//   case    case, why, rules (absent: both): from here on another node, with an empty store
+//   case    case, why, rules (absent: both): from here on another node, with an empty store; rows:
+//           a node for each, with the names that it gives values, beside those of `let`; limit:
+//           the first words of the line of docs/limits.md that it plays
 //   open    a start; what ran before ends. Answer: the report. Fields that last: policy, allow,
-//           preloadedOnly; pool, userNamespaces; shortNames, grace, window, remember (seconds;
-//           absent: 0); rules, in cases of one set of rules. And: onNode (null: unknown),
-//           preloaded, continuesPulls, gap ("yes", "no"; absent: detect), maxAge (seconds; lasts),
-//           mapBytes. A case that
-//           begins without one is opened with the defaults and an empty onNode.
-//   check, ensure   image, imageRef, handler, secrets, serviceAccount, credentialsUnavailable
+//           preloadedOnly, registryProves (patterns of names of which only a registry's proof
+//           counts); pool, userNamespaces; shortNames, grace, window, remember (seconds; absent:
+//           0); rules, in cases of one set of rules. And: onNode (null: unknown), preloaded,
+//           continuesPulls, gap ("yes", "no"; absent: detect), firstStart ("close"), maxAge,
+//           accountsMaxAge, nodePodsMaxAge (seconds; last), mapBytes. A case that begins without
+//           one is opened with the defaults and an empty onNode.
+//   check, ensure   image, imageRef, handler, secrets, serviceAccount, credentialsUnavailable;
+//           of a check, imageRefs in place of imageRef: one answer for all, or a list
+//   look    image, imageRef: a decision that has no credentials yet; the next check with `late`
+//           goes on with it
 //   intent  image, handler, as: a name for the pull's ID
 //   pulled, failed   pull: such a name, or a number; entry: what the runtime lists for the image;
+//           goodFor: in how many seconds what it proves ends; checker: who checked it;
 //           how: "failed" (absent), "unknown", "nothingTransferred"
 //   pull    an intent and a `pulled`
+//   cancel  image, handler: an intent, and a pull of which nobody knows how it ended
 //   manyPulls       count, how: pulls of as many images that end so
 //   putRecord, deleteIntent, …      the calls of NodeStore
 //   beginList       as: a name for the token; ahead: by how many commits it is made too new
 //   observe images, many (as many further ones), complete (absent: true), source; token: the name
-//           of one, null for none; absent: drawn now
+//           of one, null for none; absent: drawn now; quietAgo: no pull ran so many seconds ago,
+//           and namesToCome are still to be listed
 //   prune   inUse, until; or token, absent: the one drawn last
 //   addToLedger     entry, source, reason
 //   removeFromLedger  imageRef, handler, reason
-//   forget  namespace, name, uid; hash; or imageRef, handler
+//   forget  namespace, name or serviceAccount, uid; hash; or imageRef, handler
+//   reconcile       secrets and serviceAccounts that exist, each with uid, namespace, name; token,
+//                   absent: drawn now
+//   revocations     how many there are
+//   noteGap reason
 //   kubeletBegan    ago: seconds; absent: 0
 //   mostRemembered  count: how many gone images are remembered, in this case
 //   settle  imageRef, handler, reason, how: "preloaded" or "closed"
@@ -42,7 +55,8 @@
 // Each has an `answer`: as_json.h says how it is written. Where the closed rules answer
 // differently, theirs is `closed`. Without an answer a call must succeed. Of errors the code is
 // compared, and that the message contains what is given; so are sentences elsewhere (kSentences),
-// where the answer has them. "" means that there is none.
+// where the answer has them. "" means that there is none. A line may be a name alone, whose value
+// is the line, or a list of lines.
 
 #include <algorithm>
 #include <array>
@@ -69,6 +83,7 @@
 #include "waybill/kubelet_format.h"
 #include "waybill/maintenance.h"
 #include "waybill/node_store.h"
+#include "waybill/revocation.h"
 
 namespace waybill::replay {
 
@@ -102,6 +117,11 @@ PullFailure FailureOf(const json& line) {
   if (how == "unknown") return PullFailure::kUnknown;
   if (how == "nothingTransferred") return PullFailure::kNothingTransferred;
   throw MalformedLine("\"" + how + "\" is no way in which a pull ends");
+}
+
+ProofChecker CheckerOf(const json& line) {
+  const std::string checker = StringOf(line, "checker");
+  return checker.empty() ? ProofChecker::kUnknown : Valid(ParseProofChecker(checker));
 }
 
 // One node under one set of rules.
@@ -176,7 +196,15 @@ class Node {
     const std::string image = StringOf(line, "image");
     const std::string ref = StringOf(line, "imageRef");
     const std::string handler = StringOf(line, "handler");
+    if (op == "check" && line.contains("imageRefs")) return AskAll(line, image, handler);
     if (op == "check" || op == "ensure") return Ask(op, line, image, ref, handler);
+    if (op == "look") {
+      look_ = std::make_unique<DeferredCredentials>();
+      return testing::Words(
+          store_->MustAttemptPull({.image = image, .image_ref = ref, .runtime_handler = handler},
+                                  *look_),
+          0);
+    }
     if (op == "intent") {
       const auto begun = store_->RecordPullIntent({.image = image, .runtime_handler = handler});
       if (!begun) return AsJson(begun.error());
@@ -187,6 +215,12 @@ class Node {
     if (op == "failed") {
       return AsJson(store_->RecordImagePullFailed({.image = image, .runtime_handler = handler},
                                                   FailureOf(line), PullOf(line)));
+    }
+    if (op == "cancel") {
+      const ImageCopy copy{.image = image, .runtime_handler = handler};
+      const auto begun = store_->RecordPullIntent(copy);
+      if (!begun) return AsJson(begun.error());
+      return AsJson(store_->RecordImagePullFailed(copy, PullFailure::kUnknown, *begun));
     }
     if (op == "manyPulls") return ManyPulls(line);
     if (op == "record") {
@@ -201,7 +235,9 @@ class Node {
       });
       return records;
     }
-    if (op == "putRecord") return AsJson(store_->PutRecord(RecordOf(line, ref, handler)));
+    if (op == "putRecord") {
+      return AsJson(store_->PutRecord(RecordOf(line, ref, handler), {.checker = CheckerOf(line)}));
+    }
     if (op == "deleteRecord") {
       return AsJson(store_->DeleteRecord({.image_ref = ref, .runtime_handler = handler}));
     }
@@ -237,6 +273,19 @@ class Node {
                                              StringOf(line, "reason"), options_));
     }
     if (op == "forget") return Forget(line, ref, handler);
+    if (op == "reconcile") {
+      const auto done = store_->Reconcile(
+          {.secrets = NamesOf(line, "secrets"),
+           .service_accounts = NamesOf(line, "serviceAccounts")},
+          line.contains("token") ? TokenOf(line) : Valid(store_->BeginList()), options_);
+      if (!done) return AsJson(done.error());
+      json answer = AsJson(done->forgotten);
+      answer["known"] = done->known;
+      answer["gone"] = done->gone;
+      return answer;
+    }
+    if (op == "revocations") return Valid(store_->ListRevocations()).size();
+    if (op == "noteGap") return AsJson(store_->NoteGap(StringOf(line, "reason")));
     if (op == "kubeletBegan") {
       BootTime began = clock_.Boot();
       began.nanoseconds -= line.value("ago", std::int64_t{0}) * 1'000'000'000;
@@ -301,6 +350,13 @@ class Node {
           VerificationPolicy::Make(Valid(ParseVerificationMode(RequireString(line, "policy"))),
                                    StringsOf(line, "allow"), scope));
     }
+    if (line.contains("registryProves")) {
+      std::vector<ProofRule> rules;
+      for (const std::string& pattern : StringsOf(line, "registryProves")) {
+        rules.push_back({pattern, Proofs::kRegistry});
+      }
+      policy_ = Valid(policy_.WithProofs(rules));
+    }
     options.policy = policy_;
     if (!line.contains("onNode") || !line["onNode"].is_null()) {
       options.images_on_node = ImagesOf(line, "onNode");
@@ -329,8 +385,14 @@ class Node {
     }
     options.user_namespaces = user_namespaces_;
     if (line.contains("maxAge")) {
-      options.ages = AgeLimits{.credentials = std::chrono::seconds(line["maxAge"].get<int>())};
+      const auto seconds = [&](const char* field) {
+        return std::chrono::seconds(line.value(field, 0));
+      };
+      options.ages = AgeLimits{.credentials = seconds("maxAge"),
+                               .service_accounts = seconds("accountsMaxAge"),
+                               .node_pods = seconds("nodePodsMaxAge")};
     }
+    if (StringOf(line, "firstStart") == "close") options.first_start = FirstStart::kClose;
     const std::string gap = StringOf(line, "gap");
     options.gap = gap == "yes" ? Gap::kYes : gap == "no" ? Gap::kNo : Gap::kDetect;
     options.allow_empty = !line.contains("allowEmpty") || FlagOf(line, "allowEmpty");
@@ -352,7 +414,7 @@ class Node {
                                    .boot_clock = clock_.AsBootClock(),
                                    .map_bytes = kMapBytes});
     if (!migrated) return AsJson(migrated.error());
-    json answer{{"from", migrated->from}, {"to", migrated->to}};
+    json answer{{"to", migrated->to}};
     for (const std::string& loss : migrated->losses) {
       answer["losses"] = StringOf(answer, "losses") + loss + '\n';
     }
@@ -382,6 +444,14 @@ class Node {
     return true;
   }
 
+  json AskAll(const json& line, const std::string& image, const std::string& handler) {
+    json answers = json::array();
+    for (const std::string& ref : StringsOf(line, "imageRefs")) {
+      answers.push_back(Ask("check", line, image, ref, handler));
+    }
+    const bool same = std::equal(answers.begin() + 1, answers.end(), answers.begin());
+    return same ? answers[0] : answers;
+  }
   json Ask(const std::string& op, const json& line, const std::string& image,
            const std::string& ref, const std::string& handler) {
     std::optional<ImagePullServiceAccount> account;
@@ -390,9 +460,14 @@ class Node {
     if (FlagOf(line, "credentialsUnavailable")) pod.MakeUnavailable();
     json answer;
     if (op == "check") {
+      CredentialSource* source = &pod;
+      if (FlagOf(line, "late")) {
+        look_->Provide(pod.Fetch());
+        source = look_.get();
+      }
       const Decision decision = store_->MustAttemptPull(
-          {.image = image, .image_ref = ref, .runtime_handler = handler}, pod);
-      answer = testing::Words(decision, pod.asked());
+          {.image = image, .image_ref = ref, .runtime_handler = handler}, *source);
+      answer = testing::Words(decision, source == &pod ? pod.asked() : decision.credentials_read);
     } else {
       const PullPolicy policy = Valid(ParsePullPolicy(RequireString(line, "policy")));
       const EnsureOutcome outcome = store_->EnsureImage(
@@ -420,6 +495,11 @@ class Node {
                                        PlatformOf(line, "platform").value_or(Platform{})};
     }
     if (line.contains("entry")) result.image = ImageOf(line["entry"]);
+    result.terms.checker = CheckerOf(line);
+    if (line.contains("goodFor")) {
+      result.terms.good_until =
+          Timestamp{clock_.Now().seconds + line["goodFor"].get<std::int64_t>(), 0};
+    }
     return AsJson(store_->RecordImagePulled(
         {.image = image, .image_ref = ref, .runtime_handler = handler}, credentials, result));
   }
@@ -435,6 +515,14 @@ class Node {
     return "done";
   }
 
+  static std::vector<CredentialName> NamesOf(const json& line, const char* field) {
+    std::vector<CredentialName> names;
+    for (const json& value : ArrayOf(line, field)) {
+      names.push_back(
+          {StringOf(value, "namespace"), StringOf(value, "name"), StringOf(value, "uid")});
+    }
+    return names;
+  }
   json Forget(const json& line, const std::string& ref, const std::string& handler) {
     const std::string name = StringOf(line, "name");
     const std::string space = StringOf(line, "namespace");
@@ -442,10 +530,12 @@ class Node {
         line.contains("hash") ? store_->ForgetCredential(StringOf(line, "hash"), options_)
         : !ref.empty()
             ? store_->ForgetImage({.image_ref = ref, .runtime_handler = handler}, options_)
+        : line.contains("serviceAccount")
+            ? store_->ForgetServiceAccount(
+                  {space, RequireString(line, "serviceAccount"), StringOf(line, "uid")}, options_)
         : name.empty() ? store_->ForgetNamespace(space, options_)
                        : store_->ForgetSecret({space, name, StringOf(line, "uid")}, options_);
-    if (!forgotten) return AsJson(forgotten.error());
-    return {{"records", forgotten->records}, {"secrets", forgotten->secrets}};
+    return AsJson(forgotten);
   }
 
   // With the names that lines gave them.
@@ -483,6 +573,11 @@ class Node {
       list.images.push_back({.id = "sha256:" + std::string(64 - number.size(), '0') + number,
                              .repo_tags = {"registry.example.com/many/" + number + ":v1"}});
     }
+    if (line.contains("quietAgo")) {
+      list.quiet_until = clock_.Boot();
+      list.quiet_until->nanoseconds -= line["quietAgo"].get<std::int64_t>() * 1'000'000'000;
+    }
+    list.names_to_come = StringsOf(line, "namesToCome");
     if (!line.contains("token")) {
       list.token = Valid(store_->BeginList());
     } else if (!line["token"].is_null()) {
@@ -554,6 +649,7 @@ class Node {
   std::map<std::string, ListToken> tokens_;  // "": the last one
   std::map<std::string, PullId> pulls_;
   std::uint64_t commits_ = 0;
+  std::unique_ptr<DeferredCredentials> look_;
   std::unique_ptr<NodeStore> store_;
 };
 
@@ -603,78 +699,102 @@ bool Matches(const json& expected, const json& got) {
 class HistoryPlayer final : public Player {
  public:
   void Play(const json& written, Log& log) override {
-    if (written.contains("let")) {
-      for (const auto& [name, value] : written["let"].items()) let_["$" + name] = Meant(value);
-      return;
-    }
-    const json line = Meant(written);
-    const std::string op = RequireString(line, "op");
-    if (op == "case") return Begin(line);
-    if (nodes_.empty()) throw MalformedLine("\"" + op + "\" before the first \"case\"");
-    RequireOnly(
-        line,
-        {"op", "answer", "closed",
-         // open
-         "policy", "allow", "preloadedOnly", "pool", "userNamespaces", "shortNames", "grace",
-         "window", "remember", "rules", "onNode", "preloaded", "continuesPulls", "gap",
-         // check, pull
-         "image", "imageRef", "handler", "secrets", "serviceAccount", "credentials",
-         "credentialsUnavailable", "manifest", "platform", "as", "pull", "entry", "how", "count",
-         // lists, ledger
-         "ahead", "token", "images", "many", "complete", "source", "reason", "names", "adopt",
-         "inUse", "until", "allowEmpty", "dryRun",
-         // whole records, handlers, files
-         "lastUpdated", "credentialMapping", "handlers", "folder", "key", "content", "path",
-         "apiVersion",
-         // time, whole stores
-         "mapBytes", "seconds", "bootId", "to", "schema", "maxAge", "ago",
-         // what is forgotten
-         "namespace", "name", "uid", "hash",
-         // pods
-         "pod", "block", "blocks", "hostId", "length", "hostUsers", "existing", "running"});
-    for (auto& [rules, node] : nodes_) {
-      const json got = node->Do(op, line);
-      const bool differs = rules == Rules::kClosed && line.contains("closed");
-      const char* field = differs ? "closed" : "answer";
-      if (line.contains(field) ? Matches(line[field], got) : !IsError(got)) {
-        log.Same();
-      } else {
-        log.Different(case_ + ", " + std::string(RulesName(rules)) + " rules: " + op +
-                      "\n  expected  " + (line.contains(field) ? Text(line[field]) : "success") +
-                      "\n  got       " + Text(got));
-      }
-    }
+    if (written.contains("let")) return Name(written["let"], let_, {});
+    if (written.contains("case")) return Begin(written);
+    if (nodes_.empty()) throw MalformedLine("a step before the first \"case\"");
+    for (Played& played : nodes_) PlayOn(played, Meant(written, played.names), log);
   }
 
  private:
+  using Names = std::map<std::string, json>;
+  // One node under one set of rules.
+  struct Played {
+    std::string what;
+    Rules rules;
+    Names names;
+    std::unique_ptr<Node> node;
+  };
+
+  void PlayOn(Played& played, const json& line, Log& log) {
+    if (line.is_array()) {
+      for (const json& each : line) PlayOn(played, each, log);
+      return;
+    }
+    RequireOnly(
+        line, {"op", "answer", "closed",
+               // open
+               "policy", "allow", "preloadedOnly", "registryProves", "checker", "pool",
+               "userNamespaces", "shortNames", "grace", "window", "remember", "rules", "onNode",
+               "preloaded", "continuesPulls", "gap",
+               // check, pull
+               "image", "imageRef", "handler", "secrets", "serviceAccount", "credentials",
+               "imageRefs", "late", "credentialsUnavailable", "manifest", "platform", "as", "pull",
+               "entry", "how", "count",
+               // lists, ledger
+               "ahead", "token", "images", "many", "quietAgo", "namesToCome", "complete", "source",
+               "reason", "names", "adopt", "inUse", "until", "allowEmpty", "dryRun",
+               // whole records, handlers, files
+               "lastUpdated", "credentialMapping", "handlers", "folder", "key", "content", "path",
+               "apiVersion",
+               // time, whole stores
+               "mapBytes", "seconds", "bootId", "to", "schema", "maxAge", "accountsMaxAge",
+               "nodePodsMaxAge", "goodFor", "firstStart", "ago",
+               // what is forgotten
+               "namespace", "name", "uid", "hash", "serviceAccounts",
+               // pods
+               "pod", "block", "blocks", "hostId", "length", "hostUsers", "existing", "running"});
+    const std::string op = RequireString(line, "op");
+    const json got = played.node->Do(op, line);
+    const bool differs = played.rules == Rules::kClosed && line.contains("closed");
+    const char* field = differs ? "closed" : "answer";
+    if (line.contains(field) ? Matches(line[field], got) : !IsError(got)) {
+      log.Same();
+    } else {
+      log.Different(played.what + ", " + std::string(RulesName(played.rules)) + " rules: " + op +
+                    "\n  expected  " + (line.contains(field) ? Text(line[field]) : "success") +
+                    "\n  got       " + Text(got));
+    }
+  }
+
   void Begin(const json& line) {
-    RequireOnly(line, {"op", "case", "rules", "why"});
-    case_ = RequireString(line, "case");
+    RequireOnly(line, {"op", "case", "rules", "why", "rows", "limit"});
     nodes_.clear();
     const std::string rules = StringOf(line, "rules");
-    for (const Rules each : {Rules::kKubelet, Rules::kClosed}) {
-      if (!rules.empty() && rules != RulesName(each)) continue;
-      nodes_.emplace_back(each, std::make_unique<Node>(each));
+    const json rows = Meant(line.value("rows", json::array({json::object()})), {});
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      std::string what = RequireString(line, "case");
+      if (rows.size() > 1) what += ", row " + std::to_string(row + 1);
+      Names names;
+      Name(rows[row], names, {});
+      for (const Rules each : {Rules::kKubelet, Rules::kClosed}) {
+        if (!rules.empty() && rules != RulesName(each)) continue;
+        nodes_.push_back({what, each, names, std::make_unique<Node>(each)});
+      }
     }
     if (nodes_.empty()) throw MalformedLine("rules \"" + rules + "\" are not known");
   }
 
-  // With the values that the names stand for.
-  json Meant(const json& value) const {
+  void Name(const json& values, Names& into, const Names& of_row) const {
+    for (const auto& [name, value] : values.items()) into["$" + name] = Meant(value, of_row);
+  }
+  // With the values that the names stand for, those of a row first.
+  json Meant(const json& value, const Names& of_row) const {
     if (value.is_string()) {
-      const auto let = let_.find(value.get<std::string>());
-      return let == let_.end() ? value : let->second;
+      for (const Names* const names : {&of_row, &let_}) {
+        const auto named = names->find(value.get<std::string>());
+        if (named != names->end()) return named->second;
+      }
+      return value;
     }
     json meant = value;
     if (value.is_structured()) {
-      for (json& part : meant) part = Meant(part);
+      for (json& part : meant) part = Meant(part, of_row);
     }
     return meant;
   }
 
-  std::map<std::string, json> let_;
-  std::string case_;
-  std::vector<std::pair<Rules, std::unique_ptr<Node>>> nodes_;
+  Names let_;
+  std::vector<Played> nodes_;
 };
 
 }  // namespace

@@ -183,6 +183,15 @@ json AsJson(const PruneReport& report) {
                   {"preloadedRemoved", report.preloaded_removed}});
 }
 
+json AsJson(const ForgetReport& report) {
+  json object = Telling({{"serviceAccounts", report.service_accounts},
+                         {"nodePods", report.node_pods},
+                         {"equalHashes", report.equal_hashes}});
+  object["records"] = report.records;
+  object["secrets"] = report.secrets;
+  return object;
+}
+
 json AsJson(const UserNamespaceReport& report) {
   std::vector<std::string> off_pool =
       report.off_pool;  // in the order of keys, which a seed decides

@@ -13,6 +13,7 @@
 #include "waybill/platform.h"
 #include "waybill/report.h"
 #include "waybill/result.h"
+#include "waybill/revocation.h"
 #include "waybill/runtime_handler.h"
 #include "waybill/types.h"
 
@@ -34,6 +35,7 @@ nlohmann::json AsJson(const ManifestDescriptor& manifest);
 nlohmann::json AsJson(const RuntimesReport& report);
 nlohmann::json AsJson(const CollapseReport& report);
 nlohmann::json AsJson(const PruneReport& report);
+nlohmann::json AsJson(const ForgetReport& report);
 nlohmann::json AsJson(const UserNamespaceReport& report);
 nlohmann::json AsJson(const RecoveryReport& report);
 nlohmann::json AsJson(const TrustState& trust);
