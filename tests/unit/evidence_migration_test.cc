@@ -1,12 +1,9 @@
-// The step "evidence", 4 to 5: intents become open pulls, the first list fills the ledger; on the
-// way back nothing opens that was closed.
+// The step "evidence", 4 to 5, where histories/evidence.jsonl does not reach.
 
-#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <vector>
 
-#include "tests/support/inspect_path.h"
 #include "tests/support/rows.h"
 #include "tests/support/versioned_store.h"
 #include "tests/support/versions.h"
@@ -18,14 +15,6 @@ BOOST_AUTO_TEST_SUITE(evidence_migration)
 namespace {
 
 const std::string kDigest = "sha256:" + std::string(64, 'e');
-const std::string kByHand = "sha256:" + std::string(64, '7');
-
-// Under the spelling that version 4 finds.
-bool IsRecorded(NodeStore& store, const std::string& ref) {
-  const auto records = Must(store.ListRecords());
-  return std::any_of(records.begin(), records.end(),
-                     [&](const ImagePulledRecord& record) { return record.image_ref == ref; });
-}
 
 }  // namespace
 
@@ -64,44 +53,6 @@ BOOST_AUTO_TEST_CASE(an_id_from_before_the_way_down_was_given) {
   BOOST_TEST(!Must(opened->GetRecord(copy)).credential_mapping.empty());
 }
 
-BOOST_AUTO_TEST_CASE(the_first_list_after_it_is_a_first_start) {
-  const VersionedStore store(4);
-  OpenOptions options = store.Options();
-  options.images_on_node =
-      std::vector<ImageOnNode>{{.id = kByHand, .repo_tags = {"registry.example/by-hand:1"}}};
-  {
-    const auto opened = Must(NodeStore::Open(options));
-    BOOST_TEST(opened->recovery_report().first_start);
-    const auto ledger = Must(opened->ListLedger());
-    BOOST_TEST_REQUIRE(ledger.size() == 1U);
-    BOOST_TEST(ledger[0].source == "presumed");
-  }
-  const auto again = Must(NodeStore::Open(options));
-  BOOST_TEST(!again->recovery_report().first_start);
-}
-
-BOOST_AUTO_TEST_CASE(going_down_writes_a_record_under_every_spelling) {
-  const VersionedStore store(4);
-  std::string ref;
-  store.Open([&](NodeStore& opened) {
-    const auto records = Must(opened.ListRecords());
-    ref = std::find_if(records.begin(), records.end(), [](const ImagePulledRecord& record) {
-            return record.image_ref.starts_with("sha256:") && record.runtime_handler.empty();
-          })->image_ref;
-    ImageList list{.images = {{.id = ref, .repo_digests = {"registry.example/x@" + kDigest}}}};
-    list.token = Must(opened.BeginList());
-    BOOST_TEST(Must(opened.ObserveImages(list)).known == 1U);
-  });
-  BOOST_TEST(!store.Migrate(4, true).losses.empty());
-  BOOST_TEST(InspectPath(store.database()).sound);
-  // What version 4 has, as it comes up again.
-  store.Open([&](NodeStore& opened) {
-    for (const std::string& spelling : {ref, ref.substr(7), "registry.example/x@" + kDigest}) {
-      BOOST_TEST(IsRecorded(opened, spelling), spelling);
-    }
-  });
-}
-
 // The order of keys is each store's own. Under kubelet rules an image had got two records.
 BOOST_AUTO_TEST_CASE(a_spelling_of_two_records_gets_the_same_one_in_every_store) {
   const std::string bare(kRef.substr(kRef.find(':') + 1));
@@ -130,16 +81,6 @@ BOOST_AUTO_TEST_CASE(a_spelling_of_two_records_gets_the_same_one_in_every_store)
     BOOST_TEST((record.credential_mapping.at(std::string(kName)).kubernetes_secrets ==
                 std::vector<ImagePullSecret>{kSecretB}));
   }
-}
-
-BOOST_AUTO_TEST_CASE(a_pull_of_anything_becomes_distrust) {
-  const VersionedStore store(4);
-  store.Open([](NodeStore& opened) { Must(opened.ClearDistrust("a test")); });
-  const MigrationReport down = store.Migrate(4, true);
-  BOOST_TEST(std::any_of(down.losses.begin(), down.losses.end(), [](const std::string& loss) {
-    return loss.find("anything") != std::string::npos;
-  }));
-  store.Open([](NodeStore& opened) { BOOST_TEST(Must(opened.GetTrust()).distrustful); });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

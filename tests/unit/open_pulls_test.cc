@@ -1,5 +1,5 @@
 // Open pulls where histories/evidence.jsonl does not reach: IDs, the table's bound, lost stores,
-// which operator's words are refused, threads of pulls that end in any order.
+// tokens that somebody made up, pulls that end in any order.
 
 #include <algorithm>
 #include <array>
@@ -23,7 +23,6 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-constexpr std::int64_t kGrace = 120;
 constexpr std::int64_t kWindow = 7200;
 constexpr std::string_view kOther = "registry.example.com/team/other:v1";
 
@@ -42,21 +41,12 @@ void Succeed(ScratchStore& store, PullId pull = {}, std::string_view image = kIm
 }
 
 // A complete list with the images that have records, and what it settled.
-std::uint64_t Settle(NodeStore& store, const std::optional<ListToken>& token = std::nullopt) {
-  ImageList list{.token = token ? *token : Must(store.BeginList()), .complete = true};
+std::uint64_t Settle(NodeStore& store) {
+  ImageList list{.token = Must(store.BeginList()), .complete = true};
   for (const ImagePulledRecord& record : Must(store.ListRecords())) {
     list.images.push_back({.id = record.image_ref});
   }
   return Must(store.ObserveImages(list, {.allow_empty = true})).pulls_settled;
-}
-std::uint64_t Settle(ScratchStore& store) { return Settle(*store); }
-
-// The process that pulled goes on in another.
-void Continue(ScratchStore& store) {
-  store.Stop();
-  OpenOptions options = store.Options({});
-  options.continues_pulls = true;
-  Must(Must(NodeStore::Open(options))->Close());
 }
 
 // As the image of a list that arrived just now.
@@ -232,115 +222,7 @@ BOOST_AUTO_TEST_CASE(pulls_of_one_string_end_in_any_order) {
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(opening_ends_what_ran_unless_it_continues, ClosedStore) {
-  const PullId pull = Begin(store);
-  Continue(store);
-  {
-    OpenOptions options = store.Options({});
-    options.continues_pulls = true;
-    const auto later = Must(NodeStore::Open(options));
-    BOOST_TEST((Must(later->ListOpenPulls()).at(0).state == PullState::kRunning));
-    // A command that ends what another began.
-    Must(later->RecordImagePullFailed({.image = kImage}, PullFailure::kFailed, pull));
-    BOOST_TEST((Must(later->ListOpenPulls()).at(0).state == PullState::kFailed));
-  }
-  store.Start();
-  BOOST_TEST((Pulls(store).at(0).state == PullState::kFailed));
-  const PullId second = Begin(store);
-  store.clock().AdvanceSeconds(50);
-  store.Restart();
-  const auto pulls = Pulls(store);
-  BOOST_TEST_REQUIRE(pulls.size() == 2U);
-  BOOST_TEST((pulls[1].id == second));
-  BOOST_TEST((pulls[1].state == PullState::kUnknown));
-  BOOST_TEST((pulls[1].ended == store.clock().Now()));
-  BOOST_TEST((pulls[1].ended_at == store.clock().Boot()));
-  BOOST_TEST((pulls[1].began < *pulls[1].ended));
-  // Its success may be told late, and ends it alone.
-  Succeed(store, second);
-  BOOST_TEST(Pulls(store).size() == 1U);
-}
-
-// Two pulls of one string, and nobody says which one failed. It may have been the older one, so
-// what a list showed before the other began may be of it.
-BOOST_AUTO_TEST_CASE(a_failure_that_names_no_pull_may_be_the_oldest) {
-  for (const PullFailure failure :
-       {PullFailure::kFailed, PullFailure::kUnknown, PullFailure::kNothingTransferred}) {
-    ScratchStore store(Rules::kClosed);
-    Settle(store);
-    const PullId first = Begin(store);
-    const OpenPull oldest = Pulls(store).at(0);
-    store.clock().AdvanceSeconds(10);
-    ImageList list{.images = {{.id = std::string(kRef2), .repo_tags = {std::string(kImage)}}}};
-    list.token = Must(store->BeginList());
-    const PullId second = Begin(store);
-    Fail(store, failure);
-    const auto pulls = Pulls(store);
-    BOOST_TEST_REQUIRE(pulls.at(0).id.value == first.value);
-    BOOST_TEST((pulls[0].state == PullState::kRunning));
-    if (failure != PullFailure::kNothingTransferred) {
-      BOOST_TEST_REQUIRE(pulls.size() == 2U);
-      BOOST_TEST(pulls[1].id.value == second.value);
-      BOOST_TEST(pulls[1].stamp == oldest.stamp);
-      BOOST_TEST((pulls[1].began == oldest.began));
-    }
-    Succeed(store);
-    const ObserveReport report = Must(store->ObserveImages(list));
-    BOOST_TEST(report.preloaded == 0U, static_cast<int>(failure));
-    BOOST_TEST(store.Check(kImage, kRef2).pull);
-  }
-}
-
 // --- How they are settled
-
-BOOST_AUTO_TEST_CASE(to_the_second) {
-  for (const auto& [failure, seconds] :
-       {std::pair{PullFailure::kFailed, kGrace}, std::pair{PullFailure::kUnknown, kWindow}}) {
-    ScratchStore store(Rules::kClosed);
-    Begin(store);
-    Fail(store, failure);
-    store.clock().AdvanceSeconds(seconds - 1);
-    const ListToken early = Must(store->BeginList());
-    BOOST_TEST(Settle(store) == 0U);
-    store.clock().AdvanceSeconds(1);
-    // The list is as old as its token, whenever it is applied.
-    ListToken late = Must(store->BeginList());
-    late.drawn = early.drawn;
-    BOOST_TEST(Settle(*store, late) == 0U);
-    BOOST_TEST(!IsPreloaded(store, kImage));
-    BOOST_TEST(Settle(store) == 1U);
-    BOOST_TEST(IsPreloaded(store, kImage));
-  }
-}
-
-BOOST_AUTO_TEST_CASE(a_wall_clock_that_jumps_settles_nothing_and_keeps_nothing) {
-  constexpr std::int64_t kYears = std::int64_t{10} * 365 * 24 * 3600;
-  for (const std::int64_t jump : {kYears, -kYears / 2}) {
-    ScratchStore store(Rules::kClosed);
-    Begin(store);
-    Fail(store, PullFailure::kUnknown);
-    store.clock().JumpSeconds(jump);
-    BOOST_TEST(Settle(store) == 0U);
-    Begin(store);
-    Fail(store, PullFailure::kUnknown);
-    store.clock().JumpSeconds(-jump);
-    store.clock().AdvanceSeconds(kWindow - 1);
-    BOOST_TEST(Settle(store) == 0U);
-    store.clock().AdvanceSeconds(1);
-    BOOST_TEST(Settle(store) == 1U);
-  }
-}
-
-// A list of the boot before may be older than the pull's end.
-BOOST_FIXTURE_TEST_CASE(a_token_of_an_earlier_boot_settles_nothing_by_the_reboot, ClosedStore) {
-  Begin(store);
-  const ListToken early = Must(store->BeginList());
-  Fail(store, PullFailure::kUnknown);
-  store.clock().Reboot();
-  store.Restart();
-  BOOST_TEST(Settle(*store, early) == 0U);
-  BOOST_TEST(Settle(store) == 1U);
-}
 
 // A caller that mixes tokens up can't make a pull older than it is.
 BOOST_FIXTURE_TEST_CASE(a_token_that_was_drawn_later_than_now, ClosedStore) {
@@ -373,45 +255,14 @@ BOOST_AUTO_TEST_CASE(a_token_of_another_store) {
   BOOST_TEST(Pulls(store).size() == 1U);
 }
 
-// It pulls on until the machine goes down, so that no boot's time tells when it ended.
-BOOST_FIXTURE_TEST_CASE(what_ran_when_the_machine_went_down_waits_a_window, ClosedStore) {
-  Begin(store);
-  store.clock().Reboot();
-  store.Restart();
-  BOOST_TEST(Settle(store) == 0U);
-  store.clock().AdvanceSeconds(kWindow);
-  BOOST_TEST(Settle(store) == 1U);
-}
-
-// Uptimes of boots that can't be told apart: a later one is longer only if it waited.
-BOOST_FIXTURE_TEST_CASE(where_no_boot_can_be_told_the_uptime_decides, ClosedStore) {
-  store.clock().Reboot();
-  store.clock().ForgetBootId();
-  store.clock().AdvanceSeconds(1000);
-  Begin(store);
+BOOST_FIXTURE_TEST_CASE(options_and_reasons_have_bounds, ClosedStore) {
+  const PullId pull = Begin(store);
   Fail(store, PullFailure::kUnknown);
-  store.clock().Reboot();
-  store.clock().ForgetBootId();
-  store.clock().AdvanceSeconds(kWindow);
-  BOOST_TEST(Settle(store) == 0U);
-  store.clock().AdvanceSeconds(1000);
-  BOOST_TEST(Settle(store) == 1U);
-}
-
-BOOST_FIXTURE_TEST_CASE(the_grace_and_the_window_are_options_with_bounds, ClosedStore) {
-  Begin(store);
-  Fail(store, PullFailure::kFailed);
+  ExpectError(store->DropOpenPull(pull, std::string(kMaxReasonBytes + 1, 'r')),
+              ErrorCode::kInvalidArgument);
+  Must(store->DropOpenPull(pull, std::string(kMaxReasonBytes, 'r')));
   store.Stop();
   OpenOptions options = store.Options({});
-  options.evidence.grace = std::chrono::hours(1);
-  options.evidence.window = std::chrono::hours(24);
-  {
-    const auto opened = Must(NodeStore::Open(options));
-    store.clock().AdvanceSeconds(3599);
-    BOOST_TEST(Settle(*opened) == 0U);
-    store.clock().AdvanceSeconds(1);
-    BOOST_TEST(Settle(*opened) == 1U);
-  }
   for (const std::chrono::seconds wrong :
        {std::chrono::seconds(-1), std::chrono::seconds::min(), std::chrono::seconds::max()}) {
     options.evidence = {.grace = wrong};
@@ -486,60 +337,6 @@ BOOST_AUTO_TEST_CASE(the_oldest_of_too_many_become_one_of_anything) {
   }
 }
 
-// --- An operator's word
-
-BOOST_FIXTURE_TEST_CASE(dropping_one_is_an_operators_word, ClosedStore) {
-  const PullId pull = Begin(store);
-  const PullId other = Begin(store, kOther);
-  ExpectError(store->DropOpenPull(pull, "in flight here"), ErrorCode::kConflict);
-  Fail(store, PullFailure::kUnknown, pull);
-  for (const std::string& reason : {std::string(), std::string(kMaxReasonBytes + 1, 'r')}) {
-    ExpectError(store->DropOpenPull(pull, reason), ErrorCode::kInvalidArgument);
-  }
-  for (const PullId none : {PullId{}, PullId{other.value + 1}}) {
-    ExpectError(store->DropOpenPull(none, "a reason"), ErrorCode::kNotFound);
-  }
-  Must(store->DropOpenPull(pull, "a reason", {.dry_run = true}));
-  BOOST_TEST(Pulls(store).size() == 2U);
-  BOOST_TEST(Must(store->GetTrust()).journal.empty());
-
-  const ListToken before = Must(store->BeginList());
-  Must(store->DropOpenPull(pull, std::string(kMaxReasonBytes, 'r')));
-  BOOST_TEST_REQUIRE(Pulls(store).size() == 1U);
-  const TrustState trust = Must(store->GetTrust());
-  BOOST_TEST(!trust.distrustful);
-  BOOST_TEST_REQUIRE(trust.journal.size() == 1U);
-  BOOST_TEST((trust.journal[0].action == TrustAction::kNote));
-  BOOST_TEST(trust.journal[0].reason.find(kImage) != std::string::npos);
-  // What is on a list of before may be what it brought.
-  const ObserveReport old = Must(store->ObserveImages(
-      {.images = {{.id = std::string(kRef), .repo_tags = {std::string(kImage)}}},
-       .token = before}));
-  BOOST_TEST(old.preloaded == 0U);
-  BOOST_TEST(IsPreloaded(store, kImage));
-  store.Restart();
-  BOOST_TEST(Must(store->GetTrust()).journal.size() == 1U);
-}
-
-// Notes are no reasons for distrust, and don't end any.
-BOOST_FIXTURE_TEST_CASE(a_note_changes_no_trust, ClosedStore) {
-  store.Stop();
-  OpenOptions options = store.Options({});
-  options.images_on_node.reset();
-  options.gap = Gap::kYes;
-  const auto opened = Must(NodeStore::Open(options));
-  const PullId pull = Must(opened->RecordPullIntent({.image = kImage}));
-  Must(opened->RecordImagePullFailed({.image = kImage}, PullFailure::kUnknown, pull));
-  for (int i = 0; i < 3; ++i) {
-    Must(opened->AddToLedger({.id = std::string(kRef)}, "test", "test"));
-    Must(opened->RemoveFromLedger({.image_ref = kRef}, "test"));
-  }
-  Must(opened->DropOpenPull(pull, "test"));
-  const TrustState trust = Must(opened->GetTrust());
-  BOOST_TEST(trust.distrustful);
-  BOOST_TEST(trust.journal.size() == 5U);
-}
-
 // --- What a pull gives
 
 BOOST_AUTO_TEST_CASE(the_names_that_a_pull_gives) {
@@ -590,34 +387,6 @@ BOOST_AUTO_TEST_CASE(states_and_short_names_have_names) {
     BOOST_TEST((Must(ParseShortNames(ShortNamesName(short_names))) == short_names));
   }
   ExpectError(ParseShortNames("quay.io"), ErrorCode::kInvalidArgument);
-}
-
-// --- As intents
-
-BOOST_FIXTURE_TEST_CASE(intents_are_the_strings_of_open_pulls, ClosedStore) {
-  for (int i = 0; i < 3; ++i) Fail(store, PullFailure::kFailed, Begin(store));
-  const PullId running = Begin(store);
-  Begin(store, kOther);
-  const auto intents = Must(store->ListIntents());
-  BOOST_TEST_REQUIRE(intents.size() == 2U);
-  BOOST_TEST(intents[0].image == kImage);
-  BOOST_TEST(intents[1].image == kOther);
-  BOOST_TEST(Must(store->HasIntent({.image = kImage})));
-  // One that runs in this process stays until it ends.
-  Must(store->DeleteIntent({.image = kImage}));
-  BOOST_TEST_REQUIRE(Pulls(store).size() == 2U);
-  BOOST_TEST((Pulls(store)[0].id == running));
-  Fail(store, PullFailure::kUnknown, running);
-  Must(store->DeleteIntent({.image = kImage}));
-  BOOST_TEST(!Must(store->HasIntent({.image = kImage})));
-  BOOST_TEST(Must(store->HasIntent({.image = kOther})));
-  // No second one beside one that runs.
-  Must(store->PutIntent({.image = kOther}));
-  BOOST_TEST(Pulls(store).size() == 1U);
-  Must(store->PutIntent({.image = kImage}));
-  Must(store->PutIntent({.image = kImage}));
-  BOOST_TEST(Pulls(store).size() == 2U);
-  BOOST_TEST(store->GetMetrics().open_pulls == 2U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
