@@ -57,105 +57,11 @@ struct Node : ScratchStore {
   std::unique_ptr<NodeStore> opened;
 };
 
-// What the runtime pins is no guess, but a list without a token may be older than what went since.
-BOOST_AUTO_TEST_CASE(what_is_pinned_after_a_gap_waits_for_a_list_with_a_token) {
-  const std::string name = OnNode()[1].repo_tags[0];
-  for (const bool stays_pinned : {false, true}) {
-    ScratchStore store(Rules::kClosed);
-    store.Pull(kImage, kRef2, WithSecret(kSecretA));
-    Observe(*store, {OnNode()[0]});
-    Must(store->NoteGap("nobody recorded"));
-    std::vector<ImageOnNode> images = OnNode();
-    for (ImageOnNode& image : images) image.pinned = true;
-    BOOST_TEST(Must(store->ObserveImages({.images = images, .complete = true})).left == 1U);
-    BOOST_TEST(store.Check(name, kUnrecorded).pull);
-    for (ImageOnNode& image : images) image.pinned = stays_pinned;
-    Observe(*store, images);
-    BOOST_TEST(store.Check(name, kUnrecorded).pull == !stays_pinned);
-  }
-}
-
 struct TakenOver {
   Node node;
 };
 
 }  // namespace
-
-BOOST_FIXTURE_TEST_CASE(a_backup_put_back_forgets_no_gap, TakenOver) {
-  const auto backup = Must(Migrate({.directory = node.directory(), .to = 3})).backup;
-  node.Open(Gap::kYes, std::nullopt);
-  node.opened.reset();
-  Must(Restore({.directory = node.directory(), .backup = backup}));
-  const RecoveryReport& report = node.Open(Gap::kDetect, OnNode());
-  BOOST_TEST(report.after_gap);
-  BOOST_TEST(report.gap_closed == 2U);
-  Must(node.opened->ClearDistrust("seen"));
-  BOOST_TEST(DecisionOf(*node.opened, {.image = kImage, .image_ref = kUnrecorded}).pull);
-}
-
-namespace {
-
-// What the guard and a kubelet with waybill inside write to close an image: with waybill's mark.
-std::string ClosedFile(std::string_view ref) {
-  ImagePulledRecord record;
-  record.image_ref = ref;
-  record.last_updated = Timestamp{1'767'000'000, 0};
-  return internal::OwnForm(EncodePulledRecord(record, KubeletApiVersion::kV1Alpha1));
-}
-
-std::string OwnIntent(std::string_view image) {
-  return internal::OwnForm(
-      EncodePullIntent({std::string(image), {}}, KubeletApiVersion::kV1Alpha1));
-}
-
-}  // namespace
-
-// No kubelet wrote it, so none ran alone; but it says that the image was pulled.
-BOOST_FIXTURE_TEST_CASE(files_that_only_close_are_no_kubelets_work, TakenOver) {
-  WriteRecordFile(node.kubelet_directory(), "pulled", kUnrecorded, ClosedFile(kUnrecorded));
-  WriteRecordFile(node.kubelet_directory(), "pulled", "sha256:gone", ClosedFile("sha256:gone"));
-  const RecoveryReport& report = node.Open(Gap::kDetect, OnNode());
-  BOOST_TEST(!report.after_gap);
-  BOOST_TEST(report.import.newly_written == "");
-  BOOST_TEST(DecisionOf(*node.opened, {.image = kImage, .image_ref = kUnrecorded}).pull);
-  // Its image may lie on a disk that is not mounted yet.
-  BOOST_TEST(Must(node.opened->GetRecord({.image_ref = "sha256:gone"})).credential_mapping.empty());
-}
-
-BOOST_AUTO_TEST_CASE(a_kubelet_that_rewrote_a_file_that_only_closed_ran_alone) {
-  for (const std::string& rewritten : {ClosedFile(kUnrecorded) + "\n", RecordFor(kUnrecorded)}) {
-    Node node;
-    WriteRecordFile(node.kubelet_directory(), "pulled", kUnrecorded, ClosedFile(kUnrecorded));
-    node.Open(Gap::kDetect, OnNode());
-    node.opened.reset();
-    WriteRecordFile(node.kubelet_directory(), "pulled", kUnrecorded, rewritten);
-    BOOST_TEST(node.Open(Gap::kDetect, OnNode()).after_gap);
-  }
-}
-
-// With credentials it says what a kubelet did: the guard writes such files, too.
-BOOST_FIXTURE_TEST_CASE(a_file_of_the_guard_with_credentials_tells_of_a_kubelet, TakenOver) {
-  WriteRecordFile(node.kubelet_directory(), "pulled", kUnrecorded,
-                  internal::OwnForm(RecordFor(kUnrecorded)));
-  BOOST_TEST(node.Open(Gap::kDetect, OnNode()).after_gap);
-}
-
-// The store knows the pull; one that it does not know counts.
-BOOST_FIXTURE_TEST_CASE(intents_that_waybill_wrote, TakenOver) {
-  node.Open(Gap::kDetect, std::nullopt);
-  Must(node.opened->RecordPullIntent({.image = "app:1"}));
-  node.opened.reset();
-  for (const std::string_view image :
-       {"app:1", "docker.io/library/app:1", "registry.example/b:1"}) {
-    WriteRecordFile(node.kubelet_directory(), "pulling", image, OwnIntent(image));
-  }
-  const RecoveryReport& report = node.Open(Gap::kDetect, std::nullopt);
-  BOOST_TEST(!report.after_gap);
-  const auto intents = Must(node.opened->ListIntents());
-  BOOST_REQUIRE(intents.size() == 2U);
-  BOOST_TEST(intents[0].image == "app:1");
-  BOOST_TEST(intents[1].image == "registry.example/b:1");
-}
 
 // One directory under another spelling is the one that was taken over before.
 struct Respelled : Node {
@@ -266,34 +172,6 @@ BOOST_FIXTURE_TEST_CASE(an_import_that_an_earlier_version_left_unfinished_ends, 
   };
   std::filesystem::create_directory(scratch() / "made");
   Must(internal::PrepareDatabase(scratch() / "made", made));
-}
-
-BOOST_FIXTURE_TEST_CASE(a_gap_that_is_told_of_while_the_store_is_open_closes_by_the_next_list,
-                        ClosedStore) {
-  const ImageOnNode known{.id = "sha256:" + std::string(64, '1'), .repo_tags = {"r.example/a:1"}};
-  const ImageOnNode missed{.id = "sha256:" + std::string(64, '2'), .repo_tags = {"r.example/b:1"}};
-  const auto list = [&](std::vector<ImageOnNode> images) {
-    const ListToken token = Must(store->BeginList());
-    return Must(store->ObserveImages(
-        {.images = std::move(images), .token = token, .complete = true}, {.allow_empty = true}));
-  };
-  list({known});
-  ExpectError(store->NoteGap(""), ErrorCode::kInvalidArgument);
-  ExpectError(store->NoteGap(std::string(kMaxReasonBytes + 1, 'x')), ErrorCode::kInvalidArgument);
-  BOOST_TEST(!Must(store->GetTrust()).distrustful);
-  Must(store->NoteGap(std::string(kMaxReasonBytes, 'x')));
-  const std::size_t noted = Must(store->GetTrust()).journal.size();
-  Must(store->NoteGap("once more"));
-  BOOST_TEST(Must(store->GetTrust()).journal.size() == noted);
-  BOOST_TEST(Must(store->GetTrust()).distrustful);
-  const ObserveReport report = list({known, missed});
-  BOOST_TEST(report.closed == 1U);
-  BOOST_TEST(!Must(store->GetTrust()).distrustful);
-  BOOST_TEST(store.Check("r.example/b:1", missed.id).pull);
-  BOOST_TEST(!store.Check("r.example/a:1", known.id).pull);
-  const auto pulls = Must(store->ListOpenPulls());
-  BOOST_REQUIRE(pulls.size() == 1U);
-  BOOST_TEST(pulls[0].anything);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

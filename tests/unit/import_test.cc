@@ -122,18 +122,6 @@ BOOST_AUTO_TEST_CASE(a_misfiled_record_closes_its_place_and_no_sound_record) {
   });
 }
 
-// Then it is all that tells of the pull.
-BOOST_AUTO_TEST_CASE(a_misfiled_record_closes_what_it_is_about_if_nothing_else_does) {
-  UnderBothRules([](ScratchStore& store) {
-    WriteRecordFile(store.kubelet_directory(), "pulled", RefOf(1), RecordJson(RefOf(2), kSecretA));
-    store.Restart();
-    BOOST_TEST(Must(store->ListQuarantine()).size() == 2U);
-    for (const int i : {1, 2}) {
-      BOOST_TEST(store.Check(kImage, RefOf(i), Pod(kSecretA)).pull);
-    }
-  });
-}
-
 BOOST_AUTO_TEST_CASE(a_misfiled_intent_is_an_intent_of_what_it_is_about) {
   UnderBothRules([](Rules rules) {
     const std::string other = "registry.example.com/other/app:v1";
@@ -367,54 +355,6 @@ BOOST_AUTO_TEST_CASE(an_intent_without_a_line_end_is_a_kubelets) {
       // It shows that a kubelet ran.
       BOOST_TEST(store->recovery_report().after_gap);
       BOOST_TEST(Must(store->HasIntent({.image = kImage})));
-    }
-  }
-}
-
-// A kubelet that pulls an image again by a credential that it knows writes no file.
-BOOST_AUTO_TEST_CASE(an_image_that_a_kubelet_alone_pulled_again_is_not_preloaded) {
-  const ImageOnNode image{.id = std::string(kRef), .repo_tags = {std::string(kImage)}};
-  const ImageOnNode other{.id = std::string(kRef2), .repo_tags = {"r.example/other:1"}};
-  for (const bool lists_at_opening : {true, false}) {
-    for (const bool by_hand : {true, false}) {
-      ScratchStore store(Rules::kClosed);
-      store.RememberNothing();
-      WriteRecordFile(store.kubelet_directory(), "pulled", kRef, RecordJson(kRef, kSecretA));
-      store.Stop();
-      OpenOptions first = store.Options({image, other});
-      first.gap = Gap::kNo;
-      Must(Must(NodeStore::Open(first))->Close());
-      store.Start({image, other});
-      const auto observe = [&](std::vector<ImageOnNode> images) {
-        ImageList list{.images = std::move(images), .complete = true};
-        list.token = Must(store->BeginList());
-        Must(store->ObserveImages(list));
-      };
-      observe({image, other});
-      BOOST_TEST(!store.Check(kImage, kRef, Pod(kSecretA)).pull);
-      observe({other});
-      // What waybill saw come back by hand stays open.
-      if (by_hand) observe({image, other});
-      BOOST_TEST(store.Check(kImage, kRef).pull == !by_hand);
-      store.Stop();
-      OpenOptions options = store.Options({image, other});
-      if (!lists_at_opening) options.images_on_node.reset();
-      auto opened = Must(NodeStore::Open(options));
-      BOOST_TEST(!opened->recovery_report().after_gap);
-      ImageList list{.images = {image, other}, .complete = true};
-      list.token = Must(opened->BeginList());
-      Must(opened->ObserveImages(list));
-      BOOST_TEST(DecisionOf(*opened, {.image = kImage, .image_ref = kRef}).pull == !by_hand);
-      // Where it is not there again, nothing is left of it.
-      list.images = {other};
-      list.token = Must(opened->BeginList());
-      Must(opened->ObserveImages(list));
-      BOOST_TEST(Must(opened->ListRecords()).empty());
-      Must(opened->Close());
-      opened.reset();
-      options.images_on_node = {other};
-      opened = Must(NodeStore::Open(options));
-      BOOST_TEST(Must(opened->ListRecords()).empty());
     }
   }
 }
