@@ -71,27 +71,6 @@ BOOST_FIXTURE_TEST_CASE(an_observer_asks_by_handler_too, ClosedStore) {
   BOOST_TEST(Must(observer->ListRuntimeHandlers()).size() == 2U);
 }
 
-// Which one stays must not depend on the keys of this store.
-BOOST_AUTO_TEST_CASE(of_copies_that_are_gone_the_record_written_last_speaks_for_the_ref) {
-  for (int i = 0; i < 8; ++i) {
-    for (const std::string_view last : {"", "kata"}) {
-      ScratchStore store(Rules::kClosed);
-      Must(store->ReplaceRuntimeHandlers({Handler("runc"), Handler("kata"), Handler("other")}));
-      store.Pull(kImage, kRef, WithSecret(kSecretA));
-      Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef, .runtime_handler = "kata"},
-                                    WithSecret(kSecretA)));
-      Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef, .runtime_handler = last},
-                                    WithSecret(kSecretB)));
-      const ListToken token = Must(store->BeginList());
-      Must(store->Prune({{.id = std::string(kRef), .runtime_handler = "other"}}, token));
-      const auto records = Must(store->ListRecords());
-      BOOST_TEST_REQUIRE(records.size() == 1U);
-      BOOST_TEST(records[0].runtime_handler == last);
-      BOOST_TEST(records[0].credential_mapping.empty());
-    }
-  }
-}
-
 BOOST_FIXTURE_TEST_CASE(lists_above_a_limit_change_nothing, ClosedStore) {
   Must(store->ReplaceRuntimeHandlers(kRuncAndKata));
   ExpectError(store->ReplaceRuntimeHandlers(

@@ -1,5 +1,5 @@
-// Which copy of an image a call is about; what a call returns if it is given another member than it
-// needs; which code it returns if the store can't be read.
+// What a call returns if it is given another member of a copy of an image than it needs; which code
+// it returns if the store can't be read.
 
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
@@ -12,23 +12,6 @@
 namespace waybill::testing {
 
 BOOST_AUTO_TEST_SUITE(image_copy)
-
-BOOST_AUTO_TEST_CASE(one_value_does_for_a_decision_and_for_the_pull_after_it) {
-  UnderBothRules([](ScratchStore& store) {
-    ImageCopy copy = {.image = kImage};
-    BOOST_TEST(DecisionOf(*store, copy, Pod({kSecretA})).pull);
-    Must(store->RecordPullIntent(copy));
-    BOOST_TEST(Must(store->HasIntent(copy)));
-    copy.image_ref = kRef;
-    Must(store->RecordImagePulled(copy, WithSecret(kSecretA)));
-    BOOST_TEST(!Must(store->HasIntent(copy)));
-    BOOST_TEST(!DecisionOf(*store, copy, Pod({kSecretA})).pull);
-    BOOST_TEST(DecisionOf(*store, copy).pull);
-    BOOST_TEST(Must(store->GetRecord(copy)).image_ref == kRef);
-    Must(store->DeleteRecord(copy));
-    ExpectError(store->GetRecord(copy), ErrorCode::kNotFound);
-  });
-}
 
 // With positional strings the answer would be "no record, no intent", as if nothing had been
 // pulled.

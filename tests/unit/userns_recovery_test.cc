@@ -85,23 +85,6 @@ MigrateOptions To(const UsernsStore& store, std::uint32_t version, bool accept_l
 
 }  // namespace
 
-// A limit: "A store that lost ranges"
-BOOST_FIXTURE_TEST_CASE(a_wiped_store_hands_out_nothing_until_somebody_says_so, WithUserns) {
-  store.Get("a");
-  store.Close();
-  fs::remove_all(store.directory());
-  store.Open();
-  ExpectLostUntilSaidOtherwise(store);
-}
-
-BOOST_FIXTURE_TEST_CASE(a_lost_database_in_a_directory_that_is_left, WithUserns) {
-  store.Get("a");
-  store.Close();
-  fs::remove(store.database());
-  store.Open();
-  ExpectLostUntilSaidOtherwise(store);
-}
-
 BOOST_FIXTURE_TEST_CASE(an_older_copy_of_the_store, WithUserns) {
   const std::uint32_t a = store.Get("a");
   store.Close();
@@ -113,12 +96,6 @@ BOOST_FIXTURE_TEST_CASE(an_older_copy_of_the_store, WithUserns) {
   store.Open();
   BOOST_TEST(store.Get("a") == a);
   ExpectLostUntilSaidOtherwise(store);
-}
-
-BOOST_FIXTURE_TEST_CASE(a_new_store_has_lost_nothing, WithUserns) {
-  store.Open();
-  BOOST_TEST(store.report().refused_because.empty());
-  store.Get("a");
 }
 
 BOOST_FIXTURE_TEST_CASE(a_damaged_record_of_an_image_costs_no_range, WithUserns) {

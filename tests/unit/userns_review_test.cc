@@ -80,17 +80,6 @@ BOOST_AUTO_TEST_CASE(restores_keep_what_lives) {
     BOOST_TEST((other != a && other != b));
 }
 
-BOOST_FIXTURE_TEST_CASE(down_and_back_by_the_backup, WithFourRanges) {
-  const std::uint32_t block = store.Get("living");
-  store.Close();
-  const auto migrated = Must(Migrate(To(store, 2)));
-  RestoreOptions restore{.directory = store.directory(), .backup = migrated.backup};
-  restore.map_bytes = std::uint64_t{64} << 20U;
-  const auto report = Must(Restore(restore));
-  BOOST_TEST(report.schema_version == kNewestSchema);
-  for (const std::uint32_t other : AllThatIsHandedOut(store)) BOOST_TEST(other != block);
-}
-
 BOOST_FIXTURE_TEST_CASE(a_damaged_copy_of_a_version_that_knew_no_ranges, WithFourRanges) {
   Must(store->PutIntent({.image = "registry.example/a:v1"}));
   store.Close();
@@ -163,16 +152,6 @@ BOOST_FIXTURE_TEST_CASE(a_pods_directory_behind_a_symlink_is_not_passed_over, Wi
   fs::create_directory_symlink(elsewhere, store.pods() / "living");
   store.Open();
   for (const std::uint32_t block : AllThatIsHandedOut(store)) BOOST_TEST(block != 5U);
-}
-
-BOOST_AUTO_TEST_CASE(a_pod_that_came_back_under_its_uid_while_lists_were_made) {
-  UsernsStore store(SmallPool(4, 1));
-  const std::uint32_t block = store.Get("static");
-  const ListToken token = Must(store->BeginList());
-  // The pod is stopped while the lists are made, so they lack it. Then its manifest is put back.
-  BOOST_TEST(store.Get("static") == block);
-  Must(store->CleanUpUserNamespaces({}, {}, token, {.allow_empty = true}));
-  BOOST_TEST(!store.Try("other").has_value());
 }
 
 // The store that a backup replaces may itself be the older one.
