@@ -1,5 +1,5 @@
-/* Streaming requests: a token opens one stream, once; what is refused, and what a null pointer
- * does. */
+/* Streaming requests: what is refused, and what a null pointer does. What tokens open is judged in
+ * Go. */
 
 #include <string.h>
 
@@ -40,64 +40,6 @@ static waybill_streaming_store* open_streams(const waybill_streaming_options* op
   waybill_streaming_store* store = NULL;
   MUST(waybill_streaming_open(options, &store, &error));
   return store;
-}
-
-static void a_token_opens_once(void) {
-  const waybill_streaming_options options = options_of("once");
-  waybill_streaming_store* store = open_streams(&options);
-  waybill_string* token = NULL;
-  MUST(waybill_prepare_stream(store, &kExec, &token, &error));
-  CHECK(token->length == 32);
-  waybill_streaming_request* request = check_poison();
-  CHECK_CODE(WAYBILL_NOT_FOUND,
-             waybill_consume_stream(store, *token, WAYBILL_STREAM_ATTACH, &request, &error));
-  CHECK(request == NULL);
-  MUST(waybill_consume_stream(store, *token, WAYBILL_STREAM_EXEC, &request, &error));
-  CHECK(request->kind == WAYBILL_STREAM_EXEC);
-  CHECK_TEXT("c1", request->container_id);
-  CHECK_TEXT("", request->pod_sandbox_id);
-  CHECK(request->command.count == 3);
-  CHECK_TEXT("a\nb", request->command.items[2]);
-  CHECK(request->std_in && request->std_out && !request->std_err && request->tty);
-  CHECK(request->port_count == 0 && request->ports == NULL);
-  waybill_free(request);
-  CHECK_CODE(WAYBILL_NOT_FOUND,
-             waybill_consume_stream(store, *token, WAYBILL_STREAM_EXEC, &request, &error));
-  waybill_free(token);
-
-  MUST(waybill_prepare_stream(store, &kForward, &token, &error));
-  waybill_open_streams* streams = NULL;
-  MUST(waybill_list_streams(store, &streams, &error));
-  waybill_string* id = NULL;
-  MUST(waybill_stream_token_id(*token, &id, &error));
-  if (CHECK(streams->count == 1)) {
-    CHECK(streams->items[0].kind == WAYBILL_STREAM_PORT_FORWARD);
-    CHECK_TEXT(id->data, streams->items[0].id);
-    CHECK(streams->items[0].expires_in_ns == UINT64_C(60000000000));
-  }
-  waybill_free(id);
-  waybill_free(streams);
-  MUST(waybill_consume_stream(store, *token, WAYBILL_STREAM_PORT_FORWARD, &request, &error));
-  CHECK(request->port_count == 2 && request->ports[0] == 80 && request->ports[1] == 65535);
-  CHECK_TEXT("s1", request->pod_sandbox_id);
-  waybill_free(request);
-  waybill_free(token);
-
-  waybill_streaming_counters* counters = NULL;
-  MUST(waybill_get_streaming_counters(store, &counters, &error));
-  CHECK(counters->prepared == 2 && counters->consumed == 2 && counters->open == 0);
-  CHECK(counters->refused_kind == 1 && counters->refused_unknown == 1);
-  CHECK_CONTAINS("waybill_streaming_open_tokens 0\n", counters->prometheus_text);
-  waybill_free(counters);
-  waybill_verify_report* report = NULL;
-  MUST(waybill_verify_streaming(store, &report, &error));
-  CHECK(report->sound);
-  waybill_free(report);
-  MUST(waybill_streaming_close(store, &error));
-  CHECK_CODE(WAYBILL_CLOSED, waybill_streaming_close(store, &error));
-  CHECK_CODE(WAYBILL_CLOSED, waybill_prepare_stream(store, &kExec, &token, &error));
-  CHECK(token == NULL);
-  waybill_streaming_store_free(store);
 }
 
 static void requests_are_checked(void) {
@@ -155,7 +97,6 @@ static void null_pointers(void) {
 }
 
 int main(void) {
-  a_token_opens_once();
   requests_are_checked();
   null_pointers();
   return check_result();
