@@ -65,6 +65,12 @@ ImagePullCredentials SecretOf(const std::string& tenant) {
                                   .credential_hash = "hash-" + tenant}}};
 }
 
+ImagePullCredentials SecretsOf(const std::string& tenant, const std::string& other) {
+  ImagePullCredentials both = SecretOf(tenant);
+  both.kubernetes_secrets.push_back(SecretOf(other).kubernetes_secrets[0]);
+  return both;
+}
+
 // Plays the kubelet in its own directory, by its own rules.
 class Node {
  public:
@@ -134,6 +140,12 @@ class Node {
     return options;
   }
   void Start() { guard_ = Must(Guard::Start(Options())); }
+  // On a node with one image, which the tenant a pulled.
+  void StartWithOne() {
+    images = {Listed('1', kAppV1)};
+    WriteRecord('1', "a");
+    Start();
+  }
   // Of what the kubelet gave up before, nothing can come any more.
   void StartLongAgo() {
     Start();
@@ -159,6 +171,20 @@ class Node {
                          [](const auto& one) { return !one.absent_since; });
   }
 
+  CredentialsByName Stored(char digit) {
+    return Must(its_store().GetRecord({.image_ref = Ref(digit)})).credential_mapping;
+  }
+  std::vector<OpenPull> OpenPulls() { return Must(its_store().ListOpenPulls()); }
+
+  // A pull, as the guard sees it: its intent comes, and goes.
+  void Begins(const std::string& image) {
+    WriteIntent(image);
+    Must(guard_->HandleEvents());
+  }
+  void Ends(const std::string& image) {
+    std::filesystem::remove(Pulling(image));
+    Follow();
+  }
   void List() {
     auto token = Must(guard_->BeginList());
     Must(guard_->TakeList(token, images));
@@ -223,8 +249,7 @@ BOOST_AUTO_TEST_CASE(a_first_start_changes_nothing_that_is_right) {
   node.WriteRecord('1', "a");
   node.images = {Listed('1', kAppV1), Listed('2', "r.example/pre/loaded:1")};
   node.Start();
-  BOOST_TEST((Must(node.its_store().GetRecord({.image_ref = Ref('1')})).credential_mapping ==
-              node.Record(Ref('1'))->credential_mapping));
+  BOOST_TEST((node.Stored('1') == node.Record(Ref('1'))->credential_mapping));
   BOOST_TEST(!node.Record(Ref('2')));
   BOOST_TEST(node.guard().status().files_written == 0);
   BOOST_TEST(!node.guard().status().gap);
@@ -234,17 +259,14 @@ BOOST_AUTO_TEST_CASE(a_first_start_changes_nothing_that_is_right) {
 BOOST_AUTO_TEST_CASE(a_pull_is_followed_to_its_record) {
   Node node;
   node.Start();
-  node.WriteIntent(kAppV1);
-  Must(node.guard().HandleEvents());
+  node.Begins(kAppV1);
   BOOST_TEST(Must(node.its_store().HasIntent({.image = kAppV1})));
   node.images = {Listed('1', kAppV1)};
   node.WriteRecord('1', "a");
-  std::filesystem::remove(node.Pulling(kAppV1));
-  node.Follow();
-  BOOST_TEST(Must(node.its_store().ListOpenPulls()).empty());
+  node.Ends(kAppV1);
+  BOOST_TEST(node.OpenPulls().empty());
   BOOST_TEST(!node.HasIntent(kAppV1));
-  BOOST_TEST(
-      Must(node.its_store().GetRecord({.image_ref = Ref('1')})).credential_mapping.contains(kApp));
+  BOOST_TEST(node.Stored('1').contains(kApp));
   BOOST_TEST(node.holes.empty());
 }
 
@@ -253,13 +275,11 @@ BOOST_AUTO_TEST_CASE(a_trace_of_what_it_saw) {
   Node node;
   node.trace.path = node.kubelet().parent_path() / "trace";
   node.Start();
-  node.WriteIntent(kAppV1);
-  Must(node.guard().HandleEvents());
+  node.Begins(kAppV1);
   node.images = {Listed('1', kAppV1)};
   node.images[0].bytes = 129338587;
   node.WriteRecord('1', "a");
-  std::filesystem::remove(node.Pulling(kAppV1));
-  node.Follow();
+  node.Ends(kAppV1);
   // Lists that change nothing.
   node.List();
   node.List();
@@ -300,11 +320,9 @@ BOOST_AUTO_TEST_CASE(a_proof_says_who_checked_it) {
     node.WriteRecord(all);
   };
   const auto pulls = [&](const Strings& tenants) {
-    node.WriteIntent(kAppV1);
-    Must(node.guard().HandleEvents());
+    node.Begins(kAppV1);
     record(tenants);
-    std::filesystem::remove(node.Pulling(kAppV1));
-    node.Follow();
+    node.Ends(kAppV1);
   };
   const auto checkers = [&] {
     std::map<std::string, std::string> by_tenant;
@@ -332,11 +350,9 @@ BOOST_AUTO_TEST_CASE(a_proof_says_who_checked_it) {
 BOOST_AUTO_TEST_CASE(a_pull_that_left_no_record_may_still_bring_something) {
   Node node;
   node.Start();
-  node.WriteIntent(kAppV1);
-  Must(node.guard().HandleEvents());
-  std::filesystem::remove(node.Pulling(kAppV1));
-  node.Follow();
-  const auto pulls = Must(node.its_store().ListOpenPulls());
+  node.Begins(kAppV1);
+  node.Ends(kAppV1);
+  const auto pulls = node.OpenPulls();
   BOOST_REQUIRE(pulls.size() == 1);
   BOOST_TEST((pulls[0].state == PullState::kUnknown));
   BOOST_TEST(node.HasIntent(kAppV1));
@@ -357,8 +373,7 @@ BOOST_AUTO_TEST_CASE(what_a_pull_proves_before_a_list_counts) {
   Must(node.guard().HandleEvents());
   node.WriteRecord('1', "a");
   node.Follow();
-  BOOST_TEST(
-      Must(node.its_store().GetRecord({.image_ref = Ref('1')})).credential_mapping.contains(kApp));
+  BOOST_TEST(node.Stored('1').contains(kApp));
   BOOST_TEST(node.Record(Ref('1'))->credential_mapping.contains(kApp));
   BOOST_TEST(node.holes.empty());
 }
@@ -380,31 +395,26 @@ BOOST_AUTO_TEST_CASE(a_decision_that_adds_a_secret_proves_no_pull) {
   node.images = {Listed('1', kAppV1)};
   node.WriteRecord('1', "a");
   node.StartLongAgo();
-  node.WriteIntent(kAppV1);
-  Must(node.guard().HandleEvents());
+  node.Begins(kAppV1);
   // The same hash under other coordinates: so writes a decision.
   auto more = SecretOf("a");
   more.kubernetes_secrets.push_back(more.kubernetes_secrets[0]);
   more.kubernetes_secrets[1].name = "other";
   node.WriteRecord({.image_ref = Ref('1'), .credential_mapping = {{kApp, more}}});
-  std::filesystem::remove(node.Pulling(kAppV1));
-  node.Follow();
-  BOOST_TEST(Must(node.its_store().ListOpenPulls()).size() == 1);
+  node.Ends(kAppV1);
+  BOOST_TEST(node.OpenPulls().size() == 1);
 }
 
 BOOST_AUTO_TEST_CASE(one_of_two_pulls_proves_nothing_of_the_other) {
   Node node;
   node.Start();
-  node.WriteIntent(kAppV1);
-  Must(node.guard().HandleEvents());
-  node.WriteIntent(kAppV1);
-  Must(node.guard().HandleEvents());
+  node.Begins(kAppV1);
+  node.Begins(kAppV1);
   node.images = {Listed('1', kAppV1)};
   node.WriteRecord('1', "a");
   Must(node.guard().HandleEvents());
-  std::filesystem::remove(node.Pulling(kAppV1));
-  node.Follow();
-  BOOST_TEST(Must(node.its_store().ListOpenPulls()).size() == 1);
+  node.Ends(kAppV1);
+  BOOST_TEST(node.OpenPulls().size() == 1);
   BOOST_TEST(node.HasIntent(kAppV1));
   // The other one brings another image under that tag.
   node.images.push_back(Listed('2', kAppV1));
@@ -422,17 +432,14 @@ BOOST_AUTO_TEST_CASE(a_pull_of_one_tag_proves_nothing_of_another) {
     node.WriteRecord('1', "a");
     node.Start();
     node.WriteIntent(kAppV1);
-    node.WriteIntent(other);
-    Must(node.guard().HandleEvents());
+    node.Begins(other);
     // The pull of v1 brings the image that v2 was.
-    auto both = SecretOf("a");
-    both.kubernetes_secrets.push_back(SecretOf("b").kubernetes_secrets[0]);
+    const auto both = SecretsOf("a", "b");
     node.WriteRecord({.image_ref = Ref('1'), .credential_mapping = {{kApp, both}}});
     node.images[0].repo_tags.emplace_back(kAppV1);
     std::filesystem::remove(node.Pulling(kAppV1));
     if (!at_once) node.Follow();
-    std::filesystem::remove(node.Pulling(other));
-    node.Follow();
+    node.Ends(other);
     node.List();
     // What v2 is by now arrives late.
     node.images[0].repo_tags = {kAppV1};
@@ -447,17 +454,15 @@ BOOST_AUTO_TEST_CASE(two_decisions_that_are_read_as_one_prove_no_pull) {
   node.images = {Listed('1', kAppV1)};
   node.WriteRecord('1', "a");
   node.StartLongAgo();
-  node.WriteIntent(kAppV1);
-  Must(node.guard().HandleEvents());
+  node.Begins(kAppV1);
   // The secret was rotated, and then another one had the new hash.
   auto changed = SecretOf("a");
   changed.kubernetes_secrets[0].credential_hash = "rotated";
   changed.kubernetes_secrets.push_back(changed.kubernetes_secrets[0]);
   changed.kubernetes_secrets[1].name = "other";
   node.WriteRecord({.image_ref = Ref('1'), .credential_mapping = {{kApp, changed}}});
-  std::filesystem::remove(node.Pulling(kAppV1));
-  node.Follow();
-  BOOST_TEST(Must(node.its_store().ListOpenPulls()).size() == 1);
+  node.Ends(kAppV1);
+  BOOST_TEST(node.OpenPulls().size() == 1);
 }
 
 BOOST_AUTO_TEST_CASE(a_kubelet_that_starts_anew_has_no_pulls_and_no_memory) {
@@ -465,48 +470,39 @@ BOOST_AUTO_TEST_CASE(a_kubelet_that_starts_anew_has_no_pulls_and_no_memory) {
   node.images = {Listed('1', kAppV1)};
   node.WriteRecord('1', "a");
   node.StartLongAgo();
-  node.WriteIntent("r.example/a/big:1");
-  Must(node.guard().HandleEvents());
+  node.Begins("r.example/a/big:1");
   Must(node.its_store().ForgetSecret({.namespace_name = "a", .name = "pull"}));
   node.clock().AdvanceSeconds(1);
   node.List();
   node.clock().AdvanceSeconds(600);
   Must(node.guard().KubeletStarted());
-  const auto pulls = Must(node.its_store().ListOpenPulls());
+  const auto pulls = node.OpenPulls();
   BOOST_REQUIRE(pulls.size() == 1U);
   BOOST_TEST((pulls[0].state == PullState::kUnknown));
   Must(node.guard().Compare());
-  BOOST_TEST(Must(node.its_store().ListOpenPulls()).size() == 1U);
+  BOOST_TEST(node.OpenPulls().size() == 1U);
   // The secret proves itself again.
-  node.WriteIntent(kAppV1);
-  Must(node.guard().HandleEvents());
+  node.Begins(kAppV1);
   node.WriteRecord('1', "a");
-  std::filesystem::remove(node.Pulling(kAppV1));
-  node.Follow();
+  node.Ends(kAppV1);
   BOOST_TEST((node.Record(Ref('1'))->credential_mapping[kApp] == SecretOf("a")));
 }
 
 BOOST_AUTO_TEST_CASE(the_order_of_credentials_means_nothing) {
   Node node;
-  node.images = {Listed('1', kAppV1)};
-  node.WriteRecord('1', "a");
-  node.Start();
+  node.StartWithOne();
   node.WriteIntent(kAppV1);
-  auto both = SecretOf("a");
-  both.kubernetes_secrets.push_back(SecretOf("b").kubernetes_secrets[0]);
+  const auto both = SecretsOf("a", "b");
   Must(node.guard().HandleEvents());
   node.WriteRecord({.image_ref = Ref('1'), .credential_mapping = {{kApp, both}}});
-  std::filesystem::remove(node.Pulling(kAppV1));
-  node.Follow();
+  node.Ends(kAppV1);
   BOOST_TEST(node.holes.empty());
   BOOST_TEST(node.guard().status().files_written == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(a_directory_is_no_record) {
   Node node;
-  node.images = {Listed('1', kAppV1)};
-  node.WriteRecord('1', "a");
-  node.Start();
+  node.StartWithOne();
   std::filesystem::remove(node.Pulled(Ref('1')));
   std::filesystem::create_directories(node.Pulled(Ref('1')) / "inside");
   std::filesystem::create_directory(node.Pulled(Ref('2')));
@@ -649,8 +645,7 @@ BOOST_AUTO_TEST_CASE(a_pull_of_an_image_that_was_gone_begins_anew) {
     BOOST_TEST_CONTEXT("in a hurry " << guard_ends_in_a_hurry) {
       const CredentialsByName only_b{{kApp, SecretOf("b")}};
       BOOST_TEST((node.Record(Ref('1'))->credential_mapping == only_b));
-      BOOST_TEST(
-          (Must(node.its_store().GetRecord({.image_ref = Ref('1')})).credential_mapping == only_b));
+      BOOST_TEST((node.Stored('1') == only_b));
     }
   }
 }
@@ -720,13 +715,10 @@ BOOST_AUTO_TEST_CASE(lost_damaged_and_older_records_are_written_again) {
 
 BOOST_AUTO_TEST_CASE(what_the_kubelet_wrote_without_a_guard_counts) {
   Node node;
-  node.images = {Listed('1', kAppV1)};
-  node.WriteRecord('1', "a");
-  node.Start();
+  node.StartWithOne();
   node.Stop();
   node.clock().AdvanceSeconds(10);
-  auto both = SecretOf("a");
-  both.kubernetes_secrets.push_back(SecretOf("b").kubernetes_secrets[0]);
+  const auto both = SecretsOf("a", "b");
   node.WriteRecord({.image_ref = Ref('1'), .credential_mapping = {{kApp, both}}});
   node.WriteRecord('2', "b");
   // Recorded by nobody.
@@ -737,15 +729,12 @@ BOOST_AUTO_TEST_CASE(what_the_kubelet_wrote_without_a_guard_counts) {
   BOOST_TEST((node.Record(Ref('1'))->credential_mapping.at(kApp) == both));
   BOOST_TEST((node.Record(Ref('2'))->credential_mapping.at(kApp) == SecretOf("b")));
   BOOST_TEST(node.IsClosedToAll('3'));
-  BOOST_TEST(
-      Must(node.its_store().GetRecord({.image_ref = Ref('2')})).credential_mapping.contains(kApp));
+  BOOST_TEST(node.Stored('2').contains(kApp));
 }
 
 BOOST_AUTO_TEST_CASE(a_copy_that_was_put_back_while_no_kubelet_ran_proves_nothing) {
   Node node;
-  node.images = {Listed('1', kAppV1)};
-  node.WriteRecord('1', "a");
-  node.Start();
+  node.StartWithOne();
   node.Stop();
   // No kubelet ran, as far as the folders tell.
   const auto pulled = node.kubelet() / "image_manager/pulled";
@@ -780,9 +769,7 @@ BOOST_AUTO_TEST_CASE(a_record_that_only_the_kubelet_still_has_outlives_a_stop) {
 
 BOOST_AUTO_TEST_CASE(what_a_stop_itself_puts_right_is_no_gap) {
   Node node;
-  node.images = {Listed('1', kAppV1)};
-  node.WriteRecord('1', "a");
-  node.Start();
+  node.StartWithOne();
   // Nobody saw yet that the collector took it.
   std::filesystem::remove(node.Pulled(Ref('1')));
   node.Restart();
@@ -800,8 +787,7 @@ BOOST_AUTO_TEST_CASE(a_start_opens_what_the_ledger_opens_though_it_was_pulled_si
   BOOST_TEST(node.Record(Ref('1')).has_value());
   node.Restart();
   BOOST_TEST(!node.Record(Ref('1')));
-  BOOST_TEST(
-      Must(node.its_store().GetRecord({.image_ref = Ref('1')})).credential_mapping.contains(kApp));
+  BOOST_TEST(node.Stored('1').contains(kApp));
 }
 
 BOOST_AUTO_TEST_CASE(the_file_of_an_image_that_is_gone_leaves_nothing_unjudged) {
@@ -954,8 +940,7 @@ BOOST_AUTO_TEST_CASE(a_record_beyond_the_limits_closes_its_image) {
 BOOST_AUTO_TEST_CASE(the_record_of_an_image_that_is_gone_loses_what_was_forgotten) {
   Node node;
   node.images = {Listed('1', kAppV1), Listed('2', "r.example/other:1")};
-  auto both = SecretOf("a");
-  both.kubernetes_secrets.push_back(SecretOf("b").kubernetes_secrets[0]);
+  const auto both = SecretsOf("a", "b");
   node.WriteRecord({.image_ref = Ref('1'), .credential_mapping = {{kApp, both}}});
   node.WriteRecord({.image_ref = Ref('2'), .credential_mapping = {{kApp, SecretOf("a")}}});
   node.Start();
@@ -1018,8 +1003,7 @@ BOOST_AUTO_TEST_CASE(what_a_list_closed_comes_back_closed_unless_it_was_imported
     Node node;
     node.images = {Listed('2', "r.example/other:1")};
     node.Start();
-    node.WriteIntent(kAppV1);
-    Must(node.guard().HandleEvents());
+    node.Begins(kAppV1);
     node.images.push_back(Listed('1', kAppV1));
     node.List();
     BOOST_REQUIRE(node.IsClosedToAll('1'));
@@ -1082,8 +1066,7 @@ BOOST_AUTO_TEST_CASE(a_dangling_intent_is_replayed_by_the_rules_of_evidence) {
   node.images = {Listed('1', kAppV1)};
   node.Start();  // a first start: preloaded
   node.WriteIntent(kAppV1);
-  node.WriteIntent("r.example/b/new:1");
-  Must(node.guard().HandleEvents());
+  node.Begins("r.example/b/new:1");
   node.Kill();
   node.images.push_back(Listed('2', "r.example/b/new:1"));
   node.Start();
@@ -1099,8 +1082,7 @@ BOOST_AUTO_TEST_CASE(an_intent_by_tag_and_digest_closes_no_image_of_the_ledger) 
   node.images[0].repo_digests = {kApp + ("@" + Ref('d'))};
   node.Start();  // a first start: preloaded
   const std::string pulled = std::string(kApp) + ":v2@" + Ref('d');
-  node.WriteIntent(pulled);
-  Must(node.guard().HandleEvents());
+  node.Begins(pulled);
   node.Restart();
   BOOST_TEST(Must(node.its_store().HasIntent({.image = pulled})));
   BOOST_TEST(!node.HasIntent(pulled));
@@ -1108,27 +1090,20 @@ BOOST_AUTO_TEST_CASE(an_intent_by_tag_and_digest_closes_no_image_of_the_ledger) 
 
 BOOST_AUTO_TEST_CASE(a_restart_of_the_kubelet_alone_drops_no_intent_for_good) {
   Node node;
-  node.images = {Listed('1', kAppV1)};
-  node.WriteRecord('1', "a");
-  node.Start();
-  node.WriteIntent(kAppV1);
-  Must(node.guard().HandleEvents());
+  node.StartWithOne();
+  node.Begins(kAppV1);
   // Its replay: the image is listed under that string, by its older content.
-  std::filesystem::remove(node.Pulling(kAppV1));
-  node.Follow();
+  node.Ends(kAppV1);
   BOOST_TEST(node.HasIntent(kAppV1));
   // Once more: now the guard sees one of its own go.
-  std::filesystem::remove(node.Pulling(kAppV1));
-  node.Follow();
+  node.Ends(kAppV1);
   BOOST_TEST(node.HasIntent(kAppV1));
   BOOST_TEST(node.Found(HoleKind::kIntentDropped));
 }
 
 BOOST_AUTO_TEST_CASE(what_is_forgotten_goes_from_the_files) {
   Node node;
-  node.images = {Listed('1', kAppV1)};
-  node.WriteRecord('1', "a");
-  node.Start();
+  node.StartWithOne();
   Must(node.its_store().ForgetSecret({.namespace_name = "a", .name = "pull"}));
   node.List();
   BOOST_TEST(node.Record(Ref('1'))->credential_mapping[kApp].empty());
@@ -1158,22 +1133,17 @@ BOOST_AUTO_TEST_CASE(what_is_forgotten_stays_so_while_the_files_say_it) {
 BOOST_AUTO_TEST_CASE(what_is_forgotten_does_not_come_back_with_another_tenants_pull) {
   for (const bool restarted : {false, true}) {
     Node node;
-    node.images = {Listed('1', kAppV1)};
-    node.WriteRecord('1', "a");
-    node.Start();
+    node.StartWithOne();
     Must(node.its_store().ForgetSecret({.namespace_name = "a", .name = "pull"}));
     node.List();
     if (restarted) {
       node.kubelet_runs = true;
       node.Restart();
     }
-    node.WriteIntent(kAppV1);
-    Must(node.guard().HandleEvents());
-    auto both = SecretOf("a");
-    both.kubernetes_secrets.push_back(SecretOf("b").kubernetes_secrets[0]);
+    node.Begins(kAppV1);
+    const auto both = SecretsOf("a", "b");
     node.WriteRecord({.image_ref = Ref('1'), .credential_mapping = {{kApp, both}}});
-    std::filesystem::remove(node.Pulling(kAppV1));
-    node.Follow();
+    node.Ends(kAppV1);
     const auto mapping = node.Record(Ref('1'))->credential_mapping;
     const auto kept = Must(node.its_store().GetRecord({.image_ref = Ref('1')}));
     for (const auto& all : {mapping, kept.credential_mapping}) {
@@ -1283,8 +1253,7 @@ BOOST_AUTO_TEST_CASE(a_record_that_somebody_else_may_have_written_opens_nothing)
           // A kubelet that read it may write it again.
           node.WriteRecord('1', "c");
           node.Follow();
-          BOOST_TEST(Must(node.its_store().GetRecord({.image_ref = Ref('1')}))
-                         .credential_mapping.contains(kApp));
+          BOOST_TEST(node.Stored('1').contains(kApp));
         }
       }
     }
@@ -1304,9 +1273,7 @@ BOOST_AUTO_TEST_CASE(what_a_kubelet_read_in_a_planted_record_is_no_proof) {
   both.kubernetes_secrets.push_back(SecretOf("c").kubernetes_secrets.front());
   node.WriteRecord({.image_ref = Ref('1'), .credential_mapping = {{kApp, both}}});
   node.Follow();
-  for (const ImagePullSecret& secret : Must(node.its_store().GetRecord({.image_ref = Ref('1')}))
-                                           .credential_mapping.at(kApp)
-                                           .kubernetes_secrets) {
+  for (const ImagePullSecret& secret : node.Stored('1').at(kApp).kubernetes_secrets) {
     BOOST_TEST(secret.namespace_name != "planted");
   }
 }
@@ -1364,8 +1331,7 @@ BOOST_AUTO_TEST_CASE(an_intent_without_a_line_end_counts) {
     node.Follow();
     BOOST_TEST_CONTEXT("running " << running) {
       BOOST_TEST(Must(node.its_store().HasIntent({.image = kAppV1})));
-      std::filesystem::remove(node.Pulling(kAppV1));
-      node.Follow();
+      node.Ends(kAppV1);
       node.images = {Listed('1', kAppV1)};
       node.List();
       BOOST_TEST(node.IsClosedToAll('1'));
@@ -1376,9 +1342,7 @@ BOOST_AUTO_TEST_CASE(an_intent_without_a_line_end_counts) {
 // What was left of one is as good as what a kubelet wrote.
 BOOST_AUTO_TEST_CASE(a_crash_while_a_file_is_made_plants_nothing) {
   Node node;
-  node.images = {Listed('1', kAppV1)};
-  node.WriteRecord('1', "a");
-  node.Start();
+  node.StartWithOne();
   node.Kill();
   std::filesystem::create_hard_link(
       node.Pulled(Ref('1')),
@@ -1423,8 +1387,7 @@ BOOST_AUTO_TEST_CASE(folders_behind_symlinks_are_kept_right) {
       std::filesystem::remove(node.Pulled(Ref('1')));
       node.Follow();
       BOOST_TEST((node.Record(Ref('1'))->credential_mapping.at(kApp) == SecretOf("a")));
-      std::filesystem::remove(node.Pulling("r.example/open/pull:1"));
-      node.Follow();
+      node.Ends("r.example/open/pull:1");
       BOOST_TEST(node.HasIntent("r.example/open/pull:1"));
       node.WriteIntent("r.example/a/app:v2");
       node.images.push_back(Listed('2', "r.example/a/app:v2"));
@@ -1587,8 +1550,7 @@ BOOST_AUTO_TEST_CASE(an_empty_list_settles_no_pull) {
   Node node;
   node.images = {Listed('2', "r.example/other:1")};
   node.Start();
-  node.WriteIntent(kAppV1);
-  Must(node.guard().HandleEvents());
+  node.Begins(kAppV1);
   node.Kill();
   node.images.clear();
   node.clock().AdvanceSeconds(3 * 3600);
@@ -1653,8 +1615,7 @@ BOOST_AUTO_TEST_CASE(what_an_end_in_a_hurry_leaves_is_no_gap) {
   node.StartLongAgo();
   node.WriteIntent("r.example/late/app:v1");
   node.WriteRecord('2', "b");
-  auto both = SecretOf("a");
-  both.kubernetes_secrets.push_back(SecretOf("b").kubernetes_secrets[0]);
+  const auto both = SecretsOf("a", "b");
   node.WriteRecord({.image_ref = Ref('1'), .credential_mapping = {{kApp, both}}});
   node.patience = 0;
   Must(node.guard().Stop());
@@ -1705,15 +1666,12 @@ BOOST_AUTO_TEST_CASE(intents_that_nobody_had_time_to_read_are_one_gap) {
 
 BOOST_AUTO_TEST_CASE(what_was_left_counts_as_it_was_seen) {
   Node node;
-  node.images = {Listed('1', kAppV1)};
-  node.WriteRecord('1', "a");
-  node.Start();
+  node.StartWithOne();
   Must(node.its_store().ForgetSecret({.namespace_name = "a", .name = "pull"}));
   node.List();
   node.images.push_back(Listed('2', std::string(kApp) + ":v2"));
   // From its memory: what was forgotten, beside what is new.
-  auto both = SecretOf("a");
-  both.kubernetes_secrets.push_back(SecretOf("b").kubernetes_secrets[0]);
+  const auto both = SecretsOf("a", "b");
   node.WriteRecord({.image_ref = Ref('1'), .credential_mapping = {{kApp, both}}});
   node.WriteRecord('2', "b");
   node.patience = 0;
@@ -1743,7 +1701,7 @@ BOOST_AUTO_TEST_CASE(what_was_left_does_not_bring_back_what_was_forgotten_meanwh
     node.images = {Listed('1', kAppV1)};
     node.WriteRecord('1', "a");
     node.Follow();
-    BOOST_TEST(Must(node.its_store().ListOpenPulls()).empty());
+    BOOST_TEST(node.OpenPulls().empty());
     node.WriteRecord('2', "b");
     node.images.push_back(Listed('2', std::string(kApp) + ":v2"));
     node.patience = 0;
@@ -1943,9 +1901,7 @@ BOOST_AUTO_TEST_CASE(where_nothing_happens_nothing_is_written) {
 
 BOOST_AUTO_TEST_CASE(folders_that_are_replaced_are_watched_again) {
   Node node;
-  node.images = {Listed('1', kAppV1)};
-  node.WriteRecord('1', "a");
-  node.Start();
+  node.StartWithOne();
   std::filesystem::rename(node.kubelet() / "image_manager", node.kubelet() / "moved");
   Must(node.guard().HandleEvents());
   Must(node.guard().Compare());
