@@ -1,10 +1,11 @@
+// What kubelets write and read. Their own files, and their verdicts: `replay`, kubelet_export.
+
 #include "waybill/kubelet_format.h"
 
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "store/base/base64.h"
 #include "tests/support/draw.h"
@@ -19,19 +20,10 @@ BOOST_AUTO_TEST_SUITE(kubelet_format)
 namespace {
 
 using namespace std::string_literals;
-using testing::ReadFile;
 // Keeps the order of the keys, so that a dump is the file that Go wrote.
 using Json = nlohmann::ordered_json;
 
 const std::filesystem::path kFixtures = WAYBILL_FIXTURES;
-
-// What the kubelet accepts and waybill may refuse.
-const std::set<std::string> kRefusedHere = {"YAML", "invalid UTF-8", "lone surrogate",
-                                            "byte order mark"};
-// What the KEP's text shows and the kubelet refuses.
-const std::set<std::string> kAcceptedHere = {"group of the KEP's text", "field of the KEP's text"};
-// Sound files in the wrong place: the importer compares them with their names.
-const std::set<std::string> kMisplaced = {"another ref inside", "ref null", "another image inside"};
 
 std::string FileOf(const Json& line) {
   if (line.contains("file")) return line["file"];
@@ -43,98 +35,12 @@ std::string FileOf(const Json& line) {
   return bytes.text;
 }
 
-struct Decoded {
-  std::string key;
-  std::string encoded;
-};
-
-Result<Decoded> DecodeAndEncode(bool pulled, std::string_view file) {
-  if (pulled) {
-    const auto record = DecodePulledRecord(file);
-    if (!record) return record.error();
-    return Decoded{record->image_ref, EncodePulledRecord(*record)};
-  }
-  const auto intent = DecodePullIntent(file);
-  if (!intent) return intent.error();
-  return Decoded{intent->image, EncodePullIntent(*intent)};
-}
-
 std::string PulledFile(const std::string& fields) {
   return R"({"kind":"ImagePulledRecord","apiVersion":"kubelet.config.k8s.io/v1beta1")" + fields +
          "}";
 }
 
-void ReplaceAll(std::string_view from, std::string_view to, std::string& text) {
-  for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
-    text.replace(at, from.size(), to);
-  }
-}
-
-std::vector<std::filesystem::path> FilesBelow(const std::filesystem::path& folder) {
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    files.push_back(entry.path());
-  }
-  return files;
-}
-
 }  // namespace
-
-BOOST_AUTO_TEST_CASE(verdicts_are_the_kubelets) {
-  std::ifstream lines(kFixtures / "records.jsonl");
-  std::size_t seen = 0;
-  for (std::string text; std::getline(lines, text); ++seen) {
-    const Json line = Json::parse(text);
-    const std::string name = line["case"];
-    BOOST_TEST_CONTEXT(line["kind"] << ": " << name) {
-      const auto decoded = DecodeAndEncode(line["kind"] == "pulled", FileOf(line));
-      if (kRefusedHere.contains(name)) {
-        BOOST_TEST(!decoded);
-      } else if (kAcceptedHere.contains(name)) {
-        BOOST_TEST(decoded.has_value());
-      } else if (kMisplaced.contains(name)) {
-        BOOST_REQUIRE(decoded);
-        BOOST_TEST(decoded->key != line["key"].get<std::string>());
-      } else if (line["accepted"].get<bool>()) {
-        BOOST_REQUIRE_MESSAGE(decoded, decoded.error().message);
-        BOOST_TEST(decoded->key == line["key"].get<std::string>());
-        BOOST_TEST(decoded->encoded == line["rewritten"].dump() + "\n");
-      } else {
-        BOOST_REQUIRE(!decoded);
-        BOOST_TEST(!decoded.error().message.empty());
-      }
-    }
-  }
-  BOOST_TEST(seen == 69u);
-}
-
-BOOST_AUTO_TEST_CASE(files_of_v1_36_come_back_byte_for_byte) {
-  for (const std::string kind : {"pulled", "pulling"}) {
-    for (const auto& path : FilesBelow(kFixtures / "kubelet-v1.36/image_manager" / kind)) {
-      BOOST_TEST_CONTEXT(path.filename()) {
-        const std::string file = ReadFile(path);
-        const auto decoded = DecodeAndEncode(kind == "pulled", file);
-        BOOST_REQUIRE_MESSAGE(decoded, decoded.error().message);
-        BOOST_TEST(decoded->encoded == file);
-      }
-    }
-  }
-}
-
-BOOST_AUTO_TEST_CASE(files_of_v1_33_are_rewritten_as_v1beta1) {
-  for (const std::string kind : {"pulled", "pulling"}) {
-    for (const auto& path : FilesBelow(kFixtures / "kubelet-v1.33/image_manager" / kind)) {
-      BOOST_TEST_CONTEXT(path.filename()) {
-        std::string expected = ReadFile(path);
-        ReplaceAll("/v1alpha1", "/v1beta1", expected);
-        ReplaceAll(R"("kubernetesSecrets":null,)", "", expected);
-        const auto decoded = DecodeAndEncode(kind == "pulled", ReadFile(path));
-        BOOST_REQUIRE_MESSAGE(decoded, decoded.error().message);
-        BOOST_TEST(decoded->encoded == expected);
-      }
-    }
-  }
-}
 
 BOOST_AUTO_TEST_CASE(time_is_kept_as_the_file_says) {
   const auto whole = DecodePulledRecord(PulledFile(R"(,"lastUpdatedTime":"2026-01-02T03:04:05Z")"));

@@ -1,14 +1,13 @@
-// The size of the map: what a store remembers of it, and who changes that.
+// The size of the map: what a store remembers of it, and who changes that, where the transcript
+// `map-size` does not reach.
 
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <string>
-#include <vector>
 
 #include "store/engine/recovery/map_bytes.h"
-#include "tests/support/expect_error.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/temp_dir.h"
@@ -75,27 +74,6 @@ class Sized {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(a_new_store_has_the_default, Sized) {
-  BOOST_TEST(Open() == kDefaultMapBytes);
-  BOOST_TEST(Remembered() == kDefaultMapBytes);
-}
-
-BOOST_FIXTURE_TEST_CASE(what_was_given_is_kept_until_another_is, Sized) {
-  Open(2 * kMiB);
-  for (const std::uint64_t size : {2 * kMiB, 8 * kMiB, 3 * kMiB, kDefaultMapBytes, kMiB}) {
-    BOOST_TEST(Open(size) == size);
-    BOOST_TEST(Remembered() == size);
-    BOOST_TEST(Open() == size);
-    // Each commit writes the other meta page.
-    for (int commits = 1; commits <= 3; ++commits) {
-      Write(commits);
-      BOOST_TEST(Remembered() == size);
-    }
-    BOOST_TEST(Observed() == size);
-    BOOST_TEST(Open() == size);
-  }
-}
-
 BOOST_FIXTURE_TEST_CASE(the_remembered_bound_holds, Sized) {
   Open(kMiB);
   auto store = Must(NodeStore::Open(Options(0)));
@@ -113,18 +91,6 @@ BOOST_FIXTURE_TEST_CASE(the_remembered_bound_holds, Sized) {
   BOOST_TEST(Open(2 * kMiB) == 2 * kMiB);
   Write(2);
   BOOST_TEST(fs::file_size(database()) >= used);
-}
-
-BOOST_FIXTURE_TEST_CASE(out_of_range_is_refused_and_nothing_changes, Sized) {
-  Open(4 * kMiB);
-  const std::string before = ReadFile(database());
-  for (const std::uint64_t bad :
-       {std::uint64_t{1}, kMiB - 1, (kMiB << 24U) + 1, ~std::uint64_t{0}}) {
-    ExpectError(NodeStore::Open(Options(bad)), ErrorCode::kInvalidArgument);
-    ExpectError(Restore({.directory = directory(), .backup = database(), .map_bytes = bad}),
-                ErrorCode::kInvalidArgument);
-  }
-  BOOST_TEST((ReadFile(database()) == before));
 }
 
 BOOST_FIXTURE_TEST_CASE(the_same_size_again_writes_nothing, Sized) {
@@ -156,21 +122,6 @@ BOOST_FIXTURE_TEST_CASE(what_a_forged_page_says_is_bounded, Sized) {
     BOOST_TEST(Remembered() == kDefaultMapBytes);
     BOOST_TEST(Observed() == kDefaultMapBytes);
   }
-}
-
-BOOST_FIXTURE_TEST_CASE(a_rebuilt_store_keeps_its_size, Sized) {
-  Open(4 * kMiB);
-  Write(3);
-  // The roots of both trees are lost.
-  std::string file = ReadFile(database());
-  for (std::size_t at = 2 * 4096; at < file.size(); at += 4096) file[at + 10] ^= 0x7F;
-  WriteFile(database(), file);
-  auto store = Must(NodeStore::Open(Options(0)));
-  BOOST_TEST(store->recovery_report().set_aside);
-  BOOST_TEST(Must(store->GetStatistics()).map_bytes == 4 * kMiB);
-  Must(store->Close());
-  store.reset();
-  BOOST_TEST(Open() == 4 * kMiB);
 }
 
 BOOST_FIXTURE_TEST_CASE(migrating_and_restoring_keep_it, Sized) {

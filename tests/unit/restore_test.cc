@@ -15,7 +15,6 @@
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/rows.h"
 #include "tests/support/versioned_store.h"
-#include "waybill/streaming.h"
 
 namespace waybill::testing {
 
@@ -458,27 +457,6 @@ BOOST_AUTO_TEST_CASE(no_room_and_nothing_is_touched) {
 
 // --- A copied data.mdb
 
-BOOST_FIXTURE_TEST_CASE(a_copied_database_or_a_directory_with_one, LivedOn) {
-  const fs::path copy = scratch() / "copy";
-  fs::create_directory(copy);
-  WriteFile(copy / "data.mdb", ReadFile(database()));
-  const Contents copied = ContentsOf(directory());
-  Open([](NodeStore& opened) { Pull(opened, "later", WithSecret(kSecretA)); });
-  for (const fs::path& named : {copy / "data.mdb", copy, copy / ""}) {
-    BOOST_TEST_CONTEXT(named) {
-      const RestoreReport report = Must(Restore(From(named)));
-      BOOST_TEST(report.records == copied.records.size());
-      BOOST_TEST(report.distrust_reason.find("from data.mdb") != std::string::npos);
-      Open([](NodeStore& store) {
-        BOOST_TEST(Opens(store, "same", kSecretA));
-        BOOST_TEST(Opens(store, "revoked", kSecretB));
-        BOOST_TEST(!Opens(store, "revoked", kSecretA));
-        BOOST_TEST(!Opens(store, "later", kSecretA));
-      });
-    }
-  }
-}
-
 // Each page of the copy is as it was at one of two moments.
 BOOST_FIXTURE_TEST_CASE(copies_that_were_torn, LivedOn) {
   constexpr std::size_t kPage = 4096;
@@ -536,24 +514,9 @@ BOOST_FIXTURE_TEST_CASE(the_store_itself_is_no_backup_of_it, LivedOn) {
   CheckRefused(*this, scratch() / "link.mdb", ErrorCode::kInvalidArgument);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_directory_without_one, LivedOn) {
-  CheckRefused(*this, directory() / "backup", ErrorCode::kNotFound);
-}
-
 BOOST_FIXTURE_TEST_CASE(not_while_a_process_owns_it, LivedOn) {
   VersionedStore other;
   other.Open([&](NodeStore&) { CheckRefused(*this, other.directory(), ErrorCode::kOwned); });
-}
-
-BOOST_FIXTURE_TEST_CASE(streams_and_nodes_are_not_mixed_up, LivedOn) {
-  Open();
-  const fs::path streams = scratch() / "streams";
-  Must(Must(StreamingStore::Open({.directory = streams, .witness = Witness::None()}))->Close());
-  WriteFile(scratch() / "streams.mdb", ReadFile(streams / "data.mdb"));
-  CheckRefused(*this, scratch() / "streams.mdb", ErrorCode::kConflict);
-  auto options = From(database());
-  options.directory = streams;
-  ExpectError(Restore(options), ErrorCode::kConflict, "streaming");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
