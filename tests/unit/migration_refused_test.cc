@@ -65,24 +65,9 @@ BOOST_AUTO_TEST_CASE(versions_that_there_are_not) {
   CheckRefused(none, none.To(0), ErrorCode::kInvalidArgument);
 }
 
-BOOST_AUTO_TEST_CASE(where_there_is_no_store) {
-  const VersionedStore none;
-  CheckRefused(none, none.To(2), ErrorCode::kNotFound);
-  fs::create_directory(none.directory());
-  fs::permissions(none.directory(), fs::perms::owner_all);
-  CheckRefused(none, none.To(2), ErrorCode::kNotFound);
-  BOOST_TEST(fs::is_empty(none.directory()));
-}
-
 BOOST_FIXTURE_TEST_CASE(a_directory_that_others_can_write, OldestStore) {
   fs::permissions(store.directory(), fs::perms::all);
   CheckRefused(store, store.To(2), ErrorCode::kUnsafePath);
-}
-
-BOOST_FIXTURE_TEST_CASE(losses_that_nobody_accepted, NoStoreYet) {
-  store.Open([](NodeStore& opened) { Fill(opened, 20, "kata"); });
-  CheckRefused(store, store.To(1), ErrorCode::kConflict);
-  BOOST_TEST(!fs::exists(store.directory() / "backup"));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_store_that_is_open_in_this_process, OldestStore) {
@@ -133,12 +118,6 @@ BOOST_FIXTURE_TEST_CASE(opening_that_may_not_migrate, OldestStore) {
   options.migrate = false;
   Must(Must(NodeStore::Open(options))->Close());
   Must(Must(NodeStore::Open(options))->Close());
-}
-
-BOOST_FIXTURE_TEST_CASE(an_observer_does_not_migrate, OldestStore) {
-  const Tree before = store.Files();
-  ExpectError(NodeStore::Observe({.directory = store.directory()}), ErrorCode::kOlderSchema);
-  BOOST_TEST((store.Files() == before));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_newer_store, OldestStore) {

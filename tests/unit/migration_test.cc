@@ -202,25 +202,6 @@ BOOST_FIXTURE_TEST_CASE(what_the_newer_version_wrote_without_handlers_goes_down_
   });
 }
 
-BOOST_FIXTURE_TEST_CASE(to_the_version_that_it_has_nothing_is_done, OldestStore) {
-  for (const std::uint32_t version : {1U, 2U}) {
-    if (version == 2) store.Migrate(2);
-    const RawModel before = Tables(store);
-    for (const bool dry_run : {true, false}) {
-      MigrateOptions options = store.To(version);
-      options.dry_run = dry_run;
-      const MigrationReport report = Must(Migrate(options));
-      BOOST_TEST(report.from == version);
-      BOOST_TEST(report.to == version);
-      BOOST_TEST(report.steps.empty());
-      BOOST_TEST(report.backup.empty());
-      BOOST_TEST((Tables(store) == before));
-      CheckSound(store, version);
-    }
-    BOOST_TEST(Must(ListBackups(store.directory())).size() == version - 1);
-  }
-}
-
 BOOST_FIXTURE_TEST_CASE(the_witness_follows_each_way, OldestStore) {
   const RecoveryReport report = store.Open();
   BOOST_TEST_REQUIRE(report.migration.has_value());

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "store/base/image_spellings.h"
-#include "tests/support/expect_error.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/rows.h"
 #include "tests/support/tree.h"
@@ -162,46 +161,6 @@ BOOST_FIXTURE_TEST_CASE(an_observer_exports_too, ClosedStore) {
   const std::filesystem::path fresh = store.scratch() / "fresh";
   BOOST_TEST(ExportTo(*observer, fresh).spellings == 1U);
   BOOST_TEST(std::filesystem::exists(fresh / RecordFile("pulled", kRef)));
-}
-
-BOOST_FIXTURE_TEST_CASE(held_pods_stop_it, ClosedStore) {
-  std::filesystem::create_directory(store.kubelet_directory() / "image_manager");
-  std::filesystem::create_directories(store.kubelet_directory() / "pods" / "broken");
-  WriteFile(store.kubelet_directory() / "pods" / "broken" / "userns", "{");
-  store.Restart();
-  BOOST_TEST_REQUIRE(Must(store->ListHeldPods()).size() == 1U);
-  ExportOptions options{.kubelet_directory = store.kubelet_directory(), .allow_empty = true};
-  options.images_on_node.emplace();
-  ExpectError(store->Export(options), ErrorCode::kConflict, "pod broken");
-  Must(store->AdoptUserNamespace("broken", 65536, 65536));
-  BOOST_TEST(Must(store->Export(options)).id_mappings == 1U);
-  BOOST_TEST(ReadFile(store.kubelet_directory() / "pods" / "broken" / "userns").size() > 100U);
-}
-
-BOOST_FIXTURE_TEST_CASE(a_distrustful_store_needs_the_images_on_the_node, ClosedStore) {
-  store.Stop();
-  std::filesystem::remove_all(store.directory());
-  store.Start();
-  const std::string reason = store->recovery_report().distrust_reason;
-  BOOST_TEST_REQUIRE(!reason.empty());
-  Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef}, WithSecret(kSecretA)));
-  const std::filesystem::path fresh = store.scratch() / "fresh";
-  std::filesystem::create_directory(fresh);
-  ExpectError(store->Export({.kubelet_directory = fresh}), ErrorCode::kInvalidArgument, reason);
-  std::vector<ImageOnNode> images;
-  images.push_back({std::string(kRef), {}, {}});
-  images.push_back({std::string(kRef2), {}, {}});
-  // The ranges of living pods were lost, too.
-  const Error held = ExpectError(
-      store->Export({.kubelet_directory = fresh, .images_on_node = images}), ErrorCode::kConflict);
-  BOOST_TEST((held.hint_code == Hint::kSettleHeldPods));
-  BOOST_TEST(Must(store->ReleaseLostUserNamespaces()));
-  const ExportReport report = ExportTo(*store, fresh, images);
-  BOOST_TEST(report.records == 2U);
-  BOOST_TEST(report.made == 1U);
-  const auto made = Must(DecodePulledRecord(ReadFile(fresh / RecordFile("pulled", kRef2))));
-  BOOST_TEST(made.credential_mapping.empty());
-  BOOST_TEST(made.last_updated.has_value());
 }
 
 // Each export keeps the folders that it replaced.
