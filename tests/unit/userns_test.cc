@@ -1,15 +1,13 @@
 // Ranges for pods in user namespaces: who gets which. More of it is in
-// histories/user-namespaces.jsonl.
+// histories/user-namespaces.jsonl; what holds in every pool and every history, in
+// model/userns_model.
 
-#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <map>
 #include <set>
 #include <string>
-#include <vector>
 
-#include "tests/support/draw.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/userns_store.h"
 
@@ -24,34 +22,6 @@ const std::filesystem::path kFixtures =
     std::filesystem::path(WAYBILL_FIXTURES) / "kubelet-v1.36" / "pods";
 
 }  // namespace
-
-BOOST_FIXTURE_TEST_CASE(a_pod_has_the_same_mapping_every_time, WithUserns) {
-  const std::uint32_t a = store.Get("a");
-  const std::uint32_t b = store.Get("b");
-  BOOST_TEST(a != b);
-  BOOST_TEST(store.Get("a") == a);
-  store.Reopen();
-  BOOST_TEST(store.Get("a") == a);
-  BOOST_TEST(store.Get("b") == b);
-  const auto found = Must(store->GetUserNamespace("a"));
-  BOOST_TEST(found.pod_uid == "a");
-  BOOST_TEST(found.host_id == a * kIdsPerBlock);
-  BOOST_TEST(found.length == kIdsPerBlock);
-  ExpectError(store->GetUserNamespace("c"), ErrorCode::kNotFound);
-}
-
-BOOST_AUTO_TEST_CASE(a_full_pool_says_so_and_what_is_released_is_free_again) {
-  UsernsStore store(SmallPool(10, 4));
-  std::set<std::uint32_t> blocks;
-  for (const char* pod : {"a", "b", "c", "d"}) blocks.insert(store.Get(pod));
-  BOOST_TEST((blocks == std::set<std::uint32_t>{10, 11, 12, 13}));
-  ExpectError(store.Try("e"), ErrorCode::kLimitExceeded,
-              "could not find an empty slot to allocate a user namespace");
-  const std::uint32_t c = store.Get("c");
-  BOOST_TEST(Must(store->ReleaseUserNamespace("c")));
-  BOOST_TEST(!Must(store->ReleaseUserNamespace("c")));
-  BOOST_TEST(store.Get("e") == c);
-}
 
 BOOST_AUTO_TEST_CASE(a_released_range_is_the_last_to_be_handed_out_again) {
   UsernsStore store(SmallPool(1, 8));
@@ -93,79 +63,6 @@ BOOST_AUTO_TEST_CASE(the_only_free_range_is_found_wherever_it_lies) {
     BOOST_TEST(statistics.free == 0U);
     BOOST_TEST(statistics.used == ranges);
   }
-}
-
-BOOST_AUTO_TEST_CASE(every_free_range_is_handed_out_and_no_other_whatever_was_adopted) {
-  const std::uint64_t seed = SeedOfThisRun();
-  BOOST_TEST_MESSAGE("seed " << seed);
-  BOOST_TEST_CONTEXT("seed " << seed) {
-    Draw draw(seed);
-    for (int round = 0; round < 12; ++round) {
-      const std::uint32_t size = static_cast<std::uint32_t>(1 + draw.Below(4));
-      const std::uint32_t ranges = static_cast<std::uint32_t>(2 + draw.Below(30));
-      UsernsStore store(SmallPool(size, std::uint64_t{ranges} * size, size));
-      std::vector<bool> taken((ranges + 8) * size + 8);
-      for (int i = 0; i < 20; ++i) {
-        const std::uint32_t length = 1U << draw.Below(3);
-        const auto first =
-            static_cast<std::uint32_t>(draw.Below((ranges + 2) * size / length)) * length;
-        if (first == 0) continue;
-        const bool is_free = std::find(taken.begin() + first, taken.begin() + first + length,
-                                       true) == taken.begin() + first + length;
-        const auto adopted =
-            store->AdoptUserNamespace("adopted" + std::to_string(i),
-                                      std::uint64_t{first} * kIdsPerBlock, length * kIdsPerBlock);
-        BOOST_TEST(adopted.has_value() == is_free);
-        if (is_free) std::fill_n(taken.begin() + first, length, true);
-      }
-      std::set<std::uint32_t> expected;
-      std::uint64_t run = 0;
-      std::uint64_t largest_run = 0;
-      for (std::uint32_t first = size; first < (ranges + 1) * size; first += size) {
-        const auto end = taken.begin() + first + size;
-        const bool is_free = std::find(taken.begin() + first, end, true) == end;
-        if (is_free) expected.insert(first);
-        run = is_free ? run + 1 : 0;
-        largest_run = std::max(largest_run, run);
-      }
-      const auto statistics = Must(store->GetUserNamespaceStatistics());
-      BOOST_TEST(statistics.free == expected.size());
-      BOOST_TEST(statistics.largest_free_run == largest_run);
-      std::set<std::uint32_t> got;
-      while (auto mapping = store.Try("new" + std::to_string(got.size()))) {
-        const auto first = static_cast<std::uint32_t>(mapping->uids.front().host_id / kIdsPerBlock);
-        BOOST_TEST_REQUIRE(got.insert(first).second);
-      }
-      BOOST_TEST((got == expected));
-    }
-  }
-}
-
-BOOST_AUTO_TEST_CASE(another_pool_moves_nobody_and_what_it_overlaps_stays_blocked) {
-  UsernsStore store(SmallPool(1, 4));
-  for (const char* pod : {"a", "b", "c"}) store.Get(pod);
-  const auto before = Must(store->ListUserNamespaces());
-  store.SetPool(SmallPool(2, 8, 2));
-  const auto& report = store.Reopen();
-  BOOST_TEST(report.allocations == 3U);
-  BOOST_TEST(report.off_pool.size() == 3U);
-  BOOST_TEST(report.outside_pool + report.other_length == 3U);
-  const auto after = Must(store->ListUserNamespaces());
-  BOOST_TEST_REQUIRE(after.size() == 3U);
-  std::set<std::uint32_t> taken;
-  for (std::size_t i = 0; i < 3; ++i) {
-    BOOST_TEST(after[i].host_id == before[i].host_id);
-    BOOST_TEST((after[i].relation != PoolRelation::kInPool));
-    taken.insert(static_cast<std::uint32_t>(after[i].host_id / kIdsPerBlock));
-  }
-  while (auto got = store.Try("new" + std::to_string(taken.size()))) {
-    const auto first = static_cast<std::uint32_t>(got->uids.front().host_id / kIdsPerBlock);
-    BOOST_TEST(taken.insert(first).second);
-    BOOST_TEST(taken.insert(first + 1).second);
-  }
-  for (const char* pod : {"a", "b", "c"}) Must(store->ReleaseUserNamespace(pod));
-  BOOST_TEST(Must(store->GetUserNamespaceStatistics()).outside_pool == 0U);
-  BOOST_TEST(Must(store->GetUserNamespaceStatistics()).other_length == 0U);
 }
 
 BOOST_FIXTURE_TEST_CASE(an_observer_answers_for_pods_that_have_one, WithUserns) {
