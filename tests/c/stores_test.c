@@ -1,5 +1,5 @@
-/* Whole stores: witness, take-over of a kubelet's files, export, an observer in another process,
- * migration and what it tells of its progress. */
+/* Whole stores: witness, an observer in another process, and what taking over, checking and
+ * migrating tell of their progress. */
 
 #define _XOPEN_SOURCE 700
 
@@ -99,7 +99,7 @@ static bool count_calls(void* context, uint64_t done, uint64_t total) {
   return true;
 }
 
-static void take_over_and_export(void) {
+static void take_over_with_progress(void) {
   const waybill_string kubelet = scratch("kubelet");
   copy_tree(fixture("kubelet-v1.36"), kubelet);
   int calls = 0;
@@ -112,40 +112,6 @@ static void take_over_and_export(void) {
   options.allow_empty = true;
   waybill_store* store = open_with(&options);
   CHECK(calls > 0);
-  waybill_recovery_report* report = report_of(store);
-  CHECK(report->import != NULL && report->import->files_seen > 10 && report->import->records > 5);
-  CHECK(report->user_namespaces->imported > 0);
-  CHECK(report->intents_found == report->intents_replayed + report->intents_left);
-  CHECK(report->records > 0 && report->commit_sequence > 0);
-  const uint64_t records = report->import->records;
-  waybill_free(report);
-
-  waybill_quarantine_entries* quarantine = NULL;
-  MUST(waybill_list_quarantine(store, &quarantine, &error));
-  for (size_t i = 0; i < quarantine->count; ++i) {
-    CHECK(quarantine->items[i].sha256.length == 64 && quarantine->items[i].source.length > 0);
-    CHECK(quarantine->items[i].kind == WAYBILL_QUARANTINED_IMAGE_REF ||
-          quarantine->items[i].kind == WAYBILL_QUARANTINED_IMAGE);
-  }
-  waybill_free(quarantine);
-  waybill_image_preloaded_records* preloaded = NULL;
-  MUST(waybill_list_preloaded(store, &preloaded, &error));
-  waybill_free(preloaded);
-
-  waybill_export_options out = WAYBILL_EXPORT_OPTIONS_INIT;
-  out.images_on_node = &nothing;
-  out.allow_empty = true;
-  out.kubelet_directory = scratch("exported");
-  make_directory(out.kubelet_directory);
-  waybill_export_report* exported = NULL;
-  MUST(waybill_export(store, &out, &exported, &error));
-  CHECK(exported->records + exported->closed >= records && exported->id_mappings > 0);
-  CHECK_TEXT("", exported->replaced_path);
-  waybill_free(exported);
-  out.api_version = WAYBILL_KUBELET_V1ALPHA1;
-  MUST(waybill_export(store, &out, &exported, &error));
-  CHECK(is_there(exported->replaced_path));
-  waybill_free(exported);
   end_store(store);
 }
 
@@ -224,43 +190,30 @@ static void observer_beside_the_owner(const char* program) {
   end_store(store);
 }
 
-static void migration_down(void) {
-  const waybill_runtime_handler handlers[] = {{.name = {"runc", 4}, .is_default = true},
-                                              {.name = {"kata", 4}}};
-  const waybill_runtime_handlers registry = {handlers, 2};
+static void migration_with_progress(void) {
   waybill_open_options options = store_options("down");
-  options.runtime_handlers = &registry;
-  waybill_store* store = open_with(&options);
-  pull(store, IMAGE, REF);
-  MUST(waybill_put_intent(store, COPY(.image = IMAGE, .runtime_handler = text("kata")), &error));
-  end_store(store);
-
+  end_store(open_with(&options));
   int calls = 0;
   waybill_migrate_options migrate = WAYBILL_MIGRATE_OPTIONS_INIT;
   migrate.directory = options.directory;
   migrate.map_bytes = SMALL_MAP;
   migrate.to = 1;
-  CHECK_CODE(WAYBILL_CONFLICT, waybill_migrate(&migrate, NULL, &error));
-  migrate.accept_loss = true;
   migrate.progress = stop;
   CHECK_CODE(WAYBILL_INTERRUPTED, waybill_migrate(&migrate, NULL, &error));
   migrate.progress = count_calls;
   migrate.progress_context = &calls;
-  waybill_migration_report* report = NULL;
-  MUST(waybill_migrate(&migrate, &report, &error));
-  CHECK(calls > 0 && report->to == 1 && report->losses.count > 0);
-  CHECK(report->steps[report->step_count - 1].values_written > 0);
-  waybill_free(report);
+  MUST(waybill_migrate(&migrate, NULL, &error));
+  CHECK(calls > 0);
 }
 
 int main(int argc, char** argv) {
   if (argc == 3 && strcmp(argv[1], "observe") == 0) return observe(argv[2]);
   witness_that_is_left();
   witnesses();
-  take_over_and_export();
+  take_over_with_progress();
   take_over_that_is_stopped();
   verified_with_progress();
   observer_beside_the_owner(argv[0]);
-  migration_down();
+  migration_with_progress();
   return check_result();
 }
