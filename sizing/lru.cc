@@ -110,7 +110,7 @@ MissCurve LruCurve(const Requests& requests, std::size_t points) {
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     curve.points.push_back({sizes[i], static_cast<double>(misses[i]) / all});
   }
-  curve.first_requests = most / all;
+  curve.first_requests = curve.points.back().requests;
   return curve;
 }
 

@@ -15,8 +15,8 @@ constexpr std::int64_t kDay = 86'400;
 
 std::string Hex64(std::uint64_t number, std::uint64_t part) {
   const std::uint64_t at = number * 64 + part;
-  return fmt::format("{:016x}{:016x}{:016x}{:016x}", Spread(at), Spread(at + 1), Spread(at + 2),
-                     Spread(at + 3));
+  return fmt::format("{:016x}{:016x}{:016x}{:016x}", Mixed(at), Mixed(at + 1), Mixed(at + 2),
+                     Mixed(at + 3));
 }
 
 std::string NameText(std::uint32_t app) {
@@ -25,7 +25,7 @@ std::string NameText(std::uint32_t app) {
 
 }  // namespace
 
-std::uint64_t Spread(std::uint64_t z) {
+std::uint64_t Mixed(std::uint64_t z) {
   z += 0x9e3779b97f4a7c15;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
   z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
@@ -43,8 +43,8 @@ std::string RepoDigestText(ImageId image) {
 }
 
 ImagePullSecret SecretText(SecretId secret) {
-  const std::uint64_t a = Spread(std::uint64_t{secret.tenant} * 64 + 16);
-  const std::uint64_t b = Spread(std::uint64_t{secret.tenant} * 64 + 17);
+  const std::uint64_t a = Mixed(std::uint64_t{secret.tenant} * 64 + 16);
+  const std::uint64_t b = Mixed(std::uint64_t{secret.tenant} * 64 + 17);
   ImagePullSecret text;
   text.uid = fmt::format("{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}", a >> 32, (a >> 16) & 0xffff,
                          a & 0xfff, b >> 48, b & 0xffff'ffff'ffff);
@@ -54,7 +54,7 @@ ImagePullSecret SecretText(SecretId secret) {
   return text;
 }
 
-Draws::Draws(std::uint64_t seed) : state_{Spread(seed), Spread(seed + 1) | 1} {}
+Draws::Draws(std::uint64_t seed) : state_{Mixed(seed), Mixed(seed + 1) | 1} {}
 
 std::uint64_t Draws::Next() {
   std::uint64_t a = state_[0];

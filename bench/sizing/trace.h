@@ -51,7 +51,7 @@ struct Event {
 };
 
 // The same 64 bits for the same number everywhere: splitmix64's finaliser.
-std::uint64_t Spread(std::uint64_t z);
+std::uint64_t Mixed(std::uint64_t z);
 
 // The texts of a trace, as a node would have them.
 std::string ImageText(ImageId image);

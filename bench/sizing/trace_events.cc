@@ -17,13 +17,13 @@ constexpr std::int64_t kBegin = 1'767'225'600'000;  // 2026-01-01
 std::uint64_t BytesOf(ImageId image) {
   double sum = 0;
   for (std::uint64_t i = 0; i < 12; ++i) {
-    sum += static_cast<double>(Spread(image.app * 16 + i) >> 11) * 0x1p-53;
+    sum += static_cast<double>(Mixed(image.app * 16 + i) >> 11) * 0x1p-53;
   }
   return static_cast<std::uint64_t>(150e6 * std::exp((sum - 6) * 1.1));
 }
 
 std::string Pseudonym(std::uint32_t credential) {
-  return fmt::format("{:016x}", Spread(credential));
+  return fmt::format("{:016x}", Mixed(credential));
 }
 
 }  // namespace
