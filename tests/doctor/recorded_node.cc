@@ -100,11 +100,6 @@ std::string RecordedNode::AnswerOf(const std::string& name) const {
   return ReadFile(fs::path(options.cri) / name);
 }
 
-void RecordedNode::ReplaceInAnswer(const std::string& name, const std::string& from,
-                                   const std::string& to) {
-  Answer(name, Replaced(AnswerOf(name), from, to));
-}
-
 void RecordedNode::RunsKubelet(const std::string& version, const std::string& flags) {
   std::string words = "/usr/bin/kubelet --config=/var/lib/kubelet/config.yaml ";
   if (!flags.empty()) words += flags + " ";

@@ -27,7 +27,6 @@ class RecordedNode {
   void Link(const std::string& path, const std::string& to);
   // One of its runtime's answers: "images.json".
   void Answer(const std::string& name, const std::string& content);
-  void ReplaceInAnswer(const std::string& name, const std::string& from, const std::string& to);
   std::string AnswerOf(const std::string& name) const;
 
   // A process with these IDs, as its uid_map and gid_map say.

@@ -208,7 +208,6 @@ class NodeLife {
 
   // --- forgetting.cc: what is deleted, and a node agent that tells the store of it ---
   void DeleteSomething();
-  void HearOf(const Revocation& what);
   void Forget(const Revocation& what);
   void ForgetMeanwhile(const ImagePullSecret& secret);
   void ForgetAsOperator();

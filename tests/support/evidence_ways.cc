@@ -45,9 +45,6 @@ class Node {
   NodeStore* operator->() { return store_.get(); }
 
   void Arrives(ImageOnNode image) { images_.push_back(std::move(image)); }
-  void Vanishes(std::string_view id) {
-    std::erase_if(images_, [&](const ImageOnNode& image) { return image.id == id; });
-  }
   void Passes(std::chrono::seconds time) {
     clock_.AdvanceSeconds(time.count());
     *boot_ns_ += std::chrono::nanoseconds(time).count();

@@ -64,12 +64,6 @@ inline ImagePullCredentials WithSecret(ImagePullSecret secret) {
   return credentials;
 }
 
-inline ImagePullCredentials WithServiceAccount(ImagePullServiceAccount account) {
-  ImagePullCredentials credentials;
-  credentials.kubernetes_service_accounts.push_back(std::move(account));
-  return credentials;
-}
-
 inline ImagePullCredentials NodeWide() {
   ImagePullCredentials credentials;
   credentials.node_pods_accessible = true;

@@ -41,7 +41,6 @@ inline constexpr std::string_view kRef2 =
 
 inline const ImagePullSecret kSecretA = MakeSecret("team-a", "pull", "uid-a", "hash-a");
 inline const ImagePullSecret kSecretB = MakeSecret("team-b", "pull", "uid-b", "hash-b");
-inline const ImagePullServiceAccount kBuilder = {"uid-sa", "team-a", "builder"};
 
 inline std::string Digest(char digit) { return "sha256:" + std::string(64, digit); }
 

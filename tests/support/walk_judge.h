@@ -23,8 +23,6 @@ struct WalkVerdicts {
   std::uint64_t lies = 0;  // sound, but liblmdb reads something else, fails or crashes
   std::uint64_t walk_crashes = 0;
   std::array<char, 300> first_lie{};
-
-  bool Honest() const { return lies == 0 && walk_crashes == 0; }
 };
 
 class WalkJudge {

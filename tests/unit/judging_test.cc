@@ -11,6 +11,7 @@
 #include "tests/support/draw.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/known_images.h"
+#include "tests/support/kubelet_dir.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/rows.h"
 #include "waybill/kubelet_format.h"
