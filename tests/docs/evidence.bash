@@ -18,7 +18,6 @@ before_preload() {
   echo "{\"images\":[$pause,$tool]}" | waybill observe --store store --images - --token "$(waybill observe --store store --begin)" >/dev/null
   crictl >"$D/images.json"
 }
-before_allow() { before_preload; }
 before_pulls() {
   waybill start --store store --no-witness --after-gap --images images.json >/dev/null
   waybill intent --store store --image registry.k8s.io/pause:typo >/dev/null

@@ -3,7 +3,6 @@
 
 kubelet=$D/old-kubelet
 foo=sha256:b9e709a0$(printf '%056d' 0)
-whole() { ls "$D/store/backup"; }
 
 before() {
   kubelet_directory
@@ -16,6 +15,5 @@ before() {
   echo '{"runtimeHandlers":[{"features":{}},{"name":"runc","features":{}},{"name":"kata","features":{}}],"config":{"containerd":{"defaultRuntimeName":"runc"}}}' |
     waybill runtimes load --store store --status - >/dev/null
   waybill pulled --store store --image nginx:1.27 --image-ref sha256:aaaa --runtime kata --secret x/secret-1/uid-1/beef >/dev/null
-  mkdir "$D/mnt/backups"
 }
 before_export() { mkdir "$D/kubelet"; }

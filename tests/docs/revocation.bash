@@ -3,11 +3,6 @@
 
 app=sha256:aaaa$(printf '%060d' 0)
 whole() { echo "$app"; }
-kubectl() {
-  echo '{"apiVersion":"v1","kind":"List","items":[
-{"kind":"Secret","metadata":{"name":"pull","namespace":"tenant-b","uid":"u-9"}},
-{"kind":"ServiceAccount","metadata":{"name":"default","namespace":"tenant-b","uid":"u-3"}}]}'
-}
 
 before() {
   waybill start --store store --no-witness >/dev/null
