@@ -185,14 +185,11 @@ Command AllowCommand() {
       .task = kTaskOpenClose,
       .summary = "open an image that was imported by hand",
       .notes =
-          R"(You state that these images are for every pod of this node, whatever its namespace and
-its credentials: IMAGE is a name that the runtime lists now, an ID, or a digest. So an
-image that was imported by hand is open at once, though a pull of that name failed, a
-guard was down, or waybill remembers it as a tenant's. It is `waybill preload add` with
-the runtime's list and a reason by default, and says from when on the kubelet goes by it.
-
-An image that tenants pulled with credentials of theirs is refused (1): say --pulled-too
-if it is for all. `waybill preload remove IMAGE` takes it back.)",
+          R"(You state that these images are for every pod of this node. IMAGE is a name that the
+runtime lists now, an ID, or a digest. It is `waybill preload add` with the runtime's
+list and a reason by default, and says from when on the kubelet goes by it. An image
+that tenants pulled with credentials of theirs is refused (1) without --pulled-too.
+`waybill preload remove IMAGE` takes it back.)",
       .examples = R"(waybill allow registry.example/app:v1 --cri auto)",
       .call = New<AllowCall>};
 }

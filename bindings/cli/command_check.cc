@@ -70,8 +70,8 @@ class CheckCall final : public Call {
  public:
   void Declare(Flags& flags) override {
     flags.Positional("IMAGE", &named_,
-                     "the container's image, as the pod spells it, instead of --image and\n"
-                     "--image-ref; which image that is on the node, --cri or --images says",
+                     "the container's image, as the pod spells it; --cri or --images says\n"
+                     "which that is on the node",
                      Length{kMaxImageBytes});
     flags_.Declare(flags, false);
     evidence_.DeclareShortNames(flags);
@@ -79,8 +79,7 @@ class CheckCall final : public Call {
                     ": what REF means, and the names\n"
                     "of the image, to explain why it is not open");
     flags.Switch("--write-back", &write_back_,
-                 "record the pod's credentials if they changed, and still open the\n"
-                 "image, as the kubelet does");
+                 "record the pod's credentials if they changed, as the kubelet does");
     flags.Excludes("IMAGE", {"--image", "--image-ref"});
     flags.Needed({"--image", "IMAGE"}, "give the container's image as the pod spells it");
     flags.Needed({"--image-ref", "IMAGE"},
@@ -185,19 +184,12 @@ Command CheckCommand() {
       .task = kTaskAsk,
       .summary = "say whether a pod's image must be pulled",
       .notes =
-          R"(Prints the answer and its reason on one line. If the image is on the node and not open,
-more lines say why: which open pull could have brought it, or that no list ever had it;
-and what would open it. A REF that is short for one is looked up, and the answer says
-which it is; so is a tag, if --images or --cri says which image has it. One that may mean
-two images is refused, and one that means none is asked as it is. With --pull-policy the
-answer is what the kubelet does next, and 0 means that the image may be used as it is.
-The reason is for the node's own log: it may tell a pod what is on the node.
-
---write-back does what a kubelet does when the image is open by a credential that
-changed since it was recorded: Secrets of the same credentials under another name, or
-of the same name with new credentials, are recorded as well, on the disk before the
-command answers. What was proven does not get younger. Nothing is written if the
-answer is "pull". The command owns the store for that moment.)",
+          R"(Prints the answer and its reason on one line, and for an image that is on the node and
+not open why, and what would open it. With --pull-policy the answer is what the kubelet
+does next, and 0 means that the image may be used as it is. The reason is for the node's
+own log: it may tell a pod what is on the node.
+--write-back owns the store for that moment, and records credentials that changed since,
+before the command answers; nothing if the answer is "pull".)",
       .examples = R"(waybill check registry.example/app:v1 --cri auto
 waybill check --image registry.example/app:v1 --image-ref sha256:2c26b46b68ff --secrets secrets.jsonl)",
       .call = New<CheckCall>};

@@ -90,17 +90,18 @@ class CompletionCall final : public Call {
 }  // namespace
 
 Command CompletionCommand() {
-  return {.name = "completion",
-          .task = kTaskHelp,
-          .summary = "print a shell's completion script",
-          .notes = R"text(For a running shell:
-  bash   eval "$(waybill completion bash)"
-  zsh    source <(waybill completion zsh)
-  fish   waybill completion fish | source
-The packages install all three. Images, handlers, pulls and pods are completed from the
-store.)text",
-          .examples = R"(waybill completion bash > /etc/bash_completion.d/waybill)",
-          .call = New<CompletionCall>};
+  return {
+      .name = "completion",
+      .task = kTaskHelp,
+      .summary = "print a shell's completion script",
+      .notes =
+          R"(The packages install all three. Images, handlers, pulls and pods are completed from the
+store.)",
+      .examples =
+          R"text(eval "$(waybill completion bash)"
+source <(waybill completion zsh)
+waybill completion fish | source)text",
+      .call = New<CompletionCall>};
 }
 
 }  // namespace waybill::cli

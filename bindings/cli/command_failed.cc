@@ -17,16 +17,13 @@ class FailedCall final : public Call {
  public:
   void Declare(Flags& flags) override {
     flags_.Declare(flags);
-    flags.Switch("--unknown", &unknown_,
-                 "the outcome is unknown (time-out, cancelled): the image may still\narrive");
+    flags.Switch("--unknown", &unknown_, "the outcome is unknown: the image may still arrive");
     flags.Switch("--nothing-transferred", &nothing_transferred_,
-                 "the runtime reported an error, was asked afterwards, and said that\n"
-                 "the image is not there");
+                 "the runtime was asked after an error: the image is not there");
     flags.Choice("--class", &error_class_, "auth|notFound|unavailable|other",
                  "the class of the error, for metrics", Named(ParsePullErrorClass));
     flags.Value("--error", &error_, "TEXT",
-                "instead of --class: what the runtime or the kubelet said, of which the\n"
-                "class is made; the text is not kept");
+                "makes --class of what the runtime said; the text is not kept");
     flags.Excludes("--class", {"--error"});
     flags.Value("--pull", &pull_, "PULL", "which pull: the number of waybill intent", ParsePullId);
     flags.Excludes("--nothing-transferred", {"--unknown"});
@@ -114,12 +111,11 @@ Command FailedCommand() {
       .task = kTaskRecord,
       .summary = "record that a pull did not succeed",
       .notes =
-          R"(Under the closed rules the pull stays open, as failed or, with --unknown, as one whose
-end is not known: it may still have brought its image, which `waybill observe` finds
-out. With --nothing-transferred it is dropped. --pull says which pull, by the number
-that `waybill intent` printed; otherwise it is the newest of the image that runs. If
-none is open the command is refused. It uses --store, --image, --runtime, --rules and
-its own flags; the others are only checked. Metrics count pulls by --class.)",
+          R"(Under the closed rules the pull stays open, since it may still have brought its image,
+which `waybill observe` finds out; with --nothing-transferred it is dropped. Without
+--pull it is the newest of the image that runs. If none is open the command is refused.
+It uses --store, --image, --runtime, --rules and its own flags; the others are only
+checked.)",
       .examples = R"(waybill failed --image registry.example/app:v1 --pull 7
 waybill failed --image registry.example/app:v1 --error "401 Unauthorized")",
       .call = New<FailedCall>};

@@ -171,10 +171,9 @@ Command ForgetCommand() {
       .notes =
           R"(The images stay, and are verified again: the next pod pulls. What was forgotten does not
 come back by a pull that began before, a restored backup or an import, before the node
-has run for 30 days (--keep-revocations of `waybill start`) and then boots, or the guard
-sees another kubelet begin. Equal credentials under other names still open
-what they opened. A kubelet that runs without waybill keeps what it has in memory until
-it restarts.)",
+has run for 30 days (--keep-revocations of `waybill start`). Equal credentials under
+other names still open what they opened. A kubelet without waybill keeps what it has in
+memory until it restarts.)",
       .actions = {{.name = "secret",
                    .summary = "a Secret, whatever its credentials",
                    .examples = "waybill forget secret tenant-a/pull",

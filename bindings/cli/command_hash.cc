@@ -55,10 +55,10 @@ Command HashCommand() {
       .name = "hash",
       .task = kTaskPlan,
       .summary = "hash pull credentials as the kubelet does",
-      .notes = R"(Reads a docker config (config.json or .dockercfg) or the JSON of a pull Secret:
-  kubectl get secret NAME -o json | waybill hash
-Prints registries and hashes, never what was hashed.)",
-      .examples = R"(waybill hash --registry registry.example < ~/.docker/config.json)",
+      .notes =
+          R"(Reads a docker config (config.json or .dockercfg) or the JSON of a pull Secret. Prints
+registries and hashes, never what was hashed.)",
+      .examples = R"(kubectl get secret NAME -o json | waybill hash --registry registry.example)",
       .call = New<HashCall>};
 }
 

@@ -75,15 +75,11 @@ Result<std::string> OwnBytes() {
 class InstallCall final : public Call {
  public:
   void Declare(Flags& flags) override {
-    flags.Switch("--host", &host_,
-                 "in a container with hostPID and privileged: on the host, whose files are\n"
-                 "those of process 1");
+    flags.Switch("--host", &host_, "in a privileged container with hostPID: on the host");
     flags.Value("--with-config", &config_, "FILE",
-                "as /etc/waybill/config.toml; what it replaces is kept beside it, if\n"
-                "`install` did not write that itself");
+                "as /etc/waybill/config.toml; what it replaces is kept beside it");
     flags.Switch("--restart-kubelet", &restart_kubelet_,
-                 "where the kubelet ran before the guard: restart it, so that it starts beside\n"
-                 "the guard; its containers run on");
+                 "restart a kubelet that ran before the guard; containers run on");
     flags.Switch("--remove", &remove_, "stop the guard, and take away what `install` wrote");
     flags.Switch("--dry-run", &dry_run_, "say what would be written or removed");
     flags.Switch("--hold", &hold_, "do nothing until SIGTERM: for a container that has installed");
@@ -336,21 +332,19 @@ class InstallCall final : public Call {
 }  // namespace
 
 Command InstallCommand() {
-  return {
-      .name = "install",
-      .task = kTaskTakeOver,
-      .summary = "put this command and the guard's service onto the node, or take them away",
-      .notes =
-          R"(For nodes without the package: copies itself to /opt/waybill/bin/waybill, with a link in
-/usr/local/bin, writes the units into /etc/systemd/system and a configuration into
-/etc/waybill, enables the guard, and waits until it is ready. Said again, it changes what
-differs, and restarts the guard only then; that is how a newer one is installed. A guard
+  return {.name = "install",
+          .task = kTaskTakeOver,
+          .summary = "put this command and the guard's service onto the node, or take them away",
+          .notes =
+              R"(For nodes without the package: copies itself to /opt/waybill/bin, with a link in
+/usr/local/bin, writes units and a configuration, enables the guard, and waits until it
+is ready. Said again, it changes what differs, and restarts the guard only then. A guard
 that can't start for the first time is disabled again, so that it keeps no kubelet back.
 What somebody changed is kept, and named. --remove leaves stores and witnesses.)",
-      .examples = R"(waybill install --restart-kubelet
+          .examples = R"(waybill install --restart-kubelet
 waybill install --host --with-config /etc/waybill-config/config.toml
 waybill install --remove)",
-      .call = New<InstallCall>};
+          .call = New<InstallCall>};
 }
 
 }  // namespace waybill::cli

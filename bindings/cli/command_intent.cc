@@ -51,9 +51,8 @@ Command IntentCommand() {
       .task = kTaskRecord,
       .summary = "record that a pull is about to begin",
       .notes =
-          R"(The pull is on disk as an open pull when the command ends, and its number is printed:
-give that to `waybill pulled` or `waybill failed` (--pull). An image that no registry
-can have is refused, as a kubelet refuses its container. It uses --store, --image,
+          R"(The pull is on disk as an open pull when the command ends, and its number is printed,
+for `waybill pulled --pull` or `waybill failed --pull`. It uses --store, --image,
 --runtime and --rules; the other flags are only checked.)",
       .examples = R"(waybill intent --image registry.example/app:v1)",
       .call = New<IntentCall>};

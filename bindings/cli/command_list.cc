@@ -34,9 +34,7 @@ class ListCall final : public StoreCall {
     store_.Declare(flags);
     flags.Switch("--intents", &intents_, "image strings of open pulls (see also waybill pulls)");
     flags.Switch("--quarantine", &quarantine_, "images closed because their file was unreadable");
-    flags.Switch("--preloaded", &preloaded_,
-                 "images that a kubelet saw before it pulled any (what is known to be\n"
-                 "preloaded: waybill preload)");
+    flags.Switch("--preloaded", &preloaded_, "images that a kubelet saw before it pulled any");
     runtime_.Declare(flags);
     flags.Value("--namespace", &namespace_, "NS", "only what credentials of this namespace open",
                 ParseNamespace);
@@ -180,11 +178,9 @@ Command ListCommand() {
       .task = kTaskLook,
       .summary = "list records, intents or quarantined images",
       .notes =
-          R"(Filters narrow the list, and several all apply. --runtime is for records and --intents.
---namespace is for records: those that a Secret or a service account of that namespace
-opens now, with all their image names. --older-than is for what has a time: records and
---preloaded by UPDATED, --quarantine by SINCE; what has no time counts as old. If
-nothing fits, the list is empty, and the exit code is 0.)",
+          R"(Several filters all apply. --namespace: records that a Secret or a service account of it
+opens now. --older-than: by UPDATED, of --quarantine by SINCE; what has no time counts
+as old.)",
       .examples = R"(waybill list
 waybill list --namespace tenant-a --older-than 30d)",
       .call = New<ListCall>};

@@ -55,10 +55,7 @@ Command ManCommand() {
   return {.name = "man",
           .task = kTaskHelp,
           .summary = "print a manual page, or write all",
-          .notes = R"(Without the packages:
-  waybill man check | man -l -
-  waybill man config | man -l -
-PAGE is a command, config, glossary, or waybill (default).)",
+          .notes = R"(PAGE is a command, config, glossary, or waybill (default).)",
           .examples = R"(waybill man guard | man -l -)",
           .call = New<ManCall>};
 }

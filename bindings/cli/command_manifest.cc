@@ -107,15 +107,15 @@ class ManifestCall final : public StoreCall {
 }  // namespace
 
 Command ManifestCommand() {
-  return {.name = "manifest",
-          .task = kTaskPlan,
-          .summary = "choose the manifest of an image index",
-          .notes =
-              R"(Prints the digest that a runtime pulls, and its platform; 1 if no manifest matches.
-The platform is that of this machine, or --platform, or, with --store and --runtime,
-the guest platform of that runtime handler if it has one; then --platform is refused.)",
-          .examples = R"(waybill manifest --index index.json --platform linux/amd64)",
-          .call = New<ManifestCall>};
+  return {
+      .name = "manifest",
+      .task = kTaskPlan,
+      .summary = "choose the manifest of an image index",
+      .notes =
+          R"(Prints the digest that a runtime pulls, and its platform; 1 if no manifest matches. With
+--store and --runtime the platform is that handler's guest platform, if it has one.)",
+      .examples = R"(waybill manifest --index index.json --platform linux/amd64)",
+      .call = New<ManifestCall>};
 }
 
 }  // namespace waybill::cli

@@ -69,12 +69,9 @@ Command MetricsCommand() {
       .task = kTaskLook,
       .summary = "write metrics as Prometheus text",
       .notes =
-          R"(The metrics of waybill, as the store knows them, for a file that node_exporter reads:
-  waybill metrics --store DIR > waybill.prom.new && mv waybill.prom.new waybill.prom
-Counters, and what is under the kubelet's names, are in the memory of the process that owns the
-store: ask that one. The ranges of host IDs are those of the pool, with the flags that it has
-elsewhere.)",
-      .examples = R"(waybill metrics > /var/lib/node_exporter/waybill.prom)",
+          R"(As the store knows them: counters, and what is under the kubelet's names, are in the
+memory of the process that owns the store. Ranges of host IDs are those of the pool.)",
+      .examples = R"(waybill metrics > waybill.prom.new && mv waybill.prom.new waybill.prom)",
       .call = New<MetricsCall>};
 }
 

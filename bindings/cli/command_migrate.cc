@@ -72,11 +72,9 @@ Command MigrateCommand() {
       .task = kTaskRepair,
       .summary = "take the store to another schema version",
       .notes =
-          R"(Makes and verifies a backup first. Each step is one transaction: after a crash or an
-interruption the store is whole, and the same command continues. Going down is refused
-(1) if it would lose something, unless --accept-loss is given; images whose records
-are lost must be verified again. A dry run exits as the run itself would. `waybill
-restore` puts a backup back.)",
+          R"(Makes and verifies a backup first. After a crash or an interruption the store is whole,
+and the same command continues. Going down is refused (1) if it would lose something,
+unless --accept-loss is given. A dry run exits as the run itself would.)",
       .examples = R"(waybill migrate --dry-run)",
       .call = New<MigrateCall>};
 }

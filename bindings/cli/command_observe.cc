@@ -56,25 +56,24 @@ class ObserveCall final : public StoreCall {
 }  // namespace
 
 Command ObserveCommand() {
-  return {.name = "observe",
-          .task = kTaskTakeOver,
-          .summary = "judge the images that the runtime lists",
-          .notes = R"(In this order:
-  token=$(waybill observe --store DIR --begin)
-  crictl images -o json > images.json
-  waybill observe --store DIR --images images.json --token "$token"
-Each image that has neither a record nor an entry in the ledger is judged, once. If it
-has a name that no open pull could have given it, it came without the kubelet: it
-enters the ledger, and is open to all pods. Otherwise it is closed until a pod proves
-credentials. Open pulls that can bring nothing any more are dropped. Records and ledger
-entries of images that are gone are remembered (--remember), unless they are newer than
-the token. The list must be complete; one that is not needs --partial, and then only
-judges. A list
-whose token is older than that of a list before is refused (2). With --cri all of it is
-one step, which draws the token itself.)",
-          .examples = R"(waybill observe --cri auto
-waybill observe --begin)",
-          .call = New<ObserveCall>};
+  return {
+      .name = "observe",
+      .task = kTaskTakeOver,
+      .summary = "judge the images that the runtime lists",
+      .notes =
+          R"(Each image that has neither a record nor an entry in the ledger is judged, once. If it
+has a name that no open pull could have given it, it came without the kubelet: it enters
+the ledger, and is open to all pods. Otherwise it is closed until a pod proves
+credentials. Open pulls that can bring nothing any more are dropped. Images that are
+gone are remembered (--remember), unless they are newer than the token. A list whose
+token is older than that of a list before is refused (2). With --cri it is one step,
+which draws the token itself.)",
+      .examples =
+          R"(waybill observe --cri auto
+token=$(waybill observe --begin)
+crictl images -o json > images.json
+waybill observe --images images.json --token "$token")",
+      .call = New<ObserveCall>};
 }
 
 }  // namespace waybill::cli

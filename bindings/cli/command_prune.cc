@@ -59,23 +59,24 @@ class PruneCall final : public StoreCall {
 }  // namespace
 
 Command PruneCommand() {
-  return {.name = "prune",
-          .task = kTaskOpenClose,
-          .summary = "forget the records of images that are gone",
-          .notes = R"(In this order:
-  token=$(waybill prune --store DIR --begin)
-  crictl images -o json > images.json
-  waybill prune --store DIR --images images.json --token "$token"
-The list must be complete: an image that it lacks is gone. Its record, and its entry in
+  return {
+      .name = "prune",
+      .task = kTaskOpenClose,
+      .summary = "forget the records of images that are gone",
+      .notes =
+          R"(The list must be complete: an image that it lacks is gone. Its record, and its entry in
 the ledger, are remembered for 30 days, for when it comes back; of a full store they are
-deleted. An empty list is refused, since a runtime that is starting up lists nothing,
-too. Images that were pulled after the token was drawn keep their records. --until
+deleted. Images that were pulled after the token was drawn keep their records. --until
 compares clocks instead; prefer a token. If the list names runtime handlers, records
 under other handlers are deleted, except the last one of an image, which loses its
-credentials instead. With --cri all of it is one step, which draws the token itself.
-`waybill observe` does the same, and judges what is there.)",
-          .examples = R"(waybill prune --cri auto)",
-          .call = New<PruneCall>};
+credentials instead. With --cri it is one step, which draws the token itself. `waybill
+observe` does the same, and judges what is there.)",
+      .examples =
+          R"(waybill prune --cri auto
+token=$(waybill prune --begin)
+crictl images -o json > images.json
+waybill prune --images images.json --token "$token")",
+      .call = New<PruneCall>};
 }
 
 }  // namespace waybill::cli

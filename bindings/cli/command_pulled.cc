@@ -29,9 +29,8 @@ class PulledCall final : public Call {
                 Length{kMaxPlatformFieldBytes});
     flags
         .Value("--checker", &checker_, "CHECKER",
-               "who checked the credentials: registry, mirror (another host may have\n"
-               "served the pull), guest or unknown; by default what the configuration of\n"
-               "the runtime of --cri says, else unknown",
+               "who checked the credentials: registry, mirror, guest or unknown; by\n"
+               "default what the runtime of --cri is configured for",
                Named(ParseProofChecker))
         .choices = {"registry", "mirror", "guest", "unknown"};
     flags.Value("--good-until", &good_until_, "TIME",
@@ -187,14 +186,11 @@ Command PulledCommand() {
       .name = "pulled",
       .task = kTaskRecord,
       .summary = "record that a pull succeeded, and with what",
-      .notes = R"(Give the Secrets or the service account that the pull used. With neither, the pull
-used no credentials or the node's own, and the image is open to all pods of the node,
-as in the kubelet. With --credentials-unknown it is open to no pod until it is pulled
-again. --manifest and --platform tell which manifest of an image index was pulled;
-another manifest of the same ref is another image. --pull says which pull it was, by
-the number that `waybill intent` printed; otherwise it is the newest of the image that
-runs. Only that one ends: another pull of the image stays open. --checker says who
-checked the credentials, for --proofs of the commands that decide.)",
+      .notes =
+          R"(Give the Secrets or the service account that the pull used. With neither, the image is
+open to all pods of the node, as in the kubelet; with --credentials-unknown to no pod
+until it is pulled again. Another --manifest of the same ref is another image. Without
+--pull it is the newest pull of the image that runs. Only that one ends.)",
       .examples =
           R"(waybill pulled --image registry.example/app:v1 --image-ref sha256:2c26b46b68ff --secrets secrets.jsonl --pull 7)",
       .call = New<PulledCall>};

@@ -102,8 +102,7 @@ Command PullsCommand() {
             .notes =
                 R"(An image that one of them could have given its name is not taken for preloaded. A pull
 leaves the list when its success is recorded, when the runtime says that nothing was
-transferred, or when a complete list shows that it can bring nothing any more
-(`waybill observe`).)",
+transferred, or when `waybill observe` shows that it can bring nothing any more.)",
             .examples = "waybill pulls list",
             .call = New<PullsListCall>},
            {.name = "drop",

@@ -125,11 +125,8 @@ class ReconcileCall final : public StoreCall {
     flags.Value("--existing", &existing_, "FILE|-",
                 "what kubectl get secrets,serviceaccounts -A -o json prints");
     flags.Value("--published", &published_, "FILE|DIR",
-                "what waybill-existing published: the file, or the volume of its\n"
-                "ConfigMap");
-    flags.Value("--every", &every_, "TIME",
-                "go on: look at it this often, and apply each new list; with\n"
-                "--published",
+                "what waybill-existing published: the file, or its volume");
+    flags.Value("--every", &every_, "TIME", "go on: look at it this often, and apply each new list",
                 ParseDuration);
     change_.DeclareAllowEmpty(flags, "list");
     change_.DeclareDryRun(flags);
@@ -305,28 +302,22 @@ class ReconcileCall final : public StoreCall {
 }  // namespace
 
 Command ReconcileCommand() {
-  return {.name = "reconcile",
-          .task = kTaskOpenClose,
-          .summary = "forget every Secret and service account that does not exist",
-          .notes = R"(    token=$(waybill reconcile --store DIR --begin)
-    kubectl get secrets,serviceaccounts -A -o json |
-      waybill reconcile --store DIR --existing - --token "$token"
-
-The list must have every Secret and every service account of the cluster: what it lacks
-is forgotten, if it was proven by a pull that began before the token was drawn. So it
-must be made after that, with the rights to see all. One that has no Secret or no service
-account at all is refused without --allow-empty. Nothing that Secrets hold is kept,
-printed or compared.
-
-A published list has the UIDs alone, so that nodes learn no name of a Secret. It says of
-when it is, and counts only if the token was drawn before that, by 5 minutes at least,
-since clocks differ. With --every the command goes on until SIGTERM, asks the owner of the store alone,
-and draws its tokens itself: a Secret that was deleted opens nothing here after the
-second list from then at the latest. It writes only if something is gone.)",
-          .examples = R"(token=$(waybill reconcile --begin)
+  return {
+      .name = "reconcile",
+      .task = kTaskOpenClose,
+      .summary = "forget every Secret and service account that does not exist",
+      .notes =
+          R"(What the list lacks is forgotten, if it was proven by a pull that began before the token
+was drawn. So the list must be made after that, with the rights to see every Secret and
+every service account of the cluster. Nothing that Secrets hold is kept or printed.
+A published list has UIDs alone, and counts only if it is younger than the token by 5
+minutes at least. With --every the command goes on until SIGTERM, asks the owner of the
+store alone, and draws its tokens itself: a Secret that was deleted opens nothing here
+after the second list from then at the latest.)",
+      .examples = R"(token=$(waybill reconcile --begin)
 kubectl get secrets,serviceaccounts -A -o json | waybill reconcile --existing - --token "$token"
 waybill reconcile --published /run/waybill-existing --every 10m)",
-          .call = New<ReconcileCall>};
+      .call = New<ReconcileCall>};
 }
 
 }  // namespace waybill::cli

@@ -94,9 +94,7 @@ class RuntimesLoadCall final : public StoreCall {
     cri_.Declare(flags).TakesSetting();
     flags.Value("--runtime-config", &config_, "FILE|-",
                 "containerd's configuration, for what crictl info leaves out", kSeldom);
-    flags.Switch("--allow-empty", &change_.allow_empty,
-                 "accept an empty list of handlers; otherwise it is refused (2)\n"
-                 "if the store knows some");
+    flags.Switch("--allow-empty", &change_.allow_empty, "accept an empty list of handlers");
     change_.DeclareDryRun(flags);
     flags.Excludes("--cri", {"--status"});
     flags.Needed({"--status", "--cri"}, "give what `crictl info` prints, or --cri");

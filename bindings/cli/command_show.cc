@@ -139,11 +139,8 @@ Command ShowCommand() {
       .summary = "show one record, or whether a pull began",
       .notes =
           R"(REF: the record of that image, as `waybill rm` removes it; if there is none, whether a
-pull of that image string is open. --image-ref: only the record; --intent: only the
-pull. A REF that is short for one is looked up. --runtime says for which runtime
-handler. 1 if there is none.
-`waybill preload` shows which images are preloaded, `waybill pulls` all open pulls.
-Credential hashes are not shown; `waybill dump --with-hashes` shows them.)",
+pull of that image string is open. 1 if there is none. `waybill dump --with-hashes`
+shows credential hashes.)",
       .examples = R"(waybill show 2c26b46b68ff)",
       .call = New<ShowCall>};
 }

@@ -18,12 +18,14 @@ class TrustCall final : public StoreCall {
     store_.DeclareToWrite(flags);
     flags.Switch("--clear", &clear_, "trust the store again");
     flags.Value("--reason", &reason_, "TEXT", "why that is safe; needed with --clear");
-    images_.Declare(flags, ": all images;\nwith --clear").TakesSetting();
+    images_
+        .Declare(flags,
+                 ": all images;\n"
+                 "with --clear")
+        .TakesSetting();
     flags.Switch("--adopt", &options_.adopt,
                  "with --images: its images without a record are preloaded");
-    flags.Switch("--allow-empty", &options_.allow_empty,
-                 "accept an empty list of images; otherwise it is refused (2)\n"
-                 "if the store holds something");
+    flags.Switch("--allow-empty", &options_.allow_empty, "accept an empty list of images");
     flags.Switch("--dry-run", &options_.dry_run,
                  "with --clear: say what would be done, and change nothing");
     store_.DeclareRules(flags);
@@ -103,13 +105,13 @@ Command TrustCommand() {
       .task = kTaskRepair,
       .summary = "show distrust and its reasons, or clear it",
       .notes =
-          R"(A store that lost records is distrustful: images that have no record and are not known to
-be preloaded must be pulled, with credentials, before a pod may use them, and no list
-of images is judged. By clearing that you state that the store is whole from now on. The
-images of --images that have neither record nor ledger entry are closed until a pod
-proves credentials; those that the runtime pins, and no open pull names, enter the ledger.
-With --adopt, by which you state that no pod's credentials brought them, all others do. Without --images the next list closes them. The reason is
-stored. 1 if the store is distrustful.)",
+          R"(A store that lost records is distrustful: images that have neither record nor ledger
+entry must be pulled before a pod may use them, and no list of images is judged. By
+clearing that you state that the store is whole from now on. Of --images, what has
+neither is closed until a pod proves credentials; what the runtime pins enters the
+ledger, and with --adopt, by which you state that no pod's credentials brought them, so
+do all others. Without --images the next list closes them. 1 if the store is
+distrustful.)",
       .examples = R"(waybill trust
 waybill trust --clear --reason 'the disk is whole again' --cri auto)",
       .call = New<TrustCall>};

@@ -5,8 +5,7 @@ namespace waybill::cli {
 void CommonFlags::Declare(Flags& flags) {
   flags.BeginCommon();
   flags.Choice("-o,--output", &format, Formats(),
-               "how the answer is written: for people (default), as JSON,\n"
-               "or only names, a line each");
+               "for people (default), as JSON, or only names, a line each");
   flags.Switch("--json", &json, "the same as -o json");
   flags.Switch("-q,--quiet", &quiet, "the same as -o name, and no progress");
   flags.Switch("--no-headers", &no_headers, "tables without their first line");

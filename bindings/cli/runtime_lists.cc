@@ -18,8 +18,7 @@ Flag::Values EndpointChoices() {
 
 Flag& CriFlag::Declare(Flags& flags) {
   Flag& flag = flags.Value("--cri", &endpoint_, "ENDPOINT|auto",
-                           "ask the container runtime: unix:///PATH of its socket; auto: the\n"
-                           "one that crictl finds by itself",
+                           "ask the container runtime: its socket, or auto, where crictl looks",
                            Length{.hint = "write `--cri auto` for the usual endpoints"});
   flag.choices = EndpointChoices();
   return flag;

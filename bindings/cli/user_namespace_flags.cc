@@ -40,9 +40,8 @@ void UserNamespaceFlags::Declare(Flags& flags) {
   kubelet_config->TakesSetting({.beside_excluded = true});
   const FromSettings unless = {.unless = {"--kubelet-config"}};
   flags
-      .Value("--ids-per-pod", &ids_per_pod_, "N",
-             "host IDs of each new range (65536), the kubelet's\nuserNamespaces.idsPerPod",
-             Number(), kSeldom)
+      .Value("--ids-per-pod", &ids_per_pod_, "N", "host IDs of each new range; 65536", Number(),
+             kSeldom)
       .TakesSetting(unless);
   flags
       .Value("--max-pods", &max_pods_, "N",
