@@ -1,32 +1,10 @@
-// waybill dump: everything that the store holds. One JSON object a line:
-//
-//   {"type":"trust","at":…,"kind":…,"action":…,"distrustful":…,"reason":…}   oldest first
-//   {"type":"runtimeHandler","name":…,"default":…,"userNamespaces":…,"guestPlatform":{…}}
-//   {"type":"quarantine","kind":…,"sha256":…,"source":…,…}
-//   {"type":"preloaded","imageRef":…,"lastUpdatedTime":…,"observedImages":[…]}
-//   {"type":"ledger","imageRef":…,"runtimeHandler":…,"names":[…],"source":…,"reason":…,"since":…,
-//    "stamp":…}
-//   {"type":"intent","image":…,"runtimeHandler":…}
-//   {"type":"pull","id":…,"anything":…,"image":…,"runtimeHandler":…,"state":…,"began":…,"ended":…,
-//    "endedAt":{"bootId":…,"nanoseconds":…},"several":…,"stamp":…}
-//   {"type":"record","imageRef":…,"lastUpdatedTime":…,"credentialMapping":{…},"stamp":…,
-//    "runtimeHandler":…,"manifestDigest":…,"platform":{…},"guestPlatform":{…},"closedBecause":…,
-//    "proofs":{…}}   of each image name, when its credentials were proven, in their order
-//   {"type":"revocation","kind":…,"namespace":…,"name":…,"uid":…,"imageRef":…,"runtimeHandler":…,
-//    "credentialHash":…,"commit":…,"since":…,"untidied":…}
-//   {"type":"idMapping","podUid":…,"hostId":…,"length":…,"created":…}
-//   {"type":"heldPod","podUid":…,"ranges":[{"first":…,"length":…}],"source":…,"reason":…,"since":…,
-//    "kind":…}
-//
-// A missing "runtimeHandler" is the default handler. The last fields of a record are present
-// if they are known.
+// waybill dump: everything that the store holds, one JSON object a line (README.md).
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/described_json.h"
 #include "bindings/cli/evidence_report.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
-#include "bindings/cli/userns_json.h"
 #include "store/base/try.h"
 
 namespace waybill::cli {
@@ -94,9 +72,9 @@ Command DumpCommand() {
       .summary = "write everything in the store as JSON lines",
       .notes =
           R"(Each line has a "type": trust, runtimeHandler, quarantine, preloaded, ledger, intent,
-pull, record, revocation, idMapping or heldPod. Credential hashes read "redacted" unless --with-hashes is given:
-a hash of a weak password can be guessed. Each type is a snapshot of its own. If a
-type can't be read, the dump ends with an error after the types before it.)",
+pull, record, revocation, idMapping or heldPod. A hash of a weak password can be
+guessed, so hashes read "redacted" without --with-hashes. If a type can't be read, the
+dump ends with an error after the types before it.)",
       .examples = R"(waybill dump > store.jsonl)",
       .call = New<DumpCall>};
 }

@@ -1,44 +1,227 @@
 // waybill explain: everything that bears on the answer about an image, or about those of a pod.
 // Works beside a live owner; changes nothing.
 
+#include <algorithm>
+#include <optional>
+#include <string>
+
 #include "bindings/cli/cluster_input.h"
 #include "bindings/cli/command.h"
 #include "bindings/cli/described_json.h"
-#include "bindings/cli/explain_report.h"
+#include "bindings/cli/evidence_report.h"
 #include "bindings/cli/handler_names.h"
 #include "bindings/cli/image_lookup.h"
+#include "bindings/cli/output.h"
 #include "bindings/cli/preview.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/runtime_lists.h"
-#include "bindings/cli/secrets.h"
 #include "bindings/cli/store_access.h"
 #include "store/base/try.h"
+#include "waybill/kubelet_format.h"
+#include "waybill/node_store.h"
 
 namespace waybill::cli {
 namespace {
+
+struct ExplainedImage {
+  std::string image = {};
+  std::string image_ref = {};  // empty: not known to be on the node
+  std::string runtime_handler = {};
+  Decision decision = {};
+  std::optional<Explanation> explanation = {};  // nullopt: there is no ref to explain
+};
+
+std::string_view KindName(ExplainedCredential::Kind kind) {
+  constexpr std::string_view kNames[] = {"nodePods", "secret", "serviceAccount"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
+std::string_view CheckerText(ProofChecker checker) {
+  constexpr std::string_view kNames[] = {
+      ", by whom it was checked is not known", ", checked by the registry",
+      ", checked by a mirror at most", ", pulled in the guest: checked by nobody on this node"};
+  return kNames[static_cast<std::size_t>(checker)];
+}
+
+std::string CredentialText(const ExplainedCredential& one, const Output& out) {
+  std::string text;
+  if (one.kind == ExplainedCredential::Kind::kNodePods) {
+    text = "all pods of the node";
+  } else {
+    text =
+        fmt::format("{} {}/{}/{}",
+                    one.kind == ExplainedCredential::Kind::kSecret ? "secret" : "service account",
+                    one.who.namespace_name, one.who.name, one.who.uid);
+  }
+  text += one.proof.proven ? ", proven " + out.TimeText(one.proof.proven)
+                           : ", when it was proven is not known";
+  text += CheckerText(one.proof.checker);
+  if (one.proof.good_until) text += ", good until " + out.TimeText(one.proof.good_until);
+  if (one.standing == CredentialStanding::kTooOld) text += "; TOO OLD, does not count";
+  if (one.standing == CredentialStanding::kNotByRegistry) {
+    text += "; NOT CHECKED BY THE REGISTRY, does not count";
+  }
+  if (one.standing == CredentialStanding::kForgotten) text += "; FORGOTTEN, does not count";
+  return text;
+}
+
+Json JsonOfCredential(const ExplainedCredential& one) {
+  Json object = {{"imageName", one.image_name}, {"kind", KindName(one.kind)}};
+  if (one.kind != ExplainedCredential::Kind::kNodePods) {
+    object["namespace"] = one.who.namespace_name;
+    object["name"] = one.who.name;
+    object["uid"] = one.who.uid;
+  }
+  object["proven"] = JsonOf(one.proof.proven);
+  object["checker"] = ProofCheckerName(one.proof.checker);
+  object["goodUntil"] = JsonOf(one.proof.good_until);
+  object["standing"] = CredentialStandingName(one.standing);
+  return object;
+}
+
+void WriteRecordOf(const Explanation& why, Output& out) {
+  if (why.unreadable) out.Line("record      one of this image can't be read");
+  if (!why.record) {
+    if (!why.unreadable) out.Line("record      none");
+    return;
+  }
+  const ImagePulledRecord& record = *why.record;
+  out.Line("record      of {}, updated {}, by commit {}", record.image_ref,
+           out.TimeText(record.last_updated), record.stamp);
+  if (!record.closed_because.empty()) out.Line("            closed: {}", record.closed_because);
+  if (record.closed_by_operator) out.Line("            an operator closed it: no list opens it");
+  if (record.absent_since) {
+    out.Line("            not on the node since {}; remembered",
+             FormatTimestamp(*record.absent_since));
+  }
+  if (why.image_names.empty()) {
+    out.Line("            under no image name: {}",
+             record.closed_because.empty() ? "what its pulls proved was forgotten, or is not known"
+                                           : "nobody, until pulled");
+  }
+  for (const std::string& image_name : why.image_names) {
+    bool any = false;
+    for (const ExplainedCredential& one : why.credentials) {
+      if (one.image_name != image_name) continue;
+      any = true;
+      out.Line("            as {}: {}", image_name, CredentialText(one, out));
+    }
+    if (!any) out.Line("            as {}: nobody, until pulled again", image_name);
+  }
+}
+
+void WriteEvidenceOf(const Explanation& why, const HandlerNames& names, Output& out) {
+  constexpr std::size_t kMostPulls = 10;
+  if (why.ledger_entry) {
+    const LedgerEntry& entry = *why.ledger_entry;
+    if (IsPresumed(entry)) {
+      out.Line(
+          "ledger      presumed preloaded since {}: it was there at a first start, and nobody "
+          "knows "
+          "where it came from",
+          out.TimeText(entry.since));
+    } else {
+      out.Line("ledger      preloaded since {}, source {}{}", out.TimeText(entry.since),
+               entry.source, entry.reason.empty() ? "" : ": " + entry.reason);
+    }
+    for (const std::string& name : entry.names) out.Line("            by the name {}", name);
+  } else if (why.gone_entry) {
+    const LedgerEntry& entry = *why.gone_entry;
+    out.Line("ledger      remembered, source {}: not on the node since {}, and opens nothing",
+             entry.source, out.TimeText(entry.absent_since));
+    for (const std::string& name : entry.names) out.Line("            by the name {}", name);
+  } else {
+    out.Line("ledger      not in it");
+  }
+  for (const std::string& spelling : why.spellings) {
+    if (why.spellings.size() > 1) out.Line("spelling    {}", spelling);
+  }
+  for (const std::string& handler : why.other_handlers) {
+    out.Line("handler     another copy is recorded for {}", names.TextOf(handler));
+  }
+  std::size_t told = 0;
+  for (const OpenPull& pull : why.pulls) {
+    if (told++ == kMostPulls) {
+      out.Line("pull        and {} more: see waybill pulls", why.pulls.size() - kMostPulls);
+      break;
+    }
+    out.Line("pull        {}", PullText(pull, out));
+  }
+  for (const QuarantineEntry& entry : why.quarantine) {
+    out.Line("quarantine  {}: {}, since {}", entry.source, entry.reason, out.TimeText(entry.since));
+  }
+}
+
+Json JsonOfImage(const ExplainedImage& image) {
+  Json object = {{"image", image.image}, {"imageRef", image.image_ref}};
+  if (!image.runtime_handler.empty()) object["runtimeHandler"] = image.runtime_handler;
+  object["pull"] = image.decision.pull;
+  object["result"] = CheckResultName(image.decision.result);
+  object["reason"] = ReasonName(image.decision.reason);
+  object["because"] = ReasonText(image.decision.reason);
+  object["otherAnswerIf"] =
+      OtherAnswer(image.decision.reason, image.explanation.value_or(Explanation()));
+  if (!image.explanation) {
+    object["explanation"] = nullptr;
+    return object;
+  }
+  const Explanation& why = *image.explanation;
+  Json explanation = JsonOf(why);
+  explanation["record"] = why.record ? JsonOf(*why.record, Hashes::kRedacted) : Json(nullptr);
+  if (why.record) explanation["record"].Erase("credentialMapping");
+  explanation["imageNames"] = why.image_names;
+  Json credentials = Json::array();
+  for (const ExplainedCredential& one : why.credentials) {
+    credentials.push_back(JsonOfCredential(one));
+  }
+  explanation["credentials"] = credentials;
+  explanation["unreadable"] = why.unreadable;
+  explanation["spellings"] = why.spellings;
+  explanation["otherHandlers"] = why.other_handlers;
+  Json quarantine = Json::array();
+  for (const QuarantineEntry& entry : why.quarantine) quarantine.push_back(JsonOf(entry));
+  explanation["quarantine"] = quarantine;
+  object["explanation"] = explanation;
+  return object;
+}
+
+void WriteExplained(const ExplainedImage& image, const HandlerNames& names, Output& out) {
+  const Decision& decision = image.decision;
+  const Explanation why = image.explanation.value_or(Explanation());
+  out.Line("image       {}", image.image);
+  out.Line("image ref   {}", image.image_ref.empty()
+                                 ? "none: it is not on the node, or not known to be"
+                                 : image.image_ref);
+  out.Line("runtime     {}", names.TextOf(image.runtime_handler));
+  const std::string_view result = CheckResultName(decision.result);
+  out.Line("answer      {}: {} ({}{}{})", decision.pull ? "PULL" : "no pull",
+           ReasonText(decision.reason), result, result.empty() ? "" : ", ",
+           ReasonName(decision.reason));
+  if (decision.pull && !why.text.empty()) out.Line("            {}", why.text);
+  out.Line("otherwise   if {}", OtherAnswer(decision.reason, why));
+  if (!image.explanation) return;
+  WriteRecordOf(why, out);
+  WriteEvidenceOf(why, names, out);
+}
 
 class ExplainCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
     store_.Declare(flags);
     flags.Positional("IMAGE", &named_,
-                     "the container's image, as the pod spells it; which image that is on\n"
-                     "the node, --cri or --images says",
+                     "the container's image, as the pod spells it; --cri or --images says\n"
+                     "which that is on the node",
                      Length{kMaxImageBytes});
     flags.Value("--image", &image_, "IMAGE", "the same, beside --image-ref",
                 Length{kMaxImageBytes});
     flags.Value("--image-ref", &image_ref_, "REF",
-                "what the runtime calls the image, or short for it; '' if it is not on\n"
-                "the node",
+                "what the runtime calls it, or short for it; '' if it is not there",
                 LengthOrNone{kMaxImageRefBytes});
-    flags.Value("--pod", &pod_, "FILE|-",
-                "instead of --image and --image-ref: what kubectl get pod NAME -o\n"
-                "json prints");
+    flags.Value("--pod", &pod_, "FILE|-", "what kubectl get pod NAME -o json prints");
     flags.List("--secret", &given_secrets_, "NS/NAME/UID/HASH|@FILE",
                "a pull Secret of the pod, as for check; may be repeated", ReadSecret);
     flags.Value("--secrets", &secrets_, "FILE|-",
-                "pull Secrets of the pod, a line of JSON each; with --pod what\n"
-                "kubectl get secrets -o json prints");
+                "a line of JSON each; with --pod what kubectl get secrets prints");
     flags.Value("--service-account", &service_account_, "NS/NAME/UID", "the pod's service account",
                 ParseServiceAccount);
     flags.Value("--service-accounts", &service_accounts_, "FILE|-",
@@ -165,7 +348,7 @@ class ExplainCall final : public StoreCall {
   static void Write(const std::vector<ExplainedImage>& explained, const HandlerNames& names,
                     const TrustState& trust, Output& out) {
     Json images = Json::array();
-    for (const ExplainedImage& one : explained) images.push_back(JsonOf(one));
+    for (const ExplainedImage& one : explained) images.push_back(JsonOfImage(one));
     Json journal = Json::array();
     for (const TrustEvent& event : trust.journal) journal.push_back(JsonOf(event));
     out.WriteJson({{"images", images}, {"distrustful", trust.distrustful}, {"journal", journal}});
@@ -201,12 +384,11 @@ Command ExplainCommand() {
       .task = kTaskAsk,
       .summary = "say why an image is open or closed",
       .notes =
-          R"(Prints the answer of `waybill check` and all that bears on it: which rule answered, what
-would have to change for the other answer, the record with its Secrets and service
-accounts and when each was proven, the ledger, other spellings and handlers, open
-pulls, quarantine and distrust. With --pod: the same for each image of the pod. 1 if
-an image must be pulled. Hashes are never shown. For the node's operators, not for
-tenants: it tells what is on the node.)",
+          R"(Prints the answer of `waybill check` and all that bears on it: the rule, what would have
+to change for the other answer, the record, the ledger, open pulls, quarantine and
+distrust. With --pod: the same for each image of the pod. 1 if an image must be pulled.
+Hashes are never shown. For the node's operators, not for tenants: it tells what is on
+the node.)",
       .examples = R"(waybill explain registry.example/app:v1 --cri auto
 kubectl get pod app -o json | waybill explain --pod - --cri auto)",
       .call = New<ExplainCall>};

@@ -3,7 +3,7 @@
 #include "bindings/cli/command.h"
 #include "bindings/cli/input.h"
 #include "bindings/cli/list_token.h"
-#include "bindings/cli/proofs_flag.h"
+#include "bindings/cli/parse.h"
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
 #include "store/base/try.h"
@@ -19,9 +19,7 @@ class ExportCall final : public StoreCall {
                 "a kubelet directory, the one with, or for, image_manager/ in it",
                 ParseKubeletDirectory, kRequired);
     images_.Declare(flags, ": all images").TakesSetting();
-    flags.Switch("--allow-empty", &options_.allow_empty,
-                 "accept an empty list of images; otherwise it is refused (2)\n"
-                 "where the list is needed");
+    flags.Switch("--allow-empty", &options_.allow_empty, "accept an empty list of images");
     flags.Choice(
         "--api-version", &options_.api_version,
         {{"v1beta1", KubeletApiVersion::kV1Beta1}, {"v1alpha1", KubeletApiVersion::kV1Alpha1}},
@@ -99,14 +97,12 @@ Command ExportCommand() {
       .task = kTaskTakeOver,
       .summary = "write a kubelet's own files, to go back to it",
       .notes =
-          R"(Writes image_manager/pulled, pulling and observed-preloaded of the kubelet directory,
-and keeps the existing folders aside. The kubelet must not be running. A closed image
-becomes a file that the kubelet can't read. ID mappings go to pods/<uid>/userns. A
-kubelet opens what has no record. So a list is needed, unless with --rules kubelet
-the store is not distrustful: each image that has neither a record nor an entry in the
-ledger gets a record without credentials. With --cri such images are judged first, as
-by `waybill observe`: one that nobody asked for yet may have come without the kubelet.
-An image is written under each of its spellings.)",
+          R"(Keeps existing folders aside. The kubelet must not be running. A kubelet opens what has
+no record, so a list is needed, unless with --rules kubelet the store is not
+distrustful: each image that has neither a record nor an entry in the ledger gets a
+record without credentials. With --cri such images are judged first, as by `waybill
+observe`. A closed image becomes a file that the kubelet can't read. ID mappings go to
+pods/<uid>/userns.)",
       .examples = R"(waybill export --kubelet-dir /var/lib/kubelet --cri auto)",
       .call = New<ExportCall>};
 }

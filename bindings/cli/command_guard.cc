@@ -6,7 +6,6 @@
 #include "bindings/cli/input.h"
 #include "bindings/cli/kubelet_config.h"
 #include "bindings/cli/runtime_lists.h"
-#include "bindings/cli/systemd_journal.h"
 #include "bindings/cli/user_namespace_flags.h"
 #include "doctor/checks.h"
 #include "guard/kubelet_process.h"
@@ -34,9 +33,8 @@ class GuardCall final : public Call {
                 kRequired | kTakesSetting);
     flags
         .Value("--cri", &endpoint_, "ENDPOINT|auto",
-               "the runtime's socket, unix:///run/containerd/containerd.sock;\n"
-               "auto (default): that of the runtime that answers",
-               Length(), kTakesSetting)
+               "the runtime's socket; auto (default): of the one that answers", Length(),
+               kTakesSetting)
         .choices = EndpointChoices();
     flags.Switch("--once", &once_, "put the kubelet's directory right, and end");
     flags.Value("--wait-runtime", &wait_, "SECONDS",
@@ -47,28 +45,24 @@ class GuardCall final : public Call {
     flags.Switch("--no-live", &no_live_,
                  "keep no file that no kubelet can parse in pulled/ and pulling/");
     flags.Value("--list-every", &list_every_, "SECONDS",
-                "ask the runtime this often for its images; ten times as long\n"
-                "where it tells of changes, as containerd does; 5",
+                "ask the runtime this often for its images; 5, ten times as long\n"
+                "where it tells of changes",
                 Number{1, 3600}, kTakesSetting);
     flags.Value("--on-hole", &on_hole_, "COMMAND",
-                "run this for each hole that was closed, by /bin/sh, with\n"
-                "WAYBILL_HOLE and WAYBILL_IMAGE",
+                "run this for each hole that was closed, with WAYBILL_HOLE and\n"
+                "WAYBILL_IMAGE",
                 Length(), kTakesSetting);
     flags.Value("--metrics-file", &metrics_file_, "FILE",
                 "keep metrics there, for Prometheus' textfile collector", Length(), kTakesSetting);
     flags.Value("--trace", &trace_, "FILE",
-                "write there what happens, for `waybill advise`: 64 MiB at most, in\n"
-                "four files, without secrets",
-                Length(), kTakesSetting);
+                "write a trace for `waybill advise` there, 64 MiB at most", Length(),
+                kTakesSetting);
     flags.Switch("--status", &status_, "print what the guard that runs says of itself");
     flags.Value("--witness", &witness_, "FILE|none",
-                "the witness; else image_manager/waybill-guard/witness in the\n"
-                "kubelet's directory; none: no witness, as start --no-witness",
-                Length(), kTakesSetting);
+                "the witness; else image_manager/waybill-guard/witness there", Length(),
+                kTakesSetting);
     flags
-        .Value("--policy", &policy_, "POLICY",
-               "the kubelet's imagePullCredentialsVerificationPolicy;\n"
-               "NeverVerifyPreloadedImages",
+        .Value("--policy", &policy_, "POLICY", "the kubelet's; NeverVerifyPreloadedImages",
                Named(ParseVerificationMode), kTakesSetting)
         .choices = PolicyNames();
     proofs_.Declare(flags);
@@ -76,8 +70,7 @@ class GuardCall final : public Call {
     kubelet_config_ = &kubelet_config;
     DeclareFirstStart(flags, &first_start_);
     flags.Value("--preloaded", &preloaded_, "FILE|-",
-                "when the store is new: an installer's list of the images that it\n"
-                "loaded, as `crictl images -o json` prints them; a name is enough");
+                "an installer's list of the images that it loaded, for a new store");
     evidence_.Declare(flags);
     ages_.Declare(flags);
     user_namespaces_.Declare(flags);
@@ -385,26 +378,17 @@ Command GuardCommand() {
       .notes =
           R"(Beside an unmodified kubelet, 1.33 to 1.37. Start it before the kubelet: it takes over
 what the kubelet wrote, judges it by its own store and by what the runtime lists, and
-writes the kubelet's files anew where they are lost, damaged or older. Then it says
-READY to systemd, prints "ready", and follows the kubelet: what that writes is synced
-and recorded at once, what it forgets is put back, and an image that appears without a
-record is closed, unless it is known to have come without the kubelet. What is there
-when the store is new, and has no record, is presumed preloaded (--first-start).
-
---once does the first part only, for ExecStartPre. What the kubelet does until the next
---once is a gap then: images of which nothing is known are closed.
-
-Since 1.34 a kubelet that has all records in memory never looks at its files again. So
-the guard keeps a file there that no kubelet can parse: the kubelet logs one error a
-listing, and looks at its files. --no-live does without; what the guard puts back is
-then seen at the kubelet's next start only. So it is with a kubelet that ran before the
-guard did.
-
-A kubelet with waybill inside needs no guard: beside one it ends, with 8.
-
-SIGTERM ends it in order; SIGHUP starts it anew in place, with the configuration file read
-again. --status says what it watches, and the holes that it closed; 1 if no
-guard runs, or if it protects nothing, since others may write the kubelet's files.)",
+writes the kubelet's files anew where they are lost, damaged or older. Then it prints
+"ready", and follows the kubelet: what that writes is recorded at once, what it forgets
+is put back, and an image that appears without a record is closed.
+--once does the first part only. What the kubelet does until the next --once is a gap.
+Since 1.34 a kubelet that has all records in memory never looks at its files again,
+unless one is there that it can't parse: the guard keeps such a file there, and the
+kubelet logs one error a listing. --no-live does without; what the guard puts back is
+then seen at the kubelet's next start only.
+A kubelet with waybill inside needs no guard: beside one it ends, with 8. SIGTERM ends
+it; SIGHUP starts it anew in place, with the configuration file read again. --status: 1
+if no guard runs, or if it protects nothing, since others may write the kubelet's files.)",
       .examples = R"(waybill guard --kubelet-dir /var/lib/kubelet --cri auto
 waybill guard --status --kubelet-dir /var/lib/kubelet)",
       .call = New<GuardCall>};

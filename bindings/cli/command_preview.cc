@@ -1,20 +1,210 @@
 // waybill preview: says which pods of a node could start now. Changes nothing.
 
-#include <filesystem>
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "bindings/cli/cluster_input.h"
 #include "bindings/cli/command.h"
 #include "bindings/cli/input.h"
+#include "bindings/cli/output.h"
 #include "bindings/cli/preview.h"
-#include "bindings/cli/preview_report.h"
 #include "bindings/cli/progress.h"
-#include "bindings/cli/quiet_store.h"
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
+#include "bindings/cli/store_copy.h"
 #include "store/base/try.h"
 
 namespace waybill::cli {
 namespace {
+
+constexpr std::size_t kMostImageColumns = 200;
+
+std::string_view AnswerText(StartAnswer answer) {
+  constexpr std::string_view kTexts[] = {"runs", "must pull", "CAN'T START"};
+  return kTexts[static_cast<std::size_t>(answer)];
+}
+
+// The coordinates of Secrets, each once.
+std::vector<const ImagePullSecret*> OnlyOnce(const std::vector<ImagePullSecret>& secrets) {
+  std::vector<const ImagePullSecret*> once;
+  for (const ImagePullSecret& secret : secrets) {
+    bool known = false;
+    for (const ImagePullSecret* other : once) {
+      known = known || (other->namespace_name == secret.namespace_name &&
+                        other->name == secret.name && other->uid == secret.uid);
+    }
+    if (!known) once.push_back(&secret);
+  }
+  return once;
+}
+
+std::string SecretsText(const std::vector<ImagePullSecret>& secrets) {
+  std::string text;
+  for (const ImagePullSecret* secret : OnlyOnce(secrets)) {
+    text += (text.empty() ? "" : ", ") + secret->namespace_name + "/" + secret->name;
+  }
+  return text.empty() ? "-" : text;
+}
+
+std::string ContainerText(const ContainerToStart& container) {
+  constexpr std::string_view kNames[] = {" (init)", "", " (ephemeral)", " (volume)"};
+  return container.name + std::string(kNames[static_cast<std::size_t>(container.kind)]);
+}
+
+std::string PodText(const PodToStart& pod) { return pod.namespace_name + "/" + pod.name; }
+
+Json JsonOfForecast(const Forecast& forecast, const PreviewedPolicy& policy) {
+  const auto& decision = forecast.outcome.decision;
+  return {{"policy", policy.name},
+          {"answer", StartAnswerName(forecast.answer)},
+          {"because", forecast.because},
+          {"action", EnsureActionName(forecast.outcome.action)},
+          {"reason", decision ? Json(ReasonName(decision->reason)) : Json(nullptr)}};
+}
+
+Json JsonOfContainer(const ContainerForecast& container,
+                     const std::vector<PreviewedPolicy>& policies) {
+  Json secrets = Json::array();
+  for (const ImagePullSecret* secret : OnlyOnce(container.secrets)) {
+    secrets.push_back(
+        {{"namespace", secret->namespace_name}, {"name", secret->name}, {"uid", secret->uid}});
+  }
+  Json forecasts = Json::array();
+  for (std::size_t i = 0; i < container.forecasts.size(); ++i) {
+    forecasts.push_back(JsonOfForecast(container.forecasts[i], policies[i]));
+  }
+  const ContainerToStart& wanted = *container.container;
+  return {{"kind", ContainerKindName(wanted.kind)},
+          {"name", wanted.name},
+          {"image", wanted.image},
+          {"pullPolicy", PullPolicyName(wanted.pull_policy)},
+          {"imageRef", container.image_ref},
+          {"imageRefFrom", RefSourceName(container.ref_source)},
+          {"pullSecrets", secrets},
+          {"forecasts", forecasts}};
+}
+
+Json SummaryJson(const Preview& preview, const std::vector<PreviewedPolicy>& policies) {
+  Json summary = Json::array();
+  for (std::size_t i = 0; i < policies.size(); ++i) {
+    const PreviewCounts counts = preview.Count(i);
+    summary.push_back({{"policy", policies[i].name},
+                       {"runs", counts.runs},
+                       {"mustPull", counts.must_pull},
+                       {"cannotStart", counts.cannot_start},
+                       {"podsCannotStart", counts.pods_cannot_start}});
+  }
+  return summary;
+}
+
+void WriteTable(const Preview& preview, const std::vector<PreviewedPolicy>& policies, Output& out) {
+  const bool alone = policies.size() == 1;
+  std::vector<std::string> head = {"POD", "CONTAINER", "IMAGE"};
+  for (const PreviewedPolicy& policy : policies) {
+    head.push_back(alone ? "ANSWER" : policy.name);
+  }
+  head.emplace_back("PULL SECRETS");
+  if (alone) head.emplace_back("WHY");
+  std::vector<std::vector<std::string>> rows;
+  for (const PodForecast& pod : preview.pods()) {
+    for (const ContainerForecast& container : pod.containers) {
+      std::vector<std::string>& row = rows.emplace_back();
+      row = {PodText(*pod.pod), ContainerText(*container.container),
+             container.container->image.substr(0, kMostImageColumns)};
+      for (const Forecast& forecast : container.forecasts) {
+        row.emplace_back(AnswerText(forecast.answer));
+      }
+      row.push_back(SecretsText(container.secrets));
+      if (alone) row.push_back(container.forecasts.front().because);
+    }
+  }
+  out.WriteTable(head, rows);
+}
+
+// With several columns there is no room in the table for why.
+void WriteWhatCannotStart(const Preview& preview, const std::vector<PreviewedPolicy>& policies,
+                          Output& out) {
+  if (policies.size() == 1) return;
+  for (const PodForecast& pod : preview.pods()) {
+    for (const ContainerForecast& container : pod.containers) {
+      std::vector<std::pair<std::string, std::string>> under;  // why, and the policies
+      for (std::size_t i = 0; i < container.forecasts.size(); ++i) {
+        const Forecast& forecast = container.forecasts[i];
+        if (forecast.answer != StartAnswer::kCannotStart) continue;
+        const auto same = std::find_if(under.begin(), under.end(), [&](const auto& one) {
+          return one.first == forecast.because;
+        });
+        if (same == under.end()) {
+          under.emplace_back(forecast.because, policies[i].name);
+        } else {
+          same->second += ", " + policies[i].name;
+        }
+      }
+      for (const auto& [because, names] : under) {
+        out.Line("can't start  {} {}: {} ({})", PodText(*pod.pod),
+                 ContainerText(*container.container), because, names);
+      }
+    }
+  }
+}
+
+Json JsonOfPod(const PodForecast& pod, const std::vector<PreviewedPolicy>& policies) {
+  Json containers = Json::array();
+  for (const ContainerForecast& container : pod.containers) {
+    containers.push_back(JsonOfContainer(container, policies));
+  }
+  Json object = {
+      {"namespace", pod.pod->namespace_name}, {"name", pod.pod->name}, {"uid", pod.pod->uid}};
+  if (!pod.runtime_handler.empty()) object["runtimeHandler"] = pod.runtime_handler;
+  object["notes"] = pod.notes;
+  object["containers"] = containers;
+  return object;
+}
+
+// `migrated_from`: the store's schema version, if it is older.
+void WritePreview(const Preview& preview, const std::vector<PreviewedPolicy>& policies,
+                  bool registry_down, std::uint32_t migrated_from, Output& out) {
+  const LeftOut& left_out = preview.left_out();
+  Json pods = Json::array();
+  for (const PodForecast& pod : preview.pods()) pods.push_back(JsonOfPod(pod, policies));
+  out.WriteJson({{"node", preview.node()},
+                 {"registryDown", registry_down},
+                 {"migratedFrom", migrated_from},
+                 {"pods", pods},
+                 {"leftOut",
+                  {{"otherNodes", left_out.of_other_nodes},
+                   {"unbound", left_out.unbound},
+                   {"finished", left_out.finished}}},
+                 {"summary", SummaryJson(preview, policies)}});
+  WriteTable(preview, policies, out);
+  WriteWhatCannotStart(preview, policies, out);
+  for (const PodForecast& pod : preview.pods()) {
+    for (const std::string& note : pod.notes) {
+      out.Line("note         {}: {}", PodText(*pod.pod), note);
+    }
+  }
+  if (migrated_from != 0) {
+    out.Line("schema       the store has version {}: this is what it says once it is migrated",
+             migrated_from);
+  }
+  if (left_out.of_other_nodes + left_out.unbound + left_out.finished > 0) {
+    out.Line("left out     {} of other nodes, {} without a node, {} finished",
+             HowMany(left_out.of_other_nodes, "pod"), left_out.unbound, left_out.finished);
+  }
+  out.Line("node         {}: {}{}", preview.node().empty() ? "-" : preview.node(),
+           HowMany(preview.pods().size(), "pod"),
+           registry_down ? ", while no registry can be reached" : "");
+  for (std::size_t i = 0; i < policies.size(); ++i) {
+    const PreviewCounts counts = preview.Count(i);
+    out.Line("in all       {}: {} run with what is there, {} must pull, {} can't start ({})",
+             policies[i].name, counts.runs, counts.must_pull, counts.cannot_start,
+             HowMany(counts.pods_cannot_start, "pod"));
+  }
+}
 
 constexpr std::string_view kAlwaysPullImages = "AlwaysPullImages";
 
@@ -23,8 +213,7 @@ class PreviewCall final : public StoreCall {
   void Declare(Flags& flags) override {
     store_.DeclareOptional(flags).TakesSetting();
     flags.Value("--kubelet-dir", &kubelet_directory_, "DIR",
-                "instead of --store: a kubelet directory, as start would take it\n"
-                "over",
+                "instead of --store: a kubelet directory, as start would take it over",
                 ParseKubeletDirectory);
     flags.Value("--pods", &files_.pods, "FILE|-",
                 "what kubectl get pods -A -o json prints, at most 64 MiB; Secrets\n"
@@ -33,8 +222,7 @@ class PreviewCall final : public StoreCall {
     flags.Value("--secrets", &files_.secrets, "FILE|-",
                 "what kubectl get secrets -A -o json prints");
     flags.Value("--service-accounts", &files_.service_accounts, "FILE|-",
-                "what kubectl get serviceaccounts -A -o json prints: pods that name\n"
-                "no pull Secret get those of their service account");
+                "what kubectl get serviceaccounts -A -o json prints");
     images_.Declare(flags,
                     ": all images; otherwise an image\n"
                     "is taken from the pod's status, the ledger, or its digest");
@@ -50,9 +238,7 @@ class PreviewCall final : public StoreCall {
     proofs_.Declare(flags);
     flags.Switch("--registry-down", &registry_down_, "nothing can be pulled");
     flags.Value("--node", &node_, "NAME",
-                "whose pods; by default those of the node that is called as this\n"
-                "machine, or of the only node that pods are bound to",
-                Length());
+                "whose pods; by default those of the node of this machine's name", Length());
     store_.DeclareRules(flags);
     flags.OneOf({"--store", "--kubelet-dir"});
     flags.Excludes("--kubelet-config", {"--policy", "--allow"});
@@ -75,10 +261,7 @@ class PreviewCall final : public StoreCall {
                              });
       if (!asked) return source.InTruth(asked.error());
     }
-    const PreviewContext context{.policies = policies,
-                                 .registry_down = registry_down_,
-                                 .migrated_from = source.migrated_from()};
-    WritePreview(preview, context, out);
+    WritePreview(preview, policies, registry_down_, source.migrated_from(), out);
     for (std::size_t i = 0; i < policies.size(); ++i) {
       if (preview.Count(i).cannot_start > 0) return ExitCode::kNo;
     }
@@ -147,18 +330,16 @@ Command PreviewCommand() {
       .name = "preview",
       .task = kTaskAsk,
       .summary = "say which pods of the node could start now",
-      .notes = R"(For each pod and each of its containers, init and ephemeral ones and image volumes
-included: it runs with what is there; it must pull, with which of its pull Secrets;
-or it can't start, and why. 1 if something can't start. --policy may be repeated: a
-column each; AlwaysPullImages is the admission plugin, under which every container
-pulls. Nothing is changed, neither the store nor its witness or locks: a store that no
-process owns is copied to TMPDIR. Of Secrets the credentials are hashed and wiped, and
-nothing of them is shown.
-  kubectl get pods -A -o json >pods.json; crictl images -o json >images.json
-  kubectl get secrets -A -o json | waybill preview --store DIR --pods pods.json \
-    --secrets - --images images.json --policy AlwaysVerify --registry-down)",
+      .notes =
+          R"(For each container, init and ephemeral ones and image volumes included: it runs with
+what is there; it must pull, with which pull Secrets; or it can't start, and why. 1 if
+something can't start. AlwaysPullImages is the admission plugin, under which every
+container pulls. Nothing is changed: a store that no process owns is copied to TMPDIR.
+Of Secrets the credentials are hashed and wiped, and nothing of them is shown.)",
       .examples =
-          R"(waybill preview --pods pods.json --secrets secrets.json --service-accounts accounts.json)",
+          R"(kubectl get pods -A -o json >pods.json; crictl images -o json >images.json
+kubectl get secrets -A -o json | waybill preview --pods pods.json --secrets - \
+  --images images.json --policy AlwaysVerify --registry-down)",
       .call = New<PreviewCall>};
 }
 

@@ -1,7 +1,6 @@
 // waybill rm: one record, one intent or one entry of the ledger stops counting. What is left behind
 // never opens an image: nothing that keeps an image closed is deleted.
 
-#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
@@ -48,9 +47,7 @@ class RmCall final : public StoreCall {
         .Required("say what is to be removed");
     flags.Switch("--intent", &intent_, "the open pulls of an image string");
     flags.Switch("--preloaded", &preloaded_, "the entry in the ledger of preloaded images");
-    flags.Value("--reason", &reason_, "TEXT",
-                "--intent, --preloaded: why; it goes into the journal that\n"
-                "`waybill trust` shows",
+    flags.Value("--reason", &reason_, "TEXT", "why, for the journal; with --intent and --preloaded",
                 Length{kMaxReasonBytes});
     runtime_.Declare(flags);
     change_.DeclareDryRun(flags);
@@ -282,27 +279,21 @@ class RmCall final : public StoreCall {
 }  // namespace
 
 Command RmCommand() {
-  return {.name = "rm",
-          .task = kTaskOpenClose,
-          .summary = "remove a record, an intent or a ledger entry",
-          .notes =
-              R"(rm REF…                the record of an image: its credentials are forgotten, as by
-                       `waybill forget image`. The record stays, empty, and keeps the image
-                       closed until a pod proves credentials: without it the image would
-                       pass for preloaded, and be open to all. `waybill prune` deletes it
-                       once the image is gone from the node
-rm --intent IMAGE…     the open pulls of an image string, as by `waybill pulls drop`: you state
-                       in --reason that they brought nothing, and will bring nothing. An
-                       image that one of them brings all the same may pass for preloaded
-rm --preloaded REF…    the ledger's entry, as by `waybill preload remove`; an image without a
-                       record gets one without credentials, and is closed
-
-REF is what the runtime calls the image, another spelling of it, or at least six digits
-of its ID, as `waybill list` prints it. Each is about one runtime handler's copy, that
-of --runtime. If one argument means nothing, or several images, nothing is removed, and
-the exit code is 1 or 2.)",
-          .examples = R"(waybill rm 2c26b46b68ff)",
-          .call = New<RmCall>};
+  return {
+      .name = "rm",
+      .task = kTaskOpenClose,
+      .summary = "remove a record, an intent or a ledger entry",
+      .notes =
+          R"(rm REF…                the record of an image: `waybill forget image`. It stays, empty, and
+                       keeps the image closed until a pod proves credentials; without it
+                       the image would pass for preloaded
+rm --intent IMAGE…     the open pulls of an image string: `waybill pulls drop`
+rm --preloaded REF…    the ledger's entry: `waybill preload remove`
+REF is what the runtime calls the image, another spelling of it, or at least six digits of
+its ID. If one argument means nothing, or several images, nothing is removed, and the exit
+code is 1 or 2.)",
+      .examples = R"(waybill rm 2c26b46b68ff)",
+      .call = New<RmCall>};
 }
 
 }  // namespace waybill::cli

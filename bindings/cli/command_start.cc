@@ -3,21 +3,131 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <string>
 
+#include "bindings/cli/change_report.h"
 #include "bindings/cli/command.h"
+#include "bindings/cli/described_json.h"
+#include "bindings/cli/evidence_report.h"
 #include "bindings/cli/input.h"
 #include "bindings/cli/map_size.h"
+#include "bindings/cli/output.h"
 #include "bindings/cli/owner_wait.h"
 #include "bindings/cli/progress.h"
 #include "bindings/cli/runtime_lists.h"
-#include "bindings/cli/scratch_start.h"
-#include "bindings/cli/start_report.h"
 #include "bindings/cli/store_access.h"
+#include "bindings/cli/store_copy.h"
 #include "bindings/cli/user_namespace_flags.h"
 #include "store/base/try.h"
+#include "waybill/report.h"
+#include "waybill/rules.h"
 
 namespace waybill::cli {
 namespace {
+
+struct StartOutcome {
+  RecoveryReport report;
+  Statistics statistics;
+  std::uint64_t open_pulls = 0;
+  bool anything = false;       // one of them is of anything
+  std::uint64_t presumed = 0;  // entries of the ledger
+};
+
+void WriteFound(const RecoveryReport& report, const std::string& store, Output& out) {
+  if (report.created) {
+    out.Line("store       {} was created", store);
+  } else if (report.set_aside) {
+    out.Line("store       {} was damaged and set aside; the damaged one is kept at {}", store,
+             report.set_aside_path);
+    out.Line("carried     {} ({} of them must be verified again), {}",
+             HowMany(report.records_carried, "record"), report.records_without_credentials,
+             HowMany(report.intents_carried, "intent"));
+  } else {
+    out.Line("store       {} opened", store);
+  }
+  if (report.commit_undone) {
+    out.Line(
+        "undone      the last commit, which a crash had cut short before anybody was told of it");
+  }
+  for (const std::string& path : report.removed_paths) out.Line("removed     {}", path);
+  for (const std::string& finding : report.findings) out.Line("found       {}", finding);
+  for (const std::string& mended : report.mended) out.Line("mended      {}", mended);
+  for (const std::string& warning : report.warnings) out.Line("warning     {}", warning);
+  if (!report.set_aside && report.records_without_credentials > 0) {
+    out.Line("to verify   {}, whose credentials may be out of date",
+             HowMany(report.records_without_credentials, "record"));
+  }
+  if (report.witness_made) out.Line("witness     it was missing, and was created");
+  if (!report.clock_was_ahead.empty()) {
+    out.Line("clock       {}; {} had a later time, and now have that of this start",
+             report.clock_was_ahead, HowMany(report.times_mended, "record"));
+  }
+  if (report.readers_cleared > 0) {
+    out.Line("cleared     {} of dead readers", HowMany(report.readers_cleared, "slot"));
+  }
+}
+
+void WriteImported(const ImportReport& import, Output& out) {
+  if (import.files_seen == 0 && import.problems.empty()) return;
+  out.Line("imported    {}, {}, {} from {}", HowMany(import.records, "record"),
+           HowMany(import.intents, "intent"), HowMany(import.preloaded, "preloaded image"),
+           HowMany(import.files_seen, "file"));
+  if (import.unchanged + import.known_refs + import.skipped > 0) {
+    out.Line("passed over {} unchanged, {} of known images, {} that are not the kubelet's",
+             import.unchanged, import.known_refs, import.skipped);
+  }
+  if (import.quarantined > 0) {
+    out.Line("quarantined {}: unreadable; closed until the image is pulled again",
+             import.quarantined);
+  }
+  for (const std::string& problem : import.problems) out.Line("problem     {}", problem);
+}
+
+void WriteGap(const RecoveryReport& report, Output& out) {
+  if (!report.after_gap) return;
+  out.Line("gap         {}", report.gap_reason);
+  // With the closed rules the list says which images were closed, and why.
+  if (report.gap_closed == 0 || report.observed) return;
+  out.Line("closed      {} without a record: open to no pod until pulled again",
+           HowMany(report.gap_closed, "image"));
+  for (const std::string& image : report.gap_images) out.Line("closed      {}", image);
+  if (report.gap_closed > report.gap_images.size()) {
+    out.Line("closed      and {} more", report.gap_closed - report.gap_images.size());
+  }
+}
+
+// Schema version 5 brought the ledger.
+bool IsFromBeforeLedger(const RecoveryReport& report) {
+  return report.migration && report.migration->from < 5;
+}
+
+void WriteUserNamespaces(const UserNamespaceReport& report, Output& out) {
+  if (report.files_seen > 0) {
+    out.Line("host IDs    {} taken over from {}, {} unchanged", HowMany(report.imported, "mapping"),
+             HowMany(report.files_seen, "file"), report.unchanged);
+  }
+  for (const std::string& problem : report.problems) out.Line("problem     {}", problem);
+  if (report.repaired_blocks > 0) {
+    out.Line("repaired    {} of the block table, from the mappings",
+             HowMany(report.repaired_blocks, "value"));
+  }
+  if (report.outside_pool + report.other_length > 0) {
+    out.Line(
+        "off pool    {} outside the pool, {} of another length: they stay valid for their pods",
+        HowMany(report.outside_pool, "mapping"), report.other_length);
+  }
+  for (const std::string& pod : report.off_pool) out.Line("off pool    {}", pod);
+  if (report.outside_pool + report.other_length > report.off_pool.size()) {
+    out.Line("off pool    and {} more",
+             report.outside_pool + report.other_length - report.off_pool.size());
+  }
+  if (report.held_pods > 0) {
+    out.Line("held        {} with unverified host IDs: see waybill userns list",
+             HowMany(report.held_pods, "pod"));
+  }
+  if (!report.refused_because.empty()) out.Line("refused     {}", report.refused_because);
+}
 
 class StartCall final : public StoreCall {
  public:
@@ -27,13 +137,10 @@ class StartCall final : public StoreCall {
                 "a kubelet directory, the one with image_manager/ in it", ParseKubeletDirectory,
                 kTakesSetting);
     flags.Value("--pods-dir", &options_.pods_directory, "DIR",
-                "the pods' directories, to take host IDs over from; else pods/ in\n"
-                "--kubelet-dir",
-                ParsePodsDirectory, kSeldom);
+                "the pods' directories; else pods/ in --kubelet-dir", ParsePodsDirectory, kSeldom);
     images_.Declare(flags, ": all images").TakesSetting();
     flags.Value("--preloaded", &preloaded_, "FILE|-",
-                "an installer's list of the images that it loaded, in the same form;\n"
-                "an image with a name needs no ID there");
+                "an installer's list of the images that it loaded, in the same form");
     DeclareFirstStart(flags, &options_.first_start);
     flags.Value("--runtimes", &runtimes_, "FILE|-",
                 "what crictl info prints: the runtime handlers; --cri gives both");
@@ -42,22 +149,17 @@ class StartCall final : public StoreCall {
     flags.Switch("--allow-empty", &options_.allow_empty,
                  "accept empty lists (--images, --runtimes); otherwise they are\n"
                  "refused (2) if the store holds something");
-    flags.Switch("--after-gap", &after_gap_,
-                 "images were pulled without a record: close them (detected\n"
-                 "automatically with --kubelet-dir, but at a first start)",
+    flags.Switch("--after-gap", &after_gap_, "images were pulled without a record: close them",
                  kSeldom);
     flags.Switch("--no-after-gap", &no_after_gap_, "there was no gap, whatever start detects",
                  kSeldom);
     flags.Switch("--dry-run", &dry_run_,
-                 "say what would be done, and which images would open and close, on\n"
-                 "a copy in TMPDIR, and change nothing");
+                 "say what would be done, on a copy in TMPDIR, and change nothing");
     flags.Switch("--strict", &strict_,
                  "exit with 3 if the store is distrustful in the end, after the report", kSeldom);
     flags.Switch("--no-migrate", &no_migrate_, "refuse a store of an older schema", kSeldom);
     flags.Switch("--skip-unreadable", &options_.skip_unreadable,
-                 "go on if the disk refuses to read something: the image that a\n"
-                 "kubelet's file is about is closed, the rest of a store is kept",
-                 kSeldom);
+                 "go on without what the disk refuses to read", kSeldom);
     policy_.Declare(flags);
     evidence_.Declare(flags);
     ages_.Declare(flags);
@@ -67,22 +169,14 @@ class StartCall final : public StoreCall {
                 "the witness file, outside the store; none: as --no-witness", Length(),
                 kTakesSetting);
     flags.Switch("--forget-witness", &forget_witness_,
-                 "with --witness: the store is the newest, although the witness\n"
-                 "that it remembers at another path is gone",
-                 kSeldom);
-    flags.Switch("--no-witness", &no_witness_,
-                 "no witness, and forget the remembered one: a wiped store then\n"
-                 "goes unnoticed",
+                 "the store is the newest, although its old witness is gone", kSeldom);
+    flags.Switch("--no-witness", &no_witness_, "no witness: a wiped store then goes unnoticed",
                  kSeldom);
     flags.Value("--map-size", &options_.map_bytes, "BYTES",
-                "the largest size that the store may grow to: a multiple of the\n"
-                "page size, which the store remembers; a new one has 16 GiB",
-                ParseMapSize, kSeldom);
-    flags.Value("--trace", &trace_, "FILE",
-                "add to a trace that the store began, and the images of --images,\n"
-                "for `waybill advise`; a kubelet with waybill inside, or the guard,\n"
-                "goes on with it",
-                Length(), kSeldom);
+                "the most that the store may grow to, in whole pages; new: 16 GiB", ParseMapSize,
+                kSeldom);
+    flags.Value("--trace", &trace_, "FILE", "write a trace for `waybill advise` there", Length(),
+                kSeldom);
     flags.Excludes("--no-witness", {"--witness"});
     flags.Needs("--forget-witness", {"--witness"}, "give it the path of the new witness");
     flags.Excludes("--cri", {"--runtimes"});
@@ -112,16 +206,11 @@ class StartCall final : public StoreCall {
                       ::access(options.witness.path().c_str(), F_OK) == 0;
     const bool nothing_there =
         kubelet_directory_ && ::access((*kubelet_directory_ + "/image_manager").c_str(), F_OK) != 0;
-    const StartContext context{.store = store_.store,
-                               .rules = store_.rules(),
-                               .images_given = options.images_on_node.has_value(),
-                               .preloaded_given = preloaded_.has_value(),
-                               .dry_run = dry_run_};
     auto outcome =
         WhileOwned(store_, [&] { return dry_run_ ? Try(options) : OpenAndClose(options); });
     if (!outcome) return images_.cri().About(outcome.error());
     const RecoveryReport* const report = &outcome->report;
-    WriteStartReport(*outcome, context, out);
+    WriteStartReport(*outcome, out);
     if (lost && report->distrustful) WarnOfFormerStore(options.witness.path().string());
     const ExitCode ending = strict_ && report->distrustful ? ExitCode::kStore : ExitCode::kYes;
     if (dry_run_) return ending;
@@ -148,6 +237,170 @@ class StartCall final : public StoreCall {
   }
 
  private:
+  Json ReportJson(const StartOutcome& outcome) const {
+    const RecoveryReport& report = outcome.report;
+    return {{"store", store_.store},
+            {"created", report.created},
+            {"setAside", report.set_aside},
+            {"setAsidePath", report.set_aside_path},
+            {"removedPaths", report.removed_paths},
+            {"recordsCarried", report.records_carried},
+            {"recordsWithoutCredentials", report.records_without_credentials},
+            {"intentsCarried", report.intents_carried},
+            {"witnessMade", report.witness_made},
+            {"witnessInStore", report.witness_in_store},
+            {"commitUndone", report.commit_undone},
+            {"findings", report.findings},
+            {"mended", report.mended},
+            {"warnings", report.warnings},
+            {"distrustful", report.distrustful},
+            {"distrustReason", report.distrust_reason},
+            {"migration", report.migration ? JsonOf(*report.migration) : Json(nullptr)},
+            {"runtimes", report.runtimes ? JsonOf(*report.runtimes) : Json(nullptr)},
+            {"import", JsonOf(report.import)},
+            {"userNamespaces", JsonOf(report.user_namespaces)},
+            {"afterGap", report.after_gap},
+            {"gapReason", report.gap_reason},
+            {"gapClosed", report.gap_closed},
+            {"gapImages", report.gap_images},
+            {"firstStart", report.first_start},
+            {"observed", report.observed ? JsonOf(*report.observed) : Json(nullptr)},
+            {"intentsFound", report.intents_found},
+            {"intentsReplayed", report.intents_replayed},
+            {"intentsLeft", report.intents_left},
+            {"replayed", report.replayed},
+            {"replaySkipped", report.replay_skipped},
+            {"clockWasAhead", report.clock_was_ahead},
+            {"timesMended", report.times_mended},
+            {"readersCleared", report.readers_cleared},
+            {"records", report.records},
+            {"ledgerEntries", outcome.statistics.ledger_entries},
+            {"presumed", outcome.presumed},
+            {"openPulls", outcome.open_pulls},
+            {"quarantineEntries", report.quarantine_entries},
+            {"commitSequence", report.commit_sequence},
+            {"dryRun", dry_run_}};
+  }
+
+  void WriteReplayed(const StartOutcome& outcome, Output& out) const {
+    const RecoveryReport& report = outcome.report;
+    if (report.intents_found == 0 && (store_.rules() == Rules::kClosed || report.intents_left == 0))
+      return;
+    if (store_.rules() == Rules::kClosed) {
+      // At the first take-over of a kubelet's directory.
+      const bool unnamed = report.created && outcome.anything && report.intents_found > 0;
+      const std::uint64_t pulls = report.intents_found - (unnamed ? 1 : 0);
+      if (pulls > 0) {
+        out.Line("cut short   {}: open until it is known what {} brought", HowMany(pulls, "pull"),
+                 pulls == 1 ? "it" : "they");
+      }
+      if (unnamed) {
+        out.Line(
+            "may come    what the kubelet gave up before: until the window is over, or the machine "
+            "boots, an image that comes without a record is closed");
+      }
+      return;
+    }
+    out.Line("cut short   {}: {} found on the node, {} left", HowMany(report.intents_found, "pull"),
+             report.intents_replayed, HowMany(report.intents_left, "intent"));
+    for (const std::string& image : report.replayed) out.Line("replayed    {}", image);
+    if (report.replay_skipped && report.intents_left > 0) {
+      out.Line("replay      skipped: give --images what crictl images -o json prints");
+    }
+  }
+
+  void WriteList(const RecoveryReport& report, Output& out) const {
+    if (report.created && !images_.given() && store_.rules() == Rules::kClosed) {
+      out.Line("no list     images that are on the node are closed until one is judged: --images");
+    }
+    if (!report.observed) return;
+    if (report.first_start) {
+      out.Line("first start an image with neither record nor open pull is presumed preloaded");
+    }
+    WriteObserved(*report.observed,
+                  IsFromBeforeLedger(report)
+                      ? "until now an image without a record was presumed preloaded"
+                      : "",
+                  out);
+  }
+
+  void WriteHeld(const StartOutcome& outcome, Output& out) const {
+    const RecoveryReport& report = outcome.report;
+    if (store_.rules() == Rules::kKubelet) {
+      out.Line("holds       {}, {}, {} in quarantine, at commit {}",
+               HowMany(report.records, "record"), HowMany(report.intents_left, "intent"),
+               HowMany(report.quarantine_entries, "image"), report.commit_sequence);
+    } else {
+      out.Line("holds       {}, {}, {}, {} in quarantine, at commit {}",
+               HowMany(report.records, "record"),
+               HowMany(outcome.statistics.ledger_entries, "preloaded image"),
+               HowMany(outcome.open_pulls, "open pull"),
+               HowMany(report.quarantine_entries, "image"), report.commit_sequence);
+    }
+    if (outcome.presumed > 0) {
+      out.Line(
+          "presumed    {}: open, but nobody knows where {} came from; settle with waybill preload "
+          "confirm, or close",
+          HowMany(outcome.presumed, "image"), outcome.presumed == 1 ? "it" : "they");
+    }
+    if (report.distrustful) {
+      out.Line("trust       DISTRUSTFUL: {}", report.distrust_reason);
+    } else if (store_.rules() == Rules::kKubelet) {
+      out.Line("trust       images without a record are presumed preloaded");
+    } else {
+      out.Line("trust       an image is open by a credential, or by the ledger of preloaded ones");
+    }
+  }
+
+  // Without a list nothing is judged: images that an older schema presumed preloaded stay closed.
+  void WarnOfNoList(const RecoveryReport& report) const {
+    if (store_.rules() == Rules::kKubelet || images_.given() || report.distrustful) return;
+    if (!IsFromBeforeLedger(report)) return;
+    Warn(
+        "no list of images was given: images without a record, until now presumed preloaded, are "
+        "closed until one is judged",
+        "run waybill start again with --images FILE, with what `crictl images -o json` prints, "
+        "before a pull begins");
+  }
+
+  void WarnOfUnusedList(const RecoveryReport& report) const {
+    if (!preloaded_ || report.first_start || report.after_gap) return;
+    Warn("the list of preloaded images was not used: it counts at a first start only",
+         "enter an image with waybill preload add --images LIST --reason REASON");
+  }
+
+  void WriteStartReport(const StartOutcome& outcome, Output& out) const {
+    const RecoveryReport& report = outcome.report;
+    WriteDryRun(dry_run_, out);
+    out.WriteJson(ReportJson(outcome));
+    WriteFound(report, store_.store, out);
+    if (report.migration) WriteMigration(*report.migration, true, out);
+    if (report.runtimes) WriteRuntimes(*report.runtimes, out);
+    WriteImported(report.import, out);
+    WriteReplayed(outcome, out);
+    WriteGap(report, out);
+    WriteList(report, out);
+    WriteUserNamespaces(report.user_namespaces, out);
+    WriteHeld(outcome, out);
+    // Warnings come last. main reports a failed write.
+    (void)out.Flush();
+    if (!report.user_namespaces.refused_because.empty()) {
+      Warn("no new host IDs can be given to pods: " + report.user_namespaces.refused_because,
+           "waybill userns list --store " + ShellWord(store_.store) +
+               " shows whose ranges are not known; waybill userns adopt POD FIRST LENGTH for a pod "
+               "that lives, release POD for one that is gone, release --lost where the list has "
+               "all");
+    }
+    WarnOfNoList(report);
+    WarnOfUnusedList(report);
+    if (!report.distrustful) return;
+    const bool can_fill = report.after_gap && report.replay_skipped;
+    Warn("the store is DISTRUSTFUL: " + report.distrust_reason + "; " + std::string(kDistrustMeans),
+         can_fill ? "to close the gap: waybill start --store " + ShellWord(store_.store) +
+                        " --after-gap --images FILE, with what `crictl images -o json` prints"
+                  : ClearDistrustHint(store_.store));
+  }
+
   Result<void> Complete(OpenOptions& options) {
     options.directory = store_.store;
     options.rules = store_.rules();
@@ -225,12 +478,15 @@ class StartCall final : public StoreCall {
 
   static Result<StartOutcome> Try(const OpenOptions& options) {
     ProgressLine copying("copying", "bytes");
-    auto scratch = ScratchStart::Make(options, copying.UntilStopped());
+    const auto copy = StoreCopy::ToStart(options.directory, copying.UntilStopped());
     copying.Clear();
-    if (!scratch) return scratch.error();
-    auto outcome = OpenAndClose((*scratch)->options());
-    if (!outcome) return (*scratch)->InTruth(outcome.error());
-    (*scratch)->PutInTruth(outcome->report);
+    if (!copy) return copy.error();
+    OpenOptions of_copy = options;
+    of_copy.directory = copy->directory();
+    of_copy.leaves_witness = true;
+    auto outcome = OpenAndClose(std::move(of_copy));
+    if (!outcome) return copy->InTruth(outcome.error());
+    copy->PutInTruth(outcome->report);
     return outcome;
   }
 
@@ -284,30 +540,22 @@ class StartCall final : public StoreCall {
 }  // namespace
 
 Command StartCommand() {
-  return {
-      .name = "start",
-      .task = kTaskTakeOver,
-      .summary = "take over a kubelet's records, recover, report",
-      .notes = R"(Creates the store if there is none. It is safe to run again after a crash or an
-interruption at any point: finished work is kept, and each file is imported once.
-At a first start the images of --images that have neither record nor open pull are
-presumed preloaded, as a kubelet presumes: they are open, and stand in the ledger as
-presumed until `waybill preload confirm` or `close`. Those that the runtime pins, and
-those of --preloaded, are known to be. Later lists are better
-given to `waybill observe`, which has a token: without one a list only closes. A pull
-that was interrupted stays open until it can bring nothing any more, which keeps an
-image closed that it could have given its name. The witness reveals that the whole store was wiped or put back from an older
-copy. It is the file of --witness, else image_manager/waybill in the kubelet
-directory, else the one that the store remembers. If that one is gone or unreadable,
-the store may be an older copy: it turns distrustful, and each image must be verified
-again; --forget-witness beside another --witness states that it is the newest. The
-policy is checked, but not stored: each command takes its own. Images that were pulled
-without a record (a gap) are closed, if --images names them. A store of an older
-schema is backed up and migrated.)",
-      .examples =
-          R"(waybill start --store /var/lib/waybill --kubelet-dir /var/lib/kubelet --cri auto
+  return {.name = "start",
+          .task = kTaskTakeOver,
+          .summary = "take over a kubelet's records, recover, report",
+          .notes =
+              R"(Creates the store if there is none. It is safe to run again after a crash or an
+interruption: finished work is kept, and each file is imported once. Later lists of
+images are for `waybill observe`, which has a token: without one a list only closes. The
+witness reveals that the store was wiped or put back from an older copy. It is the file
+of --witness, else image_manager/waybill in the kubelet directory, else the one that the
+store remembers. If that is gone, each image must be verified again. The policy is not
+stored: each command takes its own. A store of an older schema is backed up and
+migrated.)",
+          .examples =
+              R"(waybill start --store /var/lib/waybill --kubelet-dir /var/lib/kubelet --cri auto
 waybill start --dry-run --kubelet-dir /var/lib/kubelet --cri auto)",
-      .call = New<StartCall>};
+          .call = New<StartCall>};
 }
 
 }  // namespace waybill::cli

@@ -13,7 +13,6 @@
 #include "bindings/cli/described.h"
 #include "bindings/cli/output.h"
 #include "bindings/cli/record_json.h"
-#include "bindings/cli/userns_json.h"
 
 namespace waybill::cli {
 

@@ -66,6 +66,13 @@ Json JsonOf(const Explanation& explanation) {
 
 std::string ImageText(const OpenPull& pull) { return pull.anything ? "(anything)" : pull.image; }
 
+std::string PullText(const OpenPull& pull, const Output& out) {
+  return fmt::format("{}: {}{}, {}, began {}{}", pull.id.value, ImageText(pull),
+                     ForHandler(pull.runtime_handler), PullStateName(pull.state),
+                     out.TimeText(pull.began),
+                     pull.ended ? ", ended " + out.TimeText(pull.ended) : std::string());
+}
+
 void WriteObserved(const ObserveReport& report, std::string_view before, Output& out) {
   out.Line("listed      {}: {} known already, {} preloaded, {} closed, {} not judged",
            HowMany(report.listed, "image"), report.known, report.preloaded, report.closed,
@@ -114,9 +121,7 @@ void WriteExplanation(const Explanation& explanation, Reason reason, Output& out
       out.Line("and {} more: see waybill pulls", explanation.pulls.size() - kMostPulls);
       break;
     }
-    out.Line("pull {}: {}{}, {}, began {}{}", pull.id.value, ImageText(pull),
-             ForHandler(pull.runtime_handler), PullStateName(pull.state), out.TimeText(pull.began),
-             pull.ended ? ", ended " + out.TimeText(pull.ended) : std::string());
+    out.Line("pull {}", PullText(pull, out));
   }
   if (explanation.hint.empty()) return;
   const std::string_view command = CommandFor(explanation, reason);

@@ -17,6 +17,8 @@ Json JsonOf(const Explanation& explanation);
 
 // The pull's image string; "(anything)" for one that stands for what can't be named.
 std::string ImageText(const OpenPull& pull);
+// "7: IMAGE, running, began …".
+std::string PullText(const OpenPull& pull, const Output& out);
 
 // Lines of 12 columns and a text, as `start` writes them. `before`: what closed images were taken
 // for until now; empty: nothing to say.

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <fstream>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>

@@ -8,15 +8,35 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 
-#include "bindings/cli/failed_path.h"
 #include "bindings/cli/parse.h"
 #include "bindings/cli/runtime_config.h"
-#include "store/base/try.h"
+#include "store/base/files.h"
 #include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
 
 namespace waybill::cli {
+
+Error FailedPath(const std::string& path, int error_number) {
+  switch (error_number) {
+    case EINTR:
+    case EAGAIN:
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+    case EIO:
+    case EUCLEAN:
+    case EBADMSG:
+    case EREMOTEIO:
+    case ENODATA:
+    case ETIMEDOUT:
+      return internal::SystemError(error_number, "read", path);
+    default:
+      return {ErrorCode::kInvalidArgument, {}, {}};
+  }
+}
+
 namespace {
 
 Error Unreadable(const std::string& path, int error) {

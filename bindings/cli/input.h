@@ -24,6 +24,12 @@ Result<std::string> ReadInput(const std::string& path, std::size_t most);
 // this process can write. kNotFound: there is none. kInvalidArgument, kLimitExceeded: as ReadInput.
 Result<std::string> ReadOwnFile(const std::string& path, std::size_t most);
 
+// What an error number of the system means for a path that a flag gave.
+// kInvalidArgument, without a hint: the path leads to nothing that can be read, so the flag is
+// wrong. kIo, with a hint: the disk refuses it, or the system lacks something, whatever the flag
+// says. The message is for the caller to replace.
+Error FailedPath(const std::string& path, int error_number);
+
 // `path`, or "standard input" for "-".
 std::string InputName(const std::string& path);
 

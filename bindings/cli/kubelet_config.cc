@@ -3,20 +3,15 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <filesystem>
-#include <iterator>
 #include <map>
 #include <optional>
-#include <string>
 #include <system_error>
 #include <utility>
-#include <vector>
 
-#include "bindings/cli/failed_path.h"
 #include "bindings/cli/input.h"
 #include "bindings/cli/parse.h"
+#include "bindings/cli/pull_message.h"
 #include "bindings/cli/yaml_document.h"
 #include "store/base/try.h"
 #include "waybill/user_namespace.h"
@@ -103,28 +98,12 @@ Result<void> TakePool(const YamlNode& root, const std::string& path, Said& said)
 // A duration of Go's, in whole seconds: "2m0s", "1.5h".
 Result<std::string> TakeDuration(std::string_view key, const YamlNode& node) {
   if (IsNothing(node)) return Nothing(key);
-  constexpr std::pair<std::string_view, double> kUnits[] = {{"h", 3600},  {"ms", 1e-3}, {"m", 60},
-                                                            {"us", 1e-6}, {"ns", 1e-9}, {"s", 1}};
-  const std::string text = node.IsScalar() ? node.text : "";
-  constexpr double kMostSeconds = 1e9;
-  double seconds = 0;
-  std::size_t at = text == "0" ? 1 : 0;
-  while (at < text.size()) {
-    const std::size_t end = text.find_first_not_of("0123456789.", at);
-    double number = 0;
-    const char* const last = text.data() + (end == std::string::npos ? text.size() : end);
-    const auto [stop, error] = std::from_chars(text.data() + at, last, number);
-    const auto unit = std::find_if(std::begin(kUnits), std::end(kUnits), [&](const auto& one) {
-      return end != std::string::npos && text.compare(end, one.first.size(), one.first) == 0;
-    });
-    if (error != std::errc{} || stop != last || unit == std::end(kUnits)) break;
-    seconds += number * unit->second;
-    at = end + unit->first.size();
-  }
-  if (text.empty() || at < text.size() || seconds > kMostSeconds) {
+  constexpr std::int64_t kMostMilliseconds = 1'000'000'000'000;
+  const auto milliseconds = ParseGoDuration(node.IsScalar() ? node.text : "");
+  if (!milliseconds || *milliseconds > kMostMilliseconds) {
     return NotTaken(fmt::format("{} is no duration", key), "the form is 2m or 168h0m0s");
   }
-  return fmt::format("{:.0f}s", std::floor(seconds));
+  return fmt::format("{}s", *milliseconds / 1000);
 }
 
 Result<void> TakeImageGc(const YamlNode& root, const std::string& path, Said& said) {
@@ -279,9 +258,9 @@ Flag& DeclareKubeletConfig(Flags& flags, std::string_view what) {
   return flags.Source(
       std::string(kFlag), "FILE|DIR",
       fmt::format("take {}\n"
-                  "from the kubelet's own config.yaml, or from the directory of its\n"
-                  "--config-dir; may be repeated, the last wins",
+                  "from the kubelet's config.yaml, or the directory of its --config-dir",
                   what),
+
       Supply);
 }
 

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "bindings/cli/progress.h"
-#include "bindings/cli/quiet_store.h"
 #include "bindings/cli/store_access.h"
+#include "bindings/cli/store_copy.h"
 #include "store/base/try.h"
 
 namespace waybill::cli {

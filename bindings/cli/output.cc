@@ -3,16 +3,15 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <cstdlib>
 #include <set>
 
 #include "bindings/cli/glossary.h"
 #include "bindings/cli/hints.h"
-#include "bindings/cli/systemd_journal.h"
 #include "waybill/kubelet_format.h"
 #include "waybill/node_store.h"
 
@@ -55,6 +54,34 @@ constexpr std::string_view kPlain = "\x1b[0m";
 
 std::string Coloured(std::string_view text, std::string_view colour, bool wanted) {
   return wanted ? fmt::format("{}{}{}", colour, text, kPlain) : std::string(text);
+}
+
+// "3 minutes ago", "in 2 hours".
+std::string RelativeTime(Timestamp time, Timestamp now) {
+  // Both lie within the years 1 to 9999, so the difference does not overflow.
+  const bool future = time.seconds > now.seconds;
+  const std::int64_t seconds = future ? time.seconds - now.seconds : now.seconds - time.seconds;
+  struct Unit {
+    std::int64_t seconds;
+    std::string_view name;
+  };
+  constexpr Unit kUnits[] = {
+      {31536000, "year"}, {86400, "day"}, {3600, "hour"}, {60, "minute"}, {1, "second"}};
+  for (const Unit& unit : kUnits) {
+    const std::int64_t count = seconds / unit.seconds;
+    if (count == 0) continue;
+    const std::string text = HowMany(static_cast<std::uint64_t>(count), unit.name);
+    return future ? "in " + text : text + " ago";
+  }
+  return "now";
+}
+
+// Whether what goes to `fd` may be coloured: a terminal, unless NO_COLOR or TERM says no.
+bool HasColour(int fd) {
+  const char* no_color = std::getenv("NO_COLOR");
+  if (no_color != nullptr && *no_color != '\0') return false;
+  const char* term = std::getenv("TERM");
+  return term != nullptr && std::string_view(term) != "dumb" && ::isatty(fd) == 1;
 }
 
 void Complain(std::string_view kind, std::string_view message, std::string_view hint) {
@@ -128,34 +155,15 @@ void Narrow(std::vector<std::size_t>& widths, std::size_t most) {
 
 }  // namespace
 
-std::string RelativeTime(Timestamp time, Timestamp now) {
-  // Both lie within the years 1 to 9999, so the difference does not overflow.
-  const bool future = time.seconds > now.seconds;
-  const std::int64_t seconds = future ? time.seconds - now.seconds : now.seconds - time.seconds;
-  struct Unit {
-    std::int64_t seconds;
-    std::string_view name;
-  };
-  constexpr Unit kUnits[] = {
-      {31536000, "year"}, {86400, "day"}, {3600, "hour"}, {60, "minute"}, {1, "second"}};
-  for (const Unit& unit : kUnits) {
-    const std::int64_t count = seconds / unit.seconds;
-    if (count == 0) continue;
-    const std::string text = HowMany(static_cast<std::uint64_t>(count), unit.name);
-    return future ? "in " + text : text + " ago";
-  }
-  return "now";
-}
-
 std::vector<std::pair<std::string, Format>> Formats() {
   return {{"table", Format::kTable}, {"json", Format::kJson}, {"name", Format::kName}};
 }
 
-bool HasColour(int fd) {
-  const char* no_color = std::getenv("NO_COLOR");
-  if (no_color != nullptr && *no_color != '\0') return false;
-  const char* term = std::getenv("TERM");
-  return term != nullptr && std::string_view(term) != "dumb" && ::isatty(fd) == 1;
+bool JournalReads(int fd) {
+  const char* const stream = std::getenv("JOURNAL_STREAM");
+  struct stat status {};
+  if (stream == nullptr || ::fstat(fd, &status) != 0) return false;
+  return stream == fmt::format("{}:{}", status.st_dev, status.st_ino);
 }
 
 Output::Output(int fd) : fd_(fd), terminal_(::isatty(fd) == 1) {}

@@ -6,7 +6,6 @@
 
 #include <fmt/core.h>
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,9 +34,6 @@ enum class ExitCode : int {
 
 using internal::HowMany;
 
-// "3 minutes ago", "in 2 hours".
-std::string RelativeTime(Timestamp time, Timestamp now);
-
 // "keptInList" as "kept in list".
 std::string LabelOf(std::string_view name);
 
@@ -58,9 +54,6 @@ enum class Format {
 
 // By their names.
 std::vector<std::pair<std::string, Format>> Formats();
-
-// Whether what goes to `fd` may be coloured: a terminal, unless NO_COLOR or TERM says no.
-bool HasColour(int fd);
 
 // Standard output. After a failed write nothing more is written, and Flush reports the error.
 class Output {
@@ -133,6 +126,11 @@ void WriteDryRun(bool dry_run, Output& out);
 void WriteChange(Json answer, bool dry_run, Output& out);
 // The whole report on a change.
 void WriteChange(std::vector<Field> fields, bool dry_run, Output& out);
+
+// Whether systemd's journal reads `fd`. Lines then begin with their priority, such as <3>
+// (sd-daemon(3)). Not if a service's standard error goes elsewhere, though it has JOURNAL_STREAM in
+// its environment.
+bool JournalReads(int fd);
 
 // `warning: message` and `hint: …` on standard error.
 void Warn(std::string_view message, std::string_view hint);

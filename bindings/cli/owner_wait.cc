@@ -4,8 +4,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <algorithm>
-
 #include "bindings/cli/progress.h"
 
 namespace waybill::cli {

@@ -2,12 +2,15 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
+#include "bindings/cli/input.h"
 #include "bindings/cli/kubelet_config.h"
-#include "bindings/cli/secrets.h"
+#include "bindings/cli/output.h"
 #include "store/base/try.h"
+#include "waybill/limits.h"
 
 namespace waybill::cli {
 namespace {
@@ -43,6 +46,70 @@ Result<void> CheckParts(std::string_view flag, const std::vector<std::string>& p
     }
   }
   return {};
+}
+
+// NAMESPACE/NAME/UID/HASH; the hash and the '/' before it are optional. No error quotes the text.
+Result<ImagePullSecret> ParseSecret(std::string_view text) {
+  std::vector<std::string> parts = Split(text, 4);
+  if (parts.size() < 3 || parts.size() > 4) {
+    return BadFlag("--secret", "it does not have 3 or 4 parts", kSecretForm);
+  }
+  TRY(CheckParts("--secret", parts, kSecretForm));
+  return ImagePullSecret{.uid = parts[2],
+                         .namespace_name = parts[0],
+                         .name = parts[1],
+                         .credential_hash = parts.size() == 4 ? parts[3] : std::string()};
+}
+
+constexpr std::size_t kMaxSecretFileBytes = std::size_t{64} << 10;
+constexpr std::string_view kLineForm =
+    R"(the form of a line is {"namespace":"…","name":"…","uid":"…","credentialHash":"…"})";
+
+// The line of a file that has one line.
+Result<std::string> ReadLine(const std::string& path) {
+  auto line = ReadInput(path, kMaxSecretFileBytes);
+  if (!line) return line;
+  if (line->ends_with('\n')) line->pop_back();
+  if (line->ends_with('\r')) line->pop_back();
+  if (line->find('\n') == std::string::npos) return line;
+  return BadFlag("--secret", fmt::format("{} has more than one line", path),
+                 "a file for each secret; or all in JSON lines: --secrets FILE");
+}
+
+Result<ImagePullSecret> SecretOf(std::string_view line) {
+  const Json object = Json::ParseFlat(line);
+  if (object.is_null()) return BadFlag("--secrets", "not a flat JSON object", kLineForm);
+  ImagePullSecret secret;
+  for (const auto& [key, value] : object.items()) {
+    std::string* const target = key == "namespace"        ? &secret.namespace_name
+                                : key == "name"           ? &secret.name
+                                : key == "uid"            ? &secret.uid
+                                : key == "credentialHash" ? &secret.credential_hash
+                                                          : nullptr;
+    if (target == nullptr) return BadFlag("--secrets", "a field is unknown", kLineForm);
+    if (!value.is_string()) {
+      return BadFlag("--secrets", fmt::format("{} is not a string", key), kLineForm);
+    }
+    *target = value.text();
+  }
+  TRY(CheckParts("--secrets",
+                 {secret.namespace_name, secret.name, secret.uid, secret.credential_hash},
+                 kLineForm));
+  return secret;
+}
+
+// "registry", or "registry.example/team/*=registry".
+Result<ProofRule> ParseProofRule(std::string_view flag, const std::string& given) {
+  std::string_view text = given;
+  ProofRule rule;
+  const std::size_t equals = text.rfind('=');
+  if (equals == 0) return BadFlag(flag, "nothing stands before the \"=\"", "name the images");
+  if (equals != std::string_view::npos) {
+    rule.pattern = text.substr(0, equals);
+    text.remove_prefix(equals + 1);
+  }
+  rule.proofs = TRY(Named(ParseProofs)(flag, std::string(text)));
+  return rule;
 }
 
 }  // namespace
@@ -131,22 +198,36 @@ Result<std::string> ParseNamespace(std::string_view flag, const std::string& tex
   return BadFlag(flag, "a namespace has no '/' in it");
 }
 
-Result<ImagePullSecret> ParseSecret(std::string_view text) {
-  std::vector<std::string> parts = Split(text, 4);
-  if (parts.size() < 3 || parts.size() > 4) {
-    return BadFlag("--secret", "it does not have 3 or 4 parts", kSecretForm);
+Result<ImagePullSecret> ReadSecret(std::string_view /*flag*/, const std::string& text) {
+  if (!text.starts_with('@')) return ParseSecret(text);
+  const std::string path = text.substr(1);
+  if (path == "-") {
+    return BadFlag("--secret", "@- is not a file", "--secrets - reads standard input");
   }
-  TRY(CheckParts("--secret", parts, kSecretForm));
-  return ImagePullSecret{.uid = parts[2],
-                         .namespace_name = parts[0],
-                         .name = parts[1],
-                         .credential_hash = parts.size() == 4 ? parts[3] : std::string()};
+  auto line = TRY(ReadLine(path));
+  auto secret = ParseSecret(line);
+  if (!secret) secret.error().message += fmt::format(", in {}", path);
+  return secret;
 }
 
-Result<void> CheckSecret(std::string_view flag, const ImagePullSecret& secret,
-                         std::string_view form) {
-  return CheckParts(flag, {secret.namespace_name, secret.name, secret.uid, secret.credential_hash},
-                    form);
+Result<std::vector<ImagePullSecret>> ReadSecrets(const std::string& path) {
+  const auto content = TRY(ReadInput(path, kMaxRecordFileBytes));
+  std::vector<ImagePullSecret> secrets;
+  std::string_view rest = content;
+  for (std::size_t number = 1; !rest.empty(); ++number) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+    auto secret = SecretOf(line);
+    if (!secret) {
+      Error error = secret.error();
+      error.message += fmt::format(", in line {} of {}", number, InputName(path));
+      return error;
+    }
+    secrets.push_back(*std::move(secret));
+  }
+  return secrets;
 }
 
 Result<ImagePullServiceAccount> ParseServiceAccount(std::string_view flag, std::string_view text) {
@@ -160,8 +241,7 @@ Result<ImagePullServiceAccount> ParseServiceAccount(std::string_view flag, std::
 
 void StoreFlags::Declare(Flags& flags) {
   flags.Value("--store", &store, "DIR",
-              "the store's directory; else that of WAYBILL_STORE, or of the\n"
-              "configuration file",
+              "the store's directory; else WAYBILL_STORE, or the settings",
               Length{.hint = "name the store's directory"}, kRequired | kTakesSetting);
   DeclareUntestedLmdb(flags);
 }
@@ -200,16 +280,12 @@ void StoreFlags::DeclareWait(Flags& flags) {
     return parsed;
   };
   flags.Value("--wait", &wait, "TIME",
-              "how long to wait while another process owns the store: seconds, or\n"
-              "30s, 2m, at most 1d; 0 (default): not at all",
-              parse, kSeldom);
+              "how long to wait for another process that owns the store, 1d at most", parse,
+              kSeldom);
 }
 
 void ChangeFlags::DeclareAllowEmpty(Flags& flags, std::string_view list) {
-  flags.Switch("--allow-empty", &allow_empty,
-               fmt::format("accept an empty {}; otherwise it is refused (2)\n"
-                           "if the store holds something",
-                           list));
+  flags.Switch("--allow-empty", &allow_empty, fmt::format("accept an empty {}", list));
 }
 
 void ChangeFlags::DeclareDryRun(Flags& flags) {
@@ -226,15 +302,13 @@ void EvidenceFlags::DeclareShortNames(Flags& flags) {
 void EvidenceFlags::Declare(Flags& flags) {
   DeclareShortNames(flags);
   flags.Value("--grace", &grace_, "TIME",
-              "how long after a failure that the runtime reported a pull may\n"
-              "still have brought its image: 2m (default)",
-              ParseDuration, kSeldom | kTakesSetting);
+              "how long a pull that failed may still bring its image: 2m (default)", ParseDuration,
+              kSeldom | kTakesSetting);
   flags.Value("--window", &window_, "TIME", "the same after an end that is not known: 2h (default)",
               ParseDuration, kSeldom | kTakesSetting);
   flags.Value("--remember", &remember_, "TIME",
-              "how long is remembered what was known of an image that is\n"
-              "gone: 30d (default); 0: not at all",
-              ParseDuration, kSeldom | kTakesSetting);
+              "how long to remember an image that is gone: 30d (default)", ParseDuration,
+              kSeldom | kTakesSetting);
 }
 
 EvidenceOptions EvidenceFlags::options() const {
@@ -262,9 +336,8 @@ Result<void> EvidenceFlags::CheckOwner(const EvidenceOptions& owner) const {
 
 void DeclareFirstStart(Flags& flags, FirstStart* target) {
   flags.Choice("--first-start", target, "presume|close",
-               "what to make of images that have neither record nor open pull when\n"
-               "the store is new: presume them preloaded, as a kubelet does\n"
-               "(default), or close them",
+               "what a new store makes of images that have neither record nor open\n"
+               "pull: presume them preloaded (default), or close them",
                Named(ParseFirstStart), kTakesSetting);
 }
 
@@ -284,16 +357,14 @@ void AgeFlags::Declare(Flags& flags) {
     flags.Value(name, target, "TIME", help, parse, kSeldom | kTakesSetting);
   };
   declare("--max-age", &parsed_.credentials, kMinAge,
-          "how long a credential opens images after a pull proved it: 60s to\n"
-          "365d, or 0, for ever (default). With one of these four flags the\n"
-          "store remembers all four, until a start gives one again");
+          "how long a proven credential opens images: 60s to 365d, or 0, for ever\n"
+          "(default). The store remembers these four flags together");
   declare("--max-age-service-accounts", &parsed_.service_accounts, kMinAge,
           "a shorter one for service accounts");
   declare("--max-age-node-pods", &parsed_.node_pods, kMinAge,
           "the same for images that were pulled without credentials");
   declare("--keep-revocations", &parsed_.revocations, std::chrono::hours(24),
-          "how long what `waybill forget` forgot is kept from coming back:\n"
-          "1d or more, 30d (default)");
+          "how long what was forgotten stays so: 1d or more, 30d (default)");
   flags.Check([this]() -> Result<void> {
     if (parsed_.credentials.count() != 0 && parsed_.service_accounts > parsed_.credentials) {
       return BadFlag("--max-age-service-accounts", "it is longer than --max-age");
@@ -305,9 +376,23 @@ void AgeFlags::Declare(Flags& flags) {
 
 void RuntimeFlag::Declare(Flags& flags) {
   flags.Value("--runtime", &given_, "HANDLER",
-              "the runtime handler of the pod's RuntimeClass; '' (default)\n"
-              "or its name is the default handler",
+              "the runtime handler of the pod's RuntimeClass; '' is the default one",
               LengthOrNone{kMaxRuntimeHandlerBytes});
+}
+
+Flag& ProofsFlag::Declare(Flags& flags) {
+  Flag& flag = flags.List("--proofs", &rules_, "[PATTERN=]any|registry",
+                          "which proofs count, of all images or those of PATTERN: any (default),\n"
+                          "or only what the registry checked; may be repeated",
+                          ParseProofRule);
+  flag.choices = {"any", "registry"};
+  return flag.TakesSetting();
+}
+
+Result<VerificationPolicy> ProofsFlag::In(const VerificationPolicy& policy) const {
+  auto with = policy.WithProofs(rules_);
+  if (!with) return About("--proofs", with.error());
+  return with;
 }
 
 Flag::Values PolicyNames() {
@@ -379,16 +464,13 @@ void PullFlags::Declare(Flags& flags, bool needs_image) {
                             "the container's image, as the pod spells it", Length{kMaxImageBytes});
   if (needs_image) named.Required("give the container's image as the pod spells it");
   flags.Value("--image-ref", &image_ref, "REF",
-              "what the runtime calls the image, or for check short for it; '' if it\n"
-              "is not on the node (needed by check and pulled)",
+              "what the runtime calls the image, or short for it; '' if it is not\n"
+              "on the node (needed by check and pulled)",
               LengthOrNone{kMaxImageRefBytes});
   flags.List("--secret", &secrets, "NS/NAME/UID/HASH|@FILE",
-             "a pull Secret of the pod; without a hash NS/NAME/UID; @FILE reads\n"
-             "the line from a file; may be repeated",
-             ReadSecret);
+             "a pull Secret of the pod, with or without hash; @FILE: in a file", ReadSecret);
   flags.Value("--secrets", &secrets_path_, "FILE|-",
-              "pull Secrets of the pod, a line of JSON each; other users can see\n"
-              "arguments, but not what is read");
+              "pull Secrets of the pod, a line of JSON each; other users don't see them");
   flags.Value("--service-account", &service_account, "NS/NAME/UID", "the pod's service account",
               ParseServiceAccount);
   runtime.Declare(flags);

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "bindings/cli/flags.h"
-#include "bindings/cli/proofs_flag.h"
 #include "waybill/waybill.h"
 
 namespace waybill::cli {
@@ -56,11 +55,18 @@ Result<PullId> ParsePullId(std::string_view flag, std::string_view text);
 Result<std::string> ParseDigest(std::string_view flag, const std::string& text);
 // A bare one, or NAMESPACE.
 Result<std::string> ParseNamespace(std::string_view flag, const std::string& text);
-// NAMESPACE/NAME/UID/HASH; the hash and the '/' before it are optional. No error quotes the text.
-Result<ImagePullSecret> ParseSecret(std::string_view text);
-// The namespace, name and UID are not empty, and nothing is too long.
-Result<void> CheckSecret(std::string_view flag, const ImagePullSecret& secret,
-                         std::string_view form);
+// Pull Secrets. Every user of the node can see arguments, so the hash of a credential may come from
+// a file instead. No error quotes such a file.
+//
+// --secret: NAMESPACE/NAME/UID/HASH, the hash and the '/' before it optional; or @FILE, a file with
+// one such line.
+Result<ImagePullSecret> ReadSecret(std::string_view flag, const std::string& text);
+
+// --secrets: the file `path` ("-": standard input), a line each:
+//   {"namespace":"…","name":"…","uid":"…","credentialHash":"…"}
+// as in a kubelet's record; credentialHash is optional. Empty lines are ignored.
+Result<std::vector<ImagePullSecret>> ReadSecrets(const std::string& path);
+
 // NAMESPACE/NAME/UID.
 Result<ImagePullServiceAccount> ParseServiceAccount(std::string_view flag, std::string_view text);
 
@@ -135,6 +141,17 @@ struct RuntimeFlag {
  private:
   std::optional<std::string> given_;
   std::string none_;
+};
+
+// --proofs: which proofs count, by who checked the credential (waybill/policy.h).
+class ProofsFlag {
+ public:
+  Flag& Declare(Flags& flags);
+  // The policy with these rules.
+  Result<VerificationPolicy> In(const VerificationPolicy& policy) const;
+
+ private:
+  std::vector<ProofRule> rules_;
 };
 
 // --policy, --allow, --allow-preloaded-only, and --kubelet-config in place of the first two;

@@ -119,6 +119,14 @@ Json JsonOf(const Revocation& what, Hashes hashes) {
   return object;
 }
 
+Json JsonOf(const Backup& backup) {
+  return {{"name", backup.path.filename().string()},
+          {"path", backup.path.string()},
+          {"schemaVersion", backup.schema_version},
+          {"commitSequence", backup.commit_sequence},
+          {"bytes", backup.bytes}};
+}
+
 Json JsonOf(const ImagePullIntent& intent) {
   Json object = {{"image", intent.image}};
   if (!intent.runtime_handler.empty()) object["runtimeHandler"] = intent.runtime_handler;
@@ -142,6 +150,11 @@ void SortForReading(std::vector<Revocation>& revocations) {
 
 std::string_view QuarantineKindName(QuarantineKind kind) {
   return kind == QuarantineKind::kImageRef ? "imageRef" : "image";
+}
+
+std::string_view PoolRelationName(PoolRelation relation) {
+  constexpr std::string_view kNames[] = {"inPool", "outsidePool", "otherLength"};
+  return kNames[static_cast<std::size_t>(relation)];
 }
 
 std::string AccessText(const ImagePullCredentials& credentials) {

@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "bindings/cli/output.h"
+#include "waybill/maintenance.h"
 #include "waybill/platform.h"
 #include "waybill/report.h"
 #include "waybill/runtime_handler.h"
 #include "waybill/types.h"
+#include "waybill/user_namespace.h"
 
 namespace waybill::cli {
 
@@ -23,6 +25,7 @@ Json JsonOf(const RuntimeHandler& handler);
 // Empty fields of runtime handlers and manifests are left out.
 Json JsonOf(const ImagePulledRecord& record, Hashes hashes);
 Json JsonOf(const ImagePullIntent& intent);
+Json JsonOf(const Backup& backup);
 Json JsonOf(const Revocation& what, Hashes hashes);
 
 // Sorts by image ref, then by runtime handler.
@@ -30,6 +33,7 @@ void SortForReading(std::vector<ImagePulledRecord>& records);
 void SortForReading(std::vector<Revocation>& revocations);
 
 std::string_view QuarantineKindName(QuarantineKind kind);  // "imageRef", "image"
+std::string_view PoolRelationName(PoolRelation relation);  // "inPool", "outsidePool", "otherLength"
 
 // "all pods of the node", "2 secrets, 1 service account", "nobody until pulled again".
 std::string AccessText(const ImagePullCredentials& credentials);

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "bindings/cli/progress.h"
-#include "store/base/try.h"
 #include "waybill/streaming.h"
 
 namespace waybill::cli {

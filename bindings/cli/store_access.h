@@ -12,7 +12,7 @@
 #include "bindings/cli/output.h"
 #include "bindings/cli/owner_wait.h"
 #include "bindings/cli/parse.h"
-#include "bindings/cli/quiet_store.h"
+#include "bindings/cli/store_copy.h"
 #include "store/base/try.h"
 #include "waybill/node_store.h"
 #include "waybill/owner.h"
