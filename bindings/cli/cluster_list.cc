@@ -107,11 +107,10 @@ Result<void> ReadCoordinate(JsonValue owner, std::string_view name, std::string&
 template <typename Object>
 Result<void> ReadMetadata(JsonValue object, Object& out) {
   const auto metadata = TRY(internal::Require(object, "metadata", JsonKind::kObject));
-  auto read = ReadCoordinate(metadata, "namespace", out.namespace_name);
-  if (read) read = ReadCoordinate(metadata, "name", out.name);
-  if (read) read = ReadCoordinate(metadata, "uid", out.uid);
-  if (read && out.name.empty()) return metadata.Fail("the object has no name");
-  return read;
+  TRY(ReadCoordinate(metadata, "namespace", out.namespace_name));
+  TRY(ReadCoordinate(metadata, "name", out.name));
+  TRY(ReadCoordinate(metadata, "uid", out.uid));
+  return out.name.empty() ? metadata.Fail("the object has no name") : Result<void>();
 }
 
 Result<void> ReadPullSecretNames(JsonValue owner, std::vector<std::string>& out) {
@@ -148,13 +147,10 @@ Result<void> ReadContainers(JsonValue spec, std::string_view field, ContainerKin
   return ForEachObject(spec, field, [&](JsonValue container) -> Result<void> {
     ContainerToStart& added = out.containers.emplace_back();
     added.kind = kind;
-    auto read = ReadCoordinate(container, "name", added.name);
+    TRY(ReadCoordinate(container, "name", added.name));
     // An image of any length is read: its decision says that only this container can't start.
-    if (read) {
-      read = internal::ReadStringField(container, "image", kMaxClusterListBytes, added.image);
-    }
-    if (read) read = ReadPolicy(container, "imagePullPolicy", added);
-    return read;
+    TRY(internal::ReadStringField(container, "image", kMaxClusterListBytes, added.image));
+    return ReadPolicy(container, "imagePullPolicy", added);
   });
 }
 
@@ -164,12 +160,9 @@ Result<void> ReadImageVolumes(JsonValue spec, PodToStart& out) {
     if (!image) return {};
     ContainerToStart& added = out.containers.emplace_back();
     added.kind = ContainerKind::kImageVolume;
-    auto read = ReadCoordinate(volume, "name", added.name);
-    if (read) {
-      read = internal::ReadStringField(*image, "reference", kMaxClusterListBytes, added.image);
-    }
-    if (read) read = ReadPolicy(*image, "pullPolicy", added);
-    return read;
+    TRY(ReadCoordinate(volume, "name", added.name));
+    TRY(internal::ReadStringField(*image, "reference", kMaxClusterListBytes, added.image));
+    return ReadPolicy(*image, "pullPolicy", added);
   });
 }
 
@@ -184,9 +177,8 @@ Result<void> ReadStatuses(JsonValue status, std::string_view field, ContainerKin
   return ForEachObject(status, field, [&](JsonValue one) -> Result<void> {
     std::string name;
     std::string image_id;
-    auto read = ReadCoordinate(one, "name", name);
-    if (read) read = internal::ReadStringField(one, "imageID", kMaxClusterListBytes, image_id);
-    if (!read) return read;
+    TRY(ReadCoordinate(one, "name", name));
+    TRY(internal::ReadStringField(one, "imageID", kMaxClusterListBytes, image_id));
     for (ContainerToStart& container : out.containers) {
       if (container.kind != kind || container.name != name) continue;
       container.status_ref = RefOfImageId(image_id);
@@ -199,24 +191,20 @@ Result<PodToStart> ReadPod(JsonValue object) {
   PodToStart pod;
   TRY(ReadMetadata(object, pod));
   const auto spec = TRY(internal::Require(object, "spec", JsonKind::kObject));
-  auto read = ReadCoordinate(spec, "nodeName", pod.node_name);
-  if (read) read = ReadCoordinate(spec, "runtimeClassName", pod.runtime_class);
-  if (read) read = ReadCoordinate(spec, "serviceAccountName", pod.service_account);
-  if (read) read = ReadPullSecretNames(spec, pod.pull_secrets);
-  if (read) read = ReadContainers(spec, "initContainers", ContainerKind::kInit, pod);
-  if (read) read = ReadContainers(spec, "containers", ContainerKind::kRegular, pod);
-  if (read) read = ReadContainers(spec, "ephemeralContainers", ContainerKind::kEphemeral, pod);
-  if (read) read = ReadImageVolumes(spec, pod);
-  if (!read) return read.error();
+  TRY(ReadCoordinate(spec, "nodeName", pod.node_name));
+  TRY(ReadCoordinate(spec, "runtimeClassName", pod.runtime_class));
+  TRY(ReadCoordinate(spec, "serviceAccountName", pod.service_account));
+  TRY(ReadPullSecretNames(spec, pod.pull_secrets));
+  TRY(ReadContainers(spec, "initContainers", ContainerKind::kInit, pod));
+  TRY(ReadContainers(spec, "containers", ContainerKind::kRegular, pod));
+  TRY(ReadContainers(spec, "ephemeralContainers", ContainerKind::kEphemeral, pod));
+  TRY(ReadImageVolumes(spec, pod));
   const auto status = TRY(FindOf(object, "status", JsonKind::kObject, "an object"));
   if (!status) return pod;
-  const JsonValue there = *status;
-  read = ReadCoordinate(there, "phase", pod.phase);
-  if (read) read = ReadStatuses(there, "initContainerStatuses", ContainerKind::kInit, pod);
-  if (read) read = ReadStatuses(there, "containerStatuses", ContainerKind::kRegular, pod);
-  if (read)
-    read = ReadStatuses(there, "ephemeralContainerStatuses", ContainerKind::kEphemeral, pod);
-  if (!read) return read.error();
+  TRY(ReadCoordinate(*status, "phase", pod.phase));
+  TRY(ReadStatuses(*status, "initContainerStatuses", ContainerKind::kInit, pod));
+  TRY(ReadStatuses(*status, "containerStatuses", ContainerKind::kRegular, pod));
+  TRY(ReadStatuses(*status, "ephemeralContainerStatuses", ContainerKind::kEphemeral, pod));
   return pod;
 }
 
@@ -236,28 +224,22 @@ Result<ListedSecret> ReadListedSecret(JsonValue object) {
 
 Result<ListedServiceAccount> ReadServiceAccount(JsonValue object) {
   ListedServiceAccount account;
-  auto read = ReadMetadata(object, account);
-  if (read) read = ReadPullSecretNames(object, account.pull_secrets);
-  if (!read) return read.error();
+  TRY(ReadMetadata(object, account));
+  TRY(ReadPullSecretNames(object, account.pull_secrets));
   return account;
-}
-
-// Adds what is read, or returns its error.
-template <typename Object>
-Result<void> AddTo(std::vector<Object>& list, Result<Object> object) {
-  if (!object) return object.error();
-  list.push_back(*std::move(object));
-  return {};
 }
 
 Result<void> ReadObject(JsonValue object, ClusterKind kind, ClusterObjects& out) {
   switch (kind) {
     case ClusterKind::kPod:
-      return AddTo(out.pods, ReadPod(object));
+      out.pods.push_back(TRY(ReadPod(object)));
+      return {};
     case ClusterKind::kSecret:
-      return AddTo(out.secrets, ReadListedSecret(object));
+      out.secrets.push_back(TRY(ReadListedSecret(object)));
+      return {};
     case ClusterKind::kServiceAccount:
-      return AddTo(out.service_accounts, ReadServiceAccount(object));
+      out.service_accounts.push_back(TRY(ReadServiceAccount(object)));
+      return {};
     case ClusterKind::kRuntimeClass:
       break;
   }
@@ -349,17 +331,9 @@ std::string_view CommandThatLists(ClusterKind kind) {
 }
 
 std::string_view ContainerKindName(ContainerKind kind) {
-  switch (kind) {
-    case ContainerKind::kInit:
-      return "initContainer";
-    case ContainerKind::kRegular:
-      return "container";
-    case ContainerKind::kEphemeral:
-      return "ephemeralContainer";
-    case ContainerKind::kImageVolume:
-      return "imageVolume";
-  }
-  return {};
+  constexpr std::string_view kNames[] = {"initContainer", "container", "ephemeralContainer",
+                                         "imageVolume"};
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
 Result<ClusterObjects> DecodeClusterList(std::string_view json, ClusterKind wanted) {
@@ -372,7 +346,7 @@ Result<ClusterObjects> DecodeClusterList(std::string_view json, ClusterKind want
   std::size_t count = 0;
   if (const KindOfObject* single = FindKind(text)) {
     count = 1;
-    if (auto read = ReadObject(root, single->kind, objects); !read) return read.error();
+    TRY(ReadObject(root, single->kind, objects));
   } else {
     TRY(CheckWholeList(root));
     const auto items = TRY(internal::FindField(root, "items"));
@@ -384,10 +358,9 @@ Result<ClusterObjects> DecodeClusterList(std::string_view json, ClusterKind want
     return WrongDocument(fmt::format("none of its {} {} is a {}", count,
                                      count == 1 ? "object" : "objects", of_wanted.name));
   }
-  auto once = CheckNamesOnce(objects.pods, "Pod");
-  if (once) once = CheckNamesOnce(objects.secrets, "Secret");
-  if (once) once = CheckNamesOnce(objects.service_accounts, "ServiceAccount");
-  if (!once) return once.error();
+  TRY(CheckNamesOnce(objects.pods, "Pod"));
+  TRY(CheckNamesOnce(objects.secrets, "Secret"));
+  TRY(CheckNamesOnce(objects.service_accounts, "ServiceAccount"));
   return objects;
 }
 

@@ -2,6 +2,7 @@
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/progress.h"
+#include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
 #include "store/base/try.h"
 
@@ -19,11 +20,7 @@ class BackupCall final : public StoreCall {
     auto made = TRY(file_ ? Write() : WithWriter(Writer::Open(store_), [](Writer& writer) {
       return writer.owner().MakeBackup();
     }));
-    out.WriteJson({{"name", made.path.filename().string()},
-                   {"path", made.path.string()},
-                   {"schemaVersion", made.schema_version},
-                   {"commitSequence", made.commit_sequence},
-                   {"bytes", made.bytes}});
+    out.WriteJson(JsonOf(made));
     out.WriteName(made.path.string());
     out.Line("backup: {}, of commit {}, {} bytes", made.path.string(), made.commit_sequence,
              made.bytes);
@@ -56,9 +53,8 @@ Command BackupCommand() {
       .summary = "make a backup, beside the store or in a file",
       .notes =
           R"(A compact copy, checked. Without FILE: in DIR/backup; the last three backups are kept
-there, those that a migration made included, and of one state the last. With FILE: there,
-for as long as you keep it, while any process owns the store. It replaces no file.
-`waybill restore` lists those in DIR/backup, and puts any of them back.)",
+there. With FILE: there, for as long as you keep it, while any process owns the store.
+It replaces no file. `waybill restore` puts either back.)",
       .examples = R"(waybill backup
 waybill backup /var/backups/waybill.mdb)",
       .call = New<BackupCall>};

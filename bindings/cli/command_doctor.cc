@@ -1,8 +1,6 @@
 // waybill doctor: whether this node keeps one tenant's images from another. Needs no store, and
 // changes nothing.
 
-#include <array>
-#include <memory>
 #include <string>
 
 #include "bindings/cli/command.h"
@@ -52,9 +50,7 @@ class DoctorCall final : public Call {
     cri.TakesSetting(here);
     flags
         .List("--kubelet-config", &options_.kubelet_config, "FILE|DIR",
-              "the kubelet's own config.yaml, or the directory of its --config-dir; else\n"
-              "those that the kubelet names; may be repeated, the last wins",
-              Length())
+              "its config.yaml, or the directory of its --config-dir; may be repeated", Length())
         .TakesSetting(here);
     flags
         .Value("--store", &options_.store, "DIR",
@@ -62,10 +58,8 @@ class DoctorCall final : public Call {
         .TakesSetting(here);
     flags.Value("--node", &node_, "FILE|-",
                 "what kubectl get node NAME -o json prints: which release the kubelet is");
-    flags.Value("--root", &root_, "DIR",
-                "look at the node whose root directory is there; all other paths but\n"
-                "that of --node and of the folder of --cri are its own",
-                Length(), kSeldom);
+    flags.Value("--root", &root_, "DIR", "look at the node whose root directory is there", Length(),
+                kSeldom);
   }
 
   Result<ExitCode> Run(Output& out) override {
@@ -116,17 +110,9 @@ class DoctorCall final : public Call {
   }
 
   static void WriteJson(const doctor::Findings& findings, Output& out) {
-    Json protects;
-    switch (doctor::ProtectionBy(findings)) {
-      case Protection::kYes:
-        protects = true;
-        break;
-      case Protection::kNo:
-        protects = false;
-        break;
-      case Protection::kNotKnown:
-        break;
-    }
+    const Protection protection = doctor::ProtectionBy(findings);
+    const Json protects =
+        protection == Protection::kNotKnown ? Json() : Json(protection == Protection::kYes);
     Json list = Json::array();
     for (const Finding& finding : findings) {
       list.push_back({{"check", finding.check},
@@ -177,13 +163,10 @@ Command DoctorCommand() {
       .task = kTaskTakeOver,
       .summary = "say whether this node keeps one tenant's images from another",
       .notes =
-          R"(Looks at the kubelet, the runtime, who checks credentials, user namespaces, waybill and
-the disk, and says for each thing what it saw and what to do next: ok, warn, fail, or
-unknown where it could not see. It needs no store, changes nothing, and runs no program
-of the node. The section of the same name in docs/operations.md says more. 1: something
-fails. -o name prints the checks that fail.
-
-As root it sees most.)",
+          R"(Says for each thing what it saw and what to do next: ok, warn, fail, or unknown where it
+could not see. It needs no store, changes nothing, and runs no program of the node. As
+root it sees most. docs/operations.md says more. 1: something fails. -o name: what
+fails.)",
       .examples = R"(waybill doctor
 kubectl get node node-7 -o json | waybill doctor --node -)",
       .call = New<DoctorCall>};

@@ -1,6 +1,7 @@
 // waybill restore: lists the backups of a store, or puts one back.
 
 #include "bindings/cli/command.h"
+#include "bindings/cli/described_json.h"
 #include "bindings/cli/map_size.h"
 #include "bindings/cli/owner_wait.h"
 #include "bindings/cli/store_access.h"
@@ -15,12 +16,11 @@ class RestoreCall final : public StoreCall {
   void Declare(Flags& flags) override {
     store_.DeclareToWrite(flags);
     flags.Positional("BACKUP", &backup_,
-                     "a name out of the list, or the path of a file that waybill backup\nwrote, of "
-                     "a data.mdb that was copied, or of a directory with one",
+                     "a name out of the list, or the path of a file that waybill backup\n"
+                     "wrote, of a data.mdb, or of a directory with one",
                      Length());
     flags.Switch("--dry-run", &dry_run_, "say what would be done, and change nothing");
-    flags.Value("--map-size", &map_bytes_, "BYTES",
-                "as of waybill start; otherwise as the replaced store remembers it,\nor the backup",
+    flags.Value("--map-size", &map_bytes_, "BYTES", "as of waybill start; otherwise as it was",
                 ParseMapSize, kSeldom);
     const std::string list = "waybill restore lists the backups";
     flags.Needs("--dry-run", {"BACKUP"}, list);
@@ -64,11 +64,7 @@ class RestoreCall final : public StoreCall {
     std::vector<std::vector<std::string>> rows;
     for (const Backup& backup : *backups) {
       const std::string name = backup.path.filename().string();
-      list.push_back({{"name", name},
-                      {"path", backup.path.string()},
-                      {"schemaVersion", backup.schema_version},
-                      {"commitSequence", backup.commit_sequence},
-                      {"bytes", backup.bytes}});
+      list.push_back(JsonOf(backup));
       rows.push_back({name, std::to_string(backup.schema_version),
                       std::to_string(backup.commit_sequence), std::to_string(backup.bytes)});
     }
@@ -79,22 +75,10 @@ class RestoreCall final : public StoreCall {
 
   void Write(const RestoreReport& report, const std::string& backup, Output& out) const {
     WriteDryRun(dry_run_, out);
-    out.WriteJson({{"store", store_.store},
-                   {"backup", backup},
-                   {"schemaVersion", report.schema_version},
-                   {"backupCommitSequence", report.backup_commit_sequence},
-                   {"records", report.records},
-                   {"recordsWithoutCredentials", report.records_without_credentials},
-                   {"idMappings", report.id_mappings},
-                   {"idMappingsKept", report.id_mappings_kept},
-                   {"idMappingsHeld", report.id_mappings_held},
-                   {"idMappingsDropped", report.id_mappings_dropped},
-                   {"idRangesLost", report.id_ranges_lost},
-                   {"replacedPath", report.replaced_path},
-                   {"removedPaths", report.removed_paths},
-                   {"distrustReason", report.distrust_reason},
-                   {"streaming", report.streaming},
-                   {"dryRun", dry_run_}});
+    Json answer = {{"store", store_.store}, {"backup", backup}};
+    answer.Update(JsonOf(report));
+    answer["dryRun"] = dry_run_;
+    out.WriteJson(answer);
     out.Line("restored    {}: {} at commit {}, schema version {}", backup,
              HowMany(report.records, "record"), report.backup_commit_sequence,
              report.schema_version);
@@ -147,11 +131,10 @@ Command RestoreCommand() {
       .task = kTaskRepair,
       .summary = "list backups, or put one back",
       .notes =
-          R"(Without BACKUP: lists the backups in DIR/backup, newest first. With the name of one of
-them, or a path: replaces the store by that backup, and keeps the replaced store. A
-data.mdb must have been copied while no process owned its store, and passes only if it is
-whole. The store is distrustful then: images that were pulled after the backup have no
-record.)",
+          R"(Without BACKUP: lists the backups in DIR/backup, newest first. With one: replaces the
+store, and keeps the replaced one. A data.mdb must have been copied while no process
+owned its store. The store is distrustful then: images that were pulled after the backup
+have no record.)",
       .examples = R"(waybill restore
 waybill restore /var/backups/waybill.mdb --dry-run)",
       .call = New<RestoreCall>};

@@ -1,9 +1,12 @@
 #include "bindings/cli/completion.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <optional>
 #include <sstream>
 #include <utility>
+#include <vector>
 
 #include "bindings/cli/manual.h"
 #include "bindings/cli/output.h"
@@ -42,12 +45,17 @@ Typed WordsOf(std::string_view line) {
   return typed;
 }
 
+struct Word {
+  std::string text;
+  std::string description = {};  // one line, or nothing
+};
+
 class Completer {
  public:
   Completer(const Registry& registry, Typed typed)
       : registry_(registry), typed_(std::move(typed)) {}
 
-  Completions Answer() {
+  std::string Answer() {
     const Flag* awaiting = ReadBefore();
     const std::string& current = typed_.current;
     if (awaiting != nullptr) {
@@ -70,10 +78,16 @@ class Completer {
     } else {
       AddPositional();
     }
-    std::erase_if(answer_.words, [&](const Completions::Word& word) {
+    std::erase_if(words_, [&](const Word& word) {
       return !word.text.starts_with(current) || !IsSafe(word.text);
     });
-    return std::move(answer_);
+    std::string text = fmt::format("{}\n", kind_);
+    for (const Word& word : words_) {
+      text += word.text;
+      if (!word.description.empty()) text += "\t" + Printable(word.description);
+      text += "\n";
+    }
+    return text;
   }
 
  private:
@@ -113,9 +127,8 @@ class Completer {
   }
 
   void Add(std::string text, std::string_view description = {}) {
-    if (answer_.words.size() >= kMostWords) return;
-    answer_.words.push_back(
-        {std::move(text), std::string(description.substr(0, description.find('\n')))});
+    if (words_.size() >= kMostWords) return;
+    words_.push_back({std::move(text), std::string(description.substr(0, description.find('\n')))});
   }
 
   void AddFlags() {
@@ -135,9 +148,9 @@ class Completer {
   void AddValues(const Flag& flag, const std::string& prefix) {
     const std::string& placeholder = flag.placeholder;
     if (placeholder.starts_with("FILE") || placeholder == "BACKUP") {
-      answer_.kind = Completions::Kind::kFiles;
+      kind_ = "files";
     } else if (placeholder == "DIR") {
-      answer_.kind = Completions::Kind::kDirectories;
+      kind_ = "directories";
     } else if (!flag.choices.empty()) {
       for (const std::string& choice : flag.choices) Add(prefix + choice);
     } else {
@@ -157,7 +170,7 @@ class Completer {
         for (const std::string& choice : flag.choices) Add(choice);
       } else if (flag.name == "OLD" || flag.name == "NEW" || flag.name == "BACKUP" ||
                  flag.name == "FILE") {
-        answer_.kind = Completions::Kind::kFiles;
+        kind_ = "files";
       } else if (flag.name == "PAGE") {
         AddPages();
       } else {
@@ -205,7 +218,7 @@ class Completer {
       });
     }
     // The store's order is that of its keys, which says nothing to people.
-    auto& words = answer_.words;
+    auto& words = words_;
     std::sort(words.begin(), words.end(),
               [](const auto& a, const auto& b) { return a.text < b.text; });
     const auto again = std::unique(words.begin(), words.end(),
@@ -247,25 +260,14 @@ class Completer {
   std::optional<std::string> store_;
   bool intents_ = false;  // `rm --intent`: its arguments are image strings of open pulls
   std::vector<std::string> positionals_;
-  Completions answer_;
+  std::string_view kind_ = "words";
+  std::vector<Word> words_;
 };
 
 }  // namespace
 
-Completions Complete(const Registry& registry, std::string_view line) {
+std::string Completed(const Registry& registry, std::string_view line) {
   return Completer(registry, WordsOf(line)).Answer();
-}
-
-std::string TextOf(const Completions& completions) {
-  std::string text = completions.kind == Completions::Kind::kFiles         ? "files\n"
-                     : completions.kind == Completions::Kind::kDirectories ? "directories\n"
-                                                                           : "words\n";
-  for (const Completions::Word& word : completions.words) {
-    text += word.text;
-    if (!word.description.empty()) text += "\t" + Printable(word.description);
-    text += "\n";
-  }
-  return text;
 }
 
 }  // namespace waybill::cli

@@ -230,17 +230,20 @@ void EachMember(const VerifyReport& value, const Show& show) {
 }
 
 template <typename Show>
-void EachMember(const ExportReport& value, const Show& show) {
+void EachMember(const RestoreReport& value, const Show& show) {
+  show("schemaVersion", value.schema_version);
+  show("backupCommitSequence", value.backup_commit_sequence);
   show("records", value.records);
-  show("intents", value.intents);
-  show("preloaded", value.preloaded);
-  show("closed", value.closed);
-  show("made", value.made);
-  show("spellings", value.spellings);
-  show("withoutCredentials", value.without_credentials);
+  show("recordsWithoutCredentials", value.records_without_credentials);
   show("idMappings", value.id_mappings);
+  show("idMappingsKept", value.id_mappings_kept);
+  show("idMappingsHeld", value.id_mappings_held);
+  show("idMappingsDropped", value.id_mappings_dropped);
+  show("idRangesLost", value.id_ranges_lost);
   show("replacedPath", value.replaced_path);
   show("removedPaths", value.removed_paths);
+  show("distrustReason", value.distrust_reason);
+  show("streaming", value.streaming);
 }
 
 template <typename Show>

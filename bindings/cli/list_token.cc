@@ -2,47 +2,15 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <limits>
 
 #include "bindings/cli/store_access.h"
 #include "store/base/try.h"
+#include "store/maintenance/for_the_command.h"
 
 namespace waybill::cli {
-namespace {
-
-// Digits only: from_chars would also take a sign.
-bool ReadWholeNumber(std::string_view text, std::uint64_t most, std::uint64_t& number) {
-  if (text.empty() || text.find_first_not_of("0123456789") != std::string_view::npos) return false;
-  const char* end = text.data() + text.size();
-  return std::from_chars(text.data(), end, number).ec == std::errc{} && number <= most;
-}
-
-bool ReadBootId(std::string_view text, BootTime& time) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  if (text.size() != 2 * time.boot_id.size()) return false;
-  for (std::size_t i = 0; i < time.boot_id.size(); ++i) {
-    const std::size_t high = kDigits.find(text[2 * i]);
-    const std::size_t low = kDigits.find(text[2 * i + 1]);
-    if (high == std::string_view::npos || low == std::string_view::npos) return false;
-    time.boot_id[i] = static_cast<std::uint8_t>(high * 16 + low);
-  }
-  return true;
-}
-
-}  // namespace
-
-std::string BootIdText(const BootTime& time) {
-  std::string text;
-  for (const std::uint8_t byte : time.boot_id) text += fmt::format("{:02x}", byte);
-  return text;
-}
-
-std::string FormatListToken(const ListToken& token) {
-  return fmt::format("{}.{}.{}.{}", token.commit, token.drawn.nanoseconds, token.store,
-                     BootIdText(token.drawn));
-}
+std::string BootIdText(const BootTime& time) { return internal::HexEncode(time.boot_id); }
 
 Result<ListToken> ParseListToken(std::string_view flag, std::string_view text) {
   std::array<std::string_view, 4> parts;
@@ -53,15 +21,15 @@ Result<ListToken> ParseListToken(std::string_view flag, std::string_view text) {
     parts[i] = rest.substr(0, end);
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
+  constexpr Number kNanoseconds{.most = std::numeric_limits<std::int64_t>::max()};
+  const auto commit = Number()(flag, parts[0]);
+  const auto nanoseconds = kNanoseconds(flag, parts[1]);
+  const auto store = Number()(flag, parts[2]);
   ListToken token;
-  std::uint64_t nanoseconds = 0;
-  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
-  constexpr auto kMostNanoseconds =
-      static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-  if (ReadWholeNumber(parts[0], kMost, token.commit) &&
-      ReadWholeNumber(parts[1], kMostNanoseconds, nanoseconds) &&
-      ReadWholeNumber(parts[2], kMost, token.store) && ReadBootId(parts[3], token.drawn)) {
-    token.drawn.nanoseconds = static_cast<std::int64_t>(nanoseconds);
+  if (commit && nanoseconds && store && internal::HexDecode(parts[3], token.drawn.boot_id)) {
+    token.commit = *commit;
+    token.drawn.nanoseconds = static_cast<std::int64_t>(*nanoseconds);
+    token.store = *store;
     return token;
   }
   return BadFlag(flag, fmt::format("'{}' is not a list token", text.substr(0, 200)),
@@ -73,10 +41,12 @@ Result<ListToken> DrawListToken(const StoreFlags& flags) {
 }
 
 Result<ExitCode> PrintListToken(const StoreFlags& flags, Output& out) {
-  auto token = TRY(DrawListToken(flags));
-  out.WriteJson({{"token", FormatListToken(token)}});
-  out.WriteName(FormatListToken(token));
-  out.WriteLine(FormatListToken(token));
+  const ListToken token = TRY(DrawListToken(flags));
+  const std::string text = fmt::format("{}.{}.{}.{}", token.commit, token.drawn.nanoseconds,
+                                       token.store, BootIdText(token.drawn));
+  out.WriteJson({{"token", text}});
+  out.WriteName(text);
+  out.WriteLine(text);
   return ExitCode::kYes;
 }
 

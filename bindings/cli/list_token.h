@@ -13,8 +13,7 @@
 
 namespace waybill::cli {
 
-std::string FormatListToken(const ListToken& token);
-// Only what FormatListToken prints.
+// Only what PrintListToken prints.
 Result<ListToken> ParseListToken(std::string_view flag, std::string_view text);
 
 // 32 hex digits.

@@ -8,7 +8,6 @@
 #include <exception>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "bindings/cli/arguments.h"
@@ -89,7 +88,7 @@ void WriteHelp(const Reading& reading, Output& out) {
 Result<ExitCode> Run(const std::vector<std::string>& arguments, Output& out) {
   // Asked by the scripts of `waybill completion`.
   if (arguments.size() == 2 && arguments[0] == kCompleteWord) {
-    out.WriteRaw(TextOf(Complete(Registry(), arguments[1])));
+    out.WriteRaw(Completed(Registry(), arguments[1]));
     return ExitCode::kYes;
   }
   auto reading = TRY(Read(arguments));

@@ -9,43 +9,26 @@
 #include <sstream>
 
 #include "bindings/cli/glossary.h"
+#include "bindings/cli/printable.h"
 #include "bindings/cli/settings.h"
+#include "store/base/go_json.h"
 
 namespace waybill::cli {
 namespace {
 
-// UTF-8 of our own texts: they are valid.
-std::string RoffCodePoint(std::string_view text, std::size_t& at) {
-  const auto byte = static_cast<unsigned char>(text[at]);
-  const std::size_t more = byte >= 0xF0 ? 3 : byte >= 0xE0 ? 2 : 1;
-  std::uint32_t value = byte & (0x3FU >> more);
-  for (std::size_t i = 0; i < more && at + 1 < text.size(); ++i) {
-    value = (value << 6U) | (static_cast<unsigned char>(text[++at]) & 0x3FU);
-  }
-  return fmt::format("\\[u{:04X}]", value);
-}
-
 // As it is: no character means anything to roff.
 std::string Roff(std::string_view text) {
+  constexpr std::string_view kSpecial = "\\-'`^~\"";
+  constexpr std::string_view kEscapes[] = {"e", "-", "(aq", "(ga", "(ha", "(ti", "(dq"};
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
-    if (c == '\\') {
-      out += "\\e";
-    } else if (c == '-') {
-      out += "\\-";
-    } else if (c == '\'') {
-      out += "\\(aq";
-    } else if (c == '`') {
-      out += "\\(ga";
-    } else if (c == '^') {
-      out += "\\(ha";
-    } else if (c == '~') {
-      out += "\\(ti";
-    } else if (c == '"') {
-      out += "\\(dq";
+    if (const std::size_t at = kSpecial.find(c); at != std::string_view::npos) {
+      out.append("\\").append(kEscapes[at]);
     } else if ((static_cast<unsigned char>(c) & 0x80U) != 0) {
-      out += RoffCodePoint(text, i);
+      const std::size_t length = Utf8SequenceLength(text.substr(i));
+      out += fmt::format("\\[u{:04X}]", CodePointOf(text.substr(i, length)));
+      i += length - 1;
     } else {
       out += c;
     }

@@ -3,39 +3,11 @@
 #include <fmt/core.h>
 
 #include <cstddef>
-#include <cstdint>
+
+#include "store/base/go_json.h"
 
 namespace waybill::cli {
 namespace {
-
-struct CodePoint {
-  std::uint32_t value = 0;
-  std::size_t length = 0;  // 0: these bytes are not UTF-8
-};
-
-CodePoint Decode(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return {first, 1};
-  std::size_t length = 0;
-  std::uint32_t value = 0;
-  std::uint32_t least = 0;
-  if (first >= 0xC2 && first <= 0xDF) {
-    length = 2, value = first & 0x1FU, least = 0x80;
-  } else if (first >= 0xE0 && first <= 0xEF) {
-    length = 3, value = first & 0x0FU, least = 0x800;
-  } else if (first >= 0xF0 && first <= 0xF4) {
-    length = 4, value = first & 0x07U, least = 0x10000;
-  }
-  if (length == 0 || text.size() < length) return {};
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0U) != 0x80U) return {};
-    value = (value << 6U) | (byte(i) & 0x3FU);
-  }
-  const bool surrogate = value >= 0xD800 && value <= 0xDFFF;
-  if (value < least || value > 0x10FFFF || surrogate) return {};
-  return {value, length};
-}
 
 // C0 and C1 controls, line and paragraph separators, and characters that change the writing
 // direction.
@@ -46,30 +18,38 @@ bool NeedsEscape(std::uint32_t c) {
 
 }  // namespace
 
+std::uint32_t CodePointOf(std::string_view sequence) {
+  const auto first = static_cast<unsigned char>(sequence[0]);
+  std::uint32_t value = sequence.size() == 1 ? first : first & (0x7FU >> sequence.size());
+  for (const char c : sequence.substr(1)) {
+    value = (value << 6U) | (static_cast<unsigned char>(c) & 0x3FU);
+  }
+  return value;
+}
+
 std::string Printable(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
-    const CodePoint c = Decode(text);
-    if (c.length == 0) {
+    const std::size_t length = Utf8SequenceLength(text);
+    if (length == 0) {
       out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
       text.remove_prefix(1);
       continue;
     }
-    if (!NeedsEscape(c.value)) {
-      out += text.substr(0, c.length);
-    } else if (c.value == '\n') {
+    const std::uint32_t c = CodePointOf(text.substr(0, length));
+    if (!NeedsEscape(c)) {
+      out += text.substr(0, length);
+    } else if (c == '\n') {
       out += "\\n";
-    } else if (c.value == '\t') {
+    } else if (c == '\t') {
       out += "\\t";
-    } else if (c.value == '\r') {
+    } else if (c == '\r') {
       out += "\\r";
-    } else if (c.value < 0x80) {
-      out += fmt::format("\\x{:02x}", c.value);
     } else {
-      out += fmt::format("\\u{:04x}", c.value);
+      out += c < 0x80 ? fmt::format("\\x{:02x}", c) : fmt::format("\\u{:04x}", c);
     }
-    text.remove_prefix(c.length);
+    text.remove_prefix(length);
   }
   return out;
 }

@@ -3,6 +3,7 @@
 #ifndef WAYBILL_BINDINGS_CLI_PRINTABLE_H_
 #define WAYBILL_BINDINGS_CLI_PRINTABLE_H_
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,9 @@ std::string Printable(std::string_view text);
 
 // `text` as one word of a POSIX shell.
 std::string ShellWord(std::string_view text);
+
+// What `sequence`, one of valid UTF-8, stands for.
+std::uint32_t CodePointOf(std::string_view sequence);
 
 }  // namespace waybill::cli
 

@@ -1,20 +1,7 @@
-// What flags that were not given take their values from.
-//
-// 1. The environment: WAYBILL_STORE for --store.
-// 2. A configuration file in TOML: that of --config, of WAYBILL_CONFIG, or
-//    /etc/waybill/config.toml, which need not exist. "none" is no file. A key is the name
-//    of a flag without its dashes; the value is a string or a number, true or false for a switch,
-//    an array of strings for a flag that may be repeated. Paths are absolute:
-//
-//      store = "/var/lib/waybill"
-//      kubelet-dir = "/var/lib/kubelet"
-//      cri = "auto"
-//      kubelet-config = ["/var/lib/kubelet/config.yaml"]
-//
-//    `store`, `kubelet-dir`, `witness` and `cri` belong together: they are of one node. A command
-//    that names another store or kubelet directory takes none of them, and a file that has one of
-//    the last three has a store; with `cri` also a kubelet directory, without whose records what
-//    the runtime lists could look preloaded.
+// What flags that were not given take their values from:
+// The environment, WAYBILL_STORE for --store, then a configuration file in TOML: that of --config,
+// of WAYBILL_CONFIG, or /etc/waybill/config.toml, which need not exist; README.md, "Settings", has
+// what may stand in it.
 
 #ifndef WAYBILL_BINDINGS_CLI_SETTINGS_H_
 #define WAYBILL_BINDINGS_CLI_SETTINGS_H_

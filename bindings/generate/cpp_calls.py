@@ -107,7 +107,7 @@ SHOWN = ("MigrationReport", "RuntimesReport", "CollapseReport", "ImportReport",
          "UserNamespaceReport", "ObserveReport", "ImagePreloadedRecord", "QuarantineEntry",
          "TrustEvent", "IdMapping", "HeldPod", "UserNamespaceAllocation", "PruneReport",
          "ForgetReport", "UserNamespaceCleanupReport", "Statistics", "VerifyReport",
-         "ExportReport", "LedgerEntry", "StreamingFinding")
+         "RestoreReport", "LedgerEntry", "StreamingFinding")
 JSON_NAMES = {"last_updated": "lastUpdatedTime", "is_default": "default"}
 
 
