@@ -9,7 +9,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace waybill::bench {
 
@@ -35,9 +37,14 @@ class BareLmdb {
   // Rewrites every record in one durable commit. Returns how many.
   std::size_t RewriteRecords();
 
+  // As they are stored, in no order.
+  std::vector<std::string> Records() { return Values(records_); }
+  std::vector<std::string> Intents() { return Values(intents_); }
+
  private:
   void OpenEnvironment();
   void CloseEnvironment();
+  std::vector<std::string> Values(MDB_dbi table);
 
   std::filesystem::path directory_;
   MDB_env* env_ = nullptr;

@@ -9,44 +9,17 @@
 #include <algorithm>
 #include <climits>
 #include <mutex>
+#include <span>
 #include <utility>
 
+#include "bench/lmdb_calls.h"
 #include "bench/peers/peer.h"
 
 namespace waybill::bench {
 
 namespace {
 
-void CheckLmdb(int rc, const char* doing) {
-  if (rc != MDB_SUCCESS) {
-    throw std::runtime_error(std::string("LMDB: ") + doing + ": " + mdb_strerror(rc));
-  }
-}
-
-class LmdbWrite {
- public:
-  explicit LmdbWrite(MDB_env* env) { CheckLmdb(mdb_txn_begin(env, nullptr, 0, &txn_), "begin"); }
-  ~LmdbWrite() {
-    if (txn_ != nullptr) mdb_txn_abort(txn_);
-  }
-  LmdbWrite(const LmdbWrite&) = delete;
-  LmdbWrite& operator=(const LmdbWrite&) = delete;
-
-  void Put(MDB_dbi dbi, const BareKey& key, const std::string& value) {
-    MDB_val k{BareKey::kBytes, const_cast<void*>(key.data())};
-    MDB_val v{value.size(), const_cast<char*>(value.data())};
-    CheckLmdb(mdb_put(txn_, dbi, &k, &v, 0), "put");
-  }
-  void Delete(MDB_dbi dbi, const BareKey& key) {
-    MDB_val k{BareKey::kBytes, const_cast<void*>(key.data())};
-    CheckLmdb(mdb_del(txn_, dbi, &k, nullptr), "delete");
-  }
-  void Commit() { CheckLmdb(mdb_txn_commit(std::exchange(txn_, nullptr)), "commit"); }
-  MDB_txn* get() { return txn_; }
-
- private:
-  MDB_txn* txn_ = nullptr;
-};
+lmdb::Bytes BytesOf(const std::string& text) { return std::as_bytes(std::span(text)); }
 
 enum class Flush : std::uint8_t { kByLmdb, kOnce };
 
@@ -59,17 +32,6 @@ class LmdbPeer final : public Peer {
   std::string name() const override {
     return flush_ == Flush::kOnce ? "bare LMDB, one flush" : "bare LMDB";
   }
-  std::string how_it_writes() const override {
-    return std::string("put; put and delete in one transaction; ") +
-           (flush_ == Flush::kOnce
-                ? "MDB_NOSYNC and one fdatasync, into written room: the limit of waybill's commits"
-                : "default durability");
-  }
-  std::string how_it_reads() const override {
-    return "hash the image ref, renew a read transaction, mdb_get";
-  }
-  std::string how_callers_write() const override { return "LMDB's own lock, a commit each"; }
-  std::string how_it_checks() const override { return "mdb_env_open, a cursor over every entry"; }
 
   void Fill(std::size_t records, const StoredBytes& bytes) override {
     std::filesystem::create_directory(directory());
@@ -79,7 +41,7 @@ class LmdbPeer final : public Peer {
     for (std::size_t first = 0; first < records; first += kTogether) {
       LmdbWrite write(env_);
       for (std::size_t i = first; i < std::min(records, first + kTogether); ++i) {
-        write.Put(records_, BareKey(ImageRefOf(i)), bytes.Record(i));
+        write.Put(records_, BareKey(ImageRefOf(i)).span(), BytesOf(bytes.Record(i)));
       }
       write.Commit();
     }
@@ -92,20 +54,10 @@ class LmdbPeer final : public Peer {
     CheckLmdb(mdb_env_set_mapsize(env_, std::size_t{1} << 32), "set the map's size");
     const unsigned flags = MDB_NOTLS | (flush_ == Flush::kOnce ? unsigned{MDB_NOSYNC} : 0U);
     CheckLmdb(mdb_env_open(env_, directory().c_str(), flags, 0600), "open");
-    MDB_txn* txn = nullptr;
-    const int rc = mdb_txn_begin(env_, nullptr, MDB_RDONLY, &txn);
-    CheckLmdb(rc, "begin");
-    const bool is_new = mdb_dbi_open(txn, "records", 0, &records_) == MDB_NOTFOUND;
-    if (is_new) {
-      mdb_txn_abort(txn);
-      LmdbWrite write(env_);
-      CheckLmdb(mdb_dbi_open(write.get(), "records", MDB_CREATE, &records_), "make a table");
-      CheckLmdb(mdb_dbi_open(write.get(), "intents", MDB_CREATE, &intents_), "make a table");
-      write.Commit();
-    } else {
-      CheckLmdb(mdb_dbi_open(txn, "intents", 0, &intents_), "open a table");
-      CheckLmdb(mdb_txn_commit(txn), "keep the tables");
-    }
+    LmdbWrite write(env_);
+    CheckLmdb(mdb_dbi_open(write.get(), "records", MDB_CREATE, &records_), "open a table");
+    CheckLmdb(mdb_dbi_open(write.get(), "intents", MDB_CREATE, &intents_), "open a table");
+    write.Commit();
     CheckLmdb(mdb_txn_begin(env_, nullptr, MDB_RDONLY, &reader_), "begin");
     mdb_txn_reset(reader_);
   }
@@ -115,30 +67,10 @@ class LmdbPeer final : public Peer {
     if (env_ != nullptr) mdb_env_close(std::exchange(env_, nullptr));
   }
 
-  void OpenAndCheck(std::size_t records) override {
-    Open();
-    CheckLmdb(mdb_txn_renew(reader_), "renew");
-    std::size_t entries = 0;
-    unsigned sum = 0;
-    for (const MDB_dbi dbi : {records_, intents_}) {
-      MDB_cursor* cursor = nullptr;
-      CheckLmdb(mdb_cursor_open(reader_, dbi, &cursor), "open a cursor");
-      MDB_val k{};
-      MDB_val v{};
-      while (mdb_cursor_get(cursor, &k, &v, MDB_NEXT) == MDB_SUCCESS) {
-        ++entries;
-        sum += *static_cast<const unsigned char*>(v.mv_data);
-      }
-      mdb_cursor_close(cursor);
-    }
-    mdb_txn_reset(reader_);
-    if (entries < records || sum == 0) throw std::runtime_error("LMDB: records are missing");
-  }
-
   bool Read(const Question& question) override {
     const BareKey key(question.image_ref);
     if (mdb_txn_renew(reader_) != MDB_SUCCESS) return false;
-    MDB_val k{BareKey::kBytes, const_cast<void*>(key.data())};
+    MDB_val k = lmdb::ToVal(key.span());
     MDB_val v{};
     const bool found = mdb_get(reader_, records_, &k, &v) == MDB_SUCCESS && v.mv_size > 0 &&
                        *static_cast<volatile const char*>(v.mv_data) >= CHAR_MIN;
@@ -149,18 +81,13 @@ class LmdbPeer final : public Peer {
   void PutIntent(Pull& pull) override {
     MakeRoom();
     LmdbWrite write(env_);
-    write.Put(intents_, BareKey(pull.image), bytes_->Intent());
-    Commit(write);
-  }
-  void DropIntent(Pull& pull) override {
-    LmdbWrite write(env_);
-    write.Delete(intents_, BareKey(pull.image));
+    write.Put(intents_, BareKey(pull.image).span(), BytesOf(bytes_->Intent()));
     Commit(write);
   }
   void PutRecord(Pull& pull) override {
     LmdbWrite write(env_);
-    write.Put(records_, BareKey(pull.image_ref), bytes_->Record(pull.index));
-    write.Delete(intents_, BareKey(pull.image));
+    write.Put(records_, BareKey(pull.image_ref).span(), BytesOf(bytes_->Record(pull.index)));
+    write.Delete(intents_, BareKey(pull.image).span());
     Commit(write);
   }
 

@@ -7,7 +7,6 @@
 
 #include "bench/figures.h"
 #include "bench/machine.h"
-#include "bench/peers/flushes.h"
 #include "bench/peers/peer.h"
 #include "bench/peers/rows.h"
 #include "bench/program.h"
@@ -31,7 +30,7 @@ struct Plan {
 Plan QuickPlan() {
   Plan plan;
   plan.sizes = {100};
-  plan.reads = {.batch = 20, .turns = 3, .openings = 2};
+  plan.reads = {.batch = 20, .turns = 3};
   plan.writes = {{milliseconds(0), 2, 2, 16, 1},
                  {milliseconds(1), 2, 1, 16, 1},
                  {milliseconds(8), 1, 1, 8, 1}};
@@ -51,12 +50,9 @@ void MeasureSizes(const Plan& plan, const Scratch& scratch, Figures& figures) {
       for (const auto& peer : peers) peer->Fill(records, bytes);
       if (&writes == plan.writes.data()) {
         MeasureDisk(peers, records, figures);
-        MeasureOpenings(peers, records, plan.reads, figures);
-        for (const auto& peer : peers) peer->Open();
-        MeasureReads(peers, records, plan.reads, figures);
-      } else {
-        for (const auto& peer : peers) peer->Open();
       }
+      for (const auto& peer : peers) peer->Open();
+      if (&writes == plan.writes.data()) MeasureReads(peers, records, plan.reads, figures);
       MeasureWrites(peers, records, writes, figures);
       for (const auto& peer : peers) peer->Close();
       std::filesystem::remove_all(directory);
@@ -98,9 +94,7 @@ int Measure(const Options& options) {
   if (!options.records.empty()) plan.sizes = options.records;
   const Scratch scratch;
   Figures figures(HeadOf(plan, options, scratch));
-  CheckThatFlushesAreCounted(scratch.path());
   figures.PrintHead();
-  DescribePeers(MakePeers(scratch.path()));
   MeasureSizes(plan, scratch, figures);
   figures.PrintFoot();
   WriteText(options.json, figures.Json());

@@ -30,8 +30,7 @@ std::vector<std::unique_ptr<Peer>> MakePeers(const std::filesystem::path& direct
   add(MakeLmdbOfOneFlush(directory / "lmdb-one-flush"));
   add(MakeSqlite(directory / "sqlite"));
   add(MakeRocksdb(directory / "rocksdb"));
-  add(MakeFiles(directory / "files-synced", true));
-  add(MakeFiles(directory / "files", false));
+  add(MakeFiles(directory / "files"));
   return peers;
 }
 

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -47,27 +48,18 @@ class Peer {
   Peer& operator=(const Peer&) = delete;
 
   virtual std::string name() const = 0;
-  // What it does, in one line each.
-  virtual std::string how_it_writes() const = 0;
-  virtual std::string how_it_reads() const = 0;
-  virtual std::string how_callers_write() const = 0;
-  virtual bool durable() const { return true; }
 
   // Makes the directory, writes the first `records` records of the data set, and closes. `bytes`
   // outlives the peer.
   virtual void Fill(std::size_t records, const StoredBytes& bytes) = 0;
   virtual void Open() = 0;
   virtual void Close() = 0;
-  // Opens, and reads everything with whatever check it has. Throws if it finds fewer records.
-  virtual void OpenAndCheck(std::size_t records) = 0;
-  virtual std::string how_it_checks() const = 0;
 
   // Whether the record is there. Touches its bytes.
   virtual bool Read(const Question& question) = 0;
 
-  // On the disk when it returns, as are the next two.
+  // On the disk when it returns, as is the next one.
   virtual void PutIntent(Pull& pull) = 0;
-  virtual void DropIntent(Pull& pull) = 0;
   // Writes the record and removes the intent.
   virtual void PutRecord(Pull& pull) = 0;
 
@@ -83,8 +75,7 @@ class BareKey {
   explicit BareKey(std::string_view identity) {
     XXH128_canonicalFromHash(&key_, XXH3_128bits_withSeed(identity.data(), identity.size(), kSeed));
   }
-  const void* data() const { return key_.digest; }
-  static constexpr std::size_t kBytes = sizeof(XXH128_canonical_t::digest);
+  std::span<const std::byte> span() const { return std::as_bytes(std::span(key_.digest)); }
 
  private:
   XXH128_canonical_t key_{};
@@ -93,7 +84,7 @@ class BareKey {
 std::unique_ptr<Peer> MakeWaybill(const std::filesystem::path& directory);
 std::unique_ptr<Peer> MakeLmdb(const std::filesystem::path& directory);
 std::unique_ptr<Peer> MakeLmdbOfOneFlush(const std::filesystem::path& directory);
-std::unique_ptr<Peer> MakeFiles(const std::filesystem::path& directory, bool synced);
+std::unique_ptr<Peer> MakeFiles(const std::filesystem::path& directory);
 // nullptr: this program was built without the library.
 std::unique_ptr<Peer> MakeSqlite(const std::filesystem::path& directory);
 std::unique_ptr<Peer> MakeRocksdb(const std::filesystem::path& directory);

@@ -25,7 +25,7 @@ void CheckRocks(const rocksdb::Status& status, const char* doing) {
 }
 
 rocksdb::Slice SliceOf(const BareKey& key) {
-  return {static_cast<const char*>(key.data()), BareKey::kBytes};
+  return {reinterpret_cast<const char*>(key.span().data()), key.span().size()};
 }
 
 class RocksdbPeer final : public Peer {
@@ -36,14 +36,6 @@ class RocksdbPeer final : public Peer {
   }
 
   std::string name() const override { return "RocksDB"; }
-  std::string how_it_writes() const override {
-    return "Put with WriteOptions.sync; a WriteBatch with sync for record and intent";
-  }
-  std::string how_it_reads() const override {
-    return "hash the image ref, Get into a PinnableSlice; block cache 64 MiB, Bloom filter";
-  }
-  std::string how_callers_write() const override { return "RocksDB's own group commit"; }
-  std::string how_it_checks() const override { return "VerifyChecksum, an iterator over all"; }
 
   void Fill(std::size_t records, const StoredBytes& bytes) override {
     bytes_ = &bytes;
@@ -93,17 +85,6 @@ class RocksdbPeer final : public Peer {
     CheckRocks(status, "close");
   }
 
-  void OpenAndCheck(std::size_t records) override {
-    Open();
-    CheckRocks(db_->VerifyChecksum(), "verify");
-    const std::unique_ptr<rocksdb::Iterator> all(
-        db_->NewIterator(rocksdb::ReadOptions(), records_));
-    std::size_t found = 0;
-    for (all->SeekToFirst(); all->Valid(); all->Next()) ++found;
-    CheckRocks(all->status(), "iterate");
-    if (found < records) throw std::runtime_error("RocksDB: records are missing");
-  }
-
   bool Read(const Question& question) override {
     const BareKey key(question.image_ref);
     value_.Reset();
@@ -113,9 +94,6 @@ class RocksdbPeer final : public Peer {
 
   void PutIntent(Pull& pull) override {
     CheckRocks(db_->Put(Synced(), intents_, SliceOf(BareKey(pull.image)), bytes_->Intent()), "put");
-  }
-  void DropIntent(Pull& pull) override {
-    CheckRocks(db_->Delete(Synced(), intents_, SliceOf(BareKey(pull.image))), "delete");
   }
   void PutRecord(Pull& pull) override {
     rocksdb::WriteBatch batch;

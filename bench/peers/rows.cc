@@ -7,8 +7,8 @@
 #include <functional>
 #include <stdexcept>
 
+#include "bench/disk_calls.h"
 #include "bench/measure.h"
-#include "bench/peers/flushes.h"
 #include "bench/scratch.h"
 
 namespace waybill::bench {
@@ -29,9 +29,9 @@ struct Cost {
 
 template <typename Work>
 Cost CostOf(Work&& work) {
-  const std::uint64_t before = Flushes();
+  const std::uint64_t before = DiskCallsSoFar().flushes;
   const double nanoseconds = NanosecondsOf(work);
-  return {nanoseconds, Flushes() - before};
+  return {nanoseconds, DiskCallsSoFar().flushes - before};
 }
 
 // One batch: returns the cost of what counts.
@@ -95,13 +95,10 @@ std::vector<Pull> NewPulls(std::uint64_t& next, std::size_t count) {
   return pulls;
 }
 
-// A durable peer flushes at least once for each write. Without fsync there is no flush, but for one
-// that another peer's background thread may make.
+// A durable peer flushes at least once for each write.
 void CheckFlushes(const Peers& peers, const std::vector<Taken>& taken) {
   for (std::size_t i = 0; i < peers.size(); ++i) {
-    const bool good = peers[i]->durable() ? taken[i].flushes >= taken[i].operations
-                                          : taken[i].flushes * 10 <= taken[i].operations;
-    if (!good) {
+    if (taken[i].flushes < taken[i].operations) {
       throw std::runtime_error(fmt::format("{} made {} flushes in {} writes; the figures are void",
                                            peers[i]->name(), taken[i].flushes,
                                            taken[i].operations));
@@ -109,18 +106,16 @@ void CheckFlushes(const Peers& peers, const std::vector<Taken>& taken) {
   }
 }
 
-// The operations of a row, from one caller or from all.
-struct Writes {
-  std::string what;
-  void (*write)(Peer& peer, Pull& pull);
-  void (*undo)(Peer& peer, Pull& pull);  // nullptr: they stay
-};
+void Write(Peer& peer, Pull& pull) {
+  peer.PutIntent(pull);
+  peer.PutRecord(pull);
+}
 
 // From all callers. An exception may not leave their threads.
-void EachByItself(std::vector<Pull>& pulls, Peer& peer, void (*write)(Peer&, Pull&)) {
+void WriteTogether(Peer& peer, std::vector<Pull>& pulls) {
   FromAllCallers(pulls.size(), [&](std::size_t i) {
     try {
-      write(peer, pulls[i]);
+      Write(peer, pulls[i]);
       return true;
     } catch (const std::exception& e) {
       std::fprintf(stderr, "%s: %s\n", peer.name().c_str(), e.what());
@@ -129,20 +124,7 @@ void EachByItself(std::vector<Pull>& pulls, Peer& peer, void (*write)(Peer&, Pul
   });
 }
 
-void Undo(const Writes& writes, Peer& peer, std::vector<Pull>& pulls) {
-  if (writes.undo == nullptr) return;
-  EachByItself(pulls, peer, writes.undo);
-}
-
 }  // namespace
-
-void DescribePeers(const Peers& peers) {
-  for (const auto& peer : peers) {
-    fmt::print("\n{}\n  reads   {}\n  writes  {}\n  {:<2} callers: {}\n  checks  {}\n",
-               peer->name(), peer->how_it_reads(), peer->how_it_writes(), kCallers,
-               peer->how_callers_write(), peer->how_it_checks());
-  }
-}
 
 void MeasureDisk(const Peers& peers, std::size_t records, Figures& figures) {
   figures.Begin(fmt::format("disk, {} records: blocks of all its files, closed", Grouped(records)));
@@ -166,31 +148,6 @@ void MeasureDisk(const Peers& peers, std::size_t records, Figures& figures) {
   add("waybill, each image listed", listed.directory());
 }
 
-void MeasureOpenings(const Peers& peers, std::size_t records, const ReadPlan& plan,
-                     Figures& figures) {
-  const Questions questions(records);
-  const auto opening = [&](bool check) {
-    return TakeTurns(peers, plan.openings, 1, [&](Peer& peer, std::size_t turn) {
-      const Cost cost = CostOf([&] {
-        check ? peer.OpenAndCheck(records) : peer.Open();
-        if (!peer.Read(questions[turn % records])) {
-          throw std::runtime_error(peer.name() + " lost a record; the figures are void");
-        }
-      });
-      peer.Close();
-      return cost;
-    });
-  };
-  figures.Begin(
-      fmt::format("opening and one read, {} records: waybill with its whole check, the "
-                  "peers without any",
-                  Grouped(records)));
-  AddRows(peers, opening(false), As::kTime, figures);
-  figures.Begin(fmt::format("opening and checking everything, {} records, each in its way",
-                            Grouped(records)));
-  AddRows(peers, opening(true), As::kTime, figures);
-}
-
 void MeasureReads(const Peers& peers, std::size_t records, const ReadPlan& plan, Figures& figures) {
   const Questions questions(records);
   const auto ask = [&](Peer& peer, std::size_t first, std::size_t count) {
@@ -210,54 +167,44 @@ void MeasureReads(const Peers& peers, std::size_t records, const ReadPlan& plan,
 
 void MeasureWrites(const Peers& peers, std::size_t records, const WritePlan& plan,
                    Figures& figures) {
-  const Writes intents{"durable intent", [](Peer& peer, Pull& pull) { peer.PutIntent(pull); },
-                       [](Peer& peer, Pull& pull) { peer.DropIntent(pull); }};
-  const Writes pulls{"durable pull (intent; then record and intent removed)",
-                     [](Peer& peer, Pull& pull) {
-                       peer.PutIntent(pull);
-                       peer.PutRecord(pull);
-                     },
-                     nullptr};
   std::vector<std::uint64_t> next(peers.size());  // each peer gets the same pulls
   const auto index_of = [&peers](const Peer& peer) {
     std::size_t i = 0;
     while (peers[i].get() != &peer) ++i;
     return i;
   };
-  const auto run = [&](const Writes& writes, bool together, std::size_t turns, std::size_t batch) {
+  const auto run = [&](bool together, std::size_t turns, std::size_t batch) {
     return TakeTurns(peers, turns, batch, [&](Peer& peer, std::size_t /*turn*/) {
       std::vector<Pull> some = NewPulls(next[index_of(peer)], batch);
       AddToFlushes(plan.latency);
       const Cost cost = CostOf([&] {
         if (together) {
-          EachByItself(some, peer, writes.write);
+          WriteTogether(peer, some);
         } else {
-          for (Pull& pull : some) writes.write(peer, pull);
+          for (Pull& pull : some) Write(peer, pull);
         }
       });
       AddToFlushes({});
-      Undo(writes, peer, some);
       return cost;
     });
   };
   // The first write after opening costs more: a log is made, and its directory flushed.
   for (const auto& peer : peers) {
     Pull first = NewPulls(next[index_of(*peer)], 1).front();
-    pulls.write(*peer, first);
+    Write(*peer, first);
   }
-  const std::string where =
-      fmt::format("{} records, +{} ms a flush", Grouped(records), plan.latency.count());
-  for (const Writes& writes : {intents, pulls}) {
-    const auto alone = run(writes, false, plan.turns, plan.batch);
-    CheckFlushes(peers, alone);
-    figures.Begin(fmt::format("{}, alone, {}", writes.what, where));
-    AddRows(peers, alone, As::kTime, figures);
-  }
-  for (const Writes& writes : {intents, pulls}) {
-    const auto together = run(writes, true, plan.together_turns, plan.together);
-    figures.Begin(fmt::format("{}, {} callers, {}", writes.what, kCallers, where));
-    AddRows(peers, together, As::kRate, figures);
-  }
+  const auto begin = [&](const std::string& who) {
+    figures.Begin(
+        fmt::format("durable pull (intent; then record and intent removed), {}, {} records, +{} ms "
+                    "a flush",
+                    who, Grouped(records), plan.latency.count()));
+  };
+  const auto alone = run(false, plan.turns, plan.batch);
+  CheckFlushes(peers, alone);
+  begin("alone");
+  AddRows(peers, alone, As::kTime, figures);
+  begin(fmt::format("{} callers", kCallers));
+  AddRows(peers, run(true, plan.together_turns, plan.together), As::kRate, figures);
 }
 
 }  // namespace waybill::bench

@@ -20,7 +20,6 @@ using Peers = std::vector<std::unique_ptr<Peer>>;  // the first is waybill
 struct ReadPlan {
   std::size_t batch = 500;
   std::size_t turns = 301;
-  std::size_t openings = 9;
 };
 
 struct WritePlan {
@@ -31,17 +30,12 @@ struct WritePlan {
   std::size_t together_turns = 0;
 };
 
-// Explains each peer, in words.
-void DescribePeers(const Peers& peers);
-
 // The peers are closed, before and after.
 void MeasureDisk(const Peers& peers, std::size_t records, Figures& figures);
-void MeasureOpenings(const Peers& peers, std::size_t records, const ReadPlan& plan,
-                     Figures& figures);
 
 // The peers are open, before and after.
 void MeasureReads(const Peers& peers, std::size_t records, const ReadPlan& plan, Figures& figures);
-// Intents alone, pulls alone, and both from 64 callers. Adds the records of its pulls.
+// Pulls alone, and from 64 callers. Adds their records.
 void MeasureWrites(const Peers& peers, std::size_t records, const WritePlan& plan,
                    Figures& figures);
 

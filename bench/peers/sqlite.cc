@@ -19,14 +19,6 @@ class SqlitePeer final : public Peer {
   ~SqlitePeer() override { CloseAll(); }
 
   std::string name() const override { return "SQLite"; }
-  std::string how_it_writes() const override {
-    return "WAL, synchronous=FULL, prepared statements, WITHOUT ROWID; BEGIN IMMEDIATE for a pull";
-  }
-  std::string how_it_reads() const override {
-    return "hash the image ref, step a prepared SELECT; mmap_size 256 MiB";
-  }
-  std::string how_callers_write() const override { return "one connection behind a mutex"; }
-  std::string how_it_checks() const override { return "PRAGMA integrity_check"; }
 
   void Fill(std::size_t records, const StoredBytes& bytes) override {
     std::filesystem::create_directory(directory());
@@ -66,23 +58,9 @@ class SqlitePeer final : public Peer {
     if (!CloseAll()) throw std::runtime_error("SQLite: cannot close");
   }
 
-  void OpenAndCheck(std::size_t records) override {
-    Open();
-    sqlite3_stmt* check = Prepare("PRAGMA integrity_check");
-    const bool sound =
-        sqlite3_step(check) == SQLITE_ROW &&
-        std::string_view(reinterpret_cast<const char*>(sqlite3_column_text(check, 0))) == "ok";
-    sqlite3_finalize(check);
-    sqlite3_stmt* count = Prepare("SELECT count(*) FROM records");
-    const bool all = sqlite3_step(count) == SQLITE_ROW &&
-                     sqlite3_column_int64(count, 0) >= static_cast<sqlite3_int64>(records);
-    sqlite3_finalize(count);
-    if (!sound || !all) throw std::runtime_error("SQLite: the database is not whole");
-  }
-
   bool Read(const Question& question) override {
     const BareKey key(question.image_ref);
-    sqlite3_bind_blob(select_, 1, key.data(), BareKey::kBytes, SQLITE_STATIC);
+    BindKey(select_, key);
     const bool found =
         sqlite3_step(select_) == SQLITE_ROW &&
         *static_cast<volatile const char*>(sqlite3_column_blob(select_, 0)) >= CHAR_MIN;
@@ -93,10 +71,6 @@ class SqlitePeer final : public Peer {
   void PutIntent(Pull& pull) override {
     const std::lock_guard lock(mutex_);
     Put(put_intent_, BareKey(pull.image), bytes_->Intent());
-  }
-  void DropIntent(Pull& pull) override {
-    const std::lock_guard lock(mutex_);
-    Delete(pull);
   }
   void PutRecord(Pull& pull) override {
     const std::lock_guard lock(mutex_);
@@ -128,14 +102,18 @@ class SqlitePeer final : public Peer {
                                sqlite3_errmsg(db_));
     }
   }
+  static void BindKey(sqlite3_stmt* statement, const BareKey& key) {
+    const auto bytes = key.span();
+    sqlite3_bind_blob(statement, 1, bytes.data(), static_cast<int>(bytes.size()), SQLITE_STATIC);
+  }
   void Put(sqlite3_stmt* statement, const BareKey& key, const std::string& value) {
-    sqlite3_bind_blob(statement, 1, key.data(), BareKey::kBytes, SQLITE_STATIC);
+    BindKey(statement, key);
     sqlite3_bind_blob(statement, 2, value.data(), static_cast<int>(value.size()), SQLITE_STATIC);
     Run(statement);
   }
   void Delete(const Pull& pull) {
     const BareKey key(pull.image);
-    sqlite3_bind_blob(delete_intent_, 1, key.data(), BareKey::kBytes, SQLITE_STATIC);
+    BindKey(delete_intent_, key);
     Run(delete_intent_);
     if (sqlite3_changes(db_) != 1) throw std::runtime_error("SQLite: an intent is missing");
   }

@@ -14,16 +14,6 @@ class WaybillPeer final : public Peer {
   using Peer::Peer;
 
   std::string name() const override { return "waybill"; }
-  std::string how_it_writes() const override {
-    return "RecordPullIntent; RecordImagePulled: record and intent in one commit";
-  }
-  std::string how_it_reads() const override {
-    return "MustAttemptPull that matches one secret, a whole decision";
-  }
-  std::string how_callers_write() const override { return "share commits"; }
-  std::string how_it_checks() const override {
-    return "NodeStore::Open: every page, every checksum, digests, witness, replay";
-  }
 
   void Fill(std::size_t records, const StoredBytes& /*bytes*/) override {
     store_.emplace(directory());
@@ -39,12 +29,6 @@ class WaybillPeer final : public Peer {
     }
   }
   void Close() override { store_->Close(); }
-  void OpenAndCheck(std::size_t records) override {
-    Open();
-    if ((*store_)->recovery_report().records < records) {
-      throw std::runtime_error("waybill: records are missing; the figures are void");
-    }
-  }
 
   bool Read(const Question& question) override {
     FixedCredentials credentials({.secrets = {&question.secret, 1}, .service_account = {}});
@@ -55,10 +39,6 @@ class WaybillPeer final : public Peer {
 
   void PutIntent(Pull& pull) override {
     pull.id = Must((*store_)->RecordPullIntent({.image = pull.image}));
-  }
-  void DropIntent(Pull& pull) override {
-    Must((*store_)->RecordImagePullFailed({.image = pull.image}, PullFailure::kNothingTransferred,
-                                          pull.id));
   }
   void PutRecord(Pull& pull) override {
     Must((*store_)->RecordImagePulled({.image = pull.image, .image_ref = pull.image_ref},
