@@ -139,64 +139,6 @@ func TestFetchDoesWhatItLikes(t *testing.T) {
 	}
 }
 
-// The answer, and the count, are about the record as it was before fetch was called.
-func TestRecordThatGoesWhileCredentialsAreFetched(t *testing.T) {
-	failure := errors.New("no API server")
-	each := map[string]struct {
-		credentials waybill.PodCredentials
-		err         error
-		panics      bool
-		want        waybill.CheckResult
-	}{
-		"a stranger":      {credentials: withSecrets(many(1)...), want: waybill.CheckMustAuthenticate},
-		"20 strangers":    {credentials: withSecrets(many(20)...), want: waybill.CheckMustAuthenticate},
-		"the owner":       {credentials: withSecrets(secret), want: waybill.CheckCredentialRecordFound},
-		"the 8th":         {credentials: withSecrets(append(many(7), secret)...), want: waybill.CheckCredentialRecordFound},
-		"the 20th":        {credentials: withSecrets(append(many(19), secret)...), want: waybill.CheckCredentialRecordFound},
-		"no API server":   {err: failure, want: waybill.CheckError},
-		"fetch's mistake": {panics: true, want: waybill.CheckError},
-	}
-	for _, rules := range []waybill.Rules{waybill.RulesKubelet, waybill.RulesClosed} {
-		for name, c := range each {
-			for _, outer := range []bool{false, true} {
-				options := optionsIn(scratch(t))
-				options.Rules = rules
-				s := open(t, options)
-				pull(t, s, image, ref, waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}})
-				fetch := func() (waybill.PodCredentials, error) {
-					must(t, s.DeleteRecord(waybill.ImageCopy{ImageRef: ref}))
-					if c.panics {
-						panic("a mistake")
-					}
-					return c.credentials, c.err
-				}
-				pulls := true
-				func() {
-					defer func() { _ = recover() }()
-					if outer {
-						outcome, err := s.EnsureImage(waybill.ImageCopy{Image: image, ImageRef: ref}, waybill.PullIfNotPresent, fetch)
-						pulls = outcome.Action != waybill.EnsureUsePresent
-						wantCode(t, err, c.err)
-						return
-					}
-					d, err := s.MustAttemptPullLazily(waybill.ImageCopy{Image: image, ImageRef: ref}, fetch)
-					pulls = d.Pull()
-					wantCode(t, err, c.err)
-				}()
-				result := c.want
-				if result == waybill.CheckCredentialRecordFound && rules == waybill.RulesClosed {
-					result = waybill.CheckMustAuthenticate // now nothing is known of the image
-				}
-				var want [5]uint64
-				want[result] = 1
-				if got := s.Metrics().MustPullChecks; pulls != (result != waybill.CheckCredentialRecordFound) || got != want {
-					t.Errorf("%s, %v, outer %v: pull %v, counted %v", name, rules, outer, pulls, got)
-				}
-			}
-		}
-	}
-}
-
 func TestEnsureImage(t *testing.T) {
 	s := newStore(t)
 	pull(t, s, image, ref, waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}})
