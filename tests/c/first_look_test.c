@@ -1,4 +1,5 @@
-/* A decision in two calls: the second compares with what the first saw. */
+/* A decision in two calls: the second gets what the first saw. What it makes of that is judged by
+ * unit/first_look. */
 
 #include "calls.h"
 #include "support.h"
@@ -29,33 +30,17 @@ static void prune_the_record(waybill_store* store) {
   waybill_free(report);
 }
 
-/* The record is pruned between the two calls: the second answers as the record said, or as the
- * closed rules say of an image that nothing is known of. */
-static void record_gone_between_two_calls(int32_t rules) {
-  const struct {
-    const waybill_pod_credentials* pod; /* NULL: they could not be had */
-    int32_t reason;
-  } kCases[] = {{&kPodWithout, WAYBILL_REASON_NO_CREDENTIAL_MATCHES},
-                {&kPod, rules == WAYBILL_RULES_KUBELET ? WAYBILL_REASON_SECRET_HASH_MATCHES
-                                                       : WAYBILL_REASON_NO_EVIDENCE},
-                {NULL, WAYBILL_REASON_CREDENTIALS_UNAVAILABLE}};
-  for (size_t i = 0; i < sizeof(kCases) / sizeof(kCases[0]); ++i) {
-    waybill_store* store = open_under(rules);
-    waybill_first_look* look = NULL;
-    const waybill_decision first = waybill_must_attempt_pull_first(store, APP, &look);
-    CHECK(first.pull && look != NULL);
-    CHECK(first.result == WAYBILL_CHECK_NOT_COUNTED);
-    CHECK(first.reason == WAYBILL_REASON_CREDENTIALS_NEEDED);
-    prune_the_record(store);
-    const waybill_decision second =
-        waybill_must_attempt_pull_second(store, APP, look, kCases[i].pod);
-    CHECK(second.reason == kCases[i].reason);
-    CHECK(second.pull == (second.reason != WAYBILL_REASON_SECRET_HASH_MATCHES));
-    const waybill_image_copy other = COPY(.image = IMAGE, .image_ref = OTHER_REF);
-    CHECK(waybill_must_attempt_pull_second(store, other, look, &kPod).pull);
-    MUST(waybill_free(look));
-    end_store(store);
-  }
+static void the_question(int32_t rules) {
+  waybill_store* store = open_under(rules);
+  waybill_first_look* look = NULL;
+  const waybill_decision first = waybill_must_attempt_pull_first(store, APP, &look);
+  CHECK(first.pull && look != NULL);
+  CHECK(first.reason == WAYBILL_REASON_CREDENTIALS_NEEDED);
+  prune_the_record(store);
+  CHECK(waybill_must_attempt_pull_second(store, APP, look, &kPod).pull ==
+        (rules == WAYBILL_RULES_CLOSED));
+  MUST(waybill_free(look));
+  end_store(store);
 }
 
 static void the_outer_question(int32_t rules) {
@@ -74,23 +59,6 @@ static void the_outer_question(int32_t rules) {
         (rules == WAYBILL_RULES_KUBELET ? WAYBILL_ENSURE_USE_PRESENT : WAYBILL_ENSURE_PULL));
   waybill_free(outcome);
   waybill_free(look);
-  end_store(store);
-}
-
-static void one_call_is_enough(void) {
-  waybill_store* store = open_under(WAYBILL_RULES_CLOSED);
-  const waybill_image_on_node preloaded = {.id = OTHER_REF};
-  MUST(waybill_add_to_ledger(store, &preloaded, WAYBILL_STRING("a test"), WAYBILL_STRING("a test"),
-                             NULL, &error));
-  waybill_first_look* look = check_poison();
-  CHECK(!waybill_must_attempt_pull_first(store, COPY(.image = IMAGE, .image_ref = OTHER_REF), &look)
-             .pull);
-  CHECK(look == NULL);
-  waybill_ensure_outcome* outcome = NULL;
-  MUST(waybill_ensure_image_first(store, COPY(.image = IMAGE, .image_ref = OTHER_REF),
-                                  WAYBILL_PULL_IF_NOT_PRESENT, &look, &outcome, &error));
-  CHECK(look == NULL && outcome->action == WAYBILL_ENSURE_USE_PRESENT);
-  waybill_free(outcome);
   end_store(store);
 }
 
@@ -113,10 +81,9 @@ static void null_pointers(void) {
 
 int main(void) {
   for (int32_t rules = WAYBILL_RULES_CLOSED; rules <= WAYBILL_RULES_KUBELET; ++rules) {
-    record_gone_between_two_calls(rules);
+    the_question(rules);
     the_outer_question(rules);
   }
-  one_call_is_enough();
   null_pointers();
   return check_result();
 }
