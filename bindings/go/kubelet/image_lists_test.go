@@ -293,44 +293,6 @@ func TestAFailedPullAsksTheRuntimeForTheImage(t *testing.T) {
 	same(t, "with handlers", openPulls(t, store), []string{image + " failed"})
 }
 
-// Of two pulls of one string the kubelet does not say which one ended.
-func TestPullsOfOneStringEndOneByOne(t *testing.T) {
-	const image = "registry.example/team/app:1"
-	for name, c := range map[string]struct {
-		end  func(*ImagePullManager)
-		left int // which of the two is still open
-	}{
-		"succeeded":       {func(m *ImagePullManager) { m.RecordImagePulled(quiet, image, "sha256:aa", nil) }, 0},
-		"brought nothing": {func(m *ImagePullManager) { m.RecordImagePullFailed(quiet, image) }, 0},
-	} {
-		store, manager := newManager(t, waybill.RulesClosed, &runtimeImages{})
-		for range 2 {
-			must(t, manager.RecordPullIntent(logr.Discard(), image))
-		}
-		before, err := store.OpenPulls()
-		if err != nil || len(before) != 2 {
-			t.Fatal(before, err)
-		}
-		c.end(manager)
-		after, err := store.OpenPulls()
-		if err != nil || len(after) != 1 || after[0] != before[c.left] {
-			t.Errorf("%s: %+v, %v; before %+v", name, after, err, before)
-		}
-		// The last one.
-		manager.RecordImagePullFailed(quiet, image)
-		same(t, name, openPulls(t, store), []string(nil))
-	}
-	// One that was cancelled counts as begun with the older one: it can have brought more.
-	store, manager := newManager(t, waybill.RulesClosed, &runtimeImages{})
-	for range 2 {
-		must(t, manager.RecordPullIntent(logr.Discard(), image))
-	}
-	ctx, cancel := context.WithCancel(quiet)
-	cancel()
-	manager.RecordImagePullFailed(ctx, image)
-	same(t, "cancelled", openPulls(t, store), []string{image + " running", image + " unknown"})
-}
-
 // A restart ends what ran, also if the runtime lists nothing yet.
 func TestOpenStoreIsARestart(t *testing.T) {
 	const image = "registry.example/team/app:1"

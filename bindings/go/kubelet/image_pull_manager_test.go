@@ -117,29 +117,6 @@ func TestPruneAsksTheRuntimeUnderClosedRules(t *testing.T) {
 	}
 }
 
-func TestPruneWithoutAnAnswerOfTheRuntime(t *testing.T) {
-	store, manager := newManager(t, waybill.RulesClosed, &runtimeImages{err: errors.New("the runtime is away")})
-	pullWith(t, manager, "team/app:1", "ref", secretOf("a"))
-	manager.PruneUnknownRecords(quiet, nil, time.Now().Add(time.Hour))
-	if _, err := store.GetRecord(waybill.ImageCopy{ImageRef: "ref"}); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestACancelledPullKeepsItsIntentUnderClosedRules(t *testing.T) {
-	for _, rules := range []waybill.Rules{waybill.RulesClosed, waybill.RulesKubelet} {
-		store, manager := newManager(t, rules, &runtimeImages{})
-		must(t, manager.RecordPullIntent(logr.Discard(), "team/app:1"))
-		ctx, cancel := context.WithCancel(quiet)
-		cancel()
-		manager.RecordImagePullFailed(ctx, "team/app:1")
-		there, err := store.HasIntent(waybill.ImageCopy{Image: "team/app:1"})
-		if err != nil || there != (rules == waybill.RulesClosed) {
-			t.Errorf("%v: %t, %v", rules, there, err)
-		}
-	}
-}
-
 func TestPullErrorReachesTheMetrics(t *testing.T) {
 	store := openTestStore(t, waybill.Options{})
 	manager, err := NewImagePullManager(store, &runtimeImages{})
@@ -309,70 +286,6 @@ func TestUserNamespacesBesidePulls(t *testing.T) {
 	})
 	if mustPull(t, manager, "team/app:1", "ref", credentialsOf(secretOf("a"))) {
 		t.Error("the image that was being pulled is closed to its pod")
-	}
-}
-
-func TestPruneByAListOfNothingDropsNothing(t *testing.T) {
-	images := &runtimeImages{}
-	store, manager := newManager(t, waybill.RulesClosed, images)
-	must(t, manager.RecordPullIntent(logr.Discard(), "registry.example.com/app:v1"))
-	manager.RecordImagePulled(quiet, "registry.example.com/app:v1", "sha256:1", &kubeletconfig.ImagePullCredentials{
-		KubernetesSecrets: []kubeletconfig.ImagePullSecret{{UID: "u", Namespace: "n", Name: "s", CredentialHash: "h"}},
-	})
-	manager.PruneUnknownRecords(quiet, nil, time.Now().Add(time.Hour))
-	if pull, err := manager.MustAttemptImagePull(quiet, "registry.example.com/app:v1", "sha256:1", credentialsOf()); !pull || err != nil {
-		t.Errorf("pull %v, %v: the image passes for preloaded", pull, err)
-	}
-	if _, err := store.GetRecord(waybill.ImageCopy{ImageRef: "sha256:1"}); err != nil {
-		t.Error(err)
-	}
-}
-
-// The kubelet does not say which of several pulls of one string ended. What was forgotten while one of
-// them ran stays forgotten, though another began later.
-func TestWhatIsForgottenStaysForgottenWhileTwoPullsRun(t *testing.T) {
-	const image, ref = "registry.example/team/app:1", "sha256:0000000000000000000000000000000000000000000000000000000000000001"
-	secret := secretOf("a")
-	begin := func(t *testing.T, manager *ImagePullManager) {
-		t.Helper()
-		must(t, manager.RecordPullIntent(logr.Discard(), image))
-	}
-	succeed := func(manager *ImagePullManager) {
-		manager.RecordImagePulled(quiet, image, ref, &kubeletconfig.ImagePullCredentials{KubernetesSecrets: []kubeletconfig.ImagePullSecret{secret}})
-	}
-	for name, between := range map[string]func(*ImagePullManager){
-		"both run":             func(*ImagePullManager) {},
-		"the later one failed": func(manager *ImagePullManager) { manager.RecordImagePullFailed(quiet, image) },
-		"a third one succeeded after that": func(manager *ImagePullManager) {
-			manager.RecordImagePullFailed(quiet, image)
-			if err := manager.RecordPullIntent(logr.Discard(), image); err != nil {
-				panic(err)
-			}
-			manager.RecordImagePulled(quiet, image, ref, nil)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			images := &runtimeImages{images: []kubecontainer.Image{{ID: "another"}}}
-			store, manager := newManager(t, waybill.RulesClosed, images)
-			begin(t, manager)
-			images.images = []kubecontainer.Image{{ID: ref, RepoTags: []string{image}}}
-			if _, err := store.ForgetSecret(waybill.CredentialName{Namespace: secret.Namespace, Name: secret.Name, UID: secret.UID}); err != nil {
-				t.Fatal(err)
-			}
-			begin(t, manager)
-			between(manager)
-			succeed(manager) // the one that began before
-			if !mustPull(t, manager, image, ref, credentialsOf(secret)) {
-				t.Error("it is open")
-			}
-			for slices.Contains(openPulls(t, store), image+" running") {
-				manager.RecordImagePullFailed(quiet, image)
-			}
-			pullWith(t, manager, image, ref, secret)
-			if mustPull(t, manager, image, ref, credentialsOf(secret)) {
-				t.Error("a pull that began later does not prove it")
-			}
-		})
 	}
 }
 
