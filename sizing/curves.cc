@@ -75,8 +75,8 @@ Panel DiskPanel(const NodeCurves& curves, bool of_bytes) {
   double most = 0;
   for (const DiskPoint& point : curves.disk) most = std::max(most, value(point.pulled));
   const ByteUnit unit = of_bytes ? UnitFor(most) : ByteUnit{"", 1};
-  Series all{.name = "in all", .place = 0};
-  Series again{.name = "again: collected", .place = 1};
+  Series all{.name = "in all"};
+  Series again{.name = "again: collected"};
   for (const DiskPoint& point : curves.disk) {
     const double at = Real(point.disk_bytes) / size.bytes;
     all.points.emplace_back(at, value(point.pulled) / unit.bytes);

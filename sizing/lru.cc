@@ -2,77 +2,42 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
+#include <ext/pb_ds/assoc_container.hpp>
+#include <ext/pb_ds/tree_policy.hpp>
+#include <functional>
 
 namespace waybill::sizing {
 
 namespace {
 
-// Counts over a row of places, each of which holds one object or none.
-class FenwickTree {
- public:
-  explicit FenwickTree(std::size_t places) : sums_(places + 1) {}
-  std::size_t places() const { return sums_.size() - 1; }
-  void Add(std::size_t place, std::int64_t value) {
-    for (std::size_t i = place + 1; i < sums_.size(); i += i & (~i + 1)) sums_[i] += value;
-  }
-  // Of the places before `place`.
-  std::int64_t SumBefore(std::size_t place) const {
-    std::int64_t sum = 0;
-    for (std::size_t i = place; i > 0; i -= i & (~i + 1)) sum += sums_[i];
-    return sum;
-  }
-  void Clear() { std::fill(sums_.begin(), sums_.end(), 0); }
-
- private:
-  std::vector<std::int64_t> sums_;
-};
-
 // Objects by their last use, the latest last.
 class Stack {
  public:
-  explicit Stack(std::size_t objects)
-      : tree_(2 * objects + 1), object_at_(tree_.places(), kNone), place_of_(objects, kNone) {}
+  explicit Stack(std::size_t objects) : last_use_(objects, kNever) {}
 
   // How many objects an LRU must hold for this request to hit; 0: this is the first use.
   std::uint64_t Use(std::uint32_t object) {
-    if (next_ == tree_.places()) CloseUp();
-    std::int64_t distance = 0;
-    if (const std::uint32_t place = place_of_[object]; place != kNone) {
-      distance = total_ - tree_.SumBefore(place);
-      tree_.Add(place, -1);
-      object_at_[place] = kNone;
-    } else {
-      ++total_;
+    std::uint64_t& last = last_use_[object];
+    std::uint64_t distance = 0;
+    if (last != kNever) {
+      distance = uses_.size() - uses_.order_of_key(last);
+      uses_.erase(last);
     }
-    Put(object);
-    return static_cast<std::uint64_t>(distance);
+    last = now_++;
+    uses_.insert(last);
+    return distance;
   }
 
  private:
-  static constexpr std::uint32_t kNone = UINT32_MAX;
+  static constexpr std::uint64_t kNever = UINT64_MAX;
+  // Knows how many uses are older than one.
+  using Uses =
+      __gnu_pbds::tree<std::uint64_t, __gnu_pbds::null_type, std::less<>, __gnu_pbds::rb_tree_tag,
+                       __gnu_pbds::tree_order_statistics_node_update>;
 
-  void Put(std::uint32_t object) {
-    tree_.Add(next_, 1);
-    object_at_[next_] = object;
-    place_of_[object] = static_cast<std::uint32_t>(next_++);
-  }
-
-  // Out of places: half of them, at least, are empty.
-  void CloseUp() {
-    tree_.Clear();
-    next_ = 0;
-    for (std::uint32_t& at : object_at_) {
-      const std::uint32_t object = std::exchange(at, kNone);
-      if (object != kNone) Put(object);
-    }
-  }
-
-  FenwickTree tree_;
-  std::vector<std::uint32_t> object_at_;
-  std::vector<std::uint32_t> place_of_;
-  std::size_t next_ = 0;
-  std::int64_t total_ = 0;
+  std::uint64_t now_ = 0;
+  std::vector<std::uint64_t> last_use_;
+  Uses uses_;
 };
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace waybill::sizing {
 
 // How many requests an LRU of each capacity misses, exactly, by stack distances (Mattson et al.,
-// 1970) in a Fenwick tree. `capacities` ascend.
+// 1970). `capacities` ascend.
 std::vector<std::uint64_t> LruMisses(const Requests& requests,
                                      std::span<const std::uint64_t> capacities);
 

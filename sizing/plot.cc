@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <numeric>
 #include <string_view>
 
 namespace waybill::sizing {
@@ -149,21 +148,6 @@ std::pair<double, double> RangeOf(const Panel& panel, bool of_x) {
   return least <= most ? std::pair(least, most) : std::pair(1.0, 2.0);
 }
 
-std::string Dot(std::size_t place, double x, double y, const char* colour) {
-  switch (place % 4) {
-    case 0:
-      return fmt::format(R"(<circle cx="{:.1f}" cy="{:.1f}" r="3" fill="{}"/>)", x, y, colour);
-    case 1:
-      return fmt::format(R"(<rect x="{:.1f}" y="{:.1f}" width="5.4" height="5.4" fill="{}"/>)",
-                         x - 2.7, y - 2.7, colour);
-    case 2:
-      return fmt::format(R"(<path d="M{:.1f} {:.1f}l3.4 6h-6.8z" fill="{}"/>)", x, y - 3.6, colour);
-    default:
-      return fmt::format(R"(<path d="M{:.1f} {:.1f}l3.6 3.6l-3.6 3.6l-3.6 -3.6z" fill="{}"/>)", x,
-                         y - 3.6, colour);
-  }
-}
-
 class Drawing {
  public:
   explicit Drawing(std::string& out) : out_(out) {}
@@ -194,7 +178,7 @@ class Drawing {
          fmt::format(R"svg(text-anchor="middle" transform="rotate(-90 18 {:.1f})")svg", middle));
     for (std::size_t i = 0; i < panel.series.size(); ++i) Line(panel.series[i], i, x, y);
     Marks(panel, x, top + kPanelTop, bottom);
-    Names(panel, x, y, top + kPanelTop, bottom, right);
+    Names(panel, top + kPanelTop, right);
   }
 
   void Text(double x, double y, std::string_view text, std::string_view attributes) {
@@ -208,21 +192,17 @@ class Drawing {
     out_ += '\n';
   }
 
-  static std::size_t PlaceOf(const Series& series, std::size_t own) {
-    return series.place.value_or(own);
-  }
+  static const Style& StyleOf(std::size_t place) { return kStyles[place % kStyles.size()]; }
 
   static std::string StrokeOf(const Series& series, std::size_t place) {
-    const Style& style = kStyles[place % kStyles.size()];
+    const Style& style = StyleOf(place);
     return fmt::format(R"(stroke="{}" stroke-width="{}" stroke-dasharray="{}")",
                        series.faint ? "#888888" : style.colour, series.faint ? "1" : "2",
                        series.faint ? "3 3" : style.dash);
   }
 
-  void Line(const Series& series, std::size_t own, const Ruler& x, const Ruler& y) {
+  void Line(const Series& series, std::size_t place, const Ruler& x, const Ruler& y) {
     if (series.points.empty()) return;
-    const std::size_t place = PlaceOf(series, own);
-    const Style& style = kStyles[place % kStyles.size()];
     std::string path;
     for (const auto& [at, value] : series.points) {
       path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", x.At(at), y.At(value));
@@ -230,7 +210,8 @@ class Drawing {
     Add(R"(<path d="{}" {} fill="none" stroke-linejoin="round"/>)", path, StrokeOf(series, place));
     if (series.faint || series.points.size() > 40) return;
     for (const auto& [at, value] : series.points) {
-      out_ += Dot(place, x.At(at), y.At(value), style.colour) + '\n';
+      Add(R"(<circle cx="{:.1f}" cy="{:.1f}" r="3" fill="{}"/>)", x.At(at), y.At(value),
+          StyleOf(place).colour);
     }
   }
 
@@ -251,43 +232,17 @@ class Drawing {
     }
   }
 
-  // Beside the right ends, moved apart so that each can be read.
-  void Names(const Panel& panel, const Ruler& x, const Ruler& y, double top, double bottom,
-             double right) {
-    std::vector<std::size_t> order;
+  // On the right, in their order, each with a piece of its line.
+  void Names(const Panel& panel, double top, double right) {
+    double at = top + 4;
     for (std::size_t i = 0; i < panel.series.size(); ++i) {
-      if (!panel.series[i].points.empty()) order.push_back(i);
+      const Series& series = panel.series[i];
+      if (series.points.empty()) continue;
+      Add(R"(<path d="M{:.1f} {:.1f}h26" {}/>)", right + 18, at, StrokeOf(series, i));
+      Text(right + 50, at + 4.5, series.name,
+           fmt::format(R"(fill="{}")", series.faint ? "#666666" : StyleOf(i).colour));
+      at += kLine;
     }
-    const auto end_of = [&](std::size_t i) { return y.At(panel.series[i].points.back().second); };
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return end_of(a) < end_of(b); });
-    std::vector<double> places;
-    places.reserve(order.size());
-    for (const std::size_t i : order) {
-      places.push_back(std::max(end_of(i), places.empty() ? top + 4 : places.back() + kLine));
-    }
-    // What ran out at the bottom pushes the others up.
-    double limit = bottom - 2;
-    for (std::size_t k = places.size(); k-- > 0; limit = places[k] - kLine) {
-      places[k] = std::min(places[k], limit);
-    }
-    for (std::size_t k = 0; k < order.size(); ++k) {
-      const Series& series = panel.series[order[k]];
-      const char* const colour =
-          series.faint ? "#666666" : kStyles[PlaceOf(series, order[k]) % kStyles.size()].colour;
-      const double end = x.At(series.points.back().first) + 4;
-      Add(R"(<path d="M{:.1f} {:.1f}L{:.1f} {:.1f}" stroke="#999999" stroke-width="0.6"/>)", end,
-          end_of(order[k]), right + 14, places[k]);
-      Sample(series, order[k], right + 18, places[k]);
-      Text(right + 50, places[k] + 4.5, series.name, fmt::format(R"(fill="{}")", colour));
-    }
-  }
-
-  // A piece of the line, so that it is known by its dashes and marks, too.
-  void Sample(const Series& series, std::size_t own, double x, double y) {
-    const std::size_t place = PlaceOf(series, own);
-    Add(R"(<path d="M{:.1f} {:.1f}h26" {}/>)", x, y, StrokeOf(series, place));
-    if (!series.faint) out_ += Dot(place, x + 13, y, kStyles[place % kStyles.size()].colour) + '\n';
   }
 
   std::string& out_;

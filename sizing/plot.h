@@ -17,12 +17,11 @@ struct Axis {
   std::optional<double> to = {};
 };
 
-// Its name stands beside its right end, in its colour. Colours (Okabe and Ito's, which colour-blind
-// people can tell apart), dashes and marks follow from its place.
+// Its name stands on the right, in its colour. Colours (Okabe and Ito's, which colour-blind
+// people can tell apart) and dashes follow from its place.
 struct Series {
   std::string name = {};
   std::vector<std::pair<double, double>> points = {};  // x ascends
-  std::optional<std::size_t> place = {};               // else its own in the panel
   bool faint = false;                                  // a limit or a reference
 };
 
