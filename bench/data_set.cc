@@ -12,45 +12,46 @@ namespace waybill::bench {
 
 namespace {
 
-// Spreads (index, part) over 64 bits by splitmix64's finaliser.
-std::uint64_t Mix(std::uint64_t index, std::uint64_t part) {
-  std::uint64_t z = kSeed + index * 16 + part;
-  z = (z + 0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9;
+// Where the numbers of a record begin.
+std::uint64_t At(std::uint64_t index, std::uint64_t part) { return kSeed + index * 16 + part; }
+
+std::string TeamOf(std::uint64_t index) { return fmt::format("team-{:03}", index % 500); }
+
+}  // namespace
+
+std::uint64_t Mix(std::uint64_t z) {
+  z += 0x9e3779b97f4a7c15;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
   z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
   return z ^ (z >> 31);
 }
 
-std::string Hex64(std::uint64_t index, std::uint64_t part) {
-  return fmt::format("{:016x}{:016x}{:016x}{:016x}", Mix(index, part), Mix(index, part + 1),
-                     Mix(index, part + 2), Mix(index, part + 3));
+std::string Hex64(std::uint64_t number) {
+  return fmt::format("{:016x}{:016x}{:016x}{:016x}", Mix(number), Mix(number + 1), Mix(number + 2),
+                     Mix(number + 3));
 }
-
-std::string TeamOf(std::uint64_t index) { return fmt::format("team-{:03}", index % 500); }
-
-}  // namespace
 
 std::string ImageOf(std::uint64_t index) {
   return fmt::format("registry.example.com/{}/service-{:06}:v1.{}.{}", TeamOf(index), index,
                      index % 40, index % 7);
 }
 
-std::string ImageRefOf(std::uint64_t index) { return "sha256:" + Hex64(index, 0); }
+std::string ImageRefOf(std::uint64_t index) { return "sha256:" + Hex64(At(index, 0)); }
 
 std::string RepoDigestOf(std::uint64_t index) {
   return fmt::format("registry.example.com/{}/service-{:06}@sha256:{}", TeamOf(index), index,
-                     Hex64(index, 12));
+                     Hex64(At(index, 12)));
 }
 
 ImagePullCredentials CredentialsOf(std::uint64_t index) {
-  const std::uint64_t a = Mix(index, 8);
-  const std::uint64_t b = Mix(index, 9);
+  const std::uint64_t a = Mix(At(index, 8));
+  const std::uint64_t b = Mix(At(index, 9));
   ImagePullSecret secret;
   secret.uid = fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", a >> 32, (a >> 16) & 0xffff,
                            a & 0xffff, b >> 48, b & 0xffff'ffff'ffff);
   secret.namespace_name = TeamOf(index);
   secret.name = "registry-pull-secret";
-  secret.credential_hash = Hex64(index, 4);
+  secret.credential_hash = Hex64(At(index, 4));
   ImagePullCredentials credentials;
   credentials.kubernetes_secrets.push_back(std::move(secret));
   return credentials;

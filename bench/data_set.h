@@ -17,6 +17,11 @@ namespace waybill::bench {
 
 inline constexpr std::uint64_t kSeed = 20261121;
 
+// The same 64 bits for the same number everywhere: splitmix64's finaliser.
+std::uint64_t Mix(std::uint64_t z);
+// 64 digits of four such numbers, from this one on.
+std::string Hex64(std::uint64_t number);
+
 std::string ImageOf(std::uint64_t index);       // with tag
 std::string ImageRefOf(std::uint64_t index);    // "sha256:…"
 std::string RepoDigestOf(std::uint64_t index);  // "registry…@sha256:…"

@@ -94,7 +94,7 @@ int Flush(long call, int fd, Args... rest) {
   return 0;
 }
 
-long AfterWrite(int fd, long written, bool flushed = false) {
+long AfterWrite(int fd, long written) {
   if (written < 0) return written;
   constexpr std::uint64_t kBlock = 4096;
   const auto size = static_cast<std::uint64_t>(written);
@@ -105,8 +105,7 @@ long AfterWrite(int fd, long written, bool flushed = false) {
   const int error = errno;
   const int flags = fcntl(fd, F_GETFL);
   errno = error;
-  flushed = flushed || (flags >= 0 && (flags & O_DSYNC) != 0);
-  return flushed ? AfterFlush(written) : written;
+  return flags >= 0 && (flags & O_DSYNC) != 0 ? AfterFlush(written) : written;
 }
 
 }  // namespace
@@ -154,13 +153,6 @@ ssize_t pwritev(int fd, const struct iovec* parts, int count, off_t at) {
 }
 ssize_t pwritev64(int fd, const struct iovec* parts, int count, off64_t at) {
   return pwritev(fd, parts, count, at);
-}
-ssize_t pwritev2(int fd, const struct iovec* parts, int count, off_t at, int flags) {
-  const long written = syscall(SYS_pwritev2, fd, parts, count, at, 0L, flags);
-  return AfterWrite(fd, written, (flags & (RWF_DSYNC | RWF_SYNC)) != 0);
-}
-ssize_t pwritev64v2(int fd, const struct iovec* parts, int count, off64_t at, int flags) {
-  return pwritev2(fd, parts, count, at, flags);
 }
 
 }  // extern "C"

@@ -3,8 +3,8 @@
 // SQLite and RocksDB, which are shared libraries.
 //
 // A flush is: fsync, fdatasync, syncfs, msync with MS_SYNC, and a write to a file that was opened
-// with O_DSYNC or O_SYNC (LMDB writes its meta page so) or with RWF_DSYNC or RWF_SYNC.
-// sync_file_range is none: it does not empty the disk's own cache, and nobody here relies on it.
+// with O_DSYNC or O_SYNC (LMDB writes its meta page so). sync_file_range is none: it does not empty
+// the disk's own cache, and nobody here relies on it.
 
 #ifndef WAYBILL_BENCH_DISK_CALLS_H_
 #define WAYBILL_BENCH_DISK_CALLS_H_

@@ -88,8 +88,8 @@ std::string Grouped(std::size_t number) {
 
 void Figures::PrintHead() const {
   fmt::print("{:<12} {}\n", "again", head_.again);
-  for (const auto& [name, value] : head_.facts) fmt::print("{:<12} {}\n", name, value);
-  PrintAll(head_.warnings);
+  for (const auto& [name, value] : head_.machine.facts) fmt::print("{:<12} {}\n", name, value);
+  PrintAll(head_.machine.warnings);
   std::fflush(stdout);
 }
 
@@ -120,19 +120,15 @@ void Figures::Add(const Figure& figure) {
 }
 
 void Figures::PrintFoot() {
-  const Load::Report load = load_.End();
-  for (auto& [name, value] : head_.facts) {
-    if (name == "load") value = load.text;
-  }
-  head_.warnings.insert(head_.warnings.end(), load.warnings.begin(), load.warnings.end());
-  fmt::print("\n{:<12} {}\n", "load", load.text);
-  PrintAll(head_.warnings);
+  head_.machine.End();
+  fmt::print("\n{:<12} {}\n", "load", head_.machine.Fact("load"));
+  PrintAll(head_.machine.warnings);
 }
 
 std::string Figures::Json() const {
   nlohmann::ordered_json json{{"name", head_.name}, {"again", head_.again}};
-  for (const auto& [name, value] : head_.facts) json["machine"][name] = value;
-  json["warnings"] = head_.warnings;
+  for (const auto& [name, value] : head_.machine.facts) json["machine"][name] = value;
+  json["warnings"] = head_.machine.warnings;
   std::string text = json.dump(1);
   text.resize(text.size() - 2);  // "\n}": the groups follow
   text += ",\n \"groups\": [";

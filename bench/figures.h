@@ -38,10 +38,9 @@ class Figures {
  public:
   struct Head {
     std::string name;
-    std::string again;     // the command that makes these figures
+    std::string again;  // the command that makes these figures
+    Machine machine;
     bool flushes = false;  // whether the table has a column of them
-    std::vector<std::pair<std::string, std::string>> facts = {};
-    std::vector<std::string> warnings = {};
   };
   explicit Figures(Head head) : head_(std::move(head)) {}
 
@@ -62,7 +61,6 @@ class Figures {
   };
 
   Head head_;
-  Load load_;
   std::vector<Group> groups_;
 };
 

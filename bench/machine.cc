@@ -94,18 +94,6 @@ std::string Compiler() {
 #endif
 }
 
-constexpr bool IsSanitised() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
-    __has_feature(memory_sanitizer)
-  return true;
-#endif
-#endif
-  return false;
-}
-
 long Cpus() { return ::sysconf(_SC_NPROCESSORS_ONLN); }
 
 double LoadNow() {
@@ -146,8 +134,8 @@ bool InMemory(const std::filesystem::path& path) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> MachineFacts(
-    const std::filesystem::path& scratch) {
+Machine::Machine(const std::filesystem::path& scratch)
+    : load_before_(LoadNow()), began_(TicksNow()) {
   std::string caches;
   int level = 0;
   for (const int name : {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE}) {
@@ -159,40 +147,32 @@ std::vector<std::pair<std::string, std::string>> MachineFacts(
   struct utsname kernel {};
   uname(&kernel);
   const Mount mount = MountOf(scratch);
-  return {{"commit", Commit()},
-          {"date", Today()},
-          {"seed", std::to_string(kSeed)},
-          {"machine", fmt::format("{}, {} CPUs{}, {} {}", CpuModel(), Cpus(), caches,
-                                  kernel.sysname, kernel.release)},
-          {"load", fmt::format("{:.1f} before the run", LoadNow())},
-          {"compiler", fmt::format("{}, {}", Compiler(), WAYBILL_BUILD_TYPE)},
-          {"libraries", Libraries()},
-          {"disk", fmt::format("{} ({}); a write of 4 KiB with its flush takes {:.0f} us",
-                               mount.type, mount.options, FlushNanoseconds(scratch) / 1000)}};
-}
-
-std::vector<std::string> MachineWarnings(const std::filesystem::path& scratch) {
-  std::vector<std::string> warnings;
+  facts = {{"commit", Commit()},
+           {"date", Today()},
+           {"seed", std::to_string(kSeed)},
+           {"machine", fmt::format("{}, {} CPUs{}, {} {}", CpuModel(), Cpus(), caches,
+                                   kernel.sysname, kernel.release)},
+           {"load", fmt::format("{:.1f} before the run", load_before_)},
+           {"compiler", fmt::format("{}, {}", Compiler(), WAYBILL_BUILD_TYPE)},
+           {"libraries", Libraries()},
+           {"disk", fmt::format("{} ({}); a write of 4 KiB with its flush takes {:.0f} us",
+                                mount.type, mount.options, FlushNanoseconds(scratch) / 1000)}};
 #ifndef __OPTIMIZE__
   warnings.emplace_back("this build is not optimised: its figures say nothing");
 #endif
 #ifndef NDEBUG
   warnings.emplace_back("this build checks its assertions: it is slower than a release");
 #endif
-  if (IsSanitised()) warnings.emplace_back("this build is sanitised: its figures say nothing");
-  if (InMemory(scratch)) {
-    warnings.emplace_back(
-        "the store lies in memory: durable writes cost nothing there; set TMPDIR to a disk");
+#ifdef WAYBILL_SANITISED
+  warnings.emplace_back("this build is sanitised: its figures say nothing");
+#endif
+  if (load_before_ > static_cast<double>(Cpus()) / 2) {
+    warnings.push_back(
+        fmt::format("the machine is busy (load {:.1f} on {} CPUs)", load_before_, Cpus()));
   }
-  if (const double load = LoadNow(); load > static_cast<double>(Cpus()) / 2) {
-    warnings.push_back(fmt::format("the machine is busy (load {:.1f} on {} CPUs)", load, Cpus()));
-  }
-  return warnings;
 }
 
-Load::Load() : before_(LoadNow()), began_(TicksNow()) {}
-
-Load::Ticks Load::TicksNow() {
+Machine::Ticks Machine::TicksNow() {
   std::ifstream in("/proc/stat");
   std::string cpu;
   double user = 0, nice = 0, system = 0, idle = 0, wait = 0, irq = 0, softirq = 0, stolen = 0;
@@ -204,20 +184,27 @@ Load::Ticks Load::TicksNow() {
                  static_cast<double>(::sysconf(_SC_CLK_TCK))};
 }
 
-Load::Report Load::End() const {
+void Machine::End() {
   const Ticks now = TicksNow();
   const double all = now.all - began_.all;
   const double others = (now.busy - began_.busy) - (now.own - began_.own);
   const double share = all > 0 ? std::clamp(others / all, 0.0, 1.0) : 0;
-  Report report{fmt::format("{:.1f} before the run, {:.1f} after it; others took {:.0f} % of the "
-                            "CPUs meanwhile",
-                            before_, LoadNow(), share * 100),
-                {}};
+  for (auto& [name, value] : facts) {
+    if (name != "load") continue;
+    value += fmt::format(", {:.1f} after it; others took {:.0f} % of the CPUs meanwhile", LoadNow(),
+                         share * 100);
+  }
   if (share > kShareOfOthers) {
-    report.warnings.push_back(
+    warnings.push_back(
         fmt::format("the machine was busy (others took {:.0f} % of the CPUs)", share * 100));
   }
-  return report;
+}
+
+std::string Machine::Fact(std::string_view name) const {
+  for (const auto& [known, value] : facts) {
+    if (known == name) return value;
+  }
+  return "unknown";
 }
 
 void RequireDisk(const std::filesystem::path& scratch) {

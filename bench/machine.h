@@ -5,28 +5,29 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace waybill::bench {
 
-// The commit as ./dev gives it (WAYBILL_COMMIT), the day, the seed of the data set, machine, load,
-// compiler, build type, libraries, and the file system that holds `scratch`, with the time of a
-// flush there.
-std::vector<std::pair<std::string, std::string>> MachineFacts(const std::filesystem::path& scratch);
-std::vector<std::string> MachineWarnings(const std::filesystem::path& scratch);
-
-// How busy the machine was while figures were made: begins where it is made.
-class Load {
+// What figures were made on, from where this is made to End.
+class Machine {
  public:
-  Load();
+  // Warns of a build or a place that make the figures worthless.
+  explicit Machine(const std::filesystem::path& scratch);
 
-  struct Report {
-    std::string text;
-    std::vector<std::string> warnings;  // others took so much that the figures may be theirs
-  };
-  // What it was before, what it is now, which contains the run's own, and what others took.
-  Report End() const;
+  // The commit as ./dev gives it (WAYBILL_COMMIT), the day, the seed of the data set, machine,
+  // load, compiler, build type, libraries, and the file system that holds `scratch`, with the time
+  // of a flush there.
+  std::vector<std::pair<std::string, std::string>> facts;
+  std::vector<std::string> warnings;
+
+  // Adds to the load what it is now, which contains the run's own, and what others took; warns if
+  // that was so much that the figures may be theirs.
+  void End();
+  // "unknown": there is no such fact.
+  std::string Fact(std::string_view name) const;
 
  private:
   struct Ticks {
@@ -36,7 +37,7 @@ class Load {
   };
   static Ticks TicksNow();
 
-  double before_;
+  double load_before_;
   Ticks began_;
 };
 

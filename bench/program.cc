@@ -6,8 +6,6 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "bench/machine.h"
-
 namespace waybill::bench {
 
 int RunProgram(int argc, char** argv, const CommandLine& line,
@@ -33,11 +31,11 @@ int RunProgram(int argc, char** argv, const CommandLine& line,
   }
 }
 
-std::vector<std::string> WarningsOf(const Options& options, const std::filesystem::path& scratch) {
+Machine MachineOf(const Options& options, const std::filesystem::path& scratch) {
   if (!options.quick) RequireDisk(scratch);
-  std::vector<std::string> warnings = MachineWarnings(scratch);
-  if (options.quick) warnings.emplace_back("a quick run measures nothing");
-  return warnings;
+  Machine machine(scratch);
+  if (options.quick) machine.warnings.emplace_back("a quick run measures nothing");
+  return machine;
 }
 
 void WriteText(const std::string& path, const std::string& text) {

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/machine.h"
+
 namespace waybill::bench {
 
 struct Options {
@@ -35,9 +37,9 @@ struct CommandLine {
 int RunProgram(int argc, char** argv, const CommandLine& line,
                const std::function<int(const Options&)>& program);
 
-// Warnings about the machine and such a run. Throws if a run that is not quick would have its
-// stores in memory, where a durable write costs nothing.
-std::vector<std::string> WarningsOf(const Options& options, const std::filesystem::path& scratch);
+// Warns of a quick run. Throws if one that is not quick would have its stores in memory, where a
+// durable write costs nothing.
+Machine MachineOf(const Options& options, const std::filesystem::path& scratch);
 
 // Replaces the file; an empty path: nothing. Throws if it can't be written.
 void WriteText(const std::string& path, const std::string& text);

@@ -39,10 +39,24 @@ bench_micro() {
   keep micro build/release/bench/micro/waybill_micro "${go[@]}" "$@"
 }
 
-# Writes into bench/results itself.
+# All presets: also a plot, and the model of `waybill advise`, of the same run. With options: another
+# node, which is printed.
 bench_sizing() {
   have_bench waybill_sizing
-  bench/sizing/run build/release "$@"
+  local program=build/release/bench/sizing/waybill_sizing
+  # Nothing is waited for.
+  if [ -w /dev/shm ]; then local -x TMPDIR=/dev/shm; fi
+  if [ -z "$quick" ] && [ $# -gt 0 ]; then
+    "$program" "$@"
+    return
+  fi
+  # What `advise` says of growth is as of the last day.
+  keep sizing "$program" --year-days "$([ -n "$quick" ] && echo 7 || echo 42)" --plots "$scratch" \
+    --record-model "$scratch/model" "$@"
+  [ -z "$quick" ] || return 0
+  mv "$scratch/sizing.svg" bench/results/
+  mv "$scratch/model" bindings/cli/sizing_model.inc
+  echo "-> a plot beside them, and bindings/cli/sizing_model.inc"
 }
 
 # What must not grow lies beside the program; nothing is written to bench/results.

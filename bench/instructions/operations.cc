@@ -136,20 +136,7 @@ namespace waybill::bench {
 namespace {
 
 OpenOptions Options(const std::filesystem::path& directory) {
-  OpenOptions options{.directory = directory / "store",
-                      .witness = Witness::At(directory / "witness")};
-  options.images_on_node.emplace();
-  options.allow_empty = true;
-  return options;
-}
-
-std::vector<ImageOnNode> ListOf(std::uint64_t first, std::size_t images) {
-  std::vector<ImageOnNode> list;
-  for (std::uint64_t i = first; i < first + images; ++i) {
-    list.push_back(
-        {.id = ImageRefOf(i), .repo_tags = {ImageOf(i)}, .repo_digests = {RepoDigestOf(i)}});
-  }
-  return list;
+  return ScratchStore(directory / "store").Options();
 }
 
 std::vector<std::string> Pods() {
@@ -175,9 +162,9 @@ void Prepare(const std::filesystem::path& directory) {
   auto& secrets = shared.credential_mapping.begin()->second.kubernetes_secrets;
   secrets = SecretsFrom(kShared);
   Must(store->PutRecord(shared));
-  ImageList list{.images = ListOf(kPreloaded, kHot)};
-  for (ImageOnNode& image : ListOf(0, kRecords)) list.images.push_back(std::move(image));
-  list.images.push_back(ListOf(kShared, 1).front());
+  ImageList list{.images = ListOfImages(kPreloaded, kHot)};
+  for (ImageOnNode& image : ListOfImages(0, kRecords)) list.images.push_back(std::move(image));
+  list.images.push_back(ListOfImages(kShared, 1).front());
   list.token = Must(store->BeginList());
   list.complete = true;
   if (Must(store->ObserveImages(list)).preloaded != kHot) {

@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "bench/machine.h"
 #include "bench/micro/rows.h"
 #include "bench/program.h"
 
@@ -105,23 +104,23 @@ int Measure(const Options& options, const std::string& go_program) {
   const Scratch scratch;
   Figures::Head head{.name = "micro",
                      .again = fmt::format("./dev bench micro --records {}{}", fmt::join(sizes, ","),
-                                          options.quick ? " --quick" : "")};
-  head.warnings = WarningsOf(options, scratch.path());
-  head.facts = MachineFacts(scratch.path());
+                                          options.quick ? " --quick" : ""),
+                     .machine = MachineOf(options, scratch.path())};
   std::vector<std::string> flags{"waybill_micro", "--benchmark_repetitions=21",
                                  "--benchmark_min_time=0.003"};
   if (options.quick) flags = {flags[0], "--benchmark_repetitions=2", "--benchmark_min_time=0"};
-  head.facts.emplace_back(
+  head.machine.facts.emplace_back(
       "rounds", fmt::format("{}; {} of calls on whole stores",
                             fmt::join(flags.begin() + 1, flags.end(), " "), kLong.repetitions));
   std::vector<char*> arguments;
   for (std::string& flag : flags) arguments.push_back(flag.data());
   auto count = static_cast<int>(arguments.size());
   benchmark::Initialize(&count, arguments.data());
-  head.facts.emplace_back("ratios",
-                          "lookup: bare LMDB hashes the ref, renews a transaction, mdb_get; "
-                          "commit: bare LMDB commits one value; scan: bare LMDB opens and reads "
-                          "every entry");
+  head.machine.facts.emplace_back(
+      "ratios",
+      "lookup: bare LMDB hashes the ref, renews a transaction, mdb_get; "
+      "commit: bare LMDB commits one value; scan: bare LMDB opens and reads "
+      "every entry");
   Figures figures(std::move(head));
   figures.PrintHead();
   const Micro micro{scratch, options.quick, figures};

@@ -44,10 +44,7 @@ Node NodeOf(std::size_t pods, std::size_t records) {
          {"type", "kubernetes.io/dockerconfigjson"},
          {"data", {{".dockerconfigjson", kDockerConfig}}}});
   }
-  for (std::size_t i = 0; i < std::min(2 * teams, records); ++i) {
-    node.images.push_back(
-        {.id = ImageRefOf(i), .repo_tags = {ImageOf(i)}, .repo_digests = {RepoDigestOf(i)}});
-  }
+  node.images = ListOfImages(0, std::min(2 * teams, records));
   for (std::size_t i = 0; i < pods; ++i) {
     const std::size_t team = i % teams;
     const std::size_t other = team + teams < node.images.size() ? team + teams : team;

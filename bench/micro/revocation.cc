@@ -32,21 +32,20 @@ ImagePulledRecord RecordIn(std::uint64_t index, std::size_t one_in) {
 // A store that each turn finds as it was filled.
 class RenewedStore {
  public:
-  // Every `one_in`th of its records mentions the namespace.
-  RenewedStore(const fs::path& directory, std::size_t records, std::size_t one_in)
-      : store_(directory), kept_(directory) {
-    kept_ += ".kept";
+  // Every `one_in`th of its records mentions the namespace. The store and its witness lie below
+  // `node`.
+  RenewedStore(const fs::path& node, std::size_t records, std::size_t one_in)
+      : node_(node), kept_(fs::path(node).concat(".kept")), store_(node / "store") {
+    fs::create_directory(node_);
     store_.Open();
     FromAllCallers(
         records, [&](std::size_t i) { return store_->PutRecord(RecordIn(i, one_in)).has_value(); });
     store_.Close();
-    fs::create_directory(kept_);
-    Copy(directory, kept_ / "store");
-    Copy(Witness(), kept_ / "witness");
+    fs::copy(node_, kept_, fs::copy_options::recursive);
   }
   ~RenewedStore() {
     store_.Close();
-    for (const fs::path& path : {kept_, store_.directory(), Witness()}) fs::remove_all(path);
+    for (const fs::path& path : {kept_, node_}) fs::remove_all(path);
   }
   RenewedStore(const RenewedStore&) = delete;
   RenewedStore& operator=(const RenewedStore&) = delete;
@@ -54,10 +53,8 @@ class RenewedStore {
   // Opens it.
   NodeStore& Renew() {
     store_.Close();
-    fs::remove_all(store_.directory());
-    fs::remove_all(Witness());
-    Copy(kept_ / "store", store_.directory());
-    Copy(kept_ / "witness", Witness());
+    fs::remove_all(node_);
+    fs::copy(kept_, node_, fs::copy_options::recursive);
     store_.Open();
     const RecoveryReport& report = store_->recovery_report();
     if (report.distrustful || !report.findings.empty()) {
@@ -69,17 +66,9 @@ class RenewedStore {
   const fs::path& directory() const { return store_.directory(); }
 
  private:
-  fs::path Witness() const {
-    fs::path witness = store_.directory();
-    witness += ".witness";
-    return witness;
-  }
-  static void Copy(const fs::path& from, const fs::path& to) {
-    fs::copy(from, to, fs::copy_options::recursive);
-  }
-
-  ScratchStore store_;
+  fs::path node_;
   fs::path kept_;
+  ScratchStore store_;
 };
 
 void Expect(std::uint64_t got, std::uint64_t wanted) {
@@ -132,7 +121,7 @@ void MeasureRevocation(const Micro& micro, std::size_t records) {
   RenewedStore small(fs::path(directory).concat("-small"), mentions, 1);
   RenewedStore all(fs::path(directory).concat("-all"), records, 1);
   large.Close();
-  BareLmdb peer(large.directory(), fs::path(large.directory()).concat(".peer"));
+  BareLmdb peer(large.directory(), fs::path(directory).concat(".peer"));
   const auto rewrite = [&] { return NanosecondsOf([&] { peer.RewriteRecords(); }); };
 
   micro.figures.Begin(

@@ -39,9 +39,9 @@ class FilesPeer final : public Peer {
     return pulled_->Read(question.image_ref).has_value();
   }
 
-  void PutIntent(Pull& pull) override { pulling_->Write(pull.image, pull.intent_file); }
-  // Two steps, so a crash may leave both.
-  void PutRecord(Pull& pull) override {
+  // The record and the intent's end are two steps, so a crash may leave both.
+  void Put(const Pull& pull) override {
+    pulling_->Write(pull.image, pull.intent_file);
     pulled_->Write(pull.image_ref, pull.record_file);
     pulling_->Remove(pull.image);
     pulling_->Sync();

@@ -78,17 +78,15 @@ class LmdbPeer final : public Peer {
     return found;
   }
 
-  void PutIntent(Pull& pull) override {
+  void Put(const Pull& pull) override {
     MakeRoom();
-    LmdbWrite write(env_);
-    write.Put(intents_, BareKey(pull.image).span(), BytesOf(bytes_->Intent()));
-    Commit(write);
-  }
-  void PutRecord(Pull& pull) override {
-    LmdbWrite write(env_);
-    write.Put(records_, BareKey(pull.image_ref).span(), BytesOf(bytes_->Record(pull.index)));
-    write.Delete(intents_, BareKey(pull.image).span());
-    Commit(write);
+    LmdbWrite intent(env_);
+    intent.Put(intents_, BareKey(pull.image).span(), BytesOf(bytes_->intent));
+    Commit(intent);
+    LmdbWrite record(env_);
+    record.Put(records_, BareKey(pull.image_ref).span(), BytesOf(bytes_->Record(pull.index)));
+    record.Delete(intents_, BareKey(pull.image).span());
+    Commit(record);
   }
 
  private:

@@ -1,5 +1,7 @@
 #include "bench/peers/peer.h"
 
+#include "bench/peer_lmdb.h"
+#include "bench/scratch.h"
 #include "waybill/image_name.h"
 #include "waybill/kubelet_format.h"
 
@@ -19,6 +21,21 @@ Pull::Pull(std::uint64_t offset)
       credentials(CredentialsOf(index)),
       intent_file(EncodePullIntent({.image = image})),
       record_file(EncodePulledRecord(RecordOf(index))) {}
+
+StoredBytes::StoredBytes(const std::filesystem::path& scratch, std::size_t count) {
+  ScratchStore store(scratch / "stored-bytes");
+  store.Fill(count);
+  Must(store->RecordPullIntent({.image = ImageOf(count)}));
+  store.Close();
+  BareLmdb bare(store.directory(), store.directory() / "bare");
+  records = bare.Records();
+  const std::vector<std::string> intents = bare.Intents();
+  std::filesystem::remove_all(store.directory());
+  if (records.size() != count || intents.size() != 1) {
+    throw std::runtime_error("a store does not hold what was written; the figures are void");
+  }
+  intent = intents.front();
+}
 
 std::vector<std::unique_ptr<Peer>> MakePeers(const std::filesystem::path& directory) {
   std::vector<std::unique_ptr<Peer>> peers;

@@ -20,7 +20,6 @@
 #include <vector>
 
 #include "bench/data_set.h"
-#include "bench/peers/stored_bytes.h"
 #include "waybill/types.h"
 
 namespace waybill::bench {
@@ -35,10 +34,20 @@ struct Pull {
   ImagePullCredentials credentials;
   std::string intent_file;  // as the kubelet writes them
   std::string record_file;
-  PullId id = {};  // waybill's
 };
 
-// The functions throw if something fails. Those for pulls may be called from any thread; the others
+// The values as waybill stores them, read out of a store with bare LMDB: what the peers store, too.
+struct StoredBytes {
+  // Of a store that is made below `scratch`, with so many records and one pull intent.
+  StoredBytes(const std::filesystem::path& scratch, std::size_t count);
+  // Of the data set's records, in no order; any index.
+  const std::string& Record(std::uint64_t index) const { return records[index % records.size()]; }
+
+  std::vector<std::string> records;
+  std::string intent;
+};
+
+// The functions throw if something fails. Put may be called from any thread; the others
 // from one.
 class Peer {
  public:
@@ -58,10 +67,8 @@ class Peer {
   // Whether the record is there. Touches its bytes.
   virtual bool Read(const Question& question) = 0;
 
-  // On the disk when it returns, as is the next one.
-  virtual void PutIntent(Pull& pull) = 0;
-  // Writes the record and removes the intent.
-  virtual void PutRecord(Pull& pull) = 0;
+  // Writes an intent, then the record, and removes the intent. Each is on the disk before the next.
+  virtual void Put(const Pull& pull) = 0;
 
   const std::filesystem::path& directory() const { return directory_; }
 

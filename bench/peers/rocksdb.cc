@@ -92,10 +92,8 @@ class RocksdbPeer final : public Peer {
            !value_.empty() && *static_cast<volatile const char*>(value_.data()) >= CHAR_MIN;
   }
 
-  void PutIntent(Pull& pull) override {
-    CheckRocks(db_->Put(Synced(), intents_, SliceOf(BareKey(pull.image)), bytes_->Intent()), "put");
-  }
-  void PutRecord(Pull& pull) override {
+  void Put(const Pull& pull) override {
+    CheckRocks(db_->Put(Synced(), intents_, SliceOf(BareKey(pull.image)), bytes_->intent), "put");
     rocksdb::WriteBatch batch;
     CheckRocks(batch.Put(records_, SliceOf(BareKey(pull.image_ref)), bytes_->Record(pull.index)),
                "put");

@@ -68,15 +68,18 @@ class SqlitePeer final : public Peer {
     return found;
   }
 
-  void PutIntent(Pull& pull) override {
-    const std::lock_guard lock(mutex_);
-    Put(put_intent_, BareKey(pull.image), bytes_->Intent());
-  }
-  void PutRecord(Pull& pull) override {
+  void Put(const Pull& pull) override {
+    {
+      const std::lock_guard lock(mutex_);
+      Put(put_intent_, BareKey(pull.image), bytes_->intent);
+    }
     const std::lock_guard lock(mutex_);
     Run(begin_);
     Put(put_record_, BareKey(pull.image_ref), bytes_->Record(pull.index));
-    Delete(pull);
+    const BareKey intent(pull.image);
+    BindKey(delete_intent_, intent);
+    Run(delete_intent_);
+    if (sqlite3_changes(db_) != 1) throw std::runtime_error("SQLite: an intent is missing");
     Run(commit_);
   }
 
@@ -110,12 +113,6 @@ class SqlitePeer final : public Peer {
     BindKey(statement, key);
     sqlite3_bind_blob(statement, 2, value.data(), static_cast<int>(value.size()), SQLITE_STATIC);
     Run(statement);
-  }
-  void Delete(const Pull& pull) {
-    const BareKey key(pull.image);
-    BindKey(delete_intent_, key);
-    Run(delete_intent_);
-    if (sqlite3_changes(db_) != 1) throw std::runtime_error("SQLite: an intent is missing");
   }
   bool CloseAll() {
     for (sqlite3_stmt** statement :

@@ -37,12 +37,10 @@ class WaybillPeer final : public Peer {
     return !decision.pull && decision.reason == Reason::kSecretHashMatches;
   }
 
-  void PutIntent(Pull& pull) override {
-    pull.id = Must((*store_)->RecordPullIntent({.image = pull.image}));
-  }
-  void PutRecord(Pull& pull) override {
+  void Put(const Pull& pull) override {
+    const PullId id = Must((*store_)->RecordPullIntent({.image = pull.image}));
     Must((*store_)->RecordImagePulled({.image = pull.image, .image_ref = pull.image_ref},
-                                      pull.credentials, {.pull = pull.id}));
+                                      pull.credentials, {.pull = id}));
   }
 
  private:

@@ -1,19 +1,12 @@
 #include "bench/sizing/kubelet_files.h"
 
-#include <fcntl.h>
-#include <openssl/sha.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <malloc.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <stdexcept>
+#include <thread>
 #include <tuple>
 
 #include "bench/scratch.h"
-#include "bench/sizing/live_bytes.h"
 #include "waybill/image_name.h"
 #include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
@@ -22,56 +15,14 @@ namespace waybill::bench {
 
 namespace {
 
-[[noreturn]] void Fail(const char* what, const std::filesystem::path& path) {
-  throw std::runtime_error("cannot " + std::string(what) + " " + path.string() + ": " +
-                           std::strerror(errno));
+// As the allocator rounds sizes.
+std::int64_t HeapInUse() {
+  const struct mallinfo2 heap = mallinfo2();
+  return static_cast<std::int64_t>(heap.uordblks + heap.hblkhd);
 }
 
-std::string FileName(std::string_view identity) {
-  unsigned char digest[SHA256_DIGEST_LENGTH];
-  SHA256(reinterpret_cast<const unsigned char*>(identity.data()), identity.size(), digest);
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string name = "sha256-";
-  for (const unsigned char byte : digest) {
-    name += kDigits[byte >> 4];
-    name += kDigits[byte & 0xf];
-  }
-  return name;
-}
-
-// False: there is no such file.
-bool ReadWhole(const std::filesystem::path& path, std::string& content) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) {
-    if (errno == ENOENT) return false;
-    Fail("open", path);
-  }
-  struct stat status {};
-  if (fstat(fd, &status) != 0) Fail("look at", path);
-  content.resize(static_cast<std::size_t>(status.st_size));
-  const ssize_t got = read(fd, content.data(), content.size());
-  close(fd);
-  if (got != status.st_size) Fail("read", path);
-  return true;
-}
-
-void SyncDirectory(const std::filesystem::path& directory) {
-  const int fd = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0 || fsync(fd) != 0) Fail("sync", directory);
-  close(fd);
-}
-
-void WriteDurably(const std::filesystem::path& path, const std::string& content) {
-  const std::filesystem::path temporary = path.string() + ".tmp";
-  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd < 0) Fail("make", temporary);
-  if (write(fd, content.data(), content.size()) != static_cast<ssize_t>(content.size())) {
-    Fail("write", temporary);
-  }
-  if (fsync(fd) != 0) Fail("sync", temporary);
-  close(fd);
-  if (rename(temporary.c_str(), path.c_str()) != 0) Fail("rename", temporary);
-  SyncDirectory(path.parent_path());
+RecordPtr Decoded(std::string_view content) {
+  return std::make_shared<const ImagePulledRecord>(Must(DecodePulledRecord(content)));
 }
 
 auto Coordinates(const ImagePullSecret& secret) {
@@ -148,32 +99,38 @@ void RecordCache::Clear() {
 }
 
 std::int64_t RecordCache::HeapBytes() const {
-  const std::int64_t before = LiveHeapBytes();
-  RecordCache copy(capacity_);
-  for (auto entry = used_.rbegin(); entry != used_.rend(); ++entry) {
-    copy.Put(entry->image_ref, std::make_shared<const ImagePulledRecord>(*entry->record));
-  }
-  return LiveHeapBytes() - before;
+  std::int64_t bytes = 0;
+  // On a thread for which the allocator keeps nothing yet.
+  std::thread([&] {
+    std::vector<const Entry*> oldest_first;
+    oldest_first.reserve(used_.size());
+    for (auto entry = used_.rbegin(); entry != used_.rend(); ++entry) {
+      oldest_first.push_back(&*entry);
+    }
+    const std::int64_t before = HeapInUse();
+    RecordCache copy(capacity_);
+    for (const Entry* entry : oldest_first) {
+      copy.Put(entry->image_ref, std::make_shared<const ImagePulledRecord>(*entry->record));
+    }
+    bytes = HeapInUse() - before;
+  }).join();
+  return bytes;
 }
 
 KubeletFiles::KubeletFiles(const std::filesystem::path& directory, std::size_t capacity)
-    : pulled_(directory / "pulled"), pulling_(directory / "pulling"), cache_(capacity) {
-  std::filesystem::create_directories(pulled_);
-  std::filesystem::create_directories(pulling_);
-}
+    : pulled_(directory / "pulled"), pulling_(directory / "pulling"), cache_(capacity) {}
 
 double KubeletFiles::HitRate() const {
   return lookups_ == 0 ? 0 : static_cast<double>(hits_) / static_cast<double>(lookups_);
 }
 
-RecordPtr KubeletFiles::ReadRecord(std::string_view image_ref) const {
-  std::string content;
-  if (!ReadWhole(pulled_ / FileName(image_ref), content)) return nullptr;
-  return std::make_shared<const ImagePulledRecord>(Must(DecodePulledRecord(content)));
+RecordPtr KubeletFiles::ReadRecord(std::string_view image_ref) {
+  const auto content = pulled_.Read(image_ref);
+  return content ? Decoded(*content) : nullptr;
 }
 
 void KubeletFiles::WriteRecord(const ImagePulledRecord& record) {
-  WriteDurably(pulled_ / FileName(record.image_ref), EncodePulledRecord(record));
+  pulled_.Write(record.image_ref, EncodePulledRecord(record));
   cache_.Put(record.image_ref, std::make_shared<const ImagePulledRecord>(record));
 }
 
@@ -242,7 +199,7 @@ void KubeletFiles::WriteBack(const ImageCopy& copy, const ImagePullSecret& secre
 void KubeletFiles::RecordPullIntent(std::string_view image) {
   ImagePullIntent intent;
   intent.image = std::string(image);
-  WriteDurably(pulling_ / FileName(image), EncodePullIntent(intent));
+  pulling_.Write(image, EncodePullIntent(intent));
   intents_.insert(intent.image);
 }
 
@@ -268,66 +225,44 @@ void KubeletFiles::RecordImagePulled(const ImageCopy& copy, const ImagePullCrede
 
 // What a power cut brings back is an intent that only closes an image: no flush.
 void KubeletFiles::RecordImagePullFailed(std::string_view image) {
-  const std::filesystem::path path = pulling_ / FileName(image);
-  if (unlink(path.c_str()) != 0 && errno != ENOENT) Fail("delete", path);
+  pulling_.Remove(image);
   intents_.erase(std::string(image));
 }
 
 void KubeletFiles::Prune(const std::vector<ImageOnNode>& images, Timestamp until) {
   std::unordered_set<std::string_view> listed;
   for (const ImageOnNode& image : images) listed.insert(image.id);
-  bool deleted = false;
-  std::string content;
-  for (const auto& file : std::filesystem::directory_iterator(pulled_)) {
-    if (!ReadWhole(file.path(), content)) continue;
-    const ImagePulledRecord record = Must(DecodePulledRecord(content));
-    if (listed.contains(record.image_ref) || !(record.last_updated < until)) continue;
-    if (unlink(file.path().c_str()) != 0) Fail("delete", file.path());
-    cache_.Remove(record.image_ref);
-    deleted = true;
+  std::vector<std::string> gone;
+  pulled_.ForEach([&](std::string_view content) {
+    const RecordPtr record = Decoded(content);
+    if (!listed.contains(record->image_ref) && record->last_updated < until) {
+      gone.push_back(record->image_ref);
+    }
+  });
+  for (const std::string& image_ref : gone) {
+    pulled_.Remove(image_ref);
+    cache_.Remove(image_ref);
   }
-  if (deleted) SyncDirectory(pulled_);
+  if (!gone.empty()) pulled_.Sync();
 }
 
 std::size_t KubeletFiles::Start() {
   std::vector<RecordPtr> records;
-  std::string content;
   for (int time = 0; time < 2; ++time) {
     records.clear();
-    for (const auto& file : std::filesystem::directory_iterator(pulled_)) {
-      if (!ReadWhole(file.path(), content)) continue;
-      records.push_back(
-          std::make_shared<const ImagePulledRecord>(Must(DecodePulledRecord(content))));
-    }
+    pulled_.ForEach([&](std::string_view content) { records.push_back(Decoded(content)); });
   }
   intents_.clear();
-  for (const auto& file : std::filesystem::directory_iterator(pulling_)) {
-    if (ReadWhole(file.path(), content)) intents_.insert(Must(DecodePullIntent(content)).image);
-  }
+  pulling_.ForEach(
+      [&](std::string_view content) { intents_.insert(Must(DecodePullIntent(content)).image); });
   cache_.Clear();
   for (const RecordPtr& record : records) cache_.Put(record->image_ref, record);
   return records.size();
 }
 
-std::uint64_t KubeletFiles::DiskBytes() const {
-  std::uint64_t bytes = 0;
-  for (const auto& folder : {pulled_, pulling_}) {
-    for (const auto& file : std::filesystem::directory_iterator(folder)) {
-      struct stat status {};
-      if (stat(file.path().c_str(), &status) == 0) {
-        bytes += static_cast<std::uint64_t>(status.st_blocks) * 512;
-      }
-    }
-  }
-  return bytes;
-}
-
-std::vector<std::string> KubeletFiles::ReadAll() const {
+std::vector<std::string> KubeletFiles::ReadAll() {
   std::vector<std::string> contents;
-  std::string content;
-  for (const auto& file : std::filesystem::directory_iterator(pulled_)) {
-    if (ReadWhole(file.path(), content)) contents.push_back(content);
-  }
+  pulled_.ForEach([&](std::string_view content) { contents.emplace_back(content); });
   return contents;
 }
 

@@ -22,6 +22,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "bench/kubelet_folder.h"
 #include "waybill/decision.h"
 #include "waybill/types.h"
 
@@ -84,18 +85,16 @@ class KubeletFiles {
   // What the cache takes of the heap: its entries, and the decoded records in it.
   std::int64_t HeapBytes() const { return cache_.HeapBytes(); }
 
-  // What the files take on disk, in blocks, without their directories.
-  std::uint64_t DiskBytes() const;
   // The content of each record's file.
-  std::vector<std::string> ReadAll() const;
+  std::vector<std::string> ReadAll();
 
  private:
-  RecordPtr ReadRecord(std::string_view image_ref) const;
+  RecordPtr ReadRecord(std::string_view image_ref);
   void WriteRecord(const ImagePulledRecord& record);
   bool HasIntent(std::string_view image);
 
-  std::filesystem::path pulled_;
-  std::filesystem::path pulling_;
+  KubeletFolder pulled_;
+  KubeletFolder pulling_;
   RecordCache cache_;
   std::uint64_t lookups_ = 0;
   std::uint64_t hits_ = 0;

@@ -1,8 +1,6 @@
 #include "bench/sizing/replay.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -41,7 +39,7 @@ class Stopwatch {
       const auto index = static_cast<std::size_t>(part * static_cast<double>(times_.size() - 1));
       return static_cast<double>(times_[index]);
     };
-    return {at(0.5), at(0.99), at(0.999)};
+    return {at(0.5), at(0.99)};
   }
 
  private:
@@ -59,9 +57,6 @@ Sample SampleOf(StoreSide& side, double day) {
     }
     sample.secrets += secrets;
     sample.most_secrets = std::max(sample.most_secrets, secrets);
-    const std::uint64_t bytes = EncodePulledRecord(record).size();
-    sample.json_bytes += bytes;
-    sample.file_bytes += (bytes + 4095) / 4096 * 4096;
   }
   sample.store_bytes = side.UsedBytes();
   return sample;
@@ -76,7 +71,6 @@ class Player {
                                            options.trace);
     }
     if (options.cache) {
-      const CountAsFiles files;
       files_ = std::make_unique<KubeletFiles>(options.directory / "files", *options.cache);
     }
   }
@@ -99,7 +93,6 @@ class Player {
   template <typename Work>
   void OnFiles(Work&& work) {
     if (files_ == nullptr) return;
-    const CountAsFiles count;
     work(*files_);
   }
   void CompareStates();
@@ -111,8 +104,8 @@ class Player {
   std::unique_ptr<KubeletFiles> files_;
   Stopwatch store_times_;
   Stopwatch file_times_;
-  IoCount counted_;
-  IoCount files_counted_;
+  DiskCalls began_;    // when the node was filled
+  DiskCalls counted_;  // up to there to operations
   bool filling_ = true;
   double next_sample_ = 0;
   ReplayResult result_;
@@ -120,7 +113,7 @@ class Player {
 
 // What the store wrote since the last call belongs to these operations.
 void Player::Account(Operations& operations) {
-  const IoCount now = IoOfStore();
+  const DiskCalls now = DiskCallsSoFar();
   if (!filling_) {
     ++operations.count;
     operations.io += now - counted_;
@@ -140,7 +133,8 @@ void Player::Compare(const Event& event, const Decision& decision, std::string_v
 
 void Player::Decide(const Event& event) {
   const std::string image = ImageText(event.image);
-  const std::string ref = event.present ? RefText(event.image.ref) : std::string();
+  const std::string ref =
+      event.reason == Reason::kImageAbsent ? std::string() : RefText(event.image.ref);
   const ImagePullSecret secret = SecretText(event.secrets.front());
   const ImagePullSecretView view(secret);
   const ImageCopy copy{.image = image, .image_ref = ref};
@@ -211,24 +205,16 @@ void Player::Do(const Event& event) {
 }
 
 void Player::EndFilling() {
-  // What was written without flushes reaches the disk before anything is measured.
-  const int fd = open(options_.directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd >= 0) {
-    syncfs(fd);
-    close(fd);
-  }
   if (store_ != nullptr) store_->Restart();
   OnFiles([](KubeletFiles& files) { files.Start(); });
   filling_ = false;
-  counted_ = IoOfStore();
-  files_counted_ = IoOfFiles();
-  if (options_.flushing) SetFlushing(true);
+  counted_ = began_ = DiskCallsSoFar();
   if (options_.sample_days > 0) result_.samples.push_back(SampleOf(*store_, 0));
   next_sample_ = static_cast<double>(options_.sample_days);
 }
 
 ReplayResult Player::Play() {
-  SetFlushing(false);
+  SkipFlushes();
   while (const auto event = trace_.Next()) {
     if (filling_ && !event->filling) EndFilling();
     const double day = static_cast<double>(event->second) / 86'400;
@@ -247,9 +233,7 @@ ReplayResult Player::Play() {
 }
 
 void Player::Finish() {
-  SetFlushing(true);
   const int start_count = options_.measures_start ? 5 : 1;
-  result_.trace_hash = trace_.hash();
   if (store_ != nullptr) {
     result_.decision = store_times_.Quantiles();
     result_.resident_bytes = store_->ResidentBytes();
@@ -260,12 +244,10 @@ void Player::Finish() {
     result_.start_seconds = Median(starts);
   }
   if (files_ == nullptr) return;
-  const CountAsFiles count;
-  result_.file_io = IoOfFiles() - files_counted_;
+  result_.file_io = DiskCallsSoFar() - began_;
   result_.file_decision = file_times_.Quantiles();
   result_.hit_rate = files_->HitRate();
   result_.file_resident_bytes = files_->HeapBytes();
-  result_.file_disk_bytes = files_->DiskBytes();
   std::vector<double> starts;
   for (int i = 0; i < start_count; ++i) {
     starts.push_back(NanosecondsOf([&] { files_->Start(); }) / 1e9);
@@ -296,14 +278,6 @@ void Player::CompareStates() {
 
 ReplayResult Replay(const cli::NodeShape& shape, const ReplayOptions& options) {
   return Player(shape, options).Play();
-}
-
-double ClockNanoseconds() {
-  Stopwatch stopwatch;
-  for (int i = 0; i < 10'000; ++i) {
-    stopwatch.Time([] { return 0; });
-  }
-  return stopwatch.Quantiles().p50;
 }
 
 }  // namespace waybill::bench

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/sizing/io_count.h"
+#include "bench/disk_calls.h"
 #include "bindings/cli/node_shape.h"
 #include "waybill/rules.h"
 
@@ -25,7 +25,6 @@ struct ReplayOptions {
   bool store = true;                      // waybill's side
   std::optional<std::size_t> cache = {};  // the side of files, behind an LRU of this size
   std::int64_t sample_days = 0;           // 0: no samples
-  bool flushing = true;                   // after the node was filled
   bool measures_start = true;
   std::filesystem::path trace = {};  // the store's owner writes one there
 };
@@ -33,28 +32,24 @@ struct ReplayOptions {
 struct Times {
   double p50 = 0;  // nanoseconds
   double p99 = 0;
-  double p999 = 0;
 };
 
 // What operations of one kind did to the disk.
 struct Operations {
   std::uint64_t count = 0;
-  IoCount io = {};
+  DiskCalls io = {};
 };
 
-// What the store holds on a day, in the kubelet's files and in data.mdb.
+// What the store holds on a day.
 struct Sample {
   double day = 0;
   std::uint64_t records = 0;
   std::uint64_t secrets = 0;       // in all records
   std::uint64_t most_secrets = 0;  // in one record
   std::uint64_t store_bytes = 0;   // on disk, without room ahead
-  std::uint64_t file_bytes = 0;    // on disk, in blocks
-  std::uint64_t json_bytes = 0;    // in the files
 };
 
 struct ReplayResult {
-  std::uint64_t trace_hash = 0;
   std::uint64_t decisions = 0;
   std::uint64_t allowed = 0;
   std::uint64_t differences = 0;  // answers that are not those of the trace
@@ -73,16 +68,15 @@ struct ReplayResult {
   Sample end = {};
   std::uint64_t most_records = 0;
   // Of the files.
-  IoCount file_io = {};
+  DiskCalls file_io = {};
   Times file_decision = {};
   double hit_rate = 0;
   std::int64_t file_resident_bytes = 0;  // the LRU's
   double file_start_seconds = 0;
-  std::uint64_t file_disk_bytes = 0;
   std::vector<Sample> samples = {};
 
-  IoCount io() const {
-    IoCount all = pulls.io;
+  DiskCalls io() const {
+    DiskCalls all = pulls.io;
     for (const Operations* one : {&failed_pulls, &write_backs, &collections, &lists, &restarts}) {
       all += one->io;
     }
@@ -90,10 +84,8 @@ struct ReplayResult {
   }
 };
 
+// Flushes are counted, but do nothing from then on.
 ReplayResult Replay(const cli::NodeShape& shape, const ReplayOptions& options);
-
-// What the clock adds to each time of a decision, in nanoseconds.
-double ClockNanoseconds();
 
 }  // namespace waybill::bench
 

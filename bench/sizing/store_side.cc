@@ -1,19 +1,18 @@
 #include "bench/sizing/store_side.h"
 
-#include <chrono>
+#include <atomic>
 #include <fstream>
-#include <mutex>
+#include <ranges>
 #include <sstream>
 
+#include "bench/disk_calls.h"
 #include "bench/measure.h"
 #include "bench/scratch.h"
-#include "bench/sizing/io_count.h"
 
 namespace waybill::bench {
 
 namespace {
 
-constexpr std::int64_t kBegin = 1'767'225'600;  // 2026-01-01T00:00:00Z
 constexpr std::int64_t kUptime = 1'000'000;     // longer than any window
 constexpr std::uint32_t kCutImages = 1U << 30;  // from here on, images that no trace has
 
@@ -25,40 +24,28 @@ std::filesystem::path WitnessOf(const std::filesystem::path& directory) {
 
 // The store asks on other threads, too.
 struct NodeState::Time {
-  std::mutex mutex;
-  std::int64_t second = 0;
-  std::uint8_t boots = 1;
+  std::atomic<std::int64_t> second{0};
+  std::atomic<std::uint8_t> boots{1};
 };
 
 NodeState::NodeState(const std::vector<ImageId>& preloaded) : time_(std::make_shared<Time>()) {
   for (const ImageId image : preloaded) Add(image);
 }
 
-void NodeState::SetTime(std::int64_t second) {
-  const std::lock_guard lock(time_->mutex);
-  time_->second = second;
-}
+void NodeState::SetTime(std::int64_t second) { time_->second = second; }
 
 void NodeState::Reboot() {
-  const std::lock_guard lock(time_->mutex);
   if (++time_->boots == 0) ++time_->boots;
 }
 
-Timestamp NodeState::now() const {
-  const std::lock_guard lock(time_->mutex);
-  return {kBegin + time_->second, 0};
-}
+Timestamp NodeState::now() const { return {kBegin + time_->second, 0}; }
 
 Clock NodeState::AsClock() const {
-  return [time = time_] {
-    const std::lock_guard lock(time->mutex);
-    return Timestamp{kBegin + time->second, 0};
-  };
+  return [time = time_] { return Timestamp{kBegin + time->second, 0}; };
 }
 
 BootClock NodeState::AsBootClock() const {
   return [time = time_] {
-    const std::lock_guard lock(time->mutex);
     BootTime now{.nanoseconds = (kUptime + time->second) * 1'000'000'000};
     now.boot_id[0] = time->boots;
     return now;
@@ -66,23 +53,18 @@ BootClock NodeState::AsBootClock() const {
 }
 
 void NodeState::Add(ImageId image) {
-  if (!places_.try_emplace(image.ref, images_.size()).second) return;
-  refs_.push_back(image.ref);
-  images_.push_back({.id = RefText(image.ref),
-                     .repo_tags = {ImageText(image)},
-                     .repo_digests = {RepoDigestText(image)}});
+  images_.try_emplace(image.ref, ImageOnNode{.id = RefText(image.ref),
+                                             .repo_tags = {ImageText(image)},
+                                             .repo_digests = {RepoDigestText(image)}});
 }
 
 void NodeState::Remove(const std::vector<ImageId>& images) {
-  for (const ImageId image : images) {
-    const std::size_t at = places_.at(image.ref);
-    places_[refs_.back()] = at;
-    places_.erase(image.ref);
-    std::swap(refs_[at], refs_.back());
-    std::swap(images_[at], images_.back());
-    refs_.pop_back();
-    images_.pop_back();
-  }
+  for (const ImageId image : images) images_.erase(image.ref);
+}
+
+std::vector<ImageOnNode> NodeState::images() const {
+  const auto values = std::views::values(images_);
+  return {values.begin(), values.end()};
 }
 
 StoreSide::StoreSide(std::filesystem::path directory, Rules rules, const NodeState& node,

@@ -6,9 +6,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "bench/sizing/trace.h"
@@ -29,14 +29,12 @@ class NodeState {
 
   void Add(ImageId image);
   void Remove(const std::vector<ImageId>& images);
-  const std::vector<ImageOnNode>& images() const { return images_; }
+  std::vector<ImageOnNode> images() const;
 
  private:
   struct Time;
   std::shared_ptr<Time> time_;
-  std::vector<ImageOnNode> images_;
-  std::vector<std::uint32_t> refs_;                        // of images_
-  std::unordered_map<std::uint32_t, std::size_t> places_;  // in images_
+  std::map<std::uint32_t, ImageOnNode> images_;  // by ref
 };
 
 class StoreSide {

@@ -4,22 +4,26 @@
 #include <stdexcept>
 
 #include "bench/measure.h"
+#include "bench/scratch.h"
+#include "bench/sizing/store_side.h"
+#include "waybill/image_name.h"
 
 namespace waybill::bench {
 
 namespace {
 
-RoundTimes SpreadOf(const std::vector<Times>& rounds) {
-  RoundTimes spread;
-  for (double Times::*quantile : {&Times::p50, &Times::p99, &Times::p999}) {
+constexpr std::uint32_t kRecords = 1000;
+constexpr std::uint32_t kMoreRecords[] = {3000, 10'000};
+constexpr std::uint32_t kSecrets[] = {0, 1, 2, 4, 8, 16, 32, 64, 100};
+
+Times MedianOf(const std::vector<Times>& rounds) {
+  Times median;
+  for (double Times::*quantile : {&Times::p50, &Times::p99}) {
     std::vector<double> values;
     for (const Times& round : rounds) values.push_back(round.*quantile);
-    const auto [least, most] = std::minmax_element(values.begin(), values.end());
-    spread.least.*quantile = *least;
-    spread.most.*quantile = *most;
-    spread.median.*quantile = Median(values);
+    median.*quantile = Median(values);
   }
-  return spread;
+  return median;
 }
 
 // In a directory that is empty before and after.
@@ -35,128 +39,192 @@ ReplayResult ReplayAnew(const cli::NodeShape& shape, const ReplayOptions& option
   return result;
 }
 
-ReplayOptions OptionsOf(const StudyOptions& options) {
-  return {.directory = options.directory / "replay",
-          .seed = options.seed,
-          .days = options.days,
-          .flushing = options.flushing};
+ReplayResult ReplayYear(cli::NodeShape shape, ReplayOptions options, double days) {
+  shape.lists_per_day = std::min(4.0, shape.lists_per_day);
+  options.days = days;
+  options.sample_days = 7;
+  return ReplayAnew(shape, options);
 }
 
 }  // namespace
 
+StoreSize MeasureStore(const std::filesystem::path& directory, std::uint32_t records,
+                       std::uint32_t secrets) {
+  const std::filesystem::path path = directory / "calibration";
+  NodeState node({});
+  StoreSize size{.records = static_cast<double>(records)};
+  {
+    StoreSide side(path, Rules::kClosed, node);
+    for (std::uint32_t i = 0; i < records; ++i) {
+      const ImageId image{i, i + 1};
+      const std::string text = ImageText(image);
+      ImagePulledRecord record;
+      record.image_ref = RefText(image.ref);
+      record.last_updated = node.now();
+      ImagePullCredentials& entry = record.credential_mapping[std::string(*ImageName(text))];
+      for (std::uint32_t secret = 0; secret < secrets; ++secret) {
+        entry.kubernetes_secrets.push_back(SecretText({i * secrets + secret, secret}));
+      }
+      entry.node_pods_accessible = secrets == 0;
+      Must(side.store().PutRecord(record));
+      node.Add(image);
+    }
+    side.List(false);
+    size.bytes = static_cast<double>(side.UsedBytes());
+    std::vector<double> starts;
+    for (int i = 0; i < 9; ++i) starts.push_back(side.Restart());
+    size.start_seconds = Median(starts);
+    std::vector<double> recoveries;
+    for (int i = 0; i < 5; ++i) recoveries.push_back(side.Recover());
+    size.recovery_seconds = Median(recoveries);
+  }
+  std::filesystem::remove_all(path);
+  std::filesystem::remove(path.string() + ".witness");
+  return size;
+}
+
+Line RecoveryBySize(const std::vector<StoreSize>& stores) {
+  double mean_bytes = 0;
+  double mean_seconds = 0;
+  for (const StoreSize& store : stores) {
+    mean_bytes += store.bytes / static_cast<double>(stores.size());
+    mean_seconds += store.recovery_seconds / static_cast<double>(stores.size());
+  }
+  double together = 0;
+  double squares = 0;
+  for (const StoreSize& store : stores) {
+    together += (store.bytes - mean_bytes) * (store.recovery_seconds - mean_seconds);
+    squares += (store.bytes - mean_bytes) * (store.bytes - mean_bytes);
+  }
+  const double slope = squares == 0 ? 0 : together / squares;
+  return {std::max(0.0, mean_seconds - slope * mean_bytes), slope};
+}
+
+Calibration Calibrate(const std::filesystem::path& directory) {
+  Calibration found;
+  found.model.empty_bytes = MeasureStore(directory, 0, 0).bytes;
+  std::vector<StoreSize> openings;
+  for (const std::uint32_t secrets : kSecrets) {
+    const StoreSize size = MeasureStore(directory, kRecords, secrets);
+    found.record_sizes.push_back(
+        {static_cast<double>(secrets), (size.bytes - found.model.empty_bytes) / kRecords});
+    if (secrets == 1) openings.push_back(size);
+  }
+  for (const std::uint32_t records : kMoreRecords) {
+    openings.push_back(MeasureStore(directory, records, 1));
+  }
+  const StoreSize& few = openings.front();
+  const StoreSize& many = openings.back();
+  found.model.start_seconds_per_byte =
+      (many.start_seconds - few.start_seconds) / (many.bytes - few.bytes);
+  const Line recovery = RecoveryBySize(openings);
+  found.model.recovery_base_seconds = recovery.base;
+  found.model.recovery_seconds_per_byte = recovery.slope;
+  return found;
+}
+
+cli::SizingModel Calibration::Model() const {
+  cli::SizingModel with_sizes = model;
+  with_sizes.record_sizes = record_sizes;
+  return with_sizes;
+}
+
 Study StudyNode(const cli::NodeShape& shape, const StudyOptions& options) {
+  const ReplayOptions replay{
+      .directory = options.directory / "replay", .seed = options.seed, .days = options.days};
   Study study{.shape = shape, .days = options.days};
   std::vector<Times> store_rounds;
   std::vector<double> starts;
   std::vector<double> file_starts;
-  std::vector<std::vector<Times>> cache_rounds(kCapacities.size());
+  std::vector<std::vector<Times>> cache_rounds(cli::kCapacities.size());
+  for (const double capacity : cli::kCapacities) {
+    study.caches.push_back({.capacity = static_cast<std::size_t>(capacity)});
+  }
   for (int round = 0; round < options.rounds; ++round) {
-    const bool first = round == 0;
-    ReplayResult store = ReplayAnew(shape, OptionsOf(options));
+    ReplayResult store = ReplayAnew(shape, replay);
     store_rounds.push_back(store.decision);
     starts.push_back(store.start_seconds);
-    if (first) study.store = std::move(store);
-    for (std::size_t i = 0; i < kCapacities.size(); ++i) {
-      ReplayOptions of_files = OptionsOf(options);
+    for (std::size_t i = 0; i < study.caches.size(); ++i) {
+      CacheStudy& cache = study.caches[i];
+      ReplayOptions of_files = replay;
       of_files.store = false;
-      of_files.measures_start = i + 1 == kCapacities.size();
-      of_files.cache = kCapacities[i];
+      of_files.cache = cache.capacity;
+      of_files.measures_start = i + 1 == study.caches.size();
       ReplayResult files = ReplayAnew(shape, of_files);
       cache_rounds[i].push_back(files.file_decision);
-      if (first) {
-        study.caches.push_back({.capacity = kCapacities[i],
-                                .hit_rate = files.hit_rate,
-                                .resident_bytes = files.file_resident_bytes});
-      }
-      if (i + 1 < kCapacities.size()) continue;
+      cache.hit_rate = files.hit_rate;
+      cache.resident_bytes = files.file_resident_bytes;
+      if (!of_files.measures_start) continue;
       file_starts.push_back(files.file_start_seconds);
-      if (first) study.files = std::move(files);
+      study.files = std::move(files);
     }
+    study.store = std::move(store);
   }
-  study.decision = SpreadOf(store_rounds);
+  study.decision = MedianOf(store_rounds);
   study.start_seconds = Median(starts);
   study.file_start_seconds = Median(file_starts);
-  for (std::size_t i = 0; i < kCapacities.size(); ++i) {
-    study.caches[i].decision = SpreadOf(cache_rounds[i]);
+  for (std::size_t i = 0; i < study.caches.size(); ++i) {
+    study.caches[i].decision = MedianOf(cache_rounds[i]);
   }
+  if (options.year_days > 0) study.year = ReplayYear(shape, replay, options.year_days);
   return study;
 }
 
-ReplayResult StudyYear(const cli::NodeShape& shape, const StudyOptions& options, double days) {
-  cli::NodeShape seldom = shape;
-  seldom.lists_per_day = std::min(4.0, shape.lists_per_day);
-  ReplayOptions replay = OptionsOf(options);
-  replay.days = days;
-  replay.sample_days = 7;
-  replay.flushing = false;
-  return ReplayAnew(seldom, replay);
-}
-
-cli::PresetFigures FiguresOf(const Study& study, const Calibration& calibration,
-                             const ReplayResult* year, const cli::PresetFigures* earlier) {
-  cli::PresetFigures figures = earlier == nullptr ? cli::PresetFigures() : *earlier;
+cli::PresetFigures FiguresOf(const Study& study, const cli::SizingModel& sizes) {
+  const cli::PresetFigures* recorded = cli::FindFigures(cli::RecordedModel(), study.shape.name);
+  cli::PresetFigures figures = recorded == nullptr ? cli::PresetFigures() : *recorded;
   const ReplayResult& store = study.store;
-  const auto a_day = [&](std::uint64_t count) { return static_cast<double>(count) / study.days; };
-  const auto each = [](std::uint64_t sum, const Operations& operations) {
-    return operations.count == 0 ? 0
-                                 : static_cast<double>(sum) / static_cast<double>(operations.count);
+  const auto of = [](const Operations& operations, double days) {
+    const auto count = static_cast<double>(operations.count);
+    const auto each = [&](std::uint64_t sum) {
+      return count == 0 ? 0 : static_cast<double>(sum) / count;
+    };
+    return cli::OperationFigures{
+        .per_day = count / days,
+        .flushes = each(operations.io.flushes),
+        .bytes = each(operations.io.bytes),
+    };
   };
   figures.name = study.shape.name;
   figures.days = study.days;
-  figures.decisions_per_day = a_day(store.decisions);
-  figures.pulls_per_day = a_day(store.pulls.count);
-  figures.failed_pulls_per_day = a_day(store.failed_pulls.count);
-  figures.write_backs_per_day = a_day(store.write_backs.count);
-  figures.flushes_per_pull = each(store.pulls.io.flushes, store.pulls);
-  figures.bytes_per_pull = each(store.pulls.io.bytes, store.pulls);
-  figures.flushes_per_failed_pull = each(store.failed_pulls.io.flushes, store.failed_pulls);
-  figures.bytes_per_failed_pull = each(store.failed_pulls.io.bytes, store.failed_pulls);
-  figures.flushes_per_write_back = each(store.write_backs.io.flushes, store.write_backs);
-  figures.bytes_per_write_back = each(store.write_backs.io.bytes, store.write_backs);
-  figures.flushes_per_list = each(store.lists.io.flushes, store.lists);
-  figures.bytes_per_list = each(store.lists.io.bytes, store.lists);
-  figures.resident_share =
-      static_cast<double>(store.resident_bytes) / static_cast<double>(store.end.store_bytes);
-  figures.decision_p50_ns = study.decision.median.p50;
-  figures.decision_p99_ns = study.decision.median.p99;
+  figures.decisions_per_day = static_cast<double>(store.decisions) / study.days;
+  figures.pulls = of(store.pulls, study.days);
+  figures.failed_pulls = of(store.failed_pulls, study.days);
+  figures.write_backs = of(store.write_backs, study.days);
+  figures.lists = of(store.lists, study.days);
+  const auto disk_bytes = static_cast<double>(store.end.store_bytes);
+  figures.resident_share = static_cast<double>(store.resident_bytes) / disk_bytes;
+  figures.decision_p50_ns = study.decision.p50;
+  figures.decision_p99_ns = study.decision.p99;
   figures.start_base_seconds =
-      std::max(0.0, study.start_seconds - static_cast<double>(store.end.store_bytes) *
-                                              calibration.start_seconds_per_byte);
+      std::max(0.0, study.start_seconds - disk_bytes * sizes.start_seconds_per_byte);
   figures.file_start_seconds_per_record =
       study.file_start_seconds / static_cast<double>(std::max<std::uint64_t>(1, store.end.records));
   for (std::size_t i = 0; i < study.caches.size(); ++i) {
     const CacheStudy& cache = study.caches[i];
-    figures.caches[i] = {.capacity = static_cast<double>(cache.capacity),
-                         .hit_rate = cache.hit_rate,
-                         .p50_ns = cache.decision.median.p50,
-                         .p99_ns = cache.decision.median.p99,
-                         .bytes = static_cast<double>(cache.resident_bytes)};
+    figures.cache_hit_rates[i] = cache.hit_rate;
+    figures.cache_bytes[i] = static_cast<double>(cache.resident_bytes);
+    figures.cache_hit_ns = cache.decision.p50;
   }
-  if (year == nullptr) return figures;
+  if (!study.year) return figures;
 
+  const ReplayResult& year = *study.year;
   // Images are collected now and then: seldom in days, so the year tells how often.
-  figures.collections_per_day = static_cast<double>(year->collections.count) / year->end.day;
-  figures.flushes_per_collection = each(year->collections.io.flushes, year->collections);
-  figures.bytes_per_collection = each(year->collections.io.bytes, year->collections);
-  const cli::SizingModel sizes{.record_sizes = calibration.record_sizes};
-  figures.year_days = year->end.day;
-  figures.records_per_image = static_cast<double>(year->most_records) / study.shape.images;
+  figures.collections = of(year.collections, year.end.day);
+  figures.year_days = year.end.day;
+  figures.records_per_image = static_cast<double>(year.most_records) / study.shape.images;
   figures.secrets_growth = 0;
-  figures.most_secrets = 0;
   double most_bytes = 0;
-  for (const Sample& sample : year->samples) {
-    const auto records = static_cast<double>(sample.records);
-    const double secrets = static_cast<double>(sample.secrets) / records;
+  for (const Sample& sample : year.samples) {
+    const double secrets =
+        static_cast<double>(sample.secrets) / static_cast<double>(sample.records);
     figures.secrets_growth =
         std::max(figures.secrets_growth, secrets / study.shape.secrets_per_image);
-    figures.most_secrets = std::max(figures.most_secrets, static_cast<double>(sample.most_secrets));
-    figures.file_bytes_per_record =
-        std::max(figures.file_bytes_per_record, static_cast<double>(sample.file_bytes) / records);
     most_bytes = std::max(most_bytes, static_cast<double>(sample.store_bytes));
   }
   const double records = study.shape.images * figures.records_per_image;
   const double foretold =
-      calibration.empty_bytes +
+      sizes.empty_bytes +
       records * cli::BytesOfRecord(sizes, study.shape.secrets_per_image * figures.secrets_growth);
   figures.disk_growth = most_bytes / foretold;
   return figures;

@@ -1,66 +1,81 @@
-// A preset's node: replayed against waybill and against an LRU of each size, some times, and
-// perhaps for a year.
+// What is measured of simulated nodes: a preset's node, replayed against waybill and against an LRU
+// of each size, some times, and perhaps for weeks; and what a record and an opening cost.
 
 #ifndef WAYBILL_BENCH_SIZING_STUDY_H_
 #define WAYBILL_BENCH_SIZING_STUDY_H_
 
-#include <array>
 #include <cstdint>
 #include <filesystem>
-#include <string>
+#include <optional>
 #include <vector>
 
-#include "bench/sizing/calibrate.h"
 #include "bench/sizing/replay.h"
 #include "bindings/cli/sizing_model.h"
 
 namespace waybill::bench {
 
-inline constexpr std::array<std::size_t, 7> kCapacities = {50, 100, 250, 500, 1000, 2000, 4000};
+struct StoreSize {
+  double records = 0;
+  double bytes = 0;             // on disk
+  double start_seconds = 0;     // the median of some openings, warm
+  double recovery_seconds = 0;  // and after its owner was killed within a commit, a pull in flight
+};
+
+// A fresh store with records of so many Secrets each (0: open to all pods), all of them in the
+// runtime's list, as on a node. Makes and deletes a store in `directory`.
+StoreSize MeasureStore(const std::filesystem::path& directory, std::uint32_t records,
+                       std::uint32_t secrets);
+
+struct Line {
+  double base = 0;  // not negative
+  double slope = 0;
+};
+// Of the least squares.
+Line RecoveryBySize(const std::vector<StoreSize>& stores);
+
+// What a record costs on disk by its number of Secrets, and what opening costs by the store's size.
+struct Calibration {
+  std::vector<cli::RecordSize> record_sizes = {};
+  cli::SizingModel model = {};  // without record sizes and presets
+  // With the record sizes, which must outlive it.
+  cli::SizingModel Model() const;
+};
+Calibration Calibrate(const std::filesystem::path& directory);
 
 struct StudyOptions {
   std::filesystem::path directory = {};
   std::uint64_t seed = 1;
   double days = 1;
-  int rounds = 3;  // replays of each side, in turn; times are medians
-  bool flushing = false;
-};
-
-// Medians of the rounds, and the least and the most.
-struct RoundTimes {
-  Times median = {};
-  Times least = {};
-  Times most = {};
+  int rounds = 3;        // replays of each side, in turn; times are medians
+  double year_days = 0;  // of the longer replay; 0: there is none
 };
 
 struct CacheStudy {
   std::size_t capacity = 0;
   double hit_rate = 0;
-  RoundTimes decision = {};
+  Times decision = {};
   std::int64_t resident_bytes = 0;
 };
 
 struct Study {
   cli::NodeShape shape = {};
   double days = 0;
-  ReplayResult store = {};  // of the first round
-  RoundTimes decision = {};
+  ReplayResult store = {};  // of the last round
+  Times decision = {};
   double start_seconds = 0;
-  ReplayResult files = {};  // of the first round, behind the largest LRU
+  ReplayResult files = {};  // of the last round, behind the largest LRU
   double file_start_seconds = 0;
   std::vector<CacheStudy> caches = {};
+  // With a sample each week. Only waybill; four lists a day, since lists that delete nothing do not
+  // change what is stored.
+  std::optional<ReplayResult> year = {};
 };
 
 // Throws if a side gave another answer than the trace.
 Study StudyNode(const cli::NodeShape& shape, const StudyOptions& options);
 
-// A year of the node, with a sample each week. Only waybill; four lists a day, since lists
-// that delete nothing do not change what is stored.
-ReplayResult StudyYear(const cli::NodeShape& shape, const StudyOptions& options, double days);
-
-// The recorded model's form of a study. Without a year, that of `earlier` is kept.
-cli::PresetFigures FiguresOf(const Study& study, const Calibration& calibration,
-                             const ReplayResult* year, const cli::PresetFigures* earlier);
+// The recorded model's form of a study. Without a year, that of the recorded one is kept.
+cli::PresetFigures FiguresOf(const Study& study, const cli::SizingModel& sizes);
 
 }  // namespace waybill::bench
 

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "bench/data_set.h"
 #include "waybill/limits.h"
+#include "waybill/trace.h"
 
 namespace waybill::bench {
 
@@ -13,10 +15,17 @@ namespace {
 
 constexpr std::int64_t kDay = 86'400;
 
-std::string Hex64(std::uint64_t number, std::uint64_t part) {
-  const std::uint64_t at = number * 64 + part;
-  return fmt::format("{:016x}{:016x}{:016x}{:016x}", Mixed(at), Mixed(at + 1), Mixed(at + 2),
-                     Mixed(at + 3));
+std::uint64_t PartOf(std::uint32_t number, std::uint64_t part) {
+  return std::uint64_t{number} * 64 + part;
+}
+
+// From some MB to some GB, 150 MB for half of them: as what registries hold.
+std::uint64_t BytesOf(ImageId image) {
+  double sum = 0;
+  for (std::uint64_t i = 0; i < 12; ++i) {
+    sum += static_cast<double>(Mix(image.app * 16 + i) >> 11) * 0x1p-53;
+  }
+  return static_cast<std::uint64_t>(150e6 * std::exp((sum - 6) * 1.1));
 }
 
 std::string NameText(std::uint32_t app) {
@@ -25,36 +34,29 @@ std::string NameText(std::uint32_t app) {
 
 }  // namespace
 
-std::uint64_t Mixed(std::uint64_t z) {
-  z += 0x9e3779b97f4a7c15;
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
-
 std::string ImageText(ImageId image) {
   return fmt::format("{}:v1.{}", NameText(image.app), image.ref);
 }
 
-std::string RefText(std::uint32_t ref) { return "sha256:" + Hex64(ref, 0); }
+std::string RefText(std::uint32_t ref) { return "sha256:" + Hex64(PartOf(ref, 0)); }
 
 std::string RepoDigestText(ImageId image) {
-  return fmt::format("{}@sha256:{}", NameText(image.app), Hex64(image.ref, 8));
+  return fmt::format("{}@sha256:{}", NameText(image.app), Hex64(PartOf(image.ref, 8)));
 }
 
 ImagePullSecret SecretText(SecretId secret) {
-  const std::uint64_t a = Mixed(std::uint64_t{secret.tenant} * 64 + 16);
-  const std::uint64_t b = Mixed(std::uint64_t{secret.tenant} * 64 + 17);
+  const std::uint64_t a = Mix(PartOf(secret.tenant, 16));
+  const std::uint64_t b = Mix(PartOf(secret.tenant, 17));
   ImagePullSecret text;
   text.uid = fmt::format("{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}", a >> 32, (a >> 16) & 0xffff,
                          a & 0xfff, b >> 48, b & 0xffff'ffff'ffff);
   text.namespace_name = fmt::format("tenant-{:06}", secret.tenant);
   text.name = "registry-pull-secret";
-  text.credential_hash = Hex64(secret.credential, 32);
+  text.credential_hash = Hex64(PartOf(secret.credential, 32));
   return text;
 }
 
-Draws::Draws(std::uint64_t seed) : state_{Mixed(seed), Mixed(seed + 1) | 1} {}
+Draws::Draws(std::uint64_t seed) : state_{Mix(seed), Mix(seed + 1) | 1} {}
 
 std::uint64_t Draws::Next() {
   std::uint64_t a = state_[0];
@@ -116,25 +118,6 @@ Trace::Trace(const cli::NodeShape& shape, std::uint64_t seed, double days)
 SecretId Trace::SecretOf(std::uint32_t slot) const {
   const Tenant& tenant = tenants_[slot];
   return {tenant.id, tenant.shares ? shared_credential_ : tenant.credential};
-}
-
-void Trace::Emit(Event event) {
-  const auto add = [this](std::uint64_t number) {
-    hash_ = (hash_ ^ number) * 0x100000001b3;
-    hash_ ^= hash_ >> 29;
-  };
-  add(static_cast<std::uint64_t>(event.kind));
-  add(static_cast<std::uint64_t>(event.second));
-  add(event.image.app);
-  add(event.image.ref);
-  add((event.filling ? 8U : 0U) + (event.present ? 4U : 0U) + (event.pull ? 2U : 0U) +
-      (event.writes_back ? 1U : 0U));
-  for (const SecretId& secret : event.secrets) {
-    add(secret.tenant);
-    add(secret.credential);
-  }
-  for (const ImageId& image : event.collected) add(image.ref);
-  queue_.push_back(std::move(event));
 }
 
 // The node has run for a while: each image was pulled by all who use it.
@@ -267,9 +250,13 @@ void Trace::StartContainer(std::int64_t second, std::vector<std::uint32_t>& pod)
   Event event{.kind = Event::Kind::kDecide, .second = second, .image = image};
   event.secrets = {secret};
   const auto found = present_.find(app.ref);
-  event.present = found != present_.end();
-  event.pull = !event.present;
-  if (event.present && found->second.has_record && !found->second.is_public) {
+  if (found == present_.end()) {
+    event.pull = true;
+  } else if (!found->second.has_record) {
+    event.reason = Reason::kPolicyKnownPreloaded;
+  } else if (found->second.is_public) {
+    event.reason = Reason::kNodePodsAccessible;
+  } else {
     auto& known = found->second.secrets;
     const bool may_write = known.size() < kMaxSecretsForWriteBack;
     const auto same = known.find(secret.tenant);
@@ -279,6 +266,9 @@ void Trace::StartContainer(std::int64_t second, std::vector<std::uint32_t>& pod)
     const bool changes = same == known.end() || same->second != secret.credential;
     event.pull = !same_hash && !(same != known.end() && may_write);
     event.writes_back = !event.pull && changes && may_write;
+    event.reason = event.pull                                 ? Reason::kNoCredentialMatches
+                   : event.writes_back && same != known.end() ? Reason::kSecretCoordinatesMatch
+                                                              : Reason::kSecretHashMatches;
     if (event.writes_back) known[secret.tenant] = secret.credential;
   }
   const bool pull = event.pull;
@@ -321,6 +311,77 @@ void Trace::ListImages(std::int64_t second) {
     }
   }
   Emit(std::move(event));
+}
+
+namespace {
+
+TraceEvent LineOf(TraceEvent::Kind kind, const Event& event, ImageId image) {
+  return {.kind = kind,
+          .time_ms = (kBegin + event.second) * 1000,
+          .image = ImageText(image),
+          .ref = RefText(image.ref),
+          .bytes = BytesOf(image)};
+}
+
+std::vector<TraceEvent> LinesOf(const Event& event, const Trace& trace) {
+  using Kind = TraceEvent::Kind;
+  const auto line = [&event](Kind kind) { return LineOf(kind, event, event.image); };
+  // A pull or a use, and whose it is.
+  const auto by_secrets = [&](Kind kind) {
+    TraceEvent told = line(kind);
+    for (const SecretId& secret : event.secrets) {
+      told.pod_namespace = SecretText(secret).namespace_name;
+      told.credentials.push_back(fmt::format("{:016x}", Mix(secret.credential)));
+    }
+    return told;
+  };
+  switch (event.kind) {
+    case Event::Kind::kDecide: {
+      TraceEvent use = by_secrets(Kind::kUse);
+      use.must_pull = event.pull;
+      use.reason = ReasonName(event.reason);
+      if (event.reason == Reason::kImageAbsent) {
+        use.ref.clear();
+        use.bytes.reset();
+      }
+      return {use};
+    }
+    case Event::Kind::kPull:
+      // What the node begins with was pulled before the trace.
+      if (event.filling) return {line(Kind::kImage)};
+      return {line(Kind::kPullBegun), by_secrets(Kind::kPulled)};
+    case Event::Kind::kFailedPull:
+      return {line(Kind::kPullBegun), line(Kind::kPullFailed)};
+    case Event::Kind::kCutPull:
+      return {line(Kind::kPullBegun)};
+    case Event::Kind::kRestart:
+      return {{.kind = Kind::kStart, .time_ms = (kBegin + event.second) * 1000}};
+    case Event::Kind::kList:
+      break;
+  }
+  std::vector<TraceEvent> lines;
+  for (const ImageId image : event.collected) {
+    lines.push_back(LineOf(Kind::kRemoved, event, image));
+  }
+  if (event.filling) {
+    for (const ImageId image : trace.preloaded()) {
+      lines.push_back(LineOf(Kind::kImage, event, image));
+    }
+  }
+  lines.push_back({.kind = Kind::kList, .time_ms = (kBegin + event.second) * 1000});
+  return lines;
+}
+
+}  // namespace
+
+std::string TraceText(const cli::NodeShape& shape, std::uint64_t seed, double days) {
+  Trace trace(shape, seed, days);
+  std::string text = TraceHeaderLine("generated");
+  text += TraceLine({.kind = TraceEvent::Kind::kStart, .time_ms = kBegin * 1000});
+  while (const auto event = trace.Next()) {
+    for (const TraceEvent& line : LinesOf(*event, trace)) text += TraceLine(line);
+  }
+  return text;
 }
 
 }  // namespace waybill::bench

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "bindings/cli/node_shape.h"
+#include "waybill/decision.h"
 #include "waybill/types.h"
 
 namespace waybill::bench {
@@ -43,15 +44,14 @@ struct Event {
   bool filling = false;     // before the node's life: images that it starts with
   std::int64_t second = 0;  // since the node began
   ImageId image = {};
-  bool present = false;                // kDecide: the image is on the node
-  bool pull = false;                   // kDecide: the answer
-  bool writes_back = false;            // kDecide: and the Secret is written to the record
-  std::vector<SecretId> secrets = {};  // kDecide: the pod's; kPull: proven. None: public
+  bool pull = false;                     // kDecide: the answer
+  Reason reason = Reason::kImageAbsent;  // of it
+  bool writes_back = false;              // and the Secret is written to the record
+  std::vector<SecretId> secrets = {};    // kDecide: the pod's; kPull: proven. None: public
   std::vector<ImageId> collected = {};
 };
 
-// The same 64 bits for the same number everywhere: splitmix64's finaliser.
-std::uint64_t Mixed(std::uint64_t z);
+inline constexpr std::int64_t kBegin = 1'767'225'600;  // 2026-01-01T00:00:00Z
 
 // The texts of a trace, as a node would have them.
 std::string ImageText(ImageId image);
@@ -82,8 +82,6 @@ class Trace {
   std::optional<Event> Next();
 
   const std::vector<ImageId>& preloaded() const { return preloaded_; }
-  // A number for everything that Next returned.
-  std::uint64_t hash() const { return hash_; }
 
  private:
   // What is known of an image on the node.
@@ -114,10 +112,9 @@ class Trace {
   void Do(Task task, std::int64_t second);
   void StartPod(std::int64_t second);
   void StartContainer(std::int64_t second, std::vector<std::uint32_t>& pod);
-  bool Decide(Event& event, std::uint32_t credential_of);
   void PullImage(std::int64_t second, const App& app, ImageId image, SecretId secret);
   void ListImages(std::int64_t second);
-  void Emit(Event event);
+  void Emit(Event event) { queue_.push_back(std::move(event)); }
   SecretId SecretOf(std::uint32_t slot) const;
   std::uint32_t PickApp();
 
@@ -138,8 +135,11 @@ class Trace {
   std::vector<std::pair<std::int64_t, Task>> plan_;
   std::size_t planned_ = 0;
   std::deque<Event> queue_;
-  std::uint64_t hash_ = 0xcbf29ce484222325;
 };
+
+// Days of a node as a trace (waybill/trace.h): what its owner would have written. The images that
+// came with the node, and those that it begins with, are listed as such.
+std::string TraceText(const cli::NodeShape& shape, std::uint64_t seed, double days);
 
 }  // namespace waybill::bench
 

@@ -29,18 +29,12 @@ constexpr double kFarFromSimulated = 10;
 constexpr const NodeShape& kDefault = kPresets[1];
 static_assert(kDefault.name == "default");
 
-// A flag of the command that takes the place of a preset's value.
-struct Override {
-  std::string_view flag;
-  double NodeShape::*value;
-  const char* placeholder;
-  const char* help;
-};
-constexpr Override kOverrides[] = {
-    {"--pods", &NodeShape::pods, "N", "pods that run at the same time"},
-    {"--images", &NodeShape::images, "N", "image refs on the node"},
-    {"--tenants", &NodeShape::tenants, "N", "namespaces with a pull Secret"},
-    {"--secrets-per-image", &NodeShape::secrets_per_image, "N", "Secrets that open an image, mean"},
+// The first of kShapeFields are flags of the command, too, in place of a preset's value.
+constexpr const char* kOverrides[] = {
+    "pods that run at the same time",
+    "image refs on the node",
+    "namespaces with a pull Secret",
+    "Secrets that open an image, mean",
 };
 constexpr std::uint64_t kMostPullsPerDay = 1'000'000;
 
@@ -100,13 +94,10 @@ class AdviseCall final : public Call {
     for (const NodeShape& preset : kPresets) presets.emplace_back(preset.name, &preset);
     flags.Choice("--preset", &preset_, presets, "the kind of node (default)");
     for (std::size_t i = 0; i < std::size(kOverrides); ++i) {
-      const Override& one = kOverrides[i];
-      const auto* const field =
-          std::find_if(kShapeFields.begin(), kShapeFields.end(),
-                       [&](const ShapeField& shape) { return shape.value == one.value; });
-      flags.Value(std::string(one.flag), &values_[i], one.placeholder, one.help,
-                  Number{static_cast<std::uint64_t>(std::ceil(field->least)),
-                         static_cast<std::uint64_t>(field->most)});
+      const ShapeField& field = kShapeFields[i];
+      flags.Value(std::string(field.flag), &values_[i], "N", kOverrides[i],
+                  Number{static_cast<std::uint64_t>(std::ceil(field.least)),
+                         static_cast<std::uint64_t>(field.most)});
     }
     flags.Value("--pulls-per-day", &pulls_, "N", "pulls of images, new or again",
                 Number{0, kMostPullsPerDay});
@@ -123,13 +114,10 @@ class AdviseCall final : public Call {
     if (preset_ == nullptr) preset_ = &kDefault;
     const SizingModel& model = RecordedModel();
     auto question = TRY(Question());
-    const PresetFigures* figures = FindFigures(model, question.shape.name);
-    if (figures == nullptr) {
-      return Error{ErrorCode::kInternal, "the recorded model lacks a preset"};
-    }
-    const SizingAdvice advice = Advise(model, *figures, question);
+    const PresetFigures& figures = *TRY(FiguresOf(question.shape));
+    const SizingAdvice advice = Advise(model, figures, question);
     WriteJson(model, question, advice, out);
-    if (!out.json()) WriteText(model, question, *figures, advice, out);
+    if (!out.json()) WriteText(model, question, figures, advice, out);
     return ExitCode::kYes;
   }
 
@@ -165,11 +153,17 @@ class AdviseCall final : public Call {
     });
   }
 
+  static Result<const PresetFigures*> FiguresOf(const NodeShape& shape) {
+    const PresetFigures* const figures = FindFigures(RecordedModel(), shape.name);
+    if (figures != nullptr) return figures;
+    return Error{ErrorCode::kInternal, "the recorded model lacks a preset"};
+  }
+
   Result<SizingQuestion> Question() const {
     SizingQuestion question{.shape = *preset_};
     NodeShape& shape = question.shape;
     for (std::size_t i = 0; i < std::size(kOverrides); ++i) {
-      if (values_[i]) shape.*kOverrides[i].value = *values_[i];
+      if (values_[i]) shape.*kShapeFields[i].value = *values_[i];
     }
     question.pulls_per_day = pulls_;
     // More pods start more often.
@@ -252,7 +246,7 @@ class AdviseCall final : public Call {
                    {"reserveBytes", whole(a.reserve_bytes)},
                    {"simulatedDays", a.simulated_days},
                    {"diskBytes", whole(a.disk_bytes)},
-                   {"backupBytes", whole(a.backup_bytes)},
+                   {"backupBytes", whole(a.disk_bytes)},
                    {"records", whole(a.records)},
                    {"secretsPerRecord", a.secrets_per_record},
                    {"bytesPerRecord", whole(a.bytes_per_record)},
@@ -305,10 +299,7 @@ class AdviseCall final : public Call {
     const auto source = TRY(Source(history));
     const NodeShape& base = preset_ == nullptr ? *Nearest(source.shape) : *preset_;
     const SizingModel& model = RecordedModel();
-    const PresetFigures* figures = FindFigures(model, base.name);
-    if (figures == nullptr) {
-      return Error{ErrorCode::kInternal, "the recorded model lacks a preset"};
-    }
+    const PresetFigures& figures = *TRY(FiguresOf(base));
     const NodeShape fitted = Fitted(base, source);
     SizingQuestion question = TRY(QuestionOf(fitted, source, model, values_));
     if (history && !history->requests.all.empty()) {
@@ -318,10 +309,10 @@ class AdviseCall final : public Call {
       question.cache_hit_rate = 1 - static_cast<double>(misses.front()) /
                                         static_cast<double>(history->requests.all.size());
     }
-    const SizingAdvice advice = Advise(model, *figures, question);
-    std::vector<AdviceRow> rows = RowsOf(source, question, *figures, advice);
+    const SizingAdvice advice = Advise(model, figures, question);
+    std::vector<AdviceRow> rows = RowsOf(source, question, figures, advice);
     const SizingQuestion plain = TRY(QuestionOf(fitted, source, model, {}));
-    Explain(RowsOf(source, plain, *figures, Advise(model, *figures, plain)), rows);
+    Explain(RowsOf(source, plain, figures, Advise(model, figures, plain)), rows);
     std::optional<sizing::NodeCurves> curves;
     if (history) {
       const auto running = static_cast<std::size_t>(
@@ -361,7 +352,7 @@ class AdviseCall final : public Call {
     SizingQuestion question{.shape = fitted};
     NodeShape& shape = question.shape;
     for (std::size_t i = 0; i < std::size(kOverrides); ++i) {
-      if (values[i]) shape.*kOverrides[i].value = *values[i];
+      if (values[i]) shape.*kShapeFields[i].value = *values[i];
     }
     const double images = Ratio(shape.images, fitted.images);
     const double tenants = Ratio(shape.tenants, fitted.tenants);
@@ -404,7 +395,7 @@ class AdviseCall final : public Call {
     std::vector<std::string> words;
     for (std::size_t i = 0; i < std::size(kOverrides); ++i) {
       if (!values_[i] || i == kPods) continue;
-      words.push_back(fmt::format("{} {:g}", kOverrides[i].flag, *values_[i]));
+      words.push_back(fmt::format("{} {:g}", kShapeFields[i].flag, *values_[i]));
     }
     for (std::size_t i = 0; i < rows.size(); ++i) {
       AdviceRow& row = rows[i];
@@ -421,6 +412,8 @@ class AdviseCall final : public Call {
   // Of kOverrides.
   static constexpr std::size_t kPods = 0;
   static constexpr std::size_t kSecretsPerImage = 3;
+  static_assert(kShapeFields[kPods].value == &NodeShape::pods &&
+                kShapeFields[kSecretsPerImage].value == &NodeShape::secrets_per_image);
 
   std::optional<std::string> trace_;
   StoreFlags store_;

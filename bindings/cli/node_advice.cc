@@ -15,14 +15,13 @@ namespace {
 
 std::string FlushesFrom(const SizingQuestion& question, const PresetFigures& figures,
                         const SizingAdvice& a) {
-  std::string text =
-      fmt::format("{:.1f} pulls at {:.1f}", a.pulls_per_day, figures.flushes_per_pull);
+  std::string text = fmt::format("{:.1f} pulls at {:.1f}", a.pulls_per_day, figures.pulls.flushes);
   if (question.write_backs_per_day) {
     text += fmt::format(", {:.1f} new credentials at {:.1f}", *question.write_backs_per_day,
-                        figures.flushes_per_write_back);
+                        figures.write_backs.flushes);
   }
-  text += fmt::format(", {:.0f} lists at {:.1f}", question.shape.lists_per_day,
-                      figures.flushes_per_list);
+  text +=
+      fmt::format(", {:.0f} lists at {:.1f}", question.shape.lists_per_day, figures.lists.flushes);
   return text +
          fmt::format("; flushes that a caller waits for, of the simulated node {}", figures.name);
 }
@@ -58,10 +57,7 @@ std::vector<AdviceRow> RowsOf(const NodeSource& source, const SizingQuestion& qu
                               const PresetFigures& figures, const SizingAdvice& a) {
   const std::string preset = fmt::format("the simulated node {}", figures.name);
   const auto from = [&](const std::optional<Known>& known) { return known ? known->from : preset; };
-  std::vector<AdviceRow> rows;
-  for (const NodeSource::Fact& fact : source.facts) {
-    rows.push_back({fact.field.key, fact.field.label, fact.field.value, fact.text, fact.from});
-  }
+  std::vector<AdviceRow> rows = source.facts;
   const auto add = [&](std::string key, std::string label, Json value, std::string text,
                        std::string its) {
     rows.push_back(
@@ -88,8 +84,8 @@ std::vector<AdviceRow> RowsOf(const NodeSource& source, const SizingQuestion& qu
       fmt::format("{:.0f} a day", a.flushes_per_day), FlushesFrom(question, figures, a));
   add("writtenBytesPerDay", "written", whole(a.written_bytes_per_day),
       fmt::format("{} a day", BytesText(a.written_bytes_per_day)),
-      fmt::format("the same commits, {} a pull and {} a list on {}",
-                  BytesText(figures.bytes_per_pull), BytesText(figures.bytes_per_list), preset));
+      fmt::format("the same commits, {} a pull and {} a list on {}", BytesText(figures.pulls.bytes),
+                  BytesText(figures.lists.bytes), preset));
   add("startSeconds", "start", a.start_seconds,
       fmt::format("{}, every page checked", SecondsText(a.start_seconds)),
       "the disk; time by size from the recorded model");
@@ -102,15 +98,15 @@ std::vector<AdviceRow> RowsOf(const NodeSource& source, const SizingQuestion& qu
                   SecondsText(a.decision_p50_ns / 1e9), SecondsText(a.decision_p99_ns / 1e9)),
       from(source.decisions_per_day) + "; times from the recorded model");
   AddReasons(source, rows);
-  rows.push_back({"cache", "cache", Json(),
-                  fmt::format("{}: {:.0f} decoded records, {:.1f} % hits",
-                              a.cache_pays ? "would pay" : "would not pay", a.cache.capacity,
-                              100 * a.cache.hit_rate),
-                  question.cache_hit_rate ? "an LRU of the kubelet's size, played" : preset});
-  rows.back().value = Json{{"records", whole(a.cache.capacity)},
-                           {"hitRate", a.cache.hit_rate},
-                           {"savesSecondsPerDay", a.cache_saves_seconds_per_day},
-                           {"pays", a.cache_pays}};
+  add("cache", "cache",
+      {{"records", whole(a.cache.capacity)},
+       {"hitRate", a.cache.hit_rate},
+       {"savesSecondsPerDay", a.cache_saves_seconds_per_day},
+       {"pays", a.cache_pays}},
+      fmt::format("{}: {:.0f} decoded records, {:.1f} % hits",
+                  a.cache_pays ? "would pay" : "would not pay", a.cache.capacity,
+                  100 * a.cache.hit_rate),
+      question.cache_hit_rate ? "an LRU of the kubelet's size, played" : preset);
   return rows;
 }
 

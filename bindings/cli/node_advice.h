@@ -14,14 +14,6 @@
 
 namespace waybill::cli {
 
-struct AdviceRow {
-  std::string key;  // in JSON
-  std::string label;
-  Json value;
-  std::string text;
-  std::string from;
-};
-
 std::vector<AdviceRow> RowsOf(const NodeSource& source, const SizingQuestion& question,
                               const PresetFigures& figures, const SizingAdvice& advice);
 void AddImageDisk(const sizing::NodeHistory& history, const sizing::NodeCurves& curves,

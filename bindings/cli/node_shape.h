@@ -31,113 +31,57 @@ struct NodeShape {
   double restarts_per_year = 0;  // of the node or its kubelet
 };
 
-// A field with its flag, its unit and its range.
+// A field with its flag, its unit, its range, and what each preset has.
 struct ShapeField {
   std::string_view flag;
   double NodeShape::*value;
   std::string_view unit;
   double least;
   double most;
+  std::array<double, 4> presets;
 };
 
+// edge: a shop's or a base station's few machines, where little changes.
+// default: what the kubelet runs by default, services and some periodic jobs of many teams.
+// dense: the most pods that a node is configured for, of hundreds of tenants.
+// ci: builds, with short pods, many images, a namespace for each branch, one robot account for
+// most.
+inline constexpr std::array<std::string_view, 4> kPresetNames = {"edge", "default", "dense", "ci"};
+
+using Shape = NodeShape;
 inline constexpr std::array<ShapeField, 17> kShapeFields = {{
-    {"--pods", &NodeShape::pods, "pods", 1, 100'000},
-    {"--images", &NodeShape::images, "images", 1, 200'000},
-    {"--tenants", &NodeShape::tenants, "namespaces", 1, 100'000},
-    {"--secrets-per-image", &NodeShape::secrets_per_image, "secrets", 1, 16'384},
-    {"--containers-per-pod", &NodeShape::containers_per_pod, "containers", 1, 100},
-    {"--pod-starts-per-day", &NodeShape::pod_starts_per_day, "pods a day", 1, 10'000'000},
-    {"--versions-per-day", &NodeShape::versions_per_day, "images a day", 0, 1'000'000},
-    {"--zipf-skew", &NodeShape::zipf_skew, "exponent", 0, 4},
-    {"--public-percent", &NodeShape::public_percent, "% of images", 0, 100},
-    {"--fixed-percent", &NodeShape::fixed_percent, "% of images", 0, 100},
-    {"--preloaded", &NodeShape::preloaded, "images", 0, 10'000},
-    {"--shared-percent", &NodeShape::shared_percent, "% of tenants", 0, 100},
-    {"--rotations-per-year", &NodeShape::rotations_per_year, "a secret and year", 0, 10'000},
-    {"--turnover-percent", &NodeShape::turnover_percent, "% of tenants a day", 0, 1'000},
-    {"--failed-pulls-percent", &NodeShape::failed_pulls_percent, "% of pulls", 0, 100},
-    {"--lists-per-day", &NodeShape::lists_per_day, "lists a day", 1, 86'400},
-    {"--restarts-per-year", &NodeShape::restarts_per_year, "a year", 0, 10'000},
+    {"--pods", &Shape::pods, "pods", 1, 100'000, {30, 110, 1000, 60}},
+    {"--images", &Shape::images, "images", 1, 200'000, {60, 300, 2000, 1500}},
+    {"--tenants", &Shape::tenants, "namespaces", 1, 100'000, {4, 25, 200, 40}},
+    {"--secrets-per-image", &Shape::secrets_per_image, "secrets", 1, 16'384, {1.5, 2, 4, 2.5}},
+    {"--containers-per-pod", &Shape::containers_per_pod, "containers", 1, 100, {2, 2, 2, 3}},
+    {"--pod-starts-per-day",
+     &Shape::pod_starts_per_day,
+     "a day",
+     1,
+     10'000'000,
+     {600, 2000, 8000, 3000}},
+    {"--versions-per-day", &Shape::versions_per_day, "a day", 0, 1'000'000, {4, 40, 200, 250}},
+    {"--zipf-skew", &Shape::zipf_skew, "exponent", 0, 4, {0.8, 0.9, 0.9, 1.0}},
+    {"--public-percent", &Shape::public_percent, "% of images", 0, 100, {20, 25, 15, 20}},
+    {"--fixed-percent", &Shape::fixed_percent, "% of images", 0, 100, {40, 30, 20, 15}},
+    {"--preloaded", &Shape::preloaded, "images", 0, 10'000, {8, 10, 12, 6}},
+    {"--shared-percent", &Shape::shared_percent, "% of tenants", 0, 100, {50, 30, 30, 80}},
+    {"--rotations-per-year", &Shape::rotations_per_year, "a year", 0, 10'000, {4, 12, 12, 12}},
+    {"--turnover-percent", &Shape::turnover_percent, "% a day", 0, 1'000, {0.3, 2, 3, 30}},
+    {"--failed-pulls-percent", &Shape::failed_pulls_percent, "% of pulls", 0, 100, {5, 2, 2, 3}},
+    {"--lists-per-day", &Shape::lists_per_day, "a day", 1, 86'400, {288, 288, 288, 288}},
+    {"--restarts-per-year", &Shape::restarts_per_year, "a year", 0, 10'000, {24, 12, 12, 52}},
 }};
 
-inline constexpr std::array<NodeShape, 4> kPresets = {{
-    // A shop's or a base station's few machines: little changes.
-    {.name = "edge",
-     .pods = 30,
-     .images = 60,
-     .tenants = 4,
-     .secrets_per_image = 1.5,
-     .containers_per_pod = 2,
-     .pod_starts_per_day = 600,
-     .versions_per_day = 4,
-     .zipf_skew = 0.8,
-     .public_percent = 20,
-     .fixed_percent = 40,
-     .preloaded = 8,
-     .shared_percent = 50,
-     .rotations_per_year = 4,
-     .turnover_percent = 0.3,
-     .failed_pulls_percent = 5,
-     .lists_per_day = 288,
-     .restarts_per_year = 24},
-    // What the kubelet runs by default: services and some periodic jobs of many teams.
-    {.name = "default",
-     .pods = 110,
-     .images = 300,
-     .tenants = 25,
-     .secrets_per_image = 2,
-     .containers_per_pod = 2,
-     .pod_starts_per_day = 2000,
-     .versions_per_day = 40,
-     .zipf_skew = 0.9,
-     .public_percent = 25,
-     .fixed_percent = 30,
-     .preloaded = 10,
-     .shared_percent = 30,
-     .rotations_per_year = 12,
-     .turnover_percent = 2,
-     .failed_pulls_percent = 2,
-     .lists_per_day = 288,
-     .restarts_per_year = 12},
-    // The most pods that a node is configured for, of hundreds of tenants.
-    {.name = "dense",
-     .pods = 1000,
-     .images = 2000,
-     .tenants = 200,
-     .secrets_per_image = 4,
-     .containers_per_pod = 2,
-     .pod_starts_per_day = 8000,
-     .versions_per_day = 200,
-     .zipf_skew = 0.9,
-     .public_percent = 15,
-     .fixed_percent = 20,
-     .preloaded = 12,
-     .shared_percent = 30,
-     .rotations_per_year = 12,
-     .turnover_percent = 3,
-     .failed_pulls_percent = 2,
-     .lists_per_day = 288,
-     .restarts_per_year = 12},
-    // Builds: short pods, many images, a namespace for each branch, one robot account for most.
-    {.name = "ci",
-     .pods = 60,
-     .images = 1500,
-     .tenants = 40,
-     .secrets_per_image = 2.5,
-     .containers_per_pod = 3,
-     .pod_starts_per_day = 3000,
-     .versions_per_day = 250,
-     .zipf_skew = 1.0,
-     .public_percent = 20,
-     .fixed_percent = 15,
-     .preloaded = 6,
-     .shared_percent = 80,
-     .rotations_per_year = 12,
-     .turnover_percent = 30,
-     .failed_pulls_percent = 3,
-     .lists_per_day = 288,
-     .restarts_per_year = 52},
-}};
+inline constexpr std::array<NodeShape, 4> kPresets = [] {
+  std::array<NodeShape, 4> presets;
+  for (std::size_t i = 0; i < presets.size(); ++i) {
+    presets[i].name = kPresetNames[i];
+    for (const ShapeField& field : kShapeFields) presets[i].*field.value = field.presets[i];
+  }
+  return presets;
+}();
 
 // nullptr: there is no such preset.
 constexpr const NodeShape* FindPreset(std::string_view name) {

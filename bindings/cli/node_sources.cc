@@ -109,7 +109,7 @@ void AddRecords(const std::vector<ImagePulledRecord>& records, const std::string
 void AddFact(NodeSource& source, std::string key, std::string label, Json value, std::string text,
              std::string from) {
   source.facts.push_back(
-      {{std::move(key), std::move(label), std::move(value)}, std::move(text), std::move(from)});
+      {std::move(key), std::move(label), std::move(value), std::move(text), std::move(from)});
 }
 
 // How often it committed since it was made.

@@ -23,6 +23,15 @@ struct Known {
   std::string from = {};
 };
 
+// A row of the answer: a value, and what it was computed from.
+struct AdviceRow {
+  std::string key;  // in JSON
+  std::string label;
+  Json value;
+  std::string text;
+  std::string from;
+};
+
 struct NodeSource {
   std::string name = {};  // the file or directory
   std::vector<sizing::Fitted> shape = {};
@@ -37,13 +46,7 @@ struct NodeSource {
   std::optional<Known> failed_pulls_per_day = {};
   std::optional<Known> write_backs_per_day = {};
   std::optional<Known> collections_per_day = {};
-  // What is there now, as fields of the answer: key, label, value; and where from.
-  struct Fact {
-    Field field = {};
-    std::string text = {};
-    std::string from = {};
-  };
-  std::vector<Fact> facts = {};
+  std::vector<AdviceRow> facts = {};  // what is there now
 };
 
 NodeSource SourceOf(const sizing::NodeHistory& history, const std::string& path,

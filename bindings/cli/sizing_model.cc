@@ -29,21 +29,16 @@ double OnLine(double x, double x0, double y0, double x1, double y1) {
 
 // What a cache of this capacity does on a node that is `scale` times as large as the preset's.
 CachePoint CacheOf(const PresetFigures& figures, double capacity, double scale, double records) {
-  const auto& points = figures.caches;
-  const double at = std::clamp(capacity / scale, points.front().capacity, points.back().capacity);
+  const double at = std::clamp(capacity / scale, kCapacities.front(), kCapacities.back());
   std::size_t right = 1;
-  while (right + 1 < points.size() && points[right].capacity < at) ++right;
-  const CachePoint& a = points[right - 1];
-  const CachePoint& b = points[right];
-  const auto between = [&](double CachePoint::*value) {
-    return OnLine(at, a.capacity, a.*value, b.capacity, b.*value);
+  while (right + 1 < kCapacities.size() && kCapacities[right] < at) ++right;
+  const auto between = [&](const OfCapacities& values) {
+    return OnLine(at, kCapacities[right - 1], values[right - 1], kCapacities[right], values[right]);
   };
   CachePoint point{.capacity = capacity};
-  point.hit_rate = std::clamp(between(&CachePoint::hit_rate), 0.0, 1.0);
-  point.p50_ns = between(&CachePoint::p50_ns);
-  point.p99_ns = between(&CachePoint::p99_ns);
-  point.bytes = std::min(between(&CachePoint::bytes) * scale,
-                         points.back().bytes * scale * std::min(1.0, capacity / records));
+  point.hit_rate = std::clamp(between(figures.cache_hit_rates), 0.0, 1.0);
+  point.bytes = std::min(between(figures.cache_bytes) * scale,
+                         figures.cache_bytes.back() * scale * std::min(1.0, capacity / records));
   return point;
 }
 
@@ -94,31 +89,29 @@ SizingAdvice Advise(const SizingModel& model, const PresetFigures& figures,
   advice.disk_bytes =
       (model.empty_bytes + advice.records * advice.bytes_per_record) * figures.disk_growth;
   advice.simulated_days = figures.year_days;
-  advice.backup_bytes = advice.disk_bytes;
   advice.map_bytes = MapFor(advice.disk_bytes);
   advice.reserve_bytes = ReserveOf(advice.map_bytes);
   advice.resident_bytes = advice.disk_bytes * figures.resident_share;
 
   const double size_scale = shape.images / preset.images;
-  advice.pulls_per_day = question.pulls_per_day.value_or(figures.pulls_per_day * size_scale);
+  advice.pulls_per_day = question.pulls_per_day.value_or(figures.pulls.per_day * size_scale);
   advice.decisions_per_day = question.decisions_per_day.value_or(
       figures.decisions_per_day * shape.pod_starts_per_day / preset.pod_starts_per_day);
   const double pull_scale =
-      figures.pulls_per_day == 0 ? 0 : advice.pulls_per_day / figures.pulls_per_day;
-  const double failed =
-      question.failed_pulls_per_day.value_or(figures.failed_pulls_per_day * pull_scale);
-  const double collections =
-      question.collections_per_day.value_or(figures.collections_per_day * pull_scale);
-  const double write_backs = question.write_backs_per_day.value_or(figures.write_backs_per_day *
-                                                                   shape.tenants / preset.tenants);
-  advice.flushes_per_day =
-      advice.pulls_per_day * figures.flushes_per_pull + failed * figures.flushes_per_failed_pull +
-      write_backs * figures.flushes_per_write_back + collections * figures.flushes_per_collection +
-      shape.lists_per_day * figures.flushes_per_list;
-  advice.written_bytes_per_day =
-      advice.pulls_per_day * figures.bytes_per_pull + failed * figures.bytes_per_failed_pull +
-      write_backs * figures.bytes_per_write_back + collections * figures.bytes_per_collection +
-      shape.lists_per_day * figures.bytes_per_list;
+      figures.pulls.per_day == 0 ? 0 : advice.pulls_per_day / figures.pulls.per_day;
+  const auto add = [&advice](double per_day, const OperationFigures& operation) {
+    advice.flushes_per_day += per_day * operation.flushes;
+    advice.written_bytes_per_day += per_day * operation.bytes;
+  };
+  add(advice.pulls_per_day, figures.pulls);
+  add(question.failed_pulls_per_day.value_or(figures.failed_pulls.per_day * pull_scale),
+      figures.failed_pulls);
+  add(question.write_backs_per_day.value_or(figures.write_backs.per_day * shape.tenants /
+                                            preset.tenants),
+      figures.write_backs);
+  add(question.collections_per_day.value_or(figures.collections.per_day * pull_scale),
+      figures.collections);
+  add(shape.lists_per_day, figures.lists);
   advice.start_seconds =
       figures.start_base_seconds + advice.disk_bytes * model.start_seconds_per_byte;
   // A start, and more.
@@ -132,8 +125,7 @@ SizingAdvice Advise(const SizingModel& model, const PresetFigures& figures,
   advice.cache = CacheOf(figures, KubeletsCapacity(shape.pods), size_scale, advice.records);
   if (question.cache_hit_rate) advice.cache.hit_rate = *question.cache_hit_rate;
   // A hit costs what one costs an LRU that holds everything; a miss costs that beside waybill.
-  const double hit_ns = figures.caches.back().p50_ns;
-  const double gain_ns = advice.cache.hit_rate * advice.decision_p50_ns - hit_ns;
+  const double gain_ns = advice.cache.hit_rate * advice.decision_p50_ns - figures.cache_hit_ns;
   advice.cache_saves_seconds_per_day = gain_ns * advice.decisions_per_day / 1e9;
   advice.cache_pays = advice.cache_saves_seconds_per_day >= kCacheMustSaveSeconds;
   return advice;

@@ -1,5 +1,5 @@
 // What a node needs, from what simulations of nodes measured: sizing_model.inc holds those figures,
-// and `./dev bench sizing --record-model` writes it. Pure.
+// and `./dev bench sizing` writes it. Pure.
 
 #ifndef WAYBILL_BINDINGS_CLI_SIZING_MODEL_H_
 #define WAYBILL_BINDINGS_CLI_SIZING_MODEL_H_
@@ -25,44 +25,43 @@ struct RecordSize {
 struct CachePoint {
   double capacity = 0;
   double hit_rate = 0;  // 0 to 1
-  double p50_ns = 0;
-  double p99_ns = 0;
-  double bytes = 0;  // of the heap
+  double bytes = 0;     // of the heap
+};
+// The capacities that were simulated.
+inline constexpr std::array<double, 7> kCapacities = {50, 100, 250, 500, 1000, 2000, 4000};
+using OfCapacities = std::array<double, kCapacities.size()>;
+
+// What operations of one kind did to the disk: means.
+struct OperationFigures {
+  double per_day = 0;
+  double flushes = 0;
+  double bytes = 0;
 };
 
-// What a preset's node did. Counts are means.
+// What a preset's node did.
 struct PresetFigures {
   std::string_view name = {};
   // In `days`, with files and LRUs beside it.
   double days = 0;
   double decisions_per_day = 0;
-  double pulls_per_day = 0;
-  double failed_pulls_per_day = 0;
-  double write_backs_per_day = 0;
-  double collections_per_day = 0;
-  double flushes_per_pull = 0;
-  double bytes_per_pull = 0;
-  double flushes_per_failed_pull = 0;
-  double bytes_per_failed_pull = 0;
-  double flushes_per_write_back = 0;
-  double bytes_per_write_back = 0;
-  double flushes_per_collection = 0;
-  double bytes_per_collection = 0;
-  double flushes_per_list = 0;  // one that found nothing deleted
-  double bytes_per_list = 0;
-  double resident_share = 0;  // of data.mdb's bytes
+  OperationFigures pulls = {};
+  OperationFigures failed_pulls = {};
+  OperationFigures write_backs = {};
+  OperationFigures collections = {};  // lists after images were deleted
+  OperationFigures lists = {};        // all others
+  double resident_share = 0;          // of data.mdb's bytes
   double decision_p50_ns = 0;
   double decision_p99_ns = 0;
   double start_base_seconds = 0;
   double file_start_seconds_per_record = 0;
-  std::array<CachePoint, 7> caches = {};
+  double cache_hit_ns = 0;  // of an LRU that holds everything: the median
+  OfCapacities cache_hit_rates = {};
+  OfCapacities cache_bytes = {};
   // In the longer simulation, of `year_days`. The most of all samples.
   double year_days = 0;
-  double records_per_image = 0;      // records in the store for each image of the shape
-  double secrets_growth = 0;         // Secrets a record, for each Secret of the shape
-  double most_secrets = 0;           // in one record
-  double disk_growth = 0;            // bytes on disk, for each byte that RecordSize foretells
-  double file_bytes_per_record = 0;  // a kubelet's file, in blocks
+  double records_per_image = 0;  // records in the store for each image of the shape
+  double secrets_growth = 0;     // Secrets a record, for each Secret of the shape
+  double disk_growth = 0;        // bytes on disk, for each byte that RecordSize foretells
 };
 
 struct SizingModel {
@@ -102,7 +101,6 @@ struct SizingAdvice {
   double bytes_per_record = 0;
   double simulated_days = 0;
   double disk_bytes = 0;     // the most in that time
-  double backup_bytes = 0;   // beside it, during a migration
   double map_bytes = 0;      // a power of two
   double reserve_bytes = 0;  // of the map, for deletions
   double resident_bytes = 0;

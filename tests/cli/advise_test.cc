@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/sizing/trace_events.h"
+#include "bench/sizing/trace.h"
 #include "tests/support/run_command.h"
 #include "tests/support/temp_dir.h"
 #include "waybill/trace.h"
