@@ -39,9 +39,8 @@ class TraceImportCall final : public Call {
   }
 
   Result<ExitCode> Run(Output& out) override {
-    TraceSorter sorter;
-    const auto imported = TRY(ImportTrace(sources_, sorter));
-    if (sorter.events() == 0) {
+    const auto imported = TRY(ImportTrace(sources_));
+    if (imported.lines.empty()) {
       return Error{ErrorCode::kInvalidArgument, "there is no event in what was given",
                    sources_.node.empty()
                        ? "check that the files are of the kinds that the flags say"
@@ -50,14 +49,9 @@ class TraceImportCall final : public Call {
     const bool is_one = sources_.node.empty() && imported.nodes.size() == 1;
     out.WriteRaw(
         TraceHeaderLine(imported.sources, is_one ? *imported.nodes.begin() : sources_.node));
-    bool began = false;
-    TRY(sorter.Finish([&](std::int64_t time_ms, std::string_view line) {
-      if (!began) {
-        out.WriteRaw(TraceLine({.kind = TraceEvent::Kind::kStart, .time_ms = time_ms}));
-      }
-      began = true;
-      out.WriteRaw(line);
-    }));
+    out.WriteRaw(
+        TraceLine({.kind = TraceEvent::Kind::kStart, .time_ms = imported.lines.begin()->first}));
+    for (const auto& [time_ms, line] : imported.lines) out.WriteRaw(line);
     TRY(out.Flush());
     if (imported.nodes.size() > 1) {
       Warn(

@@ -8,7 +8,6 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <map>
 #include <unordered_map>
 
 #include "bindings/cli/input.h"
@@ -21,6 +20,7 @@
 #include "store/maintenance/for_the_command.h"
 #include "waybill/image_name.h"
 #include "waybill/limits.h"
+#include "waybill/trace.h"
 
 namespace waybill::cli {
 namespace {
@@ -140,7 +140,7 @@ Result<Snapshot> ParseSnapshot(const std::string& flag, const std::string& text)
 
 class Importer {
  public:
-  Importer(const TraceSources& sources, TraceSorter& sorter) : sources_(sources), sorter_(sorter) {}
+  explicit Importer(const TraceSources& sources) : sources_(sources) {}
 
   Result<TraceImport> Import() {
     if (::getrandom(salt_.data(), salt_.size(), 0) != static_cast<ssize_t>(salt_.size())) {
@@ -152,7 +152,7 @@ class Importer {
     for (const std::string& path : sources_.pods) TRY(ReadPods(path));
     for (const std::string& path : sources_.containers) TRY(ReadContainers(path));
     for (const std::string& path : sources_.events) TRY(ReadEvents(path));
-    TRY(AddStarts());
+    AddStarts();
     NameSources();
     return std::move(import_);
   }
@@ -201,7 +201,7 @@ class Importer {
   }
 
   // The event with what else is known of its image, if it fits a line.
-  Result<void> Add(TraceEvent event) {
+  void Add(TraceEvent event) {
     if (event.image.size() > kMaxImageBytes) event.image.clear();
     if (event.ref.size() > kMaxImageRefBytes) event.ref.clear();
     if (event.pod_namespace.size() > kMaxCoordinateBytes) event.pod_namespace.clear();
@@ -218,7 +218,7 @@ class Importer {
         if (!event.bytes && known->bytes > 0) event.bytes = known->bytes;
       }
     }
-    return sorter_.Add(event);
+    import_.lines.emplace(event.time_ms, TraceLine(event));
   }
 
   const Known* Find(const TraceEvent& event) const {
@@ -255,29 +255,29 @@ class Importer {
         continue;
       }
       const auto list = TRY(ParseImageList(snapshot.path, content));
-      if (list_event) TRY(Add(*std::exchange(list_event, std::nullopt)));
+      if (list_event) Add(*std::exchange(list_event, std::nullopt));
       std::map<std::string, ImageOnNode> now;
       for (const ImageOnNode& image : list) {
-        for (const std::string& name : image.repo_tags)
-          known_[name] = {image.id, image.bytes, true};
-        for (const std::string& name : image.repo_digests)
-          known_[name] = {image.id, image.bytes, true};
+        for (const auto& names : {image.repo_tags, image.repo_digests}) {
+          for (const std::string& name : names) known_[name] = {image.id, image.bytes, true};
+        }
         known_[image.id] = {image.id, image.bytes, true};
         now.try_emplace(image.id, image);
       }
       for (const auto& [id, image] : now) {
         const auto was = before.find(id);
         if (was == before.end() || was->second.bytes != image.bytes) {
-          TRY(Add(OfList(TraceEvent::Kind::kImage, snapshot, image)));
+          Add(OfList(TraceEvent::Kind::kImage, snapshot, image));
         }
       }
       for (const auto& [id, image] : before) {
-        if (!now.contains(id)) TRY(Add(OfList(TraceEvent::Kind::kRemoved, snapshot, image)));
+        if (!now.contains(id)) Add(OfList(TraceEvent::Kind::kRemoved, snapshot, image));
       }
       list_event = TraceEvent{.kind = TraceEvent::Kind::kList, .time_ms = snapshot.time_ms};
       before = std::move(now);
     }
-    return list_event ? Add(*std::move(list_event)) : Result<void>();
+    if (list_event) Add(*std::move(list_event));
+    return {};
   }
 
   // Of what `crictl imagefsinfo -o json` prints: what the images take on the disk, unpacked.
@@ -419,24 +419,24 @@ class Importer {
   Result<void> ReadEvents(const std::string& path) {
     return ForEachObject(path, "items", [&](JsonValue item) -> Result<void> {
       // Of a watch with --output-watch-events.
-      if (const auto object = item.Find("object")) return ReadEvent(*object);
-      return ReadEvent(item);
+      ReadEvent(item.Find("object").value_or(item));
+      return {};
     });
   }
 
-  Result<void> ReadEvent(JsonValue item) {
-    if (TextAt(item, {"involvedObject", "kind"}) != "Pod") return {};
+  void ReadEvent(JsonValue item) {
+    if (TextAt(item, {"involvedObject", "kind"}) != "Pod") return;
     const auto message = ParsePullMessage(TextAt(item, {"reason"}), TextAt(item, {"message"}));
-    if (!message) return {};
+    if (!message) return;
     std::string node = TextAt(item, {"source", "host"});
     if (node.empty()) node = TextAt(item, {"reportingInstance"});
-    if (!IsWanted(node)) return {};
+    if (!IsWanted(node)) return;
     NoteNode(node);
     auto last = TimeAt(item, {"series", "lastObservedTime"});
     if (!last) last = TimeAt(item, {"lastTimestamp"});
     if (!last) last = TimeAt(item, {"eventTime"});
     if (!last) last = TimeAt(item, {"metadata", "creationTimestamp"});
-    if (!last) return {};
+    if (!last) return;
     auto first = TimeAt(item, {"firstTimestamp"});
     if (!first) first = TimeAt(item, {"eventTime"});
     const std::uint64_t count = std::max<std::uint64_t>(
@@ -446,7 +446,7 @@ class Importer {
     Seen unnamed;
     Seen& seen = uid.empty() ? unnamed : seen_[uid];
     const bool is_new = seen.count == 0;
-    if (count <= seen.count) return {};
+    if (count <= seen.count) return;
     const std::uint64_t news = std::min(is_new ? count : count - seen.count, kMaxRepeats);
     const std::int64_t from = is_new ? std::min(first.value_or(*last), *last) : seen.last_ms;
     TraceEvent event;
@@ -465,30 +465,29 @@ class Importer {
                           : from + static_cast<std::int64_t>(static_cast<double>(*last - from) *
                                                              static_cast<double>(step) /
                                                              static_cast<double>(steps));
-      TRY(AddPull(*message, event, pod));
+      AddPull(*message, event, pod);
     }
     seen = {.count = count, .last_ms = *last};
-    return {};
   }
 
-  Result<void> AddPull(const PullMessage& message, TraceEvent event, const std::string& pod) {
+  void AddPull(const PullMessage& message, TraceEvent event, const std::string& pod) {
     event.kind = message.kind;
     if (message.kind == TraceEvent::Kind::kPullBegun || message.kind == TraceEvent::Kind::kUse) {
       TraceEvent use = event;
       use.kind = TraceEvent::Kind::kUse;
       use.must_pull = message.kind == TraceEvent::Kind::kPullBegun;
       if (!starts_.empty()) used_[pod + "/" + event.image].push_back(event.time_ms);
-      TRY(Add(std::move(use)));
-      if (message.kind == TraceEvent::Kind::kUse) return {};
+      Add(std::move(use));
+      if (message.kind == TraceEvent::Kind::kUse) return;
       event.credentials.clear();
     }
     event.took_ms = message.took_ms;
     event.bytes = message.bytes;
-    return Add(std::move(event));
+    Add(std::move(event));
   }
 
   // Of those that no event tells.
-  Result<void> AddStarts() {
+  void AddStarts() {
     std::ranges::stable_sort(starts_, {}, [](const Start& start) { return start.event.time_ms; });
     for (auto& [key, times] : used_) std::ranges::sort(times);
     for (Start& start : starts_) {
@@ -501,11 +500,10 @@ class Importer {
       if (const auto found = credentials_.find(start.pod); found != credentials_.end()) {
         start.event.credentials = found->second;
       }
-      TRY(Add(std::move(start.event)));
+      Add(std::move(start.event));
     }
     starts_.clear();
     used_.clear();
-    return {};
   }
 
   // ---- Traces
@@ -518,7 +516,7 @@ class Importer {
         Learn(event->image, *event);
         Learn(event->ref, *event);
       }
-      TRY(Add(*std::move(event)));
+      Add(*std::move(event));
     }
     return {};
   }
@@ -532,7 +530,6 @@ class Importer {
   }
 
   const TraceSources& sources_;
-  TraceSorter& sorter_;
   TraceImport import_;
   bool traces_have_events_ = false;
   std::array<char, 32> salt_{};
@@ -546,8 +543,6 @@ class Importer {
 
 }  // namespace
 
-Result<TraceImport> ImportTrace(const TraceSources& sources, TraceSorter& sorter) {
-  return Importer(sources, sorter).Import();
-}
+Result<TraceImport> ImportTrace(const TraceSources& sources) { return Importer(sources).Import(); }
 
 }  // namespace waybill::cli

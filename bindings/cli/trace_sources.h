@@ -4,13 +4,13 @@
 #define WAYBILL_BINDINGS_CLI_TRACE_SOURCES_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "bindings/cli/trace_sorter.h"
 #include "waybill/result.h"
 
 namespace waybill::cli {
@@ -28,10 +28,12 @@ struct TraceImport {
   std::string sources = {};          // "events+crictl", for the first line
   std::uint64_t other_nodes = 0;     // what was left out: of other nodes
   std::set<std::string> nodes = {};  // of the events that were taken
+  // By their times in milliseconds, those of one time as they were read.
+  std::multimap<std::int64_t, std::string> lines = {};
 };
 
 // Errors name the file, and where in it.
-Result<TraceImport> ImportTrace(const TraceSources& sources, TraceSorter& sorter);
+Result<TraceImport> ImportTrace(const TraceSources& sources);
 
 }  // namespace waybill::cli
 

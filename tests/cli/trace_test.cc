@@ -9,7 +9,6 @@
 
 #include "bindings/cli/json_stream.h"
 #include "bindings/cli/pull_message.h"
-#include "bindings/cli/trace_sorter.h"
 #include "tests/support/cli_store.h"
 #include "tests/support/expect_error.h"
 
@@ -145,28 +144,6 @@ BOOST_AUTO_TEST_CASE(objects_one_behind_the_other) {
   // Longer than what is read at once.
   const std::string large = "{\"a\":\"" + std::string(300'000, 'x') + "\"}";
   BOOST_TEST(Must(objects(large + large, 1 << 20)).size() == 2U);
-}
-
-BOOST_AUTO_TEST_CASE(the_order_of_time_with_little_memory) {
-  cli::TraceSorter sorter(2000);
-  Strings ordered;
-  for (int i = 0; i < 500; ++i) {
-    TraceEvent event{.time_ms = (i * 7919) % 100};
-    event.image = std::to_string(i);
-    Must(sorter.Add(event));
-  }
-  std::int64_t before = -1;
-  int last = -1;
-  std::size_t lines = 0;
-  Must(sorter.Finish([&](std::int64_t time_ms, std::string_view line) {
-    const int number = std::stoi(Must(ParseTraceLine(line)).image);
-    BOOST_TEST(before <= time_ms);
-    if (before == time_ms) BOOST_TEST(last < number);
-    before = time_ms;
-    last = number;
-    ++lines;
-  }));
-  BOOST_TEST(lines == 500U);
 }
 
 BOOST_AUTO_TEST_CASE(events) {
