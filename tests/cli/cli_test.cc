@@ -58,31 +58,12 @@ BOOST_FIXTURE_TEST_CASE(what_reads_works_beside_an_owner, Owned) {
 }
 
 BOOST_FIXTURE_TEST_CASE(what_writes_is_refused_beside_an_owner, Owned) {
-  testing::WriteFile(store / "backup.mdb", testing::ReadFile(store / "store/data.mdb"));
-  const std::string images = store / "images.json";
-  testing::WriteFile(images, R"({"images":[{"id":"ref","repoTags":["app:v1"]}]})");
-  const std::string token = "1.1.1." + std::string(32, '0');
-  for (const Strings& command : std::vector<Strings>{
-           {"start"},
-           {"start", "--dry-run"},
-           {"observe", "--begin"},
-           {"observe", "--images", images, "--token", token},
-           {"preload", "add", "sha256:" + std::string(64, 'a'), "--reason", "why"},
-           {"preload", "remove", "sha256:" + std::string(64, 'a'), "--reason", "why"},
-           {"pulls", "drop", "1", "--reason", "why"},
-           {"rm", "ref"},
-           {"check", "--image=app:v1", "--image-ref=ref", "--write-back"},
-           {"intent", "--image", "app:v1"},
-           {"pulled", "--image=app:v1", "--image-ref=r"},
-           {"prune", "--begin"},
-           {"trust", "--clear", "--reason", "why"},
-           {"runtimes", "collapse"},
-           {"backup"},
-           {"userns", "release", "pod"},
-           {"migrate"},
-           {"migrate", "--to", "1"},
-           {"migrate", "--dry-run"},
-           {"restore", store / "backup.mdb"}}) {
+  // The others: cli/waiting.
+  for (const Strings& command :
+       std::vector<Strings>{{"start"},
+                            {"rm", "ref"},
+                            {"check", "--image=app:v1", "--image-ref=ref", "--write-back"},
+                            {"migrate", "--to", "1"}}) {
     BOOST_TEST_CONTEXT(command[0]) {
       const Strings more(command.begin() + 1, command.end());
       const CommandResult result = store.Run(command[0], more);
