@@ -1124,52 +1124,6 @@ BOOST_AUTO_TEST_CASE(a_replaced_image_manager_is_watched) {
   BOOST_TEST(ended.exit_code == 0, ended.err);
 }
 
-BOOST_AUTO_TEST_CASE(two_thousand_records) {
-  Node node;
-  std::vector<int> all;
-  for (int i = 1; i <= 2000; ++i) {
-    node.WriteRecord(i, "t" + std::to_string(i % 10));
-    all.push_back(i);
-  }
-  node.List(all);
-  GuardProcess guard(node.Arguments());
-  BOOST_REQUIRE(guard.BecomesReady());
-  BOOST_TEST(node.Seen().at("records") == 2000);
-  std::filesystem::remove(node.Pulled(77));
-  BOOST_TEST(Becomes([&] { return node.Tenant(77) == "t7"; }));
-  BOOST_TEST(guard.End().exit_code == 0);
-}
-
-BOOST_AUTO_TEST_CASE(mappings_of_pods_are_kept) {
-  Node node;
-  node.List({1});
-  const std::string mapping =
-      R"({"uidMappings":[{"hostId":131072,"containerId":0,"length":65536}],)"
-      R"("gidMappings":[{"hostId":131072,"containerId":0,"length":65536}]})";
-  const std::string uid = "8b3c7a6e-0b1f-4f0c-9d3a-2f1f0c9d3a2f";
-  const path pod = node.kubelet() / "pods" / uid;
-  GuardProcess guard(node.Arguments());
-  BOOST_REQUIRE(guard.BecomesReady());
-  const auto allocations = [&] {
-    return nlohmann::json::parse(node.Ask("userns", {"list", "--json"}).out, nullptr, false);
-  };
-  const auto knows = [&](const std::string& which) {
-    return allocations().dump().find(which) != std::string::npos;
-  };
-  std::filesystem::create_directories(pod);
-  Node::Put(pod / "userns", mapping);
-  BOOST_TEST(Becomes([&] { return knows(uid); }), allocations().dump());
-  BOOST_TEST(guard.End().exit_code == 0);
-  // Lost before the next start.
-  std::filesystem::remove(pod / "userns");
-  GuardProcess again(node.Arguments());
-  BOOST_REQUIRE(again.BecomesReady());
-  BOOST_TEST(std::filesystem::exists(pod / "userns"));
-  std::filesystem::remove_all(pod);
-  BOOST_TEST(Becomes([&] { return !knows(uid); }), allocations().dump());
-  BOOST_TEST(again.End().exit_code == 0);
-}
-
 // By hand: what an idle guard needs, for guard/README.md.
 BOOST_AUTO_TEST_CASE(what_it_costs, *boost::unit_test::disabled()) {
   const auto seconds = NumberFromEnv("WAYBILL_IDLE_SECONDS", 0);
