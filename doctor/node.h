@@ -39,12 +39,14 @@ struct NodeOptions {
   std::function<bool()> cancelled = {};
 };
 
-// Host IDs that a store gave to a pod.
+// Host IDs of a pod, and who says so.
 struct PodIds {
+  enum class In : std::uint8_t { kStore, kHeld, kFiles };  // kHeld: in the store, not verified
+
   std::string pod = {};  // empty: of pods whose UIDs were lost
   std::uint64_t first = 0;
   std::uint64_t length = 0;  // 0: which IDs it has is not known
-  bool held = false;         // not verified
+  In in = In::kStore;
 };
 
 // What a store says of itself.

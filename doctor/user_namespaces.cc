@@ -102,18 +102,15 @@ std::uint64_t MaxPods(const Node& node) {
   return node.settings()->Number("maxPods").value_or(kUsual);
 }
 
-// What a pod's file has: its first host ID, and how many.
-struct Mapping {
-  std::uint64_t first = 0;
-  std::uint64_t count = 0;
-};
-
-std::optional<Mapping> MappingIn(const std::string& text) {
+// What a pod's file gives it.
+PodIds IdsIn(const std::string& pod, const std::string& text) {
   const internal::Json file = internal::Json::Parse(text);
   const internal::Json* const uids = file.Find("uidMappings");
-  if (uids == nullptr || !uids->is_array() || uids->size() != 1) return std::nullopt;
+  if (uids == nullptr || !uids->is_array() || uids->size() != 1) {
+    return {.pod = pod, .in = PodIds::In::kFiles};
+  }
   const internal::Json& mapping = *uids->begin();
-  return Mapping{.first = mapping.NumberAt("hostId"), .count = mapping.NumberAt("length")};
+  return {pod, mapping.NumberAt("hostId"), mapping.NumberAt("length"), PodIds::In::kFiles};
 }
 
 // Nothing of these matters where the gate is off.
@@ -148,6 +145,16 @@ Result<UserNamespacePool> PoolOf(const Node& node) {
                  "install getsubids (Debian: uidmap), or delete the user"};
   }
   return PoolOfSubordinateIds(found, IdsPerPod(*node.settings()), MaxPods(node));
+}
+
+Result<std::vector<PodIds>> HostIdsInFiles(const Node& node) {
+  const std::string pods = node.kubelet_directory() + "/pods";
+  std::vector<PodIds> ids;
+  const auto uids = TRY(node.List(pods));
+  for (const std::string& uid : uids) {
+    if (const auto text = node.Read(pods + "/" + uid + "/userns")) ids.push_back(IdsIn(uid, *text));
+  }
+  return ids;
 }
 
 Findings UsernsKernelCheck(const Node& node) {
@@ -186,35 +193,31 @@ Findings UsernsPoolCheck(const Node& node) {
 }
 
 Findings UsernsMappingsCheck(const Node& node) {
-  const std::string pods = node.kubelet_directory() + "/pods";
-  const auto uids = node.List(pods);
-  if (!uids && uids.error().code != ErrorCode::kNotFound) return {Unknown(uids.error())};
-  if (!uids) return {Ok("no pods")};
+  const auto pods = HostIdsInFiles(node);
+  if (!pods && pods.error().code != ErrorCode::kNotFound) return {Unknown(pods.error())};
+  if (!pods) return {Ok("no pods")};
   const auto pool = PoolOf(node);
   // userns-pool says why.
   if (!pool) return {Ok("not compared: there is no pool")};
   std::size_t fitting = 0;
   std::vector<std::string> wrong;
   std::string why;
-  for (const std::string& uid : *uids) {
-    const auto text = node.Read(pods + "/" + uid + "/userns");
-    if (!text) continue;
-    const auto mapping = MappingIn(*text);
+  for (const PodIds& pod : *pods) {
     std::string problem;
-    if (!mapping) {
+    if (pod.length == 0) {
       problem = "can't be read";
-    } else if (mapping->count != pool->ids_per_pod) {
-      problem = "has " + std::to_string(mapping->count) + " IDs, and idsPerPod is " +
+    } else if (pod.length != pool->ids_per_pod) {
+      problem = "has " + std::to_string(pod.length) + " IDs, and idsPerPod is " +
                 std::to_string(pool->ids_per_pod);
-    } else if (mapping->first < pool->first_id ||
-               mapping->first + mapping->count > pool->first_id + pool->id_count) {
-      problem = "begins at " + std::to_string(mapping->first) + ", outside the pool";
+    } else if (pod.first < pool->first_id ||
+               pod.first + pod.length > pool->first_id + pool->id_count) {
+      problem = "begins at " + std::to_string(pod.first) + ", outside the pool";
     } else {
       ++fitting;
       continue;
     }
     if (wrong.empty()) why = problem;
-    wrong.push_back(uid);
+    wrong.push_back(pod.pod);
   }
   if (wrong.empty()) return {Ok(Count(fitting, "pod"))};
   return {

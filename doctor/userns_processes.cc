@@ -1,5 +1,5 @@
-// Whether the host IDs of what runs are those that the store gave to pods: uid_map, gid_map and
-// cgroup of every process.
+// Whether the host IDs of what runs are those that the store, or the kubelet, gave to pods:
+// uid_map, gid_map and cgroup of every process.
 //
 // The kernel writes a map's host IDs as the reader's own user namespace sees them, and those of
 // processes in that very namespace as its parent does. In the host's namespace both are the host's
@@ -90,17 +90,28 @@ std::optional<Process> ReadProcess(const Node& node, const std::string& pid) {
 
 std::string Named(const std::string& pod) { return pod.empty() ? "a lost pod" : "pod " + pod; }
 
-// What the store gave to pods, and what runs with it.
+// What pods were given, and what runs with it.
 struct Ranges {
-  const std::vector<PodIds>& all;
-  std::optional<UserNamespacePool> pool;
+  std::vector<PodIds> all = {};
+  std::optional<UserNamespacePool> pool = {};
   Pods seen = {};
   Pods whole = {};  // of which a process has the whole range
 
+  // Where the store has nothing of a pod the kubelet's file counts: a guard takes it a moment
+  // later, and a store that gives out no host IDs never does.
+  void Take(std::vector<PodIds> in_store, const std::vector<PodIds>& in_files) {
+    Pods stored;
+    for (const PodIds& one : in_store) stored.insert(one.pod);
+    all = std::move(in_store);
+    std::copy_if(in_files.begin(), in_files.end(), std::back_inserter(all),
+                 [&](const PodIds& one) { return !stored.contains(one.pod); });
+    // Whoever wrote a file may have written any numbers.
+    std::erase_if(all, [](const PodIds& one) { return std::max(one.first, one.length) > kAllIds; });
+  }
+
   struct Touched {
     Pods pods = {};
-    bool within = true;       // each mapping lies in one range of a pod
-    bool above_host = false;  // it has IDs that are not the host's own block
+    bool within = true;  // each mapping lies in one range of a pod
     bool in_pool = false;
   };
   Touched Touch(const Process& process) const {
@@ -117,7 +128,6 @@ struct Ranges {
         within = within || (range.first <= one.host_id && end <= range.first + range.length);
       }
       touched.within = touched.within && within;
-      touched.above_host = touched.above_host || end > kIdsPerBlock;
       touched.in_pool = touched.in_pool || (pool && end > pool->first_id &&
                                             one.host_id < pool->first_id + pool->id_count);
     }
@@ -137,7 +147,6 @@ struct Ranges {
     if (process.uids.empty() && process.gids.empty()) return Ok("without any");
     const Touched touched = Touch(process);
     if (touched.pods.empty()) {
-      if (!touched.above_host) return Ok("with the host's own");
       if (!touched.in_pool) return Ok("outside the pool");
       std::string words = "of no pod that the store knows";
       for (const PodIds& range : all) {
@@ -157,7 +166,9 @@ struct Ranges {
     for (const PodIds& range : all) {
       if (range.pod != pod) continue;
       if (process.Has(range.first, range.length)) {
-        return Ok(range.held ? "of held pods" : "as stored");
+        constexpr const char* kWords[] = {"as stored", "of held pods",
+                                          "in the kubelet's files alone"};
+        return Ok(kWords[static_cast<std::size_t>(range.in)]);
       }
       begins = begins ||
                (process.uids.size() == 1 && process.uids[0].container_id == 0 &&
@@ -205,7 +216,8 @@ Findings UsernsProcessesCheck(const Node& node) {
   const auto& facts = node.ReadStore();
   if (!facts) return {};  // waybill-store says why
   const auto gate = StateOf(kUserNamespaceGate, node);
-  Ranges ranges{facts->host_ids, {}};
+  Ranges ranges;
+  ranges.Take(facts->host_ids, HostIdsInFiles(node).value_or(std::vector<PodIds>()));
   if (auto pool = PoolOf(node); pool && (!gate || gate->on)) ranges.pool = *pool;
   for (const Process& process : running) ranges.See(process);
   Findings findings;
@@ -225,7 +237,8 @@ Findings UsernsProcessesCheck(const Node& node) {
   std::string notes = "in user namespaces: " + std::to_string(running.size());
   for (const auto& [words, count] : agree) notes += ", " + std::to_string(count) + " " + words;
   for (const PodIds& range : facts->host_ids) {
-    if (!range.held && !ranges.seen.contains(range.pod)) notes += ", none of pod " + range.pod;
+    const bool idle = range.in == PodIds::In::kStore && !ranges.seen.contains(range.pod);
+    if (idle) notes += ", none of pod " + range.pod;
   }
   const std::string unread = std::to_string(unreadable) + " processes can't be read";
   if (unreadable > 0) findings.push_back(Unknown(unread, ""));

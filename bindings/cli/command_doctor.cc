@@ -92,11 +92,10 @@ class DoctorCall final : public Call {
       }
       const auto held = TRY(store.ListHeldPods());
       for (const HeldPod& pod : held) {
-        if (pod.ranges.empty()) facts.host_ids.push_back({.pod = pod.pod_uid, .held = true});
+        constexpr auto kHeld = doctor::PodIds::In::kHeld;
+        if (pod.ranges.empty()) facts.host_ids.push_back({.pod = pod.pod_uid, .in = kHeld});
         for (const HostIdRange& range : pod.ranges) {
-          // A range in the store is bounded; a range from a file may not be.
-          if (range.first >= kHostIds || range.length > kHostIds) continue;
-          facts.host_ids.push_back({pod.pod_uid, range.first, range.length, true});
+          facts.host_ids.push_back({pod.pod_uid, range.first, range.length, kHeld});
         }
       }
       if (trust.distrustful) {

@@ -29,7 +29,15 @@ const std::vector<PodIds> kTwoPods = {{.pod = "pod-a", .first = 131072, .length 
 
 // A node whose store has two pods.
 struct TwoPods : RecordedNode {
-  TwoPods() { Gave(kTwoPods); }
+  TwoPods() {
+    Remove("/var/lib/kubelet/pods/b7c1");
+    Gave(kTwoPods);
+  }
+  void FileOf(const std::string& pod, const std::string& first, const std::string& length) {
+    Write(
+        "/var/lib/kubelet/pods/" + pod + "/userns",
+        R"({"uidMappings":[{"hostId":)" + first + R"(,"containerId":0,"length":)" + length + "}]}");
+  }
 
   void Gave(std::vector<PodIds> ids) {
     kernel.read_store = [ids = std::move(ids)](const std::filesystem::path&) {
@@ -67,6 +75,35 @@ BOOST_FIXTURE_TEST_CASE(as_the_store_has_it, TwoPods) {
   ExpectOk(*this, "2, 2 as stored, none of pod pod-b");
 }
 
+// A guard takes a file over a moment later; a store that gives out no host IDs never does.
+BOOST_FIXTURE_TEST_CASE(what_only_the_kubelets_files_give_contradicts_nothing, TwoPods) {
+  Gave({});
+  FileOf("pod-f", "524288", "65536");
+  Maps("10", "0 524288 65536\n");
+  Maps("11", "0 524288 1\n");
+  ExpectOk(*this, "2, 1 in the kubelet's files alone, 1 with part of a pod's");
+  Remove("/proc/11");
+  // A pod of the store's that has them, too.
+  Gave({{.pod = "pod-s", .first = 524288, .length = 65536}});
+  ExpectFail(*this, "of pod pod-f and pod pod-s");
+  // What the store has of a pod counts, whatever its file says.
+  Gave({{.pod = "pod-f", .first = 655360, .length = 65536}});
+  ExpectFail(*this, "of no pod that the store knows");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_file_of_absurd_numbers_gives_nothing, TwoPods) {
+  Gave({});
+  Maps("10", "0 524288 65536\n");
+  for (const char* const first : {"4294967296", "18446744073709551615"}) {
+    FileOf("pod-f", first, "65536");
+    BOOST_TEST(Says(*this, Verdict::kFail).find("of no pod that the store knows") !=
+               std::string::npos);
+  }
+  FileOf("pod-f", "1", "18446744073709551615");
+  BOOST_TEST(Says(*this, Verdict::kFail).find("of no pod that the store knows") !=
+             std::string::npos);
+}
+
 BOOST_FIXTURE_TEST_CASE(without_a_store_nothing_is_compared, TwoPods) {
   Remove("/var/lib/waybill");
   Maps("10", "0 655360 65536\n");
@@ -89,7 +126,7 @@ BOOST_FIXTURE_TEST_CASE(what_a_container_maps_again_is_part_of_its_pods, TwoPods
 BOOST_FIXTURE_TEST_CASE(nothing_mapped_and_the_hosts_own, TwoPods) {
   Maps("15", "");
   Maps("16", "0 1000 1\n");
-  ExpectOk(*this, "2, 1 with the host's own, 1 without any, none of pod pod-a, none of pod pod-b");
+  ExpectOk(*this, "2, 1 outside the pool, 1 without any, none of pod pod-a, none of pod pod-b");
 }
 
 BOOST_FIXTURE_TEST_CASE(a_range_that_the_store_does_not_know, TwoPods) {
@@ -173,8 +210,8 @@ BOOST_FIXTURE_TEST_CASE(in_the_cgroup_of_another_pod, TwoPods) {
 }
 
 BOOST_FIXTURE_TEST_CASE(held_pods, TwoPods) {
-  Gave({{.pod = "held", .first = 524288, .length = 65536, .held = true},
-        {.pod = "", .first = 589824, .length = 65536, .held = true}});
+  Gave({{.pod = "held", .first = 524288, .length = 65536, .in = PodIds::In::kHeld},
+        {.pod = "", .first = 589824, .length = 65536, .in = PodIds::In::kHeld}});
   Maps("10", "0 524288 65536\n");
   Maps("11", "0 589824 65536\n");
   Write("/proc/11/cgroup", "0::/kubepods/podx/1\n");
@@ -182,8 +219,8 @@ BOOST_FIXTURE_TEST_CASE(held_pods, TwoPods) {
   Maps("11", "0 589824 131072\n");
   ExpectFail(*this, "589824-720895, of another length than a lost pod has");
   // Nobody can say whose an ID is.
-  Gave({{.pod = "held", .first = 524288, .length = 65536, .held = true},
-        {.pod = "broken", .held = true}});
+  Gave({{.pod = "held", .first = 524288, .length = 65536, .in = PodIds::In::kHeld},
+        {.pod = "broken", .in = PodIds::In::kHeld}});
   Maps("11", "0 720896 65536\n");
   ExpectFail(*this, "of no pod that the store knows; it does not know those of pod broken");
 }
