@@ -32,6 +32,8 @@ using internal::JsonValue;
 constexpr std::int64_t kMillisecondsPerSecond = 1000;
 // An event says how often it happened; above this the rest is left out.
 constexpr std::uint64_t kMaxRepeats = 100'000;
+// Of all lines, which are in memory.
+constexpr std::size_t kMaxTraceBytes = std::size_t{512} << 20;
 // A container starts soon after the event about its image, by the same clock.
 constexpr std::int64_t kStartsWithin = 300 * kMillisecondsPerSecond;
 constexpr std::int64_t kStartsBefore = 60 * kMillisecondsPerSecond;
@@ -153,6 +155,12 @@ class Importer {
     for (const std::string& path : sources_.containers) TRY(ReadContainers(path));
     for (const std::string& path : sources_.events) TRY(ReadEvents(path));
     AddStarts();
+    if (IsTooMuch()) {
+      return Error{ErrorCode::kLimitExceeded,
+                   fmt::format("the trace would have more than {} MiB; nothing was printed",
+                               kMaxTraceBytes >> 20),
+                   "import one node with --node, or fewer files"};
+    }
     NameSources();
     return std::move(import_);
   }
@@ -218,7 +226,10 @@ class Importer {
         if (!event.bytes && known->bytes > 0) event.bytes = known->bytes;
       }
     }
-    import_.lines.emplace(event.time_ms, TraceLine(event));
+    std::string line = TraceLine(event);
+    bytes_ += line.size();
+    // Import says so in the end.
+    if (!IsTooMuch()) import_.lines.emplace(event.time_ms, std::move(line));
   }
 
   const Known* Find(const TraceEvent& event) const {
@@ -458,7 +469,7 @@ class Importer {
     }
     // Only the first and the last time are known: the others are spread between them.
     const std::uint64_t steps = is_new ? news - 1 : news;
-    for (std::uint64_t i = 0; i < news; ++i) {
+    for (std::uint64_t i = 0; i < news && !IsTooMuch(); ++i) {
       const std::uint64_t step = is_new ? i : i + 1;
       event.time_ms = steps == 0
                           ? *last
@@ -469,6 +480,8 @@ class Importer {
     }
     seen = {.count = count, .last_ms = *last};
   }
+
+  bool IsTooMuch() const { return bytes_ > kMaxTraceBytes; }
 
   void AddPull(const PullMessage& message, TraceEvent event, const std::string& pod) {
     event.kind = message.kind;
@@ -530,6 +543,7 @@ class Importer {
   }
 
   const TraceSources& sources_;
+  std::size_t bytes_ = 0;  // of all lines
   TraceImport import_;
   bool traces_have_events_ = false;
   std::array<char, 32> salt_{};

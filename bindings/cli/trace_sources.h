@@ -32,7 +32,7 @@ struct TraceImport {
   std::multimap<std::int64_t, std::string> lines = {};
 };
 
-// Errors name the file, and where in it.
+// Errors name the file, and where in it. kLimitExceeded: more than 512 MiB of lines.
 Result<TraceImport> ImportTrace(const TraceSources& sources);
 
 }  // namespace waybill::cli

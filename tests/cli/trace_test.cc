@@ -185,6 +185,22 @@ BOOST_AUTO_TEST_CASE(a_watch_tells_an_event_again) {
   BOOST_TEST(events[2].time_ms - events[1].time_ms == 300'000);
 }
 
+// An event stands for up to 100,000 lines, which are all in memory.
+BOOST_AUTO_TEST_CASE(a_small_file_makes_no_trace_of_any_size) {
+  std::string input;
+  for (int i = 0; i < 3; ++i) {
+    input += R"({"involvedObject":{"kind":"Pod","namespace":"a","name":"p"},"reason":"Pulled",)"
+             R"("message":"Container image \")" +
+             std::string(3000, 'x') +
+             R"(:1\" already present","lastTimestamp":"2026-11-20T08:00:00Z","count":100000})";
+  }
+  const CommandResult result = Import({"--events", "-"}, input);
+  BOOST_TEST(result.exit_code == 2);
+  BOOST_TEST(result.out.empty());
+  BOOST_TEST(result.err.find("more than 512 MiB; nothing was printed") != std::string::npos,
+             result.err.substr(0, 300));
+}
+
 BOOST_AUTO_TEST_CASE(an_event_of_the_events_api) {
   const std::string once = R"({"involvedObject":{"kind":"Pod","namespace":"a","name":"p"},
       "reason":"Pulling","message":"Pulling image \"x:1\"","eventTime":"2026-11-20T10:00:00Z"})";
