@@ -78,6 +78,9 @@ struct CopyScene : Scene {
     BOOST_TEST(!store->recovery_report().distrustful, store->recovery_report().distrust_reason);
     BOOST_TEST(store->recovery_report().findings.empty());
     BOOST_TEST(!Pulls(kSecretA));
+    // It goes on, by a commit.
+    Must(store->RecordPullIntent({.image = kImage}));
+    Must(store->RecordImagePullFailed({.image = kImage}, PullFailure::kNothingTransferred));
     store.Stop();
   }
 
