@@ -22,7 +22,7 @@ namespace waybill::bench {
 namespace {
 
 std::atomic<std::uint64_t> flushes{0};
-std::atomic<std::uint64_t> bytes{0};
+std::atomic<std::uint64_t> written_bytes{0};
 std::atomic<std::uint64_t> block_bytes{0};
 std::atomic<std::int64_t> latency_ns{0};
 std::atomic<bool> skips{false};
@@ -98,7 +98,7 @@ long AfterWrite(int fd, long written) {
   if (written < 0) return written;
   constexpr std::uint64_t kBlock = 4096;
   const auto size = static_cast<std::uint64_t>(written);
-  bytes += size;
+  written_bytes += size;
   block_bytes += (size + kBlock - 1) / kBlock * kBlock;
   // The kernel is asked, so it does not matter who opened the file, and how. O_SYNC includes
   // O_DSYNC.
@@ -110,7 +110,7 @@ long AfterWrite(int fd, long written) {
 
 }  // namespace
 
-DiskCalls DiskCallsSoFar() { return {flushes, bytes, block_bytes}; }
+DiskCalls DiskCallsSoFar() { return {flushes, written_bytes, block_bytes}; }
 void AddToFlushes(std::chrono::nanoseconds latency) { latency_ns = latency.count(); }
 void SkipFlushes() { skips = true; }
 void BeforeNextCommitsFlush(std::function<void()> call) { before_flush = std::move(call); }
