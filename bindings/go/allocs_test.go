@@ -18,10 +18,10 @@ func TestDecisionsAllocateNothing(t *testing.T) {
 		for name, credentials := range map[string]waybill.PodCredentials{"hit": hit, "miss": miss} {
 			name = fmt.Sprintf("%s, %d secrets", name, n)
 			allocates(t, name, func() bool {
-				return s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, credentials).CredentialsRead
+				return s.MustAttemptPull(app, credentials).CredentialsRead
 			})
 			allocates(t, name+", lazily", func() bool {
-				d, err := s.MustAttemptPullLazily(waybill.ImageCopy{Image: image, ImageRef: ref}, func() (waybill.PodCredentials, error) {
+				d, err := s.MustAttemptPullLazily(app, func() (waybill.PodCredentials, error) {
 					return credentials, nil
 				})
 				return err == nil && d.CredentialsRead
@@ -47,10 +47,7 @@ func TestDecisionsAllocateNothing(t *testing.T) {
 func allocates(t *testing.T, what string, f func() bool) {
 	t.Helper()
 	ok := true
-	if n := testing.AllocsPerRun(200, func() { ok = ok && f() }); n != 0 {
-		t.Errorf("%s: %v allocations", what, n)
-	}
-	if !ok {
-		t.Errorf("%s: not the answer that was to be measured", what)
-	}
+	n := testing.AllocsPerRun(200, func() { ok = ok && f() })
+	errorIf(t, n != 0, "%s: %v allocations", what, n)
+	errorIf(t, !ok, "%s: not the answer that was to be measured", what)
 }

@@ -30,18 +30,15 @@ func TestCloseWhileEverythingRuns(t *testing.T) {
 				for step := range 40 {
 					if int(calls.Add(1)) == closeAt {
 						closed.Store(true)
-						if err := s.Close(); err != nil {
-							t.Error(err)
-						}
+						err := s.Close()
+						errorIf(t, err != nil, "%v", err)
 					}
 					choices = choices*6364136223846793005 + 1442695040888963407
 					wasClosed := closed.Load()
 					err := anyCall(t, s, int(choices>>33)%15, int(choices>>40)%images, worker*1000+step)
 					if wasClosed && err == nil || err != nil && !errors.Is(err, waybill.ErrClosed) && !errors.Is(err, waybill.ErrNotFound) {
 						// Between setting the flag and closing, calls may still succeed.
-						if !wasClosed || err != nil {
-							t.Errorf("closed before: %v, error: %v", wasClosed, err)
-						}
+						errorIf(t, !wasClosed || err != nil, "closed before: %v, error: %v", wasClosed, err)
 					}
 				}
 			})
@@ -61,20 +58,14 @@ func anyCall(t *testing.T, s *waybill.Store, what, i, unique int) error {
 	switch what {
 	case 0, 1, 2, 3:
 		d := s.MustAttemptPull(waybill.ImageCopy{Image: imageOf(i), ImageRef: refOf(i)}, withSecrets(secret))
-		if d.Pull() && d.Reason != waybill.ReasonStoreUnavailable {
-			t.Errorf("the tenant was refused: %+v", d)
-		}
+		errorIf(t, d.Pull() && d.Reason != waybill.ReasonStoreUnavailable, "the tenant was refused: %+v", d)
 	case 4, 5:
-		if d := s.MustAttemptPull(waybill.ImageCopy{Image: imageOf(i), ImageRef: refOf(i)}, withSecrets(many(12)...)); !d.Pull() {
-			t.Errorf("a stranger was let in: %+v", d)
-		}
+		wantPull(t, s, waybill.ImageCopy{Image: imageOf(i), ImageRef: refOf(i)}, withSecrets(many(12)...), true)
 	case 6:
 		d, err := s.MustAttemptPullLazily(waybill.ImageCopy{Image: imageOf(i), ImageRef: refOf(i)}, func() (waybill.PodCredentials, error) {
 			return withSecrets(many(1)...), nil
 		})
-		if !d.Pull() {
-			t.Errorf("a stranger was let in: %+v", d)
-		}
+		errorIf(t, !d.Pull(), "a stranger was let in: %+v", d)
 		return err
 	case 7:
 		_, err := s.EnsureImage(waybill.ImageCopy{Image: imageOf(i), ImageRef: refOf(i)}, waybill.PullIfNotPresent, func() (waybill.PodCredentials, error) {
@@ -90,9 +81,7 @@ func anyCall(t *testing.T, s *waybill.Store, what, i, unique int) error {
 		return s.RecordImagePullFailed(waybill.ImageCopy{Image: name}, waybill.PullFailed, id)
 	case 9:
 		r, err := s.GetRecord(waybill.ImageCopy{ImageRef: refOf(i)})
-		if err == nil && (r.ImageRef != refOf(i) || len(r.CredentialMapping) != 1) {
-			t.Errorf("%+v", r)
-		}
+		errorIf(t, err == nil && (r.ImageRef != refOf(i) || len(r.CredentialMapping) != 1), "%+v", r)
 		return err
 	case 10:
 		return second(s.ListRecords())
@@ -129,9 +118,7 @@ func TestParallelWriteBacks(t *testing.T) {
 			rotated := secret
 			rotated.CredentialHash = fmt.Sprintf("%064d", worker%4)
 			for range 50 {
-				if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets(rotated)); d.Pull() {
-					t.Errorf("%+v", d)
-				}
+				wantPull(t, s, app, withSecrets(rotated), false)
 			}
 		})
 	}
@@ -139,7 +126,5 @@ func TestParallelWriteBacks(t *testing.T) {
 	must(t, s.Flush())
 	r, err := s.GetRecord(waybill.ImageCopy{ImageRef: ref})
 	must(t, err)
-	if n := len(r.CredentialMapping["registry.example.com/team-a/app"].KubernetesSecrets); n != 1 {
-		t.Errorf("%d secrets: %+v", n, r)
-	}
+	wantEqual(t, len(r.CredentialMapping["registry.example.com/team-a/app"].KubernetesSecrets), 1)
 }

@@ -20,7 +20,7 @@ func TestCopiesLive(t *testing.T) {
 		t.Error("the policy is", policy.Mode())
 	}
 	intend(t, &store, waybill.ImageCopy{Image: image})
-	if d := store.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, waybill.PodCredentials{}); d.Reason != waybill.ReasonNoEvidence {
+	if d := store.MustAttemptPull(app, waybill.PodCredentials{}); d.Reason != waybill.ReasonNoEvidence {
 		t.Error("decided", d)
 	}
 	must(t, store.Close())

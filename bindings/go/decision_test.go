@@ -12,9 +12,8 @@ import (
 func TestDecisions(t *testing.T) {
 	s := newStore(t)
 	account := waybill.ImagePullServiceAccount{UID: "sa", Namespace: "team-a", Name: "builder"}
-	if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets()); !d.Pull() || d.Reason != waybill.ReasonNoEvidence || d.Result != waybill.CheckMustAuthenticate {
-		t.Errorf("before: %+v", d)
-	}
+	d := s.MustAttemptPull(app, withSecrets())
+	errorIf(t, !d.Pull() || d.Reason != waybill.ReasonNoEvidence || d.Result != waybill.CheckMustAuthenticate, "before: %+v", d)
 	pull(t, s, image, ref, waybill.ImagePullCredentials{
 		KubernetesSecrets:         []waybill.ImagePullSecret{secret},
 		KubernetesServiceAccounts: []waybill.ImagePullServiceAccount{account},
@@ -41,22 +40,15 @@ func TestDecisions(t *testing.T) {
 		{"rotated", withSecrets(rotated), waybill.ReasonSecretCoordinatesMatch}, // written back
 	}
 	for _, c := range each {
-		d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, c.credentials)
+		d := s.MustAttemptPull(app, c.credentials)
 		open := c.want != waybill.ReasonNoCredentialMatches
-		if d.Reason != c.want || d.Pull() == open || !d.CredentialsRead {
-			t.Errorf("%s: %+v", c.name, d)
-		}
+		errorIf(t, d.Reason != c.want || d.Pull() == open || !d.CredentialsRead, "%s: %+v", c.name, d)
 	}
 	must(t, s.Flush())
-	if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets(rotated)); d.Reason != waybill.ReasonSecretHashMatches {
-		t.Errorf("after the write-back: %+v", d)
-	}
-	if d := s.MustAttemptPull(waybill.ImageCopy{Image: image}, withSecrets(secret)); d.Reason != waybill.ReasonImageAbsent || d.Result != waybill.CheckNotCounted || d.CredentialsRead {
-		t.Errorf("absent: %+v", d)
-	}
-	if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref, RuntimeHandler: "kata"}, withSecrets(secret)); d.Reason != waybill.ReasonRuntimeHandlerUnknown {
-		t.Errorf("another handler: %+v", d)
-	}
+	wantReason(t, s, app, withSecrets(rotated), waybill.ReasonSecretHashMatches)
+	d = s.MustAttemptPull(waybill.ImageCopy{Image: image}, withSecrets(secret))
+	errorIf(t, d.Reason != waybill.ReasonImageAbsent || d.Result != waybill.CheckNotCounted || d.CredentialsRead, "absent: %+v", d)
+	wantReason(t, s, waybill.ImageCopy{Image: image, ImageRef: ref, RuntimeHandler: "kata"}, withSecrets(secret), waybill.ReasonRuntimeHandlerUnknown)
 }
 
 // many returns secrets that match nothing.
@@ -81,32 +73,23 @@ func TestLazyCredentials(t *testing.T) {
 		asked++
 		return withSecrets(secret), nil
 	}
-	d, err := s.MustAttemptPullLazily(waybill.ImageCopy{Image: image, ImageRef: ref}, fetch)
-	if err != nil || d.Pull() || asked != 1 || !d.CredentialsRead {
-		t.Errorf("%+v, %v, asked %d times", d, err, asked)
-	}
+	d, err := s.MustAttemptPullLazily(app, fetch)
+	errorIf(t, err != nil || d.Pull() || asked != 1 || !d.CredentialsRead, "%+v, %v, asked %d times", d, err, asked)
 	preload(t, s, "docker.io/library/other:v1", "sha256:other")
 	d, err = s.MustAttemptPullLazily(waybill.ImageCopy{Image: "other:v1", ImageRef: "sha256:other"}, fetch)
-	if err != nil || d.Pull() || asked != 1 || d.CredentialsRead {
-		t.Errorf("not needed: %+v, %v, asked %d times", d, err, asked)
-	}
+	errorIf(t, err != nil || d.Pull() || asked != 1 || d.CredentialsRead, "not needed: %+v, %v, asked %d times", d, err, asked)
 
 	failure := errors.New("no API server")
-	d, err = s.MustAttemptPullLazily(waybill.ImageCopy{Image: image, ImageRef: ref}, func() (waybill.PodCredentials, error) {
+	d, err = s.MustAttemptPullLazily(app, func() (waybill.PodCredentials, error) {
 		return withSecrets(secret), failure
 	})
-	if err != failure || !d.Pull() || d.Result != waybill.CheckError || d.Reason != waybill.ReasonCredentialsUnavailable {
-		t.Errorf("failed: %+v, %v", d, err)
-	}
-	d, err = s.MustAttemptPullLazily(waybill.ImageCopy{Image: image, ImageRef: ref}, nil)
-	if !errors.Is(err, waybill.ErrCredentialsUnavailable) || !d.Pull() || d.Result != waybill.CheckError {
-		t.Errorf("nil: %+v, %v", d, err)
-	}
+	errorIf(t, err != failure || !d.Pull() || d.Result != waybill.CheckError || d.Reason != waybill.ReasonCredentialsUnavailable, "failed: %+v, %v", d, err)
+	d, err = s.MustAttemptPullLazily(app, nil)
+	errorIf(t, !errors.Is(err, waybill.ErrCredentialsUnavailable) || !d.Pull() || d.Result != waybill.CheckError, "nil: %+v, %v", d, err)
 
 	// Counted: found, allowed, error twice; the first looks are not counted.
-	if got, want := s.Metrics().MustPullChecks, [5]uint64{0, 1, 1, 0, 2}; got != want {
-		t.Errorf("counted %v, want %v", got, want)
-	}
+	got, want := s.Metrics().MustPullChecks, [5]uint64{0, 1, 1, 0, 2}
+	errorIf(t, got != want, "counted %v, want %v", got, want)
 }
 
 // fetch may panic, use the store, and even close it.
@@ -115,28 +98,20 @@ func TestFetchDoesWhatItLikes(t *testing.T) {
 	pull(t, s, image, ref, waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}})
 	func() {
 		defer func() {
-			if recover() != "a mistake" {
-				t.Error("the panic did not come through")
-			}
+			errorIf(t, recover() != "a mistake", "the panic did not come through")
 		}()
-		s.MustAttemptPullLazily(waybill.ImageCopy{Image: image, ImageRef: ref}, func() (waybill.PodCredentials, error) { panic("a mistake") })
+		s.MustAttemptPullLazily(app, func() (waybill.PodCredentials, error) { panic("a mistake") })
 	}()
-	d, err := s.MustAttemptPullLazily(waybill.ImageCopy{Image: image, ImageRef: ref}, func() (waybill.PodCredentials, error) {
-		if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets(secret)); d.Pull() {
-			t.Errorf("inside: %+v", d)
-		}
+	d, err := s.MustAttemptPullLazily(app, func() (waybill.PodCredentials, error) {
+		wantPull(t, s, app, withSecrets(secret), false)
 		return withSecrets(secret), s.DeleteRecord(waybill.ImageCopy{ImageRef: ref})
 	})
-	if err != nil || d.Reason != waybill.ReasonNoEvidence {
-		t.Errorf("the record went meanwhile: %+v, %v", d, err)
-	}
+	errorIf(t, err != nil || d.Reason != waybill.ReasonNoEvidence, "the record went meanwhile: %+v, %v", d, err)
 	pull(t, s, image, ref, waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}})
-	d, err = s.MustAttemptPullLazily(waybill.ImageCopy{Image: image, ImageRef: ref}, func() (waybill.PodCredentials, error) {
+	d, err = s.MustAttemptPullLazily(app, func() (waybill.PodCredentials, error) {
 		return withSecrets(secret), s.Close()
 	})
-	if err != nil || !d.Pull() {
-		t.Errorf("closed meanwhile: %+v, %v", d, err)
-	}
+	errorIf(t, err != nil || !d.Pull(), "closed meanwhile: %+v, %v", d, err)
 }
 
 func TestEnsureImage(t *testing.T) {
@@ -166,14 +141,10 @@ func TestEnsureImage(t *testing.T) {
 	}
 	for name, c := range each {
 		outcome, err := s.EnsureImage(waybill.ImageCopy{Image: c.image, ImageRef: c.ref}, c.policy, c.fetch)
-		if outcome.Action != c.want || !errors.Is(err, c.err) {
-			t.Errorf("%s: %+v, %v", name, outcome, err)
-		}
+		errorIf(t, outcome.Action != c.want || !errors.Is(err, c.err), "%s: %+v, %v", name, outcome, err)
 	}
 	text, err := s.MetricsText()
-	if err != nil || !strings.Contains(text, "kubelet_image_manager_ensure_image_requests_total") {
-		t.Errorf("%v\n%s", err, text)
-	}
+	errorIf(t, err != nil || !strings.Contains(text, "kubelet_image_manager_ensure_image_requests_total"), "%v\n%s", err, text)
 }
 
 // The decision on strings of any length and any bytes is "pull", and nothing breaks.
@@ -183,31 +154,22 @@ func TestHostileStrings(t *testing.T) {
 	for name, text := range map[string]string{
 		"1 MiB": strings.Repeat("x", 1<<20), "no UTF-8": "\xff\xfe\x00\xc0", "zeros": "\x00\x00",
 	} {
-		hostile := waybill.ImagePullSecret{UID: text, Namespace: text, Name: text, CredentialHash: text}
-		if d := s.MustAttemptPull(waybill.ImageCopy{Image: text, ImageRef: text, RuntimeHandler: text}, withSecrets(hostile)); !d.Pull() {
-			t.Errorf("%s: %+v", name, d)
-		}
-		if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets(hostile, hostile, hostile)); d.Reason != waybill.ReasonNoCredentialMatches {
-			t.Errorf("%s: %+v", name, d)
-		}
-		if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets(hostile, secret)); d.Pull() {
-			t.Errorf("%s, beside a good one: %+v", name, d)
-		}
+		t.Run(name, func(t *testing.T) {
+			hostile := waybill.ImagePullSecret{UID: text, Namespace: text, Name: text, CredentialHash: text}
+			wantPull(t, s, waybill.ImageCopy{Image: text, ImageRef: text, RuntimeHandler: text}, withSecrets(hostile), true)
+			wantReason(t, s, app, withSecrets(hostile, hostile, hostile), waybill.ReasonNoCredentialMatches)
+			wantPull(t, s, app, withSecrets(hostile, secret), false)
+		})
 	}
 	// Many secrets, larger than any pod's, count as unavailable.
 	long := strings.Repeat("x", 64<<20)
 	hostile := waybill.ImagePullSecret{UID: long, Namespace: long, Name: long, CredentialHash: long}
-	if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets(hostile, secret)); d.Pull() {
-		t.Errorf("few: %+v", d)
-	}
+	wantPull(t, s, app, withSecrets(hostile, secret), false)
 	credentials := withSecrets(append(many(8), hostile, secret)...)
-	if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, credentials); d.Reason != waybill.ReasonCredentialsUnavailable || d.Result != waybill.CheckError {
-		t.Errorf("many: %+v", d)
-	}
-	outcome, err := s.EnsureImage(waybill.ImageCopy{Image: image, ImageRef: ref}, waybill.PullIfNotPresent, func() (waybill.PodCredentials, error) { return credentials, nil })
-	if err != nil || outcome.Action != waybill.EnsurePull {
-		t.Errorf("many: %+v, %v", outcome, err)
-	}
+	d := s.MustAttemptPull(app, credentials)
+	errorIf(t, d.Reason != waybill.ReasonCredentialsUnavailable || d.Result != waybill.CheckError, "many: %+v", d)
+	outcome, err := s.EnsureImage(app, waybill.PullIfNotPresent, func() (waybill.PodCredentials, error) { return credentials, nil })
+	errorIf(t, err != nil || outcome.Action != waybill.EnsurePull, "many: %+v, %v", outcome, err)
 }
 
 // A decision whose fetch panicked, an outcome that was never made, and zero values say "pull".
@@ -216,32 +178,25 @@ func TestZeroDecisionsPull(t *testing.T) {
 	pull(t, s, image, ref, waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}})
 	decide := func() (d waybill.Decision, err error) {
 		defer func() { _ = recover() }()
-		return s.MustAttemptPullLazily(waybill.ImageCopy{Image: image, ImageRef: ref}, func() (waybill.PodCredentials, error) { panic("no credentials") })
+		return s.MustAttemptPullLazily(app, func() (waybill.PodCredentials, error) { panic("no credentials") })
 	}
-	if d, _ := decide(); !d.Pull() {
-		t.Errorf("after a panic: %+v", d)
-	}
-	if d := (waybill.Decision{}); !d.Pull() {
-		t.Errorf("%+v", d)
-	}
-	if o := (waybill.EnsureOutcome{}); o.Action != waybill.EnsurePull {
-		t.Errorf("%+v", o)
-	}
+	d, _ := decide()
+	errorIf(t, !d.Pull(), "after a panic: %+v", d)
+	d = waybill.Decision{}
+	errorIf(t, !d.Pull(), "%+v", d)
+	o := waybill.EnsureOutcome{}
+	errorIf(t, o.Action != waybill.EnsurePull, "%+v", o)
 }
 
 func TestDecisionsInTestsOfUsers(t *testing.T) {
 	pull := waybill.NewDecision(true, waybill.CheckMustAuthenticate, waybill.ReasonNoCredentialMatches)
 	use := waybill.NewDecision(false, waybill.CheckCredentialRecordFound, waybill.ReasonSecretHashMatches)
-	if !pull.Pull() || use.Pull() {
-		t.Errorf("%v, %v", pull, use)
-	}
+	errorIf(t, !pull.Pull() || use.Pull(), "%v, %v", pull, use)
 	for want, got := range map[string]any{
 		"pull: noCredentialMatches":           pull,
 		"use present: secretHashMatches":      &use,
 		"pull: " + waybill.Reason(0).String(): waybill.Decision{},
 	} {
-		if fmt.Sprint(got) != want {
-			t.Errorf("%v, not %s", got, want)
-		}
+		errorIf(t, fmt.Sprint(got) != want, "%v, not %s", got, want)
 	}
 }

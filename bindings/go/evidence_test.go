@@ -29,58 +29,38 @@ func TestLedger(t *testing.T) {
 	const tag, digest = "registry.example.com/base/pause:3.10", "registry.example.com/base/pause@" + ref
 	preloaded := waybill.ImageOnNode{ID: ref, RepoTags: []string{tag}, RepoDigests: []string{digest}}
 	report := observe(t, s, preloaded, waybill.ImageOnNode{ID: ref}, waybill.ImageOnNode{ID: "sha256:nameless"})
-	if report.Listed != 3 || report.Repeated != 1 || report.Preloaded != 1 || report.Closed != 1 || len(report.Judged) != 2 {
-		t.Errorf("%+v", report)
-	}
+	errorIf(t, report.Listed != 3 || report.Repeated != 1 || report.Preloaded != 1 || report.Closed != 1 || len(report.Judged) != 2, "%+v", report)
 	for _, judged := range report.Judged {
-		if judged.Preloaded != (judged.ImageRef == ref) || judged.Because == "" || judged.Preloaded && judged.Name != tag {
-			t.Errorf("%+v", judged)
-		}
+		errorIf(t, judged.Preloaded != (judged.ImageRef == ref) || judged.Because == "" || judged.Preloaded && judged.Name != tag, "%+v", judged)
 	}
 	entries, err := s.Ledger()
-	if err != nil || len(entries) != 1 || entries[0].ImageRef != ref || len(entries[0].Names) != 2 || entries[0].Source != waybill.PresumedSource || entries[0].Stamp == 0 || entries[0].Since.IsZero() {
-		t.Errorf("%+v, %v", entries, err)
-	}
-	if statistics, err := s.Statistics(); err != nil || statistics.LedgerEntries != 1 || statistics.Spellings == 0 {
-		t.Errorf("%+v, %v", statistics, err)
-	}
+	errorIf(t, err != nil || len(entries) != 1 || entries[0].ImageRef != ref || len(entries[0].Names) != 2 || entries[0].Source != waybill.PresumedSource || entries[0].Stamp == 0 || entries[0].Since.IsZero(), "%+v, %v", entries, err)
+	statistics, err := s.Statistics()
+	errorIf(t, err != nil || statistics.LedgerEntries != 1 || statistics.Spellings == 0, "%+v, %v", statistics, err)
 
 	copy := waybill.ImageCopy{Image: tag, ImageRef: ref}
-	if m := s.Metrics(); m.PresumedImages != 1 || m.PreloadedImages != 1 {
-		t.Errorf("%+v", m)
-	}
-	if was, err := s.SettlePresumed(copy, waybill.SettledPreloaded, "ours"); !was || err != nil {
-		t.Errorf("%v, %v", was, err)
-	}
-	if entries, err := s.Ledger(); err != nil || entries[0].Source != "operator" || entries[0].Reason != "ours" {
-		t.Errorf("%+v, %v", entries, err)
-	}
+	m := s.Metrics()
+	errorIf(t, m.PresumedImages != 1 || m.PreloadedImages != 1, "%+v", m)
+	was, err := s.SettlePresumed(copy, waybill.SettledPreloaded, "ours")
+	errorIf(t, !was || err != nil, "%v, %v", was, err)
+	entries, err = s.Ledger()
+	errorIf(t, err != nil || entries[0].Source != "operator" || entries[0].Reason != "ours", "%+v, %v", entries, err)
 	wantCode(t, second(s.SettlePresumed(copy, waybill.Settled(7), "why")), waybill.ErrInvalidArgument)
-	if was, err := s.RemoveFromLedger(copy, "it is a tenant's", waybill.DryRun); !was || err != nil {
-		t.Errorf("%v, %v", was, err)
-	}
+	was, err = s.RemoveFromLedger(copy, "it is a tenant's", waybill.DryRun)
+	errorIf(t, !was || err != nil, "%v, %v", was, err)
 	for _, want := range []bool{true, false} {
-		if was, err := s.RemoveFromLedger(copy, "it is a tenant's"); was != want || err != nil {
-			t.Errorf("%v, %v", was, err)
-		}
+		was, err := s.RemoveFromLedger(copy, "it is a tenant's")
+		errorIf(t, was != want || err != nil, "%v, %v", was, err)
 	}
 	record, err := s.GetRecord(copy)
-	if err != nil || record.ClosedBecause == "" {
-		t.Errorf("%+v, %v", record, err)
-	}
+	errorIf(t, err != nil || record.ClosedBecause == "", "%+v, %v", record, err)
 	x, err := s.Explain(copy, tag)
-	if err != nil || x.LedgerEntry != nil || !x.Recorded || x.ClosedBecause == "" || x.Text == "" || x.Hint == "" {
-		t.Errorf("%+v, %v", x, err)
-	}
+	errorIf(t, err != nil || x.LedgerEntry != nil || !x.Recorded || x.ClosedBecause == "" || x.Text == "" || x.Hint == "", "%+v, %v", x, err)
 	must(t, s.AddToLedger(preloaded, "installer", "of the base image"))
 	x, err = s.Explain(copy)
-	if err != nil || x.LedgerEntry == nil || x.LedgerEntry.Source != "installer" || x.LedgerEntry.Reason != "of the base image" || x.Text != "" {
-		t.Errorf("%+v, %v", x, err)
-	}
+	errorIf(t, err != nil || x.LedgerEntry == nil || x.LedgerEntry.Source != "installer" || x.LedgerEntry.Reason != "of the base image" || x.Text != "", "%+v, %v", x, err)
 	trust, err := s.Trust()
-	if err != nil || trust.Distrustful || len(trust.Journal) == 0 || trust.Journal[0].Action != waybill.Noted {
-		t.Errorf("%+v, %v", trust, err)
-	}
+	errorIf(t, err != nil || trust.Distrustful || len(trust.Journal) == 0 || trust.Journal[0].Action != waybill.Noted, "%+v, %v", trust, err)
 }
 
 func TestExplanationSaysWhatCounts(t *testing.T) {
@@ -97,26 +77,20 @@ func TestExplanationSaysWhatCounts(t *testing.T) {
 	o.RuntimeHandlers = []waybill.RuntimeHandler{{Name: "runc", IsDefault: true}, {Name: "kata"}}
 	s := open(t, o)
 	x, err := s.Explain(app)
-	if err != nil || x.Record != nil || x.Credentials != nil || x.ImageNames != nil || x.Unreadable || !x.InQuarantine ||
-		len(x.Quarantine) != 1 || x.Quarantine[0].SHA256 != hexSHA256(ref) || x.Quarantine[0].Kind != waybill.QuarantinedImageRef {
-		t.Errorf("%+v, %v", x, err)
-	}
+	errorIf(t, err != nil || x.Record != nil || x.Credentials != nil || x.ImageNames != nil || x.Unreadable || !x.InQuarantine ||
+		len(x.Quarantine) != 1 || x.Quarantine[0].SHA256 != hexSHA256(ref) || x.Quarantine[0].Kind != waybill.QuarantinedImageRef, "%+v, %v", x, err)
 
 	pull(t, s, image, ref, bySecret) // ends the quarantine
 	pull(t, s, image, ref, byAccount)
 	proven := clock.Now()
 	clock.Set(proven.Add(time.Hour + time.Second))
 	x, err = s.Explain(app)
-	if err != nil || x.Quarantine != nil || x.OtherHandlers != nil || !slices.Contains(x.Spellings, ref) || !slices.Equal(x.ImageNames, []string{appName}) {
-		t.Errorf("%+v, %v", x, err)
-	}
-	if r := x.Record; r == nil || r.ImageRef != ref || r.CredentialMapping != nil || r.Stamp == 0 {
-		t.Errorf("%+v", r)
-	}
+	errorIf(t, err != nil || x.Quarantine != nil || x.OtherHandlers != nil || !slices.Contains(x.Spellings, ref) || !slices.Equal(x.ImageNames, []string{appName}), "%+v, %v", x, err)
+	r := x.Record
+	errorIf(t, r == nil || r.ImageRef != ref || r.CredentialMapping != nil || r.Stamp == 0, "%+v", r)
 	for i := range x.Credentials {
-		if p := &x.Credentials[i].Proof; p.Proven != proven || p.PullBegan == 0 {
-			t.Errorf("%+v", *p)
-		}
+		p := &x.Credentials[i].Proof
+		errorIf(t, p.Proven != proven || p.PullBegan == 0, "%+v", *p)
 		x.Credentials[i].Proof = waybill.Proof{}
 	}
 	want := []waybill.ExplainedCredential{
@@ -126,33 +100,22 @@ func TestExplanationSaysWhatCounts(t *testing.T) {
 			Who: waybill.CredentialName{Namespace: account.Namespace, Name: account.Name, UID: account.UID},
 		},
 	}
-	if !slices.Equal(x.Credentials, want) {
-		t.Errorf("%+v", x.Credentials)
-	}
+	errorIf(t, !slices.Equal(x.Credentials, want), "%+v", x.Credentials)
 	d := s.MustAttemptPull(app, ofAccount)
-	if got := x.OtherAnswer(d.Reason); got != "a pull proves the credential again" {
-		t.Errorf("%v: %q", d, got)
-	}
-	if got := x.OtherAnswer(waybill.ReasonNoCredentialMatches); got != x.Hint {
-		t.Errorf("%q, not %q", got, x.Hint)
-	}
-	if got := x.OtherAnswer(200); got != "" {
-		t.Errorf("%q", got)
-	}
+	wantEqual(t, x.OtherAnswer(d.Reason), "a pull proves the credential again")
+	wantEqual(t, x.OtherAnswer(waybill.ReasonNoCredentialMatches), x.Hint)
+	wantEqual(t, x.OtherAnswer(200), "")
 	inKata := app
 	inKata.RuntimeHandler = "kata"
-	if x, err := s.Explain(inKata); err != nil || x.Record != nil || !slices.Equal(x.OtherHandlers, []string{""}) {
-		t.Errorf("%+v, %v", x, err)
-	}
+	x, err = s.Explain(inKata)
+	errorIf(t, err != nil || x.Record != nil || !slices.Equal(x.OtherHandlers, []string{""}), "%+v, %v", x, err)
 
 	for got, want := range map[fmt.Stringer]string{
 		waybill.ExplainedNodePods: "nodePods", waybill.ExplainedSecret: "secret", waybill.ExplainedServiceAccount: "serviceAccount",
 		waybill.ExplainedKind(3): "ExplainedKind(3)", waybill.StandingCounts: "counts", waybill.StandingTooOld: "tooOld",
 		waybill.StandingForgotten: "forgotten", waybill.StandingNotByRegistry: "notByRegistry", waybill.CredentialStanding(4): "CredentialStanding(4)",
 	} {
-		if got.String() != want {
-			t.Errorf("%q, not %q", got, want)
-		}
+		errorIf(t, got.String() != want, "%q, not %q", got, want)
 	}
 }
 
@@ -164,9 +127,7 @@ func TestOpenPulls(t *testing.T) {
 	s := open(t, o)
 	copy := waybill.ImageCopy{Image: image}
 	first, next := intend(t, s, copy), intend(t, s, copy)
-	if first == 0 || next == first {
-		t.Errorf("%d, %d", first, next)
-	}
+	errorIf(t, first == 0 || next == first, "%d, %d", first, next)
 	must(t, s.RecordImagePullFailed(copy, waybill.PullFailed, first))
 	pulls, err := s.OpenPulls()
 	if err != nil || len(pulls) != 2 {
@@ -174,47 +135,39 @@ func TestOpenPulls(t *testing.T) {
 	}
 	for _, p := range pulls {
 		runs := p.ID == next
-		if p.Image != image || p.Anything || p.Began.IsZero() || p.Stamp == 0 || p.Ended.IsZero() != runs ||
-			(p.State == waybill.PullRunning) != runs || !runs && (p.State != waybill.PullStateFailed || p.EndedAt != boot) {
-			t.Errorf("%+v", p)
-		}
+		errorIf(t, p.Image != image || p.Anything || p.Began.IsZero() || p.Stamp == 0 || p.Ended.IsZero() != runs ||
+			(p.State == waybill.PullRunning) != runs || !runs && (p.State != waybill.PullStateFailed || p.EndedAt != boot), "%+v", p)
 	}
-	if names := pulls[0].NamesGiven(waybill.ShortNamesAnywhere); len(names) != 2 || names[0] != image {
-		t.Errorf("could have given %q", names)
-	}
+	names := pulls[0].NamesGiven(waybill.ShortNamesAnywhere)
+	errorIf(t, len(names) != 2 || names[0] != image, "could have given %q", names)
 	short := waybill.OpenPull{Image: "app:v1"}
 	for how, want := range map[waybill.ShortNames]string{waybill.ShortNamesAnywhere: "anything", waybill.ShortNamesDockerHub: "docker.io/library/app:v1"} {
-		if names := short.NamesGiven(how); len(names) == 0 || names[0] != want {
-			t.Errorf("%v: %q", how, names)
-		}
+		names := short.NamesGiven(how)
+		errorIf(t, len(names) == 0 || names[0] != want, "%v: %q", how, names)
 	}
 	wantCode(t, s.DropOpenPull(next, "reason"), waybill.ErrConflict)
 	wantCode(t, s.DropOpenPull(math.MaxUint64, "reason"), waybill.ErrNotFound)
 	digest := "registry.example.com/team-a/app@sha256:" + hexSHA256("its manifest")
 	must(t, s.RecordImagePulled(waybill.PulledImage{
-		ImageCopy: waybill.ImageCopy{Image: image, ImageRef: ref}, Pull: next,
+		ImageCopy: app, Pull: next,
 		Entry: &waybill.ImageOnNode{ID: ref, RepoDigests: []string{digest}},
 	}))
 	// The entry told of a spelling.
-	if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: digest}, withSecrets()); d.Reason != waybill.ReasonEntryWithoutCredentials && d.Reason != waybill.ReasonNoEntryForImageName {
-		t.Errorf("%+v", d)
-	}
+	d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: digest}, withSecrets())
+	errorIf(t, d.Reason != waybill.ReasonEntryWithoutCredentials && d.Reason != waybill.ReasonNoEntryForImageName, "%+v", d)
 
-	if x, err := s.Explain(waybill.ImageCopy{Image: image, ImageRef: "sha256:another"}, image); err != nil || len(x.Pulls) != 1 || x.Pulls[0].ID != first {
-		t.Errorf("%+v, %v", x, err)
-	}
+	x, err := s.Explain(waybill.ImageCopy{Image: image, ImageRef: "sha256:another"}, image)
+	errorIf(t, err != nil || len(x.Pulls) != 1 || x.Pulls[0].ID != first, "%+v, %v", x, err)
 
 	// The grace counts from the end of the pull, in whole seconds.
 	there := waybill.ImageOnNode{ID: ref, RepoTags: []string{image}}
 	for seconds, settled := range []uint64{0, 0, 1, 0} {
 		o.BootClock.Set(waybill.BootTime{BootID: boot.BootID, Since: boot.Since + time.Duration(seconds)*time.Second})
-		if report := observe(t, s, there); report.PullsSettled != settled {
-			t.Errorf("after %d seconds: %+v", seconds, report)
-		}
+		report := observe(t, s, there)
+		errorIf(t, report.PullsSettled != settled, "after %d seconds: %+v", seconds, report)
 	}
-	if got := o.BootClock.Now(); got.BootID != boot.BootID || got.Since != boot.Since+3*time.Second {
-		t.Errorf("%+v", got)
-	}
+	got := o.BootClock.Now()
+	errorIf(t, got.BootID != boot.BootID || got.Since != boot.Since+3*time.Second, "%+v", got)
 
 	// A pull that runs when the process ends has an unknown end, unless the next one goes on with it.
 	intend(t, s, copy)
@@ -251,15 +204,12 @@ func TestListsHaveWhatTheRuntimeShows(t *testing.T) {
 	}
 	intend(t, s, waybill.ImageCopy{Image: image})
 	must(t, s.RecordImagePullFailed(waybill.ImageCopy{Image: image}, waybill.PullOutcomeUnknown, waybill.PullID(0)))
-	if report := listed(func(*waybill.BootTime) { list.Imported = []string{ref} }); report.Preloaded != 1 || report.PullsSettled != 0 {
-		t.Errorf("%+v", report)
-	}
-	if report := listed(func(drawn *waybill.BootTime) { list.QuietUntil, list.NamesToCome = drawn, []string{image} }); report.PullsSettled != 0 {
-		t.Errorf("%+v", report)
-	}
-	if report := listed(func(drawn *waybill.BootTime) { list.QuietUntil, list.NamesToCome = drawn, nil }); report.PullsSettled != 1 {
-		t.Errorf("%+v", report)
-	}
+	report := listed(func(*waybill.BootTime) { list.Imported = []string{ref} })
+	errorIf(t, report.Preloaded != 1 || report.PullsSettled != 0, "%+v", report)
+	report = listed(func(drawn *waybill.BootTime) { list.QuietUntil, list.NamesToCome = drawn, []string{image} })
+	errorIf(t, report.PullsSettled != 0, "%+v", report)
+	report = listed(func(drawn *waybill.BootTime) { list.QuietUntil, list.NamesToCome = drawn, nil })
+	errorIf(t, report.PullsSettled != 1, "%+v", report)
 }
 
 func TestFirstStart(t *testing.T) {
@@ -267,27 +217,21 @@ func TestFirstStart(t *testing.T) {
 	o.ImagesOnNode = []waybill.ImageOnNode{{ID: ref, RepoTags: []string{image}}}
 	o.Preloaded = []waybill.ImageOnNode{{RepoTags: []string{image}}}
 	s := open(t, o)
-	if r := s.RecoveryReport(); !r.FirstStart || r.Observed == nil || r.Observed.Preloaded != 1 {
-		t.Errorf("%+v", r)
-	}
-	if entries, err := s.Ledger(); err != nil || len(entries) != 1 || entries[0].Source != "preloaded-list" {
-		t.Errorf("%+v, %v", entries, err)
-	}
-	if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets()); d.Pull() {
-		t.Errorf("%+v", d)
-	}
+	r := s.RecoveryReport()
+	errorIf(t, !r.FirstStart || r.Observed == nil || r.Observed.Preloaded != 1, "%+v", r)
+	entries, err := s.Ledger()
+	errorIf(t, err != nil || len(entries) != 1 || entries[0].Source != "preloaded-list", "%+v, %v", entries, err)
+	wantPull(t, s, app, withSecrets(), false)
 }
 
 func TestKubeletRulesHaveNoLedger(t *testing.T) {
 	o := optionsIn(scratch(t))
 	o.Rules = waybill.RulesKubelet
 	s := open(t, o)
-	if report := observe(t, s, waybill.ImageOnNode{ID: ref, RepoTags: []string{image}}); report.Preloaded != 0 || report.NotJudgedBecause == "" {
-		t.Errorf("%+v", report)
-	}
-	if e, err := s.Explain(waybill.ImageCopy{ImageRef: ref}); err != nil || e.LedgerEntry != nil || e.Recorded {
-		t.Errorf("%+v, %v", e, err)
-	}
+	report := observe(t, s, waybill.ImageOnNode{ID: ref, RepoTags: []string{image}})
+	errorIf(t, report.Preloaded != 0 || report.NotJudgedBecause == "", "%+v", report)
+	e, err := s.Explain(waybill.ImageCopy{ImageRef: ref})
+	errorIf(t, err != nil || e.LedgerEntry != nil || e.Recorded, "%+v, %v", e, err)
 }
 
 func TestEvidenceOptionsAreChecked(t *testing.T) {
@@ -338,9 +282,7 @@ func TestManualBootClock(t *testing.T) {
 	close(done)
 	all.Wait()
 	defer func() {
-		if recover() == nil {
-			t.Error("the zero clock was set")
-		}
+		errorIf(t, recover() == nil, "the zero clock was set")
 	}()
 	new(waybill.ManualBootClock).Set(times[0])
 }

@@ -105,11 +105,34 @@ func must(t testing.TB, err error) {
 	}
 }
 
+// errorIf reports what it is given if what must not be is so.
+func errorIf(t testing.TB, wrong bool, format string, args ...any) {
+	t.Helper()
+	if wrong {
+		t.Errorf(format, args...)
+	}
+}
+
 func wantCode(t testing.TB, err, sentinel error) {
 	t.Helper()
-	if !errors.Is(err, sentinel) {
-		t.Errorf("want %v, got %v", sentinel, err)
-	}
+	errorIf(t, !errors.Is(err, sentinel), "want %v, got %v", sentinel, err)
+}
+
+func wantEqual[T comparable](t testing.TB, got, want T) {
+	t.Helper()
+	errorIf(t, got != want, "%v, not %v", got, want)
+}
+
+func wantReason(t testing.TB, s *waybill.Store, copy waybill.ImageCopy, pod waybill.PodCredentials, want waybill.Reason) {
+	t.Helper()
+	d := s.MustAttemptPull(copy, pod)
+	errorIf(t, d.Reason != want, "%+v, not %v", d, want)
+}
+
+func wantPull(t testing.TB, s *waybill.Store, copy waybill.ImageCopy, pod waybill.PodCredentials, want bool) {
+	t.Helper()
+	d := s.MustAttemptPull(copy, pod)
+	errorIf(t, d.Pull() != want, "%+v", d)
 }
 
 // newRand prints its seed if the test fails.

@@ -19,9 +19,8 @@ func TestKubeletRecords(t *testing.T) {
 	}
 	text, err := waybill.EncodePulledRecord(record, waybill.KubeletV1Beta1)
 	must(t, err)
-	if again, err := waybill.DecodePulledRecord(text); err != nil || !reflect.DeepEqual(again, record) {
-		t.Errorf("%s\n%+v, %v", text, again, err)
-	}
+	again, err := waybill.DecodePulledRecord(text)
+	errorIf(t, err != nil || !reflect.DeepEqual(again, record), "%s\n%+v, %v", text, again, err)
 	text, err = waybill.EncodePullIntent(waybill.ImagePullIntent{Image: image}, waybill.KubeletV1Alpha1)
 	must(t, err)
 	if again, err := waybill.DecodePullIntent(text); err != nil || again.Image != image || !strings.Contains(string(text), "v1alpha1") {
@@ -32,20 +31,13 @@ func TestKubeletRecords(t *testing.T) {
 func TestOtherDocuments(t *testing.T) {
 	images, err := waybill.DecodeImageList([]byte(`{"images":[{"id":"sha256:1","repoTags":["a:v1"],"repoDigests":["a@sha256:2"],"pinned":true,"spec":{"runtimeHandler":"kata"}}]}`))
 	want := []waybill.ImageOnNode{{ID: "sha256:1", RepoTags: []string{"a:v1"}, RepoDigests: []string{"a@sha256:2"}, RuntimeHandler: "kata", Pinned: true}}
-	if err != nil || !reflect.DeepEqual(images, want) {
-		t.Errorf("%+v, %v", images, err)
-	}
-	if images, err := waybill.DecodeImageList([]byte(`{"images":[]}`)); err != nil || images == nil || len(images) != 0 {
-		t.Errorf("no images must be an empty list, not nil: %#v, %v", images, err)
-	}
+	errorIf(t, err != nil || !reflect.DeepEqual(images, want), "%+v, %v", images, err)
+	images, err = waybill.DecodeImageList([]byte(`{"images":[]}`))
+	errorIf(t, err != nil || images == nil || len(images) != 0, "no images must be an empty list, not nil: %#v, %v", images, err)
 	uids, err := waybill.DecodePodList([]byte(`{"items":[{"metadata":{"uid":"u1"}},{"metadata":{"uid":"u2"}}]}`))
-	if err != nil || !reflect.DeepEqual(uids, []string{"u1", "u2"}) {
-		t.Errorf("%v, %v", uids, err)
-	}
+	errorIf(t, err != nil || !reflect.DeepEqual(uids, []string{"u1", "u2"}), "%v, %v", uids, err)
 	handlers, err := waybill.DecodeRuntimeStatus([]byte(`{"runtimeHandlers":[{"name":"kata","features":{"user_namespaces":true}}]}`))
-	if err != nil || len(handlers) != 1 || handlers[0].Name != "kata" || !handlers[0].UserNamespaces {
-		t.Errorf("%+v, %v", handlers, err)
-	}
+	errorIf(t, err != nil || len(handlers) != 1 || handlers[0].Name != "kata" || !handlers[0].UserNamespaces, "%+v, %v", handlers, err)
 	auths, err := waybill.DecodeAuthDocument([]byte(`{"auths":{"registry.example.com":{"auth":"dXNlcjpwYXNz"}}}`))
 	if want := []waybill.RegistryAuth{{Registry: "registry.example.com", Auth: waybill.AuthConfig{Username: "user", Password: "pass"}}}; err != nil || !reflect.DeepEqual(auths, want) {
 		t.Errorf("%+v, %v", auths, err)
@@ -56,16 +48,13 @@ func TestOtherDocuments(t *testing.T) {
 		"record": second(waybill.DecodePulledRecord([]byte("{}"))), "intent": second(waybill.DecodePullIntent([]byte(strings.Repeat("[", 1<<20)))),
 		"preloaded": second(waybill.DecodePreloadedRecord([]byte("null"))),
 	} {
-		if err == nil {
-			t.Errorf("%s: nonsense was read", what)
-		}
+		errorIf(t, err == nil, "%s: nonsense was read", what)
 	}
 	preloaded := waybill.ImagePreloadedRecord{ImageRef: "sha256:1", LastUpdatedTime: time.Unix(1e9, 0).UTC(), ObservedImages: []string{"a", "b"}}
 	text, err := waybill.EncodePreloadedRecord(preloaded, waybill.KubeletV1Beta1)
 	must(t, err)
-	if again, err := waybill.DecodePreloadedRecord(text); err != nil || !reflect.DeepEqual(again, preloaded) {
-		t.Errorf("%s\n%+v, %v", text, again, err)
-	}
+	again, err := waybill.DecodePreloadedRecord(text)
+	errorIf(t, err != nil || !reflect.DeepEqual(again, preloaded), "%s\n%+v, %v", text, again, err)
 	wantCode(t, second(waybill.EncodePullIntent(waybill.ImagePullIntent{Image: "a"}, 9)), waybill.ErrInvalidArgument)
 }
 
@@ -77,14 +66,10 @@ func TestTimestamps(t *testing.T) {
 		"2026-01-02T03:04:05+02:00":      time.Date(2026, 1, 2, 1, 4, 5, 0, time.UTC),
 	} {
 		got, err := waybill.ParseTimestamp(text)
-		if err != nil || !got.Equal(want) {
-			t.Errorf("%s: %v, %v", text, got, err)
-		}
+		errorIf(t, err != nil || !got.Equal(want), "%s: %v, %v", text, got, err)
 	}
 	text, err := waybill.FormatTimestamp(time.Date(2026, 1, 2, 3, 4, 5, 999, time.FixedZone("", 3600)))
-	if err != nil || text != "2026-01-02T02:04:05.000000999Z" {
-		t.Errorf("%s, %v", text, err)
-	}
+	errorIf(t, err != nil || text != "2026-01-02T02:04:05.000000999Z", "%s, %v", text, err)
 	wantCode(t, second(waybill.FormatTimestamp(time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC))), waybill.ErrInvalidArgument)
 	wantCode(t, second(waybill.ParseTimestamp("yesterday")), waybill.ErrInvalidArgument)
 }

@@ -18,13 +18,10 @@ func TestMetricsOfAnObserver(t *testing.T) {
 	must(t, s.Close())
 	observer, err := waybill.Observe(waybill.ObserveOptions{Directory: o.Directory})
 	must(t, err)
-	if m := observer.Metrics(); m.LiveOwner || !m.Readable || m.OnDiskPulledRecords != 1 {
-		t.Errorf("%+v", m)
-	}
+	m := observer.Metrics()
+	errorIf(t, m.LiveOwner || !m.Readable || m.OnDiskPulledRecords != 1, "%+v", m)
 	text, err := observer.MetricsText()
-	if err != nil || strings.Contains(text, "kubelet_") || !strings.Contains(text, "waybill_records{runtime_handler=\"(default)\"} 1\n") {
-		t.Errorf("%s, %v", text, err)
-	}
+	errorIf(t, err != nil || strings.Contains(text, "kubelet_") || !strings.Contains(text, "waybill_records{runtime_handler=\"(default)\"} 1\n"), "%s, %v", text, err)
 	must(t, observer.Close())
 }
 
@@ -34,12 +31,10 @@ func TestStateOfAStore(t *testing.T) {
 	s := open(t, o)
 	pull(t, s, image, ref, waybill.ImagePullCredentials{NodePodsAccessible: true})
 	intend(t, s, waybill.ImageCopy{Image: "other:v1"})
-	s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets())
+	s.MustAttemptPull(app, withSecrets())
 
 	statistics, err := s.Statistics()
-	if err != nil || statistics.Records != 1 || statistics.Intents != 1 || statistics.SchemaVersion != waybill.NewestSchema() || len(statistics.StoreUUID) != 36 || statistics.MapBytes != 64<<20 {
-		t.Errorf("%+v, %v", statistics, err)
-	}
+	errorIf(t, err != nil || statistics.Records != 1 || statistics.Intents != 1 || statistics.SchemaVersion != waybill.NewestSchema() || len(statistics.StoreUUID) != 36 || statistics.MapBytes != 64<<20, "%+v, %v", statistics, err)
 	if m := s.Metrics(); m.OnDiskPulledRecords != 1 || m.OnDiskPullIntents != 1 || m.MustPullChecks[waybill.CheckCredentialRecordFound] != 1 || m.InMemoryPullIntentsUsagePercent <= 0 {
 		t.Errorf("%+v", m)
 	} else if !m.LiveOwner || !m.Readable || m.SchemaVersion != waybill.NewestSchema() || m.CommitSequence != statistics.CommitSequence ||
@@ -48,25 +43,19 @@ func TestStateOfAStore(t *testing.T) {
 		m.Counters.MustPullChecks != m.MustPullChecks || m.Counters.ReverificationRatio != -1 || m.LastOpening == nil || !m.LastOpening.Created || m.LastOpening.At.IsZero() {
 		t.Errorf("%+v, %+v, %+v", m, m.Counters, m.LastOpening)
 	}
-	if report, err := s.Verify(ctx); err != nil || !report.Sound || report.Values == 0 || len(report.Findings) != 0 {
-		t.Errorf("%+v, %v", report, err)
-	}
-	if trust, err := s.Trust(); err != nil || trust.Distrustful {
-		t.Errorf("%+v, %v", trust, err)
-	}
+	report, err := s.Verify(ctx)
+	errorIf(t, err != nil || !report.Sound || report.Values == 0 || len(report.Findings) != 0, "%+v, %v", report, err)
+	trust, err := s.Trust()
+	errorIf(t, err != nil || trust.Distrustful, "%+v, %v", trust, err)
 	wantCode(t, second(s.ClearDistrust("", waybill.ClearOptions{})), waybill.ErrInvalidArgument)
 	must(t, second(s.ClearDistrust("no bytes of UTF-8: \xff", waybill.ClearOptions{})))
-	trust, err := s.Trust()
-	if err != nil || len(trust.Journal) != 1 || trust.Journal[0].Reason != "no bytes of UTF-8: \xff" || trust.Journal[0].At.IsZero() ||
-		trust.Journal[0].Kind != waybill.TrustOperator || trust.Journal[0].Action != waybill.Trusted {
-		t.Errorf("%+v, %v", trust, err)
-	}
-	if q, err := s.ListQuarantine(); len(q) != 0 || err != nil {
-		t.Errorf("%+v, %v", q, err)
-	}
-	if p, err := s.ListPreloaded(); len(p) != 0 || err != nil {
-		t.Errorf("%+v, %v", p, err)
-	}
+	trust, err = s.Trust()
+	errorIf(t, err != nil || len(trust.Journal) != 1 || trust.Journal[0].Reason != "no bytes of UTF-8: \xff" || trust.Journal[0].At.IsZero() ||
+		trust.Journal[0].Kind != waybill.TrustOperator || trust.Journal[0].Action != waybill.Trusted, "%+v, %v", trust, err)
+	q, err := s.ListQuarantine()
+	errorIf(t, len(q) != 0 || err != nil, "%+v, %v", q, err)
+	p, err := s.ListPreloaded()
+	errorIf(t, len(p) != 0 || err != nil, "%+v, %v", p, err)
 }
 
 // To the kubelet's files and back, beside a file that can't be read.
@@ -91,16 +80,11 @@ func TestExportAndImport(t *testing.T) {
 	o.ImagesOnNode, o.AllowEmpty = []waybill.ImageOnNode{}, true
 	imported := open(t, o)
 	recovery := imported.RecoveryReport()
-	if i := recovery.Import; i.Records+i.KnownRefs != 2 || i.Quarantined != 1 || len(i.Problems) != 1 || i.FilesSeen != 3 {
-		t.Errorf("%+v", recovery)
-	}
-	if d := imported.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets(secret)); d.Pull() {
-		t.Errorf("%+v", d)
-	}
+	i := recovery.Import
+	errorIf(t, i.Records+i.KnownRefs != 2 || i.Quarantined != 1 || len(i.Problems) != 1 || i.FilesSeen != 3, "%+v", recovery)
+	wantPull(t, imported, app, withSecrets(secret), false)
 	q, err := imported.ListQuarantine()
-	if err != nil || len(q) != 1 || q[0].Kind != waybill.QuarantinedImageRef || q[0].SHA256 != hexSHA256("broken") || !strings.Contains(q[0].Source, broken) || q[0].Since.IsZero() {
-		t.Errorf("%+v, %v", q, err)
-	}
+	errorIf(t, err != nil || len(q) != 1 || q[0].Kind != waybill.QuarantinedImageRef || q[0].SHA256 != hexSHA256("broken") || !strings.Contains(q[0].Source, broken) || q[0].Since.IsZero(), "%+v, %v", q, err)
 }
 
 func TestMigrateAndRestore(t *testing.T) {
@@ -116,9 +100,7 @@ func TestMigrateAndRestore(t *testing.T) {
 	newest := waybill.NewestSchema()
 	down := waybill.MigrateOptions{Directory: o.Directory, To: waybill.OldestSchema(), DryRun: true, MapBytes: o.MapBytes}
 	report, err := waybill.Migrate(ctx, down)
-	if err != nil || report.From != newest || report.To != waybill.OldestSchema() || report.Backup != "" || len(report.Steps) != int(newest-waybill.OldestSchema()) {
-		t.Errorf("dry: %+v, %v", report, err)
-	}
+	errorIf(t, err != nil || report.From != newest || report.To != waybill.OldestSchema() || report.Backup != "" || len(report.Steps) != int(newest-waybill.OldestSchema()), "dry: %+v, %v", report, err)
 	down.DryRun = false
 	wantCode(t, second(waybill.Migrate(ctx, down)), waybill.ErrConflict)
 	down.AcceptLoss = true
@@ -133,9 +115,8 @@ func TestMigrateAndRestore(t *testing.T) {
 	_, err = waybill.Open(ctx, stays)
 	wantCode(t, err, waybill.ErrOlderSchema)
 	s = open(t, o)
-	if m := s.RecoveryReport().Migration; m == nil || m.To != newest || m.Backup == "" {
-		t.Errorf("%+v", m)
-	}
+	m := s.RecoveryReport().Migration
+	errorIf(t, m == nil || m.To != newest || m.Backup == "", "%+v", m)
 	must(t, s.Close())
 
 	backups, err := waybill.ListBackups(o.Directory)
@@ -143,13 +124,10 @@ func TestMigrateAndRestore(t *testing.T) {
 		t.Fatalf("%+v, %v", backups, err)
 	}
 	restored, err := waybill.Restore(ctx, waybill.RestoreOptions{Directory: o.Directory, Backup: backups[0].Path, MapBytes: o.MapBytes})
-	if err != nil || restored.Records != 2 || restored.ReplacedPath == "" || restored.DistrustReason == "" {
-		t.Errorf("%+v, %v", restored, err)
-	}
+	errorIf(t, err != nil || restored.Records != 2 || restored.ReplacedPath == "" || restored.DistrustReason == "", "%+v, %v", restored, err)
 	s = open(t, o)
-	if r := s.RecoveryReport(); !r.Distrustful || r.DistrustReason == "" {
-		t.Errorf("%+v", r)
-	}
+	r := s.RecoveryReport()
+	errorIf(t, !r.Distrustful || r.DistrustReason == "", "%+v", r)
 	wantCode(t, second(waybill.ListBackups(o.Directory+"/none")), waybill.ErrNotFound)
 	wantCode(t, second(waybill.Restore(ctx, waybill.RestoreOptions{Directory: o.Directory, Backup: backups[0].Path})), waybill.ErrOwned)
 }
@@ -159,12 +137,9 @@ func TestRuntimeHandlers(t *testing.T) {
 	guest := &waybill.Platform{OS: "linux", Architecture: "arm64"}
 	want := []waybill.RuntimeHandler{{Name: "kata", GuestPlatform: guest}, {Name: "runc", IsDefault: true, UserNamespaces: true}}
 	report, err := s.ReplaceRuntimeHandlers(want)
-	if err != nil || !reflect.DeepEqual(report.Added, []string{"kata", "runc"}) || !report.TurnedOn {
-		t.Errorf("%+v, %v", report, err)
-	}
-	if got, err := s.ListRuntimeHandlers(); err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v, %v", got, err)
-	}
+	errorIf(t, err != nil || !reflect.DeepEqual(report.Added, []string{"kata", "runc"}) || !report.TurnedOn, "%+v, %v", report, err)
+	got, err := s.ListRuntimeHandlers()
+	errorIf(t, err != nil || !reflect.DeepEqual(got, want), "%+v, %v", got, err)
 	id := intend(t, s, waybill.ImageCopy{Image: image, RuntimeHandler: "kata"})
 	must(t, s.RecordImagePulled(waybill.PulledImage{
 		ImageCopy:   waybill.ImageCopy{Image: image, ImageRef: ref, RuntimeHandler: "kata"},
@@ -173,22 +148,15 @@ func TestRuntimeHandlers(t *testing.T) {
 		Manifest:    &waybill.PulledManifest{Digest: "sha256:" + strings.Repeat("a", 64), Platform: *guest},
 	}))
 	record, err := s.GetRecord(waybill.ImageCopy{ImageRef: ref, RuntimeHandler: "kata"})
-	if err != nil || !reflect.DeepEqual(record.Platform, guest) || !reflect.DeepEqual(record.GuestPlatform, guest) || record.ManifestDigest == "" {
-		t.Errorf("%+v, %v", record, err)
-	}
-	if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets()); d.Reason != waybill.ReasonPulledForOtherHandler {
-		t.Errorf("%+v", d)
-	}
+	errorIf(t, err != nil || !reflect.DeepEqual(record.Platform, guest) || !reflect.DeepEqual(record.GuestPlatform, guest) || record.ManifestDigest == "", "%+v, %v", record, err)
+	wantReason(t, s, app, withSecrets(), waybill.ReasonPulledForOtherHandler)
 	_, err = s.ReplaceRuntimeHandlers([]waybill.RuntimeHandler{{Name: "a/b"}})
 	wantCode(t, err, waybill.ErrInvalidArgument)
 	wantCode(t, second(s.ReplaceRuntimeHandlers(nil)), waybill.ErrInvalidArgument)
-	if dry, err := s.CollapseRuntimeHandlers(waybill.DryRun); err != nil || dry.Records != 1 {
-		t.Errorf("%+v, %v", dry, err)
-	}
+	dry, err := s.CollapseRuntimeHandlers(waybill.DryRun)
+	errorIf(t, err != nil || dry.Records != 1, "%+v, %v", dry, err)
 	collapsed, err := s.CollapseRuntimeHandlers()
-	if err != nil || collapsed.Records != 1 || !reflect.DeepEqual(collapsed.Handlers, []string{"kata"}) {
-		t.Errorf("%+v, %v", collapsed, err)
-	}
+	errorIf(t, err != nil || collapsed.Records != 1 || !reflect.DeepEqual(collapsed.Handlers, []string{"kata"}), "%+v, %v", collapsed, err)
 }
 
 func TestGaps(t *testing.T) {
@@ -196,22 +164,18 @@ func TestGaps(t *testing.T) {
 	o.Gap = waybill.GapYes
 	o.ImagesOnNode = []waybill.ImageOnNode{{ID: ref, RepoTags: []string{image}}}
 	s := open(t, o)
-	if r := s.RecoveryReport(); !r.AfterGap || r.GapReason == "" || r.GapClosed != 1 || !reflect.DeepEqual(r.GapImages, []string{image}) {
-		t.Errorf("%+v", r)
-	}
+	r := s.RecoveryReport()
+	errorIf(t, !r.AfterGap || r.GapReason == "" || r.GapClosed != 1 || !reflect.DeepEqual(r.GapImages, []string{image}), "%+v", r)
 	must(t, s.NoteGap("a test"))
 	trust, err := s.Trust()
 	if err != nil || !trust.Distrustful {
 		t.Fatalf("%+v, %v", trust, err)
 	}
-	if last := trust.Journal[len(trust.Journal)-1]; last.Kind != waybill.TrustGap || last.Action != waybill.Distrusted || !last.Distrustful {
-		t.Errorf("%+v", last)
-	}
+	last := trust.Journal[len(trust.Journal)-1]
+	errorIf(t, last.Kind != waybill.TrustGap || last.Action != waybill.Distrusted || !last.Distrustful, "%+v", last)
 	wantCode(t, s.NoteGap(""), waybill.ErrInvalidArgument)
 	report, err := s.ClearDistrust("looked at", waybill.ClearOptions{
 		ImagesOnNode: []waybill.ImageOnNode{{ID: "sha256:new", RepoTags: []string{"registry.example.com/base/new:1"}}}, Adopt: true,
 	})
-	if err != nil || report.Listed != 1 || report.Preloaded != 1 {
-		t.Errorf("%+v, %v", report, err)
-	}
+	errorIf(t, err != nil || report.Listed != 1 || report.Preloaded != 1, "%+v, %v", report, err)
 }

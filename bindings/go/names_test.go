@@ -41,37 +41,30 @@ func TestNames(t *testing.T) {
 		{waybill.KubeletV1Beta1, "v1beta1"}, {waybill.KubeletV1Alpha1, "v1alpha1"},
 	}
 	for _, c := range each {
-		if got := c.value.String(); got != c.want {
-			t.Errorf("%T(%d): %q, want %q", c.value, c.value, got, c.want)
-		}
+		got := c.value.String()
+		errorIf(t, got != c.want, "%T(%d): %q, want %q", c.value, c.value, got, c.want)
 	}
 	for r := waybill.ReasonImageAbsent; r <= waybill.ReasonProofNotByRegistry; r++ {
-		if r.Text() == "" || r.Text() == r.String() {
-			t.Errorf("%v has no sentence", r)
-		}
+		errorIf(t, r.Text() == "" || r.Text() == r.String(), "%v has no sentence", r)
 	}
 }
 
 func TestNamesParse(t *testing.T) {
 	for _, r := range []waybill.Rules{waybill.RulesClosed, waybill.RulesKubelet} {
-		if got, err := waybill.ParseRules(r.String()); got != r || err != nil {
-			t.Errorf("%v: %v, %v", r, got, err)
-		}
+		got, err := waybill.ParseRules(r.String())
+		errorIf(t, got != r || err != nil, "%v: %v, %v", r, got, err)
 	}
 	for m := waybill.NeverVerify; m <= waybill.AlwaysVerify; m++ {
-		if got, err := waybill.ParseVerificationMode(m.String()); got != m || err != nil {
-			t.Errorf("%v: %v, %v", m, got, err)
-		}
+		got, err := waybill.ParseVerificationMode(m.String())
+		errorIf(t, got != m || err != nil, "%v: %v, %v", m, got, err)
 	}
 	for p := waybill.PullAlways; p <= waybill.PullNever; p++ {
-		if got, err := waybill.ParsePullPolicy(p.String()); got != p || err != nil {
-			t.Errorf("%v: %v, %v", p, got, err)
-		}
+		got, err := waybill.ParsePullPolicy(p.String())
+		errorIf(t, got != p || err != nil, "%v: %v, %v", p, got, err)
 	}
 	for n := waybill.ShortNamesAnywhere; n <= waybill.ShortNamesDockerHub; n++ {
-		if got, err := waybill.ParseShortNames(n.String()); got != n || err != nil {
-			t.Errorf("%v: %v, %v", n, got, err)
-		}
+		got, err := waybill.ParseShortNames(n.String())
+		errorIf(t, got != n || err != nil, "%v: %v, %v", n, got, err)
 	}
 	wantCode(t, second(waybill.ParseShortNames("docker")), waybill.ErrInvalidArgument)
 	wantCode(t, second(waybill.ParseRules("Closed")), waybill.ErrInvalidArgument)
@@ -83,19 +76,9 @@ func TestErrors(t *testing.T) {
 	_, err := waybill.ParseRules("open")
 	wrapped := fmt.Errorf("reading flags: %w", err)
 	var e *waybill.Error
-	if !errors.As(wrapped, &e) || e.Code != waybill.CodeInvalidArgument || e.Message == "" {
-		t.Errorf("%#v", err)
-	}
-	if !errors.Is(wrapped, waybill.ErrInvalidArgument) || errors.Is(wrapped, waybill.ErrNotFound) || !errors.Is(err, e) {
-		t.Errorf("%v", err)
-	}
-	if got := (&waybill.Error{Code: waybill.CodeIO, Message: "it failed", Hint: "try again"}).Error(); got != "it failed; try again" {
-		t.Error(got)
-	}
-	if got := waybill.ErrNotFound.Error(); got != "waybill: notFound" {
-		t.Error(got)
-	}
-	if errors.Is(waybill.ErrNotFound, (*waybill.Error)(nil)) {
-		t.Error("something is a nil error")
-	}
+	errorIf(t, !errors.As(wrapped, &e) || e.Code != waybill.CodeInvalidArgument || e.Message == "", "%#v", err)
+	errorIf(t, !errors.Is(wrapped, waybill.ErrInvalidArgument) || errors.Is(wrapped, waybill.ErrNotFound) || !errors.Is(err, e), "%v", err)
+	wantEqual(t, (&waybill.Error{Code: waybill.CodeIO, Message: "it failed", Hint: "try again"}).Error(), "it failed; try again")
+	wantEqual(t, waybill.ErrNotFound.Error(), "waybill: notFound")
+	errorIf(t, errors.Is(waybill.ErrNotFound, (*waybill.Error)(nil)), "something is a nil error")
 }

@@ -12,9 +12,7 @@ import (
 func TestPolicy(t *testing.T) {
 	p, err := waybill.NewVerificationPolicy(waybill.NeverVerifyAllowlistedImages, []string{"nginx", "registry.example.com/public/*"}, waybill.AllowlistPreloadedOnly)
 	must(t, err)
-	if p.Mode() != waybill.NeverVerifyAllowlistedImages || p.Scope() != waybill.AllowlistPreloadedOnly {
-		t.Errorf("%v, %v", p.Mode(), p.Scope())
-	}
+	errorIf(t, p.Mode() != waybill.NeverVerifyAllowlistedImages || p.Scope() != waybill.AllowlistPreloadedOnly, "%v, %v", p.Mode(), p.Scope())
 	each := []struct {
 		name   string
 		origin waybill.ImageOrigin
@@ -25,19 +23,14 @@ func TestPolicy(t *testing.T) {
 		{"nginx", 9, true},
 	}
 	for _, c := range each {
-		if got := p.RequiresVerification(c.name, c.origin); got != c.want {
-			t.Errorf("%s, %v: %v", c.name, c.origin, got)
-		}
+		got := p.RequiresVerification(c.name, c.origin)
+		errorIf(t, got != c.want, "%s, %v: %v", c.name, c.origin, got)
 	}
 	var standard *waybill.VerificationPolicy
-	if standard.Mode() != waybill.NeverVerifyPreloadedImages || standard.RequiresVerification("nginx", waybill.OriginPreloaded) {
-		t.Error("the default policy is another")
-	}
+	errorIf(t, standard.Mode() != waybill.NeverVerifyPreloadedImages || standard.RequiresVerification("nginx", waybill.OriginPreloaded), "the default policy is another")
 	for _, patterns := range [][]string{{""}, {"\xff"}, {strings.Repeat("x", 1<<20)}} {
 		p, err := waybill.NewVerificationPolicy(waybill.NeverVerifyAllowlistedImages, patterns, waybill.AllowlistAnyImage)
-		if p != nil {
-			t.Errorf("%q made a policy", patterns)
-		}
+		errorIf(t, p != nil, "%q made a policy", patterns)
 		wantCode(t, err, waybill.ErrInvalidArgument)
 	}
 	wantCode(t, second(waybill.NewVerificationPolicy(9, nil, 0)), waybill.ErrInvalidArgument)
@@ -48,10 +41,8 @@ func TestOnlyWhatTheRegistryChecked(t *testing.T) {
 	var standard *waybill.VerificationPolicy
 	policy, err := standard.WithProofs(waybill.ProofRule{Pattern: "registry.example.com/*", Proofs: waybill.ProofsRegistry})
 	must(t, err)
-	if policy.ProofCounts("registry.example.com/a", waybill.CheckerMirror) || !policy.ProofCounts("nginx", waybill.CheckerMirror) ||
-		!standard.ProofCounts("registry.example.com/a", waybill.CheckerUnknown) {
-		t.Error("the rule is another")
-	}
+	errorIf(t, policy.ProofCounts("registry.example.com/a", waybill.CheckerMirror) || !policy.ProofCounts("nginx", waybill.CheckerMirror) ||
+		!standard.ProofCounts("registry.example.com/a", waybill.CheckerUnknown), "the rule is another")
 	wantCode(t, second(policy.WithProofs(waybill.ProofRule{}, waybill.ProofRule{})), waybill.ErrInvalidArgument)
 
 	options := optionsIn(scratch(t))
@@ -68,13 +59,10 @@ func TestOnlyWhatTheRegistryChecked(t *testing.T) {
 			Terms:       waybill.ProofTerms{Checker: checker, GoodUntil: end},
 		}))
 		d := s.MustAttemptPull(image, waybill.PodCredentials{})
-		if d.Pull() != (checker == waybill.CheckerMirror) {
-			t.Errorf("%v: %+v", checker, d)
-		}
+		errorIf(t, d.Pull() != (checker == waybill.CheckerMirror), "%v: %+v", checker, d)
 	}
 	record, err := s.GetRecord(image)
 	must(t, err)
-	if p := record.Proofs["registry.example.com/a"].NodePods; p.Checker != waybill.CheckerRegistry || !p.GoodUntil.Equal(end) {
-		t.Errorf("%+v", p)
-	}
+	p := record.Proofs["registry.example.com/a"].NodePods
+	errorIf(t, p.Checker != waybill.CheckerRegistry || !p.GoodUntil.Equal(end), "%+v", p)
 }

@@ -41,18 +41,12 @@ endpoint = ["http://127.0.0.1:5000", "https://registry.example.com"]
 		}},
 		Checker: waybill.CheckerMirror,
 	}
-	if !reflect.DeepEqual(sources, want) {
-		t.Errorf("%+v", sources)
-	}
+	errorIf(t, !reflect.DeepEqual(sources, want), "%+v", sources)
 	guest, err := waybill.PullSourcesOf(pulls, image, "kata-remote")
 	must(t, err)
-	if guest.Checker != waybill.CheckerGuest || guest.Checker.String() != "guest" {
-		t.Errorf("%+v", guest)
-	}
+	errorIf(t, guest.Checker != waybill.CheckerGuest || guest.Checker.String() != "guest", "%+v", guest)
 	pulls.Problems = append(pulls.Problems, "seen by the caller")
 	unknown, err := waybill.PullSourcesOf(pulls, image, "")
 	must(t, err)
-	if unknown.Checker != waybill.CheckerUnknown || !reflect.DeepEqual(unknown.Problems, pulls.Problems) {
-		t.Errorf("%+v", unknown)
-	}
+	errorIf(t, unknown.Checker != waybill.CheckerUnknown || !reflect.DeepEqual(unknown.Problems, pulls.Problems), "%+v", unknown)
 }

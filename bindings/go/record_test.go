@@ -35,9 +35,7 @@ func TestRecordsComeBackAsTheyWent(t *testing.T) {
 		compareRecords(t, stored[key], got)
 		delete(stored, key)
 	}
-	if len(stored) != 0 {
-		t.Errorf("not listed: %v", maps.Keys(stored))
-	}
+	errorIf(t, len(stored) != 0, "not listed: %v", maps.Keys(stored))
 }
 
 func randomRecord(random *rand.Rand, ref string) waybill.ImagePulledRecord {
@@ -89,23 +87,15 @@ func randomText(random *rand.Rand) string {
 
 func compareRecords(t testing.TB, want, got waybill.ImagePulledRecord) {
 	t.Helper()
-	if got.Stamp == 0 {
-		t.Error("a stored record has no stamp")
-	}
+	errorIf(t, got.Stamp == 0, "a stored record has no stamp")
 	got.Stamp = 0
-	if len(got.Proofs) != len(got.CredentialMapping) {
-		t.Errorf("%d proofs of %d image names", len(got.Proofs), len(got.CredentialMapping))
-	}
+	errorIf(t, len(got.Proofs) != len(got.CredentialMapping), "%d proofs of %d image names", len(got.Proofs), len(got.CredentialMapping))
 	for name, c := range got.CredentialMapping {
 		p := got.Proofs[name]
-		if len(p.Secrets) != len(c.KubernetesSecrets) || len(p.ServiceAccounts) != len(c.KubernetesServiceAccounts) {
-			t.Errorf("%q: %+v of %+v", name, p, c)
-		}
+		errorIf(t, len(p.Secrets) != len(c.KubernetesSecrets) || len(p.ServiceAccounts) != len(c.KubernetesServiceAccounts), "%q: %+v of %+v", name, p, c)
 	}
 	got.Proofs = nil
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("put\n%+v\ngot\n%+v", want, got)
-	}
+	errorIf(t, !reflect.DeepEqual(got, want), "put\n%+v\ngot\n%+v", want, got)
 }
 
 func TestRecordErrors(t *testing.T) {
@@ -122,13 +112,10 @@ func TestRecordErrors(t *testing.T) {
 		"pulled":  s.RecordImagePulled(waybill.PulledImage{ImageCopy: waybill.ImageCopy{Image: image, ImageRef: huge}}),
 		"missing": second(s.GetRecord(waybill.ImageCopy{ImageRef: huge})),
 	} {
-		if err == nil {
-			t.Errorf("%s: 1 MiB went through", what)
-		}
+		errorIf(t, err == nil, "%s: 1 MiB went through", what)
 	}
-	if records, err := s.ListRecords(); len(records) != 0 || err != nil {
-		t.Errorf("%v, %v", records, err)
-	}
+	records, err := s.ListRecords()
+	errorIf(t, len(records) != 0 || err != nil, "%v, %v", records, err)
 }
 
 func TestIntents(t *testing.T) {
@@ -138,14 +125,11 @@ func TestIntents(t *testing.T) {
 	}
 	intents, err := s.ListIntents()
 	want := []waybill.ImagePullIntent{{Image: "a:v1"}, {Image: "b:v1"}, {Image: "\xff\x00 is no image"}}
-	if err != nil || !reflect.DeepEqual(intents, want) {
-		t.Errorf("%q, %v", intents, err)
-	}
+	errorIf(t, err != nil || !reflect.DeepEqual(intents, want), "%q, %v", intents, err)
 	must(t, s.DeleteIntent(waybill.ImageCopy{Image: "a:v1"}))
 	for text, want := range map[string]bool{"a:v1": false, "b:v1": true} {
-		if got, err := s.HasIntent(waybill.ImageCopy{Image: text}); got != want || err != nil {
-			t.Errorf("%s: %v, %v", text, got, err)
-		}
+		got, err := s.HasIntent(waybill.ImageCopy{Image: text})
+		errorIf(t, got != want || err != nil, "%s: %v, %v", text, got, err)
 	}
 	wantCode(t, s.RecordImagePullFailed(waybill.ImageCopy{Image: "c:v1"}, 5, 0), waybill.ErrInvalidArgument)
 }
@@ -166,15 +150,11 @@ func TestPrune(t *testing.T) {
 	// A dry run reports what the real run then does.
 	for _, options := range [][]waybill.ChangeOption{{waybill.DryRun}, {}} {
 		report, err = s.Prune([]waybill.ImageOnNode{{ID: refOf(0)}}, token, options...)
-		if err != nil || report != want {
-			t.Errorf("%v: %+v, %v", options, report, err)
-		}
+		errorIf(t, err != nil || report != want, "%v: %+v, %v", options, report, err)
 	}
 	wantCode(t, second(s.GetRecord(waybill.ImageCopy{ImageRef: refOf(1)})), waybill.ErrNotFound) // not remembered
 	wantCode(t, second(s.Prune(nil, token)), waybill.ErrInvalidArgument)
 	wantCode(t, second(s.PruneBefore(nil, time.Unix(1_000_000_000, 0))), waybill.ErrInvalidArgument)
 	report, err = s.PruneBefore(nil, time.Unix(1_000_000_002, 0), waybill.AllowEmpty)
-	if err != nil || report.Removed != 2 {
-		t.Errorf("%+v, %v", report, err)
-	}
+	errorIf(t, err != nil || report.Removed != 2, "%+v, %v", report, err)
 }

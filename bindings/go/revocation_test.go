@@ -25,18 +25,9 @@ var (
 	unproven  = waybill.ReasonEntryWithoutCredentials
 )
 
-func wantReason(t *testing.T, s *waybill.Store, pod waybill.PodCredentials, want waybill.Reason) {
-	t.Helper()
-	if d := s.MustAttemptPull(app, pod); d.Reason != want {
-		t.Errorf("%v, not %v", d.Reason, want)
-	}
-}
-
 func wantReport(t *testing.T, got waybill.ForgetReport, err error, want waybill.ForgetReport) {
 	t.Helper()
-	if err != nil || got != want {
-		t.Errorf("%+v, %v, not %+v", got, err, want)
-	}
+	errorIf(t, err != nil || got != want, "%+v, %v, not %+v", got, err, want)
 }
 
 func TestForget(t *testing.T) {
@@ -44,10 +35,10 @@ func TestForget(t *testing.T) {
 	pull(t, s, image, ref, bySecret)
 	report, err := s.ForgetSecret(nameOf, waybill.DryRun)
 	wantReport(t, report, err, waybill.ForgetReport{Records: 1, Secrets: 1, Stored: true})
-	wantReason(t, s, ofSecret, waybill.ReasonSecretHashMatches)
+	wantReason(t, s, app, ofSecret, waybill.ReasonSecretHashMatches)
 	report, err = s.ForgetSecret(nameOf)
 	wantReport(t, report, err, waybill.ForgetReport{Records: 1, Secrets: 1, Stored: true})
-	wantReason(t, s, ofSecret, unproven)
+	wantReason(t, s, app, ofSecret, unproven)
 	must(t, s.TidyUp())
 
 	pull(t, s, image, ref, byAccount)
@@ -68,9 +59,7 @@ func TestForget(t *testing.T) {
 	must(t, err)
 	got := map[waybill.Revocation]bool{}
 	for _, r := range revocations {
-		if r.Commit == 0 || time.Since(r.Since) > time.Hour || time.Since(r.Since) < -time.Hour {
-			t.Errorf("%+v", r)
-		}
+		errorIf(t, r.Commit == 0 || time.Since(r.Since) > time.Hour || time.Since(r.Since) < -time.Hour, "%+v", r)
 		r.Commit, r.Since = 0, time.Time{}
 		got[r] = true
 	}
@@ -83,12 +72,9 @@ func TestForget(t *testing.T) {
 		{Kind: waybill.RevokedImage, ImageRef: ref}:                                true,
 		{Kind: waybill.RevokedImage, ImageRef: strings.TrimPrefix(ref, "sha256:")}: true,
 	}
-	if !reflect.DeepEqual(got, want) || len(revocations) != len(want) {
-		t.Errorf("%+v", revocations)
-	}
-	if statistics, err := s.Statistics(); statistics.Revocations != uint64(len(want)) || err != nil {
-		t.Errorf("%+v, %v", statistics, err)
-	}
+	errorIf(t, !reflect.DeepEqual(got, want) || len(revocations) != len(want), "%+v", revocations)
+	statistics, err := s.Statistics()
+	errorIf(t, statistics.Revocations != uint64(len(want)) || err != nil, "%+v, %v", statistics, err)
 	wantCode(t, second(s.ForgetSecret(waybill.CredentialName{Namespace: "a"})), waybill.ErrInvalidArgument)
 }
 
@@ -111,16 +97,14 @@ func TestReconcile(t *testing.T) {
 	}
 	report, err := s.Reconcile(exist, token)
 	want := waybill.ReconcileReport{Forgotten: waybill.ForgetReport{Records: 1, ServiceAccounts: 1, Stored: true}, Known: 1, Gone: 1, Newer: 1}
-	if err != nil || report != want {
-		t.Errorf("%+v, %v", report, err)
-	}
+	errorIf(t, err != nil || report != want, "%+v, %v", report, err)
 	wantCode(t, second(s.Reconcile(waybill.ExistingCredentials{}, token)), waybill.ErrInvalidArgument)
 	many := waybill.ExistingCredentials{Secrets: make([]waybill.CredentialName, 1_000_001)}
 	for i := range many.Secrets {
 		many.Secrets[i] = nameOf
 	}
 	wantCode(t, second(s.Reconcile(many, token)), waybill.ErrLimitExceeded)
-	wantReason(t, s, ofSecret, waybill.ReasonSecretHashMatches)
+	wantReason(t, s, app, ofSecret, waybill.ReasonSecretHashMatches)
 	token, err = s.BeginList()
 	must(t, err)
 	if report, err = s.Reconcile(waybill.ExistingCredentials{}, token, waybill.AllowEmpty); err != nil || report.Gone != 2 {
@@ -145,38 +129,30 @@ func TestAges(t *testing.T) {
 	for _, r := range records {
 		p := r.Proofs[appName]
 		if r.ImageRef == "sha256:all" {
-			if p.NodePods.Proven != proven.Add(time.Minute) || p.NodePods.PullBegan == 0 || p.Secrets != nil || p.ServiceAccounts != nil {
-				t.Errorf("%+v", r)
-			}
+			errorIf(t, p.NodePods.Proven != proven.Add(time.Minute) || p.NodePods.PullBegan == 0 || p.Secrets != nil || p.ServiceAccounts != nil, "%+v", r)
 			continue
 		}
 		if len(p.Secrets) != 1 || len(p.ServiceAccounts) != 1 || p.NodePods != (waybill.Proof{}) {
 			t.Fatalf("%+v", r)
 		}
-		if p.Secrets[0].Proven != proven || p.Secrets[0].PullBegan == 0 ||
-			p.ServiceAccounts[0].Proven != proven.Add(time.Minute) || p.ServiceAccounts[0].PullBegan <= p.Secrets[0].PullBegan {
-			t.Errorf("%+v", p)
-		}
+		errorIf(t, p.Secrets[0].Proven != proven || p.Secrets[0].PullBegan == 0 ||
+			p.ServiceAccounts[0].Proven != proven.Add(time.Minute) || p.ServiceAccounts[0].PullBegan <= p.Secrets[0].PullBegan, "%+v", p)
 		// Proofs are the store's to say.
 		r.Proofs[appName].Secrets[0].Proven = clock.Now().Add(time.Hour)
 		must(t, s.PutRecord(r))
 	}
 	record, err := s.GetRecord(waybill.ImageCopy{ImageRef: ref})
-	if err != nil || record.Proofs[appName].Secrets[0].Proven != proven {
-		t.Errorf("%+v, %v", record, err)
-	}
+	errorIf(t, err != nil || record.Proofs[appName].Secrets[0].Proven != proven, "%+v, %v", record, err)
 
 	clock.Set(proven.Add(time.Hour + time.Minute))
-	wantReason(t, s, ofAccount, waybill.ReasonServiceAccountMatches)
+	wantReason(t, s, app, ofAccount, waybill.ReasonServiceAccountMatches)
 	clock.Set(proven.Add(time.Hour + time.Minute + time.Second))
-	wantReason(t, s, ofAccount, waybill.ReasonProofTooOld)
+	wantReason(t, s, app, ofAccount, waybill.ReasonProofTooOld)
 	clock.Set(proven.Add(10 * time.Hour))
-	wantReason(t, s, ofSecret, waybill.ReasonSecretHashMatches)
-	if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: "sha256:all"}, ofNobody); d.Reason != waybill.ReasonProofTooOld {
-		t.Errorf("%+v", d)
-	}
+	wantReason(t, s, app, ofSecret, waybill.ReasonSecretHashMatches)
+	wantReason(t, s, waybill.ImageCopy{Image: image, ImageRef: "sha256:all"}, ofNobody, waybill.ReasonProofTooOld)
 	clock.Set(proven.Add(10*time.Hour + time.Second))
-	wantReason(t, s, ofSecret, waybill.ReasonProofTooOld)
+	wantReason(t, s, app, ofSecret, waybill.ReasonProofTooOld)
 	must(t, s.Close())
 	for want, ages := range map[waybill.Reason]*waybill.AgeLimits{
 		waybill.ReasonProofTooOld:       nil, // as the store remembers them
@@ -184,7 +160,7 @@ func TestAges(t *testing.T) {
 	} {
 		observer, err := waybill.Observe(waybill.ObserveOptions{Directory: o.Directory, Clock: clock, Ages: ages})
 		must(t, err)
-		wantReason(t, observer, ofSecret, want)
+		wantReason(t, observer, app, ofSecret, want)
 		must(t, observer.Close())
 	}
 	for _, wrong := range []waybill.AgeLimits{

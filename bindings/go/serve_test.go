@@ -34,13 +34,11 @@ func TestServe(t *testing.T) {
 	must(t, err)
 	defer c.Close()
 	greeting := make([]byte, 8)
-	if _, err := io.ReadFull(c, greeting); err != nil || string(greeting) != "waybill\x00" {
-		t.Errorf("%q, %v", greeting, err)
-	}
+	_, err = io.ReadFull(c, greeting)
+	errorIf(t, err != nil || string(greeting) != "waybill\x00", "%q, %v", greeting, err)
 	must(t, s.Close())
-	if _, err := os.Lstat(socket); !os.IsNotExist(err) {
-		t.Errorf("the socket is still there: %v", err)
-	}
+	_, err = os.Lstat(socket)
+	errorIf(t, !os.IsNotExist(err), "the socket is still there: %v", err)
 	for name, closed := range closedStores(t) {
 		t.Run(name, func(t *testing.T) {
 			wantCode(t, closed.Serve(waybill.ServeOptions{}), waybill.ErrClosed)
@@ -58,15 +56,12 @@ func TestMakeBackup(t *testing.T) {
 		t.Fatalf("%+v, %v", backup, err)
 	}
 	listed, err := waybill.ListBackups(o.Directory)
-	if err != nil || len(listed) != 1 || listed[0] != backup {
-		t.Errorf("%+v, %v", listed, err)
-	}
+	errorIf(t, err != nil || len(listed) != 1 || listed[0] != backup, "%+v, %v", listed, err)
 	intend(t, s, waybill.ImageCopy{Image: "other:v1"}) // it goes on
 
 	file := filepath.Join(filepath.Dir(o.Directory), "written.mdb")
-	if written, err := s.WriteBackup(t.Context(), file); err != nil || written.Path != file {
-		t.Errorf("%+v, %v", written, err)
-	}
+	written, err := s.WriteBackup(t.Context(), file)
+	errorIf(t, err != nil || written.Path != file, "%+v, %v", written, err)
 	wantCode(t, second(s.WriteBackup(t.Context(), file)), waybill.ErrInvalidArgument)
 	ended, end := context.WithCancel(t.Context())
 	end()

@@ -45,9 +45,7 @@ func TestSnippets(t *testing.T) {
 		text, err := os.ReadFile(page)
 		must(t, err)
 		blocks := block.FindAllSubmatchIndex(text, -1)
-		if len(blocks) == 0 {
-			t.Errorf("%s has no Go", page)
-		}
+		errorIf(t, len(blocks) == 0, "%s has no Go", page)
 		for _, at := range blocks {
 			body := string(text[at[2]:at[3]])
 			var source strings.Builder
@@ -70,7 +68,6 @@ func TestSnippets(t *testing.T) {
 	}
 	// With -race, as ./dev test compiles everything else.
 	vet := append([]string{"vet", "-race"}, files...)
-	if out, err := exec.Command("go", vet...).CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
+	out, err := exec.Command("go", vet...).CombinedOutput()
+	errorIf(t, err != nil, "%v\n%s", err, out)
 }

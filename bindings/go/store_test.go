@@ -17,9 +17,7 @@ import (
 func TestOpenAgainRemembers(t *testing.T) {
 	o := optionsIn(scratch(t))
 	s := open(t, o)
-	if !s.RecoveryReport().Created {
-		t.Error("the report of a new store doesn't say so")
-	}
+	errorIf(t, !s.RecoveryReport().Created, "the report of a new store doesn't say so")
 	pull(t, s, image, ref, waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}})
 	intend(t, s, waybill.ImageCopy{Image: "dangling:v1"})
 	must(t, s.Close())
@@ -27,14 +25,10 @@ func TestOpenAgainRemembers(t *testing.T) {
 	o.ImagesOnNode = []waybill.ImageOnNode{{ID: "sha256:1", RepoTags: []string{"docker.io/library/dangling:v1"}}}
 	s = open(t, o)
 	report := s.RecoveryReport()
-	if report.Created || report.Records != 2 || report.IntentsFound != 1 || report.IntentsLeft != 1 || report.IntentsReplayed != 0 ||
-		report.Observed == nil || report.Observed.Closed != 1 || report.FirstStart || report.ReplaySkipped {
-		t.Errorf("report: %+v", report)
-	}
+	errorIf(t, report.Created || report.Records != 2 || report.IntentsFound != 1 || report.IntentsLeft != 1 || report.IntentsReplayed != 0 ||
+		report.Observed == nil || report.Observed.Closed != 1 || report.FirstStart || report.ReplaySkipped, "report: %+v", report)
 	must(t, s.Close())
-	if s.RecoveryReport().Records != 2 {
-		t.Error("a closed store forgot its report")
-	}
+	errorIf(t, s.RecoveryReport().Records != 2, "a closed store forgot its report")
 }
 
 func TestOptionsAreChecked(t *testing.T) {
@@ -56,9 +50,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		o := optionsIn(directory)
 		change(&o)
 		s, err := waybill.Open(ctx, o)
-		if s != nil {
-			t.Errorf("%v: a store beside an error", want)
-		}
+		errorIf(t, s != nil, "%v: a store beside an error", want)
 		wantCode(t, err, want)
 	}
 }
@@ -72,20 +64,15 @@ func TestTrace(t *testing.T) {
 	o.Trace.Files = 0
 	s := open(t, o)
 	pull(t, s, image, ref, waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}})
-	if m := s.Metrics(); !m.WritesTrace || m.TraceEventsDropped != 0 {
-		t.Errorf("metrics: writes %v, dropped %d", m.WritesTrace, m.TraceEventsDropped)
-	}
+	m := s.Metrics()
+	errorIf(t, !m.WritesTrace || m.TraceEventsDropped != 0, "metrics: writes %v, dropped %d", m.WritesTrace, m.TraceEventsDropped)
 	must(t, s.Close())
 	text, err := os.ReadFile(o.Trace.Path)
 	must(t, err)
 	for _, part := range []string{`{"waybill_trace":1,"source":"owner"}`, `"event":"pullBegun"`, `"event":"pulled"`} {
-		if !strings.Contains(string(text), part) {
-			t.Errorf("the trace lacks %s:\n%s", part, text)
-		}
+		errorIf(t, !strings.Contains(string(text), part), "the trace lacks %s:\n%s", part, text)
 	}
-	if strings.Contains(string(text), secret.CredentialHash) {
-		t.Error("the trace has a credential hash")
-	}
+	errorIf(t, strings.Contains(string(text), secret.CredentialHash), "the trace has a credential hash")
 }
 
 func TestContexts(t *testing.T) {
@@ -115,9 +102,7 @@ func TestContexts(t *testing.T) {
 	live, stop := context.WithCancel(context.Background())
 	defer stop()
 	report, err := s.Verify(live)
-	if err != nil || !report.Sound {
-		t.Errorf("%+v, %v", report, err)
-	}
+	errorIf(t, err != nil || !report.Sound, "%+v, %v", report, err)
 }
 
 // The context ends while the import runs, which notices it at the next file.
@@ -142,36 +127,29 @@ func TestContextStopsAnImport(t *testing.T) {
 	wantCode(t, err, waybill.ErrInterrupted)
 	wantCode(t, err, context.Canceled)
 	s = open(t, o)
-	if intents, err := s.ListIntents(); err != nil || len(intents) != 3000 {
-		t.Errorf("%d intents after all, %v", len(intents), err)
-	}
+	intents, err := s.ListIntents()
+	errorIf(t, err != nil || len(intents) != 3000, "%d intents after all, %v", len(intents), err)
 }
 
 func TestClosed(t *testing.T) {
 	ctx := context.Background()
 	for name, s := range closedStores(t) {
 		t.Run(name, func(t *testing.T) {
-			if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets(secret)); !d.Pull() || d.Result != waybill.CheckError {
-				t.Errorf("%+v", d)
-			}
-			d, err := s.MustAttemptPullLazily(waybill.ImageCopy{Image: image, ImageRef: ref}, func() (waybill.PodCredentials, error) {
+			d := s.MustAttemptPull(app, withSecrets(secret))
+			errorIf(t, !d.Pull() || d.Result != waybill.CheckError, "%+v", d)
+			d, err := s.MustAttemptPullLazily(app, func() (waybill.PodCredentials, error) {
 				t.Error("credentials were fetched")
 				return waybill.PodCredentials{}, nil
 			})
-			if !d.Pull() || err != nil {
-				t.Errorf("%+v, %v", d, err)
-			}
-			outcome, err := s.EnsureImage(waybill.ImageCopy{Image: image, ImageRef: ref}, waybill.PullIfNotPresent, nil)
+			errorIf(t, !d.Pull() || err != nil, "%+v, %v", d, err)
+			outcome, err := s.EnsureImage(app, waybill.PullIfNotPresent, nil)
 			wantCode(t, err, waybill.ErrClosed)
-			if outcome.Action != waybill.EnsurePull {
-				t.Errorf("%+v", outcome)
-			}
-			if m := s.Metrics(); !reflect.DeepEqual(m, waybill.Metrics{}) {
-				t.Errorf("%+v", m)
-			}
+			errorIf(t, outcome.Action != waybill.EnsurePull, "%+v", outcome)
+			m := s.Metrics()
+			errorIf(t, !reflect.DeepEqual(m, waybill.Metrics{}), "%+v", m)
 			each := []error{
 				s.Close(), s.Flush(), second(s.RecordPullIntent(waybill.ImageCopy{Image: image})),
-				s.RecordImagePulled(waybill.PulledImage{ImageCopy: waybill.ImageCopy{Image: image, ImageRef: ref}}),
+				s.RecordImagePulled(waybill.PulledImage{ImageCopy: app}),
 				s.RecordImagePullFailed(waybill.ImageCopy{Image: image}, waybill.PullFailed, 0),
 				s.PutRecord(waybill.ImagePulledRecord{ImageRef: ref}), s.DeleteRecord(waybill.ImageCopy{ImageRef: ref}),
 				s.PutIntent(waybill.ImageCopy{Image: image}), s.DeleteIntent(waybill.ImageCopy{Image: image}),
@@ -197,9 +175,7 @@ func TestClosed(t *testing.T) {
 				second(s.Statistics()), second(s.MetricsText()), second(s.Verify(ctx)), second(s.Trust()),
 			}
 			for i, err := range each {
-				if !errors.Is(err, waybill.ErrClosed) {
-					t.Errorf("call %d: %v", i, err)
-				}
+				errorIf(t, !errors.Is(err, waybill.ErrClosed), "call %d: %v", i, err)
 			}
 		})
 	}
@@ -237,18 +213,15 @@ func TestObserver(t *testing.T) {
 	observer, err := waybill.Observe(waybill.ObserveOptions{Directory: o.Directory})
 	must(t, err)
 	defer observer.Close()
-	if d := observer.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets()); d.Pull() || d.Reason != waybill.ReasonNodePodsAccessible {
-		t.Errorf("%+v", d)
-	}
+	d := observer.MustAttemptPull(app, withSecrets())
+	errorIf(t, d.Pull() || d.Reason != waybill.ReasonNodePodsAccessible, "%+v", d)
 	wantCode(t, second(observer.RecordPullIntent(waybill.ImageCopy{Image: image})), waybill.ErrNotOwner)
 	wantCode(t, second(observer.ForgetNamespace("team-a")), waybill.ErrNotOwner)
 	wantCode(t, observer.TidyUp(), waybill.ErrNotOwner)
-	if revocations, err := observer.ListRevocations(); len(revocations) != 0 || err != nil {
-		t.Errorf("%v, %v", revocations, err)
-	}
-	if r := observer.RecoveryReport(); r.Records != 0 || r.Created {
-		t.Errorf("%+v", r)
-	}
+	revocations, err := observer.ListRevocations()
+	errorIf(t, len(revocations) != 0 || err != nil, "%v, %v", revocations, err)
+	r := observer.RecoveryReport()
+	errorIf(t, r.Records != 0 || r.Created, "%+v", r)
 }
 
 // A clock and a policy that only the store refers to survive the garbage collector.
@@ -265,22 +238,16 @@ func TestClockAndPolicyLive(t *testing.T) {
 	for range 5 {
 		runtime.GC()
 	}
-	if d := s.MustAttemptPull(waybill.ImageCopy{Image: image, ImageRef: ref}, withSecrets()); d.Reason != waybill.ReasonNoRecord {
-		t.Errorf("%+v", d)
-	}
+	wantReason(t, s, app, withSecrets(), waybill.ReasonNoRecord)
 	pull(t, s, image, ref, waybill.ImagePullCredentials{NodePodsAccessible: true})
 	record, err := s.GetRecord(waybill.ImageCopy{ImageRef: ref})
-	if err != nil || !record.LastUpdatedTime.Equal(now) {
-		t.Errorf("%v, %v", record.LastUpdatedTime, err)
-	}
+	errorIf(t, err != nil || !record.LastUpdatedTime.Equal(now), "%v, %v", record.LastUpdatedTime, err)
 }
 
 func TestManualClock(t *testing.T) {
 	for _, at := range []time.Time{time.Unix(0, 0), time.Unix(-1, 999_999_999), time.Date(1700, 1, 1, 0, 0, 0, 1, time.UTC)} {
 		clock := waybill.NewManualClock(at)
-		if !clock.Now().Equal(at) {
-			t.Errorf("%v became %v", at, clock.Now())
-		}
+		errorIf(t, !clock.Now().Equal(at), "%v became %v", at, clock.Now())
 		o := optionsIn(scratch(t))
 		o.Clock = clock
 		s := open(t, o)
@@ -288,17 +255,13 @@ func TestManualClock(t *testing.T) {
 		if at.Unix() < 0 {
 			continue // what the store makes of times before 1970 is its own affair
 		}
-		if record, err := s.GetRecord(waybill.ImageCopy{ImageRef: ref}); err != nil || !record.LastUpdatedTime.Equal(at) {
-			t.Errorf("stored %v as %v, %v", at, record.LastUpdatedTime, err)
-		}
+		record, err := s.GetRecord(waybill.ImageCopy{ImageRef: ref})
+		errorIf(t, err != nil || !record.LastUpdatedTime.Equal(at), "stored %v as %v, %v", at, record.LastUpdatedTime, err)
 	}
-	if now := waybill.NewManualClock(time.Time{}).Now(); now.Year() != 1677 {
-		t.Errorf("the year 1 was cut to %v", now)
-	}
+	now := waybill.NewManualClock(time.Time{}).Now()
+	errorIf(t, now.Year() != 1677, "the year 1 was cut to %v", now)
 	defer func() {
-		if recover() == nil {
-			t.Error("the zero clock was set")
-		}
+		errorIf(t, recover() == nil, "the zero clock was set")
 	}()
 	new(waybill.ManualClock).Set(time.Now())
 }
@@ -313,9 +276,8 @@ func TestVersions(t *testing.T) {
 func TestUntestedLMDB(t *testing.T) {
 	waybill.AllowUntestedLMDB(true)
 	waybill.AllowUntestedLMDB(false)
-	if mended := newStore(t).RecoveryReport().Mended; len(mended) != 0 {
-		t.Error(mended)
-	}
+	mended := newStore(t).RecoveryReport().Mended
+	errorIf(t, len(mended) != 0, "%v", mended)
 }
 
 // If the witness is gone, the store may be an older copy, unless an operator states otherwise.
@@ -328,15 +290,13 @@ func TestMissingWitness(t *testing.T) {
 	wantCode(t, s.Close(), waybill.ErrDamaged)
 	o.Witness = waybill.WitnessAnew(directory + "/anew")
 	s = open(t, o)
-	if r := s.RecoveryReport(); r.Distrustful || !r.WitnessMade || r.WitnessInStore || len(r.RemovedPaths) != 0 {
-		t.Errorf("%+v", r)
-	}
+	r := s.RecoveryReport()
+	errorIf(t, r.Distrustful || !r.WitnessMade || r.WitnessInStore || len(r.RemovedPaths) != 0, "%+v", r)
 	must(t, s.Close())
 	must(t, os.Remove(directory+"/anew"))
 	s = open(t, o)
-	if r := s.RecoveryReport(); !r.Distrustful || len(r.Findings) != 1 || r.RecordsWithoutCredentials != 1 {
-		t.Errorf("%+v", r)
-	}
+	r = s.RecoveryReport()
+	errorIf(t, !r.Distrustful || len(r.Findings) != 1 || r.RecordsWithoutCredentials != 1, "%+v", r)
 	must(t, s.Close())
 }
 
@@ -345,9 +305,8 @@ func TestWitnessThatIsLeft(t *testing.T) {
 	o := optionsIn(directory)
 	o.LeavesWitness = true
 	must(t, open(t, o).Close())
-	if _, err := os.Stat(directory + "/witness"); !errors.Is(err, os.ErrNotExist) {
-		t.Error(err)
-	}
+	_, err := os.Stat(directory + "/witness")
+	errorIf(t, !errors.Is(err, os.ErrNotExist), "%v", err)
 }
 
 // A path with a zero byte is not cut at that byte.

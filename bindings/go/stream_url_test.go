@@ -22,43 +22,30 @@ func refusalOf(t testing.TB, err error) waybill.StreamURLRefusal {
 	if !errors.As(err, &refused) {
 		t.Fatalf("not a refusal: %v", err)
 	}
-	if refused.Message == "" || strings.Contains(refused.Error(), "t0ken") {
-		t.Errorf("message %q", refused.Message)
-	}
+	errorIf(t, refused.Message == "" || strings.Contains(refused.Error(), "t0ken"), "message %q", refused.Message)
 	return refused.Refusal
 }
 
 func TestCheckStreamURL(t *testing.T) {
 	address, err := waybill.CheckStreamURL("http://[::1]:41231/exec/t0ken?a=b", waybill.StreamURLPolicy{})
-	if want := (waybill.StreamAddress{Scheme: "http", Host: "::1", Port: 41231, Path: "/exec/t0ken?a=b"}); err != nil || address != want {
-		t.Errorf("%+v, %v", address, err)
-	}
+	want := (waybill.StreamAddress{Scheme: "http", Host: "::1", Port: 41231, Path: "/exec/t0ken?a=b"})
+	errorIf(t, err != nil || address != want, "%+v, %v", address, err)
 	u, err := address.URL()
-	if err != nil || u.String() != "http://[::1]:41231/exec/t0ken?a=b" {
-		t.Errorf("%v, %v", u, err)
-	}
+	errorIf(t, err != nil || u.String() != "http://[::1]:41231/exec/t0ken?a=b", "%v, %v", u, err)
 	// What cri-dockerd answered (Mirantis/cri-dockerd#569).
 	for _, without := range []string{"//127.0.0.1:41231/cri/exec/t0ken", "//[::]:35557/cri/exec/t0ken", "127.0.0.1:41231/exec/t0ken"} {
 		address, err := waybill.CheckStreamURL(without, waybill.StreamURLPolicy{})
-		if refusal := refusalOf(t, err); refusal != waybill.StreamURLNoScheme || refusal.String() != "noScheme" {
-			t.Errorf("%s: %v", without, refusal)
-		}
-		if address != (waybill.StreamAddress{}) {
-			t.Errorf("%s: %+v", without, address)
-		}
+		refusal := refusalOf(t, err)
+		errorIf(t, refusal != waybill.StreamURLNoScheme || refusal.String() != "noScheme", "%s: %v", without, refusal)
+		errorIf(t, address != (waybill.StreamAddress{}), "%s: %+v", without, address)
 	}
 	policy := waybill.StreamURLPolicy{Hosts: []string{"10.0.0.7", "crio.local"}, Ports: []uint16{443}, RequireHTTPS: true}
-	if address, err := waybill.CheckStreamURL("https://CRIO.local", policy); err != nil || address.HostPort() != "crio.local:443" {
-		t.Errorf("%+v, %v", address, err)
-	}
+	address, err = waybill.CheckStreamURL("https://CRIO.local", policy)
+	errorIf(t, err != nil || address.HostPort() != "crio.local:443", "%+v, %v", address, err)
 	_, err = waybill.CheckStreamURL("https://10.0.0.7:444/", policy)
-	if refusal := refusalOf(t, err); refusal != waybill.StreamURLPortNotAllowed {
-		t.Error(refusal)
-	}
+	wantEqual(t, refusalOf(t, err), waybill.StreamURLPortNotAllowed)
 	_, err = waybill.CheckStreamURL("http://127.0.0.1/", waybill.StreamURLPolicy{Hosts: []string{"127.1"}})
-	if refusal := refusalOf(t, err); refusal != waybill.StreamURLPolicyWrong {
-		t.Error(refusal)
-	}
+	wantEqual(t, refusalOf(t, err), waybill.StreamURLPolicyWrong)
 }
 
 // A peer of net/url: what CheckStreamURL accepts, Go reads in the same way.
@@ -256,32 +243,19 @@ func TestStreamURLsAgainstNetURL(t *testing.T) {
 			}
 		}
 	}
-	if accepted < 2000 || followed < 500 {
-		t.Errorf("only %d accepted, %d followed", accepted, followed)
-	}
+	errorIf(t, accepted < 2000 || followed < 500, "only %d accepted, %d followed", accepted, followed)
 	t.Logf("%d accepted, %d followed", accepted, followed)
 }
 
 func TestRateLimit(t *testing.T) {
 	limit := waybill.NewRateLimit(1000, 100, -time.Hour)
-	if n := limit.Take(60, -time.Hour); n != 60 {
-		t.Error(n)
-	}
+	wantEqual(t, limit.Take(60, -time.Hour), 60)
 	limit.GiveBack(10)
-	if n := limit.Take(60, -time.Hour); n != 50 {
-		t.Error(n)
-	}
-	if wait := limit.Wait(3, -time.Hour); wait != 3*time.Millisecond {
-		t.Error(wait)
-	}
-	if n := limit.Take(60, -time.Hour+3*time.Millisecond); n != 3 {
-		t.Error(n)
-	}
-	if n := limit.Take(math.MaxUint64, math.MaxInt64); n != 100 {
-		t.Error(n)
-	}
+	wantEqual(t, limit.Take(60, -time.Hour), 50)
+	wantEqual(t, limit.Wait(3, -time.Hour), 3*time.Millisecond)
+	wantEqual(t, limit.Take(60, -time.Hour+3*time.Millisecond), 3)
+	wantEqual(t, limit.Take(math.MaxUint64, math.MaxInt64), 100)
 	var unlimited waybill.RateLimit
-	if n := unlimited.Take(math.MaxUint64, 0); n != math.MaxUint64 || unlimited.Wait(n, 0) != 0 {
-		t.Error(n)
-	}
+	n := unlimited.Take(math.MaxUint64, 0)
+	errorIf(t, n != math.MaxUint64 || unlimited.Wait(n, 0) != 0, "%v", n)
 }

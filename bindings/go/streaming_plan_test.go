@@ -21,27 +21,21 @@ func TestStreamingPlan(t *testing.T) {
 		plan.Skew != waybill.SkewSupported || len(plan.Findings) != 1 || len(plan.Notes) != 1 {
 		t.Fatalf("%+v, %v", plan, err)
 	}
-	if f := plan.Findings[0]; f.Severity != waybill.StreamingDeprecated || f.Subject != "--redirect-container-streaming" ||
-		!strings.Contains(f.Words, "has been deprecated") || f.Advice == "" || f.Source == "" {
-		t.Errorf("%+v", f)
-	}
+	f := plan.Findings[0]
+	errorIf(t, f.Severity != waybill.StreamingDeprecated || f.Subject != "--redirect-container-streaming" ||
+		!strings.Contains(f.Words, "has been deprecated") || f.Advice == "" || f.Source == "", "%+v", f)
 	request.APIServerSettings.Gates = []waybill.StreamingGateSetting{{Gate: waybill.GateStreamingProxyRedirects}}
-	if plan, err := waybill.StreamingPlan(request); err != nil || plan.Follower != waybill.RedirectNobody ||
-		plan.Outcome != waybill.StreamingFails {
-		t.Errorf("%+v, %v", plan, err)
-	}
+	plan, err = waybill.StreamingPlan(request)
+	errorIf(t, err != nil || plan.Follower != waybill.RedirectNobody ||
+		plan.Outcome != waybill.StreamingFails, "%+v, %v", plan, err)
 	newest := waybill.KubernetesVersion{Major: 1, Minor: 36}
 	plan, err = waybill.StreamingPlan(waybill.StreamingPlanRequest{APIServer: newest, Kubelet: newest})
-	if err != nil || plan.ExecWebSockets != waybill.WebSocketsKubelet || plan.PortForwardWebSockets != waybill.WebSocketsKubelet {
-		t.Errorf("%+v, %v", plan, err)
-	}
-	if _, err := waybill.StreamingPlan(waybill.StreamingPlanRequest{}); !errors.Is(err, waybill.ErrInvalidArgument) {
-		t.Error(err)
-	}
+	errorIf(t, err != nil || plan.ExecWebSockets != waybill.WebSocketsKubelet || plan.PortForwardWebSockets != waybill.WebSocketsKubelet, "%+v, %v", plan, err)
+	_, err = waybill.StreamingPlan(waybill.StreamingPlanRequest{})
+	errorIf(t, !errors.Is(err, waybill.ErrInvalidArgument), "%v", err)
 	request.KubeletSettings.Gates = []waybill.StreamingGateSetting{{Gate: 99}}
-	if _, err := waybill.StreamingPlan(request); !errors.Is(err, waybill.ErrInvalidArgument) {
-		t.Error(err)
-	}
+	_, err = waybill.StreamingPlan(request)
+	errorIf(t, !errors.Is(err, waybill.ErrInvalidArgument), "%v", err)
 }
 
 func TestLintStreaming(t *testing.T) {
@@ -51,22 +45,17 @@ func TestLintStreaming(t *testing.T) {
 		Arguments: []string{"--config=/etc/kubelet.yaml", "--feature-gates", "StreamingProxyRedirects=T"},
 	}
 	lint, err := waybill.LintStreaming(request)
-	if err != nil || len(lint.Findings) != 1 || lint.Findings[0].Severity != waybill.StreamingDeprecated || len(lint.Notes) != 1 ||
+	errorIf(t, err != nil || len(lint.Findings) != 1 || lint.Findings[0].Severity != waybill.StreamingDeprecated || len(lint.Notes) != 1 ||
 		lint.Settings.RedirectContainerStreaming != nil ||
-		!reflect.DeepEqual(lint.Settings.Gates, []waybill.StreamingGateSetting{{Gate: waybill.GateStreamingProxyRedirects, Enabled: true}}) {
-		t.Errorf("%+v, %v", lint, err)
-	}
+		!reflect.DeepEqual(lint.Settings.Gates, []waybill.StreamingGateSetting{{Gate: waybill.GateStreamingProxyRedirects, Enabled: true}}), "%+v, %v", lint, err)
 	request.Arguments = []string{"--feature-gates=PortForwardWebsockets=true"}
 	lint, err = waybill.LintStreaming(request)
-	if err != nil || len(lint.Findings) != 1 || lint.Findings[0].Severity != waybill.StreamingFatal || len(lint.Notes) != 0 {
-		t.Errorf("%+v, %v", lint, err)
-	}
+	errorIf(t, err != nil || len(lint.Findings) != 1 || lint.Findings[0].Severity != waybill.StreamingFatal || len(lint.Notes) != 0, "%+v, %v", lint, err)
 	request.Version.Minor = 18
 	request.Arguments = []string{"--redirect_container_streaming=0"}
 	lint, err = waybill.LintStreaming(request)
-	if redirect := lint.Settings.RedirectContainerStreaming; err != nil || redirect == nil || *redirect {
-		t.Errorf("%+v, %v", lint, err)
-	}
+	redirect := lint.Settings.RedirectContainerStreaming
+	errorIf(t, err != nil || redirect == nil || *redirect, "%+v, %v", lint, err)
 }
 
 func TestStreamingNames(t *testing.T) {
@@ -74,17 +63,15 @@ func TestStreamingNames(t *testing.T) {
 	if err != nil || version.String() != "1.36" {
 		t.Error(version, err)
 	}
-	if _, err := waybill.ParseKubernetesVersion("latest"); !errors.Is(err, waybill.ErrInvalidArgument) {
-		t.Error(err)
-	}
+	_, err = waybill.ParseKubernetesVersion("latest")
+	errorIf(t, !errors.Is(err, waybill.ErrInvalidArgument), "%v", err)
 	for gate := waybill.GateStreamingProxyRedirects; gate <= waybill.GateAllBeta; gate++ {
 		if found, ok := waybill.FindStreamingGate(gate.String()); !ok || found != gate {
 			t.Error(gate, found, ok)
 		}
 	}
-	if _, ok := waybill.FindStreamingGate("x"); ok {
-		t.Error("found x")
-	}
+	_, ok := waybill.FindStreamingGate("x")
+	errorIf(t, ok, "found x")
 	for got, want := range map[string]string{
 		waybill.StreamingAPIServer.String(): "kube-apiserver", waybill.StreamingFatal.String(): "fatal",
 		waybill.StreamingProxyRedirect.String(): "redirect", waybill.RedirectNobody.String(): "nobody",
@@ -92,8 +79,6 @@ func TestStreamingNames(t *testing.T) {
 		waybill.StreamingDoesNotStart.String(): "doesNotStart", waybill.SkewKubeletNewer.String(): "kubeletNewer",
 		waybill.StreamingGate(99).String(): "StreamingGate(99)", waybill.StreamingSeverity(9).String(): "StreamingSeverity(9)",
 	} {
-		if got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		errorIf(t, got != want, "%q, want %q", got, want)
 	}
 }

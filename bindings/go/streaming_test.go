@@ -56,9 +56,7 @@ func TestAStreamOpensOnce(t *testing.T) {
 		_, err := s.Consume(token, other)
 		wantCode(t, err, waybill.ErrNotFound)
 		got, err := s.Consume(token, request.Kind)
-		if err != nil || !reflect.DeepEqual(got, request) {
-			t.Errorf("%+v, %v, not %+v", got, err, request)
-		}
+		errorIf(t, err != nil || !reflect.DeepEqual(got, request), "%+v, %v, not %+v", got, err, request)
 		_, err = s.Consume(token, request.Kind)
 		wantCode(t, err, waybill.ErrNotFound)
 	}
@@ -68,15 +66,10 @@ func TestAStreamOpensOnce(t *testing.T) {
 	wantCode(t, waybill.StreamingRequest{Kind: 9, ContainerID: "c"}.Check(), waybill.ErrInvalidArgument)
 	must(t, execRequest.Check())
 	c := s.Counters()
-	if c.Prepared != 3 || c.Consumed != 3 || c.RefusedKind != 3 || c.RefusedUnknown != 3 || c.PrepareInvalid != 1 || c.Open != 0 {
-		t.Errorf("%+v", c)
-	}
-	if !strings.Contains(c.PrometheusText, "waybill_streaming_consumes_total{outcome=\"consumed\"} 3\n") {
-		t.Error(c.PrometheusText)
-	}
-	if report, err := s.Verify(); err != nil || !report.Sound {
-		t.Errorf("%+v, %v", report, err)
-	}
+	errorIf(t, c.Prepared != 3 || c.Consumed != 3 || c.RefusedKind != 3 || c.RefusedUnknown != 3 || c.PrepareInvalid != 1 || c.Open != 0, "%+v", c)
+	errorIf(t, !strings.Contains(c.PrometheusText, "waybill_streaming_consumes_total{outcome=\"consumed\"} 3\n"), "%v", c.PrometheusText)
+	report, err := s.Verify()
+	errorIf(t, err != nil || !report.Sound, "%+v, %v", report, err)
 }
 
 func TestAFullStreamingStoreSaysWhenToComeBack(t *testing.T) {
@@ -92,14 +85,10 @@ func TestAFullStreamingStoreSaysWhenToComeBack(t *testing.T) {
 	_, err := s.Prepare(execRequest)
 	wantCode(t, err, waybill.ErrLimitExceeded)
 	var full *waybill.Error
-	if !errors.As(err, &full) || full.RetryAfter != 4*time.Second+1 {
-		t.Errorf("%+v", full)
-	}
+	errorIf(t, !errors.As(err, &full) || full.RetryAfter != 4*time.Second+1, "%+v", full)
 	streams, err := s.List()
-	if err != nil || len(streams) != 2 || streams[0].ID != waybill.StreamTokenID(first) ||
-		streams[0].Kind != waybill.StreamExec || streams[0].ExpiresIn != 4*time.Second {
-		t.Errorf("%+v, %v", streams, err)
-	}
+	errorIf(t, err != nil || len(streams) != 2 || streams[0].ID != waybill.StreamTokenID(first) ||
+		streams[0].Kind != waybill.StreamExec || streams[0].ExpiresIn != 4*time.Second, "%+v, %v", streams, err)
 	boot.Set(waybill.BootTime{BootID: [16]byte{1}, Since: time.Hour + time.Minute})
 	_, err = s.Consume(first, waybill.StreamExec)
 	wantCode(t, err, waybill.ErrNotFound)
@@ -120,16 +109,12 @@ func TestARestartOfTheStreamingServer(t *testing.T) {
 			o.KeepsTokens, o.Continues = test.keeps, test.continues
 			s = openStreaming(t, o)
 			report := s.Report()
-			if (report.Open == 1) != test.opens || (report.Voided == 0) != test.opens || (report.VoidReason == "") != test.opens {
-				t.Errorf("%+v", report)
-			}
+			errorIf(t, (report.Open == 1) != test.opens || (report.Voided == 0) != test.opens || (report.VoidReason == "") != test.opens, "%+v", report)
 			observer, err := waybill.ObserveStreaming(filepath.Join(filepath.Dir(o.Directory), "missing"))
 			wantCode(t, err, waybill.ErrNotFound)
 			wantCode(t, observer.Close(), waybill.ErrClosed)
 			_, err = s.Consume(token, waybill.StreamExec)
-			if (err == nil) != test.opens {
-				t.Error(err)
-			}
+			errorIf(t, (err == nil) != test.opens, "%v", err)
 		})
 	}
 }
@@ -149,9 +134,8 @@ func TestStreamingOptions(t *testing.T) {
 	defer observer.Close()
 	_, err = observer.Prepare(execRequest)
 	wantCode(t, err, waybill.ErrNotOwner)
-	if streams, err := observer.List(); err != nil || len(streams) != 0 {
-		t.Errorf("%+v, %v", streams, err)
-	}
+	streams, err := observer.List()
+	errorIf(t, err != nil || len(streams) != 0, "%+v, %v", streams, err)
 }
 
 func TestOneOfSeveralConsumersWins(t *testing.T) {
@@ -188,9 +172,7 @@ func TestAStreamingStoreThatIsNotOpen(t *testing.T) {
 			_, err = s.Verify()
 			wantCode(t, err, waybill.ErrClosed)
 			wantCode(t, s.Close(), waybill.ErrClosed)
-			if c := s.Counters(); c != (waybill.StreamingCounters{}) {
-				t.Errorf("%+v", c)
-			}
+			wantEqual(t, s.Counters(), (waybill.StreamingCounters{}))
 			s.Report()
 		})
 	}

@@ -19,27 +19,19 @@ func TestUserNamespaces(t *testing.T) {
 	yes, no := true, false
 	for _, hostUsers := range []*bool{nil, &yes} {
 		got, err := s.GetOrCreateUserNamespace(waybill.UserNamespaceRequest{PodUID: podUID, HostUsers: hostUsers})
-		if want := (waybill.UserNamespace{Mode: waybill.ModeNode}); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%+v, %v", got, err)
-		}
+		want := (waybill.UserNamespace{Mode: waybill.ModeNode})
+		errorIf(t, err != nil || !reflect.DeepEqual(got, want), "%+v, %v", got, err)
 	}
 	request := waybill.UserNamespaceRequest{PodUID: podUID, HostUsers: &no}
 	got, err := s.GetOrCreateUserNamespace(request)
 	must(t, err)
-	if len(got.UIDs) != 1 || got.UIDs[0].Length != 65536 || got.UIDs[0].HostID < 65536 || !reflect.DeepEqual(got.UIDs, got.GIDs) || got.Mode != waybill.ModePod {
-		t.Errorf("%+v", got)
-	}
-	if again, err := s.GetOrCreateUserNamespace(request); err != nil || !reflect.DeepEqual(again, got) {
-		t.Errorf("the second time: %+v, %v", again, err)
-	}
+	errorIf(t, len(got.UIDs) != 1 || got.UIDs[0].Length != 65536 || got.UIDs[0].HostID < 65536 || !reflect.DeepEqual(got.UIDs, got.GIDs) || got.Mode != waybill.ModePod, "%+v", got)
+	again, err := s.GetOrCreateUserNamespace(request)
+	errorIf(t, err != nil || !reflect.DeepEqual(again, got), "the second time: %+v, %v", again, err)
 	allocation, err := s.GetUserNamespace(podUID)
-	if err != nil || allocation.PodUID != podUID || allocation.HostID != got.UIDs[0].HostID || allocation.Relation != waybill.PoolInside || allocation.Created.IsZero() {
-		t.Errorf("%+v, %v", allocation, err)
-	}
+	errorIf(t, err != nil || allocation.PodUID != podUID || allocation.HostID != got.UIDs[0].HostID || allocation.Relation != waybill.PoolInside || allocation.Created.IsZero(), "%+v, %v", allocation, err)
 	list, err := s.ListUserNamespaces()
-	if err != nil || len(list) != 1 || list[0] != allocation {
-		t.Errorf("%+v, %v", list, err)
-	}
+	errorIf(t, err != nil || len(list) != 1 || list[0] != allocation, "%+v, %v", list, err)
 
 	other, zero := uint32(131072), uint32(0)
 	for what, c := range map[string]struct {
@@ -50,19 +42,14 @@ func TestUserNamespaces(t *testing.T) {
 		"length":   {waybill.UserNamespaceRequest{PodUID: podUID, HostUsers: &no, Length: &other}, waybill.ErrConflict},
 		"length 0": {waybill.UserNamespaceRequest{PodUID: podUID, HostUsers: &no, Length: &zero}, waybill.ErrInvalidArgument},
 	} {
-		if got, err := s.GetOrCreateUserNamespace(c.request); !isCode(err, c.want) || len(got.UIDs) != 0 {
-			t.Errorf("%s: %+v, %v", what, got, err)
-		}
+		got, err := s.GetOrCreateUserNamespace(c.request)
+		errorIf(t, !isCode(err, c.want) || len(got.UIDs) != 0, "%s: %+v, %v", what, got, err)
 	}
 
 	statistics, err := s.GetUserNamespaceStatistics()
-	if err != nil || !statistics.Enabled || statistics.Allocations != 1 || statistics.Used != 1 || statistics.Pool != waybill.DefaultUserNamespacePool(65536, 110) {
-		t.Errorf("%+v, %v", statistics, err)
-	}
+	errorIf(t, err != nil || !statistics.Enabled || statistics.Allocations != 1 || statistics.Used != 1 || statistics.Pool != waybill.DefaultUserNamespacePool(65536, 110), "%+v, %v", statistics, err)
 	released, err := s.ReleaseUserNamespace(podUID)
-	if !released || err != nil {
-		t.Errorf("%v, %v", released, err)
-	}
+	errorIf(t, !released || err != nil, "%v, %v", released, err)
 	wantCode(t, second(s.GetUserNamespace(podUID)), waybill.ErrNotFound)
 }
 
@@ -81,40 +68,30 @@ func TestUserNamespaceCleanup(t *testing.T) {
 	must(t, err)
 	wantCode(t, second(s.CleanUpUserNamespaces(nil, nil, token)), waybill.ErrInvalidArgument)
 	dry, err := s.CleanUpUserNamespaces(nil, nil, token, waybill.AllowEmpty, waybill.DryRun)
-	if err != nil || dry.Released != 3 {
-		t.Errorf("%+v, %v", dry, err)
-	}
+	errorIf(t, err != nil || dry.Released != 3, "%+v, %v", dry, err)
 	report, err := s.CleanUpUserNamespaces([]string{"pod-0"}, []string{"pod-1"}, token)
 	want := waybill.UserNamespaceCleanupReport{Examined: 4, Released: 1, KeptInLists: 2, KeptNewer: 1, ReleasedPods: []string{"pod-2"}}
-	if err != nil || !reflect.DeepEqual(report, want) {
-		t.Errorf("%+v, %v", report, err)
-	}
+	errorIf(t, err != nil || !reflect.DeepEqual(report, want), "%+v, %v", report, err)
 	must(t, s.AdoptUserNamespace("pod-9", 65536*1000, 65536))
 	wantCode(t, s.AdoptUserNamespace("pod-8", 65536*1000, 65536), waybill.ErrConflict)
-	if lost, err := s.ReleaseLostUserNamespaces(); lost || err != nil {
-		t.Errorf("%v, %v", lost, err)
-	}
-	if held, err := s.ListHeldPods(); len(held) != 0 || err != nil {
-		t.Errorf("%+v, %v", held, err)
-	}
+	lost, err := s.ReleaseLostUserNamespaces()
+	errorIf(t, lost || err != nil, "%v, %v", lost, err)
+	held, err := s.ListHeldPods()
+	errorIf(t, len(held) != 0 || err != nil, "%+v, %v", held, err)
 	must(t, s.Close())
 	o.UserNamespaces = &waybill.UserNamespaceOptions{Pool: waybill.UserNamespacePool{FirstID: 65536 * 10, IDCount: 65536 * 10, IDsPerPod: 65536, MaxPods: 10}}
-	if u := open(t, o).RecoveryReport().UserNamespaces; u.Unchanged != 0 || u.OutsidePool != 4 || len(u.OffPool) != 4 {
-		t.Errorf("%+v", u)
-	}
+	u := open(t, o).RecoveryReport().UserNamespaces
+	errorIf(t, u.Unchanged != 0 || u.OutsidePool != 4 || len(u.OffPool) != 4, "%+v", u)
 }
 
 func TestPools(t *testing.T) {
 	pool := waybill.DefaultUserNamespacePool(65536, 110)
-	if err := pool.Check(); err != nil || pool.FirstID != 65536 || pool.MaxPods != 110 {
-		t.Errorf("%+v, %v", pool, err)
-	}
+	err := pool.Check()
+	errorIf(t, err != nil || pool.FirstID != 65536 || pool.MaxPods != 110, "%+v, %v", pool, err)
 	wantCode(t, waybill.UserNamespacePool{FirstID: 1}.Check(), waybill.ErrInvalidArgument)
 	found := waybill.SubordinateIDs{UserExists: true, ToolExists: true, UIDs: "0: kubelet 65536 7208960\n", GIDs: "0: kubelet 65536 7208960\n"}
-	pool, err := waybill.PoolOfSubordinateIDs(found, 65536, 110)
-	if err != nil || pool.FirstID != 65536 || pool.IDCount != 7208960 {
-		t.Errorf("%+v, %v", pool, err)
-	}
+	pool, err = waybill.PoolOfSubordinateIDs(found, 65536, 110)
+	errorIf(t, err != nil || pool.FirstID != 65536 || pool.IDCount != 7208960, "%+v, %v", pool, err)
 
 	o := optionsIn(scratch(t))
 	o.UserNamespaces = &waybill.UserNamespaceOptions{Disabled: true}
