@@ -124,7 +124,6 @@ func TestParallelWriteBacks(t *testing.T) {
 	}
 	all.Wait()
 	must(t, s.Flush())
-	r, err := s.GetRecord(waybill.ImageCopy{ImageRef: ref})
-	must(t, err)
+	r := value(s.GetRecord(waybill.ImageCopy{ImageRef: ref}))
 	wantEqual(t, len(r.CredentialMapping["registry.example.com/team-a/app"].KubernetesSecrets), 1)
 }

@@ -48,11 +48,9 @@ func collect() {
 
 //go:noinline
 func copies(t *testing.T) (waybill.Store, waybill.VerificationPolicy, waybill.ManualClock) {
-	policy, err := waybill.NewVerificationPolicy(waybill.AlwaysVerify, nil, waybill.AllowlistAnyImage)
-	must(t, err)
+	policy := value(waybill.NewVerificationPolicy(waybill.AlwaysVerify, nil, waybill.AllowlistAnyImage))
 	clock := waybill.NewManualClock(time.Unix(1_700_000_000, 0))
-	store, err := waybill.Open(context.Background(), optionsIn(scratch(t)))
-	must(t, err)
+	store := value(waybill.Open(context.Background(), optionsIn(scratch(t))))
 	return *store, *policy, *clock
 }
 
@@ -65,8 +63,7 @@ func TestClockOverwritten(t *testing.T) {
 	*clock = *waybill.NewManualClock(time.Unix(1_800_000_000, 0))
 	collect()
 	pull(t, store, image, ref, waybill.ImagePullCredentials{NodePodsAccessible: true})
-	record, err := store.GetRecord(waybill.ImageCopy{ImageRef: ref})
-	must(t, err)
+	record := value(store.GetRecord(waybill.ImageCopy{ImageRef: ref}))
 	if !record.LastUpdatedTime.Equal(time.Unix(1_700_000_000, 0)) {
 		t.Error("recorded at", record.LastUpdatedTime)
 	}

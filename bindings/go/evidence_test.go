@@ -17,10 +17,8 @@ import (
 // observe lets the store judge a complete list.
 func observe(t testing.TB, s *waybill.Store, images ...waybill.ImageOnNode) waybill.ObserveReport {
 	t.Helper()
-	token, err := s.BeginList()
-	must(t, err)
-	report, err := s.ObserveImages(waybill.ImageList{Images: images, Token: &token, Complete: true})
-	must(t, err)
+	token := value(s.BeginList())
+	report := value(s.ObserveImages(waybill.ImageList{Images: images, Token: &token, Complete: true}))
 	return report
 }
 
@@ -130,9 +128,7 @@ func TestOpenPulls(t *testing.T) {
 	errorIf(t, first == 0 || next == first, "%d, %d", first, next)
 	must(t, s.RecordImagePullFailed(copy, waybill.PullFailed, first))
 	pulls, err := s.OpenPulls()
-	if err != nil || len(pulls) != 2 {
-		t.Fatalf("%+v, %v", pulls, err)
-	}
+	fatalIf(t, err != nil || len(pulls) != 2, "%+v, %v", pulls, err)
 	for _, p := range pulls {
 		runs := p.ID == next
 		errorIf(t, p.Image != image || p.Anything || p.Began.IsZero() || p.Stamp == 0 || p.Ended.IsZero() != runs ||
@@ -194,12 +190,10 @@ func TestListsHaveWhatTheRuntimeShows(t *testing.T) {
 	s := newStore(t)
 	list := waybill.ImageList{Images: []waybill.ImageOnNode{{ID: ref, RepoTags: []string{image}}}, Complete: true}
 	listed := func(change func(drawn *waybill.BootTime)) waybill.ObserveReport {
-		token, err := s.BeginList()
-		must(t, err)
+		token := value(s.BeginList())
 		list.Token = &token
 		change(&token.Drawn)
-		report, err := s.ObserveImages(list)
-		must(t, err)
+		report := value(s.ObserveImages(list))
 		return report
 	}
 	intend(t, s, waybill.ImageCopy{Image: image})
@@ -273,11 +267,8 @@ func TestManualBootClock(t *testing.T) {
 		})
 	}
 	for range 2000 {
-		token, err := s.BeginList()
-		must(t, err)
-		if token.Drawn != times[0] && token.Drawn != times[1] {
-			t.Fatalf("%+v", token)
-		}
+		token := value(s.BeginList())
+		fatalIf(t, token.Drawn != times[0] && token.Drawn != times[1], "%+v", token)
 	}
 	close(done)
 	all.Wait()

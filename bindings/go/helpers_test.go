@@ -87,9 +87,7 @@ func pull(t testing.TB, s *waybill.Store, image, ref string, credentials waybill
 // intend begins a pull.
 func intend(t testing.TB, s *waybill.Store, copy waybill.ImageCopy) waybill.PullID {
 	t.Helper()
-	id, err := s.RecordPullIntent(copy)
-	must(t, err)
-	return id
+	return value(s.RecordPullIntent(copy))
 }
 
 // preload enters an image in the ledger.
@@ -102,6 +100,22 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// value is of a step that a test takes for granted. An error ends all of them.
+func value[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
+}
+
+// fatalIf ends a test if what must not be is so.
+func fatalIf(t testing.TB, wrong bool, format string, args ...any) {
+	t.Helper()
+	if wrong {
+		t.Fatalf(format, args...)
 	}
 }
 

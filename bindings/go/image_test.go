@@ -49,9 +49,7 @@ func TestChooseManifest(t *testing.T) {
 		 "digest":"sha256:0000000000000000000000000000000000000000000000000000000000000002",
 		 "platform":{"os":"linux","architecture":"arm64"}}]}`))
 	must(t, err)
-	if len(index) != 2 || index[1].Size != 22 || index[1].Platform.Architecture != "arm64" {
-		t.Fatalf("%+v", index)
-	}
+	fatalIf(t, len(index) != 2 || index[1].Size != 22 || index[1].Platform.Architecture != "arm64", "%+v", index)
 	amd64 := waybill.Platform{OS: "linux", Architecture: "amd64"}
 	arm64 := waybill.Platform{OS: "linux", Architecture: "arm64"}
 	m, err := waybill.ChooseManifest(index, amd64, nil)

@@ -17,12 +17,10 @@ func TestKubeletRecords(t *testing.T) {
 			KubernetesServiceAccounts: []waybill.ImagePullServiceAccount{account},
 		}, "nginx": forAll},
 	}
-	text, err := waybill.EncodePulledRecord(record, waybill.KubeletV1Beta1)
-	must(t, err)
+	text := value(waybill.EncodePulledRecord(record, waybill.KubeletV1Beta1))
 	again, err := waybill.DecodePulledRecord(text)
 	errorIf(t, err != nil || !reflect.DeepEqual(again, record), "%s\n%+v, %v", text, again, err)
-	text, err = waybill.EncodePullIntent(waybill.ImagePullIntent{Image: image}, waybill.KubeletV1Alpha1)
-	must(t, err)
+	text = value(waybill.EncodePullIntent(waybill.ImagePullIntent{Image: image}, waybill.KubeletV1Alpha1))
 	if again, err := waybill.DecodePullIntent(text); err != nil || again.Image != image || !strings.Contains(string(text), "v1alpha1") {
 		t.Errorf("%s\n%+v, %v", text, again, err)
 	}
@@ -51,8 +49,7 @@ func TestOtherDocuments(t *testing.T) {
 		errorIf(t, err == nil, "%s: nonsense was read", what)
 	}
 	preloaded := waybill.ImagePreloadedRecord{ImageRef: "sha256:1", LastUpdatedTime: time.Unix(1e9, 0).UTC(), ObservedImages: []string{"a", "b"}}
-	text, err := waybill.EncodePreloadedRecord(preloaded, waybill.KubeletV1Beta1)
-	must(t, err)
+	text := value(waybill.EncodePreloadedRecord(preloaded, waybill.KubeletV1Beta1))
 	again, err := waybill.DecodePreloadedRecord(text)
 	errorIf(t, err != nil || !reflect.DeepEqual(again, preloaded), "%s\n%+v, %v", text, again, err)
 	wantCode(t, second(waybill.EncodePullIntent(waybill.ImagePullIntent{Image: "a"}, 9)), waybill.ErrInvalidArgument)

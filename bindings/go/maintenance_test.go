@@ -16,8 +16,7 @@ func TestMetricsOfAnObserver(t *testing.T) {
 	s := open(t, o)
 	pull(t, s, image, ref, waybill.ImagePullCredentials{NodePodsAccessible: true})
 	must(t, s.Close())
-	observer, err := waybill.Observe(waybill.ObserveOptions{Directory: o.Directory})
-	must(t, err)
+	observer := value(waybill.Observe(waybill.ObserveOptions{Directory: o.Directory}))
 	m := observer.Metrics()
 	errorIf(t, m.LiveOwner || !m.Readable || m.OnDiskPulledRecords != 1, "%+v", m)
 	text, err := observer.MetricsText()
@@ -105,24 +104,19 @@ func TestMigrateAndRestore(t *testing.T) {
 	wantCode(t, second(waybill.Migrate(ctx, down)), waybill.ErrConflict)
 	down.AcceptLoss = true
 	report, err = waybill.Migrate(ctx, down)
-	if err != nil || report.Backup == "" || len(report.Losses) == 0 || report.Steps[0].Name == "" {
-		t.Fatalf("%+v, %v", report, err)
-	}
+	fatalIf(t, err != nil || report.Backup == "" || len(report.Losses) == 0 || report.Steps[0].Name == "", "%+v, %v", report, err)
 
 	stays := o
 	stays.NoMigration = true
 	stays.SkipUnreadable = true // of what can be read it skips nothing
-	_, err = waybill.Open(ctx, stays)
-	wantCode(t, err, waybill.ErrOlderSchema)
+	wantCode(t, second(waybill.Open(ctx, stays)), waybill.ErrOlderSchema)
 	s = open(t, o)
 	m := s.RecoveryReport().Migration
 	errorIf(t, m == nil || m.To != newest || m.Backup == "", "%+v", m)
 	must(t, s.Close())
 
 	backups, err := waybill.ListBackups(o.Directory)
-	if err != nil || len(backups) != 2 || backups[0].Path == "" || backups[0].Bytes == 0 {
-		t.Fatalf("%+v, %v", backups, err)
-	}
+	fatalIf(t, err != nil || len(backups) != 2 || backups[0].Path == "" || backups[0].Bytes == 0, "%+v, %v", backups, err)
 	restored, err := waybill.Restore(ctx, waybill.RestoreOptions{Directory: o.Directory, Backup: backups[0].Path, MapBytes: o.MapBytes})
 	errorIf(t, err != nil || restored.Records != 2 || restored.ReplacedPath == "" || restored.DistrustReason == "", "%+v, %v", restored, err)
 	s = open(t, o)
@@ -150,8 +144,7 @@ func TestRuntimeHandlers(t *testing.T) {
 	record, err := s.GetRecord(waybill.ImageCopy{ImageRef: ref, RuntimeHandler: "kata"})
 	errorIf(t, err != nil || !reflect.DeepEqual(record.Platform, guest) || !reflect.DeepEqual(record.GuestPlatform, guest) || record.ManifestDigest == "", "%+v, %v", record, err)
 	wantReason(t, s, app, withSecrets(), waybill.ReasonPulledForOtherHandler)
-	_, err = s.ReplaceRuntimeHandlers([]waybill.RuntimeHandler{{Name: "a/b"}})
-	wantCode(t, err, waybill.ErrInvalidArgument)
+	wantCode(t, second(s.ReplaceRuntimeHandlers([]waybill.RuntimeHandler{{Name: "a/b"}})), waybill.ErrInvalidArgument)
 	wantCode(t, second(s.ReplaceRuntimeHandlers(nil)), waybill.ErrInvalidArgument)
 	dry, err := s.CollapseRuntimeHandlers(waybill.DryRun)
 	errorIf(t, err != nil || dry.Records != 1, "%+v, %v", dry, err)
@@ -168,9 +161,7 @@ func TestGaps(t *testing.T) {
 	errorIf(t, !r.AfterGap || r.GapReason == "" || r.GapClosed != 1 || !reflect.DeepEqual(r.GapImages, []string{image}), "%+v", r)
 	must(t, s.NoteGap("a test"))
 	trust, err := s.Trust()
-	if err != nil || !trust.Distrustful {
-		t.Fatalf("%+v, %v", trust, err)
-	}
+	fatalIf(t, err != nil || !trust.Distrustful, "%+v, %v", trust, err)
 	last := trust.Journal[len(trust.Journal)-1]
 	errorIf(t, last.Kind != waybill.TrustGap || last.Action != waybill.Distrusted || !last.Distrustful, "%+v", last)
 	wantCode(t, s.NoteGap(""), waybill.ErrInvalidArgument)

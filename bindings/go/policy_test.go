@@ -10,8 +10,7 @@ import (
 )
 
 func TestPolicy(t *testing.T) {
-	p, err := waybill.NewVerificationPolicy(waybill.NeverVerifyAllowlistedImages, []string{"nginx", "registry.example.com/public/*"}, waybill.AllowlistPreloadedOnly)
-	must(t, err)
+	p := value(waybill.NewVerificationPolicy(waybill.NeverVerifyAllowlistedImages, []string{"nginx", "registry.example.com/public/*"}, waybill.AllowlistPreloadedOnly))
 	errorIf(t, p.Mode() != waybill.NeverVerifyAllowlistedImages || p.Scope() != waybill.AllowlistPreloadedOnly, "%v, %v", p.Mode(), p.Scope())
 	each := []struct {
 		name   string
@@ -39,16 +38,14 @@ func TestPolicy(t *testing.T) {
 
 func TestOnlyWhatTheRegistryChecked(t *testing.T) {
 	var standard *waybill.VerificationPolicy
-	policy, err := standard.WithProofs(waybill.ProofRule{Pattern: "registry.example.com/*", Proofs: waybill.ProofsRegistry})
-	must(t, err)
+	policy := value(standard.WithProofs(waybill.ProofRule{Pattern: "registry.example.com/*", Proofs: waybill.ProofsRegistry}))
 	errorIf(t, policy.ProofCounts("registry.example.com/a", waybill.CheckerMirror) || !policy.ProofCounts("nginx", waybill.CheckerMirror) ||
 		!standard.ProofCounts("registry.example.com/a", waybill.CheckerUnknown), "the rule is another")
 	wantCode(t, second(policy.WithProofs(waybill.ProofRule{}, waybill.ProofRule{})), waybill.ErrInvalidArgument)
 
 	options := optionsIn(scratch(t))
 	options.Policy = policy
-	s, err := waybill.Open(context.Background(), options)
-	must(t, err)
+	s := value(waybill.Open(context.Background(), options))
 	defer s.Close()
 	image := waybill.ImageCopy{Image: "registry.example.com/a:v1", ImageRef: "sha256:a"}
 	end := time.Unix(4_000_000_000, 0)
@@ -61,8 +58,7 @@ func TestOnlyWhatTheRegistryChecked(t *testing.T) {
 		d := s.MustAttemptPull(image, waybill.PodCredentials{})
 		errorIf(t, d.Pull() != (checker == waybill.CheckerMirror), "%v: %+v", checker, d)
 	}
-	record, err := s.GetRecord(image)
-	must(t, err)
+	record := value(s.GetRecord(image))
 	p := record.Proofs["registry.example.com/a"].NodePods
 	errorIf(t, p.Checker != waybill.CheckerRegistry || !p.GoodUntil.Equal(end), "%+v", p)
 }

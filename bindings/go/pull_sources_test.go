@@ -24,10 +24,8 @@ default_runtime_name = "runc"
 [plugins."io.containerd.grpc.v1.cri".registry.mirrors."*"]
 endpoint = ["http://127.0.0.1:5000", "https://registry.example.com"]
 `)
-	pulls, err := waybill.ReadRuntimePulls(waybill.RuntimeAnswers{Version: "containerd 1.7.27", Root: root})
-	must(t, err)
-	sources, err := waybill.PullSourcesOf(pulls, image, "")
-	must(t, err)
+	pulls := value(waybill.ReadRuntimePulls(waybill.RuntimeAnswers{Version: "containerd 1.7.27", Root: root}))
+	sources := value(waybill.PullSourcesOf(pulls, image, ""))
 	want := waybill.PullSources{
 		Registry: "registry.example.com",
 		Others: []waybill.PullSource{{
@@ -42,11 +40,9 @@ endpoint = ["http://127.0.0.1:5000", "https://registry.example.com"]
 		Checker: waybill.CheckerMirror,
 	}
 	errorIf(t, !reflect.DeepEqual(sources, want), "%+v", sources)
-	guest, err := waybill.PullSourcesOf(pulls, image, "kata-remote")
-	must(t, err)
+	guest := value(waybill.PullSourcesOf(pulls, image, "kata-remote"))
 	errorIf(t, guest.Checker != waybill.CheckerGuest || guest.Checker.String() != "guest", "%+v", guest)
 	pulls.Problems = append(pulls.Problems, "seen by the caller")
-	unknown, err := waybill.PullSourcesOf(pulls, image, "")
-	must(t, err)
+	unknown := value(waybill.PullSourcesOf(pulls, image, ""))
 	errorIf(t, unknown.Checker != waybill.CheckerUnknown || !reflect.DeepEqual(unknown.Problems, pulls.Problems), "%+v", unknown)
 }

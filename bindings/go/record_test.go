@@ -24,12 +24,10 @@ func TestRecordsComeBackAsTheyWent(t *testing.T) {
 			t.Fatalf("%+v: %v", r, err)
 		}
 		stored[r.ImageRef+"\x00"+r.RuntimeHandler] = r
-		got, err := s.GetRecord(waybill.ImageCopy{ImageRef: r.ImageRef, RuntimeHandler: r.RuntimeHandler})
-		must(t, err)
+		got := value(s.GetRecord(waybill.ImageCopy{ImageRef: r.ImageRef, RuntimeHandler: r.RuntimeHandler}))
 		compareRecords(t, r, got)
 	}
-	records, err := s.ListRecords()
-	must(t, err)
+	records := value(s.ListRecords())
 	for _, got := range records {
 		key := got.ImageRef + "\x00" + got.RuntimeHandler
 		compareRecords(t, stored[key], got)
@@ -100,8 +98,7 @@ func compareRecords(t testing.TB, want, got waybill.ImagePulledRecord) {
 
 func TestRecordErrors(t *testing.T) {
 	s := newStore(t)
-	_, err := s.GetRecord(waybill.ImageCopy{ImageRef: "sha256:none"})
-	wantCode(t, err, waybill.ErrNotFound)
+	wantCode(t, second(s.GetRecord(waybill.ImageCopy{ImageRef: "sha256:none"})), waybill.ErrNotFound)
 	wantCode(t, s.PutRecord(waybill.ImagePulledRecord{}), waybill.ErrInvalidArgument)
 	huge := strings.Repeat("x", 1<<20)
 	for what, err := range map[string]error{
@@ -142,19 +139,17 @@ func TestPrune(t *testing.T) {
 	for i := range 4 {
 		pull(t, s, imageOf(i), refOf(i), waybill.ImagePullCredentials{NodePodsAccessible: true})
 	}
-	token, err := s.BeginList()
-	must(t, err)
+	token := value(s.BeginList())
 	pull(t, s, imageOf(3), refOf(3), waybill.ImagePullCredentials{NodePodsAccessible: true})
-	var report waybill.PruneReport
 	want := waybill.PruneReport{Examined: 4, Removed: 2, KeptInList: 1, KeptNewer: 1}
 	// A dry run reports what the real run then does.
 	for _, options := range [][]waybill.ChangeOption{{waybill.DryRun}, {}} {
-		report, err = s.Prune([]waybill.ImageOnNode{{ID: refOf(0)}}, token, options...)
+		report, err := s.Prune([]waybill.ImageOnNode{{ID: refOf(0)}}, token, options...)
 		errorIf(t, err != nil || report != want, "%v: %+v, %v", options, report, err)
 	}
 	wantCode(t, second(s.GetRecord(waybill.ImageCopy{ImageRef: refOf(1)})), waybill.ErrNotFound) // not remembered
 	wantCode(t, second(s.Prune(nil, token)), waybill.ErrInvalidArgument)
 	wantCode(t, second(s.PruneBefore(nil, time.Unix(1_000_000_000, 0))), waybill.ErrInvalidArgument)
-	report, err = s.PruneBefore(nil, time.Unix(1_000_000_002, 0), waybill.AllowEmpty)
+	report, err := s.PruneBefore(nil, time.Unix(1_000_000_002, 0), waybill.AllowEmpty)
 	errorIf(t, err != nil || report.Removed != 2, "%+v, %v", report, err)
 }

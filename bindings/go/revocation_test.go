@@ -55,8 +55,7 @@ func TestForget(t *testing.T) {
 	report, err = s.ForgetImage(waybill.ImageCopy{ImageRef: ref})
 	wantReport(t, report, err, waybill.ForgetReport{Records: 1, NodePods: 1, Stored: true})
 
-	revocations, err := s.ListRevocations()
-	must(t, err)
+	revocations := value(s.ListRevocations())
 	got := map[waybill.Revocation]bool{}
 	for _, r := range revocations {
 		errorIf(t, r.Commit == 0 || time.Since(r.Since) > time.Hour || time.Since(r.Since) < -time.Hour, "%+v", r)
@@ -82,8 +81,7 @@ func TestReconcile(t *testing.T) {
 	s := newStore(t)
 	pull(t, s, image, ref, bySecret)
 	pull(t, s, image, ref, byAccount)
-	token, err := s.BeginList()
-	must(t, err)
+	token := value(s.BeginList())
 	pull(t, s, image, "sha256:newer", byEqual)
 	exist := waybill.ExistingCredentials{
 		Secrets:         []waybill.CredentialName{nameOf},
@@ -105,8 +103,7 @@ func TestReconcile(t *testing.T) {
 	}
 	wantCode(t, second(s.Reconcile(many, token)), waybill.ErrLimitExceeded)
 	wantReason(t, s, app, ofSecret, waybill.ReasonSecretHashMatches)
-	token, err = s.BeginList()
-	must(t, err)
+	token = value(s.BeginList())
 	if report, err = s.Reconcile(waybill.ExistingCredentials{}, token, waybill.AllowEmpty); err != nil || report.Gone != 2 {
 		t.Errorf("%+v, %v", report, err)
 	}
@@ -124,17 +121,14 @@ func TestAges(t *testing.T) {
 	clock.Set(clock.Now().Add(time.Minute))
 	pull(t, s, image, ref, byAccount)
 	pull(t, s, image, "sha256:all", forAll)
-	records, err := s.ListRecords()
-	must(t, err)
+	records := value(s.ListRecords())
 	for _, r := range records {
 		p := r.Proofs[appName]
 		if r.ImageRef == "sha256:all" {
 			errorIf(t, p.NodePods.Proven != proven.Add(time.Minute) || p.NodePods.PullBegan == 0 || p.Secrets != nil || p.ServiceAccounts != nil, "%+v", r)
 			continue
 		}
-		if len(p.Secrets) != 1 || len(p.ServiceAccounts) != 1 || p.NodePods != (waybill.Proof{}) {
-			t.Fatalf("%+v", r)
-		}
+		fatalIf(t, len(p.Secrets) != 1 || len(p.ServiceAccounts) != 1 || p.NodePods != (waybill.Proof{}), "%+v", r)
 		errorIf(t, p.Secrets[0].Proven != proven || p.Secrets[0].PullBegan == 0 ||
 			p.ServiceAccounts[0].Proven != proven.Add(time.Minute) || p.ServiceAccounts[0].PullBegan <= p.Secrets[0].PullBegan, "%+v", p)
 		// Proofs are the store's to say.
@@ -158,8 +152,7 @@ func TestAges(t *testing.T) {
 		waybill.ReasonProofTooOld:       nil, // as the store remembers them
 		waybill.ReasonSecretHashMatches: {Credentials: 100 * time.Hour},
 	} {
-		observer, err := waybill.Observe(waybill.ObserveOptions{Directory: o.Directory, Clock: clock, Ages: ages})
-		must(t, err)
+		observer := value(waybill.Observe(waybill.ObserveOptions{Directory: o.Directory, Clock: clock, Ages: ages}))
 		wantReason(t, observer, app, ofSecret, want)
 		must(t, observer.Close())
 	}

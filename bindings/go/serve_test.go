@@ -30,11 +30,10 @@ func TestServe(t *testing.T) {
 	wantCode(t, s.Serve(waybill.ServeOptions{}), waybill.ErrConflict)
 
 	// The owner greets, and a client that says nothing does not keep Close from returning.
-	c, err := net.Dial("unix", socket)
-	must(t, err)
+	c := value(net.Dial("unix", socket))
 	defer c.Close()
 	greeting := make([]byte, 8)
-	_, err = io.ReadFull(c, greeting)
+	_, err := io.ReadFull(c, greeting)
 	errorIf(t, err != nil || string(greeting) != "waybill\x00", "%q, %v", greeting, err)
 	must(t, s.Close())
 	_, err = os.Lstat(socket)
@@ -52,9 +51,7 @@ func TestMakeBackup(t *testing.T) {
 	s := open(t, o)
 	pull(t, s, image, ref, waybill.ImagePullCredentials{NodePodsAccessible: true})
 	backup, err := s.MakeBackup()
-	if err != nil || backup.SchemaVersion != waybill.NewestSchema() || backup.Bytes == 0 {
-		t.Fatalf("%+v, %v", backup, err)
-	}
+	fatalIf(t, err != nil || backup.SchemaVersion != waybill.NewestSchema() || backup.Bytes == 0, "%+v, %v", backup, err)
 	listed, err := waybill.ListBackups(o.Directory)
 	errorIf(t, err != nil || len(listed) != 1 || listed[0] != backup, "%+v, %v", listed, err)
 	intend(t, s, waybill.ImageCopy{Image: "other:v1"}) // it goes on

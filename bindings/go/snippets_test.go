@@ -42,8 +42,7 @@ func TestSnippets(t *testing.T) {
 	files := []string{filepath.Join(scratch, "names.go")}
 	must(t, os.WriteFile(files[0], []byte(snippetNames), 0o600))
 	for _, page := range []string{"README.md", "../../docs/linking.md"} {
-		text, err := os.ReadFile(page)
-		must(t, err)
+		text := value(os.ReadFile(page))
 		blocks := block.FindAllSubmatchIndex(text, -1)
 		errorIf(t, len(blocks) == 0, "%s has no Go", page)
 		for _, at := range blocks {

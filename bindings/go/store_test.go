@@ -39,8 +39,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	if _, err = waybill.Observe(waybill.ObserveOptions{}); err == nil {
 		t.Error("the zero options observe something")
 	}
-	_, err = waybill.Observe(waybill.ObserveOptions{Directory: filepath.Join(directory, "none")})
-	wantCode(t, err, waybill.ErrNotFound)
+	wantCode(t, second(waybill.Observe(waybill.ObserveOptions{Directory: filepath.Join(directory, "none")})), waybill.ErrNotFound)
 
 	for want, change := range map[error]func(*waybill.Options){
 		waybill.ErrInvalidArgument: func(o *waybill.Options) { o.Witness = waybill.Witness{} },
@@ -59,16 +58,14 @@ func TestTrace(t *testing.T) {
 	directory := scratch(t)
 	o := optionsIn(directory)
 	o.Trace = &waybill.Trace{Path: filepath.Join(directory, "trace"), Files: 101}
-	_, err := waybill.Open(context.Background(), o)
-	wantCode(t, err, waybill.ErrInvalidArgument)
+	wantCode(t, second(waybill.Open(context.Background(), o)), waybill.ErrInvalidArgument)
 	o.Trace.Files = 0
 	s := open(t, o)
 	pull(t, s, image, ref, waybill.ImagePullCredentials{KubernetesSecrets: []waybill.ImagePullSecret{secret}})
 	m := s.Metrics()
 	errorIf(t, !m.WritesTrace || m.TraceEventsDropped != 0, "metrics: writes %v, dropped %d", m.WritesTrace, m.TraceEventsDropped)
 	must(t, s.Close())
-	text, err := os.ReadFile(o.Trace.Path)
-	must(t, err)
+	text := value(os.ReadFile(o.Trace.Path))
 	for _, part := range []string{`{"waybill_trace":1,"source":"owner"}`, `"event":"pullBegun"`, `"event":"pulled"`} {
 		errorIf(t, !strings.Contains(string(text), part), "the trace lacks %s:\n%s", part, text)
 	}
@@ -78,13 +75,12 @@ func TestTrace(t *testing.T) {
 func TestContexts(t *testing.T) {
 	o := optionsIn(scratch(t))
 	//lint:ignore SA1012 the error for such a caller
-	_, err := waybill.Open(nil, o) //nolint:staticcheck
-	wantCode(t, err, waybill.ErrInvalidArgument)
+	wantCode(t, second(waybill.Open(nil, o)), waybill.ErrInvalidArgument) //nolint:staticcheck
 
 	ctx, cancel := context.WithCancelCause(context.Background())
 	reason := errors.New("the node shuts down")
 	cancel(reason)
-	_, err = waybill.Open(ctx, o)
+	_, err := waybill.Open(ctx, o)
 	for _, want := range []error{waybill.ErrInterrupted, reason, context.Canceled} {
 		wantCode(t, err, want)
 	}
@@ -96,8 +92,7 @@ func TestContexts(t *testing.T) {
 	wantCode(t, err, waybill.ErrInterrupted)
 	_, err = waybill.Migrate(ctx, waybill.MigrateOptions{})
 	wantCode(t, err, waybill.ErrInterrupted)
-	_, err = waybill.Restore(ctx, waybill.RestoreOptions{})
-	wantCode(t, err, waybill.ErrInterrupted)
+	wantCode(t, second(waybill.Restore(ctx, waybill.RestoreOptions{})), waybill.ErrInterrupted)
 
 	live, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -186,8 +181,7 @@ func second[T any](_ T, err error) error { return err }
 func TestDroppedStoreIsClosed(t *testing.T) {
 	o := optionsIn(scratch(t))
 	func() {
-		s, err := waybill.Open(context.Background(), o)
-		must(t, err)
+		s := value(waybill.Open(context.Background(), o))
 		intend(t, s, waybill.ImageCopy{Image: image})
 	}()
 	for range 10_000 {
@@ -206,12 +200,10 @@ func TestObserver(t *testing.T) {
 	o := optionsIn(scratch(t))
 	s := open(t, o)
 	pull(t, s, image, ref, waybill.ImagePullCredentials{NodePodsAccessible: true})
-	_, err := waybill.Observe(waybill.ObserveOptions{Directory: o.Directory})
-	wantCode(t, err, waybill.ErrOwned)
+	wantCode(t, second(waybill.Observe(waybill.ObserveOptions{Directory: o.Directory})), waybill.ErrOwned)
 	must(t, s.Close())
 
-	observer, err := waybill.Observe(waybill.ObserveOptions{Directory: o.Directory})
-	must(t, err)
+	observer := value(waybill.Observe(waybill.ObserveOptions{Directory: o.Directory}))
 	defer observer.Close()
 	d := observer.MustAttemptPull(app, withSecrets())
 	errorIf(t, d.Pull() || d.Reason != waybill.ReasonNodePodsAccessible, "%+v", d)
@@ -230,8 +222,7 @@ func TestClockAndPolicyLive(t *testing.T) {
 	s := func() *waybill.Store {
 		o := optionsIn(scratch(t))
 		o.Clock = waybill.NewManualClock(now)
-		policy, err := waybill.NewVerificationPolicy(waybill.AlwaysVerify, nil, waybill.AllowlistAnyImage)
-		must(t, err)
+		policy := value(waybill.NewVerificationPolicy(waybill.AlwaysVerify, nil, waybill.AllowlistAnyImage))
 		o.Policy = policy
 		return open(t, o)
 	}()

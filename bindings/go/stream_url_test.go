@@ -19,9 +19,7 @@ import (
 func refusalOf(t testing.TB, err error) waybill.StreamURLRefusal {
 	t.Helper()
 	var refused *waybill.StreamURLError
-	if !errors.As(err, &refused) {
-		t.Fatalf("not a refusal: %v", err)
-	}
+	fatalIf(t, !errors.As(err, &refused), "not a refusal: %v", err)
 	errorIf(t, refused.Message == "" || strings.Contains(refused.Error(), "t0ken"), "message %q", refused.Message)
 	return refused.Refusal
 }
@@ -206,16 +204,12 @@ func TestStreamURLsAgainstNetURL(t *testing.T) {
 		text := d.url()
 		address, err := waybill.CheckStreamURL(text, judge.policy)
 		if err != nil {
-			if address != (waybill.StreamAddress{}) {
-				t.Fatalf("%q: refused with %+v", text, address)
-			}
+			fatalIf(t, address != (waybill.StreamAddress{}), "%q: refused with %+v", text, address)
 			continue
 		}
 		accepted++
 		u, err := url.Parse(text)
-		if err != nil {
-			t.Fatalf("%q: Go refuses it: %v", text, err)
-		}
+		fatalIf(t, err != nil, "%q: Go refuses it: %v", text, err)
 		if problem := judge.problem(u, address); problem != "" {
 			t.Fatalf("%q with %+v: %+v, but Go: %s", text, judge.policy, address, problem)
 		}
@@ -227,20 +221,14 @@ func TestStreamURLsAgainstNetURL(t *testing.T) {
 			}
 			followed++
 			reference, err := url.Parse(location)
-			if err != nil {
-				t.Fatalf("%q from %q: Go refuses it: %v", location, text, err)
-			}
+			fatalIf(t, err != nil, "%q from %q: Go refuses it: %v", location, text, err)
 			resolved := u.ResolveReference(reference)
 			if problem := judge.problem(resolved, to); problem != "" {
 				t.Fatalf("%q from %q with %+v: %+v, but Go: %s", location, text, judge.policy, to, problem)
 			}
-			if !judge.policy.SameHostRedirects || to.Host != address.Host || address.Scheme == "https" && to.Scheme != "https" {
-				t.Fatalf("%q from %q: followed", location, text)
-			}
+			fatalIf(t, !judge.policy.SameHostRedirects || to.Host != address.Host || address.Scheme == "https" && to.Scheme != "https", "%q from %q: followed", location, text)
 			again, err := waybill.CheckStreamURL(resolved.String(), judge.policy)
-			if err != nil || again != to {
-				t.Fatalf("%q from %q: %+v, and %+v (%v) as one", location, text, to, again, err)
-			}
+			fatalIf(t, err != nil || again != to, "%q from %q: %+v, and %+v (%v) as one", location, text, to, again, err)
 		}
 	}
 	errorIf(t, accepted < 2000 || followed < 500, "only %d accepted, %d followed", accepted, followed)

@@ -23,8 +23,7 @@ func TestUserNamespaces(t *testing.T) {
 		errorIf(t, err != nil || !reflect.DeepEqual(got, want), "%+v, %v", got, err)
 	}
 	request := waybill.UserNamespaceRequest{PodUID: podUID, HostUsers: &no}
-	got, err := s.GetOrCreateUserNamespace(request)
-	must(t, err)
+	got := value(s.GetOrCreateUserNamespace(request))
 	errorIf(t, len(got.UIDs) != 1 || got.UIDs[0].Length != 65536 || got.UIDs[0].HostID < 65536 || !reflect.DeepEqual(got.UIDs, got.GIDs) || got.Mode != waybill.ModePod, "%+v", got)
 	again, err := s.GetOrCreateUserNamespace(request)
 	errorIf(t, err != nil || !reflect.DeepEqual(again, got), "the second time: %+v, %v", again, err)
@@ -59,13 +58,10 @@ func TestUserNamespaceCleanup(t *testing.T) {
 	s, o := withHandlers(t)
 	no := false
 	for i := range 4 {
-		_, err := s.GetOrCreateUserNamespace(waybill.UserNamespaceRequest{PodUID: fmt.Sprint("pod-", i), HostUsers: &no})
-		must(t, err)
+		value(s.GetOrCreateUserNamespace(waybill.UserNamespaceRequest{PodUID: fmt.Sprint("pod-", i), HostUsers: &no}))
 	}
-	token, err := s.BeginList()
-	must(t, err)
-	_, err = s.GetOrCreateUserNamespace(waybill.UserNamespaceRequest{PodUID: "pod-3", HostUsers: &no})
-	must(t, err)
+	token := value(s.BeginList())
+	value(s.GetOrCreateUserNamespace(waybill.UserNamespaceRequest{PodUID: "pod-3", HostUsers: &no}))
 	wantCode(t, second(s.CleanUpUserNamespaces(nil, nil, token)), waybill.ErrInvalidArgument)
 	dry, err := s.CleanUpUserNamespaces(nil, nil, token, waybill.AllowEmpty, waybill.DryRun)
 	errorIf(t, err != nil || dry.Released != 3, "%+v, %v", dry, err)
