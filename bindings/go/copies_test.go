@@ -13,16 +13,10 @@ import (
 func TestCopiesLive(t *testing.T) {
 	store, policy, clock := copies(t)
 	collect()
-	if !clock.Now().Equal(time.Unix(1_700_000_000, 0)) {
-		t.Error("the clock stands at", clock.Now())
-	}
-	if policy.Mode() != waybill.AlwaysVerify || !policy.RequiresVerification("nginx", waybill.OriginPreloaded) {
-		t.Error("the policy is", policy.Mode())
-	}
+	errorIf(t, !clock.Now().Equal(time.Unix(1_700_000_000, 0)), "the clock stands at %v", clock.Now())
+	errorIf(t, policy.Mode() != waybill.AlwaysVerify || !policy.RequiresVerification("nginx", waybill.OriginPreloaded), "the policy is %v", policy.Mode())
 	intend(t, &store, waybill.ImageCopy{Image: image})
-	if d := store.MustAttemptPull(app, waybill.PodCredentials{}); d.Reason != waybill.ReasonNoEvidence {
-		t.Error("decided", d)
-	}
+	wantReason(t, &store, app, waybill.PodCredentials{}, waybill.ReasonNoEvidence)
 	must(t, store.Close())
 	wantCode(t, store.Close(), waybill.ErrClosed)
 }
@@ -64,7 +58,5 @@ func TestClockOverwritten(t *testing.T) {
 	collect()
 	pull(t, store, image, ref, waybill.ImagePullCredentials{NodePodsAccessible: true})
 	record := value(store.GetRecord(waybill.ImageCopy{ImageRef: ref}))
-	if !record.LastUpdatedTime.Equal(time.Unix(1_700_000_000, 0)) {
-		t.Error("recorded at", record.LastUpdatedTime)
-	}
+	errorIf(t, !record.LastUpdatedTime.Equal(time.Unix(1_700_000_000, 0)), "recorded at %v", record.LastUpdatedTime)
 }

@@ -174,15 +174,13 @@ func TestOpenPulls(t *testing.T) {
 		must(t, s.Close())
 		o.ContinuesPulls = c.continues
 		s = open(t, o)
-		if pulls, err = s.OpenPulls(); err != nil || len(pulls) != 1 || pulls[0].State != c.want {
-			t.Errorf("%+v: %+v, %v", c, pulls, err)
-		}
+		pulls, err = s.OpenPulls()
+		errorIf(t, err != nil || len(pulls) != 1 || pulls[0].State != c.want, "%+v: %+v, %v", c, pulls, err)
 	}
 	must(t, s.DropOpenPull(pulls[0].ID, "the registry was never reached", waybill.DryRun))
 	must(t, s.DropOpenPull(pulls[0].ID, "the registry was never reached"))
-	if pulls, err = s.OpenPulls(); len(pulls) != 0 || err != nil {
-		t.Errorf("%+v, %v", pulls, err)
-	}
+	pulls, err = s.OpenPulls()
+	errorIf(t, len(pulls) != 0 || err != nil, "%+v, %v", pulls, err)
 }
 
 // Of a pull that was cut: whether it can bring anything any more, and what it did not bring.

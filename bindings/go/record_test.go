@@ -20,9 +20,7 @@ func TestRecordsComeBackAsTheyWent(t *testing.T) {
 	stored := map[string]waybill.ImagePulledRecord{}
 	for i := range 200 {
 		r := randomRecord(random, fmt.Sprintf("sha256:%d", i))
-		if err := s.PutRecord(r); err != nil {
-			t.Fatalf("%+v: %v", r, err)
-		}
+		must(t, s.PutRecord(r))
 		stored[r.ImageRef+"\x00"+r.RuntimeHandler] = r
 		got := value(s.GetRecord(waybill.ImageCopy{ImageRef: r.ImageRef, RuntimeHandler: r.RuntimeHandler}))
 		compareRecords(t, r, got)

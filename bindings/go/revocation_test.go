@@ -104,9 +104,8 @@ func TestReconcile(t *testing.T) {
 	wantCode(t, second(s.Reconcile(many, token)), waybill.ErrLimitExceeded)
 	wantReason(t, s, app, ofSecret, waybill.ReasonSecretHashMatches)
 	token = value(s.BeginList())
-	if report, err = s.Reconcile(waybill.ExistingCredentials{}, token, waybill.AllowEmpty); err != nil || report.Gone != 2 {
-		t.Errorf("%+v, %v", report, err)
-	}
+	report, err = s.Reconcile(waybill.ExistingCredentials{}, token, waybill.AllowEmpty)
+	errorIf(t, err != nil || report.Gone != 2, "%+v, %v", report, err)
 }
 
 func TestAges(t *testing.T) {

@@ -258,9 +258,8 @@ func TestManualClock(t *testing.T) {
 }
 
 func TestVersions(t *testing.T) {
-	if waybill.Version() == "" || waybill.OldestSchema() < 1 || waybill.NewestSchema() < waybill.OldestSchema() {
-		t.Error(waybill.Version(), waybill.OldestSchema(), waybill.NewestSchema())
-	}
+	oldest, newest := waybill.OldestSchema(), waybill.NewestSchema()
+	errorIf(t, waybill.Version() == "" || oldest < 1 || newest < oldest, "%v, %v, %v", waybill.Version(), oldest, newest)
 }
 
 // With a tested LMDB it changes nothing.

@@ -60,15 +60,12 @@ func TestLintStreaming(t *testing.T) {
 
 func TestStreamingNames(t *testing.T) {
 	version, err := waybill.ParseKubernetesVersion("v1.36.0-rc.1+k3s1")
-	if err != nil || version.String() != "1.36" {
-		t.Error(version, err)
-	}
+	errorIf(t, err != nil || version.String() != "1.36", "%v, %v", version, err)
 	_, err = waybill.ParseKubernetesVersion("latest")
 	errorIf(t, !errors.Is(err, waybill.ErrInvalidArgument), "%v", err)
 	for gate := waybill.GateStreamingProxyRedirects; gate <= waybill.GateAllBeta; gate++ {
-		if found, ok := waybill.FindStreamingGate(gate.String()); !ok || found != gate {
-			t.Error(gate, found, ok)
-		}
+		found, ok := waybill.FindStreamingGate(gate.String())
+		errorIf(t, !ok || found != gate, "%v: %v, %v", gate, found, ok)
 	}
 	_, ok := waybill.FindStreamingGate("x")
 	errorIf(t, ok, "found x")
