@@ -34,9 +34,8 @@ func TestOpenAgainRemembers(t *testing.T) {
 func TestOptionsAreChecked(t *testing.T) {
 	directory := scratch(t)
 	ctx := context.Background()
-	_, err := waybill.Open(ctx, waybill.Options{})
-	wantCode(t, err, waybill.ErrInvalidArgument)
-	if _, err = waybill.Observe(waybill.ObserveOptions{}); err == nil {
+	wantCode(t, second(waybill.Open(ctx, waybill.Options{})), waybill.ErrInvalidArgument)
+	if _, err := waybill.Observe(waybill.ObserveOptions{}); err == nil {
 		t.Error("the zero options observe something")
 	}
 	wantCode(t, second(waybill.Observe(waybill.ObserveOptions{Directory: filepath.Join(directory, "none")})), waybill.ErrNotFound)
@@ -86,12 +85,9 @@ func TestContexts(t *testing.T) {
 	}
 
 	s := open(t, o)
-	_, err = s.Verify(ctx)
-	wantCode(t, err, waybill.ErrInterrupted)
-	_, err = s.Export(ctx, waybill.ExportOptions{})
-	wantCode(t, err, waybill.ErrInterrupted)
-	_, err = waybill.Migrate(ctx, waybill.MigrateOptions{})
-	wantCode(t, err, waybill.ErrInterrupted)
+	wantCode(t, second(s.Verify(ctx)), waybill.ErrInterrupted)
+	wantCode(t, second(s.Export(ctx, waybill.ExportOptions{})), waybill.ErrInterrupted)
+	wantCode(t, second(waybill.Migrate(ctx, waybill.MigrateOptions{})), waybill.ErrInterrupted)
 	wantCode(t, second(waybill.Restore(ctx, waybill.RestoreOptions{})), waybill.ErrInterrupted)
 
 	live, stop := context.WithCancel(context.Background())

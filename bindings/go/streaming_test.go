@@ -50,8 +50,7 @@ func TestAStreamOpensOnce(t *testing.T) {
 		if request.Kind == other {
 			other = waybill.StreamExec
 		}
-		_, err := s.Consume(token, other)
-		wantCode(t, err, waybill.ErrNotFound)
+		wantCode(t, second(s.Consume(token, other)), waybill.ErrNotFound)
 		got, err := s.Consume(token, request.Kind)
 		errorIf(t, err != nil || !reflect.DeepEqual(got, request), "%+v, %v, not %+v", got, err, request)
 		wantCode(t, second(s.Consume(token, request.Kind)), waybill.ErrNotFound)
@@ -124,8 +123,7 @@ func TestStreamingOptions(t *testing.T) {
 	must(t, openStreaming(t, o).Close())
 	observer := value(waybill.ObserveStreaming(o.Directory))
 	defer observer.Close()
-	_, err := observer.Prepare(execRequest)
-	wantCode(t, err, waybill.ErrNotOwner)
+	wantCode(t, second(observer.Prepare(execRequest)), waybill.ErrNotOwner)
 	streams, err := observer.List()
 	errorIf(t, err != nil || len(streams) != 0, "%+v, %v", streams, err)
 }
@@ -153,12 +151,9 @@ func TestAStreamingStoreThatIsNotOpen(t *testing.T) {
 	must(t, closed.Close())
 	for name, s := range map[string]*waybill.StreamingStore{"nil": nil, "zero": {}, "closed": closed} {
 		t.Run(name, func(t *testing.T) {
-			_, err := s.Prepare(execRequest)
-			wantCode(t, err, waybill.ErrClosed)
-			_, err = s.Consume("", waybill.StreamExec)
-			wantCode(t, err, waybill.ErrClosed)
-			_, err = s.List()
-			wantCode(t, err, waybill.ErrClosed)
+			wantCode(t, second(s.Prepare(execRequest)), waybill.ErrClosed)
+			wantCode(t, second(s.Consume("", waybill.StreamExec)), waybill.ErrClosed)
+			wantCode(t, second(s.List()), waybill.ErrClosed)
 			wantCode(t, second(s.Verify()), waybill.ErrClosed)
 			wantCode(t, s.Close(), waybill.ErrClosed)
 			wantEqual(t, s.Counters(), (waybill.StreamingCounters{}))
