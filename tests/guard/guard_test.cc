@@ -152,6 +152,10 @@ class Node {
     return options;
   }
   void Start() { guard_ = Must(Guard::Start(Options())); }
+  void StartWith(std::vector<ImageOnNode> on_node) {
+    images = std::move(on_node);
+    Start();
+  }
   // On a node with one image, which the tenant a pulled.
   void HasOne() {
     images = {Listed('1', kAppV1)};
@@ -172,6 +176,10 @@ class Node {
   void StartLongAgo() {
     Start();
     ListAfter(8000);
+  }
+  void StartLongAgo(std::vector<ImageOnNode> on_node) {
+    images = std::move(on_node);
+    StartLongAgo();
   }
   // In order, and again.
   void Restart() {
@@ -218,8 +226,20 @@ class Node {
     auto token = Must(guard_->BeginList());
     Must(guard_->TakeList(token, images));
   }
+  void List(std::vector<ImageOnNode> now) {
+    images = std::move(now);
+    List();
+  }
   void ListAfter(std::int64_t seconds) {
     clock_.AdvanceSeconds(seconds);
+    List();
+  }
+  void ListAfter(std::int64_t seconds, std::vector<ImageOnNode> now) {
+    clock_.AdvanceSeconds(seconds);
+    List(std::move(now));
+  }
+  void Comes(char digit, const std::string& tag) {
+    images.push_back(Listed(digit, tag));
     List();
   }
   void Follow() {
@@ -288,8 +308,7 @@ class Node {
 BOOST_AUTO_TEST_CASE(a_first_start_changes_nothing_that_is_right) {
   Node node;
   node.WriteRecord('1', {"a"});
-  node.images = {Listed('1', kAppV1), Listed('2', "r.example/pre/loaded:1")};
-  node.Start();
+  node.StartWith({Listed('1', kAppV1), Listed('2', "r.example/pre/loaded:1")});
   BOOST_TEST((node.Stored('1') == node.Record(Ref('1'))->credential_mapping));
   BOOST_TEST(!node.Record(Ref('2')));
   BOOST_TEST(node.guard().status().files_written == 0);
@@ -375,8 +394,7 @@ BOOST_AUTO_TEST_CASE(a_pull_that_left_no_record_may_still_bring_something) {
   BOOST_TEST((pulls[0].state == PullState::kUnknown));
   BOOST_TEST(node.HasIntent(kAppV1));
   // It arrives late.
-  node.images = {Listed('1', kAppV1)};
-  node.List();
+  node.List({Listed('1', kAppV1)});
   BOOST_TEST(node.IsClosedToAll('1'));
   BOOST_TEST(node.Found(HoleKind::kUnrecordedImage));
 }
@@ -401,10 +419,8 @@ BOOST_AUTO_TEST_CASE(what_a_pull_proves_before_a_list_counts) {
 BOOST_AUTO_TEST_CASE(a_known_image_that_lost_its_name_leaves_the_list_whole) {
   Node node;
   const std::string other = "r.example/other/app:1";
-  node.images = {Listed('1', kAppV1), Listed('2', other)};
-  node.StartLongAgo();
-  node.images = {Listed('1', ""), Listed('3', "r.example/pre/loaded:1")};
-  node.List();
+  node.StartLongAgo({Listed('1', kAppV1), Listed('2', other)});
+  node.List({Listed('1', ""), Listed('3', "r.example/pre/loaded:1")});
   BOOST_TEST(IsGone(node.its_store(), Ref('2')));
 }
 
@@ -462,8 +478,7 @@ BOOST_AUTO_TEST_CASE(a_pull_of_one_tag_proves_nothing_of_another) {
     node.List();
     // What v2 is by now arrives late.
     node.images[0].repo_tags = {kAppV1};
-    node.images.push_back(Listed('2', other));
-    node.List();
+    node.Comes('2', other);
     BOOST_TEST(node.IsClosedToAll('2'));
   }
 }
@@ -508,8 +523,7 @@ BOOST_AUTO_TEST_CASE(a_directory_is_no_record) {
   std::filesystem::create_directory(node.Pulled(Ref('2')));
   Must(node.guard().HandleEvents());
   Must(node.guard().Compare());
-  node.images.push_back(Listed('3', "r.example/by/hand:1"));
-  node.List();
+  node.Comes('3', "r.example/by/hand:1");
   BOOST_TEST(node.guard().status().images == 2U);
   node.Restart();
 }
@@ -528,8 +542,7 @@ BOOST_AUTO_TEST_CASE(a_kubelet_with_waybill_inside_may_come_later) {
 BOOST_AUTO_TEST_CASE(what_came_without_the_kubelet_is_open) {
   Node node;
   node.Start();
-  node.images = {Listed('1', "r.example/by/hand:1")};
-  node.List();
+  node.List({Listed('1', "r.example/by/hand:1")});
   BOOST_TEST(!node.Record(Ref('1')));
   BOOST_TEST(node.holes.empty());
   node.Restart();
@@ -540,19 +553,16 @@ BOOST_AUTO_TEST_CASE(what_came_without_the_kubelet_is_open) {
 BOOST_AUTO_TEST_CASE(an_image_whose_name_comes_a_moment_later_is_not_closed_for_good) {
   Node node;
   node.Start();
-  node.images = {Listed('1', "")};
-  node.List();
+  node.List({Listed('1', "")});
   BOOST_TEST(node.IsClosedToAll('1'));
   // Nor does it stay in a kubelet's memory.
   BOOST_TEST(!node.KubeletReads('1'));
   node.kubelet_runs = true;
-  node.images = {Listed('1', "r.example/by/hand:1")};
-  node.List();
+  node.List({Listed('1', "r.example/by/hand:1")});
   BOOST_TEST(!node.Record(Ref('1')));
   BOOST_TEST(node.guard().status().waiting.empty());
   // One that never gets a name.
-  node.images.push_back(Listed('2', ""));
-  node.List();
+  node.Comes('2', "");
   node.ListAfter(10);
   BOOST_TEST(node.IsStored('2'));
   BOOST_TEST(node.IsClosedToAll('2'));
@@ -563,8 +573,7 @@ BOOST_AUTO_TEST_CASE(a_file_that_only_closes_goes_with_its_image) {
   Node node;
   node.Start();
   const auto closed = [&] {
-    node.images = {Listed('1', "r.example/by/hand:1"), Listed('2', "")};
-    node.List();
+    node.List({Listed('1', "r.example/by/hand:1"), Listed('2', "")});
     node.ListAfter(10);
     return node.IsClosedToAll('2');
   };
@@ -590,8 +599,7 @@ BOOST_AUTO_TEST_CASE(a_policy_that_opens_what_has_a_record_reads_what_only_close
   Node node;
   node.verifies_recorded = false;
   node.Start();
-  node.images = {Listed('1', "")};
-  node.List();
+  node.List({Listed('1', "")});
   BOOST_TEST(node.IsClosedToAll('1'));
   BOOST_TEST(node.KubeletReads('1'));
 }
@@ -600,14 +608,12 @@ BOOST_AUTO_TEST_CASE(a_policy_that_opens_what_has_a_record_reads_what_only_close
 BOOST_AUTO_TEST_CASE(a_record_of_a_preloaded_image_is_taken_over_before_it_goes) {
   for (int moment = 0; moment < 8; ++moment) {
     Node node;
-    node.images = {Listed('1', kAppV1)};
-    node.Start();
+    node.StartWith({Listed('1', kAppV1)});
     int asked = 0;
     node.meanwhile = [&] {
       if (asked++ == moment) node.WriteRecord('1', {"a"});
     };
-    node.images.push_back(Listed('2', "r.example/other:1"));
-    node.List();
+    node.Comes('2', "r.example/other:1");
     node.Follow();
     BOOST_TEST_CONTEXT("moment " << moment << " of " << asked) {
       const auto known = node.its_store().GetRecord({.image_ref = Ref('1')});
@@ -621,8 +627,7 @@ BOOST_AUTO_TEST_CASE(a_pull_of_an_image_that_was_gone_begins_anew) {
   for (const bool guard_ends_in_a_hurry : {false, true}) {
     Node node;
     node.WriteRecord('1', {"a"});
-    node.images = {Listed('1', kAppV1), Listed('2', "r.example/other:1")};
-    node.Start();
+    node.StartWith({Listed('1', kAppV1), Listed('2', "r.example/other:1")});
     node.images.erase(node.images.begin());
     std::filesystem::remove(node.Pulled(Ref('1')));
     node.clock().AdvanceSeconds(60);
@@ -734,8 +739,7 @@ BOOST_AUTO_TEST_CASE(a_record_that_only_the_kubelet_still_has_outlives_a_stop) {
   node.Start();
   // The image goes; the kubelet's collector comes later.
   const auto all = node.images;
-  node.images = {Listed('2', "r.example/other:1")};
-  node.ListAfter(60);
+  node.ListAfter(60, {Listed('2', "r.example/other:1")});
   BOOST_TEST(Must(node.its_store().GetRecord({.image_ref = Ref('1')})).absent_since.has_value());
   // It is pulled again, which proves nothing new: so the kubelet writes nothing.
   node.images = all;
@@ -755,8 +759,7 @@ BOOST_AUTO_TEST_CASE(what_a_stop_itself_puts_right_is_no_gap) {
 
 BOOST_AUTO_TEST_CASE(a_start_opens_what_the_ledger_opens_though_it_was_pulled_since) {
   Node node;
-  node.images = {Listed('1', kAppV1)};
-  node.Start();  // a first start: preloaded
+  node.StartWith({Listed('1', kAppV1)});  // a first start: preloaded
   node.WriteRecord('1', {"a"});
   node.Follow();
   // What a running kubelet wrote stays.
@@ -771,8 +774,7 @@ BOOST_AUTO_TEST_CASE(the_file_of_an_image_that_is_gone_leaves_nothing_unjudged) 
   node.images = {Listed('1', kAppV1), Listed('2', "r.example/other:1")};
   node.WriteRecord({.image_ref = Ref('1')});
   node.StartLongAgo();
-  node.images = {Listed('2', "r.example/other:1")};
-  node.ListAfter(60);
+  node.ListAfter(60, {Listed('2', "r.example/other:1")});
   BOOST_REQUIRE(node.IsClosedToAll('1'));
   Must(node.guard().Stop());
   node.images.push_back(Listed('3', "r.example/by/hand:1"));
@@ -790,8 +792,7 @@ BOOST_AUTO_TEST_CASE(a_list_of_another_runtime_takes_no_record_away) {
     const auto is_whole = [&] {
       for (char digit = '1'; digit <= '6'; ++digit) BOOST_TEST(node.FileOpensTo(digit, {"a"}));
     };
-    node.images = {all[0]};
-    node.Start();
+    node.StartWith({all[0]});
     is_whole();
     // Each is named, once.
     const auto status = nlohmann::json::parse(Must(node.guard().StatusJson()));
@@ -844,12 +845,10 @@ BOOST_AUTO_TEST_CASE(nor_does_a_wrong_list_while_it_runs) {
       const std::vector<ImageOnNode> all = node.images;
       if (starts_wrongly) node.images = {all[0]};
       node.Start();
-      node.images = {all[0]};
-      node.List();
+      node.List({all[0]});
       BOOST_TEST(node.RecordsOnNode() == 1);
       if (forgets) Must(node.its_store().ForgetNamespace("a"));
-      node.images = all;
-      node.List();
+      node.List(all);
       BOOST_TEST(Must(node.its_store().ListLedger()).empty());
       for (const bool killed : {false, true}) {
         for (const char digit : {'1', '2', '3'}) {
@@ -879,8 +878,7 @@ BOOST_AUTO_TEST_CASE(a_record_beyond_the_limits_closes_its_image) {
     node.Start();
     if (comes_back) node.WriteCredentials('1', many);
     for (int lists = 0; lists < 2; ++lists) {
-      node.images = all;
-      node.List();
+      node.List(all);
       BOOST_TEST(Must(node.its_store().ListLedger()).empty());
       BOOST_TEST(Must(node.its_store().ListRecords()).size() == 2U);
     }
@@ -896,8 +894,7 @@ BOOST_AUTO_TEST_CASE(the_record_of_an_image_that_is_gone_loses_what_was_forgotte
   node.WriteRecord('1', {"a", "b"});
   node.WriteRecord('2', {"a"});
   node.Start();
-  node.images = {Listed('2', "r.example/other:1")};
-  node.ListAfter(60);
+  node.ListAfter(60, {Listed('2', "r.example/other:1")});
   node.ForgetA();
   const std::string before = node.Read(node.Pulled(Ref('1')));
   node.Restart();
@@ -909,8 +906,7 @@ BOOST_AUTO_TEST_CASE(the_record_of_an_image_that_is_gone_loses_what_was_forgotte
 
 BOOST_AUTO_TEST_CASE(what_is_taken_away_is_kept_until_the_next_start_but_one) {
   Node node;
-  node.images = {Listed('1', kAppV1)};
-  node.Start();  // a first start: preloaded
+  node.StartWith({Listed('1', kAppV1)});  // a first start: preloaded
   node.WriteRecord('1', {"a"});
   node.Follow();
   node.WriteFile(node.Pulled(Ref('7')), "{broken");
@@ -934,8 +930,7 @@ BOOST_AUTO_TEST_CASE(what_is_taken_away_is_kept_until_the_next_start_but_one) {
 
 BOOST_AUTO_TEST_CASE(what_can_not_be_kept_stays) {
   Node node;
-  node.images = {Listed('1', kAppV1)};
-  node.Start();
+  node.StartWith({Listed('1', kAppV1)});
   node.WriteRecord('1', {"a"});
   node.Follow();
   node.Stop();
@@ -951,11 +946,9 @@ BOOST_AUTO_TEST_CASE(what_can_not_be_kept_stays) {
 BOOST_AUTO_TEST_CASE(what_a_list_closed_comes_back_closed_unless_it_was_imported) {
   for (const bool imported : {false, true}) {
     Node node;
-    node.images = {Listed('2', "r.example/other:1")};
-    node.Start();
+    node.StartWith({Listed('2', "r.example/other:1")});
     node.Begins(kAppV1);
-    node.images.push_back(Listed('1', kAppV1));
-    node.List();
+    node.Comes('1', kAppV1);
     BOOST_REQUIRE(node.IsClosedToAll('1'));
     node.images.pop_back();
     node.ListAfter(60);
@@ -1012,8 +1005,7 @@ BOOST_AUTO_TEST_CASE(what_is_left_when_all_is_lost_is_no_first_start) {
 
 BOOST_AUTO_TEST_CASE(a_dangling_intent_is_replayed_by_the_rules_of_evidence) {
   Node node;
-  node.images = {Listed('1', kAppV1)};
-  node.Start();  // a first start: preloaded
+  node.StartWith({Listed('1', kAppV1)});  // a first start: preloaded
   node.WriteIntent(kAppV1);
   node.Begins("r.example/b/new:1");
   node.Kill();
@@ -1229,8 +1221,7 @@ BOOST_AUTO_TEST_CASE(a_planted_record_of_an_image_that_is_away_keeps_it_closed) 
 
 BOOST_AUTO_TEST_CASE(what_is_planted_in_pulling_hangs_nobody) {
   Node node;
-  node.images = {Listed('1', "r.example/pre/loaded:1")};
-  node.Start();
+  node.StartWith({Listed('1', "r.example/pre/loaded:1")});
   for (const bool running : {false, true}) {
     if (!running) node.Kill();
     std::filesystem::remove(node.Pulling(kAppV1));
@@ -1241,8 +1232,7 @@ BOOST_AUTO_TEST_CASE(what_is_planted_in_pulling_hangs_nobody) {
     node.List();
     BOOST_TEST(!std::filesystem::exists(std::filesystem::symlink_status(node.Pulling(kAppV1))));
     // A pull of anything may have been planned by it.
-    node.images.push_back(Listed(running ? '4' : '3', "r.example/new:1"));
-    node.List();
+    node.Comes(running ? '4' : '3', "r.example/new:1");
     BOOST_TEST(node.IsClosedToAll(running ? '4' : '3'));
   }
 }
@@ -1260,8 +1250,7 @@ BOOST_AUTO_TEST_CASE(an_intent_without_a_line_end_counts) {
     BOOST_TEST_CONTEXT("running " << running) {
       BOOST_TEST(node.HasPull(kAppV1));
       node.Ends(kAppV1);
-      node.images = {Listed('1', kAppV1)};
-      node.List();
+      node.List({Listed('1', kAppV1)});
       BOOST_TEST(node.IsClosedToAll('1'));
     }
   }
@@ -1340,8 +1329,7 @@ BOOST_AUTO_TEST_CASE(folders_behind_symlinks_are_kept_right) {
                             std::filesystem::copy_options::recursive);
       std::filesystem::create_directory_symlink(target.string() + ".other", at);
       Must(node.guard().Compare());
-      node.images.push_back(Listed('3', "r.example/by/hand:1"));
-      node.List();
+      node.Comes('3', "r.example/by/hand:1");
       BOOST_TEST(node.IsClosedToAll('3'));
       node.WriteRecord('4', {"b"});
       node.images.push_back(Listed('4', "r.example/a/app:v4"));
@@ -1366,8 +1354,7 @@ BOOST_AUTO_TEST_CASE(a_symlink_that_others_can_change_ends_a_guard) {
       BOOST_TEST(node.guard().status().not_protected.find("others may write in") !=
                  std::string::npos);
       // Nothing is judged by what others put there.
-      node.images.push_back(Listed('3', "r.example/by/hand:1"));
-      node.List();
+      node.Comes('3', "r.example/by/hand:1");
       BOOST_TEST(node.guard().status().images == 1U);
       node.Stop();
       const auto refused = Guard::Start(node.Options());
@@ -1431,8 +1418,7 @@ BOOST_AUTO_TEST_CASE(an_empty_list_keeps_nobody_from_starting) {
       BOOST_TEST(entry.absent_since.has_value());
     }
     BOOST_TEST(node.Record(Ref('1')).has_value());
-    node.images = all;
-    node.List();
+    node.List(all);
     BOOST_TEST(node.FileOpensTo('1', {"a"}));
     BOOST_TEST(!node.Record(Ref('2')));
     BOOST_TEST(IsPresumed(Must(node.its_store().ListLedger()).at(0)));
@@ -1442,16 +1428,14 @@ BOOST_AUTO_TEST_CASE(an_empty_list_keeps_nobody_from_starting) {
 // A pull whose end nobody saw may have brought what is on the disk that is not there yet.
 BOOST_AUTO_TEST_CASE(an_empty_list_settles_no_pull) {
   Node node;
-  node.images = {Listed('2', "r.example/other:1")};
-  node.Start();
+  node.StartWith({Listed('2', "r.example/other:1")});
   node.Begins(kAppV1);
   node.Kill();
   node.images.clear();
   node.clock().AdvanceSeconds(3 * 3600);
   node.Start();
   node.ListAfter(3 * 3600);
-  node.images = {Listed('2', "r.example/other:1"), Listed('1', kAppV1)};
-  node.List();
+  node.List({Listed('2', "r.example/other:1"), Listed('1', kAppV1)});
   BOOST_TEST(node.IsClosedToAll('1'));
 }
 
@@ -1524,16 +1508,14 @@ BOOST_AUTO_TEST_CASE(what_an_end_in_a_hurry_leaves_is_no_gap) {
   BOOST_TEST(!node.Record(Ref('3')));
   BOOST_TEST(node.HasPull("r.example/late/app:v1"));
   // It arrives late.
-  node.images.push_back(Listed('4', "r.example/late/app:v1"));
-  node.List();
+  node.Comes('4', "r.example/late/app:v1");
   BOOST_TEST(node.IsClosedToAll('4'));
 }
 
 // One commit for all of them.
 BOOST_AUTO_TEST_CASE(intents_that_nobody_had_time_to_read_are_one_gap) {
   Node node;
-  node.images = {Listed('1', kAppV1)};
-  node.Start();
+  node.StartWith({Listed('1', kAppV1)});
   for (int i = 0; i < 50; ++i) {
     const std::string image = "r.example/x/" + std::to_string(i) + ":v1";
     node.WriteIntent(image);
@@ -1632,8 +1614,7 @@ BOOST_AUTO_TEST_CASE(a_mark_that_can_not_be_read_is_a_gap) {
     mark.update(nlohmann::json::parse("{" + std::string(text) + "}"));
     std::ofstream(path, std::ios::binary) << mark.dump();
     node.patience.reset();
-    node.images = {Listed('1', kAppV1)};
-    node.Start();
+    node.StartWith({Listed('1', kAppV1)});
     BOOST_TEST(node.guard().status().gap);
   }
 }
