@@ -14,6 +14,7 @@
 
 #include "cri/runtime_client.h"
 #include "tests/cri/fake_runtime.h"
+#include "tests/support/store_fixture.h"
 #include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
 
@@ -129,12 +130,9 @@ BOOST_AUTO_TEST_CASE(it_answers_what_crictl_prints) {
       const auto client = Connected(fake);
       BOOST_TEST(client->runtime() == "containerd v" + version);
       BOOST_TEST(client->endpoint() == fake.endpoint());
-      const auto listed = client->ListImages();
-      const auto expected = DecodeImageList(json);
-      BOOST_REQUIRE(listed);
-      BOOST_REQUIRE(expected);
-      BOOST_TEST(expected->size() > 3);
-      BOOST_TEST(Text(*listed) == Text(*expected));
+      const auto expected = Must(DecodeImageList(json));
+      BOOST_TEST(expected.size() > 3);
+      BOOST_TEST(Text(Must(client->ListImages())) == Text(expected));
     }
   }
 }
@@ -144,12 +142,9 @@ BOOST_AUTO_TEST_CASE(handlers_are_those_of_crictl_info) {
   const auto client = Connected(fake);
   const std::string json = ReadFile(kFixtures + "2.4.2/info.json");
   fake.Answer("Status", StatusFrom(json));
-  const auto handlers = client->RuntimeHandlers();
-  const auto expected = DecodeRuntimeStatus(json);
-  BOOST_REQUIRE(handlers);
-  BOOST_REQUIRE(expected);
-  BOOST_TEST(expected->size() == 2);
-  BOOST_TEST((*handlers == *expected));
+  const auto expected = Must(DecodeRuntimeStatus(json));
+  BOOST_TEST(expected.size() == 2);
+  BOOST_TEST((Must(client->RuntimeHandlers()) == expected));
   // The name of the default handler is in what only a verbose status has.
   runtime::v1::StatusRequest request;
   BOOST_REQUIRE(request.ParseFromString(fake.request("Status")));
@@ -160,9 +155,7 @@ BOOST_AUTO_TEST_CASE(a_runtime_that_names_no_handlers_has_none) {
   FakeRuntime fake;
   const auto client = Connected(fake);
   fake.Answer("Status", StatusFrom(ReadFile(kFixtures + "1.6.20/info.json")));
-  const auto handlers = client->RuntimeHandlers();
-  BOOST_REQUIRE(handlers);
-  BOOST_TEST(handlers->empty());
+  BOOST_TEST(Must(client->RuntimeHandlers()).empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_configuration_cannot_pose_as_a_list_of_handlers) {
@@ -173,10 +166,9 @@ BOOST_AUTO_TEST_CASE(a_configuration_cannot_pose_as_a_list_of_handlers) {
   // It must be JSON by itself to stand beside the list.
   (*status.mutable_info())["config"] = R"({},"runtimeHandlers":[{"name":"evil"}])";
   fake.Answer("Status", status);
-  const auto handlers = client->RuntimeHandlers();
-  BOOST_REQUIRE(handlers);
-  BOOST_REQUIRE(handlers->size() == 1);
-  BOOST_TEST(handlers->front().name == "runc");
+  const auto handlers = Must(client->RuntimeHandlers());
+  BOOST_REQUIRE(handlers.size() == 1);
+  BOOST_TEST(handlers.front().name == "runc");
 }
 
 BOOST_AUTO_TEST_CASE(one_image) {
@@ -185,16 +177,12 @@ BOOST_AUTO_TEST_CASE(one_image) {
   const auto list = ImagesFrom(ReadFile(kFixtures + "2.4.2/cases.json"));
   runtime::v1::ImageStatusResponse status;
   fake.Answer("ImageStatus", status);
-  const auto absent = client->ImageStatus("registry.example.com/x:v1");
-  BOOST_REQUIRE(absent);
-  BOOST_TEST(!absent->has_value());
+  BOOST_TEST(!Must(client->ImageStatus("registry.example.com/x:v1")).has_value());
   *status.mutable_image() = list.images(2);
   fake.Answer("ImageStatus", status);
-  const auto found = client->ImageStatus("registry.example.com/x:v1");
-  BOOST_REQUIRE(found);
-  BOOST_REQUIRE(found->has_value());
-  BOOST_TEST((*found)->id == list.images(2).id());
-  BOOST_TEST((*found)->repo_tags.size() == 2);
+  const auto found = Must(client->ImageStatus("registry.example.com/x:v1")).value();
+  BOOST_TEST(found.id == list.images(2).id());
+  BOOST_TEST(found.repo_tags.size() == 2);
   runtime::v1::ImageStatusRequest request;
   BOOST_REQUIRE(request.ParseFromString(fake.request("ImageStatus")));
   BOOST_TEST(request.image().image() == "registry.example.com/x:v1");
@@ -209,19 +197,16 @@ BOOST_AUTO_TEST_CASE(many_images_and_the_same_one_twice) {
   auto list = ManyImages(50'000);
   *list.add_images() = list.images(7);
   fake.Answer("ListImages", list);
-  const auto listed = client->ListImages();
-  BOOST_REQUIRE(listed);
-  BOOST_TEST(listed->size() == 50'001);
-  BOOST_TEST(listed->back().id == list.images(7).id());
+  const auto listed = Must(client->ListImages());
+  BOOST_TEST(listed.size() == 50'001);
+  BOOST_TEST(listed.back().id == list.images(7).id());
 }
 
 BOOST_AUTO_TEST_CASE(an_empty_list_is_a_list) {
   FakeRuntime fake;
   const auto client = Connected(fake);
   fake.Answer("ListImages", std::string());
-  const auto listed = client->ListImages();
-  BOOST_REQUIRE(listed);
-  BOOST_TEST(listed->empty());
+  BOOST_TEST(Must(client->ListImages()).empty());
 }
 
 BOOST_AUTO_TEST_CASE(no_runtime) {
@@ -274,21 +259,25 @@ BOOST_AUTO_TEST_CASE(only_unix_sockets) {
   BOOST_TEST(Has(ConnectError(std::string("/a\0b", 4)), "zero byte"));
 }
 
-BOOST_AUTO_TEST_CASE(a_runtime_without_cri_v1) {
-  FakeRuntime fake;
-  fake.Fail("Version", 12, "unknown service runtime.v1.RuntimeService");
-  const Error error = ConnectError(fake.endpoint());
-  BOOST_TEST((error.code == ErrorCode::kInvalidArgument));
-  BOOST_TEST(Has(error, "unknown service runtime.v1.RuntimeService"));
-  BOOST_TEST(Has(error, "CRI v1"));
-}
-
-BOOST_AUTO_TEST_CASE(a_runtime_that_starts_up) {
-  FakeRuntime fake;
-  fake.Fail("Version", 2, "server is not initialized yet");
-  const Error error = ConnectError(fake.endpoint());
-  BOOST_TEST((error.code == ErrorCode::kUnavailable));
-  BOOST_TEST(Has(error, "server is not initialized yet"));
+BOOST_AUTO_TEST_CASE(a_runtime_that_refuses) {
+  const struct {
+    int status;
+    std::string says;
+    ErrorCode code;
+    std::string about;
+  } all[] = {
+      {12, "unknown service runtime.v1.RuntimeService", ErrorCode::kInvalidArgument, "CRI v1"},
+      // It starts up.
+      {2, "server is not initialized yet", ErrorCode::kUnavailable, ""},
+  };
+  for (const auto& one : all) {
+    FakeRuntime fake;
+    fake.Fail("Version", one.status, one.says);
+    const Error error = ConnectError(fake.endpoint());
+    BOOST_TEST((error.code == one.code));
+    BOOST_TEST(Has(error, one.says));
+    BOOST_TEST(Has(error, one.about));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_runtime_that_hangs) {

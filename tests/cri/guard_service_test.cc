@@ -109,6 +109,14 @@ class GuardProcess {
   RunningCommand command_;
 };
 
+// One that is ready, which most tests begin with.
+class ReadyGuard : public GuardProcess {
+ public:
+  explicit ReadyGuard(const Strings& arguments) : GuardProcess(arguments) {
+    BOOST_REQUIRE(BecomesReady());
+  }
+};
+
 class Node {
  public:
   Node() {
@@ -259,6 +267,14 @@ class Manager {
   std::string heard_;
 };
 
+// In a directory in which others may write.
+void PutBehindASymlink(const path& link, const path& way) {
+  std::filesystem::create_directory(way);
+  std::filesystem::rename(link, way / "target");
+  std::filesystem::create_directory_symlink(way / "target", link);
+  std::filesystem::permissions(way, std::filesystem::perms::all);
+}
+
 bool IsRoot() {
   const bool may = geteuid() == 0 && RunCommand({"/usr/bin/unshare", "-m", "true"}).exit_code == 0;
   if (!may) BOOST_TEST_MESSAGE("left out: it may not mount");
@@ -373,8 +389,7 @@ BOOST_AUTO_TEST_CASE(after_sighup_the_configuration_file_counts_as_it_is_then) {
   const path config = node / "config.toml";
   WriteFile(config, "list-every = 2\n");
   const Environment file("WAYBILL_CONFIG", config.string());
-  GuardProcess guard(node.Arguments());
-  BOOST_REQUIRE(guard.BecomesReady());
+  ReadyGuard guard(node.Arguments());
   const path metrics = node / "metrics.prom";
   WriteFile(config, "metrics-file = \"" + metrics.string() + "\"\n");
   BOOST_TEST(node.StartsAnew(guard));
@@ -401,8 +416,7 @@ BOOST_AUTO_TEST_CASE(it_follows_the_kubelet) {
   Node node;
   node.List({1});
   node.WriteRecord(1);
-  GuardProcess guard(node.Arguments({"--list-every", "1"}));
-  BOOST_REQUIRE(guard.BecomesReady());
+  ReadyGuard guard(node.Arguments({"--list-every", "1"}));
   BOOST_TEST(std::filesystem::exists(node.Marker("pulled")));
   BOOST_TEST(std::filesystem::exists(node.Marker("pulling")));
   // The kubelet used the directory before: an open pull of anything.
@@ -413,6 +427,7 @@ BOOST_AUTO_TEST_CASE(it_follows_the_kubelet) {
   std::filesystem::remove(node.Pulling(2));
   BOOST_TEST(node.StoreHas(2));
   BOOST_TEST(node.SeenBecomes("openPulls", [](const auto& open) { return open == 1; }));
+  BOOST_TEST(!std::filesystem::exists(node.Pulling(2)));
   // The collector takes a record whose image stays.
   std::filesystem::remove(node.Pulled(2));
   BOOST_TEST(guard.Says("record-removed"));
@@ -434,8 +449,7 @@ BOOST_AUTO_TEST_CASE(an_event_of_the_runtime_closes_at_once) {
   node.runtime.Hang("Subscribe");
   node.List({1});
   // A list by the clock would come after an hour.
-  GuardProcess guard(node.Arguments({"--list-every", "3600"}));
-  BOOST_REQUIRE(guard.BecomesReady());
+  ReadyGuard guard(node.Arguments({"--list-every", "3600"}));
   node.WriteIntent(2);
   BOOST_TEST(node.SeenBecomes("openPulls", [](const auto& open) { return open == 1; }));
   std::filesystem::remove(node.Pulling(2));
@@ -459,8 +473,7 @@ BOOST_AUTO_TEST_CASE(a_runtime_that_does_not_answer_holds_up_nothing) {
   Node node;
   node.List({1, 2});
   node.WriteRecord(1);
-  GuardProcess guard(node.Arguments({"--list-every", "1"}));
-  BOOST_REQUIRE(guard.BecomesReady());
+  ReadyGuard guard(node.Arguments({"--list-every", "1"}));
   int next = 10;
   const auto follows = [&](const std::string& how) {
     const int number = next++;
@@ -558,8 +571,7 @@ BOOST_AUTO_TEST_CASE(an_end_does_not_wait_for_a_runtime_that_hangs) {
   }
   Node node;
   node.List({1});
-  GuardProcess guard(node.Arguments());
-  BOOST_REQUIRE(guard.BecomesReady());
+  ReadyGuard guard(node.Arguments());
   node.runtime.Hang("ListImages");
   node.WriteRecord(2);
   BOOST_TEST(node.StoreHas(2));
@@ -567,8 +579,7 @@ BOOST_AUTO_TEST_CASE(an_end_does_not_wait_for_a_runtime_that_hangs) {
   BOOST_TEST(ended.exit_code == 0);
   BOOST_TEST(!Contains(ended.err, "nobody waits any more"));
   node.List({1, 3});
-  GuardProcess again(node.Arguments());
-  BOOST_REQUIRE(again.BecomesReady());
+  ReadyGuard again(node.Arguments());
   BOOST_TEST(node.Seen().at("afterGap") == false);
 }
 
@@ -580,8 +591,7 @@ BOOST_AUTO_TEST_CASE(sigterm_after_a_burst) {
   node.List(all);
   node.WriteRecord(1);
   {
-    GuardProcess guard(node.Arguments());
-    BOOST_REQUIRE(guard.BecomesReady());
+    ReadyGuard guard(node.Arguments());
     for (int i = 0; i < kRecords; ++i) {
       all.push_back(100 + i);
       node.WriteRecord(all.back(), "b");
@@ -589,8 +599,7 @@ BOOST_AUTO_TEST_CASE(sigterm_after_a_burst) {
     BOOST_TEST(guard.End().exit_code == 0);
   }
   node.List(all);
-  GuardProcess guard(node.Arguments());
-  BOOST_REQUIRE(guard.BecomesReady());
+  ReadyGuard guard(node.Arguments());
   BOOST_TEST(node.Seen().at("afterGap") == false);
   BOOST_TEST(node.Seen().at("records") == kRecords + 1);
   for (const int number : all) BOOST_TEST(node.Tenant(number) == (number == 1 ? "a" : "b"));
@@ -613,8 +622,7 @@ BOOST_AUTO_TEST_CASE(the_list_of_a_wrong_runtime_is_told) {
   BOOST_TEST((unlisted == Strings{Ref(2), Ref(3), Ref(4), Ref(5)}));
   for (const int number : {1, 2, 3, 4, 5}) BOOST_TEST(node.Tenant(number) == "a");
   {
-    GuardProcess guard(node.Arguments());
-    BOOST_REQUIRE(guard.BecomesReady());
+    ReadyGuard guard(node.Arguments());
     const auto shown = RunWaybill({"guard", "--status", "--kubelet-dir", node.kubelet().string()});
     for (const int number : {2, 3, 4, 5}) BOOST_TEST(Contains(shown.out, Ref(number)));
   }
@@ -627,8 +635,7 @@ BOOST_AUTO_TEST_CASE(how_it_ended_decides_on_a_gap) {
     std::filesystem::remove(node.kubelet() / "image_manager" / folder);
   }
   {
-    GuardProcess guard(node.Arguments());
-    BOOST_REQUIRE(guard.BecomesReady());
+    ReadyGuard guard(node.Arguments());
     node.WriteRecord(1);
     BOOST_TEST(node.StoreHas(1));
     node.List({1});
@@ -643,8 +650,7 @@ BOOST_AUTO_TEST_CASE(how_it_ended_decides_on_a_gap) {
   }
   node.List({1, 2});
   {
-    GuardProcess guard(node.Arguments());
-    BOOST_REQUIRE(guard.BecomesReady());
+    ReadyGuard guard(node.Arguments());
     BOOST_TEST(node.Seen().at("afterGap") == false);
     BOOST_TEST(node.Tenant(2) == "none");
     guard.End(SIGKILL);
@@ -653,8 +659,7 @@ BOOST_AUTO_TEST_CASE(how_it_ended_decides_on_a_gap) {
   BOOST_TEST(std::filesystem::exists(node.Marker("pulled")));
   BOOST_TEST(node.Seen().at("runs") == false);
   BOOST_TEST(node.Seen().at("exit") == 1);
-  GuardProcess guard(node.Arguments());
-  BOOST_REQUIRE(guard.BecomesReady());
+  ReadyGuard guard(node.Arguments());
   BOOST_TEST(node.Seen().at("afterGap") == true);
   BOOST_TEST(node.Tenant(3) == "closed");
 }
@@ -662,8 +667,7 @@ BOOST_AUTO_TEST_CASE(how_it_ended_decides_on_a_gap) {
 BOOST_AUTO_TEST_CASE(the_marker_stays_while_it_starts_anew) {
   Node node;
   node.List({1});
-  GuardProcess guard(node.Arguments());
-  BOOST_REQUIRE(guard.BecomesReady());
+  ReadyGuard guard(node.Arguments());
   // The kubelet lists its directory in this moment: what it then holds for complete, it looks up no
   // more.
   const auto inode = Must(internal::FileIdOf(node.Marker("pulled")));
@@ -675,8 +679,7 @@ BOOST_AUTO_TEST_CASE(a_start_that_is_refused_leaves_no_gap) {
   Node node;
   node.List({1});
   {
-    GuardProcess guard(node.Arguments());
-    BOOST_REQUIRE(guard.BecomesReady());
+    ReadyGuard guard(node.Arguments());
     guard.End();
   }
   {
@@ -700,8 +703,7 @@ BOOST_AUTO_TEST_CASE(a_start_that_is_refused_leaves_no_gap) {
 BOOST_AUTO_TEST_CASE(a_second_guard_is_refused) {
   Node node;
   node.List({1});
-  GuardProcess guard(node.Arguments());
-  BOOST_REQUIRE(guard.BecomesReady());
+  ReadyGuard guard(node.Arguments());
   const auto second = node.Once();
   BOOST_TEST(second.exit_code == 3);
   BOOST_TEST(Contains(second.err, "another guard runs"));
@@ -742,16 +744,14 @@ BOOST_AUTO_TEST_CASE(a_command_hears_of_each_hole) {
   }
   node.List(all);
   {
-    GuardProcess guard(node.Arguments());
-    BOOST_REQUIRE(guard.BecomesReady());
+    ReadyGuard guard(node.Arguments());
     guard.End();
   }
   for (const int i : all) std::filesystem::remove(node.Pulled(i));
   const std::string told = (node / "told").string();
-  GuardProcess guard(node.Arguments(
+  ReadyGuard guard(node.Arguments(
       {"--on-hole", "printf '%s=%s|' \"$WAYBILL_HOLE\" \"$WAYBILL_IMAGE\" >> " + told,
        "--list-every", "1"}));
-  BOOST_REQUIRE(guard.BecomesReady());
   const auto heard = [&](const std::string& text) {
     return std::filesystem::exists(told) ? GuardProcess::Times(text, ReadFile(told)) : 0;
   };
@@ -780,8 +780,7 @@ BOOST_AUTO_TEST_CASE(it_says_that_the_kubelet_verifies_nothing) {
   node.List({1});
   const path metrics = node / "waybill.prom";
   const auto says_so = [&](const Strings& arguments, const std::string& why) {
-    GuardProcess guard(node.Arguments(arguments));
-    BOOST_REQUIRE(guard.BecomesReady());
+    ReadyGuard guard(node.Arguments(arguments));
     BOOST_TEST(guard.out().starts_with("no protection: " + why), guard.out());
     BOOST_TEST(guard.Says(why));
     const auto status = RunWaybill({"guard", "--status", "--kubelet-dir", node.kubelet().string()});
@@ -809,8 +808,7 @@ BOOST_AUTO_TEST_CASE(prometheus_reads_its_metrics) {
   Node node;
   node.List({1, 7, 8, 9});
   const path metrics = node / "waybill.prom";
-  GuardProcess guard(node.Arguments({"--metrics-file", metrics.string()}));
-  BOOST_REQUIRE(guard.BecomesReady());
+  ReadyGuard guard(node.Arguments({"--metrics-file", metrics.string()}));
   BOOST_REQUIRE(Becomes([&] { return std::filesystem::exists(metrics); }));
   const std::string text = ReadFile(metrics);
   BOOST_TEST(Contains(text, "waybill_guard_holes_total{kind=\"record-lost\"} 0"));
@@ -824,9 +822,8 @@ BOOST_AUTO_TEST_CASE(prometheus_reads_its_metrics) {
   }
   BOOST_TEST(guard.End().exit_code == 0);
   // A place that can't be written is said once, and stops nothing.
-  GuardProcess other(node.Arguments(
+  ReadyGuard other(node.Arguments(
       {"--metrics-file", (node / "none/metrics.prom").string(), "--list-every", "1"}));
-  BOOST_REQUIRE(other.BecomesReady());
   BOOST_TEST(other.Says("none/metrics.prom"));
   for (int i = 1; i <= 3; ++i) {
     node.WriteRecord(6 + i);
@@ -848,8 +845,7 @@ BOOST_AUTO_TEST_CASE(the_status_of_guards) {
   BOOST_TEST(nlohmann::json::parse(status({"--json"}).out) == nlohmann::json({{"runs", false}}));
   node.List({1});
   {
-    GuardProcess guard(node.Arguments());
-    BOOST_REQUIRE(guard.BecomesReady());
+    ReadyGuard guard(node.Arguments());
     const auto text = status();
     BOOST_TEST(text.exit_code == 0);
     BOOST_TEST(Contains(text.out, "runs"));
@@ -882,8 +878,7 @@ BOOST_AUTO_TEST_CASE(commands_beside_it_ask_it) {
   node.List({1, 2});
   node.WriteRecord(1);
   node.runtime.Hang("Subscribe");
-  GuardProcess guard(node.Arguments({"--list-every", "3600"}));
-  BOOST_REQUIRE(guard.BecomesReady());
+  ReadyGuard guard(node.Arguments({"--list-every", "3600"}));
   BOOST_TEST(node.Tenant(1) == "a");
   const auto forgot = node.Ask("forget", {"secret", "a/pull"});
   BOOST_TEST(forgot.exit_code == 0, forgot.err);
@@ -965,10 +960,7 @@ BOOST_AUTO_TEST_CASE(where_others_decide_what_a_kubelet_finds_it_protects_nothin
     const path metrics = node / "waybill.prom";
     const path way = node / "way";
     const path link = node.kubelet() / name;
-    std::filesystem::create_directory(way);
-    std::filesystem::rename(link, way / "target");
-    std::filesystem::create_directory_symlink(way / "target", link);
-    std::filesystem::permissions(way, std::filesystem::perms::all);
+    PutBehindASymlink(link, way);
     const std::string why =
         link.string() + " is a symlink, and others may write in " + way.string();
 
@@ -979,8 +971,7 @@ BOOST_AUTO_TEST_CASE(where_others_decide_what_a_kubelet_finds_it_protects_nothin
 
     Manager manager(node / "manager");
     const Environment socket("NOTIFY_SOCKET", (node / "manager").string());
-    GuardProcess guard(node.Arguments({"--metrics-file", metrics.string()}));
-    BOOST_REQUIRE(guard.BecomesReady());
+    ReadyGuard guard(node.Arguments({"--metrics-file", metrics.string()}));
     BOOST_TEST(guard.out().starts_with("no protection: " + why), guard.out());
     BOOST_TEST(manager.Hears("READY=1"));
     BOOST_TEST(guard.Says(why));
@@ -1026,10 +1017,7 @@ BOOST_AUTO_TEST_CASE(a_guard_that_stands_aside_starts_the_kubelet_without_its_ow
   node.WriteRecord(1);
   const path way = node / "way";
   const path link = node.kubelet() / "image_manager";
-  std::filesystem::create_directory(way);
-  std::filesystem::rename(link, way / "target");
-  std::filesystem::create_directory_symlink(way / "target", link);
-  std::filesystem::permissions(way, std::filesystem::perms::all);
+  PutBehindASymlink(link, way);
   WriteFile(node.kubelet() / "waybill-guard", "");
   auto once = node.Once();
   BOOST_TEST(once.exit_code == 0, once.err);
@@ -1105,9 +1093,7 @@ BOOST_AUTO_TEST_CASE(a_replaced_image_manager_is_watched) {
   Node node;
   node.List({1});
   node.WriteRecord(1);
-  GuardProcess guard(
-      node.Arguments({"--list-every", "1", "--witness", (node / "witness").string()}));
-  BOOST_REQUIRE(guard.BecomesReady());
+  ReadyGuard guard(node.Arguments({"--list-every", "1", "--witness", (node / "witness").string()}));
   std::filesystem::rename(node.kubelet() / "image_manager", node / "moved");
   BOOST_TEST(Becomes([&] { return node.Tenant(1) == "a"; }));
   BOOST_TEST(Becomes([&] { return std::filesystem::exists(node.Marker("pulled")); }));
@@ -1137,8 +1123,7 @@ BOOST_AUTO_TEST_CASE(what_it_costs, *boost::unit_test::disabled()) {
     }
     node.List(all);
     if (with_events) node.runtime.Hang("Subscribe");
-    GuardProcess guard(node.Arguments());
-    BOOST_REQUIRE(guard.BecomesReady());
+    ReadyGuard guard(node.Arguments());
     // Ticks of the processor, user and system.
     const auto ticks = [&] {
       const std::string stat = ReadFile("/proc/" + std::to_string(guard.pid()) + "/stat");
@@ -1172,8 +1157,7 @@ BOOST_AUTO_TEST_CASE(a_kubelet_that_runs_already) {
   node.List({1});
   node.WriteRecord(1);
   const auto warns = [&] {
-    GuardProcess guard(node.Arguments());
-    BOOST_REQUIRE(guard.BecomesReady());
+    ReadyGuard guard(node.Arguments());
     const bool seen = node.Seen().at("kubeletRanBefore");
     const bool warned = guard.err().find("a kubelet runs already") != std::string::npos;
     BOOST_TEST(seen == warned);
