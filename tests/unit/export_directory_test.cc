@@ -1,25 +1,33 @@
-// What an export does to the directory: what it puts in place, keeps aside, leaves alone, refuses.
+// What an export does to what is there.
 
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
+#include <functional>
+#include <iterator>
 #include <string>
+#include <vector>
 
 #include "migrations/kubelet/kubelet_export.h"
+#include "migrations/kubelet/userns_export.h"
+#include "migrations/kubelet/userns_file.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/good_in_child.h"
 #include "tests/support/kubelet_content.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/rows.h"
+#include "tests/support/store_fixture.h"
 #include "tests/support/tree.h"
 #include "waybill/kubelet_format.h"
 
 namespace waybill::testing {
 
+// What an export does to the directory: what it puts in place, keeps aside, leaves alone, refuses.
 BOOST_AUTO_TEST_SUITE(export_directory)
 
 namespace {
@@ -299,6 +307,325 @@ BOOST_FIXTURE_TEST_CASE(a_full_disk_changes_nothing, WithKubelet) {
     const auto fits = kubelet.Export();
     return fits ? "good" : fits.error().ToString();
   });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// What an export does with ID mappings: which files it writes, keeps aside, leaves alone, and what
+// stops it before it writes any.
+BOOST_AUTO_TEST_SUITE(userns_export)
+
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::string_literals;
+using internal::EncodeUsernsFile;
+using internal::ExportContent;
+using internal::ExportKubeletDirectory;
+
+constexpr Timestamp kNow{1767323045, 0};  // 2026-01-02T03:04:05Z
+const std::string kAside = "userns.before-export-20260102T030405Z";
+
+UserNamespaceAllocation Allocation(std::string pod_uid, std::uint32_t block,
+                                   std::uint32_t blocks = 1) {
+  UserNamespaceAllocation allocation;
+  allocation.pod_uid = std::move(pod_uid);
+  allocation.host_id = block * static_cast<std::uint32_t>(kIdsPerBlock);
+  allocation.length = blocks * static_cast<std::uint32_t>(kIdsPerBlock);
+  return allocation;
+}
+
+std::string FileOf(const UserNamespaceAllocation& allocation) {
+  return EncodeUsernsFile(allocation.host_id, allocation.length);
+}
+
+// A kubelet directory with pods/ in it.
+class KubeletDirectory {
+ public:
+  KubeletDirectory() { fs::create_directory(pods()); }
+  const fs::path& path() const { return dir_.path(); }
+  fs::path pods() const { return dir_ / "pods"; }
+  Tree tree() const { return TreeOf(pods()); }
+  // The place of the pod's file.
+  fs::path Pod(const std::string& pod_uid) const {
+    fs::create_directory(pods() / pod_uid);
+    return pods() / pod_uid / "userns";
+  }
+  std::string At(const std::string& pod_uid) const { return ReadFile(pods() / pod_uid / "userns"); }
+
+  Result<ExportReport> Export(std::vector<UserNamespaceAllocation> allocations,
+                              std::vector<HeldPod> held = {}) const {
+    ExportContent content;
+    content.intents = {{"an image"}};
+    content.allocations = std::move(allocations);
+    content.held = std::move(held);
+    content.now = kNow;
+    return ExportKubeletDirectory(content, {.kubelet_directory = path()});
+  }
+  std::uint64_t Exported(const std::vector<UserNamespaceAllocation>& allocations) const {
+    const ExportReport report = Must(Export(allocations));
+    BOOST_TEST(!fs::is_empty(dir_ / "image_manager" / "pulling"));
+    return report.id_mappings;
+  }
+  // It refuses, and writes nothing.
+  void CheckRefused(ErrorCode code, std::string_view about,
+                    const std::vector<UserNamespaceAllocation>& allocations,
+                    const std::vector<HeldPod>& held = {}) const {
+    const Tree before = tree();
+    const Error error = ExpectError(Export(allocations, held), code, about);
+    BOOST_TEST(error.has_hint(), error.ToString());
+    BOOST_TEST((tree() == before));
+    BOOST_TEST(fs::is_empty(dir_ / "image_manager"));
+  }
+  void CheckConflict(const std::string& about,
+                     const std::vector<UserNamespaceAllocation>& allocations,
+                     const std::vector<HeldPod>& held = {}) const {
+    CheckRefused(ErrorCode::kConflict, about, allocations, held);
+  }
+
+ private:
+  TempDir dir_;
+};
+
+struct WithKubelet {
+  const KubeletDirectory kubelet;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(real_files_come_back_byte_for_byte) {
+  const fs::path fixtures = fs::path(WAYBILL_FIXTURES) / "kubelet-v1.36/pods";
+  const auto files = internal::ReadPodsDirectory(fixtures);
+  BOOST_REQUIRE(files.has_value());
+  std::vector<UserNamespaceAllocation> allocations;
+  for (const auto& file : *files) {
+    allocations.push_back(Allocation(
+        file.pod_uid, static_cast<std::uint32_t>(file.mapping.value().first / kIdsPerBlock)));
+  }
+  for (const bool there : {false, true}) {
+    const KubeletDirectory kubelet;
+    if (there) {
+      fs::copy(fixtures, kubelet.pods(), fs::copy_options::recursive);
+    } else {
+      fs::remove(kubelet.pods());
+    }
+    BOOST_TEST(kubelet.Exported(allocations) == 9U);
+    BOOST_TEST((kubelet.tree() == TreeOf(fixtures)));
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(whatever_a_directory_is_called_comes_back, WithKubelet) {
+  std::uint32_t block = 0;
+  std::vector<UserNamespaceAllocation> allocations;
+  for (const std::string& pod_uid : {"a b"s, "\x1b[31m\xff"s, std::string(255, 'x'), "\n"s}) {
+    allocations.push_back(Allocation(pod_uid, ++block));
+  }
+  BOOST_TEST(kubelet.Exported(allocations) == 4U);
+  for (const auto& allocation : allocations) {
+    BOOST_TEST(kubelet.At(allocation.pod_uid) == FileOf(allocation));
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(modes_are_the_kubelets, WithKubelet) {
+  fs::remove(kubelet.pods());
+  const mode_t before = umask(0);
+  kubelet.Exported({Allocation("a", 1)});
+  umask(before);
+  BOOST_TEST(ModeOf(kubelet.pods()) == 0750U);
+  BOOST_TEST(ModeOf(kubelet.pods() / "a") == 0750U);
+  BOOST_TEST(ModeOf(kubelet.pods() / "a" / "userns") == 0600U);
+}
+
+BOOST_FIXTURE_TEST_CASE(without_mappings_pods_are_not_looked_at, WithKubelet) {
+  WriteFile(kubelet.Pod("foreign"), "broken");
+  fs::permissions(kubelet.pods(), fs::perms::all);
+  const Tree before = kubelet.tree();
+  BOOST_TEST(kubelet.Exported({}) == 0U);
+  BOOST_TEST((kubelet.tree() == before));
+  fs::remove_all(kubelet.pods());
+  BOOST_TEST(kubelet.Exported({}) == 0U);
+  BOOST_TEST(!fs::exists(kubelet.pods()));
+}
+
+BOOST_FIXTURE_TEST_CASE(what_says_something_else_is_kept, WithKubelet) {
+  const auto a = Allocation("a", 1);
+  const auto b = Allocation("b", 2);
+  const auto c = Allocation("c", 3);
+  const std::string same = "\n" + FileOf(c) + "\n";
+  // They changed places; the store is right.
+  WriteFile(kubelet.Pod("a"), FileOf(b));
+  WriteFile(kubelet.Pod("b"), FileOf(a));
+  WriteFile(kubelet.Pod("c"), same);
+  WriteFile(kubelet.pods() / "a" / "else", "somebody's");
+  BOOST_TEST(kubelet.Exported({a, b, c}) == 3U);
+  Tree expected = {{"a", "directory"},         {"a/else", "somebody's"}, {"a/userns", FileOf(a)},
+                   {"a/" + kAside, FileOf(b)}, {"b", "directory"},       {"b/userns", FileOf(b)},
+                   {"b/" + kAside, FileOf(a)}, {"c", "directory"},       {"c/userns", same}};
+  BOOST_TEST((kubelet.tree() == expected));
+
+  kubelet.Exported({a, b, c});
+  BOOST_TEST((kubelet.tree() == expected));
+
+  WriteFile(kubelet.Pod("a"), "broken");
+  kubelet.Exported({a, b, c});
+  expected["a/" + kAside + "-2"] = "broken";
+  BOOST_TEST((kubelet.tree() == expected));
+}
+
+BOOST_FIXTURE_TEST_CASE(what_was_replaced_has_an_end, WithKubelet) {
+  const auto a = Allocation("a", 1);
+  std::vector<std::string> removed;
+  for (int i = 0; i < 12; ++i) {
+    WriteFile(kubelet.Pod("a"), "broken " + std::to_string(i));
+    const ExportReport report = Must(kubelet.Export({a}));
+    std::copy_if(report.removed_paths.begin(), report.removed_paths.end(),
+                 std::back_inserter(removed), [](const std::string& path) {
+                   return path.find("/userns.before-export-") != std::string::npos;
+                 });
+  }
+  Tree expected = {{"a", "directory"}, {"a/userns", FileOf(a)}};
+  for (const int n : {10, 11, 12}) {
+    expected["a/" + kAside + "-" + std::to_string(n)] = "broken " + std::to_string(n - 1);
+  }
+  BOOST_TEST((kubelet.tree() == expected));
+  BOOST_TEST(removed.size() == 9U);
+}
+
+BOOST_AUTO_TEST_CASE(whatever_stands_in_the_way_is_moved_away) {
+  using Make = std::function<void(const fs::path&)>;
+  const TempDir elsewhere;
+  WriteFile(elsewhere / "target", "not ours");
+  const std::vector<Make> kinds = {
+      [](const fs::path& path) { fs::create_directories(path / "sub"); },
+      [](const fs::path& path) { BOOST_REQUIRE(mkfifo(path.c_str(), 0600) == 0); },
+      [&](const fs::path& path) { fs::create_symlink(elsewhere / "target", path); },
+      [](const fs::path& path) { fs::create_symlink("nothing", path); },
+  };
+  for (const Make& make : kinds) {
+    const KubeletDirectory kubelet;
+    make(kubelet.Pod("a"));
+    const auto kind = fs::symlink_status(kubelet.Pod("a")).type();
+    kubelet.Exported({Allocation("a", 1)});
+    BOOST_TEST(kubelet.At("a") == FileOf(Allocation("a", 1)));
+    BOOST_TEST(fs::is_regular_file(fs::symlink_status(kubelet.Pod("a"))));
+    BOOST_TEST((fs::symlink_status(kubelet.pods() / "a" / kAside).type() == kind));
+    BOOST_TEST(ReadFile(elsewhere / "target") == "not ours");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_a_crash_left_is_replaced) {
+  const TempDir elsewhere;
+  WriteFile(elsewhere / "target", "not ours");
+  for (const bool link : {false, true}) {
+    const KubeletDirectory kubelet;
+    const fs::path left = kubelet.Pod("a").parent_path() / "userns.tmp";
+    if (link) {
+      fs::create_symlink(elsewhere / "target", left);
+    } else {
+      WriteFile(left, "half");
+    }
+    kubelet.Exported({Allocation("a", 1)});
+    BOOST_TEST(
+        (kubelet.tree() == Tree{{"a", "directory"}, {"a/userns", FileOf(Allocation("a", 1))}}));
+    BOOST_TEST(ReadFile(elsewhere / "target") == "not ours");
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(held_pods_stop_it, WithKubelet) {
+  HeldPod held;
+  held.pod_uid = "a";
+  held.reason = "its file is broken";
+  kubelet.CheckConflict("pod a (its file is broken)", {}, {held});
+  kubelet.CheckConflict("pod a (its file is broken)", {Allocation("b", 1)}, {held});
+  HeldPod lost;
+  lost.ranges = {{65536, 65536}};
+  kubelet.CheckConflict("unknown pods, pod a", {}, {lost, held});
+  held.pod_uid = "\x1b[31m";
+  held.reason = {};
+  kubelet.CheckConflict(R"(pod "\u001b[31m", pod "\u001b[31m", pod "\u001b[31m" and 2 more)", {},
+                        {held, held, held, held, held});
+}
+
+BOOST_FIXTURE_TEST_CASE(several_lengths_stop_it, WithKubelet) {
+  kubelet.CheckConflict("2 pods with 65536 IDs, 1 pod with 131072 IDs",
+                        {Allocation("a", 1), Allocation("b", 2, 2), Allocation("c", 4)});
+  // Of a pod that the store does not know.
+  WriteFile(kubelet.Pod("foreign"), FileOf(Allocation("foreign", 8, 4)));
+  kubelet.CheckConflict("1 pod with 131072 IDs, 1 pod with 262144 IDs", {Allocation("b", 2, 2)});
+  BOOST_TEST(kubelet.Exported({Allocation("a", 4, 4)}) == 1U);
+}
+
+BOOST_FIXTURE_TEST_CASE(ranges_that_overlap_stop_it, WithKubelet) {
+  WriteFile(kubelet.Pod("foreign"), FileOf(Allocation("foreign", 2)));
+  kubelet.CheckConflict("of a pod that the store does not know, pods/foreign/userns",
+                        {Allocation("a", 1), Allocation("b", 2)});
+  kubelet.CheckConflict("pod a overlap", {Allocation("a", 1), Allocation("foreign2", 1)});
+  const auto own = Allocation("foreign", 3);
+  BOOST_TEST(kubelet.Exported({Allocation("b", 2), own}) == 2U);
+  BOOST_TEST(kubelet.At("foreign") == FileOf(own));
+}
+
+BOOST_FIXTURE_TEST_CASE(files_of_unknown_pods_stay, WithKubelet) {
+  const auto foreign = Allocation("foreign", 2);
+  WriteFile(kubelet.Pod("foreign"), FileOf(foreign));
+  kubelet.Pod("without");
+  BOOST_TEST(kubelet.Exported({Allocation("a", 1), Allocation("b", 3)}) == 2U);
+  BOOST_TEST(kubelet.At("foreign") == FileOf(foreign));
+  BOOST_TEST(kubelet.tree().size() == 7U);
+}
+
+BOOST_AUTO_TEST_CASE(files_that_no_kubelet_takes_stop_it) {
+  for (const std::string content :
+       {"", "{", "{}", R"({"uidMappings":[{"hostId":0,"length":1}]})"}) {
+    const KubeletDirectory kubelet;
+    WriteFile(kubelet.Pod("foreign"), content);
+    kubelet.CheckConflict("unverified host IDs in pods/foreign/userns", {Allocation("a", 1)});
+    BOOST_TEST(kubelet.Exported({Allocation("foreign", 1)}) == 1U);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(unsafe_paths_stop_it) {
+  const TempDir elsewhere;
+  for (const std::string path : {"pods", "pods/b"}) {
+    for (const std::string kind : {"symlink", "file", "for everybody", "foreign"}) {
+      const KubeletDirectory kubelet;
+      const fs::path there = kubelet.path() / path;
+      if (path == "pods") fs::remove(there);
+      if (kind == "symlink") fs::create_directory_symlink(elsewhere.path(), there);
+      if (kind == "file") WriteFile(there, "");
+      if (kind == "for everybody" || kind == "foreign") fs::create_directory(there);
+      if (kind == "for everybody") fs::permissions(there, fs::perms::all);
+      if (kind == "foreign" && chown(there.c_str(), 4711, 4711) != 0) continue;
+      kubelet.CheckRefused(ErrorCode::kUnsafePath, there.string(),
+                           {Allocation("a", 1), Allocation("b", 2)});
+      BOOST_TEST(fs::is_empty(elsewhere.path()));
+    }
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(what_is_no_mapping_of_a_pod_is_not_written, WithKubelet) {
+  for (const std::string& pod_uid : {""s, "."s, ".."s, "../x"s, "a/b"s, "a\0"s}) {
+    kubelet.CheckRefused(ErrorCode::kInvalidArgument, "no directory can have the pod UID",
+                         {Allocation(pod_uid, 1)});
+  }
+  kubelet.CheckRefused(ErrorCode::kInvalidArgument, "", {Allocation("a", 0)});
+  kubelet.CheckRefused(ErrorCode::kInvalidArgument, "", {Allocation("a", 1, 0)});
+  kubelet.CheckRefused(ErrorCode::kInvalidArgument, "", {Allocation("a", 65535)});
+}
+
+BOOST_FIXTURE_TEST_CASE(where_it_fails_the_folders_are_as_they_were, WithKubelet) {
+  const std::string hostile =
+      "\x9b"
+      "31m";
+  fs::create_directories(kubelet.pods() / hostile / "userns.tmp");
+  const auto failed = kubelet.Export({Allocation("a", 1), Allocation(hostile, 2)});
+  BOOST_TEST_REQUIRE(!failed.has_value());
+  const std::string text = failed.error().ToString();
+  BOOST_TEST(text.find("1 of 2 ID mappings are written") != std::string::npos, text);
+  BOOST_TEST(text.find(R"(pods/"\ufffd31m"/userns.tmp)") != std::string::npos, text);
+  BOOST_TEST(text.find(hostile) == std::string::npos);
+  BOOST_TEST(kubelet.At("a") == FileOf(Allocation("a", 1)));
+  BOOST_TEST(fs::is_empty(kubelet.path() / "image_manager"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,21 +1,28 @@
-// The size of the map: what a store remembers of it, and who changes that, where the transcript
-// `map-size` does not reach.
+// The file of a store.
 
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "store/engine/database/store_txn.h"
 #include "store/engine/recovery/map_bytes.h"
+#include "tests/support/draw.h"
 #include "tests/support/inspect_path.h"
+#include "tests/support/raw_lmdb.h"
 #include "tests/support/store_fixture.h"
+#include "tests/support/streaming_scene.h"
 #include "tests/support/temp_dir.h"
 #include "waybill/limits.h"
 #include "waybill/maintenance.h"
 
 namespace waybill::testing {
 
+// The size of the map: what a store remembers of it, and who changes that, where the transcript
+// `map-size` does not reach.
 BOOST_AUTO_TEST_SUITE(map_size)
 
 namespace fs = std::filesystem;
@@ -151,6 +158,133 @@ BOOST_FIXTURE_TEST_CASE(migrating_and_restoring_keep_it, Sized) {
   } else {
     BOOST_TEST_MESSAGE(restored.error().ToString());
   }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// CompareKeys stands in for LMDB's own order of keys, by which the files are written and checked.
+BOOST_AUTO_TEST_SUITE(key_order)
+
+namespace {
+
+int Sign(int order) { return (order > 0) - (order < 0); }
+
+MDB_val ValOf(std::string& text) { return {text.size(), text.data()}; }
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(it_is_lmdb_s_own) {
+  const TempDir dir;
+  const RawStore store(dir.path());
+  const RawTxn txn(store);
+  const MDB_dbi table = txn.Table("keys", MDB_CREATE);
+  Draw draw(SeedOfThisRun());
+  for (int i = 0; i < 200'000; ++i) {
+    // Most have a key's length; many begin alike, in one half or both.
+    std::string a(draw.OneIn(8) ? 1 + draw.Below(20) : 16, '\0');
+    for (char& byte : a) byte = static_cast<char>(draw.Below(256));
+    std::string b = a;
+    if (draw.OneIn(8)) b.resize(1 + draw.Below(20), '\x80');
+    if (!draw.OneIn(16)) b[draw.Below(b.size())] = static_cast<char>(draw.Below(256));
+    MDB_val left = ValOf(a);
+    MDB_val right = ValOf(b);
+    BOOST_REQUIRE_EQUAL(Sign(internal::CompareKeys(&left, &right)),
+                        Sign(mdb_cmp(txn.get(), table, &left, &right)));
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// The progress of verifying. What verifying finds: tests/corruption.
+BOOST_AUTO_TEST_SUITE(verify)
+
+namespace {
+
+using Calls = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+
+Progress Into(Calls& calls) {
+  return [&calls](std::uint64_t done, std::uint64_t total) {
+    calls.emplace_back(done, total);
+    return true;
+  };
+}
+
+void CheckSame(const VerifyReport& one, const VerifyReport& other) {
+  BOOST_TEST(one.sound == other.sound);
+  BOOST_TEST(one.pages == other.pages);
+  BOOST_TEST(one.values == other.values);
+  BOOST_TEST((one.findings == other.findings));
+}
+
+// Of several calls: forward, and up to the file's size.
+void CheckForward(const Calls& calls, std::uint64_t file_bytes) {
+  BOOST_TEST_REQUIRE(!calls.empty());
+  std::uint64_t before = 0;
+  for (const auto& [done, total] : calls) {
+    BOOST_TEST(done >= before);
+    BOOST_TEST(total == file_bytes);
+    before = done;
+  }
+  BOOST_TEST(before == file_bytes);
+}
+
+// A store of some MiB.
+void Fill(ScratchStore& store) {
+  for (int i = 0; i < 120; ++i) {
+    ImagePulledRecord record{.image_ref = "ref-" + std::to_string(i)};
+    auto& secrets = record.credential_mapping["registry.example/app"].kubernetes_secrets;
+    for (int j = 0; j < 200; ++j) {
+      const std::string number = std::to_string(200 * i + j);
+      secrets.push_back(MakeSecret("ns", "pull-" + number, "uid-" + number, "hash-" + number));
+    }
+    Must(store->PutRecord(record));
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(it_ends_at_the_total_and_changes_no_answer) {
+  ScratchStore store(Rules::kClosed);
+  Fill(store);
+  const auto file_bytes = std::filesystem::file_size(store.directory() / "data.mdb");
+  const VerifyReport plain = Must(store->Verify());
+  BOOST_TEST(plain.sound);
+  const auto check = [&](const NodeStore& one) {
+    Calls calls;
+    CheckSame(Must(one.Verify(Into(calls))), plain);
+    BOOST_TEST(calls.size() > 1U);
+    CheckForward(calls, file_bytes);
+  };
+  check(*store);
+  store.Stop();
+  check(*Must(NodeStore::Observe({.directory = store.directory()})));
+}
+
+BOOST_AUTO_TEST_CASE(stopped_at_any_call_it_gives_no_answer_and_the_store_goes_on) {
+  ScratchStore store(Rules::kClosed);
+  Fill(store);
+  Calls all;
+  Must(store->Verify(Into(all)));
+  for (std::size_t last = 1; last <= all.size(); ++last) {
+    std::size_t calls = 0;
+    const auto report = store->Verify([&](std::uint64_t, std::uint64_t) { return ++calls < last; });
+    BOOST_TEST_REQUIRE(!report.has_value());
+    BOOST_TEST((report.error().code == ErrorCode::kInterrupted));
+    BOOST_TEST(calls == last);
+  }
+  store.Pull("registry.example/more:v1", "ref-more", std::nullopt);
+  BOOST_TEST(Must(store->Verify()).sound);
+}
+
+BOOST_AUTO_TEST_CASE(of_a_streaming_store_too) {
+  StreamingScene scene;
+  scene.Start();
+  Calls calls;
+  CheckSame(Must(scene->Verify(Into(calls))), Must(scene->Verify()));
+  CheckForward(calls, std::filesystem::file_size(scene.directory() / "data.mdb"));
+  const auto stopped = scene->Verify([](std::uint64_t, std::uint64_t) { return false; });
+  BOOST_TEST_REQUIRE(!stopped.has_value());
+  BOOST_TEST((stopped.error().code == ErrorCode::kInterrupted));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

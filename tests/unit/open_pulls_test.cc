@@ -1,5 +1,4 @@
-// Open pulls where histories/evidence.jsonl does not reach: IDs, the table's bound, lost stores,
-// tokens that somebody made up, pulls that end in any order.
+// Pulls: while they run, and who checked their credentials.
 
 #include <algorithm>
 #include <array>
@@ -8,15 +7,19 @@
 #include <limits>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/draw.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/rows.h"
+#include "waybill/evidence.h"
 
 namespace waybill::testing {
 
+// Open pulls where histories/evidence.jsonl does not reach: IDs, the table's bound, lost stores,
+// tokens that somebody made up, pulls that end in any order.
 BOOST_AUTO_TEST_SUITE(open_pulls)
 
 namespace {
@@ -387,6 +390,213 @@ BOOST_AUTO_TEST_CASE(states_and_short_names_have_names) {
     BOOST_TEST((Must(ParseShortNames(ShortNamesName(short_names))) == short_names));
   }
   ExpectError(ParseShortNames("quay.io"), ErrorCode::kInvalidArgument);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// Who checked a credential, and which of that the policy counts (waybill/policy.h), where
+// histories/checkers.jsonl does not reach: rules and terms that are refused, what an explanation
+// says. Random histories: tests/model.
+BOOST_AUTO_TEST_SUITE(checkers)
+
+namespace {
+
+constexpr auto kOthers = {ProofChecker::kUnknown, ProofChecker::kMirror, ProofChecker::kGuest};
+
+Result<void> Pull(ScratchStore& store, const ProofTerms& terms) {
+  return store->RecordImagePulled({.image = kImage, .image_ref = kRef}, WithSecret(kSecretA),
+                                  {.terms = terms});
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_most_telling_rule_counts) {
+  const auto policy =
+      Must(VerificationPolicy().WithProofs({{"", Proofs::kRegistry},
+                                            {"registry.example/*", Proofs::kAny},
+                                            {"registry.example/a/*", Proofs::kRegistry},
+                                            {"registry.example/a/b", Proofs::kAny}}));
+  const auto counts = [&](std::string_view name) {
+    return policy.ProofCounts(name, ProofChecker::kMirror);
+  };
+  BOOST_TEST(!counts("nginx"));
+  BOOST_TEST(!counts("registry.example"));
+  BOOST_TEST(counts("registry.example/x"));
+  BOOST_TEST(!counts("registry.example/a/x"));
+  BOOST_TEST(counts("registry.example/a/b"));
+  BOOST_TEST(!counts("registry.example/a/b/c"));
+  for (const auto checker : kOthers) {
+    BOOST_TEST(!policy.ProofCounts("nginx", checker));
+    BOOST_TEST(VerificationPolicy().ProofCounts("nginx", checker));
+  }
+  BOOST_TEST(policy.ProofCounts("nginx", ProofChecker::kRegistry));
+  BOOST_TEST(!Must(policy.WithProofs({})).chooses_proofs());
+}
+
+BOOST_AUTO_TEST_CASE(rules_that_are_refused) {
+  const auto with = [](const std::vector<ProofRule>& rules) {
+    return VerificationPolicy().WithProofs(rules);
+  };
+  ExpectError(with({{"a:v1", Proofs::kAny}}), ErrorCode::kInvalidArgument, "a:v1");
+  ExpectError(with({{"a/*", Proofs::kAny}, {"a/*", Proofs::kAny}}), ErrorCode::kInvalidArgument,
+              "two rules");
+  ExpectError(with({{"", Proofs::kAny}, {"", Proofs::kRegistry}}), ErrorCode::kInvalidArgument,
+              "two rules");
+  ExpectError(with(std::vector<ProofRule>(kMaxAllowlistPatterns + 1)), ErrorCode::kLimitExceeded,
+              "above");
+}
+
+BOOST_AUTO_TEST_CASE(an_explanation_says_who_checked) {
+  UnderBothRules([](Rules rules) {
+    for (const auto checker : kOthers) {
+      ScratchStore store(rules, Must(VerificationPolicy().WithProofs({{"", Proofs::kRegistry}})));
+      Must(Pull(store, {.checker = checker}));
+      const Explanation why = Must(store->Explain({.image = kImage, .image_ref = kRef}));
+      BOOST_TEST_REQUIRE(why.credentials.size() == 1U);
+      BOOST_TEST((why.credentials[0].standing == CredentialStanding::kNotByRegistry));
+      BOOST_TEST((why.credentials[0].proof.checker == checker));
+    }
+  });
+}
+
+// What a mirror answered afterwards opens it, though the registry's proof is still in the record.
+BOOST_AUTO_TEST_CASE(a_registrys_proof_that_was_forgotten_stands_in_no_ones_way) {
+  UnderBothRules([](Rules rules) {
+    ScratchStore store(rules);
+    store.TidyAtOnce(1);
+    const auto pull = [&](std::string_view ref, ProofChecker checker) {
+      const PullId id = Must(store->RecordPullIntent({.image = kImage}));
+      Must(store->RecordImagePulled({.image = kImage, .image_ref = ref}, WithSecret(kSecretA),
+                                    {.pull = id, .terms = {.checker = checker}}));
+    };
+    for (const char digit : std::string_view("345678")) {
+      pull(Digest(digit), ProofChecker::kRegistry);
+    }
+    static_cast<void>(Must(store->Forget(
+        {.kind = RevocationKind::kSecret, .who = {.namespace_name = "team-a", .name = "pull"}})));
+    for (const char digit : std::string_view("345678")) pull(Digest(digit), ProofChecker::kMirror);
+    Must(store->TidyUp());
+    for (const char digit : std::string_view("345678")) {
+      BOOST_TEST(!store.Check(kImage, Digest(digit), Pod(kSecretA)).pull);
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(terms_that_are_refused) {
+  ScratchStore store(Rules::kClosed);
+  ExpectError(Pull(store, {.checker = static_cast<ProofChecker>(4)}), ErrorCode::kInvalidArgument,
+              "checker");
+  for (const std::int64_t second :
+       {std::int64_t{0}, std::int64_t{-1}, std::int64_t{253'402'300'800}}) {
+    ExpectError(Pull(store, {.good_until = Timestamp{second, 0}}), ErrorCode::kInvalidArgument,
+                "is good");
+  }
+  BOOST_TEST(Must(store->ListRecords()).empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// The class of an error that a pull ended with, by what runtimes, registries and kubelets say.
+BOOST_AUTO_TEST_SUITE(pull_error)
+
+namespace {
+
+using Class = PullErrorClass;
+
+// As containerd 1.6 to 2.1, CRI-O 1.28 to 1.34 and kubelets 1.33 to 1.36 word them.
+const std::
+    pair<const char*, Class>
+        kMessages
+            [] =
+                {
+                    // containerd
+                    {R"(rpc error: code = Unknown desc = failed to pull and unpack image "docker.io/library/private:1": failed to resolve reference "docker.io/library/private:1": pull access denied, repository does not exist or may require authorization: server message: insufficient_scope: authorization failed)",
+                     Class::kAuth},
+                    {R"(failed to pull and unpack image "registry.example/x:1": failed to resolve reference "registry.example/x:1": failed to authorize: failed to fetch anonymous token: unexpected status from GET request to https://registry.example/token?scope=repository%3Ax%3Apull: 401 Unauthorized)",
+                     Class::kAuth},
+                    {R"(rpc error: code = Unknown desc = failed to pull and unpack image "registry.example/x:1": failed to resolve reference "registry.example/x:1": unexpected status from HEAD request to https://registry.example/v2/x/manifests/1: 403 Forbidden)",
+                     Class::kAuth},
+                    {R"(failed to pull and unpack image "registry.example/x:1": failed to resolve reference "registry.example/x:1": failed to authorize: failed to fetch oauth token: unexpected status: 401 Unauthorized)",
+                     Class::kAuth},
+                    {R"(rpc error: code = NotFound desc = failed to pull and unpack image "docker.io/library/busybox:nope": failed to resolve reference "docker.io/library/busybox:nope": docker.io/library/busybox:nope: not found)",
+                     Class::kNotFound},
+                    {R"(failed to pull and unpack image "registry.example/x:1": failed to resolve reference "registry.example/x:1": unexpected status from HEAD request to https://registry.example/v2/x/manifests/1: 503 Service Unavailable)",
+                     Class::kUnavailable},
+                    {R"(failed to pull and unpack image "registry.example/x:1": failed to resolve reference "registry.example/x:1": failed to do request: Head "https://registry.example/v2/x/manifests/1": dial tcp: lookup registry.example on 10.96.0.10:53: no such host)",
+                     Class::kUnavailable},
+                    {R"(failed to pull and unpack image "registry.example/x:1": failed to resolve reference "registry.example/x:1": failed to do request: Head "https://registry.example/v2/x/manifests/1": dial tcp 192.0.2.1:443: connect: connection refused)",
+                     Class::kUnavailable},
+                    {R"(failed to pull and unpack image "docker.io/library/x:1": failed to resolve reference "docker.io/library/x:1": failed to authorize: failed to fetch anonymous token: Get "https://auth.docker.io/token?service=registry.docker.io": dial tcp 192.0.2.1:443: i/o timeout)",
+                     Class::kUnavailable},
+                    {R"(failed to copy: httpReadSeeker: failed open: failed to do request: Get "https://registry.example/v2/x/blobs/sha256:00": net/http: TLS handshake timeout)",
+                     Class::kUnavailable},
+                    {R"(failed to pull and unpack image "docker.io/library/x:1": failed to copy: httpReadSeeker: failed open: unexpected status code https://registry-1.docker.io/v2/library/x/manifests/sha256:00: 429 Too Many Requests - Server message: toomanyrequests: You have reached your pull rate limit.)",
+                     Class::kUnavailable},
+                    {R"(failed to pull and unpack image "registry.example/x:1": failed to resolve reference "registry.example/x:1": failed to do request: Head "https://registry.example/v2/x/manifests/1": EOF)",
+                     Class::kUnavailable},
+                    {R"(rpc error: code = DeadlineExceeded desc = context deadline exceeded)",
+                     Class::kUnavailable},
+                    {R"(rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial unix /run/containerd/containerd.sock: connect: connection refused")",
+                     Class::kUnavailable},
+                    {R"(failed to pull and unpack image "registry.example/x:1": failed to resolve reference "registry.example/x:1": failed to do request: Head "https://registry.example/v2/x/manifests/1": tls: failed to verify certificate: x509: certificate signed by unknown authority)",
+                     Class::kOther},
+                    {R"(failed to pull and unpack image "registry.example/x:1": failed to extract layer sha256:00: write /var/lib/containerd/x: no space left on device)",
+                     Class::kOther},
+                    // CRI-O
+                    {R"(rpc error: code = Unknown desc = unable to pull image or OCI artifact: pull image err: initializing source docker://docker.io/library/private:1: reading manifest 1 in docker.io/library/private: requested access to the resource is denied)",
+                     Class::kAuth},
+                    {R"(initializing source docker://registry.example/x:1: unable to retrieve auth token: invalid username/password: unauthorized: incorrect username or password)",
+                     Class::kAuth},
+                    {R"(initializing source docker://quay.io/team/x:1: reading manifest 1 in quay.io/team/x: unauthorized: access to the requested resource is not authorized)",
+                     Class::kAuth},
+                    {R"(initializing source docker://ghcr.io/team/x:1: reading manifest 1 in ghcr.io/team/x: denied: denied)",
+                     Class::kAuth},
+                    {R"(initializing source docker://registry.example/x:9: reading manifest 9 in registry.example/x: manifest unknown)",
+                     Class::kNotFound},
+                    {R"(initializing source docker://registry.example/x:9: reading manifest 9 in registry.example/x: name unknown: repository name not known to registry)",
+                     Class::kNotFound},
+                    {R"(initializing source docker://registry.example/x:1: pinging container registry registry.example: Get "https://registry.example/v2/": dial tcp 192.0.2.1:443: connect: no route to host)",
+                     Class::kUnavailable},
+                    {R"(initializing source docker://registry.example/x:1: pinging container registry registry.example: received unexpected HTTP status: 503 Service Unavailable)",
+                     Class::kUnavailable},
+                    {R"(initializing source docker://registry.example/x:1: reading manifest 1 in registry.example/x: StatusCode: 404, "<html>")",
+                     Class::kNotFound},
+                    // kubelets
+                    {"ErrImagePull: pull QPS exceeded", Class::kOther},
+                    {"RegistryUnavailable: image pull failed for registry.example/x:1 because the "
+                     "registry is "
+                     "unavailable.",
+                     Class::kUnavailable},
+                    {"SignatureValidationFailed: image pull failed because the signature "
+                     "validation failed",
+                     Class::kOther},
+                    // Names are no words of an error.
+                    {R"(failed to pull image "registry.example/denied:eof": no space left on device)",
+                     Class::kOther},
+                    {"reading registry.example/eof: x509: certificate has expired", Class::kOther},
+                    {"401", Class::kOther},
+                    {"", Class::kUnknown},
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(messages_have_their_class) {
+  for (const auto& [message, expected] : kMessages) {
+    BOOST_TEST(PullErrorClassName(ClassifyPullError(message)) == PullErrorClassName(expected),
+               message);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_page_of_a_registry_is_read_in_part) {
+  BOOST_TEST((ClassifyPullError(std::string(1 << 20, 'x') + " 401 Unauthorized") == Class::kOther));
+}
+
+BOOST_AUTO_TEST_CASE(classes_have_names) {
+  for (const Class one :
+       {Class::kUnknown, Class::kAuth, Class::kNotFound, Class::kUnavailable, Class::kOther}) {
+    BOOST_TEST((*ParsePullErrorClass(PullErrorClassName(one)) == one));
+  }
+  BOOST_TEST(!ParsePullErrorClass("Auth").has_value());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

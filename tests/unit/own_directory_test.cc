@@ -1,21 +1,42 @@
-// A store is made in a directory of its own: neither a kubelet's, nor one with other files in it.
+// The files of a store: where they may be, and whose.
 
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <boost/test/unit_test.hpp>
+#include <cerrno>
+#include <cstdlib>
 #include <filesystem>
+#include <functional>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "migrations/kubelet/kubelet_file.h"
+#include "store/base/files.h"
+#include "store/engine/recovery/new_database.h"
+#include "store/engine/recovery/store_files.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/fake_clock.h"
+#include "tests/support/forked_child.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/store_fixture.h"
+#include "tests/support/temp_dir.h"
 #include "tests/support/tree.h"
 #include "waybill/maintenance.h"
 #include "waybill/streaming.h"
 
 namespace waybill::testing {
 
+// A store is made in a directory of its own: neither a kubelet's, nor one with other files in it.
 BOOST_AUTO_TEST_SUITE(own_directory)
 
 namespace {
@@ -110,6 +131,377 @@ BOOST_AUTO_TEST_CASE(what_is_left_of_a_store_and_an_empty_file_system_take_one) 
     const auto opened = NodeStore::Open(scene.Options());
     BOOST_TEST(opened.has_value(), (opened ? "" : opened.error().ToString()));
   }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// How a new database is put in place.
+BOOST_AUTO_TEST_SUITE(new_database)
+
+namespace {
+
+// Holds the lock that LMDB takes in each process with an open store. In another process, since
+// closing the file here would release it.
+class SharedLock {
+ public:
+  explicit SharedLock(const std::filesystem::path& path) {
+    int ready[2];
+    BOOST_REQUIRE(pipe(ready) == 0);
+    child_ = fork();
+    BOOST_REQUIRE(child_ >= 0);
+    if (child_ == 0) {
+      struct flock lock {};
+      lock.l_type = F_RDLCK;
+      lock.l_len = 1;
+      const bool held = fcntl(open(path.c_str(), O_RDWR), F_SETLK, &lock) == 0;
+      if (write(ready[1], held ? "y" : "n", 1) == 1) pause();
+      _exit(0);
+    }
+    char held = 'n';
+    BOOST_REQUIRE(read(ready[0], &held, 1) == 1);
+    BOOST_REQUIRE(held == 'y');
+    close(ready[0]);
+    close(ready[1]);
+  }
+  ~SharedLock() {
+    kill(child_, SIGKILL);
+    waitpid(child_, nullptr, 0);
+  }
+  SharedLock(const SharedLock&) = delete;
+  SharedLock& operator=(const SharedLock&) = delete;
+
+ private:
+  pid_t child_ = -1;
+};
+
+}  // namespace
+
+// A lone lock.mdb shows that data.mdb was lost. If it were removed before the new database is in
+// place, a crash in between would let the next store be trusted.
+BOOST_AUTO_TEST_CASE(what_tells_of_a_loss_stays_until_the_new_database_is_in_place) {
+  const TempDir scratch;
+  const std::filesystem::path directory = scratch / "store";
+  std::filesystem::create_directory(directory);
+  WriteFile(directory / "lock.mdb", "");
+  internal::NewDatabase made;
+  made.map_bytes = kDefaultMapBytes;
+  made.identity = Must(internal::NewIdentity(FakeClock().Now()));
+  Must(internal::PrepareDatabase(directory, made));
+  std::filesystem::remove(directory / "new.tmp" / "data.mdb");
+  BOOST_TEST(!internal::InstallDatabase(directory, made));
+  BOOST_TEST(std::filesystem::exists(directory / "lock.mdb"));
+
+  Must(internal::PrepareDatabase(directory, made));
+  Must(internal::InstallDatabase(directory, made));
+  BOOST_TEST(std::filesystem::exists(directory / "data.mdb"));
+  BOOST_TEST(!std::filesystem::exists(directory / "lock.mdb"));
+}
+
+// A crash right after the new database is in place, while an observer of the old one lives: LMDB
+// then trusts lock.mdb.
+BOOST_FIXTURE_TEST_CASE(a_lock_file_of_another_database_is_replaced, ClosedStore) {
+  for (int i = 0; i < 5; ++i) {
+    Must(store->PutIntent({.image = "registry.example/" + std::to_string(i)}));
+  }
+  ScratchStore other(Rules::kClosed);
+  Must(other->PutIntent({.image = "registry.example/other"}));
+  other.Stop();
+  // By another process, and with its mutexes as an observer has them: LMDB may destroy them at
+  // closing (0.9.31 does).
+  const std::string copy = "cp " + (store.directory() / "lock.mdb").string() + " " +
+                           (other.directory() / "lock.mdb").string();
+  BOOST_REQUIRE(std::system(copy.c_str()) == 0);  // NOLINT(concurrency-mt-unsafe)
+  store.Stop();
+  const SharedLock observer(other.directory() / "lock.mdb");
+  other.Start();
+  BOOST_TEST(Must(other->HasIntent({.image = "registry.example/other"})));
+  BOOST_TEST(!other->recovery_report().distrustful);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// Two processes with one process ID, each in a PID namespace of its own.
+BOOST_AUTO_TEST_SUITE(pid_namespaces)
+
+namespace {
+
+constexpr int kNoNamespace = 77;
+
+// Runs `work` as the first process of a new PID namespace, and returns what it returns.
+int AsFirstProcess(const std::function<int()>& work) {
+  if (unshare(CLONE_NEWPID) != 0) return kNoNamespace;
+  Child first([&] { return getpid() == 1 ? work() : kNoNamespace; });
+  return first.Wait();
+}
+
+// 0: it was refused, and the error says why, and what to do.
+int IsRefused(const Result<std::unique_ptr<NodeStore>>& opened) {
+  if (opened) return 1;
+  const std::string text = opened.error().ToString();
+  const bool says = text.find("another process with the process ID 1, in another PID namespace") !=
+                        std::string::npos &&
+                    text.find("hostPID: true") != std::string::npos;
+  return says && opened.error().code == ErrorCode::kOwned ? 0 : 2;
+}
+
+}  // namespace
+
+// A limit: "One process owns a store"
+BOOST_FIXTURE_TEST_CASE(the_later_one_of_the_same_id_is_refused_and_told_why, ClosedStore) {
+  store.Stop();
+  int ready[2];
+  int done[2];
+  BOOST_TEST_REQUIRE(pipe(ready) == 0);
+  BOOST_TEST_REQUIRE(pipe(done) == 0);
+  Child first([&] {
+    close(done[1]);
+    return AsFirstProcess([&] {
+      const auto observer = NodeStore::Observe({.directory = store.directory()});
+      char byte = observer ? 'y' : 'n';
+      if (write(ready[1], &byte, 1) != 1) return 3;
+      return read(done[0], &byte, 1) == 0 ? 0 : 4;
+    });
+  });
+  close(ready[1]);
+  char byte = 0;
+  const bool is_there = read(ready[0], &byte, 1) == 1;
+  if (is_there) {
+    BOOST_TEST(byte == 'y');
+    Child observer([&] {
+      return AsFirstProcess(
+          [&] { return IsRefused(NodeStore::Observe({.directory = store.directory()})); });
+    });
+    BOOST_TEST(observer.Wait() == 0);
+    Child owner([&] {
+      return AsFirstProcess([&] { return IsRefused(NodeStore::Open(store.Options({}))); });
+    });
+    BOOST_TEST(owner.Wait() == 0);
+    // Any other ID is no trouble.
+    Must(NodeStore::Observe({.directory = store.directory()}));
+  }
+  close(done[1]);
+  const int code = first.Wait();
+  BOOST_TEST(code == (is_there ? 0 : kNoNamespace));
+  close(ready[0]);
+  close(done[0]);
+  if (!is_there) BOOST_TEST_MESSAGE("skipped: only root can make a PID namespace");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// Files in the store's directory that are symlinks, somebody else's, or open to others.
+BOOST_AUTO_TEST_SUITE(unsafe_files)
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::vector<std::string> kFiles = {"data.mdb", "lock.mdb", "owner.lock", "owner.sock"};
+const std::vector<std::string> kFolders = {"new.tmp", "backup", "quarantine"};
+
+// A store with a backup, and something in each folder that it uses.
+void MakeWhole(ScratchStore& store) {
+  store.Pull("registry.example/app:v1", "sha256:" + std::string(64, 'a'), NodeWide());
+  store.Stop();
+  Must(Migrate({.directory = store.directory(), .to = 1}));
+  Must(Migrate({.directory = store.directory()}));
+  fs::create_directories(store.directory() / "quarantine" / "20260101T000000Z-7");
+  fs::copy_file(store.directory() / "data.mdb",
+                store.directory() / "quarantine" / "20260101T000000Z-7" / "data.mdb");
+}
+
+void RequireRefused(ScratchStore& store) {
+  ExpectError(NodeStore::Open(store.Options({})), ErrorCode::kUnsafePath);
+  const fs::path backup = store.scratch() / "kept.mdb";
+  ExpectError(Restore({.directory = store.directory(), .backup = backup}), ErrorCode::kUnsafePath);
+  ExpectError(Migrate({.directory = store.directory(), .to = 1}), ErrorCode::kUnsafePath);
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(nothing_in_the_directory_is_followed_through_a_symlink) {
+  for (const auto* names : {&kFiles, &kFolders}) {
+    for (const std::string& name : *names) {
+      BOOST_TEST_CONTEXT(name) {
+        ScratchStore store(Rules::kClosed);
+        MakeWhole(store);
+        fs::copy_file(Must(ListBackups(store.directory())).front().path,
+                      store.scratch() / "kept.mdb");
+        const fs::path place = store.directory() / name;
+        const fs::path target = store.scratch() / "target";
+        if (fs::exists(place)) {
+          fs::rename(place, target);
+        } else {
+          fs::create_directory(target);
+          WriteFile(target / "data.mdb", "not the store's");
+          WriteFile(target / "lock.mdb", "not the store's");
+        }
+        fs::create_symlink(target, place);
+        const Tree before = TreeOf(store.scratch());
+        RequireRefused(store);
+        BOOST_TEST((TreeOf(store.scratch()) == before));
+        if (names == &kFiles) {
+          ExpectError(NodeStore::Observe({.directory = store.directory()}), ErrorCode::kUnsafePath);
+        }
+        if (name == "backup") {
+          ExpectError(ListBackups(store.directory()), ErrorCode::kUnsafePath);
+        }
+      }
+    }
+  }
+}
+
+BOOST_FIXTURE_TEST_CASE(modes_of_our_own_files_are_mended_and_reported, ClosedStore) {
+  MakeWhole(store);
+  store.Restart();  // mends what MakeWhole made
+  store.Stop();
+  const fs::path backup = Must(ListBackups(store.directory())).front().path;
+  const std::vector<fs::path> loose = {store.directory() / "data.mdb",
+                                       store.directory() / "lock.mdb",
+                                       store.directory() / "owner.lock",
+                                       store.directory() / "backup",
+                                       backup,
+                                       store.directory() / "quarantine"};
+  for (const fs::path& path : loose) {
+    fs::permissions(path, fs::perms::group_read | fs::perms::others_all, fs::perm_options::add);
+  }
+  store.Start();
+  const auto& mended = store->recovery_report().mended;
+  BOOST_TEST(mended.size() == loose.size());
+  for (const fs::path& path : loose) {
+    BOOST_TEST_CONTEXT(path) {
+      BOOST_TEST(std::any_of(mended.begin(), mended.end(), [&](const std::string& line) {
+        return line.starts_with(path.string() + " had mode 0");
+      }));
+      struct stat st {};
+      BOOST_TEST(lstat(path.c_str(), &st) == 0);
+      BOOST_TEST((st.st_mode & 077) == 0U);
+    }
+  }
+  BOOST_TEST(!store->recovery_report().distrustful);
+  store.Restart();
+  BOOST_TEST(store->recovery_report().mended.empty());
+}
+
+BOOST_AUTO_TEST_CASE(files_of_somebody_else_are_refused) {
+  if (geteuid() != 0) return;
+  for (const char* name : {"data.mdb", "lock.mdb", "owner.lock", "backup", "quarantine"}) {
+    BOOST_TEST_CONTEXT(name) {
+      ScratchStore store(Rules::kClosed);
+      MakeWhole(store);
+      fs::copy_file(Must(ListBackups(store.directory())).front().path,
+                    store.scratch() / "kept.mdb");
+      BOOST_REQUIRE(chown((store.directory() / name).c_str(), 12345, 12345) == 0);
+      const Tree before = TreeOf(store.scratch());
+      RequireRefused(store);
+      BOOST_TEST((TreeOf(store.scratch()) == before));
+    }
+  }
+}
+
+// An observer looks while an owner prepares a database, or lets go of one.
+BOOST_AUTO_TEST_CASE(a_folder_that_goes_while_it_is_looked_at) {
+  const TempDir scratch;
+  const fs::path quarantine = scratch / "quarantine";
+  fs::create_directory(quarantine);
+  fs::permissions(quarantine, fs::perms::owner_all);
+  std::atomic<bool> stop{false};
+  std::thread owner([&] {
+    while (!stop) {
+      for (int i = 0; i < 64; ++i) mkdir((quarantine / std::to_string(i)).c_str(), 0700);
+      for (int i = 0; i < 64; ++i) rmdir((quarantine / std::to_string(i)).c_str());
+    }
+  });
+  std::string error;
+  for (int i = 0; i < 5000 && error.empty(); ++i) {
+    if (const auto looked = internal::CheckStoreFiles(scratch.path()); !looked) {
+      error = looked.error().message;
+    }
+  }
+  stop = true;
+  owner.join();
+  BOOST_TEST(error == "");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// What the system lacks is not told as a failing disk, and is no reason to go on without a part.
+BOOST_AUTO_TEST_SUITE(system_errors)
+
+namespace {
+
+// While it lives, this process can open no file.
+class NoMoreFiles {
+ public:
+  NoMoreFiles() {
+    const int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (next < 0 || getrlimit(RLIMIT_NOFILE, &before_) != 0) throw std::runtime_error("no limit");
+    close(next);
+    struct rlimit none = before_;
+    none.rlim_cur = static_cast<rlim_t>(next);
+    if (setrlimit(RLIMIT_NOFILE, &none) != 0) throw std::runtime_error("setrlimit failed");
+  }
+  ~NoMoreFiles() { setrlimit(RLIMIT_NOFILE, &before_); }
+  NoMoreFiles(const NoMoreFiles&) = delete;
+  NoMoreFiles& operator=(const NoMoreFiles&) = delete;
+
+ private:
+  struct rlimit before_ {};
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(only_what_a_disk_does_sends_to_the_disk) {
+  using internal::CanBeSkipped;
+  using internal::SystemError;
+  const struct {
+    int number;
+    bool is_disk;
+    const char* hint;
+  } all[] = {{EIO, true, "disk errors"},      {EBADMSG, true, "disk errors"},
+             {EUCLEAN, true, "disk errors"},  {EINTR, false, "signal"},
+             {EAGAIN, false, "try again"},    {EMFILE, false, "LimitNOFILE="},
+             {ENFILE, false, "fs.file-max"},  {ENOMEM, false, "memory"},
+             {EINVAL, false, "kernel's log"}, {EMLINK, false, "kernel's log"}};
+  for (const auto& one : all) {
+    BOOST_TEST_CONTEXT(one.hint) {
+      const Error error = SystemError(one.number, "read", "/some/file");
+      BOOST_TEST((error.code == ErrorCode::kIo));
+      BOOST_TEST(error.hint.find(one.hint) != std::string::npos, error.hint);
+      BOOST_TEST((error.hint.find("disk") != std::string::npos) == one.is_disk, error.hint);
+      const bool skips = CanBeSkipped(error).hint_code == Hint::kSkipUnreadable;
+      BOOST_TEST(skips == one.is_disk);
+      BOOST_TEST(CanBeSkipped(error).has_hint());
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_file_that_can_not_be_opened_now_is_not_skipped) {
+  const MemoryDir image_manager;
+  std::filesystem::create_directory(image_manager / "pulled");
+  const std::string name = "sha256-" + std::string(64, 'a');
+  WriteFile(image_manager / "pulled" / name, "{}");
+  const NoMoreFiles none;
+  for (const auto on_error : {internal::OnReadError::kFail, internal::OnReadError::kSkip}) {
+    const Error file =
+        ExpectError(internal::ReadKubeletFile(image_manager.path(),
+                                              internal::KubeletFolder::kPulled, name, on_error),
+                    ErrorCode::kIo);
+    BOOST_TEST((file.hint_code == Hint::kNone));
+    BOOST_TEST(file.hint.find("LimitNOFILE=") != std::string::npos, file.hint);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(nobody_is_told_to_take_what_is_anothers) {
+  const MemoryDir scratch;
+  if (geteuid() != 0) return;  // only root can give a directory away
+  std::filesystem::create_directory(scratch / "store");
+  if (chown((scratch / "store").c_str(), 65534, 65534) != 0) {
+    throw std::runtime_error("chown failed");
+  }
+  const auto opened = NodeStore::Open(OptionsIn(scratch.path()));
+  BOOST_REQUIRE(!opened);
+  BOOST_TEST(opened.error().hint.starts_with("run as user 65534"), opened.error().hint);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,12 +1,17 @@
-// What was forgotten stays forgotten, where histories/forgetting.jsonl does not reach: names that
-// are too long, files that can't be read, more records than one commit tidies up.
+// What ends a proof, and what the store knows of time.
 
 #include <boost/test/unit_test.hpp>
+#include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
+#include "store/engine/database/clocks.h"
+#include "tests/support/draw.h"
+#include "tests/support/drawn_random.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/rows.h"
@@ -14,6 +19,8 @@
 
 namespace waybill::testing {
 
+// What was forgotten stays forgotten, where histories/forgetting.jsonl does not reach: names that
+// are too long, files that can't be read, more records than one commit tidies up.
 BOOST_AUTO_TEST_SUITE(revocation)
 
 namespace {
@@ -237,6 +244,128 @@ BOOST_AUTO_TEST_CASE(a_late_decision_that_looked_before_all_was_tidied_up) {
     late.Provide(PodCredentials{.secrets = {&view, 1}});
     BOOST_TEST(store->MustAttemptPull(copy, late).pull);
   });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// How long a proof counts, where histories/time.jsonl does not reach: observers, absurd ages.
+BOOST_AUTO_TEST_SUITE(ages)
+
+namespace {
+
+using std::chrono::hours;
+using std::chrono::seconds;
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(an_observer_goes_by_the_stores_limits_or_its_own) {
+  UnderBothRules([](ScratchStore& store) {
+    store.Stop();
+    OpenOptions options = store.Options({});
+    options.ages = AgeLimits{.credentials = hours(10)};
+    Must(Must(NodeStore::Open(options))->Close());
+    store.Start();
+    store.Pull(kImage, kRef, WithSecret(kSecretA));
+    store.clock().AdvanceSeconds(11 * 3600);
+    store.Stop();
+    const auto reason = [&](const std::optional<AgeLimits>& ages) {
+      const auto observer = Must(NodeStore::Observe({.directory = store.directory(),
+                                                     .rules = store.rules(),
+                                                     .ages = ages,
+                                                     .clock = store.clock().AsClock()}));
+      return DecisionOf(*observer, {.image = kImage, .image_ref = kRef}, Pod(kSecretA)).reason;
+    };
+    BOOST_TEST(reason(std::nullopt) == Reason::kProofTooOld);
+    BOOST_TEST(reason(AgeLimits{}) == Reason::kSecretHashMatches);
+  });
+}
+
+BOOST_FIXTURE_TEST_CASE(absurd_ages_are_refused, ClosedStore) {
+  store.Stop();
+  for (const AgeLimits& ages :
+       {AgeLimits{.credentials = seconds(-1)}, AgeLimits{.credentials = seconds(59)},
+        AgeLimits{.credentials = kMaxAge + seconds(1)}, AgeLimits{.service_accounts = seconds(-5)},
+        AgeLimits{.node_pods = seconds::min()}, AgeLimits{.revocations = hours(23)},
+        AgeLimits{.credentials = hours(1), .service_accounts = hours(2)},
+        AgeLimits{.credentials = seconds::max()}}) {
+    OpenOptions options = store.Options({});
+    options.ages = ages;
+    ExpectError(NodeStore::Open(options), ErrorCode::kInvalidArgument);
+    ExpectError(NodeStore::Observe({.directory = store.directory(), .ages = ages}),
+                ErrorCode::kInvalidArgument);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// What the store knows of time, beside what really passed.
+BOOST_AUTO_TEST_SUITE(clocks)
+
+using internal::Clocks;
+using std::chrono::nanoseconds;
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kStart = 1'800'000'000;
+
+// A machine with a true time, which boots, is off, and has a wall clock that jumps.
+BOOST_AUTO_TEST_CASE(what_ran_is_never_more_than_the_truth_and_ages_are_never_less) {
+  Draw draw(SeedOfThisRun());
+  for (int machine = 0; machine < 200; ++machine) {
+    BootTime boot{{1}, 100 * kSecond};
+    std::int64_t truth = 0;  // since the first commit; likewise below
+    std::int64_t ran = 0;
+    std::int64_t lead = 0;  // of the wall clock
+    const auto wall = [&] { return internal::Plus({kStart, 0}, nanoseconds(truth + lead)); };
+    Clocks clocks = Clocks().At(boot, wall());
+    const Timestamp first = clocks.ages;
+    for (int step = 0; step < 100; ++step) {
+      const auto passed = static_cast<std::int64_t>(draw.Below(100'000)) * kSecond / 7;
+      switch (draw.Below(8)) {
+        case 0:  // it is off, and boots
+          truth += passed;
+          boot = {{static_cast<std::uint8_t>(boot.boot_id[0] % 250 + 1)}, 0};
+          break;
+        case 1:
+          lead += draw.OneIn(2) ? passed : -passed;
+          break;
+        case 2:
+          lead = 0;
+          break;
+        default:
+          truth += passed;
+          ran += passed;
+          boot.nanoseconds += passed;
+      }
+      const Clocks now = clocks.At(draw.OneIn(10) ? BootTime() : boot, wall());
+      BOOST_TEST_REQUIRE(now.ran.count() <= ran);
+      BOOST_TEST_REQUIRE((now.ran >= clocks.ran));
+      BOOST_TEST_REQUIRE((now.boot_ran <= now.ran));
+      BOOST_TEST_REQUIRE((now.ages >= clocks.ages));
+      if (draw.OneIn(2)) clocks = now;
+    }
+    // Once the clock is right, all that passed has counted.
+    lead = 0;
+    const Clocks last = clocks.At(boot, wall());
+    BOOST_TEST_REQUIRE((internal::Between(first, last.ages).count() >= truth));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(no_stored_or_given_time_overflows) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+  for (const std::int64_t seconds : {kLeast, std::int64_t{0}, kStart, kMost}) {
+    for (const std::int64_t ticks : {kLeast, std::int64_t{0}, kMost}) {
+      Clocks clocks{.boot = {{1}, ticks}, .wall = {seconds, 0}, .ages = {seconds, 0}};
+      clocks.ran = internal::kLongestRun;
+      for (const std::int64_t now : {kLeast, std::int64_t{-1}, kStart, kMost}) {
+        for (std::uint8_t boot = 0; boot < 3; ++boot) {
+          const Clocks later = clocks.At({{boot}, now}, {now, 999'999'999});
+          BOOST_TEST((later.ran <= internal::kLongestRun));
+          BOOST_TEST((later.ages >= clocks.ages || clocks.ages == Timestamp()));
+        }
+      }
+    }
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,558 @@
+// Calls with unusual arguments or credentials, and of stores that are closed, stale or large.
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/base/hex.h"
+#include "store/base/sha256.h"
+#include "store/node/handlers/runtime_handlers.h"
+#include "tests/support/draw.h"
+#include "tests/support/expect_error.h"
+#include "tests/support/kubelet_dir.h"
+#include "tests/support/memory_dir.h"
+#include "tests/support/rows.h"
+#include "tests/support/store_fixture.h"
+#include "tests/support/streaming_scene.h"
+#include "waybill/kubelet_format.h"
+#include "waybill/limits.h"
+
+namespace waybill::testing {
+
+// What a call returns if it is given another member of a copy of an image than it needs; which code
+// it returns if the store can't be read.
+BOOST_AUTO_TEST_SUITE(image_copy)
+
+// With positional strings the answer would be "no record, no intent", as if nothing had been
+// pulled.
+BOOST_FIXTURE_TEST_CASE(the_other_member_alone_is_refused_and_is_no_answer, ClosedStore) {
+  store.Pull(kImage, kRef, WithSecret(kSecretA));
+  constexpr auto kWrong = ErrorCode::kInvalidArgument;
+  const ImageCopy only_ref = {.image_ref = kRef};
+  ExpectError(store->RecordPullIntent(only_ref), kWrong);
+  ExpectError(store->RecordImagePullFailed(only_ref), kWrong);
+  ExpectError(store->RecordImagePulled(only_ref, WithSecret(kSecretA)), kWrong);
+  ExpectError(store->HasIntent(only_ref), kWrong);
+  ExpectError(store->PutIntent(only_ref), kWrong);
+  ExpectError(store->DeleteIntent(only_ref), kWrong);
+  BOOST_TEST(DecisionOf(*store, only_ref).pull);
+
+  const ImageCopy only_image = {.image = kImage};
+  ExpectError(store->GetRecord(only_image), kWrong);
+  ExpectError(store->DeleteRecord(only_image), kWrong);
+  ExpectError(store->RecordImagePulled(only_image, WithSecret(kSecretA)), kWrong);
+  BOOST_TEST(Must(store->ListRecords()).size() == 1U);
+  BOOST_TEST(Must(store->ListIntents()).empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(a_closed_store_says_that_it_is_closed, ClosedStore) {
+  store.Pull(kImage, kRef, WithSecret(kSecretA));
+  Must(store->Close());
+  const ImageCopy copy = {.image = kImage, .image_ref = kRef};
+  constexpr auto kClosed = ErrorCode::kClosed;
+  ExpectError(store->GetRecord(copy), kClosed);
+  ExpectError(store->ListRecords(), kClosed);
+  ExpectError(store->HasIntent(copy), kClosed);
+  ExpectError(store->GetTrust(), kClosed);
+  ExpectError(store->GetStatistics(), kClosed);
+  ExpectError(store->GetUserNamespace("pod-1"), kClosed);
+  ExpectError(store->RecordPullIntent(copy), kClosed);
+  ExpectError(store->DeleteRecord(copy), kClosed);
+  ExpectError(store->BeginList(), kClosed);
+  BOOST_TEST(DecisionOf(*store, copy, Pod({kSecretA})).pull);
+}
+
+BOOST_FIXTURE_TEST_CASE(reading_from_a_store_that_was_taken_away_says_so_and_not_damaged,
+                        ClosedStore) {
+  store.Pull(kImage, kRef, WithSecret(kSecretA));
+  std::filesystem::remove(store.directory() / "owner.lock");
+  const ImageCopy copy = {.image = kImage, .image_ref = kRef};
+  ExpectError(store->PutIntent(copy), ErrorCode::kOwned);
+  ExpectError(store->GetRecord(copy), ErrorCode::kOwned);
+  ExpectError(store->ListIntents(), ErrorCode::kOwned);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// Credentials fetched only after a decision turned out to depend on them: the second call answers
+// and counts as if the store had fetched them itself.
+BOOST_AUTO_TEST_SUITE(deferred_credentials)
+
+BOOST_AUTO_TEST_CASE(an_outcome_that_needs_them_starts_nothing_and_is_not_counted) {
+  UnderBothRules([](ScratchStore& store) {
+    BOOST_REQUIRE(store->RecordPullIntent({.image = kImage}));
+    BOOST_REQUIRE(
+        store->RecordImagePulled({.image = kImage, .image_ref = kRef}, WithSecret(kSecretA)));
+    DeferredCredentials deferred;
+    for (const auto& [policy, action] : {std::pair{PullPolicy::kIfNotPresent, EnsureAction::kPull},
+                                         std::pair{PullPolicy::kNever, EnsureAction::kNeverPull}}) {
+      const EnsureOutcome outcome =
+          store->EnsureImage({.image = kImage, .image_ref = kRef}, policy, deferred);
+      BOOST_TEST(outcome.action == action);
+      BOOST_REQUIRE(outcome.decision.has_value());
+      BOOST_TEST(outcome.decision->reason == Reason::kCredentialsNeeded);
+    }
+    for (const auto& by_present : store->GetMetrics().ensure_image_requests) {
+      for (const auto& by_required : by_present) {
+        for (const std::uint64_t count : by_required) BOOST_TEST(count == 0U);
+      }
+    }
+  });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// Lists that are empty, and dry runs, where histories/empty-lists.jsonl does not reach.
+BOOST_AUTO_TEST_SUITE(empty_lists)
+
+namespace {
+
+constexpr waybill::ChangeOptions kDryRun{.allow_empty = true, .dry_run = true};
+
+}  // namespace
+
+BOOST_FIXTURE_TEST_CASE(
+    opening_with_an_empty_list_of_runtime_handlers_is_refused_where_there_are_some, ClosedStore) {
+  Must(store->ReplaceRuntimeHandlers({{"runc", true, true}}));
+  store.Stop();
+  OpenOptions options = store.Options({});
+  options.runtime_handlers.emplace();
+  options.allow_empty = false;
+  const Error refused = ExpectError(NodeStore::Open(options), ErrorCode::kInvalidArgument);
+  BOOST_TEST((refused.hint_code == Hint::kAllowEmpty));
+  options.allow_empty = true;
+  BOOST_TEST(Must(Must(NodeStore::Open(options))->ListRuntimeHandlers()).empty());
+}
+
+BOOST_FIXTURE_TEST_CASE(an_observer_makes_no_dry_run, ClosedStore) {
+  store.Stop();
+  const auto observer = Must(NodeStore::Observe({.directory = store.directory()}));
+  ExpectError(observer->CollapseRuntimeHandlers(kDryRun), ErrorCode::kNotOwner);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// A store that may be older than its witness: it shows what is in it, and opens nothing.
+BOOST_AUTO_TEST_SUITE(stale_observer)
+
+BOOST_AUTO_TEST_CASE(without_its_witness_a_store_is_shown_and_opens_nothing) {
+  for (const Rules rules : {Rules::kClosed, Rules::kKubelet}) {
+    ScratchStore store(rules);
+    store.Pull("nginx", "ref", ImagePullCredentials{.node_pods_accessible = true});
+    BOOST_TEST(!store.Check("nginx", "ref").pull);
+    store.Stop();
+    std::filesystem::remove(store.witness());
+    ObserveOptions options{.directory = store.directory(), .rules = rules};
+    ExpectError(NodeStore::Observe(options), ErrorCode::kDamaged);
+    options.asks_witness = false;
+    options.policy = Must(VerificationPolicy::Make(VerificationMode::kNeverVerify, {}));
+    const auto shown = Must(NodeStore::Observe(options));
+    BOOST_TEST(Must(shown->ListRecords()).size() == 1U);
+    Pod pod;
+    const ImageCopy copy = {.image = "nginx", .image_ref = "ref"};
+    BOOST_TEST(shown->MustAttemptPull(copy, pod).pull);
+    BOOST_TEST((shown->EnsureImage(copy, PullPolicy::kIfNotPresent, pod).action !=
+                EnsureAction::kUsePresent));
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// KEP-4216, what histories/handlers.jsonl can't say: a damaged copy, an observer, many keys, lists
+// that are too long.
+BOOST_AUTO_TEST_SUITE(handler_changes)
+
+namespace {
+
+const std::vector<RuntimeHandler> kRuncAndKata = {{"runc", true, true}, {"kata", false, true}};
+
+RuntimeHandler Handler(const std::string& name) { return {name, name == "runc", true}; }
+
+// Every place of the file that holds `text`, also in pages that are no longer in use.
+void DamageEach(const std::filesystem::path& path, const std::string& text) {
+  const std::string content = ReadFile(path);
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  std::size_t found = 0;
+  for (auto at = content.find(text); at != std::string::npos; at = content.find(text, at + 1)) {
+    file.seekp(static_cast<std::streamoff>(at));
+    file.put('!');
+    ++found;
+  }
+  BOOST_TEST_REQUIRE(found > 0U);
+}
+
+}  // namespace
+
+// Replacing one damaged record recounts the table. Another unreadable value may be another
+// handler's copy.
+BOOST_AUTO_TEST_CASE(a_damaged_copy_still_closes_its_ref_after_a_recount) {
+  UnderBothRules([](ScratchStore& store) {
+    Must(store->ReplaceRuntimeHandlers(kRuncAndKata));
+    Must(store->RecordImagePulled(
+        {.image = kImage, .image_ref = "ref-of-kata", .runtime_handler = "kata"},
+        WithSecret(kSecretA)));
+    Must(store->RecordImagePulled({.image = kImage, .image_ref = "ref-of-runc"},
+                                  WithSecret(kSecretA)));
+    for (const char* ref : {"ref-of-kata", "ref-of-runc"}) {
+      DamageEach(store.directory() / "data.mdb", ref);
+      BOOST_TEST((store.Check(kImage, ref).reason == Reason::kRecordDamaged));
+    }
+    Must(store->RecordImagePulled({.image = kImage, .image_ref = "ref-of-runc"},
+                                  WithSecret(kSecretA)));
+    BOOST_TEST(!store.Check(kImage, "ref-of-runc", Pod(kSecretA)).pull);
+    BOOST_TEST((store.Check(kImage, "ref-of-kata").reason == Reason::kRecordDamaged));
+  });
+}
+
+BOOST_FIXTURE_TEST_CASE(an_observer_asks_by_handler_too, ClosedStore) {
+  Must(store->ReplaceRuntimeHandlers(kRuncAndKata));
+  Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef, .runtime_handler = "kata"},
+                                WithSecret(kSecretA)));
+  store.Stop();
+  auto observer = Must(NodeStore::Observe({.directory = store.directory()}));
+  BOOST_TEST(!DecisionOf(*observer, {.image = kImage, .image_ref = kRef, .runtime_handler = "kata"},
+                         Pod(kSecretA))
+                  .pull);
+  BOOST_TEST(DecisionOf(*observer, {.image = kImage, .image_ref = kRef}, Pod(kSecretA)).pull);
+  BOOST_TEST(DecisionOf(*observer, {.image = kImage, .image_ref = kRef, .runtime_handler = "runsc"},
+                        Pod(kSecretA))
+                 .pull);
+  BOOST_TEST(Must(observer->ListRuntimeHandlers()).size() == 2U);
+}
+
+BOOST_FIXTURE_TEST_CASE(lists_above_a_limit_change_nothing, ClosedStore) {
+  Must(store->ReplaceRuntimeHandlers(kRuncAndKata));
+  ExpectError(store->ReplaceRuntimeHandlers(
+                  std::vector<RuntimeHandler>(kMaxRuntimeHandlers + 1, Handler("a"))),
+              ErrorCode::kLimitExceeded);
+  BOOST_TEST(Must(store->ListRuntimeHandlers()).size() == 2U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// Pods and records with many Secrets: the answer is that of comparing each with each, in the
+// kubelet's order.
+BOOST_AUTO_TEST_SUITE(many_secrets)
+
+namespace {
+
+constexpr std::int64_t kAge = 36'000;
+
+// Few pools of parts, so that Secrets often match by one part and seldom by another. Both forms in
+// which a store keeps a UID and a hash.
+ImagePullSecret DrawSecret(Draw& draw, std::size_t pool) {
+  const std::size_t uid = draw.Below(pool);
+  const std::size_t hash = draw.Below(pool);
+  ImagePullSecret secret = MakeSecret("team-" + std::to_string(draw.Below(3)),
+                                      "pull-" + std::to_string(draw.Below(pool)),
+                                      "uid-" + std::to_string(uid), "hash-" + std::to_string(hash));
+  if (uid % 2 == 0) {
+    const std::string digits = std::to_string(1000 + uid);
+    secret.uid = "5b1e0000-0000-4000-8000-00000000" + digits.substr(digits.size() - 4);
+  }
+  if (hash % 2 == 0)
+    secret.credential_hash = internal::HexEncode(*internal::Sha256(secret.credential_hash));
+  if (hash % 7 == 0) secret.credential_hash.clear();
+  return secret;
+}
+
+std::vector<ImagePullSecret> DrawSecrets(Draw& draw, std::size_t count, std::size_t pool) {
+  std::vector<ImagePullSecret> secrets;
+  for (std::size_t i = 0; i < count; ++i) secrets.push_back(DrawSecret(draw, pool));
+  return secrets;
+}
+
+struct Expected {
+  Reason reason = Reason::kNoCredentialMatches;
+  std::optional<ImagePullSecret> written_back;
+};
+
+// As the kubelet compares: each of the pod's with each stored one.
+Expected CompareEach(const std::vector<ImagePullSecret>& stored,
+                     const std::vector<ImagePullSecret>& of_pod, std::int64_t now) {
+  const bool may_write_back = stored.size() < kMaxSecretsForWriteBack;
+  Expected expected;
+  for (const ImagePullSecret& secret : of_pod) {
+    for (const ImagePullSecret& one : stored) {
+      const bool hash =
+          !one.credential_hash.empty() && one.credential_hash == secret.credential_hash;
+      const bool coordinates = one.uid == secret.uid && one.name == secret.name &&
+                               one.namespace_name == secret.namespace_name;
+      if (!hash && !(coordinates && may_write_back)) continue;
+      if (now - one.proof.proven->seconds > kAge) {
+        expected.reason = Reason::kProofTooOld;
+        continue;
+      }
+      expected.reason = hash ? Reason::kSecretHashMatches : Reason::kSecretCoordinatesMatch;
+      if (may_write_back && !(hash && coordinates)) expected.written_back = secret;
+      return expected;
+    }
+  }
+  return expected;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_answer_is_that_of_comparing_each_with_each) {
+  Draw draw(SeedOfThisRun());
+  UnderBothRules([&](ScratchStore& store) {
+    store.Stop();
+    OpenOptions options = store.Options({});
+    options.ages = AgeLimits{.credentials = std::chrono::seconds(kAge)};
+    Must(Must(NodeStore::Open(options))->Close());
+    store.Start();
+    std::size_t opened = 0;
+    std::size_t written_back = 0;
+    for (std::size_t round = 0; round < 150; ++round) {
+      const std::string ref = "ref-" + std::to_string(round);
+      const std::size_t pool = draw.From(std::vector<std::size_t>{40, 300, 4000});
+      const std::size_t most = draw.From(std::vector<std::size_t>{9, 60, 99, 99, 200, 700});
+      ImagePullCredentials pulled;
+      // What an earlier pull proved is too old by now.
+      pulled.kubernetes_secrets = DrawSecrets(draw, 1 + draw.Below(most / 2), pool);
+      store.Pull(kImage, ref, pulled);
+      store.clock().AdvanceSeconds(kAge - 1);
+      pulled.kubernetes_secrets = DrawSecrets(draw, 1 + draw.Below(most / 2), pool);
+      store.Pull(kImage, ref, pulled);
+      const auto stored = EntryOf(store, ref).kubernetes_secrets;
+      store.clock().AdvanceSeconds(2);
+
+      const ImagePullCredentials before = EntryOf(store, ref);  // without what is too old
+      const auto of_pod = DrawSecrets(draw, 1 + draw.Below(round % 4 == 0 ? 400 : 20), pool);
+      const Expected expected = CompareEach(stored, of_pod, store.clock().Now().seconds);
+      const Decision decision = store.Check(kImage, ref, Pod(of_pod));
+      BOOST_TEST_CONTEXT("round " << round << ": " << stored.size() << " stored, the pod has "
+                                  << of_pod.size()) {
+        BOOST_TEST(decision.reason == expected.reason);
+        Must(store->Flush());
+        const ImagePullCredentials after = EntryOf(store, ref);
+        if (expected.written_back) {
+          BOOST_TEST(std::ranges::count(after.kubernetes_secrets, *expected.written_back) == 1);
+        } else {
+          BOOST_TEST((after == before));
+        }
+      }
+      opened += decision.pull ? 0 : 1;
+      written_back += expected.written_back ? 1 : 0;
+    }
+    BOOST_TEST(opened > 20U);
+    BOOST_TEST(opened < 150U);
+    BOOST_TEST(written_back > 5U);
+  });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// Limits of lists of runtime handlers. What else is wrong with one: histories/handlers.jsonl.
+BOOST_AUTO_TEST_SUITE(runtime_handlers)
+
+namespace {
+
+std::string ErrorOf(const std::vector<RuntimeHandler>& handlers,
+                    ErrorCode code = ErrorCode::kInvalidArgument) {
+  const auto checked = internal::CheckRuntimeHandlers(handlers);
+  if (checked) return "sound";
+  BOOST_TEST((checked.error().code == code), checked.error().message);
+  return checked.error().message;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(limits) {
+  const std::string message =
+      ErrorOf({{.name = std::string(1 << 20, 'n')}}, ErrorCode::kLimitExceeded);
+  BOOST_TEST(message.ends_with("its name has 1048576 bytes, and 253 are allowed"));
+  BOOST_TEST(message.size() < 400u);
+  std::vector<RuntimeHandler> many;
+  for (std::size_t i = 0; i < kMaxRuntimeHandlers; ++i) many.push_back({.name = std::to_string(i)});
+  BOOST_TEST(ErrorOf(many) == "sound");
+  many.push_back({.name = "x"});
+  ErrorOf(many, ErrorCode::kLimitExceeded);
+
+  const std::string long_field(kMaxPlatformFieldBytes + 1, 'x');
+  for (std::string Platform::*field :
+       {&Platform::architecture, &Platform::os, &Platform::os_version, &Platform::variant}) {
+    Platform guest;
+    guest.*field = long_field.substr(1);
+    BOOST_TEST(ErrorOf({{.name = "a", .guest_platform = guest}}) == "sound");
+    guest.*field = long_field;
+    BOOST_TEST(ErrorOf({{.name = "a", .guest_platform = guest}}, ErrorCode::kLimitExceeded) !=
+               "sound");
+  }
+  Platform guest;
+  guest.os_features = {long_field};
+  BOOST_TEST(ErrorOf({{.name = "a", .guest_platform = guest}}, ErrorCode::kLimitExceeded) !=
+             "sound");
+  guest.os_features.assign(kMaxOsFeatures, "f");
+  BOOST_TEST(ErrorOf({{.name = "a", .guest_platform = guest}}) == "sound");
+  guest.os_features.emplace_back("f");
+  BOOST_TEST(ErrorOf({{.name = "a", .guest_platform = guest}}, ErrorCode::kLimitExceeded) !=
+             "sound");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// What ../../docs/limits.md names and no other test plays: here the limit itself is expected. Each
+// of its lines is named by a test (../limits looks).
+BOOST_AUTO_TEST_SUITE(limits)
+
+namespace {
+
+ImageOnNode Entry(std::string_view id, std::vector<std::string> tags) {
+  return {.id = std::string(id), .repo_tags = std::move(tags)};
+}
+
+void End(ScratchStore& store, PullFailure failure) {
+  const PullId pull = Must(store->RecordPullIntent({.image = kImage}));
+  Must(store->RecordImagePullFailed({.image = kImage}, failure, pull));
+}
+
+// For a pod without credentials.
+bool IsOpen(ScratchStore& store, std::string_view image) { return !store.Check(image, kRef).pull; }
+
+}  // namespace
+
+// A limit: "The check at opening reads the whole file"
+BOOST_AUTO_TEST_CASE(bytes_of_a_record) {
+  constexpr std::size_t kRecords = 2000;
+  ScratchStore store(Rules::kClosed);
+  for (std::size_t i = 0; i < kRecords; ++i) {
+    ImagePulledRecord record;
+    record.image_ref = "sha256:" + std::string(64 - 4, 'a') + std::to_string(1000 + i);
+    const std::string name = "registry.example.com/team-" + std::to_string(i % 50) + "/app";
+    record.credential_mapping[name] = WithSecret(kSecretA);
+    Must(store->PutRecord(record));
+  }
+  const std::uint64_t bytes = Must(store->GetStatistics()).used_bytes;
+  BOOST_TEST(bytes / kRecords >= 300U);
+  BOOST_TEST(bytes / kRecords <= 800U);
+}
+
+// A limit: "A pull that brings its image later than the window"
+BOOST_AUTO_TEST_CASE(content_that_comes_after_the_window) {
+  for (const bool later : {false, true}) {
+    ScratchStore store(Rules::kClosed);
+    Observe(*store, {Entry(kRef2, {"r.example/tool:1"})});
+    End(store, PullFailure::kUnknown);
+    store.clock().AdvanceSeconds(later ? 7201 : 7199);
+    Observe(*store, {Entry(kRef2, {"r.example/tool:1"})});
+    Observe(*store, {Entry(kRef2, {"r.example/tool:1"}), Entry(kRef, {std::string(kImage)})});
+    BOOST_TEST(IsOpen(store, kImage) == later);
+  }
+}
+
+// A limit: "A pull that the runtime reports as failed"
+BOOST_AUTO_TEST_CASE(content_that_comes_after_the_runtime_denied_it) {
+  for (const PullFailure failure : {PullFailure::kFailed, PullFailure::kNothingTransferred}) {
+    ScratchStore store(Rules::kClosed);
+    End(store, failure);
+    store.clock().AdvanceSeconds(60);
+    Observe(*store, {Entry(kRef, {std::string(kImage)})});
+    BOOST_TEST(IsOpen(store, kImage) == (failure == PullFailure::kNothingTransferred));
+  }
+}
+
+// A limit: "`start` sees that a kubelet ran alone"
+BOOST_AUTO_TEST_CASE(a_kubelet_that_left_no_file) {
+  for (const bool left_a_file : {true, false}) {
+    const MemoryDir scratch;
+    const std::filesystem::path kubelet = scratch / "kubelet";
+    OpenOptions options = OptionsIn(scratch.path());
+    options.kubelet_directory = kubelet;
+    options.witness = Witness::At(kubelet / "image_manager" / "waybill");
+    std::filesystem::create_directories(kubelet / "image_manager" / "pulling");
+    const ImageOnNode tool = Entry(kRef2, {"r.example/tool:1"});
+    options.images_on_node = {tool};
+    options.gap = Gap::kNo;
+    auto store = Must(NodeStore::Open(options));
+    Must(store->Close());
+    store.reset();
+    WriteRecordFile(kubelet, "pulling", kImage, EncodePullIntent({.image = std::string(kImage)}));
+    if (!left_a_file) std::filesystem::remove(kubelet / RecordFile("pulling", kImage));
+    options.gap = Gap::kDetect;
+    store = Must(NodeStore::Open(options));
+    ImageList list{.images = {tool, Entry(kRef, {std::string(kImage)})}, .complete = true};
+    list.token = Must(store->BeginList());
+    Must(store->ObserveImages(list));
+    BOOST_TEST(DecisionOf(*store, {.image = kImage, .image_ref = kRef}).pull == left_a_file);
+  }
+}
+
+// A limit: "An operator who tags content that came late"
+BOOST_AUTO_TEST_CASE(content_that_came_late_and_is_tagged) {
+  for (const bool tagged : {false, true}) {
+    ScratchStore store(Rules::kClosed);
+    End(store, PullFailure::kUnknown);
+    std::vector<std::string> tags{std::string(kImage)};
+    if (tagged) tags.emplace_back("ops.example/keep/app:1");
+    Observe(*store, {Entry(kRef, tags)});
+    BOOST_TEST(IsOpen(store, kImage) == tagged);
+  }
+}
+
+// A limit: "After a cancelled pull the import of the very same tag by hand"
+BOOST_AUTO_TEST_CASE(an_import_that_a_pull_may_have_brought) {
+  for (const std::string& pulled : {std::string(kImage), std::string("app")}) {
+    for (const ShortNames short_names : {ShortNames::kAnywhere, ShortNames::kDockerHub}) {
+      ScratchStore store(Rules::kClosed);
+      store.Stop();
+      OpenOptions options = store.Options({});
+      options.evidence.short_names = short_names;
+      auto opened = Must(NodeStore::Open(options));
+      const PullId pull = Must(opened->RecordPullIntent({.image = pulled}));
+      Must(opened->RecordImagePullFailed({.image = pulled}, PullFailure::kUnknown, pull));
+      ImageList list{.images = {Entry(kRef, {std::string(kImage)})}, .complete = true};
+      list.token = Must(opened->BeginList());
+      Must(opened->ObserveImages(list));
+      const auto must_pull = [&] {
+        return DecisionOf(*opened, {.image = kImage, .image_ref = kRef}).pull;
+      };
+      const bool closed = pulled == kImage || short_names == ShortNames::kAnywhere;
+      BOOST_TEST(must_pull() == closed);
+      Must(opened->AddToLedger(list.images[0], "operator", "imported it"));
+      BOOST_TEST(!must_pull());
+    }
+  }
+}
+
+// A limit: "Without a witness"
+BOOST_AUTO_TEST_CASE(a_wiped_store_without_a_witness) {
+  for (const bool has_witness : {false, true}) {
+    ScratchStore store(Rules::kClosed, {}, {}, has_witness);
+    store.Pull(kImage, kRef, WithSecret(kSecretA));
+    store.Stop();
+    std::filesystem::remove_all(store.directory());
+    store.Start({Entry(kRef, {std::string(kImage)})});
+    BOOST_TEST(Must(store->GetTrust()).distrustful == has_witness);
+    BOOST_TEST(IsOpen(store, kImage) != has_witness);
+  }
+}
+
+// A limit: "Streaming tokens that are kept over a restart"
+BOOST_AUTO_TEST_CASE(an_older_copy_of_all_that_keeps_tokens) {
+  for (const bool has_witness : {false, true}) {
+    StreamingScene scene(true);
+    StreamingOptions options = scene.Options();
+    if (!has_witness) options.witness = Witness::None();
+    scene.Start(options);
+    const std::string token = scene.Prepare(1);
+    scene.Stop();
+    const std::filesystem::path copy = scene.scratch() / "copy";
+    std::filesystem::copy(scene.directory(), copy, std::filesystem::copy_options::recursive);
+    scene.Start(options);
+    BOOST_TEST(!scene.Refused(token).has_value());
+    scene.Stop();
+    std::filesystem::remove_all(scene.directory());
+    std::filesystem::copy(copy, scene.directory(), std::filesystem::copy_options::recursive);
+    scene.Start(options);
+    BOOST_TEST(scene.Refused(token).has_value() == has_witness);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing
