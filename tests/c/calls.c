@@ -4,18 +4,22 @@
 
 #define HELD_ID 0x40000000U
 
-/* A function that returns its result by pointer: `body` calls it with &result and error. */
+/* Of a call that returns its result by pointer. */
+static waybill_code with_result(waybill_code code, const waybill_store* store, void* result) {
+  if (code == WAYBILL_OK) {
+    CHECK(result != NULL && result != check_poison());
+    waybill_free(result);
+  } else if (store != NULL) {
+    CHECK(result == NULL);
+  }
+  return code;
+}
+/* `body` makes the call with &result and error. */
 #define RESULT_CALL(name, type, body)                                     \
   static waybill_code name(waybill_store* store, waybill_error** error) { \
     type* result = check_poison();                                        \
     const waybill_code code = body;                                       \
-    if (code == WAYBILL_OK) {                                             \
-      CHECK(result != NULL && (void*)result != check_poison());           \
-      waybill_free(result);                                               \
-    } else if (store != NULL) {                                           \
-      CHECK(result == NULL);                                              \
-    }                                                                     \
-    return code;                                                          \
+    return with_result(code, store, result);                              \
   }
 #define PLAIN_CALL(name, body) \
   static waybill_code name(waybill_store* store, waybill_error** error) { return body; }
@@ -38,25 +42,6 @@ static const waybill_runtime_handlers kNoHandlers = {NULL, 0};
 /* Of no record; its UID does not matter. */
 static const waybill_credential_name kGone = {.namespace_name = {"tenant-x", 8},
                                               .name = {"pull", 4}};
-
-static waybill_user_namespace_request request(void) {
-  waybill_user_namespace_request request = WAYBILL_USER_NAMESPACE_REQUEST_INIT;
-  request.pod_uid = POD;
-  request.host_users = WAYBILL_HOST_USERS_UNSET;
-  return request;
-}
-
-static waybill_export_options export_options(void) {
-  static waybill_string directory;
-  if (directory.data == NULL) {
-    directory = scratch("exported");
-    make_directory(directory);
-  }
-  waybill_export_options options = WAYBILL_EXPORT_OPTIONS_INIT;
-  options.kubelet_directory = directory;
-  options.images_on_node = &kListed;
-  return options;
-}
 
 static bool fetch(void* context, waybill_pod_credentials* credentials) {
   (void)context;
@@ -87,13 +72,8 @@ static waybill_code observe_images(waybill_store* store, waybill_error** error) 
   list.complete = true;
   waybill_observe_report* report = check_poison();
   const waybill_code code = waybill_observe_images(store, &list, NULL, &report, error);
-  if (code == WAYBILL_OK) {
-    CHECK(report->listed == 1);
-    waybill_free(report);
-  } else if (store != NULL) {
-    CHECK(report == NULL);
-  }
-  return code;
+  CHECK(code != WAYBILL_OK || report->listed == 1);
+  return with_result(code, store, report);
 }
 
 RESULT_CALL(list_open_pulls, waybill_open_pulls, waybill_list_open_pulls(store, &result, error))
@@ -143,13 +123,8 @@ static waybill_code reconcile(waybill_store* store, waybill_error** error) {
   truth.secret_count = 1;
   waybill_reconcile_report* report = check_poison();
   const waybill_code code = waybill_reconcile(store, &truth, token, NULL, &report, error);
-  if (code == WAYBILL_OK) {
-    CHECK(report->forgotten != NULL);
-    waybill_free(report);
-  } else if (store != NULL) {
-    CHECK(report == NULL);
-  }
-  return code;
+  CHECK(code != WAYBILL_OK || report->forgotten != NULL);
+  return with_result(code, store, report);
 }
 
 PLAIN_CALL(tidy_up, waybill_tidy_up(store, error))
@@ -171,7 +146,9 @@ RESULT_CALL(collapse_runtime_handlers, waybill_collapse_report,
             waybill_collapse_runtime_handlers(store, NULL, &result, error))
 
 static waybill_code get_or_create_user_namespace(waybill_store* store, waybill_error** error) {
-  const waybill_user_namespace_request asked = request();
+  waybill_user_namespace_request asked = WAYBILL_USER_NAMESPACE_REQUEST_INIT;
+  asked.pod_uid = POD;
+  asked.host_users = WAYBILL_HOST_USERS_UNSET;
   return waybill_get_or_create_user_namespace(store, &asked, &user_namespace, error);
 }
 
@@ -202,15 +179,17 @@ RESULT_CALL(clear_distrust, waybill_observe_report,
             waybill_clear_distrust(store, WAYBILL_STRING("a test"), NULL, &result, error))
 
 static waybill_code export_all(waybill_store* store, waybill_error** error) {
-  const waybill_export_options options = export_options();
+  static waybill_string directory;
+  if (directory.data == NULL) {
+    directory = scratch("exported");
+    make_directory(directory);
+  }
+  waybill_export_options options = WAYBILL_EXPORT_OPTIONS_INIT;
+  options.kubelet_directory = directory;
+  options.images_on_node = &kListed;
   waybill_export_report* report = check_poison();
   const waybill_code code = waybill_export(store, &options, &report, error);
-  if (code == WAYBILL_OK) {
-    waybill_free(report);
-  } else if (store != NULL) {
-    CHECK(report == NULL);
-  }
-  return code;
+  return with_result(code, store, report);
 }
 
 RESULT_CALL(make_backup, waybill_backup, waybill_make_backup(store, &result, error))
@@ -221,21 +200,11 @@ static waybill_code write_backup(waybill_store* store, waybill_error** error) {
   snprintf(name, sizeof(name), "written-%d.mdb", written++);
   waybill_backup* backup = check_poison();
   const waybill_code code = waybill_write_backup(store, scratch(name), NULL, NULL, &backup, error);
-  if (code == WAYBILL_OK) {
-    waybill_free(backup);
-  } else if (store != NULL) {
-    CHECK(backup == NULL);
-  }
-  return code;
+  return with_result(code, store, backup);
 }
 
-static waybill_code note_gap(waybill_store* store, waybill_error** error) {
-  return waybill_note_gap(store, WAYBILL_STRING("a test"), error);
-}
-
-static waybill_code serve(waybill_store* store, waybill_error** error) {
-  return waybill_serve(store, NULL, error);
-}
+PLAIN_CALL(note_gap, waybill_note_gap(store, WAYBILL_STRING("a test"), error))
+PLAIN_CALL(serve, waybill_serve(store, NULL, error))
 
 #define OWNER(name) \
   { #name, name, WAYBILL_OK, true }
