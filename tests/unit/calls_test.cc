@@ -11,14 +11,11 @@
 #include "store/base/hex.h"
 #include "store/base/sha256.h"
 #include "store/node/handlers/runtime_handlers.h"
+#include "tests/support/damage.h"
 #include "tests/support/draw.h"
 #include "tests/support/expect_error.h"
-#include "tests/support/kubelet_dir.h"
-#include "tests/support/memory_dir.h"
 #include "tests/support/rows.h"
 #include "tests/support/store_fixture.h"
-#include "tests/support/streaming_scene.h"
-#include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
 
 namespace waybill::testing {
@@ -109,12 +106,6 @@ BOOST_AUTO_TEST_SUITE_END()
 // Lists that are empty, and dry runs, where histories/empty-lists.jsonl does not reach.
 BOOST_AUTO_TEST_SUITE(empty_lists)
 
-namespace {
-
-constexpr waybill::ChangeOptions kDryRun{.allow_empty = true, .dry_run = true};
-
-}  // namespace
-
 BOOST_FIXTURE_TEST_CASE(
     opening_with_an_empty_list_of_runtime_handlers_is_refused_where_there_are_some, ClosedStore) {
   Must(store->ReplaceRuntimeHandlers({{"runc", true, true}}));
@@ -131,7 +122,8 @@ BOOST_FIXTURE_TEST_CASE(
 BOOST_FIXTURE_TEST_CASE(an_observer_makes_no_dry_run, ClosedStore) {
   store.Stop();
   const auto observer = Must(NodeStore::Observe({.directory = store.directory()}));
-  ExpectError(observer->CollapseRuntimeHandlers(kDryRun), ErrorCode::kNotOwner);
+  ExpectError(observer->CollapseRuntimeHandlers({.allow_empty = true, .dry_run = true}),
+              ErrorCode::kNotOwner);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
@@ -172,17 +164,13 @@ const std::vector<RuntimeHandler> kRuncAndKata = {{"runc", true, true}, {"kata",
 
 RuntimeHandler Handler(const std::string& name) { return {name, name == "runc", true}; }
 
-// Every place of the file that holds `text`, also in pages that are no longer in use.
+// Every place of the file that holds `text`, also in pages that are no longer in use. The file
+// stays open.
 void DamageEach(const std::filesystem::path& path, const std::string& text) {
-  const std::string content = ReadFile(path);
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-  std::size_t found = 0;
-  for (auto at = content.find(text); at != std::string::npos; at = content.find(text, at + 1)) {
-    file.seekp(static_cast<std::streamoff>(at));
-    file.put('!');
-    ++found;
-  }
-  BOOST_TEST_REQUIRE(found > 0U);
+  const auto places = PlacesOf(ReadFile(path), text);
+  BOOST_TEST_REQUIRE(!places.empty());
+  for (const std::size_t at : places) file.seekp(static_cast<std::streamoff>(at)).put('!');
 }
 
 }  // namespace
@@ -400,22 +388,6 @@ BOOST_AUTO_TEST_SUITE_END()
 // of its lines is named by a test (../limits looks).
 BOOST_AUTO_TEST_SUITE(limits)
 
-namespace {
-
-ImageOnNode Entry(std::string_view id, std::vector<std::string> tags) {
-  return {.id = std::string(id), .repo_tags = std::move(tags)};
-}
-
-void End(ScratchStore& store, PullFailure failure) {
-  const PullId pull = Must(store->RecordPullIntent({.image = kImage}));
-  Must(store->RecordImagePullFailed({.image = kImage}, failure, pull));
-}
-
-// For a pod without credentials.
-bool IsOpen(ScratchStore& store, std::string_view image) { return !store.Check(image, kRef).pull; }
-
-}  // namespace
-
 // A limit: "The check at opening reads the whole file"
 BOOST_AUTO_TEST_CASE(bytes_of_a_record) {
   constexpr std::size_t kRecords = 2000;
@@ -432,93 +404,6 @@ BOOST_AUTO_TEST_CASE(bytes_of_a_record) {
   BOOST_TEST(bytes / kRecords <= 800U);
 }
 
-// A limit: "A pull that brings its image later than the window"
-BOOST_AUTO_TEST_CASE(content_that_comes_after_the_window) {
-  for (const bool later : {false, true}) {
-    ScratchStore store(Rules::kClosed);
-    Observe(*store, {Entry(kRef2, {"r.example/tool:1"})});
-    End(store, PullFailure::kUnknown);
-    store.clock().AdvanceSeconds(later ? 7201 : 7199);
-    Observe(*store, {Entry(kRef2, {"r.example/tool:1"})});
-    Observe(*store, {Entry(kRef2, {"r.example/tool:1"}), Entry(kRef, {std::string(kImage)})});
-    BOOST_TEST(IsOpen(store, kImage) == later);
-  }
-}
-
-// A limit: "A pull that the runtime reports as failed"
-BOOST_AUTO_TEST_CASE(content_that_comes_after_the_runtime_denied_it) {
-  for (const PullFailure failure : {PullFailure::kFailed, PullFailure::kNothingTransferred}) {
-    ScratchStore store(Rules::kClosed);
-    End(store, failure);
-    store.clock().AdvanceSeconds(60);
-    Observe(*store, {Entry(kRef, {std::string(kImage)})});
-    BOOST_TEST(IsOpen(store, kImage) == (failure == PullFailure::kNothingTransferred));
-  }
-}
-
-// A limit: "`start` sees that a kubelet ran alone"
-BOOST_AUTO_TEST_CASE(a_kubelet_that_left_no_file) {
-  for (const bool left_a_file : {true, false}) {
-    const MemoryDir scratch;
-    const std::filesystem::path kubelet = scratch / "kubelet";
-    OpenOptions options = OptionsIn(scratch.path());
-    options.kubelet_directory = kubelet;
-    options.witness = Witness::At(kubelet / "image_manager" / "waybill");
-    std::filesystem::create_directories(kubelet / "image_manager" / "pulling");
-    const ImageOnNode tool = Entry(kRef2, {"r.example/tool:1"});
-    options.images_on_node = {tool};
-    options.gap = Gap::kNo;
-    auto store = Must(NodeStore::Open(options));
-    Must(store->Close());
-    store.reset();
-    WriteRecordFile(kubelet, "pulling", kImage, EncodePullIntent({.image = std::string(kImage)}));
-    if (!left_a_file) std::filesystem::remove(kubelet / RecordFile("pulling", kImage));
-    options.gap = Gap::kDetect;
-    store = Must(NodeStore::Open(options));
-    ImageList list{.images = {tool, Entry(kRef, {std::string(kImage)})}, .complete = true};
-    list.token = Must(store->BeginList());
-    Must(store->ObserveImages(list));
-    BOOST_TEST(DecisionOf(*store, {.image = kImage, .image_ref = kRef}).pull == left_a_file);
-  }
-}
-
-// A limit: "An operator who tags content that came late"
-BOOST_AUTO_TEST_CASE(content_that_came_late_and_is_tagged) {
-  for (const bool tagged : {false, true}) {
-    ScratchStore store(Rules::kClosed);
-    End(store, PullFailure::kUnknown);
-    std::vector<std::string> tags{std::string(kImage)};
-    if (tagged) tags.emplace_back("ops.example/keep/app:1");
-    Observe(*store, {Entry(kRef, tags)});
-    BOOST_TEST(IsOpen(store, kImage) == tagged);
-  }
-}
-
-// A limit: "After a cancelled pull the import of the very same tag by hand"
-BOOST_AUTO_TEST_CASE(an_import_that_a_pull_may_have_brought) {
-  for (const std::string& pulled : {std::string(kImage), std::string("app")}) {
-    for (const ShortNames short_names : {ShortNames::kAnywhere, ShortNames::kDockerHub}) {
-      ScratchStore store(Rules::kClosed);
-      store.Stop();
-      OpenOptions options = store.Options({});
-      options.evidence.short_names = short_names;
-      auto opened = Must(NodeStore::Open(options));
-      const PullId pull = Must(opened->RecordPullIntent({.image = pulled}));
-      Must(opened->RecordImagePullFailed({.image = pulled}, PullFailure::kUnknown, pull));
-      ImageList list{.images = {Entry(kRef, {std::string(kImage)})}, .complete = true};
-      list.token = Must(opened->BeginList());
-      Must(opened->ObserveImages(list));
-      const auto must_pull = [&] {
-        return DecisionOf(*opened, {.image = kImage, .image_ref = kRef}).pull;
-      };
-      const bool closed = pulled == kImage || short_names == ShortNames::kAnywhere;
-      BOOST_TEST(must_pull() == closed);
-      Must(opened->AddToLedger(list.images[0], "operator", "imported it"));
-      BOOST_TEST(!must_pull());
-    }
-  }
-}
-
 // A limit: "Without a witness"
 BOOST_AUTO_TEST_CASE(a_wiped_store_without_a_witness) {
   for (const bool has_witness : {false, true}) {
@@ -526,30 +411,9 @@ BOOST_AUTO_TEST_CASE(a_wiped_store_without_a_witness) {
     store.Pull(kImage, kRef, WithSecret(kSecretA));
     store.Stop();
     std::filesystem::remove_all(store.directory());
-    store.Start({Entry(kRef, {std::string(kImage)})});
+    store.Start({{.id = std::string(kRef), .repo_tags = {std::string(kImage)}}});
     BOOST_TEST(Must(store->GetTrust()).distrustful == has_witness);
-    BOOST_TEST(IsOpen(store, kImage) != has_witness);
-  }
-}
-
-// A limit: "Streaming tokens that are kept over a restart"
-BOOST_AUTO_TEST_CASE(an_older_copy_of_all_that_keeps_tokens) {
-  for (const bool has_witness : {false, true}) {
-    StreamingScene scene(true);
-    StreamingOptions options = scene.Options();
-    if (!has_witness) options.witness = Witness::None();
-    scene.Start(options);
-    const std::string token = scene.Prepare(1);
-    scene.Stop();
-    const std::filesystem::path copy = scene.scratch() / "copy";
-    std::filesystem::copy(scene.directory(), copy, std::filesystem::copy_options::recursive);
-    scene.Start(options);
-    BOOST_TEST(!scene.Refused(token).has_value());
-    scene.Stop();
-    std::filesystem::remove_all(scene.directory());
-    std::filesystem::copy(copy, scene.directory(), std::filesystem::copy_options::recursive);
-    scene.Start(options);
-    BOOST_TEST(scene.Refused(token).has_value() == has_witness);
+    BOOST_TEST(store.Check(kImage, kRef).pull == has_witness);
   }
 }
 

@@ -520,7 +520,8 @@ BOOST_AUTO_TEST_CASE(tokens_open_nothing_in_a_copy) {
 }
 
 // Each combination of older, newer and removed files, in one boot: a token opens once. What is left
-// is an older copy of all that tells of it (docs/limits.md).
+// is an older copy of all that tells of it.
+// A limit: "Streaming tokens that are kept over a restart"
 BOOST_AUTO_TEST_CASE(no_older_data_opens_a_used_token_without_its_mark) {
   for (const bool twice : {false, true}) {
     std::size_t opened = 0;
