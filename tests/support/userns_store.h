@@ -14,6 +14,7 @@
 #include "tests/support/memory_dir.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/temp_dir.h"
+#include "waybill/maintenance.h"
 
 namespace waybill::testing {
 
@@ -52,6 +53,30 @@ class UsernsStore {
   void Close() {
     if (store_) Must(store_->Close());
     store_.reset();
+  }
+  // Of the closed store; likewise the next.
+  MigrationReport Migrate(std::uint32_t version) {
+    Close();
+    return Must(waybill::Migrate(To(version)));
+  }
+  MigrateOptions To(std::uint32_t version, bool accept_loss = true) const {
+    MigrateOptions options{.directory = directory(), .to = version};
+    options.accept_loss = accept_loss;
+    options.clock = clock_.AsClock();
+    options.map_bytes = Options().map_bytes;
+    return options;
+  }
+  RestoreReport Restore(const std::filesystem::path& backup) {
+    Close();
+    RestoreOptions options{.directory = directory(), .backup = backup};
+    options.map_bytes = Options().map_bytes;
+    return Must(waybill::Restore(options));
+  }
+  // Another database takes the place of this one.
+  void PutBack(const std::string& bytes) {
+    Close();
+    WriteFile(database(), bytes);
+    std::filesystem::remove(directory() / "lock.mdb");
   }
   const UserNamespaceReport& Reopen() {
     Close();

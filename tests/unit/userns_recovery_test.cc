@@ -11,12 +11,12 @@
 #include "store/node/records/keys.h"
 #include "store/node/records/userns_tables.h"
 #include "store/node/upkeep/node_product.h"
+#include "tests/support/damage.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/userns_store.h"
 #include "tests/support/versions.h"
-#include "waybill/maintenance.h"
 
 namespace waybill::testing {
 
@@ -70,21 +70,10 @@ void Tamper(const UsernsStore& store, const internal::Committer::Change& change)
 // Flips a byte in each value that holds `text`.
 void Damage(const fs::path& database, const std::string& text) {
   std::string bytes = ReadFile(database);
-  std::size_t found = 0;
-  for (auto at = bytes.find(text); at != std::string::npos; at = bytes.find(text, at + 1)) {
-    bytes[at + 1] = static_cast<char>(bytes[at + 1] ^ 1);
-    ++found;
-  }
-  BOOST_TEST_REQUIRE(found > 0U);
+  const auto places = PlacesOf(bytes, text);
+  BOOST_TEST_REQUIRE(!places.empty());
+  for (const std::size_t at : places) bytes[at + 1] = static_cast<char>(bytes[at + 1] ^ 1);
   WriteFile(database, bytes);
-}
-
-MigrateOptions To(const UsernsStore& store, std::uint32_t version, bool accept_loss = false) {
-  MigrateOptions options{.directory = store.directory(), .to = version};
-  options.accept_loss = accept_loss;
-  options.clock = store.Options().clock;
-  options.map_bytes = store.Options().map_bytes;
-  return options;
 }
 
 }  // namespace
@@ -93,13 +82,14 @@ BOOST_FIXTURE_TEST_CASE(an_older_copy_of_the_store, WithUserns) {
   const std::uint32_t a = store.Get("a");
   store.Close();
   const std::string older = ReadFile(store.database());
-  store.Get("b");
-  store.Close();
-  WriteFile(store.database(), older);
-  fs::remove(store.directory() / "lock.mdb");
+  const std::uint32_t b = store.Get("b");
+  store.PutBack(older);
   store.Open();
   BOOST_TEST(store.Get("a") == a);
+  BOOST_TEST(!store.Try("b"));
+  Must(store->AdoptUserNamespace("b", b * kIdsPerBlock, kIdsPerBlock));
   ExpectLostUntilSaidOtherwise(store);
+  BOOST_TEST(store.Get("one-more") != b);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_damaged_record_of_an_image_costs_no_range, WithUserns) {
@@ -185,13 +175,9 @@ BOOST_AUTO_TEST_CASE(the_database_refuses_a_second_tenant) {
 
 BOOST_FIXTURE_TEST_CASE(a_restored_backup_takes_nobodys_range, WithUserns) {
   store.Get("gone");
-  store.Close();
-  // A migration makes the backup.
-  Must(Migrate(To(store, 2, true)));
-  const fs::path backup = Must(ListBackups(store.directory())).front().path;
+  const fs::path backup = store.Migrate(2).backup;
   const std::uint32_t now = store.Get("now");
-  store.Close();
-  const RestoreReport restored = Must(Restore({.directory = store.directory(), .backup = backup}));
+  const RestoreReport restored = store.Restore(backup);
   BOOST_TEST(restored.id_mappings == 1U);
   BOOST_TEST(restored.id_mappings_dropped == 1U);
   BOOST_TEST(!restored.id_ranges_lost);
@@ -202,7 +188,7 @@ BOOST_FIXTURE_TEST_CASE(a_restored_backup_takes_nobodys_range, WithUserns) {
   store.Close();
   // If the replaced store can't be read, the backup's mappings are used, and others may be lost.
   WriteFile(store.database(), std::string(40960, 'x'));
-  BOOST_TEST(Must(Restore({.directory = store.directory(), .backup = backup})).id_ranges_lost);
+  BOOST_TEST(store.Restore(backup).id_ranges_lost);
   store.Open();
   BOOST_TEST(Must(store->GetUserNamespace("gone")).length == kIdsPerBlock);
   ExpectLostUntilSaidOtherwise(store);
@@ -216,9 +202,7 @@ BOOST_FIXTURE_TEST_CASE(a_backup_over_a_store_that_lost_ranges_keeps_or_holds_it
     const std::string pod = "listed-" + std::to_string(i);
     listed[pod] = store.Get(pod);
   }
-  store.Close();
-  Must(Migrate(To(store, 2, true)));
-  const fs::path backup = Must(ListBackups(store.directory())).front().path;
+  const fs::path backup = store.Migrate(2).backup;
   WriteFile(store.database(), std::string(40960, 'x'));
   store.Open();
   BOOST_TEST(Must(store->ListUserNamespaces()).empty());
@@ -229,9 +213,8 @@ BOOST_FIXTURE_TEST_CASE(a_backup_over_a_store_that_lost_ranges_keeps_or_holds_it
                                  kIdsPerBlock));
   const std::uint32_t moved = 40000;
   Must(store->AdoptUserNamespace("listed-2", std::uint64_t{moved} * kIdsPerBlock, kIdsPerBlock));
-  store.Close();
 
-  const RestoreReport restored = Must(Restore({.directory = store.directory(), .backup = backup}));
+  const RestoreReport restored = store.Restore(backup);
   BOOST_TEST(restored.id_ranges_lost);
   BOOST_TEST(restored.id_mappings_kept == 7U);
   BOOST_TEST(restored.id_mappings_held == 1U);
@@ -256,17 +239,13 @@ BOOST_FIXTURE_TEST_CASE(a_backup_from_before_there_were_ranges, WithUserns) {
   PlaceGolden(store.directory(), 2);
   store.Open();
   const fs::path backup = Must(ListBackups(store.directory())).front().path;
-  store.Close();
   // No pod has a range, so the backup keeps its version.
-  BOOST_TEST(Must(Restore({.directory = store.directory(), .backup = backup})).schema_version ==
-             2U);
-  Must(Migrate(To(store, kNewestSchema)));
+  BOOST_TEST(store.Restore(backup).schema_version == 2U);
+  store.Migrate(kNewestSchema);
   store.Open();
   Must(store->ReleaseLostUserNamespaces());
   const std::uint32_t a = store.Get("a");
-  store.Close();
-  BOOST_TEST(Must(Restore({.directory = store.directory(), .backup = backup})).schema_version ==
-             kNewestSchema);
+  BOOST_TEST(store.Restore(backup).schema_version == kNewestSchema);
   store.Open();
   BOOST_TEST(store.Get("a") == a);
 }
@@ -275,12 +254,11 @@ BOOST_FIXTURE_TEST_CASE(a_backup_from_before_there_were_ranges, WithUserns) {
 BOOST_FIXTURE_TEST_CASE(coming_up_beside_a_kubelet_hands_out_nothing_before_the_import,
                         WithFourRanges) {
   PlaceGolden(store.directory(), 2);
-  Must(Migrate(To(store, kNewestSchema)));
+  store.Migrate(kNewestSchema);
   BOOST_TEST(Refuses(store));
   BOOST_TEST(store.report().refused_because.find("not taken over") != std::string::npos);
-  store.Close();
   // The ranges are in the kubelet's files, so nothing prevents the migration down.
-  Must(Migrate(To(store, 2, true)));
+  store.Migrate(2);
   store.WriteMapping("living", 5);
   store.Open();
   BOOST_TEST(store.report().refused_because.empty());
@@ -292,10 +270,10 @@ BOOST_FIXTURE_TEST_CASE(going_down_asks_first_and_comes_up_empty, WithUserns) {
   store.Get("a");
   store.Get("b");
   store.Close();
-  const auto refused = Migrate(To(store, 2));
+  const auto refused = Migrate(store.To(2, false));
   BOOST_TEST((refused.error().code == ErrorCode::kConflict));
   BOOST_TEST(refused.error().message.find("2 ID mappings of pods") != std::string::npos);
-  const MigrationReport report = Must(Migrate(To(store, 2, true)));
+  const MigrationReport report = store.Migrate(2);
   BOOST_TEST_REQUIRE(report.steps.size() == kNewestSchema - 2);
   BOOST_TEST(report.steps.back().name == "user-namespaces");
   BOOST_TEST(report.losses.size() == 1U);
@@ -303,7 +281,7 @@ BOOST_FIXTURE_TEST_CASE(going_down_asks_first_and_comes_up_empty, WithUserns) {
   BOOST_TEST(inspection.sound, FirstFinding(inspection));
   BOOST_TEST(inspection.identity->schema_version == 2U);
   BOOST_TEST(!ValuesIn(store.directory()).contains("userns-mappings1"));
-  Must(Migrate(To(store, 3)));
+  store.Migrate(3);
   store.Open();
   BOOST_TEST(Must(store->ListUserNamespaces()).empty());
   BOOST_TEST(store.report().refused_because.empty());
@@ -316,30 +294,26 @@ BOOST_AUTO_TEST_CASE(going_down_is_refused_for_ranges_that_no_kubelets_files_can
   store.Close();
   for (const std::uint32_t version : {2U, 1U}) {
     for (const bool dry_run : {true, false}) {
-      MigrateOptions options = To(store, version, true);
+      MigrateOptions options = store.To(version);
       options.dry_run = dry_run;
       ExpectError(Migrate(options), ErrorCode::kConflict, "1 of 65536, 1 of 131072");
     }
   }
   BOOST_TEST(Must(ListBackups(store.directory())).empty());
   Must(store->ReleaseUserNamespace("longer"));
-  store.Close();
   store.WriteFileOf("broken", "{");
-  store.Open();
+  store.Reopen();
   store.Close();
-  const auto refused = Migrate(To(store, 2, true));
-  BOOST_TEST_REQUIRE(!refused.has_value());
-  BOOST_TEST(refused.error().message.find("held pods: broken") != std::string::npos);
+  ExpectError(Migrate(store.To(2)), ErrorCode::kConflict, "held pods: broken");
   Must(store->ReleaseUserNamespace("broken"));
-  store.Close();
-  Must(Migrate(To(store, 1, true)));
+  store.Migrate(1);
 }
 
 // The losses of later steps are listed, too.
 BOOST_FIXTURE_TEST_CASE(losses_of_two_steps_are_told_together, WithUserns) {
   store.Get("a");
   store.Close();
-  MigrateOptions options = To(store, 1);
+  MigrateOptions options = store.To(1, false);
   options.dry_run = true;
   const MigrationReport report = Must(Migrate(options));
   BOOST_TEST(report.steps.size() == kNewestSchema - 1);
@@ -369,8 +343,7 @@ BOOST_FIXTURE_TEST_CASE(distrust_about_images_is_no_loss_of_ranges, WithUserns) 
   Must(store->ClearDistrust("a test"));  // leaves a pull of anything
   const std::uint32_t a = store.Get("a");
   store.WriteMapping("a", a);
-  store.Close();
-  Must(Migrate(To(store, 2, true)));
+  store.Migrate(2);
   store.Open();
   BOOST_TEST(store->recovery_report().distrustful);
   BOOST_TEST(store.report().refused_because == "");
@@ -387,6 +360,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kSomeImage = "registry.example/a:v1";
+
 // Every block that can be handed out to new pods.
 std::set<std::uint32_t> AllThatIsHandedOut(UsernsStore& store) {
   std::set<std::uint32_t> blocks;
@@ -398,69 +373,28 @@ std::set<std::uint32_t> AllThatIsHandedOut(UsernsStore& store) {
   return blocks;
 }
 
-MigrateOptions To(const UsernsStore& store, std::uint32_t version) {
-  MigrateOptions options{.directory = store.directory(), .to = version};
-  options.accept_loss = true;
-  options.map_bytes = std::uint64_t{64} << 20U;
-  return options;
+// A database, with damage to what it says of the image.
+std::string Spoilt(std::string database) {
+  for (const std::size_t at : PlacesOf(database, "registry.example/a")) database[at] = 'R';
+  return database;
+}
+
+// The images' part of a kubelet's directory, without its pods.
+void TakeOver(UsernsStore& store) {
+  WriteRecordFile(store.kubelet(), "pulling", "x", "{");
+  OpenOptions options = store.Options();
+  options.kubelet_directory = store.kubelet();
+  Must(Must(NodeStore::Open(options))->Close());
 }
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(a_stale_store_put_back, WithFourRanges) {
-  store.Open();
-  store.Close();
-  fs::copy(store.database(), store.kubelet() / "copy");
-  const std::uint32_t block = store.Get("living");
-  store.Close();
-  fs::copy(store.kubelet() / "copy", store.database(), fs::copy_options::overwrite_existing);
-  fs::remove(store.directory() / "lock.mdb");
-  for (const std::uint32_t other : AllThatIsHandedOut(store)) BOOST_TEST(other != block);
-  BOOST_TEST(!store.report().refused_because.empty());
-  Must(store->AdoptUserNamespace("living", block * kIdsPerBlock, kIdsPerBlock));
-  BOOST_TEST(Must(store->ReleaseLostUserNamespaces()));
-  for (const std::uint32_t other : AllThatIsHandedOut(store)) BOOST_TEST(other != block);
-}
-
-BOOST_AUTO_TEST_CASE(restores_keep_what_lives) {
-  UsernsStore store(SmallPool(4, 6));
-  const std::uint32_t a = store.Get("a");
-  store.Close();
-  Must(Migrate(To(store, 2)));
-  store.Reopen();
-  const fs::path v2 = [&] {
-    for (const auto& one : Must(ListBackups(store.directory()))) {
-      if (one.schema_version == 2) return one.path;
-    }
-    return fs::path();
-  }();
-  BOOST_TEST_REQUIRE(!v2.empty());
-  Must(store->AdoptUserNamespace("a", a * kIdsPerBlock, kIdsPerBlock));
-  Must(store->ReleaseLostUserNamespaces());
-  const std::uint32_t b = store.Get("b");
-  store.Close();
-  RestoreOptions restore{.directory = store.directory(), .backup = v2};
-  restore.map_bytes = std::uint64_t{64} << 20U;
-  BOOST_TEST(Must(Restore(restore)).schema_version == kNewestSchema);
-  BOOST_TEST(store.Get("a") == a);
-  BOOST_TEST(store.Get("b") == b);
-  for (const std::uint32_t other : AllThatIsHandedOut(store))
-    BOOST_TEST((other != a && other != b));
-}
-
 BOOST_FIXTURE_TEST_CASE(a_damaged_copy_of_a_version_that_knew_no_ranges, WithFourRanges) {
-  Must(store->PutIntent({.image = "registry.example/a:v1"}));
-  store.Close();
-  Must(Migrate(To(store, 2)));
-  std::string copy = ReadFile(store.database());
+  Must(store->PutIntent({.image = kSomeImage}));
+  store.Migrate(2);
+  const std::string copy = ReadFile(store.database());
   const std::uint32_t block = store.Get("living");
-  store.Close();
-  for (std::size_t at = copy.find("registry.example/a"); at != std::string::npos;
-       at = copy.find("registry.example/a", at + 1)) {
-    copy[at] = 'R';
-  }
-  WriteFile(store.database(), copy);
-  fs::remove(store.directory() / "lock.mdb");
+  store.PutBack(Spoilt(copy));
   for (const std::uint32_t other : AllThatIsHandedOut(store)) BOOST_TEST(other != block);
   BOOST_TEST(store->recovery_report().set_aside);
 }
@@ -498,11 +432,9 @@ BOOST_FIXTURE_TEST_CASE(pods_that_could_not_be_listed, WithFourRanges) {
 BOOST_FIXTURE_TEST_CASE(a_store_put_back_while_its_witness_is_moved, WithFourRanges) {
   store.Open();
   store.Close();
-  fs::copy(store.database(), store.kubelet() / "copy");
+  const std::string older = ReadFile(store.database());
   const std::uint32_t block = store.Get("living");
-  store.Close();
-  fs::copy(store.kubelet() / "copy", store.database(), fs::copy_options::overwrite_existing);
-  fs::remove(store.directory() / "lock.mdb");
+  store.PutBack(older);
   OpenOptions options = store.Options();
   options.witness = Witness::At(store.kubelet() / "another-witness");
   auto opened = Must(NodeStore::Open(options));
@@ -532,13 +464,9 @@ BOOST_AUTO_TEST_CASE(a_backup_that_is_newer_than_the_store_that_it_replaces) {
   Must(store->ReleaseUserNamespace("static"));
   Must(store->AdoptUserNamespace("living", 4 * kIdsPerBlock, kIdsPerBlock));
   Must(store->AdoptUserNamespace("static", 5 * kIdsPerBlock, kIdsPerBlock));
-  store.Close();
-  const auto migrated = Must(Migrate(To(store, 2)));
-  WriteFile(store.database(), older);
-  fs::remove(store.directory() / "lock.mdb");
-  RestoreOptions restore{.directory = store.directory(), .backup = migrated.backup};
-  restore.map_bytes = std::uint64_t{64} << 20U;
-  Must(Restore(restore));
+  const auto migrated = store.Migrate(2);
+  store.PutBack(older);
+  store.Restore(migrated.backup);
   const auto is_elsewhere = [&](const std::string& pod, std::uint64_t block) {
     const auto got = store.Try(pod);
     return !got || got->uids.front().host_id != block * kIdsPerBlock;
@@ -553,40 +481,23 @@ BOOST_AUTO_TEST_CASE(a_backup_that_is_newer_than_the_store_that_it_replaces) {
 // Where a kubelet's ranges are still to be taken over, that a pod has none does not say that its
 // range was released.
 BOOST_FIXTURE_TEST_CASE(down_and_up_and_back_by_the_backup, WithFourRanges) {
-  WriteRecordFile(store.kubelet(), "pulling", "x", "{");
-  OpenOptions options = store.Options();
-  options.kubelet_directory = store.kubelet();
-  Must(Must(NodeStore::Open(options))->Close());
+  TakeOver(store);
   const std::uint32_t block = store.Get("living");
-  store.Close();
-  const auto migrated = Must(Migrate(To(store, 2)));
-  Must(Migrate(To(store, kNewestSchema)));
+  const auto migrated = store.Migrate(2);
+  store.Migrate(kNewestSchema);
   store.Open();
   BOOST_TEST(!store.report().refused_because.empty());
-  store.Close();
-  RestoreOptions restore{.directory = store.directory(), .backup = migrated.backup};
-  restore.map_bytes = std::uint64_t{64} << 20U;
-  const auto report = Must(Restore(restore));
-  BOOST_TEST(report.id_mappings_dropped == 0U);
+  BOOST_TEST(store.Restore(migrated.backup).id_mappings_dropped == 0U);
   fs::create_directory(store.pods());
   for (const std::uint32_t other : AllThatIsHandedOut(store)) BOOST_TEST(other != block);
 }
 
 BOOST_FIXTURE_TEST_CASE(a_damaged_store_of_a_version_that_knew_no_ranges_beside_a_kubelet,
                         WithFourRanges) {
-  WriteRecordFile(store.kubelet(), "pulling", "x", "{");
-  OpenOptions options = store.Options();
-  options.kubelet_directory = store.kubelet();
-  Must(Must(NodeStore::Open(options))->Close());
-  Must(store->PutIntent({.image = "registry.example/a:v1"}));
-  store.Close();
-  Must(Migrate(To(store, 2)));
-  std::string damaged = ReadFile(store.database());
-  for (std::size_t at = damaged.find("registry.example/a"); at != std::string::npos;
-       at = damaged.find("registry.example/a", at + 1)) {
-    damaged[at] = 'R';
-  }
-  WriteFile(store.database(), damaged);
+  TakeOver(store);
+  Must(store->PutIntent({.image = kSomeImage}));
+  store.Migrate(2);
+  WriteFile(store.database(), Spoilt(ReadFile(store.database())));
   // Of its pods nothing was read yet.
   store.Open();
   BOOST_TEST(store->recovery_report().set_aside);
