@@ -3,7 +3,6 @@
 #include "store/engine/database/committer.h"
 
 #include <lmdb.h>
-#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -16,8 +15,6 @@
 #include <memory>
 #include <mutex>
 #include <new>
-#include <optional>
-#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -34,7 +31,6 @@
 #include "store/node/upkeep/node_product.h"
 #include "tests/support/child_process.h"
 #include "tests/support/expect_error.h"
-#include "tests/support/forked_child.h"
 #include "tests/support/raw_lmdb.h"
 #include "tests/support/rows.h"
 #include "tests/support/store_fixture.h"
@@ -47,38 +43,25 @@ BOOST_AUTO_TEST_SUITE(committer)
 
 namespace {
 
-// Another process, begun before this one opens a store.
+// Another process, begun before this one opens a store. It becomes the owner of the directory that
+// it is asked for, and stores an intent.
 class Process {
  public:
-  // Whether the child could open the store as owner and store an intent.
-  bool Intends(const std::string& image, const std::filesystem::path& directory) {
-    image.copy(order_->image.data(), order_->image.size() - 1);
-    directory.string().copy(order_->directory.data(), order_->directory.size() - 1);
-    if (write(go_[1], "!", 1) != 1) return false;
-    return child_.Wait() == 0;
+  std::string Intends(const std::filesystem::path& directory) {
+    return child_.Ask(directory.string());
   }
 
  private:
-  struct Order {
-    std::array<char, 256> image;
-    std::array<char, 4096> directory;
-  };
-  int Obey() {
-    char ignored = 0;
-    if (read(go_[0], &ignored, 1) != 1) return 1;
-    const auto store =
-        NodeStore::Open({.directory = order_->directory.data(), .witness = Witness::Remembered()});
-    return store && (*store)->PutIntent({.image = order_->image.data()}) && (*store)->Close() ? 0
-                                                                                              : 1;
-  }
-
-  Shared<Order> order_;
-  std::array<int, 2> go_ = [] {
-    std::array<int, 2> ends{};
-    if (pipe(ends.data()) != 0) throw std::runtime_error("pipe failed");
-    return ends;
-  }();
-  Child child_{[this] { return Obey(); }};
+  ChildProcess child_{[] {
+    return [](const std::string& directory) -> std::string {
+      const auto store =
+          NodeStore::Open({.directory = directory, .witness = Witness::Remembered()});
+      if (!store) return std::string(ErrorCodeName(store.error().code));
+      Must((*store)->PutIntent({.image = "registry.example/other:1"}));
+      Must((*store)->Close());
+      return "stored";
+    };
+  }};
 };
 
 }  // namespace
@@ -114,10 +97,10 @@ BOOST_AUTO_TEST_CASE(a_second_writer_is_refused_where_owner_lock_was_removed) {
   Process successor;
   ScratchStore store(Rules::kClosed);
   std::filesystem::remove(store.directory() / "owner.lock");
-  BOOST_TEST(!second.Intends("registry.example/other:1", store.directory()));
+  BOOST_TEST(second.Intends(store.directory()) == "owned");
   ExpectError(store->PutIntent({.image = "registry.example/mine:1"}), ErrorCode::kOwned);
   store.Stop();
-  BOOST_TEST(successor.Intends("registry.example/other:1", store.directory()));
+  BOOST_TEST(successor.Intends(store.directory()) == "stored");
   store.Start();
   BOOST_TEST(!store->recovery_report().distrustful);
   BOOST_TEST(Must(store->HasIntent({.image = "registry.example/other:1"})));

@@ -92,16 +92,12 @@ Decision DecideWhile(ScratchStore& store, bool deferred, Pod pod,
     Fetched source(std::move(pod), meanwhile);
     return store->MustAttemptPull({.image = kImage, .image_ref = kRef}, source);
   }
-#ifndef WAYBILL_TEST_OF_ONE_CALL
   DeferredCredentials source;
   Expect(store->MustAttemptPull({.image = kImage, .image_ref = kRef}, source), true,
          CheckResult::kNotCounted, Reason::kCredentialsNeeded);
   meanwhile();
   source.Provide(pod.Fetch());
   return store->MustAttemptPull({.image = kImage, .image_ref = kRef}, source);
-#else
-  return {};
-#endif
 }
 
 // An image of one tenant, whose record is not remembered once it is gone.
@@ -115,17 +111,12 @@ struct RecordOfA : ScratchStore {
 using Case = std::function<void(Rules, RecordOfA& store, bool deferred)>;
 void InBothWays(const Case& run) {
   for (const Rules rules : kBothRules) {
-#ifdef WAYBILL_TEST_OF_ONE_CALL
-    RecordOfA store(rules);
-    run(rules, store, false);
-#else
     for (const bool deferred : {false, true}) {
       BOOST_TEST_CONTEXT("rules: " << RulesName(rules) << ", deferred: " << deferred) {
         RecordOfA store(rules);
         run(rules, store, deferred);
       }
     }
-#endif
   }
 }
 
@@ -243,7 +234,6 @@ BOOST_AUTO_TEST_CASE(fetching_that_throws_is_counted_as_an_error) {
   }
 }
 
-#ifndef WAYBILL_TEST_OF_ONE_CALL
 // A FirstLook is for one question: what it saw of one image does not apply to another.
 BOOST_AUTO_TEST_CASE(a_first_look_is_of_no_use_for_another_image) {
   UnderBothRules([](ScratchStore& store) {
@@ -262,7 +252,6 @@ BOOST_AUTO_TEST_CASE(a_first_look_is_of_no_use_for_another_image) {
     BOOST_TEST(!store->MustAttemptPull({.image = kImage, .image_ref = kRef}, source).pull);
   });
 }
-#endif
 
 BOOST_AUTO_TEST_SUITE_END()
 

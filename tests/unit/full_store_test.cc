@@ -1,19 +1,19 @@
 // A store whose map is full: what it refuses, and what makes room again.
 
 #include <lmdb.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "store/base/hex.h"
 #include "store/base/sha256.h"
+#include "tests/support/child_process.h"
 #include "tests/support/draw.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/fake_clock.h"
+#include "tests/support/raw_lmdb.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/temp_dir.h"
 
@@ -32,18 +32,24 @@ OpenOptions SmallStore(const TempDir& scratch, const FakeClock& clock, std::uint
   return options;
 }
 
-// Adds records until one is refused. Returns their refs, of `ref_bytes` each.
-std::vector<std::string> Fill(NodeStore& store, char tag,
-                              std::size_t ref_bytes = kMaxImageRefBytes - 10) {
-  for (std::vector<std::string> refs;;) {
-    std::string number = std::to_string(refs.size());
-    refs.push_back(std::string(ref_bytes - number.size(), tag) + number);
-    const auto added = store.PutRecord({refs.back(), {}, {}});
+// Adds what has these names, of `bytes` each, until one is refused. Returns the names.
+template <typename Add>
+std::vector<std::string> FillWith(char tag, std::size_t bytes, Add add) {
+  for (std::vector<std::string> names;;) {
+    std::string number = std::to_string(names.size());
+    names.push_back(std::string(bytes - number.size(), tag) + number);
+    const auto added = add(names.back());
     if (added) continue;
     BOOST_TEST((added.error().code == ErrorCode::kStoreFull));
-    refs.pop_back();
-    return refs;
+    names.pop_back();
+    return names;
   }
+}
+std::vector<std::string> Fill(NodeStore& store, char tag,
+                              std::size_t ref_bytes = kMaxImageRefBytes - 10) {
+  return FillWith(tag, ref_bytes, [&](const std::string& ref) {
+    return store.PutRecord({ref, {}, {}});
+  });
 }
 
 std::vector<ImageOnNode> ImagesWithDigests(std::size_t first, std::size_t count,
@@ -67,40 +73,12 @@ std::vector<ImageOnNode> EveryOther(const std::vector<std::string>& refs) {
   return listed;
 }
 
-// A process that holds on to the snapshot of the last commit until it is let go, or killed.
-class PinningReader {
- public:
-  explicit PinningReader(const std::filesystem::path& directory) {
-    int ready[2];
-    BOOST_REQUIRE(pipe(ready) == 0);
-    child_ = fork();
-    BOOST_REQUIRE(child_ >= 0);
-    if (child_ == 0) {
-      MDB_env* env = nullptr;
-      MDB_txn* txn = nullptr;
-      const bool reads = mdb_env_create(&env) == MDB_SUCCESS &&
-                         mdb_env_open(env, directory.c_str(), MDB_RDONLY, 0600) == MDB_SUCCESS &&
-                         mdb_txn_begin(env, nullptr, MDB_RDONLY, &txn) == MDB_SUCCESS;
-      const char said = reads ? 'y' : 'n';
-      if (write(ready[1], &said, 1) != 1) _exit(1);
-      while (true) pause();
-    }
-    char said = 0;
-    BOOST_REQUIRE(read(ready[0], &said, 1) == 1);
-    BOOST_REQUIRE(said == 'y');
-    close(ready[0]);
-    close(ready[1]);
-  }
-  ~PinningReader() {
-    kill(child_, SIGKILL);
-    waitpid(child_, nullptr, 0);
-  }
-  PinningReader(const PinningReader&) = delete;
-  PinningReader& operator=(const PinningReader&) = delete;
-
- private:
-  pid_t child_ = -1;
-};
+// Of a process that holds on to the snapshot of the last commit until it is killed.
+ChildProcess::Serve PinningReader(const std::filesystem::path& directory) {
+  const auto store = std::make_shared<RawStore>(directory, MDB_RDONLY);
+  const auto txn = std::make_shared<RawTxn>(*store, MDB_RDONLY);
+  return [store, txn](const std::string&) { return std::string("pinned"); };
+}
 
 }  // namespace
 
@@ -226,12 +204,14 @@ BOOST_AUTO_TEST_CASE(a_full_store_deletes_while_a_reader_holds_an_old_snapshot) 
   const auto store = Must(NodeStore::Open(options));
   const std::vector<std::string> refs = Fill(*store, 'a', 4000);
   {
-    const PinningReader reader(options.directory);
+    ChildProcess reader([&] { return PinningReader(options.directory); });
+    BOOST_TEST_REQUIRE(reader.Ask("?") == "pinned");
     for (std::size_t i = 0; i < 40; ++i) Must(store->DeleteRecord({.image_ref = refs[i]}));
     Must(store->ClearDistrust("a reason is written to a full store, too"));
     // The freed pages are pinned by the reader, so there is no more room than before.
     ExpectError(store->PutRecord({std::string(4000, 'b'), {}, {}}), ErrorCode::kStoreFull);
     for (std::size_t i = 40; i < 60; ++i) Must(store->DeleteRecord({.image_ref = refs[i]}));
+    reader.Kill();
   }
   // The reader died without releasing its snapshot.
   const std::vector<ImageOnNode> listed = EveryOther(refs);
@@ -355,16 +335,9 @@ BOOST_AUTO_TEST_CASE(a_ledger_that_fills_the_store_can_be_pruned) {
   const TempDir scratch;
   FakeClock clock;
   const auto store = Must(NodeStore::Open(SmallStore(scratch, clock, 8 * kMiB)));
-  std::vector<std::string> refs;
-  while (true) {
-    const std::string number = std::to_string(refs.size());
-    refs.push_back(std::string(1000 - number.size(), 'p') + number);
-    const auto added = store->AddToLedger({.id = refs.back()}, "test", "fills the store");
-    if (added) continue;
-    BOOST_TEST((added.error().code == ErrorCode::kStoreFull));
-    refs.pop_back();
-    break;
-  }
+  const auto refs = FillWith('p', 1000, [&](const std::string& ref) {
+    return store->AddToLedger({.id = ref}, "test", "fills the store");
+  });
   BOOST_TEST(refs.size() > 3000U);
   const std::vector<ImageOnNode> listed = EveryOther(refs);
   const PruneReport pruned = Must(store->Prune(listed, Must(store->BeginList())));
@@ -380,18 +353,9 @@ BOOST_AUTO_TEST_CASE(id_mappings_of_a_full_store_can_be_cleaned_up) {
   options.runtime_handlers = {{"", true, true, {}}};
   options.user_namespaces.pool = {kIdsPerBlock, 60'000 * kIdsPerBlock, kIdsPerBlock};
   const auto store = Must(NodeStore::Open(options));
-  std::vector<std::string> pods;
-  while (true) {
-    pods.push_back("pod-" + std::to_string(pods.size()) + "-" + std::string(100, 'p'));
-    UserNamespaceRequest request;
-    request.pod_uid = pods.back();
-    request.host_users = false;
-    const auto made = store->GetOrCreateUserNamespace(request);
-    if (made) continue;
-    BOOST_REQUIRE((made.error().code == ErrorCode::kStoreFull));
-    pods.pop_back();
-    break;
-  }
+  const auto pods = FillWith('p', 108, [&](const std::string& pod) {
+    return store->GetOrCreateUserNamespace({.pod_uid = pod, .host_users = false});
+  });
   BOOST_TEST(pods.size() > 500U);
   std::vector<std::string> living;
   for (std::size_t i = 0; i < pods.size(); i += 2) living.push_back(pods[i]);

@@ -2,10 +2,8 @@
 
 #include <fcntl.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,6 +22,7 @@
 #include "store/base/files.h"
 #include "store/engine/recovery/new_database.h"
 #include "store/engine/recovery/store_files.h"
+#include "tests/support/child_process.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/forked_child.h"
@@ -142,37 +141,13 @@ namespace {
 
 // Holds the lock that LMDB takes in each process with an open store. In another process, since
 // closing the file here would release it.
-class SharedLock {
- public:
-  explicit SharedLock(const std::filesystem::path& path) {
-    int ready[2];
-    BOOST_REQUIRE(pipe(ready) == 0);
-    child_ = fork();
-    BOOST_REQUIRE(child_ >= 0);
-    if (child_ == 0) {
-      struct flock lock {};
-      lock.l_type = F_RDLCK;
-      lock.l_len = 1;
-      const bool held = fcntl(open(path.c_str(), O_RDWR), F_SETLK, &lock) == 0;
-      if (write(ready[1], held ? "y" : "n", 1) == 1) pause();
-      _exit(0);
-    }
-    char held = 'n';
-    BOOST_REQUIRE(read(ready[0], &held, 1) == 1);
-    BOOST_REQUIRE(held == 'y');
-    close(ready[0]);
-    close(ready[1]);
-  }
-  ~SharedLock() {
-    kill(child_, SIGKILL);
-    waitpid(child_, nullptr, 0);
-  }
-  SharedLock(const SharedLock&) = delete;
-  SharedLock& operator=(const SharedLock&) = delete;
-
- private:
-  pid_t child_ = -1;
-};
+ChildProcess::Serve SharedLock(const std::filesystem::path& path) {
+  struct flock lock {};
+  lock.l_type = F_RDLCK;
+  lock.l_len = 1;
+  const bool held = fcntl(open(path.c_str(), O_RDWR), F_SETLK, &lock) == 0;
+  return [held](const std::string&) { return std::string(held ? "held" : "refused"); };
+}
 
 }  // namespace
 
@@ -212,7 +187,8 @@ BOOST_FIXTURE_TEST_CASE(a_lock_file_of_another_database_is_replaced, ClosedStore
                            (other.directory() / "lock.mdb").string();
   BOOST_REQUIRE(std::system(copy.c_str()) == 0);  // NOLINT(concurrency-mt-unsafe)
   store.Stop();
-  const SharedLock observer(other.directory() / "lock.mdb");
+  ChildProcess observer([&] { return SharedLock(other.directory() / "lock.mdb"); });
+  BOOST_TEST_REQUIRE(observer.Ask("?") == "held");
   other.Start();
   BOOST_TEST(Must(other->HasIntent({.image = "registry.example/other"})));
   BOOST_TEST(!other->recovery_report().distrustful);
@@ -308,13 +284,16 @@ void MakeWhole(ScratchStore& store) {
   fs::create_directories(store.directory() / "quarantine" / "20260101T000000Z-7");
   fs::copy_file(store.directory() / "data.mdb",
                 store.directory() / "quarantine" / "20260101T000000Z-7" / "data.mdb");
+  fs::copy_file(Must(ListBackups(store.directory())).front().path, store.scratch() / "kept.mdb");
 }
 
 void RequireRefused(ScratchStore& store) {
+  const Tree before = TreeOf(store.scratch());
   ExpectError(NodeStore::Open(store.Options({})), ErrorCode::kUnsafePath);
   const fs::path backup = store.scratch() / "kept.mdb";
   ExpectError(Restore({.directory = store.directory(), .backup = backup}), ErrorCode::kUnsafePath);
   ExpectError(Migrate({.directory = store.directory(), .to = 1}), ErrorCode::kUnsafePath);
+  BOOST_TEST((TreeOf(store.scratch()) == before));
 }
 
 }  // namespace
@@ -325,8 +304,6 @@ BOOST_AUTO_TEST_CASE(nothing_in_the_directory_is_followed_through_a_symlink) {
       BOOST_TEST_CONTEXT(name) {
         ScratchStore store(Rules::kClosed);
         MakeWhole(store);
-        fs::copy_file(Must(ListBackups(store.directory())).front().path,
-                      store.scratch() / "kept.mdb");
         const fs::path place = store.directory() / name;
         const fs::path target = store.scratch() / "target";
         if (fs::exists(place)) {
@@ -337,9 +314,7 @@ BOOST_AUTO_TEST_CASE(nothing_in_the_directory_is_followed_through_a_symlink) {
           WriteFile(target / "lock.mdb", "not the store's");
         }
         fs::create_symlink(target, place);
-        const Tree before = TreeOf(store.scratch());
         RequireRefused(store);
-        BOOST_TEST((TreeOf(store.scratch()) == before));
         if (names == &kFiles) {
           ExpectError(NodeStore::Observe({.directory = store.directory()}), ErrorCode::kUnsafePath);
         }
@@ -389,12 +364,8 @@ BOOST_AUTO_TEST_CASE(files_of_somebody_else_are_refused) {
     BOOST_TEST_CONTEXT(name) {
       ScratchStore store(Rules::kClosed);
       MakeWhole(store);
-      fs::copy_file(Must(ListBackups(store.directory())).front().path,
-                    store.scratch() / "kept.mdb");
       BOOST_REQUIRE(chown((store.directory() / name).c_str(), 12345, 12345) == 0);
-      const Tree before = TreeOf(store.scratch());
       RequireRefused(store);
-      BOOST_TEST((TreeOf(store.scratch()) == before));
     }
   }
 }

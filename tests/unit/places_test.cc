@@ -1,13 +1,11 @@
-// A decision never uses a place that a reader slot remembered of another snapshot, key or store
-// (store/engine/database/places.h).
+// What decisions go by: a policy, and places that are remembered.
 
 #include "store/engine/database/places.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <unistd.h>
 
-#include <atomic>
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -16,21 +14,220 @@
 #include <iterator>
 #include <map>
 #include <memory>
-#include <optional>
+#include <random>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "tests/support/allocations.h"
+#include "tests/support/child_process.h"
 #include "tests/support/damage.h"
 #include "tests/support/draw.h"
-#include "tests/support/forked_child.h"
+#include "tests/support/expect_error.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/rows.h"
+#include "waybill/limits.h"
+#include "waybill/policy.h"
 
 namespace waybill::testing {
 
+BOOST_AUTO_TEST_SUITE(policy)
+
+namespace {
+
+using Mode = VerificationMode;
+using Origin = ImageOrigin;
+using Patterns = std::vector<std::string>;
+
+VerificationPolicy Allowlist(Patterns patterns, AllowlistScope scope = AllowlistScope::kAnyImage) {
+  return VerificationPolicy::Make(Mode::kNeverVerifyAllowlistedImages, std::move(patterns), scope)
+      .value();
+}
+
+bool Allows(const VerificationPolicy& policy, std::string_view name) {
+  return !policy.RequiresVerification(name, Origin::kKubeletPulled);
+}
+
+void CheckRefused(Mode mode, Patterns patterns, std::string_view quoted, std::string_view reason) {
+  BOOST_TEST_CONTEXT("pattern " << quoted) {
+    const Error policy = testing::ExpectError(VerificationPolicy::Make(mode, std::move(patterns)),
+                                              ErrorCode::kInvalidArgument, quoted);
+    BOOST_TEST(policy.message.find(reason) != std::string::npos, policy.message);
+    BOOST_TEST(!policy.hint.empty());
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(modes_have_the_names_of_the_configuration) {
+  const std::vector<std::pair<Mode, std::string_view>> modes = {
+      {Mode::kNeverVerify, "NeverVerify"},
+      {Mode::kNeverVerifyPreloadedImages, "NeverVerifyPreloadedImages"},
+      {Mode::kNeverVerifyAllowlistedImages, "NeverVerifyAllowlistedImages"},
+      {Mode::kAlwaysVerify, "AlwaysVerify"}};
+  for (const auto& [mode, name] : modes) {
+    BOOST_TEST(VerificationModeName(mode) == name);
+    BOOST_TEST((ParseVerificationMode(name).value() == mode));
+  }
+  for (const std::string_view bad : {"", "neververify", "NeverVerify ", "Always"}) {
+    const Error mode =
+        testing::ExpectError(ParseVerificationMode(bad), ErrorCode::kInvalidArgument);
+    for (const auto& known : modes) {
+      BOOST_TEST(mode.ToString().find(known.second) != std::string::npos);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(each_mode_asks_for_what_it_says) {
+  struct Row {
+    Mode mode;
+    bool pulled, preloaded, unknown;  // verification required
+  };
+  for (const Row& row : {Row{Mode::kNeverVerify, false, false, false},
+                         Row{Mode::kNeverVerifyPreloadedImages, true, false, true},
+                         Row{Mode::kNeverVerifyAllowlistedImages, true, true, true},
+                         Row{Mode::kAlwaysVerify, true, true, true}}) {
+    const auto policy = VerificationPolicy::Make(row.mode, {}).value();
+    BOOST_TEST_CONTEXT(VerificationModeName(row.mode)) {
+      BOOST_TEST(policy.RequiresVerification("a", Origin::kKubeletPulled) == row.pulled);
+      BOOST_TEST(policy.RequiresVerification("a", Origin::kPreloaded) == row.preloaded);
+      BOOST_TEST(policy.RequiresVerification("a", Origin::kUnknown) == row.unknown);
+    }
+  }
+  BOOST_TEST((VerificationPolicy().mode() == Mode::kNeverVerifyPreloadedImages));
+  const auto from_the_future = static_cast<Mode>(200);
+  BOOST_TEST(VerificationPolicy::Make(from_the_future, {})
+                 .value()
+                 .RequiresVerification("a", Origin::kPreloaded));
+}
+
+BOOST_AUTO_TEST_CASE(names_match_as_they_are) {
+  const auto policy = Allowlist({"nginx", "registry.example.com/team/app", "nginx"});
+  BOOST_TEST(Allows(policy, "nginx"));
+  BOOST_TEST(Allows(policy, "registry.example.com/team/app"));
+  for (const std::string_view other :
+       {"", "ngin", "nginx2", "nginx/x", "docker.io/library/nginx", "registry.example.com/team",
+        "registry.example.com/team/app/x", "Nginx", "nginx:1"}) {
+    BOOST_TEST_CONTEXT(other) { BOOST_TEST(!Allows(policy, other)); }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(prefixes_open_everything_below) {
+  const auto policy = Allowlist({"registry.host/*", "a/b/*", "a/b-c/*", "a/b/c/*", "a/bb"});
+  for (const std::string_view below :
+       {"registry.host/x", "registry.host/x/y/z", "registry.host/", "registry.host/~", "a/b/c",
+        "a/b/c/d", "a/b/0", "a/b/zz", "a/b-c/d", "a/bb", "registry.host/ not an image"}) {
+    BOOST_TEST_CONTEXT(below) { BOOST_TEST(Allows(policy, below)); }
+  }
+  for (const std::string_view other :
+       {"registry.host", "registry.hosts/x", "registry.host:443/x", "a/b", "a/c", "a/b.c/d",
+        "a/bb/c", "x/registry.host/x", "a/", "registry.hos"}) {
+    BOOST_TEST_CONTEXT(other) { BOOST_TEST(!Allows(policy, other)); }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_prefix_of_a_prefix_hides_nothing) {
+  for (const Patterns& patterns : {Patterns{"a/*", "a/b/*"}, Patterns{"a/b/*", "a/*"},
+                                   Patterns{"a/*", "a/b/*", "a/b/c/*", "a/*"}}) {
+    const auto policy = Allowlist(patterns);
+    for (const std::string_view below : {"a/a", "a/b", "a/b/c", "a/b/c/d", "a/bz", "a/z"}) {
+      BOOST_TEST(Allows(policy, below));
+    }
+    BOOST_TEST(!Allows(policy, "a"));
+    BOOST_TEST(!Allows(policy, "aa/b"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(preloaded_only_asks_for_the_origin_too) {
+  const auto policy = Allowlist({"a", "b/*"}, AllowlistScope::kPreloadedOnly);
+  BOOST_TEST((policy.scope() == AllowlistScope::kPreloadedOnly));
+  for (const std::string_view name : {"a", "b/c"}) {
+    BOOST_TEST(!policy.RequiresVerification(name, Origin::kPreloaded));
+    BOOST_TEST(policy.RequiresVerification(name, Origin::kKubeletPulled));
+    BOOST_TEST(policy.RequiresVerification(name, Origin::kUnknown));
+  }
+  BOOST_TEST(policy.RequiresVerification("c", Origin::kPreloaded));
+}
+
+// Other refusals: texts/allowlist-patterns.jsonl.
+BOOST_AUTO_TEST_CASE(refusals_name_the_pattern_and_the_reason) {
+  CheckRefused(Mode::kNeverVerifyAllowlistedImages, {"sound", std::string(100000, 'a')}, "aaa\"…",
+               "does not parse");
+  for (const Mode mode :
+       {Mode::kNeverVerify, Mode::kNeverVerifyPreloadedImages, Mode::kAlwaysVerify}) {
+    CheckRefused(mode, {"a"}, "\"a\"", VerificationModeName(mode));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_stands_before_the_star_is_not_parsed) {
+  for (const char* odd : {"//*", "A b/*", "a:b/*", "\xff/*", "-/*"}) {
+    const auto policy = Allowlist({odd});
+    BOOST_TEST(Allows(policy, std::string_view(odd).substr(0, std::string_view(odd).size() - 1)));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_number_of_patterns_is_bounded) {
+  Patterns patterns;
+  for (std::size_t i = 0; i < kMaxAllowlistPatterns; ++i)
+    patterns.push_back("a" + std::to_string(i));
+  const auto policy = Allowlist(patterns);
+  for (const std::string& name : patterns) BOOST_REQUIRE(Allows(policy, name));
+  BOOST_TEST(!Allows(policy, "a"));
+  patterns.push_back("one-more");
+  testing::ExpectError(VerificationPolicy::Make(Mode::kNeverVerifyAllowlistedImages, patterns),
+                       ErrorCode::kLimitExceeded);
+}
+
+BOOST_AUTO_TEST_CASE(asking_allocates_nothing) {
+  const std::string prefix(200, 'p');
+  const auto policy = Allowlist({prefix + "/*", prefix + "x"});
+  const std::string below = prefix + "/y";
+  const std::size_t before = testing::AllocationsOfThread();
+  const bool allowed = Allows(policy, below);
+  const std::size_t after = testing::AllocationsOfThread();
+  BOOST_TEST(allowed);
+  BOOST_TEST(after == before);
+}
+
+BOOST_AUTO_TEST_CASE(equals_a_plain_search) {
+  const unsigned seed = static_cast<unsigned>(testing::SeedOfThisRun());
+  BOOST_TEST_MESSAGE("seed " << seed);
+  std::mt19937 random(seed);
+  const auto name = [&] {
+    std::string text(1, static_cast<char>('a' + random() % 2));
+    for (auto n = random() % 5; n != 0; --n) {
+      text += std::string_view("/.-")[random() % 3];
+      text += static_cast<char>('a' + random() % 2);
+    }
+    return text;
+  };
+  BOOST_TEST_CONTEXT("seed " << seed) {
+    for (int round = 0; round < 500; ++round) {
+      Patterns patterns;
+      for (auto n = random() % 12; n != 0; --n) {
+        patterns.push_back(name() + (random() % 2 == 0 ? "/*" : ""));
+      }
+      const auto policy = Allowlist(patterns);
+      for (int i = 0; i < 100; ++i) {
+        const std::string image = name();
+        const bool expected =
+            std::any_of(patterns.begin(), patterns.end(), [&](std::string pattern) {
+              if (!pattern.ends_with('*')) return image == pattern;
+              pattern.pop_back();
+              return image.starts_with(pattern);
+            });
+        BOOST_REQUIRE_MESSAGE(Allows(policy, image) == expected, image);
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+// A decision never uses a place that a reader slot remembered of another snapshot, key or store
+// (store/engine/database/places.h).
 BOOST_AUTO_TEST_SUITE(places)
 
 namespace {
@@ -64,39 +261,24 @@ void ExpectTwice(NodeStore& store, const Pod& pod, Reason reason, std::string_vi
 class Observer {
  public:
   Observer(std::filesystem::path directory, Rules rules)
-      : child_([this, directory = std::move(directory), rules] {
-          const Pod pods[] = {Pod(), Pod(kSecretA), Pod(kSecretB)};
-          std::unique_ptr<NodeStore> store;
-          for (int turn = 1;; ++turn) {
-            while (told_->turn < turn) sched_yield();
-            if (!store) store = Must(NodeStore::Observe({.directory = directory, .rules = rules}));
-            told_->reason = static_cast<int>(Ask(*store, pods[told_->pod]));
-            told_->answered = turn;
-          }
-          return 0;
+      : child_([directory = std::move(directory), rules]() -> ChildProcess::Serve {
+          auto store = std::make_shared<std::unique_ptr<NodeStore>>();
+          return [=](const std::string& namespace_name) {
+            if (!*store)
+              *store = Must(NodeStore::Observe({.directory = directory, .rules = rules}));
+            const Pod pod(namespace_name == kSecretA.namespace_name ? kSecretA : kSecretB);
+            return std::string(ReasonName(Ask(**store, pod)));
+          };
         }) {}
 
-  enum Who { kNobody, kA, kB };
-  Reason Asks(Who pod) {
-    told_->pod = pod;
-    const int turn = ++told_->turn;
-    while (told_->answered < turn) sched_yield();
-    return static_cast<Reason>(told_->reason.load());
-  }
-  void ExpectTwice(Who pod, Reason reason) {
-    BOOST_TEST(Asks(pod) == reason);
-    BOOST_TEST(Asks(pod) == reason);
+  void ExpectTwice(const ImagePullSecret& secret, Reason reason) {
+    for (int i = 0; i < 2; ++i) {
+      BOOST_TEST(child_.Ask(secret.namespace_name) == ReasonName(reason));
+    }
   }
 
  private:
-  struct Told {
-    std::atomic<int> turn{0};
-    std::atomic<int> answered{0};
-    std::atomic<int> pod{0};
-    std::atomic<int> reason{0};
-  };
-  Shared<Told> told_;
-  Child child_;
+  ChildProcess child_;
 };
 
 // Writes `to` over each `from` in the database, which stays open. As many bytes.
@@ -225,15 +407,14 @@ BOOST_AUTO_TEST_CASE(an_observer_sees_each_commit_of_its_owner) {
     store.Start();
     for (int i = 0; i < 20; ++i) {
       Must(store->PutRecord(RecordWith(kSecretA)));
-      observer.ExpectTwice(Observer::kA, Reason::kSecretHashMatches);
-      observer.ExpectTwice(Observer::kB, Reason::kNoCredentialMatches);
+      observer.ExpectTwice(kSecretA, Reason::kSecretHashMatches);
+      observer.ExpectTwice(kSecretB, Reason::kNoCredentialMatches);
       Must(store->PutRecord(RecordWith(kSecretB)));
-      observer.ExpectTwice(Observer::kA, Reason::kNoCredentialMatches);
-      observer.ExpectTwice(Observer::kB, Reason::kSecretHashMatches);
+      observer.ExpectTwice(kSecretA, Reason::kNoCredentialMatches);
+      observer.ExpectTwice(kSecretB, Reason::kSecretHashMatches);
       Must(store->DeleteRecord({.image_ref = kRef}));
-      observer.ExpectTwice(Observer::kB, rules == Rules::kClosed
-                                             ? Reason::kNoEvidence
-                                             : Reason::kPolicyPresumedPreloaded);
+      observer.ExpectTwice(kSecretB, rules == Rules::kClosed ? Reason::kNoEvidence
+                                                             : Reason::kPolicyPresumedPreloaded);
     }
   });
 }
@@ -249,13 +430,13 @@ BOOST_AUTO_TEST_CASE(a_quarantine_entry_that_appears_is_seen) {
     store.Stop();
     Observer observer(store.directory(), rules);
     store.Start();
-    observer.ExpectTwice(Observer::kA, Reason::kSecretHashMatches);
+    observer.ExpectTwice(kSecretA, Reason::kSecretHashMatches);
     store.Stop();
     WriteRecordFile(store.kubelet_directory(), "pulled", kRef, "broken");
     store.Start();
-    observer.ExpectTwice(Observer::kA, Reason::kQuarantined);
+    observer.ExpectTwice(kSecretA, Reason::kQuarantined);
     Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef}, WithSecret(kSecretA)));
-    observer.ExpectTwice(Observer::kA, Reason::kSecretHashMatches);
+    observer.ExpectTwice(kSecretA, Reason::kSecretHashMatches);
   });
 }
 
@@ -270,8 +451,8 @@ BOOST_AUTO_TEST_CASE(an_observer_whose_store_is_replaced_reads_the_new_one) {
     Observer observer(store.directory(), rules);
     store.Start();
     Must(store->PutRecord(RecordWith(kSecretB, "another ref")));
-    observer.ExpectTwice(Observer::kA, rules == Rules::kClosed ? Reason::kNoEvidence
-                                                               : Reason::kPolicyPresumedPreloaded);
+    observer.ExpectTwice(
+        kSecretA, rules == Rules::kClosed ? Reason::kNoEvidence : Reason::kPolicyPresumedPreloaded);
     const auto sequence = Must(store->GetStatistics()).commit_sequence;
     store.Stop();
     std::filesystem::rename(store.directory(), store.scratch() / "replaced");
@@ -279,8 +460,8 @@ BOOST_AUTO_TEST_CASE(an_observer_whose_store_is_replaced_reads_the_new_one) {
     store.Start();
     Must(store->PutRecord(RecordWith(kSecretA)));
     BOOST_TEST(Must(store->GetStatistics()).commit_sequence == sequence);
-    observer.ExpectTwice(Observer::kA, Reason::kSecretHashMatches);
-    observer.ExpectTwice(Observer::kB, Reason::kNoCredentialMatches);
+    observer.ExpectTwice(kSecretA, Reason::kSecretHashMatches);
+    observer.ExpectTwice(kSecretB, Reason::kNoCredentialMatches);
   });
 }
 
