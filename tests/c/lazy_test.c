@@ -142,13 +142,8 @@ static void clock_called_back(void) {
   end_store(store);
 }
 
-typedef struct strange_boot_clock {
-  waybill_store* store;
-  int refusals;
-} strange_boot_clock;
-
 static waybill_boot_time ask_the_store_of_the_boot(void* context) {
-  strange_boot_clock* self = context;
+  strange_clock* self = context;
   waybill_list_token token;
   if (self->store != NULL &&
       waybill_begin_list(self->store, &token, NULL) == WAYBILL_INVALID_ARGUMENT &&
@@ -159,7 +154,7 @@ static waybill_boot_time ask_the_store_of_the_boot(void* context) {
 }
 
 static void boot_clock_called_back(void) {
-  strange_boot_clock clock = {NULL, 0};
+  strange_clock clock = {NULL, 0};
   waybill_open_options options = store_options("boot-clock");
   options.boot_clock = ask_the_store_of_the_boot;
   options.boot_clock_context = &clock;

@@ -45,10 +45,7 @@ class Node {
   NodeStore* operator->() { return store_.get(); }
 
   void Arrives(ImageOnNode image) { images_.push_back(std::move(image)); }
-  void Passes(std::chrono::seconds time) {
-    clock_.AdvanceSeconds(time.count());
-    *boot_ns_ += std::chrono::nanoseconds(time).count();
-  }
+  void Passes(std::chrono::seconds time) { clock_.AdvanceSeconds(time.count()); }
 
   // The process that pulls dies, and a new one comes up.
   void Dies() {
@@ -69,11 +66,7 @@ class Node {
     options.images_on_node = images_;
     options.gap = gap;
     options.clock = clock_.AsClock();
-    options.boot_clock = [ns = boot_ns_] {
-      BootTime now{.nanoseconds = *ns};
-      now.boot_id.fill(7);
-      return now;
-    };
+    options.boot_clock = clock_.AsBootClock();
     store_ = Must(NodeStore::Open(std::move(options)));
   }
 
@@ -109,7 +102,6 @@ class Node {
   TempDir scratch_;
   Rules rules_;
   FakeClock clock_;
-  std::shared_ptr<std::int64_t> boot_ns_ = std::make_shared<std::int64_t>(1'000'000'000'000);
   std::vector<ImageOnNode> images_ = {Pause()};
   std::unique_ptr<NodeStore> store_;
 };

@@ -88,6 +88,12 @@ class ScratchStore {
     if (store_) Must(store_->Close());
     store_.reset();
   }
+  // As if there had been no store: the next start is a first one.
+  void Vanish() {
+    Stop();
+    std::filesystem::remove_all(directory());
+    std::filesystem::remove(witness());
+  }
   void Start(std::vector<ImageOnNode> images = {}) {
     store_ = Must(NodeStore::Open(Options(std::move(images))));
   }

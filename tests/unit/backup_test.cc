@@ -6,11 +6,10 @@
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
-#include <fstream>
+#include <functional>
 #include <iterator>
 #include <set>
 #include <string>
-#include <thread>
 
 #include "store/engine/recovery/inspect.h"
 #include "tests/support/expect_error.h"
@@ -31,6 +30,11 @@ namespace fs = std::filesystem;
 
 fs::path FolderOf(const VersionedStore& store) { return store.directory() / "backup"; }
 
+void MakeFolder(const VersionedStore& store) {
+  fs::create_directory(FolderOf(store));
+  fs::permissions(FolderOf(store), fs::perms::owner_all);
+}
+
 std::set<std::string> NamesIn(const fs::path& folder) {
   std::set<std::string> names;
   for (const auto& entry : fs::directory_iterator(folder)) {
@@ -42,13 +46,6 @@ std::set<std::string> NamesIn(const fs::path& folder) {
 std::string Digits(std::uint64_t sequence) {
   const std::string digits = std::to_string(sequence);
   return std::string(20 - digits.size(), '0') + digits;
-}
-
-// The error names what prevents the backup, and the store stays as it was.
-void CheckRefused(const VersionedStore& store, ErrorCode code) {
-  const Tree before = store.Files();
-  ExpectError(Migrate(store.To(2)), code);
-  BOOST_TEST((store.Files() == before));
 }
 
 }  // namespace
@@ -142,8 +139,7 @@ BOOST_AUTO_TEST_CASE(backups_of_one_state_count_once) {
 
 // An earlier store's backups in this directory may have higher sequence numbers.
 BOOST_FIXTURE_TEST_CASE(the_one_just_made_is_always_kept, OldestStore) {
-  fs::create_directory(FolderOf(store));
-  fs::permissions(FolderOf(store), fs::perms::owner_all);
+  MakeFolder(store);
   for (const char* digit : {"1", "2", "3", "4"}) {
     WriteFile(FolderOf(store) / ("v1-" + Digits(1'000'000) + "-2026010" + digit + "T000000Z.mdb"),
               "older");
@@ -156,8 +152,7 @@ BOOST_FIXTURE_TEST_CASE(the_one_just_made_is_always_kept, OldestStore) {
 }
 
 BOOST_FIXTURE_TEST_CASE(other_names_in_the_folder_are_left_alone, OldestStore) {
-  fs::create_directory(FolderOf(store));
-  fs::permissions(FolderOf(store), fs::perms::owner_all);
+  MakeFolder(store);
   const std::set<std::string> foreign = {"notes.txt",
                                          "v1-123-20270101T000000Z.mdb",
                                          "v1-.mdb",
@@ -188,8 +183,7 @@ BOOST_AUTO_TEST_CASE(listing_where_there_is_none) {
 BOOST_AUTO_TEST_CASE(what_an_earlier_one_left_unfinished_is_replaced) {
   for (const bool symlink : {false, true}) {
     const VersionedStore store(1);
-    fs::create_directory(FolderOf(store));
-    fs::permissions(FolderOf(store), fs::perms::owner_all);
+    MakeFolder(store);
     WriteFile(store.scratch() / "elsewhere", "not ours");
     if (symlink) {
       fs::create_symlink(store.scratch() / "elsewhere", FolderOf(store) / "new.tmp");
@@ -204,35 +198,31 @@ BOOST_AUTO_TEST_CASE(what_an_earlier_one_left_unfinished_is_replaced) {
 }
 
 BOOST_AUTO_TEST_CASE(a_folder_that_is_not_safe) {
-  {
-    const VersionedStore store(1);
-    fs::create_directory(store.scratch() / "elsewhere");
-    fs::create_symlink(store.scratch() / "elsewhere", FolderOf(store));
-    CheckRefused(store, ErrorCode::kUnsafePath);
-    BOOST_TEST(fs::is_empty(store.scratch() / "elsewhere"));
-  }
-  {
-    const VersionedStore store(1);
-    fs::create_symlink(store.scratch() / "nowhere", FolderOf(store));
-    CheckRefused(store, ErrorCode::kUnsafePath);
-  }
-  for (const fs::perms more : {fs::perms::group_write, fs::perms::others_write}) {
-    const VersionedStore store(1);
-    fs::create_directory(FolderOf(store));
-    fs::permissions(FolderOf(store), fs::perms::owner_all | more);
-    CheckRefused(store, ErrorCode::kUnsafePath);
-  }
-  {
-    const VersionedStore store(1);
-    WriteFile(FolderOf(store), "a file");
-    CheckRefused(store, ErrorCode::kUnsafePath);
-  }
-  if (geteuid() == 0) {
-    const VersionedStore store(1);
-    fs::create_directory(FolderOf(store));
-    fs::permissions(FolderOf(store), fs::perms::owner_all);
-    BOOST_REQUIRE(chown(FolderOf(store).c_str(), 12345, 12345) == 0);
-    CheckRefused(store, ErrorCode::kUnsafePath);
+  const TempDir elsewhere;
+  const auto folder = [](const fs::path& place, fs::perms more) {
+    fs::create_directory(place);
+    fs::permissions(place, fs::perms::owner_all | more);
+  };
+  const std::function<void(const fs::path&)> ways[] = {
+      [&](const fs::path& place) { fs::create_symlink(elsewhere.path(), place); },
+      [&](const fs::path& place) { fs::create_symlink(elsewhere / "nowhere", place); },
+      [&](const fs::path& place) { folder(place, fs::perms::group_write); },
+      [&](const fs::path& place) { folder(place, fs::perms::others_write); },
+      [](const fs::path& place) { WriteFile(place, "a file"); },
+      [&](const fs::path& place) {
+        folder(place, fs::perms::none);
+        BOOST_REQUIRE(chown(place.c_str(), 12345, 12345) == 0);  // only root can
+      }};
+  const std::size_t count = std::size(ways) - (geteuid() == 0 ? 0 : 1);
+  for (std::size_t way = 0; way < count; ++way) {
+    BOOST_TEST_CONTEXT("way " << way) {
+      const VersionedStore store(1);
+      ways[way](FolderOf(store));
+      const Tree before = store.Files();
+      ExpectError(Migrate(store.To(2)), ErrorCode::kUnsafePath);
+      BOOST_TEST((store.Files() == before));
+      BOOST_TEST(fs::is_empty(elsewhere.path()));
+    }
   }
 }
 
@@ -284,6 +274,24 @@ void PullMany(ScratchStore& store, int from, int to) {
   for (int i = from; i < to; ++i) store.Pull(Image(i), Ref(i), credentials);
 }
 
+// A backup of images 0 to 19, of a store that went on: it becomes what it was.
+void PutBack(ScratchStore& store, const Backup& backup) {
+  PullMany(store, 20, 21);
+  Pod owner(MakeSecret("ns", "pull", "uid", "hash"));
+  BOOST_TEST(!store.Check(Image(20), Ref(20), owner).pull);
+  store.Stop();
+  const RestoreReport restored = Must(Restore({.directory = store.directory(),
+                                               .backup = backup.path,
+                                               .clock = store.clock().AsClock(),
+                                               .boot_clock = store.clock().AsBootClock()}));
+  BOOST_TEST(restored.records == 20U);
+  BOOST_TEST(restored.backup_commit_sequence == backup.commit_sequence);
+  BOOST_TEST(restored.records_without_credentials == 0U);
+  store.Start();
+  BOOST_TEST(!store.Check(Image(3), Ref(3), owner).pull);
+  BOOST_TEST(store.Check(Image(20), Ref(20), owner).pull);
+}
+
 internal::Inspection Inspect(const Backup& backup) {
   return Must(internal::InspectFile(Must(internal::OpenFile(backup.path, O_RDONLY)),
                                     internal::FileIs::kCompactCopy));
@@ -306,21 +314,7 @@ BOOST_FIXTURE_TEST_CASE(it_is_the_store_as_it_is_and_can_be_put_back, ClosedStor
   const auto listed = Must(ListBackups(store.directory()));
   BOOST_TEST_REQUIRE(listed.size() == 1U);
   BOOST_TEST(listed[0].path == backup.path);
-  // The store goes on.
-  PullMany(store, 20, 21);
-  Pod owner(MakeSecret("ns", "pull", "uid", "hash"));
-  BOOST_TEST(!store.Check(Image(20), Ref(20), owner).pull);
-  store.Stop();
-  const RestoreReport restored = Must(Restore({.directory = store.directory(),
-                                               .backup = backup.path,
-                                               .clock = store.clock().AsClock(),
-                                               .boot_clock = store.clock().AsBootClock()}));
-  BOOST_TEST(restored.records == 20U);
-  BOOST_TEST(restored.backup_commit_sequence == backup.commit_sequence);
-  BOOST_TEST(restored.records_without_credentials == 0U);
-  store.Start();
-  BOOST_TEST(!store.Check(Image(3), Ref(3), owner).pull);
-  BOOST_TEST(store.Check(Image(20), Ref(20), owner).pull);
+  PutBack(store, backup);
 }
 
 BOOST_FIXTURE_TEST_CASE(the_last_three_states_are_kept, ClosedStore) {
@@ -427,18 +421,7 @@ BOOST_FIXTURE_TEST_CASE(a_file_anywhere_is_the_same_and_can_be_put_back, ClosedS
   BOOST_TEST(Inspect(backup).sound);
   BOOST_TEST(std::distance(fs::directory_iterator(folder), fs::directory_iterator()) == 1);
   BOOST_TEST(Must(ListBackups(store.directory())).empty());
-  PullMany(store, 20, 21);
-  store.Stop();
-  const RestoreReport restored = Must(Restore({.directory = store.directory(),
-                                               .backup = backup.path,
-                                               .clock = store.clock().AsClock(),
-                                               .boot_clock = store.clock().AsBootClock()}));
-  BOOST_TEST(restored.records == 20U);
-  BOOST_TEST(restored.records_without_credentials == 0U);
-  store.Start();
-  Pod owner(MakeSecret("ns", "pull", "uid", "hash"));
-  BOOST_TEST(!store.Check(Image(3), Ref(3), owner).pull);
-  BOOST_TEST(store.Check(Image(20), Ref(20), owner).pull);
+  PutBack(store, backup);
 }
 
 BOOST_FIXTURE_TEST_CASE(it_replaces_no_file_and_does_not_go_into_the_store, ClosedStore) {

@@ -53,9 +53,7 @@ BOOST_AUTO_TEST_CASE(an_unfinished_import_presumes_nothing_preloaded) {
   UnderBothRules([](Rules rules) {
     constexpr int kFiles = 1500;  // several transactions
     ScratchStore store(rules);
-    store.Stop();
-    std::filesystem::remove_all(store.directory());
-    std::filesystem::remove(store.witness());
+    store.Vanish();
     for (int i = 0; i < kFiles; ++i) {
       WriteRecordFile(store.kubelet_directory(), "pulled", RefOf(i),
                       RecordJson(RefOf(i), kSecretA));
@@ -219,11 +217,7 @@ BOOST_AUTO_TEST_CASE(what_somebody_else_may_have_written_opens_nothing) {
       for (const Planting& planting : Plantings()) {
         if (planting.needs_root && geteuid() != 0) continue;
         ScratchStore store(rules);
-        if (first_start) {
-          store.Stop();
-          std::filesystem::remove_all(store.directory());
-          std::filesystem::remove(store.witness());
-        }
+        if (first_start) store.Vanish();
         WriteRecordFile(store.kubelet_directory(), "pulled", kRef, RecordJson(kRef, kSecretA));
         planting.plant(store.kubelet_directory() / RecordFile("pulled", kRef));
         const ImageOnNode image{.id = std::string(kRef), .repo_tags = {std::string(kImage)}};
@@ -323,9 +317,7 @@ BOOST_AUTO_TEST_CASE(a_symlink_that_others_can_change_leads_to_nothing_that_coun
     if (geteuid() != 0 && why == "belongs to user 65534") continue;
     for (const std::string name : {"", "pulled"}) {
       ScratchStore store(Rules::kClosed);
-      store.Stop();
-      std::filesystem::remove_all(store.directory());
-      std::filesystem::remove(store.witness());
+      store.Vanish();
       const Path kubelet = store.kubelet_directory();
       WriteRecordFile(kubelet, "pulled", kRef, RecordJson(kRef, kSecretA));
       const Path place = kubelet / "image_manager" / name;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tests/support/child_process.h"
+#include "tests/support/damage.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/good_in_child.h"
 #include "tests/support/inspect_path.h"
@@ -44,7 +45,7 @@ void CheckRefused(const VersionedStore& store, const MigrateOptions& options, Er
 // Changes a character of a record's ref, wherever that is stored.
 void Damage(const VersionedStore& store, const std::string& ref) {
   std::string bytes = ReadFile(store.database());
-  for (auto at = bytes.find(ref); at != std::string::npos; at = bytes.find(ref, at + 1)) {
+  for (const std::size_t at : PlacesOf(bytes, ref)) {
     bytes[at + 3] = static_cast<char>(bytes[at + 3] ^ 1);
   }
   WriteFile(store.database(), bytes);

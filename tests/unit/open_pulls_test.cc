@@ -1,7 +1,6 @@
 // Pulls: while they run, and who checked their credentials.
 
 #include <algorithm>
-#include <array>
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <limits>

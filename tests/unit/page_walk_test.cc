@@ -1,6 +1,8 @@
 // The page walk on stores written by liblmdb: every state is sound, and every value is visited.
 
 #include <boost/test/unit_test.hpp>
+#include <cstring>
+#include <optional>
 
 #include "store/engine/lmdb/check/page_check.h"
 #include "tests/support/draw.h"
@@ -28,25 +30,27 @@ void RequireSound(const TempDir& dir, const RawModel& model) {
 
 void CommitMany(RawStore& store, const std::string& table, unsigned first, unsigned count, bool put,
                 std::size_t bytes, RawModel& model) {
-  MDB_txn* txn = nullptr;
-  CheckLmdb(mdb_txn_begin(store.env(), nullptr, 0, &txn), "begin");
-  MDB_dbi dbi = 0;
-  CheckLmdb(mdb_dbi_open(txn, table.c_str(), MDB_CREATE, &dbi), "open");
+  RawTxn txn(store);
+  const MDB_dbi dbi = txn.Table(table, MDB_CREATE);
   for (unsigned i = first; i < first + count; ++i) {
-    std::string key = std::to_string(100000000 + i) + "-------";
-    std::string value(bytes, static_cast<char>('a' + i % 26));
-    MDB_val key_val{key.size(), key.data()};
-    MDB_val value_val{value.size(), value.data()};
+    const std::string key = std::to_string(100000000 + i) + "-------";
     if (put) {
-      CheckLmdb(mdb_put(txn, dbi, &key_val, &value_val, 0), "put");
+      const std::string value(bytes, static_cast<char>('a' + i % 26));
+      txn.Put(dbi, key, value);
       model[table][key] = value;
     } else {
-      CheckLmdb(mdb_del(txn, dbi, &key_val, nullptr), "del");
+      txn.Delete(dbi, key);
       model[table].erase(key);
     }
   }
-  CheckLmdb(mdb_txn_commit(txn), "commit");
+  txn.Commit();
 }
+
+struct WrittenByLmdb {
+  TempDir dir;
+  RawModel model;
+  RawStore store{dir.path()};
+};
 
 internal::PageKey KeyOf(const std::string& key) {
   return internal::PageKey(reinterpret_cast<const std::byte*>(key.data()), 16);
@@ -60,31 +64,26 @@ BOOST_AUTO_TEST_CASE(every_commit_of_a_random_history_is_sound) {
     RawChanger changer(seed, kTables, {});
     RawModel model;
     auto store = std::make_unique<RawStore>(dir.path());
-    MDB_txn* reader = nullptr;
+    std::optional<RawTxn> reader;
     for (int i = 0; i < 1200; ++i) {
       changer.Commit(*store, model);
       RequireSound(dir, model);
       const unsigned event = changer.Below(60);
       if (event == 0) changer.Abort(*store, model);
-      if (event == 1 && reader == nullptr) {
-        CheckLmdb(mdb_txn_begin(store->env(), nullptr, MDB_RDONLY, &reader), "reader");
-      } else if (event < 4 && reader != nullptr) {
-        mdb_txn_abort(reader);
-        reader = nullptr;
-      } else if (event == 4 && reader == nullptr) {
+      if (event == 1 && !reader) {
+        reader.emplace(*store, MDB_RDONLY);
+      } else if (event < 4 && reader) {
+        reader.reset();
+      } else if (event == 4 && !reader) {
         store.reset();
         RequireSound(dir, model);
         store = std::make_unique<RawStore>(dir.path());
       }
     }
-    if (reader != nullptr) mdb_txn_abort(reader);
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_free_list_with_overflow_pages_is_followed) {
-  TempDir dir;
-  RawModel model;
-  RawStore store(dir.path());
+BOOST_FIXTURE_TEST_CASE(a_free_list_with_overflow_pages_is_followed, WrittenByLmdb) {
   for (const std::size_t bytes : {std::size_t{288}, std::size_t{9000}}) {
     for (unsigned round = 0; round < 3; ++round) {
       CommitMany(store, kTables[1], 0, 6000, true, bytes, model);
@@ -98,32 +97,26 @@ BOOST_AUTO_TEST_CASE(a_free_list_with_overflow_pages_is_followed) {
   BOOST_TEST(WalkPath(dir / "data.mdb").result.free_pages > 2000U);
 }
 
-BOOST_AUTO_TEST_CASE(a_large_transaction_that_spills_and_is_aborted_leaves_a_sound_file) {
-  TempDir dir;
-  RawModel model;
-  RawStore store(dir.path());
+BOOST_FIXTURE_TEST_CASE(a_large_transaction_that_spills_and_is_aborted_leaves_a_sound_file,
+                        WrittenByLmdb) {
   CommitMany(store, kTables[1], 0, 2000, true, 288, model);
-  MDB_txn* txn = nullptr;
-  CheckLmdb(mdb_txn_begin(store.env(), nullptr, 0, &txn), "begin");
-  MDB_dbi dbi = 0;
-  CheckLmdb(mdb_dbi_open(txn, kTables[1].c_str(), 0, &dbi), "open");
-  std::string value(64000, 'x');
-  for (unsigned i = 0; i < 1500; ++i) {
-    std::string key = std::to_string(500000000 + i) + "-------";
-    MDB_val key_val{key.size(), key.data()};
-    MDB_val value_val{value.size(), value.data()};
-    const int code = mdb_put(txn, dbi, &key_val, &value_val, 0);
-    if (code == MDB_TXN_FULL || code == MDB_MAP_FULL) break;
-    CheckLmdb(code, "put");
+  {
+    const RawTxn txn(store);
+    const MDB_dbi dbi = txn.Table(kTables[1]);
+    std::string value(64000, 'x');
+    for (unsigned i = 0; i < 1500; ++i) {
+      std::string key = std::to_string(500000000 + i) + "-------";
+      MDB_val key_val{key.size(), key.data()};
+      MDB_val value_val{value.size(), value.data()};
+      const int code = mdb_put(txn.get(), dbi, &key_val, &value_val, 0);
+      if (code == MDB_TXN_FULL || code == MDB_MAP_FULL) break;
+      CheckLmdb(code, "put");
+    }
   }
-  mdb_txn_abort(txn);
   RequireSound(dir, model);
 }
 
-BOOST_AUTO_TEST_CASE(a_fresh_store_and_its_first_commits_are_told_apart) {
-  TempDir dir;
-  RawModel model;
-  RawStore store(dir.path());
+BOOST_FIXTURE_TEST_CASE(a_fresh_store_and_its_first_commits_are_told_apart, WrittenByLmdb) {
   const auto fresh = WalkPath(dir / "data.mdb").result;
   BOOST_TEST(fresh.sound);
   BOOST_TEST(fresh.fresh);
@@ -186,27 +179,20 @@ BOOST_AUTO_TEST_CASE(a_file_longer_than_its_pages_or_without_its_last_free_pages
   BOOST_TEST(removed > 0U);
 }
 
-BOOST_AUTO_TEST_CASE(one_key_is_found_in_the_newer_and_in_the_older_tree) {
-  TempDir dir;
-  RawModel model;
-  RawStore store(dir.path());
+BOOST_FIXTURE_TEST_CASE(one_key_is_found_in_the_newer_and_in_the_older_tree, WrittenByLmdb) {
   CommitMany(store, kTables[1], 0, 1000, true, 288, model);
   const std::string key = "0header-----id-0";
   for (std::uint64_t id = 2; id < 40; ++id) {
-    MDB_txn* txn = nullptr;
-    CheckLmdb(mdb_txn_begin(store.env(), nullptr, 0, &txn), "begin");
-    MDB_dbi main = 0;
-    CheckLmdb(mdb_dbi_open(txn, nullptr, 0, &main), "open");
-    std::vector<std::uint64_t> value(id % 5 == 0 ? 700 : 2, id);
-    MDB_val key_val{key.size(), const_cast<char*>(key.data())};
-    MDB_val value_val{value.size() * 8, value.data()};
-    CheckLmdb(mdb_put(txn, main, &key_val, &value_val, 0), "put");
+    RawTxn txn(store);
+    const MDB_dbi main = txn.Table("");
+    const std::vector<std::uint64_t> numbers(id % 5 == 0 ? 700 : 2, id);
+    const std::string_view value(reinterpret_cast<const char*>(numbers.data()),
+                                 numbers.size() * sizeof(id));
+    txn.Put(main, key, value);
     for (unsigned i = 0; i < 20; ++i) {
-      std::string other = std::to_string(1000000000 + id * 20 + i) + "------";
-      MDB_val other_val{other.size(), other.data()};
-      CheckLmdb(mdb_put(txn, main, &other_val, &value_val, 0), "put");
+      txn.Put(main, std::to_string(1000000000 + id * 20 + i) + "------", value);
     }
-    CheckLmdb(mdb_txn_commit(txn), "commit");
+    txn.Commit();
     const OpenedFile file(dir / "data.mdb");
     for (std::uint64_t which_id = id < 3 ? id : id - 1; which_id <= id; ++which_id) {
       const auto found =
@@ -245,16 +231,10 @@ BOOST_AUTO_TEST_CASE(tables_of_another_kind_are_damage) {
                             std::size_t value_bytes) {
     TempDir dir;
     RawStore store(dir.path());
-    MDB_txn* txn = nullptr;
-    CheckLmdb(mdb_txn_begin(store.env(), nullptr, 0, &txn), "begin");
-    MDB_dbi dbi = 0;
-    CheckLmdb(mdb_dbi_open(txn, name.c_str(), MDB_CREATE | flags, &dbi), "open");
-    std::string key(key_bytes, 'k');
-    std::string value(value_bytes, 'v');
-    MDB_val key_val{key.size(), key.data()};
-    MDB_val value_val{value.size(), value.data()};
-    CheckLmdb(mdb_put(txn, dbi, &key_val, &value_val, 0), "put");
-    CheckLmdb(mdb_txn_commit(txn), "commit");
+    RawTxn txn(store);
+    txn.Put(txn.Table(name, MDB_CREATE | flags), std::string(key_bytes, 'k'),
+            std::string(value_bytes, 'v'));
+    txn.Commit();
     return WalkPath(dir / "data.mdb").result.sound;
   };
   BOOST_TEST(walk_with(0, kTables[1], 16, 64));

@@ -1,7 +1,6 @@
 // Restoring a backup: the state of the store afterwards, what it keeps, what is refused.
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
 #include <functional>
@@ -9,6 +8,7 @@
 
 #include "store/engine/recovery/witness.h"
 #include "tests/support/child_process.h"
+#include "tests/support/damage.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/good_in_child.h"
 #include "tests/support/inspect_path.h"
@@ -187,24 +187,12 @@ BOOST_FIXTURE_TEST_CASE(into_an_empty_directory, LivedOn) {
   BOOST_TEST(!fs::exists(other.directory() / "quarantine"));
 }
 
-BOOST_FIXTURE_TEST_CASE(where_the_store_is_damaged_no_credentials_are_believed, LivedOn) {
-  std::string bytes = ReadFile(database());
-  const std::string name = NameOf("new");
-  for (auto at = bytes.find(name); at != std::string::npos; at = bytes.find(name, at + 1)) {
-    bytes[at + 9] = 'x';
-  }
-  WriteFile(database(), bytes);
-  BOOST_TEST(!InspectPath(database()).sound);
-  const RestoreReport report = Must(Restore(From(backup)));
-  BOOST_TEST(report.records_without_credentials == 5U);
-  BOOST_TEST((ReadFile(report.replaced_path) == bytes));
-  CheckSequenceBeyondWitness(*this);
-  BOOST_TEST(Open().findings.empty());
-}
-
-BOOST_FIXTURE_TEST_CASE(where_the_store_is_empty_or_no_database, LivedOn) {
-  for (const std::string& bytes : {std::string(), std::string(50'000, 'x')}) {
+BOOST_FIXTURE_TEST_CASE(where_the_store_is_damaged_or_no_database, LivedOn) {
+  std::string damaged = ReadFile(database());
+  for (const std::size_t at : PlacesOf(damaged, NameOf("new"))) damaged[at + 9] = 'x';
+  for (const std::string& bytes : {damaged, std::string(), std::string(50'000, 'x')}) {
     WriteFile(database(), bytes);
+    BOOST_TEST(!InspectPath(database()).sound);
     const RestoreReport report = Must(Restore(From(backup)));
     BOOST_TEST(report.records_without_credentials == 5U);
     BOOST_TEST((ReadFile(report.replaced_path) == bytes));
@@ -459,7 +447,6 @@ BOOST_AUTO_TEST_CASE(no_room_and_nothing_is_touched) {
 
 // Each page of the copy is as it was at one of two moments.
 BOOST_FIXTURE_TEST_CASE(copies_that_were_torn, LivedOn) {
-  constexpr std::size_t kPage = 4096;
   const std::string first = ReadFile(database());
   Open([](NodeStore& opened) {
     for (const char* name : {"later", "same", "more"}) {

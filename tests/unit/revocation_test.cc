@@ -38,6 +38,15 @@ void PullTwo(ScratchStore& store) {
   store.Pull(kImage, kRef2, WithSecret(kSecretA));
 }
 
+// Under refs with numbers.
+void PutMany(NodeStore& store, std::size_t count, const std::vector<ImagePullSecret>& secrets) {
+  for (std::size_t i = 0; i < count; ++i) {
+    ImagePulledRecord record = {.image_ref = "ref-" + std::to_string(i)};
+    record.credential_mapping[std::string(kName)].kubernetes_secrets = secrets;
+    Must(store.PutRecord(record));
+  }
+}
+
 // The Secret A, rotated to a hash of another Secret.
 const ImagePullSecret kRotated = MakeSecret("team-a", "pull", "uid-a", "hash-x");
 
@@ -156,11 +165,7 @@ BOOST_AUTO_TEST_CASE(very_many_records_are_forgotten_at_once_and_tidied_up_later
     store.Stop();
     OpenOptions options = store.Options({});
     auto opened = Must(NodeStore::Open(options));
-    for (std::size_t i = 0; i < kRecords; ++i) {
-      ImagePulledRecord record = {.image_ref = "ref-" + std::to_string(i)};
-      record.credential_mapping[std::string(kName)].kubernetes_secrets = {kSecretA, kSecretB};
-      Must(opened->PutRecord(record));
-    }
+    PutMany(*opened, kRecords, {kSecretA, kSecretB});
     const ForgetReport report = Must(opened->ForgetNamespace("team-a"));
     BOOST_TEST(report.records == kRecords);
     BOOST_TEST(report.untidied == kRecords);
@@ -209,11 +214,7 @@ BOOST_AUTO_TEST_CASE(a_record_that_loses_nothing_keeps_its_stamp) {
   for (const std::size_t records : {std::size_t{1}, std::size_t{2100}}) {
     UnderBothRules([&](ScratchStore& store) {
       store.Pull(kImage, kRef, WithSecret(other_uid));
-      for (std::size_t i = 0; i < records; ++i) {
-        ImagePulledRecord record = {.image_ref = "ref-" + std::to_string(i)};
-        record.credential_mapping[std::string(kName)].kubernetes_secrets = {kSecretA};
-        Must(store->PutRecord(record));
-      }
+      PutMany(*store, records, {kSecretA});
       const ImageCopy copy = {.image = kImage, .image_ref = kRef};
       const std::uint64_t stamp = Must(store->GetRecord(copy)).stamp;
       BOOST_TEST(Must(store->ForgetSecret(kNameA)).records == records);
@@ -229,11 +230,7 @@ BOOST_AUTO_TEST_CASE(a_record_that_loses_nothing_keeps_its_stamp) {
 BOOST_AUTO_TEST_CASE(a_late_decision_that_looked_before_all_was_tidied_up) {
   UnderBothRules([](ScratchStore& store) {
     constexpr std::size_t kRecords = 2100;
-    for (std::size_t i = 0; i < kRecords; ++i) {
-      ImagePulledRecord record = {.image_ref = "ref-" + std::to_string(i)};
-      record.credential_mapping[std::string(kName)].kubernetes_secrets = {kSecretA};
-      Must(store->PutRecord(record));
-    }
+    PutMany(*store, kRecords, {kSecretA});
     const ImageCopy copy = {.image = kImage, .image_ref = "ref-2099"};
     DeferredCredentials late;
     const Decision first = store->MustAttemptPull(copy, late);

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
@@ -17,12 +16,9 @@
 #include "tests/support/child_process.h"
 #include "tests/support/draw.h"
 #include "tests/support/expect_error.h"
-#include "tests/support/forked_child.h"
-#include "tests/support/in_threads.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/owner_socket.h"
 #include "tests/support/rows.h"
-#include "tests/support/tree.h"
 #include "tests/support/userns_store.h"
 #include "waybill/owner.h"
 
@@ -279,6 +275,18 @@ Bytes RequestFor(const std::function<void(OwnerCalls&)>& call) {
   } recorder;
   call(recorder);
   return recorder.request;
+}
+
+Bytes BeginsList() {
+  return RequestFor([](OwnerCalls& owner) { static_cast<void>(owner.BeginList()); });
+}
+
+// What `served` answers to a client that sends only this.
+Bytes AnswerTo(Served& served, const Bytes& request, FrameKind* kind = nullptr) {
+  RawClient client(served.directory());
+  client.Frame();
+  client.SendRequest(request);
+  return client.Frame(kind);
 }
 
 // Nothing that a client of `served` did matters to others.
@@ -593,7 +601,7 @@ BOOST_AUTO_TEST_CASE(other_users_are_refused) {
 // --- Clients that misbehave
 
 BOOST_FIXTURE_TEST_CASE(bytes_that_are_no_request, Serving) {
-  const Bytes good = RequestFor([](OwnerCalls& owner) { static_cast<void>(owner.BeginList()); });
+  const Bytes good = BeginsList();
   const auto refusal = [&](const Bytes& bytes) -> std::string {
     RawClient client(served.directory());
     FrameKind kind{};
@@ -667,11 +675,8 @@ BOOST_FIXTURE_TEST_CASE(requests_that_were_changed, Serving) {
     for (std::size_t n = 1 + draw.Below(4); n > 0; --n) {
       request[draw.Below(request.size())] = static_cast<std::uint8_t>(draw.Below(256));
     }
-    RawClient client(served.directory());
-    client.Frame();
-    client.SendRequest(request);
     FrameKind kind{};
-    BOOST_TEST_REQUIRE(!client.Frame(&kind).empty());
+    BOOST_TEST_REQUIRE(!AnswerTo(served, request, &kind).empty());
     BOOST_TEST_REQUIRE((kind == FrameKind::kAnswer));
   }
   ExpectWorks(served);
@@ -684,10 +689,7 @@ BOOST_FIXTURE_TEST_CASE(messages_of_empty_elements_take_no_more_memory, Serving)
   request.resize(1);  // the number of the call
   request.insert(request.end(), 4, 0xff);
   request.resize(std::size_t{8} << 20);  // images of which nothing is said: 4 bytes each
-  RawClient client(served.directory());
-  client.Frame();
-  client.SendRequest(request);
-  BOOST_TEST((ErrorIn(client.Frame()).code == ErrorCode::kInvalidArgument));
+  BOOST_TEST((ErrorIn(AnswerTo(served, request)).code == ErrorCode::kInvalidArgument));
   ExpectWorks(served);
 }
 
@@ -740,10 +742,7 @@ BOOST_AUTO_TEST_CASE(a_request_whose_options_end_early_is_refused) {
   request.pop_back();
   request[request.size() - 5] = 1;
   const std::uint64_t commit = Must(served.store->GetStatistics()).commit_sequence;
-  RawClient client(served.directory());
-  client.Frame();
-  client.SendRequest(request);
-  BOOST_TEST((ErrorIn(client.Frame()).code == ErrorCode::kInvalidArgument));
+  BOOST_TEST((ErrorIn(AnswerTo(served, request)).code == ErrorCode::kInvalidArgument));
   BOOST_TEST(Must(served.store->GetStatistics()).commit_sequence == commit);
   ExpectWorks(served);
 }
@@ -833,7 +832,7 @@ BOOST_AUTO_TEST_CASE(slow_clients_are_cut_off) {
   BOOST_TEST(slow.AtEnd());
   // One that takes no answer: its connection ends, too, or closing would wait for it.
   RawClient deaf(served.directory());
-  deaf.SendRequest(RequestFor([](OwnerCalls& owner) { static_cast<void>(owner.BeginList()); }));
+  deaf.SendRequest(BeginsList());
   served.store.Close();
 }
 
@@ -841,9 +840,7 @@ BOOST_AUTO_TEST_CASE(closing_waits_for_no_client) {
   for (const bool explicitly : {true, false}) {
     Served served;
     std::vector<std::unique_ptr<RawClient>> clients;
-    const Bytes request = internal::Framed(FrameKind::kRequest, RequestFor([](OwnerCalls& owner) {
-                                             static_cast<void>(owner.BeginList());
-                                           }));
+    const Bytes request = internal::Framed(FrameKind::kRequest, BeginsList());
     for (std::size_t i = 0; i < 16; ++i) {
       clients.push_back(std::make_unique<RawClient>(served.directory()));
       clients.back()->Send(std::span(request).first(std::min(request.size(), i * 3)));
@@ -867,7 +864,7 @@ BOOST_AUTO_TEST_CASE(closing_waits_for_no_client) {
 
 BOOST_AUTO_TEST_CASE(a_flood_of_requests_stops_nobody) {
   Served served({.patience = kLong, .connections = 16});
-  const Bytes request = RequestFor([](OwnerCalls& owner) { static_cast<void>(owner.BeginList()); });
+  const Bytes request = BeginsList();
   std::vector<std::unique_ptr<ChildProcess>> flood;
   for (int i = 0; i < 3; ++i) {
     flood.push_back(std::make_unique<ChildProcess>([&] {
@@ -907,6 +904,14 @@ BOOST_FIXTURE_TEST_CASE(owners_that_lose_the_connection, Serving) {
   const auto connect = [&](milliseconds patience = kLong) {
     return OwnerClient::Connect(
         {.directory = directory, .patience = patience, .answer_patience = patience});
+  };
+  // An owner's greeting and then, once it has heard a request, what `answer` says.
+  const auto answers = [&](const Bytes& answer) {
+    return [&greeting, answer](int client) {
+      RawOwner::Say(client, greeting);
+      RawOwner::Hear(client);
+      if (!answer.empty()) RawOwner::Say(client, answer);
+    };
   };
   const ChangeOptions dry{.dry_run = true};
   {
@@ -949,10 +954,7 @@ BOOST_FIXTURE_TEST_CASE(owners_that_lose_the_connection, Serving) {
   }
   {
     // It takes the request, and goes.
-    const RawOwner leaving(directory, [&](int client) {
-      RawOwner::Say(client, greeting);
-      RawOwner::Hear(client);
-    });
+    const RawOwner leaving(directory, answers({}));
     const auto client = Must(connect());
     ExpectError(client->AddToLedger({.id = Digest('a')}, "source", "reason", {}),
                 ErrorCode::kOutcomeUnknown);
@@ -973,27 +975,18 @@ BOOST_FIXTURE_TEST_CASE(owners_that_lose_the_connection, Serving) {
     ExpectRefused(client->BeginList(), ErrorCode::kUnavailable);
   }
   // Answers that are none, and answers to another question.
-  const Bytes yes = internal::AnswerOf({ErrorCode::kInterrupted, "no"});
   for (const Bytes& answer :
        {Bytes(), Bytes(100, 0xff), Bytes(4), internal::Framed(FrameKind::kAnswer, Bytes(64))}) {
-    const RawOwner lying(directory, [&](int client) {
-      RawOwner::Say(client, greeting);
-      RawOwner::Hear(client);
-      RawOwner::Say(client, internal::Framed(FrameKind::kAnswer, answer));
-    });
+    const RawOwner lying(directory, answers(internal::Framed(FrameKind::kAnswer, answer)));
     const auto client = Must(connect());
     ExpectError(client->RemoveFromLedger({.image_ref = Digest('a')}, "reason", {}),
                 ErrorCode::kOutcomeUnknown);
   }
   // What a later version may say.
   {
-    const RawOwner later(directory, [&](int client) {
-      RawOwner::Say(client, greeting);
-      RawOwner::Hear(client);
-      RawOwner::Say(client, internal::Framed(FrameKind::kAnswer,
-                                             internal::AnswerOf({static_cast<ErrorCode>(200), "odd",
-                                                                 "", static_cast<Hint>(200)})));
-    });
+    const Bytes odd =
+        internal::AnswerOf({static_cast<ErrorCode>(200), "odd", "", static_cast<Hint>(200)});
+    const RawOwner later(directory, answers(internal::Framed(FrameKind::kAnswer, odd)));
     const auto client = Must(connect());
     const Error got = ExpectError(client->BeginList(), ErrorCode::kInternal);
     BOOST_TEST((got.hint_code == Hint::kNone));
@@ -1004,11 +997,7 @@ BOOST_FIXTURE_TEST_CASE(owners_that_lose_the_connection, Serving) {
   internal::Put put(backup);
   put(true);
   put(Backup{.path = "../../etc/passwd", .schema_version = 5, .commit_sequence = 1, .bytes = 1});
-  const RawOwner lying(directory, [&](int client) {
-    RawOwner::Say(client, greeting);
-    RawOwner::Hear(client);
-    RawOwner::Say(client, internal::Framed(FrameKind::kAnswer, backup));
-  });
+  const RawOwner lying(directory, answers(internal::Framed(FrameKind::kAnswer, backup)));
   ExpectError(Must(connect())->MakeBackup(), ErrorCode::kOutcomeUnknown);
 }
 

@@ -357,56 +357,45 @@ BOOST_AUTO_TEST_CASE(no_spelling_is_answered_weaker) {
   BOOST_TEST(steps > 0U);
 }
 
-// Two images of one index: the one that left takes its place in the ledger with it, although the
-// list has a digest by which only that one was known.
-BOOST_AUTO_TEST_CASE(a_digest_of_another_image_keeps_nothing) {
-  const std::string left = "sha256:" + std::string(64, 'a');
-  const std::string came = "sha256:" + std::string(64, 'b');
-  const std::string index = "r.example/p@sha256:" + std::string(64, 'c');
-  const ImageOnNode left_image{.id = left, .repo_tags = {"r.example/p:1"}, .repo_digests = {index}};
-  const ImageOnNode came_image{.id = came, .repo_tags = {"r.example/p:2"}, .repo_digests = {index}};
-  ScratchStore store(Rules::kClosed);
-  const auto observe = [&](const ImageOnNode& image) {
+// Two images of one index, of which the first is in the ledger.
+struct TwoOfOneIndex {
+  static constexpr const char* kPulled = "r.example/p:1";
+  TwoOfOneIndex() {
     const ListToken token = Must(store->BeginList());
-    Must(store->ObserveImages({.images = {image}, .token = token, .complete = true}));
-  };
-  observe(left_image);
-  BOOST_TEST(!store.Check("r.example/p:1", left).pull);
+    Must(store->ObserveImages({.images = {left}, .token = token, .complete = true}));
+    BOOST_TEST(!store.Check(kPulled, left.id).pull);
+  }
+  // It took its place in the ledger with it.
+  void ExpectLeft() {
+    BOOST_TEST(IsGone(*store, left.id));
+    store.Pull(kPulled, left.id, WithSecret(MakeSecret("ns", "pull", "uid", "hash")));
+    BOOST_TEST(store.Check(kPulled, left.id).pull);
+  }
 
-  const ListToken token = Must(store->BeginList());
-  Must(store->Prune({came_image}, token));
+  const std::string index = "r.example/p@sha256:" + std::string(64, 'c');
+  const ImageOnNode left{
+      .id = "sha256:" + std::string(64, 'a'), .repo_tags = {kPulled}, .repo_digests = {index}};
+  ImageOnNode came{
+      .id = "sha256:" + std::string(64, 'b'), .repo_tags = {kPulled}, .repo_digests = {index}};
+  ScratchStore store{Rules::kClosed};
+};
 
-  BOOST_TEST(IsGone(*store, left));
-  const ImagePullSecret secret = MakeSecret("ns", "pull", "uid", "hash");
-  store.Pull("r.example/p:1", left, WithSecret(secret));
-  BOOST_TEST(store.Check("r.example/p:1", left).pull);
+// Although the list has a digest by which only that one was known.
+BOOST_FIXTURE_TEST_CASE(a_digest_of_another_image_keeps_nothing, TwoOfOneIndex) {
+  came.repo_tags = {"r.example/p:2"};
+  Must(store->Prune({came}, Must(store->BeginList())));
+  ExpectLeft();
 }
 
 // An image is left for a later list to judge, and shares a digest with the one that left.
-BOOST_AUTO_TEST_CASE(an_image_to_be_judged_keeps_no_other_in_the_ledger) {
-  const std::string left = "sha256:" + std::string(64, 'a');
-  const std::string came = "sha256:" + std::string(64, 'b');
-  const std::string index = "r.example/p@sha256:" + std::string(64, 'c');
-  const ImageOnNode left_image{.id = left, .repo_tags = {"r.example/p:1"}, .repo_digests = {index}};
-  const ImageOnNode came_image{.id = came, .repo_tags = {"r.example/p:1"}, .repo_digests = {index}};
-  ScratchStore store(Rules::kClosed);
-  const auto observe = [&](const ImageOnNode& image) {
-    const ListToken token = Must(store->BeginList());
-    return Must(store->ObserveImages({.images = {image}, .token = token, .complete = true}));
-  };
-  observe(left_image);
-  BOOST_TEST(!store.Check("r.example/p:1", left).pull);
-
+BOOST_FIXTURE_TEST_CASE(an_image_to_be_judged_keeps_no_other_in_the_ledger, TwoOfOneIndex) {
   const ListToken before = Must(store->BeginList());
-  const PullId pull = Must(store->RecordPullIntent({.image = "r.example/p:1"}));
-  Must(store->RecordImagePullFailed({.image = "r.example/p:1"}, PullFailure::kUnknown, pull));
+  const PullId pull = Must(store->RecordPullIntent({.image = kPulled}));
+  Must(store->RecordImagePullFailed({.image = kPulled}, PullFailure::kUnknown, pull));
   const auto report =
-      Must(store->ObserveImages({.images = {came_image}, .token = before, .complete = true}));
+      Must(store->ObserveImages({.images = {came}, .token = before, .complete = true}));
   BOOST_TEST(report.left == 1U);
-
-  BOOST_TEST(IsGone(*store, left));
-  store.Pull("r.example/p:1", left, WithSecret(MakeSecret("ns", "pull", "uid", "hash")));
-  BOOST_TEST(store.Check("r.example/p:1", left).pull);
+  ExpectLeft();
 }
 
 // A pull by the digest of an index is recorded as one of the only image that had it. That image is

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
-#include <map>
 #include <random>
 #include <string>
 #include <string_view>

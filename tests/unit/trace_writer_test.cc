@@ -5,7 +5,6 @@
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <set>
 #include <string>
 #include <thread>
@@ -13,6 +12,7 @@
 
 #include "tests/support/allocations.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/in_threads.h"
 #include "tests/support/store_fixture.h"
 #include "waybill/trace.h"
 
@@ -22,9 +22,11 @@ BOOST_AUTO_TEST_SUITE(trace_writer)
 
 namespace {
 
+using testing::DecisionOf;
 using testing::ExpectError;
 using testing::Must;
 using testing::Pod;
+using testing::ReadFile;
 
 constexpr const char* kImage = "registry.example.com/team/app:1";
 constexpr const char* kRef = "sha256:0123";
@@ -53,6 +55,23 @@ class Traced {
   std::filesystem::path path() const { return options_.path; }
   std::filesystem::path operator/(const std::string& name) const { return directory_ / name; }
 
+  void Decide(int times, const Pod& pod = Pod()) {
+    for (int i = 0; i < times; ++i) DecisionOf(*store_, {.image = kImage, .image_ref = kRef}, pod);
+  }
+  void List(std::vector<ImageOnNode> images, const ChangeOptions& change = {},
+            bool complete = true) {
+    const auto token = Must(store_->BeginList());
+    Must(store_->ObserveImages({.images = std::move(images), .token = token, .complete = complete},
+                               change));
+  }
+  // Waits until so many events are written, or dropped.
+  void AwaitWritten(std::uint64_t events) const {
+    while (store_->GetMetrics().trace_events < events) std::this_thread::yield();
+  }
+  void AwaitDropped(std::uint64_t events) const {
+    while (store_->GetMetrics().trace_events_dropped < events) std::this_thread::yield();
+  }
+
   // Ends the owner.
   std::vector<TraceEvent> Events() {
     Stop();
@@ -70,11 +89,6 @@ class Traced {
   Rules rules_;
   std::unique_ptr<NodeStore> store_;
 };
-
-std::string ContentOf(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 std::vector<std::string> Kinds(const std::vector<TraceEvent>& events) {
   std::vector<std::string> kinds;
@@ -103,11 +117,9 @@ void PullIt(NodeStore& store, std::uint64_t bytes = 0) {
 BOOST_AUTO_TEST_CASE(a_day) {
   Traced node;
   PullIt(node.store(), 123);
-  Pod pod({Secret()});
   const ImageCopy copy{.image = kImage, .image_ref = kRef};
-  BOOST_TEST(!node.store().MustAttemptPull(copy, pod).pull);
-  Pod stranger;
-  BOOST_TEST(node.store().MustAttemptPull(copy, stranger).pull);
+  BOOST_TEST(!DecisionOf(node.store(), copy, Pod({Secret()})).pull);
+  BOOST_TEST(DecisionOf(node.store(), copy).pull);
   Must(node.store().RecordPullIntent({.image = "other:1"}));
   Must(node.store().RecordImagePullFailed({.image = "other:1"}, PullFailure::kFailed));
 
@@ -151,8 +163,8 @@ BOOST_AUTO_TEST_CASE(it_has_no_secret) {
   node.store().MustAttemptPull({.image = kImage, .image_ref = kRef}, pod);
   const auto events = node.Events();
   BOOST_TEST(events.back().credentials.size() == 2U);
-  const std::string text = ContentOf(node.path());
-  const std::string salt = ContentOf(node.path().string() + ".salt");
+  const std::string text = ReadFile(node.path());
+  const std::string salt = ReadFile(node.path().string() + ".salt");
   BOOST_TEST(salt.size() == 32U);
   for (const std::string& hidden : {std::string(kHash), std::string("uid-1"), salt}) {
     BOOST_TEST(text.find(hidden) == std::string::npos);
@@ -184,25 +196,20 @@ BOOST_AUTO_TEST_CASE(pseudonyms_stay_over_a_restart_and_differ_between_traces) {
 BOOST_AUTO_TEST_CASE(of_lists_only_changes_are_written) {
   for (const Rules rules : testing::kBothRules) {
     Traced node({}, rules);
-    const auto list = [&](std::vector<ImageOnNode> images, bool complete = true) {
-      const auto token = Must(node.store().BeginList());
-      Must(node.store().ObserveImages(
-          {.images = std::move(images), .token = token, .complete = complete}));
-    };
     ImageOnNode a{.id = "sha256:a", .repo_tags = {"a:1"}};
     a.bytes = 10;
     const ImageOnNode b{.id = "sha256:b", .repo_tags = {"b:1"}};
-    list({a, b});
-    list({a, b});
-    list({b, a});
-    list({{.id = "sha256:a", .repo_tags = {"a:1"}}, b});
-    list({a}, false);
+    node.List({a, b});
+    node.List({a, b});
+    node.List({b, a});
+    node.List({{.id = "sha256:a", .repo_tags = {"a:1"}}, b});
+    node.List({a}, {}, false);
     a.bytes = 11;
-    list({a});
+    node.List({a});
     node.clock().AdvanceSeconds(3599);
-    list({a});
+    node.List({a});
     node.clock().AdvanceSeconds(1);
-    list({a});
+    node.List({a});
     const auto events = node.Events();
     BOOST_REQUIRE(Kinds(events) == std::vector<std::string>({"start", "image", "image", "list",
                                                              "image", "removed", "list", "list"}));
@@ -217,9 +224,7 @@ BOOST_AUTO_TEST_CASE(of_lists_only_changes_are_written) {
 
 BOOST_AUTO_TEST_CASE(a_list_that_was_tried_is_not_there) {
   Traced node;
-  const auto token = Must(node.store().BeginList());
-  Must(node.store().ObserveImages(
-      {.images = {{.id = "sha256:a"}}, .token = token, .complete = true}, {.dry_run = true}));
+  node.List({{.id = "sha256:a"}}, {.dry_run = true});
   BOOST_TEST(Kinds(node.Events()) == std::vector<std::string>({"start"}));
 }
 
@@ -241,19 +246,15 @@ BOOST_AUTO_TEST_CASE(a_record_that_is_put_shows_its_new_credentials) {
 
 BOOST_AUTO_TEST_CASE(its_files_are_bounded) {
   Traced node({.max_file_bytes = 256 << 10, .files = 3});
-  const std::string image = "registry.example.com/" + std::string(200, 'a');
   for (int round = 0; round < 12; ++round) {
-    for (int i = 0; i < 300; ++i) {
-      Pod pod;
-      node.store().MustAttemptPull({.image = image, .image_ref = kRef}, pod);
-    }
+    node.Decide(700);
     node.Stop();
     node.Start();
   }
   node.Stop();
   for (const char* part : {"node.trace", "node.trace.1", "node.trace.2"}) {
     BOOST_TEST(std::filesystem::file_size(node / part) <= 256U << 10, part);
-    BOOST_TEST(ContentOf(node / part).starts_with(TraceHeaderLine("owner")), part);
+    BOOST_TEST(ReadFile(node / part).starts_with(TraceHeaderLine("owner")), part);
   }
   BOOST_TEST(!std::filesystem::exists(node / "node.trace.3"));
   BOOST_TEST(node.Events().size() > 1000U);
@@ -261,23 +262,15 @@ BOOST_AUTO_TEST_CASE(its_files_are_bounded) {
 
 BOOST_AUTO_TEST_CASE(each_part_has_the_images_of_its_time) {
   Traced node({.max_file_bytes = 256 << 10, .files = 2});
-  const auto list = [&] {
-    const auto token = Must(node.store().BeginList());
-    Must(node.store().ObserveImages(
-        {.images = {{.id = "sha256:a"}}, .token = token, .complete = true}));
-  };
-  list();
-  for (std::uint64_t asked = 3; asked < 3000;) {
-    for (int i = 0; i < 300; ++i, ++asked) {
-      Pod pod;
-      node.store().MustAttemptPull({.image = kImage, .image_ref = kRef}, pod);
-    }
-    while (node.store().GetMetrics().trace_events < asked) std::this_thread::yield();
+  node.List({{.id = "sha256:a"}});
+  for (std::uint64_t asked = 303; asked < 3300; asked += 300) {
+    node.Decide(300);
+    node.AwaitWritten(asked);
   }
-  list();
-  list();
+  node.List({{.id = "sha256:a"}});
+  node.List({{.id = "sha256:a"}});
   node.Stop();
-  const std::string newest = ContentOf(node.path());
+  const std::string newest = ReadFile(node.path());
   BOOST_TEST(std::filesystem::exists(node.path().string() + ".1"));
   const std::size_t image = newest.find("\"event\":\"image\"");
   BOOST_TEST(image != std::string::npos);
@@ -290,10 +283,7 @@ BOOST_AUTO_TEST_CASE(fewer_files_than_before) {
     std::ofstream(node / part) << TraceHeaderLine("owner");
   }
   for (int round = 0; round < 4; ++round) {
-    for (int i = 0; i < 900; ++i) {
-      Pod pod;
-      node.store().MustAttemptPull({.image = kImage, .image_ref = kRef}, pod);
-    }
+    node.Decide(900);
     node.Stop();
     node.Start();
   }
@@ -314,7 +304,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_trace_stays_as_it_is) {
             return Timestamp{testing::kFakeEpoch, 0};
           });
       BOOST_TEST(!opened.has_value());
-      BOOST_TEST(ContentOf(theirs) == "theirs");
+      BOOST_TEST(ReadFile(theirs) == "theirs");
       BOOST_TEST((std::filesystem::status(theirs).permissions() == std::filesystem::perms(0644)));
       BOOST_TEST((name == std::string("node.trace.salt") ||
                   !std::filesystem::exists(directory / "node.trace.salt")));
@@ -357,7 +347,7 @@ BOOST_AUTO_TEST_CASE(a_store_opens_without_its_trace) {
   says(directory / "missing" / "trace", "missing");
   std::ofstream(directory / "diary") << "Dear diary,\n";
   says(directory / "diary", "is no trace of an owner");
-  BOOST_TEST(ContentOf(directory / "diary") == "Dear diary,\n");
+  BOOST_TEST(ReadFile(directory / "diary") == "Dear diary,\n");
   says(directory / "store" / "trace", "lies in the store's directory");
   BOOST_TEST(!std::filesystem::exists(directory / "store" / "trace"));
   std::filesystem::create_symlink(directory / "elsewhere", directory / "link");
@@ -393,7 +383,7 @@ BOOST_AUTO_TEST_CASE(a_file_that_was_taken_away_is_made_anew) {
   Traced node;
   PullIt(node.store());
   // Until that is written.
-  while (node.store().GetMetrics().trace_events < 3) std::this_thread::yield();
+  node.AwaitWritten(3);
   std::filesystem::rename(node.path(), node / "taken");
   PullIt(node.store());
   BOOST_TEST(Kinds(node.Events()) == std::vector<std::string>({"pullBegun", "pulled"}));
@@ -401,44 +391,31 @@ BOOST_AUTO_TEST_CASE(a_file_that_was_taken_away_is_made_anew) {
 
 BOOST_AUTO_TEST_CASE(a_file_that_is_emptied_or_cut_off_under_its_owner_stays_a_trace) {
   Traced node;
-  const auto list = [&] {
-    const auto token = Must(node.store().BeginList());
-    Must(node.store().ObserveImages(
-        {.images = {{.id = "sha256:a"}}, .token = token, .complete = true}));
-  };
-  list();
+  node.List({{.id = "sha256:a"}});
   std::uint64_t events = 3;  // with the start
-  const auto written = [&] {
-    while (node.store().GetMetrics().trace_events < events) std::this_thread::yield();
-  };
-  written();
-  const std::string header =
-      ContentOf(node.path()).substr(0, ContentOf(node.path()).find('\n') + 1);
+  node.AwaitWritten(events);
+  const std::string header = ReadFile(node.path()).substr(0, ReadFile(node.path()).find('\n') + 1);
   // To nothing, within the first line, to just that.
   for (const std::size_t bytes : {std::size_t{0}, header.size() / 2, header.size()}) {
     std::filesystem::resize_file(node.path(), bytes);
     PullIt(node.store());
-    events += 2;
-    written();
-    const std::string content = ContentOf(node.path());
+    node.AwaitWritten(events += 2);
+    const std::string content = ReadFile(node.path());
     BOOST_TEST(content.starts_with(header));
     BOOST_TEST(content.find("pulled") != std::string::npos);
   }
   // Within an event: that ends a part.
   std::filesystem::resize_file(node.path(), header.size() + 5);
   PullIt(node.store());
-  events += 2;
-  written();
+  node.AwaitWritten(events += 2);
   BOOST_TEST(std::filesystem::exists(node.path().string() + ".1"));
   // What the images are is told again.
   std::filesystem::resize_file(node.path(), 0);
-  list();
+  node.List({{.id = "sha256:a"}});
   PullIt(node.store());
-  events += 4;
-  written();
-  list();
-  events += 2;
-  written();
+  node.AwaitWritten(events += 4);
+  node.List({{.id = "sha256:a"}});
+  node.AwaitWritten(events += 2);
   const auto kinds = Kinds(node.Events());
   BOOST_TEST(kinds.back() == "list");
   // Another owner goes on with it.
@@ -450,23 +427,23 @@ BOOST_AUTO_TEST_CASE(a_file_that_is_emptied_or_cut_off_under_its_owner_stays_a_t
 BOOST_AUTO_TEST_CASE(a_file_that_was_written_over_stays_as_it_is) {
   Traced node;
   PullIt(node.store());
-  while (node.store().GetMetrics().trace_events < 3) std::this_thread::yield();
+  node.AwaitWritten(3);
   const std::string other = "something else\n";
   std::ofstream(node.path(), std::ios::trunc) << other;
   PullIt(node.store());
-  while (node.store().GetMetrics().trace_events_dropped < 2) std::this_thread::yield();
+  node.AwaitDropped(2);
   node.Stop();
-  BOOST_TEST(ContentOf(node.path()) == other);
+  BOOST_TEST(ReadFile(node.path()) == other);
 }
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_written_is_dropped_and_counted) {
   Traced node;
-  while (node.store().GetMetrics().trace_events < 1) std::this_thread::yield();
+  node.AwaitWritten(1);
   // As a full disk would: in the place of the file is something that can't be one.
   std::filesystem::remove(node.path());
   std::filesystem::create_directory(node.path());
   PullIt(node.store());
-  while (node.store().GetMetrics().trace_events_dropped < 2) std::this_thread::yield();
+  node.AwaitDropped(2);
   const Metrics metrics = node.store().GetMetrics();
   BOOST_TEST(metrics.writes_trace);
   BOOST_TEST(metrics.trace_events == 1U);
@@ -497,16 +474,7 @@ BOOST_AUTO_TEST_CASE(a_decision_allocates_nothing_for_it) {
 BOOST_AUTO_TEST_CASE(decisions_of_many_threads) {
   Traced node;
   PullIt(node.store());
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i) {
-    threads.emplace_back([&] {
-      for (int round = 0; round < 2000; ++round) {
-        Pod pod({Secret()});
-        node.store().MustAttemptPull({.image = kImage, .image_ref = kRef}, pod);
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
+  BOOST_TEST(testing::InThreads(4, [&](std::size_t) { node.Decide(2000, Pod({Secret()})); }) == 0U);
   const std::uint64_t dropped = node.store().GetMetrics().trace_events_dropped;
   const auto events = node.Events();
   // Whatever the buffer had no room for was counted.
