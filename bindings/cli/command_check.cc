@@ -74,7 +74,7 @@ class CheckCall final : public Call {
                      "which that is on the node",
                      Length{kMaxImageBytes});
     flags_.Declare(flags, false);
-    evidence_.DeclareShortNames(flags);
+    short_names_.Declare(flags);
     images_.Declare(flags,
                     ": what REF means, and the names\n"
                     "of the image, to explain why it is not open");
@@ -108,7 +108,7 @@ class CheckCall final : public Call {
 
  private:
   Result<OpenedStore> Open() const {
-    const Opening how{.policy = flags_.policy.policy, .evidence = evidence_.options()};
+    const Opening how{.policy = flags_.policy.policy, .evidence = short_names_.options()};
     if (!write_back_) return ObserveStore(flags_.store, how);
     auto store = OwnStore(flags_.store, how);
     if (store || store.error().code != ErrorCode::kOwned) return InPlace(std::move(store));
@@ -171,7 +171,7 @@ class CheckCall final : public Call {
 
   std::optional<std::string> named_;
   PullFlags flags_;
-  EvidenceFlags evidence_;
+  ShortNamesFlag short_names_;
   ImagesFlags images_;
   bool write_back_ = false;
 };

@@ -231,7 +231,7 @@ class ExplainCall final : public StoreCall {
                     "of the image");
     runtime_.Declare(flags);
     policy_.Declare(flags);
-    evidence_.DeclareShortNames(flags);
+    short_names_.Declare(flags);
     store_.DeclareRules(flags);
     flags.Excludes("IMAGE", {"--image", "--image-ref", "--pod"});
     flags.Excludes("--pod", {"--image", "--image-ref"});
@@ -255,7 +255,8 @@ class ExplainCall final : public StoreCall {
       secrets = TRY(ReadSecretsOfFlags());
     }
     const std::optional<std::vector<ImageOnNode>> images = TRY(images_.ReadIfGiven());
-    auto store = ObserveStore(store_, {.policy = policy_.policy, .evidence = evidence_.options()});
+    auto store =
+        ObserveStore(store_, {.policy = policy_.policy, .evidence = short_names_.options()});
     auto code = WithStore(std::move(store), [&](NodeStore& opened) -> Result<ExitCode> {
       auto names = TRY(HandlerNames::Of(opened));
       auto trust = TRY(opened.GetTrust());
@@ -364,7 +365,7 @@ class ExplainCall final : public StoreCall {
 
   PolicyFlags policy_;
   RuntimeFlag runtime_;
-  EvidenceFlags evidence_;
+  ShortNamesFlag short_names_;
   std::optional<std::string> named_;
   std::optional<std::string> image_;
   std::optional<std::string> image_ref_;

@@ -71,7 +71,7 @@ class GuardCall final : public Call {
     DeclareFirstStart(flags, &first_start_);
     flags.Value("--preloaded", &preloaded_, "FILE|-",
                 "an installer's list of the images that it loaded, for a new store");
-    evidence_.Declare(flags);
+    short_names_.Declare(flags);
     ages_.Declare(flags);
     user_namespaces_.Declare(flags);
     kubelet_config.TakesSetting({.unless = {"--status"}, .beside_excluded = true});
@@ -214,7 +214,7 @@ class GuardCall final : public Call {
     if (preloaded_) {
       options.store.preloaded = TRY(ReadPreloadedList(*preloaded_));
     }
-    options.store.evidence = evidence_.options();
+    options.store.evidence = short_names_.options();
     options.store.ages = ages_.limits;
     if (trace_) options.store.trace.path = std::filesystem::absolute(*trace_);
     options.store.user_namespaces = TRY(user_namespaces_.Read());
@@ -363,7 +363,7 @@ class GuardCall final : public Call {
   Again again_;
   FirstStart first_start_ = FirstStart::kPresume;
   std::optional<std::string> preloaded_;
-  EvidenceFlags evidence_;
+  ShortNamesFlag short_names_;
   AgeFlags ages_;
   UserNamespaceFlags user_namespaces_;
 };

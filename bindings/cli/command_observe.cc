@@ -20,7 +20,7 @@ class ObserveCall final : public StoreCall {
     flags.Switch("--partial", &partial_, "the list may lack images; each one has all its names");
     change_.DeclareAllowEmpty(flags, "list of images");
     change_.DeclareDryRun(flags);
-    evidence_.Declare(flags);
+    short_names_.Declare(flags);
     store_.DeclareRules(flags);
     flags.Excludes("--begin",
                    {"--images", "--cri", "--token", "--partial", "--allow-empty", "--dry-run"});
@@ -37,7 +37,7 @@ class ObserveCall final : public StoreCall {
     auto images = TRY(images_.Read());
     const ImageList list{.images = std::move(images), .token = *list_.token, .complete = !partial_};
     const auto report = WithWriter(
-        Writer::Open(store_, {.evidence = evidence_.options(), .evidence_flags = &evidence_}),
+        Writer::Open(store_, {.evidence = short_names_.options(), .short_names = &short_names_}),
         [&](Writer& writer) { return writer.owner().ObserveImages(list, change_); });
     if (!report) return images_.cri().About(report.error());
     WriteChange(JsonOf(*report), change_.dry_run, out);
@@ -47,7 +47,7 @@ class ObserveCall final : public StoreCall {
 
  private:
   ChangeFlags change_;
-  EvidenceFlags evidence_;
+  ShortNamesFlag short_names_;
   bool partial_ = false;
   ImagesFlags images_;
   ListTokenFlags list_;
@@ -65,7 +65,7 @@ Command ObserveCommand() {
 has a name that no open pull could have given it, it came without the kubelet: it enters
 the ledger, and is open to all pods. Otherwise it is closed until a pod proves
 credentials. Open pulls that can bring nothing any more are dropped. Images that are
-gone are remembered (--remember), unless they are newer than the token. A list whose
+gone are remembered for 30 days, unless they are newer than the token. A list whose
 token is older than that of a list before is refused (2). With --cri it is one step,
 which draws the token itself.)",
       .examples =

@@ -27,7 +27,7 @@ class LedgerChange : public StoreCall {
     store_.DeclareToWrite(flags);
     runtime_.Declare(flags);
     change_.DeclareDryRun(flags);
-    evidence_.Declare(flags);
+    short_names_.Declare(flags);
     store_.DeclareRules(flags);
     return flags.Value("--reason", &reason_, "TEXT", "why you state that", Length{kMaxReasonBytes});
   }
@@ -46,7 +46,7 @@ class LedgerChange : public StoreCall {
   }
 
   ChangeFlags change_;
-  EvidenceFlags evidence_;
+  ShortNamesFlag short_names_;
   RuntimeFlag runtime_;
   std::string reason_;
 };
@@ -55,7 +55,7 @@ class PreloadListCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
     store_.DeclareToWrite(flags);
-    evidence_.Declare(flags);
+    short_names_.Declare(flags);
     store_.DeclareRules(flags);
   }
 
@@ -91,7 +91,7 @@ class PreloadListCall final : public StoreCall {
     out.WriteTable({"IMAGE REF", "RUNTIME", "NAME", "SOURCE", "SINCE", "REASON"}, rows);
   }
 
-  EvidenceFlags evidence_;
+  ShortNamesFlag short_names_;
 };
 
 std::string NameOf(const ImageOnNode& image) {
@@ -230,7 +230,7 @@ class PreloadAddCall final : public LedgerChange {
                          .complete = false,
                          .source = source_};
     auto report = TRY(WithWriter(
-        Writer::Open(store_, {.evidence = evidence_.options(), .evidence_flags = &evidence_}),
+        Writer::Open(store_, {.evidence = short_names_.options(), .short_names = &short_names_}),
         [&](Writer& writer) { return writer.owner().ObserveImages(list, change_); }));
     Json answer = JsonOf(report);
     answer["notOnNode"] = selected.absent;

@@ -17,7 +17,7 @@ class PullsListCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
     store_.DeclareToWrite(flags);
-    evidence_.DeclareShortNames(flags);
+    short_names_.Declare(flags);
   }
 
   Result<ExitCode> Run(Output& out) override {
@@ -33,7 +33,7 @@ class PullsListCall final : public StoreCall {
     Json list = Json::array();
     std::vector<std::vector<std::string>> rows;
     for (const OpenPull& pull : pulls) {
-      const std::vector<std::string> gives = NamesGivenBy(pull, evidence_.options().short_names);
+      const std::vector<std::string> gives = NamesGivenBy(pull, short_names_.options().short_names);
       Json object = JsonOf(pull);
       object["couldGive"] = gives;
       list.push_back(std::move(object));
@@ -49,7 +49,7 @@ class PullsListCall final : public StoreCall {
     return {};
   }
 
-  EvidenceFlags evidence_;
+  ShortNamesFlag short_names_;
 };
 
 class PullsDropCall final : public StoreCall {
@@ -64,7 +64,7 @@ class PullsDropCall final : public StoreCall {
                Length{kMaxReasonBytes})
         .Required("state why the pull brought nothing");
     change_.DeclareDryRun(flags);
-    evidence_.DeclareShortNames(flags);
+    short_names_.Declare(flags);
   }
 
   Result<ExitCode> Run(Output& out) override {
@@ -84,7 +84,7 @@ class PullsDropCall final : public StoreCall {
 
  private:
   ChangeFlags change_;
-  EvidenceFlags evidence_;
+  ShortNamesFlag short_names_;
   PullId pull_;
   std::string reason_;
 };

@@ -161,7 +161,7 @@ class StartCall final : public StoreCall {
     flags.Switch("--skip-unreadable", &options_.skip_unreadable,
                  "go on without what the disk refuses to read", kSeldom);
     policy_.Declare(flags);
-    evidence_.Declare(flags);
+    short_names_.Declare(flags);
     ages_.Declare(flags);
     user_namespaces_.Declare(flags);
     store_.DeclareRules(flags);
@@ -426,7 +426,7 @@ class StartCall final : public StoreCall {
       options.witness = Witness::Remembered();
     }
     if (trace_ && !dry_run_) options.trace.path = std::filesystem::absolute(*trace_);
-    options.evidence = evidence_.options();
+    options.evidence = short_names_.options();
     options.ages = ages_.limits;
     options.gap = after_gap_ ? Gap::kYes : no_after_gap_ ? Gap::kNo : Gap::kDetect;
     options.migrate = !no_migrate_;
@@ -519,7 +519,7 @@ class StartCall final : public StoreCall {
   PolicyFlags policy_;
   UserNamespaceFlags user_namespaces_;
   std::optional<std::string> kubelet_directory_;
-  EvidenceFlags evidence_;
+  ShortNamesFlag short_names_;
   AgeFlags ages_;
   ImagesFlags images_;
   std::optional<std::string> preloaded_;

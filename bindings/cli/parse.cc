@@ -292,46 +292,25 @@ void ChangeFlags::DeclareDryRun(Flags& flags) {
   flags.Switch("--dry-run", &dry_run, "say what would be done, and change nothing");
 }
 
-void EvidenceFlags::DeclareShortNames(Flags& flags) {
-  flags.Choice("--short-names", &short_names_, "anywhere|docker.io",
+void ShortNamesFlag::Declare(Flags& flags) {
+  flags.Choice("--short-names", &given_, "anywhere|docker.io",
                "what an image without a registry may name: anything (default), or\n"
                "only what completing it with docker.io gives (containerd)",
                Named(ParseShortNames), kTakesSetting);
 }
 
-void EvidenceFlags::Declare(Flags& flags) {
-  DeclareShortNames(flags);
-  flags.Value("--grace", &grace_, "TIME",
-              "how long a pull that failed may still bring its image: 2m (default)", ParseDuration,
-              kSeldom | kTakesSetting);
-  flags.Value("--window", &window_, "TIME", "the same after an end that is not known: 2h (default)",
-              ParseDuration, kSeldom | kTakesSetting);
-  flags.Value("--remember", &remember_, "TIME",
-              "how long to remember an image that is gone: 30d (default)", ParseDuration,
-              kSeldom | kTakesSetting);
+EvidenceOptions ShortNamesFlag::options() const {
+  EvidenceOptions options;
+  if (given_) options.short_names = *given_;
+  return options;
 }
 
-EvidenceOptions EvidenceFlags::options() const {
-  const EvidenceOptions usual;
-  return {.grace = grace_.value_or(usual.grace),
-          .window = window_.value_or(usual.window),
-          .short_names = short_names_.value_or(usual.short_names),
-          .remember = remember_.value_or(usual.remember)};
-}
-
-Result<void> EvidenceFlags::CheckOwner(const EvidenceOptions& owner) const {
-  const auto check = [](std::string_view flag, const auto& given, const auto& its,
-                        const std::string& text) -> Result<void> {
-    if (!given || *given == its) return {};
-    return BadFlag(flag, "the process that owns the store goes by " + text,
-                   "leave the flag out, or restart that process with it");
-  };
-  const auto seconds = [](std::chrono::seconds span) { return fmt::format("{}s", span.count()); };
-  TRY(check("--short-names", short_names_, owner.short_names,
-            std::string(ShortNamesName(owner.short_names))));
-  TRY(check("--grace", grace_, owner.grace, seconds(owner.grace)));
-  TRY(check("--window", window_, owner.window, seconds(owner.window)));
-  return check("--remember", remember_, owner.remember, seconds(owner.remember));
+Result<void> ShortNamesFlag::CheckOwner(const EvidenceOptions& owner) const {
+  if (!given_ || *given_ == owner.short_names) return {};
+  return BadFlag(
+      "--short-names",
+      fmt::format("the process that owns the store goes by {}", ShortNamesName(owner.short_names)),
+      "leave the flag out, or restart that process with it");
 }
 
 void DeclareFirstStart(Flags& flags, FirstStart* target) {

@@ -102,20 +102,15 @@ struct ChangeFlags : ChangeOptions {
   void DeclareDryRun(Flags& flags);
 };
 
-// --short-names, --grace and --window: how long a pull that ended may still have brought an image,
-// and which one. --remember: of images that are gone. A command that judges images takes all.
-struct EvidenceFlags {
+// --short-names: which image a pull of a name without a registry may have brought.
+struct ShortNamesFlag {
   void Declare(Flags& flags);
-  void DeclareShortNames(Flags& flags);
   EvidenceOptions options() const;
-  // kInvalidArgument: a flag was given, and the owner that is to be asked goes by another value.
+  // kInvalidArgument: the flag was given, and the owner that is to be asked goes by another value.
   Result<void> CheckOwner(const EvidenceOptions& owner) const;
 
  private:
-  std::optional<ShortNames> short_names_;
-  std::optional<std::chrono::seconds> grace_;
-  std::optional<std::chrono::seconds> window_;
-  std::optional<std::chrono::seconds> remember_;
+  std::optional<ShortNames> given_;
 };
 
 // --first-start: of images that nobody recorded.

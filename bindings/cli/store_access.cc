@@ -147,8 +147,8 @@ Result<Writer> Writer::Try(const StoreFlags& flags, const Opening& how) {
                                owner.process_id, RulesName(owner.rules)),
                    "leave the flag out, or restart that process with other rules");
   }
-  if (how.evidence_flags != nullptr) {
-    TRY(how.evidence_flags->CheckOwner(owner.evidence));
+  if (how.short_names != nullptr) {
+    TRY(how.short_names->CheckOwner(owner.evidence));
   }
   StoreFlags beside = flags;
   beside.given_rules = owner.rules;

@@ -24,8 +24,8 @@ struct Opening {
   VerificationPolicy policy = {};
   UserNamespaceOptions user_namespaces = {};
   EvidenceOptions evidence = {};
-  std::optional<AgeLimits> ages = {};             // ObserveOptions::ages
-  const EvidenceFlags* evidence_flags = nullptr;  // those that set it, if the command has them
+  std::optional<AgeLimits> ages = {};           // ObserveOptions::ages
+  const ShortNamesFlag* short_names = nullptr;  // the flag that set it, if the command has one
   // For a command that only shows content by which nobody decides: it also shows a store that may
   // be older than its witness, with a warning.
   bool shows_any_age = false;

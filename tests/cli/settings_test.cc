@@ -40,7 +40,7 @@ constexpr const char* kCalls[] = {
     "failed --image other",
     "observe --begin",
     "observe --images FILE/images.json --token TOKEN",
-    "observe --images FILE/images.json --token TOKEN --grace 5m",
+    "observe --images FILE/images.json --token TOKEN --short-names anywhere",
     "prune --begin",
     "prune --images FILE/images.json --token TOKEN",
     "prune --images FILE/images.json --until 2020-01-01T00:00:00Z",
@@ -116,8 +116,7 @@ BOOST_AUTO_TEST_CASE(a_full_file_breaks_no_call) {
                             "kubelet-config = \"" +
                             directory +
                             "/kubelet.yaml\"\npool = \"131072:7864320\"\nids-per-pod = 65536\n"
-                            "max-pods = 100\nshort-names = \"docker.io\"\ngrace = \"3m\"\n"
-                            "window = \"3h\"\nmax-age = \"30d\"\nlist-every = 7\n"
+                            "max-pods = 100\nshort-names = \"docker.io\"\nmax-age = \"30d\"\nlist-every = 7\n"
                             "wait-runtime = 1\nmetrics-file = \"" +
                             directory + "/metrics\"\non-hole = \"true\"\n");
     }
