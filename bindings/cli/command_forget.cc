@@ -171,9 +171,8 @@ Command ForgetCommand() {
       .notes =
           R"(The images stay, and are verified again: the next pod pulls. What was forgotten does not
 come back by a pull that began before, a restored backup or an import, before the node
-has run for 30 days (--keep-revocations of `waybill start`). Equal credentials under
-other names still open what they opened. A kubelet without waybill keeps what it has in
-memory until it restarts.)",
+has run for 30 days. Equal credentials under other names still open what they opened. A
+kubelet without waybill keeps what it has in memory until it restarts.)",
       .actions = {{.name = "secret",
                    .summary = "a Secret, whatever its credentials",
                    .examples = "waybill forget secret tenant-a/pull",

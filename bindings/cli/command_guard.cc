@@ -72,7 +72,7 @@ class GuardCall final : public Call {
     flags.Value("--preloaded", &preloaded_, "FILE|-",
                 "an installer's list of the images that it loaded, for a new store");
     short_names_.Declare(flags);
-    ages_.Declare(flags);
+    DeclareMaxAge(flags, &ages_);
     user_namespaces_.Declare(flags);
     kubelet_config.TakesSetting({.unless = {"--status"}, .beside_excluded = true});
     flags.Excludes("--status", {"--once", "--wait-runtime", "--allow-no-runtime", "--no-live",
@@ -215,7 +215,7 @@ class GuardCall final : public Call {
       options.store.preloaded = TRY(ReadPreloadedList(*preloaded_));
     }
     options.store.evidence = short_names_.options();
-    options.store.ages = ages_.limits;
+    options.store.ages = ages_;
     if (trace_) options.store.trace.path = std::filesystem::absolute(*trace_);
     options.store.user_namespaces = TRY(user_namespaces_.Read());
     options.needs_runtime = !allow_no_runtime_;
@@ -364,7 +364,7 @@ class GuardCall final : public Call {
   FirstStart first_start_ = FirstStart::kPresume;
   std::optional<std::string> preloaded_;
   ShortNamesFlag short_names_;
-  AgeFlags ages_;
+  std::optional<AgeLimits> ages_;
   UserNamespaceFlags user_namespaces_;
 };
 

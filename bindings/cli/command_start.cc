@@ -162,7 +162,7 @@ class StartCall final : public StoreCall {
                  "go on without what the disk refuses to read", kSeldom);
     policy_.Declare(flags);
     short_names_.Declare(flags);
-    ages_.Declare(flags);
+    DeclareMaxAge(flags, &ages_);
     user_namespaces_.Declare(flags);
     store_.DeclareRules(flags);
     flags.Value("--witness", &witness_, "FILE|none",
@@ -427,7 +427,7 @@ class StartCall final : public StoreCall {
     }
     if (trace_ && !dry_run_) options.trace.path = std::filesystem::absolute(*trace_);
     options.evidence = short_names_.options();
-    options.ages = ages_.limits;
+    options.ages = ages_;
     options.gap = after_gap_ ? Gap::kYes : no_after_gap_ ? Gap::kNo : Gap::kDetect;
     options.migrate = !no_migrate_;
     if (options.map_bytes != 0) {
@@ -520,7 +520,7 @@ class StartCall final : public StoreCall {
   UserNamespaceFlags user_namespaces_;
   std::optional<std::string> kubelet_directory_;
   ShortNamesFlag short_names_;
-  AgeFlags ages_;
+  std::optional<AgeLimits> ages_;
   ImagesFlags images_;
   std::optional<std::string> preloaded_;
   bool dry_run_ = false;

@@ -320,37 +320,19 @@ void DeclareFirstStart(Flags& flags, FirstStart* target) {
                Named(ParseFirstStart), kTakesSetting);
 }
 
-void AgeFlags::Declare(Flags& flags) {
-  const auto declare = [&](const char* name, std::chrono::seconds* target,
-                           std::chrono::seconds least, const char* help) {
-    const auto parse = [this, least](std::string_view flag,
-                                     std::string_view text) -> Result<std::chrono::seconds> {
-      auto span = TRY(ParseDuration(flag, text));
-      const bool is_off = span.count() == 0 && least == kMinAge;
-      if (!is_off && span < least) {
-        return BadFlag(flag, fmt::format("the least is {} seconds", least.count()));
-      }
-      limits.emplace();
-      return span;
-    };
-    flags.Value(name, target, "TIME", help, parse, kSeldom | kTakesSetting);
-  };
-  declare("--max-age", &parsed_.credentials, kMinAge,
-          "how long a proven credential opens images: 60s to 365d, or 0, for ever\n"
-          "(default). The store remembers these four flags together");
-  declare("--max-age-service-accounts", &parsed_.service_accounts, kMinAge,
-          "a shorter one for service accounts");
-  declare("--max-age-node-pods", &parsed_.node_pods, kMinAge,
-          "the same for images that were pulled without credentials");
-  declare("--keep-revocations", &parsed_.revocations, std::chrono::hours(24),
-          "how long what was forgotten stays so: 1d or more, 30d (default)");
-  flags.Check([this]() -> Result<void> {
-    if (parsed_.credentials.count() != 0 && parsed_.service_accounts > parsed_.credentials) {
-      return BadFlag("--max-age-service-accounts", "it is longer than --max-age");
+void DeclareMaxAge(Flags& flags, std::optional<AgeLimits>* target) {
+  const auto parse = [](std::string_view flag, std::string_view text) -> Result<AgeLimits> {
+    AgeLimits limits;
+    limits.credentials = TRY(ParseDuration(flag, text));
+    if (limits.credentials.count() != 0 && limits.credentials < kMinAge) {
+      return BadFlag(flag, fmt::format("the least is {} seconds", kMinAge.count()));
     }
-    if (limits) limits = parsed_;
-    return {};
-  });
+    return limits;
+  };
+  flags.Value("--max-age", target, "TIME",
+              "how long a proven credential opens images: 60s to 365d, or 0, for ever\n"
+              "(default). The store remembers it",
+              parse, kSeldom | kTakesSetting);
 }
 
 void RuntimeFlag::Declare(Flags& flags) {

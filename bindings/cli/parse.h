@@ -116,15 +116,8 @@ struct ShortNamesFlag {
 // --first-start: of images that nobody recorded.
 void DeclareFirstStart(Flags& flags, FirstStart* target);
 
-// --max-age, --max-age-service-accounts, --max-age-node-pods and --keep-revocations.
-struct AgeFlags {
-  std::optional<AgeLimits> limits;  // nullopt: none of the flags was given
-
-  void Declare(Flags& flags);
-
- private:
-  AgeLimits parsed_;
-};
+// --max-age. nullopt: it was not given.
+void DeclareMaxAge(Flags& flags, std::optional<AgeLimits>* target);
 
 // --runtime: which handler's copy of an image is meant.
 struct RuntimeFlag {
