@@ -42,8 +42,6 @@ class GuardCall final : public Call {
                 kTakesSetting);
     flags.Switch("--allow-no-runtime", &allow_no_runtime_,
                  "then go on with what is recorded, instead of failing");
-    flags.Switch("--no-live", &no_live_,
-                 "keep no file that no kubelet can parse in pulled/ and pulling/");
     flags.Value("--list-every", &list_every_, "SECONDS",
                 "ask the runtime this often for its images; 5, ten times as long\n"
                 "where it tells of changes",
@@ -75,8 +73,8 @@ class GuardCall final : public Call {
     DeclareMaxAge(flags, &ages_);
     user_namespaces_.Declare(flags);
     kubelet_config.TakesSetting({.unless = {"--status"}, .beside_excluded = true});
-    flags.Excludes("--status", {"--once", "--wait-runtime", "--allow-no-runtime", "--no-live",
-                                "--list-every", "--on-hole", "--metrics-file", "--trace"});
+    flags.Excludes("--status", {"--once", "--wait-runtime", "--allow-no-runtime", "--list-every",
+                                "--on-hole", "--metrics-file", "--trace"});
     flags.Needed({"--store", "--status"},
                  "give the guard's own store, as /var/lib/waybill, or write it into the "
                  "configuration file");
@@ -222,7 +220,7 @@ class GuardCall final : public Call {
     options.preloaded_is_open = policy_ == VerificationMode::kNeverVerifyPreloadedImages;
     options.verifies_recorded =
         options.preloaded_is_open || policy_ == VerificationMode::kAlwaysVerify;
-    options.live = !no_live_ && !once_;
+    options.live = !once_;
     options.version = WAYBILL_VERSION;
     options.kubelet_runs = [directory = kubelet_directory_] {
       return guard::KubeletRuns(directory);
@@ -350,7 +348,6 @@ class GuardCall final : public Call {
   bool once_ = false;
   std::uint64_t wait_ = 30;
   bool allow_no_runtime_ = false;
-  bool no_live_ = false;
   std::uint64_t list_every_ = 5;
   std::optional<std::string> on_hole_;
   std::optional<std::string> metrics_file_;
@@ -384,8 +381,7 @@ is put back, and an image that appears without a record is closed.
 --once does the first part only. What the kubelet does until the next --once is a gap.
 Since 1.34 a kubelet that has all records in memory never looks at its files again,
 unless one is there that it can't parse: the guard keeps such a file there, and the
-kubelet logs one error a listing. --no-live does without; what the guard puts back is
-then seen at the kubelet's next start only.
+kubelet logs one error a listing.
 A kubelet with waybill inside needs no guard: beside one it ends, with 8. SIGTERM ends
 it; SIGHUP starts it anew in place, with the configuration file read again. --status: 1
 if no guard runs, or if it protects nothing, since others may write the kubelet's files.)",
