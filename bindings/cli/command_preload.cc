@@ -27,7 +27,6 @@ class LedgerChange : public StoreCall {
     store_.DeclareToWrite(flags);
     runtime_.Declare(flags);
     change_.DeclareDryRun(flags);
-    short_names_.Declare(flags);
     store_.DeclareRules(flags);
     return flags.Value("--reason", &reason_, "TEXT", "why you state that", Length{kMaxReasonBytes});
   }
@@ -46,7 +45,6 @@ class LedgerChange : public StoreCall {
   }
 
   ChangeFlags change_;
-  ShortNamesFlag short_names_;
   RuntimeFlag runtime_;
   std::string reason_;
 };
@@ -55,7 +53,6 @@ class PreloadListCall final : public StoreCall {
  public:
   void Declare(Flags& flags) override {
     store_.DeclareToWrite(flags);
-    short_names_.Declare(flags);
     store_.DeclareRules(flags);
   }
 
@@ -90,8 +87,6 @@ class PreloadListCall final : public StoreCall {
     out.WriteJson({{"ledger", list}});
     out.WriteTable({"IMAGE REF", "RUNTIME", "NAME", "SOURCE", "SINCE", "REASON"}, rows);
   }
-
-  ShortNamesFlag short_names_;
 };
 
 std::string NameOf(const ImageOnNode& image) {
@@ -100,95 +95,22 @@ std::string NameOf(const ImageOnNode& image) {
                                        : image.id;
 }
 
-// The images on the node that an installer's list names.
-struct Selected {
-  std::vector<ImageOnNode> images;
-  std::vector<std::string> absent;  // names that the runtime does not list
-};
-
-// The runtime's entries for those that `wanted` names: their names are the ones that pods use.
-// Without `listed` each wanted one must have its ID.
-Result<Selected> Select(const std::vector<ImageOnNode>& wanted,
-                        const std::optional<std::vector<ImageOnNode>>& listed) {
-  Selected selected;
-  if (!listed) {
-    for (const ImageOnNode& image : wanted) {
-      if (!image.id.empty()) continue;
-      return BadFlag("--from-list", fmt::format("{} has no ID", NameOf(image).substr(0, 200)),
-                     "add --images FILE, with what `crictl images -o json` prints, or --cri");
-    }
-    selected.images = wanted;
-    return selected;
-  }
-  const ImageIndex index(*listed);
-  std::set<std::size_t> chosen;
-  for (const ImageOnNode& image : wanted) {
-    std::vector<std::size_t> its;
-    if (image.id.empty()) {
-      for (const auto* names : {&image.repo_tags, &image.repo_digests}) {
-        for (const std::string& name : *names) index.Find(name, its);
-      }
-    } else {
-      index.Find(image.id, its);
-    }
-    chosen.insert(its.begin(), its.end());
-    if (its.empty()) selected.absent.push_back(NameOf(image));
-  }
-  for (const std::size_t i : chosen) selected.images.push_back((*listed)[i]);
-  return selected;
-}
-
 class PreloadAddCall final : public LedgerChange {
  public:
   void Declare(Flags& flags) override {
-    flags.Positionals(
-        "IMAGE", &images_,
-        "an ID, a digest (REPOSITORY@sha256:…), or, with --images or --cri, a name there",
-        Length{kMaxImageRefBytes});
+    flags
+        .Positionals(
+            "IMAGE", &images_,
+            "an ID, a digest (REPOSITORY@sha256:…), or, with --images or --cri, a name there",
+            Length{kMaxImageRefBytes})
+        .Required("name images");
     list_.Declare(flags, ", to find images by name");
-    DeclareShared(flags);
+    DeclareShared(flags).Required("state how you know that");
     flags.Value("--source", &source_, "NAME",
                 "how the images came to the node; \"operator\" (default)", Length{kMaxReasonBytes});
-    flags.Value("--from-list", &from_list_, "FILE|-", "the images of this list");
-    flags.Value("--token", &token_, "TOKEN", "with --from-list: the token", ParseListToken);
-    flags.Excludes("--from-list", {"IMAGE", "--reason", "--runtime"});
-    flags.Needs("--token", {"--from-list"});
-    flags.Needs("--from-list", {"--source"}, "name who made the list");
-    flags.Needs("--from-list", {"--token"},
-                "draw a token with `waybill observe --begin`, before the list is made");
-    flags.Needed({"IMAGE", "--from-list"}, "name images");
-    flags.Needed({"--reason", "--from-list"}, "state how you know that");
   }
 
-  Result<ExitCode> Run(Output& out) override { return from_list_ ? AddList(out) : Add(out); }
-
- private:
-  // All are found before the first is entered, so that a mistyped name changes nothing.
-  Result<std::vector<ImageOnNode>> Resolve() const {
-    auto list = TRY(list_.ReadIfGiven());
-    std::vector<ImageOnNode> found;
-    for (const std::string& name : images_) {
-      if (list) {
-        auto entries = TRY(FindListed(name, *list, list_.name()));
-        found.insert(found.end(), entries.begin(), entries.end());
-      } else if (IsSpelling(name)) {
-        found.push_back({.id = name});
-      } else {
-        return BadFlag(
-            "IMAGE",
-            fmt::format("{} is {}, and may be another image's tomorrow", name.substr(0, 200),
-                        IsShortRef(name) ? "short for an ID" : "a name"),
-            "add --images FILE, with what `crictl images -o json` prints, or --cri, to find the "
-            "image that has the name now; or give its ID");
-      }
-    }
-    if (runtime_.given()) {
-      for (ImageOnNode& image : found) image.runtime_handler = runtime_.handler();
-    }
-    return found;
-  }
-
-  Result<ExitCode> Add(Output& out) const {
+  Result<ExitCode> Run(Output& out) override {
     auto images = TRY(Resolve());
     std::vector<std::string> closed;
     TRY(WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<void> {
@@ -221,32 +143,35 @@ class PreloadAddCall final : public LedgerChange {
     return ExitCode::kYes;
   }
 
-  Result<ExitCode> AddList(Output& out) const {
-    auto wanted = TRY(ReadPreloadedList(*from_list_));
-    auto listed = TRY(list_.ReadIfGiven());
-    auto selected = TRY(Select(wanted, listed));
-    const ImageList list{.images = std::move(selected.images),
-                         .token = *token_,
-                         .complete = false,
-                         .source = source_};
-    auto report = TRY(WithWriter(
-        Writer::Open(store_, {.evidence = short_names_.options(), .short_names = &short_names_}),
-        [&](Writer& writer) { return writer.owner().ObserveImages(list, change_); }));
-    Json answer = JsonOf(report);
-    answer["notOnNode"] = selected.absent;
-    WriteChange(std::move(answer), change_.dry_run, out);
-    WriteObserved(report, {}, out);
-    for (const std::string& name : selected.absent) {
-      out.Line("absent      {}: the runtime does not list it", name);
+ private:
+  // All are found before the first is entered, so that a mistyped name changes nothing.
+  Result<std::vector<ImageOnNode>> Resolve() const {
+    auto list = TRY(list_.ReadIfGiven());
+    std::vector<ImageOnNode> found;
+    for (const std::string& name : images_) {
+      if (list) {
+        auto entries = TRY(FindListed(name, *list, list_.name()));
+        found.insert(found.end(), entries.begin(), entries.end());
+      } else if (IsSpelling(name)) {
+        found.push_back({.id = name});
+      } else {
+        return BadFlag(
+            "IMAGE",
+            fmt::format("{} is {}, and may be another image's tomorrow", name.substr(0, 200),
+                        IsShortRef(name) ? "short for an ID" : "a name"),
+            "add --images FILE, with what `crictl images -o json` prints, or --cri, to find the "
+            "image that has the name now; or give its ID");
+      }
     }
-    return ExitCode::kYes;
+    if (runtime_.given()) {
+      for (ImageOnNode& image : found) image.runtime_handler = runtime_.handler();
+    }
+    return found;
   }
 
   std::vector<std::string> images_;
   ImagesFlags list_;
   std::string source_ = "operator";
-  std::optional<std::string> from_list_;
-  std::optional<ListToken> token_;
 };
 
 class PreloadRemoveCall final : public LedgerChange {
@@ -439,14 +364,8 @@ or since a first start presumed so (source "presumed"). One that is gone opens n
             .call = New<PreloadListCall>},
            {.name = "add",
             .summary = "state that images are preloaded",
-            .notes =
-                R"(An installer's --from-list is judged like a list of the runtime's: a name that an open
-pull could have given an image proves nothing. An entry needs a name or an ID, which is
-looked up in --images or --cri. Draw the token (waybill observe --begin) before the
-lists are made.)",
             .examples =
-                R"(waybill preload add registry.example/tool:1 --cri auto --reason 'loaded by hand'
-waybill preload add --from-list images.json --source installer --token "$token")",
+                "waybill preload add registry.example/tool:1 --cri auto --reason 'loaded by hand'",
             .call = New<PreloadAddCall>},
            {.name = "remove",
             .summary = "state that images are not preloaded",

@@ -117,7 +117,6 @@ std::vector<std::string> WritingSession(const CliStore& store) {
   run("preload", {"add", b, "--reason", "why"});
   run("preload", {"add", "r.example/a:1", "--images", images, "--reason", "why", "--json"});
   run("preload", {"add", b, "--reason", "why", "--runtime", "odd"});
-  run("preload", {"add", "--from-list", images, "--source", "loader", "--token", draw("observe")});
   run("preload", {"remove", b, "--reason", "why"});
   run("preload", {"remove", b, "--reason", "why"});
   run("pulls", {"drop", "7", "--reason", "why"});

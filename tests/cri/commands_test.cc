@@ -119,10 +119,6 @@ BOOST_AUTO_TEST_CASE(every_command_answers_as_with_a_file) {
       {"prune", {"--dry-run"}, {"--token", token, "--images"}, {}},
       {"preload", {"add", name, "--reason", "r", "--dry-run"}, {"--images"}, {}},
       {"preload", {"remove", name, "--reason", "r", "--dry-run"}, {"--images"}, {}},
-      {"preload",
-       {"add", "--from-list", kNew + "cases.json", "--source", "s", "--token", token, "--dry-run"},
-       {"--images"},
-       {}},
       {"trust", {"--clear", "--reason", "r", "--adopt", "--dry-run"}, {"--images"}, {}},
   };
   for (const auto& one : all) {
