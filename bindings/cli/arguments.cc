@@ -242,9 +242,7 @@ Format FormatOfErrors(const std::vector<std::string>& arguments) {
   for (std::size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
     const std::string_view word = arguments[i];
     std::string_view value;
-    if (word == "--json" || word == "--json=true") {
-      value = "json";
-    } else if ((word == "-o" || word == "--output") && i + 1 < arguments.size()) {
+    if ((word == "-o" || word == "--output") && i + 1 < arguments.size()) {
       value = arguments[i + 1];
     } else if (word.starts_with("--output=")) {
       value = word.substr(9);

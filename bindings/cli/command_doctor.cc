@@ -164,8 +164,7 @@ Command DoctorCommand() {
       .notes =
           R"(Says for each thing what it saw and what to do next: ok, warn, fail, or unknown where it
 could not see. It needs no store, changes nothing, and runs no program of the node. As
-root it sees most. docs/operations.md says more. 1: something fails. -o name: what
-fails.)",
+root it sees most. docs/operations.md says more. 1: something fails. -q: what fails.)",
       .examples = R"(waybill doctor
 kubectl get node node-7 -o json | waybill doctor --node -)",
       .call = New<DoctorCall>};

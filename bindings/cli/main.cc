@@ -36,9 +36,7 @@ void SetFormat(const CommonFlags& common, Output& out) {
   out.set_no_headers(common.no_headers);
   out.set_no_trunc(common.no_trunc);
   HideProgress(common.no_progress || common.quiet);
-  out.set_format(common.json    ? Format::kJson
-                 : common.quiet ? Format::kName
-                                : common.format.value_or(Format::kTable));
+  out.set_format(common.quiet ? Format::kName : common.format);
 }
 
 // A call that was read.

@@ -156,7 +156,7 @@ void Narrow(std::vector<std::size_t>& widths, std::size_t most) {
 }  // namespace
 
 std::vector<std::pair<std::string, Format>> Formats() {
-  return {{"table", Format::kTable}, {"json", Format::kJson}, {"name", Format::kName}};
+  return {{"table", Format::kTable}, {"json", Format::kJson}};
 }
 
 bool JournalReads(int fd) {

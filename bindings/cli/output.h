@@ -49,7 +49,7 @@ struct Field {
 enum class Format {
   kTable,  // text for people
   kJson,
-  kName,  // only names, a line each; nothing if there are none
+  kName,  // -q: only names, a line each; nothing if there are none
 };
 
 // By their names.
@@ -137,7 +137,7 @@ void Warn(std::string_view message, std::string_view hint);
 // `note: message` there.
 void Note(std::string_view message);
 
-// `error: message` and `hint: …` on standard error; with --json also {"error":{…}} on `out`.
+// `error: message` and `hint: …` on standard error; with -o json also {"error":{…}} on `out`.
 void ReportError(const Error& error, Output& out);
 
 }  // namespace waybill::cli

@@ -4,18 +4,15 @@ namespace waybill::cli {
 
 void CommonFlags::Declare(Flags& flags) {
   flags.BeginCommon();
-  flags.Choice("-o,--output", &format, Formats(),
-               "for people (default), as JSON, or only names, a line each");
-  flags.Switch("--json", &json, "the same as -o json");
-  flags.Switch("-q,--quiet", &quiet, "the same as -o name, and no progress");
+  flags.Choice("-o,--output", &format, Formats(), "for people (default), or as JSON");
+  flags.Switch("-q,--quiet", &quiet, "only names, a line each, and no progress");
   flags.Switch("--no-headers", &no_headers, "tables without their first line");
   flags.Switch("--no-trunc", &no_trunc, "tables with whole IDs, however wide");
   flags.Switch("--no-progress", &no_progress, "do not say how far long work is");
   flags.Switch("-v,--verbose", &verbose, "say where the values of flags come from");
   flags.Value("--config", &config, "FILE",
               "the configuration file (/etc/waybill/config.toml); none: no file");
-  flags.Excludes("--output", {"--json", "--quiet"}, "-o says all that the others say");
-  flags.Excludes("--quiet", {"--json"}, "-o says all that the others say");
+  flags.Excludes("--output", {"--quiet"});
 }
 
 std::string Registry::Entry::name() const {

@@ -17,8 +17,7 @@ namespace waybill::cli {
 
 // What every command takes.
 struct CommonFlags {
-  std::optional<Format> format;
-  bool json = false;
+  Format format = Format::kTable;
   bool quiet = false;
   bool no_headers = false;
   bool no_trunc = false;

@@ -34,7 +34,7 @@ class Node {
   std::string operator/(const std::string& name) const { return (directory_ / name).string(); }
 
   json Ask(std::vector<std::string> more = {}) const {
-    more.insert(more.begin(), {"advise", "--json", "--trace", path_});
+    more.insert(more.begin(), {"advise", "-o", "json", "--trace", path_});
     const CommandResult result = RunWaybill(more);
     BOOST_TEST(result.exit_code == 0, result.err);
     return json::parse(result.out);

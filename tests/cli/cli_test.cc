@@ -111,17 +111,17 @@ std::vector<std::string> WritingSession(const CliStore& store) {
   testing::WriteFile(images, R"({"images":[{"id":")" + a + R"(","repoTags":["r.example/a:1"]}]})");
   const std::string token = draw("observe");
   run("observe", {"--images", images, "--token", token, "--dry-run"});
-  run("observe", {"--images", images, "--token", token, "--json"});
+  run("observe", {"--images", images, "--token", token, "-o", "json"});
   run("observe", {"--images", images, "--token", "1.1.1." + std::string(32, '0')});
   run("preload", {"add", b, "--reason", "why", "--dry-run"});
   run("preload", {"add", b, "--reason", "why"});
-  run("preload", {"add", "r.example/a:1", "--images", images, "--reason", "why", "--json"});
+  run("preload", {"add", "r.example/a:1", "--images", images, "--reason", "why", "-o", "json"});
   run("preload", {"add", b, "--reason", "why", "--runtime", "odd"});
   run("preload", {"remove", b, "--reason", "why"});
   run("preload", {"remove", b, "--reason", "why"});
   run("pulls", {"drop", "7", "--reason", "why"});
   run("rm", {"--preloaded", "aaaaaa", "--reason", "why", "--dry-run"});
-  run("rm", {"--preloaded", "aaaaaa", "--reason", "why", "--json"});
+  run("rm", {"--preloaded", "aaaaaa", "--reason", "why", "-o", "json"});
   for (const char* ref : {"aaaaaa", "sha256:aaaaaaaaaaaa", "bbbbbb", "r.example/a:1"}) {
     run("check", {"--image", "r.example/a:1", "--image-ref", ref});
     run("forget", {"image", ref, "--dry-run"});
@@ -134,14 +134,14 @@ std::vector<std::string> WritingSession(const CliStore& store) {
   run("rm", {"--intent", "r.example/a:1", "--reason", "why"});
   run("prune", {"--images", images, "--token", draw("prune"), "--dry-run"});
   run("prune", {"--images", images, "--token", draw("prune")});
-  run("prune", {"--images", images, "--until", "2030-01-01T00:00:00Z", "--json"});
+  run("prune", {"--images", images, "--until", "2030-01-01T00:00:00Z", "-o", "json"});
   testing::WriteFile(images, R"({"images":[]})");
   run("prune", {"--images", images, "--token", draw("prune")});
   run("userns", {"adopt", "pod-1", "458752", "65536"});
   run("userns", {"adopt", "pod-2", "458752", "65536"});
   run("userns", {"release", "pod-1", "--dry-run"});
   run("userns", {"release", "pod-1"});
-  run("userns", {"release", "pod-1", "--json"});
+  run("userns", {"release", "pod-1", "-o", "json"});
   run("userns", {"release", "--lost"});
   run("backup", {"extra", "more"});
   BOOST_TEST(Contains(run("backup", {}), "/backup/v"));

@@ -98,7 +98,7 @@ BOOST_FIXTURE_TEST_CASE(what_it_writes_it_takes_away, Node) {
 
   BOOST_TEST(Install({"--dry-run", "--remove"}).exit_code == 0);
   BOOST_TEST((files() == now));
-  const CommandResult again = Install({"--json"});
+  const CommandResult again = Install({"-o", "json"});
   BOOST_TEST(again.out.find("\"written\":[]") != std::string::npos);
   BOOST_TEST((files() == now));
 

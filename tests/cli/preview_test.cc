@@ -503,14 +503,23 @@ BOOST_AUTO_TEST_CASE(every_pod_does_what_was_previewed) {
     WriteFile(dir / "secrets.json", node.secrets_json().dump());
     WriteFile(dir / "images.json", node.ImagesJson().dump());
     const bool registry_down = draw.OneIn(3);
-    Strings command = {"preview",   "--json",
-                       "--store",   dir / "store",
-                       "--pods",    dir / "pods.json",
-                       "--secrets", dir / "secrets.json",
-                       "--node",    "node",
-                       "--allow",   "registry.example.com/team/*",
-                       "--allow",   "nginx",
-                       "--rules",   std::string(RulesName(rules))};
+    Strings command = {"preview",
+                       "-o",
+                       "json",
+                       "--store",
+                       dir / "store",
+                       "--pods",
+                       dir / "pods.json",
+                       "--secrets",
+                       dir / "secrets.json",
+                       "--node",
+                       "node",
+                       "--allow",
+                       "registry.example.com/team/*",
+                       "--allow",
+                       "nginx",
+                       "--rules",
+                       std::string(RulesName(rules))};
     const std::vector<Policy> policies = EveryPolicy();
     for (const Policy& policy : policies) command.insert(command.end(), {"--policy", policy.name});
     if (registry_down) command.emplace_back("--registry-down");

@@ -116,7 +116,7 @@ class ReadOnly {
         {"forget", "list"},
         {"runtimes"}};
     for (Strings& command : all) {
-      command.insert(command.end(), {"--store", store, "--json"});
+      command.insert(command.end(), {"--store", store, "-o", "json"});
     }
     return all;
   }

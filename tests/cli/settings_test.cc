@@ -110,15 +110,17 @@ BOOST_AUTO_TEST_CASE(a_full_file_breaks_no_call) {
     std::string config = "none";
     if (configured) {
       config = directory + "/config.toml";
-      WriteFile(config, "store = \"" + directory + "/store\"\nkubelet-dir = \"" + directory +
-                            "/kubelet\"\nwitness = \"" + directory +
-                            "/witness\"\ncri = \"unix:///nonexistent/runtime.sock\"\n"
-                            "kubelet-config = \"" +
-                            directory +
-                            "/kubelet.yaml\"\npool = \"131072:7864320\"\nids-per-pod = 65536\n"
-                            "max-pods = 100\nshort-names = \"docker.io\"\nmax-age = \"30d\"\nlist-every = 7\n"
-                            "wait-runtime = 1\nmetrics-file = \"" +
-                            directory + "/metrics\"\non-hole = \"true\"\n");
+      WriteFile(
+          config,
+          "store = \"" + directory + "/store\"\nkubelet-dir = \"" + directory +
+              "/kubelet\"\nwitness = \"" + directory +
+              "/witness\"\ncri = \"unix:///nonexistent/runtime.sock\"\n"
+              "kubelet-config = \"" +
+              directory +
+              "/kubelet.yaml\"\npool = \"131072:7864320\"\nids-per-pod = 65536\n"
+              "max-pods = 100\nshort-names = \"docker.io\"\nmax-age = \"30d\"\nlist-every = 7\n"
+              "wait-runtime = 1\nmetrics-file = \"" +
+              directory + "/metrics\"\non-hole = \"true\"\n");
     }
     std::size_t i = 0;
     for (const std::string call : kCalls) {

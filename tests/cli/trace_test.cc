@@ -377,7 +377,7 @@ BOOST_AUTO_TEST_CASE(what_is_in_a_trace_and_what_is_wrong) {
   WriteFile(path, Import({"--events", Fixture("events.json"), "--pods", Fixture("pods.json"),
                           "--node", "worker-1"})
                       .out);
-  const auto shown = nlohmann::json::parse(RunWaybill({"trace", "show", path, "--json"}).out);
+  const auto shown = nlohmann::json::parse(RunWaybill({"trace", "show", path, "-o", "json"}).out);
   BOOST_TEST(shown["source"] == "events+pods");
   BOOST_TEST(shown["events"] == 8);
   BOOST_TEST(shown["use"] == 5);
@@ -396,7 +396,7 @@ BOOST_AUTO_TEST_CASE(what_is_in_a_trace_and_what_is_wrong) {
 
   WriteFile(path, TraceHeaderLine("generated") + TraceLine({.time_ms = 2}) + "{}\n" +
                       TraceLine({.time_ms = 1}) + "{\"time");
-  const CommandResult wrong = RunWaybill({"trace", "show", path, "--json"});
+  const CommandResult wrong = RunWaybill({"trace", "show", path, "-o", "json"});
   BOOST_TEST(wrong.exit_code == 1);
   const auto found = nlohmann::json::parse(wrong.out);
   BOOST_TEST(found["events"] == 2);
@@ -425,7 +425,7 @@ BOOST_AUTO_TEST_CASE(sizes_that_no_image_has) {
     BOOST_TEST(refused.exit_code == 2, call[0] + " " + call[1] + ": " + refused.out);
     BOOST_TEST(refused.err.find(says) != std::string::npos, refused.err);
   }
-  const CommandResult wrong = RunWaybill({"trace", "show", path, "--json"});
+  const CommandResult wrong = RunWaybill({"trace", "show", path, "-o", "json"});
   BOOST_TEST(wrong.exit_code == 1);
   BOOST_TEST(nlohmann::json::parse(wrong.out)["problems"][0] == says);
 }

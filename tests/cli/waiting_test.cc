@@ -173,7 +173,7 @@ void CheckIntentsAtTheSameTime(const CliStore& store, const Strings& more) {
   std::deque<RunningCommand> all;
   for (int i = 0; i < kIntents; ++i) {
     Strings arguments = {WAYBILL_CLI, "intent", "--store", store.store(),
-                         "--image",   "app:v1", "--json"};
+                         "--image",   "app:v1", "-o",      "json"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     all.emplace_back(arguments);
   }

@@ -64,9 +64,9 @@ BOOST_AUTO_TEST_CASE(start_takes_images_and_handlers) {
   Play(fake, kNew);
   const CliStore asked;
   const CliStore read;
-  const auto by_runtime = asked.Start({"--cri", fake.endpoint(), "--json"});
-  const auto by_files =
-      read.Start({"--images", kNew + "images.json", "--runtimes", kNew + "info.json", "--json"});
+  const auto by_runtime = asked.Start({"--cri", fake.endpoint(), "-o", "json"});
+  const auto by_files = read.Start(
+      {"--images", kNew + "images.json", "--runtimes", kNew + "info.json", "-o", "json"});
   BOOST_TEST(by_runtime.err == "");
   BOOST_REQUIRE(by_runtime.exit_code == 0);
   const auto json = nlohmann::json::parse(by_runtime.out);
@@ -123,9 +123,9 @@ BOOST_AUTO_TEST_CASE(every_command_answers_as_with_a_file) {
   };
   for (const auto& one : all) {
     const auto file = scene.Run(
-        one.command, one.shared + one.with_file + Strings{kNew + "images.json", "--json"});
-    const auto asked = scene.Run(
-        one.command, one.shared + one.with_runtime + Strings{"--cri", fake.endpoint(), "--json"});
+        one.command, one.shared + one.with_file + Strings{kNew + "images.json", "-o", "json"});
+    const auto asked = scene.Run(one.command, one.shared + one.with_runtime +
+                                                  Strings{"--cri", fake.endpoint(), "-o", "json"});
     BOOST_TEST(file.exit_code < 2, one.command << ": " << file.err);
     BOOST_TEST(asked.exit_code == file.exit_code, one.command << ": " << asked.err);
     BOOST_TEST(asked.err == file.err, one.command);

@@ -193,7 +193,7 @@ class Node {
   // What --status says, with its exit code as "exit".
   nlohmann::json Seen() const {
     const auto seen =
-        RunWaybill({"guard", "--status", "--kubelet-dir", kubelet().string(), "--json"});
+        RunWaybill({"guard", "--status", "--kubelet-dir", kubelet().string(), "-o", "json"});
     auto json = nlohmann::json::parse(seen.out, nullptr, false);
     if (json.is_discarded()) json = {{"output", seen.out}, {"error", seen.err}};
     json["exit"] = seen.exit_code;
@@ -299,7 +299,7 @@ BOOST_AUTO_TEST_CASE(once_says_what_it_did) {
   BOOST_TEST(Contains(first.out, "images"));
   BOOST_TEST(node.Tenant(2) == "none");
   std::filesystem::remove(node.Pulled(1));
-  const auto second = node.Once({"--json"});
+  const auto second = node.Once({"-o", "json"});
   BOOST_TEST(second.exit_code == 0, second.err);
   const auto json = nlohmann::json::parse(second.out);
   BOOST_TEST(json.at("images") == 2);
@@ -543,7 +543,7 @@ BOOST_AUTO_TEST_CASE(a_start_waits_for_the_runtime) {
   BOOST_TEST(node.Tenant(2) == "none");
   node.runtime.Stop();
   std::filesystem::remove(node.Pulled(1));
-  const auto without = node.Once({"--wait-runtime", "0", "--allow-no-runtime", "--json"});
+  const auto without = node.Once({"--wait-runtime", "0", "--allow-no-runtime", "-o", "json"});
   BOOST_TEST(without.exit_code == 0, without.err);
   BOOST_TEST(
       Contains(nlohmann::json::parse(without.out).value("runtimeError", ""), "is not there"));
@@ -611,7 +611,7 @@ BOOST_AUTO_TEST_CASE(the_list_of_a_wrong_runtime_is_told) {
   for (const int number : {1, 2, 3, 4, 5}) node.WriteRecord(number);
   BOOST_TEST(node.Once().exit_code == 0);
   node.List({1});
-  const auto once = node.Once({"--json"});
+  const auto once = node.Once({"-o", "json"});
   BOOST_TEST(once.exit_code == 0, once.err);
   BOOST_TEST(Contains(once.err, "is this the runtime that the kubelet uses?"));
   const auto json = nlohmann::json::parse(once.out);
@@ -696,7 +696,7 @@ BOOST_AUTO_TEST_CASE(a_start_that_is_refused_leaves_no_gap) {
     BOOST_TEST(refused.exit_code == 3);
     BOOST_TEST(Contains(refused.err, "owned"));
   }
-  const auto seen = node.Once({"--json"});
+  const auto seen = node.Once({"-o", "json"});
   BOOST_TEST(seen.exit_code == 0, seen.err);
 }
 
@@ -842,7 +842,8 @@ BOOST_AUTO_TEST_CASE(the_status_of_guards) {
   const auto never = status();
   BOOST_TEST(never.exit_code == 1);
   BOOST_TEST(Contains(never.out, "no guard ever ran"));
-  BOOST_TEST(nlohmann::json::parse(status({"--json"}).out) == nlohmann::json({{"runs", false}}));
+  BOOST_TEST(nlohmann::json::parse(status({"-o", "json"}).out) ==
+             nlohmann::json({{"runs", false}}));
   node.List({1});
   {
     ReadyGuard guard(node.Arguments());
@@ -850,7 +851,7 @@ BOOST_AUTO_TEST_CASE(the_status_of_guards) {
     BOOST_TEST(text.exit_code == 0);
     BOOST_TEST(Contains(text.out, "runs"));
     BOOST_TEST(Contains(text.out, "images"));
-    const auto json = nlohmann::json::parse(status({"--json"}).out);
+    const auto json = nlohmann::json::parse(status({"-o", "json"}).out);
     BOOST_TEST(json.at("runs") == true);
     BOOST_TEST(json.at("images") == 1);
     BOOST_TEST(json.at("holes").size() == 7);
@@ -869,7 +870,7 @@ BOOST_AUTO_TEST_CASE(the_status_of_guards) {
     const auto read = status();
     BOOST_TEST(read.exit_code < 4, read.err);
     BOOST_TEST(read.out.find('\x1b') == std::string::npos);
-    BOOST_TEST(status({"--json"}).exit_code < 4);
+    BOOST_TEST(status({"-o", "json"}).exit_code < 4);
   }
 }
 

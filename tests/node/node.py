@@ -193,7 +193,7 @@ class Node:
     def doctor_objects_to(self, check):
         """Whether `waybill doctor` says of it that it is not as it should be."""
         done = subprocess.run([WAYBILL, "doctor", "--kubelet-dir", KUBELET_DIR, "--kubelet-config", self.config,
-                               "--cri", f"unix://{SOCKET}", "--json"], capture_output=True)
+                               "--cri", f"unix://{SOCKET}", "-o", "json"], capture_output=True)
         print(done.stdout.decode(), done.stderr.decode(), file=sys.stderr)
         verdicts = {c["check"]: c["verdict"] for c in json.loads(done.stdout)["findings"]}
         self.says(f"The doctor objects to {check}", True, verdicts.get(check) in ("fail", "warn"), verdicts.get(check))
@@ -442,7 +442,7 @@ json.dump({{"apiVersion": request["apiVersion"], "kind": "CredentialProviderResp
 
     def guard_status(self):
         """What a guard that runs says of itself; None: none runs."""
-        done = subprocess.run([WAYBILL, "guard", "--status", "--kubelet-dir", KUBELET_DIR, "--json"], capture_output=True)
+        done = subprocess.run([WAYBILL, "guard", "--status", "--kubelet-dir", KUBELET_DIR, "-o", "json"], capture_output=True)
         return json.loads(done.stdout) if done.returncode == 0 else None
 
     def wait_for_guard(self, but=None):

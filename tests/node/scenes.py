@@ -1142,7 +1142,7 @@ def forgets_in_pods(node, tenant, image):
             raise RuntimeError(f"the job failed: {cluster.call('GET', job)['status']}")
 
     def forgotten():
-        all_of_it = json.loads(run(WAYBILL, "forget", "list", "--store", GUARD_STORE, "--json"))["revocations"]
+        all_of_it = json.loads(run(WAYBILL, "forget", "list", "--store", GUARD_STORE, "-o", "json"))["revocations"]
         return any(one["kind"] == "secret" and one["namespace"] == tenant.namespace for one in all_of_it)
 
     def is_forgotten():

@@ -27,10 +27,10 @@ class CliStore {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return RunWaybill(arguments, input);
   }
-  // The same with --json, and what it wrote, read.
+  // The same with -o json, and what it wrote, read.
   nlohmann::json Json(const std::string& command, std::vector<std::string> more = {},
                       const std::string& input = {}) const {
-    more.emplace_back("--json");
+    more.insert(more.end(), {"-o", "json"});
     return nlohmann::json::parse(Run(command, more, input).out);
   }
   // A fresh store with a witness beside it.
