@@ -1,11 +1,10 @@
-#include "bindings/cli/arguments.h"
-
 #include <fmt/core.h>
 
 #include <cstdint>
 #include <string_view>
 
-#include "bindings/cli/nearest.h"
+#include "bindings/cli/flags.h"
+#include "bindings/cli/registry.h"
 #include "store/base/try.h"
 
 namespace waybill::cli {

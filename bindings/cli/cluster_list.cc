@@ -2,10 +2,10 @@
 
 #include <fmt/core.h>
 
-#include <array>
 #include <set>
 #include <utility>
 
+#include "bindings/cli/input.h"
 #include "store/base/json_document.h"
 #include "store/base/try.h"
 #include "waybill/image_name.h"
@@ -19,44 +19,12 @@ using internal::JsonKind;
 using internal::JsonValue;
 
 // The names that messages may quote: the document may hold credentials under any other.
-constexpr auto kQuotableFields = std::to_array<std::string_view>({"apiVersion",
-                                                                  "items",
-                                                                  "kind",
-                                                                  "metadata",
-                                                                  "continue",
-                                                                  "namespace",
-                                                                  "name",
-                                                                  "uid",
-                                                                  "type",
-                                                                  "data",
-                                                                  "stringData",
-                                                                  ".dockerconfigjson",
-                                                                  ".dockercfg",
-                                                                  "auths",
-                                                                  "username",
-                                                                  "password",
-                                                                  "email",
-                                                                  "auth",
-                                                                  "spec",
-                                                                  "status",
-                                                                  "phase",
-                                                                  "nodeName",
-                                                                  "runtimeClassName",
-                                                                  "serviceAccountName",
-                                                                  "imagePullSecrets",
-                                                                  "initContainers",
-                                                                  "containers",
-                                                                  "ephemeralContainers",
-                                                                  "volumes",
-                                                                  "image",
-                                                                  "reference",
-                                                                  "pullPolicy",
-                                                                  "imagePullPolicy",
-                                                                  "imageID",
-                                                                  "initContainerStatuses",
-                                                                  "containerStatuses",
-                                                                  "ephemeralContainerStatuses",
-                                                                  "handler"});
+constexpr auto kQuotableFields = WordsIn<38>(
+    "apiVersion items kind metadata continue namespace name uid type data stringData "
+    ".dockerconfigjson .dockercfg auths username password email auth spec status phase "
+    "nodeName runtimeClassName serviceAccountName imagePullSecrets initContainers containers "
+    "ephemeralContainers volumes image reference pullPolicy imagePullPolicy imageID "
+    "initContainerStatuses containerStatuses ephemeralContainerStatuses handler");
 
 struct KindOfObject {
   ClusterKind kind;

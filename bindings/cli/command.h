@@ -73,45 +73,14 @@ struct Command {
   std::string default_action = {};  // where none is named; empty: one must be
 };
 
-Command StartCommand();
-Command GuardCommand();
-Command DoctorCommand();
-Command InstallCommand();
-Command ObserveCommand();
-Command PreloadCommand();
-Command RuntimesCommand();
-Command ExportCommand();
-Command CheckCommand();
-Command ExplainCommand();
-Command PreviewCommand();
-Command AllowCommand();
-Command ForgetCommand();
-Command ReconcileCommand();
-Command PruneCommand();
-Command RmCommand();
-Command IntentCommand();
-Command PulledCommand();
-Command FailedCommand();
-Command PullsCommand();
-Command ListCommand();
-Command ShowCommand();
-Command StatsCommand();
-Command MetricsCommand();
-Command DumpCommand();
-Command UsernsCommand();
-Command StreamingCommand();
-Command VerifyCommand();
-Command TrustCommand();
-Command BackupCommand();
-Command RestoreCommand();
-Command MigrateCommand();
-Command TraceCommand();
-Command AdviseCommand();
-Command ManifestCommand();
-Command HashCommand();
-Command CompletionCommand();
-Command ManCommand();
-Command VersionCommand();
+Command StartCommand(), GuardCommand(), DoctorCommand(), InstallCommand(), ObserveCommand(),
+    PreloadCommand(), RuntimesCommand(), ExportCommand(), CheckCommand(), ExplainCommand(),
+    PreviewCommand(), AllowCommand(), ForgetCommand(), ReconcileCommand(), PruneCommand(),
+    RmCommand(), IntentCommand(), PulledCommand(), FailedCommand(), PullsCommand(), ListCommand(),
+    ShowCommand(), StatsCommand(), MetricsCommand(), DumpCommand(), UsernsCommand(),
+    StreamingCommand(), VerifyCommand(), TrustCommand(), BackupCommand(), RestoreCommand(),
+    MigrateCommand(), TraceCommand(), AdviseCommand(), ManifestCommand(), HashCommand(),
+    CompletionCommand(), ManCommand(), VersionCommand();
 
 }  // namespace waybill::cli
 

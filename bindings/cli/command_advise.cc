@@ -1,6 +1,6 @@
 // waybill advise: how large a store and its map must be, and whether a cache in front would pay.
 // Needs no store: it answers from the recorded model (sizing_model.h), and of a node that has a
-// trace, a store or a kubelet directory from what that says (node_sources.h).
+// trace, a store or a kubelet directory from what that says (node_advice.h).
 
 #include <algorithm>
 #include <array>
@@ -13,7 +13,6 @@
 #include "bindings/cli/input.h"
 #include "bindings/cli/kubelet_config.h"
 #include "bindings/cli/node_advice.h"
-#include "bindings/cli/node_sources.h"
 #include "bindings/cli/sizing_model.h"
 #include "sizing/curves.h"
 #include "sizing/lru.h"

@@ -1,7 +1,6 @@
 // waybill dump: everything that the store holds, one JSON object a line (README.md).
 
 #include "bindings/cli/command.h"
-#include "bindings/cli/described_json.h"
 #include "bindings/cli/evidence_report.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"

@@ -7,7 +7,6 @@
 
 #include "bindings/cli/cluster_input.h"
 #include "bindings/cli/command.h"
-#include "bindings/cli/described_json.h"
 #include "bindings/cli/evidence_report.h"
 #include "bindings/cli/handler_names.h"
 #include "bindings/cli/image_lookup.h"

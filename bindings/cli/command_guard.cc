@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <map>
+
 #include "bindings/cli/command.h"
 #include "bindings/cli/input.h"
 #include "bindings/cli/kubelet_config.h"
@@ -267,31 +269,23 @@ class GuardCall final : public Call {
       fields.push_back({"verifiesNothing", "protection", "none: " + why});
     }
     fields.push_back({"runs", "guard", seen->runs ? "runs" : "does not run"});
-    constexpr std::pair<const char*, const char*> kLabels[] = {
+    constexpr std::string_view kShown[] = {
+        "kubeletDirectory", "store",        "since",        "kubeletRanBefore", "afterGap",
+        "distrustful",      "images",       "records",      "ledgerEntries",    "presumed",
+        "openPulls",        "lastList",     "runtimeError", "lastComparison",   "comparisons",
+        "events",           "filesWritten", "filesRemoved", "filesLeftAlone",   "filesKept",
+        "recordsUnlisted"};
+    const std::map<std::string_view, std::string> other_labels = {
         {"kubeletDirectory", "watches"},
-        {"store", "store"},
-        {"since", "since"},
-        {"kubeletRanBefore", "kubelet ran before"},
         {"afterGap", "after a gap"},
-        {"distrustful", "distrustful"},
-        {"images", "images"},
-        {"records", "records"},
-        {"ledgerEntries", "ledger entries"},
         {"presumed", "presumed preloaded"},
-        {"openPulls", "open pulls"},
-        {"lastList", "last list"},
         {"runtimeError", "runtime"},
-        {"lastComparison", "last comparison"},
-        {"comparisons", "comparisons"},
-        {"events", "events"},
-        {"filesWritten", "files written"},
-        {"filesRemoved", "files removed"},
-        {"filesLeftAlone", "files left alone"},
-        {"filesKept", "files kept aside"},
-        {"recordsUnlisted", "records unlisted"}};
-    for (const auto& [key, label] : kLabels) {
+        {"filesKept", "files kept aside"}};
+    for (const std::string_view key : kShown) {
       if (!status.contains(key) || status[key] == "") continue;
-      fields.push_back({key, label, status[key]});
+      const auto other = other_labels.find(key);
+      fields.push_back({std::string(key),
+                        other == other_labels.end() ? LabelOf(key) : other->second, status[key]});
     }
     if (status.contains("unlisted") && !status["unlisted"].empty()) {
       fields.push_back({"unlisted", "not listed", status["unlisted"]});

@@ -1,7 +1,6 @@
 // waybill intent: records that a pull is about to begin.
 
 #include "bindings/cli/command.h"
-#include "bindings/cli/described_json.h"
 #include "bindings/cli/handler_names.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"

@@ -3,7 +3,7 @@
 #include <fstream>
 
 #include "bindings/cli/command.h"
-#include "bindings/cli/manual.h"
+#include "bindings/cli/registry.h"
 
 namespace waybill::cli {
 namespace {

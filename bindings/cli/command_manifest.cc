@@ -3,7 +3,6 @@
 #include <sys/utsname.h>
 
 #include "bindings/cli/command.h"
-#include "bindings/cli/described_json.h"
 #include "bindings/cli/handler_names.h"
 #include "bindings/cli/input.h"
 #include "bindings/cli/record_json.h"

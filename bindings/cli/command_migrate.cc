@@ -1,10 +1,9 @@
 // waybill migrate: takes a store to another schema version.
 
-#include "bindings/cli/change_report.h"
 #include "bindings/cli/command.h"
-#include "bindings/cli/described_json.h"
-#include "bindings/cli/owner_wait.h"
+#include "bindings/cli/evidence_report.h"
 #include "bindings/cli/progress.h"
+#include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
 #include "store/base/try.h"
 

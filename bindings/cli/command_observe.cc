@@ -1,9 +1,9 @@
 // waybill observe: judges the images that the runtime lists, each once.
 
 #include "bindings/cli/command.h"
-#include "bindings/cli/described_json.h"
 #include "bindings/cli/evidence_report.h"
 #include "bindings/cli/list_token.h"
+#include "bindings/cli/record_json.h"
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
 #include "store/base/try.h"

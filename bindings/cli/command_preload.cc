@@ -6,12 +6,12 @@
 #include <set>
 
 #include "bindings/cli/command.h"
-#include "bindings/cli/described_json.h"
 #include "bindings/cli/evidence_report.h"
 #include "bindings/cli/handler_names.h"
 #include "bindings/cli/image_lookup.h"
 #include "bindings/cli/input.h"
 #include "bindings/cli/list_token.h"
+#include "bindings/cli/record_json.h"
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
 #include "store/base/try.h"

@@ -1,8 +1,8 @@
 // waybill prune: forgets the records of images that are gone.
 
 #include "bindings/cli/command.h"
-#include "bindings/cli/described_json.h"
 #include "bindings/cli/list_token.h"
+#include "bindings/cli/record_json.h"
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
 #include "store/base/try.h"

@@ -1,9 +1,8 @@
 // waybill restore: lists the backups of a store, or puts one back.
 
 #include "bindings/cli/command.h"
-#include "bindings/cli/described_json.h"
-#include "bindings/cli/map_size.h"
-#include "bindings/cli/owner_wait.h"
+#include "bindings/cli/parse.h"
+#include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
 #include "store/base/try.h"
 #include "waybill/maintenance.h"

@@ -4,9 +4,8 @@
 #include <algorithm>
 #include <map>
 
-#include "bindings/cli/change_report.h"
 #include "bindings/cli/command.h"
-#include "bindings/cli/described_json.h"
+#include "bindings/cli/evidence_report.h"
 #include "bindings/cli/handler_names.h"
 #include "bindings/cli/input.h"
 #include "bindings/cli/record_json.h"

@@ -6,16 +6,15 @@
 #include <cstdint>
 #include <string>
 
-#include "bindings/cli/change_report.h"
 #include "bindings/cli/command.h"
-#include "bindings/cli/described_json.h"
 #include "bindings/cli/evidence_report.h"
 #include "bindings/cli/input.h"
-#include "bindings/cli/map_size.h"
 #include "bindings/cli/output.h"
-#include "bindings/cli/owner_wait.h"
+#include "bindings/cli/parse.h"
 #include "bindings/cli/progress.h"
+#include "bindings/cli/record_json.h"
 #include "bindings/cli/runtime_lists.h"
+#include "bindings/cli/sizing_model.h"
 #include "bindings/cli/store_access.h"
 #include "bindings/cli/store_copy.h"
 #include "bindings/cli/user_namespace_flags.h"

@@ -1,7 +1,7 @@
 // waybill stats: how much the store holds, and how full it is.
 
 #include "bindings/cli/command.h"
-#include "bindings/cli/described_json.h"
+#include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
 #include "store/base/try.h"
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "bindings/cli/command.h"
-#include "bindings/cli/described_json.h"
 #include "bindings/cli/input.h"
-#include "bindings/cli/owner_wait.h"
 #include "bindings/cli/parse.h"
+#include "bindings/cli/record_json.h"
+#include "bindings/cli/store_access.h"
 #include "store/base/try.h"
 #include "waybill/streaming.h"
 #include "waybill/streaming_plan.h"

@@ -2,7 +2,6 @@
 // an operator's confirmation that it is whole again.
 
 #include "bindings/cli/command.h"
-#include "bindings/cli/described_json.h"
 #include "bindings/cli/evidence_report.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/runtime_lists.h"

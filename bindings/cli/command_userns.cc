@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "bindings/cli/command.h"
-#include "bindings/cli/described_json.h"
 #include "bindings/cli/input.h"
 #include "bindings/cli/list_token.h"
 #include "bindings/cli/parse.h"
+#include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
 #include "bindings/cli/user_namespace_flags.h"
 #include "store/base/try.h"

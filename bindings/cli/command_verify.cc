@@ -1,8 +1,8 @@
 // waybill verify: walks the raw pages, reads every value, recomputes the digests.
 
 #include "bindings/cli/command.h"
-#include "bindings/cli/described_json.h"
 #include "bindings/cli/progress.h"
+#include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
 #include "store/base/try.h"
 

@@ -1,5 +1,3 @@
-#include "bindings/cli/completion.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -8,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "bindings/cli/manual.h"
 #include "bindings/cli/output.h"
+#include "bindings/cli/registry.h"
 #include "bindings/cli/settings.h"
 #include "bindings/cli/store_access.h"
 

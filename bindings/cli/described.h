@@ -1,5 +1,5 @@
 // Made by ./dev generate from the public headers.
-// The members of values under their names in JSON: described_json.h.
+// The members of values under their names in JSON: record_json.h.
 
 #ifndef WAYBILL_BINDINGS_CLI_DESCRIBED_H_
 #define WAYBILL_BINDINGS_CLI_DESCRIBED_H_

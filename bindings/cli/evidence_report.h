@@ -1,5 +1,5 @@
-// What is known of images without a pull by this kubelet: open pulls, the ledger, what a list of
-// images did. As JSON and as lines of text.
+// Reports as JSON and as lines of text: what is known of images without a pull by this kubelet, and
+// what changed a whole store.
 
 #ifndef WAYBILL_BINDINGS_CLI_EVIDENCE_REPORT_H_
 #define WAYBILL_BINDINGS_CLI_EVIDENCE_REPORT_H_
@@ -8,7 +8,9 @@
 #include <string_view>
 
 #include "bindings/cli/output.h"
+#include "waybill/maintenance.h"
 #include "waybill/node_store.h"
+#include "waybill/runtime_handler.h"
 
 namespace waybill::cli {
 
@@ -26,6 +28,12 @@ void WriteObserved(const ObserveReport& report, std::string_view before, Output&
 
 // "why: …", "pull 7: …" and "to open it: …", for an image that `reason` closes.
 void WriteExplanation(const Explanation& explanation, Reason reason, Output& out);
+
+// For `start`, `migrate` and `runtimes`. `done` is false for what a dry run or a refusal did not
+// do.
+void WriteMigration(const MigrationReport& report, bool done, Output& out);
+void WriteRuntimes(const RuntimesReport& report, Output& out);
+void WriteCollapse(const CollapseReport& report, Output& out);
 
 }  // namespace waybill::cli
 

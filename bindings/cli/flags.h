@@ -283,6 +283,13 @@ class Flags {
 // "true" or "false".
 Result<bool> ParseBoolean(std::string_view flag, const std::string& text);
 
+// The one of `known` that `word` is most likely a slip of the pen for; empty: none is near.
+std::string Nearest(std::string_view word, const std::vector<std::string>& known);
+
+// "did you mean NEAREST?", or `otherwise`.
+std::string DidYouMean(std::string_view word, const std::vector<std::string>& known,
+                       std::string_view otherwise);
+
 }  // namespace waybill::cli
 
 #endif  // WAYBILL_BINDINGS_CLI_FLAGS_H_

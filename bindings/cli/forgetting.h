@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "bindings/cli/described_json.h"
+#include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
 #include "store/base/try.h"
 

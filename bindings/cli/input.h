@@ -3,6 +3,8 @@
 #ifndef WAYBILL_BINDINGS_CLI_INPUT_H_
 #define WAYBILL_BINDINGS_CLI_INPUT_H_
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -44,6 +46,18 @@ Result<T> ReadDecoded(const std::string& path, std::size_t most,
   auto decoded = decode(content);
   if (!decoded) return AboutInput(path, decoded.error(), hint);
   return decoded;
+}
+
+// The N words of `text`, which has blanks between them.
+template <std::size_t N>
+consteval std::array<std::string_view, N> WordsIn(std::string_view text) {
+  std::array<std::string_view, N> words;
+  for (std::string_view& word : words) {
+    word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+  }
+  if (!text.empty() || words.back().empty()) throw "the text has another number of words";
+  return words;
 }
 
 // The images in `path`: the output of `crictl images -o json`. Errors name the file.

@@ -10,8 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "bindings/cli/arguments.h"
-#include "bindings/cli/completion.h"
 #include "bindings/cli/output.h"
 #include "bindings/cli/parse.h"
 #include "bindings/cli/progress.h"

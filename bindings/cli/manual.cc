@@ -1,5 +1,3 @@
-#include "bindings/cli/manual.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -8,8 +6,8 @@
 #include <map>
 #include <sstream>
 
-#include "bindings/cli/glossary.h"
-#include "bindings/cli/printable.h"
+#include "bindings/cli/output.h"
+#include "bindings/cli/registry.h"
 #include "bindings/cli/settings.h"
 #include "store/base/go_json.h"
 

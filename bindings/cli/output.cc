@@ -1,17 +1,20 @@
 #include "bindings/cli/output.h"
 
 #include <errno.h>
+#include <fmt/core.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cstddef>
 #include <cstdlib>
 #include <set>
+#include <sstream>
 
-#include "bindings/cli/glossary.h"
-#include "bindings/cli/hints.h"
+#include "store/base/go_json.h"
 #include "waybill/kubelet_format.h"
 #include "waybill/node_store.h"
 
@@ -65,9 +68,9 @@ std::string RelativeTime(Timestamp time, Timestamp now) {
     std::int64_t seconds;
     std::string_view name;
   };
-  constexpr Unit kUnits[] = {
+  constexpr Unit kSpans[] = {
       {31536000, "year"}, {86400, "day"}, {3600, "hour"}, {60, "minute"}, {1, "second"}};
-  for (const Unit& unit : kUnits) {
+  for (const Unit& unit : kSpans) {
     const std::int64_t count = seconds / unit.seconds;
     if (count == 0) continue;
     const std::string text = HowMany(static_cast<std::uint64_t>(count), unit.name);
@@ -323,6 +326,177 @@ void ReportError(const Error& error, Output& out) {
   out.WriteJson(
       {{"error",
         {{"code", ErrorCodeName(error.code)}, {"message", error.message}, {"hint", hint}}}});
+}
+
+namespace {
+
+// C0 and C1 controls, line and paragraph separators, and characters that change the writing
+// direction.
+bool NeedsEscape(std::uint32_t c) {
+  return c < 0x20 || (c >= 0x7F && c <= 0x9F) || c == 0x061C || (c >= 0x200E && c <= 0x200F) ||
+         (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0xFEFF;
+}
+
+}  // namespace
+
+std::uint32_t CodePointOf(std::string_view sequence) {
+  const auto first = static_cast<unsigned char>(sequence[0]);
+  std::uint32_t value = sequence.size() == 1 ? first : first & (0x7FU >> sequence.size());
+  for (const char c : sequence.substr(1)) {
+    value = (value << 6U) | (static_cast<unsigned char>(c) & 0x3FU);
+  }
+  return value;
+}
+
+std::string Printable(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t length = Utf8SequenceLength(text);
+    if (length == 0) {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
+      text.remove_prefix(1);
+      continue;
+    }
+    const std::uint32_t c = CodePointOf(text.substr(0, length));
+    if (!NeedsEscape(c)) {
+      out += text.substr(0, length);
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (c == '\t') {
+      out += "\\t";
+    } else if (c == '\r') {
+      out += "\\r";
+    } else {
+      out += c < 0x80 ? fmt::format("\\x{:02x}", c) : fmt::format("\\u{:04x}", c);
+    }
+    text.remove_prefix(length);
+  }
+  return out;
+}
+
+std::string ShellWord(std::string_view text) {
+  constexpr std::string_view kPlain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:=@%+,-";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string_view::npos) {
+    return std::string(text);
+  }
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      out += "'\\''";
+    } else {
+      out += c;
+    }
+  }
+  return out + "'";
+}
+
+std::string_view CommandsFor(Hint hint) {
+  constexpr std::pair<Hint, std::string_view> kCommands[] = {
+      {Hint::kRecover, "run `waybill start` to recover the store"},
+      {Hint::kVerify,
+       "run `waybill verify`; if it finds damage, `waybill start` recovers the store"},
+      {Hint::kPullAgain, "pull the image again, or run `waybill start` to recover the store"},
+      {Hint::kCreate, "make one with `waybill start`"},
+      {Hint::kMigrate,
+       "migrate it with `waybill migrate` or `waybill start`; both make a backup first"},
+      {Hint::kAcceptLoss,
+       "if the loss is acceptable, run `waybill migrate --accept-loss`; a backup is made first"},
+      {Hint::kRestore, "put that backup back: `waybill restore BACKUP`"},
+      {Hint::kListBackups, "choose another backup: `waybill restore` without a name lists them"},
+      {Hint::kAllowUntestedLmdb,
+       "use a tested version, or go on at your own risk with `--allow-untested-lmdb`"},
+      {Hint::kPruneOrEnlarge,
+       "prune records with `waybill prune`, or use a larger map (`--map-size`)"},
+      {Hint::kSkipUnreadable,
+       "try again; if it fails again, look for disk errors in the kernel's log; `waybill start "
+       "--skip-unreadable` goes on without what can't be read"},
+      {Hint::kAllowEmpty,
+       "list again, since a runtime that starts up lists nothing; if the list is truly empty, add "
+       "`--allow-empty`"},
+      {Hint::kBeginList, "draw a token with `waybill observe --begin` before you list the images"},
+      {Hint::kBeginUsernsCleanup,
+       "draw a token with `waybill userns cleanup --begin` before you list the pods"},
+      {Hint::kLoadHandlers,
+       "`waybill runtimes` shows the known handlers; `waybill runtimes load` loads those that the "
+       "runtime serves"},
+      {Hint::kFreeRanges,
+       "release the ranges of pods that are gone (`waybill userns cleanup`), see which are held "
+       "(`waybill userns list`), or enlarge the pool"},
+      {Hint::kSettleHeldPods,
+       "`waybill userns list` shows the pods; run `waybill userns adopt POD FIRST LENGTH` for each "
+       "that lives and `waybill userns release POD` for each that is gone, or `waybill start "
+       "--kubelet-dir` for a kubelet's pods; once no other pod lives, `waybill userns release "
+       "--lost`"},
+      {Hint::kReleasePod,
+       "if the other pod is gone, release it first: `waybill userns release POD`"},
+      {Hint::kReplaceWitness,
+       "name another path; if the file was the witness of a lost store, remove it and run `waybill "
+       "start --after-gap --images`, since pulls may be unrecorded"}};
+  for (const auto& [of, commands] : kCommands) {
+    if (of == hint) return commands;
+  }
+  return {};
+}
+
+std::string_view HintOf(const Error& error) {
+  return error.hint_code == Hint::kNone ? std::string_view(error.hint)
+                                        : CommandsFor(error.hint_code);
+}
+
+namespace {
+
+constexpr std::string_view kPage =
+#include "glossary.inc"
+    ;
+
+bool HasWord(std::string_view text, std::string_view word) {
+  const auto is_letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; };
+  // In a flag or a path it is a name.
+  const auto is_within = [&](char c) { return is_letter(c) || c == '-' || c == '/'; };
+  for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    // "gaps" is the word, too.
+    const std::size_t behind = end < text.size() && text[end] == 's' ? end + 1 : end;
+    if ((at == 0 || !is_within(text[at - 1])) &&
+        (behind >= text.size() || !is_letter(text[behind]))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<Term> Glossary() {
+  constexpr std::string_view kBegins = "- **";
+  std::vector<Term> terms;
+  bool in_errors = false;  // the second part of the page
+  std::istringstream page{std::string(kPage)};
+  for (std::string line; std::getline(page, line);) {
+    in_errors = in_errors || line.starts_with("## ");
+    const std::size_t colon = line.find(": ");
+    if (!line.starts_with(kBegins) || colon == std::string::npos) continue;
+    std::string words = line.substr(kBegins.size(), colon - kBegins.size());
+    std::erase(words, '*');
+    terms.push_back({std::move(words), line.substr(colon + 2), in_errors});
+  }
+  return terms;
+}
+
+std::string TermsIn(std::string_view text) {
+  std::string found;
+  for (const Term& term : Glossary()) {
+    std::istringstream words(term.words);
+    bool is_there = false;
+    for (std::string word; std::getline(words >> std::ws, word, ',');) {
+      is_there = is_there || HasWord(text, word);
+    }
+    if (!term.in_errors || !is_there) continue;
+    found += (found.empty() ? "" : ", ") + term.words.substr(0, term.words.find(','));
+  }
+  return found;
 }
 
 }  // namespace waybill::cli

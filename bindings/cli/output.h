@@ -6,19 +6,29 @@
 
 #include <fmt/core.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "bindings/cli/printable.h"
 #include "store/base/empty_list.h"
 #include "store/base/json_value.h"
 #include "waybill/result.h"
 #include "waybill/types.h"
 
 namespace waybill::cli {
+
+// `text` made safe for a terminal: escapes control characters, bytes that are not UTF-8, and
+// characters that reorder or break lines (\n, \x1b, \u202e).
+std::string Printable(std::string_view text);
+
+// `text` as one word of a POSIX shell.
+std::string ShellWord(std::string_view text);
+
+// What `sequence`, one of valid UTF-8, stands for.
+std::uint32_t CodePointOf(std::string_view sequence);
 
 using Json = internal::Json;
 
@@ -139,6 +149,24 @@ void Note(std::string_view message);
 
 // `error: message` and `hint: …` on standard error; with -o json also {"error":{…}} on `out`.
 void ReportError(const Error& error, Output& out);
+
+// The library's hint in commands of waybill; empty for kNone.
+std::string_view CommandsFor(Hint hint);
+
+// The hint of `error` in words of the command line; empty if it has none. Borrows from `error`.
+std::string_view HintOf(const Error& error);
+
+// Of docs/glossary.md, which is inside the command.
+struct Term {
+  std::string words;  // one, or several with commas between
+  std::string meaning;
+  bool in_errors = false;  // an error that uses it names the glossary
+};
+
+std::vector<Term> Glossary();
+
+// "gap, ledger": the words in `text` that an operator must know to act on it; empty: none.
+std::string TermsIn(std::string_view text);
 
 }  // namespace waybill::cli
 

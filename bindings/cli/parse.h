@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "bindings/cli/flags.h"
+#include "waybill/result.h"
 #include "waybill/waybill.h"
 
 namespace waybill::cli {
@@ -82,7 +83,7 @@ struct StoreFlags {
   void Declare(Flags& flags);
   // --store may be missing: `store` is empty then.
   Flag& DeclareOptional(Flags& flags);
-  // --wait, of commands that write: WhileOwned (owner_wait.h).
+  // --wait, of commands that write: WhileOwned (store_access.h).
   void DeclareWait(Flags& flags);
   // Both. Also of an action that reads, if another of its command writes: a script may give each
   // the same flags.
@@ -187,6 +188,9 @@ struct PullFlags {
  private:
   std::optional<std::string> secrets_path_;
 };
+
+// --map-size: whole pages. The library knows the bounds.
+Result<std::uint64_t> ParseMapSize(std::string_view flag, std::string_view text);
 
 }  // namespace waybill::cli
 

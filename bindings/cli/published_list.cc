@@ -15,7 +15,7 @@ namespace {
 constexpr std::string_view kMagic = "waybill-existing";
 constexpr std::size_t kDigestAt = 40;
 constexpr std::size_t kUidsAt = 72;
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kFormatVersion = 1;
 // The end of 9999, which is the last that can be written as text.
 constexpr std::uint64_t kLatest = 253'402'300'799;
 
@@ -53,9 +53,9 @@ Result<PublishedList> DecodePublishedList(std::string_view bytes) {
   if (bytes.size() > kMaxPublishedBytes) return Damaged("it is larger than a ConfigMap can be");
   if (bytes.size() < kUidsAt) return Damaged("it breaks off in its head");
   if (!bytes.starts_with(kMagic)) return Damaged("it is no list of what exists");
-  if (const auto version = NumberAt(bytes, 16, 4); version != kVersion) {
-    Error error =
-        Damaged(fmt::format("it is of version {}, and this waybill reads {}", version, kVersion));
+  if (const auto version = NumberAt(bytes, 16, 4); version != kFormatVersion) {
+    Error error = Damaged(
+        fmt::format("it is of version {}, and this waybill reads {}", version, kFormatVersion));
     error.hint = "install the same version of waybill and waybill-existing";
     return error;
   }

@@ -1,4 +1,5 @@
-// All commands with their flags.
+// All commands with their flags, and what is made of them: the reading of a command line, help,
+// manual pages, completion.
 
 #ifndef WAYBILL_BINDINGS_CLI_REGISTRY_H_
 #define WAYBILL_BINDINGS_CLI_REGISTRY_H_
@@ -12,6 +13,8 @@
 
 #include "bindings/cli/command.h"
 #include "bindings/cli/flags.h"
+#include "bindings/cli/output.h"
+#include "waybill/result.h"
 
 namespace waybill::cli {
 
@@ -74,6 +77,47 @@ inline constexpr const char* kExitCodes =
 // What --help prints: of `waybill`, or of a command.
 std::string HelpOf(const Registry& registry);
 std::string HelpOf(const Registry::Entry& entry);
+
+// Which command is called. Its flags have their texts.
+struct CommandLine {
+  Registry::Entry* command = nullptr;  // whose flags have what was typed; or none is called
+  bool wants_help = false;             // of `command`, if there is one
+};
+
+// Flags may stand anywhere, also before the command; `help COMMAND` is `COMMAND --help`. Without a
+// command and without --help, --version is asked for. kInvalidArgument: there is no such command,
+// action or flag, a value is missing, or there is an argument too many. A word that is not the name
+// of a flag or in the place of a command or action is never quoted: it may be a secret, and logs
+// are read by many.
+//
+// Not by a library: CLI11 takes no flag before the command, reads values such as "[a]" and "{}" in
+// its own way, and quotes words in its errors.
+Result<CommandLine> ReadCommandLine(const std::vector<std::string>& arguments,
+                                    const Registry& registry);
+
+// The format of errors, whatever else is wrong with the command line.
+Format FormatOfErrors(const std::vector<std::string>& arguments);
+
+inline constexpr const char* kCompleteWord = "__complete";
+
+// What `waybill __complete LINE` prints for the scripts of `waybill completion`: "words", "files"
+// or "directories", then a word a line, with a tab and its description behind it. They are for the
+// last word of `line`, a command line up to the cursor, which may be empty: commands, flags, their
+// values, and from the store, if it can be read, what it holds. No word has a character that means
+// something to a shell: it is put on the command line as it is.
+std::string Completed(const Registry& registry, std::string_view line);
+
+// In mdoc(7).
+struct ManualPage {
+  std::string name;     // "waybill-check"
+  std::string section;  // "1"
+  std::string text;
+
+  std::string file() const { return name + "." + section; }
+};
+
+// waybill.1, a page for each command, waybill-config.5 and waybill-glossary.7.
+std::vector<ManualPage> ManualOf(const Registry& registry);
 
 }  // namespace waybill::cli
 

@@ -8,9 +8,8 @@
 #include <system_error>
 #include <utility>
 
-#include "bindings/cli/hints.h"
+#include "bindings/cli/flags.h"
 #include "bindings/cli/input.h"
-#include "bindings/cli/nearest.h"
 #include "bindings/cli/output.h"
 #include "bindings/cli/parse.h"
 #include "store/base/toml_document.h"

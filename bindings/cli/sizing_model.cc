@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "bindings/cli/map_size.h"
-
 namespace waybill::cli {
 
 namespace {

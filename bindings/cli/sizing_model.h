@@ -4,6 +4,7 @@
 #ifndef WAYBILL_BINDINGS_CLI_SIZING_MODEL_H_
 #define WAYBILL_BINDINGS_CLI_SIZING_MODEL_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -137,6 +138,12 @@ std::string AdviceLine(const SizingQuestion& question, const SizingAdvice& advic
 
 std::string BytesText(double bytes);      // "1.6 MiB"
 std::string SecondsText(double seconds);  // "0.42 µs"
+
+// What deletions keep of the map for themselves (store/README.md, "A full store").
+constexpr double ReserveOf(double map_bytes) {
+  constexpr double kPageBytes = 4096;
+  return std::clamp(map_bytes / kPageBytes / 16, 64.0, 1024.0) * kPageBytes;
+}
 
 }  // namespace waybill::cli
 

@@ -39,39 +39,12 @@ constexpr std::int64_t kStartsWithin = 300 * kMillisecondsPerSecond;
 constexpr std::int64_t kStartsBefore = 60 * kMillisecondsPerSecond;
 
 // The names that messages may quote. Pods have secrets under others: values of variables.
-constexpr auto kQuotableFields = std::to_array<std::string_view>({"items",
-                                                                  "metadata",
-                                                                  "namespace",
-                                                                  "name",
-                                                                  "uid",
-                                                                  "spec",
-                                                                  "status",
-                                                                  "involvedObject",
-                                                                  "reason",
-                                                                  "message",
-                                                                  "count",
-                                                                  "series",
-                                                                  "containers",
-                                                                  "initContainers",
-                                                                  "ephemeralContainers",
-                                                                  "containerStatuses",
-                                                                  "initContainerStatuses",
-                                                                  "ephemeralContainerStatuses",
-                                                                  "image",
-                                                                  "imageID",
-                                                                  "imageRef",
-                                                                  "state",
-                                                                  "lastState",
-                                                                  "running",
-                                                                  "terminated",
-                                                                  "startedAt",
-                                                                  "createdAt",
-                                                                  "labels",
-                                                                  "imagePullSecrets",
-                                                                  "nodeName",
-                                                                  "source",
-                                                                  "host",
-                                                                  "reportingInstance"});
+constexpr auto kQuotableFields = WordsIn<33>(
+    "items metadata namespace name uid spec status involvedObject reason message count "
+    "series containers initContainers ephemeralContainers containerStatuses "
+    "initContainerStatuses ephemeralContainerStatuses image imageID imageRef state lastState "
+    "running terminated startedAt createdAt labels imagePullSecrets nodeName source host "
+    "reportingInstance");
 
 // Of what others wrote much is missing: then it is empty.
 std::optional<JsonValue> At(std::optional<JsonValue> value,

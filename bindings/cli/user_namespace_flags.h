@@ -3,10 +3,12 @@
 #ifndef WAYBILL_BINDINGS_CLI_USER_NAMESPACE_FLAGS_H_
 #define WAYBILL_BINDINGS_CLI_USER_NAMESPACE_FLAGS_H_
 
+#include <cstddef>
 #include <optional>
 #include <string>
 
 #include "bindings/cli/parse.h"
+#include "waybill/result.h"
 #include "waybill/user_namespace.h"
 
 namespace waybill::cli {
@@ -30,6 +32,14 @@ class UserNamespaceFlags {
   std::optional<std::string> subgids_;
   bool off_ = false;
 };
+
+// The output of getsubids is one line, and never longer.
+inline constexpr std::size_t kMaxSubordinateIdBytes = 4096;
+
+// The host IDs that the node is configured to give to pods: the subordinate IDs of the user
+// `kubelet`. Looks for the user, and for getsubids in PATH, and runs it if both exist. kIo, in the
+// kubelet's words: it failed. Tests pass another user.
+Result<SubordinateIds> FindSubordinateIds(const std::string& user = "kubelet");
 
 }  // namespace waybill::cli
 

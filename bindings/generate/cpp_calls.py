@@ -131,7 +131,7 @@ def shown(api):
 
     for name in SHOWN:
         reach(name)
-    out = [NOTE, "// The members of values under their names in JSON: described_json.h.", "",
+    out = [NOTE, "// The members of values under their names in JSON: record_json.h.", "",
            "#ifndef WAYBILL_BINDINGS_CLI_DESCRIBED_H_", "#define WAYBILL_BINDINGS_CLI_DESCRIBED_H_", "",
            "#include <string_view>", "", '#include "waybill/waybill.h"', "",
            "namespace waybill::cli {", ""]

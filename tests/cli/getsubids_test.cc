@@ -1,14 +1,13 @@
 // What the command asks of the node: is there a user, is there the tool, what does it print.
 // Another user stands in for `kubelet`, and scripts for the tool.
 
-#include "bindings/cli/getsubids.h"
-
 #include <boost/test/unit_test.hpp>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
 
+#include "bindings/cli/user_namespace_flags.h"
 #include "tests/support/temp_dir.h"
 
 namespace waybill::cli {

@@ -1,10 +1,10 @@
 // What the library advises, in commands of waybill.
 
-#include "bindings/cli/hints.h"
-
 #include <boost/test/unit_test.hpp>
 #include <set>
 #include <string>
+
+#include "bindings/cli/output.h"
 
 namespace waybill::testing {
 
