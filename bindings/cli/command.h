@@ -76,11 +76,11 @@ struct Command {
 Command StartCommand(), GuardCommand(), DoctorCommand(), InstallCommand(), ObserveCommand(),
     PreloadCommand(), RuntimesCommand(), ExportCommand(), CheckCommand(), ExplainCommand(),
     PreviewCommand(), AllowCommand(), ForgetCommand(), ReconcileCommand(), PruneCommand(),
-    RmCommand(), IntentCommand(), PulledCommand(), FailedCommand(), PullsCommand(), ListCommand(),
-    ShowCommand(), StatsCommand(), MetricsCommand(), DumpCommand(), UsernsCommand(),
-    StreamingCommand(), VerifyCommand(), TrustCommand(), BackupCommand(), RestoreCommand(),
-    MigrateCommand(), TraceCommand(), AdviseCommand(), ManifestCommand(), HashCommand(),
-    CompletionCommand(), ManCommand(), VersionCommand();
+    IntentCommand(), PulledCommand(), FailedCommand(), PullsCommand(), ListCommand(), ShowCommand(),
+    StatsCommand(), MetricsCommand(), DumpCommand(), UsernsCommand(), StreamingCommand(),
+    VerifyCommand(), TrustCommand(), BackupCommand(), RestoreCommand(), MigrateCommand(),
+    TraceCommand(), AdviseCommand(), ManifestCommand(), HashCommand(), CompletionCommand(),
+    ManCommand(), VersionCommand();
 
 }  // namespace waybill::cli
 

@@ -96,7 +96,10 @@ class ForgetCall final : public StoreCall {
     std::optional<Explanation> why;
     auto report = TRY(Forgetting(store_, [&](Writer& writer) -> Result<ForgetReport> {
       what.image_ref = TRY(ResolveRef("REF", what.image_ref, writer.store()));
-      if (kKind == RevocationKind::kImage) why = Explained(writer.store(), what);
+      if (kKind == RevocationKind::kImage) {
+        TRY(CheckHandler(writer.store(), what));
+        why = Explained(writer.store(), what);
+      }
       return writer.owner().Forget(what, change_);
     }));
     auto fields = CountsOf(report);
@@ -111,11 +114,19 @@ class ForgetCall final : public StoreCall {
                                   : " is gone, and is remembered as preloaded"),
            "if that is wrong: waybill preload remove, with a --reason");
     }
-    // As `rm`: an image without a record is open by none.
+    // An image without a record is open by none.
     return kKind == RevocationKind::kImage && report.records == 0 ? ExitCode::kNo : ExitCode::kYes;
   }
 
  private:
+  // A handler that vanished may still have a record.
+  static Result<void> CheckHandler(const NodeStore& store, const Revocation& what) {
+    if (store.GetRecord({.image_ref = what.image_ref, .runtime_handler = what.runtime_handler})) {
+      return {};
+    }
+    return TRY(HandlerNames::Of(store)).Check(what.runtime_handler);
+  }
+
   static std::optional<Explanation> Explained(const NodeStore& store, const Revocation& what) {
     auto why = store.Explain({.image = what.image_ref,
                               .image_ref = what.image_ref,

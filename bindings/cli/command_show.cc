@@ -50,7 +50,7 @@ class ShowCall final : public StoreCall {
     return std::optional<ImagePulledRecord>();
   }
 
-  // In the order in which `waybill rm` looks.
+  // The record first.
   Result<bool> ShowEither(const NodeStore& store, const HandlerNames& names, Output& out) const {
     auto record = TRY(Find("REF", store, *image_));
     if (!record) return ShowIntent(store, names, out);
@@ -137,8 +137,8 @@ Command ShowCommand() {
       .task = kTaskLook,
       .summary = "show one record, or whether a pull began",
       .notes =
-          R"(REF: the record of that image, as `waybill rm` removes it; if there is none, whether a
-pull of that image string is open. 1 if there is none. `waybill dump --with-hashes`
+          R"(REF: the record of that image; if there is none, whether a pull of that image string is
+open. 1 if there is none. `waybill dump --with-hashes`
 shows credential hashes.)",
       .examples = R"(waybill show 2c26b46b68ff)",
       .call = New<ShowCall>};

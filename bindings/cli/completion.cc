@@ -256,7 +256,7 @@ class Completer {
   Typed typed_;
   const Registry::Entry* command_ = nullptr;  // or the action that was named
   std::optional<std::string> store_;
-  bool intents_ = false;  // `rm --intent`: its arguments are image strings of open pulls
+  bool intents_ = false;  // `show --intent`: its arguments are image strings of open pulls
   std::vector<std::string> positionals_;
   std::string_view kind_ = "words";
   std::vector<Word> words_;

@@ -61,7 +61,7 @@ BOOST_FIXTURE_TEST_CASE(what_writes_is_refused_beside_an_owner, Owned) {
   // The others: cli/waiting.
   for (const Strings& command :
        std::vector<Strings>{{"start"},
-                            {"rm", "ref"},
+                            {"forget", "image", "ref"},
                             {"check", "--image=app:v1", "--image-ref=ref", "--write-back"},
                             {"migrate", "--to", "1"}}) {
     BOOST_TEST_CONTEXT(command[0]) {
@@ -120,18 +120,15 @@ std::vector<std::string> WritingSession(const CliStore& store) {
   run("preload", {"remove", b, "--reason", "why"});
   run("preload", {"remove", b, "--reason", "why"});
   run("pulls", {"drop", "7", "--reason", "why"});
-  run("rm", {"--preloaded", "aaaaaa", "--reason", "why", "--dry-run"});
-  run("rm", {"--preloaded", "aaaaaa", "--reason", "why", "-o", "json"});
+  run("preload", {"remove", "aaaaaa", "--reason", "why", "-o", "json"});
   for (const char* ref : {"aaaaaa", "sha256:aaaaaaaaaaaa", "bbbbbb", "r.example/a:1"}) {
     run("check", {"--image", "r.example/a:1", "--image-ref", ref});
     run("forget", {"image", ref, "--dry-run"});
     run("preload", {"remove", ref, "--reason", "why", "--dry-run"});
     run("pulled", {"--image", "r.example/a:1", "--image-ref", ref});
   }
-  run("rm", {"aaaaaa", "--dry-run"});
-  run("rm", {"sha256:aaaaaa"});
-  run("rm", {a, "--runtime", "odd"});
-  run("rm", {"--intent", "r.example/a:1", "--reason", "why"});
+  run("forget", {"image", "sha256:aaaaaa"});
+  run("forget", {"image", a, "--runtime", "odd"});
   run("prune", {"--images", images, "--token", draw("prune"), "--dry-run"});
   run("prune", {"--images", images, "--token", draw("prune")});
   run("prune", {"--images", images, "--until", "2030-01-01T00:00:00Z", "-o", "json"});

@@ -230,9 +230,9 @@ BOOST_AUTO_TEST_CASE(bash_gets_commands_flags_values_and_what_the_store_holds) {
              "nginx:1.27 registry.example.com/x/foo:v1\n");
   // What a command takes: refs, with --intent the image strings of open pulls; pages.
   Waybill({"intent", "--store", store, "--image", "busybox"});
-  BOOST_TEST(InBash("waybill rm --store " + store + " ng") == "nginx:1.27\n");
-  BOOST_TEST(InBash("waybill rm --store " + store + " b") == "\n");
-  BOOST_TEST(InBash("waybill rm --store " + store + " --intent ") == "busybox\n");
+  BOOST_TEST(InBash("waybill show --store " + store + " ng") == "nginx:1.27\n");
+  BOOST_TEST(InBash("waybill show --store " + store + " b") == "\n");
+  BOOST_TEST(InBash("waybill show --store " + store + " --intent ") == "busybox\n");
   BOOST_TEST(InBash("waybill man glo") == "glossary\n");
   BOOST_TEST(InBash("waybill man check") == "check\n");
   BOOST_TEST(Waybill({"__complete", "waybill list --store "}).out == "directories\n");

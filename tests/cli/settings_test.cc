@@ -74,7 +74,7 @@ constexpr const char* kCalls[] = {
     "userns get pod-3 --host-users true",
     "guard --status",
     "guard --status --kubelet-dir FILE/kubelet",
-    "rm --intent absent --reason r",
+    "pulls drop 999 --reason r",
 };
 
 std::vector<std::string> WordsOf(std::string call, const std::string& directory,

@@ -1,7 +1,7 @@
-// `waybill rm` at random places of a node's life: nothing opens that was not proven. The judge
-// knows which pull brought which content with whose Secret, and when what was removed; it knows
-// nothing of how the store works. The seed is printed, and WAYBILL_SEED plays it again;
-// WAYBILL_RM_STEPS: steps of each life.
+// `waybill forget image`, `preload remove` and `pulls drop` at random places of a node's life:
+// nothing opens that was not proven. The judge knows which pull brought which content with whose
+// Secret, and when what was closed; it knows nothing of how the store works. The seed is printed,
+// and WAYBILL_SEED plays it again; WAYBILL_CLOSING_STEPS: steps of each life.
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
@@ -15,7 +15,7 @@
 
 namespace waybill::testing {
 
-BOOST_AUTO_TEST_SUITE(rm)
+BOOST_AUTO_TEST_SUITE(closing)
 
 namespace {
 
@@ -76,10 +76,11 @@ class Life {
   void Play(std::uint64_t steps) {
     using Step = void (Life::*)();
     const std::vector<std::pair<std::size_t, Step>> all = {
-        {8, &Life::Begin},     {10, &Life::End},       {5, &Life::Observe},  {9, &Life::RmRecord},
-        {3, &Life::RmEntry},   {3, &Life::RmIntent},   {2, &Life::Prune},    {2, &Life::Partial},
-        {3, &Life::Restart},   {2, &Life::Leave},      {1, &Life::Handlers}, {1, &Life::PutBack},
-        {1, &Life::DownAndUp}, {2, &Life::MakeBackup}, {3, &Life::PassTime},
+        {8, &Life::Begin},       {10, &Life::End},       {5, &Life::Observe},
+        {12, &Life::CloseImage}, {3, &Life::TakeEntry},  {3, &Life::DropPulls},
+        {2, &Life::Prune},       {2, &Life::Partial},    {3, &Life::Restart},
+        {2, &Life::Leave},       {1, &Life::Handlers},   {1, &Life::PutBack},
+        {1, &Life::DownAndUp},   {2, &Life::MakeBackup}, {3, &Life::PassTime},
     };
     // A life in which little is removed or open goes on until enough was.
     const auto enough = [&] { return removed_ > steps / 50 && opened_ > steps; };
@@ -295,23 +296,23 @@ class Life {
   }
   void PassTime() { clock_.AdvanceSeconds(static_cast<std::int64_t>(draw_.Below(10'000))); }
 
-  // --- rm
+  // --- What closes
 
   // The exit code; said_ is what it printed. Nothing opens by it.
-  int Rm(Strings arguments) {
-    std::string said = "rm";
-    for (const std::string& argument : arguments) said += " " + argument;
+  int Run(Strings arguments) {
+    std::string said;
+    for (const std::string& argument : arguments) said += argument + " ";
     Note(said);
-    arguments.insert(arguments.begin(), {"rm", "--store", (scratch_ / "store").string()});
+    arguments.insert(arguments.end(), {"--store", (scratch_ / "store").string()});
     if (!closed()) arguments.insert(arguments.end(), {"--rules", "kubelet"});
     const auto before = OpenNow();
     const CommandResult result = RunWaybill(arguments);
     for (const OpenTo& open : OpenNow()) {
-      if (!before.contains(open)) Fail("rm opened " + Describe(open));
+      if (!before.contains(open)) Fail(said + "opened " + Describe(open));
     }
     if (result.exit_code > 1 && result.err.find("begins so") == std::string::npos &&
         result.err.find("runs in this process") == std::string::npos) {
-      Fail("rm ended with " + std::to_string(result.exit_code) + ": " + result.err);
+      Fail(said + "ended with " + std::to_string(result.exit_code) + ": " + result.err);
     }
     if (result.exit_code == 0) ++removed_;
     said_ = result.out;
@@ -331,48 +332,44 @@ class Life {
     }
   }
 
-  void RmRecord() {
+  void CloseImage() {
     const std::string handler = has_handlers_ ? draw_.From(kHandlers) : "";
-    std::vector<std::size_t> which = {draw_.Below(contents_.size())};
-    if (draw_.OneIn(3)) which.push_back(draw_.Below(contents_.size()));
-    Strings arguments;
-    for (const std::size_t i : which) arguments.push_back(Called(contents_[i]));
+    Content& content = AnyContent();
+    const std::string called = Called(content);
+    Strings arguments = {"forget", "image", called};
     if (!handler.empty() || draw_.OneIn(2))
       arguments.insert(arguments.end(), {"--runtime", handler});
     if (draw_.OneIn(8)) {
       arguments.emplace_back("--dry-run");
-      Rm(std::move(arguments));
+      Run(std::move(arguments));
       return;
     }
     // Under the kubelet's rules each spelling is a record of its own.
-    if (Rm(std::move(arguments)) != 0 || !closed()) return;
-    const std::string said = said_;
-    for (const std::size_t i : which) {
-      // An image that is stored by its digest is not found by the first digits of its ID, but
-      // another one may be.
-      const Strings refs = contents_[i].refs();
-      const auto named = [&](const std::string& ref) {
-        return said.find(ref) != std::string::npos;
-      };
-      if (std::ranges::none_of(refs, named)) continue;
-      if (!contents_[i].united) {
-        for (const std::string& ref : refs) Rm({ref, "--runtime", handler});
-      }
-      contents_[i].proven[handler].clear();
-      removed_at_[{contents_[i].id, handler}] = Tick();
+    if (Run(std::move(arguments)) != 0 || !closed()) return;
+    // An image that is stored by its digest is not found by the first digits of its ID, but
+    // another one may be. The command says which, if it was called by something else.
+    const std::string said = said_ + called;
+    const Strings refs = content.refs();
+    const auto named = [&](const std::string& ref) { return said.find(ref) != std::string::npos; };
+    if (std::ranges::none_of(refs, named)) return;
+    if (!content.united) {
+      for (const std::string& ref : refs) Run({"forget", "image", ref, "--runtime", handler});
     }
+    content.proven[handler].clear();
+    removed_at_[{content.id, handler}] = Tick();
   }
-  void RmEntry() {
+  void TakeEntry() {
+    if (!closed()) return;  // the kubelet's rules have no ledger
     Content& content = AnyContent();
     const std::string handler = has_handlers_ ? draw_.From(kHandlers) : "";
     const int code =
-        Rm({"--preloaded", Called(content), "--runtime", handler, "--reason", "not ours"});
-    if (!closed() || code != 0) return;
+        Run({"preload", "remove", Called(content), "--runtime", handler, "--reason", "not ours"});
+    if (code != 0) return;
     // The other handler's copy may be in the ledger still.
     if (!has_handlers_) content.is_public = false;
   }
   // An operator says the truth.
-  void RmIntent() {
+  void DropPulls() {
     const Content& content = AnyContent();
     if (brought_.contains(content.tag) || !closed()) return;
     for (const RunningPull& pull : running_) {
@@ -380,7 +377,10 @@ class Life {
     }
     const std::string handler = has_handlers_ ? draw_.From(kHandlers) : "";
     // A pull that a restart cut off brought nothing here, either.
-    Rm({"--intent", content.tag, "--runtime", handler, "--reason", "no such tag"});
+    for (const OpenPull& pull : Must(store_->ListOpenPulls())) {
+      if (pull.anything || pull.image != content.tag || pull.runtime_handler != handler) continue;
+      Run({"pulls", "drop", std::to_string(pull.id.value), "--reason", "no such tag"});
+    }
   }
 
   // --- The judge
@@ -479,7 +479,7 @@ class Life {
 
 void PlayLives(Rules rules, std::uint64_t lives) {
   const std::uint64_t seed = SeedOfThisRun();
-  const std::uint64_t steps = NumberFromEnv("WAYBILL_RM_STEPS", 400);
+  const std::uint64_t steps = NumberFromEnv("WAYBILL_CLOSING_STEPS", 400);
   for (std::uint64_t i = 0; i < lives; ++i) {
     try {
       Life(seed + i, rules).Play(steps);
