@@ -883,7 +883,7 @@ BOOST_AUTO_TEST_CASE(commands_beside_it_ask_it) {
   BOOST_TEST(node.Tenant(1) == "a");
   const auto forgot = node.Ask("forget", {"secret", "a/pull"});
   BOOST_TEST(forgot.exit_code == 0, forgot.err);
-  BOOST_TEST(Becomes([&] { return node.Tenant(1) != "a"; }));
+  BOOST_TEST(Becomes([&] { return node.Tenant(1) == "closed"; }));
   const auto observed = node.Ask("observe", {"--cri", node.runtime.endpoint()});
   BOOST_TEST(observed.exit_code == 0, observed.err);
   const auto removed =
