@@ -96,10 +96,7 @@ class ForgetCall final : public StoreCall {
     std::optional<Explanation> why;
     auto report = TRY(Forgetting(store_, [&](Writer& writer) -> Result<ForgetReport> {
       what.image_ref = TRY(ResolveRef("REF", what.image_ref, writer.store()));
-      if (kKind == RevocationKind::kImage) {
-        TRY(CheckHandler(writer.store(), what));
-        why = Explained(writer.store(), what);
-      }
+      if (kKind == RevocationKind::kImage) why = Explained(writer.store(), what);
       return writer.owner().Forget(what, change_);
     }));
     auto fields = CountsOf(report);
@@ -119,14 +116,6 @@ class ForgetCall final : public StoreCall {
   }
 
  private:
-  // A handler that vanished may still have a record.
-  static Result<void> CheckHandler(const NodeStore& store, const Revocation& what) {
-    if (store.GetRecord({.image_ref = what.image_ref, .runtime_handler = what.runtime_handler})) {
-      return {};
-    }
-    return TRY(HandlerNames::Of(store)).Check(what.runtime_handler);
-  }
-
   static std::optional<Explanation> Explained(const NodeStore& store, const Revocation& what) {
     auto why = store.Explain({.image = what.image_ref,
                               .image_ref = what.image_ref,

@@ -10,7 +10,6 @@
 #include "bindings/cli/handler_names.h"
 #include "bindings/cli/image_lookup.h"
 #include "bindings/cli/input.h"
-#include "bindings/cli/list_token.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "bindings/cli/handler_names.h"
-#include "bindings/cli/list_token.h"
 #include "bindings/cli/record_json.h"
 
 namespace waybill::cli {

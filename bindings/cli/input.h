@@ -1,4 +1,5 @@
-// The input of a command: a file or standard input, up to a bound.
+// The input of a command: a file or standard input, up to a bound; and which of its names may be
+// quoted.
 
 #ifndef WAYBILL_BINDINGS_CLI_INPUT_H_
 #define WAYBILL_BINDINGS_CLI_INPUT_H_

@@ -1,4 +1,4 @@
-// The node's pool of host IDs, as flags.
+// The node's pool of host IDs, as flags, and what getsubids says of it.
 
 #ifndef WAYBILL_BINDINGS_CLI_USER_NAMESPACE_FLAGS_H_
 #define WAYBILL_BINDINGS_CLI_USER_NAMESPACE_FLAGS_H_
