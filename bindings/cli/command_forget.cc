@@ -111,8 +111,11 @@ class ForgetCall final : public StoreCall {
                                   : " is gone, and is remembered as preloaded"),
            "if that is wrong: waybill preload remove, with a --reason");
     }
-    // An image without a record is open by none.
-    return kKind == RevocationKind::kImage && report.records == 0 ? ExitCode::kNo : ExitCode::kYes;
+    if (kKind != RevocationKind::kImage || report.records > 0) return ExitCode::kYes;
+    (void)out.Flush();
+    Warn("no record opened " + what.image_ref + ForHandler(what.runtime_handler),
+         "if one should have: `waybill list` shows records, `waybill runtimes` runtime handlers");
+    return ExitCode::kNo;
   }
 
  private:
