@@ -54,13 +54,20 @@ class LedgerModel {
   void BeginAnew() { fresh_.reset(); }
   // As MappingModel::Do.
   std::string Do(const Operation& operation, std::uint32_t result);
+  // Whether a store holds what it should. It settles what the model can't know.
+  bool Agrees(const Held& stored);
 
  private:
   bool closed_;
   Held held_;
   std::set<std::string> guesses_;  // records that a list made, and no operator confirmed
   std::set<std::string> words_;    // images that an operator closed
-  std::optional<Held> fresh_;      // written since the token was drawn, if one was
+  // Once closed by an operator, who opened them since. The record may be that of an image that was
+  // gone: any worker's list that has the image makes it as young as that list, and then a prune
+  // with an earlier token lets it stay.
+  std::set<std::string> waited_;
+  std::set<std::string> unsure_;  // of these, pruned or not
+  std::optional<Held> fresh_;     // written since the token was drawn, if one was
 };
 
 class WorkJudge {
