@@ -132,8 +132,12 @@ std::string LedgerModel::Do(const Operation& operation, std::uint32_t result) {
       const auto record_goes = goes(fresh_->records);
       // An operator's closing waits for its image.
       std::erase_if(held_.records, [&](const std::string& one) {
-        if (words_.contains(one) || !record_goes(one)) return false;
-        if (waited_.contains(one)) unsure_.insert(one);
+        if (!record_goes(one)) return false;
+        if (words_.contains(one)) {
+          gone_.insert(one);
+          return false;
+        }
+        if (gone_.contains(one)) unsure_.insert(one);
         return true;
       });
       std::erase_if(guesses_, [&](const std::string& one) { return !held_.records.contains(one); });
@@ -142,7 +146,7 @@ std::string LedgerModel::Do(const Operation& operation, std::uint32_t result) {
     case Kind::kAddPreloaded:
       if (result != std::uint32_t{closed_}) return ref + " was not added to the ledger";
       if (closed_) enter();
-      if (closed_ && words_.erase(ref) != 0) waited_.insert(ref);
+      if (closed_) words_.erase(ref);
       return "";
     case Kind::kRemovePreloaded:
       if (held_.entries.erase(ref) != result) {
@@ -150,9 +154,9 @@ std::string LedgerModel::Do(const Operation& operation, std::uint32_t result) {
       }
       if (result == 0) return "";
       words_.insert(ref);
-      unsure_.erase(ref);
       // What a list guessed is written anew as the operator's word.
-      if (held_.records.insert(ref).second || guesses_.contains(ref)) {
+      if (const bool was_sure = unsure_.erase(ref) == 0;
+          (held_.records.insert(ref).second && was_sure) || guesses_.contains(ref)) {
         if (fresh_) fresh_->records.insert(ref);
         guesses_.erase(ref);
       }
@@ -168,6 +172,7 @@ std::string LedgerModel::Do(const Operation& operation, std::uint32_t result) {
       // A prune removed a record that no list had: a pull of anything.
       if (result == kClosed) {
         held_.records.insert(ref);
+        gone_.erase(ref);
         guesses_.insert(ref);
         if (fresh_) fresh_->records.insert(ref);
       }

@@ -62,10 +62,10 @@ class LedgerModel {
   Held held_;
   std::set<std::string> guesses_;  // records that a list made, and no operator confirmed
   std::set<std::string> words_;    // images that an operator closed
-  // Once closed by an operator, who opened them since. The record may be that of an image that was
-  // gone: any worker's list that has the image makes it as young as that list, and then a prune
-  // with an earlier token lets it stay.
-  std::set<std::string> waited_;
+  // Images that a prune found gone while an operator's closing waited for them. Any worker's list
+  // that has one makes its record as young as that list. A prune with an earlier token then lets
+  // the record stay, if the operator opened the image meanwhile.
+  std::set<std::string> gone_;
   std::set<std::string> unsure_;  // of these, pruned or not
   std::optional<Held> fresh_;     // written since the token was drawn, if one was
 };

@@ -365,11 +365,20 @@ func (c *closedRun) inLedger(ref string) bool {
 	return false
 }
 
-// kubeletIsFull says whether the kubelet's record, which ours lost to judging since, has as many
-// Secrets as make the kubelet refuse one by its coordinates. What proved our answer, proofs judge.
-func (c *closedRun) kubeletIsFull(s step) bool {
+// kubeletIsFull says whether a credential opened our image, which proofs judge, and the kubelet refused
+// the pod since its own record has too many Secrets: then a Secret's coordinates alone no longer match.
+// Ours has fewer, since judging made it anew.
+func (c *closedRun) kubeletIsFull(s step, got answer) bool {
 	record, _, err := c.kubelet.accessor.GetImagePulledRecord(s.ref)
-	return err == nil && record != nil && len(record.CredentialMapping[imageName(s.image)].KubernetesSecrets) >= 100
+	if err != nil || record == nil || got.labels[1] == 0 {
+		return false
+	}
+	known := record.CredentialMapping[imageName(s.image)].KubernetesSecrets
+	return len(known) >= 100 && slices.ContainsFunc(known, func(one kubeletconfig.ImagePullSecret) bool {
+		return slices.ContainsFunc(s.secrets, func(shown kubeletconfig.ImagePullSecret) bool {
+			return one.UID == shown.UID && one.Namespace == shown.Namespace && one.Name == shown.Name
+		})
+	})
 }
 
 func (c *closedRun) look() (found evidence, err error) {
@@ -464,7 +473,7 @@ func (c *closedRun) play(s step) string {
 			if rule == "" {
 				return "no rule explains the answer\n" + d
 			}
-			if want.pull && !got.pull && rule != byLedger && rule != byLists && rule != bySpelling && rule != byForgetting && !c.kubeletIsFull(s) {
+			if want.pull && !got.pull && rule != byLedger && rule != byLists && rule != bySpelling && rule != byForgetting && !(rule == byJudging && c.kubeletIsFull(s, got)) {
 				return fmt.Sprintf("%s opened an image that the kubelet keeps closed\n%s", rule, d)
 			}
 			c.seen[rule].answers++
