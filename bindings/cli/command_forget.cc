@@ -104,15 +104,15 @@ class ForgetCall final : public StoreCall {
       fields.insert(fields.begin(), {"imageRef", "image ref", what.image_ref});
     }
     WriteChange(std::move(fields), change_.dry_run, out);
+    if (kKind != RevocationKind::kImage) return ExitCode::kYes;
+    (void)out.Flush();
     if (why && (why->ledger_entry || why->gone_entry)) {
-      (void)out.Flush();
       Warn(what.image_ref + ForHandler(what.runtime_handler) +
                (why->ledger_entry ? " is in the ledger of preloaded images, and stays open to all"
                                   : " is gone, and is remembered as preloaded"),
            "if that is wrong: waybill preload remove, with a --reason");
     }
-    if (kKind != RevocationKind::kImage || report.records > 0) return ExitCode::kYes;
-    (void)out.Flush();
+    if (report.records > 0) return ExitCode::kYes;
     Warn("no record opened " + what.image_ref + ForHandler(what.runtime_handler),
          "if one should have: `waybill list` shows records, `waybill runtimes` runtime handlers");
     return ExitCode::kNo;
