@@ -66,8 +66,8 @@ ImagePulledRecord RecordOf(std::uint64_t index) {
   return record;
 }
 
-std::vector<ImageOnNode> ListOfImages(std::uint64_t first, std::size_t count) {
-  std::vector<ImageOnNode> list;
+std::vector<ListedImage> ListOfImages(std::uint64_t first, std::size_t count) {
+  std::vector<ListedImage> list;
   list.reserve(count);
   for (std::uint64_t i = first; i < first + count; ++i) {
     list.push_back(

@@ -28,7 +28,7 @@ std::string RepoDigestOf(std::uint64_t index);  // "registry…@sha256:…"
 ImagePullCredentials CredentialsOf(std::uint64_t index);
 ImagePulledRecord RecordOf(std::uint64_t index);
 // An entry for each of the images from `first` on, with a tag and a digest.
-std::vector<ImageOnNode> ListOfImages(std::uint64_t first, std::size_t count);
+std::vector<ListedImage> ListOfImages(std::uint64_t first, std::size_t count);
 
 // The arguments of one decision.
 struct Question {

@@ -25,7 +25,7 @@ using internal::Table;
 constexpr PullId kPull{1};
 
 std::vector<std::byte> IntentOf(std::string_view image) {
-  const auto payload = internal::EncodeOpenPull(
+  const auto payload = internal::EncodeUnresolvedPull(
       {.id = kPull, .image = std::string(image), .began = {1'770'000'000, 0}, .stamp = 1});
   return std::vector<std::byte>(internal::kEnvelopeBytes + (payload.size() + 7) / 8 * 8,
                                 std::byte{0x5a});

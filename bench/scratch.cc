@@ -27,10 +27,10 @@ Scratch::~Scratch() {
   std::filesystem::remove_all(path_, ignored);
 }
 
-OpenOptions ScratchStore::Options() const {
+NodeStoreOptions ScratchStore::Options() const {
   std::filesystem::path witness = directory_;
   witness += ".witness";
-  OpenOptions options{.directory = directory_, .witness = Witness::At(witness)};
+  NodeStoreOptions options{.directory = directory_, .witness = Witness::At(witness)};
   options.images_on_node.emplace();
   options.allow_empty = true;
   return options;

@@ -38,7 +38,7 @@ class ScratchStore {
  public:
   explicit ScratchStore(std::filesystem::path directory) : directory_(std::move(directory)) {}
 
-  OpenOptions Options() const;
+  NodeStoreOptions Options() const;
   void Open() { store_ = Must(NodeStore::Open(Options())); }
   void Close();
   // Writes records 0 to `records` - 1 of the data set by durable commits; their keys come in random

@@ -169,8 +169,8 @@ void AppendList(std::string& json, std::string_view name, const std::vector<T>& 
 }
 
 // By the decoder for what crictl prints, which has the bounds.
-Result<std::vector<ImageOnNode>> ImagesOf(const std::vector<Image>& list) {
-  if (list.empty()) return std::vector<ImageOnNode>{};
+Result<std::vector<ListedImage>> ImagesOf(const std::vector<Image>& list) {
+  if (list.empty()) return std::vector<ListedImage>{};
   std::string json = "{";
   const auto text = [&](const std::string& one) { AppendGoJsonString(one, json); };
   AppendList(json, "images", list, [&](const Image& image) {
@@ -225,8 +225,8 @@ Result<void> CheckSize(const std::string& answer, std::size_t most) {
 
 }  // namespace
 
-Result<std::vector<ImageOnNode>> DecodeImages(const std::string& answer) {
-  return internal::Guarded([&]() -> Result<std::vector<ImageOnNode>> {
+Result<std::vector<ListedImage>> DecodeImages(const std::string& answer) {
+  return internal::Guarded([&]() -> Result<std::vector<ListedImage>> {
     TRY(CheckSize(answer, kMaxListBytes));
     TRY(CheckFieldCount(answer));
     const auto images = TRY(ReadImages(answer, "ListImagesResponse", true));
@@ -234,13 +234,13 @@ Result<std::vector<ImageOnNode>> DecodeImages(const std::string& answer) {
   });
 }
 
-Result<std::optional<ImageOnNode>> DecodeImageStatus(const std::string& answer) {
-  return internal::Guarded([&]() -> Result<std::optional<ImageOnNode>> {
+Result<std::optional<ListedImage>> DecodeImageStatus(const std::string& answer) {
+  return internal::Guarded([&]() -> Result<std::optional<ListedImage>> {
     TRY(CheckSize(answer, kMaxAnswerBytes));
     const auto status = TRY(ReadImages(answer, "ImageStatusResponse", false));
-    if (status.empty()) return std::optional<ImageOnNode>();
+    if (status.empty()) return std::optional<ListedImage>();
     auto images = TRY(ImagesOf(status));
-    return std::optional<ImageOnNode>(std::move(images.front()));
+    return std::optional<ListedImage>(std::move(images.front()));
   });
 }
 

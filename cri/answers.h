@@ -20,9 +20,9 @@ inline constexpr std::size_t kMaxListBytes = kMaxListedImages * 320;
 inline constexpr std::size_t kMaxAnswerBytes = std::size_t{4} << 20;
 
 // ListImagesResponse.
-Result<std::vector<ImageOnNode>> DecodeImages(const std::string& answer);
+Result<std::vector<ListedImage>> DecodeImages(const std::string& answer);
 // ImageStatusResponse. nullopt: the image is not there.
-Result<std::optional<ImageOnNode>> DecodeImageStatus(const std::string& answer);
+Result<std::optional<ListedImage>> DecodeImageStatus(const std::string& answer);
 // StatusResponse. Empty: the runtime names no handlers.
 Result<std::vector<RuntimeHandler>> DecodeHandlers(const std::string& answer);
 // StatusResponse, as `crictl info` prints it: handlers, and the configuration that the runtime

@@ -61,17 +61,17 @@ bool PullEnds::Quiet(std::optional<std::int64_t> began, std::int64_t ended) cons
 }
 
 std::vector<std::string> NotShown(const std::vector<ContainerdImage>& containerd,
-                                  const std::vector<ImageOnNode>& cri) {
+                                  const std::vector<ListedImage>& cri) {
   std::unordered_map<std::string_view, std::string_view> targets;  // of each name
   for (const ContainerdImage& image : containerd) targets.emplace(image.name, image.target);
-  std::unordered_map<std::string_view, const ImageOnNode*> shown;  // by each name
-  for (const ImageOnNode& image : cri) {
+  std::unordered_map<std::string_view, const ListedImage*> shown;  // by each name
+  for (const ListedImage& image : cri) {
     shown.emplace(image.id, &image);
     for (const std::string& tag : image.repo_tags) shown.emplace(tag, &image);
     for (const std::string& digest : image.repo_digests) shown.emplace(digest, &image);
   }
   // When a tag moves, CRI may still show the earlier image.
-  const auto has_target = [&](const ImageOnNode& image, const std::string& target) {
+  const auto has_target = [&](const ListedImage& image, const std::string& target) {
     const auto id = targets.find(image.id);
     if (id != targets.end() && id->second == target) return true;
     return std::any_of(image.repo_digests.begin(), image.repo_digests.end(),

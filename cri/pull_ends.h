@@ -98,7 +98,7 @@ struct ContainerdImage {
 // The names in containerd's list that CRI's list does not show with the same target. Among them are
 // names that CRI never shows, since it can't read the record or spells it otherwise.
 std::vector<std::string> NotShown(const std::vector<ContainerdImage>& containerd,
-                                  const std::vector<ImageOnNode>& cri);
+                                  const std::vector<ListedImage>& cri);
 
 }  // namespace waybill::cri
 

@@ -23,7 +23,7 @@ class Runtime {
   Runtime& operator=(const Runtime&) = delete;
 
   // All images, as DecodeImageList reads them from `crictl images -o json`.
-  virtual Result<std::vector<ImageOnNode>> ListImages() = 0;
+  virtual Result<std::vector<ListedImage>> ListImages() = 0;
 
   // As DecodeRuntimeStatus reads them from `crictl info`. Empty: the runtime names none, as
   // containerd before 2.0.
@@ -33,7 +33,7 @@ class Runtime {
   virtual Result<std::string> Status() = 0;
 
   // The image that `image`, a name, an ID or a repo digest, stands for. nullopt: it is not there.
-  virtual Result<std::optional<ImageOnNode>> ImageStatus(const std::string& image) = 0;
+  virtual Result<std::optional<ListedImage>> ImageStatus(const std::string& image) = 0;
 
  protected:
   Runtime() = default;

@@ -94,7 +94,7 @@ Result<std::unique_ptr<Client>> Client::Connect(const ClientOptions& options) {
   });
 }
 
-Result<std::vector<ImageOnNode>> Client::ListImages() {
+Result<std::vector<ListedImage>> Client::ListImages() {
   auto answer = TRY(
       Call(path_, kImageService, "ListImages", std::string(), kMaxListBytes, timeout_, cancelled_));
   auto images = FromRuntime(path_, "ListImages", DecodeImages(answer));
@@ -106,7 +106,7 @@ Result<std::vector<ImageOnNode>> Client::ListImages() {
   if (!imported) return images;
   std::unordered_set<std::string> ids;
   for (const ImportedImage& image : *imported) ids.insert(image.ids.begin(), image.ids.end());
-  for (ImageOnNode& image : *images) image.imported = ids.contains(image.id);
+  for (ListedImage& image : *images) image.imported = ids.contains(image.id);
   return images;
 }
 
@@ -126,8 +126,8 @@ Result<std::string> Client::Status() {
   return FromRuntime(path_, "Status", DecodeStatus(answer));
 }
 
-Result<std::optional<ImageOnNode>> Client::ImageStatus(const std::string& image) {
-  return internal::Guarded([&]() -> Result<std::optional<ImageOnNode>> {
+Result<std::optional<ListedImage>> Client::ImageStatus(const std::string& image) {
+  return internal::Guarded([&]() -> Result<std::optional<ListedImage>> {
     // ImageStatusRequest: an ImageSpec with the image.
     const std::string request = Field(1, Field(1, image));
     auto answer = TRY(

@@ -36,10 +36,10 @@ class Client final : public Runtime {
 
   // If the runtime is a containerd that is known to tell (1.6 or newer), each image that is proven
   // imported is marked (Containerd::Imported); if it can't be asked just then, none is.
-  Result<std::vector<ImageOnNode>> ListImages() override;
+  Result<std::vector<ListedImage>> ListImages() override;
   Result<std::vector<RuntimeHandler>> RuntimeHandlers() override;
   Result<std::string> Status() override;
-  Result<std::optional<ImageOnNode>> ImageStatus(const std::string& image) override;
+  Result<std::optional<ListedImage>> ImageStatus(const std::string& image) override;
 
   // unix:///run/containerd/containerd.sock
   const std::string& endpoint() const { return endpoint_; }

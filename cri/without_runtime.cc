@@ -14,10 +14,10 @@ Error Without() {
 }  // namespace
 
 Result<std::unique_ptr<Client>> Client::Connect(const ClientOptions&) { return Without(); }
-Result<std::vector<ImageOnNode>> Client::ListImages() { return Without(); }
+Result<std::vector<ListedImage>> Client::ListImages() { return Without(); }
 Result<std::vector<RuntimeHandler>> Client::RuntimeHandlers() { return Without(); }
 Result<std::string> Client::Status() { return Without(); }
-Result<std::optional<ImageOnNode>> Client::ImageStatus(const std::string&) { return Without(); }
+Result<std::optional<ListedImage>> Client::ImageStatus(const std::string&) { return Without(); }
 
 class ImageEvents::Stream {};
 

@@ -70,7 +70,7 @@ Findings UsernsMappingsCheck(const Node& node);
 Findings UsernsMountsCheck(const Node& node);
 Findings UsernsHandlersCheck(const Node& node);
 // The host IDs that the kubelet gives to pods, as it finds them. kUnavailable: files do not say it.
-Result<UserNamespacePool> PoolOf(const Node& node);
+Result<IdPool> PoolOf(const Node& node);
 // Those that the kubelet's own files give to pods; length 0: the file can't be read.
 Result<std::vector<PodIds>> HostIdsInFiles(const Node& node);
 // userns_processes.cc

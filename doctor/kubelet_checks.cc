@@ -106,12 +106,12 @@ Findings KubeletPolicyCheck(const Node& node) {
                  RestartAfter("turn the gate on (featureGates)"))};
   }
   const std::string name = text && !text->empty() ? *text : "NeverVerifyPreloadedImages";
-  const auto mode = ParseVerificationMode(name);
+  const auto mode = ParseVerification(name);
   if (!mode) {
     return {Fail(name + " is no policy: such a kubelet does not start",
                  RestartAfter("correct " + std::string(kPolicy)))};
   }
-  if (*mode == VerificationMode::kNeverVerify) {
+  if (*mode == Verification::kNeverVerify) {
     return {VerifiesNothing("NeverVerify: the kubelet verifies nothing",
                             RestartAfter("take NeverVerify out"))};
   }
@@ -119,7 +119,7 @@ Findings KubeletPolicyCheck(const Node& node) {
     return {Fail("the kubelet does not start: " + made.error().message,
                  RestartAfter("correct " + std::string(kAllowlist)))};
   }
-  if (*mode != VerificationMode::kNeverVerifyAllowlistedImages) return {Ok(name)};
+  if (*mode != Verification::kNeverVerifyAllowlistedImages) return {Ok(name)};
   const auto wide = WidePatterns(patterns);
   if (wide.empty()) return {Ok(name + ", " + Count(patterns.size(), "pattern"))};
   return {Warn("all images of " + wide.front() + " are open to every pod" +

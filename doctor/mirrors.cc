@@ -29,7 +29,7 @@ std::set<std::string> NamesOn(const Node& node) {
   std::set<std::string> images = ReadKubeletRecords(node).images;
   if (images.empty()) {
     if (const auto& listed = node.Images()) {
-      for (const ImageOnNode& image : *listed) {
+      for (const ListedImage& image : *listed) {
         images.insert(image.repo_tags.begin(), image.repo_tags.end());
         images.insert(image.repo_digests.begin(), image.repo_digests.end());
       }

@@ -363,7 +363,7 @@ const Result<KubeletVersion>& Node::Version() const {
   return *version_;
 }
 
-const Result<std::vector<ImageOnNode>>& Node::Images() const {
+const Result<std::vector<ListedImage>>& Node::Images() const {
   if (!images_) images_ = runtime_ ? (*runtime_)->ListImages() : runtime_.error();
   return *images_;
 }

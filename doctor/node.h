@@ -153,7 +153,7 @@ class Node {
   // "containerd v2.4.2"; empty: none answers.
   const std::string& runtime_name() const { return runtime_name_; }
   // Asked once.
-  const Result<std::vector<ImageOnNode>>& Images() const;
+  const Result<std::vector<ListedImage>>& Images() const;
   // How it is configured to pull: by its answer, and by files. Read once.
   const Result<RuntimePulls>& Pulls() const;
 
@@ -190,7 +190,7 @@ class Node {
   std::string runtime_name_;
   mutable std::optional<Result<StoreFacts>> facts_;
   mutable std::optional<Result<KubeletVersion>> version_;
-  mutable std::optional<Result<std::vector<ImageOnNode>>> images_;
+  mutable std::optional<Result<std::vector<ListedImage>>> images_;
   mutable std::optional<Result<RuntimePulls>> pulls_;
 };
 

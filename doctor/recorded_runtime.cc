@@ -29,7 +29,7 @@ Result<std::string> RecordedRuntime::Name() const {
   return name + " " + version.TextAt("runtimeVersion");
 }
 
-Result<std::vector<ImageOnNode>> RecordedRuntime::ListImages() {
+Result<std::vector<ListedImage>> RecordedRuntime::ListImages() {
   const auto text = TRY(ReadAnswer(folder_, "images.json"));
   return DecodeImageList(text);
 }
@@ -41,17 +41,17 @@ Result<std::vector<RuntimeHandler>> RecordedRuntime::RuntimeHandlers() {
 
 Result<std::string> RecordedRuntime::Status() { return ReadAnswer(folder_, "info.json"); }
 
-Result<std::optional<ImageOnNode>> RecordedRuntime::ImageStatus(const std::string& image) {
+Result<std::optional<ListedImage>> RecordedRuntime::ImageStatus(const std::string& image) {
   const auto images = TRY(ListImages());
   const auto has = [&](const std::vector<std::string>& names) {
     return std::find(names.begin(), names.end(), image) != names.end();
   };
-  for (const ImageOnNode& listed : images) {
+  for (const ListedImage& listed : images) {
     if (listed.id == image || has(listed.repo_tags) || has(listed.repo_digests)) {
       return std::optional(listed);
     }
   }
-  return std::optional<ImageOnNode>();
+  return std::optional<ListedImage>();
 }
 
 }  // namespace waybill::doctor

@@ -23,10 +23,10 @@ class RecordedRuntime final : public cri::Runtime {
 
   // "containerd v2.4.2".
   Result<std::string> Name() const;
-  Result<std::vector<ImageOnNode>> ListImages() override;
+  Result<std::vector<ListedImage>> ListImages() override;
   Result<std::vector<RuntimeHandler>> RuntimeHandlers() override;
   Result<std::string> Status() override;
-  Result<std::optional<ImageOnNode>> ImageStatus(const std::string& image) override;
+  Result<std::optional<ListedImage>> ImageStatus(const std::string& image) override;
 
  private:
   std::filesystem::path folder_;

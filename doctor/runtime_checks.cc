@@ -44,7 +44,7 @@ Findings RuntimeVersionCheck(const Node& node) {
   }
   if (const auto& images = node.Images()) {
     const auto pinned = std::count_if(images->begin(), images->end(),
-                                      [](const ImageOnNode& image) { return image.pinned; });
+                                      [](const ListedImage& image) { return image.pinned; });
     seen += ", " + Count(images->size(), "image") + ", " + std::to_string(pinned) + " pinned";
   }
   return {Ok(seen)};
@@ -56,7 +56,7 @@ Findings RuntimeImageRefsCheck(const Node& node) {
   const KubeletRecords records = ReadKubeletRecords(node);
   // What the record of an image is found under, by what it spells.
   std::map<std::string, std::string> by_spelling;
-  for (const ImageOnNode& image : *images) by_spelling[internal::SpellingOf(image.id)] = image.id;
+  for (const ListedImage& image : *images) by_spelling[internal::SpellingOf(image.id)] = image.id;
   std::size_t missed = 0;
   std::string example;
   for (const std::string& ref : records.refs) {
@@ -74,7 +74,7 @@ Findings RuntimeImageRefsCheck(const Node& node) {
         "a kubelet does not find these records, and may take the images for preloaded: "
         "pull them again, or guard the node with waybill, which knows both spellings")};
   }
-  const bool prefixed = std::all_of(images->begin(), images->end(), [](const ImageOnNode& image) {
+  const bool prefixed = std::all_of(images->begin(), images->end(), [](const ListedImage& image) {
     return image.id.starts_with("sha256:");
   });
   return {Ok(prefixed ? "image refs are image IDs with sha256:" : "image refs are image IDs")};

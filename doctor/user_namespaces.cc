@@ -121,7 +121,7 @@ bool IsOff(const Node& node) {
 
 }  // namespace
 
-Result<UserNamespacePool> PoolOf(const Node& node) {
+Result<IdPool> PoolOf(const Node& node) {
   if (!node.settings()) return node.settings().error();
   SubordinateIds found;
   const auto users = TRY(node.Read("/etc/passwd", std::size_t{16} << 20));

@@ -93,7 +93,7 @@ std::string Named(const std::string& pod) { return pod.empty() ? "a lost pod" : 
 // What pods were given, and what runs with it.
 struct Ranges {
   std::vector<PodIds> all = {};
-  std::optional<UserNamespacePool> pool = {};
+  std::optional<IdPool> pool = {};
   Pods seen = {};
   Pods whole = {};  // of which a process has the whole range
 

@@ -124,7 +124,7 @@ Findings WaybillBackupCheck(const Node& node) {
   if (node.store().empty()) return {};
   const auto directory = node.Resolve(node.store());
   if (!directory) return {Unknown(directory.error())};
-  const auto backups = ListBackups(*directory);
+  const auto backups = BackupsOf(*directory);
   if (!backups) return {Unknown(backups.error())};
   if (backups->empty()) return {Ok("none in the store's directory")};
   const auto made = ChangedAt(backups->front().path);

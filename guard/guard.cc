@@ -213,7 +213,7 @@ Result<void> Guard::GoOnWithoutList(const Error& error) {
   return PutRight();
 }
 
-bool Guard::NothingChanged(const std::vector<ImageOnNode>& images) const {
+bool Guard::NothingChanged(const std::vector<ListedImage>& images) const {
   if (life_.wants_list || life_.starting || !listed_.known() || listed_.images() != images) {
     return false;
   }
@@ -227,13 +227,13 @@ Result<std::vector<BootTime>> Guard::EndsOfPulls() const {
   auto pulls = TRY(store().ListOpenPulls());
   const BootTime now = life_.options.store.boot_clock();
   std::vector<BootTime> ends;
-  for (const OpenPull& pull : pulls) {
+  for (const UnresolvedPull& pull : pulls) {
     if (pull.ended && pull.ended_at.boot_id == now.boot_id) ends.push_back(pull.ended_at);
   }
   return ends;
 }
 
-Result<void> Guard::TakeList(const ListToken& token, Result<std::vector<ImageOnNode>> list,
+Result<void> Guard::TakeList(const ListToken& token, Result<std::vector<ListedImage>> list,
                              EndedPulls ended) {
   if (!life_.starting) {
     TRY(CheckNoneInside(kubelet_directory(), life_.options.store.directory));
@@ -265,7 +265,7 @@ Result<void> Guard::TakeList(const ListToken& token, Result<std::vector<ImageOnN
   return Survive(std::move(judged), "judge the list of images");
 }
 
-Result<void> Guard::Judge(const ListToken& token, std::vector<ImageOnNode> images,
+Result<void> Guard::Judge(const ListToken& token, std::vector<ListedImage> images,
                           EndedPulls ended) {
   TRY(pulls_.Settle(images));
   TRY(taken_over_.TakeOverUnproven(&images));
@@ -294,8 +294,8 @@ Result<void> Guard::Judge(const ListToken& token, std::vector<ImageOnNode> image
   return {};
 }
 
-void Guard::TellJudged(const std::vector<JudgedImage>& judged) {
-  for (const JudgedImage& image : judged) {
+void Guard::TellJudged(const std::vector<ClassifiedImage>& judged) {
+  for (const ClassifiedImage& image : judged) {
     if (image.preloaded) {
       life_.Log(LogLevel::kInfo, image.name + " came without the kubelet: " + image.because);
     } else if (!pulls_.IsRunning(image.name)) {

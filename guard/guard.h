@@ -68,7 +68,7 @@ class Guard {
 
   // A list of images: draw the token, make the list, hand both over. `list` may be an error.
   Result<ListToken> BeginList() const { return store().BeginList(); }
-  Result<void> TakeList(const ListToken& token, Result<std::vector<ImageOnNode>> list,
+  Result<void> TakeList(const ListToken& token, Result<std::vector<ListedImage>> list,
                         EndedPulls ended = {});
   // When pulls ended whose images may still come, in this boot.
   Result<std::vector<BootTime>> EndsOfPulls() const;
@@ -121,9 +121,9 @@ class Guard {
   Result<void> NarrowFolders();
   std::string Wide() const;
   // Since the last list was judged.
-  bool NothingChanged(const std::vector<ImageOnNode>& images) const;
-  Result<void> Judge(const ListToken& token, std::vector<ImageOnNode> images, EndedPulls ended);
-  void TellJudged(const std::vector<JudgedImage>& judged);
+  bool NothingChanged(const std::vector<ListedImage>& images) const;
+  Result<void> Judge(const ListToken& token, std::vector<ListedImage> images, EndedPulls ended);
+  void TellJudged(const std::vector<ClassifiedImage>& judged);
   void TellPutBack(const std::set<std::string>& removed);
   Result<void> PutRight();
 

@@ -94,12 +94,12 @@ struct GuardOptions {
   std::filesystem::path kubelet_directory;
   // The store's directory, and how it is opened. The guard sets what it needs: rules, the kubelet's
   // directories, gaps. Witness::Remembered: waybill-guard/witness in image_manager.
-  OpenOptions store = {.witness = Witness::Remembered()};
+  NodeStoreOptions store = {.witness = Witness::Remembered()};
   // The runtime's complete list of images. Missing: the guard goes by records and ledger alone.
-  std::function<Result<std::vector<ImageOnNode>>()> list_images;
+  std::function<Result<std::vector<ListedImage>>()> list_images;
   // Who checks the credentials of a pull of an image of that name at present. Missing: nobody
   // knows.
-  std::function<ProofChecker(const std::string&)> who_checks;
+  std::function<VerifiedBy(const std::string&)> who_checks;
   // Whether to ask once more, after a start's list failed or was empty though it can't be. Missing:
   // no.
   std::function<bool(const Error&)> try_again;

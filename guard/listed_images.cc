@@ -13,7 +13,7 @@ constexpr std::int64_t kNamesMayCome = 3 * kNanosecondsPerSecond;
 
 }  // namespace
 
-void AddSpellings(const ImageOnNode& image, std::set<std::string>& spellings) {
+void AddSpellings(const ListedImage& image, std::set<std::string>& spellings) {
   spellings.insert(internal::SpellingOf(image.id));
   for (const std::string& digest : image.repo_digests) {
     spellings.insert(internal::SpellingOf(digest));
@@ -22,7 +22,7 @@ void AddSpellings(const ImageOnNode& image, std::set<std::string>& spellings) {
 
 bool ListedImages::Has(const std::string& image_ref) const {
   const std::string spelling = internal::SpellingOf(image_ref);
-  return std::ranges::any_of(images_, [&](const ImageOnNode& image) {
+  return std::ranges::any_of(images_, [&](const ListedImage& image) {
     return internal::SpellingOf(image.id) == spelling;
   });
 }
@@ -30,7 +30,7 @@ bool ListedImages::Has(const std::string& image_ref) const {
 std::optional<std::string> ListedImages::StringOf(const std::string& name) {
   if (!strings_) {
     strings_.emplace();
-    for (const ImageOnNode& image : images_) {
+    for (const ListedImage& image : images_) {
       for (const std::string& tag : image.repo_tags) {
         for (const std::string& string : internal::EquivalentImages(tag)) {
           strings_->emplace(RecordNameOf(string), string);
@@ -42,16 +42,16 @@ std::optional<std::string> ListedImages::StringOf(const std::string& name) {
   return at == strings_->end() ? std::nullopt : std::optional(at->second);
 }
 
-Result<std::vector<ImageOnNode>> ListedImages::WithoutNameless(
-    const std::vector<ImageOnNode>& images) {
+Result<std::vector<ListedImage>> ListedImages::WithoutNameless(
+    const std::vector<ListedImage>& images) {
   if (life_.starting) {
     nameless_.clear();
     return images;
   }
-  std::vector<ImageOnNode> named;
+  std::vector<ListedImage> named;
   std::map<std::string, std::int64_t> nameless;
   const std::int64_t now = life_.Now();
-  for (const ImageOnNode& image : images) {
+  for (const ListedImage& image : images) {
     if (image.repo_tags.empty() && image.repo_digests.empty()) {
       auto why = TRY(life_.store->Explain({.image = image.id, .image_ref = image.id}));
       const bool known = why.recorded || why.ledger_entry;
@@ -69,7 +69,7 @@ Result<std::vector<ImageOnNode>> ListedImages::WithoutNameless(
   return named;
 }
 
-void ListedImages::Take(std::vector<ImageOnNode> images) {
+void ListedImages::Take(std::vector<ListedImage> images) {
   known_ = true;
   images_ = std::move(images);
   strings_.reset();

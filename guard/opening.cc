@@ -45,8 +45,8 @@ Result<bool> OnlyWasHere(const std::filesystem::path& kubelet_directory) {
 }
 
 // `there`: the store was made before.
-OpenOptions OptionsOf(const Life& life, bool there, bool lost_all) {
-  OpenOptions options = life.options.store;
+NodeStoreOptions OptionsOf(const Life& life, bool there, bool lost_all) {
+  NodeStoreOptions options = life.options.store;
   options.rules = Rules::kClosed;
   options.images_on_node.reset();
   options.kubelet_directory = there ? std::filesystem::path() : life.options.kubelet_directory;
@@ -61,7 +61,7 @@ OpenOptions OptionsOf(const Life& life, bool there, bool lost_all) {
   return options;
 }
 
-Result<std::unique_ptr<NodeStore>> Open(const Life& life, OpenOptions options) {
+Result<std::unique_ptr<NodeStore>> Open(const Life& life, NodeStoreOptions options) {
   const bool is_own_place = options.witness.kind() == Witness::Kind::kRemembered;
   if (is_own_place) {
     // Not at the place where `waybill start` puts the witness of its own store.
@@ -87,16 +87,16 @@ Result<std::unique_ptr<NodeStore>> Open(const Life& life, OpenOptions options) {
 bool LostSomething(const NodeStore& store) {
   auto trust = store.GetTrust();
   if (!trust) return true;
-  std::vector<std::pair<TrustKind, std::string>> reasons;
-  for (const TrustEvent& event : trust->journal) {
-    if (event.action == TrustAction::kTrust) reasons.clear();
-    if (event.action == TrustAction::kDistrust) reasons.emplace_back(event.kind, event.reason);
-    if (event.action == TrustAction::kTakenBack) {
+  std::vector<std::pair<DegradedKind, std::string>> reasons;
+  for (const DegradedEvent& event : trust->journal) {
+    if (event.action == DegradedAction::kTrust) reasons.clear();
+    if (event.action == DegradedAction::kDistrust) reasons.emplace_back(event.kind, event.reason);
+    if (event.action == DegradedAction::kTakenBack) {
       std::erase(reasons, std::pair(event.kind, event.reason));
     }
   }
   return std::ranges::any_of(reasons, [](const auto& reason) {
-    return reason.first != TrustKind::kGap && reason.first != TrustKind::kImportUnfinished;
+    return reason.first != DegradedKind::kGap && reason.first != DegradedKind::kImportUnfinished;
   });
 }
 
@@ -121,7 +121,7 @@ void TellOfFormerStore(const Life& life, const std::filesystem::path& witness) {
 }
 
 void TellOpened(const Life& life, bool lost_all) {
-  const RecoveryReport& report = life.store->recovery_report();
+  const OpeningReport& report = life.store->recovery_report();
   for (const auto* lines : {&report.findings, &report.warnings, &report.import.problems}) {
     for (const std::string& line : *lines) life.Log(LogLevel::kWarning, line);
   }
@@ -172,7 +172,7 @@ Result<void> OpenStore(Life& life, Session& session, bool lost_all, Left& left) 
   // At a first start the store's own import takes the files over.
   life.gap = there && !fits;
   lost_all = lost_all && !there;
-  OpenOptions options = OptionsOf(life, there, lost_all);
+  NodeStoreOptions options = OptionsOf(life, there, lost_all);
   if (was_aside) options.gap = Gap::kYes;
   auto store = Open(life, std::move(options));
   if (!store) {

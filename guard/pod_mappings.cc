@@ -33,7 +33,7 @@ Result<void> PodMappings::PutRight() {
     TRY(known ? Result<void>() : Take(file.pod_uid));
   }
   auto allocations = TRY(life_.store->ListUserNamespaces());
-  for (const UserNamespaceAllocation& allocation : allocations) {
+  for (const PodMapping& allocation : allocations) {
     const auto file = std::ranges::find(files, allocation.pod_uid, &internal::UsernsFile::pod_uid);
     const HostIdRange range{allocation.host_id, allocation.length};
     if (file != files.end() && file->mapping == range) continue;
@@ -49,7 +49,7 @@ Result<void> PodMappings::PutRight() {
 
 // A kubelet cleans up after pods that are gone; if a pod's directory vanished, it would give the
 // pod's IDs to another.
-Result<void> PodMappings::Write(const UserNamespaceAllocation& allocation) {
+Result<void> PodMappings::Write(const PodMapping& allocation) {
   const std::filesystem::path directory = pods_ / allocation.pod_uid;
   for (const std::filesystem::path& path : {pods_, directory}) {
     if (::mkdir(path.c_str(), 0750) != 0 && errno != EEXIST) {
@@ -86,7 +86,7 @@ Result<void> PodMappings::Compare() {
     TRY(Take(file.pod_uid));
   }
   auto allocations = TRY(life_.store->ListUserNamespaces());
-  for (const UserNamespaceAllocation& allocation : allocations) {
+  for (const PodMapping& allocation : allocations) {
     if (IsDirectoryItself(pods_ / allocation.pod_uid)) continue;
     TRY(life_.store->ReleaseUserNamespace(allocation.pod_uid));
   }
@@ -124,7 +124,7 @@ Result<void> PodMappings::Take(const std::string& pod) {
 // missed.
 Result<void> PodMappings::FreeOfGonePods(const std::string& pod, const HostIdRange& range) {
   auto allocations = TRY(life_.store->ListUserNamespaces());
-  for (const UserNamespaceAllocation& other : allocations) {
+  for (const PodMapping& other : allocations) {
     const bool overlaps = other.host_id < range.first + range.length &&
                           range.first < std::uint64_t{other.host_id} + other.length;
     if (!overlaps || other.pod_uid == pod || IsDirectoryItself(pods_ / other.pod_uid)) continue;

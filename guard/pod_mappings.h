@@ -29,7 +29,7 @@ class PodMappings {
  private:
   Result<void> Take(const std::string& pod);
   Result<void> WatchPod(const std::string& pod);
-  Result<void> Write(const UserNamespaceAllocation& allocation);
+  Result<void> Write(const PodMapping& allocation);
   Result<void> FreeOfGonePods(const std::string& pod, const HostIdRange& range);
 
   static std::filesystem::path PodsOf(const std::filesystem::path& kubelet_directory);

@@ -73,7 +73,7 @@ Result<void> Pulls::TakeOverUnreadable(const std::string& name, const RecordFile
     TRY(has ? Result<void>() : NoteUnknown(other));
   }
   auto pulls = TRY(life_.store->ListOpenPulls());
-  const bool is_known = std::ranges::any_of(pulls, [&](const OpenPull& pull) {
+  const bool is_known = std::ranges::any_of(pulls, [&](const UnresolvedPull& pull) {
     return !pull.anything && RecordNameOf(pull.image) == name;
   });
   life_.wants_list = true;
@@ -184,14 +184,14 @@ std::size_t Pulls::CountOfRepository(const std::string& image) const {
   return static_cast<std::size_t>(running + std::ranges::count_if(ended_, is_of_it));
 }
 
-Result<void> Pulls::Settle(const std::vector<ImageOnNode>& images) {
+Result<void> Pulls::Settle(const std::vector<ListedImage>& images) {
   std::vector<Ended> left;
   for (const Ended& pull : ended_) {
     if (life_.Hurries() && !life_.starting) {
       left.push_back(pull);
       continue;
     }
-    const ImageOnNode* const image = ImageOf(pull, images);
+    const ListedImage* const image = ImageOf(pull, images);
     if (image != nullptr && CountOfRepository(pull.image) == 1) {
       TRY(life_.store->RecordImagePulled({.image = pull.image, .image_ref = pull.image_ref},
                                          std::nullopt, {.pull = pull.id, .image = *image}));
@@ -211,13 +211,13 @@ Result<void> Pulls::Settle(const std::vector<ImageOnNode>& images) {
 
 // The listed image with the pull's ref. The pull brought it only if the runtime lists it under the
 // pull's own name; nullptr: it does not.
-const ImageOnNode* Pulls::ImageOf(const Ended& pull, const std::vector<ImageOnNode>& images) {
+const ListedImage* Pulls::ImageOf(const Ended& pull, const std::vector<ListedImage>& images) {
   const auto full = NormaliseImage(pull.image);
   const auto names = [&](const std::string& name) {
     return name == pull.image || (full && name == *full);
   };
-  const ImageOnNode* found = nullptr;
-  for (const ImageOnNode& image : images) {
+  const ListedImage* found = nullptr;
+  for (const ListedImage& image : images) {
     if (internal::SpellingOf(image.id) != internal::SpellingOf(pull.image_ref)) continue;
     if (std::ranges::any_of(image.repo_tags, names) ||
         std::ranges::any_of(image.repo_digests, names)) {
@@ -260,7 +260,7 @@ Result<void> Pulls::EndAll() {
 Result<void> Pulls::Plan(const std::set<std::string>& preloaded) {
   auto pulls = TRY(life_.store->ListOpenPulls());
   std::set<std::string> open_names;  // of images that are open by the ledger
-  for (const ImageOnNode& image : listed_.images()) {
+  for (const ListedImage& image : listed_.images()) {
     if (!preloaded.contains(RecordNameOf(image.id))) continue;
     open_names.insert(image.repo_tags.begin(), image.repo_tags.end());
     open_names.insert(image.repo_digests.begin(), image.repo_digests.end());
@@ -274,7 +274,7 @@ Result<void> Pulls::Plan(const std::set<std::string>& preloaded) {
     return !named.digest.empty() && open_names.contains(named.repository + "@" + named.digest);
   };
   wanted_.clear();
-  for (const OpenPull& pull : pulls) {
+  for (const UnresolvedPull& pull : pulls) {
     if (pull.anything || !pull.runtime_handler.empty()) continue;
     const std::string name = RecordNameOf(pull.image);
     if (!running_.contains(name) && names_open(pull.image)) continue;

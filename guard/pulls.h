@@ -37,7 +37,7 @@ class Pulls {
   // A list was taken. It may have been made before what the kubelet did last.
   void CountList() { ++lists_; }
   // Ends the pulls that this list shows to have ended, and those that it can't settle any more.
-  Result<void> Settle(const std::vector<ImageOnNode>& images);
+  Result<void> Settle(const std::vector<ListedImage>& images);
   // Whether a pull of that name runs.
   bool IsRunning(const std::string& name) const;
   // Ends the running pulls as of unknown end; with `before`, only those that began before it.
@@ -74,7 +74,7 @@ class Pulls {
   Result<void> Missed(const std::string& name);
   std::optional<std::string> StringOf(const std::string& name) const;
   Result<void> End(const std::string& image, PullId id);
-  static const ImageOnNode* ImageOf(const Ended& pull, const std::vector<ImageOnNode>& images);
+  static const ListedImage* ImageOf(const Ended& pull, const std::vector<ListedImage>& images);
   std::size_t CountOfRepository(const std::string& image) const;
 
   Life& life_;

@@ -11,7 +11,7 @@ Result<void> RecordPlan::Make() {
   std::map<std::string, ImagePulledRecord> records;
   std::set<std::string> preloaded;
   std::set<std::string> listed;  // by spelling
-  for (const ImageOnNode& image : listed_.images()) {
+  for (const ListedImage& image : listed_.images()) {
     if (image.id.empty()) continue;
     auto record = TRY(RecordFor(image));
     AddSpellings(image, listed);
@@ -24,8 +24,8 @@ Result<void> RecordPlan::Make() {
   }
   // For images that are newer than the list, or if there is no list.
   auto ledger = TRY(life_.store->ListLedger());
-  std::erase_if(ledger, [](const LedgerEntry& entry) { return entry.absent_since.has_value(); });
-  for (const LedgerEntry& entry : ledger) listed.insert(internal::SpellingOf(entry.image_ref));
+  std::erase_if(ledger, [](const PreloadedImage& entry) { return entry.absent_since.has_value(); });
+  for (const PreloadedImage& entry : ledger) listed.insert(internal::SpellingOf(entry.image_ref));
   life_.status.presumed = static_cast<std::uint64_t>(std::ranges::count_if(ledger, IsPresumed));
   auto all = TRY(life_.store->ListRecords());
   for (ImagePulledRecord& record : all) {
@@ -42,7 +42,7 @@ Result<void> RecordPlan::Make() {
 }
 
 // What the file of a listed image must say; nullopt: there must be none.
-Result<std::optional<ImagePulledRecord>> RecordPlan::RecordFor(const ImageOnNode& image) const {
+Result<std::optional<ImagePulledRecord>> RecordPlan::RecordFor(const ListedImage& image) const {
   const std::string& shown = image.repo_tags.empty() ? image.id : image.repo_tags.front();
   const ImageCopy copy = {.image = shown, .image_ref = image.id};
   auto why = TRY(life_.store->Explain(copy));

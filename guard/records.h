@@ -39,7 +39,7 @@ class RecordPlan {
   std::string FileOf(ImagePulledRecord record) const;
 
  private:
-  Result<std::optional<ImagePulledRecord>> RecordFor(const ImageOnNode& image) const;
+  Result<std::optional<ImagePulledRecord>> RecordFor(const ListedImage& image) const;
 
   Life& life_;
   const ListedImages& listed_;
@@ -67,9 +67,9 @@ class RecordsTakenOver {
 
   // Before a list is judged: takes over records of its images that were left to it. Without a list
   // (nullptr) any of them may be about an image on the node.
-  Result<void> TakeOverUnproven(const std::vector<ImageOnNode>* images);
+  Result<void> TakeOverUnproven(const std::vector<ListedImage>* images);
   // Likewise: finds out which images unreadable files are about, and closes them.
-  Result<void> CloseDamaged(const std::vector<ImageOnNode>& images);
+  Result<void> CloseDamaged(const std::vector<ListedImage>& images);
 
   // A record that nobody has time to take over; and one that was left like that. Not `believed`: it
   // only shows that its image was pulled.

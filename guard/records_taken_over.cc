@@ -114,13 +114,13 @@ Result<bool> RecordsTakenOver::Put(const ImagePulledRecord& record, const std::s
 ProofTerms RecordsTakenOver::TermsOf(const ImagePulledRecord& proven) const {
   // How the runtime was configured before this start is not known.
   if (life_.starting || !life_.options.who_checks || proven.credential_mapping.empty()) return {};
-  ProofTerms terms = {.checker = ProofChecker::kRegistry};
+  ProofTerms terms = {.checker = VerifiedBy::kRegistry};
   for (const auto& [image, credentials] : proven.credential_mapping) {
-    const ProofChecker checker = life_.options.who_checks(image);
-    if (checker == ProofChecker::kRegistry) continue;
+    const VerifiedBy checker = life_.options.who_checks(image);
+    if (checker == VerifiedBy::kRegistry) continue;
     // Not of one kind: what is said of all must be true of each.
-    const bool fits = terms.checker == ProofChecker::kRegistry || terms.checker == checker;
-    terms.checker = fits ? checker : ProofChecker::kUnknown;
+    const bool fits = terms.checker == VerifiedBy::kRegistry || terms.checker == checker;
+    terms.checker = fits ? checker : VerifiedBy::kUnknown;
     if (!fits) break;
   }
   return terms;
@@ -142,10 +142,10 @@ Result<void> RecordsTakenOver::Gone(const std::string& name) {
   return {};
 }
 
-Result<void> RecordsTakenOver::TakeOverUnproven(const std::vector<ImageOnNode>* images) {
+Result<void> RecordsTakenOver::TakeOverUnproven(const std::vector<ListedImage>* images) {
   std::set<std::string> listed;
   if (images != nullptr) {
-    for (const ImageOnNode& image : *images) AddSpellings(image, listed);
+    for (const ListedImage& image : *images) AddSpellings(image, listed);
   }
   while (!unproven_.empty()) {
     if (life_.Hurries() && !life_.starting) return {};
@@ -160,10 +160,10 @@ Result<void> RecordsTakenOver::TakeOverUnproven(const std::vector<ImageOnNode>* 
   return {};
 }
 
-Result<void> RecordsTakenOver::CloseDamaged(const std::vector<ImageOnNode>& images) {
+Result<void> RecordsTakenOver::CloseDamaged(const std::vector<ListedImage>& images) {
   // If anything fails here, the next list repeats it; nothing is judged before.
   std::set<std::string> left = damaged_;
-  for (const ImageOnNode& image : images) {
+  for (const ListedImage& image : images) {
     std::vector<std::string> refs = internal::PlainSpellings(image.id);
     refs.insert(refs.end(), image.repo_digests.begin(), image.repo_digests.end());
     for (const std::string& ref : refs) {

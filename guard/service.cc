@@ -82,7 +82,7 @@ class Asked {
   // Ends the call that waits, from another thread.
   void Cancel() { cancelled_ = true; }
 
-  Result<std::vector<ImageOnNode>> ListImages() {
+  Result<std::vector<ListedImage>> ListImages() {
     if (!client_) {
       client_ = TRY(cri::Client::Connect(options_));
       // Of several possible runtimes, the one that answered first is kept.
@@ -98,9 +98,7 @@ class Asked {
     return list;
   }
   // Also while another thread asks.
-  ProofChecker WhoChecked(const std::string& image_name) const {
-    return who_checks_.Of(image_name);
-  }
+  VerifiedBy WhoChecked(const std::string& image_name) const { return who_checks_.Of(image_name); }
   // With an endpoint, once the runtime has answered.
   const cri::ClientOptions& options() const { return options_; }
 
@@ -140,7 +138,7 @@ class AskedOfPulls {
     }
   }
   // What to tell the guard beside that list.
-  EndedPulls With(const std::vector<ImageOnNode>& list) {
+  EndedPulls With(const std::vector<ListedImage>& list) {
     if (!quiet_.quiet_until) return {};
     quiet_.names_to_come = cri::NotShown(images_, list);
     return std::exchange(quiet_, {});
@@ -182,15 +180,15 @@ class BackgroundList {
   }
 
   // After fd() was readable.
-  Result<std::vector<ImageOnNode>> Take() {
+  Result<std::vector<ListedImage>> Take() {
     eventfd_t count = 0;
     static_cast<void>(::eventfd_read(done_.get(), &count));
     thread_.join();
-    return std::exchange(list_, std::vector<ImageOnNode>());
+    return std::exchange(list_, std::vector<ListedImage>());
   }
   const ListToken& token() const { return token_; }
   // After Take, for the list that it gave.
-  EndedPulls EndedWith(const std::vector<ImageOnNode>& list) { return pulls_.With(list); }
+  EndedPulls EndedWith(const std::vector<ListedImage>& list) { return pulls_.With(list); }
   // Whether pulls that ended are waited for, so that it is worth while to ask again soon.
   bool awaits_pulls() const { return awaits_pulls_; }
 
@@ -200,7 +198,7 @@ class BackgroundList {
   ListToken token_;
   AskedOfPulls pulls_;
   bool awaits_pulls_ = false;
-  Result<std::vector<ImageOnNode>> list_ = std::vector<ImageOnNode>();
+  Result<std::vector<ListedImage>> list_ = std::vector<ListedImage>();
   std::thread thread_;
 };
 

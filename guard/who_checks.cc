@@ -31,23 +31,23 @@ void WhoChecks::Learn(cri::Client& runtime) {
   learnt_ = now;
 }
 
-ProofChecker WhoChecks::Of(const std::string& image_name) const {
+VerifiedBy WhoChecks::Of(const std::string& image_name) const {
   std::shared_ptr<const RuntimePulls> pulls;
   {
     const std::lock_guard lock(mutex_);
     pulls = pulls_;
   }
-  if (!pulls) return ProofChecker::kUnknown;
-  ProofChecker checker = ProofChecker::kRegistry;
+  if (!pulls) return VerifiedBy::kUnknown;
+  VerifiedBy checker = VerifiedBy::kRegistry;
   for (const std::string& image : {image_name, image_name + std::string(kAnyDigest)}) {
     const auto sources = PullSourcesOf(*pulls, image, "");
-    if (!sources) return ProofChecker::kUnknown;
-    if (sources->checker == ProofChecker::kRegistry) continue;
-    if (sources->checker != ProofChecker::kMirror) return sources->checker;
+    if (!sources) return VerifiedBy::kUnknown;
+    if (sources->checker == VerifiedBy::kRegistry) continue;
+    if (sources->checker != VerifiedBy::kMirror) return sources->checker;
     checker = sources->checker;
   }
   // It may have been pulled for a handler whose guest pulls.
-  return pulls->guest_pullers.empty() ? checker : ProofChecker::kUnknown;
+  return pulls->guest_pullers.empty() ? checker : VerifiedBy::kUnknown;
 }
 
 }  // namespace waybill::guard

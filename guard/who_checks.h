@@ -20,7 +20,7 @@ class WhoChecks {
   void Learn(cri::Client& runtime);
   // Of a pull of an image of that name, by tag or by digest: a record tells neither, nor for which
   // handler it was.
-  ProofChecker Of(const std::string& image_name) const;
+  VerifiedBy Of(const std::string& image_name) const;
 
  private:
   mutable std::mutex mutex_;

@@ -135,7 +135,7 @@ namespace waybill::bench {
 
 namespace {
 
-OpenOptions Options(const std::filesystem::path& directory) {
+NodeStoreOptions Options(const std::filesystem::path& directory) {
   return ScratchStore(directory / "store").Options();
 }
 
@@ -163,7 +163,7 @@ void Prepare(const std::filesystem::path& directory) {
   secrets = SecretsFrom(kShared);
   Must(store->PutRecord(shared));
   ImageList list{.images = ListOfImages(kPreloaded, kHot)};
-  for (ImageOnNode& image : ListOfImages(0, kRecords)) list.images.push_back(std::move(image));
+  for (ListedImage& image : ListOfImages(0, kRecords)) list.images.push_back(std::move(image));
   list.images.push_back(ListOfImages(kShared, 1).front());
   list.token = Must(store->BeginList());
   list.complete = true;
@@ -203,7 +203,7 @@ void Measure(const std::filesystem::path& directory) {
   all.of_tenant.assign(of_tenant.rbegin(), of_tenant.rend());
   Count(all, counted_bare_lookup);
 
-  OpenOptions options = Options(directory);
+  NodeStoreOptions options = Options(directory);
   auto store = Must(NodeStore::Open(options));
   all.store = store.get();
   Count(all, counted_decision_hit);
@@ -216,8 +216,8 @@ void Measure(const std::filesystem::path& directory) {
 
   std::vector<std::string> patterns = {"registry.example.com/*"};
   for (std::size_t i = 0; i < 30; ++i) patterns.push_back(fmt::format("docker.io/team-{}/*", i));
-  options.policy = Must(VerificationPolicy::Make(VerificationMode::kNeverVerifyAllowlistedImages,
-                                                 std::move(patterns)));
+  options.policy = Must(
+      VerificationPolicy::Make(Verification::kNeverVerifyAllowlistedImages, std::move(patterns)));
   store = Must(NodeStore::Open(options));
   all.store = store.get();
   Count(all, counted_decision_allowlisted);

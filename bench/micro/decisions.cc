@@ -139,9 +139,9 @@ void MeasureAllowlists(const Micro& micro, const MicroStore& on) {
     }
     list.emplace_back("registry.example.com/*");
     on.store.Close();
-    OpenOptions options = on.store.Options();
+    NodeStoreOptions options = on.store.Options();
     options.policy = Must(
-        VerificationPolicy::Make(VerificationMode::kNeverVerifyAllowlistedImages, std::move(list)));
+        VerificationPolicy::Make(Verification::kNeverVerifyAllowlistedImages, std::move(list)));
     {
       const auto store = Must(NodeStore::Open(options));
       BesideLookup(micro, on.bare, fmt::format("MustAttemptPull: allowlist of {}", patterns),
@@ -159,7 +159,7 @@ void MeasureTraced(const Micro& micro, const MicroStore& on) {
   // what is dropped costs less.
   const std::size_t batch = micro.quick ? 2 : 700;
   on.store.Close();
-  OpenOptions options = on.store.Options();
+  NodeStoreOptions options = on.store.Options();
   options.trace.path = micro.scratch.path() / "trace";
   {
     const auto store = Must(NodeStore::Open(options));

@@ -24,7 +24,7 @@ void MeasureImport(const Micro& micro) {
   std::size_t stores = 0;
   const auto import = [&] {
     ScratchStore store(micro.scratch.path() / fmt::format("import-{}", stores++));
-    OpenOptions options = store.Options();
+    NodeStoreOptions options = store.Options();
     options.kubelet_directory = kubelet;
     if (Must(NodeStore::Open(options))->recovery_report().import.records != files) {
       Unexpected("the import");

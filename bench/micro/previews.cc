@@ -23,7 +23,7 @@ using Json = nlohmann::json;
 // of the images was pulled with.
 struct Node {
   std::string list = {};  // pods and Secrets
-  std::vector<ImageOnNode> images = {};
+  std::vector<ListedImage> images = {};
 };
 
 // {"auths":{"registry.example.com":{"auth":"dTpw"}}}

@@ -29,7 +29,7 @@ void MeasurePureFunctions(const Micro& micro, Bare& bare) {
     BesideLookup(micro, bare, what, [&](std::size_t) { benchmark::DoNotOptimize(ours()); });
   };
   const std::string image = ImageOf(1);
-  row("ParseImage", [&] { return ParseImage(image).value(); });
+  row("ParseImage", [&] { return PartsOfImage(image).value(); });
   row("ImageName", [&] { return ImageName(image).value(); });
   row("NormaliseImage", [&] { return NormaliseImage(image).value(); });
   row("RepositoryOf", [&] { return RepositoryOf(image); });
@@ -71,7 +71,7 @@ void MeasurePureFunctions(const Micro& micro, Bare& bare) {
   row("DecodeImageIndex", [&] { return Must(DecodeImageIndex(kIndex)); });
   const auto index = Must(DecodeImageIndex(kIndex));
   const Platform platform{.architecture = "arm64", .os = "linux", .variant = "v8"};
-  row("ChooseManifest", [&] { return Must(ChooseManifest(index, platform)); });
+  row("ChooseManifest", [&] { return Must(ManifestFor(index, platform)); });
   row("NormalisePlatform", [&] { return NormalisePlatform(platform); });
   row("FormatPlatform", [&] { return FormatPlatform(platform); });
   row("ParsePlatform", [&] { return Must(ParsePlatform("linux/arm64/v8")); });
@@ -79,7 +79,7 @@ void MeasurePureFunctions(const Micro& micro, Bare& bare) {
     return Must(DecodeRuntimeStatus(
         R"({"runtimeHandlers":[{"name":""},{"name":"kata","features":{"user_namespaces":true}}]})"));
   });
-  row("CheckUserNamespacePool", [&] { return CheckUserNamespacePool({}).has_value(); });
+  row("CheckIdPool", [&] { return CheckIdPool({}).has_value(); });
   const SubordinateIds ids{.user_exists = true,
                            .tool_exists = true,
                            .uids = "0: kubelet 65536 7208960\n",
@@ -91,7 +91,7 @@ void MeasurePureFunctions(const Micro& micro, Bare& bare) {
     for (std::size_t i = 0; i < patterns; ++i) {
       list.push_back(fmt::format("registry.example.com/team-{:04}/*", i));
     }
-    constexpr auto kMode = VerificationMode::kNeverVerifyAllowlistedImages;
+    constexpr auto kMode = Verification::kNeverVerifyAllowlistedImages;
     row(fmt::format("VerificationPolicy::Make: allowlist of {}", patterns),
         [&] { return Must(VerificationPolicy::Make(kMode, list)); });
     const VerificationPolicy policy = Must(VerificationPolicy::Make(kMode, list));

@@ -56,7 +56,7 @@ class RenewedStore {
     fs::remove_all(node_);
     fs::copy(kept_, node_, fs::copy_options::recursive);
     store_.Open();
-    const RecoveryReport& report = store_->recovery_report();
+    const OpeningReport& report = store_->recovery_report();
     if (report.distrustful || !report.findings.empty()) {
       throw std::runtime_error("a copied store did not open clean; the figures are void");
     }

@@ -79,11 +79,11 @@ void MeasureWholeStores(const Micro& micro, const MicroStore& on) {
         });
     fresh.Close();
   }
-  std::vector<ImageOnNode> images;
+  std::vector<ListedImage> images;
   for (const ImagePulledRecord& record : Must(store->ListRecords())) {
     images.push_back({.id = record.image_ref});
   }
-  for (const LedgerEntry& entry : Must(store->ListLedger())) {
+  for (const PreloadedImage& entry : Must(store->ListLedger())) {
     images.push_back({.id = entry.image_ref});
   }
   row("Prune: all are listed", draw, [&] {
@@ -126,7 +126,7 @@ void MeasureWholeStores(const Micro& micro, const MicroStore& on) {
   plain.Fill(on.records);
   plain.Close();
   const auto migrate = [](const MigrateOptions& options) {
-    if (Must(Migrate(options)).steps.empty()) Unexpected("Migrate");
+    if (Must(MigrateStore(options)).steps.empty()) Unexpected("Migrate");
   };
   const auto down = [&] { migrate({.directory = plain.directory(), .to = 1}); };
   const auto up = [&] { migrate({.directory = plain.directory()}); };
@@ -134,11 +134,12 @@ void MeasureWholeStores(const Micro& micro, const MicroStore& on) {
   row("Migrate: up from version 1", down, up);
   std::vector<Backup> backups;
   read("ListBackups", [&] {
-    backups = Must(ListBackups(plain.directory()));
+    backups = Must(BackupsOf(plain.directory()));
     if (backups.empty()) Unexpected("ListBackups");
   });
-  read("Restore",
-       [&] { Must(Restore({.directory = plain.directory(), .backup = backups.front().path})); });
+  read("Restore", [&] {
+    Must(RestoreStore({.directory = plain.directory(), .backup = backups.front().path}));
+  });
 }
 
 }  // namespace waybill::bench

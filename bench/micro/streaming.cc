@@ -11,12 +11,12 @@
 namespace waybill::bench {
 
 void MeasureStreaming(const Micro& micro, Bare& bare) {
-  const StreamingRequest request{.kind = StreamKind::kExec,
-                                 .container_id = "8d0f3c1e5b7a49d2",
-                                 .command = {"sh", "-c", "ls -l /proc/1/fd"},
-                                 .std_in = true,
-                                 .std_out = true,
-                                 .tty = true};
+  const StreamRequest request{.kind = StreamKind::kExec,
+                              .container_id = "8d0f3c1e5b7a49d2",
+                              .command = {"sh", "-c", "ls -l /proc/1/fd"},
+                              .std_in = true,
+                              .std_out = true,
+                              .tty = true};
   StreamingOptions options{.directory = micro.scratch.path() / "streams",
                            .witness = Witness::At(micro.scratch.path() / "streams-witness")};
   auto store = Must(StreamingStore::Open(options));
@@ -36,7 +36,7 @@ void MeasureStreaming(const Micro& micro, Bare& bare) {
   lookup("Consume: another kind", [&](std::size_t) {
     if (store->Consume(token, StreamKind::kAttach)) Unexpected("Consume");
   });
-  lookup("CheckStreamingRequest", [&](std::size_t) { Must(CheckStreamingRequest(request)); });
+  lookup("CheckStreamRequest", [&](std::size_t) { Must(CheckStreamRequest(request)); });
   while (store->Prepare(request)) continue;
   lookup("Prepare: full", [&](std::size_t) {
     if (store->Prepare(request)) Unexpected("Prepare");

@@ -81,14 +81,14 @@ void MeasureRecordingCalls(const Micro& micro, const MicroStore& on) {
       [&] {
         put_intent();
         pull = {};
-        for (const OpenPull& open : Must(store.ListOpenPulls())) {
+        for (const UnresolvedPull& open : Must(store.ListOpenPulls())) {
           if (open.image == image) pull = open.id;
         }
         if (pull.value == 0) Unexpected("ListOpenPulls");
       },
       [&] { Must(store.DropOpenPull(pull, "measured")); });
 
-  std::vector<ImageOnNode> preloaded;
+  std::vector<ListedImage> preloaded;
   const auto next_preloaded = [&] { preloaded = ListOfImages(++fresh, 1); };
   const auto add_as = [&](std::string_view source) {
     next_preloaded();

@@ -23,7 +23,7 @@ class WaybillPeer final : public Peer {
   void Open() override {
     if (!store_) store_.emplace(directory());
     store_->Open();
-    const RecoveryReport& report = (*store_)->recovery_report();
+    const OpeningReport& report = (*store_)->recovery_report();
     if (report.distrustful || !report.findings.empty()) {
       throw std::runtime_error("waybill: the store did not open clean; the figures are void");
     }

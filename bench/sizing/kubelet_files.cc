@@ -229,9 +229,9 @@ void KubeletFiles::RecordImagePullFailed(std::string_view image) {
   intents_.erase(std::string(image));
 }
 
-void KubeletFiles::Prune(const std::vector<ImageOnNode>& images, Timestamp until) {
+void KubeletFiles::Prune(const std::vector<ListedImage>& images, Timestamp until) {
   std::unordered_set<std::string_view> listed;
-  for (const ImageOnNode& image : images) listed.insert(image.id);
+  for (const ListedImage& image : images) listed.insert(image.id);
   std::vector<std::string> gone;
   pulled_.ForEach([&](std::string_view content) {
     const RecordPtr record = Decoded(content);

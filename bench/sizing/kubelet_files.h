@@ -77,7 +77,7 @@ class KubeletFiles {
                          Timestamp now);
   void RecordImagePullFailed(std::string_view image);
   // Deletes the records of images that are not listed, last updated before `until`.
-  void Prune(const std::vector<ImageOnNode>& images, Timestamp until);
+  void Prune(const std::vector<ListedImage>& images, Timestamp until);
   // A new process: reads and decodes every record twice, as the kubelet does, and fills the cache
   // with what fits. Returns the number of records.
   std::size_t Start();

@@ -53,7 +53,7 @@ BootClock NodeState::AsBootClock() const {
 }
 
 void NodeState::Add(ImageId image) {
-  images_.try_emplace(image.ref, ImageOnNode{.id = RefText(image.ref),
+  images_.try_emplace(image.ref, ListedImage{.id = RefText(image.ref),
                                              .repo_tags = {ImageText(image)},
                                              .repo_digests = {RepoDigestText(image)}});
 }
@@ -62,7 +62,7 @@ void NodeState::Remove(const std::vector<ImageId>& images) {
   for (const ImageId image : images) images_.erase(image.ref);
 }
 
-std::vector<ImageOnNode> NodeState::images() const {
+std::vector<ListedImage> NodeState::images() const {
   const auto values = std::views::values(images_);
   return {values.begin(), values.end()};
 }
@@ -75,7 +75,7 @@ StoreSide::StoreSide(std::filesystem::path directory, Rules rules, const NodeSta
 }
 
 std::unique_ptr<NodeStore> StoreSide::Open(const std::filesystem::path& directory) const {
-  OpenOptions options{.directory = directory, .witness = Witness::At(WitnessOf(directory))};
+  NodeStoreOptions options{.directory = directory, .witness = Witness::At(WitnessOf(directory))};
   options.rules = rules_;
   options.images_on_node = node_.images();
   options.allow_empty = true;
@@ -106,7 +106,7 @@ void StoreSide::List(bool collected) {
   list_.images = node_.images();
   list_.token = Must(store_->BeginList());
   if (rules_ == Rules::kClosed) {
-    const ObserveReport report = Must(store_->ObserveImages(list_));
+    const ClassifyReport report = Must(store_->ObserveImages(list_));
     if (report.preloaded + report.closed != 0) {
       throw std::runtime_error("a list judged images that the trace pulled");
     }

@@ -29,12 +29,12 @@ class NodeState {
 
   void Add(ImageId image);
   void Remove(const std::vector<ImageId>& images);
-  std::vector<ImageOnNode> images() const;
+  std::vector<ListedImage> images() const;
 
  private:
   struct Time;
   std::shared_ptr<Time> time_;
-  std::map<std::uint32_t, ImageOnNode> images_;  // by ref
+  std::map<std::uint32_t, ListedImage> images_;  // by ref
 };
 
 class StoreSide {

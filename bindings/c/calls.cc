@@ -9,12 +9,12 @@ using waybill::Result;
 using waybill::StreamingStore;
 
 waybill_string waybill_proof_checker_name(int32_t checker) {
-  return NameOf(checker, waybill::ProofChecker::kUnknown, waybill::ProofChecker::kGuest,
-                waybill::ProofCheckerName);
+  return NameOf(checker, waybill::VerifiedBy::kUnknown, waybill::VerifiedBy::kGuest,
+                waybill::VerifiedByName);
 }
 waybill_code waybill_parse_proof_checker(waybill_string name, int32_t* checker,
                                          waybill_error** error) {
-  return ParseName(name, waybill::ParseProofChecker, checker, "checker", error);
+  return ParseName(name, waybill::ParseVerifiedBy, checker, "checker", error);
 }
 
 waybill_string waybill_pull_state_name(int32_t state) {
@@ -30,12 +30,12 @@ waybill_code waybill_parse_rules(waybill_string name, int32_t* rules, waybill_er
 }
 
 waybill_string waybill_verification_mode_name(int32_t mode) {
-  return NameOf(mode, waybill::VerificationMode::kNeverVerify,
-                waybill::VerificationMode::kAlwaysVerify, waybill::VerificationModeName);
+  return NameOf(mode, waybill::Verification::kNeverVerify,
+                waybill::Verification::kAlwaysVerify, waybill::VerificationName);
 }
 waybill_code waybill_parse_verification_mode(waybill_string name, int32_t* mode,
                                              waybill_error** error) {
-  return ParseName(name, waybill::ParseVerificationMode, mode, "mode", error);
+  return ParseName(name, waybill::ParseVerification, mode, "mode", error);
 }
 
 waybill_string waybill_proofs_name(int32_t proofs) {
@@ -340,7 +340,7 @@ waybill_code waybill_check_user_namespace_pool(const waybill_user_namespace_pool
     if (!arguments.Given(pool, "pool")) return arguments.error();
     const auto pool_in = FromC(*pool, arguments);
     if (!arguments.ok()) return arguments.error();
-    return waybill::CheckUserNamespacePool(pool_in);
+    return waybill::CheckIdPool(pool_in);
   });
 }
 
@@ -896,7 +896,7 @@ waybill_code waybill_list_backups(waybill_string directory, waybill_backups** ba
     if (!arguments.Given(backups, "backups")) return arguments.error();
     const auto directory_in = arguments.Path(directory, "directory");
     if (!arguments.ok()) return arguments.error();
-    return Give(waybill::ListBackups(directory_in), backups);
+    return Give(waybill::BackupsOf(directory_in), backups);
   });
 }
 
@@ -915,7 +915,7 @@ waybill_code waybill_check_streaming_request(const waybill_streaming_request* re
     if (!arguments.Given(request, "request")) return arguments.error();
     const auto request_in = FromC(*request, arguments);
     if (!arguments.ok()) return arguments.error();
-    return waybill::CheckStreamingRequest(request_in);
+    return waybill::CheckStreamRequest(request_in);
   });
 }
 

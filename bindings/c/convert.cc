@@ -83,7 +83,7 @@ ImageList FromC(const waybill_image_list* list, Arguments& arguments) {
                .names_to_come = arguments.Strings(known.names_to_come, "names_to_come")};
   const auto imported = arguments.Strings(known.imported, "imported");
   const std::set<std::string> ids(imported.begin(), imported.end());
-  for (ImageOnNode& image : to.images) image.imported = ids.contains(image.id);
+  for (ListedImage& image : to.images) image.imported = ids.contains(image.id);
   if (known.sizes != nullptr) {
     for (std::size_t i = 0; i < to.images.size(); ++i) to.images[i].bytes = known.sizes[i];
   }

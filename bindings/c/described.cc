@@ -83,7 +83,7 @@ ImagePreloadedRecord FromC(const waybill_image_preloaded_record& from, Arguments
   return to;
 }
 
-waybill_image_on_node ToC(const ImageOnNode& from, Memory& memory) {
+waybill_image_on_node ToC(const ListedImage& from, Memory& memory) {
   waybill_image_on_node to{};
   to.id = Copy(from.id, memory);
   to.repo_tags = CopyStrings(from.repo_tags, memory);
@@ -93,8 +93,8 @@ waybill_image_on_node ToC(const ImageOnNode& from, Memory& memory) {
   return to;
 }
 
-ImageOnNode FromC(const waybill_image_on_node& from, Arguments& arguments) {
-  ImageOnNode to;
+ListedImage FromC(const waybill_image_on_node& from, Arguments& arguments) {
+  ListedImage to;
   to.id = arguments.String(from.id, "id");
   to.repo_tags = arguments.Strings(from.repo_tags, "repo_tags");
   to.repo_digests = arguments.Strings(from.repo_digests, "repo_digests");
@@ -110,7 +110,7 @@ PulledManifest FromC(const waybill_pulled_manifest& from, Arguments& arguments) 
   return to;
 }
 
-waybill_open_pull ToC(const OpenPull& from, Memory& memory) {
+waybill_open_pull ToC(const UnresolvedPull& from, Memory& memory) {
   waybill_open_pull to{};
   to.id = from.id.value;
   to.anything = from.anything;
@@ -125,8 +125,8 @@ waybill_open_pull ToC(const OpenPull& from, Memory& memory) {
   return to;
 }
 
-OpenPull FromC(const waybill_open_pull& from, Arguments& arguments) {
-  OpenPull to;
+UnresolvedPull FromC(const waybill_open_pull& from, Arguments& arguments) {
+  UnresolvedPull to;
   to.id = PullId{from.id};
   to.anything = from.anything;
   to.several = from.several;
@@ -140,7 +140,7 @@ OpenPull FromC(const waybill_open_pull& from, Arguments& arguments) {
   return to;
 }
 
-waybill_ledger_entry ToC(const LedgerEntry& from, Memory& memory) {
+waybill_ledger_entry ToC(const PreloadedImage& from, Memory& memory) {
   waybill_ledger_entry to{};
   to.image_ref = Copy(from.image_ref, memory);
   to.runtime_handler = Copy(from.runtime_handler, memory);
@@ -153,7 +153,7 @@ waybill_ledger_entry ToC(const LedgerEntry& from, Memory& memory) {
   return to;
 }
 
-waybill_quarantine_entry ToC(const QuarantineEntry& from, Memory& memory) {
+waybill_quarantine_entry ToC(const QuarantinedFile& from, Memory& memory) {
   waybill_quarantine_entry to{};
   to.kind = static_cast<std::int32_t>(from.kind);
   to.sha256 = Copy(from.sha256, memory);
@@ -308,7 +308,7 @@ ProofRule FromC(const waybill_proof_rule& from, Arguments& arguments) {
   return to;
 }
 
-waybill_user_namespace_pool ToC(const UserNamespacePool& from, Memory&) {
+waybill_user_namespace_pool ToC(const IdPool& from, Memory&) {
   waybill_user_namespace_pool to{};
   to.first_id = from.first_id;
   to.id_count = from.id_count;
@@ -317,8 +317,8 @@ waybill_user_namespace_pool ToC(const UserNamespacePool& from, Memory&) {
   return to;
 }
 
-UserNamespacePool FromC(const waybill_user_namespace_pool& from, Arguments&) {
-  UserNamespacePool to;
+IdPool FromC(const waybill_user_namespace_pool& from, Arguments&) {
+  IdPool to;
   to.first_id = from.first_id;
   to.id_count = from.id_count;
   to.ids_per_pod = from.ids_per_pod;
@@ -334,7 +334,7 @@ waybill_id_mapping ToC(const IdMapping& from, Memory&) {
   return to;
 }
 
-waybill_user_namespace_allocation ToC(const UserNamespaceAllocation& from, Memory& memory) {
+waybill_user_namespace_allocation ToC(const PodMapping& from, Memory& memory) {
   waybill_user_namespace_allocation to{};
   to.pod_uid = Copy(from.pod_uid, memory);
   to.host_id = from.host_id;
@@ -351,7 +351,7 @@ waybill_host_id_range ToC(const HostIdRange& from, Memory&) {
   return to;
 }
 
-waybill_held_pod ToC(const HeldPod& from, Memory& memory) {
+waybill_held_pod ToC(const QuarantinedPod& from, Memory& memory) {
   waybill_held_pod to{};
   to.pod_uid = Copy(from.pod_uid, memory);
   to.ranges = EachToC<waybill_host_id_range>(from.ranges, memory);
@@ -411,7 +411,7 @@ waybill_import_report ToC(const ImportReport& from, Memory& memory) {
   return to;
 }
 
-waybill_user_namespace_report ToC(const UserNamespaceReport& from, Memory& memory) {
+waybill_user_namespace_report ToC(const IdMappingReport& from, Memory& memory) {
   waybill_user_namespace_report to{};
   to.files_seen = from.files_seen;
   to.unchanged = from.unchanged;
@@ -428,7 +428,7 @@ waybill_user_namespace_report ToC(const UserNamespaceReport& from, Memory& memor
   return to;
 }
 
-waybill_judged_image ToC(const JudgedImage& from, Memory& memory) {
+waybill_judged_image ToC(const ClassifiedImage& from, Memory& memory) {
   waybill_judged_image to{};
   to.image_ref = Copy(from.image_ref, memory);
   to.runtime_handler = Copy(from.runtime_handler, memory);
@@ -438,7 +438,7 @@ waybill_judged_image ToC(const JudgedImage& from, Memory& memory) {
   return to;
 }
 
-waybill_observe_report ToC(const ObserveReport& from, Memory& memory) {
+waybill_observe_report ToC(const ClassifyReport& from, Memory& memory) {
   waybill_observe_report to{};
   to.listed = from.listed;
   to.repeated = from.repeated;
@@ -458,7 +458,7 @@ waybill_observe_report ToC(const ObserveReport& from, Memory& memory) {
   return to;
 }
 
-waybill_recovery_report ToC(const RecoveryReport& from, Memory& memory) {
+waybill_recovery_report ToC(const OpeningReport& from, Memory& memory) {
   waybill_recovery_report to{};
   to.created = from.created;
   to.set_aside = from.set_aside;
@@ -502,7 +502,7 @@ waybill_recovery_report ToC(const RecoveryReport& from, Memory& memory) {
 
 ProofTerms FromC(const waybill_proof_terms& from, Arguments& arguments) {
   ProofTerms to;
-  to.checker = arguments.OneOf(from.checker, ProofChecker::kGuest, "checker");
+  to.checker = arguments.OneOf(from.checker, VerifiedBy::kGuest, "checker");
   to.good_until = FromCIfAny(from.good_until, arguments);
   return to;
 }
@@ -561,7 +561,7 @@ waybill_explanation ToC(const Explanation& from, Memory& memory) {
   return to;
 }
 
-waybill_forget_report ToC(const ForgetReport& from, Memory&) {
+waybill_forget_report ToC(const RevokeReport& from, Memory&) {
   waybill_forget_report to{};
   to.records = from.records;
   to.secrets = from.secrets;
@@ -583,7 +583,7 @@ ExistingCredentials FromC(const waybill_existing_credentials* from, Arguments& a
   return to;
 }
 
-waybill_reconcile_report ToC(const ReconcileReport& from, Memory& memory) {
+waybill_reconcile_report ToC(const RevokeMissingReport& from, Memory& memory) {
   waybill_reconcile_report to{};
   to.forgotten = CopyOne(ToC(from.forgotten, memory), memory);
   to.known = from.known;
@@ -639,7 +639,7 @@ waybill_collapse_report ToC(const CollapseReport& from, Memory& memory) {
   return to;
 }
 
-waybill_user_namespace_cleanup_report ToC(const UserNamespaceCleanupReport& from, Memory& memory) {
+waybill_user_namespace_cleanup_report ToC(const CleanUpReport& from, Memory& memory) {
   waybill_user_namespace_cleanup_report to{};
   to.examined = from.examined;
   to.released = from.released;
@@ -649,7 +649,7 @@ waybill_user_namespace_cleanup_report ToC(const UserNamespaceCleanupReport& from
   return to;
 }
 
-waybill_user_namespace_statistics ToC(const UserNamespaceStatistics& from, Memory& memory) {
+waybill_user_namespace_statistics ToC(const PoolUse& from, Memory& memory) {
   waybill_user_namespace_statistics to{};
   to.enabled = from.enabled;
   to.pool = ToC(from.pool, memory);
@@ -665,7 +665,7 @@ waybill_user_namespace_statistics ToC(const UserNamespaceStatistics& from, Memor
   return to;
 }
 
-waybill_statistics ToC(const Statistics& from, Memory& memory) {
+waybill_statistics ToC(const StoreCounts& from, Memory& memory) {
   waybill_statistics to{};
   to.store_uuid = Copy(from.store_uuid, memory);
   to.schema_version = from.schema_version;
@@ -776,7 +776,7 @@ waybill_verify_report ToC(const VerifyReport& from, Memory& memory) {
   return to;
 }
 
-waybill_trust_event ToC(const TrustEvent& from, Memory& memory) {
+waybill_trust_event ToC(const DegradedEvent& from, Memory& memory) {
   waybill_trust_event to{};
   to.at = ToC(from.at, memory);
   to.kind = static_cast<std::int32_t>(from.kind);
@@ -850,7 +850,7 @@ waybill_restore_report ToC(const RestoreReport& from, Memory& memory) {
   return to;
 }
 
-waybill_streaming_request ToC(const StreamingRequest& from, Memory& memory) {
+waybill_streaming_request ToC(const StreamRequest& from, Memory& memory) {
   waybill_streaming_request to{};
   to.kind = static_cast<std::int32_t>(from.kind);
   to.container_id = Copy(from.container_id, memory);
@@ -866,8 +866,8 @@ waybill_streaming_request ToC(const StreamingRequest& from, Memory& memory) {
   return to;
 }
 
-StreamingRequest FromC(const waybill_streaming_request& from, Arguments& arguments) {
-  StreamingRequest to;
+StreamRequest FromC(const waybill_streaming_request& from, Arguments& arguments) {
+  StreamRequest to;
   to.kind = arguments.OneOf(from.kind, StreamKind::kExec, StreamKind::kPortForward, "kind");
   to.container_id = arguments.String(from.container_id, "container_id");
   to.pod_sandbox_id = arguments.String(from.pod_sandbox_id, "pod_sandbox_id");
@@ -939,7 +939,7 @@ StreamingGateSetting FromC(const waybill_streaming_gate_setting& from, Arguments
   return to;
 }
 
-waybill_streaming_finding ToC(const StreamingFinding& from, Memory& memory) {
+waybill_streaming_finding ToC(const StreamFinding& from, Memory& memory) {
   waybill_streaming_finding to{};
   to.component = static_cast<std::int32_t>(from.component);
   to.severity = static_cast<std::int32_t>(from.severity);
@@ -951,7 +951,7 @@ waybill_streaming_finding ToC(const StreamingFinding& from, Memory& memory) {
   return to;
 }
 
-waybill_streaming_answer ToC(const StreamingAnswer& from, Memory& memory) {
+waybill_streaming_answer ToC(const StreamPlan& from, Memory& memory) {
   waybill_streaming_answer to{};
   to.proxy = static_cast<std::int32_t>(from.proxy);
   to.follower = static_cast<std::int32_t>(from.follower);

@@ -70,7 +70,7 @@ waybill_code waybill_migrate(const waybill_migrate_options* options,
     to.boot_clock = ToBootClock(o.boot_clock, o.boot_clock_context, nullptr);
     if (o.map_bytes != 0) to.map_bytes = o.map_bytes;
     if (!arguments.ok()) return arguments.error();
-    return Give(waybill::Migrate(to), report);
+    return Give(waybill::MigrateStore(to), report);
   });
 }
 
@@ -87,6 +87,6 @@ waybill_code waybill_restore(const waybill_restore_options* options,
     to.boot_clock = ToBootClock(o.boot_clock, o.boot_clock_context, nullptr);
     if (o.map_bytes != 0) to.map_bytes = o.map_bytes;
     if (!arguments.ok()) return arguments.error();
-    return Give(waybill::Restore(to), report);
+    return Give(waybill::RestoreStore(to), report);
   });
 }

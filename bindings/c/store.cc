@@ -97,7 +97,7 @@ UserNamespaceOptions ToUserNamespaces(const waybill_user_namespace_options* opti
   if (options == nullptr) return {};
   const auto known = arguments.Options(options, "user_namespaces");
   UserNamespaceOptions to{.enabled = !known.disabled, .pool = FromC(known.pool, arguments)};
-  if (to.pool == UserNamespacePool{0, 0, 0, 0}) to.pool = UserNamespacePool::Default();
+  if (to.pool == IdPool{0, 0, 0, 0}) to.pool = IdPool::Default();
   return to;
 }
 
@@ -152,7 +152,7 @@ waybill_code waybill_open(const waybill_open_options* options, waybill_store** s
       [&](waybill_store* made,
           Arguments& arguments) -> waybill::Result<std::unique_ptr<waybill::NodeStore>> {
         const auto o = arguments.Options(options, "options");
-        waybill::OpenOptions to{.directory = arguments.Path(o.directory, "directory"),
+        waybill::NodeStoreOptions to{.directory = arguments.Path(o.directory, "directory"),
                                 .create_if_missing = !o.must_exist,
                                 .witness = ToWitness(o.witness_kind, o.witness_path, arguments)};
         to.rules = arguments.OneOf(o.rules, waybill::Rules::kKubelet, "rules");
@@ -235,6 +235,6 @@ waybill_code waybill_get_recovery_report(waybill_store* store, waybill_recovery_
     arguments.Given(store, "store");
     arguments.Given(report, "report");
     if (!arguments.ok()) return arguments.error();
-    return Give(waybill::Result<waybill::RecoveryReport>(store->store->recovery_report()), report);
+    return Give(waybill::Result<waybill::OpeningReport>(store->store->recovery_report()), report);
   });
 }

@@ -63,7 +63,7 @@ auto With(waybill_rate_limit* limit, const Use& use) noexcept {
 waybill_code waybill_check_stream_url(waybill_string url, const waybill_stream_url_policy* policy,
                                       waybill_stream_url_check** check, waybill_error** error) {
   return Checked(policy, check, error, [&](Arguments& arguments, const auto& known) {
-    return waybill::CheckStreamUrl(arguments.Text(url, "url"), known);
+    return waybill::StreamUrlChecked(arguments.Text(url, "url"), known);
   });
 }
 

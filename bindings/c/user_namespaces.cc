@@ -9,7 +9,7 @@ using waybill::Result;
 
 waybill_user_namespace_pool waybill_default_user_namespace_pool(uint64_t ids_per_pod,
                                                                 uint64_t max_pods) {
-  return ToC(waybill::UserNamespacePool::Default(ids_per_pod, max_pods),
+  return ToC(waybill::IdPool::Default(ids_per_pod, max_pods),
              *std::pmr::null_memory_resource());
 }
 

@@ -93,7 +93,7 @@ waybill_code waybill_hash_credentials(waybill_string username, waybill_string pa
 }
 
 bool waybill_parse_image(waybill_string image, waybill_image_parts* parts) {
-  const auto parsed = waybill::ParseImage(View(image));
+  const auto parsed = waybill::PartsOfImage(View(image));
   if (parts != nullptr) {
     const auto p = parsed.value_or(waybill::ImageParts{});
     *parts = {Borrow(p.name), Borrow(p.domain), Borrow(p.path), Borrow(p.tag), Borrow(p.digest)};
@@ -137,7 +137,7 @@ waybill_code waybill_choose_manifest(const waybill_image_index* index, const way
     const auto on = FromC(*host, arguments);
     const auto inside = FromCIfAny(guest, arguments);
     if (!arguments.ok()) return arguments.error();
-    return waybill::ChooseManifest(manifests, on, inside)
+    return waybill::ManifestFor(manifests, on, inside)
         .map([&](const waybill::ManifestDescriptor& made) { *chosen = made.size; });
   });
 }
@@ -147,7 +147,7 @@ waybill_code waybill_policy_make(int32_t mode, waybill_strings patterns, int32_t
   if (policy != nullptr) *policy = nullptr;
   return Call(error, [&](Arguments& arguments) -> Result<void> {
     if (!arguments.Given(policy, "policy")) return arguments.error();
-    const auto m = arguments.OneOf(mode, waybill::VerificationMode::kAlwaysVerify, "mode");
+    const auto m = arguments.OneOf(mode, waybill::Verification::kAlwaysVerify, "mode");
     const auto s = arguments.OneOf(scope, waybill::AllowlistScope::kPreloadedOnly, "scope");
     auto list = arguments.Strings(patterns, "patterns");
     if (!arguments.ok()) return arguments.error();
@@ -183,12 +183,12 @@ int32_t waybill_policy_scope(const waybill_policy* policy) {
 
 bool waybill_policy_proof_counts(const waybill_policy* policy, waybill_string image_name,
                                  int32_t checker) {
-  if (checker < 0 || checker > static_cast<std::int32_t>(waybill::ProofChecker::kGuest) ||
+  if (checker < 0 || checker > static_cast<std::int32_t>(waybill::VerifiedBy::kGuest) ||
       !IsText(image_name)) {
     return false;
   }
   return Asked(policy, [&](const auto& p) {
-    return p.ProofCounts(View(image_name), static_cast<waybill::ProofChecker>(checker));
+    return p.ProofCounts(View(image_name), static_cast<waybill::VerifiedBy>(checker));
   });
 }
 

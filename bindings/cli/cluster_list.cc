@@ -92,7 +92,7 @@ Result<void> ReadPullSecretNames(JsonValue owner, std::vector<std::string>& out)
 }
 
 PullPolicy DefaultPullPolicy(std::string_view image) {
-  const auto parts = ParseImage(image);
+  const auto parts = PartsOfImage(image);
   const bool latest =
       parts && (parts->tag == "latest" || (parts->tag.empty() && parts->digest.empty()));
   return latest ? PullPolicy::kAlways : PullPolicy::kIfNotPresent;

@@ -46,10 +46,10 @@ class AllowCall final : public StoreCall {
 
   Result<ExitCode> Run(Output& out) override {
     auto found = TRY(Find());
-    std::vector<ImageOnNode> refused;
+    std::vector<ListedImage> refused;
     std::uint64_t commit = 0;
     TRY(WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<void> {
-      for (const ImageOnNode& image : found) {
+      for (const ListedImage& image : found) {
         auto why = TRY(writer.store().Explain(
             {.image = image.id, .image_ref = image.id, .runtime_handler = image.runtime_handler}));
         if (!why.credentials.empty() && !why.ledger_entry && !pulled_too_) {
@@ -58,7 +58,7 @@ class AllowCall final : public StoreCall {
       }
       // All or none: a mistyped name opens nothing else.
       if (!refused.empty()) return {};
-      for (const ImageOnNode& image : found) {
+      for (const ListedImage& image : found) {
         TRY(writer.owner().AddToLedger(image, "operator", reason_, change_));
       }
       auto statistics = TRY(writer.store().GetStatistics());
@@ -72,9 +72,9 @@ class AllowCall final : public StoreCall {
   }
 
  private:
-  Result<std::vector<ImageOnNode>> Find() {
-    std::vector<ImageOnNode> found;
-    std::optional<std::vector<ImageOnNode>> list;
+  Result<std::vector<ListedImage>> Find() {
+    std::vector<ListedImage> found;
+    std::optional<std::vector<ListedImage>> list;
     for (const std::string& image : images_) {
       if (!list && !(IsSpelling(image) && !list_.given())) {
         list = TRY(list_.given() ? list_.Read() : ListOfUsualRuntime());
@@ -87,17 +87,17 @@ class AllowCall final : public StoreCall {
       }
     }
     if (runtime_.given()) {
-      for (ImageOnNode& image : found) image.runtime_handler = runtime_.handler();
+      for (ListedImage& image : found) image.runtime_handler = runtime_.handler();
     }
     return found;
   }
 
-  static Result<std::vector<ImageOnNode>> ListOfUsualRuntime() {
+  static Result<std::vector<ListedImage>> ListOfUsualRuntime() {
     auto client = TRY(cri::Client::Connect({}));
     return client->ListImages();
   }
 
-  InForce WhenInForce(const std::vector<ImageOnNode>& images, std::uint64_t commit) const {
+  InForce WhenInForce(const std::vector<ListedImage>& images, std::uint64_t commit) const {
     if (!kubelet_directory_) return InForce::kNobody;
     const auto until = steady_clock::now() + kGuardTakes;
     for (;;) {
@@ -106,7 +106,7 @@ class AllowCall final : public StoreCall {
       if (!seen || !seen->runs || !status.contains("judgedCommit")) return InForce::kNobody;
       if (status.NumberAt("judgedCommit") >= commit) {
         const Json* const waits = status.Find("waiting");
-        for (const ImageOnNode& image : images) {
+        for (const ListedImage& image : images) {
           if (waits != nullptr &&
               std::find(waits->begin(), waits->end(), image.id) != waits->end()) {
             return InForce::kKubeletRestart;
@@ -119,13 +119,13 @@ class AllowCall final : public StoreCall {
     }
   }
 
-  static std::string NameOf(const ImageOnNode& image) {
+  static std::string NameOf(const ListedImage& image) {
     return image.repo_tags.empty() ? image.id : image.repo_tags.front();
   }
 
-  Result<ExitCode> Refuse(const std::vector<ImageOnNode>& refused, Output& out) const {
+  Result<ExitCode> Refuse(const std::vector<ListedImage>& refused, Output& out) const {
     Json list = Json::array();
-    for (const ImageOnNode& image : refused) {
+    for (const ListedImage& image : refused) {
       list.push_back({{"imageRef", image.id}, {"name", NameOf(image)}});
       out.Line("not allowed: {} ({}): pods pulled it with credentials of their own", NameOf(image),
                image.id);
@@ -137,10 +137,10 @@ class AllowCall final : public StoreCall {
     return ExitCode::kNo;
   }
 
-  void Tell(const std::vector<ImageOnNode>& images, InForce in_force, Output& out) const {
+  void Tell(const std::vector<ListedImage>& images, InForce in_force, Output& out) const {
     WriteDryRun(change_.dry_run, out);
     Json list = Json::array();
-    for (const ImageOnNode& image : images) {
+    for (const ListedImage& image : images) {
       list.push_back({{"imageRef", image.id}, {"name", NameOf(image)}});
       out.Line("allowed: {} ({}){}, to every pod of this node, under every name", NameOf(image),
                image.id, ForHandler(image.runtime_handler));

@@ -129,7 +129,7 @@ class CheckCall final : public Call {
     return record ? std::move(record->credential_mapping) : Mapping();
   }
 
-  Result<Answer> Ask(NodeStore& store, const std::optional<std::vector<ImageOnNode>>& list) const {
+  Result<Answer> Ask(NodeStore& store, const std::optional<std::vector<ListedImage>>& list) const {
     const auto* const images = list ? &*list : nullptr;
     const auto ref = TRY(named_ ? RefOnNode(*named_, store, images)
                                 : ResolveRef("--image-ref", *flags_.image_ref, store, images));

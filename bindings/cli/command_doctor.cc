@@ -87,11 +87,11 @@ class DoctorCall final : public Call {
                                .witness_in_store = store.recovery_report().witness_in_store,
                                .copy_of = store.recovery_report().copy_of};
       const auto mappings = TRY(store.ListUserNamespaces());
-      for (const UserNamespaceAllocation& one : mappings) {
+      for (const PodMapping& one : mappings) {
         facts.host_ids.push_back({one.pod_uid, one.host_id, one.length});
       }
       const auto held = TRY(store.ListHeldPods());
-      for (const HeldPod& pod : held) {
+      for (const QuarantinedPod& pod : held) {
         constexpr auto kHeld = doctor::PodIds::In::kHeld;
         if (pod.ranges.empty()) facts.host_ids.push_back({.pod = pod.pod_uid, .in = kHeld});
         for (const HostIdRange& range : pod.ranges) {
@@ -100,7 +100,7 @@ class DoctorCall final : public Call {
       }
       if (trust.distrustful) {
         facts.distrusted_because = "see waybill trust";
-        for (const TrustEvent& event : trust.journal) {
+        for (const DegradedEvent& event : trust.journal) {
           if (event.distrustful) facts.distrusted_because = event.reason;
         }
       }

@@ -38,7 +38,7 @@ class DumpCall final : public StoreCall {
  private:
   Result<ExitCode> Dump(const NodeStore& store, Output& out) const {
     auto trust = TRY(store.GetTrust());
-    for (const TrustEvent& event : trust.journal) WriteTyped("trust", JsonOf(event), out);
+    for (const DegradedEvent& event : trust.journal) WriteTyped("trust", JsonOf(event), out);
     TRY(WriteAll("runtimeHandler", store.ListRuntimeHandlers(), out));
     TRY(WriteAll("quarantine", store.ListQuarantine(), out));
     TRY(WriteAll("preloaded", store.ListPreloaded(), out));

@@ -35,7 +35,7 @@ std::string_view KindName(ExplainedCredential::Kind kind) {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-std::string_view CheckerText(ProofChecker checker) {
+std::string_view CheckerText(VerifiedBy checker) {
   constexpr std::string_view kNames[] = {
       ", by whom it was checked is not known", ", checked by the registry",
       ", checked by a mirror at most", ", pulled in the guest: checked by nobody on this node"};
@@ -72,7 +72,7 @@ Json JsonOfCredential(const ExplainedCredential& one) {
     object["uid"] = one.who.uid;
   }
   object["proven"] = JsonOf(one.proof.proven);
-  object["checker"] = ProofCheckerName(one.proof.checker);
+  object["checker"] = VerifiedByName(one.proof.checker);
   object["goodUntil"] = JsonOf(one.proof.good_until);
   object["standing"] = CredentialStandingName(one.standing);
   return object;
@@ -112,7 +112,7 @@ void WriteRecordOf(const Explanation& why, Output& out) {
 void WriteEvidenceOf(const Explanation& why, const HandlerNames& names, Output& out) {
   constexpr std::size_t kMostPulls = 10;
   if (why.ledger_entry) {
-    const LedgerEntry& entry = *why.ledger_entry;
+    const PreloadedImage& entry = *why.ledger_entry;
     if (IsPresumed(entry)) {
       out.Line(
           "ledger      presumed preloaded since {}: it was there at a first start, and nobody "
@@ -125,7 +125,7 @@ void WriteEvidenceOf(const Explanation& why, const HandlerNames& names, Output& 
     }
     for (const std::string& name : entry.names) out.Line("            by the name {}", name);
   } else if (why.gone_entry) {
-    const LedgerEntry& entry = *why.gone_entry;
+    const PreloadedImage& entry = *why.gone_entry;
     out.Line("ledger      remembered, source {}: not on the node since {}, and opens nothing",
              entry.source, out.TimeText(entry.absent_since));
     for (const std::string& name : entry.names) out.Line("            by the name {}", name);
@@ -139,14 +139,14 @@ void WriteEvidenceOf(const Explanation& why, const HandlerNames& names, Output& 
     out.Line("handler     another copy is recorded for {}", names.TextOf(handler));
   }
   std::size_t told = 0;
-  for (const OpenPull& pull : why.pulls) {
+  for (const UnresolvedPull& pull : why.pulls) {
     if (told++ == kMostPulls) {
       out.Line("pull        and {} more: see waybill pulls", why.pulls.size() - kMostPulls);
       break;
     }
     out.Line("pull        {}", PullText(pull, out));
   }
-  for (const QuarantineEntry& entry : why.quarantine) {
+  for (const QuarantinedFile& entry : why.quarantine) {
     out.Line("quarantine  {}: {}, since {}", entry.source, entry.reason, out.TimeText(entry.since));
   }
 }
@@ -178,7 +178,7 @@ Json JsonOfImage(const ExplainedImage& image) {
   explanation["spellings"] = why.spellings;
   explanation["otherHandlers"] = why.other_handlers;
   Json quarantine = Json::array();
-  for (const QuarantineEntry& entry : why.quarantine) quarantine.push_back(JsonOf(entry));
+  for (const QuarantinedFile& entry : why.quarantine) quarantine.push_back(JsonOf(entry));
   explanation["quarantine"] = quarantine;
   object["explanation"] = explanation;
   return object;
@@ -253,7 +253,7 @@ class ExplainCall final : public StoreCall {
     } else {
       secrets = TRY(ReadSecretsOfFlags());
     }
-    const std::optional<std::vector<ImageOnNode>> images = TRY(images_.ReadIfGiven());
+    const std::optional<std::vector<ListedImage>> images = TRY(images_.ReadIfGiven());
     auto store =
         ObserveStore(store_, {.policy = policy_.policy, .evidence = short_names_.options()});
     auto code = WithStore(std::move(store), [&](NodeStore& opened) -> Result<ExitCode> {
@@ -281,7 +281,7 @@ class ExplainCall final : public StoreCall {
   }
 
   // The names by which the list has the image; empty: there is no list, or it lacks the image.
-  static std::vector<std::string> NamesIn(const std::optional<std::vector<ImageOnNode>>& images,
+  static std::vector<std::string> NamesIn(const std::optional<std::vector<ListedImage>>& images,
                                           std::string_view image_ref) {
     if (!images || image_ref.empty()) return {};
     return ListedNames(*images, image_ref);
@@ -304,7 +304,7 @@ class ExplainCall final : public StoreCall {
 
   Result<std::vector<ExplainedImage>> ExplainImage(
       NodeStore& store, const HandlerNames& handlers,
-      const std::optional<std::vector<ImageOnNode>>& images,
+      const std::optional<std::vector<ListedImage>>& images,
       const std::vector<ImagePullSecret>& secrets) const {
     TRY(handlers.Check(runtime_.handler()));
     const auto* const list = images ? &*images : nullptr;
@@ -350,7 +350,7 @@ class ExplainCall final : public StoreCall {
     Json images = Json::array();
     for (const ExplainedImage& one : explained) images.push_back(JsonOfImage(one));
     Json journal = Json::array();
-    for (const TrustEvent& event : trust.journal) journal.push_back(JsonOf(event));
+    for (const DegradedEvent& event : trust.journal) journal.push_back(JsonOf(event));
     out.WriteJson({{"images", images}, {"distrustful", trust.distrustful}, {"journal", journal}});
     for (const ExplainedImage& one : explained) {
       WriteExplained(one, names, out);

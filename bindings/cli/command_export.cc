@@ -67,7 +67,7 @@ class ExportCall final : public StoreCall {
   }
 
   // As an incomplete list, so that it removes nothing: it may be another runtime's.
-  void Judge(const ListToken& token, const std::vector<ImageOnNode>& images) const {
+  void Judge(const ListToken& token, const std::vector<ListedImage>& images) const {
     auto judged = WithWriter(Writer::Open(store_), [&](Writer& writer) {
       return writer.owner().ObserveImages({.images = images, .token = token, .complete = false},
                                           {});

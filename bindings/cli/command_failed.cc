@@ -62,7 +62,7 @@ class FailedCall final : public Call {
     bool is_open = TRY(store.HasIntent(copy));
     if (is_open && pull_.value != 0) {
       auto pulls = TRY(store.ListOpenPulls());
-      is_open = std::any_of(pulls.begin(), pulls.end(), [&](const OpenPull& one) {
+      is_open = std::any_of(pulls.begin(), pulls.end(), [&](const UnresolvedPull& one) {
         // One that stands for several has the number of the last.
         return one.image == copy.image &&
                (one.id == pull_ || (one.several && one.id.value > pull_.value));

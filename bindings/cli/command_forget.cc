@@ -94,7 +94,7 @@ class ForgetCall final : public StoreCall {
     what.kind = kKind;
     what.runtime_handler = runtime_.handler();
     std::optional<Explanation> why;
-    auto report = TRY(Forgetting(store_, [&](Writer& writer) -> Result<ForgetReport> {
+    auto report = TRY(Forgetting(store_, [&](Writer& writer) -> Result<RevokeReport> {
       what.image_ref = TRY(ResolveRef("REF", what.image_ref, writer.store()));
       if (kKind == RevocationKind::kImage) why = Explained(writer.store(), what);
       return writer.owner().Forget(what, change_);

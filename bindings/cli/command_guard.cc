@@ -63,7 +63,7 @@ class GuardCall final : public Call {
                 kTakesSetting);
     flags
         .Value("--policy", &policy_, "POLICY", "the kubelet's; NeverVerifyPreloadedImages",
-               Named(ParseVerificationMode), kTakesSetting)
+               Named(ParseVerification), kTakesSetting)
         .choices = PolicyNames();
     proofs_.Declare(flags);
     Flag& kubelet_config = DeclareKubeletConfig(flags);
@@ -150,7 +150,7 @@ class GuardCall final : public Call {
   }
 
   // What concerns the guard. `policy`: the kubelet's, as the guard was told.
-  static std::vector<guard::CheckResult> Examine(doctor::NodeOptions looks, VerificationMode policy,
+  static std::vector<guard::CheckResult> Examine(doctor::NodeOptions looks, Verification policy,
                                                  const std::function<bool()>& cancelled) {
     looks.cancelled = cancelled;
     doctor::Kernel kernel = doctor::ThisKernel();
@@ -169,7 +169,7 @@ class GuardCall final : public Call {
                          .failed = finding.verdict == doctor::Verdict::kFail,
                          .verifies_nothing = finding.verifies_nothing});
     }
-    if (policy == VerificationMode::kNeverVerify) {
+    if (policy == Verification::kNeverVerify) {
       results.push_back({.check = "kubelet-policy",
                          .verdict = "fail",
                          .seen = "NeverVerify: the kubelet verifies nothing",
@@ -219,9 +219,8 @@ class GuardCall final : public Call {
     if (trace_) options.store.trace.path = std::filesystem::absolute(*trace_);
     options.store.user_namespaces = TRY(user_namespaces_.Read());
     options.needs_runtime = !allow_no_runtime_;
-    options.preloaded_is_open = policy_ == VerificationMode::kNeverVerifyPreloadedImages;
-    options.verifies_recorded =
-        options.preloaded_is_open || policy_ == VerificationMode::kAlwaysVerify;
+    options.preloaded_is_open = policy_ == Verification::kNeverVerifyPreloadedImages;
+    options.verifies_recorded = options.preloaded_is_open || policy_ == Verification::kAlwaysVerify;
     options.live = !once_;
     options.version = WAYBILL_VERSION;
     options.kubelet_runs = [directory = kubelet_directory_] {
@@ -347,7 +346,7 @@ class GuardCall final : public Call {
   std::optional<std::string> metrics_file_;
   std::optional<std::string> trace_;
   bool status_ = false;
-  VerificationMode policy_ = VerificationMode::kNeverVerifyPreloadedImages;
+  Verification policy_ = Verification::kNeverVerifyPreloadedImages;
   ProofsFlag proofs_;
   std::optional<std::string> witness_;
   const Flag* kubelet_config_ = nullptr;

@@ -122,10 +122,10 @@ class ListCall final : public StoreCall {
 
   Result<void> Quarantine(const NodeStore& store, Output& out) const {
     auto entries = TRY(store.ListQuarantine());
-    std::erase_if(entries, [&](const QuarantineEntry& entry) { return !IsOldEnough(entry.since); });
+    std::erase_if(entries, [&](const QuarantinedFile& entry) { return !IsOldEnough(entry.since); });
     Json list = Json::array();
     Rows rows;
-    for (const QuarantineEntry& entry : entries) {
+    for (const QuarantinedFile& entry : entries) {
       list.push_back(JsonOf(entry));
       rows.push_back({std::string(QuarantineKindName(entry.kind)), entry.sha256,
                       out.TimeText(entry.since), entry.source, entry.reason});

@@ -64,7 +64,7 @@ class ManifestCall final : public StoreCall {
                       FormatPlatform(*guest)),
           "leave out --platform, or --store and --runtime");
     }
-    auto chosen = ChooseManifest(manifests, host, guest);
+    auto chosen = ManifestFor(manifests, host, guest);
     if (chosen) {
       Write(*chosen, out);
       return ExitCode::kYes;

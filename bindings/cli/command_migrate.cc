@@ -27,13 +27,13 @@ class MigrateCall final : public StoreCall {
     options.directory = store_.store;
     ProgressLine line("migrating", "values");
     options.progress = line.UntilStopped();
-    auto report = WhileOwned(store_, [&] { return Migrate(options); });
+    auto report = WhileOwned(store_, [&] { return MigrateStore(options); });
     line.Clear();
     bool refused = options_.dry_run && !options_.accept_loss && report && !report->losses.empty();
     if (!report && report.error().code == ErrorCode::kConflict && !options_.accept_loss) {
       // A dry run lists each loss.
       options.dry_run = true;
-      auto would = Migrate(options);
+      auto would = MigrateStore(options);
       if (would && !would->losses.empty()) {
         refused = true;
         report = std::move(would);

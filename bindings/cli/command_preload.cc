@@ -66,11 +66,11 @@ class PreloadListCall final : public StoreCall {
   }
 
  private:
-  static void WriteLedger(const std::vector<LedgerEntry>& ledger, const HandlerNames& handlers,
+  static void WriteLedger(const std::vector<PreloadedImage>& ledger, const HandlerNames& handlers,
                           Output& out) {
     Json list = Json::array();
     std::vector<std::vector<std::string>> rows;
-    for (const LedgerEntry& entry : ledger) {
+    for (const PreloadedImage& entry : ledger) {
       list.push_back(JsonOf(entry));
       const std::string runtime = handlers.TextOf(entry.runtime_handler);
       const std::string since = out.TimeText(entry.since);
@@ -88,7 +88,7 @@ class PreloadListCall final : public StoreCall {
   }
 };
 
-std::string NameOf(const ImageOnNode& image) {
+std::string NameOf(const ListedImage& image) {
   return !image.repo_tags.empty()      ? image.repo_tags.front()
          : !image.repo_digests.empty() ? image.repo_digests.front()
                                        : image.id;
@@ -115,7 +115,7 @@ class PreloadAddCall final : public LedgerChange {
     TRY(WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<void> {
       TRY(CheckHandler(writer.store()));
       std::size_t done = 0;
-      for (const ImageOnNode& image : images) {
+      for (const ListedImage& image : images) {
         auto entered = writer.owner().AddToLedger(image, source_, reason_, change_);
         if (!entered) return After(entered.error(), done, images.size(), "were entered");
         ++done;
@@ -127,7 +127,7 @@ class PreloadAddCall final : public LedgerChange {
     }));
     WriteDryRun(change_.dry_run, out);
     Json list = Json::array();
-    for (const ImageOnNode& image : images) {
+    for (const ListedImage& image : images) {
       list.push_back({{"imageRef", image.id}, {"name", NameOf(image)}});
       out.Line("preloaded: {}{}", image.id, ForHandler(image.runtime_handler));
     }
@@ -144,9 +144,9 @@ class PreloadAddCall final : public LedgerChange {
 
  private:
   // All are found before the first is entered, so that a mistyped name changes nothing.
-  Result<std::vector<ImageOnNode>> Resolve() const {
+  Result<std::vector<ListedImage>> Resolve() const {
     auto list = TRY(list_.ReadIfGiven());
-    std::vector<ImageOnNode> found;
+    std::vector<ListedImage> found;
     for (const std::string& name : images_) {
       if (list) {
         auto entries = TRY(FindListed(name, *list, list_.name()));
@@ -163,7 +163,7 @@ class PreloadAddCall final : public LedgerChange {
       }
     }
     if (runtime_.given()) {
-      for (ImageOnNode& image : found) image.runtime_handler = runtime_.handler();
+      for (ListedImage& image : found) image.runtime_handler = runtime_.handler();
     }
     return found;
   }
@@ -228,10 +228,10 @@ class PreloadRemoveCall final : public LedgerChange {
   // The ref that `name` means: that of the ledger entry with that spelling or name; else what the
   // list says; else the name itself, if the store may know it as a spelling. nullopt: none.
   static Result<std::optional<std::string>> RefOf(
-      const std::string& name, const std::vector<LedgerEntry>& ledger,
-      const std::optional<std::vector<ImageOnNode>>& list, std::string_view flag) {
+      const std::string& name, const std::vector<PreloadedImage>& ledger,
+      const std::optional<std::vector<ListedImage>>& list, std::string_view flag) {
     std::set<std::string> refs;
-    for (const LedgerEntry& entry : ledger) {
+    for (const PreloadedImage& entry : ledger) {
       const bool named =
           std::find(entry.names.begin(), entry.names.end(), name) != entry.names.end();
       if (named || SameSpelling(entry.image_ref, name)) refs.insert(entry.image_ref);
@@ -271,12 +271,12 @@ class PreloadSettleCall final : public LedgerChange {
   }
 
   Result<ExitCode> Run(Output& out) override {
-    std::vector<LedgerEntry> done;
+    std::vector<PreloadedImage> done;
     std::vector<std::string> fit_none;
     TRY(WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<void> {
       TRY(CheckHandler(writer.store()));
       auto ledger = TRY(writer.store().ListLedger());
-      std::erase_if(ledger, [&](const LedgerEntry& entry) {
+      std::erase_if(ledger, [&](const PreloadedImage& entry) {
         return !IsPresumed(entry) || (!kCloses && entry.absent_since) ||
                (runtime_.given() && entry.runtime_handler != runtime_.handler());
       });
@@ -293,7 +293,7 @@ class PreloadSettleCall final : public LedgerChange {
         if (!any) fit_none.push_back(pattern);
       }
       for (std::size_t i = 0; i < ledger.size(); ++i) {
-        LedgerEntry& entry = ledger[i];
+        PreloadedImage& entry = ledger[i];
         if (!all_ && !chosen.contains(i)) continue;
         // The entry may have gone, or been settled, meanwhile.
         auto was_presumed = writer.owner().SettlePresumed(
@@ -309,7 +309,7 @@ class PreloadSettleCall final : public LedgerChange {
     }));
     WriteDryRun(change_.dry_run, out);
     Json images = Json::array();
-    for (const LedgerEntry& entry : done) {
+    for (const PreloadedImage& entry : done) {
       images.push_back({{"imageRef", entry.image_ref}, {"names", entry.names}});
       if (!entry.runtime_handler.empty()) images.back()["runtimeHandler"] = entry.runtime_handler;
       out.Line("{}: {}{}{}", kCloses ? "closed" : "preloaded", entry.image_ref,
@@ -332,7 +332,7 @@ class PreloadSettleCall final : public LedgerChange {
  private:
   static constexpr bool kCloses = kSettled == Settled::kClosed;
 
-  static bool Fits(const std::string& pattern, const LedgerEntry& entry) {
+  static bool Fits(const std::string& pattern, const PreloadedImage& entry) {
     const auto fits = [&](const std::string& text) {
       return ::fnmatch(pattern.c_str(), text.c_str(), FNM_NOESCAPE) == 0;
     };

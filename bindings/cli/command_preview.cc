@@ -282,8 +282,8 @@ class PreviewCall final : public StoreCall {
       policy.name = policy_name;
       policy.always_pulls = policy_name == kAlwaysPullImages;
       if (policy.always_pulls) continue;
-      const auto mode = TRY(Named(ParseVerificationMode)("--policy", policy_name));
-      const bool has_list = mode == VerificationMode::kNeverVerifyAllowlistedImages;
+      const auto mode = TRY(Named(ParseVerification)("--policy", policy_name));
+      const bool has_list = mode == Verification::kNeverVerifyAllowlistedImages;
       allowlisted = allowlisted || has_list;
       policy.policy = TRY(MakePolicy(mode, has_list ? allow_ : std::vector<std::string>(),
                                      has_list && allow_preloaded_only_));
@@ -303,7 +303,7 @@ class PreviewCall final : public StoreCall {
       return QuietStore::Of(store_.store, copying.UntilStopped());
     }
     ProgressLine importing("importing", "files");
-    OpenOptions options{.directory = {}, .witness = Witness::None()};
+    NodeStoreOptions options{.directory = {}, .witness = Witness::None()};
     options.rules = store_.rules();
     options.images_on_node = inputs.images;
     options.allow_empty = true;

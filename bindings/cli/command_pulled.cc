@@ -30,7 +30,7 @@ class PulledCall final : public Call {
         .Value("--checker", &checker_, "CHECKER",
                "who checked the credentials: registry, mirror, guest or unknown; by\n"
                "default what the runtime of --cri is configured for",
-               Named(ParseProofChecker))
+               Named(ParseVerifiedBy))
         .choices = {"registry", "mirror", "guest", "unknown"};
     flags.Value("--good-until", &good_until_, "TIME",
                 "when the credentials end by themselves, in RFC 3339", ParseTime);
@@ -139,7 +139,7 @@ class PulledCall final : public Call {
       auto list = TRY(listed_.Read());
       auto entries = TRY(FindListed(*flags_.image_ref, list, listed_.name()));
       const auto same_handler =
-          std::find_if(entries.begin(), entries.end(), [&](const ImageOnNode& image) {
+          std::find_if(entries.begin(), entries.end(), [&](const ListedImage& image) {
             return image.runtime_handler == flags_.runtime.handler();
           });
       result.image = same_handler == entries.end() ? entries.front() : *same_handler;
@@ -148,12 +148,12 @@ class PulledCall final : public Call {
   }
 
   // A runtime that can't say how it pulls must not keep a pull from being recorded.
-  ProofChecker Checker() const {
-    if (checker_ || !listed_.cri().given()) return checker_.value_or(ProofChecker::kUnknown);
+  VerifiedBy Checker() const {
+    if (checker_ || !listed_.cri().given()) return checker_.value_or(VerifiedBy::kUnknown);
     const auto pulls = listed_.cri().Pulls();
-    if (!pulls) return ProofChecker::kUnknown;
+    if (!pulls) return VerifiedBy::kUnknown;
     const auto sources = PullSourcesOf(*pulls, flags_.image, flags_.runtime.handler());
-    return sources ? sources->checker : ProofChecker::kUnknown;
+    return sources ? sources->checker : VerifiedBy::kUnknown;
   }
 
   std::optional<ImagePullCredentials> Credentials(bool given) const {
@@ -173,7 +173,7 @@ class PulledCall final : public Call {
   std::optional<Platform> platform_;
   std::optional<std::string> os_version_;
   PullId pull_;
-  std::optional<ProofChecker> checker_;
+  std::optional<VerifiedBy> checker_;
   std::optional<Timestamp> good_until_;
   ImagesFlags listed_ = ImagesFlags("--listed");
 };

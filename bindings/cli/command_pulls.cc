@@ -31,7 +31,7 @@ class PullsListCall final : public StoreCall {
     auto names = TRY(HandlerNames::Of(store));
     Json list = Json::array();
     std::vector<std::vector<std::string>> rows;
-    for (const OpenPull& pull : pulls) {
+    for (const UnresolvedPull& pull : pulls) {
       const std::vector<std::string> gives = NamesGivenBy(pull, short_names_.options().short_names);
       Json object = JsonOf(pull);
       object["couldGive"] = gives;
@@ -67,13 +67,15 @@ class PullsDropCall final : public StoreCall {
   }
 
   Result<ExitCode> Run(Output& out) override {
-    auto dropped = TRY(WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<OpenPull> {
-      auto pulls = TRY(writer.store().ListOpenPulls());
-      const auto found = std::find_if(pulls.begin(), pulls.end(),
-                                      [&](const OpenPull& pull) { return pull.id == pull_; });
-      TRY(writer.owner().DropOpenPull(pull_, reason_, change_));
-      return found == pulls.end() ? OpenPull{.id = pull_} : *found;
-    }));
+    auto dropped =
+        TRY(WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<UnresolvedPull> {
+          auto pulls = TRY(writer.store().ListOpenPulls());
+          const auto found =
+              std::find_if(pulls.begin(), pulls.end(),
+                           [&](const UnresolvedPull& pull) { return pull.id == pull_; });
+          TRY(writer.owner().DropOpenPull(pull_, reason_, change_));
+          return found == pulls.end() ? UnresolvedPull{.id = pull_} : *found;
+        }));
     WriteDryRun(change_.dry_run, out);
     out.WriteJson({{"dropped", JsonOf(dropped)}, {"dryRun", change_.dry_run}});
     out.Line("dropped: pull {} of {}{}", dropped.id.value, ImageText(dropped),

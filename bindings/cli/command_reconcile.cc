@@ -36,7 +36,7 @@ std::vector<CredentialName> NamesOf(const auto& listed) {
   return names;
 }
 
-std::vector<Field> FieldsOfTruth(const ReconcileReport& report) {
+std::vector<Field> FieldsOfTruth(const RevokeMissingReport& report) {
   std::vector<Field> counts = {
       {"known", "of those in records, exist", report.known},
       {"gone", "do not exist", report.gone},
@@ -86,9 +86,9 @@ Result<std::int64_t> WhenDrawn(const ListToken& token, std::int64_t now) {
 
 // Reads what the records hold, hands on what of it is listed, and so forgets the rest. Nothing is
 // asked of the owner if nothing is gone: then nothing is written.
-Result<ReconcileReport> ReconcileWith(const PublishedList& list, const ListToken& token,
-                                      const NodeStore& store, OwnerCalls& owner,
-                                      ChangeOptions change) {
+Result<RevokeMissingReport> ReconcileWith(const PublishedList& list, const ListToken& token,
+                                          const NodeStore& store, OwnerCalls& owner,
+                                          ChangeOptions change) {
   using Kind = RevocationKind;
   std::set<std::pair<Kind, CredentialName>> known;
   std::set<std::pair<Kind, CredentialName>> gone;
@@ -107,7 +107,7 @@ Result<ReconcileReport> ReconcileWith(const PublishedList& list, const ListToken
       sort_out(Kind::kServiceAccount, entry.kubernetes_service_accounts);
     }
   }
-  if (gone.empty()) return ReconcileReport{.known = known.size(), .newer = newer.size()};
+  if (gone.empty()) return RevokeMissingReport{.known = known.size(), .newer = newer.size()};
   ExistingCredentials truth;
   for (const auto& [kind, who] : known) {
     (kind == Kind::kSecret ? truth.secrets : truth.service_accounts).push_back(who);
@@ -200,7 +200,8 @@ class ReconcileCall final : public StoreCall {
   static constexpr std::string_view kStaleHint =
       "look at the job of waybill-existing in the cluster";
 
-  std::vector<Field> FieldsOfList(const PublishedList& list, const ReconcileReport& report) const {
+  std::vector<Field> FieldsOfList(const PublishedList& list,
+                                  const RevokeMissingReport& report) const {
     std::vector<Field> fields = {{"asOf", "the list is of", Text(list.as_of.seconds)}};
     for (Field& count : FieldsOfTruth(report)) fields.push_back(std::move(count));
     return fields;
@@ -228,18 +229,18 @@ class ReconcileCall final : public StoreCall {
 
   // Once: what was applied, if there was news. A token is drawn at first, and as soon as the one
   // before was used: so each list forgets what was proven before the list before it came.
-  Result<std::optional<ReconcileReport>> Look(PublishedList& list) {
+  Result<std::optional<RevokeMissingReport>> Look(PublishedList& list) {
     std::unique_ptr<OwnerClient> owner;
     if (!list_.token) {
       owner = TRY(Connect());
       list_.token = TRY(owner->BeginList());
     }
     list = TRY(ReadPublishedList(published_));
-    if (list.digest == applied_) return std::optional<ReconcileReport>();
+    if (list.digest == applied_) return std::optional<RevokeMissingReport>();
     if (const auto early = TRY(TooEarly(list, *list_.token)); !early.empty()) {
       if (list.digest != waits_with_) Note(early + "; the next list will tell");
       waits_with_ = list.digest;
-      return std::optional<ReconcileReport>();
+      return std::optional<RevokeMissingReport>();
     }
     if (!owner) owner = TRY(Connect());
     StoreFlags beside = store_;
@@ -273,7 +274,7 @@ class ReconcileCall final : public StoreCall {
       } else {
         Complain(StaleText(list), kStaleHint);
         if (*report) {
-          const ReconcileReport& done = **report;
+          const RevokeMissingReport& done = **report;
           out.WriteJson(JsonOf(FieldsOfList(list, done)));
           out.Line("list of {}: {} exist, {} gone, {} newer; {} changed", Text(list.as_of.seconds),
                    done.known, done.gone, done.newer, HowMany(done.forgotten.records, "record"));

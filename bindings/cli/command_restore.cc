@@ -32,7 +32,7 @@ class RestoreCall final : public StoreCall {
                                  .backup = PathOf(*backup_),
                                  .dry_run = dry_run_,
                                  .map_bytes = map_bytes_};
-    auto report = WhileOwned(store_, [&] { return Restore(options); });
+    auto report = WhileOwned(store_, [&] { return RestoreStore(options); });
     if (!report) {
       Error error = report.error();
       if (error.code == ErrorCode::kNotFound && !error.has_hint()) error.hint = ListHint();
@@ -57,7 +57,7 @@ class RestoreCall final : public StoreCall {
   }
 
   Result<ExitCode> List(Output& out) const {
-    auto backups = ListBackups(store_.store);
+    auto backups = BackupsOf(store_.store);
     if (!backups) return WithStartHint(backups.error());
     Json list = Json::array();
     std::vector<std::vector<std::string>> rows;

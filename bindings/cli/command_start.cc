@@ -26,14 +26,14 @@ namespace waybill::cli {
 namespace {
 
 struct StartOutcome {
-  RecoveryReport report;
-  Statistics statistics;
+  OpeningReport report;
+  StoreCounts statistics;
   std::uint64_t open_pulls = 0;
   bool anything = false;       // one of them is of anything
   std::uint64_t presumed = 0;  // entries of the ledger
 };
 
-void WriteFound(const RecoveryReport& report, const std::string& store, Output& out) {
+void WriteFound(const OpeningReport& report, const std::string& store, Output& out) {
   if (report.created) {
     out.Line("store       {} was created", store);
   } else if (report.set_aside) {
@@ -83,7 +83,7 @@ void WriteImported(const ImportReport& import, Output& out) {
   for (const std::string& problem : import.problems) out.Line("problem     {}", problem);
 }
 
-void WriteGap(const RecoveryReport& report, Output& out) {
+void WriteGap(const OpeningReport& report, Output& out) {
   if (!report.after_gap) return;
   out.Line("gap         {}", report.gap_reason);
   // With the closed rules the list says which images were closed, and why.
@@ -97,11 +97,11 @@ void WriteGap(const RecoveryReport& report, Output& out) {
 }
 
 // Schema version 5 brought the ledger.
-bool IsFromBeforeLedger(const RecoveryReport& report) {
+bool IsFromBeforeLedger(const OpeningReport& report) {
   return report.migration && report.migration->from < 5;
 }
 
-void WriteUserNamespaces(const UserNamespaceReport& report, Output& out) {
+void WriteUserNamespaces(const IdMappingReport& report, Output& out) {
   if (report.files_seen > 0) {
     out.Line("host IDs    {} taken over from {}, {} unchanged", HowMany(report.imported, "mapping"),
              HowMany(report.files_seen, "file"), report.unchanged);
@@ -186,7 +186,7 @@ class StartCall final : public StoreCall {
   }
 
   Result<ExitCode> Run(Output& out) override {
-    OpenOptions options = options_;
+    NodeStoreOptions options = options_;
     TRY(Complete(options));
     options.images_on_node = TRY(images_.ReadIfGiven());
     if (preloaded_) {
@@ -208,7 +208,7 @@ class StartCall final : public StoreCall {
     auto outcome =
         WhileOwned(store_, [&] { return dry_run_ ? Try(options) : OpenAndClose(options); });
     if (!outcome) return images_.cri().About(outcome.error());
-    const RecoveryReport* const report = &outcome->report;
+    const OpeningReport* const report = &outcome->report;
     WriteStartReport(*outcome, out);
     if (lost && report->distrustful) WarnOfFormerStore(options.witness.path().string());
     const ExitCode ending = strict_ && report->distrustful ? ExitCode::kStore : ExitCode::kYes;
@@ -237,7 +237,7 @@ class StartCall final : public StoreCall {
 
  private:
   Json ReportJson(const StartOutcome& outcome) const {
-    const RecoveryReport& report = outcome.report;
+    const OpeningReport& report = outcome.report;
     return {{"store", store_.store},
             {"created", report.created},
             {"setAside", report.set_aside},
@@ -282,7 +282,7 @@ class StartCall final : public StoreCall {
   }
 
   void WriteReplayed(const StartOutcome& outcome, Output& out) const {
-    const RecoveryReport& report = outcome.report;
+    const OpeningReport& report = outcome.report;
     if (report.intents_found == 0 && (store_.rules() == Rules::kClosed || report.intents_left == 0))
       return;
     if (store_.rules() == Rules::kClosed) {
@@ -308,7 +308,7 @@ class StartCall final : public StoreCall {
     }
   }
 
-  void WriteList(const RecoveryReport& report, Output& out) const {
+  void WriteList(const OpeningReport& report, Output& out) const {
     if (report.created && !images_.given() && store_.rules() == Rules::kClosed) {
       out.Line("no list     images that are on the node are closed until one is judged: --images");
     }
@@ -324,7 +324,7 @@ class StartCall final : public StoreCall {
   }
 
   void WriteHeld(const StartOutcome& outcome, Output& out) const {
-    const RecoveryReport& report = outcome.report;
+    const OpeningReport& report = outcome.report;
     if (store_.rules() == Rules::kKubelet) {
       out.Line("holds       {}, {}, {} in quarantine, at commit {}",
                HowMany(report.records, "record"), HowMany(report.intents_left, "intent"),
@@ -352,7 +352,7 @@ class StartCall final : public StoreCall {
   }
 
   // Without a list nothing is judged: images that an older schema presumed preloaded stay closed.
-  void WarnOfNoList(const RecoveryReport& report) const {
+  void WarnOfNoList(const OpeningReport& report) const {
     if (store_.rules() == Rules::kKubelet || images_.given() || report.distrustful) return;
     if (!IsFromBeforeLedger(report)) return;
     Warn(
@@ -362,14 +362,14 @@ class StartCall final : public StoreCall {
         "before a pull begins");
   }
 
-  void WarnOfUnusedList(const RecoveryReport& report) const {
+  void WarnOfUnusedList(const OpeningReport& report) const {
     if (!preloaded_ || report.first_start || report.after_gap) return;
     Warn("the list of preloaded images was not used: it counts at a first start only",
          "enter an image with waybill preload add --images LIST --reason REASON");
   }
 
   void WriteStartReport(const StartOutcome& outcome, Output& out) const {
-    const RecoveryReport& report = outcome.report;
+    const OpeningReport& report = outcome.report;
     WriteDryRun(dry_run_, out);
     out.WriteJson(ReportJson(outcome));
     WriteFound(report, store_.store, out);
@@ -400,7 +400,7 @@ class StartCall final : public StoreCall {
                   : ClearDistrustHint(store_.store));
   }
 
-  Result<void> Complete(OpenOptions& options) {
+  Result<void> Complete(NodeStoreOptions& options) {
     options.directory = store_.store;
     options.rules = store_.rules();
     options.policy = policy_.policy;
@@ -475,12 +475,12 @@ class StartCall final : public StoreCall {
              "--first-start close");
   }
 
-  static Result<StartOutcome> Try(const OpenOptions& options) {
+  static Result<StartOutcome> Try(const NodeStoreOptions& options) {
     ProgressLine copying("copying", "bytes");
     const auto copy = StoreCopy::ToStart(options.directory, copying.UntilStopped());
     copying.Clear();
     if (!copy) return copy.error();
-    OpenOptions of_copy = options;
+    NodeStoreOptions of_copy = options;
     of_copy.directory = copy->directory();
     of_copy.leaves_witness = true;
     auto outcome = OpenAndClose(std::move(of_copy));
@@ -489,7 +489,7 @@ class StartCall final : public StoreCall {
     return outcome;
   }
 
-  static Result<StartOutcome> OpenAndClose(OpenOptions options) {
+  static Result<StartOutcome> OpenAndClose(NodeStoreOptions options) {
     ProgressLine migrating("migrating", "values");
     options.migration_progress = migrating.UntilStopped();
     ProgressLine importing("importing", "files");
@@ -506,11 +506,11 @@ class StartCall final : public StoreCall {
       auto pulls = TRY(opened.ListOpenPulls());
       outcome.open_pulls = pulls.size();
       outcome.anything = std::any_of(pulls.begin(), pulls.end(),
-                                     [](const OpenPull& pull) { return pull.anything; });
+                                     [](const UnresolvedPull& pull) { return pull.anything; });
       auto ledger = TRY(opened.ListLedger());
       outcome.presumed = static_cast<std::uint64_t>(std::count_if(
           ledger.begin(), ledger.end(),
-          [](const LedgerEntry& entry) { return IsPresumed(entry) && !entry.absent_since; }));
+          [](const PreloadedImage& entry) { return IsPresumed(entry) && !entry.absent_since; }));
       return outcome;
     });
   }
@@ -533,7 +533,7 @@ class StartCall final : public StoreCall {
   bool no_after_gap_ = false;
   bool strict_ = false;
   bool no_migrate_ = false;
-  OpenOptions options_{.directory = {}, .witness = Witness::None()};
+  NodeStoreOptions options_{.directory = {}, .witness = Witness::None()};
 };
 
 }  // namespace

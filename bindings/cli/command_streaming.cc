@@ -125,7 +125,7 @@ class StreamingPrepareCall final : public StoreCall {
 
   Result<ExitCode> Run(Output& out) override {
     // Checked before a store is made for nothing.
-    TRY(CheckStreamingRequest(request_));
+    TRY(CheckStreamRequest(request_));
     StreamingOptions options = options_;
     options.directory = store_.store;
     options.create_if_missing = witness_.has_value();
@@ -159,7 +159,7 @@ class StreamingPrepareCall final : public StoreCall {
   }
 
  private:
-  StreamingRequest request_;
+  StreamRequest request_;
   StreamingOptions options_{.directory = {}, .witness = Witness::Remembered()};
   std::optional<std::string> witness_;
 };
@@ -180,7 +180,7 @@ class StreamingConsumeCall final : public StoreCall {
       token = TRY(ReadInput("-", kMaxTokenBytes));
       while (!token.empty() && (token.back() == '\n' || token.back() == '\r')) token.pop_back();
     }
-    std::optional<StreamingRequest> request;
+    std::optional<StreamRequest> request;
     const StreamingOptions options{
         .directory = store_.store, .create_if_missing = false, .witness = Witness::Remembered()};
     auto opened = WhileOwned(store_, [&] { return StreamingStore::Continue(options); });
@@ -272,7 +272,7 @@ Result<KubernetesVersion> ParseVersion(std::string_view flag, std::string_view t
 }
 
 void WriteFindings(const StreamingLint& lint, Output& out) {
-  for (const StreamingFinding& finding : lint.findings) {
+  for (const StreamFinding& finding : lint.findings) {
     out.Line("{:<10}  {}", StreamingSeverityName(finding.severity), finding.setting);
     if (!finding.words.empty()) out.Line("{:<10}  says: {}", "", finding.words);
     out.Line("{:<10}  do: {}", "", finding.advice);
@@ -281,9 +281,9 @@ void WriteFindings(const StreamingLint& lint, Output& out) {
   for (const std::string& note : lint.notes) out.Line("note: {}", note);
 }
 
-Json JsonOfFindings(const std::vector<StreamingFinding>& findings) {
+Json JsonOfFindings(const std::vector<StreamFinding>& findings) {
   Json list = Json::array();
-  for (const StreamingFinding& finding : findings) {
+  for (const StreamFinding& finding : findings) {
     list.push_back(JsonOf(finding)).Erase("component");
   }
   return list;

@@ -46,7 +46,7 @@ class TrustCall final : public StoreCall {
       Write(trust, {}, store_.rules(), out);
       return trust.distrustful ? ExitCode::kNo : ExitCode::kYes;
     }
-    std::optional<ObserveReport> observed;
+    std::optional<ClassifyReport> observed;
     Rules rules = store_.rules();
     auto trust = WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<TrustState> {
       observed = TRY(writer.owner().ClearDistrust(*reason_, options_));
@@ -59,10 +59,10 @@ class TrustCall final : public StoreCall {
   }
 
  private:
-  void Write(const TrustState& trust, const std::optional<ObserveReport>& observed, Rules rules,
+  void Write(const TrustState& trust, const std::optional<ClassifyReport>& observed, Rules rules,
              Output& out) const {
     Json journal = Json::array();
-    for (const TrustEvent& event : trust.journal) journal.push_back(JsonOf(event));
+    for (const DegradedEvent& event : trust.journal) journal.push_back(JsonOf(event));
     Json answer = {{"distrustful", trust.distrustful}, {"journal", journal}};
     if (observed) {
       answer["observed"] = JsonOf(*observed);
@@ -82,9 +82,9 @@ class TrustCall final : public StoreCall {
     }
     if (trust.journal.empty()) return;
     std::vector<std::vector<std::string>> rows;
-    for (const TrustEvent& event : trust.journal) {
-      rows.push_back({out.TimeText(event.at), std::string(TrustActionName(event.action)),
-                      std::string(TrustKindName(event.kind)),
+    for (const DegradedEvent& event : trust.journal) {
+      rows.push_back({out.TimeText(event.at), std::string(DegradedActionName(event.action)),
+                      std::string(DegradedKindName(event.kind)),
                       event.distrustful ? "distrustful" : "trusted", event.reason});
     }
     out.WriteTable({"AT", "ACTION", "KIND", "STATE", "REASON"}, rows, Output::Names::kNone);

@@ -172,12 +172,11 @@ class UsernsAdoptCall final : public StoreCall {
 
   Result<ExitCode> Run(Output& out) override {
     const auto pool = TRY(pool_.Read());
-    const auto mapping =
-        TRY(WithWriter(Writer::Open(store_, {.user_namespaces = pool}),
-                       [&](Writer& writer) -> Result<UserNamespaceAllocation> {
-                         TRY(writer.owner().AdoptUserNamespace(pod_, first_, length_));
-                         return writer.store().GetUserNamespace(pod_);
-                       }));
+    const auto mapping = TRY(WithWriter(
+        Writer::Open(store_, {.user_namespaces = pool}), [&](Writer& writer) -> Result<PodMapping> {
+          TRY(writer.owner().AdoptUserNamespace(pod_, first_, length_));
+          return writer.store().GetUserNamespace(pod_);
+        }));
     Json answer = JsonOf(mapping);
     answer["relation"] = PoolRelationName(mapping.relation);
     out.WriteJson(answer);
@@ -203,10 +202,10 @@ std::string RangesText(const std::vector<HostIdRange>& ranges) {
   return text;
 }
 
-void WriteMappings(const std::vector<UserNamespaceAllocation>& mappings, Output& out) {
+void WriteMappings(const std::vector<PodMapping>& mappings, Output& out) {
   std::vector<std::vector<std::string>> rows;
   rows.reserve(mappings.size());
-  for (const UserNamespaceAllocation& mapping : mappings) {
+  for (const PodMapping& mapping : mappings) {
     rows.push_back({mapping.pod_uid, RangeText(mapping.host_id, mapping.length),
                     out.TimeText(mapping.created),
                     std::string(PoolRelationText(mapping.relation))});
@@ -214,10 +213,10 @@ void WriteMappings(const std::vector<UserNamespaceAllocation>& mappings, Output&
   out.WriteTable({"POD UID", "HOST IDS", "CREATED", "RELATION"}, rows);
 }
 
-void WriteHeld(const std::vector<HeldPod>& held, Output& out) {
+void WriteHeld(const std::vector<QuarantinedPod>& held, Output& out) {
   std::vector<std::vector<std::string>> rows;
   rows.reserve(held.size());
-  for (const HeldPod& pod : held) {
+  for (const QuarantinedPod& pod : held) {
     rows.push_back({PodText(pod.pod_uid), RangesText(pod.ranges), out.TimeText(pod.since),
                     pod.source.empty() ? "-" : pod.source, pod.reason});
   }
@@ -242,13 +241,13 @@ class UsernsListCall final : public StoreCall {
     WriteMappings(*mappings, out);
     if (!held->empty()) WriteHeld(*held, out);
     Json mappings_json = Json::array();
-    for (const UserNamespaceAllocation& mapping : *mappings) {
+    for (const PodMapping& mapping : *mappings) {
       Json entry = JsonOf(mapping);
       entry["relation"] = PoolRelationName(mapping.relation);
       mappings_json.push_back(std::move(entry));
     }
     Json held_json = Json::array();
-    for (const HeldPod& pod : *held) held_json.push_back(JsonOf(pod));
+    for (const QuarantinedPod& pod : *held) held_json.push_back(JsonOf(pod));
     out.WriteJson({{"mappings", mappings_json}, {"heldPods", held_json}});
     return ExitCode::kYes;
   }
@@ -268,7 +267,7 @@ class UsernsPoolCall final : public StoreCall {
     const auto pool = TRY(pool_.Read());
     auto statistics = TRY(WithStore(ObserveStore(store_, {.user_namespaces = pool}),
                                     &NodeStore::GetUserNamespaceStatistics));
-    const UserNamespaceStatistics& s = statistics;
+    const PoolUse& s = statistics;
     const bool available = s.enabled && s.refused_because.empty() && s.free > 0;
     out.WriteFields({{"available", "new ranges", available},
                      {"enabled", "enabled", s.enabled},
@@ -310,12 +309,12 @@ struct Owners {
 Result<Owners> FindOwners(const NodeStore& store, std::uint64_t id) {
   Owners found;
   const auto mappings = TRY(store.ListUserNamespaces());
-  for (const UserNamespaceAllocation& one : mappings) {
+  for (const PodMapping& one : mappings) {
     if (id < one.host_id || id - one.host_id >= one.length) continue;
     found.owners.insert({one.host_id, one.length, one.pod_uid, false});
   }
   const auto held = TRY(store.ListHeldPods());
-  for (const HeldPod& pod : held) {
+  for (const QuarantinedPod& pod : held) {
     if (pod.ranges.empty()) found.unknown.push_back(pod.pod_uid);
     for (const HostIdRange& range : pod.ranges) {
       if (id < range.first || id - range.first >= range.length) continue;

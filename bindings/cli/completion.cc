@@ -236,7 +236,7 @@ class Completer {
     }
     const auto ledger = store.ListLedger();
     if (!ledger) return;
-    for (const LedgerEntry& entry : *ledger) {
+    for (const PreloadedImage& entry : *ledger) {
       if (refs) Add(prefix + entry.image_ref);
       if (refs) continue;
       for (const std::string& name : entry.names) Add(prefix + name);

@@ -10,9 +10,9 @@
 
 namespace waybill::cli {
 
-inline std::string_view NameOf(TrustKind value) { return TrustKindName(value); }
-inline std::string_view NameOf(TrustAction value) { return TrustActionName(value); }
-inline std::string_view NameOf(HeldKind value) { return HeldKindName(value); }
+inline std::string_view NameOf(DegradedKind value) { return DegradedKindName(value); }
+inline std::string_view NameOf(DegradedAction value) { return DegradedActionName(value); }
+inline std::string_view NameOf(PodQuarantineKind value) { return PodQuarantineKindName(value); }
 inline std::string_view NameOf(StreamingComponent value) { return StreamingComponentName(value); }
 inline std::string_view NameOf(StreamingSeverity value) { return StreamingSeverityName(value); }
 
@@ -68,7 +68,7 @@ void EachMember(const ImportReport& value, const Show& show) {
 }
 
 template <typename Show>
-void EachMember(const UserNamespaceReport& value, const Show& show) {
+void EachMember(const IdMappingReport& value, const Show& show) {
   show("filesSeen", value.files_seen);
   show("unchanged", value.unchanged);
   show("imported", value.imported);
@@ -84,7 +84,7 @@ void EachMember(const UserNamespaceReport& value, const Show& show) {
 }
 
 template <typename Show>
-void EachMember(const JudgedImage& value, const Show& show) {
+void EachMember(const ClassifiedImage& value, const Show& show) {
   show("imageRef", value.image_ref);
   show("runtimeHandler", value.runtime_handler);
   show("name", value.name);
@@ -93,7 +93,7 @@ void EachMember(const JudgedImage& value, const Show& show) {
 }
 
 template <typename Show>
-void EachMember(const ObserveReport& value, const Show& show) {
+void EachMember(const ClassifyReport& value, const Show& show) {
   show("listed", value.listed);
   show("repeated", value.repeated);
   show("notNames", value.not_names);
@@ -118,7 +118,7 @@ void EachMember(const ImagePreloadedRecord& value, const Show& show) {
 }
 
 template <typename Show>
-void EachMember(const QuarantineEntry& value, const Show& show) {
+void EachMember(const QuarantinedFile& value, const Show& show) {
   show("kind", value.kind);
   show("sha256", value.sha256);
   show("source", value.source);
@@ -127,7 +127,7 @@ void EachMember(const QuarantineEntry& value, const Show& show) {
 }
 
 template <typename Show>
-void EachMember(const TrustEvent& value, const Show& show) {
+void EachMember(const DegradedEvent& value, const Show& show) {
   show("at", value.at);
   show("kind", value.kind);
   show("action", value.action);
@@ -149,7 +149,7 @@ void EachMember(const HostIdRange& value, const Show& show) {
 }
 
 template <typename Show>
-void EachMember(const HeldPod& value, const Show& show) {
+void EachMember(const QuarantinedPod& value, const Show& show) {
   show("podUid", value.pod_uid);
   show("ranges", value.ranges);
   show("source", value.source);
@@ -159,7 +159,7 @@ void EachMember(const HeldPod& value, const Show& show) {
 }
 
 template <typename Show>
-void EachMember(const UserNamespaceAllocation& value, const Show& show) {
+void EachMember(const PodMapping& value, const Show& show) {
   show("podUid", value.pod_uid);
   show("hostId", value.host_id);
   show("length", value.length);
@@ -178,7 +178,7 @@ void EachMember(const PruneReport& value, const Show& show) {
 }
 
 template <typename Show>
-void EachMember(const ForgetReport& value, const Show& show) {
+void EachMember(const RevokeReport& value, const Show& show) {
   show("records", value.records);
   show("secrets", value.secrets);
   show("serviceAccounts", value.service_accounts);
@@ -189,7 +189,7 @@ void EachMember(const ForgetReport& value, const Show& show) {
 }
 
 template <typename Show>
-void EachMember(const UserNamespaceCleanupReport& value, const Show& show) {
+void EachMember(const CleanUpReport& value, const Show& show) {
   show("examined", value.examined);
   show("released", value.released);
   show("keptInLists", value.kept_in_lists);
@@ -198,7 +198,7 @@ void EachMember(const UserNamespaceCleanupReport& value, const Show& show) {
 }
 
 template <typename Show>
-void EachMember(const Statistics& value, const Show& show) {
+void EachMember(const StoreCounts& value, const Show& show) {
   show("storeUuid", value.store_uuid);
   show("schemaVersion", value.schema_version);
   show("commitSequence", value.commit_sequence);
@@ -247,7 +247,7 @@ void EachMember(const RestoreReport& value, const Show& show) {
 }
 
 template <typename Show>
-void EachMember(const LedgerEntry& value, const Show& show) {
+void EachMember(const PreloadedImage& value, const Show& show) {
   show("imageRef", value.image_ref);
   show("runtimeHandler", value.runtime_handler);
   show("names", value.names);
@@ -259,7 +259,7 @@ void EachMember(const LedgerEntry& value, const Show& show) {
 }
 
 template <typename Show>
-void EachMember(const StreamingFinding& value, const Show& show) {
+void EachMember(const StreamFinding& value, const Show& show) {
   show("component", value.component);
   show("severity", value.severity);
   show("subject", value.subject);

@@ -9,8 +9,8 @@
 namespace waybill::cli {
 namespace {
 
-void WriteJudged(const ObserveReport& report, Output& out) {
-  for (const JudgedImage& image : report.judged) {
+void WriteJudged(const ClassifyReport& report, Output& out) {
+  for (const ClassifiedImage& image : report.judged) {
     const bool named = image.name != image.image_ref && !image.image_ref.empty();
     out.Line("{}  {}{}{}: {}", image.preloaded ? "preloaded " : "closed    ", image.name,
              named ? " (" + image.image_ref + ")" : "", ForHandler(image.runtime_handler),
@@ -32,7 +32,7 @@ std::string_view CommandFor(const Explanation& explanation, Reason reason) {
 
 }  // namespace
 
-Json JsonOf(const OpenPull& pull) {
+Json JsonOf(const UnresolvedPull& pull) {
   Json object = {{"id", pull.id.value}, {"anything", pull.anything}};
   if (!pull.anything) object["image"] = pull.image;
   if (!pull.runtime_handler.empty()) object["runtimeHandler"] = pull.runtime_handler;
@@ -50,7 +50,7 @@ Json JsonOf(const OpenPull& pull) {
 
 Json JsonOf(const Explanation& explanation) {
   Json pulls = Json::array();
-  for (const OpenPull& pull : explanation.pulls) pulls.push_back(JsonOf(pull));
+  for (const UnresolvedPull& pull : explanation.pulls) pulls.push_back(JsonOf(pull));
   Json object = {
       {"text", explanation.text},
       {"hint", explanation.hint},
@@ -64,16 +64,18 @@ Json JsonOf(const Explanation& explanation) {
   return object;
 }
 
-std::string ImageText(const OpenPull& pull) { return pull.anything ? "(anything)" : pull.image; }
+std::string ImageText(const UnresolvedPull& pull) {
+  return pull.anything ? "(anything)" : pull.image;
+}
 
-std::string PullText(const OpenPull& pull, const Output& out) {
+std::string PullText(const UnresolvedPull& pull, const Output& out) {
   return fmt::format("{}: {}{}, {}, began {}{}", pull.id.value, ImageText(pull),
                      ForHandler(pull.runtime_handler), PullStateName(pull.state),
                      out.TimeText(pull.began),
                      pull.ended ? ", ended " + out.TimeText(pull.ended) : std::string());
 }
 
-void WriteObserved(const ObserveReport& report, std::string_view before, Output& out) {
+void WriteObserved(const ClassifyReport& report, std::string_view before, Output& out) {
   out.Line("listed      {}: {} known already, {} preloaded, {} closed, {} not judged",
            HowMany(report.listed, "image"), report.known, report.preloaded, report.closed,
            report.left);
@@ -116,7 +118,8 @@ void WriteExplanation(const Explanation& explanation, Reason reason, Output& out
   std::size_t told = 0;
   // An image with a recorded pull is closed by that pull's credentials, whatever else was pulled.
   const bool pulls_matter = !explanation.recorded || !explanation.closed_because.empty();
-  for (const OpenPull& pull : pulls_matter ? explanation.pulls : std::vector<OpenPull>()) {
+  for (const UnresolvedPull& pull :
+       pulls_matter ? explanation.pulls : std::vector<UnresolvedPull>()) {
     if (told++ == kMostPulls) {
       out.Line("and {} more: see waybill pulls", explanation.pulls.size() - kMostPulls);
       break;

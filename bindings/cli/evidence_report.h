@@ -14,17 +14,17 @@
 
 namespace waybill::cli {
 
-Json JsonOf(const OpenPull& pull);
+Json JsonOf(const UnresolvedPull& pull);
 Json JsonOf(const Explanation& explanation);
 
 // The pull's image string; "(anything)" for one that stands for what can't be named.
-std::string ImageText(const OpenPull& pull);
+std::string ImageText(const UnresolvedPull& pull);
 // "7: IMAGE, running, began …".
-std::string PullText(const OpenPull& pull, const Output& out);
+std::string PullText(const UnresolvedPull& pull, const Output& out);
 
 // Lines of 12 columns and a text, as `start` writes them. `before`: what closed images were taken
 // for until now; empty: nothing to say.
-void WriteObserved(const ObserveReport& report, std::string_view before, Output& out);
+void WriteObserved(const ClassifyReport& report, std::string_view before, Output& out);
 
 // "why: …", "pull 7: …" and "to open it: …", for an image that `reason` closes.
 void WriteExplanation(const Explanation& explanation, Reason reason, Output& out);

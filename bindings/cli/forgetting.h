@@ -11,7 +11,7 @@
 
 namespace waybill::cli {
 
-inline std::vector<Field> CountsOf(const ForgetReport& report) {
+inline std::vector<Field> CountsOf(const RevokeReport& report) {
   return FieldsOf(report, {{"secrets", "secrets forgotten"},
                            {"serviceAccounts", "service accounts forgotten"},
                            {"nodePods", "image names closed that were open to all"},

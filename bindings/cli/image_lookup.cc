@@ -60,7 +60,7 @@ class Meanings {
  public:
   explicit Meanings(std::string_view text) : text_(text), shortened_(Shortened::Read(text)) {
     if (auto full = NormaliseImage(text)) full_ = *std::move(full);
-    if (auto repository = ParseImage(text)) repository_ = RepositoryOf(text);
+    if (auto repository = PartsOfImage(text)) repository_ = RepositoryOf(text);
   }
 
   // A stored name is not a ref: the image may have lost it. It only shows that the beginning of an
@@ -79,7 +79,7 @@ class Meanings {
       }
     }
     auto entries = TRY(store.ListLedger());
-    for (const LedgerEntry& entry : entries) {
+    for (const PreloadedImage& entry : entries) {
       AddRef(entry.image_ref, entry.image_ref);
       if (!shortened_) continue;
       for (const std::string& name : entry.names) AddName(name, entry.image_ref);
@@ -87,8 +87,8 @@ class Meanings {
     return {};
   }
 
-  void AddListed(const std::vector<ImageOnNode>& list) {
-    for (const ImageOnNode& image : list) {
+  void AddListed(const std::vector<ListedImage>& list) {
+    for (const ListedImage& image : list) {
       AddRef(image.id, image.id);
       for (const std::string& digest : image.repo_digests) AddRef(digest, image.id);
       for (const std::string& tag : image.repo_tags) {
@@ -149,7 +149,7 @@ class Meanings {
   }
 
   void AddName(std::string_view name, const std::string& image) {
-    if (ParseImage(name) && RepositoryOf(name) == repository_) {
+    if (PartsOfImage(name) && RepositoryOf(name) == repository_) {
       Add(image, "its name", true);
     }
   }
@@ -173,11 +173,11 @@ class Meanings {
 };
 
 // The list's spelling of what `name` is short for; empty: none.
-std::string FullFormIn(const std::vector<ImageOnNode>& list, std::string_view name) {
+std::string FullFormIn(const std::vector<ListedImage>& list, std::string_view name) {
   const auto full = NormaliseImage(name);
   if (!full || *full == name) return {};
   const bool listed = std::any_of(list.begin(), list.end(),
-                                  [&](const ImageOnNode& image) { return Has(image, *full); });
+                                  [&](const ListedImage& image) { return Has(image, *full); });
   return listed ? *full : std::string();
 }
 
@@ -185,7 +185,7 @@ std::string FullFormIn(const std::vector<ImageOnNode>& list, std::string_view na
 
 bool IsSpelling(std::string_view text) {
   if (IsHash(WithoutAlgorithm(text))) return true;
-  const auto parts = ParseImage(text);
+  const auto parts = PartsOfImage(text);
   return parts && !parts->digest.empty() && parts->tag.empty() &&
          parts->digest.starts_with(kAlgorithm) && IsHash(WithoutAlgorithm(parts->digest));
 }
@@ -197,7 +197,7 @@ bool SameSpelling(std::string_view a, std::string_view b) {
 bool IsShortRef(std::string_view text) { return Shortened::Read(text).has_value(); }
 
 Result<std::string> ResolveRef(std::string_view flag, std::string_view text, const NodeStore& store,
-                               const std::vector<ImageOnNode>* list) {
+                               const std::vector<ListedImage>* list) {
   const bool is_name = !IsSpelling(text) && !IsShortRef(text);
   if (text.empty() || (is_name && list == nullptr)) return std::string(text);
   Meanings meanings(text);
@@ -216,7 +216,7 @@ Result<std::string> ResolveRef(std::string_view flag, std::string_view text, con
 }
 
 Result<std::string> RefOnNode(std::string_view image, const NodeStore& store,
-                              const std::vector<ImageOnNode>* list) {
+                              const std::vector<ListedImage>* list) {
   auto ref = TRY(ResolveRef("IMAGE", image, store, list));
   Meanings there(ref);
   if (list != nullptr) {
@@ -230,9 +230,9 @@ Result<std::string> RefOnNode(std::string_view image, const NodeStore& store,
                  "give its list, --cri auto or --images FILE; or give --image and --image-ref");
 }
 
-std::vector<std::string> ListedNames(const std::vector<ImageOnNode>& list, std::string_view name) {
+std::vector<std::string> ListedNames(const std::vector<ListedImage>& list, std::string_view name) {
   std::vector<std::string> names;
-  for (const ImageOnNode& image : list) {
+  for (const ListedImage& image : list) {
     if (!Has(image, name)) continue;
     names.insert(names.end(), image.repo_tags.begin(), image.repo_tags.end());
     names.insert(names.end(), image.repo_digests.begin(), image.repo_digests.end());
@@ -240,14 +240,14 @@ std::vector<std::string> ListedNames(const std::vector<ImageOnNode>& list, std::
   return names;
 }
 
-bool Has(const ImageOnNode& image, std::string_view name) {
+bool Has(const ListedImage& image, std::string_view name) {
   const auto is_named = [&](const std::vector<std::string>& names) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
   return SameSpelling(image.id, name) || is_named(image.repo_tags) || is_named(image.repo_digests);
 }
 
-ImageIndex::ImageIndex(const std::vector<ImageOnNode>& list) {
+ImageIndex::ImageIndex(const std::vector<ListedImage>& list) {
   for (std::size_t i = 0; i < list.size(); ++i) {
     positions_.emplace(WithoutAlgorithm(list[i].id), i);
     for (const auto* names : {&list[i].repo_tags, &list[i].repo_digests}) {
@@ -261,11 +261,11 @@ void ImageIndex::Find(std::string_view name, std::vector<std::size_t>& positions
   for (auto at = first; at != last; ++at) positions.push_back(at->second);
 }
 
-Result<std::vector<ImageOnNode>> FindListed(std::string_view name,
-                                            const std::vector<ImageOnNode>& list,
+Result<std::vector<ListedImage>> FindListed(std::string_view name,
+                                            const std::vector<ListedImage>& list,
                                             std::string_view flag) {
-  std::vector<ImageOnNode> found;
-  for (const ImageOnNode& image : list) {
+  std::vector<ListedImage> found;
+  for (const ListedImage& image : list) {
     if (Has(image, name)) found.push_back(image);
   }
   if (IsShortRef(name)) {
@@ -280,7 +280,7 @@ Result<std::vector<ImageOnNode>> FindListed(std::string_view name,
                    full.empty() ? "write the name as the list has it, or the image's ID"
                                 : "the list has " + full);
   }
-  for (const ImageOnNode& image : found) {
+  for (const ListedImage& image : found) {
     if (SameSpelling(image.id, found.front().id)) continue;
     return BadFlag(flag,
                    fmt::format("it gives the name {} to two images, {} and {}", name.substr(0, 200),

@@ -39,24 +39,24 @@ bool IsShortRef(std::string_view text);
 // command asks about, opens or removes another image than the one that was meant. Errors of
 // reading, if `text` is short: the record that can't be read may be the one.
 Result<std::string> ResolveRef(std::string_view flag, std::string_view text, const NodeStore& store,
-                               const std::vector<ImageOnNode>* list = nullptr);
+                               const std::vector<ListedImage>* list = nullptr);
 
 // The ref of `image`, which is all that is known of it: what a pod would ask for. By the list, if
 // there is one: empty if the list does not have it. kInvalidArgument: there is no list, and it is a
 // name, or a digest or ID that the store does not know; or it may mean several.
 Result<std::string> RefOnNode(std::string_view image, const NodeStore& store,
-                              const std::vector<ImageOnNode>* list);
+                              const std::vector<ListedImage>* list);
 
 // The names by which the list has the image with that ID, tag or digest; of all its entries.
-std::vector<std::string> ListedNames(const std::vector<ImageOnNode>& list, std::string_view name);
+std::vector<std::string> ListedNames(const std::vector<ListedImage>& list, std::string_view name);
 
 // Whether `image` has that ID, tag or digest, as it is written there.
-bool Has(const ImageOnNode& image, std::string_view name);
+bool Has(const ListedImage& image, std::string_view name);
 
 // Where in a list, which must outlive this, an image is called what.
 class ImageIndex {
  public:
-  explicit ImageIndex(const std::vector<ImageOnNode>& list);
+  explicit ImageIndex(const std::vector<ListedImage>& list);
   // Adds the positions of the images with that ID, tag or digest.
   void Find(std::string_view name, std::vector<std::size_t>& positions) const;
 
@@ -67,8 +67,8 @@ class ImageIndex {
 // The entries of `list` for the image `name`, its ID, the beginning of that (IsShortRef), or a name
 // as the list has it: several if it is listed for several handlers. kInvalidArgument: there is
 // none, or they are of different images. `flag` gave the list.
-Result<std::vector<ImageOnNode>> FindListed(std::string_view name,
-                                            const std::vector<ImageOnNode>& list,
+Result<std::vector<ListedImage>> FindListed(std::string_view name,
+                                            const std::vector<ListedImage>& list,
                                             std::string_view flag);
 
 }  // namespace waybill::cli

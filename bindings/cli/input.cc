@@ -141,17 +141,17 @@ Result<std::string> ReadOwnFile(const std::string& path, std::size_t most) {
   return content;
 }
 
-Result<std::vector<ImageOnNode>> ReadImageList(const std::string& path) {
+Result<std::vector<ListedImage>> ReadImageList(const std::string& path) {
   return ParseImageList(path, TRY(ReadInput(path, kMaxDocumentBytes)));
 }
 
-Result<std::vector<ImageOnNode>> ParseImageList(const std::string& path, std::string_view content) {
+Result<std::vector<ListedImage>> ParseImageList(const std::string& path, std::string_view content) {
   auto list = DecodeImageList(content);
   if (list) return list;
   return AboutInput(path, list.error(), "a list of images is what `crictl images -o json` prints");
 }
 
-Result<std::vector<ImageOnNode>> ReadPreloadedList(const std::string& path) {
+Result<std::vector<ListedImage>> ReadPreloadedList(const std::string& path) {
   return ReadDecoded(path, kMaxDocumentBytes, DecodePreloadedList,
                      "a list of preloaded images is what `crictl images -o json` prints; an image "
                      "with a name needs no ID");

@@ -62,12 +62,12 @@ consteval std::array<std::string_view, N> WordsIn(std::string_view text) {
 }
 
 // The images in `path`: the output of `crictl images -o json`. Errors name the file.
-Result<std::vector<ImageOnNode>> ReadImageList(const std::string& path);
+Result<std::vector<ListedImage>> ReadImageList(const std::string& path);
 // The same, of what `path` holds.
-Result<std::vector<ImageOnNode>> ParseImageList(const std::string& path, std::string_view content);
+Result<std::vector<ListedImage>> ParseImageList(const std::string& path, std::string_view content);
 
 // The same for images that somebody knows to be preloaded: one with a name may lack its ID.
-Result<std::vector<ImageOnNode>> ReadPreloadedList(const std::string& path);
+Result<std::vector<ListedImage>> ReadPreloadedList(const std::string& path);
 
 // The runtime handlers in `status`, the output of `crictl info`, merged with `config`, a
 // configuration file of containerd. Errors name the file.

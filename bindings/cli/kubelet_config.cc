@@ -89,7 +89,7 @@ Result<void> TakePool(const YamlNode& root, const std::string& path, Said& said)
   if (!userns->IsMap()) return NotTaken("userNamespaces is no map");
   if (const YamlNode* ids = userns->Find("idsPerPod")) {
     auto number = TRY(TakeNumber("userNamespaces.idsPerPod", *ids));
-    if (number == "0") number = std::to_string(UserNamespacePool().ids_per_pod);
+    if (number == "0") number = std::to_string(IdPool().ids_per_pod);
     said.Set("--ids-per-pod", {std::move(number)}, path);
   }
   return {};

@@ -303,7 +303,7 @@ void AddFact(NodeSource& source, std::string key, std::string label, Json value,
 }
 
 // How often it committed since it was made.
-void AddCommits(const Statistics& statistics, const fs::path& directory, NodeSource& source) {
+void AddCommits(const StoreCounts& statistics, const fs::path& directory, NodeSource& source) {
   const auto days = DaysSinceBirth(directory / "owner.lock");
   if (!days) return;
   const std::string since =
@@ -390,7 +390,7 @@ Result<NodeSource> SourceOfStore(const StoreFlags& flags) {
 
 Result<NodeSource> SourceOfKubelet(const std::string& directory) {
   ProgressLine importing("importing", "files");
-  OpenOptions options{.directory = {}, .witness = Witness::None()};
+  NodeStoreOptions options{.directory = {}, .witness = Witness::None()};
   options.allow_empty = true;
   options.kubelet_directory = directory;
   options.import_progress = importing.UntilStopped();

@@ -360,10 +360,10 @@ Result<VerificationPolicy> ProofsFlag::In(const VerificationPolicy& policy) cons
 
 Flag::Values PolicyNames() {
   Flag::Values names;
-  for (const VerificationMode mode :
-       {VerificationMode::kNeverVerify, VerificationMode::kNeverVerifyPreloadedImages,
-        VerificationMode::kNeverVerifyAllowlistedImages, VerificationMode::kAlwaysVerify}) {
-    names.emplace_back(VerificationModeName(mode));
+  for (const Verification mode :
+       {Verification::kNeverVerify, Verification::kNeverVerifyPreloadedImages,
+        Verification::kNeverVerifyAllowlistedImages, Verification::kAlwaysVerify}) {
+    names.emplace_back(VerificationName(mode));
   }
   return names;
 }
@@ -392,7 +392,7 @@ void PolicyFlags::Declare(Flags& flags) {
       .Value("--policy", &mode_, "POLICY",
              "NeverVerify, NeverVerifyPreloadedImages (default),\n"
              "NeverVerifyAllowlistedImages or AlwaysVerify",
-             Named(ParseVerificationMode))
+             Named(ParseVerification))
       .TakesSetting(UnlessPolicyIsTyped())
       .choices = PolicyNames();
   DeclareAllowlist(flags, &allow_, &allow_preloaded_only_);
@@ -402,15 +402,15 @@ void PolicyFlags::Declare(Flags& flags) {
 }
 
 Result<void> PolicyFlags::Make() {
-  policy = TRY(MakePolicy(mode_.value_or(VerificationMode::kNeverVerifyPreloadedImages), allow_,
+  policy = TRY(MakePolicy(mode_.value_or(Verification::kNeverVerifyPreloadedImages), allow_,
                           allow_preloaded_only_));
   policy = TRY(proofs_.In(policy));
   return {};
 }
 
-Result<VerificationPolicy> MakePolicy(VerificationMode mode, std::vector<std::string> allow,
+Result<VerificationPolicy> MakePolicy(Verification mode, std::vector<std::string> allow,
                                       bool allow_preloaded_only) {
-  if (allow_preloaded_only && mode != VerificationMode::kNeverVerifyAllowlistedImages) {
+  if (allow_preloaded_only && mode != Verification::kNeverVerifyAllowlistedImages) {
     return BadFlag("--allow-preloaded-only", "it needs the policy NeverVerifyAllowlistedImages",
                    "add --policy NeverVerifyAllowlistedImages");
   }

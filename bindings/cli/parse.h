@@ -158,13 +158,13 @@ struct PolicyFlags {
  private:
   Result<void> Make();
 
-  std::optional<VerificationMode> mode_;
+  std::optional<Verification> mode_;
   std::vector<std::string> allow_;
   bool allow_preloaded_only_ = false;
   ProofsFlag proofs_;
 };
 // The policy of these flags, all but --kubelet-config and --proofs. Errors are about them.
-Result<VerificationPolicy> MakePolicy(VerificationMode mode, std::vector<std::string> allow,
+Result<VerificationPolicy> MakePolicy(Verification mode, std::vector<std::string> allow,
                                       bool allow_preloaded_only);
 // For --policy.
 Flag::Values PolicyNames();

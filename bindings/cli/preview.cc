@@ -57,7 +57,7 @@ class PodsOwnCredentials final : public CredentialSource {
 // The names by which a runtime may list what a container calls `image`.
 std::vector<std::string> NamesInLists(std::string_view image) {
   const auto full = NormaliseImage(image);
-  const auto parts = ParseImage(image);
+  const auto parts = PartsOfImage(image);
   if (!full || !parts) return {};
   // A runtime ignores the tag beside a digest.
   if (!parts->digest.empty()) {
@@ -68,7 +68,7 @@ std::vector<std::string> NamesInLists(std::string_view image) {
 
 // Where the image of a container is looked for.
 struct Places {
-  const std::optional<std::vector<ImageOnNode>>& list;
+  const std::optional<std::vector<ListedImage>>& list;
   std::optional<ImageIndex> index;
   std::vector<RuntimeHandler> handlers;
   std::map<std::pair<std::string, std::string>, std::set<std::string>>
@@ -90,7 +90,7 @@ struct Places {
     index->Find(name, positions);
     std::vector<std::string> ids;
     for (const std::size_t at : positions) {
-      const ImageOnNode& image = (*list)[at];
+      const ListedImage& image = (*list)[at];
       const bool known = std::any_of(ids.begin(), ids.end(), [&](const std::string& id) {
         return SameSpelling(id, image.id);
       });
@@ -117,7 +117,7 @@ void FindInList(const Places& places, PodForecast& pod, ContainerForecast& conta
     if (ids.size() == 1) return SetRef(container, ids.front(), RefSource::kRuntimeList);
   }
   // A name without a registry may be listed by what the runtime completed it to.
-  const auto parts = ParseImage(image);
+  const auto parts = PartsOfImage(image);
   if (!parts || !parts->domain.empty() || container.container->status_ref.empty()) return;
   const auto ids = places.IdsOf(container.container->status_ref, pod.runtime_handler);
   if (ids.size() == 1) SetRef(container, ids.front(), RefSource::kPodStatus);
@@ -297,7 +297,7 @@ Result<void> Preview::FindImages(NodeStore& store) {
     places.index.emplace(*inputs_.images);
   } else {
     auto ledger = TRY(store.ListLedger());
-    for (const LedgerEntry& entry : ledger) {
+    for (const PreloadedImage& entry : ledger) {
       if (entry.absent_since) continue;
       for (const std::string& name : entry.names) {
         places.ledger[{entry.runtime_handler, name}].insert(entry.image_ref);

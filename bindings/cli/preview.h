@@ -64,7 +64,7 @@ struct PodForecast {
 struct PreviewInputs {
   ClusterObjects objects = {};
   // The runtime's complete list: what is not in it is not on the node. nullopt: unknown.
-  std::optional<std::vector<ImageOnNode>> images = {};
+  std::optional<std::vector<ListedImage>> images = {};
   // Empty: this machine's name, if a pod is bound to a node of that name; otherwise the only node
   // that pods are bound to.
   std::string node = {};

@@ -28,7 +28,7 @@ Json CredentialsJson(const ImagePullCredentials& credentials, Hashes hashes) {
 
 Json ProofJson(const Proof& proof) {
   Json json = {{"proven", JsonOf(proof.proven)}, {"pullBegan", proof.pull_began}};
-  if (proof.checker != ProofChecker::kUnknown) json["checker"] = ProofCheckerName(proof.checker);
+  if (proof.checker != VerifiedBy::kUnknown) json["checker"] = VerifiedByName(proof.checker);
   if (proof.good_until) json["goodUntil"] = JsonOf(proof.good_until);
   return json;
 }

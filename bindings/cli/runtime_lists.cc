@@ -28,7 +28,7 @@ Result<std::unique_ptr<cri::Client>> CriFlag::Connect() const {
   return cri::Client::Connect({.endpoint = endpoint_ == "auto" ? "" : *endpoint_});
 }
 
-Result<std::vector<ImageOnNode>> CriFlag::ListImages() const {
+Result<std::vector<ListedImage>> CriFlag::ListImages() const {
   auto client = TRY(Connect());
   return client->ListImages();
 }
@@ -73,13 +73,13 @@ Flag& ImagesFlags::Declare(Flags& flags, const std::string& what) {
   return cri;
 }
 
-Result<std::optional<std::vector<ImageOnNode>>> ImagesFlags::ReadIfGiven() const {
-  if (!given()) return std::optional<std::vector<ImageOnNode>>();
+Result<std::optional<std::vector<ListedImage>>> ImagesFlags::ReadIfGiven() const {
+  if (!given()) return std::optional<std::vector<ListedImage>>();
   auto images = TRY(Read());
   return std::optional(std::move(images));
 }
 
-Result<std::vector<ImageOnNode>> ImagesFlags::Read() const {
+Result<std::vector<ListedImage>> ImagesFlags::Read() const {
   return cri_.given() ? cri_.ListImages() : ReadImageList(*path_);
 }
 

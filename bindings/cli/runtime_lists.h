@@ -28,7 +28,7 @@ class CriFlag {
   Flag& Declare(Flags& flags);
   bool given() const { return endpoint_.has_value(); }
 
-  Result<std::vector<ImageOnNode>> ListImages() const;
+  Result<std::vector<ListedImage>> ListImages() const;
   // Merged with `config`, a configuration file of containerd. Empty: the runtime names none, which
   // is kInvalidArgument where some are `needed`.
   Result<std::vector<RuntimeHandler>> ListHandlers(const std::optional<std::string>& config,
@@ -61,8 +61,8 @@ class ImagesFlags {
   const CriFlag& cri() const { return cri_; }
 
   // nullopt: neither flag is given.
-  Result<std::optional<std::vector<ImageOnNode>>> ReadIfGiven() const;
-  Result<std::vector<ImageOnNode>> Read() const;
+  Result<std::optional<std::vector<ListedImage>>> ReadIfGiven() const;
+  Result<std::vector<ListedImage>> Read() const;
 
  private:
   std::string_view name_;

@@ -43,7 +43,7 @@ Result<std::unique_ptr<NodeStore>> TryToOwn(const StoreFlags& flags, const Openi
                                          .migrate = false}));
   if (!store) return store;
   WarnOfCopy(**store, flags.store);
-  const RecoveryReport& report = (*store)->recovery_report();
+  const OpeningReport& report = (*store)->recovery_report();
   for (const std::string& mended : report.mended) {
     Warn(mended, "find out who else could read or change it");
   }

@@ -209,7 +209,7 @@ Error StoreCopy::InTruth(Error error) const {
   return error;
 }
 
-void StoreCopy::PutInTruth(RecoveryReport& report) const {
+void StoreCopy::PutInTruth(OpeningReport& report) const {
   const auto put = [this](std::string& text) { text = InTruth(std::move(text)); };
   for (std::string* text :
        {&report.set_aside_path, &report.distrust_reason, &report.user_namespaces.refused_because}) {
@@ -261,7 +261,7 @@ Result<QuietStore> QuietStore::Of(const fs::path& directory, const Progress& pro
   return store;
 }
 
-Result<QuietStore> QuietStore::OfKubelet(OpenOptions options) {
+Result<QuietStore> QuietStore::OfKubelet(NodeStoreOptions options) {
   QuietStore store(options.kubelet_directory);
   options.directory =
       store.copy_.emplace(TRY(StoreCopy::Make("waybill-copy", store.real_))).directory();
@@ -299,7 +299,7 @@ Result<void> QuietStore::Migrate(Rules rules) {
                                              .rules = rules,
                                              .continues_pulls = true}),
                             [](const NodeStore& opened) -> Result<std::uint32_t> {
-                              const RecoveryReport& report = opened.recovery_report();
+                              const OpeningReport& report = opened.recovery_report();
                               return report.migration ? report.migration->from : 0;
                             });
   if (!migrated) return migrated.error();

@@ -24,9 +24,9 @@ class StoreCopy {
   // For a copy of `real`, which is not made yet. `name`: how the directory's name begins. kIo.
   static Result<StoreCopy> Make(std::string_view name, std::filesystem::path real);
   // What `start --dry-run` opens: data.mdb, copied while no other process owns the store, or the
-  // traces of a store that was lost. Opening it with OpenOptions::leaves_witness reads the witness
-  // and the kubelet directory, and changes neither. kOwned, kUnsafePath, kIo: as opening would say.
-  // kInterrupted: `progress` returned false.
+  // traces of a store that was lost. Opening it with NodeStoreOptions::leaves_witness reads the
+  // witness and the kubelet directory, and changes neither. kOwned, kUnsafePath, kIo: as opening
+  // would say. kInterrupted: `progress` returned false.
   static Result<StoreCopy> ToStart(const std::filesystem::path& real, const Progress& progress);
   ~StoreCopy();
   StoreCopy(StoreCopy&& other) noexcept
@@ -38,7 +38,7 @@ class StoreCopy {
   const std::filesystem::path& directory() const { return directory_; }
   // With the store's directory in place of the copy's.
   Error InTruth(Error error) const;
-  void PutInTruth(RecoveryReport& report) const;
+  void PutInTruth(OpeningReport& report) const;
 
  private:
   StoreCopy(const std::filesystem::path& scratch, std::filesystem::path real)
@@ -65,7 +65,7 @@ class QuietStore {
   static Result<QuietStore> Of(const std::filesystem::path& directory, const Progress& progress);
   // What opening with `options` makes of a kubelet directory: a store in TMPDIR, without a witness.
   // Its directory, witness and clock are set here. Errors: NodeStore::Open.
-  static Result<QuietStore> OfKubelet(OpenOptions options);
+  static Result<QuietStore> OfKubelet(NodeStoreOptions options);
 
   // `options.directory` is set here. Errors: NodeStore::Observe, about the real directory.
   Result<std::unique_ptr<NodeStore>> ObserveAsItIs(ObserveOptions options) const;

@@ -225,7 +225,7 @@ class Importer {
       snapshots.push_back(TRY(ParseSnapshot("--images", text)));
     }
     std::ranges::stable_sort(snapshots, {}, &Snapshot::time_ms);
-    std::map<std::string, ImageOnNode> before;
+    std::map<std::string, ListedImage> before;
     std::optional<TraceEvent> list_event;
     for (const Snapshot& snapshot : snapshots) {
       const std::string content = TRY(ReadInput(snapshot.path, kMaxDocumentBytes));
@@ -240,8 +240,8 @@ class Importer {
       }
       const auto list = TRY(ParseImageList(snapshot.path, content));
       if (list_event) Add(*std::exchange(list_event, std::nullopt));
-      std::map<std::string, ImageOnNode> now;
-      for (const ImageOnNode& image : list) {
+      std::map<std::string, ListedImage> now;
+      for (const ListedImage& image : list) {
         for (const auto& names : {image.repo_tags, image.repo_digests}) {
           for (const std::string& name : names) known_[name] = {image.id, image.bytes, true};
         }
@@ -281,7 +281,7 @@ class Importer {
   }
 
   static Result<std::uint32_t> PercentOf(std::uint64_t used,
-                                         const std::map<std::string, ImageOnNode>& images,
+                                         const std::map<std::string, ListedImage>& images,
                                          const std::string& path) {
     double listed = 0;
     for (const auto& [id, image] : images) listed += static_cast<double>(image.bytes);
@@ -298,7 +298,7 @@ class Importer {
   }
 
   static TraceEvent OfList(TraceEvent::Kind kind, const Snapshot& snapshot,
-                           const ImageOnNode& image) {
+                           const ListedImage& image) {
     TraceEvent event{.kind = kind,
                      .time_ms = snapshot.time_ms,
                      .ref = image.id,

@@ -22,7 +22,7 @@ Result<std::string> ParseOutputFile(std::string_view flag, const std::string& pa
 }
 
 // FIRST:COUNT.
-Result<UserNamespacePool> ParsePool(std::string_view flag, const std::string& text) {
+Result<IdPool> ParsePool(std::string_view flag, const std::string& text) {
   const std::size_t colon = text.find(':');
   if (colon == std::string::npos) {
     return BadFlag(flag, fmt::format("'{}' has no colon", text.substr(0, 200)),
@@ -30,7 +30,7 @@ Result<UserNamespacePool> ParsePool(std::string_view flag, const std::string& te
   }
   const std::uint64_t first = TRY(Number()(flag, text.substr(0, colon)));
   const std::uint64_t count = TRY(Number()(flag, text.substr(colon + 1)));
-  return UserNamespacePool{.first_id = first, .id_count = count};
+  return IdPool{.first_id = first, .id_count = count};
 }
 
 }  // namespace
@@ -75,8 +75,8 @@ Result<UserNamespaceOptions> UserNamespaceFlags::Read(bool hands_out) const {
   if (off_) return UserNamespaceOptions{.enabled = false};
   const std::uint64_t max_pods = hands_out ? max_pods_ : 0;
   if (pool_) {
-    const UserNamespacePool pool{pool_->first_id, pool_->id_count, ids_per_pod_, max_pods};
-    TRY(CheckUserNamespacePool(pool));
+    const IdPool pool{pool_->first_id, pool_->id_count, ids_per_pod_, max_pods};
+    TRY(CheckIdPool(pool));
     return UserNamespaceOptions{.pool = pool};
   }
   SubordinateIds ids;

@@ -25,9 +25,9 @@ class UserNamespaceFlags {
 
  private:
   // Of --pool: without the sizes.
-  std::optional<UserNamespacePool> pool_;
-  std::uint64_t ids_per_pod_ = UserNamespacePool().ids_per_pod;
-  std::uint64_t max_pods_ = UserNamespacePool().max_pods;
+  std::optional<IdPool> pool_;
+  std::uint64_t ids_per_pod_ = IdPool().ids_per_pod;
+  std::uint64_t max_pods_ = IdPool().max_pods;
   std::optional<std::string> subuids_;
   std::optional<std::string> subgids_;
   bool off_ = false;

@@ -139,7 +139,7 @@ class Importer {
         report_(report) {
     if (options.images_on_node == nullptr) return;
     on_node_.emplace();
-    for (const ImageOnNode& image : *options.images_on_node) {
+    for (const ListedImage& image : *options.images_on_node) {
       on_node_->insert(SpellingOf(image.id));
       for (const std::string& digest : image.repo_digests) on_node_->insert(SpellingOf(digest));
     }
@@ -181,7 +181,7 @@ class Importer {
 
   Result<void> TakeContent(const KubeletFile& file, std::monostate) {
     if (file.planted.empty()) Tell(file);
-    for (const QuarantineEntry& entry : file.quarantine) TRY(Close(entry));
+    for (const QuarantinedFile& entry : file.quarantine) TRY(Close(entry));
     if (file.misfiled.empty()) return {};
     if (file.folder == KubeletFolder::kPulling) return TakeIntent(file.misfiled);
     // A record in its own place stays valid. Without one, only this file tells of the pull.
@@ -190,7 +190,7 @@ class Importer {
     return other ? Close(*std::move(other)) : Result<void>(other.error());
   }
 
-  Result<void> Close(QuarantineEntry entry) {
+  Result<void> Close(QuarantinedFile entry) {
     entry.since = txn_.now();
     if (!TRY(StoreQuarantine(txn_, entry))) return {};
     ++report_.quarantined;
@@ -266,7 +266,7 @@ class Importer {
   Result<void> TakeContent(const KubeletFile& file, const ImagePullIntent& intent) {
     if (IsOwnClosing(file)) {
       auto pulls = TRY(AllOpenPulls(txn_));
-      const bool known = std::any_of(pulls.begin(), pulls.end(), [&](const OpenPull& pull) {
+      const bool known = std::any_of(pulls.begin(), pulls.end(), [&](const UnresolvedPull& pull) {
         if (pull.anything || pull.nothing_at != 0) return false;
         // As it is, or as the runtime lists it.
         const NamedImage named = ReadName(pull.image);
@@ -319,7 +319,7 @@ Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem:
         (reasons.empty() || !std::all_of(reasons.begin(), reasons.end(), LosesNothing));
     // Files that an unfinished import left are not new.
     const bool goes_on = std::any_of(reasons.begin(), reasons.end(), [](const Distrust& why) {
-      return why.kind == TrustKind::kImportUnfinished;
+      return why.kind == DegradedKind::kImportUnfinished;
     });
     uncut = options.created || !goes_on;
     look_for_gap = options.taken_over_before && (without_credentials || !goes_on);

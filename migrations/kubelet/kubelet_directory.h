@@ -46,7 +46,7 @@ struct ImportOptions {
   OnReadError on_error = OnReadError::kFail;
   BootTime now;
   // The runtime's complete list; null: not known.
-  const std::vector<ImageOnNode>* images_on_node = nullptr;
+  const std::vector<ListedImage>* images_on_node = nullptr;
 };
 Result<void> ImportKubeletDirectory(Committer& committer, const std::filesystem::path& directory,
                                     const ImportOptions& options, const Progress& progress,

@@ -64,11 +64,11 @@ class Exporter {
            const UsernsExport& id_mappings)
       : content_(content), options_(options), staged_(staged), id_mappings_(id_mappings) {
     for (const ImportedFile& file : content.imported) imported_.emplace(file.path, file.content);
-    for (const QuarantineEntry& entry : content.quarantine) {
+    for (const QuarantinedFile& entry : content.quarantine) {
       if (entry.kind == QuarantineKind::kImageRef) quarantined_.insert(entry.sha256);
     }
     for (const SpellingRow& row : content.spellings) rows_.emplace(row.spelling, &row);
-    for (const LedgerEntry& entry : content.ledger) {
+    for (const PreloadedImage& entry : content.ledger) {
       if (content.has_evidence && entry.runtime_handler.empty()) ledger_.insert(entry.image_ref);
     }
   }
@@ -146,7 +146,7 @@ class Exporter {
   // A record without credentials for each listed image of which nothing is known.
   Result<void> WriteUnknown() {
     if (!options_.images_on_node || (!content_.has_evidence && !content_.distrustful)) return {};
-    for (const ImageOnNode& image : *options_.images_on_node) {
+    for (const ListedImage& image : *options_.images_on_node) {
       if (image.id.empty() || InLedger(image)) continue;
       ImagePulledRecord record;
       record.last_updated = content_.now;
@@ -193,7 +193,7 @@ class Exporter {
   }
 
   // Of the default handler: a kubelet knows no others.
-  bool InLedger(const ImageOnNode& image) const {
+  bool InLedger(const ListedImage& image) const {
     std::vector<std::string> refs = SpellingsOf(image.id);
     refs.insert(refs.end(), image.repo_digests.begin(), image.repo_digests.end());
     if (InQuarantine(refs)) return false;
@@ -232,7 +232,7 @@ class Exporter {
   // them their images would pass for preloaded.
   Result<void> CarryOver() {
     const auto names = TRY(staged_.NamesInPlace(folder_));
-    std::vector<QuarantineEntry> misfiled;
+    std::vector<QuarantinedFile> misfiled;
     for (const std::string& name : names) {
       if (names_.contains(name)) continue;
       // If the disk refuses to read a file, its image is closed, and the file is kept aside with
@@ -249,7 +249,7 @@ class Exporter {
       } else if (const auto* intent = std::get_if<ImagePullIntent>(&file.content)) {
         if (auto r = WriteIntent(*intent); !r) return r;
       }
-      for (const QuarantineEntry& entry : file.quarantine) TRY(CloseUnread(entry));
+      for (const QuarantinedFile& entry : file.quarantine) TRY(CloseUnread(entry));
       if (file.misfiled.empty()) continue;
       if (folder_ == KubeletFolder::kPulling) {
         if (auto r = WriteIntent({.image = file.misfiled}); !r) return r;
@@ -259,17 +259,17 @@ class Exporter {
       }
     }
     // Their refs may have records in their own places, so these come last.
-    for (const QuarantineEntry& other : misfiled) TRY(CloseUnread(other));
+    for (const QuarantinedFile& other : misfiled) TRY(CloseUnread(other));
     return {};
   }
 
-  Result<void> CloseUnread(const QuarantineEntry& entry) {
+  Result<void> CloseUnread(const QuarantinedFile& entry) {
     if (!names_.insert("sha256-" + entry.sha256).second) return {};
     return WriteClosed("sha256-" + entry.sha256, kUnreadInPlace);
   }
 
   Result<void> WriteQuarantine(QuarantineKind kind) {
-    for (const QuarantineEntry& entry : content_.quarantine) {
+    for (const QuarantinedFile& entry : content_.quarantine) {
       if (entry.kind != kind) continue;
       const std::string name = "sha256-" + entry.sha256;
       if (!IsRecordName(name)) {

@@ -23,14 +23,14 @@ struct ExportContent {
   // Closed rules: evidence can't be told to a kubelet. So each listed image of which nothing is
   // known gets a record without credentials, and each record is written under every spelling.
   bool has_evidence = false;
-  std::vector<LedgerEntry> ledger;
+  std::vector<PreloadedImage> ledger;
   std::vector<SpellingRow> spellings;
-  std::vector<QuarantineEntry> quarantine;
+  std::vector<QuarantinedFile> quarantine;
   std::vector<ImagePreloadedRecord> preloaded;
   // The files that imports took. The store has the later state of their records.
   std::vector<ImportedFile> imported;
-  std::vector<UserNamespaceAllocation> allocations;
-  std::vector<HeldPod> held;
+  std::vector<PodMapping> allocations;
+  std::vector<QuarantinedPod> held;
   bool distrustful = false;
   std::string distrust_reason;
   Timestamp now;  // for new records, and in the names of files kept aside

@@ -87,9 +87,9 @@ Result<std::string> Decode(KubeletFile& file, const std::string& json) {
 
 }  // namespace
 
-Result<QuarantineEntry> QuarantineOfMisfiled(const KubeletFile& file) {
+Result<QuarantinedFile> QuarantineOfMisfiled(const KubeletFile& file) {
   const auto sha256 = TRY(Sha256(file.misfiled));
-  QuarantineEntry other = file.quarantine.front();
+  QuarantinedFile other = file.quarantine.front();
   other.sha256 = HexEncode(sha256);
   return other;
 }

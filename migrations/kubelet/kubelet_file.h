@@ -53,7 +53,7 @@ struct KubeletFile {
   std::variant<std::monostate, ImagePulledRecord, ImagePullIntent, ImagePreloadedRecord> content;
   // If unreadable: why, and the image that this closes, by the hash in its name.
   std::string problem;
-  std::vector<QuarantineEntry> quarantine;  // `since` is left to the writer
+  std::vector<QuarantinedFile> quarantine;  // `since` is left to the writer
   // For a sound file under another's name: the ref or image that it is about. Such a record shows
   // only that this was pulled, such an intent only that it is being pulled.
   std::string misfiled;
@@ -71,7 +71,7 @@ struct KubeletFile {
 bool IsOwnClosing(const KubeletFile& file);
 
 // The quarantine entry of what a misfiled record is about.
-Result<QuarantineEntry> QuarantineOfMisfiled(const KubeletFile& file);
+Result<QuarantinedFile> QuarantineOfMisfiled(const KubeletFile& file);
 
 // Adds the file's time of change to `identity`, which is the content's. nullopt: the file is gone.
 // kIo: its time can't be read.

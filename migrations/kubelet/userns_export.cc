@@ -39,7 +39,7 @@ struct Claim {
   bool foreign = false;  // from a file that the store does not know
 };
 
-Result<void> CheckHeld(const std::vector<HeldPod>& held) {
+Result<void> CheckHeld(const std::vector<QuarantinedPod>& held) {
   if (held.empty()) return {};
   std::string message = "a kubelet's files can't hold the host IDs of ";
   for (std::size_t i = 0; i < std::min(held.size(), kPodsNamed); ++i) {
@@ -133,8 +133,8 @@ Result<void> KeepAside(const std::filesystem::path& file, Timestamp now) {
 }  // namespace
 
 Result<UsernsExport> UsernsExport::Plan(const std::filesystem::path& kubelet_directory,
-                                        const std::vector<UserNamespaceAllocation>& allocations,
-                                        const std::vector<HeldPod>& held) {
+                                        const std::vector<PodMapping>& allocations,
+                                        const std::vector<QuarantinedPod>& held) {
   TRY(CheckHeld(held));
   UsernsExport plan(WithoutTrailingSlashes(kubelet_directory) / "pods");
   if (allocations.empty()) return plan;
@@ -144,7 +144,7 @@ Result<UsernsExport> UsernsExport::Plan(const std::filesystem::path& kubelet_dir
   std::map<std::string_view, Pod*> known;
   plan.to_write_.reserve(allocations.size());
   std::vector<Claim> claims;
-  for (const UserNamespaceAllocation& allocation : allocations) {
+  for (const PodMapping& allocation : allocations) {
     TRY(CheckName(allocation.pod_uid));
     TRY(CheckMapping(allocation.host_id, allocation.length));
     if (auto r = CheckIfThere(plan.pods_ / allocation.pod_uid); !r) {

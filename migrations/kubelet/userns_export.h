@@ -28,8 +28,8 @@ class UsernsExport {
   //   such a file has no valid mapping: its range may be unknown, and no kubelet accepts it
   // kUnsafePath, kIo: pods/, or a pod's directory. Without allocations pods/ is not read.
   static Result<UsernsExport> Plan(const std::filesystem::path& kubelet_directory,
-                                   const std::vector<UserNamespaceAllocation>& allocations,
-                                   const std::vector<HeldPod>& held);
+                                   const std::vector<PodMapping>& allocations,
+                                   const std::vector<QuarantinedPod>& held);
 
   // Makes missing directories and replaces each file in one step, except files with the same
   // content. Returns the number of mappings, all on disk. After an error or a crash some files are

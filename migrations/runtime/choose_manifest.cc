@@ -292,9 +292,9 @@ std::string OfferOf(const std::vector<ManifestDescriptor>& index) {
 
 }  // namespace
 
-Result<ManifestDescriptor> ChooseManifest(const std::vector<ManifestDescriptor>& index,
-                                          const Platform& host,
-                                          const std::optional<Platform>& guest) try {
+Result<ManifestDescriptor> ManifestFor(const std::vector<ManifestDescriptor>& index,
+                                       const Platform& host,
+                                       const std::optional<Platform>& guest) try {
   auto target = TRY(MakeTarget(guest ? *guest : host));
   const ManifestDescriptor* best = nullptr;
   Fit best_fit;

@@ -21,7 +21,7 @@ using internal::JsonKind;
 using internal::JsonValue;
 
 // Without its handler the image would count as the default handler's.
-Result<void> ReadSpec(JsonValue spec, ImageOnNode& out) {
+Result<void> ReadSpec(JsonValue spec, ListedImage& out) {
   if (spec.is_null()) return {};
   if (auto fields = internal::CheckFields(spec, {"runtimeHandler"}); !fields) return fields;
   const auto handler = spec.Find("runtimeHandler");
@@ -32,7 +32,7 @@ Result<void> ReadSpec(JsonValue spec, ImageOnNode& out) {
 
 enum class Ids : std::uint8_t { kRequired, kOrNames };
 
-Result<void> ReadId(JsonValue image, Ids ids, ImageOnNode& out) {
+Result<void> ReadId(JsonValue image, Ids ids, ListedImage& out) {
   if (ids == Ids::kOrNames) {
     const auto id = image.Find("id");
     if (!id || id->is_null() || (id->is_string() && id->text().empty())) return {};
@@ -51,7 +51,7 @@ std::uint64_t SizeOf(JsonValue image) {
   return read.ec == std::errc() && read.ptr == digits.data() + digits.size() ? bytes : 0;
 }
 
-Result<void> ReadImage(JsonValue image, Ids ids, ImageOnNode& out) {
+Result<void> ReadImage(JsonValue image, Ids ids, ListedImage& out) {
   TRY(internal::CheckFields(image, {"id", "repoTags", "repoDigests", "spec", "pinned"}));
   auto read = ReadId(image, ids, out);
   if (const auto tags = image.Find("repoTags"); read && tags) {
@@ -72,7 +72,7 @@ Result<void> ReadImage(JsonValue image, Ids ids, ImageOnNode& out) {
   return {};
 }
 
-Result<std::vector<ImageOnNode>> DecodeList(std::string_view json, Ids ids) {
+Result<std::vector<ListedImage>> DecodeList(std::string_view json, Ids ids) {
   const auto document = TRY(internal::JsonDocument::Parse(json, kMaxDocumentBytes));
   const JsonValue root = document.root();
   TRY(internal::CheckFields(root, {"images"}));
@@ -80,7 +80,7 @@ Result<std::vector<ImageOnNode>> DecodeList(std::string_view json, Ids ids) {
   if (auto count = internal::CheckCount(images, kMaxListedImages, "images"); !count) {
     return count.error();
   }
-  std::vector<ImageOnNode> list;
+  std::vector<ListedImage> list;
   for (const JsonValue image : images.members()) {
     TRY(ReadImage(image, ids, list.emplace_back()));
   }
@@ -89,13 +89,13 @@ Result<std::vector<ImageOnNode>> DecodeList(std::string_view json, Ids ids) {
 
 }  // namespace
 
-Result<std::vector<ImageOnNode>> DecodeImageList(std::string_view json) try {
+Result<std::vector<ListedImage>> DecodeImageList(std::string_view json) try {
   return DecodeList(json, Ids::kRequired);
 } catch (...) {
   return internal::Caught();
 }
 
-Result<std::vector<ImageOnNode>> DecodePreloadedList(std::string_view json) try {
+Result<std::vector<ListedImage>> DecodePreloadedList(std::string_view json) try {
   return DecodeList(json, Ids::kOrNames);
 } catch (...) {
   return internal::Caught();

@@ -63,7 +63,7 @@ class Search {
   // False: the image does not parse.
   bool Complete() {
     auto full = NormaliseImage(image_);
-    const auto parts = full ? ParseImage(*full) : std::nullopt;
+    const auto parts = full ? PartsOfImage(*full) : std::nullopt;
     if (!parts) {
       Problem(internal::QuoteForMessage(image_) + " is not the name of an image");
       return false;
@@ -89,10 +89,10 @@ class Search {
   PullSources Finish(bool in_guest) {
     const bool elsewhere = std::any_of(sources_.others.begin(), sources_.others.end(),
                                        [](const auto& other) { return other.serves_manifests; });
-    sources_.checker = in_guest                     ? ProofChecker::kGuest
-                       : !sources_.problems.empty() ? ProofChecker::kUnknown
-                       : elsewhere                  ? ProofChecker::kMirror
-                                                    : ProofChecker::kRegistry;
+    sources_.checker = in_guest                     ? VerifiedBy::kGuest
+                       : !sources_.problems.empty() ? VerifiedBy::kUnknown
+                       : elsewhere                  ? VerifiedBy::kMirror
+                                                    : VerifiedBy::kRegistry;
     return std::move(sources_);
   }
 

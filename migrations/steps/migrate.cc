@@ -231,7 +231,7 @@ namespace {
 
 bool IsKnown(const Proof& proof) { return proof.proven || proof.pull_began != 0; }
 bool SaysTerms(const Proof& proof) {
-  return proof.good_until || proof.checker != ProofChecker::kUnknown;
+  return proof.good_until || proof.checker != VerifiedBy::kUnknown;
 }
 
 // The oldest version whose form of the record (schema/v<N>/pulled_record.fbs) has all that it says.
@@ -350,8 +350,8 @@ Result<MigrationReport> MigrateStore(OwnedStore& store, const MigrateRequest& re
   return report;
 }
 
-Result<OwnedStore> OpenNewest(const OpenOptions& options, const Product& product,
-                              RecoveryReport& report) {
+Result<OwnedStore> OpenNewest(const NodeStoreOptions& options, const Product& product,
+                              OpeningReport& report) {
   auto store = TRY(OpenAsOwner(options, OnDamage::kRecover, {&product}, report));
   if (store.database.identity.schema_version != kNewestSchema) {
     report.migration = TRY(MigrateStore(store, {.to = kNewestSchema,

@@ -32,8 +32,8 @@ Result<MigrationReport> MigrateStore(OwnedStore& store, const MigrateRequest& re
 
 // Opens a store as its owner, in the newest schema version, as `product`'s. Errors:
 // NodeStore::Open.
-Result<OwnedStore> OpenNewest(const OpenOptions& options, const Product& product,
-                              RecoveryReport& report);
+Result<OwnedStore> OpenNewest(const NodeStoreOptions& options, const Product& product,
+                              OpeningReport& report);
 
 }  // namespace waybill::internal
 

@@ -107,7 +107,7 @@ Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
     return true;
   }));
   TRY(txn.ForEach(Table::kIntents, [&](const Key16&, Payload payload) -> Result<bool> {
-    const auto intent = DecodeOpenPull(payload);
+    const auto intent = DecodeUnresolvedPull(payload);
     if (intent && !intent->runtime_handler.empty()) ++intents[intent->runtime_handler];
     return true;
   }));

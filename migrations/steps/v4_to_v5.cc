@@ -31,10 +31,10 @@ namespace waybill::internal {
 namespace v4_to_v5 {
 namespace {
 
-Result<std::vector<std::pair<Key16, OpenPull>>> PullsAndKeys(const StoreTxn& txn) {
-  std::vector<std::pair<Key16, OpenPull>> pulls;
+Result<std::vector<std::pair<Key16, UnresolvedPull>>> PullsAndKeys(const StoreTxn& txn) {
+  std::vector<std::pair<Key16, UnresolvedPull>> pulls;
   TRY(txn.ForEach(Table::kIntents, [&](const Key16& key, Payload payload) -> Result<bool> {
-    auto pull = DecodeOpenPull(payload);
+    auto pull = DecodeUnresolvedPull(payload);
     if (!pull) return Error{ErrorCode::kDamaged, "an open pull can't be read", {}, Hint::kRecover};
     pulls.emplace_back(key, std::move(*pull));
     return true;
@@ -70,11 +70,11 @@ Result<void> PullsDown(StepRun& run) {
     pull.id = {};
     TRY(run.txn.PutAs(SchemaOf(4), Table::kIntents,
                       OlderIntentKey(pull.image, pull.runtime_handler, run.txn.seed()),
-                      EncodeOpenPull(pull)));
+                      EncodeUnresolvedPull(pull)));
     if (auto r = Report(run, pulls.size()); !r) return r;
   }
   if (!anything) return {};
-  return SetDistrust(run.txn, {TrustKind::kOther, std::string(kUnnamedPulls)});
+  return SetDistrust(run.txn, {DegradedKind::kOther, std::string(kUnnamedPulls)});
 }
 
 Result<bool> InQuarantine(const StoreTxn& txn, const std::string& image_ref) {
@@ -187,7 +187,7 @@ Result<void> RecordsDown(StepRun& run) {
   if (kubelet) return {};
   auto shared = TRY(HasSharedDigests(run.txn));
   if (shared && !records.empty()) {
-    TRY(SetDistrust(run.txn, {TrustKind::kOther, std::string(kSharedDigests)}));
+    TRY(SetDistrust(run.txn, {DegradedKind::kOther, std::string(kSharedDigests)}));
   }
   return CopyToSpellings(run, std::move(records));
 }
@@ -206,7 +206,7 @@ Result<std::vector<std::string>> Losses(const StoreTxn& txn) {
   }
   auto pulls = TRY(AllOpenPulls(txn));
   std::uint64_t ended = 0;
-  for (const OpenPull& pull : pulls) {
+  for (const UnresolvedPull& pull : pulls) {
     if (pull.anything) {
       losses.emplace_back("a pull of anything: the store turns distrustful instead");
     } else if (pull.ended && pull.nothing_at == 0) {

@@ -25,7 +25,7 @@ Result<void> Up(StepRun&) { return {}; }
 // migrate.cc drops the table of tokens.
 Result<void> Down(StepRun& run) {
   return DropFromLedger(run.txn,
-                        [](const LedgerEntry& entry) { return entry.absent_since.has_value(); });
+                        [](const PreloadedImage& entry) { return entry.absent_since.has_value(); });
 }
 
 Result<std::vector<std::string>> Losses(const StoreTxn& txn) {

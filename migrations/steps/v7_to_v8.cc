@@ -33,8 +33,8 @@ Dropped DropTerms(ImagePulledRecord& record) {
       ++dropped.ending;
       return true;
     }
-    if (proof.checker != ProofChecker::kUnknown) ++dropped.checked;
-    proof.checker = ProofChecker::kUnknown;
+    if (proof.checker != VerifiedBy::kUnknown) ++dropped.checked;
+    proof.checker = VerifiedBy::kUnknown;
     return false;
   };
   for (auto at = record.credential_mapping.begin(); at != record.credential_mapping.end();) {

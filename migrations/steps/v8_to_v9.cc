@@ -19,13 +19,13 @@ namespace waybill::internal {
 namespace v8_to_v9 {
 namespace {
 
-bool IsDropped(const OpenPull& pull) { return pull.state == PullState::kDropped; }
+bool IsDropped(const UnresolvedPull& pull) { return pull.state == PullState::kDropped; }
 
 Result<void> Up(StepRun&) { return {}; }
 
 Result<void> Down(StepRun& run) {
   auto pulls = TRY(AllOpenPulls(run.txn));
-  for (OpenPull& pull : pulls) {
+  for (UnresolvedPull& pull : pulls) {
     if (!IsDropped(pull)) continue;
     pull.state = PullState::kUnknown;
     pull.dropped_ran = 0;

@@ -47,7 +47,7 @@ class Fd {
 Error SystemError(int error_number, std::string_view doing, const std::filesystem::path& path);
 
 // What to do if the disk refuses a read (kIo). kSkip treats the part as damaged, and must be
-// requested (OpenOptions::skip_unreadable).
+// requested (NodeStoreOptions::skip_unreadable).
 enum class OnReadError : std::uint8_t { kFail, kSkip };
 // The error, with the hint kSkipUnreadable.
 Error CanBeSkipped(Error error);

@@ -283,7 +283,7 @@ std::string Join(const RepositoryParts& parts) {
 
 }  // namespace
 
-std::optional<ImageParts> ParseImage(std::string_view image) {
+std::optional<ImageParts> PartsOfImage(std::string_view image) {
   std::optional<ImageParts> parts(std::in_place);
   if (!Scan(image, *parts)) parts.reset();
   return parts;

@@ -33,7 +33,7 @@ constexpr HintWords kHints[] = {
     {Hint::kPruneOrEnlarge, "prune records, or open the store with a larger map_bytes"},
     {Hint::kSkipUnreadable,
      "try again; if it fails again, look for disk errors in the kernel's log; "
-     "OpenOptions::skip_unreadable goes on without what can't be read"},
+     "NodeStoreOptions::skip_unreadable goes on without what can't be read"},
     {Hint::kAllowEmpty,
      "list again, since a runtime that starts up lists nothing; if the list is truly "
      "empty, set allow_empty"},

@@ -48,12 +48,13 @@ using CallsOfOwner =
 class AskingCalls : public OwnerClient {
  public:
   Result<ListToken> BeginList() override;
-  Result<ObserveReport> ObserveImages(const ImageList& list, const ChangeOptions& options) override;
-  Result<PruneReport> Prune(const std::vector<ImageOnNode>& images, const ListToken& token,
+  Result<ClassifyReport> ObserveImages(const ImageList& list,
+                                       const ChangeOptions& options) override;
+  Result<PruneReport> Prune(const std::vector<ListedImage>& images, const ListToken& token,
                             const ChangeOptions& options) override;
-  Result<PruneReport> PruneBefore(const std::vector<ImageOnNode>& images, Timestamp until,
+  Result<PruneReport> PruneBefore(const std::vector<ListedImage>& images, Timestamp until,
                                   const ChangeOptions& options) override;
-  Result<void> AddToLedger(const ImageOnNode& image, std::string_view source,
+  Result<void> AddToLedger(const ListedImage& image, std::string_view source,
                            std::string_view reason, const ChangeOptions& options) override;
   Result<bool> RemoveFromLedger(const ImageCopy& copy, std::string_view reason,
                                 const ChangeOptions& options) override;
@@ -61,21 +62,21 @@ class AskingCalls : public OwnerClient {
                               const ChangeOptions& options) override;
   Result<void> DropOpenPull(PullId pull, std::string_view reason,
                             const ChangeOptions& options) override;
-  Result<ObserveReport> ClearDistrust(std::string_view reason,
-                                      const ClearOptions& options) override;
+  Result<ClassifyReport> ClearDistrust(std::string_view reason,
+                                       const ClearOptions& options) override;
   Result<void> AdoptUserNamespace(std::string_view pod_uid, std::uint64_t host_id,
                                   std::uint64_t length) override;
   Result<bool> ReleaseUserNamespace(std::string_view pod_uid,
                                     const ChangeOptions& options) override;
   Result<bool> ReleaseLostUserNamespaces(const ChangeOptions& options) override;
-  Result<UserNamespaceCleanupReport> CleanUpUserNamespaces(const std::vector<std::string>& existing,
-                                                           const std::vector<std::string>& running,
-                                                           ListToken token,
-                                                           const ChangeOptions& options) override;
+  Result<CleanUpReport> CleanUpUserNamespaces(const std::vector<std::string>& existing,
+                                              const std::vector<std::string>& running,
+                                              ListToken token,
+                                              const ChangeOptions& options) override;
   Result<Backup> MakeBackup() override;
-  Result<ForgetReport> Forget(const Revocation& what, const ChangeOptions& options) override;
-  Result<ReconcileReport> Reconcile(const ExistingCredentials& truth, const ListToken& token,
-                                    const ChangeOptions& options) override;
+  Result<RevokeReport> Forget(const Revocation& what, const ChangeOptions& options) override;
+  Result<RevokeMissingReport> Reconcile(const ExistingCredentials& truth, const ListToken& token,
+                                        const ChangeOptions& options) override;
   Result<PullId> RecordPullIntent(const ImageCopy& copy) override;
   Result<void> RecordImagePulled(const ImageCopy& copy,
                                  const std::optional<ImagePullCredentials>& credentials,
@@ -102,19 +103,19 @@ class CallsOn : public OwnerCalls {
   explicit CallsOn(Store& store) : store_(store) {}
 
   Result<ListToken> BeginList() override { return store_.BeginList(); }
-  Result<ObserveReport> ObserveImages(const ImageList& list,
-                                      const ChangeOptions& options) override {
+  Result<ClassifyReport> ObserveImages(const ImageList& list,
+                                       const ChangeOptions& options) override {
     return store_.ObserveImages(list, options);
   }
-  Result<PruneReport> Prune(const std::vector<ImageOnNode>& images, const ListToken& token,
+  Result<PruneReport> Prune(const std::vector<ListedImage>& images, const ListToken& token,
                             const ChangeOptions& options) override {
     return store_.Prune(images, token, options);
   }
-  Result<PruneReport> PruneBefore(const std::vector<ImageOnNode>& images, Timestamp until,
+  Result<PruneReport> PruneBefore(const std::vector<ListedImage>& images, Timestamp until,
                                   const ChangeOptions& options) override {
     return store_.PruneBefore(images, until, options);
   }
-  Result<void> AddToLedger(const ImageOnNode& image, std::string_view source,
+  Result<void> AddToLedger(const ListedImage& image, std::string_view source,
                            std::string_view reason, const ChangeOptions& options) override {
     return store_.AddToLedger(image, source, reason, options);
   }
@@ -130,8 +131,8 @@ class CallsOn : public OwnerCalls {
                             const ChangeOptions& options) override {
     return store_.DropOpenPull(pull, reason, options);
   }
-  Result<ObserveReport> ClearDistrust(std::string_view reason,
-                                      const ClearOptions& options) override {
+  Result<ClassifyReport> ClearDistrust(std::string_view reason,
+                                       const ClearOptions& options) override {
     return store_.ClearDistrust(reason, options);
   }
   Result<void> AdoptUserNamespace(std::string_view pod_uid, std::uint64_t host_id,
@@ -145,18 +146,18 @@ class CallsOn : public OwnerCalls {
   Result<bool> ReleaseLostUserNamespaces(const ChangeOptions& options) override {
     return store_.ReleaseLostUserNamespaces(options);
   }
-  Result<UserNamespaceCleanupReport> CleanUpUserNamespaces(const std::vector<std::string>& existing,
-                                                           const std::vector<std::string>& running,
-                                                           ListToken token,
-                                                           const ChangeOptions& options) override {
+  Result<CleanUpReport> CleanUpUserNamespaces(const std::vector<std::string>& existing,
+                                              const std::vector<std::string>& running,
+                                              ListToken token,
+                                              const ChangeOptions& options) override {
     return store_.CleanUpUserNamespaces(existing, running, token, options);
   }
   Result<Backup> MakeBackup() override { return store_.MakeBackup(); }
-  Result<ForgetReport> Forget(const Revocation& what, const ChangeOptions& options) override {
+  Result<RevokeReport> Forget(const Revocation& what, const ChangeOptions& options) override {
     return store_.Forget(what, options);
   }
-  Result<ReconcileReport> Reconcile(const ExistingCredentials& truth, const ListToken& token,
-                                    const ChangeOptions& options) override {
+  Result<RevokeMissingReport> Reconcile(const ExistingCredentials& truth, const ListToken& token,
+                                        const ChangeOptions& options) override {
     return store_.Reconcile(truth, token, options);
   }
   Result<PullId> RecordPullIntent(const ImageCopy& copy) override {

@@ -32,7 +32,7 @@ inline constexpr auto kLast<Settled> = 1;
 template <>
 inline constexpr auto kLast<RevocationKind> = 5;
 template <>
-inline constexpr auto kLast<ProofChecker> = 3;
+inline constexpr auto kLast<VerifiedBy> = 3;
 template <>
 inline constexpr auto kLast<PullFailure> = 2;
 template <>
@@ -71,11 +71,11 @@ struct Members<ListToken> {
 };
 
 template <>
-struct Members<ImageOnNode> {
+struct Members<ListedImage> {
   static constexpr std::tuple value{
-      Member<&ImageOnNode::id>(),           Member<&ImageOnNode::repo_tags>(),
-      Member<&ImageOnNode::repo_digests>(), Member<&ImageOnNode::runtime_handler>(),
-      Member<&ImageOnNode::pinned>(),       Member<&ImageOnNode::imported>()};
+      Member<&ListedImage::id>(),           Member<&ListedImage::repo_tags>(),
+      Member<&ListedImage::repo_digests>(), Member<&ListedImage::runtime_handler>(),
+      Member<&ListedImage::pinned>(),       Member<&ListedImage::imported>()};
 };
 
 template <>
@@ -93,29 +93,29 @@ struct Members<ChangeOptions> {
 };
 
 template <>
-struct Members<JudgedImage> {
-  static constexpr std::tuple value{Member<&JudgedImage::image_ref>(),
-                                    Member<&JudgedImage::runtime_handler>(),
-                                    Member<&JudgedImage::name>(), Member<&JudgedImage::preloaded>(),
-                                    Member<&JudgedImage::because>()};
+struct Members<ClassifiedImage> {
+  static constexpr std::tuple value{
+      Member<&ClassifiedImage::image_ref>(), Member<&ClassifiedImage::runtime_handler>(),
+      Member<&ClassifiedImage::name>(), Member<&ClassifiedImage::preloaded>(),
+      Member<&ClassifiedImage::because>()};
 };
 
 template <>
-struct Members<ObserveReport> {
-  static constexpr std::tuple value{Member<&ObserveReport::listed>(),
-                                    Member<&ObserveReport::repeated>(),
-                                    Member<&ObserveReport::not_names>(),
-                                    Member<&ObserveReport::known>(),
-                                    Member<&ObserveReport::preloaded>(),
-                                    Member<&ObserveReport::closed>(),
-                                    Member<&ObserveReport::left>(),
-                                    Member<&ObserveReport::united>(),
-                                    Member<&ObserveReport::pulls_settled>(),
-                                    Member<&ObserveReport::records_removed>(),
-                                    Member<&ObserveReport::preloaded_removed>(),
-                                    Member<&ObserveReport::judged>(),
-                                    Member<&ObserveReport::shared_digests>(),
-                                    Member<&ObserveReport::not_judged_because>()};
+struct Members<ClassifyReport> {
+  static constexpr std::tuple value{Member<&ClassifyReport::listed>(),
+                                    Member<&ClassifyReport::repeated>(),
+                                    Member<&ClassifyReport::not_names>(),
+                                    Member<&ClassifyReport::known>(),
+                                    Member<&ClassifyReport::preloaded>(),
+                                    Member<&ClassifyReport::closed>(),
+                                    Member<&ClassifyReport::left>(),
+                                    Member<&ClassifyReport::united>(),
+                                    Member<&ClassifyReport::pulls_settled>(),
+                                    Member<&ClassifyReport::records_removed>(),
+                                    Member<&ClassifyReport::preloaded_removed>(),
+                                    Member<&ClassifyReport::judged>(),
+                                    Member<&ClassifyReport::shared_digests>(),
+                                    Member<&ClassifyReport::not_judged_because>()};
 };
 
 template <>
@@ -153,12 +153,11 @@ struct Members<ClearOptions> {
 };
 
 template <>
-struct Members<UserNamespaceCleanupReport> {
-  static constexpr std::tuple value{Member<&UserNamespaceCleanupReport::examined>(),
-                                    Member<&UserNamespaceCleanupReport::released>(),
-                                    Member<&UserNamespaceCleanupReport::kept_in_lists>(),
-                                    Member<&UserNamespaceCleanupReport::kept_newer>(),
-                                    Member<&UserNamespaceCleanupReport::released_pods>()};
+struct Members<CleanUpReport> {
+  static constexpr std::tuple value{
+      Member<&CleanUpReport::examined>(), Member<&CleanUpReport::released>(),
+      Member<&CleanUpReport::kept_in_lists>(), Member<&CleanUpReport::kept_newer>(),
+      Member<&CleanUpReport::released_pods>()};
 };
 
 template <>
@@ -188,12 +187,12 @@ struct Members<Revocation> {
 };
 
 template <>
-struct Members<ForgetReport> {
+struct Members<RevokeReport> {
   static constexpr std::tuple value{
-      Member<&ForgetReport::records>(),          Member<&ForgetReport::secrets>(),
-      Member<&ForgetReport::service_accounts>(), Member<&ForgetReport::node_pods>(),
-      Member<&ForgetReport::equal_hashes>(),     Member<&ForgetReport::stored>(),
-      Member<&ForgetReport::untidied>()};
+      Member<&RevokeReport::records>(),          Member<&RevokeReport::secrets>(),
+      Member<&RevokeReport::service_accounts>(), Member<&RevokeReport::node_pods>(),
+      Member<&RevokeReport::equal_hashes>(),     Member<&RevokeReport::stored>(),
+      Member<&RevokeReport::untidied>()};
 };
 
 template <>
@@ -203,10 +202,10 @@ struct Members<ExistingCredentials> {
 };
 
 template <>
-struct Members<ReconcileReport> {
+struct Members<RevokeMissingReport> {
   static constexpr std::tuple value{
-      Member<&ReconcileReport::forgotten>(), Member<&ReconcileReport::known>(),
-      Member<&ReconcileReport::gone>(), Member<&ReconcileReport::newer>()};
+      Member<&RevokeMissingReport::forgotten>(), Member<&RevokeMissingReport::known>(),
+      Member<&RevokeMissingReport::gone>(), Member<&RevokeMissingReport::newer>()};
 };
 
 template <>

@@ -45,9 +45,9 @@ Bytes AnswerWith(const Result<T>& result) {
     return Message(true, named);
   } else {
     Bytes answer = Message(true, *result);
-    if constexpr (std::is_same_v<T, ObserveReport>) {
+    if constexpr (std::is_same_v<T, ClassifyReport>) {
       // Names may be of any length, and these are examples.
-      for (ObserveReport fewer = *result; answer.empty();) {
+      for (ClassifyReport fewer = *result; answer.empty();) {
         fewer.judged.resize(fewer.judged.size() / 2);
         fewer.shared_digests.resize(fewer.shared_digests.size() / 2);
         answer = Message(true, fewer);

@@ -56,17 +56,17 @@ BootTime SystemBootClock() {
   return {boot_id, std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec};
 }
 
-Result<MigrationReport> Migrate(const MigrateOptions& options) {
+Result<MigrationReport> MigrateStore(const MigrateOptions& options) {
   return Guarded([&]() -> Result<MigrationReport> {
     TRY(internal::CheckVersion(options.to));
     // A dry run writes nothing, so it does not settle with the witness either.
-    OpenOptions open{.directory = options.directory,
-                     .create_if_missing = false,
-                     .witness = Witness::Remembered()};
+    NodeStoreOptions open{.directory = options.directory,
+                          .create_if_missing = false,
+                          .witness = Witness::Remembered()};
     open.clock = options.clock;
     open.boot_clock = options.boot_clock;
     open.map_bytes = options.map_bytes;
-    RecoveryReport ignored;
+    OpeningReport ignored;
     auto store = TRY(internal::OpenAsOwner(
         open, options.dry_run ? internal::OnDamage::kOnlyLook : internal::OnDamage::kRefuse,
         {&internal::NodeProduct(), &internal::StreamingProduct()}, ignored));
@@ -79,11 +79,11 @@ Result<MigrationReport> Migrate(const MigrateOptions& options) {
   });
 }
 
-Result<std::vector<Backup>> ListBackups(const std::filesystem::path& directory) {
+Result<std::vector<Backup>> BackupsOf(const std::filesystem::path& directory) {
   return Guarded([&] { return internal::FindBackups(directory); });
 }
 
-Result<RestoreReport> Restore(const RestoreOptions& options) {
+Result<RestoreReport> RestoreStore(const RestoreOptions& options) {
   return Guarded([&] {
     return internal::RestoreBackup(options,
                                    {&internal::NodeProduct(), &internal::StreamingProduct()});

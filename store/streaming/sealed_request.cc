@@ -122,7 +122,7 @@ Cipher BeginCipher(const StreamToken& token, const StoreUuid& store, const Strea
   return cipher;
 }
 
-void EncodeRequest(const StreamingRequest& request, SecretBytes& encoded) {
+void EncodeRequest(const StreamRequest& request, SecretBytes& encoded) {
   // As large as it gets: a buffer that grows leaves copies.
   constexpr std::size_t kPerString = 24;
   std::size_t bytes = 1024 + request.container_id.size() + request.pod_sandbox_id.size() +
@@ -141,13 +141,12 @@ void EncodeRequest(const StreamingRequest& request, SecretBytes& encoded) {
   OPENSSL_cleanse(builder.GetBufferPointer(), builder.GetSize());
 }
 
-std::optional<StreamingRequest> DecodeRequest(StreamKind kind,
-                                              std::span<const std::uint8_t> bytes) {
+std::optional<StreamRequest> DecodeRequest(StreamKind kind, std::span<const std::uint8_t> bytes) {
   const auto* root = Root<schema::v7::StreamingRequest>(bytes);
   if (root == nullptr || root->command() == nullptr || root->ports() == nullptr) {
     return std::nullopt;
   }
-  StreamingRequest request;
+  StreamRequest request;
   request.kind = kind;
   request.container_id = Text(root->container_id());
   request.pod_sandbox_id = Text(root->pod_sandbox_id());
@@ -186,7 +185,7 @@ std::string StreamToken::ToString() const { return HexEncode(bytes_); }
 
 Result<std::vector<std::uint8_t>> SealRequest(const StreamToken& token, const StoreUuid& store,
                                               const StreamingRow& row,
-                                              const StreamingRequest& request) {
+                                              const StreamRequest& request) {
   SecretBytes plain;
   EncodeRequest(request, plain);
   if (plain.bytes.size() + 1024 > kMaxValueBytes) {
@@ -208,8 +207,8 @@ Result<std::vector<std::uint8_t>> SealRequest(const StreamToken& token, const St
   return sealed;
 }
 
-Result<StreamingRequest> UnsealRequest(const StreamToken& token, const StoreUuid& store,
-                                       const StreamingRow& row) {
+Result<StreamRequest> UnsealRequest(const StreamToken& token, const StoreUuid& store,
+                                    const StreamingRow& row) {
   if (row.sealed.size() < kSealTagBytes) return SealIsBroken();
   const std::size_t size = row.sealed.size() - kSealTagBytes;
   const Cipher cipher = BeginCipher(token, store, row, false);

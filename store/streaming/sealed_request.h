@@ -47,11 +47,11 @@ using StoreUuid = std::array<std::uint8_t, 16>;
 // kLimitExceeded: the request takes more than a value may.
 Result<std::vector<std::uint8_t>> SealRequest(const StreamToken& token, const StoreUuid& store,
                                               const StreamingRow& row,
-                                              const StreamingRequest& request);
+                                              const StreamRequest& request);
 // kDamaged: what is sealed, or what the row says beside it, is not what was stored. kIo: libcrypto
 // failed.
-Result<StreamingRequest> UnsealRequest(const StreamToken& token, const StoreUuid& store,
-                                       const StreamingRow& row);
+Result<StreamRequest> UnsealRequest(const StreamToken& token, const StoreUuid& store,
+                                    const StreamingRow& row);
 
 }  // namespace waybill::internal
 

@@ -523,13 +523,13 @@ std::string_view StreamSchemeName(StreamScheme scheme) {
   return internal::NameIn(kNames, scheme);
 }
 
-StreamUrlCheck CheckStreamUrl(std::string_view url, const StreamUrlPolicy& policy) {
+StreamUrlCheck StreamUrlChecked(std::string_view url, const StreamUrlPolicy& policy) {
   return Check({.text = url, .name = "the streaming server's URL"}, policy);
 }
 
 StreamUrlCheck CheckStreamRedirect(std::string_view original, std::string_view location,
                                    const StreamUrlPolicy& policy) {
-  StreamUrlCheck from = CheckStreamUrl(original, policy);
+  StreamUrlCheck from = StreamUrlChecked(original, policy);
   if (!from.allowed()) return from;
   if (!policy.same_host_redirects) {
     return Refused(StreamUrlRefusal::kRedirect,

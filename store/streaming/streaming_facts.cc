@@ -68,8 +68,8 @@ std::string GateWarning(std::string_view kind, StreamingGateSetting setting,
   return words;
 }
 
-StreamingFinding GateFinding(StreamingComponent component, StreamingGateSetting setting) {
-  StreamingFinding finding;
+StreamFinding GateFinding(StreamingComponent component, StreamingGateSetting setting) {
+  StreamFinding finding;
   finding.component = component;
   finding.subject = StreamingGateName(setting.gate);
   finding.setting = "--feature-gates=" + finding.subject + "=";
@@ -98,7 +98,7 @@ const GateFact* NewestFact(StreamingGate gate, KubernetesVersion version) {
   return LastRow(kGateFacts, version, [&](const GateFact& fact) { return fact.gate == gate; });
 }
 
-void JudgeUnknownGate(StreamingGate gate, const GateFact* gone, StreamingFinding& finding) {
+void JudgeUnknownGate(StreamingGate gate, const GateFact* gone, StreamFinding& finding) {
   finding.severity = StreamingSeverity::kFatal;
   finding.words = "unrecognized feature gate: " + finding.subject;
   if (gone != nullptr) {
@@ -162,10 +162,10 @@ std::string ShownSetting(std::string_view text) {
              : QuoteForMessage(text);
 }
 
-std::optional<StreamingFinding> JudgeGate(StreamingComponent component, KubernetesVersion version,
-                                          StreamingGateSetting setting) {
+std::optional<StreamFinding> JudgeGate(StreamingComponent component, KubernetesVersion version,
+                                       StreamingGateSetting setting) {
   if (IsGroup(setting.gate)) return std::nullopt;
-  StreamingFinding finding = GateFinding(component, setting);
+  StreamFinding finding = GateFinding(component, setting);
   const GateFact* fact = FindGateFact(setting.gate, version);
   if (fact == nullptr) {
     JudgeUnknownGate(setting.gate, NewestFact(setting.gate, version), finding);
@@ -199,10 +199,10 @@ std::optional<StreamingFinding> JudgeGate(StreamingComponent component, Kubernet
   return finding;
 }
 
-std::vector<StreamingFinding> JudgeGatesTogether(StreamingComponent component,
-                                                 KubernetesVersion version,
-                                                 const std::vector<StreamingGateSetting>& gates) {
-  std::vector<StreamingFinding> findings;
+std::vector<StreamFinding> JudgeGatesTogether(StreamingComponent component,
+                                              KubernetesVersion version,
+                                              const std::vector<StreamingGateSetting>& gates) {
+  std::vector<StreamFinding> findings;
   // Whether redirects are validated makes no difference where none is followed. Where the gate is
   // deprecated, that is reported already.
   const auto validate = LastOf(gates, StreamingGate::kValidateProxyRedirects);
@@ -211,7 +211,7 @@ std::vector<StreamingFinding> JudgeGatesTogether(StreamingComponent component,
       fact->stage != GateStage::kDeprecated &&
       (version.minor < kRedirectsValidatedFrom ||
        !IsGateOn(gates, StreamingGate::kStreamingProxyRedirects, version))) {
-    StreamingFinding finding =
+    StreamFinding finding =
         GateFinding(component, {StreamingGate::kValidateProxyRedirects, *validate});
     finding.advice = version.minor < kRedirectsValidatedFrom
                          ? "take it out: this release does not read it"
@@ -224,7 +224,7 @@ std::vector<StreamingFinding> JudgeGatesTogether(StreamingComponent component,
       IsGateOn(gates, StreamingGate::kExtendWebSocketsToKubelet, version) &&
       !IsGateOn(gates, StreamingGate::kNodeDeclaredFeatures, version)) {
     const auto off = LastOf(gates, StreamingGate::kNodeDeclaredFeatures);
-    StreamingFinding finding = GateFinding(
+    StreamFinding finding = GateFinding(
         component, off ? StreamingGateSetting{StreamingGate::kNodeDeclaredFeatures, *off}
                        : StreamingGateSetting{StreamingGate::kExtendWebSocketsToKubelet, true});
     finding.severity = StreamingSeverity::kFatal;
@@ -240,9 +240,9 @@ std::vector<StreamingFinding> JudgeGatesTogether(StreamingComponent component,
   return findings;
 }
 
-std::optional<StreamingFinding> JudgeFlag(const FlagFact& fact, std::string_view name) {
+std::optional<StreamFinding> JudgeFlag(const FlagFact& fact, std::string_view name) {
   if (fact.state == FlagState::kWorks) return std::nullopt;
-  StreamingFinding finding;
+  StreamFinding finding;
   finding.component = fact.component;
   finding.subject = "--" + std::string(fact.flag);
   finding.setting = ShownSetting(name);

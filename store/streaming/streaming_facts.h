@@ -262,19 +262,19 @@ Result<void> CheckVersion(std::string_view what, KubernetesVersion version);
 
 // --- Judging ---
 
-// A setting as it was written, for StreamingFinding::setting.
+// A setting as it was written, for StreamFinding::setting.
 std::string ShownSetting(std::string_view text);
 
 // What a component of this release makes of a gate that is set to `enabled`; nullopt: it does what
 // it says, without a warning.
-std::optional<StreamingFinding> JudgeGate(StreamingComponent component, KubernetesVersion version,
-                                          StreamingGateSetting setting);
+std::optional<StreamFinding> JudgeGate(StreamingComponent component, KubernetesVersion version,
+                                       StreamingGateSetting setting);
 // Gates that are sound one by one, but not together.
-std::vector<StreamingFinding> JudgeGatesTogether(StreamingComponent component,
-                                                 KubernetesVersion version,
-                                                 const std::vector<StreamingGateSetting>& gates);
+std::vector<StreamFinding> JudgeGatesTogether(StreamingComponent component,
+                                              KubernetesVersion version,
+                                              const std::vector<StreamingGateSetting>& gates);
 // A flag of the fact's component that was written `name`, with dashes in front.
-std::optional<StreamingFinding> JudgeFlag(const FlagFact& fact, std::string_view name);
+std::optional<StreamFinding> JudgeFlag(const FlagFact& fact, std::string_view name);
 
 }  // namespace waybill::internal
 

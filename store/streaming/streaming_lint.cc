@@ -122,10 +122,10 @@ class Linter {
   // --- Reporting ---
 
   // A flag that is repeated is one finding: its last one.
-  void Report(StreamingFinding finding) {
+  void Report(StreamFinding finding) {
     finding.component = request_.component;
-    const auto same = std::find_if(
-        lint_.findings.begin(), lint_.findings.end(), [&](const StreamingFinding& other) {
+    const auto same =
+        std::find_if(lint_.findings.begin(), lint_.findings.end(), [&](const StreamFinding& other) {
           return other.subject == finding.subject && other.severity == finding.severity &&
                  other.source == finding.source;
         });
@@ -141,7 +141,7 @@ class Linter {
 
   void Fatal(std::string subject, std::string_view setting, std::string words,
              std::string_view advice, std::string_view source) {
-    StreamingFinding finding;
+    StreamFinding finding;
     finding.severity = StreamingSeverity::kFatal;
     finding.subject = std::move(subject);
     finding.setting = ShownSetting(setting);

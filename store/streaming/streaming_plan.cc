@@ -107,7 +107,7 @@ WebSocketTranslator TranslatorOf(const StreamingPlanRequest& request, StreamingG
 }
 
 void JudgeSettings(StreamingComponent component, KubernetesVersion version,
-                   const StreamingSettings& settings, std::vector<StreamingFinding>& findings) {
+                   const StreamingSettings& settings, std::vector<StreamFinding>& findings) {
   if (component == StreamingComponent::kKubelet && settings.redirect_container_streaming) {
     const std::string name = "--" + std::string(internal::kRedirectFlag);
     const auto* fact = internal::FindFlagFact(component, internal::kRedirectFlag, version);
@@ -136,7 +136,7 @@ void NoteVersion(StreamingComponent component, KubernetesVersion version,
                   " is newer than what is known: taken for " + kNewestStreamingVersion.ToString());
 }
 
-void NoteRedirects(const StreamingPlanRequest& request, StreamingAnswer& answer) {
+void NoteRedirects(const StreamingPlanRequest& request, StreamPlan& answer) {
   switch (answer.follower) {
     case RedirectFollower::kNotNeeded:
       return;
@@ -161,7 +161,7 @@ void NoteRedirects(const StreamingPlanRequest& request, StreamingAnswer& answer)
   }
 }
 
-void NoteSkew(const StreamingPlanRequest& request, StreamingAnswer& answer) {
+void NoteSkew(const StreamingPlanRequest& request, StreamPlan& answer) {
   if (answer.skew == VersionSkew::kSupported) return;
   answer.notes.push_back("version skew is not supported: kubelet " + request.kubelet.ToString() +
                          (answer.skew == VersionSkew::kKubeletNewer
@@ -236,7 +236,7 @@ std::string_view VersionSkewName(VersionSkew skew) {
   return NameIn(kNames, skew);
 }
 
-Result<StreamingAnswer> StreamingPlan(const StreamingPlanRequest& request) {
+Result<StreamPlan> StreamingPlan(const StreamingPlanRequest& request) {
   TRY(CheckVersion("kube-apiserver ", request.api_server));
   TRY(CheckVersion("kubelet ", request.kubelet));
   if (request.kubelet_settings.gates.size() > kMaxStreamingArguments ||
@@ -245,7 +245,7 @@ Result<StreamingAnswer> StreamingPlan(const StreamingPlanRequest& request) {
                  "more than " + std::to_string(kMaxStreamingArguments) + " feature gates",
                  {}};
   }
-  StreamingAnswer answer;
+  StreamPlan answer;
   answer.skew = SkewOf(request.api_server, request.kubelet);
   const auto& api_gates = request.api_server_settings.gates;
   if (request.kubelet_settings.redirect_container_streaming.value_or(false) &&

@@ -31,7 +31,7 @@ class Streaming final : public Product {
         trace + ", and nothing says that it was for streaming requests; nothing was changed",
         "if it was, remove the directory: every token is void in any case"};
   }
-  Result<void> FillNew(StoreTxn& txn, const OpenOptions&, const std::string&) const override {
+  Result<void> FillNew(StoreTxn& txn, const NodeStoreOptions&, const std::string&) const override {
     return FillEmpty(txn);
   }
 
@@ -42,7 +42,7 @@ class Streaming final : public Product {
         failure + ", and does not say that it is for streaming requests; nothing was changed",
         "if it was for streaming requests, remove the directory: every token is void in any case"};
   }
-  Result<void> FillRebuilt(StoreTxn& txn, const Rebuilding&, RecoveryReport&) const override {
+  Result<void> FillRebuilt(StoreTxn& txn, const Rebuilding&, OpeningReport&) const override {
     return FillEmpty(txn);
   }
 

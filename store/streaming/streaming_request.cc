@@ -59,7 +59,7 @@ Result<void> CheckId(std::string_view id, std::string_view what) {
   return {};
 }
 
-Result<void> CheckStreams(const StreamingRequest& request) {
+Result<void> CheckStreams(const StreamRequest& request) {
   if (request.tty && request.std_err) {
     return WrongRequest("tty and stderr are both set",
                         "leave stderr out: a terminal has one output, and sends it as stdout");
@@ -107,7 +107,7 @@ Result<StreamKind> ParseStreamKind(std::string_view name) {
                "the kinds are exec, attach and portforward"};
 }
 
-Result<void> CheckStreamingRequest(const StreamingRequest& request) {
+Result<void> CheckStreamRequest(const StreamRequest& request) {
   const bool has_streams = request.std_in || request.std_out || request.std_err || request.tty;
   switch (request.kind) {
     case StreamKind::kExec:

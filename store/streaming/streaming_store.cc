@@ -78,8 +78,8 @@ class StreamingStore::Impl {
   ~Impl() { static_cast<void>(Close()); }
   Result<void> Close() noexcept;
 
-  Result<std::string> Prepare(const StreamingRequest& request);
-  Result<StreamingRequest> Consume(std::string_view token, StreamKind kind);
+  Result<std::string> Prepare(const StreamRequest& request);
+  Result<StreamRequest> Consume(std::string_view token, StreamKind kind);
   Result<std::vector<OpenStream>> List();
   StreamingCounters Count();
   Result<VerifyReport> Verify(const Progress& progress);
@@ -109,10 +109,9 @@ class StreamingStore::Impl {
   // Deletes the rows of tokens that are void, and notes when the others expire.
   Result<void> VoidTokens(Start start, StoreTxn& txn);
   Result<void> Write(Committer::Change change);
-  Result<std::string> PrepareUncounted(const StreamingRequest& request);
+  Result<std::string> PrepareUncounted(const StreamRequest& request);
   // `refused` is the counter of a kNotFound.
-  Result<StreamingRequest> ConsumeUncounted(std::string_view text, StreamKind kind,
-                                            Counter& refused);
+  Result<StreamRequest> ConsumeUncounted(std::string_view text, StreamKind kind, Counter& refused);
   // Why the row is refused, if it is.
   std::optional<Counter> Refusal(const StreamingRow& row, const internal::Sha256Digest& token,
                                  StreamKind kind, const BootTime& now) const;
@@ -145,9 +144,9 @@ class StreamingStore::Impl {
 Result<std::unique_ptr<StreamingStore::Impl>> StreamingStore::Impl::OpenOwner(
     StreamingOptions options, Start start) {
   TRY(CheckStreamingOptions(options));
-  OpenOptions open{.directory = options.directory,
-                   .create_if_missing = options.create_if_missing,
-                   .witness = options.witness};
+  NodeStoreOptions open{.directory = options.directory,
+                        .create_if_missing = options.create_if_missing,
+                        .witness = options.witness};
   open.boot_clock = options.boot_clock;
   open.clock = options.clock;
   open.migrate = options.migrate;
@@ -168,7 +167,7 @@ Result<void> StreamingStore::Impl::FinishOpening(Start start) {
   // Before a mark is made: the next opening would believe it, and keep what this one did not get to
   // make void.
   if (!owned_->had_mark) {
-    OpenOptions opening{.directory = directory_, .witness = options_.witness};
+    NodeStoreOptions opening{.directory = directory_, .witness = options_.witness};
     opening.clock = options_.clock;
     TRY(internal::CommitAtOpening(opening, *owned_,
                                   [&](StoreTxn& txn) { return VoidTokens(start, txn); }));
@@ -312,10 +311,10 @@ Error StreamingStore::Impl::Full(std::int64_t now) {
   return error;
 }
 
-Result<std::string> StreamingStore::Impl::PrepareUncounted(const StreamingRequest& request) {
+Result<std::string> StreamingStore::Impl::PrepareUncounted(const StreamRequest& request) {
   if (closed_) return Closed();
   if (!committer_) return NotOwner();
-  TRY(CheckStreamingRequest(request));
+  TRY(CheckStreamRequest(request));
   const BootTime now = options_.boot_clock();
   constexpr std::int64_t kLastTime =
       std::numeric_limits<std::int64_t>::max() - kLongestLife.count();
@@ -356,7 +355,7 @@ Result<std::string> StreamingStore::Impl::PrepareUncounted(const StreamingReques
   return text;
 }
 
-Result<std::string> StreamingStore::Impl::Prepare(const StreamingRequest& request) {
+Result<std::string> StreamingStore::Impl::Prepare(const StreamRequest& request) {
   auto token = PrepareUncounted(request);
   Counter counter = kPrepared;
   if (!token) {
@@ -386,8 +385,8 @@ std::optional<StreamingStore::Impl::Counter> StreamingStore::Impl::Refusal(
   return std::nullopt;
 }
 
-Result<StreamingRequest> StreamingStore::Impl::ConsumeUncounted(std::string_view text,
-                                                                StreamKind kind, Counter& refused) {
+Result<StreamRequest> StreamingStore::Impl::ConsumeUncounted(std::string_view text, StreamKind kind,
+                                                             Counter& refused) {
   if (closed_) return Closed();
   if (!committer_) return NotOwner();
   const auto token = StreamToken::Parse(text);
@@ -414,7 +413,7 @@ Result<StreamingRequest> StreamingStore::Impl::ConsumeUncounted(std::string_view
       }
     }
   }
-  std::optional<StreamingRequest> request;
+  std::optional<StreamRequest> request;
   Expiry expiry;
   TRY(Write([&](StoreTxn& txn) -> Result<void> {
     auto payload = txn.Get(Table::kStreamingTokens, key);
@@ -441,7 +440,7 @@ Result<StreamingRequest> StreamingStore::Impl::ConsumeUncounted(std::string_view
   return *std::move(request);
 }
 
-Result<StreamingRequest> StreamingStore::Impl::Consume(std::string_view text, StreamKind kind) {
+Result<StreamRequest> StreamingStore::Impl::Consume(std::string_view text, StreamKind kind) {
   Counter refused = kRefusedUnknown;
   auto request = ConsumeUncounted(text, kind, refused);
   const Counter counter = request                                        ? kConsumed
@@ -603,11 +602,11 @@ Result<std::unique_ptr<StreamingStore>> StreamingStore::Observe(
 Result<void> StreamingStore::Close() { return impl_->Close(); }
 const StreamingReport& StreamingStore::report() const { return impl_->report; }
 
-Result<std::string> StreamingStore::Prepare(const StreamingRequest& request) {
+Result<std::string> StreamingStore::Prepare(const StreamRequest& request) {
   return internal::Guarded([&] { return impl_->Prepare(request); });
 }
 
-Result<StreamingRequest> StreamingStore::Consume(std::string_view token, StreamKind kind) {
+Result<StreamRequest> StreamingStore::Consume(std::string_view token, StreamKind kind) {
   return internal::Guarded([&] { return impl_->Consume(token, kind); });
 }
 

@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(what_writes_does_the_same_through_an_owner_that_serves) {
   // It was the owner that wrote.
   BOOST_TEST(served.owner->ListLedger().value().empty());
   BOOST_TEST(served.owner->GetTrust().value().journal.size() >= 2U);
-  BOOST_TEST(ListBackups(served.store.store()).value().size() == 1U);
+  BOOST_TEST(BackupsOf(served.store.store()).value().size() == 1U);
 }
 
 BOOST_FIXTURE_TEST_CASE(an_owner_goes_by_its_own_rules, Owned) {

@@ -108,15 +108,15 @@ class Life {
 
   // --- The store
 
-  OpenOptions Options() const {
-    OpenOptions options = OptionsIn(scratch_.path(), rules_);
+  NodeStoreOptions Options() const {
+    NodeStoreOptions options = OptionsIn(scratch_.path(), rules_);
     options.clock = clock_.AsClock();
     options.boot_clock = clock_.AsBootClock();
     options.allow_empty = true;
     return options;
   }
-  void Open(std::optional<std::vector<ImageOnNode>> images = {}, Gap gap = Gap::kDetect) {
-    OpenOptions options = Options();
+  void Open(std::optional<std::vector<ListedImage>> images = {}, Gap gap = Gap::kDetect) {
+    NodeStoreOptions options = Options();
     options.images_on_node = std::move(images);
     options.gap = gap;
     store_ = Must(NodeStore::Open(options));
@@ -128,11 +128,11 @@ class Life {
     running_.clear();  // their ends are never recorded
   }
 
-  std::vector<ImageOnNode> Listed() {
-    std::vector<ImageOnNode> images;
+  std::vector<ListedImage> Listed() {
+    std::vector<ListedImage> images;
     for (const Content& content : contents_) {
       if (content.on_node.empty()) continue;
-      ImageOnNode image{.id = content.id, .repo_tags = {content.tag}};
+      ListedImage image{.id = content.id, .repo_tags = {content.tag}};
       image.repo_digests = {content.digest};
       if (!names_handlers_) {
         images.push_back(image);
@@ -175,7 +175,7 @@ class Life {
       credentials.kubernetes_secrets = {SecretOf(pull.secret)};
       // With both of its spellings: by one alone the store can't know of the other.
       PullResult result{.pull = pull.id};
-      result.image = ImageOnNode{.id = content.id, .repo_digests = {content.digest}};
+      result.image = ListedImage{.id = content.id, .repo_digests = {content.digest}};
       Must(store_->RecordImagePulled(copy, credentials, result));
       content.on_node.insert(pull.handler);
       if (pull.began > removed_at_[{content.id, pull.handler}]) {
@@ -260,10 +260,10 @@ class Life {
     if (backup_.empty() || !std::filesystem::exists(backup_)) return;
     Note("the backup is put back");
     Close();
-    Must(waybill::Restore({.directory = scratch_ / "store",
-                           .backup = backup_,
-                           .clock = clock_.AsClock(),
-                           .boot_clock = clock_.AsBootClock()}));
+    Must(waybill::RestoreStore({.directory = scratch_ / "store",
+                                .backup = backup_,
+                                .clock = clock_.AsClock(),
+                                .boot_clock = clock_.AsBootClock()}));
     Open();
     has_handlers_ = Must(store_->ListRuntimeHandlers()).size() > 1;
     names_handlers_ = false;
@@ -283,11 +283,11 @@ class Life {
     Note("down to an older schema, and up");
     Must(store_->ReleaseLostUserNamespaces());
     Close();
-    Must(Migrate({.directory = scratch_ / "store",
-                  .to = static_cast<std::uint32_t>(1 + draw_.Below(kNewestSchema)),
-                  .accept_loss = true,
-                  .clock = clock_.AsClock(),
-                  .boot_clock = clock_.AsBootClock()}));
+    Must(MigrateStore({.directory = scratch_ / "store",
+                       .to = static_cast<std::uint32_t>(1 + draw_.Below(kNewestSchema)),
+                       .accept_loss = true,
+                       .clock = clock_.AsClock(),
+                       .boot_clock = clock_.AsBootClock()}));
     std::filesystem::remove_all(scratch_ / "store/backup");
     Open();
     has_handlers_ = Must(store_->ListRuntimeHandlers()).size() > 1;
@@ -377,7 +377,7 @@ class Life {
     }
     const std::string handler = has_handlers_ ? draw_.From(kHandlers) : "";
     // A pull that a restart cut off brought nothing here, either.
-    for (const OpenPull& pull : Must(store_->ListOpenPulls())) {
+    for (const UnresolvedPull& pull : Must(store_->ListOpenPulls())) {
       if (pull.anything || pull.image != content.tag || pull.runtime_handler != handler) continue;
       Run({"pulls", "drop", std::to_string(pull.id.value), "--reason", "no such tag"});
     }
@@ -441,7 +441,7 @@ class Life {
     if (!done) return;
     std::filesystem::remove_all(scratch_ / "stock");
     std::filesystem::create_directory(scratch_ / "stock");
-    OpenOptions options = OptionsIn(scratch_ / "stock", Rules::kKubelet);
+    NodeStoreOptions options = OptionsIn(scratch_ / "stock", Rules::kKubelet);
     options.kubelet_directory = kubelet;
     const auto stock = Must(NodeStore::Open(options));
     for (Content& content : contents_) {

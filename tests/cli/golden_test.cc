@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(what_each_version_wrote_reads_the_same) {
                                             .create_if_missing = false,
                                             .witness = Witness::None(),
                                             .continues_pulls = true}));
-        const RecoveryReport& report = opened->recovery_report();
+        const OpeningReport& report = opened->recovery_report();
         BOOST_TEST(!report.set_aside);
         BOOST_TEST(!report.distrustful);
         BOOST_TEST(report.migration.has_value() == (version < kNewestSchema));

@@ -173,14 +173,14 @@ class DrawnNode {
   }
   Json ImagesJson() const {
     Json images = Json::array();
-    for (const ImageOnNode& image : OnNode()) {
+    for (const ListedImage& image : OnNode()) {
       images.push_back(
           {{"id", image.id}, {"repoTags", image.repo_tags}, {"repoDigests", image.repo_digests}});
     }
     return {{"images", images}};
   }
-  std::vector<ImageOnNode> OnNode() const {
-    std::vector<ImageOnNode> list;
+  std::vector<ListedImage> OnNode() const {
+    std::vector<ListedImage> list;
     for (const DrawnImage& image : images_) {
       list.push_back({.id = image.id,
                       .repo_tags = {image.repository + ":" + image.tag},
@@ -345,13 +345,13 @@ struct Policy {
   bool always_pulls;
 };
 std::vector<Policy> EveryPolicy() {
-  return {{"NeverVerify", MakePolicy(VerificationMode::kNeverVerify), false},
+  return {{"NeverVerify", MakePolicy(Verification::kNeverVerify), false},
           {"NeverVerifyPreloadedImages", {}, false},
           {"NeverVerifyAllowlistedImages",
-           MakePolicy(VerificationMode::kNeverVerifyAllowlistedImages,
+           MakePolicy(Verification::kNeverVerifyAllowlistedImages,
                       {"registry.example.com/team/*", "nginx"}),
            false},
-          {"AlwaysVerify", MakePolicy(VerificationMode::kAlwaysVerify), false},
+          {"AlwaysVerify", MakePolicy(Verification::kAlwaysVerify), false},
           {"AlwaysPullImages", {}, true}};
 }
 
@@ -403,7 +403,7 @@ class StoreToStartOn {
 
   fs::path made_;
   TempDir scratch_;
-  OpenOptions options_;
+  NodeStoreOptions options_;
   std::unique_ptr<NodeStore> store_;
   std::uint64_t sequence_ = 0;
 };
@@ -490,7 +490,7 @@ BOOST_AUTO_TEST_CASE(every_pod_does_what_was_previewed) {
     const TempDir dir;
     const DrawnNode node(draw);
     const Rules rules = draw.OneIn(3) ? Rules::kKubelet : Rules::kClosed;
-    OpenOptions options{.directory = dir / "store", .witness = Witness::At(dir / "witness")};
+    NodeStoreOptions options{.directory = dir / "store", .witness = Witness::At(dir / "witness")};
     options.rules = rules;
     options.map_bytes = std::uint64_t{16} << 20U;
     if (draw.OneIn(2)) options.images_on_node = node.OnNode();

@@ -23,7 +23,7 @@ class Flipping {
     const fs::path made = store_.Migrate(2).backup;
     backup_ = ReadFile(made);
     sound_ = ReadFile(store_.database());
-    Must(Restore(store_.From(made)));
+    Must(RestoreStore(store_.From(made)));
     restored_ = Tables();
     identity_ = IdentityOf(store_.directory());
   }
@@ -39,7 +39,7 @@ class Flipping {
     WriteFile(store_.database(), sound_);
     const fs::path path = store_.scratch() / "backup.mdb";
     WriteFile(path, bytes);
-    const auto result = Restore(store_.From(path));
+    const auto result = RestoreStore(store_.From(path));
     if (result) {
       ++taken_;
       BOOST_TEST((Tables() == restored_));

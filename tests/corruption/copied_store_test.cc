@@ -30,8 +30,8 @@ struct CopyScene : Scene {
     Copy(store.directory(), copy);
     return copy;
   }
-  OpenOptions OptionsOf(const fs::path& directory, const Witness& witness) const {
-    OpenOptions options = store.Options({});
+  NodeStoreOptions OptionsOf(const fs::path& directory, const Witness& witness) const {
+    NodeStoreOptions options = store.Options({});
     options.directory = directory;
     options.witness = witness;
     options.continues_pulls = true;
@@ -39,12 +39,12 @@ struct CopyScene : Scene {
   }
   // Opens it and changes it, as a command does, or the node's kubelet.
   enum class By { kCommand, kNode };
-  RecoveryReport Change(const fs::path& directory, const Witness& witness = Witness::Remembered(),
-                        By by = By::kCommand) const {
-    OpenOptions options = OptionsOf(directory, witness);
+  OpeningReport Change(const fs::path& directory, const Witness& witness = Witness::Remembered(),
+                       By by = By::kCommand) const {
+    NodeStoreOptions options = OptionsOf(directory, witness);
     if (by == By::kNode) options.kubelet_directory = store.kubelet_directory();
     const auto opened = Must(NodeStore::Open(options));
-    const RecoveryReport report = opened->recovery_report();
+    const OpeningReport report = opened->recovery_report();
     static_cast<void>(opened->DeleteRecord({.image_ref = kRef2}).has_value());
     Must(opened->RecordImagePulled({.image = kImage, .image_ref = kRef2}, NodeWide()));
     Must(opened->Close());
@@ -63,7 +63,7 @@ struct CopyScene : Scene {
   void CheckOwns(const fs::path& directory) const {
     for (int i = 0; i < 2; ++i) {
       const std::uint64_t before = Witnessed();
-      const RecoveryReport report = Change(directory, Witness::Remembered(), By::kNode);
+      const OpeningReport report = Change(directory, Witness::Remembered(), By::kNode);
       BOOST_TEST(report.copy_of.empty(), report.copy_of);
       BOOST_TEST(!report.distrustful, report.distrust_reason);
       BOOST_TEST(Witnessed() > before);
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(what_is_done_to_a_copy_leaves_the_witness_alone) {
     for (int times = 0; times < 3; ++times) {
       if (times == 0) Copied();
       const Tree outside = Outside();
-      const RecoveryReport report = Change(copy, witness);
+      const OpeningReport report = Change(copy, witness);
       BOOST_TEST(report.copy_of == (is_read ? original.string() : ""));
       BOOST_TEST(report.warnings.empty() != is_read);
       // The original goes on between two of them, and so does the copy.
@@ -131,8 +131,8 @@ BOOST_AUTO_TEST_CASE(so_does_whatever_else_opens_one) {
        }},
       {"down and up",
        [&] {
-         Must(Migrate({.directory = Copied(), .to = 4, .accept_loss = true}));
-         Must(Migrate({.directory = copy, .to = kNewestSchema}));
+         Must(MigrateStore({.directory = Copied(), .to = 4, .accept_loss = true}));
+         Must(MigrateStore({.directory = copy, .to = kNewestSchema}));
          Change(copy);
        }},
       {"a rebuilt one",
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(so_does_whatever_else_opens_one) {
          WriteFile(
              copy / "data.mdb",
              FlipUntil(copy / "data.mdb", "a value of table pulled-records-1 does not verify"));
-         const RecoveryReport report = Change(copy);
+         const OpeningReport report = Change(copy);
          BOOST_TEST(report.set_aside);
          BOOST_TEST(report.copy_of == store.directory().string());
        }},
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(so_does_whatever_else_opens_one) {
          fs::copy(database(), store.scratch() / "backup");
          fs::create_directory(copy);
          fs::permissions(copy, fs::perms::owner_all);
-         Must(Restore({.directory = copy, .backup = store.scratch() / "backup"}));
+         Must(RestoreStore({.directory = copy, .backup = store.scratch() / "backup"}));
          BOOST_TEST(Change(copy).copy_of == store.directory().string());
        }},
   };
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(a_moved_store_that_is_opened_without_a_kubelet_keeps_its_wi
   fs::remove_all(store.directory());
   for (int i = 0; i < 2; ++i) {
     const std::uint64_t before = Witnessed();
-    OpenOptions options = OptionsOf(copy, Witness::At(store.witness()));
+    NodeStoreOptions options = OptionsOf(copy, Witness::At(store.witness()));
     options.continues_pulls = false;
     const auto opened = Must(NodeStore::Open(options));
     BOOST_TEST(opened->recovery_report().copy_of.empty());
@@ -235,7 +235,7 @@ BOOST_AUTO_TEST_CASE(a_moved_store_that_is_opened_without_a_kubelet_keeps_its_wi
 BOOST_AUTO_TEST_CASE(a_copy_that_runs_the_node_takes_the_witness_over) {
   Copied();
   CheckOwns(copy);
-  const RecoveryReport report = Change(store.directory(), Witness::Remembered(), By::kNode);
+  const OpeningReport report = Change(store.directory(), Witness::Remembered(), By::kNode);
   BOOST_TEST(report.distrustful);
   BOOST_TEST(report.records_without_credentials > 0U);
 }
@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(but_not_from_a_live_original) {
   Copied();
   store.Start();
   const Tree outside = Outside();
-  const RecoveryReport report = Change(copy, Witness::Remembered(), By::kNode);
+  const OpeningReport report = Change(copy, Witness::Remembered(), By::kNode);
   BOOST_TEST(report.copy_of == store.directory().string());
   BOOST_TEST((Outside() == outside));
   store.Stop();
@@ -268,7 +268,7 @@ BOOST_AUTO_TEST_CASE(a_copy_that_is_behind_the_original_is_distrustful) {
   store.Stop();
   ExpectError(NodeStore::Observe({.directory = copy}), ErrorCode::kDamaged);
   const Tree outside = Outside();
-  const RecoveryReport report = Change(copy);
+  const OpeningReport report = Change(copy);
   BOOST_TEST(report.distrustful);
   BOOST_TEST(report.records_without_credentials == 1U);
   BOOST_TEST((Outside() == outside));
@@ -308,7 +308,7 @@ BOOST_AUTO_TEST_CASE(a_copy_takes_over_once_the_original_is_gone) {
   // Now it is the other that is the copy, and older.
   fs::rename(store.scratch() / "aside", store.directory());
   const Tree outside = Outside();
-  const RecoveryReport report = Change(store.directory());
+  const OpeningReport report = Change(store.directory());
   BOOST_TEST(report.copy_of == copy.string());
   BOOST_TEST(report.distrustful);
   BOOST_TEST((Outside() == outside));

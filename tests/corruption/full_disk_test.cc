@@ -45,17 +45,17 @@ const Attempt kAttempts[] = {
      }},
     {"migrating",
      [](const fs::path& store, const fs::path&) {
-       return WithoutValue(Migrate({.directory = store, .to = 1, .accept_loss = true}));
+       return WithoutValue(MigrateStore({.directory = store, .to = 1, .accept_loss = true}));
      }},
     {"restoring", [](const fs::path& store, const fs::path& backup) {
-       return WithoutValue(Restore({.directory = store, .backup = backup}));
+       return WithoutValue(RestoreStore({.directory = store, .backup = backup}));
      }}};
 
 std::string TryOn(const fs::path& at, const Attempt& attempt, std::size_t left) {
   if (!MountSmallFileSystem(at, "1m")) return kMayNotMount;
   const fs::path store = at / "store";
   PlaceGolden(store, 1);
-  const std::string backup = Must(Migrate({.directory = store})).backup;
+  const std::string backup = Must(MigrateStore({.directory = store})).backup;
   fs::remove(store / "lock.mdb");
   WriteFile(at / "ballast", std::string(fs::space(at).available - left, 'x'));
   const auto result = attempt.run(store, backup);
@@ -84,7 +84,7 @@ void FillUp(const fs::path& ballast) {
 std::string FillAndGoOn(const fs::path& at) {
   const fs::path store = at / "store";
   const fs::path ballast = at / "ballast";
-  const OpenOptions options{.directory = store, .witness = Witness::None()};
+  const NodeStoreOptions options{.directory = store, .witness = Witness::None()};
   const auto decides = [](NodeStore& of) {
     return !DecisionOf(of, {.image = "registry.example/other", .image_ref = "sha256:other"}).pull;
   };
@@ -96,8 +96,8 @@ std::string FillAndGoOn(const fs::path& at) {
       return decides(**observer) ? "decides" : "pulls";
     };
   });
-  OpenOptions first = options;
-  first.images_on_node = std::vector<ImageOnNode>{
+  NodeStoreOptions first = options;
+  first.images_on_node = std::vector<ListedImage>{
       {.id = "sha256:other", .repo_tags = {"registry.example/other:latest"}}};
   auto owner = Must(NodeStore::Open(first));
   if (CopiesOnWrite(at) != !owner->recovery_report().warnings.empty()) return "no warning";

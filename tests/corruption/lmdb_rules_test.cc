@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(rule_5_the_witness_follows_every_commit) {
 BOOST_AUTO_TEST_CASE(rule_8_a_store_is_open_once_a_process) {
   const fs::path by_another_name = store.scratch() / ".." / store.scratch().filename() / "store";
   for (const fs::path& directory : {store.directory(), by_another_name}) {
-    OpenOptions options = store.Options({});
+    NodeStoreOptions options = store.Options({});
     options.directory = directory;
     ExpectError(NodeStore::Open(options), ErrorCode::kOwned);
     ExpectError(NodeStore::Observe({.directory = directory}), ErrorCode::kOwned);

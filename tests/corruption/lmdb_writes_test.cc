@@ -82,7 +82,7 @@ std::string AllThere(NodeStore& store, const std::vector<int>& stored) {
 
 std::string FillASmallDisk(const fs::path& at) {
   if (!MountSmallFileSystem(at, "1m")) return kMayNotMount;
-  const OpenOptions options = OptionsIn(at);
+  const NodeStoreOptions options = OptionsIn(at);
   auto store = Must(NodeStore::Open(options));
   // What an operator can delete.
   WriteFile(at / "ballast", std::string(200 << 10, 'x'));
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(rule_12_a_full_disk_is_an_error_and_nothing_else) {
 
 BOOST_AUTO_TEST_CASE(rule_12_a_full_map_can_still_be_pruned) {
   const TempDir dir;
-  OpenOptions options{.directory = dir / "store", .witness = Witness::None()};
+  NodeStoreOptions options{.directory = dir / "store", .witness = Witness::None()};
   options.map_bytes = std::uint64_t{1} << 20;
   auto store = Must(NodeStore::Open(options));
   for (int round = 0; round < 3; ++round) {
@@ -260,7 +260,7 @@ BOOST_AUTO_TEST_CASE(rule_16_a_record_with_one_secret_is_small) {
   const int records = Thorough() ? 100'000 : 20'000;
   constexpr int kThreads = 32;
   const TempDir dir;
-  OpenOptions options{.directory = dir / "store", .witness = Witness::None()};
+  NodeStoreOptions options{.directory = dir / "store", .witness = Witness::None()};
   auto store = Must(NodeStore::Open(options));
   const std::size_t failed = InThreads(kThreads, [&](std::size_t thread) {
     for (int i = static_cast<int>(thread); i < records; i += kThreads) {
@@ -268,7 +268,7 @@ BOOST_AUTO_TEST_CASE(rule_16_a_record_with_one_secret_is_small) {
     }
   });
   BOOST_REQUIRE(failed == 0U);
-  const Statistics statistics = Must(store->GetStatistics());
+  const StoreCounts statistics = Must(store->GetStatistics());
   BOOST_TEST(statistics.records == static_cast<std::uint64_t>(records));
   const std::uint64_t bytes = statistics.used_bytes / statistics.records;
   BOOST_TEST_MESSAGE(bytes << " bytes a record");

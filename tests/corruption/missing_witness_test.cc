@@ -37,18 +37,18 @@ struct WitnessScene : Scene {
     fs::remove(store.directory() / "lock.mdb");
   }
   Result<std::unique_ptr<NodeStore>> Open(const Witness& witness) const {
-    OpenOptions options = store.Options({});
+    NodeStoreOptions options = store.Options({});
     options.witness = witness;
     return NodeStore::Open(options);
   }
-  RecoveryReport OpenAndClose(const Witness& witness) const {
+  OpeningReport OpenAndClose(const Witness& witness) const {
     auto opened = Must(Open(witness));
-    const RecoveryReport report = opened->recovery_report();
+    const OpeningReport report = opened->recovery_report();
     Must(opened->Close());
     return report;
   }
   std::string Remembered() const { return InspectPath(database()).identity->witness_path; }
-  void CheckStale(const RecoveryReport& report) const {
+  void CheckStale(const OpeningReport& report) const {
     BOOST_TEST(report.distrustful);
     BOOST_TEST(report.records_without_credentials > 0U);
     BOOST_REQUIRE(!report.findings.empty());
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(a_damaged_file_with_the_witness_removed_keeps_no_credential
   WriteFile(database(), FlipUntil(database(), "a value of table pulled-records-1 does not verify"));
   fs::remove(store.witness());
   store.Start();
-  const RecoveryReport& report = store->recovery_report();
+  const OpeningReport& report = store->recovery_report();
   BOOST_TEST(report.set_aside);
   BOOST_TEST(report.records_without_credentials == report.records_carried);
   BOOST_TEST(Pulls(kThief));
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(a_new_path_and_the_word_forget_one_that_is_gone) {
   store.Stop();
   fs::remove(store.witness());
   const fs::path moved = store.scratch() / "moved";
-  const RecoveryReport report = OpenAndClose(Witness::Anew(moved));
+  const OpeningReport report = OpenAndClose(Witness::Anew(moved));
   BOOST_TEST(report.findings.empty());
   BOOST_TEST(!report.distrustful);
   BOOST_TEST(Remembered() == moved.string());
@@ -218,13 +218,13 @@ BOOST_AUTO_TEST_CASE(a_file_from_before_the_witness_moved_is_stale) {
 BOOST_AUTO_TEST_CASE(migrating_and_restoring_believe_no_store_without_its_witness) {
   store.Stop();
   const std::string made =
-      Must(Migrate({.directory = store.directory(), .to = 1, .clock = SystemClock})).backup;
+      Must(MigrateStore({.directory = store.directory(), .to = 1, .clock = SystemClock})).backup;
   store.Start();
   store.Stop();
   fs::remove(store.witness());
-  ExpectError(Migrate({.directory = store.directory(), .to = 2, .clock = SystemClock}),
+  ExpectError(MigrateStore({.directory = store.directory(), .to = 2, .clock = SystemClock}),
               ErrorCode::kDamaged);
-  const RestoreReport report = Must(Restore({.directory = store.directory(), .backup = made}));
+  const RestoreReport report = Must(RestoreStore({.directory = store.directory(), .backup = made}));
   BOOST_TEST(report.records == 1U);
   BOOST_TEST(report.records_without_credentials == 1U);
 }
@@ -279,7 +279,7 @@ BOOST_AUTO_TEST_CASE(one_that_was_never_completed_is_made_anew) {
       fs::remove(other);
       if (is_new) fs::remove_all(store.directory());
       WriteFile(temporary, content);
-      const RecoveryReport report = OpenAndClose(Witness::At(other));
+      const OpeningReport report = OpenAndClose(Witness::At(other));
       BOOST_TEST(!report.distrustful, report.distrust_reason);
       BOOST_TEST(report.witness_made != is_new);
       BOOST_TEST(!fs::exists(temporary));
@@ -300,7 +300,7 @@ BOOST_AUTO_TEST_CASE(one_that_is_empty_or_half_there_is_distrusted_and_made_anew
         WriteFile(store.witness(), content);
         BOOST_TEST(OpenAndClose(Witness::At(store.witness())).distrustful);
         BOOST_TEST(internal::ReadWitness(store.witness()).testimony.has_value());
-        const RecoveryReport next = OpenAndClose(Witness::At(store.witness()));
+        const OpeningReport next = OpenAndClose(Witness::At(store.witness()));
         BOOST_TEST(next.findings.empty());
         BOOST_TEST(next.distrustful);
       }
@@ -322,7 +322,7 @@ BOOST_AUTO_TEST_CASE(somebody_elses_file_below_the_kubelet_directory_is_distrust
       if (is_new) fs::remove_all(store.directory());
       WriteFile(path, content);
       for (int times = 0; times < 2; ++times) {
-        const RecoveryReport report = OpenAndClose(Witness::At(witness));
+        const OpeningReport report = OpenAndClose(Witness::At(witness));
         BOOST_TEST(report.distrustful);
         BOOST_TEST(report.distrust_reason.find(witness.string()) != std::string::npos,
                    report.distrust_reason);
@@ -345,7 +345,7 @@ BOOST_AUTO_TEST_CASE(with_somebody_elses_file_in_its_place_the_remembered_one_go
   const std::string older = ReadFile(database());
   WriteFile(witness, "somebody's");
   for (int times = 0; times < 2; ++times) {
-    const RecoveryReport report = OpenAndClose(Witness::At(witness));
+    const OpeningReport report = OpenAndClose(Witness::At(witness));
     BOOST_TEST(!report.distrustful, report.distrust_reason);
     BOOST_TEST(!report.warnings.empty());
     BOOST_TEST(report.records_without_credentials == 0U);
@@ -448,11 +448,11 @@ BOOST_AUTO_TEST_CASE(a_store_that_has_one_below_it_opens_warns_and_can_move_it) 
   fs::remove(store.scratch() / "link");
   fs::create_directory_symlink(store.directory() / "sub", store.scratch() / "link");
   for (const Witness& witness : {Witness::Remembered(), Witness::At(by_link)}) {
-    const RecoveryReport report = OpenAndClose(witness);
+    const OpeningReport report = OpenAndClose(witness);
     BOOST_TEST(report.witness_in_store);
     BOOST_TEST(!report.distrustful);
   }
-  const RecoveryReport moved = OpenAndClose(Witness::At(outside));
+  const OpeningReport moved = OpenAndClose(Witness::At(outside));
   BOOST_TEST(!moved.witness_in_store);
   BOOST_TEST(!moved.distrustful);
   BOOST_TEST(Remembered() == outside.string());

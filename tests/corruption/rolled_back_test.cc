@@ -47,8 +47,8 @@ class Revoked {
   }
 
   fs::path directory() const { return root_ / "store"; }
-  OpenOptions Options() const {
-    OpenOptions options = OptionsIn(root_.path(), rules_);
+  NodeStoreOptions Options() const {
+    NodeStoreOptions options = OptionsIn(root_.path(), rules_);
     if (!has_witness_) options.witness = Witness::None();
     options.flushes_twice = twice_;
     options.continues_pulls = true;

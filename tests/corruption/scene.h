@@ -35,7 +35,7 @@ inline ChildProcess::Serve ServeAsObserver(const std::filesystem::path& director
   std::shared_ptr<NodeStore> observer = Must(NodeStore::Observe({.directory = directory}));
   return [observer](const std::string& line) {
     if (line == "stats") {
-      const Statistics statistics = Must(observer->GetStatistics());
+      const StoreCounts statistics = Must(observer->GetStatistics());
       return std::to_string(statistics.readers) + " of " + std::to_string(statistics.max_readers);
     }
     Pod pod(line == "nobody" ? Pod() : Pod(MakeSecret("team-x", "pull", "uid-x", line)));

@@ -32,7 +32,7 @@ struct StoreScene : Scene {
     fs::copy(aside, store.directory(), fs::copy_options::recursive);
   }
   void CheckDistrust(const std::string& why) {
-    const RecoveryReport& report = store->recovery_report();
+    const OpeningReport& report = store->recovery_report();
     BOOST_TEST(report.distrustful);
     BOOST_TEST(report.distrust_reason.find(why) != std::string::npos, report.distrust_reason);
     BOOST_TEST(store.Check(kImage, kUnknownRef).pull);
@@ -98,14 +98,14 @@ BOOST_AUTO_TEST_CASE(data_removed_beside_its_lock_file_is_a_loss) {
 // `rm` without -r leaves the directories.
 BOOST_AUTO_TEST_CASE(backups_alone_tell_of_a_store_that_was_lost) {
   store.Stop();
-  Must(Migrate({.directory = store.directory(), .to = 3}));
+  Must(MigrateStore({.directory = store.directory(), .to = 3}));
   store.Start();
   store.Stop();
   for (const char* name : {"data.mdb", "lock.mdb", "owner.lock"}) {
     fs::remove(store.directory() / name);
   }
   fs::remove(store.witness());
-  BOOST_REQUIRE(!Must(ListBackups(store.directory())).empty());
+  BOOST_REQUIRE(!Must(BackupsOf(store.directory())).empty());
   store.Start();
   CheckDistrust("only backup/ is left");
 }
@@ -291,7 +291,7 @@ BOOST_AUTO_TEST_CASE(a_failed_file_is_kept_and_what_is_sound_carried_over) {
   const std::string damaged = FlipUntil(database(), kDamagedRecord);
   WriteFile(database(), damaged);
   store.Start();
-  const RecoveryReport report = store->recovery_report();
+  const OpeningReport report = store->recovery_report();
   BOOST_TEST(report.set_aside);
   BOOST_TEST(report.set_aside_path.starts_with((store.directory() / "quarantine").string()));
   BOOST_TEST(ReadFile(report.set_aside_path) == damaged);
@@ -317,7 +317,7 @@ BOOST_AUTO_TEST_CASE(evidence_is_carried_over) {
   Must(store->AddToLedger({.id = std::string(kRef2)}, "operator", "preloaded"));
   const PullId pull = Must(store->RecordPullIntent({.image = kOtherImage}));
   Must(store->RecordImagePullFailed({.image = kOtherImage}, PullFailure::kUnknown, pull));
-  const OpenPull open = Must(store->ListOpenPulls()).at(0);
+  const UnresolvedPull open = Must(store->ListOpenPulls()).at(0);
   store.Stop();
   CopyAside();
   const std::string witness = ReadFile(store.witness());

@@ -73,7 +73,7 @@ class Holder {
 
 BOOST_AUTO_TEST_CASE(opening_waits_for_whoever_has_them_to_close) {
   const MemoryDir scratch;
-  const OpenOptions options = OptionsIn(scratch.path());
+  const NodeStoreOptions options = OptionsIn(scratch.path());
   Must(Must(NodeStore::Open(options))->Close());
   {
     Holder holder(scratch);
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(opening_waits_for_whoever_has_them_to_close) {
 // Where LMDB destroys none, this shows nothing.
 BOOST_AUTO_TEST_CASE(observers_come_and_go_beside_owners) {
   const MemoryDir scratch;
-  const OpenOptions options = OptionsIn(scratch.path());
+  const NodeStoreOptions options = OptionsIn(scratch.path());
   Must(Must(NodeStore::Open(options))->Close());
   constexpr int kTimes = 150;
   std::list<Child> observers;

@@ -28,10 +28,10 @@ BOOST_AUTO_TEST_CASE(a_power_cut_while_it_is_made_keeps_no_store_from_opening) {
   Draw draw(SeedOfThisRun());
   for (const bool is_new : {true, false}) {
     const MemoryDir root;
-    OpenOptions options = OptionsIn(root.path());
+    NodeStoreOptions options = OptionsIn(root.path());
     std::vector<DiskEvent> log;
     if (!is_new) {
-      OpenOptions without = options;
+      NodeStoreOptions without = options;
       without.witness = Witness::None();
       Must(Must(NodeStore::Open(without))->Close());
       log = LogOf(root.path());

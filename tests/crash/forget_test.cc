@@ -35,12 +35,12 @@ const ImagePullSecret kSecretC = MakeSecret("team-c", "pull", "uid-c", "hash-c")
 enum Done : std::size_t { kFilled, kForgot, kPulled, kReconciled, kTidied };
 
 // Few records are too many for one transaction.
-OpenOptions InSmallBatches(OpenOptions options) {
+NodeStoreOptions InSmallBatches(NodeStoreOptions options) {
   options.tidied_at_once = 2;
   return options;
 }
 
-void FillWithSecrets(const OpenOptions& options) {
+void FillWithSecrets(const NodeStoreOptions& options) {
   auto store = Must(NodeStore::Open(options));
   for (std::size_t i = 0; i < kRecords; ++i) {
     ImagePulledRecord record = {.image_ref = Ref(i)};
@@ -52,7 +52,7 @@ void FillWithSecrets(const OpenOptions& options) {
 }
 
 // Forgets A by its namespace and C by a truth, and ends a pull by A that began before.
-void ForgetBoth(const OpenOptions& options, const std::function<void(Done)>& done) {
+void ForgetBoth(const NodeStoreOptions& options, const std::function<void(Done)>& done) {
   auto store = Must(NodeStore::Open(options));
   const ImageCopy copy{.image = kInFlight, .image_ref = Ref(0)};
   const PullId pull = Must(store->RecordPullIntent(copy));
@@ -88,7 +88,7 @@ void Judge(NodeStore& store, std::size_t done) {
 }
 
 // Opened once more, and tidied up.
-void JudgeAfter(const OpenOptions& options, std::size_t done) {
+void JudgeAfter(const NodeStoreOptions& options, std::size_t done) {
   auto store = Must(NodeStore::Open(options));
   BOOST_TEST(!store->recovery_report().distrustful, store->recovery_report().distrust_reason);
   BOOST_TEST(store->recovery_report().findings.empty());
@@ -105,7 +105,7 @@ void JudgeAfter(const OpenOptions& options, std::size_t done) {
 BOOST_AUTO_TEST_CASE(killed_before_each_call) {
   UnderBothRules([](Rules rules) {
     const Stage stage;
-    const OpenOptions options = InSmallBatches(stage.Options(rules));
+    const NodeStoreOptions options = InSmallBatches(stage.Options(rules));
     FillWithSecrets(options);
     stage.Keep();
     std::array<std::size_t, kTidied + 1> ended_after{};
@@ -133,13 +133,13 @@ BOOST_AUTO_TEST_CASE(the_power_fails) {
   Draw draw(SeedOfThisRun());
   UnderBothRules([&](Rules rules) {
     const Stage stage;
-    const OpenOptions options = InSmallBatches(stage.Options(rules));
+    const NodeStoreOptions options = InSmallBatches(stage.Options(rules));
     Recorder recorder(stage.now());
     FillWithSecrets(options);
     Recorder::Mark(kFilled);
     ForgetBoth(options, [](Done done) { Recorder::Mark(done); });
     const std::vector<DiskEvent> log = recorder.Take();
-    OpenOptions after = options;
+    NodeStoreOptions after = options;
     FakeClock other_boot;
     other_boot.Reboot();
     after.boot_clock = other_boot.AsBootClock();

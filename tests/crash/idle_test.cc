@@ -27,8 +27,8 @@ std::string RefOf(int number) {
   return "sha256:" + std::string(60, '0') + std::to_string(1000 + number);
 }
 
-std::vector<ImageOnNode> Images() {
-  std::vector<ImageOnNode> images;
+std::vector<ListedImage> Images() {
+  std::vector<ListedImage> images;
   for (int i = 0; i < kImages; ++i) {
     const std::string name = "registry.example/app-" + std::to_string(i);
     images.push_back(
@@ -73,7 +73,7 @@ class Node {
 
   void Open(const std::optional<AgeLimits>& ages = std::nullopt) {
     store_.reset();
-    OpenOptions options = OptionsIn(root_.path());
+    NodeStoreOptions options = OptionsIn(root_.path());
     options.clock = clock_.AsClock();
     options.boot_clock = clock_.AsBootClock();
     options.continues_pulls = true;
@@ -84,10 +84,10 @@ class Node {
   NodeStore* operator->() { return store_.get(); }
   FakeClock& clock() { return clock_; }
 
-  Result<ObserveReport> Observe(const ChangeOptions& options = {}) {
+  Result<ClassifyReport> Observe(const ChangeOptions& options = {}) {
     return Observe(Must(store_->BeginList()), options);
   }
-  Result<ObserveReport> Observe(const ListToken& token, const ChangeOptions& options = {}) {
+  Result<ClassifyReport> Observe(const ListToken& token, const ChangeOptions& options = {}) {
     return store_->ObserveImages({.images = Images(), .token = token, .complete = true}, options);
   }
   std::filesystem::path store() const { return root_ / "store"; }
@@ -119,7 +119,7 @@ BOOST_FIXTURE_TEST_CASE(lists_of_an_hour_write_nothing, Node) {
   const std::size_t events = Events([&] {
     for (int second = 0; second < 3600; second += 5) {
       clock().AdvanceSeconds(5);
-      const ObserveReport report = Must(Observe());
+      const ClassifyReport report = Must(Observe());
       BOOST_TEST_REQUIRE(report.known == kImages);
       if (second % 300 == 0) Must((*this)->Prune(Images(), Must((*this)->BeginList())));
     }
@@ -145,7 +145,7 @@ BOOST_FIXTURE_TEST_CASE(an_older_list_is_refused, Node) {
 // Where nothing is committed many tokens have one commit. What such a list has may be gone since.
 BOOST_FIXTURE_TEST_CASE(of_one_commit_the_list_counts_that_began_last, Node) {
   const ListToken older = Must((*this)->BeginList());
-  std::vector<ImageOnNode> images = Images();
+  std::vector<ListedImage> images = Images();
   images.push_back({.id = kNowhere, .repo_tags = {kNever}});
   clock().AdvanceSeconds(3600);
   Must(Observe());
@@ -180,9 +180,9 @@ BOOST_FIXTURE_TEST_CASE(one_that_is_forgotten_opened_nothing, Node) {
   Must(Observe(newer));
   Open();
   // The older list has what that pull brought.
-  std::vector<ImageOnNode> images = Images();
+  std::vector<ListedImage> images = Images();
   images.push_back({.id = kNowhere, .repo_tags = {kNever}});
-  const ObserveReport report =
+  const ClassifyReport report =
       Must((*this)->ObserveImages({.images = images, .token = older, .complete = true}));
   BOOST_TEST(report.preloaded == 0U);
   BOOST_TEST(DecisionOf(**this, kUnknown).pull);
@@ -235,7 +235,7 @@ BOOST_FIXTURE_TEST_CASE(where_proofs_grow_old_an_hour_is_kept, Node) {
 }
 
 BOOST_FIXTURE_TEST_CASE(one_that_changes_something_is_durable, Node) {
-  std::vector<ImageOnNode> images = Images();
+  std::vector<ListedImage> images = Images();
   images.pop_back();
   const std::size_t events = Events([&] {
     Must((*this)->ObserveImages(

@@ -97,7 +97,7 @@ std::uint64_t AtEachCall(const fs::path& place, const std::function<void()>& pre
 }
 
 // Fails each call of opening what is on the stage and of `work`. The number of calls.
-std::uint64_t FailEachCall(const Stage& stage, const OpenOptions& options,
+std::uint64_t FailEachCall(const Stage& stage, const NodeStoreOptions& options,
                            const Work& work = nullptr) {
   stage.Keep();
   const std::string expected = OpenAndTell(options);
@@ -125,7 +125,7 @@ std::uint64_t FailEachCall(const Stage& stage, const OpenOptions& options,
       });
 }
 
-OpenOptions WithWitness(OpenOptions options, Witness witness) {
+NodeStoreOptions WithWitness(NodeStoreOptions options, Witness witness) {
   options.witness = std::move(witness);
   return options;
 }
@@ -168,7 +168,7 @@ BOOST_FIXTURE_TEST_CASE(after_a_crash, OnStage) {
   fs::rename(stage.now() / "killed", stage.store());
   fs::create_directory(stage.store() / "new.tmp");
   WriteFile(stage.store() / "new.tmp" / "data.mdb", "half a database");
-  OpenOptions options = stage.Options();
+  NodeStoreOptions options = stage.Options();
   options.images_on_node = {{Ref(20), {Image(20)}, {}}};
   BOOST_TEST(FailEachCall(stage, options) > 100U);
 }
@@ -181,7 +181,7 @@ BOOST_FIXTURE_TEST_CASE(while_a_kubelet_directory_is_imported, OnStage) {
 // A look that fails must not make a file look as if it were written since.
 BOOST_FIXTURE_TEST_CASE(while_a_kubelet_directory_is_imported_again, OnStage) {
   WriteKubeletFiles(stage.kubelet(), 6, 2, 1);
-  const OpenOptions options = WithWitness(stage.Options(), BesideRecords(stage));
+  const NodeStoreOptions options = WithWitness(stage.Options(), BesideRecords(stage));
   static_cast<void>(OpenAndTell(options));
   BOOST_TEST(FailEachCall(stage, options) > 200U);
 }
@@ -192,7 +192,7 @@ BOOST_FIXTURE_TEST_CASE(what_cannot_be_read_is_skipped_where_that_is_said, OnSta
   const fs::path bad = stage.kubelet() / RecordFile("pulled", Ref(3));
   const fs::path pod = stage.kubelet() / "pods" / "pod-1" / "userns";
   for (int i = 0; i < 3; ++i) {
-    OpenOptions options = WithWitness(stage.Options(), BesideRecords(stage));
+    NodeStoreOptions options = WithWitness(stage.Options(), BesideRecords(stage));
     for (const fs::path& path : {bad, pod}) {
       const FailingCall failing(path, 1, true);
       const Error refused = ExpectError(NodeStore::Open(options), ErrorCode::kIo, path.string());
@@ -204,7 +204,7 @@ BOOST_FIXTURE_TEST_CASE(what_cannot_be_read_is_skipped_where_that_is_said, OnSta
     BOOST_TEST(!Must(store->GetTrust()).distrustful);
     BOOST_TEST(Must(store->ListRecords()).size() == 5U);
     const auto closed = Must(store->ListQuarantine());
-    BOOST_TEST(std::count_if(closed.begin(), closed.end(), [](const QuarantineEntry& entry) {
+    BOOST_TEST(std::count_if(closed.begin(), closed.end(), [](const QuarantinedFile& entry) {
                  return entry.sha256 == Sha256Hex(Ref(3));
                }) == 1);
     BOOST_TEST(Must(store->ListUserNamespaces()).size() == 2U);
@@ -212,7 +212,7 @@ BOOST_FIXTURE_TEST_CASE(what_cannot_be_read_is_skipped_where_that_is_said, OnSta
   }
   // A file that was imported before is known: if it can't be read, that is not a gap.
   const fs::path known = stage.kubelet() / RecordFile("pulled", Ref(4));
-  OpenOptions options = WithWitness(stage.Options(), BesideRecords(stage));
+  NodeStoreOptions options = WithWitness(stage.Options(), BesideRecords(stage));
   options.skip_unreadable = true;
   const FailingCall failing(known, 1, true);
   auto store = Must(NodeStore::Open(options));
@@ -230,7 +230,7 @@ BOOST_FIXTURE_TEST_CASE(a_bad_sector_is_damage_where_that_is_said, OnStage) {
   BOOST_TEST_REQUIRE(!bad.empty());
   struct stat st {};
   BOOST_TEST_REQUIRE(stat(database.c_str(), &st) == 0);
-  OpenOptions options = stage.Options();
+  NodeStoreOptions options = stage.Options();
   for (int i = 0; i < 2; ++i) {
     SpoilSectors(st.st_ino, bad);
     const auto refused = NodeStore::Open(options);

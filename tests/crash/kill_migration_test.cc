@@ -136,7 +136,7 @@ Refusals GarbleEachCall(Fault::Kind kind, const Scenario& scenario) {
     }
     if (!outcome->fault_happened) return refusals;
     BOOST_TEST_CONTEXT(scenario.name << ", call " << call << ": " << outcome->text) {
-      const auto backups = Must(ListBackups(place.store()));
+      const auto backups = Must(BackupsOf(place.store()));
       for (const Backup& backup : backups) {
         const auto file = Must(internal::OpenFile(backup.path, O_RDONLY));
         BOOST_TEST(Must(internal::InspectFile(file, internal::FileIs::kCompactCopy)).sound);
@@ -154,7 +154,7 @@ Refusals GarbleEachCall(Fault::Kind kind, const Scenario& scenario) {
       } else {
         ++refusals.stores;
         RestoreOptions options{.directory = place.store(), .backup = backups.front().path};
-        BOOST_TEST(Restore(options).has_value());
+        BOOST_TEST(RestoreStore(options).has_value());
         BOOST_TEST(place.Sound());
         // Which ranges the damaged store had handed out is unknown, and only the newest version can
         // record that.

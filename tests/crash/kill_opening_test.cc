@@ -22,7 +22,7 @@ namespace {
 using Then = std::function<void(NodeStore&)>;
 
 // Opens, and is killed before that call. 0, or minus the signal.
-int OpenUntilKilled(const OpenOptions& options, const Then& then, std::uint64_t call) {
+int OpenUntilKilled(const NodeStoreOptions& options, const Then& then, std::uint64_t call) {
   Child child([&] {
     KillBeforeCall(call);
     auto store = NodeStore::Open(options);
@@ -37,7 +37,7 @@ int OpenUntilKilled(const OpenOptions& options, const Then& then, std::uint64_t 
 
 // Opens the stage's store, killed before call 1, 2, 3 … until there is no such call. The number of
 // calls.
-std::uint64_t KillBeforeEachCall(const Stage& stage, const OpenOptions& options,
+std::uint64_t KillBeforeEachCall(const Stage& stage, const NodeStoreOptions& options,
                                  const Then& then = nullptr) {
   stage.Keep();
   const std::string expected = OpenAndTell(options, then);
@@ -58,7 +58,7 @@ BOOST_FIXTURE_TEST_CASE(while_a_store_is_made, OnStage) {
 }
 
 BOOST_FIXTURE_TEST_CASE(while_closing, OnStage) {
-  const OpenOptions options = stage.Options(Rules::kKubelet);
+  const NodeStoreOptions options = stage.Options(Rules::kKubelet);
   static_cast<void>(OpenAndTell(options));
   const Then then = [](NodeStore& store) {
     Must(store.RecordPullIntent({.image = Image(0)}));
@@ -70,7 +70,7 @@ BOOST_FIXTURE_TEST_CASE(while_closing, OnStage) {
 BOOST_AUTO_TEST_CASE(while_intents_are_replayed) {
   for (const Rules rules : kBothRules) {
     const Stage stage;
-    OpenOptions options = stage.Options(rules);
+    NodeStoreOptions options = stage.Options(rules);
     Fill(options, 0, 60);
     options.images_on_node.emplace();
     for (std::size_t i = 0; i < 40; ++i) {

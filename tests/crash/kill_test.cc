@@ -41,7 +41,7 @@ struct Acknowledged {
 // An observer in a process of its own. It keeps lock.mdb in use when the owner dies.
 class LiveObserver {
  public:
-  explicit LiveObserver(const OpenOptions& options)
+  explicit LiveObserver(const NodeStoreOptions& options)
       : child_([&] {
           auto store = NodeStore::Observe({.directory = options.directory, .rules = options.rules});
           ready_->store(store ? 1 : 2);
@@ -59,7 +59,7 @@ class LiveObserver {
 
 // A store that was just made may not have its witness yet.
 void RequireSound(const NodeStore& store, bool just_made, const std::string& context) {
-  const RecoveryReport& report = store.recovery_report();
+  const OpeningReport& report = store.recovery_report();
   BOOST_TEST_CONTEXT(context) {
     BOOST_TEST(!report.set_aside);
     BOOST_TEST(!report.distrustful, report.distrust_reason);

@@ -48,18 +48,18 @@ Result<void> Place::MigrateTo(std::uint32_t version) const {
   MigrateOptions options{.directory = store(), .to = version, .accept_loss = true};
   options.clock = Now;
   options.map_bytes = kMapBytes;
-  auto migrated = Migrate(options);
+  auto migrated = MigrateStore(options);
   if (!migrated) return migrated.error();
   return {};
 }
 
 Result<void> Place::RestoreOldest() const {
-  const auto backups = ListBackups(store());
+  const auto backups = BackupsOf(store());
   if (!backups) return backups.error();
   RestoreOptions options{.directory = store(), .backup = backups->back().path};
   options.clock = Now;
   options.map_bytes = kMapBytes;
-  auto restored = Restore(options);
+  auto restored = RestoreStore(options);
   if (!restored) return restored.error();
   return {};
 }

@@ -43,7 +43,7 @@ char Poke(const fs::path& path, off_t offset, char byte) {
 // A byte changes at each read of the check in turn; if `heals`, it changes back at the next read.
 BOOST_AUTO_TEST_CASE(is_not_rebuilt) {
   const MemoryDir scratch;
-  const OpenOptions options = OptionsIn(scratch.path());
+  const NodeStoreOptions options = OptionsIn(scratch.path());
   const fs::path database = options.directory / "data.mdb";
   const auto open_once = [&]() -> Result<void> {
     auto store = NodeStore::Open(options);
@@ -111,7 +111,7 @@ bool IsLocked(const fs::path& locks) {
 // and blames nothing.
 BOOST_AUTO_TEST_CASE(an_observer_looks_again_while_commands_write) {
   const MemoryDir scratch;
-  const OpenOptions options = OptionsIn(scratch.path());
+  const NodeStoreOptions options = OptionsIn(scratch.path());
   constexpr char kWaits = 'w';
   int asks[2];
   int answers[2];
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(an_observer_looks_again_while_commands_write) {
 // What is wrong with a store that stands still is said at once.
 BOOST_AUTO_TEST_CASE(an_observer_looks_once_at_a_store_that_stands_still) {
   const MemoryDir scratch;
-  const OpenOptions options = OptionsIn(scratch.path());
+  const NodeStoreOptions options = OptionsIn(scratch.path());
   const fs::path database = options.directory / "data.mdb";
   const auto write = [&](const std::string& image) {
     auto owner = Must(NodeStore::Open(options));
@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(an_observer_looks_once_at_a_store_that_stands_still) {
 // Without an owner, an observer walks the file itself, but not again until it changes.
 BOOST_AUTO_TEST_CASE(an_observer_walks_an_unsound_file_once_until_it_changes) {
   const MemoryDir scratch;
-  const OpenOptions options = OptionsIn(scratch.path());
+  const NodeStoreOptions options = OptionsIn(scratch.path());
   const fs::path database = options.directory / "data.mdb";
   const std::string ref = "sha256:" + std::string(64, 'a');
   {

@@ -55,8 +55,8 @@ const std::string kUnknown = "sha256:" + std::string(64, 'b');
 // commit flushes once.
 class Bench {
  public:
-  OpenOptions Options() const {
-    OpenOptions options = OptionsIn(root_.path());
+  NodeStoreOptions Options() const {
+    NodeStoreOptions options = OptionsIn(root_.path());
     options.continues_pulls = true;
     options.boot_clock = clock_.AsBootClock();
     options.clock = clock_.AsClock();
@@ -173,7 +173,7 @@ std::ostream& operator<<(std::ostream& out, Found found) {
   return out << kNames[static_cast<std::size_t>(found)];
 }
 
-Found FoundBy(const RecoveryReport& report) {
+Found FoundBy(const OpeningReport& report) {
   const bool damage = report.set_aside;
   BOOST_TEST(damage == report.distrustful);
   BOOST_TEST(damage == !report.findings.empty());
@@ -182,7 +182,7 @@ Found FoundBy(const RecoveryReport& report) {
 }
 
 // Opens, and judges what is there; then writes, closes and opens once more.
-Found OpenAfter(const Bench& bench, const OpenOptions& options, bool may_be_gone = false) {
+Found OpenAfter(const Bench& bench, const NodeStoreOptions& options, bool may_be_gone = false) {
   auto store = Must(NodeStore::Open(options));
   const Found found = FoundBy(store->recovery_report());
   Images expected = found == Found::kWhole ? kWithLast : kAcknowledged;
@@ -259,7 +259,7 @@ class Costs {
 };
 
 // Of three commits, which no earlier call made.
-std::vector<std::size_t> FlushesOfThree(const Bench& bench, const OpenOptions& options,
+std::vector<std::size_t> FlushesOfThree(const Bench& bench, const NodeStoreOptions& options,
                                         const std::string& prefix = "") {
   std::optional<Costs> costs;
   if (fs::exists(bench.data())) {
@@ -309,7 +309,7 @@ BOOST_FIXTURE_TEST_CASE(is_enough_after_the_first_commit_of_an_opening, WithBenc
 }
 
 BOOST_FIXTURE_TEST_CASE(is_not_used_if_the_caller_says_so, WithBench) {
-  OpenOptions options = bench.Options();
+  NodeStoreOptions options = bench.Options();
   options.flushes_twice = true;
   BOOST_TEST(FlushesOfThree(bench, options) == kAlwaysTwice, boost::test_tools::per_element());
   BOOST_TEST(!MarkIn(bench.store()).value().open);
@@ -430,7 +430,7 @@ BOOST_FIXTURE_TEST_CASE(a_torn_commit_is_taken_back_if_the_mark_and_the_witness_
       Put(bench, crash, one.mark);
       if (!one.same_boot) bench.clock().Reboot();
       // The mark's boot is the first one.
-      OpenOptions options = bench.Options();
+      NodeStoreOptions options = bench.Options();
       if (one.same_boot) options.boot_clock = FakeClock().AsBootClock();
       BOOST_TEST(OpenAfter(bench, options) == one.expected);
     }
@@ -439,7 +439,7 @@ BOOST_FIXTURE_TEST_CASE(a_torn_commit_is_taken_back_if_the_mark_and_the_witness_
   for (const bool same_boot : {true, false}) {
     Put(bench, crash, crash.Begun());
     WriteFile(bench.witness(), crash.witness_after);
-    OpenOptions options = bench.Options();
+    NodeStoreOptions options = bench.Options();
     if (same_boot) options.boot_clock = FakeClock().AsBootClock();
     auto store = Must(NodeStore::Open(options));
     BOOST_TEST(store->recovery_report().set_aside);
@@ -473,7 +473,7 @@ BOOST_FIXTURE_TEST_CASE(a_boot_that_keeps_its_id_is_told_by_its_time, WithBench)
   for (const auto& one : kCases) {
     BOOST_TEST_CONTEXT(one.name) {
       Put(bench, crash, one.mark);
-      OpenOptions options = bench.Options();
+      NodeStoreOptions options = bench.Options();
       const BootTime now{crash.mark.boot_id, crash.mark.written + one.later};
       options.boot_clock = [now] { return now; };
       BOOST_TEST(OpenAfter(bench, options) == one.expected);
@@ -942,24 +942,25 @@ BOOST_AUTO_TEST_CASE(an_id_mapping_is_given_to_nobody_before_it_is_flushed) {
 
 BOOST_FIXTURE_TEST_CASE(opening_in_any_way_takes_it_back, WithBench) {
   const Crash crash = MakeCrash(bench);
-  const std::pair<const char*, std::function<void(OpenOptions&)>> kWays[] = {
-      {"migrate=false", [](OpenOptions& o) { o.migrate = false; }},
-      {"skip_unreadable", [](OpenOptions& o) { o.skip_unreadable = true; }},
+  const std::pair<const char*, std::function<void(NodeStoreOptions&)>> kWays[] = {
+      {"migrate=false", [](NodeStoreOptions& o) { o.migrate = false; }},
+      {"skip_unreadable", [](NodeStoreOptions& o) { o.skip_unreadable = true; }},
       {"kubelet rules",
-       [](OpenOptions& o) {
+       [](NodeStoreOptions& o) {
          o.rules = Rules::kKubelet;
          o.continues_pulls = false;
        }},
-      {"no witness", [](OpenOptions& o) { o.witness = Witness::None(); }},
-      {"remembered witness", [](OpenOptions& o) { o.witness = Witness::Remembered(); }},
-      {"two flushes", [](OpenOptions& o) { o.flushes_twice = true; }},
-      {"the boot is unknown", [](OpenOptions& o) { o.boot_clock = [] { return BootTime(); }; }},
+      {"no witness", [](NodeStoreOptions& o) { o.witness = Witness::None(); }},
+      {"remembered witness", [](NodeStoreOptions& o) { o.witness = Witness::Remembered(); }},
+      {"two flushes", [](NodeStoreOptions& o) { o.flushes_twice = true; }},
+      {"the boot is unknown",
+       [](NodeStoreOptions& o) { o.boot_clock = [] { return BootTime(); }; }},
   };
   bench.clock().Reboot();
   for (const auto& [name, change] : kWays) {
     BOOST_TEST_CONTEXT(name) {
       Put(bench, crash, crash.Begun());
-      OpenOptions options = bench.Options();
+      NodeStoreOptions options = bench.Options();
       change(options);
       auto store = Must(NodeStore::Open(options));
       BOOST_TEST(store->recovery_report().commit_undone);
@@ -992,11 +993,11 @@ BOOST_FIXTURE_TEST_CASE(a_migration_takes_it_back_and_its_dry_run_changes_nothin
   options.boot_clock = bench.clock().AsBootClock();
   options.map_bytes = bench.Options().map_bytes;
   const std::string before = ReadFile(bench.data());
-  ExpectError(Migrate(options), ErrorCode::kDamaged);
+  ExpectError(MigrateStore(options), ErrorCode::kDamaged);
   BOOST_TEST((ReadFile(bench.data()) == before));
   BOOST_TEST((*MarkIn(bench.store()) == crash.Begun()));
   options.dry_run = false;
-  Must(Migrate(options));
+  Must(MigrateStore(options));
   const auto mark = MarkIn(bench.store());
   BOOST_REQUIRE(mark.has_value());
   BOOST_TEST(!mark->open);
@@ -1016,13 +1017,13 @@ void MakeBackups(const Bench& bench) {
   options.clock = bench.Options().clock;
   options.boot_clock = bench.Options().boot_clock;
   options.map_bytes = bench.Options().map_bytes;
-  Must(Migrate(options));
+  Must(MigrateStore(options));
   Must(bench.Open()->Close());
 }
 
 RestoreOptions NewestBackupOf(const Bench& bench) {
   RestoreOptions options{.directory = bench.store()};
-  options.backup = Must(ListBackups(bench.store())).front().path;
+  options.backup = Must(BackupsOf(bench.store())).front().path;
   options.clock = bench.Options().clock;
   options.boot_clock = bench.Options().boot_clock;
   options.map_bytes = bench.Options().map_bytes;
@@ -1042,12 +1043,12 @@ BOOST_FIXTURE_TEST_CASE(restoring_keeps_closed_what_was_acknowledged, WithBench)
     RestoreOptions options = NewestBackupOf(bench);
     options.dry_run = true;
     const Tree before = TreeOf(bench.root());
-    Must(Restore(options));
+    Must(RestoreStore(options));
     Tree after = TreeOf(bench.root());
     after["store/owner.lock"] = before.at("store/owner.lock");
     BOOST_TEST((after == before));
     options.dry_run = false;
-    const RestoreReport report = Must(Restore(options));
+    const RestoreReport report = Must(RestoreStore(options));
     BOOST_TEST((ReadFile(report.replaced_path) == crash.torn) == is_damage);
     BOOST_TEST(!MarkIn(bench.store()).value().open);
     auto store = bench.Open();
@@ -1066,7 +1067,7 @@ BOOST_FIXTURE_TEST_CASE(a_power_cut_while_restoring_damages_nothing, WithBench) 
   const std::size_t begin = log.size();
   {
     Recorder recorder(bench.root(), FilesAfter(log));
-    Must(Restore(NewestBackupOf(bench)));
+    Must(RestoreStore(NewestBackupOf(bench)));
     Append(log, recorder.Take());
   }
   int restored = 0;
@@ -1079,7 +1080,7 @@ BOOST_FIXTURE_TEST_CASE(a_power_cut_while_restoring_damages_nothing, WithBench) 
     bench.clock().Reboot();
     BOOST_TEST_CONTEXT(cut - begin << " events of restoring") {
       const auto store = bench.Open();
-      const RecoveryReport& report = store->recovery_report();
+      const OpeningReport& report = store->recovery_report();
       BOOST_TEST(!report.set_aside, report.distrust_reason);
       const Images intents = IntentsOf(*store);
       BOOST_TEST((intents == kAcknowledged || intents == kWithLast));
@@ -1092,7 +1093,7 @@ BOOST_FIXTURE_TEST_CASE(a_power_cut_while_restoring_damages_nothing, WithBench) 
 
 // Copied while the owner writes nothing.
 BOOST_FIXTURE_TEST_CASE(a_copy_of_an_open_store_is_whole, WithBench) {
-  OpenOptions options = bench.Options();
+  NodeStoreOptions options = bench.Options();
   options.witness = Witness::None();
   auto store = Must(NodeStore::Open(options));
   for (const char* name : {"a", "b", "c", "last"}) Must(store->PutIntent({.image = Named(name)}));
@@ -1102,7 +1103,7 @@ BOOST_FIXTURE_TEST_CASE(a_copy_of_an_open_store_is_whole, WithBench) {
   for (const bool same_boot : {true, false}) {
     copy.Put(copied);
     if (!same_boot) copy.clock().Reboot();
-    OpenOptions of_copy = copy.Options();
+    NodeStoreOptions of_copy = copy.Options();
     of_copy.witness = Witness::None();
     BOOST_TEST(OpenAfter(copy, of_copy) == Found::kWhole);
   }
@@ -1202,7 +1203,7 @@ BOOST_AUTO_TEST_CASE(closing_flushes_the_mark) {
 BOOST_AUTO_TEST_CASE(a_mark_that_cannot_be_flushed_takes_back_nothing) {
   for (const bool same_boot : {true, false}) {
     Bench bench;
-    OpenOptions options = bench.Options();
+    NodeStoreOptions options = bench.Options();
     options.witness = Witness::None();
     {
       auto store = Must(NodeStore::Open(options));

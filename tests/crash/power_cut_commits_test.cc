@@ -102,8 +102,8 @@ class Lives {
     Content content = 0;
   };
 
-  OpenOptions Options() {
-    OpenOptions options = OptionsIn(root_.path(), rules_);
+  NodeStoreOptions Options() {
+    NodeStoreOptions options = OptionsIn(root_.path(), rules_);
     options.witness = Witness::At(root_ / "kubelet" / "waybill");
     options.continues_pulls = true;  // opening changes nothing
     options.boot_clock = clock_.AsBootClock();
@@ -149,7 +149,7 @@ class Lives {
       if (!may_fail) Differs(opened.error().ToString());
       return nullptr;
     }
-    const RecoveryReport& report = (*opened)->recovery_report();
+    const OpeningReport& report = (*opened)->recovery_report();
     outcome_.undone += report.commit_undone ? 1 : 0;
     if (report.set_aside || report.distrustful || !report.findings.empty()) {
       Differs(report.findings.empty() ? "distrustful: " + report.distrust_reason

@@ -107,8 +107,8 @@ class Machine {
   std::uint64_t undone() const { return undone_; }
 
  private:
-  OpenOptions Options() {
-    OpenOptions options = OptionsIn(mount_point_, Rules::kClosed);
+  NodeStoreOptions Options() {
+    NodeStoreOptions options = OptionsIn(mount_point_, Rules::kClosed);
     options.clock = clock_.AsClock();
     options.boot_clock = clock_.AsBootClock();
     return options;
@@ -134,7 +134,7 @@ class Machine {
   std::string Judge() {
     auto opened = NodeStore::Open(Options());
     if (!opened) return opened.error().ToString();
-    const RecoveryReport& report = (*opened)->recovery_report();
+    const OpeningReport& report = (*opened)->recovery_report();
     undone_ += report.commit_undone ? 1 : 0;
     if (report.distrustful) return "distrustful: " + report.distrust_reason;
     for (std::uint64_t pull = 1; pull <= pulls_; ++pull) {

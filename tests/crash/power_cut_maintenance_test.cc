@@ -50,7 +50,7 @@ void CutOften(const Scenario& scenario, std::uint64_t cuts) {
           (is == after || (cut <= end && (is == before || std::find(between.begin(), between.end(),
                                                                     is) != between.end()))));
       if (scenario.replaces && is == after) BOOST_TEST(place.KeepsAside(before));
-      for (const Backup& backup : Must(ListBackups(place.store()))) {
+      for (const Backup& backup : Must(BackupsOf(place.store()))) {
         const auto file = Must(internal::OpenFile(backup.path, O_RDONLY));
         BOOST_TEST(Must(internal::InspectFile(file, internal::FileIs::kCompactCopy)).sound);
       }
@@ -58,7 +58,7 @@ void CutOften(const Scenario& scenario, std::uint64_t cuts) {
       BOOST_TEST_REQUIRE(again.has_value(), again.error().ToString());
       BOOST_TEST_REQUIRE((place.Look() == after));
       Must(place.Open([&](NodeStore& store) {
-        const RecoveryReport& report = store.recovery_report();
+        const OpeningReport& report = store.recovery_report();
         BOOST_TEST(!report.set_aside);
         BOOST_TEST(report.findings.empty());
         BOOST_TEST(report.distrustful == after.contents.distrustful, report.distrust_reason);

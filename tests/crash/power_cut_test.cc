@@ -20,16 +20,16 @@ namespace {
 
 constexpr Timestamp kNow{kFakeEpoch, 0};
 
-OpenOptions OptionsFor(const std::filesystem::path& directory, Rules rules) {
-  OpenOptions options = OptionsIn(directory, rules);
+NodeStoreOptions OptionsFor(const std::filesystem::path& directory, Rules rules) {
+  NodeStoreOptions options = OptionsIn(directory, rules);
   options.witness = Witness::At(directory / "kubelet" / "waybill");
   MakeRoomForWorkers(options);
   options.evidence = kEvidenceOfWorkers;
   return options;
 }
 
-OpenOptions AfterReboot(const std::filesystem::path& directory, Rules rules) {
-  OpenOptions options = OptionsFor(directory, rules);
+NodeStoreOptions AfterReboot(const std::filesystem::path& directory, Rules rules) {
+  NodeStoreOptions options = OptionsFor(directory, rules);
   FakeClock clock;
   clock.Reboot();
   options.boot_clock = clock.AsBootClock();
@@ -109,7 +109,7 @@ void CutOften(Rules rules, std::uint64_t cuts) {
       BOOST_TEST_CONTEXT("run " << run << ", cut " << i << " after " << cut << " events") {
         auto store = NodeStore::Open(AfterReboot(scratch.path(), rules));
         if (!store) BOOST_FAIL(store.error().ToString());
-        const RecoveryReport& report = (*store)->recovery_report();
+        const OpeningReport& report = (*store)->recovery_report();
         BOOST_TEST(!report.set_aside);
         BOOST_TEST(!report.distrustful, report.distrust_reason);
         BOOST_TEST(report.findings.empty());

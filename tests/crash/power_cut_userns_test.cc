@@ -36,8 +36,8 @@ const Files kOld = {{"broken", "{"},
                     {"moved", EncodeUsernsFile(100 * kLength, kLength)},
                     {"same", EncodeUsernsFile(3 * kLength, kLength)}};
 
-std::vector<UserNamespaceAllocation> Allocations() {
-  std::vector<UserNamespaceAllocation> allocations;
+std::vector<PodMapping> Allocations() {
+  std::vector<PodMapping> allocations;
   std::uint32_t host_id = kLength;
   for (const std::string pod_uid : {"broken", "moved", "same", "new", "newer"}) {
     allocations.push_back({pod_uid, host_id, kLength, {}, PoolRelation::kInPool});
@@ -62,7 +62,7 @@ void Export(const fs::path& directory) {
 // How many are new. The others are unchanged.
 std::size_t CountNew(const fs::path& pods) {
   std::size_t count = 0;
-  for (const UserNamespaceAllocation& allocation : Allocations()) {
+  for (const PodMapping& allocation : Allocations()) {
     const fs::path file = pods / allocation.pod_uid / "userns";
     const std::string content = fs::exists(file) ? ReadFile(file) : "missing";
     if (content == EncodeUsernsFile(allocation.host_id, kLength)) {

@@ -72,7 +72,7 @@ bool Opens(NodeStore& store, std::uint64_t step, const std::string& namespace_na
 }
 
 // Writes until it fails, then closes.
-int WriteOn(const OpenOptions& options, Told& told) {
+int WriteOn(const NodeStoreOptions& options, Told& told) {
   auto store = NodeStore::Open(options);
   if (!store) return 2;
   for (std::uint64_t step = 1;; ++step) {
@@ -154,7 +154,7 @@ void JudgeClosed(NodeStore& store, std::uint64_t acknowledged) {
 
 void Disturb(const Disturbance& disturbance, std::uint64_t steps) {
   const MemoryDir scratch;
-  const OpenOptions options = OptionsIn(scratch.path());
+  const NodeStoreOptions options = OptionsIn(scratch.path());
   Shared<Told> told;
   Child writer([&] { return WriteOn(options, *told); });
   while (told->acknowledged < steps) sched_yield();
@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(what_happens_during_a_commit_is_noticed_after_it) {
   for (const Disturbance& disturbance : kDisturbances) {
     BOOST_TEST_CONTEXT(disturbance.name) {
       const MemoryDir scratch;
-      OpenOptions options = OptionsIn(scratch.path());
+      NodeStoreOptions options = OptionsIn(scratch.path());
       bool disturbs = false;
       options.clock = [&, clock = options.clock] {
         if (std::exchange(disturbs, false)) disturbance.run(options.directory);

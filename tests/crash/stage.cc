@@ -31,13 +31,13 @@ void Copy(const fs::path& from, const fs::path& to) {
 std::string Everything(const NodeStore& store, const fs::path& directory) {
   std::set<std::string> lines;
   for (const auto& record : Must(store.ListRecords())) lines.insert(DescribeRecord(record));
-  for (const OpenPull& pull : Must(store.ListOpenPulls())) {
+  for (const UnresolvedPull& pull : Must(store.ListOpenPulls())) {
     // One that runs has ended when the store is opened again.
     lines.insert("pull " + (pull.anything ? "of anything" : pull.image) +
                  (pull.state == PullState::kFailed ? " failed" : " unknown") +
                  (pull.several ? ", several" : ""));
   }
-  for (const LedgerEntry& entry : Must(store.ListLedger())) {
+  for (const PreloadedImage& entry : Must(store.ListLedger())) {
     lines.insert("preloaded " + entry.image_ref + " by " + entry.source);
   }
   for (const auto& entry : Must(store.ListQuarantine())) {
@@ -50,9 +50,10 @@ std::string Everything(const NodeStore& store, const fs::path& directory) {
   const TrustState trust = Must(store.GetTrust());
   std::string text = trust.distrustful ? "distrustful " : "trusting ";
   // An import leaves entries only if it was cut short.
-  text += std::to_string(std::count_if(
-              trust.journal.begin(), trust.journal.end(),
-              [](const TrustEvent& event) { return event.kind != TrustKind::kImportUnfinished; })) +
+  text += std::to_string(std::count_if(trust.journal.begin(), trust.journal.end(),
+                                       [](const DegradedEvent& event) {
+                                         return event.kind != DegradedKind::kImportUnfinished;
+                                       })) +
           "\n";
   for (const auto& line : lines) text += line + "\n";
   if (fs::exists(directory / "quarantine")) {
@@ -67,8 +68,8 @@ std::string Everything(const NodeStore& store, const fs::path& directory) {
 void Stage::Keep() const { Copy(now(), scratch_ / "before"); }
 void Stage::PutBack() const { Copy(scratch_ / "before", now()); }
 
-OpenOptions Stage::Options(Rules rules) const {
-  OpenOptions options = OptionsIn(now(), rules);
+NodeStoreOptions Stage::Options(Rules rules) const {
+  NodeStoreOptions options = OptionsIn(now(), rules);
   options.map_bytes = std::uint64_t{512} << 20U;
   if (fs::exists(kubelet())) options.kubelet_directory = kubelet();
   return options;
@@ -99,7 +100,7 @@ void WriteKubeletFiles(const fs::path& directory, std::size_t records, std::size
   fs::create_directories(directory / "pods" / "without");
 }
 
-void Fill(const OpenOptions& options, std::size_t records, std::size_t intents) {
+void Fill(const NodeStoreOptions& options, std::size_t records, std::size_t intents) {
   auto store = Must(NodeStore::Open(options));
   for (std::size_t i = 0; i < records; ++i) {
     Must(store->RecordImagePulled({.image = Image(i), .image_ref = Ref(i)},
@@ -125,7 +126,8 @@ void DamageRecord(const fs::path& database, const std::string& ref) {
   WriteFile(database, bytes);
 }
 
-std::string OpenAndTell(const OpenOptions& options, const std::function<void(NodeStore&)>& then) {
+std::string OpenAndTell(const NodeStoreOptions& options,
+                        const std::function<void(NodeStore&)>& then) {
   auto store = Must(NodeStore::Open(options));
   if (then) then(*store);
   BOOST_TEST(Must(store->Verify()).sound);

@@ -25,7 +25,7 @@ class Stage {
   void PutBack() const;
 
   // With the kubelet's directory if there is one.
-  OpenOptions Options(Rules rules = Rules::kClosed) const;
+  NodeStoreOptions Options(Rules rules = Rules::kClosed) const;
 
  private:
   MemoryDir scratch_;
@@ -43,12 +43,12 @@ void WriteKubeletFiles(const std::filesystem::path& directory, std::size_t recor
                        std::size_t intents, std::size_t broken);
 // Records of Ref(0), Ref(1) …, then intents for the images after theirs; a cancelled pull, and what
 // a list of a preloaded and of a late image leaves.
-void Fill(const OpenOptions& options, std::size_t records, std::size_t intents);
+void Fill(const NodeStoreOptions& options, std::size_t records, std::size_t intents);
 void DamageRecord(const std::filesystem::path& database, const std::string& ref);
 
 // Opens, does `then`, and closes. All that the store holds, whether it trusts that, and how many
 // databases were set aside.
-std::string OpenAndTell(const OpenOptions& options,
+std::string OpenAndTell(const NodeStoreOptions& options,
                         const std::function<void(NodeStore&)>& then = nullptr);
 
 }  // namespace waybill::testing

@@ -58,7 +58,7 @@ void ModelDoer::Do(Model& model, const Operation& operation) {
 // How often a worker's string has a pull in a state.
 using PullStates = std::map<std::string, std::size_t>;
 
-void Count(const OpenPull& pull, PullStates& states) {
+void Count(const UnresolvedPull& pull, PullStates& states) {
   ++states[pull.image + " " + std::string(PullStateName(pull.state)) +
            (pull.several ? ", several" : "")];
 }
@@ -93,11 +93,11 @@ std::string Difference(const MappingModel::Mappings& expected,
   return "";
 }
 
-std::string FaultOfAllocations(std::vector<UserNamespaceAllocation> stored) {
+std::string FaultOfAllocations(std::vector<PodMapping> stored) {
   std::sort(stored.begin(), stored.end(),
             [](const auto& a, const auto& b) { return a.host_id < b.host_id; });
   std::uint64_t end = kIdsPerBlock;
-  for (const UserNamespaceAllocation& allocation : stored) {
+  for (const PodMapping& allocation : stored) {
     if (allocation.host_id < end) {
       return Has(allocation.pod_uid, allocation.host_id) + ", which is the host's or another pod's";
     }
@@ -125,7 +125,7 @@ std::string LedgerModel::Do(const Operation& operation, std::uint32_t result) {
         return [&](const std::string& one) {
           return !fresh.contains(one) &&
                  std::none_of(operation.listed.begin(), operation.listed.end(),
-                              [&](const ImageOnNode& image) { return image.id == one; });
+                              [&](const ListedImage& image) { return image.id == one; });
         };
       };
       std::erase_if(held_.entries, goes(fresh_->entries));
@@ -283,7 +283,7 @@ std::string WorkJudge::JudgeImages(const WorkPlan& plan, std::size_t which,
   const auto pulls = store.ListOpenPulls();
   if (!pulls) return pulls.error().ToString();
   PullStates own_pulls;
-  for (const OpenPull& pull : *pulls) {
+  for (const UnresolvedPull& pull : *pulls) {
     if (BelongsTo(which, pull.image)) Count(pull, own_pulls);
   }
   Model& model = models_[which];
@@ -316,9 +316,9 @@ std::string WorkJudge::JudgeImages(const WorkPlan& plan, std::size_t which,
 
 std::string WorkJudge::JudgeMappings(const WorkPlan& plan, std::size_t which,
                                      const Progress& progress,
-                                     const std::vector<UserNamespaceAllocation>& stored) {
+                                     const std::vector<PodMapping>& stored) {
   MappingModel::Mappings own;
-  for (const UserNamespaceAllocation& allocation : stored) {
+  for (const PodMapping& allocation : stored) {
     if (BelongsTo(which, allocation.pod_uid)) own.emplace(allocation.pod_uid, allocation.host_id);
   }
   MappingModel& model = mappings_[which];
@@ -342,7 +342,7 @@ std::string WorkJudge::JudgeLedger(const WorkPlan& plan, std::size_t which,
   const auto records = store.ListRecords();
   if (!records) return records.error().ToString();
   LedgerModel::Held stored;
-  for (const LedgerEntry& entry : *entries) {
+  for (const PreloadedImage& entry : *entries) {
     if (BelongsTo(which, entry.image_ref)) stored.entries.insert(entry.image_ref);
   }
   for (const ImagePulledRecord& record : *records) {

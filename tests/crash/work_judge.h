@@ -89,7 +89,7 @@ class WorkJudge {
   std::string JudgeImages(const WorkPlan& plan, std::size_t which, const Progress& progress,
                           const NodeStore& store);
   std::string JudgeMappings(const WorkPlan& plan, std::size_t which, const Progress& progress,
-                            const std::vector<UserNamespaceAllocation>& stored);
+                            const std::vector<PodMapping>& stored);
   std::string JudgeLedger(const WorkPlan& plan, std::size_t which, const Progress& progress,
                           const NodeStore& store);
 

@@ -130,7 +130,7 @@ Result<std::uint32_t> StoreDoer::ChangeLedger(NodeStore& store, const Operation&
     return std::uint32_t{removed.has_value() && *removed};
   }
   if (!token_) return std::uint32_t{kRefused};
-  const ImageOnNode image{.id = operation.preloaded, .repo_tags = {operation.preloaded + ":v1"}};
+  const ListedImage image{.id = operation.preloaded, .repo_tags = {operation.preloaded + ":v1"}};
   const auto observed = store.ObserveImages({.images = {image}, .token = *token_});
   if (!observed) {
     // Another worker's list was newer.
@@ -192,7 +192,7 @@ Result<void> StoreDoer::Change(NodeStore& store, const Operation& operation) {
   return {};
 }
 
-void MakeRoomForWorkers(OpenOptions& options) {
+void MakeRoomForWorkers(NodeStoreOptions& options) {
   constexpr std::uint64_t kRanges = kWorkers * kPods;
   options.runtime_handlers = {{{.name = "runc", .is_default = true, .user_namespaces = true}}};
   options.user_namespaces.pool = {kIdsPerBlock, kRanges * kIdsPerBlock, kIdsPerBlock, kRanges};

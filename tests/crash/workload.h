@@ -42,7 +42,7 @@ struct Operation {
   std::optional<ImagePullCredentials> credentials = {};
   PullFailure failure = PullFailure::kFailed;
   ImagePulledRecord record = {};
-  std::vector<ImageOnNode> listed = {};  // for a prune
+  std::vector<ListedImage> listed = {};  // for a prune
   std::string preloaded = {};  // the ref of an image that no worker pulls, to be added or observed
   std::string pod_uid = {};
   std::vector<std::string> listed_pods = {};
@@ -90,7 +90,7 @@ class StoreDoer {
 
 // What the workers need of a store: user namespaces, and a range for each of their pods but not
 // one more, so that a range that is free is soon handed out again.
-void MakeRoomForWorkers(OpenOptions& options);
+void MakeRoomForWorkers(NodeStoreOptions& options);
 // The models of workers know no image that is gone and comes back.
 inline const EvidenceOptions kEvidenceOfWorkers{.remember = std::chrono::seconds(0)};
 
@@ -99,7 +99,7 @@ inline const EvidenceOptions kEvidenceOfWorkers{.remember = std::chrono::seconds
 // `done` also of the first host ID that it was given (0: none). False where an operation failed;
 // the error went to stderr.
 struct WorkPlan {
-  OpenOptions options;
+  NodeStoreOptions options;
   std::uint64_t seed = 0;
   std::uint64_t sessions = 0;
   std::uint64_t operations = 0;

@@ -33,9 +33,9 @@ using std::chrono::milliseconds;
 constexpr milliseconds kShort{200};
 constexpr milliseconds kLong{120'000};
 
-std::string Text(const std::vector<ImageOnNode>& images) {
+std::string Text(const std::vector<ListedImage>& images) {
   std::string text;
-  for (const ImageOnNode& image : images) {
+  for (const ListedImage& image : images) {
     text += image.id + (image.pinned ? " pinned" : "") + " " + image.runtime_handler + "\n";
     for (const std::string& tag : image.repo_tags) text += "  " + tag + "\n";
     for (const std::string& digest : image.repo_digests) text += "  " + digest + "\n";

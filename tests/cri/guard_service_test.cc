@@ -684,7 +684,7 @@ BOOST_AUTO_TEST_CASE(a_start_that_is_refused_leaves_no_gap) {
   }
   {
     // Somebody else has the store for a while.
-    OpenOptions options = {.witness = Witness::At(node.kubelet() / "image_manager/waybill")};
+    NodeStoreOptions options = {.witness = Witness::At(node.kubelet() / "image_manager/waybill")};
     options.directory = node.store();
     options.rules = Rules::kClosed;
     ChildProcess owner([&] {

@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(names_that_cri_does_not_show) {
       {.name = "r.example/app:v1", .target = manifest},
       {.name = "r.example/app@" + manifest, .target = manifest},
   };
-  std::vector<ImageOnNode> cri = {{.id = config,
+  std::vector<ListedImage> cri = {{.id = config,
                                    .repo_tags = {"r.example/app:v1"},
                                    .repo_digests = {"r.example/app@" + manifest}}};
   BOOST_TEST(NotShown(containerd, cri).empty());

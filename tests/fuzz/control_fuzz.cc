@@ -30,9 +30,9 @@ std::string TextOf(const std::vector<std::string>& list) {
   for (const std::string& one : list) text += std::to_string(one.size()) + ":" + one;
   return text;
 }
-std::string TextOf(const std::vector<ImageOnNode>& images) {
+std::string TextOf(const std::vector<ListedImage>& images) {
   std::string text;
-  for (const ImageOnNode& image : images) {
+  for (const ListedImage& image : images) {
     text += TextOf({image.id, image.runtime_handler}) + "/" + TextOf(image.repo_tags) + "/" +
             TextOf(image.repo_digests) + (image.pinned ? "p" : "") + ";";
   }
@@ -54,25 +54,25 @@ class Notes final : public OwnerCalls {
     text = "begin";
     return ListToken{.commit = 7, .store = 8};
   }
-  Result<ObserveReport> ObserveImages(const ImageList& list, const ChangeOptions& how) override {
+  Result<ClassifyReport> ObserveImages(const ImageList& list, const ChangeOptions& how) override {
     text = "observe" + TextOf(list.images) + (list.token ? TextOf(*list.token) : "-") +
            (list.complete ? "c" : "") + TextOf({list.source}) + TextOf(how);
-    return ObserveReport{.listed = list.images.size(),
-                         .judged = {{.image_ref = "ref", .because = list.source}},
-                         .shared_digests = {list.source}};
+    return ClassifyReport{.listed = list.images.size(),
+                          .judged = {{.image_ref = "ref", .because = list.source}},
+                          .shared_digests = {list.source}};
   }
-  Result<PruneReport> Prune(const std::vector<ImageOnNode>& images, const ListToken& token,
+  Result<PruneReport> Prune(const std::vector<ListedImage>& images, const ListToken& token,
                             const ChangeOptions& how) override {
     text = "prune" + TextOf(images) + TextOf(token) + TextOf(how);
     return PruneReport{.examined = images.size()};
   }
-  Result<PruneReport> PruneBefore(const std::vector<ImageOnNode>& images, Timestamp until,
+  Result<PruneReport> PruneBefore(const std::vector<ListedImage>& images, Timestamp until,
                                   const ChangeOptions& how) override {
     text = "before" + TextOf(images) + std::to_string(until.seconds) + "." +
            std::to_string(until.nanoseconds) + TextOf(how);
     return PruneReport{.examined = images.size()};
   }
-  Result<void> AddToLedger(const ImageOnNode& image, std::string_view source,
+  Result<void> AddToLedger(const ListedImage& image, std::string_view source,
                            std::string_view reason, const ChangeOptions& how) override {
     text =
         "add" + TextOf({image}) + TextOf({std::string(source), std::string(reason)}) + TextOf(how);
@@ -99,11 +99,11 @@ class Notes final : public OwnerCalls {
     text = "drop" + std::to_string(pull.value) + TextOf({std::string(reason)}) + TextOf(how);
     return {};
   }
-  Result<ObserveReport> ClearDistrust(std::string_view reason, const ClearOptions& how) override {
+  Result<ClassifyReport> ClearDistrust(std::string_view reason, const ClearOptions& how) override {
     text = "clear" + TextOf({std::string(reason)}) +
            (how.images_on_node ? TextOf(*how.images_on_node) : "-") + (how.adopt ? "a" : "") +
            TextOf(ChangeOptions{how.allow_empty, how.dry_run});
-    return ObserveReport();
+    return ClassifyReport();
   }
   Result<void> AdoptUserNamespace(std::string_view pod_uid, std::uint64_t host_id,
                                   std::uint64_t length) override {
@@ -119,27 +119,27 @@ class Notes final : public OwnerCalls {
     text = "lost" + TextOf(how);
     return false;
   }
-  Result<UserNamespaceCleanupReport> CleanUpUserNamespaces(const std::vector<std::string>& existing,
-                                                           const std::vector<std::string>& running,
-                                                           ListToken token,
-                                                           const ChangeOptions& how) override {
+  Result<CleanUpReport> CleanUpUserNamespaces(const std::vector<std::string>& existing,
+                                              const std::vector<std::string>& running,
+                                              ListToken token, const ChangeOptions& how) override {
     text = "cleanup" + TextOf(existing) + "/" + TextOf(running) + TextOf(token) + TextOf(how);
-    return UserNamespaceCleanupReport{.released_pods = existing};
+    return CleanUpReport{.released_pods = existing};
   }
   Result<Backup> MakeBackup() override {
     text = "backup";
     return Backup{.path = "a/b", .bytes = 9};
   }
-  Result<ForgetReport> Forget(const Revocation& what, const ChangeOptions& how) override {
+  Result<RevokeReport> Forget(const Revocation& what, const ChangeOptions& how) override {
     text = "forget" + std::to_string(static_cast<int>(what.kind)) + TextOf({what.who}) +
            TextOf({what.image_ref, what.runtime_handler, what.credential_hash}) + TextOf(how);
-    return ForgetReport{.secrets = 3, .stored = true};
+    return RevokeReport{.secrets = 3, .stored = true};
   }
-  Result<ReconcileReport> Reconcile(const ExistingCredentials& truth, const ListToken& token,
-                                    const ChangeOptions& how) override {
+  Result<RevokeMissingReport> Reconcile(const ExistingCredentials& truth, const ListToken& token,
+                                        const ChangeOptions& how) override {
     text = "reconcile" + TextOf(truth.secrets) + "/" + TextOf(truth.service_accounts) +
            TextOf(token) + TextOf(how);
-    return ReconcileReport{.known = truth.secrets.size(), .gone = truth.service_accounts.size()};
+    return RevokeMissingReport{.known = truth.secrets.size(),
+                               .gone = truth.service_accounts.size()};
   }
   Result<PullId> RecordPullIntent(const ImageCopy& copy) override {
     text = "intent" + TextOf({std::string(copy.image), std::string(copy.runtime_handler)});
@@ -166,7 +166,7 @@ class Notes final : public OwnerCalls {
       text += TextOf({result.manifest->digest, p.architecture, p.os, p.os_version, p.variant}) +
               TextOf(p.os_features);
     }
-    if (result.image) text += TextOf(std::vector<ImageOnNode>{*result.image});
+    if (result.image) text += TextOf(std::vector<ListedImage>{*result.image});
     return {};
   }
   Result<void> RecordImagePullFailed(const ImageCopy& copy, PullFailure failure,

@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace waybill;
   if (size == 0) return 0;
   const std::string answer(reinterpret_cast<const char*>(data + 1), size - 1);
-  const auto check = [](const ImageOnNode& image) {
+  const auto check = [](const ListedImage& image) {
     if (image.id.empty() || image.id.size() > kMaxImageRefBytes) std::abort();
     if (image.runtime_handler.size() > kMaxRuntimeHandlerBytes) std::abort();
     for (const auto* names : {&image.repo_tags, &image.repo_digests}) {
@@ -25,7 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 0:
       if (const auto images = cri::DecodeImages(answer)) {
         if (images->size() > kMaxListedImages) std::abort();
-        for (const ImageOnNode& image : *images) check(image);
+        for (const ListedImage& image : *images) check(image);
       }
       break;
     case 1:

@@ -13,8 +13,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace waybill::internal;
   // FlatBuffers are read in place, aligned as in the database.
   const std::vector<std::uint8_t> payload(data, data + size);
-  if (const auto pull = DecodeOpenPull(payload)) {
-    if (DecodeOpenPull(EncodeOpenPull(*pull)) != pull) std::abort();
+  if (const auto pull = DecodeUnresolvedPull(payload)) {
+    if (DecodeUnresolvedPull(EncodeUnresolvedPull(*pull)) != pull) std::abort();
     if (ViewIntent(payload).image != pull->image) std::abort();
   }
   if (const auto entry = DecodeLedgerEntry(payload)) {

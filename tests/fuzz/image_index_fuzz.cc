@@ -18,7 +18,7 @@ void Require(bool holds) {
 }
 
 void Choose(const std::vector<waybill::ManifestDescriptor>& index, const waybill::Platform& host) {
-  const auto chosen = waybill::ChooseManifest(index, host);
+  const auto chosen = waybill::ManifestFor(index, host);
   if (!chosen) {
     Require(chosen.error().message.size() < 65536);
     return;

@@ -16,9 +16,9 @@
 
 namespace {
 
-using waybill::ProofChecker;
 using waybill::PullSource;
 using waybill::PullSources;
+using waybill::VerifiedBy;
 
 void Must(bool held) {
   if (!held) std::abort();
@@ -57,9 +57,9 @@ void Judge(const PullSources& sources) {
     Must(other.open == !other.open_because.empty());
     elsewhere = elsewhere || other.serves_manifests;
   }
-  if (sources.checker == ProofChecker::kRegistry) Must(sources.problems.empty() && !elsewhere);
-  if (sources.checker == ProofChecker::kMirror) Must(sources.problems.empty() && elsewhere);
-  if (sources.checker == ProofChecker::kUnknown) Must(!sources.problems.empty());
+  if (sources.checker == VerifiedBy::kRegistry) Must(sources.problems.empty() && !elsewhere);
+  if (sources.checker == VerifiedBy::kMirror) Must(sources.problems.empty() && elsewhere);
+  if (sources.checker == VerifiedBy::kUnknown) Must(!sources.problems.empty());
 }
 
 }  // namespace
@@ -89,7 +89,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       const auto sources = waybill::PullSourcesOf(*pulls, image, handler);
       Must(sources.has_value());
       Judge(*sources);
-      if (!pulls->problems.empty()) Must(sources->checker != ProofChecker::kRegistry);
+      if (!pulls->problems.empty()) Must(sources->checker != VerifiedBy::kRegistry);
     }
   }
   if (which < 4) node.Write(kFiles[which], "");

@@ -68,7 +68,7 @@ StreamUrlPolicy InCanonicalForm(const StreamUrlPolicy& policy) {
   for (const std::string& host : policy.hosts) {
     const std::string bracketed = host.find(':') == std::string::npos ? host : "[" + host + "]";
     canonical.hosts.push_back(
-        waybill::CheckStreamUrl("http://" + bracketed + "/", {.hosts = {host}}).address.host);
+        waybill::StreamUrlChecked("http://" + bracketed + "/", {.hosts = {host}}).address.host);
   }
   return canonical;
 }
@@ -92,7 +92,7 @@ void Judge(const StreamUrlCheck& check, const StreamUrlPolicy& policy) {
                             (v6 ? "[" + to.host + "]" : to.host) + ":" + std::to_string(to.port) +
                             to.path;
   if (again.size() > waybill::kMaxStreamUrlBytes) return;
-  const StreamUrlCheck second = waybill::CheckStreamUrl(again, policy);
+  const StreamUrlCheck second = waybill::StreamUrlChecked(again, policy);
   Must(second.allowed() && second.address == to);
 }
 
@@ -109,7 +109,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string location(NextLine(rest));
   while (!rest.empty()) policy.hosts.emplace_back(NextLine(rest));
 
-  const StreamUrlCheck check = waybill::CheckStreamUrl(url, policy);
+  const StreamUrlCheck check = waybill::StreamUrlChecked(url, policy);
   Judge(check, policy);
   const StreamUrlCheck redirected = waybill::CheckStreamRedirect(url, location, policy);
   Judge(redirected, policy);

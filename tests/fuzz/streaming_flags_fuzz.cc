@@ -23,7 +23,7 @@ void CheckText(std::string_view text) {
 
 bool HasFatal(const waybill::StreamingLint& lint) {
   bool fatal = false;
-  for (const waybill::StreamingFinding& finding : lint.findings) {
+  for (const waybill::StreamFinding& finding : lint.findings) {
     CheckText(finding.subject);
     CheckText(finding.setting);
     CheckText(finding.words);

@@ -52,8 +52,8 @@ std::string FileName(const std::string& text) {
   return "sha256-" + internal::HexEncode(Must(internal::Sha256(text)));
 }
 
-ImageOnNode Listed(char digit, const std::string& tag) {
-  ImageOnNode image{.id = Ref(digit)};
+ListedImage Listed(char digit, const std::string& tag) {
+  ListedImage image{.id = Ref(digit)};
   if (!tag.empty()) image.repo_tags = {tag};
   return image;
 }
@@ -134,9 +134,9 @@ class Node {
     options.store.map_bytes = std::uint64_t{64} << 20U;
     options.store.trace = trace;
     options.store.evidence.short_names = ShortNames::kDockerHub;
-    options.list_images = [this]() -> Result<std::vector<ImageOnNode>> { return images; };
+    options.list_images = [this]() -> Result<std::vector<ListedImage>> { return images; };
     options.who_checks = [this](const std::string& name) {
-      return name == kApp ? checker : ProofChecker::kUnknown;
+      return name == kApp ? checker : VerifiedBy::kUnknown;
     };
     options.kubelet_runs = [this] { return kubelet_runs; };
     options.verifies_recorded = verifies_recorded;
@@ -152,7 +152,7 @@ class Node {
     return options;
   }
   void Start() { guard_ = Must(Guard::Start(Options())); }
-  void StartWith(std::vector<ImageOnNode> on_node) {
+  void StartWith(std::vector<ListedImage> on_node) {
     images = std::move(on_node);
     Start();
   }
@@ -177,7 +177,7 @@ class Node {
     Start();
     ListAfter(8000);
   }
-  void StartLongAgo(std::vector<ImageOnNode> on_node) {
+  void StartLongAgo(std::vector<ListedImage> on_node) {
     images = std::move(on_node);
     StartLongAgo();
   }
@@ -211,7 +211,7 @@ class Node {
   }
   bool HasPull(const std::string& image) { return Must(its_store().HasIntent({.image = image})); }
   void ForgetA() { Must(its_store().ForgetSecret({.namespace_name = "a", .name = "pull"})); }
-  std::vector<OpenPull> OpenPulls() { return Must(its_store().ListOpenPulls()); }
+  std::vector<UnresolvedPull> OpenPulls() { return Must(its_store().ListOpenPulls()); }
 
   // A pull, as the guard sees it: its intent comes, and goes.
   void Begins(const std::string& image) {
@@ -226,7 +226,7 @@ class Node {
     auto token = Must(guard_->BeginList());
     Must(guard_->TakeList(token, images));
   }
-  void List(std::vector<ImageOnNode> now) {
+  void List(std::vector<ListedImage> now) {
     images = std::move(now);
     List();
   }
@@ -234,7 +234,7 @@ class Node {
     clock_.AdvanceSeconds(seconds);
     List();
   }
-  void ListAfter(std::int64_t seconds, std::vector<ImageOnNode> now) {
+  void ListAfter(std::int64_t seconds, std::vector<ListedImage> now) {
     clock_.AdvanceSeconds(seconds);
     List(std::move(now));
   }
@@ -288,9 +288,9 @@ class Node {
   }
 
   TraceOptions trace;
-  std::vector<ImageOnNode> images;
+  std::vector<ListedImage> images;
   bool kubelet_runs = false;
-  ProofChecker checker = ProofChecker::kRegistry;
+  VerifiedBy checker = VerifiedBy::kRegistry;
   bool verifies_recorded = true;
   std::optional<int> patience;
   std::function<void()> meanwhile;  // at each question whether the guard shall hurry
@@ -366,16 +366,16 @@ BOOST_AUTO_TEST_CASE(a_proof_says_who_checked_it) {
     Strings all;
     for (const ImagePullSecret& secret : node.Stored('1').at(kApp).kubernetes_secrets) {
       all.push_back(secret.namespace_name + " " +
-                    std::string(ProofCheckerName(secret.proof.checker)));
+                    std::string(VerifiedByName(secret.proof.checker)));
     }
     std::sort(all.begin(), all.end());
     return all;
   };
   node.Start();
-  node.checker = ProofChecker::kMirror;
+  node.checker = VerifiedBy::kMirror;
   pulls({"a"});
   BOOST_TEST((checkers() == Strings{"a mirror"}));
-  node.checker = ProofChecker::kRegistry;
+  node.checker = VerifiedBy::kRegistry;
   pulls({"a", "b"});
   BOOST_TEST((checkers() == Strings{"a mirror", "b registry"}));
   node.Kill();
@@ -788,7 +788,7 @@ BOOST_AUTO_TEST_CASE(a_list_of_another_runtime_takes_no_record_away) {
   for (const bool killed : {false, true}) {
     Node node;
     node.HasSome('6');
-    const std::vector<ImageOnNode> all = node.images;
+    const std::vector<ListedImage> all = node.images;
     const auto is_whole = [&] {
       for (char digit = '1'; digit <= '6'; ++digit) BOOST_TEST(node.FileOpensTo(digit, {"a"}));
     };
@@ -842,7 +842,7 @@ BOOST_AUTO_TEST_CASE(nor_does_a_wrong_list_while_it_runs) {
     for (const bool forgets : {false, true}) {
       Node node;
       node.HasSome('3');
-      const std::vector<ImageOnNode> all = node.images;
+      const std::vector<ListedImage> all = node.images;
       if (starts_wrongly) node.images = {all[0]};
       node.Start();
       node.List({all[0]});
@@ -871,7 +871,7 @@ BOOST_AUTO_TEST_CASE(a_record_beyond_the_limits_closes_its_image) {
     for (std::size_t i = 0; i <= kMaxImageNamesPerRecord; ++i) {
       many["r.example/app" + std::to_string(i)] = SecretOf("a");
     }
-    const std::vector<ImageOnNode> all = {Listed('1', kAppV1), Listed('2', "r.example/other:1")};
+    const std::vector<ListedImage> all = {Listed('1', kAppV1), Listed('2', "r.example/other:1")};
     node.WriteRecord('2', {"a"});
     if (!comes_back) node.WriteCredentials('1', many);
     node.images = comes_back ? std::vector{all[1]} : all;
@@ -1388,7 +1388,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_endpoint_is_asked_once) {
   Node node;
   auto options = node.Options();
   options.needs_runtime = false;
-  options.list_images = []() -> Result<std::vector<ImageOnNode>> {
+  options.list_images = []() -> Result<std::vector<ListedImage>> {
     return Error{ErrorCode::kInvalidArgument, "that is no socket", ""};
   };
   options.try_again = [](const Error&) -> bool { throw std::logic_error("it was asked again"); };
@@ -1414,7 +1414,7 @@ BOOST_AUTO_TEST_CASE(an_empty_list_keeps_nobody_from_starting) {
       node.List();
     }
     BOOST_TEST(node.RecordsOnNode() == 0);
-    for (const LedgerEntry& entry : Must(node.its_store().ListLedger())) {
+    for (const PreloadedImage& entry : Must(node.its_store().ListLedger())) {
       BOOST_TEST(entry.absent_since.has_value());
     }
     BOOST_TEST(node.Record(Ref('1')).has_value());

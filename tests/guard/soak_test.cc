@@ -76,7 +76,7 @@ class Day {
     options.store.directory = scratch_ / "store";
     options.store.clock = clock_.AsClock();
     options.store.boot_clock = clock_.AsBootClock();
-    options.list_images = [this] { return Result<std::vector<ImageOnNode>>(Listed()); };
+    options.list_images = [this] { return Result<std::vector<ListedImage>>(Listed()); };
     options.on_hole = [this](const waybill::guard::Hole&) { ++holes_; };
     options.synced = [this](const std::filesystem::path&) { ++synced_; };
     guard_ = Must(Guard::Start(std::move(options)));
@@ -181,10 +181,10 @@ class Day {
                                   .credential_mapping = {
                                       {RepositoryAt(number), {.kubernetes_secrets = {secret}}}}}));
   }
-  std::vector<ImageOnNode> Listed() const {
-    std::vector<ImageOnNode> images;
+  std::vector<ListedImage> Listed() const {
+    std::vector<ListedImage> images;
     for (const int number : present_) {
-      ImageOnNode image{.id = Ref(number)};
+      ListedImage image{.id = Ref(number)};
       image.repo_tags = {Tag(number)};
       images.push_back(std::move(image));
     }

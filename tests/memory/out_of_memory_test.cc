@@ -165,7 +165,7 @@ struct StoreCall {
 std::vector<StoreCall> StoreCalls(const std::filesystem::path& exported) {
   const std::string other = "registry.example.com/another-team/another-app:v1";
   const std::optional<ImagePullCredentials> credentials = kCredentials;
-  const std::vector<ImageOnNode> listed = {{.id = std::string(kRef)}};
+  const std::vector<ListedImage> listed = {{.id = std::string(kRef)}};
   const std::vector<RuntimeHandler> handlers = {{"", true, true, {}},
                                                 {"kata-with-a-long-name", false, true, {}}};
   const UserNamespaceRequest request = [] {
@@ -182,12 +182,12 @@ std::vector<StoreCall> StoreCalls(const std::filesystem::path& exported) {
   record.credential_mapping["registry.example.com/another-team/app"] = kCredentials;
   ExportOptions export_to;
   export_to.kubelet_directory = exported;
-  const std::vector<ImageOnNode> on_node = {{.id = std::string(kRef), .repo_tags = {other}}};
+  const std::vector<ListedImage> on_node = {{.id = std::string(kRef), .repo_tags = {other}}};
   export_to.images_on_node = on_node;
   // Three that nothing is known of; of one image a pull runs, and one has a digest in common.
   const std::string digest = "registry.example.com/another-team/another-app@sha256:";
   const auto images = [=](const std::string& which) {
-    std::vector<ImageOnNode> all;
+    std::vector<ListedImage> all;
     for (const char* number : {"1", "2", "3"}) {
       all.push_back({.id = "sha256:of-a-list-" + which + number,
                      .repo_tags = {std::string(number) == "1"
@@ -198,7 +198,7 @@ std::vector<StoreCall> StoreCalls(const std::filesystem::path& exported) {
     return all;
   };
   const auto observe = [=](NodeStore& s, const std::string& which, bool complete,
-                           std::uint64_t more) -> Result<ObserveReport> {
+                           std::uint64_t more) -> Result<ClassifyReport> {
     auto token = s.BeginList();
     if (!token) return token.error();
     token->commit += more;
@@ -225,7 +225,7 @@ std::vector<StoreCall> StoreCalls(const std::filesystem::path& exported) {
     return s.DropOpenPull(pulls->empty() ? PullId{1} : pulls->front().id, reason);
   };
   const auto clear = [=](NodeStore& s, const std::string& which,
-                         bool adopt) -> Result<ObserveReport> {
+                         bool adopt) -> Result<ClassifyReport> {
     ClearOptions options;
     try {
       options.images_on_node = images(which);
@@ -343,7 +343,7 @@ const std::string kPreloadedDigest = "registry.example.com/by-hand@sha256:" + st
 // Nothing counted as damage, and the record still opens.
 void ExpectSound(ScratchStore& store) {
   store.Start();
-  const RecoveryReport& report = store->recovery_report();
+  const OpeningReport& report = store->recovery_report();
   BOOST_TEST(!report.set_aside);
   BOOST_TEST(!report.distrustful);
   BOOST_TEST(report.findings.empty());
@@ -379,9 +379,9 @@ BOOST_AUTO_TEST_CASE(the_first_hash_of_a_process_is_right_or_an_error) {
 BOOST_AUTO_TEST_CASE(making_the_first_store_of_a_process) {
   const TempDir scratch;
   EachFailsInChild([&](unsigned long n) {
-    OpenOptions options{.directory = scratch / std::to_string(n), .witness = Witness::None()};
+    NodeStoreOptions options{.directory = scratch / std::to_string(n), .witness = Witness::None()};
     options.map_bytes = std::uint64_t{1} << 20U;
-    const OpenOptions again = options;
+    const NodeStoreOptions again = options;
     const Outcome outcome =
         WithFailure(n, [&] { return CodeOf(NodeStore::Open(std::move(options))); });
     if (outcome.threw) return kThrew;
@@ -399,7 +399,7 @@ BOOST_AUTO_TEST_CASE(opening_owning_and_observing) {
     unsigned long out_of_memory = 0;
     bool more = true;
     for (unsigned long n = 1; more; ++n) {
-      OpenOptions options = store.Options({{.id = std::string(kRef)}});
+      NodeStoreOptions options = store.Options({{.id = std::string(kRef)}});
       options.runtime_handlers.emplace();
       const Outcome outcome =
           WithFailure(n, [&] { return CodeOf(NodeStore::Open(std::move(options))); });
@@ -545,11 +545,11 @@ BOOST_FIXTURE_TEST_CASE(maintenance, ClosedStore) {
       .directory = store.directory(), .to = kNewestSchema - 1, .accept_loss = true};
   const MigrateOptions up{.directory = store.directory(), .to = kNewestSchema};
   for (const MigrateOptions* options : {&down, &up}) {
-    const Counts counts = EachFails("Migrate", [&] { return CodeOf(Migrate(*options)); });
+    const Counts counts = EachFails("Migrate", [&] { return CodeOf(MigrateStore(*options)); });
     BOOST_TEST(counts.out_of_memory > 10U);
   }
   const auto directory = store.directory();
-  EachFails("ListBackups", [&] { return CodeOf(ListBackups(directory)); });
+  EachFails("ListBackups", [&] { return CodeOf(BackupsOf(directory)); });
   const auto backup = store.scratch() / "backup";
   std::filesystem::copy(store.directory() / "data.mdb", backup);
   const RestoreOptions restore{.directory = store.directory(), .backup = backup};
@@ -557,7 +557,7 @@ BOOST_FIXTURE_TEST_CASE(maintenance, ClosedStore) {
   // at.
   const auto sweep = [&](const Outcome&) { std::filesystem::remove_all(directory / "quarantine"); };
   const Counts counts = EachFails(
-      "Restore", [&] { return CodeOf(Restore(restore)); }, sweep);
+      "Restore", [&] { return CodeOf(RestoreStore(restore)); }, sweep);
   BOOST_TEST(counts.out_of_memory > 10U);
   store.Start();
   BOOST_TEST(Must(store->ListRecords()).size() == 1U);
@@ -587,18 +587,18 @@ BOOST_AUTO_TEST_CASE(functions_of_values) {
     } catch (const std::bad_alloc&) {
       return Code(ErrorCode::kOutOfMemory);  // the caller's own
     }
-    return CodeOf(VerificationPolicy::Make(VerificationMode::kNeverVerifyAllowlistedImages,
-                                           std::move(patterns)));
+    return CodeOf(
+        VerificationPolicy::Make(Verification::kNeverVerifyAllowlistedImages, std::move(patterns)));
   });
   each("HashCredentials", [&] { return CodeOf(HashCredentials(auth)); });
   each("ParseRules", [] { return CodeOf(ParseRules("no set of rules")); });
   each("ParsePullPolicy", [] { return CodeOf(ParsePullPolicy("no pull policy")); });
-  each("ParseVerificationMode", [] { return CodeOf(ParseVerificationMode("no such mode")); });
+  each("ParseVerification", [] { return CodeOf(ParseVerification("no such mode")); });
   each("ParsePlatform",
        [] { return CodeOf(ParsePlatform("linux/amd64/v-of-some-length/too-much")); });
   each("CheckStreamUrl", [] {
     return CodeOfPlain([] {
-      return CheckStreamUrl("http://a-host-of-some-length.example/", {.require_https = false})
+      return StreamUrlChecked("http://a-host-of-some-length.example/", {.require_https = false})
           .message.size();
     });
   });
@@ -612,8 +612,8 @@ BOOST_AUTO_TEST_CASE(functions_of_values) {
     });
   });
   each("ParseTimestamp", [] { return CodeOf(ParseTimestamp("not a timestamp at all")); });
-  each("ChooseManifest", [&] { return CodeOf(ChooseManifest(index, platform)); });
-  each("CheckUserNamespacePool", [] { return CodeOf(CheckUserNamespacePool({1, 1, 1})); });
+  each("ChooseManifest", [&] { return CodeOf(ManifestFor(index, platform)); });
+  each("CheckIdPool", [] { return CodeOf(CheckIdPool({1, 1, 1})); });
   each("PoolOfSubordinateIds", [] {
     SubordinateIds found;
     found.user_exists = found.tool_exists = true;
@@ -649,7 +649,7 @@ BOOST_AUTO_TEST_CASE(functions_of_values) {
 // A token that could not be given out is not open; one that could not be used up still is.
 BOOST_FIXTURE_TEST_CASE(streaming_requests, Streams) {
   scene.Start();
-  const StreamingRequest request = NumberedExec(1);
+  const StreamRequest request = NumberedExec(1);
   Must(scene->Consume(scene.Prepare(), StreamKind::kExec));  // what is allocated once
   std::optional<Result<std::string>> token;
   const auto expected = [](const Outcome& outcome) {
@@ -690,7 +690,7 @@ BOOST_FIXTURE_TEST_CASE(streaming_requests, Streams) {
 BOOST_FIXTURE_TEST_CASE(what_a_clock_throws_is_an_error_and_nobody_waits_for_ever, ClosedStore) {
   store.Stop();
   std::atomic<bool> throws{false};
-  OpenOptions options = store.Options({});
+  NodeStoreOptions options = store.Options({});
   options.clock = [&throws]() -> Timestamp {
     if (throws.load()) throw 42;
     return {};

@@ -31,7 +31,7 @@ std::string Describe(const PruneReport& report) {
          std::to_string(report.preloaded_removed) + " preloaded removed";
 }
 
-std::string Describe(const ObserveReport& report) {
+std::string Describe(const ClassifyReport& report) {
   const auto count = [](std::uint64_t number, const char* what) {
     return std::to_string(number) + what;
   };
@@ -60,14 +60,14 @@ std::string Describe(const CollapseReport& report) {
 }
 
 // How many records are left to be tidied up depends on the bound.
-std::string Describe(const ForgetReport& report) {
+std::string Describe(const RevokeReport& report) {
   return std::to_string(report.records) + " records, " + std::to_string(report.secrets) +
          " secrets, " + std::to_string(report.service_accounts) + " service accounts, " +
          std::to_string(report.node_pods) + " open to all, " + std::to_string(report.equal_hashes) +
          " equal hashes" + (report.stored ? ", stored" : "");
 }
 
-std::string Describe(const ReconcileReport& report) {
+std::string Describe(const RevokeMissingReport& report) {
   return std::to_string(report.known) + " known, " + std::to_string(report.gone) + " gone, " +
          std::to_string(report.newer) + " newer, " + Describe(report.forgotten);
 }
@@ -86,9 +86,9 @@ std::string DescribePod(const ModelPod& pod) {
   return pod.available ? DescribeCredentials(all) : "unavailable";
 }
 
-std::string DescribeListed(const std::vector<ImageOnNode>& images) {
+std::string DescribeListed(const std::vector<ListedImage>& images) {
   std::string text;
-  for (const ImageOnNode& image : images) {
+  for (const ListedImage& image : images) {
     text += " " + image.id + For(image.runtime_handler) + (image.pinned ? " pinned" : "");
     for (const auto* names : {&image.repo_tags, &image.repo_digests}) {
       for (const std::string& name : *names) text += " " + Quote(name);

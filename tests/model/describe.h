@@ -17,14 +17,14 @@ std::string Quote(std::string_view text);
 std::string For(const std::string& handler);
 std::string Describe(const Decision& decision);
 std::string Describe(const PruneReport& report);
-std::string Describe(const ObserveReport& report);
+std::string Describe(const ClassifyReport& report);
 std::string Describe(const RuntimesReport& report);
 std::string Describe(const CollapseReport& report);
-std::string Describe(const ForgetReport& report);
-std::string Describe(const ReconcileReport& report);
+std::string Describe(const RevokeReport& report);
+std::string Describe(const RevokeMissingReport& report);
 std::string Describe(const AgeLimits& ages);
 std::string DescribePod(const ModelPod& pod);
-std::string DescribeListed(const std::vector<ImageOnNode>& images);
+std::string DescribeListed(const std::vector<ListedImage>& images);
 
 bool Same(const Decision& a, const Decision& b);
 

@@ -57,7 +57,7 @@ const std::vector<std::string>& Refs() {
   return refs;
 }
 
-ImageOnNode ImageOfRef(const std::string& ref) {
+ListedImage ImageOfRef(const std::string& ref) {
   for (std::size_t i = 0; i < RepoDigests().size(); ++i) {
     const std::string id = Id(static_cast<char>('1' + i));
     const std::string digest = SpellingOf(RepoDigests()[i]);
@@ -137,11 +137,11 @@ std::vector<ProofRule> DrawProofs(Draw& draw) {
 ModelPolicy DrawMode(Draw& draw) {
   switch (draw.Below(6)) {
     case 0:
-      return {VerificationMode::kNeverVerify};
+      return {Verification::kNeverVerify};
     case 1:
-      return {VerificationMode::kAlwaysVerify};
+      return {Verification::kAlwaysVerify};
     case 2:
-      return {VerificationMode::kNeverVerifyAllowlistedImages,
+      return {Verification::kNeverVerifyAllowlistedImages,
               {"nginx", "registry.example.com:5000/team/*", "localhost/tool"},
               draw.OneIn(2) ? AllowlistScope::kAnyImage : AllowlistScope::kPreloadedOnly};
     default:
@@ -159,7 +159,7 @@ ModelPolicy DrawPolicy(Draw& draw) {
 
 ProofTerms DrawTerms(Draw& draw, Timestamp now) {
   ProofTerms terms;
-  if (!draw.OneIn(3)) terms.checker = static_cast<ProofChecker>(draw.Below(4));
+  if (!draw.OneIn(3)) terms.checker = static_cast<VerifiedBy>(draw.Below(4));
   if (draw.OneIn(6)) {
     terms.good_until = Timestamp{now.seconds + static_cast<std::int64_t>(draw.Below(400)) - 20, 0};
   }
@@ -182,11 +182,11 @@ ImagePulledRecord DrawRecord(Draw& draw, Timestamp now) {
   return record;
 }
 
-std::vector<ImageOnNode> DrawImagesOnNode(Draw& draw) {
-  std::vector<ImageOnNode> images;
+std::vector<ListedImage> DrawImagesOnNode(Draw& draw) {
+  std::vector<ListedImage> images;
   const std::size_t count = draw.Below(6);
   for (std::size_t i = 0; i < count; ++i) {
-    ImageOnNode image = ImageOfRef(draw.From(Refs()));
+    ListedImage image = ImageOfRef(draw.From(Refs()));
     if (draw.OneIn(8)) image.id = image.id.substr(image.id.find(':') + 1);
     if (draw.OneIn(3)) image.repo_digests.clear();
     const std::size_t tags = draw.Below(3);

@@ -15,7 +15,7 @@ namespace waybill::testing {
 const std::vector<std::string>& Refs();
 
 // The image that the ref is of, as the runtime lists it, without tags.
-ImageOnNode ImageOfRef(const std::string& ref);
+ListedImage ImageOfRef(const std::string& ref);
 
 const KnownImage& DrawImage(Draw& draw);
 ImagePullSecret DrawSecret(Draw& draw);
@@ -27,7 +27,7 @@ ModelPod DrawPod(Draw& draw);
 ModelPolicy DrawPolicy(Draw& draw);
 ProofTerms DrawTerms(Draw& draw, Timestamp now);
 ImagePulledRecord DrawRecord(Draw& draw, Timestamp now);
-std::vector<ImageOnNode> DrawImagesOnNode(Draw& draw);
+std::vector<ListedImage> DrawImagesOnNode(Draw& draw);
 std::vector<std::string> DrawRefs(Draw& draw);
 // A few minutes, an hour, or for ever.
 AgeLimits DrawAges(Draw& draw);

@@ -107,7 +107,7 @@ class History {
   void AwayStep();
   void BeyondBoundStep();
   void BackupStep();
-  void ObserveComplete(std::vector<ImageOnNode> images);
+  void ObserveComplete(std::vector<ListedImage> images);
   // One step more of this step.
   void Also(Action action);
   // Revocation (history_revocation.cc).
@@ -148,8 +148,8 @@ class History {
   std::optional<PulledManifest> DrawManifest();
   // The handler as the caller of this side names it; under kSameAnswers perhaps by its own name.
   std::string Named(const Side& side, const std::string& handler) const;
-  std::vector<ImageOnNode> DrawListed();
-  std::vector<ImageOnNode> ListedFor(const Side& side, std::vector<ImageOnNode> images) const;
+  std::vector<ListedImage> DrawListed();
+  std::vector<ListedImage> ListedFor(const Side& side, std::vector<ListedImage> images) const;
   // One that began, by its ID, or nullopt: any, without.
   std::optional<std::size_t> DrawBegun();
   ModelOpening DrawOpening();
@@ -157,7 +157,7 @@ class History {
   void Stop(Side& side);
   void Open(Side& side, ModelOpening opening);
   void MakeBroken(const Side& side, const ModelOpening& opening);
-  void CompareOpened(Side& side, const RecoveryReport& report, const ModelOpened& expected);
+  void CompareOpened(Side& side, const OpeningReport& report, const ModelOpened& expected);
   void NoteBackup(Side& side, const std::string& path);
   void GoDown(Side& side, bool accept_loss, bool dry_run);
   void GoUp(Side& side);
@@ -173,7 +173,7 @@ class History {
                        const ModelPod& pod, const std::string& handler,
                        const std::optional<ImagePullSecret>& write_back);
   // Tries a dry run, and without allow_empty, before the run itself.
-  void ComparePruned(Side& side, const std::vector<ImageOnNode>& images,
+  void ComparePruned(Side& side, const std::vector<ListedImage>& images,
                      const std::function<Result<PruneReport>(const waybill::ChangeOptions&)>& prune,
                      const std::function<PruneReport(Model&)>& expect);
   void Note(std::string what);

@@ -31,7 +31,7 @@ void History::WrongClockStep() {
   if (draw_.OneIn(2)) Also(&History::RestartStep);
 }
 
-void History::ObserveComplete(std::vector<ImageOnNode> images) {
+void History::ObserveComplete(std::vector<ListedImage> images) {
   Also(&History::DrawTokenStep);
   for (Side& side : sides_) {
     side.model.CommittedSoFar(Must(side.store->GetStatistics()).commit_sequence);
@@ -42,11 +42,11 @@ void History::ObserveComplete(std::vector<ImageOnNode> images) {
 // A complete list has it, the next one does not, something happens, and a third one has it again.
 void History::AwayStep() {
   if (sides_[0].tokens.empty()) DrawTokenStep();
-  ImageOnNode image = ImageOfRef(draw_.From(Refs()));
+  ListedImage image = ImageOfRef(draw_.From(Refs()));
   const KnownImage& name = DrawImage(draw_);
   if (name.digest.empty()) image.repo_tags = {name.image};
-  const std::vector<ImageOnNode> others = DrawImagesOnNode(draw_);
-  std::vector<ImageOnNode> all = others;
+  const std::vector<ListedImage> others = DrawImagesOnNode(draw_);
+  std::vector<ListedImage> all = others;
   all.push_back(image);
   ObserveComplete(all);
   ObserveComplete(others);

@@ -14,7 +14,7 @@ namespace waybill::testing {
 void History::ObserveStep() {
   if (draw_.OneIn(3)) DrawTokenStep();
   ImageList drawn{.images = DrawImagesOnNode(draw_), .complete = draw_.OneIn(2)};
-  for (ImageOnNode& image : drawn.images) {
+  for (ListedImage& image : drawn.images) {
     image.runtime_handler = DrawHandler();
     image.imported = draw_.OneIn(8);
   }
@@ -75,13 +75,13 @@ void History::ObserveIn(const ImageList& drawn, std::optional<std::size_t> which
 }
 
 void History::AddToLedgerStep() {
-  ImageOnNode image = ImageOfRef(draw_.From(Refs()));
+  ListedImage image = ImageOfRef(draw_.From(Refs()));
   image.repo_tags = {DrawImage(draw_).image};
   image.runtime_handler = draw_.OneIn(3) ? DrawHandler() : "";
   Note("add to the ledger" + DescribeListed({image}));
   for (Side& side : sides_) {
     if (!side.model.closed()) continue;
-    ImageOnNode named = image;
+    ListedImage named = image;
     named.runtime_handler = Named(side, image.runtime_handler);
     const bool known = side.model.Stored(named.runtime_handler).has_value();
     const auto added = side.store->AddToLedger(named, "operator", "by hand");

@@ -40,10 +40,11 @@ void History::MaintenanceStep() {
 
 // A store in use is refused.
 void History::ExpectOwned(const Side& side) const {
-  const auto migrated = Migrate({.directory = side.directory, .to = 1, .accept_loss = true});
+  const auto migrated = MigrateStore({.directory = side.directory, .to = 1, .accept_loss = true});
   Expect(!migrated && migrated.error().code == ErrorCode::kOwned, side, "migrated in use");
   if (side.backups.empty()) return;
-  const auto restored = Restore({.directory = side.directory, .backup = side.backups.back().path});
+  const auto restored =
+      RestoreStore({.directory = side.directory, .backup = side.backups.back().path});
   Expect(!restored && restored.error().code == ErrorCode::kOwned, side, "restored in use");
 }
 
@@ -90,7 +91,7 @@ void History::GoDown(Side& side, bool accept_loss, bool dry_run) {
   options.boot_clock = clock_.AsBootClock();
   options.map_bytes = kMapBytes;
   const bool loses = side.model.DownLoses();
-  const auto migrated = Migrate(options);
+  const auto migrated = MigrateStore(options);
   if (loses && !accept_loss && !dry_run) {
     Expect(!migrated && migrated.error().code == ErrorCode::kConflict, side,
            "lost something unasked");
@@ -108,7 +109,7 @@ void History::GoDown(Side& side, bool accept_loss, bool dry_run) {
   if (!draw_.OneIn(4)) return;
   const auto observed = NodeStore::Observe({.directory = side.directory});
   Expect(!observed && observed.error().code == ErrorCode::kOlderSchema, side, "observed");
-  OpenOptions open{.directory = side.directory, .witness = Witness::Remembered()};
+  NodeStoreOptions open{.directory = side.directory, .witness = Witness::Remembered()};
   open.migrate = false;
   const auto opened = NodeStore::Open(std::move(open));
   Expect(!opened && opened.error().code == ErrorCode::kOlderSchema, side, "opened as it is");
@@ -119,7 +120,7 @@ void History::GoUp(Side& side) {
   options.clock = clock_.AsClock();
   options.boot_clock = clock_.AsBootClock();
   options.map_bytes = kMapBytes;
-  const auto migrated = Migrate(options);
+  const auto migrated = MigrateStore(options);
   if (!migrated) Expect(false, side, migrated.error().ToString());
   Expect(migrated->from == 1 && migrated->to == kNewestSchema && migrated->losses.empty(), side,
          "the report of the migration is wrong");
@@ -139,7 +140,7 @@ void History::NoteBackup(Side& side, const std::string& path) {
 }
 
 void History::CompareBackups(const Side& side) const {
-  const auto listed = ListBackups(side.directory);
+  const auto listed = BackupsOf(side.directory);
   if (!listed) Expect(false, side, listed.error().ToString());
   Expect(listed->size() == side.backups.size(), side, "other backups are kept");
   for (std::size_t i = 0; i < listed->size(); ++i) {
@@ -179,11 +180,11 @@ void History::RestoreBackup() {
       RestoreOptions bad = options;
       bad.backup = side.directory.string() + ".no-backup";
       WriteFile(bad.backup, "broken");
-      const auto refused = Restore(bad);
+      const auto refused = RestoreStore(bad);
       Expect(!refused && refused.error().code == ErrorCode::kDamaged, side, "took what is none");
     }
     const Model before = side.model;
-    const auto restored = Restore(options);
+    const auto restored = RestoreStore(options);
     if (!restored) Expect(false, side, restored.error().ToString());
     const std::uint64_t without_credentials =
         side.model.Restore(*backup.model, backup.version, restored->schema_version);

@@ -14,7 +14,7 @@ ModelOpening History::DrawOpening() {
   if (opening.images && draw_.OneIn(4)) opening.preloaded = DrawImagesOnNode(draw_);
   opening.continues_pulls = draw_.OneIn(3);
   if (opening.images) {
-    for (ImageOnNode& image : *opening.images) image.runtime_handler = DrawHandler();
+    for (ListedImage& image : *opening.images) image.runtime_handler = DrawHandler();
   }
   if (!default_only_ && draw_.OneIn(4)) opening.handlers = DrawHandlers(draw_);
   if (draw_.OneIn(4)) {
@@ -30,7 +30,7 @@ ModelOpening History::DrawOpening() {
 }
 
 std::string History::DescribeOpening(const ModelOpening& opening) const {
-  std::string what = " under " + std::string(VerificationModeName(policy_.mode));
+  std::string what = " under " + std::string(VerificationName(policy_.mode));
   for (const ProofRule& rule : policy_.proofs) {
     what += ", proofs of " + Quote(rule.pattern) + " by " + std::string(ProofsName(rule.proofs));
   }
@@ -88,15 +88,15 @@ void History::MakeBroken(const Side& side, const ModelOpening& opening) {
 
 void History::Open(Side& side, ModelOpening opening) {
   if (opening.images) {
-    for (ImageOnNode& image : *opening.images) {
+    for (ListedImage& image : *opening.images) {
       image.runtime_handler = Named(side, image.runtime_handler);
     }
   }
   auto policy = VerificationPolicy::Make(policy_.mode, policy_.patterns, policy_.scope);
   if (policy) policy = policy->WithProofs(policy_.proofs);
   Expect(policy.has_value(), side, "the policy is refused");
-  OpenOptions options{.directory = side.directory,
-                      .witness = Witness::At(side.directory.string() + ".witness")};
+  NodeStoreOptions options{.directory = side.directory,
+                           .witness = Witness::At(side.directory.string() + ".witness")};
   options.rules = side.rules;
   options.policy = *policy;
   options.images_on_node = opening.images;
@@ -120,7 +120,7 @@ void History::Open(Side& side, ModelOpening opening) {
   auto opened = NodeStore::Open(std::move(options));
   if (!opened) Expect(false, side, opened.error().ToString());
   side.store = std::move(*opened);
-  const RecoveryReport& report = side.store->recovery_report();
+  const OpeningReport& report = side.store->recovery_report();
 
   Expect(report.created == first, side, "the store was made anew, or not");
   if (first) side.model.Made();
@@ -133,7 +133,7 @@ void History::Open(Side& side, ModelOpening opening) {
     side.version = kNewestSchema;
   }
   side.model.set_policy(policy_);
-  for (const Backup& backup : Must(ListBackups(side.directory))) {
+  for (const Backup& backup : Must(BackupsOf(side.directory))) {
     opening.oldest_backup = std::min(opening.oldest_backup, backup.commit_sequence);
   }
   CompareOpened(side, report, side.model.Restart(opening));
@@ -143,7 +143,7 @@ void History::Open(Side& side, ModelOpening opening) {
          side, "the report of opening is wrong");
 }
 
-void History::CompareOpened(Side& side, const RecoveryReport& report, const ModelOpened& expected) {
+void History::CompareOpened(Side& side, const OpeningReport& report, const ModelOpened& expected) {
   Expect(report.findings.empty() && !report.set_aside && !report.witness_made, side,
          "opening did not find all as it was left");
   Expect(report.distrustful == side.model.distrustful(), side,
@@ -178,7 +178,7 @@ void History::ClearDistrustStep() {
   for (Side& side : sides_) {
     const auto cleared = side.store->ClearDistrust("an operator looked", options);
     if (!cleared) Expect(false, side, cleared.error().ToString());
-    const ObserveReport expected = side.model.ClearDistrust(options, "an operator looked");
+    const ClassifyReport expected = side.model.ClearDistrust(options, "an operator looked");
     Expect(Describe(*cleared) == Describe(expected), side,
            Describe(*cleared) + "\n  instead of " + Describe(expected));
     const auto trust = side.store->GetTrust();

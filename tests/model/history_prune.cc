@@ -10,8 +10,8 @@ namespace {
 constexpr std::size_t kTokensKept = 8;
 }  // namespace
 
-std::vector<ImageOnNode> History::DrawListed() {
-  std::vector<ImageOnNode> images;
+std::vector<ListedImage> History::DrawListed() {
+  std::vector<ListedImage> images;
   for (const std::string& ref : DrawRefs(draw_)) {
     images.push_back({.id = ref, .runtime_handler = DrawHandler()});
     if (draw_.OneIn(4)) images.push_back({.id = ref, .runtime_handler = DrawHandler()});
@@ -19,9 +19,9 @@ std::vector<ImageOnNode> History::DrawListed() {
   return images;
 }
 
-std::vector<ImageOnNode> History::ListedFor(const Side& side,
-                                            std::vector<ImageOnNode> images) const {
-  for (ImageOnNode& image : images) image.runtime_handler = Named(side, image.runtime_handler);
+std::vector<ListedImage> History::ListedFor(const Side& side,
+                                            std::vector<ListedImage> images) const {
+  for (ListedImage& image : images) image.runtime_handler = Named(side, image.runtime_handler);
   return images;
 }
 
@@ -43,7 +43,7 @@ void History::DrawTokenStep() {
 
 void History::PruneByTokenStep() {
   if (sides_[0].tokens.empty()) DrawTokenStep();
-  const std::vector<ImageOnNode> drawn = DrawListed();
+  const std::vector<ListedImage> drawn = DrawListed();
   const std::size_t which = draw_.Below(sides_[0].tokens.size());
   Note("prune by token " + std::to_string(which) + " of " +
        std::to_string(sides_[0].tokens.size()) + ", listed:" + DescribeListed(drawn));
@@ -58,7 +58,7 @@ void History::PruneByTokenStep() {
 }
 
 void History::PruneByTimeStep() {
-  const std::vector<ImageOnNode> drawn = DrawListed();
+  const std::vector<ListedImage> drawn = DrawListed();
   Timestamp until = clock_.Now();
   until.seconds -= static_cast<std::int64_t>(draw_.Below(20));
   if (draw_.OneIn(2)) until.nanoseconds = static_cast<std::int32_t>(draw_.Below(3)) * 400'000'000;
@@ -76,7 +76,7 @@ void History::PruneByTimeStep() {
 }
 
 void History::ComparePruned(
-    Side& side, const std::vector<ImageOnNode>& images,
+    Side& side, const std::vector<ListedImage>& images,
     const std::function<Result<PruneReport>(const waybill::ChangeOptions&)>& prune,
     const std::function<PruneReport(Model&)>& expect) {
   if (images.empty() && !Must(side.store->ListRecords()).empty()) {

@@ -11,7 +11,7 @@ namespace waybill::testing {
 
 namespace {
 
-Result<ForgetReport> ForgetBy(NodeStore& store, const Revocation& what,
+Result<RevokeReport> ForgetBy(NodeStore& store, const Revocation& what,
                               const waybill::ChangeOptions& options) {
   switch (what.kind) {
     case RevocationKind::kSecret:
@@ -126,7 +126,7 @@ void History::ForgetStep() {
     if (what.kind == RevocationKind::kImage) {
       what.runtime_handler = Named(side, what.runtime_handler);
     }
-    ForgetIn<ForgetReport>(
+    ForgetIn<RevokeReport>(
         side, in_flight,
         [&](const waybill::ChangeOptions& how) { return ForgetBy(*side.store, what, how); },
         [&](Model& model) { return std::optional(model.Forget(what)); });
@@ -159,7 +159,7 @@ void History::ReconcileStep() {
       Expect(!refused && refused.error().code == ErrorCode::kInvalidArgument, side,
              "an empty truth should have been refused");
     }
-    ForgetIn<ReconcileReport>(
+    ForgetIn<RevokeMissingReport>(
         side, in_flight,
         [&](const waybill::ChangeOptions& how) { return side.store->Reconcile(truth, token, how); },
         [&](Model& model) { return model.Reconcile(truth, token.commit); });

@@ -54,7 +54,7 @@ void History::PulledStep() {
   const auto credentials = DrawCredentials(draw_);
   const std::string handler = begun ? begun_[*begun].handler : DrawHandler();
   const auto manifest = DrawManifest();
-  std::optional<ImageOnNode> entry;
+  std::optional<ListedImage> entry;
   if (draw_.OneIn(2)) entry = ImageOfRef(ref);
   const ProofTerms terms = DrawTerms(draw_, clock_.Now());
   Note(
@@ -62,7 +62,7 @@ void History::PulledStep() {
       Quote(image.image) + " " + Quote(ref) + For(handler) + " " +
       (credentials ? DescribeCredentials(*credentials) : "unknown") +
       (manifest ? " manifest " + manifest->digest + " " + FormatPlatform(manifest->platform) : "") +
-      " checked by " + std::string(ProofCheckerName(terms.checker)) +
+      " checked by " + std::string(VerifiedByName(terms.checker)) +
       (terms.good_until ? " until " + std::to_string(terms.good_until->seconds) : ""));
   if (!Agree([&](const Model& model) { return model.MayEnd(image, handler); })) return;
   for (Side& side : sides_) {

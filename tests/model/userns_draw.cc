@@ -122,9 +122,9 @@ std::vector<RuntimeHandler> DrawUsernsHandlers(Draw& draw) {
   return handlers;
 }
 
-UserNamespacePool DrawPool(Draw& draw) {
-  if (draw.OneIn(30)) return UserNamespacePool::Default(kIdsPerBlock * DrawBlocksPerPod(draw));
-  UserNamespacePool pool;
+IdPool DrawPool(Draw& draw) {
+  if (draw.OneIn(30)) return IdPool::Default(kIdsPerBlock * DrawBlocksPerPod(draw));
+  IdPool pool;
   const std::uint64_t blocks = DrawBlocksPerPod(draw);
   const std::uint64_t ranges = 2 + draw.Below(blocks > 2 ? 6 : 16);
   pool.ids_per_pod = blocks * kIdsPerBlock;
@@ -136,8 +136,8 @@ UserNamespacePool DrawPool(Draw& draw) {
   return pool;
 }
 
-UserNamespacePool DrawWrongPool(Draw& draw) {
-  UserNamespacePool pool = DrawPool(draw);
+IdPool DrawWrongPool(Draw& draw) {
+  IdPool pool = DrawPool(draw);
   switch (draw.Below(6)) {
     case 0:
       pool.first_id += 1 + draw.Below(kIdsPerBlock - 1);

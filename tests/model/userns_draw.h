@@ -19,8 +19,8 @@ std::string DrawPodUid(Draw& draw);
 std::string DrawHandlerName(Draw& draw);
 std::vector<RuntimeHandler> DrawUsernsHandlers(Draw& draw);
 
-UserNamespacePool DrawPool(Draw& draw);
-UserNamespacePool DrawWrongPool(Draw& draw);
+IdPool DrawPool(Draw& draw);
+IdPool DrawWrongPool(Draw& draw);
 // Aligned, in or near the pools; rarely host IDs that no pod may have.
 HostIdRange DrawRange(Draw& draw);
 // Perhaps a range that no pod may have.

@@ -239,7 +239,7 @@ void UsernsHistory::CompareAll() {
   if (options_.pool.id_count > (kHostIds >> 8U) && !draw_.OneIn(50)) return;
   const auto got = store_->GetUserNamespaceStatistics();
   Expect(got.has_value(), got ? "" : got.error().ToString());
-  const UserNamespaceStatistics expected = model_.Statistics();
+  const PoolUse expected = model_.StoreCounts();
   Expect(got->free + got->used == got->ranges, "free and used are not all");
   const bool refuses = !got->refused_because.empty();
   Expect(got->enabled == expected.enabled && got->pool == expected.pool &&
@@ -252,10 +252,10 @@ void UsernsHistory::CompareAll() {
          "other statistics");
 }
 
-void UsernsHistory::CheckInvariants(const std::vector<UserNamespaceAllocation>& list) {
+void UsernsHistory::CheckInvariants(const std::vector<PodMapping>& list) {
   std::map<std::string, HostIdRange> now;
   std::uint64_t end = 0;
-  for (const UserNamespaceAllocation& one : list) {
+  for (const PodMapping& one : list) {
     const HostIdRange range{one.host_id, one.length};
     Expect(range.first >= end, one.pod_uid + " overlaps the one before");
     Expect(MayBeHandedOut(range), one.pod_uid + " has IDs that are nobody's");

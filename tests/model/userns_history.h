@@ -59,7 +59,7 @@ class UsernsHistory {
   std::filesystem::path pods() const { return scratch_ / "pods"; }
 
   void CompareAll();
-  void CheckInvariants(const std::vector<UserNamespaceAllocation>& list);
+  void CheckInvariants(const std::vector<PodMapping>& list);
   void Note(std::string what);
   void Expect(bool ok, const std::string& what) const;
   void ExpectCode(const Error& error, ErrorCode code, const std::string& words = "") const;

@@ -58,7 +58,7 @@ void UsernsHistory::CrashStep() {
 
 void UsernsHistory::WrongPoolStep() {
   Note("restart with a wrong pool");
-  const UserNamespacePool pool = std::exchange(options_.pool, DrawWrongPool(draw_));
+  const IdPool pool = std::exchange(options_.pool, DrawWrongPool(draw_));
   const bool enabled = std::exchange(options_.enabled, true);
   Stop();
   const auto opened = TryToOpen(draw_.OneIn(2));
@@ -92,8 +92,8 @@ void UsernsHistory::WritePods() {
 }
 
 Result<std::unique_ptr<NodeStore>> UsernsHistory::TryToOpen(bool with_pods) {
-  OpenOptions options{.directory = scratch_ / "store",
-                      .witness = Witness::At(scratch_ / "witness")};
+  NodeStoreOptions options{.directory = scratch_ / "store",
+                           .witness = Witness::At(scratch_ / "witness")};
   options.clock = clock_.AsClock();
   options.map_bytes = std::uint64_t{16} << 20U;
   options.user_namespaces = options_;
@@ -107,7 +107,7 @@ void UsernsHistory::Open(bool with_pods) {
   auto opened = TryToOpen(with_pods && is_there);
   Expect(opened.has_value(), opened ? "" : opened.error().ToString());
   store_ = std::move(*opened);
-  const RecoveryReport& report = store_->recovery_report();
+  const OpeningReport& report = store_->recovery_report();
   Expect(!report.set_aside && !report.distrustful && report.findings.empty(),
          "opening did not find all as it was left");
   if (report.created) {
@@ -116,9 +116,8 @@ void UsernsHistory::Open(bool with_pods) {
            "the handlers are refused");
     model_.set_handlers(handlers);
   }
-  const UserNamespaceReport& got = report.user_namespaces;
-  const UserNamespaceReport expected =
-      model_.Open(options_, with_pods && is_there ? &pods_ : nullptr);
+  const IdMappingReport& got = report.user_namespaces;
+  const IdMappingReport expected = model_.Open(options_, with_pods && is_there ? &pods_ : nullptr);
   const auto same = [&](const char* what, std::uint64_t is, std::uint64_t wanted) {
     Expect(is == wanted, std::to_string(is) + " " + what + " instead of " + std::to_string(wanted));
   };

@@ -105,14 +105,13 @@ std::optional<ErrorCode> UsernsModel::Adopt(const std::string& pod_uid, HostIdRa
   return std::nullopt;
 }
 
-UserNamespaceCleanupReport UsernsModel::CleanUp(const std::vector<std::string>& pods,
-                                                Timestamp token) {
+CleanUpReport UsernsModel::CleanUp(const std::vector<std::string>& pods, Timestamp token) {
   std::map<std::string, Timestamp> stamps;
   for (const auto& [uid, mapping] : mappings_) stamps[uid] = mapping.stamp;
   for (const auto& [uid, held] : held_) {
     if (!uid.empty()) stamps[uid] = std::max(stamps[uid], *held.since);
   }
-  UserNamespaceCleanupReport report;
+  CleanUpReport report;
   report.examined = stamps.size();
   for (const auto& [uid, stamp] : stamps) {
     if (std::find(pods.begin(), pods.end(), uid) != pods.end()) {
@@ -129,9 +128,9 @@ UserNamespaceCleanupReport UsernsModel::CleanUp(const std::vector<std::string>& 
   return report;
 }
 
-UserNamespaceReport UsernsModel::Open(const UserNamespaceOptions& options, const DrawnPods* pods) {
+IdMappingReport UsernsModel::Open(const UserNamespaceOptions& options, const DrawnPods* pods) {
   options_ = options;
-  UserNamespaceReport report;
+  IdMappingReport report;
   if (pods != nullptr) {
     std::map<std::string, HostIdRange> candidates;
     for (const auto& [uid, file] : *pods) Look(uid, file, report, candidates);
@@ -154,8 +153,7 @@ void UsernsModel::FailToImport() {
 }
 
 void UsernsModel::Look(const std::string& pod_uid, const DrawnUsernsFile& file,
-                       UserNamespaceReport& report,
-                       std::map<std::string, HostIdRange>& candidates) {
+                       IdMappingReport& report, std::map<std::string, HostIdRange>& candidates) {
   ++report.files_seen;
   const auto mapping = mappings_.find(pod_uid);
   const auto held = held_.find(pod_uid);
@@ -181,7 +179,7 @@ void UsernsModel::Look(const std::string& pod_uid, const DrawnUsernsFile& file,
 }
 
 void UsernsModel::Take(const std::map<std::string, HostIdRange>& candidates,
-                       UserNamespaceReport& report) {
+                       IdMappingReport& report) {
   std::set<std::string> refused;
   for (const auto& [uid, range] : candidates) {
     for (const auto& [other, theirs] : mappings_) {
@@ -208,7 +206,7 @@ void UsernsModel::Take(const std::map<std::string, HostIdRange>& candidates,
 }
 
 void UsernsModel::Hold(const std::string& pod_uid, const std::vector<HostIdRange>& ranges,
-                       UserNamespaceReport& report) {
+                       IdMappingReport& report) {
   ++report.held;
   report.problems.emplace_back();
   const bool is_new = !held_.contains(pod_uid);
@@ -230,9 +228,9 @@ void UsernsModel::Hold(const std::string& pod_uid, const std::vector<HostIdRange
   }
 }
 
-std::string UsernsModel::Settle(const std::vector<HeldPod>& held) {
+std::string UsernsModel::Settle(const std::vector<QuarantinedPod>& held) {
   if (held.size() != held_.size()) return std::to_string(held.size()) + " held pods";
-  for (const HeldPod& pod : held) {
+  for (const QuarantinedPod& pod : held) {
     const auto found = held_.find(pod.pod_uid);
     if (found == held_.end()) return "pod " + pod.pod_uid + " is held";
     Held& mine = found->second;
@@ -270,7 +268,7 @@ bool UsernsModel::MayBeTaken(HostIdRange range, const std::string& by_others_tha
 std::vector<HostIdRange> UsernsModel::PoolRanges() const {
   std::vector<HostIdRange> ranges;
   if (!options_.enabled) return ranges;
-  const UserNamespacePool& pool = options_.pool;
+  const IdPool& pool = options_.pool;
   for (std::uint64_t at = 0; at < pool.id_count; at += pool.ids_per_pod) {
     const HostIdRange range{pool.first_id + at, pool.ids_per_pod};
     if (MayBeHandedOut(range)) ranges.push_back(range);
@@ -279,7 +277,7 @@ std::vector<HostIdRange> UsernsModel::PoolRanges() const {
 }
 
 PoolRelation UsernsModel::RelationOf(const Mapping& mapping) const {
-  const UserNamespacePool& pool = options_.pool;
+  const IdPool& pool = options_.pool;
   if (!options_.enabled) return PoolRelation::kInPool;
   if (mapping.range.length != pool.ids_per_pod) return PoolRelation::kOtherLength;
   return Within(mapping.range, {pool.first_id, pool.id_count}) ? PoolRelation::kInPool
@@ -291,8 +289,8 @@ bool UsernsModel::Refuses() const {
                      [](const auto& held) { return held.second.ranges.empty(); });
 }
 
-UserNamespaceStatistics UsernsModel::Statistics() const {
-  UserNamespaceStatistics statistics;
+PoolUse UsernsModel::StoreCounts() const {
+  PoolUse statistics;
   statistics.enabled = options_.enabled;
   statistics.pool = options_.pool;
   statistics.allocations = mappings_.size();
@@ -316,8 +314,8 @@ UserNamespaceStatistics UsernsModel::Statistics() const {
   return statistics;
 }
 
-std::vector<UserNamespaceAllocation> UsernsModel::List() const {
-  std::vector<UserNamespaceAllocation> list;
+std::vector<PodMapping> UsernsModel::List() const {
+  std::vector<PodMapping> list;
   for (const auto& [uid, mapping] : mappings_) {
     list.push_back({uid, static_cast<std::uint32_t>(mapping.range.first),
                     static_cast<std::uint32_t>(mapping.range.length), mapping.created,

@@ -60,29 +60,29 @@ class UsernsModel {
   std::optional<bool> Release(const std::string& pod_uid);
   // nullopt: done.
   std::optional<ErrorCode> Adopt(const std::string& pod_uid, HostIdRange range);
-  UserNamespaceCleanupReport CleanUp(const std::vector<std::string>& pods, Timestamp token);
+  CleanUpReport CleanUp(const std::vector<std::string>& pods, Timestamp token);
   bool ReleaseLost() { return held_.erase("") > 0; }
 
   // `pods`: the files in the directory that the store is opened with; null: opened without one.
-  UserNamespaceReport Open(const UserNamespaceOptions& options, const DrawnPods* pods);
+  IdMappingReport Open(const UserNamespaceOptions& options, const DrawnPods* pods);
   // An opening that could not read the directory.
   void FailToImport();
 
   // Whether a pod of unknown range stands in the way of new ones.
   bool Refuses() const;
-  UserNamespaceStatistics Statistics() const;
-  std::vector<UserNamespaceAllocation> List() const;
+  PoolUse StoreCounts() const;
+  std::vector<PodMapping> List() const;
 
   // Takes over since when each pod is held if that was not sure. What is wrong; "": nothing.
-  std::string Settle(const std::vector<HeldPod>& held);
+  std::string Settle(const std::vector<QuarantinedPod>& held);
 
  private:
   bool MayBeTaken(HostIdRange range, const std::string& by_others_than) const;
   void Hold(const std::string& pod_uid, const std::vector<HostIdRange>& ranges,
-            UserNamespaceReport& report);
-  void Look(const std::string& pod_uid, const DrawnUsernsFile& file, UserNamespaceReport& report,
+            IdMappingReport& report);
+  void Look(const std::string& pod_uid, const DrawnUsernsFile& file, IdMappingReport& report,
             std::map<std::string, HostIdRange>& candidates);
-  void Take(const std::map<std::string, HostIdRange>& candidates, UserNamespaceReport& report);
+  void Take(const std::map<std::string, HostIdRange>& candidates, IdMappingReport& report);
   PoolRelation RelationOf(const Mapping& mapping) const;
   std::vector<HostIdRange> PoolRanges() const;
 

@@ -112,19 +112,19 @@ ImagePullCredentials CredentialsOf(const json& value) {
   return credentials;
 }
 
-std::vector<ImageOnNode> ImagesOf(const json& object, const char* field) {
-  std::vector<ImageOnNode> images;
+std::vector<ListedImage> ImagesOf(const json& object, const char* field) {
+  std::vector<ListedImage> images;
   for (const json& value : ArrayOf(object, field)) {
-    images.push_back(value.is_string() ? ImageOnNode{.id = value.get<std::string>()}
+    images.push_back(value.is_string() ? ListedImage{.id = value.get<std::string>()}
                                        : ImageOf(value));
   }
   return images;
 }
 
-ImageOnNode ImageOf(const json& value) {
+ListedImage ImageOf(const json& value) {
   RequireOnly(value,
               {"id", "repoTags", "repoDigests", "handler", "pinned", "imported", "moreDigests"});
-  ImageOnNode image{.id = StringOr(value, "id", ""),
+  ListedImage image{.id = StringOr(value, "id", ""),
                     .repo_tags = StringsOf(value, "repoTags"),
                     .repo_digests = StringsOf(value, "repoDigests"),
                     .runtime_handler = StringOr(value, "handler", ""),

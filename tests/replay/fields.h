@@ -33,8 +33,8 @@ std::vector<ImagePullSecret> SecretsOf(const nlohmann::json& object, const char*
 ImagePullServiceAccount ServiceAccountOf(const nlohmann::json& value);
 ImagePullCredentials CredentialsOf(const nlohmann::json& value);
 // Each {id, repoTags, repoDigests, handler, pinned, moreDigests (how many)}, or an ID alone.
-std::vector<ImageOnNode> ImagesOf(const nlohmann::json& object, const char* field);
-ImageOnNode ImageOf(const nlohmann::json& value);
+std::vector<ListedImage> ImagesOf(const nlohmann::json& object, const char* field);
+ListedImage ImageOf(const nlohmann::json& value);
 
 // Compact, any bytes.
 std::string Text(const nlohmann::json& value);

@@ -119,9 +119,9 @@ PullFailure FailureOf(const json& line) {
   throw MalformedLine("\"" + how + "\" is no way in which a pull ends");
 }
 
-ProofChecker CheckerOf(const json& line) {
+VerifiedBy CheckerOf(const json& line) {
   const std::string checker = StringOf(line, "checker");
-  return checker.empty() ? ProofChecker::kUnknown : Valid(ParseProofChecker(checker));
+  return checker.empty() ? VerifiedBy::kUnknown : Valid(ParseVerifiedBy(checker));
 }
 
 // One node under one set of rules.
@@ -339,16 +339,16 @@ class Node {
   }
   json Open(const json& line) {
     Close();
-    OpenOptions options{.directory = scratch_ / "store",
-                        .witness = Witness::At(scratch_ / "witness")};
+    NodeStoreOptions options{.directory = scratch_ / "store",
+                             .witness = Witness::At(scratch_ / "witness")};
     if (line.contains("rules")) rules_ = Valid(ParseRules(RequireString(line, "rules")));
     options.rules = rules_;
     if (line.contains("policy")) {
       const auto scope = FlagOf(line, "preloadedOnly") ? AllowlistScope::kPreloadedOnly
                                                        : AllowlistScope::kAnyImage;
-      policy_ = Valid(
-          VerificationPolicy::Make(Valid(ParseVerificationMode(RequireString(line, "policy"))),
-                                   StringsOf(line, "allow"), scope));
+      policy_ =
+          Valid(VerificationPolicy::Make(Valid(ParseVerification(RequireString(line, "policy"))),
+                                         StringsOf(line, "allow"), scope));
     }
     if (line.contains("registryProves")) {
       std::vector<ProofRule> rules;
@@ -407,12 +407,12 @@ class Node {
 
   json MigrateTo(const json& line) {
     Close();
-    const auto migrated = Migrate({.directory = scratch_ / "store",
-                                   .to = line.at("to").get<std::uint32_t>(),
-                                   .accept_loss = true,
-                                   .clock = clock_.AsClock(),
-                                   .boot_clock = clock_.AsBootClock(),
-                                   .map_bytes = kMapBytes});
+    const auto migrated = MigrateStore({.directory = scratch_ / "store",
+                                        .to = line.at("to").get<std::uint32_t>(),
+                                        .accept_loss = true,
+                                        .clock = clock_.AsClock(),
+                                        .boot_clock = clock_.AsBootClock(),
+                                        .map_bytes = kMapBytes});
     if (!migrated) return AsJson(migrated.error());
     json answer{{"to", migrated->to}};
     for (const std::string& loss : migrated->losses) {
@@ -423,16 +423,16 @@ class Node {
   json PutBack(const json& line) {
     Close();
     const auto schema = line.value("schema", kNewestSchema);
-    const auto backups = Valid(ListBackups(scratch_ / "store"));
+    const auto backups = Valid(BackupsOf(scratch_ / "store"));
     const auto newest = std::find_if(backups.begin(), backups.end(), [&](const Backup& backup) {
       return backup.schema_version == schema;
     });
     if (newest == backups.end()) throw MalformedLine("there is no backup of that schema");
-    const auto restored = Restore({.directory = scratch_ / "store",
-                                   .backup = newest->path,
-                                   .clock = clock_.AsClock(),
-                                   .boot_clock = clock_.AsBootClock(),
-                                   .map_bytes = kMapBytes});
+    const auto restored = RestoreStore({.directory = scratch_ / "store",
+                                        .backup = newest->path,
+                                        .clock = clock_.AsClock(),
+                                        .boot_clock = clock_.AsBootClock(),
+                                        .map_bytes = kMapBytes});
     if (!restored) return AsJson(restored.error());
     return {{"records", restored->records},
             {"withoutCredentials", restored->records_without_credentials}};
@@ -601,7 +601,7 @@ class Node {
   }
 
   json Prune(const json& line) {
-    const std::vector<ImageOnNode> images = ImagesOf(line, "inUse");
+    const std::vector<ListedImage> images = ImagesOf(line, "inUse");
     if (line.contains("until")) {
       return AsJson(store_->PruneBefore(images, RequireTime(line, "until"), options_));
     }

@@ -103,9 +103,9 @@ class RecordPlayer final : public Player {
 
     const testing::MemoryDir scratch;
     testing::WriteRecordFile(scratch / "kubelet", folder, key, content);
-    OpenOptions options{.directory = scratch / "store", .witness = Witness::None()};
+    NodeStoreOptions options{.directory = scratch / "store", .witness = Witness::None()};
     options.rules = Rules::kKubelet;
-    options.policy = testing::MakePolicy(VerificationMode::kNeverVerify);
+    options.policy = testing::MakePolicy(Verification::kNeverVerify);
     options.kubelet_directory = scratch / "kubelet";
     const std::string what = folder + ", " + name;
     const Result<std::unique_ptr<NodeStore>> opened = NodeStore::Open(std::move(options));
@@ -149,9 +149,9 @@ class RecordPlayer final : public Player {
   }
 
   static bool Quarantined(NodeStore& store, QuarantineKind kind, const std::string& key) {
-    const std::vector<QuarantineEntry> entries = Must(store.ListQuarantine());
+    const std::vector<QuarantinedFile> entries = Must(store.ListQuarantine());
     const std::string sha256 = testing::Sha256Hex(key);
-    return std::any_of(entries.begin(), entries.end(), [&](const QuarantineEntry& entry) {
+    return std::any_of(entries.begin(), entries.end(), [&](const QuarantinedFile& entry) {
       return entry.kind == kind && entry.sha256 == sha256;
     });
   }

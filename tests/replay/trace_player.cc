@@ -49,17 +49,17 @@ class TracePlayer final : public Player {
  private:
   void Open(const json& line, Log& log) {
     RequireOnly(line, {"op", "at", "policy", "allow", "onNode"});
-    const Result<VerificationMode> mode = ParseVerificationMode(RequireString(line, "policy"));
+    const Result<Verification> mode = ParseVerification(RequireString(line, "policy"));
     if (!mode) throw MalformedLine(mode.error().ToString());
     const Result<VerificationPolicy> policy =
         VerificationPolicy::Make(*mode, StringsOf(line, "allow"));
     if (!policy) throw MalformedLine(policy.error().ToString());
-    std::vector<ImageOnNode> images = ImagesOf(line, "onNode");
+    std::vector<ListedImage> images = ImagesOf(line, "onNode");
 
     if (store_) Expect(store_->Close(), "close", log);
     store_.reset();
-    OpenOptions options{.directory = scratch_ / "store",
-                        .witness = Witness::At(scratch_ / "witness")};
+    NodeStoreOptions options{.directory = scratch_ / "store",
+                             .witness = Witness::At(scratch_ / "witness")};
     options.rules = Rules::kKubelet;
     options.policy = *policy;
     options.images_on_node = std::move(images);

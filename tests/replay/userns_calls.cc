@@ -25,21 +25,21 @@ json Shown(const UserNamespace& got) {
   return InBlocks(got.uids.front().host_id, got.uids.front().length);
 }
 
-json Shown(const UserNamespaceAllocation& allocation) {
+json Shown(const PodMapping& allocation) {
   constexpr const char* kRelations[] = {"", ", outside the pool", ", of another length"};
   return allocation.pod_uid + ": " + InBlocks(allocation.host_id, allocation.length) +
          kRelations[static_cast<std::size_t>(allocation.relation)];
 }
 
-json Shown(const HeldPod& held) {
+json Shown(const QuarantinedPod& held) {
   json ranges = json::array();
   for (const HostIdRange& range : held.ranges) {
     ranges.push_back(InBlocks(range.first, range.length));
   }
-  return {{"pod", held.pod_uid}, {"kind", HeldKindName(held.kind)}, {"ranges", ranges}};
+  return {{"pod", held.pod_uid}, {"kind", PodQuarantineKindName(held.kind)}, {"ranges", ranges}};
 }
 
-json Shown(const UserNamespaceStatistics& statistics) {
+json Shown(const PoolUse& statistics) {
   return {{"ranges", statistics.ranges},
           {"used", statistics.used},
           {"free", statistics.free},
@@ -49,7 +49,7 @@ json Shown(const UserNamespaceStatistics& statistics) {
           {"otherLength", statistics.other_length}};
 }
 
-json Shown(const UserNamespaceCleanupReport& report) {
+json Shown(const CleanUpReport& report) {
   return {{"examined", report.examined},
           {"released", report.released_pods},
           {"keptInLists", report.kept_in_lists},
@@ -119,7 +119,7 @@ std::optional<json> CallUserNamespaces(NodeStore& store, const std::string& op, 
   return std::nullopt;
 }
 
-UserNamespacePool PoolOf(const json& value) {
+IdPool PoolOf(const json& value) {
   return {value.at(0).get<std::uint64_t>() * kIdsPerBlock,
           value.at(1).get<std::uint64_t>() * kIdsPerBlock,
           value.at(2).get<std::uint64_t>() * kIdsPerBlock, 1};

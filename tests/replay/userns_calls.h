@@ -26,7 +26,7 @@ std::optional<nlohmann::json> CallUserNamespaces(NodeStore& store, const std::st
                                                  const ChangeOptions& options);
 
 // [first block, blocks, blocks a pod].
-UserNamespacePool PoolOf(const nlohmann::json& value);
+IdPool PoolOf(const nlohmann::json& value);
 // As a kubelet writes it, for this range of blocks.
 std::string UsernsFileOf(std::uint64_t block, std::uint64_t blocks);
 

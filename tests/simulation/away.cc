@@ -41,11 +41,11 @@ void NodeLife::DiskGoes() {
   if (mode_ != Mode::kWaybill || distrusted_ || gap_open_ || !away_.empty()) return;
   ListNow();
   if (left_ > 0) return;
-  const std::vector<LedgerEntry> ledger = Must(store_->ListLedger(), "ListLedger");
+  const std::vector<PreloadedImage> ledger = Must(store_->ListLedger(), "ListLedger");
   const bool all = scenario_.most_remembered > 0 || draw_.OneIn(3);
   for (const ContentIndex content : runtime_.Contents()) {
     if (runtime_.IsPinned(content) || !(all || draw_.OneIn(2))) continue;
-    const auto entry = std::find_if(ledger.begin(), ledger.end(), [&](const LedgerEntry& one) {
+    const auto entry = std::find_if(ledger.begin(), ledger.end(), [&](const PreloadedImage& one) {
       return one.image_ref.ends_with(world_.content(content).hex);
     });
     Log(content, NameOf(content) + " is away, with its disk");
@@ -93,15 +93,15 @@ void NodeLife::SpeakOfAway() {
     if (away.entry) CloseAway(content, {.image_ref = id}, *away.entry);
     return;
   }
-  const ImageOnNode entry{
+  const ListedImage entry{
       .id = id, .repo_tags = away.image.tags, .repo_digests = away.image.digests};
   Must(store_->AddToLedger(entry, "operator", "ours"), "AddToLedger");
-  away.entry = LedgerEntry{.image_ref = id, .source = "operator"};
+  away.entry = PreloadedImage{.image_ref = id, .source = "operator"};
   truth_.CalledPreloaded(content, NextStep());
   Log(content, "an operator says that it is preloaded, while it is away");
 }
 
-void NodeLife::CloseAway(ContentIndex content, const ImageCopy& copy, const LedgerEntry& entry) {
+void NodeLife::CloseAway(ContentIndex content, const ImageCopy& copy, const PreloadedImage& entry) {
   bool taken = Broken(Breakage::kClosingsUntold);
   if (!taken) {
     taken = IsPresumed(entry) && draw_.OneIn(2)

@@ -78,16 +78,16 @@ void NodeLife::AskWithFormer(std::size_t tenant) {
   }
 }
 
-void NodeLife::CountForgotten(const ForgetReport& report) {
+void NodeLife::CountForgotten(const RevokeReport& report) {
   ++figures_.forgettings;
   figures_.forgotten += report.secrets + report.service_accounts + report.node_pods;
 }
 
 void NodeLife::Forget(const Revocation& what) {
-  ForgetReport report;
+  RevokeReport report;
   report.stored = true;
   if (!Broken(Breakage::kForgettingUntold)) {
-    std::optional<ForgetReport> dry;
+    std::optional<RevokeReport> dry;
     if (draw_.OneIn(4)) dry = Must(store_->Forget(what, {.dry_run = true}), "Forget, a dry run");
     Revocation told = what;
     if (Broken(Breakage::kOtherHashForgotten)) {
@@ -100,7 +100,7 @@ void NodeLife::Forget(const Revocation& what) {
       }
     }
     report = Must(store_->Forget(told), "Forget");
-    const auto numbers = [](const ForgetReport& one) {
+    const auto numbers = [](const RevokeReport& one) {
       return std::tuple(one.records, one.secrets, one.service_accounts, one.equal_hashes,
                         one.stored);
     };
@@ -183,7 +183,7 @@ void NodeLife::ForgetImage(ContentIndex content) {
   const ImageCopy copy{
       .image_ref = draw_.From(spellings),
       .runtime_handler = scenario_.runtime_handlers && draw_.OneIn(3) ? "kata" : ""};
-  ForgetReport report;
+  RevokeReport report;
   report.stored = true;
   if (!Broken(Breakage::kForgettingUntold)) {
     report = Must(store_->ForgetImage(copy), "ForgetImage");
@@ -237,7 +237,7 @@ void NodeLife::ReconcileSoon() {
     const bool is_older = telling->token.commit < last_truth_;
     const bool is_empty =
         telling->existing.secrets.empty() && telling->existing.service_accounts.empty();
-    const Result<ReconcileReport> report =
+    const Result<RevokeMissingReport> report =
         store_->Reconcile(telling->existing, telling->token, {.allow_empty = is_empty});
     if (is_older) {
       if (report || report.error().code != ErrorCode::kInvalidArgument) {
@@ -277,7 +277,7 @@ void NodeLife::DrawAges() {
 }
 
 // The store remembers them, but another one may be there now.
-void NodeLife::LimitAges(OpenOptions& options) {
+void NodeLife::LimitAges(NodeStoreOptions& options) {
   if (!scenario_.ages) return;
   // By a clock that is wrong more is past its age than that.
   if (!scenario_.wrong_clocks && draw_.OneIn(10)) DrawAges();

@@ -63,7 +63,7 @@ void NodeLife::LookAtPulls(Listing& listing) {
   if (!scenario_.tells_quiet || runtime_.kind() != RuntimeKind::kContainerd) return;
   const BootTime now = machine_->Now();
   std::vector<BootTime> ends;
-  for (const OpenPull& pull : Must(store_->ListOpenPulls(), "ListOpenPulls")) {
+  for (const UnresolvedPull& pull : Must(store_->ListOpenPulls(), "ListOpenPulls")) {
     if (pull.ended && pull.ended_at.boot_id == now.boot_id) ends.push_back(pull.ended_at);
   }
   if (ends.empty()) return;
@@ -90,7 +90,7 @@ void NodeLife::LookAtPulls(Listing& listing) {
   const auto has = [&](const std::string& name, const std::string& target) {
     listing.containerd.push_back({.name = name, .target = target});
   };
-  for (const ImageOnNode& image : runtime_.List()) {
+  for (const ListedImage& image : runtime_.List()) {
     const std::string& target = world_.content(*runtime_.Resolve(image.id)).top_digest();
     has(image.id, target);
     for (const std::string& tag : image.repo_tags) has(tag, target);
@@ -103,10 +103,10 @@ void NodeLife::LookAtPulls(Listing& listing) {
   }
 }
 
-std::vector<ImageOnNode> NodeLife::Listed() const {
-  std::vector<ImageOnNode> images = runtime_.List();
+std::vector<ListedImage> NodeLife::Listed() const {
+  std::vector<ListedImage> images = runtime_.List();
   if (Broken(Breakage::kImportedAlways)) {
-    for (ImageOnNode& image : images) image.imported = true;
+    for (ListedImage& image : images) image.imported = true;
   }
   return images;
 }
@@ -124,7 +124,7 @@ void NodeLife::Take(Listing& listing) {
 
 // A filter: some images are not listed.
 void NodeLife::LeaveOut(Listing& listing) {
-  std::erase_if(listing.images, [&](const ImageOnNode& image) {
+  std::erase_if(listing.images, [&](const ListedImage& image) {
     if (image.pinned || !draw_.OneIn(3)) return false;
     listing.listed.erase(*runtime_.Resolve(image.id));
     return true;
@@ -156,7 +156,7 @@ void NodeLife::Observe(const Listing& listing, bool complete) {
       token.commit < newest_token_.commit ||
       (token.commit == newest_token_.commit && token.drawn.boot_id == newest_token_.drawn.boot_id &&
        token.drawn.nanoseconds < newest_token_.drawn.nanoseconds);
-  const Result<ObserveReport> report =
+  const Result<ClassifyReport> report =
       store_->ObserveImages({.images = listing.images,
                              .token = listing.token,
                              .complete = complete,
@@ -181,7 +181,7 @@ void NodeLife::Observe(const Listing& listing, bool complete) {
   if (!judged && !distrusted_ && !gap_open_) {
     Fail("no image is judged: " + report->not_judged_because, std::nullopt);
   }
-  for (const JudgedImage& image : report->judged) {
+  for (const ClassifiedImage& image : report->judged) {
     const std::optional<ContentIndex> content = runtime_.Resolve(image.image_ref);
     if (!content) continue;
     Log(content,
@@ -211,14 +211,14 @@ void NodeLife::Observe(const Listing& listing, bool complete) {
 // Those that run are ours; none that ended stays longer than it must, unless the list left an image
 // to a later one.
 void NodeLife::CheckOpenPulls(const ListToken& token, bool any_left) {
-  const std::vector<OpenPull> pulls = Must(store_->ListOpenPulls(), "ListOpenPulls");
+  const std::vector<UnresolvedPull> pulls = Must(store_->ListOpenPulls(), "ListOpenPulls");
   figures_.open_pulls_most = std::max(figures_.open_pulls_most, pulls.size());
   std::multiset<std::string> ours;
   for (const auto& [number, pull] : pulls_) {
     if (pull->attached && pull->has_intent) ours.insert(pull->question.image);
   }
   std::multiset<std::string> running;
-  for (const OpenPull& pull : pulls) {
+  for (const UnresolvedPull& pull : pulls) {
     if (pull.state == PullState::kRunning) {
       running.insert(pull.image);
       continue;

@@ -137,7 +137,7 @@ void NodeLife::Fail(const std::string& what, std::optional<ContentIndex> content
   }
   if (content) text += "\n  truth: " + truth_.Describe(*content);
   if (content && runtime_.Has(*content)) {
-    const ImageOnNode entry = runtime_.Entry(*content);
+    const ListedImage entry = runtime_.Entry(*content);
     text += "\n  listed as " + entry.id;
     for (const auto* names : {&entry.repo_tags, &entry.repo_digests}) {
       for (const std::string& name : *names) text += "\n    " + name;

@@ -89,7 +89,7 @@ class NodeLife {
   // --- questions.cc: pods ask ---
   void AskSomething();
   void AskOutOfTurn();
-  void AskAbout(const ImageOnNode& entry, const Pod& pod);
+  void AskAbout(const ListedImage& entry, const Pod& pod);
   void Ask(const Question& question);
   EnsureOutcome Ensure(const Question& question, std::optional<ContentIndex> present);
   Question SomeQuestion();
@@ -134,7 +134,7 @@ class NodeLife {
   struct Listing {
     ListToken token;
     Step token_step = 0;
-    std::vector<ImageOnNode> images;
+    std::vector<ListedImage> images;
     std::set<ContentIndex> contents;  // on the node then
     std::set<ContentIndex> listed;    // of these, in `images`
     std::optional<BootTime> quiet_until;
@@ -146,7 +146,7 @@ class NodeLife {
   void ListNow();
   Listing BeginListing();
   void LookAtPulls(Listing& listing);
-  std::vector<ImageOnNode> Listed() const;
+  std::vector<ListedImage> Listed() const;
   void Take(Listing& listing);
   void LeaveOut(Listing& listing);
   bool MisleadOnce(const Listing& listing);
@@ -162,7 +162,7 @@ class NodeLife {
   // The process ends, and so do the pulls that it waits for.
   void StopProcess();
   void Open(Mode mode, bool continues_pulls = false);
-  void DescribeStart(const RecoveryReport& report);
+  void DescribeStart(const OpeningReport& report);
   void HandOver();
   void Reboot();
   void LoseStore();
@@ -170,8 +170,8 @@ class NodeLife {
   void ClearDistrust();
   void HaveGap();
   void LeaveKubeletAlone();
-  void TakeKubeletOver(OpenOptions& options) const;
-  void TookKubeletOver(const RecoveryReport& report);
+  void TakeKubeletOver(NodeStoreOptions& options) const;
+  void TookKubeletOver(const OpeningReport& report);
   void EndGap();
   void GapClosed();
   // What pulls that the store never saw may still bring comes from now on.
@@ -188,7 +188,7 @@ class NodeLife {
   void DiskGoes();
   void DiskComesBack();
   void SpeakOfAway();
-  void CloseAway(ContentIndex content, const ImageCopy& copy, const LedgerEntry& entry);
+  void CloseAway(ContentIndex content, const ImageCopy& copy, const PreloadedImage& entry);
   void MistakeTheTime();
   void SetWrongTime();
   void PutTheClockRight(Millis after);
@@ -214,13 +214,13 @@ class NodeLife {
   // Pods that show it ask about what is on the node.
   void AskWithHash(std::size_t tenant, const std::string& hash);
   void ForgetImage(ContentIndex content);
-  void CountForgotten(const ForgetReport& report);
+  void CountForgotten(const RevokeReport& report);
   // Pods that have it still ask about what is on the node.
   void AskWithFormer(std::size_t tenant);
   ExistingCredentials WhatExists() const;
   void ReconcileSoon();
   void DrawAges();
-  void LimitAges(OpenOptions& options);
+  void LimitAges(NodeStoreOptions& options);
 
   // --- node_life.cc ---
   void Log(std::optional<ContentIndex> content, std::string text);
@@ -270,7 +270,7 @@ class NodeLife {
   bool listed_since_start_ = false;
   Millis last_list_on_a_miss_ = -kDay;
   ListToken newest_token_;  // of the newest list that was observed, in this process
-  std::optional<std::vector<ImageOnNode>> old_list_;
+  std::optional<std::vector<ListedImage>> old_list_;
   // Those that run or may still bring something, by their numbers.
   std::map<std::uint64_t, PullPointer> pulls_;
   std::uint64_t next_pull_ = 1;
@@ -301,7 +301,7 @@ class NodeLife {
   std::uint64_t left_ = 0;
   struct Away {
     Runtime::Image image;
-    std::optional<LedgerEntry> entry;
+    std::optional<PreloadedImage> entry;
   };
   std::map<ContentIndex, Away> away_;
   Millis last_storm_ = 0;

@@ -103,7 +103,7 @@ void NodeLife::Operate() {
     return;
   }
   Log(content, "an operator says that it is preloaded");
-  ImageOnNode entry = runtime_.Entry(content);
+  ListedImage entry = runtime_.Entry(content);
   if (draw_.OneIn(2)) entry.id = world_.content(content).hex;
   Must(store_->AddToLedger(entry, "operator", "ours"), "AddToLedger");
   truth_.CalledPreloaded(content, NextStep());

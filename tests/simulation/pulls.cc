@@ -67,7 +67,7 @@ void NodeLife::StartPull(const Question& question) {
 
 void NodeLife::DrawTerms(Pull& pull, bool mirrored) {
   if (scenario_.percent_mirrored > 0) {
-    pull.terms.checker = mirrored ? ProofChecker::kMirror : ProofChecker::kRegistry;
+    pull.terms.checker = mirrored ? VerifiedBy::kMirror : VerifiedBy::kRegistry;
   }
   if (scenario_.percent_ending > 0 && Percent(draw_, scenario_.percent_ending)) {
     pull.terms.good_until =
@@ -212,7 +212,7 @@ void NodeLife::Succeed(const PullPointer& pull) {
   }
   Proof proof = pull->anonymous ? Proof{.anonymous = true} : pull->proof;
   // It proved nothing.
-  if (pull->terms.checker == ProofChecker::kMirror) proof = {};
+  if (pull->terms.checker == VerifiedBy::kMirror) proof = {};
   truth_.Proven(content,
                 {std::string(*ImageName(pull->question.image)),
                  std::string(pull->question.pod.runtime_handler)},
@@ -239,7 +239,7 @@ void NodeLife::RecordSuccess(const Pull& pull, ContentIndex content) {
   const std::string ref = runtime_.PullRef(content, *pull.name);
   PullResult result;
   result.terms = pull.terms;
-  if (Broken(Breakage::kMirrorsUntold)) result.terms.checker = ProofChecker::kRegistry;
+  if (Broken(Breakage::kMirrorsUntold)) result.terms.checker = VerifiedBy::kRegistry;
   if (Broken(Breakage::kEndsUntold)) result.terms.good_until.reset();
   if (names_pulls_) result.pull = pull.id;
   if (passes_entries_ && runtime_.Has(content)) result.image = runtime_.Entry(content);

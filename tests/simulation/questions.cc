@@ -258,12 +258,12 @@ void NodeLife::Ask(const Question& question) {
 // Another pod asks about an image on the node, by any spelling that the runtime might use.
 void NodeLife::AskOutOfTurn() {
   if (mode_ != Mode::kWaybill || runtime_.size() == 0) return;
-  const ImageOnNode& entry = draw_.From(runtime_.List());
+  const ListedImage& entry = draw_.From(runtime_.List());
   AskAbout(entry, SomePod(draw_.Below(World::kTenants)));
 }
 
-void NodeLife::AskAbout(const ImageOnNode& entry, const Pod& pod) {
-  const std::vector<ImageOnNode>& list = runtime_.List();
+void NodeLife::AskAbout(const ListedImage& entry, const Pod& pod) {
+  const std::vector<ListedImage>& list = runtime_.List();
   const ContentIndex content = *runtime_.Resolve(entry.id);
   const std::string& hex = world_.content(content).hex;
   std::vector<std::string> refs = {hex, "sha256:" + hex};
@@ -271,7 +271,7 @@ void NodeLife::AskAbout(const ImageOnNode& entry, const Pod& pod) {
     // A digest of two images is a spelling of neither.
     bool shared = false;
     const std::string bare = digest.substr(digest.find('@') + 1);
-    for (const ImageOnNode& other : list) {
+    for (const ListedImage& other : list) {
       if (other.id == entry.id) continue;
       for (const std::string& its : other.repo_digests) shared = shared || its.ends_with(bare);
     }

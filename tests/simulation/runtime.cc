@@ -47,7 +47,7 @@ void Runtime::ChangeForms(bool ids_with_prefix, bool pulls_return_repo_digests) 
 }
 
 std::optional<FullName> Runtime::Complete(std::string_view image) const {
-  const std::optional<ImageParts> parts = ParseImage(image);
+  const std::optional<ImageParts> parts = PartsOfImage(image);
   if (!parts || parts->name == "sha256") return std::nullopt;
   FullName full{std::string(parts->name), std::string(parts->tag), std::string(parts->digest)};
   if (!full.digest.empty()) {
@@ -100,7 +100,7 @@ std::string Runtime::PullRef(ContentIndex content, const FullName& name) const {
   return name.repository + "@" + digest;
 }
 
-ImageOnNode Runtime::Entry(ContentIndex content) const {
+ListedImage Runtime::Entry(ContentIndex content) const {
   const Image& image = images_.at(content);
   return {.id = Id(content),
           .repo_tags = image.tags,
@@ -128,7 +128,7 @@ std::vector<std::string> Runtime::RepoDigests(ContentIndex content, const Image&
   return names;
 }
 
-const std::vector<ImageOnNode>& Runtime::List() const {
+const std::vector<ListedImage>& Runtime::List() const {
   if (listed_) return list_;
   list_.clear();
   by_digest_.clear();

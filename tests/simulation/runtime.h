@@ -47,9 +47,9 @@ class Runtime {
   // What PullImage returns.
   std::string PullRef(ContentIndex content, const FullName& name) const;
   // As it is listed. The image must be on the node.
-  ImageOnNode Entry(ContentIndex content) const;
+  ListedImage Entry(ContentIndex content) const;
   // Everything, in the order of the contents.
-  const std::vector<ImageOnNode>& List() const;
+  const std::vector<ListedImage>& List() const;
   std::vector<ContentIndex> Contents() const;
   bool Has(ContentIndex content) const { return images_.contains(content); }
   std::size_t size() const { return images_.size(); }
@@ -87,7 +87,7 @@ class Runtime {
   std::unordered_map<std::string, ContentIndex> by_tag_;
   std::set<std::string> labelled_;  // digests
   mutable bool listed_ = false;
-  mutable std::vector<ImageOnNode> list_;
+  mutable std::vector<ListedImage> list_;
   mutable std::unordered_map<std::string, ContentIndex> by_digest_;  // "repo@digest"
   mutable std::unordered_map<std::string, ContentIndex> by_hex_;
 };

@@ -75,7 +75,7 @@ struct Scenario {
   bool containerd = false;            // in all lives
   bool lists_late = false;  // CRI shows what nobody waits for later than containerd has it
   // What containerd is asked for beside CRI.
-  bool tells_imports = false;  // ImageOnNode::imported
+  bool tells_imports = false;  // ListedImage::imported
   bool tells_quiet = false;    // ImageList::quiet_until
   bool beyond_limits = false;  // now and then what EVIDENCE names as limits
   // Clocks jump far ahead, or have lost their time, and are put right: for one command, for hours,

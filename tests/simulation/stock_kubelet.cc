@@ -70,7 +70,7 @@ void StockKubelet::Write(const ImagePulledRecord& record) {
   testing::WriteRecordFile(directory_, "pulled", record.image_ref, EncodePulledRecord(record));
 }
 
-void StockKubelet::Start(const std::vector<ImageOnNode>& images, Timestamp now) {
+void StockKubelet::Start(const std::vector<ListedImage>& images, Timestamp now) {
   in_flight_.clear();
   if (!directory_.empty()) {
     records_.clear();
@@ -89,7 +89,7 @@ void StockKubelet::Start(const std::vector<ImageOnNode>& images, Timestamp now) 
     }
   }
   for (const std::string& image : std::set(intents_)) {
-    for (const ImageOnNode& entry : images) {
+    for (const ListedImage& entry : images) {
       const auto has = [&](const std::vector<std::string>& names) {
         return std::find(names.begin(), names.end(), image) != names.end();
       };
@@ -206,7 +206,7 @@ const ImagePulledRecord* StockKubelet::Find(const std::string& ref) const {
   return found == records_.end() ? nullptr : &found->second;
 }
 
-bool StockKubelet::Presumes(const ImageOnNode& image) const {
+bool StockKubelet::Presumes(const ListedImage& image) const {
   if (records_.contains(image.id)) return false;
   const auto has_record = [&](const std::string& digest) { return records_.contains(digest); };
   if (std::any_of(image.repo_digests.begin(), image.repo_digests.end(), has_record)) return false;

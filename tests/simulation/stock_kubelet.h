@@ -29,7 +29,7 @@ class StockKubelet {
   explicit StockKubelet(std::filesystem::path directory) : directory_(std::move(directory)) {}
 
   // Another process: it reads the files, and replays intents of what is listed.
-  void Start(const std::vector<ImageOnNode>& images, Timestamp now);
+  void Start(const std::vector<ListedImage>& images, Timestamp now);
   // Whether a pod must prove its credentials, by the default policy. A match is written back.
   Answer Decide(std::string_view image, const std::string& ref, const Proof& proof, Timestamp now);
   void Begin(const std::string& image);
@@ -45,7 +45,7 @@ class StockKubelet {
   // What it has in memory of the ref; nullptr: nothing.
   const ImagePulledRecord* Find(const std::string& ref) const;
   // Whether it takes an image for preloaded.
-  bool Presumes(const ImageOnNode& image) const;
+  bool Presumes(const ListedImage& image) const;
 
  private:
   void Write(const ImagePulledRecord& record);

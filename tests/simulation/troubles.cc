@@ -73,8 +73,8 @@ void NodeLife::Open(Mode mode, bool continues_pulls) {
     Log(std::nullopt, "the kubelet starts");
     return;
   }
-  OpenOptions options{.directory = directory_ / "store",
-                      .witness = Witness::At(directory_ / "witness")};
+  NodeStoreOptions options{.directory = directory_ / "store",
+                           .witness = Witness::At(directory_ / "witness")};
   options.rules = mode == Mode::kWaybill ? Rules::kClosed : Rules::kKubelet;
   options.evidence.short_names =
       runtime_.kind() == RuntimeKind::kCrio && !Broken(Breakage::kShortNamesHaveNoAliases)
@@ -110,7 +110,7 @@ void NodeLife::Open(Mode mode, bool continues_pulls) {
     copied_sequence_ = sequence_;
   }
   store_ = Must(NodeStore::Open(options), "Open");
-  const RecoveryReport& report = store_->recovery_report();
+  const OpeningReport& report = store_->recovery_report();
   newest_token_ = {};
   last_truth_ = 0;
   ReconcileSoon();
@@ -149,7 +149,7 @@ void NodeLife::Open(Mode mode, bool continues_pulls) {
   DescribeStart(report);
 }
 
-void NodeLife::DescribeStart(const RecoveryReport& report) {
+void NodeLife::DescribeStart(const OpeningReport& report) {
   std::string text = fmt::format("the process starts: {} open pulls", report.intents_found);
   if (report.first_start) text += ", a first start";
   if (report.distrustful) text += ", distrustful: " + report.distrust_reason;
@@ -158,7 +158,7 @@ void NodeLife::DescribeStart(const RecoveryReport& report) {
   if (!report.observed) return;
   figures_.judged_preloaded += report.observed->preloaded;
   figures_.judged_closed += report.observed->closed;
-  for (const JudgedImage& image : report.observed->judged) {
+  for (const ClassifiedImage& image : report.observed->judged) {
     if (const std::optional<ContentIndex> content = runtime_.Resolve(image.image_ref)) {
       Log(content, fmt::format("judged at the start: {}, {}",
                                image.preloaded ? "preloaded" : "closed", image.because));
@@ -223,11 +223,11 @@ void NodeLife::LoseFiles() {
     fs::remove(store / "lock.mdb");
     Log(std::nullopt, "an older copy of the store takes its place");
   } else if (backup_ && (scenario_.only_restores || draw_.OneIn(2))) {
-    Must(Restore({.directory = store,
-                  .backup = backup_->path,
-                  .clock = clock_.AsClock(),
-                  .boot_clock = [machine = machine_] { return machine->Now(); },
-                  .map_bytes = kMapBytes}),
+    Must(RestoreStore({.directory = store,
+                       .backup = backup_->path,
+                       .clock = clock_.AsClock(),
+                       .boot_clock = [machine = machine_] { return machine->Now(); },
+                       .map_bytes = kMapBytes}),
          "Restore");
     Log(std::nullopt, "a backup takes the store's place");
   } else if (draw_.OneIn(2)) {
@@ -261,9 +261,9 @@ void NodeLife::ClearDistrust() {
   Log(std::nullopt,
       fmt::format("distrust is cleared{}{}", options.images_on_node ? "" : ", without a list",
                   options.adopt ? ", what is there is adopted" : ""));
-  const ObserveReport report =
+  const ClassifyReport report =
       Must(store_->ClearDistrust("looked at the node", options), "ClearDistrust");
-  for (const JudgedImage& image : report.judged) {
+  for (const ClassifiedImage& image : report.judged) {
     if (const std::optional<ContentIndex> content = runtime_.Resolve(image.image_ref)) {
       Log(content,
           fmt::format("judged: {}, {}", image.preloaded ? "preloaded" : "closed", image.because));
@@ -315,7 +315,7 @@ void NodeLife::LeaveKubeletAlone() {
                   [this] { EndGap(); });
 }
 
-void NodeLife::TakeKubeletOver(OpenOptions& options) const {
+void NodeLife::TakeKubeletOver(NodeStoreOptions& options) const {
   if (Broken(Breakage::kKubeletUnseen)) return;
   options.kubelet_directory = directory_ / "kubelet";
   options.witness = Witness::At(options.kubelet_directory / "image_manager" / "waybill");
@@ -323,7 +323,7 @@ void NodeLife::TakeKubeletOver(OpenOptions& options) const {
 }
 
 // A first take-over believes what the kubelet presumes, and a later one nothing.
-void NodeLife::TookKubeletOver(const RecoveryReport& report) {
+void NodeLife::TookKubeletOver(const OpeningReport& report) {
   kubelet_ran_ = false;
   const bool is_first = scenario_.kubelet_first && !took_over_;
   if (is_first) {

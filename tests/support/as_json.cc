@@ -36,10 +36,10 @@ json Listed(const std::vector<std::string>& values) {
 }
 
 // The names of what was judged so. The report lists the first 1000.
-json Judged(const ObserveReport& report, bool preloaded) {
+json Judged(const ClassifyReport& report, bool preloaded) {
   const std::uint64_t count = preloaded ? report.preloaded : report.closed;
   std::vector<std::string> names;
-  for (const JudgedImage& image : report.judged) {
+  for (const ClassifiedImage& image : report.judged) {
     if (image.preloaded != preloaded) continue;
     if (image.because.empty() || image.image_ref.empty()) return "does not say why";
     names.push_back(image.runtime_handler.empty() ? image.name
@@ -89,7 +89,7 @@ json AsJson(const ImagePullIntent& intent) {
   return Telling({{"image", intent.image}, {"handler", intent.runtime_handler}});
 }
 
-json AsJson(const OpenPull& pull) {
+json AsJson(const UnresolvedPull& pull) {
   return Telling({{"anything", pull.anything},
                   {"image", pull.image},
                   {"handler", pull.runtime_handler},
@@ -97,7 +97,7 @@ json AsJson(const OpenPull& pull) {
                   {"several", pull.several}});
 }
 
-json AsJson(const LedgerEntry& entry) {
+json AsJson(const PreloadedImage& entry) {
   return Telling({{"imageRef", entry.image_ref},
                   {"handler", entry.runtime_handler},
                   {"names", Listed(entry.names)},
@@ -106,7 +106,7 @@ json AsJson(const LedgerEntry& entry) {
                   {"gone", entry.absent_since.has_value()}});
 }
 
-json AsJson(const ObserveReport& report) {
+json AsJson(const ClassifyReport& report) {
   return Telling({{"listed", report.listed},
                   {"repeated", report.repeated},
                   {"notNames", report.not_names},
@@ -183,7 +183,7 @@ json AsJson(const PruneReport& report) {
                   {"preloadedRemoved", report.preloaded_removed}});
 }
 
-json AsJson(const ForgetReport& report) {
+json AsJson(const RevokeReport& report) {
   json object = Telling({{"serviceAccounts", report.service_accounts},
                          {"nodePods", report.node_pods},
                          {"equalHashes", report.equal_hashes}});
@@ -192,7 +192,7 @@ json AsJson(const ForgetReport& report) {
   return object;
 }
 
-json AsJson(const UserNamespaceReport& report) {
+json AsJson(const IdMappingReport& report) {
   std::vector<std::string> off_pool =
       report.off_pool;  // in the order of keys, which a seed decides
   std::sort(off_pool.begin(), off_pool.end());
@@ -206,7 +206,7 @@ json AsJson(const UserNamespaceReport& report) {
                   {"refusedBecause", report.refused_because}});
 }
 
-json AsJson(const RecoveryReport& report) {
+json AsJson(const OpeningReport& report) {
   json observed = OrNull(report.observed);
   // Not where the list says nothing.
   if (report.first_start && !observed.empty()) observed["firstStart"] = true;
@@ -230,7 +230,7 @@ json AsJson(const RecoveryReport& report) {
                   {"quarantineEntries", report.quarantine_entries}});
 }
 
-json AsJson(const Statistics& statistics) {
+json AsJson(const StoreCounts& statistics) {
   return Telling({{"records", statistics.records},
                   {"ofOtherHandlers", statistics.nondefault_handler_records},
                   {"handlers", statistics.runtime_handlers},
@@ -242,14 +242,15 @@ json AsJson(const Statistics& statistics) {
 
 json AsJson(const TrustState& trust) {
   json journal = json::array();
-  for (const TrustEvent& event : trust.journal) {
-    journal.push_back(
-        std::string(TrustActionName(event.action)).append(" ").append(TrustKindName(event.kind)));
+  for (const DegradedEvent& event : trust.journal) {
+    journal.push_back(std::string(DegradedActionName(event.action))
+                          .append(" ")
+                          .append(DegradedKindName(event.kind)));
   }
   return {{"distrustful", trust.distrustful}, {"journal", journal}};
 }
 
-json AsJson(const QuarantineEntry& entry) {
+json AsJson(const QuarantinedFile& entry) {
   return {{"sha256", entry.sha256}, {"reason", entry.reason}};
 }
 

@@ -25,9 +25,9 @@ std::string Words(const Decision& decision, int asked);
 nlohmann::json AsJson(const Error& error);  // {"error":"InvalidArgument","message":…}
 nlohmann::json AsJson(const ImagePulledRecord& record);
 nlohmann::json AsJson(const ImagePullIntent& intent);
-nlohmann::json AsJson(const OpenPull& pull);  // which, not when
-nlohmann::json AsJson(const LedgerEntry& entry);
-nlohmann::json AsJson(const ObserveReport& report);  // names of what was judged, sorted
+nlohmann::json AsJson(const UnresolvedPull& pull);  // which, not when
+nlohmann::json AsJson(const PreloadedImage& entry);
+nlohmann::json AsJson(const ClassifyReport& report);  // names of what was judged, sorted
 nlohmann::json AsJson(const Explanation& explanation);
 nlohmann::json AsJson(const Platform& platform);
 nlohmann::json AsJson(const RuntimeHandler& handler);
@@ -35,13 +35,13 @@ nlohmann::json AsJson(const ManifestDescriptor& manifest);
 nlohmann::json AsJson(const RuntimesReport& report);
 nlohmann::json AsJson(const CollapseReport& report);
 nlohmann::json AsJson(const PruneReport& report);
-nlohmann::json AsJson(const ForgetReport& report);
-nlohmann::json AsJson(const UserNamespaceReport& report);
-nlohmann::json AsJson(const RecoveryReport& report);
+nlohmann::json AsJson(const RevokeReport& report);
+nlohmann::json AsJson(const IdMappingReport& report);
+nlohmann::json AsJson(const OpeningReport& report);
 nlohmann::json AsJson(const TrustState& trust);
 nlohmann::json AsJson(const Metrics& metrics);
-nlohmann::json AsJson(const Statistics& statistics);
-nlohmann::json AsJson(const QuarantineEntry& entry);
+nlohmann::json AsJson(const StoreCounts& statistics);
+nlohmann::json AsJson(const QuarantinedFile& entry);
 inline nlohmann::json AsJson(bool value) { return value; }
 inline nlohmann::json AsJson(const std::string& value) { return value; }
 

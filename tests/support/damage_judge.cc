@@ -35,7 +35,7 @@ std::optional<std::size_t> FirstOpened(const std::vector<bool>& before,
 std::string Describe(const Probe& probe, const Asking& asking) {
   return probe.image + (probe.secrets.empty() ? "" : " by " + probe.secrets[0].namespace_name) +
          (asking.rules == Rules::kClosed ? ", closed rules, " : ", kubelet rules, ") +
-         std::string(VerificationModeName(asking.mode));
+         std::string(VerificationName(asking.mode));
 }
 
 std::string FirstOf(const std::vector<std::string>& findings) {
@@ -95,7 +95,7 @@ class DamageJudge::Worker {
     if (asking.rules == Rules::kClosed) {
       Must(ListAll(*store));
       answers.listed = Ask(*store, judge_.sample_.probes);
-      if (answers.listed == answers.opened && asking.mode != VerificationMode::kAlwaysVerify) {
+      if (answers.listed == answers.opened && asking.mode != Verification::kAlwaysVerify) {
         throw std::runtime_error("the list of the sample store's images opens none");
       }
     }
@@ -152,8 +152,8 @@ class DamageJudge::Worker {
     if (job_.by == OpenedBy::kOwnerWithWitness) WriteOver(witness(), judge_.sample_.witness);
   }
 
-  OpenOptions OptionsFor(const Asking& asking) const {
-    OpenOptions options{.directory = directory(), .witness = Witness::None()};
+  NodeStoreOptions OptionsFor(const Asking& asking) const {
+    NodeStoreOptions options{.directory = directory(), .witness = Witness::None()};
     if (job_.by == OpenedBy::kOwnerWithWitness) options.witness = Witness::At(witness());
     options.rules = asking.rules;
     options.policy = MakePolicy(asking.mode);
@@ -164,7 +164,7 @@ class DamageJudge::Worker {
   }
 
   // Every image that is asked about, by the name that it is asked by first.
-  Result<ObserveReport> ListAll(NodeStore& store) const {
+  Result<ClassifyReport> ListAll(NodeStore& store) const {
     ImageList list;
     std::set<std::string> refs;
     for (const Probe& probe : judge_.sample_.probes) {
@@ -210,7 +210,7 @@ void DamageJudge::Worker::JudgeOwner() {
       Fault(verdicts.failed, "refused: " + store.error().ToString());
       return;
     }
-    const RecoveryReport& report = (*store)->recovery_report();
+    const OpeningReport& report = (*store)->recovery_report();
     if (round == 0) {
       accepted = !report.set_aside && !report.distrustful;
       ++(accepted           ? verdicts.accepted

@@ -29,8 +29,8 @@ const std::string kAppId = Sha('a');
 const std::string kPause = "registry.k8s.io/pause:3.10";
 const std::string kPauseId = Sha('0');
 
-ImageOnNode App() { return {.id = kAppId, .repo_tags = {kApp}, .repo_digests = {kAppByDigest}}; }
-ImageOnNode Pause() {
+ListedImage App() { return {.id = kAppId, .repo_tags = {kApp}, .repo_digests = {kAppByDigest}}; }
+ListedImage Pause() {
   return {
       .id = kPauseId, .repo_tags = {kPause}, .repo_digests = {"registry.k8s.io/pause@" + Sha('e')}};
 }
@@ -44,7 +44,7 @@ class Node {
 
   NodeStore* operator->() { return store_.get(); }
 
-  void Arrives(ImageOnNode image) { images_.push_back(std::move(image)); }
+  void Arrives(ListedImage image) { images_.push_back(std::move(image)); }
   void Passes(std::chrono::seconds time) { clock_.AdvanceSeconds(time.count()); }
 
   // The process that pulls dies, and a new one comes up.
@@ -62,7 +62,7 @@ class Node {
     store_.reset();
   }
   void Boot(Gap gap = Gap::kNo) {
-    OpenOptions options = OptionsIn(scratch_.path(), rules_);
+    NodeStoreOptions options = OptionsIn(scratch_.path(), rules_);
     options.images_on_node = images_;
     options.gap = gap;
     options.clock = clock_.AsClock();
@@ -102,7 +102,7 @@ class Node {
   TempDir scratch_;
   Rules rules_;
   FakeClock clock_;
-  std::vector<ImageOnNode> images_ = {Pause()};
+  std::vector<ListedImage> images_ = {Pause()};
   std::unique_ptr<NodeStore> store_;
 };
 
@@ -172,7 +172,7 @@ Decision StoreLostAndTrusted(Rules rules) {
   node.Succeeds(kApp, kAppId, pull, ProofsOfX());
   node.LosesItsStore();
   Must(node->ClearDistrust("the disk was replaced",
-                           {.images_on_node = std::vector<ImageOnNode>{Pause(), App()}}));
+                           {.images_on_node = std::vector<ListedImage>{Pause(), App()}}));
   return node.Asks(kApp, kAppId);
 }
 
@@ -182,7 +182,7 @@ Decision ArrivesAfterTrust(Rules rules) {
   node.Begins(kApp);
   node.LosesItsStore();
   Must(node->ClearDistrust("the disk was replaced",
-                           {.images_on_node = std::vector<ImageOnNode>{Pause()}}));
+                           {.images_on_node = std::vector<ListedImage>{Pause()}}));
   node.Arrives(App());
   return node.Asks(kApp, kAppId);
 }

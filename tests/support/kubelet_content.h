@@ -56,7 +56,7 @@ inline internal::ExportContent ContentOf(const std::filesystem::path& kubelet_di
   std::sort(content.preloaded.begin(), content.preloaded.end(), by_ref);
   std::sort(content.intents.begin(), content.intents.end());
   std::sort(content.quarantine.begin(), content.quarantine.end(),
-            [](const QuarantineEntry& a, const QuarantineEntry& b) {
+            [](const QuarantinedFile& a, const QuarantinedFile& b) {
               return std::tie(a.kind, a.sha256) < std::tie(b.kind, b.sha256);
             });
   return content;

@@ -27,15 +27,15 @@ constexpr std::string_view kDigest =
 
 ImagePullCredentials TenantX() { return WithSecret(MakeSecret("x", "pull", "uid-x", "hash-x")); }
 
-ImageOnNode Listed(std::string_view ref, std::string tag) {
+ListedImage Listed(std::string_view ref, std::string tag) {
   return {.id = std::string(ref), .repo_tags = {std::move(tag)}};
 }
 
 std::string ByDigest() { return "registry.example.com/x/app@" + std::string(kDigest); }
 
 // The image has arrived: the runtime lists it, beside others. The kubelet makes nothing of that.
-Decision AskedOnArrival(ScratchStore& store, std::string_view image, const ImageOnNode& arrived,
-                        std::vector<ImageOnNode> others = {}) {
+Decision AskedOnArrival(ScratchStore& store, std::string_view image, const ListedImage& arrived,
+                        std::vector<ListedImage> others = {}) {
   ImageList list{.images = std::move(others), .complete = true};
   list.images.push_back(arrived);
   list.token = Must(store->BeginList());
@@ -235,7 +235,7 @@ Decision SuccessForgetsOthers(Rules rules) {
 Decision RuntimeChangesRefs(Rules rules) {
   ScratchStore store(rules);
   store.Pull(kImage, ByDigest(), TenantX());
-  ImageOnNode listed = Listed(kImageRef, std::string(kImage));
+  ListedImage listed = Listed(kImageRef, std::string(kImage));
   listed.repo_digests = {ByDigest()};
   return AskedOnArrival(store, kImage, listed);
 }

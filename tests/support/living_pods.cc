@@ -20,12 +20,12 @@ std::string FaultOfRanges(const NodeStore& store, const std::vector<LivingPod>& 
   const bool refused = !statistics->refused_because.empty();
   for (const LivingPod& pod : living) {
     bool has_it = false;
-    for (const UserNamespaceAllocation& mapping : *mappings) {
+    for (const PodMapping& mapping : *mappings) {
       if (mapping.pod_uid != pod.uid) continue;
       has_it = mapping.host_id == pod.host_id && mapping.length == pod.length;
       if (!has_it) return "pod " + pod.uid + " has another range";
     }
-    const bool is_held = std::any_of(held->begin(), held->end(), [&](const HeldPod& one) {
+    const bool is_held = std::any_of(held->begin(), held->end(), [&](const QuarantinedPod& one) {
       return std::any_of(one.ranges.begin(), one.ranges.end(),
                          [&](HostIdRange range) { return Covers(range, pod); });
     });

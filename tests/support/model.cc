@@ -35,13 +35,13 @@ bool Allowlisted(const ModelPolicy& policy, const KnownImage& image) {
 
 bool Model::PolicyOpens(const KnownImage& image, ImageOrigin origin) const {
   switch (policy_.mode) {
-    case VerificationMode::kNeverVerify:
+    case Verification::kNeverVerify:
       return true;
-    case VerificationMode::kNeverVerifyPreloadedImages:
+    case Verification::kNeverVerifyPreloadedImages:
       return origin == ImageOrigin::kPreloaded;
-    case VerificationMode::kAlwaysVerify:
+    case Verification::kAlwaysVerify:
       return false;
-    case VerificationMode::kNeverVerifyAllowlistedImages:
+    case Verification::kNeverVerifyAllowlistedImages:
       break;
   }
   if (policy_.scope == AllowlistScope::kPreloadedOnly && origin != ImageOrigin::kPreloaded) {
@@ -51,10 +51,10 @@ bool Model::PolicyOpens(const KnownImage& image, ImageOrigin origin) const {
 }
 
 Model::Answer Model::AllowedByPolicy(Reason preloaded) const {
-  const Reason reason =
-      policy_.mode == VerificationMode::kNeverVerify                  ? Reason::kPolicyNeverVerifies
-      : policy_.mode == VerificationMode::kNeverVerifyPreloadedImages ? preloaded
-                                                                      : Reason::kPolicyAllowlisted;
+  const Reason reason = policy_.mode == Verification::kNeverVerify ? Reason::kPolicyNeverVerifies
+                        : policy_.mode == Verification::kNeverVerifyPreloadedImages
+                            ? preloaded
+                            : Reason::kPolicyAllowlisted;
   return {{false, CheckResult::kCredentialPolicyAllowed, reason, false}, {}};
 }
 
@@ -148,7 +148,7 @@ std::optional<Model::Answer> Model::LedgerOpens(const KnownImage& image,
   const auto entry = ledger_.find({ImageOf(asked.first), asked.second});
   if (entry == ledger_.end() || entry->second.absent_since) return std::nullopt;
   bool opens = PolicyOpens(image, ImageOrigin::kPreloaded);
-  if (policy_.mode == VerificationMode::kNeverVerifyAllowlistedImages) {
+  if (policy_.mode == Verification::kNeverVerifyAllowlistedImages) {
     const auto& names = entry->second.names;
     opens = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
       return Allowlisted(policy_, *FindKnownImage(name));

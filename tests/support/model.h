@@ -35,7 +35,7 @@ bool SameCoordinates(const T& a, const T& b) {
 }
 
 struct ModelPolicy {
-  VerificationMode mode = VerificationMode::kNeverVerifyPreloadedImages;
+  Verification mode = Verification::kNeverVerifyPreloadedImages;
   std::vector<std::string> patterns = {};
   AllowlistScope scope = AllowlistScope::kAnyImage;
   std::vector<ProofRule> proofs = {};
@@ -43,8 +43,8 @@ struct ModelPolicy {
 
 // What a store is opened with, beside its policy.
 struct ModelOpening {
-  std::optional<std::vector<ImageOnNode>> images = std::nullopt;
-  std::optional<std::vector<ImageOnNode>> preloaded = std::nullopt;
+  std::optional<std::vector<ListedImage>> images = std::nullopt;
+  std::optional<std::vector<ListedImage>> preloaded = std::nullopt;
   std::optional<std::vector<RuntimeHandler>> handlers = std::nullopt;
   bool continues_pulls = false;
   Gap gap = Gap::kDetect;  // nothing here to detect one by
@@ -62,11 +62,11 @@ struct ModelOpened {
   std::uint64_t intents_replayed = 0;
   std::uint64_t gap_closed = 0;
   RuntimesReport runtimes = {};
-  std::optional<ObserveReport> observed = std::nullopt;
+  std::optional<ClassifyReport> observed = std::nullopt;
 };
 
 struct ModelPull {
-  OpenPull pull;
+  UnresolvedPull pull;
   KnownImage image;
   std::uint64_t number = 0;  // as the pulls began; of several, the last
 
@@ -99,9 +99,7 @@ class Model {
     counts_ = false;
   }
   // The process ended. What no commit has is forgotten.
-  void Ended() {
-    last_list_ = kept_list_;
-  }
+  void Ended() { last_list_ = kept_list_; }
 
   // The name under which records are kept; nullopt: not in the registry. Handlers are named here as
   // callers name them.
@@ -138,13 +136,13 @@ class Model {
   bool changed() const { return changed_; }
   // A token is the number of the last commit.
   std::uint64_t token() const { return writes_; }
-  PruneReport Prune(const std::vector<ImageOnNode>& images, std::uint64_t token);
-  PruneReport PruneBefore(const std::vector<ImageOnNode>& images, Timestamp until);
+  PruneReport Prune(const std::vector<ListedImage>& images, std::uint64_t token);
+  PruneReport PruneBefore(const std::vector<ListedImage>& images, Timestamp until);
 
   // --- Rules::kClosed (model_evidence.cc)
 
   // nullopt: refused, since the token is older than one that was observed. `judged` is left empty.
-  std::optional<ObserveReport> Observe(const ImageList& list, bool allow_empty);
+  std::optional<ClassifyReport> Observe(const ImageList& list, bool allow_empty);
   // This process drew a token, or is open, at this commit.
   void Drew(std::uint64_t token) { last_token_ = std::max(last_token_, token); }
   void set_opened_at(std::uint64_t commits) { opened_at_ = commits; }
@@ -154,18 +152,19 @@ class Model {
   bool Runs(PullId pull) const;
   // The ref, and by what is known the other spellings of its image.
   std::vector<std::string> RefsOf(const std::string& ref) const;
-  void AddToLedger(const ImageOnNode& image, const std::string& source, const std::string& reason);
+  void AddToLedger(const ListedImage& image, const std::string& source, const std::string& reason);
   bool RemoveFromLedger(const std::string& ref, const std::string& handler);
   bool SettlePresumed(const std::string& ref, const std::string& handler, Settled settled,
                       const std::string& reason);
-  ObserveReport ClearDistrust(const ClearOptions& options = {}, const std::string& reason = {});
+  ClassifyReport ClearDistrust(const ClearOptions& options = {}, const std::string& reason = {});
 
   // --- Revocation (model_revocation.cc)
 
   // `what` as a caller says it, with kind and identity. Nothing remains to be tidied up.
-  ForgetReport Forget(Revocation what);
+  RevokeReport Forget(Revocation what);
   // nullopt: refused, since the token is older than that of the last truth.
-  std::optional<ReconcileReport> Reconcile(const ExistingCredentials& truth, std::uint64_t token);
+  std::optional<RevokeMissingReport> Reconcile(const ExistingCredentials& truth,
+                                               std::uint64_t token);
   bool MentionsCredentials() const;
   const std::vector<Revocation>& revocations() const { return revocations_; }
   // An older schema version has no place for something of it.
@@ -220,7 +219,7 @@ class Model {
         pulls_.begin(), pulls_.end(), [](const auto& one) { return one.pull.nothing_at == 0; }));
   }
   std::set<IntentKey> intents() const;
-  const std::map<CopyKey, LedgerEntry>& ledger() const { return ledger_; }
+  const std::map<CopyKey, PreloadedImage>& ledger() const { return ledger_; }
   const std::vector<RuntimeHandler>& handlers() const { return handlers_; }  // sorted by name
   // Image refs and images whose files could not be read.
   const std::set<std::string>& broken_refs() const { return broken_refs_; }
@@ -267,7 +266,7 @@ class Model {
   void DropOldRevocations(std::uint64_t oldest_backup);
   bool DropLimited(ImagePulledRecord& record) const;
   template <typename Leaves>
-  ForgetReport Count(const Leaves& leaves, const Revocation* image) const;
+  RevokeReport Count(const Leaves& leaves, const Revocation* image) const;
 
   Answer DecideCopy(const KnownImage& image, const std::string& ref, const std::string& stored,
                     const ModelPod& pod) const;
@@ -283,7 +282,7 @@ class Model {
                                           const std::string& handler) const;
   std::optional<Platform> GuestOf(const std::string& stored) const;
   using OldEnough = std::function<bool(const ImagePulledRecord&)>;
-  PruneReport PruneRecords(const std::vector<ImageOnNode>& images, const OldEnough& old_enough,
+  PruneReport PruneRecords(const std::vector<ListedImage>& images, const OldEnough& old_enough,
                            bool& wrote);
   bool Fold(const Chosen& chosen, Timestamp time, bool by_image, CollapseReport& report);
   bool TurnsOn(const std::vector<RuntimeHandler>& handlers) const;
@@ -295,8 +294,8 @@ class Model {
   bool Close(const std::string& ref, const std::string& stored, Timestamp time,
              bool by_list = false);
   void KeepRecorded(const ImagePulledRecord& old, std::uint32_t version);
-  void Replay(const std::vector<ImageOnNode>& images, ModelOpened& opened);
-  void CloseGap(const std::vector<ImageOnNode>& images, ModelOpened& opened);
+  void Replay(const std::vector<ListedImage>& images, ModelOpened& opened);
+  void CloseGap(const std::vector<ListedImage>& images, ModelOpened& opened);
   bool EraseIntents(const IntentKey& key);
   void Written();
   void Committed();
@@ -335,34 +334,35 @@ class Model {
 
   std::string ImageOf(const std::string& ref) const;
   Records::const_iterator FindRecord(const std::string& ref, const std::string& stored) const;
-  std::vector<Listed> Prepare(const std::vector<ImageOnNode>& images, ObserveReport& report) const;
+  std::vector<Listed> Prepare(const std::vector<ListedImage>& images, ClassifyReport& report) const;
   std::uint64_t Learn(const std::vector<Listed>& images, ListScope scope);
-  void LearnEntry(const ImageOnNode& image);
+  void LearnEntry(const ListedImage& image);
   void LearnRef(const std::string& ref);
   std::uint64_t UniteRecords(const std::function<bool(const std::string&)>& of_refs,
                              const std::map<std::string, std::string>& ids);
   void TakeOverRecord(const std::string& ref, const std::string& stored);
   bool IsKnown(const Listed& image) const;
-  std::vector<Listed> Unknown(const std::vector<Listed>& images, ObserveReport& report) const;
+  std::vector<Listed> Unknown(const std::vector<Listed>& images, ClassifyReport& report) const;
   bool IsRecordedAs(const Listed& image) const;
   Origin JudgeOrigin(const Listed& image, std::optional<std::uint64_t> until, bool first) const;
   void Enter(const Listed& image, const std::string& source, const std::string& reason);
-  void Leave(const Listed& image, ObserveReport& report);
+  void Leave(const Listed& image, ClassifyReport& report);
   void JudgeAll(const std::vector<Listed>& images, const ImageList& list,
-                const std::vector<ImageOnNode>& preloaded, bool allow_empty, ObserveReport& report);
-  bool Names(const std::vector<ImageOnNode>& preloaded, const Listed& image) const;
-  void CloseUnknown(const std::vector<Listed>& images, const std::vector<ImageOnNode>& preloaded,
-                    bool may_enter, bool may_pin, ObserveReport& report);
-  ObserveReport ObserveAt(const ImageList& list, const std::vector<ImageOnNode>& preloaded,
-                          bool after_gap, bool allow_empty);
+                const std::vector<ListedImage>& preloaded, bool allow_empty,
+                ClassifyReport& report);
+  bool Names(const std::vector<ListedImage>& preloaded, const Listed& image) const;
+  void CloseUnknown(const std::vector<Listed>& images, const std::vector<ListedImage>& preloaded,
+                    bool may_enter, bool may_pin, ClassifyReport& report);
+  ClassifyReport ObserveAt(const ImageList& list, const std::vector<ListedImage>& preloaded,
+                           bool after_gap, bool allow_empty);
   std::uint64_t SettlePulls(const ImageList& list);
   // Whether a pull may have given the image the name. `until`: the list's token.
   bool Gives(const ModelPull& one, const KnownImage& name, bool pinned,
              std::optional<std::uint64_t> until, bool first) const;
   // What an image that comes back was before: the entry that it gets again, by what is known before
   // the list; nullptr: it is judged.
-  const LedgerEntry* ComesBack(const Listed& image, std::optional<std::uint64_t> until,
-                               bool first) const;
+  const PreloadedImage* ComesBack(const Listed& image, std::optional<std::uint64_t> until,
+                                  bool first) const;
   void GiveBack(const Listed& image);
   bool IsOver(std::uint64_t absent_ran) const;
   Timestamp AbsentFrom() const;
@@ -370,12 +370,12 @@ class Model {
   void ForgetOutdone(const std::vector<Listed>& images);
   bool WasListed(const std::string& ref) const;
   void ForgetSpellings(const std::string& image);
-  std::uint64_t PruneLedger(const std::vector<ImageOnNode>& images, std::uint64_t token,
+  std::uint64_t PruneLedger(const std::vector<ListedImage>& images, std::uint64_t token,
                             bool only_recorded = false);
-  bool IsListed(const std::vector<ImageOnNode>& images, const std::string& ref,
+  bool IsListed(const std::vector<ListedImage>& images, const std::string& ref,
                 const std::optional<std::string>& stored) const;
   std::vector<ModelPull>::iterator Choose(const IntentKey& key, PullId id);
-  void BeginWithTheOldest(OpenPull& pull) const;
+  void BeginWithTheOldest(UnresolvedPull& pull) const;
   void EndPull(std::vector<ModelPull>::iterator at, PullState state);
   void KeepEnded(ModelPull ended);
   void FailedOpenPull(const IntentKey& key, PullFailure failure, PullId id);
@@ -420,14 +420,14 @@ class Model {
   Records records_;
   std::uint64_t last_number_ = 0;
   std::vector<ModelPull> pulls_;  // under kubelet rules at most one of an image and handler
-  std::map<CopyKey, LedgerEntry> ledger_;  // by image and handler
-  std::map<std::string, Row> rows_;        // by spelling
+  std::map<CopyKey, PreloadedImage> ledger_;  // by image and handler
+  std::map<std::string, Row> rows_;           // by spelling
   std::vector<RuntimeHandler> handlers_;
   std::set<std::string> broken_refs_;
   std::set<std::string> broken_images_;
   // No list was judged yet, and nothing happened that would make it late.
   bool awaits_first_list_ = true;
-  std::vector<ImageOnNode> preloaded_;  // an installer's list
+  std::vector<ListedImage> preloaded_;  // an installer's list
   std::uint64_t opened_at_ = 0;
   std::vector<std::string> left_;  // names of images that the last list left
   bool changed_ = false;

@@ -29,7 +29,7 @@ std::string DifferenceOfQuarantine(const Model& model, const NodeStore& store) {
   const auto entries = store.ListQuarantine();
   if (!entries) return entries.error().ToString();
   Quarantine held;
-  for (const QuarantineEntry& entry : *entries) held.emplace(entry.kind, entry.sha256);
+  for (const QuarantinedFile& entry : *entries) held.emplace(entry.kind, entry.sha256);
   Quarantine expected;
   for (const std::string& ref : model.broken_refs()) {
     expected.emplace(QuarantineKind::kImageRef, Sha256Hex(ref));
@@ -42,7 +42,7 @@ std::string DifferenceOfQuarantine(const Model& model, const NodeStore& store) {
          std::to_string(expected.size()) + ", or others";
 }
 
-std::string DescribePull(const OpenPull& pull) {
+std::string DescribePull(const UnresolvedPull& pull) {
   std::string text = pull.anything ? "anything" : DescribeIntent(pull.image, pull.runtime_handler);
   text += " " + std::string(PullStateName(pull.state)) + (pull.several ? ", several" : "");
   // When an ended pull began, and the wall clock's word on its end, are for people only.
@@ -51,7 +51,7 @@ std::string DescribePull(const OpenPull& pull) {
          std::to_string(pull.ended_at.nanoseconds);
 }
 
-std::string DescribeEntry(const LedgerEntry& entry) {
+std::string DescribeEntry(const PreloadedImage& entry) {
   std::string text = DescribeIntent(entry.image_ref, entry.runtime_handler) + " of " +
                      entry.source + " (" + entry.reason + ") at " + DescribeTime(entry.since) + ":";
   for (const std::string& name : entry.names) text += " " + name;
@@ -95,7 +95,7 @@ std::string DifferenceOfEvidence(const Model& model, const NodeStore& store) {
   const auto ledger = store.ListLedger();
   if (!ledger) return ledger.error().ToString();
   std::multiset<std::string> held;
-  for (const OpenPull& pull : *pulls) held.insert(DescribePull(pull));
+  for (const UnresolvedPull& pull : *pulls) held.insert(DescribePull(pull));
   std::multiset<std::string> expected;
   for (const ModelPull& one : model.pulls()) {
     if (one.pull.nothing_at == 0) expected.insert(DescribePull(one.pull));
@@ -104,7 +104,7 @@ std::string DifferenceOfEvidence(const Model& model, const NodeStore& store) {
   if (!difference.empty()) return "open pulls" + difference;
   held.clear();
   expected.clear();
-  for (const LedgerEntry& entry : *ledger) held.insert(DescribeEntry(entry));
+  for (const PreloadedImage& entry : *ledger) held.insert(DescribeEntry(entry));
   for (const auto& [copy, entry] : model.ledger()) expected.insert(DescribeEntry(entry));
   const std::string entries = DifferenceOf(held, expected);
   return entries.empty() ? "" : "ledger" + entries;
@@ -134,7 +134,7 @@ std::string DescribeProofs(const ImagePulledRecord& record) {
   std::string text = " proven";
   const auto add = [&](const Proof& proof) {
     text += " " + (proof.proven ? std::to_string(proof.proven->seconds) : "?") + "/" +
-            std::to_string(proof.pull_began) + "/" + std::string(ProofCheckerName(proof.checker)) +
+            std::to_string(proof.pull_began) + "/" + std::string(VerifiedByName(proof.checker)) +
             (proof.good_until ? "/until " + std::to_string(proof.good_until->seconds) : "");
   };
   for (const auto& [name, entry] : record.credential_mapping) {

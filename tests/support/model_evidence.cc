@@ -109,10 +109,10 @@ Model::Records::const_iterator Model::FindRecord(const std::string& ref,
 }
 
 // Each image of a list once for each handler.
-std::vector<Model::Listed> Model::Prepare(const std::vector<ImageOnNode>& images,
-                                          ObserveReport& report) const {
+std::vector<Model::Listed> Model::Prepare(const std::vector<ListedImage>& images,
+                                          ClassifyReport& report) const {
   std::vector<Listed> prepared;
-  for (const ImageOnNode& image : images) {
+  for (const ListedImage& image : images) {
     ++report.listed;
     const std::string& handler = image.runtime_handler;
     // Without a list of handlers there is the default one only.
@@ -177,7 +177,7 @@ std::uint64_t Model::Learn(const std::vector<Listed>& images, ListScope scope) {
     const std::string image = ImageOf(copy.first);
     if (image == copy.first) continue;
     ledger_.erase(copy);
-    LedgerEntry& moved = ledger_[{image, copy.second}];
+    PreloadedImage& moved = ledger_[{image, copy.second}];
     std::set<std::string> names(entry.names.begin(), entry.names.end());
     names.insert(moved.names.begin(), moved.names.end());
     const bool is_there = !moved.image_ref.empty() && !moved.absent_since;
@@ -249,8 +249,8 @@ std::uint64_t Model::UniteRecords(const std::function<bool(const std::string&)>&
   return united;
 }
 
-void Model::LearnEntry(const ImageOnNode& image) {
-  ObserveReport ignored;
+void Model::LearnEntry(const ListedImage& image) {
+  ClassifyReport ignored;
   Learn(Prepare({image}, ignored), ListScope::kOnePull);
 }
 
@@ -287,7 +287,7 @@ void Model::EvidenceRemoved() {
 std::vector<ModelPull>::iterator Model::Choose(const IntentKey& key, PullId id) {
   const auto newest = [&](PullState state) {
     const auto at = std::find_if(pulls_.rbegin(), pulls_.rend(), [&](const ModelPull& one) {
-      const OpenPull& pull = one.pull;
+      const UnresolvedPull& pull = one.pull;
       return !pull.anything && !pull.several && pull.nothing_at == 0 && pull.state == state &&
              pull.image == key.first && pull.runtime_handler == key.second &&
              (id.value == 0 || pull.id == id);
@@ -301,9 +301,9 @@ std::vector<ModelPull>::iterator Model::Choose(const IntentKey& key, PullId id) 
 }
 
 // Nobody says which of those of its string and state it is.
-void Model::BeginWithTheOldest(OpenPull& pull) const {
+void Model::BeginWithTheOldest(UnresolvedPull& pull) const {
   for (const ModelPull& one : pulls_) {
-    const OpenPull& other = one.pull;
+    const UnresolvedPull& other = one.pull;
     const bool may_be_it = !other.anything && !other.several && other.nothing_at == 0 &&
                            other.image == pull.image && other.state == pull.state &&
                            other.runtime_handler == pull.runtime_handler;
@@ -342,11 +342,11 @@ void Model::EndPull(std::vector<ModelPull>::iterator at, PullState state) {
 
 // It ended now. Of one string and state one is kept.
 void Model::KeepEnded(ModelPull ended) {
-  OpenPull& pull = ended.pull;
+  UnresolvedPull& pull = ended.pull;
   pull.ended = TimeOfWriting();
   pull.ended_at = boot_;
   std::erase_if(pulls_, [&](const ModelPull& one) {
-    const OpenPull& other = one.pull;
+    const UnresolvedPull& other = one.pull;
     const bool same = other.anything == pull.anything && other.image == pull.image &&
                       other.runtime_handler == pull.runtime_handler && other.state == pull.state &&
                       (other.nothing_at == 0) == (pull.nothing_at == 0);
@@ -377,19 +377,20 @@ void Model::EndRunningPulls() {
 }
 
 void Model::TakeOverIntent(const KnownImage& image, const std::string& stored, Timestamp began) {
-  OpenPull pull{.image = image.image, .runtime_handler = stored, .state = PullState::kUnknown};
+  UnresolvedPull pull{
+      .image = image.image, .runtime_handler = stored, .state = PullState::kUnknown};
   pull.began = began;
   KeepEnded({pull, image, ++last_number_});
 }
 
 void Model::PullOfAnything() {
-  OpenPull pull{.anything = true, .state = PullState::kUnknown};
+  UnresolvedPull pull{.anything = true, .state = PullState::kUnknown};
   pull.began = TimeOfWriting();
   KeepEnded({pull, {}, ++last_number_});
 }
 
 void Model::PullOfDropped() {
-  OpenPull pull{.anything = true, .state = PullState::kDropped};
+  UnresolvedPull pull{.anything = true, .state = PullState::kDropped};
   pull.began = TimeOfWriting();
   pull.dropped_ran = RanSeconds();
   KeepEnded({pull, {}, ++last_number_});
@@ -432,7 +433,7 @@ std::uint64_t Model::SettlePulls(const ImageList& list) {
   const bool knows_boot = drawn.boot_id == boot_.boot_id;
   std::uint64_t settled = 0;
   std::erase_if(pulls_, [&](const ModelPull& one) {
-    const OpenPull& pull = one.pull;
+    const UnresolvedPull& pull = one.pull;
     if (!pull.ended) return false;
     // An image that was left may be its.
     const bool docker_hub = evidence_.short_names == ShortNames::kDockerHub;
@@ -505,7 +506,7 @@ bool Model::IsKnown(const Listed& image) const {
 }
 
 std::vector<Model::Listed> Model::Unknown(const std::vector<Listed>& images,
-                                          ObserveReport& report) const {
+                                          ClassifyReport& report) const {
   std::vector<Listed> unknown;
   for (const Listed& image : images) {
     if (!IsKnown(image)) unknown.push_back(image);
@@ -580,8 +581,8 @@ void Model::ForgetOutdone(const std::vector<Listed>& images) {
   }
 }
 
-const LedgerEntry* Model::ComesBack(const Listed& image, std::optional<std::uint64_t> until,
-                                    bool first) const {
+const PreloadedImage* Model::ComesBack(const Listed& image, std::optional<std::uint64_t> until,
+                                       bool first) const {
   const auto entry = ledger_.find({ImageOf(image.id), image.stored});
   if (entry == ledger_.end() || !entry->second.absent_since || IsRecordedAs(image)) return nullptr;
   const auto& had = entry->second.names;
@@ -597,7 +598,7 @@ const LedgerEntry* Model::ComesBack(const Listed& image, std::optional<std::uint
 }
 
 void Model::GiveBack(const Listed& image) {
-  LedgerEntry& entry = ledger_.at({ImageOf(image.id), image.stored});
+  PreloadedImage& entry = ledger_.at({ImageOf(image.id), image.stored});
   entry.absent_since.reset();
   entry.stamp = writes_ + 1;
 }
@@ -694,14 +695,14 @@ void Model::Enter(const Listed& image, const std::string& source, const std::str
       of, image.stored, {names.begin(), names.end()}, source, reason, TimeOfWriting(), writes_ + 1};
 }
 
-void Model::Leave(const Listed& image, ObserveReport& report) {
+void Model::Leave(const Listed& image, ClassifyReport& report) {
   ++report.left;
   left_.insert(left_.end(), image.names.begin(), image.names.end());
 }
 
 void Model::JudgeAll(const std::vector<Listed>& images, const ImageList& list,
-                     const std::vector<ImageOnNode>& preloaded, bool allow_empty,
-                     ObserveReport& report) {
+                     const std::vector<ListedImage>& preloaded, bool allow_empty,
+                     ClassifyReport& report) {
   const bool first = awaits_first_list_ && list.complete && list.source.empty() &&
                      (!images.empty() || allow_empty);
   const bool placed = list.token && list.token->commit >= evidence_removed_;
@@ -754,8 +755,8 @@ void Model::JudgeAll(const std::vector<Listed>& images, const ImageList& list,
 }
 
 // Whether the list of an installer names the image.
-bool Model::Names(const std::vector<ImageOnNode>& preloaded, const Listed& image) const {
-  return std::any_of(preloaded.begin(), preloaded.end(), [&](const ImageOnNode& one) {
+bool Model::Names(const std::vector<ListedImage>& preloaded, const Listed& image) const {
+  return std::any_of(preloaded.begin(), preloaded.end(), [&](const ListedImage& one) {
     const std::string named = SpellingOf(one.id);
     return named == SpellingOf(image.id) || named == ImageOf(image.id) ||
            std::any_of(image.digests.begin(), image.digests.end(),
@@ -764,8 +765,8 @@ bool Model::Names(const std::vector<ImageOnNode>& preloaded, const Listed& image
 }
 
 void Model::CloseUnknown(const std::vector<Listed>& images,
-                         const std::vector<ImageOnNode>& preloaded, bool may_enter, bool may_pin,
-                         ObserveReport& report) {
+                         const std::vector<ListedImage>& preloaded, bool may_enter, bool may_pin,
+                         ClassifyReport& report) {
   const std::vector<Listed> unknown = Unknown(images, report);
   std::vector<std::string> sources;  // by what was known before
   for (const Listed& image : unknown) {
@@ -793,10 +794,10 @@ void Model::CloseUnknown(const std::vector<Listed>& images,
   }
 }
 
-ObserveReport Model::ObserveAt(const ImageList& list, const std::vector<ImageOnNode>& preloaded,
-                               bool after_gap, bool allow_empty) {
+ClassifyReport Model::ObserveAt(const ImageList& list, const std::vector<ListedImage>& preloaded,
+                                bool after_gap, bool allow_empty) {
   const Model before = *this;
-  ObserveReport report;
+  ClassifyReport report;
   auto images = Prepare(list.images, report);
   for (Listed& image : images) image.imported = image.imported && list.source.empty();
   const bool had_any = !records_.empty() || !ledger_.empty();
@@ -807,8 +808,8 @@ ObserveReport Model::ObserveAt(const ImageList& list, const std::vector<ImageOnN
   const bool in_gap = after_gap || gap_;
   const bool placed = list.token && list.token->commit >= evidence_removed_;
   left_.clear();
-  std::vector<ImageOnNode> on_node = list.images;
-  for (ImageOnNode& image : on_node) {
+  std::vector<ListedImage> on_node = list.images;
+  for (ListedImage& image : on_node) {
     if (handlers_.empty()) image.runtime_handler.clear();
   }
   if (list.source.empty()) {
@@ -870,15 +871,15 @@ ObserveReport Model::ObserveAt(const ImageList& list, const std::vector<ImageOnN
   return report;
 }
 
-std::optional<ObserveReport> Model::Observe(const ImageList& list, bool allow_empty) {
+std::optional<ClassifyReport> Model::Observe(const ImageList& list, bool allow_empty) {
   if (list.token && list.token->commit < last_list_) return std::nullopt;
   const bool keeps_time = MustKeepTime();
-  ObserveReport report = ObserveAt(list, preloaded_, false, allow_empty);
+  ClassifyReport report = ObserveAt(list, preloaded_, false, allow_empty);
   if (keeps_time && !std::exchange(changed_, true)) Written();
   return report;
 }
 
-std::uint64_t Model::PruneLedger(const std::vector<ImageOnNode>& images, std::uint64_t token,
+std::uint64_t Model::PruneLedger(const std::vector<ListedImage>& images, std::uint64_t token,
                                  bool only_recorded) {
   const bool remembers = evidence_.remember.count() > 0;
   std::vector<CopyKey> gone;
@@ -923,9 +924,9 @@ bool Model::WasListed(const std::string& ref) const { return rows_.contains(Spel
 
 // --- An operator's word
 
-void Model::AddToLedger(const ImageOnNode& image, const std::string& source,
+void Model::AddToLedger(const ListedImage& image, const std::string& source,
                         const std::string& reason) {
-  ObserveReport ignored;
+  ClassifyReport ignored;
   const Listed entry = Prepare({image}, ignored).front();
   const auto refs = RefsOf(entry.id);
   for (auto& [copy, record] : records_) {
@@ -978,8 +979,8 @@ bool Model::SettlePresumed(const std::string& ref, const std::string& handler, S
   return true;
 }
 
-ObserveReport Model::ClearDistrust(const ClearOptions& options, const std::string& reason) {
-  ObserveReport report;
+ClassifyReport Model::ClearDistrust(const ClearOptions& options, const std::string& reason) {
+  ClassifyReport report;
   gap_ = false;
   loss_ = false;
   if (!closed_) {

@@ -74,7 +74,7 @@ Proof Model::Better(const Proof& a, const Proof& b, std::chrono::seconds most) c
     later.pull_began = std::max(a.pull_began, b.pull_began);
     return later;
   }
-  const bool stays = earlier.checker == ProofChecker::kRegistry && !IsPastAge(earlier, most);
+  const bool stays = earlier.checker == VerifiedBy::kRegistry && !IsPastAge(earlier, most);
   return stays ? earlier : later;
 }
 
@@ -185,7 +185,7 @@ bool Model::PutIntent(const KnownImage& image, const std::string& handler) {
 }
 
 void Model::Begin(const KnownImage& image, const std::string& stored, PullId id) {
-  OpenPull pull{.id = id, .image = image.image, .runtime_handler = stored};
+  UnresolvedPull pull{.id = id, .image = image.image, .runtime_handler = stored};
   pull.began = TimeOfWriting();
   pull.stamp = writes_ + 1;
   Written();

@@ -140,7 +140,7 @@ bool Model::IsCheckedEnough(const std::string& name, const Proof& proof) const {
     if (chosen == nullptr || pattern.size() > chosen->pattern.size()) chosen = &rule;
   }
   return chosen == nullptr || chosen->proofs == Proofs::kAny ||
-         proof.checker == ProofChecker::kRegistry;
+         proof.checker == VerifiedBy::kRegistry;
 }
 
 bool Model::AnyEnds() const {
@@ -201,7 +201,7 @@ std::uint64_t Model::PullBegan(const KnownImage& image, const std::string& store
   for (const PullState state : {PullState::kRunning, PullState::kUnknown}) {
     std::optional<std::uint64_t> oldest;
     for (const ModelPull& one : pulls_) {
-      const OpenPull& pull = one.pull;
+      const UnresolvedPull& pull = one.pull;
       if (pull.anything || pull.nothing_at != 0) continue;
       if (pull.image != image.image || pull.runtime_handler != stored) continue;
       if (id.value != 0 ? pull.id != id : pull.state != state) continue;
@@ -344,8 +344,8 @@ bool Model::DropForgottenOf(const CopyKey& copy, ImagePullCredentials& added) co
 
 // What leaves, and how many Secrets with the same hash stay. `image`: with its revocation.
 template <typename Leaves>
-ForgetReport Model::Count(const Leaves& leaves, const Revocation* image) const {
-  ForgetReport report;
+RevokeReport Model::Count(const Leaves& leaves, const Revocation* image) const {
+  RevokeReport report;
   std::set<std::string> hashes;
   for (const auto& [copy, record] : records_) {
     bool loses = false;
@@ -381,7 +381,7 @@ ForgetReport Model::Count(const Leaves& leaves, const Revocation* image) const {
   return report;
 }
 
-ForgetReport Model::Forget(Revocation what) {
+RevokeReport Model::Forget(Revocation what) {
   const bool is_image = what.kind == RevocationKind::kImage;
   // Also of a handler that is gone: its records stay.
   if (is_image) {
@@ -400,7 +400,7 @@ ForgetReport Model::Forget(Revocation what) {
     if constexpr (requires { one.proof; }) return SpeaksOf(what, one);
     return false;
   };
-  ForgetReport report = Count(leaves, is_image ? &what : nullptr);
+  RevokeReport report = Count(leaves, is_image ? &what : nullptr);
   report.stored = true;
   for (const std::string& ref : refs) {
     what.image_ref = ref;
@@ -427,8 +427,8 @@ bool Model::MentionsCredentials() const {
   });
 }
 
-std::optional<ReconcileReport> Model::Reconcile(const ExistingCredentials& truth,
-                                                std::uint64_t token) {
+std::optional<RevokeMissingReport> Model::Reconcile(const ExistingCredentials& truth,
+                                                    std::uint64_t token) {
   if (token < last_truth_) return std::nullopt;
   const auto exists = [&]<typename T>(const T& one) {
     const auto& all = kIsSecret<T> ? truth.secrets : truth.service_accounts;
@@ -441,7 +441,7 @@ std::optional<ReconcileReport> Model::Reconcile(const ExistingCredentials& truth
     if constexpr (requires { one.proof; }) return !exists(one) && one.proof.pull_began <= token;
     return false;
   };
-  ReconcileReport report;
+  RevokeMissingReport report;
   report.forgotten = Count(leaves, nullptr);
   std::set<std::pair<RevocationKind, CredentialName>> known;
   std::set<std::pair<RevocationKind, CredentialName>> unknown;

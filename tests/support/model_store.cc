@@ -10,7 +10,7 @@ namespace waybill::testing {
 
 namespace {
 
-std::vector<std::string> NamesOf(const ImageOnNode& image) {
+std::vector<std::string> NamesOf(const ListedImage& image) {
   std::vector<std::string> names = image.repo_tags;
   names.insert(names.end(), image.repo_digests.begin(), image.repo_digests.end());
   return names;
@@ -24,10 +24,10 @@ bool SaysMoreThanVersionOne(const ImagePulledRecord& record) {
 
 // Whether the list has the image, for this handler if it names one; nullopt: for any. Under the
 // closed rules by any spelling.
-bool Model::IsListed(const std::vector<ImageOnNode>& images, const std::string& ref,
+bool Model::IsListed(const std::vector<ListedImage>& images, const std::string& ref,
                      const std::optional<std::string>& stored) const {
   const std::set<std::string> known = {SpellingOf(ref), ImageOf(ref)};
-  return std::any_of(images.begin(), images.end(), [&](const ImageOnNode& image) {
+  return std::any_of(images.begin(), images.end(), [&](const ListedImage& image) {
     const auto& digests = image.repo_digests;
     const bool is_it = closed_ ? known.contains(SpellingOf(image.id)) ||
                                      known.contains(ImageOf(image.id)) ||
@@ -42,7 +42,7 @@ bool Model::IsListed(const std::vector<ImageOnNode>& images, const std::string& 
 }
 
 // Part of a write to come, if there is anything to write.
-PruneReport Model::PruneRecords(const std::vector<ImageOnNode>& images, const OldEnough& old_enough,
+PruneReport Model::PruneRecords(const std::vector<ListedImage>& images, const OldEnough& old_enough,
                                 bool& wrote) {
   PruneReport report;
   met_ahead_ = false;
@@ -135,7 +135,7 @@ PruneReport Model::PruneRecords(const std::vector<ImageOnNode>& images, const Ol
   return report;
 }
 
-PruneReport Model::Prune(const std::vector<ImageOnNode>& images, std::uint64_t token) {
+PruneReport Model::Prune(const std::vector<ListedImage>& images, std::uint64_t token) {
   const Model before = *this;
   const bool keeps_time = closed_ && MustKeepTime();
   bool wrote = false;
@@ -151,7 +151,7 @@ PruneReport Model::Prune(const std::vector<ImageOnNode>& images, std::uint64_t t
   return report;
 }
 
-PruneReport Model::PruneBefore(const std::vector<ImageOnNode>& images, Timestamp until) {
+PruneReport Model::PruneBefore(const std::vector<ListedImage>& images, Timestamp until) {
   bool wrote = false;
   const PruneReport report = PruneRecords(
       images,
@@ -194,7 +194,7 @@ void Model::TakeBroken(const ModelOpening& opening) {
 }
 
 // The kubelet's: each image with the name of an intent gets a record, and the intent goes.
-void Model::Replay(const std::vector<ImageOnNode>& images, ModelOpened& opened) {
+void Model::Replay(const std::vector<ListedImage>& images, ModelOpened& opened) {
   const Timestamp time = TimeOfWriting();
   bool wrote = false;
   std::map<IntentKey, ModelPull> intents;
@@ -202,10 +202,10 @@ void Model::Replay(const std::vector<ImageOnNode>& images, ModelOpened& opened) 
     intents.emplace(IntentKey(one.pull.image, one.pull.runtime_handler), one);
   }
   for (const auto& [key, one] : intents) {
-    const OpenPull& intent = one.pull;
+    const UnresolvedPull& intent = one.pull;
     if (!one.image.name) continue;
     bool matches = false;
-    for (const ImageOnNode& image : images) {
+    for (const ListedImage& image : images) {
       // What is listed for one handler is not what another one's pull brings; but intents of the
       // default one may be of a time without handlers.
       const std::string& handler = image.runtime_handler;
@@ -222,7 +222,7 @@ void Model::Replay(const std::vector<ImageOnNode>& images, ModelOpened& opened) 
     wrote = EraseIntents(key) || wrote;
   }
   // What an unreadable intent may stand for is closed likewise.
-  for (const ImageOnNode& image : images) {
+  for (const ListedImage& image : images) {
     const std::string& handler = image.runtime_handler;
     for (const std::string& listed : NamesOf(image)) {
       if (!broken_images_.contains(listed)) continue;
@@ -232,9 +232,9 @@ void Model::Replay(const std::vector<ImageOnNode>& images, ModelOpened& opened) 
   if (wrote) Written();
 }
 
-void Model::CloseGap(const std::vector<ImageOnNode>& images, ModelOpened& opened) {
+void Model::CloseGap(const std::vector<ListedImage>& images, ModelOpened& opened) {
   const Timestamp time = TimeOfWriting();
-  for (const ImageOnNode& image : images) {
+  for (const ListedImage& image : images) {
     const std::string& handler = image.runtime_handler;
     if (AnyRecordOf(image.id)) continue;
     Close(image.id, Stored(handler).value_or(handler), time);
@@ -262,7 +262,7 @@ ModelOpened Model::Restart(const ModelOpening& opening) {
   in_flight_.clear();
   metrics_ = {};
   last_token_ = 0;
-  preloaded_ = opening.preloaded.value_or(std::vector<ImageOnNode>());
+  preloaded_ = opening.preloaded.value_or(std::vector<ListedImage>());
   if (opening.ages && *opening.ages != ages_) {
     ages_ = *opening.ages;
     Written();
@@ -302,12 +302,12 @@ ModelOpened Model::Restart(const ModelOpening& opening) {
 namespace {
 
 bool SaysWhoChecked(const ImagePulledRecord& record) {
-  const auto says = [](const auto& one) { return one.proof.checker != ProofChecker::kUnknown; };
+  const auto says = [](const auto& one) { return one.proof.checker != VerifiedBy::kUnknown; };
   return std::any_of(record.credential_mapping.begin(), record.credential_mapping.end(),
                      [&](const auto& named) {
                        const ImagePullCredentials& entry = named.second;
                        return (entry.node_pods_accessible &&
-                               entry.node_pods_proof.checker != ProofChecker::kUnknown) ||
+                               entry.node_pods_proof.checker != VerifiedBy::kUnknown) ||
                               std::any_of(entry.kubernetes_secrets.begin(),
                                           entry.kubernetes_secrets.end(), says) ||
                               std::any_of(entry.kubernetes_service_accounts.begin(),

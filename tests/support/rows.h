@@ -45,13 +45,13 @@ inline const ImagePullSecret kSecretB = MakeSecret("team-b", "pull", "uid-b", "h
 inline std::string Digest(char digit) { return "sha256:" + std::string(64, digit); }
 
 // What the runtime's complete list makes of a store, or a part of it.
-inline ObserveReport Observe(NodeStore& store, std::vector<ImageOnNode> images,
-                             bool complete = true) {
+inline ClassifyReport Observe(NodeStore& store, std::vector<ListedImage> images,
+                              bool complete = true) {
   ImageList list{.images = std::move(images), .complete = complete};
   list.token = Must(store.BeginList());
   return Must(store.ObserveImages(list));
 }
-inline ObserveReport ObservePart(NodeStore& store, std::vector<ImageOnNode> images) {
+inline ClassifyReport ObservePart(NodeStore& store, std::vector<ListedImage> images) {
   return Observe(store, std::move(images), false);
 }
 

@@ -46,8 +46,8 @@ void WriteHeldPod(const std::filesystem::path& directory) {
 std::vector<Asking> AllAskings() {
   std::vector<Asking> all;
   for (const Rules rules : kBothRules) {
-    for (const VerificationMode mode :
-         {VerificationMode::kNeverVerifyPreloadedImages, VerificationMode::kAlwaysVerify}) {
+    for (const Verification mode :
+         {Verification::kNeverVerifyPreloadedImages, Verification::kAlwaysVerify}) {
       all.push_back({rules, mode});
     }
   }
@@ -145,7 +145,7 @@ SampleStore MakeSampleStore(int more_records) {
   replace("two-secrets", WithSecret(b));
   Must(store->DeleteRecord({.image_ref = RefOf("deleted")}));
   note();
-  std::vector<ImageOnNode> listed;
+  std::vector<ListedImage> listed;
   for (const ImagePulledRecord& record : Must(store->ListRecords())) {
     if (record.image_ref != RefOf("pruned") && record.image_ref != RefOf("pruned-open")) {
       listed.push_back({.id = record.image_ref});
@@ -158,7 +158,7 @@ SampleStore MakeSampleStore(int more_records) {
   const std::string digest = "registry.example.com/spelt@" + RefOf("spelt-digest");
   Must(store->RecordImagePulled(
       {.image = ImageOf("spelt"), .image_ref = RefOf("spelt")}, WithSecret(a_rotated),
-      {.image = ImageOnNode{
+      {.image = ListedImage{
            .id = RefOf("spelt"), .repo_tags = {ImageOf("spelt")}, .repo_digests = {digest}}}));
   note();
   for (const PullFailure how : {PullFailure::kUnknown, PullFailure::kFailed}) {
@@ -172,13 +172,13 @@ SampleStore MakeSampleStore(int more_records) {
     list.images.push_back({.id = RefOf(name), .repo_tags = {ImageOf(name)}});
   }
   // The unreadable intent is a pull of anything, which would close every image of the list.
-  for (const OpenPull& open : Must(store->ListOpenPulls())) {
+  for (const UnresolvedPull& open : Must(store->ListOpenPulls())) {
     if (!open.anything) continue;
     Must(store->DropOpenPull(open.id, "it brought nothing"));
     note();
   }
   list.token = Must(store->BeginList());
-  const ObserveReport observed = Must(store->ObserveImages(list));
+  const ClassifyReport observed = Must(store->ObserveImages(list));
   if (observed.preloaded != 1 || observed.closed != 1) throw std::runtime_error("observe");
   note();
   for (const char* name : {"by-hand", "was-by-hand"}) {

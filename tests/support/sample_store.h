@@ -24,7 +24,7 @@ struct Probe {
 // Rules and a policy under which probes are asked.
 struct Asking {
   Rules rules;
-  VerificationMode mode;
+  Verification mode;
 };
 std::vector<Asking> AllAskings();
 

@@ -30,15 +30,16 @@ T Must(Result<T> result) {
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
-inline VerificationPolicy MakePolicy(VerificationMode mode, std::vector<std::string> patterns = {},
+inline VerificationPolicy MakePolicy(Verification mode, std::vector<std::string> patterns = {},
                                      AllowlistScope scope = AllowlistScope::kAnyImage) {
   return Must(VerificationPolicy::Make(mode, std::move(patterns), scope));
 }
 
 // A store below `directory` with a witness beside it, a clock that stands still and a small map.
-inline OpenOptions OptionsIn(const std::filesystem::path& directory, Rules rules = Rules::kClosed) {
-  OpenOptions options{.directory = directory / "store",
-                      .witness = Witness::At(directory / "witness")};
+inline NodeStoreOptions OptionsIn(const std::filesystem::path& directory,
+                                  Rules rules = Rules::kClosed) {
+  NodeStoreOptions options{.directory = directory / "store",
+                           .witness = Witness::At(directory / "witness")};
   options.rules = rules;
   options.clock = FakeClock().AsClock();
   options.boot_clock = FakeClock().AsBootClock();
@@ -55,7 +56,7 @@ class ScratchStore {
  public:
   // Opens at once: the default policy, and a node without images.
   explicit ScratchStore(Rules rules, VerificationPolicy policy = {},
-                        std::vector<ImageOnNode> images = {}, bool with_witness = true)
+                        std::vector<ListedImage> images = {}, bool with_witness = true)
       : rules_(rules), policy_(std::move(policy)), with_witness_(with_witness) {
     std::filesystem::create_directory(kubelet_directory());
     Start(std::move(images));
@@ -94,17 +95,17 @@ class ScratchStore {
     std::filesystem::remove_all(directory());
     std::filesystem::remove(witness());
   }
-  void Start(std::vector<ImageOnNode> images = {}) {
+  void Start(std::vector<ListedImage> images = {}) {
     store_ = Must(NodeStore::Open(Options(std::move(images))));
   }
-  void Restart(std::vector<ImageOnNode> images = {}) {
+  void Restart(std::vector<ListedImage> images = {}) {
     Stop();
     Start(std::move(images));
   }
 
   // What this store is opened with, for a process that opens it itself.
-  OpenOptions Options(std::vector<ImageOnNode> images) const {
-    OpenOptions options = OptionsIn(scratch(), rules_);
+  NodeStoreOptions Options(std::vector<ListedImage> images) const {
+    NodeStoreOptions options = OptionsIn(scratch(), rules_);
     if (!with_witness_) options.witness = Witness::None();
     options.policy = policy_;
     options.evidence = evidence_;
@@ -155,7 +156,7 @@ struct KubeletStore {
 // Whether the ledger has the image, and says that it is gone.
 inline bool IsGone(const NodeStore& store, std::string_view ref) {
   const auto ledger = Must(store.ListLedger());
-  return std::any_of(ledger.begin(), ledger.end(), [&](const LedgerEntry& entry) {
+  return std::any_of(ledger.begin(), ledger.end(), [&](const PreloadedImage& entry) {
     return entry.image_ref == ref && entry.absent_since.has_value();
   });
 }

@@ -19,7 +19,7 @@
 namespace waybill::testing {
 
 // Different ones for different numbers.
-inline StreamingRequest NumberedExec(std::size_t number) {
+inline StreamRequest NumberedExec(std::size_t number) {
   return {.kind = StreamKind::kExec,
           .container_id = "container-" + std::to_string(number),
           .command = {"sh", "-c", "echo " + std::to_string(number)},
@@ -27,10 +27,10 @@ inline StreamingRequest NumberedExec(std::size_t number) {
           .std_out = true,
           .tty = number % 3 == 0};
 }
-inline StreamingRequest SomeAttach() {
+inline StreamRequest SomeAttach() {
   return {.kind = StreamKind::kAttach, .container_id = "attached", .std_err = true};
 }
-inline StreamingRequest SomePortForward() {
+inline StreamRequest SomePortForward() {
   return {.kind = StreamKind::kPortForward, .pod_sandbox_id = "sandbox", .ports = {80, 65535}};
 }
 

@@ -19,14 +19,14 @@
 namespace waybill::testing {
 
 // `count` ranges of 65,536 IDs from block `first` on.
-inline UserNamespacePool SmallPool(std::uint64_t first, std::uint64_t count,
-                                   std::uint64_t blocks_per_pod = 1) {
+inline IdPool SmallPool(std::uint64_t first, std::uint64_t count,
+                        std::uint64_t blocks_per_pod = 1) {
   return {first * kIdsPerBlock, count * kIdsPerBlock, blocks_per_pod * kIdsPerBlock, 1};
 }
 
 class UsernsStore {
  public:
-  explicit UsernsStore(UserNamespacePool pool = UserNamespacePool::Default()) {
+  explicit UsernsStore(IdPool pool = IdPool::Default()) {
     options_.pool = pool;
     std::filesystem::create_directory(kubelet());
   }
@@ -37,11 +37,11 @@ class UsernsStore {
   std::filesystem::path kubelet() const { return scratch_ / "kubelet"; }
   std::filesystem::path pods() const { return kubelet() / "pods"; }
 
-  void SetPool(UserNamespacePool pool) { options_.pool = pool; }
+  void SetPool(IdPool pool) { options_.pool = pool; }
   void SwitchOff() { options_.enabled = false; }
 
-  OpenOptions Options() const {
-    OpenOptions options = OptionsIn(scratch_.path());
+  NodeStoreOptions Options() const {
+    NodeStoreOptions options = OptionsIn(scratch_.path());
     options.clock = clock_.AsClock();
     options.user_namespaces = options_;
     options.runtime_handlers = {
@@ -57,7 +57,7 @@ class UsernsStore {
   // Of the closed store; likewise the next.
   MigrationReport Migrate(std::uint32_t version) {
     Close();
-    return Must(waybill::Migrate(To(version)));
+    return Must(waybill::MigrateStore(To(version)));
   }
   MigrateOptions To(std::uint32_t version, bool accept_loss = true) const {
     MigrateOptions options{.directory = directory(), .to = version};
@@ -70,7 +70,7 @@ class UsernsStore {
     Close();
     RestoreOptions options{.directory = directory(), .backup = backup};
     options.map_bytes = Options().map_bytes;
-    return Must(waybill::Restore(options));
+    return Must(waybill::RestoreStore(options));
   }
   // Another database takes the place of this one.
   void PutBack(const std::string& bytes) {
@@ -78,12 +78,12 @@ class UsernsStore {
     WriteFile(database(), bytes);
     std::filesystem::remove(directory() / "lock.mdb");
   }
-  const UserNamespaceReport& Reopen() {
+  const IdMappingReport& Reopen() {
     Close();
     Open();
     return report();
   }
-  const UserNamespaceReport& report() const { return store_->recovery_report().user_namespaces; }
+  const IdMappingReport& report() const { return store_->recovery_report().user_namespaces; }
   NodeStore* operator->() {
     if (!store_) Open();
     return store_.get();

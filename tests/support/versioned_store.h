@@ -30,16 +30,16 @@ class VersionedStore {
   std::filesystem::path scratch() const { return scratch_.path(); }
   FakeClock& clock() { return clock_; }
 
-  OpenOptions Options() const {
-    OpenOptions options = OptionsIn(scratch_.path());
+  NodeStoreOptions Options() const {
+    NodeStoreOptions options = OptionsIn(scratch_.path());
     options.clock = clock_.AsClock();
     return options;
   }
   // Opens, and closes again.
-  RecoveryReport Open(const std::function<void(NodeStore&)>& then = nullptr) const {
+  OpeningReport Open(const std::function<void(NodeStore&)>& then = nullptr) const {
     auto store = Must(NodeStore::Open(Options()));
     if (then) then(*store);
-    RecoveryReport report = store->recovery_report();
+    OpeningReport report = store->recovery_report();
     Must(store->Close());
     return report;
   }
@@ -53,7 +53,7 @@ class VersionedStore {
   MigrationReport Migrate(std::uint32_t version, bool accept_loss = false) const {
     MigrateOptions options = To(version);
     options.accept_loss = accept_loss;
-    return Must(waybill::Migrate(options));
+    return Must(waybill::MigrateStore(options));
   }
   RestoreOptions From(const std::filesystem::path& backup) const {
     RestoreOptions options{.directory = directory(), .backup = backup};

@@ -87,9 +87,9 @@ Contents ContentsOf(const std::filesystem::path& directory) {
   const RawModel values = ValuesIn(directory);
   Contents contents;
   DecodeAll(values, Table::kPulled, internal::DecodePulledRecordValue, contents.records);
-  std::vector<OpenPull> pulls;
-  DecodeAll(values, Table::kIntents, internal::DecodeOpenPull, pulls);
-  for (OpenPull& pull : pulls) {
+  std::vector<UnresolvedPull> pulls;
+  DecodeAll(values, Table::kIntents, internal::DecodeUnresolvedPull, pulls);
+  for (UnresolvedPull& pull : pulls) {
     if (pull.nothing_at != 0) continue;
     if (pull.anything) {
       contents.open_to_anything = true;
@@ -129,7 +129,7 @@ Contents ContentsOf(const std::filesystem::path& directory) {
 
 Contents WithoutStamps(Contents contents) {
   for (ImagePulledRecord& record : contents.records) record.stamp = 0;
-  for (LedgerEntry& entry : contents.ledger) entry.stamp = 0;
+  for (PreloadedImage& entry : contents.ledger) entry.stamp = 0;
   return contents;
 }
 

@@ -31,8 +31,8 @@ struct Contents {
   std::vector<ImagePulledRecord> records;  // by ref and handler, as are the others by their names
   std::vector<ImagePullIntent> intents;    // or open pulls, but for those of anything
   bool open_to_anything = false;           // there is an open pull of anything
-  std::vector<LedgerEntry> ledger;
-  std::vector<QuarantineEntry> quarantine;
+  std::vector<PreloadedImage> ledger;
+  std::vector<QuarantinedFile> quarantine;
   std::vector<ImagePreloadedRecord> preloaded;
   std::vector<RuntimeHandler> handlers;
   std::map<std::string, std::string> imported;  // content by path

@@ -172,7 +172,7 @@ BOOST_FIXTURE_TEST_CASE(observing_beside_decisions, WithOpenStore) {
   const std::string preloaded = "registry.example/preloaded:v1";
   const std::string undecided = "registry.example/undecided:v1";
   const ImagePullSecret secret = MakeSecret("ns", "pull", "uid", "hash");
-  std::vector<ImageOnNode> images = {
+  std::vector<ListedImage> images = {
       {.id = "preloaded",
        .repo_tags = {preloaded},
        .repo_digests = {"registry.example/p@sha256:" + std::string(64, 'a')}}};

@@ -25,7 +25,7 @@ ImagePullSecret SecretOf(std::size_t round) {
   return MakeSecret("ns-" + number, "pull", "uid-" + number, "hash-" + number);
 }
 
-Result<ForgetReport> ForgetSomehow(NodeStore& store, std::size_t round) {
+Result<RevokeReport> ForgetSomehow(NodeStore& store, std::size_t round) {
   const ImagePullSecret secret = SecretOf(round);
   switch (round % 4) {
     case 0:

@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(clients_decisions_and_closing) {
               note(client);
               continue;
             }
-            const ImageOnNode image{.id = Id(which * 1000 + i % 10)};
+            const ListedImage image{.id = Id(which * 1000 + i % 10)};
             note((*client)->AddToLedger(image, "test", "why", {.dry_run = i % 3 == 0}));
             note((*client)->RemoveFromLedger({.image_ref = image.id}, "why", {}));
             const auto token = (*client)->BeginList();

@@ -97,7 +97,7 @@ void List(const NodeStore& store, Board& board) {
     if (MustBeThere(board, pod)) missing.push_back(pod);
   }
   std::uint64_t end = 0;
-  for (const UserNamespaceAllocation& allocation : Must(store.ListUserNamespaces())) {
+  for (const PodMapping& allocation : Must(store.ListUserNamespaces())) {
     Require(allocation.host_id >= end, "overlaps the one before: " + allocation.pod_uid);
     end = std::uint64_t{allocation.host_id} + allocation.length;
     Require(allocation.pod_uid.starts_with("pod-"), "a pod of nobody: " + allocation.pod_uid);
@@ -111,9 +111,9 @@ void List(const NodeStore& store, Board& board) {
 }
 
 void ListHeld(const NodeStore& store) {
-  const std::vector<HeldPod> held = Must(store.ListHeldPods());
+  const std::vector<QuarantinedPod> held = Must(store.ListHeldPods());
   Require(held.size() == 2, std::to_string(held.size()) + " pods are held");
-  for (const HeldPod& pod : held) {
+  for (const QuarantinedPod& pod : held) {
     Require(pod.pod_uid.starts_with("held-") && pod.ranges.size() == 1 &&
                 pod.ranges.front().first == kHeldBlock * kIdsPerBlock,
             "held: " + pod.pod_uid);
@@ -121,7 +121,7 @@ void ListHeld(const NodeStore& store) {
 }
 
 void Count(const NodeStore& store) {
-  const UserNamespaceStatistics counted = Must(store.GetUserNamespaceStatistics());
+  const PoolUse counted = Must(store.GetUserNamespaceStatistics());
   Require(counted.ranges == kBlocks && counted.used + counted.free == counted.ranges &&
               counted.used == counted.allocations + 1 && counted.held_pods == 2 &&
               counted.largest_free_run <= counted.free && counted.refused_because.empty(),
@@ -175,8 +175,7 @@ void CleanUp(NodeStore& store, Board& board, Draw& draw) {
     if (pod < kLasting || draw.OneIn(4)) existing.push_back(Uid(pod));
     if (pod >= kLasting && draw.OneIn(3)) running.push_back(Uid(pod));
   }
-  const UserNamespaceCleanupReport report =
-      Must(store.CleanUpUserNamespaces(existing, running, token));
+  const CleanUpReport report = Must(store.CleanUpUserNamespaces(existing, running, token));
   Require(report.examined == report.released + report.kept_in_lists + report.kept_newer,
           "a cleanup does not add up");
   board.cleaned_up += report.released;
@@ -336,7 +335,7 @@ BOOST_AUTO_TEST_CASE(by_an_owner_and_two_observers) {
 
   BOOST_TEST(Must(store->Verify()).sound);
   const auto before = Must(store->ListUserNamespaces());
-  const UserNamespaceReport& report = store.Reopen();
+  const IdMappingReport& report = store.Reopen();
   BOOST_TEST(report.repaired_blocks == 0U);
   BOOST_TEST((Must(store->ListUserNamespaces()) == before));
   List(*store.operator->(), board);

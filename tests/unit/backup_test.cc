@@ -69,7 +69,7 @@ BOOST_FIXTURE_TEST_CASE(one_is_made_before_the_first_step, OldestStore) {
   fs::copy_file(report.backup, other / "data.mdb");
   BOOST_TEST((ValuesIn(other.path()) == values));
 
-  const auto listed = Must(ListBackups(store.directory()));
+  const auto listed = Must(BackupsOf(store.directory()));
   BOOST_TEST_REQUIRE(listed.size() == 1U);
   BOOST_TEST(listed[0].path == fs::path(report.backup));
   BOOST_TEST(listed[0].schema_version == 1U);
@@ -81,8 +81,8 @@ BOOST_FIXTURE_TEST_CASE(none_is_made_where_no_step_is_done, OldestStore) {
   store.Migrate(1);
   MigrateOptions options = store.To(2);
   options.dry_run = true;
-  Must(Migrate(options));
-  BOOST_TEST(!Migrate(store.To(kNewestSchema + 1)).has_value());
+  Must(MigrateStore(options));
+  BOOST_TEST(!MigrateStore(store.To(kNewestSchema + 1)).has_value());
   BOOST_TEST(!fs::exists(FolderOf(store)));
   const VersionedStore fresh;
   fresh.Open();
@@ -91,12 +91,12 @@ BOOST_FIXTURE_TEST_CASE(none_is_made_where_no_step_is_done, OldestStore) {
 }
 
 BOOST_FIXTURE_TEST_CASE(opening_makes_one_as_well, OldestStore) {
-  const RecoveryReport report = store.Open();
+  const OpeningReport report = store.Open();
   BOOST_TEST_REQUIRE(report.migration.has_value());
   BOOST_TEST(fs::exists(report.migration->backup));
-  BOOST_TEST(Must(ListBackups(store.directory())).size() == 1U);
+  BOOST_TEST(Must(BackupsOf(store.directory())).size() == 1U);
   store.Open();
-  BOOST_TEST(Must(ListBackups(store.directory())).size() == 1U);
+  BOOST_TEST(Must(BackupsOf(store.directory())).size() == 1U);
 }
 
 // They are ordered by sequence: after the clock went back, the newest must not be deleted.
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(the_last_three_are_kept) {
   for (int i = 0; i < 6; ++i) {
     made.push_back(store.Migrate(i % 2 == 0 ? 2 : 1).backup);
     store.clock().AdvanceSeconds(-40'000'000);
-    const auto listed = Must(ListBackups(store.directory()));
+    const auto listed = Must(BackupsOf(store.directory()));
     BOOST_TEST(listed.size() == std::min<std::size_t>(made.size(), 3));
     for (std::size_t j = 0; j < listed.size(); ++j) {
       BOOST_TEST(listed[j].path.string() == made[made.size() - 1 - j]);
@@ -121,16 +121,16 @@ BOOST_AUTO_TEST_CASE(backups_of_one_state_count_once) {
   store.Migrate(2);
   store.Open([](NodeStore& opened) { Must(opened.PutIntent({.image = "registry.example/a:v1"})); });
   store.Migrate(1, true);
-  const auto earlier = Must(ListBackups(store.directory()));
+  const auto earlier = Must(BackupsOf(store.directory()));
   BOOST_TEST(earlier.size() == 3U);
   store.Migrate(2);
   MigrateOptions options = store.To(1);
   options.progress = [](std::uint64_t, std::uint64_t) { return false; };
   for (int i = 0; i < 5; ++i) {
     store.clock().AdvanceSeconds(1);
-    BOOST_TEST(!Migrate(options).has_value());
+    BOOST_TEST(!MigrateStore(options).has_value());
   }
-  const auto now = Must(ListBackups(store.directory()));
+  const auto now = Must(BackupsOf(store.directory()));
   BOOST_TEST_REQUIRE(now.size() == 3U);
   BOOST_TEST(now[0].commit_sequence > now[1].commit_sequence);
   BOOST_TEST(now[1].commit_sequence > now[2].commit_sequence);
@@ -146,7 +146,7 @@ BOOST_FIXTURE_TEST_CASE(the_one_just_made_is_always_kept, OldestStore) {
   }
   const std::string made = store.Migrate(2).backup;
   BOOST_TEST(fs::exists(made));
-  const auto listed = Must(ListBackups(store.directory()));
+  const auto listed = Must(BackupsOf(store.directory()));
   BOOST_TEST_REQUIRE(listed.size() == 3U);
   BOOST_TEST(listed[2].path == fs::path(made));
 }
@@ -163,7 +163,7 @@ BOOST_FIXTURE_TEST_CASE(other_names_in_the_folder_are_left_alone, OldestStore) {
                                          "x1-00000000000000000001-x.mdb"};
   for (const std::string& name : foreign) WriteFile(FolderOf(store) / name, "mine");
   for (int i = 0; i < 5; ++i) store.Migrate(i % 2 == 0 ? 2 : 1);
-  BOOST_TEST(Must(ListBackups(store.directory())).size() == 3U);
+  BOOST_TEST(Must(BackupsOf(store.directory())).size() == 3U);
   const auto names = NamesIn(FolderOf(store));
   for (const std::string& name : foreign) BOOST_TEST(names.contains(name), name);
   BOOST_TEST(names.size() == foreign.size() + 3);
@@ -171,13 +171,13 @@ BOOST_FIXTURE_TEST_CASE(other_names_in_the_folder_are_left_alone, OldestStore) {
 
 BOOST_AUTO_TEST_CASE(listing_where_there_is_none) {
   const VersionedStore none;
-  ExpectError(ListBackups(none.directory()), ErrorCode::kNotFound);
+  ExpectError(BackupsOf(none.directory()), ErrorCode::kNotFound);
 
   const VersionedStore store(1);
-  BOOST_TEST(Must(ListBackups(store.directory())).empty());
+  BOOST_TEST(Must(BackupsOf(store.directory())).empty());
   fs::create_directory(store.scratch() / "elsewhere");
   fs::create_symlink(store.scratch() / "elsewhere", FolderOf(store));
-  ExpectError(ListBackups(store.directory()), ErrorCode::kUnsafePath);
+  ExpectError(BackupsOf(store.directory()), ErrorCode::kUnsafePath);
 }
 
 BOOST_AUTO_TEST_CASE(what_an_earlier_one_left_unfinished_is_replaced) {
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(what_an_earlier_one_left_unfinished_is_replaced) {
     store.Migrate(2);
     BOOST_TEST(NamesIn(FolderOf(store)).size() == 1U);
     BOOST_TEST(ReadFile(store.scratch() / "elsewhere") == "not ours");
-    BOOST_TEST(Must(ListBackups(store.directory())).size() == 1U);
+    BOOST_TEST(Must(BackupsOf(store.directory())).size() == 1U);
   }
 }
 
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(a_folder_that_is_not_safe) {
       const VersionedStore store(1);
       ways[way](FolderOf(store));
       const Tree before = store.Files();
-      ExpectError(Migrate(store.To(2)), ErrorCode::kUnsafePath);
+      ExpectError(MigrateStore(store.To(2)), ErrorCode::kUnsafePath);
       BOOST_TEST((store.Files() == before));
       BOOST_TEST(fs::is_empty(elsewhere.path()));
     }
@@ -243,7 +243,7 @@ BOOST_AUTO_TEST_CASE(no_room_and_nothing_is_touched) {
       now.erase("lock.mdb");
       return now == before;
     };
-    const auto refused = Migrate({.directory = directory});
+    const auto refused = MigrateStore({.directory = directory});
     if (refused) return "migrated";
     if (refused.error().code != ErrorCode::kDiskFull) return refused.error().ToString();
     if (!unchanged()) return "migrating changed something";
@@ -252,7 +252,7 @@ BOOST_AUTO_TEST_CASE(no_room_and_nothing_is_touched) {
     if (opened.error().code != ErrorCode::kDiskFull) return opened.error().ToString();
     if (!unchanged()) return "opening changed something";
     fs::remove(scratch / "ballast");
-    const auto migrated = Migrate({.directory = directory});
+    const auto migrated = MigrateStore({.directory = directory});
     return migrated ? "good" : migrated.error().ToString();
   });
 }
@@ -280,10 +280,10 @@ void PutBack(ScratchStore& store, const Backup& backup) {
   Pod owner(MakeSecret("ns", "pull", "uid", "hash"));
   BOOST_TEST(!store.Check(Image(20), Ref(20), owner).pull);
   store.Stop();
-  const RestoreReport restored = Must(Restore({.directory = store.directory(),
-                                               .backup = backup.path,
-                                               .clock = store.clock().AsClock(),
-                                               .boot_clock = store.clock().AsBootClock()}));
+  const RestoreReport restored = Must(RestoreStore({.directory = store.directory(),
+                                                    .backup = backup.path,
+                                                    .clock = store.clock().AsClock(),
+                                                    .boot_clock = store.clock().AsBootClock()}));
   BOOST_TEST(restored.records == 20U);
   BOOST_TEST(restored.backup_commit_sequence == backup.commit_sequence);
   BOOST_TEST(restored.records_without_credentials == 0U);
@@ -301,7 +301,7 @@ internal::Inspection Inspect(const Backup& backup) {
 
 BOOST_FIXTURE_TEST_CASE(it_is_the_store_as_it_is_and_can_be_put_back, ClosedStore) {
   PullMany(store, 0, 20);
-  const Statistics statistics = Must(store->GetStatistics());
+  const StoreCounts statistics = Must(store->GetStatistics());
   const Backup backup = Must(store->MakeBackup());
   BOOST_TEST(backup.commit_sequence == statistics.commit_sequence);
   BOOST_TEST(backup.schema_version == kNewestSchema);
@@ -311,7 +311,7 @@ BOOST_FIXTURE_TEST_CASE(it_is_the_store_as_it_is_and_can_be_put_back, ClosedStor
   BOOST_TEST(inspection.sound);
   BOOST_TEST(inspection.state->commit_sequence == statistics.commit_sequence);
   BOOST_TEST(!fs::exists(store.directory() / "backup/new.tmp"));
-  const auto listed = Must(ListBackups(store.directory()));
+  const auto listed = Must(BackupsOf(store.directory()));
   BOOST_TEST_REQUIRE(listed.size() == 1U);
   BOOST_TEST(listed[0].path == backup.path);
   PutBack(store, backup);
@@ -328,7 +328,7 @@ BOOST_FIXTURE_TEST_CASE(the_last_three_states_are_kept, ClosedStore) {
     made.push_back(Must(store->MakeBackup()).path);
     BOOST_TEST(!fs::exists(earlier.path));
   }
-  const auto listed = Must(ListBackups(store.directory()));
+  const auto listed = Must(BackupsOf(store.directory()));
   BOOST_TEST_REQUIRE(listed.size() == 3U);
   for (std::size_t i = 0; i < 3; ++i) BOOST_TEST(listed[i].path == made[4 - i]);
 }
@@ -385,7 +385,7 @@ BOOST_FIXTURE_TEST_CASE(others_go_on_meanwhile, ClosedStore) {
   BOOST_TEST(failed == 0U);
   BOOST_TEST(made > 0);
   BOOST_TEST_MESSAGE(made << " made, " << busy << " refused");
-  for (const Backup& backup : Must(ListBackups(store.directory()))) {
+  for (const Backup& backup : Must(BackupsOf(store.directory()))) {
     BOOST_TEST(Inspect(backup).sound);
   }
   BOOST_TEST(Must(store->Verify()).sound);
@@ -400,7 +400,7 @@ ErrorCode CodeOfWriting(NodeStore& store, const fs::path& file) {
 
 BOOST_FIXTURE_TEST_CASE(a_file_anywhere_is_the_same_and_can_be_put_back, ClosedStore) {
   PullMany(store, 0, 20);
-  const Statistics statistics = Must(store->GetStatistics());
+  const StoreCounts statistics = Must(store->GetStatistics());
   const fs::path folder = store.scratch() / "elsewhere";
   fs::create_directory(folder);
   std::uint64_t shown = 0;
@@ -420,7 +420,7 @@ BOOST_FIXTURE_TEST_CASE(a_file_anywhere_is_the_same_and_can_be_put_back, ClosedS
       (fs::status(backup.path).permissions() == (fs::perms::owner_read | fs::perms::owner_write)));
   BOOST_TEST(Inspect(backup).sound);
   BOOST_TEST(std::distance(fs::directory_iterator(folder), fs::directory_iterator()) == 1);
-  BOOST_TEST(Must(ListBackups(store.directory())).empty());
+  BOOST_TEST(Must(BackupsOf(store.directory())).empty());
   PutBack(store, backup);
 }
 

@@ -110,7 +110,7 @@ BOOST_FIXTURE_TEST_CASE(
     opening_with_an_empty_list_of_runtime_handlers_is_refused_where_there_are_some, ClosedStore) {
   Must(store->ReplaceRuntimeHandlers({{"runc", true, true}}));
   store.Stop();
-  OpenOptions options = store.Options({});
+  NodeStoreOptions options = store.Options({});
   options.runtime_handlers.emplace();
   options.allow_empty = false;
   const Error refused = ExpectError(NodeStore::Open(options), ErrorCode::kInvalidArgument);
@@ -141,7 +141,7 @@ BOOST_AUTO_TEST_CASE(without_its_witness_a_store_is_shown_and_opens_nothing) {
     ObserveOptions options{.directory = store.directory(), .rules = rules};
     ExpectError(NodeStore::Observe(options), ErrorCode::kDamaged);
     options.asks_witness = false;
-    options.policy = Must(VerificationPolicy::Make(VerificationMode::kNeverVerify, {}));
+    options.policy = Must(VerificationPolicy::Make(Verification::kNeverVerify, {}));
     const auto shown = Must(NodeStore::Observe(options));
     BOOST_TEST(Must(shown->ListRecords()).size() == 1U);
     Pod pod;
@@ -289,7 +289,7 @@ BOOST_AUTO_TEST_CASE(the_answer_is_that_of_comparing_each_with_each) {
   Draw draw(SeedOfThisRun());
   UnderBothRules([&](ScratchStore& store) {
     store.Stop();
-    OpenOptions options = store.Options({});
+    NodeStoreOptions options = store.Options({});
     options.ages = AgeLimits{.credentials = std::chrono::seconds(kAge)};
     Must(Must(NodeStore::Open(options))->Close());
     store.Start();

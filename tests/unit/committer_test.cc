@@ -70,7 +70,7 @@ class Process {
 // there, throws in its place.
 BOOST_FIXTURE_TEST_CASE(an_exception_fails_the_write_and_holds_up_nobody, ClosedStore) {
   Must(store->PutIntent({.image = "registry.example/before"}));
-  OpenOptions options = store.Options({});
+  NodeStoreOptions options = store.Options({});
   store.Stop();
   const auto throws = std::make_shared<bool>(false);
   options.clock = [throws, clock = std::move(options.clock)] {
@@ -136,7 +136,7 @@ namespace {
 
 // A committer alone on a store's files.
 struct Alone {
-  explicit Alone(const OpenOptions& options,
+  explicit Alone(const NodeStoreOptions& options,
                  std::function<Result<void>(internal::StoreTxn&)> before_commit = {})
       : owned(Must(internal::OpenAsOwner(options, internal::OnDamage::kRefuse,
                                          {&internal::NodeProduct()}, report))),
@@ -154,7 +154,7 @@ struct Alone {
     return stored ? Result<void>() : stored.error();
   }
 
-  RecoveryReport report;
+  OpeningReport report;
   internal::OwnedStore owned;
   internal::InFlight in_flight;
   internal::Committer committer;
@@ -174,7 +174,7 @@ bool Sleeps(pid_t thread) {
 BOOST_AUTO_TEST_CASE(who_comes_while_a_change_runs_joins_its_commit) {
   for (const bool fails : {false, true}) {
     ScratchStore store(Rules::kClosed);
-    const OpenOptions options = store.Options({});
+    const NodeStoreOptions options = store.Options({});
     store.Stop();
     {
       bool failed = !fails;
@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(a_change_that_is_refused_fails_alone) {
   constexpr int kRounds = 20;
   enum : int { kBeforeWriting, kAfterWriting, kSucceeds, kKinds };
   ScratchStore store(Rules::kClosed);
-  const OpenOptions options = store.Options({});
+  const NodeStoreOptions options = store.Options({});
   store.Stop();
   {
     Alone alone(options);

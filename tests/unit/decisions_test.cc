@@ -290,7 +290,7 @@ struct GatedStore {
       Must(scratch->AddToLedger({.id = std::string(kRef2)}, "test", "preloaded"));
     }
     scratch.Stop();
-    OpenOptions options = scratch.Options({});
+    NodeStoreOptions options = scratch.Options({});
     options.clock = [this, clock = options.clock] {
       const std::lock_guard lock(gate);
       return clock();

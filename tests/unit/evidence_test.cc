@@ -27,9 +27,9 @@ BOOST_AUTO_TEST_SUITE(judging)
 
 namespace {
 
-using Images = std::vector<ImageOnNode>;
+using Images = std::vector<ListedImage>;
 
-ImageOnNode Entry(std::string_view id, std::vector<std::string> tags,
+ListedImage Entry(std::string_view id, std::vector<std::string> tags,
                   std::vector<std::string> digests = {}) {
   return {.id = std::string(id), .repo_tags = std::move(tags), .repo_digests = std::move(digests)};
 }
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(an_image_is_preloaded_exactly_if_a_name_of_it_has_no_giver)
     };
     const auto names_given = [&] {
       std::set<std::string> given;
-      for (const OpenPull& one : Must(store->ListOpenPulls())) {
+      for (const UnresolvedPull& one : Must(store->ListOpenPulls())) {
         for (const std::string& name : NamesGivenBy(one, ShortNames::kAnywhere)) given.insert(name);
       }
       return given;
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(an_image_is_preloaded_exactly_if_a_name_of_it_has_no_giver)
     const std::set<std::string> given_later = names_given();
     std::map<std::string, Verdict> expected;
     for (int i = 0; i < 3; ++i) {
-      ImageOnNode image{.id = "sha256:" + Sha256Hex(std::to_string(i))};
+      ListedImage image{.id = "sha256:" + Sha256Hex(std::to_string(i))};
       Verdict verdict = Verdict::kClosed;
       for (std::size_t names = draw.Below(3); names > 0; --names) {
         const bool by_digest = draw.OneIn(2);
@@ -95,8 +95,8 @@ BOOST_AUTO_TEST_CASE(an_image_is_preloaded_exactly_if_a_name_of_it_has_no_giver)
       ++verdicts[verdict];
       list.images.push_back(std::move(image));
     }
-    const ObserveReport report = Must(store->ObserveImages(list));
-    for (const JudgedImage& one : report.judged) {
+    const ClassifyReport report = Must(store->ObserveImages(list));
+    for (const ClassifiedImage& one : report.judged) {
       const Verdict verdict = expected.at(one.image_ref);
       BOOST_TEST(one.preloaded == (verdict == Verdict::kPreloaded), one.because);
       BOOST_TEST((verdict != Verdict::kLeft), one.because);
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(an_image_is_preloaded_exactly_if_a_name_of_it_has_no_giver)
 // --- Rule 12
 
 BOOST_FIXTURE_TEST_CASE(an_operators_word_must_be_whole, ClosedStore) {
-  const ImageOnNode image = Entry(kRef, {std::string(kImage)});
+  const ListedImage image = Entry(kRef, {std::string(kImage)});
   const std::string too_long(kMaxReasonBytes + 1, 'r');
   ExpectError(store->AddToLedger(image, too_long, "why"), ErrorCode::kInvalidArgument);
   ExpectError(store->AddToLedger(image, "operator", too_long), ErrorCode::kInvalidArgument);
@@ -133,7 +133,7 @@ BOOST_FIXTURE_TEST_CASE(an_operators_word_must_be_whole, ClosedStore) {
 
 BOOST_FIXTURE_TEST_CASE(entries_that_say_little_or_too_much, ClosedStore) {
   const std::string long_name = "r.example/" + std::string(kMaxImageBytes, 'a') + ":1";
-  const ObserveReport report = ObservePart(
+  const ClassifyReport report = ObservePart(
       *store, {Entry("", {"r.example/without-an-id:1"}),
                Entry(std::string(kMaxImageRefBytes + 1, 'a'), {"r.example/long-ref:1"}),
                Entry(kRef, {"Not A Name", "<none>:<none>", long_name}, {"<none>@<none>"}),
@@ -150,7 +150,7 @@ BOOST_FIXTURE_TEST_CASE(entries_that_say_little_or_too_much, ClosedStore) {
 
 BOOST_FIXTURE_TEST_CASE(each_name_counts_and_so_many_are_kept, ClosedStore) {
   Cancel(*store, kImage);
-  ImageOnNode image = Entry(kRef, {});
+  ListedImage image = Entry(kRef, {});
   for (std::size_t i = 0; i < kMaxNamesPerImage + 100; ++i) {
     image.repo_tags.push_back(std::string(kImage));
   }
@@ -160,11 +160,11 @@ BOOST_FIXTURE_TEST_CASE(each_name_counts_and_so_many_are_kept, ClosedStore) {
     image.repo_tags.push_back("r.example/a:" + std::to_string(i));
   }
   // One name says it all, be it the last one.
-  ImageOnNode last =
+  ListedImage last =
       Entry(Digest('c'), std::vector<std::string>(kMaxNamesPerImage + 1, std::string(kImage)));
   last.repo_tags.push_back("r.example/unexplained:1");
   BOOST_TEST(ObservePart(*store, {image, last}).preloaded == 2U);
-  for (const LedgerEntry& entry : Must(store->ListLedger())) {
+  for (const PreloadedImage& entry : Must(store->ListLedger())) {
     BOOST_TEST(entry.names.size() == (entry.image_ref == kRef2 ? kMaxNamesPerImage : 2U));
   }
   BOOST_TEST(Must(store->Verify()).sound);
@@ -179,7 +179,7 @@ BOOST_FIXTURE_TEST_CASE(of_many_images_the_first_of_each_kind_are_told_and_too_m
     const std::string number = std::to_string(i);
     images.push_back(Entry("sha256:" + Sha256Hex(number), {"r.example/app" + number + ":1"}));
   }
-  const ObserveReport report = Observe(*store, images);
+  const ClassifyReport report = Observe(*store, images);
   BOOST_TEST(report.preloaded == images.size() - 1);
   BOOST_TEST(report.closed == 1U);
   BOOST_TEST(report.judged.size() == 1000U + 1);
@@ -220,7 +220,7 @@ const std::string kHex(64, '1');  // of kRef
 const std::string kByDigest = std::string(kName) + "@sha256:" + std::string(64, 'd');
 
 // As the runtime lists it.
-ImageOnNode Entry() {
+ListedImage Entry() {
   return {.id = std::string(kRef), .repo_tags = {std::string(kImage)}, .repo_digests = {kByDigest}};
 }
 
@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(going_back_opens_nothing_that_is_in_quarantine) {
     const auto exported = store.scratch() / "exported";
     std::filesystem::create_directory(exported);
     Must(store->Export(
-        {.kubelet_directory = exported, .images_on_node = std::vector<ImageOnNode>{Entry()}}));
+        {.kubelet_directory = exported, .images_on_node = std::vector<ListedImage>{Entry()}}));
     for (const std::string& ref : {std::string(kRef), kHex, kByDigest}) {
       const auto file = exported / RecordFile("pulled", ref);
       BOOST_TEST_REQUIRE(std::filesystem::exists(file), ref << " would pass for preloaded");
@@ -266,13 +266,13 @@ BOOST_AUTO_TEST_CASE(going_back_opens_nothing_that_is_in_quarantine) {
     }
 
     store.Stop();
-    Must(Migrate({.directory = store.directory(), .to = 4, .accept_loss = true}));
+    Must(MigrateStore({.directory = store.directory(), .to = 4, .accept_loss = true}));
     const Contents older = ContentsOf(store.directory());
     for (const std::string& ref : {std::string(kRef), kHex, kByDigest}) {
       const ImagePulledRecord* const record = FindRecord(older, ref);
       const bool in_quarantine =
           std::any_of(older.quarantine.begin(), older.quarantine.end(),
-                      [&](const QuarantineEntry& entry) { return entry.sha256 == Sha256Hex(ref); });
+                      [&](const QuarantinedFile& entry) { return entry.sha256 == Sha256Hex(ref); });
       BOOST_TEST((in_quarantine || (record != nullptr && record->credential_mapping.empty())), ref);
     }
   }
@@ -289,9 +289,9 @@ BOOST_FIXTURE_TEST_CASE(more_records_of_one_image_than_it_may_have_refs, ClosedS
     Must(store->RecordPullIntent({.image = image}));
     Must(store->RecordImagePulled({.image = image, .image_ref = ref}, WithSecret(kSecretA)));
   }
-  ImageOnNode listed = Entry();
+  ListedImage listed = Entry();
   listed.repo_digests = {repository(0) + digest};
-  const ObserveReport report = ObservePart(*store, {listed});
+  const ClassifyReport report = ObservePart(*store, {listed});
   BOOST_TEST(report.united == kRefs - 1);
   BOOST_TEST(report.known == 1U);
   BOOST_TEST(Must(store->ListRecords()).size() == 1U);
@@ -312,7 +312,7 @@ namespace {
 
 const std::string kTool = "r.example/tool:1";
 
-ImageOnNode Named(std::string_view id, const std::string& tag) {
+ListedImage Named(std::string_view id, const std::string& tag) {
   return {.id = std::string(id), .repo_tags = {tag}};
 }
 std::string RefOf(std::size_t i) {
@@ -320,7 +320,7 @@ std::string RefOf(std::size_t i) {
   return "sha256:" + std::string(64 - number.size(), 'a') + number;
 }
 // On the node throughout.
-const ImageOnNode kOther = Named(Digest('f'), "r.example/other:1");
+const ListedImage kOther = Named(Digest('f'), "r.example/other:1");
 
 }  // namespace
 
@@ -329,16 +329,16 @@ BOOST_AUTO_TEST_CASE(the_oldest_go_first) {
   constexpr std::size_t kMore = 50;
   const TempDir scratch;
   FakeClock clock;
-  OpenOptions options = OptionsIn(scratch.path());
+  NodeStoreOptions options = OptionsIn(scratch.path());
   options.clock = clock.AsClock();
   options.boot_clock = clock.AsBootClock();
   options.map_bytes = std::uint64_t{2} << 30U;
   const auto store = Must(NodeStore::Open(options));
-  std::vector<ImageOnNode> images{kOther};
+  std::vector<ListedImage> images{kOther};
   for (std::size_t i = 0; i < kMaxRemembered + kMore; ++i) {
     images.push_back({.id = RefOf(i)});
   }
-  const auto observe = [&](std::vector<ImageOnNode> list) {
+  const auto observe = [&](std::vector<ListedImage> list) {
     const ListToken token = Must(store->BeginList());
     Must(store->ObserveImages({.images = std::move(list), .token = token, .complete = true}));
   };
@@ -356,7 +356,7 @@ BOOST_AUTO_TEST_CASE(the_oldest_go_first) {
 // A limit: "Operators can close 10,000 copies of images"
 BOOST_AUTO_TEST_CASE(one_closing_too_many_is_refused) {
   const MemoryDir scratch;
-  OpenOptions options = OptionsIn(scratch.path());
+  NodeStoreOptions options = OptionsIn(scratch.path());
   options.map_bytes = std::uint64_t{2} << 30U;
   const auto store = Must(NodeStore::Open(options));
   ImageList list{.token = Must(store->BeginList()), .complete = true};
@@ -406,14 +406,14 @@ BOOST_AUTO_TEST_SUITE(first_start)
 
 namespace {
 
-ImageOnNode Image(char digit, std::string tag, bool pinned = false) {
+ListedImage Image(char digit, std::string tag, bool pinned = false) {
   return {.id = Digest(digit), .repo_tags = {std::move(tag)}, .pinned = pinned};
 }
 
-const ImageOnNode kPause = Image('a', "registry.k8s.io/pause:3.10", true);
-const ImageOnNode kBaked = Image('b', "r.example/baked:1");
-const ImageOnNode kUnknown = Image('c', "r.example/unknown:1");
-const std::vector<ImageOnNode> kOnNode = {kPause, kBaked, kUnknown};
+const ListedImage kPause = Image('a', "registry.k8s.io/pause:3.10", true);
+const ListedImage kBaked = Image('b', "r.example/baked:1");
+const ListedImage kUnknown = Image('c', "r.example/unknown:1");
+const std::vector<ListedImage> kOnNode = {kPause, kBaked, kUnknown};
 
 // A node whose kubelet directory waybill has not seen yet.
 struct NewNode {
@@ -430,19 +430,19 @@ struct NewNode {
     Must(store->Close());
     store.reset();
   }
-  ObserveReport Observe(std::vector<ImageOnNode> images) {
+  ClassifyReport Observe(std::vector<ListedImage> images) {
     ImageList list{.images = std::move(images), .complete = true};
     list.token = Must(store->BeginList());
     return Must(store->ObserveImages(list));
   }
-  bool IsOpen(const ImageOnNode& image) const {
+  bool IsOpen(const ListedImage& image) const {
     const ImageCopy copy{.image = image.repo_tags.front(), .image_ref = image.id};
     return !DecisionOf(*store, copy).pull;
   }
   const TempDir scratch;
   const std::filesystem::path kubelet = scratch / "kubelet";
   FakeClock clock;
-  OpenOptions options = OptionsIn(scratch.path());
+  NodeStoreOptions options = OptionsIn(scratch.path());
   std::unique_ptr<NodeStore> store;
 };
 
@@ -452,7 +452,7 @@ struct NewNode {
 BOOST_AUTO_TEST_CASE(what_a_kubelet_cut_short_before_the_first_take_over_stays_closed) {
   enum class Before { kNothing, kPods, kRecords, kFolders };
   enum class Take { kNewStore, kWitness, kFiles };
-  const ImageOnNode late = Image('d', "r.example/private:1");
+  const ListedImage late = Image('d', "r.example/private:1");
   for (const Take take : {Take::kNewStore, Take::kWitness, Take::kFiles}) {
     for (const Before before :
          {Before::kNothing, Before::kPods, Before::kRecords, Before::kFolders}) {
@@ -460,7 +460,7 @@ BOOST_AUTO_TEST_CASE(what_a_kubelet_cut_short_before_the_first_take_over_stays_c
       if (take == Take::kFiles && before != Before::kRecords) continue;
       for (const bool reboots : {false, true}) {
         NewNode node;
-        const OpenOptions takes_over = node.options;
+        const NodeStoreOptions takes_over = node.options;
         if (take != Take::kNewStore) {
           node.options.kubelet_directory.clear();
           node.options.witness = Witness::At(node.scratch / "witness");
@@ -490,7 +490,7 @@ BOOST_AUTO_TEST_CASE(what_a_kubelet_cut_short_before_the_first_take_over_stays_c
           node.options.images_on_node.reset();
           node.Close();
           node.Open();
-          std::vector<ImageOnNode> images = kOnNode;
+          std::vector<ListedImage> images = kOnNode;
           images.push_back(late);
           node.Observe(images);
           BOOST_TEST(node.IsOpen(late) == !in_use);

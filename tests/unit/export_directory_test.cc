@@ -326,16 +326,15 @@ using internal::ExportKubeletDirectory;
 constexpr Timestamp kNow{1767323045, 0};  // 2026-01-02T03:04:05Z
 const std::string kAside = "userns.before-export-20260102T030405Z";
 
-UserNamespaceAllocation Allocation(std::string pod_uid, std::uint32_t block,
-                                   std::uint32_t blocks = 1) {
-  UserNamespaceAllocation allocation;
+PodMapping Allocation(std::string pod_uid, std::uint32_t block, std::uint32_t blocks = 1) {
+  PodMapping allocation;
   allocation.pod_uid = std::move(pod_uid);
   allocation.host_id = block * static_cast<std::uint32_t>(kIdsPerBlock);
   allocation.length = blocks * static_cast<std::uint32_t>(kIdsPerBlock);
   return allocation;
 }
 
-std::string FileOf(const UserNamespaceAllocation& allocation) {
+std::string FileOf(const PodMapping& allocation) {
   return EncodeUsernsFile(allocation.host_id, allocation.length);
 }
 
@@ -353,8 +352,8 @@ class KubeletDirectory {
   }
   std::string At(const std::string& pod_uid) const { return ReadFile(pods() / pod_uid / "userns"); }
 
-  Result<ExportReport> Export(std::vector<UserNamespaceAllocation> allocations,
-                              std::vector<HeldPod> held = {}) const {
+  Result<ExportReport> Export(std::vector<PodMapping> allocations,
+                              std::vector<QuarantinedPod> held = {}) const {
     ExportContent content;
     content.intents = {{"an image"}};
     content.allocations = std::move(allocations);
@@ -362,24 +361,23 @@ class KubeletDirectory {
     content.now = kNow;
     return ExportKubeletDirectory(content, {.kubelet_directory = path()});
   }
-  std::uint64_t Exported(const std::vector<UserNamespaceAllocation>& allocations) const {
+  std::uint64_t Exported(const std::vector<PodMapping>& allocations) const {
     const ExportReport report = Must(Export(allocations));
     BOOST_TEST(!fs::is_empty(dir_ / "image_manager" / "pulling"));
     return report.id_mappings;
   }
   // It refuses, and writes nothing.
   void CheckRefused(ErrorCode code, std::string_view about,
-                    const std::vector<UserNamespaceAllocation>& allocations,
-                    const std::vector<HeldPod>& held = {}) const {
+                    const std::vector<PodMapping>& allocations,
+                    const std::vector<QuarantinedPod>& held = {}) const {
     const Tree before = tree();
     const Error error = ExpectError(Export(allocations, held), code, about);
     BOOST_TEST(error.has_hint(), error.ToString());
     BOOST_TEST((tree() == before));
     BOOST_TEST(fs::is_empty(dir_ / "image_manager"));
   }
-  void CheckConflict(const std::string& about,
-                     const std::vector<UserNamespaceAllocation>& allocations,
-                     const std::vector<HeldPod>& held = {}) const {
+  void CheckConflict(const std::string& about, const std::vector<PodMapping>& allocations,
+                     const std::vector<QuarantinedPod>& held = {}) const {
     CheckRefused(ErrorCode::kConflict, about, allocations, held);
   }
 
@@ -397,7 +395,7 @@ BOOST_AUTO_TEST_CASE(real_files_come_back_byte_for_byte) {
   const fs::path fixtures = fs::path(WAYBILL_FIXTURES) / "kubelet-v1.36/pods";
   const auto files = internal::ReadPodsDirectory(fixtures);
   BOOST_REQUIRE(files.has_value());
-  std::vector<UserNamespaceAllocation> allocations;
+  std::vector<PodMapping> allocations;
   for (const auto& file : *files) {
     allocations.push_back(Allocation(
         file.pod_uid, static_cast<std::uint32_t>(file.mapping.value().first / kIdsPerBlock)));
@@ -416,7 +414,7 @@ BOOST_AUTO_TEST_CASE(real_files_come_back_byte_for_byte) {
 
 BOOST_FIXTURE_TEST_CASE(whatever_a_directory_is_called_comes_back, WithKubelet) {
   std::uint32_t block = 0;
-  std::vector<UserNamespaceAllocation> allocations;
+  std::vector<PodMapping> allocations;
   for (const std::string& pod_uid : {"a b"s, "\x1b[31m\xff"s, std::string(255, 'x'), "\n"s}) {
     allocations.push_back(Allocation(pod_uid, ++block));
   }
@@ -532,12 +530,12 @@ BOOST_AUTO_TEST_CASE(what_a_crash_left_is_replaced) {
 }
 
 BOOST_FIXTURE_TEST_CASE(held_pods_stop_it, WithKubelet) {
-  HeldPod held;
+  QuarantinedPod held;
   held.pod_uid = "a";
   held.reason = "its file is broken";
   kubelet.CheckConflict("pod a (its file is broken)", {}, {held});
   kubelet.CheckConflict("pod a (its file is broken)", {Allocation("b", 1)}, {held});
-  HeldPod lost;
+  QuarantinedPod lost;
   lost.ranges = {{65536, 65536}};
   kubelet.CheckConflict("unknown pods, pod a", {}, {lost, held});
   held.pod_uid = "\x1b[31m";

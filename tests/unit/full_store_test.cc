@@ -25,8 +25,9 @@ namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20U;
 
-OpenOptions SmallStore(const TempDir& scratch, const FakeClock& clock, std::uint64_t map_bytes) {
-  OpenOptions options{.directory = scratch / "store", .witness = Witness::None()};
+NodeStoreOptions SmallStore(const TempDir& scratch, const FakeClock& clock,
+                            std::uint64_t map_bytes) {
+  NodeStoreOptions options{.directory = scratch / "store", .witness = Witness::None()};
   options.clock = clock.AsClock();
   options.map_bytes = map_bytes;
   return options;
@@ -52,9 +53,9 @@ std::vector<std::string> Fill(NodeStore& store, char tag,
   });
 }
 
-std::vector<ImageOnNode> ImagesWithDigests(std::size_t first, std::size_t count,
+std::vector<ListedImage> ImagesWithDigests(std::size_t first, std::size_t count,
                                            std::size_t digests) {
-  std::vector<ImageOnNode> images;
+  std::vector<ListedImage> images;
   for (std::size_t i = first; i < first + count; ++i) {
     const std::string name = "registry.example/app-" + std::to_string(i);
     images.push_back(
@@ -67,8 +68,8 @@ std::vector<ImageOnNode> ImagesWithDigests(std::size_t first, std::size_t count,
   return images;
 }
 
-std::vector<ImageOnNode> EveryOther(const std::vector<std::string>& refs) {
-  std::vector<ImageOnNode> listed;
+std::vector<ListedImage> EveryOther(const std::vector<std::string>& refs) {
+  std::vector<ListedImage> listed;
   for (std::size_t i = 0; i < refs.size(); i += 2) listed.push_back({.id = refs[i]});
   return listed;
 }
@@ -104,7 +105,7 @@ BOOST_AUTO_TEST_CASE(whatever_a_full_store_took_it_can_still_delete) {
     Draw draw(seed + history);
     const TempDir scratch;
     FakeClock clock;
-    OpenOptions options = SmallStore(scratch, clock, kMiB);
+    NodeStoreOptions options = SmallStore(scratch, clock, kMiB);
     options.rules = draw.OneIn(2) ? Rules::kClosed : Rules::kKubelet;
     options.evidence.remember = std::chrono::seconds(0);
     const auto store = Must(NodeStore::Open(options));
@@ -130,7 +131,7 @@ BOOST_AUTO_TEST_CASE(whatever_a_full_store_took_it_can_still_delete) {
           break;
         case 1: {
           const std::uint64_t one_in = draw.OneIn(2) ? 1 : 3;
-          std::vector<ImageOnNode> listed;
+          std::vector<ListedImage> listed;
           std::erase_if(refs, [&](const std::string& ref) {
             const bool stays = !draw.OneIn(one_in);
             if (stays) listed.push_back({.id = ref});
@@ -158,12 +159,12 @@ BOOST_AUTO_TEST_CASE(every_other_record_of_a_full_store_can_be_pruned) {
   for (const Rules rules : kBothRules) {
     const TempDir scratch;
     FakeClock clock;
-    OpenOptions options = SmallStore(scratch, clock, 8 * kMiB);
+    NodeStoreOptions options = SmallStore(scratch, clock, 8 * kMiB);
     options.rules = rules;
     const auto store = Must(NodeStore::Open(options));
     const std::vector<std::string> refs = Fill(*store, 'a', 1000);
     BOOST_TEST(refs.size() > 3000U);
-    const std::vector<ImageOnNode> listed = EveryOther(refs);
+    const std::vector<ListedImage> listed = EveryOther(refs);
     const PruneReport pruned = Must(store->Prune(listed, Must(store->BeginList())));
     BOOST_TEST(pruned.examined == refs.size());
     BOOST_TEST(pruned.kept_in_list == listed.size());
@@ -191,7 +192,7 @@ BOOST_AUTO_TEST_CASE(no_single_change_takes_what_deletions_need) {
     }
   }
   for (std::string& ref : Fill(*store, 'a', 20)) refs.push_back(std::move(ref));
-  const std::vector<ImageOnNode> listed = EveryOther(refs);
+  const std::vector<ListedImage> listed = EveryOther(refs);
   const PruneReport pruned = Must(store->Prune(listed, Must(store->BeginList())));
   BOOST_TEST(pruned.removed == refs.size() - listed.size());
   BOOST_TEST(Must(store->Verify()).sound);
@@ -200,7 +201,7 @@ BOOST_AUTO_TEST_CASE(no_single_change_takes_what_deletions_need) {
 BOOST_AUTO_TEST_CASE(a_full_store_deletes_while_a_reader_holds_an_old_snapshot) {
   const TempDir scratch;
   FakeClock clock;
-  const OpenOptions options = SmallStore(scratch, clock, 64 * kMiB);
+  const NodeStoreOptions options = SmallStore(scratch, clock, 64 * kMiB);
   const auto store = Must(NodeStore::Open(options));
   const std::vector<std::string> refs = Fill(*store, 'a', 4000);
   {
@@ -214,7 +215,7 @@ BOOST_AUTO_TEST_CASE(a_full_store_deletes_while_a_reader_holds_an_old_snapshot) 
     reader.Kill();
   }
   // The reader died without releasing its snapshot.
-  const std::vector<ImageOnNode> listed = EveryOther(refs);
+  const std::vector<ListedImage> listed = EveryOther(refs);
   Must(store->Prune(listed, Must(store->BeginList())));
   BOOST_TEST(Must(store->ListRecords()).size() == listed.size() - 30);
   Must(store->PutRecord({std::string(4000, 'b'), {}, {}}));
@@ -237,7 +238,7 @@ struct FullWithPulls {
 
   const TempDir scratch;
   FakeClock clock;
-  const OpenOptions options = SmallStore(scratch, clock, kMiB);
+  const NodeStoreOptions options = SmallStore(scratch, clock, kMiB);
   std::unique_ptr<NodeStore> store;
   std::vector<PullId> pulls;
 };
@@ -255,7 +256,7 @@ BOOST_FIXTURE_TEST_CASE(pulls_end_in_a_full_store, FullWithPulls) {
 BOOST_FIXTURE_TEST_CASE(a_full_store_opens_after_the_process_that_pulled_died, FullWithPulls) {
   store.reset();
   store = Must(NodeStore::Open(options));
-  for (const OpenPull& pull : Must(store->ListOpenPulls())) {
+  for (const UnresolvedPull& pull : Must(store->ListOpenPulls())) {
     BOOST_TEST((pull.state == PullState::kUnknown));
   }
   BOOST_TEST(Must(store->Verify()).sound);
@@ -304,10 +305,10 @@ BOOST_AUTO_TEST_CASE(what_lists_filled_can_be_pruned) {
   Draw draw(SeedOfThisRun());
   const TempDir scratch;
   FakeClock clock;
-  OpenOptions options = SmallStore(scratch, clock, (1 + draw.Below(2)) * kMiB);
+  NodeStoreOptions options = SmallStore(scratch, clock, (1 + draw.Below(2)) * kMiB);
   options.evidence.remember = std::chrono::seconds(0);
   const auto store = Must(NodeStore::Open(options));
-  std::vector<ImageOnNode> there;
+  std::vector<ListedImage> there;
   for (std::size_t next = 0, round = 0; round < 5; ++round) {
     std::size_t most = 1000;
     while (most > 0) {
@@ -323,7 +324,7 @@ BOOST_AUTO_TEST_CASE(what_lists_filled_can_be_pruned) {
       }
     }
     const std::size_t one_in = 1 + draw.Below(3);
-    std::erase_if(there, [&](const ImageOnNode&) { return draw.OneIn(one_in); });
+    std::erase_if(there, [&](const ListedImage&) { return draw.OneIn(one_in); });
     const auto pruned = store->Prune(there, Must(store->BeginList()), {.allow_empty = true});
     BOOST_TEST(pruned.has_value(), "round " << round);
   }
@@ -339,7 +340,7 @@ BOOST_AUTO_TEST_CASE(a_ledger_that_fills_the_store_can_be_pruned) {
     return store->AddToLedger({.id = ref}, "test", "fills the store");
   });
   BOOST_TEST(refs.size() > 3000U);
-  const std::vector<ImageOnNode> listed = EveryOther(refs);
+  const std::vector<ListedImage> listed = EveryOther(refs);
   const PruneReport pruned = Must(store->Prune(listed, Must(store->BeginList())));
   BOOST_TEST(pruned.preloaded_removed == refs.size() - listed.size());
   BOOST_TEST(Must(store->ListLedger()).size() == listed.size());
@@ -349,7 +350,7 @@ BOOST_AUTO_TEST_CASE(a_ledger_that_fills_the_store_can_be_pruned) {
 BOOST_AUTO_TEST_CASE(id_mappings_of_a_full_store_can_be_cleaned_up) {
   const TempDir scratch;
   FakeClock clock;
-  OpenOptions options = SmallStore(scratch, clock, kMiB);
+  NodeStoreOptions options = SmallStore(scratch, clock, kMiB);
   options.runtime_handlers = {{"", true, true, {}}};
   options.user_namespaces.pool = {kIdsPerBlock, 60'000 * kIdsPerBlock, kIdsPerBlock};
   const auto store = Must(NodeStore::Open(options));

@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(an_unfinished_import_presumes_nothing_preloaded) {
       WriteRecordFile(store.kubelet_directory(), "pulled", RefOf(i),
                       RecordJson(RefOf(i), kSecretA));
     }
-    OpenOptions options = store.Options({});
+    NodeStoreOptions options = store.Options({});
     options.import_progress = [](std::uint64_t done, std::uint64_t) { return done == 0; };
     ExpectError(NodeStore::Open(options), ErrorCode::kInterrupted);
 
@@ -85,8 +85,8 @@ BOOST_AUTO_TEST_CASE(an_unfinished_import_presumes_nothing_preloaded) {
     BOOST_TEST(!store->recovery_report().distrustful);
     const auto journal = Must(store->GetTrust()).journal;
     BOOST_TEST_REQUIRE(!journal.empty());
-    BOOST_TEST((journal.back().kind == TrustKind::kImportUnfinished));
-    BOOST_TEST((journal.back().action == TrustAction::kTakenBack));
+    BOOST_TEST((journal.back().kind == DegradedKind::kImportUnfinished));
+    BOOST_TEST((journal.back().action == DegradedAction::kTakenBack));
     BOOST_TEST(Must(store->ListRecords()).size() == std::size_t{kFiles});
     for (int i = 0; i < kFiles; i += 50) {
       BOOST_TEST(!store.Check(kImage, RefOf(i), Pod(kSecretA)).pull);
@@ -220,7 +220,7 @@ BOOST_AUTO_TEST_CASE(what_somebody_else_may_have_written_opens_nothing) {
         if (first_start) store.Vanish();
         WriteRecordFile(store.kubelet_directory(), "pulled", kRef, RecordJson(kRef, kSecretA));
         planting.plant(store.kubelet_directory() / RecordFile("pulled", kRef));
-        const ImageOnNode image{.id = std::string(kRef), .repo_tags = {std::string(kImage)}};
+        const ListedImage image{.id = std::string(kRef), .repo_tags = {std::string(kImage)}};
         store.Restart({image});
         BOOST_TEST_CONTEXT(planting.why << ", rules " << static_cast<int>(rules) << ", first "
                                         << first_start) {
@@ -240,7 +240,7 @@ BOOST_AUTO_TEST_CASE(what_was_taken_before_stays_whoever_may_write_it_now) {
     if (planting.why == "symlink") continue;
     ScratchStore store(Rules::kClosed);
     WriteRecordFile(store.kubelet_directory(), "pulled", kRef, RecordJson(kRef, kSecretA));
-    const ImageOnNode image{.id = std::string(kRef), .repo_tags = {std::string(kImage)}};
+    const ListedImage image{.id = std::string(kRef), .repo_tags = {std::string(kImage)}};
     store.Restart({image});
     BOOST_TEST(!store.Check(kImage, kRef, Pod(kSecretA)).pull);
     planting.plant(store.kubelet_directory() / RecordFile("pulled", kRef));
@@ -327,7 +327,7 @@ BOOST_AUTO_TEST_CASE(a_symlink_that_others_can_change_leads_to_nothing_that_coun
       std::filesystem::rename(link, way / "target");
       std::filesystem::create_directory_symlink(way / "target", link);
       spoil(link, way);
-      OpenOptions options =
+      NodeStoreOptions options =
           store.Options({{.id = std::string(kRef), .repo_tags = {"r.example/x"}}});
       options.kubelet_directory = kubelet;
       auto opened = Must(NodeStore::Open(options));
@@ -361,7 +361,7 @@ BOOST_FIXTURE_TEST_CASE(a_store_of_which_only_the_owner_lock_is_left_was_lost, C
   store.Stop();
   std::filesystem::remove(store.directory() / "data.mdb");
   std::filesystem::remove(store.directory() / "lock.mdb");
-  OpenOptions options = store.Options({});
+  NodeStoreOptions options = store.Options({});
   options.witness = Witness::None();
   auto opened = Must(NodeStore::Open(options));
   BOOST_TEST(opened->recovery_report().distrustful);
@@ -401,14 +401,14 @@ BOOST_AUTO_TEST_CASE(a_record_too_large_to_store_closes_its_image_and_stops_no_o
 BOOST_AUTO_TEST_SUITE_END()
 
 // A node that pulled images for a while without recording them (KEP-2535, "What happens if we
-// reenable the feature"; OpenOptions::gap): what histories/gaps.jsonl can't say.
+// reenable the feature"; NodeStoreOptions::gap): what histories/gaps.jsonl can't say.
 BOOST_AUTO_TEST_SUITE(gap)
 
 namespace {
 
 const std::string kUnrecorded = "sha256:never-recorded";
 
-std::vector<ImageOnNode> OnNode() {
+std::vector<ListedImage> OnNode() {
   return {{std::string(kRef), {std::string(kImage)}, {}},
           {kUnrecorded, {"registry.example.com/private:v1"}, {}}};
 }
@@ -426,12 +426,12 @@ struct Node : ScratchStore {
   Node() : ScratchStore(Rules::kClosed) {
     WriteRecordFile(kubelet_directory(), "pulled", kRef2, RecordFor(kRef2));
     Stop();
-    Open(Gap::kNo, std::vector<ImageOnNode>());
+    Open(Gap::kNo, std::vector<ListedImage>());
     Must(opened->Close());
     opened.reset();
   }
-  const RecoveryReport& Open(Gap gap, std::optional<std::vector<ImageOnNode>> images) {
-    OpenOptions options = Options({});
+  const OpeningReport& Open(Gap gap, std::optional<std::vector<ListedImage>> images) {
+    NodeStoreOptions options = Options({});
     options.gap = gap;
     options.images_on_node = std::move(images);
     opened = Must(NodeStore::Open(std::move(options)));
@@ -448,8 +448,8 @@ struct TakenOver {
 
 // One directory under another spelling is the one that was taken over before.
 struct Respelled : Node {
-  OpenOptions In(const std::filesystem::path& spelt) const {
-    OpenOptions options = Options({});
+  NodeStoreOptions In(const std::filesystem::path& spelt) const {
+    NodeStoreOptions options = Options({});
     options.directory = scratch() / "another";
     options.images_on_node.reset();
     options.kubelet_directory = spelt;
@@ -479,7 +479,7 @@ BOOST_FIXTURE_TEST_CASE(a_respelled_directory_is_no_first_take_over, Respelled) 
 
 BOOST_FIXTURE_TEST_CASE(an_import_that_was_stopped_ends_under_another_spelling, Respelled) {
   WriteRecordFile(kubelet, "pulled", kRef, RecordFor(kRef));
-  OpenOptions options = In(kubelet);
+  NodeStoreOptions options = In(kubelet);
   options.gap = Gap::kNo;
   options.import_progress = [](auto, auto) { return false; };
   ExpectError(NodeStore::Open(options), ErrorCode::kInterrupted);
@@ -521,7 +521,7 @@ BOOST_FIXTURE_TEST_CASE(closing_a_gap_does_not_finish_the_import_that_found_it, 
   }
   WriteRecordFile(node.kubelet_directory(), "pulling", kImage,
                   EncodePullIntent({std::string(kImage)}));
-  OpenOptions options = node.Options({});
+  NodeStoreOptions options = node.Options({});
   options.import_progress = [](std::uint64_t done, std::uint64_t) { return done == 0; };
   const auto stopped = NodeStore::Open(options);
   BOOST_TEST((!stopped && stopped.error().code == ErrorCode::kInterrupted));
@@ -533,7 +533,7 @@ BOOST_FIXTURE_TEST_CASE(closing_a_gap_does_not_finish_the_import_that_found_it, 
     BOOST_TEST(store->recovery_report().distrustful);
     BOOST_TEST(DecisionOf(*store, {.image = kImage, .image_ref = kRef}).pull);
   }
-  const RecoveryReport& report = node.Open(Gap::kDetect, OnNode());
+  const OpeningReport& report = node.Open(Gap::kDetect, OnNode());
   BOOST_TEST(!report.distrustful);
   BOOST_TEST(Must(node.opened->HasIntent({.image = kImage})));
 }
@@ -545,7 +545,7 @@ BOOST_FIXTURE_TEST_CASE(an_import_that_an_earlier_version_left_unfinished_ends, 
   made.identity = Must(internal::NewIdentity({1'767'000'000, 0}));
   made.fill = [&](internal::StoreTxn& txn) -> Result<void> {
     Must(internal::SetDistrust(
-        txn, {TrustKind::kImportUnfinished,
+        txn, {DegradedKind::kImportUnfinished,
               "the import of " + respelled.string() +
                   " is not finished; run `waybill start --kubelet-dir` on it again"}));
     BOOST_TEST(txn.state().distrustful);

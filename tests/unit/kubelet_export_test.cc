@@ -77,8 +77,8 @@ ImagePulledRecord Record(std::string_view ref, std::string handler = {}, std::in
   return record;
 }
 
-std::vector<ImageOnNode> ImagesOnNode(const std::vector<std::string>& ids) {
-  std::vector<ImageOnNode> images;
+std::vector<ListedImage> ImagesOnNode(const std::vector<std::string>& ids) {
+  std::vector<ListedImage> images;
   for (const std::string& id : ids) images.push_back({id, {}, {}});
   return images;
 }
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(importing_an_export_is_the_identity) {
     BOOST_TEST(exported.report.preloaded == 2U);
     ExportContent second = exported.content();
     // The record whose ref differs from its file name now has a file of its own.
-    for (QuarantineEntry& entry : first.quarantine) {
+    for (QuarantinedFile& entry : first.quarantine) {
       entry.source = entry.source.substr(0, entry.source.rfind('-') + 1) + entry.sha256;
     }
     CheckSame(first, second);
@@ -321,9 +321,9 @@ constexpr auto kCopyAll = std::filesystem::copy_options::recursive;
 struct Content {
   std::vector<ImagePulledRecord> records;
   std::vector<ImagePullIntent> intents;
-  std::vector<QuarantineEntry> quarantine;
+  std::vector<QuarantinedFile> quarantine;
   std::vector<ImagePreloadedRecord> preloaded;
-  std::vector<UserNamespaceAllocation> id_mappings;
+  std::vector<PodMapping> id_mappings;
 };
 
 Content ContentOf(const NodeStore& store) {
@@ -337,13 +337,13 @@ Content ContentOf(const NodeStore& store) {
     record.image_ref = internal::SpellingOf(record.image_ref);
   }
   std::sort(content.records.begin(), content.records.end(), by_ref);
-  for (QuarantineEntry& entry : content.quarantine) {
+  for (QuarantinedFile& entry : content.quarantine) {
     entry.since = {};
     entry.reason.clear();
   }
   std::sort(content.quarantine.begin(), content.quarantine.end(),
             [](const auto& a, const auto& b) { return a.sha256 < b.sha256; });
-  for (UserNamespaceAllocation& mapping : content.id_mappings) mapping.created = {};
+  for (PodMapping& mapping : content.id_mappings) mapping.created = {};
   return content;
 }
 
@@ -357,7 +357,7 @@ void CheckSame(const Content& a, const Content& b) {
 
 // Without `images`: those that have records are on the node, and no others.
 ExportReport ExportTo(const NodeStore& store, const std::filesystem::path& directory,
-                      std::optional<std::vector<ImageOnNode>> images = std::nullopt) {
+                      std::optional<std::vector<ListedImage>> images = std::nullopt) {
   std::filesystem::create_directory(directory);
   if (!images) {
     images.emplace();

@@ -37,8 +37,8 @@ BOOST_AUTO_TEST_CASE(one_that_was_not_tested_is_refused_unless_it_is_allowed) {
   } const reset;
   ScratchStore store(Rules::kClosed);
   store.Stop();
-  Must(Migrate({.directory = store.directory(), .to = 1}));
-  const auto backup = Must(Migrate({.directory = store.directory()})).backup;
+  Must(MigrateStore({.directory = store.directory(), .to = 1}));
+  const auto backup = Must(MigrateStore({.directory = store.directory()})).backup;
   const Tree before = TreeOf(store.scratch());
   patch = 99;
   const auto check = [](const auto& result) {
@@ -47,8 +47,8 @@ BOOST_AUTO_TEST_CASE(one_that_was_not_tested_is_refused_unless_it_is_allowed) {
   };
   check(NodeStore::Open(store.Options({})));
   check(NodeStore::Observe({.directory = store.directory()}));
-  check(Migrate({.directory = store.directory(), .to = 1}));
-  check(Restore({.directory = store.directory(), .backup = backup}));
+  check(MigrateStore({.directory = store.directory(), .to = 1}));
+  check(RestoreStore({.directory = store.directory(), .backup = backup}));
   BOOST_TEST((TreeOf(store.scratch()) == before));
   AllowUntestedLmdb(true);
   store.Start();

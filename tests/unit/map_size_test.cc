@@ -66,8 +66,8 @@ class Sized {
     WriteFile(database(), file);
   }
 
-  OpenOptions Options(std::uint64_t bytes) const {
-    OpenOptions options = OptionsIn(scratch_.path());
+  NodeStoreOptions Options(std::uint64_t bytes) const {
+    NodeStoreOptions options = OptionsIn(scratch_.path());
     options.map_bytes = bytes;
     return options;
   }
@@ -135,15 +135,15 @@ BOOST_FIXTURE_TEST_CASE(migrating_and_restoring_keep_it, Sized) {
   Open(4 * kMiB);
   Write();
   const auto down =
-      Must(Migrate({.directory = directory(), .to = kNewestSchema - 1, .accept_loss = true}));
+      Must(MigrateStore({.directory = directory(), .to = kNewestSchema - 1, .accept_loss = true}));
   BOOST_TEST(Remembered() == 4 * kMiB);
   BOOST_TEST(Open() == 4 * kMiB);
   // The store's, and not the backup's.
   BOOST_TEST(Open(8 * kMiB) == 8 * kMiB);
-  Must(Restore({.directory = directory(), .backup = down.backup}));
+  Must(RestoreStore({.directory = directory(), .backup = down.backup}));
   BOOST_TEST(Remembered() == 8 * kMiB);
   // What is given wins.
-  Must(Restore({.directory = directory(), .backup = down.backup, .map_bytes = 2 * kMiB}));
+  Must(RestoreStore({.directory = directory(), .backup = down.backup, .map_bytes = 2 * kMiB}));
   BOOST_TEST(Remembered() == 2 * kMiB);
   // Without a store, the backup's.
   const fs::path backup = scratch() / "copy.mdb";
@@ -152,7 +152,7 @@ BOOST_FIXTURE_TEST_CASE(migrating_and_restoring_keep_it, Sized) {
   fs::create_directory(directory());
   fs::permissions(directory(), fs::perms::owner_all);
   fs::remove(scratch() / "witness");
-  const auto restored = Restore({.directory = directory(), .backup = backup});
+  const auto restored = RestoreStore({.directory = directory(), .backup = backup});
   if (restored) {
     BOOST_TEST(Remembered() == 4 * kMiB);
   } else {

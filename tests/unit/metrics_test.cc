@@ -284,7 +284,7 @@ BOOST_AUTO_TEST_CASE(ranges_of_host_ids_are_counted) {
 
 BOOST_AUTO_TEST_CASE(records_are_counted_by_handler) {
   const TempDir scratch;
-  OpenOptions options = OptionsIn(scratch.path());
+  NodeStoreOptions options = OptionsIn(scratch.path());
   const std::string hostile = "a\"b\\c\x7f\xff";
   options.runtime_handlers = {
       {{.name = "runc", .is_default = true}, {.name = "kata"}, {.name = hostile}}};
@@ -334,7 +334,7 @@ BOOST_AUTO_TEST_CASE(the_ratio_is_that_of_the_kep) {
 
 BOOST_AUTO_TEST_CASE(changes_that_cannot_be_written_are_counted) {
   const TempDir scratch;
-  OpenOptions options = OptionsIn(scratch.path());
+  NodeStoreOptions options = OptionsIn(scratch.path());
   options.map_bytes = std::uint64_t{1} << 20U;
   const auto store = Must(NodeStore::Open(options));
   // What asks for too much is the caller's mistake.

@@ -38,7 +38,7 @@ void Fill(NodeStore& store, std::size_t records, const std::string& handler = {}
 // The call is refused, and no file has changed.
 void CheckRefused(const VersionedStore& store, const MigrateOptions& options, ErrorCode code) {
   const Tree before = store.Files();
-  ExpectError(Migrate(options), code);
+  ExpectError(MigrateStore(options), code);
   BOOST_TEST((store.Files() == before));
 }
 
@@ -102,7 +102,7 @@ BOOST_FIXTURE_TEST_CASE(a_store_that_another_process_owns, OldestStore) {
 }
 
 BOOST_FIXTURE_TEST_CASE(opening_that_may_not_migrate, OldestStore) {
-  OpenOptions options = store.Options();
+  NodeStoreOptions options = store.Options();
   options.migrate = false;
   const auto check = [&] {
     const Tree before = store.Files();
@@ -153,7 +153,7 @@ BOOST_FIXTURE_TEST_CASE(opening_recovers_a_damaged_store_as_the_newest_version, 
   const Contents before = ContentsOf(store.directory());
   Damage(store, kRefToDamage);
   const std::string damaged = ReadFile(store.database());
-  const RecoveryReport report = store.Open();
+  const OpeningReport report = store.Open();
   BOOST_TEST(report.set_aside);
   BOOST_TEST(ReadFile(report.set_aside_path) == damaged);
   BOOST_TEST(report.distrustful);
@@ -197,7 +197,7 @@ BOOST_FIXTURE_TEST_CASE(progress_that_stops_it, NoStoreYet) {
       last = done;
       return ++calls != stop;
     };
-    const auto migrated = Migrate(options);
+    const auto migrated = MigrateStore(options);
     if (migrated) break;
     BOOST_TEST((migrated.error().code == ErrorCode::kInterrupted), migrated.error().ToString());
     BOOST_TEST(calls == stop);
@@ -216,7 +216,7 @@ BOOST_FIXTURE_TEST_CASE(a_map_without_room_for_the_step, NoStoreYet) {
   options.accept_loss = true;
   options.map_bytes = std::uint64_t{1} << 20U;
   const std::string before = ReadFile(store.database());
-  ExpectError(Migrate(options), ErrorCode::kStoreFull);
+  ExpectError(MigrateStore(options), ErrorCode::kStoreFull);
   BOOST_TEST((ReadFile(store.database()) == before));
   store.Migrate(1, true);
   BOOST_TEST(InspectPath(store.database()).sound);
@@ -226,7 +226,8 @@ BOOST_AUTO_TEST_CASE(a_disk_without_room_for_the_step) {
   const MemoryDir scratch;
   ExpectGoodInChild([&]() -> std::string {
     if (!MountSmallFileSystem(scratch.path(), "16m")) return kMayNotMount;
-    OpenOptions open{.directory = scratch / "store", .witness = Witness::At(scratch / "witness")};
+    NodeStoreOptions open{.directory = scratch / "store",
+                          .witness = Witness::At(scratch / "witness")};
     open.map_bytes = std::uint64_t{64} << 20U;
     auto opened = Must(NodeStore::Open(open));
     Fill(*opened, 2500, "");
@@ -239,14 +240,14 @@ BOOST_AUTO_TEST_CASE(a_disk_without_room_for_the_step) {
       WriteFile(scratch / "ballast", std::string(free - used - (64U << 10U), 'x'));
     }
     MigrateOptions options{.directory = open.directory, .to = 1, .accept_loss = true};
-    const auto refused = Migrate(options);
+    const auto refused = MigrateStore(options);
     if (refused) return "migrated";
     if (refused.error().code != ErrorCode::kDiskFull) return refused.error().ToString();
     if (!InspectPath(open.directory / "data.mdb").sound) return "not sound";
     if (ContentsOf(open.directory) != before) return "changed";
     fs::remove(scratch / "ballast");
-    for (const auto& backup : Must(ListBackups(open.directory))) fs::remove(backup.path);
-    const auto migrated = Migrate(options);
+    for (const auto& backup : Must(BackupsOf(open.directory))) fs::remove(backup.path);
+    const auto migrated = MigrateStore(options);
     if (!migrated) return migrated.error().ToString();
     return IdentityOf(open.directory).schema_version == 1 ? "good" : "still version 2";
   });

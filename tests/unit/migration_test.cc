@@ -186,7 +186,7 @@ BOOST_FIXTURE_TEST_CASE(what_the_newer_version_wrote_without_handlers_goes_down_
   // What is in quarantine proves nothing any more.
   for (ImagePulledRecord& record : contents.records) {
     for (const std::string& ref : internal::PlainSpellings(record.image_ref)) {
-      for (const QuarantineEntry& entry : contents.quarantine) {
+      for (const QuarantinedFile& entry : contents.quarantine) {
         if (entry.sha256 == Sha256Hex(ref)) record.credential_mapping.clear();
       }
     }
@@ -211,7 +211,7 @@ BOOST_FIXTURE_TEST_CASE(what_the_newer_version_wrote_without_handlers_goes_down_
 }
 
 BOOST_FIXTURE_TEST_CASE(the_witness_follows_each_way, OldestStore) {
-  const RecoveryReport report = store.Open();
+  const OpeningReport report = store.Open();
   BOOST_TEST_REQUIRE(report.migration.has_value());
   BOOST_TEST(report.migration->from == 1U);
   BOOST_TEST(report.migration->to == kNewestSchema);
@@ -224,7 +224,7 @@ BOOST_FIXTURE_TEST_CASE(the_witness_follows_each_way, OldestStore) {
     BOOST_TEST(StateOf(store.directory()).commit_sequence > sequence);
     CheckWitnessFollows(store);
   }
-  const RecoveryReport again = store.Open();
+  const OpeningReport again = store.Open();
   BOOST_TEST(again.migration.has_value());
   BOOST_TEST(again.findings.empty());
   BOOST_TEST(!again.distrustful);
@@ -243,13 +243,13 @@ BOOST_FIXTURE_TEST_CASE(each_loss_is_a_line, NoStoreYet) {
       "the manifest or guest platform of 1 image of the default handler: to be verified again",
       "the runtime handler gvisor in the registry",
       "the runtime handler kata in the registry"};
-  const MigrationReport report = Must(Migrate(options));
+  const MigrationReport report = Must(MigrateStore(options));
   BOOST_TEST(report.losses == expected, boost::test_tools::per_element());
   BOOST_TEST(report.steps.size() == kNewestSchema - 1);
   BOOST_TEST(report.backup.empty());
 
   // The refusal names each of them.
-  const auto refused = Migrate(store.To(1));
+  const auto refused = MigrateStore(store.To(1));
   BOOST_TEST_REQUIRE(!refused.has_value());
   for (const std::string& loss : expected) {
     BOOST_TEST(refused.error().message.find(loss) != std::string::npos);
@@ -263,7 +263,8 @@ BOOST_FIXTURE_TEST_CASE(a_guest_platform_of_the_default_handler_is_a_loss, NoSto
     Must(opened.ReplaceRuntimeHandlers({handlers[0]}));
     Pull(opened, "plain", "");
   });
-  const Error refused = ExpectError(Migrate(store.To(1)), ErrorCode::kConflict, "guest platform");
+  const Error refused =
+      ExpectError(MigrateStore(store.To(1)), ErrorCode::kConflict, "guest platform");
   BOOST_TEST(refused.message.find("runc") != std::string::npos);
 }
 
@@ -287,7 +288,7 @@ BOOST_FIXTURE_TEST_CASE(what_is_lost_is_verified_again_and_never_preloaded, NoSt
   }
   BOOST_TEST(down.intents.size() == 2U);
 
-  const RecoveryReport opened = store.Open([](NodeStore& up) {
+  const OpeningReport opened = store.Open([](NodeStore& up) {
     BOOST_TEST(
         !DecisionOf(up, {.image = ImageOf("plain"), .image_ref = RefOf("plain")}, Pod(kSecretA))
              .pull);
@@ -313,7 +314,7 @@ BOOST_FIXTURE_TEST_CASE(a_dry_run_changes_nothing, OldestStore) {
     MigrateOptions options = store.To(to);
     options.dry_run = true;
     const Tree before = store.Files();
-    const MigrationReport report = Must(Migrate(options));
+    const MigrationReport report = Must(MigrateStore(options));
     BOOST_TEST((store.Files() == before));
     BOOST_TEST(report.to == to);
     BOOST_TEST_REQUIRE(report.steps.size() == 1U);
@@ -371,7 +372,7 @@ BOOST_AUTO_TEST_CASE(a_record_of_counters_changes_nothing_and_does_not_migrate) 
   BOOST_TEST(!places.empty());
   for (const std::size_t at : places) bytes[at + key.size() + 20] ^= 1;
   WriteFile(store.database(), bytes);
-  const RecoveryReport report = store.Open([](NodeStore& opened) {
+  const OpeningReport report = store.Open([](NodeStore& opened) {
     BOOST_TEST(Must(opened.Verify()).sound);
     BOOST_TEST((opened.GetMetrics().counters == StoreCounters()));
     Must(opened.RecordPullIntent({.image = "registry.example/other:v1"}));
@@ -438,7 +439,7 @@ BOOST_AUTO_TEST_CASE(intents_become_pulls_of_unknown_end) {
     const auto pulls = Must(opened.ListOpenPulls());
     BOOST_TEST(pulls.size() == Must(opened.ListIntents()).size());
     BOOST_TEST(!pulls.empty());
-    for (const OpenPull& pull : pulls) {
+    for (const UnresolvedPull& pull : pulls) {
       BOOST_TEST((pull.state == PullState::kUnknown));
       BOOST_TEST(pull.ended.has_value());
       BOOST_TEST(!pull.anything);
@@ -457,7 +458,8 @@ BOOST_AUTO_TEST_CASE(an_id_from_before_the_way_down_was_given) {
     given = Must(opened->RecordPullIntent(copy));
     Must(opened->RecordImagePulled(copy, WithSecret(kSecretA), {.pull = given}));
   }
-  Must(Migrate({.directory = OptionsIn(scratch.path()).directory, .to = 4, .accept_loss = true}));
+  Must(MigrateStore(
+      {.directory = OptionsIn(scratch.path()).directory, .to = 4, .accept_loss = true}));
   const auto opened = Must(NodeStore::Open(OptionsIn(scratch.path())));
   Must(opened->RecordImagePulled(copy, WithSecret(kSecretB), {.pull = given}));
   BOOST_TEST(!Must(opened->GetRecord(copy)).credential_mapping.empty());
@@ -485,7 +487,7 @@ BOOST_AUTO_TEST_CASE(a_spelling_of_two_records_gets_the_same_one_in_every_store)
     }
     pull(*open(Rules::kKubelet), digest, kSecretB);
     BOOST_TEST(Must(open(Rules::kClosed)->ListRecords()).size() == 2U);
-    Must(Migrate({.directory = scratch.path() / "store", .to = 4, .accept_loss = true}));
+    Must(MigrateStore({.directory = scratch.path() / "store", .to = 4, .accept_loss = true}));
     const auto opened = open(Rules::kKubelet);
     const auto record = Must(opened->GetRecord({.image_ref = bare}));
     BOOST_TEST((record.credential_mapping.at(std::string(kName)).kubernetes_secrets ==
@@ -522,11 +524,11 @@ BOOST_FIXTURE_TEST_CASE(both_meta_pages_lead_to_a_header_of_the_version_that_was
                         ClosedStore) {
   store.Pull(kImage, kRef, WithSecret(kSecretA));
   store.Stop();
-  BOOST_TEST(Must(Migrate({.directory = store.directory(), .to = 1})).steps.size() ==
+  BOOST_TEST(Must(MigrateStore({.directory = store.directory(), .to = 1})).steps.size() ==
              kNewestSchema - 1);
   ExpectBothHeaders(store, 1);
   // If an earlier call was cut short, the same call repairs that.
-  Must(Migrate({.directory = store.directory(), .to = 1}));
+  Must(MigrateStore({.directory = store.directory(), .to = 1}));
   ExpectBothHeaders(store, 1);
 }
 

@@ -52,7 +52,7 @@ std::vector<std::string> FixtureImages() {
 
 // What must hold for every string.
 void CheckProperties(const std::string& image) {
-  const auto parts = ParseImage(image);
+  const auto parts = PartsOfImage(image);
   BOOST_REQUIRE(ImageName(image).has_value() == parts.has_value());
   if (!parts) {
     BOOST_TEST(!NormaliseImage(image).has_value());
@@ -68,7 +68,7 @@ void CheckProperties(const std::string& image) {
   const std::string domain(parts->domain);
   BOOST_TEST((domain.empty() ? "" : domain + "/") + std::string(parts->path) == parts->name);
 
-  const auto again = ParseImage(parts->name);
+  const auto again = PartsOfImage(parts->name);
   BOOST_REQUIRE(again.has_value());
   BOOST_TEST(again->name == parts->name);
   BOOST_TEST(again->domain == parts->domain);
@@ -85,7 +85,7 @@ void CheckProperties(const std::string& image) {
 
 // Whether the scan in blocks and the scan of bytes agree.
 void CheckBothScans(const std::string& image) {
-  const auto fast = ParseImage(image);
+  const auto fast = PartsOfImage(image);
   const auto bytes = internal::ParseImageBytes(image);
   BOOST_REQUIRE(fast.has_value() == bytes.has_value());
   if (!fast) return;
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(both_scans_give_the_same_answer) {
       image[draw.Below(image.size())] = static_cast<char>(draw.Below(256));
     }
     CheckBothScans(image);
-    sound += ParseImage(image).has_value() ? 1 : 0;
+    sound += PartsOfImage(image).has_value() ? 1 : 0;
   }
   BOOST_TEST(sound > 20'000U);
 }
@@ -176,35 +176,35 @@ BOOST_AUTO_TEST_CASE(what_must_hold_for_every_string_holds_for_the_fixtures) {
 
 BOOST_AUTO_TEST_CASE(bounds_are_exact) {
   const std::string path255(255, 'a');
-  BOOST_TEST(ParseImage(path255).has_value());
-  BOOST_TEST(!ParseImage(path255 + "a").has_value());
+  BOOST_TEST(PartsOfImage(path255).has_value());
+  BOOST_TEST(!PartsOfImage(path255 + "a").has_value());
   // The domain does not count.
-  BOOST_TEST(ParseImage("registry.example.com/" + path255).has_value());
-  BOOST_TEST(!ParseImage("registry.example.com/" + path255 + "a").has_value());
-  BOOST_TEST(ParseImage(std::string(2000, 'h') + "/" + path255).has_value());
+  BOOST_TEST(PartsOfImage("registry.example.com/" + path255).has_value());
+  BOOST_TEST(!PartsOfImage("registry.example.com/" + path255 + "a").has_value());
+  BOOST_TEST(PartsOfImage(std::string(2000, 'h') + "/" + path255).has_value());
   // Without a domain the whole name is the path, and adding the default domain makes it too long.
-  BOOST_TEST(!ParseImage("a_b/" + path255).has_value());
+  BOOST_TEST(!PartsOfImage("a_b/" + path255).has_value());
   BOOST_TEST(!NormaliseImage(path255).has_value());
   BOOST_TEST(NormaliseImage(path255.substr(8)).has_value());
 
-  BOOST_TEST(ParseImage("a:" + std::string(128, 't')).has_value());
-  BOOST_TEST(!ParseImage("a:" + std::string(129, 't')).has_value());
+  BOOST_TEST(PartsOfImage("a:" + std::string(128, 't')).has_value());
+  BOOST_TEST(!PartsOfImage("a:" + std::string(129, 't')).has_value());
   for (const auto& [algorithm, digits] :
        {std::pair{"sha256", 64u}, {"sha384", 96u}, {"sha512", 128u}}) {
     for (unsigned other = digits - 1; other <= digits + 1; ++other) {
-      BOOST_TEST(ParseImage("a@" + Digest(algorithm, other)).has_value() == (other == digits));
+      BOOST_TEST(PartsOfImage("a@" + Digest(algorithm, other)).has_value() == (other == digits));
     }
-    BOOST_TEST(!ParseImage("@" + Digest(algorithm, digits)).has_value());
-    BOOST_TEST(!ParseImage("a:@" + Digest(algorithm, digits)).has_value());
+    BOOST_TEST(!PartsOfImage("@" + Digest(algorithm, digits)).has_value());
+    BOOST_TEST(!PartsOfImage("a:@" + Digest(algorithm, digits)).has_value());
     std::string image = "a@" + Digest(algorithm, digits);
     for (std::size_t i = image.size() - digits; i < image.size(); ++i) {
       for (const char bad : {'E', 'g', '/', ':', '`', '\0', '\xe5'}) {
         const char good = std::exchange(image[i], bad);
-        BOOST_TEST(!ParseImage(image).has_value());
+        BOOST_TEST(!PartsOfImage(image).has_value());
         image[i] = good;
       }
     }
-    BOOST_TEST(ParseImage(image).has_value());
+    BOOST_TEST(PartsOfImage(image).has_value());
   }
 }
 
@@ -244,10 +244,10 @@ BOOST_AUTO_TEST_CASE(reads_nothing_outside_the_view) {
   const std::string image = "[::1]:80/a.b__c-d/e:tag@" + Digest("sha256", 64);
   for (std::size_t size = 0; size <= image.size(); ++size) {
     const std::vector<char> exact(image.begin(), image.begin() + static_cast<std::ptrdiff_t>(size));
-    const bool parses = ParseImage({exact.data(), exact.size()}).has_value();
-    BOOST_TEST(parses == ParseImage(image.substr(0, size)).has_value());
+    const bool parses = PartsOfImage({exact.data(), exact.size()}).has_value();
+    BOOST_TEST(parses == PartsOfImage(image.substr(0, size)).has_value());
   }
-  BOOST_TEST(!ParseImage(std::string_view()).has_value());
+  BOOST_TEST(!PartsOfImage(std::string_view()).has_value());
 }
 
 BOOST_AUTO_TEST_CASE(parsing_allocates_nothing) {
@@ -256,7 +256,7 @@ BOOST_AUTO_TEST_CASE(parsing_allocates_nothing) {
   const std::size_t before = testing::AllocationsOfThread();
   std::size_t parsed = 0;
   for (const std::string& image : images) {
-    parsed += ParseImage(image).has_value() ? 1 : 0;
+    parsed += PartsOfImage(image).has_value() ? 1 : 0;
     parsed += ImageName(image).has_value() ? 1 : 0;
   }
   const std::size_t after = testing::AllocationsOfThread();
@@ -285,16 +285,16 @@ Json ToJson(const std::vector<RegistryAuth>& entries) {
   return list;
 }
 
-Json ToJson(const std::vector<ImageOnNode>& images) {
+Json ToJson(const std::vector<ListedImage>& images) {
   Json list = Json::array();
-  for (const ImageOnNode& image : images) {
+  for (const ListedImage& image : images) {
     list.push_back(
         {{"id", image.id}, {"repoTags", image.repo_tags}, {"repoDigests", image.repo_digests}});
   }
   return list;
 }
 
-Json ToJson(const UserNamespacePool& pool) {
+Json ToJson(const IdPool& pool) {
   return std::to_string(pool.first_id) + "+" + std::to_string(pool.id_count) + " in " +
          std::to_string(pool.ids_per_pod) + " for " + std::to_string(pool.max_pods);
 }
@@ -347,7 +347,7 @@ Result<std::string> Sound(const Result<void>& checked) {
 }
 Result<std::string> CheckPool(std::string_view text) {
   const auto [first, count, ids, pods] = NumbersIn<4>(text);
-  return Sound(CheckUserNamespacePool({first, count, ids, pods}));
+  return Sound(CheckIdPool({first, count, ids, pods}));
 }
 Result<std::string> CheckRange(std::string_view text) {
   const auto [first, length] = NumbersIn<2>(text);
@@ -356,14 +356,14 @@ Result<std::string> CheckRange(std::string_view text) {
 Result<std::string> CheckUid(std::string_view text) { return Sound(internal::CheckPodUid(text)); }
 // Beside a pattern that is sound.
 Result<std::string> CheckPattern(std::string_view text) {
-  const auto policy = VerificationPolicy::Make(VerificationMode::kNeverVerifyAllowlistedImages,
+  const auto policy = VerificationPolicy::Make(Verification::kNeverVerifyAllowlistedImages,
                                                {"sound", std::string(text)});
   if (!policy) return policy.error();
   return std::string("sound");
 }
 
 // For both kinds of IDs.
-Result<UserNamespacePool> PoolOf(std::string_view output) {
+Result<IdPool> PoolOf(std::string_view output) {
   const std::string ids(output);
   return PoolOfSubordinateIds({.user_exists = true, .tool_exists = true, .uids = ids, .gids = ids});
 }
@@ -371,7 +371,7 @@ Result<UserNamespacePool> PoolOf(std::string_view output) {
 Json MeaningOfImage(const std::string& text) {
   Json answer = {{"repository", RepositoryOf(text)}};
   if (const auto full = NormaliseImage(text)) answer["full"] = *full;
-  if (const auto parts = ParseImage(text)) {
+  if (const auto parts = PartsOfImage(text)) {
     answer.update({{"name", parts->name},
                    {"domain", parts->domain},
                    {"path", parts->path},
@@ -394,7 +394,7 @@ const std::map<std::string, Meaning> kFunctions = {{"DecodeImageIndex", Of(Decod
                                                    {"DecodePulledRecord", Of(DecodePulledRecord)},
                                                    {"DecodePullIntent", Of(DecodePullIntent)},
                                                    {"PoolOfSubordinateIds", Of(PoolOf)},
-                                                   {"CheckUserNamespacePool", Of(CheckPool)},
+                                                   {"CheckIdPool", Of(CheckPool)},
                                                    {"CheckMapping", Of(CheckRange)},
                                                    {"CheckPodUid", Of(CheckUid)},
                                                    {"AllowlistPattern", Of(CheckPattern)},

@@ -28,7 +28,7 @@ using Names = std::vector<std::string>;
 constexpr std::int64_t kWindow = 7200;
 constexpr std::string_view kOther = "registry.example.com/team/other:v1";
 
-std::vector<OpenPull> Pulls(ScratchStore& store) { return Must(store->ListOpenPulls()); }
+std::vector<UnresolvedPull> Pulls(ScratchStore& store) { return Must(store->ListOpenPulls()); }
 
 PullId Begin(ScratchStore& store, std::string_view image = kImage) {
   return Must(store->RecordPullIntent({.image = image}));
@@ -56,7 +56,7 @@ bool IsPreloaded(ScratchStore& store, std::string_view name) {
   const std::string ref = "sha256:of-" + std::string(name);
   ImageList list{.images = {{.id = ref, .repo_tags = {std::string(name)}}}};
   list.token = Must(store->BeginList());
-  const ObserveReport report = Must(store->ObserveImages(list, {.dry_run = true}));
+  const ClassifyReport report = Must(store->ObserveImages(list, {.dry_run = true}));
   BOOST_TEST_REQUIRE(report.preloaded + report.closed == 1U);
   return report.preloaded == 1;
 }
@@ -136,15 +136,16 @@ BOOST_FIXTURE_TEST_CASE(an_id_of_a_pull_that_is_over_ends_nothing, ClosedStore) 
   const PullId other = Begin(store, kOther);
   const PullId over{other.value + 1};
   Begin(store);
-  const std::vector<OpenPull> before = Pulls(store);
+  const std::vector<UnresolvedPull> before = Pulls(store);
   Fail(store, PullFailure::kNothingTransferred, over);
   Begin(store);
   Fail(store, PullFailure::kUnknown, over);
   Begin(store);
   Succeed(store, over);
-  const std::vector<OpenPull> after = Pulls(store);
-  BOOST_TEST(std::includes(after.begin(), after.end(), before.begin(), before.end(),
-                           [](const OpenPull& a, const OpenPull& b) { return a.id < b.id; }));
+  const std::vector<UnresolvedPull> after = Pulls(store);
+  BOOST_TEST(
+      std::includes(after.begin(), after.end(), before.begin(), before.end(),
+                    [](const UnresolvedPull& a, const UnresolvedPull& b) { return a.id < b.id; }));
   BOOST_TEST(after.size() == before.size() + 2);
 }
 
@@ -153,7 +154,7 @@ BOOST_AUTO_TEST_CASE(an_id_that_never_was_or_is_of_another_string_is_refused) {
     ScratchStore store(rules);
     const PullId own = Begin(store);
     const PullId other = Begin(store, kOther);
-    const std::vector<OpenPull> before = Pulls(store);
+    const std::vector<UnresolvedPull> before = Pulls(store);
     const PullId last{~std::uint64_t{0}};
     const PullId next{other.value + (std::uint64_t{1} << 20U)};
     const PullId after{other.value + 1};
@@ -210,7 +211,7 @@ BOOST_AUTO_TEST_CASE(pulls_of_one_string_end_in_any_order) {
       }
     }
     std::size_t still_run = 0;
-    for (const OpenPull& pull : Pulls(store)) {
+    for (const UnresolvedPull& pull : Pulls(store)) {
       const bool runs = pull.state == PullState::kRunning;
       still_run += runs ? 1 : 0;
       BOOST_TEST(runs != pull.ended.has_value());
@@ -264,7 +265,7 @@ BOOST_FIXTURE_TEST_CASE(options_and_reasons_have_bounds, ClosedStore) {
               ErrorCode::kInvalidArgument);
   Must(store->DropOpenPull(pull, std::string(kMaxReasonBytes, 'r')));
   store.Stop();
-  OpenOptions options = store.Options({});
+  NodeStoreOptions options = store.Options({});
   for (const std::chrono::seconds wrong :
        {std::chrono::seconds(-1), std::chrono::seconds::min(), std::chrono::seconds::max()}) {
     options.evidence = {.grace = wrong};
@@ -282,7 +283,7 @@ BOOST_FIXTURE_TEST_CASE(options_and_reasons_have_bounds, ClosedStore) {
 void OpenTooMany(std::size_t one_in_brings_nothing) {
   const MemoryDir scratch;
   FakeClock clock;
-  OpenOptions options = OptionsIn(scratch.path());
+  NodeStoreOptions options = OptionsIn(scratch.path());
   options.clock = clock.AsClock();
   options.boot_clock = clock.AsBootClock();
   const auto image = [](std::size_t i) {
@@ -301,16 +302,16 @@ void OpenTooMany(std::size_t one_in_brings_nothing) {
     clock.AdvanceSeconds(1);
     if (i % 100 == 0) most = std::max(most, Must(store->ListOpenPulls()).size());
   }
-  const std::vector<OpenPull> pulls = Must(store->ListOpenPulls());
+  const std::vector<UnresolvedPull> pulls = Must(store->ListOpenPulls());
   BOOST_TEST(std::max(most, pulls.size()) <= kMaxEndedPulls + 1);
   BOOST_TEST(std::count_if(pulls.begin(), pulls.end(),
-                           [](const OpenPull& pull) { return pull.anything; }) == 1);
-  const OpenPull& anything =
-      *std::find_if(pulls.begin(), pulls.end(), [](const OpenPull& pull) { return pull.anything; });
+                           [](const UnresolvedPull& pull) { return pull.anything; }) == 1);
+  const UnresolvedPull& anything = *std::find_if(
+      pulls.begin(), pulls.end(), [](const UnresolvedPull& pull) { return pull.anything; });
   BOOST_TEST(anything.several);
   BOOST_TEST((anything.state == PullState::kUnknown));
   std::set<std::string> named;
-  for (const OpenPull& pull : pulls) named.insert(pull.image);
+  for (const UnresolvedPull& pull : pulls) named.insert(pull.image);
   BOOST_TEST(!named.contains(image(0)));
   BOOST_TEST(named.contains(image(kMaxEndedPulls + 198)));
   // What the oldest brings is closed, by whatever name it comes. It waits for the last of them.
@@ -369,7 +370,7 @@ BOOST_AUTO_TEST_CASE(the_names_that_a_pull_gives) {
   };
   for (const Row& row : rows) {
     BOOST_TEST_CONTEXT('"' << row.image << '"') {
-      const OpenPull pull{.image = row.image};
+      const UnresolvedPull pull{.image = row.image};
       BOOST_TEST(NamesGivenBy(pull, ShortNames::kAnywhere) == row.anywhere,
                  boost::test_tools::per_element());
       BOOST_TEST(NamesGivenBy(pull, ShortNames::kDockerHub) == row.docker_hub,
@@ -400,7 +401,7 @@ BOOST_AUTO_TEST_SUITE(checkers)
 
 namespace {
 
-constexpr auto kOthers = {ProofChecker::kUnknown, ProofChecker::kMirror, ProofChecker::kGuest};
+constexpr auto kOthers = {VerifiedBy::kUnknown, VerifiedBy::kMirror, VerifiedBy::kGuest};
 
 Result<void> Pull(ScratchStore& store, const ProofTerms& terms) {
   return store->RecordImagePulled({.image = kImage, .image_ref = kRef}, WithSecret(kSecretA),
@@ -416,7 +417,7 @@ BOOST_AUTO_TEST_CASE(the_most_telling_rule_counts) {
                                             {"registry.example/a/*", Proofs::kRegistry},
                                             {"registry.example/a/b", Proofs::kAny}}));
   const auto counts = [&](std::string_view name) {
-    return policy.ProofCounts(name, ProofChecker::kMirror);
+    return policy.ProofCounts(name, VerifiedBy::kMirror);
   };
   BOOST_TEST(!counts("nginx"));
   BOOST_TEST(!counts("registry.example"));
@@ -428,7 +429,7 @@ BOOST_AUTO_TEST_CASE(the_most_telling_rule_counts) {
     BOOST_TEST(!policy.ProofCounts("nginx", checker));
     BOOST_TEST(VerificationPolicy().ProofCounts("nginx", checker));
   }
-  BOOST_TEST(policy.ProofCounts("nginx", ProofChecker::kRegistry));
+  BOOST_TEST(policy.ProofCounts("nginx", VerifiedBy::kRegistry));
   BOOST_TEST(!Must(policy.WithProofs({})).chooses_proofs());
 }
 
@@ -463,17 +464,17 @@ BOOST_AUTO_TEST_CASE(a_registrys_proof_that_was_forgotten_stands_in_no_ones_way)
   UnderBothRules([](Rules rules) {
     ScratchStore store(rules);
     store.TidyAtOnce(1);
-    const auto pull = [&](std::string_view ref, ProofChecker checker) {
+    const auto pull = [&](std::string_view ref, VerifiedBy checker) {
       const PullId id = Must(store->RecordPullIntent({.image = kImage}));
       Must(store->RecordImagePulled({.image = kImage, .image_ref = ref}, WithSecret(kSecretA),
                                     {.pull = id, .terms = {.checker = checker}}));
     };
     for (const char digit : std::string_view("345678")) {
-      pull(Digest(digit), ProofChecker::kRegistry);
+      pull(Digest(digit), VerifiedBy::kRegistry);
     }
     static_cast<void>(Must(store->Forget(
         {.kind = RevocationKind::kSecret, .who = {.namespace_name = "team-a", .name = "pull"}})));
-    for (const char digit : std::string_view("345678")) pull(Digest(digit), ProofChecker::kMirror);
+    for (const char digit : std::string_view("345678")) pull(Digest(digit), VerifiedBy::kMirror);
     Must(store->TidyUp());
     for (const char digit : std::string_view("345678")) {
       BOOST_TEST(!store.Check(kImage, Digest(digit), Pod(kSecretA)).pull);
@@ -483,7 +484,7 @@ BOOST_AUTO_TEST_CASE(a_registrys_proof_that_was_forgotten_stands_in_no_ones_way)
 
 BOOST_AUTO_TEST_CASE(terms_that_are_refused) {
   ScratchStore store(Rules::kClosed);
-  ExpectError(Pull(store, {.checker = static_cast<ProofChecker>(4)}), ErrorCode::kInvalidArgument,
+  ExpectError(Pull(store, {.checker = static_cast<VerifiedBy>(4)}), ErrorCode::kInvalidArgument,
               "checker");
   for (const std::int64_t second :
        {std::int64_t{0}, std::int64_t{-1}, std::int64_t{253'402'300'800}}) {

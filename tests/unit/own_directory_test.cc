@@ -45,7 +45,7 @@ namespace fs = std::filesystem;
 struct Scene {
   Scene() { fs::create_directory(store); }
 
-  OpenOptions Options() const { return OptionsIn(scratch.path()); }
+  NodeStoreOptions Options() const { return OptionsIn(scratch.path()); }
 
   const MemoryDir scratch;
   const fs::path store = scratch / "store";
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(a_directory_with_other_files_takes_no_store) {
 
 BOOST_AUTO_TEST_CASE(nor_does_the_kubelets_own_even_while_it_is_empty) {
   const Scene scene;
-  OpenOptions options = scene.Options();
+  NodeStoreOptions options = scene.Options();
   options.kubelet_directory = scene.store / ".";
   const auto before = TreeOf(scene.scratch.path());
   RequireRefused(NodeStore::Open(options));
@@ -105,10 +105,10 @@ BOOST_FIXTURE_TEST_CASE(a_backup_is_not_put_back_there, ClosedStore) {
   RestoreOptions options{.directory = scene.store, .backup = backup};
   WriteFile(scene.store / "notes.txt", "something");
   const auto before = TreeOf(scene.scratch.path());
-  RequireRefused(Restore(options));
+  RequireRefused(RestoreStore(options));
   BOOST_TEST((TreeOf(scene.scratch.path()) == before));
   fs::remove(scene.store / "notes.txt");
-  Must(Restore(options));
+  Must(RestoreStore(options));
 }
 
 BOOST_AUTO_TEST_CASE(what_is_left_of_a_store_and_an_empty_file_system_take_one) {
@@ -279,20 +279,21 @@ const std::vector<std::string> kFolders = {"new.tmp", "backup", "quarantine"};
 void MakeWhole(ScratchStore& store) {
   store.Pull("registry.example/app:v1", "sha256:" + std::string(64, 'a'), NodeWide());
   store.Stop();
-  Must(Migrate({.directory = store.directory(), .to = 1}));
-  Must(Migrate({.directory = store.directory()}));
+  Must(MigrateStore({.directory = store.directory(), .to = 1}));
+  Must(MigrateStore({.directory = store.directory()}));
   fs::create_directories(store.directory() / "quarantine" / "20260101T000000Z-7");
   fs::copy_file(store.directory() / "data.mdb",
                 store.directory() / "quarantine" / "20260101T000000Z-7" / "data.mdb");
-  fs::copy_file(Must(ListBackups(store.directory())).front().path, store.scratch() / "kept.mdb");
+  fs::copy_file(Must(BackupsOf(store.directory())).front().path, store.scratch() / "kept.mdb");
 }
 
 void RequireRefused(ScratchStore& store) {
   const Tree before = TreeOf(store.scratch());
   ExpectError(NodeStore::Open(store.Options({})), ErrorCode::kUnsafePath);
   const fs::path backup = store.scratch() / "kept.mdb";
-  ExpectError(Restore({.directory = store.directory(), .backup = backup}), ErrorCode::kUnsafePath);
-  ExpectError(Migrate({.directory = store.directory(), .to = 1}), ErrorCode::kUnsafePath);
+  ExpectError(RestoreStore({.directory = store.directory(), .backup = backup}),
+              ErrorCode::kUnsafePath);
+  ExpectError(MigrateStore({.directory = store.directory(), .to = 1}), ErrorCode::kUnsafePath);
   BOOST_TEST((TreeOf(store.scratch()) == before));
 }
 
@@ -319,7 +320,7 @@ BOOST_AUTO_TEST_CASE(nothing_in_the_directory_is_followed_through_a_symlink) {
           ExpectError(NodeStore::Observe({.directory = store.directory()}), ErrorCode::kUnsafePath);
         }
         if (name == "backup") {
-          ExpectError(ListBackups(store.directory()), ErrorCode::kUnsafePath);
+          ExpectError(BackupsOf(store.directory()), ErrorCode::kUnsafePath);
         }
       }
     }
@@ -330,7 +331,7 @@ BOOST_FIXTURE_TEST_CASE(modes_of_our_own_files_are_mended_and_reported, ClosedSt
   MakeWhole(store);
   store.Restart();  // mends what MakeWhole made
   store.Stop();
-  const fs::path backup = Must(ListBackups(store.directory())).front().path;
+  const fs::path backup = Must(BackupsOf(store.directory())).front().path;
   const std::vector<fs::path> loose = {store.directory() / "data.mdb",
                                        store.directory() / "lock.mdb",
                                        store.directory() / "owner.lock",

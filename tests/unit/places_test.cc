@@ -37,7 +37,7 @@ BOOST_AUTO_TEST_SUITE(policy)
 
 namespace {
 
-using Mode = VerificationMode;
+using Mode = Verification;
 using Origin = ImageOrigin;
 using Patterns = std::vector<std::string>;
 
@@ -68,12 +68,11 @@ BOOST_AUTO_TEST_CASE(modes_have_the_names_of_the_configuration) {
       {Mode::kNeverVerifyAllowlistedImages, "NeverVerifyAllowlistedImages"},
       {Mode::kAlwaysVerify, "AlwaysVerify"}};
   for (const auto& [mode, name] : modes) {
-    BOOST_TEST(VerificationModeName(mode) == name);
-    BOOST_TEST((ParseVerificationMode(name).value() == mode));
+    BOOST_TEST(VerificationName(mode) == name);
+    BOOST_TEST((ParseVerification(name).value() == mode));
   }
   for (const std::string_view bad : {"", "neververify", "NeverVerify ", "Always"}) {
-    const Error mode =
-        testing::ExpectError(ParseVerificationMode(bad), ErrorCode::kInvalidArgument);
+    const Error mode = testing::ExpectError(ParseVerification(bad), ErrorCode::kInvalidArgument);
     for (const auto& known : modes) {
       BOOST_TEST(mode.ToString().find(known.second) != std::string::npos);
     }
@@ -90,7 +89,7 @@ BOOST_AUTO_TEST_CASE(each_mode_asks_for_what_it_says) {
                          Row{Mode::kNeverVerifyAllowlistedImages, true, true, true},
                          Row{Mode::kAlwaysVerify, true, true, true}}) {
     const auto policy = VerificationPolicy::Make(row.mode, {}).value();
-    BOOST_TEST_CONTEXT(VerificationModeName(row.mode)) {
+    BOOST_TEST_CONTEXT(VerificationName(row.mode)) {
       BOOST_TEST(policy.RequiresVerification("a", Origin::kKubeletPulled) == row.pulled);
       BOOST_TEST(policy.RequiresVerification("a", Origin::kPreloaded) == row.preloaded);
       BOOST_TEST(policy.RequiresVerification("a", Origin::kUnknown) == row.unknown);
@@ -157,7 +156,7 @@ BOOST_AUTO_TEST_CASE(refusals_name_the_pattern_and_the_reason) {
                "does not parse");
   for (const Mode mode :
        {Mode::kNeverVerify, Mode::kNeverVerifyPreloadedImages, Mode::kAlwaysVerify}) {
-    CheckRefused(mode, {"a"}, "\"a\"", VerificationModeName(mode));
+    CheckRefused(mode, {"a"}, "\"a\"", VerificationName(mode));
   }
 }
 

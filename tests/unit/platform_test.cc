@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(chooses_from_the_index_of_the_kep) {
   const auto begins = [&](const std::string& host, const std::string& os_version = "") {
     Platform platform = ParsePlatform(host).value();
     platform.os_version = os_version;
-    const auto manifest = ChooseManifest(index, platform);
+    const auto manifest = ManifestFor(index, platform);
     return manifest ? manifest->digest.substr(0, 15) : "none";
   };
   BOOST_TEST(begins("linux/amd64") == "sha256:8a164692");
@@ -300,7 +300,7 @@ std::vector<ManifestDescriptor> Index(const Strings& platforms) {
 // The chosen manifest, or "none".
 std::string Chosen(const std::vector<ManifestDescriptor>& index, const Platform& host,
                    const std::optional<Platform>& guest = std::nullopt) {
-  const auto manifest = ChooseManifest(index, host, guest);
+  const auto manifest = ManifestFor(index, host, guest);
   if (manifest) return manifest->digest;
   BOOST_TEST((manifest.error().code == ErrorCode::kNotFound), manifest.error().message);
   return "none";
@@ -418,8 +418,7 @@ BOOST_AUTO_TEST_CASE(windows_image_without_a_version_comes_last) {
 }
 
 BOOST_AUTO_TEST_CASE(windows_platform_without_a_version_chooses_no_version) {
-  const auto manifest =
-      ChooseManifest(Index({"windows/amd64 10.0.17763.1"}), Read("windows/amd64"));
+  const auto manifest = ManifestFor(Index({"windows/amd64 10.0.17763.1"}), Read("windows/amd64"));
   BOOST_REQUIRE(!manifest);
   BOOST_TEST((manifest.error().code == ErrorCode::kNotFound));
   BOOST_TEST(manifest.error().message ==
@@ -485,14 +484,14 @@ BOOST_AUTO_TEST_CASE(what_is_no_image_is_never_chosen) {
                                  Platform{.architecture = "unknown", .os = "linux"}}) {
     BOOST_TEST(Chosen(index, target) == "none");
   }
-  const auto manifest = ChooseManifest(index, host);
+  const auto manifest = ManifestFor(index, host);
   BOOST_TEST(manifest.error().message ==
              "no manifest for linux/amd64; the index offers no image of a known platform; 10 of 10 "
              "manifests are attestations, nested indexes or of no known platform");
 }
 
 BOOST_AUTO_TEST_CASE(offer_is_listed_and_bounded) {
-  const auto none = ChooseManifest(
+  const auto none = ManifestFor(
       Index({"linux/amd64", "linux/arm/v7", "linux/amd64", "windows/amd64 10.0.20348.1"}),
       Read("linux/s390x"));
   BOOST_TEST(none.error().message ==
@@ -502,26 +501,25 @@ BOOST_AUTO_TEST_CASE(offer_is_listed_and_bounded) {
   for (int i = 0; i < 60; ++i) {
     many.push_back(Manifest("m", Platform{.architecture = "a" + std::to_string(i), .os = "linux"}));
   }
-  const std::string message = ChooseManifest(many, Read("linux/s390x")).error().message;
+  const std::string message = ManifestFor(many, Read("linux/s390x")).error().message;
   BOOST_TEST(message.find("linux/a49 and 10 more") != std::string::npos, message);
   BOOST_TEST(message.find("linux/a50") == std::string::npos, message);
 
   const Platform huge = {.architecture = "x\n\x1b[31m" + std::string(4000, 'a'),
                          .os = "linux",
                          .os_features = Strings(64, std::string(4000, '\xc3'))};
-  const std::string cut =
-      ChooseManifest({Manifest("m", huge)}, Read("linux/s390x")).error().message;
+  const std::string cut = ManifestFor({Manifest("m", huge)}, Read("linux/s390x")).error().message;
   BOOST_TEST(cut.size() < 300u);
   BOOST_TEST(cut.find("linux/x??[31maaa") != std::string::npos, cut);
 
-  BOOST_TEST(ChooseManifest({}, Read("linux/s390x")).error().message ==
+  BOOST_TEST(ManifestFor({}, Read("linux/s390x")).error().message ==
              "no manifest for linux/s390x; the index offers no image of a known platform");
 }
 
 BOOST_AUTO_TEST_CASE(platforms_that_can_not_be_matched_are_refused) {
   const auto index = Index({"linux/amd64", "windows/amd64"});
   const auto error_of = [&](const Platform& host, const std::optional<Platform>& guest = {}) {
-    const auto manifest = ChooseManifest(index, host, guest);
+    const auto manifest = ManifestFor(index, host, guest);
     if (manifest) return std::string("accepted");
     BOOST_TEST((manifest.error().code == ErrorCode::kInvalidArgument));
     return manifest.error().message;

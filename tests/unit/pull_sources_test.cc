@@ -66,7 +66,7 @@ class Node {
 
 // "mirror: mirror.example.com open, layers.example.com layers"
 std::string Text(const PullSources& sources) {
-  std::string text(ProofCheckerName(sources.checker));
+  std::string text(VerifiedByName(sources.checker));
   std::string separator = ": ";
   for (const PullSource& other : sources.others) {
     text += std::exchange(separator, ", ") + other.host;
@@ -104,7 +104,7 @@ std::string Config(const std::string& plugin, const std::string& registry) {
 }
 
 void CheckProblem(const PullSources& sources, const std::string& part) {
-  BOOST_TEST((sources.checker == ProofChecker::kUnknown));
+  BOOST_TEST((sources.checker == VerifiedBy::kUnknown));
   BOOST_TEST(ProblemsOf(sources).find(part) != std::string::npos, ProblemsOf(sources)
                                                                       << " lacks " << part);
 }
@@ -112,9 +112,9 @@ void CheckProblem(const PullSources& sources, const std::string& part) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(names) {
-  BOOST_TEST(ProofCheckerName(ProofChecker::kUnknown) == "unknown");
-  BOOST_TEST(ProofCheckerName(ProofChecker::kGuest) == "guest");
-  BOOST_TEST(ProofCheckerName(static_cast<ProofChecker>(4)).empty());
+  BOOST_TEST(VerifiedByName(VerifiedBy::kUnknown) == "unknown");
+  BOOST_TEST(VerifiedByName(VerifiedBy::kGuest) == "guest");
+  BOOST_TEST(VerifiedByName(static_cast<VerifiedBy>(4)).empty());
 }
 
 // --- containerd's hosts.toml ---------------------------------------------------------------------

@@ -70,7 +70,7 @@ struct LivedOn : VersionedStore {
 // The restore is refused, and no file has changed.
 void CheckRefused(const VersionedStore& store, const fs::path& backup, ErrorCode code) {
   const Tree before = store.Files();
-  ExpectError(Restore(store.From(backup)), code);
+  ExpectError(RestoreStore(store.From(backup)), code);
   BOOST_TEST((store.Files() == before));
 }
 
@@ -86,7 +86,7 @@ BOOST_FIXTURE_TEST_CASE(it_is_what_the_backup_was_and_distrustful, LivedOn) {
   const auto before = IdentityOf(directory());
   const auto sequence = StateOf(directory()).commit_sequence;
   const std::string replaced = ReadFile(database());
-  const RestoreReport report = Must(Restore(From(backup)));
+  const RestoreReport report = Must(RestoreStore(From(backup)));
   BOOST_TEST(report.schema_version == kNewestSchema);
   BOOST_TEST(report.backup_commit_sequence < sequence);
   BOOST_TEST(report.records == 5U);
@@ -106,7 +106,7 @@ BOOST_FIXTURE_TEST_CASE(it_is_what_the_backup_was_and_distrustful, LivedOn) {
   BOOST_TEST(ContentsOf(directory()).distrustful);
   CheckSequenceBeyondWitness(*this);
 
-  const RecoveryReport opened = Open([](NodeStore& store) {
+  const OpeningReport opened = Open([](NodeStore& store) {
     BOOST_TEST(Opens(store, "same", kSecretA));
     BOOST_TEST(Opens(store, "open", kSecretB));
     for (const auto& secret : {kSecretA, kSecretB}) {
@@ -127,7 +127,7 @@ BOOST_FIXTURE_TEST_CASE(an_older_version_goes_back_and_up_again, VersionedStore)
   PlaceGolden(directory(), 1);
   const Contents golden = WithoutStamps(ContentsOf(directory()));
   const fs::path backup = Open().migration->backup;
-  const RestoreReport report = Must(Restore(From(backup)));
+  const RestoreReport report = Must(RestoreStore(From(backup)));
   BOOST_TEST(report.schema_version == 1U);
   BOOST_TEST(report.records == golden.records.size());
   BOOST_TEST(report.records_without_credentials == 0U);
@@ -140,7 +140,7 @@ BOOST_FIXTURE_TEST_CASE(an_older_version_goes_back_and_up_again, VersionedStore)
   }
   CheckSequenceBeyondWitness(*this);
 
-  const RecoveryReport opened = Open();
+  const OpeningReport opened = Open();
   BOOST_TEST_REQUIRE(opened.migration.has_value());
   BOOST_TEST(opened.findings.empty());
   BOOST_TEST(opened.distrustful);
@@ -153,9 +153,9 @@ BOOST_FIXTURE_TEST_CASE(an_older_version_goes_back_and_up_again, VersionedStore)
 }
 
 BOOST_FIXTURE_TEST_CASE(twice_is_no_more_than_once, LivedOn) {
-  Must(Restore(From(backup)));
+  Must(RestoreStore(From(backup)));
   const Contents once = WithoutStamps(ContentsOf(directory()));
-  const RestoreReport again = Must(Restore(From(backup)));
+  const RestoreReport again = Must(RestoreStore(From(backup)));
   BOOST_TEST(again.records == 5U);
   BOOST_TEST((WithoutStamps(ContentsOf(directory())).records == once.records));
   BOOST_TEST(!Open().set_aside);
@@ -163,12 +163,12 @@ BOOST_FIXTURE_TEST_CASE(twice_is_no_more_than_once, LivedOn) {
 
 BOOST_FIXTURE_TEST_CASE(where_the_store_is_gone_no_credentials_are_believed, LivedOn) {
   fs::remove(database());
-  const RestoreReport report = Must(Restore(From(backup)));
+  const RestoreReport report = Must(RestoreStore(From(backup)));
   BOOST_TEST(report.replaced_path.empty());
   BOOST_TEST(report.records == 5U);
   BOOST_TEST(report.records_without_credentials == 5U);
   CheckSequenceBeyondWitness(*this);
-  const RecoveryReport opened = Open([](NodeStore& store) {
+  const OpeningReport opened = Open([](NodeStore& store) {
     for (const char* name : {"same", "revoked", "open", "new"}) {
       BOOST_TEST(!Opens(store, name, kSecretA), name);
     }
@@ -181,7 +181,7 @@ BOOST_FIXTURE_TEST_CASE(into_an_empty_directory, LivedOn) {
   fs::create_directory(other.directory());
   fs::permissions(other.directory(), fs::perms::owner_all);
   fs::remove(witness());
-  const RestoreReport report = Must(Restore(other.From(backup)));
+  const RestoreReport report = Must(RestoreStore(other.From(backup)));
   BOOST_TEST(report.records_without_credentials == 5U);
   BOOST_TEST(report.replaced_path.empty());
   BOOST_TEST(!fs::exists(other.directory() / "quarantine"));
@@ -193,7 +193,7 @@ BOOST_FIXTURE_TEST_CASE(where_the_store_is_damaged_or_no_database, LivedOn) {
   for (const std::string& bytes : {damaged, std::string(), std::string(50'000, 'x')}) {
     WriteFile(database(), bytes);
     BOOST_TEST(!InspectPath(database()).sound);
-    const RestoreReport report = Must(Restore(From(backup)));
+    const RestoreReport report = Must(RestoreStore(From(backup)));
     BOOST_TEST(report.records_without_credentials == 5U);
     BOOST_TEST((ReadFile(report.replaced_path) == bytes));
     CheckSequenceBeyondWitness(*this);
@@ -206,7 +206,7 @@ BOOST_FIXTURE_TEST_CASE(what_is_replaced_is_older_than_its_witness, LivedOn) {
   const MemoryDir older;
   fs::copy_file(backup, older / "backup.mdb");
   const std::string now = ReadFile(database());
-  Must(Restore(From(backup)));
+  Must(RestoreStore(From(backup)));
   Open([](NodeStore& store) {
     Must(store.ClearDistrust("test"));
     Replace(store, "same", WithSecret(kSecretB));
@@ -214,7 +214,7 @@ BOOST_FIXTURE_TEST_CASE(what_is_replaced_is_older_than_its_witness, LivedOn) {
   // Here "same" was still tenant A's.
   WriteFile(database(), now);
   fs::remove(directory() / "lock.mdb");
-  const RestoreReport report = Must(Restore(From(older / "backup.mdb")));
+  const RestoreReport report = Must(RestoreStore(From(older / "backup.mdb")));
   BOOST_TEST(report.records_without_credentials == 5U);
   Open([](NodeStore& store) { BOOST_TEST(!Opens(store, "same", kSecretA)); });
 }
@@ -222,7 +222,7 @@ BOOST_FIXTURE_TEST_CASE(what_is_replaced_is_older_than_its_witness, LivedOn) {
 // Without a witness the backup proves it: the sequence of a store only grows.
 BOOST_FIXTURE_TEST_CASE(what_is_replaced_is_older_than_the_backup, VersionedStore) {
   const auto open = [this](const std::function<void(NodeStore&)>& then) {
-    OpenOptions options = Options();
+    NodeStoreOptions options = Options();
     options.witness = Witness::None();
     auto store = Must(NodeStore::Open(options));
     then(*store);
@@ -235,7 +235,7 @@ BOOST_FIXTURE_TEST_CASE(what_is_replaced_is_older_than_the_backup, VersionedStor
   open([](NodeStore& store) { Replace(store, "image", WithSecret(kSecretB)); });
   WriteFile(database(), older);
   fs::remove(directory() / "lock.mdb");
-  const RestoreReport report = Must(Restore(From(backup)));
+  const RestoreReport report = Must(RestoreStore(From(backup)));
   BOOST_TEST(report.records_without_credentials == 2U);
   open([](NodeStore& store) { BOOST_TEST(!Opens(store, "image", kSecretA)); });
 }
@@ -246,12 +246,12 @@ BOOST_FIXTURE_TEST_CASE(what_the_replaced_store_had_in_quarantine_stays_closed, 
   const fs::path backup = Migrate(1).backup;
   const fs::path kubelet = scratch() / "kubelet";
   WriteRecordFile(kubelet, "pulled", RefOf("image"), "{");
-  OpenOptions options = Options();
+  NodeStoreOptions options = Options();
   options.kubelet_directory = kubelet;
   auto store = Must(NodeStore::Open(options));
   BOOST_TEST_REQUIRE(!Opens(*store, "image", kSecretA));
   Must(store->Close());
-  Must(Restore(From(backup)));
+  Must(RestoreStore(From(backup)));
   Open([](NodeStore& opened) { BOOST_TEST(!Opens(opened, "image", kSecretA)); });
 }
 
@@ -280,7 +280,7 @@ BOOST_AUTO_TEST_CASE(what_is_preloaded_counts_where_the_replaced_store_says_the_
     if (way == kNoDatabase) WriteFile(store.database(), std::string(50'000, 'x'));
     if (way == kOlderThanItsWitness) WriteFile(store.database(), older);
     fs::remove(store.directory() / "lock.mdb");
-    Must(Restore(store.From(backup)));
+    Must(RestoreStore(store.From(backup)));
     store.Open([&](NodeStore& opened) {
       BOOST_TEST_CONTEXT("way " << way) {
         for (const char* name : {"same", "taken-back", "renamed"}) {
@@ -308,7 +308,7 @@ BOOST_FIXTURE_TEST_CASE(a_backup_that_is_none, LivedOn) {
   CheckRefused(*this, made, ErrorCode::kUnsafePath);
   fs::remove(made);
   BOOST_REQUIRE(mkfifo(made.c_str(), 0600) == 0);
-  ExpectError(Restore(From(made)), ErrorCode::kUnsafePath);
+  ExpectError(RestoreStore(From(made)), ErrorCode::kUnsafePath);
   fs::remove(made);
   fs::create_directory(made);
   CheckRefused(*this, made, ErrorCode::kNotFound);
@@ -347,16 +347,16 @@ BOOST_FIXTURE_TEST_CASE(a_store_that_is_owned, LivedOn) {
   BOOST_TEST(owner.Ask("are you?") == "open");
   CheckRefused(*this, backup, ErrorCode::kOwned);
   owner.Wait();
-  Must(Restore(From(backup)));
+  Must(RestoreStore(From(backup)));
 }
 
 BOOST_FIXTURE_TEST_CASE(a_directory_that_is_not_safe, LivedOn) {
   RestoreOptions options = From(backup);
   options.directory = scratch() / "nowhere";
-  ExpectError(Restore(options), ErrorCode::kNotFound);
+  ExpectError(RestoreStore(options), ErrorCode::kNotFound);
   fs::create_symlink(directory(), scratch() / "symlink");
   options.directory = scratch() / "symlink";
-  ExpectError(Restore(options), ErrorCode::kUnsafePath);
+  ExpectError(RestoreStore(options), ErrorCode::kUnsafePath);
   fs::permissions(directory(), fs::perms::all);
   CheckRefused(*this, backup, ErrorCode::kUnsafePath);
 }
@@ -371,7 +371,7 @@ BOOST_FIXTURE_TEST_CASE(pulls_in_flight_for_what_is_the_default_handler_again, V
     Must(opened.ReplaceRuntimeHandlers({{"runc", false, true}, {"kata", true, true}}));
     Must(opened.RecordPullIntent({.image = ImageOf("app"), .runtime_handler = "runc"}));
   });
-  Must(Restore(From(backup)));
+  Must(RestoreStore(From(backup)));
   Open([](NodeStore& opened) {
     BOOST_TEST(Must(opened.HasIntent({.image = ImageOf("app"), .runtime_handler = "runc"})));
     Must(opened.RecordImagePulled(
@@ -387,7 +387,7 @@ void CheckDamagedOnesGo(const VersionedStore& store, const fs::path& stays, bool
   std::vector<std::string> removed;
   for (int i = 0; i < 6; ++i) {
     WriteFile(store.database(), std::string(8192, static_cast<char>('a' + i)));
-    const RecoveryReport report = store.Open();
+    const OpeningReport report = store.Open();
     BOOST_TEST_REQUIRE(report.set_aside);
     BOOST_TEST(fs::exists(report.set_aside_path));
     removed.insert(removed.end(), report.removed_paths.begin(), report.removed_paths.end());
@@ -403,7 +403,7 @@ void CheckDamagedOnesGo(const VersionedStore& store, const fs::path& stays, bool
 }
 
 BOOST_FIXTURE_TEST_CASE(databases_that_failed_go_and_one_that_no_backup_has_stays, LivedOn) {
-  const RestoreReport report = Must(Restore(From(backup)));
+  const RestoreReport report = Must(RestoreStore(From(backup)));
   BOOST_TEST(report.removed_paths.empty());
   CheckDamagedOnesGo(*this, fs::path(report.replaced_path).parent_path(), true);
 }
@@ -411,11 +411,11 @@ BOOST_FIXTURE_TEST_CASE(databases_that_failed_go_and_one_that_no_backup_has_stay
 BOOST_FIXTURE_TEST_CASE(a_replaced_database_goes_where_a_backup_has_it, LivedOn) {
   const std::string before = ReadFile(database());
   Migrate(2, true);
-  const Backup same = Must(ListBackups(directory())).front();
+  const Backup same = Must(BackupsOf(directory())).front();
   WriteFile(database(), before);
   fs::remove(directory() / "lock.mdb");
   BOOST_TEST_REQUIRE(same.commit_sequence == StateOf(directory()).commit_sequence);
-  const RestoreReport report = Must(Restore(From(same.path)));
+  const RestoreReport report = Must(RestoreStore(From(same.path)));
   CheckDamagedOnesGo(*this, fs::path(report.replaced_path).parent_path(), false);
 }
 
@@ -431,14 +431,14 @@ BOOST_AUTO_TEST_CASE(no_room_and_nothing_is_touched) {
     const Tree before = TreeOf(scratch / "store");
     RestoreOptions options{.directory = scratch / "store",
                            .backup = scratch / "store" / "backup" / lived.backup.filename()};
-    const auto refused = Restore(options);
+    const auto refused = RestoreStore(options);
     if (refused) return "restored";
     if (refused.error().code != ErrorCode::kDiskFull) return refused.error().ToString();
     Tree now = TreeOf(scratch / "store");
     now["owner.lock"] = before.at("owner.lock");
     if (now != before) return "something changed";
     fs::remove(scratch / "ballast");
-    const auto restored = Restore(options);
+    const auto restored = RestoreStore(options);
     return restored ? "good" : restored.error().ToString();
   });
 }
@@ -474,7 +474,7 @@ BOOST_FIXTURE_TEST_CASE(copies_that_were_torn, LivedOn) {
         WriteFile(copy, torn);
         auto options = From(copy);
         options.dry_run = true;
-        const auto restored = Restore(options);
+        const auto restored = RestoreStore(options);
         if (restored) {
           // What it took is one of the two states: the other's pages were not part of it.
           const std::uint64_t sequence = restored->backup_commit_sequence;

@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(a_revocation_waits_for_all_that_the_kubelets_files_may_say)
     store.clock().Reboot();
     store.clock().AdvanceSeconds(31 * 86400);
     store.Stop();
-    OpenOptions options = store.Options({});
+    NodeStoreOptions options = store.Options({});
     options.kubelet_files = files;
     const auto opened = Must(NodeStore::Open(options));
     const bool is_over = std::string_view(what) == "gone";
@@ -163,10 +163,10 @@ BOOST_AUTO_TEST_CASE(very_many_records_are_forgotten_at_once_and_tidied_up_later
   UnderBothRules([](ScratchStore& store) {
     constexpr std::size_t kRecords = 5000;
     store.Stop();
-    OpenOptions options = store.Options({});
+    NodeStoreOptions options = store.Options({});
     auto opened = Must(NodeStore::Open(options));
     PutMany(*opened, kRecords, {kSecretA, kSecretB});
-    const ForgetReport report = Must(opened->ForgetNamespace("team-a"));
+    const RevokeReport report = Must(opened->ForgetNamespace("team-a"));
     BOOST_TEST(report.records == kRecords);
     BOOST_TEST(report.untidied == kRecords);
     const auto check = [&] {
@@ -258,7 +258,7 @@ using std::chrono::seconds;
 BOOST_AUTO_TEST_CASE(an_observer_goes_by_the_stores_limits_or_its_own) {
   UnderBothRules([](ScratchStore& store) {
     store.Stop();
-    OpenOptions options = store.Options({});
+    NodeStoreOptions options = store.Options({});
     options.ages = AgeLimits{.credentials = hours(10)};
     Must(Must(NodeStore::Open(options))->Close());
     store.Start();
@@ -285,7 +285,7 @@ BOOST_FIXTURE_TEST_CASE(absurd_ages_are_refused, ClosedStore) {
         AgeLimits{.node_pods = seconds::min()}, AgeLimits{.revocations = hours(23)},
         AgeLimits{.credentials = hours(1), .service_accounts = hours(2)},
         AgeLimits{.credentials = seconds::max()}}) {
-    OpenOptions options = store.Options({});
+    NodeStoreOptions options = store.Options({});
     options.ages = ages;
     ExpectError(NodeStore::Open(options), ErrorCode::kInvalidArgument);
     ExpectError(NodeStore::Observe({.directory = store.directory(), .ages = ages}),

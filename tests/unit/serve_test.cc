@@ -36,7 +36,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kLong{600'000};
 constexpr milliseconds kShort{50};
 
-ImageOnNode Listed(char digit, const std::string& tag) {
+ListedImage Listed(char digit, const std::string& tag) {
   return {
       .id = Digest(digit), .repo_tags = {tag}, .runtime_handler = "runc", .pinned = digit == 'a'};
 }
@@ -76,7 +76,7 @@ std::string Words(const PruneReport& r) {
   }
   return words;
 }
-std::string Words(const UserNamespaceCleanupReport& r) {
+std::string Words(const CleanUpReport& r) {
   std::string words;
   for (const std::uint64_t n : {r.examined, r.released, r.kept_in_lists, r.kept_newer}) {
     words += std::to_string(n) + " ";
@@ -84,14 +84,14 @@ std::string Words(const UserNamespaceCleanupReport& r) {
   for (const std::string& pod : r.released_pods) words += pod + " ";
   return words;
 }
-std::string Words(const ObserveReport& r) {
+std::string Words(const ClassifyReport& r) {
   std::string words;
   for (const std::uint64_t n :
        {r.listed, r.repeated, r.not_names, r.known, r.preloaded, r.closed, r.left, r.united,
         r.pulls_settled, r.records_removed, r.preloaded_removed}) {
     words += std::to_string(n) + " ";
   }
-  for (const JudgedImage& image : r.judged) {
+  for (const ClassifiedImage& image : r.judged) {
     words += "[" + image.image_ref + "," + image.runtime_handler + "," + image.name + "," +
              Words(image.preloaded) + "," + image.because + "]";
   }
@@ -126,7 +126,7 @@ std::vector<std::string> Session(UsernsStore& store, OwnerCalls& owner) {
   const ChangeOptions empty{.allow_empty = true};
   const auto token = owner.BeginList();
   note(token);
-  const std::vector<ImageOnNode> images = {
+  const std::vector<ListedImage> images = {
       Listed('a', "r.example/a:1"),
       Listed('b', "r.example/b:1"),
       {.id = Digest('c'),
@@ -180,7 +180,7 @@ std::vector<std::string> Session(UsernsStore& store, OwnerCalls& owner) {
   note(owner.ClearDistrust("why", {.images_on_node = images, .adopt = true, .dry_run = true}));
   note(owner.ClearDistrust("why", {.images_on_node = images, .adopt = true}));
   note(owner.ClearDistrust("why", {.adopt = true}));
-  note(owner.ClearDistrust("why", {.images_on_node = std::vector<ImageOnNode>()}));
+  note(owner.ClearDistrust("why", {.images_on_node = std::vector<ListedImage>()}));
   note(owner.AdoptUserNamespace("pod-1", 7 * kIdsPerBlock, kIdsPerBlock));
   note(owner.AdoptUserNamespace("pod-2", 7 * kIdsPerBlock, kIdsPerBlock));
   note(owner.AdoptUserNamespace("..", 7 * kIdsPerBlock, kIdsPerBlock));
@@ -218,7 +218,7 @@ std::vector<std::string> Session(UsernsStore& store, OwnerCalls& owner) {
                                    .os = "windows",
                                    .os_version = "10.0.1",
                                    .os_features = {"win32k"}}},
-       .image = ImageOnNode{.id = Digest('9'), .repo_tags = {"r.example/m:1"}}}));
+       .image = ListedImage{.id = Digest('9'), .repo_tags = {"r.example/m:1"}}}));
   note(owner.RecordPullIntent(mine));
   note(owner.RecordImagePulled(mine, std::nullopt, {}));
   note(owner.RecordImagePulled({.image = "r.example/n:1", .image_ref = seven},
@@ -242,7 +242,7 @@ std::vector<std::string> Session(UsernsStore& store, OwnerCalls& owner) {
   said.insert(said.end(), records.begin(), records.end());
   note(owner.MakeBackup());
   note(owner.MakeBackup());
-  const Statistics statistics = Must(store->GetStatistics());
+  const StoreCounts statistics = Must(store->GetStatistics());
   said.push_back(std::to_string(statistics.commit_sequence) + " " +
                  std::to_string(statistics.records) + " " +
                  std::to_string(statistics.ledger_entries));
@@ -343,7 +343,8 @@ BOOST_FIXTURE_TEST_CASE(a_client_does_not_end_the_pulls_of_the_owner, Serving) {
   const PullId first = Must(client->RecordPullIntent(copy));
   const auto left = [&] {
     std::vector<std::uint64_t> ids;
-    for (const OpenPull& pull : Must(served.store->ListOpenPulls())) ids.push_back(pull.id.value);
+    for (const UnresolvedPull& pull : Must(served.store->ListOpenPulls()))
+      ids.push_back(pull.id.value);
     std::sort(ids.begin(), ids.end());
     return ids;
   };
@@ -387,7 +388,7 @@ BOOST_AUTO_TEST_CASE(clients_that_name_no_pull_bring_nothing_back) {
 }
 
 BOOST_FIXTURE_TEST_CASE(the_owner_says_by_what_it_goes, WithUserns) {
-  OpenOptions options = store.Options();
+  NodeStoreOptions options = store.Options();
   options.rules = Rules::kKubelet;
   options.evidence = {.grace = std::chrono::seconds(7),
                       .window = std::chrono::seconds(8),
@@ -462,7 +463,7 @@ BOOST_FIXTURE_TEST_CASE(a_client_outlives_owners, Serving) {
   BOOST_TEST(client->BeginList().has_value());
   served.store.Close();
   // Another owner, by what it goes.
-  OpenOptions options = served.store.Options();
+  NodeStoreOptions options = served.store.Options();
   options.evidence.grace = std::chrono::seconds(3);
   const auto other = Must(NodeStore::Open(options));
   Must(other->Serve());
@@ -529,14 +530,14 @@ BOOST_AUTO_TEST_CASE(deep_directories_work) {
   // Up to and beyond the 108 bytes of sun_path.
   for (std::size_t bytes = 90; bytes < 112; ++bytes) {
     const fs::path place = scratch / std::string(bytes - scratch.path().string().size() - 1, 'd');
-    OpenOptions options = OptionsIn(scratch.path());
+    NodeStoreOptions options = OptionsIn(scratch.path());
     options.directory = place;
     const auto owner = Must(NodeStore::Open(options));
     Must(owner->Serve());
     const auto client = OwnerClient::Connect({.directory = place});
     BOOST_TEST(client.has_value(), bytes);
   }
-  OpenOptions options = OptionsIn(scratch.path());
+  NodeStoreOptions options = OptionsIn(scratch.path());
   options.directory = deep / "store";
   const auto owner = Must(NodeStore::Open(options));
   Must(owner->Serve());
@@ -557,7 +558,7 @@ BOOST_AUTO_TEST_CASE(other_users_are_refused) {
   }
   constexpr uid_t kNobody = 65534;
   const TempDir scratch;
-  OpenOptions options = OptionsIn(scratch.path());
+  NodeStoreOptions options = OptionsIn(scratch.path());
   const auto owner = Must(NodeStore::Open(options));
   Must(owner->Serve());
   // The modes that keep others away from the socket are gone: its peers are looked at as well.
@@ -749,7 +750,7 @@ BOOST_AUTO_TEST_CASE(a_request_whose_options_end_early_is_refused) {
 
 BOOST_FIXTURE_TEST_CASE(large_lists_pass_and_too_large_ones_are_refused, Serving) {
   const auto client = served.Connect();
-  std::vector<ImageOnNode> images;
+  std::vector<ListedImage> images;
   for (std::size_t i = 0; i < kMaxListedImages; ++i) {
     images.push_back({.id = "sha256:" + std::to_string(i), .repo_tags = {"r.example/x:1"}});
   }
@@ -783,7 +784,7 @@ BOOST_FIXTURE_TEST_CASE(large_requests_that_are_never_finished, Serving) {
   ExpectWorks(served);
   first.Close();
   const auto client = served.Connect();
-  const std::vector<ImageOnNode> images(
+  const std::vector<ListedImage> images(
       1, {.id = Digest('a'), .repo_tags = {std::string(std::size_t{100} << 20, 'x')}});
   BOOST_TEST(client->ObserveImages({.images = images}, {.dry_run = true}).has_value());
 }
@@ -849,7 +850,7 @@ BOOST_AUTO_TEST_CASE(closing_waits_for_no_client) {
       served.store.Close();
     } else {
       // Without Close, by the destructor.
-      OpenOptions options = served.store.Options();
+      NodeStoreOptions options = served.store.Options();
       served.store.Close();
       auto owner = Must(NodeStore::Open(options));
       Must(owner->Serve({.patience = kLong}));

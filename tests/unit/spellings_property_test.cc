@@ -54,8 +54,8 @@ struct ModelImage {
     }
     return spellings;
   }
-  ImageOnNode Entry(bool id_with_prefix) const {
-    ImageOnNode entry{.id = id_with_prefix ? "sha256:" + hex : hex,
+  ListedImage Entry(bool id_with_prefix) const {
+    ListedImage entry{.id = id_with_prefix ? "sha256:" + hex : hex,
                       .repo_tags = {repository + ":1"}};
     for (const std::string& digest : digests) {
       entry.repo_digests.push_back(repository + "@" + digest);
@@ -139,7 +139,7 @@ class SpellingsHistory {
   }
 
   void Open() {
-    OpenOptions options = OptionsIn(scratch_.path());
+    NodeStoreOptions options = OptionsIn(scratch_.path());
     if (!remembers_) options.evidence.remember = std::chrono::seconds(0);
     options.gap = Gap::kNo;
     options.images_on_node = Listed();
@@ -156,8 +156,8 @@ class SpellingsHistory {
     Open();
   }
 
-  std::vector<ImageOnNode> Listed() {
-    std::vector<ImageOnNode> list;
+  std::vector<ListedImage> Listed() {
+    std::vector<ListedImage> list;
     for (const ModelImage& image : images_) {
       if (image.on_node) list.push_back(image.Entry(draw_.OneIn(2)));
     }
@@ -166,8 +166,8 @@ class SpellingsHistory {
   void List(bool complete) {
     Say(complete ? "complete list" : "partial list");
     const ListToken token = Must(store_->BeginList());
-    std::vector<ImageOnNode> list = Listed();
-    if (!complete) std::erase_if(list, [&](const ImageOnNode&) { return draw_.OneIn(2); });
+    std::vector<ListedImage> list = Listed();
+    if (!complete) std::erase_if(list, [&](const ListedImage&) { return draw_.OneIn(2); });
     Must(store_->ObserveImages({.images = list, .token = token, .complete = complete},
                                {.allow_empty = true}));
     if (complete) ForgetGone();
@@ -260,7 +260,7 @@ class SpellingsHistory {
   void Add(ModelImage& image) {
     List(true);
     if (!image.on_node) return;
-    ImageOnNode entry = image.Entry(true);
+    ListedImage entry = image.Entry(true);
     entry.id = draw_.From(image.OwnSpellings(shared_));
     Say(fmt::format("{} is added to the ledger as {}", image.hex.substr(0, 6), entry.id));
     Must(store_->AddToLedger(entry, "operator", "ours"));
@@ -373,9 +373,9 @@ struct TwoOfOneIndex {
   }
 
   const std::string index = "r.example/p@sha256:" + std::string(64, 'c');
-  const ImageOnNode left{
+  const ListedImage left{
       .id = "sha256:" + std::string(64, 'a'), .repo_tags = {kPulled}, .repo_digests = {index}};
-  ImageOnNode came{
+  ListedImage came{
       .id = "sha256:" + std::string(64, 'b'), .repo_tags = {kPulled}, .repo_digests = {index}};
   ScratchStore store{Rules::kClosed};
 };
@@ -404,13 +404,13 @@ BOOST_FIXTURE_TEST_CASE(an_image_to_be_judged_keeps_no_other_in_the_ledger, TwoO
 BOOST_AUTO_TEST_CASE(a_pull_by_a_digest_that_turns_out_to_be_of_two_images) {
   const std::string index = "r.example/p@sha256:" + std::string(64, 'c');
   const std::string own = "r.example/p@sha256:" + std::string(64, 'd');
-  const ImageOnNode first{.id = "sha256:" + std::string(64, 'a'),
+  const ListedImage first{.id = "sha256:" + std::string(64, 'a'),
                           .repo_tags = {"r.example/p:1"},
                           .repo_digests = {own, index}};
-  const ImageOnNode second{.id = "sha256:" + std::string(64, 'b'),
+  const ListedImage second{.id = "sha256:" + std::string(64, 'b'),
                            .repo_tags = {"r.example/p:1"},
                            .repo_digests = {index}};
-  const ImageOnNode third{.id = "sha256:" + std::string(64, 'e'),
+  const ListedImage third{.id = "sha256:" + std::string(64, 'e'),
                           .repo_tags = {"r.example/p:1"},
                           .repo_digests = {index}};
   const ImagePullSecret secret = MakeSecret("ns", "pull", "uid", "hash");
@@ -419,11 +419,11 @@ BOOST_AUTO_TEST_CASE(a_pull_by_a_digest_that_turns_out_to_be_of_two_images) {
     const auto shown = static_cast<Shown>(i % 4);
     const bool was_preloaded = i >= 4;
     ScratchStore store(Rules::kClosed);
-    const auto observe = [&](const std::vector<ImageOnNode>& images, bool complete = true) {
+    const auto observe = [&](const std::vector<ListedImage>& images, bool complete = true) {
       const ListToken token = Must(store->BeginList());
       Must(store->ObserveImages({.images = images, .token = token, .complete = complete}));
     };
-    const auto pull_third = [&](const std::optional<ImageOnNode>& entry) {
+    const auto pull_third = [&](const std::optional<ListedImage>& entry) {
       const PullId pull = Must(store->RecordPullIntent({.image = "r.example/p:1"}));
       Must(store->RecordImagePulled({.image = "r.example/p:1", .image_ref = third.id},
                                     WithSecret(secret), {.pull = pull, .image = entry}));

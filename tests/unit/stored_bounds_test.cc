@@ -44,7 +44,7 @@ std::string LongImage() { return "example.com/" + std::string(std::size_t{64} <<
 std::vector<std::byte> SealedIntent(const Key16& key, const std::string& image) {
   return internal::Seal(key, internal::RecordKind::kPullIntent,
                         internal::kNewest.version(Table::kIntents),
-                        internal::EncodeOpenPull({.id = PullId{1}, .image = image}));
+                        internal::EncodeUnresolvedPull({.id = PullId{1}, .image = image}));
 }
 
 void PutRaw(const std::filesystem::path& directory, Table table, const Key16& key,
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(a_rebuild_meets_an_intent_above_the_limits) {
     store.Stop();
     PutLongIntent(store.directory());
     store.Start();
-    const RecoveryReport& report = store->recovery_report();
+    const OpeningReport& report = store->recovery_report();
     BOOST_TEST(report.set_aside);
     BOOST_TEST(report.distrustful);
     BOOST_TEST(report.records_carried == 1U);
@@ -100,7 +100,7 @@ BOOST_FIXTURE_TEST_CASE(a_restore_meets_an_intent_above_the_limits, ClosedStore)
   const auto backup = store.scratch() / "backup";
   std::filesystem::copy(store.directory() / "data.mdb", backup);
   PutLongIntent(store.directory());
-  const auto report = Must(Restore({.directory = store.directory(), .backup = backup}));
+  const auto report = Must(RestoreStore({.directory = store.directory(), .backup = backup}));
   BOOST_TEST(report.records == 1U);
   store.Start();
   BOOST_TEST(Must(store->ListIntents()).empty());
@@ -114,7 +114,7 @@ BOOST_FIXTURE_TEST_CASE(a_backup_with_an_intent_above_the_limits_is_refused, Clo
   std::filesystem::create_directory(copied);
   std::filesystem::copy(store.directory() / "data.mdb", copied);
   PutLongIntent(copied);
-  ExpectError(Restore({.directory = store.directory(), .backup = copied / "data.mdb"}),
+  ExpectError(RestoreStore({.directory = store.directory(), .backup = copied / "data.mdb"}),
               ErrorCode::kDamaged);
 }
 
@@ -151,17 +151,17 @@ BOOST_AUTO_TEST_CASE(decoders_take_what_is_at_the_limits_and_nothing_above) {
     };
     for (const std::uint64_t id : {0U, 7U}) {  // of an older version, of this one
       const PullId pull{id};
-      OpenPull ended{.id = PullId{7}, .state = PullState::kUnknown, .ended = Timestamp{}};
+      UnresolvedPull ended{.id = PullId{7}, .state = PullState::kUnknown, .ended = Timestamp{}};
       ended.ended_at.nanoseconds = more == 0 ? 0 : -1;
-      for (const OpenPull& one :
-           {ended, OpenPull{.id = pull, .image = Bytes(kMaxImageBytes + more)},
-            OpenPull{.id = pull,
+      for (const UnresolvedPull& one :
+           {ended, UnresolvedPull{.id = pull, .image = Bytes(kMaxImageBytes + more)},
+            UnresolvedPull{.id = pull,
             .image = "a",
             .runtime_handler = Bytes(kMaxRuntimeHandlerBytes + more)}}) {
-        check(Table::kIntents, internal::EncodeOpenPull(one));
+        check(Table::kIntents, internal::EncodeUnresolvedPull(one));
       }
     }
-    for (const LedgerEntry& entry : std::vector<LedgerEntry>{
+    for (const PreloadedImage& entry : std::vector<PreloadedImage>{
              {.image_ref = Bytes(kMaxImageRefBytes + more)},
              {.runtime_handler = Bytes(kMaxRuntimeHandlerBytes + more)},
              {.names = {Bytes(kMaxImageBytes + more)}},

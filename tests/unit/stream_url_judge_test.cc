@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(reads_as_uriparser) {
   for (std::uint64_t i = 0; i < urls; ++i) {
     const StreamUrlPolicy& policy = draw.From(policies);
     const std::string url = draw.Url();
-    const StreamUrlCheck check = CheckStreamUrl(url, policy);
+    const StreamUrlCheck check = StreamUrlChecked(url, policy);
     Uri base;
     const bool is_url = base.Parse(url);
     const std::string wrong = Wrong(check, is_url, base);

@@ -31,7 +31,7 @@ constexpr std::string_view kToken = "t0kenT0KEN";
 
 // Also checks what holds for every answer.
 Refusal Why(std::string_view url, const StreamUrlPolicy& policy = {}) {
-  const StreamUrlCheck check = CheckStreamUrl(url, policy);
+  const StreamUrlCheck check = StreamUrlChecked(url, policy);
   BOOST_TEST(check.allowed() == check.message.empty());
   BOOST_TEST(check.message.find(kToken) == std::string::npos, check.message);
   for (const char c : check.message) {
@@ -42,7 +42,7 @@ Refusal Why(std::string_view url, const StreamUrlPolicy& policy = {}) {
 }
 
 std::string Message(std::string_view url, const StreamUrlPolicy& policy = {}) {
-  return CheckStreamUrl(url, policy).message;
+  return StreamUrlChecked(url, policy).message;
 }
 
 bool Says(const std::string& message, std::string_view part) {
@@ -56,7 +56,7 @@ std::string Shown(const StreamUrlCheck& check) {
          " " + a.path;
 }
 std::string Shown(std::string_view url, const StreamUrlPolicy& policy = {}) {
-  return Shown(CheckStreamUrl(url, policy));
+  return Shown(StreamUrlChecked(url, policy));
 }
 
 }  // namespace

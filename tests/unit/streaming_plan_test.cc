@@ -42,7 +42,7 @@ struct Pair {
   Gates kubelet_gates = {};
 };
 
-StreamingAnswer Plan(const Pair& pair) {
+StreamPlan Plan(const Pair& pair) {
   StreamingPlanRequest request = {.api_server = {1, pair.api_server}, .kubelet = {1, pair.kubelet}};
   request.kubelet_settings = {pair.redirect, pair.kubelet_gates};
   request.api_server_settings.gates = pair.api_gates;
@@ -50,7 +50,7 @@ StreamingAnswer Plan(const Pair& pair) {
 }
 
 // "kubelet -> notNeeded (notNeeded): works; supported"
-std::string Summary(const StreamingAnswer& answer) {
+std::string Summary(const StreamPlan& answer) {
   std::string summary(StreamingProxyName(answer.proxy));
   summary.append(" -> ").append(RedirectFollowerName(answer.follower)).append(" (");
   summary.append(RedirectCheckName(answer.check)).append("): ");
@@ -63,9 +63,9 @@ StreamingLint Lint(Component component, std::uint32_t minor, Arguments arguments
 }
 
 // "fatal --x; ignored Y"
-std::string Brief(const std::vector<StreamingFinding>& findings) {
+std::string Brief(const std::vector<StreamFinding>& findings) {
   std::string brief;
-  for (const StreamingFinding& finding : findings) {
+  for (const StreamFinding& finding : findings) {
     if (!brief.empty()) brief += "; ";
     brief.append(StreamingSeverityName(finding.severity)).append(" ").append(finding.subject);
   }
@@ -74,7 +74,7 @@ std::string Brief(const std::vector<StreamingFinding>& findings) {
 
 std::string Words(const StreamingLint& lint) {
   std::string words;
-  for (const StreamingFinding& finding : lint.findings) words += finding.words + "\n";
+  for (const StreamFinding& finding : lint.findings) words += finding.words + "\n";
   return words;
 }
 
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(steps_of_the_rollout) {
       {kNewest, "fatal", "kubelet doesNotStart", "fatal", "fatal", false},
       {kNewest + 1, "fatal", "kubelet doesNotStart", "fatal", "fatal", false},
   };
-  const auto severity = [](const std::vector<StreamingFinding>& findings) {
+  const auto severity = [](const std::vector<StreamFinding>& findings) {
     return findings.empty() ? "" : StreamingSeverityName(findings[0].severity);
   };
   for (const Step& step : steps) {

@@ -48,17 +48,17 @@ void CheckNotFound(StreamingScene& scene, const std::string& token,
   BOOST_TEST(scene->GetCounters().open == counters.open);
 }
 
-void CheckOpens(StreamingScene& scene, const std::string& token, const StreamingRequest& expected) {
+void CheckOpens(StreamingScene& scene, const std::string& token, const StreamRequest& expected) {
   BOOST_TEST((Must(scene->Consume(token, expected.kind)) == expected));
 }
 
 // Changes each row, and makes every checksum right again. Returns how many there were.
 std::size_t RewriteRows(const StreamingScene& scene,
                         const std::function<void(internal::StreamingRow&)>& change) {
-  OpenOptions options{.directory = scene.directory(), .witness = Witness::Remembered()};
+  NodeStoreOptions options{.directory = scene.directory(), .witness = Witness::Remembered()};
   options.clock = scene.Options().clock;
   options.boot_clock = scene.Options().boot_clock;
-  RecoveryReport report;
+  OpeningReport report;
   auto store = Must(internal::OpenAsOwner(options, internal::OnDamage::kRecover,
                                           {&internal::StreamingProduct()}, report));
   std::size_t rows = 0;
@@ -218,11 +218,11 @@ BOOST_FIXTURE_TEST_CASE(expired_tokens_make_room, Streams) {
 
 BOOST_FIXTURE_TEST_CASE(every_kind_comes_back_as_it_was, Streams) {
   scene.Start();
-  StreamingRequest without_ports = SomePortForward();
+  StreamRequest without_ports = SomePortForward();
   without_ports.ports.clear();
-  StreamingRequest odd = NumberedExec(1);
+  StreamRequest odd = NumberedExec(1);
   odd.command = {"\u00fc\u202e", "", "a b\n", std::string(100'000, 'x')};
-  for (const StreamingRequest& request :
+  for (const StreamRequest& request :
        {NumberedExec(1), SomeAttach(), SomePortForward(), without_ports, odd}) {
     CheckOpens(scene, Must(scene->Prepare(request)), request);
   }
@@ -242,13 +242,13 @@ BOOST_FIXTURE_TEST_CASE(a_token_of_another_kind_stays_good_for_its_own, Streams)
 
 // TestValidateExecAttachRequest, and what the API server asks of an exec.
 BOOST_AUTO_TEST_CASE(requests_are_checked) {
-  const auto code = [](const StreamingRequest& request) -> std::optional<ErrorCode> {
-    const auto checked = CheckStreamingRequest(request);
+  const auto code = [](const StreamRequest& request) -> std::optional<ErrorCode> {
+    const auto checked = CheckStreamRequest(request);
     if (checked) return std::nullopt;
     return checked.error().code;
   };
   // Every choice of streams: the kubelet binding has the real streaming server judge them.
-  const auto wrong = [&](StreamingRequest request, auto change) {
+  const auto wrong = [&](StreamRequest request, auto change) {
     change(request);
     return code(request) == ErrorCode::kInvalidArgument;
   };
@@ -272,7 +272,7 @@ BOOST_AUTO_TEST_CASE(requests_are_checked) {
   BOOST_TEST(wrong(forward, [](auto& r) { r.std_in = true; }));
   BOOST_TEST(wrong(forward, [](auto& r) { r.tty = true; }));
   BOOST_TEST(wrong(forward, [](auto& r) { r.command = {"sh"}; }));
-  const auto too_large = [&](StreamingRequest request, auto change) {
+  const auto too_large = [&](StreamRequest request, auto change) {
     change(request);
     return code(request) == ErrorCode::kLimitExceeded;
   };
@@ -285,7 +285,7 @@ BOOST_AUTO_TEST_CASE(requests_are_checked) {
   // The largest of all is kept, and given back.
   StreamingScene scene;
   scene.Start();
-  StreamingRequest largest = exec;
+  StreamRequest largest = exec;
   largest.container_id.assign(kMaxContainerIdBytes, 'c');
   largest.command.assign(kMaxCommandArguments,
                          std::string(kMaxCommandBytes / kMaxCommandArguments, 'x'));
@@ -314,7 +314,7 @@ BOOST_FIXTURE_TEST_CASE(options_are_checked, Streams) {
 
 BOOST_FIXTURE_TEST_CASE(neither_token_nor_command_is_at_rest, Streams) {
   scene.Start();
-  StreamingRequest request = NumberedExec(1);
+  StreamRequest request = NumberedExec(1);
   request.container_id = "container-of-tenant-a";
   request.command = {"mysql", "--password=hunter2-and-more"};
   const std::string token = Must(scene->Prepare(request));
@@ -683,17 +683,17 @@ BOOST_FIXTURE_TEST_CASE(a_restore_puts_no_token_back, KeptStreams) {
   const std::string token = scene.Prepare(1);
   scene.Stop();
   // Down makes a backup with the token in it, and drops the tokens.
-  Must(Migrate({.directory = scene.directory(),
-                .to = 6,
-                .accept_loss = true,
-                .clock = scene.clock().AsClock(),
-                .boot_clock = scene.clock().AsBootClock()}));
-  const auto backups = Must(ListBackups(scene.directory()));
+  Must(MigrateStore({.directory = scene.directory(),
+                     .to = 6,
+                     .accept_loss = true,
+                     .clock = scene.clock().AsClock(),
+                     .boot_clock = scene.clock().AsBootClock()}));
+  const auto backups = Must(BackupsOf(scene.directory()));
   BOOST_REQUIRE(backups.size() == 1U);
-  Must(Restore({.directory = scene.directory(),
-                .backup = backups[0].path,
-                .clock = scene.clock().AsClock(),
-                .boot_clock = scene.clock().AsBootClock()}));
+  Must(RestoreStore({.directory = scene.directory(),
+                     .backup = backups[0].path,
+                     .clock = scene.clock().AsClock(),
+                     .boot_clock = scene.clock().AsBootClock()}));
   // Not even before it is opened.
   BOOST_TEST(StateOf(scene.directory()).digest(internal::Table::kStreamingTokens).count == 0U);
   scene.Start();
@@ -710,9 +710,9 @@ BOOST_FIXTURE_TEST_CASE(going_down_makes_tokens_void, KeptStreams) {
   MigrateOptions options{.directory = scene.directory(), .to = 6};
   options.clock = scene.clock().AsClock();
   options.boot_clock = scene.clock().AsBootClock();
-  ExpectError(Migrate(options), ErrorCode::kConflict, "1 streaming token");
+  ExpectError(MigrateStore(options), ErrorCode::kConflict, "1 streaming token");
   options.accept_loss = true;
-  const MigrationReport report = Must(Migrate(options));
+  const MigrationReport report = Must(MigrateStore(options));
   BOOST_REQUIRE(report.steps.size() == kNewestSchema - 6U);
   BOOST_TEST(report.steps.back().name == "streaming");
   scene.Start();
@@ -744,7 +744,7 @@ BOOST_AUTO_TEST_CASE(the_golden_store_opens) {
     all.emplace_back(Must(ParseStreamKind(kind)), token);
   }
   BOOST_REQUIRE(all.size() == 4U);
-  const std::vector<StreamingRequest> expected = {
+  const std::vector<StreamRequest> expected = {
       {.kind = StreamKind::kExec,
        .container_id = "8d0f3c1e5b7a",
        .command = {"sh", "-c", "echo 'golden' \u00fc"},
@@ -767,7 +767,7 @@ BOOST_AUTO_TEST_CASE(the_golden_store_opens) {
 BOOST_FIXTURE_TEST_CASE(a_nodes_store_and_one_of_streams_are_kept_apart, Streams) {
   scene.Start();
   scene.Stop();
-  OpenOptions node{.directory = scene.directory(), .witness = Witness::Remembered()};
+  NodeStoreOptions node{.directory = scene.directory(), .witness = Witness::Remembered()};
   const std::string before = StoredBytes(scene);
   for (const Rules rules : kBothRules) {
     node.rules = rules;
@@ -799,7 +799,7 @@ BOOST_AUTO_TEST_CASE(an_older_store_is_a_nodes_unless_it_was_of_streams) {
     ScratchStore images(Rules::kClosed);
     if (has_content) Must(images->RecordPullIntent({.image = "docker.io/library/nginx"}));
     images.Stop();
-    Must(Migrate({.directory = images.directory(), .to = 6, .accept_loss = true}));
+    Must(MigrateStore({.directory = images.directory(), .to = 6, .accept_loss = true}));
     StreamingScene scene;
     StreamingOptions options = scene.Options();
     options.directory = images.directory();
@@ -815,7 +815,7 @@ BOOST_AUTO_TEST_CASE(an_older_store_is_a_nodes_unless_it_was_of_streams) {
   StreamingScene scene;
   scene.Start();
   scene.Stop();
-  Must(Migrate({.directory = scene.directory(), .to = 6, .accept_loss = true}));
+  Must(MigrateStore({.directory = scene.directory(), .to = 6, .accept_loss = true}));
   ExpectError(NodeStore::Open({.directory = scene.directory(), .witness = Witness::None()}),
               ErrorCode::kInvalidArgument);
   scene.Continue();
@@ -877,7 +877,7 @@ BOOST_FIXTURE_TEST_CASE(a_full_store_refuses_and_still_consumes, Streams) {
   StreamingOptions options = scene.Options();
   options.map_bytes = std::uint64_t{1} << 20;
   scene.Start(options);
-  StreamingRequest large = NumberedExec(1);
+  StreamRequest large = NumberedExec(1);
   large.command.emplace_back(50'000, 'x');
   std::vector<std::string> tokens;
   while (true) {

@@ -1,4 +1,4 @@
-// What an owner writes of what it does (OpenOptions::trace).
+// What an owner writes of what it does (NodeStoreOptions::trace).
 
 #include "store/node/facade/trace_writer.h"
 
@@ -41,7 +41,7 @@ class Traced {
     Start();
   }
   void Start() {
-    OpenOptions options = testing::OptionsIn(directory_.path(), rules_);
+    NodeStoreOptions options = testing::OptionsIn(directory_.path(), rules_);
     options.clock = clock_.AsClock();
     options.trace = options_;
     store_ = Must(NodeStore::Open(std::move(options)));
@@ -58,7 +58,7 @@ class Traced {
   void Decide(int times, const Pod& pod = Pod()) {
     for (int i = 0; i < times; ++i) DecisionOf(*store_, {.image = kImage, .image_ref = kRef}, pod);
   }
-  void List(std::vector<ImageOnNode> images, const ChangeOptions& change = {},
+  void List(std::vector<ListedImage> images, const ChangeOptions& change = {},
             bool complete = true) {
     const auto token = Must(store_->BeginList());
     Must(store_->ObserveImages({.images = std::move(images), .token = token, .complete = complete},
@@ -105,7 +105,7 @@ void PullIt(NodeStore& store, std::uint64_t bytes = 0) {
   const PullId pull = Must(store.RecordPullIntent(copy));
   PullResult result{.pull = pull};
   if (bytes > 0) {
-    result.image = ImageOnNode{.id = kRef, .repo_tags = {kImage}};
+    result.image = ListedImage{.id = kRef, .repo_tags = {kImage}};
     result.image->bytes = bytes;
   }
   Must(store.RecordImagePulled(copy, ImagePullCredentials{.kubernetes_secrets = {Secret()}},
@@ -196,9 +196,9 @@ BOOST_AUTO_TEST_CASE(pseudonyms_stay_over_a_restart_and_differ_between_traces) {
 BOOST_AUTO_TEST_CASE(of_lists_only_changes_are_written) {
   for (const Rules rules : testing::kBothRules) {
     Traced node({}, rules);
-    ImageOnNode a{.id = "sha256:a", .repo_tags = {"a:1"}};
+    ListedImage a{.id = "sha256:a", .repo_tags = {"a:1"}};
     a.bytes = 10;
-    const ImageOnNode b{.id = "sha256:b", .repo_tags = {"b:1"}};
+    const ListedImage b{.id = "sha256:b", .repo_tags = {"b:1"}};
     node.List({a, b});
     node.List({a, b});
     node.List({b, a});
@@ -314,7 +314,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_trace_stays_as_it_is) {
 
 BOOST_AUTO_TEST_CASE(bounds_are_checked) {
   testing::TempDir directory;
-  OpenOptions options = testing::OptionsIn(directory.path());
+  NodeStoreOptions options = testing::OptionsIn(directory.path());
   options.trace = {.path = directory / "trace", .max_file_bytes = (256 << 10) - 1};
   ExpectError(NodeStore::Open(options), ErrorCode::kInvalidArgument, "bounded by 262143 bytes");
   options.trace = {.path = directory / "trace", .files = 0};
@@ -329,7 +329,7 @@ BOOST_AUTO_TEST_CASE(bounds_are_checked) {
 BOOST_AUTO_TEST_CASE(a_store_opens_without_its_trace) {
   testing::TempDir directory;
   const auto warning = [&](const std::filesystem::path& path) {
-    OpenOptions options = testing::OptionsIn(directory.path());
+    NodeStoreOptions options = testing::OptionsIn(directory.path());
     options.trace.path = path;
     auto store = Must(NodeStore::Open(std::move(options)));
     const auto& warnings = store->recovery_report().warnings;
@@ -361,7 +361,7 @@ BOOST_AUTO_TEST_CASE(a_store_opens_without_its_trace) {
 BOOST_AUTO_TEST_CASE(a_trace_has_one_writer) {
   Traced node;
   testing::TempDir directory;
-  OpenOptions options = testing::OptionsIn(directory.path());
+  NodeStoreOptions options = testing::OptionsIn(directory.path());
   options.trace.path = node.path();
   auto store = Must(NodeStore::Open(std::move(options)));
   BOOST_REQUIRE(store->recovery_report().warnings.size() == 1U);

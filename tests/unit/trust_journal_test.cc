@@ -23,11 +23,11 @@ namespace {
 
 using internal::Journal;
 
-constexpr auto kUnknownKind = static_cast<TrustKind>(200);
-constexpr auto kUnknownAction = static_cast<TrustAction>(200);
+constexpr auto kUnknownKind = static_cast<DegradedKind>(200);
+constexpr auto kUnknownAction = static_cast<DegradedAction>(200);
 
-TrustEvent Event(TrustKind kind, TrustAction action, std::string reason) {
-  return {{}, kind, action, action == TrustAction::kDistrust, std::move(reason)};
+DegradedEvent Event(DegradedKind kind, DegradedAction action, std::string reason) {
+  return {{}, kind, action, action == DegradedAction::kDistrust, std::move(reason)};
 }
 
 // What code of version 3 reads.
@@ -49,11 +49,11 @@ BOOST_AUTO_TEST_SUITE(trust_journal)
 
 BOOST_AUTO_TEST_CASE(only_the_entry_of_the_same_kind_and_words_is_taken_back) {
   const Journal journal = {
-      Event(TrustKind::kGap, TrustAction::kDistrust, "a"),
-      Event(TrustKind::kImportUnfinished, TrustAction::kDistrust, "a"),
-      Event(TrustKind::kImportUnfinished, TrustAction::kDistrust, "b"),
-      Event(TrustKind::kImportUnfinished, TrustAction::kTakenBack, "a"),
-      Event(kUnknownKind, TrustAction::kTakenBack, "b"),
+      Event(DegradedKind::kGap, DegradedAction::kDistrust, "a"),
+      Event(DegradedKind::kImportUnfinished, DegradedAction::kDistrust, "a"),
+      Event(DegradedKind::kImportUnfinished, DegradedAction::kDistrust, "b"),
+      Event(DegradedKind::kImportUnfinished, DegradedAction::kTakenBack, "a"),
+      Event(kUnknownKind, DegradedAction::kTakenBack, "b"),
   };
   BOOST_TEST((internal::InForce(journal) == std::vector<bool>{true, false, true, false, false}));
   BOOST_TEST(internal::LastReasonOf(journal) == "b");
@@ -61,8 +61,8 @@ BOOST_AUTO_TEST_CASE(only_the_entry_of_the_same_kind_and_words_is_taken_back) {
 
 BOOST_AUTO_TEST_CASE(what_a_later_version_wrote_is_a_reason_until_an_operator_ends_it) {
   Journal journal = {
-      Event(kUnknownKind, TrustAction::kDistrust, "of a later version"),
-      Event(TrustKind::kGap, kUnknownAction, "likewise"),
+      Event(kUnknownKind, DegradedAction::kDistrust, "of a later version"),
+      Event(DegradedKind::kGap, kUnknownAction, "likewise"),
   };
   BOOST_TEST((internal::InForce(journal) == std::vector<bool>{true, true}));
   const auto read = internal::DecodeJournal(internal::EncodeJournal(journal, kNewestSchema));
@@ -71,12 +71,12 @@ BOOST_AUTO_TEST_CASE(what_a_later_version_wrote_is_a_reason_until_an_operator_en
   for (const std::string& reason : ReasonsInV3(journal)) {
     BOOST_TEST(reason.starts_with("distrust: "));
   }
-  journal.push_back(Event(TrustKind::kOperator, TrustAction::kTrust, "seen"));
+  journal.push_back(Event(DegradedKind::kOperator, DegradedAction::kTrust, "seen"));
   BOOST_TEST((internal::InForce(journal) == std::vector<bool>{false, false, false}));
 }
 
 BOOST_AUTO_TEST_CASE(a_stored_journal_above_the_limits_is_damaged) {
-  Journal journal(2 * kMaxTrustEvents, Event(TrustKind::kGap, TrustAction::kDistrust, "a"));
+  Journal journal(2 * kMaxTrustEvents, Event(DegradedKind::kGap, DegradedAction::kDistrust, "a"));
   BOOST_TEST(internal::DecodeJournal(internal::EncodeJournal(journal, kNewestSchema)).has_value());
   journal.push_back(journal.back());
   BOOST_TEST(!internal::DecodeJournal(internal::EncodeJournal(journal, kNewestSchema)).has_value());
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(no_reason_in_force_is_dropped_and_none_comes_back) {
   BOOST_TEST_MESSAGE("seed " << seed);
   std::mt19937 random(seed);
   const auto in_force = [](const Journal& journal) {
-    std::vector<TrustEvent> reasons;
+    std::vector<DegradedEvent> reasons;
     const auto force = internal::InForce(journal);
     for (std::size_t i = 0; i < journal.size(); ++i) {
       if (force[i]) reasons.push_back(journal[i]);
@@ -99,11 +99,11 @@ BOOST_AUTO_TEST_CASE(no_reason_in_force_is_dropped_and_none_comes_back) {
     BOOST_TEST_CONTEXT("seed " << seed << ", history " << history) {
       Journal journal;
       for (int i = 0; i < 300; ++i) {
-        const auto kind = static_cast<TrustKind>(1 + random() % 3);
+        const auto kind = static_cast<DegradedKind>(1 + random() % 3);
         const auto roll = random() % 20;
-        const auto action = roll == 0   ? TrustAction::kTrust
-                            : roll < 11 ? TrustAction::kTakenBack
-                                        : TrustAction::kDistrust;
+        const auto action = roll == 0   ? DegradedAction::kTrust
+                            : roll < 11 ? DegradedAction::kTakenBack
+                                        : DegradedAction::kDistrust;
         const auto before = in_force(journal);
         const bool has_room = internal::MakeRoom(journal);
         BOOST_TEST((in_force(journal) == before));
@@ -121,13 +121,15 @@ BOOST_AUTO_TEST_CASE(no_reason_in_force_is_dropped_and_none_comes_back) {
 // The words that code of version 3 looks for: never to be changed here.
 BOOST_AUTO_TEST_CASE(version_3_finds_its_sentences) {
   const Journal journal = {
-      Event(TrustKind::kGap, TrustAction::kDistrust, "images were pulled by somebody"),
-      Event(TrustKind::kOperator, TrustAction::kTrust, "all are public"),
-      Event(TrustKind::kImportUnfinished, TrustAction::kDistrust, "the import of /k is not done"),
-      Event(TrustKind::kImportUnfinished, TrustAction::kTakenBack, "the import of /k is not done"),
-      Event(TrustKind::kStoreRebuilt, TrustAction::kDistrust, "the import of blood"),
-      Event(TrustKind::kImportUnfinished, TrustAction::kDistrust, "the import of /k"),
-      Event(TrustKind::kGap, TrustAction::kDistrust, "new words"),
+      Event(DegradedKind::kGap, DegradedAction::kDistrust, "images were pulled by somebody"),
+      Event(DegradedKind::kOperator, DegradedAction::kTrust, "all are public"),
+      Event(DegradedKind::kImportUnfinished, DegradedAction::kDistrust,
+            "the import of /k is not done"),
+      Event(DegradedKind::kImportUnfinished, DegradedAction::kTakenBack,
+            "the import of /k is not done"),
+      Event(DegradedKind::kStoreRebuilt, DegradedAction::kDistrust, "the import of blood"),
+      Event(DegradedKind::kImportUnfinished, DegradedAction::kDistrust, "the import of /k"),
+      Event(DegradedKind::kGap, DegradedAction::kDistrust, "new words"),
   };
   const std::vector<std::string> expected = {
       "distrust: images may have been pulled that nobody recorded: images were pulled by somebody",
@@ -140,65 +142,71 @@ BOOST_AUTO_TEST_CASE(version_3_finds_its_sentences) {
 }
 
 BOOST_AUTO_TEST_CASE(sentences_of_version_3_become_kinds) {
-  const std::vector<std::pair<std::string, TrustKind>> known = {
+  const std::vector<std::pair<std::string, DegradedKind>> known = {
       {"the import of /var/lib/kubelet is not finished; run `waybill start --kubelet-dir` on it "
        "again",
-       TrustKind::kImportUnfinished},
+       DegradedKind::kImportUnfinished},
       {"images may have been pulled that nobody recorded: requested with --after-gap; run "
        "`waybill start --after-gap --images` with the runtime's list",
-       TrustKind::kGap},
+       DegradedKind::kGap},
       {"the database failed its check (a table is missing); it is kept as /s/quarantine/x",
-       TrustKind::kStoreRebuilt},
-      {"the store was put back from b.mdb, a backup of commit 9", TrustKind::kStoreRestored},
-      {"data.mdb is gone from /s", TrustKind::kStoreLost},
-      {"the store that the witness tells of is gone", TrustKind::kStoreLost},
-      {"of the store in /s only owner.lock is left", TrustKind::kStoreLost},
+       DegradedKind::kStoreRebuilt},
+      {"the store was put back from b.mdb, a backup of commit 9", DegradedKind::kStoreRestored},
+      {"data.mdb is gone from /s", DegradedKind::kStoreLost},
+      {"the store that the witness tells of is gone", DegradedKind::kStoreLost},
+      {"of the store in /s only owner.lock is left", DegradedKind::kStoreLost},
       {"the witness /w is gone: the store may be older than it was when that was written last",
-       TrustKind::kStoreStale},
-      {"the store is older than its witness /w: it is at commit 3 of 4", TrustKind::kStoreStale},
-      {"something that nobody knows", TrustKind::kOther},
+       DegradedKind::kStoreStale},
+      {"the store is older than its witness /w: it is at commit 3 of 4", DegradedKind::kStoreStale},
+      {"something that nobody knows", DegradedKind::kOther},
   };
   Journal journal;
   for (const auto& [reason, kind] : known) {
-    journal.push_back(Event(kind, TrustAction::kDistrust, reason));
+    journal.push_back(Event(kind, DegradedAction::kDistrust, reason));
   }
   // An operator's words stay an operator's, however they begin.
-  journal.push_back(Event(TrustKind::kOperator, TrustAction::kTrust, "the import of /k is public"));
+  journal.push_back(
+      Event(DegradedKind::kOperator, DegradedAction::kTrust, "the import of /k is public"));
   const auto read = internal::DecodeJournal(internal::EncodeJournal(journal, 3));
   BOOST_REQUIRE(read.has_value());
   BOOST_TEST((*read == journal));
 }
 
 BOOST_AUTO_TEST_CASE(a_held_pod_s_kind_survives_version_3) {
-  const std::vector<HeldPod> pods = {
-      {"", {}, "", "a store was lost", {}, HeldKind::kLostRanges},
+  const std::vector<QuarantinedPod> pods = {
+      {"", {}, "", "a store was lost", {}, PodQuarantineKind::kLostRanges},
       {"",
        {},
        "",
        "the ID mappings of the kubelet's pods are not taken over: the store was just made",
        {},
-       HeldKind::kUntilImport},
-      {"a", {}, "pods/a/userns", "its range overlaps that of pod b", {}, HeldKind::kFileConflict},
+       PodQuarantineKind::kUntilImport},
+      {"a",
+       {},
+       "pods/a/userns",
+       "its range overlaps that of pod b",
+       {},
+       PodQuarantineKind::kFileConflict},
       {"a",
        {},
        "",
        "the stored ID mappings contradicted each other",
        {},
-       HeldKind::kTablesContradict},
-      {"a", {}, "pods/a/userns", "it can't be read", {}, HeldKind::kUnreadableFile},
+       PodQuarantineKind::kTablesContradict},
+      {"a", {}, "pods/a/userns", "it can't be read", {}, PodQuarantineKind::kUnreadableFile},
   };
-  for (const HeldPod& pod : pods) {
+  for (const QuarantinedPod& pod : pods) {
     const auto read = internal::DecodeUsernsHeld(internal::EncodeUsernsHeld({pod, 7}, 3));
     BOOST_REQUIRE(read.has_value());
     BOOST_TEST((read->pod == pod), pod.reason);
     BOOST_TEST(read->stamp == 7U);
   }
   // An import must not end lost ranges, whatever their words, nor an unknown kind.
-  for (const auto kind : {HeldKind::kLostRanges, static_cast<HeldKind>(200)}) {
-    const HeldPod lost{"", {}, "", pods[1].reason, {}, kind};
+  for (const auto kind : {PodQuarantineKind::kLostRanges, static_cast<PodQuarantineKind>(200)}) {
+    const QuarantinedPod lost{"", {}, "", pods[1].reason, {}, kind};
     const auto down = internal::DecodeUsernsHeld(internal::EncodeUsernsHeld({lost, 7}, 3));
     BOOST_REQUIRE(down.has_value());
-    BOOST_TEST((down->pod.kind == HeldKind::kLostRanges));
+    BOOST_TEST((down->pod.kind == PodQuarantineKind::kLostRanges));
     const auto same =
         internal::DecodeUsernsHeld(internal::EncodeUsernsHeld({lost, 7}, kNewestSchema));
     BOOST_REQUIRE(same.has_value());
@@ -238,26 +246,26 @@ BOOST_AUTO_TEST_CASE(up_and_down_gives_back_every_byte_of_every_table) {
   BOOST_TEST((ContentsOf(store.directory()) == contents));
 
   store.Open([](NodeStore& opened) {
-    for (const HeldPod& pod : Must(opened.ListHeldPods())) {
-      BOOST_TEST((pod.kind == HeldKind::kUnreadableFile), pod.reason);
+    for (const QuarantinedPod& pod : Must(opened.ListHeldPods())) {
+      BOOST_TEST((pod.kind == PodQuarantineKind::kUnreadableFile), pod.reason);
     }
     const auto journal = Must(opened.GetTrust()).journal;
     BOOST_TEST_REQUIRE(journal.size() == 1U);
-    BOOST_TEST((journal[0].kind == TrustKind::kOperator));
-    BOOST_TEST((journal[0].action == TrustAction::kTrust));
+    BOOST_TEST((journal[0].kind == DegradedKind::kOperator));
+    BOOST_TEST((journal[0].action == DegradedAction::kTrust));
   });
 }
 
 BOOST_FIXTURE_TEST_CASE(each_reason_goes_down_and_up_as_it_is, NoStoreYet) {
-  OpenOptions options = store.Options();
+  NodeStoreOptions options = store.Options();
   options.gap = Gap::kYes;
   Must(Must(NodeStore::Open(options))->Close());
   WriteFile(store.witness(), "no witness");
   store.Open();
   const auto reasons = [&] {
-    std::vector<std::pair<TrustKind, std::string>> all;
+    std::vector<std::pair<DegradedKind, std::string>> all;
     store.Open([&](NodeStore& opened) {
-      for (const TrustEvent& event : Must(opened.GetTrust()).journal) {
+      for (const DegradedEvent& event : Must(opened.GetTrust()).journal) {
         all.emplace_back(event.kind, event.reason);
       }
     });
@@ -265,8 +273,8 @@ BOOST_FIXTURE_TEST_CASE(each_reason_goes_down_and_up_as_it_is, NoStoreYet) {
   };
   const auto before = reasons();
   BOOST_TEST_REQUIRE(before.size() == 2U);
-  BOOST_TEST((before[0].first == TrustKind::kGap));
-  BOOST_TEST((before[1].first == TrustKind::kStoreStale));
+  BOOST_TEST((before[0].first == DegradedKind::kGap));
+  BOOST_TEST((before[1].first == DegradedKind::kStoreStale));
   store.Migrate(3, true);
   BOOST_TEST(StateOf(store.directory()).distrustful);
   BOOST_TEST((reasons() == before));

@@ -54,8 +54,8 @@ void ExpectLostUntilSaidOtherwise(UsernsStore& store) {
 
 // Changes the tables in ways that the library never does.
 void Tamper(const UsernsStore& store, const internal::Committer::Change& change) {
-  RecoveryReport report;
-  OpenOptions options = store.Options();
+  OpeningReport report;
+  NodeStoreOptions options = store.Options();
   auto owned = Must(internal::OpenAsOwner(options, internal::OnDamage::kRefuse,
                                           {&internal::NodeProduct()}, report));
   internal::Committer::Hooks hooks;
@@ -235,7 +235,7 @@ BOOST_FIXTURE_TEST_CASE(a_backup_from_before_there_were_ranges, WithUserns) {
   fs::create_directories(store.directory().parent_path());
   PlaceGolden(store.directory(), 2);
   store.Open();
-  const fs::path backup = Must(ListBackups(store.directory())).front().path;
+  const fs::path backup = Must(BackupsOf(store.directory())).front().path;
   // No pod has a range, so the backup keeps its version.
   BOOST_TEST(store.Restore(backup).schema_version == 2U);
   store.Migrate(kNewestSchema);
@@ -267,7 +267,7 @@ BOOST_FIXTURE_TEST_CASE(going_down_asks_first_and_comes_up_empty, WithUserns) {
   store.Get("a");
   store.Get("b");
   store.Close();
-  const auto refused = Migrate(store.To(2, false));
+  const auto refused = MigrateStore(store.To(2, false));
   BOOST_TEST((refused.error().code == ErrorCode::kConflict));
   BOOST_TEST(refused.error().message.find("2 ID mappings of pods") != std::string::npos);
   const MigrationReport report = store.Migrate(2);
@@ -293,15 +293,15 @@ BOOST_AUTO_TEST_CASE(going_down_is_refused_for_ranges_that_no_kubelets_files_can
     for (const bool dry_run : {true, false}) {
       MigrateOptions options = store.To(version);
       options.dry_run = dry_run;
-      ExpectError(Migrate(options), ErrorCode::kConflict, "1 of 65536, 1 of 131072");
+      ExpectError(MigrateStore(options), ErrorCode::kConflict, "1 of 65536, 1 of 131072");
     }
   }
-  BOOST_TEST(Must(ListBackups(store.directory())).empty());
+  BOOST_TEST(Must(BackupsOf(store.directory())).empty());
   Must(store->ReleaseUserNamespace("longer"));
   store.WriteFileOf("broken", "{");
   store.Reopen();
   store.Close();
-  ExpectError(Migrate(store.To(2)), ErrorCode::kConflict, "held pods: broken");
+  ExpectError(MigrateStore(store.To(2)), ErrorCode::kConflict, "held pods: broken");
   Must(store->ReleaseUserNamespace("broken"));
   store.Migrate(1);
 }
@@ -312,7 +312,7 @@ BOOST_FIXTURE_TEST_CASE(losses_of_two_steps_are_told_together, WithUserns) {
   store.Close();
   MigrateOptions options = store.To(1, false);
   options.dry_run = true;
-  const MigrationReport report = Must(Migrate(options));
+  const MigrationReport report = Must(MigrateStore(options));
   BOOST_TEST(report.steps.size() == kNewestSchema - 1);
   BOOST_TEST_REQUIRE(report.losses.size() == 2U);
   BOOST_TEST(report.losses[0].find("1 ID mapping of pods") != std::string::npos);
@@ -379,7 +379,7 @@ std::string Spoilt(std::string database) {
 // The images' part of a kubelet's directory, without its pods.
 void TakeOver(UsernsStore& store) {
   WriteRecordFile(store.kubelet(), "pulling", "x", "{");
-  OpenOptions options = store.Options();
+  NodeStoreOptions options = store.Options();
   options.kubelet_directory = store.kubelet();
   Must(Must(NodeStore::Open(options))->Close());
 }
@@ -404,7 +404,7 @@ BOOST_AUTO_TEST_CASE(restores_keep_what_lives) {
   const std::uint32_t a = store.Get("a");
   store.Migrate(2);
   store.Reopen();
-  const auto backups = Must(ListBackups(store.directory()));
+  const auto backups = Must(BackupsOf(store.directory()));
   const auto v2 = std::ranges::find(backups, 2U, &Backup::schema_version);
   BOOST_TEST_REQUIRE((v2 != backups.end()));
   Must(store->AdoptUserNamespace("a", a * kIdsPerBlock, kIdsPerBlock));
@@ -431,7 +431,7 @@ BOOST_FIXTURE_TEST_CASE(a_damaged_copy_of_a_version_that_knew_no_ranges, WithFou
 BOOST_FIXTURE_TEST_CASE(an_import_that_stopped_at_the_images, WithFourRanges) {
   store.WriteMapping("living", 5);
   WriteRecordFile(store.kubelet(), "pulling", "x", "{");
-  OpenOptions options = store.Options();
+  NodeStoreOptions options = store.Options();
   options.kubelet_directory = store.kubelet();
   options.import_progress = [](auto, auto) { return false; };
   ExpectError(NodeStore::Open(options), ErrorCode::kInterrupted);
@@ -464,7 +464,7 @@ BOOST_FIXTURE_TEST_CASE(a_store_put_back_while_its_witness_is_moved, WithFourRan
   const std::string older = ReadFile(store.database());
   const std::uint32_t block = store.Get("living");
   store.PutBack(older);
-  OpenOptions options = store.Options();
+  NodeStoreOptions options = store.Options();
   options.witness = Witness::At(store.kubelet() / "another-witness");
   auto opened = Must(NodeStore::Open(options));
   for (const std::string pod : {"a", "b", "c", "d"}) {

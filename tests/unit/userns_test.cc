@@ -104,7 +104,7 @@ BOOST_FIXTURE_TEST_CASE(a_real_kubelets_pods_keep_their_ids, WithUserns) {
 
 BOOST_FIXTURE_TEST_CASE(a_directory_of_pods_that_is_not_there_is_a_mistake_where_it_was_named,
                         WithUserns) {
-  OpenOptions options = store.Options();
+  NodeStoreOptions options = store.Options();
   options.pods_directory = store.kubelet() / "pots";
   ExpectError(NodeStore::Open(options), ErrorCode::kNotFound);
   BOOST_TEST(!std::filesystem::exists(store.directory()));
@@ -120,7 +120,7 @@ BOOST_FIXTURE_TEST_CASE(a_directory_of_pods_that_is_not_there_is_a_mistake_where
 // at 2^32.
 BOOST_AUTO_TEST_CASE(a_pool_without_room_for_its_pods_is_refused) {
   const UsernsStore store;
-  OpenOptions options = store.Options();
+  NodeStoreOptions options = store.Options();
   options.user_namespaces.pool = SmallPool(kLastBlock - 3, 4);
   options.user_namespaces.pool.max_pods = 4;
   const auto refused = NodeStore::Open(options);
@@ -153,7 +153,7 @@ namespace {
 
 const std::string kLine = "0: kubelet 65536 2147483648\n";
 
-Result<UserNamespacePool> PoolOf(const std::string& uids, const std::string& gids) {
+Result<IdPool> PoolOf(const std::string& uids, const std::string& gids) {
   return PoolOfSubordinateIds(
       {.user_exists = true, .tool_exists = true, .uids = uids, .gids = gids});
 }
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(without_the_user_or_the_tool_it_is_the_default) {
         SubordinateIds{false, true, "a", "b"}}) {
     const auto pool = PoolOfSubordinateIds(found, 131072, 50);
     BOOST_TEST_REQUIRE(pool.has_value());
-    BOOST_TEST((*pool == UserNamespacePool::Default(131072, 50)));
+    BOOST_TEST((*pool == IdPool::Default(131072, 50)));
   }
   // The default, too, must be a valid pool.
   BOOST_TEST(!PoolOfSubordinateIds({}, 0));
@@ -229,29 +229,28 @@ std::string ErrorOf(const Result<void>& result) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(the_default_pool_is_all_but_the_hosts_ids) {
-  const UserNamespacePool pool = UserNamespacePool::Default();
-  BOOST_TEST((pool == UserNamespacePool()));
+  const IdPool pool = IdPool::Default();
+  BOOST_TEST((pool == IdPool()));
   BOOST_TEST(pool.first_id == 65536);
   BOOST_TEST(pool.id_count == kHostIds - 65536);
   BOOST_TEST(SlotsOf(pool).count == 65534);
-  BOOST_TEST(ErrorOf(CheckUserNamespacePool(UserNamespacePool::Default(65536, 65534))) ==
-             "accepted");
-  BOOST_TEST(ErrorOf(CheckUserNamespacePool(UserNamespacePool::Default(65536, 65535))) ==
+  BOOST_TEST(ErrorOf(CheckIdPool(IdPool::Default(65536, 65534))) == "accepted");
+  BOOST_TEST(ErrorOf(CheckIdPool(IdPool::Default(65536, 65535))) ==
              "kubelet user assigned IDs are not enough to support 65535 pods");
   // No multiple of it is 2^32.
-  const UserNamespacePool threes = UserNamespacePool::Default(3 * 65536, 110);
-  BOOST_TEST(ErrorOf(CheckUserNamespacePool(threes)) == "accepted");
+  const IdPool threes = IdPool::Default(3 * 65536, 110);
+  BOOST_TEST(ErrorOf(CheckIdPool(threes)) == "accepted");
   BOOST_TEST(threes.first_id == 3 * 65536);
   BOOST_TEST(SlotsOf(threes).count == 21844);
   for (const std::uint64_t ids : {std::uint64_t{0}, std::uint64_t{1}, kHostIds, kMost}) {
-    BOOST_TEST(!CheckUserNamespacePool(UserNamespacePool::Default(ids, 0)));
+    BOOST_TEST(!CheckIdPool(IdPool::Default(ids, 0)));
   }
 }
 
 BOOST_AUTO_TEST_CASE(slots_with_the_hosts_block_or_the_last_are_not_handed_out) {
   for (std::uint64_t blocks = 1; blocks < kBlocks; blocks += blocks < 300 ? 1 : 77) {
     const std::uint64_t ids = blocks * kIdsPerBlock;
-    const UserNamespacePool pool = UserNamespacePool::Default(ids, 0);
+    const IdPool pool = IdPool::Default(ids, 0);
     const Slots slots = SlotsOf(pool);
     BOOST_TEST_REQUIRE(slots.count <= kBlocks / blocks - 1);
     // At most the last is missing.
@@ -288,7 +287,7 @@ BOOST_AUTO_TEST_CASE(blocks_of_a_range) {
 }
 
 BOOST_AUTO_TEST_CASE(relation_to_the_pool) {
-  const UserNamespacePool pool{10 * 65536, 5 * 65536, 65536, 1};
+  const IdPool pool{10 * 65536, 5 * 65536, 65536, 1};
   const auto relation = [&](std::uint64_t block, std::uint64_t blocks) {
     return RelationTo(pool, block * 65536, blocks * 65536);
   };

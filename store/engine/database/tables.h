@@ -72,35 +72,35 @@ struct TableSpec {
   // read too, since each version keeps the fields of the one before in their places.
   std::array<std::uint16_t, kNewestSchema> versions;
   KeyFunction* key_of;
-  std::uint64_t Statistics::*statistic;  // counts its values; may be null
+  std::uint64_t StoreCounts::*statistic;  // counts its values; may be null
 };
 
 // clang-format off
 inline constexpr auto kTables = std::to_array<TableSpec>({
     {Table::kPulled, "pulled-records-1", RecordKind::kPulledRecord, {1, 2, 2, 2, 5, 6, 6, 8, 8},
-     KeyOfPulledRecord, &Statistics::records},
+     KeyOfPulledRecord, &StoreCounts::records},
     {Table::kIntents, "pull-intents---1", RecordKind::kPullIntent, {1, 2, 2, 2, 5, 5, 5, 5, 5},
-     KeyOfIntent, &Statistics::intents},
+     KeyOfIntent, &StoreCounts::intents},
     {Table::kQuarantine, "quarantine-----1", RecordKind::kQuarantine, {1, 1, 1, 1, 1, 1, 1, 1, 1},
-     KeyOfQuarantine, &Statistics::quarantine_entries},
+     KeyOfQuarantine, &StoreCounts::quarantine_entries},
     {Table::kPreloaded, "observed-preload", RecordKind::kPreloadedRecord, {1, 1, 1, 1, 1, 1, 1, 1, 1},
-     KeyOfPreloaded, &Statistics::preloaded_records},
+     KeyOfPreloaded, &StoreCounts::preloaded_records},
     {Table::kImported, "imported-files-1", RecordKind::kImportedFile, {1, 1, 1, 1, 1, 1, 1, 1, 1},
-     KeyOfImportedFile, &Statistics::imported_files},
+     KeyOfImportedFile, &StoreCounts::imported_files},
     {Table::kRuntimeHandlers, "runtime-handlers", RecordKind::kRuntimeHandler, {0, 2, 2, 2, 2, 2, 2, 2, 2},
-     KeyOfRuntimeHandler, &Statistics::runtime_handlers},
+     KeyOfRuntimeHandler, &StoreCounts::runtime_handlers},
     {Table::kUsernsMappings, "userns-mappings1", RecordKind::kUsernsMapping, {0, 0, 3, 3, 3, 3, 3, 3, 3},
-     KeyOfUsernsMapping, &Statistics::id_mappings},
+     KeyOfUsernsMapping, &StoreCounts::id_mappings},
     {Table::kUsernsBlocks, "userns-blocks--1", RecordKind::kUsernsBlock, {0, 0, 3, 3, 3, 3, 3, 3, 3},
      KeyOfUsernsBlock, nullptr},
     {Table::kUsernsHeld, "userns-held----1", RecordKind::kUsernsHeld, {0, 0, 3, 4, 4, 4, 4, 4, 4},
-     KeyOfUsernsHeld, &Statistics::held_pods},
+     KeyOfUsernsHeld, &StoreCounts::held_pods},
     {Table::kLedger, "preload-ledger--", RecordKind::kLedgerEntry, {0, 0, 0, 0, 5, 5, 5, 5, 5},
-     KeyOfLedgerEntry, &Statistics::ledger_entries},
+     KeyOfLedgerEntry, &StoreCounts::ledger_entries},
     {Table::kSpellings, "image-spellings-", RecordKind::kSpelling, {0, 0, 0, 0, 5, 5, 5, 5, 5},
-     KeyOfSpelling, &Statistics::spellings},
+     KeyOfSpelling, &StoreCounts::spellings},
     {Table::kRevocations, "revocations----1", RecordKind::kRevocation, {0, 0, 0, 0, 0, 6, 6, 6, 6},
-     KeyOfRevocation, &Statistics::revocations},
+     KeyOfRevocation, &StoreCounts::revocations},
     {Table::kCredentialIndex, "credential-index", RecordKind::kCredentialUse, {0, 0, 0, 0, 0, 6, 6, 6, 0},
      KeyOfCredentialUse, nullptr},
     {Table::kStreamingTokens, "streaming-tokens", RecordKind::kStreamingToken, {0, 0, 0, 0, 0, 0, 7, 7, 7},

@@ -72,7 +72,7 @@ Result<bool> FailsAgain(const Fd& file, const Inspection& first, OnReadError on_
          second.findings == first.findings;
 }
 
-Result<void> PrepareDirectory(const OpenOptions& options, const Product& product) {
+Result<void> PrepareDirectory(const NodeStoreOptions& options, const Product& product) {
   if (options.directory.empty()) {
     return Error{ErrorCode::kInvalidArgument, "the store's directory is not named"};
   }
@@ -114,8 +114,8 @@ Result<std::string> FindLoss(const std::filesystem::path& directory, const Heari
 }
 
 // Creates a store. If other store files exist but data.mdb does not, the store was lost.
-Result<void> Create(const OpenOptions& options, const Hearing& witness, bool owned_before,
-                    const Product& product, RecoveryReport& report) {
+Result<void> Create(const NodeStoreOptions& options, const Hearing& witness, bool owned_before,
+                    const Product& product, OpeningReport& report) {
   const std::filesystem::path& directory = options.directory;
   if (!options.create_if_missing) return NoStore(directory);
   NewDatabase made;
@@ -125,7 +125,7 @@ Result<void> Create(const OpenOptions& options, const Hearing& witness, bool own
     TRY(product.CheckLost(trace));
   }
   made.distrust = TRY(lost.empty() ? product.DistrustOfNew(options)
-                                   : Result<Distrust>(Distrust{TrustKind::kStoreLost, lost}));
+                                   : Result<Distrust>(Distrust{DegradedKind::kStoreLost, lost}));
   made.now = options.clock();
   made.boot = options.boot_clock();
   made.map_bytes = ChooseMapBytes(options.map_bytes, 0);
@@ -143,8 +143,8 @@ Result<void> Create(const OpenOptions& options, const Hearing& witness, bool own
 // The file is looked at again after each step that changes it, until it is sound.
 class Opening {
  public:
-  Opening(const OpenOptions& options, OnDamage on_damage, const Products& products, OwnerLock lock,
-          RecoveryReport& report)
+  Opening(const NodeStoreOptions& options, OnDamage on_damage, const Products& products,
+          OwnerLock lock, OpeningReport& report)
       : options_(options),
         may_write_(on_damage != OnDamage::kOnlyLook),
         on_damage_(on_damage),
@@ -265,13 +265,13 @@ class Opening {
     return {};
   }
 
-  const OpenOptions& options_;
+  const NodeStoreOptions& options_;
   const std::filesystem::path& directory_ = options_.directory;
   const bool may_write_;
   const OnDamage on_damage_;
   const Products& products_;
   const Product* product_ = products_.front();
-  RecoveryReport& report_;
+  OpeningReport& report_;
   OwnerLock lock_;
   std::optional<Hearing> hearing_;
   std::optional<UnfinishedCommit> unfinished_;
@@ -282,8 +282,8 @@ class Opening {
 
 }  // namespace
 
-Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
-                               const Products& products, RecoveryReport& report) {
+Result<OwnedStore> OpenAsOwner(const NodeStoreOptions& options, OnDamage on_damage,
+                               const Products& products, OpeningReport& report) {
   const std::filesystem::path& directory = options.directory;
   TRY(lmdb::CheckVersion());
   TRY(PrepareDirectory(options, *products.front()));
@@ -406,7 +406,8 @@ Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory,
   }
 }
 
-Result<void> ClaimPurpose(const OpenOptions& options, const Product& product, OwnedStore& store) {
+Result<void> ClaimPurpose(const NodeStoreOptions& options, const Product& product,
+                          OwnedStore& store) {
   if (store.database.identity.purpose == product.purpose()) return {};
   Identity identity = store.database.identity;
   identity.purpose = product.purpose();
@@ -429,7 +430,7 @@ Result<void> SettleAtClose(OwnedStore& store, Committer* committer, CommitMark* 
   return result;
 }
 
-Result<void> CommitAtOpening(const OpenOptions& options, OwnedStore& store,
+Result<void> CommitAtOpening(const NodeStoreOptions& options, OwnedStore& store,
                              Committer::Change change) {
   OpenedDatabase& database = store.database;
   Committer::Hooks hooks;

@@ -57,16 +57,17 @@ enum class OnDamage : std::uint8_t {
 
 // Errors: NodeStore::Open; without kRecover also kDamaged; kInvalidArgument: the store is of none
 // of `products`. A store of an older schema is not changed: the caller migrates it.
-Result<OwnedStore> OpenAsOwner(const OpenOptions& options, OnDamage on_damage,
-                               const Products& products, RecoveryReport& report);
+Result<OwnedStore> OpenAsOwner(const NodeStoreOptions& options, OnDamage on_damage,
+                               const Products& products, OpeningReport& report);
 // One commit before the store has its Committer.
-Result<void> CommitAtOpening(const OpenOptions& options, OwnedStore& store,
+Result<void> CommitAtOpening(const NodeStoreOptions& options, OwnedStore& store,
                              Committer::Change change);
 // Before an owner closes: syncs the witness, and shuts the mark. `committer` and `mark` may be
 // null. No exception leaves it.
 Result<void> SettleAtClose(OwnedStore& store, Committer* committer, CommitMark* mark);
 // The opened store, of the newest schema, is `product`'s from now on. Writes nothing if it was.
-Result<void> ClaimPurpose(const OpenOptions& options, const Product& product, OwnedStore& store);
+Result<void> ClaimPurpose(const NodeStoreOptions& options, const Product& product,
+                          OwnedStore& store);
 
 // What an observer found in a file that no live owner has verified. Kept so that it does not walk a
 // bad store at every decision.
@@ -78,8 +79,8 @@ struct SeenUnowned {
 };
 
 // Errors: NodeStore::Observe; kInvalidArgument as above. A finding that keeps the store closed is
-// stored in `seen`, and holds until the file's inode, size or time changes. Where a writer moves the
-// store meanwhile it looks again, up to a second.
+// stored in `seen`, and holds until the file's inode, size or time changes. Where a writer moves
+// the store meanwhile it looks again, up to a second.
 Result<OpenedDatabase> OpenAsObserver(const std::filesystem::path& directory,
                                       const Product& product, bool asks_witness, SeenUnowned& seen);
 
@@ -103,7 +104,7 @@ Result<void> CheckStillOwned(const OpenedDatabase& database,
                              Committer::When when = Committer::When::kBefore);
 
 // How to treat read errors of the disk, by the caller's options.
-inline OnReadError OnReadErrorIn(const OpenOptions& options) {
+inline OnReadError OnReadErrorIn(const NodeStoreOptions& options) {
   return options.skip_unreadable ? OnReadError::kSkip : OnReadError::kFail;
 }
 

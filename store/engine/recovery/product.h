@@ -78,19 +78,19 @@ class Product {
   virtual bool outlives_loss() const { return true; }
 
   // Whether a store may be made in options.directory, which has none.
-  virtual Result<void> CheckPlace(const OpenOptions&) const { return {}; }
+  virtual Result<void> CheckPlace(const NodeStoreOptions&) const { return {}; }
   // The same where `trace` tells of a store that was lost. Only asked if !outlives_loss().
   virtual Result<void> CheckLost(const std::string& /*trace*/) const { return {}; }
   // Why a new store starts distrustful, although none was lost.
-  virtual Result<Distrust> DistrustOfNew(const OpenOptions&) const { return Distrust(); }
+  virtual Result<Distrust> DistrustOfNew(const NodeStoreOptions&) const { return Distrust(); }
   // What is in a new store. `lost`: why the one before counts as lost; empty: there was none.
-  virtual Result<void> FillNew(StoreTxn& txn, const OpenOptions& options,
+  virtual Result<void> FillNew(StoreTxn& txn, const NodeStoreOptions& options,
                                const std::string& lost) const = 0;
   // kDamaged: a database that failed its check does not say that it is one. `failure` says how.
   virtual Result<void> CheckRebuild(const Salvaged& salvaged, const std::string& failure) const = 0;
   // What a rebuilt store keeps.
   virtual Result<void> FillRebuilt(StoreTxn& txn, const Rebuilding& from,
-                                   RecoveryReport& report) const = 0;
+                                   OpeningReport& report) const = 0;
 
   // kConflict: `backup`, which is one, does not replace a store of another product.
   virtual Error ReplacesOnlyOwn(const std::filesystem::path& backup) const = 0;
@@ -101,16 +101,14 @@ class Product {
                                     RestoreReport& report) const = 0;
 
   // The store may be an older copy, for that reason.
-  virtual Result<void> DropStale(StoreTxn&, const std::string&, RecoveryReport&) const {
-    return {};
-  }
+  virtual Result<void> DropStale(StoreTxn&, const std::string&, OpeningReport&) const { return {}; }
   // Whether a store with that identity and state, whose witness comes to that path, begins to stand
   // for what others did there. Then OnTakeOver is part of the commit that remembers the path.
-  virtual Result<bool> TakesOver(const OpenOptions&, const std::filesystem::path& /*witness*/,
+  virtual Result<bool> TakesOver(const NodeStoreOptions&, const std::filesystem::path& /*witness*/,
                                  const Identity&, const State&) const {
     return false;
   }
-  virtual Result<void> OnTakeOver(StoreTxn&, const OpenOptions&) const { return {}; }
+  virtual Result<void> OnTakeOver(StoreTxn&, const NodeStoreOptions&) const { return {}; }
 };
 
 // Those that a caller takes; the first one makes a store where there is none.

@@ -46,8 +46,8 @@ Choice ChooseTree(const Inspection& inspection, const Hearing& hearing) {
 
 }  // namespace
 
-Result<void> Rebuild(const OpenOptions& options, const Fd& file, const Inspection& inspection,
-                     const Hearing& hearing, const Product& product, RecoveryReport& report) {
+Result<void> Rebuild(const NodeStoreOptions& options, const Fd& file, const Inspection& inspection,
+                     const Hearing& hearing, const Product& product, OpeningReport& report) {
   const std::filesystem::path& directory = options.directory;
   const std::optional<Testimony>& testimony = hearing.testimony;
   const Choice choice = ChooseTree(inspection, hearing);
@@ -75,7 +75,7 @@ Result<void> Rebuild(const OpenOptions& options, const Fd& file, const Inspectio
   made.sequence = std::max(made.sequence, hearing.LastCommitOf(made.identity.uuid));
 
   auto aside = TRY(KeepAside(directory, file));
-  made.distrust = {TrustKind::kStoreRebuilt, "the database failed its check"};
+  made.distrust = {DegradedKind::kStoreRebuilt, "the database failed its check"};
   if (!inspection.findings.empty()) {
     made.distrust.reason += " (" + inspection.findings.front() + ")";
   }

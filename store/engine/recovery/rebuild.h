@@ -19,8 +19,8 @@ class Product;
 // nothing was changed.
 // Crash-safe at any point: until the rename the old file is in place, and the next opening starts
 // over.
-Result<void> Rebuild(const OpenOptions& options, const Fd& file, const Inspection& inspection,
-                     const Hearing& hearing, const Product& product, RecoveryReport& report);
+Result<void> Rebuild(const NodeStoreOptions& options, const Fd& file, const Inspection& inspection,
+                     const Hearing& hearing, const Product& product, OpeningReport& report);
 
 }  // namespace waybill::internal
 

@@ -211,7 +211,7 @@ Result<RestoreReport> RestoreBackup(const RestoreOptions& options, const Product
   made.identity.witness_path = witness_path;
   made.sequence = std::max({state.commit_sequence, sequence, marked, witnessed});
   made.journal = source.values.journal;
-  made.distrust = {TrustKind::kStoreRestored, report.distrust_reason};
+  made.distrust = {DegradedKind::kStoreRestored, report.distrust_reason};
   made.now = options.clock();
   made.boot = options.boot_clock();
   made.map_bytes = ChooseMapBytes(options.map_bytes, replaced.map_bytes != 0

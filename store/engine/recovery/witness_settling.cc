@@ -79,7 +79,8 @@ Result<void> CheckNew(const std::filesystem::path& directory, const std::filesys
 }
 
 // The same, but where it is the kubelet directory's, somebody else's file there is only noted.
-Result<void> CheckNew(const OpenOptions& options, const WitnessReading& reading, Hearing& hearing) {
+Result<void> CheckNew(const NodeStoreOptions& options, const WitnessReading& reading,
+                      Hearing& hearing) {
   auto checked = CheckNew(options.directory, hearing.path, reading);
   if (checked || checked.error().hint_code != Hint::kReplaceWitness ||
       options.kubelet_directory.empty() || !IsBelow(hearing.path, options.kubelet_directory)) {
@@ -125,8 +126,9 @@ std::string ContradictionOf(const WitnessReading& witness, const std::filesystem
 // could run it later, and not know what was forgotten here. So must any owner that names the
 // witness and is a restart. Commands on a copy do nothing to the original. A dry run plays in a
 // copy, and is asked nothing.
-std::filesystem::path WhoseWitness(const OpenOptions& options, const std::filesystem::path& witness,
-                                   const Identity& identity, const Product& product) {
+std::filesystem::path WhoseWitness(const NodeStoreOptions& options,
+                                   const std::filesystem::path& witness, const Identity& identity,
+                                   const Product& product) {
   if (witness.empty() || options.leaves_witness) return {};
   const bool runs_alone = !product.outlives_loss() && identity.purpose == product.purpose();
   const bool is_restart = !options.continues_pulls && (NamesPath(options.witness) || runs_alone);
@@ -141,7 +143,7 @@ std::filesystem::path WhoseWitness(const OpenOptions& options, const std::filesy
 }
 
 // The mark told of another store.
-Result<void> MarkAsOwn(const OpenOptions& options, const Identity& identity,
+Result<void> MarkAsOwn(const NodeStoreOptions& options, const Identity& identity,
                        const OwnedStore& store) {
   const std::uint64_t sequence = store.state.commit_sequence;
   return WriteCommitMark(options.directory, {identity.uuid, {}, false, sequence, sequence, 0});
@@ -149,7 +151,7 @@ Result<void> MarkAsOwn(const OpenOptions& options, const Identity& identity,
 
 }  // namespace
 
-Result<Hearing> HearWitnessOfNewStore(const OpenOptions& options) {
+Result<Hearing> HearWitnessOfNewStore(const NodeStoreOptions& options) {
   Hearing hearing;
   if (!NamesPath(options.witness)) return hearing;
   auto path = TRY(PathOf(options.witness));
@@ -162,7 +164,8 @@ Result<Hearing> HearWitnessOfNewStore(const OpenOptions& options) {
   return hearing;
 }
 
-Result<Hearing> HearWitness(const OpenOptions& options, const std::optional<Identity>& identity,
+Result<Hearing> HearWitness(const NodeStoreOptions& options,
+                            const std::optional<Identity>& identity,
                             const std::optional<State>& state) {
   Hearing hearing;
   if (options.witness.kind() == Witness::Kind::kNone) return hearing;
@@ -258,8 +261,8 @@ Result<std::string> AskRememberedWitness(const Identity& identity, const State& 
   return ContradictionOf(reading, identity.witness_path, identity, state);
 }
 
-Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing,
-                           const Product& product, OwnedStore& store, RecoveryReport& report) {
+Result<void> SettleWitness(const NodeStoreOptions& options, const Hearing& hearing,
+                           const Product& product, OwnedStore& store, OpeningReport& report) {
   OpenedDatabase& database = store.database;
   // A rebuild may have found a path that could not be read before.
   const bool remembers = options.witness.kind() == Witness::Kind::kRemembered;
@@ -276,7 +279,8 @@ Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing,
       // Past the witness and the mark: otherwise the same old copy could come back unnoticed.
       txn.state().commit_sequence =
           std::max(txn.state().commit_sequence, hearing.LastCommitOf(database.identity.uuid));
-      if (auto r = SetDistrust(txn, {TrustKind::kStoreStale, hearing.contradiction}); !r) return r;
+      if (auto r = SetDistrust(txn, {DegradedKind::kStoreStale, hearing.contradiction}); !r)
+        return r;
       txn.Touch();
       return product.DropStale(txn, hearing.contradiction, report);
     }));
@@ -288,7 +292,7 @@ Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing,
     report.warnings.push_back(hearing.foreign);
     if (before.empty()) {
       TRY(CommitAtOpening(options, store, [&](StoreTxn& txn) {
-        return SetDistrust(txn, {TrustKind::kStoreStale, hearing.foreign});
+        return SetDistrust(txn, {DegradedKind::kStoreStale, hearing.foreign});
       }));
     }
   }

@@ -55,11 +55,12 @@ struct Hearing {
 // `identity` and `state` are the stored ones; nullopt if they are unreadable. Writes nothing.
 // kInvalidArgument: a new witness would lie in the store's directory, or would overwrite a file
 // that is not a witness. kIo, kUnsafePath: the file under the path can't be read.
-Result<Hearing> HearWitness(const OpenOptions& options, const std::optional<Identity>& identity,
+Result<Hearing> HearWitness(const NodeStoreOptions& options,
+                            const std::optional<Identity>& identity,
                             const std::optional<State>& state);
 
 // The same for a new store. Reads nothing unless options.witness has a path.
-Result<Hearing> HearWitnessOfNewStore(const OpenOptions& options);
+Result<Hearing> HearWitnessOfNewStore(const NodeStoreOptions& options);
 
 // Why the store is older than its mark; empty: the mark does not say so.
 std::string AskMark(const std::optional<MarkedCommits>& mark, const Identity& identity,
@@ -76,8 +77,8 @@ Result<std::string> AskRememberedWitness(const Identity& identity, const State& 
 
 // Acts on what the witnesses said, and notes it in `report`. The store remembers a witness only
 // once the witness is on disk. Distrust is on disk before a new witness confirms the store.
-Result<void> SettleWitness(const OpenOptions& options, const Hearing& hearing,
-                           const Product& product, OwnedStore& store, RecoveryReport& report);
+Result<void> SettleWitness(const NodeStoreOptions& options, const Hearing& hearing,
+                           const Product& product, OwnedStore& store, OpeningReport& report);
 
 }  // namespace waybill::internal
 

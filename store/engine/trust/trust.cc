@@ -28,7 +28,7 @@ Result<void> Store(StoreTxn& txn, const Journal& journal) {
                              EncodeJournal(journal, txn.identity().schema_version));
 }
 
-Result<void> Append(StoreTxn& txn, Journal journal, TrustEvent event) {
+Result<void> Append(StoreTxn& txn, Journal journal, DegradedEvent event) {
   event.at = txn.now();
   journal.push_back(std::move(event));
   journal.back().distrustful = IsDistrustful(journal);
@@ -50,10 +50,11 @@ bool Has(const StoreTxn& txn, const Journal& journal, const Distrust& why) {
 Result<void> SetDistrust(StoreTxn& txn, const Distrust& why) {
   auto journal = TRY(ReadJournal(txn));
   if (Has(txn, journal, why)) return {};
-  TrustEvent event{{}, why.kind, TrustAction::kDistrust, true, why.reason};
+  DegradedEvent event{{}, why.kind, DegradedAction::kDistrust, true, why.reason};
   if (!MakeRoom(journal)) {
     // No reason is dropped. Only an operator can clear the ones that did not fit.
-    const Distrust full{TrustKind::kJournalFull, "there are more reasons than the journal holds"};
+    const Distrust full{DegradedKind::kJournalFull,
+                        "there are more reasons than the journal holds"};
     if (Has(txn, journal, full)) return {};
     event.kind = full.kind;
     event.reason = full.reason;
@@ -63,14 +64,16 @@ Result<void> SetDistrust(StoreTxn& txn, const Distrust& why) {
 
 Result<void> SetTrust(StoreTxn& txn, std::string_view reason) {
   auto journal = TRY(ReadJournal(txn));
-  TrustEvent event{{}, TrustKind::kOperator, TrustAction::kTrust, false, std::string(reason)};
+  DegradedEvent event{
+      {}, DegradedKind::kOperator, DegradedAction::kTrust, false, std::string(reason)};
   static_cast<void>(MakeRoom(journal));  // if all are in force, this entry ends them
   return Append(txn, std::move(journal), std::move(event));
 }
 
 Result<void> NoteInJournal(StoreTxn& txn, std::string_view reason) {
   auto journal = TRY(ReadJournal(txn));
-  TrustEvent event{{}, TrustKind::kOperator, TrustAction::kNote, false, std::string(reason)};
+  DegradedEvent event{
+      {}, DegradedKind::kOperator, DegradedAction::kNote, false, std::string(reason)};
   // If all entries are in force, none may go for a note.
   if (!MakeRoom(journal)) return {};
   return Append(txn, std::move(journal), std::move(event));
@@ -79,7 +82,7 @@ Result<void> NoteInJournal(StoreTxn& txn, std::string_view reason) {
 Result<void> TakeBackDistrust(StoreTxn& txn, const Distrust& why) {
   auto journal = TRY(ReadJournal(txn));
   if (!Has(txn, journal, why)) return {};
-  TrustEvent event{{}, why.kind, TrustAction::kTakenBack, false, why.reason};
+  DegradedEvent event{{}, why.kind, DegradedAction::kTakenBack, false, why.reason};
   static_cast<void>(MakeRoom(journal));
   return Append(txn, std::move(journal), std::move(event));
 }
@@ -107,10 +110,10 @@ Result<bool> DropLastDistrust(StoreTxn& txn, const Distrust& why) {
 }
 
 bool LosesNothing(const Distrust& why) {
-  if (why.kind == TrustKind::kOther) {
+  if (why.kind == DegradedKind::kOther) {
     return why.reason == kUnnamedPulls || why.reason == kSharedDigests;
   }
-  return why.kind == TrustKind::kImportUnfinished || why.kind == TrustKind::kGap;
+  return why.kind == DegradedKind::kImportUnfinished || why.kind == DegradedKind::kGap;
 }
 
 }  // namespace waybill::internal

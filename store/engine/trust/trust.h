@@ -16,7 +16,7 @@ namespace waybill::internal {
 
 // Why a store is distrustful, as the journal says it.
 struct Distrust {
-  TrustKind kind = TrustKind::kOther;
+  DegradedKind kind = DegradedKind::kOther;
   std::string reason;  // empty: no reason
 
   bool empty() const { return reason.empty(); }

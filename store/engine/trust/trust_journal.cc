@@ -24,36 +24,36 @@ constexpr std::uint32_t kFirstWithNotes = 5;
 
 // How the sentences of versions 1 to 3 begin. Those versions compare the first two.
 struct Sentence {
-  TrustKind kind;
+  DegradedKind kind;
   std::string_view begins;
 };
 constexpr std::array<Sentence, 11> kSentences = {{
-    {TrustKind::kImportUnfinished, "the import of "},
-    {TrustKind::kGap, "images may have been pulled that nobody recorded: "},
-    {TrustKind::kGap, "the gap is filled: "},
-    {TrustKind::kStoreRebuilt, "the database failed its check"},
-    {TrustKind::kStoreRestored, "the store was put back from "},
-    {TrustKind::kStoreLost, "data.mdb is gone from "},
-    {TrustKind::kStoreLost, "the store that the witness tells of is gone"},
-    {TrustKind::kStoreLost, "of the store in "},
-    {TrustKind::kStoreStale, "the witness "},
-    {TrustKind::kStoreStale, "the store is older than its witness "},
-    {TrustKind::kStoreStale, "nobody can read which witness the store has"},
+    {DegradedKind::kImportUnfinished, "the import of "},
+    {DegradedKind::kGap, "images may have been pulled that nobody recorded: "},
+    {DegradedKind::kGap, "the gap is filled: "},
+    {DegradedKind::kStoreRebuilt, "the database failed its check"},
+    {DegradedKind::kStoreRestored, "the store was put back from "},
+    {DegradedKind::kStoreLost, "data.mdb is gone from "},
+    {DegradedKind::kStoreLost, "the store that the witness tells of is gone"},
+    {DegradedKind::kStoreLost, "of the store in "},
+    {DegradedKind::kStoreStale, "the witness "},
+    {DegradedKind::kStoreStale, "the store is older than its witness "},
+    {DegradedKind::kStoreStale, "nobody can read which witness the store has"},
 }};
 
-TrustKind KindInWords(std::string_view reason, bool distrustful) {
+DegradedKind KindInWords(std::string_view reason, bool distrustful) {
   for (const Sentence& sentence : kSentences) {
     if (!reason.starts_with(sentence.begins)) continue;
     // An operator's words may begin like the store's.
     if (!distrustful && !reason.starts_with("the gap is filled: ")) break;
     return sentence.kind;
   }
-  return distrustful ? TrustKind::kOther : TrustKind::kOperator;
+  return distrustful ? DegradedKind::kOther : DegradedKind::kOperator;
 }
 
 // Older versions compare two kinds of reasons by their first words: reasons of these kinds begin
 // with them, and no other reason does.
-std::string InOldWords(const TrustEvent& event) {
+std::string InOldWords(const DegradedEvent& event) {
   for (const Sentence& sentence : {kSentences[0], kSentences[1]}) {
     const bool begins = event.reason.starts_with(sentence.begins);
     if (event.kind == sentence.kind && !begins) return std::string(sentence.begins) + event.reason;
@@ -62,8 +62,8 @@ std::string InOldWords(const TrustEvent& event) {
   return event.reason;
 }
 
-bool IsTakenBackBy(const TrustEvent& event, const TrustEvent& later) {
-  return later.action == TrustAction::kTakenBack && later.kind == event.kind &&
+bool IsTakenBackBy(const DegradedEvent& event, const DegradedEvent& later) {
+  return later.action == DegradedAction::kTakenBack && later.kind == event.kind &&
          later.reason == event.reason;
 }
 
@@ -72,17 +72,18 @@ Journal InOldTerms(const Journal& journal) {
   const std::vector<bool> in_force = InForce(journal);
   Journal old;
   for (std::size_t i = 0; i < journal.size(); ++i) {
-    const TrustEvent& event = journal[i];
-    if (event.action == TrustAction::kTakenBack || event.action == TrustAction::kNote) continue;
-    TrustEvent kept = event;
-    kept.distrustful = event.action != TrustAction::kTrust;
+    const DegradedEvent& event = journal[i];
+    if (event.action == DegradedAction::kTakenBack || event.action == DegradedAction::kNote)
+      continue;
+    DegradedEvent kept = event;
+    kept.distrustful = event.action != DegradedAction::kTrust;
     if (kept.distrustful && !in_force[i]) {
       // Keeps what an operator cleared. A reason that was taken back would be in force again.
       const auto end = std::find_if(
           journal.begin() + static_cast<std::ptrdiff_t>(i), journal.end(), [&](const auto& later) {
-            return later.action == TrustAction::kTrust || IsTakenBackBy(event, later);
+            return later.action == DegradedAction::kTrust || IsTakenBackBy(event, later);
           });
-      if (end == journal.end() || end->action == TrustAction::kTakenBack) continue;
+      if (end == journal.end() || end->action == DegradedAction::kTakenBack) continue;
     }
     if (kept.distrustful) kept.reason = InOldWords(event);
     old.push_back(std::move(kept));
@@ -95,13 +96,13 @@ Journal InOldTerms(const Journal& journal) {
 std::vector<bool> InForce(const Journal& journal) {
   std::vector<bool> in_force(journal.size(), false);
   for (std::size_t i = 0; i < journal.size(); ++i) {
-    if (journal[i].action == TrustAction::kTrust) {
+    if (journal[i].action == DegradedAction::kTrust) {
       in_force.assign(journal.size(), false);
-    } else if (journal[i].action == TrustAction::kTakenBack) {
+    } else if (journal[i].action == DegradedAction::kTakenBack) {
       for (std::size_t j = 0; j < i; ++j) {
         if (IsTakenBackBy(journal[j], journal[i])) in_force[j] = false;
       }
-    } else if (journal[i].action != TrustAction::kNote) {
+    } else if (journal[i].action != DegradedAction::kNote) {
       in_force[i] = true;
     }
   }
@@ -130,9 +131,9 @@ std::vector<std::uint8_t> EncodeJournal(const Journal& journal, std::uint32_t sc
   const bool has_kinds = schema_version >= kFirstWithKinds;
   flatbuffers::FlatBufferBuilder builder;
   std::vector<flatbuffers::Offset<v4::TrustEvent>> offsets;
-  for (const TrustEvent& event : has_kinds ? journal : InOldTerms(journal)) {
+  for (const DegradedEvent& event : has_kinds ? journal : InOldTerms(journal)) {
     // To version 4 an unknown action is a reason for distrust.
-    if (event.action == TrustAction::kNote && schema_version < kFirstWithNotes) continue;
+    if (event.action == DegradedAction::kNote && schema_version < kFirstWithNotes) continue;
     const auto reason = builder.CreateString(event.reason);
     const v1::Time at = ToTime(event.at);
     const auto kind = has_kinds ? static_cast<std::uint8_t>(event.kind) : std::uint8_t{0};
@@ -152,15 +153,15 @@ std::optional<Journal> DecodeJournal(std::span<const std::uint8_t> payload) {
   Journal journal;
   for (const auto* event : *root->events()) {
     if (event->at() == nullptr || event->reason() == nullptr) return std::nullopt;
-    TrustEvent& read = journal.emplace_back();
+    DegradedEvent& read = journal.emplace_back();
     read.at = FromTime(*event->at());
     read.distrustful = event->distrustful();
     read.reason = event->reason()->str();
-    read.kind = static_cast<TrustKind>(event->kind());
-    read.action = static_cast<TrustAction>(event->action());
+    read.kind = static_cast<DegradedKind>(event->kind());
+    read.action = static_cast<DegradedAction>(event->action());
     if (event->action() != 0) continue;
     read.kind = KindInWords(read.reason, read.distrustful);
-    read.action = read.distrustful ? TrustAction::kDistrust : TrustAction::kTrust;
+    read.action = read.distrustful ? DegradedAction::kDistrust : DegradedAction::kTrust;
   }
   return journal;
 }
@@ -169,13 +170,13 @@ std::optional<Journal> DecodeJournal(std::span<const std::uint8_t> payload) {
 
 namespace waybill {
 
-std::string_view TrustKindName(TrustKind kind) {
+std::string_view DegradedKindName(DegradedKind kind) {
   constexpr std::string_view kNames[] = {
       "unknown",      "other",         "operator",         "storeLost", "storeStale",
       "storeRebuilt", "storeRestored", "importUnfinished", "gap",       "journalFull"};
   return internal::NameIn(kNames, kind, "unknown");
 }
-std::string_view TrustActionName(TrustAction action) {
+std::string_view DegradedActionName(DegradedAction action) {
   constexpr std::string_view kNames[] = {"unknown", "distrust", "trust", "takenBack", "note"};
   return internal::NameIn(kNames, action, "unknown");
 }

@@ -14,7 +14,7 @@
 
 namespace waybill::internal {
 
-using Journal = std::vector<TrustEvent>;  // oldest first
+using Journal = std::vector<DegradedEvent>;  // oldest first
 
 // The payload as the schema version has it. Versions before 4 have no kinds, and no entries that
 // take a reason back. For these, a reason begins with the words that they look for, and one that

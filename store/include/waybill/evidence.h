@@ -59,7 +59,7 @@ enum class PullState : std::uint8_t {
 std::string_view PullStateName(PullState state);
 
 // A pull that may still bring an image, or may have brought one that nobody recorded.
-struct OpenPull {
+struct UnresolvedPull {
   PullId id = {};
   bool anything = false;  // stands for pulls that can't be named: it may have brought any image
   // It stands for several pulls of one string that ended alike, with the last end. The success of a
@@ -76,7 +76,7 @@ struct OpenPull {
   std::uint64_t nothing_at = 0;
   std::uint64_t dropped_ran = 0;  // kDropped: how long the node had run by then
 
-  friend bool operator==(const OpenPull&, const OpenPull&) = default;
+  friend bool operator==(const UnresolvedPull&, const UnresolvedPull&) = default;
 };
 
 // How a pull that did not succeed ended. Rules::kKubelet treats all alike.
@@ -111,7 +111,7 @@ struct PullError {
 };
 
 // Which names the pull could have given an image: "r.example/x:1", "r.example/x@…", or "anything".
-std::vector<std::string> NamesGivenBy(const OpenPull& pull, ShortNames short_names);
+std::vector<std::string> NamesGivenBy(const UnresolvedPull& pull, ShortNames short_names);
 
 // What a first start makes of images that have neither record nor open pull. Nobody can tell
 // whether a kubelet pulled them before it kept records (KEP-2535, "What happens if we reenable the
@@ -123,17 +123,17 @@ enum class FirstStart : std::uint8_t {
 std::string_view FirstStartName(FirstStart first_start);  // "presume", "close"
 Result<FirstStart> ParseFirstStart(std::string_view name);
 
-// LedgerEntry::source of an image that a first start presumes preloaded. An image that the runtime
-// pins, or that an operator's list names, has another source.
+// PreloadedImage::source of an image that a first start presumes preloaded. An image that the
+// runtime pins, or that an operator's list names, has another source.
 inline constexpr std::string_view kPresumedSource = "presumed";
 
 // An image that is known or presumed to have come to the node without the kubelet. While it is on
 // the node, it is open to all pods, under every name.
-struct LedgerEntry {
+struct PreloadedImage {
   std::string image_ref = {};
   std::string runtime_handler = {};     // empty: the default handler's copy
   std::vector<std::string> names = {};  // at that time, sorted
-  // How it is known: "listed", "imported" (ImageOnNode::imported), "pinned", "preloaded-list",
+  // How it is known: "listed", "imported" (ListedImage::imported), "pinned", "preloaded-list",
   // "observed-preloaded", "adopted", "operator", or what the caller named. kPresumedSource: nobody
   // knows, so it is presumed.
   std::string source = {};
@@ -145,10 +145,10 @@ struct LedgerEntry {
   std::optional<Timestamp> absent_since = {};
   std::uint64_t absent_ran = 0;  // used inside the store: how long the node had run by then
 
-  friend bool operator==(const LedgerEntry&, const LedgerEntry&) = default;
+  friend bool operator==(const PreloadedImage&, const PreloadedImage&) = default;
 };
 
-inline bool IsPresumed(const LedgerEntry& entry) { return entry.source == kPresumedSource; }
+inline bool IsPresumed(const PreloadedImage& entry) { return entry.source == kPresumedSource; }
 
 // An operator's word on an image that is presumed preloaded.
 enum class Settled : std::uint8_t {
@@ -166,7 +166,7 @@ struct ListToken {
 
 // A list of images for NodeStore::ObserveImages.
 struct ImageList {
-  std::vector<ImageOnNode> images = {};
+  std::vector<ListedImage> images = {};
   // Drawn before the list was made (NodeStore::BeginList). nullopt: the list can't be placed in
   // time.
   std::optional<ListToken> token = {};
@@ -181,7 +181,7 @@ struct ImageList {
 };
 
 // What became of an image that was judged.
-struct JudgedImage {
+struct ClassifiedImage {
   std::string image_ref = {};
   std::string runtime_handler = {};
   std::string name = {};     // its first name, or its ref
@@ -190,7 +190,7 @@ struct JudgedImage {
 };
 
 // What a list of images did (NodeStore::ObserveImages).
-struct ObserveReport {
+struct ClassifyReport {
   std::uint64_t listed = 0;           // entries of the list
   std::uint64_t repeated = 0;         // of those, an image that was in the list already
   std::uint64_t not_names = 0;        // names that do not parse, and so do not count
@@ -202,7 +202,7 @@ struct ObserveReport {
   std::uint64_t pulls_settled = 0;    // open pulls that can bring nothing any more
   std::uint64_t records_removed = 0;  // of images that are not listed
   std::uint64_t preloaded_removed = 0;           // ledger entries likewise
-  std::vector<JudgedImage> judged = {};          // the first 1000 of each kind
+  std::vector<ClassifiedImage> judged = {};      // the first 1000 of each kind
   std::vector<std::string> shared_digests = {};  // of two images, so of neither; first 100
   // Why no image was judged; empty: images were judged.
   std::string not_judged_because = {};
@@ -231,10 +231,10 @@ struct ExplainedCredential {
 
 // Why an image is open or closed, for a person (NodeStore::Explain). Holds no hash of a credential.
 struct Explanation {
-  std::optional<LedgerEntry> ledger_entry = {};
-  bool recorded = false;             // it has a record under this handler
-  std::string closed_because = {};   // the record's; empty: a pull made it, or there is none
-  std::vector<OpenPull> pulls = {};  // could have brought an image of this name; newest first
+  std::optional<PreloadedImage> ledger_entry = {};
+  bool recorded = false;                   // it has a record under this handler
+  std::string closed_because = {};         // the record's; empty: a pull made it, or there is none
+  std::vector<UnresolvedPull> pulls = {};  // could have brought an image of this name; newest first
   bool in_quarantine = false;
   bool distrustful = false;
   std::string text = {};  // what closes the image, in one sentence; empty: nothing does
@@ -246,10 +246,10 @@ struct Explanation {
   bool unreadable = false;                       // the record, or a record of the same ref
   std::vector<std::string> spellings = {};       // of the image, as the store knows them, sorted
   std::vector<std::string> other_handlers = {};  // that have a record of it; "": the default
-  std::vector<QuarantineEntry> quarantine = {};  // those that close it
-  // What is remembered of an image that was preloaded, and is gone (LedgerEntry::absent_since). It
-  // opens nothing.
-  std::optional<LedgerEntry> gone_entry = {};
+  std::vector<QuarantinedFile> quarantine = {};  // those that close it
+  // What is remembered of an image that was preloaded, and is gone (PreloadedImage::absent_since).
+  // It opens nothing.
+  std::optional<PreloadedImage> gone_entry = {};
 };
 
 // What would have to change to reverse a decision with this reason, in one sentence without a full

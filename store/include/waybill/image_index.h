@@ -46,9 +46,9 @@ Result<std::vector<ManifestDescriptor>> DecodeImageIndex(std::string_view json);
 // Manifests without a known platform, attestations and nested indexes are never chosen. kNotFound:
 // none matches; the error lists what the index offers. kInvalidArgument: the platform lacks OS or
 // architecture, or its Windows version is malformed.
-Result<ManifestDescriptor> ChooseManifest(const std::vector<ManifestDescriptor>& index,
-                                          const Platform& host,
-                                          const std::optional<Platform>& guest = std::nullopt);
+Result<ManifestDescriptor> ManifestFor(const std::vector<ManifestDescriptor>& index,
+                                       const Platform& host,
+                                       const std::optional<Platform>& guest = std::nullopt);
 
 }  // namespace waybill
 

@@ -22,7 +22,7 @@ struct ImageParts {
 };
 
 // nullopt: the string does not parse. Takes time linear in its length; any bytes are safe.
-std::optional<ImageParts> ParseImage(std::string_view image);
+std::optional<ImageParts> PartsOfImage(std::string_view image);
 
 // The image name of `image`, or nullopt where it does not parse.
 std::optional<std::string_view> ImageName(std::string_view image);

@@ -42,9 +42,9 @@ std::string EncodePreloadedRecord(const ImagePreloadedRecord& record,
 // Reads `crictl images -o json`: {"images":[{"id":…,"repoTags":[…],"repoDigests":[…],
 // "pinned":…,"spec":{"runtimeHandler":…},…}]}. Other fields are ignored. kInvalidArgument: "images"
 // or the id of an image is missing. kLimitExceeded: more than kMaxListedImages.
-Result<std::vector<ImageOnNode>> DecodeImageList(std::string_view json);
-// The same, but an image with a name may lack its id (OpenOptions::preloaded).
-Result<std::vector<ImageOnNode>> DecodePreloadedList(std::string_view json);
+Result<std::vector<ListedImage>> DecodeImageList(std::string_view json);
+// The same, but an image with a name may lack its id (NodeStoreOptions::preloaded).
+Result<std::vector<ListedImage>> DecodePreloadedList(std::string_view json);
 
 // The UIDs of the pods in a list that `kubectl get pods -o json`, the kubelet's /pods or `crictl
 // pods -o json` prints: {"items":[{"metadata":{"uid":…},…},…]}. For a static pod, the UID under

@@ -43,7 +43,7 @@ inline constexpr std::size_t kMaxMappingsPerFile = 340;
 // Images whose pulls are in flight at the same time in one process.
 inline constexpr std::size_t kMaxInFlightImages = 65536;
 // Open pulls that ended and whose image is named. With more, the oldest are merged into one that
-// may have brought any image (OpenPull::anything).
+// may have brought any image (UnresolvedPull::anything).
 inline constexpr std::size_t kMaxEndedPulls = 4096;
 // Records, and ledger entries, of images that are gone. With more, the oldest go first.
 inline constexpr std::size_t kMaxRemembered = 10'000;
@@ -85,8 +85,8 @@ inline constexpr std::size_t kMaxTrustEvents = 64;
 inline constexpr std::size_t kMaxKeptAside = 3;
 // Processes and threads that read one store at the same time.
 inline constexpr unsigned kMaxReaders = 1022;
-// Size of the memory map, which bounds data.mdb, unless OpenOptions gives or the store remembers
-// another.
+// Size of the memory map, which bounds data.mdb, unless NodeStoreOptions gives or the store
+// remembers another.
 inline constexpr std::uint64_t kDefaultMapBytes = std::uint64_t{16} << 30;
 // Bytes of a URL of a streaming server, and of a redirect's location; hosts and ports of a policy.
 inline constexpr std::size_t kMaxStreamUrlBytes = 2048;

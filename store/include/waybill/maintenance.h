@@ -64,8 +64,8 @@ struct MigrateOptions {
   Progress progress = {};
   Clock clock = SystemClock;
   BootClock boot_clock = SystemBootClock;
-  // As in OpenOptions, but for this call only: the store remembers it only if it is larger than the
-  // remembered size.
+  // As in NodeStoreOptions, but for this call only: the store remembers it only if it is larger
+  // than the remembered size.
   std::uint64_t map_bytes = 0;
 };
 
@@ -81,7 +81,7 @@ struct MigrateOptions {
 // NodeStore::Open recovers it. kInterrupted: `progress` returned false. kNewerSchema, kUnsafePath,
 // kIo, kStoreFull as for Open. After each of these the store is intact and has the version of the
 // last completed step. kOutcomeUnknown: the disk failed during a commit; NodeStore::Open finds out.
-Result<MigrationReport> Migrate(const MigrateOptions& options);
+Result<MigrationReport> MigrateStore(const MigrateOptions& options);
 
 // --- Backups ------------------------------------------------------------------------------------
 
@@ -96,7 +96,7 @@ struct Backup {
 
 // The backups in `directory`, newest first, by name; their content is not read. kUnsafePath, kIo.
 // kNotFound: no such directory.
-Result<std::vector<Backup>> ListBackups(const std::filesystem::path& directory);
+Result<std::vector<Backup>> BackupsOf(const std::filesystem::path& directory);
 
 struct RestoreOptions {
   std::filesystem::path directory = {};
@@ -105,7 +105,8 @@ struct RestoreOptions {
   bool dry_run = false;  // report what would be done, and change nothing
   Clock clock = SystemClock;
   BootClock boot_clock = SystemBootClock;
-  // As in OpenOptions. 0: as the replaced store remembers it, or else the backup; more if needed.
+  // As in NodeStoreOptions. 0: as the replaced store remembers it, or else the backup; more if
+  // needed.
   std::uint64_t map_bytes = 0;
 };
 
@@ -127,7 +128,7 @@ struct RestoreReport {
   std::uint64_t id_mappings_kept = 0;
   std::uint64_t id_mappings_held = 0;
   std::uint64_t id_mappings_dropped = 0;
-  // Other ranges may have been lost, so no new ones are handed out (HeldPod without a UID).
+  // Other ranges may have been lost, so no new ones are handed out (QuarantinedPod without a UID).
   bool id_ranges_lost = false;
   // Where the replaced store is kept; empty: there was none, or it is a dry run.
   std::string replaced_path = {};
@@ -144,8 +145,8 @@ struct RestoreReport {
 // closed, and so do those of which only that store has a record, as far as it can be read, whether
 // they are on the node or gone. Pods keep the ID ranges that the replaced store gave them. If that
 // store is unreadable or had lost ranges itself, the backup's ranges are kept or held as well,
-// ranges count as lost (HeldPod), and a backup of a version without ranges is restored as the
-// newest version. Credentials that the replaced store had forgotten stay forgotten. Credentials
+// ranges count as lost (QuarantinedPod), and a backup of a version without ranges is restored as
+// the newest version. Credentials that the replaced store had forgotten stay forgotten. Credentials
 // that both stores have keep the replaced store's proofs (Proof). If the replaced store is older
 // than the backup, pods whose ranges differ between the two are held. Streaming tokens are not put
 // back: they may have opened their streams since. kDamaged: the backup fails its check, for
@@ -155,7 +156,7 @@ struct RestoreReport {
 // store, or the store whose data.mdb the backup is. kNewerSchema, kNotFound, kUnsafePath,
 // kDiskFull, kIo. After each of these the store is unchanged; if the final sync of the directory
 // fails, or after a crash, it is the old or the new one, intact.
-Result<RestoreReport> Restore(const RestoreOptions& options);
+Result<RestoreReport> RestoreStore(const RestoreOptions& options);
 
 // --- Going back to a kubelet without waybill -----------------------------------------------------
 
@@ -172,7 +173,7 @@ struct ExportOptions {
   // The runtime's complete list. Required under Rules::kClosed, and if the store is distrustful:
   // since the kubelet presumes an image without a record preloaded, each that has neither record
   // nor ledger entry gets a record without credentials.
-  std::optional<std::vector<ImageOnNode>> images_on_node = std::nullopt;
+  std::optional<std::vector<ListedImage>> images_on_node = std::nullopt;
   // Accepts an empty list. Otherwise it is refused where the list is required.
   bool allow_empty = false;
 };

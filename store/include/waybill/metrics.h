@@ -20,7 +20,7 @@
 
 namespace [[gnu::visibility("default")]] waybill {
 
-// How many values of Reason and of TrustKind there is room for.
+// How many values of Reason and of DegradedKind there is room for.
 inline constexpr std::size_t kMaxReasons = 32;
 inline constexpr std::size_t kMaxTrustKinds = 16;
 
@@ -63,10 +63,10 @@ struct StoreCounters {
   friend bool operator==(const StoreCounters&, const StoreCounters&) = default;
 };
 
-// What an opening as the owner found, in numbers; RecoveryReport has the words.
+// What an opening as the owner found, in numbers; OpeningReport has the words.
 struct OpeningSummary {
   Timestamp at = {};         // when it ended
-  std::uint64_t damage = 0;  // RecoveryReport::findings
+  std::uint64_t damage = 0;  // OpeningReport::findings
   std::uint64_t warnings = 0;
   std::uint64_t modes_mended = 0;
   std::uint64_t import_problems = 0;    // files of a kubelet that could not be read
@@ -134,7 +134,7 @@ struct Metrics {
   // Records that close their image because nobody knows where it came from (closed_because).
   std::uint64_t closed_images = 0;
   std::uint64_t quarantine_entries = 0;
-  // Reasons in force, by TrustKind; [0]: of kinds that this version does not know.
+  // Reasons in force, by DegradedKind; [0]: of kinds that this version does not know.
   std::array<std::uint64_t, kMaxTrustKinds> distrust_reasons{};
   // By PullState; [0]: pulls of anything, in any state. Rules::kClosed.
   std::array<std::uint64_t, 4> open_pulls_by_state{};
@@ -157,7 +157,7 @@ struct Metrics {
   std::optional<OpeningSummary> last_opening = {};
   // Of preloaded_images, those presumed since a first start. waybill_presumed_images
   std::uint64_t presumed_images = 0;
-  // Credentials on record, by ProofChecker. waybill_credentials
+  // Credentials on record, by VerifiedBy. waybill_credentials
   std::array<std::uint64_t, 4> credentials_by_checker{};
   // The owner writes a trace (TraceOptions): events that it wrote, and that it could not write.
   bool writes_trace = false;

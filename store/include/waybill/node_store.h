@@ -60,12 +60,12 @@ class NodeStore {
   // kInvalidArgument (options), kNotFound (create_if_missing is false, or pods_directory does not
   // exist); but with kOlderSchema or kNewerSchema, a commit that a crash cut short may have been
   // undone. After kDiskFull, kIo, kStoreFull, kConflict, kOutcomeUnknown, kInvalidArgument (an
-  // empty list; see OpenOptions::allow_empty) and kInterrupted (import_progress returned false),
-  // what was recovered and imported so far is kept. A damaged database is not an error: it is set
-  // aside, and recovery_report says so. Nor is it an error if the witness is missing, unreadable or
-  // contradicts the store: the store turns distrustful, its records lose their credentials, and
-  // `findings` says why.
-  static Result<std::unique_ptr<NodeStore>> Open(OpenOptions options);
+  // empty list; see NodeStoreOptions::allow_empty) and kInterrupted (import_progress returned
+  // false), what was recovered and imported so far is kept. A damaged database is not an error: it
+  // is set aside, and recovery_report says so. Nor is it an error if the witness is missing,
+  // unreadable or contradicts the store: the store turns distrustful, its records lose their
+  // credentials, and `findings` says why.
+  static Result<std::unique_ptr<NodeStore>> Open(NodeStoreOptions options);
 
   // Opens to decide and to read, with or without a live owner. Changes nothing; every recording
   // function returns kNotOwner. Needs write permission for the reader table (kUnsafePath
@@ -99,7 +99,7 @@ class NodeStore {
   Result<void> Serve(const ServeOptions& options = {});
 
   // What opening found and did. Constant; for an observer only `copy_of` is set.
-  const RecoveryReport& recovery_report() const;
+  const OpeningReport& recovery_report() const;
 
   // --- Decisions -------------------------------------------------------------------------------
 
@@ -190,9 +190,9 @@ class NodeStore {
   // after the token could have given a name, the image is left to a later list. Names that do not
   // parse do not count. An image that may be the same as one known under another ID or digest is
   // closed, or takes over that image's ledger entry. A distrustful store judges nothing. After a
-  // gap (OpenOptions::gap) a complete list closes each image that has neither record nor ledger
-  // entry, and ends the gap. If the runtime shows that nobody pulled an image
-  // (ImageOnNode::imported), it enters the ledger in each of these cases, even if a list closed it
+  // gap (NodeStoreOptions::gap) a complete list closes each image that has neither record nor
+  // ledger entry, and ends the gap. If the runtime shows that nobody pulled an image
+  // (ListedImage::imported), it enters the ledger in each of these cases, even if a list closed it
   // before, or if it was pulled and a complete list lacked it since. It does not if an operator
   // closed it, if the pulled image was never gone, or if a record is of another handler's copy; an
   // entry without a handler is about every copy if all of the image's entries say so. What the
@@ -216,7 +216,7 @@ class NodeStore {
   // older than that of a list observed before (nothing was changed: list again); or, if remembering
   // is off, an empty complete list although there are records, open pulls or ledger entries
   // (ChangeOptions::allow_empty). kLimitExceeded: more than kMaxListedImages.
-  Result<ObserveReport> ObserveImages(const ImageList& list, const ChangeOptions& options = {});
+  Result<ClassifyReport> ObserveImages(const ImageList& list, const ChangeOptions& options = {});
 
   // Notes a gap while the store is open, as Gap::kYes does at opening: nobody recorded a pull that
   // happened or may still happen, since whoever records for a kubelet missed it. The store is
@@ -233,7 +233,7 @@ class NodeStore {
   Result<void> NoteKubeletBegan(const BootTime& began);
 
   // Lists all open pulls, the oldest first.
-  Result<std::vector<OpenPull>> ListOpenPulls() const;
+  Result<std::vector<UnresolvedPull>> ListOpenPulls() const;
   // Records an operator's word that this pull brought nothing, and will bring nothing. The reason
   // (1 to kMaxReasonBytes) goes into the journal of trust. kNotFound: there is no such pull.
   // kConflict: it runs in this process.
@@ -241,14 +241,14 @@ class NodeStore {
                             const ChangeOptions& options = {});
 
   // Lists all ledger entries, sorted by image ref and handler; also those that are only remembered
-  // since their image is gone, which open nothing (LedgerEntry::absent_since).
-  Result<std::vector<LedgerEntry>> ListLedger() const;
+  // since their image is gone, which open nothing (PreloadedImage::absent_since).
+  Result<std::vector<PreloadedImage>> ListLedger() const;
   // Records an operator's word that this image is preloaded, so that lists do not judge it.
   // `image.id` is any spelling of it; its names are kept. `source` and `reason`: 1 to
   // kMaxReasonBytes. Records of the image stay, but an operator's closing of this copy is taken
   // back; its quarantine stays, too, and closes it all the same. kInvalidArgument: no ID, or a
   // digest that two images have.
-  Result<void> AddToLedger(const ImageOnNode& image, std::string_view source,
+  Result<void> AddToLedger(const ListedImage& image, std::string_view source,
                            std::string_view reason, const ChangeOptions& options = {});
   // Records an operator's word that the image is not preloaded, also of one that is gone and only
   // remembered. Without a record of this copy it gets one without credentials, or the next list
@@ -291,25 +291,25 @@ class NodeStore {
 
   // Forgets a Secret by its coordinates, under every image name; `who.uid` empty: whatever the UID.
   // Another Secret with the same credentials still opens what it opened
-  // (ForgetReport::equal_hashes).
-  Result<ForgetReport> ForgetSecret(const CredentialName& who, const ChangeOptions& options = {});
+  // (RevokeReport::equal_hashes).
+  Result<RevokeReport> ForgetSecret(const CredentialName& who, const ChangeOptions& options = {});
   // Forgets a service account, likewise.
-  Result<ForgetReport> ForgetServiceAccount(const CredentialName& who,
+  Result<RevokeReport> ForgetServiceAccount(const CredentialName& who,
                                             const ChangeOptions& options = {});
   // Forgets every Secret and service account of the namespace.
-  Result<ForgetReport> ForgetNamespace(std::string_view namespace_name,
+  Result<RevokeReport> ForgetNamespace(std::string_view namespace_name,
                                        const ChangeOptions& options = {});
   // Forgets every credential of one handler's copy of the image, and that every pod may use it.
   // Under Rules::kClosed by any spelling; kInvalidArgument for a digest that two images have.
   // Ignores copy.image. Ledger entries stay (RemoveFromLedger). The handler may be one that is not
   // in the registry any more: its records stay until a prune.
-  Result<ForgetReport> ForgetImage(const ImageCopy& copy, const ChangeOptions& options = {});
+  Result<RevokeReport> ForgetImage(const ImageCopy& copy, const ChangeOptions& options = {});
   // Forgets every Secret with this hash (HashCredentials). A Secret that is rotated to it later
   // opens nothing by its coordinates either, until a pull proves the hash.
-  Result<ForgetReport> ForgetCredential(std::string_view credential_hash,
+  Result<RevokeReport> ForgetCredential(std::string_view credential_hash,
                                         const ChangeOptions& options = {});
   // Forgets one of the above, by what.kind. Ignores what.commit, since and untidied.
-  Result<ForgetReport> Forget(const Revocation& what, const ChangeOptions& options = {});
+  Result<RevokeReport> Forget(const Revocation& what, const ChangeOptions& options = {});
 
   // Forgets each credential in a record that `truth` lacks, if it was proven by a pull that began
   // before `token` was drawn (BeginList). `truth` is every Secret and every service account that
@@ -318,12 +318,12 @@ class NodeStore {
   // kInvalidArgument also: a token from the future, of another store, or older than that of the
   // last truth; an empty truth although records mention credentials (ChangeOptions::allow_empty).
   // kLimitExceeded: more than kMaxTruth.
-  Result<ReconcileReport> Reconcile(const ExistingCredentials& truth, const ListToken& token,
-                                    const ChangeOptions& options = {});
+  Result<RevokeMissingReport> Reconcile(const ExistingCredentials& truth, const ListToken& token,
+                                        const ChangeOptions& options = {});
 
   // Waits until forgotten credentials are taken out of all records, for a process that is about to
   // end. If very many records have some, a thread of the owner takes them out later
-  // (ForgetReport::untidied). Returns the error of a batch that failed; the next call, or the next
+  // (RevokeReport::untidied). Returns the error of a batch that failed; the next call, or the next
   // owner, does the rest.
   Result<void> TidyUp();
   // Lists the revocations that are kept, in no order. Errors of reading as in "Whole records".
@@ -342,7 +342,7 @@ class NodeStore {
   // and loses those under others, except the last record that says that the image was pulled: that
   // one loses its credentials instead. kInvalidArgument: a token from the future or of another
   // store, or an empty list although records exist (ChangeOptions::allow_empty).
-  Result<PruneReport> Prune(const std::vector<ImageOnNode>& images, const ListToken& token,
+  Result<PruneReport> Prune(const std::vector<ListedImage>& images, const ListToken& token,
                             const ChangeOptions& options = {});
 
   // Deletes unlisted records that were last updated before `until`, but no ledger entries: the
@@ -351,7 +351,7 @@ class NodeStore {
   // of the clock gets the time of this call, so that a later call can delete it. If the clock was
   // ahead and was corrected, an `until` ahead of it does not delete records written since.
   // kInvalidArgument: an empty list, as for Prune.
-  Result<PruneReport> PruneBefore(const std::vector<ImageOnNode>& images, Timestamp until,
+  Result<PruneReport> PruneBefore(const std::vector<ListedImage>& images, Timestamp until,
                                   const ChangeOptions& options = {});
 
   // --- Whole records, as an adapter for the kubelet's PullRecordsAccessor needs them -------------
@@ -394,7 +394,7 @@ class NodeStore {
   Result<void> DeleteIntent(const ImageCopy& copy);
 
   // Lists the quarantine entries, which close images until they are pulled again.
-  Result<std::vector<QuarantineEntry>> ListQuarantine() const;
+  Result<std::vector<QuarantinedFile>> ListQuarantine() const;
   // Lists the preloaded images that a kubelet's files name.
   Result<std::vector<ImagePreloadedRecord>> ListPreloaded() const;
 
@@ -436,7 +436,7 @@ class NodeStore {
   //   kInvalidArgument  the runtime handler does not support user namespaces, or is not in the
   //                     registry (kubelet's words); or no registry was ever loaded: an old runtime
   //                     would ignore the mapping and run the pod as the host's root
-  //   kConflict         the pod is held (HeldPod), or its mapping has another length than
+  //   kConflict         the pod is held (QuarantinedPod), or its mapping has another length than
   //                     request.length
   //   kInvalidArgument  request.length is not the pool's, for a pod without a mapping
   //   kConflict         a pod of unknown range is held, so no new range is handed out
@@ -445,24 +445,23 @@ class NodeStore {
   Result<UserNamespace> GetOrCreateUserNamespace(const UserNamespaceRequest& request);
 
   // Returns a pod's mapping. kNotFound: the pod certainly has no mapping. kConflict: it is held.
-  Result<UserNamespaceAllocation> GetUserNamespace(std::string_view pod_uid) const;
+  Result<PodMapping> GetUserNamespace(std::string_view pod_uid) const;
   // Releases the mapping of a pod that is gone, and forgets that it was held. Returns whether there
   // was either. Ignores allow_empty.
   Result<bool> ReleaseUserNamespace(std::string_view pod_uid, const ChangeOptions& options = {});
   // Lists all mappings, sorted by host ID.
-  Result<std::vector<UserNamespaceAllocation>> ListUserNamespaces() const;
+  Result<std::vector<PodMapping>> ListUserNamespaces() const;
   // Lists the held pods, sorted by UID.
-  Result<std::vector<HeldPod>> ListHeldPods() const;
+  Result<std::vector<QuarantinedPod>> ListHeldPods() const;
 
   // Releases the mappings of pods in neither list. `existing` are the pods that the node should
   // run, `running` those that the runtime runs. Both are complete lists of UIDs, made in this order
   // after `token` was drawn (BeginList); mappings handed out since stay. All in one transaction.
   // kInvalidArgument: a token from the future, or both lists are empty although pods have mappings
   // or are held (ChangeOptions::allow_empty: a drained node has no pods).
-  Result<UserNamespaceCleanupReport> CleanUpUserNamespaces(const std::vector<std::string>& existing,
-                                                           const std::vector<std::string>& running,
-                                                           ListToken token,
-                                                           const ChangeOptions& options = {});
+  Result<CleanUpReport> CleanUpUserNamespaces(const std::vector<std::string>& existing,
+                                              const std::vector<std::string>& running,
+                                              ListToken token, const ChangeOptions& options = {});
 
   // Adopts a range: an operator confirms that the pod, whose file was unreadable, lives with it.
   // The pod is then no longer held. kInvalidArgument: host_id and length must be multiples of
@@ -471,12 +470,12 @@ class NodeStore {
   // another mapping and is not held. Does nothing if the pod has this mapping.
   Result<void> AdoptUserNamespace(std::string_view pod_uid, std::uint64_t host_id,
                                   std::uint64_t length);
-  // Releases lost ranges (HeldPod without a UID): an operator confirms that every live pod in a
-  // user namespace is listed, so they no longer block new ones. Returns whether they did.
+  // Releases lost ranges (QuarantinedPod without a UID): an operator confirms that every live pod
+  // in a user namespace is listed, so they no longer block new ones. Returns whether they did.
   Result<bool> ReleaseLostUserNamespaces(const ChangeOptions& options = {});
 
   // Counts ranges and pods.
-  Result<UserNamespaceStatistics> GetUserNamespaceStatistics() const;
+  Result<PoolUse> GetUserNamespaceStatistics() const;
 
   // --- Backups -----------------------------------------------------------------------------------
 
@@ -517,7 +516,7 @@ class NodeStore {
   // Errors of reading and of writing as in "Whole records".
 
   // Counts what the store holds.
-  Result<Statistics> GetStatistics() const;
+  Result<StoreCounts> GetStatistics() const;
   // Returns what the store counts and holds (waybill/metrics.h). Never fails: Metrics::readable
   // says whether the gauges could be read.
   Metrics GetMetrics() const;
@@ -536,7 +535,7 @@ class NodeStore {
   // adopted (ClearOptions), and one open pull of anything stands for those that may still arrive.
   // Rules::kKubelet: images without a record are presumed preloaded again; ignores `options`.
   // kInvalidArgument: an empty list, as in ObserveImages.
-  Result<ObserveReport> ClearDistrust(std::string_view reason, const ClearOptions& options = {});
+  Result<ClassifyReport> ClearDistrust(std::string_view reason, const ClearOptions& options = {});
 
   class [[gnu::visibility("hidden")]] Impl;  // opaque
 

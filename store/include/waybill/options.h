@@ -34,10 +34,10 @@ class Witness {
   // kubelet ignores. The path is absolute and outside the store's directory. The store remembers it
   // as given, once the witness is on disk. The file's directory is made if missing. An existing
   // file that is not a witness is left alone: kInvalidArgument. But if it lies below
-  // OpenOptions::kubelet_directory, the store opens, distrustful and without a witness. If the
+  // NodeStoreOptions::kubelet_directory, the store opens, distrustful and without a witness. If the
   // store remembers another path, the witness there is read as well: if it is missing, unreadable
   // or contradicts the store, the store may be stale. A witness belongs to the directory of its
-  // store: a copy of the store reads it, but does not write it (RecoveryReport::copy_of).
+  // store: a copy of the store reads it, but does not write it (OpeningReport::copy_of).
   static Witness At(std::filesystem::path path) { return {Kind::kAt, std::move(path)}; }
   // The same, but the witness that the store remembers is not read: an operator confirms that the
   // store is the newest although that witness is missing. With the remembered path it is the same
@@ -65,7 +65,7 @@ class Witness {
 enum class Gap : std::uint8_t {
   // Under Rules::kClosed, look for signs in the kubelet directory: files that a kubelet wrote since
   // the last take-over. At the first take-over, if a kubelet has used the directory, an open pull
-  // of anything stands for pulls that it cut short; OpenOptions::first_start decides about the
+  // of anything stands for pulls that it cut short; NodeStoreOptions::first_start decides about the
   // images then on the node.
   kDetect,
   kYes,
@@ -74,7 +74,7 @@ enum class Gap : std::uint8_t {
 
 // A trace of what the owner does (docs/trace.md, waybill/trace.h), for whoever plans capacity. A
 // decision notes it in memory, and waits for nothing. It is not synced. No call fails for it, and
-// no opening: RecoveryReport::warnings says why there is none. What can't be written is dropped,
+// no opening: OpeningReport::warnings says why there is none. What can't be written is dropped,
 // and Metrics counts it.
 struct TraceOptions {
   // A file of the caller's, 0600, outside the store's directory. With what was rotated (path.1, …)
@@ -87,7 +87,7 @@ struct TraceOptions {
   std::chrono::milliseconds written_within{5000};
 };
 
-struct OpenOptions {
+struct NodeStoreOptions {
   // The store's own directory. If it is missing, create_if_missing makes it (0700); its parent must
   // exist. An existing one must be a directory, not a symlink, owned by the caller, and neither
   // group- nor world-writable. A store is made only in a directory that holds nothing except
@@ -106,12 +106,12 @@ struct OpenOptions {
   // removes nothing, settles nothing and enters nothing in the ledger, except at a first start:
   // since the store was made or came up from an older schema, no list was judged, no pull began and
   // no record was removed.
-  std::optional<std::vector<ImageOnNode>> images_on_node = std::nullopt;
+  std::optional<std::vector<ListedImage>> images_on_node = std::nullopt;
   // An operator's or installer's list of preloaded images; an entry without an ID names its image.
   // At a first start, the images of the first complete list that it names enter the ledger before
   // anything is judged, unless they have a record or are in quarantine. Ignored later, since it
   // does not say when an image came.
-  std::optional<std::vector<ImageOnNode>> preloaded = std::nullopt;
+  std::optional<std::vector<ListedImage>> preloaded = std::nullopt;
   // What becomes of the other images without a record on that first complete list: see FirstStart.
   // Rules::kKubelet ignores it. A store that came up from a schema without a ledger has a first
   // start, too.
@@ -209,7 +209,7 @@ struct ChangeOptions {
 struct PullResult {
   PullId pull = {};                             // as RecordPullIntent returned it
   std::optional<PulledManifest> manifest = {};  // which one of an index it was
-  std::optional<ImageOnNode> image = {};        // the runtime's entry, for the image's spellings
+  std::optional<ListedImage> image = {};        // the runtime's entry, for the image's spellings
   ProofTerms terms = {};  // who checked the credentials, and how long they last
 };
 
@@ -218,7 +218,7 @@ struct ClearOptions {
   // The runtime's complete list. Its images that have neither record nor ledger entry get a record
   // without credentials, or a ledger entry with `adopt`, and if the runtime pins them and no open
   // pull names them. nullopt: the next list does that.
-  std::optional<std::vector<ImageOnNode>> images_on_node = std::nullopt;
+  std::optional<std::vector<ListedImage>> images_on_node = std::nullopt;
   bool adopt = false;  // the operator's word that no pod's credentials brought those images
   bool allow_empty = false;
   bool dry_run = false;

@@ -50,13 +50,13 @@ class OwnerCalls {
   OwnerCalls& operator=(const OwnerCalls&) = delete;
 
   virtual Result<ListToken> BeginList() = 0;
-  virtual Result<ObserveReport> ObserveImages(const ImageList& list,
-                                              const ChangeOptions& options) = 0;
-  virtual Result<PruneReport> Prune(const std::vector<ImageOnNode>& images, const ListToken& token,
+  virtual Result<ClassifyReport> ObserveImages(const ImageList& list,
+                                               const ChangeOptions& options) = 0;
+  virtual Result<PruneReport> Prune(const std::vector<ListedImage>& images, const ListToken& token,
                                     const ChangeOptions& options) = 0;
-  virtual Result<PruneReport> PruneBefore(const std::vector<ImageOnNode>& images, Timestamp until,
+  virtual Result<PruneReport> PruneBefore(const std::vector<ListedImage>& images, Timestamp until,
                                           const ChangeOptions& options) = 0;
-  virtual Result<void> AddToLedger(const ImageOnNode& image, std::string_view source,
+  virtual Result<void> AddToLedger(const ListedImage& image, std::string_view source,
                                    std::string_view reason, const ChangeOptions& options) = 0;
   virtual Result<bool> RemoveFromLedger(const ImageCopy& copy, std::string_view reason,
                                         const ChangeOptions& options) = 0;
@@ -64,21 +64,22 @@ class OwnerCalls {
                                       std::string_view reason, const ChangeOptions& options) = 0;
   virtual Result<void> DropOpenPull(PullId pull, std::string_view reason,
                                     const ChangeOptions& options) = 0;
-  virtual Result<ObserveReport> ClearDistrust(std::string_view reason,
-                                              const ClearOptions& options) = 0;
+  virtual Result<ClassifyReport> ClearDistrust(std::string_view reason,
+                                               const ClearOptions& options) = 0;
   virtual Result<void> AdoptUserNamespace(std::string_view pod_uid, std::uint64_t host_id,
                                           std::uint64_t length) = 0;
   virtual Result<bool> ReleaseUserNamespace(std::string_view pod_uid,
                                             const ChangeOptions& options) = 0;
   virtual Result<bool> ReleaseLostUserNamespaces(const ChangeOptions& options) = 0;
-  virtual Result<UserNamespaceCleanupReport> CleanUpUserNamespaces(
-      const std::vector<std::string>& existing, const std::vector<std::string>& running,
-      ListToken token, const ChangeOptions& options) = 0;
+  virtual Result<CleanUpReport> CleanUpUserNamespaces(const std::vector<std::string>& existing,
+                                                      const std::vector<std::string>& running,
+                                                      ListToken token,
+                                                      const ChangeOptions& options) = 0;
   virtual Result<Backup> MakeBackup() = 0;
-  virtual Result<ForgetReport> Forget(const Revocation& what, const ChangeOptions& options) = 0;
-  virtual Result<ReconcileReport> Reconcile(const ExistingCredentials& truth,
-                                            const ListToken& token,
-                                            const ChangeOptions& options) = 0;
+  virtual Result<RevokeReport> Forget(const Revocation& what, const ChangeOptions& options) = 0;
+  virtual Result<RevokeMissingReport> Reconcile(const ExistingCredentials& truth,
+                                                const ListToken& token,
+                                                const ChangeOptions& options) = 0;
 
   // Pulls. A client can't end a pull that the owner's own process began. kConflict: `pull` is such
   // a pull; or `pull` is 0, no client began a pull of that string, and one of the owner's runs.

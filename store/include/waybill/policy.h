@@ -17,7 +17,7 @@
 namespace [[gnu::visibility("default")]] waybill {
 
 // The kubelet's imagePullCredentialsVerificationPolicy.
-enum class VerificationMode : std::uint8_t {
+enum class Verification : std::uint8_t {
   kNeverVerify,
   kNeverVerifyPreloadedImages,  // the kubelet's default
   kNeverVerifyAllowlistedImages,
@@ -25,9 +25,9 @@ enum class VerificationMode : std::uint8_t {
 };
 
 // "NeverVerifyPreloadedImages", as the kubelet's configuration spells it.
-std::string_view VerificationModeName(VerificationMode mode);
+std::string_view VerificationName(Verification mode);
 // kInvalidArgument for any other spelling; the text lists the four.
-Result<VerificationMode> ParseVerificationMode(std::string_view name);
+Result<Verification> ParseVerification(std::string_view name);
 
 // What an allowlist pattern opens. The kubelet's code compares names alone; KEP-2535 speaks of
 // images that the kubelet did not pull.
@@ -41,7 +41,7 @@ enum class ImageOrigin : std::uint8_t {
   kUnknown,    // neither is known
 };
 
-// Which proofs count, by who checked the credential (ProofChecker). Kubelets count any.
+// Which proofs count, by who checked the credential (VerifiedBy). Kubelets count any.
 enum class Proofs : std::uint8_t {
   kAny,
   // Only those that the registry checked. With any other the image is pulled again instead of
@@ -72,7 +72,7 @@ class VerificationPolicy {
   // final "/*", a bare "/*", a tag or digest, a name that does not parse; and for any pattern
   // beside a mode other than kNeverVerifyAllowlistedImages. kLimitExceeded above
   // kMaxAllowlistPatterns. What stands before "/*" is not parsed (kubelet behaviour).
-  static Result<VerificationPolicy> Make(VerificationMode mode, std::vector<std::string> patterns,
+  static Result<VerificationPolicy> Make(Verification mode, std::vector<std::string> patterns,
                                          AllowlistScope scope = AllowlistScope::kAnyImage);
 
   // The same policy with other rules for proofs. Of several that name an image, that with its very
@@ -81,15 +81,15 @@ class VerificationPolicy {
   Result<VerificationPolicy> WithProofs(const std::vector<ProofRule>& rules) const;
 
   // Whether a proof that `checker` checked counts under the image name. Allocates nothing.
-  bool ProofCounts(std::string_view image_name, ProofChecker checker) const;
+  bool ProofCounts(std::string_view image_name, VerifiedBy checker) const;
   // Whether only the registry's do. Allocates nothing.
   bool CountsOnlyRegistry(std::string_view image_name) const {
-    return !ProofCounts(image_name, ProofChecker::kUnknown);
+    return !ProofCounts(image_name, VerifiedBy::kUnknown);
   }
   // Whether some proof may not count.
   bool chooses_proofs() const { return !proofs_.empty(); }
 
-  VerificationMode mode() const { return mode_; }
+  Verification mode() const { return mode_; }
   AllowlistScope scope() const { return scope_; }
 
   // Whether a pod's credentials must be verified. `image_name` is the image name, or the whole
@@ -99,7 +99,7 @@ class VerificationPolicy {
  private:
   bool Allowlisted(std::string_view image_name) const;
 
-  VerificationMode mode_ = VerificationMode::kNeverVerifyPreloadedImages;
+  Verification mode_ = Verification::kNeverVerifyPreloadedImages;
   AllowlistScope scope_ = AllowlistScope::kAnyImage;
   std::vector<std::string> names_;     // sorted
   std::vector<std::string> prefixes_;  // sorted, ending in '/'

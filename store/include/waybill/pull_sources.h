@@ -90,7 +90,7 @@ struct PullSource {
 struct PullSources {
   std::string registry = {};            // of the image's full name: "docker.io"
   std::vector<PullSource> others = {};  // in the order in which they are asked
-  ProofChecker checker = ProofChecker::kUnknown;
+  VerifiedBy checker = VerifiedBy::kUnknown;
   std::vector<std::string> problems = {};  // why it is unknown
 };
 

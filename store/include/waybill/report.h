@@ -37,7 +37,7 @@ struct ImportReport {
 };
 
 // What opening did (store/README.md, "Opening").
-struct RecoveryReport {
+struct OpeningReport {
   bool created = false;                         // the store is new
   bool set_aside = false;                       // the database failed its check; see set_aside_path
   std::string set_aside_path = {};              // where the failed one is kept
@@ -61,8 +61,8 @@ struct RecoveryReport {
   // What a new list of runtime handlers changed; nullopt: no list was given.
   std::optional<RuntimesReport> runtimes = {};
   ImportReport import = {};
-  UserNamespaceReport user_namespaces = {};
-  // Pulls may be unrecorded (OpenOptions::gap), and why the store assumes so.
+  IdMappingReport user_namespaces = {};
+  // Pulls may be unrecorded (NodeStoreOptions::gap), and why the store assumes so.
   bool after_gap = false;
   std::string gap_reason = {};
   std::uint64_t gap_closed = 0;              // images that had neither record nor ledger entry
@@ -82,7 +82,7 @@ struct RecoveryReport {
   // Records with a time in the future, which now have the time of this opening.
   std::uint64_t times_mended = 0;
   // Rules::kClosed: what judging images_on_node did. nullopt: there was no list.
-  std::optional<ObserveReport> observed = {};
+  std::optional<ClassifyReport> observed = {};
   bool first_start = false;  // the list was judged as that of a first start
   // A crash had cut the last commit short, before anybody was told of it, and the commit was
   // undone. False if the database failed its check even then (set_aside).
@@ -95,7 +95,7 @@ struct RecoveryReport {
 };
 
 // What a store holds.
-struct Statistics {
+struct StoreCounts {
   std::string store_uuid = {};
   std::uint32_t schema_version = 0;
   std::uint64_t commit_sequence = 0;
@@ -129,7 +129,7 @@ struct VerifyReport {
 
 // Why a store's trust changed. The numbers are stored, and never 0. A number that this version does
 // not know closes as much as any other.
-enum class TrustKind : std::uint8_t {
+enum class DegradedKind : std::uint8_t {
   kOther = 1,             // given in words only, by a version before schema version 4
   kOperator = 2,          // an operator's word
   kStoreLost = 3,         // the database was gone
@@ -142,7 +142,7 @@ enum class TrustKind : std::uint8_t {
 };
 
 // What an entry of the journal of distrust did.
-enum class TrustAction : std::uint8_t {
+enum class DegradedAction : std::uint8_t {
   kDistrust = 1,   // a reason to judge no image (closed), or to presume none preloaded (kubelet)
   kTrust = 2,      // ends every reason before it
   kTakenBack = 3,  // ends the reason of the same kind and words: its cause was repaired
@@ -151,18 +151,18 @@ enum class TrustAction : std::uint8_t {
 
 // Spellings for output: "operator", "storeLost", …; "distrust", "trust", "takenBack", "note".
 // "unknown": a number of a later version.
-std::string_view TrustKindName(TrustKind kind);
-std::string_view TrustActionName(TrustAction action);
+std::string_view DegradedKindName(DegradedKind kind);
+std::string_view DegradedActionName(DegradedAction action);
 
 // An entry of the journal of distrust.
-struct TrustEvent {
+struct DegradedEvent {
   Timestamp at = {};
-  TrustKind kind = TrustKind::kOther;
-  TrustAction action = TrustAction::kDistrust;
+  DegradedKind kind = DegradedKind::kOther;
+  DegradedAction action = DegradedAction::kDistrust;
   bool distrustful = false;  // the state from then on
   std::string reason = {};   // the store's; if distrust was cleared, the operator's
 
-  friend bool operator==(const TrustEvent&, const TrustEvent&) = default;
+  friend bool operator==(const DegradedEvent&, const DegradedEvent&) = default;
 };
 
 // Whether a store is distrustful, and its journal. The journal only grows, except that an
@@ -170,7 +170,7 @@ struct TrustEvent {
 // entries (waybill/limits.h), the oldest that are no longer a reason for distrust are deleted.
 struct TrustState {
   bool distrustful = false;
-  std::vector<TrustEvent> journal = {};  // oldest first
+  std::vector<DegradedEvent> journal = {};  // oldest first
 };
 
 // What a garbage collection of records did.

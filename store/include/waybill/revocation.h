@@ -80,7 +80,7 @@ struct Revocation {
 };
 
 // What a call to forget did.
-struct ForgetReport {
+struct RevokeReport {
   std::uint64_t records = 0;  // that lost something
   std::uint64_t secrets = 0;  // counted for each image name of each record; likewise below
   std::uint64_t service_accounts = 0;
@@ -105,8 +105,8 @@ struct ExistingCredentials {
 inline constexpr std::size_t kMaxTruth = 1'000'000;
 
 // What a truth did.
-struct ReconcileReport {
-  ForgetReport forgotten = {};
+struct RevokeMissingReport {
+  RevokeReport forgotten = {};
   std::uint64_t known = 0;  // Secrets and service accounts in records that exist
   std::uint64_t gone = 0;   // those in records that do not exist
   std::uint64_t newer = 0;  // those that do not, but were proven after the token: they stay

@@ -129,7 +129,7 @@ struct [[nodiscard]] StreamUrlCheck {
 // Whether the kubelet, or what stands in for it, may connect to `url`, as the runtime's answer to
 // Exec, Attach or PortForward names it. 127.0.0.0/8, ::1, and IPv4-mapped loopback addresses are
 // loopback. Connect to `address`, not to `url`: another parser may read the URL differently.
-StreamUrlCheck CheckStreamUrl(std::string_view url, const StreamUrlPolicy& policy = {});
+StreamUrlCheck StreamUrlChecked(std::string_view url, const StreamUrlPolicy& policy = {});
 
 // Whether a redirect to `location` (the header Location, absolute or relative) may be followed,
 // when `original` answered with it. By default none may. With `same_host_redirects`, the location,

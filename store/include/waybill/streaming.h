@@ -50,7 +50,7 @@ namespace [[gnu::visibility("default")]] waybill {
 std::string StreamTokenId(std::string_view token);
 
 struct StreamingOptions {
-  // The store's own directory, as OpenOptions::directory. On tmpfs (/run) commits cost least.
+  // The store's own directory, as NodeStoreOptions::directory. On tmpfs (/run) commits cost least.
   std::filesystem::path directory = {};
   bool create_if_missing = true;
   // As for a NodeStore (options.h). Only a witness reveals that an older copy was put back between
@@ -68,7 +68,7 @@ struct StreamingOptions {
   std::size_t max_open = 1000;
   BootClock boot_clock = SystemBootClock;
   Clock clock = SystemClock;
-  // As in OpenOptions.
+  // As in NodeStoreOptions.
   bool migrate = true;
   bool skip_unreadable = false;
   bool flushes_twice = false;
@@ -77,8 +77,8 @@ struct StreamingOptions {
 
 // What opening did.
 struct StreamingReport {
-  RecoveryReport recovery = {};  // of the database; its members about images are empty
-  std::uint64_t voided = 0;      // tokens that this opening made void; expired ones are not counted
+  OpeningReport recovery = {};  // of the database; its members about images are empty
+  std::uint64_t voided = 0;     // tokens that this opening made void; expired ones are not counted
   // Why all were made void; empty: they were kept, except those that are of another boot or can't
   // be read.
   std::string void_reason = {};
@@ -149,12 +149,12 @@ class StreamingStore {
 
   // Stores the request, on disk when this returns, and returns its token: 32 lower-case hex digits,
   // 128 random bits from the kernel. Nobody can get it again. Errors, which leave the store as it
-  // was: those of CheckStreamingRequest; kLimitExceeded with Error::retry_after: as many tokens as
+  // was: those of CheckStreamRequest; kLimitExceeded with Error::retry_after: as many tokens as
   // StreamingOptions::max_open are open, and the first of them expires then (gRPC
   // ResourceExhausted, HTTP 429); kIo: no randomness; kNotOwner, kClosed, kStoreFull, kDiskFull,
   // kIo, kOwned as in "Recording a pull". kInternal also: the boot clock says an impossible time.
   // kOutcomeUnknown: the request may be on disk, but nobody has its token.
-  Result<std::string> Prepare(const StreamingRequest& request);
+  Result<std::string> Prepare(const StreamRequest& request);
 
   // Uses the token up, and returns its request. On disk when this returns: whatever crashes, and
   // whenever, no token opens a second stream. Of several callers one gets the request. kNotFound,
@@ -163,7 +163,7 @@ class StreamingStore {
   // (The kubelet's in-memory cache uses such a token up.) kDamaged: the row can't be read; the
   // token opens nothing. kNotOwner, kClosed, kStoreFull, kDiskFull, kIo, kOwned: the token is still
   // good. kOutcomeUnknown: it may be used up or not; do not use it again.
-  Result<StreamingRequest> Consume(std::string_view token, StreamKind kind);
+  Result<StreamRequest> Consume(std::string_view token, StreamKind kind);
 
   // Lists the open tokens, the oldest first. kDamaged: a row can't be read. kUnavailable, kClosed.
   Result<std::vector<OpenStream>> List() const;

@@ -96,7 +96,7 @@ enum class StreamingSeverity : std::uint8_t {
 std::string_view StreamingSeverityName(StreamingSeverity severity);
 
 // What a release makes of one setting. The texts are on one line, without control characters.
-struct StreamingFinding {
+struct StreamFinding {
   StreamingComponent component = StreamingComponent::kKubelet;
   StreamingSeverity severity = StreamingSeverity::kIgnored;
   // "--redirect-container-streaming", "StreamingProxyRedirects": for programs that compare.
@@ -165,7 +165,7 @@ struct StreamingPlanRequest {
 
 // How a streaming request goes. If `outcome` is kDoesNotStart, the other members say what holds
 // once the fatal settings are taken out.
-struct StreamingAnswer {
+struct StreamPlan {
   StreamingProxy proxy = StreamingProxy::kKubelet;
   RedirectFollower follower = RedirectFollower::kNotNeeded;
   RedirectCheck check = RedirectCheck::kNotNeeded;
@@ -175,14 +175,14 @@ struct StreamingAnswer {
   VersionSkew skew = VersionSkew::kSupported;
   // About the flag and the gates in the request, the kubelet's first. Each setting is written as on
   // the component's command line.
-  std::vector<StreamingFinding> findings;
+  std::vector<StreamFinding> findings;
   std::vector<std::string> notes;  // what a reader must know besides
 };
 
 // kInvalidArgument: a version before kOldestStreamingVersion, or with another major version than 1.
 // kLimitExceeded: more than kMaxStreamingArguments gates. Unsupported version skew is not an error:
 // the answer covers it, too.
-Result<StreamingAnswer> StreamingPlan(const StreamingPlanRequest& request);
+Result<StreamPlan> StreamingPlan(const StreamingPlanRequest& request);
 
 struct StreamingLintRequest {
   StreamingComponent component = StreamingComponent::kKubelet;
@@ -194,7 +194,7 @@ struct StreamingLintRequest {
 struct StreamingLint {
   // Flags in their order, then feature gates. A repeated setting is one finding, with its
   // last spelling, unless it is wrong in several ways.
-  std::vector<StreamingFinding> findings;
+  std::vector<StreamFinding> findings;
   // For StreamingPlan: the last of repeated flags; the gates, those that win last. What can't be
   // parsed is left out.
   StreamingSettings settings;

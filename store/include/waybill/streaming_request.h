@@ -21,7 +21,7 @@ std::string_view StreamKindName(StreamKind kind);
 Result<StreamKind> ParseStreamKind(std::string_view name);
 
 // CRI's ExecRequest, AttachRequest and PortForwardRequest.
-struct StreamingRequest {
+struct StreamRequest {
   StreamKind kind = StreamKind::kExec;
   std::string container_id = {};          // exec, attach
   std::string pod_sandbox_id = {};        // port-forward
@@ -32,7 +32,7 @@ struct StreamingRequest {
   bool tty = false;
   std::vector<std::uint16_t> ports = {};  // port-forward
 
-  friend bool operator==(const StreamingRequest&, const StreamingRequest&) = default;
+  friend bool operator==(const StreamRequest&, const StreamRequest&) = default;
 };
 
 // kInvalidArgument, by the rules of CRI's streaming server (k8s.io/cri-streaming, v0.36): the
@@ -41,7 +41,7 @@ struct StreamingRequest {
 // without a command, or with an empty first argument; a port that is 0 (no ports at all is valid:
 // clients that use SPDY name them later); a field that the kind does not have; text that has a zero
 // byte or, unlike CRI's, is not UTF-8. kLimitExceeded: above a bound in limits.h.
-Result<void> CheckStreamingRequest(const StreamingRequest& request);
+Result<void> CheckStreamRequest(const StreamRequest& request);
 
 }  // namespace waybill
 

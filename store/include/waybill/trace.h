@@ -1,5 +1,5 @@
 // A trace: what happened on a node, for whoever plans its capacity (`waybill advise --trace`). JSON
-// lines; docs/trace.md is their format. The store's owner writes one (OpenOptions::trace), and
+// lines; docs/trace.md is their format. The store's owner writes one (NodeStoreOptions::trace), and
 // `waybill trace import` makes one of what others recorded.
 
 #ifndef WAYBILL_TRACE_H_

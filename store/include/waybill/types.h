@@ -30,7 +30,7 @@ struct Timestamp {
 };
 
 // Who checked a credential when a pull proved it. The numbers are stored.
-enum class ProofChecker : std::uint8_t {
+enum class VerifiedBy : std::uint8_t {
   kUnknown = 0,   // nobody said
   kRegistry = 1,  // the image's own registry, or nobody else by the runtime's configuration
   // By the runtime's configuration another host may have served the pull. Many of them ask for no
@@ -40,13 +40,13 @@ enum class ProofChecker : std::uint8_t {
   kGuest = 3,
 };
 // "unknown", "registry", "mirror", "guest"; "" for a number of a later version.
-std::string_view ProofCheckerName(ProofChecker checker);
+std::string_view VerifiedByName(VerifiedBy checker);
 // kInvalidArgument for any other name; the text lists the four.
-Result<ProofChecker> ParseProofChecker(std::string_view name);
+Result<VerifiedBy> ParseVerifiedBy(std::string_view name);
 
 // What a caller says of the proof that a pull brought, beside that it succeeded.
 struct ProofTerms {
-  ProofChecker checker = ProofChecker::kUnknown;
+  VerifiedBy checker = VerifiedBy::kUnknown;
   // Until when the credential is good by its own word: a token's `exp`, a credential provider's
   // cacheDuration. Its fraction of a second does not count. nullopt: it does not say.
   std::optional<Timestamp> good_until = {};
@@ -63,7 +63,7 @@ struct Proof {
   std::optional<Timestamp> proven = {};
   // The commit in which that pull began (RecordPullIntent); 0: unknown.
   std::uint64_t pull_began = 0;
-  ProofChecker checker = ProofChecker::kUnknown;
+  VerifiedBy checker = VerifiedBy::kUnknown;
   // From then on the proof does not count, whatever AgeLimits say. Whole seconds; nullopt: not
   // said.
   std::optional<Timestamp> good_until = {};
@@ -185,7 +185,7 @@ struct ImagePulledRecord {
   // Set by the store; empty once the image was pulled.
   std::string closed_because = {};
   // A list closed it, since an open pull or a gap may have brought it: the runtime's word that
-  // nobody pulled it (ImageOnNode::imported) opens it. Set by the store; ignored in arguments.
+  // nobody pulled it (ListedImage::imported) opens it. Set by the store; ignored in arguments.
   bool closed_by_list = false;
   // An operator closed the image (NodeStore::RemoveFromLedger), and did not take that back
   // (NodeStore::AddToLedger): only what pulls prove opens it, whatever a runtime says of it. A pull
@@ -221,7 +221,7 @@ struct ImagePreloadedRecord {
 // An image as the container runtime lists it: CRI's Image message, `crictl images -o json`. Its
 // spellings are the ID, with and without `sha256:`, and its repo digests. A function that only asks
 // which images are there (Prune) needs one spelling as `id`, and no names.
-struct ImageOnNode {
+struct ListedImage {
   std::string id = {};                         // the image ref
   std::vector<std::string> repo_tags = {};     // names: `repo:tag`
   std::vector<std::string> repo_digests = {};  // names: `repo@digest`
@@ -234,7 +234,7 @@ struct ImageOnNode {
   // On the node's disk, by the runtime's word; 0: unknown. For a trace alone.
   std::uint64_t bytes = 0;
 
-  friend bool operator==(const ImageOnNode&, const ImageOnNode&) = default;
+  friend bool operator==(const ListedImage&, const ListedImage&) = default;
 };
 
 // A time since the machine booted. Changes of the wall clock do not affect it.
@@ -265,14 +265,14 @@ enum class QuarantineKind : std::uint8_t {
 };
 
 // Closes an image until it is pulled again: decisions on it answer "pull", with the result `error`.
-struct QuarantineEntry {
+struct QuarantinedFile {
   QuarantineKind kind = QuarantineKind::kImageRef;
   std::string sha256 = {};  // 64 lower-case hex digits
   std::string source = {};  // the file, below the kubelet directory
   std::string reason = {};
   Timestamp since = {};
 
-  friend bool operator==(const QuarantineEntry&, const QuarantineEntry&) = default;
+  friend bool operator==(const QuarantinedFile&, const QuarantinedFile&) = default;
 };
 
 }  // namespace waybill

@@ -83,7 +83,7 @@ struct UserNamespaceRequest {
 
 // Where new ranges are taken from. The types are wider than IDs, so that an out-of-bounds pool can
 // be reported.
-struct UserNamespacePool {
+struct IdPool {
   // A multiple of ids_per_pod, and at least that.
   std::uint64_t first_id = kIdsPerBlock;
   // A multiple of ids_per_pod; first_id + id_count <= 2^32.
@@ -95,15 +95,14 @@ struct UserNamespacePool {
   std::uint64_t max_pods = 110;
 
   // What a kubelet without configuration uses: ids_per_pod to 2^32, cut to whole ranges.
-  static UserNamespacePool Default(std::uint64_t ids_per_pod = kIdsPerBlock,
-                                   std::uint64_t max_pods = 110);
+  static IdPool Default(std::uint64_t ids_per_pod = kIdsPerBlock, std::uint64_t max_pods = 110);
 
-  friend bool operator==(const UserNamespacePool&, const UserNamespacePool&) = default;
+  friend bool operator==(const IdPool&, const IdPool&) = default;
 };
 
 // kInvalidArgument, in the kubelet's words: the pool breaks one of the rules above. Reserved ranges
 // do not count for max_pods. Pure, thread-safe.
-Result<void> CheckUserNamespacePool(const UserNamespacePool& pool);
+Result<void> CheckIdPool(const IdPool& pool);
 
 // What the system says about the user `kubelet`.
 struct SubordinateIds {
@@ -118,15 +117,15 @@ struct SubordinateIds {
 // against the KEP.) Otherwise both outputs must be the same single line, "0: kubelet FIRST COUNT".
 // kInvalidArgument, in the kubelet's words: they are not, or the pool is invalid. Pure,
 // thread-safe.
-Result<UserNamespacePool> PoolOfSubordinateIds(const SubordinateIds& found,
-                                               std::uint64_t ids_per_pod = kIdsPerBlock,
-                                               std::uint64_t max_pods = 110);
+Result<IdPool> PoolOfSubordinateIds(const SubordinateIds& found,
+                                    std::uint64_t ids_per_pod = kIdsPerBlock,
+                                    std::uint64_t max_pods = 110);
 
 struct UserNamespaceOptions {
   // The feature UserNamespacesSupport. If off, no new mappings are handed out and `pool` is
   // ignored; releasing, listing and cleaning up still work.
   bool enabled = true;
-  UserNamespacePool pool = {};
+  IdPool pool = {};
 };
 
 // --- What is stored ------------------------------------------------------------------------------
@@ -140,14 +139,14 @@ enum class PoolRelation : std::uint8_t {
 
 // A pod's ID mapping. Whatever the pool is now, the mapping stays valid for its pod and blocks the
 // ranges that it overlaps until it is released.
-struct UserNamespaceAllocation {
+struct PodMapping {
   std::string pod_uid = {};
   std::uint32_t host_id = 0;
   std::uint32_t length = 0;
   Timestamp created = {};
   PoolRelation relation = PoolRelation::kInPool;
 
-  friend bool operator==(const UserNamespaceAllocation&, const UserNamespaceAllocation&) = default;
+  friend bool operator==(const PodMapping&, const PodMapping&) = default;
 };
 
 // A range of host IDs.
@@ -160,7 +159,7 @@ struct HostIdRange {
 
 // Why a pod is held. The numbers are stored, and never 0. A number that this version does not know
 // holds as much as any other.
-enum class HeldKind : std::uint8_t {
+enum class PodQuarantineKind : std::uint8_t {
   kOther = 1,
   kFileConflict = 2,      // its file contradicts another one, or the store
   kTablesContradict = 3,  // the store's own tables contradict each other
@@ -171,26 +170,26 @@ enum class HeldKind : std::uint8_t {
 };
 
 // Spellings for output: "fileConflict", …. "unknown": a number of a later version.
-std::string_view HeldKindName(HeldKind kind);
+std::string_view PodQuarantineKindName(PodQuarantineKind kind);
 
 // A pod that may live with unverified host IDs: its file was broken, or its range overlaps another
 // one or was lost. It gets no mapping, and its ranges are not handed out.
-struct HeldPod {
+struct QuarantinedPod {
   std::string pod_uid = {};  // empty: ranges of unknown pods were lost
   // Empty: the range is unknown, so no new range can be handed out to any pod.
   std::vector<HostIdRange> ranges = {};
   std::string source = {};  // the file, below the kubelet directory; or empty
   std::string reason = {};
   Timestamp since = {};
-  HeldKind kind = HeldKind::kOther;
+  PodQuarantineKind kind = PodQuarantineKind::kOther;
 
-  friend bool operator==(const HeldPod&, const HeldPod&) = default;
+  friend bool operator==(const QuarantinedPod&, const QuarantinedPod&) = default;
 };
 
 // In ranges of the pool's ids_per_pod.
-struct UserNamespaceStatistics {
+struct PoolUse {
   bool enabled = true;
-  UserNamespacePool pool = {};
+  IdPool pool = {};
   std::uint64_t ranges = 0;            // all but the reserved ones
   std::uint64_t used = 0;              // of those: taken, or overlapped by another range
   std::uint64_t free = 0;              // ranges - used
@@ -204,7 +203,7 @@ struct UserNamespaceStatistics {
 };
 
 // What a cleanup of mappings did.
-struct UserNamespaceCleanupReport {
+struct CleanUpReport {
   std::uint64_t examined = 0;  // pods
   std::uint64_t released = 0;
   std::uint64_t kept_in_lists = 0;
@@ -213,7 +212,7 @@ struct UserNamespaceCleanupReport {
 };
 
 // What opening found and did about ranges.
-struct UserNamespaceReport {
+struct IdMappingReport {
   std::uint64_t files_seen = 0;
   std::uint64_t unchanged = 0;        // files whose mappings the store already has
   std::uint64_t imported = 0;         // mappings taken
@@ -225,7 +224,7 @@ struct UserNamespaceReport {
   std::uint64_t outside_pool = 0;
   std::uint64_t other_length = 0;
   std::vector<std::string> off_pool = {};  // UIDs of the pods of both; the first 100
-  // As in UserNamespaceStatistics.
+  // As in PoolUse.
   std::string refused_because = {};
 };
 

@@ -141,11 +141,11 @@ Origin OriginWithoutRecord(const ReaderPool::Lease& snapshot, const Question& qu
 }
 
 // The answer if step 4 allows the image.
-Decision AllowedBy(VerificationMode mode) {
+Decision AllowedBy(Verification mode) {
   Reason reason = Reason::kPolicyPresumedPreloaded;
-  if (mode == VerificationMode::kNeverVerify) {
+  if (mode == Verification::kNeverVerify) {
     reason = Reason::kPolicyNeverVerifies;
-  } else if (mode == VerificationMode::kNeverVerifyAllowlistedImages) {
+  } else if (mode == Verification::kNeverVerifyAllowlistedImages) {
     reason = Reason::kPolicyAllowlisted;
   }
   return Allow(CheckResult::kCredentialPolicyAllowed, reason);
@@ -179,7 +179,7 @@ std::optional<Decision> AskLedger(const ReaderPool::Lease& snapshot, const Quest
   const auto verifies = [&](std::string_view name) {
     return policy.RequiresVerification(ImageName(name).value_or(name), ImageOrigin::kPreloaded);
   };
-  if (policy.mode() == VerificationMode::kNeverVerifyAllowlistedImages) {
+  if (policy.mode() == Verification::kNeverVerifyAllowlistedImages) {
     // The names that it was preloaded by: another pod may ask for it by a name of its own.
     if (!AnyNameOf(entry, [&](std::string_view name) { return !verifies(name); })) {
       return std::nullopt;
@@ -187,7 +187,7 @@ std::optional<Decision> AskLedger(const ReaderPool::Lease& snapshot, const Quest
     return AllowedBy(policy.mode());
   }
   if (verifies(question.image)) return std::nullopt;
-  const bool never = policy.mode() == VerificationMode::kNeverVerify;
+  const bool never = policy.mode() == Verification::kNeverVerify;
   return never ? AllowedBy(policy.mode())
                : Allow(CheckResult::kCredentialPolicyAllowed, Reason::kPolicyKnownPreloaded);
 }
@@ -302,7 +302,7 @@ Standing::Standing(const ReaderPool::Lease& snapshot, const Question& question)
 }
 
 Standing::Verdict Standing::Of(const StoredProof& proof, std::chrono::seconds most) const {
-  if (only_registry_ && proof.checker != ProofChecker::kRegistry) return Verdict::kNotByRegistry;
+  if (only_registry_ && proof.checker != VerifiedBy::kRegistry) return Verdict::kNotByRegistry;
   if (most.count() == 0 && proof.good_until == 0) return Verdict::kCounts;
   const Clocks now = snapshot_.state().clocks.At(question_.boot_clock(), question_.clock());
   return IsPastAge(proof, most, now) ? Verdict::kTooOld : Verdict::kCounts;

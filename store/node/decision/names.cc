@@ -127,9 +127,9 @@ Result<ShortNames> ParseShortNames(std::string_view name) {
   return Parse<ShortNames>(name, kShortNames, "meaning of short names");
 }
 
-std::string_view ProofCheckerName(ProofChecker checker) { return NameIn(kCheckers, checker); }
-Result<ProofChecker> ParseProofChecker(std::string_view name) {
-  return Parse<ProofChecker>(name, kCheckers, "checker of a proof");
+std::string_view VerifiedByName(VerifiedBy checker) { return NameIn(kCheckers, checker); }
+Result<VerifiedBy> ParseVerifiedBy(std::string_view name) {
+  return Parse<VerifiedBy>(name, kCheckers, "checker of a proof");
 }
 
 std::string_view ProofsName(Proofs proofs) { return NameIn(kProofs, proofs); }

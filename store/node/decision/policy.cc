@@ -59,15 +59,15 @@ void SortUnique(std::vector<std::string>& list) {
 
 }  // namespace
 
-std::string_view VerificationModeName(VerificationMode mode) {
+std::string_view VerificationName(Verification mode) {
   return internal::NameIn(kModes, mode, "unknown");
 }
 
-Result<VerificationMode> ParseVerificationMode(std::string_view name) try {
+Result<Verification> ParseVerification(std::string_view name) try {
   std::string hint = "write one of";
   std::string_view separator = " ";
   for (const std::string_view& known : kModes) {
-    if (known == name) return static_cast<VerificationMode>(&known - kModes);
+    if (known == name) return static_cast<Verification>(&known - kModes);
     (hint += separator) += known;
     separator = ", ";
   }
@@ -78,7 +78,7 @@ Result<VerificationMode> ParseVerificationMode(std::string_view name) try {
   return internal::Caught();
 }
 
-Result<VerificationPolicy> VerificationPolicy::Make(VerificationMode mode,
+Result<VerificationPolicy> VerificationPolicy::Make(Verification mode,
                                                     std::vector<std::string> patterns,
                                                     AllowlistScope scope) try {
   if (patterns.size() > kMaxAllowlistPatterns) {
@@ -87,10 +87,10 @@ Result<VerificationPolicy> VerificationPolicy::Make(VerificationMode mode,
                      std::to_string(kMaxAllowlistPatterns) + " allowed",
                  "replace names below one repository by one prefix that ends in \"/*\""};
   }
-  if (mode != VerificationMode::kNeverVerifyAllowlistedImages && !patterns.empty()) {
+  if (mode != Verification::kNeverVerifyAllowlistedImages && !patterns.empty()) {
     return Error{ErrorCode::kInvalidArgument,
                  "allowlist pattern " + QuoteForMessage(patterns.front()) +
-                     " is refused: the policy " + std::string(VerificationModeName(mode)) +
+                     " is refused: the policy " + std::string(VerificationName(mode)) +
                      " has no allowlist",
                  "remove the allowlist, or choose NeverVerifyAllowlistedImages"};
   }
@@ -161,8 +161,8 @@ Result<VerificationPolicy> VerificationPolicy::WithProofs(const std::vector<Proo
   return internal::Caught();
 }
 
-bool VerificationPolicy::ProofCounts(std::string_view image_name, ProofChecker checker) const {
-  if (proofs_.empty() || checker == ProofChecker::kRegistry) return true;
+bool VerificationPolicy::ProofCounts(std::string_view image_name, VerifiedBy checker) const {
+  if (proofs_.empty() || checker == VerifiedBy::kRegistry) return true;
   auto rule = proofs_.find(image_name);
   // Its prefixes, the longest first.
   for (std::size_t end = image_name.size(); rule == proofs_.end() && end > 0;) {
@@ -178,13 +178,13 @@ bool VerificationPolicy::RequiresVerification(std::string_view image_name,
                                               ImageOrigin origin) const {
   const bool preloaded = origin == ImageOrigin::kPreloaded;
   switch (mode_) {
-    case VerificationMode::kNeverVerify:
+    case Verification::kNeverVerify:
       return false;
-    case VerificationMode::kNeverVerifyPreloadedImages:
+    case Verification::kNeverVerifyPreloadedImages:
       return !preloaded;
-    case VerificationMode::kNeverVerifyAllowlistedImages:
+    case Verification::kNeverVerifyAllowlistedImages:
       return (scope_ == AllowlistScope::kPreloadedOnly && !preloaded) || !Allowlisted(image_name);
-    case VerificationMode::kAlwaysVerify:
+    case Verification::kAlwaysVerify:
       return true;
   }
   return true;

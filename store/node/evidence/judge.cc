@@ -27,7 +27,7 @@ Result<bool> AnyInQuarantine(const StoreTxn& txn, const std::vector<std::string>
 
 }  // namespace
 
-std::string Describe(const OpenPull& pull) {
+std::string Describe(const UnresolvedPull& pull) {
   if (pull.state == PullState::kDropped) {
     return "an image that was gone, and dropped when too many were remembered at " +
            FormatTimestamp(pull.began);
@@ -41,7 +41,7 @@ std::string Describe(const OpenPull& pull) {
          (pull.state == PullState::kFailed ? " with an error" : " with unknown outcome");
 }
 
-Result<bool> IsKnown(const StoreTxn& txn, const ListedImage& image) {
+Result<bool> IsKnown(const StoreTxn& txn, const ImageInList& image) {
   auto refs = TRY(RefsOfImage(txn, image.id));
   for (const std::string& ref : refs) {
     if (TRY(AnyRecordOf(txn, ref))) return true;
@@ -62,7 +62,7 @@ Result<Givers> Givers::Collect(const StoreTxn& txn, const Options& options) {
   all.options_ = options;
   auto pulls = TRY(AllOpenPulls(txn));
   std::sort(pulls.begin(), pulls.end(),
-            [](const OpenPull& a, const OpenPull& b) { return a.id > b.id; });
+            [](const UnresolvedPull& a, const UnresolvedPull& b) { return a.id > b.id; });
   const auto add = [&](Giver giver, bool anything) {
     if (anything) {
       all.anything_.push_back(all.givers_.size());
@@ -71,7 +71,7 @@ Result<Givers> Givers::Collect(const StoreTxn& txn, const Options& options) {
     }
     all.givers_.push_back(std::move(giver));
   };
-  for (OpenPull& pull : pulls) {
+  for (UnresolvedPull& pull : pulls) {
     if (pull.anything && options.first_start && pull.state != PullState::kDropped) {
       all.leaves_anything_out_ = true;
       continue;
@@ -171,7 +171,7 @@ const Givers::Giver* Givers::FindGiver(const NamedImage& name, bool pinned, bool
   return later;
 }
 
-bool Givers::IsNamedByPulls(const ListedImage& image) const {
+bool Givers::IsNamedByPulls(const ImageInList& image) const {
   constexpr bool kNotAnything = true;
   return std::all_of(image.parsed.begin(), image.parsed.end(), [&](const NamedImage& name) {
     const auto completes = [&](std::size_t i) {
@@ -183,7 +183,7 @@ bool Givers::IsNamedByPulls(const ListedImage& image) const {
   });
 }
 
-bool Givers::HasOwnName(const ListedImage& image, const std::vector<std::string>& names) const {
+bool Givers::HasOwnName(const ImageInList& image, const std::vector<std::string>& names) const {
   for (std::size_t i = 0; i < image.names.size(); ++i) {
     if (std::find(names.begin(), names.end(), image.names[i]) == names.end()) continue;
     // What is remembered was not dropped.
@@ -209,7 +209,7 @@ Result<bool> Givers::UnreadableIntentGives(const StoreTxn& txn, const std::strin
   return false;
 }
 
-Result<std::string> Givers::MayBeKnown(const StoreTxn& txn, const ListedImage& image) const {
+Result<std::string> Givers::MayBeKnown(const StoreTxn& txn, const ImageInList& image) const {
   // A record under a digest that two images share may be this image's.
   for (const std::string& digest : image.shared) {
     for (const std::string& ref : PlainSpellings(digest)) {
@@ -256,7 +256,7 @@ Result<std::string> Givers::MayBeKnown(const StoreTxn& txn, const ListedImage& i
 
 // At a first start: an image with an intent is not presumed preloaded, whatever its other names
 // (kubelet behaviour: replay).
-const Givers::Giver* Givers::IntentFor(const ListedImage& image) const {
+const Givers::Giver* Givers::IntentFor(const ImageInList& image) const {
   if (!options_.first_start) return nullptr;
   for (const Giver& giver : givers_) {
     if (giver.is_record || giver.pull.anything) continue;
@@ -268,7 +268,7 @@ const Givers::Giver* Givers::IntentFor(const ListedImage& image) const {
   return nullptr;
 }
 
-Result<Givers::Judgement> Givers::Judge(const StoreTxn& txn, const ListedImage& image) const {
+Result<Givers::Judgement> Givers::Judge(const StoreTxn& txn, const ImageInList& image) const {
   auto known = TRY(MayBeKnown(txn, image));
   if (!known.empty()) return Judgement{Verdict::kPulled, std::move(known)};
   if (!image.formerly.empty()) {
@@ -371,7 +371,7 @@ void Conclude(Rules rules, bool has_credentials, Explanation& why) {
 
 namespace waybill {
 
-std::vector<std::string> NamesGivenBy(const OpenPull& pull, ShortNames short_names) {
+std::vector<std::string> NamesGivenBy(const UnresolvedPull& pull, ShortNames short_names) {
   const internal::NamedImage named = internal::ReadName(pull.image);
   if (pull.anything || internal::GivesAnything(named, short_names == ShortNames::kDockerHub)) {
     return {"anything"};

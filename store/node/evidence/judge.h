@@ -23,7 +23,7 @@ namespace waybill::internal {
 
 // Whether the image is pulled, preloaded or in quarantine already. A record or a quarantine entry
 // under any handler counts, a ledger entry under the image's own.
-Result<bool> IsKnown(const StoreTxn& txn, const ListedImage& image);
+Result<bool> IsKnown(const StoreTxn& txn, const ImageInList& image);
 
 // Who may have given names to images: the open pulls, and pulls whose record has a ref that no list
 // ever had, so that their image may be listed under another.
@@ -50,20 +50,20 @@ class Givers {
     Verdict verdict = Verdict::kPulled;
     std::string because;  // one sentence
   };
-  Result<Judgement> Judge(const StoreTxn& txn, const ListedImage& image) const;
+  Result<Judgement> Judge(const StoreTxn& txn, const ImageInList& image) const;
   // Whether pulls that can be named may have given it every name; a short one counts if the name
   // ends so.
-  bool IsNamedByPulls(const ListedImage& image) const;
+  bool IsNamedByPulls(const ImageInList& image) const;
   // Whether it has one of `names` that no pull may have given it; a pull that may give any name is
   // one.
-  bool HasOwnName(const ListedImage& image, const std::vector<std::string>& names) const;
+  bool HasOwnName(const ImageInList& image, const std::vector<std::string>& names) const;
   // Why a record or a quarantine entry under a ref that is not the image's own may be about it.
   // Empty: there is none.
-  Result<std::string> MayBeKnown(const StoreTxn& txn, const ListedImage& image) const;
+  Result<std::string> MayBeKnown(const StoreTxn& txn, const ImageInList& image) const;
 
  private:
   struct Giver {
-    OpenPull pull;
+    UnresolvedPull pull;
     NamedImage named;
     bool is_record = false;
   };
@@ -72,7 +72,7 @@ class Givers {
   const Giver* FindGiver(const NamedImage& name, bool pinned, bool records,
                          bool dropped = true) const;
   bool IsLater(const Giver& giver) const;
-  const Giver* IntentFor(const ListedImage& image) const;
+  const Giver* IntentFor(const ImageInList& image) const;
   Result<bool> UnreadableIntentGives(const StoreTxn& txn, const std::string& name,
                                      const NamedImage& parsed) const;
 
@@ -93,7 +93,7 @@ inline constexpr std::string_view kAPullProves =
 void Conclude(Rules rules, bool has_credentials, Explanation& why);
 
 // What of a pull a person wants to know: `the pull of "r/p:1" that began … and ended …`.
-std::string Describe(const OpenPull& pull);
+std::string Describe(const UnresolvedPull& pull);
 
 }  // namespace waybill::internal
 

@@ -245,8 +245,8 @@ Result<PrunedPart> PruneRecords(StoreTxn& txn, Rules rules, const ImagesOnNode& 
 Result<PrunedLedger> PruneLedger(StoreTxn& txn, const ImagesOnNode& images, const PruneLimit& limit,
                                  std::size_t most) {
   PrunedLedger pruned;
-  std::vector<LedgerEntry> gone;
-  std::vector<LedgerEntry> unlisted;
+  std::vector<PreloadedImage> gone;
+  std::vector<PreloadedImage> unlisted;
   Remembered remembered;
   TRY(txn.ForEach(Table::kLedger, [&](const Key16& key, Payload payload) -> Result<bool> {
     auto entry = DecodeLedgerEntry(payload);
@@ -264,12 +264,12 @@ Result<PrunedLedger> PruneLedger(StoreTxn& txn, const ImagesOnNode& images, cons
     pruned.more = unlisted.size() + gone.size() >= most;
     return !pruned.more;
   }));
-  for (LedgerEntry& entry : unlisted) {
+  for (PreloadedImage& entry : unlisted) {
     BeginAbsence(txn, entry);
     TRY(StoreAbsence(txn, std::move(entry)));
   }
   for (const Key16& key : remembered.BeyondBound()) TRY(txn.Delete(Table::kLedger, key));
-  for (const LedgerEntry& entry : gone) {
+  for (const PreloadedImage& entry : gone) {
     TRY(EraseLedgerEntry(txn, entry.image_ref, entry.runtime_handler));
     // They tell it under another ID: of an image with a record they stay, and for what is judged
     // later.

@@ -53,7 +53,7 @@ Result<std::string> StoredHandler(const StoreTxn& txn, std::string_view runtime_
 }
 
 // Also one that is only remembered. nullopt: it has none.
-Result<std::optional<LedgerEntry>> FindEntry(const StoreTxn& txn, const ImageCopy& copy) {
+Result<std::optional<PreloadedImage>> FindEntry(const StoreTxn& txn, const ImageCopy& copy) {
   auto handler = TRY(StoredHandler(txn, copy.runtime_handler));
   return internal::FindRememberedEntry(txn, copy.image_ref, handler);
 }
@@ -76,7 +76,7 @@ Result<std::vector<ImagePulledRecord>> RecordsOfImage(const StoreTxn& txn,
 }
 
 // The closing of an image that is gone waits for it: a record that is gone, too.
-Result<void> CloseCopyOf(StoreTxn& txn, const LedgerEntry& entry, std::string_view because) {
+Result<void> CloseCopyOf(StoreTxn& txn, const PreloadedImage& entry, std::string_view because) {
   auto closed = TRY(internal::CloseCopy(txn, entry.image_ref, entry.runtime_handler, because,
                                         internal::ClosedBy::kOperator));
   if (!closed || !entry.absent_since) return {};
@@ -101,7 +101,7 @@ Result<void> CheckClosings(const StoreTxn& txn) {
                "remove the records of images that come no more"};
 }
 
-Result<void> TakeOut(StoreTxn& txn, const LedgerEntry& entry, std::string_view reason) {
+Result<void> TakeOut(StoreTxn& txn, const PreloadedImage& entry, std::string_view reason) {
   TRY(internal::EraseLedgerEntry(txn, entry.image_ref, entry.runtime_handler));
   internal::NoteEvidenceRemoved(txn);
   const std::string because =
@@ -126,7 +126,7 @@ Result<void> TakeOut(StoreTxn& txn, const LedgerEntry& entry, std::string_view r
 }
 
 // An operator says that the image is preloaded: the newest word counts.
-Result<void> TakeBackClosing(StoreTxn& txn, const LedgerEntry& entry) {
+Result<void> TakeBackClosing(StoreTxn& txn, const PreloadedImage& entry) {
   auto records = TRY(RecordsOfImage(txn, entry.image_ref));
   for (ImagePulledRecord& record : records) {
     if (record.runtime_handler != entry.runtime_handler) continue;
@@ -164,8 +164,8 @@ Result<ListToken> NodeStore::BeginList() try {
   return internal::Caught();
 }
 
-Result<ObserveReport> NodeStore::ObserveImages(const ImageList& list,
-                                               const ChangeOptions& options) try {
+Result<ClassifyReport> NodeStore::ObserveImages(const ImageList& list,
+                                                const ChangeOptions& options) try {
   if (!impl_->committer) return impl_->NotOwner();
   if (list.source.size() > kMaxReasonBytes) {
     return CheckReason("source of the list", list.source).error();
@@ -179,7 +179,7 @@ Result<ObserveReport> NodeStore::ObserveImages(const ImageList& list,
   const bool is_traced = impl_->trace && list.complete && !options.dry_run;
   if (impl_->rules == Rules::kKubelet) {
     if (is_traced) impl_->trace->AddList(list.images);
-    ObserveReport report;
+    ClassifyReport report;
     report.listed = list.images.size();
     report.not_judged_because = "the rules `kubelet` keep no ledger";
     return report;
@@ -188,7 +188,7 @@ Result<ObserveReport> NodeStore::ObserveImages(const ImageList& list,
                                 .now = impl_->boot_clock(),
                                 .allow_empty = options.allow_empty,
                                 .preloaded = impl_->preloaded ? &*impl_->preloaded : nullptr};
-  const auto observe = [&](StoreTxn& txn) -> Result<ObserveReport> {
+  const auto observe = [&](StoreTxn& txn) -> Result<ClassifyReport> {
     observing.last_list = impl_->last_list;
     auto observed = TRY(internal::ObserveList(txn, list, observing));
     if (TRY(impl_->MustKeepTime(txn))) txn.Touch();
@@ -210,12 +210,12 @@ Result<void> NodeStore::NoteGap(std::string_view why) try {
   return internal::Caught();
 }
 
-Result<std::vector<OpenPull>> NodeStore::ListOpenPulls() const {
-  auto pulls = ListTable(*impl_, Table::kIntents, "the open pulls", internal::DecodeOpenPull);
+Result<std::vector<UnresolvedPull>> NodeStore::ListOpenPulls() const {
+  auto pulls = ListTable(*impl_, Table::kIntents, "the open pulls", internal::DecodeUnresolvedPull);
   if (pulls) {
-    std::erase_if(*pulls, [](const OpenPull& pull) { return pull.nothing_at != 0; });
+    std::erase_if(*pulls, [](const UnresolvedPull& pull) { return pull.nothing_at != 0; });
     std::sort(pulls->begin(), pulls->end(),
-              [](const OpenPull& a, const OpenPull& b) { return a.id < b.id; });
+              [](const UnresolvedPull& a, const UnresolvedPull& b) { return a.id < b.id; });
   }
   return pulls;
 }
@@ -227,7 +227,7 @@ Result<void> NodeStore::DropOpenPull(PullId pull, std::string_view reason,
       [&](StoreTxn& txn) -> Result<void> {
         auto pulls = TRY(internal::AllOpenPulls(txn));
         const auto at = std::find_if(pulls.begin(), pulls.end(),
-                                     [&](const OpenPull& one) { return one.id == pull; });
+                                     [&](const UnresolvedPull& one) { return one.id == pull; });
         if (at == pulls.end() || pull.value == 0 || at->nothing_at != 0) {
           return Error{ErrorCode::kNotFound,
                        "there is no open pull " + std::to_string(pull.value) + " in " +
@@ -251,17 +251,19 @@ Result<void> NodeStore::DropOpenPull(PullId pull, std::string_view reason,
   return internal::Caught();
 }
 
-Result<std::vector<LedgerEntry>> NodeStore::ListLedger() const {
+Result<std::vector<PreloadedImage>> NodeStore::ListLedger() const {
   auto entries = ListTable(*impl_, Table::kLedger, "the ledger", internal::DecodeLedgerEntry);
   if (entries) {
-    std::sort(entries->begin(), entries->end(), [](const LedgerEntry& a, const LedgerEntry& b) {
-      return std::tie(a.image_ref, a.runtime_handler) < std::tie(b.image_ref, b.runtime_handler);
-    });
+    std::sort(entries->begin(), entries->end(),
+              [](const PreloadedImage& a, const PreloadedImage& b) {
+                return std::tie(a.image_ref, a.runtime_handler) <
+                       std::tie(b.image_ref, b.runtime_handler);
+              });
   }
   return entries;
 }
 
-Result<void> NodeStore::AddToLedger(const ImageOnNode& image, std::string_view source,
+Result<void> NodeStore::AddToLedger(const ListedImage& image, std::string_view source,
                                     std::string_view reason, const ChangeOptions& options) try {
   if (auto r = CheckWord(impl_->rules, image.id, reason); !r) return r;
   if (auto r = CheckReason("source", source); !r) return r;
@@ -269,11 +271,11 @@ Result<void> NodeStore::AddToLedger(const ImageOnNode& image, std::string_view s
       [&](StoreTxn& txn) -> Result<void> {
         auto handler = TRY(StoredHandler(txn, image.runtime_handler));
         if (auto r = internal::CheckOfOneImage(txn, image.id); !r) return r;
-        LedgerEntry entry{.image_ref = image.id,
-                          .runtime_handler = handler,
-                          .source = std::string(source),
-                          .reason = std::string(reason),
-                          .since = txn.now()};
+        PreloadedImage entry{.image_ref = image.id,
+                             .runtime_handler = handler,
+                             .source = std::string(source),
+                             .reason = std::string(reason),
+                             .since = txn.now()};
         for (const auto* names : {&image.repo_tags, &image.repo_digests}) {
           for (const std::string& name : *names) {
             if (name.size() <= kMaxImageBytes && internal::ReadName(name).parses &&
@@ -335,8 +337,8 @@ Result<bool> NodeStore::SettlePresumed(const ImageCopy& copy, Settled settled,
   return internal::Caught();
 }
 
-Result<ObserveReport> NodeStore::ClearDistrust(std::string_view reason,
-                                               const ClearOptions& options) try {
+Result<ClassifyReport> NodeStore::ClearDistrust(std::string_view reason,
+                                                const ClearOptions& options) try {
   if (reason.empty() || reason.size() > kMaxReasonBytes) {
     return Error{ErrorCode::kInvalidArgument,
                  "a reason of 1 to " + std::to_string(kMaxReasonBytes) +
@@ -355,8 +357,8 @@ Result<ObserveReport> NodeStore::ClearDistrust(std::string_view reason,
   if (options.images_on_node) list = ImageList{.images = *options.images_on_node, .complete = true};
   return WriteAndGet(
       *impl_,
-      [&](StoreTxn& txn) -> Result<ObserveReport> {
-        ObserveReport report;
+      [&](StoreTxn& txn) -> Result<ClassifyReport> {
+        ClassifyReport report;
         if (impl_->rules == Rules::kClosed) {
           report = TRY(internal::CloseOrAdopt(txn, list, options.adopt, reason, observing));
         }

@@ -237,7 +237,7 @@ Result<Explanation> NodeStore::Explain(const ImageCopy& copy,
     }
     auto quarantine = TRY(ListIn(*impl_, snapshot, Table::kQuarantine, "the quarantine entries",
                                  internal::DecodeQuarantineValue));
-    for (QuarantineEntry& one : quarantine) {
+    for (QuarantinedFile& one : quarantine) {
       std::vector<std::string> texts = refs;
       if (one.kind == QuarantineKind::kImage) {
         texts = closed ? internal::EquivalentImages(copy.image)
@@ -250,8 +250,8 @@ Result<Explanation> NodeStore::Explain(const ImageCopy& copy,
       if (about_it) why.quarantine.push_back(std::move(one));
     }
     why.in_quarantine = !why.quarantine.empty();
-    auto pulls =
-        TRY(ListIn(*impl_, snapshot, Table::kIntents, "the open pulls", internal::DecodeOpenPull));
+    auto pulls = TRY(ListIn(*impl_, snapshot, Table::kIntents, "the open pulls",
+                            internal::DecodeUnresolvedPull));
     if (closed) {
       why.pulls = internal::PullsOfAny(
           pulls, names.empty() ? std::vector<std::string>{std::string(copy.image)} : names,
@@ -259,7 +259,7 @@ Result<Explanation> NodeStore::Explain(const ImageCopy& copy,
     } else {
       std::copy_if(
           pulls.rbegin(), pulls.rend(), std::back_inserter(why.pulls),
-          [&](const OpenPull& pull) { return !pull.anything && pull.image == copy.image; });
+          [&](const UnresolvedPull& pull) { return !pull.anything && pull.image == copy.image; });
     }
     internal::Conclude(impl_->rules, has_credentials, why);
     if (why.recorded && has_credentials && !why.in_quarantine && !why.ledger_entry) {

@@ -31,7 +31,7 @@ Result<internal::ExportContent> Collect(const NodeStore::Impl& impl,
   content.records = TRY(impl.ListRecordsIn(snapshot));
   // A kubelet's files have no ends.
   for (ImagePulledRecord& record : content.records) internal::LeaveIf(internal::HasNoEnd(), record);
-  auto pulls = TRY(read(Table::kIntents, "the intents", internal::DecodeOpenPull));
+  auto pulls = TRY(read(Table::kIntents, "the intents", internal::DecodeUnresolvedPull));
   content.ledger = TRY(read(Table::kLedger, "the ledger", internal::DecodeLedgerEntry));
   content.spellings = TRY(read(Table::kSpellings, "the spellings", internal::DecodeSpelling));
   content.quarantine =
@@ -44,10 +44,10 @@ Result<internal::ExportContent> Collect(const NodeStore::Impl& impl,
       TRY(read(Table::kUsernsMappings, "the ID mappings", internal::DecodeUsernsMapping));
   auto held = TRY(read(Table::kUsernsHeld, "the held pods", internal::DecodeUsernsHeld));
   std::erase_if(content.ledger,
-                [](const LedgerEntry& entry) { return entry.absent_since.has_value(); });
+                [](const PreloadedImage& entry) { return entry.absent_since.has_value(); });
   content.has_evidence = impl.rules == Rules::kClosed;
   std::set<ImagePullIntent> intents;
-  for (const OpenPull& pull : pulls) {
+  for (const UnresolvedPull& pull : pulls) {
     if (!pull.anything && pull.nothing_at == 0) intents.insert({pull.image, pull.runtime_handler});
   }
   content.intents.assign(intents.begin(), intents.end());

@@ -37,7 +37,7 @@ namespace waybill {
 
 class NodeStore::Impl {
  public:
-  static Result<std::unique_ptr<Impl>> OpenOwner(OpenOptions options);
+  static Result<std::unique_ptr<Impl>> OpenOwner(NodeStoreOptions options);
   static Result<std::unique_ptr<Impl>> OpenObserver(const ObserveOptions& options);
   ~Impl();
   Result<void> Close() noexcept;
@@ -68,10 +68,10 @@ class NodeStore::Impl {
   const Clock clock;
   const BootClock boot_clock;
   const EvidenceOptions evidence;
-  const std::optional<std::vector<ImageOnNode>> preloaded;  // OpenOptions::preloaded
+  const std::optional<std::vector<ListedImage>> preloaded;  // NodeStoreOptions::preloaded
   const std::optional<AgeLimits> ages;  // nullopt: those that the store remembers
   const UserNamespaceOptions user_namespaces;
-  RecoveryReport report;
+  OpeningReport report;
   internal::InFlight in_flight;
   internal::ReaderPool readers;
   // As EnsureImageRequests.
@@ -83,7 +83,7 @@ class NodeStore::Impl {
   std::unique_ptr<internal::Committer> committer;
   std::unique_ptr<internal::WriteBackQueue> write_backs;
   std::unique_ptr<internal::Tidier> tidier;
-  std::size_t tidied_at_once = 0;                // OpenOptions
+  std::size_t tidied_at_once = 0;                // NodeStoreOptions
   std::optional<internal::Allocator> allocator;  // inside changes only
   // The last token drawn, in this process or an earlier one. A mapping with an older stamp could be
   // cleaned up by lists that were made before its pod came back.
@@ -175,7 +175,7 @@ class NodeStore::Impl {
 
  private:
   // Of an observer's options: those that it has.
-  explicit Impl(const OpenOptions& options)
+  explicit Impl(const NodeStoreOptions& options)
       : directory(options.directory),
         rules(options.rules),
         policy(options.policy),
@@ -186,20 +186,20 @@ class NodeStore::Impl {
         ages(options.ages),
         user_namespaces(options.user_namespaces) {}
 
-  Result<void> FinishOpening(const OpenOptions& options);
-  void OpenTrace(const OpenOptions& options);
+  Result<void> FinishOpening(const NodeStoreOptions& options);
+  void OpenTrace(const NodeStoreOptions& options);
   // The steps between the opened database and the readers.
   Result<void> MendClockAtOpening();
   Result<void> EndRunningPulls();
-  Result<void> OpenRevocations(const OpenOptions& options);
+  Result<void> OpenRevocations(const NodeStoreOptions& options);
   Result<void> DropOldRevocations(std::filesystem::path kubelet_directory);
-  Result<void> TakeOver(const OpenOptions& options);
+  Result<void> TakeOver(const NodeStoreOptions& options);
   Result<void> CountPulls(std::uint64_t& count);
-  Result<void> Replay(const OpenOptions& options);
-  Result<void> ObserveAtOpening(internal::StoreTxn& txn, const OpenOptions& options);
+  Result<void> Replay(const NodeStoreOptions& options);
+  Result<void> ObserveAtOpening(internal::StoreTxn& txn, const NodeStoreOptions& options);
   // userns.cc
-  Result<void> OpenUserNamespaces(const OpenOptions& options);
-  Result<void> TakeOverUserNamespaces(const OpenOptions& options);
+  Result<void> OpenUserNamespaces(const NodeStoreOptions& options);
+  Result<void> TakeOverUserNamespaces(const NodeStoreOptions& options);
   // Owner: whether it may answer. Looks at the store's files if neither a decision nor a commit did
   // in this tick of the kernel's coarse clock (1 to 10 ms), so that a decision hardly ever pays.
   bool OwnsStill();

@@ -94,7 +94,8 @@ Result<internal::IdRangeCounts> CountIdRanges(const NodeStore& store, NodeStore:
   return counts;
 }
 
-// What other gauges than those of Statistics say. `metrics` has what could be read before an error.
+// What other gauges than those of StoreCounts say. `metrics` has what could be read before an
+// error.
 Result<void> FillGauges(const NodeStore& store, NodeStore::Impl& impl, Metrics& metrics) {
   {
     const ReaderPool::Lease snapshot = impl.Read();
@@ -117,18 +118,18 @@ Result<void> FillGauges(const NodeStore& store, NodeStore::Impl& impl, Metrics& 
   const std::vector<bool> in_force = internal::InForce(trust.journal);
   for (std::size_t i = 0; i < in_force.size(); ++i) {
     if (!in_force[i]) continue;
-    const TrustKind kind = trust.journal[i].kind;
+    const DegradedKind kind = trust.journal[i].kind;
     const auto number = static_cast<std::size_t>(kind);
-    const bool known = number < kMaxTrustKinds && TrustKindName(kind) != "unknown";
+    const bool known = number < kMaxTrustKinds && DegradedKindName(kind) != "unknown";
     ++metrics.distrust_reasons[known ? number : 0];
   }
   if (impl.rules == Rules::kClosed) {
     auto ledger = TRY(store.ListLedger());
     metrics.presumed_images = static_cast<std::uint64_t>(std::count_if(
         ledger.begin(), ledger.end(),
-        [](const LedgerEntry& entry) { return IsPresumed(entry) && !entry.absent_since; }));
+        [](const PreloadedImage& entry) { return IsPresumed(entry) && !entry.absent_since; }));
     auto pulls = TRY(store.ListOpenPulls());
-    for (const OpenPull& pull : pulls) {
+    for (const UnresolvedPull& pull : pulls) {
       const auto state = static_cast<std::size_t>(pull.state);
       const bool named = !pull.anything && state < metrics.open_pulls_by_state.size();
       ++metrics.open_pulls_by_state[named ? state : 0];
@@ -144,7 +145,7 @@ Result<void> FillGauges(const NodeStore& store, NodeStore::Impl& impl, Metrics& 
   return {};
 }
 
-void FillFromStatistics(const Statistics& statistics, const NodeStore::Impl& impl,
+void FillFromStatistics(const StoreCounts& statistics, const NodeStore::Impl& impl,
                         Metrics& metrics) {
   metrics.ondisk_pullintents = statistics.intents;
   metrics.ondisk_pulledrecords = statistics.records;

@@ -139,8 +139,8 @@ void WriteRecords(const Metrics& metrics, Writer& out) {
   out.Family("waybill_credentials", "gauge",
              "Credentials on record, by who checked them when a pull proved them.");
   for (std::size_t i = 0; i < metrics.credentials_by_checker.size(); ++i) {
-    const auto checker = static_cast<ProofChecker>(i);
-    out.Series({{"checker", std::string(ProofCheckerName(checker))}},
+    const auto checker = static_cast<VerifiedBy>(i);
+    out.Series({{"checker", std::string(VerifiedByName(checker))}},
                metrics.credentials_by_checker[i]);
   }
   out.Gauge("waybill_revocations", "What was forgotten, and must not come back.",
@@ -167,7 +167,7 @@ void WriteTrust(const Metrics& metrics, Writer& out) {
   out.Family("waybill_distrust_reasons", "gauge",
              "Reasons for distrust in force, by kind; unknown: of a later version.");
   for (std::size_t i = 0; i < kMaxTrustKinds; ++i) {
-    const std::string_view name = TrustKindName(static_cast<TrustKind>(i));
+    const std::string_view name = DegradedKindName(static_cast<DegradedKind>(i));
     if (i == 0 || name != "unknown") {
       out.Series({{"kind", std::string(name)}}, metrics.distrust_reasons[i]);
     }

@@ -39,8 +39,8 @@ namespace {
 constexpr std::size_t kObserverSlots = 4;
 constexpr std::size_t kMaxGapImages = 1000;
 
-// OpenOptions::allow_empty. Where what an empty list lacks is remembered, it loses nothing.
-Result<void> CheckNotEmpty(const OpenOptions& options, const internal::State& state,
+// NodeStoreOptions::allow_empty. Where what an empty list lacks is remembered, it loses nothing.
+Result<void> CheckNotEmpty(const NodeStoreOptions& options, const internal::State& state,
                            bool after_gap) {
   if (options.allow_empty || !options.images_on_node || !options.images_on_node->empty()) return {};
   if (options.rules == Rules::kClosed && options.evidence.remember.count() > 0) return {};
@@ -75,9 +75,9 @@ Result<void> CheckEvidence(const EvidenceOptions& options) {
 
 // Rules::kKubelet: gives each image without a record under any handler one without credentials, and
 // takes the gap back; other reasons stay.
-Result<void> CloseGapByList(StoreTxn& txn, const std::vector<ImageOnNode>& images,
-                            const std::vector<RuntimeHandler>& handlers, RecoveryReport& report) {
-  for (const ImageOnNode& image : images) {
+Result<void> CloseGapByList(StoreTxn& txn, const std::vector<ListedImage>& images,
+                            const std::vector<RuntimeHandler>& handlers, OpeningReport& report) {
+  for (const ListedImage& image : images) {
     if (TRY(internal::AnyRecordOf(txn, image.id))) continue;
     auto closed = TRY(internal::CloseCopy(txn, image.id,
                                           internal::StoredName(handlers, image.runtime_handler),
@@ -96,7 +96,7 @@ Result<void> CloseGapByList(StoreTxn& txn, const std::vector<ImageOnNode>& image
 
 // A full store opens all the same: what could not be written keeps images closed.
 bool GoesOnWhenFull(const Result<void>& done, const std::string& consequence,
-                    RecoveryReport& report) {
+                    OpeningReport& report) {
   if (done) return true;
   if (done.error().code != ErrorCode::kStoreFull) return false;
   report.warnings.push_back("the store is full, so " + consequence);
@@ -104,17 +104,17 @@ bool GoesOnWhenFull(const Result<void>& done, const std::string& consequence,
 }
 
 // What of judging the list other fields of the report tell, too.
-void TakeOpeningReport(const ObserveReport& observed, RecoveryReport& report) {
+void TakeOpeningReport(const ClassifyReport& observed, OpeningReport& report) {
   if (!report.after_gap) return;
   report.gap_reason = internal::WithoutAdvice(report.gap_reason);
   report.gap_closed = observed.closed;
-  for (const JudgedImage& image : observed.judged) {
+  for (const ClassifiedImage& image : observed.judged) {
     if (!image.preloaded) report.gap_images.push_back(image.name);
   }
 }
 
 // Why images may have been pulled that nobody recorded; empty: nothing says so.
-Result<internal::Distrust> FindGap(const StoreTxn& txn, const OpenOptions& options,
+Result<internal::Distrust> FindGap(const StoreTxn& txn, const NodeStoreOptions& options,
                                    const std::string& newly_written) {
   const bool closed = options.rules == Rules::kClosed;
   if (options.gap != Gap::kNo) {
@@ -132,7 +132,7 @@ Result<internal::Distrust> FindGap(const StoreTxn& txn, const OpenOptions& optio
 }
 
 // A command that goes on with what others do does not change the rules of the store.
-Result<void> SetRules(StoreTxn& txn, const OpenOptions& options, bool created) {
+Result<void> SetRules(StoreTxn& txn, const NodeStoreOptions& options, bool created) {
   const bool is_kubelet = options.rules == Rules::kKubelet;
   if (txn.state().kubelet_rules == is_kubelet) return {};
   if (options.continues_pulls && !is_kubelet) return {};
@@ -149,7 +149,7 @@ Result<void> SetRules(StoreTxn& txn, const OpenOptions& options, bool created) {
 
 }  // namespace
 
-Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(OpenOptions options) {
+Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(NodeStoreOptions options) {
   TRY(CheckEvidence(options.evidence));
   TRY(CheckAges(options.ages));
   TRY(internal::CheckTraceOptions(options.trace));
@@ -157,7 +157,7 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(OpenOptions 
     TRY(internal::CheckRuntimeHandlers(*options.runtime_handlers));
   }
   if (options.user_namespaces.enabled) {
-    TRY(CheckUserNamespacePool(options.user_namespaces.pool));
+    TRY(CheckIdPool(options.user_namespaces.pool));
   }
   // A missing directory would pass for one without pods.
   if (!options.pods_directory.empty()) {
@@ -177,7 +177,7 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenOwner(OpenOptions 
   return impl;
 }
 
-void NodeStore::Impl::OpenTrace(const OpenOptions& options) {
+void NodeStore::Impl::OpenTrace(const NodeStoreOptions& options) {
   if (options.trace.path.empty()) return;
   // There it would keep a lost store from being made anew.
   if (internal::IsBelow(options.trace.path, directory)) {
@@ -195,7 +195,7 @@ void NodeStore::Impl::OpenTrace(const OpenOptions& options) {
   if (options.images_on_node) trace->AddList(*options.images_on_node);
 }
 
-Result<void> NodeStore::Impl::FinishOpening(const OpenOptions& options) {
+Result<void> NodeStore::Impl::FinishOpening(const NodeStoreOptions& options) {
   Committer::Hooks hooks;
   hooks.clock = options.clock;
   hooks.boot_clock = options.boot_clock;
@@ -276,7 +276,7 @@ Result<void> NodeStore::Impl::MendClockAtOpening() {
   return {};
 }
 
-Result<void> NodeStore::Impl::TakeOver(const OpenOptions& options) {
+Result<void> NodeStore::Impl::TakeOver(const NodeStoreOptions& options) {
   const std::filesystem::path witness = internal::WitnessIn(options.kubelet_directory);
   const bool before =
       !report.created && (committer->state().digest(Table::kImported).count > 0 ||
@@ -317,10 +317,10 @@ Result<void> NodeStore::Impl::EndRunningPulls() {
   }
 }
 
-Result<void> NodeStore::Impl::Replay(const OpenOptions& options) {
+Result<void> NodeStore::Impl::Replay(const NodeStoreOptions& options) {
   report.replay_skipped = !options.images_on_node.has_value();
   if (auto r = CountPulls(report.intents_found); !r) return r;
-  const RecoveryReport before = report;
+  const OpeningReport before = report;
   auto replayed = committer->Run([&](StoreTxn& txn) -> Result<void> {
     report = before;  // the change may run twice
     auto gap = TRY(FindGap(txn, options, report.import.newly_written));
@@ -330,12 +330,12 @@ Result<void> NodeStore::Impl::Replay(const OpenOptions& options) {
     if (auto r = CheckNotEmpty(options, txn.state(), report.after_gap); !r) return r;
     // Noted first: what closes a gap takes it back.
     if (report.after_gap) {
-      TRY(internal::NoteGap(txn, {TrustKind::kGap, report.gap_reason}));
+      TRY(internal::NoteGap(txn, {DegradedKind::kGap, report.gap_reason}));
     }
     if (rules == Rules::kClosed || !options.images_on_node) return {};
     auto handlers = TRY(internal::ReadRuntimeHandlers(txn));
-    std::vector<ImageOnNode> images = *options.images_on_node;
-    for (ImageOnNode& image : images) {
+    std::vector<ListedImage> images = *options.images_on_node;
+    for (ListedImage& image : images) {
       // No record can have such a name. Without it, the image may belong to any handler.
       if (image.runtime_handler.size() > kMaxRuntimeHandlerBytes) image.runtime_handler.clear();
     }
@@ -350,7 +350,7 @@ Result<void> NodeStore::Impl::Replay(const OpenOptions& options) {
       return ended;
     }
   }
-  const RecoveryReport before_list = report;
+  const OpeningReport before_list = report;
   auto judged = committer->Run([&](StoreTxn& txn) {
     report = before_list;
     return ObserveAtOpening(txn, options);
@@ -361,7 +361,7 @@ Result<void> NodeStore::Impl::Replay(const OpenOptions& options) {
                                                                              : judged;
 }
 
-Result<void> NodeStore::Impl::ObserveAtOpening(StoreTxn& txn, const OpenOptions& options) {
+Result<void> NodeStore::Impl::ObserveAtOpening(StoreTxn& txn, const NodeStoreOptions& options) {
   const internal::Observing observing{.options = evidence,
                                       .now = boot_clock(),
                                       .allow_empty = options.allow_empty,
@@ -383,10 +383,10 @@ Result<void> NodeStore::Impl::ObserveAtOpening(StoreTxn& txn, const OpenOptions&
 Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenObserver(
     const ObserveOptions& options) {
   if (options.user_namespaces.enabled) {
-    TRY(CheckUserNamespacePool(options.user_namespaces.pool));
+    TRY(CheckIdPool(options.user_namespaces.pool));
   }
   TRY(CheckAges(options.ages));
-  OpenOptions known{.directory = options.directory, .witness = Witness::None()};
+  NodeStoreOptions known{.directory = options.directory, .witness = Witness::None()};
   known.rules = options.rules;
   known.policy = options.policy;
   known.clock = options.clock;
@@ -534,11 +534,11 @@ NodeStore::NodeStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 // Requests of clients call this object, so they end while it is whole.
 NodeStore::~NodeStore() { impl_->StopServing(); }
 
-Result<std::unique_ptr<NodeStore>> NodeStore::Open(OpenOptions options) {
+Result<std::unique_ptr<NodeStore>> NodeStore::Open(NodeStoreOptions options) {
   return Guarded([&]() -> Result<std::unique_ptr<NodeStore>> {
     auto impl = TRY(Impl::OpenOwner(std::move(options)));
     std::unique_ptr<NodeStore> store(new NodeStore(std::move(impl)));
-    RecoveryReport& report = store->impl_->report;
+    OpeningReport& report = store->impl_->report;
     if (report.distrustful) {
       auto trust = store->GetTrust();
       if (trust) report.distrust_reason = internal::LastReasonOf(trust->journal);
@@ -555,6 +555,6 @@ Result<std::unique_ptr<NodeStore>> NodeStore::Observe(ObserveOptions options) {
 }
 
 Result<void> NodeStore::Close() { return impl_->Close(); }
-const RecoveryReport& NodeStore::recovery_report() const { return impl_->report; }
+const OpeningReport& NodeStore::recovery_report() const { return impl_->report; }
 
 }  // namespace waybill

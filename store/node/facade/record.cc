@@ -65,7 +65,7 @@ Result<void> CheckPull(const ImageCopy& copy) {
 constexpr std::int64_t kLastSecond = 253'402'300'799;  // of the year 9999
 
 Result<void> CheckTerms(const ProofTerms& terms) {
-  if (ProofCheckerName(terms.checker).empty()) {
+  if (VerifiedByName(terms.checker).empty()) {
     return Error{ErrorCode::kInvalidArgument, "there is no checker of a proof with the number " +
                                                   std::to_string(static_cast<int>(terms.checker)) +
                                                   "; nothing was changed"};
@@ -250,10 +250,10 @@ Result<void> NodeStore::RecordImagePullError(const ImageCopy& copy, const PullEr
 namespace {
 
 // The images of a list, their handlers by the names that records have.
-Result<void> ToPrune(const StoreTxn& txn, const std::vector<ImageOnNode>& listed,
+Result<void> ToPrune(const StoreTxn& txn, const std::vector<ListedImage>& listed,
                      internal::ImagesOnNode& images) {
   auto handlers = TRY(internal::ReadRuntimeHandlers(txn));
-  for (const ImageOnNode& image : listed) {
+  for (const ListedImage& image : listed) {
     std::optional<std::string> handler;
     if (!image.runtime_handler.empty()) {
       handler = internal::StoredName(handlers, image.runtime_handler);
@@ -264,7 +264,7 @@ Result<void> ToPrune(const StoreTxn& txn, const std::vector<ImageOnNode>& listed
   return {};
 }
 
-Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ImageOnNode>& listed,
+Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ListedImage>& listed,
                             internal::PruneLimit limit, const std::optional<ListToken>& token,
                             const ChangeOptions& options) {
   // All in one transaction; in parts if a full store has too few pages left for that.
@@ -318,7 +318,7 @@ Result<PruneReport> PruneTo(NodeStore::Impl& impl, const std::vector<ImageOnNode
 
 }  // namespace
 
-Result<PruneReport> NodeStore::Prune(const std::vector<ImageOnNode>& images, const ListToken& token,
+Result<PruneReport> NodeStore::Prune(const std::vector<ListedImage>& images, const ListToken& token,
                                      const ChangeOptions& options) try {
   internal::PruneLimit limit;
   limit.token = token.commit;
@@ -327,7 +327,7 @@ Result<PruneReport> NodeStore::Prune(const std::vector<ImageOnNode>& images, con
 } catch (...) {
   return internal::Caught();
 }
-Result<PruneReport> NodeStore::PruneBefore(const std::vector<ImageOnNode>& images, Timestamp until,
+Result<PruneReport> NodeStore::PruneBefore(const std::vector<ListedImage>& images, Timestamp until,
                                            const ChangeOptions& options) try {
   bool met_ahead = false;
   internal::PruneLimit limit;
@@ -509,9 +509,10 @@ Result<bool> NodeStore::HasIntent(const ImageCopy& copy) const {
 
 Result<std::vector<ImagePullIntent>> NodeStore::ListIntents() const {
   return Guarded([&]() -> Result<std::vector<ImagePullIntent>> {
-    auto pulls = TRY(ListTable(*impl_, Table::kIntents, "the intents", internal::DecodeOpenPull));
+    auto pulls =
+        TRY(ListTable(*impl_, Table::kIntents, "the intents", internal::DecodeUnresolvedPull));
     std::set<ImagePullIntent> intents;
-    for (const OpenPull& pull : pulls) {
+    for (const UnresolvedPull& pull : pulls) {
       if (!pull.anything && pull.nothing_at == 0) {
         intents.insert({pull.image, pull.runtime_handler});
       }
@@ -535,7 +536,7 @@ Result<void> NodeStore::DeleteIntent(const ImageCopy& copy) {
   });
 }
 
-Result<std::vector<QuarantineEntry>> NodeStore::ListQuarantine() const {
+Result<std::vector<QuarantinedFile>> NodeStore::ListQuarantine() const {
   return ListTable(*impl_, Table::kQuarantine, "the quarantine entries",
                    internal::DecodeQuarantineValue);
 }

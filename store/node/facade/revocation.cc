@@ -46,7 +46,7 @@ Result<void> NodeStore::Impl::CheckAges(const std::optional<AgeLimits>& ages) {
   return check("keeping revocations for a time", ages->revocations, std::chrono::hours(24));
 }
 
-Result<void> NodeStore::Impl::OpenRevocations(const OpenOptions& options) {
+Result<void> NodeStore::Impl::OpenRevocations(const NodeStoreOptions& options) {
   if (options.ages && *options.ages != committer->state().ages) {
     TRY(committer->Run([&](StoreTxn& txn) -> Result<void> {
       txn.state().ages = *options.ages;
@@ -79,7 +79,7 @@ Result<void> NodeStore::Impl::DropOldRevocations(std::filesystem::path kubelet_d
   }
   // It is somewhere.
   if (kubelet_directory.empty() && state.digest(Table::kImported).count > 0) return {};
-  auto backups = ListBackups(directory);
+  auto backups = BackupsOf(directory);
   if (!backups && backups.error().code != ErrorCode::kNotFound) return backups.error();
   std::uint64_t oldest = std::numeric_limits<std::uint64_t>::max();
   if (backups) {
@@ -137,11 +137,11 @@ Result<void> CheckForgettableImage(const StoreTxn& txn, std::string_view image_r
 
 }  // namespace
 
-Result<ForgetReport> NodeStore::Forget(const Revocation& what, const ChangeOptions& options) {
-  return Guarded([&]() -> Result<ForgetReport> {
+Result<RevokeReport> NodeStore::Forget(const Revocation& what, const ChangeOptions& options) {
+  return Guarded([&]() -> Result<RevokeReport> {
     TRY(internal::CheckForgettable(what));
     return impl_->Revoke(
-        [&](StoreTxn& txn) -> Result<ForgetReport> {
+        [&](StoreTxn& txn) -> Result<RevokeReport> {
           Revocation stored = what;
           if (what.kind == RevocationKind::kImage) {
             TRY(CheckForgettableImage(txn, what.image_ref));
@@ -154,18 +154,18 @@ Result<ForgetReport> NodeStore::Forget(const Revocation& what, const ChangeOptio
   });
 }
 
-Result<ForgetReport> NodeStore::ForgetSecret(const CredentialName& who,
+Result<RevokeReport> NodeStore::ForgetSecret(const CredentialName& who,
                                              const ChangeOptions& options) {
   return Guarded([&] { return Forget({.kind = RevocationKind::kSecret, .who = who}, options); });
 }
 
-Result<ForgetReport> NodeStore::ForgetServiceAccount(const CredentialName& who,
+Result<RevokeReport> NodeStore::ForgetServiceAccount(const CredentialName& who,
                                                      const ChangeOptions& options) {
   return Guarded(
       [&] { return Forget({.kind = RevocationKind::kServiceAccount, .who = who}, options); });
 }
 
-Result<ForgetReport> NodeStore::ForgetNamespace(std::string_view namespace_name,
+Result<RevokeReport> NodeStore::ForgetNamespace(std::string_view namespace_name,
                                                 const ChangeOptions& options) {
   return Guarded([&] {
     return Forget({.kind = RevocationKind::kNamespace,
@@ -174,7 +174,7 @@ Result<ForgetReport> NodeStore::ForgetNamespace(std::string_view namespace_name,
   });
 }
 
-Result<ForgetReport> NodeStore::ForgetImage(const ImageCopy& copy, const ChangeOptions& options) {
+Result<RevokeReport> NodeStore::ForgetImage(const ImageCopy& copy, const ChangeOptions& options) {
   return Guarded([&] {
     return Forget({.kind = RevocationKind::kImage,
                    .image_ref = std::string(copy.image_ref),
@@ -183,7 +183,7 @@ Result<ForgetReport> NodeStore::ForgetImage(const ImageCopy& copy, const ChangeO
   });
 }
 
-Result<ForgetReport> NodeStore::ForgetCredential(std::string_view credential_hash,
+Result<RevokeReport> NodeStore::ForgetCredential(std::string_view credential_hash,
                                                  const ChangeOptions& options) {
   return Guarded([&] {
     return Forget(
@@ -192,12 +192,13 @@ Result<ForgetReport> NodeStore::ForgetCredential(std::string_view credential_has
   });
 }
 
-Result<ReconcileReport> NodeStore::Reconcile(const ExistingCredentials& truth,
-                                             const ListToken& token, const ChangeOptions& options) {
-  return Guarded([&]() -> Result<ReconcileReport> {
+Result<RevokeMissingReport> NodeStore::Reconcile(const ExistingCredentials& truth,
+                                                 const ListToken& token,
+                                                 const ChangeOptions& options) {
+  return Guarded([&]() -> Result<RevokeMissingReport> {
     TRY(internal::CheckTruth(truth));
     return impl_->Revoke(
-        [&](StoreTxn& txn) -> Result<ReconcileReport> {
+        [&](StoreTxn& txn) -> Result<RevokeMissingReport> {
           const bool is_empty = truth.secrets.empty() && truth.service_accounts.empty();
           if (is_empty && !options.allow_empty && TRY(internal::MentionsAny(txn))) {
             return internal::EmptyList("the list of Secrets and service accounts is",

@@ -121,7 +121,7 @@ class CallsOfClients final : public CallsOfStore {
   Result<std::size_t> CountRunning(const ImageCopy& copy) const {
     auto pulls = TRY(store().ListOpenPulls());
     return static_cast<std::size_t>(
-        std::count_if(pulls.begin(), pulls.end(), [&](const OpenPull& pull) {
+        std::count_if(pulls.begin(), pulls.end(), [&](const UnresolvedPull& pull) {
           return !pull.anything && pull.image == copy.image && pull.state == PullState::kRunning;
         }));
   }
@@ -129,7 +129,7 @@ class CallsOfClients final : public CallsOfStore {
   // One that no client of this owner began. The mutex is held.
   Result<PullId> OtherThanOwners(const ImageCopy& copy, PullId named) const {
     auto pulls = TRY(store().ListOpenPulls());
-    for (const OpenPull& pull : pulls) {
+    for (const UnresolvedPull& pull : pulls) {
       if (pull.anything || pull.image != copy.image) continue;
       const bool is_meant = named.value == 0 || named == pull.id || rules_ == Rules::kKubelet;
       if (is_meant && pull.state == PullState::kRunning && !IsClients(pull.id)) {

@@ -1,4 +1,4 @@
-// Statistics, verification, trust.
+// StoreCounts, verification, trust.
 
 #include <algorithm>
 #include <utility>
@@ -14,14 +14,14 @@ namespace waybill {
 
 using internal::ReaderPool, internal::StoreTxn, internal::Table;
 
-Result<Statistics> NodeStore::GetStatistics() const {
-  return Guarded([&]() -> Result<Statistics> {
+Result<StoreCounts> NodeStore::GetStatistics() const {
+  return Guarded([&]() -> Result<StoreCounts> {
     const ReaderPool::Lease snapshot = impl_->Read();
     if (!snapshot) return impl_->NoSnapshot(snapshot, "the header");
     const internal::OpenedDatabase& database = *impl_->database();
     const internal::State& state = snapshot.state();
     const lmdb::Env::Info info = database.env->GetInfo();
-    Statistics statistics;
+    StoreCounts statistics;
     statistics.store_uuid = internal::EncodeUuid(database.identity.uuid);
     statistics.schema_version = database.identity.schema_version;
     statistics.commit_sequence = state.commit_sequence;
@@ -29,10 +29,11 @@ Result<Statistics> NodeStore::GetStatistics() const {
       if (spec.statistic != nullptr) statistics.*spec.statistic = state.digest(spec.table).count;
     }
     if (statistics.intents > 0) {
-      const auto pulls = TRY(
-          ListIn(*impl_, snapshot, Table::kIntents, "the open pulls", internal::DecodeOpenPull));
-      statistics.intents -= static_cast<std::uint64_t>(std::count_if(
-          pulls.begin(), pulls.end(), [](const OpenPull& pull) { return pull.nothing_at != 0; }));
+      const auto pulls = TRY(ListIn(*impl_, snapshot, Table::kIntents, "the open pulls",
+                                    internal::DecodeUnresolvedPull));
+      statistics.intents -= static_cast<std::uint64_t>(
+          std::count_if(pulls.begin(), pulls.end(),
+                        [](const UnresolvedPull& pull) { return pull.nothing_at != 0; }));
     }
     auto records = TRY(impl_->CountRecords(snapshot));
     statistics.nondefault_handler_records = records.nondefault();

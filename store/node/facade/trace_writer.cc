@@ -343,7 +343,7 @@ void TraceWriter::Add(const Noted& noted, std::size_t most) noexcept {
   }
 }
 
-void TraceWriter::AddList(const std::vector<ImageOnNode>& images) noexcept {
+void TraceWriter::AddList(const std::vector<ListedImage>& images) noexcept {
   try {
     const std::scoped_lock lock(list_mutex_);
     // The parts with the images of earlier lists will go.
@@ -351,7 +351,7 @@ void TraceWriter::AddList(const std::vector<ImageOnNode>& images) noexcept {
     const bool anew = std::exchange(listed_in_, rotations) != rotations;
     std::map<std::string, Listed> now;
     bool changed = false;
-    for (const ImageOnNode& image : images) {
+    for (const ListedImage& image : images) {
       const std::string& name = !image.repo_tags.empty()      ? image.repo_tags.front()
                                 : !image.repo_digests.empty() ? image.repo_digests.front()
                                                               : std::string();

@@ -62,7 +62,7 @@ class TraceWriter {
   // One event that could not be made is counted as dropped.
   void Drop() noexcept { dropped_.fetch_add(1, std::memory_order_relaxed); }
   // A complete list: notes what is new in it since the last one, and what is gone.
-  void AddList(const std::vector<ImageOnNode>& images) noexcept;
+  void AddList(const std::vector<ListedImage>& images) noexcept;
   // A record that the caller wrote: each credential that it has and `before` had not is a use.
   void AddRecord(const ImagePulledRecord* before, const ImagePulledRecord& record) noexcept;
 

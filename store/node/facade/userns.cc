@@ -79,24 +79,24 @@ Result<std::optional<Found>> Find(const NodeStore::Impl& impl, const ReaderPool:
   return std::optional(Found{*mapping, payload});
 }
 
-std::optional<UserNamespaceAllocation> DecodeAllocation(Payload payload) {
+std::optional<PodMapping> DecodeAllocation(Payload payload) {
   auto mapping = internal::DecodeUsernsMapping(payload);
   if (!mapping) return std::nullopt;
-  return UserNamespaceAllocation{std::move(mapping->pod_uid), mapping->host_id, mapping->length,
-                                 mapping->created, PoolRelation::kInPool};
+  return PodMapping{std::move(mapping->pod_uid), mapping->host_id, mapping->length,
+                    mapping->created, PoolRelation::kInPool};
 }
 
-std::optional<HeldPod> DecodeHeldPod(Payload payload) {
+std::optional<QuarantinedPod> DecodeHeldPod(Payload payload) {
   auto held = internal::DecodeUsernsHeld(payload);
   return held ? std::optional(std::move(held->pod)) : std::nullopt;
 }
 
-void Relate(const UserNamespaceOptions& options, UserNamespaceAllocation& allocation) {
+void Relate(const UserNamespaceOptions& options, PodMapping& allocation) {
   if (!options.enabled) return;
   allocation.relation = internal::RelationTo(options.pool, allocation.host_id, allocation.length);
 }
 
-void AddTo(UserNamespaceCleanupReport& sum, UserNamespaceCleanupReport step) {
+void AddTo(CleanUpReport& sum, CleanUpReport step) {
   step.examined = std::max(sum.examined, step.examined);
   step.released += sum.released;
   step.released_pods.insert(step.released_pods.begin(), sum.released_pods.begin(),
@@ -109,7 +109,7 @@ void AddTo(UserNamespaceCleanupReport& sum, UserNamespaceCleanupReport step) {
 
 }  // namespace
 
-Result<void> NodeStore::Impl::OpenUserNamespaces(const OpenOptions& options) {
+Result<void> NodeStore::Impl::OpenUserNamespaces(const NodeStoreOptions& options) {
   auto opened = TakeOverUserNamespaces(options);
   if (opened || opened.error().code == ErrorCode::kOutcomeUnknown) return opened;
   if (options.pods_directory.empty() && options.kubelet_directory.empty()) return opened;
@@ -119,7 +119,7 @@ Result<void> NodeStore::Impl::OpenUserNamespaces(const OpenOptions& options) {
   return opened;
 }
 
-Result<void> NodeStore::Impl::TakeOverUserNamespaces(const OpenOptions& options) {
+Result<void> NodeStore::Impl::TakeOverUserNamespaces(const NodeStoreOptions& options) {
   std::vector<internal::UsernsFile> files;
   std::filesystem::path pods = options.pods_directory;
   if (pods.empty() && !options.kubelet_directory.empty()) pods = options.kubelet_directory / "pods";
@@ -137,10 +137,10 @@ Result<void> NodeStore::Impl::TakeOverUserNamespaces(const OpenOptions& options)
       were_read = TRY(internal::Exists(place));
     }
   }
-  const UserNamespaceReport before = report.user_namespaces;
+  const IdMappingReport before = report.user_namespaces;
   allocator.emplace(user_namespaces, committer->state().commit_sequence);
   return committer->Run([&](StoreTxn& txn) -> Result<void> {
-    UserNamespaceReport& userns = report.user_namespaces;
+    IdMappingReport& userns = report.user_namespaces;
     userns = before;  // the change may run twice
     if (auto r = internal::ReconcileUserNamespaces(txn, userns); !r) return r;
     if (auto r = internal::ImportUserNamespaces(txn, files, userns); !r) return r;
@@ -192,8 +192,8 @@ Result<UserNamespace> NodeStore::GetOrCreateUserNamespace(const UserNamespaceReq
   return given;
 }
 
-Result<UserNamespaceAllocation> NodeStore::GetUserNamespace(std::string_view pod_uid) const {
-  return Guarded([&]() -> Result<UserNamespaceAllocation> {
+Result<PodMapping> NodeStore::GetUserNamespace(std::string_view pod_uid) const {
+  return Guarded([&]() -> Result<PodMapping> {
     TRY(internal::CheckPodUid(pod_uid));
     const ReaderPool::Lease snapshot = impl_->Read();
     if (!snapshot) return impl_->NoSnapshot(snapshot, "the ID mappings");
@@ -227,33 +227,34 @@ Result<bool> NodeStore::ReleaseUserNamespace(std::string_view pod_uid,
   return internal::Caught();
 }
 
-Result<std::vector<UserNamespaceAllocation>> NodeStore::ListUserNamespaces() const {
+Result<std::vector<PodMapping>> NodeStore::ListUserNamespaces() const {
   auto all = ListTable(*impl_, Table::kUsernsMappings, "the ID mappings", DecodeAllocation);
   if (!all) return all;
-  for (UserNamespaceAllocation& one : *all) Relate(impl_->user_namespaces, one);
+  for (PodMapping& one : *all) Relate(impl_->user_namespaces, one);
   std::sort(all->begin(), all->end(),
             [](const auto& a, const auto& b) { return a.host_id < b.host_id; });
   return all;
 }
 
-Result<std::vector<HeldPod>> NodeStore::ListHeldPods() const {
+Result<std::vector<QuarantinedPod>> NodeStore::ListHeldPods() const {
   auto pods = ListTable(*impl_, Table::kUsernsHeld, "the held pods", DecodeHeldPod);
   if (!pods) return pods;
   std::sort(pods->begin(), pods->end(),
-            [](const HeldPod& a, const HeldPod& b) { return a.pod_uid < b.pod_uid; });
+            [](const QuarantinedPod& a, const QuarantinedPod& b) { return a.pod_uid < b.pod_uid; });
   return pods;
 }
 
-Result<UserNamespaceCleanupReport> NodeStore::CleanUpUserNamespaces(
-    const std::vector<std::string>& existing, const std::vector<std::string>& running,
-    ListToken token, const ChangeOptions& options) try {
-  UserNamespaceCleanupReport report;
+Result<CleanUpReport> NodeStore::CleanUpUserNamespaces(const std::vector<std::string>& existing,
+                                                       const std::vector<std::string>& running,
+                                                       ListToken token,
+                                                       const ChangeOptions& options) try {
+  CleanUpReport report;
   std::unordered_set<std::string_view> pods(existing.begin(), existing.end());
   pods.insert(running.begin(), running.end());
   // All in one transaction; in steps if a full store has too few pages left for that.
   std::size_t most = std::numeric_limits<std::size_t>::max();
   while (true) {
-    const auto clean_up = [&](StoreTxn& txn) -> Result<UserNamespaceCleanupReport> {
+    const auto clean_up = [&](StoreTxn& txn) -> Result<CleanUpReport> {
       TRY(internal::CheckToken(txn, token, Hint::kBeginUsernsCleanup));
       auto done = impl_->allocator->CleanUp(txn, pods, token.commit, most);
       // If no pod was examined, none was released.
@@ -294,8 +295,8 @@ Result<bool> NodeStore::ReleaseLostUserNamespaces(const ChangeOptions& options) 
       *impl_, [](StoreTxn& txn) { return internal::EraseHeld(txn, {}); }, options);
 }
 
-Result<UserNamespaceStatistics> NodeStore::GetUserNamespaceStatistics() const {
-  return Guarded([&]() -> Result<UserNamespaceStatistics> {
+Result<PoolUse> NodeStore::GetUserNamespaceStatistics() const {
+  return Guarded([&]() -> Result<PoolUse> {
     const ReaderPool::Lease snapshot = impl_->Read();
     auto mappings = TRY(ListIn(*impl_, snapshot, Table::kUsernsMappings, "the ID mappings",
                                internal::DecodeUsernsMapping));
@@ -303,7 +304,7 @@ Result<UserNamespaceStatistics> NodeStore::GetUserNamespaceStatistics() const {
         ListIn(*impl_, snapshot, Table::kUsernsHeld, "the held pods", internal::DecodeUsernsHeld));
 
     const UserNamespaceOptions& options = impl_->user_namespaces;
-    UserNamespaceStatistics statistics;
+    PoolUse statistics;
     statistics.enabled = options.enabled;
     statistics.pool = options.pool;
     statistics.allocations = mappings.size();

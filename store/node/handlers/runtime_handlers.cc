@@ -274,7 +274,7 @@ Result<CollapseReport> Fold(StoreTxn& txn, const Chosen& chosen) {
   }
 
   auto pulls = TRY(AllOpenPulls(txn));
-  for (OpenPull& pull : pulls) {
+  for (UnresolvedPull& pull : pulls) {
     if (pull.runtime_handler.empty() || !chosen(pull.runtime_handler)) continue;
     const bool may_bring = pull.nothing_at == 0;
     if (may_bring) handlers.insert(pull.runtime_handler);
@@ -294,7 +294,7 @@ Result<CollapseReport> Fold(StoreTxn& txn, const Chosen& chosen) {
     auto image = TRY(ImageOf(txn, ref));
     images.insert(image);
   }
-  const auto is_of_another = [&](const LedgerEntry& entry) {
+  const auto is_of_another = [&](const PreloadedImage& entry) {
     return (!entry.runtime_handler.empty() && chosen(entry.runtime_handler)) ||
            images.contains(entry.image_ref);
   };
@@ -389,7 +389,7 @@ Result<RuntimesReport> ReplaceHandlers(StoreTxn& txn, std::vector<RuntimeHandler
 
   const bool other_default = !old.empty() && NameOfDefault(old) != default_name;
   TRY(DropOutdated(txn, handlers, other_default, report));
-  const auto is_outdated = [&](const LedgerEntry& entry) {
+  const auto is_outdated = [&](const PreloadedImage& entry) {
     return ChangesHandler(old, handlers, entry.runtime_handler);
   };
   TRY(DropFromLedger(txn, is_outdated));

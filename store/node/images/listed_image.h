@@ -10,7 +10,7 @@
 
 namespace waybill::internal {
 
-struct ListedImage {
+struct ImageInList {
   std::string id;               // as listed
   std::string runtime_handler;  // as stored: "" for the default one, or none was listed
   bool has_handler = false;     // the list names one

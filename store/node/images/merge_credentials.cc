@@ -45,7 +45,7 @@ Proof Better(const Proof& a, const Proof& b, std::chrono::seconds most, const Cl
   const Proof& later = when(a) < when(b) ? b : a;
   const Proof& earlier = &later == &a ? b : a;
   if (later.checker != earlier.checker) {
-    const bool stays = earlier.checker == ProofChecker::kRegistry && !IsPastAge(earlier, most, now);
+    const bool stays = earlier.checker == VerifiedBy::kRegistry && !IsPastAge(earlier, most, now);
     return stays ? earlier : later;
   }
   Proof better = later;

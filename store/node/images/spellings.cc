@@ -125,10 +125,10 @@ Result<std::vector<std::string>> AsManyAsAreKept(const StoreTxn& txn,
 }
 
 // The images that have each digest, by this list and, unless it is whole, by earlier ones.
-Result<Digests> CollectDigests(const StoreTxn& txn, const std::vector<ListedImage>& images,
+Result<Digests> CollectDigests(const StoreTxn& txn, const std::vector<ImageInList>& images,
                                bool is_whole) {
   Digests digests;
-  for (const ListedImage& image : images) {
+  for (const ImageInList& image : images) {
     digests[SpellingOf(image.id)].insert(image.image);
     for (const std::string& digest : FirstOf(image.digests)) {
       digests[SpellingOf(digest)].insert(image.image);
@@ -165,9 +165,9 @@ Result<std::map<std::string, std::set<std::string>>> RefsOfRecords(const StoreTx
 
 // The same, of these images only.
 Result<std::map<std::string, std::set<std::string>>> RefsOfRecords(
-    const StoreTxn& txn, const std::vector<ListedImage>& images) {
+    const StoreTxn& txn, const std::vector<ImageInList>& images) {
   std::map<std::string, std::set<std::string>> stored;
-  for (const ListedImage& image : images) {
+  for (const ImageInList& image : images) {
     auto refs = TRY(RefsOfImage(txn, image.id));
     for (const std::string& digest : image.digests) {
       auto of = TRY(ImageOf(txn, digest));
@@ -228,8 +228,8 @@ Result<void> DropForgottenUnder(StoreTxn& txn, const std::string& ref) {
   return {};
 }
 
-Result<std::vector<LedgerEntry>> EntriesUnder(const StoreTxn& txn, const std::string& digest) {
-  std::vector<LedgerEntry> entries;
+Result<std::vector<PreloadedImage>> EntriesUnder(const StoreTxn& txn, const std::string& digest) {
+  std::vector<PreloadedImage> entries;
   TRY(txn.ForEachWithPrefix(Table::kLedger, FirstPulledKeyOfRef(digest, txn.seed()), kRefKeyBytes,
                             [&](const Key16&, Payload payload) -> Result<bool> {
                               auto entry = DecodeLedgerEntry(payload);
@@ -244,7 +244,7 @@ Result<std::vector<LedgerEntry>> EntriesUnder(const StoreTxn& txn, const std::st
 Result<void> UniteLedger(StoreTxn& txn, const std::string& digest) {
   auto entries = TRY(EntriesUnder(txn, digest));
   auto image = TRY(ImageOf(txn, digest));
-  for (LedgerEntry& entry : entries) {
+  for (PreloadedImage& entry : entries) {
     auto payload =
         TRY(txn.Get(Table::kLedger, PulledKey(image, entry.runtime_handler, txn.seed())));
     if (const auto other = payload ? DecodeLedgerEntry(*payload) : std::nullopt) {
@@ -298,12 +298,12 @@ Result<ImagePulledRecord> Unite(const StoreTxn& txn, ImagePulledRecord newer,
   return newer;
 }
 
-Result<void> FindFormer(const StoreTxn& txn, std::vector<ListedImage>& images) {
+Result<void> FindFormer(const StoreTxn& txn, std::vector<ImageInList>& images) {
   std::unordered_set<std::string> listed;
-  for (const ListedImage& image : images) listed.insert(SpellingOf(image.id));
-  for (ListedImage& image : images) image.image = TRY(ImageOfId(txn, image.id, listed));
-  for (const ListedImage& image : images) listed.insert(image.image);
-  for (ListedImage& image : images) {
+  for (const ImageInList& image : images) listed.insert(SpellingOf(image.id));
+  for (ImageInList& image : images) image.image = TRY(ImageOfId(txn, image.id, listed));
+  for (const ImageInList& image : images) listed.insert(image.image);
+  for (ImageInList& image : images) {
     std::vector<std::string> own{image.id};
     own.insert(own.end(), image.digests.begin(), image.digests.end());
     auto of_id = TRY(FindSpelling(txn, SpellingOf(image.id)));
@@ -319,7 +319,7 @@ Result<void> FindFormer(const StoreTxn& txn, std::vector<ListedImage>& images) {
   return {};
 }
 
-Result<Learnt> LearnSpellings(StoreTxn& txn, std::vector<ListedImage>& images,
+Result<Learnt> LearnSpellings(StoreTxn& txn, std::vector<ImageInList>& images,
                               const ListScope& scope) {
   Learnt learnt;
   auto digests = TRY(CollectDigests(txn, images, scope.is_whole));
@@ -327,7 +327,7 @@ Result<Learnt> LearnSpellings(StoreTxn& txn, std::vector<ListedImage>& images,
   bool any_new = false;
   std::vector<std::string> new_digests;
   std::map<std::string, std::set<std::string>> refs;  // by image
-  for (ListedImage& image : images) {
+  for (ImageInList& image : images) {
     std::set<std::string>& of_image = refs[image.image];
     if (SpellingOf(image.id) != image.image || image.id != image.image) {
       const auto plain = PlainSpellings(image.image);
@@ -361,7 +361,7 @@ Result<Learnt> LearnSpellings(StoreTxn& txn, std::vector<ListedImage>& images,
     const bool is_id = refs.contains(digest);
     if (of.size() == 1 || is_id) continue;
     auto entries = TRY(EntriesUnder(txn, digest));
-    for (const LedgerEntry& entry : entries) {
+    for (const PreloadedImage& entry : entries) {
       TRY(EraseLedgerEntry(txn, digest, entry.runtime_handler));
     }
   }
@@ -390,7 +390,7 @@ Result<Learnt> LearnSpellings(StoreTxn& txn, std::vector<ListedImage>& images,
   for (const std::string& digest : new_digests) TRY(UniteLedger(txn, digest));
   auto stored = TRY(scope.one_pull ? RefsOfRecords(txn, images) : RefsOfRecords(txn));
   std::unordered_map<std::string, std::string> ids;  // as listed
-  for (const ListedImage& image : images) ids.try_emplace(image.image, image.id);
+  for (const ImageInList& image : images) ids.try_emplace(image.image, image.id);
   for (const auto& [image, of_records] : stored) {
     const auto id = ids.find(image);
     if (of_records.size() > 1 && id != ids.end()) {

@@ -31,11 +31,11 @@ struct ListScope {
 };
 
 // Sets `image`, `formerly` and `was_shared` of each, by what is known so far.
-Result<void> FindFormer(const StoreTxn& txn, std::vector<ListedImage>& images);
+Result<void> FindFormer(const StoreTxn& txn, std::vector<ImageInList>& images);
 
 // Stores the spellings of the listed images, and sets `shared` of each. Unites records
 // and ledger entries that turn out to be of one image.
-Result<Learnt> LearnSpellings(StoreTxn& txn, std::vector<ListedImage>& images,
+Result<Learnt> LearnSpellings(StoreTxn& txn, std::vector<ImageInList>& images,
                               const ListScope& scope);
 
 // If the ref's image has a record under another spelling, takes it over: it is then stored under

@@ -21,8 +21,8 @@ namespace {
 
 // Whether `a` ended after `b`. The wall clock tells nothing: it jumps. Among earlier boots it does
 // not matter.
-bool EndedLater(const OpenPull& a, const OpenPull& b, const BootTime& now) {
-  const auto order = [&](const OpenPull& pull) {
+bool EndedLater(const UnresolvedPull& a, const UnresolvedPull& b, const BootTime& now) {
+  const auto order = [&](const UnresolvedPull& pull) {
     const bool this_boot = pull.ended_at.boot_id == now.boot_id;
     return std::pair(this_boot, this_boot ? pull.ended_at.nanoseconds
                                           : static_cast<std::int64_t>(pull.id.value));
@@ -32,11 +32,11 @@ bool EndedLater(const OpenPull& a, const OpenPull& b, const BootTime& now) {
 
 // Stores a pull that ended just now. Those of the same string, handler and state become a part of
 // it.
-Result<void> KeepEnded(StoreTxn& txn, OpenPull pull) {
+Result<void> KeepEnded(StoreTxn& txn, UnresolvedPull pull) {
   const Brought brought = pull.nothing_at != 0 ? Brought::kNothing : Brought::kMaybe;
   auto others = TRY(pull.anything ? AllOpenPulls(txn)
                                   : FindOpenPulls(txn, pull.image, pull.runtime_handler, brought));
-  for (const OpenPull& other : others) {
+  for (const UnresolvedPull& other : others) {
     if (other.id == pull.id || other.state != pull.state || other.anything != pull.anything) {
       continue;
     }
@@ -56,17 +56,18 @@ Result<void> MakeRoom(StoreTxn& txn, const BootTime& now) {
   const std::uint64_t count = txn.state().digest(Table::kIntents).count;
   if (count < kMaxEndedPulls || count % kAtOnce != 0) return {};
   auto pulls = TRY(AllOpenPulls(txn));
-  std::optional<OpenPull> before;
-  for (const OpenPull& one : pulls) {
+  std::optional<UnresolvedPull> before;
+  for (const UnresolvedPull& one : pulls) {
     if (one.anything && one.state == PullState::kUnknown) before = one;
   }
-  std::erase_if(pulls, [](const OpenPull& one) { return !one.ended || one.anything; });
+  std::erase_if(pulls, [](const UnresolvedPull& one) { return !one.ended || one.anything; });
   if (pulls.size() + kAtOnce <= kMaxEndedPulls) return {};
-  std::sort(pulls.begin(), pulls.end(),
-            [&](const OpenPull& a, const OpenPull& b) { return EndedLater(b, a, now); });
+  std::sort(pulls.begin(), pulls.end(), [&](const UnresolvedPull& a, const UnresolvedPull& b) {
+    return EndedLater(b, a, now);
+  });
   pulls.resize(pulls.size() + kAtOnce - kMaxEndedPulls);
-  for (const OpenPull& oldest : pulls) TRY(EraseOpenPull(txn, oldest));
-  OpenPull anything = std::move(pulls.back());  // the last end of these
+  for (const UnresolvedPull& oldest : pulls) TRY(EraseOpenPull(txn, oldest));
+  UnresolvedPull anything = std::move(pulls.back());  // the last end of these
   anything.anything = true;
   anything.image.clear();
   anything.runtime_handler.clear();
@@ -81,11 +82,11 @@ Result<void> MakeRoom(StoreTxn& txn, const BootTime& now) {
 }
 
 // Of the pulls, those that may have given one of the names.
-std::set<PullId> NeededFor(const std::vector<OpenPull>& pulls,
+std::set<PullId> NeededFor(const std::vector<UnresolvedPull>& pulls,
                            const std::vector<std::string>& names, ShortNames short_names) {
   std::set<PullId> needed;
   if (names.empty()) return needed;
-  for (const OpenPull& pull : PullsOfAny(pulls, names, short_names)) needed.insert(pull.id);
+  for (const UnresolvedPull& pull : PullsOfAny(pulls, names, short_names)) needed.insert(pull.id);
   return needed;
 }
 
@@ -100,7 +101,7 @@ Result<void> CheckNamedPull(const StoreTxn& txn, const EndingPull& pull) {
                  hint};
   }
   // Most name one of theirs: then the pulls of others are not read.
-  const auto is_named = [&](const OpenPull& one) { return one.id == pull.id; };
+  const auto is_named = [&](const UnresolvedPull& one) { return one.id == pull.id; };
   auto own = TRY(FindOpenPulls(txn, pull.image, pull.runtime_handler));
   if (std::any_of(own.begin(), own.end(), is_named)) return {};
   auto all = TRY(AllOpenPulls(txn));
@@ -112,21 +113,22 @@ Result<void> CheckNamedPull(const StoreTxn& txn, const EndingPull& pull) {
                hint};
 }
 
-Result<std::optional<OpenPull>> FindEndingPull(const StoreTxn& txn, const EndingPull& ending) {
+Result<std::optional<UnresolvedPull>> FindEndingPull(const StoreTxn& txn,
+                                                     const EndingPull& ending) {
   auto pulls = TRY(FindOpenPulls(txn, ending.image, ending.runtime_handler));
-  std::erase_if(pulls, [&](const OpenPull& pull) {
+  std::erase_if(pulls, [&](const UnresolvedPull& pull) {
     return pull.several || (ending.id.value != 0 && pull.id != ending.id);
   });
-  const auto newest = [&](PullState state) -> std::optional<OpenPull> {
+  const auto newest = [&](PullState state) -> std::optional<UnresolvedPull> {
     const auto at = std::find_if(pulls.rbegin(), pulls.rend(),
-                                 [&](const OpenPull& pull) { return pull.state == state; });
+                                 [&](const UnresolvedPull& pull) { return pull.state == state; });
     return at == pulls.rend() ? std::nullopt : std::optional(*at);
   };
-  std::optional<OpenPull> chosen = newest(PullState::kRunning);
+  std::optional<UnresolvedPull> chosen = newest(PullState::kRunning);
   if (!chosen) chosen = newest(PullState::kUnknown);
   if (!chosen && ending.id.value != 0) chosen = newest(PullState::kFailed);
   if (!chosen || ending.id.value != 0) return chosen;
-  for (const OpenPull& pull : pulls) {
+  for (const UnresolvedPull& pull : pulls) {
     if (pull.state != chosen->state) continue;
     chosen->began = std::min(chosen->began, pull.began);
     chosen->stamp = std::min(chosen->stamp, pull.stamp);
@@ -137,7 +139,7 @@ Result<std::optional<OpenPull>> FindEndingPull(const StoreTxn& txn, const Ending
 Result<PullId> BeginPull(StoreTxn& txn, std::string_view image, std::string_view runtime_handler,
                          const BootTime& now) {
   TRY(MakeRoom(txn, now));
-  OpenPull pull;
+  UnresolvedPull pull;
   pull.id = NextPullId(txn);
   pull.image = image;
   pull.runtime_handler = runtime_handler;
@@ -157,7 +159,7 @@ Result<void> RemovePull(StoreTxn& txn, const EndingPull& pull) {
 Result<void> EndPull(StoreTxn& txn, const EndingPull& pull, const Ended& ended) {
   auto chosen = TRY(FindEndingPull(txn, pull));
   if (!chosen) return {};
-  OpenPull one = std::move(*chosen);
+  UnresolvedPull one = std::move(*chosen);
   if (auto r = EraseOpenPull(txn, one); !r) return r;
   if (ended.nothing) one.nothing_at = txn.sequence();
   one.state = ended.state;
@@ -168,7 +170,7 @@ Result<void> EndPull(StoreTxn& txn, const EndingPull& pull, const Ended& ended) 
 
 Result<void> TakeOverIntent(StoreTxn& txn, std::string_view image, std::string_view runtime_handler,
                             Timestamp began, const BootTime& now) {
-  OpenPull pull;
+  UnresolvedPull pull;
   pull.id = NextPullId(txn);
   pull.image = image;
   pull.runtime_handler = runtime_handler;
@@ -180,14 +182,14 @@ Result<void> TakeOverIntent(StoreTxn& txn, std::string_view image, std::string_v
   return KeepEnded(txn, std::move(pull));
 }
 
-Result<void> CarryPull(StoreTxn& txn, const OpenPull& pull, const BootTime& now) {
+Result<void> CarryPull(StoreTxn& txn, const UnresolvedPull& pull, const BootTime& now) {
   const bool has_ids = txn.schema().has(Table::kLedger);  // since the same version
   if (has_ids && pull.id.value == 0) {
     return TakeOverIntent(txn, pull.image, pull.runtime_handler, pull.began, now);
   }
   const bool is_intent = !pull.anything && pull.nothing_at == 0;
   if (!is_intent && !has_ids) return {};
-  OpenPull carried = pull;
+  UnresolvedPull carried = pull;
   if (carried.state == PullState::kDropped) carried.dropped_ran = txn.clocks().RanSeconds();
   return PutOpenPull(txn, carried);
 }
@@ -195,7 +197,7 @@ Result<void> CarryPull(StoreTxn& txn, const OpenPull& pull, const BootTime& now)
 Result<std::uint64_t> EndRunningPulls(StoreTxn& txn, const BootTime& now, std::uint64_t at_most) {
   std::uint64_t ended = 0;
   auto pulls = TRY(AllOpenPulls(txn));
-  for (OpenPull& pull : pulls) {
+  for (UnresolvedPull& pull : pulls) {
     if (ended == at_most) break;
     if (pull.state != PullState::kRunning) continue;
     TRY(EraseOpenPull(txn, pull));
@@ -209,7 +211,7 @@ Result<std::uint64_t> EndRunningPulls(StoreTxn& txn, const BootTime& now, std::u
 }
 
 Result<void> OpenPullOfAnything(StoreTxn& txn, const BootTime& now, PullState state) {
-  OpenPull pull;
+  UnresolvedPull pull;
   pull.id = NextPullId(txn);
   pull.anything = true;
   pull.state = state;
@@ -220,11 +222,12 @@ Result<void> OpenPullOfAnything(StoreTxn& txn, const BootTime& now, PullState st
   return KeepEnded(txn, std::move(pull));
 }
 
-std::vector<OpenPull> PullsOfAny(std::vector<OpenPull> pulls, const std::vector<std::string>& names,
-                                 ShortNames short_names) {
+std::vector<UnresolvedPull> PullsOfAny(std::vector<UnresolvedPull> pulls,
+                                       const std::vector<std::string>& names,
+                                       ShortNames short_names) {
   std::vector<NamedImage> parsed;
   for (const std::string& name : names) parsed.push_back(ReadName(name));
-  std::erase_if(pulls, [&](const OpenPull& pull) {
+  std::erase_if(pulls, [&](const UnresolvedPull& pull) {
     if (pull.nothing_at != 0) return true;
     const NamedImage pulled = ReadName(pull.image);
     if (pull.anything || GivesAnything(pulled, short_names == ShortNames::kDockerHub)) return false;
@@ -233,7 +236,7 @@ std::vector<OpenPull> PullsOfAny(std::vector<OpenPull> pulls, const std::vector<
     });
   });
   std::sort(pulls.begin(), pulls.end(),
-            [](const OpenPull& a, const OpenPull& b) { return a.id > b.id; });
+            [](const UnresolvedPull& a, const UnresolvedPull& b) { return a.id > b.id; });
   return pulls;
 }
 
@@ -248,7 +251,7 @@ Result<std::uint64_t> SettlePulls(StoreTxn& txn, const ImageList& list, const Bo
   const std::set<PullId> needed = NeededFor(pulls, names_left, options.short_names);
   const std::set<PullId> comes = NeededFor(pulls, list.names_to_come, options.short_names);
   std::uint64_t settled = 0;
-  for (const OpenPull& pull : pulls) {
+  for (const UnresolvedPull& pull : pulls) {
     if (!pull.ended || needed.contains(pull.id)) continue;
     if (pull.state == PullState::kDropped) {
       if (!txn.clocks().HasRunSince(pull.dropped_ran, options.remember)) continue;

@@ -40,7 +40,7 @@ struct EndingPull {
 // complain about: it was dropped, settled or ended, and may have brought the image all the same.
 Result<void> CheckNamedPull(const StoreTxn& txn, const EndingPull& pull);
 // nullopt: there is none.
-Result<std::optional<OpenPull>> FindEndingPull(const StoreTxn& txn, const EndingPull& pull);
+Result<std::optional<UnresolvedPull>> FindEndingPull(const StoreTxn& txn, const EndingPull& pull);
 // It brought nothing that has no record: removed.
 Result<void> RemovePull(StoreTxn& txn, const EndingPull& pull);
 // It may have brought something. Those of one string that ended alike are kept as one, with the
@@ -52,7 +52,7 @@ Result<void> EndPull(StoreTxn& txn, const EndingPull& pull, const Ended& ended);
 Result<void> TakeOverIntent(StoreTxn& txn, std::string_view image, std::string_view runtime_handler,
                             Timestamp began, const BootTime& now);
 // Stores one of another database, of any schema version, in the form of this one's.
-Result<void> CarryPull(StoreTxn& txn, const OpenPull& pull, const BootTime& now);
+Result<void> CarryPull(StoreTxn& txn, const UnresolvedPull& pull, const BootTime& now);
 // Pulls that run have ended, with their process. Returns how many it ended of them.
 Result<std::uint64_t> EndRunningPulls(StoreTxn& txn, const BootTime& now, std::uint64_t at_most);
 // One open pull stands for those that can't be named; with kDropped for images of which too many
@@ -61,8 +61,9 @@ Result<void> OpenPullOfAnything(StoreTxn& txn, const BootTime& now,
                                 PullState state = PullState::kUnknown);
 
 // Those that may have given one of the names, the newest first.
-std::vector<OpenPull> PullsOfAny(std::vector<OpenPull> pulls, const std::vector<std::string>& names,
-                                 ShortNames short_names);
+std::vector<UnresolvedPull> PullsOfAny(std::vector<UnresolvedPull> pulls,
+                                       const std::vector<std::string>& names,
+                                       ShortNames short_names);
 
 // Drops open pulls that can bring nothing any more, after a complete list with a token: failed ones
 // that ended `grace` before, unknown ones that ended `window` before, those that ended before the

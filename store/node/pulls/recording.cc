@@ -64,7 +64,7 @@ Result<void> ClearImageQuarantine(StoreTxn& txn, const PulledImage& pulled, cons
 // Rules::kKubelet: the intent goes with the last pull of the string in this process.
 Result<void> EraseIntents(StoreTxn& txn, std::string_view image, std::string_view runtime_handler) {
   auto pulls = TRY(FindOpenPulls(txn, image, runtime_handler));
-  for (const OpenPull& pull : pulls) TRY(EraseOpenPull(txn, pull));
+  for (const UnresolvedPull& pull : pulls) TRY(EraseOpenPull(txn, pull));
   return {};
 }
 
@@ -75,7 +75,7 @@ Result<std::uint64_t> PullBegan(const StoreTxn& txn, std::string_view image,
   auto pulls = TRY(FindOpenPulls(txn, image, runtime_handler));
   std::optional<std::uint64_t> began;
   const auto take = [&](PullState state) {
-    for (const OpenPull& pull : pulls) {
+    for (const UnresolvedPull& pull : pulls) {
       if (id.value != 0 ? pull.id == id : pull.state == state) {
         began = std::min(began.value_or(pull.stamp), pull.stamp);
       }
@@ -133,10 +133,10 @@ bool CountDown(InFlight& in_flight, std::string_view image, std::string_view run
 }
 
 // The commit in which the oldest running pull of the image name began; 0: none runs.
-std::uint64_t PullOfNameBegan(const std::vector<OpenPull>& pulls, std::string_view image_name,
+std::uint64_t PullOfNameBegan(const std::vector<UnresolvedPull>& pulls, std::string_view image_name,
                               std::string_view runtime_handler) {
   std::uint64_t began = 0;
-  for (const OpenPull& pull : pulls) {
+  for (const UnresolvedPull& pull : pulls) {
     if (pull.state != PullState::kRunning || pull.runtime_handler != runtime_handler) continue;
     if (ImageName(pull.image) != image_name) continue;
     began = began == 0 ? pull.stamp : std::min(began, pull.stamp);
@@ -150,7 +150,7 @@ std::vector<T> Counting(const std::vector<T>& stored, bool only_registry, std::c
                         const Clocks& now) {
   std::vector<T> counting;
   for (const T& one : stored) {
-    const bool is_checked = !only_registry || one.proof.checker == ProofChecker::kRegistry;
+    const bool is_checked = !only_registry || one.proof.checker == VerifiedBy::kRegistry;
     if (is_checked && !IsPastAge(one.proof, most, now)) counting.push_back(one);
   }
   return counting;
@@ -391,7 +391,7 @@ Result<void> RecordFailed(StoreTxn& txn, InFlight& in_flight, Rules rules,
 Result<void> StoreIntent(StoreTxn& txn, std::string_view image, std::string_view runtime_handler,
                          Rules rules, const BootTime& now) {
   auto pulls = TRY(FindOpenPulls(txn, image, runtime_handler));
-  const bool runs = std::any_of(pulls.begin(), pulls.end(), [&](const OpenPull& pull) {
+  const bool runs = std::any_of(pulls.begin(), pulls.end(), [&](const UnresolvedPull& pull) {
     return rules == Rules::kKubelet || pull.state == PullState::kRunning;
   });
   if (runs) return {};
@@ -403,7 +403,7 @@ Result<void> ForgetIntent(StoreTxn& txn, const InFlight& in_flight, std::string_
                           std::string_view runtime_handler) {
   const bool in_flight_here = in_flight.Get(image, runtime_handler).count > 0;
   auto pulls = TRY(FindOpenPulls(txn, image, runtime_handler));
-  for (const OpenPull& pull : pulls) {
+  for (const UnresolvedPull& pull : pulls) {
     if (in_flight_here && pull.state == PullState::kRunning) continue;
     if (auto r = EraseOpenPull(txn, pull); !r) return r;
     NoteEvidenceRemoved(txn);

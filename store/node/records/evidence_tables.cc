@@ -51,7 +51,7 @@ void AddPlain(std::string_view of, std::vector<std::string>& refs) {
 
 }  // namespace
 
-std::vector<std::uint8_t> EncodeLedgerEntry(const LedgerEntry& entry) {
+std::vector<std::uint8_t> EncodeLedgerEntry(const PreloadedImage& entry) {
   flatbuffers::FlatBufferBuilder builder(512);
   const auto ref = builder.CreateString(entry.image_ref);
   const auto handler = StringUnlessEmpty(builder, entry.runtime_handler);
@@ -65,7 +65,7 @@ std::vector<std::uint8_t> EncodeLedgerEntry(const LedgerEntry& entry) {
                                                entry.absent_since ? entry.absent_ran : 0));
 }
 
-std::optional<LedgerEntry> DecodeLedgerEntry(Payload payload) {
+std::optional<PreloadedImage> DecodeLedgerEntry(Payload payload) {
   const auto* root = Root<v5::LedgerEntry>(payload);
   if (root == nullptr || root->image_ref() == nullptr || root->source() == nullptr ||
       root->since() == nullptr || root->names() == nullptr ||
@@ -79,15 +79,15 @@ std::optional<LedgerEntry> DecodeLedgerEntry(Payload payload) {
   const std::string_view source = root->source()->string_view();
   std::optional<Timestamp> absent_since;
   if (root->absent_since() != 0) absent_since = Timestamp{root->absent_since(), 0};
-  return LedgerEntry{.image_ref = root->image_ref()->str(),
-                     .runtime_handler = std::string(Text(root->runtime_handler())),
-                     .names = Strings(root->names()),
-                     .source = std::string(source == "first-start" ? kPresumedSource : source),
-                     .reason = std::string(Text(root->reason())),
-                     .since = FromTime(*root->since()),
-                     .stamp = root->stamp(),
-                     .absent_since = absent_since,
-                     .absent_ran = root->absent_ran()};
+  return PreloadedImage{.image_ref = root->image_ref()->str(),
+                        .runtime_handler = std::string(Text(root->runtime_handler())),
+                        .names = Strings(root->names()),
+                        .source = std::string(source == "first-start" ? kPresumedSource : source),
+                        .reason = std::string(Text(root->reason())),
+                        .since = FromTime(*root->since()),
+                        .stamp = root->stamp(),
+                        .absent_since = absent_since,
+                        .absent_ran = root->absent_ran()};
 }
 
 std::vector<std::uint8_t> EncodeSpelling(const SpellingRow& row) {
@@ -212,17 +212,18 @@ Result<bool> IsInUse(const StoreTxn& txn, std::string_view image_ref) {
   return IsQuarantined(txn, QuarantineKind::kImageRef, image_ref);
 }
 
-Result<std::optional<LedgerEntry>> FindLedgerEntry(const StoreTxn& txn, std::string_view image_ref,
-                                                   std::string_view runtime_handler) {
+Result<std::optional<PreloadedImage>> FindLedgerEntry(const StoreTxn& txn,
+                                                      std::string_view image_ref,
+                                                      std::string_view runtime_handler) {
   auto entry = FindRememberedEntry(txn, image_ref, runtime_handler);
-  if (entry && *entry && (*entry)->absent_since) return std::optional<LedgerEntry>();
+  if (entry && *entry && (*entry)->absent_since) return std::optional<PreloadedImage>();
   return entry;
 }
 
-Result<std::optional<LedgerEntry>> FindRememberedEntry(const StoreTxn& txn,
-                                                       std::string_view image_ref,
-                                                       std::string_view runtime_handler) {
-  std::optional<LedgerEntry> entry;
+Result<std::optional<PreloadedImage>> FindRememberedEntry(const StoreTxn& txn,
+                                                          std::string_view image_ref,
+                                                          std::string_view runtime_handler) {
+  std::optional<PreloadedImage> entry;
   if (!txn.schema().has(Table::kLedger)) return entry;
   auto image = TRY(ImageOf(txn, image_ref));
   for (const std::string& spelling : {SpellingOf(image_ref), image}) {
@@ -237,7 +238,7 @@ Result<std::optional<LedgerEntry>> FindRememberedEntry(const StoreTxn& txn,
   return entry;
 }
 
-Result<void> PutLedgerEntry(StoreTxn& txn, LedgerEntry entry) {
+Result<void> PutLedgerEntry(StoreTxn& txn, PreloadedImage entry) {
   if (auto erased = EraseLedgerEntry(txn, entry.image_ref, entry.runtime_handler); !erased) {
     return erased.error();
   }
@@ -247,7 +248,7 @@ Result<void> PutLedgerEntry(StoreTxn& txn, LedgerEntry entry) {
                  EncodeLedgerEntry(entry));
 }
 
-Result<void> StoreAbsence(StoreTxn& txn, LedgerEntry entry) {
+Result<void> StoreAbsence(StoreTxn& txn, PreloadedImage entry) {
   entry.stamp = txn.sequence();
   return txn.PutFromReserve(Table::kLedger,
                             PulledKey(entry.image_ref, entry.runtime_handler, txn.seed()),
@@ -273,15 +274,15 @@ Result<void> EraseRemembered(StoreTxn& txn, std::string_view image_ref,
   return erased ? Result<void>() : erased.error();
 }
 
-Result<void> DropFromLedger(StoreTxn& txn, FunctionRef<bool(const LedgerEntry&)> drops) {
+Result<void> DropFromLedger(StoreTxn& txn, FunctionRef<bool(const PreloadedImage&)> drops) {
   if (!txn.schema().has(Table::kLedger)) return {};
-  std::vector<LedgerEntry> dropped;
+  std::vector<PreloadedImage> dropped;
   TRY(txn.ForEach(Table::kLedger, [&](const Key16&, Payload payload) -> Result<bool> {
     auto entry = DecodeLedgerEntry(payload);
     if (entry && drops(*entry)) dropped.push_back(std::move(*entry));
     return true;
   }));
-  for (const LedgerEntry& entry : dropped) {
+  for (const PreloadedImage& entry : dropped) {
     TRY(EraseLedgerEntry(txn, entry.image_ref, entry.runtime_handler));
   }
   if (!dropped.empty()) NoteEvidenceRemoved(txn);

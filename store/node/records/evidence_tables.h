@@ -31,10 +31,10 @@ struct SpellingRow {
   std::uint64_t stamp = 0;
 };
 
-std::vector<std::uint8_t> EncodeLedgerEntry(const LedgerEntry& entry);
+std::vector<std::uint8_t> EncodeLedgerEntry(const PreloadedImage& entry);
 std::vector<std::uint8_t> EncodeSpelling(const SpellingRow& row);
 // nullopt: not a FlatBuffer of that table, or a field is missing or above limits.h.
-std::optional<LedgerEntry> DecodeLedgerEntry(Payload payload);
+std::optional<PreloadedImage> DecodeLedgerEntry(Payload payload);
 std::optional<SpellingRow> DecodeSpelling(Payload payload);
 
 // --- For changes. Runtime handlers are as stored, "" for the default one -------------------------
@@ -63,17 +63,18 @@ Result<bool> WasListed(const StoreTxn& txn, std::string_view image_ref);
 Result<void> EraseSpellings(StoreTxn& txn, std::string_view image);
 
 // The entry of the ref's image under the handler; not one that is only remembered.
-Result<std::optional<LedgerEntry>> FindLedgerEntry(const StoreTxn& txn, std::string_view image_ref,
-                                                   std::string_view runtime_handler);
+Result<std::optional<PreloadedImage>> FindLedgerEntry(const StoreTxn& txn,
+                                                      std::string_view image_ref,
+                                                      std::string_view runtime_handler);
 // The same, also one whose image is gone.
-Result<std::optional<LedgerEntry>> FindRememberedEntry(const StoreTxn& txn,
-                                                       std::string_view image_ref,
-                                                       std::string_view runtime_handler);
+Result<std::optional<PreloadedImage>> FindRememberedEntry(const StoreTxn& txn,
+                                                          std::string_view image_ref,
+                                                          std::string_view runtime_handler);
 // Stamps the entry with the commit under way, and stores it under its image's ID. An older entry of
 // the image is replaced.
-Result<void> PutLedgerEntry(StoreTxn& txn, LedgerEntry entry);
+Result<void> PutLedgerEntry(StoreTxn& txn, PreloadedImage entry);
 // The same for the stored entry, which changes by `absent_since` alone (typed_tables.h).
-Result<void> StoreAbsence(StoreTxn& txn, LedgerEntry entry);
+Result<void> StoreAbsence(StoreTxn& txn, PreloadedImage entry);
 // True: there was one.
 Result<bool> EraseLedgerEntry(StoreTxn& txn, std::string_view image_ref,
                               std::string_view runtime_handler);
@@ -83,7 +84,7 @@ Result<void> EraseRemembered(StoreTxn& txn, std::string_view image_ref,
                              std::string_view runtime_handler);
 
 // Drops the entries that `drops` accepts: the next list judges their images anew.
-Result<void> DropFromLedger(StoreTxn& txn, FunctionRef<bool(const LedgerEntry&)> drops);
+Result<void> DropFromLedger(StoreTxn& txn, FunctionRef<bool(const PreloadedImage&)> drops);
 
 // Something that kept images closed is gone: a list whose token is older must not enter what that
 // may have brought.

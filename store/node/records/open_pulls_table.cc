@@ -26,7 +26,7 @@ static_assert(kNoPull.value + 1 == std::uint64_t{2} << kIdsPerCommitBits);
 
 }  // namespace
 
-std::vector<std::uint8_t> EncodeOpenPull(const OpenPull& pull) {
+std::vector<std::uint8_t> EncodeUnresolvedPull(const UnresolvedPull& pull) {
   flatbuffers::FlatBufferBuilder builder(256);
   const auto image = builder.CreateString(pull.image);
   const auto handler = StringUnlessEmpty(builder, pull.runtime_handler);
@@ -48,14 +48,14 @@ std::vector<std::uint8_t> EncodeOpenPull(const OpenPull& pull) {
                                      pull.nothing_at, pull.dropped_ran));
 }
 
-std::optional<OpenPull> DecodeOpenPull(Payload payload) {
+std::optional<UnresolvedPull> DecodeUnresolvedPull(Payload payload) {
   const auto* root = Root<v5::PullIntent>(payload);
   if (root == nullptr || root->image() == nullptr || root->recorded() == nullptr ||
       !Fits(root->image(), kMaxImageBytes) ||
       !Fits(root->runtime_handler(), kMaxRuntimeHandlerBytes)) {
     return std::nullopt;
   }
-  OpenPull pull;
+  UnresolvedPull pull;
   pull.image = root->image()->str();
   pull.runtime_handler = Text(root->runtime_handler());
   pull.began = FromTime(*root->recorded());
@@ -89,19 +89,20 @@ IntentView ViewIntent(Payload payload) {
 }
 
 std::optional<Key16> KeyOfIntent(Payload payload, std::uint64_t seed) {
-  const auto pull = DecodeOpenPull(payload);
+  const auto pull = DecodeUnresolvedPull(payload);
   if (!pull) return std::nullopt;
   return pull->id.value == 0 ? OlderIntentKey(pull->image, pull->runtime_handler, seed)
                              : IntentKey(pull->image, pull->id, seed);
 }
 
-Result<std::vector<OpenPull>> FindOpenPulls(const StoreTxn& txn, std::string_view image,
-                                            std::string_view runtime_handler, Brought brought) {
-  std::vector<OpenPull> pulls;
+Result<std::vector<UnresolvedPull>> FindOpenPulls(const StoreTxn& txn, std::string_view image,
+                                                  std::string_view runtime_handler,
+                                                  Brought brought) {
+  std::vector<UnresolvedPull> pulls;
   if (txn.state().digest(Table::kIntents).count == 0) return pulls;
   TRY(txn.ForEachWithPrefix(Table::kIntents, IntentKey(image, PullId{}, txn.seed()), kImageKeyBytes,
                             [&](const Key16&, Payload payload) -> Result<bool> {
-                              auto pull = DecodeOpenPull(payload);
+                              auto pull = DecodeUnresolvedPull(payload);
                               if (pull && !pull->anything && pull->image == image &&
                                   pull->runtime_handler == runtime_handler &&
                                   (pull->nothing_at != 0) == (brought == Brought::kNothing)) {
@@ -112,10 +113,10 @@ Result<std::vector<OpenPull>> FindOpenPulls(const StoreTxn& txn, std::string_vie
   return pulls;
 }
 
-Result<std::vector<OpenPull>> AllOpenPulls(const StoreTxn& txn) {
-  std::vector<OpenPull> pulls;
+Result<std::vector<UnresolvedPull>> AllOpenPulls(const StoreTxn& txn) {
+  std::vector<UnresolvedPull> pulls;
   TRY(txn.ForEach(Table::kIntents, [&](const Key16&, Payload payload) -> Result<bool> {
-    if (auto pull = DecodeOpenPull(payload)) pulls.push_back(std::move(*pull));
+    if (auto pull = DecodeUnresolvedPull(payload)) pulls.push_back(std::move(*pull));
     return true;
   }));
   return pulls;
@@ -125,7 +126,7 @@ Result<std::uint64_t> CountOpenPulls(const StoreTxn& txn) {
   if (txn.state().digest(Table::kIntents).count == 0) return std::uint64_t{0};
   std::uint64_t count = 0;
   TRY(txn.ForEach(Table::kIntents, [&](const Key16&, Payload payload) -> Result<bool> {
-    const auto pull = DecodeOpenPull(payload);
+    const auto pull = DecodeUnresolvedPull(payload);
     count += pull && pull->nothing_at != 0 ? 0U : 1U;
     return true;
   }));
@@ -154,23 +155,23 @@ bool HasIds(const StoreTxn& txn) {
   return txn.schema().version(Table::kIntents) >= kOpenPullsVersion;
 }
 
-Key16 KeyOf(const StoreTxn& txn, const OpenPull& pull) {
+Key16 KeyOf(const StoreTxn& txn, const UnresolvedPull& pull) {
   return HasIds(txn) ? IntentKey(pull.image, pull.id, txn.seed())
                      : OlderIntentKey(pull.image, pull.runtime_handler, txn.seed());
 }
 
 }  // namespace
 
-Result<void> PutOpenPull(StoreTxn& txn, const OpenPull& pull) {
-  OpenPull stored = pull;
+Result<void> PutOpenPull(StoreTxn& txn, const UnresolvedPull& pull) {
+  UnresolvedPull stored = pull;
   if (!HasIds(txn)) stored.id = {};
   const Key16 key = KeyOf(txn, pull);
   // How a pull ended must be recorded on a full store, too.
-  return pull.ended ? txn.PutFromReserve(Table::kIntents, key, EncodeOpenPull(stored))
-                    : txn.Put(Table::kIntents, key, EncodeOpenPull(stored));
+  return pull.ended ? txn.PutFromReserve(Table::kIntents, key, EncodeUnresolvedPull(stored))
+                    : txn.Put(Table::kIntents, key, EncodeUnresolvedPull(stored));
 }
 
-Result<void> EraseOpenPull(StoreTxn& txn, const OpenPull& pull) {
+Result<void> EraseOpenPull(StoreTxn& txn, const UnresolvedPull& pull) {
   auto erased = txn.Delete(Table::kIntents, KeyOf(txn, pull));
   return erased ? Result<void>() : erased.error();
 }

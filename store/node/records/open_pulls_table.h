@@ -17,27 +17,27 @@
 namespace waybill::internal {
 
 // An open pull with an ID, or an intent of an older schema version without one.
-std::vector<std::uint8_t> EncodeOpenPull(const OpenPull& pull);
+std::vector<std::uint8_t> EncodeUnresolvedPull(const UnresolvedPull& pull);
 // nullopt: not a FlatBuffer of that table, or a field is missing or above limits.h.
-std::optional<OpenPull> DecodeOpenPull(Payload payload);
+std::optional<UnresolvedPull> DecodeUnresolvedPull(Payload payload);
 
 // In place, from an envelope that verified (see PulledRecordView).
 struct IntentView {
   std::string_view image;
   std::string_view runtime_handler;
-  bool anything = false;  // or none any more (OpenPull::nothing_at): no intent of the string
+  bool anything = false;  // or none any more (UnresolvedPull::nothing_at): no intent of the string
 };
 IntentView ViewIntent(Payload payload);
 
 // Below, the default runtime handler is "".
 
 // Those of this string and handler, the oldest first; unreadable ones are left out.
-enum class Brought : std::uint8_t { kMaybe, kNothing };  // OpenPull::nothing_at
-Result<std::vector<OpenPull>> FindOpenPulls(const StoreTxn& txn, std::string_view image,
-                                            std::string_view runtime_handler,
-                                            Brought brought = Brought::kMaybe);
+enum class Brought : std::uint8_t { kMaybe, kNothing };  // UnresolvedPull::nothing_at
+Result<std::vector<UnresolvedPull>> FindOpenPulls(const StoreTxn& txn, std::string_view image,
+                                                  std::string_view runtime_handler,
+                                                  Brought brought = Brought::kMaybe);
 // All that can be read, in no order.
-Result<std::vector<OpenPull>> AllOpenPulls(const StoreTxn& txn);
+Result<std::vector<UnresolvedPull>> AllOpenPulls(const StoreTxn& txn);
 // How many, but for those that brought nothing. What can't be read counts.
 Result<std::uint64_t> CountOpenPulls(const StoreTxn& txn);
 // The next ID: above all others, also above those of a store that was lost (the commit sequence
@@ -51,8 +51,8 @@ void CountAllAsGiven(StoreTxn& txn);
 // could give; no commit begins so many.
 inline constexpr PullId kNoPull{(std::uint64_t{2} << 16U) - 1};
 // Stores it under its ID; in an older schema version as the intent of its string and handler.
-Result<void> PutOpenPull(StoreTxn& txn, const OpenPull& pull);
-Result<void> EraseOpenPull(StoreTxn& txn, const OpenPull& pull);
+Result<void> PutOpenPull(StoreTxn& txn, const UnresolvedPull& pull);
+Result<void> EraseOpenPull(StoreTxn& txn, const UnresolvedPull& pull);
 
 }  // namespace waybill::internal
 

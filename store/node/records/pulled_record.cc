@@ -104,10 +104,9 @@ std::optional<Timestamp> TimeOf(std::int64_t seconds) {
 }
 
 // A number of a later version says nothing that counts.
-ProofChecker CheckerOf(std::uint8_t stored) {
-  return stored <= static_cast<std::uint8_t>(ProofChecker::kGuest)
-             ? static_cast<ProofChecker>(stored)
-             : ProofChecker::kUnknown;
+VerifiedBy CheckerOf(std::uint8_t stored) {
+  return stored <= static_cast<std::uint8_t>(VerifiedBy::kGuest) ? static_cast<VerifiedBy>(stored)
+                                                                 : VerifiedBy::kUnknown;
 }
 
 template <typename T>
@@ -121,7 +120,7 @@ Proof ProofOf(const T& credential) {
   return ToProof(StoredProofOf(credential));
 }
 
-std::uint8_t NumberOf(ProofChecker checker) { return static_cast<std::uint8_t>(checker); }
+std::uint8_t NumberOf(VerifiedBy checker) { return static_cast<std::uint8_t>(checker); }
 
 // Namespaces and names repeat within a record; CreateSharedString keeps each once.
 flatbuffers::Offset<v8::Secret> Encode(flatbuffers::FlatBufferBuilder& builder,

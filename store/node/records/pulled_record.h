@@ -71,7 +71,7 @@ struct StoredProof {
   std::int64_t proven = 0;  // seconds since 1970; 0: unknown
   std::uint64_t pull_began = 0;
   std::int64_t good_until = 0;  // seconds since 1970; 0: not said
-  ProofChecker checker = ProofChecker::kUnknown;
+  VerifiedBy checker = VerifiedBy::kUnknown;
 };
 StoredProof ToStored(const Proof& proof);
 Proof ToProof(const StoredProof& proof);

@@ -61,7 +61,7 @@ RuntimeHandlerView ViewRuntimeHandler(Payload payload) {
   return {Text(root->name()), root->is_default(), root->user_namespaces()};
 }
 
-std::vector<std::uint8_t> EncodeQuarantineValue(const QuarantineEntry& entry) {
+std::vector<std::uint8_t> EncodeQuarantineValue(const QuarantinedFile& entry) {
   flatbuffers::FlatBufferBuilder builder;
   std::array<std::uint8_t, 32> raw{};
   const bool is_hex = HexDecode(entry.sha256, raw);
@@ -73,7 +73,7 @@ std::vector<std::uint8_t> EncodeQuarantineValue(const QuarantineEntry& entry) {
                                               is_hex ? &sha256 : nullptr, source, reason, &since));
 }
 
-std::optional<QuarantineEntry> DecodeQuarantineValue(Payload payload) {
+std::optional<QuarantinedFile> DecodeQuarantineValue(Payload payload) {
   const auto* root = Root<v1::Quarantine>(payload);
   if (root == nullptr || root->sha256() == nullptr || root->source() == nullptr ||
       root->reason() == nullptr || root->since() == nullptr ||
@@ -82,7 +82,7 @@ std::optional<QuarantineEntry> DecodeQuarantineValue(Payload payload) {
   }
   const auto kind = static_cast<QuarantineKind>(root->kind());
   if (kind != QuarantineKind::kImageRef && kind != QuarantineKind::kImage) return std::nullopt;
-  return QuarantineEntry{kind, HexEncode({root->sha256()->bytes()->data(), 32}),
+  return QuarantinedFile{kind, HexEncode({root->sha256()->bytes()->data(), 32}),
                          root->source()->str(), root->reason()->str(), FromTime(*root->since())};
 }
 
@@ -271,7 +271,7 @@ Result<bool> IsQuarantined(const StoreTxn& txn, QuarantineKind kind, std::string
   return IsQuarantined(txn, kind, std::span<const std::uint8_t, 32>(sha256));
 }
 
-Result<bool> StoreQuarantine(StoreTxn& txn, const QuarantineEntry& entry) {
+Result<bool> StoreQuarantine(StoreTxn& txn, const QuarantinedFile& entry) {
   Sha256Digest sha256{};
   if (!HexDecode(entry.sha256, sha256)) {
     return Error{ErrorCode::kInvalidArgument, "a quarantine entry needs a SHA-256", ""};

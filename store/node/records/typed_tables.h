@@ -29,12 +29,12 @@ struct ImportedFile {
 };
 
 std::vector<std::uint8_t> EncodeRuntimeHandlerValue(const RuntimeHandler& handler);
-std::vector<std::uint8_t> EncodeQuarantineValue(const QuarantineEntry& entry);
+std::vector<std::uint8_t> EncodeQuarantineValue(const QuarantinedFile& entry);
 std::vector<std::uint8_t> EncodePreloadedValue(const ImagePreloadedRecord& record);
 std::vector<std::uint8_t> EncodeImportedFileValue(const ImportedFile& file);
 
 // nullopt: not a FlatBuffer of that table, or a field is missing or above limits.h.
-std::optional<QuarantineEntry> DecodeQuarantineValue(Payload payload);
+std::optional<QuarantinedFile> DecodeQuarantineValue(Payload payload);
 std::optional<ImagePreloadedRecord> DecodePreloadedValue(Payload payload);
 std::optional<ImportedFile> DecodeImportedFileValue(Payload payload);
 std::optional<RuntimeHandler> DecodeRuntimeHandlerValue(Payload payload);
@@ -99,7 +99,7 @@ Result<bool> IsQuarantined(const StoreTxn& txn, QuarantineKind kind,
                            std::span<const std::uint8_t, 32> sha256);
 Result<bool> IsQuarantined(const StoreTxn& txn, QuarantineKind kind, std::string_view text);
 // True: the entry is new. An existing one stays. kInvalidArgument: entry.sha256 is malformed.
-Result<bool> StoreQuarantine(StoreTxn& txn, const QuarantineEntry& entry);
+Result<bool> StoreQuarantine(StoreTxn& txn, const QuarantinedFile& entry);
 Result<void> EraseQuarantine(StoreTxn& txn, QuarantineKind kind, std::string_view text);
 
 }  // namespace waybill::internal

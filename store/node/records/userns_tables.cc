@@ -55,30 +55,31 @@ constexpr std::uint16_t kFirstWithKinds = 4;
 constexpr std::string_view kUntilImport =
     "the ID mappings of the kubelet's pods are not taken over: ";
 
-HeldKind KindFromReason(const HeldPod& pod) {
+PodQuarantineKind KindFromReason(const QuarantinedPod& pod) {
   const std::string_view reason = pod.reason;
   if (pod.pod_uid.empty()) {
-    return reason.starts_with(kUntilImport) ? HeldKind::kUntilImport : HeldKind::kLostRanges;
+    return reason.starts_with(kUntilImport) ? PodQuarantineKind::kUntilImport
+                                            : PodQuarantineKind::kLostRanges;
   }
   if (reason.starts_with("its range overlaps that of pod ") ||
       reason.starts_with("its range is taken by pod ") || reason.starts_with("its file says ")) {
-    return HeldKind::kFileConflict;
+    return PodQuarantineKind::kFileConflict;
   }
   if (reason == "the stored ID mappings contradicted each other") {
-    return HeldKind::kTablesContradict;
+    return PodQuarantineKind::kTablesContradict;
   }
-  if (reason.starts_with("its range is that of a backup")) return HeldKind::kFromBackup;
-  return pod.source.empty() ? HeldKind::kOther : HeldKind::kUnreadableFile;
+  if (reason.starts_with("its range is that of a backup")) return PodQuarantineKind::kFromBackup;
+  return pod.source.empty() ? PodQuarantineKind::kOther : PodQuarantineKind::kUnreadableFile;
 }
 
-std::string ReasonForVersion3(const HeldPod& pod) {
+std::string ReasonForVersion3(const QuarantinedPod& pod) {
   if (!pod.pod_uid.empty()) return pod.reason;
   const bool begins = pod.reason.starts_with(kUntilImport);
-  if (pod.kind == HeldKind::kUntilImport && !begins) {
+  if (pod.kind == PodQuarantineKind::kUntilImport && !begins) {
     return std::string(kUntilImport) + pod.reason;
   }
   // No other kind may begin with that sentence.
-  return pod.kind != HeldKind::kUntilImport && begins ? "lost: " + pod.reason : pod.reason;
+  return pod.kind != PodQuarantineKind::kUntilImport && begins ? "lost: " + pod.reason : pod.reason;
 }
 
 Error Unreadable(std::string_view what) {
@@ -163,7 +164,7 @@ std::optional<UsernsHeld> DecodeUsernsHeld(Payload payload) {
   held.pod.source = root->source()->str();
   held.pod.reason = root->reason()->str();
   held.pod.since = FromTime(*root->since());
-  held.pod.kind = static_cast<HeldKind>(root->kind());
+  held.pod.kind = static_cast<PodQuarantineKind>(root->kind());
   held.stamp = root->stamp();
   for (const v3::IdRange* range : *root->ranges()) {
     if (range->first() > kHostIds || range->length() > kHostIds) return std::nullopt;
@@ -287,12 +288,12 @@ Result<std::optional<UsernsHeld>> FindHeld(const StoreTxn& txn, std::string_view
   return held;
 }
 
-Result<void> StoreHeld(StoreTxn& txn, HeldPod pod) {
+Result<void> StoreHeld(StoreTxn& txn, QuarantinedPod pod) {
   auto found = FindHeld(txn, pod.pod_uid);
   if (!found && found.error().code != ErrorCode::kDamaged) return found.error();
   pod.since = txn.now();
   if (found && *found) {
-    HeldPod same = pod;
+    QuarantinedPod same = pod;
     same.since = (*found)->pod.since;
     if (same == (*found)->pod) return {};
   }

@@ -32,7 +32,7 @@ struct UsernsBlock {
 };
 
 struct UsernsHeld {
-  HeldPod pod;
+  QuarantinedPod pod;
   std::uint64_t stamp = 0;
 };
 
@@ -73,7 +73,7 @@ Result<std::vector<UsernsHeld>> ReadHeld(const StoreTxn& txn);
 // nullopt: not held. kDamaged, kConflict as above.
 Result<std::optional<UsernsHeld>> FindHeld(const StoreTxn& txn, std::string_view pod_uid);
 // Replaces the entry, stamped as above. Writes nothing if it is the same.
-Result<void> StoreHeld(StoreTxn& txn, HeldPod pod);
+Result<void> StoreHeld(StoreTxn& txn, QuarantinedPod pod);
 Result<bool> EraseHeld(StoreTxn& txn, std::string_view pod_uid);
 
 }  // namespace waybill::internal

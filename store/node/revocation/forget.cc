@@ -67,7 +67,7 @@ struct Covers {
 
 // What leaves the records, and what stays of the same hashes.
 struct Tally {
-  ForgetReport report;
+  RevokeReport report;
   std::unordered_set<std::string> hashes;  // of Secrets that leave
   // The other hashes in these records, and how often.
   std::unordered_map<std::string, std::uint64_t> stay;
@@ -77,7 +77,7 @@ struct Tally {
   template <typename IsForgotten>
   bool Count(const Key16& key, const ImagePulledRecord& record, const IsForgotten& is_forgotten,
              bool node_pods) {
-    const ForgetReport before = report;
+    const RevokeReport before = report;
     for (const auto& [name, entry] : record.credential_mapping) {
       if (node_pods && entry.node_pods_accessible) ++report.node_pods;
       for (const ImagePullSecret& secret : entry.kubernetes_secrets) {
@@ -312,7 +312,7 @@ Result<void> CheckForgettable(const Revocation& what) {
   return Missing("kind of what is to be forgotten");
 }
 
-Result<ForgetReport> Forget(StoreTxn& txn, Revocation what, std::size_t at_once) {
+Result<RevokeReport> Forget(StoreTxn& txn, Revocation what, std::size_t at_once) {
   what.commit = txn.sequence();
   what.since = txn.now();
   what.ran = Ran(txn);
@@ -343,7 +343,7 @@ Result<ForgetReport> Forget(StoreTxn& txn, Revocation what, std::size_t at_once)
     TRY(ForEachRecord(
         txn, [&](const Key16&, Payload payload) { return may(payload); }, count));
   }
-  ForgetReport& report = tally.report;
+  RevokeReport& report = tally.report;
   // Even if nothing has it: a pull may be under way, a kubelet's file or a backup have it, and a
   // Secret be rotated to a hash.
   report.stored = true;
@@ -377,8 +377,8 @@ Result<void> CheckTruth(const ExistingCredentials& truth) {
   return {};
 }
 
-Result<ReconcileReport> ReconcileWith(StoreTxn& txn, const ExistingCredentials& truth,
-                                      const ListToken& token, std::size_t at_once) {
+Result<RevokeMissingReport> ReconcileWith(StoreTxn& txn, const ExistingCredentials& truth,
+                                          const ListToken& token, std::size_t at_once) {
   TRY(CheckToken(txn, token, Hint::kBeginList));
   const std::uint64_t last_truth = txn.state().last_truth;
   if (token.commit < last_truth) {
@@ -395,7 +395,7 @@ Result<ReconcileReport> ReconcileWith(StoreTxn& txn, const ExistingCredentials& 
   const auto leaves = [&](const auto& credential) {
     return !is_newer(credential) && !exists.Has(KindOf(credential), NameOf(credential));
   };
-  ReconcileReport report;
+  RevokeMissingReport report;
   Tally tally;
   std::unordered_set<std::string> known;
   std::unordered_set<std::string> newer;
@@ -500,7 +500,7 @@ Result<std::vector<Revocation>> OldRevocations(const StoreTxn& txn, std::uint64_
   auto all = TRY(ReadRevocations(txn));
   auto pulls = TRY(AllOpenPulls(txn));
   std::uint64_t oldest = oldest_backup;
-  for (const OpenPull& pull : pulls) {
+  for (const UnresolvedPull& pull : pulls) {
     if (pull.nothing_at == 0) oldest = std::min(oldest, pull.stamp);
   }
   const Clocks now = txn.clocks();

@@ -24,14 +24,14 @@ namespace waybill::internal {
 // `what` without commit, since and untidied; the handler as stored. kInvalidArgument,
 // kLimitExceeded: nothing was changed.
 Result<void> CheckForgettable(const Revocation& what);
-// `at_once`: as OpenOptions::tidied_at_once.
-Result<ForgetReport> Forget(StoreTxn& txn, Revocation what, std::size_t at_once);
+// `at_once`: as NodeStoreOptions::tidied_at_once.
+Result<RevokeReport> Forget(StoreTxn& txn, Revocation what, std::size_t at_once);
 
 // The records keep what was proven by pulls that began after the token. kInvalidArgument: the token
 // is older than that of the last truth.
 Result<void> CheckTruth(const ExistingCredentials& truth);
-Result<ReconcileReport> ReconcileWith(StoreTxn& txn, const ExistingCredentials& truth,
-                                      const ListToken& token, std::size_t at_once);
+Result<RevokeMissingReport> ReconcileWith(StoreTxn& txn, const ExistingCredentials& truth,
+                                          const ListToken& token, std::size_t at_once);
 
 // Where tidying up goes on. Not stored: after a crash it begins anew.
 struct TidyCursor {

@@ -16,7 +16,7 @@ namespace waybill::internal {
 
 class Tidier {
  public:
-  // `at_once`: OpenOptions::tidied_at_once.
+  // `at_once`: NodeStoreOptions::tidied_at_once.
   Tidier(Committer& committer, std::size_t at_once) : committer_(committer), at_once_(at_once) {}
   // Stops after the batch under way.
   ~Tidier();

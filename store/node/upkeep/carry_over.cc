@@ -57,7 +57,7 @@ Result<void> CarryOne(StoreTxn& txn, const TableSpec& spec, Payload payload,
       return CarryValue(txn, spec, EncodeLedgerEntry(*entry));
     }
     case Table::kIntents: {
-      const auto pull = DecodeOpenPull(payload);
+      const auto pull = DecodeUnresolvedPull(payload);
       return pull ? CarryPull(txn, *pull, rules.now) : Result<void>();
     }
     case Table::kCredentialIndex:  // nothing reads it

@@ -24,7 +24,7 @@ struct Carried {
 struct CarryRules {
   // False: the record loses them. May give them other proofs.
   std::function<bool(ImagePulledRecord&)> keeps_credentials;
-  std::function<bool(const LedgerEntry&)> keeps_entry;
+  std::function<bool(const PreloadedImage&)> keeps_entry;
   bool preloaded = false;  // records of observed-preloaded/
   bool spellings = false;
   BootTime now;  // when intents of older schema versions end

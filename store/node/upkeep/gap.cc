@@ -16,12 +16,12 @@ constexpr std::string_view kWhatToDo =
 
 // Schema version 3 knows a gap by its first words.
 Distrust Gap(const std::string& why) {
-  return {TrustKind::kGap, std::string(kGap) + why + std::string(kWhatToDo)};
+  return {DegradedKind::kGap, std::string(kGap) + why + std::string(kWhatToDo)};
 }
 
 // Schema version 3 takes this sentence back, word for word, if the path is the one that it names.
 Distrust Unfinished(const std::filesystem::path& path) {
-  return {TrustKind::kImportUnfinished,
+  return {DegradedKind::kImportUnfinished,
           "the import of " + path.string() +
               " is not finished; run `waybill start --kubelet-dir` on it again"};
 }
@@ -47,7 +47,7 @@ Result<bool> KubeletHasRun(const std::filesystem::path& kubelet_directory) {
   return !names || !names->empty();
 }
 
-Result<bool> TakesOverUsedDirectory(const OpenOptions& options) {
+Result<bool> TakesOverUsedDirectory(const NodeStoreOptions& options) {
   if (!DetectsGap(options) || options.kubelet_directory.empty()) return false;
   return KubeletHasRun(options.kubelet_directory);
 }
@@ -83,7 +83,7 @@ Distrust GapOfKubeletRules() { return Gap("the store was used under the rules `k
 Result<Distrust> GapInForce(const StoreTxn& txn) {
   auto reasons = TRY(ReasonsOfDistrust(txn));
   const auto gap = std::find_if(reasons.begin(), reasons.end(),
-                                [](const Distrust& why) { return why.kind == TrustKind::kGap; });
+                                [](const Distrust& why) { return why.kind == DegradedKind::kGap; });
   return gap == reasons.end() ? Distrust() : *gap;
 }
 

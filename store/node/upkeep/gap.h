@@ -1,5 +1,5 @@
 // Images that were pulled to the node unrecorded (KEP-2535, "What happens if we reenable the
-// feature"; OpenOptions::gap), and imports that are not finished.
+// feature"; NodeStoreOptions::gap), and imports that are not finished.
 
 #ifndef WAYBILL_STORE_NODE_UPKEEP_GAP_H_
 #define WAYBILL_STORE_NODE_UPKEEP_GAP_H_
@@ -21,14 +21,14 @@ std::filesystem::path WitnessIn(const std::filesystem::path& kubelet_directory);
 Result<bool> KubeletHasRun(const std::filesystem::path& kubelet_directory);
 
 // Whether to look in the kubelet directory, if any, for signs of unrecorded pulls.
-inline bool DetectsGap(const OpenOptions& options) {
+inline bool DetectsGap(const NodeStoreOptions& options) {
   return options.gap == Gap::kDetect && options.rules == Rules::kClosed;
 }
 
 // For a first take-over of the kubelet directory: whether the kubelet may have begun pulls that it
 // cut short, of which it has deleted the intents. What they bring later must not pass for
 // preloaded, so an open pull of anything stands for them.
-Result<bool> TakesOverUsedDirectory(const OpenOptions& options);
+Result<bool> TakesOverUsedDirectory(const NodeStoreOptions& options);
 
 // Until an import has finished, an image whose record is not imported yet must not pass for
 // preloaded.

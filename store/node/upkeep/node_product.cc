@@ -42,7 +42,7 @@ bool LostBefore(const Journal& journal, const State& state) {
 
 // A stale record may have credentials that were revoked since. Its image stays on record, and must
 // be verified again.
-Result<void> DropCredentials(StoreTxn& txn, RecoveryReport& report) {
+Result<void> DropCredentials(StoreTxn& txn, OpeningReport& report) {
   std::vector<ImagePulledRecord> records;
   TRY(txn.ForEach(Table::kPulled, [&](const Key16&, Payload payload) -> Result<bool> {
     auto record = DecodePulledRecordValue(payload);
@@ -55,7 +55,7 @@ Result<void> DropCredentials(StoreTxn& txn, RecoveryReport& report) {
     TRY(StoreRecord(txn, std::move(record)));
   }
   // Likewise: what the store says was preloaded may be out of date.
-  return DropFromLedger(txn, [](const LedgerEntry&) { return true; });
+  return DropFromLedger(txn, [](const PreloadedImage&) { return true; });
 }
 
 Result<void> RebuildRanges(StoreTxn& txn, const Rebuilding& from) {
@@ -75,7 +75,7 @@ struct Proofs {
   // By image ref and runtime handler.
   std::map<std::pair<std::string, std::string>, std::map<std::string, ImagePullCredentials>>
       credentials;
-  std::vector<LedgerEntry> ledger;
+  std::vector<PreloadedImage> ledger;
 
   explicit Proofs(const Restoring& from) {
     const Salvaged& values = from.replaced.values;
@@ -99,7 +99,7 @@ struct Proofs {
     if (has) record.credential_mapping = at->second;
     return has;
   }
-  bool KeepEntry(const LedgerEntry& entry) const {
+  bool KeepEntry(const PreloadedImage& entry) const {
     return std::find(ledger.begin(), ledger.end(), entry) != ledger.end();
   }
 };
@@ -112,7 +112,7 @@ Result<void> KeepClosed(StoreTxn& txn, const Salvaged& replaced, const BootTime&
   for (const auto& entry : replaced.All(Table::kQuarantine, DecodeQuarantineValue)) {
     TRY(StoreQuarantine(txn, entry));
   }
-  for (OpenPull& pull : replaced.All(Table::kIntents, DecodeOpenPull)) {
+  for (UnresolvedPull& pull : replaced.All(Table::kIntents, DecodeUnresolvedPull)) {
     pull.runtime_handler = has_handlers ? StoredName(registry, pull.runtime_handler) : "";
     TRY(CarryPull(txn, pull, now));
   }
@@ -247,7 +247,7 @@ class Node final : public Product {
             "name the directory of the node's store"};
   }
 
-  Result<void> CheckPlace(const OpenOptions& options) const override {
+  Result<void> CheckPlace(const NodeStoreOptions& options) const override {
     const std::filesystem::path& kubelet = options.kubelet_directory;
     if (kubelet.empty()) return {};
     const bool is_kubelets = IsSameFile(options.directory, kubelet) ||
@@ -260,12 +260,12 @@ class Node final : public Product {
                  "name a directory of its own for the store"};
   }
   // Noted in the first commit, so that no crash can lose it.
-  Result<Distrust> DistrustOfNew(const OpenOptions& options) const override {
+  Result<Distrust> DistrustOfNew(const NodeStoreOptions& options) const override {
     if (options.kubelet_directory.empty()) return Distrust();
     auto there = TRY(Exists(options.kubelet_directory / "image_manager"));
     return there ? ImportUnfinished(options.kubelet_directory) : Distrust();
   }
-  Result<void> FillNew(StoreTxn& txn, const OpenOptions& options,
+  Result<void> FillNew(StoreTxn& txn, const NodeStoreOptions& options,
                        const std::string& lost) const override {
     auto takes_over = TRY(TakesOverUsedDirectory(options));
     if (!lost.empty()) return HoldLostRanges(txn, lost);
@@ -287,7 +287,7 @@ class Node final : public Product {
                  "any case"};
   }
   Result<void> FillRebuilt(StoreTxn& txn, const Rebuilding& from,
-                           RecoveryReport& report) const override {
+                           OpeningReport& report) const override {
     const Salvaged& salvaged = from.salvaged;
     if (from.state) {
       txn.state().last_list = from.state->last_list;
@@ -305,7 +305,7 @@ class Node final : public Product {
     auto carried = TRY(CarryOver(
         txn, salvaged,
         {.keeps_credentials = [credentials](const ImagePulledRecord&) { return credentials; },
-         .keeps_entry = [ledger](const LedgerEntry&) { return ledger; },
+         .keeps_entry = [ledger](const PreloadedImage&) { return ledger; },
          .preloaded = from.Proves(Table::kPreloaded),
          .spellings = from.Proves(Table::kSpellings),
          .now = from.now}));
@@ -343,7 +343,7 @@ class Node final : public Product {
     auto carried = TRY(CarryOver(
         txn, from.values,
         {.keeps_credentials = [&](ImagePulledRecord& one) { return proofs.KeepCredentials(one); },
-         .keeps_entry = [&](const LedgerEntry& entry) { return proofs.KeepEntry(entry); },
+         .keeps_entry = [&](const PreloadedImage& entry) { return proofs.KeepEntry(entry); },
          .preloaded = true,
          .spellings = false,
          .now = from.now}));
@@ -362,13 +362,13 @@ class Node final : public Product {
   }
 
   Result<void> DropStale(StoreTxn& txn, const std::string& why,
-                         RecoveryReport& report) const override {
+                         OpeningReport& report) const override {
     TRY(DropCredentials(txn, report));
     return HoldLostRanges(txn, why);
   }
   // Whether it takes a kubelet directory over that is in use, for the first time: that is when its
   // witness comes there.
-  Result<bool> TakesOver(const OpenOptions& options, const std::filesystem::path& witness,
+  Result<bool> TakesOver(const NodeStoreOptions& options, const std::filesystem::path& witness,
                          const Identity& identity, const State& state) const override {
     const bool is_first = !options.kubelet_directory.empty() &&
                           IsSameFile(witness, WitnessIn(options.kubelet_directory)) &&
@@ -376,7 +376,7 @@ class Node final : public Product {
                           state.digest(Table::kImported).count == 0;
     return is_first ? TakesOverUsedDirectory(options) : Result<bool>(false);
   }
-  Result<void> OnTakeOver(StoreTxn& txn, const OpenOptions& options) const override {
+  Result<void> OnTakeOver(StoreTxn& txn, const NodeStoreOptions& options) const override {
     return OpenPullOfAnything(txn, options.boot_clock());
   }
 };

@@ -41,12 +41,12 @@ constexpr std::string_view kIsPinned = "the runtime's configuration pins it";
 constexpr std::string_view kIsImported = "the runtime shows that no pull brought it";
 
 // The images of a list, each once. Handlers are mapped to their stored names.
-Result<std::vector<ListedImage>> Prepare(const StoreTxn& txn, const std::vector<ImageOnNode>& list,
-                                         ObserveReport& report) {
+Result<std::vector<ImageInList>> Prepare(const StoreTxn& txn, const std::vector<ListedImage>& list,
+                                         ClassifyReport& report) {
   auto handlers = TRY(ReadRuntimeHandlers(txn));
-  std::vector<ListedImage> images;
+  std::vector<ImageInList> images;
   std::map<std::pair<std::string, std::string>, std::size_t> seen;
-  for (const ImageOnNode& one : list) {
+  for (const ListedImage& one : list) {
     ++report.listed;
     // No record can have such a ref, and none such a handler.
     if (one.id.empty() || one.id.size() > kMaxImageRefBytes) continue;
@@ -65,7 +65,7 @@ Result<std::vector<ListedImage>> Prepare(const StoreTxn& txn, const std::vector<
     } else {
       ++report.repeated;
     }
-    ListedImage& image = images[at->second];
+    ImageInList& image = images[at->second];
     image.has_handler = image.has_handler && has_handler;
     image.pinned = image.pinned || one.pinned;
     // Of two entries both must say so.
@@ -90,13 +90,13 @@ Result<std::vector<ListedImage>> Prepare(const StoreTxn& txn, const std::vector<
   return images;
 }
 
-std::string NameOf(const ListedImage& image) {
+std::string NameOf(const ImageInList& image) {
   return image.names.empty() ? image.id : image.names.front();
 }
 
-Result<void> Enter(StoreTxn& txn, const ListedImage& image, std::string_view source,
+Result<void> Enter(StoreTxn& txn, const ImageInList& image, std::string_view source,
                    std::string_view reason) {
-  LedgerEntry entry;
+  PreloadedImage entry;
   entry.image_ref = image.id;
   entry.runtime_handler = image.runtime_handler;
   entry.names = image.names;
@@ -112,9 +112,9 @@ Result<void> Enter(StoreTxn& txn, const ListedImage& image, std::string_view sou
 // What judging one image does.
 class Judge {
  public:
-  Judge(StoreTxn& txn, ObserveReport& report) : txn_(txn), report_(report) {}
+  Judge(StoreTxn& txn, ClassifyReport& report) : txn_(txn), report_(report) {}
 
-  Result<void> Preloaded(const ListedImage& image, std::string_view source, std::string_view reason,
+  Result<void> Preloaded(const ImageInList& image, std::string_view source, std::string_view reason,
                          std::string because) {
     if (auto r = Enter(txn_, image, source, reason); !r) return r;
     ++report_.preloaded;
@@ -124,7 +124,7 @@ class Judge {
 
   // Gives back what is remembered of an image that was preloaded: true. Not if a pull of its name
   // may have brought it since, or one that nobody recorded, nor under other names.
-  Result<bool> GiveBack(const ListedImage& image, const Givers& givers) {
+  Result<bool> GiveBack(const ImageInList& image, const Givers& givers) {
     auto entry = TRY(FindRememberedEntry(txn_, image.id, image.runtime_handler));
     if (!entry || !givers.HasOwnName(image, entry->names)) return false;
     auto may_be_known = TRY(givers.MayBeKnown(txn_, image));
@@ -136,7 +136,7 @@ class Judge {
   }
 
   // Enters it if the runtime shows that nobody pulled it: true.
-  Result<bool> Imported(const ListedImage& image, const Givers& givers) {
+  Result<bool> Imported(const ImageInList& image, const Givers& givers) {
     if (!image.imported) return false;
     auto may_be_known = TRY(givers.MayBeKnown(txn_, image));
     if (!may_be_known.empty()) return false;
@@ -145,16 +145,16 @@ class Judge {
   }
 
   // Whether the runtime pins it, and no open pull names it.
-  Result<bool> IsPinned(const ListedImage& image, const Givers& givers) const {
+  Result<bool> IsPinned(const ImageInList& image, const Givers& givers) const {
     if (!image.pinned) return false;
     auto judgement = TRY(givers.Judge(txn_, image));
     return judgement.verdict == Givers::Verdict::kPreloaded;
   }
-  Result<void> EnterPinned(const ListedImage& image) {
+  Result<void> EnterPinned(const ImageInList& image) {
     return Preloaded(image, kPinned, "", std::string(kIsPinned));
   }
 
-  Result<void> Close(const ListedImage& image, std::string because) {
+  Result<void> Close(const ImageInList& image, std::string because) {
     TRY(CloseCopy(txn_, image.id, image.runtime_handler, because, ClosedBy::kList));
     if (auto r = EraseRemembered(txn_, image.id, image.runtime_handler); !r) return r;
     ++report_.closed;
@@ -163,7 +163,7 @@ class Judge {
   }
 
  private:
-  void Note(const ListedImage& image, bool preloaded, std::string because) {
+  void Note(const ImageInList& image, bool preloaded, std::string because) {
     // Of each kind, so that none that closes goes unnamed for those that open.
     if ((preloaded ? report_.preloaded : report_.closed) > kMaxJudged) return;
     report_.judged.push_back(
@@ -171,15 +171,15 @@ class Judge {
   }
 
   StoreTxn& txn_;
-  ObserveReport& report_;
+  ClassifyReport& report_;
 };
 
 // The images of which nothing is known.
-Result<std::vector<const ListedImage*>> Unknown(const StoreTxn& txn,
-                                                const std::vector<ListedImage>& images,
-                                                ObserveReport& report) {
-  std::vector<const ListedImage*> unknown;
-  for (const ListedImage& image : images) {
+Result<std::vector<const ImageInList*>> Unknown(const StoreTxn& txn,
+                                                const std::vector<ImageInList>& images,
+                                                ClassifyReport& report) {
+  std::vector<const ImageInList*> unknown;
+  for (const ImageInList& image : images) {
     auto known = TRY(IsKnown(txn, image));
     if (known) {
       ++report.known;
@@ -203,11 +203,11 @@ using ImportedCopies = std::map<std::string, std::set<std::optional<std::string>
 
 // An entry without a handler is about every copy. So it counts if all of the image's entries say
 // so, and if it does not say so, none does.
-ImportedCopies FindImported(const std::vector<ListedImage>& images) {
+ImportedCopies FindImported(const std::vector<ImageInList>& images) {
   ImportedCopies imported;
   std::set<std::string> not_all;
   std::set<std::string> none;
-  for (const ListedImage& image : images) {
+  for (const ImageInList& image : images) {
     if (image.imported) {
       imported[image.image].insert(image.has_handler ? std::optional(image.runtime_handler)
                                                      : std::nullopt);
@@ -224,7 +224,7 @@ ImportedCopies FindImported(const std::vector<ListedImage>& images) {
 
 // Records that the runtime's word outdoes: their images are judged anew. Its word is about copies
 // of one handler, and while another record stays, the image is known.
-Result<void> ForgetOutdone(StoreTxn& txn, const std::vector<ListedImage>& images) {
+Result<void> ForgetOutdone(StoreTxn& txn, const std::vector<ImageInList>& images) {
   for (const auto& [image, copies] : FindImported(images)) {
     auto refs = TRY(RefsOfImage(txn, image));
     std::vector<std::pair<std::string, std::string>> outdone;
@@ -250,14 +250,14 @@ Result<void> ForgetOutdone(StoreTxn& txn, const std::vector<ListedImage>& images
 
 // Which images an operator's or installer's list names, if there is one, by ID, digest or name. Not
 // those that may have a record or be in quarantine.
-Result<std::set<const ListedImage*>> NamedBy(const StoreTxn& txn, const Givers& givers,
+Result<std::set<const ImageInList*>> NamedBy(const StoreTxn& txn, const Givers& givers,
                                              const Observing& observing,
-                                             const std::vector<const ListedImage*>& images) {
-  std::set<const ListedImage*> named;
+                                             const std::vector<const ImageInList*>& images) {
+  std::set<const ImageInList*> named;
   if (observing.preloaded == nullptr) return named;
   std::set<std::string> refs;
   std::set<std::string> names;
-  for (const ImageOnNode& one : *observing.preloaded) {
+  for (const ListedImage& one : *observing.preloaded) {
     if (!one.id.empty()) refs.insert(SpellingOf(one.id));
     // An entry with an ID means that image only.
     if (!one.id.empty()) continue;
@@ -270,7 +270,7 @@ Result<std::set<const ListedImage*>> NamedBy(const StoreTxn& txn, const Givers& 
       }
     }
   }
-  for (const ListedImage* image : images) {
+  for (const ImageInList* image : images) {
     const bool by_ref =
         refs.contains(SpellingOf(image->id)) || refs.contains(image->image) ||
         std::any_of(image->digests.begin(), image->digests.end(), [&](const std::string& digest) {
@@ -290,7 +290,7 @@ Result<std::set<const ListedImage*>> NamedBy(const StoreTxn& txn, const Givers& 
 }
 
 // A later list judges it.
-void Leave(const ListedImage& image, ObserveReport& report, std::vector<std::string>& names_left) {
+void Leave(const ImageInList& image, ClassifyReport& report, std::vector<std::string>& names_left) {
   ++report.left;
   names_left.insert(names_left.end(), image.names.begin(), image.names.end());
 }
@@ -300,19 +300,19 @@ bool IsPlaced(const StoreTxn& txn, const ImageList& list) {
   return list.token && list.token->commit >= txn.state().evidence_removed;
 }
 
-Result<void> JudgeAll(StoreTxn& txn, const std::vector<ListedImage>& images, const ImageList& list,
-                      const Observing& observing, bool first_start, ObserveReport& report,
+Result<void> JudgeAll(StoreTxn& txn, const std::vector<ImageInList>& images, const ImageList& list,
+                      const Observing& observing, bool first_start, ClassifyReport& report,
                       std::vector<std::string>& names_left) {
   auto unknown = TRY(Unknown(txn, images, report));
   if (unknown.empty()) return {};
   std::optional<std::uint64_t> until;
   if (list.token) until = list.token->commit;
   auto givers = TRY(Givers::Collect(txn, {observing.options.short_names, until, first_start}));
-  std::set<const ListedImage*> preloaded;
+  std::set<const ImageInList*> preloaded;
   if (first_start) preloaded = TRY(NamedBy(txn, givers, observing, unknown));
   const bool is_placed = IsPlaced(txn, list);
   Judge judge(txn, report);
-  for (const ListedImage* image : unknown) {
+  for (const ImageInList* image : unknown) {
     if (preloaded.contains(image)) {
       TRY(judge.Preloaded(*image, kPreloadedList, "", std::string(kNamed)));
       continue;
@@ -347,18 +347,18 @@ Result<void> JudgeAll(StoreTxn& txn, const std::vector<ListedImage>& images, con
 
 // A distrustful store judges nothing; but that nobody pulled an image is the runtime's word, which
 // no loss of the store's makes less true.
-Result<void> LeaveAllButImported(StoreTxn& txn, const std::vector<ListedImage>& images,
+Result<void> LeaveAllButImported(StoreTxn& txn, const std::vector<ImageInList>& images,
                                  const ImageList& list, const Observing& observing,
-                                 ObserveReport& report) {
+                                 ClassifyReport& report) {
   auto unknown = TRY(Unknown(txn, images, report));
   report.left = unknown.size();
   if (txn.state().kubelet_rules || !IsPlaced(txn, list)) return {};
   const bool any = std::any_of(unknown.begin(), unknown.end(),
-                               [](const ListedImage* image) { return image->imported; });
+                               [](const ImageInList* image) { return image->imported; });
   if (!any) return {};
   auto givers = TRY(Givers::Collect(txn, {observing.options.short_names, std::nullopt, false}));
   Judge judge(txn, report);
-  for (const ListedImage* image : unknown) {
+  for (const ImageInList* image : unknown) {
     if (TRY(judge.Imported(*image, givers))) --report.left;
   }
   return {};
@@ -367,10 +367,10 @@ Result<void> LeaveAllButImported(StoreTxn& txn, const std::vector<ListedImage>& 
 // A runtime may list an image by another ID than before. The ledger entry goes with it, though a
 // short name is being pulled; but not while a pull of its own name is open, or of a string that its
 // name ends with, since the digest may be an index's, and the image that of another platform.
-Result<void> MoveEntries(StoreTxn& txn, const std::vector<ListedImage>& images, std::uint64_t token,
+Result<void> MoveEntries(StoreTxn& txn, const std::vector<ImageInList>& images, std::uint64_t token,
                          const Observing& observing) {
   std::optional<Givers> givers;
-  for (const ListedImage& image : images) {
+  for (const ImageInList& image : images) {
     if (image.formerly.empty()) continue;
     auto entry = TRY(FindRememberedEntry(txn, image.formerly.front(), image.runtime_handler));
     if (!entry || entry->stamp > token) continue;
@@ -391,17 +391,17 @@ Result<void> MoveEntries(StoreTxn& txn, const std::vector<ListedImage>& images, 
 // After a gap. What the runtime shows to be imported came without a pull all the same; what is back
 // may be what a pull brought that nobody recorded. What the runtime pins counts, too, and at a
 // first start an installer's list.
-Result<void> CloseAll(StoreTxn& txn, const std::vector<ListedImage>& images, const ImageList& list,
-                      const Observing& observing, ObserveReport& report,
+Result<void> CloseAll(StoreTxn& txn, const std::vector<ImageInList>& images, const ImageList& list,
+                      const Observing& observing, ClassifyReport& report,
                       std::vector<std::string>& names_left) {
   auto unknown = TRY(Unknown(txn, images, report));
   auto givers = TRY(Givers::Collect(txn, {observing.options.short_names, std::nullopt, false}));
   const bool first_start = txn.state().awaits_first_list;
-  std::set<const ListedImage*> preloaded;
+  std::set<const ImageInList*> preloaded;
   if (first_start) preloaded = TRY(NamedBy(txn, givers, observing, unknown));
   const bool is_placed = IsPlaced(txn, list);
   Judge judge(txn, report);
-  for (const ListedImage* image : unknown) {
+  for (const ImageInList* image : unknown) {
     if (preloaded.contains(image)) {
       TRY(judge.Preloaded(*image, kPreloadedList, "", std::string(kNamed)));
       continue;
@@ -421,10 +421,10 @@ Result<void> CloseAll(StoreTxn& txn, const std::vector<ListedImage>& images, con
   return {};
 }
 
-Result<void> Remove(StoreTxn& txn, const std::vector<ListedImage>& images, std::uint64_t token,
-                    const Observing& observing, bool keeps_ledger, ObserveReport& report) {
+Result<void> Remove(StoreTxn& txn, const std::vector<ImageInList>& images, std::uint64_t token,
+                    const Observing& observing, bool keeps_ledger, ClassifyReport& report) {
   ImagesOnNode on_node(Rules::kClosed, txn);
-  for (const ListedImage& image : images) {
+  for (const ImageInList& image : images) {
     const auto handler = image.has_handler ? std::optional(image.runtime_handler) : std::nullopt;
     if (auto r = on_node.Add(image.id, handler); !r) return r;
     for (const std::string& digest : image.digests) on_node.AddDigest(digest, handler);
@@ -432,7 +432,7 @@ Result<void> Remove(StoreTxn& txn, const std::vector<ListedImage>& images, std::
   // What is to be judged still needs what is known.
   Spared spared;
   if (report.left > 0) {
-    for (const ListedImage& image : images) {
+    for (const ImageInList& image : images) {
       spared.images.insert(image.formerly.begin(), image.formerly.end());
     }
   }
@@ -457,9 +457,9 @@ Result<void> Remove(StoreTxn& txn, const std::vector<ListedImage>& images, std::
 
 // A digest in quarantine that two images have may be of either: neither stays in the ledger by what
 // was judged before.
-Result<void> DropQuarantined(StoreTxn& txn, const std::vector<ListedImage>& images) {
+Result<void> DropQuarantined(StoreTxn& txn, const std::vector<ImageInList>& images) {
   if (txn.state().digest(Table::kQuarantine).count == 0) return {};
-  for (const ListedImage& image : images) {
+  for (const ImageInList& image : images) {
     for (const std::string& digest : image.shared) {
       for (const std::string& ref : PlainSpellings(digest)) {
         if (!TRY(IsQuarantined(txn, QuarantineKind::kImageRef, ref))) continue;
@@ -526,16 +526,16 @@ Result<void> CheckList(const StoreTxn& txn, const ImageList& list, const Observi
 
 }  // namespace
 
-Result<ObserveReport> ObserveList(StoreTxn& txn, const ImageList& list,
-                                  const Observing& observing) {
+Result<ClassifyReport> ObserveList(StoreTxn& txn, const ImageList& list,
+                                   const Observing& observing) {
   const bool remembers = observing.options.remember.count() > 0;
   TRY(CheckList(txn, list, observing, remembers));
-  ObserveReport report;
+  ClassifyReport report;
   auto images = TRY(Prepare(txn, list.images, report));
   if (!list.source.empty()) {
     // Only the runtime tells which digests are whose: a record under any of them may be the
     // image's.
-    for (ListedImage& image : images) {
+    for (ImageInList& image : images) {
       image.shared = image.digests;
       image.imported = false;
     }
@@ -600,8 +600,8 @@ Result<ObserveReport> ObserveList(StoreTxn& txn, const ImageList& list,
   return report;
 }
 
-Result<void> LearnEntry(StoreTxn& txn, const ImageOnNode& image) {
-  ObserveReport ignored;
+Result<void> LearnEntry(StoreTxn& txn, const ListedImage& image) {
+  ClassifyReport ignored;
   auto images = TRY(Prepare(txn, {image}, ignored));
   auto learnt = LearnSpellings(txn, images, {.one_pull = true});
   return learnt ? Result<void>() : learnt.error();
@@ -615,10 +615,10 @@ Result<std::uint64_t> JudgeObservedPreloaded(StoreTxn& txn, const Observing& obs
                   Error{ErrorCode::kDamaged, "an observed-preloaded record can't be read", {}}));
   auto givers = TRY(Givers::Collect(txn, {observing.options.short_names, std::nullopt, false}));
   for (const ImagePreloadedRecord& one : observed) {
-    ObserveReport ignored;
+    ClassifyReport ignored;
     auto images = TRY(Prepare(
-        txn, {ImageOnNode{.id = one.image_ref, .repo_tags = one.observed_images}}, ignored));
-    for (const ListedImage& image : images) {
+        txn, {ListedImage{.id = one.image_ref, .repo_tags = one.observed_images}}, ignored));
+    for (const ImageInList& image : images) {
       if (TRY(IsKnown(txn, image))) continue;
       auto judgement = TRY(givers.Judge(txn, image));
       if (judgement.verdict != Givers::Verdict::kPreloaded) continue;
@@ -629,9 +629,9 @@ Result<std::uint64_t> JudgeObservedPreloaded(StoreTxn& txn, const Observing& obs
   return entered;
 }
 
-Result<ObserveReport> CloseOrAdopt(StoreTxn& txn, const std::optional<ImageList>& list, bool adopt,
-                                   std::string_view reason, const Observing& observing) {
-  ObserveReport report;
+Result<ClassifyReport> CloseOrAdopt(StoreTxn& txn, const std::optional<ImageList>& list, bool adopt,
+                                    std::string_view reason, const Observing& observing) {
+  ClassifyReport report;
   if (list) {
     TRY(CheckList(txn, *list, observing, false));
     auto images = TRY(Prepare(txn, list->images, report));
@@ -641,7 +641,7 @@ Result<ObserveReport> CloseOrAdopt(StoreTxn& txn, const std::optional<ImageList>
     auto unknown = TRY(Unknown(txn, images, report));
     auto givers = TRY(Givers::Collect(txn, {observing.options.short_names, std::nullopt, false}));
     Judge judge(txn, report);
-    for (const ListedImage* image : unknown) {
+    for (const ImageInList* image : unknown) {
       if (TRY(judge.IsPinned(*image, givers))) {
         TRY(judge.EnterPinned(*image));
         continue;

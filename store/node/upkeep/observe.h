@@ -21,18 +21,19 @@ struct Observing {
   const EvidenceOptions& options;
   BootTime now;
   bool allow_empty = false;
-  // An operator's or installer's list of preloaded images (OpenOptions::preloaded).
-  const std::vector<ImageOnNode>* preloaded = nullptr;
+  // An operator's or installer's list of preloaded images (NodeStoreOptions::preloaded).
+  const std::vector<ListedImage>* preloaded = nullptr;
   // The token of the newest list that this process used; no commit may have it yet.
   ListToken last_list = {};
 };
 
 // `list` names handlers as the runtime does. A list that changes nothing leaves `txn` clean: the
 // caller remembers its token. kInvalidArgument, kLimitExceeded: as ObserveImages.
-Result<ObserveReport> ObserveList(StoreTxn& txn, const ImageList& list, const Observing& observing);
+Result<ClassifyReport> ObserveList(StoreTxn& txn, const ImageList& list,
+                                   const Observing& observing);
 
 // The spellings of one image, as a pull of it returned them.
-Result<void> LearnEntry(StoreTxn& txn, const ImageOnNode& image);
+Result<void> LearnEntry(StoreTxn& txn, const ListedImage& image);
 
 // What observed-preloaded/ tells: each image that nothing is known of enters the ledger, if none of
 // its names may come from a pull. Closes nothing.
@@ -40,8 +41,8 @@ Result<std::uint64_t> JudgeObservedPreloaded(StoreTxn& txn, const Observing& obs
 
 // An operator's word that the store is whole: what nothing is known of is closed or adopted, and
 // one open pull of anything is made. `list` is complete; nullopt: the next one is judged.
-Result<ObserveReport> CloseOrAdopt(StoreTxn& txn, const std::optional<ImageList>& list, bool adopt,
-                                   std::string_view reason, const Observing& observing);
+Result<ClassifyReport> CloseOrAdopt(StoreTxn& txn, const std::optional<ImageList>& list, bool adopt,
+                                    std::string_view reason, const Observing& observing);
 
 }  // namespace waybill::internal
 

@@ -17,12 +17,12 @@ constexpr std::string_view kBecause = "its pull was in flight when an earlier pr
 
 }  // namespace
 
-Result<void> ReplayIntents(StoreTxn& txn, const std::vector<ImageOnNode>& images,
-                           const std::string& default_name, RecoveryReport& report) {
+Result<void> ReplayIntents(StoreTxn& txn, const std::vector<ListedImage>& images,
+                           const std::string& default_name, OpeningReport& report) {
   auto pulls = TRY(AllOpenPulls(txn));
   std::multimap<std::string, ImagePullIntent> intents;
   std::set<ImagePullIntent> found;
-  for (const OpenPull& pull : pulls) {
+  for (const UnresolvedPull& pull : pulls) {
     if (pull.anything || pull.nothing_at != 0) continue;
     if (!found.insert({pull.image, pull.runtime_handler}).second) continue;
     intents.emplace(pull.image, ImagePullIntent{pull.image, pull.runtime_handler});
@@ -31,7 +31,7 @@ Result<void> ReplayIntents(StoreTxn& txn, const std::vector<ImageOnNode>& images
   const bool quarantine = txn.state().digest(Table::kQuarantine).count != 0;
 
   std::set<ImagePullIntent> replayed;
-  for (const ImageOnNode& image : images) {
+  for (const ListedImage& image : images) {
     for (const auto* strings : {&image.repo_digests, &image.repo_tags}) {
       for (const std::string& listed : *strings) {
         const auto [first, last] = intents.equal_range(listed);
@@ -60,7 +60,7 @@ Result<void> ReplayIntents(StoreTxn& txn, const std::vector<ImageOnNode>& images
   for (const ImagePullIntent& intent : replayed) {
     if (report.replayed.size() < kMaxNamed) report.replayed.push_back(intent.image);
     auto open = TRY(FindOpenPulls(txn, intent.image, intent.runtime_handler));
-    for (const OpenPull& pull : open) TRY(EraseOpenPull(txn, pull));
+    for (const UnresolvedPull& pull : open) TRY(EraseOpenPull(txn, pull));
   }
   report.intents_replayed = replayed.size();
   return {};

@@ -19,8 +19,8 @@ namespace waybill::internal {
 // same way. Fills the intent fields of `report`. Idempotent. `images` name handlers as the runtime
 // does. `default_name` is the runtime's name of the default handler, or empty. An image without a
 // handler may belong to any handler.
-Result<void> ReplayIntents(StoreTxn& txn, const std::vector<ImageOnNode>& images,
-                           const std::string& default_name, RecoveryReport& report);
+Result<void> ReplayIntents(StoreTxn& txn, const std::vector<ListedImage>& images,
+                           const std::string& default_name, OpeningReport& report);
 
 }  // namespace waybill::internal
 

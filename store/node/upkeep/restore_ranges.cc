@@ -82,7 +82,7 @@ class Ranges {
   // Adds `ranges` to those that the pod is held with. An unknown range stays unknown.
   Result<void> Hold(const std::string& pod_uid, const std::vector<HostIdRange>& ranges) {
     const auto [at, is_new] = held_.try_emplace(pod_uid);
-    HeldPod& held = at->second;
+    QuarantinedPod& held = at->second;
     if (is_new) {
       held.pod_uid = pod_uid;
       held.reason =
@@ -90,7 +90,7 @@ class Ranges {
               ? "its range is that of a backup, or of the store that it replaced, and may "
                 "be another pod's by now"
               : "its range is that of a backup, and may be another pod's by now";
-      held.kind = HeldKind::kFromBackup;
+      held.kind = PodQuarantineKind::kFromBackup;
     } else if (held.ranges.empty()) {
       return {};
     }
@@ -135,7 +135,7 @@ class Ranges {
   bool may_be_lost_;
   const bool may_be_older_;
   RestoreReport& report_;
-  std::map<std::string, HeldPod> held_;
+  std::map<std::string, QuarantinedPod> held_;
 };
 
 }  // namespace

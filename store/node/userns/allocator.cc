@@ -13,11 +13,11 @@ namespace waybill::internal {
 
 namespace {
 
-std::string Name(const HeldPod& held) {
+std::string Name(const QuarantinedPod& held) {
   return held.pod_uid.empty() ? "unknown pods" : "pod " + ShownPodUid(held.pod_uid);
 }
 
-Error Full(const UserNamespacePool& pool, const Slots& slots) {
+Error Full(const IdPool& pool, const Slots& slots) {
   return {ErrorCode::kLimitExceeded,
           "could not find an empty slot to allocate a user namespace: all " +
               std::to_string(slots.count) + " ranges of the pool from host ID " +
@@ -42,8 +42,8 @@ Error HasAnother(std::string_view pod_uid, const std::string& what) {
 }
 
 // The first held pod, other than `pod_uid` itself, whose ranges overlap `blocks`.
-const HeldPod* Overlapping(const std::vector<UsernsHeld>& held, BlockRange blocks,
-                           std::string_view pod_uid) {
+const QuarantinedPod* Overlapping(const std::vector<UsernsHeld>& held, BlockRange blocks,
+                                  std::string_view pod_uid) {
   for (const UsernsHeld& one : held) {
     if (one.pod.pod_uid == pod_uid) continue;
     for (const HostIdRange& range : one.pod.ranges) {
@@ -55,7 +55,7 @@ const HeldPod* Overlapping(const std::vector<UsernsHeld>& held, BlockRange block
 
 }  // namespace
 
-Error IsHeld(const HeldPod& held) {
+Error IsHeld(const QuarantinedPod& held) {
   std::string message = "the host IDs of pod " + ShownPodUid(held.pod_uid) +
                         " are unverified: " + held.reason +
                         "; it gets no user namespace, and no other pod gets its ranges";
@@ -178,7 +178,7 @@ Result<void> Allocator::Adopt(StoreTxn& txn, std::string_view pod_uid, HostIdRan
   }
   auto held = TRY(ReadHeld(txn));
   const BlockRange blocks = BlocksOf(range.first, range.length);
-  if (const HeldPod* other = Overlapping(held, blocks, pod_uid)) {
+  if (const QuarantinedPod* other = Overlapping(held, blocks, pod_uid)) {
     return Taken(pod_uid, range, Name(*other));
   }
   if (!has_it) {
@@ -196,9 +196,9 @@ Result<bool> Allocator::Release(StoreTxn& txn, std::string_view pod_uid) {
   return erased || freed;
 }
 
-Result<UserNamespaceCleanupReport> Allocator::CleanUp(
-    StoreTxn& txn, const std::unordered_set<std::string_view>& pods, std::uint64_t token,
-    std::size_t most) {
+Result<CleanUpReport> Allocator::CleanUp(StoreTxn& txn,
+                                         const std::unordered_set<std::string_view>& pods,
+                                         std::uint64_t token, std::size_t most) {
   auto mappings = TRY(ReadMappings(txn));
   auto held = TRY(ReadHeld(txn));
   // A pod may have a mapping and be held: the later of the two counts.
@@ -209,7 +209,7 @@ Result<UserNamespaceCleanupReport> Allocator::CleanUp(
     std::uint64_t& stamp = stamps[std::move(one.pod.pod_uid)];
     stamp = std::max(stamp, one.stamp);
   }
-  UserNamespaceCleanupReport report;
+  CleanUpReport report;
   report.examined = stamps.size();
   for (const auto& [pod_uid, stamp] : stamps) {
     if (pods.contains(pod_uid)) {

@@ -38,9 +38,8 @@ class Allocator {
   // Returns whether the pod had a mapping or was held.
   Result<bool> Release(StoreTxn& txn, std::string_view pod_uid);
   // Keeps `pods`, those of both lists. Releases at most `most`.
-  Result<UserNamespaceCleanupReport> CleanUp(StoreTxn& txn,
-                                             const std::unordered_set<std::string_view>& pods,
-                                             std::uint64_t token, std::size_t most);
+  Result<CleanUpReport> CleanUp(StoreTxn& txn, const std::unordered_set<std::string_view>& pods,
+                                std::uint64_t token, std::size_t most);
 
  private:
   Result<IdMapping> Create(StoreTxn& txn, std::string_view pod_uid);
@@ -48,13 +47,13 @@ class Allocator {
   Result<std::optional<std::uint32_t>> FindFree(const StoreTxn& txn, const BlockSet& held_blocks,
                                                 std::uint32_t from, std::uint32_t end) const;
 
-  UserNamespacePool pool_;
+  IdPool pool_;
   Slots slots_;
   std::uint32_t next_ = 0;  // the slot to look at first
 };
 
 // The pod is held: kConflict, with what to do.
-Error IsHeld(const HeldPod& held);
+Error IsHeld(const QuarantinedPod& held);
 // kConflict: the length of `mapping` is not the one that the caller requires.
 Result<void> CheckLength(const UserNamespaceRequest& request, const IdMapping& mapping);
 

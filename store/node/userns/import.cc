@@ -38,7 +38,7 @@ struct Candidate {
 
 class Import {
  public:
-  Import(StoreTxn& txn, UserNamespaceReport& report) : txn_(txn), report_(report) {}
+  Import(StoreTxn& txn, IdMappingReport& report) : txn_(txn), report_(report) {}
 
   Result<void> ReadStore() {
     auto mappings = TRY(ReadMappings(txn_));
@@ -59,7 +59,7 @@ class Import {
         Tell(file, ": " + file.problem + "; the store knows its range");
         return {};
       }
-      return Hold(file, HeldKind::kUnreadableFile, file.problem, file.ranges);
+      return Hold(file, PodQuarantineKind::kUnreadableFile, file.problem, file.ranges);
     }
     if (mapping == mappings_.end()) {
       if (held != held_.end() && !AllWithin(held->second.ranges, *file.mapping)) {
@@ -69,7 +69,7 @@ class Import {
       return {};
     }
     if (mapping->second != *file.mapping) {
-      return Hold(file, HeldKind::kFileConflict,
+      return Hold(file, PodQuarantineKind::kFileConflict,
                   "its file says " + ShownRange(*file.mapping) + ", the store " +
                       ShownRange(mapping->second),
                   {*file.mapping});
@@ -92,7 +92,8 @@ class Import {
         if (tenant) candidate.conflict = "its range is taken by pod " + ShownPodUid(*tenant);
       }
       if (!candidate.conflict.empty()) {
-        TRY(Hold(file, HeldKind::kFileConflict, std::move(candidate.conflict), {*file.mapping}));
+        TRY(Hold(file, PodQuarantineKind::kFileConflict, std::move(candidate.conflict),
+                 {*file.mapping}));
         continue;
       }
       TRY(EraseHeld(txn_, file.pod_uid));
@@ -108,11 +109,11 @@ class Import {
   }
 
   // Adds to what the pod is held for already.
-  Result<void> Hold(const UsernsFile& file, HeldKind kind, std::string reason,
+  Result<void> Hold(const UsernsFile& file, PodQuarantineKind kind, std::string reason,
                     std::vector<HostIdRange> ranges) {
     Tell(file, " is held: " + reason);
     ++report_.held;
-    HeldPod& held = held_[file.pod_uid];
+    QuarantinedPod& held = held_[file.pod_uid];
     const bool was_unknown = !held.pod_uid.empty() && held.ranges.empty();
     held.pod_uid = file.pod_uid;
     held.source = file.source;
@@ -168,16 +169,16 @@ class Import {
   }
 
   StoreTxn& txn_;
-  UserNamespaceReport& report_;
+  IdMappingReport& report_;
   std::map<std::string, HostIdRange> mappings_;
-  std::map<std::string, HeldPod> held_;
+  std::map<std::string, QuarantinedPod> held_;
   std::vector<Candidate> candidates_;
 };
 
 }  // namespace
 
 Result<void> ImportUserNamespaces(StoreTxn& txn, const std::vector<UsernsFile>& files,
-                                  UserNamespaceReport& report) {
+                                  IdMappingReport& report) {
   Import import(txn, report);
   if (auto r = import.ReadStore(); !r) return r;
   for (const UsernsFile& file : files) TRY(import.Look(file));

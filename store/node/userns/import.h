@@ -38,7 +38,7 @@ struct UsernsFile {
 // A pod that is held without a mapping is judged again if its file covers all ranges that it is
 // held for.
 Result<void> ImportUserNamespaces(StoreTxn& txn, const std::vector<UsernsFile>& files,
-                                  UserNamespaceReport& report);
+                                  IdMappingReport& report);
 
 }  // namespace waybill::internal
 

@@ -8,7 +8,7 @@
 
 namespace waybill {
 
-std::string_view HeldKindName(HeldKind kind) {
+std::string_view PodQuarantineKindName(PodQuarantineKind kind) {
   constexpr std::string_view kNames[] = {"unknown",          "other",          "fileConflict",
                                          "tablesContradict", "unreadableFile", "fromBackup",
                                          "lostRanges",       "untilImport"};
@@ -22,7 +22,7 @@ namespace waybill::internal {
 Result<void> HoldLostRanges(StoreTxn& txn, std::string_view reason) {
   // The migration of an older store notes this.
   if (!txn.schema().has(Table::kUsernsHeld)) return {};
-  return StoreHeld(txn, {"", {}, "", std::string(reason), {}, HeldKind::kLostRanges});
+  return StoreHeld(txn, {"", {}, "", std::string(reason), {}, PodQuarantineKind::kLostRanges});
 }
 
 Result<void> HoldUntilImport(StoreTxn& txn, std::string_view why) {
@@ -31,14 +31,16 @@ Result<void> HoldUntilImport(StoreTxn& txn, std::string_view why) {
   // Waybills of schema version 3 recognise the entry by its first words.
   const std::string reason =
       "the ID mappings of the kubelet's pods are not taken over: " + std::string(why);
-  return StoreHeld(txn, {"", {}, "", reason, {}, HeldKind::kUntilImport});
+  return StoreHeld(txn, {"", {}, "", reason, {}, PodQuarantineKind::kUntilImport});
 }
 
 Result<void> HoldRangesOfKubelet(StoreTxn& txn) {
   return HoldUntilImport(txn, "the store comes from a version that kept none");
 }
 
-bool IsUntilImport(const HeldPod& held) { return held.kind == HeldKind::kUntilImport; }
+bool IsUntilImport(const QuarantinedPod& held) {
+  return held.kind == PodQuarantineKind::kUntilImport;
+}
 
 Result<void> ReleaseAfterImport(StoreTxn& txn) {
   auto lost = TRY(FindHeld(txn, {}));

@@ -22,7 +22,7 @@ Result<void> HoldUntilImport(StoreTxn& txn, std::string_view why);
 Result<void> HoldRangesOfKubelet(StoreTxn& txn);
 // Whether `held` is that entry: all ranges are in the kubelet's files, and the store has handed out
 // none.
-bool IsUntilImport(const HeldPod& held);
+bool IsUntilImport(const QuarantinedPod& held);
 // The ID mappings were imported.
 Result<void> ReleaseAfterImport(StoreTxn& txn);
 

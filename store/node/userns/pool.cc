@@ -103,8 +103,8 @@ Result<HostIdRange> ParseGetsubids(std::string_view output) {
 
 }  // namespace
 
-UserNamespacePool UserNamespacePool::Default(std::uint64_t ids_per_pod, std::uint64_t max_pods) {
-  UserNamespacePool pool{ids_per_pod, 0, ids_per_pod, max_pods};
+IdPool IdPool::Default(std::uint64_t ids_per_pod, std::uint64_t max_pods) {
+  IdPool pool{ids_per_pod, 0, ids_per_pod, max_pods};
   if (ids_per_pod == 0 || ids_per_pod >= kHostIds) return pool;
   // 2^32 need not be a multiple. Then the IDs after the last whole range are left out.
   pool.id_count = kHostIds - ids_per_pod;
@@ -112,7 +112,7 @@ UserNamespacePool UserNamespacePool::Default(std::uint64_t ids_per_pod, std::uin
   return pool;
 }
 
-Result<void> CheckUserNamespacePool(const UserNamespacePool& pool) try {
+Result<void> CheckIdPool(const IdPool& pool) try {
   const std::uint64_t ids = pool.ids_per_pod;
   TRY(CheckIdsPerPod(ids));
   if (pool.first_id % ids != 0) {
@@ -150,10 +150,9 @@ Result<void> CheckUserNamespacePool(const UserNamespacePool& pool) try {
   return internal::Caught();
 }
 
-Result<UserNamespacePool> PoolOfSubordinateIds(const SubordinateIds& found,
-                                               std::uint64_t ids_per_pod,
-                                               std::uint64_t max_pods) try {
-  UserNamespacePool pool = UserNamespacePool::Default(ids_per_pod, max_pods);
+Result<IdPool> PoolOfSubordinateIds(const SubordinateIds& found, std::uint64_t ids_per_pod,
+                                    std::uint64_t max_pods) try {
+  IdPool pool = IdPool::Default(ids_per_pod, max_pods);
   if (found.user_exists && found.tool_exists) {
     if (found.uids != found.gids) {
       return Invalid("mismatched subuids and subgids for user \"kubelet\"",
@@ -163,7 +162,7 @@ Result<UserNamespacePool> PoolOfSubordinateIds(const SubordinateIds& found,
     pool.first_id = range.first;
     pool.id_count = range.length;
   }
-  TRY(CheckUserNamespacePool(pool));
+  TRY(CheckIdPool(pool));
   return pool;
 } catch (...) {
   return internal::Caught();
@@ -198,7 +197,7 @@ bool BlockSet::HasAnyOf(BlockRange blocks) const {
   return false;
 }
 
-Slots SlotsOf(const UserNamespacePool& pool) {
+Slots SlotsOf(const IdPool& pool) {
   if (pool.ids_per_pod < kIdsPerBlock || pool.ids_per_pod > kLastId) return {};
   if (pool.first_id > kHostIds || pool.id_count > kHostIds - pool.first_id) return {};
   Slots slots{static_cast<std::uint32_t>(pool.first_id / kIdsPerBlock),
@@ -212,8 +211,7 @@ Slots SlotsOf(const UserNamespacePool& pool) {
   return slots;
 }
 
-PoolRelation RelationTo(const UserNamespacePool& pool, std::uint64_t host_id,
-                        std::uint64_t length) {
+PoolRelation RelationTo(const IdPool& pool, std::uint64_t host_id, std::uint64_t length) {
   if (length != pool.ids_per_pod) return PoolRelation::kOtherLength;
   const bool inside = host_id >= pool.first_id && length <= pool.id_count &&
                       host_id - pool.first_id <= pool.id_count - length;

@@ -56,8 +56,8 @@ struct Slots {
   }
 };
 // `pool` is valid.
-Slots SlotsOf(const UserNamespacePool& pool);
-PoolRelation RelationTo(const UserNamespacePool& pool, std::uint64_t host_id, std::uint64_t length);
+Slots SlotsOf(const IdPool& pool);
+PoolRelation RelationTo(const IdPool& pool, std::uint64_t host_id, std::uint64_t length);
 
 // Checks the form of UserNamespaceRequest::pod_uid.
 Result<void> CheckPodUid(std::string_view pod_uid);

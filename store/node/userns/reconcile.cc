@@ -65,7 +65,7 @@ class Reconciliation {
 
   bool agrees() const { return strays_.empty() && missing_ == 0 && contested_.empty(); }
 
-  Result<void> Repair(StoreTxn& txn, UserNamespaceReport& report) {
+  Result<void> Repair(StoreTxn& txn, IdMappingReport& report) {
     report.repaired_blocks = strays_.size() + missing_;
     for (const std::uint32_t block : strays_) {
       TRY(txn.Delete(Table::kUsernsBlocks, BlockKey(block)));
@@ -89,11 +89,11 @@ class Reconciliation {
  private:
   // Adds to what the pod is held for already.
   static Result<void> Hold(StoreTxn& txn, const std::string& pod_uid,
-                           std::vector<HostIdRange> ranges, UserNamespaceReport& report) {
+                           std::vector<HostIdRange> ranges, IdMappingReport& report) {
     auto before = TRY(FindHeld(txn, pod_uid));
     std::string reason = "the stored ID mappings contradicted each other";
     std::string source;
-    HeldKind kind = HeldKind::kTablesContradict;
+    PodQuarantineKind kind = PodQuarantineKind::kTablesContradict;
     if (before) {
       // A pod of unknown range stays so: its range may be any.
       if (before->pod.ranges.empty()) return {};
@@ -121,7 +121,7 @@ class Reconciliation {
 
 }  // namespace
 
-Result<void> ReconcileUserNamespaces(StoreTxn& txn, UserNamespaceReport& report) {
+Result<void> ReconcileUserNamespaces(StoreTxn& txn, IdMappingReport& report) {
   auto mappings = TRY(ReadMappings(txn));
   auto blocks = TRY(ReadBlocks(txn));
   Reconciliation reconciliation(std::move(mappings), std::move(blocks));
@@ -131,7 +131,7 @@ Result<void> ReconcileUserNamespaces(StoreTxn& txn, UserNamespaceReport& report)
 }
 
 Result<void> DescribeUserNamespaces(const StoreTxn& txn, const UserNamespaceOptions& options,
-                                    UserNamespaceReport& report) {
+                                    IdMappingReport& report) {
   auto mappings = TRY(ReadMappings(txn));
   auto held = TRY(ReadHeld(txn));
   report.allocations = mappings.size();

@@ -14,11 +14,11 @@ namespace waybill::internal {
 //   a block of a mapping is missing         put in
 //   a block of a pod without that mapping   the pod is held with that block
 //   a block of another pod than the mapping's, or two mappings overlap     both pods are held
-Result<void> ReconcileUserNamespaces(StoreTxn& txn, UserNamespaceReport& report);
+Result<void> ReconcileUserNamespaces(StoreTxn& txn, IdMappingReport& report);
 
 // The last part of a report: the mappings, and those outside the pool.
 Result<void> DescribeUserNamespaces(const StoreTxn& txn, const UserNamespaceOptions& options,
-                                    UserNamespaceReport& report);
+                                    IdMappingReport& report);
 
 }  // namespace waybill::internal
 

@@ -16,8 +16,8 @@ struct PodSpec {
 
 int fail(const std::string& message) { return message.empty() ? 0 : 1; }
 
-int Kubelet(const std::vector<waybill::ImageOnNode>& images,
-            const std::vector<waybill::ImageOnNode>& listed,
+int Kubelet(const std::vector<waybill::ListedImage>& images,
+            const std::vector<waybill::ListedImage>& listed,
             std::span<const waybill::ImagePullSecretView> secrets,
             const waybill::ImagePullServiceAccountView& service_account, const std::string& image,
             const std::string& image_ref, const std::string& pulled_ref, const std::string& handler,

@@ -99,7 +99,7 @@ class Driver {
   }
 
  private:
-  static Result<std::vector<ImageOnNode>> Images(const Json& order) {
+  static Result<std::vector<ListedImage>> Images(const Json& order) {
     return DecodeImageList(Json{{"images", order.at("images")}}.dump());
   }
   static Json Answer(const Result<void>& result) {
