@@ -14,43 +14,39 @@ struct HintWords {
   std::string_view words;
 };
 constexpr HintWords kHints[] = {
-    {Hint::kRecover, "open the store as an owner (NodeStore::Open), which recovers it"},
+    {Hint::kRecover, "open the store as its owner, which recovers it"},
     {Hint::kVerify,
-     "call Verify; if it finds damage, open the store as an owner (NodeStore::Open), which "
-     "recovers it"},
-    {Hint::kPullAgain,
-     "pull the image again, or open the store as an owner (NodeStore::Open), which "
-     "recovers it"},
-    {Hint::kCreate, "make one: NodeStore::Open with create_if_missing"},
+     "call Verify; if it finds damage, open the store as its owner, which recovers it"},
+    {Hint::kPullAgain, "pull the image again, or open the store as its owner, which recovers it"},
+    {Hint::kCreate, "make one: open it as its owner, with create"},
     {Hint::kMigrate,
-     "migrate it with Migrate, or NodeStore::Open with migrate; both make a backup first"},
-    {Hint::kAcceptLoss,
-     "set MigrateOptions::accept_loss if the loss is acceptable; a backup is made first"},
+     "migrate it: call Migrate, or open it as its owner with migrate; both make a backup first"},
+    {Hint::kAcceptLoss, "set acceptLoss if the loss is acceptable; a backup is made first"},
     {Hint::kRestore, "put that backup back with Restore"},
     {Hint::kListBackups, "choose another backup: ListBackups lists them"},
     {Hint::kAllowUntestedLmdb,
-     "use a tested version, or go on at your own risk with AllowUntestedLmdb"},
-    {Hint::kPruneOrEnlarge, "prune records, or open the store with a larger map_bytes"},
+     "use a tested version, or go on at your own risk with allowUntestedLmdb"},
+    {Hint::kPruneOrEnlarge, "prune records, or open the store with a larger mapBytes"},
     {Hint::kSkipUnreadable,
      "try again; if it fails again, look for disk errors in the kernel's log; "
-     "NodeStoreOptions::skip_unreadable goes on without what can't be read"},
+     "skipUnreadable goes on without what can't be read"},
     {Hint::kAllowEmpty,
      "list again, since a runtime that starts up lists nothing; if the list is truly "
-     "empty, set allow_empty"},
+     "empty, set allowEmpty"},
     {Hint::kBeginList, "draw a token with BeginList before you list the images"},
     {Hint::kBeginUsernsCleanup, "draw a token with BeginList before you list the pods"},
-    {Hint::kLoadHandlers, "load the handlers that the runtime serves: ReplaceRuntimeHandlers"},
+    {Hint::kLoadHandlers, "load the handlers that the runtime serves: SetRuntimes"},
     {Hint::kFreeRanges,
      "release the ranges of pods that are gone (CleanUpUserNamespaces), or enlarge "
      "the pool"},
     {Hint::kSettleHeldPods,
-     "ListHeldPods lists the pods; call AdoptUserNamespace for each that lives and "
+     "ListUserNamespaces lists the pods; call AssignUserNamespace for each that lives and "
      "ReleaseUserNamespace for each that is gone, or open the store with the kubelet's "
-     "pods directory; once no other pod lives, ReleaseLostUserNamespaces"},
+     "pods directory; once no other pod lives, release the lost ranges (lost)"},
     {Hint::kReleasePod, "if the other pod is gone, release it first: ReleaseUserNamespace"},
     {Hint::kReplaceWitness,
-     "name another path; if the file was the witness of a lost store, remove it and open "
-     "with Gap::kYes and the runtime's images, since pulls may be unrecorded"},
+     "name another path; if the file was the loss marker of a lost store, remove it and open "
+     "with unrecorded and the runtime's images"},
 };
 static_assert(std::size(kHints) == static_cast<std::size_t>(kLastHint));
 

@@ -495,8 +495,8 @@ Result<std::vector<OpenStream>> StreamingStore::Impl::List() {
                         {.id = internal::TokenIdOf(row->token_sha256),
                          .kind = row->kind,
                          .prepared = row->prepared_at,
-                         .expires_in = std::chrono::nanoseconds(
-                             std::max<std::int64_t>(row->expires - now.nanoseconds, 1))}});
+                         .expires_in_ms = static_cast<std::uint64_t>(
+                             (row->expires - now.nanoseconds + 999'999) / 1'000'000)}});
       });
   if (!walked || !is_sound || !snapshot.CountIsTrue(Table::kStreamingTokens)) {
     return Unreadable(snapshot);

@@ -276,7 +276,7 @@ const std::vector<Row>& Rows() {
   static const std::vector<Row> rows = {
       {"a decision",
        [](Node& node) {
-         DecisionOf(*node, kPulled);
+         static_cast<void>(DecisionOf(*node, kPulled));
          return true;
        }},
       {"EnsureImage",
@@ -418,7 +418,7 @@ const std::vector<Row>& Rows() {
 BOOST_FIXTURE_TEST_CASE(what_is_only_counted_is_not_committed_at_the_end, Node) {
   const std::uint64_t before = commits();
   ExpectError((*this)->GetOrCreateUserNamespace(OfPod("a/b")), ErrorCode::kInvalidArgument);
-  DecisionOf(**this, kPulled);
+  static_cast<void>(DecisionOf(**this, kPulled));
   BOOST_TEST((*this)->GetMetrics().counters->id_range_failures == 1U);
   Open();
   BOOST_TEST(commits() == before);

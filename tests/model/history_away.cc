@@ -78,7 +78,7 @@ void History::AwayStep() {
     Note("check " + Quote(name.image) + " " + Quote(image.id) + " " + DescribePod(pod));
     for (Side& side : sides_) {
       side.model.CommittedSoFar(Must(side.store->GetStatistics()).commit_sequence);
-      Ask(side, name, image.id, pod, "");
+      static_cast<void>(Ask(side, name, image.id, pod, ""));
     }
   }
 }

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 
@@ -37,6 +38,21 @@ Result<std::string> ReadLine(const Fd& file, const std::filesystem::path& path) 
   if (n < 0) return SystemError(errno, "read", path);
   const std::string line(buffer, static_cast<std::size_t>(n));
   return line.substr(0, line.find('\n'));
+}
+
+// The second line; empty: there is none, or not its end.
+Result<std::string> ReadSettings(const Fd& file, const std::filesystem::path& path) {
+  constexpr std::size_t kMostBytes = std::size_t{16} << 20;
+  std::string text;
+  char buffer[4096];
+  for (ssize_t n = 1; n > 0 && text.size() < kMostBytes;) {
+    n = pread(file.get(), buffer, sizeof(buffer), static_cast<off_t>(text.size()));
+    if (n < 0) return SystemError(errno, "read", path);
+    text.append(buffer, static_cast<std::size_t>(n));
+  }
+  const std::size_t begin = std::min(text.find('\n'), text.size() - 1) + 1;
+  const std::size_t end = text.find('\n', begin);
+  return end == std::string::npos ? std::string() : text.substr(begin, end - begin);
 }
 
 constexpr const char* kReopening = " reopening";
@@ -81,6 +97,7 @@ Result<OwnerLock> OwnerLock::Take(const std::filesystem::path& directory) {
   if (TRY(Exists(directory / "data.mdb"))) TRY(owner.LockDatabase());
   const auto line = TRY(ReadLine(owner.file_, path));
   owner.owned_before_ = line.find(" recovered ") != std::string::npos || line.ends_with(kReopening);
+  owner.settings_ = TRY(ReadSettings(owner.file_, path));
   TRY(owner.Write(owner.owned_before_ ? kReopening : " opening"));
   return owner;
 }
@@ -106,7 +123,8 @@ Result<void> OwnerLock::LockDatabase() {
 }
 
 Result<void> OwnerLock::Write(const std::string& state) {
-  const std::string line = std::to_string(getpid()) + state + "\n";
+  const std::string line =
+      std::to_string(getpid()) + state + "\n" + (settings_.empty() ? "" : settings_ + "\n");
   if (auto r = PWriteAll(file_, line, 0, path_); !r) return r;
   if (ftruncate(file_.get(), static_cast<off_t>(line.size())) != 0) {
     return SystemError(errno, "write", path_);
@@ -114,7 +132,8 @@ Result<void> OwnerLock::Write(const std::string& state) {
   return {};
 }
 
-Result<void> OwnerLock::AnnounceRecovered(const FileId& database) {
+Result<void> OwnerLock::AnnounceRecovered(const FileId& database, const std::string& settings) {
+  settings_ = settings;
   if (auto r = Write(Recovered(database)); !r) return r;
   struct flock lock = LockOf(kRecoveredByte, F_WRLCK);
   if (fcntl(file_.get(), F_OFD_SETLK, &lock) != 0) return SystemError(errno, "lock", path_);
@@ -148,6 +167,17 @@ OwnerSight LookAtOwner(const std::filesystem::path& directory) {
   const bool known = fcntl(file->get(), F_OFD_GETLK, &recovered) == 0 &&
                      fcntl(file->get(), F_OFD_GETLK, &owned) == 0;
   return {*line, known && owned.l_type != F_UNLCK && recovered.l_type == F_UNLCK};
+}
+
+std::optional<std::string> SettingsOfOwner(const std::filesystem::path& directory) {
+  const std::filesystem::path path = PathIn(directory);
+  const auto file = OpenFile(path, O_RDONLY);
+  if (!file) return file.error().code == ErrorCode::kNotFound ? std::nullopt : std::optional("");
+  struct flock lock = LockOf(kOwnedByte, F_RDLCK);
+  if (fcntl(file->get(), F_OFD_GETLK, &lock) != 0) return "";
+  if (lock.l_type == F_UNLCK) return std::nullopt;
+  const auto settings = ReadSettings(*file, path);
+  return settings ? *settings : "";
 }
 
 Result<bool> OwnerVouchesFor(const std::filesystem::path& directory, const FileId& database) {

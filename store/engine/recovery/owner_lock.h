@@ -1,8 +1,11 @@
-// owner.lock: only one process writes. Its content, one line, tells observers its progress:
+// owner.lock: only one process writes. Its first line tells observers its progress:
 //
 //   "<pid> opening\n"                          the store may be damaged; do not rely on it
 //   "<pid> reopening\n"                        the same, for a store that was recovered before
 //   "<pid> recovered <device> <inode>\n"       data.mdb is that file, and it passed the walk
+//
+// A second line says by which settings the owner decides; while one opens, what the one before
+// announced.
 //
 // The lock is an open-file-description lock: it dies with the process, and a second opening of the
 // file in the same process does not drop it. The owner locks data.mdb, too, so that removing
@@ -12,6 +15,7 @@
 #define WAYBILL_STORE_ENGINE_RECOVERY_OWNER_LOCK_H_
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "store/base/files.h"
@@ -31,8 +35,8 @@ class OwnerLock {
   const Fd& database() const { return database_; }
   Result<FileId> Id() const { return FileIdOf(file_, path_); }
 
-  // Tells observers that they can rely on `database`.
-  Result<void> AnnounceRecovered(const FileId& database);
+  // Tells observers that they can rely on `database`, and by which settings the owner decides.
+  Result<void> AnnounceRecovered(const FileId& database, const std::string& settings = {});
   // Whether an earlier owner had a database.
   bool owned_before() const { return owned_before_; }
 
@@ -44,6 +48,7 @@ class OwnerLock {
   std::filesystem::path path_;  // of owner.lock
   Fd database_;
   bool owned_before_ = false;
+  std::string settings_ = {};  // the second line
 };
 
 // Keeps owners away from the data.mdb `file` for as long as it is open. kOwned: it has one. A file
@@ -60,6 +65,10 @@ struct OwnerSight {
   bool is_opening = false;
 };
 OwnerSight LookAtOwner(const std::filesystem::path& directory);
+
+// What the live owner, or the one before it while it opens, announced as its settings; empty:
+// nothing, or the file can't be read. nullopt: the store has no owner.
+std::optional<std::string> SettingsOfOwner(const std::filesystem::path& directory);
 
 // Whether a live owner has verified `database`.
 Result<bool> OwnerVouchesFor(const std::filesystem::path& directory, const FileId& database);

@@ -23,7 +23,7 @@ constexpr mode_t kOthers = S_IRWXG | S_IRWXO;
 // quarantine/<time>/data.mdb
 constexpr int kMaxFolders = 3;
 
-enum class Type { kFile, kFolder, kEither, kSocket };
+enum class FileType { kFile, kFolder, kEither, kSocket };
 
 Error Unsafe(const std::filesystem::path& path, const std::string& what, const char* hint) {
   return {ErrorCode::kUnsafePath, path.string() + " " + what + "; nothing was changed", hint};
@@ -41,7 +41,7 @@ Result<void> Mend(const std::filesystem::path& path, mode_t mode,
   return {};
 }
 
-Result<void> CheckOne(const std::filesystem::path& path, Type type, int depth,
+Result<void> CheckOne(const std::filesystem::path& path, FileType type, int depth,
                       std::vector<std::string>* mended) {
   struct stat st {};
   if (lstat(path.c_str(), &st) != 0) {
@@ -52,9 +52,9 @@ Result<void> CheckOne(const std::filesystem::path& path, Type type, int depth,
     return Unsafe(path, "is a symlink", "put what it leads to in its place, or remove it");
   }
   const bool folder = S_ISDIR(st.st_mode);
-  const bool is_other = type == Type::kSocket ? !S_ISSOCK(st.st_mode)
-                        : folder              ? type == Type::kFile
-                                              : type == Type::kFolder || !S_ISREG(st.st_mode);
+  const bool is_other = type == FileType::kSocket ? !S_ISSOCK(st.st_mode)
+                        : folder                  ? type == FileType::kFile
+                                 : type == FileType::kFolder || !S_ISREG(st.st_mode);
   if (is_other) {
     return Unsafe(path, folder ? "is a directory" : "is not what it should be",
                   "move it away while nothing has the store open");
@@ -76,7 +76,7 @@ Result<void> CheckOne(const std::filesystem::path& path, Type type, int depth,
   for (const std::string& name : *names) {
     // An unfinished backup is never opened, and is removed before the next one.
     if (name == kUnfinished && path.filename() == kBackup) continue;
-    if (auto r = CheckOne(path / name, Type::kEither, depth + 1, mended); !r) return r;
+    if (auto r = CheckOne(path / name, FileType::kEither, depth + 1, mended); !r) return r;
   }
   return {};
 }
@@ -95,13 +95,13 @@ constexpr std::array<CopyOnWrite, 4> kCopyOnWrite = {
 Result<void> CheckStoreFiles(const std::filesystem::path& directory,
                              std::vector<std::string>* mended) {
   for (const char* name : {"data.mdb", "lock.mdb", "owner.lock", "commit.mark"}) {
-    if (auto r = CheckOne(directory / name, Type::kFile, 1, mended); !r) return r;
+    if (auto r = CheckOne(directory / name, FileType::kFile, 1, mended); !r) return r;
   }
   for (const char* name : {kUnfinished, kBackup, "quarantine"}) {
-    if (auto r = CheckOne(directory / name, Type::kFolder, 1, mended); !r) return r;
+    if (auto r = CheckOne(directory / name, FileType::kFolder, 1, mended); !r) return r;
   }
   // An owner that serves, or that ended without removing it.
-  if (auto r = CheckOne(directory / "owner.sock", Type::kSocket, 1, mended); !r) return r;
+  if (auto r = CheckOne(directory / "owner.sock", FileType::kSocket, 1, mended); !r) return r;
   return {};
 }
 

@@ -149,7 +149,7 @@ enum class Reason : std::uint8_t {
 std::string_view ReasonName(Reason reason);  // "secretHashMatches"
 std::string_view ReasonText(Reason reason);  // one sentence, no full stop
 
-struct Decision {
+struct [[nodiscard]] Decision {
   // Fail-closed: a default-made Decision says "pull".
   bool pull = true;
   CheckResult result = CheckResult::kError;

@@ -162,6 +162,8 @@ struct ListToken {
   std::uint64_t commit = 0;  // the commit sequence then
   BootTime drawn = {};
   std::uint64_t store = 0;  // which store drew it; any other refuses it
+
+  friend bool operator==(const ListToken&, const ListToken&) = default;
 };
 
 // A list of images for NodeStore::ObserveImages.
@@ -214,6 +216,7 @@ enum class CredentialStanding : std::uint8_t {
   kTooOld,         // proven too long ago (AgeLimits), or past its own end (Proof::good_until)
   kForgotten,      // revoked, and not taken out yet
   kNotByRegistry,  // the policy counts only what the registry checked (Proofs)
+  kUnknown,        // a later version's word
 };
 std::string_view CredentialStandingName(CredentialStanding standing);  // "counts", "tooOld", …
 
@@ -226,7 +229,7 @@ struct ExplainedCredential {
   Kind kind = Kind::kNodePods;
   CredentialName who = {};  // empty for kNodePods
   Proof proof = {};
-  CredentialStanding standing = CredentialStanding::kCounts;
+  CredentialStanding standing = CredentialStanding::kUnknown;
 };
 
 // Why an image is open or closed, for a person (NodeStore::Explain). Holds no hash of a credential.

@@ -28,12 +28,12 @@ inline constexpr std::size_t kMaxTrustKinds = 16;
 using EnsureImageRequests = std::array<std::array<std::array<std::uint64_t, 3>, 3>, 3>;
 
 // How a pull ended, for StoreCounters::pulls. Numbers do not change.
-enum class PullOutcome : std::uint8_t {
+enum class PullEnd : std::uint8_t {
   kSucceeded,
   kFailed,   // PullFailure::kFailed or kNothingTransferred
   kUnknown,  // PullFailure::kUnknown
 };
-inline constexpr std::size_t kPullOutcomes = 3;
+inline constexpr std::size_t kPullEnds = 3;
 // How many values of PullErrorClass there is room for.
 inline constexpr std::size_t kMaxPullErrorClasses = 8;
 
@@ -48,8 +48,8 @@ struct StoreCounters {
   // Requests for a pod with hostUsers: false that got no mapping.
   std::uint64_t id_range_failures = 0;
   // Pulls that RecordImagePulled, RecordImagePullFailed and RecordImagePullError ended, by
-  // PullOutcome and PullErrorClass; of those that succeeded in [0].
-  std::array<std::array<std::uint64_t, kMaxPullErrorClasses>, kPullOutcomes> pulls{};
+  // PullEnd and PullErrorClass; of those that succeeded in [0].
+  std::array<std::array<std::uint64_t, kMaxPullErrorClasses>, kPullEnds> pulls{};
   // How long pulls took, from the intent to the end, and how many that is of: those of which one
   // process recorded both. By the boot clock.
   std::uint64_t pull_nanoseconds = 0;

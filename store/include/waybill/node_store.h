@@ -88,7 +88,7 @@ class NodeStore {
   Result<void> Close();
 
   // Answers other processes from now on, on threads of its own: through the socket owner.sock
-  // (0600) in the store's directory, OwnerClient asks for what only the owner may do. Clients are
+  // (0600) in the store's directory, Owner asks for what only the owner may do. Clients are
   // root and this process's effective user. None of them can delay a decision or Close, however it
   // behaves. A socket left by an owner that has ended is replaced. Serving ends with Close or
   // destruction, which wait for running requests and remove the socket. Errors, which leave
@@ -113,6 +113,9 @@ class NodeStore {
   // kubelet pulled the image (KEP-4216). A handler that is not in the registry: "pull",
   // kRuntimeHandlerUnknown.
   Decision MustAttemptPull(const ImageCopy& copy, CredentialSource& credentials);
+
+  // What MustAttemptPull would answer; counts nothing, and writes nothing back.
+  Decision PreviewDecision(const ImageCopy& copy, CredentialSource& credentials) const;
 
   // The kubelet's outer question: pull, use the image on the node, or refuse. Arguments as above.
   // Never fails either, but allocates strings. Counts
@@ -248,8 +251,10 @@ class NodeStore {
   // kMaxReasonBytes. Records of the image stay, but an operator's closing of this copy is taken
   // back; its quarantine stays, too, and closes it all the same. kInvalidArgument: no ID, or a
   // digest that two images have.
+  // Without `pulled_too` an image that credentials were recorded for is kConflict.
   Result<void> AddToLedger(const ListedImage& image, std::string_view source,
-                           std::string_view reason, const ChangeOptions& options = {});
+                           std::string_view reason, const ChangeOptions& options = {},
+                           bool pulled_too = true);
   // Records an operator's word that the image is not preloaded, also of one that is gone and only
   // remembered. Without a record of this copy it gets one without credentials, or the next list
   // would enter it again; of an image that is gone that is remembered, too, and closes it when it
@@ -514,6 +519,17 @@ class NodeStore {
 
   // --- State -------------------------------------------------------------------------------------
   // Errors of reading and of writing as in "Whole records".
+
+  // Any call of calls.h, instantiated in the library, and the same by name as JSON.
+  template <typename C>
+  Result<typename C::Answer> Call(const C& call, const Progress& progress = {});
+  Result<std::string> CallJson(std::string_view name, std::string_view parameters,
+                               const Progress& progress = {});
+  // RevokeMissing: a list in parts, which is applied when the last part has come.
+  Result<RevokeMissingReport> ReconcileInParts(const RevokeMissing& part);
+  // What it was opened with, and whether as the owner.
+  Settings settings() const;
+  bool owns() const;
 
   // Counts what the store holds.
   Result<StoreCounts> GetStatistics() const;

@@ -124,6 +124,9 @@ struct NodeStoreOptions {
   // in two processes. Otherwise pulls that were left running count as ended with an unknown
   // outcome.
   bool continues_pulls = false;
+  // False: this process decides nothing, as a command that owns the store for a moment. Then it
+  // tells observers no settings, which they would compare with their own.
+  bool decides = true;
   BootClock boot_clock = SystemBootClock;
   // Accepts an empty images_on_node and empty runtime_handlers. A runtime that starts up lists
   // nothing, so an empty list of handlers is otherwise kInvalidArgument if the store holds some.
@@ -193,6 +196,9 @@ struct ObserveOptions {
   // False: a store that no process owns is read whatever its witness says, so it may be an older
   // copy. This is for showing its content: every decision is "pull".
   bool asks_witness = true;
+  // False: a decision does not ask whether a live owner decides by stricter options. This is for
+  // showing what other options would give; nobody may go by it.
+  bool asks_owner = true;
 };
 
 // Options of changes that delete.

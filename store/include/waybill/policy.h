@@ -89,6 +89,10 @@ class VerificationPolicy {
   // Whether some proof may not count.
   bool chooses_proofs() const { return !proofs_.empty(); }
 
+  // What it was made of, sorted.
+  std::vector<std::string> patterns() const;
+  const std::map<std::string, Proofs, std::less<>>& proofs() const { return proofs_; }
+
   Verification mode() const { return mode_; }
   AllowlistScope scope() const { return scope_; }
 

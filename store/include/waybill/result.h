@@ -63,7 +63,7 @@ enum class ErrorCode : std::uint8_t {
   kInternal = 66,
 };
 
-// What to do next, where it is a call of waybill. Each binding has its own words for it (HintText).
+// What to do next, where it is a call of waybill. The command has words of its own for it.
 enum class Hint : std::uint8_t {
   kNone = 0,
   // The store is damaged or stale. An owner that opens it recovers it.
@@ -107,21 +107,20 @@ enum class Hint : std::uint8_t {
 };
 inline constexpr Hint kLastHint = Hint::kReplaceWitness;
 
-// What to do, in C++ calls. Empty for kNone.
+// What to do, by the names of the calls, which are the same in every language. Empty for kNone.
 std::string_view HintText(Hint hint);
 
 // The name of a code, as the command line and JSON print it ("invalidArgument").
 std::string_view ErrorCodeName(ErrorCode code);
 
 // What failed, on which path or key, and what was left unchanged; and what to do next: a hint code,
-// which each binding puts in its own words, or a hint that needs no translation, or neither.
+// or a hint in words, or neither.
 struct [[nodiscard]] Error {
   ErrorCode code = ErrorCode::kInvalidArgument;
   std::string message = {};
   std::string hint = {};
   Hint hint_code = Hint::kNone;
-  // How long from now until the same call can succeed; 0: unknown. Only StreamingStore::Prepare
-  // sets it.
+  // How long from now until the same call can succeed; 0: unknown. Only PrepareStream sets it.
   std::chrono::nanoseconds retry_after{0};
 
   bool has_hint() const { return !hint.empty() || hint_code != Hint::kNone; }

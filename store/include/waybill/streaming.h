@@ -89,8 +89,8 @@ struct StreamingReport {
 struct OpenStream {
   std::string id = {};  // StreamTokenId
   StreamKind kind = StreamKind::kExec;
-  Timestamp prepared = {};                 // by the wall clock
-  std::chrono::nanoseconds expires_in{0};  // more than 0
+  Timestamp prepared = {};  // by the wall clock
+  std::uint64_t expires_in_ms = 0;
 };
 
 // Since this store was opened. Each Prepare and Consume counts once.

@@ -7,6 +7,7 @@
 #error "waybill's headers need C++20, which is not this compiler's default: -std=c++20"
 #endif
 
+#include "waybill/calls.h"              // IWYU pragma: export
 #include "waybill/credential_hash.h"    // IWYU pragma: export
 #include "waybill/decision.h"           // IWYU pragma: export
 #include "waybill/evidence.h"           // IWYU pragma: export
@@ -28,6 +29,7 @@
 #include "waybill/revocation.h"         // IWYU pragma: export
 #include "waybill/rules.h"              // IWYU pragma: export
 #include "waybill/runtime_handler.h"    // IWYU pragma: export
+#include "waybill/store.h"              // IWYU pragma: export
 #include "waybill/stream_url.h"         // IWYU pragma: export
 #include "waybill/streaming.h"          // IWYU pragma: export
 #include "waybill/streaming_plan.h"     // IWYU pragma: export

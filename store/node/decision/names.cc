@@ -116,10 +116,12 @@ static_assert(kReasons.size() == static_cast<std::size_t>(Reason::kProofNotByReg
 static_assert(kReasons.size() <= kMaxReasons);
 std::size_t internal::ReasonCount() { return kReasons.size(); }
 std::string_view ReasonName(Reason reason) {
-  return kReasons[static_cast<std::size_t>(reason)].name;
+  const auto at = static_cast<std::size_t>(reason);
+  return at < kReasons.size() ? kReasons[at].name : std::string_view();
 }
 std::string_view ReasonText(Reason reason) {
-  return kReasons[static_cast<std::size_t>(reason)].text;
+  const auto at = static_cast<std::size_t>(reason);
+  return at < kReasons.size() ? kReasons[at].text : std::string_view();
 }
 
 std::string_view ShortNamesName(ShortNames short_names) { return NameIn(kShortNames, short_names); }

@@ -129,6 +129,12 @@ Result<VerificationPolicy> VerificationPolicy::Make(Verification mode,
   return internal::Caught();
 }
 
+std::vector<std::string> VerificationPolicy::patterns() const {
+  std::vector<std::string> patterns = names_;
+  for (const std::string& prefix : prefixes_) patterns.push_back(prefix + "*");
+  return patterns;
+}
+
 Result<VerificationPolicy> VerificationPolicy::WithProofs(const std::vector<ProofRule>& rules) const
     try {
   if (rules.size() > kMaxAllowlistPatterns) {

@@ -58,9 +58,13 @@ Result<std::optional<PreloadedImage>> FindEntry(const StoreTxn& txn, const Image
   return internal::FindRememberedEntry(txn, copy.image_ref, handler);
 }
 
-// The image's readable records, under any handler.
+// What to do about a record that can't be read.
+enum class Unreadable : std::uint8_t { kSkip, kRefuse };
+
+// The image's records, under any handler.
 Result<std::vector<ImagePulledRecord>> RecordsOfImage(const StoreTxn& txn,
-                                                      std::string_view image_ref) {
+                                                      std::string_view image_ref,
+                                                      Unreadable unreadable = Unreadable::kSkip) {
   std::vector<ImagePulledRecord> records;
   auto refs = TRY(internal::RefsOfImage(txn, image_ref));
   for (const std::string& ref : refs) {
@@ -68,6 +72,13 @@ Result<std::vector<ImagePulledRecord>> RecordsOfImage(const StoreTxn& txn,
         Table::kPulled, internal::FirstPulledKeyOfRef(ref, txn.seed()), internal::kRefKeyBytes,
         [&](const internal::Key16&, Payload payload) -> Result<bool> {
           auto record = payload.empty() ? std::nullopt : internal::DecodePulledRecordValue(payload);
+          if (!record && unreadable == Unreadable::kRefuse) {
+            return Error{
+                ErrorCode::kDamaged,
+                "a record of " + internal::QuoteForMessage(ref) +
+                    " can't be read, so it is not known who pulled it; nothing was changed",
+                "pull the image again, which replaces the record"};
+          }
           if (record && record->image_ref == ref) records.push_back(*std::move(record));
           return true;
         }));
@@ -123,6 +134,26 @@ Result<void> TakeOut(StoreTxn& txn, const PreloadedImage& entry, std::string_vie
   if (has_own) return {};
   TRY(CheckClosings(txn));
   return CloseCopyOf(txn, entry, because);
+}
+
+// Whoever pulled it with credentials of their own may not want every pod to have it; nor may it be
+// theirs if nobody knows with what it was pulled.
+Result<void> CheckNotPulled(const StoreTxn& txn, const PreloadedImage& entry) {
+  if (TRY(internal::FindLedgerEntry(txn, entry.image_ref, entry.runtime_handler))) return {};
+  const auto is_every_pods = [](const auto& of_name) {
+    return of_name.second.node_pods_accessible;
+  };
+  const auto records = TRY(RecordsOfImage(txn, entry.image_ref, Unreadable::kRefuse));
+  for (const ImagePulledRecord& record : records) {
+    const auto& credentials = record.credential_mapping;
+    if (record.runtime_handler != entry.runtime_handler || !record.closed_because.empty()) continue;
+    if (!credentials.empty() && std::ranges::all_of(credentials, is_every_pods)) continue;
+    return Error{ErrorCode::kConflict,
+                 internal::QuoteForMessage(entry.image_ref) +
+                     " was pulled, and not for every pod; nothing was changed",
+                 "set pulledToo if every pod may use it all the same"};
+  }
+  return {};
 }
 
 // An operator says that the image is preloaded: the newest word counts.
@@ -264,7 +295,8 @@ Result<std::vector<PreloadedImage>> NodeStore::ListLedger() const {
 }
 
 Result<void> NodeStore::AddToLedger(const ListedImage& image, std::string_view source,
-                                    std::string_view reason, const ChangeOptions& options) try {
+                                    std::string_view reason, const ChangeOptions& options,
+                                    bool pulled_too) try {
   if (auto r = CheckWord(impl_->rules, image.id, reason); !r) return r;
   if (auto r = CheckReason("source", source); !r) return r;
   return impl_->Write(
@@ -286,6 +318,7 @@ Result<void> NodeStore::AddToLedger(const ListedImage& image, std::string_view s
         }
         std::sort(entry.names.begin(), entry.names.end());
         entry.names.erase(std::unique(entry.names.begin(), entry.names.end()), entry.names.end());
+        if (!pulled_too) TRY(CheckNotPulled(txn, entry));
         TRY(TakeBackClosing(txn, entry));
         return internal::PutLedgerEntry(txn, std::move(entry));
       },

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -18,7 +19,7 @@
 
 #include "store/base/caught.h"
 #include "store/base/try.h"
-#include "store/control/server.h"
+#include "store/door/settings.h"
 #include "store/engine/database/committer.h"
 #include "store/engine/database/reader_pool.h"
 #include "store/engine/recovery/open_store.h"
@@ -30,6 +31,7 @@
 #include "store/node/pulls/write_back_queue.h"
 #include "store/node/revocation/tidier.h"
 #include "store/node/userns/allocator.h"
+#include "store/owner_socket/server.h"
 #include "waybill/metrics.h"
 #include "waybill/node_store.h"
 
@@ -44,6 +46,12 @@ class NodeStore::Impl {
 
   // must_attempt_pull.cc
   Decision Decide(const ImageCopy& copy, CredentialSource& source);
+
+  // An observer's: what may be older than its witness opens nothing, nor what an owner with
+  // stricter settings would not open.
+  bool MayDecide() { return is_owner_ || (asks_witness_ && (!asks_owner_ || OwnerIsNoStricter())); }
+  // What was given at opening; the age is what the store remembers.
+  Settings SettingsNow() const;
 
   // A snapshot to read from, of the store as it is on disk now.
   internal::ReaderPool::Lease Read();
@@ -71,6 +79,8 @@ class NodeStore::Impl {
   const std::optional<std::vector<ListedImage>> preloaded;  // NodeStoreOptions::preloaded
   const std::optional<AgeLimits> ages;  // nullopt: those that the store remembers
   const UserNamespaceOptions user_namespaces;
+  const std::filesystem::path trace_file;
+  const bool flushes_twice;
   OpeningReport report;
   internal::InFlight in_flight;
   internal::ReaderPool readers;
@@ -100,6 +110,16 @@ class NodeStore::Impl {
   // Runs a change that forgets.
   template <typename Change>
   auto Revoke(const Change& change, const ChangeOptions& options) noexcept;
+  // Lists of what exists that came in part, the one that grew last at the end.
+  struct Parts {
+    RevokeMissing all = {};  // as the last part says, but with the names of all
+    std::uint64_t count = 0;
+    std::size_t names() const {
+      return all.existing.secrets.size() + all.existing.service_accounts.size();
+    }
+  };
+  std::mutex parts_mutex;
+  std::list<Parts> parts;  // guarded by parts_mutex
   // The records as they count. record.cc
   Result<std::vector<ImagePulledRecord>> ListRecordsIn(
       const internal::ReaderPool::Lease& snapshot) const;
@@ -146,7 +166,7 @@ class NodeStore::Impl {
   Result<bool> MustKeepTime(const internal::StoreTxn& txn);
 
   // serve.cc
-  Result<void> Serve(NodeStore& store, const ServeOptions& options);
+  Result<void> Serve(std::unique_ptr<internal::Door> door, const ServeOptions& options);
   void StopServing() noexcept;
   Result<Backup> MakeBackup();
   Result<Backup> WriteBackup(const std::filesystem::path& file, const Progress& progress);
@@ -155,8 +175,8 @@ class NodeStore::Impl {
   // Owner: whether the commit is on the disk, or was taken back by an error.
   Result<void> IsDurable(std::uint64_t sequence);
   std::mutex serving_mutex;
-  std::unique_ptr<OwnerCalls> served;  // guarded by serving_mutex, as `server`
-  std::unique_ptr<internal::ControlServer> server;
+  std::unique_ptr<internal::Door> served;  // guarded by serving_mutex, as `server`
+  std::unique_ptr<internal::OwnerServer> server;
   std::mutex backup_mutex;  // held while a backup is made
 
   // Observer only. Reopened if the files were replaced: under the mutex, which a decision never
@@ -184,7 +204,9 @@ class NodeStore::Impl {
         evidence(options.evidence),
         preloaded(options.preloaded),
         ages(options.ages),
-        user_namespaces(options.user_namespaces) {}
+        user_namespaces(options.user_namespaces),
+        trace_file(options.trace.path),
+        flushes_twice(options.flushes_twice) {}
 
   Result<void> FinishOpening(const NodeStoreOptions& options);
   void OpenTrace(const NodeStoreOptions& options);
@@ -210,8 +232,15 @@ class NodeStore::Impl {
   // Observer: reopens the files. False: that can't be done right now.
   bool Reopen();
 
+  // Observer: whether a live owner decides by no stricter settings. Looks once in each tick of the
+  // kernel's coarse clock.
+  bool OwnerIsNoStricter();
+  // The tick, twice, and one more if so: whoever looked earlier and is slower replaces both.
+  std::atomic<std::int64_t> owner_is_no_stricter_{-2};
+
   internal::SeenUnowned seen_unowned_;  // guarded by observed_mutex
-  bool asks_witness_ = true;            // ObserveOptions
+  bool asks_witness_ = true;            // ObserveOptions; likewise:
+  bool asks_owner_ = true;
   bool is_owner_ = false;
   bool closed_ = false;
 };

@@ -246,15 +246,15 @@ void WriteCounters(const StoreCounters& counters, Writer& out) {
 // Left out where no pull was recorded: a guard's store, whose kubelet pulls.
 void WritePulls(const StoreCounters& counters, Writer& out) {
   if (counters.pulls == StoreCounters().pulls) return;
-  const auto count = [&](PullOutcome outcome, PullErrorClass error_class) {
+  const auto count = [&](PullEnd outcome, PullErrorClass error_class) {
     return counters.pulls[static_cast<std::size_t>(outcome)][static_cast<std::size_t>(error_class)];
   };
   out.Family("waybill_pulls_total", "counter",
              "Pulls that ended, by outcome, and by the class of the error that the caller told; "
              "unknown: it told none.");
-  out.Series({{"outcome", "succeeded"}}, count(PullOutcome::kSucceeded, PullErrorClass::kUnknown));
+  out.Series({{"outcome", "succeeded"}}, count(PullEnd::kSucceeded, PullErrorClass::kUnknown));
   for (const auto& [outcome, name] :
-       {std::pair(PullOutcome::kFailed, "failed"), std::pair(PullOutcome::kUnknown, "unknown")}) {
+       {std::pair(PullEnd::kFailed, "failed"), std::pair(PullEnd::kUnknown, "unknown")}) {
     for (const PullErrorClass error_class :
          {PullErrorClass::kUnknown, PullErrorClass::kAuth, PullErrorClass::kNotFound,
           PullErrorClass::kUnavailable, PullErrorClass::kOther}) {

@@ -1,5 +1,7 @@
 // Decisions, and the kubelet's question around them.
 
+#include <time.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,12 +33,13 @@ class Deciding {
  public:
   // `write_backs_queued`: kubelet rules, and a credential was queued to be written back before.
   Deciding(NodeStore::Impl& impl, const ImageCopy& copy, CredentialSource& source,
-           ReaderPool::Lease& snapshot, bool write_backs_queued)
+           ReaderPool::Lease& snapshot, bool write_backs_queued, bool writes_back = true)
       : impl_(impl),
         copy_(copy),
         source_(source),
         snapshot_(snapshot),
         write_backs_queued_(write_backs_queued),
+        writes_back_(writes_back),
         question_{impl.rules,           impl.policy, copy.image, copy.image_ref,
                   copy.runtime_handler, impl.ages,   impl.clock, impl.boot_clock},
         standing_(snapshot, question_),
@@ -163,7 +166,7 @@ class Deciding {
 
   void OfferWriteBack(const internal::SecretToStore& write_back, internal::Payload record,
                       std::uint64_t read) {
-    if (write_back.secret == nullptr || !impl_.write_backs) return;
+    if (write_back.secret == nullptr || !impl_.write_backs || !writes_back_) return;
     // Under another spelling than the record's, the store finds it by its own.
     internal::MatchedSecret matched{.image_name = std::string(*ImageName(copy_.image)),
                                     .image_ref = std::string(copy_.image_ref),
@@ -182,6 +185,7 @@ class Deciding {
   CredentialSource& source_;
   ReaderPool::Lease& snapshot_;
   const bool write_backs_queued_;
+  const bool writes_back_;
   const Question question_;
   const Standing standing_;
   DecisionOrEntry now_;  // as the snapshot has it
@@ -207,6 +211,30 @@ constexpr std::size_t kUnknown = 2;
 
 }  // namespace
 
+bool NodeStore::Impl::OwnerIsNoStricter() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  const std::int64_t tick = now.tv_sec * 1'000'000'000 + now.tv_nsec;
+  const std::int64_t known = owner_is_no_stricter_.load();
+  if (known / 2 == tick) return known % 2 != 0;
+  bool is_no_stricter = false;
+  try {
+    const auto announced = internal::SettingsOfOwner(directory);
+    Settings mine = SettingsNow();
+    // An exception within what only the registry may prove is not among the settings.
+    const auto is_any = [](const auto& rule) { return rule.second == Proofs::kAny; };
+    if (std::ranges::any_of(policy.proofs(), is_any)) mine.policy.registry_only.clear();
+    is_no_stricter = !announced || internal::IsNoLaxer(mine, *announced);
+    if (is_no_stricter && announced && ages) {
+      const ReaderPool::Lease snapshot = Read();
+      is_no_stricter = snapshot && internal::IsNoLaxer(*ages, snapshot.state().ages);
+    }
+  } catch (...) {  // out of memory
+  }
+  owner_is_no_stricter_ = 2 * tick + (is_no_stricter ? 1 : 0);
+  return is_no_stricter;
+}
+
 Decision NodeStore::Impl::Decide(const ImageCopy& copy, CredentialSource& source) {
   // An absent image needs no store, and is not counted.
   if (copy.image_ref.empty()) {
@@ -214,8 +242,7 @@ Decision NodeStore::Impl::Decide(const ImageCopy& copy, CredentialSource& source
     if (trace) TraceUse(*trace, copy, kAbsent, nullptr);
     return kAbsent;
   }
-  // What may be older than its witness opens nothing.
-  if (!asks_witness_) return {};
+  if (!MayDecide()) return {};
   try {
     // Read before the snapshot is taken, which then has what is written in between.
     const bool write_backs_queued = rules == Rules::kKubelet && write_backs && write_backs->busy();
@@ -236,6 +263,18 @@ Decision NodeStore::Impl::Decide(const ImageCopy& copy, CredentialSource& source
 
 Decision NodeStore::MustAttemptPull(const ImageCopy& copy, CredentialSource& credentials) {
   return impl_->Decide(copy, credentials);
+}
+
+Decision NodeStore::PreviewDecision(const ImageCopy& copy, CredentialSource& credentials) const {
+  if (copy.image_ref.empty()) return {true, CheckResult::kNotCounted, Reason::kImageAbsent, false};
+  if (!impl_->MayDecide()) return {};
+  try {
+    ReaderPool::Lease snapshot = impl_->Read();
+    Deciding deciding(*impl_, copy, credentials, snapshot, false, false);
+    return deciding.Decide();
+  } catch (...) {
+    return {};
+  }
 }
 
 EnsureOutcome NodeStore::EnsureImage(const ImageCopy& copy, PullPolicy policy,

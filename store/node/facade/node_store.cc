@@ -253,7 +253,9 @@ Result<void> NodeStore::Impl::FinishOpening(const NodeStoreOptions& options) {
   tidied_at_once = std::max<std::size_t>(options.tidied_at_once, 1);
   tidier = std::make_unique<internal::Tidier>(*committer, tidied_at_once);
   if (state.untidied != 0) tidier->Wake();
-  return owned->lock.AnnounceRecovered(opened.database_id);
+  return owned->lock.AnnounceRecovered(opened.database_id, !options.decides
+                                                               ? internal::kNoSettings
+                                                               : internal::ToJson(SettingsNow()));
 }
 
 Result<std::uint64_t> NodeStore::Impl::MendClock() {
@@ -396,6 +398,7 @@ Result<std::unique_ptr<NodeStore::Impl>> NodeStore::Impl::OpenObserver(
   known.user_namespaces = options.user_namespaces;
   std::unique_ptr<Impl> impl(new Impl(known));
   impl->asks_witness_ = options.asks_witness;
+  impl->asks_owner_ = options.asks_owner;
   TRY(impl->OpenFiles());
   impl->report.copy_of = internal::OriginalOf(impl->observed->identity, impl->directory).string();
   return impl;

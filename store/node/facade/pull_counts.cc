@@ -20,7 +20,7 @@ std::optional<std::int64_t> PullCounts::TakeBegin(PullId pull) noexcept {
   return began;
 }
 
-std::optional<std::int64_t> PullCounts::End(PullId pull, PullOutcome outcome,
+std::optional<std::int64_t> PullCounts::End(PullId pull, PullEnd outcome,
                                             PullErrorClass error_class,
                                             const BootTime& now) noexcept {
   pulls_[static_cast<std::size_t>(outcome)][static_cast<std::size_t>(error_class)].fetch_add(
@@ -34,7 +34,7 @@ std::optional<std::int64_t> PullCounts::End(PullId pull, PullOutcome outcome,
 }
 
 void PullCounts::AddTo(StoreCounters& to) const {
-  for (std::size_t outcome = 0; outcome < kPullOutcomes; ++outcome) {
+  for (std::size_t outcome = 0; outcome < kPullEnds; ++outcome) {
     for (std::size_t one = 0; one < kMaxPullErrorClasses; ++one) {
       to.pulls[outcome][one] += pulls_[outcome][one].load(std::memory_order_relaxed);
     }

@@ -23,14 +23,14 @@ class PullCounts {
   void Begin(PullId pull, const BootTime& now) noexcept;
   // Its end is recorded. 0: which pull it was is not known, or no intent was recorded. Returns how
   // many nanoseconds it took, if that is known.
-  std::optional<std::int64_t> End(PullId pull, PullOutcome outcome, PullErrorClass error_class,
+  std::optional<std::int64_t> End(PullId pull, PullEnd outcome, PullErrorClass error_class,
                                   const BootTime& now) noexcept;
   void AddTo(StoreCounters& to) const;
 
  private:
   std::optional<std::int64_t> TakeBegin(PullId pull) noexcept;
 
-  std::array<std::array<std::atomic<std::uint64_t>, kMaxPullErrorClasses>, kPullOutcomes> pulls_{};
+  std::array<std::array<std::atomic<std::uint64_t>, kMaxPullErrorClasses>, kPullEnds> pulls_{};
   std::atomic<std::uint64_t> nanoseconds_{0};
   std::atomic<std::uint64_t> count_{0};
   std::mutex mutex_;

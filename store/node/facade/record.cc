@@ -216,7 +216,7 @@ Result<void> NodeStore::RecordImagePulled(const ImageCopy& copy,
   };
   TRY(WriteCopy(*impl_, copy, check, record));
   const auto took =
-      impl_->pull_counts.End(ended, PullOutcome::kSucceeded, PullErrorClass::kUnknown, now);
+      impl_->pull_counts.End(ended, PullEnd::kSucceeded, PullErrorClass::kUnknown, now);
   if (impl_->trace) TracePulled(*impl_->trace, copy, credentials, result, took);
   return {};
 }
@@ -239,8 +239,8 @@ Result<void> NodeStore::RecordImagePullError(const ImageCopy& copy, const PullEr
   };
   TRY(WriteCopy(*impl_, copy, CheckPull, record));
   const bool is_unknown = failed.failure == PullFailure::kUnknown;
-  const auto took = impl_->pull_counts.End(
-      ended, is_unknown ? PullOutcome::kUnknown : PullOutcome::kFailed, failed.error_class, now);
+  const auto took = impl_->pull_counts.End(ended, is_unknown ? PullEnd::kUnknown : PullEnd::kFailed,
+                                           failed.error_class, now);
   if (impl_->trace && !is_unknown) {
     impl_->trace->Add({.kind = TraceEvent::Kind::kPullFailed, .copy = copy, .took_ms = ToMs(took)});
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <list>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -19,6 +21,13 @@ namespace waybill {
 
 using internal::StoreTxn;
 using internal::Table;
+
+namespace {
+
+// That come in part at the same time.
+constexpr std::size_t kMaxLists = 8;
+
+}  // namespace
 
 Result<void> NodeStore::Impl::CheckAges(const std::optional<AgeLimits>& ages) {
   if (!ages) return {};
@@ -207,6 +216,54 @@ Result<RevokeMissingReport> NodeStore::Reconcile(const ExistingCredentials& trut
           return internal::ReconcileWith(txn, truth, token, impl_->tidied_at_once);
         },
         options);
+  });
+}
+
+Result<RevokeMissingReport> NodeStore::ReconcileInParts(const RevokeMissing& part) {
+  return Guarded([&]() -> Result<RevokeMissingReport> {
+    if (!impl_->committer) return impl_->NotOwner();
+    const ChangeOptions options{.allow_empty = part.allow_empty, .dry_run = part.dry_run};
+    if (!part.more && part.parts_before == 0) return Reconcile(part.existing, part.token, options);
+    std::list<Impl::Parts> one;
+    {
+      const std::lock_guard lock(impl_->parts_mutex);
+      auto& lists = impl_->parts;
+      const auto of_token = [&](const Impl::Parts& parts) { return parts.all.token == part.token; };
+      auto at = std::find_if(lists.begin(), lists.end(), of_token);
+      if (part.parts_before == 0) {
+        if (at != lists.end()) lists.erase(at);
+        at = lists.insert(lists.end(), {.all = {.token = part.token,
+                                                .allow_empty = part.allow_empty,
+                                                .dry_run = part.dry_run}});
+      }
+      if (at == lists.end() || at->count != part.parts_before ||
+          at->all.allow_empty != part.allow_empty || at->all.dry_run != part.dry_run) {
+        return Error{ErrorCode::kInvalidArgument,
+                     "part " + std::to_string(part.parts_before + 1) +
+                         " of the list does not follow the one before; nothing was revoked",
+                     "send the list anew, from its first part on, with the same flags"};
+      }
+      one.splice(one.end(), lists, at);
+    }
+    Impl::Parts& parts = one.front();
+    const auto add = [](std::vector<CredentialName>& to, const std::vector<CredentialName>& more) {
+      to.insert(to.end(), more.begin(), more.end());
+    };
+    add(parts.all.existing.secrets, part.existing.secrets);
+    add(parts.all.existing.service_accounts, part.existing.service_accounts);
+    ++parts.count;
+    TRY(internal::CheckTruth(parts.all.existing));
+    if (!part.more) return Reconcile(parts.all.existing, part.token, options);
+    const std::lock_guard lock(impl_->parts_mutex);
+    impl_->parts.splice(impl_->parts.end(), one);
+    // What is abandoned must not stay for ever.
+    std::size_t names = 0;
+    for (const Impl::Parts& kept : impl_->parts) names += kept.names();
+    while (impl_->parts.size() > kMaxLists || names > 2 * kMaxTruth) {
+      names -= impl_->parts.front().names();
+      impl_->parts.pop_front();
+    }
+    return RevokeMissingReport();
   });
 }
 

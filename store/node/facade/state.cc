@@ -46,6 +46,33 @@ Result<StoreCounts> NodeStore::GetStatistics() const {
   });
 }
 
+Settings NodeStore::Impl::SettingsNow() const {
+  Settings settings{.mode = rules};
+  settings.policy = {.verification = policy.mode(),
+                     .allowlist = policy.patterns(),
+                     .allowlist_preloaded_only = policy.scope() == AllowlistScope::kPreloadedOnly};
+  for (const auto& [of, proofs] : policy.proofs()) {
+    if (proofs != Proofs::kRegistry) continue;
+    settings.policy.registry_only.push_back(of.empty() || of.ends_with('/') ? of + "*" : of);
+  }
+  settings.pool = {.enabled = user_namespaces.enabled, .ids = user_namespaces.pool};
+  settings.short_names_anywhere = evidence.short_names == ShortNames::kAnywhere;
+  settings.trace_file = trace_file;
+  settings.flushes_twice = flushes_twice;
+  return settings;
+}
+
+Settings NodeStore::settings() const {
+  Settings settings = impl_->SettingsNow();
+  if (const ReaderPool::Lease snapshot = impl_->Read()) {
+    settings.max_age_seconds =
+        static_cast<std::uint64_t>(impl_->AgesIn(snapshot).credentials.count());
+  }
+  return settings;
+}
+
+bool NodeStore::owns() const { return impl_->is_owner(); }
+
 Result<VerifyReport> NodeStore::Verify(const Progress& progress) const {
   const auto sequence = [this]() -> std::uint64_t {
     const ReaderPool::Lease snapshot = impl_->Read();

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/base/try.h"
 #include "store/engine/database/store_txn.h"
 #include "waybill/result.h"
 #include "waybill/runtime_handler.h"

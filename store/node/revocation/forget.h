@@ -15,6 +15,7 @@
 #include "store/engine/database/reader_pool.h"
 #include "store/engine/database/store_txn.h"
 #include "waybill/evidence.h"
+#include "waybill/policy.h"
 #include "waybill/result.h"
 #include "waybill/revocation.h"
 #include "waybill/types.h"

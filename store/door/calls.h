@@ -1,0 +1,503 @@
+// The calls, each described once, and the lists of them.
+
+#ifndef WAYBILL_STORE_DOOR_CALLS_H_
+#define WAYBILL_STORE_DOOR_CALLS_H_
+
+#include "store/door/values.h"
+#include "waybill/calls.h"
+
+namespace waybill {
+
+template <typename V>
+void Describe(V&, const Nothing&) {}
+
+template <typename V>
+void Describe(V& v, const PullDecision& x) {
+  v("pull", x.pull);
+  v("result", x.result);
+  v("reason", x.reason);
+  v("why", x.why);
+}
+
+template <typename V>
+void Describe(V& v, const MustPull& x) {
+  v("image", x.image);
+  v.Optional("imageRef", x.image_ref);
+  v.Optional("runtimeHandler", x.runtime_handler);
+  v.Optional("secrets", x.secrets);
+  v("serviceAccount", x.service_account);
+}
+
+template <typename V>
+void Describe(V& v, const EnsureImage& x) {
+  v("pullPolicy", x.pull_policy);
+  v.Flat(x.question);
+}
+template <typename V>
+void Describe(V& v, const EnsureImage::Answer& x) {
+  v("action", x.action);
+  v("message", x.message);
+  v("decision", x.decision);
+}
+
+template <typename V>
+void Describe(V& v, const Explain& x) {
+  v.Optional("image", x.image);
+  v("imageRef", x.image_ref);
+  v.Optional("runtimeHandler", x.runtime_handler);
+  v.Optional("names", x.names);
+  v("secrets", x.secrets);
+  v("serviceAccount", x.service_account);
+}
+template <typename V>
+void Describe(V& v, const Explanation& x) {
+  v("why", x.text);
+  v("hint", x.hint);
+  v("preloaded", x.ledger_entry);
+  v("retained", x.gone_entry);
+  v("record", x.record);
+  v("credentials", x.credentials);
+  v("imageNames", x.image_names);
+  v("unreadable", x.unreadable);
+  v("pulls", x.pulls);
+  v("quarantined", x.quarantine);
+  v("aliases", x.spellings);
+  v("otherHandlers", x.other_handlers);
+  v("degraded", x.distrustful);
+}
+template <typename V>
+void Describe(V& v, const Explain::Answer& x) {
+  v("decision", x.decision);
+  v.Flat(x.explanation);
+}
+
+template <typename V>
+void Describe(V& v, const BeginPull& x) {
+  v("image", x.image);
+  v.Optional("runtimeHandler", x.runtime_handler);
+  v.Optional("unlessRunning", x.unless_running);
+}
+template <typename V>
+void Describe(V& v, const BeginPull::Answer& x) {
+  v("pull", x.pull);
+}
+
+template <typename V>
+void Describe(V& v, const PullDetails& x) {
+  v.Optional("verifiedBy", x.verified_by);
+  v("validUntil", x.valid_until);
+  v.Optional("manifestDigest", x.manifest_digest);
+  v("platform", x.platform);
+  v("listed", x.listed);
+  v.Optional("error", x.error);
+}
+template <typename V>
+void Describe(V& v, const EndPull& x) {
+  v("image", x.image);
+  v.Optional("imageRef", x.image_ref);
+  v.Optional("runtimeHandler", x.runtime_handler);
+  v.Optional("pull", x.pull);
+  v("outcome", x.outcome);
+  v("credentials", x.credentials);
+  v.Flat(x.details);
+}
+
+template <typename V>
+void Describe(V& v, const ListPulls& x) {
+  v("image", x.image);
+  v.Optional("runtimeHandler", x.runtime_handler);
+}
+template <typename V>
+void Describe(V& v, const ListPulls::Answer& x) {
+  v("pulls", x.pulls);
+}
+
+template <typename V>
+void Describe(V& v, const DropPulls& x) {
+  v.Optional("pull", x.pull);
+  v("image", x.image);
+  v.Optional("runtimeHandler", x.runtime_handler);
+  v.Optional("reason", x.reason);
+  v.Optional("dryRun", x.dry_run);
+}
+template <typename V>
+void Describe(V& v, const DropPulls::Answer& x) {
+  v("dropped", x.dropped);
+}
+
+template <typename V>
+void Describe(V&, const BeginList&) {}
+template <typename V>
+void Describe(V& v, const BeginList::Answer& x) {
+  v("token", x.token);
+}
+
+template <typename V>
+void Describe(V& v, const ClassifyImages& x) {
+  v("images", x.list.images);
+  v("token", x.list.token);
+  v("complete", x.list.complete);
+  v.Optional("source", x.list.source);
+  v("quietUntil", x.list.quiet_until);
+  v.Optional("namesToCome", x.list.names_to_come);
+  v.Optional("allowEmpty", x.allow_empty);
+  v.Optional("dryRun", x.dry_run);
+}
+
+template <typename V>
+void Describe(V& v, const ListImages& x) {
+  v.Optional("imageRef", x.image_ref);
+  v.Optional("runtimeHandler", x.runtime_handler);
+  v.Optional("hashes", x.hashes);
+}
+template <typename V>
+void Describe(V& v, const ListImages::Answer& x) {
+  v("records", x.records);
+  v("preloaded", x.preloaded);
+  v("quarantined", x.quarantined);
+}
+
+template <typename V>
+void Describe(V& v, const AllowImage& x) {
+  v("image", x.image);
+  v.Optional("source", x.source);
+  v("reason", x.reason);
+  v.Optional("onlyUnconfirmed", x.only_unconfirmed);
+  v.Optional("pulledToo", x.pulled_too);
+  v.Optional("dryRun", x.dry_run);
+}
+template <typename V>
+void Describe(V& v, const AllowImage::Answer& x) {
+  v("changed", x.changed);
+}
+
+template <typename V>
+void Describe(V& v, const DenyImage& x) {
+  v("imageRef", x.image_ref);
+  v.Optional("runtimeHandler", x.runtime_handler);
+  v("reason", x.reason);
+  v.Optional("onlyUnconfirmed", x.only_unconfirmed);
+  v.Optional("dryRun", x.dry_run);
+}
+template <typename V>
+void Describe(V& v, const DenyImage::Answer& x) {
+  v("changed", x.changed);
+}
+
+template <typename V>
+void Describe(V& v, const PutImage& x) {
+  v("record", x.record);
+  v.Optional("verifiedBy", x.terms.checker);
+  v("validUntil", x.terms.good_until);
+}
+
+template <typename V>
+void Describe(V& v, const DeleteImage& x) {
+  v("imageRef", x.image_ref);
+  v.Optional("runtimeHandler", x.runtime_handler);
+}
+
+template <typename V>
+void Describe(V& v, const PruneBefore& x) {
+  v("images", x.images);
+  v("before", x.before);
+  v("token", x.token);
+  v.Optional("allowEmpty", x.allow_empty);
+  v.Optional("dryRun", x.dry_run);
+}
+
+template <typename V>
+void Describe(V& v, const Revoke& x) {
+  v("kind", x.what.kind);
+  v.Optional("namespace", x.what.who.namespace_name);
+  v.Optional("name", x.what.who.name);
+  v.Optional("uid", x.what.who.uid);
+  v.Optional("imageRef", x.what.image_ref);
+  v.Optional("runtimeHandler", x.what.runtime_handler);
+  v.Optional("hash", x.what.credential_hash);
+  v.Optional("dryRun", x.dry_run);
+}
+
+template <typename V>
+void Describe(V& v, const RevokeMissing& x) {
+  v("secrets", x.existing.secrets);
+  v("serviceAccounts", x.existing.service_accounts);
+  v("token", x.token);
+  v.Optional("more", x.more);
+  v.Optional("partsBefore", x.parts_before);
+  v.Optional("allowEmpty", x.allow_empty);
+  v.Optional("dryRun", x.dry_run);
+}
+
+template <typename V>
+void Describe(V& v, const ListRevocations& x) {
+  v.Optional("hashes", x.hashes);
+}
+template <typename V>
+void Describe(V& v, const ListRevocations::Answer& x) {
+  v("revocations", x.revocations);
+}
+
+template <typename V>
+void Describe(V&, const ListRuntimes&) {}
+template <typename V>
+void Describe(V& v, const ListRuntimes::Answer& x) {
+  v("handlers", x.handlers);
+}
+
+template <typename V>
+void Describe(V& v, const SetRuntimes& x) {
+  v.Optional("handlers", x.handlers);
+  v.Optional("status", x.status);
+  v.Optional("off", x.off);
+  v.Optional("allowEmpty", x.allow_empty);
+  v.Optional("dryRun", x.dry_run);
+}
+
+template <typename V>
+void Describe(V& v, const ClaimUserNamespace& x) {
+  v("podUid", x.pod_uid);
+  v("hostUsers", x.host_users);
+  v.Optional("runtimeHandler", x.runtime_handler);
+  v.Optional("length", x.length);
+}
+template <typename V>
+void Describe(V& v, const ClaimUserNamespace::Answer& x) {
+  v("mapping", x.mapping);
+}
+
+template <typename V>
+void Describe(V& v, const ReleaseUserNamespace& x) {
+  v.Optional("podUid", x.pod_uid);
+  v.Optional("lost", x.lost);
+  v.Optional("dryRun", x.dry_run);
+}
+template <typename V>
+void Describe(V& v, const ReleaseUserNamespace::Answer& x) {
+  v("released", x.released);
+}
+
+template <typename V>
+void Describe(V& v, const AssignUserNamespace& x) {
+  v("podUid", x.pod_uid);
+  v("hostId", x.host_id);
+  v("length", x.length);
+}
+
+template <typename V>
+void Describe(V& v, const ListUserNamespaces& x) {
+  v.Optional("podUid", x.pod_uid);
+}
+template <typename V>
+void Describe(V& v, const ListUserNamespaces::Answer& x) {
+  v("mappings", x.mappings);
+  v("quarantined", x.quarantined);
+  v("use", x.use);
+}
+
+template <typename V>
+void Describe(V& v, const CleanUpUserNamespaces& x) {
+  v("existing", x.existing);
+  v("running", x.running);
+  v("token", x.token);
+  v.Optional("allowEmpty", x.allow_empty);
+  v.Optional("dryRun", x.dry_run);
+}
+
+template <typename V>
+void Describe(V& v, const GetStatus& x) {
+  v.Optional("brief", x.brief);
+}
+template <typename V>
+void Describe(V& v, const GetStatus::Answer& x) {
+  v("storeUuid", x.store_uuid);
+  v("schemaVersion", x.schema_version);
+  v("commit", x.commit);
+  v("ownerPid", x.owner_pid);
+  v("settings", x.settings);
+  v("degraded", x.degraded);
+  v("history", x.history);
+  v("counts", x.counts);
+  v("opening", x.opening);
+  v("streams", x.streams);
+}
+
+template <typename V>
+void Describe(V&, const GetMetrics&) {}
+template <typename V>
+void Describe(V& v, const GetMetrics::Answer& x) {
+  v("text", x.text);
+}
+
+template <typename V>
+void Describe(V&, const Flush&) {}
+
+template <typename V>
+void Describe(V& v, const NoteUnrecordedPeriod& x) {
+  v("reason", x.reason);
+}
+
+template <typename V>
+void Describe(V& v, const AcceptLoss& x) {
+  v("reason", x.reason);
+  v("images", x.images);
+  v.Optional("allowAll", x.allow_all);
+  v.Optional("allowEmpty", x.allow_empty);
+  v.Optional("dryRun", x.dry_run);
+}
+
+template <typename V>
+void Describe(V&, const Verify&) {}
+
+template <typename V>
+void Describe(V& v, const MakeBackup& x) {
+  v.Optional("file", x.file);
+}
+
+template <typename V>
+void Describe(V& v, const ExportKubeletFiles& x) {
+  v("kubeletDirectory", x.kubelet_directory);
+  v.Optional("apiVersion", x.api_version);
+  v("images", x.images);
+  v.Optional("allowEmpty", x.allow_empty);
+}
+
+template <typename V>
+void Describe(V& v, const Migrate& x) {
+  v("directory", x.directory);
+  v.Optional("to", x.to);
+  v.Optional("acceptLoss", x.accept_loss);
+  v.Optional("dryRun", x.dry_run);
+}
+
+template <typename V>
+void Describe(V& v, const ListBackups& x) {
+  v("directory", x.directory);
+}
+template <typename V>
+void Describe(V& v, const ListBackups::Answer& x) {
+  v("backups", x.backups);
+}
+
+template <typename V>
+void Describe(V& v, const Restore& x) {
+  v("directory", x.directory);
+  v("backup", x.backup);
+  v.Optional("dryRun", x.dry_run);
+}
+
+template <typename V>
+void Describe(V& v, const WhoChecks& x) {
+  v("image", x.image);
+  v.Optional("runtimeHandler", x.runtime_handler);
+  v("runtime", x.runtime.version);
+  v.Optional("status", x.runtime.status);
+  v.Optional("config", x.runtime.config);
+  v.Optional("root", x.runtime.root);
+}
+
+template <typename V>
+void Describe(V& v, const ChooseManifest& x) {
+  v("index", x.index);
+  v("host", x.host);
+  v("guest", x.guest);
+}
+
+template <typename V>
+void Describe(V& v, const ParseImage& x) {
+  v("image", x.image);
+}
+template <typename V>
+void Describe(V& v, const ParseImage::Answer& x) {
+  v("name", x.name);
+  v("domain", x.domain);
+  v("path", x.path);
+  v("tag", x.tag);
+  v("digest", x.digest);
+  v("full", x.full);
+}
+
+template <typename V>
+void Describe(V& v, const CheckStreamUrl& x) {
+  v("url", x.url);
+  v.Optional("redirectFrom", x.redirect_from);
+  v.Optional("hosts", x.policy.hosts);
+  v.Optional("ports", x.policy.ports);
+  v.Optional("requireHttps", x.policy.require_https);
+  v.Optional("sameHostRedirects", x.policy.same_host_redirects);
+}
+template <typename V>
+void Describe(V& v, const CheckStreamUrl::Answer& x) {
+  v("refusal", x.refusal);
+  v("message", x.message);
+  v("scheme", x.scheme);
+  v("host", x.host);
+  v("port", x.port);
+  v("path", x.path);
+}
+
+template <typename V>
+void Describe(V& v, const PlanStreams& x) {
+  v("apiServer", x.api_server);
+  v("kubelet", x.kubelet);
+  v.Optional("apiServerFlags", x.api_server_flags);
+  v.Optional("kubeletFlags", x.kubelet_flags);
+}
+
+template <typename V>
+void Describe(V& v, const PrepareStream& x) {
+  v.Flat(x.request);
+}
+template <typename V>
+void Describe(V& v, const PrepareStream::Answer& x) {
+  v("token", x.token);
+}
+
+template <typename V>
+void Describe(V& v, const ConsumeStream& x) {
+  v("token", x.token);
+  v("kind", x.kind);
+}
+
+template <typename V>
+void Describe(V&, const ListStreams&) {}
+template <typename V>
+void Describe(V& v, const ListStreams::Answer& x) {
+  v("streams", x.streams);
+}
+
+namespace internal {
+
+// The calls that read, in the order of dev.waybill.varlink; an observer may make them.
+#define WAYBILL_READING_CALLS(X)                                                      \
+  X(MustPull)                                                                         \
+  X(EnsureImage)                                                                      \
+  X(Explain)                                                                          \
+  X(ListPulls)                                                                        \
+  X(ListImages) X(ListRevocations) X(ListRuntimes) X(ListUserNamespaces) X(GetStatus) \
+      X(GetMetrics) X(Verify)
+// Those that change the store. BeginList draws a number that no other process may draw.
+#define WAYBILL_CHANGING_CALLS(X)                                                                  \
+  X(BeginPull)                                                                                     \
+  X(EndPull)                                                                                       \
+  X(DropPulls)                                                                                     \
+  X(BeginList)                                                                                     \
+  X(ClassifyImages) X(AllowImage) X(DenyImage) X(PutImage) X(DeleteImage) X(PruneBefore) X(Revoke) \
+      X(RevokeMissing) X(SetRuntimes) X(ClaimUserNamespace) X(ReleaseUserNamespace)                \
+          X(AssignUserNamespace) X(CleanUpUserNamespaces) X(Flush) X(NoteUnrecordedPeriod)         \
+              X(AcceptLoss) X(MakeBackup)
+// Those of a store that are not served: they write where the caller says.
+#define WAYBILL_UNSERVED_CALLS(X) X(ExportKubeletFiles)
+// Those that need no store.
+#define WAYBILL_LIBRARY_CALLS(X) \
+  X(Migrate)                     \
+  X(ListBackups)                 \
+  X(Restore) X(WhoChecks) X(ChooseManifest) X(ParseImage) X(CheckStreamUrl) X(PlanStreams)
+// Those of a store of streams, beside GetStatus, GetMetrics and Verify.
+#define WAYBILL_STREAM_CALLS(X) X(PrepareStream) X(ConsumeStream) X(ListStreams)
+
+}  // namespace internal
+
+}  // namespace waybill
+
+#endif  // WAYBILL_STORE_DOOR_CALLS_H_

@@ -1,0 +1,260 @@
+// What a described struct can do: be written as JSON, be read from it, and tell its type.
+//
+//   template <typename V>
+//   void Describe(V& v, const PruneReport& x) {
+//     v("examined", x.examined);         // must be there, and is always written
+//     v.Optional("dryRun", x.dry_run);   // may be left out, and is if it has its default
+//     v.Flat(x.counts);                  // the members of x.counts, as if they were its own
+//   }
+//   constexpr auto NamesOf(Mode) {
+//     return internal::Names<Mode>({{Mode::kStrict, "strict"}, {Mode::kKubelet, "kubelet"}});
+//   }
+//   std::string ToText(const Timestamp&);  // a value whose JSON is a string
+//   bool FromText(std::string_view, Timestamp&);
+//   constexpr std::string_view TypeNameOf(const Rules*) { return "Mode"; }  // else: "Rules"
+//
+// They stand in the namespace of the type. A std::optional is always optional. A type is described
+// once, by its default value, so Describe must not ask for values; it can't hold itself.
+//
+// From that a table is made for each type, when it is first needed. Reading and writing go by the
+// tables (described.cc), so that another struct costs neither much code nor time to compile.
+//
+// Requests are read strictly: an unknown member is refused, since it may say that less is to be
+// changed, and so is a missing one. Answers are read so that old and new versions understand each
+// other: unknown members are skipped, and what is missing or has an unknown word keeps its default.
+
+#ifndef WAYBILL_STORE_DOOR_DESCRIBED_H_
+#define WAYBILL_STORE_DOOR_DESCRIBED_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "store/base/function_ref.h"
+
+namespace waybill::internal {
+
+// The enumerators of an enumeration, each beside its name: no order can be wrong.
+struct EnumName {
+  std::uint8_t value;
+  std::string_view name;
+};
+template <typename E, std::size_t kCount>
+constexpr auto Names(const std::pair<E, std::string_view> (&names)[kCount]) {
+  std::array<EnumName, kCount> made{};
+  for (std::size_t i = 0; i < kCount; ++i) {
+    made[i] = {static_cast<std::uint8_t>(names[i].first), names[i].second};
+  }
+  return made;
+}
+
+template <typename T>
+concept Textual = requires(T& value) {
+  FromText(std::string_view(), value);
+};
+
+// The table of a type. Its functions take the address of a value.
+struct Type {
+  enum class Kind : std::uint8_t {
+    kBool,
+    kWhole,
+    kReal,
+    kEnum,
+    kString,
+    kText,
+    kOptional,
+    kList,
+    kMap,
+    kStruct
+  };
+  struct Member;
+
+  Kind kind = Kind::kStruct;
+  bool is_signed = false;                         // kWhole
+  std::size_t size = 0;                           // of a value, in bytes
+  std::string_view name;                          // kEnum, kStruct
+  std::span<const EnumName> names;                // kEnum
+  std::vector<Member> members;                    // kStruct
+  const Type* inner = nullptr;                    // kOptional, kList, kMap
+  std::string (*to_text)(const void*) = nullptr;  // kText
+  bool (*from_text)(std::string_view, void*) = nullptr;
+  void (*clear)(void*) = nullptr;  // kOptional, kList, kMap
+  // A new element; null: the map has the key already.
+  void* (*add)(void*, const std::string& key) = nullptr;
+  std::size_t (*count)(const void*) = nullptr;              // kOptional, kList
+  const void* (*item)(const void*, std::size_t) = nullptr;  // kOptional, kList
+  void (*each)(const void*, FunctionRef<void(const std::string&, const void*)>) = nullptr;  // kMap
+};
+struct Type::Member {
+  std::string_view name;
+  std::size_t offset;
+  const Type* type;
+  bool required;
+  std::string default_json;
+};
+
+template <typename T>
+const Type& TypeOf();
+
+// The name of a type without its namespace, or what TypeNameOf says.
+template <typename T>
+constexpr std::string_view TypeName() {
+  if constexpr (requires(const T* type) { TypeNameOf(type); }) {
+    return TypeNameOf(static_cast<const T*>(nullptr));
+  } else {
+    std::string_view name = __PRETTY_FUNCTION__;
+    name = name.substr(name.find("T = ") + 4);
+    name = name.substr(0, name.find_first_of(";]"));
+    return name.substr(name.rfind(':') + 1);
+  }
+}
+
+// Notes where the members of a default value are.
+class MemberNoter {
+ public:
+  MemberNoter(Type& type, const void* value) : type_(type), value_(value) {}
+
+  template <typename T>
+  void operator()(std::string_view name, const T& member) {
+    Note(name, &member, TypeOf<T>(), true);
+  }
+  template <typename T>
+  void Optional(std::string_view name, const T& member) {
+    Note(name, &member, TypeOf<T>(), false);
+  }
+  template <typename T>
+  void Flat(const T& members) {
+    Describe(*this, members);
+  }
+
+ private:
+  void Note(std::string_view name, const void* member, const Type& type, bool required);
+
+  Type& type_;
+  const void* value_;
+};
+
+template <typename T>
+Type MakeType() {
+  using Kind = Type::Kind;
+  Type type;
+  type.size = sizeof(T);
+  if constexpr (std::is_same_v<T, bool>) {
+    type.kind = Kind::kBool;
+  } else if constexpr (std::is_floating_point_v<T>) {
+    static_assert(std::is_same_v<T, double>);
+    type.kind = Kind::kReal;
+  } else if constexpr (std::is_integral_v<T>) {
+    type.kind = Kind::kWhole;
+    type.is_signed = std::is_signed_v<T>;
+  } else if constexpr (std::is_enum_v<T>) {
+    static constexpr auto kNames = NamesOf(T{});
+    static_assert(sizeof(T) == 1);
+    type.kind = Kind::kEnum;
+    type.name = TypeName<T>();
+    type.names = kNames;
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    type.kind = Kind::kString;
+  } else if constexpr (std::is_same_v<T, std::filesystem::path>) {
+    type.kind = Kind::kText;
+    type.to_text = [](const void* at) { return static_cast<const T*>(at)->string(); };
+    type.from_text = [](std::string_view text, void* at) {
+      static_cast<T*>(at)->assign(text);
+      return text.find('\0') == std::string_view::npos;  // the system would read half of it
+    };
+  } else if constexpr (Textual<T>) {
+    type.kind = Kind::kText;
+    type.to_text = [](const void* at) { return std::string(ToText(*static_cast<const T*>(at))); };
+    type.from_text = [](std::string_view text, void* at) {
+      return FromText(text, *static_cast<T*>(at));
+    };
+  } else if constexpr (requires(T & value) { value.has_value(); }) {
+    type.kind = Kind::kOptional;
+    type.inner = &TypeOf<typename T::value_type>();
+    type.clear = [](void* at) { static_cast<T*>(at)->reset(); };
+    type.add = [](void* at, const std::string&) -> void* {
+      return &static_cast<T*>(at)->emplace();
+    };
+    type.count = [](const void* at) -> std::size_t { return *static_cast<const T*>(at) ? 1 : 0; };
+    type.item = [](const void* at, std::size_t) -> const void* {
+      return &**static_cast<const T*>(at);
+    };
+  } else if constexpr (requires { typename T::mapped_type; }) {
+    type.kind = Kind::kMap;
+    type.inner = &TypeOf<typename T::mapped_type>();
+    type.clear = [](void* at) { static_cast<T*>(at)->clear(); };
+    type.add = [](void* at, const std::string& key) -> void* {
+      const auto [item, is_new] = static_cast<T*>(at)->try_emplace(key);
+      return is_new ? &item->second : nullptr;
+    };
+    type.each = [](const void* at, FunctionRef<void(const std::string&, const void*)> take) {
+      for (const auto& [key, item] : *static_cast<const T*>(at)) take(key, &item);
+    };
+  } else if constexpr (requires(T & value) { value.emplace_back(); }) {
+    static_assert(!std::is_same_v<typename T::value_type, bool>, "its elements have no address");
+    type.kind = Kind::kList;
+    type.inner = &TypeOf<typename T::value_type>();
+    type.clear = [](void* at) { static_cast<T*>(at)->clear(); };
+    type.add = [](void* at, const std::string&) -> void* {
+      return &static_cast<T*>(at)->emplace_back();
+    };
+    type.count = [](const void* at) { return static_cast<const T*>(at)->size(); };
+    type.item = [](const void* at, std::size_t i) -> const void* {
+      return &(*static_cast<const T*>(at))[i];
+    };
+  } else {
+    type.name = TypeName<T>();
+    const T value{};
+    MemberNoter noter(type, &value);
+    Describe(noter, value);
+  }
+  return type;
+}
+
+template <typename T>
+const Type& TypeOf() {
+  // Never destroyed: a thread may read while the process ends.
+  static const Type& type = *new Type(MakeType<T>());
+  return type;
+}
+
+// --- Whole texts (described.cc) ------------------------------------------------------------------
+
+enum class Strangers : std::uint8_t { kRefuse, kSkip };
+
+void AppendJson(std::string& to, const Type& type, const void* value);
+// Empty: it was read. Otherwise what is wrong; then only a part was read. Members that the text
+// leaves out keep what `value` has.
+std::string ReadJson(std::string_view text, const Type& type, void* value, Strangers strangers);
+// "(\n  examined: int,\n …)", in the words of varlink. `types` gets each type that it is made of.
+std::string Described(const Type& type, std::map<std::string, std::string>& types);
+// The members of a struct and their JSON, in order. Without `all`, those that are written.
+void EachField(const Type& type, const void* value, bool all,
+               FunctionRef<void(std::string_view name, std::string_view json)> take);
+
+template <typename T>
+std::string ToJson(const T& value) {
+  std::string text;
+  AppendJson(text, TypeOf<T>(), &value);
+  return text;
+}
+template <typename T>
+void AppendJson(std::string& to, const T& value) {
+  AppendJson(to, TypeOf<T>(), &value);
+}
+template <typename T>
+std::string FromJson(std::string_view text, T& value, Strangers strangers = Strangers::kRefuse) {
+  return ReadJson(text, TypeOf<T>(), &value, strangers);
+}
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_DOOR_DESCRIBED_H_

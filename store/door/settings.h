@@ -1,0 +1,31 @@
+// What an owner decides by, and what others may make of it.
+
+#ifndef WAYBILL_STORE_DOOR_SETTINGS_H_
+#define WAYBILL_STORE_DOOR_SETTINGS_H_
+
+#include <optional>
+#include <string_view>
+
+#include "store/door/values.h"
+#include "waybill/calls.h"
+#include "waybill/result.h"
+#include "waybill/revocation.h"
+
+namespace waybill::internal {
+
+// kInvalidArgument: as of VerificationPolicy::Make and WithProofs.
+Result<VerificationPolicy> PolicyOf(const Policy& policy);
+// 0: as the store remembers them.
+std::optional<AgeLimits> AgesOf(const Settings& settings);
+
+// What the owner of a moment announces: a command decides nothing.
+inline constexpr const char* kNoSettings = "-";
+
+// Whether whoever decides by `mine` opens nothing that an owner would not, who announced this.
+// False where it can't be told.
+bool IsNoLaxer(const Settings& mine, std::string_view announced);
+bool IsNoLaxer(const AgeLimits& mine, const AgeLimits& owners);
+
+}  // namespace waybill::internal
+
+#endif  // WAYBILL_STORE_DOOR_SETTINGS_H_

@@ -1,0 +1,505 @@
+// The reader and writer of JSON, and nlohmann's as the judge.
+// WAYBILL_JSON_STEPS: texts to compare.
+
+#include <algorithm>
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/door/json.h"
+#include "tests/support/draw.h"
+#include "tests/support/mutation.h"
+
+namespace waybill::testing {
+
+BOOST_AUTO_TEST_SUITE(door_json)
+
+namespace {
+
+using internal::JsonReader;
+using internal::JsonWriter;
+using nlohmann::json;
+using namespace std::string_literals;  // NOLINT(google-build-using-namespace)
+
+// What is wrong with a text whose content does not matter.
+std::string Wrong(std::string_view text) {
+  JsonReader from(text);
+  std::string_view whole;
+  if (from.Skip(whole)) from.End();
+  return from.Problem();
+}
+
+std::string WrongString(std::string_view text) {
+  JsonReader from(text);
+  std::string read;
+  if (from.String(read)) from.End();
+  return from.Problem();
+}
+
+template <typename N>
+std::optional<N> Number(std::string_view text) {
+  JsonReader from(text);
+  N number{};
+  if (!from.Number(number) || !from.End()) return std::nullopt;
+  return number;
+}
+
+std::string Written(std::string_view text) {
+  std::string written;
+  JsonWriter(written).String(text);
+  return written;
+}
+
+// Reads anything, as a described type reads what it knows.
+bool Build(JsonReader& from, json& to) {
+  const int c = from.Peek();
+  std::string text;
+  if (c == '{') {
+    if (!from.Open('{')) return false;
+    to = json::object();
+    for (bool first = true; from.More('{', first);) {
+      if (!from.Key(text)) return false;
+      if (to.contains(text)) return from.FailAtToken("twice");
+      if (!Build(from, to[text])) return false;
+    }
+    return from.ok();
+  }
+  if (c == '[') {
+    if (!from.Open('[')) return false;
+    to = json::array();
+    for (bool first = true; from.More('[', first);) {
+      if (!from.Afford(1)) return false;
+      if (!Build(from, to.emplace_back())) return false;
+    }
+    return from.ok();
+  }
+  if (c == '"') {
+    if (!from.String(text)) return false;
+    to = text;
+    return true;
+  }
+  if (c == 't' || c == 'f') {
+    bool value = false;
+    if (!from.Bool(value)) return false;
+    to = value;
+    return true;
+  }
+  if (from.Null()) {
+    to = nullptr;
+    return true;
+  }
+  std::string_view token;
+  if (!from.Skip(token)) return false;
+  if (const auto natural = Number<std::uint64_t>(token)) {
+    to = *natural;
+  } else if (const auto whole = Number<std::int64_t>(token)) {
+    to = *whole;
+  } else {
+    to = Number<double>(token).value_or(std::strtod(std::string(token).c_str(), nullptr));
+  }
+  return true;
+}
+
+// What nlohmann says, and where it has no say.
+struct Verdict {
+  bool is_json = false;
+  bool unknown = false;  // it has no number beyond a double
+  bool repeats = false;  // a key
+  int depth = 0;
+  json value;
+};
+Verdict Judge(const std::string& text) {
+  Verdict verdict;
+  std::vector<std::vector<std::string>> keys;
+  const auto note = [&](int, json::parse_event_t event, json& parsed) {
+    using Event = json::parse_event_t;
+    if (event == Event::object_start || event == Event::array_start) {
+      keys.emplace_back();
+      verdict.depth = std::max(verdict.depth, static_cast<int>(keys.size()));
+    } else if (event == Event::object_end || event == Event::array_end) {
+      keys.pop_back();
+    } else if (event == Event::key) {
+      auto& known = keys.back();
+      const auto key = parsed.get<std::string>();
+      if (std::find(known.begin(), known.end(), key) != known.end()) verdict.repeats = true;
+      known.push_back(key);
+    }
+    return true;
+  };
+  try {
+    verdict.value = json::parse(text, note);
+    // It skips a byte order mark, and takes a zero byte for the end.
+    verdict.is_json = text.rfind("\xEF\xBB\xBF", 0) != 0 && text.find('\0') == std::string::npos;
+  } catch (const json::out_of_range&) {
+    verdict.unknown = true;
+  } catch (const json::exception&) {
+  }
+  return verdict;
+}
+
+void Compare(const std::string& text) {
+  const Verdict verdict = Judge(text);
+  if (verdict.unknown) return;
+  const bool expected = verdict.is_json && verdict.depth <= internal::kMaxJsonDepth;
+  BOOST_TEST_INFO_SCOPE(text);
+  BOOST_TEST(Wrong(text).empty() == expected);
+  JsonReader from(text);
+  json built;
+  const bool is_read = Build(from, built) && from.End();
+  BOOST_TEST(is_read == (expected && !verdict.repeats));
+  BOOST_TEST(is_read == from.Problem().empty());
+  if (is_read) BOOST_TEST(built == verdict.value);
+}
+
+const std::vector<std::string> kSound = {
+    "{}",
+    "[]",
+    "null",
+    " \t\r\n true \n",
+    "false",
+    "\"\"",
+    "0",
+    "-0",
+    "-0.0e-0",
+    "1E+2",
+    "123456789012345678901234567890",
+    "0.1",
+    R"({"a":1,"b":[true,null,{"c":"d"}],"":{}})",
+    R"([[],[[]],{},{"a":{}}])",
+    R"("\"\\\/\b\f\n\r\t\u0041\u00e9\u20AC\ud83d\ude00")",
+    "\"\x7F\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\xEF\xBF\xBF\xF4\x8F\xBF\xBF\"",
+    "[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]",
+    "[1e308,1e-308,4.9e-324,18446744073709551615,-9223372036854775808,18446744073709551616]",
+};
+
+const std::vector<std::string> kBroken = {
+    "",
+    " ",
+    "nul",
+    "nulll",
+    "True",
+    "NaN",
+    "Infinity",
+    "-",
+    "+1",
+    "01",
+    "-01",
+    "1.",
+    ".5",
+    "1e",
+    "1e+",
+    "0x10",
+    "1 2",
+    "[",
+    "]",
+    "{",
+    "}",
+    "[1",
+    "[1,",
+    "[1,]",
+    "[,1]",
+    "[1 2]",
+    "[1,,2]",
+    "[]]",
+    "[}",
+    "{\"a\"}",
+    "{\"a\":}",
+    "{\"a\":1,}",
+    "{,}",
+    "{a:1}",
+    "{1:1}",
+    "{\"a\" 1}",
+    "{\"a\":1 \"b\":2}",
+    "{'a':1}",
+    "'a'",
+    "// x\n1",
+    "1 /* x */",
+    "\"",
+    "\"a",
+    "\"\\",
+    "\"\\\"",
+    "\"\\x41\"",
+    "\"\\u12\"",
+    "\"\\u12g4\"",
+    "\"\\u+123\"",
+    "\"\\u 123\"",
+    "\"\\U0041\"",
+    "\"\\ud800\"",
+    "\"\\ud800x\"",
+    "\"\\ud800\\n\"",
+    "\"\\ud800\\ud800\"",
+    "\"\\ud800\\u0041\"",
+    "\"\\udc00\"",
+    "\"\\udc00\\ud800\"",
+    "\"\n\"",
+    "\"\t\"",
+    "\"\x1F\"",
+    "\v1",
+    "\f1",
+    "\xEF\xBB\xBF{}",
+    "\xC2\xA0{}",
+    "[1]\xFF",
+    "{}\0"s,
+    "\0{}"s,
+    "[\0]"s,
+    "[1\0]"s,
+    "\"\0\""s,
+    "\0"s,
+    "1\0"s,
+    "{\"a\"\0:1}"s,
+    "[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]",
+    // UTF-8: alone, broken off, overlong, surrogates, above U+10FFFF.
+    "\"\x80\"",
+    "\"\xBF\"",
+    "\"\xC3\"",
+    "\"\xE2\x82\"",
+    "\"\xF0\x9F\x98\"",
+    "\"\xC3",
+    "\"\xC0\x80\"",
+    "\"\xC1\xBF\"",
+    "\"\xE0\x9F\xBF\"",
+    "\"\xF0\x8F\xBF\xBF\"",
+    "\"\xED\xA0\x80\"",
+    "\"\xED\xBF\xBF\"",
+    "\"\xF4\x90\x80\x80\"",
+    "\"\xF5\x80\x80\x80\"",
+    "\"\xFE\"",
+    "\"\xC3\x28\"",
+    "\"\xE2\x28\xA1\"",
+    "\"\xE2\x82\x28\"",
+    "\"\xF0\x9F\x98\x28\"",
+    "\xC3\xA9",
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(takes_what_is_json_and_nothing_else) {
+  for (const std::string& text : kSound) {
+    BOOST_TEST_INFO_SCOPE(text);
+    BOOST_TEST(Wrong(text) == "");
+    BOOST_TEST(Judge(text).is_json);
+    Compare(text);
+  }
+  for (const std::string& text : kBroken) {
+    BOOST_TEST_INFO_SCOPE(text);
+    BOOST_TEST(Wrong(text) != "");
+    Compare(text);
+  }
+  // Only we take it: JSON's grammar has it.
+  BOOST_TEST(Wrong("[1e965536]") == "");
+  BOOST_TEST(!Number<double>("1e965536").has_value());
+  // A key twice passes where nobody reads it.
+  BOOST_TEST(Wrong(R"({"a":1,"a":2})") == "");
+}
+
+BOOST_AUTO_TEST_CASE(agrees_with_another_reader) {
+  std::mt19937_64 random(SeedOfThisRun());
+  std::vector<std::string> seeds = kSound;
+  seeds.emplace_back(R"({"method":"dev.waybill.Revoke","parameters":{"kind":"secret","ns":"a"}})");
+  seeds.emplace_back("[0,-1,1.5e+10,-0.25E-3,10,1e1,true,false,null,\"a\\u00e9\\ud83d\\ude00\"]");
+  seeds.emplace_back(R"({"k":"a","l":{"k":"a","k2":["x","y"]},"k3":{"":[{},{"a":[]}]}})");
+  static constexpr std::string_view kOdd[] = {"\"k\":1,",
+                                              "-",
+                                              "0",
+                                              ".",
+                                              "e",
+                                              "E+",
+                                              "\\",
+                                              "\\u0000",
+                                              "\\udc00",
+                                              "\xED",
+                                              "\xA0\x80",
+                                              "\xC3",
+                                              "\xA9",
+                                              "\xF4\x8F",
+                                              "\n",
+                                              "\x1F",
+                                              "\v",
+                                              "//",
+                                              "[[[[[[",
+                                              "]]]]]]",
+                                              "{\"a\":",
+                                              "}",
+                                              "99999999999999999999"};
+  const std::uint64_t steps = NumberFromEnv("WAYBILL_JSON_STEPS", 60'000);
+  for (std::uint64_t i = 0; i < steps; ++i) {
+    std::string text = Mutate(seeds[random() % seeds.size()], random);
+    if (random() % 2 == 0)
+      text.insert(random() % (text.size() + 1), kOdd[random() % std::size(kOdd)]);
+    if (random() % 16 == 0) text.insert(random() % (text.size() + 1), 1, '\0');
+    Compare(text);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(reads_each_byte_of_a_string_as_utf8_has_it) {
+  // All pairs of bytes and what may follow them.
+  for (unsigned first = 0; first < 256; ++first) {
+    for (unsigned second = 0; second < 256; ++second) {
+      for (const std::string_view rest : {"", "\x80", "\x80\x80", "\x80\x80\x80"}) {
+        std::string text = "\"";
+        text += static_cast<char>(first);
+        text += static_cast<char>(second);
+        text += std::string(rest) + "\"";
+        if (WrongString(text).empty() !=
+            (json::accept(text) && text.find('\0') == std::string::npos))
+          BOOST_ERROR(text);
+      }
+    }
+  }
+  std::string read;
+  JsonReader from(R"("\u0000\u007f\u0080\u07ff\u0800\uffff\ud800\udc00\udbff\udfff")");
+  BOOST_TEST(from.String(read));
+  BOOST_TEST(read ==
+             "\0\x7F\xC2\x80\xDF\xBF\xE0\xA0\x80\xEF\xBF\xBF\xF0\x90\x80\x80\xF4\x8F\xBF\xBF"s);
+}
+
+BOOST_AUTO_TEST_CASE(reads_numbers_that_fit) {
+  BOOST_TEST(Number<std::uint8_t>("255").value() == 255);
+  BOOST_TEST(Number<std::int8_t>("-128").value() == -128);
+  BOOST_TEST(Number<std::uint64_t>("18446744073709551615").value() ==
+             std::numeric_limits<std::uint64_t>::max());
+  BOOST_TEST(Number<std::int64_t>("-9223372036854775808").value() ==
+             std::numeric_limits<std::int64_t>::min());
+  BOOST_TEST(Number<double>("-2.5e-1").value() == -0.25);
+  for (const char* const text :
+       {"256", "-1", "-0", "1.0", "1e1", "0.5", "\"1\"", "true", "null", ""}) {
+    BOOST_TEST_INFO_SCOPE(text);
+    BOOST_TEST(!Number<std::uint8_t>(text).has_value());
+  }
+  BOOST_TEST(!Number<std::uint32_t>("4294967296").has_value());
+  BOOST_TEST(!Number<std::uint64_t>("18446744073709551616").has_value());
+  BOOST_TEST(!Number<std::int64_t>("9223372036854775808").has_value());
+  BOOST_TEST(!Number<double>("1e999").has_value());
+  std::uint8_t kept = 7;
+  BOOST_TEST(!JsonReader("300").Number(kept));
+  BOOST_TEST(kept == 7);
+}
+
+BOOST_AUTO_TEST_CASE(says_where_and_what_but_no_value) {
+  BOOST_TEST(Wrong("") == "expected a value, at byte 0");
+  BOOST_TEST(Wrong("[1, x]") == "expected a value, at byte 4");
+  BOOST_TEST(Wrong("[1 x]") == "expected a comma or the end, at byte 3");
+  BOOST_TEST(Wrong("{} x") == "text after the end, at byte 3");
+  BOOST_TEST(Wrong("{}\0"s) == "text after the end, at byte 2");
+  BOOST_TEST(Wrong("{\"a\" 1}") == "expected a colon, at byte 5");
+  BOOST_TEST(Wrong("{1:1}") == "expected a name in quotes, at byte 1");
+  BOOST_TEST(Wrong("\"abc") == "a string breaks off, at byte 4");
+  BOOST_TEST(Wrong("\"ab\xFF\"") == "invalid UTF-8, at byte 3");
+  BOOST_TEST(Wrong(std::string(20, '[')) == "too deep, at byte 17");
+  std::uint8_t number = 0;
+  JsonReader from("  300");
+  BOOST_TEST(!from.Number(number));
+  from.Within("id");
+  from.Within(3);
+  from.Within("images");
+  BOOST_TEST(from.Problem() == "images[3].id: the number is out of range, at byte 2");
+}
+
+BOOST_AUTO_TEST_CASE(fails_for_good) {
+  JsonReader from("[1");
+  bool flag = true;
+  std::string text;
+  std::string_view skipped;
+  BOOST_TEST(!from.Fail("first"));
+  BOOST_TEST(!from.Fail("second"));
+  BOOST_TEST(!from.Open('['));
+  BOOST_TEST(!from.Key(text));
+  BOOST_TEST(!from.String(text));
+  BOOST_TEST(!from.Bool(flag));
+  BOOST_TEST(flag);
+  BOOST_TEST(!from.Null());
+  BOOST_TEST(!from.Skip(skipped));
+  BOOST_TEST(!from.End());
+  BOOST_TEST(from.Problem() == "first, at byte 0");
+  // At the end of the text a problem stays one.
+  JsonReader empty("");
+  BOOST_TEST(!empty.Fail("nothing"));
+  BOOST_TEST(!empty.End());
+  BOOST_TEST(JsonReader("\0"s).Peek() == 0);
+  BOOST_TEST(JsonReader("").Peek() == JsonReader::kEnd);
+  BOOST_TEST(JsonReader("\xFF").Peek() == 0xFF);
+}
+
+BOOST_AUTO_TEST_CASE(skips_a_value_and_gives_its_text) {
+  JsonReader from(R"( {"a": [1, {"b": "]}"}] , "c":2} )");
+  std::string key;
+  std::string_view skipped;
+  bool first = true;
+  std::uint8_t number = 0;
+  BOOST_TEST(from.Open('{'));
+  BOOST_TEST(from.More('{', first));
+  BOOST_TEST(from.Key(key));
+  BOOST_TEST(from.Skip(skipped));
+  BOOST_TEST(skipped == R"([1, {"b": "]}"}])");
+  BOOST_TEST(from.More('{', first));
+  BOOST_TEST(from.Key(key));
+  BOOST_TEST(from.Number(number));
+  BOOST_TEST(number == 2);
+  BOOST_TEST(!from.More('{', first));
+  BOOST_TEST(from.End());
+}
+
+BOOST_AUTO_TEST_CASE(bounds_the_memory) {
+  JsonReader from("[]");
+  BOOST_TEST(from.Afford(internal::kMemoryOfAnyText));
+  BOOST_TEST(from.Afford(2 * internal::kMemoryPerByte));
+  BOOST_TEST(!from.Afford(1));
+  BOOST_TEST(from.Problem() == "too many elements for so short a text, at byte 0");
+}
+
+BOOST_AUTO_TEST_CASE(writes_what_any_reader_takes) {
+  BOOST_TEST(Written("a\"\\\n\t\x7F") == R"("a\"\\\n\u0009\u007f")");
+  BOOST_TEST(Written("\xC3\xA9\xF0\x9F\x98\x80") == "\"\xC3\xA9\xF0\x9F\x98\x80\"");
+  BOOST_TEST(Written("a\xFF\xC3") == "\"a\xEF\xBF\xBD\xEF\xBF\xBD\"");
+  std::mt19937_64 random(SeedOfThisRun());
+  for (int i = 0; i < 5000; ++i) {
+    std::string text;
+    for (std::size_t n = random() % 12; n > 0; --n) {
+      text += random() % 2 == 0 ? std::string(1, static_cast<char>(random())) : "\xE2\x82\xAC";
+    }
+    const std::string written = Written(text);
+    const json theirs = json::parse(written, nullptr, false);
+    BOOST_REQUIRE(theirs.is_string());
+    std::string back;
+    BOOST_REQUIRE(JsonReader(written).String(back));
+    BOOST_TEST(back == theirs.get<std::string>());
+    if (json::accept('"' + text + '"')) BOOST_TEST(back == text);
+  }
+  std::string numbers;
+  JsonWriter to(numbers);
+  to.Begin('[');
+  to.Number(std::int8_t{-5});
+  to.Number(std::numeric_limits<std::uint64_t>::max());
+  to.Number(0.1);
+  to.Number(1e300);
+  to.Number(std::nan(""));
+  to.Number(-std::numeric_limits<double>::infinity());
+  to.Bool(true);
+  to.Begin('{');
+  const auto before = to.Here();
+  to.Key("gone");
+  const auto value = to.Here();
+  to.String("x");
+  BOOST_TEST(to.Since(value) == "\"x\"");
+  to.TakeBack(before);
+  to.Key("a");
+  to.Begin('[');
+  to.End(']');
+  to.Key("b");
+  to.Raw("null");
+  to.End('}');
+  to.End(']');
+  BOOST_TEST(numbers == R"([-5,18446744073709551615,0.1,1e+300,null,null,true,{"a":[],"b":null}])");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace waybill::testing
