@@ -6,12 +6,14 @@
 //   documents of their own; the command finds them inside others               guest_platform.h
 //   it compares UIDs, and digests of what it stores; the command does so with  hex.h, sha256.h,
 //   those of a list that a cluster published, and of files that it installs    uuid.h
+//   it writes values as the socket does, and asks which calls only read        door.h
 
 #ifndef WAYBILL_STORE_MAINTENANCE_FOR_THE_COMMAND_H_
 #define WAYBILL_STORE_MAINTENANCE_FOR_THE_COMMAND_H_
 
 #include "migrations/runtime/auth_document.h"
 #include "migrations/runtime/guest_platform.h"
+#include "store/api/door.h"
 #include "store/base/hex.h"
 #include "store/base/sha256.h"
 #include "store/engine/database/uuid.h"

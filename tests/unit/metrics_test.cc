@@ -73,12 +73,12 @@ BOOST_AUTO_TEST_CASE(decisions_are_counted_by_reason) {
     ScratchStore store(rules);
     const ImagePullSecret secret = MakeSecret("ns", "s", "uid", "hash");
     store.Pull(kImage, kRef, WithSecret(secret));
-    store.Check(kImage, kRef, Pod(secret));
-    store.Check(kImage, kRef, Pod(secret));
-    store.Check(kImage, kRef, Pod(MakeSecret("other", "s", "uid-2", "other")));
-    store.Check(kImage, kRef, Pod::Unavailable());
-    store.Check(kImage, "", Pod());
-    store.Check(kImage, std::string(kMaxImageRefBytes + 1, 'x'), Pod());
+    static_cast<void>(store.Check(kImage, kRef, Pod(secret)));
+    static_cast<void>(store.Check(kImage, kRef, Pod(secret)));
+    static_cast<void>(store.Check(kImage, kRef, Pod(MakeSecret("other", "s", "uid-2", "other"))));
+    static_cast<void>(store.Check(kImage, kRef, Pod::Unavailable()));
+    static_cast<void>(store.Check(kImage, "", Pod()));
+    static_cast<void>(store.Check(kImage, std::string(kMaxImageRefBytes + 1, 'x'), Pod()));
     const Metrics metrics = store->GetMetrics();
     BOOST_TEST(Decided(metrics, Reason::kSecretHashMatches) == 2U);
     BOOST_TEST(Decided(metrics, Reason::kNoCredentialMatches) == 1U);
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(decisions_are_counted_by_reason) {
 
 BOOST_FIXTURE_TEST_CASE(only_a_live_owner_has_the_kubelets_names, ClosedStore) {
   store.Pull(kImage, kRef, NodeWide());
-  store.Check(kImage, kRef);
+  static_cast<void>(store.Check(kImage, kRef));
   auto owners = Series(*store);
   BOOST_TEST(owners.at("waybill_live_owner") == 1);
   BOOST_TEST(
@@ -120,7 +120,7 @@ BOOST_FIXTURE_TEST_CASE(only_a_live_owner_has_the_kubelets_names, ClosedStore) {
 
 BOOST_FIXTURE_TEST_CASE(a_store_that_cannot_be_read_has_no_gauges, ClosedStore) {
   store.Pull(kImage, kRef, NodeWide());
-  store.Check(kImage, kRef);
+  static_cast<void>(store.Check(kImage, kRef));
   Must(store->Close());
   const Metrics metrics = store->GetMetrics();
   BOOST_TEST(!metrics.readable);
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(each_opening_counts_from_0_and_times_no_pull_of_another_pro
   const PullId second = Must(store->RecordPullIntent(copy));
   store.clock().AdvanceSeconds(5);
   Must(store->RecordImagePullError(copy, {.error_class = PullErrorClass::kAuth, .pull = first}));
-  store.Check(kImage, kRef);
+  static_cast<void>(store.Check(kImage, kRef));
   StoreCounters counters = store->GetMetrics().counters.value();
   BOOST_TEST(counters.pulls[1][1] == 1U);
   BOOST_TEST(counters.pull_count == 1U);

@@ -830,7 +830,7 @@ BOOST_FIXTURE_TEST_CASE(an_observer_lists_beside_the_owner, Streams) {
   const auto listed = Must(scene->List());
   BOOST_REQUIRE(listed.size() == 2U);
   BOOST_TEST((listed[0].kind == StreamKind::kExec));
-  BOOST_TEST((listed[0].expires_in == std::chrono::seconds(50)));
+  BOOST_TEST(listed[0].expires_in_ms == 50'000U);
   BOOST_TEST((listed[1].kind == StreamKind::kPortForward));
   BOOST_TEST(listed[1].id == StreamTokenId(token));
   BOOST_TEST(listed[1].id.size() == 16U);

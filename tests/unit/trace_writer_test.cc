@@ -56,7 +56,8 @@ class Traced {
   std::filesystem::path operator/(const std::string& name) const { return directory_ / name; }
 
   void Decide(int times, const Pod& pod = Pod()) {
-    for (int i = 0; i < times; ++i) DecisionOf(*store_, {.image = kImage, .image_ref = kRef}, pod);
+    for (int i = 0; i < times; ++i)
+      static_cast<void>(DecisionOf(*store_, {.image = kImage, .image_ref = kRef}, pod));
   }
   void List(std::vector<ListedImage> images, const ChangeOptions& change = {},
             bool complete = true) {
@@ -149,8 +150,9 @@ BOOST_AUTO_TEST_CASE(what_a_caller_names_makes_no_line_unreadable) {
   Traced node;
   Pod pod({Secret(std::string(kMaxCoordinateBytes, '\xff').c_str())});
   const std::string image(kMaxImageBytes, '\xff');
-  node.store().MustAttemptPull({.image = image, .image_ref = image}, pod);
-  node.store().MustAttemptPull({.image = "a\xff", .image_ref = std::string_view("\0b", 2)}, pod);
+  static_cast<void>(node.store().MustAttemptPull({.image = image, .image_ref = image}, pod));
+  static_cast<void>(node.store().MustAttemptPull(
+      {.image = "a\xff", .image_ref = std::string_view("\0b", 2)}, pod));
   PullIt(node.store());
   BOOST_TEST(Kinds(node.Events()) ==
              std::vector<std::string>({"start", "use", "use", "pullBegun", "pulled"}));
@@ -160,7 +162,7 @@ BOOST_AUTO_TEST_CASE(it_has_no_secret) {
   Traced node;
   PullIt(node.store());
   Pod pod({Secret(), Secret("team-b", "")});
-  node.store().MustAttemptPull({.image = kImage, .image_ref = kRef}, pod);
+  static_cast<void>(node.store().MustAttemptPull({.image = kImage, .image_ref = kRef}, pod));
   const auto events = node.Events();
   BOOST_TEST(events.back().credentials.size() == 2U);
   const std::string text = ReadFile(node.path());
@@ -247,7 +249,7 @@ BOOST_AUTO_TEST_CASE(a_record_that_is_put_shows_its_new_credentials) {
 BOOST_AUTO_TEST_CASE(its_files_are_bounded) {
   Traced node({.max_file_bytes = 256 << 10, .files = 3});
   for (int round = 0; round < 12; ++round) {
-    node.Decide(700);
+    static_cast<void>(node.Decide(700));
     node.Stop();
     node.Start();
   }
@@ -264,7 +266,7 @@ BOOST_AUTO_TEST_CASE(each_part_has_the_images_of_its_time) {
   Traced node({.max_file_bytes = 256 << 10, .files = 2});
   node.List({{.id = "sha256:a"}});
   for (std::uint64_t asked = 303; asked < 3300; asked += 300) {
-    node.Decide(300);
+    static_cast<void>(node.Decide(300));
     node.AwaitWritten(asked);
   }
   node.List({{.id = "sha256:a"}});
@@ -283,7 +285,7 @@ BOOST_AUTO_TEST_CASE(fewer_files_than_before) {
     std::ofstream(node / part) << TraceHeaderLine("owner");
   }
   for (int round = 0; round < 4; ++round) {
-    node.Decide(900);
+    static_cast<void>(node.Decide(900));
     node.Stop();
     node.Start();
   }
@@ -465,7 +467,7 @@ BOOST_AUTO_TEST_CASE(a_decision_allocates_nothing_for_it) {
   };
   BOOST_TEST(!decide().pull);
   const std::size_t before = testing::AllocationsOfThread();
-  for (int i = 0; i < 100; ++i) decide();
+  for (int i = 0; i < 100; ++i) static_cast<void>(decide());
   const std::size_t after = testing::AllocationsOfThread();
   BOOST_TEST(after == before);
   BOOST_TEST(node.Events().size() == 3U + 101U);

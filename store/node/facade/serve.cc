@@ -1,166 +1,17 @@
 // An owner answers others, and makes a backup beside its own work.
 
-#include <unistd.h>
-
-#include <algorithm>
-#include <iterator>
-#include <list>
 #include <mutex>
-#include <string>
 #include <utility>
 
 #include "store/base/try.h"
 #include "store/engine/recovery/backup.h"
 #include "store/node/facade/impl.h"
-#include "store/node/records/open_pulls_table.h"
 #include "waybill/owner.h"
 
 namespace waybill {
 
-namespace {
-
-using CallsOfStore = internal::CallsOn<NodeStore>;
-
-// A client ends only pulls that clients began, or that it names and no process runs any more: the
-// owner says itself how its own end. If a client ended one of those, what it brings later would be
-// in no list's way to the ledger. If clients began several of one string and none is named, the
-// store takes it for the oldest; where it would count the owner's among them, it learns less.
-class CallsOfClients final : public CallsOfStore {
- public:
-  CallsOfClients(NodeStore& store, Rules rules) : CallsOfStore(store), rules_(rules) {}
-
-  Result<PullId> RecordPullIntent(const ImageCopy& copy) override {
-    // Made first: for what is on record, memory must not run out.
-    std::list<Begun> one;
-    one.push_back({{}, std::string(copy.image), std::string(copy.runtime_handler)});
-    auto pull = CallsOfStore::RecordPullIntent(copy);
-    if (!pull) return pull;
-    one.front().id = *pull;
-    const std::lock_guard lock(mutex_);
-    if (begun_.size() >= kMaxBegun) begun_.pop_front();
-    begun_.splice(begun_.end(), one);
-    return pull;
-  }
-  Result<void> RecordImagePulled(const ImageCopy& copy,
-                                 const std::optional<ImagePullCredentials>& credentials,
-                                 const PullResult& result) override {
-    return End(copy, result.pull, [&](Ending ending) {
-      PullResult ended = result;
-      ended.pull = ending.pull;
-      return CallsOfStore::RecordImagePulled(copy, ending.is_known ? credentials : std::nullopt,
-                                             ended);
-    });
-  }
-  Result<void> RecordImagePullFailed(const ImageCopy& copy, PullFailure failure,
-                                     PullId pull) override {
-    return RecordImagePullError(copy, {.failure = failure, .pull = pull});
-  }
-  Result<void> RecordImagePullError(const ImageCopy& copy, const PullError& error) override {
-    return End(copy, error.pull, [&](Ending ending) {
-      PullError ended = error;
-      ended.pull = ending.pull;
-      const bool brought_nothing = error.failure == PullFailure::kNothingTransferred;
-      if (brought_nothing && !ending.is_known) ended.failure = PullFailure::kFailed;
-      return CallsOfStore::RecordImagePullError(copy, ended);
-    });
-  }
-
- private:
-  struct Begun {
-    PullId id;
-    std::string image;
-    std::string runtime_handler;
-  };
-  struct Ending {
-    PullId pull;           // 0: any that runs
-    bool is_known = true;  // if not, it may have begun earlier
-  };
-  // Beyond it the oldest count as the owner's.
-  static constexpr std::size_t kMaxBegun = 65'536;
-
-  template <typename Record>
-  Result<void> End(const ImageCopy& copy, PullId named, const Record& record) {
-    std::list<Begun> mine;
-    Ending ending;
-    {
-      const std::lock_guard lock(mutex_);
-      auto at = begun_.end();  // the newest
-      std::size_t may_be = 0;
-      for (auto pull = begun_.begin(); pull != begun_.end(); ++pull) {
-        if (pull->image != copy.image || pull->runtime_handler != copy.runtime_handler) continue;
-        if (named.value != 0 && named != pull->id) continue;
-        ++may_be;
-        if (at == begun_.end() || at->id < pull->id) at = pull;
-      }
-      if (at == begun_.end()) {
-        ending.pull = TRY(OtherThanOwners(copy, named));
-      } else {
-        ending.pull = at->id;
-        mine.splice(mine.end(), begun_, at);
-        // Kubelet rules: an image has one intent, whose beginning is the oldest's.
-        if (may_be > 1 && rules_ == Rules::kClosed) {
-          auto running = CountRunning(copy);
-          if (!running) {
-            begun_.splice(begun_.end(), mine);
-            return running.error();
-          }
-          ending.is_known = *running == may_be;
-          if (ending.is_known) ending.pull = {};
-        }
-      }
-    }
-    auto recorded = record(ending);
-    if (!recorded) {
-      const std::lock_guard lock(mutex_);
-      begun_.splice(begun_.end(), mine);
-    }
-    return recorded;
-  }
-
-  // The owner's, too.
-  Result<std::size_t> CountRunning(const ImageCopy& copy) const {
-    auto pulls = TRY(store().ListOpenPulls());
-    return static_cast<std::size_t>(
-        std::count_if(pulls.begin(), pulls.end(), [&](const UnresolvedPull& pull) {
-          return !pull.anything && pull.image == copy.image && pull.state == PullState::kRunning;
-        }));
-  }
-
-  // One that no client of this owner began. The mutex is held.
-  Result<PullId> OtherThanOwners(const ImageCopy& copy, PullId named) const {
-    auto pulls = TRY(store().ListOpenPulls());
-    for (const UnresolvedPull& pull : pulls) {
-      if (pull.anything || pull.image != copy.image) continue;
-      const bool is_meant = named.value == 0 || named == pull.id || rules_ == Rules::kKubelet;
-      if (is_meant && pull.state == PullState::kRunning && !IsClients(pull.id)) {
-        return Error{
-            ErrorCode::kConflict,
-            "pull " + std::to_string(pull.id.value) + " of \"" + std::string(copy.image) +
-                "\" was begun by the process that owns the store, which says itself how it "
-                "ends; nothing was changed",
-            "record the begin of a pull of your own first, and name it when it ends"};
-      }
-    }
-    return named.value == 0 ? internal::kNoPull : named;
-  }
-
-  bool IsClients(PullId id) const {
-    return std::any_of(begun_.begin(), begun_.end(),
-                       [&](const Begun& pull) { return pull.id == id; });
-  }
-
-  const Rules rules_;
-  mutable std::mutex mutex_;
-  std::list<Begun> begun_;  // guarded by mutex_; the newest last
-};
-
-}  // namespace
-
-std::unique_ptr<OwnerCalls> CallsOf(NodeStore& store) {
-  return std::make_unique<CallsOfStore>(store);
-}
-
-Result<void> NodeStore::Impl::Serve(NodeStore& store, const ServeOptions& options) {
+Result<void> NodeStore::Impl::Serve(std::unique_ptr<internal::Door> door,
+                                    const ServeOptions& options) {
   if (!committer) return NotOwner();
   if (!committer->CheckOwnership() && committer->failed()) return committer->WhyFailed();
   const std::lock_guard lock(serving_mutex);
@@ -168,12 +19,8 @@ Result<void> NodeStore::Impl::Serve(NodeStore& store, const ServeOptions& option
     return Error{ErrorCode::kConflict,
                  directory.string() + " is served by this process already; nothing was changed"};
   }
-  auto calls = std::make_unique<CallsOfClients>(store, rules);
-  const internal::Greeting greeting{
-      .store = committer->store_id(),
-      .owner = {.process_id = getpid(), .rules = rules, .evidence = evidence}};
-  auto started = TRY(internal::ControlServer::Start(directory, options, greeting, *calls));
-  served = std::move(calls);
+  auto started = TRY(internal::OwnerServer::Start(directory, options, *door));
+  served = std::move(door);
   server = std::move(started);
   return {};
 }
@@ -229,10 +76,6 @@ Result<Backup> NodeStore::Impl::WriteBackup(const std::filesystem::path& file,
   // The owner's flush may be under way, or none may come any more.
   const auto flush = [&](std::uint64_t) { return observed->env->Flush(); };
   return internal::WriteBackupOfLive(*observed, file, progress, flush);
-}
-
-Result<void> NodeStore::Serve(const ServeOptions& options) {
-  return Guarded([&] { return impl_->Serve(*this, options); });
 }
 
 Result<Backup> NodeStore::MakeBackup() {

@@ -1,8 +1,8 @@
 // owner.sock in a store's directory: where it is bound, when it is replaced, who may be at its
 // ends.
 
-#ifndef WAYBILL_STORE_CONTROL_SOCKET_FILE_H_
-#define WAYBILL_STORE_CONTROL_SOCKET_FILE_H_
+#ifndef WAYBILL_STORE_OWNER_SOCKET_SOCKET_FILE_H_
+#define WAYBILL_STORE_OWNER_SOCKET_SOCKET_FILE_H_
 
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -44,7 +44,7 @@ class ListeningSocket {
 };
 
 // Connects to the owner of the store; the result does not block. Waits up to `patience` for room in
-// its queue. Errors: OwnerClient::Connect.
+// its queue. Errors: AskOwner.
 Result<Fd> ConnectToOwner(const std::filesystem::path& directory,
                           std::chrono::milliseconds patience);
 
@@ -59,4 +59,4 @@ bool MayTalk(const Peer& peer);
 
 }  // namespace waybill::internal
 
-#endif  // WAYBILL_STORE_CONTROL_SOCKET_FILE_H_
+#endif  // WAYBILL_STORE_OWNER_SOCKET_SOCKET_FILE_H_

@@ -1,4 +1,4 @@
-#include "store/control/socket_file.h"
+#include "store/owner_socket/socket_file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -82,7 +82,7 @@ Answer IsOurs(const std::filesystem::path& path) {
 Error NobodyServes(const std::filesystem::path& directory) {
   return {ErrorCode::kNotFound,
           "no owner of " + directory.string() + " serves " + kSocketName + "; nothing was changed",
-          "start the owner with NodeStore::Serve"};
+          "start the owner with Store::Serve"};
 }
 
 }  // namespace
