@@ -9,6 +9,7 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "bench/micro/rows.h"
 #include "bindings/c/waybill.h"
@@ -42,28 +43,53 @@ double AskInCxx(ScratchStore& store, const Questions& questions, std::size_t bat
   return each;
 }
 
-waybill_string ToC(std::string_view text) { return {text.data(), text.size()}; }
+waybill_text ToC(std::string_view text) { return {text.data(), text.size()}; }
 
-double AskInC(const ScratchStore& store, const Questions& questions, std::size_t batch) {
+// Opens the store in C, and measures `hit`, which gets the store and a question.
+template <typename Hit>
+double AskInC(const ScratchStore& store, const Questions& questions, std::size_t batch,
+              const Hit& hit) {
   const std::string directory = store.directory().string();
-  waybill_open_options options{};
-  options.struct_size = sizeof(options);
-  options.directory = ToC(directory);
-  options.witness_kind = WAYBILL_WITNESS_REMEMBERED;
   waybill_store* opened = nullptr;
-  if (waybill_open(&options, &opened, nullptr) != WAYBILL_OK) {
+  if (waybill_open(ToC(directory), WAYBILL_REMEMBERED_LOSS_MARKER, WAYBILL_NONE, &opened,
+                   nullptr) != WAYBILL_OK ||
+      waybill_serve(opened, nullptr) != WAYBILL_OK) {
     throw std::runtime_error("C cannot open the store in " + directory);
   }
-  const double each = Ask(questions, batch, [&](const Question& q) {
-    const waybill_image_pull_secret secret{ToC(q.secret.uid), ToC(q.secret.namespace_name),
-                                           ToC(q.secret.name), ToC(q.secret.credential_hash)};
-    const waybill_pod_credentials pod{&secret, 1, nullptr};
-    return !waybill_must_attempt_pull(opened,
-                                      {.image = ToC(q.image), .image_ref = ToC(q.image_ref)}, &pod)
-                .pull;
-  });
+  const double each =
+      Ask(questions, batch, [&](const Question& question) { return hit(opened, question); });
   waybill_store_free(opened);
   return each;
+}
+
+bool Decide(waybill_store* store, const Question& q) {
+  const waybill_credential secret{ToC(q.secret.namespace_name), ToC(q.secret.name),
+                                  ToC(q.secret.uid), ToC(q.secret.credential_hash)};
+  waybill_credentials pod{};
+  pod.secrets = &secret;
+  pod.secret_count = 1;
+  return waybill_decide(
+             store, {.image = ToC(q.image), .image_ref = ToC(q.image_ref), .runtime_handler = {}},
+             &pod)
+      .use;
+}
+
+std::string MustPullJson(const Question& q) {
+  return fmt::format(
+      R"({{"image":"{}","imageRef":"{}","secrets":[{{"namespace":"{}","name":"{}","uid":"{}","hash":"{}"}}]}})",
+      q.image, q.image_ref, q.secret.namespace_name, q.secret.name, q.secret.uid,
+      q.secret.credential_hash);
+}
+
+// `call` is a call that gets a JSON text.
+template <typename Call>
+bool IsHit(const Question& question, const Call& call) {
+  char* answer = nullptr;
+  const std::string parameters = MustPullJson(question);
+  const bool hit = call(ToC(parameters), &answer) == WAYBILL_OK &&
+                   std::string_view(answer).starts_with(R"({"pull":false)");
+  waybill_free(answer);
+  return hit;
 }
 
 // The program prints nanoseconds a decision.
@@ -94,20 +120,36 @@ void MeasureBindings(const Micro& micro, const MicroStore& on, const std::string
   WriteQuestions(on.questions, list);
   on.store.Close();
   const std::size_t batch = micro.quick ? 10 : 20'000;
-  const auto row = [&](const char* through, const std::function<double()>& ask) {
+  const auto row = [&](const char* name, const std::function<double()>& ask) {
     const auto body = [&](State& state) {
       for (auto _ : state) {
         state.counters[kBare] = AskInCxx(on.store, on.questions, batch);
         state.SetIterationTime(ask() / 1e9);
       }
     };
-    micro.Row(std::string("MustAttemptPull: hit, through ") + through, body, {.iterations = 1});
+    micro.Row(name, body, {.iterations = 1});
   };
-  row("C", [&] { return AskInC(on.store, on.questions, batch); });
+  row("MustAttemptPull: hit, through C",
+      [&] { return AskInC(on.store, on.questions, batch, Decide); });
+  row("CallJson: MustPull, through C", [&] {
+    return AskInC(on.store, on.questions, batch, [](waybill_store* store, const Question& q) {
+      return IsHit(q, [&](waybill_text parameters, char** answer) {
+        return waybill_call(store, "MustPull", parameters, answer, nullptr);
+      });
+    });
+  });
+  const std::string directory = on.store.directory().string();
+  row("Call: MustPull, through the owner's socket", [&] {
+    return AskInC(on.store, on.questions, batch / 10, [&](waybill_store*, const Question& q) {
+      return IsHit(q, [&](waybill_text parameters, char** answer) {
+        return waybill_ask(ToC(directory), "MustPull", parameters, 0, answer, nullptr);
+      });
+    });
+  });
   if (!go_program.empty()) {
     const std::string command = fmt::format("'{}' '{}' '{}' {}", go_program,
                                             on.store.directory().string(), list.string(), batch);
-    row("Go", [&] { return AskInGo(command); });
+    row("MustAttemptPull: hit, through Go", [&] { return AskInGo(command); });
   }
   on.store.Open();
 }

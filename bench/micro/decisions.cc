@@ -117,6 +117,16 @@ void MeasureKindsOfDecisions(const Micro& micro, const MicroStore& on) {
   }
   Must(store.Flush());
 
+  BesideLookup(micro, on.bare, "PreviewDecision: hit", [&](std::size_t i) {
+    const Question& question = hits[i % hits.size()];
+    FixedCredentials credentials({.secrets = {&question.secret, 1}});
+    if (store
+            .PreviewDecision({.image = question.image, .image_ref = question.image_ref},
+                             credentials)
+            .pull) {
+      Unexpected("PreviewDecision");
+    }
+  });
   BesideLookup(micro, on.bare, "EnsureImage: IfNotPresent, hit", [&](std::size_t i) {
     const Question& question = hits[i % hits.size()];
     FixedCredentials credentials({.secrets = {&question.secret, 1}});

@@ -71,8 +71,8 @@ void MeasureStore(const Micro& micro, std::size_t records, bool smallest,
   for (std::size_t i = 0; i < records; ++i) {  // warm
     bare.Lookup();
     FixedCredentials none({});
-    store->MustAttemptPull({.image = questions[i].image, .image_ref = questions[i].image_ref},
-                           none);
+    static_cast<void>(store->MustAttemptPull(
+        {.image = questions[i].image, .image_ref = questions[i].image_ref}, none));
   }
   begin("decisions", "x lookup");
   MeasureKindsOfDecisions(micro, on);

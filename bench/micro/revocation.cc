@@ -144,6 +144,15 @@ void MeasureRevocation(const Micro& micro, std::size_t records) {
       },
       rewrite);
   MeasureRenewed(
+      micro, large, "ReconcileInParts: half is gone",
+      [&](NodeStore& store) {
+        RevokeMissing part{.existing = truth, .token = Must(store.BeginList()), .more = true};
+        Must(store.ReconcileInParts(part));
+        Expect(Must(store.ReconcileInParts({.token = part.token, .parts_before = 1})).gone,
+               records / 2);
+      },
+      rewrite);
+  MeasureRenewed(
       micro, all, "ForgetNamespace: all", [&](NodeStore& store) { Forget(store, records); },
       rewrite);
 }

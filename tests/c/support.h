@@ -1,60 +1,69 @@
-/* Scratch stores and values that the C tests share. */
+/* Scratch stores, values and calls that the C tests share. */
 
 #ifndef WAYBILL_TESTS_C_SUPPORT_H_
 #define WAYBILL_TESTS_C_SUPPORT_H_
 
 #include "check.h"
 
-#define IMAGE WAYBILL_STRING("registry.example.com/team/app:v1")
-#define IMAGE_NAME "registry.example.com/team/app"
-#define REF WAYBILL_STRING("sha256:aa")
-#define COPY(...) ((waybill_image_copy){__VA_ARGS__})
-#define APP COPY(.image = IMAGE, .image_ref = REF)
-#define NONE WAYBILL_STRING("")
-#define POD WAYBILL_STRING("11111111-2222-3333-4444-555555555555")
-#define DIGEST \
-  WAYBILL_STRING("sha256:9a3f2c5ef0d8a6b1c4e7d09f8b6a5c4d3e2f1a0b9c8d7e6f5a4b3c2d1e0f9a8b")
+#ifdef __cplusplus
+extern "C" {
+#endif
 
-enum { SMALL_MAP = 64 << 20 };
+#define IMAGE "registry.example.com/team/app:v1"
+#define REF "sha256:aa"
+#define COPY(...) ((waybill_copy){__VA_ARGS__})
+#define APP COPY(.image = WAYBILL_TEXT(IMAGE), .image_ref = WAYBILL_TEXT(REF))
+#define NONE WAYBILL_NONE
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* A string that ends with a zero byte. Not copied. */
-waybill_string text(const char* zero_terminated);
 /* `name` in this program's scratch directory, which is removed when the program ends. */
-waybill_string scratch(const char* name);
-/* A file or directory of tests/fixtures. */
-waybill_string fixture(const char* name);
+waybill_text scratch(const char* name);
+void make_directory(waybill_text path);
+void empty_directory(waybill_text path);
+bool is_there(waybill_text path);
 
-void make_directory(waybill_string path);
-void copy_file(waybill_string from, waybill_string to);
-/* Creates `to`. */
-void copy_tree(waybill_string from, waybill_string to);
-bool is_there(waybill_string path);
-/* Does nothing if there is no such directory. */
-void empty_directory(waybill_string path);
-
-/* Options of a store in `name`, created if missing: no witness, the clock `tick`, a small map. */
-waybill_open_options store_options(const char* name);
-/* A store with these options; NULL is never returned. */
-waybill_store* open_with(const waybill_open_options* options);
+/* Options of open_store: a small map, and the handler runc. */
+extern const char kOptions[];
+/* A store in `name`, made if missing, without a loss marker. Never NULL. */
+waybill_store* open_with(const char* name, const char* options);
 waybill_store* open_store(const char* name);
-waybill_recovery_report* report_of(waybill_store* store);
+waybill_store* observe(const char* name);
 /* Closes, which must succeed, and frees. */
 void end_store(waybill_store* store);
 
-/* A clock that is one second later at each call. */
-waybill_timestamp tick(void* context);
+/* The secret of these tests' pods; pods with it, and without credentials. */
+extern const waybill_credential kSecret;
+extern const waybill_credentials kPod;
+extern const waybill_credentials kPodWithout;
 
-/* The secret of these tests' pods, and credentials with only this secret. */
-extern const waybill_image_pull_secret kSecret;
-extern const waybill_image_pull_credentials kCredentials;
-extern const waybill_change_options kMeant;  /* allow_empty */
-extern const waybill_change_options kDryRun; /* allow_empty, too */
-extern const waybill_pod_credentials kPod;
-extern const waybill_pod_credentials kPodWithout;
-
-/* A whole pull of `image` with `kSecret`. */
-void pull(waybill_store* store, waybill_string image, waybill_string image_ref);
+/* A whole pull of IMAGE with `kSecret`. */
+void pull(waybill_store* store);
 /* Whether a pod may use IMAGE without a pull. */
-bool may_use(waybill_store* store, const waybill_pod_credentials* pod);
+bool may_use(waybill_store* store, const waybill_credentials* pod);
+/* Makes a call, and checks that its answer has this part; "" is in each. */
+void expect(waybill_store* store, const char* name, const char* parameters, const char* part);
+
+/* One call of each kind. */
+typedef struct json_call {
+  const char* name;
+  /* R reads, W writes, L needs no store, S is of streams; D is a decision or metrics: it never
+   * fails. */
+  char kind;
+  /* %T: a fresh token. %D: the scratch directory. */
+  const char* parameters;
+  const char* part; /* of the answer on a store in which IMAGE was pulled; NULL: not found */
+} json_call;
+extern const json_call kCalls[];
+extern const size_t kCallCount;
+
+/* Makes it with a token of `store`. The answer must be set if it succeeds, else NULL. */
+waybill_code make_call(waybill_store* store, const json_call* call, const char* token,
+                       char** answer, waybill_error** error);
+/* One of an owner, for %T. waybill_free. */
+char* draw_token(waybill_store* store);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif /* WAYBILL_TESTS_C_SUPPORT_H_ */

@@ -3,10 +3,10 @@
 #define _XOPEN_SOURCE 700
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 
-#include "calls.h"
 #include "support.h"
 
 enum { THREADS = 6, ROUNDS = 12 };
@@ -15,18 +15,11 @@ typedef struct shared {
   waybill_store* store;
   atomic_bool ended;    /* somebody closed it */
   atomic_int decisions; /* that were made while it was open */
-  atomic_int closings;  /* that said WAYBILL_OK */
   atomic_int working;
 } shared;
 
-static bool fetch(void* context, waybill_pod_credentials* credentials) {
-  (void)context;
-  *credentials = kPod;
-  return true;
-}
-
-static bool right(waybill_code code) {
-  return code == WAYBILL_OK || code == WAYBILL_NOT_FOUND || code == WAYBILL_CLOSED;
+static bool is_reason(waybill_decision decision, const char* name) {
+  return strcmp(waybill_reason_name(decision.reason), name) == 0;
 }
 
 /* Calls until the store is closed. Each call answers as usual or says that it is closed. */
@@ -37,81 +30,90 @@ static void* work(void* context) {
   for (;;) {
     /* Read before the call: if it was closed then, the call must see that. */
     const bool closed = atomic_load(&with->ended);
-    const waybill_decision decision = waybill_must_attempt_pull(store, APP, &kPod);
-    const waybill_decision lazily = waybill_must_attempt_pull_lazily(store, APP, fetch, NULL);
-    if (closed) CHECK(decision.pull && lazily.pull);
-    if (!decision.pull) atomic_fetch_add(&with->decisions, 1);
-    CHECK(decision.reason == WAYBILL_REASON_SECRET_HASH_MATCHES ||
-          decision.reason == WAYBILL_REASON_STORE_UNAVAILABLE);
+    const waybill_decision decision = waybill_decide(store, APP, &kPod);
+    CHECK(is_reason(decision, "secretHashMatches") || is_reason(decision, "storeUnavailable"));
+    waybill_look* look = NULL;
+    const waybill_decision first = waybill_decide_first(store, APP, &look);
+    const waybill_decision second = waybill_decide_second(store, APP, look, &kPod);
+    CHECK(!first.use && (look != NULL || !second.use));
+    waybill_free(look);
+    if (closed) CHECK(!decision.use && !second.use);
+    if (decision.use) atomic_fetch_add(&with->decisions, 1);
 
     waybill_error* error = NULL;
-    waybill_code code = waybill_put_intent(store, COPY(.image = WAYBILL_STRING("a")), &error);
-    CHECK(right(code) && (code == WAYBILL_OK) == (error == NULL));
+    uint64_t number = 0;
+    waybill_code code = waybill_begin_pull(store, APP, &number, &error);
+    CHECK(code == WAYBILL_OK ? error == NULL && number != 0 : code == WAYBILL_CLOSED);
     waybill_free(error);
-    waybill_image_pulled_record* record = NULL;
-    code = waybill_get_record(store, COPY(.image_ref = REF), &record, NULL);
-    CHECK(right(code) && (code == WAYBILL_OK) == (record != NULL));
-    if (record != NULL) CHECK_TEXT("sha256:aa", record->image_ref);
-    waybill_free(record);
-    waybill_list_token token;
-    CHECK(right(waybill_begin_list(store, &token, NULL)));
-    waybill_open_pulls* pulls = NULL;
-    code = waybill_list_open_pulls(store, &pulls, NULL);
-    CHECK(right(code) && (code == WAYBILL_OK) == (pulls != NULL));
-    waybill_free(pulls);
-    waybill_recovery_report* report = NULL;
-    CHECK(waybill_get_recovery_report(store, &report, NULL) == WAYBILL_OK);
-    waybill_free(report);
-    CHECK(right(waybill_flush(store, NULL)));
+    error = NULL;
+    code = waybill_end_pull(store, APP, number, WAYBILL_NOTHING, NULL, NONE, NULL);
+    CHECK(code == WAYBILL_OK || code == WAYBILL_CLOSED);
+    char* answer = check_poison();
+    code = waybill_call(store, "ListImages", NONE, &answer, &error);
+    CHECK(code == WAYBILL_OK ? error == NULL && strstr(answer, REF) != NULL
+                             : code == WAYBILL_CLOSED && answer == NULL && error != NULL);
+    waybill_free(answer);
+    waybill_free(error);
+    if (closed) CHECK(code == WAYBILL_CLOSED);
     if (closed) return NULL;
   }
 }
 
-/* Two threads close at once: only one succeeds. */
+/* Two threads close at once: both wait. */
 static void* end(void* context) {
   shared* with = context;
   while (atomic_load(&with->working) < THREADS || atomic_load(&with->decisions) < THREADS) {
     sched_yield();
   }
-  const waybill_code code = waybill_close(with->store, NULL);
-  CHECK(code == WAYBILL_OK || code == WAYBILL_CLOSED);
-  if (code == WAYBILL_OK) {
-    atomic_fetch_add(&with->closings, 1);
-    atomic_store(&with->ended, true);
-  }
+  CHECK(waybill_close(with->store, NULL) == WAYBILL_OK);
+  atomic_store(&with->ended, true);
   return NULL;
+}
+
+static void start(pthread_t* threads, int count, void* (*run)(void*), void* context) {
+  for (int i = 0; i < count; ++i) {
+    if (pthread_create(&threads[i], NULL, run, context) != 0) check_exit();
+  }
 }
 
 static void closed_under_way(void) {
   shared with = {.store = open_store("store")};
-  pull(with.store, IMAGE, REF);
+  pull(with.store);
   pthread_t threads[THREADS + 2];
-  for (int i = 0; i < THREADS + 2; ++i) {
-    if (pthread_create(&threads[i], NULL, i < THREADS ? work : end, &with) != 0) check_exit();
-  }
+  start(threads, THREADS, work, &with);
+  start(threads + THREADS, 2, end, &with);
   for (int i = 0; i < THREADS + 2; ++i) pthread_join(threads[i], NULL);
-  CHECK(atomic_load(&with.closings) == 1);
   CHECK(atomic_load(&with.decisions) >= THREADS);
   waybill_store_free(with.store);
 }
 
-/* All functions from two threads, without closing: any code, but no race. */
+/* All calls from two threads, one of them through the socket too: any code, but no race. */
 static void* call_everything(void* store) {
-  for (size_t i = 0; i < kStoreCallCount; ++i) {
-    const waybill_code code = kStoreCalls[i].call(store, NULL);
+  char* token = draw_token(store);
+  for (size_t i = 0; i < kCallCount; ++i) {
+    char* answer;
+    const bool no_store = kCalls[i].kind == 'L';
+    const waybill_code code = make_call(no_store ? NULL : store, &kCalls[i], token, &answer, NULL);
     CHECK(code != WAYBILL_INTERNAL && code != WAYBILL_OUT_OF_MEMORY && code != WAYBILL_CLOSED);
+    waybill_free(answer);
+    answer = NULL;
+    const waybill_code asked =
+        waybill_ask(scratch("everything"), "ListImages", NONE, 0, &answer, NULL);
+    CHECK(asked == WAYBILL_OK || asked == WAYBILL_UNAVAILABLE);
+    waybill_free(answer);
   }
+  waybill_free(token);
   return NULL;
 }
 
 static void everything_at_once(void) {
   waybill_store* store = open_store("everything");
+  waybill_error* error;
+  make_directory(scratch("exported"));
+  pull(store);
+  MUST(waybill_serve(store, &error));
   pthread_t threads[2];
-  /* What both threads would have to create first. */
-  call_everything(store);
-  for (int i = 0; i < 2; ++i) {
-    if (pthread_create(&threads[i], NULL, call_everything, store) != 0) check_exit();
-  }
+  start(threads, 2, call_everything, store);
   for (int i = 0; i < 2; ++i) pthread_join(threads[i], NULL);
   end_store(store);
 }
@@ -127,9 +129,9 @@ int main(void) {
   for (int round = 0; round < ROUNDS; ++round) closed_under_way();
   everything_at_once();
   waybill_store* store = open_store("handed-over");
-  pull(store, IMAGE, REF);
+  pull(store);
   pthread_t thread;
-  if (pthread_create(&thread, NULL, free_it, store) != 0) check_exit();
+  start(&thread, 1, free_it, store);
   pthread_join(thread, NULL);
   return check_result();
 }

@@ -2,22 +2,19 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 
-	"waybill.dev/go"
+	"waybill.dev/go/store"
 )
 
 func main() {
 	directory := os.Args[1]
-	store, err := waybill.Open(context.Background(), waybill.Options{
-		Directory: directory, Witness: waybill.WitnessAt(directory + "-witness"),
-	})
+	opened, err := store.Open(store.Options{Directory: directory, LossMarker: directory + "-marker"})
 	if err != nil {
 		panic(err)
 	}
-	defer store.Close()
-	image := waybill.ImageCopy{Image: "registry.example.com/team-a/app:v1", ImageRef: "sha256:0f3a"}
-	fmt.Println("pull:", store.MustAttemptPull(image, waybill.PodCredentials{}).Pull())
+	defer opened.Close()
+	image := store.ImageCopy{Image: "registry.example.com/team-a/app:v1", ImageRef: "sha256:0f3a"}
+	fmt.Println("pull:", !opened.Decide(image, store.PodCredentials{}).Use)
 }

@@ -1,3 +1,3 @@
 #include <waybill.h>
 
-int main(void) { return waybill_version().length == 0; }
+int main(void) { return waybill_version()[0] == 0; }
