@@ -8,7 +8,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -17,11 +16,12 @@ import (
 	"time"
 
 	"waybill.dev/go"
+	"waybill.dev/go/store"
 )
 
 type question struct {
 	image, imageRef string
-	credentials     waybill.PodCredentials
+	credentials     store.PodCredentials
 }
 
 func main() {
@@ -36,16 +36,14 @@ func main() {
 	if err != nil {
 		fail(err)
 	}
-	store, err := waybill.Open(context.Background(), waybill.Options{
-		Directory: os.Args[1], MustExist: true, Witness: waybill.WitnessRemembered(),
-	})
+	s, err := store.Open(store.Options{Directory: os.Args[1], Create: new(false), LossMarker: store.RememberedLossMarker})
 	if err != nil {
 		fail(err)
 	}
-	defer store.Close()
-	hits := ask(store, questions, len(questions))
+	defer s.Close()
+	hits := ask(s, questions, len(questions))
 	begin := time.Now()
-	hits += ask(store, questions, batch)
+	hits += ask(s, questions, batch)
 	took := time.Since(begin)
 	if hits != len(questions)+batch {
 		fail(errors.New("a decision did not hit; the figure is void"))
@@ -64,21 +62,19 @@ func read(path string) ([]question, error) {
 		if len(f) != 6 {
 			return nil, fmt.Errorf("%s: a line of %d fields", path, len(f))
 		}
-		questions = append(questions, question{f[0], f[1], waybill.PodCredentials{
-			Secrets: []waybill.ImagePullSecret{
-				{UID: f[2], Namespace: f[3], Name: f[4], CredentialHash: f[5]},
-			},
+		questions = append(questions, question{f[0], f[1], store.PodCredentials{
+			Secrets: []waybill.Secret{{UID: f[2], Namespace: f[3], Name: f[4], Hash: f[5]}},
 		}})
 	}
 	return questions, nil
 }
 
 // ask asks count questions, from the first on and then again, and counts the answers "no pull".
-func ask(store *waybill.Store, questions []question, count int) int {
+func ask(s *store.Store, questions []question, count int) int {
 	hits := 0
 	for next := 0; count > 0; count-- {
 		q := &questions[next]
-		if !store.MustAttemptPull(waybill.ImageCopy{Image: q.image, ImageRef: q.imageRef}, q.credentials).Pull() {
+		if s.Decide(store.ImageCopy{Image: q.image, ImageRef: q.imageRef}, q.credentials).Use {
 			hits++
 		}
 		if next++; next == len(questions) {

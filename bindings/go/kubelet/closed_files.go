@@ -2,8 +2,10 @@ package kubelet
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,11 +16,19 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 	"unicode/utf8"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
+	"k8s.io/kubelet/config/v1alpha1"
+	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
+	configv1alpha1 "k8s.io/kubernetes/pkg/kubelet/apis/config/v1alpha1"
+	configv1beta1 "k8s.io/kubernetes/pkg/kubelet/apis/config/v1beta1"
 	"waybill.dev/go"
+	"waybill.dev/go/store"
 )
 
 // closedFiles are the files that a kubelet without waybill finds in image_manager/ if it is started
@@ -30,7 +40,7 @@ import (
 // kubelet's own file is neither replaced nor removed. Our files have ownMark behind them, so the
 // store does not take them for a kubelet's.
 type closedFiles struct {
-	store     *waybill.Store
+	store     *store.Store
 	directory string // image_manager/
 
 	mu    sync.Mutex
@@ -68,15 +78,15 @@ func recordFile(imageRef string) closedFile { return closedFileOf(pulledFolder, 
 // intentFiles has a file for the string as the pod has it, and one as runtimes list it: in full,
 // and with the digest alone if there are tag and digest. A kubelet compares its intents with that.
 func intentFiles(image string) []closedFile {
-	strings := []string{image}
-	if full, err := waybill.NormaliseImage(image); err == nil {
-		strings = append(strings, full)
-		if parts, ok := waybill.ParseImage(full); ok && parts.Digest != "" {
-			strings = append(strings, parts.Name+"@"+parts.Digest)
+	spellings := []string{image}
+	if parts, err := store.Library.ParseImage(context.Background(), waybill.ParseImage{Image: image}); err == nil && parts.Full != "" {
+		spellings = append(spellings, parts.Full)
+		if name, ok := strings.CutSuffix(parts.Full, "@"+parts.Digest); ok {
+			spellings = append(spellings, strings.TrimSuffix(name, ":"+parts.Tag)+"@"+parts.Digest)
 		}
 	}
 	var files []closedFile
-	for _, one := range slices.Compact(strings) {
+	for _, one := range slices.Compact(spellings) {
 		files = append(files, closedFileOf(pullingFolder, one))
 	}
 	return files
@@ -85,24 +95,43 @@ func intentFiles(image string) []closedFile {
 func (f closedFile) isIntent() bool { return strings.HasPrefix(f.name, pullingFolder) }
 
 // content is in the form that kubelets of all releases read.
-func (f closedFile) content() (json []byte, err error) {
-	if f.isIntent() {
-		json, err = waybill.EncodePullIntent(waybill.ImagePullIntent{Image: f.what}, waybill.KubeletV1Alpha1)
-	} else {
-		json, err = waybill.EncodePulledRecord(waybill.ImagePulledRecord{ImageRef: f.what, LastUpdatedTime: time.Now()}, waybill.KubeletV1Alpha1)
+func (f closedFile) content() ([]byte, error) {
+	is := func(kind string) metav1.TypeMeta {
+		return metav1.TypeMeta{Kind: kind, APIVersion: v1alpha1.SchemeGroupVersion.String()}
 	}
-	return append(json, ownMark...), err
+	var file any = v1alpha1.ImagePulledRecord{TypeMeta: is("ImagePulledRecord"), ImageRef: f.what, LastUpdatedTime: metav1.Now()}
+	if f.isIntent() {
+		file = v1alpha1.ImagePullIntent{TypeMeta: is("ImagePullIntent"), Image: f.what}
+	}
+	text, err := json.Marshal(file)
+	return append(text, "\n"+ownMark...), err
+}
+
+// codecs are the kubelet's for these files.
+var codecs = sync.OnceValue(func() serializer.CodecFactory {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{kubeletconfig.AddToScheme, configv1alpha1.AddToScheme, configv1beta1.AddToScheme} {
+		utilruntime.Must(add(scheme))
+	}
+	return serializer.NewCodecFactory(scheme, serializer.EnableStrict)
+})
+
+// decode returns nil for what a kubelet can't read.
+func decode[T runtime.Object](content []byte) (decoded T) {
+	object, _ := runtime.Decode(codecs().UniversalDecoder(), content)
+	decoded, _ = object.(T)
+	return decoded
 }
 
 // doneBy says whether a file with that content keeps the image closed. A record that a kubelet
 // can't read does; one that is about another ref than its name says does not.
 func (f closedFile) doneBy(content []byte) bool {
 	if f.isIntent() {
-		intent, err := waybill.DecodePullIntent(content)
-		return err == nil && intent.Image == f.what
+		intent := decode[*kubeletconfig.ImagePullIntent](content)
+		return intent != nil && intent.Image == f.what
 	}
-	record, err := waybill.DecodePulledRecord(content)
-	return err != nil || record.ImageRef == f.what
+	record := decode[*kubeletconfig.ImagePulledRecord](content)
+	return record == nil || record.ImageRef == f.what
 }
 
 // ownRecord reads a record of ours.
@@ -111,13 +140,14 @@ func ownRecord(content []byte) (imageRef string, ours bool) {
 	if !closes && !isOwn(content) {
 		return "", false
 	}
-	record, err := waybill.DecodePulledRecord(content)
-	return record.ImageRef, err == nil && len(record.CredentialMapping) == 0
+	if record := decode[*kubeletconfig.ImagePulledRecord](content); record != nil {
+		return record.ImageRef, len(record.CredentialMapping) == 0
+	}
+	return "", false
 }
 
 func isOwnIntent(content []byte) bool {
-	_, err := waybill.DecodePullIntent(content)
-	return err == nil && isOwn(content)
+	return decode[*kubeletconfig.ImagePullIntent](content) != nil && isOwn(content)
 }
 
 // errPlanted says that somebody else than the kubelet may have written a file.
@@ -154,12 +184,13 @@ func (f *closedFiles) readFile(name string) ([]byte, error) {
 const maxFileBytes = 4 << 20
 
 // closedFilesOf returns nil, which keeps none, if the store took over no kubelet directory.
-func closedFilesOf(store *waybill.Store) *closedFiles {
-	if store.KubeletDirectory() == "" {
+func closedFilesOf(store *store.Store) *closedFiles {
+	kubelets := store.Options().KubeletDirectory
+	if kubelets == "" {
 		return nil
 	}
 	f := &closedFiles{
-		store: store, directory: filepath.Join(store.KubeletDirectory(), "image_manager"),
+		store: store, directory: filepath.Join(kubelets, "image_manager"),
 		held: map[string]int{}, fresh: map[string]bool{}, kept: map[string]bool{},
 	}
 	// An error here shows when a file can't be written.
@@ -169,7 +200,7 @@ func closedFilesOf(store *waybill.Store) *closedFiles {
 		_ = syncFolder(filepath.Join(f.directory, folder))
 	}
 	_ = syncFolder(f.directory)
-	_ = syncFolder(store.KubeletDirectory())
+	_ = syncFolder(kubelets)
 	wanted, _ := f.wantedIntents()
 	for name := range f.names(pullingFolder) {
 		if _, open := wanted[name]; !open {
@@ -263,8 +294,8 @@ func (f *closedFiles) begin() {
 }
 
 // afterList puts the files right by a complete list of the runtime's that the store took under
-// waybill.RulesClosed: images that the ledger opens have no file of ours, all others one.
-func (f *closedFiles) afterList(logger klog.Logger, images []waybill.ImageOnNode) {
+// waybill.ModeStrict: images that the ledger opens have no file of ours, all others one.
+func (f *closedFiles) afterList(logger klog.Logger, images []waybill.ListedImage) {
 	if f == nil {
 		return
 	}
@@ -275,8 +306,8 @@ func (f *closedFiles) afterList(logger klog.Logger, images []waybill.ImageOnNode
 		if len(image.RepoTags) > 0 {
 			name = image.RepoTags[0]
 		}
-		why, err := f.store.Explain(waybill.ImageCopy{Image: name, ImageRef: image.ID})
-		if err == nil && why.LedgerEntry != nil && !why.InQuarantine && len(why.OtherHandlers) == 0 {
+		why, err := f.store.Explain(context.Background(), waybill.Explain{Image: name, ImageRef: image.ID})
+		if err == nil && why.Preloaded != nil && len(why.Quarantined) == 0 && len(why.OtherHandlers) == 0 {
 			continue
 		}
 		refs = append(refs, image.ID)
@@ -302,17 +333,17 @@ func isImageID(ref string) bool {
 }
 
 // afterRecords puts the files right by the records of a store whose rules are the kubelet's.
-func (f *closedFiles) afterRecords(logger klog.Logger, keeps func(waybill.ImagePulledRecord) bool) {
+func (f *closedFiles) afterRecords(logger klog.Logger, keeps func(waybill.PulledRecord) bool) {
 	if f == nil {
 		return
 	}
-	records, err := f.store.ListRecords()
+	stored, err := f.store.ListImages(context.Background(), waybill.ListImages{})
 	if err != nil {
 		logger.Error(err, "failed to list ImagePulledRecords, the files for a kubelet without waybill stay as they are")
 		return
 	}
 	var refs []string
-	for _, record := range records {
+	for _, record := range stored.Records {
 		if keeps(record) {
 			refs = append(refs, record.ImageRef)
 		}
@@ -344,7 +375,7 @@ func (f *closedFiles) putRight(logger klog.Logger, refs []string, keeps func(ref
 }
 
 func (f *closedFiles) wantedIntents() (map[string]closedFile, error) {
-	intents, err := f.store.ListIntents()
+	intents, err := intentsOf(f.store)
 	wanted := map[string]closedFile{}
 	for _, intent := range intents {
 		for _, file := range intentFiles(intent.Image) {

@@ -15,6 +15,7 @@ import (
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	"k8s.io/kubernetes/pkg/kubelet/images/pullmanager"
 	"waybill.dev/go"
+	"waybill.dev/go/store"
 )
 
 // swappedNode is a node whose kubelet is swapped, without an export.
@@ -22,11 +23,11 @@ type swappedNode struct {
 	t         *testing.T
 	directory string // the kubelet's
 	runtime   *runtimeImages
-	rules     waybill.Rules
-	store     *waybill.Store // of the latest kubelet with waybill inside
+	rules     waybill.Mode
+	store     *store.Store // of the latest kubelet with waybill inside
 }
 
-func newSwappedNode(t *testing.T, rules waybill.Rules) *swappedNode {
+func newSwappedNode(t *testing.T, rules waybill.Mode) *swappedNode {
 	return &swappedNode{t: t, directory: scratchDir(t), runtime: &runtimeImages{images: []kubecontainer.Image{listedAs(idOf('0'), pause)}}, rules: rules}
 }
 
@@ -36,9 +37,9 @@ func (n *swappedNode) inside() *ImagePullManager {
 	n.t.Helper()
 	var err error
 	n.store, err = OpenStore(quiet, Setup{
-		Directory: filepath.Join(n.directory, "waybill"), KubeletDirectory: n.directory, Rules: n.rules,
+		Directory: filepath.Join(n.directory, "waybill"), KubeletDirectory: n.directory,
 		VerificationPolicy: kubeletconfig.NeverVerifyPreloadedImages, ImageService: n.runtime,
-		Evidence: waybill.Evidence{ShortNames: waybill.ShortNamesDockerHub}, MapBytes: 64 << 20,
+		Settings: waybill.Settings{Mode: n.rules, ShortNamesAnywhere: new(false), MapBytes: 64 << 20},
 	})
 	must(n.t, err)
 	n.t.Cleanup(func() { n.store.Close() })
@@ -105,7 +106,7 @@ const (
 )
 
 func TestBackToStockWithoutExport(t *testing.T) {
-	for _, rules := range []waybill.Rules{waybill.RulesClosed, waybill.RulesKubelet} {
+	for _, rules := range []waybill.Mode{waybill.ModeStrict, waybill.ModeKubelet} {
 		n := newSwappedNode(t, rules)
 		stock := n.stock()
 		n.pull(stock, imageOfB, idOf('b'), "b")
@@ -128,7 +129,7 @@ func TestBackToStockWithoutExport(t *testing.T) {
 		// A kubelet that pulls alone is still noticed.
 		n.pull(n.stock(), laterOfA, idOf('e'), "a")
 		inside = n.inside()
-		if report := n.store.RecoveryReport(); rules == waybill.RulesClosed && !report.AfterGap {
+		if report := opening(t, n.store); rules == waybill.ModeStrict && !report.Unrecorded {
 			t.Errorf("%v: a kubelet pulled without waybill: %+v", rules, report)
 		}
 		n.opens("after stock", inside, laterOfA, idOf('e'), "b", false)
@@ -137,11 +138,11 @@ func TestBackToStockWithoutExport(t *testing.T) {
 
 // What it wrote itself is not taken for a kubelet's work.
 func TestARestartFindsNoGapInClosedFiles(t *testing.T) {
-	n := newSwappedNode(t, waybill.RulesClosed)
+	n := newSwappedNode(t, waybill.ModeStrict)
 	n.pull(n.inside(), imageOfA, idOf('a'), "a")
 	must(t, n.store.Close())
 	inside := n.inside()
-	if report := n.store.RecoveryReport(); report.AfterGap || report.Import.NewlyWritten != "" {
+	if report := opening(t, n.store); report.Unrecorded || report.Imported.NewlyWritten != "" {
 		t.Errorf("%+v", report)
 	}
 	same(t, "open pulls", openPulls(t, n.store), []string(nil))
@@ -152,7 +153,7 @@ func TestARestartFindsNoGapInClosedFiles(t *testing.T) {
 // A kubelet that ends while it pulls: the image arrives later, or is not recorded yet.
 func TestBackToStockInThePull(t *testing.T) {
 	for _, image := range []string{imageOfA, "app", "docker.io/library/app:1", "app:1@" + idOf('f')} {
-		n := newSwappedNode(t, waybill.RulesClosed)
+		n := newSwappedNode(t, waybill.ModeStrict)
 		must(t, n.inside().RecordPullIntent(logr.Discard(), image))
 		n.brings(idOf('a'), normalised(image))
 		if _, digest, ok := strings.Cut(image, "@"); ok { // as runtimes list it
@@ -171,7 +172,7 @@ func TestBackToStockInThePull(t *testing.T) {
 func TestBackToStockAfterAPullByDigest(t *testing.T) {
 	digest := "registry.example/a/app@" + idOf('d')
 	for _, then := range []string{"", "restart", "list"} {
-		n := newSwappedNode(t, waybill.RulesClosed)
+		n := newSwappedNode(t, waybill.ModeStrict)
 		inside := n.inside()
 		pulled := func(ref string) {
 			inside.RecordImagePulled(quiet, imageOfA, ref, &kubeletconfig.ImagePullCredentials{KubernetesSecrets: []kubeletconfig.ImagePullSecret{secretOf("a")}})
@@ -202,7 +203,7 @@ func TestBackToStockAfterAPullByDigest(t *testing.T) {
 
 // What an earlier version left, or an operator removed, is there again after the start.
 func TestTheStartWritesMissingFiles(t *testing.T) {
-	for _, rules := range []waybill.Rules{waybill.RulesClosed, waybill.RulesKubelet} {
+	for _, rules := range []waybill.Mode{waybill.ModeStrict, waybill.ModeKubelet} {
 		n := newSwappedNode(t, rules)
 		inside := n.inside()
 		n.pull(inside, imageOfA, idOf('a'), "a")
@@ -220,7 +221,7 @@ func TestTheStartWritesMissingFiles(t *testing.T) {
 }
 
 func TestClosedFilesGoWithTheirImages(t *testing.T) {
-	for _, rules := range []waybill.Rules{waybill.RulesClosed, waybill.RulesKubelet} {
+	for _, rules := range []waybill.Mode{waybill.ModeStrict, waybill.ModeKubelet} {
 		n := newSwappedNode(t, rules)
 		stocks := recordFile(idOf('b')).name
 		n.pull(n.stock(), imageOfB, idOf('b'), "b")
@@ -228,7 +229,7 @@ func TestClosedFilesGoWithTheirImages(t *testing.T) {
 		n.pull(inside, imageOfA, idOf('a'), "a")
 		n.pull(inside, laterOfA, idOf('e'), "a")
 		n.runtime.images = slices.DeleteFunc(n.runtime.images, func(image kubecontainer.Image) bool { return image.ID == idOf('a') || image.ID == idOf('b') })
-		if rules == waybill.RulesClosed {
+		if rules == waybill.ModeStrict {
 			// A list that began before the pull of an image ended says nothing of it.
 			inside.PruneUnknownRecords(quiet, nil, time.Now())
 		}
@@ -236,20 +237,20 @@ func TestClosedFilesGoWithTheirImages(t *testing.T) {
 		inside.PruneUnknownRecords(quiet, []string{idOf('0'), idOf('e')}, time.Now().Add(time.Hour))
 		want := []string{recordFile(idOf('e')).name, stocks} // that one is the kubelet's own
 		slices.Sort(want)
-		same(t, rules.String(), n.names(pulledFolder), want)
+		same(t, string(rules), n.names(pulledFolder), want)
 	}
 }
 
 // The ledger opens an image to all: a kubelet without waybill must find no file of ours.
 func TestClosedFilesOfPreloadedImages(t *testing.T) {
-	n := newSwappedNode(t, waybill.RulesClosed)
+	n := newSwappedNode(t, waybill.ModeStrict)
 	inside := n.inside()
 	n.pull(inside, pause, idOf('0'), "a")
 	same(t, "after a pull", n.names(pulledFolder), []string{recordFile(idOf('0')).name})
 	inside.PruneUnknownRecords(quiet, nil, time.Now())
 	inside.PruneUnknownRecords(quiet, nil, time.Now())
 	same(t, "after a list", n.names(pulledFolder), []string(nil))
-	if _, err := n.store.RemoveFromLedger(waybill.ImageCopy{ImageRef: idOf('0')}, "not preloaded"); err != nil {
+	if _, err := n.store.DenyImage(quiet, waybill.DenyImage{ImageRef: idOf('0'), Reason: "not preloaded"}); err != nil {
 		t.Fatal(err)
 	}
 	inside.PruneUnknownRecords(quiet, nil, time.Now())
@@ -259,7 +260,7 @@ func TestClosedFilesOfPreloadedImages(t *testing.T) {
 // No pull begins without its intent's file. One that ran is recorded, and the intent stays until its
 // record's file can be written.
 func TestAFullDiskClosesAndStopsNothing(t *testing.T) {
-	n := newSwappedNode(t, waybill.RulesClosed)
+	n := newSwappedNode(t, waybill.ModeStrict)
 	inside := n.inside()
 	folder := func(name string) string { return filepath.Join(n.directory, "image_manager", name) }
 	block := func(name string) { // the test may be root, so no mode stops it
@@ -287,7 +288,7 @@ func TestAFullDiskClosesAndStopsNothing(t *testing.T) {
 
 // A file about another image than its name says counts as no record.
 func TestAMisfiledRecordIsReplaced(t *testing.T) {
-	n := newSwappedNode(t, waybill.RulesClosed)
+	n := newSwappedNode(t, waybill.ModeStrict)
 	inside := n.inside()
 	content, err := recordFile("another").content()
 	must(t, err)
@@ -298,8 +299,8 @@ func TestAMisfiledRecordIsReplaced(t *testing.T) {
 
 // The kubelet's own manager over the accessor: its calls say which files there are.
 func TestBackToStockFromTheAccessor(t *testing.T) {
-	n := newSwappedNode(t, waybill.RulesKubelet)
-	store := openTestStore(t, waybill.Options{Rules: waybill.RulesKubelet, KubeletDirectory: n.directory, Gap: waybill.GapNo})
+	n := newSwappedNode(t, waybill.ModeKubelet)
+	store := openTestStore(t, store.Options{Settings: waybill.Settings{Mode: waybill.ModeKubelet}, KubeletDirectory: n.directory, Unrecorded: "no"})
 	accessor := newAccessor(t, store)
 	for _, image := range []string{imageOfA, laterOfA} {
 		must(t, accessor.WriteImagePullIntent(logr.Discard(), image))
@@ -320,7 +321,7 @@ func TestBackToStockFromTheAccessor(t *testing.T) {
 
 // A list that is under way while a pull ends does not take its record away.
 func TestAListKeepsWhatIsPulledMeanwhile(t *testing.T) {
-	n := newSwappedNode(t, waybill.RulesClosed)
+	n := newSwappedNode(t, waybill.ModeStrict)
 	inside := n.inside()
 	n.runtime.during = func(context.Context) {
 		n.runtime.during = nil

@@ -2,6 +2,7 @@ package kubelet
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,40 +14,33 @@ import (
 // VerificationPolicy returns the policy of the kubelet's configuration: the fields
 // imagePullCredentialsVerificationPolicy and preloadedImagesVerificationAllowlist. As in the kubelet,
 // the allowlist counts only with NeverVerifyAllowlistedImages, and opens every image that it names.
-func VerificationPolicy(policy kubeletconfig.ImagePullCredentialsVerificationPolicy, allowlist []string) (*waybill.VerificationPolicy, error) {
-	mode, err := waybill.ParseVerificationMode(string(policy))
-	if err != nil {
-		return nil, fmt.Errorf("unknown image pull credential verification policy: %v", policy)
+func VerificationPolicy(policy kubeletconfig.ImagePullCredentialsVerificationPolicy, allowlist []string) (waybill.Policy, error) {
+	verification := waybill.Verification(policy)
+	known := []waybill.Verification{waybill.NeverVerify, waybill.NeverVerifyPreloadedImages, waybill.NeverVerifyAllowlistedImages, waybill.AlwaysVerify}
+	if !slices.Contains(known, verification) {
+		return waybill.Policy{}, fmt.Errorf("unknown image pull credential verification policy: %v", policy)
 	}
-	if mode != waybill.NeverVerifyAllowlistedImages {
+	if verification != waybill.NeverVerifyAllowlistedImages {
 		allowlist = nil
 	}
-	return waybill.NewVerificationPolicy(mode, allowlist, waybill.AllowlistAnyImage)
+	return waybill.Policy{Verification: verification, Allowlist: allowlist}, nil
 }
 
 // ImagesOnNode converts the runtime's list of images. The result is never nil: nil would mean that the
 // images are unknown, an empty list means that there are none.
-func ImagesOnNode(images []kubecontainer.Image) []waybill.ImageOnNode {
-	converted := make([]waybill.ImageOnNode, 0, len(images))
+func ImagesOnNode(images []kubecontainer.Image) []waybill.ListedImage {
+	converted := make([]waybill.ListedImage, 0, len(images))
 	for _, image := range images {
-		converted = append(converted, waybill.ImageOnNode{
+		converted = append(converted, waybill.ListedImage{
 			ID:             image.ID,
 			RepoTags:       image.RepoTags,
 			RepoDigests:    image.RepoDigests,
 			RuntimeHandler: image.Spec.RuntimeHandler,
 			Pinned:         image.Pinned,
+			Bytes:          max(image.Size, 0),
 		})
 	}
 	return converted
-}
-
-// sizesOf says how large the images are, for a trace. The kubelet has it in the same list.
-func sizesOf(images []kubecontainer.Image) []uint64 {
-	sizes := make([]uint64, 0, len(images))
-	for _, image := range images {
-		sizes = append(sizes, uint64(max(image.Size, 0)))
-	}
-	return sizes
 }
 
 // RuntimeHandlers converts the handlers of the runtime's status (kubecontainer.RuntimeStatus.Handlers).
@@ -63,67 +57,71 @@ func RuntimeHandlers(handlers []kubecontainer.RuntimeHandler) []waybill.RuntimeH
 	return converted
 }
 
-func secretsToStore(secrets []kubeletconfig.ImagePullSecret) []waybill.ImagePullSecret {
+func secretToStore(secret kubeletconfig.ImagePullSecret) waybill.Secret {
+	return waybill.Secret{Namespace: secret.Namespace, Name: secret.Name, UID: secret.UID, Hash: secret.CredentialHash}
+}
+
+func accountToStore(account kubeletconfig.ImagePullServiceAccount) waybill.ServiceAccount {
+	return waybill.ServiceAccount{Namespace: account.Namespace, Name: account.Name, UID: account.UID}
+}
+
+func secretsToStore(secrets []kubeletconfig.ImagePullSecret) []waybill.Secret {
 	if len(secrets) == 0 {
 		return nil
 	}
-	converted := make([]waybill.ImagePullSecret, len(secrets))
+	converted := make([]waybill.Secret, len(secrets))
 	for i, secret := range secrets {
-		converted[i] = waybill.ImagePullSecret(secret)
+		converted[i] = secretToStore(secret)
 	}
 	return converted
 }
 
-func credentialsToStore(credentials *kubeletconfig.ImagePullCredentials) *waybill.ImagePullCredentials {
+func credentialsToStore(credentials *kubeletconfig.ImagePullCredentials) *waybill.PulledWith {
 	if credentials == nil {
 		return nil
 	}
-	converted := &waybill.ImagePullCredentials{
-		NodePodsAccessible: credentials.NodePodsAccessible,
-		KubernetesSecrets:  secretsToStore(credentials.KubernetesSecrets),
-	}
+	converted := &waybill.PulledWith{EveryPod: credentials.NodePodsAccessible, Secrets: secretsToStore(credentials.KubernetesSecrets)}
 	for _, account := range credentials.KubernetesServiceAccounts {
-		converted.KubernetesServiceAccounts = append(converted.KubernetesServiceAccounts, waybill.ImagePullServiceAccount(account))
+		converted.ServiceAccounts = append(converted.ServiceAccounts, accountToStore(account))
 	}
 	return converted
 }
 
-func credentialsToKubelet(credentials waybill.ImagePullCredentials) kubeletconfig.ImagePullCredentials {
-	converted := kubeletconfig.ImagePullCredentials{NodePodsAccessible: credentials.NodePodsAccessible}
-	for _, secret := range credentials.KubernetesSecrets {
-		converted.KubernetesSecrets = append(converted.KubernetesSecrets, kubeletconfig.ImagePullSecret(secret))
+func credentialsToKubelet(credentials waybill.PulledWith) kubeletconfig.ImagePullCredentials {
+	converted := kubeletconfig.ImagePullCredentials{NodePodsAccessible: credentials.EveryPod}
+	for _, secret := range credentials.Secrets {
+		converted.KubernetesSecrets = append(converted.KubernetesSecrets, kubeletconfig.ImagePullSecret{
+			UID: secret.UID, Namespace: secret.Namespace, Name: secret.Name, CredentialHash: secret.Hash})
 	}
-	for _, account := range credentials.KubernetesServiceAccounts {
-		converted.KubernetesServiceAccounts = append(converted.KubernetesServiceAccounts, kubeletconfig.ImagePullServiceAccount(account))
+	for _, account := range credentials.ServiceAccounts {
+		converted.KubernetesServiceAccounts = append(converted.KubernetesServiceAccounts, kubeletconfig.ImagePullServiceAccount{
+			UID: account.UID, Namespace: account.Namespace, Name: account.Name})
 	}
 	return converted
 }
 
 // recordToStore cuts the time to the second, as the kubelet's files do.
-func recordToStore(record *kubeletconfig.ImagePulledRecord) waybill.ImagePulledRecord {
-	converted := waybill.ImagePulledRecord{ImageRef: record.ImageRef}
+func recordToStore(record *kubeletconfig.ImagePulledRecord) waybill.PulledRecord {
+	converted := waybill.PulledRecord{ImageRef: record.ImageRef, Credentials: make(map[string]waybill.PulledWith, len(record.CredentialMapping))}
 	if !record.LastUpdatedTime.IsZero() {
-		converted.LastUpdatedTime = cutToSecond(record.LastUpdatedTime.Time)
+		converted.Updated = cutToSecond(record.LastUpdatedTime.Time)
 	}
-	if len(record.CredentialMapping) > 0 {
-		converted.CredentialMapping = make(map[string]waybill.ImagePullCredentials, len(record.CredentialMapping))
-		for name, credentials := range record.CredentialMapping {
-			converted.CredentialMapping[name] = *credentialsToStore(&credentials)
-		}
+	for name, credentials := range record.CredentialMapping {
+		converted.Credentials[name] = *credentialsToStore(&credentials)
 	}
 	return converted
 }
 
 // recordToKubelet returns what reading the kubelet's own file would: times in whole seconds and in
 // local time, and nil for empty fields.
-func recordToKubelet(record waybill.ImagePulledRecord) *kubeletconfig.ImagePulledRecord {
+func recordToKubelet(record waybill.PulledRecord) *kubeletconfig.ImagePulledRecord {
 	converted := &kubeletconfig.ImagePulledRecord{ImageRef: record.ImageRef}
-	if !record.LastUpdatedTime.IsZero() {
-		converted.LastUpdatedTime = metav1.Time{Time: cutToSecond(record.LastUpdatedTime).Local()}
+	if !record.Updated.IsZero() {
+		converted.LastUpdatedTime = metav1.Time{Time: cutToSecond(record.Updated).Local()}
 	}
-	if len(record.CredentialMapping) > 0 {
-		converted.CredentialMapping = make(map[string]kubeletconfig.ImagePullCredentials, len(record.CredentialMapping))
-		for name, credentials := range record.CredentialMapping {
+	if len(record.Credentials) > 0 {
+		converted.CredentialMapping = make(map[string]kubeletconfig.ImagePullCredentials, len(record.Credentials))
+		for name, credentials := range record.Credentials {
 			converted.CredentialMapping[name] = credentialsToKubelet(credentials)
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	"waybill.dev/go"
+	"waybill.dev/go/store"
 )
 
 const (
@@ -71,7 +72,7 @@ func InformersOf(factory informers.SharedInformerFactory) CredentialInformers {
 }
 
 // ForgetDeleted forgets what the informers say was deleted, until ctx ends: a Secret or a service
-// account by its namespace, name and UID ([waybill.Store.ForgetSecret]), and all of a deleted namespace.
+// account by its namespace, name and UID ([waybill.Revoke]), and all of a deleted namespace.
 // If an informer missed events, objects that it no longer has, or has with another UID, are
 // forgotten whatever their UID. An informer that is restricted to a part of the cluster will do; an
 // object that leaves its part counts as deleted. Objects that are deleted while this does not run
@@ -81,7 +82,7 @@ func InformersOf(factory informers.SharedInformerFactory) CredentialInformers {
 // refuses a change, that is logged, and tried again. It returns when ctx has ended and all that was
 // reported by then is forgotten; or at once with an error if the store is not open, or only
 // observed (waybill.ErrClosed, waybill.ErrNotOwner), or an informer was stopped.
-func ForgetDeleted(ctx context.Context, store *waybill.Store, of CredentialInformers) error {
+func ForgetDeleted(ctx context.Context, store *store.Store, of CredentialInformers) error {
 	if err := mayForget(store); err != nil {
 		return err
 	}
@@ -91,9 +92,9 @@ func ForgetDeleted(ctx context.Context, store *waybill.Store, of CredentialInfor
 		kind     waybill.RevocationKind
 		informer cache.SharedInformer
 	}{
-		{waybill.RevokedSecret, of.Secrets},
-		{waybill.RevokedServiceAccount, of.ServiceAccounts},
-		{waybill.RevokedNamespace, of.Namespaces},
+		{waybill.RevokeSecret, of.Secrets},
+		{waybill.RevokeServiceAccount, of.ServiceAccounts},
+		{waybill.RevokeNamespace, of.Namespaces},
 	} {
 		if each.informer == nil {
 			continue
@@ -109,7 +110,7 @@ func ForgetDeleted(ctx context.Context, store *waybill.Store, of CredentialInfor
 // WatchCredentials keeps a store in step with the cluster, until ctx ends. What is deleted is forgotten
 // as [ForgetDeleted] says. What was deleted while nobody watched is forgotten, too: at the start, after
 // a watch broke, and every 60 to 90 minutes it lists what exists and gives the store that as the truth
-// ([waybill.Store.Reconcile]).
+// ([waybill.RevokeMissing]).
 //
 // The truth is a list of its own, asked of the API server after the token was drawn, of all namespaces,
 // and with the newest state (no resource version): never an informer's cache, which may be old, empty
@@ -125,13 +126,13 @@ func ForgetDeleted(ctx context.Context, store *waybill.Store, of CredentialInfor
 // Errors are logged, and tried again. A pull that is under way when a truth is asked for proves no
 // Secret and no service account; the next pod must prove its own. It returns when ctx has ended and
 // its goroutines have, too; or at once with an error, as ForgetDeleted does.
-func WatchCredentials(ctx context.Context, store *waybill.Store, client metadata.Interface) error {
+func WatchCredentials(ctx context.Context, store *store.Store, client metadata.Interface) error {
 	return watchCredentials(ctx, store, client, truthTimes{betweenTruths, afterFailure, afterGap})
 }
 
 type truthTimes struct{ between, afterFailure, afterGap time.Duration }
 
-func watchCredentials(ctx context.Context, store *waybill.Store, client metadata.Interface, times truthTimes) error {
+func watchCredentials(ctx context.Context, store *store.Store, client metadata.Interface, times truthTimes) error {
 	if client == nil {
 		return errors.New("watch credentials: the client is nil")
 	}
@@ -173,15 +174,15 @@ func watchCredentials(ctx context.Context, store *waybill.Store, client metadata
 		factory := metadatainformer.NewFilteredSharedInformerFactory(client, 0, metav1.NamespaceAll, func(options *metav1.ListOptions) {
 			options.FieldSelector = ofType(secretType)
 		})
-		if err := watch(waybill.RevokedSecret, factory.ForResource(secretsResource).Informer()); err != nil {
+		if err := watch(waybill.RevokeSecret, factory.ForResource(secretsResource).Informer()); err != nil {
 			return err
 		}
 	}
 	factory := metadatainformer.NewSharedInformerFactory(client, 0)
-	if err := watch(waybill.RevokedServiceAccount, factory.ForResource(serviceAccountsResource).Informer()); err != nil {
+	if err := watch(waybill.RevokeServiceAccount, factory.ForResource(serviceAccountsResource).Informer()); err != nil {
 		return err
 	}
-	if err := watch(waybill.RevokedNamespace, factory.ForResource(namespacesResource).Informer()); err != nil {
+	if err := watch(waybill.RevokeNamespace, factory.ForResource(namespacesResource).Informer()); err != nil {
 		return err
 	}
 	// Only then does an event tell if something that a truth has is deleted later.
@@ -225,14 +226,14 @@ func keepTruth(ctx context.Context, times truthTimes, gap <-chan struct{}, once 
 }
 
 // reconcile gives the store the truth once.
-func reconcile(ctx context.Context, store *waybill.Store, client metadata.Interface) error {
+func reconcile(ctx context.Context, store *store.Store, client metadata.Interface) error {
 	ctx, cancel := context.WithTimeout(ctx, truthTimeout)
 	defer cancel()
-	token, err := store.BeginList() // before the API server is asked
+	list, err := store.BeginList(ctx) // before the API server is asked
 	if err != nil {
 		return err
 	}
-	var truth waybill.ExistingCredentials
+	truth := waybill.RevokeMissing{Secrets: []waybill.CredentialName{}, Token: list.Token}
 	for _, secretType := range pullSecretTypes {
 		if truth.Secrets, err = appendNames(ctx, truth.Secrets, client, secretsResource, metav1.ListOptions{FieldSelector: ofType(secretType)}); err != nil {
 			return err
@@ -244,13 +245,13 @@ func reconcile(ctx context.Context, store *waybill.Store, client metadata.Interf
 	if len(truth.ServiceAccounts) == 0 {
 		return errors.New("the API server lists no service account at all, though each namespace has one: this is no whole list")
 	}
-	report, err := store.Reconcile(truth, token)
+	report, err := store.RevokeMissing(ctx, truth)
 	if err != nil {
 		return err
 	}
 	klog.FromContext(ctx).V(2).Info("compared the image pull credentials with those that exist",
 		"secrets", len(truth.Secrets), "serviceAccounts", len(truth.ServiceAccounts),
-		"known", report.Known, "forgotten", report.Gone, "newer", report.Newer, "records", report.Forgotten.Records)
+		"known", report.Known, "forgotten", report.Missing, "newer", report.Newer, "images", report.Revoked.Images)
 	return nil
 }
 
@@ -280,11 +281,11 @@ func ofType(secretType v1.SecretType) string {
 	return fields.OneTermEqualSelector("type", string(secretType)).String()
 }
 
-func mayForget(store *waybill.Store) error {
+func mayForget(store *store.Store) error {
 	if store == nil {
 		return errNilStore
 	}
-	if _, err := store.BeginList(); err != nil {
+	if _, err := store.BeginList(context.Background()); err != nil {
 		return fmt.Errorf("forget credentials: %w", err)
 	}
 	return nil
@@ -298,14 +299,14 @@ type forgettable struct {
 
 // forgetter forgets on a goroutine of its own, so that no informer waits for a disk.
 type forgetter struct {
-	store   *waybill.Store
+	store   *store.Store
 	logger  klog.Logger
 	queue   workqueue.TypedRateLimitingInterface[forgettable]
 	working sync.WaitGroup
 	leave   []func()
 }
 
-func newForgetter(ctx context.Context, store *waybill.Store) *forgetter {
+func newForgetter(ctx context.Context, store *store.Store) *forgetter {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[forgettable](retryAtFirst, retryAtLast)
 	f := &forgetter{store: store, logger: klog.FromContext(ctx), queue: workqueue.NewTypedRateLimitingQueue(limiter)}
 	f.working.Go(f.work)
@@ -368,7 +369,7 @@ func (f *forgetter) updated(kind waybill.RevocationKind, before, after any) {
 
 func (f *forgetter) add(kind waybill.RevocationKind, namespace, name, uid string) {
 	what := forgettable{kind, waybill.CredentialName{Namespace: namespace, Name: name, UID: uid}}
-	if kind == waybill.RevokedNamespace {
+	if kind == waybill.RevokeNamespace {
 		what.who = waybill.CredentialName{Namespace: name}
 	}
 	f.queue.Add(what)
@@ -386,22 +387,14 @@ func (f *forgetter) work() {
 }
 
 func (f *forgetter) forget(what forgettable) {
-	var report waybill.ForgetReport
-	var err error
-	switch what.kind {
-	case waybill.RevokedSecret:
-		report, err = f.store.ForgetSecret(what.who)
-	case waybill.RevokedServiceAccount:
-		report, err = f.store.ForgetServiceAccount(what.who)
-	default:
-		report, err = f.store.ForgetNamespace(what.who.Namespace)
-	}
+	report, err := f.store.Revoke(context.Background(), waybill.Revoke{
+		Kind: what.kind, Namespace: what.who.Namespace, Name: what.who.Name, UID: what.who.UID})
 	logger := klog.LoggerWithValues(f.logger, "kind", what.kind, "namespace", what.who.Namespace, "name", what.who.Name, "uid", what.who.UID)
 	switch {
 	case err == nil:
 		f.queue.Forget(what)
 		if report.Stored {
-			logger.V(2).Info("forgot an image pull credential that was deleted", "records", report.Records, "equalHashes", report.EqualHashes)
+			logger.V(2).Info("forgot an image pull credential that was deleted", "images", report.Images, "equalHashes", report.EqualHashes)
 		}
 	case errors.Is(err, waybill.ErrInvalidArgument), errors.Is(err, waybill.ErrLimitExceeded), errors.Is(err, waybill.ErrClosed):
 		f.queue.Forget(what) // would fail again

@@ -25,6 +25,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 	"waybill.dev/go"
+	"waybill.dev/go/store"
 )
 
 const privateImage, privateRef = "registry.example/team/app:1", "sha256:1f"
@@ -41,50 +42,45 @@ func (c credential) metadata(kind string) *metav1.PartialObjectMetadata {
 }
 
 // secret has a hash of its own.
-func (c credential) secret() waybill.ImagePullSecret {
-	return waybill.ImagePullSecret{UID: c.uid, Namespace: c.namespace, Name: c.name, CredentialHash: "hash of " + c.namespace + c.name + c.uid}
+func (c credential) secret() waybill.Secret {
+	return waybill.Secret{UID: c.uid, Namespace: c.namespace, Name: c.name, Hash: "hash of " + c.namespace + c.name + c.uid}
 }
 
-func (c credential) account() waybill.ImagePullServiceAccount {
-	return waybill.ImagePullServiceAccount{UID: c.uid, Namespace: c.namespace, Name: c.name}
+func (c credential) account() waybill.ServiceAccount {
+	return waybill.ServiceAccount{UID: c.uid, Namespace: c.namespace, Name: c.name}
 }
 
-func ofSecrets(secrets ...credential) (credentials waybill.ImagePullCredentials) {
+func ofSecrets(secrets ...credential) (credentials waybill.PulledWith) {
 	for _, s := range secrets {
-		credentials.KubernetesSecrets = append(credentials.KubernetesSecrets, s.secret())
+		credentials.Secrets = append(credentials.Secrets, s.secret())
 	}
 	return credentials
 }
 
-func ofAccounts(accounts ...credential) (credentials waybill.ImagePullCredentials) {
+func ofAccounts(accounts ...credential) (credentials waybill.PulledWith) {
 	for _, a := range accounts {
-		credentials.KubernetesServiceAccounts = append(credentials.KubernetesServiceAccounts, a.account())
+		credentials.ServiceAccounts = append(credentials.ServiceAccounts, a.account())
 	}
 	return credentials
 }
 
-func prove(t *testing.T, store *waybill.Store, credentials waybill.ImagePullCredentials) {
+func prove(t *testing.T, store *store.Store, credentials waybill.PulledWith) {
 	t.Helper()
-	copy := waybill.ImageCopy{Image: privateImage, ImageRef: privateRef}
-	pull, err := store.RecordPullIntent(copy)
-	if err == nil {
-		err = store.RecordImagePulled(waybill.PulledImage{ImageCopy: copy, Credentials: &credentials, Pull: pull})
-	}
-	must(t, err)
+	pulledInto(t, store, waybill.EndPull{Image: privateImage, ImageRef: privateRef, Credentials: &credentials})
 }
 
 // opens lists the UIDs of those that may use the image: first of Secrets, then of service accounts.
-func opens(t *testing.T, store *waybill.Store, secrets, accounts []credential) (uids []string) {
+func opens(t *testing.T, of *store.Store, secrets, accounts []credential) (uids []string) {
 	t.Helper()
-	copy := waybill.ImageCopy{Image: privateImage, ImageRef: privateRef}
+	copy := store.ImageCopy{Image: privateImage, ImageRef: privateRef}
 	for _, s := range secrets {
-		if !store.MustAttemptPull(copy, waybill.PodCredentials{Secrets: []waybill.ImagePullSecret{s.secret()}}).Pull() {
+		if of.Decide(copy, store.PodCredentials{Secrets: []waybill.Secret{s.secret()}}).Use {
 			uids = append(uids, s.uid)
 		}
 	}
 	for _, a := range accounts {
 		account := a.account()
-		if !store.MustAttemptPull(copy, waybill.PodCredentials{ServiceAccount: &account}).Pull() {
+		if of.Decide(copy, store.PodCredentials{ServiceAccount: &account}).Use {
 			uids = append(uids, a.uid)
 		}
 	}
@@ -129,7 +125,7 @@ var (
 )
 
 // proveAll has all of them open the image.
-func proveAll(t *testing.T, store *waybill.Store) {
+func proveAll(t *testing.T, store *store.Store) {
 	t.Helper()
 	prove(t, store, ofSecrets(allSecrets...))
 	prove(t, store, ofAccounts(allAccounts...))
@@ -160,7 +156,7 @@ func (l listenedInformer) AddEventHandler(handler cache.ResourceEventHandler) (c
 }
 
 func TestWhatIsDeletedIsForgotten(t *testing.T) {
-	store := openTestStore(t, waybill.Options{})
+	store := openTestStore(t, store.Options{})
 	proveAll(t, store)
 	client := clientset.NewClientset(
 		&v1.Secret{ObjectMeta: kept.meta()}, &v1.Secret{ObjectMeta: doomed.meta()}, &v1.Secret{ObjectMeta: elsewhere.meta()},
@@ -212,53 +208,53 @@ func TestWhatWasMissedIsForgottenWhateverItsUID(t *testing.T) {
 	later := credential{"team-a", "doomed", "a later one"}
 	for name, report := range map[string]func(f *forgetter){
 		"deleted": func(f *forgetter) {
-			f.deleted(waybill.RevokedSecret, cache.DeletedFinalStateUnknown{Key: "team-a/doomed", Obj: doomed.metadata("Secret")})
+			f.deleted(waybill.RevokeSecret, cache.DeletedFinalStateUnknown{Key: "team-a/doomed", Obj: doomed.metadata("Secret")})
 		},
 		"deleted, of unknown state": func(f *forgetter) {
-			f.deleted(waybill.RevokedSecret, cache.DeletedFinalStateUnknown{Key: "team-a/doomed"})
+			f.deleted(waybill.RevokeSecret, cache.DeletedFinalStateUnknown{Key: "team-a/doomed"})
 		},
 		"created anew": func(f *forgetter) {
-			f.updated(waybill.RevokedSecret, doomed.metadata("Secret"), credential{"team-a", "doomed", "the newest"}.metadata("Secret"))
+			f.updated(waybill.RevokeSecret, doomed.metadata("Secret"), credential{"team-a", "doomed", "the newest"}.metadata("Secret"))
 		},
 		"its namespace": func(f *forgetter) {
-			f.deleted(waybill.RevokedNamespace, cache.DeletedFinalStateUnknown{Key: "team-a"})
+			f.deleted(waybill.RevokeNamespace, cache.DeletedFinalStateUnknown{Key: "team-a"})
 			prove(t, f.store, ofSecrets(elsewhere))
 		},
 	} {
-		store := openTestStore(t, waybill.Options{})
+		store := openTestStore(t, store.Options{})
 		prove(t, store, ofSecrets(doomed, later, elsewhere))
 		f := newForgetter(quiet, store)
 		report(f)
-		f.deleted(waybill.RevokedSecret, "no object")
-		f.deleted(waybill.RevokedSecret, cache.DeletedFinalStateUnknown{Key: "a/b/c"})
-		f.updated(waybill.RevokedSecret, "no object", doomed.metadata("Secret"))
+		f.deleted(waybill.RevokeSecret, "no object")
+		f.deleted(waybill.RevokeSecret, cache.DeletedFinalStateUnknown{Key: "a/b/c"})
+		f.updated(waybill.RevokeSecret, "no object", doomed.metadata("Secret"))
 		f.end()
 		same(t, name, opens(t, store, []credential{doomed, later, elsewhere}, nil), []string{"secret-3"})
 	}
 	// A deletion that was seen is of one UID.
-	store := openTestStore(t, waybill.Options{})
+	store := openTestStore(t, store.Options{})
 	prove(t, store, ofSecrets(doomed, later))
 	f := newForgetter(quiet, store)
-	f.deleted(waybill.RevokedSecret, doomed.metadata("Secret"))
+	f.deleted(waybill.RevokeSecret, doomed.metadata("Secret"))
 	f.end()
 	same(t, "seen", opens(t, store, []credential{doomed, later}, nil), []string{later.uid})
 }
 
 func TestWhatTheStoreRefusesIsTriedAgain(t *testing.T) {
 	directory := scratchDir(t) + "/store"
-	must(t, openTestStore(t, waybill.Options{Directory: directory}).Close())
-	observer, err := waybill.Observe(waybill.ObserveOptions{Directory: directory})
+	must(t, openTestStore(t, store.Options{Directory: directory}).Close())
+	observer, err := store.Observe(directory, waybill.Settings{})
 	must(t, err)
 	defer observer.Close()
 	f := newForgetter(quiet, observer)
-	f.deleted(waybill.RevokedSecret, doomed.metadata("Secret"))
-	what := forgettable{waybill.RevokedSecret, waybill.CredentialName{Namespace: "team-a", Name: "doomed", UID: "secret-2"}}
+	f.deleted(waybill.RevokeSecret, doomed.metadata("Secret"))
+	what := forgettable{waybill.RevokeSecret, waybill.CredentialName{Namespace: "team-a", Name: "doomed", UID: "secret-2"}}
 	eventually(t, "tried again", func() bool { return f.queue.NumRequeues(what) >= 2 })
 	f.end()
 
 	// What can never succeed is not.
-	f = newForgetter(quiet, openTestStore(t, waybill.Options{}))
-	nameless := forgettable{waybill.RevokedSecret, waybill.CredentialName{Namespace: "team-a"}}
+	f = newForgetter(quiet, openTestStore(t, store.Options{}))
+	nameless := forgettable{waybill.RevokeSecret, waybill.CredentialName{Namespace: "team-a"}}
 	f.queue.Add(nameless)
 	f.end()
 	same(t, "tries", f.queue.NumRequeues(nameless), 0)
@@ -278,7 +274,7 @@ func wholeCluster(t *testing.T) *metadatafake.FakeMetadataClient {
 }
 
 func TestWatchCredentials(t *testing.T) {
-	store := openTestStore(t, waybill.Options{})
+	store := openTestStore(t, store.Options{})
 	proveAll(t, store)
 	client := wholeCluster(t)
 	begun := countWatches(&client.Fake, client.Tracker())
@@ -325,7 +321,7 @@ func TestWatchCredentials(t *testing.T) {
 
 // A truth is asked for only when the informers have their lists: a deletion after it is in an event.
 func TestNoTruthBeforeTheInformersAreInStep(t *testing.T) {
-	store := openTestStore(t, waybill.Options{})
+	store := openTestStore(t, store.Options{})
 	proveAll(t, store)
 	client := wholeCluster(t)
 	var lists atomic.Int32
@@ -380,7 +376,7 @@ func TestATruthThatIsNoneForgetsNothing(t *testing.T) {
 			})
 		},
 	} {
-		store := openTestStore(t, waybill.Options{})
+		store := openTestStore(t, store.Options{})
 		proveAll(t, store)
 		client := wholeCluster(t)
 		spoil(client)
@@ -389,7 +385,7 @@ func TestATruthThatIsNoneForgetsNothing(t *testing.T) {
 		}
 		same(t, name, len(opens(t, store, allSecrets, allAccounts)), 5)
 	}
-	store := openTestStore(t, waybill.Options{})
+	store := openTestStore(t, store.Options{})
 	proveAll(t, store)
 	ctx, cancel := context.WithCancel(quiet)
 	cancel()
@@ -421,7 +417,7 @@ func (r pagedResource) List(_ context.Context, options metav1.ListOptions) (*met
 
 // All pages of a list count, and what is proven while it is made is newer than the list.
 func TestATruthHasItsPlaceInTime(t *testing.T) {
-	store := openTestStore(t, waybill.Options{})
+	store := openTestStore(t, store.Options{})
 	const many = 1200
 	secrets := make([]credential, many)
 	for i := range secrets {
@@ -461,7 +457,7 @@ func TestATruthHasItsPlaceInTime(t *testing.T) {
 
 // A server that has always one more page.
 func TestAListWithoutAnEndIsGivenUp(t *testing.T) {
-	store := openTestStore(t, waybill.Options{})
+	store := openTestStore(t, store.Options{})
 	proveAll(t, store)
 	page := &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{Continue: "more"}}
 	for range 100_000 {
@@ -556,20 +552,20 @@ func TestTruthsComeHourlyAndSoonerAfterErrorsAndGaps(t *testing.T) {
 
 func TestForgettingWrongUse(t *testing.T) {
 	client := wholeCluster(t)
-	store := openTestStore(t, waybill.Options{})
-	if err := WatchCredentials(quiet, store, nil); err == nil {
+	closed := openTestStore(t, store.Options{})
+	if err := WatchCredentials(quiet, closed, nil); err == nil {
 		t.Error("a nil client was taken")
 	}
 	directory := scratchDir(t) + "/store"
-	must(t, openTestStore(t, waybill.Options{Directory: directory}).Close())
-	observer, err := waybill.Observe(waybill.ObserveOptions{Directory: directory})
+	must(t, openTestStore(t, store.Options{Directory: directory}).Close())
+	observer, err := store.Observe(directory, waybill.Settings{})
 	must(t, err)
 	defer observer.Close()
-	must(t, store.Close())
+	must(t, closed.Close())
 	for _, each := range []struct {
-		store *waybill.Store
+		store *store.Store
 		want  error
-	}{{nil, errNilStore}, {store, waybill.ErrClosed}, {observer, waybill.ErrNotOwner}} {
+	}{{nil, errNilStore}, {closed, waybill.ErrClosed}, {observer, waybill.ErrNotOwner}} {
 		if err := WatchCredentials(quiet, each.store, client); !errors.Is(err, each.want) {
 			t.Errorf("%v, not %v", err, each.want)
 		}

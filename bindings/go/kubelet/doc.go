@@ -19,17 +19,18 @@
 //
 //	waybill "waybill.dev/go"
 //	waybillkubelet "waybill.dev/go/kubelet"
+//	waybillstore "waybill.dev/go/store"
 //
 // # The image pull manager
 //
 // In pkg/kubelet/kuberuntime/kuberuntime_manager.go the signature of NewKubeGenericRuntimeManager changes.
 // Its last parameter becomes
 //
-//	userNamespaces *waybill.UserNamespaceOptions
+//	userNamespaces waybill.Pool
 //
 // and before the error it returns also the store,
 //
-//	*waybill.Store
+//	*waybillstore.Store
 //
 // which is nil beside an error. Its only caller, besides a test, is NewMainKubelet.
 //
@@ -42,8 +43,7 @@
 //		VerificationPolicy: kubeletconfiginternal.ImagePullCredentialsVerificationPolicy(imagePullsCredentialVerificationPolicy),
 //		Allowlist:          preloadedImagesCredentialVerificationWhitelist,
 //		ImageService:       kubeRuntimeManager,
-//		Evidence:           waybillkubelet.EvidenceOf(kubeRuntimeManager.runtimeName),
-//		UserNamespaces:     userNamespaces,
+//		Settings:           waybill.Settings{Pool: userNamespaces, ShortNamesAnywhere: waybillkubelet.ShortNamesAnywhere(kubeRuntimeManager.runtimeName)},
 //	})
 //	if err != nil {
 //		return nil, nil, nil, err
@@ -111,8 +111,8 @@
 //
 //	fsRecordAccessor, err := waybillkubelet.NewRecordsAccessor(waybillStore)
 //
-// Pass it to pullmanager.NewImagePullManager without NewCachedPullRecordsAccessor. A store with the closed
-// rules is refused. Records are then durable and
+// Pass it to pullmanager.NewImagePullManager without NewCachedPullRecordsAccessor. A store in mode
+// strict is refused. Records are then durable and
 // survive a damaged disk, but the rules are the kubelet's.
 //
 // # Forgetting what is deleted
@@ -132,12 +132,12 @@
 //
 //	go waybillkubelet.ForgetDeleted(ctx, store, waybillkubelet.CredentialInformers{Namespaces: namespaces})
 //
-// Setup.Ages lets proofs expire, without asking anybody.
+// Settings.MaxAgeSeconds lets proofs expire, without asking anybody.
 //
 // # Rules
 //
-// Under waybill.RulesKubelet every answer, metric label and stored state is the kubelet's own; the
-// tests of this package compare them with the kubelet's code. Under waybill.RulesClosed, the default,
+// In waybill.ModeKubelet every answer, metric label and stored state is the kubelet's own; the
+// tests of this package compare them with the kubelet's code. In waybill.ModeStrict, the default,
 // an image is open because a credential was proven for it, or because it is known to have come to the
 // node without the kubelet; a missing record opens nothing. To know it, the image pull manager asks
 // the runtime for its images: before its first pull, at each garbage collection, and if nothing is

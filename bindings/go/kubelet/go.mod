@@ -16,6 +16,7 @@ require (
 	k8s.io/cri-api v0.37.0
 	k8s.io/cri-streaming v0.37.0
 	k8s.io/klog/v2 v2.140.0
+	k8s.io/kubelet v0.37.0
 	k8s.io/kubernetes v1.37.0
 	waybill.dev/go v0.1.0
 )
@@ -118,7 +119,6 @@ require (
 	k8s.io/csi-translation-lib v0.37.0 // indirect
 	k8s.io/kms v0.37.0 // indirect
 	k8s.io/kube-openapi v0.0.0-20260721132016-d427ff9ee9ad // indirect
-	k8s.io/kubelet v0.37.0 // indirect
 	k8s.io/mount-utils v0.37.0 // indirect
 	k8s.io/streaming v0.37.0 // indirect
 	k8s.io/utils v0.0.0-20260626114624-be93311217bd // indirect

@@ -9,6 +9,7 @@ import (
 	"k8s.io/klog/v2"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	"waybill.dev/go"
+	"waybill.dev/go/store"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 // imageLists lets the store judge what the runtime lists. If several goroutines need a list at the
 // same time, one makes it, and the others wait.
 type imageLists struct {
-	store        *waybill.Store
+	store        *store.Store
 	imageService kubecontainer.ImageService
 	files        *closedFiles
 	observed     func(klog.Logger) // called after each list that the store took
@@ -150,7 +151,7 @@ func (i *imageList) wait(ctx context.Context) bool {
 func (l *imageLists) observe(ctx context.Context) bool {
 	logger := klog.FromContext(ctx)
 	l.files.begin()
-	token, err := l.store.BeginList()
+	list, err := l.store.BeginList(ctx)
 	if err != nil {
 		logger.Error(err, "failed to begin a list of images, no image is judged")
 		return false
@@ -165,16 +166,16 @@ func (l *imageLists) observe(ctx context.Context) bool {
 		return false
 	}
 	onNode := ImagesOnNode(images)
-	report, err := l.store.ObserveImages(waybill.ImageList{Images: onNode, Token: &token, Complete: true, Sizes: sizesOf(images)})
+	report, err := l.store.ClassifyImages(ctx, waybill.ClassifyImages{Images: onNode, Token: list.Token, Complete: true})
 	if err != nil {
 		logger.Error(err, "failed to judge the images on the node")
 		return false
 	}
-	for _, image := range report.Judged {
-		logger.V(2).Info("judged an image that no record tells of", "image", image.Name, "imageRef", image.ImageRef, "preloaded", image.Preloaded, "because", image.Because)
+	for _, image := range report.Classified {
+		logger.V(2).Info("judged an image that no record tells of", "image", image.Name, "imageRef", image.ImageRef, "preloaded", image.Open, "because", image.Because)
 	}
-	if report.NotJudgedBecause != "" {
-		logger.V(2).Info("no image was judged", "because", report.NotJudgedBecause)
+	if report.NothingBecause != "" {
+		logger.V(2).Info("no image was judged", "because", report.NothingBecause)
 	}
 	l.files.afterList(logger, onNode)
 	l.observed(logger)

@@ -20,15 +20,16 @@ import (
 	"k8s.io/kubernetes/pkg/features"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	"waybill.dev/go"
+	"waybill.dev/go/store"
 )
 
 // openPulls are the open pulls of a store, in words.
-func openPulls(t *testing.T, store *waybill.Store) (words []string) {
+func openPulls(t *testing.T, store *store.Store) (words []string) {
 	t.Helper()
-	pulls, err := store.OpenPulls()
+	listed, err := store.ListPulls(quiet, waybill.ListPulls{})
 	must(t, err)
-	for _, pull := range pulls {
-		words = append(words, pull.Image+" "+pull.State.String())
+	for _, pull := range listed.Pulls {
+		words = append(words, pull.Image+" "+string(pull.State))
 	}
 	return words
 }
@@ -48,7 +49,7 @@ func listedAs(id string, names ...string) kubecontainer.Image {
 
 func TestAMissAsksTheRuntime(t *testing.T) {
 	images := &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:aa", pause)}}
-	_, manager := newManager(t, waybill.RulesClosed, images)
+	_, manager := newManager(t, waybill.ModeStrict, images)
 	before := readLabels()
 	for range 3 {
 		if mustPull(t, manager, pause, "sha256:aa", neverAsked(t)) {
@@ -65,11 +66,11 @@ func TestAMissAsksTheRuntime(t *testing.T) {
 
 func TestAListThatShowsNothingNewCommitsNothing(t *testing.T) {
 	images := &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:aa", pause)}}
-	store, manager := newManager(t, waybill.RulesClosed, images)
-	commits := func() uint64 {
-		statistics, err := store.Statistics()
+	store, manager := newManager(t, waybill.ModeStrict, images)
+	commits := func() int64 {
+		status, err := store.GetStatus(quiet, waybill.GetStatus{})
 		must(t, err)
-		return statistics.CommitSequence
+		return status.Commit
 	}
 	// As the kubelet's garbage collection does every few minutes.
 	collect := func() { manager.PruneUnknownRecords(context.Background(), []string{"sha256:aa"}, time.Now()) }
@@ -87,7 +88,7 @@ func TestAMissListsAtMostOnceASecond(t *testing.T) {
 	directory := scratchDir(t)
 	synctest.Test(t, func(t *testing.T) {
 		images := &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:aa", pause)}}
-		manager, err := NewImagePullManager(openTestStore(t, waybill.Options{Directory: filepath.Join(directory, "store")}), images)
+		manager, err := NewImagePullManager(openTestStore(t, store.Options{Directory: filepath.Join(directory, "store")}), images)
 		must(t, err)
 		begun := time.Now()
 		var all sync.WaitGroup
@@ -113,7 +114,7 @@ func TestAMissWaitsForItsTurn(t *testing.T) {
 	directory := scratchDir(t)
 	synctest.Test(t, func(t *testing.T) {
 		images := &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:aa", pause)}}
-		manager, err := NewImagePullManager(openTestStore(t, waybill.Options{Directory: filepath.Join(directory, "store")}), images)
+		manager, err := NewImagePullManager(openTestStore(t, store.Options{Directory: filepath.Join(directory, "store")}), images)
 		must(t, err)
 		same(t, "pull", mustPull(t, manager, pause, "sha256:aa", neverAsked(t)), false)
 		images.images = append(images.images, listedAs("sha256:bb", image))
@@ -148,7 +149,7 @@ func TestAMissIsNotRefusedByAListThatBeganBefore(t *testing.T) {
 	directory := scratchDir(t)
 	synctest.Test(t, func(t *testing.T) {
 		images := &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:aa", pause)}}
-		manager, err := NewImagePullManager(openTestStore(t, waybill.Options{Directory: filepath.Join(directory, "store")}), images)
+		manager, err := NewImagePullManager(openTestStore(t, store.Options{Directory: filepath.Join(directory, "store")}), images)
 		must(t, err)
 		images.during = func(context.Context) { time.Sleep(3 * time.Second) }
 		go manager.PruneUnknownRecords(quiet, nil, time.Now())
@@ -164,7 +165,7 @@ func TestDecisionsShareAList(t *testing.T) {
 	var asking sync.WaitGroup
 	asking.Add(many)
 	images := &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:aa", pause)}, during: func(context.Context) { asking.Wait() }}
-	_, manager := newManager(t, waybill.RulesClosed, images)
+	_, manager := newManager(t, waybill.ModeStrict, images)
 	var refused atomic.Int32
 	var all sync.WaitGroup
 	for range many {
@@ -192,7 +193,7 @@ func TestAListOutlivesItsCaller(t *testing.T) {
 			t.Error("the list ended with its first caller")
 		}
 	}}
-	_, manager := newManager(t, waybill.RulesClosed, images)
+	_, manager := newManager(t, waybill.ModeStrict, images)
 	ctx, cancel := context.WithCancel(quiet)
 	first, second := make(chan bool), make(chan bool)
 	go func() {
@@ -216,8 +217,9 @@ func TestAListOutlivesItsCaller(t *testing.T) {
 
 func TestAListThatFailsOrIsEmptyChangesNothing(t *testing.T) {
 	for name, images := range map[string]*runtimeImages{"fails": {err: errors.New("the runtime is away")}, "is empty": {}} {
-		store, manager := newManager(t, waybill.RulesClosed, images)
-		must(t, store.AddToLedger(waybill.ImageOnNode{ID: "sha256:aa", RepoTags: []string{pause}}, "test", "it is the test's"))
+		store, manager := newManager(t, waybill.ModeStrict, images)
+		_, err := store.AllowImage(quiet, waybill.AllowImage{Image: waybill.ListedImage{ID: "sha256:aa", RepoTags: []string{pause}}, Source: "test", Reason: "it is the test's"})
+		must(t, err)
 		if !mustPull(t, manager, "registry.example/a:1", "sha256:unknown", neverAsked(t)) {
 			t.Errorf("%s: an image that nothing is known of is open", name)
 		}
@@ -232,7 +234,7 @@ func TestAListThatFailsOrIsEmptyChangesNothing(t *testing.T) {
 // What is on the node before the first pull was not brought by it.
 func TestTheFirstPullListsBeforeItBegins(t *testing.T) {
 	images := &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:aa", pause)}}
-	store, manager := newManager(t, waybill.RulesClosed, images)
+	store, manager := newManager(t, waybill.ModeStrict, images)
 	images.during = func(context.Context) { same(t, "open pulls", openPulls(t, store), []string(nil)) }
 	for range 2 {
 		must(t, manager.RecordPullIntent(logr.Discard(), pause))
@@ -247,7 +249,7 @@ func TestTheFirstPullDoesNotWaitForARuntimeThatIsAway(t *testing.T) {
 	directory := scratchDir(t)
 	synctest.Test(t, func(t *testing.T) {
 		images := &runtimeImages{err: errors.New("the runtime is away")}
-		manager, err := NewImagePullManager(openTestStore(t, waybill.Options{Directory: filepath.Join(directory, "store")}), images)
+		manager, err := NewImagePullManager(openTestStore(t, store.Options{Directory: filepath.Join(directory, "store")}), images)
 		must(t, err)
 		for range 3 {
 			must(t, manager.RecordPullIntent(logr.Discard(), "registry.example/a:1"))
@@ -279,7 +281,7 @@ func TestAFailedPullAsksTheRuntimeForTheImage(t *testing.T) {
 		"the runtime is away": {ctx: quiet, err: away, want: []string{image + " unknown"}},
 		"cancelled":           {ctx: cancelled, want: []string{image + " unknown"}},
 	} {
-		store, manager := newManager(t, waybill.RulesClosed, &runtimeImages{images: c.images, err: c.err})
+		store, manager := newManager(t, waybill.ModeStrict, &runtimeImages{images: c.images, err: c.err})
 		must(t, manager.RecordPullIntent(logr.Discard(), image))
 		manager.RecordImagePullFailed(c.ctx, image)
 		same(t, name, openPulls(t, store), c.want)
@@ -287,7 +289,7 @@ func TestAFailedPullAsksTheRuntimeForTheImage(t *testing.T) {
 
 	// The kubelet does not say for which runtime handler it pulled.
 	featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.RuntimeClassInImageCriAPI, true)
-	store, manager := newManager(t, waybill.RulesClosed, &runtimeImages{})
+	store, manager := newManager(t, waybill.ModeStrict, &runtimeImages{})
 	must(t, manager.RecordPullIntent(logr.Discard(), image))
 	manager.RecordImagePullFailed(quiet, image)
 	same(t, "with handlers", openPulls(t, store), []string{image + " failed"})
@@ -300,9 +302,9 @@ func TestOpenStoreIsARestart(t *testing.T) {
 	images := &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:aa", pause)}}
 	setup := Setup{
 		Directory: filepath.Join(directory, "waybill"), KubeletDirectory: directory, VerificationPolicy: "NeverVerifyPreloadedImages",
-		ImageService: images, Evidence: waybill.Evidence{Window: time.Hour, ShortNames: waybill.ShortNamesDockerHub},
+		ImageService: images, Settings: waybill.Settings{ShortNamesAnywhere: new(false)},
 	}
-	start := func() (*waybill.Store, *ImagePullManager) {
+	start := func() (*store.Store, *ImagePullManager) {
 		store, err := OpenStore(quiet, setup)
 		must(t, err)
 		t.Cleanup(func() { store.Close() })
@@ -311,7 +313,7 @@ func TestOpenStoreIsARestart(t *testing.T) {
 		return store, manager
 	}
 	store, manager := start()
-	if r := store.RecoveryReport(); !r.FirstStart {
+	if r := opening(t, store); !r.FirstStart {
 		t.Errorf("%+v", r)
 	}
 	if mustPull(t, manager, pause, "sha256:aa", neverAsked(t)) {
@@ -351,7 +353,7 @@ func TestListsTakeTurns(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		now.Add(-1)
 	}
-	store, manager := newManager(t, waybill.RulesClosed, images)
+	store, manager := newManager(t, waybill.ModeStrict, images)
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
@@ -403,7 +405,7 @@ func TestACallersLockStopsNoDecision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		images := &lockedImages{lock: make(chan struct{}, 1)}
 		images.images = []kubecontainer.Image{listedAs("sha256:aa", pause)}
-		store := openTestStore(t, waybill.Options{})
+		store := openTestStore(t, store.Options{})
 		manager, err := NewImagePullManager(store, images)
 		must(t, err)
 		images.lock <- struct{}{}
@@ -427,7 +429,7 @@ func TestATraceHasTheSizesOfTheKubeletsList(t *testing.T) {
 		{ID: "sha256:bb", RepoTags: []string{"registry.example/app:1"}},
 	}}
 	path := filepath.Join(scratchDir(t), "trace")
-	store := openTestStore(t, waybill.Options{Trace: &waybill.Trace{Path: path}})
+	store := openTestStore(t, store.Options{Settings: waybill.Settings{TraceFile: path}})
 	manager, err := NewImagePullManager(store, images)
 	must(t, err)
 	mustPull(t, manager, pause, "sha256:aa", neverAsked(t))

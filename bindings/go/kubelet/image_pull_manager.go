@@ -14,6 +14,7 @@ import (
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	"k8s.io/kubernetes/pkg/kubelet/images/pullmanager"
 	"waybill.dev/go"
+	"waybill.dev/go/store"
 )
 
 var _ pullmanager.ImagePullManager = (*ImagePullManager)(nil)
@@ -22,7 +23,7 @@ var _ pullmanager.ImagePullManager = (*ImagePullManager)(nil)
 // store once, or twice if it depends on the pod's credentials, and takes no lock unless nothing is known
 // of the image. It is safe for any number of goroutines.
 //
-// Under waybill.RulesClosed it asks the runtime for its images by itself, and lets the store judge them:
+// Under waybill.ModeStrict it asks the runtime for its images by itself, and lets the store judge them:
 // before its first pull, at each garbage collection, and if a decision finds nothing known of an image
 // (at most once a second: it waits for its turn, and is then made again). A list that fails or is empty changes
 // nothing. Decisions and pulls wait for the image service for 10 seconds at most, and then go on without
@@ -32,20 +33,20 @@ var _ pullmanager.ImagePullManager = (*ImagePullManager)(nil)
 // If the store took over a kubelet directory, the manager keeps files in its image_manager/ by which a
 // kubelet without waybill knows what was pulled: it verifies these images, and presumes none preloaded.
 type ImagePullManager struct {
-	store        *waybill.Store
+	store        *store.Store
 	imageService kubecontainer.ImageService
 	metrics      *kubeletMetrics
-	lists        *imageLists  // waybill.RulesClosed only
+	lists        *imageLists  // waybill.ModeStrict only
 	files        *closedFiles // nil: none
 	// Who checks the credentials of a pull; nil: unknown.
-	checker func(image, runtimeHandler string) waybill.ProofChecker
+	checker func(image, runtimeHandler string) waybill.VerifiedBy
 }
 
 // NewImagePullManager replaces pullmanager.NewImagePullManager. The store stays the caller's. Open it
 // with the policy (VerificationPolicy) and the runtime's images (ImagesOnNode); OpenStore does all of
-// this. Under waybill.RulesClosed the manager asks imageService for its images, and whether an image is
-// there whose pull failed; under waybill.RulesKubelet it may be nil.
-func NewImagePullManager(store *waybill.Store, imageService kubecontainer.ImageService, options ...ManagerOption) (*ImagePullManager, error) {
+// this. Under waybill.ModeStrict the manager asks imageService for its images, and whether an image is
+// there whose pull failed; under waybill.ModeKubelet it may be nil.
+func NewImagePullManager(store *store.Store, imageService kubecontainer.ImageService, options ...ManagerOption) (*ImagePullManager, error) {
 	if store == nil {
 		return nil, errNilStore
 	}
@@ -53,9 +54,9 @@ func NewImagePullManager(store *waybill.Store, imageService kubecontainer.ImageS
 	for _, option := range options {
 		option(m)
 	}
-	if store.Rules() == waybill.RulesClosed {
+	if isStrict(store) {
 		if imageService == nil {
-			return nil, errors.New("the image service is nil: the closed rules need the runtime's list of images")
+			return nil, errors.New("the image service is nil: mode strict needs the runtime's list of images")
 		}
 		m.lists = &imageLists{store: store, imageService: imageService, files: m.files, observed: func(logger klog.Logger) {
 			m.metrics.noteRecords(logger, store)
@@ -73,10 +74,13 @@ func NewImagePullManager(store *waybill.Store, imageService kubecontainer.ImageS
 		m.lists.listNow(ctx)
 	default:
 		m.files.begin()
-		m.files.afterRecords(klog.Background(), func(waybill.ImagePulledRecord) bool { return true })
+		m.files.afterRecords(klog.Background(), func(waybill.PulledRecord) bool { return true })
 	}
 	return m, nil
 }
+
+// isStrict says what Open did with the settings.
+func isStrict(store *store.Store) bool { return store.Options().Settings.Mode != waybill.ModeKubelet }
 
 func (m *ImagePullManager) closed() bool { return m.lists != nil }
 
@@ -85,21 +89,21 @@ func (m *ImagePullManager) recordPullIntent(logger klog.Logger, image string) er
 	return err
 }
 
-func (m *ImagePullManager) begin(ctx context.Context, image string) (waybill.PullID, error) {
+func (m *ImagePullManager) begin(ctx context.Context, image string) (int64, error) {
 	if m.closed() {
 		m.lists.beforeFirstPull(ctx)
 	}
 	release, err := m.files.hold(intentFiles(image)...)
 	defer release()
-	var pull waybill.PullID
+	var begun waybill.BeginPullAnswer
 	if err == nil {
-		pull, err = m.store.RecordPullIntent(waybill.ImageCopy{Image: image})
+		begun, err = m.store.BeginPull(ctx, waybill.BeginPull{Image: image})
 	}
 	if err != nil {
 		return 0, fmt.Errorf("failed to record image pull intent: %w", err)
 	}
 	m.metrics.noteIntents(klog.FromContext(ctx), m.store)
-	return pull, nil
+	return begun.Pull, nil
 }
 
 // RecordPullIntent is the manager's RecordPullIntent, and returns a context that says which pull it
@@ -121,13 +125,13 @@ func RecordPullIntent(ctx context.Context, manager pullmanager.ImagePullManager,
 type begun struct {
 	manager *ImagePullManager
 	image   string
-	pull    waybill.PullID
+	pull    int64
 }
 
 type begunKey struct{}
 
 // pullOf returns 0 if the context does not say it.
-func (m *ImagePullManager) pullOf(ctx context.Context, image string) waybill.PullID {
+func (m *ImagePullManager) pullOf(ctx context.Context, image string) int64 {
 	if of, ok := ctx.Value(begunKey{}).(begun); ok && of.manager == m && of.image == image {
 		return of.pull
 	}
@@ -141,15 +145,12 @@ func (m *ImagePullManager) pullOf(ctx context.Context, image string) waybill.Pul
 // were forgotten since stay forgotten.
 func (m *ImagePullManager) RecordImagePulled(ctx context.Context, image, imageRef string, credentials *kubeletconfig.ImagePullCredentials) {
 	logger := klog.FromContext(ctx)
-	pulled := waybill.PulledImage{
-		ImageCopy:   waybill.ImageCopy{Image: image, ImageRef: imageRef},
-		Credentials: credentialsToStore(credentials),
-		Pull:        m.pullOf(ctx, image),
-		Terms:       m.termsOf(ctx, image),
-	}
+	pulled := waybill.EndPull{Image: image, ImageRef: imageRef, Pull: m.pullOf(ctx, image),
+		Outcome: waybill.OutcomePulled, Credentials: credentialsToStore(credentials)}
+	pulled.VerifiedBy, pulled.ValidUntil = m.termsOf(ctx, image)
 	release, fileErr := m.files.hold(recordFile(imageRef))
 	defer release()
-	if err := m.store.RecordImagePulled(pulled); err != nil {
+	if err := m.store.EndPull(ctx, pulled); err != nil {
 		logger.Error(err, "failed to write image pulled record", "imageRef", imageRef)
 		return
 	}
@@ -165,20 +166,19 @@ func (m *ImagePullManager) RecordImagePulled(ctx context.Context, image, imageRe
 	m.metrics.noteIntents(logger, m.store)
 }
 
-// RecordImagePullFailed ends the intent. Under waybill.RulesClosed the runtime is asked whether the image
+// RecordImagePullFailed ends the intent. Under waybill.ModeStrict the runtime is asked whether the image
 // is there. If it is not, the pull is forgotten. Otherwise it may have brought the image, and
 // images that it could have brought stay closed for a while. If ctx ended, or the runtime does not
 // answer, the image may still arrive. The kubelet's interface tells no other reason: a connection
 // to the runtime that was lost and is there again counts as an error that the runtime reported.
 func (m *ImagePullManager) RecordImagePullFailed(ctx context.Context, image string) {
 	logger := klog.FromContext(ctx)
-	failure := waybill.PullFailed
+	failed := waybill.EndPull{Image: image, Pull: m.pullOf(ctx, image), Outcome: waybill.OutcomeFailed}
 	if m.closed() {
-		failure = m.failureOf(ctx, image)
+		failed.Outcome = m.outcomeOf(ctx, image)
 	}
-	class, _ := ctx.Value(pullErrorKey{}).(waybill.PullErrorClass)
-	failed := waybill.PullError{Failure: failure, ErrorClass: class, Pull: m.pullOf(ctx, image)}
-	if err := m.store.RecordImagePullError(waybill.ImageCopy{Image: image}, failed); err != nil {
+	failed.Error, _ = ctx.Value(pullErrorKey{}).(string)
+	if err := m.store.EndPull(ctx, failed); err != nil {
 		logger.Error(err, "failed to remove image pull intent", "image", image)
 		return
 	}
@@ -191,16 +191,19 @@ type pullErrorKey struct{}
 // WithPullError returns a context for [ImagePullManager.RecordImagePullFailed] that says what the
 // pull ended with, for metrics alone. The kubelet's interface does not say it.
 func WithPullError(ctx context.Context, err error) context.Context {
-	return context.WithValue(ctx, pullErrorKey{}, waybill.ClassifyPullError(err))
+	if err == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, pullErrorKey{}, err.Error())
 }
 
-// failureOf asks the runtime what a failed pull left.
-func (m *ImagePullManager) failureOf(ctx context.Context, image string) waybill.PullFailure {
+// outcomeOf asks the runtime what a failed pull left.
+func (m *ImagePullManager) outcomeOf(ctx context.Context, image string) waybill.PullOutcome {
 	if ctx.Err() != nil {
-		return waybill.PullOutcomeUnknown
+		return waybill.OutcomeUnknown
 	}
 	name := image
-	if parts, ok := waybill.ParseImage(image); ok && parts.Tag == "" && parts.Digest == "" {
+	if parts, err := store.Library.ParseImage(ctx, waybill.ParseImage{Image: image}); err == nil && parts.Tag == "" && parts.Digest == "" {
 		name += ":latest" // as the kubelet pulls it
 	}
 	ctx, cancel := context.WithTimeout(ctx, callerWait)
@@ -215,64 +218,64 @@ func (m *ImagePullManager) failureOf(ctx context.Context, image string) waybill.
 	select {
 	case <-answered:
 	case <-ctx.Done():
-		return waybill.PullOutcomeUnknown
+		return waybill.OutcomeUnknown
 	}
 	switch {
 	case err != nil || ctx.Err() != nil:
-		return waybill.PullOutcomeUnknown
+		return waybill.OutcomeUnknown
 	case ref != "" || utilfeature.DefaultFeatureGate.Enabled(features.RuntimeClassInImageCriAPI):
 		// With that feature the pull may have been for a runtime handler that the kubelet does not name.
-		return waybill.PullFailed
+		return waybill.OutcomeFailed
 	default:
-		return waybill.PullNothingTransferred
+		return waybill.OutcomeNothing
 	}
 }
 
 // MustAttemptImagePull returns only errors of getPodCredentials. If something can't be read, that
-// is logged, and the answer is "pull". Under waybill.RulesClosed, if nothing is known of an image,
+// is logged, and the answer is "pull". Under waybill.ModeStrict, if nothing is known of an image,
 // it lists the images and asks again; the second answer counts.
 func (m *ImagePullManager) MustAttemptImagePull(ctx context.Context, image, imageRef string, getPodCredentials pullmanager.GetPodCredentials) (bool, error) {
-	result := waybill.CheckError // counted if getPodCredentials panics
+	result := "error" // counted if getPodCredentials panics
 	defer func() { m.metrics.count(result) }()
-	var fetch func() (waybill.PodCredentials, error)
+	var fetch func() (store.PodCredentials, error)
 	if getPodCredentials != nil {
-		fetch = func() (waybill.PodCredentials, error) {
+		fetch = func() (store.PodCredentials, error) {
 			secrets, account, err := getPodCredentials()
 			if err != nil {
-				return waybill.PodCredentials{}, err
+				return store.PodCredentials{}, err
 			}
-			credentials := waybill.PodCredentials{Secrets: secretsToStore(secrets)}
+			credentials := store.PodCredentials{Secrets: secretsToStore(secrets)}
 			if account != nil {
-				credentials.ServiceAccount = new(waybill.ImagePullServiceAccount(*account))
+				credentials.ServiceAccount = new(accountToStore(*account))
 			}
 			return credentials, nil
 		}
 	}
-	copy := waybill.ImageCopy{Image: image, ImageRef: imageRef}
+	copy := store.ImageCopy{Image: image, ImageRef: imageRef}
 	seen := m.lists.latest()
-	decision, err := m.store.MustAttemptPullLazily(copy, fetch)
-	unknown := func() bool { return decision.Reason == waybill.ReasonNoEvidence }
+	decision, err := m.store.DecideLazily(copy, fetch)
+	unknown := func() bool { return decision.Reason.String() == "noEvidence" }
 	if m.closed() && unknown() {
 		m.lists.judge(ctx, seen, func() bool {
-			decision, err = m.store.MustAttemptPullLazily(copy, fetch)
+			decision, err = m.store.DecideLazily(copy, fetch)
 			return unknown()
 		})
 	}
-	result = decision.Result
+	result = decision.Result.String()
 	if err != nil {
 		return true, err
 	}
-	if decision.Pull() && decision.Result == waybill.CheckError {
+	if !decision.Use && result == "error" {
 		klog.FromContext(ctx).Error(errors.New(decision.Reason.Text()), "Unable to decide on cached records, forcing image credentials reverification", "image", image, "imageRef", imageRef)
 	}
-	return decision.Pull(), nil
+	return !decision.Use, nil
 }
 
 // PruneUnknownRecords deletes the records of images that are no longer on the node.
 //
 // The kubelet's image garbage collector calls it with imageList, which after a collection for disk
-// space has only the candidates that it looked at and kept. Under waybill.RulesKubelet that list and
-// until decide, as in the kubelet. Under waybill.RulesClosed they are ignored: the manager asks the
+// space has only the candidates that it looked at and kept. Under waybill.ModeKubelet that list and
+// until decide, as in the kubelet. Under waybill.ModeStrict they are ignored: the manager asks the
 // runtime for its images, after drawing a token that keeps the records of later pulls, and lets the store
 // judge them.
 func (m *ImagePullManager) PruneUnknownRecords(ctx context.Context, imageList []string, until time.Time) {
@@ -281,17 +284,17 @@ func (m *ImagePullManager) PruneUnknownRecords(ctx context.Context, imageList []
 		return
 	}
 	logger := klog.FromContext(ctx)
-	listed := make([]waybill.ImageOnNode, 0, len(imageList))
+	listed := make([]waybill.ListedImage, 0, len(imageList))
 	for _, imageRef := range imageList {
-		listed = append(listed, waybill.ImageOnNode{ID: imageRef})
+		listed = append(listed, waybill.ListedImage{ID: imageRef})
 	}
 	m.files.begin()
-	if _, err := m.store.PruneBefore(listed, until, waybill.AllowEmpty); err != nil {
+	if _, err := m.store.PruneBefore(ctx, waybill.PruneBefore{Images: listed, Before: until, AllowEmpty: true}); err != nil {
 		logger.Error(err, "failed to prune ImagePulledRecords")
 		return
 	}
-	m.files.afterRecords(logger, func(record waybill.ImagePulledRecord) bool {
-		return !record.LastUpdatedTime.Before(until) || slices.Contains(imageList, record.ImageRef)
+	m.files.afterRecords(logger, func(record waybill.PulledRecord) bool {
+		return !record.Updated.Before(until) || slices.Contains(imageList, record.ImageRef)
 	})
 	m.metrics.noteRecords(logger, m.store)
 }

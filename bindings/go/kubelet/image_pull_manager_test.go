@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"sync"
 	"testing"
@@ -18,11 +19,12 @@ import (
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	"k8s.io/kubernetes/pkg/kubelet/images/pullmanager"
 	"waybill.dev/go"
+	"waybill.dev/go/store"
 )
 
-func newManager(t *testing.T, rules waybill.Rules, images *runtimeImages) (*waybill.Store, *ImagePullManager) {
+func newManager(t *testing.T, rules waybill.Mode, images *runtimeImages) (*store.Store, *ImagePullManager) {
 	t.Helper()
-	store := openTestStore(t, waybill.Options{Rules: rules})
+	store := openTestStore(t, store.Options{Settings: waybill.Settings{Mode: rules}})
 	manager, err := NewImagePullManager(store, images)
 	must(t, err)
 	return store, manager
@@ -55,7 +57,7 @@ func pullWith(t *testing.T, manager *ImagePullManager, image, ref string, secret
 }
 
 func TestAPanicOfTheCallbackIsTheCallers(t *testing.T) {
-	_, manager := newManager(t, waybill.RulesClosed, &runtimeImages{})
+	_, manager := newManager(t, waybill.ModeStrict, &runtimeImages{})
 	pullWith(t, manager, "team/app:1", "ref", secretOf("a"))
 	before := readLabels()
 	func() {
@@ -78,7 +80,7 @@ func TestAPanicOfTheCallbackIsTheCallers(t *testing.T) {
 }
 
 func TestTheCallbacksErrorIsReturnedAsItIs(t *testing.T) {
-	_, manager := newManager(t, waybill.RulesClosed, &runtimeImages{images: []kubecontainer.Image{{ID: "other", RepoTags: []string{"docker.io/library/preloaded:1"}}}})
+	_, manager := newManager(t, waybill.ModeStrict, &runtimeImages{images: []kubecontainer.Image{{ID: "other", RepoTags: []string{"docker.io/library/preloaded:1"}}}})
 	pullWith(t, manager, "team/app:1", "ref", secretOf("a"))
 	pull, err := manager.MustAttemptImagePull(quiet, "team/app:1", "ref", func() ([]kubeletconfig.ImagePullSecret, *kubeletconfig.ImagePullServiceAccount, error) {
 		return nil, nil, errFetch
@@ -99,48 +101,45 @@ func TestTheCallbacksErrorIsReturnedAsItIs(t *testing.T) {
 
 // If the collector's list leaves out an image on the node, only the closed rules keep its record.
 func TestPruneAsksTheRuntimeUnderClosedRules(t *testing.T) {
-	for _, rules := range []waybill.Rules{waybill.RulesClosed, waybill.RulesKubelet} {
+	for _, rules := range []waybill.Mode{waybill.ModeStrict, waybill.ModeKubelet} {
 		images := &runtimeImages{images: []kubecontainer.Image{{ID: "in use"}}}
 		store, manager := newManager(t, rules, images)
 		pullWith(t, manager, "team/app:1", "in use", secretOf("a"))
 		pullWith(t, manager, "team/app:1", "gone", secretOf("a"))
 		manager.PruneUnknownRecords(quiet, nil, time.Now().Add(time.Hour))
-		_, errInUse := store.GetRecord(waybill.ImageCopy{ImageRef: "in use"})
-		_, errGone := store.GetRecord(waybill.ImageCopy{ImageRef: "gone"})
-		if kept := errInUse == nil; kept != (rules == waybill.RulesClosed) {
-			t.Errorf("%v: the record of an image in use: %v", rules, errInUse)
+		inUse, gone := recordOf(t, store, "in use"), recordOf(t, store, "gone")
+		if kept := inUse != nil; kept != (rules == waybill.ModeStrict) {
+			t.Errorf("%v: the record of an image in use: %v", rules, inUse)
 		}
 		// The closed rules remember it.
-		if forgotten := errors.Is(errGone, waybill.ErrNotFound); forgotten != (rules == waybill.RulesKubelet) {
-			t.Errorf("%v: the record of an image that is gone: %v", rules, errGone)
+		if forgotten := gone == nil; forgotten != (rules == waybill.ModeKubelet) {
+			t.Errorf("%v: the record of an image that is gone: %v", rules, gone)
 		}
 	}
 }
 
 func TestPullErrorReachesTheMetrics(t *testing.T) {
-	store := openTestStore(t, waybill.Options{})
+	store := openTestStore(t, store.Options{})
 	manager, err := NewImagePullManager(store, &runtimeImages{})
 	must(t, err)
 	manager.RecordImagePullFailed(WithPullError(quiet, errors.New("unexpected status: 401 Unauthorized")), "nginx")
 	manager.RecordImagePullFailed(quiet, "nginx")
-	counted := map[waybill.PullErrorClass]uint64{}
-	for _, classes := range store.Metrics().Counters.Pulls {
-		for class, count := range classes {
-			counted[waybill.PullErrorClass(class)] += count
+	answer, err := store.GetMetrics(quiet)
+	must(t, err)
+	for _, class := range []string{"auth", "unknown"} {
+		if !regexp.MustCompile(`(?m)^waybill_pulls_total\{outcome="\w+",class="` + class + `"\} 1$`).MatchString(answer.Text) {
+			t.Errorf("not counted: %s\n%s", class, answer.Text)
 		}
-	}
-	if counted[waybill.PullErrorAuth] != 1 || counted[waybill.PullErrorUnknown] != 1 {
-		t.Errorf("counted %v", counted)
 	}
 }
 
 func TestManagerWrongUse(t *testing.T) {
-	store := openTestStore(t, waybill.Options{})
+	store := openTestStore(t, store.Options{})
 	if _, err := NewImagePullManager(nil, nil); err == nil {
 		t.Error("a nil store was taken")
 	}
 	if _, err := NewImagePullManager(store, nil); err == nil {
-		t.Error("closed rules were taken without an image service")
+		t.Error("mode strict was taken without an image service")
 	}
 	manager, err := NewImagePullManager(store, &runtimeImages{})
 	must(t, err)
@@ -177,7 +176,12 @@ func TestVerificationPolicies(t *testing.T) {
 	}
 	for _, pattern := range []string{" nginx", "*", "/*", "nginx:1", "a*/b", "", "Nginx"} {
 		_, kubelets := pullmanager.NewImagePullCredentialVerificationPolicy(kubeletconfig.NeverVerifyAllowlistedImages, []string{pattern})
-		_, ours := VerificationPolicy(kubeletconfig.NeverVerifyAllowlistedImages, []string{pattern})
+		policy, err := VerificationPolicy(kubeletconfig.NeverVerifyAllowlistedImages, []string{pattern})
+		must(t, err)
+		opened, ours := store.Open(store.Options{Directory: scratchDir(t) + "/store", LossMarker: store.NoLossMarker, Settings: waybill.Settings{Policy: policy}})
+		if ours == nil {
+			must(t, opened.Close())
+		}
 		if (kubelets == nil) != (ours == nil) {
 			t.Errorf("pattern %q: kubelet %v, waybill %v", pattern, kubelets, ours)
 		}
@@ -190,7 +194,7 @@ func TestVerificationPolicies(t *testing.T) {
 
 // A kubelet in use: pods start and stop while the collector runs.
 func TestManyGoroutines(t *testing.T) {
-	store, manager := newManager(t, waybill.RulesClosed, &runtimeImages{images: []kubecontainer.Image{{ID: "ref-0"}, {ID: "ref-1"}}})
+	store, manager := newManager(t, waybill.ModeStrict, &runtimeImages{images: []kubecontainer.Image{{ID: "ref-0"}, {ID: "ref-1"}}})
 	var pods sync.WaitGroup
 	for i := range 8 {
 		pods.Go(func() {
@@ -216,8 +220,8 @@ func TestManyGoroutines(t *testing.T) {
 		})
 	}
 	pods.Wait()
-	if intents, err := store.ListIntents(); err != nil || len(intents) != 0 {
-		pulls, _ := store.OpenPulls()
+	if intents, err := intentsOf(store); err != nil || len(intents) != 0 {
+		pulls, _ := store.ListPulls(quiet, waybill.ListPulls{})
 		t.Errorf("left: %v, %v; pulls: %+v", intents, err, pulls)
 	}
 }
@@ -310,14 +314,12 @@ func TestAStrangersFailedPullCostsNobodyTheirProof(t *testing.T) {
 				for _, forgotten := range []string{"not", "before the tenant's", "after it"} {
 					name := fmt.Sprintf("%s, %d begin before, named %t, forgotten %s", name, strangers, named, forgotten)
 					images := &runtimeImages{images: []kubecontainer.Image{{ID: "another"}}}
-					store, manager := newManager(t, waybill.RulesClosed, images)
+					store, manager := newManager(t, waybill.ModeStrict, images)
 					forget := func(when string) {
 						if forgotten != when {
 							return
 						}
-						if _, err := store.ForgetSecret(waybill.CredentialName{Namespace: secret.Namespace, Name: secret.Name}); err != nil {
-							t.Fatal(err)
-						}
+						forgetSecret(t, store, secret.Namespace, secret.Name)
 					}
 					begin := func(ctx context.Context) context.Context {
 						if !named {
@@ -366,14 +368,14 @@ func TestRecordPullIntentOfAnotherManager(t *testing.T) {
 	if err != nil || ctx != quiet {
 		t.Errorf("%v, %v", ctx, err)
 	}
-	store, manager := newManager(t, waybill.RulesClosed, &runtimeImages{})
+	store, manager := newManager(t, waybill.ModeStrict, &runtimeImages{})
 	ctx, err = RecordPullIntent(quiet, manager, "nginx")
 	must(t, err)
 	// Of another image, and of another manager's, the context says nothing.
 	must(t, manager.RecordPullIntent(logr.Discard(), "redis"))
 	manager.RecordImagePullFailed(ctx, "redis")
 	same(t, "left", openPulls(t, store), []string{"nginx running"})
-	_, other := newManager(t, waybill.RulesClosed, &runtimeImages{})
+	_, other := newManager(t, waybill.ModeStrict, &runtimeImages{})
 	must(t, other.RecordPullIntent(logr.Discard(), "nginx"))
 	other.RecordImagePullFailed(ctx, "nginx")
 	same(t, "of the other", openPulls(t, other.store), []string(nil))

@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -8,12 +9,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	"waybill.dev/go"
+	"waybill.dev/go/store"
 )
 
 // Under the closed rules each difference from the kubelet must come from one of these rules
@@ -45,12 +48,12 @@ type evidence struct {
 	ledger map[string]string // the source of each entry
 	closed map[string]string // records that judging made: why
 	names  map[string][]string
-	pulls  []waybill.OpenPull
+	pulls  []waybill.UnresolvedPull
 }
 
 type closedRun struct {
 	kubelet, closed *contender
-	options         waybill.Evidence
+	options         store.Options
 	stored          [2]state          // the kubelet's, ours: after the latest step
 	known           evidence          // ours, likewise
 	records         map[string]string // differing now: by which rule
@@ -64,17 +67,18 @@ type closedRun struct {
 	image           map[string]string // spelling to the ID of its image
 	seen            map[string]*closedCount
 	proofs          *proofs
-	left            []waybill.OpenPull // ended, with intents in image_manager/ until a list tells the image's ID
+	left            []waybill.UnresolvedPull // ended, with intents in image_manager/ until a list tells the image's ID
 	directory       string
 	swaps           int // how often a kubelet without waybill refused what only a pull brought
 }
 
 func newClosedRun(directory string, seed uint64, seen map[string]*closedCount) *closedRun {
 	// These rules do not tell of what is remembered of images that are gone: tests/model does.
-	options := waybill.Evidence{Grace: 30 * time.Second, Window: 8 * time.Minute, ShortNames: waybill.ShortNames(seed % 2), Remember: -1}
+	options := store.Options{Settings: waybill.Settings{Mode: waybill.ModeStrict, ShortNamesAnywhere: new(seed%2 == 0)}}
+	options.Evidence = &store.Evidence{GraceSeconds: 30, WindowSeconds: 8 * 60}
 	return &closedRun{
 		kubelet: kubeletOverFiles(filepath.Join(directory, "files")),
-		closed:  ourManager(filepath.Join(directory, "closed"), waybill.RulesClosed, options),
+		closed:  ourManager(filepath.Join(directory, "closed"), options),
 		options: options, onNode: map[string]bool{}, brought: map[string]bool{}, unprotected: map[string]bool{}, begun: map[string]bool{},
 		listed: map[string]bool{}, image: map[string]string{}, seen: seen, proofs: newProofs(), directory: directory,
 	}
@@ -82,11 +86,22 @@ func newClosedRun(directory string, seed uint64, seen map[string]*closedCount) *
 
 // imageName is the image name, or "" if the string does not parse.
 func imageName(image string) string {
-	parsed, ok := waybill.ParseImage(image)
-	if !ok {
-		return ""
+	return parsedImage(image).Name
+}
+
+var parsedImages sync.Map
+
+// parsedImage has no name if the string does not parse, and is not full if it is ambiguous.
+func parsedImage(image string) waybill.ParseImageAnswer {
+	if parsed, known := parsedImages.Load(image); known {
+		return parsed.(waybill.ParseImageAnswer)
 	}
-	return parsed.Name
+	parsed, err := store.Library.ParseImage(quiet, waybill.ParseImage{Image: image})
+	if err != nil && !errors.Is(err, waybill.ErrInvalidArgument) {
+		panic(err)
+	}
+	parsedImages.Store(image, parsed)
+	return parsed
 }
 
 // plain is a ref as a store knows it: a digest without repository.
@@ -122,7 +137,7 @@ func (c *closedRun) note(s step) {
 	case pulled:
 		byPull[plain(s.id)] = true
 		if !isImageID(s.ref) {
-			c.left = append(c.left, waybill.OpenPull{Image: s.image})
+			c.left = append(c.left, waybill.UnresolvedPull{Image: s.image})
 		}
 	case intent:
 		c.begun[s.image] = true
@@ -144,7 +159,9 @@ func (c *closedRun) note(s step) {
 	case deleteIntent:
 		c.unprotected[normalised(s.image)] = true
 	case pulled, failed:
-		if s.pull == 0 || !slices.ContainsFunc(c.known.pulls, func(pull waybill.OpenPull) bool { return pull.Image == s.image && pull.State == waybill.PullRunning }) {
+		if s.pull == 0 || !slices.ContainsFunc(c.known.pulls, func(pull waybill.UnresolvedPull) bool {
+			return pull.Image == s.image && pull.State == waybill.StateRunning
+		}) {
 			c.unprotected[normalised(s.image)] = true
 		}
 	}
@@ -179,16 +196,16 @@ func (c *closedRun) couldGive(image, name string) bool {
 	if imageID.MatchString(image) {
 		return false // no runtime pulls by ID
 	}
-	parsed, ok := waybill.ParseImage(image)
+	parsed := parsedImage(image)
 	host, _, slash := strings.Cut(parsed.Name, "/")
 	hasHost := slash && (strings.ContainsAny(host, ".:") || host == "localhost")
-	if _, err := waybill.NormaliseImage(image); !ok || err != nil || !hasHost && c.options.ShortNames == waybill.ShortNamesAnywhere {
+	if parsed.Full == "" || !hasHost && *c.options.Settings.ShortNamesAnywhere {
 		return true
 	}
 	if repository(image) != repository(name) {
 		return false
 	}
-	given, _ := waybill.ParseImage(name)
+	given := parsedImage(name)
 	if given.Digest != "" || given.Tag == "" {
 		return true // of any digest; and a name with neither may stand for any
 	}
@@ -203,17 +220,17 @@ func (c *closedRun) couldGive(image, name string) bool {
 // image no list has: those with a record of a ref that is not in `placed`. nil: records don't count.
 func (c *closedRun) mayBePulled(image kubecontainer.Image, known evidence, placed map[string]bool) bool {
 	for _, name := range slices.Concat(image.RepoTags, image.RepoDigests) {
-		if _, err := waybill.NormaliseImage(name); err != nil || imageName(name) == "" {
+		if parsedImage(name).Full == "" {
 			continue
 		}
-		given := slices.ContainsFunc(known.pulls, func(pull waybill.OpenPull) bool { return pull.Anything || c.couldGive(pull.Image, name) })
+		given := slices.ContainsFunc(known.pulls, func(pull waybill.UnresolvedPull) bool { return pull.AnyImage || c.couldGive(pull.Image, name) })
 		for ref, names := range known.names {
 			if given || placed == nil || placed[plain(ref)] || known.closed[plain(ref)] != "" {
 				continue
 			}
 			// A name that is none tells nothing. Without one only its ref tells the repository, or nothing does.
-			names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { _, err := waybill.NormaliseImage(n); return err != nil })
-			if _, ok := waybill.ParseImage(ref); len(names) == 0 && ok && strings.Contains(ref, "@") {
+			names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return parsedImage(n).Full == "" })
+			if len(names) == 0 && imageName(ref) != "" && strings.Contains(ref, "@") {
 				names = []string{ref}
 			}
 			given = len(names) == 0 || slices.ContainsFunc(names, func(n string) bool { return repository(n) == repository(name) })
@@ -245,7 +262,7 @@ func (c *closedRun) judgements(s step, before, now evidence) string {
 	for ref, source := range now.ledger {
 		at := slices.IndexFunc(s.onNode, func(image kubecontainer.Image) bool { return plain(image.ID) == ref })
 		placed := c.listed
-		if source == "presumed" {
+		if source == "unconfirmed" {
 			placed = nil
 		}
 		switch {
@@ -383,24 +400,21 @@ func (c *closedRun) kubeletIsFull(s step, got answer) bool {
 
 func (c *closedRun) look() (found evidence, err error) {
 	found = evidence{ledger: map[string]string{}, closed: map[string]string{}, names: map[string][]string{}}
-	entries, err := c.closed.store.Ledger()
+	known, err := c.closed.store.ListImages(quiet, waybill.ListImages{})
 	if err != nil {
 		return found, err
 	}
-	for _, entry := range entries {
+	for _, entry := range known.Preloaded {
 		found.ledger[plain(entry.ImageRef)] = entry.Source
 	}
-	records, err := c.closed.store.ListRecords()
-	if err != nil {
-		return found, err
-	}
-	for _, record := range records {
+	for _, record := range known.Records {
 		if record.ClosedBecause != "" {
 			found.closed[plain(record.ImageRef)] = record.ClosedBecause
 		}
-		found.names[record.ImageRef] = slices.Collect(maps.Keys(record.CredentialMapping))
+		found.names[record.ImageRef] = slices.Collect(maps.Keys(record.Credentials))
 	}
-	found.pulls, err = c.closed.store.OpenPulls()
+	pulls, err := c.closed.store.ListPulls(quiet, waybill.ListPulls{})
+	found.pulls = pulls.Pulls
 	return found, err
 }
 

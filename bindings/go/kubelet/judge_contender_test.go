@@ -22,6 +22,7 @@ import (
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	"k8s.io/kubernetes/pkg/kubelet/images/pullmanager"
 	"waybill.dev/go"
+	"waybill.dev/go/store"
 )
 
 var errFetch = errors.New("the API server is away")
@@ -70,10 +71,9 @@ type contender struct {
 	runtime  *runtimeImages
 	manager  pullmanager.ImagePullManager
 	accessor pullmanager.PullRecordsAccessor
-	store    *waybill.Store // nil for the kubelet's files
-	now      time.Time      // as the clock was set last
-	clock    *waybill.ManualClock
-	boot     *waybill.ManualBootClock
+	store    *store.Store // nil for the kubelet's files
+	now      time.Time    // as the clock was set last
+	manual   bool         // our store, with a clock that is set
 	gauges   [2]float64
 	start    func(c *contender, s step) error // makes manager and accessor anew, as a restart does
 }
@@ -101,7 +101,7 @@ func (c *contender) startKubelets(accessor pullmanager.PullRecordsAccessor, s st
 
 func kubeletOverStore(directory string) *contender {
 	return &contender{name: "kubelet over waybill", runtime: &runtimeImages{}, start: func(c *contender, s step) error {
-		if err := c.open(waybill.Options{Directory: directory, Rules: waybill.RulesKubelet}); err != nil {
+		if err := c.open(store.Options{Directory: directory, Settings: waybill.Settings{Mode: waybill.ModeKubelet}}); err != nil {
 			return err
 		}
 		accessor, err := NewRecordsAccessor(c.store)
@@ -112,22 +112,24 @@ func kubeletOverStore(directory string) *contender {
 	}}
 }
 
-func ourManager(directory string, rules waybill.Rules, evidence waybill.Evidence) *contender {
-	return &contender{name: "waybill under " + rules.String(), runtime: &runtimeImages{}, start: func(c *contender, s step) error {
+func ourManager(directory string, options store.Options) *contender {
+	mode := options.Settings.Mode
+	return &contender{name: "waybill in mode " + string(mode), runtime: &runtimeImages{}, start: func(c *contender, s step) error {
 		policy, err := VerificationPolicy(s.policy, s.allowlist)
 		if err != nil {
 			return err
 		}
-		options := waybill.Options{Directory: directory, Rules: rules, Policy: policy, Evidence: evidence}
-		if rules == waybill.RulesClosed {
+		options := options
+		options.Directory, options.Settings.Policy = directory, policy
+		if mode == waybill.ModeStrict {
 			options.KubeletDirectory = directory + "-kubelet"
 			if err := os.MkdirAll(options.KubeletDirectory, 0o700); err != nil {
 				return err
 			}
 		}
 		// As OpenStore does.
-		if images, err := c.runtime.ListImages(quiet); err == nil && (len(images) > 0 || rules == waybill.RulesKubelet) {
-			options.ImagesOnNode, options.AllowEmpty = ImagesOnNode(images), true
+		if images, err := c.runtime.ListImages(quiet); err == nil && (len(images) > 0 || mode == waybill.ModeKubelet) {
+			options.Images, options.AllowEmpty = ImagesOnNode(images), true
 		}
 		if err := c.open(options); err != nil {
 			return err
@@ -140,37 +142,32 @@ func ourManager(directory string, rules waybill.Rules, evidence waybill.Evidence
 	}}
 }
 
-func (c *contender) open(options waybill.Options) error {
+func (c *contender) open(options store.Options) error {
 	if err := c.stop(); err != nil {
 		return err
 	}
-	if c.clock == nil {
-		c.clock = waybill.NewManualClock(time.Now())
-		c.boot = waybill.NewManualBootClock(bootTime())
-	}
-	options.Clock, options.BootClock = c.clock, c.boot
-	options.Witness = waybill.WitnessNone()
+	c.manual, c.now = true, time.Now()
+	options.ManualClock, options.UnixNs, options.BootNs = true, c.now.UnixNano(), int64(sinceBoot())
+	options.LossMarker = store.NoLossMarker
 	if options.KubeletDirectory != "" { // as OpenStore has it
-		options.Witness = waybill.WitnessAt(filepath.Join(options.KubeletDirectory, "image_manager", "waybill"))
+		options.LossMarker = filepath.Join(options.KubeletDirectory, "image_manager", "waybill")
 	}
-	options.MapBytes = 64 << 20
+	options.Settings.MapBytes = 64 << 20
 	var err error
-	c.store, err = waybill.Open(context.Background(), options)
+	c.store, err = store.Open(options)
 	return err
 }
 
-// bootTime is the machine's own time: it booted when the fake time began.
-func bootTime() waybill.BootTime {
-	return waybill.BootTime{BootID: [16]byte{1}, Since: time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC))}
-}
+// sinceBoot is the machine's own time: it booted an hour before the fake time began.
+func sinceBoot() time.Duration { return time.Since(time.Date(1999, 12, 31, 23, 0, 0, 0, time.UTC)) }
 
 func (c *contender) stop() error {
 	if c.store == nil {
 		return nil
 	}
-	store := c.store
+	closing := c.store
 	c.store = nil
-	return store.Close()
+	return closing.Close()
 }
 
 // answer is everything observable about one step.
@@ -205,18 +202,16 @@ func readLabels() (values [4]float64) {
 }
 
 func (c *contender) do(s step) (a answer) {
-	if now := time.Now(); c.clock != nil && !now.Equal(c.now) {
+	if now := time.Now(); c.manual && !now.Equal(c.now) {
 		// Time passes: queued write-backs are on disk by now. The kubelet writes them within the
 		// decision.
 		if c.store != nil {
-			if a.err = c.store.Flush(); a.err != nil {
+			if a.err = errors.Join(c.store.Flush(quiet), c.store.SetTime(now, sinceBoot())); a.err != nil {
 				a.failed = true
 				return a
 			}
 		}
 		c.now = now
-		c.clock.Set(now)
-		c.boot.Set(bootTime())
 	}
 	gauges := [2]prometheus.Gauge{
 		sharedMetrics().intents.GaugeMetric.(prometheus.Gauge),
@@ -299,7 +294,7 @@ type state struct {
 func (c *contender) state(withTimes bool) (state, error) {
 	stored := state{records: map[string]string{}, intents: map[string]string{}, names: map[string][]string{}}
 	if c.store != nil { // decisions see what is queued, lists what is on disk
-		if err := c.store.Flush(); err != nil {
+		if err := c.store.Flush(quiet); err != nil {
 			return stored, err
 		}
 	}

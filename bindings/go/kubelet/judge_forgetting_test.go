@@ -9,6 +9,7 @@ import (
 
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 	"waybill.dev/go"
+	"waybill.dev/go/store"
 )
 
 // Waybill forgets credentials, and the kubelet does not. So an answer that is "pull" for us alone may
@@ -26,7 +27,7 @@ type forgetting struct {
 	secret, account *waybill.CredentialName
 	namespace, hash string
 	ref             string
-	truth           *waybill.ExistingCredentials
+	truth           *waybill.RevokeMissing
 }
 
 func (f *forgetting) String() string {
@@ -36,31 +37,31 @@ func (f *forgetting) String() string {
 	case f.account != nil:
 		return fmt.Sprintf(" account %q", *f.account)
 	case f.truth != nil:
-		return fmt.Sprintf(" all but %q", *f.truth)
+		return fmt.Sprintf(" all but %q %q", f.truth.Secrets, f.truth.ServiceAccounts)
 	}
 	return fmt.Sprintf(" namespace %q hash %q image %q", f.namespace, f.hash, f.ref)
 }
 
-func (f *forgetting) call(store *waybill.Store, token waybill.ListToken) (stored bool, err error) {
-	var report waybill.ForgetReport
+func (f *forgetting) call(store *store.Store, token string) (stored bool, err error) {
+	what := waybill.Revoke{Kind: waybill.RevokeImage, ImageRef: f.ref}
 	switch {
 	case f.secret != nil:
-		report, err = store.ForgetSecret(*f.secret)
+		what = waybill.Revoke{Kind: waybill.RevokeSecret, Namespace: f.secret.Namespace, Name: f.secret.Name, UID: f.secret.UID}
 	case f.account != nil:
-		report, err = store.ForgetServiceAccount(*f.account)
+		what = waybill.Revoke{Kind: waybill.RevokeServiceAccount, Namespace: f.account.Namespace, Name: f.account.Name, UID: f.account.UID}
 	case f.namespace != "":
-		report, err = store.ForgetNamespace(f.namespace)
+		what = waybill.Revoke{Kind: waybill.RevokeNamespace, Namespace: f.namespace}
 	case f.hash != "":
-		report, err = store.ForgetCredential(f.hash)
-	case f.ref != "":
-		report, err = store.ForgetImage(waybill.ImageCopy{ImageRef: f.ref})
-		if errors.Is(err, waybill.ErrInvalidArgument) {
-			return false, nil // a digest of two images
-		}
+		what = waybill.Revoke{Kind: waybill.RevokeCredential, Hash: f.hash}
 	case f.truth != nil:
-		var reconciled waybill.ReconcileReport
-		reconciled, err = store.Reconcile(*f.truth, token, waybill.AllowEmpty)
-		report = reconciled.Forgotten
+		truth := *f.truth
+		truth.Token, truth.AllowEmpty = token, true
+		report, err := store.RevokeMissing(quiet, truth)
+		return report.Revoked.Stored, err
+	}
+	report, err := store.Revoke(quiet, what)
+	if f.ref != "" && errors.Is(err, waybill.ErrInvalidArgument) {
+		return false, nil // a digest of two images
 	}
 	return report.Stored, err
 }
@@ -118,7 +119,7 @@ type proofs struct {
 	claims []claim
 	stay   []standing
 	any    bool // something was forgotten
-	token  waybill.ListToken
+	token  string
 	drawn  int // the token's step; 0: there is none
 	counts map[string]int
 }
@@ -253,11 +254,10 @@ func (p *proofs) before(s step) {
 }
 
 // act does a step that the kubelet does not know.
-func (p *proofs) act(s step, store *waybill.Store) error {
+func (p *proofs) act(s step, store *store.Store) error {
 	if s.what == drawTruth {
-		var err error
-		p.token, err = store.BeginList()
-		p.drawn = p.at
+		list, err := store.BeginList(quiet)
+		p.token, p.drawn = list.Token, p.at
 		return err
 	}
 	at := p.at
@@ -323,7 +323,7 @@ func withForgetting(seed uint64, history []step) []step {
 		case n < 2:
 			add(drawTruth, nil)
 		case n < 4:
-			truth := &waybill.ExistingCredentials{}
+			truth := &waybill.RevokeMissing{Secrets: []waybill.CredentialName{}, ServiceAccounts: []waybill.CredentialName{}}
 			for i := range 3 {
 				if r.IntN(3) > 0 {
 					truth.Secrets = append(truth.Secrets, secret(i))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"waybill.dev/go"
+	"waybill.dev/go/store"
 )
 
 // The judge: the kubelet's own PullManager over its own files says what is right. WAYBILL_JUDGE_STEPS is
@@ -81,7 +82,7 @@ func compare(history []step, directory string, saw map[string]int) (played int, 
 	judge := kubeletOverFiles(filepath.Join(directory, "files"))
 	others := []*contender{
 		kubeletOverStore(filepath.Join(directory, "accessor")),
-		ourManager(filepath.Join(directory, "manager"), waybill.RulesKubelet, waybill.Evidence{}),
+		ourManager(filepath.Join(directory, "manager"), store.Options{Settings: waybill.Settings{Mode: waybill.ModeKubelet}}),
 	}
 	defer func() {
 		for _, other := range others {

@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/klog/v2"
 	kubeletmetrics "k8s.io/kubernetes/pkg/kubelet/metrics"
 	"waybill.dev/go"
+	"waybill.dev/go/store"
 )
 
 // The kubelet's metrics of KEP-2535 are private variables of pullmanager, which registers them with
@@ -81,38 +83,38 @@ func existingOr[M metrics.Registerable](subsystem string, make func(subsystem st
 }
 
 // count adds a decision, unless the image was not on the node.
-func (m *kubeletMetrics) count(result waybill.CheckResult) {
-	if result != waybill.CheckNotCounted {
-		m.mustPullChecks.WithLabelValues(result.String()).Inc()
+func (m *kubeletMetrics) count(result string) {
+	if result != "" {
+		m.mustPullChecks.WithLabelValues(result).Inc()
 	}
 }
 
 // noteIntents and noteRecords are called at the start and after each write, as the kubelet counts its
 // files.
-func (m *kubeletMetrics) noteIntents(logger klog.Logger, store *waybill.Store) {
-	if statistics, ok := m.read(logger, store, intentsName); ok {
-		m.intents.Set(float64(statistics.Intents))
+func (m *kubeletMetrics) noteIntents(logger klog.Logger, store *store.Store) {
+	if counts, ok := m.read(logger, store, intentsName); ok {
+		m.intents.Set(float64(counts.Intents))
 	}
 }
 
-func (m *kubeletMetrics) noteRecords(logger klog.Logger, store *waybill.Store) {
-	if statistics, ok := m.read(logger, store, recordsName); ok {
-		m.records.Set(float64(statistics.Records))
+func (m *kubeletMetrics) noteRecords(logger klog.Logger, store *store.Store) {
+	if counts, ok := m.read(logger, store, recordsName); ok {
+		m.records.Set(float64(counts.Records))
 	}
 }
 
-func (m *kubeletMetrics) read(logger klog.Logger, store *waybill.Store, name string) (waybill.Statistics, bool) {
-	statistics, err := store.Statistics()
+func (m *kubeletMetrics) read(logger klog.Logger, store *store.Store, name string) (waybill.Counts, bool) {
+	status, err := store.GetStatus(context.Background(), waybill.GetStatus{Brief: true})
 	if err != nil {
 		logger.V(4).Info("failed to read the store's statistics, can't update metric", "metricName", name, "error", err)
 	}
-	return statistics, err == nil
+	return status.Counts, err == nil
 }
 
 // storeCollector shows the metrics of waybill (waybill_…) of the store that was last given to
 // NewImagePullManager or NewRecordsAccessor. Those under the kubelet's names stay the kubelet's.
 type storeCollector struct {
-	store atomic.Pointer[waybill.Store]
+	store atomic.Pointer[store.Store]
 }
 
 var shownStore = sync.OnceValue(func() *storeCollector {
@@ -130,13 +132,13 @@ func (c *storeCollector) Collect(metrics chan<- prometheus.Metric) {
 	if store == nil {
 		return
 	}
-	text, err := store.MetricsText()
+	answer, err := store.GetMetrics(context.Background())
 	if err != nil {
 		klog.Background().V(4).Info("failed to read the store's metrics", "error", err)
 		return
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
-	families, err := parser.TextToMetricFamilies(strings.NewReader(text))
+	families, err := parser.TextToMetricFamilies(strings.NewReader(answer.Text))
 	if err != nil {
 		klog.Background().Error(err, "the store's metrics do not parse")
 		return

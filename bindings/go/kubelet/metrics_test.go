@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/component-base/metrics/legacyregistry"
 	"waybill.dev/go"
+	"waybill.dev/go/store"
 )
 
 func counterOf(t *testing.T, label string) float64 {
@@ -31,8 +32,8 @@ func TestDecisionsAreCountedInTheKubeletsOwnCounter(t *testing.T) {
 		t.Fatalf("the counter is %s", name)
 	}
 	before := counterOf(t, "mustAuthenticate")
-	shared.count(waybill.CheckMustAuthenticate)
-	shared.count(waybill.CheckNotCounted)
+	shared.count("mustAuthenticate")
+	shared.count("")
 	if got := counterOf(t, "mustAuthenticate") - before; got != 1 {
 		t.Errorf("the kubelet's counter rose by %v, want 1", got)
 	}
@@ -74,19 +75,12 @@ func waybillMetrics(t *testing.T) map[string]float64 {
 }
 
 func TestTheStoresMetricsAreBesideTheKubelets(t *testing.T) {
-	store := openTestStore(t, waybill.Options{Rules: waybill.RulesKubelet})
-	if _, err := NewImagePullManager(store, nil); err != nil {
+	opened := openTestStore(t, store.Options{Settings: waybill.Settings{Mode: waybill.ModeKubelet}})
+	if _, err := NewImagePullManager(opened, nil); err != nil {
 		t.Fatal(err)
 	}
-	pull, err := store.RecordPullIntent(waybill.ImageCopy{Image: "app:v1"})
-	must(t, err)
-	if err := store.RecordImagePulled(waybill.PulledImage{
-		ImageCopy:   waybill.ImageCopy{Image: "app:v1", ImageRef: "ref"},
-		Credentials: &waybill.ImagePullCredentials{NodePodsAccessible: true}, Pull: pull,
-	}); err != nil {
-		t.Fatal(err)
-	}
-	store.MustAttemptPull(waybill.ImageCopy{Image: "app:v1", ImageRef: "ref"}, waybill.PodCredentials{})
+	pulledInto(t, opened, waybill.EndPull{Image: "app:v1", ImageRef: "ref", Credentials: &waybill.PulledWith{EveryPod: true}})
+	opened.Decide(store.ImageCopy{Image: "app:v1", ImageRef: "ref"}, store.PodCredentials{})
 	got := waybillMetrics(t)
 	for name, want := range map[string]float64{
 		"waybill_live_owner": 1, "waybill_records (default)": 1,
@@ -96,7 +90,7 @@ func TestTheStoresMetricsAreBesideTheKubelets(t *testing.T) {
 			t.Errorf("%s is %v, want %v: %v", name, value, want, got)
 		}
 	}
-	must(t, store.Close())
+	must(t, opened.Close())
 	if got := waybillMetrics(t); len(got) != 0 {
 		t.Errorf("of a closed store: %v", got)
 	}

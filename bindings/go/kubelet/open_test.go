@@ -20,19 +20,20 @@ import (
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	"k8s.io/kubernetes/pkg/kubelet/images/pullmanager"
 	"waybill.dev/go"
+	"waybill.dev/go/store"
 )
 
 const someImage = "registry.example/team/app:1"
 
 func setupIn(directory string, images ...kubecontainer.Image) Setup {
 	return Setup{
-		Directory: filepath.Join(directory, "waybill"), KubeletDirectory: directory, MapBytes: 64 << 20,
+		Directory: filepath.Join(directory, "waybill"), KubeletDirectory: directory, Settings: waybill.Settings{MapBytes: 64 << 20},
 		VerificationPolicy: kubeletconfig.NeverVerifyPreloadedImages,
 		ImageService:       &runtimeImages{images: images},
 	}
 }
 
-func openSetup(t *testing.T, ctx context.Context, setup Setup) *waybill.Store {
+func openSetup(t *testing.T, ctx context.Context, setup Setup) *store.Store {
 	t.Helper()
 	store, err := OpenStore(ctx, setup)
 	must(t, err)
@@ -59,20 +60,20 @@ func logged() (context.Context, func() string) {
 func TestOpenStoreTakesItsOptions(t *testing.T) {
 	setup := setupIn(scratchDir(t), listedAs("sha256:aa", pause))
 	now := time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC)
-	setup.Clock = waybill.NewManualClock(now)
+	setup.Test = store.TestOptions{ManualClock: true, UnixNs: now.UnixNano(), BootNs: 1}
 	setup.RuntimeHandlers = RuntimeHandlers([]kubecontainer.RuntimeHandler{{}, {Name: "kata", SupportsUserNamespaces: true}})
-	setup.Gap = waybill.GapYes
-	store := openSetup(t, quiet, setup)
-	if r := store.RecoveryReport(); !r.AfterGap || r.GapClosed != 1 || r.Distrustful {
+	setup.Unrecorded = "yes"
+	opened := openSetup(t, quiet, setup)
+	if r := opening(t, opened); !r.Unrecorded || r.Closed != 1 || r.Degraded {
 		t.Errorf("the gap: %+v", r)
 	}
-	if record, err := store.GetRecord(waybill.ImageCopy{ImageRef: "sha256:aa"}); err != nil || !record.LastUpdatedTime.Equal(now) {
-		t.Errorf("the record that closes the image: %+v, %v", record, err)
+	if record := recordOf(t, opened, "sha256:aa"); record == nil || !record.Updated.Equal(now) {
+		t.Errorf("the record that closes the image: %+v", record)
 	}
-	if handlers, err := store.ListRuntimeHandlers(); err != nil || len(handlers) != 2 {
+	if handlers, err := opened.ListRuntimes(quiet); err != nil || len(handlers.Handlers) != 2 {
 		t.Errorf("the runtime handlers: %+v, %v", handlers, err)
 	}
-	if s, err := store.Statistics(); err != nil || s.MapBytes != setup.MapBytes {
+	if s, err := opened.GetStatus(quiet, waybill.GetStatus{}); err != nil || s.Counts.MapBytes != setup.Settings.MapBytes {
 		t.Errorf("the map: %+v, %v", s, err)
 	}
 }
@@ -94,7 +95,7 @@ func TestOpenStoreLogsWhatItFound(t *testing.T) {
 	must(t, os.RemoveAll(setup.Directory))
 	ctx, log = logged()
 	openSetup(t, ctx, setup)
-	if !strings.Contains(log(), "distrustful") {
+	if !strings.Contains(log(), "degraded") {
 		t.Errorf("the loss of the store is not logged, but\n%s", log())
 	}
 }
@@ -107,7 +108,7 @@ func TestOpenStoreAfterAllWasLost(t *testing.T) {
 	}
 	for _, lost := range []bool{false, true} {
 		store := openSetup(t, quiet, setup)
-		if r := store.RecoveryReport(); r.AfterGap != lost {
+		if r := opening(t, store); r.Unrecorded != lost {
 			t.Errorf("lost %v: %+v", lost, r)
 		}
 		must(t, store.Close())
@@ -141,7 +142,7 @@ func TestOpenStoreWaitsForTheOwner(t *testing.T) {
 	images := countedImages{asked: make(chan struct{})}
 	setup.ImageService = images
 	type opened struct {
-		store *waybill.Store
+		store *store.Store
 		err   error
 	}
 	start := func(ctx context.Context) chan opened {
@@ -209,7 +210,7 @@ func TestOpenStoreForAccessor(t *testing.T) {
 // user namespaces are there all along.
 func TestOpenStoreWithTheFeatureGateOff(t *testing.T) {
 	setup := setupIn(scratchDir(t), listedAs("sha256:aa", pause))
-	manager := func(store *waybill.Store) *ImagePullManager {
+	manager := func(store *store.Store) *ImagePullManager {
 		m, err := NewImagePullManager(store, setup.ImageService)
 		must(t, err)
 		return m
@@ -231,7 +232,7 @@ func TestOpenStoreWithTheFeatureGateOff(t *testing.T) {
 
 	setup.ImageService = &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:aa", pause), listedAs("sha256:bb", someImage)}}
 	store = openSetup(t, quiet, setup)
-	if r := store.RecoveryReport(); !r.AfterGap || r.GapClosed != 1 || r.Distrustful {
+	if r := opening(t, store); !r.Unrecorded || r.Closed != 1 || r.Degraded {
 		t.Errorf("%+v", r)
 	}
 	m := manager(store)

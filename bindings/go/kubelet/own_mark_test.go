@@ -12,6 +12,10 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/kubelet/config/v1alpha1"
+	"k8s.io/kubelet/config/v1beta1"
+	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 	"waybill.dev/go"
 )
 
@@ -26,16 +30,16 @@ func TestKubeletsReadWaybillsMark(t *testing.T) {
 	must(t, err)
 	record, err := recordFile(idOf('a')).content()
 	must(t, err)
-	proven := waybill.ImagePulledRecord{ImageRef: idOf('b'), CredentialMapping: map[string]waybill.ImagePullCredentials{
+	proven := &kubeletconfig.ImagePulledRecord{ImageRef: idOf('b'), CredentialMapping: map[string]kubeletconfig.ImagePullCredentials{
 		"registry.example/b/app": {NodePodsAccessible: true},
-		"registry.example/c/app": {KubernetesSecrets: []waybill.ImagePullSecret{{UID: "u", Namespace: "c", Name: "pull", CredentialHash: "h"}}},
+		"registry.example/c/app": {KubernetesSecrets: []kubeletconfig.ImagePullSecret{{UID: "u", Namespace: "c", Name: "pull", CredentialHash: "h"}}},
 	}}
 	files := []struct{ content, want string }{
 		{string(intent), "intent " + imageOfA},
 		{string(record), "record " + idOf('a') + ", 0 names"},
-		{marked(waybill.EncodePulledRecord(proven, waybill.KubeletV1Alpha1)), "record " + idOf('b') + ", 2 names"},
-		{marked(waybill.EncodePulledRecord(proven, waybill.KubeletV1Beta1)), "record " + idOf('b') + ", 2 names"},
-		{marked(waybill.EncodePullIntent(waybill.ImagePullIntent{Image: imageOfA}, waybill.KubeletV1Beta1)), "intent " + imageOfA},
+		{marked(encodeAs(v1alpha1.SchemeGroupVersion, proven)), "record " + idOf('b') + ", 2 names"},
+		{marked(encodeBeta(proven)), "record " + idOf('b') + ", 2 names"},
+		{marked(encodeBeta(&kubeletconfig.ImagePullIntent{Image: imageOfA})), "intent " + imageOfA},
 		{guardsClosingLine + string(record), "unreadable"},
 		{string(record) + "x", "unreadable"},
 	}
@@ -68,11 +72,20 @@ func TestKubeletsReadWaybillsMark(t *testing.T) {
 	}
 }
 
+func encodeAs(version runtime.GroupVersioner, object runtime.Object) ([]byte, error) {
+	json, _ := runtime.SerializerInfoForMediaType(codecs().SupportedMediaTypes(), runtime.ContentTypeJSON)
+	return runtime.Encode(codecs().EncoderForVersion(json.Serializer, version), object)
+}
+
+func encodeBeta(object runtime.Object) ([]byte, error) {
+	return encodeAs(v1beta1.SchemeGroupVersion, object)
+}
+
 // Nobody has to write a line end.
 func TestAFileWithoutALineEndIsNotOurs(t *testing.T) {
-	n := newSwappedNode(t, waybill.RulesClosed)
+	n := newSwappedNode(t, waybill.ModeStrict)
 	inside := n.inside()
-	record, err := waybill.EncodePulledRecord(waybill.ImagePulledRecord{ImageRef: idOf('a')}, waybill.KubeletV1Beta1)
+	record, err := encodeBeta(&kubeletconfig.ImagePulledRecord{ImageRef: idOf('a')})
 	must(t, err)
 	writeKubeletFile(t, n.directory, pulledFolder, idOf('a'), strings.TrimSuffix(string(record), "\n"))
 	inside.files.dropRecord(logr.Discard(), idOf('a'))
@@ -94,10 +107,10 @@ func TestAPlantedFileIsReplaced(t *testing.T) {
 		},
 	} {
 		for _, late := range []bool{false, true} {
-			n := newSwappedNode(t, waybill.RulesClosed)
+			n := newSwappedNode(t, waybill.ModeStrict)
 			inside := n.inside()
-			record, err := waybill.EncodePulledRecord(waybill.ImagePulledRecord{ImageRef: idOf('a'), CredentialMapping: map[string]waybill.ImagePullCredentials{
-				"registry.example/a/app": {NodePodsAccessible: true}}}, waybill.KubeletV1Beta1)
+			record, err := encodeBeta(&kubeletconfig.ImagePulledRecord{ImageRef: idOf('a'), CredentialMapping: map[string]kubeletconfig.ImagePullCredentials{
+				"registry.example/a/app": {NodePodsAccessible: true}}})
 			must(t, err)
 			path := filepath.Join(n.directory, "image_manager", recordFile(idOf('a')).name)
 			if late { // a list sees it

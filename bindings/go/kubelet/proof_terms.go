@@ -10,6 +10,7 @@ import (
 	"k8s.io/kubernetes/pkg/credentialprovider"
 	"k8s.io/kubernetes/pkg/kubelet/images/pullmanager"
 	"waybill.dev/go"
+	"waybill.dev/go/store"
 )
 
 // ManagerOption is one of NewImagePullManager's.
@@ -17,23 +18,21 @@ type ManagerOption func(*ImagePullManager)
 
 // CheckersOf says who checks the credentials of a pull: the registry, or by the configuration of the runtime
 // (by the name that it says: containerd, cri-o) another host. It is read anew for each pull. What
-// waybill.PullSourcesOf can't see, this can't. Without this option nobody is said to have checked.
+// waybill.WhoChecks can't see, this can't. Without this option nobody is said to have checked.
 func CheckersOf(runtimeName string) ManagerOption {
-	return checkersOf(waybill.RuntimeAnswers{Version: runtimeName})
+	return checkersOf(waybill.WhoChecks{Runtime: runtimeName})
 }
 
-func checkersOf(runtime waybill.RuntimeAnswers) ManagerOption {
+func checkersOf(of waybill.WhoChecks) ManagerOption {
 	return func(m *ImagePullManager) {
-		m.checker = func(image, runtimeHandler string) waybill.ProofChecker {
-			pulls, err := waybill.ReadRuntimePulls(runtime)
+		m.checker = func(image, runtimeHandler string) waybill.VerifiedBy {
+			of := of
+			of.Image, of.RuntimeHandler = image, runtimeHandler
+			answer, err := store.Library.WhoChecks(context.Background(), of)
 			if err != nil {
-				return waybill.CheckerUnknown
+				return waybill.VerifiedByUnknown
 			}
-			sources, err := waybill.PullSourcesOf(pulls, image, runtimeHandler)
-			if err != nil {
-				return waybill.CheckerUnknown
-			}
-			return sources.Checker
+			return answer.VerifiedBy
 		}
 	}
 }
@@ -58,16 +57,15 @@ func WithPulledCredential(ctx context.Context, manager pullmanager.ImagePullMana
 	return context.WithValue(ctx, proofTermsKey{}, pulledWith{m, runtimeHandler, credential})
 }
 
-func (m *ImagePullManager) termsOf(ctx context.Context, image string) waybill.ProofTerms {
+func (m *ImagePullManager) termsOf(ctx context.Context, image string) (by waybill.VerifiedBy, until time.Time) {
 	with, ok := ctx.Value(proofTermsKey{}).(pulledWith)
 	if !ok || with.manager != m {
-		return waybill.ProofTerms{}
+		return "", time.Time{}
 	}
-	terms := waybill.ProofTerms{GoodUntil: goodUntil(with.credential)}
 	if m.checker != nil {
-		terms.Checker = m.checker(image, with.runtimeHandler)
+		by = m.checker(image, with.runtimeHandler)
 	}
-	return terms
+	return by, goodUntil(with.credential)
 }
 
 // goodUntil returns the time at which a credential ends, if it says so itself: a JSON Web Token, as a credential

@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"cmp"
 	"encoding/base64"
 	"os"
 	"path/filepath"
@@ -48,16 +49,14 @@ func TestAPullIsRecordedWithItsTerms(t *testing.T) {
 	end := time.Unix(1_900_000_060, 0)
 	token := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"RS256"}`)) + "." +
 		base64.RawURLEncoding.EncodeToString([]byte(`{"exp":1900000060}`)) + ".signature"
-	for _, by := range []waybill.ProofChecker{waybill.CheckerUnknown, waybill.CheckerRegistry, waybill.CheckerMirror} {
-		store, manager := newManager(t, waybill.RulesClosed, &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:cc", pause)}})
-		if by != waybill.CheckerUnknown { // which is what is known without CheckersOf
-			manager.checker = func(string, string) waybill.ProofChecker { return by }
+	for _, by := range []waybill.VerifiedBy{waybill.VerifiedByUnknown, waybill.VerifiedByRegistry, waybill.VerifiedByMirror} {
+		store, manager := newManager(t, waybill.ModeStrict, &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:cc", pause)}})
+		if by != waybill.VerifiedByUnknown { // which is what is known without CheckersOf
+			manager.checker = func(string, string) waybill.VerifiedBy { return by }
 		}
 		pullsAs(t, manager, trackedSecret("1", token))
-		record, err := store.GetRecord(waybill.ImageCopy{ImageRef: privateID})
-		must(t, err)
-		proofs := record.Proofs["registry.example/a/app"].Secrets
-		if len(proofs) != 1 || proofs[0].Checker != by || !proofs[0].GoodUntil.Equal(end) {
+		proofs := recordOf(t, store, privateID).Credentials["registry.example/a/app"].Secrets
+		if len(proofs) != 1 || cmp.Or(proofs[0].Proof.VerifiedBy, waybill.VerifiedByUnknown) != by || !proofs[0].Proof.ValidUntil.Equal(end) {
 			t.Errorf("%+v, want %v until %v", proofs, by, end)
 		}
 	}
@@ -75,12 +74,12 @@ func TestCheckersOf(t *testing.T) {
 config_path = '/etc/containerd/certs.d'
 `)
 	manager := &ImagePullManager{}
-	checkersOf(waybill.RuntimeAnswers{Version: "containerd", Root: root})(manager)
-	same(t, "without a mirror", manager.checker(private, ""), waybill.CheckerRegistry)
+	checkersOf(waybill.WhoChecks{Runtime: "containerd", Root: root})(manager)
+	same(t, "without a mirror", manager.checker(private, ""), waybill.VerifiedByRegistry)
 	write("etc/containerd/certs.d/registry.example/hosts.toml", `[host."https://mirror.example"]`)
-	same(t, "with one, from the next pull on", manager.checker(private, ""), waybill.CheckerMirror)
-	checkersOf(waybill.RuntimeAnswers{Version: "another", Root: root})(manager)
-	same(t, "another runtime", manager.checker(private, ""), waybill.CheckerUnknown)
+	same(t, "with one, from the next pull on", manager.checker(private, ""), waybill.VerifiedByMirror)
+	checkersOf(waybill.WhoChecks{Runtime: "another", Root: root})(manager)
+	same(t, "another runtime", manager.checker(private, ""), waybill.VerifiedByUnknown)
 }
 
 func TestGoodUntil(t *testing.T) {
@@ -120,17 +119,17 @@ func TestGoodUntil(t *testing.T) {
 
 // A mirror's proof opens nothing where the policy wants the registry's.
 func TestProofsByTheRegistry(t *testing.T) {
-	for by, open := range map[waybill.ProofChecker]bool{waybill.CheckerMirror: false, waybill.CheckerUnknown: false, waybill.CheckerRegistry: true} {
+	for by, open := range map[waybill.VerifiedBy]bool{waybill.VerifiedByMirror: false, waybill.VerifiedByUnknown: false, waybill.VerifiedByRegistry: true} {
 		directory := scratchDir(t)
 		images := &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:cc", pause)}}
 		store, err := OpenStore(t.Context(), Setup{
-			Directory: filepath.Join(directory, "waybill"), KubeletDirectory: directory, MapBytes: 16 << 20, NoSocket: true, ImageService: images,
-			VerificationPolicy: kubeletconfig.NeverVerifyPreloadedImages, Proofs: []waybill.ProofRule{{Proofs: waybill.ProofsRegistry}},
+			Directory: filepath.Join(directory, "waybill"), KubeletDirectory: directory, Settings: waybill.Settings{MapBytes: 16 << 20}, NoSocket: true, ImageService: images,
+			VerificationPolicy: kubeletconfig.NeverVerifyPreloadedImages, RegistryOnly: []string{"*"},
 		})
 		must(t, err)
 		manager, err := NewImagePullManager(store, images)
 		must(t, err)
-		manager.checker = func(string, string) waybill.ProofChecker { return by }
+		manager.checker = func(string, string) waybill.VerifiedBy { return by }
 		secret := trackedSecret("1", "garbage")
 		pullsAs(t, manager, secret)
 		if got := !mustPull(t, manager, private, privateID, credentialsOf(imagePullSecret(secret))); got != open {

@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 	"k8s.io/kubernetes/pkg/kubelet/images/pullmanager"
 	"waybill.dev/go"
+	"waybill.dev/go/store"
 )
 
 var _ pullmanager.PullRecordsAccessor = (*RecordsAccessor)(nil)
@@ -29,7 +31,7 @@ var errNilStore = errors.New("the store is nil")
 // Its intents count no pulls in flight: the PullManager does that. So a store serves either a
 // RecordsAccessor or an ImagePullManager, not both at the same time.
 type RecordsAccessor struct {
-	store   *waybill.Store
+	store   *store.Store
 	metrics *kubeletMetrics
 	files   *closedFiles // nil: none
 	// Whether something may be in quarantine. Only opening makes entries, so once it is empty it stays
@@ -38,34 +40,34 @@ type RecordsAccessor struct {
 }
 
 // NewRecordsAccessor replaces pullmanager.NewFSPullRecordsAccessor. The store stays the caller's: close
-// it once the accessor is no longer used. It needs waybill.RulesKubelet, as OpenStore opens it with
+// it once the accessor is no longer used. It needs waybill.ModeKubelet, as OpenStore opens it with
 // Setup.ForAccessor: the kubelet's PullManager decides, and takes an image without a record for
-// preloaded, which the closed rules do not. Open it without ImagesOnNode, since the PullManager replays
+// preloaded, which mode strict does not. Open it without Images, since the PullManager replays
 // intents itself.
-func NewRecordsAccessor(store *waybill.Store) (*RecordsAccessor, error) {
-	if store != nil && store.Rules() != waybill.RulesKubelet {
-		return nil, errors.New("the store has the closed rules, but the kubelet's own manager decides by its own: " +
-			"open it with RulesKubelet (Setup.ForAccessor), or use NewImagePullManager; the store was left as it is")
+func NewRecordsAccessor(store *store.Store) (*RecordsAccessor, error) {
+	if store != nil && isStrict(store) {
+		return nil, errors.New("the store is in mode strict, but the kubelet's own manager decides by its own: " +
+			"open it in mode kubelet (Setup.ForAccessor), or use NewImagePullManager; the store was left as it is")
 	}
 	accessor, err := newRecordsAccessor(store)
 	if err == nil {
 		accessor.files = closedFilesOf(store)
 		accessor.files.begin()
-		accessor.files.afterRecords(klog.Background(), func(waybill.ImagePulledRecord) bool { return true })
+		accessor.files.afterRecords(klog.Background(), func(waybill.PulledRecord) bool { return true })
 	}
 	return accessor, err
 }
 
-func newRecordsAccessor(store *waybill.Store) (*RecordsAccessor, error) {
+func newRecordsAccessor(store *store.Store) (*RecordsAccessor, error) {
 	if store == nil {
 		return nil, errNilStore
 	}
-	statistics, err := store.Statistics()
+	status, err := store.GetStatus(context.Background(), waybill.GetStatus{Brief: true})
 	if err != nil {
 		return nil, fmt.Errorf("read the waybill store: %w", err)
 	}
 	accessor := &RecordsAccessor{store: store, metrics: sharedMetrics()}
-	accessor.quarantine.Store(statistics.QuarantineEntries > 0)
+	accessor.quarantine.Store(status.Counts.QuarantinedFiles > 0)
 	accessor.metrics.noteIntents(klog.Background(), store)
 	accessor.metrics.noteRecords(klog.Background(), store)
 	shownStore().store.Store(store)
@@ -74,7 +76,7 @@ func newRecordsAccessor(store *waybill.Store) (*RecordsAccessor, error) {
 
 // ListImagePullIntents lists the intents of the default runtime handler.
 func (a *RecordsAccessor) ListImagePullIntents() ([]*kubeletconfig.ImagePullIntent, error) {
-	stored, err := a.store.ListIntents()
+	stored, err := intentsOf(a.store)
 	if err != nil {
 		return nil, err
 	}
@@ -84,21 +86,17 @@ func (a *RecordsAccessor) ListImagePullIntents() ([]*kubeletconfig.ImagePullInte
 			intents = append(intents, &kubeletconfig.ImagePullIntent{Image: intent.Image})
 		}
 	}
-	return intents, a.unreadable(waybill.QuarantinedImage)
+	return intents, a.unreadable(waybill.QuarantineImage)
 }
 
 // ImagePullIntentExists returns false and an error for an intent that can't be read. Another runtime
-// handler's intent counts: the image was not preloaded.
+// handler's intent counts: the image was not preloaded. ListPulls of an image has one handler's only.
 func (a *RecordsAccessor) ImagePullIntentExists(image string) (bool, error) {
-	if err := a.quarantined(waybill.QuarantinedImage, image); err != nil {
+	if err := a.quarantined(waybill.QuarantineImage, image); err != nil {
 		return false, err
 	}
-	exists, err := a.store.HasIntent(waybill.ImageCopy{Image: image})
-	if exists || err != nil {
-		return exists, err
-	}
-	stored, err := a.store.ListIntents()
-	return slices.ContainsFunc(stored, func(intent waybill.ImagePullIntent) bool { return intent.Image == image }), err
+	stored, err := intentsOf(a.store)
+	return slices.ContainsFunc(stored, func(intent waybill.UnresolvedPull) bool { return intent.Image == image }), err
 }
 
 func (a *RecordsAccessor) writeIntent(logger klog.Logger, image string) error {
@@ -107,7 +105,7 @@ func (a *RecordsAccessor) writeIntent(logger klog.Logger, image string) error {
 	if err != nil {
 		return err
 	}
-	if err := a.store.PutIntent(waybill.ImageCopy{Image: image}); err != nil {
+	if _, err := a.store.BeginPull(context.Background(), waybill.BeginPull{Image: image, UnlessRunning: true}); err != nil {
 		return err
 	}
 	a.metrics.noteIntents(logger, a.store)
@@ -115,7 +113,7 @@ func (a *RecordsAccessor) writeIntent(logger klog.Logger, image string) error {
 }
 
 func (a *RecordsAccessor) deleteIntent(logger klog.Logger, image string) error {
-	if err := a.store.DeleteIntent(waybill.ImageCopy{Image: image}); err != nil {
+	if _, err := a.store.DropPulls(context.Background(), waybill.DropPulls{Image: &image, Reason: "the kubelet deleted its intent"}); err != nil && !errors.Is(err, waybill.ErrNotFound) {
 		return err
 	}
 	a.files.dropIntents(logger, image)
@@ -125,28 +123,29 @@ func (a *RecordsAccessor) deleteIntent(logger klog.Logger, image string) error {
 
 // ListImagePulledRecords lists the records of the default runtime handler.
 func (a *RecordsAccessor) ListImagePulledRecords() ([]*kubeletconfig.ImagePulledRecord, error) {
-	stored, err := a.store.ListRecords()
+	stored, err := a.store.ListImages(context.Background(), waybill.ListImages{Hashes: true})
 	if err != nil {
 		return nil, err
 	}
 	var records []*kubeletconfig.ImagePulledRecord
-	for _, record := range stored {
+	for _, record := range stored.Records {
 		if record.RuntimeHandler == "" {
 			records = append(records, recordToKubelet(record))
 		}
 	}
-	return records, a.unreadable(waybill.QuarantinedImageRef)
+	return records, a.unreadable(waybill.QuarantineImageRef)
 }
 
 // GetImagePulledRecord returns exists=true and an error for a record that exists but can't be read.
 func (a *RecordsAccessor) GetImagePulledRecord(imageRef string) (*kubeletconfig.ImagePulledRecord, bool, error) {
-	if err := a.quarantined(waybill.QuarantinedImageRef, imageRef); err != nil {
+	if err := a.quarantined(waybill.QuarantineImageRef, imageRef); err != nil {
 		return nil, true, err
 	}
-	record, err := a.store.GetRecord(waybill.ImageCopy{ImageRef: imageRef})
+	stored, err := a.store.ListImages(context.Background(), waybill.ListImages{ImageRef: imageRef, Hashes: true})
 	switch {
+	case err == nil && len(stored.Records) > 0:
+		return recordToKubelet(stored.Records[0]), true, nil
 	case err == nil:
-		return recordToKubelet(record), true, nil
 	case errors.Is(err, waybill.ErrDamaged), errors.Is(err, waybill.ErrUnavailable),
 		errors.Is(err, waybill.ErrOutcomeUnknown), errors.Is(err, waybill.ErrOwned):
 		return nil, true, err // it may exist
@@ -172,18 +171,32 @@ func (a *RecordsAccessor) writeRecord(logger klog.Logger, record *kubeletconfig.
 	if err != nil {
 		return err
 	}
-	if err := a.store.PutRecord(recordToStore(record)); err != nil {
+	if err := a.store.PutImage(context.Background(), waybill.PutImage{Record: recordToStore(record)}); err != nil {
 		return err
 	}
 	a.metrics.noteRecords(logger, a.store)
 	return nil
 }
 
+// intentsOf returns the first of the pulls of each image string and handler that may bring something.
+func intentsOf(store *store.Store) ([]waybill.UnresolvedPull, error) {
+	listed, err := store.ListPulls(context.Background(), waybill.ListPulls{})
+	type copy struct{ image, handler string }
+	seen := map[copy]bool{}
+	intents := slices.DeleteFunc(listed.Pulls, func(pull waybill.UnresolvedPull) bool {
+		of := copy{pull.Image, pull.RuntimeHandler}
+		again := seen[of]
+		seen[of] = true
+		return again || pull.AnyImage || pull.State == waybill.StateDropped
+	})
+	return intents, err
+}
+
 func (a *RecordsAccessor) deleteRecord(logger klog.Logger, imageRef string) error {
 	if imageRef == "" {
 		return nil // no record has such a ref
 	}
-	if err := a.store.DeleteRecord(waybill.ImageCopy{ImageRef: imageRef}); err != nil {
+	if err := a.store.DeleteImage(context.Background(), waybill.DeleteImage{ImageRef: imageRef}); err != nil {
 		return err
 	}
 	a.files.dropRecord(logger, imageRef)
@@ -194,26 +207,26 @@ func (a *RecordsAccessor) deleteRecord(logger klog.Logger, imageRef string) erro
 // mayHaveBeenPulled says whether a ref without a record may have been pulled, and so must not be
 // presumed preloaded.
 func (a *RecordsAccessor) mayHaveBeenPulled(imageRef string) (bool, error) {
-	statistics, err := a.store.Statistics()
-	if err != nil || statistics.Distrustful {
+	status, err := a.store.GetStatus(context.Background(), waybill.GetStatus{Brief: true})
+	if err != nil || status.Degraded {
 		return err == nil, err
 	}
-	if statistics.NondefaultHandlerRecords == 0 {
+	if status.Counts.OtherHandlerRecords == 0 {
 		return false, nil
 	}
-	records, err := a.store.ListRecords()
-	return slices.ContainsFunc(records, func(r waybill.ImagePulledRecord) bool { return r.ImageRef == imageRef }), err
+	stored, err := a.store.ListImages(context.Background(), waybill.ListImages{})
+	return slices.ContainsFunc(stored.Records, func(r waybill.PulledRecord) bool { return r.ImageRef == imageRef }), err
 }
 
-func (a *RecordsAccessor) listQuarantine() ([]waybill.QuarantineEntry, error) {
+func (a *RecordsAccessor) listQuarantine() ([]waybill.QuarantinedFile, error) {
 	if !a.quarantine.Load() {
 		return nil, nil
 	}
-	entries, err := a.store.ListQuarantine()
-	if err == nil && len(entries) == 0 {
+	stored, err := a.store.ListImages(context.Background(), waybill.ListImages{})
+	if err == nil && len(stored.Quarantined) == 0 {
 		a.quarantine.Store(false)
 	}
-	return entries, err
+	return stored.Quarantined, err
 }
 
 // quarantined returns an error if the identity is in quarantine, since its file can't be read.
@@ -246,6 +259,6 @@ func (a *RecordsAccessor) unreadable(kind waybill.QuarantineKind) error {
 	return utilerrors.NewAggregate(failures)
 }
 
-func unreadableError(entry waybill.QuarantineEntry) error {
-	return fmt.Errorf("%s could not be read: %s: %w", entry.Source, entry.Reason, waybill.ErrDamaged)
+func unreadableError(entry waybill.QuarantinedFile) error {
+	return fmt.Errorf("%s could not be read: %s: %w", entry.File, entry.Reason, waybill.ErrDamaged)
 }

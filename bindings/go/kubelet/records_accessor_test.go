@@ -16,9 +16,10 @@ import (
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 	"k8s.io/kubernetes/pkg/kubelet/images/pullmanager"
 	"waybill.dev/go"
+	"waybill.dev/go/store"
 )
 
-func newAccessor(t *testing.T, store *waybill.Store) *RecordsAccessor {
+func newAccessor(t *testing.T, store *store.Store) *RecordsAccessor {
 	t.Helper()
 	accessor, err := NewRecordsAccessor(store)
 	must(t, err)
@@ -35,7 +36,7 @@ func secretOf(name string) kubeletconfig.ImagePullSecret {
 func TestAccessorReadsBackWhatTheKubeletsDoes(t *testing.T) {
 	files, err := pullmanager.NewFSPullRecordsAccessor(logr.Discard(), scratchDir(t))
 	must(t, err)
-	ours := newAccessor(t, openTestStore(t, waybill.Options{Rules: waybill.RulesKubelet}))
+	ours := newAccessor(t, openTestStore(t, store.Options{Settings: waybill.Settings{Mode: waybill.ModeKubelet}}))
 	moment := time.Date(2026, 1, 2, 3, 4, 5, 987_654_321, time.FixedZone("", 3600))
 	for i, record := range []*kubeletconfig.ImagePulledRecord{
 		{},
@@ -98,7 +99,7 @@ func TestAccessorKeepsWhatCantBeDecoded(t *testing.T) {
 	}
 	files, err := pullmanager.NewFSPullRecordsAccessor(logr.Discard(), directory)
 	must(t, err)
-	ours := newAccessor(t, openTestStore(t, waybill.Options{Rules: waybill.RulesKubelet, KubeletDirectory: taken, Gap: waybill.GapNo}))
+	ours := newAccessor(t, openTestStore(t, store.Options{Settings: waybill.Settings{Mode: waybill.ModeKubelet}, KubeletDirectory: taken, Unrecorded: "no"}))
 	for name, accessor := range map[string]pullmanager.PullRecordsAccessor{"kubelet": files, "waybill": ours} {
 		if records, err := accessor.ListImagePulledRecords(); len(records) != 1 || err == nil {
 			t.Errorf("%s lists %d records, error %v", name, len(records), err)
@@ -133,13 +134,13 @@ func TestAccessorKeepsWhatCantBeDecoded(t *testing.T) {
 // A lost record must not make an image look preloaded, whichever manager uses the accessor.
 func TestAccessorOfADistrustfulStore(t *testing.T) {
 	directory := scratchDir(t)
-	store := openTestStore(t, waybill.Options{Rules: waybill.RulesKubelet, Directory: filepath.Join(directory, "store"), KubeletDirectory: directory, Gap: waybill.GapYes})
+	store := openTestStore(t, store.Options{Settings: waybill.Settings{Mode: waybill.ModeKubelet}, Directory: filepath.Join(directory, "store"), KubeletDirectory: directory, Unrecorded: "yes"})
 	accessor := newAccessor(t, store)
 	record, exists, err := accessor.GetImagePulledRecord("ref")
 	if err != nil || !exists || len(record.CredentialMapping) != 0 {
 		t.Errorf("of a store that lost something: %v, %t, %v", record, exists, err)
 	}
-	if _, err := store.ClearDistrust("test", waybill.ClearOptions{}); err != nil {
+	if _, err := store.AcceptLoss(quiet, waybill.AcceptLoss{Reason: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, exists, err := accessor.GetImagePulledRecord("ref"); exists || err != nil {
@@ -148,9 +149,9 @@ func TestAccessorOfADistrustfulStore(t *testing.T) {
 }
 
 func TestAccessorKnowsOfOtherHandlers(t *testing.T) {
-	store := openTestStore(t, waybill.Options{Rules: waybill.RulesKubelet, RuntimeHandlers: []waybill.RuntimeHandler{{Name: "runc", IsDefault: true}, {Name: "kata"}}})
-	must(t, store.RecordImagePulled(waybill.PulledImage{ImageCopy: waybill.ImageCopy{Image: "nginx", ImageRef: "ref", RuntimeHandler: "kata"}}))
-	if _, err := store.RecordPullIntent(waybill.ImageCopy{Image: "nginx", RuntimeHandler: "kata"}); err != nil {
+	store := openTestStore(t, store.Options{Settings: waybill.Settings{Mode: waybill.ModeKubelet}, Runtimes: []waybill.RuntimeHandler{{Name: "runc", IsDefault: true}, {Name: "kata"}}})
+	must(t, store.EndPull(quiet, waybill.EndPull{Image: "nginx", ImageRef: "ref", RuntimeHandler: "kata", Outcome: waybill.OutcomePulled}))
+	if _, err := store.BeginPull(quiet, waybill.BeginPull{Image: "nginx", RuntimeHandler: "kata"}); err != nil {
 		t.Fatal(err)
 	}
 	accessor := newAccessor(t, store)
@@ -179,11 +180,11 @@ func TestAccessorWrongUse(t *testing.T) {
 	if _, err := NewRecordsAccessor(nil); err == nil {
 		t.Error("a nil store was taken")
 	}
-	closed := openTestStore(t, waybill.Options{Rules: waybill.RulesClosed})
-	if _, err := NewRecordsAccessor(closed); err == nil || !strings.Contains(err.Error(), "RulesKubelet") {
+	closed := openTestStore(t, store.Options{Settings: waybill.Settings{Mode: waybill.ModeStrict}})
+	if _, err := NewRecordsAccessor(closed); err == nil || !strings.Contains(err.Error(), "mode kubelet") {
 		t.Errorf("a store with the closed rules: %v", err)
 	}
-	store := openTestStore(t, waybill.Options{Rules: waybill.RulesKubelet})
+	store := openTestStore(t, store.Options{Settings: waybill.Settings{Mode: waybill.ModeKubelet}})
 	accessor := newAccessor(t, store)
 	if err := accessor.WriteImagePulledRecord(logr.Discard(), nil); err == nil {
 		t.Error("a nil record was written")
@@ -215,8 +216,10 @@ func TestAccessorWrongUse(t *testing.T) {
 
 // The kubelet's own manager pulls again what was proven too long ago; what it then records is young.
 func TestTheKubeletsManagerPullsWhatIsTooOld(t *testing.T) {
-	clock := waybill.NewManualClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	store := openTestStore(t, waybill.Options{Rules: waybill.RulesKubelet, Clock: clock, Ages: &waybill.AgeLimits{Credentials: 10 * time.Hour, NodePods: time.Hour}})
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	options := store.Options{Settings: waybill.Settings{Mode: waybill.ModeKubelet, MaxAgeSeconds: 10 * 3600}}
+	options.ManualClock, options.UnixNs, options.BootNs = true, now.UnixNano(), 1
+	store := openTestStore(t, options)
 	accessor := newAccessor(t, store)
 	manager, err := pullmanager.NewImagePullManager(quiet, accessor, pullmanager.NeverVerifyPreloadedPullPolicy(), &runtimeImages{}, 5)
 	must(t, err)
@@ -244,14 +247,15 @@ func TestTheKubeletsManagerPullsWhatIsTooOld(t *testing.T) {
 	}{
 		{what: "young"},
 		{what: "an hour later", wait: time.Hour},
-		{what: "too old for all", wait: time.Second, forAll: true},
-		{what: "too old", wait: 9 * time.Hour, ours: true, forAll: true, pulled: true},
+		{what: "as old as may be", wait: 9 * time.Hour},
+		{what: "too old", wait: time.Second, ours: true, forAll: true, pulled: true},
 		{what: "pulled again", given: true, forAll: true},
 		{what: "for all again"},
-		{what: "ten hours later", wait: 10 * time.Hour, forAll: true},
+		{what: "ten hours later", wait: 10 * time.Hour},
 		{what: "too old again", wait: time.Second, ours: true, forAll: true},
 	} {
-		clock.Set(clock.Now().Add(step.wait))
+		now = now.Add(step.wait)
+		must(t, store.SetTime(now, 1))
 		same(t, step.what+", ours", mustPull(ref), step.ours)
 		same(t, step.what+", for all", mustPull(public), step.forAll)
 		// A credential that no longer counts is in no record, but there is one: the image is not preloaded.
@@ -266,12 +270,10 @@ func TestTheKubeletsManagerPullsWhatIsTooOld(t *testing.T) {
 			pull(public, forAll)
 		}
 	}
-	if _, err := store.ForgetSecret(waybill.CredentialName{Namespace: "default", Name: "a"}); err != nil {
-		t.Fatal(err)
-	}
+	forgetSecret(t, store, "default", "a")
 	pull(ref, ours)
 	same(t, "proven after it was forgotten", mustPull(ref), false)
-	if _, err := store.ForgetNamespace("default"); err != nil {
+	if _, err := store.Revoke(quiet, waybill.Revoke{Kind: waybill.RevokeNamespace, Namespace: "default"}); err != nil {
 		t.Fatal(err)
 	}
 	same(t, "forgotten", mustPull(ref), true)

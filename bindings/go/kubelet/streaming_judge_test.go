@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"path"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"k8s.io/cri-streaming/pkg/streaming"
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
 	"waybill.dev/go"
+	"waybill.dev/go/store"
 )
 
 // The streaming server that runtimes use, with its cache in memory, judges the store: random requests
@@ -41,7 +43,7 @@ func (neverStreams) PortForward(context.Context, string, int32, io.ReadWriteClos
 
 type realStreams struct{ server streaming.Server }
 
-func (r realStreams) prepare(q waybill.StreamingRequest) (string, codes.Code) {
+func (r realStreams) prepare(q waybill.PrepareStream) (string, codes.Code) {
 	var url string
 	var err error
 	switch q.Kind {
@@ -72,7 +74,7 @@ func (r realStreams) prepare(q waybill.StreamingRequest) (string, codes.Code) {
 func (r realStreams) consume(t *testing.T, token string, kind waybill.StreamKind) bool {
 	t.Helper()
 	answer := httptest.NewRecorder()
-	r.server.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/"+kind.String()+"/"+token, nil))
+	r.server.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/"+strings.ToLower(string(kind))+"/"+token, nil))
 	if answer.Code != http.StatusNotFound && answer.Code != http.StatusBadRequest && answer.Code != http.StatusForbidden {
 		t.Fatalf("the real server answers %d: %s", answer.Code, answer.Body)
 	}
@@ -89,26 +91,25 @@ func TestTheRealStreamingServerJudgesRequestsAndHistories(t *testing.T) {
 	must(t, err)
 	real := realStreams{server}
 	directory := scratchDir(t)
-	store, err := waybill.OpenStreaming(waybill.StreamingOptions{
-		Directory: filepath.Join(directory, "streams"), Witness: waybill.WitnessNone(), MapBytes: 64 << 20})
+	opened, err := store.OpenStreams(store.StreamsOptions{Directory: filepath.Join(directory, "streams"), LossMarker: store.NoLossMarker})
 	must(t, err)
-	defer store.Close()
+	defer opened.Close()
 
 	type pair struct {
 		real, ours string
-		request    waybill.StreamingRequest
+		request    waybill.PrepareStream
 	}
 	var open, used []pair
 	kinds := []waybill.StreamKind{waybill.StreamExec, waybill.StreamAttach, waybill.StreamPortForward}
-	request := func() waybill.StreamingRequest {
+	request := func() waybill.PrepareStream {
 		yes := func() bool { return draw.IntN(2) == 0 }
-		q := waybill.StreamingRequest{Kind: kinds[draw.IntN(3)]}
+		q := waybill.PrepareStream{Kind: kinds[draw.IntN(3)]}
 		if q.Kind == waybill.StreamPortForward {
 			if draw.IntN(8) > 0 {
 				q.PodSandboxID = "s1"
 			}
 			for range draw.IntN(3) {
-				q.Ports = append(q.Ports, uint16(1+draw.IntN(65535)))
+				q.Ports = append(q.Ports, int64(1+draw.IntN(65535)))
 			}
 			return q
 		}
@@ -125,14 +126,14 @@ func TestTheRealStreamingServerJudgesRequestsAndHistories(t *testing.T) {
 	prepare := func() {
 		q := request()
 		theirs, code := real.prepare(q)
-		ours, err := store.Prepare(q)
+		ours, err := opened.PrepareStream(t.Context(), q)
 		var e *waybill.Error
 		errors.As(err, &e)
 		switch {
 		case code == codes.OK && err == nil:
-			open = append(open, pair{theirs, ours, q})
+			open = append(open, pair{theirs, ours.Token, q})
 		case code == codes.InvalidArgument && errors.Is(err, waybill.ErrInvalidArgument):
-		case code == codes.ResourceExhausted && errors.Is(err, waybill.ErrLimitExceeded) && e.RetryAfter > 0 && e.RetryAfter <= time.Minute+1:
+		case code == codes.ResourceExhausted && errors.Is(err, waybill.ErrLimitExceeded) && e.RetryAfter() > 0 && e.RetryAfter() <= time.Minute+time.Millisecond:
 			full++
 		default:
 			t.Fatalf("%+v: the real server says %v, waybill %v", q, code, err)
@@ -140,7 +141,7 @@ func TestTheRealStreamingServerJudgesRequestsAndHistories(t *testing.T) {
 	}
 	consume := func(p pair, kind waybill.StreamKind) bool {
 		theirs := real.consume(t, p.real, kind)
-		got, err := store.Consume(p.ours, kind)
+		got, err := opened.ConsumeStream(t.Context(), waybill.ConsumeStream{Token: p.ours, Kind: kind})
 		if theirs != (err == nil) || (err != nil && !errors.Is(err, waybill.ErrNotFound)) {
 			t.Fatalf("%+v as %v: the real server opens it: %v, waybill: %v", p.request, kind, theirs, err)
 		}
@@ -178,7 +179,7 @@ func TestTheRealStreamingServerJudgesRequestsAndHistories(t *testing.T) {
 			} else {
 				real.consume(t, p.real, p.request.Kind)
 			}
-			if got, err := store.Consume(p.ours, p.request.Kind); err != nil || fmt.Sprint(got) != fmt.Sprint(p.request) {
+			if got, err := opened.ConsumeStream(t.Context(), waybill.ConsumeStream{Token: p.ours, Kind: p.request.Kind}); err != nil || fmt.Sprint(got) != fmt.Sprint(p.request) {
 				t.Fatalf("%+v, %v, not %+v", got, err, p.request)
 			}
 		default:
@@ -194,7 +195,7 @@ func TestTheRealStreamingServerJudgesRequestsAndHistories(t *testing.T) {
 	if len(open) != 1000 {
 		t.Errorf("%d are open where there is no room", len(open))
 	}
-	if c := store.Counters(); c.Open != uint64(len(open)) {
-		t.Errorf("%d are open, not %d", c.Open, len(open))
+	if listed, err := opened.ListStreams(t.Context()); err != nil || len(listed.Streams) != len(open) {
+		t.Errorf("%d are open, not %d: %v", len(listed.Streams), len(open), err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/kubeletconfig"
 	"k8s.io/kubernetes/pkg/kubelet/userns"
 	"waybill.dev/go"
+	"waybill.dev/go/store"
 )
 
 // UserNamespaceManager has the methods of userns.UsernsManager that the kubelet calls.
@@ -39,57 +40,52 @@ type Pods interface {
 }
 
 // UserNamespacesOf returns the pool that the kubelet is configured for, to open a store with
-// (waybill.Options.UserNamespaces). idsPerPod is userNamespaces.idsPerPod, nil for the default.
-func UserNamespacesOf(logger klog.Logger, pods Pods, idsPerPod *int64) (*waybill.UserNamespaceOptions, error) {
+// (waybill.Settings.Pool). idsPerPod is userNamespaces.idsPerPod, nil for the default.
+func UserNamespacesOf(logger klog.Logger, pods Pods, idsPerPod *int64) (waybill.Pool, error) {
 	if !utilfeature.DefaultFeatureGate.Enabled(features.UserNamespacesSupport) {
-		return &waybill.UserNamespaceOptions{Disabled: true}, nil
+		return waybill.Pool{Enabled: new(false)}, nil
 	}
 	length := uint32(kubeletconfig.DefaultKubeletUserNamespacesIDsPerPod)
 	if idsPerPod != nil {
 		if *idsPerPod <= 0 || *idsPerPod > math.MaxUint32 {
-			return nil, fmt.Errorf("userNamespaces.idsPerPod is %d: a multiple of 65536 below 2^32 is needed", *idsPerPod)
+			return waybill.Pool{}, fmt.Errorf("userNamespaces.idsPerPod is %d: a multiple of 65536 below 2^32 is needed", *idsPerPod)
 		}
 		length = uint32(*idsPerPod)
 	}
 	first, count, err := kubeletMappings(logger, pods, length)
 	if err != nil {
-		return nil, fmt.Errorf("kubelet mappings: %w", err)
+		return waybill.Pool{}, fmt.Errorf("kubelet mappings: %w", err)
 	}
-	return &waybill.UserNamespaceOptions{Pool: waybill.UserNamespacePool{
-		FirstID:   uint64(first),
-		IDCount:   uint64(count),
-		IDsPerPod: uint64(length),
-		MaxPods:   uint64(pods.GetMaxPods()),
-	}}, nil
+	return waybill.Pool{FirstID: int64(first), IDCount: int64(count), IDsPerPod: int64(length), MaxPods: int64(pods.GetMaxPods())}, nil
 }
 
 // UsernsManager gives pods their host IDs from a waybill store. It is safe for any number of
 // goroutines. With the feature gate UserNamespacesSupport off it does nothing, like the kubelet's.
 type UsernsManager struct {
-	store *waybill.Store
+	store *store.Store
 	pods  Pods
 
 	mu sync.Mutex // guards token, and the registry of runtime handlers between reading and replacing
 	// Drawn when the previous cleanup ended, and so before both lists of the next one: a pod that is
 	// newer than the lists keeps its mapping.
-	token waybill.ListToken
+	token string
 }
 
 // MakeUsernsManager replaces userns.MakeUserNsManager. The store stays the caller's. Open it with the
 // pool that UserNamespacesOf returns.
-func MakeUsernsManager(logger klog.Logger, store *waybill.Store, pods Pods) (*UsernsManager, error) {
+func MakeUsernsManager(logger klog.Logger, store *store.Store, pods Pods) (*UsernsManager, error) {
 	if store == nil {
 		return nil, errNilStore
 	}
 	if pods == nil {
 		return nil, errors.New("the pods manager is nil")
 	}
-	token, err := store.BeginList()
+	list, err := store.BeginList(context.Background())
 	if err != nil {
 		return nil, fmt.Errorf("read the waybill store: %w", err)
 	}
 	logger.V(5).Info("User namespace manager on a waybill store")
-	return &UsernsManager{store: store, pods: pods, token: token}, nil
+	return &UsernsManager{store: store, pods: pods, token: list.Token}, nil
 }
 
 func (m *UsernsManager) getOrCreate(pod *v1.Pod, runtimeHandler string) (*runtimeapi.UserNamespace, error) {
@@ -109,7 +105,7 @@ func (m *UsernsManager) getOrCreate(pod *v1.Pod, runtimeHandler string) (*runtim
 	if err := m.checkHandler(runtimeHandler); err != nil {
 		return nil, err
 	}
-	mapping, err := m.store.GetOrCreateUserNamespace(waybill.UserNamespaceRequest{
+	answer, err := m.store.ClaimUserNamespace(context.Background(), waybill.ClaimUserNamespace{
 		PodUID:         string(pod.UID),
 		HostUsers:      pod.Spec.HostUsers,
 		RuntimeHandler: runtimeHandler,
@@ -117,23 +113,14 @@ func (m *UsernsManager) getOrCreate(pod *v1.Pod, runtimeHandler string) (*runtim
 	if err != nil {
 		return nil, fmt.Errorf("create user namespace: %w", err)
 	}
-	return &runtimeapi.UserNamespace{
-		Mode: runtimeapi.NamespaceMode(mapping.Mode),
-		Uids: mappingsToCRI(mapping.UIDs),
-		Gids: mappingsToCRI(mapping.GIDs),
-	}, nil
-}
-
-func mappingsToCRI(mappings []waybill.IDMapping) []*runtimeapi.IDMapping {
-	var converted []*runtimeapi.IDMapping
-	for _, mapping := range mappings {
-		converted = append(converted, &runtimeapi.IDMapping{
-			HostId:      mapping.HostID,
-			ContainerId: mapping.ContainerID,
-			Length:      mapping.Length,
-		})
+	if answer.Mapping == nil {
+		return &runtimeapi.UserNamespace{Mode: runtimeapi.NamespaceMode_NODE}, nil
 	}
-	return converted
+	ids := func() []*runtimeapi.IDMapping {
+		m := answer.Mapping
+		return []*runtimeapi.IDMapping{{HostId: uint32(m.HostID), ContainerId: uint32(m.ContainerID), Length: uint32(m.Length)}}
+	}
+	return &runtimeapi.UserNamespace{Mode: runtimeapi.NamespaceMode_POD, Uids: ids(), Gids: ids()}, nil
 }
 
 // checkHandler asks the kubelet, which has the runtime's latest status, and stores its answer.
@@ -155,10 +142,11 @@ func (m *UsernsManager) checkHandler(runtimeHandler string) error {
 func (m *UsernsManager) registerHandler(runtimeHandler string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	handlers, err := m.store.ListRuntimeHandlers()
+	listed, err := m.store.ListRuntimes(context.Background())
 	if err != nil {
 		return fmt.Errorf("read the runtime handlers: %w", err)
 	}
+	handlers := listed.Handlers
 	for i := range handlers {
 		isAsked := handlers[i].Name == runtimeHandler || runtimeHandler == "" && handlers[i].IsDefault
 		if !isAsked {
@@ -178,7 +166,7 @@ func (m *UsernsManager) registerHandler(runtimeHandler string) error {
 }
 
 func (m *UsernsManager) replaceHandlers(handlers []waybill.RuntimeHandler) error {
-	if _, err := m.store.ReplaceRuntimeHandlers(handlers); err != nil {
+	if _, err := m.store.SetRuntimes(context.Background(), waybill.SetRuntimes{Handlers: handlers}); err != nil {
 		return fmt.Errorf("store the runtime handlers: %w", err)
 	}
 	return nil
@@ -189,11 +177,11 @@ func (m *UsernsManager) Release(logger klog.Logger, podUID types.UID) {
 	if !utilfeature.DefaultFeatureGate.Enabled(features.UserNamespacesSupport) {
 		return
 	}
-	released, err := m.store.ReleaseUserNamespace(string(podUID))
+	answer, err := m.store.ReleaseUserNamespace(context.Background(), waybill.ReleaseUserNamespace{PodUID: string(podUID)})
 	switch {
 	case err != nil:
 		logger.Error(err, "failed to release pod user namespace allocation", "podUID", podUID)
-	case released:
+	case answer.Released:
 		logger.V(5).Info("releasing pod user namespace allocation", "podUID", podUID)
 	default:
 		logger.V(5).Info("pod user namespace allocation not present", "podUID", podUID)
@@ -220,17 +208,17 @@ func (m *UsernsManager) CleanupOrphanedPodUsernsAllocations(ctx context.Context,
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	// The lists are the kubelet's own: a drained node has no pods.
-	report, err := m.store.CleanUpUserNamespaces(existing, running, m.token, waybill.AllowEmpty)
+	report, err := m.store.CleanUpUserNamespaces(ctx, waybill.CleanUpUserNamespaces{Existing: existing, Running: running, Token: m.token, AllowEmpty: true})
 	if err != nil {
 		return fmt.Errorf("user namespace: %w", err)
 	}
 	for _, podUID := range report.ReleasedPods {
 		klog.FromContext(ctx).V(5).Info("Clean up orphaned pod user namespace possible allocation", "podUID", podUID)
 	}
-	token, err := m.store.BeginList()
+	list, err := m.store.BeginList(ctx)
 	if err != nil {
 		return fmt.Errorf("user namespace: %w", err)
 	}
-	m.token = token
+	m.token = list.Token
 	return nil
 }

@@ -1,7 +1,6 @@
 package kubelet
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -22,6 +21,7 @@ import (
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	"k8s.io/kubernetes/pkg/kubelet/userns"
 	"waybill.dev/go"
+	"waybill.dev/go/store"
 )
 
 // nodePods is what a kubelet knows about user namespaces.
@@ -76,7 +76,7 @@ type usernsHistory struct {
 	pods      *nodePods
 	storePath string
 	idsPerPod int64
-	store     *waybill.Store
+	store     *store.Store
 	managers  [2]UserNamespaceManager // the kubelet's, ours
 	mappings  [2]map[types.UID]*runtimeapi.UserNamespace
 	touched   map[types.UID]bool // got their mapping since the latest cleanup
@@ -92,11 +92,11 @@ func (h *usernsHistory) restart() error {
 			return err
 		}
 	}
-	options := waybill.Options{Directory: h.storePath, Witness: waybill.WitnessNone(), MapBytes: 64 << 20}
-	if options.UserNamespaces, err = UserNamespacesOf(logr.Discard(), h.pods, &h.idsPerPod); err != nil {
+	options := store.Options{Directory: h.storePath, LossMarker: store.NoLossMarker, Settings: waybill.Settings{MapBytes: 64 << 20}}
+	if options.Settings.Pool, err = UserNamespacesOf(logr.Discard(), h.pods, &h.idsPerPod); err != nil {
 		return err
 	}
-	if h.store, err = waybill.Open(context.Background(), options); err != nil {
+	if h.store, err = store.Open(options); err != nil {
 		return err
 	}
 	ours, err := MakeUsernsManager(logr.Discard(), h.store, h.pods)
@@ -233,13 +233,13 @@ func (h *usernsHistory) play(steps int) error {
 			return fmt.Errorf("step %d: %w", i, err)
 		}
 		// The same pods have a mapping in both, and the same pods have none.
-		allocations, err := h.store.ListUserNamespaces()
+		listed, err := h.store.ListUserNamespaces(quiet, waybill.ListUserNamespaces{})
 		if err != nil {
 			return err
 		}
-		if len(allocations) != len(h.mappings[1]) || len(h.mappings[0]) != len(h.mappings[1]) {
+		if len(listed.Mappings) != len(h.mappings[1]) || len(h.mappings[0]) != len(h.mappings[1]) {
 			return fmt.Errorf("step %d: %d mappings are stored, %d known, %d of the kubelet's", i,
-				len(allocations), len(h.mappings[1]), len(h.mappings[0]))
+				len(listed.Mappings), len(h.mappings[1]), len(h.mappings[0]))
 		}
 	}
 	return h.store.Close()
@@ -273,21 +273,28 @@ func TestUserNamespacesAgreeWithTheKubelet(t *testing.T) {
 
 func TestIDsPerPodThatAreNone(t *testing.T) {
 	for _, idsPerPod := range []int64{0, -65536, 1<<32 + 65536} {
-		if options, err := UserNamespacesOf(logr.Discard(), &nodePods{first: 65536, count: 8 * 65536, maxPods: 8}, &idsPerPod); err == nil {
-			t.Errorf("%d IDs a pod: %+v", idsPerPod, options.Pool)
+		if pool, err := UserNamespacesOf(logr.Discard(), &nodePods{first: 65536, count: 8 * 65536, maxPods: 8}, &idsPerPod); err == nil {
+			t.Errorf("%d IDs a pod: %+v", idsPerPod, pool)
 		}
 	}
 }
 
-func openUserns(t *testing.T) (*waybill.Store, *nodePods, *UsernsManager) {
+func openUserns(t *testing.T) (*store.Store, *nodePods, *UsernsManager) {
 	t.Helper()
 	pods := &nodePods{first: 65536, count: 8 * 65536, maxPods: 8}
 	userNamespaces, err := UserNamespacesOf(logr.Discard(), pods, nil)
 	must(t, err)
-	store := openTestStore(t, waybill.Options{UserNamespaces: userNamespaces})
+	store := openTestStore(t, store.Options{Settings: waybill.Settings{Pool: userNamespaces}})
 	manager, err := MakeUsernsManager(logr.Discard(), store, pods)
 	must(t, err)
 	return store, pods, manager
+}
+
+func hasRange(t *testing.T, store *store.Store, podUID string) bool {
+	t.Helper()
+	listed, err := store.ListUserNamespaces(quiet, waybill.ListUserNamespaces{PodUID: podUID})
+	must(t, err)
+	return len(listed.Mappings) > 0
 }
 
 func TestCleanupKeepsPodsNewerThanItsLists(t *testing.T) {
@@ -301,15 +308,15 @@ func TestCleanupKeepsPodsNewerThanItsLists(t *testing.T) {
 		}
 	}
 	must(t, manager.CleanupOrphanedPodUsernsAllocations(quiet, nil, nil))
-	if _, err := store.GetUserNamespace("new"); err != nil {
-		t.Errorf("the newer pod: %v", err)
+	if !hasRange(t, store, "new") {
+		t.Error("the newer pod has none")
 	}
-	if _, err := store.GetUserNamespace("old"); !errors.Is(err, waybill.ErrNotFound) {
-		t.Errorf("the older pod: %v", err)
+	if hasRange(t, store, "old") {
+		t.Error("the older pod has one")
 	}
 	must(t, manager.CleanupOrphanedPodUsernsAllocations(quiet, nil, nil))
-	if _, err := store.GetUserNamespace("new"); !errors.Is(err, waybill.ErrNotFound) {
-		t.Errorf("the newer pod after the next cleanup: %v", err)
+	if hasRange(t, store, "new") {
+		t.Error("the newer pod has one after the next cleanup")
 	}
 }
 
@@ -333,11 +340,11 @@ func TestUserNamespacesWithTheFeatureOff(t *testing.T) {
 	if err := manager.CleanupOrphanedPodUsernsAllocations(quiet, nil, nil); err != nil {
 		t.Error(err)
 	}
-	if _, err := store.GetUserNamespace("pod"); err != nil {
-		t.Errorf("the mapping of before: %v", err)
+	if !hasRange(t, store, "pod") {
+		t.Error("the mapping of before is gone")
 	}
-	if options, err := UserNamespacesOf(logr.Discard(), pods, nil); err != nil || !options.Disabled {
-		t.Errorf("UserNamespacesOf: %+v, %v", options, err)
+	if pool, err := UserNamespacesOf(logr.Discard(), pods, nil); err != nil || pool.Enabled == nil || *pool.Enabled {
+		t.Errorf("UserNamespacesOf: %+v, %v", pool, err)
 	}
 }
 

@@ -28,11 +28,12 @@ const (
 const (
 	// Imports, of each file those that it needs.
 	Imports = `waybill "waybill.dev/go"
-waybillkubelet "waybill.dev/go/kubelet"`
+waybillkubelet "waybill.dev/go/kubelet"
+waybillstore "waybill.dev/go/store"`
 
 	// Parameter is the last one of NewKubeGenericRuntimeManager; Result stands before its error.
-	Parameter = `userNamespaces *waybill.UserNamespaceOptions`
-	Result    = `*waybill.Store`
+	Parameter = `userNamespaces waybill.Pool`
+	Result    = `*waybillstore.Store`
 
 	// PullManager replaces the branch under the feature gate KubeletEnsureSecretPulledImages.
 	PullManager = `waybillStore, err := waybillkubelet.OpenStore(ctx, waybillkubelet.Setup{
@@ -41,8 +42,7 @@ waybillkubelet "waybill.dev/go/kubelet"`
 	VerificationPolicy: kubeletconfiginternal.ImagePullCredentialsVerificationPolicy(imagePullsCredentialVerificationPolicy),
 	Allowlist:          preloadedImagesCredentialVerificationWhitelist,
 	ImageService:       kubeRuntimeManager,
-	Evidence:           waybillkubelet.EvidenceOf(kubeRuntimeManager.runtimeName),
-	UserNamespaces:     userNamespaces,
+	Settings:           waybill.Settings{Pool: userNamespaces, ShortNamesAnywhere: waybillkubelet.ShortNamesAnywhere(kubeRuntimeManager.runtimeName)},
 })
 if err != nil {
 	return nil, nil, nil, err
@@ -103,7 +103,7 @@ func apply(path string, text []byte, change func(*source) error) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	for _, path := range []string{"waybill.dev/go", "waybill.dev/go/kubelet"} {
+	for _, path := range []string{"waybill.dev/go", "waybill.dev/go/kubelet", "waybill.dev/go/store"} {
 		if s.importOf(path) != nil {
 			return nil, fmt.Errorf("it imports %s already", path)
 		}

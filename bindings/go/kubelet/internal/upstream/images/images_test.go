@@ -81,11 +81,11 @@ func inPlaceOf(t *testing.T, mock *mockImagePullManagerConfig) pullmanager.Image
 	t.Helper()
 	directory := t.TempDir()
 	setup := kubelet.Setup{
-		Directory: filepath.Join(directory, "waybill"), KubeletDirectory: directory, Rules: waybill.RulesKubelet, MapBytes: 16 << 20,
+		Directory: filepath.Join(directory, "waybill"), KubeletDirectory: directory, Settings: waybill.Settings{Mode: waybill.ModeKubelet, MapBytes: 16 << 20},
 		VerificationPolicy: kubeletconfig.NeverVerifyPreloadedImages, ImageService: imageService{}, NoSocket: true,
 	}
 	if os.Getenv("WAYBILL_RULES") == "closed" {
-		setup.Rules = waybill.RulesClosed
+		setup.Settings.Mode = waybill.ModeStrict
 	}
 	if mock.allowAll {
 		setup.VerificationPolicy = kubeletconfig.NeverVerify

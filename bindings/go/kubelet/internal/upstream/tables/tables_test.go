@@ -24,6 +24,7 @@ import (
 	kubecontainer "k8s.io/kubernetes/pkg/kubelet/container"
 	"waybill.dev/go"
 	"waybill.dev/go/kubelet"
+	"waybill.dev/go/store"
 )
 
 var quiet = klog.NewContext(context.Background(), logr.Discard())
@@ -47,15 +48,15 @@ func (imageService) GetImageRef(context.Context, kubecontainer.ImageSpec) (strin
 
 type node struct {
 	t       *testing.T
-	store   *waybill.Store
+	store   *store.Store
 	manager *kubelet.ImagePullManager
 }
 
-func rules() waybill.Rules {
+func rules() waybill.Mode {
 	if os.Getenv("WAYBILL_RULES") == "closed" {
-		return waybill.RulesClosed
+		return waybill.ModeStrict
 	}
-	return waybill.RulesKubelet
+	return waybill.ModeKubelet
 }
 
 // start opens a store over files of the kubelet's.
@@ -77,17 +78,17 @@ func start(t *testing.T, policy kubeletconfig.ImagePullCredentialsVerificationPo
 			}
 		}
 	}
-	store, err := kubelet.OpenStore(quiet, kubelet.Setup{
-		Directory: filepath.Join(directory, "waybill"), KubeletDirectory: directory, Rules: rules(), MapBytes: 16 << 20,
-		Evidence:           waybill.Evidence{Remember: -1}, // the tables tell what is deleted
+	opened, err := kubelet.OpenStore(quiet, kubelet.Setup{
+		Directory: filepath.Join(directory, "waybill"), KubeletDirectory: directory, Settings: waybill.Settings{Mode: rules(), MapBytes: 16 << 20},
+		Test:               store.TestOptions{Evidence: &store.Evidence{GraceSeconds: 120, WindowSeconds: 7200}}, // the tables tell what is deleted
 		VerificationPolicy: policy, ImageService: imageService{images: images}, NoSocket: true,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { store.Close() })
-	n := &node{t: t, store: store}
-	if n.manager, err = kubelet.NewImagePullManager(store, imageService{images: images}); err != nil {
+	t.Cleanup(func() { opened.Close() })
+	n := &node{t: t, store: opened}
+	if n.manager, err = kubelet.NewImagePullManager(opened, imageService{images: images}); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -101,13 +102,13 @@ func fileOf(identity string) string {
 // intents and records return what would be in pulling/ and pulled/.
 func (n *node) intents() map[string]*kubeletconfig.ImagePullIntent {
 	n.t.Helper()
-	intents, err := n.store.ListIntents()
+	listed, err := n.store.ListPulls(quiet, waybill.ListPulls{})
 	if err != nil {
 		n.t.Fatal(err)
 	}
 	files := map[string]*kubeletconfig.ImagePullIntent{}
-	for _, intent := range intents {
-		if intent.RuntimeHandler == "" {
+	for _, intent := range listed.Pulls {
+		if intent.RuntimeHandler == "" && !intent.AnyImage && intent.State != waybill.StateDropped {
 			files[fileOf(intent.Image)] = &kubeletconfig.ImagePullIntent{Image: intent.Image}
 		}
 	}
@@ -116,15 +117,15 @@ func (n *node) intents() map[string]*kubeletconfig.ImagePullIntent {
 
 func (n *node) records() map[string]*kubeletconfig.ImagePulledRecord {
 	n.t.Helper()
-	if err := n.store.Flush(); err != nil {
+	if err := n.store.Flush(quiet); err != nil {
 		n.t.Fatal(err)
 	}
-	records, err := n.store.ListRecords()
+	listed, err := n.store.ListImages(quiet, waybill.ListImages{Hashes: true})
 	if err != nil {
 		n.t.Fatal(err)
 	}
 	files := map[string]*kubeletconfig.ImagePulledRecord{}
-	for _, record := range records {
+	for _, record := range listed.Records {
 		if record.RuntimeHandler == "" {
 			files[fileOf(record.ImageRef)] = asInAFile(record)
 		}
@@ -132,18 +133,18 @@ func (n *node) records() map[string]*kubeletconfig.ImagePulledRecord {
 	return files
 }
 
-func asInAFile(record waybill.ImagePulledRecord) *kubeletconfig.ImagePulledRecord {
-	file := &kubeletconfig.ImagePulledRecord{ImageRef: record.ImageRef, LastUpdatedTime: metav1.NewTime(record.LastUpdatedTime.Truncate(time.Second))}
-	for name, credentials := range record.CredentialMapping {
+func asInAFile(record waybill.PulledRecord) *kubeletconfig.ImagePulledRecord {
+	file := &kubeletconfig.ImagePulledRecord{ImageRef: record.ImageRef, LastUpdatedTime: metav1.NewTime(record.Updated.Truncate(time.Second))}
+	for name, credentials := range record.Credentials {
 		if file.CredentialMapping == nil {
 			file.CredentialMapping = map[string]kubeletconfig.ImagePullCredentials{}
 		}
-		entry := kubeletconfig.ImagePullCredentials{NodePodsAccessible: credentials.NodePodsAccessible}
-		for _, secret := range credentials.KubernetesSecrets {
-			entry.KubernetesSecrets = append(entry.KubernetesSecrets, kubeletconfig.ImagePullSecret(secret))
+		entry := kubeletconfig.ImagePullCredentials{NodePodsAccessible: credentials.EveryPod}
+		for _, secret := range credentials.Secrets {
+			entry.KubernetesSecrets = append(entry.KubernetesSecrets, kubeletconfig.ImagePullSecret{UID: secret.UID, Namespace: secret.Namespace, Name: secret.Name, CredentialHash: secret.Hash})
 		}
-		for _, account := range credentials.KubernetesServiceAccounts {
-			entry.KubernetesServiceAccounts = append(entry.KubernetesServiceAccounts, kubeletconfig.ImagePullServiceAccount(account))
+		for _, account := range credentials.ServiceAccounts {
+			entry.KubernetesServiceAccounts = append(entry.KubernetesServiceAccounts, kubeletconfig.ImagePullServiceAccount{UID: account.UID, Namespace: account.Namespace, Name: account.Name})
 		}
 		file.CredentialMapping[name] = entry
 	}
@@ -179,7 +180,7 @@ func TestMustAttemptImagePull(t *testing.T) {
 	for _, tt := range casesOfMustAttemptImagePull {
 		t.Run(tt.name, func(t *testing.T) {
 			var images []kubecontainer.Image
-			if rules() == waybill.RulesClosed && tt.imageRef != "" {
+			if rules() == waybill.ModeStrict && tt.imageRef != "" {
 				images = []kubecontainer.Image{{ID: tt.imageRef, RepoTags: []string{tt.image}}}
 			}
 			n := start(t, policyOf(t, tt.imagePullPolicy, tt.image), images, tt.pullingFiles, tt.pulledFiles)
@@ -280,8 +281,8 @@ func TestInitialize(t *testing.T) {
 	for _, tt := range casesOfInitialize {
 		t.Run(tt.name, func(t *testing.T) {
 			n := start(t, kubeletconfig.NeverVerifyPreloadedImages, imagesOfInitialize, tt.existingIntents, tt.existingPulledRecords)
-			if o := n.store.RecoveryReport().Observed; o != nil {
-				t.Logf("judged: %+v", *o)
+			if status, err := n.store.GetStatus(quiet, waybill.GetStatus{}); err != nil || status.Opening.Classified != nil {
+				t.Logf("classified: %+v, %v", status.Opening.Classified, err)
 			}
 			sameFiles(t, "intents", n.intents(), tt.expectedIntents.UnsortedList())
 			sameFiles(t, "records", n.records(), tt.expectedPulled.UnsortedList())
@@ -315,7 +316,7 @@ func TestPruneUnknownRecords(t *testing.T) {
 	for _, tt := range casesOfPruneUnknownRecords {
 		t.Run(tt.name, func(t *testing.T) {
 			var images []kubecontainer.Image
-			if rules() == waybill.RulesClosed { // asks the runtime
+			if rules() == waybill.ModeStrict { // asks the runtime
 				images = []kubecontainer.Image{}
 				for _, ref := range tt.imageList {
 					images = append(images, kubecontainer.Image{ID: ref, RepoTags: []string{"registry.example/" + ref + ":1"}})
