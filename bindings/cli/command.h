@@ -77,10 +77,10 @@ Command StartCommand(), GuardCommand(), DoctorCommand(), InstallCommand(), Obser
     PreloadCommand(), RuntimesCommand(), ExportCommand(), CheckCommand(), ExplainCommand(),
     PreviewCommand(), AllowCommand(), ForgetCommand(), ReconcileCommand(), PruneCommand(),
     IntentCommand(), PulledCommand(), FailedCommand(), PullsCommand(), ListCommand(), ShowCommand(),
-    StatsCommand(), MetricsCommand(), DumpCommand(), UsernsCommand(), StreamingCommand(),
-    VerifyCommand(), TrustCommand(), BackupCommand(), RestoreCommand(), MigrateCommand(),
-    TraceCommand(), AdviseCommand(), ManifestCommand(), HashCommand(), CompletionCommand(),
-    ManCommand(), VersionCommand();
+    StatsCommand(), MetricsCommand(), DumpCommand(), CallCommand(), UsernsCommand(),
+    StreamingCommand(), VerifyCommand(), TrustCommand(), BackupCommand(), RestoreCommand(),
+    MigrateCommand(), TraceCommand(), AdviseCommand(), ManifestCommand(), HashCommand(),
+    CompletionCommand(), ManCommand(), VersionCommand();
 
 }  // namespace waybill::cli
 

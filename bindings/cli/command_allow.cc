@@ -52,14 +52,17 @@ class AllowCall final : public StoreCall {
       for (const ListedImage& image : found) {
         auto why = TRY(writer.store().Explain(
             {.image = image.id, .image_ref = image.id, .runtime_handler = image.runtime_handler}));
-        if (!why.credentials.empty() && !why.ledger_entry && !pulled_too_) {
+        if (!pulled_too_ && !why.ledger_entry && WasPulledForSome(why)) {
           refused.push_back(image);
         }
       }
       // All or none: a mistyped name opens nothing else.
       if (!refused.empty()) return {};
       for (const ListedImage& image : found) {
-        TRY(writer.owner().AddToLedger(image, "operator", reason_, change_));
+        TRY(writer.Call(AllowImage{.image = image,
+                                   .reason = reason_,
+                                   .pulled_too = pulled_too_,
+                                   .dry_run = change_.dry_run}));
       }
       auto statistics = TRY(writer.store().GetStatistics());
       commit = statistics.commit_sequence;
@@ -72,6 +75,14 @@ class AllowCall final : public StoreCall {
   }
 
  private:
+  // Not for every pod, or nobody knows for whom.
+  static bool WasPulledForSome(const Explanation& why) {
+    if (!why.record || !why.record->closed_because.empty()) return false;
+    return why.credentials.empty() ||
+           std::any_of(why.credentials.begin(), why.credentials.end(), [](const auto& one) {
+             return one.kind != ExplainedCredential::Kind::kNodePods;
+           });
+  }
   Result<std::vector<ListedImage>> Find() {
     std::vector<ListedImage> found;
     std::optional<std::vector<ListedImage>> list;

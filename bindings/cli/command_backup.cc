@@ -18,7 +18,7 @@ class BackupCall final : public StoreCall {
 
   Result<ExitCode> Run(Output& out) override {
     auto made = TRY(file_ ? Write() : WithWriter(Writer::Open(store_), [](Writer& writer) {
-      return writer.owner().MakeBackup();
+      return writer.Call(MakeBackup());
     }));
     out.WriteJson(JsonOf(made));
     out.WriteName(made.path.string());

@@ -40,7 +40,7 @@ Json AnswerJson(const Answer& answer) {
   }
   if (answer.wrote_back) object["wroteBack"] = *answer.wrote_back;
   if (!answer.image_ref.empty()) object["imageRef"] = answer.image_ref;
-  object["explanation"] = answer.explanation ? JsonOf(*answer.explanation) : Json(nullptr);
+  object["explanation"] = JsonOf(answer.explanation);
   return object;
 }
 

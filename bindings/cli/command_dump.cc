@@ -9,16 +9,15 @@
 namespace waybill::cli {
 namespace {
 
-void WriteTyped(std::string_view type, const Json& value, Output& out) {
-  Json line = {{"type", type}};
-  line.Update(value);
-  out.WriteData(line);
-}
-
 template <typename T>
-Result<void> WriteAll(std::string_view type, const Result<std::vector<T>>& values, Output& out) {
+Result<void> WriteAll(std::string_view type, const Result<std::vector<T>>& values, Output& out,
+                      Hashes hashes = Hashes::kLeftOut) {
   if (!values) return values.error();
-  for (const T& value : *values) WriteTyped(type, JsonOf(value), out);
+  for (const T& value : *values) {
+    Json line = {{"type", type}};
+    line.Update(JsonOf(value, hashes));
+    out.WriteData(line);
+  }
   return {};
 }
 
@@ -32,30 +31,27 @@ class DumpCall final : public StoreCall {
   Result<ExitCode> Run(Output& out) override {
     // Including credentials that are past their age.
     return WithStore(ObserveStore(store_, {.ages = AgeLimits{}, .shows_any_age = true}),
-                     [&](const NodeStore& store) { return Dump(store, out); });
+                     [&](NodeStore& store) { return Dump(store, out); });
   }
 
  private:
-  Result<ExitCode> Dump(const NodeStore& store, Output& out) const {
-    auto trust = TRY(store.GetTrust());
-    for (const DegradedEvent& event : trust.journal) WriteTyped("trust", JsonOf(event), out);
-    TRY(WriteAll("runtimeHandler", store.ListRuntimeHandlers(), out));
-    TRY(WriteAll("quarantine", store.ListQuarantine(), out));
-    TRY(WriteAll("preloaded", store.ListPreloaded(), out));
-    TRY(WriteAll("ledger", store.ListLedger(), out));
+  Result<ExitCode> Dump(NodeStore& store, Output& out) const {
+    const auto trust = TRY(store.GetTrust());
+    TRY(WriteAll<DegradedEvent>("history", trust.journal, out));
+    TRY(WriteAll("handler", store.ListRuntimeHandlers(), out));
+    TRY(WriteAll("quarantinedFile", store.ListQuarantine(), out));
+    TRY(WriteAll("observedPreloaded", store.ListPreloaded(), out));
+    TRY(WriteAll("preloaded", store.ListLedger(), out));
     TRY(WriteAll("intent", store.ListIntents(), out));
     TRY(WriteAll("pull", store.ListOpenPulls(), out));
     auto records = TRY(store.ListRecords());
     SortForReading(records);
-    const Hashes hashes = with_hashes_ ? Hashes::kShown : Hashes::kRedacted;
-    for (const ImagePulledRecord& record : records) {
-      WriteTyped("record", JsonOf(record, hashes), out);
-    }
-    auto revocations = TRY(store.ListRevocations());
-    SortForReading(revocations);
-    for (const Revocation& one : revocations) WriteTyped("revocation", JsonOf(one, hashes), out);
+    const Hashes hashes = with_hashes_ ? Hashes::kShown : Hashes::kLeftOut;
+    TRY(WriteAll<ImagePulledRecord>("record", records, out, hashes));
+    const auto revoked = TRY(store.Call(ListRevocations{.hashes = true}));
+    TRY(WriteAll<Revocation>("revocation", revoked.revocations, out, hashes));
     TRY(WriteAll("idMapping", store.ListUserNamespaces(), out));
-    TRY(WriteAll("heldPod", store.ListHeldPods(), out));
+    TRY(WriteAll("quarantinedPod", store.ListHeldPods(), out));
     return ExitCode::kYes;
   }
 
@@ -70,10 +66,10 @@ Command DumpCommand() {
       .task = kTaskLook,
       .summary = "write everything in the store as JSON lines",
       .notes =
-          R"(Each line has a "type": trust, runtimeHandler, quarantine, preloaded, ledger, intent,
-pull, record, revocation, idMapping or heldPod. A hash of a weak password can be
-guessed, so hashes read "redacted" without --with-hashes. If a type can't be read, the
-dump ends with an error after the types before it.)",
+          R"(Each line has a "type": history, handler, quarantinedFile, observedPreloaded, preloaded,
+intent, pull, record, revocation, idMapping or quarantinedPod. A hash of a weak password
+can be guessed, so hashes are left out without --with-hashes. If a type can't be read,
+the dump ends with an error after the types before it.)",
       .examples = R"(waybill dump > store.jsonl)",
       .call = New<DumpCall>};
 }

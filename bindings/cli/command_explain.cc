@@ -30,11 +30,6 @@ struct ExplainedImage {
   std::optional<Explanation> explanation = {};  // nullopt: there is no ref to explain
 };
 
-std::string_view KindName(ExplainedCredential::Kind kind) {
-  constexpr std::string_view kNames[] = {"nodePods", "secret", "serviceAccount"};
-  return kNames[static_cast<std::size_t>(kind)];
-}
-
 std::string_view CheckerText(VerifiedBy checker) {
   constexpr std::string_view kNames[] = {
       ", by whom it was checked is not known", ", checked by the registry",
@@ -62,20 +57,6 @@ std::string CredentialText(const ExplainedCredential& one, const Output& out) {
   }
   if (one.standing == CredentialStanding::kForgotten) text += "; FORGOTTEN, does not count";
   return text;
-}
-
-Json JsonOfCredential(const ExplainedCredential& one) {
-  Json object = {{"imageName", one.image_name}, {"kind", KindName(one.kind)}};
-  if (one.kind != ExplainedCredential::Kind::kNodePods) {
-    object["namespace"] = one.who.namespace_name;
-    object["name"] = one.who.name;
-    object["uid"] = one.who.uid;
-  }
-  object["proven"] = JsonOf(one.proof.proven);
-  object["checker"] = VerifiedByName(one.proof.checker);
-  object["goodUntil"] = JsonOf(one.proof.good_until);
-  object["standing"] = CredentialStandingName(one.standing);
-  return object;
 }
 
 void WriteRecordOf(const Explanation& why, Output& out) {
@@ -157,30 +138,10 @@ Json JsonOfImage(const ExplainedImage& image) {
   object["pull"] = image.decision.pull;
   object["result"] = CheckResultName(image.decision.result);
   object["reason"] = ReasonName(image.decision.reason);
-  object["because"] = ReasonText(image.decision.reason);
+  object["why"] = ReasonText(image.decision.reason);
   object["otherAnswerIf"] =
       OtherAnswer(image.decision.reason, image.explanation.value_or(Explanation()));
-  if (!image.explanation) {
-    object["explanation"] = nullptr;
-    return object;
-  }
-  const Explanation& why = *image.explanation;
-  Json explanation = JsonOf(why);
-  explanation["record"] = why.record ? JsonOf(*why.record, Hashes::kRedacted) : Json(nullptr);
-  if (why.record) explanation["record"].Erase("credentialMapping");
-  explanation["imageNames"] = why.image_names;
-  Json credentials = Json::array();
-  for (const ExplainedCredential& one : why.credentials) {
-    credentials.push_back(JsonOfCredential(one));
-  }
-  explanation["credentials"] = credentials;
-  explanation["unreadable"] = why.unreadable;
-  explanation["spellings"] = why.spellings;
-  explanation["otherHandlers"] = why.other_handlers;
-  Json quarantine = Json::array();
-  for (const QuarantinedFile& entry : why.quarantine) quarantine.push_back(JsonOf(entry));
-  explanation["quarantine"] = quarantine;
-  object["explanation"] = explanation;
+  object["explanation"] = JsonOf(image.explanation);
   return object;
 }
 
@@ -349,9 +310,8 @@ class ExplainCall final : public StoreCall {
                     const TrustState& trust, Output& out) {
     Json images = Json::array();
     for (const ExplainedImage& one : explained) images.push_back(JsonOfImage(one));
-    Json journal = Json::array();
-    for (const DegradedEvent& event : trust.journal) journal.push_back(JsonOf(event));
-    out.WriteJson({{"images", images}, {"distrustful", trust.distrustful}, {"journal", journal}});
+    out.WriteJson(
+        {{"images", images}, {"degraded", trust.distrustful}, {"history", JsonOf(trust.journal)}});
     for (const ExplainedImage& one : explained) {
       WriteExplained(one, names, out);
       if (trust.distrustful) {

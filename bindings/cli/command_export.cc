@@ -40,13 +40,13 @@ class ExportCall final : public StoreCall {
     if (!report) return images_.cri().About(report.error());
     out.WriteFields({{"records", "records written", report->records},
                      {"withoutCredentials", "of other handlers only", report->without_credentials},
-                     {"spellings", "under other spellings", report->spellings},
+                     {"aliases", "under other spellings", report->spellings},
                      {"made", "made, to close images", report->made},
                      {"intents", "intents written", report->intents},
                      {"preloaded", "preloaded records written", report->preloaded},
                      {"closed", "closed: unreadable", report->closed},
                      {"idMappings", "ID mappings written", report->id_mappings},
-                     {"replacedPath", "replaced files", ReplacedText(*report, out.json())},
+                     {"replaced", "replaced files", ReplacedText(*report, out.json())},
                      {"removedPaths", "removed earlier ones", RemovedOf(*report, out.json())}});
     return ExitCode::kYes;
   }
@@ -69,8 +69,8 @@ class ExportCall final : public StoreCall {
   // As an incomplete list, so that it removes nothing: it may be another runtime's.
   void Judge(const ListToken& token, const std::vector<ListedImage>& images) const {
     auto judged = WithWriter(Writer::Open(store_), [&](Writer& writer) {
-      return writer.owner().ObserveImages({.images = images, .token = token, .complete = false},
-                                          {});
+      return writer.Call(
+          ClassifyImages{.list = {.images = images, .token = token, .complete = false}});
     });
     if (!judged) NotJudged(judged.error());
   }

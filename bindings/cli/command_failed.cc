@@ -31,19 +31,17 @@ class FailedCall final : public Call {
   }
 
   Result<ExitCode> Run(Output& out) override {
-    const PullFailure how = unknown_               ? PullFailure::kUnknown
-                            : nothing_transferred_ ? PullFailure::kNothingTransferred
-                                                   : PullFailure::kFailed;
+    const PullOutcome how = unknown_               ? PullOutcome::kUnknown
+                            : nothing_transferred_ ? PullOutcome::kNothing
+                                                   : PullOutcome::kFailed;
     const std::string handler = flags_.runtime.handler();
     const ImageCopy copy = {.image = flags_.image, .runtime_handler = handler};
-    auto dangling =
-        TRY(WithWriter(Writer::Open(flags_.store, {.policy = flags_.policy.policy}),
-                       [&](Writer& writer) -> Result<bool> {
-                         TRY(CheckIsOpen(writer.store(), copy));
-                         auto done = writer.Ask([&] { return Record(writer.owner(), copy, how); });
-                         if (!done) return done.error();
-                         return writer.store().HasIntent(copy);
-                       }));
+    auto dangling = TRY(WithWriter(Writer::Open(flags_.store, {.policy = flags_.policy.policy}),
+                                   [&](Writer& writer) -> Result<bool> {
+                                     TRY(CheckIsOpen(writer.store(), copy));
+                                     TRY(Record(writer, copy, how));
+                                     return writer.store().HasIntent(copy);
+                                   }));
     Json answer = JsonOf(ImagePullIntent{flags_.image, handler});
     answer["intent"] = dangling;
     out.WriteJson(answer);
@@ -84,14 +82,14 @@ class FailedCall final : public Call {
                  "list them with `waybill pulls`: it may have ended since"};
   }
 
-  Result<void> Record(OwnerCalls& owner, const ImageCopy& copy, PullFailure how) const {
-    const PullErrorClass error_class =
-        error_ ? ClassifyPullError(*error_) : error_class_.value_or(PullErrorClass::kUnknown);
-    // An owner of an earlier version knows this one.
-    if (error_class == PullErrorClass::kUnknown) {
-      return owner.RecordImagePullFailed(copy, how, pull_);
-    }
-    return owner.RecordImagePullError(copy, {how, error_class, pull_});
+  Result<Nothing> Record(Writer& writer, const ImageCopy& copy, PullOutcome how) const {
+    EndPull end{.image = std::string(copy.image),
+                .runtime_handler = std::string(copy.runtime_handler),
+                .pull = pull_.value,
+                .outcome = how};
+    if (error_) end.details.error = *error_;
+    if (error_class_) end.details.error = PullErrorClassName(*error_class_);
+    return writer.Ask(end);
   }
 
   PullFlags flags_;

@@ -97,7 +97,7 @@ class ForgetCall final : public StoreCall {
     auto report = TRY(Forgetting(store_, [&](Writer& writer) -> Result<RevokeReport> {
       what.image_ref = TRY(ResolveRef("REF", what.image_ref, writer.store()));
       if (kKind == RevocationKind::kImage) why = Explained(writer.store(), what);
-      return writer.owner().Forget(what, change_);
+      return writer.Call(Revoke{.what = what, .dry_run = change_.dry_run});
     }));
     auto fields = CountsOf(report);
     if (what.image_ref != what_.image_ref) {
@@ -140,25 +140,22 @@ class ForgetListCall final : public StoreCall {
 
   Result<ExitCode> Run(Output& out) override {
     return WithStore(ObserveStore(store_, {.shows_any_age = true}),
-                     [&](const NodeStore& store) -> Result<ExitCode> {
-                       auto all = TRY(store.ListRevocations());
+                     [&](NodeStore& store) -> Result<ExitCode> {
+                       const auto all = TRY(store.Call(ListRevocations()));
                        auto names = TRY(HandlerNames::Of(store));
-                       SortForReading(all);
                        Write(all, names, out);
                        return ExitCode::kYes;
                      });
   }
 
  private:
-  static void Write(const std::vector<Revocation>& all, const HandlerNames& names, Output& out) {
-    Json list = Json::array();
+  static void Write(const ListRevocations::Answer& all, const HandlerNames& names, Output& out) {
     std::vector<std::vector<std::string>> rows;
-    for (const Revocation& one : all) {
-      list.push_back(JsonOf(one, Hashes::kRedacted));
-      rows.push_back({std::string(RevocationKindName(one.kind)), TextOf(one, names),
-                      out.TimeText(one.since), one.untidied ? "not taken out yet" : ""});
+    for (const Revocation& one : all.revocations) {
+      rows.push_back({std::string(WordOf(one.kind)), TextOf(one, names), out.TimeText(one.since),
+                      one.untidied ? "not taken out yet" : ""});
     }
-    out.WriteJson({{"revocations", list}});
+    out.WriteJson(JsonOf(all));
     out.WriteTable({"KIND", "WHAT", "SINCE", ""}, rows, Output::Names::kNone);
   }
 };

@@ -24,17 +24,16 @@ class IntentCall final : public Call {
                      "write it as the pod does: a name in lower case, with a tag or a digest");
     }
     const std::string handler = flags_.runtime.handler();
-    const ImageCopy copy = {.image = flags_.image, .runtime_handler = handler};
-    auto pull = TRY(WithWriter(
+    auto [pull] = TRY(WithWriter(
         Writer::Open(flags_.store, {.policy = flags_.policy.policy}), [&](Writer& writer) {
-          return writer.Ask([&] { return writer.owner().RecordPullIntent(copy); });
+          return writer.Ask(BeginPull{.image = flags_.image, .runtime_handler = handler});
         }));
     Json answer = JsonOf(ImagePullIntent{flags_.image, handler});
     answer["intent"] = true;
-    answer["pull"] = pull.value;
+    answer["pull"] = pull;
     out.WriteJson(answer);
-    out.WriteName(std::to_string(pull.value));
-    out.Line("intent recorded: {}{}, pull {}", flags_.image, ForHandler(handler), pull.value);
+    out.WriteName(std::to_string(pull));
+    out.Line("intent recorded: {}{}, pull {}", flags_.image, ForHandler(handler), pull);
     return ExitCode::kYes;
   }
 

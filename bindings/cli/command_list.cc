@@ -90,10 +90,8 @@ class ListCall final : public StoreCall {
       return !IsOldEnough(record.last_updated) || (namespace_ && !IsOpenedBy(record, *namespace_));
     });
     SortForReading(records);
-    Json list = Json::array();
     Rows rows;
     for (const ImagePulledRecord& record : records) {
-      list.push_back(JsonOf(record, Hashes::kRedacted));
       const std::string runtime = names.TextOf(record.runtime_handler);
       const std::string updated = out.TimeText(record.last_updated);
       if (record.credential_mapping.empty()) {
@@ -103,34 +101,32 @@ class ListCall final : public StoreCall {
         rows.push_back({record.image_ref, runtime, image_name, AccessText(credentials), updated});
       }
     }
-    Write("records", list, {"IMAGE REF", "RUNTIME", "IMAGE NAME", "OPEN TO", "UPDATED"}, rows, out);
+    Write("records", JsonOf(records), {"IMAGE REF", "RUNTIME", "IMAGE NAME", "OPEN TO", "UPDATED"},
+          rows, out);
     return {};
   }
 
   Result<void> Intents(const NodeStore& store, const HandlerNames& names, Output& out) const {
     auto intents = TRY(store.ListIntents());
     TRY(LeaveHandler(names, intents));
-    Json list = Json::array();
     Rows rows;
     for (const ImagePullIntent& intent : intents) {
-      list.push_back(JsonOf(intent));
       rows.push_back({intent.image, names.TextOf(intent.runtime_handler)});
     }
-    Write("intents", list, {"IMAGE", "RUNTIME"}, rows, out);
+    Write("intents", JsonOf(intents), {"IMAGE", "RUNTIME"}, rows, out);
     return {};
   }
 
   Result<void> Quarantine(const NodeStore& store, Output& out) const {
     auto entries = TRY(store.ListQuarantine());
     std::erase_if(entries, [&](const QuarantinedFile& entry) { return !IsOldEnough(entry.since); });
-    Json list = Json::array();
     Rows rows;
     for (const QuarantinedFile& entry : entries) {
-      list.push_back(JsonOf(entry));
-      rows.push_back({std::string(QuarantineKindName(entry.kind)), entry.sha256,
-                      out.TimeText(entry.since), entry.source, entry.reason});
+      rows.push_back({std::string(WordOf(entry.kind)), entry.sha256, out.TimeText(entry.since),
+                      entry.source, entry.reason});
     }
-    Write("quarantine", list, {"KIND", "SHA256", "SINCE", "SOURCE", "REASON"}, rows, out);
+    Write("quarantined", JsonOf(entries), {"KIND", "SHA256", "SINCE", "SOURCE", "REASON"}, rows,
+          out);
     return {};
   }
 
@@ -139,10 +135,8 @@ class ListCall final : public StoreCall {
     std::erase_if(records, [&](const ImagePreloadedRecord& record) {
       return !IsOldEnough(record.last_updated);
     });
-    Json list = Json::array();
     Rows rows;
     for (const ImagePreloadedRecord& record : records) {
-      list.push_back(JsonOf(record));
       for (const std::string& image_name : record.observed_images) {
         rows.push_back({record.image_ref, image_name, out.TimeText(record.last_updated)});
       }
@@ -150,7 +144,7 @@ class ListCall final : public StoreCall {
         rows.push_back({record.image_ref, "-", out.TimeText(record.last_updated)});
       }
     }
-    Write("preloaded", list, {"IMAGE REF", "IMAGE NAME", "UPDATED"}, rows, out);
+    Write("observedPreloaded", JsonOf(records), {"IMAGE REF", "IMAGE NAME", "UPDATED"}, rows, out);
     return {};
   }
 

@@ -91,10 +91,7 @@ class ManifestCall final : public StoreCall {
   static void Write(const ManifestDescriptor& chosen, Output& out) {
     out.WriteName(chosen.digest);
     out.Line("{}  {}", chosen.digest, FormatPlatform(*chosen.platform));
-    out.WriteJson({{"digest", chosen.digest},
-                   {"mediaType", chosen.media_type},
-                   {"size", chosen.size},
-                   {"platform", JsonOf(*chosen.platform)}});
+    out.WriteJson(JsonOf(chosen));
   }
 
   std::string index_;

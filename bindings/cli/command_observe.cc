@@ -38,7 +38,10 @@ class ObserveCall final : public StoreCall {
     const ImageList list{.images = std::move(images), .token = *list_.token, .complete = !partial_};
     const auto report = WithWriter(
         Writer::Open(store_, {.evidence = short_names_.options(), .short_names = &short_names_}),
-        [&](Writer& writer) { return writer.owner().ObserveImages(list, change_); });
+        [&](Writer& writer) {
+          return writer.Call(ClassifyImages{
+              .list = list, .allow_empty = change_.allow_empty, .dry_run = change_.dry_run});
+        });
     if (!report) return images_.cri().About(report.error());
     WriteChange(JsonOf(*report), change_.dry_run, out);
     WriteObserved(*report, {}, out);

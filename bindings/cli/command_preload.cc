@@ -68,10 +68,8 @@ class PreloadListCall final : public StoreCall {
  private:
   static void WriteLedger(const std::vector<PreloadedImage>& ledger, const HandlerNames& handlers,
                           Output& out) {
-    Json list = Json::array();
     std::vector<std::vector<std::string>> rows;
     for (const PreloadedImage& entry : ledger) {
-      list.push_back(JsonOf(entry));
       const std::string runtime = handlers.TextOf(entry.runtime_handler);
       const std::string since = out.TimeText(entry.since);
       const std::string reason = entry.reason.empty() ? "-" : entry.reason;
@@ -83,7 +81,7 @@ class PreloadListCall final : public StoreCall {
         rows.push_back({entry.image_ref, runtime, "-", source, since, reason});
       }
     }
-    out.WriteJson({{"ledger", list}});
+    out.WriteJson({{"preloaded", JsonOf(ledger)}});
     out.WriteTable({"IMAGE REF", "RUNTIME", "NAME", "SOURCE", "SINCE", "REASON"}, rows);
   }
 };
@@ -116,7 +114,11 @@ class PreloadAddCall final : public LedgerChange {
       TRY(CheckHandler(writer.store()));
       std::size_t done = 0;
       for (const ListedImage& image : images) {
-        auto entered = writer.owner().AddToLedger(image, source_, reason_, change_);
+        auto entered = writer.Call(AllowImage{.image = image,
+                                              .source = source_,
+                                              .reason = reason_,
+                                              .pulled_too = true,
+                                              .dry_run = change_.dry_run});
         if (!entered) return After(entered.error(), done, images.size(), "were entered");
         ++done;
         const auto why = writer.store().Explain(
@@ -201,10 +203,12 @@ class PreloadRemoveCall final : public LedgerChange {
           removed.emplace_back(images_[i], false);
           continue;
         }
-        auto was_there = writer.owner().RemoveFromLedger(
-            {.image_ref = *refs[i], .runtime_handler = runtime_.handler()}, reason_, change_);
-        if (!was_there) return After(was_there.error(), i, refs.size(), "were done");
-        removed.emplace_back(*refs[i], *was_there);
+        auto denied = writer.Call(DenyImage{.image_ref = *refs[i],
+                                            .runtime_handler = runtime_.handler(),
+                                            .reason = reason_,
+                                            .dry_run = change_.dry_run});
+        if (!denied) return After(denied.error(), i, refs.size(), "were done");
+        removed.emplace_back(*refs[i], denied->changed);
       }
       return {};
     }));
@@ -296,9 +300,7 @@ class PreloadSettleCall final : public LedgerChange {
         PreloadedImage& entry = ledger[i];
         if (!all_ && !chosen.contains(i)) continue;
         // The entry may have gone, or been settled, meanwhile.
-        auto was_presumed = writer.owner().SettlePresumed(
-            {.image_ref = entry.image_ref, .runtime_handler = entry.runtime_handler}, kSettled,
-            reason_, change_);
+        auto was_presumed = SettleOne(writer, entry);
         if (!was_presumed) {
           return After(was_presumed.error(), done.size(), all_ ? ledger.size() : chosen.size(),
                        "were settled");
@@ -331,6 +333,24 @@ class PreloadSettleCall final : public LedgerChange {
 
  private:
   static constexpr bool kCloses = kSettled == Settled::kClosed;
+
+  // Whether it was presumed.
+  Result<bool> SettleOne(Writer& writer, const PreloadedImage& entry) const {
+    if (kCloses) {
+      return TRY(writer.Call(DenyImage{.image_ref = entry.image_ref,
+                                       .runtime_handler = entry.runtime_handler,
+                                       .reason = reason_,
+                                       .only_unconfirmed = true,
+                                       .dry_run = change_.dry_run}))
+          .changed;
+    }
+    const ListedImage image{.id = entry.image_ref, .runtime_handler = entry.runtime_handler};
+    return TRY(writer.Call(AllowImage{.image = image,
+                                      .reason = reason_,
+                                      .only_unconfirmed = true,
+                                      .dry_run = change_.dry_run}))
+        .changed;
+  }
 
   static bool Fits(const std::string& pattern, const PreloadedImage& entry) {
     const auto fits = [&](const std::string& text) {

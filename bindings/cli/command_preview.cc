@@ -254,11 +254,12 @@ class PreviewCall final : public StoreCall {
     auto source = TRY(Source(inputs));
     auto preview = TRY(Preview::Plan(std::move(inputs)));
     for (const PreviewedPolicy& policy : policies) {
-      auto asked = WithStore(source.Observe({.rules = store_.rules(), .policy = policy.policy}),
-                             [&](NodeStore& store) -> Result<bool> {
-                               TRY(preview.Ask(store, policy));
-                               return true;
-                             });
+      auto asked = WithStore(
+          source.Observe({.rules = store_.rules(), .policy = policy.policy, .asks_owner = false}),
+          [&](NodeStore& store) -> Result<bool> {
+            TRY(preview.Ask(store, policy));
+            return true;
+          });
       if (!asked) return source.InTruth(asked.error());
     }
     WritePreview(preview, policies, registry_down_, source.migrated_from(), out);

@@ -35,16 +35,18 @@ class PruneCall final : public StoreCall {
     if (images_.cri().given()) list_.token = TRY(DrawListToken(store_));
     const auto images = TRY(images_.Read());
     const auto report = WithWriter(Writer::Open(store_), [&](Writer& writer) {
-      return until_ ? writer.owner().PruneBefore(images, *until_, change_)
-                    : writer.owner().Prune(images, *list_.token, change_);
+      PruneBefore prune{
+          .images = images, .allow_empty = change_.allow_empty, .dry_run = change_.dry_run};
+      (until_ ? prune.before.emplace(*until_), prune : (prune.token = list_.token, prune));
+      return writer.Call(prune);
     });
     if (!report) return images_.cri().About(report.error());
     WriteChange(FieldsOf(*report, {{"examined", "records examined"},
-                                   {"removed", "gone"},
+                                   {"deleted", "gone"},
                                    {"keptInList", "kept: on the node"},
                                    {"keptNewer", "kept: newer"},
                                    {"keptWithoutCredentials", "kept: without credentials"},
-                                   {"preloadedRemoved", "ledger entries gone"}}),
+                                   {"preloadedDeleted", "ledger entries gone"}}),
                 change_.dry_run, out);
     return ExitCode::kYes;
   }

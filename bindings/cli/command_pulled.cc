@@ -55,27 +55,29 @@ class PulledCall final : public Call {
                      "leave --secrets out if the image was pulled without credentials");
     }
     const std::optional<ImagePullCredentials> credentials = Credentials(given);
-    auto result = TRY(WhatRuntimeSays());
+    const PullDetails details = TRY(WhatRuntimeSays());
     const std::string handler = flags_.runtime.handler();
     // A digest is kept as it is written: the store knows whose it is.
     const std::string image_ref =
-        result.image && !IsSpelling(*flags_.image_ref) ? result.image->id : *flags_.image_ref;
+        details.listed && !IsSpelling(*flags_.image_ref) ? details.listed->id : *flags_.image_ref;
     const ImageCopy copy = {
         .image = flags_.image, .image_ref = image_ref, .runtime_handler = handler};
     // The access that this pull gave. Earlier pulls may have given more.
     ImagePullCredentials gave = credentials.value_or(ImagePullCredentials{});
-    auto dangling =
-        TRY(WithWriter(Writer::Open(flags_.store, {.policy = flags_.policy.policy}),
-                       [&](Writer& writer) -> Result<bool> {
-                         TRY(CheckIsWhole(writer.store()));
-                         auto done = writer.Ask([&] {
-                           return writer.owner().RecordImagePulled(copy, credentials, result);
-                         });
-                         if (!done) return done.error();
-                         auto record = TRY(writer.store().GetRecord(copy));
-                         LeaveWhatIsIn(record, gave);
-                         return writer.store().HasIntent(copy);
-                       }));
+    auto dangling = TRY(WithWriter(Writer::Open(flags_.store, {.policy = flags_.policy.policy}),
+                                   [&](Writer& writer) -> Result<bool> {
+                                     TRY(CheckIsWhole(writer.store()));
+                                     TRY(writer.Ask(EndPull{.image = flags_.image,
+                                                            .image_ref = image_ref,
+                                                            .runtime_handler = handler,
+                                                            .pull = pull_.value,
+                                                            .outcome = PullOutcome::kPulled,
+                                                            .credentials = credentials,
+                                                            .details = details}));
+                                     auto record = TRY(writer.store().GetRecord(copy));
+                                     LeaveWhatIsIn(record, gave);
+                                     return writer.store().HasIntent(copy);
+                                   }));
     const std::string access = AccessText(gave);
     Json answer = JsonOf(ImagePullIntent{flags_.image, handler});
     answer["imageRef"] = image_ref;
@@ -129,12 +131,13 @@ class PulledCall final : public Call {
     });
   }
 
-  Result<PullResult> WhatRuntimeSays() const {
-    PullResult result;
-    result.pull = pull_;
-    result.terms = {.checker = Checker(), .good_until = good_until_};
-    if (manifest_) result.manifest = PulledManifest{*manifest_, *platform_};
-    if (os_version_) result.manifest->platform.os_version = *os_version_;
+  Result<PullDetails> WhatRuntimeSays() const {
+    PullDetails details;
+    details.verified_by = Checker();
+    details.valid_until = good_until_;
+    if (manifest_) details.manifest_digest = *manifest_;
+    details.platform = platform_;
+    if (os_version_) details.platform->os_version = *os_version_;
     if (listed_.given()) {
       auto list = TRY(listed_.Read());
       auto entries = TRY(FindListed(*flags_.image_ref, list, listed_.name()));
@@ -142,9 +145,9 @@ class PulledCall final : public Call {
           std::find_if(entries.begin(), entries.end(), [&](const ListedImage& image) {
             return image.runtime_handler == flags_.runtime.handler();
           });
-      result.image = same_handler == entries.end() ? entries.front() : *same_handler;
+      details.listed = same_handler == entries.end() ? entries.front() : *same_handler;
     }
-    return result;
+    return details;
   }
 
   // A runtime that can't say how it pulls must not keep a pull from being recorded.

@@ -36,7 +36,7 @@ class PullsListCall final : public StoreCall {
       Json object = JsonOf(pull);
       object["couldGive"] = gives;
       list.push_back(std::move(object));
-      std::string state(PullStateName(pull.state));
+      std::string state(WordOf(pull.state));
       if (pull.several) state += ", several";
       rows.push_back({std::to_string(pull.id.value), ImageText(pull),
                       names.TextOf(pull.runtime_handler), std::move(state),
@@ -73,7 +73,8 @@ class PullsDropCall final : public StoreCall {
           const auto found =
               std::find_if(pulls.begin(), pulls.end(),
                            [&](const UnresolvedPull& pull) { return pull.id == pull_; });
-          TRY(writer.owner().DropOpenPull(pull_, reason_, change_));
+          TRY(writer.Call(
+              DropPulls{.pull = pull_.value, .reason = reason_, .dry_run = change_.dry_run}));
           return found == pulls.end() ? UnresolvedPull{.id = pull_} : *found;
         }));
     WriteDryRun(change_.dry_run, out);

@@ -36,13 +36,24 @@ std::vector<CredentialName> NamesOf(const auto& listed) {
   return names;
 }
 
-std::vector<Field> FieldsOfTruth(const RevokeMissingReport& report) {
-  std::vector<Field> counts = {
-      {"known", "of those in records, exist", report.known},
-      {"gone", "do not exist", report.gone},
-      {"newer", "do not exist, but are newer than the token", report.newer}};
-  for (Field& count : CountsOf(report.forgotten)) counts.push_back(std::move(count));
-  return counts;
+// `as_of`: of a published list, or empty.
+Json JsonOfReport(const RevokeMissingReport& report, const std::string& as_of) {
+  Json answer = Json::object();
+  if (!as_of.empty()) answer["asOf"] = as_of;
+  answer.Update(JsonOf(report));
+  return answer;
+}
+
+void WriteReport(const RevokeMissingReport& report, const std::string& as_of, bool dry_run,
+                 Output& out) {
+  WriteChange(JsonOfReport(report, as_of), dry_run, out);
+  if (out.json()) return;
+  std::vector<Field> fields;
+  if (!as_of.empty()) fields.push_back({"", "the list is of", as_of});
+  fields.push_back({"", "of those in records, exist", report.known});
+  fields.push_back({"", "do not exist", report.gone});
+  fields.push_back({"", "do not exist, but are newer than the token", report.newer});
+  out.WriteFields(CountsOf(report.forgotten, std::move(fields)));
 }
 
 // `path`: the file, or the volume's directory. Errors name the file.
@@ -84,10 +95,33 @@ Result<std::int64_t> WhenDrawn(const ListToken& token, std::int64_t now) {
   return now - (boot.nanoseconds - token.drawn.nanoseconds) / kNanosPerSecond;
 }
 
+// In as many parts as messages need.
+template <typename Caller>
+Result<RevokeMissingReport> RevokeInParts(Caller& caller, const ExistingCredentials& truth,
+                                          const ListToken& token, const ChangeOptions& change) {
+  constexpr std::size_t kNamesInPart = 20'000;  // of at most some 600 bytes each
+  RevokeMissing part{.token = token, .allow_empty = change.allow_empty, .dry_run = change.dry_run};
+  const std::size_t all = truth.secrets.size() + truth.service_accounts.size();
+  for (std::size_t at = 0;; at += kNamesInPart, ++part.parts_before) {
+    const auto some = [&](const std::vector<CredentialName>& names, std::size_t before) {
+      const std::size_t begin = std::clamp(at, before, before + names.size()) - before;
+      const std::size_t end = std::clamp(at + kNamesInPart, before, before + names.size()) - before;
+      return std::vector(names.begin() + static_cast<std::ptrdiff_t>(begin),
+                         names.begin() + static_cast<std::ptrdiff_t>(end));
+    };
+    part.existing.secrets = some(truth.secrets, 0);
+    part.existing.service_accounts = some(truth.service_accounts, truth.secrets.size());
+    part.more = at + kNamesInPart < all;
+    auto report = caller.Call(part);
+    if (!report || !part.more) return report;
+  }
+}
+
 // Reads what the records hold, hands on what of it is listed, and so forgets the rest. Nothing is
 // asked of the owner if nothing is gone: then nothing is written.
+template <typename Caller>
 Result<RevokeMissingReport> ReconcileWith(const PublishedList& list, const ListToken& token,
-                                          const NodeStore& store, OwnerCalls& owner,
+                                          const NodeStore& store, Caller& owner,
                                           ChangeOptions change) {
   using Kind = RevocationKind;
   std::set<std::pair<Kind, CredentialName>> known;
@@ -114,7 +148,7 @@ Result<RevokeMissingReport> ReconcileWith(const PublishedList& list, const ListT
   }
   // It may be empty, if nothing on this node exists any more: the list itself is not.
   change.allow_empty = true;
-  return owner.Reconcile(truth, token, change);
+  return RevokeInParts(owner, truth, token, change);
 }
 
 class ReconcileCall final : public StoreCall {
@@ -161,9 +195,9 @@ class ReconcileCall final : public StoreCall {
           "left");
     }
     auto report = TRY(Forgetting(store_, [&](Writer& writer) {
-      return writer.owner().Reconcile(truth, *list_.token, change_);
+      return RevokeInParts(writer, truth, *list_.token, change_);
     }));
-    WriteChange(FieldsOfTruth(report), change_.dry_run, out);
+    WriteReport(report, {}, change_.dry_run, out);
     return ExitCode::kYes;
   }
 
@@ -200,13 +234,6 @@ class ReconcileCall final : public StoreCall {
   static constexpr std::string_view kStaleHint =
       "look at the job of waybill-existing in the cluster";
 
-  std::vector<Field> FieldsOfList(const PublishedList& list,
-                                  const RevokeMissingReport& report) const {
-    std::vector<Field> fields = {{"asOf", "the list is of", Text(list.as_of.seconds)}};
-    for (Field& count : FieldsOfTruth(report)) fields.push_back(std::move(count));
-    return fields;
-  }
-
   Result<ExitCode> RunPublished(Output& out) {
     const auto list = TRY(ReadPublishedList(published_));
     if (const auto early = TRY(TooEarly(list, *list_.token)); !early.empty()) {
@@ -215,25 +242,23 @@ class ReconcileCall final : public StoreCall {
     }
     if (const std::string stale = StaleText(list); !stale.empty()) Warn(stale, kStaleHint);
     const auto report = TRY(Forgetting(store_, [&](Writer& writer) {
-      return ReconcileWith(list, *list_.token, writer.store(), writer.owner(), change_);
+      return ReconcileWith(list, *list_.token, writer.store(), writer, change_);
     }));
-    WriteChange(FieldsOfList(list, report), change_.dry_run, out);
+    WriteReport(report, Text(list.as_of.seconds), change_.dry_run, out);
     return ExitCode::kYes;
   }
 
   // The owner alone: opening the store here would keep a guard that starts from it.
-  Result<std::unique_ptr<OwnerClient>> Connect() const {
-    return WhileBusy(store_.wait,
-                     [&] { return OwnerClient::Connect({.directory = store_.store}); });
+  Result<waybill::Settings> SettingsOfOwner(const Owner& owner) const {
+    return TRY(WhileBusy(store_.wait, [&] { return owner.Call(GetStatus()); })).settings;
   }
 
   // Once: what was applied, if there was news. A token is drawn at first, and as soon as the one
   // before was used: so each list forgets what was proven before the list before it came.
   Result<std::optional<RevokeMissingReport>> Look(PublishedList& list) {
-    std::unique_ptr<OwnerClient> owner;
+    Owner owner(store_.store);
     if (!list_.token) {
-      owner = TRY(Connect());
-      list_.token = TRY(owner->BeginList());
+      list_.token = TRY(WhileBusy(store_.wait, [&] { return owner.Call(BeginList()); })).token;
     }
     list = TRY(ReadPublishedList(published_));
     if (list.digest == applied_) return std::optional<RevokeMissingReport>();
@@ -242,19 +267,19 @@ class ReconcileCall final : public StoreCall {
       waits_with_ = list.digest;
       return std::optional<RevokeMissingReport>();
     }
-    if (!owner) owner = TRY(Connect());
     StoreFlags beside = store_;
-    beside.given_rules = owner->owner().rules;
+    beside.given_rules = TRY(SettingsOfOwner(owner)).mode;
     auto report = WithStore(ObserveStore(beside), [&](const NodeStore& store) {
       return WhileBusy(store_.wait,
-                       [&] { return ReconcileWith(list, *list_.token, store, *owner, change_); });
+                       [&] { return ReconcileWith(list, *list_.token, store, owner, change_); });
     });
     // The store may be another one, or somebody applied a later truth.
     if (!report && report.error().code == ErrorCode::kInvalidArgument) list_.token.reset();
     if (!report) return report.error();
     applied_ = list.digest;
     list_.token.reset();
-    if (auto next = owner->BeginList(); next) list_.token = *next;  // otherwise the next time
+    if (auto next = owner.Call(BeginList()); next)
+      list_.token = next->token;  // otherwise the next time
     return std::optional(*report);
   }
 
@@ -275,7 +300,7 @@ class ReconcileCall final : public StoreCall {
         Complain(StaleText(list), kStaleHint);
         if (*report) {
           const RevokeMissingReport& done = **report;
-          out.WriteJson(JsonOf(FieldsOfList(list, done)));
+          out.WriteJson(JsonOfReport(done, Text(list.as_of.seconds)));
           out.Line("list of {}: {} exist, {} gone, {} newer; {} changed", Text(list.as_of.seconds),
                    done.known, done.gone, done.newer, HowMany(done.forgotten.records, "record"));
           TRY(out.Flush());

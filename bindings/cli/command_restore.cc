@@ -59,15 +59,12 @@ class RestoreCall final : public StoreCall {
   Result<ExitCode> List(Output& out) const {
     auto backups = BackupsOf(store_.store);
     if (!backups) return WithStartHint(backups.error());
-    Json list = Json::array();
     std::vector<std::vector<std::string>> rows;
     for (const Backup& backup : *backups) {
-      const std::string name = backup.path.filename().string();
-      list.push_back(JsonOf(backup));
-      rows.push_back({name, std::to_string(backup.schema_version),
+      rows.push_back({backup.path.filename().string(), std::to_string(backup.schema_version),
                       std::to_string(backup.commit_sequence), std::to_string(backup.bytes)});
     }
-    out.WriteJson({{"backups", list}});
+    out.WriteJson({{"backups", JsonOf(*backups)}});
     out.WriteTable({"BACKUP", "VERSION", "COMMIT", "SIZE"}, rows);
     return ExitCode::kYes;
   }

@@ -39,7 +39,7 @@ class RuntimesShowCall final : public StoreCall {
       entry["served"] = shown.served();
       entry["records"] = shown.records;
     }
-    out.WriteJson({{"runtimeHandlers", list}});
+    out.WriteJson({{"handlers", list}});
     std::vector<std::vector<std::string>> rows;
     for (const Shown& shown : all) rows.push_back(RowOf(shown));
     out.WriteTable({"NAME", "USER NAMESPACES", "GUEST PLATFORM", "RECORDS"}, rows);
@@ -129,8 +129,8 @@ class RuntimesCollapseCall final : public StoreCall {
   }
 
   Result<ExitCode> Run(Output& out) override {
-    auto report = TRY(WithStore(OwnStore(store_), [&](NodeStore& store) {
-      return store.CollapseRuntimeHandlers(change_);
+    const auto report = TRY(WithStore(OwnStore(store_), [&](NodeStore& store) {
+      return store.Call(SetRuntimes{.off = true, .dry_run = change_.dry_run});
     }));
     WriteChange(JsonOf(report), change_.dry_run, out);
     WriteCollapse(report, out);

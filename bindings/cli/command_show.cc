@@ -79,7 +79,7 @@ class ShowCall final : public StoreCall {
   }
 
   static void WriteRecord(const ImagePulledRecord& record, const HandlerNames& names, Output& out) {
-    out.WriteJson(JsonOf(record, Hashes::kRedacted));
+    out.WriteJson(JsonOf(record));
     out.Line("image ref  {}", record.image_ref);
     out.Line("runtime    {}", names.TextOf(record.runtime_handler));
     if (!record.manifest_digest.empty()) out.Line("manifest   {}", record.manifest_digest);

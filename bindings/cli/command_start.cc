@@ -237,48 +237,13 @@ class StartCall final : public StoreCall {
 
  private:
   Json ReportJson(const StartOutcome& outcome) const {
-    const OpeningReport& report = outcome.report;
-    return {{"store", store_.store},
-            {"created", report.created},
-            {"setAside", report.set_aside},
-            {"setAsidePath", report.set_aside_path},
-            {"removedPaths", report.removed_paths},
-            {"recordsCarried", report.records_carried},
-            {"recordsWithoutCredentials", report.records_without_credentials},
-            {"intentsCarried", report.intents_carried},
-            {"witnessMade", report.witness_made},
-            {"witnessInStore", report.witness_in_store},
-            {"commitUndone", report.commit_undone},
-            {"findings", report.findings},
-            {"mended", report.mended},
-            {"warnings", report.warnings},
-            {"distrustful", report.distrustful},
-            {"distrustReason", report.distrust_reason},
-            {"migration", report.migration ? JsonOf(*report.migration) : Json(nullptr)},
-            {"runtimes", report.runtimes ? JsonOf(*report.runtimes) : Json(nullptr)},
-            {"import", JsonOf(report.import)},
-            {"userNamespaces", JsonOf(report.user_namespaces)},
-            {"afterGap", report.after_gap},
-            {"gapReason", report.gap_reason},
-            {"gapClosed", report.gap_closed},
-            {"gapImages", report.gap_images},
-            {"firstStart", report.first_start},
-            {"observed", report.observed ? JsonOf(*report.observed) : Json(nullptr)},
-            {"intentsFound", report.intents_found},
-            {"intentsReplayed", report.intents_replayed},
-            {"intentsLeft", report.intents_left},
-            {"replayed", report.replayed},
-            {"replaySkipped", report.replay_skipped},
-            {"clockWasAhead", report.clock_was_ahead},
-            {"timesMended", report.times_mended},
-            {"readersCleared", report.readers_cleared},
-            {"records", report.records},
-            {"ledgerEntries", outcome.statistics.ledger_entries},
-            {"presumed", outcome.presumed},
-            {"openPulls", outcome.open_pulls},
-            {"quarantineEntries", report.quarantine_entries},
-            {"commitSequence", report.commit_sequence},
-            {"dryRun", dry_run_}};
+    Json answer = {{"store", store_.store}};
+    answer.Update(JsonOf(outcome.report));
+    answer["preloaded"] = outcome.statistics.ledger_entries;
+    answer["presumed"] = outcome.presumed;
+    answer["openPulls"] = outcome.open_pulls;
+    answer["dryRun"] = dry_run_;
+    return answer;
   }
 
   void WriteReplayed(const StartOutcome& outcome, Output& out) const {

@@ -11,9 +11,20 @@ namespace {
 class StatsCall final : public StoreCall {
  public:
   Result<ExitCode> Run(Output& out) override {
-    auto statistics = TRY(WithStore(ObserveStore(store_), &NodeStore::GetStatistics));
-    out.WriteFields(FieldsOf(statistics, {{"nondefaultHandlerRecords", "under other handlers"},
-                                          {"maxReaders", "readers at most"}}));
+    const StoreCounts counts = TRY(WithStore(ObserveStore(store_), &NodeStore::GetStatistics));
+    out.WriteFields(FieldsOf(counts,
+                             {{"otherHandlerRecords", "under other handlers"},
+                              {"handlers", "runtime handlers"},
+                              {"quarantinedFiles", "quarantine entries"},
+                              {"observedPreloaded", "preloaded records"},
+                              {"preloaded", "ledger entries"},
+                              {"aliases", "spellings"},
+                              {"quarantinedPods", "held pods"},
+                              {"maxReaders", "readers at most"}},
+                             {{"storeUuid", "store UUID", counts.store_uuid},
+                              {"schemaVersion", "schema version", counts.schema_version},
+                              {"commit", "commit sequence", counts.commit_sequence},
+                              {"degraded", "distrustful", counts.distrustful}}));
     return ExitCode::kYes;
   }
 };

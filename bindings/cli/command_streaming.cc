@@ -198,18 +198,8 @@ class StreamingConsumeCall final : public StoreCall {
       out.Line("no stream waits under this token");
       return ExitCode::kNo;
     }
-    Json answer = {{"found", true}, {"kind", StreamKindName(request->kind)}};
-    if (request->kind == StreamKind::kPortForward) {
-      answer["podSandboxId"] = request->pod_sandbox_id;
-      answer["ports"] = request->ports;
-    } else {
-      answer["containerId"] = request->container_id;
-      if (request->kind == StreamKind::kExec) answer["command"] = request->command;
-      answer["stdin"] = request->std_in;
-      answer["stdout"] = request->std_out;
-      answer["stderr"] = request->std_err;
-      answer["tty"] = request->tty;
-    }
+    Json answer = {{"found", true}};
+    answer.Update(JsonOf(*request));
     out.WriteJson(answer);
     out.Line("{}", StreamKindName(request->kind));
     if (request->kind == StreamKind::kPortForward) {
@@ -246,19 +236,12 @@ class StreamingListCall final : public StoreCall {
   Result<ExitCode> Run(Output& out) override {
     auto streams = TRY(WithStreams(StreamingStore::Observe(store_.store),
                                    [](StreamingStore& observed) { return observed.List(); }));
-    Json list = Json::array();
-    for (const OpenStream& stream : streams) {
-      list.push_back({{"id", stream.id},
-                      {"kind", StreamKindName(stream.kind)},
-                      {"prepared", FormatTimestamp(stream.prepared)},
-                      {"expiresInSeconds", Seconds(stream.expires_in)}});
-    }
-    out.WriteJson({{"streams", list}});
+    out.WriteJson({{"streams", JsonOf(streams)}});
     std::vector<std::vector<std::string>> rows;
     for (const OpenStream& stream : streams) {
       rows.push_back({stream.id, std::string(StreamKindName(stream.kind)),
                       out.TimeText(stream.prepared),
-                      fmt::format("{:.1f} s", Seconds(stream.expires_in))});
+                      fmt::format("{:.1f} s", static_cast<double>(stream.expires_in_ms) / 1000)});
     }
     out.WriteTable({"ID", "KIND", "PREPARED", "EXPIRES IN"}, rows);
     return ExitCode::kYes;
@@ -273,20 +256,12 @@ Result<KubernetesVersion> ParseVersion(std::string_view flag, std::string_view t
 
 void WriteFindings(const StreamingLint& lint, Output& out) {
   for (const StreamFinding& finding : lint.findings) {
-    out.Line("{:<10}  {}", StreamingSeverityName(finding.severity), finding.setting);
+    out.Line("{:<10}  {}", WordOf(finding.severity), finding.setting);
     if (!finding.words.empty()) out.Line("{:<10}  says: {}", "", finding.words);
     out.Line("{:<10}  do: {}", "", finding.advice);
   }
   if (lint.findings.empty()) out.Line("nothing found");
   for (const std::string& note : lint.notes) out.Line("note: {}", note);
-}
-
-Json JsonOfFindings(const std::vector<StreamFinding>& findings) {
-  Json list = Json::array();
-  for (const StreamFinding& finding : findings) {
-    list.push_back(JsonOf(finding)).Erase("component");
-  }
-  return list;
 }
 
 class StreamingLintCall final : public Call {
@@ -308,9 +283,9 @@ class StreamingLintCall final : public Call {
     request_.component = kubelet_ ? StreamingComponent::kKubelet : StreamingComponent::kApiServer;
     request_.version = kubelet_ ? *kubelet_ : *api_server_;
     const auto lint = TRY(LintStreaming(request_));
-    out.WriteJson({{"component", StreamingComponentName(request_.component)},
+    out.WriteJson({{"component", WordOf(request_.component)},
                    {"version", request_.version.ToString()},
-                   {"findings", JsonOfFindings(lint.findings)},
+                   {"findings", JsonOf(lint.findings)},
                    {"notes", lint.notes}});
     out.Line("{} {}", StreamingComponentName(request_.component), request_.version.ToString());
     WriteFindings(lint, out);

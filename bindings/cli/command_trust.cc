@@ -49,7 +49,11 @@ class TrustCall final : public StoreCall {
     std::optional<ClassifyReport> observed;
     Rules rules = store_.rules();
     auto trust = WithWriter(Writer::Open(store_), [&](Writer& writer) -> Result<TrustState> {
-      observed = TRY(writer.owner().ClearDistrust(*reason_, options_));
+      observed = TRY(writer.Call(AcceptLoss{.reason = *reason_,
+                                            .images = options_.images_on_node,
+                                            .allow_all = options_.adopt,
+                                            .allow_empty = options_.allow_empty,
+                                            .dry_run = options_.dry_run}));
       rules = writer.rules();
       return writer.store().GetTrust();
     });
@@ -61,11 +65,9 @@ class TrustCall final : public StoreCall {
  private:
   void Write(const TrustState& trust, const std::optional<ClassifyReport>& observed, Rules rules,
              Output& out) const {
-    Json journal = Json::array();
-    for (const DegradedEvent& event : trust.journal) journal.push_back(JsonOf(event));
-    Json answer = {{"distrustful", trust.distrustful}, {"journal", journal}};
+    Json answer = {{"degraded", trust.distrustful}, {"history", JsonOf(trust.journal)}};
     if (observed) {
-      answer["observed"] = JsonOf(*observed);
+      answer["classified"] = JsonOf(*observed);
       answer["dryRun"] = options_.dry_run;
     }
     out.WriteJson(answer);
@@ -83,8 +85,8 @@ class TrustCall final : public StoreCall {
     if (trust.journal.empty()) return;
     std::vector<std::vector<std::string>> rows;
     for (const DegradedEvent& event : trust.journal) {
-      rows.push_back({out.TimeText(event.at), std::string(DegradedActionName(event.action)),
-                      std::string(DegradedKindName(event.kind)),
+      rows.push_back({out.TimeText(event.at), std::string(WordOf(event.action)),
+                      std::string(WordOf(event.kind)),
                       event.distrustful ? "distrustful" : "trusted", event.reason});
     }
     out.WriteTable({"AT", "ACTION", "KIND", "STATE", "REASON"}, rows, Output::Names::kNone);

@@ -39,10 +39,9 @@ void DeclarePod(Flags& flags, std::string* target) {
 }
 
 void WriteUserNamespace(const UserNamespace& user_namespace, Output& out) {
-  // As CRI has it.
-  out.WriteJson({{"mode", user_namespace.mode == NamespaceMode::kPod ? "POD" : "NODE"},
-                 {"uids", JsonOfMember(user_namespace.uids)},
-                 {"gids", JsonOfMember(user_namespace.gids)}});
+  ClaimUserNamespace::Answer answer;
+  if (!user_namespace.uids.empty()) answer.mapping = user_namespace.uids.front();
+  out.WriteJson(JsonOf(answer));
   if (user_namespace.mode == NamespaceMode::kNode) {
     return out.Line("NODE: the pod has the host's IDs");
   }
@@ -95,9 +94,9 @@ class UsernsReleaseCall final : public StoreCall {
   }
 
   Result<ExitCode> Run(Output& out) override {
-    const bool released = TRY(WithWriter(Writer::Open(store_), [&](Writer& writer) {
-      return lost_ ? writer.owner().ReleaseLostUserNamespaces(change_)
-                   : writer.owner().ReleaseUserNamespace(pod_, change_);
+    const auto [released] = TRY(WithWriter(Writer::Open(store_), [&](Writer& writer) {
+      return writer.Call(
+          ReleaseUserNamespace{.pod_uid = pod_, .lost = lost_, .dry_run = change_.dry_run});
     }));
     Json answer = Json::object();
     if (!lost_) answer["podUid"] = pod_;
@@ -143,7 +142,11 @@ class UsernsCleanupCall final : public StoreCall {
     const auto existing = TRY(ReadPodList(existing_));
     const auto running = TRY(ReadPodList(running_));
     const auto report = TRY(WithWriter(Writer::Open(store_), [&](Writer& writer) {
-      return writer.owner().CleanUpUserNamespaces(existing, running, *list_.token, change_);
+      return writer.Call(CleanUpUserNamespaces{.existing = existing,
+                                               .running = running,
+                                               .token = *list_.token,
+                                               .allow_empty = change_.allow_empty,
+                                               .dry_run = change_.dry_run});
     }));
     WriteChange(FieldsOf(report, {{"keptInLists", "kept: in a list"},
                                   {"keptNewer", "kept: newer"},
@@ -174,12 +177,11 @@ class UsernsAdoptCall final : public StoreCall {
     const auto pool = TRY(pool_.Read());
     const auto mapping = TRY(WithWriter(
         Writer::Open(store_, {.user_namespaces = pool}), [&](Writer& writer) -> Result<PodMapping> {
-          TRY(writer.owner().AdoptUserNamespace(pod_, first_, length_));
+          TRY(writer.Call(
+              AssignUserNamespace{.pod_uid = pod_, .host_id = first_, .length = length_}));
           return writer.store().GetUserNamespace(pod_);
         }));
-    Json answer = JsonOf(mapping);
-    answer["relation"] = PoolRelationName(mapping.relation);
-    out.WriteJson(answer);
+    out.WriteJson(JsonOf(mapping));
     out.Line("adopted: {} has host IDs {}, {}", mapping.pod_uid,
              RangeText(mapping.host_id, mapping.length), PoolRelationText(mapping.relation));
     return ExitCode::kYes;
@@ -233,22 +235,12 @@ class UsernsListCall final : public StoreCall {
   Result<ExitCode> Run(Output& out) override {
     const auto pool = TRY(pool_.Read(false));
     auto store = TRY(ObserveStore(store_, {.user_namespaces = pool}));
-    auto mappings = store->ListUserNamespaces();
-    if (!mappings) return store.InTruth(mappings.error());
-    auto held = store->ListHeldPods();
-    if (!held) return store.InTruth(held.error());
+    const auto list = store->Call(ListUserNamespaces());
+    if (!list) return store.InTruth(list.error());
     TRY(store->Close());
-    WriteMappings(*mappings, out);
-    if (!held->empty()) WriteHeld(*held, out);
-    Json mappings_json = Json::array();
-    for (const PodMapping& mapping : *mappings) {
-      Json entry = JsonOf(mapping);
-      entry["relation"] = PoolRelationName(mapping.relation);
-      mappings_json.push_back(std::move(entry));
-    }
-    Json held_json = Json::array();
-    for (const QuarantinedPod& pod : *held) held_json.push_back(JsonOf(pod));
-    out.WriteJson({{"mappings", mappings_json}, {"heldPods", held_json}});
+    WriteMappings(list->mappings, out);
+    if (!list->quarantined.empty()) WriteHeld(list->quarantined, out);
+    out.WriteJson(JsonOf(*list));
     return ExitCode::kYes;
   }
 
@@ -269,22 +261,18 @@ class UsernsPoolCall final : public StoreCall {
                                     &NodeStore::GetUserNamespaceStatistics));
     const PoolUse& s = statistics;
     const bool available = s.enabled && s.refused_because.empty() && s.free > 0;
-    out.WriteFields({{"available", "new ranges", available},
-                     {"enabled", "enabled", s.enabled},
-                     {"firstId", "first ID", s.pool.first_id},
-                     {"idCount", "IDs", s.pool.id_count},
-                     {"idsPerPod", "IDs per pod", s.pool.ids_per_pod},
-                     {"maxPods", "pods at most", s.pool.max_pods},
-                     {"ranges", "ranges", s.ranges},
-                     {"used", "used", s.used},
-                     {"free", "free", s.free},
-                     {"largestFreeRun", "free side by side", s.largest_free_run},
-                     {"mappings", "mappings", s.allocations},
-                     {"outsidePool", "outside the pool", s.outside_pool},
-                     {"otherLength", "of another length", s.other_length},
-                     {"heldPods", "held pods", s.held_pods},
-                     {"refusedBecause", "refused because",
-                      s.refused_because.empty() && !out.json() ? "-" : s.refused_because}});
+    auto fields = FieldsOf(s,
+                           {{"firstId", "first ID"},
+                            {"idCount", "IDs"},
+                            {"idsPerPod", "IDs per pod"},
+                            {"maxPods", "pods at most"},
+                            {"largestFreeRun", "free side by side"},
+                            {"outsidePool", "outside the pool"},
+                            {"otherLength", "of another length"},
+                            {"quarantinedPods", "held pods"}},
+                           {{"available", "new ranges", available}});
+    if (s.refused_because.empty() && !out.json()) fields.back().value = "-";
+    out.WriteFields(fields);
     return available ? ExitCode::kYes : ExitCode::kNo;
   }
 
@@ -292,17 +280,17 @@ class UsernsPoolCall final : public StoreCall {
   UserNamespaceFlags pool_;
 };
 
-struct Owner {
+struct IdOwner {
   std::uint64_t first = 0;
   std::uint64_t length = 0;
   std::string pod;
   bool held = false;
 
-  auto operator<=>(const Owner&) const = default;
+  auto operator<=>(const IdOwner&) const = default;
 };
 
 struct Owners {
-  std::set<Owner> owners;
+  std::set<IdOwner> owners;
   std::vector<std::string> unknown;  // held pods whose ranges are not known: any may have the ID
 };
 
@@ -341,7 +329,7 @@ class UsernsOwnerCall final : public StoreCall {
     const auto [owners, unknown] = TRY(
         WithStore(ObserveStore(store_), [&](NodeStore& store) { return FindOwners(store, id); }));
     Json list = Json::array();
-    for (const Owner& owner : owners) {
+    for (const IdOwner& owner : owners) {
       list.push_back({{"podUid", owner.pod},
                       {"hostId", owner.first},
                       {"length", owner.length},

@@ -32,46 +32,13 @@ std::string_view CommandFor(const Explanation& explanation, Reason reason) {
 
 }  // namespace
 
-Json JsonOf(const UnresolvedPull& pull) {
-  Json object = {{"id", pull.id.value}, {"anything", pull.anything}};
-  if (!pull.anything) object["image"] = pull.image;
-  if (!pull.runtime_handler.empty()) object["runtimeHandler"] = pull.runtime_handler;
-  object["state"] = PullStateName(pull.state);
-  object["began"] = JsonOf(std::optional(pull.began));
-  object["ended"] = JsonOf(pull.ended);
-  if (pull.ended) {
-    object["endedAt"] = {{"bootId", BootIdText(pull.ended_at)},
-                         {"nanoseconds", pull.ended_at.nanoseconds}};
-  }
-  object["several"] = pull.several;
-  object["stamp"] = pull.stamp;
-  return object;
-}
-
-Json JsonOf(const Explanation& explanation) {
-  Json pulls = Json::array();
-  for (const UnresolvedPull& pull : explanation.pulls) pulls.push_back(JsonOf(pull));
-  Json object = {
-      {"text", explanation.text},
-      {"hint", explanation.hint},
-      {"pulls", pulls},
-      {"ledgerEntry", explanation.ledger_entry ? JsonOf(*explanation.ledger_entry) : Json(nullptr)},
-      {"recorded", explanation.recorded},
-      {"closedBecause", explanation.closed_because},
-      {"inQuarantine", explanation.in_quarantine},
-      {"distrustful", explanation.distrustful}};
-  if (explanation.gone_entry) object["goneEntry"] = JsonOf(*explanation.gone_entry);
-  return object;
-}
-
 std::string ImageText(const UnresolvedPull& pull) {
   return pull.anything ? "(anything)" : pull.image;
 }
 
 std::string PullText(const UnresolvedPull& pull, const Output& out) {
   return fmt::format("{}: {}{}, {}, began {}{}", pull.id.value, ImageText(pull),
-                     ForHandler(pull.runtime_handler), PullStateName(pull.state),
-                     out.TimeText(pull.began),
+                     ForHandler(pull.runtime_handler), WordOf(pull.state), out.TimeText(pull.began),
                      pull.ended ? ", ended " + out.TimeText(pull.ended) : std::string());
 }
 
@@ -187,13 +154,13 @@ void WriteRuntimes(const RuntimesReport& report, Output& out) {
   }
 }
 
-void WriteCollapse(const CollapseReport& report, Output& out) {
-  if (report.handlers.empty()) {
+void WriteCollapse(const RuntimesReport& report, Output& out) {
+  if (report.changed.empty()) {
     out.Line("collapsed   nothing: no record or intent was under another handler");
     return;
   }
-  out.Line("collapsed   {} and {} of {}", HowMany(report.records, "record"),
-           HowMany(report.intents, "intent"), Joined(report.handlers));
+  out.Line("collapsed   {} and {} of {}", HowMany(report.records_collapsed, "record"),
+           HowMany(report.intents_collapsed, "intent"), Joined(report.changed));
   out.Line("to verify   {} under the default handler, open to nobody until pulled again",
            HowMany(report.records_to_verify, "record"));
 }

@@ -1,4 +1,4 @@
-// Reports as JSON and as lines of text: what is known of images without a pull by this kubelet, and
+// Reports as lines of text: what is known of images without a pull by this kubelet, and
 // what changed a whole store.
 
 #ifndef WAYBILL_BINDINGS_CLI_EVIDENCE_REPORT_H_
@@ -13,9 +13,6 @@
 #include "waybill/runtime_handler.h"
 
 namespace waybill::cli {
-
-Json JsonOf(const UnresolvedPull& pull);
-Json JsonOf(const Explanation& explanation);
 
 // The pull's image string; "(anything)" for one that stands for what can't be named.
 std::string ImageText(const UnresolvedPull& pull);
@@ -33,7 +30,7 @@ void WriteExplanation(const Explanation& explanation, Reason reason, Output& out
 // do.
 void WriteMigration(const MigrationReport& report, bool done, Output& out);
 void WriteRuntimes(const RuntimesReport& report, Output& out);
-void WriteCollapse(const CollapseReport& report, Output& out);
+void WriteCollapse(const RuntimesReport& report, Output& out);
 
 }  // namespace waybill::cli
 

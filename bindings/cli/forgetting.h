@@ -11,13 +11,16 @@
 
 namespace waybill::cli {
 
-inline std::vector<Field> CountsOf(const RevokeReport& report) {
-  return FieldsOf(report, {{"secrets", "secrets forgotten"},
-                           {"serviceAccounts", "service accounts forgotten"},
-                           {"nodePods", "image names closed that were open to all"},
-                           {"equalHashes", "equal credentials that stay elsewhere"},
-                           {"stored", ""},
-                           {"untidied", ""}});
+inline std::vector<Field> CountsOf(const RevokeReport& report, std::vector<Field> before = {}) {
+  return FieldsOf(report,
+                  {{"images", "records"},
+                   {"secrets", "secrets forgotten"},
+                   {"serviceAccounts", "service accounts forgotten"},
+                   {"everyPod", "image names closed that were open to all"},
+                   {"equalHashes", "equal credentials that stay elsewhere"},
+                   {"stored", ""},
+                   {"untidied", ""}},
+                  std::move(before));
 }
 
 // If very many records still have forgotten credentials, takes them out before the command ends.

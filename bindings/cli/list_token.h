@@ -16,9 +16,6 @@ namespace waybill::cli {
 // Only what PrintListToken prints.
 Result<ListToken> ParseListToken(std::string_view flag, std::string_view text);
 
-// 32 hex digits.
-std::string BootIdText(const BootTime& time);
-
 // Draws a token for a list of images or pods.
 Result<ListToken> DrawListToken(const StoreFlags& flags);
 // The same, and prints it.

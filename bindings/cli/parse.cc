@@ -307,12 +307,13 @@ EvidenceOptions ShortNamesFlag::options() const {
   return options;
 }
 
-Result<void> ShortNamesFlag::CheckOwner(const EvidenceOptions& owner) const {
-  if (!given_ || *given_ == owner.short_names) return {};
-  return BadFlag(
-      "--short-names",
-      fmt::format("the process that owns the store goes by {}", ShortNamesName(owner.short_names)),
-      "leave the flag out, or restart that process with it");
+Result<void> ShortNamesFlag::CheckOwner(const waybill::Settings& owner) const {
+  const ShortNames owners =
+      owner.short_names_anywhere ? ShortNames::kAnywhere : ShortNames::kDockerHub;
+  if (!given_ || *given_ == owners) return {};
+  return BadFlag("--short-names",
+                 fmt::format("the process that owns the store goes by {}", ShortNamesName(owners)),
+                 "leave the flag out, or restart that process with it");
 }
 
 void DeclareFirstStart(Flags& flags, FirstStart* target) {

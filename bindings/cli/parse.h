@@ -108,7 +108,7 @@ struct ShortNamesFlag {
   void Declare(Flags& flags);
   EvidenceOptions options() const;
   // kInvalidArgument: the flag was given, and the owner that is to be asked goes by another value.
-  Result<void> CheckOwner(const EvidenceOptions& owner) const;
+  Result<void> CheckOwner(const waybill::Settings& owner) const;
 
  private:
   std::optional<ShortNames> given_;

@@ -36,14 +36,14 @@ const Flag* Registry::Entry::FindFlag(std::string_view name) const {
 Registry::Registry() {
   // In the order of help and manual.
   for (Command (*command)() :
-       {StartCommand,      DoctorCommand,   InstallCommand, GuardCommand,     ObserveCommand,
-        PreloadCommand,    RuntimesCommand, ExportCommand,  CheckCommand,     ExplainCommand,
-        PreviewCommand,    AllowCommand,    ForgetCommand,  ReconcileCommand, PruneCommand,
-        IntentCommand,     PulledCommand,   FailedCommand,  PullsCommand,     ListCommand,
-        ShowCommand,       StatsCommand,    MetricsCommand, DumpCommand,      UsernsCommand,
-        StreamingCommand,  VerifyCommand,   TrustCommand,   BackupCommand,    RestoreCommand,
-        MigrateCommand,    TraceCommand,    AdviseCommand,  ManifestCommand,  HashCommand,
-        CompletionCommand, ManCommand,      VersionCommand}) {
+       {StartCommand,   DoctorCommand,     InstallCommand, GuardCommand,     ObserveCommand,
+        PreloadCommand, RuntimesCommand,   ExportCommand,  CheckCommand,     ExplainCommand,
+        PreviewCommand, AllowCommand,      ForgetCommand,  ReconcileCommand, PruneCommand,
+        IntentCommand,  PulledCommand,     FailedCommand,  PullsCommand,     ListCommand,
+        ShowCommand,    StatsCommand,      MetricsCommand, DumpCommand,      CallCommand,
+        UsernsCommand,  StreamingCommand,  VerifyCommand,  TrustCommand,     BackupCommand,
+        RestoreCommand, MigrateCommand,    TraceCommand,   AdviseCommand,    ManifestCommand,
+        HashCommand,    CompletionCommand, ManCommand,     VersionCommand}) {
     Add(command(), nullptr);
   }
 }

@@ -39,6 +39,7 @@ Result<std::unique_ptr<NodeStore>> TryToOwn(const StoreFlags& flags, const Openi
                                          .policy = how.policy,
                                          .evidence = how.evidence,
                                          .continues_pulls = true,
+                                         .decides = false,
                                          .user_namespaces = how.user_namespaces,
                                          .migrate = false}));
   if (!store) return store;
@@ -101,7 +102,8 @@ Result<OpenedStore> ObserveStore(const StoreFlags& flags, const Opening& how) {
                             .policy = how.policy,
                             .user_namespaces = how.user_namespaces,
                             .short_names = how.evidence.short_names,
-                            .ages = how.ages};
+                            .ages = how.ages,
+                            .asks_owner = !how.previews};
   auto opened = TryToObserve(options);
   if (opened || !how.shows_any_age || opened.error().code != ErrorCode::kDamaged) return opened;
   options.asks_witness = false;
@@ -130,39 +132,35 @@ Result<Writer> Writer::Open(const StoreFlags& flags, const Opening& how) {
 Result<Writer> Writer::Try(const StoreFlags& flags, const Opening& how) {
   auto own = TryToOwn(flags, how);
   if (own) {
-    auto calls = CallsOf(**own);
-    Writer writer(OpenedStore(*std::move(own)), std::move(calls), flags.rules(), flags.wait);
-    writer.is_owner_ = true;
-    return writer;
+    return Writer(OpenedStore(*std::move(own)), std::nullopt, flags.rules(), flags.wait);
   }
   if (own.error().code != ErrorCode::kOwned) return own.error();
-  auto client =
-      WhileBusy(flags.wait, [&] { return OwnerClient::Connect({.directory = flags.store}); });
-  if (!client && client.error().code == ErrorCode::kNotFound) {
+  Owner owner(flags.store);
+  const auto status = WhileBusy(flags.wait, [&] { return owner.Call(GetStatus()); });
+  if (!status && status.error().code == ErrorCode::kNotFound) {
     Error error = own.error();
     error.message += "; that process takes no requests, since it does not serve owner.sock";
     return error;
   }
-  if (!client) return client.error();
-  const OwnerDescription& owner = (*client)->owner();
-  if (flags.given_rules && flags.rules() != owner.rules) {
+  if (!status) return status.error();
+  const waybill::Settings& settings = status->settings;
+  if (flags.given_rules && flags.rules() != settings.mode) {
     return BadFlag("--rules",
                    fmt::format("process {}, which owns the store, goes by the rules `{}`",
-                               owner.process_id, RulesName(owner.rules)),
+                               status->owner_pid, RulesName(settings.mode)),
                    "leave the flag out, or restart that process with other rules");
   }
   if (how.short_names != nullptr) {
-    TRY(how.short_names->CheckOwner(owner.evidence));
+    TRY(how.short_names->CheckOwner(settings));
   }
   StoreFlags beside = flags;
-  beside.given_rules = owner.rules;
+  beside.given_rules = settings.mode;
   Opening reading = how;
-  reading.evidence = owner.evidence;
+  reading.evidence.short_names =
+      settings.short_names_anywhere ? ShortNames::kAnywhere : ShortNames::kDockerHub;
   auto store = TRY(ObserveStore(beside, reading));
-  return Writer(std::move(store), *std::move(client), owner.rules, flags.wait);
+  return Writer(std::move(store), std::move(owner), settings.mode, flags.wait);
 }
-
-Result<void> Writer::TidyUp() { return is_owner_ ? store_->TidyUp() : Result<void>(); }
 
 Error WithStartHint(Error error) {
   if (error.code == ErrorCode::kNotFound && !error.has_hint()) {

@@ -90,6 +90,8 @@ struct Opening {
   // For a command that only shows content by which nobody decides: it also shows a store that may
   // be older than its witness, with a warning.
   bool shows_any_age = false;
+  // Shows what other settings would give, beside an owner too: nobody decides by it.
+  bool previews = false;
 };
 
 // A store that is open. Where it is a copy that is read, the copy is gone with this.
@@ -134,30 +136,31 @@ class Writer {
   // kInvalidArgument if a flag says otherwise. kOwned: it does not serve.
   static Result<Writer> Open(const StoreFlags& flags, const Opening& how = {});
 
-  OwnerCalls& owner() { return *owner_; }
-  // `call` of it, which returns a Result; again while the owner is too busy to take it, for half a
-  // minute at least, or as long as --wait says.
-  template <typename Call>
-  std::invoke_result_t<Call> Ask(const Call& call) const {
-    return WhileBusy(wait_, call);
+  template <typename C>
+  Result<typename C::Answer> Call(const C& call) {
+    return owner_ ? owner_->Call(call) : store_->Call(call);
+  }
+  // The same; again while the owner is too busy to take it, for half a minute at least, or as long
+  // as --wait says.
+  template <typename C>
+  Result<typename C::Answer> Ask(const C& call) {
+    return WhileBusy(wait_, [&] { return Call(call); });
   }
   // The store's content now.
   const NodeStore& store() const { return *store_; }
   Rules rules() const { return rules_; }
   // NodeStore::TidyUp, before this process ends. An owner that serves tidies up by itself.
-  Result<void> TidyUp();
+  Result<void> TidyUp() { return owner_ ? Result<void>() : store_->TidyUp(); }
   Result<void> Close() { return store_->Close(); }
 
  private:
   static Result<Writer> Try(const StoreFlags& flags, const Opening& how);
-  Writer(OpenedStore store, std::unique_ptr<OwnerCalls> owner, Rules rules,
-         std::chrono::seconds wait)
+  Writer(OpenedStore store, std::optional<Owner> owner, Rules rules, std::chrono::seconds wait)
       : store_(std::move(store)), owner_(std::move(owner)), rules_(rules), wait_(wait) {}
   OpenedStore store_;
-  std::unique_ptr<OwnerCalls> owner_;
+  std::optional<Owner> owner_;  // nullopt: this process
   Rules rules_;
   std::chrono::seconds wait_;
-  bool is_owner_ = false;
 };
 
 // Runs `body(Writer&)`, which returns a Result. What it returns, or the error of opening or

@@ -297,7 +297,8 @@ Result<void> QuietStore::Migrate(Rules rules) {
                                              .witness = Witness::Remembered(),
                                              .leaves_witness = true,
                                              .rules = rules,
-                                             .continues_pulls = true}),
+                                             .continues_pulls = true,
+                                             .decides = false}),
                             [](const NodeStore& opened) -> Result<std::uint32_t> {
                               const OpeningReport& report = opened.recovery_report();
                               return report.migration ? report.migration->from : 0;

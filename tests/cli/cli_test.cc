@@ -45,7 +45,7 @@ BOOST_FIXTURE_TEST_CASE(what_reads_works_beside_an_owner, Owned) {
   BOOST_TEST(answer["reason"] == "noEvidence");
   BOOST_TEST(answer["explanation"]["pulls"].size() == 1U);
   BOOST_TEST(store.Json("pulls")["pulls"].size() == 1U);
-  BOOST_TEST(store.Json("preload")["ledger"].empty());
+  BOOST_TEST(store.Json("preload")["preloaded"].empty());
   BOOST_TEST(store.Run("list", {"--intents"}).out == "IMAGE   RUNTIME\napp:v1  (default)\n");
   BOOST_TEST(store.Run("verify").exit_code == 0);
   BOOST_TEST(store.Run("dump").exit_code == 0);
@@ -72,13 +72,13 @@ BOOST_FIXTURE_TEST_CASE(what_writes_is_refused_beside_an_owner, Owned) {
       BOOST_TEST(store.Json(command[0], more)["error"]["code"] == "owned");
     }
   }
-  BOOST_TEST(store.Json("runtimes")["runtimeHandlers"].size() == 1U);
+  BOOST_TEST(store.Json("runtimes")["handlers"].size() == 1U);
   BOOST_TEST(store.Json("stats")["records"] == 0);
   // Not into a file, which needs no owner's word.
   BOOST_TEST(owner->RecordPullIntent({.image = "app:v1"}).has_value());
   const nlohmann::json file = store.Json("backup", {store / "backup-file"});
   BOOST_TEST(file["path"] == (store / "backup-file").string());
-  BOOST_TEST(file["commitSequence"] == owner->GetStatistics()->commit_sequence);
+  BOOST_TEST(file["commit"] == owner->GetStatistics()->commit_sequence);
   BOOST_TEST(store.Run("backup", {store / "backup-file"}).exit_code == 2);
   const CommandResult unserved = store.Run("backup");
   BOOST_TEST(unserved.exit_code == 3);
@@ -140,6 +140,9 @@ std::vector<std::string> WritingSession(const CliStore& store) {
   run("userns", {"release", "pod-1"});
   run("userns", {"release", "pod-1", "-o", "json"});
   run("userns", {"release", "--lost"});
+  run("call", {"Revoke", R"({"kind":"namespace","namespace":"gone"})"});
+  run("call", {"Revoke", R"({"kind":"namespace","namespace":"gone","dryRunn":true})"});
+  run("call", {"DropPulls", R"({"pull":7,"reason":"why"})"});
   run("backup", {"extra", "more"});
   BOOST_TEST(Contains(run("backup", {}), "/backup/v"));
   run("trust", {"--clear", "--reason", "why", "--dry-run"});
@@ -242,7 +245,7 @@ BOOST_AUTO_TEST_CASE(start_can_be_stopped_and_run_again) {
     BOOST_TEST(expected, result.exit_code << ": " << result.err);
   }
   BOOST_TEST(store.Run("start", {"--kubelet-dir", store / "kubelet"}).exit_code == 0);
-  BOOST_TEST(store.Json("stats")["quarantineEntries"] == 500);
+  BOOST_TEST(store.Json("stats")["quarantinedFiles"] == 500);
   BOOST_TEST(store.Run("verify").exit_code == 0);
 }
 

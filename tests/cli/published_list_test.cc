@@ -288,9 +288,9 @@ BOOST_FIXTURE_TEST_CASE(it_forgets_what_is_not_listed_and_was_proven_before, Pub
   Prove(3);
   Publish({.as_of = Ahead() - 1, .secrets = {1, 12}, .accounts = {11, 13}});
   const auto report = files.Json("reconcile", With(token, {"--published", volume(), "--dry-run"}));
-  BOOST_TEST(report["known"] == 2);  // 1, 11
-  BOOST_TEST(report["gone"] == 3);   // 2, 12, 13
-  BOOST_TEST(report["newer"] == 1);  // 3
+  BOOST_TEST(report["known"] == 2);    // 1, 11
+  BOOST_TEST(report["missing"] == 3);  // 2, 12, 13
+  BOOST_TEST(report["newer"] == 1);    // 3
   BOOST_TEST(Proven().size() == 6U);
   const CommandResult done = Reconcile(With(token));
   BOOST_TEST(done.exit_code == 0, done.err);

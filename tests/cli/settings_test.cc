@@ -55,6 +55,7 @@ constexpr const char* kCalls[] = {
     "list --intents",
     "show nginx",
     "dump",
+    "call ListPulls",
     "stats",
     "metrics",
     "verify",

@@ -36,9 +36,9 @@ std::string Said(const CommandResult& result, const std::filesystem::path& direc
   const std::regex time(R"(20\d\d-?\d\d-?\d\dT\d\d:?\d\d:?\d\d(\.\d+)?Z(-\d+)?)");
   // What depends on the machine: since when it runs, and which boot this is.
   const std::regex token(R"(\b\d+\.\d+\.\d+\.[0-9a-f]{32}\b)");
-  const std::regex boot(R"("bootId":"[0-9a-f]{32}","nanoseconds":\d+)");
+  const std::regex boot(R"("endedAt":"\d+\.[0-9a-f]{32}")");
   said = std::regex_replace(said, token, "TOKEN");
-  said = std::regex_replace(said, boot, R"("bootId":"BOOT","nanoseconds":N)");
+  said = std::regex_replace(said, boot, R"("endedAt":"BOOT TIME")");
   return std::regex_replace(said, time, "TIME");
 }
 

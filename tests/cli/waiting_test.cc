@@ -187,7 +187,7 @@ void CheckIntentsAtTheSameTime(const CliStore& store, const Strings& more) {
   BOOST_TEST(printed.size() == static_cast<std::size_t>(kIntents));
   std::set<std::uint64_t> listed;
   const nlohmann::json pulls = store.Json("pulls");
-  for (const auto& pull : pulls["pulls"]) listed.insert(pull["id"].get<std::uint64_t>());
+  for (const auto& pull : pulls["pulls"]) listed.insert(pull["pull"].get<std::uint64_t>());
   BOOST_TEST(listed == printed, boost::test_tools::per_element());
 }
 

@@ -36,7 +36,7 @@ Strings operator+(Strings a, const Strings& b) {
 
 // What differs between any two runs.
 nlohmann::json WithoutRun(nlohmann::json json) {
-  for (const char* key : {"store", "commitSequence"}) json.erase(key);
+  for (const char* key : {"store", "commit"}) json.erase(key);
   return json;
 }
 
@@ -71,9 +71,9 @@ BOOST_AUTO_TEST_CASE(start_takes_images_and_handlers) {
   BOOST_REQUIRE(by_runtime.exit_code == 0);
   const auto json = nlohmann::json::parse(by_runtime.out);
   BOOST_TEST(WithoutRun(json) == WithoutRun(nlohmann::json::parse(by_files.out)));
-  BOOST_TEST(json.at("ledgerEntries") == 6);
-  const auto handlers = asked.Json("runtimes").at("runtimeHandlers");
-  BOOST_TEST(handlers == read.Json("runtimes").at("runtimeHandlers"));
+  BOOST_TEST(json.at("preloaded") == 6);
+  const auto handlers = asked.Json("runtimes").at("handlers");
+  BOOST_TEST(handlers == read.Json("runtimes").at("handlers"));
   BOOST_TEST(handlers.size() == 2);
 }
 
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(start_at_a_runtime_that_names_no_handlers) {
   // Those that the store knows stay.
   BOOST_REQUIRE(scene.Start({"--runtimes", kNew + "info.json"}).exit_code == 0);
   BOOST_REQUIRE(scene.Start({"--cri", fake.path()}).exit_code == 0);
-  BOOST_TEST(scene.Json("runtimes").at("runtimeHandlers").size() == 2);
+  BOOST_TEST(scene.Json("runtimes").at("handlers").size() == 2);
   const std::string config = (scene / "config.toml").string();
   WriteFile(config, "version = 2\n");
   for (const auto& result : {scene.Start({"--cri", fake.path(), "--runtime-config", config}),
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(every_command_answers_as_with_a_file) {
   const auto exported = [&](const Strings& how) {
     const TempDir kubelet;
     auto json = scene.Json("export", Strings{"--kubelet-dir", kubelet.path().string()} + how);
-    json.erase("replacedPath");
+    json.erase("replaced");
     return json;
   };
   // What nobody asked for yet is judged by a list that was made just now.
@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(pulled_says_who_checked_by_the_runtimes_configuration) {
     BOOST_TEST(scene.Run("intent", intent).exit_code == 0);
     const CommandResult pulled = scene.Run("pulled", image + flags);
     BOOST_TEST(pulled.exit_code == 0, pulled.err);
-    constexpr std::string_view kChecker = "\"checker\":\"";
+    constexpr std::string_view kChecker = "\"verifiedBy\":\"";
     std::string record = Dump(scene);
     record.erase(0, record.find("\"imageRef\":\"" + ref));
     record.resize(std::min(record.find('\n'), record.size()));
@@ -310,7 +310,7 @@ BOOST_AUTO_TEST_CASE(a_list_of_the_usual_size_at_once) {
   fake.Answer("Status", std::string());
   const CliStore scene;
   BOOST_REQUIRE(scene.Start({"--cri", fake.endpoint()}).exit_code == 0);
-  BOOST_TEST(scene.Json("stats").at("ledgerEntries") == 50'000);
+  BOOST_TEST(scene.Json("stats").at("preloaded") == 50'000);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -109,6 +109,7 @@ before_list__show__dump() {
   pulled --image nginx:1.27 --image-ref "$nginx" --runtime kata --secret x/secret-1/uid-1/beef \
     --manifest sha256:5f44022e --platform linux/amd64
 }
+before_call() { started; }
 before_stats__metrics__verify() { started; }
 before_trust() {
   started
