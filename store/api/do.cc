@@ -43,6 +43,8 @@ ChangeOptions OptionsOf(const auto& call) {
 // Borrows what it is made of.
 class Credentials {
  public:
+  Credentials(std::vector<ImagePullSecret>&&,
+              const std::optional<ImagePullServiceAccount>&) = delete;
   Credentials(const std::vector<ImagePullSecret>& secrets,
               const std::optional<ImagePullServiceAccount>& service_account)
       : secrets_(secrets.begin(), secrets.end()), source_(Of(service_account)) {}
@@ -91,8 +93,8 @@ Result<Explain::Answer> Do(NodeStore& store, const Explain& call, const Progress
   Explain::Answer answer;
   answer.explanation = TRY(store.Explain(CopyOf(call), call.names));
   if (call.secrets || call.service_account) {
-    Credentials credentials(call.secrets.value_or(std::vector<ImagePullSecret>()),
-                            call.service_account);
+    const auto secrets = call.secrets.value_or(std::vector<ImagePullSecret>());
+    Credentials credentials(secrets, call.service_account);
     answer.decision = Told(store.PreviewDecision(CopyOf(call), credentials.source()));
   }
   return answer;
@@ -173,7 +175,7 @@ Result<DropPulls::Answer> Do(NodeStore& store, const DropPulls& call, const Prog
   }
   DropPulls::Answer answer;
   if (call.dry_run || store.settings().mode == Rules::kClosed) {
-    const std::string_view reason = call.dry_run && call.reason.empty() ? "dry run" : call.reason;
+    const std::string reason = call.dry_run && call.reason.empty() ? "dry run" : call.reason;
     std::optional<Error> runs;
     for (const UnresolvedPull& pull : before) {
       const auto dropped = store.DropOpenPull(pull.id, reason, OptionsOf(call));
