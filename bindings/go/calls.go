@@ -688,11 +688,6 @@ func (c Calls) GetMetrics(ctx context.Context) (GetMetricsAnswer, error) {
 func (c Calls) Flush(ctx context.Context) error {
 	return none(call[struct{}](ctx, c, "Flush", struct{}{}))
 }
-
-// W. Waits until revoked credentials are taken out of all records.
-func (c Calls) TidyUp(ctx context.Context) error {
-	return none(call[struct{}](ctx, c, "TidyUp", struct{}{}))
-}
 func (c Calls) NoteUnrecordedPeriod(ctx context.Context, in NoteUnrecordedPeriod) error {
 	return none(call[struct{}](ctx, c, "NoteUnrecordedPeriod", in))
 }

@@ -389,10 +389,6 @@ Result<Flush::Answer> Do(NodeStore& store, const Flush&, const Progress&) {
   return Done(store.Flush());
 }
 
-Result<TidyUp::Answer> Do(NodeStore& store, const TidyUp&, const Progress&) {
-  return Done(store.TidyUp());
-}
-
 Result<NoteUnrecordedPeriod::Answer> Do(NodeStore& store, const NoteUnrecordedPeriod& call,
                                         const Progress&) {
   return Done(store.NoteGap(call.reason));

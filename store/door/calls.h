@@ -333,9 +333,6 @@ template <typename V>
 void Describe(V&, const Flush&) {}
 
 template <typename V>
-void Describe(V&, const TidyUp&) {}
-
-template <typename V>
 void Describe(V& v, const NoteUnrecordedPeriod& x) {
   v("reason", x.reason);
 }
@@ -487,7 +484,7 @@ namespace internal {
   X(BeginList)                                                                                     \
   X(ClassifyImages) X(AllowImage) X(DenyImage) X(PutImage) X(DeleteImage) X(PruneBefore) X(Revoke) \
       X(RevokeMissing) X(SetRuntimes) X(ClaimUserNamespace) X(ReleaseUserNamespace)                \
-          X(AssignUserNamespace) X(CleanUpUserNamespaces) X(Flush) X(TidyUp) X(NoteUnrecordedPeriod)         \
+          X(AssignUserNamespace) X(CleanUpUserNamespaces) X(Flush) X(NoteUnrecordedPeriod)         \
               X(AcceptLoss) X(MakeBackup)
 // Those of a store that are not served: they write where the caller says.
 #define WAYBILL_UNSERVED_CALLS(X) X(ExportKubeletFiles)

@@ -138,7 +138,6 @@ void Session::Play() {
     Say(Explain{.image = kA, .image_ref = kRefA, .secrets = {{secret}}});
   }
   Say(Flush());
-  Say(TidyUp());
   Say(ListPulls());
   Say(DropPulls{.pull = 7, .reason = "why"});
   Say(DropPulls{.image = "r.example/b:1", .reason = "why"});

@@ -412,11 +412,6 @@ struct Flush {
   using Answer = Nothing;
 };
 
-// W. Waits until revoked credentials are taken out of all records.
-struct TidyUp {
-  using Answer = Nothing;
-};
-
 // W. Pulls may be unrecorded from before now: until the next complete list the store is degraded,
 // and that list closes each image that nobody knows.
 struct NoteUnrecordedPeriod {
