@@ -377,7 +377,6 @@ type VerifyAnswer struct {
 	Pages    int64    `json:"pages"`
 	Values   int64    `json:"values"`
 	Findings []string `json:"findings"`
-	Bytes    int64    `json:"bytes"` // of data.mdb, that were walked
 }
 
 // W, or R with `file`. A checked copy on disk: in backup/, the last three are kept; or, not through

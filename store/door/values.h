@@ -520,7 +520,6 @@ void Describe(V& v, const VerifyReport& x) {
   v("pages", x.pages);
   v("values", x.values);
   v("findings", x.findings);
-  v("bytes", x.bytes);
 }
 
 template <typename V>

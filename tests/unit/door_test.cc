@@ -366,11 +366,6 @@ BOOST_FIXTURE_TEST_CASE(pulls_are_dropped_by_number_or_name, Opened) {
   BOOST_TEST(left() == 1U);
 }
 
-BOOST_FIXTURE_TEST_CASE(verify_says_how_much_it_walked, Opened) {
-  const VerifyReport report = Must(store->Call(Verify()));
-  BOOST_TEST(report.bytes == report.pages * 4096);
-}
-
 BOOST_FIXTURE_TEST_CASE(a_pull_used_every_pod_or_some_secret, Opened) {
   EndPull call{.image = Name('1'),
                .image_ref = Digest('1'),

@@ -52,7 +52,7 @@ Result<VerifyReport> VerifyStore(const std::filesystem::path& directory, Committ
   }
   AddWhatOpeningMends(inspection);
   return VerifyReport{inspection.sound, inspection.pages, inspection.values,
-                      std::move(inspection.findings), inspection.pages * 4096};
+                      std::move(inspection.findings)};
 }
 
 }  // namespace waybill::internal

@@ -125,7 +125,6 @@ struct VerifyReport {
   std::uint64_t pages = 0;
   std::uint64_t values = 0;
   std::vector<std::string> findings = {};
-  std::uint64_t bytes = 0;  // of data.mdb, that were walked
 };
 
 // Why a store's trust changed. The numbers are stored, and never 0. A number that this version does
