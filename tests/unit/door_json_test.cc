@@ -471,7 +471,9 @@ BOOST_AUTO_TEST_CASE(writes_what_any_reader_takes) {
     std::string back;
     BOOST_REQUIRE(JsonReader(written).String(back));
     BOOST_TEST(back == theirs.get<std::string>());
-    if (json::accept('"' + text + '"')) BOOST_TEST(back == text);
+    // A zero byte is the end to nlohmann, whatever follows.
+    const bool is_utf8 = text.find('\0') == std::string::npos && json::accept('"' + text + '"');
+    if (is_utf8) BOOST_TEST(back == text);
   }
   std::string numbers;
   JsonWriter to(numbers);
