@@ -176,13 +176,15 @@ Error Wrong(std::string_view name, std::string_view what) {
 // Almost all texts are ASCII: eight bytes at a time.
 bool IsUtf8(std::string_view text) {
   constexpr std::uint64_t kHighBits = 0x8080808080808080U;
+  std::uint64_t all = 0;
+  std::uint64_t eight = 0;
   std::size_t at = 0;
-  for (std::uint64_t eight = 0; at + sizeof eight <= text.size(); at += sizeof eight) {
+  for (; at + sizeof eight <= text.size(); at += sizeof eight) {
     std::memcpy(&eight, text.data() + at, sizeof eight);
-    if ((eight & kHighBits) != 0) break;
+    all |= eight;
   }
-  const std::string_view rest = text.substr(at);
-  return waybill::ValidUtf8Prefix(rest) == rest.size();
+  for (; at < text.size(); ++at) all |= static_cast<unsigned char>(text[at]);
+  return (all & kHighBits) == 0 || waybill::ValidUtf8Prefix(text) == text.size();
 }
 
 std::string_view View(waybill_text text) {
@@ -282,18 +284,20 @@ class GivenCredentials final : public CredentialSource {
         (accounts > 0 && given_->service_accounts == nullptr) || accounts > 1) {
       return NoCredentials("they are wrong");
     }
-    waybill::ImagePullSecretView* views = few_.data();
-    if (count > few_.size()) {
-      many_.resize(count);
-      views = many_.data();
-    }
+    auto* const few = reinterpret_cast<waybill::ImagePullSecretView*>(few_.data());
+    if (count > kFew) many_.reserve(count);
     for (std::size_t i = 0; i < count; ++i) {
       const waybill_credential& secret = given_->secrets[i];
       if (!IsSound(secret)) return NoCredentials("they are wrong");
-      views[i] = {View(secret.uid), View(secret.namespace_name), View(secret.name),
-                  View(secret.hash)};
+      const waybill::ImagePullSecretView view{View(secret.uid), View(secret.namespace_name),
+                                              View(secret.name), View(secret.hash)};
+      if (count > kFew) {
+        many_.push_back(view);
+      } else {
+        ::new (few + i) waybill::ImagePullSecretView(view);
+      }
     }
-    PodCredentials pod{.secrets = {views, count}};
+    PodCredentials pod{.secrets = {count > kFew ? many_.data() : few, count}};
     if (accounts == 1) {
       const waybill_credential& account = given_->service_accounts[0];
       if (!IsSound(account)) return NoCredentials("they are wrong");
@@ -308,7 +312,10 @@ class GivenCredentials final : public CredentialSource {
  private:
   const waybill_credentials* given_;
   waybill::FirstLook* first_;
-  std::array<waybill::ImagePullSecretView, 8> few_;
+  // Not made before they are needed: that would take as long as a tenth of a decision.
+  static constexpr std::size_t kFew = 8;
+  alignas(waybill::ImagePullSecretView)
+      std::array<std::byte, kFew * sizeof(waybill::ImagePullSecretView)> few_;
   std::vector<waybill::ImagePullSecretView> many_;
 };
 

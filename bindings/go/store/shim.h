@@ -65,6 +65,13 @@ static inline uint32_t waybill_go_decide_one(uintptr_t store, uintptr_t look, wa
   return waybill_go_decide_many(store, look, copy, &secret, secrets, account, accounts);
 }
 
+/* One secret, and no account. */
+static inline uint32_t waybill_go_decide_secret(uintptr_t store, waybill_copy copy,
+                                                waybill_credential secret) {
+  const waybill_credentials credentials = {&secret, 1, NULL, 0, false};
+  return waybill_go_bits(waybill_decide((waybill_store*)store, copy, &credentials));
+}
+
 static inline uint32_t waybill_go_decide_few(uintptr_t store, uintptr_t look, waybill_copy copy,
                                              waybill_go_few few, size_t secrets,
                                              waybill_credential account, size_t accounts) {
