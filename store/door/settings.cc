@@ -63,9 +63,12 @@ std::optional<AgeLimits> AgesOf(const Settings& settings) {
 }
 
 bool IsNoLaxer(const Settings& mine, std::string_view announced) {
-  if (announced == kNoSettings) return true;
+  const bool decides = !announced.starts_with(kDecidesNothing);
+  if (!decides) announced.remove_prefix(1);
+  if (!decides && announced.empty()) return true;
   Settings owners;
   if (!FromJson(announced, owners, Strangers::kRefuse).empty()) return false;
+  if (!decides) return true;
   return (mine.mode == Rules::kClosed || owners.mode == Rules::kKubelet) &&
          IsNoLaxer(mine.policy, owners.policy);
 }

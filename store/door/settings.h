@@ -18,8 +18,9 @@ Result<VerificationPolicy> PolicyOf(const Policy& policy);
 // 0: as the store remembers them.
 std::optional<AgeLimits> AgesOf(const Settings& settings);
 
-// What the owner of a moment announces: a command decides nothing.
-inline constexpr const char* kNoSettings = "-";
+// What an owner that decides nothing, such as a command, announces before the settings of whoever
+// decided last.
+inline constexpr char kDecidesNothing = '-';
 
 // Whether whoever decides by `mine` opens nothing that an owner would not, who announced this.
 // False where it can't be told.

@@ -200,7 +200,7 @@ Result<void> StreamingStore::Impl::FinishOpening(Start start) {
   if (owned_->witness) TRY(owned_->witness->Sync());
   readers_.Attach(*opened.env, opened.handles, opened.identity.hash_seed,
                   ReaderPool::Keep::kUntilNextCommit, ReaderPool::kSlots, Table::kStreamingTokens);
-  return owned_->lock.AnnounceRecovered(opened.database_id);
+  return owned_->lock.AnnounceRecovered(opened.database_id, std::nullopt);
 }
 
 Result<void> StreamingStore::Impl::VoidTokens(Start start, StoreTxn& txn) {

@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(an_owner_that_has_not_walked_vouches_for_nothing) {
   WriteFile(scratch / "owner.lock",
             "1 recovered " + std::to_string(id.device) + " " + std::to_string(id.inode) + "\n");
   BOOST_TEST(!Must(internal::OwnerVouchesFor(scratch.path(), id)));
-  Must(owner.AnnounceRecovered(id));
+  Must(owner.AnnounceRecovered(id, std::nullopt));
   BOOST_TEST(Must(internal::OwnerVouchesFor(scratch.path(), id)));
   ExpectError(internal::OwnerLock::Take(scratch.path()), ErrorCode::kOwned);
 }

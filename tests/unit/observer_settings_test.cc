@@ -10,6 +10,7 @@
 
 #include "store/api/opening.h"
 #include "store/door/values.h"
+#include "store/engine/recovery/owner_lock.h"
 #include "tests/support/child_process.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/memory_dir.h"
@@ -46,8 +47,8 @@ class Node {
                    .reason = "why"}));
     Must(store->Close());
     owner_ = std::make_unique<ChildProcess>([this] {
-      return [this, store = std::shared_ptr<Store>(), command = std::shared_ptr<NodeStore>()](
-                 const std::string& line) mutable {
+      return [this, store = std::shared_ptr<Store>(),
+              command = std::shared_ptr<NodeStore>()](const std::string& line) mutable {
         store.reset();
         command.reset();
         const std::string what = line.substr(0, line.find(' '));
@@ -258,6 +259,20 @@ BOOST_AUTO_TEST_CASE(the_owner_of_a_moment_turns_no_observer_off) {
   BOOST_TEST(node.Opens(kDefault, kPreloaded));
   BOOST_TEST(node.Opens(kNever, kClosed));
   BOOST_TEST(node.Opens(kAsKubelet, kUnseen));
+}
+
+// While the next owner opens, who decided last counts, whatever command came in between.
+BOOST_AUTO_TEST_CASE(the_owner_of_a_moment_hides_no_settings) {
+  Node node;
+  node.Own(kAlways);
+  node.Own(kAlways, "moment");
+  BOOST_TEST(node.Opens(kNever, kClosed));
+  node.Disown();
+  BOOST_TEST(!internal::SettingsOfOwner(node.directory()).has_value());
+  const auto opening = Must(internal::OwnerLock::Take(node.directory()));
+  BOOST_TEST(internal::SettingsOfOwner(node.directory()).value().find("AlwaysVerify") !=
+             std::string::npos);
+  BOOST_TEST(!node.Opens(kNever, kClosed));
 }
 
 BOOST_AUTO_TEST_CASE(what_an_owner_says_must_be_understood) {

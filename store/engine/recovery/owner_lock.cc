@@ -8,6 +8,7 @@
 #include <string>
 
 #include "store/base/try.h"
+#include "store/door/settings.h"
 
 namespace waybill::internal {
 
@@ -98,6 +99,8 @@ Result<OwnerLock> OwnerLock::Take(const std::filesystem::path& directory) {
   const auto line = TRY(ReadLine(owner.file_, path));
   owner.owned_before_ = line.find(" recovered ") != std::string::npos || line.ends_with(kReopening);
   owner.settings_ = TRY(ReadSettings(owner.file_, path));
+  // While this one opens, who decided last counts.
+  if (owner.settings_.starts_with(kDecidesNothing)) owner.settings_.erase(0, 1);
   TRY(owner.Write(owner.owned_before_ ? kReopening : " opening"));
   return owner;
 }
@@ -132,8 +135,9 @@ Result<void> OwnerLock::Write(const std::string& state) {
   return {};
 }
 
-Result<void> OwnerLock::AnnounceRecovered(const FileId& database, const std::string& settings) {
-  settings_ = settings;
+Result<void> OwnerLock::AnnounceRecovered(const FileId& database,
+                                          const std::optional<std::string>& settings) {
+  settings_ = settings ? *settings : kDecidesNothing + settings_;
   if (auto r = Write(Recovered(database)); !r) return r;
   struct flock lock = LockOf(kRecoveredByte, F_WRLCK);
   if (fcntl(file_.get(), F_OFD_SETLK, &lock) != 0) return SystemError(errno, "lock", path_);

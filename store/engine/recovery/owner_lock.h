@@ -4,8 +4,8 @@
 //   "<pid> reopening\n"                        the same, for a store that was recovered before
 //   "<pid> recovered <device> <inode>\n"       data.mdb is that file, and it passed the walk
 //
-// A second line says by which settings the owner decides; while one opens, what the one before
-// announced.
+// A second line says by which settings the owner decides; while one opens, those of the one before.
+// An owner that decides nothing puts a '-' before them.
 //
 // The lock is an open-file-description lock: it dies with the process, and a second opening of the
 // file in the same process does not drop it. The owner locks data.mdb, too, so that removing
@@ -35,8 +35,10 @@ class OwnerLock {
   const Fd& database() const { return database_; }
   Result<FileId> Id() const { return FileIdOf(file_, path_); }
 
-  // Tells observers that they can rely on `database`, and by which settings the owner decides.
-  Result<void> AnnounceRecovered(const FileId& database, const std::string& settings = {});
+  // Tells observers that they can rely on `database`, and by which settings the owner decides;
+  // nullopt: it decides nothing.
+  Result<void> AnnounceRecovered(const FileId& database,
+                                 const std::optional<std::string>& settings);
   // Whether an earlier owner had a database.
   bool owned_before() const { return owned_before_; }
 

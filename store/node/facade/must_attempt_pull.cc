@@ -224,8 +224,9 @@ bool NodeStore::Impl::OwnerIsNoStricter() {
     // An exception within what only the registry may prove is not among the settings.
     const auto is_any = [](const auto& rule) { return rule.second == Proofs::kAny; };
     if (std::ranges::any_of(policy.proofs(), is_any)) mine.policy.registry_only.clear();
+    const bool decides = announced && !announced->starts_with(internal::kDecidesNothing);
     is_no_stricter = !announced || internal::IsNoLaxer(mine, *announced);
-    if (is_no_stricter && announced && ages) {
+    if (is_no_stricter && decides && ages) {
       const ReaderPool::Lease snapshot = Read();
       is_no_stricter = snapshot && internal::IsNoLaxer(*ages, snapshot.state().ages);
     }

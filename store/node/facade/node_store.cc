@@ -253,9 +253,8 @@ Result<void> NodeStore::Impl::FinishOpening(const NodeStoreOptions& options) {
   tidied_at_once = std::max<std::size_t>(options.tidied_at_once, 1);
   tidier = std::make_unique<internal::Tidier>(*committer, tidied_at_once);
   if (state.untidied != 0) tidier->Wake();
-  return owned->lock.AnnounceRecovered(opened.database_id, !options.decides
-                                                               ? internal::kNoSettings
-                                                               : internal::ToJson(SettingsNow()));
+  if (!options.decides) return owned->lock.AnnounceRecovered(opened.database_id, std::nullopt);
+  return owned->lock.AnnounceRecovered(opened.database_id, internal::ToJson(SettingsNow()));
 }
 
 Result<std::uint64_t> NodeStore::Impl::MendClock() {
