@@ -6,7 +6,8 @@
 #include <numeric>
 #include <random>
 
-#include "waybill/image_name.h"
+#include "store/base/image_name.h"
+#include "waybill/values.h"
 
 namespace waybill::bench {
 

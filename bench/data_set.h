@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::bench {
 

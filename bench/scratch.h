@@ -7,7 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "waybill/node_store.h"
+#include "store/base/options.h"
+#include "store/node/facade/node_store.h"
 
 namespace waybill::bench {
 

@@ -6,10 +6,11 @@
 #include <utility>
 
 #include "cri/message.h"
+#include "migrations/runtime/documents.h"
 #include "store/base/caught.h"
 #include "store/base/go_json.h"
 #include "store/base/try.h"
-#include "waybill/kubelet_format.h"
+#include "waybill/values.h"
 
 namespace waybill::cri {
 namespace {

@@ -10,8 +10,7 @@
 
 #include "waybill/limits.h"
 #include "waybill/result.h"
-#include "waybill/runtime_handler.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::cri {
 

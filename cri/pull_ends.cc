@@ -6,6 +6,7 @@
 #include <unordered_set>
 #include <utility>
 
+
 namespace waybill::cri {
 
 void PullEnds::Failed() {

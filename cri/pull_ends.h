@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::cri {
 

@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "waybill/result.h"
-#include "waybill/runtime_handler.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::cri {
 

@@ -4,8 +4,8 @@
 #define WAYBILL_CRI_RUNTIME_ANSWERS_H_
 
 #include "cri/runtime_client.h"
-#include "waybill/pull_sources.h"
 #include "waybill/result.h"
+#include "waybill/values.h"
 
 namespace waybill::cri {
 

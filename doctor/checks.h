@@ -8,7 +8,7 @@
 
 #include "doctor/finding.h"
 #include "doctor/node.h"
-#include "waybill/user_namespace.h"
+#include "waybill/values.h"
 
 namespace waybill::doctor {
 

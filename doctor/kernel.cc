@@ -19,7 +19,7 @@
 #include "guard/opening.h"
 #include "guard/session.h"
 #include "store/base/files.h"
-#include "waybill/maintenance.h"
+#include "waybill/values.h"
 
 namespace waybill::doctor {
 namespace {

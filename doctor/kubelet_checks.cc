@@ -13,8 +13,10 @@
 #include "doctor/text.h"
 #include "store/base/files.h"
 #include "store/base/json_value.h"
-#include "waybill/kubelet_format.h"
-#include "waybill/policy.h"
+#include "store/base/policy.h"
+#include "store/base/timestamp.h"
+#include "store/base/words.h"
+#include "waybill/values.h"
 
 namespace waybill::doctor {
 namespace {
@@ -106,7 +108,7 @@ Findings KubeletPolicyCheck(const Node& node) {
                  RestartAfter("turn the gate on (featureGates)"))};
   }
   const std::string name = text && !text->empty() ? *text : "NeverVerifyPreloadedImages";
-  const auto mode = ParseVerification(name);
+  const auto mode = FromWord<Verification>(name, "credential verification policy");
   if (!mode) {
     return {Fail(name + " is no policy: such a kubelet does not start",
                  RestartAfter("correct " + std::string(kPolicy)))};

@@ -1,6 +1,6 @@
 #include "doctor/kubelet_records.h"
 
-#include "waybill/kubelet_format.h"
+#include "migrations/kubelet/kubelet_records.h"
 #include "waybill/limits.h"
 
 namespace waybill::doctor {

@@ -6,7 +6,8 @@
 
 #include "doctor/checks.h"
 #include "doctor/kubelet_records.h"
-#include "waybill/image_name.h"
+#include "store/base/image_name.h"
+#include "waybill/values.h"
 
 namespace waybill::doctor {
 namespace {

@@ -17,6 +17,7 @@
 #include "doctor/recorded_runtime.h"
 #include "doctor/runtime_process.h"
 #include "doctor/text.h"
+#include "migrations/runtime/pull_sources.h"
 #include "store/base/files.h"
 #include "store/base/try.h"
 

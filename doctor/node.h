@@ -18,9 +18,9 @@
 #include "bindings/cli/yaml_document.h"
 #include "cri/runtime.h"
 #include "doctor/kubelet_version.h"
-#include "waybill/pull_sources.h"
+#include "migrations/runtime/pull_sources.h"
 #include "waybill/result.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::doctor {
 

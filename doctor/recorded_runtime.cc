@@ -2,11 +2,12 @@
 
 #include <algorithm>
 
+#include "migrations/runtime/documents.h"
 #include "store/base/files.h"
 #include "store/base/json_value.h"
 #include "store/base/try.h"
-#include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
+#include "waybill/values.h"
 
 namespace waybill::doctor {
 namespace {

@@ -7,7 +7,8 @@
 
 #include "store/base/empty_list.h"
 #include "store/base/files.h"
-#include "waybill/kubelet_format.h"
+#include "store/base/timestamp.h"
+#include "waybill/values.h"
 
 namespace waybill::doctor {
 

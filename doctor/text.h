@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "waybill/result.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::doctor {
 

@@ -12,7 +12,8 @@
 #include "doctor/text.h"
 #include "store/base/json_value.h"
 #include "store/base/try.h"
-#include "waybill/user_namespace.h"
+#include "store/node/userns/pool.h"
+#include "waybill/values.h"
 
 namespace waybill::doctor {
 namespace {

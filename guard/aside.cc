@@ -4,6 +4,7 @@
 
 #include "store/base/files.h"
 #include "store/base/json_value.h"
+#include "store/base/timestamp.h"
 #include "store/base/try.h"
 
 namespace waybill::guard {

@@ -34,7 +34,8 @@
 #include "guard/records.h"
 #include "guard/session.h"
 #include "guard/watches.h"
-#include "waybill/node_store.h"
+#include "store/node/facade/node_store.h"
+#include "waybill/values.h"
 
 namespace waybill::guard {
 

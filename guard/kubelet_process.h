@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "waybill/evidence.h"
 #include "waybill/result.h"
+#include "waybill/values.h"
 
 namespace waybill::guard {
 

@@ -4,9 +4,11 @@
 #include <utility>
 
 #include "store/base/json_value.h"
+#include "store/base/metrics.h"
 #include "store/base/quote.h"
+#include "store/base/timestamp.h"
 #include "store/base/try.h"
-#include "waybill/metrics.h"
+#include "waybill/values.h"
 
 namespace waybill::guard {
 namespace {

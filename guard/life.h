@@ -15,9 +15,10 @@
 #include <vector>
 
 #include "guard/record_files.h"
-#include "waybill/kubelet_format.h"
-#include "waybill/metrics.h"
-#include "waybill/node_store.h"
+#include "store/base/metrics.h"
+#include "store/base/options.h"
+#include "store/node/facade/node_store.h"
+#include "waybill/values.h"
 
 namespace waybill::guard {
 

@@ -5,9 +5,12 @@
 #include <variant>
 
 #include "guard/record_changes.h"
+#include "migrations/kubelet/kubelet_records.h"
+#include "store/base/image_name.h"
 #include "store/base/image_spellings.h"
+#include "store/base/options.h"
 #include "store/base/try.h"
-#include "waybill/image_name.h"
+#include "waybill/values.h"
 
 namespace waybill::guard {
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <tuple>
 
+
 namespace waybill::guard {
 namespace {
 

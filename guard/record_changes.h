@@ -3,7 +3,7 @@
 #ifndef WAYBILL_GUARD_RECORD_CHANGES_H_
 #define WAYBILL_GUARD_RECORD_CHANGES_H_
 
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::guard {
 

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "guard/records.h"
+#include "migrations/kubelet/kubelet_records.h"
 #include "store/base/image_spellings.h"
 #include "store/base/try.h"
 

@@ -3,6 +3,7 @@
 
 #include "guard/record_changes.h"
 #include "guard/records.h"
+#include "migrations/kubelet/kubelet_records.h"
 #include "store/base/empty_list.h"
 #include "store/base/quote.h"
 #include "store/base/try.h"

@@ -33,8 +33,9 @@
 #include "guard/kubelet_process.h"
 #include "guard/notify.h"
 #include "guard/who_checks.h"
+#include "store/base/metrics.h"
 #include "store/base/try.h"
-#include "waybill/metrics.h"
+#include "waybill/values.h"
 
 namespace waybill::guard {
 namespace {

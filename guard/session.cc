@@ -9,10 +9,11 @@
 #include <utility>
 
 #include "guard/record_files.h"
+#include "migrations/kubelet/kubelet_records.h"
 #include "store/base/go_json.h"
 #include "store/base/json_value.h"
 #include "store/base/try.h"
-#include "waybill/kubelet_format.h"
+#include "waybill/values.h"
 
 namespace waybill::guard {
 namespace {

@@ -27,7 +27,7 @@
 
 #include "store/base/files.h"
 #include "waybill/result.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::guard {
 

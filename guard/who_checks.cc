@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cri/runtime_answers.h"
+#include "migrations/runtime/pull_sources.h"
 
 namespace waybill::guard {
 namespace {

@@ -9,7 +9,8 @@
 #include <string>
 
 #include "cri/runtime_client.h"
-#include "waybill/pull_sources.h"
+#include "migrations/runtime/pull_sources.h"
+#include "waybill/values.h"
 
 namespace waybill::guard {
 

@@ -9,9 +9,10 @@
 #include <unordered_map>
 #include <utility>
 
+#include "store/base/image_name.h"
+#include "store/base/trace.h"
 #include "store/base/try.h"
-#include "waybill/decision.h"
-#include "waybill/image_name.h"
+#include "waybill/values.h"
 
 namespace waybill::sizing {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "sizing/requests.h"
+#include "store/base/trace.h"
 #include "waybill/result.h"
-#include "waybill/trace.h"
 
 namespace waybill::sizing {
 

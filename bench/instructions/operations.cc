@@ -24,8 +24,10 @@
 #include "bench/data_set.h"
 #include "bench/peer_lmdb.h"
 #include "bench/scratch.h"
-#include "waybill/policy.h"
-#include "waybill/user_namespace.h"
+#include "store/base/options.h"
+#include "store/base/policy.h"
+#include "store/node/facade/node_store.h"
+#include "waybill/values.h"
 
 namespace waybill::bench {
 

@@ -8,6 +8,8 @@
 #include <thread>
 
 #include "bench/micro/rows.h"
+#include "store/base/metrics.h"
+#include "store/base/policy.h"
 #include "tests/support/allocations.h"
 
 namespace waybill::bench {

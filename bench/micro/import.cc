@@ -4,7 +4,9 @@
 
 #include "bench/kubelet_folder.h"
 #include "bench/micro/rows.h"
-#include "waybill/kubelet_format.h"
+#include "migrations/kubelet/kubelet_records.h"
+#include "store/base/options.h"
+#include "store/node/facade/node_store.h"
 
 namespace waybill::bench {
 

@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include "bench/micro/rows.h"
-#include "waybill/credential_hash.h"
-#include "waybill/image_index.h"
-#include "waybill/image_name.h"
-#include "waybill/kubelet_format.h"
-#include "waybill/platform.h"
+#include "migrations/kubelet/kubelet_records.h"
+#include "migrations/runtime/documents.h"
+#include "store/base/image_name.h"
+#include "store/base/options.h"
+#include "store/base/platform.h"
+#include "store/base/policy.h"
+#include "store/base/timestamp.h"
+#include "store/node/userns/pool.h"
+#include "waybill/values.h"
 
 namespace waybill::bench {
 

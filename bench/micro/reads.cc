@@ -1,6 +1,7 @@
 // Calls that read: of one record beside a bare lookup, of many beside a bare opening and scan.
 
 #include "bench/micro/rows.h"
+#include "store/base/metrics.h"
 
 namespace waybill::bench {
 

@@ -1,12 +1,13 @@
 // Streaming requests: what prepares and consumes beside a bare commit, refusals beside a bare
 // lookup.
 
-#include "waybill/streaming.h"
-
 #include <string>
 #include <vector>
 
 #include "bench/micro/rows.h"
+#include "store/base/options.h"
+#include "store/streaming/streaming_store.h"
+#include "waybill/values.h"
 
 namespace waybill::bench {
 

@@ -6,7 +6,7 @@
 
 #include "bench/kubelet_folder.h"
 #include "bench/peers/peer.h"
-#include "waybill/kubelet_format.h"
+#include "migrations/kubelet/kubelet_records.h"
 
 namespace waybill::bench {
 

@@ -2,8 +2,7 @@
 
 #include "bench/peer_lmdb.h"
 #include "bench/scratch.h"
-#include "waybill/image_name.h"
-#include "waybill/kubelet_format.h"
+#include "migrations/kubelet/kubelet_records.h"
 
 namespace waybill::bench {
 

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "bench/data_set.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::bench {
 

@@ -7,9 +7,11 @@
 #include <tuple>
 
 #include "bench/scratch.h"
-#include "waybill/image_name.h"
-#include "waybill/kubelet_format.h"
+#include "migrations/kubelet/kubelet_records.h"
+#include "store/base/image_name.h"
+#include "store/base/options.h"
 #include "waybill/limits.h"
+#include "waybill/values.h"
 
 namespace waybill::bench {
 

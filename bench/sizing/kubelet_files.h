@@ -23,8 +23,7 @@
 #include <vector>
 
 #include "bench/kubelet_folder.h"
-#include "waybill/decision.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::bench {
 

@@ -12,7 +12,10 @@
 #include "bench/sizing/kubelet_files.h"
 #include "bench/sizing/store_side.h"
 #include "bench/sizing/trace.h"
-#include "waybill/kubelet_format.h"
+#include "migrations/kubelet/kubelet_records.h"
+#include "store/base/options.h"
+#include "store/node/facade/node_store.h"
+#include "waybill/values.h"
 
 namespace waybill::bench {
 

@@ -13,7 +13,7 @@
 
 #include "bench/disk_calls.h"
 #include "bindings/cli/node_shape.h"
-#include "waybill/rules.h"
+#include "waybill/values.h"
 
 namespace waybill::bench {
 

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "sizing/plot.h"
-#include "waybill/maintenance.h"
+#include "waybill/limits.h"
 
 namespace waybill::bench {
 

@@ -24,6 +24,7 @@
 #include "bench/sizing/trace.h"
 #include "bindings/cli/sizing_model.h"
 #include "sizing/shape_fit.h"
+#include "store/base/trace.h"
 
 namespace waybill::bench {
 namespace {

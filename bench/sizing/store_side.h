@@ -12,7 +12,8 @@
 #include <vector>
 
 #include "bench/sizing/trace.h"
-#include "waybill/node_store.h"
+#include "store/node/facade/node_store.h"
+#include "waybill/values.h"
 
 namespace waybill::bench {
 

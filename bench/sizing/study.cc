@@ -6,7 +6,8 @@
 #include "bench/measure.h"
 #include "bench/scratch.h"
 #include "bench/sizing/store_side.h"
-#include "waybill/image_name.h"
+#include "store/base/image_name.h"
+#include "waybill/values.h"
 
 namespace waybill::bench {
 

@@ -6,8 +6,9 @@
 #include <cmath>
 
 #include "bench/data_set.h"
+#include "store/base/trace.h"
 #include "waybill/limits.h"
-#include "waybill/trace.h"
+#include "waybill/values.h"
 
 namespace waybill::bench {
 

@@ -14,8 +14,7 @@
 #include <vector>
 
 #include "bindings/cli/node_shape.h"
-#include "waybill/decision.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::bench {
 

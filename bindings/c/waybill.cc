@@ -28,11 +28,10 @@
 #include "store/base/caught.h"
 #include "store/base/go_json.h"
 #include "store/base/try.h"
-#include "waybill/credential_hash.h"
-#include "waybill/decision.h"
-#include "waybill/rate_limit.h"
+#include "store/base/words.h"
 #include "waybill/result.h"
 #include "waybill/store.h"
+#include "waybill/values.h"
 
 using waybill::CredentialSource;
 using waybill::Decision;

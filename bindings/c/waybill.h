@@ -17,7 +17,8 @@
  *         != WAYBILL_OK) return fail(error);
  *   }
  *   char* answer = NULL;
- *   if (waybill_call(store, "Explain", WAYBILL_TEXT("{\"imageRef\": \"sha256:1\"}"), &answer, &error)
+ *   if (waybill_call(store, "Explain", WAYBILL_TEXT("{\"imageRef\": \"sha256:1\"}"), &answer,
+ * &error)
  *       != WAYBILL_OK) return fail(error);
  *   puts(answer);
  *   waybill_free(answer);
@@ -55,6 +56,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
 
 #ifdef __cplusplus
 extern "C" {

@@ -6,10 +6,12 @@
 #include <utility>
 
 #include "bindings/cli/input.h"
+#include "store/base/image_name.h"
 #include "store/base/json_document.h"
 #include "store/base/try.h"
-#include "waybill/image_name.h"
+#include "store/base/words.h"
 #include "waybill/limits.h"
+#include "waybill/values.h"
 
 namespace waybill::cli {
 namespace {
@@ -104,7 +106,7 @@ Result<void> ReadPolicy(JsonValue owner, std::string_view field, ContainerToStar
     out.pull_policy = DefaultPullPolicy(out.image);
     return {};
   }
-  auto parsed = ParsePullPolicy(policy->text());
+  auto parsed = FromWord<PullPolicy>(policy->text(), "pull policy");
   if (!parsed) return policy->Fail("not a pull policy: Always, IfNotPresent or Never");
   out.pull_policy = *parsed;
   return {};

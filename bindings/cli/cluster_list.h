@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "store/maintenance/for_the_command.h"
-#include "waybill/decision.h"
 #include "waybill/result.h"
+#include "waybill/values.h"
 
 namespace waybill::cli {
 

@@ -16,6 +16,7 @@
 #include "bindings/cli/sizing_model.h"
 #include "sizing/curves.h"
 #include "sizing/lru.h"
+#include "store/base/trace.h"
 #include "store/base/try.h"
 
 namespace waybill::cli {

@@ -11,6 +11,7 @@
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
+#include "store/base/image_name.h"
 #include "store/base/try.h"
 
 namespace waybill::cli {
@@ -35,7 +36,7 @@ Json AnswerJson(const Answer& answer) {
   }
   object["credentialsRead"] = answer.decision && answer.decision->credentials_read;
   if (answer.outcome) {
-    object["action"] = EnsureActionName(answer.outcome->action);
+    object["action"] = WordOf(answer.outcome->action);
     object["message"] = answer.outcome->message;
   }
   if (answer.wrote_back) object["wroteBack"] = *answer.wrote_back;
@@ -47,7 +48,7 @@ Json AnswerJson(const Answer& answer) {
 std::string TextOf(const Answer& answer) {
   std::string text;
   if (answer.outcome) {
-    text = EnsureActionName(answer.outcome->action);
+    text = WordOf(answer.outcome->action);
     if (!answer.outcome->message.empty()) text += ": " + answer.outcome->message;
   } else {
     text = answer.pull ? "pull" : "no pull";

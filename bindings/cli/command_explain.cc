@@ -15,9 +15,11 @@
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
+#include "store/base/options.h"
+#include "store/base/timestamp.h"
 #include "store/base/try.h"
-#include "waybill/kubelet_format.h"
-#include "waybill/node_store.h"
+#include "store/node/facade/node_store.h"
+#include "waybill/values.h"
 
 namespace waybill::cli {
 namespace {

@@ -6,6 +6,7 @@
 #include "bindings/cli/parse.h"
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
+#include "store/base/policy.h"
 #include "store/base/try.h"
 
 namespace waybill::cli {

@@ -20,7 +20,7 @@ class FailedCall final : public Call {
     flags.Switch("--nothing-transferred", &nothing_transferred_,
                  "the runtime was asked after an error: the image is not there");
     flags.Choice("--class", &error_class_, "auth|notFound|unavailable|other",
-                 "the class of the error, for metrics", Named(ParsePullErrorClass));
+                 "the class of the error, for metrics", Word<PullErrorClass>("class of errors"));
     flags.Value("--error", &error_, "TEXT",
                 "makes --class of what the runtime said; the text is not kept");
     flags.Excludes("--class", {"--error"});
@@ -88,7 +88,7 @@ class FailedCall final : public Call {
                 .pull = pull_.value,
                 .outcome = how};
     if (error_) end.details.error = *error_;
-    if (error_class_) end.details.error = PullErrorClassName(*error_class_);
+    if (error_class_) end.details.error = WordOf(*error_class_);
     return writer.Ask(end);
   }
 

@@ -12,6 +12,7 @@
 #include "doctor/checks.h"
 #include "guard/kubelet_process.h"
 #include "guard/service.h"
+#include "store/base/policy.h"
 #include "store/base/try.h"
 
 namespace waybill::cli {
@@ -63,7 +64,7 @@ class GuardCall final : public Call {
                 kTakesSetting);
     flags
         .Value("--policy", &policy_, "POLICY", "the kubelet's; NeverVerifyPreloadedImages",
-               Named(ParseVerification), kTakesSetting)
+               Word<Verification>("credential verification policy"), kTakesSetting)
         .choices = PolicyNames();
     proofs_.Declare(flags);
     Flag& kubelet_config = DeclareKubeletConfig(flags);

@@ -4,9 +4,10 @@
 #include "bindings/cli/handler_names.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
+#include "store/base/image_name.h"
+#include "store/base/options.h"
 #include "store/base/quote.h"
 #include "store/base/try.h"
-#include "waybill/image_name.h"
 
 namespace waybill::cli {
 namespace {

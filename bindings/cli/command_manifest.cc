@@ -7,6 +7,8 @@
 #include "bindings/cli/input.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
+#include "migrations/runtime/documents.h"
+#include "store/base/platform.h"
 #include "store/base/try.h"
 
 namespace waybill::cli {
@@ -39,7 +41,7 @@ class ManifestCall final : public StoreCall {
     flags.Value("--index", &index_, "FILE|-", "an OCI image index or Docker manifest list",
                 kRequired);
     flags.Value("--platform", &platform_, "OS/ARCH[/VARIANT]",
-                "what the node runs; default: what this machine is", Named(ParsePlatform));
+                "what the node runs; default: what this machine is", PlatformOf);
     flags.Value("--os-version", &os_version_, "V", "the node's OS version, as 10.0.20348.1970",
                 Length{kMaxPlatformFieldBytes});
     store_.DeclareOptional(flags).TakesSetting({.only_with = {"--runtime"}});

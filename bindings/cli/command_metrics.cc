@@ -5,6 +5,7 @@
 #include "bindings/cli/command.h"
 #include "bindings/cli/store_access.h"
 #include "bindings/cli/user_namespace_flags.h"
+#include "store/base/metrics.h"
 #include "store/base/try.h"
 
 namespace waybill::cli {

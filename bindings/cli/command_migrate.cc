@@ -5,6 +5,7 @@
 #include "bindings/cli/progress.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
+#include "store/api/maintenance.h"
 #include "store/base/try.h"
 
 namespace waybill::cli {

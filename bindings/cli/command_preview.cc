@@ -62,7 +62,7 @@ Json JsonOfForecast(const Forecast& forecast, const PreviewedPolicy& policy) {
   return {{"policy", policy.name},
           {"answer", StartAnswerName(forecast.answer)},
           {"because", forecast.because},
-          {"action", EnsureActionName(forecast.outcome.action)},
+          {"action", WordOf(forecast.outcome.action)},
           {"reason", decision ? Json(ReasonName(decision->reason)) : Json(nullptr)}};
 }
 
@@ -81,7 +81,7 @@ Json JsonOfContainer(const ContainerForecast& container,
   return {{"kind", ContainerKindName(wanted.kind)},
           {"name", wanted.name},
           {"image", wanted.image},
-          {"pullPolicy", PullPolicyName(wanted.pull_policy)},
+          {"pullPolicy", WordOf(wanted.pull_policy)},
           {"imageRef", container.image_ref},
           {"imageRefFrom", RefSourceName(container.ref_source)},
           {"pullSecrets", secrets},
@@ -283,7 +283,8 @@ class PreviewCall final : public StoreCall {
       policy.name = policy_name;
       policy.always_pulls = policy_name == kAlwaysPullImages;
       if (policy.always_pulls) continue;
-      const auto mode = TRY(Named(ParseVerification)("--policy", policy_name));
+      const auto mode =
+          TRY(Word<Verification>("credential verification policy")("--policy", policy_name));
       const bool has_list = mode == Verification::kNeverVerifyAllowlistedImages;
       allowlisted = allowlisted || has_list;
       policy.policy = TRY(MakePolicy(mode, has_list ? allow_ : std::vector<std::string>(),

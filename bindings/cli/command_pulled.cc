@@ -8,8 +8,14 @@
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
+#include "migrations/runtime/pull_sources.h"
+#include "store/base/image_name.h"
+#include "store/base/options.h"
+#include "store/base/platform.h"
 #include "store/base/try.h"
-#include "waybill/image_name.h"
+#include "store/base/words.h"
+#include "store/node/facade/node_store.h"
+#include "waybill/values.h"
 
 namespace waybill::cli {
 namespace {
@@ -23,14 +29,14 @@ class PulledCall final : public Call {
     flags.Value("--manifest", &manifest_, "DIGEST", "which manifest of an index was pulled",
                 ParseDigest);
     flags.Value("--platform", &platform_, "OS/ARCH[/VARIANT]", "the platform of that manifest",
-                Named(ParsePlatform));
+                PlatformOf);
     flags.Value("--os-version", &os_version_, "V", "its OS version, for Windows",
                 Length{kMaxPlatformFieldBytes});
     flags
         .Value("--checker", &checker_, "CHECKER",
                "who checked the credentials: registry, mirror, guest or unknown; by\n"
                "default what the runtime of --cri is configured for",
-               Named(ParseVerifiedBy))
+               Word<VerifiedBy>("checker of a proof"))
         .choices = {"registry", "mirror", "guest", "unknown"};
     flags.Value("--good-until", &good_until_, "TIME",
                 "when the credentials end by themselves, in RFC 3339", ParseTime);

@@ -17,8 +17,11 @@
 #include "bindings/cli/list_token.h"
 #include "bindings/cli/progress.h"
 #include "bindings/cli/published_list.h"
-#include "waybill/kubelet_format.h"
-#include "waybill/owner.h"
+#include "store/base/options.h"
+#include "store/base/timestamp.h"
+#include "store/node/facade/node_store.h"
+#include "waybill/store.h"
+#include "waybill/values.h"
 
 namespace waybill::cli {
 namespace {

@@ -11,6 +11,7 @@
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/runtime_lists.h"
 #include "bindings/cli/store_access.h"
+#include "store/base/platform.h"
 #include "store/base/try.h"
 
 namespace waybill::cli {

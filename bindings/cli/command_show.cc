@@ -5,6 +5,8 @@
 #include "bindings/cli/image_lookup.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
+#include "store/base/platform.h"
+#include "store/base/timestamp.h"
 #include "store/base/try.h"
 
 namespace waybill::cli {

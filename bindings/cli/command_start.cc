@@ -18,9 +18,10 @@
 #include "bindings/cli/store_access.h"
 #include "bindings/cli/store_copy.h"
 #include "bindings/cli/user_namespace_flags.h"
+#include "store/base/options.h"
 #include "store/base/try.h"
-#include "waybill/report.h"
-#include "waybill/rules.h"
+#include "store/node/facade/node_store.h"
+#include "waybill/values.h"
 
 namespace waybill::cli {
 namespace {

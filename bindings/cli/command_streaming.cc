@@ -13,9 +13,12 @@
 #include "bindings/cli/parse.h"
 #include "bindings/cli/record_json.h"
 #include "bindings/cli/store_access.h"
+#include "store/base/options.h"
 #include "store/base/try.h"
-#include "waybill/streaming.h"
-#include "waybill/streaming_plan.h"
+#include "store/base/words.h"
+#include "store/streaming/streaming_plan.h"
+#include "store/streaming/streaming_store.h"
+#include "waybill/values.h"
 
 namespace waybill::cli {
 namespace {
@@ -86,7 +89,7 @@ std::invoke_result_t<Body, StreamingStore&> WithStreams(
 
 // The word may be a token, so it is not repeated.
 Result<StreamKind> ParseKind(std::string_view flag, std::string_view text) {
-  auto kind = ParseStreamKind(text);
+  auto kind = FromWord<StreamKind>(text, "kind of stream");
   if (!kind) return BadFlag(flag, "there is no such kind", kind.error().hint);
   return kind;
 }
@@ -97,8 +100,8 @@ void DeclareStore(Flags& flags, StoreFlags& store) {
 }
 
 void DeclareKind(Flags& flags, StreamKind* target) {
-  flags.Choice("KIND", target, "exec|attach|portforward", "exec, attach or portforward", ParseKind)
-      .Required("the kinds are exec, attach and portforward");
+  flags.Choice("KIND", target, "exec|attach|portForward", "exec, attach or portForward", ParseKind)
+      .Required("the kinds are exec, attach and portForward");
 }
 
 class StreamingPrepareCall final : public StoreCall {
@@ -108,12 +111,12 @@ class StreamingPrepareCall final : public StoreCall {
     DeclareKind(flags, &request_.kind);
     flags.Positionals("COMMAND", &request_.command, "of exec: what to run, behind --");
     flags.Value("--container", &request_.container_id, "ID", "exec, attach: the container");
-    flags.Value("--pod-sandbox", &request_.pod_sandbox_id, "ID", "portforward: the pod sandbox");
+    flags.Value("--pod-sandbox", &request_.pod_sandbox_id, "ID", "portForward: the pod sandbox");
     flags.Switch("--stdin", &request_.std_in, "exec, attach: stream standard input");
     flags.Switch("--stdout", &request_.std_out, "exec, attach: stream standard output");
     flags.Switch("--stderr", &request_.std_err, "exec, attach: stream standard error");
     flags.Switch("--tty", &request_.tty, "exec, attach: a terminal; excludes --stderr");
-    flags.List("--port", &request_.ports, "N", "portforward: 1 to 65535; may be repeated",
+    flags.List("--port", &request_.ports, "N", "portForward: 1 to 65535; may be repeated",
                Number{1, kLastPort});
     flags.Value("--ttl", &options_.time_to_live, "DURATION", "how long the token is good (60s)",
                 ParseDuration);
@@ -201,7 +204,7 @@ class StreamingConsumeCall final : public StoreCall {
     Json answer = {{"found", true}};
     answer.Update(JsonOf(*request));
     out.WriteJson(answer);
-    out.Line("{}", StreamKindName(request->kind));
+    out.Line("{}", WordOf(request->kind));
     if (request->kind == StreamKind::kPortForward) {
       out.Line("pod sandbox  {}", request->pod_sandbox_id);
       for (const std::uint16_t port : request->ports) out.Line("port         {}", port);
@@ -239,8 +242,7 @@ class StreamingListCall final : public StoreCall {
     out.WriteJson({{"streams", JsonOf(streams)}});
     std::vector<std::vector<std::string>> rows;
     for (const OpenStream& stream : streams) {
-      rows.push_back({stream.id, std::string(StreamKindName(stream.kind)),
-                      out.TimeText(stream.prepared),
+      rows.push_back({stream.id, std::string(WordOf(stream.kind)), out.TimeText(stream.prepared),
                       fmt::format("{:.1f} s", static_cast<double>(stream.expires_in_ms) / 1000)});
     }
     out.WriteTable({"ID", "KIND", "PREPARED", "EXPIRES IN"}, rows);
@@ -283,11 +285,11 @@ class StreamingLintCall final : public Call {
     request_.component = kubelet_ ? StreamingComponent::kKubelet : StreamingComponent::kApiServer;
     request_.version = kubelet_ ? *kubelet_ : *api_server_;
     const auto lint = TRY(LintStreaming(request_));
-    out.WriteJson({{"component", WordOf(request_.component)},
+    out.WriteJson({{"component", ProgramOf(request_.component)},
                    {"version", request_.version.ToString()},
                    {"findings", JsonOf(lint.findings)},
                    {"notes", lint.notes}});
-    out.Line("{} {}", StreamingComponentName(request_.component), request_.version.ToString());
+    out.Line("{} {}", ProgramOf(request_.component), request_.version.ToString());
     WriteFindings(lint, out);
     return lint.findings.empty() ? ExitCode::kYes : ExitCode::kNo;
   }
@@ -307,7 +309,7 @@ Command StreamingCommand() {
       .summary = "give out tokens that open a stream once; judge flags of streaming",
       .actions = {
           {.name = "prepare",
-           .summary = "store what an exec, attach or portforward asks for, and print a token",
+           .summary = "store what an exec, attach or portForward asks for, and print a token",
            .notes = "The token opens it once. 1 if as many wait as may.",
            .examples =
                "waybill streaming prepare exec --store streams --container 5e3f --stdout -- ls -l",

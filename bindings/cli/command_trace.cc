@@ -7,8 +7,10 @@
 #include "bindings/cli/command.h"
 #include "bindings/cli/input.h"
 #include "bindings/cli/trace_sources.h"
+#include "store/base/timestamp.h"
+#include "store/base/trace.h"
 #include "store/base/try.h"
-#include "waybill/trace.h"
+#include "waybill/values.h"
 
 namespace waybill::cli {
 namespace {

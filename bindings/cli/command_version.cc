@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include "bindings/cli/command.h"
-#include "waybill/maintenance.h"
 
 namespace waybill::cli {
 namespace {
@@ -14,6 +13,7 @@ namespace {
 // Empty: not known.
 constexpr std::string_view kCommit =
 #include "commit.inc"
+#include "waybill/limits.h"
     ;
 
 std::string LmdbVersion() {

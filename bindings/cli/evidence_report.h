@@ -8,9 +8,7 @@
 #include <string_view>
 
 #include "bindings/cli/output.h"
-#include "waybill/maintenance.h"
-#include "waybill/node_store.h"
-#include "waybill/runtime_handler.h"
+#include "waybill/values.h"
 
 namespace waybill::cli {
 

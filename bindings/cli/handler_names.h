@@ -7,7 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "waybill/node_store.h"
+#include "store/node/facade/node_store.h"
+#include "waybill/values.h"
 
 namespace waybill::cli {
 

@@ -5,8 +5,10 @@
 #include <algorithm>
 
 #include "bindings/cli/parse.h"
+#include "store/base/image_name.h"
 #include "store/base/try.h"
-#include "waybill/image_name.h"
+#include "store/node/facade/node_store.h"
+#include "waybill/values.h"
 
 namespace waybill::cli {
 namespace {

@@ -9,9 +9,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "waybill/node_store.h"
+#include "store/node/facade/node_store.h"
 #include "waybill/result.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::cli {
 

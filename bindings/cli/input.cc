@@ -12,9 +12,10 @@
 
 #include "bindings/cli/parse.h"
 #include "bindings/cli/runtime_config.h"
+#include "migrations/runtime/documents.h"
 #include "store/base/files.h"
-#include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
+#include "waybill/values.h"
 
 namespace waybill::cli {
 

@@ -14,8 +14,7 @@
 
 #include "store/base/try.h"
 #include "waybill/result.h"
-#include "waybill/runtime_handler.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::cli {
 

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "waybill/image_name.h"
+#include "store/base/image_name.h"
+#include "waybill/values.h"
 
 namespace waybill::cli {
 namespace {

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "store/maintenance/for_the_command.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::cli {
 

@@ -14,7 +14,7 @@
 #include "bindings/cli/pull_message.h"
 #include "bindings/cli/yaml_document.h"
 #include "store/base/try.h"
-#include "waybill/user_namespace.h"
+#include "waybill/values.h"
 
 namespace waybill::cli {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "bindings/cli/output.h"
 #include "bindings/cli/parse.h"
-#include "waybill/evidence.h"
 #include "waybill/result.h"
+#include "waybill/values.h"
 
 namespace waybill::cli {
 

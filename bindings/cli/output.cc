@@ -15,8 +15,8 @@
 #include <sstream>
 
 #include "store/base/go_json.h"
-#include "waybill/kubelet_format.h"
-#include "waybill/node_store.h"
+#include "store/base/timestamp.h"
+#include "waybill/values.h"
 
 namespace waybill::cli {
 namespace {

@@ -16,7 +16,7 @@
 #include "store/base/empty_list.h"
 #include "store/base/json_value.h"
 #include "waybill/result.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::cli {
 

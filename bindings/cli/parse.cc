@@ -11,7 +11,10 @@
 #include "bindings/cli/input.h"
 #include "bindings/cli/kubelet_config.h"
 #include "bindings/cli/output.h"
+#include "store/base/policy.h"
+#include "store/base/timestamp.h"
 #include "store/base/try.h"
+#include "store/engine/lmdb/version.h"
 #include "waybill/limits.h"
 
 namespace waybill::cli {
@@ -110,7 +113,7 @@ Result<ProofRule> ParseProofRule(std::string_view flag, const std::string& given
     rule.pattern = text.substr(0, equals);
     text.remove_prefix(equals + 1);
   }
-  rule.proofs = TRY(Named(ParseProofs)(flag, std::string(text)));
+  rule.proofs = TRY(Word<Proofs>("word for the proofs that count")(flag, std::string(text)));
   return rule;
 }
 
@@ -159,6 +162,12 @@ Result<std::chrono::seconds> ParseDuration(std::string_view flag, std::string_vi
   }
   return BadFlag(flag, fmt::format("'{}' is not a time from 0s to 365d", text.substr(0, 200)),
                  "write a whole number with s, m, h or d behind it, like 90s or 2h");
+}
+
+Result<Platform> PlatformOf(std::string_view flag, const std::string& text) {
+  auto platform = ParsePlatform(text);
+  if (!platform) return About(flag, platform.error());
+  return platform;
 }
 
 Result<Timestamp> ParseTime(std::string_view flag, std::string_view text) {
@@ -264,8 +273,9 @@ void StoreFlags::DeclareUntestedLmdb(Flags& flags) {
 }
 
 void StoreFlags::DeclareRules(Flags& flags) {
-  flags.Choice("--rules", &given_rules, "closed|kubelet",
-               "closed (default), or exactly what the kubelet answers", Named(ParseRules), kSeldom);
+  flags.Choice("--rules", &given_rules, "strict|kubelet",
+               "strict (default), or exactly what the kubelet answers", Word<Rules>("mode"),
+               kSeldom);
 }
 
 void StoreFlags::DeclareToWrite(Flags& flags) {
@@ -298,7 +308,7 @@ void ShortNamesFlag::Declare(Flags& flags) {
   flags.Choice("--short-names", &given_, "anywhere|docker.io",
                "what an image without a registry may name: anything (default), or\n"
                "only what completing it with docker.io gives (containerd)",
-               Named(ParseShortNames), kTakesSetting);
+               Word<ShortNames>("meaning of short names"), kTakesSetting);
 }
 
 EvidenceOptions ShortNamesFlag::options() const {
@@ -312,7 +322,7 @@ Result<void> ShortNamesFlag::CheckOwner(const waybill::Settings& owner) const {
       owner.short_names_anywhere ? ShortNames::kAnywhere : ShortNames::kDockerHub;
   if (!given_ || *given_ == owners) return {};
   return BadFlag("--short-names",
-                 fmt::format("the process that owns the store goes by {}", ShortNamesName(owners)),
+                 fmt::format("the process that owns the store goes by {}", WordOf(owners)),
                  "leave the flag out, or restart that process with it");
 }
 
@@ -320,7 +330,7 @@ void DeclareFirstStart(Flags& flags, FirstStart* target) {
   flags.Choice("--first-start", target, "presume|close",
                "what a new store makes of images that have neither record nor open\n"
                "pull: presume them preloaded (default), or close them",
-               Named(ParseFirstStart), kTakesSetting);
+               Word<FirstStart>("first start"), kTakesSetting);
 }
 
 void DeclareMaxAge(Flags& flags, std::optional<AgeLimits>* target) {
@@ -364,7 +374,7 @@ Flag::Values PolicyNames() {
   for (const Verification mode :
        {Verification::kNeverVerify, Verification::kNeverVerifyPreloadedImages,
         Verification::kNeverVerifyAllowlistedImages, Verification::kAlwaysVerify}) {
-    names.emplace_back(VerificationName(mode));
+    names.emplace_back(WordOf(mode));
   }
   return names;
 }
@@ -393,7 +403,7 @@ void PolicyFlags::Declare(Flags& flags) {
       .Value("--policy", &mode_, "POLICY",
              "NeverVerify, NeverVerifyPreloadedImages (default),\n"
              "NeverVerifyAllowlistedImages or AlwaysVerify",
-             Named(ParseVerification))
+             Word<Verification>("credential verification policy"))
       .TakesSetting(UnlessPolicyIsTyped())
       .choices = PolicyNames();
   DeclareAllowlist(flags, &allow_, &allow_preloaded_only_);
@@ -441,7 +451,7 @@ void PullFlags::Declare(Flags& flags, bool needs_image) {
   policy.Declare(flags);
   store.DeclareRules(flags);
   flags.Choice("--pull-policy", &pull_policy, "Always|IfNotPresent|Never",
-               "the container's imagePullPolicy", Named(ParsePullPolicy));
+               "the container's imagePullPolicy", Word<PullPolicy>("pull policy"));
   flags.Check([this]() -> Result<void> {
     if (!secrets_path_) return {};
     auto more = TRY(ReadSecrets(*secrets_path_));

@@ -12,6 +12,9 @@
 #include <vector>
 
 #include "bindings/cli/flags.h"
+#include "store/base/options.h"
+#include "store/base/policy.h"
+#include "store/base/words.h"
 #include "waybill/result.h"
 #include "waybill/waybill.h"
 
@@ -37,15 +40,17 @@ struct LengthOrNone {
   std::size_t most = SIZE_MAX;
   Result<std::string> operator()(std::string_view flag, const std::string& text) const;
 };
-// What `parse`, of the library, makes of the text.
+// The enumerator that the text names; `what` it is.
 template <typename T>
-auto Named(Result<T> (*parse)(std::string_view)) {
-  return [parse](std::string_view flag, const std::string& text) -> Result<T> {
-    auto parsed = parse(text);
-    if (!parsed) return About(flag, parsed.error());
-    return parsed;
+auto Word(std::string_view what) {
+  return [what](std::string_view flag, const std::string& text) -> Result<T> {
+    auto named = FromWord<T>(text, what);
+    if (!named) return About(flag, named.error());
+    return named;
   };
 }
+// "linux/arm64".
+Result<Platform> PlatformOf(std::string_view flag, const std::string& text);
 // "90s", "2m", "2h", "1d", at most a year; a bare 0.
 Result<std::chrono::seconds> ParseDuration(std::string_view flag, std::string_view text);
 // RFC 3339.

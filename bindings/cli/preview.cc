@@ -13,8 +13,11 @@
 #include "bindings/cli/image_lookup.h"
 #include "bindings/cli/keyring.h"
 #include "bindings/cli/parse.h"
+#include "store/base/image_name.h"
+#include "store/base/options.h"
 #include "store/base/try.h"
-#include "waybill/image_name.h"
+#include "store/node/facade/node_store.h"
+#include "waybill/values.h"
 
 namespace waybill::cli {
 namespace {

@@ -12,7 +12,10 @@
 #include <vector>
 
 #include "bindings/cli/cluster_list.h"
-#include "waybill/node_store.h"
+#include "store/base/options.h"
+#include "store/base/policy.h"
+#include "store/node/facade/node_store.h"
+#include "waybill/values.h"
 
 namespace waybill::cli {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "waybill/maintenance.h"
+#include "waybill/values.h"
 
 namespace waybill::cli {
 

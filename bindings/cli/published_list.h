@@ -22,8 +22,7 @@
 #include <vector>
 
 #include "waybill/result.h"
-#include "waybill/revocation.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::cli {
 

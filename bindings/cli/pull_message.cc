@@ -7,6 +7,8 @@
 #include <system_error>
 #include <utility>
 
+#include "store/base/trace.h"
+
 namespace waybill::cli {
 
 std::optional<std::int64_t> ParseGoDuration(std::string_view text) {

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "waybill/trace.h"
+#include "store/base/trace.h"
 
 namespace waybill::cli {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+
 namespace waybill::cli {
 namespace {
 

@@ -42,15 +42,6 @@ Json JsonOf(const T& value, Hashes hashes = Hashes::kLeftOut) {
   return JsonOfText(internal::ToJson(value), hashes);
 }
 
-// The word that JSON has for an enumerator.
-template <typename E>
-std::string_view WordOf(E value) {
-  for (const internal::EnumName& one : NamesOf(value)) {
-    if (one.value == static_cast<std::uint8_t>(value)) return one.name;
-  }
-  return "unknown";
-}
-
 // `fields`, and each member, with the label that `labels` has for it ({name in JSON, label}), or
 // its own name. An empty label: only in JSON.
 template <typename T>

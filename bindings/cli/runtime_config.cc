@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "store/base/platform.h"
 #include "store/base/toml_document.h"
 #include "store/base/try.h"
 #include "store/maintenance/for_the_command.h"

@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-#include "waybill/runtime_handler.h"
+#include "waybill/values.h"
 
 namespace waybill::cli {
 

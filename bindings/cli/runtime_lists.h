@@ -12,10 +12,9 @@
 
 #include "bindings/cli/parse.h"
 #include "cri/runtime_client.h"
-#include "waybill/pull_sources.h"
+#include "migrations/runtime/pull_sources.h"
 #include "waybill/result.h"
-#include "waybill/runtime_handler.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::cli {
 

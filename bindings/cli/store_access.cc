@@ -9,7 +9,11 @@
 #include <utility>
 
 #include "bindings/cli/progress.h"
-#include "waybill/streaming.h"
+#include "store/base/options.h"
+#include "store/base/words.h"
+#include "store/node/facade/node_store.h"
+#include "store/streaming/streaming_store.h"
+#include "waybill/values.h"
 
 namespace waybill::cli {
 namespace {
@@ -147,7 +151,7 @@ Result<Writer> Writer::Try(const StoreFlags& flags, const Opening& how) {
   if (flags.given_rules && flags.rules() != settings.mode) {
     return BadFlag("--rules",
                    fmt::format("process {}, which owns the store, goes by the rules `{}`",
-                               status->owner_pid, RulesName(settings.mode)),
+                               status->owner_pid, WordOf(settings.mode)),
                    "leave the flag out, or restart that process with other rules");
   }
   if (how.short_names != nullptr) {

@@ -19,10 +19,13 @@
 #include "bindings/cli/output.h"
 #include "bindings/cli/parse.h"
 #include "bindings/cli/store_copy.h"
+#include "store/base/options.h"
+#include "store/base/policy.h"
 #include "store/base/try.h"
-#include "waybill/node_store.h"
-#include "waybill/owner.h"
+#include "store/node/facade/node_store.h"
 #include "waybill/result.h"
+#include "waybill/store.h"
+#include "waybill/values.h"
 
 namespace waybill::cli {
 

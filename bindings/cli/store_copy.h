@@ -11,10 +11,10 @@
 #include <string_view>
 #include <utility>
 
-#include "waybill/maintenance.h"
-#include "waybill/node_store.h"
-#include "waybill/report.h"
+#include "store/base/options.h"
+#include "store/node/facade/node_store.h"
 #include "waybill/result.h"
+#include "waybill/values.h"
 
 namespace waybill::cli {
 

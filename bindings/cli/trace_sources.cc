@@ -15,12 +15,14 @@
 #include "bindings/cli/parse.h"
 #include "bindings/cli/pull_message.h"
 #include "bindings/cli/sizing_model.h"
+#include "store/base/image_name.h"
 #include "store/base/json_document.h"
+#include "store/base/timestamp.h"
+#include "store/base/trace.h"
 #include "store/base/try.h"
 #include "store/maintenance/for_the_command.h"
-#include "waybill/image_name.h"
 #include "waybill/limits.h"
-#include "waybill/trace.h"
+#include "waybill/values.h"
 
 namespace waybill::cli {
 namespace {

@@ -8,8 +8,10 @@
 #include <string>
 
 #include "bindings/cli/parse.h"
+#include "store/base/options.h"
+#include "store/node/userns/pool.h"
 #include "waybill/result.h"
-#include "waybill/user_namespace.h"
+#include "waybill/values.h"
 
 namespace waybill::cli {
 

@@ -10,9 +10,10 @@
 #include <utility>
 
 #include "store/base/files.h"
+#include "store/base/timestamp.h"
 #include "store/base/try.h"
-#include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

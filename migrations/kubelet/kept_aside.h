@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "waybill/result.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

@@ -13,7 +13,9 @@
 #include "migrations/kubelet/kubelet_file.h"
 #include "migrations/kubelet/kubelet_places.h"
 #include "store/base/files.h"
+#include "store/base/image_name.h"
 #include "store/base/image_spellings.h"
+#include "store/base/options.h"
 #include "store/base/try.h"
 #include "store/engine/trust/trust.h"
 #include "store/node/images/spellings.h"
@@ -22,7 +24,7 @@
 #include "store/node/records/open_pulls_table.h"
 #include "store/node/records/typed_tables.h"
 #include "store/node/upkeep/gap.h"
-#include "waybill/image_name.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

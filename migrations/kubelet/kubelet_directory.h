@@ -9,11 +9,8 @@
 
 #include "store/base/files.h"
 #include "store/engine/database/committer.h"
-#include "waybill/maintenance.h"
-#include "waybill/report.h"
 #include "waybill/result.h"
-#include "waybill/rules.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

@@ -17,15 +17,17 @@
 #include <variant>
 
 #include "migrations/kubelet/kubelet_file.h"
+#include "migrations/kubelet/kubelet_records.h"
 #include "migrations/kubelet/staged_folders.h"
 #include "migrations/kubelet/userns_export.h"
 #include "store/base/empty_list.h"
 #include "store/base/go_json.h"
 #include "store/base/hex.h"
 #include "store/base/image_spellings.h"
+#include "store/base/options.h"
 #include "store/base/sha256.h"
 #include "store/base/try.h"
-#include "waybill/kubelet_format.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

@@ -7,12 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "store/base/options.h"
 #include "store/node/records/evidence_tables.h"
 #include "store/node/records/typed_tables.h"
-#include "waybill/maintenance.h"
 #include "waybill/result.h"
-#include "waybill/types.h"
-#include "waybill/user_namespace.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

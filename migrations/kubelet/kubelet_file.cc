@@ -7,13 +7,15 @@
 #include <utility>
 
 #include "migrations/kubelet/kubelet_places.h"
+#include "migrations/kubelet/kubelet_records.h"
 #include "store/base/files.h"
 #include "store/base/hex.h"
+#include "store/base/options.h"
 #include "store/base/sha256.h"
 #include "store/base/try.h"
 #include "store/node/records/pulled_record.h"
-#include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

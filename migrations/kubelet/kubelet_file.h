@@ -12,9 +12,10 @@
 #include <vector>
 
 #include "store/base/files.h"
+#include "store/base/options.h"
 #include "store/node/records/typed_tables.h"
 #include "waybill/result.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

@@ -26,6 +26,8 @@
 // things: apiVersion, and an entry without secrets has "kubernetesSecrets":null. (v1.33 does not
 // know kubernetesServiceAccounts and refuses a record that has some.)
 
+#include "migrations/kubelet/kubelet_records.h"
+
 #include <algorithm>
 #include <iterator>
 #include <type_traits>
@@ -33,9 +35,11 @@
 #include "store/base/caught.h"
 #include "store/base/go_json.h"
 #include "store/base/json_document.h"
+#include "store/base/options.h"
+#include "store/base/timestamp.h"
 #include "store/base/try.h"
-#include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
+#include "waybill/values.h"
 
 namespace waybill {
 namespace {

@@ -20,7 +20,7 @@
 #include "store/base/files.h"
 #include "store/base/sha256.h"
 #include "waybill/result.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

@@ -14,8 +14,7 @@
 #include <vector>
 
 #include "waybill/result.h"
-#include "waybill/types.h"
-#include "waybill/user_namespace.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

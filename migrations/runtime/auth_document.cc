@@ -19,12 +19,13 @@
 
 #include <array>
 
+#include "migrations/runtime/documents.h"
 #include "store/base/base64.h"
 #include "store/base/caught.h"
 #include "store/base/json_document.h"
 #include "store/base/try.h"
-#include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
+#include "waybill/values.h"
 
 namespace waybill {
 namespace {

@@ -11,11 +11,13 @@
 #include <tuple>
 #include <vector>
 
+#include "migrations/runtime/documents.h"
 #include "migrations/runtime/media_types.h"
 #include "store/base/caught.h"
 #include "store/base/go_json.h"
+#include "store/base/platform.h"
 #include "store/base/try.h"
-#include "waybill/image_index.h"
+#include "waybill/values.h"
 
 namespace waybill {
 namespace {

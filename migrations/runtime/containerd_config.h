@@ -23,7 +23,7 @@
 #include <string_view>
 #include <vector>
 
-#include "waybill/pull_sources.h"
+#include "migrations/runtime/pull_sources.h"
 #include "waybill/result.h"
 
 namespace waybill::internal {

@@ -12,7 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "waybill/platform.h"
+#include "store/base/platform.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

@@ -12,16 +12,16 @@
 // Other fields are ignored, but one of these in another case is refused: a runtime written in Go
 // would read it as the field itself and could choose another manifest.
 
-#include "waybill/image_index.h"
-
 #include <cstddef>
 
+#include "migrations/runtime/documents.h"
 #include "migrations/runtime/media_types.h"
 #include "store/base/caught.h"
 #include "store/base/hex.h"
 #include "store/base/json_document.h"
 #include "store/base/try.h"
 #include "waybill/limits.h"
+#include "waybill/values.h"
 
 namespace waybill {
 namespace {

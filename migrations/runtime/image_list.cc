@@ -8,11 +8,12 @@
 
 #include <charconv>
 
+#include "migrations/runtime/documents.h"
 #include "store/base/caught.h"
 #include "store/base/json_document.h"
 #include "store/base/try.h"
-#include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
+#include "waybill/values.h"
 
 namespace waybill {
 namespace {

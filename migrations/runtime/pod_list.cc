@@ -11,10 +11,10 @@
 // A pod that is in no list loses its host IDs. So a missing or partial list and a pod without a UID
 // are errors. A UID too many does no harm.
 
+#include "migrations/runtime/documents.h"
 #include "store/base/caught.h"
 #include "store/base/json_document.h"
 #include "store/base/try.h"
-#include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
 
 namespace waybill {

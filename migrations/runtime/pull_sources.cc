@@ -1,4 +1,5 @@
-#include "waybill/pull_sources.h"
+
+#include "migrations/runtime/pull_sources.h"
 
 #include <algorithm>
 #include <optional>
@@ -9,11 +10,12 @@
 #include "migrations/runtime/registry_endpoint.h"
 #include "migrations/runtime/rooted_files.h"
 #include "store/base/caught.h"
+#include "store/base/image_name.h"
 #include "store/base/image_spellings.h"
 #include "store/base/quote.h"
 #include "store/base/try.h"
-#include "waybill/image_name.h"
 #include "waybill/limits.h"
+#include "waybill/values.h"
 
 namespace waybill {
 namespace {

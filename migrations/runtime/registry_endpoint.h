@@ -6,7 +6,6 @@
 #include <string>
 #include <string_view>
 
-#include "waybill/pull_sources.h"
 #include "waybill/result.h"
 
 namespace waybill::internal {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "migrations/runtime/containerd_config.h"
+#include "migrations/runtime/pull_sources.h"
 #include "migrations/runtime/rooted_files.h"
 #include "migrations/runtime/toml_fields.h"
 #include "store/base/ascii.h"
@@ -19,7 +20,7 @@
 #include "store/base/quote.h"
 #include "store/base/try.h"
 #include "waybill/limits.h"
-#include "waybill/pull_sources.h"
+#include "waybill/values.h"
 
 namespace waybill {
 namespace {

@@ -12,13 +12,14 @@
 
 #include <algorithm>
 
+#include "migrations/runtime/documents.h"
 #include "migrations/runtime/guest_platform.h"
 #include "store/base/caught.h"
 #include "store/base/json_document.h"
 #include "store/base/try.h"
 #include "store/node/handlers/runtime_handlers.h"
 #include "waybill/limits.h"
-#include "waybill/runtime_handler.h"
+#include "waybill/values.h"
 
 namespace waybill {
 namespace {

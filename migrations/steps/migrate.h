@@ -5,9 +5,10 @@
 
 #include <cstdint>
 
+#include "store/base/options.h"
 #include "store/engine/recovery/open_store.h"
-#include "waybill/maintenance.h"
 #include "waybill/result.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

@@ -15,7 +15,7 @@
 #include "store/base/function_ref.h"
 #include "store/engine/database/store_txn.h"
 #include "waybill/result.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

@@ -7,11 +7,23 @@
 #include <tuple>
 #include <utility>
 
+#include "migrations/runtime/documents.h"
+#include "migrations/runtime/pull_sources.h"
 #include "store/api/door.h"
+#include "store/api/maintenance.h"
 #include "store/base/caught.h"
+#include "store/base/image_name.h"
+#include "store/base/metrics.h"
+#include "store/base/options.h"
 #include "store/base/try.h"
-#include "waybill/image_name.h"
-#include "waybill/kubelet_format.h"
+#include "store/base/words.h"
+#include "store/node/facade/node_store.h"
+#include "store/node/pulls/pull_error.h"
+#include "store/streaming/stream_url.h"
+#include "store/streaming/streaming_plan.h"
+#include "store/streaming/streaming_store.h"
+#include "waybill/limits.h"
+#include "waybill/values.h"
 
 namespace waybill::door {
 
@@ -84,7 +96,7 @@ Result<EnsureImage::Answer> Do(NodeStore& store, const EnsureImage& call, const 
   Credentials credentials(call.question.secrets, call.question.service_account);
   const EnsureOutcome outcome =
       store.EnsureImage(CopyOf(call.question), call.pull_policy, credentials.source());
-  EnsureImage::Answer answer{std::string(EnsureActionName(outcome.action)), outcome.message};
+  EnsureImage::Answer answer{std::string(WordOf(outcome.action)), outcome.message};
   if (outcome.decision) answer.decision = Told(*outcome.decision);
   return answer;
 }
@@ -136,7 +148,7 @@ Result<EndPull::Answer> Do(NodeStore& store, const EndPull& call, const Progress
                               : call.outcome == PullOutcome::kNothing
                                   ? PullFailure::kNothingTransferred
                                   : PullFailure::kUnknown;
-  const auto named = ParsePullErrorClass(details.error);
+  const auto named = FromWord<PullErrorClass>(details.error, "class of errors");
   return Done(store.RecordImagePullError(
       copy, {.failure = failure,
              .error_class = named ? *named : ClassifyPullError(details.error),

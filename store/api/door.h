@@ -9,8 +9,9 @@
 #include <string_view>
 
 #include "store/door/calls.h"
-#include "waybill/node_store.h"
-#include "waybill/streaming.h"
+#include "store/node/facade/node_store.h"
+#include "store/streaming/streaming_store.h"
+#include "waybill/values.h"
 
 namespace waybill::door {
 

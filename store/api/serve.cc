@@ -12,8 +12,10 @@
 #include "store/base/caught.h"
 #include "store/base/try.h"
 #include "store/node/facade/impl.h"
+#include "store/node/facade/node_store.h"
 #include "store/node/records/open_pulls_table.h"
-#include "waybill/owner.h"
+#include "waybill/store.h"
+#include "waybill/values.h"
 
 namespace waybill {
 

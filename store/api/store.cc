@@ -8,10 +8,15 @@
 #include "store/api/door.h"
 #include "store/base/caught.h"
 #include "store/base/gate.h"
+#include "store/base/options.h"
+#include "store/base/policy.h"
 #include "store/base/try.h"
 #include "store/door/settings.h"
+#include "store/engine/lmdb/version.h"
+#include "store/node/facade/node_store.h"
 #include "store/owner_socket/client.h"
-#include "waybill/node_store.h"
+#include "store/streaming/streaming_store.h"
+#include "waybill/values.h"
 
 namespace waybill {
 

@@ -1,4 +1,3 @@
-#include "waybill/credential_hash.h"
 
 #include <openssl/crypto.h>
 
@@ -9,6 +8,7 @@
 #include "store/base/go_json.h"
 #include "store/base/hex.h"
 #include "store/base/sha256.h"
+#include "waybill/values.h"
 
 namespace waybill {
 namespace {

@@ -16,7 +16,7 @@
 // separators, without "_", upper case or a port. Whatever it does not accept is scanned byte by
 // byte.
 
-#include "waybill/image_name.h"
+#include "store/base/image_name.h"
 
 #include <algorithm>
 #include <array>

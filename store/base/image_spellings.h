@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "waybill/image_name.h"
+#include "store/base/image_name.h"
 
 namespace waybill::internal {
 

@@ -1,14 +1,56 @@
-// How enumerations are spelt: the names stand under their numbers.
+// How enumerations are spelt.
 
 #ifndef WAYBILL_STORE_BASE_NAMES_H_
 #define WAYBILL_STORE_BASE_NAMES_H_
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string_view>
+#include <utility>
+
+#include "waybill/result.h"
 
 namespace waybill::internal {
 
-// `otherwise`: a number that is none, or of a later version.
+// The enumerators of an enumeration, each beside its name: no order can be wrong.
+struct EnumName {
+  std::uint8_t value;
+  std::string_view name;
+};
+template <typename E, std::size_t kCount>
+constexpr auto Names(const std::pair<E, std::string_view> (&names)[kCount]) {
+  std::array<EnumName, kCount> made{};
+  for (std::size_t i = 0; i < kCount; ++i) {
+    made[i] = {static_cast<std::uint8_t>(names[i].first), names[i].second};
+  }
+  return made;
+}
+
+// Of an enumeration with NamesOf (store/base/words.h), which stands beside its type for lookups by
+// argument. "unknown": a number that is none, or of a later version.
+template <typename E>
+constexpr std::string_view WordOf(E value) {
+  constexpr auto kNames = NamesOf(E{});
+  for (const EnumName& one : kNames) {
+    if (one.value == static_cast<std::uint8_t>(value)) return one.name;
+  }
+  return "unknown";
+}
+
+// kInvalidArgument: it is none of `names`; the message calls it a `what`, and the hint lists them.
+Result<std::uint8_t> NumberOf(std::string_view name, std::string_view what,
+                              std::span<const EnumName> names);
+template <typename E>
+Result<E> FromWord(std::string_view name, std::string_view what) {
+  static constexpr auto kNames = NamesOf(E{});
+  auto number = NumberOf(name, what, kNames);
+  if (!number) return std::move(number).error();
+  return static_cast<E>(*number);
+}
+
+// The names stand under their numbers.
 template <typename Enum, std::size_t kCount>
 constexpr std::string_view NameIn(const std::string_view (&names)[kCount], Enum value,
                                   std::string_view otherwise = {}) {

@@ -7,6 +7,8 @@
 //
 // No leap second, no 24:00. A time whose UTC lies outside the years 1 to 9999 is refused.
 
+#include "store/base/timestamp.h"
+
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -15,7 +17,7 @@
 
 #include "store/base/ascii.h"
 #include "store/base/caught.h"
-#include "waybill/kubelet_format.h"
+#include "waybill/values.h"
 
 namespace waybill {
 namespace {

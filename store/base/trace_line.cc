@@ -8,10 +8,11 @@
 #include "store/base/json_document.h"
 #include "store/base/names.h"
 #include "store/base/quote.h"
+#include "store/base/timestamp.h"
+#include "store/base/trace.h"
 #include "store/base/try.h"
-#include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
-#include "waybill/trace.h"
+#include "waybill/values.h"
 
 namespace waybill {
 

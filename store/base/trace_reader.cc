@@ -13,8 +13,8 @@
 #include "store/base/files.h"
 #include "store/base/json_document.h"
 #include "store/base/quote.h"
+#include "store/base/trace.h"
 #include "store/base/try.h"
-#include "waybill/trace.h"
 
 namespace waybill {
 

@@ -469,23 +469,23 @@ void Describe(V& v, const ListStreams::Answer& x) {
 namespace internal {
 
 // The calls that read, in the order of dev.waybill.varlink; an observer may make them.
-#define WAYBILL_READING_CALLS(X)                                                      \
-  X(MustPull)                                                                         \
-  X(EnsureImage)                                                                      \
-  X(Explain)                                                                          \
-  X(ListPulls)                                                                        \
-  X(ListImages) X(ListRevocations) X(ListRuntimes) X(ListUserNamespaces) X(GetStatus) \
-      X(GetMetrics) X(Verify)
+#define WAYBILL_READING_CALLS(X) \
+  X(MustPull)                    \
+  X(EnsureImage)                 \
+  X(Explain)                     \
+  X(ListPulls)                   \
+  X(ListImages)                  \
+  X(ListRevocations) X(ListRuntimes) X(ListUserNamespaces) X(GetStatus) X(GetMetrics) X(Verify)
 // Those that change the store. BeginList draws a number that no other process may draw.
-#define WAYBILL_CHANGING_CALLS(X)                                                                  \
-  X(BeginPull)                                                                                     \
-  X(EndPull)                                                                                       \
-  X(DropPulls)                                                                                     \
-  X(BeginList)                                                                                     \
-  X(ClassifyImages) X(AllowImage) X(DenyImage) X(PutImage) X(DeleteImage) X(PruneBefore) X(Revoke) \
-      X(RevokeMissing) X(SetRuntimes) X(ClaimUserNamespace) X(ReleaseUserNamespace)                \
-          X(AssignUserNamespace) X(CleanUpUserNamespaces) X(Flush) X(NoteUnrecordedPeriod)         \
-              X(AcceptLoss) X(MakeBackup)
+#define WAYBILL_CHANGING_CALLS(X)                                                                 \
+  X(BeginPull)                                                                                    \
+  X(EndPull)                                                                                      \
+  X(DropPulls)                                                                                    \
+  X(BeginList)                                                                                    \
+  X(ClassifyImages)                                                                               \
+  X(AllowImage) X(DenyImage) X(PutImage) X(DeleteImage) X(PruneBefore) X(Revoke) X(RevokeMissing) \
+      X(SetRuntimes) X(ClaimUserNamespace) X(ReleaseUserNamespace) X(AssignUserNamespace)         \
+          X(CleanUpUserNamespaces) X(Flush) X(NoteUnrecordedPeriod) X(AcceptLoss) X(MakeBackup)
 // Those of a store that are not served: they write where the caller says.
 #define WAYBILL_UNSERVED_CALLS(X) X(ExportKubeletFiles)
 // Those that need no store.

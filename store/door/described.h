@@ -26,7 +26,6 @@
 #ifndef WAYBILL_STORE_DOOR_DESCRIBED_H_
 #define WAYBILL_STORE_DOOR_DESCRIBED_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -39,22 +38,9 @@
 #include <vector>
 
 #include "store/base/function_ref.h"
+#include "store/base/names.h"
 
 namespace waybill::internal {
-
-// The enumerators of an enumeration, each beside its name: no order can be wrong.
-struct EnumName {
-  std::uint8_t value;
-  std::string_view name;
-};
-template <typename E, std::size_t kCount>
-constexpr auto Names(const std::pair<E, std::string_view> (&names)[kCount]) {
-  std::array<EnumName, kCount> made{};
-  for (std::size_t i = 0; i < kCount; ++i) {
-    made[i] = {static_cast<std::uint8_t>(names[i].first), names[i].second};
-  }
-  return made;
-}
 
 template <typename T>
 concept Textual = requires(T& value) {

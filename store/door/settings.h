@@ -6,10 +6,11 @@
 #include <optional>
 #include <string_view>
 
+#include "store/base/options.h"
+#include "store/base/policy.h"
 #include "store/door/values.h"
 #include "waybill/calls.h"
 #include "waybill/result.h"
-#include "waybill/revocation.h"
 
 namespace waybill::internal {
 

@@ -6,7 +6,8 @@
 #include <cstdint>
 
 #include "store/base/hex.h"
-#include "waybill/kubelet_format.h"
+#include "store/base/timestamp.h"
+#include "waybill/values.h"
 
 namespace waybill {
 

@@ -10,7 +10,8 @@
 #include "store/base/try.h"
 #include "store/owner_socket/request.h"
 #include "store/owner_socket/socket_file.h"
-#include "waybill/owner.h"
+#include "waybill/limits.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

@@ -25,7 +25,8 @@
 #include <thread>
 
 #include "store/owner_socket/socket_file.h"
-#include "waybill/owner.h"
+#include "waybill/store.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

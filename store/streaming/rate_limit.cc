@@ -1,8 +1,9 @@
-#include "waybill/rate_limit.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+
+#include "waybill/store.h"
 
 namespace waybill {
 namespace {

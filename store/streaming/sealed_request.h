@@ -13,7 +13,7 @@
 
 #include "store/streaming/streaming_table.h"
 #include "waybill/result.h"
-#include "waybill/streaming_request.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

@@ -2,7 +2,7 @@
 // messages can name the part that is wrong; then IsReference holds each part against the grammar.
 // The judge is uriparser, in tests/unit/stream_url_judge_test.cc.
 
-#include "waybill/stream_url.h"
+#include "store/streaming/stream_url.h"
 
 #include <arpa/inet.h>
 
@@ -20,6 +20,7 @@
 #include "store/base/names.h"
 #include "store/base/quote.h"
 #include "waybill/limits.h"
+#include "waybill/values.h"
 
 namespace waybill {
 namespace {

@@ -28,7 +28,8 @@
 #include <string_view>
 #include <vector>
 
-#include "waybill/streaming_plan.h"
+#include "store/streaming/streaming_plan.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

@@ -7,7 +7,8 @@
 #include "store/base/quote.h"
 #include "store/base/try.h"
 #include "store/streaming/streaming_facts.h"
-#include "waybill/streaming_plan.h"
+#include "store/streaming/streaming_plan.h"
+#include "waybill/values.h"
 
 namespace waybill {
 namespace {
@@ -482,7 +483,7 @@ Result<void> CheckSize(const std::vector<std::string>& arguments) {
 }  // namespace
 
 Result<StreamingLint> LintStreaming(const StreamingLintRequest& request) {
-  const std::string name = std::string(StreamingComponentName(request.component)) + " ";
+  const std::string name = std::string(ProgramOf(request.component)) + " ";
   if (auto checked = internal::CheckVersion(name, request.version); !checked) {
     return checked.error();
   }

@@ -1,4 +1,5 @@
-#include "waybill/streaming_plan.h"
+
+#include "store/streaming/streaming_plan.h"
 
 #include <algorithm>
 
@@ -6,6 +7,7 @@
 #include "store/base/quote.h"
 #include "store/base/try.h"
 #include "store/streaming/streaming_facts.h"
+#include "waybill/values.h"
 
 namespace waybill {
 namespace {
@@ -132,7 +134,7 @@ void JudgeSettings(StreamingComponent component, KubernetesVersion version,
 void NoteVersion(StreamingComponent component, KubernetesVersion version,
                  std::vector<std::string>& notes) {
   if (version <= kNewestStreamingVersion) return;
-  notes.push_back(std::string(StreamingComponentName(component)) + " " + version.ToString() +
+  notes.push_back(std::string(ProgramOf(component)) + " " + version.ToString() +
                   " is newer than what is known: taken for " + kNewestStreamingVersion.ToString());
 }
 
@@ -188,9 +190,8 @@ Result<KubernetesVersion> ParseKubernetesVersion(std::string_view text) {
   return *version;
 }
 
-std::string_view StreamingComponentName(StreamingComponent component) {
-  constexpr std::string_view kNames[] = {"kubelet", "kube-apiserver"};
-  return NameIn(kNames, component);
+std::string_view ProgramOf(StreamingComponent component) {
+  return component == StreamingComponent::kKubelet ? "kubelet" : "kube-apiserver";
 }
 
 std::string_view StreamingGateName(StreamingGate gate) { return NameIn(kGateNames, gate); }
@@ -199,41 +200,6 @@ std::optional<StreamingGate> FindStreamingGate(std::string_view name) {
   const auto* found = std::find(std::begin(kGateNames), std::end(kGateNames), name);
   if (found == std::end(kGateNames)) return std::nullopt;
   return static_cast<StreamingGate>(found - std::begin(kGateNames));
-}
-
-std::string_view StreamingSeverityName(StreamingSeverity severity) {
-  constexpr std::string_view kNames[] = {"ignored", "deprecated", "removed", "fatal"};
-  return NameIn(kNames, severity);
-}
-
-std::string_view StreamingProxyName(StreamingProxy proxy) {
-  constexpr std::string_view kNames[] = {"kubelet", "redirect"};
-  return NameIn(kNames, proxy);
-}
-
-std::string_view RedirectFollowerName(RedirectFollower follower) {
-  constexpr std::string_view kNames[] = {"notNeeded", "apiServer", "nobody"};
-  return NameIn(kNames, follower);
-}
-
-std::string_view RedirectCheckName(RedirectCheck check) {
-  constexpr std::string_view kNames[] = {"notNeeded", "sameHost", "none"};
-  return NameIn(kNames, check);
-}
-
-std::string_view WebSocketTranslatorName(WebSocketTranslator translator) {
-  constexpr std::string_view kNames[] = {"nobody", "apiServer", "kubelet"};
-  return NameIn(kNames, translator);
-}
-
-std::string_view StreamingOutcomeName(StreamingOutcome outcome) {
-  constexpr std::string_view kNames[] = {"works", "worksOnSameHost", "fails", "doesNotStart"};
-  return NameIn(kNames, outcome);
-}
-
-std::string_view VersionSkewName(VersionSkew skew) {
-  constexpr std::string_view kNames[] = {"supported", "kubeletTooOld", "kubeletNewer"};
-  return NameIn(kNames, skew);
 }
 
 Result<StreamPlan> StreamingPlan(const StreamingPlanRequest& request) {

@@ -1,5 +1,6 @@
 #include "store/streaming/streaming_product.h"
 
+
 namespace waybill::internal {
 
 namespace {

@@ -1,4 +1,3 @@
-#include "waybill/streaming_request.h"
 
 #include <algorithm>
 #include <array>
@@ -6,19 +5,13 @@
 
 #include "store/base/go_json.h"
 #include "store/base/quote.h"
+#include "store/streaming/streaming_store.h"
 #include "waybill/limits.h"
+#include "waybill/values.h"
 
 namespace waybill {
 
 namespace {
-
-struct NamedKind {
-  StreamKind kind;
-  std::string_view name;
-};
-constexpr std::array<NamedKind, 3> kStreamKinds = {{{StreamKind::kExec, "exec"},
-                                                    {StreamKind::kAttach, "attach"},
-                                                    {StreamKind::kPortForward, "portforward"}}};
 
 Error WrongRequest(std::string_view what, std::string_view advice) {
   return {ErrorCode::kInvalidArgument,
@@ -91,22 +84,6 @@ Result<void> CheckCommand(const std::vector<std::string>& command) {
 
 }  // namespace
 
-std::string_view StreamKindName(StreamKind kind) {
-  for (const NamedKind& one : kStreamKinds) {
-    if (one.kind == kind) return one.name;
-  }
-  return "unknown";
-}
-
-Result<StreamKind> ParseStreamKind(std::string_view name) {
-  for (const NamedKind& one : kStreamKinds) {
-    if (one.name == name) return one.kind;
-  }
-  return Error{ErrorCode::kInvalidArgument,
-               "there is no kind of stream " + internal::QuoteForMessage(name),
-               "the kinds are exec, attach and portforward"};
-}
-
 Result<void> CheckStreamRequest(const StreamRequest& request) {
   const bool has_streams = request.std_in || request.std_out || request.std_err || request.tty;
   switch (request.kind) {
@@ -115,7 +92,7 @@ Result<void> CheckStreamRequest(const StreamRequest& request) {
       if (auto r = CheckId(request.container_id, "container ID"); !r) return r;
       if (auto r = CheckStreams(request); !r) return r;
       if (!request.pod_sandbox_id.empty() || !request.ports.empty()) {
-        return WrongRequest("a pod sandbox and ports belong to portforward", "leave them out");
+        return WrongRequest("a pod sandbox and ports belong to portForward", "leave them out");
       }
       if (request.kind == StreamKind::kExec) return CheckCommand(request.command);
       if (request.command.empty()) return {};
@@ -124,7 +101,7 @@ Result<void> CheckStreamRequest(const StreamRequest& request) {
     case StreamKind::kPortForward: {
       if (auto r = CheckId(request.pod_sandbox_id, "pod sandbox ID"); !r) return r;
       if (!request.container_id.empty() || !request.command.empty() || has_streams) {
-        return WrongRequest("portforward has a container, a command, stdin, stdout, stderr or tty",
+        return WrongRequest("portForward has a container, a command, stdin, stdout, stderr or tty",
                             "leave them out");
       }
       if (request.ports.size() > kMaxRequestPorts) {
@@ -136,7 +113,7 @@ Result<void> CheckStreamRequest(const StreamRequest& request) {
       return WrongRequest("port 0 is not one", "use 1 to 65535");
     }
   }
-  return WrongRequest("there is no such kind", "use exec, attach or portforward");
+  return WrongRequest("there is no such kind", "use exec, attach or portForward");
 }
 
 }  // namespace waybill

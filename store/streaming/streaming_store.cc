@@ -5,6 +5,8 @@
 // neither carried over nor put back by anything, and an opening that can't be sure that the store
 // is the newest deletes them all.
 
+#include "store/streaming/streaming_store.h"
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -19,6 +21,8 @@
 #include "store/base/caught.h"
 #include "store/base/empty_list.h"
 #include "store/base/hex.h"
+#include "store/base/metrics.h"
+#include "store/base/options.h"
 #include "store/base/try.h"
 #include "store/engine/database/committer.h"
 #include "store/engine/database/reader_pool.h"
@@ -29,7 +33,7 @@
 #include "store/streaming/sealed_request.h"
 #include "store/streaming/streaming_product.h"
 #include "store/streaming/streaming_table.h"
-#include "waybill/streaming.h"
+#include "waybill/values.h"
 
 namespace waybill {
 

@@ -13,8 +13,7 @@
 #include "store/base/sha256.h"
 #include "store/engine/database/key.h"
 #include "store/engine/database/tables.h"
-#include "waybill/streaming_request.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

@@ -10,8 +10,9 @@
 
 #include "sizing/curves.h"
 #include "sizing/shape_fit.h"
+#include "store/base/trace.h"
 #include "tests/support/draw.h"
-#include "waybill/decision.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "bench/sizing/trace.h"
+#include "store/base/trace.h"
 #include "tests/support/run_command.h"
 #include "tests/support/temp_dir.h"
-#include "waybill/trace.h"
 
 namespace waybill::testing {
 

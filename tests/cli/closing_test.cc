@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "store/api/maintenance.h"
 #include "tests/support/draw.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/run_command.h"

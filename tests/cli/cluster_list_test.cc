@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(every_image_of_a_pod_counts) {
   std::string said;
   for (const cli::ContainerToStart& one : read->pods[0].containers) {
     said += std::string(ContainerKindName(one.kind)) + " " + one.name + " " + one.image + " " +
-            std::string(PullPolicyName(one.pull_policy)) + " " + one.status_ref + "\n";
+            std::string(WordOf(one.pull_policy)) + " " + one.status_ref + "\n";
   }
   BOOST_TEST(said ==
              "initContainer i i Always sha256:i\n"

@@ -11,10 +11,13 @@
 #include <vector>
 
 #include "migrations/steps/steps.h"
+#include "store/base/options.h"
+#include "store/node/facade/node_store.h"
 #include "tests/support/cli_store.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/versions.h"
-#include "waybill/maintenance.h"
+#include "waybill/limits.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 

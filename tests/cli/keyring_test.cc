@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+
 namespace waybill::testing {
 
 BOOST_AUTO_TEST_SUITE(keyring)

@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(a_command_with_actions_offers_them_and_each_has_its_own_fla
   BOOST_TEST(InBash("waybill userns --store x cl") == "cleanup\n");
   BOOST_TEST(InBash("waybill userns get --l") == "--length\n");
   BOOST_TEST(InBash("waybill userns release --l") == "--lost\n");
-  BOOST_TEST(InBash("waybill streaming prepare ") == "exec attach portforward\n");
+  BOOST_TEST(InBash("waybill streaming prepare ") == "exec attach portForward\n");
   BOOST_TEST(InBash("waybill guard --policy A") == "AlwaysVerify\n");
   const std::string get = HelpOf("userns get");
   BOOST_TEST(get.find("  --length N") != std::string::npos);

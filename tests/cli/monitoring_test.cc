@@ -10,6 +10,7 @@
 #include <sstream>
 #include <string>
 
+#include "store/base/metrics.h"
 #include "tests/support/cli_store.h"
 #include "tests/support/store_fixture.h"
 #include "waybill/waybill.h"

@@ -13,6 +13,10 @@
 #include <sstream>
 #include <string>
 
+#include "store/base/options.h"
+#include "store/base/policy.h"
+#include "store/base/words.h"
+#include "store/node/facade/node_store.h"
 #include "tests/support/cli_store.h"
 #include "tests/support/draw.h"
 #include "tests/support/store_fixture.h"
@@ -274,7 +278,7 @@ class DrawnNode {
       const std::string name = "c" + std::to_string(i);
       containers.push_back({{"name", name},
                             {"image", container.image},
-                            {"imagePullPolicy", PullPolicyName(container.pull_policy)}});
+                            {"imagePullPolicy", WordOf(container.pull_policy)}});
       if (!lists_images_ && !container.image_ref.empty()) {
         statuses.push_back({{"name", name}, {"imageID", container.image_ref}});
       }
@@ -519,7 +523,7 @@ BOOST_AUTO_TEST_CASE(every_pod_does_what_was_previewed) {
                        "--allow",
                        "nginx",
                        "--rules",
-                       std::string(RulesName(rules))};
+                       std::string(WordOf(rules))};
     const std::vector<Policy> policies = EveryPolicy();
     for (const Policy& policy : policies) command.insert(command.end(), {"--policy", policy.name});
     if (registry_down) command.emplace_back("--registry-down");
@@ -548,7 +552,7 @@ BOOST_AUTO_TEST_CASE(every_pod_does_what_was_previewed) {
           BOOST_TEST_CONTEXT("round " << round << ", " << policy.name << ", pod " << i << ": "
                                       << previewed.dump()) {
             BOOST_TEST(forecast["answer"] == expected);
-            BOOST_TEST(forecast["action"] == EnsureActionName(outcome.action));
+            BOOST_TEST(forecast["action"] == WordOf(outcome.action));
             if (outcome.decision) {
               BOOST_TEST(forecast["reason"] == ReasonName(outcome.decision->reason));
               seen.emplace(ReasonName(outcome.decision->reason));

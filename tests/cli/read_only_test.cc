@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "store/base/options.h"
+#include "store/node/facade/node_store.h"
 #include "tests/support/cli_store.h"
 #include "tests/support/forked_child.h"
 #include "tests/support/mounts.h"

@@ -1,7 +1,7 @@
 // `waybill trace`: a node's history out of what others recorded. fixtures/trace/ has such files, in
 // the forms that kubectl 1.33 and crictl have.
 
-#include "waybill/trace.h"
+#include "store/base/trace.h"
 
 #include <boost/test/unit_test.hpp>
 #include <string>

@@ -8,6 +8,9 @@
 #include <set>
 #include <thread>
 
+#include "store/base/options.h"
+#include "store/node/facade/node_store.h"
+#include "store/streaming/streaming_store.h"
 #include "tests/support/cli_store.h"
 #include "waybill/waybill.h"
 

@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <string>
 
+#include "store/api/maintenance.h"
 #include "store/engine/lmdb/check/page_format.h"
 #include "tests/support/damage.h"
 #include "tests/support/draw.h"

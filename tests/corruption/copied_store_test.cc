@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/api/maintenance.h"
 #include "store/engine/recovery/witness.h"
 #include "tests/corruption/scene.h"
 #include "tests/support/inspect_path.h"

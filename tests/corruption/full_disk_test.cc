@@ -9,6 +9,7 @@
 #include <functional>
 #include <string>
 
+#include "store/api/maintenance.h"
 #include "store/base/files.h"
 #include "store/engine/recovery/store_files.h"
 #include "tests/support/child_process.h"

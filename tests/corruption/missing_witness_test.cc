@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "store/api/maintenance.h"
 #include "store/engine/recovery/witness.h"
 #include "tests/corruption/scene.h"
 #include "tests/support/expect_error.h"

@@ -4,14 +4,19 @@
 #include <deque>
 #include <filesystem>
 
+#include "migrations/kubelet/kubelet_records.h"
+#include "store/api/maintenance.h"
+#include "store/base/options.h"
 #include "store/engine/recovery/witness.h"
+#include "store/node/facade/node_store.h"
 #include "tests/corruption/scene.h"
 #include "tests/support/damage.h"
 #include "tests/support/forked_child.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/versions.h"
-#include "waybill/kubelet_format.h"
+#include "waybill/limits.h"
+#include "waybill/values.h"
 
 namespace {
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "store/api/maintenance.h"
 #include "store/engine/recovery/inspect.h"
 #include "tests/crash/maintenance.h"
 #include "tests/crash/recorder.h"

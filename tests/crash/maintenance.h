@@ -8,10 +8,9 @@
 #include <functional>
 #include <span>
 
+#include "store/node/facade/node_store.h"
 #include "tests/crash/stage.h"
 #include "tests/support/versions.h"
-#include "waybill/maintenance.h"
-#include "waybill/node_store.h"
 
 namespace waybill::testing {
 

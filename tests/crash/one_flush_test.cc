@@ -23,6 +23,7 @@
 #include <thread>
 #include <vector>
 
+#include "store/api/maintenance.h"
 #include "store/base/files.h"
 #include "store/engine/database/commit_mark.h"
 #include "tests/crash/recorder.h"

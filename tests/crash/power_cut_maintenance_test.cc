@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "store/api/maintenance.h"
 #include "store/engine/recovery/inspect.h"
 #include "tests/crash/maintenance.h"
 #include "tests/crash/recorder.h"

@@ -6,12 +6,15 @@
 #include <iterator>
 #include <set>
 
+#include "migrations/kubelet/kubelet_records.h"
 #include "migrations/kubelet/userns_file.h"
+#include "store/base/options.h"
+#include "store/node/facade/node_store.h"
 #include "tests/support/damage.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/model.h"
 #include "tests/support/store_fixture.h"
-#include "waybill/kubelet_format.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 

@@ -9,8 +9,10 @@
 #include <functional>
 #include <string>
 
+#include "store/base/options.h"
+#include "store/node/facade/node_store.h"
 #include "tests/support/memory_dir.h"
-#include "waybill/node_store.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "store/base/words.h"
+
 namespace waybill::testing {
 
 namespace {
@@ -59,8 +61,7 @@ void ModelDoer::Do(Model& model, const Operation& operation) {
 using PullStates = std::map<std::string, std::size_t>;
 
 void Count(const UnresolvedPull& pull, PullStates& states) {
-  ++states[pull.image + " " + std::string(PullStateName(pull.state)) +
-           (pull.several ? ", several" : "")];
+  ++states[pull.image + " " + std::string(WordOf(pull.state)) + (pull.several ? ", several" : "")];
 }
 
 std::string Difference(const PullStates& expected, const PullStates& stored) {

@@ -4,6 +4,7 @@
 #include <span>
 #include <thread>
 
+
 namespace waybill::testing {
 
 namespace {

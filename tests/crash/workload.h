@@ -10,9 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "store/base/options.h"
+#include "store/node/facade/node_store.h"
 #include "tests/support/draw.h"
 #include "tests/support/known_images.h"
-#include "waybill/node_store.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 

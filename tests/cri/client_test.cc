@@ -13,10 +13,11 @@
 #include <thread>
 
 #include "cri/runtime_client.h"
+#include "migrations/runtime/documents.h"
 #include "tests/cri/fake_runtime.h"
 #include "tests/support/store_fixture.h"
-#include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 

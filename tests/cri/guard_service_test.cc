@@ -19,14 +19,17 @@
 #include <vector>
 
 #include "migrations/kubelet/kubelet_file.h"
+#include "migrations/kubelet/kubelet_records.h"
 #include "store/base/files.h"
+#include "store/base/options.h"
+#include "store/node/facade/node_store.h"
 #include "tests/cri/fake_runtime.h"
 #include "tests/support/child_process.h"
 #include "tests/support/draw.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/run_command.h"
 #include "tests/support/store_fixture.h"
-#include "waybill/kubelet_format.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 

@@ -4,7 +4,8 @@
 #include <ctime>
 #include <stdexcept>
 
-#include "waybill/maintenance.h"
+#include "waybill/limits.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 namespace {

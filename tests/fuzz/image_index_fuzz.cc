@@ -6,10 +6,11 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "migrations/runtime/documents.h"
+#include "store/base/platform.h"
 #include "store/node/handlers/runtime_handlers.h"
-#include "waybill/image_index.h"
 #include "waybill/limits.h"
-#include "waybill/runtime_handler.h"
+#include "waybill/values.h"
 
 namespace {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "store/base/image_name.h"
 #include "store/base/image_spellings.h"
-#include "waybill/image_name.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view image(reinterpret_cast<const char*>(data), size);

@@ -5,8 +5,10 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "migrations/kubelet/kubelet_records.h"
 #include "migrations/kubelet/userns_file.h"
-#include "waybill/kubelet_format.h"
+#include "migrations/runtime/documents.h"
+#include "store/base/timestamp.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view json(reinterpret_cast<const char*>(data), size);

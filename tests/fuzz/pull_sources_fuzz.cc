@@ -12,7 +12,8 @@
 #include <string>
 #include <string_view>
 
-#include "waybill/pull_sources.h"
+#include "migrations/runtime/pull_sources.h"
+#include "waybill/values.h"
 
 namespace {
 

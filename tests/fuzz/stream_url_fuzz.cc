@@ -15,8 +15,9 @@
 #include <string>
 #include <string_view>
 
+#include "store/streaming/stream_url.h"
 #include "waybill/limits.h"
-#include "waybill/stream_url.h"
+#include "waybill/values.h"
 
 namespace {
 

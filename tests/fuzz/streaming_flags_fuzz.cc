@@ -8,7 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "waybill/streaming_plan.h"
+#include "store/streaming/streaming_plan.h"
+#include "waybill/values.h"
 
 namespace {
 

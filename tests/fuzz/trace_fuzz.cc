@@ -8,8 +8,8 @@
 #include <string>
 
 #include "bindings/cli/pull_message.h"
+#include "store/base/trace.h"
 #include "waybill/limits.h"
-#include "waybill/trace.h"
 
 namespace {
 

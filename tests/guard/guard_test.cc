@@ -20,14 +20,19 @@
 #include <vector>
 
 #include "migrations/kubelet/kubelet_file.h"
+#include "migrations/kubelet/kubelet_records.h"
 #include "migrations/kubelet/userns_file.h"
 #include "store/base/hex.h"
+#include "store/base/options.h"
 #include "store/base/sha256.h"
+#include "store/base/trace.h"
+#include "store/base/words.h"
+#include "store/node/facade/node_store.h"
 #include "tests/support/allocations.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/temp_dir.h"
-#include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
+#include "waybill/values.h"
 
 BOOST_AUTO_TEST_SUITE(guard)
 
@@ -365,8 +370,7 @@ BOOST_AUTO_TEST_CASE(a_proof_says_who_checked_it) {
   const auto checkers = [&] {
     Strings all;
     for (const ImagePullSecret& secret : node.Stored('1').at(kApp).kubernetes_secrets) {
-      all.push_back(secret.namespace_name + " " +
-                    std::string(VerifiedByName(secret.proof.checker)));
+      all.push_back(secret.namespace_name + " " + std::string(WordOf(secret.proof.checker)));
     }
     std::sort(all.begin(), all.end());
     return all;

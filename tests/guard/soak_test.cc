@@ -13,11 +13,12 @@
 #include <thread>
 
 #include "guard/guard.h"
+#include "migrations/kubelet/kubelet_records.h"
 #include "tests/support/draw.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/store_fixture.h"
-#include "waybill/kubelet_format.h"
+#include "waybill/values.h"
 
 BOOST_AUTO_TEST_SUITE(soak)
 

@@ -10,17 +10,25 @@
 #include <string>
 #include <vector>
 
+#include "migrations/kubelet/kubelet_records.h"
+#include "migrations/runtime/documents.h"
+#include "store/api/maintenance.h"
+#include "store/base/image_name.h"
+#include "store/base/options.h"
+#include "store/base/platform.h"
+#include "store/base/policy.h"
+#include "store/base/timestamp.h"
+#include "store/base/words.h"
+#include "store/node/evidence/judge.h"
+#include "store/node/facade/node_store.h"
+#include "store/node/userns/pool.h"
+#include "store/streaming/stream_url.h"
 #include "tests/support/forked_child.h"
 #include "tests/support/in_threads.h"
 #include "tests/support/rows.h"
 #include "tests/support/streaming_scene.h"
-#include "waybill/credential_hash.h"
-#include "waybill/image_index.h"
-#include "waybill/image_name.h"
-#include "waybill/kubelet_format.h"
-#include "waybill/maintenance.h"
-#include "waybill/platform.h"
-#include "waybill/stream_url.h"
+#include "waybill/limits.h"
+#include "waybill/values.h"
 
 namespace {
 
@@ -591,9 +599,12 @@ BOOST_AUTO_TEST_CASE(functions_of_values) {
         VerificationPolicy::Make(Verification::kNeverVerifyAllowlistedImages, std::move(patterns)));
   });
   each("HashCredentials", [&] { return CodeOf(HashCredentials(auth)); });
-  each("ParseRules", [] { return CodeOf(ParseRules("no set of rules")); });
-  each("ParsePullPolicy", [] { return CodeOf(ParsePullPolicy("no pull policy")); });
-  each("ParseVerification", [] { return CodeOf(ParseVerification("no such mode")); });
+  each("ParseRules", [] { return CodeOf(FromWord<Rules>("no set of rules", "mode")); });
+  each("ParsePullPolicy",
+       [] { return CodeOf(FromWord<PullPolicy>("no pull policy", "pull policy")); });
+  each("ParseVerification", [] {
+    return CodeOf(FromWord<Verification>("no such mode", "credential verification policy"));
+  });
   each("ParsePlatform",
        [] { return CodeOf(ParsePlatform("linux/amd64/v-of-some-length/too-much")); });
   each("CheckStreamUrl", [] {
@@ -627,7 +638,9 @@ BOOST_AUTO_TEST_CASE(functions_of_values) {
        [&] { return CodeOf(DecodeImageList(R"({"images":[{"id":"an-id"}]})")); });
   each("DecodePreloadedList",
        [&] { return CodeOf(DecodePreloadedList(R"({"images":[{"repoTags":["a:1"]}]})")); });
-  each("ParseShortNames", [] { return CodeOf(ParseShortNames("no such short names")); });
+  each("ParseShortNames", [] {
+    return CodeOf(FromWord<ShortNames>("no such short names", "meaning of short names"));
+  });
   each("NamesGivenBy", [&] {
     return CodeOfPlain([&] { return NamesGivenBy({}, ShortNames::kDockerHub).size(); });
   });

@@ -1,5 +1,6 @@
 #include "tests/model/describe.h"
 
+
 namespace waybill::testing {
 
 namespace {

@@ -7,8 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "store/base/options.h"
 #include "tests/support/model.h"
-#include "waybill/node_store.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 

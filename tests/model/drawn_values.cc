@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "store/base/policy.h"
+
 namespace waybill::testing {
 
 namespace {

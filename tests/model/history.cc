@@ -3,6 +3,7 @@
 #include <string_view>
 #include <utility>
 
+#include "store/base/metrics.h"
 #include "tests/model/describe.h"
 #include "tests/model/drawn_values.h"
 #include "tests/support/pod.h"
@@ -182,7 +183,7 @@ void History::EnsureStep() {
   const auto policy = static_cast<PullPolicy>(draw_.Below(3));
   const std::string handler = DrawHandler();
   Note("ensure " + Quote(image.image) + " " + Quote(ref) + For(handler) + " " +
-       std::string(PullPolicyName(policy)) + " " + DescribePod(pod));
+       std::string(WordOf(policy)) + " " + DescribePod(pod));
   std::set<std::string> messages;
   for (Side& side : sides_) {
     const std::string name = Named(side, handler);
@@ -193,8 +194,7 @@ void History::EnsureStep() {
         {.image = image.image, .image_ref = ref, .runtime_handler = name}, policy, source);
     messages.insert(outcome.message);
     Expect(outcome.action == expected, side,
-           std::string(EnsureActionName(outcome.action)) + " instead of " +
-               std::string(EnsureActionName(expected)));
+           std::string(WordOf(outcome.action)) + " instead of " + std::string(WordOf(expected)));
     const std::string container = "Container image \"" + image.image + "\" ";
     if (expected == EnsureAction::kUsePresent) {
       Expect(outcome.message ==
@@ -276,7 +276,7 @@ void History::SetTime(Timestamp now) {
 }
 
 void History::Expect(bool ok, const Side& side, const std::string& what) const {
-  if (!ok) throw Mismatch(std::string(RulesName(side.rules)) + " rules: " + what);
+  if (!ok) throw Mismatch(std::string(WordOf(side.rules)) + " rules: " + what);
 }
 
 void History::ExpectSame(const Side& side, const std::string& otherwise) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "store/base/policy.h"
 #include "tests/model/describe.h"
 #include "tests/model/drawn_values.h"
 #include "tests/model/history.h"

@@ -1,10 +1,16 @@
 // The steps of a history that begin a new process.
 
+#include "store/api/maintenance.h"
+#include "store/base/options.h"
+#include "store/base/policy.h"
+#include "store/base/words.h"
+#include "store/node/facade/node_store.h"
 #include "tests/model/describe.h"
 #include "tests/model/drawn_values.h"
 #include "tests/model/history.h"
 #include "tests/support/kubelet_dir.h"
-#include "waybill/maintenance.h"
+#include "waybill/limits.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 
@@ -30,9 +36,9 @@ ModelOpening History::DrawOpening() {
 }
 
 std::string History::DescribeOpening(const ModelOpening& opening) const {
-  std::string what = " under " + std::string(VerificationName(policy_.mode));
+  std::string what = " under " + std::string(WordOf(policy_.mode));
   for (const ProofRule& rule : policy_.proofs) {
-    what += ", proofs of " + Quote(rule.pattern) + " by " + std::string(ProofsName(rule.proofs));
+    what += ", proofs of " + Quote(rule.pattern) + " by " + std::string(WordOf(rule.proofs));
   }
   if (opening.handlers) what += ", handlers" + DescribeHandlers(*opening.handlers);
   if (opening.continues_pulls) what += ", continuing pulls";

@@ -30,9 +30,9 @@ Result<RevokeReport> ForgetBy(NodeStore& store, const Revocation& what,
 }
 
 std::string DescribeWhat(const Revocation& what) {
-  return std::string(RevocationKindName(what.kind)) + " " + what.who.namespace_name + "/" +
-         what.who.name + "/" + what.who.uid + Quote(what.image_ref) + For(what.runtime_handler) +
-         " " + what.credential_hash;
+  return std::string(WordOf(what.kind)) + " " + what.who.namespace_name + "/" + what.who.name +
+         "/" + what.who.uid + Quote(what.image_ref) + For(what.runtime_handler) + " " +
+         what.credential_hash;
 }
 
 }  // namespace

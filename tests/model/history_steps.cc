@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "store/base/platform.h"
 #include "tests/model/describe.h"
 #include "tests/model/drawn_values.h"
 #include "tests/model/history.h"
@@ -62,7 +63,7 @@ void History::PulledStep() {
       Quote(image.image) + " " + Quote(ref) + For(handler) + " " +
       (credentials ? DescribeCredentials(*credentials) : "unknown") +
       (manifest ? " manifest " + manifest->digest + " " + FormatPlatform(manifest->platform) : "") +
-      " checked by " + std::string(VerifiedByName(terms.checker)) +
+      " checked by " + std::string(WordOf(terms.checker)) +
       (terms.good_until ? " until " + std::to_string(terms.good_until->seconds) : ""));
   if (!Agree([&](const Model& model) { return model.MayEnd(image, handler); })) return;
   for (Side& side : sides_) {

@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
+
 namespace waybill::testing {
 
 namespace {

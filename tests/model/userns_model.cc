@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+
 namespace waybill::testing {
 
 namespace {

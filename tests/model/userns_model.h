@@ -10,7 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "waybill/node_store.h"
+#include "store/base/options.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
+#include "store/base/timestamp.h"
 #include "tests/replay/log.h"
-#include "waybill/kubelet_format.h"
+#include "waybill/values.h"
 
 namespace waybill::replay {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::replay {
 

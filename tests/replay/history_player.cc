@@ -71,7 +71,12 @@
 #include <utility>
 #include <vector>
 
+#include "store/api/maintenance.h"
+#include "store/base/options.h"
+#include "store/base/policy.h"
+#include "store/base/words.h"
 #include "store/node/evidence/prune.h"
+#include "store/node/facade/node_store.h"
 #include "tests/replay/fields.h"
 #include "tests/replay/player.h"
 #include "tests/replay/userns_calls.h"
@@ -80,10 +85,8 @@
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/pod.h"
-#include "waybill/kubelet_format.h"
-#include "waybill/maintenance.h"
-#include "waybill/node_store.h"
-#include "waybill/revocation.h"
+#include "waybill/limits.h"
+#include "waybill/values.h"
 
 namespace waybill::replay {
 
@@ -121,7 +124,8 @@ PullFailure FailureOf(const json& line) {
 
 VerifiedBy CheckerOf(const json& line) {
   const std::string checker = StringOf(line, "checker");
-  return checker.empty() ? VerifiedBy::kUnknown : Valid(ParseVerifiedBy(checker));
+  return checker.empty() ? VerifiedBy::kUnknown
+                         : Valid(FromWord<VerifiedBy>(checker, "checker of a proof"));
 }
 
 // One node under one set of rules.
@@ -341,14 +345,16 @@ class Node {
     Close();
     NodeStoreOptions options{.directory = scratch_ / "store",
                              .witness = Witness::At(scratch_ / "witness")};
-    if (line.contains("rules")) rules_ = Valid(ParseRules(RequireString(line, "rules")));
+    if (line.contains("rules"))
+      rules_ = Valid(FromWord<Rules>(RequireString(line, "rules"), "mode"));
     options.rules = rules_;
     if (line.contains("policy")) {
       const auto scope = FlagOf(line, "preloadedOnly") ? AllowlistScope::kPreloadedOnly
                                                        : AllowlistScope::kAnyImage;
-      policy_ =
-          Valid(VerificationPolicy::Make(Valid(ParseVerification(RequireString(line, "policy"))),
-                                         StringsOf(line, "allow"), scope));
+      policy_ = Valid(
+          VerificationPolicy::Make(Valid(FromWord<Verification>(RequireString(line, "policy"),
+                                                                "credential verification policy")),
+                                   StringsOf(line, "allow"), scope));
     }
     if (line.contains("registryProves")) {
       std::vector<ProofRule> rules;
@@ -363,7 +369,8 @@ class Node {
     }
     if (line.contains("preloaded")) options.preloaded = ImagesOf(line, "preloaded");
     if (line.contains("shortNames")) {
-      evidence_.short_names = Valid(ParseShortNames(RequireString(line, "shortNames")));
+      evidence_.short_names =
+          Valid(FromWord<ShortNames>(RequireString(line, "shortNames"), "meaning of short names"));
     }
     if (line.contains("grace")) {
       evidence_.grace = std::chrono::seconds(line["grace"].get<std::int64_t>());
@@ -469,10 +476,11 @@ class Node {
           {.image = image, .image_ref = ref, .runtime_handler = handler}, *source);
       answer = testing::Words(decision, source == &pod ? pod.asked() : decision.credentials_read);
     } else {
-      const PullPolicy policy = Valid(ParsePullPolicy(RequireString(line, "policy")));
+      const PullPolicy policy =
+          Valid(FromWord<PullPolicy>(RequireString(line, "policy"), "pull policy"));
       const EnsureOutcome outcome = store_->EnsureImage(
           {.image = image, .image_ref = ref, .runtime_handler = handler}, policy, pod);
-      answer = {{"action", EnsureActionName(outcome.action)}, {"message", outcome.message}};
+      answer = {{"action", WordOf(outcome.action)}, {"message", outcome.message}};
       answer["decision"] =
           outcome.decision ? testing::Words(*outcome.decision, pod.asked()) : "none";
     }
@@ -750,7 +758,7 @@ class HistoryPlayer final : public Player {
     if (line.contains(field) ? Matches(line[field], got) : !IsError(got)) {
       log.Same();
     } else {
-      log.Different(played.what + ", " + std::string(RulesName(played.rules)) + " rules: " + op +
+      log.Different(played.what + ", " + std::string(WordOf(played.rules)) + " rules: " + op +
                     "\n  expected  " + (line.contains(field) ? Text(line[field]) : "success") +
                     "\n  got       " + Text(got));
     }
@@ -767,7 +775,7 @@ class HistoryPlayer final : public Player {
       Names names;
       Name(rows[row], names, {});
       for (const Rules each : {Rules::kKubelet, Rules::kClosed}) {
-        if (!rules.empty() && rules != RulesName(each)) continue;
+        if (!rules.empty() && rules != WordOf(each)) continue;
         nodes_.push_back({what, each, names, std::make_unique<Node>(each)});
       }
     }

@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
+#include "store/base/image_name.h"
 #include "tests/replay/fields.h"
 #include "tests/replay/player.h"
-#include "waybill/image_name.h"
 
 namespace waybill::replay {
 

@@ -16,14 +16,16 @@
 #include <utility>
 #include <vector>
 
+#include "migrations/kubelet/kubelet_records.h"
+#include "store/base/options.h"
+#include "store/node/facade/node_store.h"
 #include "tests/replay/fields.h"
 #include "tests/replay/player.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/pod.h"
 #include "tests/support/store_fixture.h"
-#include "waybill/kubelet_format.h"
-#include "waybill/node_store.h"
+#include "waybill/values.h"
 
 namespace waybill::replay {
 

@@ -15,14 +15,18 @@
 #include <utility>
 #include <vector>
 
+#include "migrations/kubelet/kubelet_records.h"
+#include "store/base/image_name.h"
+#include "store/base/options.h"
+#include "store/base/policy.h"
+#include "store/base/words.h"
+#include "store/node/facade/node_store.h"
 #include "tests/replay/fields.h"
 #include "tests/replay/player.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/pod.h"
-#include "waybill/image_name.h"
-#include "waybill/kubelet_format.h"
-#include "waybill/node_store.h"
+#include "waybill/values.h"
 
 namespace waybill::replay {
 
@@ -49,7 +53,8 @@ class TracePlayer final : public Player {
  private:
   void Open(const json& line, Log& log) {
     RequireOnly(line, {"op", "at", "policy", "allow", "onNode"});
-    const Result<Verification> mode = ParseVerification(RequireString(line, "policy"));
+    const Result<Verification> mode =
+        FromWord<Verification>(RequireString(line, "policy"), "credential verification policy");
     if (!mode) throw MalformedLine(mode.error().ToString());
     const Result<VerificationPolicy> policy =
         VerificationPolicy::Make(*mode, StringsOf(line, "allow"));

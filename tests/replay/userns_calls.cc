@@ -36,7 +36,7 @@ json Shown(const QuarantinedPod& held) {
   for (const HostIdRange& range : held.ranges) {
     ranges.push_back(InBlocks(range.first, range.length));
   }
-  return {{"pod", held.pod_uid}, {"kind", PodQuarantineKindName(held.kind)}, {"ranges", ranges}};
+  return {{"pod", held.pod_uid}, {"kind", WordOf(held.kind)}, {"ranges", ranges}};
 }
 
 json Shown(const PoolUse& statistics) {

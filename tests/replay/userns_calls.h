@@ -16,7 +16,9 @@
 #include <optional>
 #include <string>
 
-#include "waybill/node_store.h"
+#include "store/base/options.h"
+#include "store/node/facade/node_store.h"
+#include "waybill/values.h"
 
 namespace waybill::replay {
 

@@ -5,8 +5,11 @@
 
 #include <algorithm>
 
+#include "store/base/image_name.h"
+#include "store/base/options.h"
+#include "store/base/words.h"
 #include "tests/simulation/node_life.h"
-#include "waybill/image_name.h"
+#include "waybill/values.h"
 
 namespace waybill::simulation {
 

@@ -44,7 +44,7 @@ void NodeLife::DeleteSomething() {
   if (secret) world_.DeleteSecret(index);
   if (account) world_.DeleteAccount(index);
   Log(std::nullopt,
-      fmt::format("a {} of {} is deleted", RevocationKindName(what.kind), what.who.namespace_name));
+      fmt::format("a {} of {} is deleted", WordOf(what.kind), what.who.namespace_name));
   const bool is_behind = draw_.OneIn(4);
   const std::uint64_t start = figures_.starts;
   timeline_.After(Around(draw_, is_behind ? 10 * kMinute : 5 * kSecond), [this, what, start] {
@@ -113,10 +113,10 @@ void NodeLife::Forget(const Revocation& what) {
   }
   CountForgotten(report);
   truth_.Revoked(what, report.stored, NextStep());
-  Log(std::nullopt, fmt::format("step {}: forgotten: {} {}/{}/{} {}: {} records{}", step_,
-                                RevocationKindName(what.kind), what.who.namespace_name,
-                                what.who.name, what.who.uid, what.credential_hash, report.records,
-                                report.stored ? "" : ", nothing is kept of it"));
+  Log(std::nullopt,
+      fmt::format("step {}: forgotten: {} {}/{}/{} {}: {} records{}", step_, WordOf(what.kind),
+                  what.who.namespace_name, what.who.name, what.who.uid, what.credential_hash,
+                  report.records, report.stored ? "" : ", nothing is kept of it"));
 }
 
 // Between a decision and what it has written back.

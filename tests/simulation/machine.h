@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "tests/simulation/node_life.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::simulation {
 

@@ -17,6 +17,9 @@
 #include <vector>
 
 #include "cri/pull_ends.h"
+#include "store/base/options.h"
+#include "store/base/words.h"
+#include "store/node/facade/node_store.h"
 #include "tests/simulation/figures.h"
 #include "tests/simulation/runtime.h"
 #include "tests/simulation/scenario.h"
@@ -25,8 +28,7 @@
 #include "tests/simulation/truth.h"
 #include "tests/simulation/world.h"
 #include "tests/support/fake_clock.h"
-#include "waybill/maintenance.h"
-#include "waybill/node_store.h"
+#include "waybill/values.h"
 
 namespace waybill::simulation {
 

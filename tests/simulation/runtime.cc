@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "waybill/image_name.h"
+#include "store/base/image_name.h"
+#include "waybill/values.h"
 
 namespace waybill::simulation {
 

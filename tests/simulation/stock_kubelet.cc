@@ -4,10 +4,12 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "migrations/kubelet/kubelet_records.h"
+#include "store/base/image_name.h"
+#include "store/base/options.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/temp_dir.h"
-#include "waybill/image_name.h"
-#include "waybill/kubelet_format.h"
+#include "waybill/values.h"
 
 namespace waybill::simulation {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "tests/simulation/truth.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::simulation {
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "store/base/policy.h"
+
 namespace waybill::simulation {
 
 bool SameSecret(const ImagePullSecret& a, const ImagePullSecret& b) {

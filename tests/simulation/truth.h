@@ -14,9 +14,10 @@
 #include <string_view>
 #include <vector>
 
+#include "store/base/options.h"
+#include "store/base/policy.h"
 #include "tests/simulation/world.h"
-#include "waybill/revocation.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::simulation {
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "tests/simulation/timeline.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::simulation {
 

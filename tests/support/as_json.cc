@@ -4,7 +4,11 @@
 #include <string_view>
 #include <utility>
 
-#include "waybill/kubelet_format.h"
+#include "migrations/kubelet/kubelet_records.h"
+#include "store/base/metrics.h"
+#include "store/base/options.h"
+#include "store/base/words.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 
@@ -93,7 +97,7 @@ json AsJson(const UnresolvedPull& pull) {
   return Telling({{"anything", pull.anything},
                   {"image", pull.image},
                   {"handler", pull.runtime_handler},
-                  {"state", PullStateName(pull.state)},
+                  {"state", WordOf(pull.state)},
                   {"several", pull.several}});
 }
 
@@ -243,9 +247,7 @@ json AsJson(const StoreCounts& statistics) {
 json AsJson(const TrustState& trust) {
   json journal = json::array();
   for (const DegradedEvent& event : trust.journal) {
-    journal.push_back(std::string(DegradedActionName(event.action))
-                          .append(" ")
-                          .append(DegradedKindName(event.kind)));
+    journal.push_back(std::string(WordOf(event.action)).append(" ").append(WordOf(event.kind)));
   }
   return {{"distrustful", trust.distrustful}, {"journal", journal}};
 }
@@ -264,7 +266,7 @@ json AsJson(const Metrics& metrics) {
   for (std::size_t policy = 0; policy < 3; ++policy) {
     for (std::size_t present = 0; present < 3; ++present) {
       for (std::size_t required = 0; required < 3; ++required) {
-        std::string name(PullPolicyName(static_cast<PullPolicy>(policy)));
+        std::string name(WordOf(static_cast<PullPolicy>(policy)));
         name.append(", present ").append(kThree[present]).append(", required ");
         name.append(kThree[required]);
         object[name] = metrics.ensure_image_requests.at(policy).at(present).at(required);

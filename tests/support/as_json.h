@@ -8,14 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "waybill/decision.h"
-#include "waybill/image_index.h"
-#include "waybill/platform.h"
-#include "waybill/report.h"
+#include "store/base/metrics.h"
+#include "store/base/options.h"
 #include "waybill/result.h"
-#include "waybill/revocation.h"
-#include "waybill/runtime_handler.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 

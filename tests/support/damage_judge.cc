@@ -35,7 +35,7 @@ std::optional<std::size_t> FirstOpened(const std::vector<bool>& before,
 std::string Describe(const Probe& probe, const Asking& asking) {
   return probe.image + (probe.secrets.empty() ? "" : " by " + probe.secrets[0].namespace_name) +
          (asking.rules == Rules::kClosed ? ", closed rules, " : ", kubelet rules, ") +
-         std::string(VerificationName(asking.mode));
+         std::string(WordOf(asking.mode));
 }
 
 std::string FirstOf(const std::vector<std::string>& findings) {

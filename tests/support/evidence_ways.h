@@ -7,8 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "waybill/decision.h"
-#include "waybill/node_store.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 

@@ -7,8 +7,7 @@
 #include <memory>
 #include <mutex>
 
-#include "waybill/node_store.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "waybill/node_store.h"
+#include "store/node/facade/node_store.h"
 
 namespace waybill::testing {
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "store/base/policy.h"
+
 namespace waybill::testing {
 
 namespace {

@@ -17,8 +17,12 @@
 #include <utility>
 #include <vector>
 
+#include "store/base/metrics.h"
+#include "store/base/options.h"
+#include "store/base/policy.h"
+#include "store/node/facade/node_store.h"
 #include "tests/support/known_images.h"
-#include "waybill/node_store.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 

@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "store/base/platform.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/model.h"
 
@@ -44,7 +45,7 @@ std::string DifferenceOfQuarantine(const Model& model, const NodeStore& store) {
 
 std::string DescribePull(const UnresolvedPull& pull) {
   std::string text = pull.anything ? "anything" : DescribeIntent(pull.image, pull.runtime_handler);
-  text += " " + std::string(PullStateName(pull.state)) + (pull.several ? ", several" : "");
+  text += " " + std::string(WordOf(pull.state)) + (pull.several ? ", several" : "");
   // When an ended pull began, and the wall clock's word on its end, are for people only.
   if (!pull.ended) return text + ", since " + DescribeTime(pull.began);
   return text + ", ended in boot " + std::to_string(pull.ended_at.boot_id[0]) + " at " +
@@ -60,10 +61,10 @@ std::string DescribeEntry(const PreloadedImage& entry) {
 }
 
 std::string DescribeRevocation(const Revocation& one) {
-  return std::string(RevocationKindName(one.kind)) + " " + one.who.namespace_name + "/" +
-         one.who.name + "/" + one.who.uid + " " + one.image_ref + "@" + one.runtime_handler + " " +
-         one.credential_hash + " in commit " + std::to_string(one.commit) + " at " +
-         DescribeTime(one.since) + ", when the node had run " + std::to_string(one.ran) + " ns";
+  return std::string(WordOf(one.kind)) + " " + one.who.namespace_name + "/" + one.who.name + "/" +
+         one.who.uid + " " + one.image_ref + "@" + one.runtime_handler + " " + one.credential_hash +
+         " in commit " + std::to_string(one.commit) + " at " + DescribeTime(one.since) +
+         ", when the node had run " + std::to_string(one.ran) + " ns";
 }
 
 std::string DifferenceOf(std::multiset<std::string> held, std::multiset<std::string> expected) {
@@ -134,7 +135,7 @@ std::string DescribeProofs(const ImagePulledRecord& record) {
   std::string text = " proven";
   const auto add = [&](const Proof& proof) {
     text += " " + (proof.proven ? std::to_string(proof.proven->seconds) : "?") + "/" +
-            std::to_string(proof.pull_began) + "/" + std::string(VerifiedByName(proof.checker)) +
+            std::to_string(proof.pull_began) + "/" + std::string(WordOf(proof.checker)) +
             (proof.good_until ? "/until " + std::to_string(proof.good_until->seconds) : "");
   };
   for (const auto& [name, entry] : record.credential_mapping) {

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "store/base/policy.h"
 #include "tests/support/model.h"
 #include "tests/support/model_proofs.h"
 

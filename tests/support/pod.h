@@ -8,8 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "waybill/decision.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 

@@ -11,9 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "store/base/options.h"
+#include "store/base/words.h"
+#include "store/node/facade/node_store.h"
 #include "tests/support/pod.h"
 #include "tests/support/store_fixture.h"
-#include "waybill/decision.h"
+#include "waybill/values.h"
 
 namespace waybill {
 
@@ -25,7 +28,7 @@ inline std::ostream& operator<<(std::ostream& out, Reason reason) {
   return out << ReasonName(reason);
 }
 inline std::ostream& operator<<(std::ostream& out, EnsureAction action) {
-  return out << EnsureActionName(action);
+  return out << WordOf(action);
 }
 
 }  // namespace waybill
@@ -66,7 +69,7 @@ inline PullId Cancel(NodeStore& store, std::string_view image) {
 template <typename Row>
 void UnderBothRules(Row row) {
   for (const Rules rules : kBothRules) {
-    BOOST_TEST_CONTEXT("rules: " << RulesName(rules)) {
+    BOOST_TEST_CONTEXT("rules: " << WordOf(rules)) {
       if constexpr (std::is_invocable_v<Row, Rules>) {
         row(rules);
       } else {

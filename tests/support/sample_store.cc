@@ -6,12 +6,15 @@
 #include <string_view>
 #include <utility>
 
+#include "migrations/kubelet/kubelet_records.h"
+#include "store/base/options.h"
 #include "store/engine/recovery/witness.h"
+#include "store/node/facade/node_store.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/pod.h"
 #include "tests/support/store_fixture.h"
-#include "waybill/kubelet_format.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 

@@ -7,10 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "store/node/facade/node_store.h"
 #include "tests/support/living_pods.h"
-#include "waybill/decision.h"
-#include "waybill/node_store.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 

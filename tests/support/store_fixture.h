@@ -14,10 +14,13 @@
 #include <utility>
 #include <vector>
 
+#include "store/base/options.h"
+#include "store/base/policy.h"
+#include "store/node/facade/node_store.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/pod.h"
 #include "tests/support/temp_dir.h"
-#include "waybill/node_store.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 

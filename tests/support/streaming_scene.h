@@ -11,10 +11,12 @@
 #include <string>
 #include <utility>
 
+#include "store/base/options.h"
+#include "store/streaming/streaming_store.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/store_fixture.h"
-#include "waybill/streaming.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 

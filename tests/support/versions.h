@@ -11,10 +11,11 @@
 #include <tuple>
 #include <vector>
 
+#include "store/base/options.h"
 #include "store/engine/database/header.h"
 #include "store/engine/database/tables.h"
 #include "tests/support/raw_lmdb.h"
-#include "waybill/node_store.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 

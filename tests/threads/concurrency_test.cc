@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "store/base/metrics.h"
 #include "tests/support/in_threads.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/store_fixture.h"

@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 
+#include "store/api/maintenance.h"
 #include "store/engine/recovery/inspect.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/good_in_child.h"

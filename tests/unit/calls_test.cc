@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "store/base/hex.h"
+#include "store/base/policy.h"
 #include "store/base/sha256.h"
 #include "store/node/handlers/runtime_handlers.h"
 #include "tests/support/damage.h"

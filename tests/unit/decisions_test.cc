@@ -112,7 +112,7 @@ using Case = std::function<void(Rules, RecordOfA& store, bool deferred)>;
 void InBothWays(const Case& run) {
   for (const Rules rules : kBothRules) {
     for (const bool deferred : {false, true}) {
-      BOOST_TEST_CONTEXT("rules: " << RulesName(rules) << ", deferred: " << deferred) {
+      BOOST_TEST_CONTEXT("rules: " << WordOf(rules) << ", deferred: " << deferred) {
         RecordOfA store(rules);
         run(rules, store, deferred);
       }

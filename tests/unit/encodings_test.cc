@@ -14,15 +14,16 @@
 #include <utility>
 #include <vector>
 
+#include "migrations/runtime/documents.h"
 #include "store/base/base64.h"
 #include "store/base/hex.h"
 #include "store/base/json_value.h"
 #include "store/base/sha256.h"
+#include "store/base/timestamp.h"
 #include "store/engine/database/uuid.h"
 #include "tests/support/draw.h"
-#include "waybill/credential_hash.h"
-#include "waybill/kubelet_format.h"
 #include "waybill/result.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 

@@ -8,7 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "migrations/kubelet/kubelet_records.h"
+#include "store/api/maintenance.h"
 #include "store/base/image_spellings.h"
+#include "store/base/options.h"
+#include "store/base/words.h"
+#include "store/node/evidence/judge.h"
+#include "store/node/facade/node_store.h"
 #include "tests/support/draw.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/known_images.h"
@@ -16,8 +22,8 @@
 #include "tests/support/memory_dir.h"
 #include "tests/support/rows.h"
 #include "tests/support/versions.h"
-#include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "migrations/kubelet/kubelet_export.h"
+#include "migrations/kubelet/kubelet_records.h"
 #include "migrations/kubelet/userns_export.h"
 #include "migrations/kubelet/userns_file.h"
 #include "tests/support/expect_error.h"
@@ -23,7 +24,7 @@
 #include "tests/support/rows.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/tree.h"
-#include "waybill/kubelet_format.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 

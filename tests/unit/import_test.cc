@@ -13,13 +13,16 @@
 #include <vector>
 
 #include "migrations/kubelet/kubelet_file.h"
+#include "migrations/kubelet/kubelet_records.h"
+#include "store/base/options.h"
 #include "store/engine/recovery/new_database.h"
 #include "store/engine/trust/trust.h"
+#include "store/node/facade/node_store.h"
 #include "store/node/upkeep/gap.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/rows.h"
-#include "waybill/kubelet_format.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 

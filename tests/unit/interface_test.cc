@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "store/api/door.h"
-#include "waybill/owner.h"
+#include "waybill/store.h"
 
 namespace {
 

@@ -11,14 +11,17 @@
 #include <string>
 #include <vector>
 
+#include "migrations/kubelet/kubelet_records.h"
 #include "store/base/image_spellings.h"
+#include "store/base/options.h"
+#include "store/node/facade/node_store.h"
 #include "tests/support/draw.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/kubelet_content.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/rows.h"
 #include "tests/support/tree.h"
-#include "waybill/kubelet_format.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 

@@ -1,7 +1,5 @@
 // Files of a kubelet, and what is taken of them.
 
-#include "waybill/kubelet_format.h"
-
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -15,9 +13,13 @@
 #include <string>
 #include <vector>
 
+#include "migrations/kubelet/kubelet_records.h"
 #include "migrations/kubelet/userns_file.h"
+#include "migrations/runtime/documents.h"
 #include "store/base/base64.h"
+#include "store/base/options.h"
 #include "store/base/quote.h"
+#include "store/base/timestamp.h"
 #include "tests/support/child_process.h"
 #include "tests/support/draw.h"
 #include "tests/support/expect_error.h"
@@ -25,6 +27,7 @@
 #include "tests/support/store_fixture.h"
 #include "tests/support/temp_dir.h"
 #include "waybill/limits.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 

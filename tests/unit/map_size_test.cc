@@ -8,8 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "store/api/maintenance.h"
+#include "store/base/options.h"
 #include "store/engine/database/store_txn.h"
 #include "store/engine/recovery/map_bytes.h"
+#include "store/node/facade/node_store.h"
 #include "tests/support/draw.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/raw_lmdb.h"
@@ -17,7 +20,7 @@
 #include "tests/support/streaming_scene.h"
 #include "tests/support/temp_dir.h"
 #include "waybill/limits.h"
-#include "waybill/maintenance.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 

@@ -1,5 +1,7 @@
 // What a store tells of what it does.
 
+#include "store/base/metrics.h"
+
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -9,12 +11,15 @@
 #include <string>
 #include <vector>
 
+#include "store/base/options.h"
+#include "store/base/trace.h"
+#include "store/node/facade/node_store.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/userns_store.h"
 #include "waybill/limits.h"
-#include "waybill/trace.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 

@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 #include <string>
 
+#include "store/api/maintenance.h"
 #include "tests/support/child_process.h"
 #include "tests/support/damage.h"
 #include "tests/support/expect_error.h"

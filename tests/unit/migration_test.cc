@@ -9,8 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "store/api/maintenance.h"
 #include "store/base/files.h"
 #include "store/base/image_spellings.h"
+#include "store/base/metrics.h"
 #include "store/engine/database/tables.h"
 #include "store/engine/lmdb/check/page_check.h"
 #include "store/engine/recovery/witness.h"

@@ -16,20 +16,19 @@
 #include <utility>
 #include <vector>
 
+#include "migrations/kubelet/kubelet_records.h"
 #include "migrations/kubelet/userns_file.h"
+#include "migrations/runtime/documents.h"
+#include "store/base/image_name.h"
 #include "store/base/image_spellings.h"
+#include "store/base/platform.h"
+#include "store/base/timestamp.h"
 #include "store/node/userns/pool.h"
 #include "tests/support/allocations.h"
 #include "tests/support/as_json.h"
 #include "tests/support/draw.h"
 #include "tests/support/temp_dir.h"
-#include "waybill/image_index.h"
-#include "waybill/image_name.h"
-#include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
-#include "waybill/policy.h"
-#include "waybill/runtime_handler.h"
-#include "waybill/user_namespace.h"
 
 namespace waybill::testing {
 

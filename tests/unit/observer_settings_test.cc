@@ -9,14 +9,17 @@
 #include <vector>
 
 #include "store/api/opening.h"
+#include "store/base/options.h"
+#include "store/base/policy.h"
 #include "store/door/values.h"
 #include "store/engine/recovery/owner_lock.h"
+#include "store/node/facade/node_store.h"
 #include "tests/support/child_process.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/rows.h"
-#include "waybill/node_store.h"
 #include "waybill/store.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 

@@ -9,11 +9,17 @@
 #include <utility>
 #include <vector>
 
+#include "store/base/options.h"
+#include "store/base/policy.h"
+#include "store/base/words.h"
+#include "store/node/evidence/judge.h"
+#include "store/node/facade/node_store.h"
+#include "store/node/pulls/pull_error.h"
 #include "tests/support/draw.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/rows.h"
-#include "waybill/evidence.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 
@@ -382,14 +388,16 @@ BOOST_AUTO_TEST_CASE(the_names_that_a_pull_gives) {
 }
 
 BOOST_AUTO_TEST_CASE(states_and_short_names_have_names) {
-  BOOST_TEST(PullStateName(PullState::kRunning) == "running");
-  BOOST_TEST(PullStateName(PullState::kFailed) == "failed");
-  BOOST_TEST(PullStateName(PullState::kUnknown) == "unknown");
-  BOOST_TEST(PullStateName(static_cast<PullState>(9)) == "");
+  BOOST_TEST(WordOf(PullState::kRunning) == "running");
+  BOOST_TEST(WordOf(PullState::kFailed) == "failed");
+  BOOST_TEST(WordOf(PullState::kUnknown) == "unknown");
+  BOOST_TEST(WordOf(static_cast<PullState>(9)) == "");
   for (const ShortNames short_names : {ShortNames::kAnywhere, ShortNames::kDockerHub}) {
-    BOOST_TEST((Must(ParseShortNames(ShortNamesName(short_names))) == short_names));
+    BOOST_TEST(
+        (Must(FromWord<ShortNames>(WordOf(short_names), "meaning of short names")) == short_names));
   }
-  ExpectError(ParseShortNames("quay.io"), ErrorCode::kInvalidArgument);
+  ExpectError(FromWord<ShortNames>("quay.io", "meaning of short names"),
+              ErrorCode::kInvalidArgument);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
@@ -582,8 +590,7 @@ const std::
 
 BOOST_AUTO_TEST_CASE(messages_have_their_class) {
   for (const auto& [message, expected] : kMessages) {
-    BOOST_TEST(PullErrorClassName(ClassifyPullError(message)) == PullErrorClassName(expected),
-               message);
+    BOOST_TEST(WordOf(ClassifyPullError(message)) == WordOf(expected), message);
   }
 }
 
@@ -594,9 +601,9 @@ BOOST_AUTO_TEST_CASE(a_page_of_a_registry_is_read_in_part) {
 BOOST_AUTO_TEST_CASE(classes_have_names) {
   for (const Class one :
        {Class::kUnknown, Class::kAuth, Class::kNotFound, Class::kUnavailable, Class::kOther}) {
-    BOOST_TEST((*ParsePullErrorClass(PullErrorClassName(one)) == one));
+    BOOST_TEST((*FromWord<PullErrorClass>(WordOf(one), "class of errors") == one));
   }
-  BOOST_TEST(!ParsePullErrorClass("Auth").has_value());
+  BOOST_TEST(!FromWord<PullErrorClass>("Auth", "class of errors").has_value());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -19,9 +19,13 @@
 #include <vector>
 
 #include "migrations/kubelet/kubelet_file.h"
+#include "store/api/maintenance.h"
 #include "store/base/files.h"
+#include "store/base/options.h"
 #include "store/engine/recovery/new_database.h"
 #include "store/engine/recovery/store_files.h"
+#include "store/node/facade/node_store.h"
+#include "store/streaming/streaming_store.h"
 #include "tests/support/child_process.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/fake_clock.h"
@@ -30,8 +34,7 @@
 #include "tests/support/store_fixture.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/tree.h"
-#include "waybill/maintenance.h"
-#include "waybill/streaming.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 

@@ -21,6 +21,8 @@
 #include <utility>
 #include <vector>
 
+#include "store/base/policy.h"
+#include "store/base/words.h"
 #include "tests/support/allocations.h"
 #include "tests/support/child_process.h"
 #include "tests/support/damage.h"
@@ -29,7 +31,7 @@
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/rows.h"
 #include "waybill/limits.h"
-#include "waybill/policy.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 
@@ -68,11 +70,12 @@ BOOST_AUTO_TEST_CASE(modes_have_the_names_of_the_configuration) {
       {Mode::kNeverVerifyAllowlistedImages, "NeverVerifyAllowlistedImages"},
       {Mode::kAlwaysVerify, "AlwaysVerify"}};
   for (const auto& [mode, name] : modes) {
-    BOOST_TEST(VerificationName(mode) == name);
-    BOOST_TEST((ParseVerification(name).value() == mode));
+    BOOST_TEST(WordOf(mode) == name);
+    BOOST_TEST((FromWord<Verification>(name, "credential verification policy").value() == mode));
   }
   for (const std::string_view bad : {"", "neververify", "NeverVerify ", "Always"}) {
-    const Error mode = testing::ExpectError(ParseVerification(bad), ErrorCode::kInvalidArgument);
+    const Error mode = testing::ExpectError(
+        FromWord<Verification>(bad, "credential verification policy"), ErrorCode::kInvalidArgument);
     for (const auto& known : modes) {
       BOOST_TEST(mode.ToString().find(known.second) != std::string::npos);
     }
@@ -89,7 +92,7 @@ BOOST_AUTO_TEST_CASE(each_mode_asks_for_what_it_says) {
                          Row{Mode::kNeverVerifyAllowlistedImages, true, true, true},
                          Row{Mode::kAlwaysVerify, true, true, true}}) {
     const auto policy = VerificationPolicy::Make(row.mode, {}).value();
-    BOOST_TEST_CONTEXT(VerificationName(row.mode)) {
+    BOOST_TEST_CONTEXT(WordOf(row.mode)) {
       BOOST_TEST(policy.RequiresVerification("a", Origin::kKubeletPulled) == row.pulled);
       BOOST_TEST(policy.RequiresVerification("a", Origin::kPreloaded) == row.preloaded);
       BOOST_TEST(policy.RequiresVerification("a", Origin::kUnknown) == row.unknown);
@@ -156,7 +159,7 @@ BOOST_AUTO_TEST_CASE(refusals_name_the_pattern_and_the_reason) {
                "does not parse");
   for (const Mode mode :
        {Mode::kNeverVerify, Mode::kNeverVerifyPreloadedImages, Mode::kAlwaysVerify}) {
-    CheckRefused(mode, {"a"}, "\"a\"", VerificationName(mode));
+    CheckRefused(mode, {"a"}, "\"a\"", WordOf(mode));
   }
 }
 

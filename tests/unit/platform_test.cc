@@ -1,6 +1,6 @@
 // Platforms, indexes of manifests, lists of images.
 
-#include "waybill/platform.h"
+#include "store/base/platform.h"
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "migrations/runtime/documents.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/store_fixture.h"
-#include "waybill/image_index.h"
-#include "waybill/kubelet_format.h"
 #include "waybill/limits.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 

@@ -1,4 +1,5 @@
-#include "waybill/pull_sources.h"
+
+#include "migrations/runtime/pull_sources.h"
 
 #include <sys/stat.h>
 
@@ -8,8 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "store/base/words.h"
 #include "tests/support/memory_dir.h"
 #include "waybill/limits.h"
+#include "waybill/values.h"
 
 namespace waybill {
 
@@ -66,7 +69,7 @@ class Node {
 
 // "mirror: mirror.example.com open, layers.example.com layers"
 std::string Text(const PullSources& sources) {
-  std::string text(VerifiedByName(sources.checker));
+  std::string text(WordOf(sources.checker));
   std::string separator = ": ";
   for (const PullSource& other : sources.others) {
     text += std::exchange(separator, ", ") + other.host;
@@ -112,9 +115,9 @@ void CheckProblem(const PullSources& sources, const std::string& part) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(names) {
-  BOOST_TEST(VerifiedByName(VerifiedBy::kUnknown) == "unknown");
-  BOOST_TEST(VerifiedByName(VerifiedBy::kGuest) == "guest");
-  BOOST_TEST(VerifiedByName(static_cast<VerifiedBy>(4)).empty());
+  BOOST_TEST(WordOf(VerifiedBy::kUnknown) == "unknown");
+  BOOST_TEST(WordOf(VerifiedBy::kGuest) == "guest");
+  BOOST_TEST(WordOf(static_cast<VerifiedBy>(4)).empty());
 }
 
 // --- containerd's hosts.toml ---------------------------------------------------------------------

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "store/api/maintenance.h"
 #include "store/engine/recovery/witness.h"
 #include "tests/support/child_process.h"
 #include "tests/support/damage.h"

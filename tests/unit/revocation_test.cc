@@ -9,13 +9,16 @@
 #include <string>
 #include <vector>
 
+#include "migrations/kubelet/kubelet_records.h"
+#include "store/base/options.h"
 #include "store/engine/database/clocks.h"
+#include "store/node/facade/node_store.h"
 #include "tests/support/draw.h"
 #include "tests/support/drawn_random.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/rows.h"
-#include "waybill/kubelet_format.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 

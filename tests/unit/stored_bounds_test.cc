@@ -13,6 +13,9 @@
 #include <vector>
 
 #include "schema/v2/pulled_record_generated.h"
+#include "store/api/maintenance.h"
+#include "store/base/image_name.h"
+#include "store/base/options.h"
 #include "store/engine/database/envelope.h"
 #include "store/engine/database/tables.h"
 #include "store/engine/lmdb/env.h"
@@ -26,8 +29,8 @@
 #include "tests/support/inspect_path.h"
 #include "tests/support/raw_lmdb.h"
 #include "tests/support/rows.h"
-#include "waybill/image_name.h"
 #include "waybill/limits.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 

@@ -15,8 +15,9 @@
 #include <string_view>
 #include <vector>
 
+#include "store/streaming/stream_url.h"
 #include "tests/support/draw.h"
-#include "waybill/stream_url.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 

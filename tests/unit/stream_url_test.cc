@@ -1,6 +1,6 @@
 // Addresses and rates of streams.
 
-#include "waybill/stream_url.h"
+#include "store/streaming/stream_url.h"
 
 #include <pthread.h>
 
@@ -17,7 +17,8 @@
 
 #include "tests/support/draw.h"
 #include "waybill/limits.h"
-#include "waybill/rate_limit.h"
+#include "waybill/store.h"
+#include "waybill/values.h"
 
 namespace waybill {
 

@@ -1,7 +1,7 @@
 // Every cell of KEP-1558's table, every step of its rollout plan and every breakage that it names,
 // as the released sources have them; and how settings are read.
 
-#include "waybill/streaming_plan.h"
+#include "store/streaming/streaming_plan.h"
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
@@ -10,9 +10,11 @@
 #include <string_view>
 #include <vector>
 
+#include "store/base/words.h"
 #include "store/streaming/streaming_facts.h"
 #include "tests/support/draw.h"
 #include "tests/support/expect_error.h"
+#include "waybill/values.h"
 
 namespace waybill {
 
@@ -51,11 +53,11 @@ StreamPlan Plan(const Pair& pair) {
 
 // "kubelet -> notNeeded (notNeeded): works; supported"
 std::string Summary(const StreamPlan& answer) {
-  std::string summary(StreamingProxyName(answer.proxy));
-  summary.append(" -> ").append(RedirectFollowerName(answer.follower)).append(" (");
-  summary.append(RedirectCheckName(answer.check)).append("): ");
-  summary.append(StreamingOutcomeName(answer.outcome)).append("; ");
-  return summary.append(VersionSkewName(answer.skew));
+  std::string summary(WordOf(answer.proxy));
+  summary.append(" -> ").append(WordOf(answer.follower)).append(" (");
+  summary.append(WordOf(answer.check)).append("): ");
+  summary.append(WordOf(answer.outcome)).append("; ");
+  return summary.append(WordOf(answer.skew));
 }
 
 StreamingLint Lint(Component component, std::uint32_t minor, Arguments arguments) {
@@ -67,7 +69,7 @@ std::string Brief(const std::vector<StreamFinding>& findings) {
   std::string brief;
   for (const StreamFinding& finding : findings) {
     if (!brief.empty()) brief += "; ";
-    brief.append(StreamingSeverityName(finding.severity)).append(" ").append(finding.subject);
+    brief.append(WordOf(finding.severity)).append(" ").append(finding.subject);
   }
   return brief;
 }
@@ -154,15 +156,14 @@ BOOST_AUTO_TEST_CASE(steps_of_the_rollout) {
       {kNewest + 1, "fatal", "kubelet doesNotStart", "fatal", "fatal", false},
   };
   const auto severity = [](const std::vector<StreamFinding>& findings) {
-    return findings.empty() ? "" : StreamingSeverityName(findings[0].severity);
+    return findings.empty() ? "" : WordOf(findings[0].severity);
   };
   for (const Step& step : steps) {
     BOOST_TEST_CONTEXT("1." << step.minor) {
       const auto flag = Plan({step.minor, step.minor, true});
       BOOST_TEST(severity(flag.findings) == step.flag);
-      BOOST_TEST(std::string(StreamingProxyName(flag.proxy))
-                     .append(" ")
-                     .append(StreamingOutcomeName(flag.outcome)) == step.with_flag);
+      BOOST_TEST(std::string(WordOf(flag.proxy)).append(" ").append(WordOf(flag.outcome)) ==
+                 step.with_flag);
       // pflag warns of =false as well, and a flag that is gone is gone.
       BOOST_TEST(severity(Plan({step.minor, step.minor, false}).findings) == step.flag);
       for (const auto& [gate, expected] :
@@ -262,7 +263,7 @@ BOOST_AUTO_TEST_CASE(breakages_of_the_rollout) {
 
 BOOST_AUTO_TEST_CASE(version_skew) {
   const auto skew = [](std::uint32_t api_server, std::uint32_t kubelet) {
-    return VersionSkewName(Plan({api_server, kubelet}).skew);
+    return WordOf(Plan({api_server, kubelet}).skew);
   };
   BOOST_TEST(skew(20, 18) == "supported");
   BOOST_TEST(skew(21, 18) == "kubeletTooOld");
@@ -284,8 +285,8 @@ BOOST_AUTO_TEST_CASE(who_translates_websockets) {
   const Gate extend = Gate::kExtendWebSocketsToKubelet;
   const auto both = [](const Pair& pair) {
     const auto plan = Plan(pair);
-    return std::string(WebSocketTranslatorName(plan.exec_websockets)) + " " +
-           std::string(WebSocketTranslatorName(plan.port_forward_websockets));
+    return std::string(WordOf(plan.exec_websockets)) + " " +
+           std::string(WordOf(plan.port_forward_websockets));
   };
   BOOST_TEST(both({28, 28}) == "nobody nobody");
   BOOST_TEST(both({29, 29}) == "nobody nobody");
@@ -532,8 +533,8 @@ BOOST_AUTO_TEST_CASE(nothing_fatal_is_passed_over) {
           }
           const auto arguments =
               surround({std::string(random() % 8 == 0 ? "-" : "--") + name + pick(bools)});
-          BOOST_TEST_CONTEXT("1." << minor << " " << StreamingComponentName(component) << " "
-                                  << name << " seed " << seed) {
+          BOOST_TEST_CONTEXT("1." << minor << " " << ProgramOf(component) << " " << name << " seed "
+                                  << seed) {
             BOOST_TEST(has_fatal(Lint(component, minor, arguments)));
           }
         }
@@ -578,7 +579,7 @@ BOOST_AUTO_TEST_CASE(names) {
   }
   BOOST_TEST(!FindStreamingGate("").has_value());
   BOOST_TEST(StreamingGateName(static_cast<Gate>(200)).empty());
-  BOOST_TEST(StreamingComponentName(Component::kApiServer) == "kube-apiserver");
+  BOOST_TEST(ProgramOf(Component::kApiServer) == "kube-apiserver");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

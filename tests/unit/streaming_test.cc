@@ -2,8 +2,6 @@
 // of the kubelet's request cache have their counterpart here (k8s.io/cri-streaming, v0.36,
 // request_cache_test.go).
 
-#include "waybill/streaming.h"
-
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -19,16 +17,23 @@
 #include <utility>
 #include <vector>
 
+#include "store/api/maintenance.h"
+#include "store/base/metrics.h"
+#include "store/base/options.h"
+#include "store/base/words.h"
 #include "store/engine/database/commit_mark.h"
 #include "store/engine/recovery/open_store.h"
+#include "store/node/facade/node_store.h"
 #include "store/streaming/streaming_product.h"
+#include "store/streaming/streaming_store.h"
 #include "store/streaming/streaming_table.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/inspect_path.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/streaming_scene.h"
 #include "tests/support/versions.h"
-#include "waybill/node_store.h"
+#include "waybill/limits.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 
@@ -741,7 +746,7 @@ BOOST_AUTO_TEST_CASE(the_golden_store_opens) {
   std::ifstream tokens(golden / "tokens");
   std::vector<std::pair<StreamKind, std::string>> all;
   for (std::string kind, token; tokens >> kind >> token;) {
-    all.emplace_back(Must(ParseStreamKind(kind)), token);
+    all.emplace_back(Must(FromWord<StreamKind>(kind, "kind of stream")), token);
   }
   BOOST_REQUIRE(all.size() == 4U);
   const std::vector<StreamRequest> expected = {

@@ -10,11 +10,15 @@
 #include <thread>
 #include <vector>
 
+#include "store/base/metrics.h"
+#include "store/base/options.h"
+#include "store/base/trace.h"
+#include "store/node/facade/node_store.h"
 #include "tests/support/allocations.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/in_threads.h"
 #include "tests/support/store_fixture.h"
-#include "waybill/trace.h"
+#include "waybill/values.h"
 
 namespace waybill {
 

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "store/api/maintenance.h"
 #include "store/engine/database/committer.h"
 #include "store/engine/recovery/open_store.h"
 #include "store/node/records/keys.h"

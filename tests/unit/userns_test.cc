@@ -8,11 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "store/base/options.h"
+#include "store/node/facade/node_store.h"
 #include "store/node/userns/pool.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/userns_store.h"
 #include "waybill/limits.h"
-#include "waybill/user_namespace.h"
+#include "waybill/values.h"
 
 namespace waybill::testing {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+
 namespace waybill::internal {
 
 namespace {

@@ -7,7 +7,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

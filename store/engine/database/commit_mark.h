@@ -39,8 +39,8 @@
 #include <thread>
 
 #include "store/base/files.h"
-#include "waybill/evidence.h"
 #include "waybill/result.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

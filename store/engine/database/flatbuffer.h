@@ -16,7 +16,7 @@
 #include "schema/v1/common_generated.h"
 #include "store/engine/database/uuid.h"
 #include "waybill/limits.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

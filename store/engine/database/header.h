@@ -13,10 +13,11 @@
 #include <string>
 #include <vector>
 
+#include "store/base/options.h"
 #include "store/engine/database/clocks.h"
 #include "store/engine/database/tables.h"
-#include "waybill/revocation.h"
-#include "waybill/types.h"
+#include "waybill/limits.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

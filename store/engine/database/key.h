@@ -16,8 +16,6 @@
 #include <span>
 #include <string_view>
 
-#include "waybill/types.h"
-
 namespace waybill::internal {
 
 struct Key16 {

@@ -13,8 +13,8 @@
 
 #include "store/engine/database/envelope.h"
 #include "store/engine/database/key.h"
-#include "waybill/maintenance.h"
-#include "waybill/report.h"
+#include "waybill/limits.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

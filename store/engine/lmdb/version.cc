@@ -7,8 +7,6 @@
 #include <atomic>
 #include <string>
 
-#include "waybill/maintenance.h"
-
 namespace waybill {
 
 namespace lmdb {

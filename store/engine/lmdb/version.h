@@ -6,10 +6,16 @@
 
 #include "waybill/result.h"
 
+namespace waybill {
+
+// Uses an untested version anyway, in the whole process, from now on.
+void AllowUntestedLmdb(bool allow);
+
+}  // namespace waybill
+
 namespace waybill::lmdb {
 
-// kInvalidArgument: this version was not tested, and AllowUntestedLmdb (waybill/maintenance.h) was
-// not called.
+// kInvalidArgument: this version was not tested, and AllowUntestedLmdb was not called.
 Result<void> CheckVersion();
 
 }  // namespace waybill::lmdb

@@ -15,9 +15,10 @@
 #include <vector>
 
 #include "store/base/function_ref.h"
+#include "store/base/options.h"
 #include "store/engine/recovery/open_store.h"
-#include "waybill/maintenance.h"
 #include "waybill/result.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

@@ -15,8 +15,8 @@
 #include "store/base/files.h"
 #include "store/engine/database/header.h"
 #include "store/engine/lmdb/check/page_check.h"
-#include "waybill/maintenance.h"
 #include "waybill/result.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

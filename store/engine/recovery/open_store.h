@@ -12,6 +12,7 @@
 #include <string>
 
 #include "store/base/files.h"
+#include "store/base/options.h"
 #include "store/engine/database/committer.h"
 #include "store/engine/database/header.h"
 #include "store/engine/database/store_txn.h"
@@ -21,9 +22,8 @@
 #include "store/engine/recovery/product.h"
 #include "store/engine/recovery/store_files.h"
 #include "store/engine/recovery/witness.h"
-#include "waybill/options.h"
-#include "waybill/report.h"
 #include "waybill/result.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

@@ -12,15 +12,13 @@
 #include <vector>
 
 #include "store/base/files.h"
+#include "store/base/options.h"
 #include "store/engine/database/header.h"
 #include "store/engine/database/store_txn.h"
 #include "store/engine/recovery/salvage.h"
 #include "store/engine/trust/trust.h"
-#include "waybill/evidence.h"
-#include "waybill/maintenance.h"
-#include "waybill/options.h"
-#include "waybill/report.h"
 #include "waybill/result.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

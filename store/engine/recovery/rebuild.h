@@ -4,10 +4,11 @@
 #define WAYBILL_STORE_ENGINE_RECOVERY_REBUILD_H_
 
 #include "store/base/files.h"
+#include "store/base/options.h"
 #include "store/engine/recovery/inspect.h"
 #include "store/engine/recovery/witness_settling.h"
-#include "waybill/report.h"
 #include "waybill/result.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

@@ -8,9 +8,8 @@
 
 #include "store/base/function_ref.h"
 #include "store/engine/database/committer.h"
-#include "waybill/maintenance.h"
-#include "waybill/report.h"
 #include "waybill/result.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

@@ -25,11 +25,11 @@
 #include <optional>
 #include <string>
 
+#include "store/base/options.h"
 #include "store/engine/database/header.h"
 #include "store/engine/recovery/witness.h"
-#include "waybill/options.h"
-#include "waybill/report.h"
 #include "waybill/result.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

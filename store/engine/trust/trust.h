@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "store/engine/database/store_txn.h"
-#include "waybill/report.h"
 #include "waybill/result.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

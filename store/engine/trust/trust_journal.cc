@@ -167,18 +167,3 @@ std::optional<Journal> DecodeJournal(std::span<const std::uint8_t> payload) {
 }
 
 }  // namespace waybill::internal
-
-namespace waybill {
-
-std::string_view DegradedKindName(DegradedKind kind) {
-  constexpr std::string_view kNames[] = {
-      "unknown",      "other",         "operator",         "storeLost", "storeStale",
-      "storeRebuilt", "storeRestored", "importUnfinished", "gap",       "journalFull"};
-  return internal::NameIn(kNames, kind, "unknown");
-}
-std::string_view DegradedActionName(DegradedAction action) {
-  constexpr std::string_view kNames[] = {"unknown", "distrust", "trust", "takenBack", "note"};
-  return internal::NameIn(kNames, action, "unknown");
-}
-
-}  // namespace waybill

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "waybill/report.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

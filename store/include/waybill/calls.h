@@ -19,20 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "waybill/decision.h"
-#include "waybill/evidence.h"
-#include "waybill/image_index.h"
-#include "waybill/maintenance.h"
-#include "waybill/options.h"
-#include "waybill/pull_sources.h"
-#include "waybill/report.h"
-#include "waybill/revocation.h"
-#include "waybill/runtime_handler.h"
-#include "waybill/stream_url.h"
-#include "waybill/streaming.h"
-#include "waybill/streaming_plan.h"
-#include "waybill/types.h"
-#include "waybill/user_namespace.h"
+#include "waybill/values.h"
 
 namespace [[gnu::visibility("default")]] waybill {
 
@@ -86,14 +73,6 @@ struct Explain {
 };
 
 // --- Pulls ---------------------------------------------------------------------------------------
-
-// How a pull ended. Not 0, so that one must be chosen.
-enum class PullOutcome : std::uint8_t {
-  kPulled = 1,
-  kFailed = 2,   // the runtime reports an error; something may have been transferred
-  kUnknown = 3,  // time-out, cancelled, connection lost: the image may still arrive
-  kNothing = 4,  // the runtime was asked after the error, and said that the image is not there
-};
 
 // What else is known of a pull's end.
 struct PullDetails {

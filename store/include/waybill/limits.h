@@ -93,6 +93,16 @@ inline constexpr std::size_t kMaxStreamUrlBytes = 2048;
 inline constexpr std::size_t kMaxStreamHosts = 1024;
 inline constexpr std::size_t kMaxStreamPorts = 65535;
 
+// Credentials in one list of those that exist.
+inline constexpr std::size_t kMaxTruth = 1'000'000;
+
+// Bytes of one request to an owner, and of one answer.
+inline constexpr std::size_t kMaxOwnerMessageBytes = std::size_t{16} << 20;
+
+// The schema version that this library writes, and the oldest that it opens.
+inline constexpr std::uint32_t kNewestSchema = 9;
+inline constexpr std::uint32_t kOldestSchema = 1;
+
 }  // namespace waybill
 
 #endif  // WAYBILL_LIMITS_H_

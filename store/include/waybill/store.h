@@ -30,10 +30,8 @@
 #include <vector>
 
 #include "waybill/calls.h"
-#include "waybill/credential_hash.h"
-#include "waybill/owner.h"
-#include "waybill/rate_limit.h"
 #include "waybill/result.h"
+#include "waybill/values.h"
 
 namespace [[gnu::visibility("default")]] waybill {
 
@@ -80,6 +78,18 @@ struct OpenOptions {
 // until the decision returns.
 using FetchCredentials = std::function<Result<PodCredentials>()>;
 
+// --- Serving, and asking the owner ---------------------------------------------------------------
+
+// For Store::Serve. Out of range: kInvalidArgument.
+struct ServeOptions {
+  // How long a client may take to send its request, and again to take its answer: 1 ms to 1 hour.
+  // Then its connection is closed.
+  std::chrono::milliseconds patience{10'000};
+  // Connections at the same time: 1 to 1,024. One process gets at most a quarter of them, but at
+  // least one. If all are taken, the client that has been idle for longest is disconnected.
+  std::size_t connections = 32;
+};
+
 // --- The store -----------------------------------------------------------------------------------
 
 class Store {
@@ -113,8 +123,8 @@ class Store {
 
   // Must this pull be attempted (KEP-2535)? Never fails, waits for no write, takes no lock that
   // another thread holds, and allocates nothing in an owner unless credentials are fetched late. A
-  // credential that matches only by hash or only by name is queued to be written back (Flush). A
-  // CredentialSource (decision.h) serves callers that can't be called back: DeferredCredentials.
+  // credential that matches only by hash or only by name is queued to be written back (Flush).
+  // DeferredCredentials serve callers that can't be called back.
   Decision MustPull(const ImageCopy& copy, const PodCredentials& credentials);
   Decision MustPull(const ImageCopy& copy, const FetchCredentials& fetch);
   Decision MustPull(const ImageCopy& copy, CredentialSource& credentials);
@@ -148,6 +158,37 @@ struct Library {
                                       const Progress& progress = {});
 };
 
+// Asks the owner of a store, in another process, through owner.sock in the store's directory, which
+// speaks varlink (https://varlink.org). Each call makes a connection of its own, so the client goes
+// on after the owner's restart. Any thread may call. Errors beside those of the call:
+//   kNotFound         no owner serves
+//   kUnavailable      the owner is busy, closes, or did not take the request: try again
+//   kLimitExceeded    the request has more than kMaxOwnerMessageBytes
+//   kUnsafePath       the directory or owner.sock is not private to this user, or a user other than
+//                     this and root answers
+//   kInvalidArgument  the owner is of another version, which does not know the call
+//   kIo               the socket
+// After each of these nothing was changed.
+//   kOutcomeUnknown   the request was sent, and no answer came within `patience` (1 ms to 1 day):
+//                     look at the store. Not for calls that read: kUnavailable
+class Owner {
+ public:
+  explicit Owner(std::filesystem::path directory,
+                 std::chrono::milliseconds patience = std::chrono::minutes(10));
+  template <typename C>
+  Result<typename C::Answer> Call(const C& call) const;
+  Result<std::string> CallJson(std::string_view name, std::string_view parameters) const;
+  const std::filesystem::path& directory() const { return directory_; }
+
+ private:
+  std::filesystem::path directory_;
+  std::chrono::milliseconds patience_;
+};
+
+// The interface in varlink's words, with each call, member and error: dev.waybill.varlink. Ends
+// with a zero byte.
+std::string_view InterfaceText();
+
 // --- Streams -------------------------------------------------------------------------------------
 
 struct StreamOptions {
@@ -179,6 +220,60 @@ class Streams {
   struct Impl;
   explicit Streams(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
+};
+
+// How fast bytes may pass through one proxied connection: MaxConnectionBytesPerSec, which KEP-1558
+// ("Risks and Mitigations") adds to the kubelet, as the API server has it.
+
+struct RateLimitOptions {
+  // 0: no limit, as in the API server's --max-connection-bytes-per-sec.
+  std::uint64_t bytes_per_second = 0;
+  // How many bytes may pass at once after a pause. 0: what passes in a tenth of a second, at least
+  // one byte. A burst below the size of the caller's buffer only cuts what it moves at a time.
+  std::uint64_t burst_bytes = 0;
+};
+
+// Use one for each connection; both directions may share it, or have one each. Not thread-safe: the
+// caller locks. Nothing allocates, throws or fails; every argument is allowed.
+//
+// Each call is given the time, in nanoseconds of a monotonic clock (CLOCK_MONOTONIC) whose zero
+// does not matter. The elapsed time is the sum of its steps forward. If the clock goes back, that
+// step gives nothing, and time counts from there on, so that nobody waits until the clock has
+// caught up.
+//
+// Promise: after any calls, at most burst + rate * elapsed bytes have passed. A caller that always
+// takes what is available gets all of that except for less than one byte, however often it asks,
+// unless it lets the bucket fill up.
+class RateLimit {
+ public:
+  // Begins with a full burst.
+  RateLimit(const RateLimitOptions& options, std::int64_t now_ns);
+
+  // Up to `wanted` bytes that may pass now, and are counted as passed. 0: wait.
+  std::uint64_t Take(std::uint64_t wanted, std::int64_t now_ns);
+
+  // Gives back bytes of the last Take that did not pass, for instance because a read returned
+  // fewer. The bucket never holds more than the burst.
+  void GiveBack(std::uint64_t bytes);
+
+  // How many nanoseconds from `now_ns` on until Take(wanted) gives all of `wanted`, or a full burst
+  // if that is less; 0: now. At most INT64_MAX (292 years).
+  std::int64_t Wait(std::uint64_t wanted, std::int64_t now_ns);
+
+  // As configured, with the default burst filled in. Without a limit, 0 and 0.
+  std::uint64_t bytes_per_second() const { return bytes_per_second_; }
+  std::uint64_t burst_bytes() const { return burst_bytes_; }
+
+ private:
+  void Refill(std::int64_t now_ns);
+
+  std::uint64_t bytes_per_second_;
+  std::uint64_t burst_bytes_;
+  // What may pass: whole bytes, and billionths of one, below 1,000,000,000. A full bucket has no
+  // fraction.
+  std::uint64_t bytes_;
+  std::uint64_t billionths_ = 0;
+  std::int64_t last_ns_;
 };
 
 }  // namespace waybill

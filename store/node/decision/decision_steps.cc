@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "store/base/image_name.h"
 #include "store/base/image_spellings.h"
+#include "store/base/policy.h"
 #include "store/base/sha256.h"
 #include "store/node/decision/likely_matches.h"
 #include "store/node/records/age.h"
@@ -13,8 +15,8 @@
 #include "store/node/records/open_pulls_table.h"
 #include "store/node/records/revocations_table.h"
 #include "store/node/records/typed_tables.h"
-#include "waybill/image_name.h"
 #include "waybill/limits.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

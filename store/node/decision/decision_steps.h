@@ -29,14 +29,12 @@
 #include <optional>
 #include <string_view>
 
+#include "store/base/metrics.h"
+#include "store/base/options.h"
+#include "store/base/policy.h"
 #include "store/engine/database/reader_pool.h"
 #include "store/node/records/pulled_record.h"
-#include "waybill/decision.h"
-#include "waybill/maintenance.h"
-#include "waybill/metrics.h"
-#include "waybill/policy.h"
-#include "waybill/revocation.h"
-#include "waybill/rules.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

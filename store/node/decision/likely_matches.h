@@ -9,7 +9,7 @@
 #include <span>
 
 #include "store/node/records/pulled_record.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

@@ -1,54 +1,15 @@
-// How decisions and rules are spelt.
-
-#include "store/base/names.h"
+// Why decisions are made, in words.
 
 #include <array>
-#include <string>
+#include <string_view>
 
-#include "store/base/caught.h"
+#include "store/base/words.h"
 #include "store/node/decision/decision_steps.h"
-#include "waybill/decision.h"
-#include "waybill/evidence.h"
-#include "waybill/revocation.h"
-#include "waybill/rules.h"
+#include "waybill/values.h"
 
 namespace waybill {
 
-using internal::NameIn;
-
 namespace {
-
-template <typename Enum, std::size_t kCount>
-Result<Enum> Parse(std::string_view name, const std::string_view (&names)[kCount],
-                   std::string_view what) {
-  return internal::Guarded([&]() -> Result<Enum> {
-    std::string known;
-    for (std::size_t i = 0; i < kCount; ++i) {
-      if (names[i] == name) return static_cast<Enum>(i);
-      known += (i == 0 ? "" : ", ") + std::string(names[i]);
-    }
-    return Error{ErrorCode::kInvalidArgument,
-                 "unknown " + std::string(what) + " \"" + std::string(name) + "\"",
-                 "use one of " + known};
-  });
-}
-
-constexpr std::string_view kRules[] = {"closed", "kubelet"};
-constexpr std::string_view kPullPolicies[] = {"Always", "IfNotPresent", "Never"};
-constexpr std::string_view kCheckResults[] = {"", "credentialPolicyAllowed",
-                                              "credentialRecordFound", "mustAuthenticate", "error"};
-constexpr std::string_view kEnsureActions[] = {"Pull", "UsePresent", "InvalidImageName",
-                                               "ErrImageNeverPull", "CredentialsError"};
-
-constexpr std::string_view kRevocationKinds[] = {"",          "secret", "serviceAccount",
-                                                 "namespace", "image",  "credential"};
-constexpr std::string_view kPullStates[] = {"", "running", "failed", "unknown", "dropped"};
-constexpr std::string_view kPullErrorClasses[] = {"unknown", "auth", "notFound", "unavailable",
-                                                  "other"};
-constexpr std::string_view kShortNames[] = {"anywhere", "docker.io"};
-constexpr std::string_view kCheckers[] = {"unknown", "registry", "mirror", "guest"};
-constexpr std::string_view kProofs[] = {"any", "registry"};
-constexpr std::string_view kFirstStarts[] = {"presume", "close"};
 
 struct ReasonNames {
   std::string_view name;
@@ -97,20 +58,7 @@ constexpr std::array<ReasonNames, 27> kReasons = {{
 
 }  // namespace
 
-std::string_view RulesName(Rules rules) { return NameIn(kRules, rules); }
-Result<Rules> ParseRules(std::string_view name) {
-  return Parse<Rules>(name, kRules, "set of rules");
-}
-
-std::string_view PullPolicyName(PullPolicy policy) { return NameIn(kPullPolicies, policy); }
-Result<PullPolicy> ParsePullPolicy(std::string_view name) {
-  return Parse<PullPolicy>(name, kPullPolicies, "pull policy");
-}
-
-std::string_view CheckResultName(CheckResult result) { return NameIn(kCheckResults, result); }
-std::string_view EnsureActionName(EnsureAction action) { return NameIn(kEnsureActions, action); }
-std::string_view RevocationKindName(RevocationKind kind) { return NameIn(kRevocationKinds, kind); }
-std::string_view PullStateName(PullState state) { return NameIn(kPullStates, state); }
+std::string_view CheckResultName(CheckResult result) { return WordOf(result); }
 
 static_assert(kReasons.size() == static_cast<std::size_t>(Reason::kProofNotByRegistry) + 1);
 static_assert(kReasons.size() <= kMaxReasons);
@@ -122,35 +70,6 @@ std::string_view ReasonName(Reason reason) {
 std::string_view ReasonText(Reason reason) {
   const auto at = static_cast<std::size_t>(reason);
   return at < kReasons.size() ? kReasons[at].text : std::string_view();
-}
-
-std::string_view ShortNamesName(ShortNames short_names) { return NameIn(kShortNames, short_names); }
-Result<ShortNames> ParseShortNames(std::string_view name) {
-  return Parse<ShortNames>(name, kShortNames, "meaning of short names");
-}
-
-std::string_view VerifiedByName(VerifiedBy checker) { return NameIn(kCheckers, checker); }
-Result<VerifiedBy> ParseVerifiedBy(std::string_view name) {
-  return Parse<VerifiedBy>(name, kCheckers, "checker of a proof");
-}
-
-std::string_view ProofsName(Proofs proofs) { return NameIn(kProofs, proofs); }
-Result<Proofs> ParseProofs(std::string_view name) {
-  return Parse<Proofs>(name, kProofs, "word for the proofs that count");
-}
-
-std::string_view FirstStartName(FirstStart first_start) {
-  return NameIn(kFirstStarts, first_start);
-}
-Result<FirstStart> ParseFirstStart(std::string_view name) {
-  return Parse<FirstStart>(name, kFirstStarts, "first start");
-}
-
-std::string_view PullErrorClassName(PullErrorClass error_class) {
-  return NameIn(kPullErrorClasses, error_class);
-}
-Result<PullErrorClass> ParsePullErrorClass(std::string_view name) {
-  return Parse<PullErrorClass>(name, kPullErrorClasses, "class of errors");
 }
 
 }  // namespace waybill

@@ -3,15 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "store/base/image_name.h"
 #include "store/base/image_spellings.h"
 #include "store/base/quote.h"
+#include "store/base/timestamp.h"
 #include "store/base/try.h"
 #include "store/node/records/evidence_tables.h"
 #include "store/node/records/open_pulls_table.h"
 #include "store/node/records/pulled_record.h"
 #include "store/node/records/typed_tables.h"
-#include "waybill/image_name.h"
-#include "waybill/kubelet_format.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

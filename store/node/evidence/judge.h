@@ -14,10 +14,15 @@
 
 #include "store/engine/database/store_txn.h"
 #include "store/node/images/listed_image.h"
-#include "waybill/evidence.h"
 #include "waybill/result.h"
-#include "waybill/rules.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
+
+namespace waybill {
+
+// Which names the pull could have given an image: "r.example/x:1", "r.example/x@…", or "anything".
+std::vector<std::string> NamesGivenBy(const UnresolvedPull& pull, ShortNames short_names);
+
+}  // namespace waybill
 
 namespace waybill::internal {
 

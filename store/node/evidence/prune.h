@@ -12,9 +12,7 @@
 #include <unordered_map>
 
 #include "store/engine/database/store_txn.h"
-#include "waybill/report.h"
-#include "waybill/rules.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

@@ -126,11 +126,6 @@ void TellWhatStoppedCounting(Explanation& why) {
 
 }  // namespace
 
-std::string_view CredentialStandingName(CredentialStanding standing) {
-  constexpr std::string_view kNames[] = {"counts", "tooOld", "forgotten", "notByRegistry"};
-  return internal::NameIn(kNames, standing);
-}
-
 std::string OtherAnswer(Reason reason, const Explanation& why) {
   switch (reason) {
     case Reason::kImageAbsent:

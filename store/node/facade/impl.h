@@ -18,6 +18,9 @@
 #include <vector>
 
 #include "store/base/caught.h"
+#include "store/base/metrics.h"
+#include "store/base/options.h"
+#include "store/base/policy.h"
 #include "store/base/try.h"
 #include "store/door/settings.h"
 #include "store/engine/database/committer.h"
@@ -25,6 +28,7 @@
 #include "store/engine/recovery/open_store.h"
 #include "store/node/decision/decision_steps.h"
 #include "store/node/facade/counts.h"
+#include "store/node/facade/node_store.h"
 #include "store/node/facade/pull_counts.h"
 #include "store/node/facade/trace_writer.h"
 #include "store/node/pulls/in_flight.h"
@@ -32,8 +36,7 @@
 #include "store/node/revocation/tidier.h"
 #include "store/node/userns/allocator.h"
 #include "store/owner_socket/server.h"
-#include "waybill/metrics.h"
-#include "waybill/node_store.h"
+#include "waybill/values.h"
 
 namespace waybill {
 

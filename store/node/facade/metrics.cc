@@ -120,7 +120,7 @@ Result<void> FillGauges(const NodeStore& store, NodeStore::Impl& impl, Metrics& 
     if (!in_force[i]) continue;
     const DegradedKind kind = trust.journal[i].kind;
     const auto number = static_cast<std::size_t>(kind);
-    const bool known = number < kMaxTrustKinds && DegradedKindName(kind) != "unknown";
+    const bool known = number < kMaxTrustKinds && WordOf(kind) != "unknown";
     ++metrics.distrust_reasons[known ? number : 0];
   }
   if (impl.rules == Rules::kClosed) {

@@ -9,10 +9,11 @@
 #include <utility>
 
 #include "store/base/go_json.h"
+#include "store/base/metrics.h"
+#include "store/base/options.h"
+#include "store/base/words.h"
 #include "store/node/decision/decision_steps.h"
-#include "waybill/evidence.h"
-#include "waybill/metrics.h"
-#include "waybill/report.h"
+#include "waybill/values.h"
 
 namespace waybill {
 
@@ -140,8 +141,7 @@ void WriteRecords(const Metrics& metrics, Writer& out) {
              "Credentials on record, by who checked them when a pull proved them.");
   for (std::size_t i = 0; i < metrics.credentials_by_checker.size(); ++i) {
     const auto checker = static_cast<VerifiedBy>(i);
-    out.Series({{"checker", std::string(VerifiedByName(checker))}},
-               metrics.credentials_by_checker[i]);
+    out.Series({{"checker", std::string(WordOf(checker))}}, metrics.credentials_by_checker[i]);
   }
   out.Gauge("waybill_revocations", "What was forgotten, and must not come back.",
             metrics.revocations);
@@ -154,7 +154,7 @@ void WriteRecords(const Metrics& metrics, Writer& out) {
              "Pulls that may still bring an image, under the closed rules, by how they ended; "
              "anything: those that can't be named, which may bring any image.");
   for (const PullState state : {PullState::kRunning, PullState::kFailed, PullState::kUnknown}) {
-    out.Series({{"state", std::string(PullStateName(state))}},
+    out.Series({{"state", std::string(WordOf(state))}},
                metrics.open_pulls_by_state[static_cast<std::size_t>(state)]);
   }
   out.Series({{"state", "anything"}}, metrics.open_pulls_by_state[0]);
@@ -167,7 +167,7 @@ void WriteTrust(const Metrics& metrics, Writer& out) {
   out.Family("waybill_distrust_reasons", "gauge",
              "Reasons for distrust in force, by kind; unknown: of a later version.");
   for (std::size_t i = 0; i < kMaxTrustKinds; ++i) {
-    const std::string_view name = DegradedKindName(static_cast<DegradedKind>(i));
+    const std::string_view name = WordOf(static_cast<DegradedKind>(i));
     if (i == 0 || name != "unknown") {
       out.Series({{"kind", std::string(name)}}, metrics.distrust_reasons[i]);
     }
@@ -258,7 +258,7 @@ void WritePulls(const StoreCounters& counters, Writer& out) {
     for (const PullErrorClass error_class :
          {PullErrorClass::kUnknown, PullErrorClass::kAuth, PullErrorClass::kNotFound,
           PullErrorClass::kUnavailable, PullErrorClass::kOther}) {
-      out.Series({{"outcome", name}, {"class", std::string(PullErrorClassName(error_class))}},
+      out.Series({{"outcome", name}, {"class", std::string(WordOf(error_class))}},
                  count(outcome, error_class));
     }
   }

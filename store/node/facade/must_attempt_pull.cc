@@ -7,9 +7,13 @@
 #include <string>
 #include <utility>
 
+#include "store/base/image_name.h"
+#include "store/base/options.h"
+#include "store/base/policy.h"
 #include "store/base/quote.h"
 #include "store/node/facade/impl.h"
-#include "waybill/image_name.h"
+#include "store/node/facade/node_store.h"
+#include "waybill/values.h"
 
 namespace waybill {
 

@@ -1,6 +1,6 @@
 // Opening, closing, and what the other files of this folder share.
 
-#include "waybill/node_store.h"
+#include "store/node/facade/node_store.h"
 
 #include <time.h>
 
@@ -12,6 +12,9 @@
 #include "migrations/steps/migrate.h"
 #include "store/base/empty_list.h"
 #include "store/base/files.h"
+#include "store/base/options.h"
+#include "store/base/timestamp.h"
+#include "store/base/trace.h"
 #include "store/base/try.h"
 #include "store/engine/recovery/unfinished_commit.h"
 #include "store/engine/recovery/witness_settling.h"
@@ -27,7 +30,8 @@
 #include "store/node/upkeep/node_product.h"
 #include "store/node/upkeep/observe.h"
 #include "store/node/upkeep/replay.h"
-#include "waybill/kubelet_format.h"
+#include "store/node/userns/pool.h"
+#include "waybill/values.h"
 
 namespace waybill {
 

@@ -11,8 +11,9 @@
 #include <optional>
 #include <unordered_map>
 
-#include "waybill/evidence.h"
-#include "waybill/metrics.h"
+#include "store/base/metrics.h"
+#include "store/base/options.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

@@ -7,10 +7,16 @@
 #include <utility>
 
 #include "store/base/empty_list.h"
+#include "store/base/image_name.h"
 #include "store/base/image_spellings.h"
+#include "store/base/metrics.h"
+#include "store/base/options.h"
+#include "store/base/trace.h"
 #include "store/base/try.h"
+#include "store/base/words.h"
 #include "store/node/evidence/prune.h"
 #include "store/node/facade/impl.h"
+#include "store/node/facade/node_store.h"
 #include "store/node/handlers/runtime_handlers.h"
 #include "store/node/images/list_token.h"
 #include "store/node/images/spellings.h"
@@ -23,7 +29,7 @@
 #include "store/node/records/typed_tables.h"
 #include "store/node/revocation/forget.h"
 #include "store/node/upkeep/observe.h"
-#include "waybill/image_name.h"
+#include "waybill/values.h"
 
 namespace waybill {
 
@@ -65,7 +71,7 @@ Result<void> CheckPull(const ImageCopy& copy) {
 constexpr std::int64_t kLastSecond = 253'402'300'799;  // of the year 9999
 
 Result<void> CheckTerms(const ProofTerms& terms) {
-  if (VerifiedByName(terms.checker).empty()) {
+  if (WordOf(terms.checker).empty()) {
     return Error{ErrorCode::kInvalidArgument, "there is no checker of a proof with the number " +
                                                   std::to_string(static_cast<int>(terms.checker)) +
                                                   "; nothing was changed"};

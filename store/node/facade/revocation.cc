@@ -10,6 +10,7 @@
 #include "migrations/kubelet/kubelet_directory.h"
 #include "store/base/empty_list.h"
 #include "store/base/try.h"
+#include "store/engine/recovery/backup.h"
 #include "store/node/facade/impl.h"
 #include "store/node/handlers/runtime_handlers.h"
 #include "store/node/records/evidence_tables.h"
@@ -88,7 +89,7 @@ Result<void> NodeStore::Impl::DropOldRevocations(std::filesystem::path kubelet_d
   }
   // It is somewhere.
   if (kubelet_directory.empty() && state.digest(Table::kImported).count > 0) return {};
-  auto backups = BackupsOf(directory);
+  auto backups = internal::FindBackups(directory);
   if (!backups && backups.error().code != ErrorCode::kNotFound) return backups.error();
   std::uint64_t oldest = std::numeric_limits<std::uint64_t>::max();
   if (backups) {

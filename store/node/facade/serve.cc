@@ -6,7 +6,9 @@
 #include "store/base/try.h"
 #include "store/engine/recovery/backup.h"
 #include "store/node/facade/impl.h"
-#include "waybill/owner.h"
+#include "store/node/facade/node_store.h"
+#include "waybill/store.h"
+#include "waybill/values.h"
 
 namespace waybill {
 

@@ -24,10 +24,10 @@
 #include <vector>
 
 #include "store/base/files.h"
+#include "store/base/options.h"
 #include "store/base/sha256.h"
-#include "waybill/decision.h"
-#include "waybill/options.h"
-#include "waybill/trace.h"
+#include "store/base/trace.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

@@ -11,10 +11,11 @@
 #include <string_view>
 #include <vector>
 
+#include "store/base/options.h"
 #include "store/engine/database/reader_pool.h"
 #include "store/engine/database/store_txn.h"
 #include "waybill/result.h"
-#include "waybill/runtime_handler.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

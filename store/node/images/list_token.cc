@@ -2,6 +2,7 @@
 
 #include <string>
 
+
 namespace waybill::internal {
 
 Result<void> CheckToken(const StoreTxn& txn, const ListToken& token, Hint begin) {

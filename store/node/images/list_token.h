@@ -4,8 +4,8 @@
 #define WAYBILL_STORE_NODE_IMAGES_LIST_TOKEN_H_
 
 #include "store/engine/database/store_txn.h"
-#include "waybill/evidence.h"
 #include "waybill/result.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+
 namespace waybill::internal {
 
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "store/node/records/age.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

@@ -12,7 +12,7 @@
 #include "store/engine/database/store_txn.h"
 #include "store/node/images/listed_image.h"
 #include "waybill/result.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

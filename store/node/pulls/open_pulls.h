@@ -11,9 +11,8 @@
 #include <vector>
 
 #include "store/engine/database/store_txn.h"
-#include "waybill/evidence.h"
 #include "waybill/result.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

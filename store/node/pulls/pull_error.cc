@@ -1,11 +1,13 @@
 // What kind of error a pull ended with, by the words of runtimes, registries and kubelets.
 
+#include "store/node/pulls/pull_error.h"
+
 #include <array>
 #include <string>
 #include <string_view>
 
 #include "store/base/ascii.h"
-#include "waybill/evidence.h"
+#include "store/base/options.h"
 
 namespace waybill {
 namespace {

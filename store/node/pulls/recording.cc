@@ -7,6 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "store/base/image_name.h"
+#include "store/base/options.h"
+#include "store/base/policy.h"
 #include "store/base/try.h"
 #include "store/node/images/merge_credentials.h"
 #include "store/node/images/spellings.h"
@@ -17,8 +20,8 @@
 #include "store/node/records/pulled_record.h"
 #include "store/node/records/revocations_table.h"
 #include "store/node/records/typed_tables.h"
-#include "waybill/image_name.h"
 #include "waybill/limits.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

@@ -8,13 +8,12 @@
 #include <string>
 #include <string_view>
 
+#include "store/base/options.h"
+#include "store/base/policy.h"
 #include "store/engine/database/store_txn.h"
 #include "store/node/pulls/in_flight.h"
-#include "waybill/evidence.h"
-#include "waybill/policy.h"
 #include "waybill/result.h"
-#include "waybill/rules.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

@@ -19,7 +19,7 @@
 #include "store/engine/database/committer.h"
 #include "store/node/pulls/recording.h"
 #include "waybill/result.h"
-#include "waybill/rules.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

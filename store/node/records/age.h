@@ -6,11 +6,11 @@
 #include <chrono>
 #include <cstdint>
 
+#include "store/base/options.h"
 #include "store/engine/database/clocks.h"
 #include "store/engine/database/store_txn.h"
 #include "store/node/records/pulled_record.h"
-#include "waybill/revocation.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

@@ -10,7 +10,6 @@
 #include "store/engine/database/clocks.h"
 #include "store/engine/database/store_txn.h"
 #include "waybill/result.h"
-#include "waybill/types.h"
 
 namespace waybill::internal {
 

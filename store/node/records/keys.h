@@ -33,7 +33,7 @@
 #include <string_view>
 
 #include "store/engine/database/key.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

@@ -63,7 +63,7 @@ std::optional<UnresolvedPull> DecodeUnresolvedPull(Payload payload) {
   if (pull.id.value == 0) return pull;
   pull.state = static_cast<PullState>(root->state());
   const bool runs = pull.state == PullState::kRunning;
-  if (PullStateName(pull.state).empty() || runs != (root->ended() == nullptr) ||
+  if (WordOf(pull.state).empty() || runs != (root->ended() == nullptr) ||
       (root->ended() == nullptr) != (root->ended_boot() == nullptr) ||
       (pull.state == PullState::kDropped && !root->anything())) {
     return std::nullopt;

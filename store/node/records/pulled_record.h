@@ -12,9 +12,10 @@
 #include <string_view>
 #include <vector>
 
+#include "store/base/policy.h"
 #include "store/engine/database/key.h"
 #include "waybill/result.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::schema::v8 {
 struct Entry;

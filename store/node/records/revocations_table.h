@@ -13,7 +13,7 @@
 #include "store/engine/database/reader_pool.h"
 #include "store/engine/database/store_txn.h"
 #include "waybill/result.h"
-#include "waybill/revocation.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

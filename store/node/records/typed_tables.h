@@ -15,11 +15,11 @@
 #include <utility>
 #include <vector>
 
+#include "store/base/options.h"
 #include "store/base/try.h"
 #include "store/engine/database/store_txn.h"
 #include "waybill/result.h"
-#include "waybill/runtime_handler.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

@@ -13,8 +13,7 @@
 
 #include "store/engine/database/store_txn.h"
 #include "waybill/result.h"
-#include "waybill/types.h"
-#include "waybill/user_namespace.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

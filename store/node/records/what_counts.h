@@ -7,10 +7,10 @@
 #include <iterator>
 #include <string>
 
+#include "store/base/options.h"
+#include "store/base/policy.h"
 #include "store/node/records/age.h"
-#include "waybill/policy.h"
-#include "waybill/revocation.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

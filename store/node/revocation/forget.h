@@ -11,14 +11,13 @@
 #include <optional>
 #include <vector>
 
+#include "store/base/options.h"
+#include "store/base/policy.h"
 #include "store/engine/database/key.h"
 #include "store/engine/database/reader_pool.h"
 #include "store/engine/database/store_txn.h"
-#include "waybill/evidence.h"
-#include "waybill/policy.h"
 #include "waybill/result.h"
-#include "waybill/revocation.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

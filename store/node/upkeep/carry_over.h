@@ -8,9 +8,8 @@
 
 #include "store/engine/database/store_txn.h"
 #include "store/engine/recovery/salvage.h"
-#include "waybill/evidence.h"
 #include "waybill/result.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

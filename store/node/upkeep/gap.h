@@ -7,9 +7,10 @@
 #include <filesystem>
 #include <string>
 
+#include "store/base/options.h"
 #include "store/engine/trust/trust.h"
-#include "waybill/options.h"
 #include "waybill/result.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

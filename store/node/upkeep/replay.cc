@@ -3,10 +3,12 @@
 #include <map>
 #include <set>
 
+#include "store/base/image_name.h"
+#include "store/base/options.h"
 #include "store/base/try.h"
 #include "store/node/records/open_pulls_table.h"
 #include "store/node/records/typed_tables.h"
-#include "waybill/image_name.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

@@ -11,11 +11,12 @@
 #include <unordered_set>
 #include <vector>
 
+#include "store/base/options.h"
 #include "store/engine/database/store_txn.h"
 #include "store/node/records/userns_tables.h"
 #include "store/node/userns/pool.h"
 #include "waybill/result.h"
-#include "waybill/user_namespace.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

@@ -9,7 +9,7 @@
 
 #include "store/engine/database/store_txn.h"
 #include "waybill/result.h"
-#include "waybill/user_namespace.h"
+#include "waybill/values.h"
 
 namespace waybill::internal {
 

@@ -3,19 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "store/base/names.h"
 #include "store/base/try.h"
-
-namespace waybill {
-
-std::string_view PodQuarantineKindName(PodQuarantineKind kind) {
-  constexpr std::string_view kNames[] = {"unknown",          "other",          "fileConflict",
-                                         "tablesContradict", "unreadableFile", "fromBackup",
-                                         "lostRanges",       "untilImport"};
-  return internal::NameIn(kNames, kind, "unknown");
-}
-
-}  // namespace waybill
 
 namespace waybill::internal {
 

@@ -9,7 +9,31 @@
 #include <vector>
 
 #include "waybill/result.h"
-#include "waybill/user_namespace.h"
+#include "waybill/values.h"
+
+namespace waybill {
+
+// kInvalidArgument, in the kubelet's words: the pool breaks a rule of IdPool. Reserved ranges do
+// not count for max_pods.
+Result<void> CheckIdPool(const IdPool& pool);
+
+// What the system says about the user `kubelet`.
+struct SubordinateIds {
+  bool user_exists = false;
+  bool tool_exists = false;  // getsubids is installed
+  std::string uids = {};     // what `getsubids kubelet` printed, as it is
+  std::string gids = {};     // what `getsubids -g kubelet` printed
+};
+
+// The pool that a node is configured for (KEP-127, "Configuration of ranges"). If the user or the
+// tool is missing, that is the default pool. (v1.36.3 fails to start if only the tool is missing,
+// against the KEP.) Otherwise both outputs must be the same single line, "0: kubelet FIRST COUNT".
+// kInvalidArgument, in the kubelet's words: they are not, or the pool is invalid.
+Result<IdPool> PoolOfSubordinateIds(const SubordinateIds& found,
+                                    std::uint64_t ids_per_pod = kIdsPerBlock,
+                                    std::uint64_t max_pods = 110);
+
+}  // namespace waybill
 
 namespace waybill::internal {
 

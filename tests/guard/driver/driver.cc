@@ -25,7 +25,8 @@
 #include <string>
 
 #include "guard/guard.h"
-#include "waybill/kubelet_format.h"
+#include "migrations/runtime/documents.h"
+#include "waybill/values.h"
 
 namespace waybill::guard {
 namespace {

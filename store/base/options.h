@@ -1,7 +1,7 @@
-// What a caller chooses: the options of opening, observing and deleting, and what each means.
+// What whoever opens and changes a NodeStore chooses, and values of it that the door does not show.
 
-#ifndef WAYBILL_OPTIONS_H_
-#define WAYBILL_OPTIONS_H_
+#ifndef WAYBILL_STORE_BASE_OPTIONS_H_
+#define WAYBILL_STORE_BASE_OPTIONS_H_
 
 #include <chrono>
 #include <cstddef>
@@ -13,18 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include "waybill/evidence.h"
+#include "store/base/policy.h"
 #include "waybill/limits.h"
-#include "waybill/maintenance.h"
-#include "waybill/policy.h"
-#include "waybill/revocation.h"
-#include "waybill/rules.h"
-#include "waybill/runtime_handler.h"
-#include "waybill/trace.h"
-#include "waybill/types.h"
-#include "waybill/user_namespace.h"
+#include "waybill/values.h"
 
-namespace [[gnu::visibility("default")]] waybill {
+namespace waybill {
 
 // A small file outside the store that reveals when the whole store was wiped, swapped or replaced
 // by an older copy. Without a witness such a loss goes unseen, so Witness::None must be explicit.
@@ -60,18 +53,6 @@ class Witness {
   std::filesystem::path path_;
 };
 
-// Whether images on the node may have been pulled unrecorded, by a kubelet without waybill or
-// without the feature (KEP-2535, "What happens if we reenable the feature").
-enum class Gap : std::uint8_t {
-  // Under Rules::kClosed, look for signs in the kubelet directory: files that a kubelet wrote since
-  // the last take-over. At the first take-over, if a kubelet has used the directory, an open pull
-  // of anything stands for pulls that it cut short; NodeStoreOptions::first_start decides about the
-  // images then on the node.
-  kDetect,
-  kYes,
-  kNo,
-};
-
 // A trace of what the owner does (docs/trace.md, waybill/trace.h), for whoever plans capacity. A
 // decision notes it in memory, and waits for nothing. It is not synced. No call fails for it, and
 // no opening: OpeningReport::warnings says why there is none. What can't be written is dropped,
@@ -85,6 +66,48 @@ struct TraceOptions {
   std::size_t files = 4;
   // How long an event may wait in memory; how often a thread looks for one. 1 ms to 1 h.
   std::chrono::milliseconds written_within{5000};
+};
+
+// How long a proof counts. Past the limit a matching credential gives "pull", kProofTooOld, until a
+// pull proves it again. A credential whose time of proof is unknown (Proof) is past every limit. 0:
+// for ever; otherwise kMinAge to kMaxAge. The store remembers the limits that an owner gave last.
+// Age goes on with the time that the node ran (CLOCK_BOOTTIME) or with the wall clock, whichever is
+// more: a clock that jumps ahead makes what was proven before older by that jump, and nothing
+// younger when it is put right.
+struct AgeLimits {
+  std::chrono::seconds credentials{0};  // Secrets and service accounts
+  // A shorter one for service accounts, whose tokens live an hour. 0: as `credentials`.
+  std::chrono::seconds service_accounts{0};
+  std::chrono::seconds node_pods{0};  // for images that were pulled without credentials
+  // How long the node must run (CLOCK_BOOTTIME, summed up over boots) before a revocation can end:
+  // 1 day to kMaxAge. It ends when the store is then opened as a restart, and no kubelet that ran
+  // when it was made can still run: the machine booted since, or NodeStore::NoteKubeletBegan was
+  // told of a later one. It is kept longer while the kubelet's directory, if the opening names one,
+  // has a record with what was forgotten, or can't be read or synced; while backup/ holds an older
+  // backup, a pull that began before it is open, or records are still to be tidied up. A revocation
+  // of a hash is also kept while any record has a Secret, which may be rotated to that hash.
+  std::chrono::seconds revocations{std::chrono::hours(24 * 30)};
+
+  friend bool operator==(const AgeLimits&, const AgeLimits&) = default;
+};
+
+inline constexpr std::chrono::seconds kMinAge{60};
+
+inline constexpr std::chrono::seconds kMaxAge{std::chrono::hours(24 * 3650)};
+
+// What a first start makes of images that have neither record nor open pull. Nobody can tell
+// whether a kubelet pulled them before it kept records (KEP-2535, "What happens if we reenable the
+// feature").
+enum class FirstStart : std::uint8_t {
+  kPresume,  // they enter the ledger as presumed: open, as a kubelet presumes
+  kClose,    // they get records without credentials, as after a gap
+};
+
+struct UserNamespaceOptions {
+  // The feature UserNamespacesSupport. If off, no new mappings are handed out and `pool` is
+  // ignored; releasing, listing and cleaning up still work.
+  bool enabled = true;
+  IdPool pool = {};
 };
 
 struct NodeStoreOptions {
@@ -211,12 +234,96 @@ struct ChangeOptions {
   bool dry_run = false;
 };
 
+// Credentials at hand.
+class FixedCredentials final : public CredentialSource {
+ public:
+  explicit FixedCredentials(PodCredentials credentials) : credentials_(credentials) {}
+  Result<PodCredentials> Fetch() override { return credentials_; }
+  bool may_block() const override { return false; }
+
+ private:
+  PodCredentials credentials_;
+};
+
+// What the kubelet does next.
+enum class EnsureAction : std::uint8_t {
+  kPull,              // ask the runtime to pull: record the intent before, the outcome after
+  kUsePresent,        // start the container with the image on the node
+  kInvalidImageName,  // the kubelet's InvalidImageName
+  kNeverPull,         // the kubelet's ErrImageNeverPull
+  kCredentialsError,  // Rules::kKubelet only: the pod's credentials are not available
+};
+
+struct EnsureOutcome {
+  EnsureAction action = EnsureAction::kPull;
+  // What the pod may see, in the kubelet's words. Under Rules::kClosed, `action` and `message` are
+  // the same for an absent image and for one that this pod may not use.
+  std::string message = {};
+  // For the node's own log, never for the pod. nullopt: no decision was needed.
+  std::optional<Decision> decision = {};
+};
+
+// A pull that began and whose outcome is not recorded. `image` is the container's image string as
+// the pod wrote it; it need not parse.
+struct ImagePullIntent {
+  std::string image = {};
+  std::string runtime_handler = {};  // empty: the default handler
+
+  friend auto operator<=>(const ImagePullIntent&, const ImagePullIntent&) = default;
+};
+
+// An image that a newer kubelet found on the node before it pulled anything: a file of
+// observed-preloaded/. Rules::kClosed judges it as an image of a list (ObserveImages).
+struct ImagePreloadedRecord {
+  std::string image_ref = {};
+  std::optional<Timestamp> last_updated = {};
+  std::vector<std::string> observed_images = {};  // image names, sorted
+
+  friend bool operator==(const ImagePreloadedRecord&, const ImagePreloadedRecord&) = default;
+};
+
+// The manifest that a pull chose out of an index (waybill/image_index.h).
+struct PulledManifest {
+  std::string digest = {};
+  Platform platform = {};
+};
+
 // What the runtime says of a pull that succeeded.
 struct PullResult {
   PullId pull = {};                             // as RecordPullIntent returned it
   std::optional<PulledManifest> manifest = {};  // which one of an index it was
   std::optional<ListedImage> image = {};        // the runtime's entry, for the image's spellings
   ProofTerms terms = {};  // who checked the credentials, and how long they last
+};
+
+// How a pull that did not succeed ended. Rules::kKubelet treats all alike.
+enum class PullFailure : std::uint8_t {
+  kFailed,              // the runtime reports an error; something may have been transferred
+  kUnknown,             // time-out, cancelled, connection lost: the image may still arrive
+  kNothingTransferred,  // the runtime reported an error, was asked afterwards, and said that the
+                        // image is not there
+};
+
+// What kind of error a pull ended with, for metrics alone. Numbers do not change.
+enum class PullErrorClass : std::uint8_t {
+  kUnknown,      // nobody said
+  kAuth,         // the registry refused the credentials, or wants some: 401, 403
+  kNotFound,     // it has no such image: 404
+  kUnavailable,  // it can't be reached, or does not serve now: time-outs, 429, 5xx
+  kOther,        // an error of none of these kinds
+};
+
+// How a pull did not succeed, and why.
+struct PullError {
+  PullFailure failure = PullFailure::kFailed;
+  PullErrorClass error_class = PullErrorClass::kUnknown;
+  PullId pull = {};  // 0: it is not named
+};
+
+// An operator's word on an image that is presumed preloaded.
+enum class Settled : std::uint8_t {
+  kPreloaded,  // it is known from now on, source "operator"
+  kClosed,     // it leaves the ledger; without a record it gets one without credentials
 };
 
 // How distrust is cleared (NodeStore::ClearDistrust).
@@ -230,6 +337,59 @@ struct ClearOptions {
   bool dry_run = false;
 };
 
+// Whether a store is distrustful, and its journal. The journal only grows, except that an
+// unfinished import leaves no entry if the same opening finishes it. Of more than kMaxTrustEvents
+// entries (waybill/limits.h), the oldest that are no longer a reason for distrust are deleted.
+struct TrustState {
+  bool distrustful = false;
+  std::vector<DegradedEvent> journal = {};  // oldest first
+};
+
+// What turning runtime classes off changed.
+struct CollapseReport {
+  std::uint64_t records = 0;  // taken from other handlers than the default
+  std::uint64_t intents = 0;
+  std::uint64_t records_to_verify = 0;     // under the default handler, without credentials now
+  std::vector<std::string> handlers = {};  // the handlers that had them
+};
+
+struct MigrateOptions {
+  std::filesystem::path directory = {};
+  std::uint32_t to = kNewestSchema;
+  bool dry_run = false;      // report what would be done, and change nothing
+  bool accept_loss = false;  // go down even if that loses something
+  Progress progress = {};
+  Clock clock = SystemClock;
+  BootClock boot_clock = SystemBootClock;
+  // As in NodeStoreOptions, but for this call only: the store remembers it only if it is larger
+  // than the remembered size.
+  std::uint64_t map_bytes = 0;
+};
+
+struct RestoreOptions {
+  std::filesystem::path directory = {};
+  // A backup, a data.mdb that was copied while no process owned its store, or a directory with one.
+  std::filesystem::path backup = {};
+  bool dry_run = false;  // report what would be done, and change nothing
+  Clock clock = SystemClock;
+  BootClock boot_clock = SystemBootClock;
+  // As in NodeStoreOptions. 0: as the replaced store remembers it, or else the backup; more if
+  // needed.
+  std::uint64_t map_bytes = 0;
+};
+
+struct ExportOptions {
+  // The directory that has or gets image_manager/. The kubelet must not be running.
+  std::filesystem::path kubelet_directory = {};
+  KubeletApiVersion api_version = KubeletApiVersion::kV1Beta1;
+  // The runtime's complete list. Required under Rules::kClosed, and if the store is distrustful:
+  // since the kubelet presumes an image without a record preloaded, each that has neither record
+  // nor ledger entry gets a record without credentials.
+  std::optional<std::vector<ListedImage>> images_on_node = std::nullopt;
+  // Accepts an empty list. Otherwise it is refused where the list is required.
+  bool allow_empty = false;
+};
+
 }  // namespace waybill
 
-#endif  // WAYBILL_OPTIONS_H_
+#endif  // WAYBILL_STORE_BASE_OPTIONS_H_

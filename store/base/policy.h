@@ -1,8 +1,8 @@
 // Which images need their pull credentials verified: the kubelet's imagePullCredentialsVerification
 // Policy and its allowlist (KEP-2535, "Credential Verification Policies").
 
-#ifndef WAYBILL_POLICY_H_
-#define WAYBILL_POLICY_H_
+#ifndef WAYBILL_STORE_BASE_POLICY_H_
+#define WAYBILL_STORE_BASE_POLICY_H_
 
 #include <cstdint>
 #include <functional>
@@ -12,22 +12,9 @@
 #include <vector>
 
 #include "waybill/result.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
-namespace [[gnu::visibility("default")]] waybill {
-
-// The kubelet's imagePullCredentialsVerificationPolicy.
-enum class Verification : std::uint8_t {
-  kNeverVerify,
-  kNeverVerifyPreloadedImages,  // the kubelet's default
-  kNeverVerifyAllowlistedImages,
-  kAlwaysVerify,
-};
-
-// "NeverVerifyPreloadedImages", as the kubelet's configuration spells it.
-std::string_view VerificationName(Verification mode);
-// kInvalidArgument for any other spelling; the text lists the four.
-Result<Verification> ParseVerification(std::string_view name);
+namespace waybill {
 
 // What an allowlist pattern opens. The kubelet's code compares names alone; KEP-2535 speaks of
 // images that the kubelet did not pull.
@@ -48,9 +35,6 @@ enum class Proofs : std::uint8_t {
   // opened. That does not make the mirror ask: it still gives the image to whoever pulls.
   kRegistry,
 };
-std::string_view ProofsName(Proofs proofs);  // "any", "registry"
-// kInvalidArgument for any other name.
-Result<Proofs> ParseProofs(std::string_view name);
 
 // Of the images that a pattern names. `pattern`: as in an allowlist; empty: all that no other rule
 // names.
@@ -113,4 +97,4 @@ class VerificationPolicy {
 
 }  // namespace waybill
 
-#endif  // WAYBILL_POLICY_H_
+#endif  // WAYBILL_STORE_BASE_POLICY_H_

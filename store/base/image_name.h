@@ -1,14 +1,14 @@
-// Image strings, by the grammar of the `distribution/reference` library (kubelet behaviour). No
-// regular expressions; parsing allocates nothing. All functions are pure and thread-safe.
+// Image strings, by the grammar of the `distribution/reference` library (kubelet behaviour).
+// Parsing allocates nothing, and takes time linear in the length. Pure, thread-safe.
 
-#ifndef WAYBILL_IMAGE_NAME_H_
-#define WAYBILL_IMAGE_NAME_H_
+#ifndef WAYBILL_STORE_BASE_IMAGE_NAME_H_
+#define WAYBILL_STORE_BASE_IMAGE_NAME_H_
 
 #include <optional>
 #include <string>
 #include <string_view>
 
-namespace [[gnu::visibility("default")]] waybill {
+namespace waybill {
 
 // The parts of an image string, as views into it. Credentials are stored under `name`, the string
 // without tag and digest, otherwise unchanged: `nginx` and `docker.io/library/nginx` are two names,
@@ -39,4 +39,4 @@ std::string RepositoryOf(std::string_view image);
 
 }  // namespace waybill
 
-#endif  // WAYBILL_IMAGE_NAME_H_
+#endif  // WAYBILL_STORE_BASE_IMAGE_NAME_H_

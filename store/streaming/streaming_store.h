@@ -22,8 +22,8 @@
 // All member functions except Close and the destructor may be called from any thread at any time. A
 // store must not be used in the child of a fork.
 
-#ifndef WAYBILL_STREAMING_H_
-#define WAYBILL_STREAMING_H_
+#ifndef WAYBILL_STORE_STREAMING_STREAMING_STORE_H_
+#define WAYBILL_STORE_STREAMING_STREAMING_STORE_H_
 
 #include <chrono>
 #include <cstddef>
@@ -34,20 +34,25 @@
 #include <string_view>
 #include <vector>
 
+#include "store/base/metrics.h"
+#include "store/base/options.h"
 #include "waybill/limits.h"
-#include "waybill/maintenance.h"
-#include "waybill/metrics.h"
-#include "waybill/options.h"
-#include "waybill/report.h"
 #include "waybill/result.h"
-#include "waybill/streaming_request.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
-namespace [[gnu::visibility("default")]] waybill {
+namespace waybill {
 
 // A name for a token in logs, which opens nothing: the first 16 hex digits of its SHA-256. Takes
 // any text. Empty: libcrypto failed.
 std::string StreamTokenId(std::string_view token);
+
+// kInvalidArgument, by the rules of CRI's streaming server (k8s.io/cri-streaming, v0.36): the
+// container ID or the pod sandbox ID is missing; tty and std_err are both set, although a terminal
+// has one output; or none of std_in, std_out and std_err is set. By waybill's own rules: exec
+// without a command, or with an empty first argument; a port that is 0 (no ports at all is valid:
+// clients that use SPDY name them later); a field that the kind does not have; text that has a zero
+// byte or, unlike CRI's, is not UTF-8. kLimitExceeded: above a bound in limits.h.
+Result<void> CheckStreamRequest(const StreamRequest& request);
 
 struct StreamingOptions {
   // The store's own directory, as NodeStoreOptions::directory. On tmpfs (/run) commits cost least.
@@ -73,24 +78,6 @@ struct StreamingOptions {
   bool skip_unreadable = false;
   bool flushes_twice = false;
   std::uint64_t map_bytes = 0;
-};
-
-// What opening did.
-struct StreamingReport {
-  OpeningReport recovery = {};  // of the database; its members about images are empty
-  std::uint64_t voided = 0;     // tokens that this opening made void; expired ones are not counted
-  // Why all were made void; empty: they were kept, except those that are of another boot or can't
-  // be read.
-  std::string void_reason = {};
-  std::uint64_t open = 0;  // tokens that are open now
-};
-
-// A token that waits for its client. Its request stays sealed.
-struct OpenStream {
-  std::string id = {};  // StreamTokenId
-  StreamKind kind = StreamKind::kExec;
-  Timestamp prepared = {};  // by the wall clock
-  std::uint64_t expires_in_ms = 0;
 };
 
 // Since this store was opened. Each Prepare and Consume counts once.
@@ -183,4 +170,4 @@ class StreamingStore {
 
 }  // namespace waybill
 
-#endif  // WAYBILL_STREAMING_H_
+#endif  // WAYBILL_STORE_STREAMING_STREAMING_STORE_H_

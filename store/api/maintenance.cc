@@ -1,6 +1,6 @@
 // What is done to a whole store that is not in use (waybill/maintenance.h).
 
-#include "waybill/maintenance.h"
+#include "store/api/maintenance.h"
 
 #include <sys/syscall.h>
 #include <time.h>
@@ -13,12 +13,14 @@
 
 #include "migrations/steps/migrate.h"
 #include "store/base/caught.h"
+#include "store/base/options.h"
 #include "store/base/try.h"
 #include "store/engine/database/uuid.h"
 #include "store/engine/recovery/backup.h"
 #include "store/engine/recovery/open_store.h"
 #include "store/node/upkeep/node_product.h"
 #include "store/streaming/streaming_product.h"
+#include "waybill/values.h"
 
 namespace waybill {
 

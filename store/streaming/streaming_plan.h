@@ -6,8 +6,8 @@
 // any thread may call them at any time. The facts are those of the released sources. Where the
 // KEP's text differs, the table says so.
 
-#ifndef WAYBILL_STREAMING_PLAN_H_
-#define WAYBILL_STREAMING_PLAN_H_
+#ifndef WAYBILL_STORE_STREAMING_STREAMING_PLAN_H_
+#define WAYBILL_STORE_STREAMING_STREAMING_PLAN_H_
 
 #include <compare>
 #include <cstddef>
@@ -18,8 +18,9 @@
 #include <vector>
 
 #include "waybill/result.h"
+#include "waybill/values.h"
 
-namespace [[gnu::visibility("default")]] waybill {
+namespace waybill {
 
 // A release of Kubernetes, without its patch: no fact of the table depends on one.
 struct KubernetesVersion {
@@ -33,12 +34,15 @@ struct KubernetesVersion {
 
 // The oldest release that the table knows: the kubelet's flag came with it. Older ones are refused.
 inline constexpr KubernetesVersion kOldestStreamingVersion = {1, 11};
+
 // The newest release whose sources were read. A newer one is treated like it, and a note says so.
 inline constexpr KubernetesVersion kNewestStreamingVersion = {1, 37};
 
 // Bounds of what LintStreaming reads. Above them: kLimitExceeded.
 inline constexpr std::size_t kMaxStreamingArguments = 10'000;
+
 inline constexpr std::size_t kMaxStreamingSettingsBytes = std::size_t{1} << 20;
+
 // Findings, and notes, that it returns. A note says if there are more.
 inline constexpr std::size_t kMaxStreamingFindings = 256;
 
@@ -47,10 +51,8 @@ inline constexpr std::size_t kMaxStreamingFindings = 256;
 // before kOldestStreamingVersion or a major version other than 1.
 Result<KubernetesVersion> ParseKubernetesVersion(std::string_view text);
 
-// Which component's settings are meant.
-enum class StreamingComponent : std::uint8_t { kKubelet, kApiServer };
-// "kubelet", "kube-apiserver".
-std::string_view StreamingComponentName(StreamingComponent component);
+// Of the program: "kubelet", "kube-apiserver".
+std::string_view ProgramOf(StreamingComponent component);
 
 // The feature gates that decide how streaming requests go.
 enum class StreamingGate : std::uint8_t {
@@ -63,6 +65,7 @@ enum class StreamingGate : std::uint8_t {
   kAllAlpha,                   // both: every alpha gate that is not set by itself
   kAllBeta,                    // both: every beta gate, likewise; since 1.17
 };
+
 // "StreamingProxyRedirects"
 std::string_view StreamingGateName(StreamingGate gate);
 // The spelling must match exactly. nullopt: not one of the gates.
@@ -85,98 +88,11 @@ struct StreamingSettings {
   bool operator==(const StreamingSettings&) const = default;
 };
 
-// What a release makes of a setting.
-enum class StreamingSeverity : std::uint8_t {
-  kIgnored,     // accepted, and never had an effect in this component
-  kDeprecated,  // still does what it says, but the component warns that it will go
-  kRemoved,     // still accepted, but does nothing any more
-  kFatal,       // the component does not start
-};
-// "ignored", "deprecated", "removed", "fatal".
-std::string_view StreamingSeverityName(StreamingSeverity severity);
-
-// What a release makes of one setting. The texts are on one line, without control characters.
-struct StreamFinding {
-  StreamingComponent component = StreamingComponent::kKubelet;
-  StreamingSeverity severity = StreamingSeverity::kIgnored;
-  // "--redirect-container-streaming", "StreamingProxyRedirects": for programs that compare.
-  std::string subject;
-  // As it was written, quoted if it holds anything unusual, cut if long.
-  std::string setting;
-  // What this release of the component prints about it; empty: nothing, or no source shows it.
-  std::string words;
-  std::string advice;
-  std::string source;  // where the fact is from: a release and its file, or a pull request
-};
-
-// What the kubelet does with a streaming request.
-enum class StreamingProxy : std::uint8_t {
-  kKubelet,   // the kubelet connects to the runtime's streaming server, and proxies
-  kRedirect,  // the kubelet answers 302 with the address of the runtime's streaming server
-};
-// Who follows the kubelet's redirect.
-enum class RedirectFollower : std::uint8_t {
-  kNotNeeded,  // there is no redirect
-  kApiServer,
-  kNobody,  // the client gets a redirect or an error instead of a stream
-};
-// Which redirects are followed.
-enum class RedirectCheck : std::uint8_t {
-  kNotNeeded,
-  kSameHost,  // the redirect must name the kubelet's own host, or it is an error
-  kNone,      // any host is followed: whoever controls a kubelet sends the API server anywhere
-};
-// Who translates WebSockets to SPDY.
-enum class WebSocketTranslator : std::uint8_t {
-  // The WebSocket goes on to the runtime's streaming server as it is; kubectl falls back to SPDY.
-  kNobody,
-  kApiServer,  // to SPDY, before the kubelet
-  kKubelet,    // to SPDY, before the runtime's streaming server
-};
-// How a streaming request ends.
-enum class StreamingOutcome : std::uint8_t {
-  kWorks,
-  kWorksOnSameHost,  // if the runtime's streaming server has the kubelet's host name or address
-  kFails,
-  kDoesNotStart,  // a setting is fatal to the kubelet or the API server
-};
-// Whether the two releases may run together.
-enum class VersionSkew : std::uint8_t {
-  kSupported,
-  kKubeletTooOld,  // by more than 2 releases; by more than 3 for a kubelet from 1.25 on
-  kKubeletNewer,   // than the API server: never supported
-};
-// "kubelet", "redirect"; "notNeeded", "apiServer", "nobody"; "notNeeded", "sameHost", "none";
-// "nobody", "apiServer", "kubelet"; "works", "worksOnSameHost", "fails", "doesNotStart";
-// "supported", "kubeletTooOld", "kubeletNewer".
-std::string_view StreamingProxyName(StreamingProxy proxy);
-std::string_view RedirectFollowerName(RedirectFollower follower);
-std::string_view RedirectCheckName(RedirectCheck check);
-std::string_view WebSocketTranslatorName(WebSocketTranslator translator);
-std::string_view StreamingOutcomeName(StreamingOutcome outcome);
-std::string_view VersionSkewName(VersionSkew skew);
-
 struct StreamingPlanRequest {
   KubernetesVersion api_server;
   KubernetesVersion kubelet;
   StreamingSettings api_server_settings = {};
   StreamingSettings kubelet_settings = {};
-};
-
-// How a streaming request goes. If `outcome` is kDoesNotStart, the other members say what holds
-// once the fatal settings are taken out.
-struct StreamPlan {
-  StreamingProxy proxy = StreamingProxy::kKubelet;
-  RedirectFollower follower = RedirectFollower::kNotNeeded;
-  RedirectCheck check = RedirectCheck::kNotNeeded;
-  WebSocketTranslator exec_websockets = WebSocketTranslator::kNobody;  // of exec and attach
-  WebSocketTranslator port_forward_websockets = WebSocketTranslator::kNobody;
-  StreamingOutcome outcome = StreamingOutcome::kWorks;
-  VersionSkew skew = VersionSkew::kSupported;
-  // About the flag and the gates in the request, the kubelet's first. Each setting is written as on
-  // the component's command line.
-  std::vector<StreamFinding> findings;
-  std::vector<std::string> notes;  // what a reader must know besides
 };
 
 // kInvalidArgument: a version before kOldestStreamingVersion, or with another major version than 1.
@@ -212,4 +128,4 @@ Result<StreamingLint> LintStreaming(const StreamingLintRequest& request);
 
 }  // namespace waybill
 
-#endif  // WAYBILL_STREAMING_PLAN_H_
+#endif  // WAYBILL_STORE_STREAMING_STREAMING_PLAN_H_

@@ -13,7 +13,7 @@
 // Letters become lower-case, the OS macos becomes darwin, features are sorted and unique. Unlike
 // containerd, a missing OS stays missing: this process's own OS says nothing about an image.
 
-#include "waybill/platform.h"
+#include "store/base/platform.h"
 
 #include <algorithm>
 #include <array>
@@ -22,6 +22,7 @@
 #include "store/base/caught.h"
 #include "store/base/go_json.h"
 #include "waybill/limits.h"
+#include "waybill/values.h"
 
 namespace waybill {
 namespace {

@@ -2,8 +2,8 @@
 // lines; docs/trace.md is their format. The store's owner writes one (NodeStoreOptions::trace), and
 // `waybill trace import` makes one of what others recorded.
 
-#ifndef WAYBILL_TRACE_H_
-#define WAYBILL_TRACE_H_
+#ifndef WAYBILL_STORE_BASE_TRACE_H_
+#define WAYBILL_STORE_BASE_TRACE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "waybill/result.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
-namespace [[gnu::visibility("default")]] waybill {
+namespace waybill {
 
 // Of the format; stands in the first line. Fields that a reader does not know it ignores; a new
 // kind of event is a new version.
@@ -24,14 +24,20 @@ inline constexpr int kTraceVersion = 1;
 
 // Bytes of one line, with its newline; credentials of one event; files of one trace.
 inline constexpr std::size_t kMaxTraceLineBytes = std::size_t{64} << 10;
+
 inline constexpr std::size_t kMaxTraceCredentials = 256;
+
 inline constexpr std::size_t kMaxTraceFiles = 100;
+
 // Digits of a pseudonym that stands for a credential.
 inline constexpr std::size_t kTracePseudonymDigits = 16;
+
 // Bytes of one image, 256 GiB: 60 million such images sum up within 64 bits.
 inline constexpr std::uint64_t kMaxTraceImageSize = std::uint64_t{1} << 38;
+
 // Bytes of a node's name.
 inline constexpr std::size_t kMaxTraceNodeBytes = 253;
+
 inline constexpr std::uint32_t kMaxTraceUnpackedPercent = 10'000;
 
 struct TraceEvent {
@@ -74,8 +80,10 @@ std::int64_t TraceTime(Timestamp time);
 // The first line of a trace from `source`: owner, events, pods, crictl, generated;
 // several are joined by "+". `node`: whose history it is; "", or too long: unknown.
 std::string TraceHeaderLine(std::string_view source, std::string_view node = {});
+
 // One JSON object and a newline. A size that no image has is left out, as if it were unknown.
 std::string TraceLine(const TraceEvent& event);
+
 // kInvalidArgument, or kLimitExceeded: which field is wrong. The line may end with its newline.
 Result<TraceEvent> ParseTraceLine(std::string_view line);
 
@@ -110,4 +118,4 @@ class TraceReader {
 
 }  // namespace waybill
 
-#endif  // WAYBILL_TRACE_H_
+#endif  // WAYBILL_STORE_BASE_TRACE_H_

@@ -9,15 +9,17 @@
 // The path of such a URL holds the token that opens the stream. No message repeats a path, a query,
 // a fragment or user information.
 
-#ifndef WAYBILL_STREAM_URL_H_
-#define WAYBILL_STREAM_URL_H_
+#ifndef WAYBILL_STORE_STREAMING_STREAM_URL_H_
+#define WAYBILL_STORE_STREAMING_STREAM_URL_H_
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace [[gnu::visibility("default")]] waybill {
+#include "waybill/values.h"
+
+namespace waybill {
 
 enum class StreamScheme : std::uint8_t { kHttp = 0, kHttps = 1 };
 
@@ -78,6 +80,7 @@ enum class StreamUrlRefusal : std::uint8_t {
   // CheckStreamRedirect only: a redirect from https to http.
   kRedirectDowngrade = 21,
 };
+
 inline constexpr StreamUrlRefusal kLastStreamUrlRefusal = StreamUrlRefusal::kRedirectDowngrade;
 
 // "noScheme", "notAllowed"; empty for an unknown number.
@@ -85,22 +88,6 @@ std::string_view StreamUrlRefusalName(StreamUrlRefusal refusal);
 
 // "http" or "https".
 std::string_view StreamSchemeName(StreamScheme scheme);
-
-// What may be dialled. The default: any port of a loopback address, and no redirect.
-struct StreamUrlPolicy {
-  // What is allowed beside loopback addresses. Either an IP address, without brackets and zone (an
-  // IPv4-mapped one is its IPv4 address), or a host name of letters, digits, '-', '_' and '.',
-  // compared without regard to case and otherwise exactly: it covers neither subdomains nor the
-  // same name with a '.' at the end. Whoever lists a name trusts the resolver. At most
-  // kMaxStreamHosts.
-  std::vector<std::string> hosts = {};
-  // The ports that are allowed, 1 to 65535; empty: all. At most kMaxStreamPorts.
-  std::vector<std::uint16_t> ports = {};
-  // Refuse http.
-  bool require_https = false;
-  // Allow a redirect to the same host: CheckStreamRedirect.
-  bool same_host_redirects = false;
-};
 
 // Where to connect, and what to ask for.
 struct StreamAddress {
@@ -145,4 +132,4 @@ StreamUrlCheck CheckStreamRedirect(std::string_view original, std::string_view l
 
 }  // namespace waybill
 
-#endif  // WAYBILL_STREAM_URL_H_
+#endif  // WAYBILL_STORE_STREAMING_STREAM_URL_H_

@@ -5,8 +5,8 @@
 // store, as the kubelet's own do at its start; an observer has the gauges that say what the store
 // holds. Names, labels and types do not change; new ones may be added.
 
-#ifndef WAYBILL_METRICS_H_
-#define WAYBILL_METRICS_H_
+#ifndef WAYBILL_STORE_BASE_METRICS_H_
+#define WAYBILL_STORE_BASE_METRICS_H_
 
 #include <array>
 #include <cstddef>
@@ -16,12 +16,13 @@
 #include <utility>
 #include <vector>
 
-#include "waybill/types.h"
+#include "waybill/values.h"
 
-namespace [[gnu::visibility("default")]] waybill {
+namespace waybill {
 
 // How many values of Reason and of DegradedKind there is room for.
 inline constexpr std::size_t kMaxReasons = 32;
+
 inline constexpr std::size_t kMaxTrustKinds = 16;
 
 // By PullPolicy, then present_locally and pull_required: 0 false, 1 true, 2 unknown.
@@ -33,7 +34,9 @@ enum class PullEnd : std::uint8_t {
   kFailed,   // PullFailure::kFailed or kNothingTransferred
   kUnknown,  // PullFailure::kUnknown
 };
+
 inline constexpr std::size_t kPullEnds = 3;
+
 // How many values of PullErrorClass there is room for.
 inline constexpr std::size_t kMaxPullErrorClasses = 8;
 
@@ -177,4 +180,4 @@ struct Metrics {
 
 }  // namespace waybill
 
-#endif  // WAYBILL_METRICS_H_
+#endif  // WAYBILL_STORE_BASE_METRICS_H_

@@ -1,4 +1,5 @@
-#include "waybill/policy.h"
+
+#include "store/base/policy.h"
 
 #include <algorithm>
 #include <array>
@@ -6,18 +7,16 @@
 #include <utility>
 
 #include "store/base/caught.h"
-#include "store/base/names.h"
+#include "store/base/image_name.h"
 #include "store/base/quote.h"
-#include "waybill/image_name.h"
+#include "store/base/words.h"
 #include "waybill/limits.h"
+#include "waybill/values.h"
 
 namespace waybill {
 namespace {
 
 using internal::QuoteForMessage;
-
-constexpr std::string_view kModes[] = {"NeverVerify", "NeverVerifyPreloadedImages",
-                                       "NeverVerifyAllowlistedImages", "AlwaysVerify"};
 
 constexpr std::string_view kListHint =
     "write an image name, or a prefix of one that ends in \"/*\"";
@@ -59,25 +58,6 @@ void SortUnique(std::vector<std::string>& list) {
 
 }  // namespace
 
-std::string_view VerificationName(Verification mode) {
-  return internal::NameIn(kModes, mode, "unknown");
-}
-
-Result<Verification> ParseVerification(std::string_view name) try {
-  std::string hint = "write one of";
-  std::string_view separator = " ";
-  for (const std::string_view& known : kModes) {
-    if (known == name) return static_cast<Verification>(&known - kModes);
-    (hint += separator) += known;
-    separator = ", ";
-  }
-  return Error{ErrorCode::kInvalidArgument,
-               "there is no credential verification policy " + QuoteForMessage(name),
-               std::move(hint)};
-} catch (...) {
-  return internal::Caught();
-}
-
 Result<VerificationPolicy> VerificationPolicy::Make(Verification mode,
                                                     std::vector<std::string> patterns,
                                                     AllowlistScope scope) try {
@@ -90,8 +70,7 @@ Result<VerificationPolicy> VerificationPolicy::Make(Verification mode,
   if (mode != Verification::kNeverVerifyAllowlistedImages && !patterns.empty()) {
     return Error{ErrorCode::kInvalidArgument,
                  "allowlist pattern " + QuoteForMessage(patterns.front()) +
-                     " is refused: the policy " + std::string(VerificationName(mode)) +
-                     " has no allowlist",
+                     " is refused: the policy " + std::string(WordOf(mode)) + " has no allowlist",
                  "remove the allowlist, or choose NeverVerifyAllowlistedImages"};
   }
 
