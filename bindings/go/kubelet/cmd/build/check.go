@@ -27,7 +27,7 @@ func (b *builder) check() error {
 		return fmt.Errorf("list the kubelet's packages: %w", err)
 	}
 	changed := map[string]bool{}
-	for _, path := range []string{change.RuntimeManager, change.MainKubelet, change.ImageManager} {
+	for path := range change.Replacements {
 		changed[filepath.Join(b.module, filepath.Dir(path))] = true
 	}
 	known := map[string]*types.Package{"unsafe": types.Unsafe}
