@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -58,8 +59,6 @@ const guardsClosingLine = "waybill guard closes this image. No kubelet can read 
 // ownMark stands behind the final line end of what waybill writes (kOwnMark in the same file): nobody
 // writes it by chance, and each kubelet reads JSON with blanks behind it.
 const ownMark = " \t\t \t  \t"
-
-func isOwn(content []byte) bool { return bytes.HasSuffix(content, []byte("\n"+ownMark)) }
 
 // closedFile is one of them.
 type closedFile struct {
@@ -116,38 +115,22 @@ var codecs = sync.OnceValue(func() serializer.CodecFactory {
 	return serializer.NewCodecFactory(scheme, serializer.EnableStrict)
 })
 
-// decode returns nil for what a kubelet can't read.
-func decode[T runtime.Object](content []byte) (decoded T) {
-	object, _ := runtime.Decode(codecs().UniversalDecoder(), content)
-	decoded, _ = object.(T)
-	return decoded
-}
-
-// doneBy says whether a file with that content keeps the image closed. A record that a kubelet
-// can't read does; one that is about another ref than its name says does not.
-func (f closedFile) doneBy(content []byte) bool {
-	if f.isIntent() {
-		intent := decode[*kubeletconfig.ImagePullIntent](content)
-		return intent != nil && intent.Image == f.what
+// about returns as which of these files a kubelet reads what is in a file's place, the zero one if it can't; and
+// whether it only closes, and is waybill's.
+func about(name string, content []byte) (file closedFile, ours bool) {
+	json, closes := bytes.CutPrefix(content, []byte(guardsClosingLine))
+	ours = closes || bytes.HasSuffix(content, []byte("\n"+ownMark))
+	object, _ := runtime.Decode(codecs().UniversalDecoder(), json)
+	switch object := object.(type) {
+	case *kubeletconfig.ImagePulledRecord:
+		file, ours = recordFile(object.ImageRef), ours && len(object.CredentialMapping) == 0
+	case *kubeletconfig.ImagePullIntent:
+		file = closedFileOf(pullingFolder, object.Image)
 	}
-	record := decode[*kubeletconfig.ImagePulledRecord](content)
-	return record == nil || record.ImageRef == f.what
-}
-
-// ownRecord reads a record of ours.
-func ownRecord(content []byte) (imageRef string, ours bool) {
-	content, closes := bytes.CutPrefix(content, []byte(guardsClosingLine))
-	if !closes && !isOwn(content) {
-		return "", false
+	if filepath.Dir(file.name) != filepath.Dir(name) {
+		return closedFile{}, false
 	}
-	if record := decode[*kubeletconfig.ImagePulledRecord](content); record != nil {
-		return record.ImageRef, len(record.CredentialMapping) == 0
-	}
-	return "", false
-}
-
-func isOwnIntent(content []byte) bool {
-	return decode[*kubeletconfig.ImagePullIntent](content) != nil && isOwn(content)
+	return file, ours
 }
 
 // errPlanted says that somebody else than the kubelet may have written a file.
@@ -210,26 +193,18 @@ func closedFilesOf(store *store.Store) *closedFiles {
 	return f
 }
 
-// hold sees to it that the files exist and are on disk, and that they stay until release. The error
-// says what it could not do.
+// hold sees to it that the files of one folder exist and are on disk, and that they stay until release. The
+// error says what it could not do.
 func (f *closedFiles) hold(files ...closedFile) (release func(), err error) {
 	if f == nil {
 		return func() {}, nil
 	}
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	any := false
-	for _, file := range files { // of one folder
+	for _, file := range files {
 		f.held[file.name]++
-		written, e := f.write(file)
-		if e != nil {
-			err = errors.Join(err, fmt.Errorf("keep %q closed for a kubelet without waybill: %w", file.what, e))
-		}
-		any = any || written
 	}
-	if any {
-		err = errors.Join(err, syncFolder(filepath.Dir(filepath.Join(f.directory, files[0].name))))
-	}
+	f.mu.Unlock()
+	err = f.ensure(files)
 	return func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -240,6 +215,25 @@ func (f *closedFiles) hold(files ...closedFile) (release func(), err error) {
 			}
 		}
 	}, err
+}
+
+// ensure writes those of one folder that are missing.
+func (f *closedFiles) ensure(files []closedFile) (err error) {
+	any := false
+	for _, file := range files {
+		f.mu.Lock()
+		written, e := f.write(file)
+		f.mu.Unlock()
+		any = any || written
+		if e != nil { // so will the others
+			err = fmt.Errorf("keep %q closed for a kubelet without waybill: %w", file.what, e)
+			break
+		}
+	}
+	if any {
+		err = errors.Join(err, syncFolder(filepath.Dir(filepath.Join(f.directory, files[0].name))))
+	}
+	return err
 }
 
 // keepIntents leaves the intents of an image to a list that begins from now on.
@@ -365,13 +359,16 @@ func (f *closedFiles) putRight(logger klog.Logger, refs []string, keeps func(ref
 		records[file.name] = file
 	}
 	// Without its record, an image may have only its intent to close it.
-	if f.fill(logger, pulledFolder, records) && f.fill(logger, pullingFolder, intents) {
-		f.sweep(logger, pullingFolder, intents, isOwnIntent)
+	err = f.ensure(slices.Collect(maps.Values(records)))
+	if err == nil {
+		err = f.ensure(slices.Collect(maps.Values(intents)))
 	}
-	f.sweep(logger, pulledFolder, records, func(content []byte) bool {
-		ref, ours := ownRecord(content)
-		return ours && !keeps(ref)
-	})
+	if err == nil {
+		f.sweep(logger, pullingFolder, intents, func(string) bool { return false })
+	} else {
+		logger.Error(err, "until this is mended, start a kubelet without waybill only after `waybill export`")
+	}
+	f.sweep(logger, pulledFolder, records, keeps)
 }
 
 func (f *closedFiles) wantedIntents() (map[string]closedFile, error) {
@@ -397,41 +394,17 @@ func (f *closedFiles) names(folder string) map[string]bool {
 	return names
 }
 
-// fill writes those that are missing. It returns whether all are there.
-func (f *closedFiles) fill(logger klog.Logger, folder string, wanted map[string]closedFile) bool {
-	var err error
-	any, there := false, f.names(folder)
-	for name, file := range wanted {
-		if there[name] {
-			if info, e := os.Lstat(filepath.Join(f.directory, name)); e == nil && !isPlanted(info) {
-				continue
-			}
-		}
-		f.mu.Lock()
-		written, e := f.write(file)
-		f.mu.Unlock()
-		any = any || written
-		if err = e; err != nil {
-			break // so will the others
-		}
-	}
-	if any {
-		err = errors.Join(err, syncFolder(filepath.Join(f.directory, folder)))
-	}
-	if err != nil {
-		logger.Error(err, "failed to keep images closed for a kubelet without waybill: until this is mended, start one only after `waybill export`", "folder", folder)
-	}
-	return err == nil
-}
-
-// sweep removes files that are not wanted and that `goes` says are ours and needless.
-func (f *closedFiles) sweep(logger klog.Logger, folder string, wanted map[string]closedFile, goes func(content []byte) bool) {
+// sweep removes files of ours that are neither wanted nor kept.
+func (f *closedFiles) sweep(logger klog.Logger, folder string, wanted map[string]closedFile, keeps func(what string) bool) {
 	for name := range f.names(folder) {
 		if _, is := wanted[name]; is {
 			continue
 		}
 		content, err := f.readFile(name)
-		if err != nil || !goes(content) {
+		if err != nil {
+			continue
+		}
+		if file, ours := about(name, content); !ours || keeps(file.what) {
 			continue
 		}
 		f.mu.Lock()
@@ -452,8 +425,12 @@ func (f *closedFiles) write(file closedFile) (written bool, err error) {
 	}
 	path := filepath.Join(f.directory, file.name)
 	content, err := f.readFile(file.name)
-	// What is planted is replaced: a stock kubelet would read it.
-	if err == nil && file.doneBy(content) || err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errPlanted) {
+	if err == nil {
+		// A record that a kubelet can't read closes, too. One that is about another ref does not.
+		if is, _ := about(file.name, content); is == file || is.name == "" && !file.isIntent() {
+			return false, nil
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errPlanted) { // a stock kubelet would read what is planted
 		return false, err
 	}
 	if content, err = file.content(); err != nil {
@@ -480,7 +457,7 @@ func (f *closedFiles) remove(logger klog.Logger, name string) {
 	if err != nil {
 		return
 	}
-	if _, ours := ownRecord(content); !ours && !isOwnIntent(content) {
+	if _, ours := about(name, content); !ours {
 		return
 	}
 	if err := os.Remove(path); err != nil {
