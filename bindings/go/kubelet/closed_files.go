@@ -345,6 +345,12 @@ func (f *closedFiles) afterRecords(logger klog.Logger, keeps func(waybill.Pulled
 	f.putRight(logger, refs, func(ref string) bool { return slices.Contains(refs, ref) })
 }
 
+// afterStart is afterRecords with all of them.
+func (f *closedFiles) afterStart() {
+	f.begin()
+	f.afterRecords(klog.Background(), func(waybill.PulledRecord) bool { return true })
+}
+
 // putRight writes the missing files of the refs and of the open pulls. It removes our files whose
 // ref `keeps` does not know, and those of pulls that are no longer open.
 func (f *closedFiles) putRight(logger klog.Logger, refs []string, keeps func(ref string) bool) {

@@ -28,7 +28,7 @@ type imageLists struct {
 	store        *store.Store
 	imageService kubecontainer.ImageService
 	files        *closedFiles
-	observed     func(klog.Logger) // called after each list that the store took
+	metrics      *kubeletMetrics
 
 	taken atomic.Pointer[imageList] // the latest that the store took
 
@@ -171,13 +171,8 @@ func (l *imageLists) observe(ctx context.Context) bool {
 		logger.Error(err, "failed to judge the images on the node")
 		return false
 	}
-	for _, image := range report.Classified {
-		logger.V(2).Info("judged an image that no record tells of", "image", image.Name, "imageRef", image.ImageRef, "preloaded", image.Open, "because", image.Because)
-	}
-	if report.NothingBecause != "" {
-		logger.V(2).Info("no image was judged", "because", report.NothingBecause)
-	}
+	logClassified(logger, report)
 	l.files.afterList(logger, onNode)
-	l.observed(logger)
+	l.metrics.note(logger, l.store)
 	return true
 }

@@ -50,7 +50,7 @@ func NewImagePullManager(store *store.Store, imageService kubecontainer.ImageSer
 	if store == nil {
 		return nil, errNilStore
 	}
-	m := &ImagePullManager{store: store, imageService: imageService, metrics: sharedMetrics(), files: closedFilesOf(store)}
+	m := &ImagePullManager{store: store, imageService: imageService, metrics: metricsOf(store), files: closedFilesOf(store)}
 	for _, option := range options {
 		option(m)
 	}
@@ -58,14 +58,8 @@ func NewImagePullManager(store *store.Store, imageService kubecontainer.ImageSer
 		if imageService == nil {
 			return nil, errors.New("the image service is nil: mode strict needs the runtime's list of images")
 		}
-		m.lists = &imageLists{store: store, imageService: imageService, files: m.files, observed: func(logger klog.Logger) {
-			m.metrics.noteRecords(logger, store)
-			m.metrics.noteIntents(logger, store)
-		}}
+		m.lists = &imageLists{store: store, imageService: imageService, files: m.files, metrics: m.metrics}
 	}
-	m.metrics.noteIntents(klog.Background(), store)
-	m.metrics.noteRecords(klog.Background(), store)
-	shownStore().store.Store(store)
 	switch {
 	case m.files == nil:
 	case m.closed():
@@ -73,8 +67,7 @@ func NewImagePullManager(store *store.Store, imageService kubecontainer.ImageSer
 		defer cancel()
 		m.lists.listNow(ctx)
 	default:
-		m.files.begin()
-		m.files.afterRecords(klog.Background(), func(waybill.PulledRecord) bool { return true })
+		m.files.afterStart()
 	}
 	return m, nil
 }
@@ -102,7 +95,7 @@ func (m *ImagePullManager) begin(ctx context.Context, image string) (int64, erro
 	if err != nil {
 		return 0, fmt.Errorf("failed to record image pull intent: %w", err)
 	}
-	m.metrics.noteIntents(klog.FromContext(ctx), m.store)
+	m.metrics.note(klog.FromContext(ctx), m.store)
 	return begun.Pull, nil
 }
 
@@ -162,8 +155,7 @@ func (m *ImagePullManager) RecordImagePulled(ctx context.Context, image, imageRe
 	default: // the next list tells the ID, which a kubelet goes by
 		m.files.keepIntents(image)
 	}
-	m.metrics.noteRecords(logger, m.store)
-	m.metrics.noteIntents(logger, m.store)
+	m.metrics.note(logger, m.store)
 }
 
 // RecordImagePullFailed ends the intent. Under waybill.ModeStrict the runtime is asked whether the image
@@ -183,7 +175,7 @@ func (m *ImagePullManager) RecordImagePullFailed(ctx context.Context, image stri
 		return
 	}
 	m.files.dropIntents(logger, image)
-	m.metrics.noteIntents(logger, m.store)
+	m.metrics.note(logger, m.store)
 }
 
 type pullErrorKey struct{}
@@ -296,5 +288,5 @@ func (m *ImagePullManager) PruneUnknownRecords(ctx context.Context, imageList []
 	m.files.afterRecords(logger, func(record waybill.PulledRecord) bool {
 		return !record.Updated.Before(until) || slices.Contains(imageList, record.ImageRef)
 	})
-	m.metrics.noteRecords(logger, m.store)
+	m.metrics.note(logger, m.store)
 }

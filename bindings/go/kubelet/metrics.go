@@ -32,32 +32,23 @@ type kubeletMetrics struct {
 	records        *metrics.Gauge
 }
 
-const (
-	mustPullChecksName = "imagemanager_image_mustpull_checks_total"
-	mustPullChecksHelp = "Counter for how many times kubelet checked whether credentials need to be re-verified to access an image"
-	intentsName        = "imagemanager_ondisk_pullintents"
-	intentsHelp        = "Number of ImagePullIntents stored on disk."
-	recordsName        = "imagemanager_ondisk_pulledrecords"
-	recordsHelp        = "Number of ImagePulledRecords stored on disk."
-)
+const mustPullChecksName = "imagemanager_image_mustpull_checks_total"
 
 var sharedMetrics = sync.OnceValue(func() *kubeletMetrics {
+	gauge := func(name, help string) *metrics.Gauge {
+		return existingOr(kubeletmetrics.KubeletSubsystem, func(subsystem string) *metrics.Gauge {
+			return metrics.NewGauge(&metrics.GaugeOpts{Subsystem: subsystem, Name: name, Help: help, StabilityLevel: metrics.ALPHA})
+		})
+	}
 	return &kubeletMetrics{
 		mustPullChecks: existingOr(kubeletmetrics.KubeletSubsystem, func(subsystem string) *metrics.CounterVec {
 			return metrics.NewCounterVec(&metrics.CounterOpts{
-				Subsystem: subsystem, Name: mustPullChecksName, Help: mustPullChecksHelp, StabilityLevel: metrics.ALPHA,
+				Subsystem: subsystem, Name: mustPullChecksName, StabilityLevel: metrics.ALPHA,
+				Help: "Counter for how many times kubelet checked whether credentials need to be re-verified to access an image",
 			}, []string{"result"})
 		}),
-		intents: existingOr(kubeletmetrics.KubeletSubsystem, func(subsystem string) *metrics.Gauge {
-			return metrics.NewGauge(&metrics.GaugeOpts{
-				Subsystem: subsystem, Name: intentsName, Help: intentsHelp, StabilityLevel: metrics.ALPHA,
-			})
-		}),
-		records: existingOr(kubeletmetrics.KubeletSubsystem, func(subsystem string) *metrics.Gauge {
-			return metrics.NewGauge(&metrics.GaugeOpts{
-				Subsystem: subsystem, Name: recordsName, Help: recordsHelp, StabilityLevel: metrics.ALPHA,
-			})
-		}),
+		intents: gauge("imagemanager_ondisk_pullintents", "Number of ImagePullIntents stored on disk."),
+		records: gauge("imagemanager_ondisk_pulledrecords", "Number of ImagePulledRecords stored on disk."),
 	}
 })
 
@@ -89,26 +80,15 @@ func (m *kubeletMetrics) count(result string) {
 	}
 }
 
-// noteIntents and noteRecords are called at the start and after each write, as the kubelet counts its
-// files.
-func (m *kubeletMetrics) noteIntents(logger klog.Logger, store *store.Store) {
-	if counts, ok := m.read(logger, store, intentsName); ok {
-		m.intents.Set(float64(counts.Intents))
-	}
-}
-
-func (m *kubeletMetrics) noteRecords(logger klog.Logger, store *store.Store) {
-	if counts, ok := m.read(logger, store, recordsName); ok {
-		m.records.Set(float64(counts.Records))
-	}
-}
-
-func (m *kubeletMetrics) read(logger klog.Logger, store *store.Store, name string) (waybill.Counts, bool) {
+// note is called at the start and after each write, as the kubelet counts its files.
+func (m *kubeletMetrics) note(logger klog.Logger, store *store.Store) {
 	status, err := store.GetStatus(context.Background(), waybill.GetStatus{Brief: true})
 	if err != nil {
-		logger.V(4).Info("failed to read the store's statistics, can't update metric", "metricName", name, "error", err)
+		logger.V(4).Info("failed to read the store's statistics, can't update metrics", "error", err)
+		return
 	}
-	return status.Counts, err == nil
+	m.intents.Set(float64(status.Counts.Intents))
+	m.records.Set(float64(status.Counts.Records))
 }
 
 // storeCollector shows the metrics of waybill (waybill_…) of the store that was last given to
@@ -122,6 +102,14 @@ var shownStore = sync.OnceValue(func() *storeCollector {
 	legacyregistry.RawMustRegister(collector)
 	return collector
 })
+
+// metricsOf shows a store's metrics from now on, and returns the kubelet's, which count it.
+func metricsOf(store *store.Store) *kubeletMetrics {
+	m := sharedMetrics()
+	m.note(klog.Background(), store)
+	shownStore().store.Store(store)
+	return m
+}
 
 // Describe sends nothing: which metrics there are depends on the library that is loaded.
 func (c *storeCollector) Describe(chan<- *prometheus.Desc) {}

@@ -3,7 +3,6 @@ package kubelet
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -52,8 +51,7 @@ func NewRecordsAccessor(store *store.Store) (*RecordsAccessor, error) {
 	accessor, err := newRecordsAccessor(store)
 	if err == nil {
 		accessor.files = closedFilesOf(store)
-		accessor.files.begin()
-		accessor.files.afterRecords(klog.Background(), func(waybill.PulledRecord) bool { return true })
+		accessor.files.afterStart()
 	}
 	return accessor, err
 }
@@ -66,11 +64,8 @@ func newRecordsAccessor(store *store.Store) (*RecordsAccessor, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the waybill store: %w", err)
 	}
-	accessor := &RecordsAccessor{store: store, metrics: sharedMetrics()}
+	accessor := &RecordsAccessor{store: store, metrics: metricsOf(store)}
 	accessor.quarantine.Store(status.Counts.QuarantinedFiles > 0)
-	accessor.metrics.noteIntents(klog.Background(), store)
-	accessor.metrics.noteRecords(klog.Background(), store)
-	shownStore().store.Store(store)
 	return accessor, nil
 }
 
@@ -92,7 +87,7 @@ func (a *RecordsAccessor) ListImagePullIntents() ([]*kubeletconfig.ImagePullInte
 // ImagePullIntentExists returns false and an error for an intent that can't be read. Another runtime
 // handler's intent counts: the image was not preloaded. ListPulls of an image has one handler's only.
 func (a *RecordsAccessor) ImagePullIntentExists(image string) (bool, error) {
-	if err := a.quarantined(waybill.QuarantineImage, image); err != nil {
+	if err := a.unreadable(waybill.QuarantineImage, image); err != nil {
 		return false, err
 	}
 	stored, err := intentsOf(a.store)
@@ -108,7 +103,7 @@ func (a *RecordsAccessor) writeIntent(logger klog.Logger, image string) error {
 	if _, err := a.store.BeginPull(context.Background(), waybill.BeginPull{Image: image, UnlessRunning: true}); err != nil {
 		return err
 	}
-	a.metrics.noteIntents(logger, a.store)
+	a.metrics.note(logger, a.store)
 	return nil
 }
 
@@ -117,7 +112,7 @@ func (a *RecordsAccessor) deleteIntent(logger klog.Logger, image string) error {
 		return err
 	}
 	a.files.dropIntents(logger, image)
-	a.metrics.noteIntents(logger, a.store)
+	a.metrics.note(logger, a.store)
 	return nil
 }
 
@@ -138,7 +133,7 @@ func (a *RecordsAccessor) ListImagePulledRecords() ([]*kubeletconfig.ImagePulled
 
 // GetImagePulledRecord returns exists=true and an error for a record that exists but can't be read.
 func (a *RecordsAccessor) GetImagePulledRecord(imageRef string) (*kubeletconfig.ImagePulledRecord, bool, error) {
-	if err := a.quarantined(waybill.QuarantineImageRef, imageRef); err != nil {
+	if err := a.unreadable(waybill.QuarantineImageRef, imageRef); err != nil {
 		return nil, true, err
 	}
 	stored, err := a.store.ListImages(context.Background(), waybill.ListImages{ImageRef: imageRef, Hashes: true})
@@ -174,7 +169,7 @@ func (a *RecordsAccessor) writeRecord(logger klog.Logger, record *kubeletconfig.
 	if err := a.store.PutImage(context.Background(), waybill.PutImage{Record: recordToStore(record)}); err != nil {
 		return err
 	}
-	a.metrics.noteRecords(logger, a.store)
+	a.metrics.note(logger, a.store)
 	return nil
 }
 
@@ -200,7 +195,7 @@ func (a *RecordsAccessor) deleteRecord(logger klog.Logger, imageRef string) erro
 		return err
 	}
 	a.files.dropRecord(logger, imageRef)
-	a.metrics.noteRecords(logger, a.store)
+	a.metrics.note(logger, a.store)
 	return nil
 }
 
@@ -218,47 +213,23 @@ func (a *RecordsAccessor) mayHaveBeenPulled(imageRef string) (bool, error) {
 	return slices.ContainsFunc(stored.Records, func(r waybill.PulledRecord) bool { return r.ImageRef == imageRef }), err
 }
 
-func (a *RecordsAccessor) listQuarantine() ([]waybill.QuarantinedFile, error) {
+// unreadable returns an error for each file of the kind in quarantine, or for that of an identity.
+func (a *RecordsAccessor) unreadable(kind waybill.QuarantineKind, identity ...string) error {
 	if !a.quarantine.Load() {
-		return nil, nil
+		return nil
 	}
 	stored, err := a.store.ListImages(context.Background(), waybill.ListImages{})
-	if err == nil && len(stored.Quarantined) == 0 {
-		a.quarantine.Store(false)
-	}
-	return stored.Quarantined, err
-}
-
-// quarantined returns an error if the identity is in quarantine, since its file can't be read.
-func (a *RecordsAccessor) quarantined(kind waybill.QuarantineKind, identity string) error {
-	entries, err := a.listQuarantine()
-	if err != nil || len(entries) == 0 {
-		return err
-	}
-	sum := sha256.Sum256([]byte(identity))
-	name := hex.EncodeToString(sum[:])
-	for _, entry := range entries {
-		if entry.Kind == kind && entry.SHA256 == name {
-			return unreadableError(entry)
-		}
-	}
-	return nil
-}
-
-func (a *RecordsAccessor) unreadable(kind waybill.QuarantineKind) error {
-	entries, err := a.listQuarantine()
 	if err != nil {
 		return err
 	}
+	if len(stored.Quarantined) == 0 {
+		a.quarantine.Store(false)
+	}
 	var failures []error
-	for _, entry := range entries {
-		if entry.Kind == kind {
-			failures = append(failures, unreadableError(entry))
+	for _, file := range stored.Quarantined {
+		if file.Kind == kind && (len(identity) == 0 || file.SHA256 == fmt.Sprintf("%x", sha256.Sum256([]byte(identity[0])))) {
+			failures = append(failures, fmt.Errorf("%s could not be read: %s: %w", file.File, file.Reason, waybill.ErrDamaged))
 		}
 	}
 	return utilerrors.NewAggregate(failures)
-}
-
-func unreadableError(entry waybill.QuarantinedFile) error {
-	return fmt.Errorf("%s could not be read: %s: %w", entry.File, entry.Reason, waybill.ErrDamaged)
 }
