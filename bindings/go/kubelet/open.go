@@ -38,10 +38,6 @@ type Setup struct {
 	// The store is for NewRecordsAccessor, not for NewImagePullManager: the kubelet's own manager judges
 	// and replays, so the mode is waybill.ModeKubelet, and nothing is judged or replayed here.
 	ForAccessor bool
-	// Which images were preloaded, by an installer's list; counts at the first start. nil: unknown.
-	Preloaded []waybill.ListedImage
-	// Closes the other unrecorded images that are on the node at the first start.
-	FirstStartCloses bool
 	// Whether images may have been pulled unrecorded before. With the feature gate
 	// KubeletEnsureSecretPulledImages off the kubelet records no pulls, and it is "yes".
 	Unrecorded string
@@ -153,12 +149,10 @@ func lostAll(options store.Options) bool {
 // options returns those that do not depend on the runtime's list.
 func (s *Setup) options() (store.Options, error) {
 	options := store.Options{
-		Settings:         s.Settings,
-		Runtimes:         s.RuntimeHandlers,
-		Preloaded:        s.Preloaded,
-		FirstStartCloses: s.FirstStartCloses,
-		Unrecorded:       s.Unrecorded,
-		TestOptions:      s.Test,
+		Settings:    s.Settings,
+		Runtimes:    s.RuntimeHandlers,
+		Unrecorded:  s.Unrecorded,
+		TestOptions: s.Test,
 	}
 	var err error
 	if options.Directory, err = filepath.Abs(s.Directory); err != nil {
