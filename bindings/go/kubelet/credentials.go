@@ -11,7 +11,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -47,9 +46,20 @@ var (
 	serviceAccountsResource = v1.SchemeGroupVersion.WithResource("serviceaccounts")
 	namespacesResource      = v1.SchemeGroupVersion.WithResource("namespaces")
 
-	// The types of Secrets that a kubelet pulls with. A Secret's type never changes.
-	pullSecretTypes = []v1.SecretType{v1.SecretTypeDockerConfigJson, v1.SecretTypeDockercfg}
+	// Of the Secrets those of the types that a kubelet pulls with. A Secret's type never changes.
+	watchedResources = []watchedResource{
+		{secretsResource, waybill.RevokeSecret, "type=" + string(v1.SecretTypeDockerConfigJson)},
+		{secretsResource, waybill.RevokeSecret, "type=" + string(v1.SecretTypeDockercfg)},
+		{serviceAccountsResource, waybill.RevokeServiceAccount, ""},
+		{namespacesResource, waybill.RevokeNamespace, ""},
+	}
 )
+
+type watchedResource struct {
+	schema.GroupVersionResource
+	kind     waybill.RevocationKind
+	selector string
+}
 
 // CredentialInformers are informers of all or of some Secrets, service accounts and namespaces, of
 // whole objects or of their metadata. nil: not watched. They tell what was deleted, and never what
@@ -149,7 +159,11 @@ func watchCredentials(ctx context.Context, store *store.Store, client metadata.I
 
 	gap := make(chan struct{}, 1)
 	var synced []cache.InformerSynced
-	watch := func(kind waybill.RevocationKind, informer cache.SharedInformer) error {
+	for _, resource := range watchedResources {
+		factory := metadatainformer.NewFilteredSharedInformerFactory(client, 0, metav1.NamespaceAll, func(options *metav1.ListOptions) {
+			options.FieldSelector = resource.selector
+		})
+		informer := factory.ForResource(resource.GroupVersionResource).Informer()
 		err := informer.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
 			cache.DefaultWatchErrorHandler(ctx, r, err)
 			if !errors.Is(err, io.EOF) {
@@ -162,28 +176,12 @@ func watchCredentials(ctx context.Context, store *store.Store, client metadata.I
 		if err != nil {
 			return err
 		}
-		registration, err := f.listenTo(informer, kind)
+		registration, err := f.listenTo(informer, resource.kind)
 		if err != nil {
 			return err
 		}
 		synced = append(synced, registration.HasSynced)
 		running.Go(func() { informer.RunWithContext(ctx) })
-		return nil
-	}
-	for _, secretType := range pullSecretTypes {
-		factory := metadatainformer.NewFilteredSharedInformerFactory(client, 0, metav1.NamespaceAll, func(options *metav1.ListOptions) {
-			options.FieldSelector = ofType(secretType)
-		})
-		if err := watch(waybill.RevokeSecret, factory.ForResource(secretsResource).Informer()); err != nil {
-			return err
-		}
-	}
-	factory := metadatainformer.NewSharedInformerFactory(client, 0)
-	if err := watch(waybill.RevokeServiceAccount, factory.ForResource(serviceAccountsResource).Informer()); err != nil {
-		return err
-	}
-	if err := watch(waybill.RevokeNamespace, factory.ForResource(namespacesResource).Informer()); err != nil {
-		return err
 	}
 	// Only then does an event tell if something that a truth has is deleted later.
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
@@ -234,13 +232,14 @@ func reconcile(ctx context.Context, store *store.Store, client metadata.Interfac
 		return err
 	}
 	truth := waybill.RevokeMissing{Secrets: []waybill.CredentialName{}, Token: list.Token}
-	for _, secretType := range pullSecretTypes {
-		if truth.Secrets, err = appendNames(ctx, truth.Secrets, client, secretsResource, metav1.ListOptions{FieldSelector: ofType(secretType)}); err != nil {
-			return err
+	into := map[waybill.RevocationKind]*[]waybill.CredentialName{
+		waybill.RevokeSecret: &truth.Secrets, waybill.RevokeServiceAccount: &truth.ServiceAccounts}
+	for _, resource := range watchedResources {
+		if names := into[resource.kind]; names != nil {
+			if *names, err = appendNames(ctx, *names, client, resource); err != nil {
+				return err
+			}
 		}
-	}
-	if truth.ServiceAccounts, err = appendNames(ctx, nil, client, serviceAccountsResource, metav1.ListOptions{}); err != nil {
-		return err
 	}
 	if len(truth.ServiceAccounts) == 0 {
 		return errors.New("the API server lists no service account at all, though each namespace has one: this is no whole list")
@@ -256,11 +255,11 @@ func reconcile(ctx context.Context, store *store.Store, client metadata.Interfac
 }
 
 // appendNames lists all of a resource, as it is now: without a resource version.
-func appendNames(ctx context.Context, names []waybill.CredentialName, client metadata.Interface, resource schema.GroupVersionResource, options metav1.ListOptions) ([]waybill.CredentialName, error) {
+func appendNames(ctx context.Context, names []waybill.CredentialName, client metadata.Interface, resource watchedResource) ([]waybill.CredentialName, error) {
 	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return client.Resource(resource).List(ctx, options)
+		return client.Resource(resource.GroupVersionResource).List(ctx, options)
 	})
-	err := pages.EachListItem(ctx, options, func(object runtime.Object) error {
+	err := pages.EachListItem(ctx, metav1.ListOptions{FieldSelector: resource.selector}, func(object runtime.Object) error {
 		of, err := meta.Accessor(object)
 		if err != nil {
 			return err
@@ -277,10 +276,6 @@ func appendNames(ctx context.Context, names []waybill.CredentialName, client met
 	return names, nil
 }
 
-func ofType(secretType v1.SecretType) string {
-	return fields.OneTermEqualSelector("type", string(secretType)).String()
-}
-
 func mayForget(store *store.Store) error {
 	if store == nil {
 		return errNilStore
@@ -291,23 +286,17 @@ func mayForget(store *store.Store) error {
 	return nil
 }
 
-// forgettable is what a call to the store forgets. For a namespace, who.Namespace has its name.
-type forgettable struct {
-	kind waybill.RevocationKind
-	who  waybill.CredentialName
-}
-
 // forgetter forgets on a goroutine of its own, so that no informer waits for a disk.
 type forgetter struct {
 	store   *store.Store
 	logger  klog.Logger
-	queue   workqueue.TypedRateLimitingInterface[forgettable]
+	queue   workqueue.TypedRateLimitingInterface[waybill.Revoke]
 	working sync.WaitGroup
 	leave   []func()
 }
 
 func newForgetter(ctx context.Context, store *store.Store) *forgetter {
-	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[forgettable](retryAtFirst, retryAtLast)
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[waybill.Revoke](retryAtFirst, retryAtLast)
 	f := &forgetter{store: store, logger: klog.FromContext(ctx), queue: workqueue.NewTypedRateLimitingQueue(limiter)}
 	f.working.Go(f.work)
 	return f
@@ -368,11 +357,10 @@ func (f *forgetter) updated(kind waybill.RevocationKind, before, after any) {
 }
 
 func (f *forgetter) add(kind waybill.RevocationKind, namespace, name, uid string) {
-	what := forgettable{kind, waybill.CredentialName{Namespace: namespace, Name: name, UID: uid}}
 	if kind == waybill.RevokeNamespace {
-		what.who = waybill.CredentialName{Namespace: name}
+		namespace, name, uid = name, "", ""
 	}
-	f.queue.Add(what)
+	f.queue.Add(waybill.Revoke{Kind: kind, Namespace: namespace, Name: name, UID: uid})
 }
 
 func (f *forgetter) work() {
@@ -386,10 +374,9 @@ func (f *forgetter) work() {
 	}
 }
 
-func (f *forgetter) forget(what forgettable) {
-	report, err := f.store.Revoke(context.Background(), waybill.Revoke{
-		Kind: what.kind, Namespace: what.who.Namespace, Name: what.who.Name, UID: what.who.UID})
-	logger := klog.LoggerWithValues(f.logger, "kind", what.kind, "namespace", what.who.Namespace, "name", what.who.Name, "uid", what.who.UID)
+func (f *forgetter) forget(what waybill.Revoke) {
+	report, err := f.store.Revoke(context.Background(), what)
+	logger := klog.LoggerWithValues(f.logger, "kind", what.Kind, "namespace", what.Namespace, "name", what.Name, "uid", what.UID)
 	switch {
 	case err == nil:
 		f.queue.Forget(what)

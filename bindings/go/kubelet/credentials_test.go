@@ -248,13 +248,13 @@ func TestWhatTheStoreRefusesIsTriedAgain(t *testing.T) {
 	defer observer.Close()
 	f := newForgetter(quiet, observer)
 	f.deleted(waybill.RevokeSecret, doomed.metadata("Secret"))
-	what := forgettable{waybill.RevokeSecret, waybill.CredentialName{Namespace: "team-a", Name: "doomed", UID: "secret-2"}}
+	what := waybill.Revoke{Kind: waybill.RevokeSecret, Namespace: "team-a", Name: "doomed", UID: "secret-2"}
 	eventually(t, "tried again", func() bool { return f.queue.NumRequeues(what) >= 2 })
 	f.end()
 
 	// What can never succeed is not.
 	f = newForgetter(quiet, openTestStore(t, store.Options{}))
-	nameless := forgettable{waybill.RevokeSecret, waybill.CredentialName{Namespace: "team-a"}}
+	nameless := waybill.Revoke{Kind: waybill.RevokeSecret, Namespace: "team-a"}
 	f.queue.Add(nameless)
 	f.end()
 	same(t, "tries", f.queue.NumRequeues(nameless), 0)
