@@ -89,24 +89,19 @@ func expiryOf(token string) time.Time {
 	if len(parts) != 3 || len(token) > 64<<10 {
 		return time.Time{}
 	}
-	header, err := base64.RawURLEncoding.DecodeString(parts[0])
-	if err != nil {
-		return time.Time{}
-	}
 	var kind struct {
 		Algorithm string `json:"alg"`
-	}
-	if json.Unmarshal(header, &kind) != nil || kind.Algorithm == "" {
-		return time.Time{}
-	}
-	claims, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		return time.Time{}
 	}
 	var end struct {
 		Expiry *float64 `json:"exp"`
 	}
-	if json.Unmarshal(claims, &end) != nil || end.Expiry == nil || *end.Expiry > 253402300799 { // of year 9999
+	for i, into := range []any{&kind, &end} {
+		text, err := base64.RawURLEncoding.DecodeString(parts[i])
+		if err != nil || json.Unmarshal(text, into) != nil {
+			return time.Time{}
+		}
+	}
+	if kind.Algorithm == "" || end.Expiry == nil || *end.Expiry > 253402300799 { // of year 9999
 		return time.Time{}
 	}
 	// The store takes times after 1970; what ended before has ended.

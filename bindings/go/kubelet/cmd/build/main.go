@@ -15,7 +15,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -112,11 +111,16 @@ func build(ctx context.Context, version, out, keep string, check bool) (err erro
 		return b.check()
 	}
 	fmt.Fprintf(os.Stderr, "building the kubelet %s with waybill inside\n", b.kubernetes.Version)
-	made, err := b.compile()
+	// Beside what it replaces, so that there is never half a kubelet.
+	made, err := os.MkdirTemp(filepath.Dir(out), ".waybill-kubelet-")
 	if err != nil {
 		return err
 	}
-	return install(made, out)
+	defer func() { err = errors.Join(err, os.RemoveAll(made)) }()
+	if err := b.compile(filepath.Join(made, "kubelet")); err != nil {
+		return err
+	}
+	return errors.Join(os.Chmod(filepath.Join(made, "kubelet"), 0o755), os.Rename(filepath.Join(made, "kubelet"), out))
 }
 
 type builder struct {
@@ -132,10 +136,11 @@ type builder struct {
 	binding    string // that of waybill.dev/go
 }
 
+// moduleJSON is what Go says of a module, and what its file Info says.
 type moduleJSON struct {
-	Version, Dir, Sum, GoVersion string
-	Time                         time.Time
-	Origin                       struct{ Hash string }
+	Version, Dir, Info string
+	Time               time.Time
+	Origin             struct{ Hash string }
 }
 
 // run returns what a command prints. It ignores the caller's settings for other builds.
@@ -213,19 +218,19 @@ func (b *builder) fetch(version string) error {
 	if err := write(filepath.Join(fetcher, "go.mod"), []byte("module fetch\n")); err != nil {
 		return err
 	}
-	out, err := b.run(fetcher, "go", "list", "-m", "-json", "k8s.io/kubernetes@"+version)
+	out, err := b.run(fetcher, "go", "mod", "download", "-json", "k8s.io/kubernetes@"+version)
 	if err == nil {
 		err = json.Unmarshal(out, &b.kubernetes)
 	}
-	if err != nil {
-		return fmt.Errorf("find k8s.io/kubernetes %s: %w", version, err)
-	}
-	out, err = b.run(fetcher, "go", "mod", "download", "-json", "k8s.io/kubernetes@"+b.kubernetes.Version)
+	var info []byte
 	if err == nil {
-		err = json.Unmarshal(out, &b.kubernetes)
+		info, err = os.ReadFile(b.kubernetes.Info)
+	}
+	if err == nil {
+		err = json.Unmarshal(info, &b.kubernetes)
 	}
 	if err != nil {
-		return fmt.Errorf("download k8s.io/kubernetes %s: %w", b.kubernetes.Version, err)
+		return fmt.Errorf("download k8s.io/kubernetes %s: %w", version, err)
 	}
 	return nil
 }
@@ -344,7 +349,7 @@ func (b *builder) flags() []string {
 	return []string{"-mod=mod", "-overlay=" + b.overlayFile(), "-tags=" + strings.TrimSuffix("selinux,notest,"+tagsOf[b.minor], ",")}
 }
 
-func (b *builder) compile() (string, error) {
+func (b *builder) compile(made string) error {
 	version := b.kubernetes.Version + "+waybill"
 	minor, commit := strings.TrimPrefix(b.minor, "1."), b.kubernetes.Origin.Hash
 	if commit == "" {
@@ -357,40 +362,17 @@ func (b *builder) compile() (string, error) {
 			ldflags = append(ldflags, "-X "+at+"."+is)
 		}
 	}
-	made := filepath.Join(b.scratch, "kubelet")
 	command := append([]string{"go", "build", "-trimpath", "-ldflags=-s -w " + strings.Join(ldflags, " "), "-o", made}, b.flags()...)
 	if _, err := b.run(b.module, append(command, "k8s.io/kubernetes/cmd/kubelet")...); err != nil {
-		return "", fmt.Errorf("build the kubelet: %w", err)
+		return fmt.Errorf("build the kubelet: %w", err)
 	}
 	// Running it also shows that it finds the C library.
 	out, err := b.run(b.scratch, made, "--version")
 	if err != nil {
-		return "", fmt.Errorf("the kubelet was built and does not run here; if its library is not found, run ldconfig or set LD_LIBRARY_PATH: %w", err)
+		return fmt.Errorf("the kubelet was built and does not run here; if its library is not found, run ldconfig or set LD_LIBRARY_PATH: %w", err)
 	}
 	if got := strings.TrimSpace(string(out)); got != "Kubernetes "+version {
-		return "", fmt.Errorf("the kubelet was built and says that it is %q instead of %q", got, "Kubernetes "+version)
-	}
-	return made, nil
-}
-
-// install never leaves half a kubelet.
-func install(made, out string) error {
-	from, err := os.Open(made)
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	to, err := os.CreateTemp(filepath.Dir(out), "."+filepath.Base(out)+"-")
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(to, from)
-	err = errors.Join(err, to.Chmod(0o755), to.Close())
-	if err == nil {
-		err = os.Rename(to.Name(), out)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(to.Name()))
+		return fmt.Errorf("the kubelet was built and says that it is %q instead of %q", got, "Kubernetes "+version)
 	}
 	return nil
 }
