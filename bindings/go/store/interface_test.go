@@ -3,11 +3,15 @@ package store_test
 import (
 	"bufio"
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"net"
 	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -125,49 +129,43 @@ func TestTheTypesAreThoseOfTheInterface(t *testing.T) {
 	}
 }
 
-// The constants are the text's words.
+// The constants are the text's words, and the errors its errors.
 func TestTheWordsAreThoseOfTheInterface(t *testing.T) {
 	types, _, errors := interfaceOf(t)
-	words := func(name string, got ...string) {
-		t.Helper()
+	words, all := map[string][]string{}, []string{}
+	text := func(n ast.Expr) string {
+		word, err := strconv.Unquote(n.(*ast.BasicLit).Value)
+		must(t, err)
+		return word
+	}
+	for _, path := range []string{"../types.go", "../errors.go"} {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		must(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.TypeSpec:
+				if kind, ok := n.Type.(*ast.Ident); ok && kind.Name == "string" {
+					words[n.Name.Name] = append([]string{}, words[n.Name.Name]...)
+				}
+			case *ast.ValueSpec:
+				if kind, ok := n.Type.(*ast.Ident); ok && kind.Name != "error" {
+					words[kind.Name] = append(words[kind.Name], text(n.Values[0]))
+				}
+			case *ast.KeyValueExpr:
+				if key, ok := n.Key.(*ast.Ident); ok && key.Name == "Name" {
+					all = append(all, text(n.Value))
+				}
+			}
+			return true
+		})
+	}
+	errorIf(t, len(words) < 16, "only the words of %v", words)
+	for name, got := range words {
 		errorIf(t, !slices.Equal(got, types[name]), "%s: %q, not %q", name, got, types[name])
 	}
-	words("Mode", texts(waybill.ModeStrict, waybill.ModeKubelet)...)
-	words("Verification", texts(waybill.NeverVerify, waybill.NeverVerifyPreloadedImages, waybill.NeverVerifyAllowlistedImages, waybill.AlwaysVerify)...)
-	words("VerifiedBy", texts(waybill.VerifiedByUnknown, waybill.VerifiedByRegistry, waybill.VerifiedByMirror, waybill.VerifiedByGuest)...)
-	words("QuarantineKind", texts(waybill.QuarantineImageRef, waybill.QuarantineImage)...)
-	words("CredentialStanding", texts(waybill.StandingCounts, waybill.StandingTooOld, waybill.StandingRevoked, waybill.StandingNotByRegistry, waybill.StandingUnknown)...)
-	words("CredentialKind", texts(waybill.CredentialEveryPod, waybill.CredentialSecret, waybill.CredentialServiceAccount)...)
-	words("PullPolicy", texts(waybill.PullAlways, waybill.PullIfNotPresent, waybill.PullNever)...)
-	words("KubeletApiVersion", texts(waybill.KubeletV1beta1, waybill.KubeletV1alpha1)...)
-	words("PoolRelation", texts(waybill.RelationInPool, waybill.RelationOutsidePool, waybill.RelationOtherLength)...)
-	words("PodQuarantineKind", texts(waybill.PodQuarantineUnknown, waybill.PodQuarantineOther, waybill.PodQuarantineFileConflict,
-		waybill.PodQuarantineTablesContradict, waybill.PodQuarantineUnreadableFile, waybill.PodQuarantineFromBackup,
-		waybill.PodQuarantineLostRanges, waybill.PodQuarantineUntilImport)...)
-	words("DegradedKind", texts(waybill.DegradedUnknown, waybill.DegradedOther, waybill.DegradedOperator, waybill.DegradedStoreLost,
-		waybill.DegradedStoreStale, waybill.DegradedStoreRebuilt, waybill.DegradedStoreRestored, waybill.DegradedImportUnfinished,
-		waybill.DegradedUnrecordedPeriod, waybill.DegradedHistoryFull)...)
-	words("DegradedAction", texts(waybill.ActionUnknown, waybill.ActionDegraded, waybill.ActionAccepted, waybill.ActionTakenBack, waybill.ActionNote)...)
-	words("PullState", texts(waybill.StateRunning, waybill.StateFailed, waybill.StateUnknown, waybill.StateDropped)...)
-	words("PullOutcome", texts(waybill.OutcomePulled, waybill.OutcomeFailed, waybill.OutcomeUnknown, waybill.OutcomeNothing)...)
-	words("StreamKind", texts(waybill.StreamExec, waybill.StreamAttach, waybill.StreamPortForward)...)
-	words("RevocationKind", texts(waybill.RevokeSecret, waybill.RevokeServiceAccount, waybill.RevokeNamespace, waybill.RevokeImage, waybill.RevokeCredential)...)
-	for _, err := range []error{waybill.ErrInvalidArgument, waybill.ErrLimitExceeded, waybill.ErrNotFound, waybill.ErrDamaged, waybill.ErrOwned,
-		waybill.ErrNewerSchema, waybill.ErrOlderSchema, waybill.ErrUnsafePath, waybill.ErrStoreFull, waybill.ErrDiskFull, waybill.ErrIO,
-		waybill.ErrConflict, waybill.ErrNotOwner, waybill.ErrInterrupted, waybill.ErrOutcomeUnknown, waybill.ErrUnavailable, waybill.ErrClosed,
-		waybill.ErrOutOfMemory, waybill.ErrInternal} {
-		name := err.(*waybill.Error).Name
-		at := slices.Index(errors, name)
-		errorIf(t, at < 0, "%s is no error", name)
-		errors[at] = ""
-	}
-}
-
-func texts[W ~string](words ...W) (texts []string) {
-	for _, word := range words {
-		texts = append(texts, string(word))
-	}
-	return texts
+	slices.Sort(all)
+	slices.Sort(errors)
+	errorIf(t, !slices.Equal(all, errors), "the errors are %q, not %q", all, errors)
 }
 
 // What the text says of a call tells what became of it if its answer is lost.

@@ -6,15 +6,12 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"waybill.dev/go"
-	"waybill.dev/go/store"
 )
 
 // An owner in this process, asked through its socket.
@@ -94,38 +91,4 @@ func TestAContextEndsWhileTheOwnerIsAsked(t *testing.T) {
 		errorIf(t, err != nil && !errors.Is(err, waybill.ErrUnavailable), "after %v: %v", wait, err)
 	}
 	must(t, second(s.Verify(t.Context())))
-}
-
-// The owner is another process, which is killed: its socket stays behind.
-func TestAKilledOwner(t *testing.T) {
-	if directory := os.Getenv("WAYBILL_TEST_OWNER"); directory != "" {
-		s, err := store.Open(optionsIn(directory))
-		must(t, errors.Join(err, s.Serve()))
-		fmt.Println("serves")
-		time.Sleep(time.Minute)
-		return
-	}
-	directory, ctx := scratch(t), t.Context()
-	process := exec.Command(os.Args[0], "-test.run=^TestAKilledOwner$")
-	process.Env = append(os.Environ(), "WAYBILL_TEST_OWNER="+directory)
-	out, err := process.StdoutPipe()
-	must(t, errors.Join(err, process.Start()))
-	text := make([]byte, 64)
-	n, _ := out.Read(text)
-	errorIf(t, !strings.Contains(string(text[:n]), "serves"), "%q", text[:n])
-	owner := waybill.NewOwner(filepath.Join(directory, "store"))
-	status, err := owner.GetStatus(ctx, waybill.GetStatus{})
-	errorIf(t, err != nil || status.OwnerPID != int64(process.Process.Pid), "%+v, %v", status, err)
-	must(t, second(owner.BeginPull(ctx, waybill.BeginPull{Image: image})))
-	observer, err := store.Observe(filepath.Join(directory, "store"), waybill.Settings{})
-	must(t, err)
-	pulls, err := observer.ListPulls(ctx, waybill.ListPulls{})
-	errorIf(t, err != nil || len(pulls.Pulls) != 1 || pulls.Pulls[0].State != waybill.StateRunning, "%+v, %v", pulls, err)
-	must(t, observer.Close())
-	must(t, process.Process.Kill())
-	_ = process.Wait()
-	wantError(t, owner.Flush(ctx), waybill.ErrNotFound)
-	s := open(t, optionsIn(directory)) // what it answered was on disk
-	listed, err := s.ListPulls(ctx, waybill.ListPulls{})
-	errorIf(t, err != nil || len(listed.Pulls) != 1 || listed.Pulls[0].Image != image, "%+v, %v", listed, err)
 }

@@ -199,30 +199,6 @@ func HashCredentials(username, password, email string) (string, error) {
 	return C.GoString(hash), takeError(code, e)
 }
 
-// RateLimit says how fast bytes may pass through a stream: a token bucket, for one goroutine at a time.
-// The zero value has no limit. Times are since any fixed moment, by a monotonic clock.
-type RateLimit struct{ limit C.waybill_rate_limit }
-
-// NewRateLimit makes a full bucket. bytesPerSecond 0: no limit. burst 0: a tenth of a second's.
-func NewRateLimit(bytesPerSecond, burst uint64, now time.Duration) *RateLimit {
-	return &RateLimit{C.waybill_rate_limit_make(C.uint64_t(bytesPerSecond), C.uint64_t(burst), C.int64_t(now))}
-}
-
-// Take returns how many of wanted bytes may pass now, and counts them as passed. 0: wait.
-func (l *RateLimit) Take(wanted uint64, now time.Duration) uint64 {
-	return uint64(C.waybill_rate_limit_take(&l.limit, C.uint64_t(wanted), C.int64_t(now)))
-}
-
-// GiveBack returns bytes of the last Take that did not pass.
-func (l *RateLimit) GiveBack(bytes uint64) {
-	C.waybill_rate_limit_give_back(&l.limit, C.uint64_t(bytes))
-}
-
-// Wait returns how long it takes until wanted bytes may pass, or a full burst if that is less.
-func (l *RateLimit) Wait(wanted uint64, now time.Duration) time.Duration {
-	return time.Duration(C.waybill_rate_limit_wait(&l.limit, C.uint64_t(wanted), C.int64_t(now)))
-}
-
 var errClosed = &waybill.Error{Name: "Closed", Message: "the store was never opened"}
 
 func borrow(s string) C.waybill_text {
