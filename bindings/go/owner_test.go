@@ -57,6 +57,14 @@ func wantError(t *testing.T, err error, want ...error) {
 	}
 }
 
+// answering is an owner that says what is sent to it first.
+func answering(t *testing.T) (*waybill.Owner, chan<- string) {
+	answers := make(chan string, 1)
+	return owner(t, t.TempDir(), func(c net.Conn, request string) { says(<-answers)(c, request) }), answers
+}
+
+func failsWith[A any](_ A, err error) error { return err }
+
 func TestARequestAndItsAnswer(t *testing.T) {
 	requests := make(chan string, 1)
 	o := owner(t, t.TempDir(), func(c net.Conn, request string) {
@@ -71,28 +79,65 @@ func TestARequestAndItsAnswer(t *testing.T) {
 	if want := `{"method":"dev.waybill.ClaimUserNamespace","parameters":{"podUid":"pod-1","hostUsers":false}}` + "\x00"; got != want {
 		t.Errorf("asked\n%q, not\n%q", got, want)
 	}
-	// Lists that must be given are never null, at any depth; optional ones and times are left out.
-	for want, ask := range map[string]func() error{
-		`{"images":[],"complete":false}`: func() error { _, err := o.ClassifyImages(t.Context(), waybill.ClassifyImages{}); return err },
-		`{"record":{"imageRef":"sha256:1","credentials":{}}}`: func() error {
-			return o.PutImage(t.Context(), waybill.PutImage{Record: waybill.PulledRecord{ImageRef: "sha256:1"}})
-		},
-		`{"reason":"","images":[]}`: func() error {
-			_, err := o.AcceptLoss(t.Context(), waybill.AcceptLoss{Images: []waybill.ListedImage{}})
-			return err
-		},
-		`{}`: func() error { return o.Flush(t.Context()) },
+}
+
+// Lists that must be given are never null, at any depth; optional ones and times are left out. A list that was never
+// made must not count as one without entries, and two texts that are not UTF-8 not as one.
+func TestTheParametersOfCalls(t *testing.T) {
+	var got string
+	calls, ctx := waybill.Calls{Door: func(_ context.Context, _ string, parameters []byte) ([]byte, error) {
+		got = string(parameters)
+		return []byte("{}"), nil
+	}}, t.Context()
+	none, names := []string{}, []waybill.CredentialName{}
+	const refused = ""
+	for _, each := range []struct {
+		want string
+		ask  func() error
+	}{
+		{`{"images":[],"complete":false}`, func() error { return failsWith(calls.ClassifyImages(ctx, waybill.ClassifyImages{})) }},
+		{`{"record":{"imageRef":"sha256:1","credentials":{}}}`, func() error {
+			return calls.PutImage(ctx, waybill.PutImage{Record: waybill.PulledRecord{ImageRef: "sha256:1"}})
+		}},
+		{`{"reason":"","images":[]}`, func() error {
+			return failsWith(calls.AcceptLoss(ctx, waybill.AcceptLoss{Images: []waybill.ListedImage{}}))
+		}},
+		{`{}`, func() error { return calls.Flush(ctx) }},
+		{`{"imageRef":"r","secrets":[]}`, func() error {
+			return failsWith(calls.Explain(ctx, waybill.Explain{ImageRef: "r", Secrets: []waybill.Secret{}}))
+		}},
+		{`{"imageRef":"r"}`, func() error { return failsWith(calls.Explain(ctx, waybill.Explain{ImageRef: "r"})) }},
+		{`{"existing":[],"running":[],"token":""}`, func() error {
+			return failsWith(calls.CleanUpUserNamespaces(ctx, waybill.CleanUpUserNamespaces{Existing: none, Running: none}))
+		}},
+		{refused, func() error {
+			return failsWith(calls.CleanUpUserNamespaces(ctx, waybill.CleanUpUserNamespaces{Existing: none}))
+		}},
+		{refused, func() error {
+			return failsWith(calls.CleanUpUserNamespaces(ctx, waybill.CleanUpUserNamespaces{Running: none}))
+		}},
+		{`{"secrets":[],"serviceAccounts":[],"token":""}`, func() error {
+			return failsWith(calls.RevokeMissing(ctx, waybill.RevokeMissing{Secrets: names, ServiceAccounts: names}))
+		}},
+		{refused, func() error { return failsWith(calls.RevokeMissing(ctx, waybill.RevokeMissing{Secrets: names})) }},
+		{refused, func() error {
+			return failsWith(calls.RevokeMissing(ctx, waybill.RevokeMissing{ServiceAccounts: names}))
+		}},
+		{refused, func() error { return failsWith(calls.BeginPull(ctx, waybill.BeginPull{Image: "a\xff"})) }},
+		{refused, func() error { return failsWith(calls.BeginPull(ctx, waybill.BeginPull{Image: `\` + "\xff"})) }},
+		{`{"image":"a\\ufffd"}`, func() error { return failsWith(calls.BeginPull(ctx, waybill.BeginPull{Image: `a\ufffd`})) }},
+		{`{"image":"a` + "\ufffd" + `"}`, func() error { return failsWith(calls.BeginPull(ctx, waybill.BeginPull{Image: "a\ufffd"})) }},
+		{`{"image":"\\\\ufffd"}`, func() error { return failsWith(calls.BeginPull(ctx, waybill.BeginPull{Image: `\\ufffd`})) }},
 	} {
-		err := ask()
-		if got := <-requests; err != nil || !strings.Contains(got, `"parameters":`+want+"}") {
-			t.Errorf("%s, not %s; %v", got, want, err)
+		got = ""
+		if err := each.ask(); got != each.want || (each.want == refused) != errors.Is(err, waybill.ErrInvalidArgument) {
+			t.Errorf("%s, not %s; %v", got, each.want, err)
 		}
 	}
 }
 
 func TestErrorsOfAnOwner(t *testing.T) {
-	answers := make(chan string, 1)
-	o := owner(t, t.TempDir(), func(c net.Conn, request string) { says(<-answers)(c, request) })
+	o, answers := answering(t)
 	flush := func(text string) *waybill.Error {
 		t.Helper()
 		answers <- text
@@ -152,7 +197,11 @@ func TestAnOwnerThatDoesNotAnswer(t *testing.T) {
 		asked <- struct{}{}
 		_, _ = c.Read(make([]byte, 1)) // until the client leaves
 	})
+	// Of each other call the interface's text says whether it only reads (store/interface_test.go).
 	wantError(t, o.Flush(t.Context()), waybill.ErrOutcomeUnknown)
+	wantError(t, failsWith(o.GetStatus(t.Context(), waybill.GetStatus{})), waybill.ErrUnavailable)
+	wantError(t, failsWith(o.Revoke(t.Context(), waybill.Revoke{DryRun: true})), waybill.ErrUnavailable)
+	wantError(t, failsWith(o.Door(t.Context(), "Later", nil)), waybill.ErrOutcomeUnknown)
 	lives.Store(true)
 	reason := errors.New("the node shuts down")
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -187,8 +236,7 @@ func TestBoundsOfMessages(t *testing.T) {
 
 // What is not said, and each error, is "pull".
 func TestOnlyAPlainAnswerSaysUse(t *testing.T) {
-	answers := make(chan string, 1)
-	o := owner(t, t.TempDir(), func(c net.Conn, request string) { says(<-answers)(c, request) })
+	o, answers := answering(t)
 	for text, want := range map[string]error{
 		`{"parameters": {}}`:                        nil,
 		`{"parameters": {"pull": null}}`:            nil,
@@ -231,25 +279,6 @@ func TestOnlyAPlainAnswerSaysUse(t *testing.T) {
 		if got, _ := o.EnsureImage(t.Context(), waybill.EnsureImage{}); got.Action != want.Action || (got.Decision == nil) != (want.Decision == nil) ||
 			got.Decision != nil && *got.Decision != *want.Decision {
 			t.Errorf("%s: %+v", text, got)
-		}
-	}
-}
-
-// What changes nothing is known to have changed nothing.
-func TestReadsThatLoseTheAnswer(t *testing.T) {
-	o := owner(t, t.TempDir(), func(net.Conn, string) {})
-	for what, test := range map[string]struct {
-		ask  func() error
-		want error
-	}{
-		"a read":       {func() error { _, err := o.GetStatus(t.Context(), waybill.GetStatus{}); return err }, waybill.ErrUnavailable},
-		"a token":      {func() error { _, err := o.BeginList(t.Context()); return err }, waybill.ErrUnavailable},
-		"a dry run":    {func() error { _, err := o.Revoke(t.Context(), waybill.Revoke{DryRun: true}); return err }, waybill.ErrUnavailable},
-		"a change":     {func() error { _, err := o.Revoke(t.Context(), waybill.Revoke{}); return err }, waybill.ErrOutcomeUnknown},
-		"a later call": {func() error { _, err := o.Door(t.Context(), "Later", nil); return err }, waybill.ErrOutcomeUnknown},
-	} {
-		if err := test.ask(); !errors.Is(err, test.want) {
-			t.Errorf("%s: %v", what, err)
 		}
 	}
 }
@@ -372,56 +401,6 @@ func TestWhoAnswers(t *testing.T) {
 	wantError(t, waybill.NewOwner(directory).Flush(t.Context()), waybill.ErrUnsafePath)
 	if asked.Load() {
 		t.Error("it was asked")
-	}
-}
-
-// A list that was never made must not count as one without entries.
-func TestListsThatMustBeGiven(t *testing.T) {
-	requests := make(chan string, 1)
-	o := owner(t, t.TempDir(), func(c net.Conn, request string) {
-		requests <- request
-		says(`{"parameters": {}}`)(c, request)
-	})
-	none, names := []string{}, []waybill.CredentialName{}
-	for _, lists := range [][2][]string{{nil, nil}, {none, nil}, {nil, none}} {
-		_, err := o.CleanUpUserNamespaces(t.Context(), waybill.CleanUpUserNamespaces{Existing: lists[0], Running: lists[1]})
-		wantError(t, err, waybill.ErrInvalidArgument)
-	}
-	for _, lists := range [][2][]waybill.CredentialName{{nil, nil}, {names, nil}, {nil, names}} {
-		_, err := o.RevokeMissing(t.Context(), waybill.RevokeMissing{Secrets: lists[0], ServiceAccounts: lists[1]})
-		wantError(t, err, waybill.ErrInvalidArgument)
-	}
-	for want, ask := range map[string]func() error{
-		`{"existing":[],"running":[],"token":""}`: func() error {
-			_, err := o.CleanUpUserNamespaces(t.Context(), waybill.CleanUpUserNamespaces{Existing: none, Running: none})
-			return err
-		},
-		`{"secrets":[],"serviceAccounts":[],"token":""}`: func() error {
-			_, err := o.RevokeMissing(t.Context(), waybill.RevokeMissing{Secrets: names, ServiceAccounts: names})
-			return err
-		},
-		`{"imageRef":"r","secrets":[]}`: func() error { // a pod without credentials
-			_, err := o.Explain(t.Context(), waybill.Explain{ImageRef: "r", Secrets: []waybill.Secret{}})
-			return err
-		},
-		`{"imageRef":"r"}`: func() error { _, err := o.Explain(t.Context(), waybill.Explain{ImageRef: "r"}); return err },
-	} {
-		if err := ask(); err != nil {
-			t.Errorf("%s: %v", want, err)
-		} else if got := <-requests; !strings.Contains(got, `"parameters":`+want+"}") {
-			t.Errorf("%s, not %s", got, want)
-		}
-	}
-}
-
-// JSON would make one name of two.
-func TestTextsThatAreNotUTF8(t *testing.T) {
-	o := owner(t, t.TempDir(), says(`{"parameters": {"pull": 1}}`))
-	for image, ok := range map[string]bool{"a\xff": false, `a\ufffd`: true, "a\ufffd": true, `\\ufffd`: true, `\` + "\xff": false} {
-		_, err := o.BeginPull(t.Context(), waybill.BeginPull{Image: image})
-		if (err == nil) != ok || err != nil && !errors.Is(err, waybill.ErrInvalidArgument) {
-			t.Errorf("%q: %v", image, err)
-		}
 	}
 }
 
