@@ -139,7 +139,9 @@ func publishOnce(s *server, now func() time.Time) error {
 
 func atNoon() time.Time { return time.Date(2026, 11, 26, 12, 0, 0, 999, time.UTC) }
 
-func TestItPublishesEveryUIDOfAllPages(t *testing.T) {
+// All pages of what a kubelet pulls with, in the form that tests/cli/published_list_test.cc reads. WAYBILL_REWRITE=1
+// writes it anew.
+func TestTheFixtureIsWhatItWrites(t *testing.T) {
 	s := newServer(t)
 	if err := publishOnce(s, atNoon); err != nil {
 		t.Fatal(err)
@@ -150,36 +152,6 @@ func TestItPublishesEveryUIDOfAllPages(t *testing.T) {
 	if s.annotation["waybill.dev/as-of"] != "2026-11-26T12:00:00Z" || s.annotation["waybill.dev/secrets"] != "8" ||
 		s.annotation["waybill.dev/service-accounts"] != "4" {
 		t.Errorf("annotations: %v", s.annotation)
-	}
-	got := s.published
-	if len(got) != headBytes+12*16 {
-		t.Fatalf("%d bytes", len(got))
-	}
-	if as := int64(binary.BigEndian.Uint64(got[32:])); as != atNoon().Unix() {
-		t.Errorf("as of %d", as)
-	}
-	var want []uid
-	for _, one := range []struct{ kind, count int }{{len("kubernetes.io/dockercfg"), 1}, {len("kubernetes.io/dockerconfigjson"), 7}, {1, 4}} {
-		for i := 1; i <= one.count; i++ {
-			id, err := parseUID(uidText(one.kind, i))
-			if err != nil {
-				t.Fatal(err)
-			}
-			want = append(want, id)
-		}
-	}
-	for i, id := range want {
-		if !bytes.Equal(got[headBytes+16*i:headBytes+16*i+16], id[:]) {
-			t.Errorf("UID %d is %x instead of %x", i, got[headBytes+16*i:headBytes+16*i+16], id)
-		}
-	}
-}
-
-// What tests/cli/published_list_test.cc reads. WAYBILL_REWRITE=1 writes it anew.
-func TestTheFixtureIsWhatItWrites(t *testing.T) {
-	s := newServer(t)
-	if err := publishOnce(s, atNoon); err != nil {
-		t.Fatal(err)
 	}
 	if os.Getenv("WAYBILL_REWRITE") != "" {
 		if err := os.WriteFile(fixture, s.published, 0o644); err != nil {
@@ -241,20 +213,57 @@ func TestAFailureAtAnyRequestPublishesNothing(t *testing.T) {
 	}
 }
 
-// A list goes on at a key, which is a Secret's name.
-func TestNoErrorSaysWhereAListGoesOn(t *testing.T) {
-	s := newServer(t)
-	s.answer = func(w http.ResponseWriter, r *http.Request, asked int) bool {
-		if r.URL.Query().Get("continue") == "" {
-			return false
+// Nothing is published by a server that goes on so.
+func TestAServerThatMisbehavesPublishesNothing(t *testing.T) {
+	goesOn := func(r *http.Request) bool { return r.URL.Query().Get("continue") != "" }
+	for name, each := range map[string]struct {
+		answer   func(w http.ResponseWriter, r *http.Request) bool
+		accounts int
+		want     string
+		asked    int // at most
+	}{
+		// A list goes on at a key, which is a Secret's name: no error says it.
+		"hangs up": {func(w http.ResponseWriter, r *http.Request) bool {
+			if !goesOn(r) {
+				return false
+			}
+			connection, _, _ := w.(http.Hijacker).Hijack()
+			connection.Close()
+			return true
+		}, 4, "listing /api/v1/secrets", 3},
+		"always expires": {func(w http.ResponseWriter, r *http.Request) bool {
+			if goesOn(r) {
+				w.WriteHeader(http.StatusGone)
+			}
+			return goesOn(r)
+		}, 4, "expired", 2 * mostBeginnings},
+		"always goes on": {func(w http.ResponseWriter, r *http.Request) bool {
+			fmt.Fprint(w, `{"kind":"PartialObjectMetadataList","metadata":{"continue":"x"},"items":[]}`)
+			return true
+		}, 4, "pages", mostPages},
+		"has no ConfigMap": {func(w http.ResponseWriter, r *http.Request) bool {
+			if r.Method == http.MethodPatch {
+				w.WriteHeader(http.StatusNotFound)
+			}
+			return r.Method == http.MethodPatch
+		}, 4, "is missing", 8},
+		"has no service accounts": {nil, 0, "no service account", 8},
+	} {
+		s := newServer(t)
+		s.accounts = each.accounts
+		if each.answer != nil {
+			s.answer = func(w http.ResponseWriter, r *http.Request, _ int) bool { return each.answer(w, r) }
 		}
-		connection, _, _ := w.(http.Hijacker).Hijack()
-		connection.Close()
-		return true
+		err := publishOnce(s, atNoon)
+		if err == nil || !strings.Contains(err.Error(), each.want) || strings.Contains(err.Error(), "continue=") || s.patches != 0 || s.asked > each.asked {
+			t.Errorf("%s: error %v, %d patches, %d requests", name, err, s.patches, s.asked)
+		}
 	}
-	err := publishOnce(s, atNoon)
-	if err == nil || !strings.Contains(err.Error(), "listing /api/v1/secrets") || strings.Contains(err.Error(), "continue") {
-		t.Errorf("%v", err)
+	// Without pull Secrets it may well be.
+	s := newServer(t)
+	s.secrets = nil
+	if err := publishOnce(s, atNoon); err != nil || s.patches != 1 {
+		t.Errorf("error %v, %d patches", err, s.patches)
 	}
 }
 
@@ -279,44 +288,6 @@ func TestAListThatExpiresBeginsAnewWithANewTime(t *testing.T) {
 	}
 }
 
-func TestAListThatAlwaysExpiresPublishesNothing(t *testing.T) {
-	s := newServer(t)
-	s.answer = func(w http.ResponseWriter, r *http.Request, asked int) bool {
-		if r.URL.Query().Get("continue") == "" {
-			return false
-		}
-		w.WriteHeader(http.StatusGone)
-		return true
-	}
-	if err := publishOnce(s, atNoon); err == nil || s.patches != 0 || s.asked != 2*mostBeginnings {
-		t.Errorf("error %v, %d patches, %d requests", err, s.patches, s.asked)
-	}
-}
-
-func TestAServerThatAlwaysGoesOnIsLeft(t *testing.T) {
-	s := newServer(t)
-	s.answer = func(w http.ResponseWriter, r *http.Request, asked int) bool {
-		fmt.Fprint(w, `{"kind":"PartialObjectMetadataList","metadata":{"continue":"x"},"items":[]}`)
-		return true
-	}
-	if err := publishOnce(s, atNoon); err == nil || s.patches != 0 || s.asked > mostPages {
-		t.Errorf("error %v, %d patches, %d requests", err, s.patches, s.asked)
-	}
-}
-
-func TestAClusterWithoutServiceAccountsIsNone(t *testing.T) {
-	s := newServer(t)
-	s.accounts = 0
-	if err := publishOnce(s, atNoon); err == nil || s.patches != 0 {
-		t.Errorf("error %v, %d patches", err, s.patches)
-	}
-	// Without pull Secrets it may well be.
-	s.accounts, s.secrets = 1, nil
-	if err := publishOnce(s, atNoon); err != nil || s.patches != 1 {
-		t.Errorf("error %v, %d patches", err, s.patches)
-	}
-}
-
 func TestMoreThanAConfigMapHoldsIsAnError(t *testing.T) {
 	all := existing{asOf: atNoon()}
 	for i := range mostUIDs {
@@ -329,19 +300,6 @@ func TestMoreThanAConfigMapHoldsIsAnError(t *testing.T) {
 	}
 	all.secrets = append(all.secrets, uid{})
 	if _, err := all.encode(); err == nil || !strings.Contains(err.Error(), fmt.Sprint(mostUIDs)) {
-		t.Errorf("error: %v", err)
-	}
-}
-
-func TestAConfigMapThatIsMissingIsSaid(t *testing.T) {
-	s := newServer(t)
-	s.answer = func(w http.ResponseWriter, r *http.Request, asked int) bool {
-		if r.Method == http.MethodPatch {
-			w.WriteHeader(http.StatusNotFound)
-		}
-		return r.Method == http.MethodPatch
-	}
-	if err := publishOnce(s, atNoon); err == nil || !strings.Contains(err.Error(), "is missing") {
 		t.Errorf("error: %v", err)
 	}
 }
