@@ -1,12 +1,9 @@
 package kubelet
 
 import (
-	"fmt"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -109,53 +106,25 @@ func TestGuardLeavesNothingOpen(t *testing.T) {
 	scratch := scratchDir(t)
 	saw := map[string]int{}
 	var happened []string
-	fails := func(history []guardStep) (played int, wrong string) {
-		directory, err := os.MkdirTemp(scratch, "history-")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer os.RemoveAll(directory)
-		synctest.Test(t, func(*testing.T) {
-			var now []string
-			if played, wrong, now = playGuarded(history, driver, directory, saw); wrong != "" {
-				happened = now
-			}
-		})
-		return played, wrong
-	}
 	// The same ones each time; more of them, and new ones, for whoever asks.
 	first := uint64(20261123)
-	if os.Getenv("WAYBILL_JUDGE_STEPS") != "" {
-		first = rand.Uint64() >> 16
+	if !wholeRun() {
+		first = newSeed()
 	}
-	histories := max(1, numberFromEnv(t, "WAYBILL_JUDGE_STEPS", 6_400)/stepsOfGuardHistory)
-	if os.Getenv("WAYBILL_SEED") != "" {
-		first, histories = numberFromEnv(t, "WAYBILL_SEED", 0), 1
-	}
-	t.Logf("%d histories of %d steps from WAYBILL_SEED=%d on", histories, stepsOfGuardHistory, first)
-	lastSaid := time.Now()
-	for i := range histories {
-		history := makeGuardHistory(first + i)
-		if played, wrong := fails(history); wrong != "" {
-			_, shortWrong := shorten(history, 30*time.Second, fails)
-			var text strings.Builder
-			for _, line := range happened {
-				fmt.Fprintf(&text, "  %s\n", line)
-			}
-			t.Errorf("WAYBILL_SEED=%d, step %d:\n%s\nshortened to\n%s%s", first+i, played, wrong, text.String(), shortWrong)
-			return
-		}
-		if time.Since(lastSaid) > time.Minute {
-			t.Logf("%d of %d histories", i+1, histories)
-			lastSaid = time.Now()
-		}
-	}
+	judge(t, first, 6_400, stepsOfGuardHistory, makeGuardHistory, 30*time.Second,
+		func(_ uint64, history []guardStep) (played int, wrong string) {
+			wrong = inFakeTime(t, scratch, func(directory string) string {
+				var now []string
+				if played, wrong, now = playGuarded(history, driver, directory, saw); wrong != "" {
+					happened = now
+				}
+				return wrong
+			})
+			return played, wrong
+		}, func([]guardStep) string { return "  " + strings.Join(happened, "\n  ") + "\n" })
 	t.Logf("%v", saw)
-	if os.Getenv("WAYBILL_SEED") != "" || os.Getenv("WAYBILL_JUDGE_STEPS") != "" {
-		return
-	}
 	for _, what := range guardCases {
-		if saw[what] == 0 {
+		if saw[what] == 0 && wholeRun() {
 			t.Errorf("never: %s", what)
 		}
 	}

@@ -563,55 +563,36 @@ func (s state) of(what string) map[string]string {
 }
 
 func TestClosedRulesExplainEachDifference(t *testing.T) {
-	scratch := scratchDir(t)
-	counts := func() map[string]*closedCount {
-		seen := map[string]*closedCount{}
-		for _, rule := range closedRules {
-			seen[rule] = &closedCount{}
-		}
-		return seen
+	scratch, seen, saw := scratchDir(t), map[string]*closedCount{}, map[string]int{}
+	for _, rule := range closedRules {
+		seen[rule] = &closedCount{}
 	}
-	seen, saw := counts(), map[string]int{}
-	fails := func(seed uint64, history []step, seen map[string]*closedCount) (played int, difference string) {
-		difference = inFakeTime(t, scratch, func(directory string) string {
-			run := newClosedRun(directory, seed, seen)
-			defer func() { saw["refused after a swap"] += run.swaps; run.closed.stop() }()
-			run.proofs.counts = saw
-			for i, s := range history {
-				played = i + 1
-				if found := run.play(s); found != "" {
-					return found
-				}
-				if i%8 == 0 || s.what == restart {
-					if found, over := run.swap(s); over {
+	judge(t, newSeed(), 5_000, stepsOfHistory,
+		func(seed uint64) []step { return withForgetting(seed, makeHistory(seed, stepsOfHistory)) }, 20*time.Second,
+		func(seed uint64, history []step) (played int, difference string) {
+			difference = inFakeTime(t, scratch, func(directory string) string {
+				run := newClosedRun(directory, seed, seen)
+				defer func() { saw["refused after a swap"] += run.swaps; run.closed.stop() }()
+				run.proofs.counts = saw
+				for i, s := range history {
+					played = i + 1
+					if found := run.play(s); found != "" {
 						return found
 					}
+					if i%8 == 0 || s.what == restart {
+						if found, over := run.swap(s); over {
+							return found
+						}
+					}
 				}
-			}
-			return ""
-		})
-		return played, difference
-	}
-	forEachHistory(t, newSeed(), 5_000, func(seed uint64, history []step) bool {
-		history = withForgetting(seed, history)
-		played, difference := fails(seed, history, seen)
-		if difference == "" {
-			return true
-		}
-		short, shortDifference := shorten(history, 20*time.Second, func(history []step) (int, string) {
-			return fails(seed, history, counts())
-		})
-		var text strings.Builder
-		for _, s := range short {
-			fmt.Fprintf(&text, "  %v\n", s)
-		}
-		t.Errorf("WAYBILL_SEED=%d, step %d:\n%s\nshortened to\n%s%s", seed, played, difference, text.String(), shortDifference)
-		return false
-	})
+				return ""
+			})
+			return played, difference
+		}, tellSteps)
 	t.Logf("%v", saw)
 	for _, rule := range closedRules {
 		t.Logf("%s: %d differences stored, %d answers", rule, seen[rule].stored, seen[rule].answers)
-		if seen[rule].answers+seen[rule].stored == 0 && os.Getenv("WAYBILL_SEED") == "" && os.Getenv("WAYBILL_JUDGE_STEPS") == "" {
+		if seen[rule].answers+seen[rule].stored == 0 && wholeRun() {
 			t.Errorf("%s never mattered", rule)
 		}
 	}

@@ -34,24 +34,41 @@ func numberFromEnv(tb testing.TB, name string, otherwise uint64) uint64 {
 	return number
 }
 
-// forEachHistory calls play with one seed after another until all steps are done.
-func forEachHistory(t *testing.T, first, steps uint64, play func(seed uint64, history []step) bool) {
+// wholeRun says whether nobody asked for other histories than the usual ones.
+func wholeRun() bool {
+	return os.Getenv("WAYBILL_SEED") == "" && os.Getenv("WAYBILL_JUDGE_STEPS") == ""
+}
+
+// judge plays histories with one seed after another until all steps are done, or one fails: that is shortened, and told.
+func judge[S any](t *testing.T, first, steps, length uint64, history func(seed uint64) []S, limit time.Duration,
+	fails func(seed uint64, history []S) (played int, difference string), tell func(history []S) string) {
 	t.Helper()
-	histories := max(1, numberFromEnv(t, "WAYBILL_JUDGE_STEPS", steps)/stepsOfHistory)
+	histories := max(1, numberFromEnv(t, "WAYBILL_JUDGE_STEPS", steps)/length)
 	if os.Getenv("WAYBILL_SEED") != "" {
 		first, histories = numberFromEnv(t, "WAYBILL_SEED", 0), 1
 	}
-	t.Logf("%d histories of %d steps from WAYBILL_SEED=%d on", histories, stepsOfHistory, first)
+	t.Logf("%d histories of %d steps from WAYBILL_SEED=%d on", histories, length, first)
 	lastSaid := time.Now()
-	for i := range histories {
-		if !play(first+i, makeHistory(first+i, stepsOfHistory)) {
+	for seed := first; seed < first+histories; seed++ {
+		played, difference := fails(seed, history(seed))
+		if difference != "" {
+			short, shortDifference := shorten(history(seed), limit, func(shorter []S) (int, string) { return fails(seed, shorter) })
+			t.Errorf("WAYBILL_SEED=%d, step %d:\n%s\nshortened to\n%s%s", seed, played, difference, tell(short), shortDifference)
 			return
 		}
 		if time.Since(lastSaid) > time.Minute {
-			t.Logf("%d of %d histories", i+1, histories)
+			t.Logf("%d of %d histories", seed-first+1, histories)
 			lastSaid = time.Now()
 		}
 	}
+}
+
+func tellSteps(history []step) string {
+	var text strings.Builder
+	for _, s := range history {
+		fmt.Fprintf(&text, "  %v\n", s)
+	}
+	return text.String()
 }
 
 // newSeed is short enough to type.
@@ -198,30 +215,17 @@ func shorten[S any](history []S, limit time.Duration, fails func([]S) (int, stri
 func TestJudgeFindsNoDifference(t *testing.T) {
 	scratch := scratchDir(t)
 	saw := map[string]int{}
-	fails := func(history []step) (played int, difference string) {
-		difference = inFakeTime(t, scratch, func(directory string) (found string) {
-			played, found = compare(history, directory, saw)
-			return found
-		})
-		return played, difference
-	}
-	forEachHistory(t, newSeed(), 20_000, func(seed uint64, history []step) bool {
-		played, difference := fails(history)
-		if difference == "" {
-			return true
-		}
-		short, shortDifference := shorten(history, 20*time.Second, fails)
-		var text strings.Builder
-		for _, s := range short {
-			fmt.Fprintf(&text, "  %v\n", s)
-		}
-		t.Errorf("WAYBILL_SEED=%d, step %d:\n%s\nshortened to\n%s%s", seed, played, difference, text.String(), shortDifference)
-		return false
-	})
+	judge(t, newSeed(), 20_000, stepsOfHistory, func(seed uint64) []step { return makeHistory(seed, stepsOfHistory) }, 20*time.Second,
+		func(_ uint64, history []step) (played int, difference string) {
+			difference = inFakeTime(t, scratch, func(directory string) (found string) {
+				played, found = compare(history, directory, saw)
+				return found
+			})
+			return played, difference
+		}, tellSteps)
 	t.Logf("%v", saw)
-	whole := !t.Failed() && os.Getenv("WAYBILL_SEED") == "" && os.Getenv("WAYBILL_JUDGE_STEPS") == ""
 	for _, what := range []string{sawFetchError, sawWriteBack, sawLimit, sawReplay, sawPruned, sawUnparsed} {
-		if saw[what] == 0 && whole {
+		if saw[what] == 0 && wholeRun() && !t.Failed() {
 			t.Errorf("never: %s", what)
 		}
 	}
