@@ -36,11 +36,9 @@ func idOf(digit rune) string { return "sha256:" + strings.Repeat(string(digit), 
 func (n *swappedNode) inside() *ImagePullManager {
 	n.t.Helper()
 	var err error
-	n.store, err = OpenStore(quiet, Setup{
-		Directory: filepath.Join(n.directory, "waybill"), KubeletDirectory: n.directory,
-		VerificationPolicy: kubeletconfig.NeverVerifyPreloadedImages, ImageService: n.runtime,
-		Settings: waybill.Settings{Mode: n.rules, ShortNamesAnywhere: new(false), MapBytes: 64 << 20},
-	})
+	setup := setupIn(n.directory)
+	setup.ImageService, setup.Settings.Mode, setup.Settings.ShortNamesAnywhere = n.runtime, n.rules, new(false)
+	n.store, err = OpenStore(quiet, setup)
 	must(n.t, err)
 	n.t.Cleanup(func() { n.store.Close() })
 	manager, err := NewImagePullManager(n.store, n.runtime)
@@ -112,6 +110,8 @@ func TestBackToStockWithoutExport(t *testing.T) {
 		n.pull(stock, imageOfB, idOf('b'), "b")
 
 		inside := n.inside()
+		n.opens("taken over", inside, imageOfB, idOf('b'), "a", true) // by the hash
+		n.opens("taken over", inside, imageOfB, idOf('b'), "b", false)
 		n.pull(inside, imageOfA, idOf('a'), "a")
 		same(t, "intents", n.names(pullingFolder), []string(nil))
 

@@ -43,6 +43,18 @@ func same(t *testing.T, what string, got, want any) {
 
 const pause = "registry.example/base/pause:3.10"
 
+// inBubble runs a test in which time passes only where it says so.
+func inBubble(t *testing.T, body func(t *testing.T, newManager func(images kubecontainer.ImageService) *ImagePullManager)) {
+	directory := scratchDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		body(t, func(images kubecontainer.ImageService) *ImagePullManager {
+			manager, err := NewImagePullManager(openTestStore(t, store.Options{Directory: filepath.Join(directory, "store")}), images)
+			must(t, err)
+			return manager
+		})
+	})
+}
+
 func listedAs(id string, names ...string) kubecontainer.Image {
 	return kubecontainer.Image{ID: id, RepoTags: names}
 }
@@ -85,11 +97,9 @@ func TestAListThatShowsNothingNewCommitsNothing(t *testing.T) {
 }
 
 func TestAMissListsAtMostOnceASecond(t *testing.T) {
-	directory := scratchDir(t)
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T, newManager func(images kubecontainer.ImageService) *ImagePullManager) {
 		images := &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:aa", pause)}}
-		manager, err := NewImagePullManager(openTestStore(t, store.Options{Directory: filepath.Join(directory, "store")}), images)
-		must(t, err)
+		manager := newManager(images)
 		begun := time.Now()
 		var all sync.WaitGroup
 		for range 20 {
@@ -111,11 +121,9 @@ func TestAMissListsAtMostOnceASecond(t *testing.T) {
 // What arrives just after a list is not refused: who asks for it waits for the next one.
 func TestAMissWaitsForItsTurn(t *testing.T) {
 	const image = "registry.example/base/new:1"
-	directory := scratchDir(t)
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T, newManager func(images kubecontainer.ImageService) *ImagePullManager) {
 		images := &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:aa", pause)}}
-		manager, err := NewImagePullManager(openTestStore(t, store.Options{Directory: filepath.Join(directory, "store")}), images)
-		must(t, err)
+		manager := newManager(images)
 		same(t, "pull", mustPull(t, manager, pause, "sha256:aa", neverAsked(t)), false)
 		images.images = append(images.images, listedAs("sha256:bb", image))
 		goroutines := runtime.NumGoroutine()
@@ -146,11 +154,9 @@ func TestAMissWaitsForItsTurn(t *testing.T) {
 // A list that was under way may have been made before the image came.
 func TestAMissIsNotRefusedByAListThatBeganBefore(t *testing.T) {
 	const image = "registry.example/base/new:1"
-	directory := scratchDir(t)
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T, newManager func(images kubecontainer.ImageService) *ImagePullManager) {
 		images := &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:aa", pause)}}
-		manager, err := NewImagePullManager(openTestStore(t, store.Options{Directory: filepath.Join(directory, "store")}), images)
-		must(t, err)
+		manager := newManager(images)
 		images.during = func(context.Context) { time.Sleep(3 * time.Second) }
 		go manager.PruneUnknownRecords(quiet, nil, time.Now())
 		time.Sleep(time.Second)
@@ -246,11 +252,9 @@ func TestTheFirstPullListsBeforeItBegins(t *testing.T) {
 }
 
 func TestTheFirstPullDoesNotWaitForARuntimeThatIsAway(t *testing.T) {
-	directory := scratchDir(t)
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T, newManager func(images kubecontainer.ImageService) *ImagePullManager) {
 		images := &runtimeImages{err: errors.New("the runtime is away")}
-		manager, err := NewImagePullManager(openTestStore(t, store.Options{Directory: filepath.Join(directory, "store")}), images)
-		must(t, err)
+		manager := newManager(images)
 		for range 3 {
 			must(t, manager.RecordPullIntent(logr.Discard(), "registry.example/a:1"))
 		}
@@ -297,45 +301,25 @@ func TestAFailedPullAsksTheRuntimeForTheImage(t *testing.T) {
 
 // A restart ends what ran, also if the runtime lists nothing yet.
 func TestOpenStoreIsARestart(t *testing.T) {
-	const image = "registry.example/team/app:1"
-	directory := scratchDir(t)
-	images := &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:aa", pause)}}
-	setup := Setup{
-		Directory: filepath.Join(directory, "waybill"), KubeletDirectory: directory, VerificationPolicy: "NeverVerifyPreloadedImages",
-		ImageService: images, Settings: waybill.Settings{ShortNamesAnywhere: new(false)},
-	}
-	start := func() (*store.Store, *ImagePullManager) {
-		store, err := OpenStore(quiet, setup)
-		must(t, err)
-		t.Cleanup(func() { store.Close() })
-		manager, err := NewImagePullManager(store, images)
-		must(t, err)
-		return store, manager
-	}
-	store, manager := start()
-	if r := opening(t, store); !r.FirstStart {
+	const image, byHand = "registry.example/team/app:1", "registry.example/base/by-hand:1"
+	n := newSwappedNode(t, waybill.ModeStrict)
+	inside := n.inside()
+	if r := opening(t, n.store); !r.FirstStart {
 		t.Errorf("%+v", r)
 	}
-	if mustPull(t, manager, pause, "sha256:aa", neverAsked(t)) {
-		t.Error("an image of the first start is to be pulled")
-	}
-	must(t, manager.RecordPullIntent(logr.Discard(), image))
-	must(t, store.Close())
-	images.images = append(images.images, listedAs("sha256:bb", image), listedAs("sha256:cc", "registry.example/base/by-hand:1"))
-	store, manager = start()
-	same(t, "open pulls", openPulls(t, store), []string{image + " unknown"})
-	if !mustPull(t, manager, image, "sha256:bb", neverAsked(t)) || !mustPull(t, manager, "sha256:bb", "sha256:bb", neverAsked(t)) {
-		t.Error("what a pull brought that was cut off is open")
-	}
-	if mustPull(t, manager, "registry.example/base/by-hand:1", "sha256:cc", neverAsked(t)) {
-		t.Error("what came by hand is closed")
-	}
-	must(t, store.Close())
-	images.images, images.err = nil, errors.New("the runtime is away")
-	store, manager = start()
-	if mustPull(t, manager, pause, "sha256:aa", neverAsked(t)) {
-		t.Error("without a list the ledger does not count")
-	}
+	n.opens("of the first start", inside, pause, idOf('0'), "b", true)
+	must(t, inside.RecordPullIntent(logr.Discard(), image))
+	must(t, n.store.Close())
+	n.brings(idOf('b'), image)
+	n.brings(idOf('c'), byHand)
+	inside = n.inside()
+	same(t, "open pulls", openPulls(t, n.store), []string{image + " unknown"})
+	n.opens("a pull that was cut off", inside, image, idOf('b'), "b", false)
+	n.opens("a pull that was cut off", inside, idOf('b'), idOf('b'), "b", false)
+	n.opens("by hand", inside, byHand, idOf('c'), "b", true)
+	must(t, n.store.Close())
+	n.runtime.images, n.runtime.err = nil, errors.New("the runtime is away")
+	n.opens("without a list", n.inside(), pause, idOf('0'), "b", true)
 }
 
 // Collections, decisions and pulls at once: two lists never overlap.
@@ -402,19 +386,17 @@ func (l *lockedImages) GetImageRef(ctx context.Context, spec kubecontainer.Image
 // A caller may hold a lock that the image service needs: decisions and pulls go on without an answer.
 func TestACallersLockStopsNoDecision(t *testing.T) {
 	const image = "registry.example/team/app:1"
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T, newManager func(images kubecontainer.ImageService) *ImagePullManager) {
 		images := &lockedImages{lock: make(chan struct{}, 1)}
 		images.images = []kubecontainer.Image{listedAs("sha256:aa", pause)}
-		store := openTestStore(t, store.Options{})
-		manager, err := NewImagePullManager(store, images)
-		must(t, err)
+		manager := newManager(images)
 		images.lock <- struct{}{}
 		if !mustPull(t, manager, pause, "sha256:aa", neverAsked(t)) {
 			t.Error("open without a list")
 		}
 		must(t, manager.RecordPullIntent(logr.Discard(), image))
 		manager.RecordImagePullFailed(quiet, image)
-		same(t, "open pulls", openPulls(t, store), []string{image + " unknown"})
+		same(t, "open pulls", openPulls(t, manager.store), []string{image + " unknown"})
 		<-images.lock
 		synctest.Wait() // the list that began before all pulls counts
 		if mustPull(t, manager, pause, "sha256:aa", neverAsked(t)) {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"sync"
@@ -79,45 +77,6 @@ func TestAPanicOfTheCallbackIsTheCallers(t *testing.T) {
 	}
 }
 
-func TestTheCallbacksErrorIsReturnedAsItIs(t *testing.T) {
-	_, manager := newManager(t, waybill.ModeStrict, &runtimeImages{images: []kubecontainer.Image{{ID: "other", RepoTags: []string{"docker.io/library/preloaded:1"}}}})
-	pullWith(t, manager, "team/app:1", "ref", secretOf("a"))
-	pull, err := manager.MustAttemptImagePull(quiet, "team/app:1", "ref", func() ([]kubeletconfig.ImagePullSecret, *kubeletconfig.ImagePullServiceAccount, error) {
-		return nil, nil, errFetch
-	})
-	if !pull || err != errFetch {
-		t.Errorf("%t, %v", pull, err)
-	}
-	if pull, err := manager.MustAttemptImagePull(quiet, "team/app:1", "ref", nil); !pull || err == nil {
-		t.Errorf("without a callback: %t, %v", pull, err)
-	}
-	if mustPull(t, manager, "preloaded:1", "other", neverAsked(t)) {
-		t.Error("a preloaded image is to be pulled")
-	}
-	if !mustPull(t, manager, "absent", "", neverAsked(t)) {
-		t.Error("an image that is not there is not to be pulled")
-	}
-}
-
-// If the collector's list leaves out an image on the node, only the closed rules keep its record.
-func TestPruneAsksTheRuntimeUnderClosedRules(t *testing.T) {
-	for _, rules := range []waybill.Mode{waybill.ModeStrict, waybill.ModeKubelet} {
-		images := &runtimeImages{images: []kubecontainer.Image{{ID: "in use"}}}
-		store, manager := newManager(t, rules, images)
-		pullWith(t, manager, "team/app:1", "in use", secretOf("a"))
-		pullWith(t, manager, "team/app:1", "gone", secretOf("a"))
-		manager.PruneUnknownRecords(quiet, nil, time.Now().Add(time.Hour))
-		inUse, gone := recordOf(t, store, "in use"), recordOf(t, store, "gone")
-		if kept := inUse != nil; kept != (rules == waybill.ModeStrict) {
-			t.Errorf("%v: the record of an image in use: %v", rules, inUse)
-		}
-		// The closed rules remember it.
-		if forgotten := gone == nil; forgotten != (rules == waybill.ModeKubelet) {
-			t.Errorf("%v: the record of an image that is gone: %v", rules, gone)
-		}
-	}
-}
-
 func TestPullErrorReachesTheMetrics(t *testing.T) {
 	store := openTestStore(t, store.Options{})
 	manager, err := NewImagePullManager(store, &runtimeImages{})
@@ -149,6 +108,10 @@ func TestManagerWrongUse(t *testing.T) {
 	manager.RecordImagePulled(ctx, "nginx", "", nil)
 	if len(logged) != 2 {
 		t.Errorf("logged %q", logged)
+	}
+	pullWith(t, manager, "team/app:1", "of a", secretOf("a"))
+	if pull, err := manager.MustAttemptImagePull(quiet, "team/app:1", "of a", nil); !pull || err == nil {
+		t.Errorf("without a callback: %t, %v", pull, err)
 	}
 	manager.RecordImagePulled(ctx, "nginx", "ref", nil) // pulled under unknown circumstances
 	if !mustPull(t, manager, "nginx", "ref", neverAsked(t)) {
@@ -226,53 +189,6 @@ func TestManyGoroutines(t *testing.T) {
 	}
 }
 
-func TestOpenStoreTakesOverAKubelet(t *testing.T) {
-	directory := scratchDir(t)
-	files, err := pullmanager.NewFSPullRecordsAccessor(logr.Discard(), directory)
-	must(t, err)
-	policy := pullmanager.AlwaysVerifyImagePullPolicy()
-	kubelets, err := pullmanager.NewImagePullManager(quiet, files, policy, &runtimeImages{}, 1)
-	must(t, err)
-	kubelets.RecordImagePulled(quiet, "team/app:1", "ref", &kubeletconfig.ImagePullCredentials{
-		KubernetesSecrets: []kubeletconfig.ImagePullSecret{secretOf("a")},
-	})
-	setup := Setup{
-		Directory: filepath.Join(directory, "waybill"), KubeletDirectory: directory,
-		VerificationPolicy: kubeletconfig.AlwaysVerify,
-		ImageService:       &runtimeImages{images: []kubecontainer.Image{{ID: "ref", RepoTags: []string{"team/app:1"}}}},
-	}
-	store, err := OpenStore(quiet, setup)
-	must(t, err)
-	defer store.Close()
-	socket := filepath.Join(setup.Directory, "owner.sock")
-	if _, err := os.Lstat(socket); err != nil {
-		t.Errorf("the store is not served: %v", err)
-	}
-	manager, err := NewImagePullManager(store, setup.ImageService)
-	must(t, err)
-	if mustPull(t, manager, "team/app:1", "ref", credentialsOf(secretOf("a"))) {
-		t.Error("the pod that pulled the image may not use it any more")
-	}
-	if !mustPull(t, manager, "team/app:1", "ref", credentialsOf()) {
-		t.Error("everyone may use the image")
-	}
-	store.Close()
-	setup.NoSocket = true
-	unserved, err := OpenStore(quiet, setup)
-	must(t, err)
-	defer unserved.Close()
-	if _, err := os.Lstat(socket); !os.IsNotExist(err) {
-		t.Errorf("the store is served: %v", err)
-	}
-	if _, err := OpenStore(quiet, Setup{VerificationPolicy: kubeletconfig.AlwaysVerify}); err == nil {
-		t.Error("opened without an image service")
-	}
-	setup.VerificationPolicy = "Sometimes"
-	if _, err := OpenStore(quiet, setup); err == nil {
-		t.Error("opened with an unknown policy")
-	}
-}
-
 // Registering a handler for user namespaces does not change pulls for the default one.
 func TestUserNamespacesBesidePulls(t *testing.T) {
 	store, _, userNamespaces := openUserns(t)
@@ -300,63 +216,53 @@ func TestAStrangersFailedPullCostsNobodyTheirProof(t *testing.T) {
 	secret := secretOf("a")
 	cancelled, cancel := context.WithCancel(quiet)
 	cancel()
-	there := []kubecontainer.Image{{ID: ref, RepoTags: []string{image}}}
-	for name, failure := range map[string]struct {
-		ctx    context.Context
-		images []kubecontainer.Image
-	}{
-		"failed":    {quiet, there},
-		"nothing":   {quiet, []kubecontainer.Image{{ID: "another"}}},
-		"cancelled": {cancelled, there},
-	} {
-		for strangers := range 4 {
-			for _, named := range []bool{false, true} {
-				for _, forgotten := range []string{"not", "before the tenant's", "after it"} {
-					name := fmt.Sprintf("%s, %d begin before, named %t, forgotten %s", name, strangers, named, forgotten)
-					images := &runtimeImages{images: []kubecontainer.Image{{ID: "another"}}}
-					store, manager := newManager(t, waybill.ModeStrict, images)
-					forget := func(when string) {
-						if forgotten != when {
-							return
-						}
-						forgetSecret(t, store, secret.Namespace, secret.Name)
-					}
-					begin := func(ctx context.Context) context.Context {
-						if !named {
-							must(t, manager.RecordPullIntent(logr.Discard(), image))
-							return ctx
-						}
-						ctx, err := RecordPullIntent(ctx, manager, image)
-						must(t, err)
-						return ctx
-					}
-					var failing []context.Context
-					for range strangers {
-						failing = append(failing, begin(failure.ctx))
-					}
-					forget("before the tenant's")
-					tenant := begin(quiet)
-					forget("after it")
-					for range 3 - strangers {
-						failing = append(failing, begin(failure.ctx))
-					}
-					images.images = failure.images
-					for _, ctx := range failing {
-						manager.RecordImagePullFailed(ctx, image)
-					}
-					images.images = there
-					manager.RecordImagePulled(tenant, image, ref, &kubeletconfig.ImagePullCredentials{KubernetesSecrets: []kubeletconfig.ImagePullSecret{secret}})
-					lost := forgotten == "after it" || forgotten == "before the tenant's" && !named && strangers > 0
-					if pull := mustPull(t, manager, image, ref, credentialsOf(secret)); pull != lost {
-						t.Errorf("%s: the tenant must pull: %t", name, pull)
-					}
-					if !mustPull(t, manager, image, ref, credentialsOf(kubeletconfig.ImagePullSecret{UID: "s", Namespace: "s", Name: "s", CredentialHash: "s"})) {
-						t.Errorf("%s: open to a stranger", name)
-					}
-					if slices.Contains(openPulls(t, store), image+" running") {
-						t.Errorf("%s: a pull still runs", name)
-					}
-				}
+	another, there := []kubecontainer.Image{{ID: "another"}}, []kubecontainer.Image{{ID: ref, RepoTags: []string{image}}}
+	play := func(what string, failing context.Context, left []kubecontainer.Image, strangers int, named bool, forgotten string) {
+		images := &runtimeImages{images: another}
+		store, manager := newManager(t, waybill.ModeStrict, images)
+		forget := func(when string) {
+			if forgotten == when {
+				forgetSecret(t, store, secret.Namespace, secret.Name)
+			}
+		}
+		begin := func(ctx context.Context) context.Context {
+			if !named {
+				must(t, manager.RecordPullIntent(logr.Discard(), image))
+				return ctx
+			}
+			ctx, err := RecordPullIntent(ctx, manager, image)
+			must(t, err)
+			return ctx
+		}
+		var begun []context.Context
+		for range strangers {
+			begun = append(begun, begin(failing))
+		}
+		forget("before the tenant's")
+		tenant := begin(quiet)
+		forget("after it")
+		for range 3 - strangers {
+			begun = append(begun, begin(failing))
+		}
+		images.images = left
+		for _, ctx := range begun {
+			manager.RecordImagePullFailed(ctx, image)
+		}
+		images.images = there
+		manager.RecordImagePulled(tenant, image, ref, &kubeletconfig.ImagePullCredentials{KubernetesSecrets: []kubeletconfig.ImagePullSecret{secret}})
+		lost := forgotten == "after it" || forgotten == "before the tenant's" && !named && strangers > 0
+		stranger := kubeletconfig.ImagePullSecret{UID: "s", Namespace: "s", Name: "s", CredentialHash: "s"}
+		if mustPull(t, manager, image, ref, credentialsOf(secret)) != lost || !mustPull(t, manager, image, ref, credentialsOf(stranger)) ||
+			slices.Contains(openPulls(t, store), image+" running") {
+			t.Errorf("%s, %d begin before, named %t, forgotten %s: not lost %t, or open to a stranger, or still running", what, strangers, named, forgotten, lost)
+		}
+	}
+	for strangers := range 4 {
+		for _, named := range []bool{false, true} {
+			for _, forgotten := range []string{"not", "before the tenant's", "after it"} {
+				play("failed", quiet, there, strangers, named, forgotten)
+				play("nothing", quiet, another, strangers, named, forgotten)
+				play("cancelled", cancelled, there, strangers, named, forgotten)
 			}
 		}
 	}

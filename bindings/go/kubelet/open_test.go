@@ -62,8 +62,11 @@ func TestOpenStoreTakesItsOptions(t *testing.T) {
 	now := time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC)
 	setup.Test = store.TestOptions{ManualClock: true, UnixNs: now.UnixNano(), BootNs: 1}
 	setup.RuntimeHandlers = RuntimeHandlers([]kubecontainer.RuntimeHandler{{}, {Name: "kata", SupportsUserNamespaces: true}})
-	setup.Unrecorded = "yes"
+	setup.Unrecorded, setup.NoSocket = "yes", true
 	opened := openSetup(t, quiet, setup)
+	if _, err := os.Lstat(filepath.Join(setup.Directory, "owner.sock")); !os.IsNotExist(err) {
+		t.Errorf("the store is served: %v", err)
+	}
 	if r := opening(t, opened); !r.Unrecorded || r.Closed != 1 || r.Degraded {
 		t.Errorf("the gap: %+v", r)
 	}
@@ -75,6 +78,20 @@ func TestOpenStoreTakesItsOptions(t *testing.T) {
 	}
 	if s, err := opened.GetStatus(quiet, waybill.GetStatus{}); err != nil || s.Counts.MapBytes != setup.Settings.MapBytes {
 		t.Errorf("the map: %+v, %v", s, err)
+	}
+	must(t, opened.Close())
+	setup.NoSocket = false
+	openSetup(t, quiet, setup)
+	if _, err := os.Lstat(filepath.Join(setup.Directory, "owner.sock")); err != nil {
+		t.Errorf("the store is not served: %v", err)
+	}
+	setup.VerificationPolicy = "Sometimes"
+	if _, err := OpenStore(quiet, setup); err == nil {
+		t.Error("opened with an unknown policy")
+	}
+	setup.ImageService = nil
+	if _, err := OpenStore(quiet, setup); err == nil {
+		t.Error("opened without an image service")
 	}
 }
 
@@ -118,70 +135,33 @@ func TestOpenStoreAfterAllWasLost(t *testing.T) {
 	}
 }
 
-// countedImages says when it was asked.
-type countedImages struct {
-	kubecontainer.ImageService
-	asked chan struct{}
-}
-
-func (c countedImages) ListImages(context.Context) ([]kubecontainer.Image, error) {
-	c.asked <- struct{}{}
-	return nil, nil
-}
-
 func TestOpenStoreWaitsForTheOwner(t *testing.T) {
 	setup := setupIn(scratchDir(t))
 	owner := openSetup(t, quiet, setup)
-
 	setup.OwnerWait = -1
 	if _, err := OpenStore(quiet, setup); !errors.Is(err, waybill.ErrOwned) {
 		t.Errorf("without a wait: %v", err)
 	}
-
 	setup.OwnerWait = time.Hour
-	images := countedImages{asked: make(chan struct{})}
-	setup.ImageService = images
-	type opened struct {
-		store *store.Store
-		err   error
-	}
-	start := func(ctx context.Context) chan opened {
-		result := make(chan opened)
-		go func() {
-			store, err := OpenStore(ctx, setup)
-			result <- opened{store, err}
-		}()
-		<-images.asked
-		<-images.asked // so the first attempt failed
-		return result
+	// What happens while it waits: with its second list the first attempt has failed.
+	open := func(ctx context.Context, meanwhile func()) error {
+		asked := 0
+		setup.ImageService = &runtimeImages{during: func(context.Context) {
+			if asked++; asked == 2 {
+				meanwhile()
+			}
+		}}
+		opened, err := OpenStore(ctx, setup)
+		if err == nil {
+			err = opened.Close()
+		}
+		return err
 	}
 	ctx, cancel := context.WithCancel(quiet)
-	result := start(ctx)
-	cancel()
-	for waiting := true; waiting; {
-		select {
-		case <-images.asked:
-		case r := <-result:
-			waiting = false
-			if !errors.Is(r.err, waybill.ErrOwned) || !errors.Is(r.err, context.Canceled) {
-				t.Errorf("cancelled: %v", r.err)
-			}
-		}
+	if err := open(ctx, cancel); !errors.Is(err, waybill.ErrOwned) || !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
 	}
-
-	result = start(quiet)
-	must(t, owner.Close())
-	for waiting := true; waiting; {
-		select {
-		case <-images.asked:
-		case r := <-result:
-			waiting = false
-			if r.err != nil {
-				t.Fatalf("the owner went away: %v", r.err)
-			}
-			r.store.Close()
-		}
-	}
+	must(t, open(quiet, func() { must(t, owner.Close()) }))
 }
 
 // The kubelet's own manager replays the intents itself.

@@ -120,14 +120,10 @@ func TestGoodUntil(t *testing.T) {
 // A mirror's proof opens nothing where the policy wants the registry's.
 func TestProofsByTheRegistry(t *testing.T) {
 	for by, open := range map[waybill.VerifiedBy]bool{waybill.VerifiedByMirror: false, waybill.VerifiedByUnknown: false, waybill.VerifiedByRegistry: true} {
-		directory := scratchDir(t)
-		images := &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:cc", pause)}}
-		store, err := OpenStore(t.Context(), Setup{
-			Directory: filepath.Join(directory, "waybill"), KubeletDirectory: directory, Settings: waybill.Settings{MapBytes: 16 << 20}, NoSocket: true, ImageService: images,
-			VerificationPolicy: kubeletconfig.NeverVerifyPreloadedImages, RegistryOnly: []string{"*"},
-		})
-		must(t, err)
-		manager, err := NewImagePullManager(store, images)
+		setup := setupIn(scratchDir(t), listedAs("sha256:cc", pause))
+		setup.RegistryOnly = []string{"*"}
+		store := openSetup(t, quiet, setup)
+		manager, err := NewImagePullManager(store, setup.ImageService)
 		must(t, err)
 		manager.checker = func(string, string) waybill.VerifiedBy { return by }
 		secret := trackedSecret("1", "garbage")
@@ -135,6 +131,5 @@ func TestProofsByTheRegistry(t *testing.T) {
 		if got := !mustPull(t, manager, private, privateID, credentialsOf(imagePullSecret(secret))); got != open {
 			t.Errorf("checked by %v: open %v", by, got)
 		}
-		must(t, store.Close())
 	}
 }
