@@ -174,9 +174,7 @@ type DenyImage struct {
 	DryRun          bool   `json:"dryRun,omitempty"`
 }
 
-type DenyImageAnswer struct {
-	Changed bool `json:"changed"`
-}
+type DenyImageAnswer AllowImageAnswer
 
 // W. Replaces the record of one image, as the kubelet's PullRecordsAccessor does. Proofs that are
 // known keep their time; new ones are proven by the running pull of their image name.
@@ -560,17 +558,8 @@ type ConsumeStream struct {
 	Kind  StreamKind `json:"kind"`
 }
 
-type ConsumeStreamAnswer struct {
-	Kind         StreamKind `json:"kind"`
-	ContainerID  string     `json:"containerId,omitempty"`
-	PodSandboxID string     `json:"podSandboxId,omitempty"`
-	Command      []string   `json:"command,omitempty"`
-	Stdin        bool       `json:"stdin,omitempty"`
-	Stdout       bool       `json:"stdout,omitempty"`
-	Stderr       bool       `json:"stderr,omitempty"`
-	TTY          bool       `json:"tty,omitempty"`
-	Ports        []int64    `json:"ports,omitempty"`
-}
+// The request that the token was given for.
+type ConsumeStreamAnswer PrepareStream
 
 type ListStreamsAnswer struct {
 	Streams []OpenStream `json:"streams"`

@@ -84,47 +84,42 @@ type Store struct {
 // Open opens as the only owner: checks each page, recovers what a crash left, imports, classifies. A
 // damaged, lost or older store is no error: GetStatus says what was done.
 func Open(options Options) (*Store, error) {
-	text, err := json.Marshal(options)
-	if err != nil {
-		return nil, err
-	}
-	var handle *C.waybill_store
-	var e *C.waybill_error
-	code := C.waybill_open(borrow(options.Directory), borrow(options.LossMarker), borrowBytes(text), &handle, &e)
-	return opened(handle, options, takeError(code, e))
+	return opened(options, options, func(text C.waybill_text, handle **C.waybill_store, e **C.waybill_error) C.waybill_code {
+		return C.waybill_open(borrow(options.Directory), borrow(options.LossMarker), text, handle, e)
+	})
 }
 
 // Observe opens to decide and to read, beside an owner or without one. Give the owner's settings: where
 // they are laxer than the owner's, decisions are "pull".
 func Observe(directory string, settings waybill.Settings) (*Store, error) {
+	of := Options{Directory: directory, Settings: settings}
+	return opened(of, settings, func(text C.waybill_text, handle **C.waybill_store, e **C.waybill_error) C.waybill_code {
+		return C.waybill_observe(borrow(directory), text, handle, e)
+	})
+}
+
+// OpenStreams opens a store of streaming requests (KEP-1558), in a directory of its own. It takes
+// PrepareStream, ConsumeStream, ListStreams, GetStatus, GetMetrics and Verify, and nothing else.
+func OpenStreams(options StreamsOptions) (*Store, error) {
+	of := Options{Directory: options.Directory, LossMarker: options.LossMarker}
+	return opened(of, options, func(text C.waybill_text, handle **C.waybill_store, e **C.waybill_error) C.waybill_code {
+		return C.waybill_open_streams(borrow(options.Directory), borrow(options.LossMarker), text, handle, e)
+	})
+}
+
+// opened opens by a call of C, which takes `settings` as JSON.
+func opened(of Options, settings any, open func(C.waybill_text, **C.waybill_store, **C.waybill_error) C.waybill_code) (*Store, error) {
 	text, err := json.Marshal(settings)
 	if err != nil {
 		return nil, err
 	}
 	var handle *C.waybill_store
 	var e *C.waybill_error
-	code := C.waybill_observe(borrow(directory), borrowBytes(text), &handle, &e)
-	return opened(handle, Options{Directory: directory, Settings: settings}, takeError(code, e))
-}
-
-// OpenStreams opens a store of streaming requests (KEP-1558), in a directory of its own. It takes
-// PrepareStream, ConsumeStream, ListStreams, GetStatus, GetMetrics and Verify, and nothing else.
-func OpenStreams(options StreamsOptions) (*Store, error) {
-	text, err := json.Marshal(options)
-	if err != nil {
+	code := open(borrowBytes(text), &handle, &e)
+	if err := takeError(code, e); err != nil {
 		return nil, err
 	}
-	var handle *C.waybill_store
-	var e *C.waybill_error
-	code := C.waybill_open_streams(borrow(options.Directory), borrow(options.LossMarker), borrowBytes(text), &handle, &e)
-	return opened(handle, Options{Directory: options.Directory, LossMarker: options.LossMarker}, takeError(code, e))
-}
-
-func opened(handle *C.waybill_store, options Options, err error) (*Store, error) {
-	if err != nil {
-		return nil, err
-	}
-	s := &Store{handle: handle, options: options}
+	s := &Store{handle: handle, options: of}
 	s.Calls = waybill.Calls{Door: func(_ context.Context, name string, parameters []byte) ([]byte, error) {
 		defer runtime.KeepAlive(s)
 		return door(s.handle, name, parameters)
