@@ -43,20 +43,6 @@ func ImagesOnNode(images []kubecontainer.Image) []waybill.ListedImage {
 	return converted
 }
 
-// RuntimeHandlers converts the handlers of the runtime's status (kubecontainer.RuntimeStatus.Handlers).
-// The nameless handler is the default.
-func RuntimeHandlers(handlers []kubecontainer.RuntimeHandler) []waybill.RuntimeHandler {
-	converted := make([]waybill.RuntimeHandler, 0, len(handlers))
-	for _, handler := range handlers {
-		converted = append(converted, waybill.RuntimeHandler{
-			Name:           handler.Name,
-			IsDefault:      handler.Name == "",
-			UserNamespaces: handler.SupportsUserNamespaces,
-		})
-	}
-	return converted
-}
-
 func secretToStore(secret kubeletconfig.ImagePullSecret) waybill.Secret {
 	return waybill.Secret{Namespace: secret.Namespace, Name: secret.Name, UID: secret.UID, Hash: secret.CredentialHash}
 }

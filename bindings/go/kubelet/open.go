@@ -38,13 +38,7 @@ type Setup struct {
 	// The store is for NewRecordsAccessor, not for NewImagePullManager: the kubelet's own manager judges
 	// and replays, so the mode is waybill.ModeKubelet, and nothing is judged or replayed here.
 	ForAccessor bool
-	// Whether images may have been pulled unrecorded before. With the feature gate
-	// KubeletEnsureSecretPulledImages off the kubelet records no pulls, and it is "yes".
-	Unrecorded string
-	// What RuntimeHandlers makes of the runtime's status, if it is known already; nil: as the store
-	// remembers them.
-	RuntimeHandlers []waybill.RuntimeHandler
-	Test            store.TestOptions
+	Test        store.TestOptions
 	// How long to wait for a kubelet that still has the store; 0: 10 seconds, negative: not at all.
 	OwnerWait time.Duration
 	// Without the socket owner.sock in Directory, by which the command waybill asks this kubelet for
@@ -150,8 +144,6 @@ func lostAll(options store.Options) bool {
 func (s *Setup) options() (store.Options, error) {
 	options := store.Options{
 		Settings:    s.Settings,
-		Runtimes:    s.RuntimeHandlers,
-		Unrecorded:  s.Unrecorded,
 		TestOptions: s.Test,
 	}
 	var err error

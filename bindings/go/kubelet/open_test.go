@@ -61,20 +61,13 @@ func TestOpenStoreTakesItsOptions(t *testing.T) {
 	setup := setupIn(scratchDir(t), listedAs("sha256:aa", pause))
 	now := time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC)
 	setup.Test = store.TestOptions{ManualClock: true, UnixNs: now.UnixNano(), BootNs: 1}
-	setup.RuntimeHandlers = RuntimeHandlers([]kubecontainer.RuntimeHandler{{}, {Name: "kata", SupportsUserNamespaces: true}})
-	setup.Unrecorded, setup.NoSocket = "yes", true
+	setup.NoSocket = true
 	opened := openSetup(t, quiet, setup)
 	if _, err := os.Lstat(filepath.Join(setup.Directory, "owner.sock")); !os.IsNotExist(err) {
 		t.Errorf("the store is served: %v", err)
 	}
-	if r := opening(t, opened); !r.Unrecorded || r.Closed != 1 || r.Degraded {
-		t.Errorf("the gap: %+v", r)
-	}
-	if record := recordOf(t, opened, "sha256:aa"); record == nil || !record.Updated.Equal(now) {
-		t.Errorf("the record that closes the image: %+v", record)
-	}
-	if handlers, err := opened.ListRuntimes(quiet); err != nil || len(handlers.Handlers) != 2 {
-		t.Errorf("the runtime handlers: %+v, %v", handlers, err)
+	if why, err := opened.Explain(quiet, waybill.Explain{ImageRef: "sha256:aa"}); err != nil || why.Preloaded == nil || !why.Preloaded.Since.Equal(now) {
+		t.Errorf("the image of the first start: %+v, %v", why, err)
 	}
 	if s, err := opened.GetStatus(quiet, waybill.GetStatus{}); err != nil || s.Counts.MapBytes != setup.Settings.MapBytes {
 		t.Errorf("the map: %+v, %v", s, err)

@@ -12,9 +12,8 @@ import (
 	"k8s.io/kubernetes/pkg/kubelet/images/pullmanager"
 )
 
-// The methods of release_1_36.go, as Kubernetes 1.35 wants them.
+// The methods of release_1_36.go, which says what they do, as Kubernetes 1.35 wants them.
 
-// RecordPullIntent returns once the intent is on disk. The pull must not begin before.
 func (m *ImagePullManager) RecordPullIntent(image string) error {
 	return m.recordPullIntent(klog.Background(), image)
 }
@@ -23,34 +22,26 @@ func recordIntentWith(_ context.Context, manager pullmanager.ImagePullManager, i
 	return manager.RecordPullIntent(image)
 }
 
-// WriteImagePullIntent returns once the intent is on disk.
 func (a *RecordsAccessor) WriteImagePullIntent(image string) error {
 	return a.writeIntent(klog.Background(), image)
 }
 
-// DeleteImagePullIntent succeeds if there is no intent.
 func (a *RecordsAccessor) DeleteImagePullIntent(image string) error {
 	return a.deleteIntent(klog.Background(), image)
 }
 
-// WriteImagePulledRecord returns once the record is on disk.
 func (a *RecordsAccessor) WriteImagePulledRecord(record *kubeletconfig.ImagePulledRecord) error {
 	return a.writeRecord(klog.Background(), record)
 }
 
-// DeleteImagePulledRecord succeeds if there is no record. An image in quarantine stays closed: unlike
-// deleting a kubelet's file, this does not make it look preloaded.
 func (a *RecordsAccessor) DeleteImagePulledRecord(imageRef string) error {
 	return a.deleteRecord(klog.Background(), imageRef)
 }
 
-// GetOrCreateUserNamespaceMappings returns the user namespace for the pod's sandbox. A mapping is on
-// disk before it is returned, and stays the pod's until it is released.
 func (m *UsernsManager) GetOrCreateUserNamespaceMappings(_ context.Context, pod *v1.Pod, runtimeHandler string) (*runtimeapi.UserNamespace, error) {
 	return m.getOrCreate(pod, runtimeHandler)
 }
 
-// Methods of UserNamespaceManager and Pods.
 type usernsInRelease interface {
 	GetOrCreateUserNamespaceMappings(ctx context.Context, pod *v1.Pod, runtimeHandler string) (*runtimeapi.UserNamespace, error)
 }
