@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -96,29 +94,8 @@ func TestAListThatShowsNothingNewCommitsNothing(t *testing.T) {
 	same(t, "commits", commits(), before)
 }
 
-func TestAMissListsAtMostOnceASecond(t *testing.T) {
-	inBubble(t, func(t *testing.T, newManager func(images kubecontainer.ImageService) *ImagePullManager) {
-		images := &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:aa", pause)}}
-		manager := newManager(images)
-		begun := time.Now()
-		var all sync.WaitGroup
-		for range 20 {
-			all.Go(func() {
-				for range 5 {
-					if !mustPull(t, manager, "registry.example/a:1", "sha256:unknown", neverAsked(t)) {
-						t.Error("an image that the runtime never listed is open")
-					}
-				}
-			})
-		}
-		all.Wait()
-		if most := 1 + int(time.Since(begun)/time.Second); images.listed > most {
-			t.Errorf("%d lists in %v", images.listed, time.Since(begun))
-		}
-	})
-}
-
-// What arrives just after a list is not refused: who asks for it waits for the next one.
+// What arrives just after a list is not refused: who asks for it waits for the next one, a second later, with all
+// others.
 func TestAMissWaitsForItsTurn(t *testing.T) {
 	const image = "registry.example/base/new:1"
 	inBubble(t, func(t *testing.T, newManager func(images kubecontainer.ImageService) *ImagePullManager) {
@@ -164,29 +141,6 @@ func TestAMissIsNotRefusedByAListThatBeganBefore(t *testing.T) {
 		images.images = append(images.images, listedAs("sha256:bb", image))
 		same(t, "pull", mustPull(t, manager, image, "sha256:bb", neverAsked(t)), false)
 	})
-}
-
-func TestDecisionsShareAList(t *testing.T) {
-	const many = 20
-	var asking sync.WaitGroup
-	asking.Add(many)
-	images := &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:aa", pause)}, during: func(context.Context) { asking.Wait() }}
-	_, manager := newManager(t, waybill.ModeStrict, images)
-	var refused atomic.Int32
-	var all sync.WaitGroup
-	for range many {
-		all.Go(func() {
-			asking.Done()
-			pull, err := manager.MustAttemptImagePull(quiet, pause, "sha256:aa", neverAsked(t))
-			if pull || err != nil {
-				refused.Add(1)
-			}
-		})
-	}
-	all.Wait()
-	// A goroutine that came when the list was over needed none, or found it too young.
-	same(t, "lists", images.listed, 1)
-	same(t, "refused", refused.Load(), int32(0))
 }
 
 // The goroutine that began the list is gone; those that wait for it are not.
@@ -403,22 +357,4 @@ func TestACallersLockStopsNoDecision(t *testing.T) {
 			t.Error("a preloaded image is to be pulled")
 		}
 	})
-}
-
-func TestATraceHasTheSizesOfTheKubeletsList(t *testing.T) {
-	images := &runtimeImages{images: []kubecontainer.Image{
-		{ID: "sha256:aa", RepoTags: []string{pause}, Size: 320448},
-		{ID: "sha256:bb", RepoTags: []string{"registry.example/app:1"}},
-	}}
-	path := filepath.Join(scratchDir(t), "trace")
-	store := openTestStore(t, store.Options{Settings: waybill.Settings{TraceFile: path}})
-	manager, err := NewImagePullManager(store, images)
-	must(t, err)
-	mustPull(t, manager, pause, "sha256:aa", neverAsked(t))
-	must(t, store.Close())
-	text, err := os.ReadFile(path)
-	must(t, err)
-	if !strings.Contains(string(text), `"ref":"sha256:aa","bytes":320448}`) || strings.Count(string(text), `"bytes"`) != 1 {
-		t.Errorf("the sizes:\n%s", text)
-	}
 }

@@ -155,6 +155,15 @@ func TestVerificationPolicies(t *testing.T) {
 	}
 }
 
+func TestImagesOnNode(t *testing.T) {
+	image := kubecontainer.Image{ID: "i", RepoTags: []string{"t"}, RepoDigests: []string{"d"}, Size: 7, Pinned: true, Spec: kubecontainer.ImageSpec{RuntimeHandler: "h"}}
+	same(t, "converted", ImagesOnNode([]kubecontainer.Image{image, {ID: "j", Size: -1}}), []waybill.ListedImage{
+		{ID: "i", RepoTags: []string{"t"}, RepoDigests: []string{"d"}, Bytes: 7, Pinned: true, RuntimeHandler: "h"}, {ID: "j"}})
+	if ImagesOnNode(nil) == nil {
+		t.Error("no images are unknown images")
+	}
+}
+
 // A kubelet in use: pods start and stop while the collector runs.
 func TestManyGoroutines(t *testing.T) {
 	store, manager := newManager(t, waybill.ModeStrict, &runtimeImages{images: []kubecontainer.Image{{ID: "ref-0"}, {ID: "ref-1"}}})
