@@ -162,7 +162,7 @@ func (w *guardWorld) guardEvents(*rand.Rand) {
 	}
 	w.nowFollowed()
 	if w.kubelet != nil && w.kubelet.seesFiles { // a record that was removed is back before any list
-		w.checkSafe("after a removed record was seen", func(id string) bool { return kept[id] != nil })
+		w.checkSafe("after a removed record was seen", func(u use) bool { return kept[u.id] != nil })
 	}
 }
 
@@ -219,7 +219,7 @@ func (w *guardWorld) quiet(r *rand.Rand) {
 	w.takeList(r)
 	// What a kubelet that started without a guard has in memory stays, until it starts again.
 	if w.kubelet != nil && w.kubelet.seesFiles {
-		w.checkSafe("at a quiet point", anyImage)
+		w.checkSafe("at a quiet point", anyUse)
 		w.checkByHand()
 	}
 	w.latePullsSeen()
@@ -307,7 +307,7 @@ func (w *guardWorld) startAll(r *rand.Rand) {
 	}
 	w.checkKept(runtime)
 	if runtime {
-		w.checkSafe("after a guarded start", anyImage)
+		w.checkSafe("after a guarded start", anyUse)
 		w.checkByHand()
 	}
 }
@@ -356,37 +356,24 @@ func (w *guardWorld) damage(r *rand.Rand) {
 
 // --- what must be
 
-func anyImage(string) bool { return true }
+func anyUse(use) bool { return true }
 
-func (w *guardWorld) checkSafe(when string, which func(id string) bool) {
+// checkSafe: nobody may use what only a pull brought, and what they never proved anything for.
+func (w *guardWorld) checkSafe(when string, which func(u use) bool) {
 	if w.wrong != "" {
 		return
 	}
 	w.eachUse(func(u use) {
-		if w.wrong == "" && which(u.id) && !w.mustPull(u) && !w.mayUse(u) {
+		if w.wrong == "" && which(u) && !w.mustPull(u) && !w.mayUse(u) {
 			w.wrong = w.short(fmt.Sprintf("%s %s may use %s by %s, and never proved anything", when, u.tenant, u.id, u.image))
 		}
 	})
 }
 
-// checkPullsInFlight: what is being pulled is closed to all who did not prove anything.
+// checkPullsInFlight: the string of what is being pulled opens nothing.
 func (w *guardWorld) checkPullsInFlight() {
 	for _, pull := range w.pulls() {
-		w.checkClosedFor(pull.image, "while it is pulled")
-	}
-}
-
-// checkClosedFor: the string of an open pull opens nothing.
-func (w *guardWorld) checkClosedFor(image, when string) {
-	for _, id := range w.nodeIDs() {
-		if !slices.Contains(w.spellings(id), image) {
-			continue
-		}
-		for _, t := range w.tenants {
-			if u := (use{id, image, t.name}); w.wrong == "" && !w.mustPull(u) && !w.mayUse(u) {
-				w.wrong = w.short(fmt.Sprintf("%s %s may use %s by %s, and never proved anything", when, u.tenant, u.id, u.image))
-			}
-		}
+		w.checkSafe("while it is pulled", func(u use) bool { return u.image == pull.image })
 	}
 }
 

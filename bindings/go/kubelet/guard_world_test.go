@@ -312,7 +312,7 @@ func (w *guardWorld) setUp() {
 	w.what = "first start"
 	w.startGuard(false, true)
 	w.startLife()
-	w.checkSafe("after the first start", anyImage)
+	w.checkSafe("after the first start", anyUse)
 }
 
 func (w *guardWorld) say(format string, args ...any) {
@@ -701,7 +701,7 @@ func (w *guardWorld) arriveLate(r *rand.Rand) {
 		w.unlisted[late.id] = late.until
 	}
 	if w.kubelet != nil && w.kubelet.seesFiles && late.isSeen {
-		w.checkClosedFor(late.image, "late, before any list has it,")
+		w.checkSafe("late, before any list has it,", func(u use) bool { return u.image == late.image })
 	}
 }
 

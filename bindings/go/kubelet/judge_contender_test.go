@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strings"
 	"testing"
 	"time"
@@ -318,12 +317,7 @@ func describe(record *kubeletconfig.ImagePulledRecord, withTime bool) string {
 	if withTime {
 		fmt.Fprintf(&text, "%v ", record.LastUpdatedTime.UTC().Format(time.RFC3339Nano))
 	}
-	names := make([]string, 0, len(record.CredentialMapping))
-	for name := range record.CredentialMapping {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(record.CredentialMapping)) {
 		credentials := record.CredentialMapping[name]
 		fmt.Fprintf(&text, "%q: %t %q %q; ", name, credentials.NodePodsAccessible, credentials.KubernetesSecrets, credentials.KubernetesServiceAccounts)
 	}
@@ -332,19 +326,14 @@ func describe(record *kubeletconfig.ImagePulledRecord, withTime bool) string {
 
 // differingKeys returns the keys whose values differ between a and b, sorted.
 func differingKeys(a, b map[string]string) []string {
-	var keys []string
-	for key, value := range a {
-		if other, ok := b[key]; !ok || other != value {
-			keys = append(keys, key)
-		}
-	}
-	for key := range b {
-		if _, ok := a[key]; !ok {
-			keys = append(keys, key)
-		}
-	}
-	sort.Strings(keys)
-	return keys
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	maps.DeleteFunc(all, func(key, _ string) bool {
+		inA, ok := a[key]
+		inB, there := b[key]
+		return ok == there && inA == inB
+	})
+	return slices.Sorted(maps.Keys(all))
 }
 
 // normalised is the full form by the library that the kubelet and the runtimes use, or the string

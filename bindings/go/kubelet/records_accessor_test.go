@@ -199,15 +199,17 @@ func TestAccessorWrongUse(t *testing.T) {
 	if _, err := NewRecordsAccessor(store); !errors.Is(err, waybill.ErrClosed) {
 		t.Errorf("a closed store: %v", err)
 	}
-	_, err1 := accessor.ListImagePulledRecords()
-	_, err2 := accessor.ListImagePullIntents()
-	_, err3 := accessor.ImagePullIntentExists("nginx")
-	_, _, err4 := accessor.GetImagePulledRecord("ref")
-	err5 := accessor.WriteImagePulledRecord(logr.Discard(), &kubeletconfig.ImagePulledRecord{ImageRef: "ref"})
-	err6 := accessor.WriteImagePullIntent(logr.Discard(), "nginx")
-	err7 := accessor.DeleteImagePulledRecord(logr.Discard(), "ref")
-	err8 := accessor.DeleteImagePullIntent(logr.Discard(), "nginx")
-	for i, err := range []error{err1, err2, err3, err4, err5, err6, err7, err8} {
+	_, listed := accessor.ListImagePulledRecords()
+	_, intents := accessor.ListImagePullIntents()
+	_, exists := accessor.ImagePullIntentExists("nginx")
+	_, _, got := accessor.GetImagePulledRecord("ref")
+	for i, err := range []error{
+		listed, intents, exists, got,
+		accessor.WriteImagePulledRecord(logr.Discard(), &kubeletconfig.ImagePulledRecord{ImageRef: "ref"}),
+		accessor.WriteImagePullIntent(logr.Discard(), "nginx"),
+		accessor.DeleteImagePulledRecord(logr.Discard(), "ref"),
+		accessor.DeleteImagePullIntent(logr.Discard(), "nginx"),
+	} {
 		if !errors.Is(err, waybill.ErrClosed) {
 			t.Errorf("call %d after closing: %v", i+1, err)
 		}
