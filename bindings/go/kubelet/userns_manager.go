@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -147,25 +148,17 @@ func (m *UsernsManager) registerHandler(runtimeHandler string) error {
 		return fmt.Errorf("read the runtime handlers: %w", err)
 	}
 	handlers := listed.Handlers
-	for i := range handlers {
-		isAsked := handlers[i].Name == runtimeHandler || runtimeHandler == "" && handlers[i].IsDefault
-		if !isAsked {
-			continue
-		}
-		if handlers[i].UserNamespaces {
-			return nil
-		}
-		handlers[i].UserNamespaces = true
-		return m.replaceHandlers(handlers)
+	at := slices.IndexFunc(handlers, func(handler waybill.RuntimeHandler) bool {
+		return handler.Name == runtimeHandler || runtimeHandler == "" && handler.IsDefault
+	})
+	switch {
+	case at < 0:
+		handlers = append(handlers, waybill.RuntimeHandler{Name: runtimeHandler, IsDefault: runtimeHandler == "", UserNamespaces: true})
+	case handlers[at].UserNamespaces:
+		return nil
+	default:
+		handlers[at].UserNamespaces = true
 	}
-	return m.replaceHandlers(append(handlers, waybill.RuntimeHandler{
-		Name:           runtimeHandler,
-		IsDefault:      runtimeHandler == "",
-		UserNamespaces: true,
-	}))
-}
-
-func (m *UsernsManager) replaceHandlers(handlers []waybill.RuntimeHandler) error {
 	if _, err := m.store.SetRuntimes(context.Background(), waybill.SetRuntimes{Handlers: handlers}); err != nil {
 		return fmt.Errorf("store the runtime handlers: %w", err)
 	}
