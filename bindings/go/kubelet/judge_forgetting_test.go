@@ -24,43 +24,26 @@ const (
 
 // forgetting is one call.
 type forgetting struct {
-	secret, account *waybill.CredentialName
-	namespace, hash string
-	ref             string
-	truth           *waybill.RevokeMissing
+	revoked waybill.Revoke
+	truth   *waybill.RevokeMissing // nil: it is revoked
 }
 
 func (f *forgetting) String() string {
-	switch {
-	case f.secret != nil:
-		return fmt.Sprintf(" secret %q", *f.secret)
-	case f.account != nil:
-		return fmt.Sprintf(" account %q", *f.account)
-	case f.truth != nil:
+	if f.truth != nil {
 		return fmt.Sprintf(" all but %q %q", f.truth.Secrets, f.truth.ServiceAccounts)
 	}
-	return fmt.Sprintf(" namespace %q hash %q image %q", f.namespace, f.hash, f.ref)
+	return fmt.Sprintf(" %+v", f.revoked)
 }
 
 func (f *forgetting) call(store *store.Store, token string) (stored bool, err error) {
-	what := waybill.Revoke{Kind: waybill.RevokeImage, ImageRef: f.ref}
-	switch {
-	case f.secret != nil:
-		what = waybill.Revoke{Kind: waybill.RevokeSecret, Namespace: f.secret.Namespace, Name: f.secret.Name, UID: f.secret.UID}
-	case f.account != nil:
-		what = waybill.Revoke{Kind: waybill.RevokeServiceAccount, Namespace: f.account.Namespace, Name: f.account.Name, UID: f.account.UID}
-	case f.namespace != "":
-		what = waybill.Revoke{Kind: waybill.RevokeNamespace, Namespace: f.namespace}
-	case f.hash != "":
-		what = waybill.Revoke{Kind: waybill.RevokeCredential, Hash: f.hash}
-	case f.truth != nil:
+	if f.truth != nil {
 		truth := *f.truth
 		truth.Token, truth.AllowEmpty = token, true
 		report, err := store.RevokeMissing(quiet, truth)
 		return report.Revoked.Stored, err
 	}
-	report, err := store.Revoke(quiet, what)
-	if f.ref != "" && errors.Is(err, waybill.ErrInvalidArgument) {
+	report, err := store.Revoke(quiet, f.revoked)
+	if f.revoked.Kind == waybill.RevokeImage && errors.Is(err, waybill.ErrInvalidArgument) {
 		return false, nil // a digest of two images
 	}
 	return report.Stored, err
@@ -87,19 +70,24 @@ func named(who waybill.CredentialName, namespace, name, uid string) bool {
 
 // takes says whether it forgets what the claim is about.
 func (f *forgetting) takes(c claim) bool {
-	switch {
-	case f.truth != nil:
+	secret, account := c.secret, c.account
+	if f.truth != nil {
 		exists := func(all []waybill.CredentialName, namespace, name, uid string) bool {
 			return slices.ContainsFunc(all, func(who waybill.CredentialName) bool { return named(who, namespace, name, uid) })
 		}
-		return c.secret != nil && !exists(f.truth.Secrets, c.secret.Namespace, c.secret.Name, c.secret.UID) ||
-			c.account != nil && !exists(f.truth.ServiceAccounts, c.account.Namespace, c.account.Name, c.account.UID)
-	case c.secret != nil:
-		return f.secret != nil && named(*f.secret, c.secret.Namespace, c.secret.Name, c.secret.UID) ||
-			f.namespace != "" && f.namespace == c.secret.Namespace || f.hash != "" && f.hash == c.secret.CredentialHash
-	case c.account != nil:
-		return f.account != nil && named(*f.account, c.account.Namespace, c.account.Name, c.account.UID) ||
-			f.namespace != "" && f.namespace == c.account.Namespace
+		return secret != nil && !exists(f.truth.Secrets, secret.Namespace, secret.Name, secret.UID) ||
+			account != nil && !exists(f.truth.ServiceAccounts, account.Namespace, account.Name, account.UID)
+	}
+	who := waybill.CredentialName{Namespace: f.revoked.Namespace, Name: f.revoked.Name, UID: f.revoked.UID}
+	switch f.revoked.Kind {
+	case waybill.RevokeSecret:
+		return secret != nil && named(who, secret.Namespace, secret.Name, secret.UID)
+	case waybill.RevokeServiceAccount:
+		return account != nil && named(who, account.Namespace, account.Name, account.UID)
+	case waybill.RevokeNamespace:
+		return secret != nil && secret.Namespace == who.Namespace || account != nil && account.Namespace == who.Namespace
+	case waybill.RevokeCredential:
+		return secret != nil && secret.CredentialHash == f.revoked.Hash
 	}
 	return false // of an image: claims do not say which it is
 }
@@ -154,7 +142,7 @@ func (p *proofs) claimAll(name string, credentials kubeletconfig.ImagePullCreden
 
 // forgotHash says whether the hash of a Secret was forgotten, at whatever time.
 func (p *proofs) forgotHash(secret kubeletconfig.ImagePullSecret) bool {
-	return secret.CredentialHash != "" && slices.ContainsFunc(p.stay, func(s standing) bool { return s.hash == secret.CredentialHash })
+	return secret.CredentialHash != "" && slices.ContainsFunc(p.stay, func(s standing) bool { return s.revoked.Hash == secret.CredentialHash })
 }
 
 // matches says whether a Secret that is shown matches a known one. By its coordinates alone one with a
@@ -335,23 +323,23 @@ func withForgetting(seed uint64, history []step) []step {
 			add(tellTruth, &forgetting{truth: truth})
 		case n < 8:
 			f := &forgetting{}
+			of := func(kind waybill.RevocationKind, who waybill.CredentialName) {
+				f.revoked = waybill.Revoke{Kind: kind, Namespace: who.Namespace, Name: who.Name, UID: who.UID}
+			}
 			switch r.IntN(6) {
 			case 0:
-				who := secret(r.IntN(3))
-				f.secret = &who
+				of(waybill.RevokeSecret, secret(r.IntN(3)))
 			case 1:
-				who := secret(r.IntN(3))
-				who.UID = ""
-				f.secret = &who
+				of(waybill.RevokeSecret, secret(r.IntN(3)))
+				f.revoked.UID = ""
 			case 2:
-				who := account(r.IntN(3), r.IntN(2))
-				f.account = &who
+				of(waybill.RevokeServiceAccount, account(r.IntN(3), r.IntN(2)))
 			case 3:
-				f.namespace = namespace()
+				of(waybill.RevokeNamespace, waybill.CredentialName{Namespace: namespace()})
 			case 4:
-				f.hash = strings.Repeat(string(rune('a'+r.IntN(3))), 64)
+				f.revoked = waybill.Revoke{Kind: waybill.RevokeCredential, Hash: strings.Repeat(string(rune('a'+r.IntN(3))), 64)}
 			default:
-				f.ref = fmt.Sprintf("sha256:%064d", r.IntN(5))
+				f.revoked = waybill.Revoke{Kind: waybill.RevokeImage, ImageRef: fmt.Sprintf("sha256:%064d", r.IntN(5))}
 			}
 			add(forget, f)
 		}

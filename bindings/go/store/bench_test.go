@@ -53,22 +53,4 @@ func BenchmarkDecide(b *testing.B) {
 		d, err := s.MustPull(b.Context(), waybill.MustPull{Image: image, ImageRef: benchmarked.ImageRef, Secrets: each[0].credentials.Secrets})
 		return !d.Pull && err == nil
 	})
-	b.Run("hit/parallel", func(b *testing.B) {
-		b.ReportAllocs()
-		b.RunParallel(func(pb *testing.PB) {
-			for pb.Next() {
-				if !s.Decide(benchmarked, each[0].credentials).Use {
-					b.Error("not the answer that was to be measured")
-				}
-			}
-		})
-	})
-}
-
-// A whole new pull: writes the intent, then writes the record and deletes the intent.
-func BenchmarkPull(b *testing.B) {
-	s := benchmarkStore(b)
-	for i := 0; b.Loop(); i++ {
-		pull(b, s, image, fmt.Sprintf("sha256:%064x", 1_000_000+i), waybill.PulledWith{Secrets: []waybill.Secret{secret}})
-	}
 }
