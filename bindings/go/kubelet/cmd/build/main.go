@@ -16,6 +16,7 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -62,14 +63,7 @@ OUT is the kubelet that is made. Nothing else is left, but what Go caches.
 	}
 }
 
-func known() string {
-	var versions []string
-	for version := range tagsOf {
-		versions = append(versions, version)
-	}
-	slices.Sort(versions)
-	return strings.Join(versions, ", ")
-}
+func known() string { return strings.Join(slices.Sorted(maps.Keys(tagsOf)), ", ") }
 
 func build(ctx context.Context, version, out, keep string, check bool) (err error) {
 	if !check { // before minutes of building
@@ -189,7 +183,7 @@ func (b *builder) checkLibrary() error {
 	}
 	b.cflags = fmt.Sprintf("%s -DWAYBILL_C_IS=%x", cmp.Or(os.Getenv("CGO_CFLAGS"), "-O2 -g"), library.Sum(nil))
 	// In the module in which this program is run.
-	out, err := b.run("", "go", "list", "-m", "-f", "{{.Version}}\t{{.Dir}}", "waybill.dev/go/kubelet", "waybill.dev/go")
+	out, err := b.run("", "go", "list", "-m", "-f", "{{.Dir}}", "waybill.dev/go/kubelet", "waybill.dev/go")
 	if err != nil {
 		return fmt.Errorf("run this in a module that requires waybill.dev/go/kubelet, such as bindings/go/kubelet: %w", err)
 	}
@@ -197,8 +191,7 @@ func (b *builder) checkLibrary() error {
 	if len(modules) != 2 {
 		return fmt.Errorf("go list -m names %d modules instead of two: %q", len(modules), modules)
 	}
-	_, b.adapters, _ = strings.Cut(modules[0], "\t")
-	_, b.binding, _ = strings.Cut(modules[1], "\t")
+	b.adapters, b.binding = modules[0], modules[1]
 	return nil
 }
 
@@ -222,12 +215,11 @@ func (b *builder) fetch(version string) error {
 	if err == nil {
 		err = json.Unmarshal(out, &b.kubernetes)
 	}
-	var info []byte
 	if err == nil {
-		info, err = os.ReadFile(b.kubernetes.Info)
+		out, err = os.ReadFile(b.kubernetes.Info)
 	}
 	if err == nil {
-		err = json.Unmarshal(info, &b.kubernetes)
+		err = json.Unmarshal(out, &b.kubernetes)
 	}
 	if err != nil {
 		return fmt.Errorf("download k8s.io/kubernetes %s: %w", version, err)
