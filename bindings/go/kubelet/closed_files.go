@@ -253,28 +253,22 @@ func (f *closedFiles) dropIntents(logger klog.Logger, image string) {
 	if f == nil {
 		return
 	}
-	wanted, err := f.wantedIntents()
-	if err != nil {
-		return // the next list does it
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, file := range intentFiles(image) {
-		if _, open := wanted[file.name]; !open && f.held[file.name] == 0 && !f.kept[file.name] {
-			f.remove(logger, file.name)
-		}
+	if wanted, err := f.wantedIntents(); err == nil { // else the next list does it
+		f.drop(logger, slices.DeleteFunc(intentFiles(image), func(file closedFile) bool { return wanted[file.name] == file })...)
 	}
 }
 
-// dropRecord removes the record of an image that the kubelet's own manager forgets.
-func (f *closedFiles) dropRecord(logger klog.Logger, imageRef string) {
+// drop removes files of ours that no call needs, and no list must tell of first.
+func (f *closedFiles) drop(logger klog.Logger, files ...closedFile) {
 	if f == nil {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if file := recordFile(imageRef); f.held[file.name] == 0 {
-		f.remove(logger, file.name)
+	for _, file := range files {
+		if f.held[file.name] == 0 && !f.kept[file.name] {
+			f.remove(logger, file.name)
+		}
 	}
 }
 

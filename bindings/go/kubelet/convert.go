@@ -52,9 +52,6 @@ func accountToStore(account kubeletconfig.ImagePullServiceAccount) waybill.Servi
 }
 
 func secretsToStore(secrets []kubeletconfig.ImagePullSecret) []waybill.Secret {
-	if len(secrets) == 0 {
-		return nil
-	}
 	converted := make([]waybill.Secret, len(secrets))
 	for i, secret := range secrets {
 		converted[i] = secretToStore(secret)
@@ -75,13 +72,13 @@ func credentialsToStore(credentials *kubeletconfig.ImagePullCredentials) *waybil
 
 func credentialsToKubelet(credentials waybill.PulledWith) kubeletconfig.ImagePullCredentials {
 	converted := kubeletconfig.ImagePullCredentials{NodePodsAccessible: credentials.EveryPod}
-	for _, secret := range credentials.Secrets {
-		converted.KubernetesSecrets = append(converted.KubernetesSecrets, kubeletconfig.ImagePullSecret{
-			UID: secret.UID, Namespace: secret.Namespace, Name: secret.Name, CredentialHash: secret.Hash})
+	for _, s := range credentials.Secrets {
+		converted.KubernetesSecrets = append(converted.KubernetesSecrets,
+			kubeletconfig.ImagePullSecret{UID: s.UID, Namespace: s.Namespace, Name: s.Name, CredentialHash: s.Hash})
 	}
-	for _, account := range credentials.ServiceAccounts {
-		converted.KubernetesServiceAccounts = append(converted.KubernetesServiceAccounts, kubeletconfig.ImagePullServiceAccount{
-			UID: account.UID, Namespace: account.Namespace, Name: account.Name})
+	for _, a := range credentials.ServiceAccounts {
+		converted.KubernetesServiceAccounts = append(converted.KubernetesServiceAccounts,
+			kubeletconfig.ImagePullServiceAccount{UID: a.UID, Namespace: a.Namespace, Name: a.Name})
 	}
 	return converted
 }

@@ -88,7 +88,7 @@ func TestAFileWithoutALineEndIsNotOurs(t *testing.T) {
 	record, err := encodeBeta(&kubeletconfig.ImagePulledRecord{ImageRef: idOf('a')})
 	must(t, err)
 	writeKubeletFile(t, n.directory, pulledFolder, idOf('a'), strings.TrimSuffix(string(record), "\n"))
-	inside.files.dropRecord(logr.Discard(), idOf('a'))
+	inside.files.drop(logr.Discard(), recordFile(idOf('a')))
 	same(t, "records", n.names(pulledFolder), []string{recordFile(idOf('a')).name})
 }
 

@@ -194,7 +194,7 @@ func (a *RecordsAccessor) deleteRecord(logger klog.Logger, imageRef string) erro
 	if err := a.store.DeleteImage(context.Background(), waybill.DeleteImage{ImageRef: imageRef}); err != nil {
 		return err
 	}
-	a.files.dropRecord(logger, imageRef)
+	a.files.drop(logger, recordFile(imageRef))
 	a.metrics.note(logger, a.store)
 	return nil
 }
