@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -105,6 +104,11 @@ func TestAMissWaitsForItsTurn(t *testing.T) {
 		images.images = append(images.images, listedAs("sha256:bb", image))
 		goroutines := runtime.NumGoroutine()
 		cancelled, cancel := context.WithCancel(quiet)
+		images.during = func(ctx context.Context) {
+			if ctx.Err() != nil {
+				t.Error("the list ended with its first caller")
+			}
+		}
 		begun := time.Now()
 		var all, given sync.WaitGroup
 		for range 10 {
@@ -113,6 +117,7 @@ func TestAMissWaitsForItsTurn(t *testing.T) {
 					t.Errorf("a decision that was cancelled: %t, %v", pull, err)
 				}
 			})
+			synctest.Wait() // the first caller is one that is cancelled
 			all.Go(func() { same(t, "pull", mustPull(t, manager, image, "sha256:bb", neverAsked(t)), false) })
 		}
 		synctest.Wait()
@@ -141,38 +146,6 @@ func TestAMissIsNotRefusedByAListThatBeganBefore(t *testing.T) {
 		images.images = append(images.images, listedAs("sha256:bb", image))
 		same(t, "pull", mustPull(t, manager, image, "sha256:bb", neverAsked(t)), false)
 	})
-}
-
-// The goroutine that began the list is gone; those that wait for it are not.
-func TestAListOutlivesItsCaller(t *testing.T) {
-	began, end := make(chan struct{}), make(chan struct{})
-	images := &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:aa", pause)}, during: func(ctx context.Context) {
-		close(began)
-		<-end
-		if ctx.Err() != nil {
-			t.Error("the list ended with its first caller")
-		}
-	}}
-	_, manager := newManager(t, waybill.ModeStrict, images)
-	ctx, cancel := context.WithCancel(quiet)
-	first, second := make(chan bool), make(chan bool)
-	go func() {
-		pull, _ := manager.MustAttemptImagePull(ctx, pause, "sha256:aa", neverAsked(t))
-		first <- pull
-	}()
-	<-began
-	go func() {
-		pull, _ := manager.MustAttemptImagePull(quiet, pause, "sha256:aa", neverAsked(t))
-		second <- pull
-	}()
-	cancel()
-	if !<-first {
-		t.Error("a cancelled decision opened an image")
-	}
-	close(end)
-	if <-second {
-		t.Error("a preloaded image is to be pulled")
-	}
 }
 
 func TestAListThatFailsOrIsEmptyChangesNothing(t *testing.T) {
@@ -274,49 +247,6 @@ func TestOpenStoreIsARestart(t *testing.T) {
 	must(t, n.store.Close())
 	n.runtime.images, n.runtime.err = nil, errors.New("the runtime is away")
 	n.opens("without a list", n.inside(), pause, idOf('0'), "b", true)
-}
-
-// Collections, decisions and pulls at once: two lists never overlap.
-func TestListsTakeTurns(t *testing.T) {
-	var now, most atomic.Int32
-	images := &runtimeImages{images: []kubecontainer.Image{listedAs("sha256:aa", pause)}}
-	images.during = func(context.Context) {
-		n := now.Add(1)
-		for {
-			before := most.Load()
-			if n <= before || most.CompareAndSwap(before, n) {
-				break
-			}
-		}
-		time.Sleep(time.Millisecond)
-		now.Add(-1)
-	}
-	store, manager := newManager(t, waybill.ModeStrict, images)
-	var all sync.WaitGroup
-	for i := range 8 {
-		all.Go(func() {
-			for range 10 {
-				if i%2 == 0 {
-					manager.PruneUnknownRecords(quiet, nil, time.Now())
-				}
-				if _, err := manager.MustAttemptImagePull(quiet, "registry.example/a:1", "sha256:unknown", neverAsked(t)); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	all.Wait()
-	same(t, "lists at once", most.Load(), int32(1))
-	if images.listed < 40 {
-		t.Errorf("%d lists, for 40 collections", images.listed)
-	}
-	if mustPull(t, manager, pause, "sha256:aa", neverAsked(t)) {
-		t.Error("a preloaded image is to be pulled")
-	}
-	must(t, store.Close())
-	if !mustPull(t, manager, pause, "sha256:aa", neverAsked(t)) {
-		t.Error("a closed store opens images")
-	}
 }
 
 // lockedImages needs a lock for each answer.

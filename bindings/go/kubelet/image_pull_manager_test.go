@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -164,9 +165,18 @@ func TestImagesOnNode(t *testing.T) {
 	}
 }
 
-// A kubelet in use: pods start and stop while the collector runs.
+// A kubelet in use: pods start and stop while the collector runs. Two lists never overlap.
 func TestManyGoroutines(t *testing.T) {
-	store, manager := newManager(t, waybill.ModeStrict, &runtimeImages{images: []kubecontainer.Image{{ID: "ref-0"}, {ID: "ref-1"}}})
+	images := &runtimeImages{images: []kubecontainer.Image{{ID: "ref-0"}, {ID: "ref-1"}, listedAs("sha256:aa", pause)}}
+	var lists atomic.Int32
+	images.during = func(context.Context) {
+		if lists.Add(1) > 1 {
+			t.Error("two lists at once")
+		}
+		time.Sleep(time.Millisecond)
+		lists.Add(-1)
+	}
+	store, manager := newManager(t, waybill.ModeStrict, images)
 	var pods sync.WaitGroup
 	for i := range 8 {
 		pods.Go(func() {
@@ -192,6 +202,9 @@ func TestManyGoroutines(t *testing.T) {
 		})
 	}
 	pods.Wait()
+	if mustPull(t, manager, pause, "sha256:aa", neverAsked(t)) {
+		t.Error("a preloaded image is to be pulled")
+	}
 	if intents, err := intentsOf(store); err != nil || len(intents) != 0 {
 		pulls, _ := store.ListPulls(quiet, waybill.ListPulls{})
 		t.Errorf("left: %v, %v; pulls: %+v", intents, err, pulls)
