@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -176,7 +177,8 @@ func build(t *testing.T) programs {
 	write(t, filepath.Join(scratch, "go.sum"), slices.Concat(read(t, filepath.Join(ours, "go.sum")), read(t, filepath.Join(module, "go.sum"))))
 	arguments := []string{"go", "test", "-c", "-mod=mod", "-modfile=" + filepath.Join(scratch, "go.mod"), "-overlay=" + filepath.Join(scratch, "overlay.json"),
 		"-tags=waybill_upstream", "-o", scratch + string(filepath.Separator)}
-	if raced {
+	info, _ := debug.ReadBuildInfo()
+	if slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
 		arguments = append(arguments, "-race") // so that what is compiled already is used
 	}
 	run(t, append(arguments, "./tables", "./images")...)

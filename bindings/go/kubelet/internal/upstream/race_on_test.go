@@ -1,6 +1,0 @@
-//go:build race
-
-package upstream
-
-// Whether this test runs with the race detector.
-const raced = true
