@@ -91,17 +91,14 @@ func MakeUsernsManager(logger klog.Logger, store *store.Store, pods Pods) (*User
 
 func (m *UsernsManager) getOrCreate(pod *v1.Pod, runtimeHandler string) (*runtimeapi.UserNamespace, error) {
 	enabled := utilfeature.DefaultFeatureGate.Enabled(features.UserNamespacesSupport)
-	if pod == nil || pod.Spec.HostUsers == nil {
-		if !enabled {
-			return nil, nil
-		}
-		return &runtimeapi.UserNamespace{Mode: runtimeapi.NamespaceMode_NODE}, nil
-	}
-	if !enabled {
+	node := &runtimeapi.UserNamespace{Mode: runtimeapi.NamespaceMode_NODE}
+	switch unset := pod == nil || pod.Spec.HostUsers == nil; {
+	case unset && !enabled:
+		return nil, nil
+	case !unset && !enabled:
 		return nil, fmt.Errorf("the feature gate %q is disabled: can't set spec.HostUsers", features.UserNamespacesSupport)
-	}
-	if *pod.Spec.HostUsers {
-		return &runtimeapi.UserNamespace{Mode: runtimeapi.NamespaceMode_NODE}, nil
+	case unset || *pod.Spec.HostUsers:
+		return node, nil
 	}
 	if err := m.checkHandler(runtimeHandler); err != nil {
 		return nil, err
@@ -115,7 +112,7 @@ func (m *UsernsManager) getOrCreate(pod *v1.Pod, runtimeHandler string) (*runtim
 		return nil, fmt.Errorf("create user namespace: %w", err)
 	}
 	if answer.Mapping == nil {
-		return &runtimeapi.UserNamespace{Mode: runtimeapi.NamespaceMode_NODE}, nil
+		return node, nil
 	}
 	ids := func() []*runtimeapi.IDMapping {
 		m := answer.Mapping
