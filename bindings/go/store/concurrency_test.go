@@ -89,23 +89,3 @@ func anyCall(t *testing.T, s *store.Store, what int, copy store.ImageCopy, uniqu
 	}
 	return nil
 }
-
-// The first decision that sees a rotated secret writes it back, and no other does.
-func TestParallelWriteBacks(t *testing.T) {
-	s := newStore(t)
-	pullApp(t, s)
-	var all sync.WaitGroup
-	for worker := range 16 {
-		all.Go(func() {
-			rotated := secret
-			rotated.Hash = fmt.Sprintf("%064d", worker%4)
-			for range 50 {
-				errorIf(t, !s.Decide(app, withSecrets(rotated)).Use, "the tenant was refused")
-			}
-		})
-	}
-	all.Wait()
-	must(t, s.Flush(t.Context()))
-	known, err := s.ListImages(t.Context(), waybill.ListImages{ImageRef: ref})
-	errorIf(t, err != nil || len(known.Records) != 1 || len(known.Records[0].Credentials[name].Secrets) != 1, "%+v, %v", known, err)
-}

@@ -12,22 +12,6 @@ import (
 	"waybill.dev/go/store"
 )
 
-func TestOpenAgainRemembers(t *testing.T) {
-	o := optionsIn(scratch(t))
-	s := open(t, o)
-	pullApp(t, s)
-	must(t, second(s.BeginPull(t.Context(), waybill.BeginPull{Image: "dangling:v1"})))
-	must(t, s.Close())
-	o.Images = []waybill.ListedImage{{ID: "sha256:1", RepoTags: []string{"docker.io/library/dangling:v1"}}, {ID: ref, RepoTags: []string{image}}}
-	s = open(t, o)
-	status, err := s.GetStatus(t.Context(), waybill.GetStatus{})
-	must(t, err)
-	opening := status.Opening
-	errorIf(t, opening.Created || opening.PullsFound != 1 || opening.PullsLeft != 1 || opening.Classified == nil || opening.Classified.Closed != 1, "%+v", opening)
-	wantReason(t, s, app, withSecrets(secret), true, "secretHashMatches")
-	errorIf(t, s.Options().Directory != o.Directory, "%+v", s.Options())
-}
-
 func TestOptionsAreChecked(t *testing.T) {
 	directory := scratch(t)
 	wantError(t, second(store.Open(store.Options{})), waybill.ErrInvalidArgument)
@@ -66,6 +50,7 @@ func TestASecondOwnerAndAnObserver(t *testing.T) {
 	o, ctx := optionsIn(scratch(t)), t.Context()
 	s := open(t, o)
 	pullApp(t, s)
+	errorIf(t, s.Options().Directory != o.Directory, "%+v", s.Options())
 	wantError(t, second(store.Open(o)), waybill.ErrOwned)
 	must(t, s.Close())
 	observer, err := store.Observe(o.Directory, waybill.Settings{})

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -57,25 +55,7 @@ func TestAskALiveOwner(t *testing.T) {
 	errorIf(t, err != nil || missing.Missing != 1, "%+v, %v", missing, err)
 	wantError(t, second(owner.MakeBackup(ctx, waybill.MakeBackup{File: filepath.Join(scratch(t), "written.mdb")})), waybill.ErrInvalidArgument)
 
-	// Idle clients delay nobody, and Close does not wait for them.
-	for range 40 {
-		idle, err := net.Dial("unix", filepath.Join(o.Directory, "owner.sock"))
-		must(t, err)
-		defer idle.Close()
-	}
-	var all sync.WaitGroup
-	for range 8 {
-		all.Go(func() {
-			for range 20 {
-				_, err := owner.GetMetrics(ctx)
-				errorIf(t, err != nil && !errors.Is(err, waybill.ErrUnavailable), "%v", err)
-			}
-		})
-	}
-	all.Wait()
-	began := time.Now()
 	must(t, s.Close())
-	errorIf(t, time.Since(began) > 5*time.Second, "closing took %v", time.Since(began))
 	wantError(t, owner.Flush(ctx), waybill.ErrNotFound)
 }
 
