@@ -4,7 +4,6 @@
 
 #include <stdexcept>
 
-#include "bench/data_set.h"
 #include "bench/measure.h"
 
 namespace waybill::bench {

@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "store/base/options.h"
-#include "store/node/facade/node_store.h"
+#include "bench/data_set.h"
+#include "waybill/node_store.h"
 
 namespace waybill::bench {
 
@@ -54,6 +54,13 @@ class ScratchStore {
   std::filesystem::path directory_;
   std::unique_ptr<NodeStore> store_;
 };
+
+// By the question's one Secret.
+inline Decision Decide(NodeStore& store, const Question& question) {
+  FixedCredentials credentials({.secrets = {&question.secret, 1}, .service_account = {}});
+  return store.MustAttemptPull({.image = question.image, .image_ref = question.image_ref},
+                               credentials);
+}
 
 }  // namespace waybill::bench
 

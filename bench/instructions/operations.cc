@@ -21,8 +21,8 @@
 #include <utility>
 #include <vector>
 
+#include "bench/bare_lmdb.h"
 #include "bench/data_set.h"
-#include "bench/peer_lmdb.h"
 #include "bench/scratch.h"
 #include "store/base/options.h"
 #include "store/base/policy.h"
@@ -62,11 +62,7 @@ using waybill::bench::Question;
 namespace {
 
 bool Answers(Operations& all, const Question& question, waybill::Reason reason) {
-  waybill::FixedCredentials credentials({.secrets = {&question.secret, 1}, .service_account = {}});
-  return all.store
-             ->MustAttemptPull({.image = question.image, .image_ref = question.image_ref},
-                               credentials)
-             .reason == reason;
+  return Decide(*all.store, question).reason == reason;
 }
 
 }  // namespace
@@ -85,7 +81,9 @@ constexpr int kCompilerVersion = __GNUC__;
 extern "C" {
 
 [[gnu::noinline]] void counted_bare_lookup(Operations& all) {
-  for (const Question& question : all.hits) all.good += all.peer->Lookup(question.image_ref);
+  for (const Question& question : all.hits) {
+    all.good += !all.peer->Lookup(question.image_ref).empty();
+  }
 }
 
 [[gnu::noinline]] void counted_decision_hit(Operations& all) {

@@ -35,10 +35,8 @@ double Ask(const Questions& questions, std::size_t batch, const Hit& hit) {
 
 double AskInCxx(ScratchStore& store, const Questions& questions, std::size_t batch) {
   store.Open();
-  const double each = Ask(questions, batch, [&](const Question& q) {
-    FixedCredentials credentials({.secrets = {&q.secret, 1}, .service_account = {}});
-    return !store->MustAttemptPull({.image = q.image, .image_ref = q.image_ref}, credentials).pull;
-  });
+  const double each =
+      Ask(questions, batch, [&](const Question& q) { return !Decide(*store, q).pull; });
   store.Close();
   return each;
 }
@@ -62,7 +60,7 @@ double AskInC(const ScratchStore& store, const Questions& questions, std::size_t
   return each;
 }
 
-bool Decide(waybill_store* store, const Question& q) {
+bool DecideInC(waybill_store* store, const Question& q) {
   const waybill_credential secret{ToC(q.secret.namespace_name), ToC(q.secret.name),
                                   ToC(q.secret.uid), ToC(q.secret.credential_hash)};
   waybill_credentials pod{};
@@ -130,7 +128,7 @@ void MeasureBindings(const Micro& micro, const MicroStore& on, const std::string
     micro.Row(name, body, {.iterations = 1});
   };
   row("MustAttemptPull: hit, through C",
-      [&] { return AskInC(on.store, on.questions, batch, Decide); });
+      [&] { return AskInC(on.store, on.questions, batch, DecideInC); });
   row("CallJson: MustPull, through C", [&] {
     return AskInC(on.store, on.questions, batch, [](waybill_store* store, const Question& q) {
       return IsHit(q, [&](waybill_text parameters, char** answer) {

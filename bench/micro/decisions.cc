@@ -16,12 +16,6 @@ namespace waybill::bench {
 
 namespace {
 
-Decision Decide(NodeStore& store, const Question& question) {
-  FixedCredentials credentials({.secrets = {&question.secret, 1}, .service_account = {}});
-  return store.MustAttemptPull({.image = question.image, .image_ref = question.image_ref},
-                               credentials);
-}
-
 void Expect(NodeStore& store, const Question& question, Reason reason) {
   if (Decide(store, question).reason != reason) Unexpected("MustAttemptPull");
 }

@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "bench/bare_lmdb.h"
 #include "bench/data_set.h"
 #include "bench/figures.h"
 #include "bench/measure.h"
-#include "bench/peer_lmdb.h"
 #include "bench/scratch.h"
 
 namespace waybill::bench {
@@ -52,14 +52,15 @@ class Bare {
   Bare(BareLmdb& peer, const Questions& questions) : peer_(peer), questions_(questions) {}
 
   void Lookup() {
-    if (!peer_.Lookup(questions_[next_++ % questions_.size()].image_ref)) {
+    if (peer_.Lookup(questions_[next_++ % questions_.size()].image_ref).empty()) {
       throw std::runtime_error("a bare lookup found nothing; the figures are void");
     }
   }
+  // Puts or deletes a value as long as a pull intent's.
   void Commit() {
-    there_ ? peer_.DeleteIntent("registry.example.com/bare:1")
-           : peer_.PutIntent("registry.example.com/bare:1");
+    static const std::string intent(kIntentBytes, 'z');
     there_ = !there_;
+    peer_.Write({{Table::kIntents, "registry.example.com/bare:1", there_ ? intent : ""}});
   }
   void Scan() {
     if (peer_.ReopenAndScan() < questions_.size()) {
@@ -68,6 +69,8 @@ class Bare {
   }
 
  private:
+  static constexpr std::size_t kIntentBytes = 144;
+
   BareLmdb& peer_;
   const Questions& questions_;
   std::size_t next_ = 0;

@@ -60,8 +60,8 @@ Cost CostOf(Work&& work) {
   return {nanoseconds, DiskCallsSoFar().flushes - before};
 }
 
-// One batch: returns the cost of what counts.
-using Batch = std::function<Cost(Peer& peer, std::size_t turn)>;
+// One batch of the peer at this place: returns the cost of what counts.
+using Batch = std::function<Cost(std::size_t peer, std::size_t turn)>;
 
 std::vector<Taken> TakeTurns(const Peers& peers, std::size_t turns, std::size_t operations,
                              const Batch& batch) {
@@ -69,7 +69,7 @@ std::vector<Taken> TakeTurns(const Peers& peers, std::size_t turns, std::size_t 
   for (std::size_t turn = 0; turn < turns; ++turn) {
     for (std::size_t k = 0; k < peers.size(); ++k) {
       const std::size_t i = (turn + k) % peers.size();
-      const Cost cost = batch(*peers[i], turn);
+      const Cost cost = batch(i, turn);
       taken[i].each.push_back(cost.nanoseconds / static_cast<double>(operations));
       taken[i].flushes += cost.flushes;
       taken[i].operations += operations;
@@ -179,8 +179,8 @@ void MeasureReads(const Peers& peers, std::size_t records, const ReadPlan& plan,
     if (found != count) throw std::runtime_error(peer.name() + ": a read found nothing");
   };
   for (const auto& peer : peers) ask(*peer, 0, records);  // warm
-  const auto taken = TakeTurns(peers, plan.turns, plan.batch, [&](Peer& peer, std::size_t turn) {
-    return CostOf([&] { ask(peer, turn * plan.batch, plan.batch); });
+  const auto taken = TakeTurns(peers, plan.turns, plan.batch, [&](std::size_t i, std::size_t turn) {
+    return CostOf([&] { ask(*peers[i], turn * plan.batch, plan.batch); });
   });
   figures.Begin(fmt::format("read, warm, {} records, random order", Grouped(records)));
   AddRows(peers, taken, As::kTime, figures);
@@ -190,14 +190,10 @@ void MeasureReads(const Peers& peers, std::size_t records, const ReadPlan& plan,
 void MeasureWrites(const Peers& peers, std::size_t records, const WritePlan& plan,
                    Figures& figures) {
   std::vector<std::uint64_t> next(peers.size());  // each peer gets the same pulls
-  const auto index_of = [&peers](const Peer& peer) {
-    std::size_t i = 0;
-    while (peers[i].get() != &peer) ++i;
-    return i;
-  };
   const auto run = [&](bool together, std::size_t turns, std::size_t batch) {
-    return TakeTurns(peers, turns, batch, [&](Peer& peer, std::size_t /*turn*/) {
-      const std::vector<Pull> some = NewPulls(next[index_of(peer)], batch);
+    return TakeTurns(peers, turns, batch, [&](std::size_t i, std::size_t /*turn*/) {
+      Peer& peer = *peers[i];
+      const std::vector<Pull> some = NewPulls(next[i], batch);
       AddToFlushes(plan.latency);
       const Cost cost = CostOf([&] {
         if (together) {
@@ -211,9 +207,7 @@ void MeasureWrites(const Peers& peers, std::size_t records, const WritePlan& pla
     });
   };
   // The first write after opening costs more: a log is made, and its directory flushed.
-  for (const auto& peer : peers) {
-    peer->Put(NewPulls(next[index_of(*peer)], 1).front());
-  }
+  for (std::size_t i = 0; i < peers.size(); ++i) peers[i]->Put(NewPulls(next[i], 1).front());
   const auto begin = [&](const std::string& who) {
     figures.Begin(
         fmt::format("durable pull (intent; then record and intent removed), {}, {} records, +{} ms "

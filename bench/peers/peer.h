@@ -6,19 +6,17 @@
 #ifndef WAYBILL_BENCH_PEERS_PEER_H_
 #define WAYBILL_BENCH_PEERS_PEER_H_
 
-#include <xxhash.h>
-
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "bench/bare_lmdb.h"
 #include "bench/data_set.h"
 #include "waybill/values.h"
 
@@ -51,12 +49,11 @@ struct StoredBytes {
 // from one.
 class Peer {
  public:
-  explicit Peer(std::filesystem::path directory) : directory_(std::move(directory)) {}
+  Peer(std::string name, std::filesystem::path directory)
+      : name_(std::move(name)), directory_(std::move(directory)) {}
   virtual ~Peer() = default;
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
-
-  virtual std::string name() const = 0;
 
   // Makes the directory, writes the first `records` records of the data set, and closes. `bytes`
   // outlives the peer.
@@ -70,38 +67,43 @@ class Peer {
   // Writes an intent, then the record, and removes the intent. Each is on the disk before the next.
   virtual void Put(const Pull& pull) = 0;
 
+  const std::string& name() const { return name_; }
   const std::filesystem::path& directory() const { return directory_; }
 
  private:
+  std::string name_;
   std::filesystem::path directory_;
 };
 
-// The key of a bare row: 16 bytes, hashed as waybill's keys are.
-class BareKey {
+// One that keeps keys and values in tables.
+class TablePeer : public Peer {
  public:
-  explicit BareKey(std::string_view identity) {
-    XXH128_canonicalFromHash(&key_, XXH3_128bits_withSeed(identity.data(), identity.size(), kSeed));
-  }
-  std::span<const std::byte> span() const { return std::as_bytes(std::span(key_.digest)); }
+  using Peer::Peer;
+  void Fill(std::size_t records, const StoredBytes& bytes) final;
+  void Put(const Pull& pull) final;
+
+ protected:
+  // Whether a record is there. Touches it.
+  static bool Touch(std::string_view record);
 
  private:
-  XXH128_canonical_t key_{};
-};
+  // One durable commit.
+  virtual void Write(const std::vector<Change>& changes) = 0;
+  // After all were filled in.
+  virtual void Settle() {}
 
-std::unique_ptr<Peer> MakeWaybill(const std::filesystem::path& directory);
-std::unique_ptr<Peer> MakeLmdb(const std::filesystem::path& directory);
-std::unique_ptr<Peer> MakeLmdbOfOneFlush(const std::filesystem::path& directory);
-std::unique_ptr<Peer> MakeFiles(const std::filesystem::path& directory);
-// nullptr: this program was built without the library.
-std::unique_ptr<Peer> MakeSqlite(const std::filesystem::path& directory);
-std::unique_ptr<Peer> MakeRocksdb(const std::filesystem::path& directory);
-// "3.40.1"; empty without the library.
-std::string SqliteVersion();
-std::string RocksdbVersion();
+  const StoredBytes* bytes_ = nullptr;
+};
 
 // All that this program was built with, waybill first, each in a directory of its own below
 // `directory`.
 std::vector<std::unique_ptr<Peer>> MakePeers(const std::filesystem::path& directory);
+
+// Each of a library that may be missing: nullptr, and no version, without it.
+std::unique_ptr<Peer> MakeSqlite(const std::filesystem::path& directory);
+std::unique_ptr<Peer> MakeRocksdb(const std::filesystem::path& directory);
+std::string SqliteVersion();  // "3.40.1"
+std::string RocksdbVersion();
 
 }  // namespace waybill::bench
 

@@ -9,48 +9,27 @@
 #include <rocksdb/version.h>
 #include <rocksdb/write_batch.h>
 
-#include <climits>
-#include <utility>
-
 #include "bench/peers/peer.h"
 
 namespace waybill::bench {
 
 namespace {
 
-void CheckRocks(const rocksdb::Status& status, const char* doing) {
+void Check(const rocksdb::Status& status, const char* doing) {
   if (!status.ok()) {
     throw std::runtime_error(std::string("RocksDB: ") + doing + ": " + status.ToString());
   }
 }
 
-rocksdb::Slice SliceOf(const BareKey& key) {
-  return {reinterpret_cast<const char*>(key.span().data()), key.span().size()};
+rocksdb::Slice SliceOf(const XXH128_canonical_t& key) {
+  return {reinterpret_cast<const char*>(key.digest), sizeof key.digest};
 }
 
-class RocksdbPeer final : public Peer {
+class RocksdbPeer final : public TablePeer {
  public:
-  using Peer::Peer;
+  explicit RocksdbPeer(const std::filesystem::path& directory) : TablePeer("RocksDB", directory) {}
   ~RocksdbPeer() override {
     if (db_) CloseHandles();
-  }
-
-  std::string name() const override { return "RocksDB"; }
-
-  void Fill(std::size_t records, const StoredBytes& bytes) override {
-    bytes_ = &bytes;
-    Open();
-    constexpr std::size_t kTogether = 1000;
-    for (std::size_t first = 0; first < records; first += kTogether) {
-      rocksdb::WriteBatch batch;
-      for (std::size_t i = first; i < std::min(records, first + kTogether); ++i) {
-        CheckRocks(batch.Put(records_, SliceOf(BareKey(ImageRefOf(i))), bytes.Record(i)), "put");
-      }
-      Write(batch);
-    }
-    // So that reads meet the tables on the disk, as on a node that ran for a while.
-    CheckRocks(db_->Flush(rocksdb::FlushOptions(), {records_, intents_}), "flush");
-    Close();
   }
 
   void Open() override {
@@ -68,59 +47,52 @@ class RocksdbPeer final : public Peer {
     options.bytes_per_sync = std::size_t{1} << 20;
     options.compaction_pri = rocksdb::kMinOverlappingRatio;
     options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
-    std::vector<rocksdb::ColumnFamilyHandle*> handles;
     rocksdb::DB* db = nullptr;
-    CheckRocks(
-        rocksdb::DB::Open(options, directory().string(),
-                          {{rocksdb::kDefaultColumnFamilyName, options}, {"intents", options}},
-                          &handles, &db),
-        "open");
+    Check(rocksdb::DB::Open(options, directory().string(),
+                            {{rocksdb::kDefaultColumnFamilyName, options}, {"intents", options}},
+                            &families_, &db),
+          "open");
     db_.reset(db);
-    records_ = handles[0];
-    intents_ = handles[1];
   }
 
-  void Close() override {
-    const rocksdb::Status status = CloseHandles();
-    CheckRocks(status, "close");
-  }
+  void Close() override { Check(CloseHandles(), "close"); }
 
   bool Read(const Question& question) override {
-    const BareKey key(question.image_ref);
+    const XXH128_canonical_t key = BareKey(question.image_ref);
     value_.Reset();
-    return db_->Get(rocksdb::ReadOptions(), records_, SliceOf(key), &value_).ok() &&
-           !value_.empty() && *static_cast<volatile const char*>(value_.data()) >= CHAR_MIN;
-  }
-
-  void Put(const Pull& pull) override {
-    CheckRocks(db_->Put(Synced(), intents_, SliceOf(BareKey(pull.image)), bytes_->intent), "put");
-    rocksdb::WriteBatch batch;
-    CheckRocks(batch.Put(records_, SliceOf(BareKey(pull.image_ref)), bytes_->Record(pull.index)),
-               "put");
-    CheckRocks(batch.Delete(intents_, SliceOf(BareKey(pull.image))), "delete");
-    Write(batch);
+    return db_->Get(rocksdb::ReadOptions(), families_[0], SliceOf(key), &value_).ok() &&
+           Touch(value_.ToStringView());
   }
 
  private:
-  static rocksdb::WriteOptions Synced() {
+  void Write(const std::vector<Change>& changes) override {
+    rocksdb::WriteBatch batch;
+    for (const Change& change : changes) {
+      const XXH128_canonical_t key = BareKey(change.identity);
+      rocksdb::ColumnFamilyHandle* const family =
+          families_[change.table == Table::kIntents ? 1 : 0];
+      Check(change.value.empty() ? batch.Delete(family, SliceOf(key))
+                                 : batch.Put(family, SliceOf(key), rocksdb::Slice(change.value)),
+            "change");
+    }
     rocksdb::WriteOptions options;
     options.sync = true;
-    return options;
+    Check(db_->Write(options, &batch), "write");
   }
-  void Write(rocksdb::WriteBatch& batch) { CheckRocks(db_->Write(Synced(), &batch), "write"); }
+  // So that reads meet the tables on the disk, as on a node that ran for a while.
+  void Settle() override { Check(db_->Flush(rocksdb::FlushOptions(), families_), "flush"); }
   rocksdb::Status CloseHandles() {
     value_.Reset();
-    db_->DestroyColumnFamilyHandle(records_).PermitUncheckedError();
-    db_->DestroyColumnFamilyHandle(intents_).PermitUncheckedError();
+    for (rocksdb::ColumnFamilyHandle* const family : families_) {
+      db_->DestroyColumnFamilyHandle(family).PermitUncheckedError();
+    }
     const rocksdb::Status status = db_->Close();
     db_.reset();
     return status;
   }
 
-  const StoredBytes* bytes_ = nullptr;
   std::unique_ptr<rocksdb::DB> db_;
-  rocksdb::ColumnFamilyHandle* records_ = nullptr;
-  rocksdb::ColumnFamilyHandle* intents_ = nullptr;
+  std::vector<rocksdb::ColumnFamilyHandle*> families_;  // of records, of intents
   rocksdb::PinnableSlice value_;
 };
 

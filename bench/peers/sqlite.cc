@@ -3,7 +3,7 @@
 
 #include <sqlite3.h>
 
-#include <climits>
+#include <array>
 #include <mutex>
 #include <utility>
 
@@ -13,25 +13,10 @@ namespace waybill::bench {
 
 namespace {
 
-class SqlitePeer final : public Peer {
+class SqlitePeer final : public TablePeer {
  public:
-  using Peer::Peer;
+  explicit SqlitePeer(const std::filesystem::path& directory) : TablePeer("SQLite", directory) {}
   ~SqlitePeer() override { CloseAll(); }
-
-  std::string name() const override { return "SQLite"; }
-
-  void Fill(std::size_t records, const StoredBytes& bytes) override {
-    std::filesystem::create_directory(directory());
-    bytes_ = &bytes;
-    Open();
-    constexpr std::size_t kTogether = 1000;
-    for (std::size_t i = 0; i < records; ++i) {
-      if (i % kTogether == 0) Run(begin_);
-      Put(put_record_, BareKey(ImageRefOf(i)), bytes.Record(i));
-      if (i % kTogether == kTogether - 1 || i + 1 == records) Run(commit_);
-    }
-    Close();
-  }
 
   void Open() override {
     const std::string file = (directory() / "records.db").string();
@@ -39,19 +24,19 @@ class SqlitePeer final : public Peer {
         sqlite3_open_v2(file.c_str(), &db_,
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr),
         "open");
-    Execute("PRAGMA journal_mode=WAL");
-    Execute("PRAGMA synchronous=FULL");
-    Execute("PRAGMA mmap_size=268435456");
-    for (const char* table : {"records", "intents"}) {
-      Execute(std::string("CREATE TABLE IF NOT EXISTS ") + table +
-              "(key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID");
+    for (const char* sql :
+         {"PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", "PRAGMA mmap_size=268435456",
+          "CREATE TABLE IF NOT EXISTS records(key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT "
+          "ROWID",
+          "CREATE TABLE IF NOT EXISTS intents(key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT "
+          "ROWID"}) {
+      Check(sqlite3_exec(db_, sql, nullptr, nullptr, nullptr), sql);
     }
-    begin_ = Prepare("BEGIN IMMEDIATE");
-    commit_ = Prepare("COMMIT");
-    select_ = Prepare("SELECT value FROM records WHERE key = ?1");
-    put_record_ = Prepare("INSERT OR REPLACE INTO records VALUES (?1, ?2)");
-    put_intent_ = Prepare("INSERT OR REPLACE INTO intents VALUES (?1, ?2)");
-    delete_intent_ = Prepare("DELETE FROM intents WHERE key = ?1");
+    for (std::size_t i = 0; i < kStatements.size(); ++i) {
+      Check(sqlite3_prepare_v3(db_, kStatements[i], -1, SQLITE_PREPARE_PERSISTENT, &statements_[i],
+                               nullptr),
+            kStatements[i]);
+    }
   }
 
   void Close() override {
@@ -59,78 +44,68 @@ class SqlitePeer final : public Peer {
   }
 
   bool Read(const Question& question) override {
-    const BareKey key(question.image_ref);
-    BindKey(select_, key);
-    const bool found =
-        sqlite3_step(select_) == SQLITE_ROW &&
-        *static_cast<volatile const char*>(sqlite3_column_blob(select_, 0)) >= CHAR_MIN;
-    sqlite3_reset(select_);
+    sqlite3_stmt* const select = statements_[kSelect];
+    const XXH128_canonical_t key = BareKey(question.image_ref);
+    BindKey(select, key);
+    const bool found = sqlite3_step(select) == SQLITE_ROW &&
+                       Touch({static_cast<const char*>(sqlite3_column_blob(select, 0)),
+                              static_cast<std::size_t>(sqlite3_column_bytes(select, 0))});
+    sqlite3_reset(select);
     return found;
   }
 
-  void Put(const Pull& pull) override {
-    {
-      const std::lock_guard lock(mutex_);
-      Put(put_intent_, BareKey(pull.image), bytes_->intent);
-    }
+ private:
+  enum Statement : std::uint8_t { kBegin, kCommit, kSelect, kPutRecord, kPutIntent, kDeleteIntent };
+  static constexpr std::array kStatements = {"BEGIN IMMEDIATE",
+                                             "COMMIT",
+                                             "SELECT value FROM records WHERE key = ?1",
+                                             "INSERT OR REPLACE INTO records VALUES (?1, ?2)",
+                                             "INSERT OR REPLACE INTO intents VALUES (?1, ?2)",
+                                             "DELETE FROM intents WHERE key = ?1"};
+
+  // One statement is a transaction of its own.
+  void Write(const std::vector<Change>& changes) override {
     const std::lock_guard lock(mutex_);
-    Run(begin_);
-    Put(put_record_, BareKey(pull.image_ref), bytes_->Record(pull.index));
-    const BareKey intent(pull.image);
-    BindKey(delete_intent_, intent);
-    Run(delete_intent_);
-    if (sqlite3_changes(db_) != 1) throw std::runtime_error("SQLite: an intent is missing");
-    Run(commit_);
+    if (changes.size() > 1) Run(kBegin);
+    for (const Change& change : changes) {
+      const Statement statement = change.table == Table::kRecords ? kPutRecord
+                                  : change.value.empty()          ? kDeleteIntent
+                                                                  : kPutIntent;
+      const XXH128_canonical_t key = BareKey(change.identity);
+      BindKey(statements_[statement], key);
+      if (!change.value.empty()) Bind(statements_[statement], 2, change.value);
+      Run(statement);
+      if (sqlite3_changes(db_) != 1) throw std::runtime_error("SQLite: an intent is missing");
+    }
+    if (changes.size() > 1) Run(kCommit);
   }
 
- private:
   void Check(int rc, const std::string& doing) const {
-    if (rc != SQLITE_OK) {
+    if (rc != SQLITE_OK && rc != SQLITE_DONE) {
       throw std::runtime_error("SQLite: " + doing + ": " + sqlite3_errmsg(db_));
     }
   }
-  void Execute(const std::string& sql) {
-    Check(sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr), sql);
+  void Run(Statement statement) {
+    const int rc = sqlite3_step(statements_[statement]);
+    sqlite3_reset(statements_[statement]);
+    Check(rc, kStatements[statement]);
   }
-  sqlite3_stmt* Prepare(const char* sql) {
-    sqlite3_stmt* statement = nullptr;
-    Check(sqlite3_prepare_v3(db_, sql, -1, SQLITE_PREPARE_PERSISTENT, &statement, nullptr), sql);
-    return statement;
+  static void Bind(sqlite3_stmt* statement, int place, std::string_view bytes) {
+    sqlite3_bind_blob(statement, place, bytes.data(), static_cast<int>(bytes.size()),
+                      SQLITE_STATIC);
   }
-  void Run(sqlite3_stmt* statement) {
-    const int rc = sqlite3_step(statement);
-    sqlite3_reset(statement);
-    if (rc != SQLITE_DONE) {
-      throw std::runtime_error(std::string("SQLite: ") + sqlite3_sql(statement) + ": " +
-                               sqlite3_errmsg(db_));
-    }
-  }
-  static void BindKey(sqlite3_stmt* statement, const BareKey& key) {
-    const auto bytes = key.span();
-    sqlite3_bind_blob(statement, 1, bytes.data(), static_cast<int>(bytes.size()), SQLITE_STATIC);
-  }
-  void Put(sqlite3_stmt* statement, const BareKey& key, const std::string& value) {
-    BindKey(statement, key);
-    sqlite3_bind_blob(statement, 2, value.data(), static_cast<int>(value.size()), SQLITE_STATIC);
-    Run(statement);
+  static void BindKey(sqlite3_stmt* statement, const XXH128_canonical_t& key) {
+    Bind(statement, 1, {reinterpret_cast<const char*>(key.digest), sizeof key.digest});
   }
   bool CloseAll() {
-    for (sqlite3_stmt** statement :
-         {&begin_, &commit_, &select_, &put_record_, &put_intent_, &delete_intent_}) {
-      sqlite3_finalize(std::exchange(*statement, nullptr));
-    }
+    for (sqlite3_stmt*& statement : statements_)
+      sqlite3_finalize(std::exchange(statement, nullptr));
     return sqlite3_close(std::exchange(db_, nullptr)) == SQLITE_OK;
   }
 
-  const StoredBytes* bytes_ = nullptr;
   std::mutex mutex_;
   sqlite3* db_ = nullptr;
-  sqlite3_stmt* begin_ = nullptr;
-  sqlite3_stmt* commit_ = nullptr;
-  sqlite3_stmt* select_ = nullptr;
-  sqlite3_stmt* put_record_ = nullptr;
-  sqlite3_stmt* put_intent_ = nullptr;
-  sqlite3_stmt* delete_intent_ = nullptr;
+  std::array<sqlite3_stmt*, kStatements.size()> statements_{};
 };
 
 }  // namespace
