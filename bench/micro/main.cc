@@ -1,4 +1,4 @@
-// waybill_micro: every public operation, one by one. See bench/README.md.
+// waybill_micro: what a node asks of its store, call by call. See bench/README.md.
 
 #include <fmt/format.h>
 
@@ -42,8 +42,7 @@ class Reporter final : public benchmark::BenchmarkReporter {
   Figures& figures_;
 };
 
-void MeasureStore(const Micro& micro, std::size_t records, bool smallest,
-                  const std::string& go_program) {
+void MeasureStore(const Micro& micro, std::size_t records, const std::string& go_program) {
   ScratchStore store(micro.scratch.path() / fmt::format("store-{}", records));
   store.Fill(records);
   const std::size_t ledger = std::min<std::size_t>(records, micro.quick ? 10 : 1000);
@@ -61,37 +60,23 @@ void MeasureStore(const Micro& micro, std::size_t records, bool smallest,
   const auto begin = [&](const char* what, const char* beside) {
     micro.figures.Begin(fmt::format("{}, {} records", what, Grouped(records)), beside);
   };
-  if (smallest) {
-    micro.figures.Begin("functions without a store", "x lookup");
-    MeasurePureFunctions(micro, bare);
-    micro.figures.Begin("streaming requests: reads beside a lookup, commits beside a commit",
-                        "x bare");
-    MeasureStreaming(micro, bare);
-  }
   for (std::size_t i = 0; i < records; ++i) {  // warm
     bare.Lookup();
-    FixedCredentials none({});
-    static_cast<void>(store->MustAttemptPull(
-        {.image = questions[i].image, .image_ref = questions[i].image_ref}, none));
+    static_cast<void>(Decide(*store, questions[i]));
   }
   begin("decisions", "x lookup");
   MeasureKindsOfDecisions(micro, on);
-  MeasureAllowlists(micro, on);
-  MeasureTraced(micro, on);
   begin("decisions on several threads", "x 1 thread");
   MeasureThreads(micro, on);
   begin("decisions through C and Go", "x C++");
   MeasureBindings(micro, on, go_program);
   begin("what waybill preview does", "x decision");
   MeasurePreviews(micro, on);
-  begin("calls that read", "x lookup");
-  MeasureReadingCalls(micro, on);
   begin("calls that commit", "x commit");
-  MeasureRecordingCalls(micro, on);
-  MeasureRevocationCalls(micro, on);
+  MeasureCommits(micro, on);
   begin("runtime handlers and user namespaces: reads beside a lookup, commits beside a commit",
         "x bare");
-  MeasureHandlersAndNamespaces(micro, on);
+  MeasureUserNamespaces(micro, on);
   begin("calls on the whole store", "x scan");
   MeasureWholeStores(micro, on);
   store.Close();
@@ -125,15 +110,13 @@ int Measure(const Options& options, const std::string& go_program) {
   figures.PrintHead();
   const Micro micro{scratch, options.quick, figures};
   for (const std::size_t records : sizes) {
-    MeasureStore(micro, records, records == sizes.front(), go_program);
+    MeasureStore(micro, records, go_program);
     MeasureRevocation(micro, records);
   }
   figures.Begin("secrets of an image", "x lookup");
   MeasureSecrets(micro);
   figures.Begin("pools of host IDs", "x 1 % full");
   MeasureFullPool(micro);
-  figures.Begin("takes over what a kubelet left", "x reading the files");
-  MeasureImport(micro);
   figures.PrintFoot();
   WriteText(options.json, figures.Json());
   return 0;
@@ -160,7 +143,8 @@ int main(int argc, char** argv) {
   std::string go_program;
   return RunProgram(
       argc, argv,
-      {.about = "Measures every public operation, beside bare LMDB. Stores are made below TMPDIR, "
+      {.about = "Measures what a node asks of its store, beside bare LMDB. Stores are made below "
+                "TMPDIR, "
                 "or below /var/tmp, which must be a disk.",
        .records_help = "sizes of the stores (50,2000,100000)",
        .texts = {{"--go", "the program of bindings/go/bench; without it Go is left out",

@@ -86,15 +86,13 @@ void MeasurePreviews(const Micro& micro, const MicroStore& on) {
     std::size_t next = 0;
     const auto decide = [&] {
       for (std::size_t i = 0; i < decisions; ++i) {
-        if (!Hit(*observer, questions[next++ % questions.size()])) Unexpected("MustAttemptPull");
+        const Decision decision = Decide(*observer, questions[next++ % questions.size()]);
+        Expect(decision.reason == Reason::kSecretHashMatches, "MustAttemptPull");
       }
     };
-    const auto preview = [&] {
-      if (PreviewOf(*observer, node) < pods) Unexpected("Preview");
-    };
-    micro.Row(fmt::format("preview of {} pods", Grouped(pods)), [&](State& state) {
-      Beside(state, decide, kNothing, preview, kNothing, 1, decisions);
-    });
+    const auto preview = [&] { Expect(PreviewOf(*observer, node) >= pods, "Preview"); };
+    micro.Row(fmt::format("preview of {} pods", Grouped(pods)),
+              [&](State& state) { Beside(state, decide, kNothing, preview, kNothing, decisions); });
   }
   Must(observer->Close());
   on.store.Open();

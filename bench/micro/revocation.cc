@@ -71,12 +71,8 @@ class RenewedStore {
   ScratchStore store_;
 };
 
-void Expect(std::uint64_t got, std::uint64_t wanted) {
-  if (got != wanted) throw std::runtime_error("not all was forgotten; the figures are void");
-}
-
 void Forget(NodeStore& store, std::size_t mentions) {
-  Expect(Must(store.ForgetNamespace(kGone)).records, mentions);
+  Expect(Must(store.ForgetNamespace(kGone)).records == mentions, "ForgetNamespace");
 }
 
 // Every second credential of the records exists.
@@ -92,24 +88,18 @@ ExistingCredentials HalfOf(std::size_t records) {
   return truth;
 }
 
-// Beside `bare`, which is LMDB, or a store that has nothing else; and with what tidying up takes.
+// Beside `bare`, which is LMDB, or a store that has nothing else.
 void MeasureRenewed(const Micro& micro, RenewedStore& store, const std::string& what,
                     const std::function<void(NodeStore&)>& work,
                     const std::function<double()>& bare) {
-  for (const bool tidied : {false, true}) {
-    const auto body = [&](State& state) {
-      for (auto _ : state) {
-        NodeStore& renewed = store.Renew();
-        state.SetIterationTime(NanosecondsOf([&] {
-                                 work(renewed);
-                                 if (tidied) Must(renewed.TidyUp());
-                               }) /
-                               1e9);
-        state.counters[kBare] = bare();
-      }
-    };
-    micro.Row(what + (tidied ? ", with TidyUp" : ""), body, kLong);
-  }
+  const auto body = [&](State& state) {
+    for (auto _ : state) {
+      NodeStore& renewed = store.Renew();
+      state.SetIterationTime(NanosecondsOf([&] { work(renewed); }) / 1e9);
+      state.counters[kBare] = bare();
+    }
+  };
+  micro.Row(what, body, kLong);
 }
 
 }  // namespace
@@ -140,16 +130,8 @@ void MeasureRevocation(const Micro& micro, std::size_t records) {
   MeasureRenewed(
       micro, large, "Reconcile: half is gone",
       [&](NodeStore& store) {
-        Expect(Must(store.Reconcile(truth, Must(store.BeginList()))).gone, records / 2);
-      },
-      rewrite);
-  MeasureRenewed(
-      micro, large, "ReconcileInParts: half is gone",
-      [&](NodeStore& store) {
-        RevokeMissing part{.existing = truth, .token = Must(store.BeginList()), .more = true};
-        Must(store.ReconcileInParts(part));
-        Expect(Must(store.ReconcileInParts({.token = part.token, .parts_before = 1})).gone,
-               records / 2);
+        const auto report = Must(store.Reconcile(truth, Must(store.BeginList())));
+        Expect(report.gone == records / 2, "Reconcile");
       },
       rewrite);
   MeasureRenewed(

@@ -56,9 +56,9 @@ class Bare {
       throw std::runtime_error("a bare lookup found nothing; the figures are void");
     }
   }
-  // Puts or deletes a value as long as a pull intent's.
+  // Puts or deletes a value as long as a pull intent.
   void Commit() {
-    static const std::string intent(kIntentBytes, 'z');
+    static const std::string intent(144, 'z');
     there_ = !there_;
     peer_.Write({{Table::kIntents, "registry.example.com/bare:1", there_ ? intent : ""}});
   }
@@ -69,16 +69,14 @@ class Bare {
   }
 
  private:
-  static constexpr std::size_t kIntentBytes = 144;
-
   BareLmdb& peer_;
   const Questions& questions_;
   std::size_t next_ = 0;
   bool there_ = false;
 };
 
-inline void Unexpected(const std::string& what) {
-  throw std::runtime_error(what + " did not do what was expected; the figures are void");
+inline void Expect(bool done, const std::string& what) {
+  if (!done) throw std::runtime_error(what + " did not do what was expected; the figures are void");
 }
 
 inline constexpr auto kNothing = [] {};
@@ -87,12 +85,12 @@ inline constexpr auto kNothing = [] {};
 // around ours, outside its time.
 template <typename BareWork, typename Before, typename Ours, typename After = decltype(kNothing)>
 void Beside(State& state, const BareWork& bare, const Before& before, const Ours& ours,
-            const After& after = kNothing, std::size_t batch = 1, std::size_t bare_batch = 1) {
+            const After& after = kNothing, std::size_t bare_batch = 1) {
   double theirs = 0;
   for (auto _ : state) {
     theirs += NanosecondsOf(bare) / static_cast<double>(bare_batch);
     before();
-    state.SetIterationTime(NanosecondsOf(ours) / 1e9 / static_cast<double>(batch));
+    state.SetIterationTime(NanosecondsOf(ours) / 1e9);
     after();
   }
   state.counters[kBare] = theirs / static_cast<double>(state.iterations());
@@ -117,23 +115,8 @@ void BesideLookup(const Micro& micro, Bare& bare, const std::string& what, const
 template <typename Before, typename Ours, typename After = decltype(kNothing)>
 void BesideCommit(const Micro& micro, Bare& bare, const std::string& what, const Before& before,
                   const Ours& ours, const After& after = kNothing) {
-  micro.Row(what, [&](State& state) {
-    Beside(
-        state, [&] { bare.Commit(); }, before, ours, after);
-  });
-}
-
-// An operation on the whole store, beside a bare opening and scan.
-template <typename Before, typename Ours, typename After = decltype(kNothing)>
-void BesideScan(const Micro& micro, Bare& bare, const std::string& what, const Before& before,
-                const Ours& ours, const After& after = kNothing) {
-  micro.Row(
-      what,
-      [&](State& state) {
-        Beside(
-            state, [&] { bare.Scan(); }, before, ours, after);
-      },
-      kLong);
+  const auto commit = [&] { bare.Commit(); };
+  micro.Row(what, [&](State& state) { Beside(state, commit, before, ours, after); });
 }
 
 // A store with `records` records of the data set, and up to 1000 images in its ledger.
@@ -150,38 +133,24 @@ inline constexpr std::size_t kMostListed = 20'000;          // one list is one t
 
 // decisions.cc
 void MeasureKindsOfDecisions(const Micro& micro, const MicroStore& on);
-void MeasureAllowlists(const Micro& micro, const MicroStore& on);
-void MeasureTraced(const Micro& micro, const MicroStore& on);
 void MeasureThreads(const Micro& micro, const MicroStore& on);
 // Makes stores of its own.
 void MeasureSecrets(const Micro& micro);
-// Whether the decision is "use it", by the question's secret.
-bool Hit(NodeStore& store, const Question& question);
 
 // bindings.cc: through C and, where `go_program` (bindings/go/bench) is not empty, through Go
 void MeasureBindings(const Micro& micro, const MicroStore& on, const std::string& go_program);
 // previews.cc
 void MeasurePreviews(const Micro& micro, const MicroStore& on);
 
-// reads.cc
-void MeasureReadingCalls(const Micro& micro, const MicroStore& on);
-// writes.cc: changes the store, but not its records of the data set
-void MeasureRecordingCalls(const Micro& micro, const MicroStore& on);
-void MeasureRevocationCalls(const Micro& micro, const MicroStore& on);
-// nodes.cc: runtime handlers and user namespaces
-void MeasureHandlersAndNamespaces(const Micro& micro, const MicroStore& on);
+// calls.cc: changes the store, but not its records of the data set
+void MeasureCommits(const Micro& micro, const MicroStore& on);
+void MeasureUserNamespaces(const Micro& micro, const MicroStore& on);
+void MeasureWholeStores(const Micro& micro, const MicroStore& on);
 // Makes stores of its own.
 void MeasureFullPool(const Micro& micro);
-// stores.cc: whole stores; the last of all, since it leaves the store distrustful
-void MeasureWholeStores(const Micro& micro, const MicroStore& on);
-// revocation.cc, import.cc. Make stores of their own.
-void MeasureRevocation(const Micro& micro, std::size_t records);
-void MeasureImport(const Micro& micro);
 
-// pure.cc
-void MeasurePureFunctions(const Micro& micro, Bare& bare);
-// streaming.cc, with a store of its own
-void MeasureStreaming(const Micro& micro, Bare& bare);
+// revocation.cc. Makes stores of its own.
+void MeasureRevocation(const Micro& micro, std::size_t records);
 
 }  // namespace waybill::bench
 

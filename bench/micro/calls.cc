@@ -1,0 +1,174 @@
+// Calls: those that commit beside a bare commit of one value, those of one pod beside a bare
+// lookup, those on the whole store beside bare LMDB that opens and reads every entry. What follows
+// a call, to bring the store back, is outside the time.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "bench/micro/rows.h"
+#include "waybill/maintenance.h"
+
+namespace waybill::bench {
+
+namespace {
+
+std::string UidOf(std::size_t i) { return fmt::format("{:08x}-2222-4222-8333-444444444444", i); }
+
+UserNamespaceRequest PodOf(const std::string& uid) { return {.pod_uid = uid, .host_users = false}; }
+
+}  // namespace
+
+void MeasureCommits(const Micro& micro, const MicroStore& on) {
+  NodeStore& store = *on.store;
+  const auto row = [&](const char* what, const auto& before, const auto& ours,
+                       const auto&... after) {
+    BesideCommit(micro, on.bare, what, before, ours, after...);
+  };
+  std::uint64_t fresh = kNewImages;
+  ImagePulledRecord record;  // of the next image
+  std::string image;
+  PullId pull;
+  const auto next = [&] {
+    record = RecordOf(++fresh);
+    image = ImageOf(fresh);
+  };
+  const auto begin = [&] { pull = Must(store.RecordPullIntent({.image = image})); };
+  const auto fail = [&] {
+    Must(store.RecordImagePullFailed({.image = image}, PullFailure::kNothingTransferred, pull));
+  };
+  const auto begin_new = [&] {
+    next();
+    begin();
+  };
+  const auto end = [&] {
+    Must(store.RecordImagePulled({.image = image, .image_ref = record.image_ref},
+                                 record.credential_mapping.begin()->second, {.pull = pull}));
+  };
+  row("RecordPullIntent", next, begin, fail);
+  row("RecordImagePullFailed: nothing transferred", begin, fail);
+  row("RecordImagePulled: new image", begin_new, end);
+  row("RecordImagePulled: same image again", begin, end);
+  row("PutRecord: new", next, [&] { Must(store.PutRecord(record)); });
+
+  ImageList list;
+  row(
+      "ObserveImages: one new image",
+      [&] {
+        list.images = ListOfImages(++fresh, 1);
+        list.token = Must(store.BeginList());
+      },
+      [&] { Expect(Must(store.ObserveImages(list)).listed == 1, "ObserveImages"); });
+  ImagePullSecret secret;
+  row(
+      "ForgetSecret",
+      [&] {
+        next();
+        secret = record.credential_mapping.begin()->second.kubernetes_secrets.front();
+        Must(store.PutRecord(record));
+      },
+      [&] {
+        Expect(
+            Must(store.ForgetSecret({secret.namespace_name, secret.name, secret.uid})).records == 1,
+            "ForgetSecret");
+      });
+}
+
+void MeasureUserNamespaces(const Micro& micro, const MicroStore& on) {
+  NodeStore& store = *on.store;
+  Must(store.ReplaceRuntimeHandlers({{.name = "", .is_default = true, .user_namespaces = true}}));
+  const std::size_t pods = micro.quick ? 5 : 110;  // as many as a kubelet runs
+  std::vector<std::string> uids;
+  for (std::size_t i = 0; i < pods; ++i) {
+    uids.push_back(UidOf(i));
+    Must(store.GetOrCreateUserNamespace(PodOf(uids.back())));
+  }
+  BesideLookup(micro, on.bare, "GetOrCreateUserNamespace: existing",
+               [&](std::size_t i) { Must(store.GetOrCreateUserNamespace(PodOf(uids[i % pods]))); });
+  BesideLookup(micro, on.bare, "GetUserNamespace",
+               [&](std::size_t i) { Must(store.GetUserNamespace(uids[i % pods])); });
+  const std::string uid = UidOf(pods);
+  const auto create = [&] { Must(store.GetOrCreateUserNamespace(PodOf(uid))); };
+  const auto release = [&] {
+    Expect(Must(store.ReleaseUserNamespace(uid)), "ReleaseUserNamespace");
+  };
+  BesideCommit(micro, on.bare, "GetOrCreateUserNamespace: new", kNothing, create, release);
+  BesideCommit(micro, on.bare, "ReleaseUserNamespace", create, release);
+}
+
+void MeasureFullPool(const Micro& micro) {
+  ScratchStore empty(micro.scratch.path() / "pool-empty");
+  ScratchStore full(micro.scratch.path() / "pool-full");
+  const std::size_t all = micro.quick ? 200 : 65'534;
+  const std::size_t few = all / 100;
+  for (const auto& [store, pods] : {std::pair(&empty, few), {&full, all - few}}) {
+    store->Open();
+    Must((*store)->ReplaceRuntimeHandlers(
+        {{.name = "", .is_default = true, .user_namespaces = true}}));
+    FromAllCallers(pods, [&, store = store](std::size_t i) {
+      return (*store)->GetOrCreateUserNamespace(PodOf(UidOf(i))).has_value();
+    });
+  }
+  const std::string uid = UidOf(all);
+  const auto create_in = [&](ScratchStore& store) {
+    return [&] { Must(store->GetOrCreateUserNamespace(PodOf(uid))); };
+  };
+  const auto release = [&] {
+    for (ScratchStore* store : {&empty, &full}) Must((*store)->ReleaseUserNamespace(uid));
+  };
+  micro.Row("GetOrCreateUserNamespace: new, pool 99 % full", [&](State& state) {
+    Beside(state, create_in(empty), kNothing, create_in(full), release);
+  });
+  for (ScratchStore* store : {&empty, &full}) store->Close();
+}
+
+void MeasureWholeStores(const Micro& micro, const MicroStore& on) {
+  ScratchStore& store = on.store;
+  const auto row = [&](const std::string& what, const auto& before, const auto& ours,
+                       const auto&... after) {
+    const auto scan = [&] { on.bare.Scan(); };
+    micro.Row(
+        what, [&](State& state) { Beside(state, scan, before, ours, after...); }, kLong);
+  };
+  row("ListRecords", kNothing,
+      [&] { Expect(Must(store->ListRecords()).size() >= on.records, "ListRecords"); });
+  row("MakeBackup", kNothing, [&] { Must(store->MakeBackup()); });
+  row("Verify", kNothing, [&] { Expect(Must(store->Verify()).sound, "Verify"); });
+  ImageList list{.images = ListOfImages(0, std::min(on.records, kMostListed))};
+  row(
+      fmt::format("ObserveImages: {} recorded images", Grouped(list.images.size())),
+      [&] { list.token = Must(store->BeginList()); },
+      [&] {
+        Expect(Must(store->ObserveImages(list)).listed == list.images.size(), "ObserveImages");
+      });
+  store.Close();
+  std::unique_ptr<NodeStore> opened;
+  row(
+      "NodeStore::Open", kNothing, [&] { opened = Must(NodeStore::Open(store.Options())); },
+      [&] {
+        Must(opened->Close());
+        opened.reset();
+      });
+  store.Open();
+
+  // Of records alone, which version 1 can hold.
+  ScratchStore plain(micro.scratch.path() / fmt::format("plain-{}", on.records));
+  plain.Fill(on.records);
+  plain.Close();
+  const auto migrate = [](const MigrateOptions& options) {
+    Expect(!Must(MigrateStore(options)).steps.empty(), "Migrate");
+  };
+  const auto down = [&] { migrate({.directory = plain.directory(), .to = 1}); };
+  const auto up = [&] { migrate({.directory = plain.directory()}); };
+  row("Migrate: down to version 1", kNothing, down, up);
+  row("Migrate: up from version 1", down, up);
+  const auto backups = Must(BackupsOf(plain.directory()));
+  Expect(!backups.empty(), "Migrate");
+  row("Restore", kNothing, [&] {
+    Must(RestoreStore({.directory = plain.directory(), .backup = backups.front().path}));
+  });
+}
+
+}  // namespace waybill::bench
