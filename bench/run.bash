@@ -64,9 +64,9 @@ bench_instructions() {
   setup valgrind strace
   build release waybill_instructions >&2
   [ "${1:-}" != --quick ] || shift
-  local what
-  for what in count calls; do
-    "bench/instructions/$what" build/release/bench/instructions/waybill_instructions "$@"
+  local kind
+  for kind in instructions calls; do
+    bench/instructions/count "$kind" build/release/bench/instructions/waybill_instructions "$@"
   done
 }
 

@@ -1,10 +1,11 @@
 // waybill_instructions: the hot operations, for callgrind, which counts the instructions of each,
-// and pulls, for strace, which counts their system calls (count and calls, beside this file). The
+// and pulls, for strace, which counts their system calls (count, beside this file). The
 // files are prepared by a run of their own, without callgrind.
 
 #include <fmt/format.h>
 #include <lmdb.h>
 #include <unistd.h>
+#include <valgrind/callgrind.h>
 #include <xxhash.h>
 
 #include <chrono>
@@ -31,109 +32,44 @@
 
 namespace waybill::bench {
 
+namespace {
+
 // A store of 2,000 records and 200 preloaded images, of which a node asks for some again and again.
-inline constexpr std::size_t kRecords = 2000;
-inline constexpr std::size_t kHot = 200;
-inline constexpr std::uint64_t kPreloaded = 30'000'000;
-inline constexpr std::uint64_t kShared = 40'000'000;
-inline constexpr std::size_t kSecrets = 100;
-// Each pass asks all kHot once. The least of the passes counts: now and then the library looks
-// whether it still owns the store.
-inline constexpr int kPasses = 5;
+constexpr std::size_t kRecords = 2000;
+constexpr std::size_t kHot = 200;
+constexpr std::uint64_t kPreloaded = 30'000'000;
+constexpr std::uint64_t kShared = 40'000'000;  // an image of kSecrets Secrets
+constexpr std::size_t kSecrets = 100;
 
-struct Operations {
-  NodeStore* store = nullptr;
-  BareLmdb* peer = nullptr;
-  std::vector<Question> hits;
-  std::vector<Question> preloaded;
-  std::vector<Question> shared;                // an image with kSecrets Secrets, each time
-  std::vector<ImagePullSecretView> of_tenant;  // of a pod with as many; the last one matches
-  std::vector<std::string> pods;
-  std::size_t good = 0;  // answers as expected
-};
-
-}  // namespace waybill::bench
-
-// The functions that callgrind counts in, by name.
-
-using waybill::bench::Operations;
-using waybill::bench::Question;
-
-namespace {
-
-bool Answers(Operations& all, const Question& question, waybill::Reason reason) {
-  return Decide(*all.store, question).reason == reason;
-}
-
-}  // namespace
-
-#if defined(__x86_64__) && defined(__clang__)
-constexpr const char* kCompiler = "x86-64, Clang";
-constexpr int kCompilerVersion = __clang_major__;
-#elif defined(__x86_64__)
-constexpr const char* kCompiler = "x86-64, GCC";
-constexpr int kCompilerVersion = __GNUC__;
+// What was counted depends on it. Patch releases of the compiler and of LMDB make no difference
+// that counts.
+std::string BuiltBy() {
+#if !defined(__x86_64__)
+  const std::string compiler = fmt::format("another processor, GCC {}", __GNUC__);
+#elif defined(__clang__)
+  const std::string compiler = fmt::format("x86-64, Clang {}", __clang_major__);
 #else
-constexpr const char* kCompiler = "another processor, GCC";
-constexpr int kCompilerVersion = __GNUC__;
+  const std::string compiler = fmt::format("x86-64, GCC {}", __GNUC__);
 #endif
-
-extern "C" {
-
-[[gnu::noinline]] void counted_bare_lookup(Operations& all) {
-  for (const Question& question : all.hits) {
-    all.good += !all.peer->Lookup(question.image_ref).empty();
-  }
+  return fmt::format("{}, LMDB {}.{}, xxHash {}.{}", compiler, MDB_VERSION_MAJOR, MDB_VERSION_MINOR,
+                     XXH_VERSION_MAJOR, XXH_VERSION_MINOR);
 }
 
-[[gnu::noinline]] void counted_decision_hit(Operations& all) {
-  for (const Question& question : all.hits) {
-    all.good += Answers(all, question, waybill::Reason::kSecretHashMatches);
+// Each pass asks kHot times: `ask` gets the number, and says whether the answer was as expected. A
+// pass is a dump. The least of the passes counts: now and then the library looks whether it still
+// owns the store.
+template <typename Ask>
+void Count(const char* name, const Ask& ask) {
+  for (int pass = 0; pass < 5; ++pass) {
+    std::size_t good = 0;
+    CALLGRIND_TOGGLE_COLLECT;
+    for (std::size_t i = 0; i < kHot; ++i) good += ask(i) ? 1 : 0;
+    CALLGRIND_TOGGLE_COLLECT;
+    CALLGRIND_DUMP_STATS_AT(name);
+    if (good != kHot)
+      throw std::runtime_error("an answer was not as expected; the counts are void");
   }
 }
-
-[[gnu::noinline]] void counted_decision_miss(Operations& all) {
-  for (std::size_t i = 0; i < all.hits.size(); ++i) {
-    Question question = all.hits[i];
-    question.secret = all.hits[(i + 1) % all.hits.size()].secret;
-    all.good += Answers(all, question, waybill::Reason::kNoCredentialMatches);
-  }
-}
-
-[[gnu::noinline]] void counted_decision_secrets(Operations& all) {
-  for (const Question& question : all.shared) {
-    waybill::FixedCredentials credentials({.secrets = all.of_tenant, .service_account = {}});
-    all.good += !all.store
-                     ->MustAttemptPull({.image = question.image, .image_ref = question.image_ref},
-                                       credentials)
-                     .pull;
-  }
-}
-
-[[gnu::noinline]] void counted_decision_preloaded(Operations& all) {
-  for (const Question& question : all.preloaded) {
-    all.good += Answers(all, question, waybill::Reason::kPolicyKnownPreloaded);
-  }
-}
-
-[[gnu::noinline]] void counted_decision_allowlisted(Operations& all) {
-  for (const Question& question : all.hits) {
-    all.good += Answers(all, question, waybill::Reason::kPolicyAllowlisted);
-  }
-}
-
-[[gnu::noinline]] void counted_id_mapping(Operations& all) {
-  for (const std::string& pod : all.pods) {
-    const auto got = all.store->GetOrCreateUserNamespace({.pod_uid = pod, .host_users = false});
-    all.good += got && got->mode == waybill::NamespaceMode::kPod;
-  }
-}
-
-}  // extern "C"
-
-namespace waybill::bench {
-
-namespace {
 
 NodeStoreOptions Options(const std::filesystem::path& directory) {
   return ScratchStore(directory / "store").Options();
@@ -159,8 +95,7 @@ void Prepare(const std::filesystem::path& directory) {
   const auto store = Must(NodeStore::Open(Options(directory)));
   for (std::size_t i = 0; i < kRecords; ++i) Must(store->PutRecord(RecordOf(i)));
   ImagePulledRecord shared = RecordOf(kShared);
-  auto& secrets = shared.credential_mapping.begin()->second.kubernetes_secrets;
-  secrets = SecretsFrom(kShared);
+  shared.credential_mapping.begin()->second.kubernetes_secrets = SecretsFrom(kShared);
   Must(store->PutRecord(shared));
   ImageList list{.images = ListOfImages(kPreloaded, kHot)};
   for (ListedImage& image : ListOfImages(0, kRecords)) list.images.push_back(std::move(image));
@@ -175,56 +110,62 @@ void Prepare(const std::filesystem::path& directory) {
     Must(store->GetOrCreateUserNamespace({.pod_uid = pod, .host_users = false}));
   }
   Must(store->Close());
+  fmt::print("{}\n", BuiltBy());
 }
 
-std::vector<Question> Hot(const Questions& questions) {
-  std::vector<Question> hot;
-  for (std::size_t i = 0; i < kHot; ++i) hot.push_back(questions[i]);
-  return hot;
-}
-
-void Count(Operations& all, void (*counted)(Operations&)) {
-  all.good = 0;
-  for (int pass = 0; pass < kPasses; ++pass) counted(all);
-  if (all.good != kHot * kPasses) {
-    throw std::runtime_error("an answer was not as expected; the counts are void");
-  }
-}
-
-// The first two policies that a node may have; the second reads no credentials.
 void Measure(const std::filesystem::path& directory) {
-  const Questions hits(kRecords);
+  const Questions hits(kRecords);  // the first kHot of them are asked
   const Questions preloaded(kHot, kPreloaded);
-  const Questions shared(1, kShared);
-  const std::vector<ImagePullSecret> of_tenant = SecretsFrom(kShared + kSecrets - 1);
-  BareLmdb peer(directory / "store", directory / "lookups");
-  Operations all{nullptr, &peer, Hot(hits), Hot(preloaded), {}, {}, Pods()};
-  all.shared.assign(kHot, shared[0]);
-  all.of_tenant.assign(of_tenant.rbegin(), of_tenant.rend());
-  Count(all, counted_bare_lookup);
-
+  {
+    BareLmdb peer(directory / "store", directory / "lookups");
+    Count("bare_lookup", [&](std::size_t i) { return !peer.Lookup(hits[i].image_ref).empty(); });
+  }
   NodeStoreOptions options = Options(directory);
   auto store = Must(NodeStore::Open(options));
-  all.store = store.get();
-  Count(all, counted_decision_hit);
-  Count(all, counted_decision_miss);
-  Count(all, counted_decision_secrets);
-  Count(all, counted_decision_preloaded);
-  Count(all, counted_id_mapping);
+  const auto answers = [&](const Question& question, Reason reason) {
+    return Decide(*store, question).reason == reason;
+  };
+  Count("decision_hit",
+        [&](std::size_t i) { return answers(hits[i], Reason::kSecretHashMatches); });
+  Count("decision_miss", [&](std::size_t i) {
+    Question question = hits[i];
+    question.secret = hits[(i + 1) % kHot].secret;
+    return answers(question, Reason::kNoCredentialMatches);
+  });
+  // Of a pod with as many Secrets; the last one matches.
+  const Questions shared(1, kShared);
+  const std::vector<ImagePullSecret> secrets = SecretsFrom(kShared + kSecrets - 1);
+  const std::vector<ImagePullSecretView> of_tenant(secrets.rbegin(), secrets.rend());
+  Count("decision_secrets", [&](std::size_t) {
+    FixedCredentials credentials({.secrets = of_tenant, .service_account = {}});
+    return !store
+                ->MustAttemptPull({.image = shared[0].image, .image_ref = shared[0].image_ref},
+                                  credentials)
+                .pull;
+  });
+  Count("decision_preloaded",
+        [&](std::size_t i) { return answers(preloaded[i], Reason::kPolicyKnownPreloaded); });
+  const std::vector<std::string> pods = Pods();
+  Count("id_mapping", [&](std::size_t i) {
+    const auto got = store->GetOrCreateUserNamespace({.pod_uid = pods[i], .host_users = false});
+    return got && got->mode == NamespaceMode::kPod;
+  });
   Must(store->Close());
   store.reset();
 
+  // A policy that reads no credentials.
   std::vector<std::string> patterns = {"registry.example.com/*"};
   for (std::size_t i = 0; i < 30; ++i) patterns.push_back(fmt::format("docker.io/team-{}/*", i));
   options.policy = Must(
       VerificationPolicy::Make(Verification::kNeverVerifyAllowlistedImages, std::move(patterns)));
   store = Must(NodeStore::Open(options));
-  all.store = store.get();
-  Count(all, counted_decision_allowlisted);
+  Count("decision_allowlisted",
+        [&](std::size_t i) { return answers(hits[i], Reason::kPolicyAllowlisted); });
   Must(store->Close());
+  fmt::print("hot: {}\n", kHot);
 }
 
-// For calls, beside this file: strace sees the names that access is asked for.
+// strace sees the names that access is asked for.
 void Pull(const std::filesystem::path& directory) {
   constexpr std::uint64_t kFirst = 40'000'000;
   constexpr std::uint64_t kPulls = 17;
@@ -247,28 +188,19 @@ void Pull(const std::filesystem::path& directory) {
 }  // namespace waybill::bench
 
 int main(int argc, char** argv) {
-  const std::span<char*> arguments(argv, static_cast<std::size_t>(argc));
+  using namespace waybill::bench;
+  const std::pair<std::string_view, void (*)(const std::filesystem::path&)> runs[] = {
+      {"prepare", Prepare}, {"measure", Measure}, {"pulls", Pull}};
   try {
-    if (argc == 3 && std::string_view(arguments[1]) == "prepare") {
-      waybill::bench::Prepare(arguments[2]);
-    } else if (argc == 3 && std::string_view(arguments[1]) == "measure") {
-      waybill::bench::Measure(arguments[2]);
-    } else if (argc == 3 && std::string_view(arguments[1]) == "pulls") {
-      waybill::bench::Pull(arguments[2]);
-    } else if (argc == 2 && std::string_view(arguments[1]) == "hot") {
-      std::printf("%zu\n", waybill::bench::kHot);
-    } else if (argc == 2 && std::string_view(arguments[1]) == "built") {
-      // Patch releases of the compiler and of LMDB make no difference that counts.
-      std::printf("%s %d, LMDB %d.%d, xxHash %d.%d\n", kCompiler, kCompilerVersion,
-                  MDB_VERSION_MAJOR, MDB_VERSION_MINOR, XXH_VERSION_MAJOR, XXH_VERSION_MINOR);
-    } else {
-      std::fprintf(stderr,
-                   "usage: waybill_instructions prepare|measure|pulls DIRECTORY, or built|hot\n");
-      return 2;
+    for (const auto& [name, run] : runs) {
+      if (argc != 3 || argv[1] != name) continue;
+      run(argv[2]);
+      return 0;
     }
   } catch (const std::exception& e) {
     std::fprintf(stderr, "error: %s\n", e.what());
     return 1;
   }
-  return 0;
+  std::fprintf(stderr, "usage: waybill_instructions prepare|measure|pulls DIRECTORY\n");
+  return 2;
 }
