@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <thread>
 #include <tuple>
+#include <unordered_set>
 
+#include "bench/measure.h"
 #include "bench/scratch.h"
 #include "migrations/kubelet/kubelet_records.h"
 #include "store/base/image_name.h"
@@ -18,9 +20,9 @@ namespace waybill::bench {
 namespace {
 
 // As the allocator rounds sizes.
-std::int64_t HeapInUse() {
+std::uint64_t HeapInUse() {
   const struct mallinfo2 heap = mallinfo2();
-  return static_cast<std::int64_t>(heap.uordblks + heap.hblkhd);
+  return heap.uordblks + heap.hblkhd;
 }
 
 RecordPtr Decoded(std::string_view content) {
@@ -38,54 +40,34 @@ bool Merge(std::vector<ImagePullSecret>& stored, const std::vector<ImagePullSecr
     const auto at = std::find_if(stored.begin(), stored.end(), [&](const ImagePullSecret& one) {
       return Coordinates(one) == Coordinates(secret);
     });
-    if (at == stored.end()) {
-      stored.push_back(secret);
-    } else if (*at == secret) {
-      continue;
-    } else {
-      *at = secret;
-    }
+    if (at != stored.end() && *at == secret) continue;
     changed = true;
+    at == stored.end() ? stored.push_back(secret) : void(*at = secret);
   }
-  if (changed) {
-    std::sort(stored.begin(), stored.end(), [](const ImagePullSecret& a, const ImagePullSecret& b) {
-      return Coordinates(a) < Coordinates(b);
-    });
-  }
+  if (changed) std::ranges::sort(stored, {}, Coordinates);
   return changed;
 }
 
 }  // namespace
 
-bool RecordCache::Get(std::string_view image_ref, RecordPtr& record, bool* known_absent) {
-  const std::lock_guard lock(mutex_);
+RecordPtr RecordCache::Get(std::string_view image_ref) {
   const auto found = index_.find(image_ref);
-  if (found == index_.end()) {
-    *known_absent = !evicted_;
-    return false;
-  }
+  if (found == index_.end()) return nullptr;
   used_.splice(used_.begin(), used_, found->second);
-  record = found->second->record;
-  return true;
+  return *found->second;
 }
 
-void RecordCache::Put(std::string_view image_ref, const RecordPtr& record) {
-  const std::lock_guard lock(mutex_);
-  if (const auto found = index_.find(image_ref); found != index_.end()) {
-    found->second->record = record;
-    used_.splice(used_.begin(), used_, found->second);
-    return;
-  }
-  used_.push_front({std::string(image_ref), record});
-  index_.emplace(used_.front().image_ref, used_.begin());
+void RecordCache::Put(const RecordPtr& record) {
+  Remove(record->image_ref);
+  used_.push_front(record);
+  index_.emplace(record->image_ref, used_.begin());
   if (index_.size() <= capacity_) return;
-  index_.erase(used_.back().image_ref);
-  used_.pop_back();
+  const RecordPtr oldest = used_.back();
+  Remove(oldest->image_ref);
   evicted_ = true;
 }
 
 void RecordCache::Remove(std::string_view image_ref) {
-  const std::lock_guard lock(mutex_);
   const auto found = index_.find(image_ref);
   if (found == index_.end()) return;
   const auto entry = found->second;
@@ -94,150 +76,117 @@ void RecordCache::Remove(std::string_view image_ref) {
 }
 
 void RecordCache::Clear() {
-  const std::lock_guard lock(mutex_);
-  index_.clear();
+  index_ = {};
   used_.clear();
   evicted_ = false;
 }
 
-std::int64_t RecordCache::HeapBytes() const {
-  std::int64_t bytes = 0;
-  // On a thread for which the allocator keeps nothing yet.
-  std::thread([&] {
-    std::vector<const Entry*> oldest_first;
-    oldest_first.reserve(used_.size());
-    for (auto entry = used_.rbegin(); entry != used_.rend(); ++entry) {
-      oldest_first.push_back(&*entry);
-    }
-    const std::int64_t before = HeapInUse();
-    RecordCache copy(capacity_);
-    for (const Entry* entry : oldest_first) {
-      copy.Put(entry->image_ref, std::make_shared<const ImagePulledRecord>(*entry->record));
-    }
-    bytes = HeapInUse() - before;
-  }).join();
-  return bytes;
-}
-
-KubeletFiles::KubeletFiles(const std::filesystem::path& directory, std::size_t capacity)
-    : pulled_(directory / "pulled"), pulling_(directory / "pulling"), cache_(capacity) {}
+KubeletFiles::KubeletFiles(const std::filesystem::path& directory, std::size_t capacity,
+                           const NodeState& node)
+    : Side(node),
+      pulled_(directory / "pulled"),
+      pulling_(directory / "pulling"),
+      cache_(capacity) {}
 
 double KubeletFiles::HitRate() const {
   return lookups_ == 0 ? 0 : static_cast<double>(hits_) / static_cast<double>(lookups_);
 }
 
-RecordPtr KubeletFiles::ReadRecord(std::string_view image_ref) {
+std::uint64_t KubeletFiles::ResidentBytes() {
+  const std::uint64_t before = HeapInUse();
+  // What a thread frees, and keeps for later, goes when it ends.
+  std::thread([this] { cache_.Clear(); }).join();
+  return before - HeapInUse();
+}
+
+RecordPtr KubeletFiles::Read(std::string_view image_ref) {
   const auto content = pulled_.Read(image_ref);
   return content ? Decoded(*content) : nullptr;
 }
 
-void KubeletFiles::WriteRecord(const ImagePulledRecord& record) {
-  pulled_.Write(record.image_ref, EncodePulledRecord(record));
-  cache_.Put(record.image_ref, std::make_shared<const ImagePulledRecord>(record));
-}
-
-bool KubeletFiles::HasIntent(std::string_view image) {
-  return !intents_.empty() && intents_.contains(std::string(image));
-}
-
-Decision KubeletFiles::MustAttemptPull(const ImageCopy& copy, const ImagePullSecretView& secret,
-                                       bool* write_back) {
-  *write_back = false;
-  if (copy.image_ref.empty()) return {true, CheckResult::kNotCounted, Reason::kImageAbsent, false};
+RecordPtr KubeletFiles::Find(std::string_view image_ref) {
   ++lookups_;
-  RecordPtr record;
-  bool known_absent = false;
-  if (cache_.Get(copy.image_ref, record, &known_absent) || known_absent) {
+  RecordPtr record = cache_.Get(image_ref);
+  if (record != nullptr || cache_.holds_all()) {
     ++hits_;
-  } else if ((record = ReadRecord(copy.image_ref)) != nullptr) {
-    cache_.Put(copy.image_ref, record);
+  } else if ((record = Read(image_ref)) != nullptr) {
+    cache_.Put(record);
   }
+  return record;
+}
+
+Answer KubeletFiles::Decide(const ImageCopy& copy, const ImagePullSecret& secret) {
+  if (copy.image_ref.empty()) return {true, Reason::kImageAbsent};
+  const RecordPtr record = Find(copy.image_ref);
+  if (record == nullptr && intents_.contains(copy.image)) return {true, Reason::kPullInFlight};
+  if (record == nullptr) return {false, Reason::kPolicyPresumedPreloaded};
   const auto name = ImageName(copy.image);
-  if (record == nullptr) {
-    if (HasIntent(copy.image)) {
-      return {true, CheckResult::kMustAuthenticate, Reason::kPullInFlight, false};
-    }
-    return {false, CheckResult::kCredentialPolicyAllowed, Reason::kPolicyPresumedPreloaded, false};
-  }
-  if (!name) return {true, CheckResult::kError, Reason::kImageDoesNotParse, false};
+  if (!name) return {true, Reason::kImageDoesNotParse};
   const auto entry = record->credential_mapping.find(std::string(*name));
-  if (entry == record->credential_mapping.end()) {
-    return {true, CheckResult::kMustAuthenticate, Reason::kNoEntryForImageName, false};
-  }
+  if (entry == record->credential_mapping.end()) return {true, Reason::kNoEntryForImageName};
   const ImagePullCredentials& credentials = entry->second;
-  if (credentials.node_pods_accessible) {
-    return {false, CheckResult::kCredentialRecordFound, Reason::kNodePodsAccessible, false};
-  }
-  if (credentials.empty()) {
-    return {true, CheckResult::kMustAuthenticate, Reason::kEntryWithoutCredentials, false};
-  }
+  if (credentials.node_pods_accessible) return {false, Reason::kNodePodsAccessible};
+  if (credentials.empty()) return {true, Reason::kEntryWithoutCredentials};
   const bool may_write = credentials.kubernetes_secrets.size() < kMaxSecretsForWriteBack;
   for (const ImagePullSecret& stored : credentials.kubernetes_secrets) {
-    const bool coordinates = stored.uid == secret.uid &&
-                             stored.namespace_name == secret.namespace_name &&
-                             stored.name == secret.name;
-    if (!stored.credential_hash.empty() && stored.credential_hash == secret.credential_hash) {
-      *write_back = !coordinates && may_write;
-      return {false, CheckResult::kCredentialRecordFound, Reason::kSecretHashMatches, true};
-    }
-    if (coordinates && may_write) {
-      *write_back = true;
-      return {false, CheckResult::kCredentialRecordFound, Reason::kSecretCoordinatesMatch, true};
-    }
+    const bool same_hash =
+        !stored.credential_hash.empty() && stored.credential_hash == secret.credential_hash;
+    const bool same = Coordinates(stored) == Coordinates(secret);
+    if (!same_hash && !(same && may_write)) continue;
+    if (may_write && !(same && same_hash)) Update(copy, {.kubernetes_secrets = {secret}});
+    return {false, same_hash ? Reason::kSecretHashMatches : Reason::kSecretCoordinatesMatch};
   }
-  return {true, CheckResult::kMustAuthenticate, Reason::kNoCredentialMatches, true};
+  return {true, Reason::kNoCredentialMatches};
 }
 
-void KubeletFiles::WriteBack(const ImageCopy& copy, const ImagePullSecret& secret, Timestamp now) {
-  const RecordPtr stored = ReadRecord(copy.image_ref);
-  if (stored == nullptr) return;
-  ImagePulledRecord record = *stored;
-  ImagePullCredentials& entry = record.credential_mapping[std::string(*ImageName(copy.image))];
-  if (!Merge(entry.kubernetes_secrets, {secret})) return;
-  record.last_updated = now;
-  WriteRecord(record);
-}
-
-void KubeletFiles::RecordPullIntent(std::string_view image) {
-  ImagePullIntent intent;
-  intent.image = std::string(image);
-  pulling_.Write(image, EncodePullIntent(intent));
-  intents_.insert(intent.image);
-}
-
-void KubeletFiles::RecordImagePulled(const ImageCopy& copy, const ImagePullCredentials& credentials,
-                                     Timestamp now) {
-  const RecordPtr stored = ReadRecord(copy.image_ref);
+void KubeletFiles::Update(const ImageCopy& copy, const ImagePullCredentials& credentials) {
+  const RecordPtr stored = Read(copy.image_ref);
   ImagePulledRecord record = stored == nullptr ? ImagePulledRecord() : *stored;
   const std::string name(*ImageName(copy.image));
-  bool changed = stored == nullptr;
-  const auto [entry, is_new] = record.credential_mapping.try_emplace(name, credentials);
-  if (is_new) {
-    changed = true;
-  } else if (!entry->second.node_pods_accessible) {
-    changed = Merge(entry->second.kubernetes_secrets, credentials.kubernetes_secrets) || changed;
+  auto [entry, changed] = record.credential_mapping.try_emplace(name, credentials);
+  if (!changed && !entry->second.node_pods_accessible) {
+    changed = Merge(entry->second.kubernetes_secrets, credentials.kubernetes_secrets);
   }
-  if (changed) {
-    record.image_ref = std::string(copy.image_ref);
-    record.last_updated = now;
-    WriteRecord(record);
-  }
-  RecordImagePullFailed(copy.image);
+  if (!changed) return;
+  record.image_ref = std::string(copy.image_ref);
+  record.last_updated = node().now();
+  pulled_.Write(record.image_ref, EncodePulledRecord(record));
+  cache_.Put(std::make_shared<const ImagePulledRecord>(std::move(record)));
+}
+
+void KubeletFiles::CutPull(ImageId image) {
+  const std::string text = ImageText(image);
+  pulling_.Write(text, EncodePullIntent({.image = text}));
+  intents_.insert(text);
 }
 
 // What a power cut brings back is an intent that only closes an image: no flush.
-void KubeletFiles::RecordImagePullFailed(std::string_view image) {
+void KubeletFiles::EndPull(const std::string& image) {
   pulling_.Remove(image);
-  intents_.erase(std::string(image));
+  intents_.erase(image);
 }
 
-void KubeletFiles::Prune(const std::vector<ListedImage>& images, Timestamp until) {
-  std::unordered_set<std::string_view> listed;
-  for (const ListedImage& image : images) listed.insert(image.id);
+void KubeletFiles::FailPull(ImageId image) {
+  CutPull(image);
+  EndPull(ImageText(image));
+}
+
+void KubeletFiles::Pull(ImageId image, const ImagePullCredentials& credentials) {
+  const std::string text = ImageText(image);
+  const std::string ref = RefText(image.ref);
+  CutPull(image);
+  Update({.image = text, .image_ref = ref}, credentials);
+  EndPull(text);
+}
+
+void KubeletFiles::List(bool collected) {
+  if (!collected) return;
+  std::unordered_set<std::string> listed;
+  for (const ListedImage& image : node().images()) listed.insert(image.id);
   std::vector<std::string> gone;
   pulled_.ForEach([&](std::string_view content) {
     const RecordPtr record = Decoded(content);
-    if (!listed.contains(record->image_ref) && record->last_updated < until) {
+    if (!listed.contains(record->image_ref) && record->last_updated < node().now()) {
       gone.push_back(record->image_ref);
     }
   });
@@ -248,21 +197,23 @@ void KubeletFiles::Prune(const std::vector<ListedImage>& images, Timestamp until
   if (!gone.empty()) pulled_.Sync();
 }
 
-std::size_t KubeletFiles::Start() {
-  std::vector<RecordPtr> records;
-  for (int time = 0; time < 2; ++time) {
-    records.clear();
-    pulled_.ForEach([&](std::string_view content) { records.push_back(Decoded(content)); });
-  }
-  intents_.clear();
-  pulling_.ForEach(
-      [&](std::string_view content) { intents_.insert(Must(DecodePullIntent(content)).image); });
-  cache_.Clear();
-  for (const RecordPtr& record : records) cache_.Put(record->image_ref, record);
-  return records.size();
+double KubeletFiles::Restart() {
+  return NanosecondsOf([this] {
+           std::vector<RecordPtr> records;
+           for (int time = 0; time < 2; ++time) {
+             records.clear();
+             pulled_.ForEach([&](std::string_view text) { records.push_back(Decoded(text)); });
+           }
+           intents_.clear();
+           pulling_.ForEach(
+               [&](std::string_view text) { intents_.insert(Must(DecodePullIntent(text)).image); });
+           cache_.Clear();
+           for (const RecordPtr& record : records) cache_.Put(record);
+         }) /
+         1e9;
 }
 
-std::vector<std::string> KubeletFiles::ReadAll() {
+std::vector<std::string> KubeletFiles::Records() {
   std::vector<std::string> contents;
   pulled_.ForEach([&](std::string_view content) { contents.emplace_back(content); });
   return contents;

@@ -1,6 +1,6 @@
-// Replays a trace against waybill, against files behind an LRU, or both. Every answer is compared
-// with that of the trace. To be timed, each side replays the trace alone: what one side leaves in
-// the processor's caches must not help another.
+// Replays a trace against waybill, or against files behind an LRU. Every answer is compared with
+// that of the trace. Each side replays alone: what one leaves in the processor's caches must not
+// help another.
 
 #ifndef WAYBILL_BENCH_SIZING_REPLAY_H_
 #define WAYBILL_BENCH_SIZING_REPLAY_H_
@@ -21,16 +21,18 @@ struct ReplayOptions {
   std::filesystem::path directory = {};  // for the stores; exists
   std::uint64_t seed = 1;
   double days = 1;
-  Rules rules = Rules::kClosed;
-  bool store = true;                      // waybill's side
   std::optional<std::size_t> cache = {};  // the side of files, behind an LRU of this size
-  std::int64_t sample_days = 0;           // 0: no samples
-  bool measures_start = true;
+  int starts = 5;                         // at the end, timed
+  bool keeps_records = false;
+  // Of waybill's side.
+  Rules rules = Rules::kClosed;
+  std::int64_t sample_days = 0;      // 0: no samples
   std::filesystem::path trace = {};  // the store's owner writes one there
 };
 
+// What decisions took, in nanoseconds.
 struct Times {
-  double p50 = 0;  // nanoseconds
+  double p50 = 0;
   double p99 = 0;
 };
 
@@ -54,8 +56,7 @@ struct ReplayResult {
   std::uint64_t allowed = 0;
   std::uint64_t differences = 0;  // answers that are not those of the trace
   std::string first_difference = {};
-  std::uint64_t state_differences = 0;  // kubelet rules: records that differ from the files
-  // Of waybill, after the node was filled.
+  // After the node was filled.
   Times decision = {};
   Operations pulls = {};
   Operations failed_pulls = {};
@@ -64,15 +65,12 @@ struct ReplayResult {
   Operations lists = {};        // all others
   Operations restarts = {};
   std::uint64_t resident_bytes = 0;
+  double hit_rate = 0;  // of the files
   double start_seconds = 0;
+  std::vector<std::string> records = {};  // in the end, as the kubelet writes them, sorted
+  // Of waybill.
   Sample end = {};
   std::uint64_t most_records = 0;
-  // Of the files.
-  DiskCalls file_io = {};
-  Times file_decision = {};
-  double hit_rate = 0;
-  std::int64_t file_resident_bytes = 0;  // the LRU's
-  double file_start_seconds = 0;
   std::vector<Sample> samples = {};
 
   DiskCalls io() const {

@@ -29,19 +29,21 @@ void AppendStudy(const Run& run, const Study& study, std::string& out) {
       "start\n",
       study.shape.name, study.shape.pods, study.shape.images, study.shape.tenants, study.days,
       store.decisions, store.pulls.count, store.write_backs.count);
-  const auto row = [&](const std::string& name, const std::string& hits, const Times& times,
-                       double resident, const DiskCalls& written, double start) {
-    out += fmt::format(
-        "  {:<22}{:>8}{:>10}{:>10}{:>11}{:>13.0f}{:>13}{:>9}\n", name, hits, NsText(times.p50),
-        NsText(times.p99), BytesText(resident), static_cast<double>(written.flushes) / study.days,
-        BytesText(static_cast<double>(written.block_bytes) / study.days), SecondsText(start));
+  const auto row = [&](const std::string& name, const std::string& hits, const ReplayResult& side,
+                       const ReplayResult& last) {
+    const DiskCalls written = last.io();
+    out += fmt::format("  {:<22}{:>8}{:>10}{:>10}{:>11}{:>13.0f}{:>13}{:>9}\n", name, hits,
+                       NsText(side.decision.p50), NsText(side.decision.p99),
+                       BytesText(static_cast<double>(side.resident_bytes)),
+                       static_cast<double>(written.flushes) / study.days,
+                       BytesText(static_cast<double>(written.block_bytes) / study.days),
+                       SecondsText(last.start_seconds));
   };
-  row("waybill", "n/a", study.decision, static_cast<double>(store.resident_bytes), store.io(),
-      study.start_seconds);
-  for (const CacheStudy& cache : study.caches) {
-    row(fmt::format("files, LRU of {}", cache.capacity),
-        fmt::format("{:.1f} %", cache.hit_rate * 100), cache.decision,
-        static_cast<double>(cache.resident_bytes), study.files.file_io, study.file_start_seconds);
+  row("waybill", "n/a", store, store);
+  for (std::size_t i = 0; i < study.files.size(); ++i) {
+    const ReplayResult& files = study.files[i];
+    row(fmt::format("files, LRU of {}", cli::kCapacities[i]),
+        fmt::format("{:.1f} %", files.hit_rate * 100), files, study.files.back());
   }
   const cli::SizingModel model = run.calibration.Model();
   const cli::SizingQuestion question{.shape = study.shape};
@@ -74,11 +76,12 @@ std::string JsonOf(const Run& run) {
   }
   for (const Study& study : run.studies) {
     ordered_json caches;
-    for (const CacheStudy& cache : study.caches) {
-      caches.push_back({{"records", cache.capacity}, {"hitRate", cache.hit_rate}});
+    for (std::size_t i = 0; i < study.files.size(); ++i) {
+      caches.push_back({{"records", cli::kCapacities[i]}, {"hitRate", study.files[i].hit_rate}});
     }
-    json["nodes"].push_back(
-        {{"name", study.shape.name}, {"decisionP99Ns", study.decision.p99}, {"caches", caches}});
+    json["nodes"].push_back({{"name", study.shape.name},
+                             {"decisionP99Ns", study.store.decision.p99},
+                             {"caches", caches}});
   }
   return json.dump(1) + "\n";
 }
@@ -101,18 +104,18 @@ std::string PlotOfCaches(const Run& run) {
   for (const auto& [name, quantile] : quantiles) {
     sizing::Series files{.name = fmt::format("files + LRU, {}", name)};
     sizing::Series waybill{.name = fmt::format("waybill, {}", name)};
-    for (const CacheStudy& cache : largest->caches) {
-      const auto x = static_cast<double>(cache.capacity);
-      files.points.emplace_back(x, cache.decision.*quantile / 1000);
-      waybill.points.emplace_back(x, largest->decision.*quantile / 1000);
+    for (std::size_t i = 0; i < largest->files.size(); ++i) {
+      const double x = cli::kCapacities[i];
+      files.points.emplace_back(x, largest->files[i].decision.*quantile / 1000);
+      waybill.points.emplace_back(x, largest->store.decision.*quantile / 1000);
     }
     times.series.push_back(std::move(files));
     times.series.push_back(std::move(waybill));
   }
   for (const Study& study : run.studies) {
     sizing::Series series{.name = std::string(study.shape.name)};
-    for (const CacheStudy& cache : study.caches) {
-      series.points.emplace_back(static_cast<double>(cache.capacity), 100 * cache.hit_rate);
+    for (std::size_t i = 0; i < study.files.size(); ++i) {
+      series.points.emplace_back(cli::kCapacities[i], 100 * study.files[i].hit_rate);
     }
     hits.series.push_back(std::move(series));
   }

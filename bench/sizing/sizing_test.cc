@@ -95,10 +95,13 @@ BOOST_AUTO_TEST_CASE(under_kubelet_rules_both_sides_answer_and_hold_the_same) {
     const Directory directory;
     ReplayOptions options{.directory = directory.path(), .seed = cache, .days = 1};
     options.rules = Rules::kKubelet;
-    options.cache = cache;
+    options.keeps_records = true;
     const ReplayResult result = Replay(RestlessNode(), options);
     BOOST_TEST(result.differences == 0, result.first_difference);
-    BOOST_TEST(result.state_differences == 0, result.first_difference);
+    options.cache = cache;
+    const ReplayResult files = Replay(RestlessNode(), options);
+    BOOST_TEST(files.differences == 0, files.first_difference);
+    BOOST_TEST(result.records == files.records, boost::test_tools::per_element());
     // The trace asks what it is made to ask.
     BOOST_TEST(result.decisions > 5000);
     BOOST_TEST(result.allowed < result.decisions);
@@ -106,7 +109,9 @@ BOOST_AUTO_TEST_CASE(under_kubelet_rules_both_sides_answer_and_hold_the_same) {
     BOOST_TEST(result.collections.count > 0);
     BOOST_TEST(result.failed_pulls.count > 0);
     BOOST_TEST(result.restarts.count > 0);
-    BOOST_TEST((cache == 5 ? result.hit_rate < 1 : result.hit_rate == 1));
+    BOOST_TEST(files.decisions == result.decisions);
+    BOOST_TEST(files.resident_bytes > 0);
+    BOOST_TEST((cache == 5 ? files.hit_rate < 1 : files.hit_rate == 1));
   }
 }
 
@@ -119,22 +124,21 @@ BOOST_AUTO_TEST_CASE(closed_rules_give_the_answers_of_the_trace) {
 }
 
 BOOST_AUTO_TEST_CASE(a_cache_forgets_what_was_not_used_and_then_knows_no_absence) {
-  const auto record = std::make_shared<const ImagePulledRecord>();
+  const auto named = [](const char* ref) {
+    return std::make_shared<const ImagePulledRecord>(ImagePulledRecord{.image_ref = ref});
+  };
   RecordCache cache(2);
-  RecordPtr found;
-  bool known_absent = false;
-  cache.Put("a", record);
-  cache.Put("b", record);
-  BOOST_TEST(!cache.Get("c", found, &known_absent));
-  BOOST_TEST(known_absent);
-  BOOST_TEST(cache.Get("a", found, &known_absent));
-  cache.Put("c", record);
-  BOOST_TEST(!cache.Get("b", found, &known_absent));
-  BOOST_TEST(!known_absent);
-  BOOST_TEST(cache.Get("a", found, &known_absent));
-  BOOST_TEST(cache.HeapBytes() > 0);
+  cache.Put(named("a"));
+  cache.Put(named("b"));
+  BOOST_TEST(cache.holds_all());
+  BOOST_TEST(cache.Get("a")->image_ref == "a");
+  cache.Put(named("c"));
+  BOOST_TEST(!cache.Get("b"));
+  BOOST_TEST(!cache.holds_all());
+  BOOST_TEST(cache.Get("a")->image_ref == "a");
   cache.Remove("a");
-  BOOST_TEST(!cache.Get("a", found, &known_absent));
+  BOOST_TEST(!cache.Get("a"));
+  BOOST_TEST(cache.Get("c")->image_ref == "c");
 }
 
 BOOST_AUTO_TEST_CASE(flushes_and_bytes_are_counted) {
@@ -311,7 +315,6 @@ BOOST_AUTO_TEST_CASE(the_shape_of_a_node_is_found_again_in_its_trace) {
 BOOST_AUTO_TEST_CASE(an_owners_trace_tells_what_happened) {
   const Directory directory;
   ReplayOptions options{.directory = directory.path(), .seed = 1, .days = 1};
-  options.measures_start = false;
   options.trace = directory.path() / "node.trace";
   const cli::NodeShape& shape = *cli::FindPreset("default");
   const ReplayResult result = Replay(shape, options);

@@ -8,6 +8,7 @@
 #include "bench/disk_calls.h"
 #include "bench/measure.h"
 #include "bench/scratch.h"
+#include "waybill/kubelet_format.h"
 
 namespace waybill::bench {
 
@@ -38,8 +39,6 @@ void NodeState::Reboot() {
   if (++time_->boots == 0) ++time_->boots;
 }
 
-Timestamp NodeState::now() const { return {kBegin + time_->second, 0}; }
-
 Clock NodeState::AsClock() const {
   return [time = time_] { return Timestamp{kBegin + time->second, 0}; };
 }
@@ -69,21 +68,29 @@ std::vector<ListedImage> NodeState::images() const {
 
 StoreSide::StoreSide(std::filesystem::path directory, Rules rules, const NodeState& node,
                      std::filesystem::path trace)
-    : directory_(std::move(directory)), rules_(rules), node_(node), trace_(std::move(trace)) {
-  list_.complete = true;
+    : Side(node), directory_(std::move(directory)), rules_(rules), trace_(std::move(trace)) {
   store_ = Open(directory_);
 }
 
 std::unique_ptr<NodeStore> StoreSide::Open(const std::filesystem::path& directory) const {
   NodeStoreOptions options{.directory = directory, .witness = Witness::At(WitnessOf(directory))};
   options.rules = rules_;
-  options.images_on_node = node_.images();
+  options.images_on_node = node().images();
   options.allow_empty = true;
-  options.clock = node_.AsClock();
-  options.boot_clock = node_.AsBootClock();
+  options.clock = node().AsClock();
+  options.boot_clock = node().AsBootClock();
   if (directory == directory_) options.trace.path = trace_;
   return Must(NodeStore::Open(std::move(options)));
 }
+
+Answer StoreSide::Decide(const ImageCopy& copy, const ImagePullSecret& secret) {
+  const ImagePullSecretView view(secret);
+  FixedCredentials credentials({.secrets = {&view, 1}});
+  const Decision decision = store_->MustAttemptPull(copy, credentials);
+  return {decision.pull, decision.reason};
+}
+
+void StoreSide::Flush() { Must(store_->Flush()); }
 
 void StoreSide::Pull(ImageId image, const ImagePullCredentials& credentials) {
   const std::string name = ImageText(image);
@@ -103,15 +110,15 @@ void StoreSide::CutPull(ImageId image) {
 }
 
 void StoreSide::List(bool collected) {
-  list_.images = node_.images();
-  list_.token = Must(store_->BeginList());
+  const ListToken token = Must(store_->BeginList());
   if (rules_ == Rules::kClosed) {
-    const ClassifyReport report = Must(store_->ObserveImages(list_));
+    const ClassifyReport report =
+        Must(store_->ObserveImages({.images = node().images(), .token = token, .complete = true}));
     if (report.preloaded + report.closed != 0) {
       throw std::runtime_error("a list judged images that the trace pulled");
     }
   } else if (collected) {
-    Must(store_->Prune(list_.images, *list_.token));
+    Must(store_->Prune(node().images(), token));
   }
 }
 
@@ -149,7 +156,15 @@ double StoreSide::Recover() {
 
 std::uint64_t StoreSide::UsedBytes() const { return Must(store_->GetStatistics()).used_bytes; }
 
-std::uint64_t StoreSide::ResidentBytes() const {
+std::vector<std::string> StoreSide::Records() {
+  std::vector<std::string> records;
+  for (const ImagePulledRecord& record : Must(store_->ListRecords())) {
+    records.push_back(EncodePulledRecord(record));
+  }
+  return records;
+}
+
+std::uint64_t StoreSide::ResidentBytes() {
   std::ifstream in("/proc/self/smaps");
   const std::string file = (directory_ / "data.mdb").string();
   bool ours = false;

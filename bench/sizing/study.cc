@@ -17,14 +17,20 @@ constexpr std::uint32_t kRecords = 1000;
 constexpr std::uint32_t kMoreRecords[] = {3000, 10'000};
 constexpr std::uint32_t kSecrets[] = {0, 1, 2, 4, 8, 16, 32, 64, 100};
 
-Times MedianOf(const std::vector<Times>& rounds) {
-  Times median;
-  for (double Times::*quantile : {&Times::p50, &Times::p99}) {
+// The last one, with the medians of all.
+ReplayResult MedianOf(std::vector<ReplayResult> rounds) {
+  const auto median = [&rounds](const auto& value_of) {
     std::vector<double> values;
-    for (const Times& round : rounds) values.push_back(round.*quantile);
-    median.*quantile = Median(values);
-  }
-  return median;
+    for (const ReplayResult& round : rounds) values.push_back(value_of(round));
+    return Median(values);
+  };
+  const Times decision{median([](const ReplayResult& round) { return round.decision.p50; }),
+                       median([](const ReplayResult& round) { return round.decision.p99; })};
+  const double start = median([](const ReplayResult& round) { return round.start_seconds; });
+  ReplayResult last = std::move(rounds.back());
+  last.decision = decision;
+  last.start_seconds = start;
+  return last;
 }
 
 // In a directory that is empty before and after.
@@ -133,40 +139,19 @@ cli::SizingModel Calibration::Model() const {
 Study StudyNode(const cli::NodeShape& shape, const StudyOptions& options) {
   const ReplayOptions replay{
       .directory = options.directory / "replay", .seed = options.seed, .days = options.days};
-  Study study{.shape = shape, .days = options.days};
-  std::vector<Times> store_rounds;
-  std::vector<double> starts;
-  std::vector<double> file_starts;
-  std::vector<std::vector<Times>> cache_rounds(cli::kCapacities.size());
-  for (const double capacity : cli::kCapacities) {
-    study.caches.push_back({.capacity = static_cast<std::size_t>(capacity)});
-  }
+  constexpr std::size_t kSides = cli::kCapacities.size() + 1;
+  std::vector<std::vector<ReplayResult>> sides(kSides);  // the first is the store
   for (int round = 0; round < options.rounds; ++round) {
-    ReplayResult store = ReplayAnew(shape, replay);
-    store_rounds.push_back(store.decision);
-    starts.push_back(store.start_seconds);
-    for (std::size_t i = 0; i < study.caches.size(); ++i) {
-      CacheStudy& cache = study.caches[i];
-      ReplayOptions of_files = replay;
-      of_files.store = false;
-      of_files.cache = cache.capacity;
-      of_files.measures_start = i + 1 == study.caches.size();
-      ReplayResult files = ReplayAnew(shape, of_files);
-      cache_rounds[i].push_back(files.file_decision);
-      cache.hit_rate = files.hit_rate;
-      cache.resident_bytes = files.file_resident_bytes;
-      if (!of_files.measures_start) continue;
-      file_starts.push_back(files.file_start_seconds);
-      study.files = std::move(files);
+    for (std::size_t i = 0; i < kSides; ++i) {
+      ReplayOptions side = replay;
+      if (i > 0) side.cache = static_cast<std::size_t>(cli::kCapacities[i - 1]);
+      // How fast files start depends little on the LRU.
+      if (i > 0 && i + 1 < kSides) side.starts = 1;
+      sides[i].push_back(ReplayAnew(shape, side));
     }
-    study.store = std::move(store);
   }
-  study.decision = MedianOf(store_rounds);
-  study.start_seconds = Median(starts);
-  study.file_start_seconds = Median(file_starts);
-  for (std::size_t i = 0; i < study.caches.size(); ++i) {
-    study.caches[i].decision = MedianOf(cache_rounds[i]);
-  }
+  Study study{.shape = shape, .days = options.days, .store = MedianOf(std::move(sides[0]))};
+  for (std::size_t i = 1; i < kSides; ++i) study.files.push_back(MedianOf(std::move(sides[i])));
   if (options.year_days > 0) study.year = ReplayYear(shape, replay, options.year_days);
   return study;
 }
@@ -195,17 +180,17 @@ cli::PresetFigures FiguresOf(const Study& study, const cli::SizingModel& sizes) 
   figures.lists = of(store.lists, study.days);
   const auto disk_bytes = static_cast<double>(store.end.store_bytes);
   figures.resident_share = static_cast<double>(store.resident_bytes) / disk_bytes;
-  figures.decision_p50_ns = study.decision.p50;
-  figures.decision_p99_ns = study.decision.p99;
+  figures.decision_p50_ns = store.decision.p50;
+  figures.decision_p99_ns = store.decision.p99;
   figures.start_base_seconds =
-      std::max(0.0, study.start_seconds - disk_bytes * sizes.start_seconds_per_byte);
-  figures.file_start_seconds_per_record =
-      study.file_start_seconds / static_cast<double>(std::max<std::uint64_t>(1, store.end.records));
-  for (std::size_t i = 0; i < study.caches.size(); ++i) {
-    const CacheStudy& cache = study.caches[i];
-    figures.cache_hit_rates[i] = cache.hit_rate;
-    figures.cache_bytes[i] = static_cast<double>(cache.resident_bytes);
-    figures.cache_hit_ns = cache.decision.p50;
+      std::max(0.0, store.start_seconds - disk_bytes * sizes.start_seconds_per_byte);
+  for (std::size_t i = 0; i < study.files.size(); ++i) {
+    const ReplayResult& files = study.files[i];
+    figures.cache_hit_rates[i] = files.hit_rate;
+    figures.cache_bytes[i] = static_cast<double>(files.resident_bytes);
+    figures.cache_hit_ns = files.decision.p50;
+    figures.file_start_seconds_per_record =
+        files.start_seconds / static_cast<double>(std::max<std::uint64_t>(1, store.end.records));
   }
   if (!study.year) return figures;
 

@@ -50,22 +50,12 @@ struct StudyOptions {
   double year_days = 0;  // of the longer replay; 0: there is none
 };
 
-struct CacheStudy {
-  std::size_t capacity = 0;
-  double hit_rate = 0;
-  Times decision = {};
-  std::int64_t resident_bytes = 0;
-};
-
+// Times are medians of the rounds, all else is of the last one.
 struct Study {
   cli::NodeShape shape = {};
   double days = 0;
-  ReplayResult store = {};  // of the last round
-  Times decision = {};
-  double start_seconds = 0;
-  ReplayResult files = {};  // of the last round, behind the largest LRU
-  double file_start_seconds = 0;
-  std::vector<CacheStudy> caches = {};
+  ReplayResult store = {};
+  std::vector<ReplayResult> files = {};  // behind an LRU of each of cli::kCapacities
   // With a sample each week. Only waybill; four lists a day, since lists that delete nothing do not
   // change what is stored.
   std::optional<ReplayResult> year = {};
