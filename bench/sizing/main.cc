@@ -10,7 +10,7 @@
 
 #include "bench/program.h"
 #include "bench/scratch.h"
-#include "bench/sizing/report.h"
+#include "bench/sizing/study.h"
 #include "bench/sizing/trace.h"
 
 namespace waybill::bench {
@@ -68,12 +68,12 @@ cli::NodeShape ShapeOf(const Flags& flags, const std::string& preset) {
   return shape;
 }
 
-Run Measure(const Flags& flags, const std::filesystem::path& directory) {
-  Run run{.machine = Machine(directory),
-          .seed = flags.study.seed,
-          .rounds = flags.study.rounds,
-          .calibration = {},
-          .studies = {}};
+Findings Measure(const Flags& flags, const std::filesystem::path& directory) {
+  Findings run{.machine = Machine(directory),
+               .seed = flags.study.seed,
+               .rounds = flags.study.rounds,
+               .calibration = {},
+               .studies = {}};
   std::fprintf(stderr, "calibrating…\n");
   run.calibration = Calibrate(directory);
   for (const std::string& name : flags.presets) {
@@ -103,7 +103,7 @@ int Main(int argc, char** argv) {
   }
   if (flags.quick) flags.study.rounds = 1;
   const Scratch scratch;
-  const Run run = Measure(flags, scratch.path());
+  const Findings run = Measure(flags, scratch.path());
   std::fputs(TextOf(run).c_str(), stdout);
   WriteText(flags.json, JsonOf(run));
   if (!flags.plots.empty()) WriteText(flags.plots / "sizing.svg", PlotOfCaches(run));

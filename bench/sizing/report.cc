@@ -1,11 +1,10 @@
-#include "bench/sizing/report.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "bench/sizing/study.h"
 #include "sizing/plot.h"
 #include "waybill/limits.h"
 
@@ -19,7 +18,7 @@ using nlohmann::ordered_json;
 
 std::string NsText(double nanoseconds) { return SecondsText(nanoseconds / 1e9); }
 
-void AppendStudy(const Run& run, const Study& study, std::string& out) {
+void AppendStudy(const Findings& run, const Study& study, std::string& out) {
   const ReplayResult& store = study.store;
   out += fmt::format(
       "\n{}: {:.0f} pods, {:.0f} images, {:.0f} tenants; {:g} days, {} decisions, {} pulls, {} "
@@ -53,7 +52,7 @@ void AppendStudy(const Run& run, const Study& study, std::string& out) {
 
 }  // namespace
 
-std::string TextOf(const Run& run) {
+std::string TextOf(const Findings& run) {
   std::string out;
   for (const auto& [name, value] : run.machine.facts)
     out += fmt::format("{:<12} {}\n", name, value);
@@ -67,7 +66,7 @@ std::string TextOf(const Run& run) {
   return out;
 }
 
-std::string JsonOf(const Run& run) {
+std::string JsonOf(const Findings& run) {
   ordered_json json = {{"name", "sizing"}};
   for (const auto& [name, value] : run.machine.facts) json["machine"][name] = value;
   json["warnings"] = run.machine.warnings;
@@ -86,7 +85,7 @@ std::string JsonOf(const Run& run) {
   return json.dump(1) + "\n";
 }
 
-std::string PlotOfCaches(const Run& run) {
+std::string PlotOfCaches(const Findings& run) {
   const auto largest = std::ranges::max_element(
       run.studies, {}, [](const Study& study) { return study.shape.pods; });
   const sizing::Axis capacity{.title = "records that the LRU holds", .log = true};
@@ -122,7 +121,7 @@ std::string PlotOfCaches(const Run& run) {
   return sizing::SvgOf("waybill, and an LRU of decoded records in front of files", {times, hits});
 }
 
-std::string ModelOf(const Run& run) {
+std::string ModelOf(const Findings& run) {
   std::string out =
       "// Written by `./dev bench sizing`; do not edit.\n\n"
       "// clang-format off\n";

@@ -205,17 +205,6 @@ BOOST_AUTO_TEST_CASE(what_recovers_was_killed_within_a_commit) {
   BOOST_TEST(side.store().GetStatistics().value().intents == 2);
 }
 
-BOOST_AUTO_TEST_CASE(a_recovery_is_fitted_by_size) {
-  const Line line = RecoveryBySize({{.bytes = 10, .recovery_seconds = 3},
-                                    {.bytes = 20, .recovery_seconds = 6},
-                                    {.bytes = 60, .recovery_seconds = 12}});
-  BOOST_TEST(line.slope == 6.0 / 35, boost::test_tools::tolerance(1e-9));
-  BOOST_TEST(line.base == 7 - 30 * 6.0 / 35, boost::test_tools::tolerance(1e-9));
-  const Line steep =
-      RecoveryBySize({{.bytes = 10, .recovery_seconds = 1}, {.bytes = 20, .recovery_seconds = 9}});
-  BOOST_TEST(steep.base == 0);
-}
-
 BOOST_AUTO_TEST_CASE(the_recorded_model_tells_what_a_node_writes) {
   const Directory directory;
   const cli::NodeShape& shape = *cli::FindPreset("edge");

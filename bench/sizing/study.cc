@@ -14,7 +14,7 @@ namespace waybill::bench {
 namespace {
 
 constexpr std::uint32_t kRecords = 1000;
-constexpr std::uint32_t kMoreRecords[] = {3000, 10'000};
+constexpr std::uint32_t kMoreRecords = 10'000;
 constexpr std::uint32_t kSecrets[] = {0, 1, 2, 4, 8, 16, 32, 64, 100};
 
 // The last one, with the medians of all.
@@ -90,43 +90,25 @@ StoreSize MeasureStore(const std::filesystem::path& directory, std::uint32_t rec
   return size;
 }
 
-Line RecoveryBySize(const std::vector<StoreSize>& stores) {
-  double mean_bytes = 0;
-  double mean_seconds = 0;
-  for (const StoreSize& store : stores) {
-    mean_bytes += store.bytes / static_cast<double>(stores.size());
-    mean_seconds += store.recovery_seconds / static_cast<double>(stores.size());
-  }
-  double together = 0;
-  double squares = 0;
-  for (const StoreSize& store : stores) {
-    together += (store.bytes - mean_bytes) * (store.recovery_seconds - mean_seconds);
-    squares += (store.bytes - mean_bytes) * (store.bytes - mean_bytes);
-  }
-  const double slope = squares == 0 ? 0 : together / squares;
-  return {std::max(0.0, mean_seconds - slope * mean_bytes), slope};
-}
-
 Calibration Calibrate(const std::filesystem::path& directory) {
   Calibration found;
-  found.model.empty_bytes = MeasureStore(directory, 0, 0).bytes;
-  std::vector<StoreSize> openings;
+  cli::SizingModel& model = found.model;
+  model.empty_bytes = MeasureStore(directory, 0, 0).bytes;
+  StoreSize few;
   for (const std::uint32_t secrets : kSecrets) {
     const StoreSize size = MeasureStore(directory, kRecords, secrets);
     found.record_sizes.push_back(
-        {static_cast<double>(secrets), (size.bytes - found.model.empty_bytes) / kRecords});
-    if (secrets == 1) openings.push_back(size);
+        {static_cast<double>(secrets), (size.bytes - model.empty_bytes) / kRecords});
+    if (secrets == 1) few = size;
   }
-  for (const std::uint32_t records : kMoreRecords) {
-    openings.push_back(MeasureStore(directory, records, 1));
-  }
-  const StoreSize& few = openings.front();
-  const StoreSize& many = openings.back();
-  found.model.start_seconds_per_byte =
-      (many.start_seconds - few.start_seconds) / (many.bytes - few.bytes);
-  const Line recovery = RecoveryBySize(openings);
-  found.model.recovery_base_seconds = recovery.base;
-  found.model.recovery_seconds_per_byte = recovery.slope;
+  const StoreSize many = MeasureStore(directory, kMoreRecords, 1);
+  const auto per_byte = [&](double StoreSize::*seconds) {
+    return (many.*seconds - few.*seconds) / (many.bytes - few.bytes);
+  };
+  model.start_seconds_per_byte = per_byte(&StoreSize::start_seconds);
+  model.recovery_seconds_per_byte = per_byte(&StoreSize::recovery_seconds);
+  model.recovery_base_seconds =
+      std::max(0.0, few.recovery_seconds - few.bytes * model.recovery_seconds_per_byte);
   return found;
 }
 

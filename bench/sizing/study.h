@@ -1,5 +1,6 @@
 // What is measured of simulated nodes: a preset's node, replayed against waybill and against an LRU
-// of each size, some times, and perhaps for weeks; and what a record and an opening cost.
+// of each size, some times, and perhaps for weeks; what a record and an opening cost; and all of
+// that as a table, as JSON, as a plot, and as the recorded model (report.cc).
 
 #ifndef WAYBILL_BENCH_SIZING_STUDY_H_
 #define WAYBILL_BENCH_SIZING_STUDY_H_
@@ -7,8 +8,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "bench/machine.h"
 #include "bench/sizing/replay.h"
 #include "bindings/cli/sizing_model.h"
 
@@ -25,13 +28,6 @@ struct StoreSize {
 // runtime's list, as on a node. Makes and deletes a store in `directory`.
 StoreSize MeasureStore(const std::filesystem::path& directory, std::uint32_t records,
                        std::uint32_t secrets);
-
-struct Line {
-  double base = 0;  // not negative
-  double slope = 0;
-};
-// Of the least squares.
-Line RecoveryBySize(const std::vector<StoreSize>& stores);
 
 // What a record costs on disk by its number of Secrets, and what opening costs by the store's size.
 struct Calibration {
@@ -66,6 +62,23 @@ Study StudyNode(const cli::NodeShape& shape, const StudyOptions& options);
 
 // The recorded model's form of a study. Without a year, that of the recorded one is kept.
 cli::PresetFigures FiguresOf(const Study& study, const cli::SizingModel& sizes);
+
+// A whole run.
+struct Findings {
+  Machine machine;
+  std::uint64_t seed = 0;
+  int rounds = 0;
+  Calibration calibration = {};
+  std::vector<Study> studies = {};
+};
+
+std::string TextOf(const Findings& run);
+// What bench/fill writes into docs/figures.md.
+std::string JsonOf(const Findings& run);
+// SVG. How long decisions take beside LRUs of each size.
+std::string PlotOfCaches(const Findings& run);
+// Needs each preset's study, with its year.
+std::string ModelOf(const Findings& run);
 
 }  // namespace waybill::bench
 
