@@ -94,6 +94,7 @@ void Figures::PrintHead() const {
 }
 
 void Figures::Begin(const std::string& group, const std::string& ratio) {
+  if (groups_.empty()) PrintHead();
   groups_.push_back({group, ratio, {}});
   fmt::print("\n{}\n", group);
   PrintLine(fmt::format(kFigureColumns, "", ratio, "quartiles", "median", "quartiles",

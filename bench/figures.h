@@ -44,7 +44,8 @@ class Figures {
   };
   explicit Figures(Head head) : head_(std::move(head)) {}
 
-  void PrintHead() const;
+  // For what a program adds to it, before the first group is printed.
+  Machine& machine() { return head_.machine; }
   // The figures that follow belong together, and their ratios are of the same: "x waybill".
   void Begin(const std::string& group, const std::string& ratio = "x waybill");
   // Prints it immediately, since a run takes a while.
@@ -54,6 +55,7 @@ class Figures {
   std::string Json() const;
 
  private:
+  void PrintHead() const;
   struct Group {
     std::string name;
     std::string ratio;

@@ -25,7 +25,7 @@ constexpr std::size_t kMostBytes = std::size_t{1} << 20;
 
 }  // namespace
 
-std::string KubeletFileName(std::string_view identity) {
+std::filesystem::path KubeletFolder::PathOf(std::string_view identity) const {
   std::array<unsigned char, SHA256_DIGEST_LENGTH> digest{};
   SHA256(reinterpret_cast<const unsigned char*>(identity.data()), identity.size(), digest.data());
   constexpr std::string_view kDigits = "0123456789abcdef";
@@ -34,7 +34,7 @@ std::string KubeletFileName(std::string_view identity) {
     name += kDigits[byte >> 4];
     name += kDigits[byte & 0xf];
   }
-  return name;
+  return path_ / name;
 }
 
 KubeletFolder::KubeletFolder(std::filesystem::path path)
@@ -48,7 +48,7 @@ KubeletFolder::~KubeletFolder() { close(fd_); }
 
 void KubeletFolder::Write(std::string_view identity, const std::string& content,
                           bool durable) const {
-  const std::filesystem::path path = path_ / KubeletFileName(identity);
+  const std::filesystem::path path = PathOf(identity);
   const std::filesystem::path temporary = path.string() + ".tmp";
   const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (fd < 0) Fail("make", temporary);
@@ -73,7 +73,7 @@ std::optional<std::string_view> KubeletFolder::ReadFile(const std::filesystem::p
 }
 
 void KubeletFolder::Remove(std::string_view identity) const {
-  const std::filesystem::path path = path_ / KubeletFileName(identity);
+  const std::filesystem::path path = PathOf(identity);
   if (unlink(path.c_str()) != 0 && errno != ENOENT) Fail("remove", path);
 }
 

@@ -13,9 +13,6 @@
 
 namespace waybill::bench {
 
-// "sha256-<hex of the identity>"
-std::string KubeletFileName(std::string_view identity);
-
 class KubeletFolder {
  public:
   // Makes it.
@@ -27,7 +24,7 @@ class KubeletFolder {
   void Write(std::string_view identity, const std::string& content, bool durable = true) const;
   // nullopt: there is no such file. Good until the next one is read.
   std::optional<std::string_view> Read(std::string_view identity) {
-    return ReadFile(path_ / KubeletFileName(identity));
+    return ReadFile(PathOf(identity));
   }
   // Not durable without Sync. There may be none.
   void Remove(std::string_view identity) const;
@@ -41,6 +38,8 @@ class KubeletFolder {
   }
 
  private:
+  // "…/sha256-<hex of the identity>"
+  std::filesystem::path PathOf(std::string_view identity) const;
   std::optional<std::string_view> ReadFile(const std::filesystem::path& path);
 
   std::filesystem::path path_;

@@ -2,23 +2,22 @@
 
 #include <fcntl.h>
 #include <flatbuffers/base.h>
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <lmdb.h>
+#include <mntent.h>
 #include <openssl/crypto.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
+#include <sys/times.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 #include <xxhash.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
-#include <sstream>
-#include <stdexcept>
+#include <memory>
 
 #include "bench/data_set.h"
 #include "bench/measure.h"
@@ -36,29 +35,31 @@ std::string CpuModel() {
   return "unknown CPU";
 }
 
-struct Mount {
-  std::string type = "unknown";
-  std::string options = {};
-};
-
-// Found by its device number in /proc/self/mountinfo.
-Mount MountOf(const std::filesystem::path& path) {
-  struct stat status {};
-  if (stat(path.c_str(), &status) != 0) return {};
-  const std::string device = fmt::format("{}:{}", major(status.st_dev), minor(status.st_dev));
-  std::ifstream in("/proc/self/mountinfo");
-  for (std::string line; std::getline(in, line);) {
-    std::istringstream fields(line);
-    std::string id, parent, number, root, point, word;
-    Mount mount;
-    fields >> id >> parent >> number >> root >> point >> mount.options;
-    if (number != device) continue;
-    while (fields >> word && word != "-") {
+std::string Caches() {
+  std::string caches;
+  int level = 0;
+  for (const int name : {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE}) {
+    ++level;
+    if (const long bytes = ::sysconf(name); bytes > 0) {
+      caches += fmt::format(", L{} {} KiB", level, bytes / 1024);
     }
-    fields >> mount.type;
-    return mount;
   }
-  return {};
+  return caches;
+}
+
+// Type and options of the file system that holds `path`.
+std::pair<std::string, std::string> MountOf(const std::filesystem::path& path) {
+  struct stat wanted {};
+  struct stat root {};
+  const std::unique_ptr<FILE, int (*)(FILE*)> mounts(setmntent("/proc/self/mounts", "r"),
+                                                     endmntent);
+  if (mounts == nullptr || stat(path.c_str(), &wanted) != 0) return {"unknown", ""};
+  while (const mntent* const mount = getmntent(mounts.get())) {
+    if (stat(mount->mnt_dir, &root) == 0 && root.st_dev == wanted.st_dev) {
+      return {mount->mnt_type, mount->mnt_opts};
+    }
+  }
+  return {"unknown", ""};
 }
 
 // Appends 4 KiB to a file and flushes it, as a log does; 0: that failed.
@@ -86,13 +87,11 @@ std::string Libraries() {
                      FLATBUFFERS_VERSION_REVISION, OpenSSL_version(OPENSSL_VERSION));
 }
 
-std::string Compiler() {
-#if defined(__clang__)
-  return "Clang " __clang_version__;
+#ifdef __clang__
+constexpr const char* kCompiler = "Clang " __clang_version__;
 #else
-  return "GCC " __VERSION__;
+constexpr const char* kCompiler = "GCC " __VERSION__;
 #endif
-}
 
 long Cpus() { return ::sysconf(_SC_NPROCESSORS_ONLN); }
 
@@ -106,57 +105,27 @@ std::string Commit() {
   return commit == nullptr || *commit == '\0' ? "not given" : commit;
 }
 
-std::string Today() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm day{};
-  gmtime_r(&now, &day);
-  char text[16];
-  return std::string(text, std::strftime(text, sizeof text, "%Y-%m-%d", &day));
-}
-
-double SecondsOf(const timeval& time) {
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
-}
-
-double SecondsOfProcessor(int who) {
-  rusage usage{};
-  getrusage(who, &usage);
-  return SecondsOf(usage.ru_utime) + SecondsOf(usage.ru_stime);
-}
-
 // Above that they may have changed the figures. The kernel's own threads are among them.
 constexpr double kShareOfOthers = 0.2;
 
-bool InMemory(const std::filesystem::path& path) {
-  const std::string type = MountOf(path).type;
-  return type == "tmpfs" || type == "ramfs";
-}
-
 }  // namespace
 
-Machine::Machine(const std::filesystem::path& scratch)
-    : load_before_(LoadNow()), began_(TicksNow()) {
-  std::string caches;
-  int level = 0;
-  for (const int name : {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE}) {
-    ++level;
-    if (const long bytes = ::sysconf(name); bytes > 0) {
-      caches += fmt::format(", L{} {} KiB", level, bytes / 1024);
-    }
-  }
+Machine::Machine(const std::filesystem::path& scratch) : began_(TicksNow()) {
   struct utsname kernel {};
   uname(&kernel);
-  const Mount mount = MountOf(scratch);
+  const auto [type, options] = MountOf(scratch);
+  in_memory = type == "tmpfs" || type == "ramfs";
+  const double load = LoadNow();
   facts = {{"commit", Commit()},
-           {"date", Today()},
+           {"date", fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)))},
            {"seed", std::to_string(kSeed)},
-           {"machine", fmt::format("{}, {} CPUs{}, {} {}", CpuModel(), Cpus(), caches,
+           {"machine", fmt::format("{}, {} CPUs{}, {} {}", CpuModel(), Cpus(), Caches(),
                                    kernel.sysname, kernel.release)},
-           {"load", fmt::format("{:.1f} before the run", load_before_)},
-           {"compiler", fmt::format("{}, {}", Compiler(), WAYBILL_BUILD_TYPE)},
+           {"load", fmt::format("{:.1f} before the run", load)},
+           {"compiler", fmt::format("{}, {}", kCompiler, WAYBILL_BUILD_TYPE)},
            {"libraries", Libraries()},
-           {"disk", fmt::format("{} ({}); a write of 4 KiB with its flush takes {:.0f} us",
-                                mount.type, mount.options, FlushNanoseconds(scratch) / 1000)}};
+           {"disk", fmt::format("{} ({}); a write of 4 KiB with its flush takes {:.0f} us", type,
+                                options, FlushNanoseconds(scratch) / 1000)}};
 #ifndef __OPTIMIZE__
   warnings.emplace_back("this build is not optimised: its figures say nothing");
 #endif
@@ -166,9 +135,8 @@ Machine::Machine(const std::filesystem::path& scratch)
 #ifdef WAYBILL_SANITISED
   warnings.emplace_back("this build is sanitised: its figures say nothing");
 #endif
-  if (load_before_ > static_cast<double>(Cpus()) / 2) {
-    warnings.push_back(
-        fmt::format("the machine is busy (load {:.1f} on {} CPUs)", load_before_, Cpus()));
+  if (load > static_cast<double>(Cpus()) / 2) {
+    warnings.push_back(fmt::format("the machine is busy (load {:.1f} on {} CPUs)", load, Cpus()));
   }
 }
 
@@ -178,41 +146,29 @@ Machine::Ticks Machine::TicksNow() {
   double user = 0, nice = 0, system = 0, idle = 0, wait = 0, irq = 0, softirq = 0, stolen = 0;
   in >> cpu >> user >> nice >> system >> idle >> wait >> irq >> softirq >> stolen;
   const double busy = user + nice + system + irq + softirq + stolen;
+  struct tms own {};
+  ::times(&own);
   return {.all = busy + idle + wait,
-          .busy = busy,
-          .own = (SecondsOfProcessor(RUSAGE_SELF) + SecondsOfProcessor(RUSAGE_CHILDREN)) *
-                 static_cast<double>(::sysconf(_SC_CLK_TCK))};
+          .others = busy - static_cast<double>(own.tms_utime + own.tms_stime + own.tms_cutime +
+                                               own.tms_cstime)};
 }
 
 void Machine::End() {
   const Ticks now = TicksNow();
   const double all = now.all - began_.all;
-  const double others = (now.busy - began_.busy) - (now.own - began_.own);
-  const double share = all > 0 ? std::clamp(others / all, 0.0, 1.0) : 0;
+  const double share = all > 0 ? std::clamp((now.others - began_.others) / all, 0.0, 1.0) : 0;
+  const std::string taken = fmt::format("others took {:.0f} % of the CPUs", share * 100);
   for (auto& [name, value] : facts) {
-    if (name != "load") continue;
-    value += fmt::format(", {:.1f} after it; others took {:.0f} % of the CPUs meanwhile", LoadNow(),
-                         share * 100);
+    if (name == "load") value += fmt::format(", {:.1f} after it; {} meanwhile", LoadNow(), taken);
   }
   if (share > kShareOfOthers) {
-    warnings.push_back(
-        fmt::format("the machine was busy (others took {:.0f} % of the CPUs)", share * 100));
+    warnings.push_back(fmt::format("the machine was busy ({})", taken));
   }
 }
 
 std::string Machine::Fact(std::string_view name) const {
-  for (const auto& [known, value] : facts) {
-    if (known == name) return value;
-  }
-  return "unknown";
-}
-
-void RequireDisk(const std::filesystem::path& scratch) {
-  if (InMemory(scratch)) {
-    throw std::runtime_error(scratch.string() +
-                             " lies in memory, where a durable write costs nothing; set TMPDIR to "
-                             "a directory on a disk");
-  }
+  const auto found = std::ranges::find(facts, name, &decltype(facts)::value_type::first);
+  return found == facts.end() ? "unknown" : found->second;
 }
 
 }  // namespace waybill::bench

@@ -22,6 +22,7 @@ class Machine {
   // of a flush there.
   std::vector<std::pair<std::string, std::string>> facts;
   std::vector<std::string> warnings;
+  bool in_memory = false;  // `scratch` is
 
   // Adds to the load what it is now, which contains the run's own, and what others took; warns if
   // that was so much that the figures may be theirs.
@@ -30,19 +31,15 @@ class Machine {
   std::string Fact(std::string_view name) const;
 
  private:
+  // Of a processor, since it booted.
   struct Ticks {
-    double all = 0;   // of all CPUs
-    double busy = 0;  // of all programs, the kernel and other virtual machines
-    double own = 0;
+    double all = 0;     // of all CPUs
+    double others = 0;  // of other programs, the kernel and other virtual machines
   };
   static Ticks TicksNow();
 
-  double load_before_;
   Ticks began_;
 };
-
-// Throws if `scratch` lies in memory, where a durable write costs nothing.
-void RequireDisk(const std::filesystem::path& scratch);
 
 }  // namespace waybill::bench
 

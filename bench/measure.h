@@ -9,7 +9,8 @@
 #include <chrono>
 #include <cmath>
 #include <cstddef>
-#include <stdexcept>
+#include <exception>
+#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -25,22 +26,26 @@ double NanosecondsOf(Work&& work) {
 
 inline constexpr std::size_t kCallers = 64;
 
-// Calls `write` with 0 to `count` - 1 from `threads` threads. Throws if it returns false; it may
-// not throw itself.
-template <typename Write>
-void FromAllCallers(std::size_t count, const Write& write, std::size_t threads = kCallers) {
+// Calls `work` with 0 to `count` - 1 from all callers' threads. Throws what one of them threw.
+template <typename Work>
+void FromAllCallers(std::size_t count, const Work& work) {
   std::atomic<std::size_t> next{0};
-  std::atomic<bool> failed{false};
+  std::mutex mutex;
+  std::exception_ptr failed;
   std::vector<std::jthread> callers;
-  for (std::size_t i = 0; i < threads; ++i) {
+  for (std::size_t i = 0; i < kCallers; ++i) {
     callers.emplace_back([&] {
-      for (std::size_t at = next++; at < count && !failed; at = next++) {
-        if (!write(at)) failed = true;
+      try {
+        for (std::size_t at = next++; at < count; at = next++) work(at);
+      } catch (...) {
+        next = count;
+        const std::lock_guard lock(mutex);
+        failed = std::current_exception();
       }
     });
   }
   callers.clear();
-  if (failed) throw std::runtime_error("a durable write failed; the figures are void");
+  if (failed) std::rethrow_exception(failed);
 }
 
 // A median with its quartiles, or a single value. Serves as a number: the median.

@@ -1,5 +1,7 @@
 #include "bench/program.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
@@ -8,34 +10,46 @@
 
 namespace waybill::bench {
 
-int RunProgram(int argc, char** argv, const CommandLine& line,
-               const std::function<int(const Options&)>& program) {
-  CLI::App app(line.about);
-  Options options;
-  app.add_flag("--quick", options.quick, "a tiny run: shows that it works, measures nothing");
-  app.add_option("--json", options.json, "write the figures to this file, too");
-  if (!line.records_help.empty()) {
-    app.add_option("--records", options.records, line.records_help)
-        ->delimiter(',')
-        ->check(CLI::Range(std::size_t{10}, line.max_records));
-  }
-  for (const TextOption& text : line.texts) {
-    app.add_option(text.flag, *text.value, text.help);
-  }
+int RunProgram(int argc, char** argv, const Program& program,
+               const std::function<void(const Run&)>& measure) {
+  CLI::App app(program.about +
+               " Stores are made below TMPDIR, or below /var/tmp, which must be a disk.");
+  bool quick = false;
+  std::string json;
+  std::string text;
+  std::vector<std::size_t> records;
+  app.add_flag("--quick", quick, "a tiny run: shows that it works, measures nothing");
+  app.add_option("--json", json, "write the figures to this file, too");
+  app.add_option("--records", records,
+                 fmt::format("sizes of the stores ({})", fmt::join(program.records, ",")))
+      ->delimiter(',')
+      ->check(CLI::Range(std::size_t{10}, std::size_t{1'000'000}));
+  if (!program.text_flag.empty()) app.add_option(program.text_flag, text, program.text_help);
   CLI11_PARSE(app, argc, argv);
   try {
-    return program(options);
+    if (records.empty() && quick) records = {program.quick_records};
+    if (records.empty()) records = program.records;
+    const Scratch scratch;
+    Machine machine(scratch.path());
+    if (quick) machine.warnings.emplace_back("a quick run measures nothing");
+    if (!quick && machine.in_memory) {
+      throw std::runtime_error(scratch.path().string() +
+                               " lies in memory, where a durable write costs nothing; set TMPDIR "
+                               "to a directory on a disk");
+    }
+    Figures figures({.name = program.name,
+                     .again = fmt::format("./dev bench {} --records {}{}", program.name,
+                                          fmt::join(records, ","), quick ? " --quick" : ""),
+                     .machine = std::move(machine),
+                     .flushes = program.flushes});
+    measure({quick, records, text, scratch, figures});
+    figures.PrintFoot();
+    WriteText(json, figures.Json());
+    return 0;
   } catch (const std::exception& e) {
     std::fprintf(stderr, "error: %s\n", e.what());
     return 1;
   }
-}
-
-Machine MachineOf(const Options& options, const std::filesystem::path& scratch) {
-  if (!options.quick) RequireDisk(scratch);
-  Machine machine(scratch);
-  if (options.quick) machine.warnings.emplace_back("a quick run measures nothing");
-  return machine;
 }
 
 void WriteText(const std::string& path, const std::string& text) {

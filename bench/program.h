@@ -1,45 +1,41 @@
-// What the programs of ./dev bench have in common: their command lines, and how they end.
+// What the programs of ./dev bench have in common: their command lines, and how they begin and end.
 
 #ifndef WAYBILL_BENCH_PROGRAM_H_
 #define WAYBILL_BENCH_PROGRAM_H_
 
 #include <cstddef>
-#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "bench/machine.h"
+#include "bench/figures.h"
+#include "bench/scratch.h"
 
 namespace waybill::bench {
 
-struct Options {
-  bool quick = false;                // a tiny run, also in memory
-  std::string json;                  // the file to write; empty: none
-  std::vector<std::size_t> records;  // sizes of the stores; empty: the program's own
-};
-
-struct TextOption {
-  std::string flag;
-  std::string help;
-  std::string* value;
-};
-
-struct CommandLine {
+struct Program {
+  std::string name;
   std::string about;
-  std::string records_help = {};  // empty: there is no --records
-  std::size_t max_records = 1'000'000;
-  std::vector<TextOption> texts = {};
+  std::vector<std::size_t> records;  // sizes of the stores
+  std::size_t quick_records;
+  bool flushes = false;  // whether the table has a column of them
+  std::string text_flag = {};
+  std::string text_help = {};
 };
 
-// Reads the arguments, runs `program`, and returns what main() has to. What `program` throws
-// becomes a message and 1.
-int RunProgram(int argc, char** argv, const CommandLine& line,
-               const std::function<int(const Options&)>& program);
+struct Run {
+  bool quick;  // tiny, also in memory
+  const std::vector<std::size_t>& records;
+  const std::string& text;  // of the text flag
+  const Scratch& scratch;
+  Figures& figures;
+};
 
-// Warns of a quick run. Throws if one that is not quick would have its stores in memory, where a
+// Reads the arguments, runs `measure`, writes what it found, and returns what main() has to. What
+// `measure` throws becomes a message and 1. One that is not quick must be on a disk: in memory a
 // durable write costs nothing.
-Machine MachineOf(const Options& options, const std::filesystem::path& scratch);
+int RunProgram(int argc, char** argv, const Program& program,
+               const std::function<void(const Run&)>& measure);
 
 // Replaces the file; an empty path: nothing. Throws if it can't be written.
 void WriteText(const std::string& path, const std::string& text);

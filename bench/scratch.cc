@@ -42,8 +42,7 @@ void ScratchStore::Close() {
 
 void ScratchStore::Fill(std::size_t records) {
   Open();
-  FromAllCallers(records,
-                 [&](std::size_t i) { return store_->PutRecord(RecordOf(i)).has_value(); });
+  FromAllCallers(records, [&](std::size_t i) { Must(store_->PutRecord(RecordOf(i))); });
 }
 
 }  // namespace waybill::bench

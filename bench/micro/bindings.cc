@@ -88,7 +88,7 @@ void WriteQuestions(const Questions& questions, const std::filesystem::path& pat
 
 }  // namespace
 
-void MeasureBindings(const Micro& micro, const MicroStore& on, const std::string& go_program) {
+void MeasureBindings(const Micro& micro, const MicroStore& on) {
   const std::filesystem::path list = micro.scratch.path() / "questions.tsv";
   WriteQuestions(on.questions, list);
   on.store.Close();
@@ -103,8 +103,8 @@ void MeasureBindings(const Micro& micro, const MicroStore& on, const std::string
     micro.Row(name, body, {.iterations = 1});
   };
   row("MustAttemptPull: hit, through C", [&] { return AskInC(on.store, on.questions, batch); });
-  if (!go_program.empty()) {
-    const std::string command = fmt::format("'{}' '{}' '{}' {}", go_program,
+  if (!micro.text.empty()) {
+    const std::string command = fmt::format("'{}' '{}' '{}' {}", micro.text,
                                             on.store.directory().string(), list.string(), batch);
     row("MustAttemptPull: hit, through Go", [&] { return AskInGo(command); });
   }

@@ -108,7 +108,7 @@ void MeasureFullPool(const Micro& micro) {
     Must((*store)->ReplaceRuntimeHandlers(
         {{.name = "", .is_default = true, .user_namespaces = true}}));
     FromAllCallers(pods, [&, store = store](std::size_t i) {
-      return (*store)->GetOrCreateUserNamespace(PodOf(UidOf(i))).has_value();
+      Must((*store)->GetOrCreateUserNamespace(PodOf(UidOf(i))));
     });
   }
   const std::string uid = UidOf(all);

@@ -90,7 +90,7 @@ void MeasureSecrets(const Micro& micro) {
       for (std::size_t k = 1; k < secrets; ++k) {
         kept.push_back(CredentialsOf(kNewImages + i * 100 + k).kubernetes_secrets.front());
       }
-      return store->PutRecord(record).has_value();
+      Must(store->PutRecord(record));
     });
     store.Close();
     BareLmdb peer(store.directory(),

@@ -42,14 +42,12 @@ class Reporter final : public benchmark::BenchmarkReporter {
   Figures& figures_;
 };
 
-void MeasureStore(const Micro& micro, std::size_t records, const std::string& go_program) {
+void MeasureStore(const Micro& micro, std::size_t records) {
   ScratchStore store(micro.scratch.path() / fmt::format("store-{}", records));
   store.Fill(records);
   const std::size_t ledger = std::min<std::size_t>(records, micro.quick ? 10 : 1000);
   FromAllCallers(ledger, [&](std::size_t i) {
-    return store
-        ->AddToLedger(ListOfImages(kLedgerImages + i, 1).front(), "bench", "there from the start")
-        .has_value();
+    Must(store->AddToLedger(ListOfImages(kLedgerImages + i, 1).front(), "bench", "there before"));
   });
   store.Close();
   BareLmdb peer(store.directory(), micro.scratch.path() / fmt::format("bare-{}", records));
@@ -69,7 +67,7 @@ void MeasureStore(const Micro& micro, std::size_t records, const std::string& go
   begin("decisions on several threads", "x 1 thread");
   MeasureThreads(micro, on);
   begin("decisions through C and Go", "x C++");
-  MeasureBindings(micro, on, go_program);
+  MeasureBindings(micro, on);
   begin("what waybill preview does", "x decision");
   MeasurePreviews(micro, on);
   begin("calls that commit", "x commit");
@@ -82,44 +80,31 @@ void MeasureStore(const Micro& micro, std::size_t records, const std::string& go
   store.Close();
 }
 
-int Measure(const Options& options, const std::string& go_program) {
-  std::vector<std::size_t> sizes = options.records;
-  if (sizes.empty()) sizes = {50, 2000, 100'000};
-  if (options.records.empty() && options.quick) sizes = {50};
-  const Scratch scratch;
-  Figures::Head head{.name = "micro",
-                     .again = fmt::format("./dev bench micro --records {}{}", fmt::join(sizes, ","),
-                                          options.quick ? " --quick" : ""),
-                     .machine = MachineOf(options, scratch.path())};
+void Measure(const Run& run) {
+  const Micro micro{run};
   std::vector<std::string> flags{"waybill_micro", "--benchmark_repetitions=21",
                                  "--benchmark_min_time=0.003"};
-  if (options.quick) flags = {flags[0], "--benchmark_repetitions=2", "--benchmark_min_time=0"};
-  head.machine.facts.emplace_back(
+  if (run.quick) flags = {flags[0], "--benchmark_repetitions=2", "--benchmark_min_time=0"};
+  run.figures.machine().facts.emplace_back(
       "rounds", fmt::format("{}; {} of calls on whole stores",
                             fmt::join(flags.begin() + 1, flags.end(), " "), kLong.repetitions));
-  std::vector<char*> arguments;
-  for (std::string& flag : flags) arguments.push_back(flag.data());
-  auto count = static_cast<int>(arguments.size());
-  benchmark::Initialize(&count, arguments.data());
-  head.machine.facts.emplace_back(
+  run.figures.machine().facts.emplace_back(
       "ratios",
       "lookup: bare LMDB hashes the ref, renews a transaction, mdb_get; "
       "commit: bare LMDB commits one value; scan: bare LMDB opens and reads "
       "every entry");
-  Figures figures(std::move(head));
-  figures.PrintHead();
-  const Micro micro{scratch, options.quick, figures};
-  for (const std::size_t records : sizes) {
-    MeasureStore(micro, records, go_program);
+  std::vector<char*> arguments;
+  for (std::string& flag : flags) arguments.push_back(flag.data());
+  auto count = static_cast<int>(arguments.size());
+  benchmark::Initialize(&count, arguments.data());
+  for (const std::size_t records : run.records) {
+    MeasureStore(micro, records);
     MeasureRevocation(micro, records);
   }
-  figures.Begin("secrets of an image", "x lookup");
+  run.figures.Begin("secrets of an image", "x lookup");
   MeasureSecrets(micro);
-  figures.Begin("pools of host IDs", "x 1 % full");
+  run.figures.Begin("pools of host IDs", "x 1 % full");
   MeasureFullPool(micro);
-  figures.PrintFoot();
-  WriteText(options.json, figures.Json());
-  return 0;
 }
 
 }  // namespace
@@ -140,14 +125,12 @@ void Micro::Row(const std::string& what, const std::function<void(State&)>& body
 
 int main(int argc, char** argv) {
   using namespace waybill::bench;
-  std::string go_program;
-  return RunProgram(
-      argc, argv,
-      {.about = "Measures what a node asks of its store, beside bare LMDB. Stores are made below "
-                "TMPDIR, "
-                "or below /var/tmp, which must be a disk.",
-       .records_help = "sizes of the stores (50,2000,100000)",
-       .texts = {{"--go", "the program of bindings/go/bench; without it Go is left out",
-                  &go_program}}},
-      [&](const Options& options) { return Measure(options, go_program); });
+  return RunProgram(argc, argv,
+                    {.name = "micro",
+                     .about = "Measures what a node asks of its store, beside bare LMDB.",
+                     .records = {50, 2000, 100'000},
+                     .quick_records = 50,
+                     .text_flag = "--go",
+                     .text_help = "the program of bindings/go/bench; without it Go is left out"},
+                    Measure);
 }

@@ -38,8 +38,7 @@ class RenewedStore {
       : node_(node), kept_(fs::path(node).concat(".kept")), store_(node / "store") {
     fs::create_directory(node_);
     store_.Open();
-    FromAllCallers(
-        records, [&](std::size_t i) { return store_->PutRecord(RecordIn(i, one_in)).has_value(); });
+    FromAllCallers(records, [&](std::size_t i) { Must(store_->PutRecord(RecordIn(i, one_in))); });
     store_.Close();
     fs::copy(node_, kept_, fs::copy_options::recursive);
   }

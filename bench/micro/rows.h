@@ -14,8 +14,8 @@
 
 #include "bench/bare_lmdb.h"
 #include "bench/data_set.h"
-#include "bench/figures.h"
 #include "bench/measure.h"
+#include "bench/program.h"
 #include "bench/scratch.h"
 
 namespace waybill::bench {
@@ -31,11 +31,7 @@ struct Times {
 // Of operations on whole stores.
 inline constexpr Times kLong{.repetitions = 3, .iterations = 1};
 
-struct Micro {
-  const Scratch& scratch;
-  bool quick;
-  Figures& figures;
-
+struct Micro : Run {
   // Adds a row: runs the body at once, since rows change the store, and what stands between two
   // belongs to the second. The body sets the counter kBare.
   void Row(const std::string& what, const std::function<void(State&)>& body,
@@ -137,8 +133,8 @@ void MeasureThreads(const Micro& micro, const MicroStore& on);
 // Makes stores of its own.
 void MeasureSecrets(const Micro& micro);
 
-// bindings.cc: through C and, where `go_program` (bindings/go/bench) is not empty, through Go
-void MeasureBindings(const Micro& micro, const MicroStore& on, const std::string& go_program);
+// bindings.cc: through C and, where the run's text names bindings/go/bench, through Go
+void MeasureBindings(const Micro& micro, const MicroStore& on);
 // previews.cc
 void MeasurePreviews(const Micro& micro, const MicroStore& on);
 

@@ -6,8 +6,6 @@
 #include <sys/stat.h>
 
 #include <chrono>
-#include <cstdio>
-#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -48,56 +46,41 @@ struct Taken {
   std::size_t operations = 0;
 };
 
-struct Cost {
-  double nanoseconds = 0;
-  std::uint64_t flushes = 0;
-};
-
-template <typename Work>
-Cost CostOf(Work&& work) {
-  const std::uint64_t before = DiskCallsSoFar().flushes;
-  const double nanoseconds = NanosecondsOf(work);
-  return {nanoseconds, DiskCallsSoFar().flushes - before};
-}
-
-// One batch of the peer at this place: returns the cost of what counts.
-using Batch = std::function<Cost(std::size_t peer, std::size_t turn)>;
-
+// In each turn every peer does `work`, of so many operations; only that counts. `prepare` goes
+// before it. Both get the peer's place.
+template <typename Prepare, typename Work>
 std::vector<Taken> TakeTurns(const Peers& peers, std::size_t turns, std::size_t operations,
-                             const Batch& batch) {
+                             std::chrono::nanoseconds latency, const Prepare& prepare,
+                             const Work& work) {
   std::vector<Taken> taken(peers.size());
   for (std::size_t turn = 0; turn < turns; ++turn) {
     for (std::size_t k = 0; k < peers.size(); ++k) {
       const std::size_t i = (turn + k) % peers.size();
-      const Cost cost = batch(i, turn);
-      taken[i].each.push_back(cost.nanoseconds / static_cast<double>(operations));
-      taken[i].flushes += cost.flushes;
+      prepare(i);
+      const std::uint64_t flushes = DiskCallsSoFar().flushes;
+      AddToFlushes(latency);
+      const double nanoseconds = NanosecondsOf([&] { work(i, turn); });
+      AddToFlushes({});
+      taken[i].each.push_back(nanoseconds / static_cast<double>(operations));
+      taken[i].flushes += DiskCallsSoFar().flushes - flushes;
       taken[i].operations += operations;
     }
   }
   return taken;
 }
 
-Spread RatioTo(const Taken& one, const Taken& ours) {
-  std::vector<double> ratios;
-  for (std::size_t turn = 0; turn < one.each.size(); ++turn) {
-    ratios.push_back(one.each[turn] / ours.each[turn]);
-  }
-  return Spread(std::move(ratios));
-}
-
-enum class As { kTime, kRate };
-
-void AddRows(const Peers& peers, const std::vector<Taken>& taken, As as, Figures& figures) {
+void AddRows(const Peers& peers, const std::vector<Taken>& taken, Unit unit, Figures& figures) {
   for (std::size_t i = 0; i < peers.size(); ++i) {
     std::vector<double> values = taken[i].each;
-    if (as == As::kRate) {
-      for (double& value : values) value = 1e9 / value;
+    std::vector<double> ratios = taken[i].each;
+    for (std::size_t turn = 0; turn < ratios.size(); ++turn) {
+      ratios[turn] /= taken[0].each[turn];
+      if (unit == Unit::kPerSecond) values[turn] = 1e9 / values[turn];
     }
     figures.Add({.what = peers[i]->name(),
-                 .ratio = RatioTo(taken[i], taken[0]),
+                 .ratio = Spread(std::move(ratios)),
                  .value = Spread(std::move(values)),
-                 .unit = as == As::kRate ? Unit::kPerSecond : Unit::kNanoseconds,
+                 .unit = unit,
                  .flushes = static_cast<double>(taken[i].flushes) /
                             static_cast<double>(taken[i].operations)});
   }
@@ -130,19 +113,6 @@ void CheckFlushes(const Peers& peers, const std::vector<Taken>& taken) {
                                            taken[i].operations));
     }
   }
-}
-
-// From all callers. An exception may not leave their threads.
-void WriteTogether(Peer& peer, const std::vector<Pull>& pulls) {
-  FromAllCallers(pulls.size(), [&](std::size_t i) {
-    try {
-      peer.Put(pulls[i]);
-      return true;
-    } catch (const std::exception& e) {
-      std::fprintf(stderr, "%s: %s\n", peer.name().c_str(), e.what());
-      return false;
-    }
-  });
 }
 
 // The peers are closed, before and after.
@@ -179,11 +149,11 @@ void MeasureReads(const Peers& peers, std::size_t records, const ReadPlan& plan,
     if (found != count) throw std::runtime_error(peer.name() + ": a read found nothing");
   };
   for (const auto& peer : peers) ask(*peer, 0, records);  // warm
-  const auto taken = TakeTurns(peers, plan.turns, plan.batch, [&](std::size_t i, std::size_t turn) {
-    return CostOf([&] { ask(*peers[i], turn * plan.batch, plan.batch); });
-  });
+  const auto taken = TakeTurns(
+      peers, plan.turns, plan.batch, {}, [](std::size_t) {},
+      [&](std::size_t i, std::size_t turn) { ask(*peers[i], turn * plan.batch, plan.batch); });
   figures.Begin(fmt::format("read, warm, {} records, random order", Grouped(records)));
-  AddRows(peers, taken, As::kTime, figures);
+  AddRows(peers, taken, Unit::kNanoseconds, figures);
 }
 
 // Pulls alone, and from 64 callers. Adds their records.
@@ -191,20 +161,16 @@ void MeasureWrites(const Peers& peers, std::size_t records, const WritePlan& pla
                    Figures& figures) {
   std::vector<std::uint64_t> next(peers.size());  // each peer gets the same pulls
   const auto run = [&](bool together, std::size_t turns, std::size_t batch) {
-    return TakeTurns(peers, turns, batch, [&](std::size_t i, std::size_t /*turn*/) {
-      Peer& peer = *peers[i];
-      const std::vector<Pull> some = NewPulls(next[i], batch);
-      AddToFlushes(plan.latency);
-      const Cost cost = CostOf([&] {
-        if (together) {
-          WriteTogether(peer, some);
-        } else {
-          for (const Pull& pull : some) peer.Put(pull);
-        }
-      });
-      AddToFlushes({});
-      return cost;
-    });
+    std::vector<Pull> pulls;
+    return TakeTurns(
+        peers, turns, batch, plan.latency, [&](std::size_t i) { pulls = NewPulls(next[i], batch); },
+        [&](std::size_t i, std::size_t) {
+          if (together) {
+            FromAllCallers(batch, [&](std::size_t pull) { peers[i]->Put(pulls[pull]); });
+          } else {
+            for (const Pull& pull : pulls) peers[i]->Put(pull);
+          }
+        });
   };
   // The first write after opening costs more: a log is made, and its directory flushed.
   for (std::size_t i = 0; i < peers.size(); ++i) peers[i]->Put(NewPulls(next[i], 1).front());
@@ -217,66 +183,54 @@ void MeasureWrites(const Peers& peers, std::size_t records, const WritePlan& pla
   const auto alone = run(false, plan.turns, plan.batch);
   CheckFlushes(peers, alone);
   begin("alone");
-  AddRows(peers, alone, As::kTime, figures);
+  AddRows(peers, alone, Unit::kNanoseconds, figures);
   begin(fmt::format("{} callers", kCallers));
-  AddRows(peers, run(true, plan.together_turns, plan.together), As::kRate, figures);
+  AddRows(peers, run(true, plan.together_turns, plan.together), Unit::kPerSecond, figures);
 }
 
 struct Plan {
-  std::vector<std::size_t> sizes{2000, 20'000};
-  ReadPlan reads;
+  ReadPlan reads = {};
   // Fewer where a flush takes long: what is then measured is the flushes, which vary little.
-  std::vector<WritePlan> writes{{milliseconds(0), 20, 25, 1024, 9},
-                                {milliseconds(1), 10, 9, 256, 5},
-                                {milliseconds(8), 4, 5, 128, 3}};
+  std::vector<WritePlan> writes = {{milliseconds(0), 20, 25, 1024, 9},
+                                   {milliseconds(1), 10, 9, 256, 5},
+                                   {milliseconds(8), 4, 5, 128, 3}};
 };
 
 Plan QuickPlan() {
-  Plan plan;
-  plan.sizes = {100};
-  plan.reads = {.batch = 20, .turns = 3};
-  plan.writes = {{milliseconds(0), 2, 2, 16, 1},
-                 {milliseconds(1), 2, 1, 16, 1},
-                 {milliseconds(8), 1, 1, 8, 1}};
-  return plan;
+  return {.reads = {.batch = 20, .turns = 3},
+          .writes = {{milliseconds(0), 2, 2, 16, 1},
+                     {milliseconds(1), 2, 1, 16, 1},
+                     {milliseconds(8), 1, 1, 8, 1}}};
 }
 
-void MeasureSizes(const Plan& plan, const Scratch& scratch, Figures& figures) {
-  for (const std::size_t records : plan.sizes) {
-    const StoredBytes bytes(scratch.path(), records);
-    for (const WritePlan& writes : plan.writes) {
-      // New stores for each latency, since pulls add records.
-      const std::filesystem::path directory =
-          scratch.path() / fmt::format("peers-{}-{}", records, writes.latency.count());
-      std::filesystem::create_directory(directory);
-      const Peers peers = MakePeers(directory);
-      for (const auto& peer : peers) peer->Fill(records, bytes);
-      if (&writes == plan.writes.data()) {
-        MeasureDisk(peers, records, figures);
-      }
-      for (const auto& peer : peers) peer->Open();
-      if (&writes == plan.writes.data()) MeasureReads(peers, records, plan.reads, figures);
-      MeasureWrites(peers, records, writes, figures);
-      for (const auto& peer : peers) peer->Close();
-      std::filesystem::remove_all(directory);
-    }
+void MeasureSize(const Plan& plan, std::size_t records, const Run& run) {
+  const StoredBytes bytes(run.scratch.path(), records);
+  for (const WritePlan& writes : plan.writes) {
+    // New stores for each latency, since pulls add records.
+    const bool is_first = &writes == plan.writes.data();
+    const std::filesystem::path directory =
+        run.scratch.path() / fmt::format("peers-{}-{}", records, writes.latency.count());
+    std::filesystem::create_directory(directory);
+    const Peers peers = MakePeers(directory);
+    for (const auto& peer : peers) peer->Fill(records, bytes);
+    if (is_first) MeasureDisk(peers, records, run.figures);
+    for (const auto& peer : peers) peer->Open();
+    if (is_first) MeasureReads(peers, records, plan.reads, run.figures);
+    MeasureWrites(peers, records, writes, run.figures);
+    for (const auto& peer : peers) peer->Close();
+    std::filesystem::remove_all(directory);
   }
 }
 
-Figures::Head HeadOf(const Plan& plan, const Options& options, const Scratch& scratch) {
-  Figures::Head head{
-      .name = "peers",
-      .again = fmt::format("./dev bench peers --records {}{}", fmt::join(plan.sizes, ","),
-                           options.quick ? " --quick" : ""),
-      .machine = MachineOf(options, scratch.path()),
-      .flushes = true};
+void Measure(const Run& run) {
+  const Plan plan = run.quick ? QuickPlan() : Plan();
+  Machine& machine = run.figures.machine();
   for (const auto& [library, version] :
        {std::pair("SQLite", SqliteVersion()), std::pair("RocksDB", RocksdbVersion())}) {
     if (version.empty()) {
-      head.machine.warnings.push_back(std::string("built without ") + library +
-                                      ": its rows are missing");
+      machine.warnings.push_back(fmt::format("built without {}: its rows are missing", library));
     } else {
-      head.machine.facts.emplace_back(library, version);
+      machine.facts.emplace_back(library, version);
     }
   }
   std::string rounds = fmt::format("{} turns of reads", plan.reads.turns);
@@ -284,22 +238,10 @@ Figures::Head HeadOf(const Plan& plan, const Options& options, const Scratch& sc
     rounds += fmt::format("; +{} ms a flush: {} alone, {} of 64 callers", writes.latency.count(),
                           writes.turns, writes.together_turns);
   }
-  head.machine.facts.emplace_back("rounds", rounds);
-  head.machine.facts.emplace_back(
+  machine.facts.emplace_back("rounds", rounds);
+  machine.facts.emplace_back(
       "ratios", "how many times as long as waybill, turn by turn; above 1, waybill is faster");
-  return head;
-}
-
-int Measure(const Options& options) {
-  Plan plan = options.quick ? QuickPlan() : Plan();
-  if (!options.records.empty()) plan.sizes = options.records;
-  const Scratch scratch;
-  Figures figures(HeadOf(plan, options, scratch));
-  figures.PrintHead();
-  MeasureSizes(plan, scratch, figures);
-  figures.PrintFoot();
-  WriteText(options.json, figures.Json());
-  return 0;
+  for (const std::size_t records : run.records) MeasureSize(plan, records, run);
 }
 
 }  // namespace
@@ -307,10 +249,12 @@ int Measure(const Options& options) {
 
 int main(int argc, char** argv) {
   using namespace waybill::bench;
-  const CommandLine line{
-      .about =
-          "Measures waybill beside LMDB, SQLite, RocksDB and files, on the same data, in one "
-          "run. Their stores are made below TMPDIR, or below /var/tmp, which must be a disk.",
-      .records_help = "sizes of the stores (2000,20000)"};
-  return RunProgram(argc, argv, line, Measure);
+  return RunProgram(argc, argv,
+                    {.name = "peers",
+                     .about = "Measures waybill beside LMDB, SQLite, RocksDB and files, on the "
+                              "same data, in one run.",
+                     .records = {2000, 20'000},
+                     .quick_records = 100,
+                     .flushes = true},
+                    Measure);
 }
