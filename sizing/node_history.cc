@@ -145,35 +145,45 @@ class Counting {
   static Error TooMuch(std::string_view what, std::string_view hint) {
     return {ErrorCode::kLimitExceeded, "the trace " + std::string(what), std::string(hint)};
   }
-  Error TooMany(std::size_t most, std::string_view what) const {
-    return TooMuch("has more than " + std::to_string(most) + " " + std::string(what),
+
+  // About what a use, a name, and what is kept of each takes.
+  static constexpr std::size_t kRequestBytes = sizeof(Request);
+  static constexpr std::size_t kEntryBytes = 100;
+  static constexpr std::size_t kThingBytes = 400;
+
+  Result<void> Keep(std::size_t bytes) {
+    kept_bytes_ += bytes;
+    if (kept_bytes_ <= limits_.bytes) return {};
+    return TooMuch(fmt::format("needs more than {} bytes of memory", limits_.bytes),
                    "take a part of it, or that of fewer nodes");
   }
 
-  Result<void> Keep(const std::string& text) {
-    text_bytes_ += text.size();
-    if (text_bytes_ <= limits_.text_bytes) return {};
-    return TooMany(limits_.text_bytes, "bytes of names");
-  }
-
-  Result<std::uint32_t> AppOf(const std::string& name) {
-    const auto next = static_cast<std::uint32_t>(history_.apps.size());
-    const auto [found, is_new] = apps_.emplace(name, next);
+  // A new one is `fresh`, behind all `things`.
+  template <typename Thing>
+  Result<std::uint32_t> NumberOf(const std::string& name, Numbers& numbers,
+                                 std::vector<Thing>& things, Thing fresh) {
+    const auto next = static_cast<std::uint32_t>(things.size());
+    const auto [found, is_new] = numbers.emplace(name, next);
     if (is_new) {
-      TRY(Keep(name));
-      if (next >= limits_.images) return TooMany(limits_.images, "images");
-      history_.apps.emplace_back();
-      app_tenants_.emplace_back();
+      TRY(Keep(kThingBytes + name.size()));
+      things.push_back(std::move(fresh));
     }
     return found->second;
   }
 
-  Result<std::uint32_t> NewImage(const TraceEvent& event) {
-    if (images_.size() >= limits_.images) return TooMany(limits_.images, "images");
-    const std::uint32_t app =
-        TRY(AppOf(event.image.empty() ? event.ref : RepositoryOf(event.image)));
-    images_.push_back({.app = app, .has_ref = !event.ref.empty()});
-    return static_cast<std::uint32_t>(images_.size() - 1);
+  Result<std::uint32_t> AppOf(const TraceEvent& event) {
+    const std::string name = event.image.empty() ? event.ref : RepositoryOf(event.image);
+    const std::uint32_t app = TRY(NumberOf(name, apps_, history_.apps, {}));
+    app_tenants_.resize(history_.apps.size());
+    return app;
+  }
+
+  Result<std::uint32_t> TenantOf(const std::string& name) {
+    const std::uint32_t tenant =
+        TRY(NumberOf(name, tenants_, history_.tenants,
+                     {.alive = {history_.span.last_ms, history_.span.last_ms}}));
+    credentials_of_.resize(history_.tenants.size());
+    return tenant;
   }
 
   // By its ref. An absent image has none: it is the one that a pull of the same string brings.
@@ -182,14 +192,11 @@ class Counting {
     const bool has_ref = !event.ref.empty();
     Numbers& numbers = has_ref ? by_ref_ : by_name_;
     const std::string key = handler + (has_ref ? event.ref : event.image);
-    std::uint32_t image = 0;
-    if (const auto known = numbers.find(key); known != numbers.end()) {
-      image = known->second;
-    } else {
-      image = TRY(NewImage(event));
-      TRY(Keep(key));
-      numbers.emplace(key, image);
-    }
+    const auto known = numbers.find(key);
+    std::uint32_t app = 0;
+    if (known == numbers.end()) app = TRY(AppOf(event));
+    const std::uint32_t image =
+        TRY(NumberOf(key, numbers, images_, {.app = app, .has_ref = has_ref}));
     if (event.bytes && *event.bytes > 0) {
       images_[image].bytes = *event.bytes;
       is_crio_ = is_crio_ || IsCrioId(event.ref);
@@ -221,7 +228,7 @@ class Counting {
   }
 
   Result<void> AddRequest(std::vector<Request>& list, std::uint32_t image) {
-    if (list.size() >= limits_.requests) return TooMany(limits_.requests, "uses of images");
+    TRY(Keep(kRequestBytes));
     list.push_back({image, history_.span.last_ms});
     images_[image].app_uses = true;
     return {};
@@ -242,7 +249,7 @@ class Counting {
       image.is_recorded = history_.apps[image.app].is_public = true;
     }
     for (const std::string& credential : event.credentials) {
-      if (image.credentials.insert(credential).second) TRY(CountCredential());
+      if (image.credentials.insert(credential).second) TRY(Keep(kEntryBytes));
     }
     if (event.credentials.size() > (event.pod_namespace.empty() ? 0U : 1U)) {
       image.tenants_known = false;
@@ -252,23 +259,6 @@ class Counting {
     image.tenants.insert(tenant);
     if (!event.credentials.empty()) image.tenants_ever.insert(tenant);
     return {};
-  }
-
-  Result<void> CountCredential() {
-    if (++credentials_ > limits_.credentials) return TooMany(limits_.credentials, "credentials");
-    return {};
-  }
-
-  Result<std::uint32_t> TenantOf(const std::string& name) {
-    const auto next = static_cast<std::uint32_t>(history_.tenants.size());
-    const auto [found, is_new] = tenants_.emplace(name, next);
-    if (is_new) {
-      TRY(Keep(name));
-      if (next >= limits_.namespaces) return TooMany(limits_.namespaces, "namespaces");
-      history_.tenants.push_back({.alive = {history_.span.last_ms, history_.span.last_ms}});
-      credentials_of_.emplace_back();
-    }
-    return found->second;
   }
 
   Result<void> AddUse(const TraceEvent& event) {
@@ -297,7 +287,7 @@ class Counting {
     const std::uint32_t tenant = TRY(TenantOf(event.pod_namespace));
     history_.tenants[tenant].alive.last_ms = history_.span.last_ms;
     if (event.credentials.empty()) return {};
-    if (app_tenants_[image.app].insert(tenant).second) TRY(CountCredential());
+    if (app_tenants_[image.app].insert(tenant).second) TRY(Keep(kEntryBytes));
     const bool matches = is(Reason::kSecretHashMatches) || is(Reason::kServiceAccountMatches);
     const bool rotated = is(Reason::kSecretCoordinatesMatch);
     if (matches || rotated) {
@@ -317,7 +307,7 @@ class Counting {
     const auto [found, is_new] =
         credentials_of_[tenant].emplace(credential, static_cast<std::uint32_t>(held.size()));
     if (is_new) {
-      TRY(CountCredential());
+      TRY(Keep(kEntryBytes));
       Holders& holders = holders_[credential];
       if (holders.tenants.empty()) holders.number = static_cast<std::uint32_t>(holders_.size());
       holders.tenants.insert(tenant);
@@ -368,8 +358,7 @@ class Counting {
   bool is_crio_ = false;
   std::uint64_t on_node_ = 0;
   std::uint64_t records_ = 0;
-  std::size_t credentials_ = 0;
-  std::size_t text_bytes_ = 0;
+  std::size_t kept_bytes_ = 0;
 };
 
 }  // namespace

@@ -17,11 +17,7 @@ namespace waybill::sizing {
 
 // Bounds of what is kept of one trace. A clock that was wrong for a moment looks like centuries.
 struct HistoryLimits {
-  std::size_t requests = 20'000'000;
-  std::size_t images = 200'000;
-  std::size_t namespaces = 100'000;
-  std::size_t credentials = 2'000'000;              // of all images and namespaces
-  std::size_t text_bytes = std::size_t{256} << 20;  // of all names
+  std::size_t bytes = std::size_t{1} << 30;  // of memory, about
   double days = 3660;
 };
 

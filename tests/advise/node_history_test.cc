@@ -190,24 +190,30 @@ BOOST_AUTO_TEST_CASE(a_trace_without_events_is_empty) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_kept_has_bounds) {
-  const auto refused = [](const HistoryLimits& limits, const std::string& says) {
-    std::vector<TraceEvent> events;
-    for (int i = 0; i < 5; ++i) {
-      const std::string number = std::to_string(i);
-      events.push_back(Use(i, "app" + number, "sha256:" + number, "tenant" + number,
-                           std::string(15, 'a') + number, Reason::kSecretHashMatches));
-    }
-    const auto history = Read(events, limits);
+  // Of uses alone, of images, of namespaces, and of credentials.
+  for (const char* kind : {"uses", "images", "namespaces", "credentials"}) {
+    const std::string what = kind;
+    const auto history_of = [&](int count) {
+      std::vector<TraceEvent> events;
+      for (int i = 0; i < count; ++i) {
+        const auto number = [&](const char* of) {
+          const std::string digits = what == of ? std::to_string(i) : "";
+          return std::string(16 - digits.size(), 'a') + digits;
+        };
+        events.push_back(Use(i % 60, number("images"), "sha256:" + number("images"),
+                             number("namespaces"), number("credentials"),
+                             Reason::kSecretHashMatches));
+      }
+      return Read(events, {.bytes = 20'000});
+    };
+    BOOST_TEST(history_of(5).has_value(), what);
+    const auto history = history_of(2000);
     BOOST_REQUIRE(!history.has_value());
     BOOST_TEST((history.error().code == ErrorCode::kLimitExceeded));
-    BOOST_TEST(history.error().message.find(says) != std::string::npos, history.error().message);
+    BOOST_TEST(history.error().message.find("more than 20000 bytes of memory") != std::string::npos,
+               history.error().message);
     BOOST_TEST(!history.error().hint.empty());
-  };
-  refused({.requests = 4}, "more than 4 uses of images");
-  refused({.images = 4}, "more than 4 images");
-  refused({.namespaces = 4}, "more than 4 namespaces");
-  refused({.credentials = 4}, "more than 4 credentials");
-  refused({.text_bytes = 100}, "more than 100 bytes of names");
+  }
   auto large = TraceReader::OfText(
       TraceHeaderLine("owner") +
       R"({"time":"1970-01-01T00:00:01Z","event":"pulled","ref":"sha256:1","bytes":274877906945})"
