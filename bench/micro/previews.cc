@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,8 +16,6 @@ namespace waybill::bench {
 
 namespace {
 
-using Json = nlohmann::json;
-
 // Each pod has two containers of images that the node has, and its team's pull Secret, which one
 // of the images was pulled with.
 struct Node {
@@ -26,40 +23,31 @@ struct Node {
   std::vector<ListedImage> images = {};
 };
 
-// {"auths":{"registry.example.com":{"auth":"dTpw"}}}
-constexpr char kDockerConfig[] =
-    "eyJhdXRocyI6eyJyZWdpc3RyeS5leGFtcGxlLmNvbSI6eyJhdXRoIjoiZFRwdyJ9fX0=";
-
 Node NodeOf(std::size_t pods, std::size_t records) {
   // As many teams as the data set has: each has the Secret of its first record.
   const std::size_t teams = std::min<std::size_t>(records, 500);
-  Json items = Json::array();
-  Node node;
+  Node node{.list = R"({"kind":"List","items":[)",
+            .images = ListOfImages(0, std::min(2 * teams, records))};
   for (std::size_t i = 0; i < teams; ++i) {
     const ImagePullSecret secret = CredentialsOf(i).kubernetes_secrets.front();
-    items.push_back(
-        {{"kind", "Secret"},
-         {"metadata",
-          {{"namespace", secret.namespace_name}, {"name", secret.name}, {"uid", secret.uid}}},
-         {"type", "kubernetes.io/dockerconfigjson"},
-         {"data", {{".dockerconfigjson", kDockerConfig}}}});
+    // {"auths":{"registry.example.com":{"auth":"dTpw"}}}
+    node.list += fmt::format(
+        R"({{"kind":"Secret","metadata":{{"namespace":"{}","name":"{}","uid":"{}"}},)"
+        R"("type":"kubernetes.io/dockerconfigjson","data":{{".dockerconfigjson":)"
+        R"("eyJhdXRocyI6eyJyZWdpc3RyeS5leGFtcGxlLmNvbSI6eyJhdXRoIjoiZFRwdyJ9fX0="}}}},)",
+        secret.namespace_name, secret.name, secret.uid);
   }
-  node.images = ListOfImages(0, std::min(2 * teams, records));
   for (std::size_t i = 0; i < pods; ++i) {
     const std::size_t team = i % teams;
     const std::size_t other = team + teams < node.images.size() ? team + teams : team;
     const ImagePullSecret secret = CredentialsOf(team).kubernetes_secrets.front();
-    items.push_back(
-        {{"kind", "Pod"},
-         {"metadata", {{"namespace", secret.namespace_name}, {"name", fmt::format("pod-{}", i)}}},
-         {"spec",
-          {{"nodeName", "node-1"},
-           {"imagePullSecrets", {{{"name", secret.name}}}},
-           {"containers",
-            {{{"name", "app"}, {"image", ImageOf(team)}},
-             {{"name", "sidecar"}, {"image", ImageOf(other)}}}}}}});
+    node.list += fmt::format(
+        R"({}{{"kind":"Pod","metadata":{{"namespace":"{}","name":"pod-{}"}},"spec":{{)"
+        R"("nodeName":"node-1","imagePullSecrets":[{{"name":"{}"}}],"containers":[)"
+        R"({{"name":"app","image":"{}"}},{{"name":"sidecar","image":"{}"}}]}}}})",
+        i == 0 ? "" : ",", secret.namespace_name, i, secret.name, ImageOf(team), ImageOf(other));
   }
-  node.list = Json{{"kind", "List"}, {"items", items}}.dump();
+  node.list += "]}";
   return node;
 }
 
