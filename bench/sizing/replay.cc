@@ -25,20 +25,20 @@ Times QuantilesOf(std::vector<double> nanoseconds) {
   return {at(0.5), at(0.99)};
 }
 
-Sample SampleOf(StoreSide& side, double day) {
-  Sample sample{.day = day};
+Held HeldBy(StoreSide& side) {
+  Held held;
   const std::vector<ImagePulledRecord> records = Must(side.store().ListRecords());
-  sample.records = records.size();
+  held.records = records.size();
   for (const ImagePulledRecord& record : records) {
     std::uint64_t secrets = 0;
     for (const auto& [name, entry] : record.credential_mapping) {
       secrets += entry.kubernetes_secrets.size();
     }
-    sample.secrets += secrets;
-    sample.most_secrets = std::max(sample.most_secrets, secrets);
+    held.secrets += secrets;
+    held.most_secrets = std::max(held.most_secrets, secrets);
   }
-  sample.store_bytes = side.UsedBytes();
-  return sample;
+  held.store_bytes = side.UsedBytes();
+  return held;
 }
 
 class Player {
@@ -61,7 +61,6 @@ class Player {
   // Returns what the event is counted as; nullptr: nothing.
   Operations* Do(const Event& event);
   Operations* Decide(const Event& event);
-  void EndFilling();
   void Finish();
 
   const ReplayOptions& options_;
@@ -71,7 +70,6 @@ class Player {
   StoreSide* store_ = nullptr;  // it, if it is one
   std::vector<double> times_;
   bool filling_ = true;
-  double next_sample_ = 0;
   ReplayResult result_;
 };
 
@@ -128,22 +126,11 @@ Operations* Player::Do(const Event& event) {
   return nullptr;
 }
 
-void Player::EndFilling() {
-  side_->Restart();
-  filling_ = false;
-  if (options_.sample_days > 0) result_.samples.push_back(SampleOf(*store_, 0));
-  next_sample_ = static_cast<double>(options_.sample_days);
-}
-
 ReplayResult Player::Play() {
   SkipFlushes();
   while (const auto event = trace_.Next()) {
-    if (filling_ && !event->filling) EndFilling();
-    const double day = static_cast<double>(event->second) / 86'400;
-    if (options_.sample_days > 0 && day >= next_sample_ && !event->filling) {
-      result_.samples.push_back(SampleOf(*store_, next_sample_));
-      next_sample_ += static_cast<double>(options_.sample_days);
-    }
+    if (filling_ && !event->filling) side_->Restart();
+    filling_ = event->filling;
     node_.SetTime(event->second);
     const DiskCalls before = DiskCallsSoFar();
     Operations* const kind = Do(*event);
@@ -164,8 +151,7 @@ void Player::Finish() {
   result_.decision = QuantilesOf(std::move(times_));
   result_.hit_rate = side_->HitRate();
   result_.resident_bytes = side_->ResidentBytes();
-  if (store_ != nullptr) result_.end = SampleOf(*store_, options_.days);
-  if (options_.sample_days > 0) result_.samples.push_back(result_.end);
+  if (store_ != nullptr) result_.end = HeldBy(*store_);
   std::vector<double> starts;
   for (int i = 0; i < options_.starts; ++i) starts.push_back(side_->Restart());
   result_.start_seconds = Median(starts);

@@ -26,7 +26,6 @@ struct ReplayOptions {
   bool keeps_records = false;
   // Of waybill's side.
   Rules rules = Rules::kClosed;
-  std::int64_t sample_days = 0;      // 0: no samples
   std::filesystem::path trace = {};  // the store's owner writes one there
 };
 
@@ -42,9 +41,8 @@ struct Operations {
   DiskCalls io = {};
 };
 
-// What the store holds on a day.
-struct Sample {
-  double day = 0;
+// What the store holds in the end.
+struct Held {
   std::uint64_t records = 0;
   std::uint64_t secrets = 0;       // in all records
   std::uint64_t most_secrets = 0;  // in one record
@@ -69,9 +67,8 @@ struct ReplayResult {
   double start_seconds = 0;
   std::vector<std::string> records = {};  // in the end, as the kubelet writes them, sorted
   // Of waybill.
-  Sample end = {};
+  Held end = {};
   std::uint64_t most_records = 0;
-  std::vector<Sample> samples = {};
 
   DiskCalls io() const {
     DiskCalls all = pulls.io;

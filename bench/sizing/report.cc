@@ -97,7 +97,7 @@ std::string PlotOfCaches(const Findings& run) {
       .marks = {{kubelet, fmt::format("{:.0f}: a kubelet's", kubelet)}}};
   sizing::Panel hits{.title = "all simulated nodes",
                      .x = capacity,
-                     .y = {.title = "hit rate of the LRU, %", .from = 0, .to = 100}};
+                     .y = {.title = "hit rate of the LRU, %", .to = 100}};
   const std::pair<const char*, double Times::*> quantiles[] = {{"p99", &Times::p99},
                                                                {"p50", &Times::p50}};
   for (const auto& [name, quantile] : quantiles) {

@@ -46,13 +46,6 @@ ReplayResult ReplayAnew(const cli::NodeShape& shape, const ReplayOptions& option
   return result;
 }
 
-ReplayResult ReplayYear(cli::NodeShape shape, ReplayOptions options, double days) {
-  shape.lists_per_day = std::min(4.0, shape.lists_per_day);
-  options.days = days;
-  options.sample_days = 7;
-  return ReplayAnew(shape, options);
-}
-
 }  // namespace
 
 StoreSize MeasureStore(const std::filesystem::path& directory, std::uint32_t records,
@@ -134,7 +127,13 @@ Study StudyNode(const cli::NodeShape& shape, const StudyOptions& options) {
   }
   Study study{.shape = shape, .days = options.days, .store = MedianOf(std::move(sides[0]))};
   for (std::size_t i = 1; i < kSides; ++i) study.files.push_back(MedianOf(std::move(sides[i])));
-  if (options.year_days > 0) study.year = ReplayYear(shape, replay, options.year_days);
+  if (options.year_days > 0) {
+    cli::NodeShape slower = shape;
+    slower.lists_per_day = std::min(4.0, shape.lists_per_day);
+    ReplayOptions year = replay;
+    year.days = study.year_days = options.year_days;
+    study.year = ReplayAnew(slower, year);
+  }
   return study;
 }
 
@@ -178,23 +177,17 @@ cli::PresetFigures FiguresOf(const Study& study, const cli::SizingModel& sizes) 
 
   const ReplayResult& year = *study.year;
   // Images are collected now and then: seldom in days, so the year tells how often.
-  figures.collections = of(year.collections, year.end.day);
-  figures.year_days = year.end.day;
+  figures.collections = of(year.collections, study.year_days);
+  figures.year_days = study.year_days;
   figures.records_per_image = static_cast<double>(year.most_records) / study.shape.images;
-  figures.secrets_growth = 0;
-  double most_bytes = 0;
-  for (const Sample& sample : year.samples) {
-    const double secrets =
-        static_cast<double>(sample.secrets) / static_cast<double>(sample.records);
-    figures.secrets_growth =
-        std::max(figures.secrets_growth, secrets / study.shape.secrets_per_image);
-    most_bytes = std::max(most_bytes, static_cast<double>(sample.store_bytes));
-  }
-  const double records = study.shape.images * figures.records_per_image;
+  figures.secrets_growth = static_cast<double>(year.end.secrets) /
+                           static_cast<double>(year.end.records) / study.shape.secrets_per_image;
+  // The file does not shrink: it is as large as the most records made it.
   const double foretold =
       sizes.empty_bytes +
-      records * cli::BytesOfRecord(sizes, study.shape.secrets_per_image * figures.secrets_growth);
-  figures.disk_growth = most_bytes / foretold;
+      static_cast<double>(year.most_records) *
+          cli::BytesOfRecord(sizes, study.shape.secrets_per_image * figures.secrets_growth);
+  figures.disk_growth = static_cast<double>(year.end.store_bytes) / foretold;
   return figures;
 }
 

@@ -52,8 +52,8 @@ struct Study {
   double days = 0;
   ReplayResult store = {};
   std::vector<ReplayResult> files = {};  // behind an LRU of each of cli::kCapacities
-  // With a sample each week. Only waybill; four lists a day, since lists that delete nothing do not
-  // change what is stored.
+  // Only waybill; four lists a day, since lists that delete nothing do not change what is stored.
+  double year_days = 0;
   std::optional<ReplayResult> year = {};
 };
 

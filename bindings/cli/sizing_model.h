@@ -58,7 +58,7 @@ struct PresetFigures {
   double cache_hit_ns = 0;  // of an LRU that holds everything: the median
   OfCapacities cache_hit_rates = {};
   OfCapacities cache_bytes = {};
-  // In the longer simulation, of `year_days`. The most of all samples.
+  // In the longer simulation, of `year_days`. The most records, and what there is in the end.
   double year_days = 0;
   double records_per_image = 0;  // records in the store for each image of the shape
   double secrets_growth = 0;     // Secrets a record, for each Secret of the shape
