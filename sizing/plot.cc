@@ -37,20 +37,9 @@ constexpr std::array<Style, 7> kStyles = {{{"#0072b2", ""},
 std::string Escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      default:
-        // XML has no control characters.
-        out += static_cast<unsigned char>(c) < ' ' ? '?' : c;
-    }
+    // XML has no control characters.
+    const std::string plain(1, static_cast<unsigned char>(c) < ' ' ? '?' : c);
+    out += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : plain;
   }
   return out;
 }
@@ -69,7 +58,7 @@ class Ruler {
  public:
   Ruler(const Axis& axis, double least, double most, double begin, double end)
       : axis_(axis), begin_(begin), end_(end) {
-    from_ = axis.from.value_or(axis.log ? least : std::min(0.0, least));
+    from_ = axis.log ? least : std::min(0.0, least);
     to_ = axis.to.value_or(most);
     if (!(to_ > from_)) to_ = axis.log ? from_ * 10 : from_ + 1;
     if (!axis.log && !axis.to) {

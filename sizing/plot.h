@@ -11,10 +11,9 @@
 namespace waybill::sizing {
 
 struct Axis {
-  std::string title = {};           // with its unit
-  bool log = false;                 // values are above 0 then
-  std::optional<double> from = {};  // else from the data
-  std::optional<double> to = {};
+  std::string title = {};         // with its unit
+  bool log = false;               // values are above 0 then; else it begins at 0, or below
+  std::optional<double> to = {};  // else from the data
 };
 
 // Its name stands on the right, in its colour. Colours (Okabe and Ito's, which colour-blind

@@ -31,6 +31,15 @@ std::uint64_t Rotations(const std::vector<SeenTenant>& tenants) {
   return rotated.size();
 }
 
+// Where `is_below` turns false.
+double Bisect(double low, double high, const std::function<bool(double)>& is_below) {
+  for (int i = 0; i < 50; ++i) {
+    const double middle = (low + high) / 2;
+    (is_below(middle) ? low : high) = middle;
+  }
+  return (low + high) / 2;
+}
+
 }  // namespace
 
 double FitZipf(std::span<const std::uint64_t> uses) {
@@ -58,29 +67,17 @@ double FitZipf(std::span<const std::uint64_t> uses) {
     }
     return sum / weights;
   };
-  double low = 0;
-  double high = 4;
-  for (int i = 0; i < 50; ++i) {
-    const double middle = (low + high) / 2;
-    (mean_log(middle) > logs / all ? low : high) = middle;
-  }
-  return (low + high) / 2;
+  return Bisect(0, 4, [&](double skew) { return mean_log(skew) > logs / all; });
 }
 
 double FitFixedPart(double repositories, double unchanged, double versions) {
   if (repositories <= 0) return 0;
   const double seen = std::clamp(unchanged / repositories, 0.0, 1.0);
   if (versions <= 0) return seen;
-  double low = 0;
-  double high = seen;
-  for (int i = 0; i < 50; ++i) {
-    const double fixed = (low + high) / 2;
+  return Bisect(0, seen, [&](double fixed) {
     const double changing = repositories * (1 - fixed);
-    const double expected =
-        fixed + (1 - fixed) * (changing <= 0 ? 0 : std::exp(-versions / changing));
-    (expected < seen ? low : high) = fixed;
-  }
-  return (low + high) / 2;
+    return fixed + (1 - fixed) * (changing <= 0 ? 0 : std::exp(-versions / changing)) < seen;
+  });
 }
 
 std::vector<Fitted> FitShape(const NodeHistory& history, double containers_per_pod) {
