@@ -154,29 +154,23 @@ void KubeletFiles::Update(const ImageCopy& copy, const ImagePullCredentials& cre
   cache_.Put(std::make_shared<const ImagePulledRecord>(std::move(record)));
 }
 
-void KubeletFiles::CutPull(ImageId image) {
+void KubeletFiles::BeginPull(ImageId image) {
   const std::string text = ImageText(image);
   pulling_.Write(text, EncodePullIntent({.image = text}));
   intents_.insert(text);
 }
 
-// What a power cut brings back is an intent that only closes an image: no flush.
-void KubeletFiles::EndPull(const std::string& image) {
-  pulling_.Remove(image);
-  intents_.erase(image);
-}
-
-void KubeletFiles::FailPull(ImageId image) {
-  CutPull(image);
-  EndPull(ImageText(image));
-}
-
-void KubeletFiles::Pull(ImageId image, const ImagePullCredentials& credentials) {
+void KubeletFiles::EndPull(ImageId image, const ImagePullCredentials& credentials) {
   const std::string text = ImageText(image);
   const std::string ref = RefText(image.ref);
-  CutPull(image);
   Update({.image = text, .image_ref = ref}, credentials);
-  EndPull(text);
+  FailPull(image);
+}
+
+// What a power cut brings back is an intent that only closes an image: no flush.
+void KubeletFiles::FailPull(ImageId image) {
+  pulling_.Remove(ImageText(image));
+  intents_.erase(ImageText(image));
 }
 
 void KubeletFiles::List(bool collected) {

@@ -57,9 +57,9 @@ class KubeletFiles final : public Side {
 
   // The kubelet's decision, policy NeverVerifyPreloadedImages. Writes back before it answers.
   Answer Decide(const ImageCopy& copy, const ImagePullSecret& secret) override;
-  void Pull(ImageId image, const ImagePullCredentials& credentials) override;
+  void BeginPull(ImageId image) override;
+  void EndPull(ImageId image, const ImagePullCredentials& credentials) override;
   void FailPull(ImageId image) override;
-  void CutPull(ImageId image) override;
   // Deletes the records of images that are not listed, last updated before now.
   void List(bool collected) override;
   // Reads and decodes every record twice, as the kubelet does, and fills the cache with what fits.
@@ -75,7 +75,6 @@ class KubeletFiles final : public Side {
   RecordPtr Read(std::string_view image_ref);
   // Merges what was proven into the record.
   void Update(const ImageCopy& copy, const ImagePullCredentials& credentials);
-  void EndPull(const std::string& image);
 
   KubeletFolder pulled_;
   KubeletFolder pulling_;

@@ -103,14 +103,16 @@ Operations* Player::Do(const Event& event) {
         credentials.kubernetes_secrets.push_back(SecretText(secret));
       }
       credentials.node_pods_accessible = event.secrets.empty();
-      side_->Pull(event.image, credentials);
+      side_->BeginPull(event.image);
+      side_->EndPull(event.image, credentials);
       return &result_.pulls;
     }
     case Event::Kind::kFailedPull:
+      side_->BeginPull(event.image);
       side_->FailPull(event.image);
       return &result_.failed_pulls;
     case Event::Kind::kCutPull:
-      side_->CutPull(event.image);
+      side_->BeginPull(event.image);
       return &result_.failed_pulls;
     case Event::Kind::kList: {
       const bool collected = !event.collected.empty();

@@ -55,10 +55,10 @@ class Side {
   virtual Answer Decide(const ImageCopy& copy, const ImagePullSecret& secret) = 0;
   // Ends what a decision left to be written.
   virtual void Flush() {}
-  virtual void Pull(ImageId image, const ImagePullCredentials& credentials) = 0;
+  // A pull begins; the last one to begin brought its image, or failed.
+  virtual void BeginPull(ImageId image) = 0;
+  virtual void EndPull(ImageId image, const ImagePullCredentials& credentials) = 0;
   virtual void FailPull(ImageId image) = 0;
-  // The node goes down meanwhile.
-  virtual void CutPull(ImageId image) = 0;
   // What is on the node, after images were `collected`, or not.
   virtual void List(bool collected) = 0;
   // A new process. Returns the seconds until it answers.

@@ -191,7 +191,8 @@ BOOST_AUTO_TEST_CASE(what_recovers_was_killed_within_a_commit) {
   StoreSide side(directory.path() / "store", Rules::kClosed, node);
   for (std::uint32_t i = 0; i < 100; ++i) {
     node.Add({i, i});
-    side.Pull({i, i}, {});
+    side.BeginPull({i, i});
+    side.EndPull({i, i}, {});
   }
   side.Restart();  // learns what the images are called
   const auto written_by = [](const auto& opening) {

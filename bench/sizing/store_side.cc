@@ -92,21 +92,18 @@ Answer StoreSide::Decide(const ImageCopy& copy, const ImagePullSecret& secret) {
 
 void StoreSide::Flush() { Must(store_->Flush()); }
 
-void StoreSide::Pull(ImageId image, const ImagePullCredentials& credentials) {
+void StoreSide::BeginPull(ImageId image) {
+  pull_ = Must(store_->RecordPullIntent({.image = ImageText(image)}));
+}
+
+void StoreSide::EndPull(ImageId image, const ImagePullCredentials& credentials) {
   const std::string name = ImageText(image);
   const std::string ref = RefText(image.ref);
-  const PullId pull = Must(store_->RecordPullIntent({.image = name}));
-  Must(store_->RecordImagePulled({.image = name, .image_ref = ref}, credentials, {.pull = pull}));
+  Must(store_->RecordImagePulled({.image = name, .image_ref = ref}, credentials, {.pull = pull_}));
 }
 
 void StoreSide::FailPull(ImageId image) {
-  const std::string name = ImageText(image);
-  const PullId pull = Must(store_->RecordPullIntent({.image = name}));
-  Must(store_->RecordImagePullFailed({.image = name}, PullFailure::kFailed, pull));
-}
-
-void StoreSide::CutPull(ImageId image) {
-  Must(store_->RecordPullIntent({.image = ImageText(image)}));
+  Must(store_->RecordImagePullFailed({.image = ImageText(image)}, PullFailure::kFailed, pull_));
 }
 
 void StoreSide::List(bool collected) {
@@ -133,7 +130,7 @@ double StoreSide::Recover() {
   const fs::path copy = directory_.string() + ".killed";
   const auto cut = [&] {
     const std::uint32_t image = kCutImages + cut_pulls_++;
-    CutPull({image, image});
+    BeginPull({image, image});
   };
   cut();
   BeforeNextCommitsFlush([&] {

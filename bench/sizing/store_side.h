@@ -22,9 +22,9 @@ class StoreSide final : public Side {
 
   Answer Decide(const ImageCopy& copy, const ImagePullSecret& secret) override;
   void Flush() override;
-  void Pull(ImageId image, const ImagePullCredentials& credentials) override;
+  void BeginPull(ImageId image) override;
+  void EndPull(ImageId image, const ImagePullCredentials& credentials) override;
   void FailPull(ImageId image) override;
-  void CutPull(ImageId image) override;
   // Closed rules judge it (ObserveImages), which also forgets what is gone; kubelet rules have
   // Prune.
   void List(bool collected) override;
@@ -49,6 +49,7 @@ class StoreSide final : public Side {
   std::filesystem::path trace_;
   std::uint32_t cut_pulls_ = 0;  // of Recover
   std::unique_ptr<NodeStore> store_;
+  PullId pull_;  // the last one to begin
 };
 
 }  // namespace waybill::bench
