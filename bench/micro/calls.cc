@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -23,56 +22,27 @@ UserNamespaceRequest PodOf(const std::string& uid) { return {.pod_uid = uid, .ho
 
 void MeasureCommits(const Micro& micro, const MicroStore& on) {
   NodeStore& store = *on.store;
-  const auto row = [&](const char* what, const auto& before, const auto& ours,
-                       const auto&... after) {
-    BesideCommit(micro, on.bare, what, before, ours, after...);
-  };
-  std::uint64_t fresh = kNewImages;
-  ImagePulledRecord record;  // of the next image
+  std::uint64_t index = kNewImages;
   std::string image;
   PullId pull;
-  const auto next = [&] {
-    record = RecordOf(++fresh);
-    image = ImageOf(fresh);
-  };
+  const auto next = [&] { image = ImageOf(++index); };
   const auto begin = [&] { pull = Must(store.RecordPullIntent({.image = image})); };
-  const auto fail = [&] {
+  BesideCommit(micro, on.bare, "RecordPullIntent", next, begin, [&] {
     Must(store.RecordImagePullFailed({.image = image}, PullFailure::kNothingTransferred, pull));
-  };
-  const auto begin_new = [&] {
-    next();
-    begin();
-  };
-  const auto end = [&] {
-    Must(store.RecordImagePulled({.image = image, .image_ref = record.image_ref},
-                                 record.credential_mapping.begin()->second, {.pull = pull}));
-  };
-  row("RecordPullIntent", next, begin, fail);
-  row("RecordImagePullFailed: nothing transferred", begin, fail);
-  row("RecordImagePulled: new image", begin_new, end);
-  row("RecordImagePulled: same image again", begin, end);
-  row("PutRecord: new", next, [&] { Must(store.PutRecord(record)); });
-
-  ImageList list;
-  row(
-      "ObserveImages: one new image",
-      [&] {
-        list.images = ListOfImages(++fresh, 1);
-        list.token = Must(store.BeginList());
-      },
-      [&] { Expect(Must(store.ObserveImages(list)).listed == 1, "ObserveImages"); });
-  ImagePullSecret secret;
-  row(
-      "ForgetSecret",
+  });
+  std::string ref;
+  ImagePullCredentials credentials;
+  BesideCommit(
+      micro, on.bare, "RecordImagePulled: new image",
       [&] {
         next();
-        secret = record.credential_mapping.begin()->second.kubernetes_secrets.front();
-        Must(store.PutRecord(record));
+        begin();
+        ref = ImageRefOf(index);
+        credentials = CredentialsOf(index);
       },
       [&] {
-        Expect(
-            Must(store.ForgetSecret({secret.namespace_name, secret.name, secret.uid})).records == 1,
-            "ForgetSecret");
+        Must(store.RecordImagePulled({.image = image, .image_ref = ref}, credentials,
+                                     {.pull = pull}));
       });
 }
 
@@ -85,17 +55,8 @@ void MeasureUserNamespaces(const Micro& micro, const MicroStore& on) {
     uids.push_back(UidOf(i));
     Must(store.GetOrCreateUserNamespace(PodOf(uids.back())));
   }
-  BesideLookup(micro, on.bare, "GetOrCreateUserNamespace: existing",
-               [&](std::size_t i) { Must(store.GetOrCreateUserNamespace(PodOf(uids[i % pods]))); });
   BesideLookup(micro, on.bare, "GetUserNamespace",
                [&](std::size_t i) { Must(store.GetUserNamespace(uids[i % pods])); });
-  const std::string uid = UidOf(pods);
-  const auto create = [&] { Must(store.GetOrCreateUserNamespace(PodOf(uid))); };
-  const auto release = [&] {
-    Expect(Must(store.ReleaseUserNamespace(uid)), "ReleaseUserNamespace");
-  };
-  BesideCommit(micro, on.bare, "GetOrCreateUserNamespace: new", kNothing, create, release);
-  BesideCommit(micro, on.bare, "ReleaseUserNamespace", create, release);
 }
 
 void MeasureFullPool(const Micro& micro) {
@@ -132,17 +93,6 @@ void MeasureWholeStores(const Micro& micro, const MicroStore& on) {
     micro.Row(
         what, [&](State& state) { Beside(state, scan, before, ours, after...); }, kLong);
   };
-  row("ListRecords", kNothing,
-      [&] { Expect(Must(store->ListRecords()).size() >= on.records, "ListRecords"); });
-  row("MakeBackup", kNothing, [&] { Must(store->MakeBackup()); });
-  row("Verify", kNothing, [&] { Expect(Must(store->Verify()).sound, "Verify"); });
-  ImageList list{.images = ListOfImages(0, std::min(on.records, kMostListed))};
-  row(
-      fmt::format("ObserveImages: {} recorded images", Grouped(list.images.size())),
-      [&] { list.token = Must(store->BeginList()); },
-      [&] {
-        Expect(Must(store->ObserveImages(list)).listed == list.images.size(), "ObserveImages");
-      });
   store.Close();
   std::unique_ptr<NodeStore> opened;
   row(
@@ -164,11 +114,6 @@ void MeasureWholeStores(const Micro& micro, const MicroStore& on) {
   const auto up = [&] { migrate({.directory = plain.directory()}); };
   row("Migrate: down to version 1", kNothing, down, up);
   row("Migrate: up from version 1", down, up);
-  const auto backups = Must(BackupsOf(plain.directory()));
-  Expect(!backups.empty(), "Migrate");
-  row("Restore", kNothing, [&] {
-    Must(RestoreStore({.directory = plain.directory(), .backup = backups.front().path}));
-  });
 }
 
 }  // namespace waybill::bench

@@ -45,14 +45,7 @@ void MeasureKindsOfDecisions(const Micro& micro, const MicroStore& on) {
   Must(store.ObserveImages(
       {.images = ListOfImages(0, listed), .token = Must(store.BeginList()), .complete = false}));
   row("hit by another spelling", Questions(listed, 0, RepoDigestOf), Reason::kSecretHashMatches);
-  row("miss, no record", Questions(std::min<std::size_t>(on.records, 2000), kNewImages),
-      Reason::kNoEvidence);
   row("in the ledger", Questions(on.ledger, kLedgerImages), Reason::kPolicyKnownPreloaded);
-  BesideLookup(micro, on.bare, "MustAttemptPull: wrong secret", [&](std::size_t i) {
-    Question question = hits[i % hits.size()];
-    question.secret = hits[(i + 1) % hits.size()].secret;
-    ask(question, Reason::kNoCredentialMatches);
-  });
 }
 
 void MeasureThreads(const Micro& micro, const MicroStore& on) {

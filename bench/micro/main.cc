@@ -1,4 +1,4 @@
-// waybill_micro: what a node asks of its store, call by call. See bench/README.md.
+// waybill_micro: what docs/figures.md cites of a store's calls. See bench/README.md.
 
 #include <fmt/format.h>
 
