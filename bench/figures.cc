@@ -7,11 +7,13 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "bindings/cli/sizing_model.h"
+
 namespace waybill::bench {
 
 namespace {
 
-constexpr const char* kFigureColumns = "  {:<52} {:>10} {:<16} {:>11} {:<22} {:>7}  {}";
+constexpr const char* kFigureColumns = "  {:<52} {:>10} {:<16} {:>11} {:<22} {:>12}  {}";
 
 // Three digits.
 std::string RatioText(double ratio) {
@@ -22,25 +24,11 @@ std::string RatioText(double ratio) {
 std::string ValueText(double value, Unit unit) {
   switch (unit) {
     case Unit::kNanoseconds:
-      return Duration(value);
+      return cli::SecondsText(value / 1e9);
     case Unit::kBytes:
-      if (value < 10 * 1024) return fmt::format("{:.0f} B", value);
-      if (value < 10 * 1048576) return fmt::format("{:.0f} KiB", value / 1024);
-      return fmt::format("{:.1f} MiB", value / 1048576);
+      return cli::BytesText(value);
     case Unit::kPerSecond:
       return Grouped(static_cast<std::size_t>(value)) + " /s";
-  }
-  return "";
-}
-
-const char* UnitName(Unit unit) {
-  switch (unit) {
-    case Unit::kNanoseconds:
-      return "ns";
-    case Unit::kBytes:
-      return "bytes";
-    case Unit::kPerSecond:
-      return "per_second";
   }
   return "";
 }
@@ -54,7 +42,8 @@ nlohmann::ordered_json ToJson(const Spread& spread) {
 nlohmann::ordered_json ToJson(const Figure& figure) {
   nlohmann::ordered_json json{{"what", figure.what}};
   if (figure.ratio) json["ratio"] = ToJson(*figure.ratio);
-  json[UnitName(figure.unit)] = ToJson(figure.value);
+  constexpr const char* kUnits[] = {"ns", "bytes", "per_second"};
+  json[kUnits[static_cast<int>(figure.unit)]] = ToJson(figure.value);
   if (figure.flushes) json["flushes"] = FourDigits(*figure.flushes);
   if (!figure.note.empty()) json["note"] = figure.note;
   return json;
@@ -69,13 +58,6 @@ void PrintAll(const std::vector<std::string>& warnings) {
 }
 
 }  // namespace
-
-std::string Duration(double nanoseconds) {
-  if (nanoseconds < 1e3) return fmt::format("{:.0f} ns", nanoseconds);
-  if (nanoseconds < 1e6) return fmt::format("{:.2f} us", nanoseconds / 1e3);
-  if (nanoseconds < 1e9) return fmt::format("{:.2f} ms", nanoseconds / 1e6);
-  return fmt::format("{:.2f} s", nanoseconds / 1e9);
-}
 
 std::string Grouped(std::size_t number) {
   std::string text = std::to_string(number);
@@ -97,8 +79,7 @@ void Figures::Begin(const std::string& group, const std::string& ratio) {
   if (groups_.empty()) PrintHead();
   groups_.push_back({group, ratio, {}});
   fmt::print("\n{}\n", group);
-  PrintLine(fmt::format(kFigureColumns, "", ratio, "quartiles", "median", "quartiles",
-                        head_.flushes ? "flushes" : "", ""));
+  PrintLine(fmt::format(kFigureColumns, "", ratio, "quartiles", "median", "quartiles", "", ""));
 }
 
 void Figures::Add(const Figure& figure) {
@@ -112,11 +93,11 @@ void Figures::Add(const Figure& figure) {
                                      : fmt::format("{} to {}", text(spread.low), text(spread.high));
   };
   const auto value = [&figure](double one) { return ValueText(one, figure.unit); };
-  PrintLine(fmt::format(kFigureColumns, figure.what,
-                        figure.ratio ? RatioText(figure.ratio->median) : "",
-                        figure.ratio ? quartiles(*figure.ratio, RatioText) : "",
-                        value(figure.value.median), quartiles(figure.value, value),
-                        figure.flushes ? fmt::format("{:.2f}", *figure.flushes) : "", figure.note));
+  PrintLine(fmt::format(
+      kFigureColumns, figure.what, figure.ratio ? RatioText(figure.ratio->median) : "",
+      figure.ratio ? quartiles(*figure.ratio, RatioText) : "", value(figure.value.median),
+      quartiles(figure.value, value),
+      figure.flushes ? fmt::format("{:.2f} flushes", *figure.flushes) : "", figure.note));
   std::fflush(stdout);
 }
 

@@ -40,7 +40,6 @@ class Figures {
     std::string name;
     std::string again;  // the command that makes these figures
     Machine machine;
-    bool flushes = false;  // whether the table has a column of them
   };
   explicit Figures(Head head) : head_(std::move(head)) {}
 
@@ -66,8 +65,6 @@ class Figures {
   std::vector<Group> groups_;
 };
 
-// "312 ns", "1.25 us", "3.50 ms", "1.20 s"
-std::string Duration(double nanoseconds);
 // "100,000"
 std::string Grouped(std::size_t number);
 

@@ -40,8 +40,7 @@ int RunProgram(int argc, char** argv, const Program& program,
     Figures figures({.name = program.name,
                      .again = fmt::format("./dev bench {} --records {}{}", program.name,
                                           fmt::join(records, ","), quick ? " --quick" : ""),
-                     .machine = std::move(machine),
-                     .flushes = program.flushes});
+                     .machine = std::move(machine)});
     measure({quick, records, text, scratch, figures});
     figures.PrintFoot();
     WriteText(json, figures.Json());

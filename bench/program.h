@@ -18,7 +18,6 @@ struct Program {
   std::string about;
   std::vector<std::size_t> records;  // sizes of the stores
   std::size_t quick_records;
-  bool flushes = false;  // whether the table has a column of them
   std::string text_flag = {};
   std::string text_help = {};
 };

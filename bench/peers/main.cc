@@ -254,7 +254,6 @@ int main(int argc, char** argv) {
                      .about = "Measures waybill beside LMDB, SQLite, RocksDB and files, on the "
                               "same data, in one run.",
                      .records = {2000, 20'000},
-                     .quick_records = 100,
-                     .flushes = true},
+                     .quick_records = 100},
                     Measure);
 }
