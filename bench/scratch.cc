@@ -35,6 +35,14 @@ NodeStoreOptions ScratchStore::Options() const {
   return options;
 }
 
+void ScratchStore::Open() {
+  store_ = Must(NodeStore::Open(Options()));
+  const OpeningReport& report = store_->recovery_report();
+  if (report.distrustful || !report.findings.empty()) {
+    throw std::runtime_error("a store did not open clean; the figures are void");
+  }
+}
+
 void ScratchStore::Close() {
   if (store_) Must(store_->Close());
   store_.reset();

@@ -40,7 +40,8 @@ class ScratchStore {
   explicit ScratchStore(std::filesystem::path directory) : directory_(std::move(directory)) {}
 
   NodeStoreOptions Options() const;
-  void Open() { store_ = Must(NodeStore::Open(Options())); }
+  // Throws if it does not open clean.
+  void Open();
   void Close();
   // Writes records 0 to `records` - 1 of the data set by durable commits; their keys come in random
   // order. Leaves the store open.

@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <functional>
-#include <stdexcept>
 #include <string>
 
 #include "bench/micro/rows.h"
@@ -20,12 +18,13 @@ constexpr char kGone[] = "gone-tenant";
 // Of the large store's records, one in so many mentions the namespace.
 constexpr std::size_t kOneIn = 100;
 
+ImagePullSecret& SecretOf(ImagePulledRecord& record) {
+  return record.credential_mapping.begin()->second.kubernetes_secrets.front();
+}
+
 ImagePulledRecord RecordIn(std::uint64_t index, std::size_t one_in) {
   ImagePulledRecord record = RecordOf(index);
-  if (index % one_in != 0) return record;
-  for (auto& [name, entry] : record.credential_mapping) {
-    for (ImagePullSecret& secret : entry.kubernetes_secrets) secret.namespace_name = kGone;
-  }
+  if (index % one_in == 0) SecretOf(record).namespace_name = kGone;
   return record;
 }
 
@@ -50,17 +49,13 @@ class RenewedStore {
   RenewedStore& operator=(const RenewedStore&) = delete;
 
   // Opens it.
-  NodeStore& Renew() {
+  void Renew() {
     store_.Close();
     fs::remove_all(node_);
     fs::copy(kept_, node_, fs::copy_options::recursive);
     store_.Open();
-    const OpeningReport& report = store_->recovery_report();
-    if (report.distrustful || !report.findings.empty()) {
-      throw std::runtime_error("a copied store did not open clean; the figures are void");
-    }
-    return *store_;
   }
+  NodeStore& operator*() { return *store_; }
   void Close() { store_.Close(); }
   const fs::path& directory() const { return store_.directory(); }
 
@@ -69,37 +64,6 @@ class RenewedStore {
   fs::path kept_;
   ScratchStore store_;
 };
-
-void Forget(NodeStore& store, std::size_t mentions) {
-  Expect(Must(store.ForgetNamespace(kGone)).records == mentions, "ForgetNamespace");
-}
-
-// Every second credential of the records exists.
-ExistingCredentials HalfOf(std::size_t records) {
-  ExistingCredentials truth;
-  for (std::uint64_t i = 0; i < records; i += 2) {
-    for (const auto& [name, entry] : RecordIn(i, kOneIn).credential_mapping) {
-      for (const ImagePullSecret& one : entry.kubernetes_secrets) {
-        truth.secrets.push_back({one.namespace_name, one.name, one.uid});
-      }
-    }
-  }
-  return truth;
-}
-
-// Beside `bare`, which is LMDB, or a store that has nothing else.
-void MeasureRenewed(const Micro& micro, RenewedStore& store, const std::string& what,
-                    const std::function<void(NodeStore&)>& work,
-                    const std::function<double()>& bare) {
-  const auto body = [&](State& state) {
-    for (auto _ : state) {
-      NodeStore& renewed = store.Renew();
-      state.SetIterationTime(NanosecondsOf([&] { work(renewed); }) / 1e9);
-      state.counters[kBare] = bare();
-    }
-  };
-  micro.Row(what, body, kLong);
-}
 
 }  // namespace
 
@@ -111,31 +75,40 @@ void MeasureRevocation(const Micro& micro, std::size_t records) {
   RenewedStore all(fs::path(directory).concat("-all"), records, 1);
   large.Close();
   BareLmdb peer(large.directory(), fs::path(directory).concat(".peer"));
-  const auto rewrite = [&] { return NanosecondsOf([&] { peer.RewriteRecords(); }); };
+  const auto rewrite = [&] { peer.RewriteRecords(); };
+  const auto forget = [](RenewedStore& store, std::size_t wanted) {
+    Expect(Must((*store).ForgetNamespace(kGone)).records == wanted, "ForgetNamespace");
+  };
+  const auto row = [&](const std::string& what, const auto& bare, RenewedStore& store,
+                       const auto& work) {
+    const auto renew = [&] {
+      small.Renew();
+      store.Renew();
+    };
+    renew();
+    micro.Row(
+        what, [&](State& state) { Beside(state, bare, renew, work); }, kLong);
+  };
 
   micro.figures.Begin(
       fmt::format("forgetting a namespace of one in {} of {} records", kOneIn, Grouped(records)),
       "x without others");
-  MeasureRenewed(
-      micro, large, fmt::format("ForgetNamespace: {}", Grouped(mentions)),
-      [&](NodeStore& store) { Forget(store, mentions); },
-      [&] {
-        NodeStore& renewed = small.Renew();
-        return NanosecondsOf([&] { Forget(renewed, mentions); });
-      });
+  row(
+      fmt::format("ForgetNamespace: {}", Grouped(mentions)), [&] { forget(small, mentions); },
+      large, [&] { forget(large, mentions); });
   micro.figures.Begin(fmt::format("forgetting very many of {} records", Grouped(records)),
                       "x rewriting all");
-  const ExistingCredentials truth = HalfOf(records);
-  MeasureRenewed(
-      micro, large, "Reconcile: half is gone",
-      [&](NodeStore& store) {
-        const auto report = Must(store.Reconcile(truth, Must(store.BeginList())));
-        Expect(report.gone == records / 2, "Reconcile");
-      },
-      rewrite);
-  MeasureRenewed(
-      micro, all, "ForgetNamespace: all", [&](NodeStore& store) { Forget(store, records); },
-      rewrite);
+  ExistingCredentials truth;  // every second credential of the records
+  for (std::uint64_t i = 0; i < records; i += 2) {
+    ImagePulledRecord record = RecordIn(i, kOneIn);
+    const ImagePullSecret& secret = SecretOf(record);
+    truth.secrets.push_back({secret.namespace_name, secret.name, secret.uid});
+  }
+  row("Reconcile: half is gone", rewrite, large, [&] {
+    const auto report = Must((*large).Reconcile(truth, Must((*large).BeginList())));
+    Expect(report.gone == records / 2, "Reconcile");
+  });
+  row("ForgetNamespace: all", rewrite, all, [&] { forget(all, records); });
 }
 
 }  // namespace waybill::bench
