@@ -8,7 +8,9 @@
 #include <string>
 
 #include "bench/data_set.h"
-#include "waybill/node_store.h"
+#include "store/base/options.h"
+#include "store/node/facade/node_store.h"
+#include "waybill/values.h"
 
 namespace waybill::bench {
 

@@ -43,26 +43,47 @@ double AskInCxx(ScratchStore& store, const Questions& questions, std::size_t bat
 
 waybill_text ToC(std::string_view text) { return {text.data(), text.size()}; }
 
-double AskInC(const ScratchStore& store, const Questions& questions, std::size_t batch) {
+// Opens the store in C, and measures `hit`, which gets the store and a question.
+template <typename Hit>
+double AskInC(const ScratchStore& store, const Questions& questions, std::size_t batch,
+              const Hit& hit) {
   const std::string directory = store.directory().string();
   waybill_store* opened = nullptr;
   if (waybill_open(ToC(directory), WAYBILL_REMEMBERED_LOSS_MARKER, WAYBILL_NONE, &opened,
-                   nullptr) != WAYBILL_OK) {
+                   nullptr) != WAYBILL_OK ||
+      waybill_serve(opened, nullptr) != WAYBILL_OK) {
     throw std::runtime_error("C cannot open the store in " + directory);
   }
-  const double each = Ask(questions, batch, [opened](const Question& q) {
-    const waybill_credential secret{ToC(q.secret.namespace_name), ToC(q.secret.name),
-                                    ToC(q.secret.uid), ToC(q.secret.credential_hash)};
-    waybill_credentials pod{};
-    pod.secrets = &secret;
-    pod.secret_count = 1;
-    return waybill_decide(
-               opened,
-               {.image = ToC(q.image), .image_ref = ToC(q.image_ref), .runtime_handler = {}}, &pod)
-        .use;
-  });
+  const double each =
+      Ask(questions, batch, [&](const Question& question) { return hit(opened, question); });
   waybill_store_free(opened);
   return each;
+}
+
+bool DecideInC(waybill_store* store, const Question& q) {
+  const waybill_credential secret{ToC(q.secret.namespace_name), ToC(q.secret.name),
+                                  ToC(q.secret.uid), ToC(q.secret.credential_hash)};
+  waybill_credentials pod{};
+  pod.secrets = &secret;
+  pod.secret_count = 1;
+  return waybill_decide(
+             store, {.image = ToC(q.image), .image_ref = ToC(q.image_ref), .runtime_handler = {}},
+             &pod)
+      .use;
+}
+
+// `call` takes the parameters of MustPull as JSON.
+template <typename Call>
+bool IsHit(const Question& q, const Call& call) {
+  const std::string parameters = fmt::format(
+      R"({{"image":"{}","imageRef":"{}","secrets":[{{"namespace":"{}","name":"{}","uid":"{}","hash":"{}"}}]}})",
+      q.image, q.image_ref, q.secret.namespace_name, q.secret.name, q.secret.uid,
+      q.secret.credential_hash);
+  char* answer = nullptr;
+  const bool hit = call(ToC(parameters), &answer) == WAYBILL_OK &&
+                   std::string_view(answer).starts_with(R"({"pull":false)");
+  waybill_free(answer);
+  return hit;
 }
 
 // The program prints nanoseconds a decision.
@@ -102,7 +123,23 @@ void MeasureBindings(const Micro& micro, const MicroStore& on) {
     };
     micro.Row(name, body, {.iterations = 1});
   };
-  row("MustAttemptPull: hit, through C", [&] { return AskInC(on.store, on.questions, batch); });
+  row("MustAttemptPull: hit, through C",
+      [&] { return AskInC(on.store, on.questions, batch, DecideInC); });
+  row("MustPull as JSON, through C", [&] {
+    return AskInC(on.store, on.questions, batch, [](waybill_store* store, const Question& q) {
+      return IsHit(q, [&](waybill_text parameters, char** answer) {
+        return waybill_call(store, "MustPull", parameters, answer, nullptr);
+      });
+    });
+  });
+  const std::string directory = on.store.directory().string();
+  row("MustPull as JSON, through the owner's socket", [&] {
+    return AskInC(on.store, on.questions, batch / 10, [&](waybill_store*, const Question& q) {
+      return IsHit(q, [&](waybill_text parameters, char** answer) {
+        return waybill_ask(ToC(directory), "MustPull", parameters, 0, answer, nullptr);
+      });
+    });
+  });
   if (!micro.text.empty()) {
     const std::string command = fmt::format("'{}' '{}' '{}' {}", micro.text,
                                             on.store.directory().string(), list.string(), batch);

@@ -8,7 +8,10 @@
 #include <utility>
 
 #include "bench/micro/rows.h"
-#include "waybill/maintenance.h"
+#include "store/api/maintenance.h"
+#include "store/base/options.h"
+#include "store/node/facade/node_store.h"
+#include "waybill/values.h"
 
 namespace waybill::bench {
 

@@ -8,7 +8,8 @@
 
 #include "bench/kubelet_folder.h"
 #include "bench/scratch.h"
-#include "waybill/kubelet_format.h"
+#include "migrations/kubelet/kubelet_records.h"
+#include "waybill/values.h"
 
 namespace waybill::bench {
 

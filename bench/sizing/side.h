@@ -11,10 +11,7 @@
 #include <vector>
 
 #include "bench/sizing/trace.h"
-#include "waybill/decision.h"
-#include "waybill/evidence.h"
-#include "waybill/maintenance.h"
-#include "waybill/types.h"
+#include "waybill/values.h"
 
 namespace waybill::bench {
 

@@ -8,7 +8,10 @@
 #include "bench/disk_calls.h"
 #include "bench/measure.h"
 #include "bench/scratch.h"
-#include "waybill/kubelet_format.h"
+#include "migrations/kubelet/kubelet_records.h"
+#include "store/base/options.h"
+#include "store/node/facade/node_store.h"
+#include "waybill/values.h"
 
 namespace waybill::bench {
 

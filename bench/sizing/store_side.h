@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "bench/sizing/side.h"
-#include "waybill/node_store.h"
+#include "store/node/facade/node_store.h"
+#include "waybill/values.h"
 
 namespace waybill::bench {
 
