@@ -190,7 +190,7 @@ BOOST_FIXTURE_TEST_CASE(an_owner_goes_by_its_own_rules, Owned) {
   const CommandResult names = observe({"--short-names", "docker.io"});
   BOOST_TEST(names.exit_code == 2);
   BOOST_TEST(Contains(names.err, "--short-names: "), names.err);
-  BOOST_TEST(observe({"--short-names", "anywhere", "--rules", "closed"}).exit_code == 0);
+  BOOST_TEST(observe({"--short-names", "anywhere", "--rules", "strict"}).exit_code == 0);
 }
 
 BOOST_FIXTURE_TEST_CASE(an_owner_counts_how_pulls_failed, Owned) {
