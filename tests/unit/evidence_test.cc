@@ -3,19 +3,12 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
-#include <map>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "migrations/kubelet/kubelet_records.h"
 #include "store/api/maintenance.h"
 #include "store/base/image_spellings.h"
-#include "store/base/options.h"
-#include "store/base/words.h"
-#include "store/node/evidence/judge.h"
-#include "store/node/facade/node_store.h"
-#include "tests/support/draw.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/known_images.h"
 #include "tests/support/kubelet_dir.h"
@@ -41,80 +34,6 @@ ListedImage Entry(std::string_view id, std::vector<std::string> tags,
 }
 
 }  // namespace
-
-// Random images and pulls. The rule, said a second time, by the names that NamesGivenBy tells.
-BOOST_AUTO_TEST_CASE(an_image_is_preloaded_exactly_if_a_name_of_it_has_no_giver) {
-  enum class Verdict { kPreloaded, kClosed, kLeft };
-  Draw draw(SeedOfThisRun());
-  const std::vector<std::string> pulled = {"r.example/a:1",
-                                           "r.example/a:2",
-                                           "r.example/b:1",
-                                           "r.example/b@" + Digest('b'),
-                                           "r.example/a:1@" + Digest('a'),
-                                           "short:1",
-                                           "Not A Name"};
-  const std::vector<std::string> tags = {"r.example/a:1", "r.example/a:2", "r.example/a:3",
-                                         "r.example/b:1", "s.example/a:1"};
-  const std::vector<std::string> repositories = {"r.example/a", "r.example/b", "s.example/a"};
-  std::map<Verdict, std::size_t> verdicts;
-  for (int round = 0; round < 150; ++round) {
-    const MemoryDir scratch;
-    const auto store = Must(NodeStore::Open(OptionsIn(scratch.path())));
-    const auto cancel_some = [&](std::size_t most) {
-      for (std::size_t i = draw.Below(most + 1); i > 0; --i) {
-        // The last two give anything.
-        Cancel(*store, pulled[draw.Below(draw.OneIn(6) ? pulled.size() : 5)]);
-      }
-    };
-    const auto names_given = [&] {
-      std::set<std::string> given;
-      for (const UnresolvedPull& one : Must(store->ListOpenPulls())) {
-        for (const std::string& name : NamesGivenBy(one, ShortNames::kAnywhere)) given.insert(name);
-      }
-      return given;
-    };
-    cancel_some(2);
-    const std::set<std::string> given = names_given();
-    ImageList list;
-    list.token = Must(store->BeginList());
-    cancel_some(1);  // younger than the token: what they may have given is for a later list to tell
-    const std::set<std::string> given_later = names_given();
-    std::map<std::string, Verdict> expected;
-    for (int i = 0; i < 3; ++i) {
-      ListedImage image{.id = "sha256:" + Sha256Hex(std::to_string(i))};
-      Verdict verdict = Verdict::kClosed;
-      for (std::size_t names = draw.Below(3); names > 0; --names) {
-        const bool by_digest = draw.OneIn(2);
-        const std::string repository = draw.From(repositories);
-        const std::string name =
-            by_digest ? repository + "@sha256:" + Sha256Hex(repository + std::to_string(i))
-                      : draw.From(tags);
-        (by_digest ? image.repo_digests : image.repo_tags).push_back(name);
-        const auto gives = [&](const std::set<std::string>& names_of) {
-          return names_of.contains("anything") ||
-                 names_of.contains(by_digest ? repository + "@…" : name);
-        };
-        if (gives(given) || verdict == Verdict::kPreloaded) continue;
-        verdict = gives(given_later) ? Verdict::kLeft : Verdict::kPreloaded;
-      }
-      expected[image.id] = verdict;
-      ++verdicts[verdict];
-      list.images.push_back(std::move(image));
-    }
-    const ClassifyReport report = Must(store->ObserveImages(list));
-    for (const ClassifiedImage& one : report.judged) {
-      const Verdict verdict = expected.at(one.image_ref);
-      BOOST_TEST(one.preloaded == (verdict == Verdict::kPreloaded), one.because);
-      BOOST_TEST((verdict != Verdict::kLeft), one.because);
-    }
-    BOOST_TEST(report.judged.size() + report.left == expected.size());
-    for (const auto& [ref, verdict] : expected) {
-      const Decision decision = DecisionOf(*store, {.image = "r.example/a:1", .image_ref = ref});
-      BOOST_TEST(decision.pull == (verdict != Verdict::kPreloaded));
-    }
-  }
-  BOOST_TEST(verdicts.size() == 3U);
-}
 
 // --- Rule 12
 
@@ -196,23 +115,6 @@ BOOST_FIXTURE_TEST_CASE(of_many_images_the_first_of_each_kind_are_told_and_too_m
 }
 
 // --- Who may
-
-BOOST_FIXTURE_TEST_CASE(an_observer_reads_and_changes_nothing, ClosedStore) {
-  Cancel(*store, kImage);
-  ObservePart(*store, {Entry(kRef, {"r.example/a:1"}), Entry(kRef2, {})});
-  store.Stop();
-  const auto observer = Must(NodeStore::Observe({.directory = store.directory()}));
-  ExpectError(observer->BeginList(), ErrorCode::kNotOwner);
-  ExpectError(observer->ObserveImages({.images = {Entry(kRef, {})}}), ErrorCode::kNotOwner);
-  ExpectError(observer->AddToLedger(Entry(kRef, {}), "a", "b"), ErrorCode::kNotOwner);
-  ExpectError(observer->RemoveFromLedger({.image_ref = kRef}, "a"), ErrorCode::kNotOwner);
-  const PullId pull = Must(observer->ListOpenPulls()).at(0).id;
-  ExpectError(observer->DropOpenPull(pull, "a"), ErrorCode::kNotOwner);
-  BOOST_TEST(Must(observer->ListLedger()).size() == 1U);
-  BOOST_TEST(DecisionOf(*observer, {.image = "a", .image_ref = kRef}).reason ==
-             Reason::kPolicyKnownPreloaded);
-  BOOST_TEST(Must(observer->Explain({.image = kImage, .image_ref = kRef2})).pulls.size() == 1U);
-}
 
 BOOST_AUTO_TEST_SUITE_END()
 

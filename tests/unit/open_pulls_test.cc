@@ -6,16 +6,8 @@
 #include <limits>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "store/base/options.h"
-#include "store/base/policy.h"
-#include "store/base/words.h"
-#include "store/node/evidence/judge.h"
-#include "store/node/facade/node_store.h"
-#include "store/node/pulls/pull_error.h"
-#include "tests/support/draw.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/rows.h"
@@ -55,16 +47,6 @@ std::uint64_t Settle(NodeStore& store) {
     list.images.push_back({.id = record.image_ref});
   }
   return Must(store.ObserveImages(list, {.allow_empty = true})).pulls_settled;
-}
-
-// As the image of a list that arrived just now.
-bool IsPreloaded(ScratchStore& store, std::string_view name) {
-  const std::string ref = "sha256:of-" + std::string(name);
-  ImageList list{.images = {{.id = ref, .repo_tags = {std::string(name)}}}};
-  list.token = Must(store->BeginList());
-  const ClassifyReport report = Must(store->ObserveImages(list, {.dry_run = true}));
-  BOOST_TEST_REQUIRE(report.preloaded + report.closed == 1U);
-  return report.preloaded == 1;
 }
 
 }  // namespace
@@ -181,55 +163,6 @@ BOOST_AUTO_TEST_CASE(an_id_that_never_was_or_is_of_another_string_is_refused) {
 }
 
 // --- How they end
-
-// Pulls of one string at the same time end in any order: the ones that are left are those that did
-// not end, and what did not succeed closes.
-BOOST_AUTO_TEST_CASE(pulls_of_one_string_end_in_any_order) {
-  Draw draw(SeedOfThisRun());
-  for (int round = 0; round < 30; ++round) {
-    ScratchStore store(Rules::kClosed);
-    std::vector<PullId> running;
-    std::size_t failed = 0;
-    std::size_t unknown = 0;
-    for (int i = 0; i < 6; ++i) running.push_back(Begin(store));
-    while (running.size() > 2) {
-      const auto at = running.begin() + static_cast<std::ptrdiff_t>(draw.Below(running.size()));
-      switch (draw.Below(4)) {
-        case 0:
-          Succeed(store, *at);
-          break;
-        case 1:
-          Fail(store, PullFailure::kNothingTransferred, *at);
-          break;
-        case 2:
-          Fail(store, PullFailure::kFailed, *at);
-          ++failed;
-          break;
-        default:
-          Fail(store, PullFailure::kUnknown, *at);
-          ++unknown;
-      }
-      running.erase(at);
-      if (draw.OneIn(4)) {
-        store.Restart();
-        unknown += running.size();
-        running.clear();
-      }
-    }
-    std::size_t still_run = 0;
-    for (const UnresolvedPull& pull : Pulls(store)) {
-      const bool runs = pull.state == PullState::kRunning;
-      still_run += runs ? 1 : 0;
-      BOOST_TEST(runs != pull.ended.has_value());
-      if (pull.state == PullState::kFailed) BOOST_TEST(pull.several == (failed > 1));
-      if (pull.state == PullState::kUnknown) BOOST_TEST(pull.several == (unknown > 1));
-    }
-    BOOST_TEST(still_run == running.size());
-    const std::size_t kept = std::min<std::size_t>(failed, 1) + std::min<std::size_t>(unknown, 1);
-    BOOST_TEST(Pulls(store).size() == running.size() + kept);
-    BOOST_TEST(IsPreloaded(store, kImage) == (running.size() + kept == 0));
-  }
-}
 
 // --- How they are settled
 
@@ -385,19 +318,6 @@ BOOST_AUTO_TEST_CASE(the_names_that_a_pull_gives) {
   }
   BOOST_TEST(NamesGivenBy({.anything = true}, ShortNames::kDockerHub) == anything,
              boost::test_tools::per_element());
-}
-
-BOOST_AUTO_TEST_CASE(states_and_short_names_have_names) {
-  BOOST_TEST(WordOf(PullState::kRunning) == "running");
-  BOOST_TEST(WordOf(PullState::kFailed) == "failed");
-  BOOST_TEST(WordOf(PullState::kUnknown) == "unknown");
-  BOOST_TEST(WordOf(static_cast<PullState>(9)) == "");
-  for (const ShortNames short_names : {ShortNames::kAnywhere, ShortNames::kDockerHub}) {
-    BOOST_TEST(
-        (Must(FromWord<ShortNames>(WordOf(short_names), "meaning of short names")) == short_names));
-  }
-  ExpectError(FromWord<ShortNames>("quay.io", "meaning of short names"),
-              ErrorCode::kInvalidArgument);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

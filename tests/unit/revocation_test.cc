@@ -14,7 +14,6 @@
 #include "store/engine/database/clocks.h"
 #include "store/node/facade/node_store.h"
 #include "tests/support/draw.h"
-#include "tests/support/drawn_random.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/kubelet_dir.h"
 #include "tests/support/rows.h"
@@ -193,22 +192,6 @@ BOOST_AUTO_TEST_CASE(very_many_records_are_forgotten_at_once_and_tidied_up_later
     for (const Revocation& one : Must(opened->ListRevocations())) BOOST_TEST(!one.untidied);
     BOOST_TEST(Must(opened->Verify()).sound);
   });
-}
-
-// As few at once as may be, which 0 is, too.
-BOOST_AUTO_TEST_CASE(records_are_tidied_up_one_by_one) {
-  for (const std::size_t at_once : {0U, 1U}) {
-    ScratchStore store(Rules::kClosed);
-    store.TidyAtOnce(at_once);
-    store.Pull(kImage, kRef, WithSecret(kSecretA));
-    store.Pull(kImage, kRef2, WithSecret(kSecretA));
-    BOOST_TEST(Must(store->ForgetSecret(kNameA)).untidied == 2U);
-    Must(store->TidyUp());
-    for (const Revocation& one : Must(store->ListRevocations())) BOOST_TEST(!one.untidied);
-    for (const std::string_view ref : {kRef, kRef2}) {
-      BOOST_TEST(Must(store->GetRecord({.image_ref = ref})).credential_mapping.empty());
-    }
-  }
 }
 
 // The index leads to it, too, since its Secret has the same name.
