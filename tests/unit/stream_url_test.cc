@@ -335,30 +335,6 @@ BOOST_AUTO_TEST_CASE(no_limit) {
   BOOST_TEST(with_burst.burst_bytes() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(a_bucket) {
-  RateLimit limit({.bytes_per_second = 1000, .burst_bytes = 100}, 7);
-  BOOST_TEST(limit.Wait(100, 7) == 0);
-  BOOST_TEST(limit.Take(30, 7) == 30U);
-  BOOST_TEST(limit.Take(100, 7) == 70U);
-  BOOST_TEST(limit.Take(1, 7) == 0U);
-  BOOST_TEST(limit.Wait(1, 7) == kSecond / 1000);
-  BOOST_TEST(limit.Wait(1, 8) == kSecond / 1000 - 1);
-  BOOST_TEST(limit.Take(1, 7 + kSecond / 1000 - 1) == 0U);
-  BOOST_TEST(limit.Take(1, 7 + kSecond / 1000) == 1U);
-  // It never holds more than the burst, and so never asks to wait for more.
-  BOOST_TEST(limit.Wait(kMaxBytes, 7 + kSecond / 1000) == kSecond / 10);
-  BOOST_TEST(limit.Take(kMaxBytes, 100 * kSecond) == 100U);
-}
-
-BOOST_AUTO_TEST_CASE(asking_often) {
-  RateLimit limit({.bytes_per_second = 1}, 0);
-  BOOST_TEST(limit.Take(1, 0) == 1U);
-  // Asking neither gains nor loses a billionth of a byte.
-  for (std::int64_t now = 0; now <= 1000; ++now) BOOST_REQUIRE(limit.Take(1, now) == 0U);
-  BOOST_TEST(limit.Take(1, kSecond - 1) == 0U);
-  BOOST_TEST(limit.Take(1, kSecond) == 1U);
-}
-
 BOOST_AUTO_TEST_CASE(default_bursts) {
   BOOST_TEST(RateLimit({.bytes_per_second = 1}, 0).burst_bytes() == 1U);
   BOOST_TEST(RateLimit({.bytes_per_second = 19}, 0).burst_bytes() == 1U);
