@@ -117,15 +117,6 @@ void CheckClosed(const Exported& exported, std::string_view folder, std::string_
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(files_of_v1_36_come_back_byte_for_byte) {
-  const Exported exported(ContentOf(kFixtures / "kubelet-v1.36"));
-  BOOST_TEST((exported.tree() == TreeOf(kFixtures / "kubelet-v1.36" / "image_manager")));
-  BOOST_TEST(exported.report.records == 11U);
-  BOOST_TEST(exported.report.intents == 5U);
-  BOOST_TEST(exported.report.closed == 0U);
-  BOOST_TEST(exported.report.replaced_path == "");
-}
-
 BOOST_AUTO_TEST_CASE(files_of_v1_33_come_back_as_either_version) {
   const ExportContent content = ContentOf(kFixtures / "kubelet-v1.33");
   Tree tree = TreeOf(kFixtures / "kubelet-v1.33" / "image_manager");

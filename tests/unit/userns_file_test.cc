@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "store/node/userns/pool.h"
@@ -76,21 +75,6 @@ void CheckUnreadable(std::string_view content, std::string_view about = "it can'
 }
 
 }  // namespace
-
-BOOST_AUTO_TEST_CASE(real_files_come_back_byte_for_byte) {
-  int files = 0;
-  for (const auto& pod : std::filesystem::directory_iterator(kPods)) {
-    const std::string content = ReadFile(pod.path() / "userns");
-    const UsernsFile file = DecodeUsernsFile(pod.path().filename().string(), "its file", content);
-    BOOST_TEST_REQUIRE(file.mapping.has_value(), file.problem);
-    BOOST_TEST(file.pod_uid == pod.path().filename().string());
-    BOOST_TEST(file.source == "its file");
-    BOOST_TEST(EncodeUsernsFile(static_cast<std::uint32_t>(file.mapping->first),
-                                static_cast<std::uint32_t>(file.mapping->length)) == content);
-    ++files;
-  }
-  BOOST_TEST(files == 9);
-}
 
 BOOST_AUTO_TEST_CASE(bounds) {
   const auto many = [](std::size_t count) {
