@@ -387,38 +387,6 @@ void TakeOver(UsernsStore& store) {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(a_stale_store_put_back, WithFourRanges) {
-  store.Open();
-  store.Close();
-  const std::string older = ReadFile(store.database());
-  const std::uint32_t block = store.Get("living");
-  store.PutBack(older);
-  for (const std::uint32_t other : AllThatIsHandedOut(store)) BOOST_TEST(other != block);
-  BOOST_TEST(!store.report().refused_because.empty());
-  Must(store->AdoptUserNamespace("living", block * kIdsPerBlock, kIdsPerBlock));
-  BOOST_TEST(Must(store->ReleaseLostUserNamespaces()));
-  for (const std::uint32_t other : AllThatIsHandedOut(store)) BOOST_TEST(other != block);
-}
-
-BOOST_AUTO_TEST_CASE(restores_keep_what_lives) {
-  UsernsStore store(SmallPool(4, 6));
-  const std::uint32_t a = store.Get("a");
-  store.Migrate(2);
-  store.Reopen();
-  const auto backups = Must(BackupsOf(store.directory()));
-  const auto v2 = std::ranges::find(backups, 2U, &Backup::schema_version);
-  BOOST_TEST_REQUIRE((v2 != backups.end()));
-  Must(store->AdoptUserNamespace("a", a * kIdsPerBlock, kIdsPerBlock));
-  Must(store->ReleaseLostUserNamespaces());
-  const std::uint32_t b = store.Get("b");
-  BOOST_TEST(store.Restore(v2->path).schema_version == kNewestSchema);
-  BOOST_TEST(store.Get("a") == a);
-  BOOST_TEST(store.Get("b") == b);
-  for (const std::uint32_t other : AllThatIsHandedOut(store)) {
-    BOOST_TEST((other != a && other != b));
-  }
-}
-
 BOOST_FIXTURE_TEST_CASE(a_damaged_copy_of_a_version_that_knew_no_ranges, WithFourRanges) {
   Must(store->PutIntent({.image = kSomeImage}));
   store.Migrate(2);

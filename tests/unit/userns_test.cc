@@ -6,7 +6,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <vector>
 
 #include "store/base/options.h"
 #include "store/node/facade/node_store.h"
@@ -26,8 +25,6 @@ BOOST_AUTO_TEST_SUITE(userns)
 namespace {
 
 constexpr std::uint32_t kLastBlock = 65535;
-const std::filesystem::path kFixtures =
-    std::filesystem::path(WAYBILL_FIXTURES) / "kubelet-v1.36" / "pods";
 
 }  // namespace
 
@@ -84,26 +81,6 @@ BOOST_FIXTURE_TEST_CASE(an_observer_answers_for_pods_that_have_one, WithUserns) 
   ExpectError(observer->ReleaseUserNamespace("a"), ErrorCode::kNotOwner);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_real_kubelets_pods_keep_their_ids, WithUserns) {
-  std::filesystem::create_directory(store.pods());
-  std::map<std::string, std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(kFixtures)) {
-    files[entry.path().filename()] = ReadFile(entry.path() / "userns");
-    store.WriteFileOf(entry.path().filename(), files[entry.path().filename()]);
-  }
-  BOOST_TEST_REQUIRE(files.size() == 9U);
-  store.Open();
-  BOOST_TEST(store.report().imported == 9U);
-  BOOST_TEST(store.report().held == 0U);
-  for (const auto& [pod, content] : files) {
-    const std::uint64_t first = store.Get(pod) * kIdsPerBlock;
-    BOOST_TEST(UsernsStore::FileOf(first, kIdsPerBlock) == content);
-  }
-  store.Reopen();
-  BOOST_TEST(store.report().unchanged == 9U);
-  BOOST_TEST(store.report().imported == 0U);
-}
-
 BOOST_FIXTURE_TEST_CASE(a_directory_of_pods_that_is_not_there_is_a_mistake_where_it_was_named,
                         WithUserns) {
   NodeStoreOptions options = store.Options();
@@ -116,23 +93,6 @@ BOOST_FIXTURE_TEST_CASE(a_directory_of_pods_that_is_not_there_is_a_mistake_where
   BOOST_TEST(Must(NodeStore::Open(options))->recovery_report().user_namespaces.files_seen == 0U);
   store.WriteMapping("a", 9);
   BOOST_TEST(Must(NodeStore::Open(options))->recovery_report().user_namespaces.imported == 1U);
-}
-
-// kubernetes#139916: the last block is not room for a pod, since the kernel maps no range that ends
-// at 2^32.
-BOOST_AUTO_TEST_CASE(a_pool_without_room_for_its_pods_is_refused) {
-  const UsernsStore store;
-  NodeStoreOptions options = store.Options();
-  options.user_namespaces.pool = SmallPool(kLastBlock - 3, 4);
-  options.user_namespaces.pool.max_pods = 4;
-  const auto refused = NodeStore::Open(options);
-  ExpectError(refused, ErrorCode::kInvalidArgument,
-              "kubelet user assigned IDs are not enough to support 4 pods");
-}
-
-BOOST_FIXTURE_TEST_CASE(the_default_pool_has_room_for_65534, WithUserns) {
-  BOOST_TEST(Must(store->GetUserNamespaceStatistics()).ranges == 65534U);
-  BOOST_TEST(Must(store->GetUserNamespaceStatistics()).largest_free_run == 65534U);
 }
 
 BOOST_FIXTURE_TEST_CASE(so_many_pods_fit, WithUserns) {
