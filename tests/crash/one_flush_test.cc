@@ -32,6 +32,7 @@
 #include "tests/support/expect_error.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/forked_child.h"
+#include "tests/support/in_threads.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/raw_lmdb.h"
 #include "tests/support/store_fixture.h"
@@ -880,20 +881,6 @@ BOOST_FIXTURE_TEST_CASE(a_live_observer_never_sees_less_than_was_acknowledged, W
 }
 
 // ---- ID mappings
-
-namespace {
-
-// Whether a thread of this process sleeps.
-bool Sleeps(pid_t thread) {
-  std::ifstream stat("/proc/self/task/" + std::to_string(thread) + "/stat");
-  std::string text;
-  std::getline(stat, text);
-  const std::size_t name_ends = text.rfind(')');
-  return name_ends != std::string::npos && text.size() > name_ends + 2 &&
-         text[name_ends + 2] == 'S';
-}
-
-}  // namespace
 
 BOOST_AUTO_TEST_CASE(an_id_mapping_is_given_to_nobody_before_it_is_flushed) {
   for (const int error_number : {0, EIO}) {

@@ -1,14 +1,18 @@
-// The same work in several threads, which begin together.
+// The same work in several threads, which begin together; whether a thread sleeps.
 
 #ifndef WAYBILL_TESTS_SUPPORT_IN_THREADS_H_
 #define WAYBILL_TESTS_SUPPORT_IN_THREADS_H_
+
+#include <sys/types.h>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdio>
 #include <exception>
+#include <fstream>
 #include <functional>
 #include <latch>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -32,6 +36,15 @@ inline std::size_t InThreads(std::size_t count, const std::function<void(std::si
   }
   for (std::thread& thread : threads) thread.join();
   return failed;
+}
+
+// Whether a thread of this process sleeps.
+inline bool Sleeps(pid_t thread) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  const std::size_t name_ends = text.rfind(") ");
+  return name_ends != std::string::npos && text[name_ends + 2] == 'S';
 }
 
 }  // namespace waybill::testing

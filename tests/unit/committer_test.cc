@@ -31,6 +31,7 @@
 #include "store/node/upkeep/node_product.h"
 #include "tests/support/child_process.h"
 #include "tests/support/expect_error.h"
+#include "tests/support/in_threads.h"
 #include "tests/support/raw_lmdb.h"
 #include "tests/support/rows.h"
 #include "tests/support/store_fixture.h"
@@ -72,18 +73,28 @@ BOOST_FIXTURE_TEST_CASE(an_exception_fails_the_write_and_holds_up_nobody, Closed
   Must(store->PutIntent({.image = "registry.example/before"}));
   NodeStoreOptions options = store.Options({});
   store.Stop();
-  const auto throws = std::make_shared<bool>(false);
-  options.clock = [throws, clock = std::move(options.clock)] {
-    if (*throws) throw std::bad_alloc();
+  enum class Thrown { kNothing, kBadAlloc, kInt, kIntOfBoots };
+  const auto thrown = std::make_shared<Thrown>(Thrown::kNothing);
+  options.clock = [thrown, clock = std::move(options.clock)] {
+    if (*thrown == Thrown::kBadAlloc) throw std::bad_alloc();
+    if (*thrown == Thrown::kInt) throw 1;
+    return clock();
+  };
+  options.boot_clock = [thrown, clock = std::move(options.boot_clock)] {
+    if (*thrown == Thrown::kIntOfBoots) throw 1;
     return clock();
   };
   const auto opened = Must(NodeStore::Open(options));
-  *throws = true;
-  ExpectError(opened->PutIntent({.image = "registry.example/during"}), ErrorCode::kOutOfMemory);
-  BOOST_TEST(!Must(opened->HasIntent({.image = "registry.example/during"})));
-  // Nothing had been written yet, so the store goes on.
-  *throws = false;
-  Must(opened->PutIntent({.image = "registry.example/after"}));
+  for (const auto& [what, code] : {std::pair(Thrown::kBadAlloc, ErrorCode::kOutOfMemory),
+                                   std::pair(Thrown::kInt, ErrorCode::kInternal),
+                                   std::pair(Thrown::kIntOfBoots, ErrorCode::kInternal)}) {
+    *thrown = what;
+    ExpectError(opened->PutIntent({.image = "registry.example/during"}), code);
+    *thrown = Thrown::kNothing;
+    // Nothing had been written yet, so the store goes on.
+    BOOST_TEST(!Must(opened->HasIntent({.image = "registry.example/during"})));
+    Must(opened->PutIntent({.image = "registry.example/after"}));
+  }
   Must(opened->Close());
   store.Start();
   BOOST_TEST(Must(store->HasIntent({.image = "registry.example/before"})));
@@ -159,14 +170,6 @@ struct Alone {
   internal::InFlight in_flight;
   internal::Committer committer;
 };
-
-bool Sleeps(pid_t thread) {
-  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
-  std::string text;
-  std::getline(file, text);
-  const std::size_t name_ends = text.rfind(") ");
-  return name_ends != std::string::npos && text[name_ends + 2] == 'S';
-}
 
 }  // namespace
 
@@ -264,30 +267,6 @@ const std::string kImage = "registry.example.com/team/app:v1";
 const std::string kRef = "sha256:" + std::string(64, 'a');
 
 }  // namespace
-
-BOOST_AUTO_TEST_CASE(a_decision_sees_each_commit_that_was_acknowledged) {
-  for (const Rules rules : kBothRules) {
-    ScratchStore store(rules);
-    for (int i = 0; i < 20; ++i) {
-      if (rules == Rules::kClosed) {
-        BOOST_CHECK(store.Check(kImage, kRef).reason == Reason::kNoEvidence);
-        Must(store->AddToLedger({.id = kRef}, "test", "preloaded"));
-        BOOST_CHECK(store.Check(kImage, kRef).reason == Reason::kPolicyKnownPreloaded);
-        Must(store->RemoveFromLedger({.image_ref = kRef}, "collected"));
-        BOOST_CHECK(store.Check(kImage, kRef).reason == Reason::kEntryWithoutCredentials);
-        Must(store->DeleteRecord({.image_ref = kRef}));
-      } else {
-        BOOST_CHECK(store.Check(kImage, kRef).reason == Reason::kPolicyPresumedPreloaded);
-      }
-      Must(store->RecordPullIntent({.image = kImage}));
-      BOOST_CHECK(store.Check(kImage, kRef).reason ==
-                  (rules == Rules::kClosed ? Reason::kNoEvidence : Reason::kPullInFlight));
-      Must(store->RecordImagePulled({.image = kImage, .image_ref = kRef}, ImagePullCredentials{}));
-      BOOST_CHECK(store.Check(kImage, kRef).reason == Reason::kEntryWithoutCredentials);
-      Must(store->DeleteRecord({.image_ref = kRef}));
-    }
-  }
-}
 
 BOOST_FIXTURE_TEST_CASE(a_snapshot_that_a_decision_left_pins_no_pages, ClosedStore) {
   const auto churn = [&] {
