@@ -47,23 +47,6 @@ BOOST_FIXTURE_TEST_CASE(the_other_member_alone_is_refused_and_is_no_answer, Clos
   BOOST_TEST(Must(store->ListIntents()).empty());
 }
 
-BOOST_FIXTURE_TEST_CASE(a_closed_store_says_that_it_is_closed, ClosedStore) {
-  store.Pull(kImage, kRef, WithSecret(kSecretA));
-  Must(store->Close());
-  const ImageCopy copy = {.image = kImage, .image_ref = kRef};
-  constexpr auto kClosed = ErrorCode::kClosed;
-  ExpectError(store->GetRecord(copy), kClosed);
-  ExpectError(store->ListRecords(), kClosed);
-  ExpectError(store->HasIntent(copy), kClosed);
-  ExpectError(store->GetTrust(), kClosed);
-  ExpectError(store->GetStatistics(), kClosed);
-  ExpectError(store->GetUserNamespace("pod-1"), kClosed);
-  ExpectError(store->RecordPullIntent(copy), kClosed);
-  ExpectError(store->DeleteRecord(copy), kClosed);
-  ExpectError(store->BeginList(), kClosed);
-  BOOST_TEST(DecisionOf(*store, copy, Pod({kSecretA})).pull);
-}
-
 BOOST_FIXTURE_TEST_CASE(reading_from_a_store_that_was_taken_away_says_so_and_not_damaged,
                         ClosedStore) {
   store.Pull(kImage, kRef, WithSecret(kSecretA));
@@ -163,8 +146,6 @@ namespace {
 
 const std::vector<RuntimeHandler> kRuncAndKata = {{"runc", true, true}, {"kata", false, true}};
 
-RuntimeHandler Handler(const std::string& name) { return {name, name == "runc", true}; }
-
 // Every place of the file that holds `text`, also in pages that are no longer in use. The file
 // stays open.
 void DamageEach(const std::filesystem::path& path, const std::string& text) {
@@ -211,14 +192,6 @@ BOOST_FIXTURE_TEST_CASE(an_observer_asks_by_handler_too, ClosedStore) {
                         Pod(kSecretA))
                  .pull);
   BOOST_TEST(Must(observer->ListRuntimeHandlers()).size() == 2U);
-}
-
-BOOST_FIXTURE_TEST_CASE(lists_above_a_limit_change_nothing, ClosedStore) {
-  Must(store->ReplaceRuntimeHandlers(kRuncAndKata));
-  ExpectError(store->ReplaceRuntimeHandlers(
-                  std::vector<RuntimeHandler>(kMaxRuntimeHandlers + 1, Handler("a"))),
-              ErrorCode::kLimitExceeded);
-  BOOST_TEST(Must(store->ListRuntimeHandlers()).size() == 2U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
