@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "support.h"
@@ -167,56 +166,6 @@ static void late_credentials(void) {
   end_store(store);
 }
 
-static void ended_pulls(void) {
-  waybill_store* store = open_store("ended");
-  uint64_t number;
-  static const int32_t kOutcomes[] = {WAYBILL_FAILED, WAYBILL_UNKNOWN, WAYBILL_NOTHING};
-  static const char* const kStates[] = {"\"state\":\"failed\"", "\"state\":\"unknown\"", "[]"};
-  for (size_t i = 0; i < COUNT(kOutcomes); ++i) {
-    MUST(waybill_begin_pull(store, APP, &number, &error));
-    MUST(waybill_end_pull(store, APP, number, kOutcomes[i], NULL,
-                          WAYBILL_TEXT("{\"error\": \"401 Unauthorized\"}"), &error));
-    if (i < 2) expect(store, "ListPulls", "", kStates[i]);
-  }
-  const waybill_credentials all = {.every_pod = true};
-  MUST(waybill_begin_pull(store, APP, &number, &error));
-  MUST(waybill_end_pull(store, APP, number, WAYBILL_PULLED, &all,
-                        WAYBILL_TEXT("{\"verifiedBy\": \"registry\", \"manifestDigest\": "
-                                     "\"sha256:9a3f2c5ef0d8a6b1c4e7d09f8b6a5c4d3e2f1a0b9c8d7e6f5a4b"
-                                     "3c2d1e0f9a8b\", \"listed\": {\"id\": \"" REF "\"}}"),
-                        &error));
-  CHECK(may_use(store, &kPodWithout));
-  expect(store, "ListImages", "", "\"verifiedBy\":\"registry\"");
-  expect(store, "ListImages", "", "\"manifestDigest\":\"sha256:9a3f");
-  /* Without credentials nobody gets in. */
-  const waybill_copy other = {WAYBILL_TEXT("example.com/b:v1"), WAYBILL_TEXT("sha256:bb"), NONE};
-  MUST(waybill_begin_pull(store, other, &number, &error));
-  MUST(waybill_end_pull(store, other, number, WAYBILL_PULLED, NULL, NONE, &error));
-  CHECK(!waybill_decide(store, other, &kPod).use);
-  CHECK(!waybill_decide(store, other, &kPodWithout).use);
-  INVALID(waybill_begin_pull(
-      store, COPY(.image = WAYBILL_TEXT(IMAGE), .runtime_handler = WAYBILL_TEXT("kata")), &number,
-      &error));
-  end_store(store);
-}
-
-static void host_ids(void) {
-  waybill_store* store = open_store("pods");
-  waybill_mapping mapping = {0, 0};
-  waybill_mapping again = {0, 0};
-  const waybill_text pod = WAYBILL_TEXT("pod-1");
-  const waybill_text runc = WAYBILL_TEXT("runc");
-  MUST(waybill_claim_user_namespace(store, pod, WAYBILL_HOST_USERS_FALSE, runc, &mapping, &error));
-  CHECK(mapping.length == 65536 && mapping.host_id % 65536 == 0);
-  MUST(waybill_claim_user_namespace(store, pod, WAYBILL_HOST_USERS_FALSE, runc, &again, &error));
-  CHECK(memcmp(&mapping, &again, sizeof mapping) == 0);
-  for (int32_t users = WAYBILL_HOST_USERS_UNSET; users <= WAYBILL_HOST_USERS_TRUE; ++users) {
-    MUST(waybill_claim_user_namespace(store, WAYBILL_TEXT("pod-2"), users, runc, &again, &error));
-    CHECK(again.length == 0);
-  }
-  end_store(store);
-}
-
 static void streams(void) {
   waybill_store* store = NULL;
   const waybill_text directory = scratch("streams");
@@ -259,57 +208,6 @@ static void streams(void) {
   waybill_store_free(store);
 }
 
-static void options(void) {
-  waybill_store* store =
-      open_with("options",
-                "{\"settings\": {\"mode\": \"kubelet\", \"policy\": {\"verification\": "
-                "\"AlwaysVerify\"}}, \"kubeletDirectory\": \"" WAYBILL_FIXTURES
-                "/kubelet-v1.36\", \"images\": "
-                "[{\"id\": \"sha256:aa\"}], \"preloaded\": [], "
-                "\"unrecorded\": \"no\", \"firstStartCloses\": true, \"manualClock\": true}");
-  expect(store, "GetStatus", "", "\"mode\":\"kubelet\"");
-  expect(store, "GetStatus", "", "\"verification\":\"AlwaysVerify\"");
-  CHECK(waybill_set_time(store, INT64_C(1800000000000000000), 1) == WAYBILL_OK);
-  pull(store);
-  expect(store, "ListImages", "{\"imageRef\": \"sha256:aa\"}",
-         "\"updated\":\"2027-01-15T08:00:00Z\"");
-  end_store(store);
-}
-
-static bool observed_may_use(const char* settings) {
-  waybill_store* observer = NULL;
-  MUST(waybill_observe(scratch("strict"), waybill_text_of(settings), &observer, &error));
-  const bool may = may_use(observer, &kPod);
-  end_store(observer);
-  return may;
-}
-
-/* Beside an owner in another process: laxer settings than its own make decisions "pull". */
-static void observers(void) {
-  const waybill_text directory = scratch("strict");
-  int to_child[2];
-  int to_parent[2];
-  if (pipe(to_child) != 0 || pipe(to_parent) != 0) check_exit();
-  const pid_t child = fork();
-  if (child < 0) check_exit();
-  char byte = 0;
-  if (child == 0) {
-    close(to_child[1]);
-    waybill_store* owner =
-        open_with("strict", "{\"settings\": {\"policy\": {\"verification\": \"AlwaysVerify\"}}}");
-    pull(owner);
-    if (write(to_parent[1], "o", 1) == 1 && read(to_child[0], &byte, 1) == 0) end_store(owner);
-    _exit(check_result());
-  }
-  CHECK(read(to_parent[0], &byte, 1) == 1 && is_there(directory));
-  CHECK(observed_may_use("{\"policy\": {\"verification\": \"AlwaysVerify\"}}"));
-  CHECK(!observed_may_use("{\"policy\": {\"verification\": \"NeverVerify\"}}"));
-  CHECK(!observed_may_use("{\"mode\": \"kubelet\"}"));
-  close(to_child[1]);
-  int status = 0;
-  CHECK(waitpid(child, &status, 0) == child && status == 0);
-}
-
 /* A loss marker in the place of a store that was wiped. */
 static void loss_markers(void) {
   const waybill_text marker = scratch("marker");
@@ -328,16 +226,12 @@ static void loss_markers(void) {
 }
 
 int main(void) {
-  observers(); /* before there is a thread */
   of_the_interface();
   owner_and_observer();
   without_a_store();
   asked();
   late_credentials();
-  ended_pulls();
-  host_ids();
   streams();
-  options();
   loss_markers();
   return check_result();
 }
