@@ -132,39 +132,6 @@ BOOST_AUTO_TEST_CASE(rule_12_a_full_disk_is_an_error_and_nothing_else) {
   ExpectGoodInChild([&] { return FillASmallDisk(dir.path()); });
 }
 
-BOOST_AUTO_TEST_CASE(rule_12_a_full_map_can_still_be_pruned) {
-  const TempDir dir;
-  NodeStoreOptions options{.directory = dir / "store", .witness = Witness::None()};
-  options.map_bytes = std::uint64_t{1} << 20;
-  auto store = Must(NodeStore::Open(options));
-  for (int round = 0; round < 3; ++round) {
-    std::string problem;
-    const std::vector<int> stored = Fill(*store, ErrorCode::kStoreFull, problem);
-    BOOST_TEST(problem == "");
-    BOOST_TEST(stored.size() > 500U);
-    BOOST_TEST(AllThere(*store, stored) == "");
-    // What is smaller than a record may still find room, but not for ever.
-    Result<void> intent;
-    for (int i = 1; intent && i < 1000; ++i) {
-      const std::string image = ImageOf(-i);
-      intent = store->PutIntent({.image = image});
-    }
-    BOOST_REQUIRE(!intent.has_value());
-    BOOST_TEST((intent.error().code == ErrorCode::kStoreFull));
-    // Opening, a single deletion, and garbage collection all work.
-    Must(store->Close());
-    store.reset();
-    store = Must(NodeStore::Open(options));
-    Must(store->DeleteRecord({.image_ref = RefOf(0)}));
-    const PruneReport pruned =
-        Must(store->Prune({}, Must(store->BeginList()), {.allow_empty = true}));
-    BOOST_TEST(pruned.removed == stored.size() - 1);
-    BOOST_TEST(Must(store->Verify()).sound);
-    // LMDB frees pages one commit late.
-    Must(store->ClearDistrust("one more commit"));
-  }
-}
-
 // While the store is open nobody reads the free list but LMDB, which believes it.
 BOOST_FIXTURE_TEST_CASE(a_free_list_with_impossible_pages_is_damage, Scene) {
   Rotate();

@@ -83,20 +83,6 @@ ChildProcess::Serve PinningReader(const std::filesystem::path& directory) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(pruning_makes_room_again) {
-  const TempDir scratch;
-  FakeClock clock;
-  const auto store = Must(NodeStore::Open(SmallStore(scratch, clock, kMiB)));
-  const std::size_t room = Fill(*store, 'a').size();
-  BOOST_TEST(room > 20U);
-
-  const PruneReport pruned =
-      Must(store->Prune({}, Must(store->BeginList()), {.allow_empty = true}));
-  BOOST_TEST(pruned.removed == room);
-  BOOST_TEST(Fill(*store, 'b').size() > room / 2);
-  BOOST_TEST(Must(store->Verify()).sound);
-}
-
 // A commit that used the last pages that can be used at once would be the store's last: what it
 // freed can be used only after one more.
 BOOST_AUTO_TEST_CASE(whatever_a_full_store_took_it_can_still_delete) {
