@@ -180,105 +180,6 @@ const std::vector<std::string> kSound = {
     "[1e308,1e-308,4.9e-324,18446744073709551615,-9223372036854775808,18446744073709551616]",
 };
 
-const std::vector<std::string> kBroken = {
-    "",
-    " ",
-    "nul",
-    "nulll",
-    "True",
-    "NaN",
-    "Infinity",
-    "-",
-    "+1",
-    "01",
-    "-01",
-    "1.",
-    ".5",
-    "1e",
-    "1e+",
-    "0x10",
-    "1 2",
-    "[",
-    "]",
-    "{",
-    "}",
-    "[1",
-    "[1,",
-    "[1,]",
-    "[,1]",
-    "[1 2]",
-    "[1,,2]",
-    "[]]",
-    "[}",
-    "{\"a\"}",
-    "{\"a\":}",
-    "{\"a\":1,}",
-    "{,}",
-    "{a:1}",
-    "{1:1}",
-    "{\"a\" 1}",
-    "{\"a\":1 \"b\":2}",
-    "{'a':1}",
-    "'a'",
-    "// x\n1",
-    "1 /* x */",
-    "\"",
-    "\"a",
-    "\"\\",
-    "\"\\\"",
-    "\"\\x41\"",
-    "\"\\u12\"",
-    "\"\\u12g4\"",
-    "\"\\u+123\"",
-    "\"\\u 123\"",
-    "\"\\U0041\"",
-    "\"\\ud800\"",
-    "\"\\ud800x\"",
-    "\"\\ud800\\n\"",
-    "\"\\ud800\\ud800\"",
-    "\"\\ud800\\u0041\"",
-    "\"\\udc00\"",
-    "\"\\udc00\\ud800\"",
-    "\"\n\"",
-    "\"\t\"",
-    "\"\x1F\"",
-    "\v1",
-    "\f1",
-    "\xEF\xBB\xBF{}",
-    "\xC2\xA0{}",
-    "[1]\xFF",
-    "{}\0"s,
-    "\0{}"s,
-    "[\0]"s,
-    "[1\0]"s,
-    "\"\0\""s,
-    "\0"s,
-    "1\0"s,
-    "{\"a\"\0:1}"s,
-    "[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]",
-    // UTF-8: alone, broken off, overlong, surrogates, above U+10FFFF.
-    "\"\x80\"",
-    "\"\xBF\"",
-    "\"\xC3\"",
-    "\"\xE2\x82\"",
-    "\"\xF0\x9F\x98\"",
-    "\"\xC3",
-    "\"\xC0\x80\"",
-    "\"\xC1\xBF\"",
-    "\"\xE0\x9F\xBF\"",
-    "\"\xF0\x8F\xBF\xBF\"",
-    "\"\xED\xA0\x80\"",
-    "\"\xED\xBF\xBF\"",
-    "\"\xF4\x90\x80\x80\"",
-    "\"\xF5\x80\x80\x80\"",
-    "\"\xFE\"",
-    "\"\xC3\x28\"",
-    "\"\xE2\x28\xA1\"",
-    "\"\xE2\x82\x28\"",
-    "\"\xF0\x9F\x98\x28\"",
-    "\xC3\xA9",
-};
-
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(takes_what_is_json_and_nothing_else) {
@@ -288,16 +189,30 @@ BOOST_AUTO_TEST_CASE(takes_what_is_json_and_nothing_else) {
     BOOST_TEST(Judge(text).is_json);
     Compare(text);
   }
-  for (const std::string& text : kBroken) {
-    BOOST_TEST_INFO_SCOPE(text);
-    BOOST_TEST(Wrong(text) != "");
-    Compare(text);
-  }
   // Only we take it: JSON's grammar has it.
   BOOST_TEST(Wrong("[1e965536]") == "");
   BOOST_TEST(!Number<double>("1e965536").has_value());
   // A key twice passes where nobody reads it.
   BOOST_TEST(Wrong(R"({"a":1,"a":2})") == "");
+}
+
+// Each text of up to three of these parts, by itself and where a value, a list or a string has
+// room.
+BOOST_AUTO_TEST_CASE(agrees_with_another_reader_on_every_short_text) {
+  const std::string parts[] = {
+      "",   "{",       "}",       "[",    "]",   ",",   ":",    "\"a\"",       "0",  "-",
+      "1.", "e+",      "true",    "nul",  " ",   "\"",  "\\",   "\\u12",       "\n", "\v",
+      "//", "\\ud800", "\\udc00", "\x1F", "'a'", "\0"s, "\xC3", "\xEF\xBB\xBF"};
+  const std::pair<const char*, const char*> places[] = {
+      {"", ""}, {"{\"b\":", "}"}, {"[1", "]"}, {"\"", "\""}};
+  for (const std::string& first : parts) {
+    for (const std::string& second : parts) {
+      for (const std::string& third : parts) {
+        const std::string text = first + second + third;
+        for (const auto& [before, after] : places) Compare(before + text + after);
+      }
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(agrees_with_another_reader) {
