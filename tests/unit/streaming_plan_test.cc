@@ -181,36 +181,11 @@ BOOST_AUTO_TEST_CASE(steps_of_the_rollout) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(each_release_has_its_words) {
-  const auto flag = [](std::uint32_t minor) {
-    return Words(Lint(Component::kKubelet, minor, {"--redirect-container-streaming"}));
-  };
-  for (const std::uint32_t minor : {18U, 19U}) {
-    BOOST_TEST(flag(minor).starts_with(
-        "Flag --redirect-container-streaming has been deprecated, Container streaming redirection "
-        "will be removed from the kubelet in v1.20, and this flag will be removed in v1.22. "));
-  }
-  for (const std::uint32_t minor : {20U, 21U}) {
-    BOOST_TEST(flag(minor).starts_with(
-        "Flag --redirect-container-streaming has been deprecated, Container streaming redirection "
-        "has been removed from the kubelet as of v1.20, and this flag will be removed in v1.22. "));
-  }
-  BOOST_TEST(flag(22) == "unknown flag: --redirect-container-streaming\n");
-  BOOST_TEST(flag(24) == "unknown flag: --redirect-container-streaming\n");
+// Those of older releases: transcripts/streaming-lint.txt.
+BOOST_AUTO_TEST_CASE(gates_of_newer_releases_have_their_words) {
   const auto gate = [](std::uint32_t minor, const std::string& pair) {
     return Words(Lint(Component::kApiServer, minor, {"--feature-gates=" + pair}));
   };
-  BOOST_TEST(gate(17, "StreamingProxyRedirects=true").empty());
-  BOOST_TEST(
-      gate(18, "StreamingProxyRedirects=true") ==
-      "Setting deprecated feature gate StreamingProxyRedirects=true. It will be removed in a "
-      "future release.\n");
-  BOOST_TEST(
-      gate(23, "ValidateProxyRedirects=false") ==
-      "Setting deprecated feature gate ValidateProxyRedirects=false. It will be removed in a "
-      "future release.\n");
-  BOOST_TEST(gate(24, "ValidateProxyRedirects=true") ==
-             "unrecognized feature gate: ValidateProxyRedirects\n");
   BOOST_TEST(gate(37, "NodeDeclaredFeatures=true") ==
              "Warning: setting GA feature gate. It will be removed in a future release. "
              "featureGate=\"NodeDeclaredFeatures\" value=true\n");
