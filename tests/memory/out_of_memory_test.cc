@@ -1,7 +1,6 @@
 // Each allocation of every function of the C++ API fails in turn: no exception escapes, nothing is
 // half done, nothing counts as damage, and the store stays usable.
 
-#include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <cerrno>
 #include <cstdlib>
@@ -24,7 +23,6 @@
 #include "store/node/userns/pool.h"
 #include "store/streaming/stream_url.h"
 #include "tests/support/forked_child.h"
-#include "tests/support/in_threads.h"
 #include "tests/support/rows.h"
 #include "tests/support/streaming_scene.h"
 #include "waybill/limits.h"
@@ -159,205 +157,8 @@ void EachFailsInChild(const std::function<Ending(unsigned long n)>& run) {
 
 const ImagePullCredentials kCredentials = WithSecret(kSecretA);
 
-struct StoreCall {
-  const char* name;
-  std::function<Code(NodeStore&)> call;
-
-  // Of a function that returns a Result.
-  template <typename Call>
-  StoreCall(const char* called, const Call& of_store)
-      : name(called), call([of_store](NodeStore& s) { return CodeOf(of_store(s)); }) {}
-};
-
-// In this order, on a store with one record, each fails only as its name says.
-std::vector<StoreCall> StoreCalls(const std::filesystem::path& exported) {
-  const std::string other = "registry.example.com/another-team/another-app:v1";
-  const std::optional<ImagePullCredentials> credentials = kCredentials;
-  const std::vector<ListedImage> listed = {{.id = std::string(kRef)}};
-  const std::vector<RuntimeHandler> handlers = {{"", true, true, {}},
-                                                {"kata-with-a-long-name", false, true, {}}};
-  const UserNamespaceRequest request = [] {
-    UserNamespaceRequest asked;
-    asked.pod_uid = "2b8e1a4c-0000-4000-8000-000000000001";
-    asked.host_users = false;
-    return asked;
-  }();
-  const std::string pod(request.pod_uid);
-  const std::vector<std::string> pods = {pod};
-  const std::string reason = "an operator said so, at some length";
-  ImagePulledRecord record;
-  record.image_ref = std::string(kRef2);
-  record.credential_mapping["registry.example.com/another-team/app"] = kCredentials;
-  ExportOptions export_to;
-  export_to.kubelet_directory = exported;
-  const std::vector<ListedImage> on_node = {{.id = std::string(kRef), .repo_tags = {other}}};
-  export_to.images_on_node = on_node;
-  // Three that nothing is known of; of one image a pull runs, and one has a digest in common.
-  const std::string digest = "registry.example.com/another-team/another-app@sha256:";
-  const auto images = [=](const std::string& which) {
-    std::vector<ListedImage> all;
-    for (const char* number : {"1", "2", "3"}) {
-      all.push_back({.id = "sha256:of-a-list-" + which + number,
-                     .repo_tags = {std::string(number) == "1"
-                                       ? other
-                                       : "registry.example.com/preloaded/by-hand:v" + which},
-                     .repo_digests = {digest + std::string(64, number[0] == '3' ? 'b' : 'a')}});
-    }
-    return all;
-  };
-  const auto observe = [=](NodeStore& s, const std::string& which, bool complete,
-                           std::uint64_t more) -> Result<ClassifyReport> {
-    auto token = s.BeginList();
-    if (!token) return token.error();
-    token->commit += more;
-    ImageList list;
-    try {
-      list.images = images(which);
-      list.images.push_back(on_node.front());
-    } catch (const std::bad_alloc&) {
-      return Error{ErrorCode::kOutOfMemory, {}};  // the caller's own
-    }
-    list.token = *token;
-    list.complete = complete;
-    return s.ObserveImages(list);
-  };
-  const auto prune = [=](NodeStore& s, std::uint64_t more) -> Result<PruneReport> {
-    auto token = s.BeginList();
-    if (!token) return token.error();
-    token->commit += more;
-    return s.Prune(listed, *token);
-  };
-  const auto drop_first = [=](NodeStore& s) -> Result<void> {
-    auto pulls = s.ListOpenPulls();
-    if (!pulls) return pulls.error();
-    return s.DropOpenPull(pulls->empty() ? PullId{1} : pulls->front().id, reason);
-  };
-  const auto clear = [=](NodeStore& s, const std::string& which,
-                         bool adopt) -> Result<ClassifyReport> {
-    ClearOptions options;
-    try {
-      options.images_on_node = images(which);
-    } catch (const std::bad_alloc&) {
-      return Error{ErrorCode::kOutOfMemory, {}};  // the caller's own
-    }
-    options.adopt = adopt;
-    return s.ClearDistrust(reason, options);
-  };
-  PullResult with_entry;
-  with_entry.image = {.id = std::string(kRef2), .repo_digests = {digest + std::string(64, 'c')}};
-  return {
-      {"RecordPullIntent", [=](NodeStore& s) { return s.RecordPullIntent({.image = other}); }},
-      {"RecordPullIntent of a long image",
-       [long_image = std::string(kMaxImageBytes + 1, 'a')](NodeStore& s) {
-         return s.RecordPullIntent({.image = long_image});
-       }},
-      {"RecordImagePulled",
-       [=](NodeStore& s) {
-         return s.RecordImagePulled({.image = other, .image_ref = kRef2}, credentials);
-       }},
-      {"RecordImagePulled with the runtime's entry",
-       [=](NodeStore& s) {
-         return s.RecordImagePulled({.image = other, .image_ref = kRef2}, credentials, with_entry);
-       }},
-      {"RecordImagePulled that does not parse",
-       [=](NodeStore& s) {
-         return s.RecordImagePulled({.image = "UPPER:case:", .image_ref = kRef2}, credentials);
-       }},
-      {"RecordImagePullFailed",
-       [=](NodeStore& s) {
-         return s.RecordImagePullFailed({.image = other}, PullFailure::kFailed);
-       }},
-      {"ListOpenPulls", [=](NodeStore& s) { return s.ListOpenPulls(); }},
-      {"DropOpenPull", drop_first},
-      {"DropOpenPull of none", [=](NodeStore& s) { return s.DropOpenPull(PullId{~0ULL}, reason); }},
-      {"PutIntent", [=](NodeStore& s) { return s.PutIntent({.image = other}); }},
-      {"HasIntent", [=](NodeStore& s) { return s.HasIntent({.image = other}); }},
-      {"ListIntents", [=](NodeStore& s) { return s.ListIntents(); }},
-      {"ObserveImages beside a pull", [=](NodeStore& s) { return observe(s, "a", false, 0); }},
-      {"ObserveImages from the future", [=](NodeStore& s) { return observe(s, "b", false, 99); }},
-      {"DeleteIntent", [=](NodeStore& s) { return s.DeleteIntent({.image = other}); }},
-      {"PutRecord", [=](NodeStore& s) { return s.PutRecord(record); }},
-      {"GetRecord", [=](NodeStore& s) { return s.GetRecord({.image_ref = kRef}); }},
-      {"GetRecord of none",
-       [=](NodeStore& s) { return s.GetRecord({.image_ref = "sha256:none"}); }},
-      {"ListRecords", [=](NodeStore& s) { return s.ListRecords(); }},
-      {"DeleteRecord", [=](NodeStore& s) { return s.DeleteRecord({.image_ref = kRef2}); }},
-      {"DeleteRecord of the empty ref", [=](NodeStore& s) { return s.DeleteRecord({}); }},
-      {"BeginList", [=](NodeStore& s) { return s.BeginList(); }},
-      {"ObserveImages", [=](NodeStore& s) { return observe(s, "c", false, 0); }},
-      {"ObserveImages, complete", [=](NodeStore& s) { return observe(s, "d", true, 0); }},
-      {"ListLedger", [=](NodeStore& s) { return s.ListLedger(); }},
-      {"AddToLedger",
-       [=](NodeStore& s) { return s.AddToLedger(on_node.front(), "an operator", reason); }},
-      {"AddToLedger without a reason",
-       [=](NodeStore& s) { return s.AddToLedger(on_node.front(), "an operator", ""); }},
-      {"Explain", [=](NodeStore& s) { return s.Explain({.image = other, .image_ref = kRef}); }},
-      {"Explain of what nothing is known of",
-       [=](NodeStore& s) { return s.Explain({.image = other, .image_ref = "sha256:none"}); }},
-      {"SettlePresumed",
-       [=](NodeStore& s) {
-         return s.SettlePresumed({.image_ref = kRef}, Settled::kClosed, reason);
-       }},
-      {"RemoveFromLedger",
-       [=](NodeStore& s) { return s.RemoveFromLedger({.image_ref = kRef}, reason); }},
-      {"RemoveFromLedger of none",
-       [=](NodeStore& s) { return s.RemoveFromLedger({.image_ref = "sha256:none"}, reason); }},
-      {"Prune", [=](NodeStore& s) { return prune(s, 0); }},
-      {"Prune from the future", [=](NodeStore& s) { return prune(s, 99); }},
-      {"Prune by another store's token",
-       [=](NodeStore& s) { return s.Prune(listed, {.store = 1}); }},
-      {"PruneBefore", [=](NodeStore& s) { return s.PruneBefore(listed, {}); }},
-      {"ListQuarantine", [=](NodeStore& s) { return s.ListQuarantine(); }},
-      {"ListPreloaded", [=](NodeStore& s) { return s.ListPreloaded(); }},
-      {"ReplaceRuntimeHandlers", [=](NodeStore& s) { return s.ReplaceRuntimeHandlers(handlers); }},
-      {"ListRuntimeHandlers", [=](NodeStore& s) { return s.ListRuntimeHandlers(); }},
-      {"RecordPullIntent of an unknown handler",
-       [=](NodeStore& s) {
-         return s.RecordPullIntent({.image = other, .runtime_handler = "no-handler-of-this-node"});
-       }},
-      {"CollapseRuntimeHandlers", [=](NodeStore& s) { return s.CollapseRuntimeHandlers(); }},
-      {"GetOrCreateUserNamespace",
-       [=](NodeStore& s) { return s.GetOrCreateUserNamespace(request); }},
-      {"GetUserNamespace", [=](NodeStore& s) { return s.GetUserNamespace(pod); }},
-      {"GetUserNamespace of a slash", [=](NodeStore& s) { return s.GetUserNamespace("/"); }},
-      {"ListUserNamespaces", [=](NodeStore& s) { return s.ListUserNamespaces(); }},
-      {"ListHeldPods", [=](NodeStore& s) { return s.ListHeldPods(); }},
-      {"CleanUpUserNamespaces",
-       [=](NodeStore& s) { return s.CleanUpUserNamespaces(pods, pods, {0}); }},
-      {"AdoptUserNamespace", [=](NodeStore& s) { return s.AdoptUserNamespace(pod, 65536, 65536); }},
-      {"ReleaseUserNamespace", [=](NodeStore& s) { return s.ReleaseUserNamespace(pod); }},
-      {"ReleaseLostUserNamespaces", [=](NodeStore& s) { return s.ReleaseLostUserNamespaces(); }},
-      {"GetUserNamespaceStatistics", [=](NodeStore& s) { return s.GetUserNamespaceStatistics(); }},
-      {"GetStatistics", [=](NodeStore& s) { return s.GetStatistics(); }},
-      {"GetMetrics",
-       [=](NodeStore& s) {
-         static_cast<void>(s.GetMetrics());
-         return Result<void>();
-       }},
-      {"Verify", [=](NodeStore& s) { return s.Verify(); }},
-      {"GetTrust", [=](NodeStore& s) { return s.GetTrust(); }},
-      {"ClearDistrust", [=](NodeStore& s) { return s.ClearDistrust(reason); }},
-      {"ClearDistrust with a list", [=](NodeStore& s) { return clear(s, "e", false); }},
-      {"ClearDistrust with a list to adopt", [=](NodeStore& s) { return clear(s, "f", true); }},
-      {"ClearDistrust without a reason", [=](NodeStore& s) { return s.ClearDistrust(""); }},
-      {"Flush", [=](NodeStore& s) { return s.Flush(); }},
-      {"Export", [=](NodeStore& s) { return s.Export(export_to); }},
-  };
-}
-
 const std::string kDigest = std::string(kName) + "@sha256:" + std::string(64, 'd');
 const std::string kPreloadedDigest = "registry.example.com/by-hand@sha256:" + std::string(64, 'e');
-
-// Nothing counted as damage, and the record still opens.
-void ExpectSound(ScratchStore& store) {
-  store.Start();
-  const OpeningReport& report = store->recovery_report();
-  BOOST_TEST(!report.set_aside);
-  BOOST_TEST(!report.distrustful);
-  BOOST_TEST(report.findings.empty());
-  BOOST_TEST(!store.Check(kImage, kRef, Pod(kSecretA)).pull);
-  store.Stop();
-}
 
 }  // namespace
 
@@ -397,67 +198,6 @@ BOOST_AUTO_TEST_CASE(making_the_first_store_of_a_process) {
     if (!opened || (*opened)->recovery_report().distrustful) return kBrokenSince;
     return outcome.had_failure ? kHadFailure : kNoMore;
   });
-}
-
-BOOST_AUTO_TEST_CASE(opening_owning_and_observing) {
-  for (const Rules rules : kBothRules) {
-    ScratchStore store(rules);
-    store.Pull(kImage, kRef, WithSecret(kSecretA));
-    store.Stop();
-    unsigned long out_of_memory = 0;
-    bool more = true;
-    for (unsigned long n = 1; more; ++n) {
-      NodeStoreOptions options = store.Options({{.id = std::string(kRef)}});
-      options.runtime_handlers.emplace();
-      const Outcome outcome =
-          WithFailure(n, [&] { return CodeOf(NodeStore::Open(std::move(options))); });
-      more = outcome.had_failure;
-      out_of_memory += outcome.code == ErrorCode::kOutOfMemory;
-      BOOST_TEST_CONTEXT("allocation " << n) {
-        BOOST_TEST(!outcome.threw);
-        BOOST_TEST((!outcome.code || more));
-        ExpectSound(store);
-      }
-    }
-    BOOST_TEST(out_of_memory > 100U);
-    more = true;
-    for (unsigned long n = 1; more; ++n) {
-      ObserveOptions options{.directory = store.directory(), .rules = rules};
-      const Outcome outcome =
-          WithFailure(n, [&] { return CodeOf(NodeStore::Observe(std::move(options))); });
-      more = outcome.had_failure;
-      BOOST_TEST_CONTEXT("allocation " << n) {
-        BOOST_TEST(!outcome.threw);
-        BOOST_TEST((!outcome.code || more));
-      }
-    }
-  }
-}
-
-BOOST_AUTO_TEST_CASE(every_function_of_a_store) {
-  for (const Rules rules : kBothRules) {
-    ScratchStore store(rules);
-    store.Pull(kImage, kRef, WithSecret(kSecretA));
-    const auto exported = store.scratch() / "exported";
-    std::filesystem::create_directory(exported);
-    unsigned long out_of_memory = 0;
-    for (const StoreCall& each : StoreCalls(exported)) {
-      const Counts counts = EachFails(
-          each.name, [&] { return each.call(*store); },
-          [&](const Outcome& outcome) {
-            if (outcome.code == ErrorCode::kOutcomeUnknown) store.Restart();
-            std::filesystem::remove_all(exported / "image_manager");
-          });
-      out_of_memory += counts.out_of_memory;
-    }
-    BOOST_TEST(out_of_memory > 200U);
-    BOOST_TEST(Must(store->Verify()).sound);
-    EachFails("Close", [&] { return CodeOf(store->Close()); });
-    store.Stop();
-    store.Start();
-    BOOST_TEST(!store->recovery_report().set_aside);
-    BOOST_TEST(!store->recovery_report().distrustful);
-  }
 }
 
 BOOST_AUTO_TEST_CASE(decisions) {
@@ -697,38 +437,6 @@ BOOST_FIXTURE_TEST_CASE(streaming_requests, Streams) {
   });
   BOOST_TEST(consumed.out_of_memory > 5U);
   BOOST_TEST(Must(scene->Verify()).sound);
-}
-
-// The caller's clock throws.
-BOOST_FIXTURE_TEST_CASE(what_a_clock_throws_is_an_error_and_nobody_waits_for_ever, ClosedStore) {
-  store.Stop();
-  std::atomic<bool> throws{false};
-  NodeStoreOptions options = store.Options({});
-  options.clock = [&throws]() -> Timestamp {
-    if (throws.load()) throw 42;
-    return {};
-  };
-  std::atomic<bool> boot_throws{false};
-  options.boot_clock = [&boot_throws]() -> BootTime {
-    if (boot_throws.load()) throw 42;
-    return {};
-  };
-  const auto opened = Must(NodeStore::Open(std::move(options)));
-  throws = true;
-  std::atomic<int> internal{0};
-  InThreads(4, [&](std::size_t) {
-    const auto written = opened->PutIntent({.image = kImage});
-    if (!written && written.error().code == ErrorCode::kInternal) ++internal;
-  });
-  BOOST_TEST(internal == 4);
-  throws = false;
-  boot_throws = true;
-  BOOST_TEST((CodeOf(opened->BeginList()) == ErrorCode::kInternal));
-  BOOST_TEST((CodeOf(opened->RecordPullIntent({.image = kImage})) == ErrorCode::kInternal));
-  BOOST_TEST((CodeOf(opened->ObserveImages({})) == ErrorCode::kInternal));
-  boot_throws = false;
-  Must(opened->PutIntent({.image = kImage}));
-  BOOST_TEST(Must(opened->ListIntents()).size() == 1U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
