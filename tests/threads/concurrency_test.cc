@@ -1,6 +1,5 @@
 // Many threads on one store: made for ThreadSanitizer, and true without it.
 
-#include <array>
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <memory>
@@ -94,54 +93,6 @@ BOOST_FIXTURE_TEST_CASE(deciding_while_others_write, WithOpenStore) {
   std::uint64_t counted = 0;
   for (const std::uint64_t n : metrics.mustpull_checks) counted += n;
   BOOST_TEST(counted == decided);
-  BOOST_TEST(Must(store->Verify()).sound);
-}
-
-// Each decision meets a secret at new coordinates; Flush writes them to disk.
-BOOST_FIXTURE_TEST_CASE(write_backs_and_flush, WithOpenStore) {
-  Must(store->RecordImagePulled({.image = Image(0), .image_ref = Ref(0)},
-                                WithSecret(MakeSecret("ns", "s", "uid", "hash"))));
-  std::atomic<std::uint64_t> wrong{0};
-  InThreads(4, [&](std::size_t which) {
-    for (std::size_t i = 0; i < 20; ++i) {
-      const ImagePullSecret moved =
-          MakeSecret("ns" + std::to_string(which), "s" + std::to_string(i), "uid", "hash");
-      if (DecisionOf(*store, {.image = Image(0), .image_ref = Ref(0)}, Pod(moved)).pull) ++wrong;
-      if (i % 5 == 0 && !store->Flush()) ++wrong;
-      if (i % 7 == 0 && !store->RecordPullIntent({.image = Image(which + 1)})) ++wrong;
-    }
-  });
-  BOOST_TEST(wrong == 0U);
-  Must(store->Flush());
-  const auto record = Must(store->GetRecord({.image_ref = Ref(0)}));
-  const auto& secrets = record.credential_mapping.at("registry.example/app0").kubernetes_secrets;
-  BOOST_TEST(secrets.size() > 1U);
-  BOOST_TEST(secrets.size() <= 81U);
-  BOOST_TEST(Must(store->Verify()).sound);
-}
-
-BOOST_FIXTURE_TEST_CASE(one_invalid_change_of_64_fails_alone, WithOpenStore) {
-  constexpr std::size_t kCallers = 64;
-  constexpr std::size_t kInvalid = 17;
-  for (int round = 0; round < 3; ++round) {
-    std::array<std::atomic<int>, kCallers> codes{};
-    InThreads(kCallers, [&](std::size_t which) {
-      if (which == kInvalid) {
-        const auto pruned = store->Prune({}, {~std::uint64_t{0}});
-        codes[which] = pruned ? 0 : static_cast<int>(pruned.error().code);
-        return;
-      }
-      const std::string image = Image(1000 * static_cast<std::size_t>(round) + which);
-      const auto intent = store->RecordPullIntent({.image = image});
-      codes[which] = intent ? 0 : static_cast<int>(intent.error().code);
-    });
-    for (std::size_t i = 0; i < kCallers; ++i) {
-      const int expected = i == kInvalid ? static_cast<int>(ErrorCode::kInvalidArgument) : 0;
-      BOOST_TEST(codes[i] == expected);
-    }
-    BOOST_TEST(Must(store->ListIntents()).size() ==
-               (kCallers - 1) * (static_cast<std::size_t>(round) + 1));
-  }
   BOOST_TEST(Must(store->Verify()).sound);
 }
 

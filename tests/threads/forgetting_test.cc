@@ -1,6 +1,5 @@
 // Credentials are forgotten while others decide, and while batches tidy up.
 
-#include <array>
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <string>

@@ -5,7 +5,6 @@
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <cstdio>
-#include <memory>
 #include <string>
 #include <thread>
 
