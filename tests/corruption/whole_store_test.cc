@@ -60,17 +60,6 @@ BOOST_FIXTURE_TEST_SUITE(whole_store, StoreScene)
 
 // --- The witness tells
 
-BOOST_AUTO_TEST_CASE(a_wiped_store_is_distrustful) {
-  store.Stop();
-  fs::remove_all(store.directory());
-  store.Start();
-  BOOST_TEST(store->recovery_report().created);
-  CheckDistrust("the store that the witness tells of is gone");
-  BOOST_TEST(store.Check(kImage, kRef).pull);
-  store.Restart();
-  CheckDistrust("the store that the witness tells of is gone");
-}
-
 // The kubelet's files are as old as the take-over: a credential in them may have been revoked
 // since.
 BOOST_AUTO_TEST_CASE(a_wiped_store_takes_no_credentials_from_old_files) {
@@ -267,23 +256,6 @@ BOOST_AUTO_TEST_CASE(a_copy_renamed_in_under_live_observers) {
 }
 
 // --- A newer schema
-
-BOOST_AUTO_TEST_CASE(a_store_of_a_newer_schema_is_left_untouched) {
-  store.Stop();
-  CopyAside();
-  const std::string witness = ReadFile(store.witness());
-  for (const bool by_envelope : {false, true}) {
-    PutBack();
-    PutIdentity(store.directory(), by_envelope ? 1 : kNewestSchema + 1,
-                by_envelope ? internal::kNewest.header + 1 : internal::kNewest.header);
-    const std::string before = ReadFile(database());
-    ExpectError(NodeStore::Open(store.Options({})), ErrorCode::kNewerSchema);
-    ExpectError(NodeStore::Observe({.directory = store.directory()}), ErrorCode::kNewerSchema);
-    BOOST_TEST(ReadFile(database()) == before);
-    BOOST_TEST(ReadFile(store.witness()) == witness);
-    BOOST_TEST(!fs::exists(store.directory() / "quarantine"));
-  }
-}
 
 // --- Set aside
 

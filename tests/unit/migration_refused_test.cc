@@ -1,7 +1,5 @@
 // Why a migration is refused, and that the store is then unchanged.
 
-#include <sys/stat.h>
-
 #include <boost/test/unit_test.hpp>
 #include <string>
 
@@ -135,19 +133,6 @@ BOOST_FIXTURE_TEST_CASE(a_newer_store, OldestStore) {
   ExpectError(NodeStore::Open(store.Options()), ErrorCode::kNewerSchema);
   ExpectError(NodeStore::Observe({.directory = store.directory()}), ErrorCode::kNewerSchema);
   BOOST_TEST((store.Files() == before));
-}
-
-BOOST_FIXTURE_TEST_CASE(a_damaged_store_is_for_opening_to_recover, OldestStore) {
-  Damage(store, kRefToDamage);
-  for (const bool dry_run : {true, false}) {
-    MigrateOptions options = store.To(2);
-    options.dry_run = dry_run;
-    CheckRefused(store, options, ErrorCode::kDamaged);
-  }
-  store.Open();
-  Damage(store, RefOf(0));
-  WriteFile(store.database(), "");
-  CheckRefused(store, store.To(1), ErrorCode::kDamaged);
 }
 
 BOOST_FIXTURE_TEST_CASE(opening_recovers_a_damaged_store_as_the_newest_version, OldestStore) {
