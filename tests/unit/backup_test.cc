@@ -16,7 +16,6 @@
 #include "tests/support/expect_error.h"
 #include "tests/support/good_in_child.h"
 #include "tests/support/in_threads.h"
-#include "tests/support/inspect_path.h"
 #include "tests/support/store_fixture.h"
 #include "tests/support/versioned_store.h"
 
@@ -316,42 +315,6 @@ BOOST_FIXTURE_TEST_CASE(it_is_the_store_as_it_is_and_can_be_put_back, ClosedStor
   BOOST_TEST_REQUIRE(listed.size() == 1U);
   BOOST_TEST(listed[0].path == backup.path);
   PutBack(store, backup);
-}
-
-BOOST_FIXTURE_TEST_CASE(the_last_three_states_are_kept, ClosedStore) {
-  std::vector<fs::path> made;
-  for (int i = 0; i < 5; ++i) {
-    PullMany(store, i, i + 1);
-    store.clock().AdvanceSeconds(60);
-    const Backup earlier = Must(store->MakeBackup());
-    store.clock().AdvanceSeconds(60);
-    // Of the same state: the last one.
-    made.push_back(Must(store->MakeBackup()).path);
-    BOOST_TEST(!fs::exists(earlier.path));
-  }
-  const auto listed = Must(BackupsOf(store.directory()));
-  BOOST_TEST_REQUIRE(listed.size() == 3U);
-  for (std::size_t i = 0; i < 3; ++i) BOOST_TEST(listed[i].path == made[4 - i]);
-}
-
-BOOST_FIXTURE_TEST_CASE(what_is_in_the_way_is_an_error, ClosedStore) {
-  PullMany(store, 0, 1);
-  const fs::path folder = store.directory() / "backup";
-  fs::create_directory(store.scratch() / "elsewhere");
-  fs::create_symlink(store.scratch() / "elsewhere", folder);
-  ExpectError(store->MakeBackup(), ErrorCode::kUnsafePath);
-  BOOST_TEST(fs::is_empty(store.scratch() / "elsewhere"));
-  fs::remove(folder);
-  WriteFile(folder, "precious");
-  ExpectError(store->MakeBackup(), ErrorCode::kUnsafePath);
-  BOOST_TEST(ReadFile(folder) == "precious");
-  fs::remove(folder);
-  // What a crash left of one.
-  fs::create_directory(folder);
-  fs::permissions(folder, fs::perms::owner_all);
-  WriteFile(folder / "new.tmp", "half");
-  Must(store->MakeBackup());
-  BOOST_TEST(!fs::exists(folder / "new.tmp"));
 }
 
 // Each copy is of one state, and of none that a crash could take back.

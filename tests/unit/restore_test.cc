@@ -153,15 +153,6 @@ BOOST_FIXTURE_TEST_CASE(an_older_version_goes_back_and_up_again, VersionedStore)
   BOOST_TEST((after == golden));
 }
 
-BOOST_FIXTURE_TEST_CASE(twice_is_no_more_than_once, LivedOn) {
-  Must(RestoreStore(From(backup)));
-  const Contents once = WithoutStamps(ContentsOf(directory()));
-  const RestoreReport again = Must(RestoreStore(From(backup)));
-  BOOST_TEST(again.records == 5U);
-  BOOST_TEST((WithoutStamps(ContentsOf(directory())).records == once.records));
-  BOOST_TEST(!Open().set_aside);
-}
-
 BOOST_FIXTURE_TEST_CASE(where_the_store_is_gone_no_credentials_are_believed, LivedOn) {
   fs::remove(database());
   const RestoreReport report = Must(RestoreStore(From(backup)));
