@@ -3,11 +3,11 @@
 #include <boost/test/unit_test.hpp>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "tests/support/evidence_ways.h"
 #include "tests/support/kubelet_opens.h"
@@ -64,8 +64,7 @@ BOOST_AUTO_TEST_CASE(no_tenant_shuts_a_preloaded_image) { Play(WaysToAPreloadedI
 
 BOOST_AUTO_TEST_SUITE_END()
 
-// The store changes while a pod's credentials are fetched: the answer may become stricter, never
-// looser.
+// The store changes while a pod's credentials are fetched.
 BOOST_AUTO_TEST_SUITE(first_look)
 
 namespace {
@@ -108,18 +107,6 @@ struct RecordOfA : ScratchStore {
   }
 };
 
-using Case = std::function<void(Rules, RecordOfA& store, bool deferred)>;
-void InBothWays(const Case& run) {
-  for (const Rules rules : kBothRules) {
-    for (const bool deferred : {false, true}) {
-      BOOST_TEST_CONTEXT("rules: " << WordOf(rules) << ", deferred: " << deferred) {
-        RecordOfA store(rules);
-        run(rules, store, deferred);
-      }
-    }
-  }
-}
-
 // Only another image is left on the node.
 void PruneTheRecord(ScratchStore& store) {
   store.clock().AdvanceSeconds(60);
@@ -143,73 +130,74 @@ const ImagePullSecret kStranger = MakeSecret("team-b", "pull", "uid-b", "hash-b"
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_record_that_goes_while_credentials_are_fetched_does_not_open) {
-  InBothWays([](Rules, RecordOfA& store, bool deferred) {
-    Expect(DecideWhile(store, deferred, Pod(kStranger), [&] { PruneTheRecord(store); }), true,
-           CheckResult::kMustAuthenticate, Reason::kNoCredentialMatches);
-    ExpectCounted(store, CheckResult::kMustAuthenticate);
-  });
-}
-
-// The closed rules know nothing of the image any more.
-BOOST_AUTO_TEST_CASE(credentials_that_match_a_record_that_goes_meanwhile_open_as_in_the_kubelet) {
-  InBothWays([](Rules rules, RecordOfA& store, bool deferred) {
-    const Decision decision =
-        DecideWhile(store, deferred, Pod(kSecretA), [&] { PruneTheRecord(store); });
-    if (rules == Rules::kKubelet) {
-      Expect(decision, false, CheckResult::kCredentialRecordFound, Reason::kSecretHashMatches);
-      ExpectCounted(store, CheckResult::kCredentialRecordFound);
-    } else {
-      Expect(decision, true, CheckResult::kMustAuthenticate, Reason::kNoEvidence);
-      BOOST_TEST(decision.credentials_read);
-      ExpectCounted(store, CheckResult::kMustAuthenticate);
-    }
-  });
-}
-
 // A second look may only confirm or tighten the first.
-BOOST_AUTO_TEST_CASE(a_ledger_entry_that_comes_meanwhile_does_not_open_what_was_closed) {
-  for (const bool deferred : {false, true}) {
-    ScratchStore store(Rules::kClosed);
-    store.Pull(kImage, kRef, WithSecret(kSecretA));
-    Expect(
-        DecideWhile(store, deferred, Pod(kStranger),
-                    [&] { Must(store->AddToLedger({.id = std::string(kRef)}, "test", "test")); }),
-        true, CheckResult::kMustAuthenticate, Reason::kNoCredentialMatches);
-    BOOST_TEST(!store.Check(kImage, kRef, Pod(kStranger)).pull);
+BOOST_AUTO_TEST_CASE(what_happens_while_credentials_are_fetched_opens_nothing) {
+  using enum CheckResult;
+  using enum Reason;
+  struct Answer {
+    bool pull;
+    CheckResult result;
+    Reason reason;
+  };
+  const Answer authenticate = {true, kMustAuthenticate, kNoCredentialMatches};
+  const Answer found = {false, kCredentialRecordFound, kSecretHashMatches};
+  const Answer unavailable = {true, kError, kCredentialsUnavailable};
+  const auto nobody = Pod::Unavailable();
+  const auto goes = PruneTheRecord;
+  const struct {
+    const char* what;
+    Pod pod;
+    std::function<void(ScratchStore&)> meanwhile;
+    Answer closed;
+    std::optional<Answer> kubelet;
+    bool opens_to_strangers_then;
+  } rows[] = {
+      {"the record goes", Pod(kStranger), goes, authenticate, authenticate, false},
+      // The closed rules know nothing of the image any more.
+      {"one that matches goes",
+       Pod(kSecretA),
+       goes,
+       {true, kMustAuthenticate, kNoEvidence},
+       found,
+       false},
+      {"the record goes, fetching fails", nobody, goes, unavailable, unavailable, false},
+      {"a ledger entry comes", Pod(kStranger),
+       [](ScratchStore& store) {
+         Must(store->AddToLedger({.id = std::string(kRef)}, "test", "test"));
+       },
+       authenticate, std::nullopt, true},
+      {"the record opens to all", Pod(kStranger),
+       [](ScratchStore& store) { store.Pull(kImage, kRef, NodeWide()); }, authenticate,
+       authenticate, true},
+      // The kubelet compares with what it read; the closed rules also with what is there now.
+      {"the record loses them", Pod(kSecretA),
+       [](ScratchStore& store) {
+         ImagePulledRecord record = Must(store->GetRecord({.image_ref = kRef}));
+         record.credential_mapping.at(std::string(kName)) = WithSecret(kStranger);
+         Must(store->PutRecord(record));
+       },
+       authenticate, found, true},
+  };
+  for (const auto& row : rows) {
+    for (const Rules rules : kBothRules) {
+      if (rules == Rules::kKubelet && !row.kubelet) continue;
+      for (const bool deferred : {false, true}) {
+        BOOST_TEST_CONTEXT(row.what << ", rules: " << RulesName(rules)
+                                    << ", deferred: " << deferred) {
+          RecordOfA store(rules);
+          const Decision decision =
+              DecideWhile(store, deferred, row.pod, [&] { row.meanwhile(store); });
+          const Answer& answer = rules == Rules::kClosed ? row.closed : *row.kubelet;
+          Expect(decision, answer.pull, answer.result, answer.reason);
+          BOOST_TEST(decision.credentials_read);
+          ExpectCounted(store, answer.result);
+          if (row.opens_to_strangers_then) {
+            BOOST_TEST(!store.Check(kImage, kRef, Pod(kStranger)).pull);
+          }
+        }
+      }
+    }
   }
-}
-
-BOOST_AUTO_TEST_CASE(a_record_that_goes_while_fetching_fails_is_an_error_and_counted_as_one) {
-  InBothWays([](Rules, RecordOfA& store, bool deferred) {
-    const Decision decision =
-        DecideWhile(store, deferred, Pod::Unavailable(), [&] { PruneTheRecord(store); });
-    Expect(decision, true, CheckResult::kError, Reason::kCredentialsUnavailable);
-    BOOST_TEST(decision.credentials_read);
-    ExpectCounted(store, CheckResult::kError);
-  });
-}
-
-BOOST_AUTO_TEST_CASE(a_record_that_opens_to_all_meanwhile_does_not_open_what_was_closed) {
-  InBothWays([](Rules, RecordOfA& store, bool deferred) {
-    BOOST_TEST(DecideWhile(store, deferred, Pod(kStranger), [&] {
-                 store.Pull(kImage, kRef, NodeWide());
-               }).pull);
-    BOOST_TEST(!store.Check(kImage, kRef, Pod(kStranger)).pull);
-  });
-}
-
-// The kubelet compares with what it read; the closed rules also compare with what is there now.
-BOOST_AUTO_TEST_CASE(credentials_that_a_record_loses_meanwhile_open_under_kubelet_rules_only) {
-  InBothWays([](Rules rules, RecordOfA& store, bool deferred) {
-    const Decision decision = DecideWhile(store, deferred, Pod(kSecretA), [&] {
-      ImagePulledRecord record = Must(store->GetRecord({.image_ref = kRef}));
-      record.credential_mapping.at(std::string(kName)) = WithSecret(kStranger);
-      Must(store->PutRecord(record));
-    });
-    BOOST_TEST(decision.pull == (rules == Rules::kClosed));
-    BOOST_TEST(!store.Check(kImage, kRef, Pod(kStranger)).pull);
-  });
 }
 
 BOOST_AUTO_TEST_CASE(the_outer_question_counts_what_it_answered) {
