@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <cstring>
 #include <list>
-#include <string>
 
 #include "tests/support/expect_error.h"
 #include "tests/support/forked_child.h"

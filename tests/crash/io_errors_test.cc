@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <atomic>
 #include <boost/test/unit_test.hpp>
-#include <cerrno>
 #include <filesystem>
 #include <functional>
 #include <optional>

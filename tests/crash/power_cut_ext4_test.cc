@@ -19,10 +19,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "tests/support/draw.h"
 #include "tests/support/store_fixture.h"

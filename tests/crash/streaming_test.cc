@@ -9,7 +9,6 @@
 #include <boost/test/unit_test.hpp>
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <memory>

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <tuple>
-#include <utility>
 
 #include "tests/support/model.h"
 #include "tests/support/model_proofs.h"

@@ -2,7 +2,6 @@
 
 #include "store/door/described.h"
 
-#include <array>
 #include <boost/test/unit_test.hpp>
 #include <cstdint>
 #include <filesystem>
@@ -14,7 +13,6 @@
 #include <regex>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "store/door/json.h"

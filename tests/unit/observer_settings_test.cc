@@ -2,7 +2,6 @@
 
 #include <boost/test/unit_test.hpp>
 #include <chrono>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>

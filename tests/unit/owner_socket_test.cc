@@ -1,7 +1,6 @@
 // The owner's socket, with a door that does what a test says: requests and replies, clients and
 // owners that misbehave, bounds, what lies in the socket's place, closing.
 
-#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>

@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "store/base/words.h"
 #include "tests/support/memory_dir.h"

@@ -2,7 +2,6 @@
 // or from another program. They count as damaged everywhere.
 
 #include <flatbuffers/flatbuffers.h>
-#include <lmdb.h>
 #include <xxhash.h>
 
 #include <algorithm>
