@@ -83,7 +83,8 @@ void History::Stop(Side& side) {
 void History::MakeBroken(const Side& side, const ModelOpening& opening) {
   const std::filesystem::path kubelet = side.directory.string() + ".kubelet";
   std::filesystem::remove_all(kubelet);
-  std::filesystem::create_directory(kubelet);
+  // A kubelet makes it at its start; without it nobody knows what the kubelet still has.
+  std::filesystem::create_directories(kubelet / "image_manager/pulled");
   for (const std::string& ref : opening.broken_refs) {
     WriteRecordFile(kubelet, "pulled", ref, "broken " + std::to_string(++broken_files_));
   }

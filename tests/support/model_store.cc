@@ -273,10 +273,11 @@ ModelOpened Model::Restart(const ModelOpening& opening) {
                                     [&](const auto& one) { return one.second.stamp > writes_; });
   if (replaced && !counts_) ++writes_;
   TakeBroken(opening);
-  // An opening that names no directory of a kubelet does not know what its files say.
+  // An opening that names no directory of a kubelet does not know what its files say, nor does one
+  // that can't read a record there.
   const bool names_it = !opening.broken_refs.empty() || !opening.broken_images.empty();
   took_files_over_ = took_files_over_ || names_it;
-  if (!opening.continues_pulls && (names_it || !took_files_over_)) {
+  if (!opening.continues_pulls && opening.broken_refs.empty() && (names_it || !took_files_over_)) {
     DropOldRevocations(opening.oldest_backup);
   }
   opened.intents_found = CountPulls();

@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "store/base/words.h"
 #include "tests/support/evidence_ways.h"
 #include "tests/support/kubelet_opens.h"
 #include "tests/support/rows.h"
@@ -182,8 +183,7 @@ BOOST_AUTO_TEST_CASE(what_happens_while_credentials_are_fetched_opens_nothing) {
     for (const Rules rules : kBothRules) {
       if (rules == Rules::kKubelet && !row.kubelet) continue;
       for (const bool deferred : {false, true}) {
-        BOOST_TEST_CONTEXT(row.what << ", rules: " << RulesName(rules)
-                                    << ", deferred: " << deferred) {
+        BOOST_TEST_CONTEXT(row.what << ", rules: " << WordOf(rules) << ", deferred: " << deferred) {
           RecordOfA store(rules);
           const Decision decision =
               DecideWhile(store, deferred, row.pod, [&] { row.meanwhile(store); });

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "store/node/evidence/judge.h"
+#include "store/node/pulls/pull_error.h"
 #include "tests/support/expect_error.h"
 #include "tests/support/memory_dir.h"
 #include "tests/support/rows.h"
