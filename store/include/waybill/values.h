@@ -1,6 +1,6 @@
-// The values that go in and out of a store. Each is described once in store/door/values.h, from
-// which its JSON comes; its members have the same names there, in camelCase. Texts are UTF-8, times
-// UTC. A member that says "set by the store" is ignored in arguments.
+// The values that go in and out of a store. Each is described once in store/door/values.h, which says
+// by which names JSON has its members. Texts are UTF-8, times UTC. A member that says "set by the
+// store" is ignored in arguments.
 
 #ifndef WAYBILL_VALUES_H_
 #define WAYBILL_VALUES_H_
